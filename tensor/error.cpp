@@ -1,0 +1,53 @@
+#include "tensor/error.hpp"
+
+namespace glim {
+
+Error::Error(std::string_view op, std::string_view problem) : op_(op), problem_(problem) {
+  compose();
+}
+
+std::string Error::headline() const { return op_.empty() ? problem_ : op_ + ": " + problem_; }
+
+std::string Error::one_line() const {
+  std::string line;
+  for (char c : text_) {
+    if (c == '\n') {
+      line += ';';
+    } else if (!(c == ' ' && !line.empty() && (line.back() == ' ' || line.back() == ';'))) {
+      line += c;
+    } else if (line.back() == ';') {
+      line += ' ';
+    }
+  }
+  return line;
+}
+
+void Error::add_operand(std::string_view name, std::string_view kind) {
+  operands_.push_back({std::string(name), std::string(kind), {}});
+  compose();
+}
+
+void Error::set_operand_path(std::size_t operand, std::string_view path) {
+  if (operand >= operands_.size() || !operands_[operand].path.empty() || path.empty()) return;
+  operands_[operand].path = path;
+  compose();
+}
+
+void Error::set_place(std::string_view scope, std::string_view site) {
+  if (!scope_.empty() || !site_.empty()) return;
+  scope_ = scope;
+  site_ = site;
+  compose();
+}
+
+void Error::compose() {
+  text_ = headline();
+  for (const Operand& o : operands_) {
+    text_ += "\n  " + o.name + " " + o.kind;
+    if (!o.path.empty()) text_ += "  " + o.path;
+  }
+  if (!scope_.empty()) text_ += "\n  in " + scope_;
+  if (!site_.empty()) text_ += scope_.empty() ? "\n  at " + site_ : ", at " + site_;
+}
+
+}  // namespace glim
