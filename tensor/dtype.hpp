@@ -1,0 +1,79 @@
+// Element types: float32 to train in, float64 so that gradient checks mean something, int64 for
+// indices, bool for masks. Types never mix silently: convert with Tensor::to.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace glim {
+
+enum class DType : std::uint8_t { Float32, Float64, Int64, Bool };
+
+constexpr std::size_t size_of(DType t) {
+  switch (t) {
+    case DType::Float32:
+      return 4;
+    case DType::Float64:
+      return 8;
+    case DType::Int64:
+      return 8;
+    case DType::Bool:
+      return 1;
+  }
+  return 0;
+}
+
+constexpr std::string_view name_of(DType t) {
+  switch (t) {
+    case DType::Float32:
+      return "float32";
+    case DType::Float64:
+      return "float64";
+    case DType::Int64:
+      return "int64";
+    case DType::Bool:
+      return "bool";
+  }
+  return "?";
+}
+
+constexpr bool is_floating(DType t) { return t == DType::Float32 || t == DType::Float64; }
+
+template <class T>
+struct DTypeOf;
+template <>
+struct DTypeOf<float> {
+  static constexpr DType value = DType::Float32;
+};
+template <>
+struct DTypeOf<double> {
+  static constexpr DType value = DType::Float64;
+};
+template <>
+struct DTypeOf<std::int64_t> {
+  static constexpr DType value = DType::Int64;
+};
+template <>
+struct DTypeOf<bool> {
+  static constexpr DType value = DType::Bool;
+};
+template <class T>
+inline constexpr DType dtype_of = DTypeOf<T>::value;
+
+// Calls f.template operator()<T>() with the C++ type of `t`.
+template <class F>
+decltype(auto) visit_dtype(DType t, F&& f) {
+  switch (t) {
+    case DType::Float32:
+      return f.template operator()<float>();
+    case DType::Float64:
+      return f.template operator()<double>();
+    case DType::Int64:
+      return f.template operator()<std::int64_t>();
+    case DType::Bool:
+      break;
+  }
+  return f.template operator()<bool>();
+}
+
+}  // namespace glim

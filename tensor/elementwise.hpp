@@ -1,0 +1,65 @@
+// Element-wise functions on tensors. Binary ones broadcast (NumPy's rule) and want equal dtypes.
+//
+// Errors: ShapeError where shapes do not broadcast, DTypeError where dtypes differ or do not suit.
+#pragma once
+
+#include "tensor/tensor.hpp"
+
+namespace glim {
+
+// Arithmetic on float32, float64, int64 (div: floating only).
+Tensor add(const Tensor& a, const Tensor& b);
+Tensor sub(const Tensor& a, const Tensor& b);
+Tensor mul(const Tensor& a, const Tensor& b);
+Tensor div(const Tensor& a, const Tensor& b);
+Tensor maximum(const Tensor& a, const Tensor& b);  // NaN where either is NaN
+Tensor minimum(const Tensor& a, const Tensor& b);
+Tensor add(const Tensor& a, double c);
+Tensor mul(const Tensor& a, double c);
+
+// a += b, a += c·b in place; b broadcasts to a.
+void add_(const Tensor& a, const Tensor& b);
+void add_scaled_(const Tensor& a, const Tensor& b, double c);
+void mul_(const Tensor& a, double c);
+
+// Functions of one floating tensor.
+Tensor neg(const Tensor& x);  // int64 too
+Tensor abs(const Tensor& x);  // int64 too
+Tensor sign(const Tensor& x);
+Tensor exp(const Tensor& x);
+Tensor log(const Tensor& x);
+Tensor sqrt(const Tensor& x);
+Tensor sin(const Tensor& x);
+Tensor cos(const Tensor& x);
+Tensor tanh(const Tensor& x);
+Tensor erf(const Tensor& x);
+Tensor sigmoid(const Tensor& x);  // 1/(1 + e^-x), without overflow
+Tensor relu(const Tensor& x);     // max(0, x)
+Tensor pow(const Tensor& x, double exponent);
+Tensor clamp(const Tensor& x, double low, double high);  // ValueError when low > high
+
+// Comparisons give bool; a scalar is compared in x's dtype.
+Tensor equal(const Tensor& a, const Tensor& b);
+Tensor not_equal(const Tensor& a, const Tensor& b);
+Tensor less(const Tensor& a, const Tensor& b);
+Tensor less_equal(const Tensor& a, const Tensor& b);
+Tensor greater(const Tensor& a, const Tensor& b);
+Tensor greater_equal(const Tensor& a, const Tensor& b);
+Tensor equal(const Tensor& x, double c);
+Tensor not_equal(const Tensor& x, double c);
+Tensor less(const Tensor& x, double c);
+Tensor greater(const Tensor& x, double c);
+Tensor is_finite(const Tensor& x);
+
+// Logic on bool.
+Tensor logical_and(const Tensor& a, const Tensor& b);
+Tensor logical_or(const Tensor& a, const Tensor& b);
+Tensor logical_not(const Tensor& a);
+
+// condition ? a : b, all three broadcast together; condition is bool.
+Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
+
+bool all_finite(const Tensor& x);                  // true for int64 and bool
+bool same_bits(const Tensor& a, const Tensor& b);  // equal shape, dtype and every byte
+
+}  // namespace glim

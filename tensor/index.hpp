@@ -1,0 +1,40 @@
+// Reading and writing elements by index; joining, cutting and ordering tensors.
+//
+// Index tensors are int64. IndexError names the first position outside its range; negative
+// positions are not accepted in index tensors.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "tensor/tensor.hpp"
+
+namespace glim {
+
+// y[i0..ia..] = x[i0..index[i0..ia..]..]; index has x's rank, and x's extents off the axis.
+Tensor gather(const Tensor& x, Index axis, const Tensor& index);
+// y = x, then y[i0..index[..]..] += source[..] in order of position; x is not changed.
+Tensor scatter_add(const Tensor& x, Index axis, const Tensor& index, const Tensor& source);
+// Rows of x along the axis: y has `index`'s shape in place of that axis. index of any rank.
+Tensor index_select(const Tensor& x, Index axis, const Tensor& index);
+// The reverse: zeros of `shape`, then row index[i] along the axis += source row i, in order.
+Tensor index_add(const Shape& shape, Index axis, const Tensor& index, const Tensor& source);
+
+Tensor concatenate(const std::vector<Tensor>& parts, Index axis);  // ShapeError off the axis
+Tensor stack(const std::vector<Tensor>& parts, Index axis);        // a new axis
+std::vector<Tensor> split(const Tensor& x, Index axis, const std::vector<Index>& lengths);  // views
+
+// Keeps elements with column - row <= diagonal (tril), >= diagonal (triu); the others are 0.
+Tensor tril(const Tensor& x, Index diagonal = 0);
+Tensor triu(const Tensor& x, Index diagonal = 0);
+// (...,) int64 -> (..., classes); IndexError for a class outside.
+Tensor one_hot(const Tensor& index, Index classes, DType dtype = DType::Float32);
+
+struct Ordered {
+  Tensor values, indices;
+};
+// Along the axis, stable; NaN counts as largest (as in NumPy).
+Ordered sort(const Tensor& x, Index axis = -1, bool descending = false);
+Ordered top_k(const Tensor& x, Index k, Index axis = -1);  // largest first; ties: lower index first
+
+}  // namespace glim

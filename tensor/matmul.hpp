@@ -1,0 +1,41 @@
+// Matrix products by BLAS.
+//
+//   y = a b      a: (..., M, K)   b: (..., K, N)   y: (..., M, N)
+//
+// Leading axes broadcast. Operands may be transposed views: no copy is made when one of the last
+// two strides is 1. A vector (K,) counts as (1, K) on the left and (K, 1) on the right, and the
+// extra axis is dropped from the result.
+//
+// One product is cut into a grid of tiles that depends on the shapes alone; each tile is one
+// single-threaded BLAS call over the whole inner dimension. So the bits do not depend on the
+// number of threads (Goto & van de Geijn 2008 describe what BLAS does within a tile).
+//
+// Errors: ShapeError (inner dimensions, leading axes), DTypeError (other than equal floats).
+#pragma once
+
+#include <string>
+
+#include "tensor/tensor.hpp"
+
+namespace glim {
+
+Tensor matmul(const Tensor& a, const Tensor& b);
+
+// out = alpha·a b + beta·out, out contiguous rows of the result's shape: how a gradient is added
+// to where it belongs without a temporary.
+void matmul_into(const Tensor& out, const Tensor& a, const Tensor& b, double alpha, double beta);
+
+// For kernels: c (m, n) = alpha·op(a)(m, k) op(b)(k, n) + beta·c, row-major, on this thread.
+// op transposes where asked; ld* is the distance between rows as stored.
+template <class T>
+void gemm(bool transpose_a, bool transpose_b, Index m, Index n, Index k, T alpha, const T* a,
+          Index lda, const T* b, Index ldb, T beta, T* c, Index ldc);
+
+struct BlasInfo {
+  std::string config;    // what the library says of its build
+  std::string core;      // the kernels it chose for this CPU
+  std::string parallel;  // "sequential", "pthread" or "openmp"
+};
+BlasInfo blas_info();
+
+}  // namespace glim

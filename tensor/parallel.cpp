@@ -1,0 +1,28 @@
+#include "tensor/parallel.hpp"
+
+#include <omp.h>
+
+#include <string>
+
+#include "tensor/error.hpp"
+
+namespace glim {
+namespace {
+// Read once, at the first question: BLAS being told to use one thread lowers it later on.
+int& threads() {
+  static int n = omp_get_max_threads();
+  return n;
+}
+}  // namespace
+
+int num_threads() { return threads(); }
+
+void set_num_threads(int n) {
+  if (n < 1)
+    throw ValueError("set_num_threads", "need at least 1 thread, got " + std::to_string(n));
+  threads() = n;
+}
+
+bool in_parallel() { return omp_in_parallel(); }
+
+}  // namespace glim

@@ -1,0 +1,60 @@
+// Parallel loops: the only OpenMP pragmas of the project.
+//
+// Work is cut into pieces that depend on the problem alone, never on the number of threads, and a
+// piece is computed by one thread from beginning to end. So the bits of a result do not depend on
+// who computed which piece.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+
+namespace glim {
+
+// Threads in use: OMP_NUM_THREADS or the number of processors, until set_num_threads.
+int num_threads();
+void set_num_threads(int n);  // ValueError below 1
+
+// True within a parallel loop: nested loops run on the thread that meets them.
+bool in_parallel();
+
+namespace detail {
+// Calls f(context, piece) for piece in [0, pieces), in any order, on all threads.
+template <class F>
+void run_pieces(std::int64_t pieces, const F& f) {
+  std::exception_ptr error;
+  std::mutex error_mutex;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(num_threads())
+  for (std::int64_t i = 0; i < pieces; ++i) {
+    try {
+      f(i);
+    } catch (...) {  // an exception may not leave a parallel region
+      std::lock_guard lock(error_mutex);
+      if (!error) error = std::current_exception();
+    }
+  }
+  if (error) std::rethrow_exception(error);
+}
+}  // namespace detail
+
+// f(i) for every i in [0, n): each one is a piece of work worth a thread's while.
+template <class F>
+void parallel_each(std::int64_t n, const F& f) {
+  if (n <= 1 || num_threads() == 1 || in_parallel()) {
+    for (std::int64_t i = 0; i < n; ++i) f(i);
+  } else {
+    detail::run_pieces(n, f);
+  }
+}
+
+// f(begin, end) over [0, n) in pieces of `grain` (the last may be shorter).
+template <class F>
+void parallel_for(std::int64_t n, std::int64_t grain, const F& f) {
+  if (n <= 0) return;
+  grain = std::max<std::int64_t>(grain, 1);
+  parallel_each((n + grain - 1) / grain,
+                [&](std::int64_t p) { f(p * grain, std::min(n, (p + 1) * grain)); });
+}
+
+}  // namespace glim

@@ -1,0 +1,116 @@
+#include "tensor/random.hpp"
+
+#include <cmath>
+#include <numbers>
+#include <numeric>
+
+#include "tensor/error.hpp"
+#include "tensor/parallel.hpp"
+
+namespace glim {
+namespace {
+
+// y[i] = f(i), in parallel.
+template <class T, class F>
+void generate(const Tensor& y, const F& f) {
+  T* p = y.data<T>();
+  parallel_for(y.numel(), 8192, [&](Index begin, Index end) {
+    for (Index i = begin; i < end; ++i) p[i] = static_cast<T>(f(static_cast<std::uint64_t>(i)));
+  });
+}
+
+template <class F>
+Tensor floating(const Shape& shape, DType dtype, std::string_view op, const F& f) {
+  Tensor y = empty(shape, dtype);
+  require_floating(y, op);
+  if (dtype == DType::Float32)
+    generate<float>(y, f);
+  else
+    generate<double>(y, f);
+  return y;
+}
+
+double pair_to_unit(std::uint32_t low, std::uint32_t high) {
+  std::uint64_t bits = (std::uint64_t{high} << 32 | low) >> 11;  // 53 bits
+  return static_cast<double>(bits) * 0x1p-53;
+}
+
+}  // namespace
+
+std::array<std::uint32_t, 4> philox(Key key, std::uint64_t block) {
+  std::uint32_t c0 = static_cast<std::uint32_t>(block),
+                c1 = static_cast<std::uint32_t>(block >> 32);
+  std::uint32_t c2 = static_cast<std::uint32_t>(key.stream),
+                c3 = static_cast<std::uint32_t>(key.stream >> 32);
+  std::uint32_t k0 = static_cast<std::uint32_t>(key.seed),
+                k1 = static_cast<std::uint32_t>(key.seed >> 32);
+  for (int round = 0; round < 10; ++round) {
+    std::uint64_t p0 = std::uint64_t{0xD2511F53} * c0, p1 = std::uint64_t{0xCD9E8D57} * c2;
+    c0 = static_cast<std::uint32_t>(p1 >> 32) ^ c1 ^ k0;
+    c2 = static_cast<std::uint32_t>(p0 >> 32) ^ c3 ^ k1;
+    c1 = static_cast<std::uint32_t>(p1);
+    c3 = static_cast<std::uint32_t>(p0);
+    k0 += 0x9E3779B9;
+    k1 += 0xBB67AE85;
+  }
+  return {c0, c1, c2, c3};
+}
+
+double uniform_at(Key key, std::uint64_t i) {
+  auto w = philox(key, i / 2);
+  return i % 2 ? pair_to_unit(w[2], w[3]) : pair_to_unit(w[0], w[1]);
+}
+
+Generator& generator() {
+  thread_local Generator g;
+  return g;
+}
+
+void seed(std::uint64_t value) { generator().set_state(value, 0); }
+
+Tensor uniform(const Shape& shape, double low, double high, Key key, DType dtype) {
+  if (!(low <= high)) throw ValueError("uniform", "the lower bound is above the upper one");
+  return floating(shape, dtype, "uniform",
+                  [=](std::uint64_t i) { return low + (high - low) * uniform_at(key, i); });
+}
+
+Tensor normal(const Shape& shape, double mean, double deviation, Key key, DType dtype) {
+  if (!(deviation >= 0)) throw ValueError("normal", "the deviation is negative");
+  return floating(shape, dtype, "normal", [=](std::uint64_t i) {
+    auto w = philox(key, i / 2);
+    double radius = std::sqrt(-2 * std::log(1 - pair_to_unit(w[0], w[1])));  // 1 - u is in (0, 1]
+    double angle = 2 * std::numbers::pi * pair_to_unit(w[2], w[3]);
+    return mean + deviation * radius * (i % 2 ? std::sin(angle) : std::cos(angle));
+  });
+}
+
+Tensor bernoulli(const Shape& shape, double probability, Key key) {
+  if (!(probability >= 0 && probability <= 1))
+    throw ValueError("bernoulli", "the probability lies outside [0, 1]");
+  Tensor y = empty(shape, DType::Bool);
+  generate<bool>(y, [=](std::uint64_t i) { return uniform_at(key, i) < probability; });
+  return y;
+}
+
+Tensor random_integers(const Shape& shape, Index low, Index high, Key key) {
+  if (low >= high) throw ValueError("random_integers", "the range is empty");
+  Tensor y = empty(shape, DType::Int64);
+  double span = static_cast<double>(high - low);
+  generate<Index>(y, [=](std::uint64_t i) {
+    return std::min(high - 1, low + static_cast<Index>(uniform_at(key, i) * span));
+  });
+  return y;
+}
+
+Tensor permutation(Index n, Key key) {
+  Tensor y = arange(0, static_cast<double>(n));
+  Index* p = y.data<Index>();
+  for (Index i = n - 1; i > 0; --i) {
+    auto j = static_cast<Index>(uniform_at(key, static_cast<std::uint64_t>(i)) *
+                                static_cast<double>(i + 1));
+    std::swap(p[i], p[j]);
+  }
+  return y;
+}
+
+}  // namespace glim

@@ -1,0 +1,54 @@
+// Counter-based random numbers: Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as
+// easy as 1, 2, 3", table 2). Number i of stream s under seed k is a pure function of (k, s, i):
+// whatever the number of threads and the order of work, the numbers are the same, and a dropout
+// mask need not be stored to be known again.
+//
+// A Generator hands out streams: each random tensor takes the next one. Its state is two integers,
+// which a checkpoint keeps.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "tensor/tensor.hpp"
+
+namespace glim {
+
+struct Key {  // names one stream of random numbers
+  std::uint64_t seed = 0, stream = 0;
+};
+
+// Four 32-bit words: block `i` of the stream.
+std::array<std::uint32_t, 4> philox(Key key, std::uint64_t block);
+// Uniform in [0, 1): 53 bits of words (2i, 2i + 1) mod 4 of block i / 2, so that float32 and
+// float64 draw the same numbers.
+double uniform_at(Key key, std::uint64_t i);
+
+class Generator {
+ public:
+  explicit Generator(std::uint64_t seed = 0) : seed_(seed) {}
+  Key next() { return {seed_, stream_++}; }
+  std::uint64_t seed() const { return seed_; }
+  std::uint64_t stream() const { return stream_; }
+  void set_state(std::uint64_t seed, std::uint64_t stream) {
+    seed_ = seed;
+    stream_ = stream;
+  }
+
+ private:
+  std::uint64_t seed_, stream_ = 0;
+};
+
+// The generator that initialisers and dropout draw from; one a thread.
+Generator& generator();
+void seed(std::uint64_t value);  // generator() from the start of `value`
+
+// ValueError: low > high, deviation < 0, probability outside [0, 1]. Floating dtypes only.
+Tensor uniform(const Shape& shape, double low, double high, Key key, DType dtype = DType::Float32);
+Tensor normal(const Shape& shape, double mean, double deviation, Key key,
+              DType dtype = DType::Float32);                                 // Box & Muller 1958
+Tensor bernoulli(const Shape& shape, double probability, Key key);           // bool
+Tensor random_integers(const Shape& shape, Index low, Index high, Key key);  // [low, high)
+Tensor permutation(Index n, Key key);  // int64: 0 … n-1 in random order (Fisher & Yates)
+
+}  // namespace glim

@@ -1,0 +1,32 @@
+// Reductions along axes, softmax and cumulative sums.
+//
+// `axes` empty means all axes. With keepdim the reduced axes stay with extent 1. Sums run in a
+// fixed order that does not depend on the number of threads. A reduction over nothing gives the
+// neutral element where there is one (sum 0), NaN for mean and var, ValueError for max and argmax.
+#pragma once
+
+#include "tensor/tensor.hpp"
+
+namespace glim {
+
+Tensor sum(const Tensor& x, const Dims& axes = {}, bool keepdim = false);  // bool counts as int64
+Tensor mean(const Tensor& x, const Dims& axes = {}, bool keepdim = false);
+Tensor max(const Tensor& x, const Dims& axes = {}, bool keepdim = false);  // NaN wins
+Tensor min(const Tensor& x, const Dims& axes = {}, bool keepdim = false);
+// Σ (x - mean)² / (n - correction): 1 for the unbiased estimate, 0 for the population.
+Tensor var(const Tensor& x, const Dims& axes = {}, double correction = 1, bool keepdim = false);
+Tensor argmax(const Tensor& x, Index axis, bool keepdim = false);  // int64; the first of equals
+Tensor argmin(const Tensor& x, Index axis, bool keepdim = false);
+Tensor any(const Tensor& x, const Dims& axes = {}, bool keepdim = false);  // of bool
+Tensor all(const Tensor& x, const Dims& axes = {}, bool keepdim = false);
+Tensor cumsum(const Tensor& x, Index axis);
+// Sums x down to `shape`, the reverse of expand. ShapeError unless `shape` broadcasts to x's.
+Tensor sum_to(const Tensor& x, const Shape& shape);
+double dot(const Tensor& a, const Tensor& b);  // Σ a·b over all elements, in float64
+
+// e^{x - max} / Σ e^{x - max} along the axis; rows that are all -inf become zeros.
+Tensor softmax(const Tensor& x, Index axis = -1);
+Tensor log_softmax(const Tensor& x, Index axis = -1);  // x - max - log Σ e^{x - max}
+Tensor logsumexp(const Tensor& x, Index axis = -1, bool keepdim = false);
+
+}  // namespace glim

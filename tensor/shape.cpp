@@ -1,0 +1,112 @@
+#include "tensor/shape.hpp"
+
+#include <algorithm>
+
+#include "tensor/error.hpp"
+
+namespace glim {
+namespace {
+
+void check_rank(std::size_t rank) {
+  if (rank > static_cast<std::size_t>(kMaxRank))
+    throw ShapeError("shape", "rank " + std::to_string(rank) + " exceeds the maximum of " +
+                                  std::to_string(kMaxRank));
+}
+
+}  // namespace
+
+Dims::Dims(std::span<const Index> list) : rank_(static_cast<int>(list.size())) {
+  check_rank(list.size());
+  std::copy(list.begin(), list.end(), d_.begin());
+}
+
+Dims Dims::filled(int rank, Index value) {
+  check_rank(static_cast<std::size_t>(rank));
+  Dims d;
+  d.rank_ = rank;
+  std::fill_n(d.d_.begin(), rank, value);
+  return d;
+}
+
+void Dims::push_back(Index v) { insert(rank_, v); }
+
+void Dims::insert(int at, Index v) {
+  check_rank(static_cast<std::size_t>(rank_) + 1);
+  for (int i = rank_; i > at; --i) (*this)[i] = (*this)[i - 1];
+  (*this)[at] = v;
+  ++rank_;
+}
+
+void Dims::erase(int at) {
+  for (int i = at; i + 1 < rank_; ++i) (*this)[i] = (*this)[i + 1];
+  --rank_;
+}
+
+std::string to_string(const Dims& d) {
+  std::string s = "(";
+  for (int i = 0; i < d.rank(); ++i) s += (i ? ", " : "") + std::to_string(d[i]);
+  return s + (d.rank() == 1 ? ",)" : ")");
+}
+
+Index checked_numel(const Shape& shape, std::string_view op) {
+  Index n = 1;
+  bool overflow = false;
+  for (Index e : shape) {
+    if (e < 0) throw ShapeError(op, "negative extent in shape " + to_string(shape));
+    if (e == 0) return 0;
+  }
+  for (Index e : shape) overflow = overflow || __builtin_mul_overflow(n, e, &n);
+  // The bytes must fit as well: no dtype is wider than 8.
+  Index bytes;
+  if (overflow || __builtin_mul_overflow(n, Index{8}, &bytes))
+    throw ShapeError(op,
+                     "shape " + to_string(shape) + " has more elements than memory can address");
+  return n;
+}
+
+Strides contiguous_strides(const Shape& shape) {
+  Strides s = Dims::filled(shape.rank(), 1);
+  for (int i = shape.rank() - 2; i >= 0; --i) s[i] = s[i + 1] * std::max<Index>(shape[i + 1], 1);
+  return s;
+}
+
+int normalize_axis(Index axis, int rank, std::string_view op) {
+  if (axis < -rank || axis >= rank)
+    throw IndexError(op, "axis " + std::to_string(axis) + " is outside a tensor of rank " +
+                             std::to_string(rank));
+  return static_cast<int>(axis < 0 ? axis + rank : axis);
+}
+
+Dims normalize_axes(const Dims& axes, int rank, std::string_view op) {
+  Dims out;
+  if (axes.empty()) {
+    for (int i = 0; i < rank; ++i) out.push_back(i);
+    return out;
+  }
+  std::array<bool, kMaxRank> seen{};
+  for (Index a : axes) {
+    auto i = static_cast<std::size_t>(normalize_axis(a, rank, op));
+    if (seen[i]) throw IndexError(op, "axis " + std::to_string(a) + " is named twice");
+    seen[i] = true;
+  }
+  for (int i = 0; i < rank; ++i)
+    if (seen[static_cast<std::size_t>(i)]) out.push_back(i);
+  return out;
+}
+
+Shape broadcast_shapes(const Shape& a, const Shape& b, std::string_view op) {
+  if (a == b) return a;
+  Shape out = Dims::filled(std::max(a.rank(), b.rank()), 1);
+  for (int i = 1; i <= out.rank(); ++i) {
+    Index ea = i <= a.rank() ? a[a.rank() - i] : 1;
+    Index eb = i <= b.rank() ? b[b.rank() - i] : 1;
+    if (ea != eb && ea != 1 && eb != 1)
+      throw ShapeError(op, "shapes " + to_string(a) + " and " + to_string(b) +
+                               " do not broadcast: axis " + std::to_string(-i) + " has " +
+                               std::to_string(ea) + " and " + std::to_string(eb));
+    out[out.rank() - i] = ea == 1 ? eb : ea;
+  }
+  return out;
+}
+
+}  // namespace glim

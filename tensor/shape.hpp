@@ -1,0 +1,77 @@
+// Shapes and strides: up to kMaxRank extents, stored in place so that a view costs no allocation.
+//
+// Errors: ShapeError for a rank above kMaxRank, a negative extent, or a product beyond int64;
+// IndexError for an axis outside [-rank, rank).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace glim {
+
+using Index = std::int64_t;
+
+inline constexpr int kMaxRank = 8;
+
+// A short list of integers (extents, strides, axes).
+class Dims {
+ public:
+  Dims() = default;
+  Dims(std::initializer_list<Index> list)
+      : Dims(std::span<const Index>(list.begin(), list.size())) {}
+  Dims(const std::vector<Index>& list) : Dims(std::span<const Index>(list)) {}
+  explicit Dims(std::span<const Index> list);
+  static Dims filled(int rank, Index value);
+
+  int rank() const { return rank_; }
+  bool empty() const { return rank_ == 0; }
+  Index operator[](int i) const { return d_[static_cast<std::size_t>(i)]; }
+  Index& operator[](int i) { return d_[static_cast<std::size_t>(i)]; }
+  Index back() const { return d_[static_cast<std::size_t>(rank_ - 1)]; }
+  const Index* begin() const { return d_.data(); }
+  const Index* end() const { return d_.data() + rank_; }
+  void push_back(Index v);
+  void insert(int at, Index v);
+  void erase(int at);
+  std::vector<Index> vec() const { return {begin(), end()}; }
+
+  friend bool operator==(const Dims& a, const Dims& b) {
+    if (a.rank_ != b.rank_) return false;
+    for (int i = 0; i < a.rank_; ++i)
+      if (a[i] != b[i]) return false;
+    return true;
+  }
+
+ private:
+  int rank_ = 0;
+  std::array<Index, kMaxRank> d_{};
+};
+
+using Shape = Dims;
+using Strides = Dims;
+
+std::string to_string(const Dims& d);  // "(2, 3)", "(2,)", "()"
+
+// Product of the extents; ShapeError(op) for a negative extent or an overflow of int64.
+Index checked_numel(const Shape& shape, std::string_view op);
+// Product of extents already known to be valid.
+inline Index numel_of(const Shape& s) {
+  Index n = 1;
+  for (Index e : s) n *= e;
+  return n;
+}
+Strides contiguous_strides(const Shape& shape);
+
+// Axis in [0, rank) from an axis in [-rank, rank); IndexError(op) otherwise.
+int normalize_axis(Index axis, int rank, std::string_view op);
+// Sorted distinct axes; an empty list means all. IndexError for one named twice.
+Dims normalize_axes(const Dims& axes, int rank, std::string_view op);
+
+// NumPy's rule: right-aligned extents are equal, or one of them is 1. ShapeError(op) otherwise.
+Shape broadcast_shapes(const Shape& a, const Shape& b, std::string_view op);
+
+}  // namespace glim

@@ -1,0 +1,54 @@
+// Storage: a reference-counted, 64-byte aligned block of bytes from a caching allocator.
+//
+// A released block is kept in a free list by size class (powers of two and their 1.5 multiples,
+// at most a third wasted) and handed out again, so that a training step after the first asks the
+// system for nothing. Blocks of 2 MiB and more ask the kernel for huge pages.
+// MemoryError when the system refuses, after the cache was given back.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace glim {
+
+struct AllocatorStats {
+  std::int64_t live_bytes = 0;    // handed out now
+  std::int64_t peak_bytes = 0;    // the largest live_bytes since reset_peak
+  std::int64_t cached_bytes = 0;  // kept for reuse
+  std::int64_t system_calls = 0;  // allocations that went to the system
+  std::int64_t allocations = 0;   // all allocations
+};
+
+AllocatorStats allocator_stats();
+void reset_peak();     // peak_bytes = live_bytes
+void release_cache();  // gives every cached block back to the system
+
+class Storage {
+ public:
+  Storage() = default;
+  explicit Storage(std::size_t bytes);  // uninitialised
+  Storage(const Storage& o) : block_(o.block_) { retain(); }
+  Storage(Storage&& o) noexcept : block_(std::exchange(o.block_, nullptr)) {}
+  Storage& operator=(Storage o) noexcept {
+    std::swap(block_, o.block_);
+    return *this;
+  }
+  ~Storage() { release(); }
+
+  std::byte* data() const;
+  std::size_t bytes() const;
+  explicit operator bool() const { return block_ != nullptr; }
+  long use_count() const;
+  friend bool operator==(const Storage& a, const Storage& b) { return a.block_ == b.block_; }
+
+  struct Block;
+
+ private:
+  void retain();
+  void release();
+  Block* block_ = nullptr;
+};
+
+}  // namespace glim

@@ -1,0 +1,202 @@
+#include "tensor/tensor.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tensor/error.hpp"
+#include "tensor/iterate.hpp"
+
+namespace glim {
+
+Index Tensor::size(Index axis) const { return shape_[normalize_axis(axis, rank(), "size")]; }
+
+bool Tensor::is_contiguous() const {
+  Index expected = 1;
+  for (int i = rank() - 1; i >= 0; --i) {
+    if (shape_[i] == 0) return true;
+    if (shape_[i] != 1 && strides_[i] != expected) return false;
+    expected *= shape_[i];
+  }
+  return true;
+}
+
+std::string Tensor::kind() const {
+  if (!defined()) return "undefined";
+  return to_string(shape_) + " " + std::string(name_of(dtype_));
+}
+
+void Tensor::wrong_access(DType asked) const {
+  if (!defined()) throw StateError("data", "the tensor is undefined");
+  throw with_operands(DTypeError("data", "elements read as " + std::string(name_of(asked))),
+                      Operand("x", *this));
+}
+
+double Tensor::item() const {
+  if (!defined() || numel() != 1)
+    throw with_operands(ShapeError("item", "need exactly one element"), Operand("x", *this));
+  return visit_dtype(dtype_, [&]<class T>() { return static_cast<double>(*data<T>()); });
+}
+
+template <class T>
+T Tensor::at(std::initializer_list<Index> index) const {
+  if (static_cast<int>(index.size()) != rank())
+    throw with_operands(IndexError("at", std::to_string(index.size()) + " indices for rank " +
+                                             std::to_string(rank())),
+                        Operand("x", *this));
+  Index at = 0;
+  int axis = 0;
+  for (Index i : index) {
+    Index n = shape_[axis];
+    if (i < -n || i >= n)
+      throw with_operands(
+          IndexError("at", "index " + std::to_string(i) + " on axis " + std::to_string(axis) +
+                               " of extent " + std::to_string(n)),
+          Operand("x", *this));
+    at += (i < 0 ? i + n : i) * strides_[axis++];
+  }
+  return data<T>()[at];
+}
+
+template <class T>
+std::vector<T> Tensor::to_vector() const {
+  Tensor c = contiguous();
+  const T* p = c.data<T>();
+  return std::vector<T>(p, p + numel());
+}
+
+Tensor Tensor::contiguous() const { return is_contiguous() ? *this : clone(); }
+
+Tensor Tensor::clone() const {
+  Tensor y = empty(shape_, dtype_);
+  y.copy_(*this);
+  return y;
+}
+
+Tensor Tensor::to(DType target) const {
+  if (target == dtype_) return *this;
+  Tensor y = empty(shape_, target);
+  visit_dtype(dtype_, [&]<class From>() {
+    visit_dtype(target, [&]<class To>() {
+      map_into<To, From>(y, *this, [](From v) {
+        if constexpr (std::is_same_v<To, bool>)
+          return v != From(0);
+        else
+          return static_cast<To>(v);
+      });
+    });
+  });
+  return y;
+}
+
+void Tensor::copy_(const Tensor& source) const {
+  if (dtype_ != source.dtype_)
+    throw with_operands(DTypeError("copy_", "dtypes differ"), Operand("to", *this),
+                        Operand("from", source));
+  Tensor from = source.shape() == shape_ ? source : source.expand(shape_);
+  visit_dtype(dtype_, [&]<class T>() { map_into<T, T>(*this, from, [](T v) { return v; }); });
+}
+
+void Tensor::fill_(double value) const {
+  visit_dtype(dtype_, [&]<class T>() {
+    T v = static_cast<T>(value);
+    Tensor source = from_storage(storage_, offset_, shape_, strides_, dtype_);
+    map_into<T, T>(*this, source, [v](T) { return v; });
+  });
+}
+
+Tensor empty(const Shape& shape, DType dtype) {
+  Tensor t;
+  auto n = static_cast<std::size_t>(checked_numel(shape, "empty"));
+  t.storage_ = Storage(n * size_of(dtype));
+  t.shape_ = shape;
+  t.strides_ = contiguous_strides(shape);
+  t.dtype_ = dtype;
+  return t;
+}
+
+Tensor Tensor::from_storage(Storage storage, Index offset, const Shape& shape,
+                            const Strides& strides, DType dtype) {
+  Index n = checked_numel(shape, "from_storage");
+  Index low = offset, high = offset;
+  for (int i = 0; i < shape.rank(); ++i) {
+    Index reach = n ? (shape[i] - 1) * strides[i] : 0;
+    (reach < 0 ? low : high) += reach;
+  }
+  auto extent = static_cast<Index>(storage.bytes() / size_of(dtype));
+  if (shape.rank() != strides.rank() || low < 0 || (n > 0 && high >= extent))
+    throw ShapeError("from_storage", "shape " + to_string(shape) + " with strides " +
+                                         to_string(strides) + " reaches outside the storage");
+  Tensor t;
+  t.storage_ = std::move(storage);
+  t.offset_ = offset;
+  t.shape_ = shape;
+  t.strides_ = strides;
+  t.dtype_ = dtype;
+  return t;
+}
+
+Tensor full(const Shape& shape, double value, DType dtype) {
+  Tensor t = empty(shape, dtype);
+  t.fill_(value);
+  return t;
+}
+Tensor zeros(const Shape& shape, DType dtype) { return full(shape, 0, dtype); }
+Tensor ones(const Shape& shape, DType dtype) { return full(shape, 1, dtype); }
+Tensor scalar(double value, DType dtype) { return full({}, value, dtype); }
+
+Tensor arange(double start, double stop, double step, DType dtype) {
+  if (step == 0 || !std::isfinite(start) || !std::isfinite(stop) || !std::isfinite(step))
+    throw ValueError("arange", "need finite bounds and a step other than 0");
+  double count = std::max(0.0, std::ceil((stop - start) / step));
+  if (count > 9e18) throw ShapeError("arange", "too many elements");
+  Tensor t = empty({static_cast<Index>(count)}, dtype);
+  visit_dtype(dtype, [&]<class T>() {
+    T* p = t.data<T>();
+    for (Index i = 0; i < t.numel(); ++i)
+      p[i] = static_cast<T>(start + static_cast<double>(i) * step);
+  });
+  return t;
+}
+
+Tensor eye(Index n, DType dtype) {
+  Tensor t = zeros({n, n}, dtype);
+  visit_dtype(dtype, [&]<class T>() {
+    T* p = t.data<T>();
+    for (Index i = 0; i < n; ++i) p[i * n + i] = T(1);
+  });
+  return t;
+}
+
+template <class T>
+Tensor from_vector(const std::vector<T>& values, const Shape& shape) {
+  if (checked_numel(shape, "from_vector") != static_cast<Index>(values.size()))
+    throw ShapeError("from_vector",
+                     std::to_string(values.size()) + " values for shape " + to_string(shape));
+  Tensor t = empty(shape, dtype_of<T>);
+  std::copy(values.begin(), values.end(), t.template data<T>());
+  return t;
+}
+
+Tensor tensor(std::initializer_list<double> values, DType dtype) {
+  return from_vector(std::vector<double>(values), {static_cast<Index>(values.size())}).to(dtype);
+}
+
+void require_floating(const Tensor& x, std::string_view op) {
+  if (!is_floating(x.dtype()))
+    throw with_operands(DTypeError(op, "needs float32 or float64"), Operand("x", x));
+}
+
+template std::vector<float> Tensor::to_vector<float>() const;
+template std::vector<double> Tensor::to_vector<double>() const;
+template std::vector<Index> Tensor::to_vector<Index>() const;
+template std::vector<bool> Tensor::to_vector<bool>() const;
+template float Tensor::at<float>(std::initializer_list<Index>) const;
+template double Tensor::at<double>(std::initializer_list<Index>) const;
+template Index Tensor::at<Index>(std::initializer_list<Index>) const;
+template bool Tensor::at<bool>(std::initializer_list<Index>) const;
+template Tensor from_vector<float>(const std::vector<float>&, const Shape&);
+template Tensor from_vector<double>(const std::vector<double>&, const Shape&);
+template Tensor from_vector<Index>(const std::vector<Index>&, const Shape&);
+template Tensor from_vector<bool>(const std::vector<bool>&, const Shape&);
+
+}  // namespace glim

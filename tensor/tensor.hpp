@@ -1,0 +1,115 @@
+// Tensor: an n-d array, i.e. storage, offset, shape, strides (in elements) and dtype. No gradients.
+//
+// Copying a Tensor copies the handle: both see the same elements. Views (reshape where strides
+// allow, permute, slice, select, expand, squeeze ...) never copy. Element (i0, i1, ...) lies at
+// offset + i0·stride0 + i1·stride1 + ...
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tensor/dtype.hpp"
+#include "tensor/shape.hpp"
+#include "tensor/storage.hpp"
+
+namespace glim {
+
+class Error;
+
+class Tensor {
+ public:
+  Tensor() = default;  // undefined: defined() is false
+
+  bool defined() const { return static_cast<bool>(storage_); }
+  const Shape& shape() const { return shape_; }
+  const Strides& strides() const { return strides_; }
+  DType dtype() const { return dtype_; }
+  int rank() const { return shape_.rank(); }
+  Index size(Index axis) const;  // extent; IndexError outside [-rank, rank)
+  Index numel() const { return numel_of(shape_); }
+  Index offset() const { return offset_; }
+  const Storage& storage() const { return storage_; }
+  bool is_contiguous() const;
+  std::string kind() const;  // "(2, 3) float32"
+
+  // First element. DTypeError when T is not the dtype; undefined tensors are a StateError.
+  template <class T>
+  T* data() const {
+    if (dtype_ != dtype_of<T> || !storage_) wrong_access(dtype_of<T>);
+    return reinterpret_cast<T*>(storage_.data()) + offset_;
+  }
+  // The one element of a tensor of numel 1, converted; ShapeError otherwise.
+  double item() const;
+  template <class T>
+  T at(std::initializer_list<Index> index) const;  // IndexError outside the shape
+  template <class T>
+  std::vector<T> to_vector() const;  // row-major copy
+
+  // Views. ShapeError / IndexError where the arguments do not fit.
+  Tensor reshape(Shape shape) const;  // one extent may be -1; copies only where strides force it
+  std::optional<Tensor> view(const Shape& shape) const;  // reshape without copy, if possible
+  Tensor permute(const Dims& axes) const;
+  Tensor transpose(Index a = -2, Index b = -1) const;
+  // Elements start, start+step, ... below stop (step >= 1; negatives count from the end, then the
+  // range is clipped as in NumPy).
+  Tensor slice(Index axis, Index start, Index stop, Index step = 1) const;
+  Tensor narrow(Index axis, Index start, Index length) const;  // IndexError instead of clipping
+  Tensor select(Index axis, Index index) const;                // drops the axis
+  Tensor expand(const Shape& shape) const;                     // stride 0 where broadcast
+  Tensor squeeze(Index axis) const;                            // ShapeError unless extent 1
+  Tensor unsqueeze(Index axis) const;                          // axis in [-rank-1, rank]
+
+  // Copies.
+  Tensor contiguous() const;  // itself when already row-major
+  Tensor clone() const;
+  Tensor to(DType dtype) const;  // itself when equal; bool from x != 0; int64 truncates
+  // Writes. ShapeError unless `source` broadcasts to this shape; DTypeError unless dtypes agree.
+  void copy_(const Tensor& source) const;
+  void fill_(double value) const;
+
+  friend Tensor empty(const Shape& shape, DType dtype);
+  // Element `offset`, any strides, within the storage: ShapeError when they reach outside it.
+  static Tensor from_storage(Storage storage, Index offset, const Shape& shape,
+                             const Strides& strides, DType dtype);
+
+ private:
+  [[noreturn]] void wrong_access(DType asked) const;
+  Storage storage_;
+  Index offset_ = 0;
+  Shape shape_;
+  Strides strides_;
+  DType dtype_ = DType::Float32;
+};
+
+// Factories. ShapeError for negative extents or overflowing products.
+Tensor empty(const Shape& shape, DType dtype = DType::Float32);  // uninitialised
+Tensor full(const Shape& shape, double value, DType dtype = DType::Float32);
+Tensor zeros(const Shape& shape, DType dtype = DType::Float32);
+Tensor ones(const Shape& shape, DType dtype = DType::Float32);
+Tensor scalar(double value, DType dtype = DType::Float32);  // shape ()
+// start, start + step, ... below stop. ValueError for step 0.
+Tensor arange(double start, double stop, double step = 1, DType dtype = DType::Int64);
+Tensor eye(Index n, DType dtype = DType::Float32);
+// Row-major copy of `values`; ShapeError unless their number is the product of `shape`.
+template <class T>
+Tensor from_vector(const std::vector<T>& values, const Shape& shape);
+Tensor tensor(std::initializer_list<double> values, DType dtype = DType::Float32);
+
+// Throws DTypeError(op) unless x has one of the floating dtypes.
+void require_floating(const Tensor& x, std::string_view op);
+// Adds the tensor to an error under construction: with_operands(ShapeError(...), {"a", a}, ...).
+template <class E, class... Named>
+E with_operands(E error, const Named&... named) {
+  (error.add_operand(named.first, named.second.kind()), ...);
+  return error;
+}
+struct Operand {
+  Operand(std::string_view name, const Tensor& tensor) : first(name), second(tensor) {}
+  std::string_view first;
+  const Tensor& second;
+};
+
+}  // namespace glim
