@@ -7,52 +7,12 @@ The forward passes below are written from the equations, not from torch; every g
 with a central difference of them, (f(x + h) - f(x - h)) / 2h with h = 1e-5, at a few entries.
 """
 
-import json
 import sys
-from pathlib import Path
 
 import numpy as np
-from safetensors import safe_open
 
-HERE = Path(__file__).resolve().parent
-STEP = 1e-5
-failures = checks = 0
-
-
-def read(name):
-    with safe_open(HERE / f"{name}.safetensors", "numpy") as f:
-        return json.loads(f.metadata()["case"]), {k: f.get_tensor(k) for k in f.keys()}
-
-
-def expect(what, actual, stored, rtol, atol):
-    global failures, checks
-    checks += 1
-    if not np.allclose(actual, stored, rtol=rtol, atol=atol):
-        failures += 1
-        print(f"{what}: off by {np.max(np.abs(np.subtract(actual, stored, dtype=float))):.3e}")
-
-
-def differences(what, function, x, gradient, rng, entries=3):
-    """Central differences of function() at a few entries of x, which is changed in place."""
-    flat, analytic = x.reshape(-1), gradient.reshape(-1)
-    for i in rng.choice(flat.size, min(entries, flat.size), replace=False):
-        if not np.isfinite(flat[i]):
-            continue
-        value = flat[i]
-        flat[i] = value + STEP
-        above = function()
-        flat[i] = value - STEP
-        below = function()
-        flat[i] = value
-        expect(f"{what}[{i}]", (above - below) / (2 * STEP), analytic[i], 1e-5, 1e-8)
-
-
-def softmax(scores):
-    """Over the last axis; a row of -inf gives zeros."""
-    top = scores.max(-1, keepdims=True)
-    e = np.exp(scores - np.where(np.isfinite(top), top, 0.0))
-    total = e.sum(-1, keepdims=True)
-    return np.divide(e, total, out=np.zeros_like(e), where=total > 0)
+import verify_layers
+from verify_common import TALLY, differences, expect, read, softmax
 
 
 def norm(x, p, name, eps):
@@ -198,10 +158,15 @@ def verify_mha(rng):
                 differences(f"{prefix} {key}", loss, own[key[1:]], g, rng)
 
 
-if __name__ == "__main__":
+def main():
     rng = np.random.default_rng(5)
     for kind in ("pre_tied", "pre_untied", "post_tied", "post_untied"):
         verify_transformer(f"transformer_{kind}", rng)
     verify_mha(rng)
-    print(f"{checks} checks, {failures} failed")
-    sys.exit(1 if failures else 0)
+    verify_layers.verify(rng)
+    print(f"{TALLY['checks']} checks, {TALLY['failures']} failed")
+    return 1 if TALLY["failures"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
