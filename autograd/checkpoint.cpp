@@ -1,0 +1,107 @@
+// Activation checkpointing (Chen et al. 2016, arXiv 1604.06174): a region of the tape is kept as
+// one node, and run again when backward reaches it.
+//
+//   y = fn()      d(input) = what backward along fn's nodes brings to each value that fn read
+//
+// The node's inputs are found by running fn once: the earlier nodes and the leaves that it read.
+// Memory of the region is needed twice for a short while, and not in between; time is one more
+// forward. The generator is set back for the second run, so dropout draws the same mask.
+#include <map>
+
+#include "autograd/ops.hpp"
+
+namespace glim {
+
+class CheckpointOp final : public Op {
+ public:
+  CheckpointOp() = default;
+  explicit CheckpointOp(std::function<Var()> fn)
+      : fn_(std::move(fn)), scope_(Scope::stack()), random_(generator()) {}
+  std::string_view name() const override { return "checkpoint"; }
+
+  // Runs fn and makes it one node.
+  static Var record(std::function<Var()> fn, const Where& where) {
+    Tape& tape = *Tape::current();
+    CheckpointOp op(fn);
+    auto first = tape.nodes_.size();
+    Tensor value = fn().value();
+    // What the region read from before it, and leaves that it met first.
+    std::map<int, std::shared_ptr<Leaf>> reads;
+    std::vector<std::shared_ptr<Leaf>> leaves;
+    for (auto i = first; i < tape.nodes_.size(); ++i) {
+      const Node& node = tape.nodes_[i];
+      if (node.leaf) leaves.push_back(node.leaf);
+      for (int input : node.inputs)
+        if (input >= 0 && static_cast<std::size_t>(input) < first) reads[input] = nullptr;
+    }
+    tape.truncate(first);
+    Node node;
+    for (auto& [number, unused] : reads) node.inputs.push_back(number);
+    for (auto& leaf : leaves) {
+      Var v;
+      v.leaf_ = leaf;
+      node.inputs.push_back(tape.number_of(v));
+    }
+    if (node.inputs.empty()) return Var(value);
+    op.inputs_on_tape_ = node.inputs;
+    op.needs_ = ~std::uint64_t{0};
+    node.name = "checkpoint";
+    node.shape = value.shape();
+    node.dtype = value.dtype();
+    node.scope = tape.current_scope();
+    node.where = where;
+    node.bytes = value.numel() * static_cast<Index>(size_of(value.dtype()));
+    node.op = std::make_unique<CheckpointOp>(std::move(op));
+    Var result(value);
+    result.tape_ = tape.id_;
+    result.node_ = tape.add_node(std::move(node));
+    tape.note_watched(result.node_, value);
+    return result;
+  }
+
+  Grads backward(const Var& dy) const override {
+    Tape& tape = *Tape::open();
+    bool create_graph = !tape.paused_;
+    auto first = tape.nodes_.size();
+    Var y;
+    {
+      Generator after = std::exchange(generator(), random_);
+      bool paused = std::exchange(tape.paused_, false);
+      Scope scope(scope_);
+      y = fn_();
+      tape.paused_ = paused;
+      generator() = after;
+    }
+    auto found = tape.inner_gradients(y, dy, static_cast<int>(first),
+                                      {.retain = create_graph,
+                                       .create_graph = create_graph,
+                                       .fill_leaves = tape.filling_leaves_});
+    if (!create_graph) tape.truncate(first);
+    Grads d;
+    for (std::size_t k = 0; k < inputs_on_tape_.size(); ++k) {
+      int number = inputs_on_tape_[k];
+      for (auto& [node, g] : found)
+        if (node == number) d[k] = std::move(g);
+      if (!d.has(k)) {
+        const Node& node = tape.nodes_[static_cast<std::size_t>(number)];
+        d[k] = Var(zeros(node.shape, node.dtype));
+      }
+    }
+    return d;
+  }
+
+ private:
+  std::function<Var()> fn_;
+  std::vector<std::string> scope_;
+  Generator random_;
+  std::vector<int> inputs_on_tape_;
+};
+
+Var checkpoint(std::function<Var()> fn, Where where) {
+  if (!Tape::current()) return fn();
+  static const bool registered = register_op("checkpoint");
+  (void)registered;
+  return CheckpointOp::record(std::move(fn), where);
+}
+
+}  // namespace glim

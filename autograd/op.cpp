@@ -1,0 +1,114 @@
+#include "autograd/op.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "autograd/tape.hpp"
+#include "tensor/elementwise.hpp"
+
+namespace glim {
+namespace {
+
+std::vector<std::string_view>& names() {
+  static std::vector<std::string_view> list;
+  return list;
+}
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+bool register_op(std::string_view name) {
+  names().push_back(name);
+  return true;
+}
+
+std::vector<std::string_view> registered_ops() {
+  std::vector<std::string_view> sorted = names();
+  std::sort(sorted.begin(), sorted.end());
+  sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+  return sorted;
+}
+
+void Op::save(std::size_t input) {
+  if (!inputs_) return;
+  saved_.emplace_back(static_cast<int>(input), *inputs_[input]);
+}
+
+const Var& Op::saved(int input) const {
+  for (const auto& [i, v] : saved_)
+    if (i == input) return v;
+  throw StateError(
+      name(), "backward reads input " + std::to_string(input) + ", which forward did not save");
+}
+
+bool Op::recording() { return Tape::current() != nullptr; }
+
+Recorder::Recorder(Op& op, const Var* const* inputs, std::size_t count, const Where& where)
+    : inputs_(inputs), count_(count), where_(where) {
+  Tape* tape = Tape::current();
+  if (!tape) return;
+  for (std::size_t i = 0; i < count; ++i)
+    if (inputs[i]->requires_grad() && i < 64) op.needs_ |= std::uint64_t{1} << i;
+  active_ = op.needs_ != 0 ||
+            std::any_of(inputs, inputs + count, [](const Var* v) { return v->requires_grad(); });
+  if (active_) {
+    op.inputs_ = inputs;
+    op.input_count_ = count;
+  }
+  if (tape->options_.profile) start_ = now();
+}
+
+void Recorder::check_finite(const Op& op, const Tensor& y) const {
+  Tape* tape = Tape::current();
+  if (!tape || !tape->options_.check_finite || all_finite(y)) return;
+  NonFiniteError e(op.name(), "its output is not finite");
+  e.add_operand("y", y.kind());
+  throw e;
+}
+
+Var Recorder::constant(const Op& op, Tensor y) const {
+  check_finite(op, y);
+  return Var(std::move(y));
+}
+
+Var Recorder::record(std::unique_ptr<Op> op, Tensor y) const {
+  check_finite(*op, y);
+  Tape& tape = *Tape::current();
+  Node node;
+  node.inputs.reserve(count_);
+  for (std::size_t i = 0; i < count_; ++i) node.inputs.push_back(tape.number_of(*inputs_[i]));
+  op->inputs_ = nullptr;
+  node.name = op->name();
+  node.shape = y.shape();
+  node.dtype = y.dtype();
+  node.scope = tape.current_scope();
+  node.where = where_;
+  node.bytes = y.numel() * static_cast<Index>(size_of(y.dtype()));
+  if (tape.options_.profile) node.forward_seconds = now() - start_;
+  bool wants_output = op->wants_output_;
+  node.op = std::move(op);
+  int number = tape.add_node(std::move(node));
+  Var result(std::move(y));
+  result.tape_ = tape.id_;
+  result.node_ = number;
+  if (wants_output) tape.nodes_.back().op->saved_.emplace_back(Op::kOutput, result);
+  if (!tape.patterns_.empty()) tape.note_watched(number, result.value());
+  return result;
+}
+
+void Recorder::annotate(Error& error, const Op& op) const {
+  Tape* tape = Tape::current();
+  if (error.operand_count() == count_) {
+    for (std::size_t i = 0; i < count_; ++i) {
+      int node = tape ? tape->node_of(*inputs_[i]) : -1;
+      error.set_operand_path(i, node >= 0 ? tape->path(node) : inputs_[i]->name());
+    }
+  }
+  std::string scope = Scope::path();
+  error.set_place(scope.empty() ? "" : scope + "." + std::string(op.name()), to_string(where_));
+}
+
+}  // namespace glim

@@ -1,0 +1,172 @@
+// The op contract, on one page.
+//
+// An op is one struct in one place: its name, its forward on tensors, its backward on Vars. The
+// header above it states the equation, the gradient of each input, the shapes, and what backward
+// reads. To add one:
+//
+//   1. struct Square final : Op {                       //   y = x²
+//        enum Input { X };
+//        std::string_view name() const override { return "square"; }
+//        Tensor forward(const Tensor& x) { save(X); return mul(x, x); }
+//        Grads backward(const Var& dy) const override { //   dx = 2 x dy      reads x
+//          Grads d;
+//          if (needs_grad(X)) d[X] = mul(dy, mul(saved(X), 2));
+//          return d;
+//        }
+//      };
+//   2. Var square(const Var& x, Where where = Where::current()) {
+//        return apply(where, Square{}, x);
+//      }
+//   3. a line in autograd/ops.hpp: the equation and what may go wrong
+//   4. a specification in tests/op_specs: the suite fails until there is one
+//
+// Forward checks shapes and dtypes before it computes. Backward returns gradients by input; the
+// engine checks their shapes and adds them up. Backward is written in the same differentiable
+// ops, so that it can itself be recorded: the gradient of a gradient costs no further code.
+// An op has one output; what has several (split, sort) is a composition.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "autograd/scope.hpp"
+#include "autograd/var.hpp"
+#include "tensor/error.hpp"
+
+namespace glim {
+
+// Gradients by input number; an input left out has none.
+class Grads {
+ public:
+  Var& operator[](std::size_t input) {
+    if (input >= list_.size()) list_.resize(input + 1);
+    return list_[input];
+  }
+  bool has(std::size_t input) const { return input < list_.size() && list_[input].defined(); }
+  Var take(std::size_t input) { return std::move(list_[input]); }
+
+ private:
+  std::vector<Var> list_;
+};
+
+class Op {
+ public:
+  virtual ~Op() = default;
+  virtual std::string_view name() const = 0;
+  virtual Grads backward(const Var& dy) const = 0;
+
+  // What backward will read: input number (or kOutput) and value, for pictures of the tape.
+  static constexpr int kOutput = -1;
+  const std::vector<std::pair<int, Var>>& saved_values() const { return saved_; }
+  bool needs_grad(std::size_t input) const { return input >= 64 || (needs_ >> input & 1); }
+
+ protected:
+  Op() = default;
+  Op(const Op&) = default;
+  Op(Op&&) = default;
+  Op& operator=(const Op&) = default;
+  Op& operator=(Op&&) = default;
+
+  // For forward: keep an input, or the output, for backward. Nothing is kept unless recorded.
+  void save(std::size_t input);
+  void save_output() { wants_output_ = true; }
+  // For backward.
+  const Var& saved(int input) const;
+  const Var& output() const { return saved(kOutput); }
+  // True while backward is itself recorded: fused kernels then fall back to their composition.
+  static bool recording();
+
+ private:
+  friend class Recorder;
+  friend class Tape;
+  friend class CheckpointOp;
+  const Var* const* inputs_ = nullptr;  // during forward, when recorded
+  std::size_t input_count_ = 0;
+  std::uint64_t needs_ = 0;
+  bool wants_output_ = false;
+  std::vector<std::pair<int, Var>> saved_;
+};
+
+// A hand-written kernel that equals a composition of other ops. The composition is what the
+// explicit magnification records, what a test holds the kernel equal to, and what backward runs
+// when it is itself recorded.
+class FusedOp : public Op {
+ public:
+  // The same value from primitives; `inputs` are all saved inputs in order.
+  virtual Var composition(const std::vector<Var>& inputs) const = 0;
+
+ protected:
+  // Gradients of <composition(inputs), dy> by every input that needs one, recorded.
+  Grads through_composition(const std::vector<Var>& inputs, const Var& dy) const;
+};
+
+// Every op that the program can record, by name.
+std::vector<std::string_view> registered_ops();
+
+// One forward pass of one op: finds out whether to record, and adds places to errors.
+class Recorder {
+ public:
+  Recorder(Op& op, const Var* const* inputs, std::size_t count, const Where& where);
+  bool active() const { return active_; }
+  // Puts the op (moved to the heap) on the tape and returns its result as a Var.
+  Var record(std::unique_ptr<Op> op, Tensor y) const;
+  Var constant(const Op& op, Tensor y) const;  // nothing to record
+  void annotate(Error& error, const Op& op) const;
+
+ private:
+  void check_finite(const Op& op, const Tensor& y) const;
+  const Var* const* inputs_;
+  std::size_t count_;
+  const Where& where_;
+  bool active_ = false;
+  double start_ = 0;
+};
+
+bool register_op(std::string_view name);
+
+namespace detail {
+template <class OpT>
+struct Registered {
+  static inline const bool done = register_op(OpT{}.name());
+};
+template <class OpT, class Forward>
+Var apply_list(const Where& where, OpT& op, const Var* const* inputs, std::size_t count,
+               const Forward& forward) {
+  (void)Registered<OpT>::done;
+  Recorder recorder(op, inputs, count, where);
+  try {
+    Tensor y = forward();
+    if (!recorder.active()) return recorder.constant(op, std::move(y));
+    return recorder.record(std::make_unique<OpT>(std::move(op)), std::move(y));
+  } catch (Error& e) {
+    recorder.annotate(e, op);
+    throw;
+  }
+}
+}  // namespace detail
+
+// y = op.forward(values of the inputs), recorded when a tape is open and an input wants it.
+template <class OpT, class... Inputs>
+Var apply(const Where& where, OpT op, const Inputs&... inputs) {
+  const Var* list[] = {&inputs...};
+  return detail::apply_list(where, op, list, sizeof...(inputs),
+                            [&] { return op.forward(inputs.value()...); });
+}
+// The same for any number of inputs.
+template <class OpT>
+Var apply(const Where& where, OpT op, const std::vector<Var>& inputs) {
+  std::vector<const Var*> list;
+  std::vector<Tensor> values;
+  for (const Var& v : inputs) {
+    list.push_back(&v);
+    values.push_back(v.value());
+  }
+  return detail::apply_list(where, op, list.data(), list.size(),
+                            [&] { return op.forward(values); });
+}
+
+}  // namespace glim

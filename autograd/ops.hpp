@@ -1,0 +1,117 @@
+// Every op, with one line of mathematics each. The gradients stand above each op's struct in
+// autograd/ops/. `where` is filled in by the compiler with the line of the call.
+//
+// Errors, unless said otherwise: ShapeError and DTypeError as for the tensor function of the name.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "autograd/op.hpp"
+#include "autograd/tape.hpp"
+#include "tensor/random.hpp"
+
+namespace glim {
+
+// ---- arithmetic (ops/arithmetic.cpp); operands broadcast through broadcast_to ----
+Var add(const Var& a, const Var& b, Where where = Where::current());      // a + b
+Var sub(const Var& a, const Var& b, Where where = Where::current());      // a - b
+Var mul(const Var& a, const Var& b, Where where = Where::current());      // a b
+Var div(const Var& a, const Var& b, Where where = Where::current());      // a / b
+Var maximum(const Var& a, const Var& b, Where where = Where::current());  // max(a, b)
+Var minimum(const Var& a, const Var& b, Where where = Where::current());  // min(a, b)
+Var add(const Var& x, double c, Where where = Where::current());          // x + c
+Var mul(const Var& x, double c, Where where = Where::current());          // c x
+Var neg(const Var& x, Where where = Where::current());                    // -x
+Var pow(const Var& x, double exponent, Where where = Where::current());   // x^p
+// condition ? a : b; condition is a bool tensor and has no gradient
+Var where(const Tensor& condition, const Var& a, const Var& b, Where where = Where::current());
+
+inline Var operator+(const Var& a, const Var& b) { return add(a, b); }
+inline Var operator-(const Var& a, const Var& b) { return sub(a, b); }
+inline Var operator*(const Var& a, const Var& b) { return mul(a, b); }
+inline Var operator/(const Var& a, const Var& b) { return div(a, b); }
+inline Var operator*(double c, const Var& x) { return mul(x, c); }
+inline Var operator-(const Var& x) { return neg(x); }
+
+// ---- functions (ops/functions.cpp) ----
+Var exp(const Var& x, Where where = Where::current());      // e^x
+Var log(const Var& x, Where where = Where::current());      // ln x
+Var sqrt(const Var& x, Where where = Where::current());     // √x
+Var sin(const Var& x, Where where = Where::current());      // sin x
+Var cos(const Var& x, Where where = Where::current());      // cos x
+Var abs(const Var& x, Where where = Where::current());      // |x|
+Var tanh(const Var& x, Where where = Where::current());     // tanh x
+Var sigmoid(const Var& x, Where where = Where::current());  // 1/(1 + e^-x)
+Var erf(const Var& x, Where where = Where::current());      // 2/√π ∫₀ˣ e^-t² dt
+Var relu(const Var& x, Where where = Where::current());     // max(0, x)
+Var silu(const Var& x, Where where = Where::current());     // x sigmoid(x)
+Var clamp(const Var& x, double low, double high, Where where = Where::current());
+enum class GeluForm { Erf, Tanh };
+// x Φ(x), Φ the normal distribution; or its tanh approximation (Hendrycks & Gimpel 2016)
+Var gelu(const Var& x, GeluForm form = GeluForm::Erf, Where where = Where::current());
+
+// ---- shape (ops/shape.cpp); views, no element moves ----
+Var reshape(const Var& x, const Shape& shape, Where where = Where::current());
+Var permute(const Var& x, const Dims& axes, Where where = Where::current());
+Var transpose(const Var& x, Index a = -2, Index b = -1, Where where = Where::current());
+Var broadcast_to(const Var& x, const Shape& shape, Where where = Where::current());
+Var slice(const Var& x, Index axis, Index start, Index stop, Index step = 1,
+          Where where = Where::current());
+// zeros of `shape` with x at start, start + step, ... of the axis: slice's reverse
+Var unslice(const Var& x, const Shape& shape, Index axis, Index start, Index step = 1,
+            Where where = Where::current());
+Var narrow(const Var& x, Index axis, Index start, Index length, Where where = Where::current());
+Var select(const Var& x, Index axis, Index index, Where where = Where::current());
+Var squeeze(const Var& x, Index axis, Where where = Where::current());
+Var unsqueeze(const Var& x, Index axis, Where where = Where::current());
+Var concatenate(const std::vector<Var>& parts, Index axis, Where where = Where::current());
+Var stack(const std::vector<Var>& parts, Index axis, Where where = Where::current());
+std::vector<Var> split(const Var& x, Index axis, const std::vector<Index>& lengths,
+                       Where where = Where::current());
+Var tril(const Var& x, Index diagonal = 0, Where where = Where::current());
+Var triu(const Var& x, Index diagonal = 0, Where where = Where::current());
+
+// ---- reductions (ops/reduce.cpp); no axes means all ----
+Var sum(const Var& x, const Dims& axes = {}, bool keepdim = false, Where where = Where::current());
+Var sum_to(const Var& x, const Shape& shape, Where where = Where::current());
+Var mean(const Var& x, const Dims& axes = {}, bool keepdim = false, Where where = Where::current());
+Var max(const Var& x, const Dims& axes = {}, bool keepdim = false, Where where = Where::current());
+Var min(const Var& x, const Dims& axes = {}, bool keepdim = false, Where where = Where::current());
+Var var(const Var& x, const Dims& axes = {}, double correction = 1, bool keepdim = false,
+        Where where = Where::current());
+Var cumsum(const Var& x, Index axis, Where where = Where::current());
+
+// ---- softmax (ops/softmax.cpp) ----
+Var softmax(const Var& x, Index axis = -1, Where where = Where::current());
+Var log_softmax(const Var& x, Index axis = -1, Where where = Where::current());
+Var logsumexp(const Var& x, Index axis = -1, bool keepdim = false, Where where = Where::current());
+
+// ---- products (ops/matmul.cpp) ----
+Var matmul(const Var& a, const Var& b, Where where = Where::current());  // a b
+
+// ---- index (ops/index.cpp); index tensors are int64 and have no gradient ----
+Var gather(const Var& x, Index axis, const Tensor& index, Where where = Where::current());
+Var scatter_add(const Var& x, Index axis, const Tensor& index, const Var& source,
+                Where where = Where::current());
+Var index_select(const Var& x, Index axis, const Tensor& index, Where where = Where::current());
+Var index_add(const Shape& shape, Index axis, const Tensor& index, const Var& source,
+              Where where = Where::current());
+struct OrderedVar {
+  Var values;
+  Tensor indices;
+};
+OrderedVar sort(const Var& x, Index axis = -1, bool descending = false,
+                Where where = Where::current());
+OrderedVar top_k(const Var& x, Index k, Index axis = -1, Where where = Where::current());
+
+// ---- dropout (ops/dropout.cpp) ----
+// x / (1 - p) where uniform_at(key, i) >= p, else 0 (Srivastava et al. 2014, inverted)
+Var dropout(const Var& x, double p, Key key, Where where = Where::current());
+
+// ---- activation checkpointing (checkpoint.cpp) ----
+// fn(), of which nothing is kept: backward runs it again, with the same random numbers (Chen et
+// al. 2016, arXiv 1604.06174). fn must compute the same again from what it captures.
+Var checkpoint(std::function<Var()> fn, Where where = Where::current());
+
+}  // namespace glim

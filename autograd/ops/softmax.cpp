@@ -1,0 +1,79 @@
+// Softmax and its logarithms along one axis (Bridle 1990).
+#include "autograd/ops.hpp"
+#include "tensor/reduce.hpp"
+
+namespace glim {
+namespace {
+
+//   y = e^{x - max} / Σ e^{x - max}
+//   dx = y (dy - Σ dy y)                    reads y; each row of dx sums to 0
+struct Softmax final : Op {
+  explicit Softmax(int axis = 0) : axis_(axis) {}
+  std::string_view name() const override { return "softmax"; }
+  Tensor forward(const Tensor& x) {
+    save_output();
+    return softmax(x, axis_);
+  }
+  Grads backward(const Var& dy) const override {
+    Grads d;
+    Var weighted = mul(dy, output());
+    d[0] = sub(weighted, mul(output(), sum(weighted, {axis_}, true)));
+    return d;
+  }
+
+ private:
+  int axis_;
+};
+
+//   y = x - log Σ e^x
+//   dx = dy - e^y Σ dy                      reads y
+struct LogSoftmax final : Op {
+  explicit LogSoftmax(int axis = 0) : axis_(axis) {}
+  std::string_view name() const override { return "log_softmax"; }
+  Tensor forward(const Tensor& x) {
+    save_output();
+    return log_softmax(x, axis_);
+  }
+  Grads backward(const Var& dy) const override {
+    Grads d;
+    d[0] = sub(dy, mul(exp(output()), sum(dy, {axis_}, true)));
+    return d;
+  }
+
+ private:
+  int axis_;
+};
+
+//   y = log Σ e^x
+//   dx = dy e^{x - y} = dy softmax(x)       reads x
+struct LogSumExp final : Op {
+  explicit LogSumExp(int axis = 0, bool keepdim = false) : axis_(axis), keepdim_(keepdim) {}
+  std::string_view name() const override { return "logsumexp"; }
+  Tensor forward(const Tensor& x) {
+    save(0);
+    return logsumexp(x, axis_, keepdim_);
+  }
+  Grads backward(const Var& dy) const override {
+    Grads d;
+    d[0] = mul(keepdim_ ? dy : unsqueeze(dy, axis_), softmax(saved(0), axis_));
+    return d;
+  }
+
+ private:
+  int axis_;
+  bool keepdim_;
+};
+
+}  // namespace
+
+Var softmax(const Var& x, Index axis, Where where) {
+  return apply(where, Softmax(normalize_axis(axis, x.rank(), "softmax")), x);
+}
+Var log_softmax(const Var& x, Index axis, Where where) {
+  return apply(where, LogSoftmax(normalize_axis(axis, x.rank(), "log_softmax")), x);
+}
+Var logsumexp(const Var& x, Index axis, bool keepdim, Where where) {
+  return apply(where, LogSumExp(normalize_axis(axis, x.rank(), "logsumexp"), keepdim), x);
+}
+
+}  // namespace glim

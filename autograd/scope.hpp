@@ -1,0 +1,39 @@
+// Where in the model we are: a stack of names, one thread's own, that modules push as they run.
+//
+//   Scope scope("cross_attn");      // until the end of the block
+//
+// The dotted join of the stack ("decoder.layers.1.multihead_attn") is the path that nodes of the
+// tape and errors carry. Names are the ones that parameters have.
+#pragma once
+
+#include <cstdint>
+#include <source_location>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace glim {
+
+// The line of a call, taken by every op as its last, defaulted argument.
+using Where = std::source_location;
+std::string to_string(const Where& where);  // "attention.cpp:41"
+
+class Scope {
+ public:
+  explicit Scope(std::string_view name);  // an empty name pushes nothing
+  // Replaces the whole stack, as when a part of the model is run again in backward.
+  explicit Scope(std::vector<std::string> stack);
+  ~Scope();
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
+
+  static std::string path();  // dotted join of the stack
+  static const std::vector<std::string>& stack();
+  static std::uint64_t version();  // changes whenever the stack changes
+
+ private:
+  std::vector<std::string> replaced_;
+  bool pushed_ = false, replaces_ = false;
+};
+
+}  // namespace glim

@@ -1,0 +1,176 @@
+// The tape: a list of the ops that ran, and reverse-mode differentiation along it.
+//
+//   Tape tape;                        // records until the end of the block
+//   Var loss = ...;
+//   tape.backward(loss);              // fills grad() of the leaves
+//
+// Without a tape nothing is recorded. Nodes lie in one vector in order of creation, so backward is
+// one loop from the loss to the front, and nothing recurses however deep the chain is (Griewank &
+// Walther 2008, "Evaluating Derivatives", section 3.2). backward frees what an op had saved as
+// soon as it was read; a second backward over the same nodes needs Backward{.retain = true} in the
+// first, and is a StateError otherwise.
+//
+// Tapes nest (the inner one records); they belong to one thread. A Var computed on a tape that is
+// gone, or on an outer tape while an inner one records, is a StateError where it is used: detach()
+// says that no gradient is wanted.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "autograd/op.hpp"
+
+namespace glim {
+
+struct Node {
+  std::unique_ptr<Op> op;   // gone once backward has used it; none for a leaf
+  std::string_view name;    // of the op, "leaf" for a leaf
+  std::vector<int> inputs;  // numbers of earlier nodes, -1 for a constant
+  Shape shape;
+  DType dtype;
+  int scope = 0;      // of Tape::scope_path
+  std::string label;  // given by named(), else empty
+  Where where;
+  std::shared_ptr<Leaf> leaf;
+  double forward_seconds = 0;  // with TapeOptions::profile
+  double backward_seconds = 0;
+  std::int64_t bytes = 0;  // of the output
+};
+
+struct TapeOptions {
+  bool profile = false;       // measure each op's time
+  bool check_finite = false;  // NonFiniteError at the first output or gradient that is not finite
+};
+
+struct Backward {
+  bool retain = false;        // keep what ops saved, for another backward
+  bool create_graph = false;  // record backward itself (implies retain)
+};
+
+// A value kept by watch(): grad is undefined until backward reached it.
+struct Watched {
+  int node;
+  std::string path;
+  Tensor value, grad;
+};
+
+class Tape {
+ public:
+  explicit Tape(TapeOptions options = {});
+  ~Tape();
+  Tape(const Tape&) = delete;
+  Tape& operator=(const Tape&) = delete;
+
+  static Tape* current();  // the recording tape of this thread, or null
+  static Tape* open();     // the innermost tape of this thread, recording or not
+
+  // Adds ∂loss/∂leaf to every leaf's grad(). ShapeError unless loss has one element, StateError
+  // when it was not computed on this tape from any leaf.
+  void backward(const Var& loss, Backward options = {});
+  // The same for Σ y·dy, y of any shape.
+  void backward(const Var& y, const Tensor& dy, Backward options = {});
+  // ∂(Σ y·dy)/∂x for each x, leaving leaves alone; zeros where y does not depend on x. With
+  // create_graph the results lie on the tape. Undefined dy means ones for a scalar y.
+  std::vector<Var> grad(const Var& y, const std::vector<Var>& xs, const Tensor& dy = {},
+                        Backward options = {});
+
+  // Keeps value and gradient of every node whose path matches: * any run of characters, ? one.
+  void watch(std::string pattern);
+  void watch(const Var& v);
+  const std::vector<Watched>& watched() const { return watched_; }
+  // The watched gradient of v; undefined if none came.
+  Tensor grad_of(const Var& v) const;
+  // Calls h with the complete gradient of v, or of every node whose path matches.
+  int hook(const Var& v, Hook h);
+  int hook(std::string pattern, Hook h);
+  void remove_hook(int id);
+
+  const std::vector<Node>& nodes() const { return nodes_; }
+  const std::string& scope_path(int scope) const {
+    return scopes_[static_cast<std::size_t>(scope)];
+  }
+  std::string path(int node) const;  // "decoder.layers.1.self_attn.scores"
+  int node_of(const Var& v) const;   // -1 for a constant
+
+ private:
+  friend class Recorder;
+  friend class Op;
+  friend class FusedOp;
+  friend class CheckpointOp;
+  friend class Var;
+  friend class Paused;
+  friend Var named(Var v, std::string_view label);
+
+  struct Slot {  // a gradient on its way
+    Var grad;
+    bool owned = false;  // made by adding up: may be added to in place
+  };
+  using Table = std::vector<Slot>;
+  struct Sweep {
+    int last = 0;  // stop before nodes below this number
+    bool retain = false, create_graph = false;
+    bool fill_leaves = false;
+  };
+
+  int number_of(const Var& v);  // the node of v, adding a leaf's on first use; -1 constant
+  int add_node(Node node);
+  int current_scope();
+  void sweep(Table& table, int from, const Sweep& options);
+  void step(Table& table, int i, const Sweep& options);
+  void finish_leaf(Node& node, Var gradient);
+  void accumulate(Table& table, int node, Var gradient, bool create_graph) const;
+  Var run_hooks(int node, Var gradient);
+  void note_watched(int node, const Tensor& value);
+  bool matches(const std::string& pattern, int node) const;
+  void truncate(std::size_t size);
+  // The gradients that arrive at nodes before `first` when <y, dy> is differentiated along the
+  // nodes from `first` on; those nodes' leaves count as before.
+  std::vector<std::pair<int, Var>> inner_gradients(const Var& y, const Var& dy, int first,
+                                                   const Sweep& options);
+  Table* active_table_ = nullptr;  // of the backward under way
+  bool filling_leaves_ = false;
+
+  TapeOptions options_;
+  std::uint64_t id_;
+  Tape* outer_;
+  bool paused_ = false;
+  std::vector<Node> nodes_;
+  std::vector<std::string> scopes_;
+  std::unordered_map<std::string, int> scope_numbers_;
+  std::uint64_t scope_version_ = 0;
+  int scope_ = 0;
+  std::vector<std::string> patterns_;
+  std::vector<Watched> watched_;
+  struct NodeHook {
+    int id, node;  // node -1: by pattern
+    std::string pattern;
+    Hook call;
+  };
+  std::vector<NodeHook> hooks_;
+  int next_hook_ = 0;
+};
+
+// Stops the current tape from recording until the end of the block.
+class Paused {
+ public:
+  explicit Paused(bool pause = true);
+  ~Paused();
+  Paused(const Paused&) = delete;
+  Paused& operator=(const Paused&) = delete;
+
+ private:
+  Tape* tape_;
+  bool before_ = false;
+};
+
+// Gives the node of v a name of its own in place of the op's: the path ends in it.
+Var named(Var v, std::string_view label);
+
+bool glob_match(std::string_view pattern, std::string_view text);
+
+}  // namespace glim

@@ -1,0 +1,81 @@
+// Var: a tensor that may lie on a tape.
+//
+// A Var is one of three things:
+//   constant   Var(tensor)          nothing flows into it
+//   leaf       Var::leaf(tensor)    where gradients end up: parameters and checked inputs. A leaf
+//                                   outlives tapes; its grad() adds up until zero_grad().
+//   computed   the result of an op while a tape records
+//
+// Copying a Var copies the handle; copies of a leaf are the same leaf.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tensor/tensor.hpp"
+
+namespace glim {
+
+class Var;
+
+// Sees a gradient when it is complete; what it returns replaces the gradient, undefined keeps it.
+using Hook = std::function<Var(const Var& gradient)>;
+
+struct Leaf {
+  Tensor value, grad;
+  std::string name;  // dotted, given by the module tree
+  bool trainable = true;
+  std::vector<std::pair<int, Hook>> hooks;
+  int next_hook = 0;
+  // Where it lies on the tape that used it last.
+  std::uint64_t tape = 0;
+  int node = -1;
+};
+
+class Var {
+ public:
+  Var() = default;
+  Var(Tensor constant) : value_(std::move(constant)) {}
+  static Var leaf(Tensor value, std::string name = {});
+
+  bool defined() const { return leaf_ != nullptr || value_.defined(); }
+  const Tensor& value() const { return leaf_ ? leaf_->value : value_; }
+  const Shape& shape() const { return value().shape(); }
+  DType dtype() const { return value().dtype(); }
+  int rank() const { return value().rank(); }
+  Index size(Index axis) const { return value().size(axis); }
+  Index numel() const { return value().numel(); }
+  double item() const { return value().item(); }
+
+  // True when a gradient would flow: a trainable leaf, or computed from one on the current tape.
+  // StateError for a value computed on a tape that is gone: detach() it.
+  bool requires_grad() const;
+  // The same value as a constant.
+  Var detach() const { return Var(value()); }
+
+  bool is_leaf() const { return leaf_ != nullptr; }
+  Leaf& leaf() const;               // StateError unless a leaf
+  const Tensor& grad() const;       // of a leaf; undefined before the first backward
+  void zero_grad() const;           // drops it
+  const std::string& name() const;  // of a leaf, else ""
+  // Called with the leaf's gradient of each backward, before it is added. Returns a number for
+  // remove_hook. Hooks run in the order in which they were added.
+  int hook(Hook h) const;
+  void remove_hook(int id) const;
+
+  friend bool same_leaf(const Var& a, const Var& b) { return a.leaf_ && a.leaf_ == b.leaf_; }
+
+ private:
+  friend class Tape;
+  friend class Op;
+  friend class Recorder;
+  friend class CheckpointOp;
+  Tensor value_;
+  std::shared_ptr<Leaf> leaf_;
+  std::uint64_t tape_ = 0;  // the tape it was computed on
+  int node_ = -1;
+};
+
+}  // namespace glim
