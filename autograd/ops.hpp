@@ -87,6 +87,10 @@ Var softmax(const Var& x, Index axis = -1, Where where = Where::current());
 Var log_softmax(const Var& x, Index axis = -1, Where where = Where::current());
 Var logsumexp(const Var& x, Index axis = -1, bool keepdim = false, Where where = Where::current());
 
+// softmax over the last axis of the elements with keep = true, 0 elsewhere; a row of which nothing
+// is kept is all 0. keep is bool and broadcasts to x.
+Var masked_softmax(const Var& x, const Tensor& keep, Where where = Where::current());
+
 // ---- products (ops/matmul.cpp) ----
 Var matmul(const Var& a, const Var& b, Where where = Where::current());  // a b
 
@@ -108,6 +112,43 @@ OrderedVar top_k(const Var& x, Index k, Index axis = -1, Where where = Where::cu
 // ---- dropout (ops/dropout.cpp) ----
 // x / (1 - p) where uniform_at(key, i) >= p, else 0 (Srivastava et al. 2014, inverted)
 Var dropout(const Var& x, double p, Key key, Where where = Where::current());
+
+// ---- the parts of a Transformer; each has its own file in ops/ ----
+// y = x Wᵀ + b      x: (..., I)   weight: (O, I)   bias: (O,) or undefined   y: (..., O)
+Var linear(const Var& x, const Var& weight, const Var& bias, Where where = Where::current());
+// y = (x - mean)/√(var + eps) γ + β over the last axis, var the population's (Ba et al. 2016);
+// gamma and beta: (D,) or undefined
+Var layer_norm(const Var& x, const Var& gamma, const Var& beta, double eps = 1e-5,
+               Where where = Where::current());
+
+struct AttentionMask {
+  Tensor keep;  // bool, true = may attend; broadcasts to (..., T, S); undefined keeps all
+  Var bias;     // added to the scores; broadcasts to them; undefined adds nothing
+};
+struct Attended {
+  Var context;  // (..., T, Dv)
+  Var probs;    // (..., T, S), before dropout; undefined unless asked for
+};
+// context = dropout(softmax(Q Kᵀ/√Dk + mask)) V      (Vaswani et al. 2017, equation 1)
+// query (..., T, Dk)   key (..., S, Dk)   value (..., S, Dv)
+Attended scaled_dot_product_attention(const Var& query, const Var& key, const Var& value,
+                                      const AttentionMask& mask = {}, double dropout_p = 0,
+                                      Key dropout_key = {}, bool need_probs = false,
+                                      Where where = Where::current());
+
+// What a loss over tokens measures, as sums over the tokens that count.
+struct LossSums {
+  double kl = 0;           // Σ KL(q ‖ p)
+  double smoothed_ce = 0;  // -Σ q ln p
+  double nll = 0;          // -Σ ln p(target)
+  Index tokens = 0;        // targets other than pad
+};
+// Σ over rows of KL(q ‖ softmax(logits)), q = 1-ε for the target, 0 for pad, ε/(V-2) for the rest;
+// rows whose target is pad count 0 (Szegedy et al. 2016, section 7; spec of the 2017 paper).
+// logits (N, V)   target (N,) int64. ValueError for ε outside [0, 1) or ε > 0 with V < 3;
+// IndexError for a target outside [0, V). `sums`, if given, receives the measures.
+Var label_smoothing_loss(const Var& logits, const Tensor& target, double smoothing, Index pad,
+                         LossSums* sums = nullptr, Where where = Where::current());
 
 // ---- activation checkpointing (checkpoint.cpp) ----
 // fn(), of which nothing is kept: backward runs it again, with the same random numbers (Chen et

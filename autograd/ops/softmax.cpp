@@ -1,5 +1,8 @@
 // Softmax and its logarithms along one axis (Bridle 1990).
+#include <limits>
+
 #include "autograd/ops.hpp"
+#include "tensor/elementwise.hpp"
 #include "tensor/reduce.hpp"
 
 namespace glim {
@@ -23,6 +26,32 @@ struct Softmax final : Op {
 
  private:
   int axis_;
+};
+
+//   y_i = keep_i e^{x_i - max} / Σ_j keep_j e^{x_j - max}, 0 when nothing is kept
+//   dx = y (dy - Σ dy y)                    reads y; exactly 0 where not kept
+struct MaskedSoftmax final : Op {
+  MaskedSoftmax() = default;
+  explicit MaskedSoftmax(Tensor keep) : keep_(std::move(keep)) {}
+  std::string_view name() const override { return "masked_softmax"; }
+  Tensor forward(const Tensor& x) {
+    save_output();
+    Tensor low = scalar(-std::numeric_limits<double>::infinity(), x.dtype());
+    Tensor masked = where(keep_, x, low);
+    if (masked.shape() != x.shape())
+      throw with_operands(ShapeError("masked_softmax", "keep does not broadcast to x"),
+                          Operand("x", x), Operand("keep", keep_));
+    return softmax(masked, -1);
+  }
+  Grads backward(const Var& dy) const override {
+    Grads d;
+    Var weighted = mul(dy, output());
+    d[0] = sub(weighted, mul(output(), sum(weighted, {-1}, true)));
+    return d;
+  }
+
+ private:
+  Tensor keep_;
 };
 
 //   y = x - log Σ e^x
@@ -68,6 +97,9 @@ struct LogSumExp final : Op {
 
 Var softmax(const Var& x, Index axis, Where where) {
   return apply(where, Softmax(normalize_axis(axis, x.rank(), "softmax")), x);
+}
+Var masked_softmax(const Var& x, const Tensor& keep, Where where) {
+  return apply(where, MaskedSoftmax(keep), x);
 }
 Var log_softmax(const Var& x, Index axis, Where where) {
   return apply(where, LogSoftmax(normalize_axis(axis, x.rank(), "log_softmax")), x);
