@@ -1,0 +1,16 @@
+#include "nn/dropout.hpp"
+
+namespace glim {
+
+Dropout::Dropout(double p) : p_(p) {
+  if (!(p >= 0 && p <= 1))
+    throw ValueError("dropout", "the probability " + std::to_string(p) + " lies outside [0, 1]");
+}
+
+Var Dropout::forward(const Var& x) {
+  if (!training() || p_ == 0) return x;
+  Scope scope = enter();
+  return dropout(x, p_, generator().next());
+}
+
+}  // namespace glim

@@ -1,0 +1,33 @@
+// Position-wise feed-forward network (Vaswani et al. 2017, equation 2), f = ReLU there:
+//
+//   y = Dropout(f(x W₁ᵀ + b₁)) W₂ᵀ + b₂      x, y: (..., D)   hidden: (..., D_ff)
+//
+// The same for every position, so equal to two convolutions of kernel size 1.
+#pragma once
+
+#include "nn/activation.hpp"
+#include "nn/dropout.hpp"
+#include "nn/linear.hpp"
+
+namespace glim {
+
+// For layers that own the parts under torch's names (linear1, dropout, linear2).
+Var feed_forward(const Var& x, Linear& linear1, Activation f, Dropout& dropout, Linear& linear2);
+
+class PositionwiseFeedForward final : public Layer {
+ public:
+  PositionwiseFeedForward(Index d, Index d_ff, double dropout_p = 0.1,
+                          Activation f = Activation::Relu)
+      : linear1(child<Linear>("linear1", d, d_ff)),
+        dropout(child<Dropout>("dropout", dropout_p)),
+        linear2(child<Linear>("linear2", d_ff, d)),
+        activation(f) {}
+  Var forward(const Var& x) override;
+
+  Linear& linear1;
+  Dropout& dropout;
+  Linear& linear2;
+  Activation activation;
+};
+
+}  // namespace glim

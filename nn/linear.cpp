@@ -1,0 +1,22 @@
+#include "nn/linear.hpp"
+
+#include <cmath>
+
+#include "nn/init.hpp"
+
+namespace glim {
+
+Linear::Linear(Index in, Index out, bool with_bias)
+    : weight(parameter("weight", empty({out, in}))),
+      bias(with_bias ? parameter("bias", empty({out})) : Var()) {
+  kaiming_uniform_(weight.value(), std::sqrt(5.0));
+  double bound = in > 0 ? 1 / std::sqrt(static_cast<double>(in)) : 0;
+  if (with_bias) uniform_(bias.value(), -bound, bound);
+}
+
+Var Linear::forward(const Var& x) {
+  Scope scope = enter();
+  return linear(x, weight, bias);
+}
+
+}  // namespace glim

@@ -1,0 +1,25 @@
+// Residual connection around a sublayer f (He et al. 2016), with the layer norm before or after:
+//
+//   Pre    y = x + Dropout(f(LN(x)))      Xiong et al. 2020; a final norm follows the last layer
+//   Post   y = LN(x + Dropout(f(x)))      Vaswani et al. 2017, section 3.1
+//
+//   dx of Pre:  dy + (∂f(LN(x))/∂x)ᵀ dropped(dy): dy reaches every layer unchanged.
+//
+// Norm and dropout belong to the layer (torch's norm1 and dropout1, norm2 and dropout2, ...).
+// f maps a Var to a Var of x's shape; ShapeError from the addition otherwise.
+#pragma once
+
+#include "nn/dropout.hpp"
+#include "nn/layer_norm.hpp"
+
+namespace glim {
+
+enum class NormPlacement { Pre, Post };
+
+template <class F>
+Var residual(NormPlacement placement, const Var& x, LayerNorm& norm, Dropout& dropout, const F& f) {
+  if (placement == NormPlacement::Pre) return add(x, dropout.forward(f(norm.forward(x))));
+  return norm.forward(add(x, dropout.forward(f(x))));
+}
+
+}  // namespace glim
