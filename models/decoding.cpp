@@ -1,0 +1,193 @@
+#include "models/decoding.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "tensor/error.hpp"
+
+namespace glim {
+namespace {
+
+constexpr double kNever = -std::numeric_limits<double>::infinity();
+
+struct Open {  // a prefix that has not ended
+  std::vector<Index> tokens;
+  double log_prob = 0;
+  std::vector<std::vector<double>> attention;
+};
+
+struct Candidate {
+  double log_prob;
+  std::size_t open;  // which prefix
+  Index token;
+};
+
+// One sentence's search.
+struct Beam {
+  std::vector<Open> open{1};
+  std::vector<Hypothesis> finished;  // best first, at most n_best
+  bool done = false;
+};
+
+// What ended comes before what was cut.
+bool better(const Hypothesis& a, const Hypothesis& b) {
+  return a.finished != b.finished ? a.finished : a.score > b.score;
+}
+
+class Search {
+ public:
+  Search(StepDecoder& decoder, const std::vector<Index>& limits, const SearchOptions& o)
+      : decoder_(decoder), limits_(limits), o_(o), beams_(limits.size()) {}
+
+  std::vector<std::vector<Hypothesis>> run() {
+    std::vector<Index> tokens(beams_.size(), o_.bos);
+    while (!tokens.empty()) {
+      Tensor log_probs = decoder_.step(tokens).to(DType::Float64).contiguous();
+      Tensor seen = o_.keep_attention ? decoder_.attention() : Tensor();
+      if (seen.defined()) seen = seen.to(DType::Float64).contiguous();
+      Index row = 0;
+      std::vector<Index> rows;
+      tokens.clear();
+      for (std::size_t s = 0; s < beams_.size(); ++s) {
+        Beam& beam = beams_[s];
+        if (beam.done) continue;
+        auto count = static_cast<Index>(beam.open.size());
+        advance(beam, limits_[s], log_probs.narrow(0, row, count),
+                seen.defined() ? seen.narrow(0, row, count) : Tensor());
+        if (!beam.done)
+          for (std::size_t i = 0; i < beam.open.size(); ++i) {
+            rows.push_back(row + origin_[i]);
+            tokens.push_back(beam.open[i].tokens.back());
+          }
+        row += count;
+      }
+      if (!rows.empty()) decoder_.select_rows(rows);
+    }
+    std::vector<std::vector<Hypothesis>> result;
+    for (Beam& b : beams_) result.push_back(std::move(b.finished));
+    return result;
+  }
+
+ private:
+  void finish(Beam& beam, const Open& from, double log_prob, bool ended,
+              std::vector<double> last_attention) {
+    Hypothesis h;
+    h.tokens = from.tokens;
+    h.log_prob = log_prob;
+    h.finished = ended;
+    auto length = static_cast<Index>(h.tokens.size()) + (ended ? 1 : 0);
+    h.score = log_prob / length_penalty(length, o_.length_penalty);
+    h.attention = from.attention;
+    if (ended && o_.keep_attention) h.attention.push_back(std::move(last_attention));
+    auto at = std::upper_bound(beam.finished.begin(), beam.finished.end(), h, better);
+    beam.finished.insert(at, std::move(h));
+    if (beam.finished.size() > static_cast<std::size_t>(o_.n_best)) beam.finished.pop_back();
+  }
+
+  // The best that an open prefix with this log-probability can still become.
+  double bound(double log_prob, Index length, Index limit) const {
+    return std::max(log_prob / length_penalty(length + 1, o_.length_penalty),
+                    log_prob / length_penalty(limit, o_.length_penalty));
+  }
+
+  // Continues every open prefix of a sentence by one token; origin_ says where the new ones came
+  // from.
+  void advance(Beam& beam, Index limit, const Tensor& log_probs, const Tensor& seen) {
+    Index classes = log_probs.size(1);
+    auto width = static_cast<std::size_t>(o_.beam);
+    const double* p = log_probs.data<double>();
+    std::vector<Candidate> all;
+    auto before = [](const Candidate& a, const Candidate& b) {
+      if (a.log_prob != b.log_prob) return a.log_prob > b.log_prob;
+      if (a.open != b.open) return a.open < b.open;
+      return a.token < b.token;
+    };
+    // Of each prefix only END and its best `width` other tokens can matter.
+    for (std::size_t i = 0; i < beam.open.size(); ++i) {
+      const double* row = p + static_cast<Index>(i) * classes;
+      std::vector<Candidate> own;
+      own.reserve(static_cast<std::size_t>(classes));
+      for (Index v = 0; v < classes; ++v) {
+        bool never = std::find(o_.never.begin(), o_.never.end(), v) != o_.never.end();
+        double log_prob = beam.open[i].log_prob + row[v];
+        if (never || v == o_.eos || !(log_prob > kNever)) continue;
+        own.push_back({log_prob, i, v});
+      }
+      std::size_t kept = std::min(width, own.size());
+      std::partial_sort(own.begin(), own.begin() + static_cast<std::ptrdiff_t>(kept), own.end(),
+                        before);
+      all.insert(all.end(), own.begin(), own.begin() + static_cast<std::ptrdiff_t>(kept));
+      double ended = beam.open[i].log_prob + row[o_.eos];
+      if (ended > kNever) {
+        // Greedy search ends where END is the likeliest token; a beam keeps every ending.
+        bool likeliest = own.empty() || ended >= own.front().log_prob;
+        if (o_.beam > 1 || likeliest) {
+          finish(beam, beam.open[i], ended, true, attention_of(seen, i));
+          if (o_.beam == 1) {
+            beam.done = true;
+            return;
+          }
+        }
+      }
+    }
+    if (all.empty() && beam.finished.empty())
+      throw NonFiniteError("search", "no token has a finite log-probability");
+    std::sort(all.begin(), all.end(), before);
+    if (all.size() > width) all.resize(width);
+    std::vector<Open> next;
+    origin_.clear();
+    for (const Candidate& c : all) {
+      Open o = beam.open[c.open];
+      o.tokens.push_back(c.token);
+      o.log_prob = c.log_prob;
+      if (o_.keep_attention) o.attention.push_back(attention_of(seen, c.open));
+      next.push_back(std::move(o));
+      origin_.push_back(static_cast<Index>(c.open));
+    }
+    beam.open = std::move(next);
+    auto length = beam.open.empty() ? limit : static_cast<Index>(beam.open[0].tokens.size());
+    bool full = beam.finished.size() == static_cast<std::size_t>(o_.n_best);
+    if (length >= limit) {  // no room for END after this token: cut, where nothing better ended
+      for (const Open& o : beam.open)
+        if (beam.finished.size() < static_cast<std::size_t>(o_.n_best))
+          finish(beam, o, o.log_prob, false, {});
+      beam.done = true;
+    } else if (beam.open.empty() || (full && bound(beam.open[0].log_prob, length, limit) <=
+                                                 beam.finished.back().score)) {
+      beam.done = true;
+    }
+  }
+
+  std::vector<double> attention_of(const Tensor& seen, std::size_t row) const {
+    if (!seen.defined()) return {};
+    return seen.select(0, static_cast<Index>(row)).to_vector<double>();
+  }
+
+  StepDecoder& decoder_;
+  const std::vector<Index>& limits_;
+  const SearchOptions& o_;
+  std::vector<Beam> beams_;
+  std::vector<Index> origin_;
+};
+
+}  // namespace
+
+double length_penalty(Index length, double alpha) {
+  return std::pow((5 + static_cast<double>(length)) / 6, alpha);
+}
+
+std::vector<std::vector<Hypothesis>> search(StepDecoder& decoder, const std::vector<Index>& limits,
+                                            const SearchOptions& options) {
+  if (options.beam < 1) throw ValueError("search", "the beam must be 1 at least");
+  if (options.n_best < 1 || options.n_best > options.beam)
+    throw ValueError("search", "n-best " + std::to_string(options.n_best) +
+                                   " lies outside 1 to the beam's " + std::to_string(options.beam));
+  if (!std::isfinite(options.length_penalty))
+    throw ValueError("search", "the length penalty must be finite");
+  for (Index limit : limits)
+    if (limit < 1) throw ValueError("search", "an output limit is below 1");
+  return Search(decoder, limits, options).run();
+}
+
+}  // namespace glim

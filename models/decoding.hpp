@@ -1,0 +1,59 @@
+// Search for an output sequence, one token at a time, with any model that can continue prefixes.
+//
+//   greedy       the likeliest token at each step, until END
+//   beam search  the K best prefixes at each step; a hypothesis that ended is compared by
+//                score = log P(y|x) / lp(|y|), lp(n) = ((5 + n)/6)^α     (Wu et al. 2016, eq. 14),
+//                n counting END
+//
+// Log-probabilities only fall, so an open prefix with log P = s can still reach at best
+// max(s/lp(n+1), s/lp(limit)). Search goes on until no open prefix can beat the finished ones
+// asked for: a hypothesis that ended early never stops a better one.
+//
+// Ties go to the lower beam row, then the lower token: results do not depend on threads.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "tensor/tensor.hpp"
+
+namespace glim {
+
+// A batch of prefixes that a model can continue. Rows are prefixes; they start with one row a
+// sentence, all at the beginning-of-sentence token.
+class StepDecoder {
+ public:
+  virtual ~StepDecoder() = default;
+  // log P(next token | prefix): (rows, V), after `tokens[i]` is appended to row i.
+  virtual Tensor step(const std::vector<Index>& tokens) = 0;
+  // Row i becomes a copy of row rows[i] (their number may change).
+  virtual void select_rows(const std::vector<Index>& rows) = 0;
+  // Attention of the last step over source positions, (rows, S); undefined if there is none.
+  virtual Tensor attention() const { return {}; }
+};
+
+struct SearchOptions {
+  Index bos = 1, eos = 2;
+  std::vector<Index> never = {0, 1};  // tokens that are never generated: padding, beginning
+  int beam = 1;                       // 1: greedy
+  int n_best = 1;                     // hypotheses returned a sentence, best first; at most beam
+  double length_penalty = 0;          // α; 0 compares plain log-probabilities
+  bool keep_attention = false;
+};
+
+struct Hypothesis {
+  std::vector<Index> tokens;                   // without beginning and END
+  double log_prob = 0;                         // with END's
+  double score = 0;                            // log_prob / lp
+  bool finished = false;                       // false: cut at the limit
+  std::vector<std::vector<double>> attention;  // by token, END included: over source positions
+};
+
+// One list of hypotheses a sentence; limits[i] is the longest output of sentence i, END included.
+// ValueError for beam < 1, n_best outside [1, beam], or a limit below 1.
+std::vector<std::vector<Hypothesis>> search(StepDecoder& decoder, const std::vector<Index>& limits,
+                                            const SearchOptions& options);
+
+double length_penalty(Index length, double alpha);
+
+}  // namespace glim

@@ -1,0 +1,190 @@
+#include "models/transformer.hpp"
+
+#include <cmath>
+
+#include "nn/init.hpp"
+#include "nn/mask.hpp"
+#include "tensor/error.hpp"
+#include "tensor/index.hpp"
+#include "tensor/reduce.hpp"
+
+namespace glim {
+namespace {
+
+const TransformerConfig& checked(const TransformerConfig& c) {
+  auto fail = [](const std::string& problem) { throw ValueError("transformer", problem); };
+  if (c.src_vocab < 1 || c.tgt_vocab < 1) fail("a vocabulary is empty");
+  if (c.d_model < 1 || c.d_ff < 1 || c.encoder_layers < 0 || c.decoder_layers < 1 || c.max_len < 1)
+    fail("d_model, d_ff, decoder layers and max_len must be positive");
+  if (c.heads < 1 || c.d_model % c.heads != 0)
+    fail(std::to_string(c.heads) + " heads do not divide d_model " + std::to_string(c.d_model));
+  if (!(c.dropout >= 0 && c.dropout < 1))
+    fail("dropout " + std::to_string(c.dropout) + " lies outside [0, 1)");
+  if (c.tie == Tie::All && c.src_vocab != c.tgt_vocab)
+    fail("tying all embeddings needs one vocabulary, not " + std::to_string(c.src_vocab) + " and " +
+         std::to_string(c.tgt_vocab));
+  return c;
+}
+
+LayerSizes sizes_of(const TransformerConfig& c) {
+  return {c.d_model, c.heads, c.d_ff, c.dropout, c.norm, c.activation, c.norm_eps};
+}
+
+}  // namespace
+
+Transformer::Transformer(const TransformerConfig& config)
+    : src_embed(child<Embedding>("src_embed", checked(config).src_vocab, config.d_model)),
+      tgt_embed(child<Embedding>("tgt_embed", config.tgt_vocab, config.d_model)),
+      encoder(child<Encoder>("encoder", config.encoder_layers, sizes_of(config))),
+      decoder(child<Decoder>("decoder", config.decoder_layers, sizes_of(config))),
+      generator(child<Linear>("generator", config.d_model, config.tgt_vocab)),
+      config_(config),
+      src_positions_(add_positions("src_positions")),
+      tgt_positions_(add_positions("tgt_positions")) {
+  if (config.tie == Tie::All) tgt_embed.weight = src_embed.weight;
+  if (config.tie != Tie::None) generator.weight = tgt_embed.weight;
+  for (const Var& p : parameters())
+    if (p.rank() > 1) xavier_uniform_(p.value());
+}
+
+PositionalEncoding& Transformer::add_positions(std::string_view name) {
+  if (config_.positions == Positions::Learned)
+    return child<LearnedPositionalEmbedding>(name, config_.d_model, config_.dropout,
+                                             config_.max_len);
+  return child<SinusoidalPositionalEncoding>(name, config_.d_model, config_.dropout,
+                                             config_.max_len);
+}
+
+Var Transformer::embed(Embedding& table, PositionalEncoding& positions, const Tensor& ids,
+                       Index offset) {
+  double scale = std::sqrt(static_cast<double>(config_.d_model));
+  return positions.forward(mul(table.forward(ids), scale), offset);
+}
+
+Var Transformer::encode(const Tensor& src) {
+  AttentionRequest request;
+  request.keep = padding_keep(src, config_.pad);
+  return encoder.forward(embed(src_embed, src_positions_, src), request);
+}
+
+Var Transformer::decode(const Tensor& tgt_in, const Var& memory, const Tensor& src) {
+  AttentionRequest self_request, memory_request;
+  self_request.keep = decoder_keep(tgt_in, config_.pad);
+  memory_request.keep = padding_keep(src, config_.pad);
+  return decoder.forward(embed(tgt_embed, tgt_positions_, tgt_in), memory, self_request,
+                         memory_request);
+}
+
+Var Transformer::generate(const Var& hidden) { return generator.forward(hidden); }
+
+Var Transformer::forward(const Tensor& src, const Tensor& tgt_in) {
+  return generate(decode(tgt_in, encode(src), src));
+}
+
+// ---- decoding ----
+
+// Keys and values are kept, each step computes one position.
+class CachedDecoder final : public StepDecoder {
+ public:
+  CachedDecoder(Transformer& model, const Tensor& src) : model_(model) {
+    Paused no_tape;
+    Var memory = model.encode(src);
+    for (DecoderLayer* layer : model.decoder.layers) {
+      DecoderLayerCache cache;
+      cache.memory = layer->multihead_attn.project(memory);
+      caches_.push_back(std::move(cache));
+    }
+    keep_ = padding_keep(src, model.config().pad);
+    for (Index i = 0; i < src.size(0); ++i) sentence_.push_back(i);
+  }
+
+  Tensor step(const std::vector<Index>& tokens) override {
+    Paused no_tape;
+    auto rows = static_cast<Index>(tokens.size());
+    Tensor ids = from_vector(tokens, {rows, 1});
+    AttentionRequest request;
+    request.keep = keep_;
+    Var x = model_.embed(model_.tgt_embed, model_.tgt_positions_, ids, length_++);
+    Var hidden = model_.decoder.forward_cached(x, caches_, request, &attention_);
+    Var logits = model_.generate(reshape(hidden, {rows, model_.config().d_model}));
+    return log_softmax(logits.value());
+  }
+
+  void select_rows(const std::vector<Index>& rows) override {
+    bool unchanged = rows.size() == sentence_.size();
+    for (std::size_t i = 0; i < rows.size() && unchanged; ++i)
+      unchanged = rows[i] == static_cast<Index>(i);
+    if (unchanged) return;
+    Tensor picked = from_vector(rows, {static_cast<Index>(rows.size())});
+    std::vector<Index> sentence;
+    for (Index r : rows) sentence.push_back(sentence_[static_cast<std::size_t>(r)]);
+    bool same = sentence == sentence_;  // a beam's rows share their sentence's memory
+    sentence_ = std::move(sentence);
+    for (DecoderLayerCache& c : caches_) {
+      c.self.select_rows(picked);
+      if (!same) c.memory.select_rows(picked);
+    }
+    if (!same) keep_ = index_select(keep_, 0, picked);
+  }
+
+  Tensor attention() const override {
+    return attention_.defined() ? attention_.select(1, -1) : Tensor();
+  }
+
+ private:
+  Transformer& model_;
+  std::vector<DecoderLayerCache> caches_;
+  std::vector<Index> sentence_;
+  Tensor keep_, attention_;
+  Index length_ = 0;
+};
+
+namespace {
+
+// The definition: the whole prefix at each step.
+class UncachedDecoder final : public StepDecoder {
+ public:
+  UncachedDecoder(Transformer& model, const Tensor& src) : model_(model), src_(src) {
+    Paused no_tape;
+    memory_ = model.encode(src).value();
+    prefixes_.resize(static_cast<std::size_t>(src.size(0)));
+  }
+
+  Tensor step(const std::vector<Index>& tokens) override {
+    Paused no_tape;
+    std::vector<Index> ids;
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      prefixes_[i].push_back(tokens[i]);
+      ids.insert(ids.end(), prefixes_[i].begin(), prefixes_[i].end());
+    }
+    auto rows = static_cast<Index>(tokens.size());
+    Tensor prefix = from_vector(ids, {rows, static_cast<Index>(ids.size()) / rows});
+    Var hidden = model_.decode(prefix, Var(memory_), src_);
+    return log_softmax(model_.generate(select(hidden, 1, -1)).value());
+  }
+
+  void select_rows(const std::vector<Index>& rows) override {
+    Tensor picked = from_vector(rows, {static_cast<Index>(rows.size())});
+    src_ = index_select(src_, 0, picked);
+    memory_ = index_select(memory_, 0, picked);
+    std::vector<std::vector<Index>> next;
+    for (Index r : rows) next.push_back(prefixes_[static_cast<std::size_t>(r)]);
+    prefixes_ = std::move(next);
+  }
+
+ private:
+  Transformer& model_;
+  Tensor src_, memory_;
+  std::vector<std::vector<Index>> prefixes_;
+};
+
+}  // namespace
+
+std::unique_ptr<StepDecoder> Transformer::decoder_for(const Tensor& src, bool cached) {
+  if (training())
+    throw StateError("transformer", "decoding needs eval(): dropout would make it random");
+  if (cached) return std::make_unique<CachedDecoder>(*this, src);
+  return std::make_unique<UncachedDecoder>(*this, src);
+}
+
+}  // namespace glim

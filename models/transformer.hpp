@@ -1,0 +1,75 @@
+// The Transformer (Vaswani et al. 2017): encoder, decoder, embeddings, generator.
+//
+//   memory = encoder(√D · embed(src) + PE)           src (B, S) -> memory (B, S, D)
+//   hidden = decoder(√D · embed(tgt_in) + PE, memory) tgt_in (B, T) -> hidden (B, T, D)
+//   logits = generator(hidden)                        (B, T, V); the softmax is the loss's part
+//
+// Teacher forcing shifts the target: tgt_in = <s> y, tgt_out = y </s>. Keep-masks are built from
+// padding: the decoder sees earlier targets that are not padding, and source tokens that are not.
+//
+// Tying (Press & Wolf 2017): Decoder shares the target embedding with the generator's weight; All
+// shares the source embedding as well, and needs one vocabulary.
+//
+// Every matrix starts Xavier-uniform (Glorot & Bengio 2010), biases of attention at 0.
+//
+// Errors: ValueError for sizes that make no model (heads that do not divide D, vocabularies that
+// differ under Tie::All); IndexError for ids outside a vocabulary; ShapeError for other ranks.
+#pragma once
+
+#include <memory>
+
+#include "models/decoding.hpp"
+#include "models/transformer_layers.hpp"
+#include "nn/embedding.hpp"
+#include "nn/positional.hpp"
+
+namespace glim {
+
+enum class Tie { None, Decoder, All };
+enum class Positions { Sinusoidal, Learned };
+
+struct TransformerConfig {
+  Index src_vocab = 0, tgt_vocab = 0;
+  Index d_model = 512, heads = 8, d_ff = 2048;
+  Index encoder_layers = 6, decoder_layers = 6;
+  double dropout = 0.1;
+  NormPlacement norm = NormPlacement::Post;
+  Activation activation = Activation::Relu;
+  Tie tie = Tie::None;
+  Positions positions = Positions::Sinusoidal;
+  Index max_len = 5000;  // of the position table; sinusoidal ones grow on demand
+  double norm_eps = 1e-5;
+  Index pad = 0;
+};
+
+class Transformer final : public Module {
+ public:
+  explicit Transformer(const TransformerConfig& config);
+
+  Var encode(const Tensor& src);                                           // (B, S, D)
+  Var decode(const Tensor& tgt_in, const Var& memory, const Tensor& src);  // (B, T, D)
+  Var generate(const Var& hidden);                                         // (..., V)
+  Var forward(const Tensor& src, const Tensor& tgt_in);                    // (B, T, V)
+
+  // A decoder for search over these sources; cached keeps keys and values, which gives the same
+  // probabilities as decoding the whole prefix at each step. The model must outlive it, in eval().
+  std::unique_ptr<StepDecoder> decoder_for(const Tensor& src, bool cached = true);
+
+  const TransformerConfig& config() const { return config_; }
+
+  Embedding &src_embed, &tgt_embed;
+  Encoder& encoder;
+  Decoder& decoder;
+  Linear& generator;
+
+ private:
+  friend class CachedDecoder;
+  Var embed(Embedding& table, PositionalEncoding& positions, const Tensor& ids, Index offset = 0);
+  PositionalEncoding& add_positions(std::string_view name);
+
+  TransformerConfig config_;
+  // Learned positions are one table a side; the sinusoidal ones have no parameters.
+  PositionalEncoding &src_positions_, &tgt_positions_;
+};
+
+}  // namespace glim

@@ -1,0 +1,85 @@
+// Encoder and decoder layers and stacks (Vaswani et al. 2017, figure 1), under the names of
+// torch.nn.TransformerEncoder and torch.nn.TransformerDecoder.
+//
+//   encoder layer   x ← residual(self-attention), x ← residual(feed-forward)
+//   decoder layer   x ← residual(causal self-attention), x ← residual(attention to the memory),
+//                   x ← residual(feed-forward)
+//
+// x (B, T, D), memory (B, S, D). Each residual is pre- or post-norm (nn/residual.hpp); with
+// pre-norm a final norm follows the stack. Keep-masks broadcast to (B, H, queries, keys).
+#pragma once
+
+#include "nn/attention.hpp"
+#include "nn/feed_forward.hpp"
+#include "nn/residual.hpp"
+
+namespace glim {
+
+struct LayerSizes {
+  Index d_model = 512, heads = 8, d_ff = 2048;
+  double dropout = 0.1;  // on sublayer outputs, attention probabilities and the hidden layer
+  NormPlacement norm = NormPlacement::Post;
+  Activation activation = Activation::Relu;
+  double norm_eps = 1e-5;
+};
+
+class EncoderLayer final : public Module {
+ public:
+  explicit EncoderLayer(const LayerSizes& sizes);
+  Var forward(const Var& x, const AttentionRequest& request);
+
+  MultiheadAttention& self_attn;
+  Linear &linear1, &linear2;
+  LayerNorm &norm1, &norm2;
+  Dropout &dropout, &dropout1, &dropout2;
+
+ private:
+  LayerSizes sizes_;
+};
+
+// What a decoder layer keeps of the positions already decoded.
+struct DecoderLayerCache {
+  KeyValueCache self, memory;
+};
+
+class DecoderLayer final : public Module {
+ public:
+  explicit DecoderLayer(const LayerSizes& sizes);
+  Var forward(const Var& x, const Var& memory, const AttentionRequest& self_request,
+              const AttentionRequest& memory_request);
+  // One or more new positions x (B, n, D); `weights`, if given, receives the attention to the
+  // memory (B, n, S), averaged over heads.
+  Var forward_cached(const Var& x, DecoderLayerCache& cache, const AttentionRequest& memory_request,
+                     Tensor* weights);
+
+  MultiheadAttention &self_attn, &multihead_attn;
+  Linear &linear1, &linear2;
+  LayerNorm &norm1, &norm2, &norm3;
+  Dropout &dropout, &dropout1, &dropout2, &dropout3;
+
+ private:
+  LayerSizes sizes_;
+};
+
+class Encoder final : public Module {
+ public:
+  Encoder(Index count, const LayerSizes& sizes);
+  Var forward(Var x, const AttentionRequest& request);
+
+  ModuleList<EncoderLayer>& layers;
+  LayerNorm* norm = nullptr;  // with pre-norm
+};
+
+class Decoder final : public Module {
+ public:
+  Decoder(Index count, const LayerSizes& sizes);
+  Var forward(Var x, const Var& memory, const AttentionRequest& self_request,
+              const AttentionRequest& memory_request);
+  Var forward_cached(Var x, std::vector<DecoderLayerCache>& caches,
+                     const AttentionRequest& memory_request, Tensor* weights);
+
+  ModuleList<DecoderLayer>& layers;
+  LayerNorm* norm = nullptr;
+};
+
+}  // namespace glim
