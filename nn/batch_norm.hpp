@@ -1,0 +1,36 @@
+// BatchNorm: every channel normalised over the batch (Ioffe & Szegedy 2015, algorithms 1 and 2)
+//
+//   y = (x - μ)/√(σ² + ε) γ + β      x, y: (B, C, ...)   γ, β, μ, σ²: (C,)
+//
+// In training μ and σ² are the mean and population variance over all axes but C, and gradients
+// flow through them:
+//   with x̂ = (x - μ)/√(σ² + ε) and dx̂ = γ dy, means being over all axes but C:
+//   dγ = Σ dy x̂      dβ = Σ dy      dx = (dx̂ - mean(dx̂) - x̂ mean(dx̂ x̂))/√(σ² + ε)
+// and the running statistics follow: r ← (1 - momentum) r + momentum (μ or unbiased variance).
+// In eval they take the place of μ and σ². So an element depends on its whole batch in training;
+// with LayerNorm it depends on its own position alone, in training and after.
+//
+// Parameters and buffers are named as torch.nn.BatchNorm1d's.
+//
+// Errors: ShapeError unless x is (B, C, ...); ValueError in training with one value per channel.
+#pragma once
+
+#include "nn/module.hpp"
+
+namespace glim {
+
+class BatchNorm final : public Layer {
+ public:
+  explicit BatchNorm(Index channels, double eps = 1e-5, double momentum = 0.1, bool affine = true);
+  Var forward(const Var& x) override;
+
+  Var weight, bias;  // undefined without affine
+  Tensor &running_mean, &running_var;
+  Tensor& num_batches_tracked;  // int64
+
+ private:
+  Index channels_;
+  double eps_, momentum_;
+};
+
+}  // namespace glim

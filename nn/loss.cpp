@@ -1,0 +1,110 @@
+#include "nn/loss.hpp"
+
+#include "tensor/elementwise.hpp"
+#include "tensor/reduce.hpp"
+
+namespace glim {
+namespace {
+
+// The loss over what was counted; `rows` is the first extent.
+Var reduce(const Var& loss, Reduction reduction, double counted, double rows) {
+  if (reduction == Reduction::None) return loss;
+  Var total = sum(loss);
+  if (reduction == Reduction::Sum) return total;
+  double divisor = reduction == Reduction::Mean ? counted : rows;
+  return mul(total, divisor > 0 ? 1 / divisor : 0);
+}
+double first_extent(const Tensor& t) { return t.rank() > 0 ? static_cast<double>(t.size(0)) : 1; }
+
+// x (..., V) and target (...), the rows of x being target's elements.
+void require_rows(std::string_view op, const Var& x, const Tensor& target) {
+  bool fit = x.rank() == target.rank() + 1;
+  for (int i = 0; fit && i < target.rank(); ++i) fit = x.shape()[i] == target.shape()[i];
+  if (!fit)
+    throw in_module(with_operands(ShapeError(op, "needs x (..., V) and a target for each row"),
+                                  Operand("x", x.value()), Operand("target", target)));
+  if (target.dtype() != DType::Int64)
+    throw in_module(
+        with_operands(DTypeError(op, "targets must be int64"), Operand("target", target)));
+}
+
+// -x at the target, 0 in rows that are not counted. (..., V) -> (...)
+Var picked(const Var& log_probs, const Tensor& target, const Tensor& counted) {
+  Tensor zero = scalar(0, DType::Int64);
+  Tensor at = where(counted, target, zero).unsqueeze(-1);  // (..., 1)
+  Var loss = neg(squeeze(gather(log_probs, -1, at), -1));
+  return where(counted, loss, Var(scalar(0, loss.dtype())));
+}
+
+}  // namespace
+
+Var nll_loss(const Var& log_probs, const Tensor& target, const NllOptions& options) {
+  Scope scope("nll_loss");
+  require_rows("nll_loss", log_probs, target);
+  Tensor counted = not_equal(target, static_cast<double>(options.ignore_index));
+  return reduce(picked(log_probs, target, counted), options.reduction, sum(counted).item(),
+                first_extent(target));
+}
+
+Var cross_entropy(const Var& logits, const Tensor& target, const CrossEntropyOptions& options) {
+  Scope scope("cross_entropy");
+  require_rows("cross_entropy", logits, target);
+  double smoothing = options.label_smoothing;
+  if (!(smoothing >= 0 && smoothing <= 1))
+    throw in_module(ValueError(
+        "cross_entropy", "label smoothing " + std::to_string(smoothing) + " lies outside [0, 1]"));
+  Tensor counted = not_equal(target, static_cast<double>(options.ignore_index));
+  Var log_probs = log_softmax(logits, -1);
+  Var loss = picked(log_probs, target, counted);
+  if (smoothing > 0) {
+    Var spread = neg(mean(log_probs, {-1}));  // the cross-entropy of ε/V on every class
+    spread = where(counted, spread, Var(scalar(0, spread.dtype())));
+    loss = add(mul(loss, 1 - smoothing), mul(spread, smoothing));
+  }
+  return reduce(loss, options.reduction, sum(counted).item(), first_extent(target));
+}
+
+Var mse_loss(const Var& x, const Var& y, Reduction reduction) {
+  Scope scope("mse_loss");
+  if (x.shape() != y.shape())
+    throw in_module(with_operands(ShapeError("mse_loss", "both must have one shape"),
+                                  Operand("x", x.value()), Operand("y", y.value())));
+  Var difference = sub(x, y);
+  return reduce(mul(difference, difference), reduction, static_cast<double>(x.numel()),
+                first_extent(x.value()));
+}
+
+Var kl_div(const Var& log_probs, const Tensor& probs, Reduction reduction) {
+  Scope scope("kl_div");
+  if (log_probs.shape() != probs.shape())
+    throw in_module(with_operands(ShapeError("kl_div", "both must have one shape"),
+                                  Operand("log_probs", log_probs.value()),
+                                  Operand("probs", probs)));
+  if (any(less(probs, 0)).item() != 0)
+    throw in_module(ValueError("kl_div", "a probability is negative"));
+  // 0 (ln 0 - x) counts as 0, be x -∞.
+  Tensor positive = greater(probs, 0);
+  Tensor log_q = log(where(positive, probs, scalar(1, probs.dtype())));
+  Var log_p = where(positive, log_probs, Var(scalar(0, log_probs.dtype())));
+  Var loss = mul(Var(probs), sub(Var(log_q), log_p));
+  return reduce(loss, reduction, static_cast<double>(loss.numel()), first_extent(probs));
+}
+
+LabelSmoothing::LabelSmoothing(double smoothing, Index pad) : smoothing_(smoothing), pad_(pad) {
+  if (!(smoothing >= 0 && smoothing < 1))
+    throw ValueError("label_smoothing",
+                     "smoothing " + std::to_string(smoothing) + " lies outside [0, 1)");
+}
+
+Var LabelSmoothing::forward(const Var& logits, const Tensor& target, Index tokens, LossSums* sums) {
+  Scope scope = enter();
+  require_rows("label_smoothing", logits, target);
+  LossSums measured;
+  Var rows = reshape(logits, {target.numel(), logits.size(-1)});  // (..., V) -> (N, V)
+  Var loss = label_smoothing_loss(rows, target.reshape({-1}), smoothing_, pad_, &measured);
+  if (sums) *sums = measured;
+  Index divisor = tokens > 0 ? tokens : measured.tokens;
+  return mul(loss, divisor > 0 ? 1 / static_cast<double>(divisor) : 0);
+}
+
+}  // namespace glim

@@ -1,0 +1,63 @@
+// Losses. Each is a loss per element (or per row), then a reduction:
+//
+//   nll_loss        ℓ_n = -x[n, t_n]                                    x: log-probabilities
+//   cross_entropy   ℓ_n = -(1-ε) ln p[n, t_n] - ε/V Σ_v ln p[n, v]      p = softmax(logits)
+//   mse_loss        ℓ_i = (x_i - y_i)²
+//   kl_div          ℓ_i = q_i (ln q_i - x_i), 0 where q_i = 0           x: log-probabilities
+//
+//   dlogits of cross_entropy = (p - q)·dℓ, q = (1-ε) onehot(t) + ε/V: torch's smoothing, which
+//   gives every class its share. LabelSmoothing below is the one of the Transformer.
+//
+// Shapes: x, logits (..., V) with int64 target (...); mse_loss and kl_div two of one shape.
+// Rows whose target is ignore_index count neither in sums nor in means and receive zero gradient;
+// a mean over nothing is 0, with zero gradient.
+//
+// Errors: ShapeError, DTypeError; IndexError for a target outside [0, V) that is not ignored;
+// ValueError for label_smoothing outside [0, 1] or a negative q.
+#pragma once
+
+#include "nn/module.hpp"
+
+namespace glim {
+
+// Mean divides by what was counted, BatchMean by the first extent.
+enum class Reduction { None, Mean, Sum, BatchMean };
+
+inline constexpr Index kIgnoreNothing = -100;  // torch's default: no class has this number
+
+struct NllOptions {
+  Index ignore_index = kIgnoreNothing;
+  Reduction reduction = Reduction::Mean;
+};
+struct CrossEntropyOptions {
+  Index ignore_index = kIgnoreNothing;
+  double label_smoothing = 0;
+  Reduction reduction = Reduction::Mean;
+};
+
+Var nll_loss(const Var& log_probs, const Tensor& target, const NllOptions& options = {});
+Var cross_entropy(const Var& logits, const Tensor& target, const CrossEntropyOptions& options = {});
+Var mse_loss(const Var& x, const Var& y, Reduction reduction = Reduction::Mean);
+// BatchMean is the mathematical mean of the divergence of rows (N, V).
+Var kl_div(const Var& log_probs, const Tensor& probs, Reduction reduction = Reduction::BatchMean);
+
+// KL(q ‖ p) per token, q = 1-ε for the target, 0 for pad, ε/(V-2) for the rest, rows of padding
+// left out (autograd/ops.hpp, label_smoothing_loss):
+//
+//   loss = Σ_{n: t_n ≠ pad} Σ_v q_v (ln q_v - ln p_v) / tokens      dlogits = (p - q)/tokens
+//
+// logits (..., V), target (...) int64. `tokens` is the divisor: 0 counts the targets that are not
+// pad; a part of a larger batch gives the larger batch's number, so that the parts' gradients add
+// up to its gradient. `sums`, if given, receives the measures as sums over this call's tokens.
+class LabelSmoothing final : public Module {
+ public:
+  explicit LabelSmoothing(double smoothing = 0.1, Index pad = 0);
+  Var forward(const Var& logits, const Tensor& target, Index tokens = 0, LossSums* sums = nullptr);
+  double smoothing() const { return smoothing_; }
+
+ private:
+  double smoothing_;
+  Index pad_;
+};
+
+}  // namespace glim
