@@ -1,0 +1,44 @@
+// Adam (Kingma & Ba 2015, algorithm 1) and AdamW (Loshchilov & Hutter 2019, algorithm 2), as in
+// torch.optim. Per element, with rate η at the t-th update of the parameter, t from 1:
+//
+//   Adam    g ← g + λ w                 AdamW   w ← w - η λ w
+//   m ← β₁ m + (1 - β₁) g               exp_avg
+//   v ← β₂ v + (1 - β₂) g²              exp_avg_sq
+//   w ← w - η m̂ / (√v̂ + ε)              m̂ = m/(1 - β₁ᵗ)   v̂ = v/(1 - β₂ᵗ)
+//
+// The Transformer of 2017 takes β = (0.9, 0.98), ε = 1e-9 (section 5.3): Adam::transformer.
+// ValueError for β outside [0, 1) or a negative ε.
+#pragma once
+
+#include "optim/optimizer.hpp"
+
+namespace glim {
+
+struct AdamOptions {
+  double rate = 1e-3, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0;
+};
+
+class Adam : public Optimizer {
+ public:
+  explicit Adam(NamedParameters parameters, AdamOptions options = {});
+  explicit Adam(std::vector<ParameterGroup> groups, AdamOptions options = {});
+
+  static AdamOptions transformer() { return {.beta2 = 0.98, .eps = 1e-9}; }
+
+ protected:
+  Adam(std::vector<ParameterGroup> groups, AdamOptions options, bool decoupled);
+
+ private:
+  void update(const Slot& slot, Index begin, Index end) const override;
+  AdamOptions options_;
+  bool decoupled_;
+};
+
+class AdamW final : public Adam {
+ public:
+  static AdamOptions defaults() { return {.weight_decay = 0.01}; }
+  explicit AdamW(NamedParameters parameters, AdamOptions options = defaults());
+  explicit AdamW(std::vector<ParameterGroup> groups, AdamOptions options = defaults());
+};
+
+}  // namespace glim

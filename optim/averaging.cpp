@@ -1,0 +1,53 @@
+#include "optim/averaging.hpp"
+
+#include "tensor/elementwise.hpp"
+#include "tensor/error.hpp"
+
+namespace glim {
+
+StateDict average(const std::vector<StateDict>& states) {
+  if (states.empty()) throw ValueError("average", "there is nothing to average");
+  const StateDict& last = states.back();
+  for (const StateDict& state : states) {
+    for (const auto& [name, tensor] : state)
+      if (!last.count(name)) throw ValueError("average", name + " is not in every state");
+    for (const auto& [name, tensor] : last) {
+      auto at = state.find(name);
+      if (at == state.end()) throw ValueError("average", name + " is not in every state");
+      Operand a("one", at->second), b("last", tensor);
+      if (at->second.shape() != tensor.shape())
+        throw with_operands(ShapeError("average", "the shapes of " + name + " differ"), a, b);
+      if (at->second.dtype() != tensor.dtype())
+        throw with_operands(DTypeError("average", "the dtypes of " + name + " differ"), a, b);
+    }
+  }
+  StateDict mean;
+  for (const auto& [name, tensor] : last) {
+    if (!is_floating(tensor.dtype())) {
+      mean[name] = tensor.clone();
+      continue;
+    }
+    Tensor total = zeros(tensor.shape(), DType::Float64);
+    for (const StateDict& state : states) add_(total, state.at(name).to(DType::Float64));
+    mul_(total, 1 / static_cast<double>(states.size()));
+    mean[name] = total.to(tensor.dtype());
+  }
+  return mean;
+}
+
+LastAverage::LastAverage(std::size_t k) : k_(k) {
+  if (k < 1) throw ValueError("average", "needs one state at least");
+}
+
+void LastAverage::add(const StateDict& state) {
+  StateDict copy;
+  for (const auto& [name, tensor] : state) copy[name] = tensor.clone();
+  states_.push_back(std::move(copy));
+  if (states_.size() > k_) states_.pop_front();
+}
+
+StateDict LastAverage::average() const {
+  return glim::average(std::vector<StateDict>(states_.begin(), states_.end()));
+}
+
+}  // namespace glim

@@ -1,0 +1,74 @@
+#include "optim/clip.hpp"
+
+#include <array>
+#include <cmath>
+
+#include "tensor/elementwise.hpp"
+#include "tensor/error.hpp"
+#include "tensor/parallel.hpp"
+
+namespace glim {
+namespace {
+
+constexpr Index kPiece = 16384;
+
+// Σ x² in eight sums side by side, which keep the adders busy, then in order.
+template <class T>
+double squares(const T* x, Index n) {
+  std::array<double, 8> lane{};
+  Index i = 0;
+  for (; i + 8 <= n; i += 8)
+    for (std::size_t k = 0; k < 8; ++k) {
+      auto v = static_cast<double>(x[i + static_cast<Index>(k)]);
+      lane[k] += v * v;
+    }
+  for (; i < n; ++i) lane[0] += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+  double total = 0;
+  for (double l : lane) total += l;
+  return total;
+}
+
+double sum_of_squares(const Tensor& gradient) {
+  Tensor g = gradient.contiguous();
+  Index n = g.numel();
+  std::vector<double> parts(static_cast<std::size_t>((n + kPiece - 1) / kPiece));
+  parallel_for(n, kPiece, [&](Index begin, Index end) {
+    parts[static_cast<std::size_t>(begin / kPiece)] =
+        g.dtype() == DType::Float32 ? squares(g.data<float>() + begin, end - begin)
+                                    : squares(g.data<double>() + begin, end - begin);
+  });
+  double total = 0;
+  for (double part : parts) total += part;
+  return total;
+}
+
+}  // namespace
+
+double gradient_norm(const NamedParameters& parameters) {
+  double total = 0;
+  for (const auto& [name, var] : parameters) {
+    const Tensor& g = var.grad();
+    if (!g.defined()) continue;
+    double part = sum_of_squares(g);
+    if (!std::isfinite(part))
+      throw with_operands(
+          NonFiniteError("gradient_norm",
+                         "the gradient of " + name +
+                             (all_finite(g) ? " is too large to be squared" : " is not finite")),
+          Operand("gradient", g));
+    total += part;
+  }
+  return std::sqrt(total);
+}
+
+double clip_gradient_norm(const NamedParameters& parameters, double max_norm) {
+  if (!(max_norm > 0)) throw ValueError("clip_gradient_norm", "max_norm must be positive");
+  double norm = gradient_norm(parameters);
+  double scale = max_norm / (norm + 1e-6);
+  if (scale >= 1) return norm;
+  for (const auto& [name, var] : parameters)
+    if (var.grad().defined()) mul_(var.grad(), scale);
+  return norm;
+}
+
+}  // namespace glim

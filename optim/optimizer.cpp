@@ -1,0 +1,160 @@
+#include "optim/optimizer.hpp"
+
+#include <cmath>
+#include <set>
+
+#include "tensor/error.hpp"
+#include "tensor/parallel.hpp"
+
+namespace glim {
+
+std::vector<ParameterGroup> decay_matrices(const NamedParameters& parameters, double weight_decay) {
+  ParameterGroup matrices{{}, 1, weight_decay}, others{{}, 1, 0};
+  for (const auto& named : parameters)
+    (named.second.rank() < 2 ? others : matrices).parameters.push_back(named);
+  return {matrices, others};
+}
+
+Optimizer::Optimizer(std::vector<ParameterGroup> groups, double rate, double weight_decay,
+                     std::vector<std::string> states)
+    : states_(std::move(states)) {
+  set_rate(rate);
+  constexpr Index kPiece = 16384;
+  std::set<std::string> names;
+  std::set<const Leaf*> leaves;
+  for (const ParameterGroup& group : groups) {
+    double decay = group.weight_decay.value_or(weight_decay);
+    if (!(std::isfinite(decay) && decay >= 0))
+      throw ValueError("optimizer", "weight decay must be finite and not negative");
+    if (!(std::isfinite(group.rate_factor) && group.rate_factor >= 0))
+      throw ValueError("optimizer", "a rate factor must be finite and not negative");
+    for (const auto& [name, var] : group.parameters) {
+      if (!names.insert(name).second)
+        throw ValueError("optimizer", "two parameters are named " + name);
+      if (!leaves.insert(&var.leaf()).second)
+        throw ValueError("optimizer", name + " is listed twice, under another name before");
+      require_floating(var.value(), "optimizer");
+      for (Index begin = 0; begin < var.numel(); begin += kPiece)
+        pieces_.push_back({slots_.size(), begin, std::min(var.numel(), begin + kPiece)});
+      slots_.push_back({name,
+                        var,
+                        group.rate_factor,
+                        decay,
+                        var.shape(),
+                        var.dtype(),
+                        std::vector<Tensor>(states_.size()),
+                        0,
+                        {}});
+    }
+  }
+  if (slots_.empty()) throw ValueError("optimizer", "there are no parameters");
+}
+
+void Optimizer::set_rate(double rate) {
+  if (!(std::isfinite(rate) && rate >= 0))
+    throw ValueError("optimizer", "the learning rate " + std::to_string(rate) +
+                                      " must be finite and not negative");
+  rate_ = rate;
+}
+
+NamedParameters Optimizer::parameters() const {
+  NamedParameters list;
+  for (const Slot& slot : slots_) list.emplace_back(slot.name, slot.parameter);
+  return list;
+}
+
+void Optimizer::zero_grad() const {
+  for (const Slot& slot : slots_) slot.parameter.zero_grad();
+}
+
+void Optimizer::prepare(Slot& slot) const {
+  const Leaf& leaf = slot.parameter.leaf();
+  if (leaf.value.shape() != slot.shape || leaf.value.dtype() != slot.dtype ||
+      !leaf.value.is_contiguous())
+    throw with_operands(StateError("optimizer", slot.name + " is not what it was when the "
+                                                            "optimizer was made, or is no "
+                                                            "contiguous tensor"),
+                        Operand("parameter", leaf.value));
+  if (!leaf.trainable || !leaf.grad.defined()) return;
+  if (leaf.grad.shape() != slot.shape || leaf.grad.dtype() != slot.dtype)
+    throw with_operands(StateError("optimizer", "the gradient of " + slot.name + " does not fit"),
+                        Operand("parameter", leaf.value), Operand("gradient", leaf.grad));
+  slot.gradient = leaf.grad.contiguous();
+}
+
+void Optimizer::step() {
+  // All checks come before the first change.
+  for (Slot& slot : slots_) slot.gradient = {};
+  for (Slot& slot : slots_) prepare(slot);
+  for (Slot& slot : slots_) {
+    if (!slot.gradient.defined()) continue;
+    for (Tensor& t : slot.state)
+      if (!t.defined()) t = zeros(slot.shape, slot.dtype);
+    ++slot.step;
+  }
+  ++steps_;
+  parallel_each(static_cast<std::int64_t>(pieces_.size()), [&](std::int64_t i) {
+    const Piece& piece = pieces_[static_cast<std::size_t>(i)];
+    const Slot& slot = slots_[piece.slot];
+    if (slot.gradient.defined()) update(slot, piece.begin, piece.end);
+  });
+  for (Slot& slot : slots_) slot.gradient = {};
+}
+
+StateDict Optimizer::state_dict() const {
+  StateDict state;
+  state["rate"] = scalar(rate_, DType::Float64);
+  state["steps"] = scalar(static_cast<double>(steps_), DType::Int64);
+  for (const Slot& slot : slots_) {
+    if (slot.step == 0) continue;
+    state["step." + slot.name] = scalar(static_cast<double>(slot.step), DType::Int64);
+    for (std::size_t i = 0; i < states_.size(); ++i)
+      state[states_[i] + "." + slot.name] = slot.state[i];
+  }
+  return state;
+}
+
+void Optimizer::load_state_dict(const StateDict& state) {
+  auto number = [&](const std::string& name) {
+    auto at = state.find(name);
+    if (at == state.end()) throw ValueError("optimizer", "the state lacks " + name);
+    double value = at->second.item();
+    if (!(std::isfinite(value) && value >= 0))
+      throw ValueError("optimizer", name + " must be finite and not negative");
+    return value;
+  };
+  std::set<std::string> known{"rate", "steps"};
+  double rate = number("rate");
+  auto steps = static_cast<Index>(number("steps"));
+  std::vector<std::pair<Index, std::vector<Tensor>>> loaded;
+  for (const Slot& slot : slots_) {
+    auto& [step, tensors] = loaded.emplace_back(0, std::vector<Tensor>(states_.size()));
+    std::string step_name = "step." + slot.name;
+    if (!state.count(step_name)) continue;  // it had no gradient so far
+    known.insert(step_name);
+    step = static_cast<Index>(number(step_name));
+    for (std::size_t i = 0; i < states_.size(); ++i) {
+      std::string name = states_[i] + "." + slot.name;
+      known.insert(name);
+      auto at = state.find(name);
+      if (at == state.end()) throw ValueError("optimizer", "the state lacks " + name);
+      Operand own("parameter", slot.parameter.value()), given("state", at->second);
+      if (at->second.shape() != slot.shape)
+        throw with_operands(ShapeError("optimizer", name + " has another shape"), own, given);
+      if (at->second.dtype() != slot.dtype)
+        throw with_operands(DTypeError("optimizer", name + " has another dtype"), own, given);
+      tensors[i] = at->second.clone();
+    }
+  }
+  for (const auto& [name, tensor] : state)
+    if (!known.count(name))
+      throw ValueError("optimizer", "the state has " + name + ", which is of no parameter here");
+  rate_ = rate;
+  steps_ = steps;
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    slots_[i].step = loaded[i].first;
+    slots_[i].state = std::move(loaded[i].second);
+  }
+}
+
+}  // namespace glim

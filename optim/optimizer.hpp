@@ -1,0 +1,103 @@
+// Optimizer: one step down the gradients that backward left in the parameters.
+//
+//   Adam optimizer(model.named_parameters(), {.rate = 1e-3});
+//   ... tape.backward(loss);
+//   optimizer.set_rate(schedule.rate(optimizer.steps() + 1));
+//   optimizer.step();
+//   optimizer.zero_grad();
+//
+// A parameter without a gradient, or not trainable, is left as it is and its state with it, as in
+// torch. Every update is one pass over parameter, gradient and state; elements are independent, so
+// the number of threads does not change a bit. After the first step, step() allocates nothing.
+//
+// State is kept per parameter under "STATE.NAME" ("exp_avg.encoder.layers.0.linear1.weight"), with
+// "step.NAME", the number of updates of that parameter, and "rate" and "steps" of the optimizer. A
+// run continued from it takes the same steps bit by bit.
+//
+// Errors: ValueError for options outside their domain, no parameters, or one named or listed twice;
+// StateError for a parameter that is no leaf, or changed shape or dtype after construction.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "autograd/var.hpp"
+
+namespace glim {
+
+using StateDict = std::map<std::string, Tensor>;
+using NamedParameters = std::vector<std::pair<std::string, Var>>;
+
+struct ParameterGroup {
+  NamedParameters parameters;
+  double rate_factor = 1;              // times the learning rate
+  std::optional<double> weight_decay;  // in place of the optimizer's
+};
+// Matrices with `weight_decay`, biases and norms (rank below 2) without any.
+std::vector<ParameterGroup> decay_matrices(const NamedParameters& parameters, double weight_decay);
+
+class Optimizer {
+ public:
+  virtual ~Optimizer() = default;
+  Optimizer(const Optimizer&) = delete;
+  Optimizer& operator=(const Optimizer&) = delete;
+
+  void step();
+  void zero_grad() const;  // drops the gradients
+  double rate() const { return rate_; }
+  void set_rate(double rate);  // ValueError unless finite and not negative
+  Index steps() const { return steps_; }
+  NamedParameters parameters() const;
+
+  // The tensors are the optimizer's own, not copies.
+  StateDict state_dict() const;
+  // Copies values in. ValueError naming what is unknown or incomplete, ShapeError and DTypeError
+  // naming the tensor; nothing is changed then.
+  void load_state_dict(const StateDict& state);
+
+ protected:
+  struct Slot {  // one parameter
+    std::string name;
+    Var parameter;
+    double rate_factor, weight_decay;
+    Shape shape;
+    DType dtype;
+    std::vector<Tensor> state;  // by state name; undefined before the first step
+    Index step = 0;             // updates so far, this one included during it
+    Tensor gradient;            // contiguous; undefined where this step leaves the parameter alone
+  };
+  // `states`: what is kept for each parameter, of its shape and dtype, at first zeros.
+  Optimizer(std::vector<ParameterGroup> groups, double rate, double weight_decay,
+            std::vector<std::string> states);
+
+  // Updates elements [begin, end) of a parameter and of its state.
+  virtual void update(const Slot& slot, Index begin, Index end) const = 0;
+
+ private:
+  struct Piece {
+    std::size_t slot;
+    Index begin, end;
+  };
+  void prepare(Slot& slot) const;
+
+  std::vector<Slot> slots_;
+  std::vector<Piece> pieces_;  // all parameters, cut into equal parts of the work
+  std::vector<std::string> states_;
+  double rate_;
+  Index steps_ = 0;
+};
+
+// For update(): runs f with the slot's C++ type and [begin, end) of value, gradient and state.
+template <class F>
+void with_elements(const Tensor& value, const Tensor& gradient, const F& f) {
+  if (value.dtype() == DType::Float32) {
+    f(value.data<float>(), gradient.data<float>());
+  } else {
+    f(value.data<double>(), gradient.data<double>());
+  }
+}
+
+}  // namespace glim

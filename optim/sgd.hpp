@@ -1,0 +1,31 @@
+// Stochastic gradient descent with momentum, as torch.optim.SGD. Per element, with rate η:
+//
+//   g ← g + λ w                         weight decay λ
+//   m ← g at the first step, later      μ m + (1 - dampening) g
+//   d = g + μ m with nesterov, else m   (without momentum: g)
+//   w ← w - η d
+//
+// Polyak 1964; Sutskever et al. 2013, section 2, for nesterov. State: momentum_buffer.
+// ValueError for momentum outside [0, 1), nesterov without momentum or with dampening.
+#pragma once
+
+#include "optim/optimizer.hpp"
+
+namespace glim {
+
+struct SgdOptions {
+  double rate = 1e-3, momentum = 0, dampening = 0, weight_decay = 0;
+  bool nesterov = false;
+};
+
+class Sgd final : public Optimizer {
+ public:
+  explicit Sgd(NamedParameters parameters, SgdOptions options = {});
+  explicit Sgd(std::vector<ParameterGroup> groups, SgdOptions options = {});
+
+ private:
+  void update(const Slot& slot, Index begin, Index end) const override;
+  SgdOptions options_;
+};
+
+}  // namespace glim
