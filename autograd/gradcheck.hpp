@@ -1,0 +1,168 @@
+// The gradient checker: are the derivatives that backward computes those of the function?
+//
+// For a function f from inputs x to outputs y, with Jacobian J = ∂y/∂x, backward gives Jᵀ dy
+// ("analytic") and forward alone gives the central difference ("numeric")
+//
+//   (f(x + h e) - f(x - h e)) / 2h  =  J e  +  h² f'''/6  +  ε |f| / h
+//
+// whose two errors, of cutting off and of rounding, are together smallest near h = ∛ε max(1, |x|),
+// ε the unit of rounding (Press et al., "Numerical Recipes", section 5.7). In float64 h = 6e-6 and
+// the error is some 1e-10, which is why checks belong in float64. A derivative is right when
+//
+//   |analytic - numeric| <= atol + rtol |numeric|       (not so for NaN and infinities)
+//
+// Full mode compares all of J: row i of the analytic one is a backward from dy = e_i, column j of
+// the numeric one two forwards; and then Jᵀu for a random u, since a backward may be wrong only in
+// how it uses dy (a plain sum, u = 1, hides most of what can go wrong in a softmax). Projection
+// mode compares one number for each input, vᵀJᵀu with random u and v, in three forwards and one
+// backward; when it differs, halving v finds the element.
+//
+// Kinks. Where f is not differentiable (relu at 0, a tie in max, an edge of clamp or of a mask) no
+// derivative is the right one. Where the two disagree, the step is refined 8-fold, twice: a kink
+// beside x falls outside, and they agree. If they still differ, the one-sided differences decide:
+// for a smooth f their gap is h|f''| and shrinks with h; if it does not, and explains the
+// disagreement, the derivative is counted as undecidable, neither right nor wrong.
+//
+// Inputs. Each is a variable of its own whose elements are those of the view given, whatever lies
+// behind it: an expanded (stride 0) or otherwise overlapping view stands for numel() independent
+// elements, and two inputs that share storage are two variables. So steps are made in copies, one
+// logical element at a time, while backward runs on the views as given; that f has the same value
+// on both is checked too. (For the gradient of the few elements behind an expanded view, give
+// these and let the function call broadcast_to.) Inputs of int64 and bool are passed on unchecked.
+//
+// float32. Its own differences are good to two or three digits, so f is evaluated in float64
+// copies of the inputs where it allows (no constants of fixed dtype inside), and only the analytic
+// side is float32.
+//
+// Random numbers. generator() is set back before every evaluation, so that a dropout inside draws
+// one mask; what is still not the same twice is reported as not deterministic.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <iosfwd>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "autograd/var.hpp"
+
+namespace glim {
+
+struct GradcheckOptions {
+  enum class Mode { Full, Projection };
+  enum class Differences { Float64, SameDType };
+
+  std::string name = "function";  // for the report
+  Mode mode = Mode::Full;
+  int directions = 1;         // random directions in Projection mode
+  bool second_order = false;  // check (x, dy) ↦ Jᵀdy instead of f: the gradient of the gradient
+  // Zero means by dtype. float64: atol 1e-7, rtol 1e-5, step 6.1e-6. float32: atol 1e-5, rtol 1e-3
+  // against differences in float64; atol 2e-3, rtol 1e-2, step 4.9e-3 against its own.
+  double atol = 0, rtol = 0;
+  double step = 0;  // of an element is step · max(1, |x|)
+  Differences differences = Differences::Float64;
+  std::uint64_t seed = 0;  // of u and v
+};
+
+struct GradcheckInput {
+  GradcheckInput(Tensor x) : value(std::move(x)) {}
+  GradcheckInput(std::string given_name, Tensor x)
+      : value(std::move(x)), name(std::move(given_name)) {}
+  // Passed to the function, not checked.
+  static GradcheckInput constant(Tensor x) {
+    GradcheckInput input(std::move(x));
+    input.check = false;
+    return input;
+  }
+  Tensor value;
+  std::string name;  // "x0", "x1", ... when empty
+  bool check = true;
+};
+
+// f(inputs) -> one Var or several; outputs of int64 and bool are left out.
+class CheckedFunction {
+ public:
+  template <class F>
+  requires std::invocable < F&, const std::vector<Var>
+  & > CheckedFunction(F f)
+      : call_([f = std::move(f)](const std::vector<Var>& x) mutable -> std::vector<Var> {
+          return {f(x)};
+        }) {}
+  template <class F>
+  requires std::invocable < F&, const std::vector<Var>
+  & > &&std::same_as<std::invoke_result_t<F&, const std::vector<Var>&>, std::vector<Var>>
+      CheckedFunction(F f) : call_(std::move(f)) {}
+  std::vector<Var> operator()(const std::vector<Var>& x) const { return call_(x); }
+
+ private:
+  std::function<std::vector<Var>(const std::vector<Var>&)> call_;
+};
+
+// f() -> one Var or several: what it reads are leaves that it captured, as a module's parameters.
+class CheckedClosure {
+ public:
+  template <class F>
+  requires std::invocable<F&> CheckedClosure(F f)
+      : call_([f = std::move(f)]() mutable -> std::vector<Var> { return {f()}; }) {}
+  template <class F>
+  requires std::invocable<F&> && std::same_as<std::invoke_result_t<F&>, std::vector<Var>>
+  CheckedClosure(F f) : call_(std::move(f)) {}
+  std::vector<Var> operator()() const { return call_(); }
+
+ private:
+  std::function<std::vector<Var>()> call_;
+};
+
+// As Module::named_parameters() gives it.
+using ParameterList = std::vector<std::pair<std::string, Var>>;
+
+// What was found for one input: how many derivatives, and the one furthest from its tolerance.
+struct GradcheckEntry {
+  std::size_t input = 0;
+  std::string name;
+  Shape shape;
+  DType dtype = DType::Float64;
+  Index checked = 0, failed = 0, undecidable = 0;
+
+  Shape index;             // of the worst element within the input
+  bool projected = false;  // of Jᵀu or vᵀJᵀu; else of one element of the output:
+  std::size_t output = 0;
+  Shape output_index;
+  double analytic = 0, numeric = 0;
+  double absolute = 0;  // |analytic - numeric|
+  double relative = 0;  // the same over the larger of the two
+  double excess = -1;   // the same over atol + rtol |numeric|: above 1 is wrong; -1 when unchecked
+};
+
+struct GradcheckReport {
+  std::string function;
+  GradcheckOptions options;  // as used: tolerances and step filled in
+  bool in_float64 = true;    // numeric side
+  bool deterministic = true;
+  // What is wrong apart from single derivatives: not deterministic, another value on a view than
+  // on its copy, an input changed. Empty when all is well.
+  std::string problem;
+  std::vector<GradcheckEntry> inputs;  // those that were checked
+
+  Index checked() const;
+  Index failed() const;
+  Index undecidable() const;
+  const GradcheckEntry* worst() const;  // the largest excess; null when nothing was compared
+  explicit operator bool() const { return problem.empty() && failed() == 0; }
+  std::string to_string() const;  // one block of text, without a newline at its end
+};
+std::ostream& operator<<(std::ostream& out, const GradcheckReport& report);
+
+// ValueError when no input is of a floating dtype, when an option is out of range, or when a full
+// Jacobian would have more than 2^24 elements; whatever the function throws passes through.
+GradcheckReport gradcheck(const CheckedFunction& function,
+                          const std::vector<GradcheckInput>& inputs,
+                          const GradcheckOptions& options = {});
+// The same with regard to leaves that the closure reads. A leaf under two names is checked once.
+// Values are put back when done; grad() is not touched. Leaves that are not trainable are skipped.
+GradcheckReport gradcheck(const CheckedClosure& function, const ParameterList& parameters,
+                          const GradcheckOptions& options = {});
+
+}  // namespace glim
