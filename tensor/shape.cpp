@@ -49,19 +49,20 @@ std::string to_string(const Dims& d) {
 }
 
 Index checked_numel(const Shape& shape, std::string_view op) {
+  // Extents of 0 are left out of the check: strides are products of the others.
   Index n = 1;
-  bool overflow = false;
+  bool overflow = false, none = false;
   for (Index e : shape) {
     if (e < 0) throw ShapeError(op, "negative extent in shape " + to_string(shape));
-    if (e == 0) return 0;
+    none = none || e == 0;
   }
-  for (Index e : shape) overflow = overflow || __builtin_mul_overflow(n, e, &n);
+  for (Index e : shape) overflow = overflow || __builtin_mul_overflow(n, std::max<Index>(e, 1), &n);
   // The bytes must fit as well: no dtype is wider than 8.
   Index bytes;
   if (overflow || __builtin_mul_overflow(n, Index{8}, &bytes))
     throw ShapeError(op,
                      "shape " + to_string(shape) + " has more elements than memory can address");
-  return n;
+  return none ? 0 : n;
 }
 
 Strides contiguous_strides(const Shape& shape) {

@@ -1,8 +1,13 @@
 // What the tests of tensor/ share.
 #pragma once
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <functional>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include "tensor/elementwise.hpp"
 #include "tensor/error.hpp"
@@ -42,6 +47,10 @@ std::string error_of(const std::function<void()>& f) {
   return "";
 }
 
+inline bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
 // Runs f with 1, 2, 3 and 4 threads: true when every result has the same bits.
 inline bool same_for_any_threads(const std::function<Tensor()>& f) {
   int before = num_threads();
@@ -54,6 +63,41 @@ inline bool same_for_any_threads(const std::function<Tensor()>& f) {
   }
   set_num_threads(before);
   return same;
+}
+
+// A folder that lives as long as the object.
+class Scratch {
+ public:
+  Scratch() {
+    std::string name = (std::filesystem::temp_directory_path() / "glim-test-XXXXXX").string();
+    if (!::mkdtemp(name.data())) throw FileError(name, "cannot make a folder");
+    folder_ = name;
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  ~Scratch() { std::filesystem::remove_all(folder_); }
+  std::string operator/(const std::string& name) const { return (folder_ / name).string(); }
+  std::vector<std::string> names() const {
+    std::vector<std::string> all;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_))
+      all.push_back(entry.path().filename().string());
+    std::sort(all.begin(), all.end());
+    return all;
+  }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+inline std::string contents(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+inline void put(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
 }
 
 }  // namespace glim

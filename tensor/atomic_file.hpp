@@ -1,0 +1,47 @@
+// Writing a file so that it is never half written.
+//
+// The bytes go to `PATH.tmp.PID.N` beside the target; that file is flushed to the disk (fsync) and
+// renamed over the target, and the directory is flushed as well. A reader, a crash, a kill or a
+// power cut sees the old file or the new one, whole. When anything fails (a full disk, a limit, an
+// exception of the callback) the old file is untouched and the temporary one is removed. What a
+// killed process left beside the target is removed by the next write to it: a temporary file is
+// locked (flock) as long as its writer lives.
+//
+// A symbolic link is followed, so the file it points to is replaced. An existing target that is
+// not a regular file (a device, a pipe) is written in place. A replaced file keeps its permissions.
+//
+// Errors: FileError "PATH: cannot write: REASON".
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace glim {
+
+// Where the callback of write_file_atomically puts its bytes, in order.
+class FileSink {
+ public:
+  FileSink(int fd, const std::string& path) : fd_(fd), path_(path) {}
+  FileSink(const FileSink&) = delete;
+  FileSink& operator=(const FileSink&) = delete;
+
+  void write(const void* data, std::size_t bytes);
+  void write(std::string_view text) { write(text.data(), text.size()); }
+  void flush();  // to the system; the writer itself flushes to the disk
+
+ private:
+  void put(const char* data, std::size_t bytes);
+  int fd_;
+  const std::string& path_;
+  std::vector<char> buffer_;
+};
+
+void write_file_atomically(const std::string& path, const std::function<void(FileSink&)>& write);
+void write_file_atomically(const std::string& path, std::span<const std::byte> bytes);
+void write_file_atomically(const std::string& path, std::string_view text);
+
+}  // namespace glim
