@@ -1,0 +1,267 @@
+// The Transformer against PyTorch, and against facts that must hold exactly.
+#include "models/transformer.hpp"
+
+#include <cmath>
+
+#include "autograd/magnification.hpp"
+#include "nn/mask.hpp"
+#include "tensor/elementwise.hpp"
+#include "tensor/index.hpp"
+#include "tensor/reduce.hpp"
+#include "tensor/safetensors.hpp"
+#include "tests/catch.hpp"
+
+using namespace glim;
+
+namespace {
+
+TransformerConfig reference_config(const std::string& name) {
+  TransformerConfig c;
+  c.src_vocab = c.tgt_vocab = 13;
+  c.d_model = 16;
+  c.heads = 4;
+  c.d_ff = 32;
+  c.encoder_layers = c.decoder_layers = 2;
+  c.dropout = 0;
+  c.norm = name.find("pre") == 0 ? NormPlacement::Pre : NormPlacement::Post;
+  c.tie = name.find("_tied") != std::string::npos ? Tie::All : Tie::None;
+  return c;
+}
+
+double norm_of(const Tensor& x) { return std::sqrt(dot(x, x)); }
+
+// ‖a - b‖ / ‖b‖, or ‖a - b‖ where b is zero but for rounding.
+double relative_difference(const Tensor& a, const Tensor& b) {
+  Tensor x = a.to(DType::Float64), y = b.to(DType::Float64);
+  REQUIRE(x.shape() == y.shape());
+  double size = norm_of(y);
+  return norm_of(sub(x, y)) / (size > 1e-12 ? size : 1);
+}
+
+TransformerConfig small_config() {
+  TransformerConfig c;
+  c.src_vocab = 11;
+  c.tgt_vocab = 12;
+  c.d_model = 16;
+  c.heads = 2;
+  c.d_ff = 24;
+  c.encoder_layers = c.decoder_layers = 2;
+  c.dropout = 0;
+  return c;
+}
+
+Tensor ids(std::initializer_list<double> list, const Shape& shape) {
+  return tensor(list, DType::Int64).reshape(shape);
+}
+
+const Tensor kSource = ids({3, 4, 5, 6, 7, 8, 9, 0, 0, 0}, {2, 5});
+const Tensor kTarget = ids({1, 3, 4, 5, 1, 6, 0, 0}, {2, 4});
+
+}  // namespace
+
+TEST_CASE("loss and gradients equal PyTorch's by name", "[transformer][reference]") {
+  for (const char* name : {"pre_tied", "pre_untied", "post_tied", "post_untied"}) {
+    SafeTensors file =
+        read_safetensors(std::string(GLIM_REFERENCE) + "/transformer_" + name + ".safetensors");
+    auto& t = file.tensors;
+    for (DType dtype : {DType::Float64, DType::Float32}) {
+      for (Magnification m : {Magnification::Fused, Magnification::Explicit}) {
+        INFO(name << " " << name_of(dtype) << (m == Magnification::Fused ? " fused" : " explicit"));
+        double tolerance = dtype == DType::Float64 ? 1e-10 : 1e-4;
+        Magnify magnify(m);
+        Transformer model(reference_config(name));
+        model.to(dtype);
+        StateDict state;
+        for (auto& [key, value] : model.state_dict()) {
+          auto at = t.find("param." + key);
+          state[key] = at != t.end() ? at->second : t.at("param.src_embed.weight");
+        }
+        model.load_state_dict(state);
+
+        Tape tape;
+        Var memory = model.encode(t.at("src"));
+        Var logits = model.generate(model.decode(t.at("tgt_in"), memory, t.at("src")));
+        CHECK(relative_difference(memory.value(), t.at("memory")) < tolerance);
+        CHECK(relative_difference(logits.value(), t.at("logits")) < tolerance);
+        LossSums sums;
+        Var total = label_smoothing_loss(reshape(logits, {-1, 13}), t.at("tgt_out").reshape({-1}),
+                                         0.1, 0, &sums);
+        auto tokens = static_cast<double>(sums.tokens);
+        CHECK(tokens == t.at("tokens").item());
+        Var loss = mul(total, 1 / tokens);
+        CHECK(loss.item() == Approx(t.at("loss").item()).epsilon(tolerance));
+        CHECK(sums.kl / tokens == Approx(t.at("loss").item()).epsilon(tolerance));
+        CHECK(sums.nll / tokens == Approx(t.at("loss_cross_entropy").item()).epsilon(tolerance));
+        CHECK(sums.smoothed_ce / tokens ==
+              Approx(t.at("loss_smoothed_cross_entropy").item()).epsilon(tolerance));
+        tape.backward(loss);
+
+        int compared = 0;
+        for (auto& [key, parameter] : model.named_parameters()) {
+          INFO(key);
+          REQUIRE(parameter.grad().defined());
+          CHECK(relative_difference(parameter.grad(), t.at("grad." + key)) < tolerance);
+          ++compared;
+        }
+        int stored = 0;
+        for (auto& [key, value] : t) stored += key.rfind("grad.", 0) == 0;
+        CHECK(compared == stored);
+      }
+    }
+  }
+}
+
+TEST_CASE("cached decoding equals decoding the whole prefix", "[transformer][cache]") {
+  seed(3);
+  for (NormPlacement norm : {NormPlacement::Pre, NormPlacement::Post}) {
+    TransformerConfig c = small_config();
+    c.norm = norm;
+    c.dropout = 0.3;  // off in eval
+    Transformer model(c);
+    model.to(DType::Float64);
+    model.eval();
+    auto cached = model.decoder_for(kSource), plain = model.decoder_for(kSource, false);
+    std::vector<Index> tokens{1, 1};
+    for (int step = 0; step < 40; ++step) {
+      Tensor a = cached->step(tokens), b = plain->step(tokens);
+      CHECK(norm_of(sub(a, b)) < 1e-11);
+      CHECK(a.shape() == Shape{2, 12});
+      std::vector<Index> rows{step % 3 == 0 ? 1 : 0, 1};  // beams move
+      cached->select_rows(rows);
+      plain->select_rows(rows);
+      tokens = {3 + step % 7, 4 + step % 5};
+    }
+    for (int beam : {1, 4}) {
+      SearchOptions o;
+      o.beam = beam;
+      auto x = model.decoder_for(kSource), y = model.decoder_for(kSource, false);
+      auto found = search(*x, {12, 12}, o), expected = search(*y, {12, 12}, o);
+      for (std::size_t i = 0; i < 2; ++i) {
+        CHECK(found[i][0].tokens == expected[i][0].tokens);
+        CHECK(found[i][0].score == Approx(expected[i][0].score).epsilon(1e-10));
+      }
+    }
+  }
+}
+
+TEST_CASE("a sentence's translation does not depend on its batch's padding", "[transformer]") {
+  seed(4);
+  Transformer model(small_config());
+  model.to(DType::Float64);
+  model.eval();
+  Tensor alone = kSource.narrow(0, 1, 1).narrow(1, 0, 2);  // 8 9 without padding
+  Tensor together = model.forward(kSource, kTarget).value().select(0, 1).narrow(0, 0, 2);
+  Tensor apart = model.forward(alone, kTarget.narrow(0, 1, 1)).value().select(0, 0).narrow(0, 0, 2);
+  CHECK(norm_of(sub(together, apart)) < 1e-12);
+}
+
+TEST_CASE("no position sees a later one", "[transformer]") {
+  seed(5);
+  Transformer model(small_config());
+  model.to(DType::Float64);
+  model.eval();
+  Tensor later = kTarget.clone();
+  later.data<Index>()[3] = 9;
+  Tensor a = model.forward(kSource, kTarget).value(), b = model.forward(kSource, later).value();
+  CHECK(same_bits(a.narrow(1, 0, 3), b.narrow(1, 0, 3)));
+  CHECK_FALSE(same_bits(a.select(0, 0).select(0, 3), b.select(0, 0).select(0, 3)));
+}
+
+TEST_CASE("the decoder attends to the encoder", "[transformer][seeds]") {
+  // Seed 3's model overwrote the encoder's output before the decoder read it.
+  seed(6);
+  Transformer model(small_config());
+  model.to(DType::Float64);
+  model.eval();
+  Tensor other = kSource.clone();
+  other.data<Index>()[0] = 10;
+  CHECK(norm_of(sub(model.forward(kSource, kTarget).value(),
+                    model.forward(other, kTarget).value())) > 1e-3);
+}
+
+TEST_CASE("the first loss is near ln V", "[transformer]") {
+  // Logits start with variance D·2/(D + V) at most, which adds half of it to ln V.
+  seed(8);
+  TransformerConfig c = small_config();
+  c.tgt_vocab = 400;
+  Transformer model(c);
+  Tensor targets = random_integers({4 * 32}, 3, 400, {1, 1});
+  Var logits = model.forward(random_integers({4, 32}, 3, 11, {1, 2}),
+                             random_integers({4, 32}, 3, 400, {1, 3}));
+  LossSums sums;
+  label_smoothing_loss(reshape(logits, {-1, 400}), targets, 0, 0, &sums);
+  CHECK(std::abs(sums.nll / 128 - std::log(400.0)) < 0.1);
+}
+
+TEST_CASE("every parameter receives a gradient", "[transformer]") {
+  for (Tie tie : {Tie::None, Tie::Decoder, Tie::All}) {
+    for (NormPlacement norm : {NormPlacement::Pre, NormPlacement::Post}) {
+      seed(7);
+      TransformerConfig c = small_config();
+      c.tgt_vocab = c.src_vocab;
+      c.tie = tie;
+      c.norm = norm;
+      c.positions = Positions::Learned;
+      c.max_len = 5;
+      Transformer model(c);
+      model.to(DType::Float64);
+      Tape tape;
+      Var logits = reshape(model.forward(kSource, kTarget), {-1, c.tgt_vocab});
+      LossSums sums;
+      Tensor targets = ids({3, 4, 5, 2, 6, 2, 0, 0}, {8});
+      tape.backward(label_smoothing_loss(logits, targets, 0.1, 0, &sums));
+      CHECK(sums.tokens == 6);
+      CHECK(std::isfinite(sums.nll));
+      for (auto& [name, p] : model.named_parameters()) {
+        INFO(name);
+        REQUIRE(p.grad().defined());
+        // The key projection's bias has no influence: softmax ignores what is added to a row.
+        if (name.find("in_proj_bias") != std::string::npos) {
+          CHECK(norm_of(p.grad().narrow(0, 16, 16)) < 1e-14);
+          CHECK(norm_of(p.grad().narrow(0, 0, 16)) > 0);
+        } else {
+          CHECK(norm_of(p.grad()) > 0);
+        }
+      }
+      auto names = model.named_parameters();
+      CHECK((tie == Tie::All) == std::none_of(names.begin(), names.end(), [](auto& n) {
+              return n.first == "tgt_embed.weight";
+            }));
+    }
+  }
+}
+
+TEST_CASE("scope paths and parameters share their names", "[transformer]") {
+  Transformer model(small_config());
+  Magnify magnify(Magnification::Explicit);
+  Tape tape;
+  tape.watch("*.probs");
+  Var loss = sum(model.forward(kSource, kTarget));
+  tape.backward(loss);
+  std::vector<std::string> paths;
+  for (const Watched& w : tape.watched()) {
+    paths.push_back(w.path);
+    CHECK(w.grad.defined());
+    // Each row of probabilities sums to 1, or is empty.
+    CHECK(norm_of(sub(sum(w.value, {-1}), ones({2, 2, w.value.size(2)}))) < 1e-5);
+  }
+  CHECK(paths == std::vector<std::string>{
+                     "encoder.layers.0.self_attn.probs", "encoder.layers.1.self_attn.probs",
+                     "decoder.layers.0.self_attn.probs", "decoder.layers.0.multihead_attn.probs",
+                     "decoder.layers.1.self_attn.probs", "decoder.layers.1.multihead_attn.probs"});
+}
+
+TEST_CASE("a model that cannot be is refused", "[transformer]") {
+  TransformerConfig c = small_config();
+  c.heads = 3;
+  CHECK_THROWS_WITH(Transformer(c), "transformer: 3 heads do not divide d_model 16");
+  c = small_config();
+  c.tie = Tie::All;
+  CHECK_THROWS_AS(Transformer(c), ValueError);
+  c = small_config();
+  c.dropout = 1;
+  CHECK_THROWS_AS(Transformer(c), ValueError);
+  Transformer model(small_config());
+  CHECK_THROWS_AS(model.decoder_for(kSource), StateError);
+  CHECK_THROWS_AS(model.forward(ids({99}, {1, 1}), ids({1}, {1, 1})), IndexError);
+}
