@@ -5,13 +5,20 @@
 // pieces of fixed size: each element is computed alone, so threads cannot change its bits.
 #pragma once
 
+#include <algorithm>
 #include <array>
-#include <type_traits>
 
-#include "tensor/parallel.hpp"
+#include "tensor/function_ref.hpp"
 #include "tensor/tensor.hpp"
 
 namespace glim {
+
+namespace detail {
+// The odometer of Loop: `strides[operand][axis]`, axis 0 innermost, at most kMaxOperands.
+inline constexpr int kMaxOperands = 4;
+void run_loop(int operands, int rank, const Index* extent, const Index* const* strides,
+              FunctionRef<void(Index length, const Index* offsets)> f);
+}  // namespace detail
 
 // N operands of one shape, merged to as few axes as possible.
 template <int N>
@@ -57,39 +64,12 @@ struct Loop {
   // Calls f(length, offsets) for every run, offsets[n] being operand n's first element.
   template <class F>
   void runs(const F& f) const {
-    Index rows = 1;
-    for (int i = 1; i < rank; ++i) rows *= ex(i);
-    if (rows == 0 || ex(0) == 0) return;
-    constexpr Index kPiece = 16384;
-    if (rows == 1) {
-      if (ex(0) <= kPiece) return f(ex(0), std::array<Index, N>{});
-      parallel_for(ex(0), kPiece, [&](Index begin, Index end) {
-        std::array<Index, N> at{};
-        for (int n = 0; n < N; ++n) at[static_cast<std::size_t>(n)] = begin * st(n, 0);
-        f(end - begin, at);
-      });
-      return;
-    }
-    parallel_for(rows, std::max<Index>(1, kPiece / ex(0)), [&](Index begin, Index end) {
-      std::array<Index, kMaxRank> counter{};
-      std::array<Index, N> at{};
-      Index rest = begin;
-      for (int i = 1; i < rank; ++i) {
-        Index c = rest % ex(i);
-        rest /= ex(i);
-        counter[static_cast<std::size_t>(i)] = c;
-        for (int n = 0; n < N; ++n) at[static_cast<std::size_t>(n)] += c * st(n, i);
-      }
-      for (Index row = begin; row < end; ++row) {
-        f(ex(0), at);
-        for (int i = 1; i < rank; ++i) {
-          auto& c = counter[static_cast<std::size_t>(i)];
-          for (int n = 0; n < N; ++n) at[static_cast<std::size_t>(n)] += st(n, i);
-          if (++c < ex(i)) break;
-          for (int n = 0; n < N; ++n) at[static_cast<std::size_t>(n)] -= c * st(n, i);
-          c = 0;
-        }
-      }
+    std::array<const Index*, N> strides;
+    for (std::size_t n = 0; n < N; ++n) strides[n] = stride[n].data();
+    detail::run_loop(N, rank, extent.data(), strides.data(), [&](Index length, const Index* at) {
+      std::array<Index, N> offsets;
+      std::copy_n(at, N, offsets.begin());
+      f(length, offsets);
     });
   }
 };

@@ -1,7 +1,6 @@
 #include "tensor/parallel.hpp"
 
 #include <omp.h>
-
 #include <string>
 
 #include "tensor/error.hpp"

@@ -10,6 +10,8 @@
 #include <exception>
 #include <mutex>
 
+#include "tensor/function_ref.hpp"
+
 namespace glim {
 
 // Threads in use: OMP_NUM_THREADS or the number of processors, until set_num_threads.
@@ -20,9 +22,8 @@ void set_num_threads(int n);  // ValueError below 1
 bool in_parallel();
 
 namespace detail {
-// Calls f(context, piece) for piece in [0, pieces), in any order, on all threads.
-template <class F>
-void run_pieces(std::int64_t pieces, const F& f) {
+// Calls f(piece) for piece in [0, pieces), in any order, on all threads.
+inline void run_pieces(std::int64_t pieces, FunctionRef<void(std::int64_t)> f) {
   std::exception_ptr error;
   std::mutex error_mutex;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(num_threads())
@@ -39,8 +40,7 @@ void run_pieces(std::int64_t pieces, const F& f) {
 }  // namespace detail
 
 // f(i) for every i in [0, n): each one is a piece of work worth a thread's while.
-template <class F>
-void parallel_each(std::int64_t n, const F& f) {
+inline void parallel_each(std::int64_t n, FunctionRef<void(std::int64_t)> f) {
   if (n <= 1 || num_threads() == 1 || in_parallel()) {
     for (std::int64_t i = 0; i < n; ++i) f(i);
   } else {
@@ -49,12 +49,13 @@ void parallel_each(std::int64_t n, const F& f) {
 }
 
 // f(begin, end) over [0, n) in pieces of `grain` (the last may be shorter).
-template <class F>
-void parallel_for(std::int64_t n, std::int64_t grain, const F& f) {
+inline void parallel_for(std::int64_t n, std::int64_t grain,
+                         FunctionRef<void(std::int64_t, std::int64_t)> f) {
   if (n <= 0) return;
   grain = std::max<std::int64_t>(grain, 1);
-  parallel_each((n + grain - 1) / grain,
-                [&](std::int64_t p) { f(p * grain, std::min(n, (p + 1) * grain)); });
+  std::int64_t pieces = n / grain + (n % grain != 0);
+  parallel_each(pieces,
+                [&](std::int64_t p) { f(p * grain, n - p * grain < grain ? n : (p + 1) * grain); });
 }
 
 }  // namespace glim
