@@ -120,13 +120,19 @@ Verdict judge(double analytic, const std::function<Probe(int level)>& probe, Tol
     // A kink may agree by symmetry, as |x| at 0 does: the sides have to agree too, roughly.
     if (!(last.gap() > 1000 * tolerance.allowed(numeric))) return Verdict::Agrees;
   }
-  // A kink at the point itself: the one-sided differences stay apart however small the step, by
-  // more than rounding makes them, and by enough to account for what was found.
-  double bend = std::abs((last.plus - last.zero) - (last.zero - last.minus));
+  // A kink at the point itself: the one-sided differences stay apart however small the step. A jump
+  // in its middle: they agree, and grow as 1/h. Either way by more than rounding makes them, and by
+  // enough to account for what was found.
   double largest = std::max({std::abs(last.plus), std::abs(last.zero), std::abs(last.minus)});
-  bool kink = last.gap() >= 0.1 * first.gap() && bend > 1000 * epsilon * largest &&
-              std::abs(analytic - last.central()) <= last.gap() + tolerance.atol;
-  if (kink && std::isfinite(last.gap())) return Verdict::Undecidable;
+  double rounding = 1000 * epsilon * largest, error = std::abs(analytic - last.central());
+  double bend = std::abs((last.plus - last.zero) - (last.zero - last.minus));
+  double rise = std::abs(last.plus - last.minus);
+  bool kink =
+      last.gap() >= 0.1 * first.gap() && bend > rounding && error <= last.gap() + tolerance.atol;
+  bool jump = rise >= 0.5 * std::abs(first.plus - first.minus) && rise > rounding &&
+              error <= 2 * std::abs(last.central());
+  bool finite = std::isfinite(last.gap()) && std::isfinite(analytic);
+  if (finite && (kink || jump)) return Verdict::Undecidable;
   return agrees ? Verdict::Agrees : Verdict::Differs;
 }
 

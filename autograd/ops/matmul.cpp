@@ -37,7 +37,11 @@ struct MatMul final : Op {
   }
 
  private:
-  static Var rows(const Var& x) { return reshape(x, {-1, x.size(-1)}); }  // (..., n) -> (R, n)
+  static Var rows(const Var& x) {  // (..., n) -> (R, n); n may be 0
+    Index r = 1;
+    for (int i = 0; i + 1 < x.rank(); ++i) r *= x.shape()[i];
+    return reshape(x, {r, x.size(-1)});
+  }
   Shape a_shape_, b_shape_;
 };
 

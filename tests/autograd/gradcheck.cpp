@@ -175,7 +175,13 @@ TEST_CASE("a kink does not excuse a wrong derivative", "[gradcheck]") {
   auto curved_report = gradcheck(curved, {tensor({0.3}, DType::Float64)});
   CHECK(curved_report.undecidable() == 0);
   CHECK(curved_report.failed() > 0);
-  // Nor is rounding: f is linear, large, and wrong.
+  // Nor is rounding: f is large, and wrong; or small, after large numbers cancelled, and wrong.
+  auto cancelled = [](const Vars& v) {
+    return add(add(add(mul(v[0], 0.0), 1e6), -1e6), squared(mul(v[0], 0.0), 3)) + squared(v[0], 3);
+  };
+  auto cancelled_report = gradcheck(cancelled, {tensor({0.5}, DType::Float64)});
+  CHECK(cancelled_report.undecidable() == 0);
+  CHECK(cancelled_report.failed() > 0);
   auto rounded = [](const Vars& v) { return add(squared(v[0], 2.001), 1e5); };
   auto rounded_report = gradcheck(rounded, {tensor({0.5}, DType::Float64)});
   CHECK(rounded_report.undecidable() == 0);

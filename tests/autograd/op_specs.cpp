@@ -1,0 +1,97 @@
+// Every op against its specification, in every variation.
+#include "tests/op_specs/op_specs.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+
+#include "autograd/op.hpp"
+#include "tests/catch.hpp"
+
+using namespace glim;
+
+namespace {
+
+struct Tally {
+  Index cases = 0, compared = 0, derivatives = 0, undecidable = 0;
+  double excess = 0;
+};
+
+Tally run_all(const std::vector<Case>& cases) {
+  Tally all;
+  for (const Case& c : cases) {
+    CaseResult r = run(c);
+    INFO(r.op + ", " + r.name);
+    INFO(r.detail);
+    CHECK(r.status != CaseStatus::Fail);
+    if (!r.kinks) CHECK(r.undecidable == 0);
+    ++all.cases;
+    all.compared += r.checked > 0;
+    all.derivatives += r.checked;
+    all.undecidable += r.undecidable;
+    all.excess = std::max(all.excess, r.excess);
+  }
+  return all;
+}
+
+void print(const char* dtype, const Tally& t) {
+  std::printf(
+      "%s: %lld cases, %lld of them gradient checks of %lld derivatives in all, "
+      "%lld undecidable; largest error %.2f of its tolerance\n",
+      dtype, static_cast<long long>(t.cases), static_cast<long long>(t.compared),
+      static_cast<long long>(t.derivatives), static_cast<long long>(t.undecidable), t.excess);
+}
+
+}  // namespace
+
+TEST_CASE("every op passes its gradient checks in float64", "[op_specs]") {
+  Tally t = run_all(op_cases());
+  print("float64", t);
+  CHECK(t.compared >= 500);
+  CHECK(t.undecidable > 0);  // the kinks that are there on purpose were met
+}
+
+TEST_CASE("every op passes its gradient checks in float32", "[op_specs]") {
+  Tally t = run_all(op_cases(DType::Float32));
+  print("float32", t);
+  CHECK(t.compared >= 100);
+}
+
+TEST_CASE("every op that can be recorded has a specification", "[op_specs]") {
+  std::vector<std::string> specified = specified_ops();
+  for (std::string_view op : registered_ops()) {
+    INFO(op);
+    CHECK(std::binary_search(specified.begin(), specified.end(), std::string(op)));
+  }
+  CHECK(registered_ops().size() >= 40);
+}
+
+TEST_CASE("cases have names of their own, and tolerances as promised", "[op_specs]") {
+  std::map<std::string, int> seen;
+  for (const Case& c : op_cases()) ++seen[c.op + ", " + c.name];
+  for (auto& [name, times] : seen) {
+    INFO(name);
+    CHECK(times == 1);
+  }
+  for (const Case& c : op_cases()) {
+    if (c.name != "one shape, contiguous") continue;
+    GradcheckReport report = c.check();
+    CHECK(report.options.atol == 1e-7);
+    CHECK(report.options.rtol == 1e-5);
+    CHECK(report.in_float64);
+  }
+}
+
+TEST_CASE("run() turns exceptions and failures into results", "[op_specs]") {
+  CaseResult thrown =
+      run({"f", "op", "throws", []() -> GradcheckReport { throw ValueError("op", "on purpose"); }});
+  CHECK(thrown.status == CaseStatus::Fail);
+  CHECK(thrown.detail == "op: on purpose");
+  CHECK(name_of(thrown.status) == "FAIL");
+  CaseResult problem = run({"f", "op", "problem", [] {
+                              GradcheckReport report;
+                              report.problem = "is wrong";
+                              return report;
+                            }});
+  CHECK(problem.status == CaseStatus::Fail);
+}

@@ -1,0 +1,91 @@
+// The ops that are a kernel when fused and a composition when explicit.
+#include "tests/op_specs/spec.hpp"
+
+namespace glim::specs {
+namespace {
+
+void linear_specs(Family& family) {
+  auto f = [](const Vars& x) { return linear(x[0], x[1], x.size() > 2 ? x[2] : Var()); };
+  family.add({"linear", "with bias", in({{2, 3}, {4, 3}, {4}}), f, false, 0, true});
+  family.add({"linear", "without bias", in({{2, 3}, {4, 3}}), f, false, 0, true});
+  family.add({"linear", "batches", in({{2, 2, 3}, {2, 3}, {2}}), f, false, 0, true});
+  family.add({"linear", "one row", in({{3}, {2, 3}, {2}}), f, false, 0, true});
+  family.add_empty({"linear", "no rows", {{0, 3}, {4, 3}, {4}}, {0, 4}, f});
+  family.add_empty({"linear", "batches of no rows", {{2, 0, 3}, {4, 3}, {4}}, {2, 0, 4}, f});
+}
+
+void layer_norm_specs(Family& family) {
+  auto f = [](const Vars& x) {
+    return layer_norm(x[0], x.size() > 1 ? x[1] : Var(), x.size() > 2 ? x[2] : Var());
+  };
+  family.add({"layer_norm", "with gain and bias", in({{2, 4}, {4}, {4}}), f, false, 0, true});
+  family.add({"layer_norm", "with gain", in({{3, 3}, {3}}), f, false, 0, true});
+  family.add({"layer_norm", "plain", in({{2, 2, 4}}), f, false, 0, true});
+  family.add({"layer_norm", "large eps", in({{2, 4}, {4}, {4}}),
+              [](const Vars& x) { return layer_norm(x[0], x[1], x[2], 0.5); }, false, 0, true});
+  family.add_empty({"layer_norm", "no rows", {{0, 4}, {4}, {4}}, {0, 4}, f});
+}
+
+void attention_specs(Family& family) {
+  Tensor causal =
+      from_vector<bool>({true, false, false, true, true, false, true, true, true}, {3, 3});
+  // The first query may attend to nothing.
+  Tensor padded =
+      from_vector<bool>({false, false, false, true, true, false, true, false, true}, {3, 3});
+  auto with = [](AttentionMask mask, double p = 0) {
+    return [=](const Vars& x) {
+      AttentionMask m = mask;
+      if (x.size() > 3) m.bias = x[3];
+      return scaled_dot_product_attention(x[0], x[1], x[2], m, p, {3, 4}).context;
+    };
+  };
+  const char* op = "scaled_dot_product_attention";
+  std::vector<Shape> square{{3, 2}, {3, 2}, {3, 4}};
+  family.add({op, "plain", in(square), with({}), false, 0, true});
+  family.add({op, "causal", in(square), with({causal, {}}), false, 0, true});
+  family.add(
+      {op, "a query with nothing to attend to", in(square), with({padded, {}}), false, 0, true});
+  family.add(
+      {op, "heads", in({{2, 2, 2, 3}, {2, 2, 3, 3}, {2, 2, 3, 2}}), with({}), false, 0, true});
+  family.add({op, "bias", in({{3, 2}, {3, 2}, {3, 4}, {3, 3}}), with({}), false, 0, true});
+  family.add({op, "bias and mask", in({{2, 3, 2}, {2, 3, 2}, {2, 3, 2}, {3, 3}}),
+              with({padded, {}}), false, 0, true});
+  family.add({op, "dropout", in(square), with({causal, {}}, 0.4), false, 0, true});
+  family.add(
+      {op, "probabilities too", in(square),
+       [=](const Vars& x) {
+         Attended a = scaled_dot_product_attention(x[0], x[1], x[2], {causal, {}}, 0, {}, true);
+         return concatenate({a.context, mul(a.probs, a.probs)}, 1);
+       },
+       false, 0, true});
+  family.add_empty({op, "no queries", {{2, 0, 3}, {2, 4, 3}, {2, 4, 5}}, {2, 0, 5}, with({})});
+  family.add_empty({op, "no batch", {{0, 2, 3}, {0, 4, 3}, {0, 4, 5}}, {0, 2, 5}, with({})});
+}
+
+void label_smoothing_specs(Family& family) {
+  Tensor target = from_vector<std::int64_t>({2, 0, 4, 1}, {4});  // one of them is pad
+  for (double smoothing : {0.0, 0.1}) {
+    auto f = [=](const Vars& x) { return label_smoothing_loss(x[0], target, smoothing, 0); };
+    family.add({"label_smoothing_loss", smoothing > 0 ? "ε = 0.1" : "ε = 0", in({{4, 5}}), f, false,
+                0, true});
+  }
+  family.add({"label_smoothing_loss", "no pad", in({{4, 5}}),
+              [=](const Vars& x) { return label_smoothing_loss(x[0], target, 0.2, -1); }, false, 0,
+              true});
+  family.add_empty({"label_smoothing_loss", "no tokens", {{0, 5}}, {}, [](const Vars& x) {
+                      return label_smoothing_loss(x[0], empty({0}, DType::Int64), 0.1, 0);
+                    }});
+}
+
+}  // namespace
+
+Family transformer_parts() {
+  Family family{"transformer", {}, {}};
+  linear_specs(family);
+  layer_norm_specs(family);
+  attention_specs(family);
+  label_smoothing_specs(family);
+  return family;
+}
+
+}  // namespace glim::specs
