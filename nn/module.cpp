@@ -22,8 +22,9 @@ void Module::require_new(std::string_view name) const {
 
 Var& Module::parameter(std::string_view name, Tensor initial) {
   require_new(name);
-  parameters_.push_back(std::make_unique<Parameter>(
-      Parameter{std::string(name), Var::leaf(std::move(initial), std::string(name))}));
+  parameters_.push_back(
+      std::make_unique<Parameter>(Parameter{std::string(name), Var::leaf(std::move(initial))}));
+  name_leaves();
   return parameters_.back()->var;
 }
 
@@ -36,12 +37,18 @@ Tensor& Module::buffer(std::string_view name, Tensor initial, bool persistent) {
 
 void Module::adopt(std::string_view name, std::unique_ptr<Module> module) {
   require_new(name);
-  // The child named its leaves from itself down; now they are named from here down.
-  for (auto& [path, var] : module->named_parameters())
-    var.leaf().name = std::string(name) + "." + var.leaf().name;
-  set_scope_name(*module, std::string(name));
-  module->train(training_);
+  Module& m = *module;
   children_.push_back({std::string(name), std::move(module)});
+  m.parent_ = this;
+  set_scope_name(m, std::string(name));
+  m.train(training_);
+  name_leaves();
+}
+
+// A list may grow after it got its place, and a leaf may be shared with a subtree that comes
+// later: so names are always given from the root, the first one of each leaf.
+void Module::name_leaves() const {
+  for (auto& [path, var] : root().named_parameters()) var.leaf().name = path;
 }
 
 std::vector<std::pair<std::string, Var>> Module::named_parameters(bool aliases) const {

@@ -104,9 +104,12 @@ class Module {
     std::unique_ptr<Module> module;
   };
   void require_new(std::string_view name) const;
+  const Module& root() const { return parent_ ? parent_->root() : *this; }
+  void name_leaves() const;  // of the whole tree, by their paths from its root
   template <class F>
   void visit(const std::string& prefix, const F& f) const;  // f(module, prefix), parents first
 
+  const Module* parent_ = nullptr;
   std::vector<std::unique_ptr<Parameter>> parameters_;
   std::vector<std::unique_ptr<Buffer>> buffers_;
   std::vector<Child> children_;

@@ -90,7 +90,7 @@ class Optimizer {
   Index steps_ = 0;
 };
 
-// For update(): runs f with the slot's C++ type and [begin, end) of value, gradient and state.
+// For update(): f(value, gradient) with the first elements as float* or double*.
 template <class F>
 void with_elements(const Tensor& value, const Tensor& gradient, const F& f) {
   if (value.dtype() == DType::Float32) {

@@ -1,0 +1,297 @@
+// Layers against torch's, and facts about them.
+#include <cmath>
+
+#include "nn/activation.hpp"
+#include "nn/batch_norm.hpp"
+#include "nn/dropout.hpp"
+#include "nn/embedding.hpp"
+#include "nn/feed_forward.hpp"
+#include "nn/layer_norm.hpp"
+#include "nn/linear.hpp"
+#include "nn/residual.hpp"
+#include "tensor/elementwise.hpp"
+#include "tensor/index.hpp"
+#include "tensor/reduce.hpp"
+#include "tests/catch.hpp"
+#include "tests/reference.hpp"
+
+using namespace glim;
+
+namespace {
+
+// Loads NAME.param.*, runs forward(x) and backward from NAME.dy, and compares all that is known.
+void check_case(const Reference& ref, const std::string& name, Module& layer, DType dtype,
+                const std::function<Var(const Var& x)>& forward, double tolerance) {
+  INFO(name << " " << name_of(dtype));
+  layer.to(dtype);
+  StateDict state;
+  for (const std::string& p : ref.keys(name + ".param."))
+    state[p] = ref.get(name + ".param." + p, dtype);
+  layer.load_state_dict(state, false);
+  CHECK(layer.named_parameters().size() == state.size());
+  bool has_x = ref.has(name + ".x");
+  Var x = has_x ? Var::leaf(ref.get(name + ".x", dtype)) : Var();
+  Tape tape;
+  Var y = forward(x);
+  CHECK(distance(y.value(), ref.get(name + ".y")) <= tolerance);
+  tape.backward(y, ref.get(name + ".dy", dtype));
+  if (has_x) CHECK(distance(x.grad(), ref.get(name + ".dx")) <= tolerance);
+  for (auto& [path, var] : layer.named_parameters()) {
+    INFO(path);
+    CHECK(distance(var.grad(), ref.get(name + ".grad." + path)) <= tolerance);
+  }
+}
+void check_case(const Reference& ref, const std::string& name, Layer& layer, DType dtype,
+                double tolerance) {
+  check_case(
+      ref, name, layer, dtype, [&](const Var& x) { return layer.forward(x); }, tolerance);
+}
+
+const Reference& layers() {
+  static const Reference ref("layers");
+  return ref;
+}
+
+}  // namespace
+
+TEST_CASE("linear layers equal torch's", "[nn][reference]") {
+  in_every_form([](DType dtype) {
+    Linear with(4, 5), without(4, 5, false);
+    check_case(layers(), "linear", with, dtype, tolerance_of(dtype));
+    with.zero_grad();
+    check_case(layers(), "linear_vector", with, dtype, tolerance_of(dtype));
+    check_case(layers(), "linear_no_bias", without, dtype, tolerance_of(dtype));
+  });
+}
+
+TEST_CASE("embeddings equal torch's, with and without a padding index", "[nn][reference]") {
+  in_every_form([](DType dtype) {
+    Embedding plain(7, 3), padded(7, 3, 0);
+    check_case(
+        layers(), "embedding", plain, dtype,
+        [&](const Var&) { return plain.forward(layers().get("embedding.ids")); },
+        tolerance_of(dtype));
+    check_case(
+        layers(), "embedding_padding", padded, dtype,
+        [&](const Var&) { return padded.forward(layers().get("embedding_padding.ids")); },
+        tolerance_of(dtype));
+  });
+}
+
+TEST_CASE("an embedding's padding row", "[nn]") {
+  Embedding table(5, 3, 2);
+  CHECK(table.weight.value().select(0, 2).to_vector<float>() == std::vector<float>{0, 0, 0});
+  table.weight.value().select(0, 2).fill_(7);  // it is read like any other
+  Tensor ids = from_vector<Index>({2, 4}, {2});
+  CHECK(table(ids).value().at<float>({0, 1}) == 7);
+  // Another use of the same weight does send its gradient into the row.
+  Tape tape;
+  Var y = table(ids);
+  CHECK(y.value().at<float>({0, 1}) == 7);
+  tape.backward(add(sum(y), sum(table.weight)));
+  CHECK(table.weight.grad().select(0, 2).to_vector<float>() == std::vector<float>{1, 1, 1});
+  CHECK(table.weight.grad().select(0, 4).to_vector<float>() == std::vector<float>{2, 2, 2});
+  CHECK_THROWS_AS(Embedding(5, 3, 5), IndexError);
+  CHECK_THROWS_AS(Embedding(5, 3, -2), IndexError);
+  CHECK_THROWS_AS(table(from_vector<Index>({0, 5}, {2})), IndexError);
+  CHECK_THROWS_AS(table(zeros({2})), DTypeError);
+}
+
+TEST_CASE("layer norm equals torch's", "[nn][reference]") {
+  in_every_form([](DType dtype) {
+    double tolerance = tolerance_of(dtype);
+    LayerNorm norm(6), fine(6, 1e-6), bare(6, 1e-5, false), scaled(6, 1e-5, true, false);
+    check_case(layers(), "layer_norm", norm, dtype, tolerance);
+    check_case(layers(), "layer_norm_eps1e-6", fine, dtype, tolerance);
+    check_case(layers(), "layer_norm_no_affine", bare, dtype, tolerance);
+    check_case(layers(), "layer_norm_no_bias", scaled, dtype, tolerance);
+    LayerNorm constant(6);
+    // Rows without variance divide by √ε, which multiplies rounding errors by 300.
+    check_case(layers(), "layer_norm_constant", constant, dtype, 300 * tolerance);
+    LayerNorm offset(6);
+    check_case(layers(), "layer_norm_offset", offset, dtype, 100 * tolerance);
+  });
+  LayerNorm norm(6);
+  Scope scope("encoder");
+  std::string text = error_of<ShapeError>([&] { norm.forward(Var(zeros({2, 1}))); });
+  CHECK(contains(text, "(2, 1)"));
+  CHECK(contains(text, "encoder"));
+}
+
+TEST_CASE("batch norm equals torch's, and its running statistics", "[nn][reference]") {
+  in_every_form([](DType dtype) {
+    for (std::string name : {"batch_norm", "batch_norm_sequence"}) {
+      for (bool training : {true, false}) {
+        std::string full_name = name + (training ? "" : "_eval");
+        BatchNorm norm(3);
+        norm.to(dtype);
+        norm.train(training);
+        norm.running_mean.copy_(layers().get(full_name + ".running_mean", dtype));
+        norm.running_var.copy_(layers().get(full_name + ".running_var", dtype));
+        check_case(layers(), full_name, norm, dtype, tolerance_of(dtype));
+        INFO(full_name);
+        CHECK(distance(norm.running_mean, layers().get(full_name + ".running_mean_after")) <=
+              tolerance_of(dtype));
+        CHECK(distance(norm.running_var, layers().get(full_name + ".running_var_after")) <=
+              tolerance_of(dtype));
+        CHECK(norm.num_batches_tracked.item() == (training ? 1 : 0));
+      }
+    }
+  });
+  BatchNorm norm(3);
+  CHECK_THROWS_AS(norm.forward(Var(zeros({1, 3}))), ValueError);
+  CHECK_THROWS_AS(norm.forward(Var(zeros({4, 2}))), ShapeError);
+  norm.eval();
+  CHECK(norm.forward(Var(zeros({1, 3}))).shape() == Shape{1, 3});
+}
+
+TEST_CASE("layer norm and batch norm on one tensor", "[nn]") {
+  // Three sentences (rows) of two features.
+  Tensor x = from_vector<double>({1, 3, 2, 8, 6, 4}, {3, 2});
+  LayerNorm layer(2, 1e-12);
+  BatchNorm batch(2, 1e-12);
+  layer.to(DType::Float64);
+  batch.to(DType::Float64);
+  Tensor by_row = layer.forward(Var(x)).value(), by_column = batch.forward(Var(x)).value();
+  // Layer norm: mean 0 and variance 1 in each row; batch norm: in each column.
+  CHECK(close(mean(by_row, {1}), zeros({3}, DType::Float64), 1e-9));
+  CHECK(close(var(by_row, {1}, 0), ones({3}, DType::Float64), 1e-9));
+  CHECK(close(mean(by_column, {0}), zeros({2}, DType::Float64), 1e-9));
+  CHECK(close(var(by_column, {0}, 0), ones({2}, DType::Float64), 1e-9));
+  CHECK(distance(by_row, by_column) > 0.1);
+  // Another third row changes the first row's batch norm, not its layer norm.
+  Tensor other = x.clone();
+  other.select(0, 2).fill_(-5);
+  Tensor other_row = layer.forward(Var(other)).value(),
+         other_column = batch.forward(Var(other)).value();
+  CHECK(same_bits(other_row.select(0, 0).contiguous(), by_row.select(0, 0).contiguous()));
+  CHECK(distance(other_column.select(0, 0), by_column.select(0, 0)) > 0.1);
+}
+
+TEST_CASE("activations equal torch's", "[nn][reference]") {
+  in_every_form([](DType dtype) {
+    double tolerance = tolerance_of(dtype);
+    ReLU r;
+    GELU g, t(GeluForm::Tanh);
+    SiLU s;
+    Tanh h;
+    Sigmoid sig;
+    check_case(layers(), "relu", r, dtype, tolerance);
+    check_case(layers(), "gelu", g, dtype, tolerance);
+    check_case(layers(), "gelu_tanh", t, dtype, tolerance);
+    check_case(layers(), "silu", s, dtype, tolerance);
+    check_case(layers(), "tanh", h, dtype, tolerance);
+    check_case(layers(), "sigmoid", sig, dtype, tolerance);
+    for (Index axis : {0, 1, 2}) {
+      Softmax soft(axis);
+      LogSoftmax log_soft(axis);
+      check_case(layers(), "softmax_axis" + std::to_string(axis), soft, dtype, tolerance);
+      check_case(layers(), "log_softmax_axis" + std::to_string(axis), log_soft, dtype, tolerance);
+    }
+    Softmax soft;
+    LogSoftmax log_soft;
+    check_case(layers(), "softmax_wide", soft, dtype, tolerance);
+    check_case(layers(), "softmax_minus_infinity", soft, dtype, tolerance);
+    check_case(layers(), "log_softmax_wide", log_soft, dtype, tolerance);
+  });
+  for (Activation f : {Activation::Relu, Activation::Gelu, Activation::Silu})
+    CHECK(activation_named(name_of(f)) == f);
+  CHECK_THROWS_AS(activation_named("swish"), ValueError);
+}
+
+TEST_CASE("dropout in training and in eval", "[nn]") {
+  Dropout drop(0.25);
+  Var x = Var::leaf(ones({100, 100}));
+  seed(5);
+  {
+    Tape tape;
+    Var y = drop(x);
+    auto values = y.value().to_vector<float>();
+    std::size_t zeros_seen = 0;
+    for (float v : values) {
+      if (v == 0)
+        ++zeros_seen;
+      else
+        CHECK(v == Approx(1 / 0.75));
+    }
+    // 10,000 draws: 2,500 ± 5 standard deviations of 43.3
+    CHECK(zeros_seen > 2283);
+    CHECK(zeros_seen < 2717);
+    tape.backward(sum(y));
+    CHECK(same_bits(x.grad(), y.value()));  // x is 1, so y is the mask itself
+    CHECK_FALSE(same_bits(drop(x).value(), y.value()));
+  }
+  seed(5);
+  Tensor again = drop(x).value();
+  CHECK(same_bits(again, x.grad()));
+  drop.eval();
+  auto stream = generator().stream();
+  CHECK(same_bits(drop(x).value(), x.value()));
+  CHECK(generator().stream() == stream);
+  CHECK_THROWS_AS(Dropout(1.5), ValueError);
+  CHECK_THROWS_AS(Dropout(-0.1), ValueError);
+  CHECK_THROWS_AS(Dropout(std::nan("")), ValueError);
+  Dropout all(1);
+  CHECK(same_bits(all(x).value(), zeros({100, 100})));
+}
+
+TEST_CASE("feed-forward equals torch's and two convolutions of kernel size 1", "[nn][reference]") {
+  in_every_form([](DType dtype) {
+    PositionwiseFeedForward ff(4, 7, 0);
+    check_case(layers(), "feed_forward", ff, dtype, tolerance_of(dtype));
+    Tensor x = layers().get("feed_forward.x", dtype);  // (B, T, D)
+    CHECK(distance(ff.forward(Var(x)).value(), layers().get("feed_forward.y_conv1d")) <=
+          tolerance_of(dtype));
+  });
+  // The convolution as such: at each position, each output channel sums over input channels.
+  PositionwiseFeedForward ff(4, 7, 0);
+  ff.to(DType::Float64);
+  Tensor x = layers().get("feed_forward.x");
+  auto convolve = [](const std::vector<double>& in, Index channels_in, const Linear& kernel) {
+    Index channels_out = kernel.weight.size(0);
+    auto w = kernel.weight.value().to_vector<double>(), b = kernel.bias.value().to_vector<double>();
+    std::vector<double> out;
+    for (std::size_t at = 0; at < in.size(); at += static_cast<std::size_t>(channels_in))
+      for (Index o = 0; o < channels_out; ++o) {
+        double y = b[static_cast<std::size_t>(o)];
+        for (Index i = 0; i < channels_in; ++i)
+          y += w[static_cast<std::size_t>(o * channels_in + i)] *
+               in[at + static_cast<std::size_t>(i)];
+        out.push_back(y);
+      }
+    return out;
+  };
+  auto hidden = convolve(x.to_vector<double>(), 4, ff.linear1);
+  for (double& h : hidden) h = std::max(h, 0.0);
+  auto y = convolve(hidden, 7, ff.linear2);
+  CHECK(close(ff.forward(Var(x)).value(), from_vector(y, x.shape()), 1e-13));
+  // And it is the same map at every position.
+  std::vector<Tensor> backwards = {x.narrow(1, 2, 1), x.narrow(1, 1, 1), x.narrow(1, 0, 1)};
+  Tensor swapped = concatenate(backwards, 1);
+  Tensor straight = ff.forward(Var(x)).value(), turned = ff.forward(Var(swapped)).value();
+  CHECK(close(turned.select(1, 0), straight.select(1, 2), 1e-14));
+}
+
+TEST_CASE("residual connections, pre- and post-norm", "[nn]") {
+  LayerNorm norm(6);
+  norm.weight.value().copy_(normal({6}, 1, 0.1, {3, 1}));
+  norm.bias.value().copy_(normal({6}, 0, 0.1, {3, 2}));
+  Dropout drop(0.5);
+  Linear f(6, 6);
+  Var x = Var::leaf(normal({2, 3, 6}, 0, 1, {3, 3}));
+  drop.eval();
+  auto sublayer = [&](const Var& v) { return f.forward(v); };
+  CHECK(same_bits(residual(NormPlacement::Pre, x, norm, drop, sublayer).value(),
+                  add(x, f(norm(x))).value()));
+  CHECK(same_bits(residual(NormPlacement::Post, x, norm, drop, sublayer).value(),
+                  norm(add(x, f(x))).value()));
+  // Dropout acts on the sublayer's result, before the sum: dropped, x passes as it is.
+  Dropout all(1);
+  CHECK(same_bits(residual(NormPlacement::Pre, x, norm, all, sublayer).value(), x.value()));
+  CHECK(same_bits(residual(NormPlacement::Post, x, norm, all, sublayer).value(), norm(x).value()));
+  // With pre-norm the gradient reaches x unchanged beside what passes through f.
+  Tape tape;
+  Tensor dy = normal({2, 3, 6}, 0, 1, {3, 4});
+  tape.backward(residual(NormPlacement::Pre, x, norm, all, sublayer), dy);
+  CHECK(same_bits(x.grad(), dy));
+}

@@ -1,0 +1,275 @@
+// Losses against torch's, and the properties of label smoothing.
+#include "nn/loss.hpp"
+
+#include <cmath>
+
+#include "nn/linear.hpp"
+#include "tensor/elementwise.hpp"
+#include "tensor/index.hpp"
+#include "tensor/reduce.hpp"
+#include "tests/catch.hpp"
+#include "tests/reference.hpp"
+
+using namespace glim;
+
+namespace {
+
+constexpr DType kDouble = DType::Float64;
+
+Reduction reduction_named(const std::string& name) {
+  if (name == "none") return Reduction::None;
+  if (name == "sum") return Reduction::Sum;
+  return name == "batchmean" ? Reduction::BatchMean : Reduction::Mean;
+}
+
+// Value and gradient of every case whose name begins with `prefix`; returns how many there were.
+int check_losses(const std::string& prefix, double wider,
+                 const std::function<Var(const Var& x, const Tensor& target,
+                                         const nlohmann::json& config)>& loss) {
+  Reference ref("layers");
+  int cases = 0;
+  for (const std::string& name : ref.cases(prefix)) {
+    ++cases;
+    in_every_form([&](DType dtype) {
+      INFO(name << " " << name_of(dtype));
+      Var x = Var::leaf(ref.get(name + ".x", dtype));
+      Tape tape;
+      Var y = loss(x, ref.get(name + ".target", dtype), ref.config(name));
+      double tolerance = wider * tolerance_of(dtype);
+      CHECK(distance(y.value(), ref.get(name + ".y")) <= tolerance);
+      tape.backward(y, ref.get(name + ".dy", dtype));
+      CHECK(distance(x.grad(), ref.get(name + ".dx")) <= tolerance);
+    });
+  }
+  return cases;
+}
+
+// The distribution that the smoothed loss aims at, from its gradient p - q.
+Tensor smoothed_target(const Tensor& target, Index classes, double smoothing, Index pad) {
+  Var logits = Var::leaf(normal({target.numel(), classes}, 0, 1, {9, 1}, kDouble));
+  Tape tape;
+  tape.backward(label_smoothing_loss(logits, target, smoothing, pad));
+  Tensor real = not_equal(target, static_cast<double>(pad)).unsqueeze(1).to(kDouble);
+  return sub(mul(softmax(logits.value()), real), logits.grad());
+}
+
+}  // namespace
+
+TEST_CASE("losses equal torch's", "[loss][reference]") {
+  CHECK(check_losses("nll_", 1, [](const Var& x, const Tensor& target, const nlohmann::json& c) {
+          return nll_loss(x, target,
+                          {.ignore_index = c.value("ignore_index", kIgnoreNothing),
+                           .reduction = reduction_named(c["reduction"])});
+        }) == 6);
+  CHECK(check_losses(
+            "cross_entropy_", 1, [](const Var& x, const Tensor& target, const nlohmann::json& c) {
+              return cross_entropy(x, target,
+                                   {.ignore_index = c.value("ignore_index", kIgnoreNothing),
+                                    .label_smoothing = c.value("label_smoothing", 0.0),
+                                    .reduction = reduction_named(c["reduction"])});
+            }) == 13);
+  CHECK(check_losses("kl_div_", 1, [](const Var& x, const Tensor& target, const nlohmann::json& c) {
+          return kl_div(x, target, reduction_named(c["reduction"]));
+        }) == 3);
+  CHECK(check_losses("mse_", 1, [](const Var& x, const Tensor& target, const nlohmann::json& c) {
+          return mse_loss(x, Var(target), reduction_named(c["reduction"]));
+        }) == 3);
+}
+
+TEST_CASE("mean squared error has a gradient for both", "[loss][reference]") {
+  Reference ref("layers");
+  Var x = Var::leaf(ref.get("mse_mean.x")), y = Var::leaf(ref.get("mse_mean.target"));
+  Tape tape;
+  tape.backward(mse_loss(x, y), ref.get("mse_mean.dy"));
+  CHECK(close(x.grad(), ref.get("mse_mean.dx")));
+  CHECK(close(y.grad(), ref.get("mse_mean.dtarget")));
+}
+
+TEST_CASE("ignored rows count nowhere", "[loss]") {
+  Var logits = Var::leaf(normal({4, 5}, 0, 2, {1, 1}, kDouble));
+  Tensor target = from_vector<Index>({3, -1, 0, -1}, {4});  // ignored ones need be no class
+  Tape tape;
+  Var loss = cross_entropy(logits, target, {.ignore_index = -1, .label_smoothing = 0.2});
+  tape.backward(loss);
+  Tensor rows = index_select(logits.value(), 0, from_vector<Index>({0, 2}, {2}));
+  Var of_rows = cross_entropy(Var(rows), from_vector<Index>({3, 0}, {2}), {.label_smoothing = 0.2});
+  CHECK(loss.item() == Approx(of_rows.item()).epsilon(1e-14));
+  for (Index row : {1, 3})
+    CHECK(same_bits(logits.grad().select(0, row).contiguous(), zeros({5}, kDouble)));
+}
+
+TEST_CASE("a mean over nothing is zero, with zero gradient", "[loss]") {
+  Var logits = Var::leaf(normal({2, 5}, 0, 2, {1, 1}));
+  Tensor target = zeros({2}, DType::Int64);
+  Tape tape;
+  Var loss = cross_entropy(logits, target, {.ignore_index = 0, .label_smoothing = 0.1});
+  CHECK(loss.item() == 0);
+  LabelSmoothing smooth(0.1, 0);
+  Var smoothed = smooth.forward(logits, target);
+  CHECK(smoothed.item() == 0);
+  tape.backward(add(loss, smoothed));
+  CHECK(same_bits(abs(logits.grad()), zeros({2, 5})));
+  Var empty_logits(zeros({0, 5}));
+  CHECK(cross_entropy(empty_logits, zeros({0}, DType::Int64)).item() == 0);
+  CHECK(smooth.forward(empty_logits, zeros({0}, DType::Int64)).item() == 0);
+}
+
+TEST_CASE("the gradient of smoothed cross-entropy by the logits is p - q", "[loss]") {
+  Var logits = Var::leaf(normal({3, 4}, 0, 1, {2, 1}, kDouble));
+  Tensor target = from_vector<Index>({2, 0, 3}, {3});
+  Tape tape;
+  tape.backward(
+      cross_entropy(logits, target, {.label_smoothing = 0.1, .reduction = Reduction::Sum}));
+  Tensor q = add(mul(one_hot(target, 4, kDouble), 0.9), 0.1 / 4);
+  CHECK(close(logits.grad(), sub(softmax(logits.value()), q), 1e-14));
+}
+
+TEST_CASE("the smoothed distribution", "[loss][smoothing]") {
+  Tensor target = from_vector<Index>({3, 0, 1, 4, 0}, {5});
+  for (double smoothing : {0.0, 0.1, 0.6}) {
+    for (Index classes : {5, 9}) {
+      INFO("smoothing " << smoothing << " classes " << classes);
+      Tensor q = smoothed_target(target, classes, smoothing, 0);
+      for (Index n = 0; n < 5; ++n) {
+        Tensor row = q.select(0, n);
+        Index t = static_cast<Index>(target.at<std::int64_t>({n}));
+        if (t == 0) {  // padding: nothing at all
+          CHECK(same_bits(abs(row.contiguous()), zeros({classes}, kDouble)));
+          continue;
+        }
+        CHECK(sum(row).item() == Approx(1).epsilon(1e-13));
+        for (Index v = 0; v < classes; ++v) {
+          double expected = v == t   ? 1 - smoothing
+                            : v == 0 ? 0
+                                     : smoothing / static_cast<double>(classes - 2);
+          CHECK(std::abs(row.at<double>({v}) - expected) <= 1e-14);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("the smallest vocabularies", "[loss][smoothing]") {
+  // V = 3: pad, the target, and one other class, which takes all of ε.
+  Tensor q = smoothed_target(from_vector<Index>({1, 2}, {2}), 3, 0.25, 0);
+  CHECK(close(q, from_vector<double>({0, 0.75, 0.25, 0, 0.25, 0.75}, {2, 3}), 1e-14));
+  q = smoothed_target(from_vector<Index>({1, 2}, {2}), 3, 0, 0);
+  CHECK(close(q, from_vector<double>({0, 1, 0, 0, 0, 1}, {2, 3}), 1e-14));
+  // V = 2 leaves no class for ε.
+  Var two = Var(zeros({1, 2}));
+  Tensor one = from_vector<Index>({1}, {1});
+  CHECK_THROWS_AS(label_smoothing_loss(two, one, 0.1, 0), ValueError);
+  CHECK(label_smoothing_loss(two, one, 0, 0).item() == Approx(std::log(2)));
+}
+
+TEST_CASE("without smoothing the loss is plain cross-entropy", "[loss][smoothing]") {
+  Var logits = Var(normal({6, 7}, 0, 2, {4, 1}, kDouble));
+  Tensor target = from_vector<Index>({3, 0, 1, 6, 0, 2}, {6});
+  LossSums sums;
+  LabelSmoothing none(0, 0);
+  double loss = none.forward(logits, target, 0, &sums).item();
+  CHECK(loss == Approx(cross_entropy(logits, target, {.ignore_index = 0}).item()).epsilon(1e-14));
+  CHECK(sums.tokens == 4);
+  CHECK(sums.kl == Approx(sums.nll));
+  CHECK(sums.smoothed_ce == Approx(sums.nll));
+}
+
+TEST_CASE("the divisor counts real tokens alone", "[loss][smoothing]") {
+  LabelSmoothing smooth(0.1, 0);
+  Tensor values = normal({2, 3, 6}, 0, 1, {4, 2}, kDouble);
+  Tensor target = from_vector<Index>({2, 3, 0, 5, 0, 0}, {2, 3});  // (B, T)
+  LossSums sums;
+  double loss = smooth.forward(Var(values), target, 0, &sums).item();
+  CHECK(sums.tokens == 3);
+  CHECK(loss == Approx(sums.kl / 3).epsilon(1e-14));
+  // More padding, whatever its logits, changes neither loss nor measures.
+  Tensor padded = concatenate(std::vector<Tensor>{values, full({2, 4, 6}, 50, kDouble)}, 1);
+  Tensor padded_target = concatenate(std::vector<Tensor>{target, zeros({2, 4}, DType::Int64)}, 1);
+  LossSums more;
+  CHECK(smooth.forward(Var(padded), padded_target, 0, &more).item() == Approx(loss).epsilon(1e-13));
+  CHECK(more.tokens == 3);
+  CHECK(more.nll == Approx(sums.nll).epsilon(1e-13));
+  // KL lies below the smoothed cross-entropy by the entropy of q at any fit.
+  double entropy = -(0.9 * std::log(0.9) + 0.1 * std::log(0.1 / 4));
+  CHECK(sums.smoothed_ce - sums.kl == Approx(3 * entropy).epsilon(1e-13));
+}
+
+TEST_CASE("parts of a batch give the joined batch's gradient", "[loss][smoothing]") {
+  // Two parts of unequal numbers of tokens, each divided by the number of both.
+  Linear generator_layer(4, 6);
+  generator_layer.to(kDouble);
+  LabelSmoothing smooth(0.1, 0);
+  Tensor x = normal({2, 3, 4}, 0, 1, {4, 3}, kDouble);
+  Tensor target = from_vector<Index>({2, 3, 1, 5, 0, 0}, {2, 3});
+  {
+    Tape tape;
+    tape.backward(smooth.forward(generator_layer.forward(Var(x)), target));
+  }
+  Tensor joined = generator_layer.weight.grad().clone();
+  generator_layer.zero_grad();
+  for (Index part : {0, 1}) {
+    Tape tape;
+    tape.backward(smooth.forward(generator_layer.forward(Var(x.narrow(0, part, 1))),
+                                 target.narrow(0, part, 1), 4));
+  }
+  CHECK(close(generator_layer.weight.grad(), joined, 1e-14));
+}
+
+TEST_CASE("the smoothed loss of the Transformer's reference", "[loss][smoothing][reference]") {
+  SafeTensors file =
+      read_safetensors(std::string(GLIM_REFERENCE) + "/transformer_post_tied.safetensors");
+  auto& t = file.tensors;
+  Var logits = Var::leaf(t.at("logits"));
+  LossSums sums;
+  LabelSmoothing smooth(0.1, 0);
+  Tape tape;
+  Var loss = smooth.forward(logits, t.at("tgt_out"), 0, &sums);
+  CHECK(loss.item() == Approx(t.at("loss").item()).epsilon(1e-12));
+  tape.backward(loss);
+  CHECK(close(logits.grad(), t.at("dlogits"), 1e-13));
+  double tokens = t.at("tokens").item();
+  CHECK(static_cast<double>(sums.tokens) == tokens);
+  CHECK(sums.nll / tokens == Approx(t.at("loss_cross_entropy").item()).epsilon(1e-12));
+  CHECK(sums.smoothed_ce / tokens ==
+        Approx(t.at("loss_smoothed_cross_entropy").item()).epsilon(1e-12));
+  Index classes = logits.size(-1);
+  Tensor q = smoothed_target(t.at("tgt_out").reshape({-1}), classes, 0.1, 0);
+  CHECK(close(q, t.at("smoothed_target").reshape({-1, classes}), 1e-13));
+  Var torch_form =
+      cross_entropy(logits, t.at("tgt_out"), {.ignore_index = 0, .label_smoothing = 0.1});
+  CHECK(torch_form.item() == Approx(t.at("loss_torch_label_smoothing").item()).epsilon(1e-12));
+}
+
+TEST_CASE("what losses refuse, and where", "[loss]") {
+  Scope scope("trainer");
+  Var logits(zeros({3, 5}));
+  Tensor target = from_vector<Index>({1, 2, 3}, {3});
+  auto text = error_of<ShapeError>([&] { cross_entropy(logits, target.narrow(0, 0, 2)); });
+  CHECK(contains(text, "(3, 5)"));
+  CHECK(contains(text, "(2,)"));
+  CHECK(contains(text, "in trainer.cross_entropy"));
+  text = error_of<IndexError>([&] { nll_loss(logits, from_vector<Index>({1, 5, 3}, {3})); });
+  CHECK(contains(text, "5"));
+  CHECK(contains(text, "in trainer.nll_loss"));
+  CHECK_THROWS_AS(nll_loss(logits, from_vector<Index>({1, -2, 3}, {3})), IndexError);
+  CHECK_THROWS_AS(cross_entropy(logits, target.to(DType::Float32)), DTypeError);
+  CHECK_THROWS_AS(cross_entropy(logits, target, {.label_smoothing = 1.5}), ValueError);
+  CHECK_THROWS_AS(mse_loss(logits, Var(zeros({5}))), ShapeError);
+  CHECK_THROWS_AS(kl_div(logits, zeros({3})), ShapeError);
+  CHECK_THROWS_AS(kl_div(logits, full({3, 5}, -0.1)), ValueError);
+  CHECK_THROWS_AS(LabelSmoothing(1), ValueError);
+  CHECK_THROWS_AS(LabelSmoothing(-0.1), ValueError);
+  LabelSmoothing smooth(0.1, 0);
+  CHECK_THROWS_AS(smooth.forward(logits, from_vector<Index>({1, 2, 5}, {3})), IndexError);
+  CHECK_THROWS_AS(smooth.forward(logits, target.narrow(0, 0, 2)), ShapeError);
+}
+
+TEST_CASE("where q is 0 nothing counts, be p 0 as well", "[loss]") {
+  double inf = std::numeric_limits<double>::infinity();
+  Var log_probs = Var::leaf(from_vector<double>({std::log(0.5), -inf, std::log(0.5)}, {1, 3}));
+  Tape tape;
+  Var loss = kl_div(log_probs, from_vector<double>({0.25, 0, 0.75}, {1, 3}));
+  CHECK(loss.item() == Approx(0.25 * std::log(0.5) + 0.75 * std::log(1.5)));
+  tape.backward(loss);
+  CHECK(close(log_probs.grad(), from_vector<double>({-0.25, 0, -0.75}, {1, 3})));
+}

@@ -1,0 +1,312 @@
+// Modules: names, state dictionaries, modes, ties.
+#include "nn/module.hpp"
+
+#include <algorithm>
+
+#include "nn/activation.hpp"
+#include "nn/dropout.hpp"
+#include "nn/embedding.hpp"
+#include "nn/linear.hpp"
+#include "nn/positional.hpp"
+#include "nn/sequential.hpp"
+#include "tensor/elementwise.hpp"
+#include "tests/catch.hpp"
+#include "tests/reference.hpp"
+
+using namespace glim;
+
+namespace {
+
+struct Block final : Layer {
+  explicit Block(Index d)
+      : inner(child<Linear>("inner", d, d)),
+        gain(parameter("gain", ones({d}))),
+        count(buffer("count", scalar(0, DType::Int64))),
+        scratch(buffer("scratch", zeros({2}), false)) {}
+  Var forward(const Var& x) override {
+    Scope scope = enter();
+    return mul(inner.forward(x), gain);
+  }
+  Linear& inner;
+  Var& gain;
+  Tensor &count, &scratch;
+};
+
+struct Net final : Module {
+  explicit Net(bool tied)
+      : embed(child<Embedding>("embed", 7, 4)),
+        blocks(child<ModuleList<Block>>("blocks")),
+        dropout(child<Dropout>("dropout", 0.5)),
+        generator(child<Linear>("generator", 4, 7, false)) {
+    blocks.append(4);
+    blocks.append(4);
+    if (tied) generator.weight = embed.weight;
+  }
+  Var forward(const Tensor& ids) {
+    Scope scope = enter();
+    Var x = embed.forward(ids);
+    for (Block* block : blocks) x = block->forward(x);
+    return generator.forward(dropout.forward(x));
+  }
+  Embedding& embed;
+  ModuleList<Block>& blocks;
+  Dropout& dropout;
+  Linear& generator;
+};
+
+std::vector<std::string> names_of(const Module& m, bool aliases = false) {
+  std::vector<std::string> names;
+  for (auto& [name, var] : m.named_parameters(aliases)) names.push_back(name);
+  return names;
+}
+
+using Names = std::vector<std::string>;
+
+StateDict copied(const StateDict& state) {
+  StateDict copy;
+  for (auto& [name, tensor] : state) copy[name] = tensor.clone();
+  return copy;
+}
+
+const Tensor kIds = from_vector<Index>({1, 2, 3, 6}, {2, 2});
+
+}  // namespace
+
+TEST_CASE("parameters are named by their place in the tree", "[module]") {
+  Net net(false);
+  CHECK(names_of(net) == Names{"embed.weight", "blocks.0.gain", "blocks.0.inner.weight",
+                               "blocks.0.inner.bias", "blocks.1.gain", "blocks.1.inner.weight",
+                               "blocks.1.inner.bias", "generator.weight"});
+  for (auto& [name, var] : net.named_parameters()) CHECK(var.name() == name);
+  CHECK(net.parameter_count() == 28 + 2 * (4 + 16 + 4) + 28);
+  Names buffers;
+  for (auto& [name, tensor] : net.named_buffers()) buffers.push_back(name);
+  CHECK(buffers ==
+        Names{"blocks.0.count", "blocks.0.scratch", "blocks.1.count", "blocks.1.scratch"});
+  StateDict state = net.state_dict();
+  CHECK(state.size() == 10);  // the parameters and two persistent buffers
+  CHECK(state.count("blocks.1.count") == 1);
+  CHECK(state.count("blocks.1.scratch") == 0);
+}
+
+TEST_CASE("the tape and errors bear the names of the parameters", "[module]") {
+  Net net(false);
+  net.eval();
+  Tape tape;
+  net.forward(kIds);
+  Names paths;
+  for (std::size_t i = 0; i < tape.nodes().size(); ++i)
+    paths.push_back(tape.path(static_cast<int>(i)));
+  auto on_tape = [&](const std::string& path) {
+    return std::find(paths.begin(), paths.end(), path) != paths.end();
+  };
+  CHECK(on_tape("embed.index_select"));
+  CHECK(on_tape("blocks.1.inner.weight"));
+  CHECK(on_tape("blocks.1.mul"));
+  CHECK(std::any_of(paths.begin(), paths.end(), [](const std::string& p) {
+    return p.rfind("blocks.0.inner.", 0) == 0 && p != "blocks.0.inner.weight";
+  }));
+  std::string text = error_of<ShapeError>([&] { net.blocks[1].forward(Var(zeros({2, 5}))); });
+  CHECK(contains(text, "(2, 5)"));
+  text = error_of<IndexError>([&] { net.forward(from_vector<Index>({1, 9}, {2})); });
+  CHECK(contains(text, "embed"));
+  CHECK(contains(text, "9"));
+}
+
+TEST_CASE("a leaf shared with a later subtree keeps its first name", "[module]") {
+  struct Head : Module {
+    explicit Head(const Var& shared) : weight(parameter("weight", zeros({1}))) { weight = shared; }
+    Var& weight;
+  };
+  struct Model : Module {
+    Model() : embed(child<Embedding>("embed", 3, 2)), head(child<Head>("head", embed.weight)) {}
+    Embedding& embed;
+    Head& head;
+  };
+  struct Outer : Module {
+    Outer() : model(child<Model>("model")) {}
+    Model& model;
+  } outer;
+  CHECK(outer.model.head.weight.name() == "model.embed.weight");
+  CHECK(names_of(outer) == Names{"model.embed.weight"});
+}
+
+TEST_CASE("a name is given once", "[module]") {
+  struct Twice : Module {
+    Twice() {
+      child<Dropout>("a", 0.1);
+      parameter("a", zeros({1}));
+    }
+  };
+  struct Dotted : Module {
+    Dotted() { parameter("a.b", zeros({1})); }
+  };
+  struct Buffered : Module {
+    Buffered() {
+      buffer("a", zeros({1}));
+      child<Dropout>("a", 0.1);
+    }
+  };
+  CHECK_THROWS_AS(Twice(), StateError);
+  CHECK_THROWS_AS(Dotted(), StateError);
+  CHECK_THROWS_AS(Buffered(), StateError);
+}
+
+TEST_CASE("a state dictionary gives the same model back", "[module]") {
+  for (bool tied : {false, true}) {
+    INFO((tied ? "tied" : "untied"));
+    seed(1);
+    Net from(tied);
+    from.blocks[1].count.fill_(3);
+    seed(2);
+    Net to(tied);
+    from.eval();
+    to.eval();
+    CHECK_FALSE(same_bits(from.forward(kIds).value(), to.forward(kIds).value()));
+    StateDict state = copied(from.state_dict());
+    to.load_state_dict(state);
+    CHECK(same_bits(from.forward(kIds).value(), to.forward(kIds).value()));
+    CHECK(to.blocks[1].count.item() == 3);
+    for (auto& [name, tensor] : to.state_dict()) CHECK(same_bits(tensor, state.at(name)));
+    // What was loaded is a copy.
+    state.at("embed.weight").fill_(9);
+    CHECK(same_bits(from.embed.weight.value(), to.embed.weight.value()));
+  }
+}
+
+TEST_CASE("tied leaves are one parameter under two names", "[module]") {
+  Net net(true);
+  net.eval();
+  CHECK(same_leaf(net.embed.weight, net.generator.weight));
+  Names once = names_of(net), all = names_of(net, true);
+  CHECK(once.size() == 7);
+  CHECK(all.size() == 8);
+  CHECK(std::count(once.begin(), once.end(), "generator.weight") == 0);
+  CHECK(net.parameter_count() == 28 + 48);
+  StateDict state = net.state_dict();
+  CHECK(state.at("generator.weight").storage() == state.at("embed.weight").storage());
+  // The gradient is the sum of what both uses give.
+  Net apart(false);
+  apart.eval();
+  apart.load_state_dict(state);
+  for (Net* n : {&net, &apart}) {
+    Tape tape;
+    Var y = n->forward(kIds);
+    tape.backward(sum(mul(y, y)));
+  }
+  CHECK(close(net.embed.weight.grad(),
+              add(apart.embed.weight.grad(), apart.generator.weight.grad()), 1e-5));
+  net.to(DType::Float64);
+  CHECK(same_leaf(net.embed.weight, net.generator.weight));
+  CHECK(net.generator.weight.dtype() == DType::Float64);
+}
+
+TEST_CASE("loading says what is missing, unknown or misshapen, and changes nothing then",
+          "[module]") {
+  Net net(false);
+  StateDict before = copied(net.state_dict());
+  auto unchanged = [&] {
+    for (auto& [name, tensor] : net.state_dict())
+      if (!same_bits(tensor, before.at(name))) return false;
+    return true;
+  };
+  StateDict state = copied(before);
+  for (auto& [name, tensor] : state)
+    if (is_floating(tensor.dtype())) tensor.fill_(1);
+  state.erase("blocks.0.gain");
+  state["blocks.2.gain"] = ones({4});
+  std::string text = error_of<ValueError>([&] { net.load_state_dict(state); });
+  CHECK(contains(text, "missing: blocks.0.gain"));
+  CHECK(contains(text, "unknown: blocks.2.gain"));
+  CHECK(unchanged());
+
+  state = copied(before);
+  state["generator.weight"] = ones({7, 5});
+  text = error_of<ShapeError>([&] { net.load_state_dict(state); });
+  CHECK(contains(text, "generator.weight"));
+  CHECK(contains(text, "(7, 4)"));
+  CHECK(contains(text, "(7, 5)"));
+  CHECK(unchanged());
+
+  StateDict part{{"blocks.0.gain", full({4}, 2, DType::Float64)}, {"other", ones({1})}};
+  net.load_state_dict(part, false);
+  CHECK(net.blocks[0].gain.value().to_vector<float>() == std::vector<float>{2, 2, 2, 2});
+  CHECK(same_bits(net.blocks[1].gain.value(), before.at("blocks.1.gain")));
+}
+
+TEST_CASE("train and eval reach every module", "[module]") {
+  Net net(false);
+  CHECK(net.dropout.training());
+  net.eval();
+  CHECK_FALSE(net.training());
+  CHECK_FALSE(net.blocks[1].inner.training());
+  CHECK_FALSE(net.dropout.training());
+  Tensor a = net.forward(kIds).value(), b = net.forward(kIds).value();
+  CHECK(same_bits(a, b));
+  net.train();
+  a = net.forward(kIds).value();
+  b = net.forward(kIds).value();
+  CHECK_FALSE(same_bits(a, b));
+}
+
+TEST_CASE("to() converts parameters and floating buffers", "[module]") {
+  Net net(false);
+  {
+    Tape tape;
+    tape.backward(sum(net.forward(kIds)));
+  }
+  net.to(DType::Float64);
+  for (auto& [name, var] : net.named_parameters()) {
+    INFO(name);
+    CHECK(var.dtype() == DType::Float64);
+    CHECK_FALSE(var.grad().defined());
+  }
+  CHECK(net.blocks[0].scratch.dtype() == DType::Float64);
+  CHECK(net.blocks[0].count.dtype() == DType::Int64);
+  CHECK(net.forward(kIds).dtype() == DType::Float64);
+}
+
+TEST_CASE("gradients add up until zero_grad, and frozen parameters get none", "[module]") {
+  Net net(false);
+  net.eval();
+  auto run = [&] {
+    Tape tape;
+    tape.backward(sum(net.forward(kIds)));
+  };
+  run();
+  Tensor once = net.generator.weight.grad().clone();
+  run();
+  CHECK(close(net.generator.weight.grad(), mul(once, 2), 1e-6));
+  net.zero_grad();
+  for (const Var& p : net.parameters()) CHECK_FALSE(p.grad().defined());
+
+  CHECK(net.set_trainable("blocks.*", false) == 6);
+  CHECK(net.set_trainable("nothing*", false) == 0);
+  run();
+  for (auto& [name, var] : net.named_parameters()) {
+    INFO(name);
+    CHECK(var.grad().defined() == (name.rfind("blocks.", 0) != 0));
+  }
+  net.set_trainable("*.gain", true);
+  run();
+  CHECK(net.blocks[0].gain.grad().defined());
+  CHECK_FALSE(net.blocks[0].inner.weight.grad().defined());
+}
+
+TEST_CASE("Sequential chains layers under numbers", "[module]") {
+  Sequential net;
+  Linear& first = net.append<Linear>(3, 5);
+  net.append<Tanh>();
+  Sequential& inner = net.append<Sequential>();
+  Linear& last = inner.append<Linear>(5, 2, false);
+  CHECK(net.size() == 3);
+  CHECK(names_of(net) == Names{"0.weight", "0.bias", "2.0.weight"});
+  CHECK(&net[0] == &first);
+  Var x(normal({4, 3}, 0, 1, {1, 1}));
+  CHECK(same_bits(net(x).value(), last(tanh(first(x))).value()));
+  Tape tape;
+  Var y = net.forward(x);
+  CHECK(contains(tape.path(tape.node_of(y)), "2.0."));
+  Sequential empty;
+  CHECK(same_bits(empty(x).value(), x.value()));
+}
