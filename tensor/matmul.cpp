@@ -4,6 +4,7 @@
 #include <climits>
 
 #include "tensor/error.hpp"
+#include "tensor/kernels_rows.hpp"
 #include "tensor/parallel.hpp"
 
 namespace glim {
@@ -91,7 +92,8 @@ Shape leading(const Shape& s) {
 }
 
 template <class T>
-void run(const Tensor& out, const Tensor& a, const Tensor& b, const Shape& lead, T alpha, T beta) {
+void run(const Tensor& out, const Tensor& a, const Tensor& b, const Shape& lead, T alpha, T beta,
+         const T* bias = nullptr, bool relu = false) {
   Index m = a.size(-2), k = a.size(-1), n = b.size(-1);
   Index batches = numel_of(lead);
   T* c = out.data<T>();
@@ -117,6 +119,9 @@ void run(const Tensor& out, const Tensor& a, const Tensor& b, const Shape& lead,
       Matrix<T> tb{mb.columns_from(col), mb.ld, mb.transposed};
       product<T>(ta, tb, c + r * ldc + col, ldc, std::min(t.rows, m - r),
                  std::min(t.columns, n - col), k, alpha, beta);
+      if (bias)
+        row_kernels<T>().add_bias(std::min(t.rows, m - r), std::min(t.columns, n - col), bias + col,
+                                  relu, c + r * ldc + col, ldc);
     });
     return;
   }
@@ -212,6 +217,20 @@ void matmul_into(const Tensor& out, const Tensor& a, const Tensor& b, double alp
     throw with_operands(ShapeError("matmul", "out must be contiguous, of a b's shape and dtype"),
                         Operand("out", out), Operand("a", a), Operand("b", b));
   dispatch(out, c, alpha, beta);
+}
+
+Tensor matmul_bias(const Tensor& a, const Tensor& b, const Tensor& bias, bool relu) {
+  Checked c = check(a, b);
+  if (a.rank() != 2 || b.rank() != 2 || bias.shape() != Shape{b.size(1)} ||
+      bias.dtype() != a.dtype())
+    throw with_operands(ShapeError("matmul_bias", "needs a (M, K), b (K, N) and bias (N,)"),
+                        Operand("a", a), Operand("b", b), Operand("bias", bias));
+  Tensor y = empty(c.result, a.dtype()), row = bias.contiguous();
+  if (a.dtype() == DType::Float32)
+    run<float>(y, c.a, c.b, {}, 1, 0, row.data<float>(), relu);
+  else
+    run<double>(y, c.a, c.b, {}, 1, 0, row.data<double>(), relu);
+  return y;
 }
 
 BlasInfo blas_info() {

@@ -25,6 +25,10 @@ Tensor matmul(const Tensor& a, const Tensor& b);
 // to where it belongs without a temporary.
 void matmul_into(const Tensor& out, const Tensor& a, const Tensor& b, double alpha, double beta);
 
+// a b + bias for matrices a (M, K), b (K, N) and bias (N,), then max(0, ·) if relu: done to each
+// tile while it is in the cache.
+Tensor matmul_bias(const Tensor& a, const Tensor& b, const Tensor& bias, bool relu = false);
+
 // For kernels: c (m, n) = alpha·op(a)(m, k) op(b)(k, n) + beta·c, row-major, on this thread.
 // op transposes where asked; ld* is the distance between rows as stored.
 template <class T>

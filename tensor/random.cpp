@@ -1,5 +1,6 @@
 #include "tensor/random.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <numeric>
@@ -61,6 +62,13 @@ double uniform_at(Key key, std::uint64_t i) {
   return i % 2 ? pair_to_unit(w[2], w[3]) : pair_to_unit(w[0], w[1]);
 }
 
+std::uint32_t word_at(Key key, std::uint64_t i) { return philox(key, i / 4)[i % 4]; }
+
+std::uint32_t word_threshold(double p) {
+  double t = std::round(std::ldexp(p, 32));
+  return static_cast<std::uint32_t>(std::clamp(t, 0.0, 4294967295.0));
+}
+
 Generator& generator() {
   thread_local Generator g;
   return g;
@@ -88,7 +96,9 @@ Tensor bernoulli(const Shape& shape, double probability, Key key) {
   if (!(probability >= 0 && probability <= 1))
     throw ValueError("bernoulli", "the probability lies outside [0, 1]");
   Tensor y = empty(shape, DType::Bool);
-  generate<bool>(y, [=](std::uint64_t i) { return uniform_at(key, i) < probability; });
+  std::uint32_t threshold = word_threshold(probability);
+  bool all = probability == 1;
+  generate<bool>(y, [=](std::uint64_t i) { return all || word_at(key, i) < threshold; });
   return y;
 }
 

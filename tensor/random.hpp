@@ -23,6 +23,10 @@ std::array<std::uint32_t, 4> philox(Key key, std::uint64_t block);
 // Uniform in [0, 1): 53 bits of words (2i, 2i + 1) mod 4 of block i / 2, so that float32 and
 // float64 draw the same numbers.
 double uniform_at(Key key, std::uint64_t i);
+// For decisions, half the work: word i mod 4 of block i / 4, and the threshold below which a word
+// lies with probability p, to 2^-32.
+std::uint32_t word_at(Key key, std::uint64_t i);
+std::uint32_t word_threshold(double p);
 
 class Generator {
  public:
@@ -46,8 +50,9 @@ void seed(std::uint64_t value);  // generator() from the start of `value`
 // ValueError: low > high, deviation < 0, probability outside [0, 1]. Floating dtypes only.
 Tensor uniform(const Shape& shape, double low, double high, Key key, DType dtype = DType::Float32);
 Tensor normal(const Shape& shape, double mean, double deviation, Key key,
-              DType dtype = DType::Float32);                                 // Box & Muller 1958
-Tensor bernoulli(const Shape& shape, double probability, Key key);           // bool
+              DType dtype = DType::Float32);  // Box & Muller 1958
+// bool: word_at(key, i) < word_threshold(probability); all true for 1
+Tensor bernoulli(const Shape& shape, double probability, Key key);
 Tensor random_integers(const Shape& shape, Index low, Index high, Key key);  // [low, high)
 Tensor permutation(Index n, Key key);  // int64: 0 … n-1 in random order (Fisher & Yates)
 

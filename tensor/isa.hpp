@@ -1,0 +1,18 @@
+// Instruction sets: one binary for every CPU. Kernel files are compiled once for each, and the best
+// that this CPU runs is taken when the program starts.
+//
+// GLIM_ISA in the environment ("baseline", "avx2", "avx512") lowers the choice, for comparisons.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace glim {
+
+enum class Isa { Baseline, Avx2, Avx512 };
+
+Isa best_isa();                     // the one in use
+std::vector<Isa> supported_isas();  // those that this CPU runs, from the lowest
+std::string_view name_of(Isa isa);
+
+}  // namespace glim

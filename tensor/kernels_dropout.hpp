@@ -1,0 +1,79 @@
+// Dropout from counters: Philox4x32-10 (tensor/random.hpp) on eight blocks at once.
+#pragma once
+
+#include "tensor/kernels_rows.hpp"
+#include "tensor/simd.hpp"
+
+namespace glim::GLIM_ISA {
+
+typedef std::uint32_t Words __attribute__((vector_size(64)));
+typedef std::uint64_t Pairs __attribute__((vector_size(64)));
+
+// a·b of the low halves of 64-bit lanes.
+GLIM_INLINE Pairs product(Pairs a, std::uint64_t b) {
+#if defined(__AVX512F__)
+  return (Pairs)_mm512_mul_epu32((__m512i)a, _mm512_set1_epi64(static_cast<long long>(b)));
+#elif defined(__AVX2__)
+  __m256i half[2], factor = _mm256_set1_epi64x(static_cast<long long>(b));
+  __builtin_memcpy(half, &a, 64);
+  half[0] = _mm256_mul_epu32(half[0], factor);
+  half[1] = _mm256_mul_epu32(half[1], factor);
+  __builtin_memcpy(&a, half, 64);
+  return a;
+#else
+  return (a & 0xFFFFFFFF) * b;
+#endif
+}
+
+// Words of elements 4·block ... 4·block + 31, in order.
+GLIM_INLINE void draw(const DropSpec& drop, std::uint64_t block, Words out[2]) {
+  constexpr std::uint64_t kLow = 0xFFFFFFFF;
+  Pairs counter = Pairs{0, 1, 2, 3, 4, 5, 6, 7} + block;
+  // Lane i holds a word of block + i; only the low half of a lane counts.
+  Pairs c0 = counter & kLow, c1 = counter >> 32;
+  Pairs c2 = Pairs{} + (drop.stream & kLow), c3 = Pairs{} + (drop.stream >> 32);
+  std::uint32_t k0 = static_cast<std::uint32_t>(drop.seed);
+  std::uint32_t k1 = static_cast<std::uint32_t>(drop.seed >> 32);
+  for (int round = 0; round < 10; ++round) {
+    Pairs p0 = product(c0, 0xD2511F53), p1 = product(c2, 0xCD9E8D57);
+    c0 = (p1 >> 32) ^ c1 ^ k0;
+    c2 = (p0 >> 32) ^ c3 ^ k1;
+    c1 = p1 & kLow;
+    c3 = p0 & kLow;
+    k0 += 0x9E3779B9;
+    k1 += 0xBB67AE85;
+  }
+  Pairs first = c0 | c1 << 32, second = c2 | c3 << 32;  // words 0 1 and 2 3 of each block
+  out[0] = (Words)__builtin_shuffle(first, second, Pairs{0, 8, 1, 9, 2, 10, 3, 11});
+  out[1] = (Words)__builtin_shuffle(first, second, Pairs{4, 12, 5, 13, 6, 14, 7, 15});
+}
+
+template <class T>
+void dropout(const DropSpec& drop, Index first, Index n, const T* x, const T* addend, T* y) {
+  constexpr Index kChunk = 32;
+  const T scale = static_cast<T>(drop.scale);
+  Index i = 0;
+  while (i < n) {
+    Index element = first + i, chunk = element / kChunk * kChunk;
+    Words words[2];
+    draw(drop, static_cast<std::uint64_t>(chunk) / 4, words);
+    if (element == chunk && i + kChunk <= n) {
+      if constexpr (sizeof(T) == 4) {
+        for (Index k = 0; k < 2; ++k, i += 16) {
+          IntVec<T> dropped = words[k] < drop.threshold;
+          Vec<T> v = dropped ? Vec<T>{} : load<T>(x + i) * scale;
+          store<T>(y + i, addend ? load<T>(addend + i) + v : v);
+        }
+        continue;
+      }
+    }
+    alignas(64) std::uint32_t word[kChunk];
+    __builtin_memcpy(word, words, sizeof word);
+    for (Index k = element - chunk; k < kChunk && i < n; ++k, ++i) {
+      T v = word[k] < drop.threshold ? T(0) : x[i] * scale;
+      y[i] = addend ? addend[i] + v : v;
+    }
+  }
+}
+
+}  // namespace glim::GLIM_ISA

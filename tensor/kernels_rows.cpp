@@ -1,0 +1,22 @@
+// Compiled once for each instruction set, with GLIM_ISA naming it (tensor/meson.build).
+#include "tensor/kernels_rows.hpp"
+
+#include "tensor/kernels_dropout.hpp"
+#include "tensor/kernels_loss.hpp"
+#include "tensor/kernels_norm.hpp"
+#include "tensor/kernels_softmax.hpp"
+
+namespace glim::GLIM_ISA {
+
+template <class T>
+const RowKernels<T>& table() {
+  static constexpr RowKernels<T> kernels = {
+      cross_entropy<T>, cross_entropy_grad<T>, layer_norm<T>, layer_norm_grad<T>,
+      softmax<T>,       softmax_grad<T>,       dropout<T>,    add_bias<T>,
+      sum_rows<T>};
+  return kernels;
+}
+template const RowKernels<float>& table<float>();
+template const RowKernels<double>& table<double>();
+
+}  // namespace glim::GLIM_ISA

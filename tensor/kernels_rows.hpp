@@ -1,0 +1,79 @@
+// Row kernels of the fused ops: plain loops over rows in memory, compiled for each instruction set
+// (tensor/simd.hpp). They know no tensors, check nothing and start no threads; the fused ops in
+// autograd/ops cut the rows into pieces that do not depend on the number of threads.
+//
+// T is float or double. A row's elements are adjacent; `ld` is the distance between rows.
+#pragma once
+
+#include <cstdint>
+
+#include "tensor/isa.hpp"
+
+namespace glim {
+
+// One draw of dropout per element: word i mod 4 of block i / 4 of the stream (tensor/random.hpp).
+// An element is dropped when its word lies below `threshold`, else multiplied by `scale`.
+struct DropSpec {
+  std::uint64_t seed, stream;
+  std::uint32_t threshold;
+  double scale;
+};
+
+// q = hit for the target, 0 for pad, rest elsewhere; total is their sum. Rows whose target is pad
+// count nothing.
+struct SmoothedTarget {
+  double hit, rest, total;
+  std::int64_t pad;
+};
+
+// Scores of one head, (rows, columns) in place: softmax(scale·x + bias) over columns with keep.
+template <class T>
+struct ScoreTile {
+  std::int64_t rows, columns;
+  T* x;
+  std::int64_t ld;
+  T scale;
+  const T* bias;                       // or null
+  std::int64_t bias_row, bias_column;  // distances; columns: 0 or 1
+  const bool* keep;                    // or null
+  std::int64_t keep_row, keep_column;
+};
+
+template <class T>
+struct RowKernels {
+  using Index = std::int64_t;
+
+  // cross[r] = -Σ q ln p, nll[r] = -ln p(target), stats[r] = {max, Σ_v q_v / Σ e^{x - max}}
+  void (*cross_entropy)(const SmoothedTarget& q, Index rows, Index n, const T* x, Index ld,
+                        const Index* target, T* stats, double* cross, double* nll);
+  // dx = g (total·p - q) from the stats
+  void (*cross_entropy_grad)(const SmoothedTarget& q, Index rows, Index n, const T* x, Index ld,
+                             const Index* target, const T* stats, T g, T* dx, Index ld_dx);
+
+  // y = (x - mean)/σ γ + β, σ² = Σ(x - mean)²/n + eps; gamma, beta may be null
+  void (*layer_norm)(Index rows, Index n, const T* x, Index ld, const T* gamma, const T* beta,
+                     T eps, T* y, T* mean, T* inverse_sigma);
+  // dx, and the rows' sums of dγ and dβ; each of dx, dgamma, dbeta, gamma may be null
+  void (*layer_norm_grad)(Index rows, Index n, const T* x, Index ld, const T* gamma, const T* mean,
+                          const T* inverse_sigma, const T* dy, Index ld_dy, T* dx, T* dgamma,
+                          T* dbeta);
+
+  // scores -> probabilities; a row of which nothing is kept becomes 0
+  void (*softmax)(const ScoreTile<T>& scores);
+  // dx = p (dp - Σ dp p), in place of dp
+  void (*softmax_grad)(Index rows, Index n, const T* p, Index ld_p, T* dp, Index ld_dp);
+
+  // y[i] = addend[i] + (dropped(first + i) ? 0 : scale·x[i]); addend may be null, y may be x
+  void (*dropout)(const DropSpec& drop, Index first, Index n, const T* x, const T* addend, T* y);
+
+  // y[r][c] += bias[c], then max(0, ·) if relu
+  void (*add_bias)(Index rows, Index n, const T* bias, bool relu, T* y, Index ld);
+  // total[c] += Σ_r x[r][c], partial sums of 64 rows
+  void (*sum_rows)(Index rows, Index n, const T* x, Index ld, T* total);
+};
+
+// For this CPU, or for a given one of supported_isas().
+template <class T>
+const RowKernels<T>& row_kernels(Isa isa = best_isa());
+
+}  // namespace glim

@@ -1,0 +1,33 @@
+// Which compilation of the row kernels a caller gets.
+#include "tensor/kernels_rows.hpp"
+
+namespace glim {
+
+namespace baseline {
+template <class T>
+const RowKernels<T>& table();
+}
+#if defined(__x86_64__)
+namespace avx2 {
+template <class T>
+const RowKernels<T>& table();
+}
+namespace avx512 {
+template <class T>
+const RowKernels<T>& table();
+}
+#endif
+
+template <class T>
+const RowKernels<T>& row_kernels(Isa isa) {
+#if defined(__x86_64__)
+  if (isa == Isa::Avx512) return avx512::table<T>();
+  if (isa == Isa::Avx2) return avx2::table<T>();
+#endif
+  (void)isa;
+  return baseline::table<T>();
+}
+template const RowKernels<float>& row_kernels<float>(Isa);
+template const RowKernels<double>& row_kernels<double>(Isa);
+
+}  // namespace glim

@@ -1,0 +1,160 @@
+// Vectors of 64 bytes, for kernel files alone: one source, compiled once for each instruction set.
+//
+// GCC's vector extension is lowered to whatever registers there are: one of AVX-512, two of AVX,
+// four of SSE or NEON. Sums have the same lanes and the same order everywhere.
+//
+// Kernel files include nothing that defines inline functions of its own (no tensor.hpp, no
+// <algorithm>): the linker keeps one copy of an inline function, and it could be the one that was
+// compiled for AVX-512. Everything here lies in a namespace named after the instruction set.
+#pragma once
+
+#include <cstdint>
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+namespace glim::GLIM_ISA {
+
+using Index = std::int64_t;
+
+template <class T>
+struct Simd;
+template <>
+struct Simd<float> {
+  typedef float V __attribute__((vector_size(64)));
+  typedef std::int32_t I __attribute__((vector_size(64)));
+  typedef signed char Bytes __attribute__((vector_size(16)));
+};
+template <>
+struct Simd<double> {
+  typedef double V __attribute__((vector_size(64)));
+  typedef std::int64_t I __attribute__((vector_size(64)));
+  typedef signed char Bytes __attribute__((vector_size(8)));
+};
+template <class T>
+using Vec = typename Simd<T>::V;
+template <class T>
+using IntVec = typename Simd<T>::I;
+template <class T>
+inline constexpr Index kLanes = 64 / static_cast<Index>(sizeof(T));
+
+#define GLIM_INLINE [[gnu::always_inline]] static inline
+
+template <class T>
+GLIM_INLINE Vec<T> splat(T c) {
+  return c - Vec<T>{};  // c - 0 is c, whatever its sign
+}
+template <class T>
+GLIM_INLINE Vec<T> load(const T* p) {
+  Vec<T> v;
+  __builtin_memcpy(&v, p, 64);
+  return v;
+}
+template <class T>
+GLIM_INLINE void store(T* p, Vec<T> v) {
+  __builtin_memcpy(p, &v, 64);
+}
+
+// The first n lanes from memory, n < kLanes; `fill` in the others.
+template <class T>
+GLIM_INLINE Vec<T> load_part(const T* p, Index n, T fill) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(T) == 4)
+    return (Vec<T>)_mm512_mask_loadu_ps((__m512)splat<T>(fill),
+                                        static_cast<__mmask16>((1u << n) - 1), p);
+  else
+    return (Vec<T>)_mm512_mask_loadu_pd((__m512d)splat<T>(fill),
+                                        static_cast<__mmask8>((1u << n) - 1), p);
+#else
+  Vec<T> v = splat<T>(fill);
+  for (Index i = 0; i < n; ++i) v[i] = p[i];
+  return v;
+#endif
+}
+template <class T>
+GLIM_INLINE void store_part(T* p, Vec<T> v, Index n) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(T) == 4)
+    _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << n) - 1), (__m512)v);
+  else
+    _mm512_mask_storeu_pd(p, static_cast<__mmask8>((1u << n) - 1), (__m512d)v);
+#else
+  for (Index i = 0; i < n; ++i) p[i] = v[i];
+#endif
+}
+
+// A row of n elements, vector by vector: f(i, v) sees element i and following in v, lanes past the
+// end hold `fill`.
+template <class T, class F>
+GLIM_INLINE void each(const T* p, Index n, T fill, const F& f) {
+  Index i = 0;
+  for (; i + kLanes<T> <= n; i += kLanes<T>) f(i, load<T>(p + i));
+  if (i < n) f(i, load_part<T>(p + i, n - i, fill));
+}
+// y[i..] = f(i, v) for a row; f's lanes past the end are dropped.
+template <class T, class F>
+GLIM_INLINE void each_to(T* y, const T* x, Index n, const F& f) {
+  Index i = 0;
+  for (; i + kLanes<T> <= n; i += kLanes<T>) store<T>(y + i, f(i, load<T>(x + i)));
+  if (i < n) store_part<T>(y + i, f(i, load_part<T>(x + i, n - i, T(0))), n - i);
+}
+// Element i and following of a second operand of the same row.
+template <class T>
+GLIM_INLINE Vec<T> at(const T* p, Index i, Index n) {
+  return i + kLanes<T> <= n ? load<T>(p + i) : load_part<T>(p + i, n - i, T(0));
+}
+
+// Lanes are folded half onto half, so the order of the sum is the same for every instruction set.
+template <class T>
+GLIM_INLINE T sum_lanes(Vec<T> v) {
+  alignas(64) T a[kLanes<T>];
+  store<T>(a, v);
+  for (Index w = kLanes<T> / 2; w > 0; w /= 2)
+    for (Index i = 0; i < w; ++i) a[i] += a[i + w];
+  return a[0];
+}
+template <class T>
+GLIM_INLINE Vec<T> larger(Vec<T> a, Vec<T> b) {  // b where either is NaN
+  return a > b ? a : b;
+}
+template <class T>
+GLIM_INLINE T max_lanes(Vec<T> v) {
+  alignas(64) T a[kLanes<T>];
+  store<T>(a, v);
+  for (Index w = kLanes<T> / 2; w > 0; w /= 2)
+    for (Index i = 0; i < w; ++i) a[i] = a[i] > a[i + w] ? a[i] : a[i + w];
+  return a[0];
+}
+
+//   e^x = 2^n e^r,  n = round(x/ln 2),  r = x - n ln 2 in [-ln2/2, ln2/2]
+//
+// float: e^r by the polynomial of Cephes (Moshier), error below 2 units in the last place for
+// x in [-87.3, 88.3]; below, 0 (no subnormal results); NaN stays NaN. double: the C library's.
+template <class T>
+GLIM_INLINE Vec<T> exp(Vec<T> x) {
+  if constexpr (sizeof(T) == 4) {
+    constexpr float kRound = 12582912.0f;  // 1.5·2^23: adding it rounds to an integer
+    constexpr float kLowest = -87.33654f;  // ln of the smallest normal number
+    IntVec<T> under = x < kLowest;
+    Vec<T> t = under ? splat<T>(kLowest) : x;
+    Vec<T> shifted = t * 1.44269504f + kRound;
+    Vec<T> n = shifted - kRound;
+    Vec<T> r = (t - n * 0.693359375f) + n * 2.12194440e-4f;
+    Vec<T> p = r * 1.9875691500e-4f + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    p = p * (r * r) + r + 1.0f;
+    // The integer sits in the low bits of `shifted`; the exponent field wants it 23 bits up.
+    IntVec<T> bits = ((IntVec<T>)shifted << 23) + (127 << 23);
+    Vec<T> y = p * (Vec<T>)bits;
+    return under ? Vec<T>{} : y;
+  } else {
+    Vec<T> y;
+    for (Index i = 0; i < kLanes<T>; ++i) y[i] = __builtin_exp(x[i]);
+    return y;
+  }
+}
+
+}  // namespace glim::GLIM_ISA

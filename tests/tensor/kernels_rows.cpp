@@ -1,0 +1,132 @@
+// The row kernels of every instruction set that this CPU runs agree with plain loops, at lengths
+// around the width of a vector.
+#include "tensor/kernels_rows.hpp"
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "tensor/random.hpp"
+#include "tests/catch.hpp"
+
+using namespace glim;
+
+namespace {
+
+template <class T>
+std::vector<T> random(std::size_t n, std::uint64_t stream) {
+  std::vector<T> x(n);
+  for (std::size_t i = 0; i < n; ++i) x[i] = static_cast<T>(4 * uniform_at({2, stream}, i) - 2);
+  return x;
+}
+
+template <class T>
+bool close(T a, double b) {
+  return std::abs(static_cast<double>(a) - b) <=
+         (sizeof(T) == 4 ? 2e-6 : 1e-13) * std::max(1.0, std::abs(b));
+}
+
+template <class T>
+void check_softmax(Isa isa, Index n) {
+  auto x = random<T>(static_cast<std::size_t>(2 * n), 1), p = x;
+  std::vector<char> keep(static_cast<std::size_t>(n));
+  for (std::size_t i = 0; i < keep.size(); ++i) keep[i] = i % 3 != 1;
+  row_kernels<T>(isa).softmax(
+      {2, n, p.data(), n, T(0.5), nullptr, 0, 0, reinterpret_cast<const bool*>(keep.data()), 0, 1});
+  for (Index r = 0; r < 2; ++r) {
+    double total = 0;
+    auto at = [&](Index i) { return static_cast<std::size_t>(r * n + i); };
+    for (Index i = 0; i < n; ++i)
+      if (keep[static_cast<std::size_t>(i)]) total += std::exp(0.5 * static_cast<double>(x[at(i)]));
+    for (Index i = 0; i < n; ++i) {
+      bool kept = keep[static_cast<std::size_t>(i)];
+      CHECK(close(p[at(i)], kept ? std::exp(0.5 * static_cast<double>(x[at(i)])) / total : 0));
+    }
+  }
+}
+
+template <class T>
+void check_special_rows(Isa isa) {
+  const T inf = std::numeric_limits<T>::infinity(), nan = std::numeric_limits<T>::quiet_NaN();
+  auto softmax = [&](std::vector<T> x) {
+    auto n = static_cast<Index>(x.size());
+    row_kernels<T>(isa).softmax({1, n, x.data(), n, T(1), nullptr, 0, 0, nullptr, 0, 0});
+    return x;
+  };
+  CHECK(softmax({-inf, -inf, -inf}) == std::vector<T>{0, 0, 0});
+  CHECK(softmax({-inf, 5, -inf}) == std::vector<T>{0, 1, 0});
+  CHECK(softmax({-1000, 0}) == std::vector<T>{0, 1});
+  for (T v : softmax({nan, -inf, -inf})) CHECK(std::isnan(v));
+  for (T v : softmax({1, nan, 2})) CHECK(std::isnan(v));
+  for (T v : softmax({1, inf})) CHECK((std::isnan(v) || v == 0));
+}
+
+template <class T>
+void check_dropout(Isa isa) {
+  Key key{0x123456789ABCDEF0, 0xFEDCBA9876543210};
+  for (Index first : {0, 1, 31, 32, 100}) {
+    for (Index n : {1, 16, 31, 64, 101}) {
+      auto x = random<T>(static_cast<std::size_t>(n), 3), addend = random<T>(x.size(), 4), y = x;
+      row_kernels<T>(isa).dropout({key.seed, key.stream, word_threshold(0.3), 1 / 0.7}, first, n,
+                                  x.data(), addend.data(), y.data());
+      for (Index i = 0; i < n; ++i) {
+        auto k = static_cast<std::size_t>(i);
+        bool dropped = word_at(key, static_cast<std::uint64_t>(first + i)) < word_threshold(0.3);
+        CHECK(close(y[k], static_cast<double>(addend[k]) +
+                              (dropped ? 0 : static_cast<double>(x[k]) / 0.7)));
+        if (dropped) CHECK(y[k] == addend[k]);
+      }
+    }
+  }
+}
+
+template <class T>
+void check_sums(Isa isa, Index n) {
+  auto size = static_cast<std::size_t>(n);
+  Index rows = 130;
+  auto x = random<T>(static_cast<std::size_t>(rows) * size, 5);
+  std::vector<T> total(size, T(1));
+  row_kernels<T>(isa).sum_rows(rows, n, x.data(), n, total.data());
+  for (std::size_t c = 0; c < size; ++c) {
+    double expected = 1;
+    for (std::size_t r = 0; r < static_cast<std::size_t>(rows); ++r)
+      expected += static_cast<double>(x[r * size + c]);
+    CHECK(std::abs(static_cast<double>(total[c]) - expected) < (sizeof(T) == 4 ? 1e-4 : 1e-12));
+  }
+  auto y = x, bias = random<T>(size, 6);
+  row_kernels<T>(isa).add_bias(2, n, bias.data(), true, y.data(), n);
+  for (std::size_t i = 0; i < 2 * size; ++i)
+    CHECK(close(y[i],
+                std::max(0.0, static_cast<double>(x[i]) + static_cast<double>(bias[i % size]))));
+}
+
+}  // namespace
+
+TEST_CASE("row kernels of each instruction set", "[kernels]") {
+  for (Isa isa : supported_isas()) {
+    INFO(std::string(name_of(isa)));
+    for (Index n : {1, 3, 7, 8, 9, 15, 16, 17, 33, 100}) {
+      INFO("columns " << n);
+      check_softmax<float>(isa, n);
+      check_softmax<double>(isa, n);
+      check_sums<float>(isa, n);
+      check_sums<double>(isa, n);
+    }
+    check_special_rows<float>(isa);
+    check_special_rows<double>(isa);
+    check_dropout<float>(isa);
+    check_dropout<double>(isa);
+  }
+}
+
+TEST_CASE("dropout keeps what it should", "[kernels]") {
+  Index n = 100000;
+  std::vector<float> x(static_cast<std::size_t>(n), 1), y = x;
+  row_kernels<float>().dropout({1, 2, word_threshold(0.25), 1 / 0.75}, 0, n, x.data(), nullptr,
+                               y.data());
+  double kept = 0;
+  for (float v : y) kept += v != 0;
+  // Five standard deviations of a binomial.
+  CHECK(std::abs(kept / static_cast<double>(n) - 0.75) < 5 * std::sqrt(0.75 * 0.25 / 1e5));
+}
