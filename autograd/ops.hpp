@@ -110,7 +110,7 @@ OrderedVar sort(const Var& x, Index axis = -1, bool descending = false,
 OrderedVar top_k(const Var& x, Index k, Index axis = -1, Where where = Where::current());
 
 // ---- dropout (ops/dropout.cpp) ----
-// x / (1 - p) where uniform_at(key, i) >= p, else 0 (Srivastava et al. 2014, inverted)
+// x / (1 - p), but 0 with probability p: where bernoulli(p, key) (Srivastava et al. 2014, inverted)
 Var dropout(const Var& x, double p, Key key, Where where = Where::current());
 
 // ---- the parts of a Transformer; each has its own file in ops/ ----

@@ -52,7 +52,7 @@ void attention_specs(Family& family) {
               with({padded, {}}), false, 0, true});
   family.add({op, "dropout", in(square), with({causal, {}}, 0.4), false, 0, true});
   family.add(
-      {op, "probabilities too", in(square),
+      {"attention with probabilities", "a composition", in(square),
        [=](const Vars& x) {
          Attended a = scaled_dot_product_attention(x[0], x[1], x[2], {causal, {}}, 0, {}, true);
          return concatenate({a.context, mul(a.probs, a.probs)}, 1);

@@ -1,0 +1,45 @@
+// What the fused ops share: rows of a tensor, pieces of work, kernels of a dtype.
+//
+// Work is cut by size alone, never by the number of threads: results have the same bits for any.
+#pragma once
+
+#include <algorithm>
+#include <utility>
+
+#include "autograd/ops.hpp"
+#include "tensor/kernels_rows.hpp"
+#include "tensor/parallel.hpp"
+
+namespace glim {
+
+// The last axis as rows of adjacent elements, `ld` apart; a copy only where strides force it.
+struct Rows {
+  Tensor x;
+  Index count, columns, ld;
+};
+inline Rows rows_of(const Tensor& x) {
+  Index columns = x.size(-1), count = columns ? x.numel() / columns : 0;
+  if (auto v = x.view({count, columns}); v && (columns <= 1 || v->strides()[1] == 1))
+    return {*v, count, columns, v->strides()[0]};
+  return {x.contiguous(), count, columns, columns};
+}
+
+// Rows of one piece of work: about 16,384 elements.
+inline Index rows_per_piece(Index columns) {
+  return std::max<Index>(1, 16384 / std::max<Index>(1, columns));
+}
+
+// f.template operator()<T>() with T float or double; DTypeError(op) for other dtypes.
+template <class F>
+decltype(auto) visit_floating(const Tensor& x, std::string_view op, const F& f) {
+  require_floating(x, op);
+  return x.dtype() == DType::Float32 ? f.template operator()<float>()
+                                     : f.template operator()<double>();
+}
+
+// p in [0, 1).
+inline DropSpec drop_spec(double p, Key key) {
+  return {key.seed, key.stream, word_threshold(p), 1 / (1 - p)};
+}
+
+}  // namespace glim

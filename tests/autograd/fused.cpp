@@ -1,0 +1,342 @@
+// Every fused op equals its composition: values, gradients, gradients of gradients; for any number
+// of threads the same bits.
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "autograd/magnification.hpp"
+#include "autograd/ops.hpp"
+#include "tensor/elementwise.hpp"
+#include "tensor/error.hpp"
+#include "tensor/index.hpp"
+#include "tensor/parallel.hpp"
+#include "tensor/reduce.hpp"
+#include "tests/catch.hpp"
+
+using namespace glim;
+
+namespace {
+
+struct Case {
+  std::string name;
+  std::vector<Tensor> inputs;  // float64; undefined ones are passed on
+  std::function<Var(const std::vector<Var>&)> call;
+};
+
+std::uint64_t next_stream = 100;
+Tensor random(const Shape& shape) {
+  return uniform(shape, -2, 2, {9, next_stream++}, DType::Float64);
+}
+// The same values behind other strides: every second element of rows that are twice as long.
+Tensor strided(const Tensor& x) {
+  Shape wide = x.shape();
+  wide.push_back(2);
+  Tensor store = zeros(wide, x.dtype());
+  Tensor view = store.select(-1, 1);
+  view.copy_(x);
+  return view;
+}
+// The same values with the first two axes swapped in memory.
+Tensor swapped(const Tensor& x) { return x.transpose(0, 1).contiguous().transpose(0, 1); }
+
+Tensor keep_mask(const Shape& shape, std::uint64_t stream) {
+  return bernoulli(shape, 0.7, {3, stream});
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> list;
+  auto add_case = [&](std::string name, std::vector<Tensor> inputs, auto call) {
+    list.push_back({std::move(name), std::move(inputs), call});
+  };
+
+  // ---- label smoothing ----
+  auto loss = [](Tensor target, double epsilon, Index pad) {
+    return
+        [=](const std::vector<Var>& x) { return label_smoothing_loss(x[0], target, epsilon, pad); };
+  };
+  auto targets = [](std::initializer_list<Index> t) {
+    return from_vector(std::vector<Index>(t), {static_cast<Index>(t.size())});
+  };
+  add_case("label_smoothing", {random({5, 7})}, loss(targets({3, 0, 6, 1, 0}), 0.1, 0));
+  add_case("label_smoothing, no smoothing", {random({4, 2})}, loss(targets({1, 0, 1, 1}), 0, 0));
+  add_case("label_smoothing, pad in the middle", {random({3, 40})},
+           loss(targets({39, 17, 0}), 0.3, 17));
+  add_case("label_smoothing, no pad class", {random({3, 33})}, loss(targets({0, 32, 4}), 0.2, -1));
+  add_case("label_smoothing, every row padded", {random({2, 5})}, loss(targets({2, 2}), 0.1, 2));
+  add_case("label_smoothing, no rows", {random({0, 5})}, loss(targets({}), 0.1, 0));
+  add_case("label_smoothing, strided", {strided(random({5, 19}))},
+           loss(targets({3, 0, 6, 1, 0}), 0.1, 0));
+  add_case("label_smoothing, long rows", {random({70, 1003})},
+           loss(random_integers({70}, 0, 1003, {1, 2}), 0.1, 1));
+
+  // ---- layer norm ----
+  auto norm = [](const std::vector<Var>& x) { return layer_norm(x[0], x[1], x[2], 1e-5); };
+  for (Index d : {1, 5, 16, 37, 64})
+    add_case("layer_norm of " + std::to_string(d), {random({3, 4, d}), random({d}), random({d})},
+             norm);
+  add_case("layer_norm, plain", {random({4, 10}), {}, {}}, norm);
+  add_case("layer_norm, gamma only", {random({4, 10}), random({10}), {}}, norm);
+  add_case("layer_norm, beta only", {random({4, 10}), {}, random({10})}, norm);
+  add_case("layer_norm, strided", {strided(random({4, 10})), strided(random({10})), random({10})},
+           norm);
+  add_case("layer_norm, swapped", {swapped(random({4, 3, 10})), random({10}), random({10})}, norm);
+  add_case("layer_norm, one row", {random({6}), random({6}), random({6})}, norm);
+  add_case("layer_norm, no rows", {random({0, 6}), random({6}), random({6})}, norm);
+  add_case("layer_norm, many rows", {random({700, 96}), random({96}), random({96})}, norm);
+
+  // ---- linear ----
+  auto lin = [](const std::vector<Var>& x) { return linear(x[0], x[1], x[2]); };
+  add_case("linear", {random({3, 4, 5}), random({6, 5}), random({6})}, lin);
+  add_case("linear without bias", {random({3, 5}), random({6, 5}), {}}, lin);
+  add_case("linear of a vector", {random({5}), random({6, 5}), random({6})}, lin);
+  add_case("linear, strided",
+           {strided(random({3, 5})), strided(random({6, 5})), strided(random({6}))}, lin);
+  add_case("linear, swapped", {swapped(random({3, 4, 5})), swapped(random({6, 5})), random({6})},
+           lin);
+  add_case("linear, no rows", {random({0, 5}), random({6, 5}), random({6})}, lin);
+  add_case("linear, no columns", {random({3, 0}), random({6, 0}), random({6})}, lin);
+  add_case("linear, large", {random({300, 70}), random({130, 70}), random({130})}, lin);
+
+  // ---- attention: query (…, T, Dk), key (…, S, Dk), value (…, S, Dv), bias ----
+  auto attend = [](Tensor keep, double p) {
+    return [=](const std::vector<Var>& x) {
+      return scaled_dot_product_attention(x[0], x[1], x[2], {keep, x[3]}, p, {77, 5}).context;
+    };
+  };
+  auto heads = [&](Index b, Index h, Index t, Index s, Index dk, Index dv, Tensor bias = {}) {
+    return std::vector<Tensor>{random({b, h, t, dk}), random({b, h, s, dk}), random({b, h, s, dv}),
+                               bias};
+  };
+  add_case("attention", heads(2, 3, 4, 5, 6, 7), attend({}, 0));
+  add_case("attention, dropout", heads(2, 3, 4, 5, 6, 7), attend({}, 0.4));
+  int kind = 0;
+  for (const Shape& shape :
+       {Shape{2, 1, 1, 5}, Shape{2, 1, 4, 5}, Shape{1, 1, 4, 5}, Shape{2, 3, 4, 5}, Shape{4, 5},
+        Shape{5}, Shape{1, 3, 4, 1}, Shape{2, 1, 4, 1}, Shape{1}}) {
+    auto stream = static_cast<std::uint64_t>(++kind);
+    Tensor keep = keep_mask(shape, stream);
+    add_case("attention, keep " + to_string(shape), heads(2, 3, 4, 5, 6, 7), attend(keep, 0.3));
+    add_case("attention, bias " + to_string(shape), heads(2, 3, 4, 5, 6, 7, random(shape)),
+             attend({}, 0));
+    add_case("attention, both " + to_string(shape), heads(2, 3, 4, 5, 6, 7, random(shape)),
+             attend(keep, 0.5));
+  }
+  Tensor empty_rows = keep_mask({2, 1, 4, 5}, 50);
+  empty_rows.select(2, 1).fill_(0);
+  empty_rows.select(0, 1).fill_(0);
+  add_case("attention, queries that keep nothing", heads(2, 3, 4, 5, 6, 7),
+           attend(empty_rows, 0.2));
+  add_case("attention, strided keep", heads(2, 3, 4, 5, 6, 7),
+           attend(keep_mask({2, 1, 5, 4}, 51).transpose(-1, -2), 0));
+  auto packed = [&](Index b, Index t, Index h, Index d) {  // three views of (B, T, 3, H, Dh)
+    Tensor x = random({b, t, 3, h, d});
+    std::vector<Tensor> parts;
+    for (Index i = 0; i < 3; ++i) parts.push_back(x.select(2, i).transpose(1, 2));
+    parts.push_back({});
+    return parts;
+  };
+  add_case("attention, packed", packed(2, 5, 3, 4), attend(keep_mask({1, 1, 5, 5}, 52), 0.1));
+  auto odd = heads(2, 3, 4, 5, 6, 7, strided(random({4, 5})));
+  for (Tensor& x : odd) x = strided(x);
+  add_case("attention, strided", odd, attend({}, 0.1));
+  add_case("attention of matrices", {random({4, 6}), random({5, 6}), random({5, 7}), {}},
+           attend(keep_mask({4, 5}, 53), 0.2));
+  add_case("attention, rank 3", {random({2, 4, 6}), random({2, 5, 6}), random({2, 5, 7}), {}},
+           attend(keep_mask({2, 1, 5}, 54), 0));
+  add_case("attention, shared key",
+           {random({2, 3, 4, 6}), random({3, 5, 6}), random({1, 3, 5, 7}), {}}, attend({}, 0.2));
+  add_case("attention, one of all", heads(1, 1, 1, 1, 1, 1), attend({}, 0));
+  add_case("attention, no batch", heads(0, 3, 4, 5, 6, 7), attend({}, 0.2));
+  add_case("attention, no queries", heads(2, 3, 0, 5, 6, 7), attend({}, 0.2));
+  add_case("attention, no keys", heads(2, 3, 4, 0, 6, 7), attend({}, 0.2));
+  add_case("attention, probabilities computed again", heads(1, 2, 6, 40, 3, 4),
+           attend(keep_mask({1, 1, 6, 40}, 55), 0.2));
+  add_case("attention, several tiles", heads(1, 2, 70, 700, 8, 8, random({70, 700})),
+           attend(keep_mask({70, 700}, 56), 0.2));
+
+  // ---- dropout: its own mask again in backward ----
+  add_case("dropout", {random({5, 77})}, [](const std::vector<Var>& x) {
+    return dropout(x[0], 0.3, {4, 4});
+  });
+  return list;
+}
+
+struct Outcome {
+  Tensor y;
+  std::vector<Tensor> gradients, second;
+};
+
+// y, ∂<y, u>/∂x, and with u and v random ∂<∂<y, u>/∂x, v>/∂x.
+Outcome evaluate(const Case& c, DType dtype, Magnification level, bool second) {
+  Magnify magnify(level);
+  std::vector<Var> in, leaves;
+  for (const Tensor& x : c.inputs) {
+    if (!x.defined()) {
+      in.emplace_back();
+      continue;
+    }
+    Tensor value = x;
+    if (dtype != x.dtype()) {  // keep the strides' order
+      value = x.to(dtype);
+      if (!x.is_contiguous() && x.rank() > 1) value = swapped(value);
+    }
+    in.push_back(Var::leaf(value));
+    leaves.push_back(in.back());
+  }
+  Outcome o;
+  Tape tape;
+  Var y = c.call(in);
+  o.y = y.value();
+  Tensor u = uniform(y.shape(), -1, 1, {8, 1}, dtype);
+  std::vector<Var> d = tape.grad(y, leaves, u, {.create_graph = second});
+  for (const Var& g : d) o.gradients.push_back(g.value());
+  if (!second) return o;
+  Var inner(scalar(0, dtype));
+  std::uint64_t stream = 2;
+  for (const Var& g : d)
+    inner = add(inner, sum(mul(g, Var(uniform(g.shape(), -1, 1, {8, ++stream}, dtype)))));
+  if (inner.requires_grad())
+    for (const Var& g : tape.grad(inner, leaves)) o.second.push_back(g.value());
+  return o;
+}
+
+double difference(const Tensor& a, const Tensor& b) {
+  REQUIRE(a.shape() == b.shape());
+  if (a.numel() == 0) return 0;
+  Tensor x = a.to(DType::Float64), y = b.to(DType::Float64);
+  double size = std::max(1.0, max(abs(y)).item());
+  return max(abs(sub(x, y))).item() / size;
+}
+
+void check_close(const std::vector<Tensor>& a, const std::vector<Tensor>& b, double tolerance) {
+  REQUIRE(a.size() == b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    INFO("gradient of input " << i);
+    CHECK(difference(a[i], b[i]) <= tolerance);  // false for NaN
+  }
+}
+
+}  // namespace
+
+TEST_CASE("fused ops equal their compositions", "[fused]") {
+  for (const Case& c : cases()) {
+    INFO(c.name);
+    Outcome fused = evaluate(c, DType::Float64, Magnification::Fused, true);
+    Outcome plain = evaluate(c, DType::Float64, Magnification::Explicit, true);
+    CHECK(difference(fused.y, plain.y) <= 1e-12);
+    check_close(fused.gradients, plain.gradients, 1e-12);
+    check_close(fused.second, plain.second, 1e-11);
+    // Not recorded, so that the hand-written backward runs.
+    Outcome kernel = evaluate(c, DType::Float64, Magnification::Fused, false);
+    check_close(kernel.gradients, plain.gradients, 1e-12);
+  }
+}
+
+TEST_CASE("fused ops equal their compositions in float32", "[fused]") {
+  for (const Case& c : cases()) {
+    INFO(c.name);
+    Outcome fused = evaluate(c, DType::Float32, Magnification::Fused, false);
+    Outcome plain = evaluate(c, DType::Float32, Magnification::Explicit, false);
+    CHECK(difference(fused.y, plain.y) <= 1e-5);
+    check_close(fused.gradients, plain.gradients, 1e-5);
+  }
+}
+
+TEST_CASE("fused ops give the same bits for any number of threads", "[fused]") {
+  int before = num_threads();
+  for (const Case& c : cases()) {
+    INFO(c.name);
+    set_num_threads(1);
+    Outcome one = evaluate(c, DType::Float32, Magnification::Fused, false);
+    for (int n : {2, 3, 4}) {
+      set_num_threads(n);
+      Outcome many = evaluate(c, DType::Float32, Magnification::Fused, false);
+      CHECK(same_bits(one.y, many.y));
+      for (std::size_t i = 0; i < one.gradients.size(); ++i)
+        CHECK(same_bits(one.gradients[i], many.gradients[i]));
+    }
+  }
+  set_num_threads(before);
+}
+
+TEST_CASE("each subset of inputs may need a gradient", "[fused]") {
+  for (const Case& c : cases()) {
+    INFO(c.name);
+    Outcome all = evaluate(c, DType::Float64, Magnification::Fused, false);
+    std::size_t count = all.gradients.size();
+    for (std::size_t subset = 1; subset < (std::size_t{1} << count); ++subset) {
+      std::vector<Var> in, leaves;
+      std::vector<std::size_t> numbers;
+      std::size_t k = 0;
+      for (const Tensor& x : c.inputs) {
+        if (!x.defined()) {
+          in.emplace_back();
+          continue;
+        }
+        bool wanted = subset >> k & 1;
+        in.push_back(wanted ? Var::leaf(x) : Var(x));
+        if (wanted) {
+          leaves.push_back(in.back());
+          numbers.push_back(k);
+        }
+        ++k;
+      }
+      Tape tape;
+      Var y = c.call(in);
+      std::vector<Var> d = tape.grad(y, leaves, uniform(y.shape(), -1, 1, {8, 1}, DType::Float64));
+      for (std::size_t i = 0; i < d.size(); ++i)
+        CHECK(difference(d[i].value(), all.gradients[numbers[i]]) <= 1e-12);
+    }
+  }
+}
+
+TEST_CASE("the context of attention joins its heads without a copy", "[fused]") {
+  Var q = Var(random({2, 3, 4, 8})), k = Var(random({2, 3, 5, 8})), v = Var(random({2, 3, 5, 8}));
+  Var context = scaled_dot_product_attention(q, k, v).context;
+  CHECK(context.value().transpose(1, 2).is_contiguous());
+}
+
+TEST_CASE("a query that keeps nothing has context 0 and gradient 0", "[fused]") {
+  Tensor keep = zeros({4, 5}, DType::Bool);
+  Var q = Var::leaf(random({2, 4, 6})), k = Var::leaf(random({2, 5, 6})),
+      v = Var::leaf(random({2, 5, 3}));
+  Tape tape;
+  Var context = scaled_dot_product_attention(q, k, v, {keep, {}}).context;
+  CHECK(max(abs(context.value())).item() == 0);
+  tape.backward(sum(context));
+  for (const Var& x : {q, k, v}) CHECK(max(abs(x.grad())).item() == 0);
+}
+
+TEST_CASE("one node each, and errors that name the operands", "[fused]") {
+  Tape tape;
+  Var x = Var::leaf(random({2, 3, 4}));
+  layer_norm(x, Var(ones({4}, DType::Float64)), Var());
+  CHECK(tape.nodes().size() == 2);
+  CHECK(tape.nodes().back().name == "layer_norm");
+  CHECK_THROWS_AS(layer_norm(x, Var(ones({3}, DType::Float64)), Var()), ShapeError);
+  CHECK_THROWS_AS(linear(x, Var(random({5, 4})), Var(random({4}))), ShapeError);
+  CHECK_THROWS_AS(scaled_dot_product_attention(x, x, Var(random({2, 2, 4}))), ShapeError);
+  CHECK_THROWS_AS(scaled_dot_product_attention(x, x, x, {ones({2, 2}, DType::Bool), {}}),
+                  ShapeError);
+  CHECK_THROWS_AS(scaled_dot_product_attention(x, x, x, {ones({3, 3}, DType::Float64), {}}),
+                  DTypeError);
+  Var logits(random({2, 5}));
+  CHECK_THROWS_AS(label_smoothing_loss(logits, from_vector(std::vector<Index>{1, 5}, {2}), 0.1, 0),
+                  IndexError);
+  CHECK_THROWS_AS(label_smoothing_loss(logits, from_vector(std::vector<Index>{1, 2}, {2}), 1, 0),
+                  ValueError);
+}
+
+TEST_CASE("the loss's measures are those of the composition", "[fused]") {
+  Var logits(random({6, 9}));
+  Tensor target = from_vector(std::vector<Index>{1, 0, 8, 3, 0, 2}, {6});
+  LossSums fused, plain;
+  label_smoothing_loss(logits, target, 0.1, 0, &fused);
+  Magnify magnify(Magnification::Explicit);
+  label_smoothing_loss(logits, target, 0.1, 0, &plain);
+  CHECK(fused.tokens == 4);
+  CHECK(plain.tokens == 4);
+  CHECK(fused.kl == Approx(plain.kl).epsilon(1e-12));
+  CHECK(fused.smoothed_ce == Approx(plain.smoothed_ce).epsilon(1e-12));
+  CHECK(fused.nll == Approx(plain.nll).epsilon(1e-12));
+}
