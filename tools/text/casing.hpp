@@ -1,0 +1,18 @@
+// Lower case as Python's str.lower gives it, because sacreBLEU lower-cases in this way.
+//
+// Covered: every simple mapping of Unicode 14 (Latin, Greek, Cyrillic, Armenian, Georgian, …; ß stays
+// ß and ẞ becomes it), the one special mapping (U+0130 İ becomes i and U+0307), and the Greek final
+// sigma: Σ becomes ς when, characters that casing ignores aside, a cased letter stands before it and
+// none after (Unicode Standard, table 3-17). Locale-dependent casing (Turkish) is not done; Python
+// does not do it either.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace glim {
+
+// Expects valid UTF-8.
+std::string lower_case(std::string_view text);
+
+}  // namespace glim

@@ -1,0 +1,21 @@
+// A look at a serialised SentencePiece model before the library gets it.
+//
+// The library reads untrusted bytes with assertions that end the process, and follows some of their
+// content without looking. A checkpoint may be damaged or hostile, so the model is walked here first
+// (protocol buffers wire format, sentencepiece_model.proto of SentencePiece 0.1.97 and 0.2):
+//
+//   pieces (1): piece (1) text, score (2) float, type (3);  trainer_spec (2): model_type (3);
+//   normalizer_spec (3) and denormalizer_spec (5): precompiled_charsmap (2) must be empty
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace glim {
+
+// Throws ValueError, saying what is wrong, unless `model` is whole, is a unigram or BPE model without
+// a character map, its pieces are distinct valid texts with finite scores, of which the first four
+// are the special tokens of vocabulary.hpp and the others are normal.
+void check_sentencepiece_model(std::string_view model);
+
+}  // namespace glim

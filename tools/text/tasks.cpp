@@ -1,0 +1,77 @@
+#include "tools/text/tasks.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <string>
+
+#include "tensor/error.hpp"
+#include "tools/text/random.hpp"
+
+namespace glim {
+namespace {
+
+void check(std::string_view task, std::int64_t count, std::int64_t symbols, std::int64_t length) {
+  if (count < 1 || symbols < 1 || length < 1) {
+    throw ValueError(task, fmt::format("count {}, symbols {} and length {} must be at least 1",
+                                       count, symbols, length));
+  }
+}
+
+std::string spell(const std::vector<std::uint64_t>& symbols) {
+  std::string text;
+  for (std::uint64_t s : symbols) {
+    if (!text.empty()) text += ' ';
+    text += std::to_string(s);
+  }
+  return text;
+}
+
+std::vector<std::uint64_t> draw(SplitMix64& random, std::int64_t symbols, std::int64_t length) {
+  std::vector<std::uint64_t> out(static_cast<std::size_t>(length));
+  for (auto& s : out) s = 1 + random.below(static_cast<std::uint64_t>(symbols));
+  return out;
+}
+
+}  // namespace
+
+std::vector<SentencePair> copy_task(std::uint64_t seed, std::int64_t count, std::int64_t symbols,
+                                    std::int64_t length) {
+  check("copy task", count, symbols, length);
+  SplitMix64 random(seed);
+  std::vector<SentencePair> pairs;
+  for (std::int64_t i = 0; i < count; ++i) {
+    auto sentence = draw(random, symbols, length);
+    sentence.front() = 1;
+    pairs.push_back({spell(sentence), spell(sentence)});
+  }
+  return pairs;
+}
+
+std::vector<SentencePair> reverse_task(std::uint64_t seed, std::int64_t count, std::int64_t symbols,
+                                       std::int64_t length) {
+  check("reverse task", count, symbols, length);
+  SplitMix64 random(seed);
+  std::vector<SentencePair> pairs;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto n = static_cast<std::int64_t>(1 + random.below(static_cast<std::uint64_t>(length)));
+    auto sentence = draw(random, symbols, n);
+    std::string source = spell(sentence);
+    std::ranges::reverse(sentence);
+    pairs.push_back({std::move(source), spell(sentence)});
+  }
+  return pairs;
+}
+
+std::vector<SentencePair> random_task(std::uint64_t seed, std::int64_t count,
+                                      std::int64_t vocabulary, std::int64_t length) {
+  check("random task", count, vocabulary - 1, length);
+  SplitMix64 random(seed);
+  std::vector<SentencePair> pairs;
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::string source = spell(draw(random, vocabulary - 1, length));
+    pairs.push_back({std::move(source), spell(draw(random, vocabulary - 1, length))});
+  }
+  return pairs;
+}
+
+}  // namespace glim

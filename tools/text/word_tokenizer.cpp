@@ -1,0 +1,101 @@
+#include "tools/text/word_tokenizer.hpp"
+
+#include <array>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "tensor/error.hpp"
+#include "tools/text/casing.hpp"
+#include "tools/text/utf8.hpp"
+
+namespace glim {
+namespace {
+
+constexpr std::array<std::string_view, 12> kSentencePunctuation = {
+    ".", ",", ";", ":", "!", "?", "。", "，", "；", "：", "！", "？"};
+
+std::string_view without_punctuation(std::string_view word) {
+  for (bool cut = true; cut;) {
+    cut = false;
+    for (std::string_view mark : kSentencePunctuation) {
+      if (word.ends_with(mark)) {
+        word.remove_suffix(mark.size());
+        cut = true;
+      }
+    }
+  }
+  return word;
+}
+
+template <class Take>
+void for_each_word(std::string_view line, bool fold, Take take) {
+  if (!fold) {
+    for (std::string_view word : split_spaces(line)) take(word);
+    return;
+  }
+  const std::string lower = lower_case(line);
+  for (std::string_view word : split_spaces(lower)) {
+    word = without_punctuation(word);
+    if (!word.empty()) take(word);
+  }
+}
+
+}  // namespace
+
+WordTokenizer::WordTokenizer(Vocabulary vocabulary, bool fold)
+    : vocabulary_(std::move(vocabulary)), fold_(fold) {
+  for (const std::string& token : vocabulary_.tokens()) {
+    if (split_spaces(token) != std::vector<std::string_view>{token}) {
+      throw ValueError("tokenizer", fmt::format("word \"{}\" contains white space", token));
+    }
+  }
+}
+
+TokenizerPtr WordTokenizer::train(const TokenizerOptions& options,
+                                  std::span<const std::span<const std::string>> parts) {
+  VocabularyBuilder builder;
+  for (const auto& part : parts) {
+    for (const std::string& line : part) {
+      for_each_word(line, options.fold, [&](std::string_view word) { builder.add(word); });
+    }
+  }
+  return std::make_shared<WordTokenizer>(builder.build(options.min_frequency, options.max_size),
+                                         options.fold);
+}
+
+TokenizerPtr WordTokenizer::from_json(const nlohmann::json& json) {
+  return std::make_shared<WordTokenizer>(
+      Vocabulary(json.at("tokens").get<std::vector<std::string>>()), json.at("fold").get<bool>());
+}
+
+std::string WordTokenizer::serialize() const {
+  return nlohmann::json{{"format", "glim tokenizer"},
+                        {"version", 1},
+                        {"kind", "word"},
+                        {"fold", fold_},
+                        {"tokens", vocabulary_.tokens()}}
+      .dump();
+}
+
+std::string WordTokenizer::piece(std::int64_t id) const {
+  require_id(id);
+  return std::string(vocabulary_.token(id));
+}
+
+std::vector<std::int64_t> WordTokenizer::encode_valid(std::string_view line) const {
+  std::vector<std::int64_t> ids;
+  for_each_word(line, fold_, [&](std::string_view word) { ids.push_back(vocabulary_.id(word)); });
+  return ids;
+}
+
+std::string WordTokenizer::decode_plain(std::span<const std::int64_t> ids) const {
+  std::string text;
+  for (std::int64_t id : ids) {
+    if (!text.empty()) text += ' ';
+    text += vocabulary_.token(id);
+  }
+  return text;
+}
+
+}  // namespace glim
