@@ -1,0 +1,183 @@
+// Seven slips in the tutorials this project started from. Each test computes the formula, computes
+// the slip beside it, and shows what the slip does.
+#include <cmath>
+#include <map>
+
+#include "autograd/magnification.hpp"
+#include "models/transformer.hpp"
+#include "nn/mask.hpp"
+#include "nn/self_attention.hpp"
+#include "tensor/elementwise.hpp"
+#include "tensor/index.hpp"
+#include "tensor/reduce.hpp"
+#include "tests/catch.hpp"
+
+using namespace glim;
+
+namespace {
+
+Tensor random(const Shape& shape, std::uint64_t stream, double deviation = 1) {
+  return normal(shape, 0, deviation, {77, stream}, DType::Float64);
+}
+double largest(const Tensor& x) { return max(abs(x)).item(); }
+double distance(const Tensor& a, const Tensor& b) { return largest(sub(a, b)); }
+
+}  // namespace
+
+TEST_CASE("1: the scale 1/√d_k stands before the softmax", "[seeds]") {
+  seed(1);
+  SelfAttention attention(2, 4, 5);
+  attention.to(DType::Float64);
+  Var x(random({4, 3, 2}, 1));
+  Attended right = attention.attend(x, {}, true);
+  CHECK(right.context.shape() == Shape{4, 3, 5});
+  Tensor q = attention.query.forward(x).value(), k = attention.key.forward(x).value();
+  Tensor scores = matmul(Var(q), Var(k.transpose())).value();
+  CHECK(distance(right.probs.value(), softmax(mul(scores, 0.5))) < 1e-14);
+  CHECK(distance(sum(right.probs.value(), {-1}), ones({4, 3}, DType::Float64)) < 1e-14);
+  // The slip: rows of "probabilities" that sum to 1/√d_k, and shrink the context with them.
+  Tensor slip = mul(softmax(scores), 0.5);
+  CHECK(distance(sum(slip, {-1}), full({4, 3}, 0.5, DType::Float64)) < 1e-14);
+}
+
+TEST_CASE("2: a padded query is no reason for a softmax over nothing", "[seeds]") {
+  Tensor ids = tensor({5, 6, 0, 0}, DType::Int64).reshape({1, 4});
+  // The slip blanks the rows of padded queries: nothing is left in rows 2 and 3.
+  Tensor rows = not_equal(ids, 0.0).reshape({1, 1, 4, 1});
+  Tensor slip = logical_and(rows, causal_keep(4));
+  CHECK_FALSE(any(slip.select(2, 2)).item());
+  // Keys are masked instead, and every real query keeps one at least.
+  Tensor keep = decoder_keep(ids, 0);
+  CHECK(all(any(keep, {-1})).item() == 1);
+  // And even over nothing there is no NaN, in either magnification.
+  for (Magnification m : {Magnification::Fused, Magnification::Explicit}) {
+    Magnify magnify(m);
+    Var x = Var::leaf(random({1, 1, 4, 6}, 2));
+    Tape tape;
+    Attended a = scaled_dot_product_attention(x, x, x, {slip, {}});
+    tape.backward(a.context, random({1, 1, 4, 6}, 3));
+    CHECK(largest(a.context.value().narrow(2, 2, 2)) == 0);
+    CHECK(all_finite(x.grad()));
+    CHECK(largest(x.grad().narrow(2, 2, 2)) == 0);
+  }
+}
+
+TEST_CASE("3: positions run along the sequence, not along the batch", "[seeds]") {
+  SinusoidalPositionalEncoding positions(8, 0.0);
+  positions.to(DType::Float64);
+  Tensor y = positions.forward(Var(zeros({3, 5, 8}, DType::Float64))).value();
+  Tensor table = sinusoidal_positions(0, 5, 8, 10000, DType::Float64);
+  for (Index b = 0; b < 3; ++b) CHECK(distance(y.select(0, b), table) == 0);
+  // The slip adds row b of the table to the whole of sentence b: positions cannot be told apart.
+  Tensor slip = sinusoidal_positions(0, 3, 8, 10000, DType::Float64).unsqueeze(1).expand({3, 5, 8});
+  CHECK(distance(slip.select(1, 0), slip.select(1, 4)) == 0);
+  CHECK(distance(y.select(1, 0), y.select(1, 4)) > 0.5);
+}
+
+TEST_CASE("4: the decoder attends to the encoder's output", "[seeds]") {
+  seed(4);
+  TransformerConfig c;
+  c.src_vocab = c.tgt_vocab = 9;
+  c.d_model = 8;
+  c.heads = 2;
+  c.d_ff = 16;
+  c.encoder_layers = c.decoder_layers = 1;
+  Transformer model(c);
+  model.to(DType::Float64);
+  model.eval();
+  Tensor target = tensor({1, 4, 5}, DType::Int64).reshape({1, 3});
+  Tensor one = tensor({3, 4}, DType::Int64).reshape({1, 2}),
+         other = tensor({7, 8}, DType::Int64).reshape({1, 2});
+  CHECK(distance(model.forward(one, target).value(), model.forward(other, target).value()) > 1e-3);
+  // The slip reads the decoder's own input as memory: the source has no influence at all.
+  auto slip = [&](const Tensor& src) {
+    (void)model.encode(src);
+    Var x = model.encode(target);  // what the decoder is about to decode
+    return model.generate(model.decode(target, x, target)).value();
+  };
+  CHECK(distance(slip(one), slip(other)) == 0);
+}
+
+TEST_CASE("5: the worked example of embedding plus position keeps one base", "[seeds]") {
+  Tensor x =
+      tensor({0.1, 0.2, 0.3, 0.4, 0.2, 0.3, 0.4, 0.5, 0.3, 0.4, 0.5, 0.6, 0.4, 0.5, 0.6, 0.7},
+             DType::Float64)
+          .reshape({4, 4});
+  Tensor y = add(x, sinusoidal_positions(0, 4, 4, 10000, DType::Float64));
+  Tensor last = tensor({0.5411, -0.4900, 0.6300, 1.6996}, DType::Float64);
+  CHECK(distance(y.select(0, 3), last) < 5e-5);
+  // The slip: base 100 in the last row only.
+  Tensor slip = add(x, sinusoidal_positions(0, 4, 4, 100, DType::Float64));
+  CHECK(distance(slip.select(0, 3), tensor({0.541, -0.490, 0.896, 1.655}, DType::Float64)) < 1e-3);
+  CHECK(distance(slip.select(0, 3), last) > 0.2);
+}
+
+TEST_CASE("6: k micro-batches accumulate to the gradient of the joined batch", "[seeds]") {
+  Tensor x = random({6, 5}, 4);
+  Tensor target = tensor({1, 2, 0, 3, 3, 0}, DType::Int64);  // 0 is padding
+  auto gradient = [&](const std::vector<std::pair<Index, Index>>& parts, bool divide_by_all) {
+    Var w = Var::leaf(random({4, 5}, 5));
+    for (auto [start, length] : parts) {
+      Tape tape;
+      LossSums sums;
+      Var loss = label_smoothing_loss(linear(Var(x.narrow(0, start, length)), w, {}),
+                                      target.narrow(0, start, length), 0.1, 0, &sums);
+      tape.backward(mul(loss, 1.0 / (divide_by_all ? 4.0 : static_cast<double>(sums.tokens))));
+    }
+    return w.grad();
+  };
+  Tensor joined = gradient({{0, 6}}, true);
+  Tensor accumulated = gradient({{0, 1}, {1, 2}, {3, 3}}, true);
+  CHECK(distance(joined, accumulated) < 1e-15);
+  // The slip: each micro-batch's mean is added up, so that k of them weigh about k times as much.
+  Tensor slip = gradient({{0, 1}, {1, 2}, {3, 3}}, false);
+  CHECK(std::sqrt(dot(slip, slip)) > 2 * std::sqrt(dot(joined, joined)));
+}
+
+TEST_CASE("7: a masked score is gone before the softmax, not multiplied by 0", "[seeds]") {
+  Tensor scores = random({3, 4}, 6);
+  Tensor keep = from_vector(
+      std::vector<bool>{true, true, false, false, true, false, true, true, true, true, true, false},
+      {3, 4});
+  Tensor right = masked_softmax(Var(scores), keep).value();
+  CHECK(largest(where(keep, scalar(0, DType::Float64), right)) == 0);
+  CHECK(distance(sum(right, {-1}), ones({3}, DType::Float64)) < 1e-15);
+  // The slip: e^0 = 1 keeps a share for what should not be seen.
+  Tensor slip = softmax(mul(scores, keep.to(DType::Float64)));
+  CHECK(min(where(keep, ones({}, DType::Float64), slip)).item() > 0.01);
+}
+
+TEST_CASE("why 1/√d_k: without it the softmax saturates and its gradient fades", "[seeds][scale]") {
+  // Vaswani et al. 2017, footnote 4: q·k of independent entries of variance 1 has variance d_k.
+  constexpr Index kRows = 2000, kKeys = 16;
+  struct Row {
+    double saturated, gradient;  // share of rows with a probability above 0.99; mean norm
+  };
+  std::map<Index, Row> scaled, plain;
+  for (Index dk : {4, 64, 1024}) {
+    Tensor q = random({kRows, 1, dk}, 10 + static_cast<std::uint64_t>(dk));
+    Tensor k = random({kRows, kKeys, dk}, 5000 + static_cast<std::uint64_t>(dk));
+    Tensor scores = matmul(Var(q), Var(k.transpose())).value().reshape({kRows, kKeys});
+    CHECK(var(scores).item() == Approx(static_cast<double>(dk)).epsilon(0.1));
+    Tensor upstream = random({kRows, kKeys}, 9);
+    auto measure = [&](double scale) {
+      Var s = Var::leaf(mul(scores, scale));
+      Tape tape;
+      Var probs = softmax(s);
+      tape.backward(probs, upstream);
+      Tensor sure = greater(max(probs.value(), {1}), 0.99).to(DType::Float64);
+      Tensor norms = sqrt(sum(mul(s.grad(), s.grad()), {1}));
+      return Row{mean(sure).item(), mean(norms).item()};
+    };
+    scaled[dk] = measure(1 / std::sqrt(static_cast<double>(dk)));
+    plain[dk] = measure(1);
+  }
+  for (auto& [dk, row] : scaled) {  // whatever d_k
+    CHECK(row.saturated < 0.01);
+    CHECK(row.gradient > 0.25);
+  }
+  CHECK(plain[4].saturated < plain[64].saturated);
+  CHECK(plain[1024].saturated > 0.75);
+  CHECK(plain[64].gradient < 0.6 * scaled[64].gradient);
+  CHECK(plain[1024].gradient < 0.2 * scaled[1024].gradient);
+}
