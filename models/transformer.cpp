@@ -1,5 +1,6 @@
 #include "models/transformer.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "nn/init.hpp"
@@ -51,8 +52,9 @@ PositionalEncoding& Transformer::add_positions(std::string_view name) {
   if (config_.positions == Positions::Learned)
     return child<LearnedPositionalEmbedding>(name, config_.d_model, config_.dropout,
                                              config_.max_len);
+  // The table grows on demand: no need to start with all of it.
   return child<SinusoidalPositionalEncoding>(name, config_.d_model, config_.dropout,
-                                             config_.max_len);
+                                             std::min<Index>(config_.max_len, 512));
 }
 
 Var Transformer::embed(Embedding& table, PositionalEncoding& positions, const Tensor& ids,

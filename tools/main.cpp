@@ -1,0 +1,58 @@
+// glim: train, use, measure and check Transformers. One file a verb in tools/verbs/.
+//
+// Exit status: 0 done, 1 an error (one line on standard error), 2 wrong usage, 130 interrupted.
+#include <csignal>
+#include <cstdio>
+#include <new>
+
+#include "tensor/error.hpp"
+#include "tools/verbs/verbs.hpp"
+
+namespace {
+
+int fail(const std::string& message) {
+  std::fflush(stdout);
+  std::string line = message;
+  for (char& c : line)
+    if (c == '\n') c = ' ';
+  std::fprintf(stderr, "glim: error: %s\n", line.c_str());
+  return 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is seen where output is written
+  CLI::App app{
+      "Glim: a Transformer in a glass box. Trains, translates, measures and gradient-checks on a "
+      "CPU.\n\nFirst steps:\n"
+      "  glim train                       the phrasebook, English to Chinese, in a few minutes\n"
+      "  echo 'I have a cat' | glim translate --model model\n"
+      "  glim gradcheck                   every op, every layer, a whole Transformer\n",
+      "glim"};
+  app.set_version_flag("--version", "glim 0.1.0");
+  app.require_subcommand(1);
+  app.fallthrough(false);
+  app.get_formatter()->column_width(34);
+  glim::add_train(app);
+  glim::add_translate(app);
+  glim::add_evaluate(app);
+  glim::add_average(app);
+  try {
+    app.parse(argc, argv);
+    if (std::fflush(stdout) != 0) return fail("standard output: cannot be written");
+    return 0;
+  } catch (const CLI::ParseError& e) {
+    if (e.get_exit_code() == 0) return app.exit(e);  // --help, --version
+    fail(e.what());
+    return 2;
+  } catch (const glim::Exit& e) {
+    return e.status;
+  } catch (const glim::Error& e) {
+    return fail(e.one_line());
+  } catch (const std::bad_alloc&) {
+    return fail("out of memory");
+  } catch (const std::exception& e) {
+    return fail(e.what());
+  }
+}

@@ -1,0 +1,71 @@
+// A checkpoint is one safetensors file that holds all of one moment:
+//
+//   NAME                  weights and buffers, under the names of torch.nn modules
+//   optimizer.NAME        the optimizer's state, in files to resume from
+//   metadata              glim (format), kind, model (JSON), source_tokenizer, target_tokenizer
+//                         (absent when shared), options (JSON), config (TOML), state (JSON)
+//
+// It is written beside its place, synced and renamed (tensor/atomic_file.hpp): at any moment there
+// is a whole one, or none. A model is a folder:
+//
+//   last.safetensors      to resume from          best.safetensors    best on validation
+//   epoch-N.safetensors   for averaging           average.safetensors their mean
+//   config.toml           what the run was told   metrics.jsonl       a line for each measurement
+//
+// FileError naming the file when it is missing, is not a checkpoint of this kind, or its tensors do
+// not fit its description.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "models/transformer.hpp"
+#include "tools/text/tokenizer.hpp"
+#include "tools/train/options.hpp"
+
+namespace glim {
+
+// Where training stands, between two updates.
+struct TrainState {
+  Index step = 0;          // updates so far
+  Index epoch = 0;         // epochs finished
+  Index batch = 0;         // batches of the current epoch that are done
+  Index samples = 0, tokens = 0;  // target tokens
+  double best = 0;         // validation NLL per token; meaningless before the first
+  Index best_step = 0, validations = 0, bad_validations = 0;
+  Index seed = 0, stream = 0;  // of generator()
+  // Sums over the epoch under way.
+  double epoch_kl = 0, epoch_ce = 0, epoch_nll = 0;
+  Index epoch_tokens = 0;
+  bool finished = false;
+  std::string data;  // Dataset::fingerprint
+
+  std::string to_json() const;
+  static TrainState from_json(const std::string& text, const std::string& where);
+};
+
+struct Checkpoint {
+  TransformerConfig model;
+  TokenizerPair tokenizers;
+  TrainOptions options;
+  std::string config_toml;
+  TrainState state;
+  StateDict weights, optimizer;
+};
+
+void save_checkpoint(const std::string& path, const Checkpoint& checkpoint);
+Checkpoint load_checkpoint(const std::string& path);
+
+// The file that a --model argument means: itself, or of a folder average, best or last, the first
+// that is there. FileError naming the folder otherwise.
+std::string model_file(const std::string& path);
+
+// A model ready to decode with.
+struct LoadedModel {
+  Checkpoint checkpoint;  // weights moved into the model
+  std::unique_ptr<Transformer> model;
+};
+LoadedModel load_model(const std::string& path);
+
+}  // namespace glim

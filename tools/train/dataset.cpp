@@ -1,0 +1,73 @@
+#include "tools/train/dataset.hpp"
+
+#include <cstdio>
+
+#include "tensor/error.hpp"
+#include "tools/text/phrasebook.hpp"
+#include "tools/text/tasks.hpp"
+
+namespace glim {
+namespace {
+
+// Streams of generated data, apart from each other.
+std::vector<SentencePair> generated(const TrainOptions& o, std::uint64_t part, Index count) {
+  std::uint64_t seed = static_cast<std::uint64_t>(o.seed) * 4 + part;
+  if (o.task == "copy") return copy_task(seed, count);
+  if (o.task == "reverse") return reverse_task(seed, count);
+  return random_task(static_cast<std::uint64_t>(o.seed) * 4);  // what is learned by heart
+}
+
+}  // namespace
+
+std::vector<SentencePair> task_test_pairs(const TrainOptions& o) {
+  if (o.task == "phrasebook") return phrasebook_test();
+  if (o.task == "files") return {};
+  return generated(o, 2, 200);
+}
+
+Dataset load_dataset(const TrainOptions& o, const TokenizerPair* given) {
+  Dataset d;
+  if (o.task == "files") {
+    d.train = read_parallel(o.source, o.target);
+    if (!o.valid_source.empty()) d.valid = read_parallel(o.valid_source, o.valid_target);
+  } else if (o.task == "phrasebook") {
+    d.train = generated_corpus("phrasebook", phrasebook_train());
+    d.valid = generated_corpus("phrasebook (validation)", phrasebook_valid());
+  } else {
+    d.train = generated_corpus(o.task, generated(o, 0, o.examples));
+    d.valid = generated_corpus(o.task + " (validation)", generated(o, 1, 200));
+  }
+  if (o.task != "files") d.test = generated_corpus(o.task + " (test)", task_test_pairs(o));
+  if (given) {
+    d.tokenizers = *given;
+  } else {
+    auto source = d.train.source_sentences(), target = d.train.target_sentences();
+    if (o.shared_vocabulary)
+      d.tokenizers = train_shared_tokenizer(tokenizer_options(o, false), source, target);
+    else
+      d.tokenizers = train_tokenizers(tokenizer_options(o, false), tokenizer_options(o, true),
+                                      source, target);
+  }
+  LengthLimit limit{o.max_length, o.max_length, Policy::Skip};
+  d.train_tokens = tokenize(d.train, *d.tokenizers.source, *d.tokenizers.target, limit);
+  if (!d.valid.pairs.empty())
+    d.valid_tokens = tokenize(d.valid, *d.tokenizers.source, *d.tokenizers.target, limit);
+  return d;
+}
+
+// FNV-1a (Fowler, Noll & Vo) over all token numbers.
+std::string Dataset::fingerprint() const {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  auto mix = [&](std::int64_t v) { hash = (hash ^ static_cast<std::uint64_t>(v)) * 0x100000001b3u; };
+  for (const TokenPair& p : train_tokens.pairs) {
+    for (auto t : p.source) mix(t);
+    mix(-1);
+    for (auto t : p.target) mix(t);
+    mix(-2);
+  }
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
+  return text;
+}
+
+}  // namespace glim

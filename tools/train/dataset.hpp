@@ -1,0 +1,27 @@
+// What a run trains on: sentence pairs from a built-in task or from files, as text and as tokens.
+// Tokenizers are trained on the training pairs only.
+#pragma once
+
+#include <string>
+
+#include "tools/text/corpus.hpp"
+#include "tools/train/options.hpp"
+
+namespace glim {
+
+struct Dataset {
+  ParallelCorpus train, valid, test;  // valid and test may be empty
+  TokenizerPair tokenizers;
+  TokenizedCorpus train_tokens, valid_tokens;
+  // A number that differs where the tokens of the training pairs differ: resuming checks it.
+  std::string fingerprint() const;
+};
+
+// `given`: the tokenizers of a checkpoint; otherwise they are trained. FileError and ValueError as
+// the text functions say.
+Dataset load_dataset(const TrainOptions& options, const TokenizerPair* given = nullptr);
+
+// The built-in test pairs of a task (those of `phrasebook`, fresh ones of the synthetic tasks).
+std::vector<SentencePair> task_test_pairs(const TrainOptions& options);
+
+}  // namespace glim

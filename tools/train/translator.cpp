@@ -1,0 +1,104 @@
+#include "tools/train/translator.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "tensor/error.hpp"
+#include "tools/text/batches.hpp"
+
+namespace glim {
+
+std::vector<std::vector<Translation>> Translator::translate(
+    const std::vector<std::string>& sentences, const TranslateOptions& o,
+    const std::vector<std::string>& names) {
+  if (o.batch < 1) throw ValueError("--batch", "must be 1 at least");
+  if (o.max_length < 0) throw ValueError("--max-length", "must not be negative");
+  Index most = model_.config().max_len;
+  std::vector<std::vector<std::int64_t>> sources;
+  for (std::size_t i = 0; i < sentences.size(); ++i) {
+    std::string where = i < names.size() ? names[i] : "sentence " + std::to_string(i + 1);
+    std::vector<std::int64_t> ids;
+    try {
+      ids = tokenizers_.source->encode(sentences[i]);
+    } catch (const Error& e) {
+      throw FileError(where, e.problem());
+    }
+    auto length = static_cast<Index>(ids.size()) + 1;  // with </s>
+    if (length > most) {
+      if (!o.truncate)
+        throw FileError(where, std::to_string(length - 1) + " tokens, the model takes at most " +
+                                   std::to_string(most - 1) + " (--truncate cuts them)");
+      ids.resize(static_cast<std::size_t>(most - 1));
+    }
+    sources.push_back(std::move(ids));
+  }
+  // Sentences of similar length meet in a batch.
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < sources.size(); ++i)
+    if (!sources[i].empty()) order.push_back(i);
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return sources[a].size() < sources[b].size();
+  });
+  std::vector<std::vector<Translation>> result(sentences.size());
+  for (auto& r : result) r.resize(1);  // blank ones stay so
+  SearchOptions search_options;
+  search_options.beam = o.beam;
+  search_options.n_best = o.n_best;
+  search_options.length_penalty = o.length_penalty;
+  search_options.keep_attention = o.alignments;
+  search_options.never = {kPad, kBos, kUnk};
+  search_options.bos = kBos;
+  search_options.eos = kEos;
+  BatchOptions batch_options;
+  batch_options.source_eos = true;
+  batch_options.max_sentences = o.batch;
+  for (std::size_t start = 0; start < order.size(); start += static_cast<std::size_t>(o.batch)) {
+    std::size_t end = std::min(order.size(), start + static_cast<std::size_t>(o.batch));
+    std::vector<std::vector<std::int64_t>> part;
+    std::vector<Index> limits;
+    for (std::size_t i = start; i < end; ++i) {
+      part.push_back(sources[order[i]]);
+      Index limit = 2 * (static_cast<Index>(part.back().size()) + 1) + 10;
+      limits.push_back(std::min(o.max_length > 0 ? o.max_length : limit, most));
+    }
+    Batch b = make_source_batch(part, batch_options);
+    auto decoder = model_.decoder_for(from_vector(b.source, {b.size, b.source_length}), o.cached);
+    auto found = search(*decoder, limits, search_options);
+    for (std::size_t i = start; i < end; ++i) {
+      std::vector<Translation>& list = result[order[i]];
+      list.clear();
+      for (Hypothesis& h : found[i - start]) {
+        Translation t;
+        t.text = tokenizers_.target->decode(h.tokens);
+        t.score = h.score;
+        t.log_prob = h.log_prob;
+        t.finished = h.finished;
+        if (o.alignments) {
+          std::size_t columns = sources[order[i]].size() + 1;
+          for (auto id : sources[order[i]]) t.source_pieces.push_back(tokenizers_.source->piece(id));
+          t.source_pieces.push_back(tokenizers_.source->piece(kEos));
+          for (auto id : h.tokens) t.target_pieces.push_back(tokenizers_.target->piece(id));
+          if (h.finished) t.target_pieces.push_back(tokenizers_.target->piece(kEos));
+          for (auto& row : h.attention) row.resize(columns);  // drops the padding
+          t.attention = std::move(h.attention);
+        }
+        list.push_back(std::move(t));
+      }
+    }
+  }
+  return result;
+}
+
+std::string pharaoh_alignment(const Translation& t) {
+  std::string line;
+  std::size_t words = t.source_pieces.empty() ? 0 : t.source_pieces.size() - 1;
+  std::size_t rows = t.attention.size() - (t.finished && !t.attention.empty() ? 1 : 0);
+  for (std::size_t i = 0; i < rows && words > 0; ++i) {
+    auto begin = t.attention[i].begin();
+    auto best = std::max_element(begin, begin + static_cast<std::ptrdiff_t>(words));
+    line += (line.empty() ? "" : " ") + std::to_string(best - begin) + "-" + std::to_string(i);
+  }
+  return line;
+}
+
+}  // namespace glim

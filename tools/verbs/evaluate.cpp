@@ -1,0 +1,113 @@
+// glim evaluate: perplexity and BLEU of a model on a test set, or BLEU of translations made
+// elsewhere. BLEU equals sacreBLEU's; its signature is printed.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "tensor/atomic_file.hpp"
+#include "tensor/error.hpp"
+#include "tools/text/bleu.hpp"
+#include "tools/train/dataset.hpp"
+#include "tools/train/trainer.hpp"
+#include "tools/train/translator.hpp"
+#include "tools/verbs/verbs.hpp"
+
+namespace glim {
+namespace {
+
+struct Arguments {
+  std::string model = "model", source, reference, hypotheses, tokenize = "13a", output;
+  bool lowercase = false;
+  TranslateOptions options;
+};
+
+BleuScore bleu(const Arguments& a, const std::vector<std::string>& hypotheses,
+               const std::vector<std::string>& references) {
+  BleuOptions o;
+  o.tokenizer = parse_bleu_tokenizer(a.tokenize);
+  o.lowercase = a.lowercase;
+  return corpus_bleu(hypotheses, references, o);
+}
+
+void run(CLI::App& verb, Arguments& a) {
+  parse_bleu_tokenizer(a.tokenize);
+  if (!a.hypotheses.empty()) {
+    if (!a.source.empty() || verb.get_option("--model")->count())
+      throw ValueError("--hypotheses", "are scored without a model: leave out --source and --model");
+    if (a.reference.empty()) throw ValueError("--reference", "is needed with --hypotheses");
+    auto h = read_lines(a.hypotheses), r = read_lines(a.reference);
+    if (h.size() != r.size())
+      throw FileError(a.hypotheses, "has " + std::to_string(h.size()) + " lines, " + a.reference +
+                                        " has " + std::to_string(r.size()));
+    print_line(bleu(a, h, r).line_with_signature());
+    return;
+  }
+  if (a.source.empty() != a.reference.empty())
+    throw ValueError(a.source.empty() ? "--source" : "--reference",
+                     "is needed beside the other test file");
+  LoadedModel loaded = load_model(a.model);
+  const Checkpoint& c = loaded.checkpoint;
+  ParallelCorpus test;
+  if (!a.source.empty()) {
+    test = read_parallel(a.source, a.reference);
+  } else {
+    auto pairs = task_test_pairs(c.options);
+    if (pairs.empty())
+      throw ValueError("--source", "is needed, with --reference: the model was trained on files");
+    test = generated_corpus(c.options.task + " (test)", pairs);
+  }
+  if (test.blank)
+    print_line(fmt::format("{} pairs with a blank side left out", test.blank));
+  LengthLimit limit{c.model.max_len - 1, c.model.max_len - 1, Policy::Error};
+  auto tokens = tokenize(test, *c.tokenizers.source, *c.tokenizers.target, limit);
+  BatchOptions batches = batch_options(c.options);
+  Measures m = measure(*loaded.model, tokens.pairs, batches, c.options.label_smoothing);
+  print_line(fmt::format("{} pairs, {} target tokens: NLL {:.4f} per token, perplexity {:.3f} "
+                         "(KL {:.4f}, smoothed CE {:.4f}; {} unknown)",
+                         tokens.pairs.size(), m.tokens, m.nll, m.perplexity(), m.kl, m.smoothed_ce,
+                         tokens.target_unknown));
+  Translator translator(*loaded.model, c.tokenizers);
+  auto references = test.target_sentences();
+  std::vector<std::string> hypotheses;
+  std::size_t exact = 0;
+  for (auto& list : translator.translate(test.source_sentences(), a.options)) {
+    exact += list[0].text == references[hypotheses.size()];
+    hypotheses.push_back(list[0].text);
+  }
+  if (!a.output.empty()) {
+    std::string text;
+    for (const std::string& h : hypotheses) text += h + "\n";
+    write_file_atomically(a.output, text);
+  }
+  print_line(fmt::format("exact match {} of {} = {:.2f} %", exact, hypotheses.size(),
+                         100.0 * static_cast<double>(exact) /
+                             static_cast<double>(hypotheses.size())));
+  print_line(bleu(a, hypotheses, references).line_with_signature());
+}
+
+}  // namespace
+
+void add_evaluate(CLI::App& app) {
+  CLI::App* verb = app.add_subcommand("evaluate", "perplexity and BLEU on a test set");
+  auto a = std::make_shared<Arguments>();
+  a->options.beam = 4;
+  verb->add_option("--model", a->model, "folder of a model, or one of its files")
+      ->capture_default_str();
+  verb->add_option("--source", a->source, "file of source sentences (built-in tasks have their own)");
+  verb->add_option("--reference", a->reference, "file of reference translations");
+  verb->add_option("--hypotheses", a->hypotheses, "score these translations instead of a model's");
+  verb->add_option("--output", a->output, "also write the translations to this file");
+  verb->add_option("--tokenize", a->tokenize, "BLEU's tokenizer: 13a or none")
+      ->capture_default_str();
+  verb->add_flag("--lowercase", a->lowercase, "ignore case in BLEU");
+  verb->add_option("--beam", a->options.beam, "prefixes kept at each step; 1 is greedy")
+      ->capture_default_str();
+  verb->add_option("--length-penalty", a->options.length_penalty, "α of the length penalty")
+      ->capture_default_str();
+  verb->add_option("--batch", a->options.batch, "sentences translated together")
+      ->capture_default_str();
+  verb->add_flag("--truncate", a->options.truncate, "cut sources beyond the model's maximum");
+  verb->callback([verb, a] { run(*verb, *a); });
+}
+
+}  // namespace glim

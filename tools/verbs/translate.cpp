@@ -1,0 +1,90 @@
+// glim translate: sentences from standard input, one a line, to standard output.
+//
+// One line in gives one line out, at once; with --nbest N, N lines "LINE ||| TEXT ||| SCORE", LINE
+// counted from 0 (Moses' format). --alignments appends the source word that each word attended to
+// most, as "0-0 1-2" behind a tab (n-best: behind a further |||). An empty line stays empty.
+#include <fmt/format.h>
+
+#include <iostream>
+#include <memory>
+
+#include "tensor/error.hpp"
+#include "tools/text/utf8.hpp"
+#include "tools/train/translator.hpp"
+#include "tools/verbs/verbs.hpp"
+
+namespace glim {
+namespace {
+
+struct Arguments {
+  std::string model = "model";
+  TranslateOptions options;
+};
+
+void show(std::size_t line, const std::vector<Translation>& list, const TranslateOptions& o) {
+  if (o.n_best == 1) {
+    std::string text = list[0].text;
+    if (o.alignments) text += "\t" + pharaoh_alignment(list[0]);
+    print(text + "\n");
+    return;
+  }
+  for (const Translation& t : list) {
+    std::string text = fmt::format("{} ||| {} ||| {:.4f}", line, t.text, t.score);
+    if (o.alignments) text += " ||| " + pharaoh_alignment(t);
+    print(text + "\n");
+  }
+}
+
+void run(Arguments& a) {
+  LoadedModel loaded = load_model(a.model);
+  Translator translator(*loaded.model, loaded.checkpoint.tokenizers);
+  std::vector<std::string> lines, names;
+  std::size_t first = 0;
+  auto flush = [&] {
+    auto found = translator.translate(lines, a.options, names);
+    for (std::size_t i = 0; i < found.size(); ++i) show(first + i, found[i], a.options);
+    print_flush();
+    first += lines.size();
+    lines.clear();
+    names.clear();
+  };
+  std::string line;
+  while (std::getline(std::cin, line)) {
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    if (first == 0 && lines.empty() && line.rfind("\xEF\xBB\xBF", 0) == 0) line.erase(0, 3);
+    names.push_back("standard input:" + std::to_string(first + lines.size() + 1));
+    lines.push_back(line);
+    if (static_cast<Index>(lines.size()) >= a.options.batch) flush();
+  }
+  if (std::cin.bad()) throw FileError("standard input", "cannot be read");
+  if (!lines.empty()) flush();
+}
+
+}  // namespace
+
+void add_translate(CLI::App& app) {
+  CLI::App* verb = app.add_subcommand("translate", "translate standard input, line by line");
+  auto a = std::make_shared<Arguments>();
+  a->options.batch = 1;
+  a->options.beam = 4;
+  verb->add_option("--model", a->model, "folder of a model, or one of its files")
+      ->capture_default_str();
+  verb->add_option("--beam", a->options.beam, "prefixes kept at each step; 1 is greedy")
+      ->capture_default_str();
+  verb->add_option("--length-penalty", a->options.length_penalty,
+                   "α: scores are divided by ((5 + n)/6)^α")
+      ->capture_default_str();
+  verb->add_option("--nbest", a->options.n_best, "translations of each line; at most the beam")
+      ->capture_default_str();
+  verb->add_option("--max-length", a->options.max_length,
+                   "most tokens of a translation (0: twice the source's and 10)")
+      ->capture_default_str();
+  verb->add_option("--batch", a->options.batch,
+                   "lines translated together: faster, but they wait for each other")
+      ->capture_default_str();
+  verb->add_flag("--alignments", a->options.alignments, "also print which word attended where");
+  verb->add_flag("--truncate", a->options.truncate, "cut lines beyond the model's maximum");
+  verb->callback([a] { run(*a); });
+}
+
+}  // namespace glim
