@@ -30,13 +30,14 @@ TrainState TrainState::from_json(const std::string& text, const std::string& whe
 void save_checkpoint(const std::string& path, const Checkpoint& c) {
   std::map<std::string, Tensor> tensors = c.weights;
   for (auto& [name, tensor] : c.optimizer) tensors[kOptimizer + name] = tensor;
-  std::map<std::string, std::string> metadata{{"glim", kFormat},
-                                              {"kind", "transformer"},
-                                              {"model", to_json(c.model)},
-                                              {"source_tokenizer", c.tokenizers.source->serialize()},
-                                              {"options", c.options.to_json()},
-                                              {"config", c.config_toml},
-                                              {"state", c.state.to_json()}};
+  std::map<std::string, std::string> metadata{
+      {"glim", kFormat},
+      {"kind", "transformer"},
+      {"model", to_json(c.model)},
+      {"source_tokenizer", c.tokenizers.source->serialize()},
+      {"options", c.options.to_json()},
+      {"config", c.config_toml},
+      {"state", c.state.to_json()}};
   if (c.tokenizers.target != c.tokenizers.source)
     metadata["target_tokenizer"] = c.tokenizers.target->serialize();
   write_safetensors(path, tensors, metadata);
@@ -47,13 +48,13 @@ Checkpoint load_checkpoint(const std::string& path) {
   auto text = [&](const char* key) -> const std::string& {
     auto at = file.metadata.find(key);
     if (at == file.metadata.end())
-      throw FileError(path, std::string("is not a checkpoint of glim train: its metadata lack '") +
-                                key + "'");
+      throw FileError(
+          path, std::string("is not a checkpoint of glim train: its metadata lack '") + key + "'");
     return at->second;
   };
   if (text("glim") != kFormat)
-    throw FileError(path, "has checkpoint format '" + text("glim") + "', this program reads '" +
-                              kFormat + "'");
+    throw FileError(
+        path, "has checkpoint format '" + text("glim") + "', this program reads '" + kFormat + "'");
   if (text("kind") != "transformer")
     throw FileError(path, "holds a model of kind '" + text("kind") + "', not 'transformer'");
   Checkpoint c;
@@ -61,7 +62,8 @@ Checkpoint load_checkpoint(const std::string& path) {
   c.options = TrainOptions::from_json(text("options"), path);
   c.config_toml = text("config");
   c.state = TrainState::from_json(text("state"), path);
-  c.tokenizers.source = deserialize_tokenizer(text("source_tokenizer"), path + ": source_tokenizer");
+  c.tokenizers.source =
+      deserialize_tokenizer(text("source_tokenizer"), path + ": source_tokenizer");
   c.tokenizers.target =
       file.metadata.count("target_tokenizer")
           ? deserialize_tokenizer(text("target_tokenizer"), path + ": target_tokenizer")
@@ -111,8 +113,7 @@ static void require_described(const Checkpoint& c, const std::string& file) {
     require("encoder.layers." + std::to_string(i) + ".linear1.weight", {m.d_ff, m.d_model});
   for (Index i = 0; i < m.decoder_layers; ++i)
     require("decoder.layers." + std::to_string(i) + ".linear1.weight", {m.d_ff, m.d_model});
-  if (m.positions == Positions::Learned)
-    require("src_positions.weight", {m.max_len, m.d_model});
+  if (m.positions == Positions::Learned) require("src_positions.weight", {m.max_len, m.d_model});
 }
 
 LoadedModel load_model(const std::string& path) {

@@ -45,8 +45,8 @@ Dataset load_dataset(const TrainOptions& o, const TokenizerPair* given) {
     if (o.shared_vocabulary)
       d.tokenizers = train_shared_tokenizer(tokenizer_options(o, false), source, target);
     else
-      d.tokenizers = train_tokenizers(tokenizer_options(o, false), tokenizer_options(o, true),
-                                      source, target);
+      d.tokenizers =
+          train_tokenizers(tokenizer_options(o, false), tokenizer_options(o, true), source, target);
   }
   LengthLimit limit{o.max_length, o.max_length, Policy::Skip};
   d.train_tokens = tokenize(d.train, *d.tokenizers.source, *d.tokenizers.target, limit);
@@ -58,7 +58,9 @@ Dataset load_dataset(const TrainOptions& o, const TokenizerPair* given) {
 // FNV-1a (Fowler, Noll & Vo) over all token numbers.
 std::string Dataset::fingerprint() const {
   std::uint64_t hash = 0xcbf29ce484222325u;
-  auto mix = [&](std::int64_t v) { hash = (hash ^ static_cast<std::uint64_t>(v)) * 0x100000001b3u; };
+  auto mix = [&](std::int64_t v) {
+    hash = (hash ^ static_cast<std::uint64_t>(v)) * 0x100000001b3u;
+  };
   for (const TokenPair& p : train_tokens.pairs) {
     for (auto t : p.source) mix(t);
     mix(-1);

@@ -55,7 +55,8 @@ void one_of(const std::string& option, const std::string& value,
 std::string TrainOptions::to_json() const { return nlohmann::json(*this).dump(); }
 
 std::string TrainOptions::to_toml() const {
-  std::string text = "# The effective options of this run: glim train --config FILE takes them again.\n";
+  std::string text =
+      "# The effective options of this run: glim train --config FILE takes them again.\n";
   nlohmann::ordered_json j = nlohmann::ordered_json::parse(to_json());
   for (auto& [key, value] : j.items()) {
     std::string name = key;
@@ -90,8 +91,8 @@ void check(const TrainOptions& o) {
   bool files = o.task == "files";
   if (files && (o.source.empty() || o.target.empty()))
     fail(o.source.empty() ? "source" : "target", "both training files are needed");
-  if (!files && !(o.source.empty() && o.target.empty() && o.valid_source.empty() &&
-                  o.valid_target.empty()))
+  if (!files &&
+      !(o.source.empty() && o.target.empty() && o.valid_source.empty() && o.valid_target.empty()))
     fail("task", "'" + o.task + "' makes its own data: it takes no files");
   if (o.valid_source.empty() != o.valid_target.empty())
     fail(o.valid_source.empty() ? "valid-source" : "valid-target",
@@ -113,8 +114,8 @@ void check(const TrainOptions& o) {
   positive("heads", o.heads);
   positive("d-ff", o.d_ff);
   if (o.d_model % o.heads != 0)
-    fail("heads", std::to_string(o.heads) + " heads do not divide d_model " +
-                      std::to_string(o.d_model));
+    fail("heads",
+         std::to_string(o.heads) + " heads do not divide d_model " + std::to_string(o.d_model));
   share("dropout", o.dropout);
   kNorms.parse("norm", o.norm);
   kActivations.parse("activation", o.activation);
@@ -246,7 +247,8 @@ BatchOptions batch_options(const TrainOptions& o) {
 }
 
 TokenizerOptions tokenizer_options(const TrainOptions& o, bool target) {
-  const std::string& name = target && !o.target_tokenizer.empty() ? o.target_tokenizer : o.tokenizer;
+  const std::string& name =
+      target && !o.target_tokenizer.empty() ? o.target_tokenizer : o.tokenizer;
   TokenizerOptions t;
   t.min_frequency = o.min_frequency;
   t.max_size = o.vocabulary;

@@ -69,9 +69,13 @@ Trainer::Trainer(const TrainOptions& options, const Dataset& data, std::string c
 }
 
 Trainer::Trainer(const TrainOptions& options, const Dataset& data, Checkpoint from)
-    : options_(options), data_(data), config_toml_(std::move(from.config_toml)), state_(from.state) {
+    : options_(options),
+      data_(data),
+      config_toml_(std::move(from.config_toml)),
+      state_(from.state) {
   if (state_.data != data.fingerprint())
-    throw ValueError("--resume", "the training data are not those that the checkpoint was made with");
+    throw ValueError("--resume",
+                     "the training data are not those that the checkpoint was made with");
   build();
   model_->load_state_dict(from.weights);
   optimizer_->load_state_dict(from.optimizer);
@@ -175,9 +179,8 @@ void Trainer::diagnose(const std::vector<Batch>& batches, Index seed_value, Inde
   }
   std::string last = in_folder(options_.out, "last.safetensors");
   std::error_code error;
-  std::string kept = std::filesystem::exists(last, error)
-                         ? "the last good checkpoint is " + last
-                         : "there was no checkpoint yet";
+  std::string kept = std::filesystem::exists(last, error) ? "the last good checkpoint is " + last
+                                                          : "there was no checkpoint yet";
   throw NonFiniteError("train", "step " + std::to_string(state_.step + 1) + ": " + what + "; " +
                                     found + "; " + kept +
                                     " (a lower --rate, a longer --warmup or --clip may help)");
@@ -223,8 +226,8 @@ void Trainer::save(const std::string& name, bool with_optimizer, TrainObserver& 
 // Returns true when patience has run out.
 bool Trainer::validate_and_save(TrainObserver& observer, bool epoch_end, double seconds) {
   ValidationReport report;
-  report.train = per_token(
-      {state_.epoch_kl, state_.epoch_ce, state_.epoch_nll, state_.epoch_tokens});
+  report.train =
+      per_token({state_.epoch_kl, state_.epoch_ce, state_.epoch_nll, state_.epoch_tokens});
   report.valid = validate();
   report.step = state_.step;
   report.epoch = state_.epoch + (epoch_end ? 0 : 1);
@@ -282,9 +285,8 @@ void Trainer::save_average(TrainObserver& observer) {
 bool Trainer::run(TrainObserver& observer, const std::atomic<bool>& stop) {
   model_->train();
   observer.started(state_);
-  if (state_.finished &&
-      (state_.epoch < options_.epochs &&
-       (options_.max_steps == 0 || state_.step < options_.max_steps)))
+  if (state_.finished && (state_.epoch < options_.epochs &&
+                          (options_.max_steps == 0 || state_.step < options_.max_steps)))
     state_.finished = false;  // more epochs or steps were asked for
   while (!state_.finished) {
     auto order = batches_of(state_.epoch);

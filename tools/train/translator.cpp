@@ -75,7 +75,8 @@ std::vector<std::vector<Translation>> Translator::translate(
         t.finished = h.finished;
         if (o.alignments) {
           std::size_t columns = sources[order[i]].size() + 1;
-          for (auto id : sources[order[i]]) t.source_pieces.push_back(tokenizers_.source->piece(id));
+          for (auto id : sources[order[i]])
+            t.source_pieces.push_back(tokenizers_.source->piece(id));
           t.source_pieces.push_back(tokenizers_.source->piece(kEos));
           for (auto id : h.tokens) t.target_pieces.push_back(tokenizers_.target->piece(id));
           if (h.finished) t.target_pieces.push_back(tokenizers_.target->piece(kEos));

@@ -19,7 +19,7 @@ struct TranslateOptions {
   bool truncate = false;    // cut sources that are too long
   bool alignments = false;  // keep the attention
   bool cached = true;
-  Index batch = 64;         // sentences decoded together
+  Index batch = 64;  // sentences decoded together
 };
 
 struct Translation {

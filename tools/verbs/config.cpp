@@ -17,8 +17,8 @@ void apply_config(CLI::App& verb, const std::string& path) {
   if (file.bad()) throw FileError(path, "cannot be read");
   for (const CLI::ConfigItem& item : items) {
     if (item.name == "++" || item.name == "--") continue;  // CLI11's marks of a section
-    bool here = item.parents.empty() ||
-                (item.parents.size() == 1 && item.parents[0] == verb.get_name());
+    bool here =
+        item.parents.empty() || (item.parents.size() == 1 && item.parents[0] == verb.get_name());
     CLI::Option* option = here ? verb.get_option_no_throw("--" + item.name) : nullptr;
     if (!option || !option->get_configurable())
       throw FileError(path, "'" + item.fullname() + "' is no option of glim " + verb.get_name());

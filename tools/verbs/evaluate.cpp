@@ -1,7 +1,6 @@
 // glim evaluate: perplexity and BLEU of a model on a test set, or BLEU of translations made
 // elsewhere. BLEU equals sacreBLEU's; its signature is printed.
 #include <fmt/format.h>
-
 #include <memory>
 
 #include "tensor/atomic_file.hpp"
@@ -33,7 +32,8 @@ void run(CLI::App& verb, Arguments& a) {
   parse_bleu_tokenizer(a.tokenize);
   if (!a.hypotheses.empty()) {
     if (!a.source.empty() || verb.get_option("--model")->count())
-      throw ValueError("--hypotheses", "are scored without a model: leave out --source and --model");
+      throw ValueError("--hypotheses",
+                       "are scored without a model: leave out --source and --model");
     if (a.reference.empty()) throw ValueError("--reference", "is needed with --hypotheses");
     auto h = read_lines(a.hypotheses), r = read_lines(a.reference);
     if (h.size() != r.size())
@@ -56,16 +56,16 @@ void run(CLI::App& verb, Arguments& a) {
       throw ValueError("--source", "is needed, with --reference: the model was trained on files");
     test = generated_corpus(c.options.task + " (test)", pairs);
   }
-  if (test.blank)
-    print_line(fmt::format("{} pairs with a blank side left out", test.blank));
+  if (test.blank) print_line(fmt::format("{} pairs with a blank side left out", test.blank));
   LengthLimit limit{c.model.max_len - 1, c.model.max_len - 1, Policy::Error};
   auto tokens = tokenize(test, *c.tokenizers.source, *c.tokenizers.target, limit);
   BatchOptions batches = batch_options(c.options);
   Measures m = measure(*loaded.model, tokens.pairs, batches, c.options.label_smoothing);
-  print_line(fmt::format("{} pairs, {} target tokens: NLL {:.4f} per token, perplexity {:.3f} "
-                         "(KL {:.4f}, smoothed CE {:.4f}; {} unknown)",
-                         tokens.pairs.size(), m.tokens, m.nll, m.perplexity(), m.kl, m.smoothed_ce,
-                         tokens.target_unknown));
+  print_line(
+      fmt::format("{} pairs, {} target tokens: NLL {:.4f} per token, perplexity {:.3f} "
+                  "(KL {:.4f}, smoothed CE {:.4f}; {} unknown)",
+                  tokens.pairs.size(), m.tokens, m.nll, m.perplexity(), m.kl, m.smoothed_ce,
+                  tokens.target_unknown));
   Translator translator(*loaded.model, c.tokenizers);
   auto references = test.target_sentences();
   std::vector<std::string> hypotheses;
@@ -79,9 +79,9 @@ void run(CLI::App& verb, Arguments& a) {
     for (const std::string& h : hypotheses) text += h + "\n";
     write_file_atomically(a.output, text);
   }
-  print_line(fmt::format("exact match {} of {} = {:.2f} %", exact, hypotheses.size(),
-                         100.0 * static_cast<double>(exact) /
-                             static_cast<double>(hypotheses.size())));
+  print_line(
+      fmt::format("exact match {} of {} = {:.2f} %", exact, hypotheses.size(),
+                  100.0 * static_cast<double>(exact) / static_cast<double>(hypotheses.size())));
   print_line(bleu(a, hypotheses, references).line_with_signature());
 }
 
@@ -93,7 +93,8 @@ void add_evaluate(CLI::App& app) {
   a->options.beam = 4;
   verb->add_option("--model", a->model, "folder of a model, or one of its files")
       ->capture_default_str();
-  verb->add_option("--source", a->source, "file of source sentences (built-in tasks have their own)");
+  verb->add_option("--source", a->source,
+                   "file of source sentences (built-in tasks have their own)");
   verb->add_option("--reference", a->reference, "file of reference translations");
   verb->add_option("--hypotheses", a->hypotheses, "score these translations instead of a model's");
   verb->add_option("--output", a->output, "also write the translations to this file");

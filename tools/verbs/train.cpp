@@ -1,9 +1,8 @@
 // glim train: from text to a model in a folder.
-#include <fmt/format.h>
-
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <fmt/format.h>
 #include <fstream>
 #include <memory>
 
@@ -85,10 +84,11 @@ class Console final : public TrainObserver {
   }
   void validated(const ValidationReport& r) override {
     std::string valid =
-        r.valid.tokens ? fmt::format("  valid: KL {:.4f}  CE {:.4f}  NLL {:.4f}  perplexity {:.3f}{}",
-                                     r.valid.kl, r.valid.smoothed_ce, r.valid.nll,
-                                     r.valid.perplexity(), r.improved ? "  best" : "")
-                       : "";
+        r.valid.tokens
+            ? fmt::format("  valid: KL {:.4f}  CE {:.4f}  NLL {:.4f}  perplexity {:.3f}{}",
+                          r.valid.kl, r.valid.smoothed_ce, r.valid.nll, r.valid.perplexity(),
+                          r.improved ? "  best" : "")
+            : "";
     print_line(fmt::format("epoch {:3d}  step {:6d}  {:.1f} s  train: KL {:.4f}  NLL {:.4f}{}",
                            r.epoch, r.step, r.seconds, r.train.kl, r.train.nll, valid));
   }
@@ -106,13 +106,15 @@ void show_test(Trainer& trainer, const Dataset& data, const TrainOptions& o) {
   TranslateOptions t;
   auto found = translator.translate(data.test.source_sentences(), t);
   std::size_t exact = 0;
-  for (std::size_t i = 0; i < found.size(); ++i) exact += found[i][0].text == data.test.pairs[i].target;
+  for (std::size_t i = 0; i < found.size(); ++i)
+    exact += found[i][0].text == data.test.pairs[i].target;
   print_line("\nheld-out sentences, never seen in training:");
   std::size_t step = std::max<std::size_t>(1, found.size() / 8);
   for (std::size_t i = 0; i < found.size(); i += step) {
     bool same = found[i][0].text == data.test.pairs[i].target;
     print_line(fmt::format("  {}\n    {} {}{}", data.test.pairs[i].source, same ? "=" : "≠",
-                           found[i][0].text, same ? "" : "   reference: " + data.test.pairs[i].target));
+                           found[i][0].text,
+                           same ? "" : "   reference: " + data.test.pairs[i].target));
   }
   print_line(fmt::format("exact match: {} of {} = {:.2f} %", exact, found.size(),
                          100.0 * static_cast<double>(exact) / static_cast<double>(found.size())));
@@ -136,8 +138,7 @@ void run(CLI::App& verb, Arguments& a) {
       if (option->count() == 0) continue;
       TrainOptions changed = saved;
       for (const std::string& d : differences(saved, o))
-        if (d == name &&
-            std::find(kMayChange.begin(), kMayChange.end(), name) == kMayChange.end())
+        if (d == name && std::find(kMayChange.begin(), kMayChange.end(), name) == kMayChange.end())
           throw ValueError("--" + name, "cannot change when a run is resumed (" + last + ")");
     }
     auto keep = [&](const char* name, auto& field, const auto& given) {
@@ -154,8 +155,9 @@ void run(CLI::App& verb, Arguments& a) {
   } else {
     apply_preset(verb, o);
     if (fs::exists(last) && !a.overwrite)
-      throw FileError(o.out, "holds a model already: --resume goes on with it, --overwrite "
-                             "replaces it, --out names another folder");
+      throw FileError(o.out,
+                      "holds a model already: --resume goes on with it, --overwrite "
+                      "replaces it, --out names another folder");
   }
   check(o);
   Dataset data = load_dataset(o, from ? &from->tokenizers : nullptr);
@@ -167,23 +169,23 @@ void run(CLI::App& verb, Arguments& a) {
       if (entry.path().extension() == ".safetensors") fs::remove(entry.path());
 
   std::string toml = o.to_toml();
-  std::unique_ptr<Trainer> trainer =
-      from ? std::make_unique<Trainer>(o, data, std::move(*from))
-           : std::make_unique<Trainer>(o, data, toml);
+  std::unique_ptr<Trainer> trainer = from ? std::make_unique<Trainer>(o, data, std::move(*from))
+                                          : std::make_unique<Trainer>(o, data, toml);
   write_file_atomically((fs::path(o.out) / "config.toml").string(), toml);
 
-  print_line(fmt::format("data: {} training pairs, {} validation; {} source and {} target tokens in "
-                         "the vocabularies",
-                         data.train_tokens.pairs.size(), data.valid_tokens.pairs.size(),
-                         data.tokenizers.source->size(), data.tokenizers.target->size()));
+  print_line(
+      fmt::format("data: {} training pairs, {} validation; {} source and {} target tokens in "
+                  "the vocabularies",
+                  data.train_tokens.pairs.size(), data.valid_tokens.pairs.size(),
+                  data.tokenizers.source->size(), data.tokenizers.target->size()));
   if (data.train.blank)
     print_line(fmt::format("  {} pairs with a blank side left out, the first in line {}",
                            data.train.blank, data.train.first_blank));
   if (data.train_tokens.too_long)
     print_line(fmt::format("  {} pairs longer than --max-length left out, the first: {}",
                            data.train_tokens.too_long, data.train_tokens.first_too_long));
-  print_line(fmt::format("model: {} parameters; {} updates at most", trainer->model().parameter_count(),
-                         trainer->total_steps()));
+  print_line(fmt::format("model: {} parameters; {} updates at most",
+                         trainer->model().parameter_count(), trainer->total_steps()));
   print_line("schedule: " + trainer->schedule().describe());
 
   std::signal(SIGINT, interrupt);
@@ -264,7 +266,8 @@ void add_train(CLI::App& app) {
   add("log-every", o.log_every, "steps between lines of the log");
   add("average", o.average, "last epochs whose weights are averaged in the end (0: none)");
   add("out", o.out, "folder of the model");
-  verb->add_flag("--resume", a->resume, "go on from the last checkpoint in --out")->configurable(false);
+  verb->add_flag("--resume", a->resume, "go on from the last checkpoint in --out")
+      ->configurable(false);
   verb->add_flag("--overwrite", a->overwrite, "replace the model in --out")->configurable(false);
   verb->callback([verb, a] { run(*verb, *a); });
 }

@@ -4,7 +4,6 @@
 // counted from 0 (Moses' format). --alignments appends the source word that each word attended to
 // most, as "0-0 1-2" behind a tab (n-best: behind a further |||). An empty line stays empty.
 #include <fmt/format.h>
-
 #include <iostream>
 #include <memory>
 
