@@ -215,9 +215,10 @@ void Tape::step(Table& table, int i, const Sweep& options) {
     Var g = d.take(k);
     const Node& source = nodes_[static_cast<std::size_t>(input)];
     if (g.shape() != source.shape || g.dtype() != source.dtype) {
-      ShapeError e(nodes_[at].name, "backward returned a gradient of shape " +
-                                        to_string(g.shape()) + " for input " + std::to_string(k) +
-                                        " of shape " + to_string(source.shape));
+      ShapeError e(nodes_[at].name, "backward returned a gradient " + g.value().kind() +
+                                        " for input " + std::to_string(k) + ", which is " +
+                                        to_string(source.shape) + " " +
+                                        std::string(name_of(source.dtype)));
       e.set_place(path(i), to_string(nodes_[at].where));
       throw e;
     }
