@@ -6,11 +6,32 @@
 // The node's inputs are found by running fn once: the earlier nodes and the leaves that it read.
 // Memory of the region is needed twice for a short while, and not in between; time is one more
 // forward. The generator is set back for the second run, so dropout draws the same mask.
+#include <chrono>
+#include <exception>
 #include <map>
 
 #include "autograd/ops.hpp"
 
 namespace glim {
+namespace {
+
+const bool registered = register_op("checkpoint");
+
+// Sets a value back at the end of the block.
+template <class T>
+class Restored {
+ public:
+  Restored(T& place, T value) : place_(place), before_(std::exchange(place, std::move(value))) {}
+  ~Restored() { place_ = std::move(before_); }
+  Restored(const Restored&) = delete;
+  Restored& operator=(const Restored&) = delete;
+
+ private:
+  T& place_;
+  T before_;
+};
+
+}  // namespace
 
 class CheckpointOp final : public Op {
  public:
@@ -24,7 +45,16 @@ class CheckpointOp final : public Op {
     Tape& tape = *Tape::current();
     CheckpointOp op(fn);
     auto first = tape.nodes_.size();
-    Tensor value = fn().value();
+    auto start = std::chrono::steady_clock::now();
+    Var y;
+    try {
+      y = fn();
+      static_cast<void>(y.requires_grad());  // StateError when it is of another tape
+    } catch (...) {
+      tape.truncate(first);
+      throw;
+    }
+    Tensor value = y.value();
     // What the region read from before it, and leaves that it met first.
     std::map<int, std::shared_ptr<Leaf>> reads;
     std::vector<std::shared_ptr<Leaf>> leaves;
@@ -34,6 +64,15 @@ class CheckpointOp final : public Op {
       for (int input : node.inputs)
         if (input >= 0 && static_cast<std::size_t>(input) < first) reads[input] = nullptr;
     }
+    // The result may be something that was there before.
+    if (y.is_leaf()) {
+      if (tape.node_of(y) < 0 && y.requires_grad()) leaves.push_back(y.leaf_);
+      if (tape.node_of(y) >= 0 && static_cast<std::size_t>(tape.node_of(y)) < first)
+        reads[tape.node_of(y)] = nullptr;
+    } else if (int node = tape.node_of(y); node >= 0 && static_cast<std::size_t>(node) < first) {
+      reads[node] = nullptr;
+    }
+    y = {};
     tape.truncate(first);
     Node node;
     for (auto& [number, unused] : reads) node.inputs.push_back(number);
@@ -52,9 +91,12 @@ class CheckpointOp final : public Op {
     node.where = where;
     node.bytes = value.numel() * static_cast<Index>(size_of(value.dtype()));
     node.op = std::make_unique<CheckpointOp>(std::move(op));
+    if (tape.options_.profile) {
+      std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+      node.forward_seconds = taken.count();
+    }
     Var result(value);
-    result.tape_ = tape.id_;
-    result.node_ = tape.add_node(std::move(node));
+    tape.bind(result, tape.add_node(std::move(node)));
     tape.note_watched(result.node_, value);
     return result;
   }
@@ -63,20 +105,19 @@ class CheckpointOp final : public Op {
     Tape& tape = *Tape::open();
     bool create_graph = !tape.paused_;
     auto first = tape.nodes_.size();
-    Var y;
-    {
-      Generator after = std::exchange(generator(), random_);
-      bool paused = std::exchange(tape.paused_, false);
-      Scope scope(scope_);
-      y = fn_();
-      tape.paused_ = paused;
-      generator() = after;
+    std::vector<std::pair<int, Var>> found;
+    try {
+      Var y = run_again(tape);
+      found = tape.inner_gradients(y, dy, static_cast<int>(first),
+                                   {.retain = create_graph,
+                                    .create_graph = create_graph,
+                                    .fill_leaves = tape.filling_leaves_,
+                                    .readers = {}});
+    } catch (...) {
+      tape.truncate(first);
+      throw;
     }
-    auto found = tape.inner_gradients(y, dy, static_cast<int>(first),
-                                      {.retain = create_graph,
-                                       .create_graph = create_graph,
-                                       .fill_leaves = tape.filling_leaves_});
-    if (!create_graph) tape.truncate(first);
+    if (!create_graph) tape.truncate(first, true);
     Grads d;
     for (std::size_t k = 0; k < inputs_on_tape_.size(); ++k) {
       int number = inputs_on_tape_[k];
@@ -91,6 +132,13 @@ class CheckpointOp final : public Op {
   }
 
  private:
+  Var run_again(Tape& tape) const {
+    Restored random(generator(), random_);
+    Restored recording(tape.paused_, false);
+    Scope scope(scope_);
+    return fn_();
+  }
+
   std::function<Var()> fn_;
   std::vector<std::string> scope_;
   Generator random_;
@@ -99,8 +147,6 @@ class CheckpointOp final : public Op {
 
 Var checkpoint(std::function<Var()> fn, Where where) {
   if (!Tape::current()) return fn();
-  static const bool registered = register_op("checkpoint");
-  (void)registered;
   return CheckpointOp::record(std::move(fn), where);
 }
 

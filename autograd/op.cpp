@@ -50,15 +50,25 @@ Recorder::Recorder(Op& op, const Var* const* inputs, std::size_t count, const Wh
     : inputs_(inputs), count_(count), where_(where) {
   Tape* tape = Tape::current();
   if (!tape) return;
-  for (std::size_t i = 0; i < count; ++i)
-    if (inputs[i]->requires_grad() && i < 64) op.needs_ |= std::uint64_t{1} << i;
-  active_ = op.needs_ != 0 ||
-            std::any_of(inputs, inputs + count, [](const Var* v) { return v->requires_grad(); });
-  if (active_) {
-    op.inputs_ = inputs;
-    op.input_count_ = count;
+  try {
+    find_needs(op);
+  } catch (Error& e) {  // an input of another tape
+    annotate(e, op);
+    throw;
   }
   if (tape->options_.profile) start_ = now();
+}
+
+void Recorder::find_needs(Op& op) {
+  for (std::size_t i = 0; i < count_; ++i) {
+    if (!inputs_[i]->requires_grad()) continue;
+    active_ = true;
+    if (i < 64) op.needs_ |= std::uint64_t{1} << i;
+  }
+  if (active_) {
+    op.inputs_ = inputs_;
+    op.input_count_ = count_;
+  }
 }
 
 void Recorder::check_finite(const Op& op, const Tensor& y) const {
@@ -92,8 +102,7 @@ Var Recorder::record(std::unique_ptr<Op> op, Tensor y) const {
   node.op = std::move(op);
   int number = tape.add_node(std::move(node));
   Var result(std::move(y));
-  result.tape_ = tape.id_;
-  result.node_ = number;
+  tape.bind(result, number);
   if (wants_output) tape.nodes_.back().op->saved_.emplace_back(Op::kOutput, result);
   if (!tape.patterns_.empty()) tape.note_watched(number, result.value());
   return result;

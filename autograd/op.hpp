@@ -119,6 +119,7 @@ class Recorder {
 
  private:
   void check_finite(const Op& op, const Tensor& y) const;
+  void find_needs(Op& op);
   const Var* const* inputs_;
   std::size_t count_;
   const Where& where_;

@@ -25,23 +25,45 @@ Tape::Tape(TapeOptions options) : options_(options), id_(next_tape++), outer_(op
 // Nodes are freed from the back, so that no chain of owners can recurse.
 Tape::~Tape() {
   truncate(0);
-  open_tape = outer_;
+  if (open_tape == this) open_tape = outer_;
+  for (Tape* t = open_tape; t; t = t->outer_)  // not the innermost one: tapes may go in any order
+    if (t->outer_ == this) t->outer_ = outer_;
 }
 
 Tape* Tape::current() { return open_tape && !open_tape->paused_ ? open_tape : nullptr; }
 
 Tape* Tape::open() { return open_tape; }
 
-void Tape::truncate(std::size_t size) {
+void Tape::truncate(std::size_t size, bool keep_watched) {
   while (nodes_.size() > size) {
-    if (Leaf* l = nodes_.back().leaf.get(); l && l->tape == id_) l->tape = 0;
+    if (Leaf* l = nodes_.back().leaf.get()) {
+      leaf_nodes_.erase(l);
+      if (l->tape == id_) l->tape = 0;
+    }
     nodes_.pop_back();
   }
+  auto gone = [size](int node) { return node >= 0 && static_cast<std::size_t>(node) >= size; };
+  std::erase_if(hooks_, [&](const NodeHook& h) { return gone(h.node); });
+  if (!keep_watched) std::erase_if(watched_, [&](const Watched& w) { return gone(w.node); });
+  for (Watched& w : watched_)
+    if (gone(w.node)) w.node = -1;
 }
 
 int Tape::add_node(Node node) {
+  node.serial = next_serial_++;
   nodes_.push_back(std::move(node));
   return static_cast<int>(nodes_.size()) - 1;
+}
+
+void Tape::bind(Var& v, int node) const {
+  v.tape_ = id_;
+  v.node_ = node;
+  v.serial_ = nodes_[static_cast<std::size_t>(node)].serial;
+}
+
+bool Tape::holds(const Var& v) const {
+  auto at = static_cast<std::size_t>(v.node_);
+  return v.tape_ == id_ && at < nodes_.size() && nodes_[at].serial == v.serial_;
 }
 
 int Tape::current_scope() {
@@ -55,10 +77,15 @@ int Tape::current_scope() {
 }
 
 int Tape::number_of(const Var& v) {
-  if (!v.leaf_) return v.tape_ == id_ ? v.node_ : -1;
+  if (!v.leaf_) return holds(v) ? v.node_ : -1;
   Leaf& leaf = *v.leaf_;
   if (!leaf.trainable) return -1;
-  if (leaf.tape != id_) {
+  if (leaf.tape == id_) return leaf.node;
+  // An inner tape may have used it since: it has one node here all the same.
+  if (auto known = leaf_nodes_.find(&leaf); known != leaf_nodes_.end()) {
+    leaf.node = known->second;
+    leaf.tape = id_;
+  } else {
     Node node;
     node.name = "leaf";
     node.shape = leaf.value.shape();
@@ -70,14 +97,17 @@ int Tape::number_of(const Var& v) {
     node.scope = -1;  // a leaf's name is its whole path
     leaf.node = add_node(std::move(node));
     leaf.tape = id_;
+    leaf_nodes_[&leaf] = leaf.node;
     note_watched(leaf.node, leaf.value);
   }
   return leaf.node;
 }
 
 int Tape::node_of(const Var& v) const {
-  if (v.leaf_) return v.leaf_->tape == id_ ? v.leaf_->node : -1;
-  return v.tape_ == id_ ? v.node_ : -1;
+  if (!v.leaf_) return holds(v) ? v.node_ : -1;
+  if (v.leaf_->tape == id_) return v.leaf_->node;
+  auto known = leaf_nodes_.find(v.leaf_.get());
+  return known == leaf_nodes_.end() ? -1 : known->second;
 }
 
 std::string Tape::path(int i) const {
@@ -85,6 +115,11 @@ std::string Tape::path(int i) const {
   std::string own = node.label.empty() ? std::string(node.name) : node.label;
   if (node.scope < 0 || scope_path(node.scope).empty()) return own;
   return scope_path(node.scope) + "." + own;
+}
+
+void Tape::place(Error& error, int i) const {
+  const Node& node = nodes_[static_cast<std::size_t>(i)];
+  error.set_place(path(i), node.leaf ? "" : to_string(node.where));
 }
 
 // ---- backward ----
@@ -110,7 +145,8 @@ void Tape::backward(const Var& y, const Tensor& dy, Backward options) {
   sweep(table, root,
         {.retain = options.retain || options.create_graph,
          .create_graph = options.create_graph,
-         .fill_leaves = true});
+         .fill_leaves = true,
+         .readers = {}});
 }
 
 std::vector<Var> Tape::grad(const Var& y, const std::vector<Var>& xs, const Tensor& dy,
@@ -125,23 +161,21 @@ std::vector<Var> Tape::grad(const Var& y, const std::vector<Var>& xs, const Tens
   if (upstream.shape() != y.shape() || upstream.dtype() != y.dtype())
     throw with_operands(ShapeError("grad", "dy must have y's shape and dtype"),
                         Operand("y", y.value()), Operand("dy", upstream));
-  std::vector<int> wanted;
-  for (const Var& x : xs) wanted.push_back(number_of(x));
   std::vector<Var> result(xs.size());
+  Sweep options_of_sweep{.retain = options.retain || options.create_graph,
+                         .create_graph = options.create_graph,
+                         .readers = {}};
+  for (std::size_t i = 0; i < xs.size(); ++i) {
+    if (xs[i].tape_ && !holds(xs[i]))
+      throw with_operands(StateError("grad", "a gradient is asked for by a value of another tape"),
+                          Operand("x", xs[i].value()));
+    if (int node = number_of(xs[i]); node >= 0)
+      options_of_sweep.readers.emplace_back(node, &result[i]);
+  }
   if (int root = number_of(y); root >= 0) {
     Table table(nodes_.size());
     table[static_cast<std::size_t>(root)].grad = upstream;
-    // The gradients wanted are read off as they pass.
-    std::vector<int> ids;
-    for (std::size_t i = 0; i < xs.size(); ++i)
-      if (wanted[i] >= 0)
-        ids.push_back(hook(xs[i], [&result, i](const Var& g) {
-          result[i] = g;
-          return Var();
-        }));
-    sweep(table, root,
-          {.retain = options.retain || options.create_graph, .create_graph = options.create_graph});
-    for (int id : ids) remove_hook(id);
+    sweep(table, root, options_of_sweep);
   }
   for (std::size_t i = 0; i < xs.size(); ++i)
     if (!result[i].defined()) result[i] = zeros(xs[i].shape(), xs[i].dtype());
@@ -149,7 +183,6 @@ std::vector<Var> Tape::grad(const Var& y, const std::vector<Var>& xs, const Tens
 }
 
 void Tape::sweep(Table& table, int from, const Sweep& options) {
-  Table* outer_table = std::exchange(active_table_, &table);
   bool outer_filling = std::exchange(filling_leaves_, options.fill_leaves);
   Tape* outer_open = std::exchange(open_tape, this);
   bool outer_paused = std::exchange(paused_, !options.create_graph);
@@ -157,7 +190,6 @@ void Tape::sweep(Table& table, int from, const Sweep& options) {
     std::function<void()> f;
     ~Restore() { f(); }
   } restore{[&, this] {
-    active_table_ = outer_table;
     filling_leaves_ = outer_filling;
     open_tape = outer_open;
     paused_ = outer_paused;
@@ -171,13 +203,15 @@ void Tape::step(Table& table, int i, const Sweep& options) {
   Var gradient = run_hooks(i, std::move(table[at].grad));
   table[at] = {};
   if (options_.check_finite && !all_finite(gradient.value())) {
-    NonFiniteError e(nodes_[at].name, "its gradient is not finite");
+    NonFiniteError e(nodes_[at].name, "the gradient that it was given is not finite");
     e.add_operand("dy", gradient.value().kind());
-    e.set_place(path(i), to_string(nodes_[at].where));
+    place(e, i);
     throw e;
   }
   for (Watched& w : watched_)
     if (w.node == i) w.grad = gradient.value();
+  for (auto& [node, result] : options.readers)
+    if (node == i) *result = gradient;
   if (nodes_[at].leaf) {
     if (options.fill_leaves) finish_leaf(nodes_[at], std::move(gradient));
     return;
@@ -219,7 +253,15 @@ void Tape::step(Table& table, int i, const Sweep& options) {
                                         " for input " + std::to_string(k) + ", which is " +
                                         to_string(source.shape) + " " +
                                         std::string(name_of(source.dtype)));
-      e.set_place(path(i), to_string(nodes_[at].where));
+      place(e, i);
+      throw e;
+    }
+    if (options_.check_finite && !all_finite(g.value())) {
+      NonFiniteError e(nodes_[at].name, "its gradient of input " + std::to_string(k) +
+                                            " is not finite, though that of its output is");
+      e.add_operand("gradient", g.value().kind());
+      e.set_operand_path(0, path(input));
+      place(e, i);
       throw e;
     }
     accumulate(table, input, std::move(g), options.create_graph);
@@ -248,8 +290,11 @@ void Tape::finish_leaf(Node& node, Var gradient) {
   }
   Tensor g = gradient.value();
   gradient = {};
-  // The leaf may change its gradient in place, so it must be the only one that sees it.
-  bool alone = g.is_contiguous() && g.storage().use_count() == 1;
+  // The leaf may change its gradient in place, so it must be the only one that sees it; and it may
+  // live long, so it must not be a small part of something larger.
+  bool alone = g.is_contiguous() && g.storage().use_count() == 1 &&
+               static_cast<Index>(g.storage().bytes()) <=
+                   2 * g.numel() * static_cast<Index>(size_of(g.dtype()));
   leaf.grad = alone ? g : g.clone();
 }
 
@@ -276,7 +321,8 @@ Grads FusedOp::through_composition(const std::vector<Var>& inputs, const Var& dy
   int first = static_cast<int>(tape.nodes_.size());
   // The inputs are nodes before `first`: gradients stop there, added up for one given twice.
   Var y = composition(inputs);
-  auto found = tape.inner_gradients(y, dy, first, {.retain = true, .create_graph = true});
+  auto found =
+      tape.inner_gradients(y, dy, first, {.retain = true, .create_graph = true, .readers = {}});
   Grads d;
   for (std::size_t k = 0; k < inputs.size(); ++k) {
     if (!needs_grad(k)) continue;
@@ -287,159 +333,14 @@ Grads FusedOp::through_composition(const std::vector<Var>& inputs, const Var& dy
   return d;
 }
 
-// ---- watching and hooks ----
-
-bool glob_match(std::string_view pattern, std::string_view text) {
-  std::size_t p = 0, t = 0, star = std::string_view::npos, retry = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t]) && pattern[p] != '*') {
-      ++p;
-      ++t;
-    } else if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      retry = t;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      t = ++retry;
-    } else {
-      return false;
-    }
-  }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
-}
-
-bool Tape::matches(const std::string& pattern, int node) const {
-  return glob_match(pattern, path(node));
-}
-
-void Tape::watch(std::string pattern) { patterns_.push_back(std::move(pattern)); }
-
-void Tape::watch(const Var& v) {
-  int node = number_of(v);
-  if (node < 0)
-    throw with_operands(StateError("watch", "the value is not on this tape"),
-                        Operand("x", v.value()));
-  for (const Watched& w : watched_)
-    if (w.node == node) return;
-  watched_.push_back({node, path(node), v.value(), {}});
-}
-
-void Tape::note_watched(int node, const Tensor& value) {
-  for (const std::string& p : patterns_) {
-    if (!matches(p, node)) continue;
-    for (const Watched& w : watched_)
-      if (w.node == node) return;
-    watched_.push_back({node, path(node), value, {}});
-    return;
-  }
-}
-
-Tensor Tape::grad_of(const Var& v) const {
-  int node = node_of(v);
-  for (const Watched& w : watched_)
-    if (w.node == node && node >= 0) return w.grad;
-  return {};
-}
-
-int Tape::hook(const Var& v, Hook h) {
-  int node = number_of(v);
-  if (node < 0)
-    throw with_operands(StateError("hook", "the value is not on this tape"),
-                        Operand("x", v.value()));
-  hooks_.push_back({next_hook_, node, {}, std::move(h)});
-  return next_hook_++;
-}
-
-int Tape::hook(std::string pattern, Hook h) {
-  hooks_.push_back({next_hook_, -1, std::move(pattern), std::move(h)});
-  return next_hook_++;
-}
-
-void Tape::remove_hook(int id) {
-  std::erase_if(hooks_, [id](const NodeHook& h) { return h.id == id; });
-}
-
-Var Tape::run_hooks(int node, Var gradient) {
-  auto call = [&](const Hook& h) {
-    Var replaced = h(gradient);
-    if (!replaced.defined()) return;
-    if (replaced.shape() != gradient.shape() || replaced.dtype() != gradient.dtype())
-      throw with_operands(
-          ShapeError("hook", "the replacement must have the gradient's shape and dtype"),
-          Operand("gradient", gradient.value()), Operand("replacement", replaced.value()));
-    gradient = replaced;
-  };
-  if (!hooks_.empty()) {
-    std::vector<NodeHook> now_set = hooks_;  // a hook may remove itself
-    for (const NodeHook& h : now_set)
-      if (h.node == node || (h.node < 0 && matches(h.pattern, node))) call(h.call);
-  }
-  if (auto leaf = nodes_[static_cast<std::size_t>(node)].leaf; leaf && !leaf->hooks.empty()) {
-    auto now_set = leaf->hooks;
-    for (auto& [id, h] : now_set) call(h);
-  }
-  return gradient;
-}
-
-Var named(Var v, std::string_view label) {
-  Tape* tape = Tape::current();
-  if (!tape) return v;
-  int node = tape->node_of(v);
-  if (node >= 0 && !v.is_leaf()) {
-    tape->nodes_[static_cast<std::size_t>(node)].label = label;
-    tape->note_watched(node, v.value());
-  }
-  return v;
-}
-
 // ---- pausing ----
 
 Paused::Paused(bool pause) : tape_(open_tape) {
   if (tape_) before_ = std::exchange(tape_->paused_, pause || tape_->paused_);
 }
 Paused::~Paused() {
-  if (tape_) tape_->paused_ = before_;
-}
-
-// ---- Var ----
-
-Var Var::leaf(Tensor value, std::string name) {
-  Var v;
-  v.leaf_ = std::make_shared<Leaf>();
-  v.leaf_->value = std::move(value);
-  v.leaf_->name = std::move(name);
-  return v;
-}
-
-bool Var::requires_grad() const {
-  if (leaf_) return leaf_->trainable;
-  if (!tape_) return false;
-  // While paused the owner is still the open tape.
-  if (open_tape && tape_ == open_tape->id_) return true;
-  throw with_operands(
-      StateError("tape",
-                 "a value computed on another tape is used: detach() it, or keep that tape"),
-      Operand("x", value_));
-}
-
-Leaf& Var::leaf() const {
-  if (!leaf_)
-    throw with_operands(StateError("leaf", "the value is not a leaf"), Operand("x", value_));
-  return *leaf_;
-}
-const Tensor& Var::grad() const { return leaf().grad; }
-void Var::zero_grad() const { leaf().grad = {}; }
-const std::string& Var::name() const {
-  static const std::string none;
-  return leaf_ ? leaf_->name : none;
-}
-int Var::hook(Hook h) const {
-  leaf().hooks.emplace_back(leaf().next_hook, std::move(h));
-  return leaf().next_hook++;
-}
-void Var::remove_hook(int id) const {
-  std::erase_if(leaf().hooks, [id](const auto& h) { return h.first == id; });
+  for (Tape* t = open_tape; t; t = t->outer_)  // it may be gone
+    if (t == tape_) t->paused_ = before_;
 }
 
 }  // namespace glim

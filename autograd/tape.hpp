@@ -13,6 +13,9 @@
 // Tapes nest (the inner one records); they belong to one thread. A Var computed on a tape that is
 // gone, or on an outer tape while an inner one records, is a StateError where it is used: detach()
 // says that no gradient is wanted.
+//
+// An exception on the way, from an op or from a hook, passes through and leaves the tape as it was,
+// but for gradients that had already arrived at leaves and, without retain, ops already used up.
 #pragma once
 
 #include <cstdint>
@@ -40,6 +43,7 @@ struct Node {
   double forward_seconds = 0;  // with TapeOptions::profile
   double backward_seconds = 0;
   std::int64_t bytes = 0;  // of the output
+  std::uint64_t serial = 0;
 };
 
 struct TapeOptions {
@@ -54,7 +58,7 @@ struct Backward {
 
 // A value kept by watch(): grad is undefined until backward reached it.
 struct Watched {
-  int node;
+  int node;  // -1 for one of a checkpointed region, which backward ran again
   std::string path;
   Tensor value, grad;
 };
@@ -75,17 +79,21 @@ class Tape {
   // The same for Σ y·dy, y of any shape.
   void backward(const Var& y, const Tensor& dy, Backward options = {});
   // ∂(Σ y·dy)/∂x for each x, leaving leaves alone; zeros where y does not depend on x. With
-  // create_graph the results lie on the tape. Undefined dy means ones for a scalar y.
+  // create_graph the results lie on the tape. Undefined dy means ones for a scalar y. They are read
+  // after the hooks. StateError for an x of another tape.
   std::vector<Var> grad(const Var& y, const std::vector<Var>& xs, const Tensor& dy = {},
                         Backward options = {});
 
-  // Keeps value and gradient of every node whose path matches: * any run of characters, ? one.
+  // Keeps value and gradient of every node recorded from now on whose path matches: * any run of
+  // characters, ? one.
   void watch(std::string pattern);
   void watch(const Var& v);
   const std::vector<Watched>& watched() const { return watched_; }
   // The watched gradient of v; undefined if none came.
   Tensor grad_of(const Var& v) const;
-  // Calls h with the complete gradient of v, or of every node whose path matches.
+  // Calls h with the complete gradient of v, or of every node whose path matches. Hooks run in the
+  // order in which they were added, then those of the leaf. One removed by another that runs before
+  // it does not run; one added meanwhile waits for the next gradient.
   int hook(const Var& v, Hook h);
   int hook(std::string pattern, Hook h);
   void remove_hook(int id);
@@ -115,31 +123,38 @@ class Tape {
     int last = 0;  // stop before nodes below this number
     bool retain = false, create_graph = false;
     bool fill_leaves = false;
+    std::vector<std::pair<int, Var*>> readers;  // where grad() wants what arrives at a node
   };
 
   int number_of(const Var& v);  // the node of v, adding a leaf's on first use; -1 constant
   int add_node(Node node);
+  void bind(Var& v, int node) const;  // v becomes the value of that node
+  bool holds(const Var& v) const;     // computed on this tape, and its node is still there
   int current_scope();
   void sweep(Table& table, int from, const Sweep& options);
   void step(Table& table, int i, const Sweep& options);
   void finish_leaf(Node& node, Var gradient);
   void accumulate(Table& table, int node, Var gradient, bool create_graph) const;
+  void place(Error& error, int node) const;  // adds the node's path and line
   Var run_hooks(int node, Var gradient);
   void note_watched(int node, const Tensor& value);
   bool matches(const std::string& pattern, int node) const;
-  void truncate(std::size_t size);
+  // Takes back the nodes from `size` on, with their hooks. What was watched among them is kept if
+  // `keep_watched`, by path alone.
+  void truncate(std::size_t size, bool keep_watched = false);
   // The gradients that arrive at nodes before `first` when <y, dy> is differentiated along the
   // nodes from `first` on; those nodes' leaves count as before.
   std::vector<std::pair<int, Var>> inner_gradients(const Var& y, const Var& dy, int first,
                                                    const Sweep& options);
-  Table* active_table_ = nullptr;  // of the backward under way
-  bool filling_leaves_ = false;
+  bool filling_leaves_ = false;  // by the backward under way
 
   TapeOptions options_;
   std::uint64_t id_;
   Tape* outer_;
   bool paused_ = false;
   std::vector<Node> nodes_;
+  std::uint64_t next_serial_ = 1;
+  std::unordered_map<const Leaf*, int> leaf_nodes_;
   std::vector<std::string> scopes_;
   std::unordered_map<std::string, int> scope_numbers_;
   std::uint64_t scope_version_ = 0;
@@ -153,6 +168,8 @@ class Tape {
   };
   std::vector<NodeHook> hooks_;
   int next_hook_ = 0;
+  template <class List>
+  static const Hook* find_hook(const List& list, int id);
 };
 
 // Stops the current tape from recording until the end of the block.

@@ -50,7 +50,7 @@ class Var {
   double item() const { return value().item(); }
 
   // True when a gradient would flow: a trainable leaf, or computed from one on the current tape.
-  // StateError for a value computed on a tape that is gone: detach() it.
+  // StateError for a value whose tape is gone, or that a checkpointed region kept back: detach() it.
   bool requires_grad() const;
   // The same value as a constant.
   Var detach() const { return Var(value()); }
@@ -76,6 +76,7 @@ class Var {
   std::shared_ptr<Leaf> leaf_;
   std::uint64_t tape_ = 0;  // the tape it was computed on
   int node_ = -1;
+  std::uint64_t serial_ = 0;  // of that node: numbers are used again after a checkpointed region
 };
 
 }  // namespace glim

@@ -1,0 +1,52 @@
+#include "autograd/var.hpp"
+
+#include "autograd/tape.hpp"
+
+namespace glim {
+
+Var Var::leaf(Tensor value, std::string name) {
+  Var v;
+  v.leaf_ = std::make_shared<Leaf>();
+  v.leaf_->value = std::move(value);
+  v.leaf_->name = std::move(name);
+  return v;
+}
+
+bool Var::requires_grad() const {
+  if (leaf_) return leaf_->trainable;
+  if (!tape_) return false;
+  // While paused the owner is still the open tape.
+  Tape* tape = Tape::open();
+  if (tape && tape->holds(*this)) return true;
+  if (tape && tape_ == tape->id_)
+    throw with_operands(
+        StateError("checkpoint",
+                   "a value computed inside a checkpointed region is used outside: return it from "
+                   "the region, or detach() it"),
+        Operand("x", value_));
+  throw with_operands(
+      StateError("tape",
+                 "a value computed on another tape is used: detach() it, or keep that tape"),
+      Operand("x", value_));
+}
+
+Leaf& Var::leaf() const {
+  if (!leaf_)
+    throw with_operands(StateError("leaf", "the value is not a leaf"), Operand("x", value_));
+  return *leaf_;
+}
+const Tensor& Var::grad() const { return leaf().grad; }
+void Var::zero_grad() const { leaf().grad = {}; }
+const std::string& Var::name() const {
+  static const std::string none;
+  return leaf_ ? leaf_->name : none;
+}
+int Var::hook(Hook h) const {
+  leaf().hooks.emplace_back(leaf().next_hook, std::move(h));
+  return leaf().next_hook++;
+}
+void Var::remove_hook(int id) const {
+  std::erase_if(leaf().hooks, [id](const auto& h) { return h.first == id; });
+}
+
+}  // namespace glim

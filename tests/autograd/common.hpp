@@ -1,0 +1,37 @@
+// What the tests of autograd/ share.
+#pragma once
+
+#include <string>
+
+#include "autograd/ops.hpp"
+#include "tensor/elementwise.hpp"
+#include "tests/catch.hpp"
+
+namespace glim {
+
+inline Tensor random64(const Shape& shape, std::uint64_t stream) {
+  return uniform(shape, -1, 1, {77, stream}, DType::Float64);
+}
+inline Var leaf64(const Shape& shape, std::uint64_t stream, std::string name = "x") {
+  return Var::leaf(random64(shape, stream), std::move(name));
+}
+inline Var leaf_of(std::initializer_list<double> values, std::string name = "x") {
+  return Var::leaf(tensor(values, DType::Float64), std::move(name));
+}
+inline std::vector<double> list(const Tensor& x) { return x.to_vector<double>(); }
+
+// The text of the error that f throws; "" when it throws none.
+template <class E = Error, class F>
+std::string error_of(const F& f) {
+  try {
+    f();
+  } catch (const E& e) {
+    return e.what();
+  }
+  return "";
+}
+inline bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace glim

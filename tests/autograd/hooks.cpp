@@ -1,0 +1,207 @@
+// Hooks: on values, on patterns of paths, on leaves.
+#include "tests/autograd/common.hpp"
+
+using namespace glim;
+
+TEST_CASE("hooks see the complete gradient, in the order in which they were added", "[hooks]") {
+  Var x = leaf_of({1, 2});
+  Tape tape;
+  Var h = mul(x, x);
+  std::vector<std::string> calls;
+  std::vector<double> seen;
+  tape.hook(h, [&](const Var& g) {
+    calls.push_back("first");
+    seen = list(g.value());
+    return Var();
+  });
+  tape.hook("mul", [&](const Var&) {
+    calls.push_back("pattern");
+    return Var();
+  });
+  tape.hook(h, [&](const Var&) {
+    calls.push_back("last");
+    return Var();
+  });
+  tape.backward(sum(add(mul(h, 3.0), mul(h, 4.0))));  // h is used twice
+  CHECK(calls == std::vector<std::string>{"first", "pattern", "last"});
+  CHECK(seen == std::vector<double>{7, 7});
+  CHECK(list(x.grad()) == std::vector<double>{14, 28});
+}
+
+TEST_CASE("what a hook returns replaces the gradient, for later hooks too", "[hooks]") {
+  Var x = leaf_of({1, 2});
+  Tape tape;
+  Var h = mul(x, 1.0);
+  tape.hook(h, [](const Var& g) { return mul(g, 10.0); });
+  tape.hook(h, [](const Var& g) { return add(g, 1.0); });
+  tape.backward(sum(h));
+  CHECK(list(x.grad()) == std::vector<double>{11, 11});
+}
+
+TEST_CASE("a replacement of another shape or dtype is an error that says where", "[hooks]") {
+  Var x = leaf_of({1, 2});
+  Tape tape;
+  Scope scope("encoder");
+  Var h = named(mul(x, 1.0), "query");
+  int id = tape.hook(h, [](const Var&) { return Var(zeros({3}, DType::Float64)); });
+  std::string text = error_of<ShapeError>([&] { tape.backward(sum(h), {.retain = true}); });
+  INFO(text);
+  CHECK(contains(text, "encoder.query"));
+  CHECK(contains(text, "(3,) float64"));
+  tape.remove_hook(id);
+  tape.hook(h, [](const Var&) { return Var(zeros({2}, DType::Float32)); });
+  CHECK_FALSE(error_of<ShapeError>([&] { tape.backward(sum(h)); }).empty());
+}
+
+TEST_CASE("freezing: zeros stop a gradient from going further", "[hooks]") {
+  Var x = leaf_of({1, 2}), w = leaf_of({3, 4}, "w");
+  Tape tape;
+  Var h = exp(x);
+  tape.hook(h, [](const Var& g) { return Var(zeros(g.shape(), g.dtype())); });
+  tape.backward(sum(mul(h, w)));
+  CHECK(list(x.grad()) == std::vector<double>{0, 0});
+  CHECK(list(w.grad()) == list(h.value()));
+}
+
+TEST_CASE("hooks can be removed, by others and by themselves, while they run", "[hooks]") {
+  Var x = leaf_of({1});
+  Tape tape;
+  Var h = mul(x, 2.0), loss = sum(h);
+  std::vector<std::string> calls;
+  int later = -1, self = -1;
+  tape.hook(h, [&](const Var&) {
+    calls.push_back("remover");
+    tape.remove_hook(later);
+    return Var();
+  });
+  self = tape.hook(h, [&](const Var&) {
+    calls.push_back("once");
+    tape.remove_hook(self);
+    return Var();
+  });
+  later = tape.hook(h, [&](const Var&) {
+    calls.push_back("removed");
+    return Var();
+  });
+  tape.backward(loss, {.retain = true});
+  CHECK(calls == std::vector<std::string>{"remover", "once"});
+  tape.backward(loss);
+  CHECK(calls == std::vector<std::string>{"remover", "once", "remover"});
+  tape.remove_hook(99);  // unknown: nothing happens
+}
+
+TEST_CASE("a hook added while hooks run waits for the next backward", "[hooks]") {
+  Var x = leaf_of({1});
+  Tape tape;
+  Var h = mul(x, 2.0), loss = sum(h);
+  int calls = 0, added = 0;
+  tape.hook(h, [&](const Var&) {
+    if (!added++)
+      for (int i = 0; i < 50; ++i)
+        tape.hook(h, [&](const Var&) {
+          ++calls;
+          return Var();
+        });
+    return Var();
+  });
+  tape.backward(loss, {.retain = true});
+  CHECK(calls == 0);
+  tape.backward(loss);
+  CHECK(calls == 50);
+}
+
+TEST_CASE("pattern hooks match paths, of nodes that come later too", "[hooks]") {
+  Var x = leaf64({2, 2}, 1, "model.weight");
+  Tape tape;
+  std::vector<std::string> shapes;
+  tape.hook("layers.*.probs", [&](const Var& g) {
+    shapes.push_back(to_string(g.shape()));
+    return Var();
+  });
+  int weights = 0;
+  tape.hook("model.weigh?", [&](const Var&) {
+    ++weights;
+    return Var();
+  });
+  Var y = x;
+  for (const char* layer : {"0", "1", "2"}) {
+    Scope layers("layers"), number(layer);
+    y = named(softmax(y), "probs");
+    y = named(mul(y, y), "other");
+  }
+  tape.backward(sum(y));
+  CHECK(shapes.size() == 3);
+  CHECK(weights == 1);
+}
+
+TEST_CASE("a leaf's hook lives with the leaf, sees the sum, and can be removed", "[hooks]") {
+  Var x = leaf_of({1, 2});
+  std::vector<double> seen;
+  int calls = 0;
+  int id = x.hook([&](const Var& g) {
+    ++calls;
+    seen = list(g.value());
+    return mul(g, 0.5);
+  });
+  int other = x.hook([&](const Var& g) { return add(g, 100.0); });
+  for (int tape_number = 0; tape_number < 2; ++tape_number) {
+    Tape tape;
+    tape.backward(sum(add(mul(x, 2.0), mul(x, 4.0))));
+    CHECK(calls == tape_number + 1);
+    CHECK(seen == std::vector<double>{6, 6});
+  }
+  CHECK(list(x.grad()) == std::vector<double>{206, 206});
+  x.remove_hook(id);
+  x.remove_hook(other);
+  x.zero_grad();
+  Tape tape;
+  tape.backward(sum(x));
+  CHECK(calls == 2);
+  CHECK(list(x.grad()) == std::vector<double>{1, 1});
+}
+
+TEST_CASE("a copy of a leaf is the same leaf to its hooks", "[hooks]") {
+  Var x = leaf_of({1}), copy = x;
+  int calls = 0;
+  copy.hook([&](const Var&) {
+    ++calls;
+    return Var();
+  });
+  Tape tape;
+  tape.backward(sum(mul(x, copy)));
+  CHECK(calls == 1);
+  CHECK(same_leaf(x, copy));
+}
+
+TEST_CASE("gradients asked for are read after the hooks, and need none of their own", "[hooks]") {
+  Var x = leaf_of({1, 2});
+  Tape tape;
+  Var h = mul(x, 1.0);
+  x.hook([](const Var& g) { return mul(g, 3.0); });
+  tape.hook(h, [](const Var& g) { return mul(g, 5.0); });
+  auto d = tape.grad(sum(h), {x, h}, {}, {.retain = true});
+  CHECK(list(d[0].value()) == std::vector<double>{15, 15});
+  CHECK(list(d[1].value()) == std::vector<double>{5, 5});
+  x.remove_hook(0);
+}
+
+TEST_CASE("a hook of a gradient that is recorded is recorded itself", "[hooks]") {
+  Var x = leaf_of({2});
+  Tape tape;
+  Var h = mul(x, 1.0);
+  int id = tape.hook(h, [](const Var& g) { return mul(g, g); });
+  // y = x³: dy/dh = 3h², squared by the hook: 9x⁴, whose derivative is 36x³
+  Var dx = tape.grad(sum(mul(mul(h, h), h)), {x}, {}, {.create_graph = true})[0];
+  CHECK(dx.item() == 144);
+  tape.remove_hook(id);
+  Var ddx = tape.grad(sum(dx), {x})[0];
+  CHECK(ddx.item() == Approx(288.0));
+}
+
+TEST_CASE("hooks want a value of this tape", "[hooks]") {
+  Tape tape;
+  CHECK_THROWS_AS(tape.hook(Var(ones({2})), [](const Var&) { return Var(); }), StateError);
+  Var frozen = leaf_of({1});
+  frozen.leaf().trainable = false;
+  CHECK_THROWS_AS(tape.hook(frozen, [](const Var&) { return Var(); }), StateError);
+}
