@@ -55,14 +55,14 @@ TEST_CASE("a region may return what it was given", "[checkpoint]") {
   Var x = leaf_of({1, 2});
   auto through = differentiate({x}, [&] {
     Var h = mul(x, x);
-    return sum(mul(checkpoint([&] { return h; }), 3.0));
+    return sum(mul(checkpoint([h] { return h; }), 3.0));
   });
   CHECK(through.grads[0] == std::vector<double>{6, 12});
   auto leaf = differentiate({x}, [&] { return sum(mul(checkpoint([&] { return x; }), 3.0)); });
   CHECK(leaf.grads[0] == std::vector<double>{3, 3});
   auto beside = differentiate({x}, [&] {
     Var h = mul(x, x);
-    return sum(checkpoint([&] {
+    return sum(checkpoint([h, x] {
       exp(x);  // computed, and not used
       return h;
     }));
