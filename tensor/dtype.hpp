@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string_view>
+#include <type_traits>
 
 namespace glim {
 
@@ -59,6 +61,20 @@ struct DTypeOf<bool> {
 };
 template <class T>
 inline constexpr DType dtype_of = DTypeOf<T>::value;
+
+// v as another dtype: bool from v != 0; int64 truncates, and what it cannot hold (NaN, infinity,
+// beyond 2^63) becomes the least integer, as in NumPy.
+template <class To, class From>
+constexpr To convert(From v) {
+  if constexpr (std::is_same_v<To, bool>) {
+    return v != From(0);
+  } else if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
+    return v >= From(-0x1p63) && v < From(0x1p63) ? static_cast<To>(v)
+                                                  : std::numeric_limits<To>::min();
+  } else {
+    return static_cast<To>(v);
+  }
+}
 
 // Calls f.template operator()<T>() with the C++ type of `t`.
 template <class F>

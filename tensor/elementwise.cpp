@@ -1,39 +1,14 @@
 #include "tensor/elementwise.hpp"
 
-#include <atomic>
+#include <charconv>
 #include <cmath>
-#include <cstring>
 
-#include "tensor/error.hpp"
+#include "tensor/broadcast.hpp"
 #include "tensor/iterate.hpp"
+#include "tensor/wrap.hpp"
 
 namespace glim {
 namespace {
-
-void require_same_dtype(const Tensor& a, const Tensor& b, std::string_view op) {
-  if (a.dtype() != b.dtype())
-    throw with_operands(DTypeError(op, "dtypes differ"), Operand("a", a), Operand("b", b));
-}
-
-struct Pair {
-  Tensor a, b;
-  Shape shape;
-};
-
-Pair broadcast(const Tensor& a, const Tensor& b, std::string_view op) {
-  require_same_dtype(a, b, op);
-  if (a.shape() == b.shape()) return {a, b, a.shape()};
-  try {
-    Shape shape = broadcast_shapes(a.shape(), b.shape(), op);
-    return {a.expand(shape), b.expand(shape), shape};
-  } catch (ShapeError& e) {
-    throw with_operands(std::move(e), Operand("a", a), Operand("b", b));
-  }
-}
-
-[[noreturn]] void no_bool(std::string_view op, const Tensor& x) {
-  throw with_operands(DTypeError(op, "is not defined for bool"), Operand("x", x));
-}
 
 // Arithmetic with T in {float, double, int64}.
 template <class F>
@@ -45,24 +20,6 @@ Tensor arithmetic(const Tensor& a, const Tensor& b, std::string_view op, const F
       no_bool(op, a);
     else
       zip_into<T, T, T>(y, p.a, p.b, f);
-  });
-  return y;
-}
-
-template <class F>
-Tensor compare(const Tensor& a, const Tensor& b, std::string_view op, const F& f) {
-  Pair p = broadcast(a, b, op);
-  Tensor y = empty(p.shape, DType::Bool);
-  visit_dtype(a.dtype(), [&]<class T>() { zip_into<bool, T, T>(y, p.a, p.b, f); });
-  return y;
-}
-
-template <class F>
-Tensor compare_scalar(const Tensor& x, double c, const F& f) {
-  Tensor y = empty(x.shape(), DType::Bool);
-  visit_dtype(x.dtype(), [&]<class T>() {
-    T value = static_cast<T>(c);
-    map_into<bool, T>(y, x, [&](T v) { return f(v, value); });
   });
   return y;
 }
@@ -90,33 +47,44 @@ Tensor numeric(const Tensor& x, std::string_view op, const F& f) {
   return y;
 }
 
-// int64 arithmetic wraps, as NumPy's does, instead of being undefined.
-template <class T, class F>
-T wrapping(T a, T b, const F& f) {
+// A scalar as an operand in x's dtype; ValueError when x is int64 and c no integer.
+template <class T>
+T scalar_operand(const Tensor& x, double c, std::string_view op) {
   if constexpr (std::is_integral_v<T>) {
-    using U = std::make_unsigned_t<T>;
-    return static_cast<T>(f(static_cast<U>(a), static_cast<U>(b)));
-  } else {
-    return f(a, b);
+    if (!(c >= -0x1p63 && c < 0x1p63) || c != std::floor(c)) {
+      char text[32];
+      auto end = std::to_chars(text, text + sizeof text, c).ptr;
+      throw with_operands(ValueError(op, std::string(text, end) + " is not an integer"),
+                          Operand("x", x));
+    }
   }
+  return static_cast<T>(c);
+}
+
+template <class F>
+Tensor with_scalar(const Tensor& x, double c, std::string_view op, const F& f) {
+  Tensor y = empty(x.shape(), x.dtype());
+  visit_dtype(x.dtype(), [&]<class T>() {
+    if constexpr (std::is_same_v<T, bool>) {
+      no_bool(op, x);
+    } else {
+      T value = scalar_operand<T>(x, c, op);
+      map_into<T, T>(y, x, [&](T v) { return f(v, value); });
+    }
+  });
+  return y;
 }
 
 }  // namespace
 
 Tensor add(const Tensor& a, const Tensor& b) {
-  return arithmetic(a, b, "add", [](auto x, auto y) {
-    return wrapping(x, y, [](auto u, auto v) { return u + v; });
-  });
+  return arithmetic(a, b, "add", [](auto x, auto y) { return wrap_add(x, y); });
 }
 Tensor sub(const Tensor& a, const Tensor& b) {
-  return arithmetic(a, b, "sub", [](auto x, auto y) {
-    return wrapping(x, y, [](auto u, auto v) { return u - v; });
-  });
+  return arithmetic(a, b, "sub", [](auto x, auto y) { return wrap_sub(x, y); });
 }
 Tensor mul(const Tensor& a, const Tensor& b) {
-  return arithmetic(a, b, "mul", [](auto x, auto y) {
-    return wrapping(x, y, [](auto u, auto v) { return u * v; });
-  });
+  return arithmetic(a, b, "mul", [](auto x, auto y) { return wrap_mul(x, y); });
 }
 Tensor div(const Tensor& a, const Tensor& b) {
   require_floating(a, "div");
@@ -134,32 +102,28 @@ Tensor minimum(const Tensor& a, const Tensor& b) {
   return arithmetic(a, b, "minimum", [](auto x, auto y) { return x < y || x != x ? x : y; });
 }
 Tensor add(const Tensor& a, double c) {
-  return numeric(a, "add", [c](auto x) {
-    return wrapping(x, static_cast<decltype(x)>(c), [](auto u, auto v) { return u + v; });
-  });
+  return with_scalar(a, c, "add", [](auto x, auto y) { return wrap_add(x, y); });
 }
 Tensor mul(const Tensor& a, double c) {
-  return numeric(a, "mul", [c](auto x) {
-    return wrapping(x, static_cast<decltype(x)>(c), [](auto u, auto v) { return u * v; });
-  });
+  return with_scalar(a, c, "mul", [](auto x, auto y) { return wrap_mul(x, y); });
 }
 
 void add_(const Tensor& a, const Tensor& b) {
   require_same_dtype(a, b, "add_");
-  Tensor from = b.shape() == a.shape() ? b : b.expand(a.shape());
+  require_writable(a, "add_");
+  Tensor from = source_for(a, b, "add_");
   visit_dtype(a.dtype(), [&]<class T>() {
     if constexpr (std::is_same_v<T, bool>)
       no_bool("add_", a);
     else
-      zip_into<T, T, T>(a, a, from, [](T x, T y) {
-        return wrapping(x, y, [](auto u, auto v) { return u + v; });
-      });
+      zip_into<T, T, T>(a, a, from, wrap_add<T>);
   });
 }
 void add_scaled_(const Tensor& a, const Tensor& b, double c) {
   require_floating(a, "add_scaled_");
   require_same_dtype(a, b, "add_scaled_");
-  Tensor from = b.shape() == a.shape() ? b : b.expand(a.shape());
+  require_writable(a, "add_scaled_");
+  Tensor from = source_for(a, b, "add_scaled_");
   auto run = [&]<class T>() {
     T factor = static_cast<T>(c);
     zip_into<T, T, T>(a, a, from, [factor](T x, T y) { return x + factor * y; });
@@ -171,6 +135,7 @@ void add_scaled_(const Tensor& a, const Tensor& b, double c) {
 }
 void mul_(const Tensor& a, double c) {
   require_floating(a, "mul_");
+  require_writable(a, "mul_");
   if (a.dtype() == DType::Float32)
     map_into<float, float>(a, a, [f = static_cast<float>(c)](float x) { return x * f; });
   else
@@ -179,7 +144,10 @@ void mul_(const Tensor& a, double c) {
 
 Tensor neg(const Tensor& x) {
   return numeric(x, "neg", [](auto v) {
-    return wrapping(decltype(v)(0), v, [](auto a, auto b) { return a - b; });
+    if constexpr (std::is_floating_point_v<decltype(v)>)
+      return -v;
+    else
+      return wrap_sub(decltype(v)(0), v);
   });
 }
 Tensor abs(const Tensor& x) {
@@ -187,7 +155,7 @@ Tensor abs(const Tensor& x) {
     if constexpr (std::is_floating_point_v<decltype(v)>)
       return std::abs(v);
     else
-      return v < 0 ? wrapping(decltype(v)(0), v, [](auto a, auto b) { return a - b; }) : v;
+      return v < 0 ? wrap_sub(decltype(v)(0), v) : v;
   });
 }
 Tensor sign(const Tensor& x) {
@@ -237,127 +205,6 @@ Tensor clamp(const Tensor& x, double low, double high) {
   return floating(x, "clamp", [=](auto v) {
     using T = decltype(v);
     return v < T(low) ? T(low) : v > T(high) ? T(high) : v;
-  });
-}
-
-Tensor equal(const Tensor& a, const Tensor& b) {
-  return compare(a, b, "equal", [](auto x, auto y) { return x == y; });
-}
-Tensor not_equal(const Tensor& a, const Tensor& b) {
-  return compare(a, b, "not_equal", [](auto x, auto y) { return x != y; });
-}
-Tensor less(const Tensor& a, const Tensor& b) {
-  return compare(a, b, "less", [](auto x, auto y) { return x < y; });
-}
-Tensor less_equal(const Tensor& a, const Tensor& b) {
-  return compare(a, b, "less_equal", [](auto x, auto y) { return x <= y; });
-}
-Tensor greater(const Tensor& a, const Tensor& b) {
-  return compare(a, b, "greater", [](auto x, auto y) { return x > y; });
-}
-Tensor greater_equal(const Tensor& a, const Tensor& b) {
-  return compare(a, b, "greater_equal", [](auto x, auto y) { return x >= y; });
-}
-Tensor equal(const Tensor& x, double c) {
-  return compare_scalar(x, c, [](auto v, auto w) { return v == w; });
-}
-Tensor not_equal(const Tensor& x, double c) {
-  return compare_scalar(x, c, [](auto v, auto w) { return v != w; });
-}
-Tensor less(const Tensor& x, double c) {
-  return compare_scalar(x, c, [](auto v, auto w) { return v < w; });
-}
-Tensor greater(const Tensor& x, double c) {
-  return compare_scalar(x, c, [](auto v, auto w) { return v > w; });
-}
-Tensor is_finite(const Tensor& x) {
-  Tensor y = empty(x.shape(), DType::Bool);
-  visit_dtype(x.dtype(), [&]<class T>() {
-    map_into<bool, T>(y, x, [](T v) {
-      if constexpr (std::is_floating_point_v<T>)
-        return std::isfinite(v);
-      else
-        return (void)v, true;
-    });
-  });
-  return y;
-}
-
-namespace {
-void require_bool(const Tensor& x, std::string_view op) {
-  if (x.dtype() != DType::Bool) throw with_operands(DTypeError(op, "needs bool"), Operand("x", x));
-}
-}  // namespace
-
-Tensor logical_and(const Tensor& a, const Tensor& b) {
-  require_bool(a, "logical_and");
-  return compare(a, b, "logical_and", [](auto x, auto y) { return x && y; });
-}
-Tensor logical_or(const Tensor& a, const Tensor& b) {
-  require_bool(a, "logical_or");
-  return compare(a, b, "logical_or", [](auto x, auto y) { return x || y; });
-}
-Tensor logical_not(const Tensor& a) {
-  require_bool(a, "logical_not");
-  Tensor y = empty(a.shape(), DType::Bool);
-  map_into<bool, bool>(y, a, [](bool v) { return !v; });
-  return y;
-}
-
-Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
-  require_bool(condition, "where");
-  Pair p = broadcast(a, b, "where");
-  Shape shape;
-  try {
-    shape = broadcast_shapes(condition.shape(), p.shape, "where");
-  } catch (ShapeError& e) {
-    throw with_operands(std::move(e), Operand("condition", condition), Operand("a", a),
-                        Operand("b", b));
-  }
-  Tensor c = condition.expand(shape), x = p.a.expand(shape), z = p.b.expand(shape);
-  Tensor y = empty(shape, a.dtype());
-  visit_dtype(a.dtype(), [&]<class T>() {
-    const bool* pc = c.data<bool>();
-    const T *px = x.data<T>(), *pz = z.data<T>();
-    T* py = y.data<T>();
-    Loop<4> loop(shape, {&y.strides(), &c.strides(), &x.strides(), &z.strides()});
-    Index sy = loop.st(0, 0), sc = loop.st(1, 0), sx = loop.st(2, 0), sz = loop.st(3, 0);
-    loop.runs([&](Index n, const std::array<Index, 4>& at) {
-      for (Index i = 0; i < n; ++i)
-        py[at[0] + i * sy] = pc[at[1] + i * sc] ? px[at[2] + i * sx] : pz[at[3] + i * sz];
-    });
-  });
-  return y;
-}
-
-bool all_finite(const Tensor& x) {
-  if (!is_floating(x.dtype())) return true;
-  std::atomic<bool> finite{true};
-  auto scan = [&]<class T>() {
-    const T* p = x.data<T>();
-    Loop<1> loop(x.shape(), {&x.strides()});
-    Index s = loop.st(0, 0);
-    loop.runs([&](Index n, const std::array<Index, 1>& at) {
-      // v - v is 0 for finite v and NaN otherwise, and NaN survives the sum.
-      T sum = 0;
-      for (Index i = 0; i < n; ++i) sum += p[at[0] + i * s] - p[at[0] + i * s];
-      if (sum != 0) finite.store(false, std::memory_order_relaxed);
-    });
-  };
-  if (x.dtype() == DType::Float32)
-    scan.template operator()<float>();
-  else
-    scan.template operator()<double>();
-  return finite;
-}
-
-bool same_bits(const Tensor& a, const Tensor& b) {
-  if (a.shape() != b.shape() || a.dtype() != b.dtype()) return false;
-  if (a.numel() == 0) return true;
-  Tensor x = a.contiguous(), y = b.contiguous();
-  return visit_dtype(a.dtype(), [&]<class T>() {
-    return std::memcmp(x.data<T>(), y.data<T>(), static_cast<std::size_t>(a.numel()) * sizeof(T)) ==
-           0;
   });
 }
 

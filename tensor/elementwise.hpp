@@ -14,10 +14,10 @@ Tensor mul(const Tensor& a, const Tensor& b);
 Tensor div(const Tensor& a, const Tensor& b);
 Tensor maximum(const Tensor& a, const Tensor& b);  // NaN where either is NaN
 Tensor minimum(const Tensor& a, const Tensor& b);
-Tensor add(const Tensor& a, double c);
+Tensor add(const Tensor& a, double c);  // ValueError when a is int64 and c no integer
 Tensor mul(const Tensor& a, double c);
 
-// a += b, a += c·b in place; b broadcasts to a.
+// a += b, a += c·b, a *= c in place; b broadcasts to a. ValueError when a was expanded.
 void add_(const Tensor& a, const Tensor& b);
 void add_scaled_(const Tensor& a, const Tensor& b, double c);
 void mul_(const Tensor& a, double c);
@@ -38,7 +38,7 @@ Tensor relu(const Tensor& x);     // max(0, x)
 Tensor pow(const Tensor& x, double exponent);
 Tensor clamp(const Tensor& x, double low, double high);  // ValueError when low > high
 
-// Comparisons give bool; a scalar is compared in x's dtype.
+// Comparisons give bool. A scalar is compared in x's floating dtype, with an int64 exactly.
 Tensor equal(const Tensor& a, const Tensor& b);
 Tensor not_equal(const Tensor& a, const Tensor& b);
 Tensor less(const Tensor& a, const Tensor& b);

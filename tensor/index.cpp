@@ -1,11 +1,12 @@
 #include "tensor/index.hpp"
 
 #include <algorithm>
-#include <numeric>
+#include <array>
 
 #include "tensor/elementwise.hpp"
 #include "tensor/error.hpp"
 #include "tensor/parallel.hpp"
+#include "tensor/wrap.hpp"
 
 namespace glim {
 namespace {
@@ -35,12 +36,42 @@ struct Around {
   }
 };
 
+// x's shape with the index's in place of the axis.
+Shape selected_shape(const Shape& x, int axis, const Shape& index) {
+  Shape shape;
+  for (int i = 0; i < axis; ++i) shape.push_back(x[i]);
+  for (Index e : index) shape.push_back(e);
+  for (int i = axis + 1; i < x.rank(); ++i) shape.push_back(x[i]);
+  return shape;
+}
+
+// Off the axis the index may be smaller than x: it then speaks of x's first positions.
 void require_fits(const Tensor& x, int a, const Tensor& index, std::string_view op) {
   bool fits = index.rank() == x.rank();
-  for (int i = 0; i < x.rank() && fits; ++i) fits = i == a || index.shape()[i] == x.shape()[i];
+  for (int i = 0; i < x.rank() && fits; ++i) fits = i == a || index.shape()[i] <= x.shape()[i];
   if (!fits)
-    throw with_operands(ShapeError(op, "index must have x's extents off axis " + std::to_string(a)),
-                        Operand("x", x), Operand("index", index));
+    throw with_operands(
+        ShapeError(op, "index must have x's rank and lie within x off axis " + std::to_string(a)),
+        Operand("x", x), Operand("index", index));
+}
+
+// Calls f(p, base) for the row-major positions p of `index`: base is the offset of the same
+// position in a tensor with strides `x`, with 0 on the axis.
+template <class F>
+void for_positions(const Shape& index, const Strides& x, int axis, const F& f) {
+  Index n = numel_of(index), base = 0;
+  std::array<Index, kMaxRank> counter{};
+  for (Index p = 0; p < n; ++p) {
+    f(p, base);
+    for (int i = index.rank() - 1; i >= 0; --i) {
+      Index& c = counter[static_cast<std::size_t>(i)];
+      Index step = i == axis ? 0 : x[i];
+      base += step;
+      if (++c < index[i]) break;
+      base -= c * step;
+      c = 0;
+    }
+  }
 }
 
 }  // namespace
@@ -49,20 +80,16 @@ Tensor gather(const Tensor& x, Index axis, const Tensor& index) {
   int a = normalize_axis(axis, x.rank(), "gather");
   require_index(index, "gather");
   require_fits(x, a, index, "gather");
-  Tensor from = x.contiguous(), at = index.contiguous();
+  Tensor at = index.contiguous();
   require_range(at, x.shape()[a], "gather");
   Tensor y = empty(index.shape(), x.dtype());
-  Around ax(x.shape(), a), ai(index.shape(), a);
   visit_dtype(x.dtype(), [&]<class T>() {
-    const T* px = from.data<T>();
+    const T* px = x.data<T>();
     const Index* pi = at.data<Index>();
     T* py = y.data<T>();
-    for (Index o = 0; o < ai.outer; ++o)
-      for (Index j = 0; j < ai.extent; ++j)
-        for (Index i = 0; i < ai.inner; ++i) {
-          Index p = (o * ai.extent + j) * ai.inner + i;
-          py[p] = px[(o * ax.extent + pi[p]) * ax.inner + i];
-        }
+    for_positions(index.shape(), x.strides(), a, [&, step = x.strides()[a]](Index p, Index base) {
+      py[p] = px[base + pi[p] * step];
+    });
   });
   return y;
 }
@@ -74,25 +101,18 @@ Tensor scatter_add(const Tensor& x, Index axis, const Tensor& index, const Tenso
   if (source.shape() != index.shape() || source.dtype() != x.dtype())
     throw with_operands(ShapeError("scatter_add", "source must have index's shape and x's dtype"),
                         Operand("x", x), Operand("index", index), Operand("source", source));
-  Tensor at = index.contiguous(), from = source.contiguous();
+  if (x.dtype() == DType::Bool)
+    throw with_operands(DTypeError("scatter_add", "is not defined for bool"), Operand("x", x));
+  Tensor at = index.contiguous(), from = source.contiguous(), y = x.clone();
   require_range(at, x.shape()[a], "scatter_add");
-  Tensor y = empty(x.shape(), x.dtype());
-  y.copy_(x);
-  Around ax(x.shape(), a), ai(index.shape(), a);
   visit_dtype(x.dtype(), [&]<class T>() {
-    if constexpr (std::is_same_v<T, bool>) {
-      throw with_operands(DTypeError("scatter_add", "is not defined for bool"), Operand("x", x));
-    } else {
-      const T* ps = from.data<T>();
-      const Index* pi = at.data<Index>();
-      T* py = y.data<T>();
-      for (Index o = 0; o < ai.outer; ++o)
-        for (Index j = 0; j < ai.extent; ++j)
-          for (Index i = 0; i < ai.inner; ++i) {
-            Index p = (o * ai.extent + j) * ai.inner + i;
-            py[(o * ax.extent + pi[p]) * ax.inner + i] += ps[p];
-          }
-    }
+    const T* ps = from.data<T>();
+    const Index* pi = at.data<Index>();
+    T* py = y.data<T>();
+    for_positions(index.shape(), y.strides(), a, [&, step = y.strides()[a]](Index p, Index base) {
+      T& to = py[base + pi[p] * step];
+      to = wrap_add(to, ps[p]);
+    });
   });
   return y;
 }
@@ -102,11 +122,7 @@ Tensor index_select(const Tensor& x, Index axis, const Tensor& index) {
   require_index(index, "index_select");
   Tensor from = x.contiguous(), at = index.contiguous();
   require_range(at, x.shape()[a], "index_select");
-  Shape shape;
-  for (int i = 0; i < a; ++i) shape.push_back(x.shape()[i]);
-  for (Index e : index.shape()) shape.push_back(e);
-  for (int i = a + 1; i < x.rank(); ++i) shape.push_back(x.shape()[i]);
-  Tensor y = empty(shape, x.dtype());
+  Tensor y = empty(selected_shape(x.shape(), a, index.shape()), x.dtype());
   Around ax(x.shape(), a);
   Index n = index.numel();
   visit_dtype(x.dtype(), [&]<class T>() {
@@ -126,31 +142,29 @@ Tensor index_select(const Tensor& x, Index axis, const Tensor& index) {
 Tensor index_add(const Shape& shape, Index axis, const Tensor& index, const Tensor& source) {
   int a = normalize_axis(axis, shape.rank(), "index_add");
   require_index(index, "index_add");
-  Tensor at = index.contiguous(), from = source.contiguous();
-  require_range(at, shape[a], "index_add");
-  Around ay(shape, a);
-  Index n = index.numel();
-  if (source.numel() != ay.outer * n * ay.inner)
+  if (source.shape() != selected_shape(shape, a, index.shape()))
     throw with_operands(ShapeError("index_add", "source does not fit " + to_string(shape)),
                         Operand("index", index), Operand("source", source));
+  if (source.dtype() == DType::Bool)
+    throw with_operands(DTypeError("index_add", "is not defined for bool"),
+                        Operand("source", source));
+  Tensor at = index.contiguous(), from = source.contiguous();
+  require_range(at, shape[a], "index_add");
   Tensor y = zeros(shape, source.dtype());
+  Around ay(shape, a);
+  Index n = index.numel();
   visit_dtype(source.dtype(), [&]<class T>() {
-    if constexpr (std::is_same_v<T, bool>) {
-      throw with_operands(DTypeError("index_add", "is not defined for bool"),
-                          Operand("source", source));
-    } else {
-      const T* ps = from.data<T>();
-      const Index* pi = at.data<Index>();
-      T* py = y.data<T>();
-      // Threads share the columns, so that every row receives its terms in order of position.
-      parallel_for(ay.inner, 64, [&](Index begin, Index end) {
-        for (Index r = 0; r < ay.outer * n; ++r) {
-          T* row = py + (r / n * ay.extent + pi[r % n]) * ay.inner;
-          const T* term = ps + r * ay.inner;
-          for (Index i = begin; i < end; ++i) row[i] += term[i];
-        }
-      });
-    }
+    const T* ps = from.data<T>();
+    const Index* pi = at.data<Index>();
+    T* py = y.data<T>();
+    // Threads share the columns, so that every row receives its terms in order of position.
+    parallel_for(ay.inner, 64, [&](Index begin, Index end) {
+      for (Index r = 0; r < ay.outer * n; ++r) {
+        T* row = py + (r / n * ay.extent + pi[r % n]) * ay.inner;
+        const T* term = ps + r * ay.inner;
+        for (Index i = begin; i < end; ++i) row[i] = wrap_add(row[i], term[i]);
+      }
+    });
   });
   return y;
 }
@@ -162,13 +176,15 @@ Tensor concatenate(const std::vector<Tensor>& parts, Index axis) {
   Shape shape = first.shape();
   shape[a] = 0;
   for (const Tensor& p : parts) {
-    bool fits = p.rank() == first.rank() && p.dtype() == first.dtype();
+    if (p.dtype() != first.dtype())
+      throw with_operands(DTypeError("concatenate", "dtypes differ"), Operand("first", first),
+                          Operand("part", p));
+    bool fits = p.rank() == first.rank();
     for (int i = 0; i < first.rank() && fits; ++i)
       fits = i == a || p.shape()[i] == first.shape()[i];
     if (!fits)
-      throw with_operands(
-          ShapeError("concatenate", "parts differ off axis " + std::to_string(a) + " or in dtype"),
-          Operand("first", first), Operand("part", p));
+      throw with_operands(ShapeError("concatenate", "parts differ off axis " + std::to_string(a)),
+                          Operand("first", first), Operand("part", p));
     shape[a] += p.shape()[a];
   }
   Tensor y = empty(shape, first.dtype());
@@ -182,19 +198,23 @@ Tensor concatenate(const std::vector<Tensor>& parts, Index axis) {
 
 Tensor stack(const std::vector<Tensor>& parts, Index axis) {
   if (parts.empty()) throw ValueError("stack", "needs at least one tensor");
+  int a = normalize_axis(axis, parts[0].rank() + 1, "stack");
   std::vector<Tensor> rows;
   for (const Tensor& p : parts) {
     if (p.shape() != parts[0].shape())
       throw with_operands(ShapeError("stack", "shapes differ"), Operand("first", parts[0]),
                           Operand("part", p));
-    rows.push_back(p.unsqueeze(axis));
+    rows.push_back(p.unsqueeze(a));
   }
-  return concatenate(rows, normalize_axis(axis, parts[0].rank() + 1, "stack"));
+  return concatenate(rows, a);
 }
 
 std::vector<Tensor> split(const Tensor& x, Index axis, const std::vector<Index>& lengths) {
   int a = normalize_axis(axis, x.rank(), "split");
-  Index total = std::accumulate(lengths.begin(), lengths.end(), Index{0});
+  Index total = 0;
+  for (Index n : lengths)
+    if (n < 0 || __builtin_add_overflow(total, n, &total))
+      throw ValueError("split", "a length of " + std::to_string(n));
   if (total != x.shape()[a])
     throw with_operands(
         ShapeError("split", "lengths add up to " + std::to_string(total) + ", axis " +
@@ -212,11 +232,12 @@ std::vector<Tensor> split(const Tensor& x, Index axis, const std::vector<Index>&
 namespace {
 Tensor triangle(const Tensor& x, Index diagonal, bool lower, std::string_view op) {
   if (x.rank() < 2) throw with_operands(ShapeError(op, "needs rank 2 or more"), Operand("x", x));
-  Tensor row = arange(0, static_cast<double>(x.size(-2))).unsqueeze(1);
-  Tensor column = arange(0, static_cast<double>(x.size(-1)));
-  Tensor distance = sub(column, row);  // column - row
-  Tensor keep = lower ? less(distance, static_cast<double>(diagonal) + 1)
-                      : greater(distance, static_cast<double>(diagonal) - 1);
+  Index rows = x.size(-2), columns = x.size(-1);
+  Tensor keep = empty({rows, columns}, DType::Bool);
+  bool* p = keep.data<bool>();
+  for (Index i = 0; i < rows; ++i)
+    for (Index j = 0; j < columns; ++j)
+      p[i * columns + j] = lower ? j - i <= diagonal : j - i >= diagonal;
   return where(keep, x, scalar(0, x.dtype()));
 }
 }  // namespace
@@ -237,57 +258,6 @@ Tensor one_hot(const Tensor& index, Index classes, DType dtype) {
     for (Index i = 0; i < at.numel(); ++i) py[i * classes + pi[i]] = T(1);
   });
   return y;
-}
-
-namespace {
-// The first k of the order along the axis.
-Ordered order(const Tensor& x, Index axis, bool descending, Index k, std::string_view op) {
-  int a = normalize_axis(axis, x.rank(), op);
-  Tensor in = x.transpose(a, -1).contiguous();
-  Index n = in.shape().back(), rows = n ? in.numel() / n : 0;
-  Shape shape = in.shape();
-  shape[shape.rank() - 1] = k;
-  Tensor values = empty(shape, x.dtype()), indices = empty(shape, DType::Int64);
-  visit_dtype(x.dtype(), [&]<class T>() {
-    const T* px = in.data<T>();
-    T* pv = values.data<T>();
-    Index* pi = indices.data<Index>();
-    parallel_for(rows, std::max<Index>(1, 4096 / std::max<Index>(1, n)), [&](Index b, Index e) {
-      std::vector<Index> at(static_cast<std::size_t>(n));
-      for (Index r = b; r < e; ++r) {
-        const T* row = px + r * n;
-        std::iota(at.begin(), at.end(), Index{0});
-        auto before = [&](Index i, Index j) {  // NaN is largest; equal elements keep their order
-          T u = row[i], v = row[j];
-          if (descending) std::swap(u, v);
-          bool nan_u = u != u, nan_v = v != v;
-          if (nan_u != nan_v) return nan_v;
-          if (!nan_u && u != v) return u < v;
-          return i < j;
-        };
-        std::partial_sort(at.begin(), at.begin() + k, at.end(), before);
-        for (Index j = 0; j < k; ++j) {
-          pi[r * k + j] = at[static_cast<std::size_t>(j)];
-          pv[r * k + j] = row[pi[r * k + j]];
-        }
-      }
-    });
-  });
-  return {values.transpose(a, -1), indices.transpose(a, -1)};
-}
-}  // namespace
-
-Ordered sort(const Tensor& x, Index axis, bool descending) {
-  return order(x, axis, descending, x.size(axis), "sort");
-}
-
-Ordered top_k(const Tensor& x, Index k, Index axis) {
-  Index n = x.size(axis);
-  if (k < 0 || k > n)
-    throw with_operands(
-        ValueError("top_k", "k = " + std::to_string(k) + " of " + std::to_string(n) + " elements"),
-        Operand("x", x));
-  return order(x, axis, true, k, "top_k");
 }
 
 }  // namespace glim

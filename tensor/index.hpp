@@ -11,7 +11,7 @@
 
 namespace glim {
 
-// y[i0..ia..] = x[i0..index[i0..ia..]..]; index has x's rank, and x's extents off the axis.
+// y[i0..ia..] = x[i0..index[i0..ia..]..]; index has x's rank and, off the axis, at most x's extents.
 Tensor gather(const Tensor& x, Index axis, const Tensor& index);
 // y = x, then y[i0..index[..]..] += source[..] in order of position; x is not changed.
 Tensor scatter_add(const Tensor& x, Index axis, const Tensor& index, const Tensor& source);

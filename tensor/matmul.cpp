@@ -10,13 +10,16 @@
 namespace glim {
 namespace {
 
-// BLAS works on one thread a call: the tiles are what runs in parallel. num_threads() is read
-// first because this call lowers omp_get_max_threads() as well.
-[[maybe_unused]] const bool one_thread = [] {
-  (void)num_threads();
-  openblas_set_num_threads(1);
-  return true;
-}();
+// BLAS works on one thread a call: the tiles are what runs in parallel. The setting belongs to the
+// thread that makes it; num_threads() is read first because it lowers omp_get_max_threads().
+void one_thread_a_call() {
+  thread_local const bool set = [] {
+    (void)num_threads();
+    openblas_set_num_threads(1);
+    return true;
+  }();
+  (void)set;
+}
 
 // A matrix as BLAS sees it: pointer, distance between rows as stored, transposed or not.
 template <class T>
@@ -188,6 +191,7 @@ void gemm(bool transpose_a, bool transpose_b, Index m, Index n, Index k, T alpha
   }
   if (std::max({m, n, k, lda, ldb, ldc}) > INT_MAX)
     throw ShapeError("matmul", "an extent is beyond the 32-bit integers of BLAS");
+  one_thread_a_call();
   auto ta = transpose_a ? CblasTrans : CblasNoTrans, tb = transpose_b ? CblasTrans : CblasNoTrans;
   auto i = [](Index v) { return static_cast<blasint>(v); };
   if constexpr (std::is_same_v<T, float>)
@@ -213,10 +217,17 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
 
 void matmul_into(const Tensor& out, const Tensor& a, const Tensor& b, double alpha, double beta) {
   Checked c = check(a, b);
-  if (out.shape() != c.result || out.dtype() != a.dtype() || !out.is_contiguous())
-    throw with_operands(ShapeError("matmul", "out must be contiguous, of a b's shape and dtype"),
-                        Operand("out", out), Operand("a", a), Operand("b", b));
-  dispatch(out, c, alpha, beta);
+  Shape result = c.result;
+  if (a.rank() == 1) result.erase(result.rank() - 2);
+  if (b.rank() == 1) result.erase(result.rank() - 1);
+  if (out.shape() != result || !out.is_contiguous())
+    throw with_operands(
+        ShapeError("matmul", "out must be contiguous, of shape " + to_string(result)),
+        Operand("out", out), Operand("a", a), Operand("b", b));
+  if (out.dtype() != a.dtype())
+    throw with_operands(DTypeError("matmul", "out has another dtype"), Operand("out", out),
+                        Operand("a", a), Operand("b", b));
+  dispatch(out.reshape(c.result), c, alpha, beta);
 }
 
 Tensor matmul_bias(const Tensor& a, const Tensor& b, const Tensor& bias, bool relu) {

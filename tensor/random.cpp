@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <numeric>
 
@@ -10,6 +11,8 @@
 
 namespace glim {
 namespace {
+
+__extension__ using Wide = unsigned __int128;
 
 // y[i] = f(i), in parallel.
 template <class T, class F>
@@ -30,6 +33,8 @@ Tensor floating(const Shape& shape, DType dtype, std::string_view op, const F& f
     generate<double>(y, f);
   return y;
 }
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 double pair_to_unit(std::uint32_t low, std::uint32_t high) {
   std::uint64_t bits = (std::uint64_t{high} << 32 | low) >> 11;  // 53 bits
@@ -78,8 +83,15 @@ void seed(std::uint64_t value) { generator().set_state(value, 0); }
 
 Tensor uniform(const Shape& shape, double low, double high, Key key, DType dtype) {
   if (!(low <= high)) throw ValueError("uniform", "the lower bound is above the upper one");
-  return floating(shape, dtype, "uniform",
-                  [=](std::uint64_t i) { return low + (high - low) * uniform_at(key, i); });
+  bool narrow = dtype == DType::Float32;
+  // Rounding may reach the upper bound, in float32 once in 2^25 numbers: the number below is next.
+  double below = narrow ? std::nextafter(static_cast<float>(high), -kInfinity)
+                        : std::nextafter(high, -kInfinity);
+  return floating(shape, dtype, "uniform", [=](std::uint64_t i) {
+    double v = low + (high - low) * uniform_at(key, i);
+    if (narrow) v = static_cast<float>(v);
+    return v >= high && low < high ? below : v;
+  });
 }
 
 Tensor normal(const Shape& shape, double mean, double deviation, Key key, DType dtype) {
@@ -105,14 +117,21 @@ Tensor bernoulli(const Shape& shape, double probability, Key key) {
 Tensor random_integers(const Shape& shape, Index low, Index high, Key key) {
   if (low >= high) throw ValueError("random_integers", "the range is empty");
   Tensor y = empty(shape, DType::Int64);
-  double span = static_cast<double>(high - low);
+  // The upper 64 bits of (64 random bits)·span (Lemire 2019): below span, off from equal chances by
+  // at most span / 2^64.
+  std::uint64_t span = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
   generate<Index>(y, [=](std::uint64_t i) {
-    return std::min(high - 1, low + static_cast<Index>(uniform_at(key, i) * span));
+    auto w = philox(key, i / 2);
+    std::uint64_t bits =
+        i % 2 ? std::uint64_t{w[3]} << 32 | w[2] : std::uint64_t{w[1]} << 32 | w[0];
+    auto upper = static_cast<std::uint64_t>(static_cast<Wide>(bits) * span >> 64);
+    return static_cast<Index>(static_cast<std::uint64_t>(low) + upper);
   });
   return y;
 }
 
 Tensor permutation(Index n, Key key) {
+  if (n < 0) throw ValueError("permutation", "of " + std::to_string(n) + " elements");
   Tensor y = arange(0, static_cast<double>(n));
   Index* p = y.data<Index>();
   for (Index i = n - 1; i > 0; --i) {

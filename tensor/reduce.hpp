@@ -26,7 +26,8 @@ double dot(const Tensor& a, const Tensor& b);  // Σ a·b over all elements, in 
 
 // e^{x - max} / Σ e^{x - max} along the axis; rows that are all -inf become zeros.
 Tensor softmax(const Tensor& x, Index axis = -1);
-Tensor log_softmax(const Tensor& x, Index axis = -1);  // x - max - log Σ e^{x - max}
+// x - max - log Σ e^{x - max}; rows that are all -inf stay -inf, the logarithm of those zeros.
+Tensor log_softmax(const Tensor& x, Index axis = -1);
 Tensor logsumexp(const Tensor& x, Index axis = -1, bool keepdim = false);
 
 }  // namespace glim

@@ -76,14 +76,7 @@ Tensor Tensor::to(DType target) const {
   if (target == dtype_) return *this;
   Tensor y = empty(shape_, target);
   visit_dtype(dtype_, [&]<class From>() {
-    visit_dtype(target, [&]<class To>() {
-      map_into<To, From>(y, *this, [](From v) {
-        if constexpr (std::is_same_v<To, bool>)
-          return v != From(0);
-        else
-          return static_cast<To>(v);
-      });
-    });
+    visit_dtype(target, [&]<class To>() { map_into<To, From>(y, *this, convert<To, From>); });
   });
   return y;
 }
@@ -92,16 +85,53 @@ void Tensor::copy_(const Tensor& source) const {
   if (dtype_ != source.dtype_)
     throw with_operands(DTypeError("copy_", "dtypes differ"), Operand("to", *this),
                         Operand("from", source));
-  Tensor from = source.shape() == shape_ ? source : source.expand(shape_);
+  require_writable(*this, "copy_");
+  Tensor from = source_for(*this, source, "copy_");
   visit_dtype(dtype_, [&]<class T>() { map_into<T, T>(*this, from, [](T v) { return v; }); });
 }
 
 void Tensor::fill_(double value) const {
+  require_writable(*this, "fill_");
   visit_dtype(dtype_, [&]<class T>() {
-    T v = static_cast<T>(value);
-    Tensor source = from_storage(storage_, offset_, shape_, strides_, dtype_);
-    map_into<T, T>(*this, source, [v](T) { return v; });
+    T v = convert<T>(value);
+    map_into<T, T>(*this, *this, [v](T) { return v; });
   });
+}
+
+void require_writable(const Tensor& x, std::string_view op) {
+  for (int i = 0; i < x.rank(); ++i)
+    if (x.shape()[i] > 1 && x.strides()[i] == 0)
+      throw with_operands(ValueError(op, "several positions share one element"), Operand("to", x));
+}
+
+namespace {
+// The first and the last element that x reaches, counted from the start of its storage.
+std::pair<Index, Index> span_of(const Tensor& x) {
+  Index low = x.offset(), high = x.offset();
+  for (int i = 0; i < x.rank(); ++i) {
+    Index reach = (x.shape()[i] - 1) * x.strides()[i];
+    (reach < 0 ? low : high) += reach;
+  }
+  return {low, high};
+}
+}  // namespace
+
+Tensor source_for(const Tensor& target, const Tensor& source, std::string_view op) {
+  Tensor from = source;
+  if (source.shape() != target.shape()) {
+    try {
+      from = source.expand(target.shape());
+    } catch (const ShapeError&) {
+      throw with_operands(
+          ShapeError(op, "the source does not broadcast to " + to_string(target.shape())),
+          Operand("to", target), Operand("from", source));
+    }
+  }
+  if (!(from.storage() == target.storage()) || from.numel() == 0) return from;
+  if (from.offset() == target.offset() && from.strides() == target.strides()) return from;
+  auto [low, high] = span_of(from);
+  auto [first, last] = span_of(target);
+  return high < first || last < low ? from : from.clone();
 }
 
 Tensor empty(const Shape& shape, DType dtype) {
@@ -118,12 +148,15 @@ Tensor Tensor::from_storage(Storage storage, Index offset, const Shape& shape,
                             const Strides& strides, DType dtype) {
   Index n = checked_numel(shape, "from_storage");
   Index low = offset, high = offset;
-  for (int i = 0; i < shape.rank(); ++i) {
-    Index reach = n ? (shape[i] - 1) * strides[i] : 0;
-    (reach < 0 ? low : high) += reach;
+  bool overflow = shape.rank() != strides.rank();
+  for (int i = 0; i < shape.rank() && n > 0 && !overflow; ++i) {
+    Index reach = 0;
+    overflow = __builtin_mul_overflow(shape[i] - 1, strides[i], &reach);
+    Index& end = reach < 0 ? low : high;
+    overflow = overflow || __builtin_add_overflow(end, reach, &end);
   }
   auto extent = static_cast<Index>(storage.bytes() / size_of(dtype));
-  if (shape.rank() != strides.rank() || low < 0 || (n > 0 && high >= extent))
+  if (overflow || low < 0 || (n > 0 && high >= extent))
     throw ShapeError("from_storage", "shape " + to_string(shape) + " with strides " +
                                          to_string(strides) + " reaches outside the storage");
   Tensor t;
@@ -152,8 +185,7 @@ Tensor arange(double start, double stop, double step, DType dtype) {
   Tensor t = empty({static_cast<Index>(count)}, dtype);
   visit_dtype(dtype, [&]<class T>() {
     T* p = t.data<T>();
-    for (Index i = 0; i < t.numel(); ++i)
-      p[i] = static_cast<T>(start + static_cast<double>(i) * step);
+    for (Index i = 0; i < t.numel(); ++i) p[i] = convert<T>(start + static_cast<double>(i) * step);
   });
   return t;
 }

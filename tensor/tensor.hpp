@@ -65,8 +65,10 @@ class Tensor {
   // Copies.
   Tensor contiguous() const;  // itself when already row-major
   Tensor clone() const;
-  Tensor to(DType dtype) const;  // itself when equal; bool from x != 0; int64 truncates
-  // Writes. ShapeError unless `source` broadcasts to this shape; DTypeError unless dtypes agree.
+  Tensor to(DType dtype) const;  // itself when equal; see convert in dtype.hpp
+  // Writes. ShapeError unless `source` broadcasts to this shape; DTypeError unless dtypes agree;
+  // ValueError when several positions of this tensor share one element (it was expanded). A source
+  // that overlaps this tensor is read before anything is written.
   void copy_(const Tensor& source) const;
   void fill_(double value) const;
 
@@ -100,6 +102,11 @@ Tensor tensor(std::initializer_list<double> values, DType dtype = DType::Float32
 
 // Throws DTypeError(op) unless x has one of the floating dtypes.
 void require_floating(const Tensor& x, std::string_view op);
+// Throws ValueError(op) when an axis of x repeats one element: a write would not be defined.
+void require_writable(const Tensor& x, std::string_view op);
+// `source` as a loop that writes `target` element by element may read it: expanded to target's
+// shape (ShapeError(op) otherwise), cloned when it overlaps target in another layout.
+Tensor source_for(const Tensor& target, const Tensor& source, std::string_view op);
 // Adds the tensor to an error under construction: with_operands(ShapeError(...), {"a", a}, ...).
 template <class E, class... Named>
 E with_operands(E error, const Named&... named) {

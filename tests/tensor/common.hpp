@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <random>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -34,6 +35,79 @@ inline Tensor random_tensor(const Shape& shape, DType dtype, std::uint64_t strea
   if (dtype == DType::Bool) return bernoulli(shape, 0.5, key);
   if (dtype == DType::Int64) return random_integers(shape, -9, 10, key);
   return normal(shape, 0, 1, key, dtype);
+}
+
+// The element at row-major position `at`, found by strides alone, as float64.
+inline double element(const Tensor& x, Index at) {
+  Index offset = 0;
+  for (int i = x.rank() - 1; i >= 0; --i) {
+    offset += at % x.shape()[i] * x.strides()[i];
+    at /= x.shape()[i];
+  }
+  return visit_dtype(x.dtype(),
+                     [&]<class T>() { return static_cast<double>(x.data<T>()[offset]); });
+}
+
+// The row-major position in `shape` read as a position in `small`, which broadcasts to it.
+inline Index broadcast_position(Index at, const Shape& shape, const Shape& small) {
+  Index result = 0, step = 1;
+  for (int i = 1; i <= shape.rank(); ++i) {
+    Index c = at % shape[shape.rank() - i];
+    at /= shape[shape.rank() - i];
+    if (i > small.rank()) continue;
+    Index extent = small[small.rank() - i];
+    if (extent != 1) result += c * step;
+    step *= extent;
+  }
+  return result;
+}
+
+inline std::vector<double> elements(const Tensor& x) {
+  std::vector<double> v;
+  for (Index i = 0; i < x.numel(); ++i) v.push_back(element(x, i));
+  return v;
+}
+
+struct Dice {
+  std::mt19937_64 source;
+  explicit Dice(std::uint64_t seed) : source(seed) {}
+  Index below(Index n) { return static_cast<Index>(source() % static_cast<std::uint64_t>(n)); }
+  bool one_in(Index n) { return below(n) == 0; }
+  Shape shape(int max_rank, Index max_extent) {
+    Shape s;
+    for (Index i = below(max_rank + 1); i > 0; --i)
+      s.push_back(one_in(12) ? 0 : 1 + below(max_extent));
+    return s;
+  }
+};
+
+// A tensor with some history: transposed, cut with steps, expanded, of any rank up to 6.
+inline Tensor random_view(Dice& dice, DType dtype) {
+  Tensor x = random_tensor(dice.shape(4, 5), dtype, dice.source());
+  for (Index k = dice.below(5); k > 0; --k) {
+    Index axis = x.rank() ? dice.below(x.rank()) : 0;
+    switch (x.rank() ? dice.below(5) : 4) {
+      case 0:
+        x = x.transpose(axis, dice.below(x.rank()));
+        break;
+      case 1:
+        x = x.slice(axis, dice.below(2), x.size(axis), 1 + dice.below(3));
+        break;
+      case 2:
+        if (x.size(axis) > 0) x = x.select(axis, dice.below(x.size(axis)));
+        break;
+      case 3:
+        if (x.size(axis) == 1) {
+          Shape wider = x.shape();
+          wider[static_cast<int>(axis)] = 1 + dice.below(4);
+          x = x.expand(wider);
+        }
+        break;
+      default:
+        if (x.rank() < 6) x = x.unsqueeze(dice.below(x.rank() + 1));
+    }
+  }
+  return x;
 }
 
 // The text of the error that f throws; "" when it throws none.

@@ -1,0 +1,87 @@
+// softmax, log_softmax and logsumexp; declared in tensor/reduce.hpp.
+#include <cmath>
+#include <limits>
+
+#include "tensor/reduce.hpp"
+#include "tensor/rows.hpp"
+
+namespace glim {
+namespace {
+
+template <class T>
+constexpr T kMinusInfinity = -std::numeric_limits<T>::infinity();
+
+// NaN where there is one.
+template <class T>
+T max_of(const T* row, Index n) {
+  T m = kMinusInfinity<T>;
+  for (Index i = 0; i < n; ++i) m = row[i] > m || row[i] != row[i] ? row[i] : m;
+  return m;
+}
+
+// Σ e^{x - m}, in blocks so that rounding errors do not add up over a long row; e^{x - m} is
+// left in `out` unless that is null.
+template <class T>
+T sum_of_exponentials(const T* in, T m, Index n, T* out) {
+  T total = 0;
+  for (Index block = 0; block < n; block += 128) {
+    T part = 0;
+    for (Index i = block; i < std::min(n, block + 128); ++i) {
+      T e = std::exp(in[i] - m);
+      if (out) out[i] = e;
+      part += e;
+    }
+    total += part;
+  }
+  return total;
+}
+
+template <class T>
+void softmax_row(const T* in, T* out, Index n) {
+  T m = max_of(in, n);
+  if (m == kMinusInfinity<T>) {
+    std::fill_n(out, n, T(0));
+    return;
+  }
+  T scale = T(1) / sum_of_exponentials(in, m, n, out);
+  for (Index i = 0; i < n; ++i) out[i] *= scale;
+}
+
+template <class T>
+void log_softmax_row(const T* in, T* out, Index n) {
+  T m = max_of(in, n);
+  if (m == kMinusInfinity<T>) {
+    std::fill_n(out, n, m);
+    return;
+  }
+  T log_total = std::log(sum_of_exponentials<T>(in, m, n, nullptr));
+  for (Index i = 0; i < n; ++i) out[i] = (in[i] - m) - log_total;
+}
+
+template <class T>
+T logsumexp_row(const T* in, Index n) {
+  T m = max_of(in, n);
+  if (std::isinf(m)) return m;
+  return m + std::log(sum_of_exponentials<T>(in, m, n, nullptr));
+}
+
+}  // namespace
+
+Tensor softmax(const Tensor& x, Index axis) {
+  return over_floats(x, "softmax",
+                     [&]<class T>() { return map_rows<T>(x, axis, "softmax", softmax_row<T>); });
+}
+
+Tensor log_softmax(const Tensor& x, Index axis) {
+  return over_floats(x, "log_softmax", [&]<class T>() {
+    return map_rows<T>(x, axis, "log_softmax", log_softmax_row<T>);
+  });
+}
+
+Tensor logsumexp(const Tensor& x, Index axis, bool keepdim) {
+  RowPlan p = plan_rows(x, {axis}, keepdim, "logsumexp");
+  return over_floats(x, "logsumexp",
+                     [&]<class T>() { return reduce_rows<T, T>(p, x.dtype(), logsumexp_row<T>); });
+}
+
+}  // namespace glim

@@ -1,0 +1,326 @@
+#include "tensor/elementwise.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "tests/catch.hpp"
+#include "tests/tensor/common.hpp"
+
+using namespace glim;
+
+namespace {
+
+const double kInf = std::numeric_limits<double>::infinity();
+const double kNaN = std::nan("");
+
+// Equal, or both NaN, or within `ulps` of x's dtype.
+bool near(double y, double expected, DType t, double ulps) {
+  if (std::isnan(expected)) return std::isnan(y);
+  if (std::isinf(expected) || expected == 0) return y == expected;
+  double unit = t == DType::Float32 ? 0x1p-23 : 0x1p-52;
+  double least = t == DType::Float32 ? 0x1p-149 : 0x1p-1074;
+  return std::abs(y - expected) <= std::max(ulps * unit * std::abs(expected), least);
+}
+
+// Checks y[i] = f(x[i]) on views of many layouts and on special values.
+void check_unary(Tensor (*op)(const Tensor&), double (*f)(double), double ulps) {
+  Dice dice(3);
+  for (DType t : {DType::Float32, DType::Float64}) {
+    std::vector<Tensor> inputs{
+        tensor({0, -0.0, 1, -1, 0.5, -0.5, kInf, -kInf, kNaN, 1e-30, 20, -20, 3}, t),
+        random_tensor({40000}, t, 1), random_tensor({300, 129}, t, 2).transpose()};
+    for (int round = 0; round < 60; ++round) inputs.push_back(random_view(dice, t));
+    for (const Tensor& x : inputs) {
+      Tensor y = op(x);
+      REQUIRE(y.shape() == x.shape());
+      REQUIRE(y.dtype() == t);
+      for (Index i = 0; i < x.numel(); ++i) {
+        double in = element(x, i), out = element(y, i);
+        double expected = f(in);
+        if (t == DType::Float32) expected = static_cast<float>(expected);
+        INFO(in << " gives " << out << ", not " << expected);
+        REQUIRE(near(out, expected, t, ulps));
+      }
+    }
+  }
+}
+
+void check_binary(Tensor (*op)(const Tensor&, const Tensor&), double (*f)(double, double),
+                  bool integers) {
+  Dice dice(4);
+  int checked = 0;
+  for (int round = 0; round < 400; ++round) {
+    DType t = static_cast<DType>(round % (integers ? 3 : 2));
+    Tensor a = random_view(dice, t), b = random_view(dice, t);
+    if (round % 5 == 0) b = random_tensor(a.shape(), t, dice.source());
+    if (round % 5 == 1 && a.rank() > 0 && a.size(0) > 0) b = a.select(0, 0);
+    Shape shape;
+    try {
+      shape = broadcast_shapes(a.shape(), b.shape(), "f");
+    } catch (const ShapeError&) {
+      CHECK_THROWS_AS(op(a, b), ShapeError);
+      continue;
+    }
+    Tensor y = op(a, b);
+    REQUIRE(y.shape() == shape);
+    for (Index i = 0; i < y.numel(); ++i) {
+      double expected = f(element(a, broadcast_position(i, shape, a.shape())),
+                          element(b, broadcast_position(i, shape, b.shape())));
+      if (t == DType::Float32) expected = static_cast<float>(expected);
+      REQUIRE(near(element(y, i), expected, t, 0));
+      ++checked;
+    }
+  }
+  CHECK(checked > 2000);
+}
+
+double logistic(double x) { return 1 / (1 + std::exp(-x)); }
+
+}  // namespace
+
+TEST_CASE("functions of one tensor", "[elementwise]") {
+  check_unary(
+      neg, [](double x) { return -x; }, 0);
+  check_unary(
+      abs, [](double x) { return std::abs(x); }, 0);
+  check_unary(
+      sign, [](double x) { return x > 0   ? 1.0
+                                  : x < 0 ? -1.0
+                                          : x; }, 0);
+  check_unary(sqrt, std::sqrt, 0);
+  check_unary(
+      relu, [](double x) { return x < 0 ? 0.0 : x; }, 0);
+  check_unary(exp, std::exp, 2);
+  check_unary(log, std::log, 2);
+  check_unary(sin, std::sin, 2);
+  check_unary(cos, std::cos, 2);
+  check_unary(tanh, std::tanh, 3);
+  check_unary(erf, std::erf, 3);
+  check_unary(sigmoid, logistic, 4);
+}
+
+TEST_CASE("functions of two tensors broadcast over any layout", "[elementwise]") {
+  check_binary(
+      add, [](double a, double b) { return a + b; }, true);
+  check_binary(
+      sub, [](double a, double b) { return a - b; }, true);
+  check_binary(
+      mul, [](double a, double b) { return a * b; }, true);
+  check_binary(
+      div, [](double a, double b) { return a / b; }, false);
+  check_binary(
+      maximum, [](double a, double b) { return a > b ? a : b; }, true);
+  check_binary(
+      minimum, [](double a, double b) { return a < b ? a : b; }, true);
+}
+
+TEST_CASE("signs of zero, NaN and infinity", "[elementwise]") {
+  CHECK(std::signbit(neg(tensor({0})).item()));
+  CHECK(std::signbit(relu(tensor({-0.0})).item()));
+  CHECK(std::isnan(relu(tensor({kNaN})).item()));
+  CHECK(relu(tensor({-kInf})).item() == 0);
+  Tensor n = tensor({kNaN}), one = tensor({1});
+  CHECK(std::isnan(maximum(n, one).item()));
+  CHECK(std::isnan(maximum(one, n).item()));
+  CHECK(std::isnan(minimum(n, one).item()));
+  CHECK(std::isnan(minimum(one, n).item()));
+  CHECK(elements(sigmoid(tensor({-kInf, kInf, -1000, 1000}))) == std::vector<double>{0, 1, 0, 1});
+  CHECK(elements(div(tensor({1, -1}), tensor({0, 0}))) == std::vector<double>{kInf, -kInf});
+}
+
+TEST_CASE("int64 wraps around as NumPy's does", "[elementwise]") {
+  Tensor top = from_vector<Index>({INT64_MAX, INT64_MIN}, {2}), one = ones({2}, DType::Int64);
+  CHECK(add(top, one).to_vector<Index>() == std::vector<Index>{INT64_MIN, INT64_MIN + 1});
+  CHECK(sub(top, one).to_vector<Index>() == std::vector<Index>{INT64_MAX - 1, INT64_MAX});
+  CHECK(mul(top, top).to_vector<Index>() == std::vector<Index>{1, 0});
+  CHECK(neg(top).to_vector<Index>() == std::vector<Index>{-INT64_MAX, INT64_MIN});
+  CHECK(abs(top).to_vector<Index>() == std::vector<Index>{INT64_MAX, INT64_MIN});
+  CHECK(mul(top, 2).to_vector<Index>() == std::vector<Index>{-2, 0});
+}
+
+TEST_CASE("scalars are added and multiplied in the tensor's dtype", "[elementwise]") {
+  CHECK(elements(add(tensor({1, 2}), 0.5)) == std::vector<double>{1.5, 2.5});
+  CHECK(elements(mul(tensor({1, 2}, DType::Int64), -3)) == std::vector<double>{-3, -6});
+  CHECK(add(tensor({0}), 0.1).at<float>({0}) == 0.1f);
+  CHECK(error_of<ValueError>([] { add(tensor({1}, DType::Int64), 0.5); }) ==
+        "add: 0.5 is not an integer\n  x (1,) int64");
+  CHECK_THROWS_AS(mul(tensor({1}, DType::Int64), kNaN), ValueError);
+  CHECK_THROWS_AS(mul(tensor({1}, DType::Int64), 1e19), ValueError);
+  CHECK_THROWS_AS(add(zeros({2}, DType::Bool), 1), DTypeError);
+}
+
+TEST_CASE("in place", "[elementwise]") {
+  Tensor a = arange(0, 6, 1, DType::Float32).reshape({2, 3});
+  add_(a, tensor({10, 20, 30}));
+  CHECK(elements(a) == std::vector<double>{10, 21, 32, 13, 24, 35});
+  add_scaled_(a.transpose(), tensor({1, 2}), 0.5);
+  CHECK(elements(a) == std::vector<double>{10.5, 21.5, 32.5, 14, 25, 36});
+  mul_(a.select(1, 0), 2);
+  CHECK(elements(a) == std::vector<double>{21, 21.5, 32.5, 28, 25, 36});
+  add_(a, a);
+  CHECK(elements(a.select(0, 0)) == std::vector<double>{42, 43, 65});
+  Tensor s = arange(0, 10000, 1, DType::Float64).reshape({100, 100});
+  Tensor expected = add(s, s.transpose());
+  add_(s, s.transpose());
+  CHECK(same_bits(s, expected));
+  CHECK(error_of<ShapeError>([&] { add_(a, zeros({2})); }) ==
+        "add_: the source does not broadcast to (2, 3)\n  to (2, 3) float32\n  from (2,) float32");
+  CHECK_THROWS_AS(add_(a, zeros({2, 3}, DType::Float64)), DTypeError);
+  CHECK_THROWS_AS(add_(a, zeros({1, 2, 3})), ShapeError);
+  CHECK_THROWS_AS(add_scaled_(zeros({1}, DType::Int64), zeros({1}, DType::Int64), 1), DTypeError);
+  Tensor i = ones({2}, DType::Int64);
+  add_(i, i);
+  CHECK(elements(i) == std::vector<double>{2, 2});
+}
+
+TEST_CASE("pow and clamp", "[elementwise]") {
+  Tensor x = tensor({-2, 0, 2, kNaN}, DType::Float64);
+  CHECK(elements(pow(x, 3)).at(0) == -8);
+  CHECK(elements(pow(x, 2)).at(0) == 4);
+  CHECK(elements(pow(x, 0)) == std::vector<double>(4, 1));
+  CHECK(std::isnan(pow(x, 0.5).at<double>({0})));
+  CHECK(elements(clamp(x.slice(0, 0, 3), -1, 1)) == std::vector<double>{-1, 0, 1});
+  CHECK(std::isnan(clamp(x, -1, 1).at<double>({3})));
+  CHECK_THROWS_AS(clamp(x, 1, -1), ValueError);
+  CHECK_THROWS_AS(clamp(x, kNaN, 1), ValueError);
+}
+
+TEST_CASE("comparisons", "[elementwise]") {
+  Dice dice(5);
+  for (int round = 0; round < 200; ++round) {
+    DType t = static_cast<DType>(round % 4);
+    Tensor a = random_view(dice, t);
+    Tensor b = round % 2 ? a.clone() : random_tensor(a.shape(), t, dice.source());
+    std::vector<double> u = elements(a), v = elements(b);
+    Tensor results[] = {equal(a, b),      not_equal(a, b), less(a, b),
+                        less_equal(a, b), greater(a, b),   greater_equal(a, b)};
+    for (std::size_t i = 0; i < u.size(); ++i) {
+      bool expected[] = {u[i] == v[i], u[i] != v[i], u[i]<v[i], u[i] <= v[i], u[i]> v[i],
+                         u[i] >= v[i]};
+      for (int k = 0; k < 6; ++k)
+        REQUIRE(element(results[k], static_cast<Index>(i)) == (expected[k] ? 1 : 0));
+    }
+  }
+  Tensor n = tensor({kNaN});
+  CHECK(equal(n, n).item() == 0);
+  CHECK(not_equal(n, n).item() == 1);
+  CHECK(less_equal(n, n).item() == 0);
+  CHECK_THROWS_AS(less(n, zeros({1}, DType::Float64)), DTypeError);
+}
+
+TEST_CASE("comparisons with a scalar", "[elementwise]") {
+  Tensor x = tensor({-1, 0, 1, 0.1, kNaN});
+  CHECK(elements(equal(x, 0.1)) == std::vector<double>{0, 0, 0, 1, 0});  // as float32
+  CHECK(elements(not_equal(x, 0)) == std::vector<double>{1, 0, 1, 1, 1});
+  CHECK(elements(less(x, 0)) == std::vector<double>{1, 0, 0, 0, 0});
+  CHECK(elements(greater(x, -kInf)) == std::vector<double>{1, 1, 1, 1, 0});
+  // Integers are compared exactly, whatever the scalar.
+  Tensor i = from_vector<Index>({-1, 0, 1, INT64_MAX, INT64_MIN}, {5});
+  CHECK(elements(less(i, 0.5)) == std::vector<double>{1, 1, 0, 0, 1});
+  CHECK(elements(greater(i, -0.5)) == std::vector<double>{0, 1, 1, 1, 0});
+  CHECK(elements(equal(i, 0.5)) == std::vector<double>(5, 0));
+  CHECK(elements(less(i, 0x1p63)) == std::vector<double>(5, 1));
+  CHECK(elements(equal(i, 0x1p63)) == std::vector<double>(5, 0));
+  CHECK(elements(greater(i, kInf)) == std::vector<double>(5, 0));
+  CHECK(elements(not_equal(i, kNaN)) == std::vector<double>(5, 1));
+  CHECK(elements(equal(tensor({0, 1}, DType::Bool), 1)) == std::vector<double>{0, 1});
+}
+
+TEST_CASE("logic, is_finite, all_finite", "[elementwise]") {
+  Tensor a = tensor({0, 0, 1, 1}, DType::Bool), b = tensor({0, 1, 0, 1}, DType::Bool);
+  CHECK(elements(logical_and(a, b)) == std::vector<double>{0, 0, 0, 1});
+  CHECK(elements(logical_or(a, b)) == std::vector<double>{0, 1, 1, 1});
+  CHECK(elements(logical_not(a)) == std::vector<double>{1, 1, 0, 0});
+  CHECK(elements(logical_and(a.reshape({4, 1}), b.slice(0, 0, 2)).select(0, 3)) ==
+        std::vector<double>{0, 1});
+  CHECK_THROWS_AS(logical_and(tensor({1}), tensor({1})), DTypeError);
+  CHECK_THROWS_AS(logical_not(tensor({1})), DTypeError);
+  CHECK(elements(is_finite(tensor({1, kNaN, kInf, -kInf}))) == std::vector<double>{1, 0, 0, 0});
+  CHECK(elements(is_finite(ones({2}, DType::Int64))) == std::vector<double>{1, 1});
+  CHECK(all_finite(ones({2}, DType::Int64)));
+  for (DType t : {DType::Float32, DType::Float64}) {
+    Tensor x = full({100, 1000}, 3e38, t);
+    CHECK(all_finite(x));
+    for (double bad : {kNaN, kInf, -kInf}) {
+      x.slice(0, 99, 100).slice(1, 998, 999).fill_(bad);
+      CHECK_FALSE(all_finite(x));
+      CHECK_FALSE(all_finite(x.transpose()));
+      CHECK(all_finite(x.slice(1, 0, 998)));
+    }
+  }
+}
+
+TEST_CASE("where chooses and broadcasts", "[elementwise]") {
+  Dice dice(6);
+  for (int round = 0; round < 200; ++round) {
+    DType t = static_cast<DType>(round % 4);
+    Tensor a = random_view(dice, t), b = random_tensor(a.shape(), t, dice.source());
+    Tensor c = random_tensor(a.shape(), DType::Bool, dice.source());
+    if (round % 3 == 0) b = random_tensor({}, t, dice.source());
+    if (round % 3 == 1 && a.rank() > 1 && a.size(0) > 0) c = c.select(0, 0);
+    Tensor y = where(c, a, b);
+    REQUIRE(y.shape() == a.shape());
+    for (Index i = 0; i < y.numel(); ++i) {
+      bool chosen = element(c, broadcast_position(i, a.shape(), c.shape())) != 0;
+      REQUIRE(element(y, i) ==
+              (chosen ? element(a, i) : element(b, broadcast_position(i, a.shape(), b.shape()))));
+    }
+  }
+  CHECK(where(ones({2, 1}, DType::Bool), tensor({1, 2, 3}), scalar(0)).shape() == Shape{2, 3});
+  CHECK(where(ones({2, 1}, DType::Bool), scalar(1), scalar(0)).shape() == Shape{2, 1});
+  CHECK(error_of<ShapeError>([] { where(ones({2}, DType::Bool), zeros({3}), scalar(0)); }) ==
+        "where: shapes (2,) and (3,) do not broadcast: axis -1 has 2 and 3\n"
+        "  condition (2,) bool\n  a (3,) float32\n  b () float32");
+  CHECK_THROWS_AS(where(ones({2}), zeros({2}), zeros({2})), DTypeError);
+}
+
+TEST_CASE("errors name op, shapes and dtypes", "[elementwise]") {
+  CHECK(error_of<ShapeError>([] {
+          add(zeros({2, 3}), zeros({4}));
+        }) ==
+        "add: shapes (2, 3) and (4,) do not broadcast: axis -1 has 3 and 4\n"
+        "  a (2, 3) float32\n  b (4,) float32");
+  CHECK(error_of<DTypeError>([] { mul(zeros({2}), zeros({2}, DType::Int64)); }) ==
+        "mul: dtypes differ\n  a (2,) float32\n  b (2,) int64");
+  CHECK(error_of<DTypeError>([] { sub(zeros({2}, DType::Bool), zeros({2}, DType::Bool)); }) ==
+        "sub: is not defined for bool\n  x (2,) bool");
+  CHECK(error_of<DTypeError>([] { div(zeros({2}, DType::Int64), zeros({2}, DType::Int64)); }) ==
+        "div: needs float32 or float64\n  x (2,) int64");
+  CHECK(error_of<DTypeError>([] { exp(zeros({2}, DType::Int64)); }) ==
+        "exp: needs float32 or float64\n  x (2,) int64");
+}
+
+TEST_CASE("the number of threads does not change a bit", "[elementwise]") {
+  for (DType t : {DType::Float32, DType::Float64}) {
+    Tensor a = random_tensor({130, 3, 517}, t, 1), b = random_tensor({517}, t, 2);
+    Tensor v = a.transpose(0, 2).slice(0, 1, 517, 3);
+    CHECK(same_for_any_threads([&] { return exp(mul(add(a, b), a)); }));
+    CHECK(same_for_any_threads([&] { return sigmoid(v); }));
+    CHECK(same_for_any_threads([&] { return tanh(erf(v)); }));
+    CHECK(same_for_any_threads([&] { return where(less(a, b), a, b); }));
+  }
+}
+
+TEST_CASE("the layout of an operand does not change a bit", "[elementwise]") {
+  using Op = Tensor (*)(const Tensor&);
+  for (DType t : {DType::Float32, DType::Float64}) {
+    Tensor x = random_tensor({37, 53}, t, 5);
+    for (Op op : {Op(exp), Op(log), Op(tanh), Op(erf), Op(sigmoid), Op(relu)}) {
+      Tensor y = op(x);
+      CHECK(same_bits(op(x.transpose()).transpose(), y));
+      for (Index start : {1, 2, 7, 20, 36})  // other lengths, other alignments
+        CHECK(same_bits(op(x.slice(0, start, 37).slice(1, start, 53)),
+                        y.slice(0, start, 37).slice(1, start, 53)));
+      for (Index i = 0; i < 53; i += 13)
+        CHECK(same_bits(op(x.select(0, 3).slice(0, i, i + 1)), y.select(0, 3).slice(0, i, i + 1)));
+    }
+  }
+}
+
+TEST_CASE("same_bits tells what == does not", "[elementwise]") {
+  CHECK(same_bits(tensor({kNaN}), tensor({kNaN})));
+  CHECK_FALSE(same_bits(tensor({0}), tensor({-0.0})));
+  CHECK_FALSE(same_bits(zeros({2, 3}), zeros({3, 2})));
+  CHECK_FALSE(same_bits(zeros({2}), zeros({2}, DType::Float64)));
+  CHECK(same_bits(zeros({0}), zeros({0})));
+}

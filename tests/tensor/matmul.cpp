@@ -1,0 +1,292 @@
+#include "tensor/matmul.hpp"
+
+#include <cmath>
+#include <limits>
+#include <thread>
+
+#include "tests/catch.hpp"
+#include "tests/tensor/common.hpp"
+
+using namespace glim;
+
+namespace {
+
+constexpr DType F32 = DType::Float32, F64 = DType::Float64;
+
+// Σ_k a[.., i, k] b[.., k, j] element by element, for operands of rank 2 or more.
+Tensor naive(const Tensor& a, const Tensor& b) {
+  Shape la, lb;
+  for (int i = 0; i + 2 < a.rank(); ++i) la.push_back(a.shape()[i]);
+  for (int i = 0; i + 2 < b.rank(); ++i) lb.push_back(b.shape()[i]);
+  Shape lead = broadcast_shapes(la, lb, "naive");
+  Index m = a.size(-2), k = a.size(-1), n = b.size(-1), batches = numel_of(lead);
+  std::vector<double> y;
+  for (Index at = 0; at < batches; ++at) {
+    Index ia = broadcast_position(at, lead, la), ib = broadcast_position(at, lead, lb);
+    for (Index i = 0; i < m; ++i)
+      for (Index j = 0; j < n; ++j) {
+        double s = 0;
+        for (Index c = 0; c < k; ++c)
+          s += element(a, (ia * m + i) * k + c) * element(b, (ib * k + c) * n + j);
+        y.push_back(s);
+      }
+  }
+  lead.push_back(m);
+  lead.push_back(n);
+  return from_vector(y, lead);
+}
+
+void check_close(const Tensor& y, const Tensor& expected) {
+  REQUIRE(y.shape() == expected.shape());
+  double tolerance = y.dtype() == F32 ? 2e-5 : 1e-12;
+  for (Index i = 0; i < y.numel(); ++i) {
+    double e = element(expected, i);
+    REQUIRE(std::abs(element(y, i) - e) <= tolerance * (1 + std::abs(e)));
+  }
+}
+
+// The same matrices in every way that memory can hold them.
+std::vector<Tensor> layouts(const Tensor& x) {
+  std::vector<Tensor> all{x.contiguous(), x.transpose().clone().transpose()};
+  Shape wide = x.shape(), spaced = x.shape();
+  wide[wide.rank() - 1] += 3;
+  spaced[spaced.rank() - 1] *= 2;
+  Tensor w = full(wide, 1e30, x.dtype());
+  all.push_back(w.slice(-1, 1, 1 + x.size(-1)));
+  all.back().copy_(x);
+  Tensor s = full(spaced, 1e30, x.dtype());
+  all.push_back(s.slice(-1, 0, spaced.back(), 2));
+  all.back().copy_(x);
+  Tensor wt = full(wide, 1e30, x.dtype()).transpose().clone().transpose();
+  all.push_back(wt.slice(-1, 2, 2 + x.size(-1)));
+  all.back().copy_(x);
+  if (x.rank() > 2) {
+    all.push_back(x.transpose(0, 1).clone().transpose(0, 1));
+    all.push_back(x.transpose(0, -1).clone().transpose(0, -1));
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("matmul in every layout", "[matmul]") {
+  std::uint64_t stream = 0;
+  for (DType t : {F32, F64})
+    for (auto [m, k, n] : std::vector<std::array<Index, 3>>{{3, 4, 5},
+                                                            {1, 4, 5},
+                                                            {3, 1, 5},
+                                                            {3, 4, 1},
+                                                            {1, 1, 1},
+                                                            {17, 33, 9},
+                                                            {1, 7, 1},
+                                                            {2, 1, 1}}) {
+      Tensor a = random_tensor({m, k}, t, stream++), b = random_tensor({k, n}, t, stream++);
+      Tensor expected = naive(a, b);
+      for (const Tensor& u : layouts(a))
+        for (const Tensor& v : layouts(b)) check_close(matmul(u, v), expected);
+    }
+}
+
+TEST_CASE("batched matmul broadcasts its leading axes", "[matmul]") {
+  std::uint64_t stream = 0;
+  for (DType t : {F32, F64})
+    for (auto [sa, sb] : std::vector<std::pair<Shape, Shape>>{{{2, 3, 4}, {2, 4, 5}},
+                                                              {{2, 3, 4}, {4, 5}},
+                                                              {{3, 4}, {2, 4, 5}},
+                                                              {{2, 1, 3, 4}, {5, 4, 2}},
+                                                              {{1, 3, 4}, {6, 4, 1}},
+                                                              {{2, 3, 3, 4}, {3, 4, 5}},
+                                                              {{2, 3, 3, 4}, {1, 1, 4, 5}},
+                                                              {{1, 3, 4}, {1, 4, 5}},
+                                                              {{3, 1, 4}, {3, 4, 1}}}) {
+      Tensor a = random_tensor(sa, t, stream++), b = random_tensor(sb, t, stream++);
+      Tensor expected = naive(a, b);
+      for (const Tensor& u : layouts(a))
+        for (const Tensor& v : layouts(b)) check_close(matmul(u, v), expected);
+    }
+}
+
+TEST_CASE("random views multiply", "[matmul]") {
+  Dice dice(11);
+  int checked = 0;
+  for (int round = 0; round < 3000; ++round) {
+    Tensor a = random_view(dice, round % 2 ? F32 : F64), b = random_view(dice, a.dtype());
+    if (a.rank() < 2 || b.rank() < 2) continue;
+    if (a.size(-1) != b.size(-2)) {
+      CHECK_THROWS_AS(matmul(a, b), ShapeError);
+      continue;
+    }
+    Tensor expected;
+    try {
+      expected = naive(a, b);
+    } catch (const ShapeError&) {
+      CHECK_THROWS_AS(matmul(a, b), ShapeError);
+      continue;
+    }
+    check_close(matmul(a, b), expected);
+    ++checked;
+  }
+  CHECK(checked > 100);
+}
+
+TEST_CASE("vectors lose their extra axis", "[matmul]") {
+  Tensor v = tensor({1, 2, 3}), m = arange(0, 6, 1, F32).reshape({2, 3});
+  CHECK(matmul(v, v).shape() == Shape{});
+  CHECK(matmul(v, v).item() == 14);
+  CHECK(elements(matmul(m, v)) == std::vector<double>{8, 26});
+  CHECK(elements(matmul(v, m.transpose())) == std::vector<double>{8, 26});
+  Tensor batch = random_tensor({4, 2, 3}, F32, 1);
+  CHECK(matmul(batch, v).shape() == Shape{4, 2});
+  CHECK(matmul(v, batch.transpose()).shape() == Shape{4, 2});
+  check_close(matmul(batch, v), naive(batch, v.unsqueeze(1)).squeeze(-1));
+  check_close(matmul(v, batch.transpose()), naive(v.unsqueeze(0), batch.transpose()).squeeze(-2));
+  Tensor every_second = arange(0, 6, 1, F32).slice(0, 0, 6, 2);
+  CHECK(matmul(every_second, v).item() == 16);
+}
+
+TEST_CASE("extents of zero", "[matmul]") {
+  CHECK(matmul(zeros({0, 3}), zeros({3, 2})).shape() == Shape{0, 2});
+  CHECK(matmul(zeros({2, 3}), zeros({3, 0})).shape() == Shape{2, 0});
+  CHECK(elements(matmul(zeros({2, 0}), zeros({0, 2}))) == std::vector<double>(4, 0));
+  CHECK(matmul(zeros({0, 2, 3}), zeros({3, 2})).shape() == Shape{0, 2, 2});
+  CHECK(elements(matmul(zeros({2, 2, 0}), zeros({2, 0, 1}))) == std::vector<double>(4, 0));
+  CHECK(matmul(zeros({0}), zeros({0})).item() == 0);
+  Tensor out = ones({2, 2});
+  matmul_into(out, zeros({2, 0}), zeros({0, 2}), 1, 0.5);
+  CHECK(elements(out) == std::vector<double>(4, 0.5));
+}
+
+TEST_CASE("expanded and overlapping operands", "[matmul]") {
+  Tensor row = random_tensor({1, 40}, F32, 1), x = random_tensor({50}, F32, 2);
+  Tensor same = row.expand({30, 40});
+  Tensor windows = Tensor::from_storage(x.storage(), 0, {40, 8}, {1, 1}, F32);
+  check_close(matmul(same, windows), naive(same, windows));
+  check_close(matmul(windows.transpose(), windows), naive(windows.transpose(), windows));
+  Tensor batch = row.expand({5, 30, 40});
+  check_close(matmul(batch, windows), naive(batch, windows));
+  Tensor shared = random_tensor({1, 6, 7}, F64, 3).expand({4, 6, 7});
+  check_close(matmul(shared, shared.transpose()), naive(shared, shared.transpose()));
+}
+
+TEST_CASE("NaN and infinity pass through", "[matmul]") {
+  double nan = std::nan(""), inf = std::numeric_limits<double>::infinity();
+  Tensor a = ones({2, 2}), b = zeros({2, 2});
+  a.slice(0, 0, 1).slice(1, 0, 1).fill_(nan);
+  CHECK(std::isnan(matmul(a, b).at<float>({0, 1})));
+  CHECK(matmul(a, b).at<float>({1, 1}) == 0);
+  a.slice(0, 0, 1).slice(1, 0, 1).fill_(inf);
+  CHECK(std::isnan(matmul(a, b).at<float>({0, 0})));
+}
+
+TEST_CASE("matmul_into adds to where the result belongs", "[matmul]") {
+  for (DType t : {F32, F64}) {
+    Tensor a = random_tensor({2, 3, 4}, t, 1), b = random_tensor({4, 5}, t, 2);
+    Tensor out = random_tensor({2, 3, 5}, t, 3), before = out.clone();
+    matmul_into(out, a, b, 2, -1);
+    check_close(out, sub(mul(naive(a, b).to(t), 2), before));
+    out.fill_(std::nan(""));
+    matmul_into(out, a, b, 1, 0);  // beta 0 does not read what was there
+    check_close(out, naive(a, b));
+    Tensor v = random_tensor({4}, t, 4), y = zeros({2, 3}, t);
+    matmul_into(y, a, v, 1, 1);
+    check_close(y, matmul(a, v));
+    Tensor s = zeros({}, t);
+    matmul_into(s, v, v, 1, 0);
+    check_close(s, matmul(v, v));
+    CHECK_THROWS_AS(matmul_into(y, a, b, 1, 0), ShapeError);
+    CHECK_THROWS_AS(matmul_into(out.transpose().clone().transpose(), a, b, 1, 0), ShapeError);
+    CHECK_THROWS_AS(matmul_into(zeros({2, 3, 5}, t == F32 ? F64 : F32), a, b, 1, 0), DTypeError);
+  }
+}
+
+TEST_CASE("errors of matmul name both operands", "[matmul]") {
+  CHECK(error_of<ShapeError>([] {
+          matmul(zeros({8, 10, 64}), zeros({8, 32, 12}));
+        }) ==
+        "matmul: inner dimensions differ: a has 64 columns, b has 32 rows\n"
+        "  a (8, 10, 64) float32\n  b (8, 32, 12) float32");
+  CHECK(error_of<ShapeError>([] {
+          matmul(zeros({2, 3, 4}), zeros({5, 4, 3}));
+        }) ==
+        "matmul: leading axes (2,) and (5,) do not broadcast\n"
+        "  a (2, 3, 4) float32\n  b (5, 4, 3) float32");
+  CHECK(error_of<DTypeError>([] {
+          matmul(zeros({2, 2}), zeros({2, 2}, F64));
+        }) ==
+        "matmul: needs two operands of one floating dtype\n"
+        "  a (2, 2) float32\n  b (2, 2) float64");
+  CHECK_THROWS_AS(matmul(zeros({2, 2}, DType::Int64), zeros({2, 2}, DType::Int64)), DTypeError);
+  CHECK_THROWS_AS(matmul(scalar(1), zeros({2, 2})), ShapeError);
+  CHECK_THROWS_AS(matmul(zeros({3}), zeros({4})), ShapeError);
+}
+
+TEST_CASE("the number of threads does not change a bit of a product", "[matmul][threads]") {
+  std::uint64_t stream = 0;
+  for (DType t : {F32, F64})
+    for (auto [m, k, n] : std::vector<std::array<Index, 3>>{{512, 128, 128},
+                                                            {130, 300, 70},
+                                                            {1, 2000, 1500},
+                                                            {1500, 2000, 1},
+                                                            {64, 64, 64},
+                                                            {65, 64, 64},
+                                                            {2000, 3, 50},
+                                                            {50, 3, 2000},
+                                                            {7, 5000, 7},
+                                                            {129, 257, 515},
+                                                            {16, 4096, 16},
+                                                            {96, 96, 96},
+                                                            {333, 77, 111},
+                                                            {1000, 33, 17}}) {
+      Tensor a = random_tensor({m, k}, t, stream++), b = random_tensor({k, n}, t, stream++);
+      Tensor at = a.transpose().clone().transpose(), bt = b.transpose().clone().transpose();
+      INFO(m << " x " << k << " x " << n);
+      CHECK(same_for_any_threads([&] { return matmul(a, b); }));
+      CHECK(same_for_any_threads([&] { return matmul(a, bt); }));
+      CHECK(same_for_any_threads([&] { return matmul(at, b); }));
+      CHECK(same_for_any_threads([&] { return matmul(at, bt); }));
+    }
+  for (Shape s : {Shape{64, 16, 64}, Shape{12, 100, 64}, Shape{3, 200, 150}, Shape{2, 2, 80, 80}}) {
+    Tensor x = random_tensor(s, F32, stream++);
+    CHECK(same_for_any_threads([&] { return matmul(x, x.transpose()); }));
+    CHECK(same_for_any_threads([&] { return matmul(x.transpose(), x); }));
+    Tensor w = random_tensor({s.back(), 90}, F32, stream++);
+    CHECK(same_for_any_threads([&] { return matmul(x, w); }));
+  }
+}
+
+TEST_CASE("a thread of one's own gets the same bits", "[matmul][threads]") {
+  // OpenBLAS would use all processors there, and some of its kernels then give other bits.
+  std::uint64_t stream = 0;
+  for (Index m : {33, 127, 333})
+    for (Index k : {64, 300, 1000})
+      for (Index n : {20, 77, 130}) {
+        Tensor a = random_tensor({m, k}, F32, stream++), b = random_tensor({k, n}, F32, stream++);
+        Tensor here = zeros({m, n}), there = zeros({m, n}), product = matmul(a, b), other;
+        auto multiply = [&](const Tensor& c) {
+          gemm<float>(false, false, m, n, k, 1, a.data<float>(), k, b.data<float>(), n, 0,
+                      c.data<float>(), n);
+        };
+        multiply(here);
+        std::thread([&] {
+          multiply(there);
+          other = matmul(a, b);
+        }).join();
+        CHECK(same_bits(here, there));
+        CHECK(same_bits(product, other));
+      }
+}
+
+TEST_CASE("a product within a parallel loop gets the same bits", "[matmul][threads]") {
+  Tensor a = random_tensor({300, 200}, F32, 1), b = random_tensor({200, 100}, F32, 2);
+  Tensor expected = matmul(a, b);
+  std::vector<Tensor> results(8);
+  parallel_each(8, [&](Index i) { results[static_cast<std::size_t>(i)] = matmul(a, b); });
+  for (const Tensor& r : results) CHECK(same_bits(r, expected));
+}
+
+TEST_CASE("the BLAS library describes itself", "[matmul]") {
+  BlasInfo info = blas_info();
+  CHECK(contains(info.config, "OpenBLAS"));
+  CHECK_FALSE(info.core.empty());
+  CHECK((info.parallel == "sequential" || info.parallel == "pthread" || info.parallel == "openmp"));
+}

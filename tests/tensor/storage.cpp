@@ -1,0 +1,103 @@
+#include "tensor/storage.hpp"
+
+#include <thread>
+
+#include "tests/catch.hpp"
+#include "tests/tensor/common.hpp"
+
+using namespace glim;
+
+TEST_CASE("the second identical round asks the system for nothing", "[storage]") {
+  auto round = [] {
+    Tensor a = zeros({100, 333}), b = ones({3, 5}, DType::Int64);
+    Tensor c = add(a, a), d = a.transpose().clone();
+    std::vector<Tensor> kept;
+    for (Index n = 1; n < 40; ++n) kept.push_back(zeros({n * 97}));
+  };
+  release_cache();
+  round();
+  AllocatorStats before = allocator_stats();
+  round();
+  AllocatorStats after = allocator_stats();
+  CHECK(after.system_calls == before.system_calls);
+  CHECK(after.allocations > before.allocations + 40);
+  CHECK(after.live_bytes == before.live_bytes);
+  CHECK(after.cached_bytes == before.cached_bytes);
+}
+
+TEST_CASE("live, peak and cached bytes add up", "[storage]") {
+  release_cache();
+  reset_peak();
+  AllocatorStats start = allocator_stats();
+  CHECK(start.peak_bytes == start.live_bytes);
+  CHECK(start.cached_bytes == 0);
+  {
+    Storage a(1 << 20), b(1 << 20);
+    Storage shared = a;
+    CHECK(shared.use_count() == 2);
+    CHECK(allocator_stats().live_bytes == start.live_bytes + (2 << 20));
+  }
+  AllocatorStats end = allocator_stats();
+  CHECK(end.live_bytes == start.live_bytes);
+  CHECK(end.peak_bytes == start.live_bytes + (2 << 20));
+  CHECK(end.cached_bytes == 2 << 20);
+  reset_peak();
+  CHECK(allocator_stats().peak_bytes == start.live_bytes);
+  release_cache();
+  CHECK(allocator_stats().cached_bytes == 0);
+}
+
+TEST_CASE("blocks are aligned, large enough, and at most a third larger", "[storage]") {
+  for (std::size_t n : {0, 1, 63, 64, 65, 96, 97, 128, 1000, 4097, 1 << 20, (1 << 21) + 1}) {
+    std::int64_t before = allocator_stats().live_bytes;
+    Storage s(n);
+    auto used = allocator_stats().live_bytes - before;
+    CHECK(reinterpret_cast<std::uintptr_t>(s.data()) % 64 == 0);
+    CHECK(s.bytes() == n);
+    CHECK(used >= static_cast<std::int64_t>(n));
+    if (n > 64) CHECK(used * 2 <= static_cast<std::int64_t>(n) * 3);
+    std::fill_n(s.data(), n, std::byte{1});
+  }
+}
+
+TEST_CASE("handles count their references", "[storage]") {
+  Storage none;
+  CHECK_FALSE(none);
+  CHECK(none.use_count() == 0);
+  Storage a(8), b = a;
+  CHECK(a == b);
+  CHECK(a.use_count() == 2);
+  Storage c = std::move(b);
+  CHECK(a.use_count() == 2);
+  c = Storage(8);
+  CHECK(a.use_count() == 1);
+  a = a;
+  CHECK(a.use_count() == 1);
+}
+
+TEST_CASE("threads share the allocator", "[storage]") {
+  std::int64_t live = allocator_stats().live_bytes;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([t] {
+      for (int i = 1; i < 2000; ++i) {
+        Storage s(static_cast<std::size_t>(i % 50 * 64 + 1));
+        s.data()[0] = static_cast<std::byte>(t);
+        Storage copy = s;
+        if (copy.data()[0] != static_cast<std::byte>(t)) std::abort();
+      }
+    });
+  for (std::thread& t : threads) t.join();
+  CHECK(allocator_stats().live_bytes == live);
+}
+
+#ifndef __SANITIZE_ADDRESS__  // it aborts instead of refusing
+TEST_CASE("memory that the system refuses is an error", "[storage]") {
+  std::int64_t live = allocator_stats().live_bytes;
+  Index n = Index{1} << 52;
+  std::string text = error_of<MemoryError>([&] { scalar(1).expand({n}).clone(); });
+  CHECK(text.starts_with("storage: the system refused " + std::to_string(n * 4) + " bytes"));
+  CHECK(allocator_stats().live_bytes == live);
+  CHECK_THROWS_AS(empty({Index{1} << 59}), MemoryError);
+}
+#endif
