@@ -234,7 +234,8 @@ bool Trainer::validate_and_save(TrainObserver& observer, bool epoch_end, double 
   report.epoch_end = epoch_end;
   report.seconds = seconds;
   ++state_.validations;
-  double now_at = report.valid.tokens > 0 ? report.valid.nll : report.train.nll;
+  // KL is what training lowers; without smoothing it is the NLL.
+  double now_at = report.valid.tokens > 0 ? report.valid.kl : report.train.kl;
   report.improved = state_.validations == 1 || now_at < state_.best;
   if (report.improved) {
     state_.best = now_at;
