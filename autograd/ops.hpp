@@ -152,7 +152,8 @@ Var label_smoothing_loss(const Var& logits, const Tensor& target, double smoothi
 
 // ---- activation checkpointing (checkpoint.cpp) ----
 // fn(), of which nothing is kept: backward runs it again, with the same random numbers (Chen et
-// al. 2016, arXiv 1604.06174). fn must compute the same again from what it captures.
+// al. 2016, arXiv 1604.06174). fn must compute the same again from what it captures, which must
+// live until then: capture by value. A value that fn computes and does not return stays inside.
 Var checkpoint(std::function<Var()> fn, Where where = Where::current());
 
 }  // namespace glim

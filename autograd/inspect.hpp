@@ -1,0 +1,46 @@
+// Pictures of a tape, before backward and after it: a table, a graph, a sum by op.
+//
+//   std::cout << to_table(tape);       one line a node
+//   std::ofstream("t.dot") << to_dot(tape);      dot -Tsvg t.dot > t.svg
+//   std::cout << to_string(summarize(tape));
+//
+// The tape is only read. Nothing here needs backward to have run; once it has, what an op had saved
+// is marked as freed (unless retained), and times of backward and norms of watched gradients appear.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "autograd/tape.hpp"
+
+namespace glim {
+
+struct TableOptions {
+  std::size_t rows = 0;  // at most, from both ends; 0: all
+};
+// Columns: number, path, op, numbers of the inputs (- for a constant), shape, dtype, bytes of the
+// value, what backward will read (a, b, ... the inputs, y the output; "freed" when it was read),
+// line of the call; with TapeOptions::profile the times of forward and backward, and the norm of
+// the gradient where one was watched. A line below sums up.
+std::string to_table(const Tape& tape, const TableOptions& options = {});
+
+struct DotOptions {
+  bool clusters = true;  // boxes around scopes
+  bool left_to_right = false;
+};
+// Graphviz's language. Leaves are ellipses, ops boxes (dashed when used up by backward), scopes
+// clusters within each other; a leaf lies in the scope that its name starts with.
+std::string to_dot(const Tape& tape, const DotOptions& options = {});
+
+struct OpSummary {
+  std::string op;  // "leaf" for leaves
+  Index count = 0;
+  Index bytes = 0;        // of the values
+  Index saved_bytes = 0;  // held for backward; a tensor saved by two ops counts for both
+  double forward_seconds = 0, backward_seconds = 0;
+};
+// By op: those that took longest first, then those with the most bytes.
+std::vector<OpSummary> summarize(const Tape& tape);
+std::string to_string(const std::vector<OpSummary>& summary);
+
+}  // namespace glim
