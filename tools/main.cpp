@@ -3,6 +3,8 @@
 // Exit status: 0 done, 1 an error (one line on standard error), 2 wrong usage, 130 interrupted.
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <fcntl.h>
 #include <new>
 
 #include "tensor/error.hpp"
@@ -19,9 +21,18 @@ int fail(const std::string& message) {
   return 1;
 }
 
+// A file opened later must not get the number of a closed standard stream. /dev/null is opened the
+// wrong way round, so that writing to a closed standard output still fails.
+void hold_standard_descriptors() {
+  for (int fd = 0; fd <= 2; ++fd)
+    if (::fcntl(fd, F_GETFD) == -1 && ::open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) != fd)
+      std::_Exit(1);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  hold_standard_descriptors();
   std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is seen where output is written
   CLI::App app{
       "Glim: a Transformer in a glass box. Trains, translates, measures and gradient-checks on a "
@@ -38,6 +49,8 @@ int main(int argc, char** argv) {
   glim::add_translate(app);
   glim::add_evaluate(app);
   glim::add_average(app);
+  glim::add_gradcheck(app);
+  glim::add_doctor(app);
   try {
     app.parse(argc, argv);
     if (std::fflush(stdout) != 0) return fail("standard output: cannot be written");

@@ -12,6 +12,8 @@ void add_train(CLI::App& app);
 void add_translate(CLI::App& app);
 void add_evaluate(CLI::App& app);
 void add_average(CLI::App& app);
+void add_gradcheck(CLI::App& app);
+void add_doctor(CLI::App& app);
 
 // Gives every option of the verb that the command line left open the value of a TOML file's key of
 // its name. FileError naming file and key for unknown keys and values that do not convert.

@@ -1,0 +1,51 @@
+// What the machine is, as Linux tells it (/proc, /sys, the scheduler), and what of it makes Glim
+// slow.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace glim {
+
+struct Machine {
+  std::string cpu;                 // "AMD EPYC"
+  std::set<std::string> features;  // as in /proc/cpuinfo: "avx2", "avx512f", …
+  int processors = 0;              // that this process may run on
+  int cores = 0;                   // physical; 0: unknown
+  double quota = 0;  // processors' worth of time that the container grants; 0: no limit
+  double load = 0;   // average of the last minute
+  std::int64_t memory_bytes = 0, available_bytes = 0;
+  std::string huge_pages;  // "always", "madvise", "never", or empty
+};
+
+// `root` stands before /proc and /sys, for tests.
+Machine inspect_machine(const std::string& root = "");
+
+// How Glim runs on it.
+struct Runtime {
+  std::string blas_config, blas_core, blas_parallel;  // tensor/matmul.hpp
+  int threads = 0;
+  std::optional<std::string> core_variable, threads_variable;  // OPENBLAS_CORETYPE, OMP_NUM_THREADS
+  bool optimized = true, sanitized = false;
+  double gflops = 0;  // measured, single precision
+};
+
+struct Advice {
+  std::string problem, remedy;
+};
+
+// The kernel families of OpenBLAS on x86 by what they need: 0 SSE, 1 AVX, 2 AVX2, 3 AVX-512;
+// nothing for names not known.
+std::optional<int> kernel_level(const std::string& blas_core);
+int cpu_level(const std::set<std::string>& features);
+
+// `without_pin` measures GFLOP/s in a process without OPENBLAS_CORETYPE, so that the advice can say
+// what the variable costs; it is called only then and may return nothing.
+std::vector<Advice> advise(const Machine& machine, const Runtime& runtime,
+                           const std::function<std::optional<double>()>& without_pin);
+
+}  // namespace glim
