@@ -16,9 +16,12 @@ using Lines = std::vector<std::string>;
 
 namespace {
 
-nlohmann::json reference() {
-  std::ifstream file(GLIM_TEXT_TESTS "/bleu_reference.json");
-  return nlohmann::json::parse(file);
+const nlohmann::json& reference() {
+  static const nlohmann::json data = [] {
+    std::ifstream file(GLIM_TEXT_TESTS "/bleu_reference.json");
+    return nlohmann::json::parse(file);
+  }();
+  return data;
 }
 
 bool near(double a, double b) { return std::abs(a - b) <= 1e-9; }
@@ -31,7 +34,7 @@ std::string ours(const std::string& signature) {
 }  // namespace
 
 TEST_CASE("BLEU is sacreBLEU's", "[bleu]") {
-  const auto data = reference();
+  const auto& data = reference();
   REQUIRE(data["cases"].size() >= 30);
   for (const auto& c : data["cases"]) {
     const auto hypotheses = c["hypotheses"].get<Lines>();
@@ -61,6 +64,7 @@ TEST_CASE("13a splits as sacreBLEU's 13a does", "[bleu]") {
   CHECK(tokenize_13a("Hello, world! It's 1,000.5 (ok).") ==
         "Hello , world ! It's 1,000.5 ( ok ) .");
   CHECK(tokenize_13a("").empty());
+  REQUIRE(reference()["tokenize_13a"].size() == 400);
   for (const auto& c : reference()["tokenize_13a"]) {
     INFO(c[0]);
     CHECK(tokenize_13a(c[0].get<std::string>()) == c[1].get<std::string>());
@@ -68,7 +72,8 @@ TEST_CASE("13a splits as sacreBLEU's 13a does", "[bleu]") {
 }
 
 TEST_CASE("lower case is Python's", "[bleu][casing]") {
-  const auto data = reference();
+  const auto& data = reference();
+  REQUIRE(data["lower"].size() == 300);
   for (const auto& c : data["lower"]) {
     INFO(c[0]);
     CHECK(lower_case(c[0].get<std::string>()) == c[1].get<std::string>());

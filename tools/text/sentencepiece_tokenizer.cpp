@@ -51,10 +51,9 @@ std::string explain(const TokenizerOptions& o, const std::string& message, std::
   const auto least = static_cast<std::int64_t>(characters) + kSpecialTokens;
   if (o.vocabulary_size < least) {
     return fmt::format(
-        "vocabulary size {} is too small: the text has {} different characters, which with {} "
-        "special "
-        "tokens need {}; raise the vocabulary size or lower the character coverage",
-        o.vocabulary_size, characters, kSpecialTokens, least);
+        "vocabulary size {} is too small: the text has {} different characters, {} entries with "
+        "the special tokens; raise the vocabulary size or lower the character coverage",
+        o.vocabulary_size, characters, least);
   }
   static constexpr std::string_view kHint = "set it to a value <= ";
   if (const std::size_t at = message.find(kHint); at != std::string::npos) {
@@ -62,8 +61,7 @@ std::string explain(const TokenizerOptions& o, const std::string& message, std::
     const std::size_t end = message.find_first_not_of("0123456789", begin);
     return fmt::format(
         "vocabulary size {} is too large for this text; at most {} is possible: lower the "
-        "vocabulary "
-        "size or train on more text",
+        "vocabulary size or train on more text",
         o.vocabulary_size, message.substr(begin, end - begin));
   }
   return fmt::format("training with vocabulary size {} failed ({}); try another vocabulary size",
