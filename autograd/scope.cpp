@@ -2,10 +2,15 @@
 
 #include <utility>
 
+#include "tensor/error.hpp"
+
 namespace glim {
 namespace {
 thread_local std::vector<std::string> names;
 thread_local std::uint64_t changes = 1;
+
+// Before main: every error that is made within a module names it.
+[[maybe_unused]] const bool errors_know_scopes = (Error::find_scope_by(&Scope::path), true);
 }  // namespace
 
 std::string to_string(const Where& where) {

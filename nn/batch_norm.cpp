@@ -17,9 +17,9 @@ BatchNorm::BatchNorm(Index channels, double eps, double momentum, bool affine)
 Var BatchNorm::forward(const Var& x) {
   Scope scope = enter();
   if (x.rank() < 2 || x.size(1) != channels_)
-    throw in_module(with_operands(
+    throw with_operands(
         ShapeError("batch_norm", "x must be (B, " + std::to_string(channels_) + ", ...)"),
-        Operand("x", x.value())));
+        Operand("x", x.value()));
   Dims others;  // every axis but the channel's
   Shape along = Dims::filled(x.rank(), 1);
   along[1] = channels_;  // (1, C, 1, ...)
@@ -30,9 +30,9 @@ Var BatchNorm::forward(const Var& x) {
   if (training()) {
     Index count = channels_ > 0 ? x.numel() / channels_ : 0;
     if (count < 2)
-      throw in_module(
-          with_operands(ValueError("batch_norm", "training needs more than one value per channel"),
-                        Operand("x", x.value())));
+      throw with_operands(
+          ValueError("batch_norm", "training needs more than one value per channel"),
+          Operand("x", x.value()));
     Var mean_of = mean(x, others, true);
     centered = sub(x, mean_of);
     variance = mean(mul(centered, centered), others, true);

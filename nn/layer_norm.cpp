@@ -13,9 +13,8 @@ LayerNorm::LayerNorm(Index d, double eps, bool affine, bool with_bias)
 Var LayerNorm::forward(const Var& x) {
   Scope scope = enter();
   if (x.rank() < 1 || x.size(-1) != d_)
-    throw in_module(
-        with_operands(ShapeError("layer_norm", "x must have " + std::to_string(d_) + " columns"),
-                      Operand("x", x.value())));
+    throw with_operands(ShapeError("layer_norm", "x must have " + std::to_string(d_) + " columns"),
+                        Operand("x", x.value()));
   return layer_norm(x, weight, bias, eps_);
 }
 

@@ -21,11 +21,10 @@ void require_rows(std::string_view op, const Var& x, const Tensor& target) {
   bool fit = x.rank() == target.rank() + 1;
   for (int i = 0; fit && i < target.rank(); ++i) fit = x.shape()[i] == target.shape()[i];
   if (!fit)
-    throw in_module(with_operands(ShapeError(op, "needs x (..., V) and a target for each row"),
-                                  Operand("x", x.value()), Operand("target", target)));
+    throw with_operands(ShapeError(op, "needs x (..., V) and a target for each row"),
+                        Operand("x", x.value()), Operand("target", target));
   if (target.dtype() != DType::Int64)
-    throw in_module(
-        with_operands(DTypeError(op, "targets must be int64"), Operand("target", target)));
+    throw with_operands(DTypeError(op, "targets must be int64"), Operand("target", target));
 }
 
 // -x at the target, 0 in rows that are not counted. (..., V) -> (...)
@@ -51,8 +50,8 @@ Var cross_entropy(const Var& logits, const Tensor& target, const CrossEntropyOpt
   require_rows("cross_entropy", logits, target);
   double smoothing = options.label_smoothing;
   if (!(smoothing >= 0 && smoothing <= 1))
-    throw in_module(ValueError(
-        "cross_entropy", "label smoothing " + std::to_string(smoothing) + " lies outside [0, 1]"));
+    throw ValueError("cross_entropy",
+                     "label smoothing " + std::to_string(smoothing) + " lies outside [0, 1]");
   Tensor counted = not_equal(target, static_cast<double>(options.ignore_index));
   Var log_probs = log_softmax(logits, -1);
   Var loss = picked(log_probs, target, counted);
@@ -67,8 +66,8 @@ Var cross_entropy(const Var& logits, const Tensor& target, const CrossEntropyOpt
 Var mse_loss(const Var& x, const Var& y, Reduction reduction) {
   Scope scope("mse_loss");
   if (x.shape() != y.shape())
-    throw in_module(with_operands(ShapeError("mse_loss", "both must have one shape"),
-                                  Operand("x", x.value()), Operand("y", y.value())));
+    throw with_operands(ShapeError("mse_loss", "both must have one shape"), Operand("x", x.value()),
+                        Operand("y", y.value()));
   Var difference = sub(x, y);
   return reduce(mul(difference, difference), reduction, static_cast<double>(x.numel()),
                 first_extent(x.value()));
@@ -77,11 +76,9 @@ Var mse_loss(const Var& x, const Var& y, Reduction reduction) {
 Var kl_div(const Var& log_probs, const Tensor& probs, Reduction reduction) {
   Scope scope("kl_div");
   if (log_probs.shape() != probs.shape())
-    throw in_module(with_operands(ShapeError("kl_div", "both must have one shape"),
-                                  Operand("log_probs", log_probs.value()),
-                                  Operand("probs", probs)));
-  if (any(less(probs, 0)).item() != 0)
-    throw in_module(ValueError("kl_div", "a probability is negative"));
+    throw with_operands(ShapeError("kl_div", "both must have one shape"),
+                        Operand("log_probs", log_probs.value()), Operand("probs", probs));
+  if (any(less(probs, 0)).item() != 0) throw ValueError("kl_div", "a probability is negative");
   // 0 (ln 0 - x) counts as 0, be x -∞.
   Tensor positive = greater(probs, 0);
   Tensor log_q = log(where(positive, probs, scalar(1, probs.dtype())));

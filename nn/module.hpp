@@ -28,13 +28,6 @@ namespace glim {
 
 using StateDict = std::map<std::string, Tensor>;
 
-// An error found by a module itself, with the path of the module: throw in_module(ShapeError(...)).
-template <class E>
-E in_module(E error, const Where& where = Where::current()) {
-  error.set_place(Scope::path(), to_string(where));
-  return error;
-}
-
 class Module {
  public:
   Module() = default;

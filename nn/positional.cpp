@@ -37,12 +37,12 @@ PositionalEncoding::PositionalEncoding(Index d_model, double dropout_p)
 
 void PositionalEncoding::check(const Var& x, Index offset) const {
   if (x.rank() < 2 || x.size(-1) != d_model_)
-    throw in_module(with_operands(
+    throw with_operands(
         ShapeError("positional_encoding", "x must be (..., T, " + std::to_string(d_model_) + ")"),
-        Operand("x", x.value())));
+        Operand("x", x.value()));
   if (offset < 0)
-    throw in_module(ValueError("positional_encoding",
-                               "the offset " + std::to_string(offset) + " must not be negative"));
+    throw ValueError("positional_encoding",
+                     "the offset " + std::to_string(offset) + " must not be negative");
 }
 
 SinusoidalPositionalEncoding::SinusoidalPositionalEncoding(Index d_model, double dropout_p,
@@ -76,10 +76,10 @@ Var LearnedPositionalEmbedding::forward(const Var& x, Index offset) {
   check(x, offset);
   Index length = x.size(-2), rows = weight.size(0);
   if (offset > rows || length > rows - offset)
-    throw in_module(IndexError("positional_embedding",
-                               "a sequence of " + std::to_string(length) + " from position " +
-                                   std::to_string(offset) + " needs more than the " +
-                                   std::to_string(rows) + " learned positions"));
+    throw IndexError("positional_embedding", "a sequence of " + std::to_string(length) +
+                                                 " from position " + std::to_string(offset) +
+                                                 " needs more than the " + std::to_string(rows) +
+                                                 " learned positions");
   return dropout.forward(add(x, narrow(weight, 0, offset, length)));
 }
 

@@ -1,10 +1,16 @@
 #include "tensor/error.hpp"
 
 namespace glim {
+namespace {
+std::string (*find_scope)() = nullptr;
+}  // namespace
 
-Error::Error(std::string_view op, std::string_view problem) : op_(op), problem_(problem) {
+Error::Error(std::string_view op, std::string_view problem)
+    : op_(op), problem_(problem), scope_(find_scope ? find_scope() : "") {
   compose();
 }
+
+void Error::find_scope_by(std::string (*scope)()) { find_scope = scope; }
 
 std::string Error::headline() const { return op_.empty() ? problem_ : op_ + ": " + problem_; }
 
@@ -34,8 +40,9 @@ void Error::set_operand_path(std::size_t operand, std::string_view path) {
 }
 
 void Error::set_place(std::string_view scope, std::string_view site) {
-  if (!scope_.empty() || !site_.empty()) return;
-  scope_ = scope;
+  if (placed_ || (scope.empty() && site.empty())) return;
+  placed_ = true;
+  if (!scope.empty()) scope_ = scope;
   site_ = site;
   compose();
 }

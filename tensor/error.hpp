@@ -7,6 +7,7 @@
 //     in decoder.layers.1.multihead_attn, at attention.cpp:41
 //
 // The tensor layer knows shapes; autograd adds names, scope and call site as the error passes by.
+// An error that passes no op bears the module in which it was made.
 #pragma once
 
 #include <exception>
@@ -34,6 +35,8 @@ class Error : public std::exception {
   void set_operand_path(std::size_t operand, std::string_view path);
   // Names the module and the source line in which the op was called, once: the innermost wins.
   void set_place(std::string_view scope, std::string_view site);
+  // How an error finds the module that it is made in; autograd, which has the modules' names, says.
+  static void find_scope_by(std::string (*scope)());
   std::size_t operand_count() const { return operands_.size(); }
 
  private:
@@ -44,6 +47,7 @@ class Error : public std::exception {
 
   std::string op_, problem_, scope_, site_, text_;
   std::vector<Operand> operands_;
+  bool placed_ = false;
 };
 
 struct ShapeError : Error {  // shapes that do not fit each other or the op

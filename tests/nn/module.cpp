@@ -107,6 +107,7 @@ TEST_CASE("the tape and errors bear the names of the parameters", "[module]") {
     return p.rfind("blocks.0.inner.", 0) == 0 && p != "blocks.0.inner.weight";
   }));
   std::string text = error_of<ShapeError>([&] { net.blocks[1].forward(Var(zeros({2, 5}))); });
+  CHECK(contains(text, "in blocks.1.inner"));
   CHECK(contains(text, "(2, 5)"));
   text = error_of<IndexError>([&] { net.forward(from_vector<Index>({1, 9}, {2})); });
   CHECK(contains(text, "embed"));

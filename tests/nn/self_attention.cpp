@@ -165,4 +165,5 @@ TEST_CASE("what self-attention refuses", "[attention]") {
   Scope scope("net");
   auto text = error_of<ShapeError>([&] { attention.forward(Var(zeros({2, 3, 5}))); });
   CHECK(contains(text, "(2, 3, 5)"));
+  CHECK(contains(text, "in net.query"));
 }

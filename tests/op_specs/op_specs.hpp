@@ -61,6 +61,8 @@ struct CaseResult {
 
 // Every variation of every op. In float32 the checks compare with float64 and are fewer.
 std::vector<Case> op_cases(DType dtype = DType::Float64);
+// Every layer and loss of nn/ (layers.cpp).
+std::vector<Case> layer_cases();
 // Runs one case; exceptions become failures.
 CaseResult run(const Case& c);
 // Names of the ops that have a Spec, sorted.

@@ -1,0 +1,34 @@
+// Every layer and loss of nn/ against central differences.
+#include <set>
+
+#include "nn/module.hpp"
+#include "tests/catch.hpp"
+#include "tests/op_specs/op_specs.hpp"
+
+using namespace glim;
+
+TEST_CASE("every layer and loss passes its gradient checks", "[nn][gradcheck]") {
+  auto cases = layer_cases();
+  std::set<std::string> names;
+  Index derivatives = 0;
+  for (const Case& c : cases) {
+    CaseResult r = run(c);
+    INFO(r.op + ", " + r.name);
+    INFO(r.detail);
+    CHECK(r.status == CaseStatus::Pass);
+    CHECK(r.checked > 0);
+    CHECK(names.insert(r.op + ", " + r.name).second);
+    derivatives += r.checked;
+  }
+  CHECK(cases.size() >= 150);
+  CHECK(derivatives >= 10000);
+}
+
+TEST_CASE("a layer with a wrong gradient is caught", "[nn][gradcheck]") {
+  // A layer that forgets its residual branch on the way back.
+  struct Forgetful final : Layer {
+    Var forward(const Var& x) override { return add(tanh(x), x.detach()); }
+  } layer;
+  Var x = Var::leaf(uniform({3}, -1, 1, {1, 1}, DType::Float64));
+  CHECK_FALSE(gradcheck([&] { return layer(x); }, {{"x", x}}));
+}
