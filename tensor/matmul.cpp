@@ -48,26 +48,28 @@ Matrix<T> as_matrix(const Tensor& x, Index offset) {
   return {p, columns <= 1 ? std::max<Index>(1, rows) : sc, true};
 }
 
-// Tile edges: large enough for BLAS to amortise its packing, small enough to share evenly.
+// Tile edges. About 256 x 512 is where BLAS's packing is paid for (a tile of 64 rows reaches four
+// fifths of its rate); smaller ones only where there would be too few to share among threads.
 struct Tiling {
   Index rows, columns;
 };
 Tiling tiling(Index m, Index n, Index k) {
   constexpr Index kSmall = 1 << 18;  // a product this small is one tile
-  if (m * n * std::max<Index>(k, 1) <= kSmall) return {m, n};
-  auto cut = [](Index extent, Index target) {  // even pieces, multiples of 16, about `target`
-    Index pieces = std::max<Index>(1, (extent + target / 2) / target);
-    Index size = (extent + pieces - 1) / pieces;
-    return (size + 15) / 16 * 16;
-  };
-  // Split the longer side so that there are at least 8 tiles where the product is big enough.
   Index work = m * n * std::max<Index>(k, 1);
-  Index tiles = std::min<Index>(32, std::max<Index>(2, work >> 22));
-  if (tiles > 2) tiles = (tiles + 1) / 2 * 2;
-  if (m >= n) {
-    return {cut(m, std::max<Index>(32, (m + tiles - 1) / tiles)), n};
+  if (work <= kSmall) return {m, n};
+  auto ceil_div = [](Index a, Index b) { return (a + b - 1) / b; };
+  Index down = ceil_div(m, 288), across = ceil_div(n, 640);
+  Index wanted = std::clamp<Index>(work >> 25, 2, 8);
+  while (down * across < wanted) {
+    Index rows = m / down, columns = n / across;
+    if (std::max(rows, columns) < 128) break;
+    (rows >= columns ? down : across) *= 2;
   }
-  return {m, cut(n, std::max<Index>(32, (n + tiles - 1) / tiles))};
+  if (down > 1 && down % 2 == 1 && across % 2 == 1) ++down;  // an even number is shared evenly
+  auto even = [&](Index extent, Index pieces) {  // multiples of 16
+    return (ceil_div(extent, pieces) + 15) / 16 * 16;
+  };
+  return {even(m, down), even(n, across)};
 }
 
 template <class T>
