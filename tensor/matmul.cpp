@@ -66,8 +66,8 @@ Tiling tiling(Index m, Index n, Index k) {
     (rows >= columns ? down : across) *= 2;
   }
   if (down > 1 && down % 2 == 1 && across % 2 == 1) ++down;  // an even number is shared evenly
-  auto even = [&](Index extent, Index pieces) {  // multiples of 16
-    return (ceil_div(extent, pieces) + 15) / 16 * 16;
+  auto even = [&](Index extent, Index pieces) {  // multiples of 32: what dropout draws at once
+    return (ceil_div(extent, pieces) + 31) / 32 * 32;
   };
   return {even(m, down), even(n, across)};
 }
@@ -96,9 +96,20 @@ Shape leading(const Shape& s) {
   return lead;
 }
 
+// The epilogue of the tile whose first element is (r, column) of a result with n columns.
+template <class T>
+void finish(const Epilogue& e, Index r, Index column, Index n, Index rows, Index columns, T* tile) {
+  const RowKernels<T>& kernels = row_kernels<T>();
+  if (e.bias.defined() || e.relu)
+    kernels.add_bias(rows, columns, e.bias.defined() ? e.bias.data<T>() + column : nullptr, e.relu,
+                     tile, n);
+  for (Index i = 0; e.drop && i < rows; ++i)
+    kernels.dropout(*e.drop, (r + i) * n + column, columns, tile + i * n, nullptr, tile + i * n);
+}
+
 template <class T>
 void run(const Tensor& out, const Tensor& a, const Tensor& b, const Shape& lead, T alpha, T beta,
-         const T* bias = nullptr, bool relu = false) {
+         const Epilogue* then = nullptr) {
   Index m = a.size(-2), k = a.size(-1), n = b.size(-1);
   Index batches = numel_of(lead);
   T* c = out.data<T>();
@@ -124,9 +135,9 @@ void run(const Tensor& out, const Tensor& a, const Tensor& b, const Shape& lead,
       Matrix<T> tb{mb.columns_from(col), mb.ld, mb.transposed};
       product<T>(ta, tb, c + r * ldc + col, ldc, std::min(t.rows, m - r),
                  std::min(t.columns, n - col), k, alpha, beta);
-      if (bias)
-        row_kernels<T>().add_bias(std::min(t.rows, m - r), std::min(t.columns, n - col), bias + col,
-                                  relu, c + r * ldc + col, ldc);
+      if (then)
+        finish<T>(*then, r, col, n, std::min(t.rows, m - r), std::min(t.columns, n - col),
+                  c + r * ldc + col);
     });
     return;
   }
@@ -232,17 +243,19 @@ void matmul_into(const Tensor& out, const Tensor& a, const Tensor& b, double alp
   dispatch(out.reshape(c.result), c, alpha, beta);
 }
 
-Tensor matmul_bias(const Tensor& a, const Tensor& b, const Tensor& bias, bool relu) {
+Tensor matmul_then(const Tensor& a, const Tensor& b, const Epilogue& epilogue) {
   Checked c = check(a, b);
-  if (a.rank() != 2 || b.rank() != 2 || bias.shape() != Shape{b.size(1)} ||
-      bias.dtype() != a.dtype())
-    throw with_operands(ShapeError("matmul_bias", "needs a (M, K), b (K, N) and bias (N,)"),
-                        Operand("a", a), Operand("b", b), Operand("bias", bias));
-  Tensor y = empty(c.result, a.dtype()), row = bias.contiguous();
+  Epilogue e = epilogue;
+  if (a.rank() != 2 || b.rank() != 2 ||
+      (e.bias.defined() && (e.bias.shape() != Shape{b.size(1)} || e.bias.dtype() != a.dtype())))
+    throw with_operands(ShapeError("matmul_then", "needs a (M, K), b (K, N) and bias (N,)"),
+                        Operand("a", a), Operand("b", b), Operand("bias", e.bias));
+  if (e.bias.defined()) e.bias = e.bias.contiguous();
+  Tensor y = empty(c.result, a.dtype());
   if (a.dtype() == DType::Float32)
-    run<float>(y, c.a, c.b, {}, 1, 0, row.data<float>(), relu);
+    run<float>(y, c.a, c.b, {}, 1, 0, &e);
   else
-    run<double>(y, c.a, c.b, {}, 1, 0, row.data<double>(), relu);
+    run<double>(y, c.a, c.b, {}, 1, 0, &e);
   return y;
 }
 
