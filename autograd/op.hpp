@@ -27,6 +27,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string_view>
 #include <type_traits>
@@ -39,6 +40,9 @@
 
 namespace glim {
 
+// Adds to `total` (of the input's shape and dtype) a gradient that never exists on its own.
+using AddTo = std::function<void(const Tensor& total)>;
+
 // Gradients by input number; an input left out has none.
 class Grads {
  public:
@@ -49,8 +53,19 @@ class Grads {
   bool has(std::size_t input) const { return input < list_.size() && list_[input].defined(); }
   Var take(std::size_t input) { return std::move(list_[input]); }
 
+  // For a gradient that touches a few elements of a large input (a slice, rows of an embedding):
+  // the engine calls `add` with what has been added up so far, or with zeros. Not while backward is
+  // recorded.
+  void add_to(std::size_t input, AddTo add) { parts_.emplace_back(input, std::move(add)); }
+  AddTo take_part(std::size_t input) {
+    for (auto& [i, add] : parts_)
+      if (i == input) return std::move(add);
+    return {};
+  }
+
  private:
   std::vector<Var> list_;
+  std::vector<std::pair<std::size_t, AddTo>> parts_;
 };
 
 class Op {

@@ -112,10 +112,15 @@ OrderedVar top_k(const Var& x, Index k, Index axis = -1, Where where = Where::cu
 // ---- dropout (ops/dropout.cpp) ----
 // x / (1 - p), but 0 with probability p: where bernoulli(p, key) (Srivastava et al. 2014, inverted)
 Var dropout(const Var& x, double p, Key key, Where where = Where::current());
+// x + dropout(h): a residual connection in one pass
+Var add_dropout(const Var& x, const Var& h, double p, Key key, Where where = Where::current());
 
 // ---- the parts of a Transformer; each has its own file in ops/ ----
 // y = x Wᵀ + b      x: (..., I)   weight: (O, I)   bias: (O,) or undefined   y: (..., O)
 Var linear(const Var& x, const Var& weight, const Var& bias, Where where = Where::current());
+// h = dropout(max(0, x Wᵀ + b)): the hidden layer of a feed-forward network
+Var linear_relu(const Var& x, const Var& weight, const Var& bias, double dropout_p = 0,
+                Key dropout_key = {}, Where where = Where::current());
 // y = (x - mean)/√(var + eps) γ + β over the last axis, var the population's (Ba et al. 2016);
 // gamma and beta: (D,) or undefined
 Var layer_norm(const Var& x, const Var& gamma, const Var& beta, double eps = 1e-5,

@@ -12,6 +12,14 @@ namespace {
 thread_local Tape* open_tape = nullptr;
 std::atomic<std::uint64_t> next_tape{1};
 
+// True when nobody else sees these elements, nor one element stands for several: it may be added to
+// in place.
+bool exclusive(const Tensor& x) {
+  for (int i = 0; i < x.rank(); ++i)
+    if (x.strides()[i] == 0 && x.shape()[i] > 1) return false;
+  return x.storage().use_count() == 1;
+}
+
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
@@ -141,7 +149,7 @@ void Tape::backward(const Var& y, const Tensor& dy, Backward options) {
     throw with_operands(ShapeError("backward", "dy must have y's shape and dtype"),
                         Operand("y", y.value()), Operand("dy", dy));
   Table table(nodes_.size());
-  table[static_cast<std::size_t>(root)].grad = dy;
+  table[static_cast<std::size_t>(root)] = dy;
   sweep(table, root,
         {.retain = options.retain || options.create_graph,
          .create_graph = options.create_graph,
@@ -174,7 +182,7 @@ std::vector<Var> Tape::grad(const Var& y, const std::vector<Var>& xs, const Tens
   }
   if (int root = number_of(y); root >= 0) {
     Table table(nodes_.size());
-    table[static_cast<std::size_t>(root)].grad = upstream;
+    table[static_cast<std::size_t>(root)] = upstream;
     sweep(table, root, options_of_sweep);
   }
   for (std::size_t i = 0; i < xs.size(); ++i)
@@ -195,13 +203,12 @@ void Tape::sweep(Table& table, int from, const Sweep& options) {
     paused_ = outer_paused;
   }};
   for (int i = from; i >= options.last; --i)
-    if (table[static_cast<std::size_t>(i)].grad.defined()) step(table, i, options);
+    if (table[static_cast<std::size_t>(i)].defined()) step(table, i, options);
 }
 
 void Tape::step(Table& table, int i, const Sweep& options) {
   auto at = static_cast<std::size_t>(i);
-  Var gradient = run_hooks(i, std::move(table[at].grad));
-  table[at] = {};
+  Var gradient = run_hooks(i, std::move(table[at]));
   if (options_.check_finite && !all_finite(gradient.value())) {
     NonFiniteError e(nodes_[at].name, "the gradient that it was given is not finite");
     e.add_operand("dy", gradient.value().kind());
@@ -243,9 +250,14 @@ void Tape::step(Table& table, int i, const Sweep& options) {
   for (std::size_t k = 0; k < nodes_[at].inputs.size(); ++k) {
     int input = nodes_[at].inputs[k];
     if (input < 0) continue;
-    if (!d.has(k))
+    if (!d.has(k)) {
+      if (AddTo add_part = d.take_part(k)) {
+        accumulate(table, input, add_part);
+        continue;
+      }
       throw StateError(nodes_[at].name,
                        "backward returned no gradient for input " + std::to_string(k));
+    }
     Var g = d.take(k);
     const Node& source = nodes_[static_cast<std::size_t>(input)];
     if (g.shape() != source.shape || g.dtype() != source.dtype) {
@@ -270,16 +282,23 @@ void Tape::step(Table& table, int i, const Sweep& options) {
 }
 
 void Tape::accumulate(Table& table, int node, Var gradient, bool create_graph) const {
-  Slot& slot = table[static_cast<std::size_t>(node)];
-  if (!slot.grad.defined()) {
-    slot.grad = std::move(gradient);
-    slot.owned = false;
-  } else if (slot.owned && !create_graph) {
-    add_(slot.grad.value(), gradient.value());
-  } else {
-    slot.grad = add(slot.grad, gradient);
-    slot.owned = true;
-  }
+  Var& total = table[static_cast<std::size_t>(node)];
+  if (!total.defined())
+    total = std::move(gradient);
+  else if (create_graph || !exclusive(total.value()))
+    total = add(total, gradient);
+  else
+    add_(total.value(), gradient.value());
+}
+
+void Tape::accumulate(Table& table, int node, const AddTo& add_part) const {
+  Var& total = table[static_cast<std::size_t>(node)];
+  const Node& source = nodes_[static_cast<std::size_t>(node)];
+  if (!total.defined())
+    total = zeros(source.shape, source.dtype);
+  else if (!exclusive(total.value()))
+    total = total.value().clone();
+  add_part(total.value());
 }
 
 void Tape::finish_leaf(Node& node, Var gradient) {
@@ -304,15 +323,15 @@ std::vector<std::pair<int, Var>> Tape::inner_gradients(const Var& y, const Var& 
   int root = number_of(y);
   if (root < 0) return result;
   Table table(nodes_.size());
-  table[static_cast<std::size_t>(root)].grad = dy;
+  table[static_cast<std::size_t>(root)] = dy;
   if (root >= first) {
     Sweep inner = options;
     inner.last = first;
     sweep(table, root, inner);
   }
   for (int i = 0; i < first; ++i)
-    if (table[static_cast<std::size_t>(i)].grad.defined())
-      result.emplace_back(i, std::move(table[static_cast<std::size_t>(i)].grad));
+    if (table[static_cast<std::size_t>(i)].defined())
+      result.emplace_back(i, std::move(table[static_cast<std::size_t>(i)]));
   return result;
 }
 

@@ -114,11 +114,7 @@ class Tape {
   friend class Paused;
   friend Var named(Var v, std::string_view label);
 
-  struct Slot {  // a gradient on its way
-    Var grad;
-    bool owned = false;  // made by adding up: may be added to in place
-  };
-  using Table = std::vector<Slot>;
+  using Table = std::vector<Var>;  // gradients on their way, by node
   struct Sweep {
     int last = 0;  // stop before nodes below this number
     bool retain = false, create_graph = false;
@@ -136,6 +132,7 @@ class Tape {
   void finish_leaf(Node& node, Var gradient);
   void accumulate(Table& table, int node, Var gradient, bool create_graph) const;
   void place(Error& error, int node) const;  // adds the node's path and line
+  void accumulate(Table& table, int node, const AddTo& add) const;
   Var run_hooks(int node, Var gradient);
   void note_watched(int node, const Tensor& value);
   bool matches(const std::string& pattern, int node) const;

@@ -13,4 +13,10 @@ Var Dropout::forward(const Var& x) {
   return dropout(x, p_, generator().next());
 }
 
+Var Dropout::add_to(const Var& x, const Var& h) {
+  if (!training() || p_ == 0) return add(x, h);
+  Scope scope = enter();
+  return add_dropout(x, h, p_, generator().next());
+}
+
 }  // namespace glim

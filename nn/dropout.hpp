@@ -13,6 +13,7 @@ class Dropout final : public Layer {
  public:
   explicit Dropout(double p = 0.5);
   Var forward(const Var& x) override;
+  Var add_to(const Var& x, const Var& h);  // x + forward(h), in one pass
   double p() const { return p_; }
 
  private:

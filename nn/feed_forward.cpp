@@ -1,10 +1,14 @@
 #include "nn/feed_forward.hpp"
 
+#include "autograd/magnification.hpp"
+
 namespace glim {
 
 Var feed_forward(const Var& x, Linear& linear1, Activation f, Dropout& dropout, Linear& linear2) {
-  Var hidden = activate(f, linear1.forward(x));  // (..., D) -> (..., D_ff)
-  return linear2.forward(dropout.forward(hidden));
+  // (..., D) -> (..., D_ff) -> (..., D)
+  if (f == Activation::Relu && magnification() == Magnification::Fused)
+    return linear2.forward(linear1.forward_relu(x, dropout));
+  return linear2.forward(dropout.forward(activate(f, linear1.forward(x))));
 }
 
 Var PositionwiseFeedForward::forward(const Var& x) {

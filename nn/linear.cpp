@@ -19,4 +19,10 @@ Var Linear::forward(const Var& x) {
   return linear(x, weight, bias);
 }
 
+Var Linear::forward_relu(const Var& x, const Dropout& dropout) {
+  Scope scope = enter();
+  double p = dropout.training() ? dropout.p() : 0;
+  return linear_relu(x, weight, bias, p, p > 0 ? generator().next() : Key{});
+}
+
 }  // namespace glim

@@ -6,7 +6,7 @@
 // ShapeError where x has another number of columns.
 #pragma once
 
-#include "nn/module.hpp"
+#include "nn/dropout.hpp"
 
 namespace glim {
 
@@ -14,6 +14,8 @@ class Linear final : public Layer {
  public:
   Linear(Index in, Index out, bool bias = true);
   Var forward(const Var& x) override;
+  // dropout(max(0, forward(x))) as one op, p = 0 outside training.
+  Var forward_relu(const Var& x, const Dropout& dropout);
 
   Var& weight;
   Var bias;  // undefined without

@@ -140,7 +140,17 @@ Tensor index_select(const Tensor& x, Index axis, const Tensor& index) {
 }
 
 Tensor index_add(const Shape& shape, Index axis, const Tensor& index, const Tensor& source) {
+  Tensor y = zeros(shape, source.dtype());
+  index_add_(y, axis, index, source);
+  return y;
+}
+
+void index_add_(const Tensor& y, Index axis, const Tensor& index, const Tensor& source) {
+  const Shape& shape = y.shape();
   int a = normalize_axis(axis, shape.rank(), "index_add");
+  if (!y.is_contiguous() || y.dtype() != source.dtype())
+    throw with_operands(ShapeError("index_add", "needs a contiguous y of source's dtype"),
+                        Operand("y", y), Operand("source", source));
   require_index(index, "index_add");
   if (source.shape() != selected_shape(shape, a, index.shape()))
     throw with_operands(ShapeError("index_add", "source does not fit " + to_string(shape)),
@@ -150,7 +160,6 @@ Tensor index_add(const Shape& shape, Index axis, const Tensor& index, const Tens
                         Operand("source", source));
   Tensor at = index.contiguous(), from = source.contiguous();
   require_range(at, shape[a], "index_add");
-  Tensor y = zeros(shape, source.dtype());
   Around ay(shape, a);
   Index n = index.numel();
   visit_dtype(source.dtype(), [&]<class T>() {
@@ -166,7 +175,6 @@ Tensor index_add(const Shape& shape, Index axis, const Tensor& index, const Tens
       }
     });
   });
-  return y;
 }
 
 Tensor concatenate(const std::vector<Tensor>& parts, Index axis) {

@@ -69,13 +69,17 @@ void layer_norm_grad(Index rows, Index n, const T* x, Index ld, const T* gamma, 
 template <class T>
 void add_bias(Index rows, Index n, const T* bias, bool relu, T* y, Index ld) {
   for (Index r = 0; r < rows; ++r, y += ld)
-    if (relu)
-      each_to<T>(y, y, n, [&](Index i, Vec<T> v) {
-        v += at<T>(bias, i, n);
-        return v < 0 ? Vec<T>{} : v;  // NaN stays
-      });
-    else
-      each_to<T>(y, y, n, [&](Index i, Vec<T> v) { return v + at<T>(bias, i, n); });
+    each_to<T>(y, y, n, [&](Index i, Vec<T> v) {
+      if (bias) v += at<T>(bias, i, n);
+      if (relu) v = v < 0 ? Vec<T>{} : v;  // NaN stays
+      return v;
+    });
+}
+
+template <class T>
+void relu_grad(Index n, const T* y, const T* dy, T scale, T* dx) {
+  each_to<T>(dx, y, n,
+             [&](Index i, Vec<T> v) { return v > 0 ? at<T>(dy, i, n) * scale : Vec<T>{}; });
 }
 
 template <class T>

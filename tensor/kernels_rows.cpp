@@ -10,10 +10,11 @@ namespace glim::GLIM_ISA {
 
 template <class T>
 const RowKernels<T>& table() {
-  static constexpr RowKernels<T> kernels = {
-      cross_entropy<T>, cross_entropy_grad<T>, layer_norm<T>, layer_norm_grad<T>,
-      softmax<T>,       softmax_grad<T>,       dropout<T>,    add_bias<T>,
-      sum_rows<T>};
+  static constexpr RowKernels<T> kernels = {cross_entropy<T>, cross_entropy_grad<T>,
+                                            layer_norm<T>,    layer_norm_grad<T>,
+                                            softmax<T>,       softmax_grad<T>,
+                                            dropout<T>,       add_bias<T>,
+                                            relu_grad<T>,     sum_rows<T>};
   return kernels;
 }
 template const RowKernels<float>& table<float>();

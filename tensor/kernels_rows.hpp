@@ -66,8 +66,10 @@ struct RowKernels {
   // y[i] = addend[i] + (dropped(first + i) ? 0 : scale·x[i]); addend may be null, y may be x
   void (*dropout)(const DropSpec& drop, Index first, Index n, const T* x, const T* addend, T* y);
 
-  // y[r][c] += bias[c], then max(0, ·) if relu
+  // y[r][c] += bias[c] unless null, then max(0, ·) if relu
   void (*add_bias)(Index rows, Index n, const T* bias, bool relu, T* y, Index ld);
+  // dx = y > 0 ? scale·dy : 0
+  void (*relu_grad)(Index n, const T* y, const T* dy, T scale, T* dx);
   // total[c] += Σ_r x[r][c], partial sums of 64 rows
   void (*sum_rows)(Index rows, Index n, const T* x, Index ld, T* total);
 };

@@ -25,9 +25,16 @@ Tensor matmul(const Tensor& a, const Tensor& b);
 // to where it belongs without a temporary.
 void matmul_into(const Tensor& out, const Tensor& a, const Tensor& b, double alpha, double beta);
 
-// a b + bias for matrices a (M, K), b (K, N) and bias (N,), then max(0, ·) if relu: done to each
-// tile while it is in the cache.
-Tensor matmul_bias(const Tensor& a, const Tensor& b, const Tensor& bias, bool relu = false);
+// What is done to each tile of a product while it is in the cache: + bias (N,), max(0, ·), dropout
+// by the element's position in the result.
+struct DropSpec;
+struct Epilogue {
+  Tensor bias;  // or undefined
+  bool relu = false;
+  const DropSpec* drop = nullptr;
+};
+// epilogue(a b) for matrices a (M, K) and b (K, N).
+Tensor matmul_then(const Tensor& a, const Tensor& b, const Epilogue& epilogue);
 
 // For kernels: c (m, n) = alpha·op(a)(m, k) op(b)(k, n) + beta·c, row-major, on this thread.
 // op transposes where asked; ld* is the distance between rows as stored.

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "autograd/ops.hpp"
+#include "autograd/ops/fused.hpp"
 #include "tensor/elementwise.hpp"
 
 namespace glim {
@@ -143,7 +143,10 @@ struct Relu final : Op {
   }
   Grads backward(const Var& dy) const override {
     Grads d;
-    d[0] = where(greater(output().value(), 0.0), dy, Var(scalar(0, dy.dtype())));
+    if (recording())
+      d[0] = where(greater(output().value(), 0.0), dy, Var(scalar(0, dy.dtype())));
+    else
+      d[0] = Var(relu_grad(output().value(), dy.value(), 1));
     return d;
   }
 };

@@ -37,6 +37,21 @@ decltype(auto) visit_floating(const Tensor& x, std::string_view op, const F& f) 
                                      : f.template operator()<double>();
 }
 
+// Σ over the rows of (..., O), in pieces of rows that depend on the extents alone (linear.cpp).
+Tensor sum_of_rows(const Tensor& dy);
+// y > 0 ? scale·dy : 0 (linear.cpp).
+Tensor relu_grad(const Tensor& y, const Tensor& dy, double scale);
+// Σ of pieces' sums (pieces, D), in order.
+inline Tensor sum_of_pieces(const Tensor& sums) {
+  if (sums.size(0) == 1) return sums.select(0, 0);
+  Tensor total = zeros({sums.size(1)}, sums.dtype());
+  visit_floating(sums, "sum", [&]<class T>() {
+    row_kernels<T>().sum_rows(sums.size(0), sums.size(1), sums.data<T>(), sums.size(1),
+                              total.data<T>());
+  });
+  return total;
+}
+
 // p in [0, 1).
 inline DropSpec drop_spec(double p, Key key) {
   return {key.seed, key.stream, word_threshold(p), 1 / (1 - p)};

@@ -2,6 +2,7 @@
 #include "tensor/index.hpp"
 
 #include "autograd/ops.hpp"
+#include "tensor/elementwise.hpp"
 
 namespace glim {
 namespace {
@@ -59,7 +60,16 @@ struct IndexSelect final : Op {
   }
   Grads backward(const Var& dy) const override {
     Grads d;
-    d[0] = index_add(from_, axis_, index_, dy);
+    if (recording()) {
+      d[0] = index_add(from_, axis_, index_, dy);
+    } else {
+      d.add_to(0, [this, up = dy.value()](const Tensor& total) {
+        if (total.is_contiguous())
+          index_add_(total, axis_, index_, up);
+        else
+          add_(total, index_add(from_, axis_, index_, up));
+      });
+    }
     return d;
   }
 

@@ -58,7 +58,7 @@ struct LayerNormOp final : FusedOp {
     Index piece = rows_per_piece(in.columns), pieces = (in.count + piece - 1) / piece;
     DType dtype = in.x.dtype();
     Tensor dx = needs_grad(X) ? empty(dy.shape(), dtype) : Tensor();
-    // Each piece's sums; the first row becomes the total.
+    // Each piece's sums.
     Tensor dgamma =
         needs_grad(Gamma) ? zeros({std::max<Index>(1, pieces), in.columns}, dtype) : Tensor();
     Tensor dbeta =
@@ -76,14 +76,11 @@ struct LayerNormOp final : FusedOp {
                                          dx.defined() ? dx.data<T>() + begin * in.columns : nullptr,
                                          row(dgamma, p), row(dbeta, p));
       });
-      for (const Tensor& sums : {dgamma, dbeta})
-        if (sums.defined() && pieces > 1)
-          row_kernels<T>().sum_rows(pieces - 1, in.columns, row(sums, 1), in.columns, row(sums, 0));
     });
     Grads d;
     if (dx.defined()) d[X] = Var(dx);
-    if (dgamma.defined()) d[Gamma] = Var(dgamma.select(0, 0));
-    if (dbeta.defined()) d[Beta] = Var(dbeta.select(0, 0));
+    if (dgamma.defined()) d[Gamma] = Var(sum_of_pieces(dgamma));
+    if (dbeta.defined()) d[Beta] = Var(sum_of_pieces(dbeta));
     return d;
   }
 

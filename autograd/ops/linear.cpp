@@ -1,3 +1,5 @@
+// An affine map of rows, alone or as the hidden layer of a feed-forward network.
+//
 //   y = x Wᵀ + b      x: (..., I)   W: (O, I)   b: (O,)   y: (..., O)
 //
 //   dx = dy W         reads W
@@ -8,9 +10,24 @@
 // itself recorded, is written in matmul and sum: they are what the kernels compute.
 #include "autograd/magnification.hpp"
 #include "autograd/ops/fused.hpp"
+#include "tensor/elementwise.hpp"
 #include "tensor/matmul.hpp"
 
 namespace glim {
+
+Tensor sum_of_rows(const Tensor& dy) {
+  Rows in = rows_of(dy);
+  Index piece = 4 * rows_per_piece(in.columns);
+  Tensor sums = zeros({std::max<Index>(1, (in.count + piece - 1) / piece), in.columns}, dy.dtype());
+  visit_floating(dy, "linear", [&]<class T>() {
+    parallel_for(in.count, piece, [&](Index begin, Index end) {
+      row_kernels<T>().sum_rows(end - begin, in.columns, in.x.data<T>() + begin * in.ld, in.ld,
+                                sums.data<T>() + begin / piece * in.columns);
+    });
+  });
+  return sum_of_pieces(sums);
+}
+
 namespace {
 
 Var composed(const Var& x, const Var& weight, const Var& bias, Where where) {
@@ -18,50 +35,26 @@ Var composed(const Var& x, const Var& weight, const Var& bias, Where where) {
   return bias.defined() ? add(y, bias, where) : y;
 }
 
-// Σ over the rows of (R, O), in pieces of rows that depend on the extents alone.
-Tensor sum_of_rows(const Tensor& dy) {
-  Rows in = rows_of(dy);
-  Index piece = 4 * rows_per_piece(in.columns);
-  Index pieces = std::max<Index>(1, (in.count + piece - 1) / piece);
-  Tensor sums = zeros({pieces, in.columns}, dy.dtype());
-  visit_floating(dy, "linear", [&]<class T>() {
-    T* total = sums.data<T>();
-    parallel_for(in.count, piece, [&](Index begin, Index end) {
-      row_kernels<T>().sum_rows(end - begin, in.columns, in.x.data<T>() + begin * in.ld, in.ld,
-                                total + begin / piece * in.columns);
-    });
-    row_kernels<T>().sum_rows(pieces - 1, in.columns, total + in.columns, in.columns, total);
-  });
-  return sums.select(0, 0);
-}
-
-struct LinearOp final : FusedOp {
+struct Linear : FusedOp {
   enum Input { X, Weight, Bias };
-  std::string_view name() const override { return "linear"; }
 
-  Var composition(const std::vector<Var>& in) const override {
-    return composed(in[X], in[Weight], in[Bias], Where::current());
-  }
-
-  Tensor forward(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+ protected:
+  Tensor product(const Tensor& x, const Tensor& weight, const Epilogue& epilogue) {
     if (needs_grad(Weight)) save(X);
     if (needs_grad(X)) save(Weight);
     from_ = x.shape();
     Shape shape = from_;
     shape[shape.rank() - 1] = weight.size(0);
-    Tensor rows = x.reshape({rows_in(x), x.size(-1)}), columns = weight.transpose();
-    Tensor y = bias.defined() ? matmul_bias(rows, columns, bias) : matmul(rows, columns);
-    return y.reshape(shape);
+    rows_ = 1;
+    for (int i = 0; i + 1 < from_.rank(); ++i) rows_ *= from_[i];
+    return matmul_then(x.reshape({rows_, x.size(-1)}), weight.transpose(), epilogue).reshape(shape);
   }
 
-  Grads backward(const Var& dy) const override {
+  // From the gradient of x Wᵀ + b.
+  Grads gradients(const Var& du) const {
+    auto rows = [&](const Var& v) { return reshape(v, {rows_, v.size(-1)}); };
     Grads d;
-    Index count = 1;
-    for (int i = 0; i + 1 < from_.rank(); ++i) count *= from_[i];
-    auto rows = [&](const Var& v) {
-      return reshape(v, {count, v.size(-1)});
-    };  // (..., n) -> (R, n)
-    Var up = rows(dy);
+    Var up = rows(du);  // (..., O) -> (R, O)
     if (needs_grad(X)) d[X] = reshape(matmul(up, saved(Weight)), from_);
     if (needs_grad(Weight)) d[Weight] = matmul(transpose(up), rows(saved(X)));
     if (needs_grad(Bias)) d[Bias] = recording() ? sum(up, {0}) : Var(sum_of_rows(up.value()));
@@ -69,25 +62,84 @@ struct LinearOp final : FusedOp {
   }
 
  private:
-  static Index rows_in(const Tensor& x) {
-    Index n = 1;
-    for (int i = 0; i + 1 < x.rank(); ++i) n *= x.shape()[i];
-    return n;
-  }
   Shape from_;
+  Index rows_ = 0;
 };
 
-}  // namespace
+struct PlainLinear final : Linear {
+  std::string_view name() const override { return "linear"; }
+  Var composition(const std::vector<Var>& in) const override {
+    return composed(in[X], in[Weight], in[Bias], Where::current());
+  }
+  Tensor forward(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+    return product(x, weight, {bias, false, nullptr});
+  }
+  Grads backward(const Var& dy) const override { return gradients(dy); }
+};
 
-Var linear(const Var& x, const Var& weight, const Var& bias, Where where) {
+//   h = dropout(max(0, u)), u = x Wᵀ + b      du = h > 0 ? dh/(1 - p) : 0      reads h
+//
+// h alone says which elements were dropped or negative: neither u nor the mask is kept.
+struct LinearRelu final : Linear {
+  explicit LinearRelu(double p = 0, Key key = {}) : p_(p), key_(key) {}
+  std::string_view name() const override { return "linear_relu"; }
+  Var composition(const std::vector<Var>& in) const override {
+    return dropout(relu(composed(in[X], in[Weight], in[Bias], Where::current())), p_, key_);
+  }
+  Tensor forward(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+    save_output();
+    DropSpec drop = drop_spec(p_, key_);
+    return product(x, weight, {bias, true, p_ > 0 ? &drop : nullptr});
+  }
+  Grads backward(const Var& dh) const override {
+    double scale = 1 / (1 - p_);
+    if (recording())
+      return gradients(
+          where(greater(output().value(), 0.0), mul(dh, scale), Var(scalar(0, dh.dtype()))));
+    return gradients(Var(relu_grad(output().value(), dh.value(), scale)));
+  }
+
+ private:
+  double p_;
+  Key key_;
+};
+
+void check(const Var& x, const Var& weight, const Var& bias) {
   if (weight.rank() != 2 || x.rank() < 1 || x.size(-1) != weight.size(1))
     throw with_operands(ShapeError("linear", "x must have as many columns as weight"),
                         Operand("x", x.value()), Operand("weight", weight.value()));
   if (bias.defined() && bias.shape() != Shape{weight.size(0)})
     throw with_operands(ShapeError("linear", "bias must have one element for each row of weight"),
                         Operand("weight", weight.value()), Operand("bias", bias.value()));
+}
+
+}  // namespace
+
+Tensor relu_grad(const Tensor& y, const Tensor& dy, double scale) {
+  Tensor out = y.contiguous(), up = dy.contiguous(), dx = empty(y.shape(), y.dtype());
+  visit_floating(y, "relu", [&]<class T>() {
+    parallel_for(y.numel(), 16384, [&](Index begin, Index end) {
+      row_kernels<T>().relu_grad(end - begin, out.data<T>() + begin, up.data<T>() + begin,
+                                 static_cast<T>(scale), dx.data<T>() + begin);
+    });
+  });
+  return dx;
+}
+
+Var linear(const Var& x, const Var& weight, const Var& bias, Where where) {
+  check(x, weight, bias);
   if (magnification() == Magnification::Explicit) return composed(x, weight, bias, where);
-  return apply(where, LinearOp{}, x, weight, bias);
+  return apply(where, PlainLinear{}, x, weight, bias);
+}
+
+Var linear_relu(const Var& x, const Var& weight, const Var& bias, double dropout_p, Key key,
+                Where where) {
+  check(x, weight, bias);
+  if (!(dropout_p >= 0 && dropout_p <= 1))
+    throw ValueError("dropout", "the probability lies outside [0, 1]");
+  if (magnification() == Magnification::Explicit || dropout_p == 1)
+    return dropout(relu(composed(x, weight, bias, where), where), dropout_p, key, where);
+  return apply(where, LinearRelu(dropout_p, key), x, weight, bias);
 }
 
 }  // namespace glim

@@ -1,5 +1,6 @@
 // Views, joining and cutting. Forward moves no element where a view will do.
 #include "autograd/ops.hpp"
+#include "tensor/elementwise.hpp"
 #include "tensor/index.hpp"
 #include "tensor/reduce.hpp"
 
@@ -90,7 +91,13 @@ struct Slice final : Op {
   }
   Grads backward(const Var& dy) const override {
     Grads d;
-    d[0] = unslice(dy, from_, axis_, start_, step_);
+    if (recording()) {
+      d[0] = unslice(dy, from_, axis_, start_, step_);
+    } else {
+      d.add_to(0, [this, up = dy.value()](const Tensor& total) {
+        if (up.numel() > 0) add_(total.slice(axis_, start_, stop_, step_), up);
+      });
+    }
     return d;
   }
 

@@ -97,6 +97,16 @@ std::vector<Case> cases() {
   add_case("linear, no columns", {random({3, 0}), random({6, 0}), random({6})}, lin);
   add_case("linear, large", {random({300, 70}), random({130, 70}), random({130})}, lin);
 
+  auto hidden = [](double p) {
+    return [=](const std::vector<Var>& x) { return linear_relu(x[0], x[1], x[2], p, {6, 6}); };
+  };
+  add_case("linear_relu", {random({3, 4, 5}), random({6, 5}), random({6})}, hidden(0));
+  add_case("linear_relu, dropout", {random({3, 4, 5}), random({6, 5}), random({6})}, hidden(0.3));
+  add_case("linear_relu, no bias", {strided(random({3, 5})), random({6, 5}), {}}, hidden(0.3));
+  add_case("linear_relu, large", {random({600, 70}), random({1300, 70}), random({1300})},
+           hidden(0.4));
+  add_case("linear_relu, all dropped", {random({3, 5}), random({6, 5}), random({6})}, hidden(1));
+
   // ---- attention: query (…, T, Dk), key (…, S, Dk), value (…, S, Dv), bias ----
   auto attend = [](Tensor keep, double p) {
     return [=](const std::vector<Var>& x) {
@@ -158,6 +168,13 @@ std::vector<Case> cases() {
   add_case("dropout", {random({5, 77})}, [](const std::vector<Var>& x) {
     return dropout(x[0], 0.3, {4, 4});
   });
+  auto residual = [](double p) {
+    return [=](const std::vector<Var>& x) { return add_dropout(x[0], x[1], p, {4, 5}); };
+  };
+  add_case("add_dropout", {random({5, 77}), strided(random({5, 77}))}, residual(0.3));
+  add_case("add_dropout, nothing dropped", {random({5, 7}), random({5, 7})}, residual(0));
+  add_case("add_dropout, broadcast", {random({5, 7}), random({7})}, residual(0.3));
+  add_case("add_dropout, large", {random({90, 701}), random({90, 701})}, residual(0.3));
   return list;
 }
 

@@ -14,6 +14,18 @@ void linear_specs(Family& family) {
   family.add_empty({"linear", "batches of no rows", {{2, 0, 3}, {4, 3}, {4}}, {2, 0, 4}, f});
 }
 
+void hidden_layer_specs(Family& family) {
+  auto with = [](double p) {
+    return [=](const Vars& x) {
+      return linear_relu(x[0], x[1], x.size() > 2 ? x[2] : Var(), p, {3, 5});
+    };
+  };
+  family.add({"linear_relu", "with bias", in({{2, 3}, {4, 3}, {4}}), with(0), true, 0, true});
+  family.add({"linear_relu", "without bias", in({{2, 3}, {4, 3}}), with(0), true, 0, true});
+  family.add({"linear_relu", "dropout", in({{3, 3}, {4, 3}, {4}}), with(0.4), true, 0, true});
+  family.add_empty({"linear_relu", "no rows", {{0, 3}, {4, 3}, {4}}, {0, 4}, with(0.4)});
+}
+
 void layer_norm_specs(Family& family) {
   auto f = [](const Vars& x) {
     return layer_norm(x[0], x.size() > 1 ? x[1] : Var(), x.size() > 2 ? x[2] : Var());
@@ -82,6 +94,7 @@ void label_smoothing_specs(Family& family) {
 Family transformer_parts() {
   Family family{"transformer", {}, {}};
   linear_specs(family);
+  hidden_layer_specs(family);
   layer_norm_specs(family);
   attention_specs(family);
   label_smoothing_specs(family);

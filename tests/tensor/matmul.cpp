@@ -4,6 +4,7 @@
 #include <limits>
 #include <thread>
 
+#include "tensor/reduce.hpp"
 #include "tests/catch.hpp"
 #include "tests/tensor/common.hpp"
 
@@ -220,6 +221,27 @@ TEST_CASE("errors of matmul name both operands", "[matmul]") {
   CHECK_THROWS_AS(matmul(zeros({3}), zeros({4})), ShapeError);
 }
 
+TEST_CASE("a product of many tiles agrees with its parts", "[matmul]") {
+  std::uint64_t stream = 0;
+  for (auto [lead, m, k, n] : std::vector<std::tuple<Shape, Index, Index, Index>>{
+           {{}, 600, 500, 400}, {{}, 3000, 40, 90}, {{}, 90, 40, 3000}, {{2}, 700, 300, 500}}) {
+    Shape sa = lead, sb = lead;
+    sa.push_back(m), sa.push_back(k), sb.push_back(k), sb.push_back(n);
+    Tensor a = random_tensor(sa, F64, stream++), b = random_tensor(sb, F64, stream++);
+    Tensor y = matmul(a, b), yt = matmul(b.transpose(), a.transpose()).transpose();
+    for (Index r = 0; r < m; r += 37)  // strips of one tile
+      for (Index c = 0; c < n; c += 41) {
+        Index rows = std::min<Index>(37, m - r), columns = std::min<Index>(41, n - c);
+        Tensor part = matmul(a.slice(-2, r, r + rows), b.slice(-1, c, c + columns));
+        for (const Tensor& whole : {y, yt}) {
+          Tensor difference =
+              abs(sub(whole.slice(-2, r, r + rows).slice(-1, c, c + columns), part));
+          REQUIRE(max(difference).item() < 1e-11);
+        }
+      }
+  }
+}
+
 TEST_CASE("the number of threads does not change a bit of a product", "[matmul][threads]") {
   std::uint64_t stream = 0;
   for (DType t : {F32, F64})
@@ -236,6 +258,7 @@ TEST_CASE("the number of threads does not change a bit of a product", "[matmul][
                                                             {16, 4096, 16},
                                                             {96, 96, 96},
                                                             {333, 77, 111},
+                                                            {600, 500, 400},
                                                             {1000, 33, 17}}) {
       Tensor a = random_tensor({m, k}, t, stream++), b = random_tensor({k, n}, t, stream++);
       Tensor at = a.transpose().clone().transpose(), bt = b.transpose().clone().transpose();
@@ -245,7 +268,8 @@ TEST_CASE("the number of threads does not change a bit of a product", "[matmul][
       CHECK(same_for_any_threads([&] { return matmul(at, b); }));
       CHECK(same_for_any_threads([&] { return matmul(at, bt); }));
     }
-  for (Shape s : {Shape{64, 16, 64}, Shape{12, 100, 64}, Shape{3, 200, 150}, Shape{2, 2, 80, 80}}) {
+  for (Shape s : {Shape{64, 16, 64}, Shape{12, 100, 64}, Shape{3, 200, 150}, Shape{2, 2, 80, 80},
+                  Shape{2, 700, 500}}) {
     Tensor x = random_tensor(s, F32, stream++);
     CHECK(same_for_any_threads([&] { return matmul(x, x.transpose()); }));
     CHECK(same_for_any_threads([&] { return matmul(x.transpose(), x); }));
