@@ -57,6 +57,12 @@ TEST_CASE("every op passes its gradient checks in float32", "[op_specs]") {
   CHECK(t.compared >= 100);
 }
 
+TEST_CASE("a whole small Transformer passes its gradient checks", "[op_specs][models]") {
+  Tally t = run_all(model_cases());
+  print("models", t);
+  CHECK(t.compared >= 100);
+}
+
 TEST_CASE("every op that can be recorded has a specification", "[op_specs]") {
   std::vector<std::string> specified = specified_ops();
   for (std::string_view op : registered_ops()) {

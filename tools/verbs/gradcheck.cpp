@@ -31,7 +31,11 @@ void run(const std::string& only, bool in_float32) {
   Row total;
   std::vector<std::string> failures;
   std::map<std::pair<std::string, std::string>, Row> rows;
-  for (const Case& c : op_cases(in_float32 ? DType::Float32 : DType::Float64)) {
+  std::vector<Case> cases = op_cases(in_float32 ? DType::Float32 : DType::Float64);
+  if (!in_float32)  // layers and models are defined in float64
+    for (auto list : {layer_cases, model_cases})
+      for (Case& c : list()) cases.push_back(std::move(c));
+  for (const Case& c : cases) {
     if (!only.empty() && (c.family + " " + c.op).find(only) == std::string::npos) continue;
     CaseResult r = glim::run(c);
     add(rows[{c.family, c.op}], r);
@@ -57,11 +61,11 @@ void run(const std::string& only, bool in_float32) {
 }  // namespace
 
 void add_gradcheck(CLI::App& app) {
-  CLI::App* verb = app.add_subcommand("gradcheck", "check the gradients of every op, as a table");
+  CLI::App* verb = app.add_subcommand("gradcheck", "check the gradients of every op, layer and model, as a table");
   auto only = std::make_shared<std::string>();
   auto in_float32 = std::make_shared<bool>(false);
   verb->add_option("--only", *only, "cases whose family or op contains this");
-  verb->add_flag("--float32", *in_float32, "check float32 against float64");
+  verb->add_flag("--float32", *in_float32, "check the ops in float32, against float64");
   verb->callback([only, in_float32] { run(*only, *in_float32); });
 }
 
