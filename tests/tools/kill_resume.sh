@@ -3,7 +3,7 @@
 # resumed ends in the same bits as one that was left alone. Checkpoints are written after every
 # second update, so that many kills fall into the writing of one.
 set -uo pipefail
-glim=$1 runs=${2:-20}
+glim=$(realpath "$1") runs=${2:-20}
 [ "$runs" = '~[slow]' ] && runs=3
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -12,15 +12,19 @@ train=(train --task copy --examples 240 --epochs 3 --layers 1 --d-model 32 --hea
        --dropout 0.1 --save-every 2 --log-every 1 --accumulate 2 --batch-sentences 8
        --progress none)
 
-# What must agree: the weights and optimizer, measured by the file's tensors. The text around them
-# holds no clock, so the whole file is compared.
+# A checkpoint holds no clock, but its folder's name: every run is made in a folder of its own under
+# the same relative name, and whole files are compared.
+mkdir "$work/alone"
+cd "$work/alone" || exit 1
 start=$(date +%s%N)
-"$glim" "${train[@]}" --out "$work/whole" >/dev/null 2>"$work/err" || { cat "$work/err"; exit 1; }
+"$glim" "${train[@]}" --out model >/dev/null 2>"$work/err" || { cat "$work/err"; exit 1; }
 took=$(( ($(date +%s%N) - start) / 1000 ))  # microseconds
 
 passed=0 failed=0 kills=0
 for ((i = 1; i <= runs; ++i)); do
-  out=$work/run$i ok=yes attempts=0
+  out=model ok=yes attempts=0
+  mkdir "$work/run$i"
+  cd "$work/run$i" || exit 1
   while :; do
     resume=()
     [ -e "$out/last.safetensors" ] && resume=(--resume)
@@ -39,13 +43,13 @@ for ((i = 1; i <= runs; ++i)); do
     break
   done
   for file in last.safetensors best.safetensors; do
-    cmp -s "$work/whole/$file" "$out/$file" || { ok=no; echo "run $i: $file differs"; }
+    cmp -s "$work/alone/model/$file" "$out/$file" || { ok=no; echo "run $i: $file differs"; }
   done
-  diff <(sed 's/,"tokens_per_second.*//' "$work/whole/metrics.jsonl") \
+  diff <(sed 's/,"tokens_per_second.*//' "$work/alone/model/metrics.jsonl") \
        <(sed 's/,"tokens_per_second.*//' "$out/metrics.jsonl") >/dev/null ||
     { ok=no; echo "run $i: metrics differ"; }
   if [ "$ok" = yes ]; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
-  rm -rf "$out"
+  rm -rf "$work/run$i"
 done
 echo "$kills kills"
 echo "$passed passed, $failed failed"

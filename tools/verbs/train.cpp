@@ -80,8 +80,13 @@ void apply_preset(CLI::App& verb, TrainOptions& o) {
 // Progress to standard error, measurements to the model's folder.
 class Console final : public TrainObserver {
  public:
-  Console(const TrainOptions& o, Index total_steps, Metrics& metrics, Progress& progress)
-      : o_(o), total_(total_steps), metrics_(metrics), progress_(progress) {}
+  Console(const TrainOptions& o, Index total_steps, Metrics& metrics, Progress& progress,
+          std::vector<std::filesystem::path> stale)
+      : o_(o),
+        total_(total_steps),
+        metrics_(metrics),
+        progress_(progress),
+        stale_(std::move(stale)) {}
 
   void stepped(const StepReport& r) override {
     window_.kl += r.loss.kl * static_cast<double>(r.loss.tokens);
@@ -121,12 +126,18 @@ class Console final : public TrainObserver {
     progress_.say(fmt::format("epoch {:3d}  step {:6d}  {:.1f} s  train: KL {:.4f}  NLL {:.4f}{}",
                               r.epoch, r.step, r.seconds, r.train.kl, r.train.nll, valid));
   }
+  void saved(const std::string& file) override {
+    for (const std::filesystem::path& old : stale_)
+      if (old.filename() != std::filesystem::path(file).filename()) std::filesystem::remove(old);
+    stale_.clear();
+  }
 
  private:
   const TrainOptions& o_;
   Index total_;
   Metrics& metrics_;
   Progress& progress_;
+  std::vector<std::filesystem::path> stale_;
   Measures window_;  // sums since the last line
   double seconds_ = 0, steps_ = 0;
 };
@@ -212,9 +223,11 @@ void run(CLI::App& verb, Arguments& a) {
   std::error_code error;
   fs::create_directories(o.out, error);
   if (error) throw FileError(o.out, error.message());
-  if (!a.resume)  // what an earlier run left would be taken for this one's
+  // What an earlier run left would be taken for this one's; it goes when this one has a checkpoint.
+  std::vector<fs::path> stale;
+  if (!a.resume)
     for (const auto& entry : fs::directory_iterator(o.out))
-      if (entry.path().extension() == ".safetensors") fs::remove(entry.path());
+      if (entry.path().extension() == ".safetensors") stale.push_back(entry.path());
 
   std::string toml = o.to_toml();
   std::unique_ptr<Trainer> trainer = from ? std::make_unique<Trainer>(o, data, std::move(*from))
@@ -240,7 +253,7 @@ void run(CLI::App& verb, Arguments& a) {
   std::signal(SIGTERM, interrupt);
   Progress progress(progress_mode(a.progress, STDERR_FILENO), STDERR_FILENO);
   Metrics metrics((fs::path(o.out) / "metrics.jsonl").string(), trainer->state().step);
-  Console console(o, trainer->total_steps(), metrics, progress);
+  Console console(o, trainer->total_steps(), metrics, progress, stale);
   bool done = trainer->run(console, interrupted);
   progress.end();
   if (!done) {
