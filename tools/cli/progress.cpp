@@ -122,6 +122,7 @@ void Progress::log(const ProgressState& state) {
 }
 
 void Progress::say(std::string_view text) {
+  if (mode_ == ProgressMode::None) return;
   if (drawn_.empty()) return write(std::string(text) + "\n");
   write("\r" + std::string(text) + "\x1b[K\n" + drawn_ + "\x1b[K");
 }

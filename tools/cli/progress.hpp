@@ -45,7 +45,7 @@ class Progress {
   void show(const ProgressState& state);
   // Prints the state as a line, in Lines mode.
   void log(const ProgressState& state);
-  // A line that stays, in every mode.
+  // A line that stays; nothing in mode None.
   void say(std::string_view text);
   void end();  // erases the bar
 

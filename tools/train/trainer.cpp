@@ -151,6 +151,13 @@ Trainer::Update Trainer::update(const std::vector<Batch>& batches) {
   return {per_token(measured), norm};
 }
 
+std::string Trainer::kept_checkpoint() const {
+  std::string last = in_folder(options_.out, "last.safetensors");
+  std::error_code error;
+  return std::filesystem::exists(last, error) ? "the last good checkpoint is " + last
+                                              : "there was no checkpoint yet";
+}
+
 void Trainer::diagnose(const std::vector<Batch>& batches, Index seed_value, Index stream,
                        const std::string& what) {
   std::string found = "no op gave such a number when the step was run again";
@@ -177,12 +184,8 @@ void Trainer::diagnose(const std::vector<Batch>& batches, Index seed_value, Inde
       found = "first in " + e.one_line();
     }
   }
-  std::string last = in_folder(options_.out, "last.safetensors");
-  std::error_code error;
-  std::string kept = std::filesystem::exists(last, error) ? "the last good checkpoint is " + last
-                                                          : "there was no checkpoint yet";
   throw NonFiniteError("train", "step " + std::to_string(state_.step + 1) + ": " + what + "; " +
-                                    found + "; " + kept +
+                                    found + "; " + kept_checkpoint() +
                                     " (a lower --rate, a longer --warmup or --clip may help)");
 }
 
@@ -210,6 +213,12 @@ Measures Trainer::validate() {
 }
 
 void Trainer::save(const std::string& name, bool with_optimizer, TrainObserver& observer) {
+  // A finite step can still end in weights that are not: they replace no good checkpoint.
+  for (const auto& [parameter, p] : model_->named_parameters())
+    if (!all_finite(p.value()))
+      throw NonFiniteError("train", "the parameter " + parameter + " is not finite after step " +
+                                        std::to_string(state_.step) + "; " + kept_checkpoint() +
+                                        " (a lower --rate, a longer --warmup or --clip may help)");
   Checkpoint c;
   c.model = model_->config();
   c.tokenizers = data_.tokenizers;

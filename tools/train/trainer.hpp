@@ -80,6 +80,7 @@ class Trainer {
   Var batch_loss(const Batch& batch, Index tokens, LossSums& sums);
   [[noreturn]] void diagnose(const std::vector<Batch>& batches, Index seed, Index stream,
                              const std::string& what);
+  std::string kept_checkpoint() const;  // for errors
   Measures validate();
   void save(const std::string& name, bool with_optimizer, TrainObserver& observer);
   void save_average(TrainObserver& observer);

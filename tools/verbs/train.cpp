@@ -5,9 +5,14 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <memory>
+#include <unistd.h>
 
 #include "tensor/atomic_file.hpp"
 #include "tensor/error.hpp"
+#include "tools/cli/picture.hpp"
+#include "tools/cli/progress.hpp"
+#include "tools/cli/terminal.hpp"
+#include "tools/train/metrics.hpp"
 #include "tools/train/trainer.hpp"
 #include "tools/train/translator.hpp"
 #include "tools/verbs/verbs.hpp"
@@ -26,6 +31,7 @@ struct Arguments {
   TrainOptions options;
   std::string config;
   bool resume = false, overwrite = false;
+  std::string progress = "auto";
   std::vector<std::pair<CLI::Option*, std::string>> given;  // every option with its name
 };
 
@@ -71,36 +77,85 @@ void apply_preset(CLI::App& verb, TrainOptions& o) {
   }
 }
 
+// Progress to standard error, measurements to the model's folder.
 class Console final : public TrainObserver {
  public:
-  Console(const TrainOptions& o, Index total_steps) : o_(o), total_(total_steps) {}
+  Console(const TrainOptions& o, Index total_steps, Metrics& metrics, Progress& progress,
+          std::vector<std::filesystem::path> stale)
+      : o_(o),
+        total_(total_steps),
+        metrics_(metrics),
+        progress_(progress),
+        stale_(std::move(stale)) {}
 
   void stepped(const StepReport& r) override {
-    tokens_ += r.loss.tokens;
+    window_.kl += r.loss.kl * static_cast<double>(r.loss.tokens);
+    window_.smoothed_ce += r.loss.smoothed_ce * static_cast<double>(r.loss.tokens);
+    window_.nll += r.loss.nll * static_cast<double>(r.loss.tokens);
+    window_.tokens += r.loss.tokens;
     seconds_ += r.seconds;
+    ++steps_;
+    auto n = static_cast<double>(std::max<Index>(window_.tokens, 1));
+    Measures mean{window_.kl / n, window_.smoothed_ce / n, window_.nll / n, window_.tokens};
+    double speed = n / std::max(seconds_, 1e-9);
+    ProgressState p;
+    p.step = r.step;
+    p.steps = total_;
+    p.epoch = r.epoch;
+    p.epochs = o_.epochs;
+    p.loss = mean.kl;
+    p.perplexity = mean.perplexity();
+    p.tokens_per_second = speed;
+    p.rate = r.rate;
+    p.seconds_left = static_cast<double>(total_ - r.step) * seconds_ / steps_;
+    progress_.show(p);
     if (r.step % o_.log_every != 0) return;
-    print_line(fmt::format("step {:6d}/{}  epoch {:3d}  loss {:.4f}  rate {:.2e}  {:7.0f} tokens/s",
-                           r.step, total_, r.epoch, r.loss.kl, r.rate,
-                           static_cast<double>(tokens_) / seconds_));
-    tokens_ = 0;
-    seconds_ = 0;
+    metrics_.train(r, mean, speed);
+    progress_.log(p);
+    window_ = {};
+    seconds_ = steps_ = 0;
   }
   void validated(const ValidationReport& r) override {
+    metrics_.valid(r);
     std::string valid =
         r.valid.tokens
             ? fmt::format("  valid: KL {:.4f}  CE {:.4f}  NLL {:.4f}  perplexity {:.3f}{}",
                           r.valid.kl, r.valid.smoothed_ce, r.valid.nll, r.valid.perplexity(),
                           r.improved ? "  best" : "")
             : "";
-    print_line(fmt::format("epoch {:3d}  step {:6d}  {:.1f} s  train: KL {:.4f}  NLL {:.4f}{}",
-                           r.epoch, r.step, r.seconds, r.train.kl, r.train.nll, valid));
+    progress_.say(fmt::format("epoch {:3d}  step {:6d}  {:.1f} s  train: KL {:.4f}  NLL {:.4f}{}",
+                              r.epoch, r.step, r.seconds, r.train.kl, r.train.nll, valid));
+  }
+  void saved(const std::string& file) override {
+    for (const std::filesystem::path& old : stale_)
+      if (old.filename() != std::filesystem::path(file).filename()) std::filesystem::remove(old);
+    stale_.clear();
   }
 
  private:
   const TrainOptions& o_;
-  Index total_, tokens_ = 0;
-  double seconds_ = 0;
+  Index total_;
+  Metrics& metrics_;
+  Progress& progress_;
+  std::vector<std::filesystem::path> stale_;
+  Measures window_;  // sums since the last line
+  double seconds_ = 0, steps_ = 0;
 };
+
+// Rows: target tokens; columns: source tokens, mean of the last decoder layer's heads.
+void show_attention(Translator& translator, const ParallelCorpus& test) {
+  const std::string* sentence = &test.pairs.front().source;
+  for (const SentencePair& p : test.pairs)  // long enough to show something, short enough to fit
+    if (p.source.size() <= 40 && p.source.size() > sentence->size()) sentence = &p.source;
+  TranslateOptions options;
+  options.alignments = true;
+  Translation t = translator.translate({*sentence}, options)[0][0];
+  bool unicode = shows_unicode(STDOUT_FILENO);
+  print_line(fmt::format("\nattention of \"{}\" (rows) to \"{}\" (columns):\n", t.text, *sentence));
+  print(matrix_picture(t.attention, t.target_pieces, t.source_pieces,
+                       {std::min(terminal_columns(STDOUT_FILENO), 120), unicode}));
+  print_line("\n" + shade_legend(unicode) + "\n");
+}
 
 void show_test(Trainer& trainer, const Dataset& data, const TrainOptions& o) {
   LoadedModel best = load_model(o.out);
@@ -121,6 +176,7 @@ void show_test(Trainer& trainer, const Dataset& data, const TrainOptions& o) {
   }
   print_line(fmt::format("exact match: {} of {} = {:.2f} %", exact, found.size(),
                          100.0 * static_cast<double>(exact) / static_cast<double>(found.size())));
+  show_attention(translator, data.test);
 }
 
 void run(CLI::App& verb, Arguments& a) {
@@ -167,9 +223,11 @@ void run(CLI::App& verb, Arguments& a) {
   std::error_code error;
   fs::create_directories(o.out, error);
   if (error) throw FileError(o.out, error.message());
-  if (!a.resume)  // what an earlier run left would be taken for this one's
+  // What an earlier run left would be taken for this one's; it goes when this one has a checkpoint.
+  std::vector<fs::path> stale;
+  if (!a.resume)
     for (const auto& entry : fs::directory_iterator(o.out))
-      if (entry.path().extension() == ".safetensors") fs::remove(entry.path());
+      if (entry.path().extension() == ".safetensors") stale.push_back(entry.path());
 
   std::string toml = o.to_toml();
   std::unique_ptr<Trainer> trainer = from ? std::make_unique<Trainer>(o, data, std::move(*from))
@@ -193,8 +251,11 @@ void run(CLI::App& verb, Arguments& a) {
 
   std::signal(SIGINT, interrupt);
   std::signal(SIGTERM, interrupt);
-  Console console(o, trainer->total_steps());
+  Progress progress(progress_mode(a.progress, STDERR_FILENO), STDERR_FILENO);
+  Metrics metrics((fs::path(o.out) / "metrics.jsonl").string(), trainer->state().step);
+  Console console(o, trainer->total_steps(), metrics, progress, stale);
   bool done = trainer->run(console, interrupted);
+  progress.end();
   if (!done) {
     print_line("interrupted; " + last + " holds the run: glim train --resume --out " + o.out);
     throw Exit(130);
@@ -269,6 +330,10 @@ void add_train(CLI::App& app) {
   add("log-every", o.log_every, "steps between lines of the log");
   add("average", o.average, "last epochs whose weights are averaged in the end (0: none)");
   add("out", o.out, "folder of the model");
+  verb->add_option("--progress", a->progress, "auto (a bar on a terminal), bar, lines or none")
+      ->check(CLI::IsMember({"auto", "bar", "lines", "none"}))
+      ->capture_default_str()
+      ->configurable(false);
   verb->add_flag("--resume", a->resume, "go on from the last checkpoint in --out")
       ->configurable(false);
   verb->add_flag("--overwrite", a->overwrite, "replace the model in --out")->configurable(false);

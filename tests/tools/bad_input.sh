@@ -1,0 +1,149 @@
+#!/usr/bin/env bash
+# bad_input.sh GLIM: whatever a user hands in, the answer is one line that names file, line or option,
+# a status other than 0, no crash, and no model lost or half written.
+set -uo pipefail
+glim=$(realpath "$1")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+export OMP_WAIT_POLICY=passive
+passed=0 failed=0
+small=(--layers 1 --d-model 16 --heads 2 --d-ff 32 --epochs 1 --progress none)
+
+report() {  # NAME PROBLEM
+  if [ -z "$2" ]; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAIL $1: $2"; fi
+}
+# refuse NAME PATTERN COMMAND...: standard input is the caller's
+refuse() {
+  local name=$1 pattern=$2 status=0 problem=
+  shift 2
+  "$@" >out 2>err || status=$?
+  grep '^glim: error: ' err >complaint
+  if [ "$status" = 0 ]; then problem="status 0"
+  elif [ "$status" -ge 124 ]; then problem="status $status: crashed or hung: $(tail -1 err)"
+  elif [ "$(wc -l <complaint)" != 1 ] || [ "$(wc -l <err)" != 1 ]; then problem="not one line: $(cat err)"
+  elif ! grep -Eq -- "$pattern" complaint; then problem="no /$pattern/ in: $(cat complaint)"
+  elif [ -n "$(find . -name '*.tmp.*')" ]; then problem="left $(find . -name '*.tmp.*')"
+  fi
+  report "$name" "$problem"
+}
+limited() { timeout 60 "$glim" "$@"; }
+train_on() { limited train --source "$1" --target "$2" "${small[@]}" --out fresh; }
+
+printf 'a b c\nd e f\ng h i\n' >good.src
+printf 'x y z\nu v w\nr s t\n' >good.tgt
+printf 'a b\n\xff\xfe c\nd e\n' >latin.src
+printf 'a\nb\n' >short.tgt
+printf '' >empty.src
+printf '\n \n\n' >blank.src
+printf 'a\0b\nc\nd\n' >zero.src
+
+# --- text ---
+refuse "missing file" 'nowhere\.txt' train_on nowhere.txt good.tgt
+refuse "empty file" 'empty\.src is empty' train_on empty.src good.tgt
+refuse "blank lines only" 'blank' train_on blank.src good.tgt
+refuse "unequal numbers of lines" 'good\.src has 3 lines, short\.tgt has 2' train_on good.src short.tgt
+refuse "invalid UTF-8" 'latin\.src:2: invalid UTF-8' train_on latin.src good.tgt
+refuse "zero byte" 'zero\.src:1' train_on zero.src good.tgt
+refuse "a folder as text" 'directory' train_on . good.tgt
+report "no folder is left by refused text" "$([ -e fresh ] && ls fresh)"
+
+# --- options ---
+refuse "unknown option" 'layerz' limited train --layerz 3
+refuse "unknown verb" 'trian|subcommand|expected' limited trian
+refuse "no number" 'layers' limited train --layers many
+refuse "heads do not divide d-model" 'heads' limited train --d-model 30 --heads 4 --out fresh
+refuse "resume and overwrite" 'resume|overwrite' limited train --resume --overwrite --out fresh
+refuse "unknown task" 'task' limited train --task juggling --out fresh
+refuse "phrasebook and files" 'task|source' limited train --task phrasebook --source good.src --target good.tgt --out fresh
+refuse "source without target" 'target' limited train --source good.src --out fresh
+refuse "dropout beyond 1" 'dropout' limited train --dropout 1.5 --out fresh
+refuse "missing configuration" 'no\.toml' limited train --config no.toml --out fresh
+printf 'layerz = 3\n' >unknown.toml
+refuse "unknown key" "unknown\.toml.*layerz" limited train --config unknown.toml --out fresh
+printf 'layers = "many"\n' >value.toml
+refuse "value that is none" 'value\.toml' limited train --config value.toml --out fresh
+refuse "nothing to resume" 'nothing/last\.safetensors' limited train --resume --out nothing
+report "no folder is left by refused options" "$([ -e fresh ] && ls fresh)"
+
+# --- a model to mistreat ---
+"$glim" train --task copy --examples 40 --max-length 12 "${small[@]}" --out model >/dev/null 2>err ||
+  { cat err; exit 1; }
+sum() { cat model/*.safetensors | sha256sum; }
+before=$(sum)
+refuse "a model lies there" 'holds a model' limited train --task copy "${small[@]}" --out model
+refuse "other data on resume" 'examples' limited train --task copy --examples 41 --resume --out model
+
+# --- hostile checkpoints ---
+hostile() {  # NAME PATTERN: the file is bad.safetensors
+  refuse "$1" "$2" limited translate --model bad.safetensors <good.src
+}
+header() {  # JSON: a safetensors file with this header and 64 bytes of data
+  local n=${#1}
+  printf "$(printf '\\x%02x\\x%02x\\x%02x\\x%02x' $((n & 255)) $((n >> 8 & 255)) $((n >> 16 & 255)) 0)\\0\\0\\0\\0%s" "$1" >bad.safetensors
+  head -c 64 /dev/zero >>bad.safetensors
+}
+head -c 5 model/last.safetensors >bad.safetensors;    hostile "5 bytes" 'bad\.safetensors'
+head -c 3000 model/last.safetensors >bad.safetensors; hostile "truncated" 'bad\.safetensors'
+cp model/last.safetensors bad.safetensors; head -c 100 /dev/zero >>bad.safetensors
+hostile "oversized" 'bad\.safetensors'
+printf '\xff\xff\xff\xff\xff\xff\xff\x7f{}' >bad.safetensors
+hostile "header length beyond the file" 'bad\.safetensors'
+header '{"a":{"dtype":"F32","shape":[8],"data_offsets":[0,32]},"b":{"dtype":"F32","shape":[8],"data_offsets":[16,48]}}'
+hostile "overlapping offsets" 'bad\.safetensors'
+header '{"a":{"dtype":"F32","shape":[8],"data_offsets":[64,96]}}'
+hostile "offsets out of range" 'bad\.safetensors'
+header '{"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,64]}}'
+hostile "shape that overflows" 'bad\.safetensors'
+header '{"a":{"dtype":"Q7","shape":[16],"data_offsets":[0,64]}}'
+hostile "unknown dtype" 'bad\.safetensors'
+header '{"a":{"dtype":"F32","shape":[16],"data_offsets":[0,64]}}'
+hostile "no checkpoint of Glim" 'bad\.safetensors'
+head -c 5000 /dev/urandom >bad.safetensors; hostile "noise" 'bad\.safetensors'
+refuse "no model there" 'nowhere' limited translate --model nowhere <good.src
+
+# --- translation ---
+printf '1 2 3 4 5 6 7 8 9 10 1 2 3 4 5 6\n' >long.src
+refuse "line beyond the maximum" ':1' limited translate --model model <long.src
+printf '1 2\n\xff\n' >bad.src
+refuse "invalid UTF-8 to translate" ':2' limited translate --model model <bad.src
+printf '1 2\r\n\n3 4\n' | "$glim" translate --model model >out 2>err
+report "CRLF and an empty line: a line each" "$([ "$(wc -l <out)" = 3 ] && [ -z "$(sed -n 2p out)" ] && ! grep -q $'\r' out || cat out err)"
+refuse "n-best beyond the beam" 'n-?best' limited translate --model model --beam 2 --nbest 3 <good.src
+
+# --- output that cannot be written ---
+printf '1 2\n' >two.src
+full() { timeout 60 "$glim" translate --model model <two.src >/dev/full; }
+closed() { timeout 60 "$glim" translate --model model <two.src >&-; }
+refuse "full disk on standard output" 'standard output' full
+refuse "closed standard output" 'standard output' closed
+
+# A file-size limit is a full disk that needs no root; SIGXFSZ is ignored so that the write fails.
+no_room() {
+  (trap '' XFSZ; ulimit -f 8; timeout 60 "$glim" train --task copy --epochs 9 --resume --progress none --out model)
+}
+refuse "full disk for a checkpoint" 'last\.safetensors|best\.safetensors|model' no_room
+report "the model survives all of this" "$([ "$before" = "$(sum)" ] || echo "it changed")"
+report "and still translates" "$(printf '1 2\n' | "$glim" translate --model model 2>&1 >/dev/null)"
+
+overwrite_without_room() {
+  (trap '' XFSZ; ulimit -f 8
+   limited train --task copy --examples 40 "${small[@]}" --overwrite --out model)
+}
+refuse "full disk while overwriting" 'model/.*cannot write' overwrite_without_room
+report "the old model survives a failed --overwrite" "$([ "$before" = "$(sum)" ] || echo "it changed")"
+
+# --- a loss that is not finite ---
+explode() {
+  limited train --task copy --examples 80 --layers 1 --d-model 16 --heads 2 --d-ff 32 --epochs 3 --progress none \
+    --schedule constant --optimizer sgd --rate 1e60 --clip 0 --save-every 1 --out burst
+}
+refuse "weights that are not finite" 'parameter .* is not finite' explode
+report "are never saved" "$(ls burst | grep safetensors)"
+diverge() {
+  limited train --task copy --examples 80 --layers 1 --d-model 16 --heads 2 --d-ff 32 --epochs 6 --progress none \
+    --schedule constant --optimizer sgd --rate 1e30 --clip 0 --save-every 1 --out wild
+}
+refuse "a loss that is not finite" 'not finite.*(first in|parameter)' diverge
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
