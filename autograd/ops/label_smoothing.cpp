@@ -2,7 +2,7 @@
 //        = Σ_rows (Σq ln Σ e^x - Σ q x) - entropy of q
 //   dlogits = dy (Σq p - q)      reads logits, and each row's maximum and 1/Σ e^{x - max}
 //
-// q is 1-ε for the target, 0 for pad, ε/(V-2) for the rest; a row whose target is pad counts 0 and
+// q is 1-ε for the target, 0 for pad, ε/(V-2) for the rest (ε/(V-1) where pad is no class); a row whose target is pad counts 0 and
 // has gradient 0. Neither p nor q exists as a tensor: a row is read twice while it is in the cache.
 // Rows add up in float64, in order.
 #include <cmath>
@@ -21,14 +21,15 @@ double x_log_x(double v) { return v > 0 ? v * std::log(v) : 0.0; }
 struct Smoothing {
   double epsilon = 0;
   Index pad = 0;
-  double rest(Index classes) const {
-    return epsilon > 0 ? epsilon / static_cast<double>(classes - 2) : 0;
+  // Classes that share ε: all but the target and, where it is one of them, padding.
+  double others(Index classes) const {
+    return static_cast<double>(classes - (pad >= 0 && pad < classes ? 2 : 1));
   }
+  double rest(Index classes) const { return epsilon > 0 ? epsilon / others(classes) : 0; }
   // -Σ q ln q of all rows.
   double entropy(Index tokens, Index classes) const {
     return -static_cast<double>(tokens) *
-           (x_log_x(1 - epsilon) +
-            (epsilon > 0 ? static_cast<double>(classes - 2) * x_log_x(rest(classes)) : 0));
+           (x_log_x(1 - epsilon) + (epsilon > 0 ? others(classes) * x_log_x(rest(classes)) : 0));
   }
 };
 
@@ -122,9 +123,7 @@ struct LabelSmoothingLoss final : FusedOp {
  private:
   SmoothedTarget distribution(Index classes) const {
     double rest = smoothing_.rest(classes), hit = 1 - smoothing_.epsilon;
-    bool pad_inside = smoothing_.pad >= 0 && smoothing_.pad < classes;
-    double others = static_cast<double>(classes - 1 - (pad_inside ? 1 : 0));
-    return {hit, rest, hit + rest * others, smoothing_.pad};
+    return {hit, rest, hit + rest * smoothing_.others(classes), smoothing_.pad};
   }
   Tensor target_;
   Smoothing smoothing_;

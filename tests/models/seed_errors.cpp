@@ -134,6 +134,19 @@ TEST_CASE("6: k micro-batches accumulate to the gradient of the joined batch", "
   CHECK(std::sqrt(dot(slip, slip)) > 2 * std::sqrt(dot(joined, joined)));
 }
 
+TEST_CASE("smoothed targets sum to 1, with a class for padding and without", "[seeds]") {
+  // At uniform logits the smoothed cross-entropy is Σq · ln V.
+  for (Index pad : {0, -100}) {
+    for (Magnification m : {Magnification::Fused, Magnification::Explicit}) {
+      Magnify magnify(m);
+      LossSums sums;
+      label_smoothing_loss(Var(zeros({1, 5}, DType::Float64)), tensor({3}, DType::Int64), 0.1, pad,
+                           &sums);
+      CHECK(sums.smoothed_ce == Approx(std::log(5.0)).epsilon(1e-12));
+    }
+  }
+}
+
 TEST_CASE("7: a masked score is gone before the softmax, not multiplied by 0", "[seeds]") {
   Tensor scores = random({3, 4}, 6);
   Tensor keep = from_vector(
