@@ -31,9 +31,9 @@ TEST_CASE("copying 1 2 ... 10 is learned and decoded greedily", "[train][slow]")
   Transformer model(copy_config());
   LabelSmoothing criterion(0.0, 0);
   Adam adam(model.named_parameters(), Adam::transformer());
-  NoamSchedule schedule(64, 150, 0.6);
-  double last = 0;
-  for (int step = 1; step <= 320; ++step) {
+  NoamSchedule schedule(64, 100, 0.3);
+  double recent = 0;  // running mean of the loss
+  for (int step = 1; step <= 400; ++step) {
     // As the tutorials draw it: symbols 1 to 10, the first one always 1; the target is the source.
     Tensor data = random_integers({32, 10}, 1, 11, {5, static_cast<std::uint64_t>(step)});
     data.select(1, 0).fill_(1);
@@ -46,10 +46,10 @@ TEST_CASE("copying 1 2 ... 10 is learned and decoded greedily", "[train][slow]")
     adam.set_rate(schedule.rate(step));
     adam.step();
     adam.zero_grad();
-    last = loss.item();
-    REQUIRE(std::isfinite(last));
+    recent = step == 1 ? loss.item() : 0.9 * recent + 0.1 * loss.item();
+    REQUIRE(std::isfinite(recent));
   }
-  CHECK(last < 0.05);
+  CHECK(recent < 0.05);
   model.eval();
   Tensor source = arange(1, 11).reshape({1, 10});
   auto decoder = model.decoder_for(source);

@@ -47,12 +47,12 @@ void apply_preset(CLI::App& verb, TrainOptions& o) {
     unless_given("heads", o.heads, 4);
     unless_given("d-ff", o.d_ff, 256);
     unless_given("norm", o.norm, "pre");
-    unless_given("epochs", o.epochs, 32);
+    unless_given("epochs", o.epochs, 48);
     unless_given("batch-tokens", o.batch_tokens, 1024);
     unless_given("schedule", o.schedule, "cosine");
     unless_given("rate", o.rate, 2e-3);
     unless_given("warmup", o.warmup, 300);
-    unless_given("average", o.average, 4);
+    unless_given("average", o.average, 5);
   } else if (o.task == "copy" || o.task == "reverse") {
     unless_given("layers", o.layers, 2);
     unless_given("d-model", o.d_model, 64);
