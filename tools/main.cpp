@@ -34,6 +34,7 @@ void hold_standard_descriptors() {
 int main(int argc, char** argv) {
   hold_standard_descriptors();
   std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is seen where output is written
+  std::signal(SIGXFSZ, SIG_IGN);  // and so is a file size limit
   CLI::App app{
       "Glim: a Transformer in a glass box. Trains, translates, measures and gradient-checks on a "
       "CPU.\n\nFirst steps:\n"
