@@ -22,6 +22,11 @@ void set_num_threads(int n) {
   threads() = n;
 }
 
+void confine_libraries() {
+  (void)num_threads();  // read before it is lowered
+  omp_set_num_threads(1);
+}
+
 bool in_parallel() { return omp_in_parallel(); }
 
 }  // namespace glim

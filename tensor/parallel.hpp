@@ -18,6 +18,9 @@ namespace glim {
 int num_threads();
 void set_num_threads(int n);  // ValueError below 1
 
+// Regions that other libraries open from this thread get one thread; ours name their number.
+void confine_libraries();
+
 // True within a parallel loop: nested loops run on the thread that meets them.
 bool in_parallel();
 
