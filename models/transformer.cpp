@@ -69,18 +69,28 @@ Var Transformer::encode(const Tensor& src) {
   return encoder.forward(embed(src_embed, src_positions_, src), request);
 }
 
-Var Transformer::decode(const Tensor& tgt_in, const Var& memory, const Tensor& src) {
+Var Transformer::decode(const Tensor& tgt_in, const Var& memory, const Tensor& src,
+                        std::vector<Var>* attention) {
   AttentionRequest self_request, memory_request;
   self_request.keep = decoder_keep(tgt_in, config_.pad);
   memory_request.keep = padding_keep(src, config_.pad);
   return decoder.forward(embed(tgt_embed, tgt_positions_, tgt_in), memory, self_request,
-                         memory_request);
+                         memory_request, attention);
 }
 
 Var Transformer::generate(const Var& hidden) { return generator.forward(hidden); }
 
 Var Transformer::forward(const Tensor& src, const Tensor& tgt_in) {
   return generate(decode(tgt_in, encode(src), src));
+}
+
+Taught Transformer::teach(const SourceBatch& source, const Tensor& tgt_in,
+                          const TeachOptions& options) {
+  Taught out;
+  Var hidden = decode(tgt_in, encode(source.ids), source.ids,
+                      options.need_attention ? &out.attention : nullptr);
+  out.logits = generate(hidden);
+  return out;
 }
 
 // ---- decoding ----
@@ -182,11 +192,11 @@ class UncachedDecoder final : public StepDecoder {
 
 }  // namespace
 
-std::unique_ptr<StepDecoder> Transformer::decoder_for(const Tensor& src, bool cached) {
+std::unique_ptr<StepDecoder> Transformer::decoder_for(const SourceBatch& source, bool cached) {
   if (training())
     throw StateError("transformer", "decoding needs eval(): dropout would make it random");
-  if (cached) return std::make_unique<CachedDecoder>(*this, src);
-  return std::make_unique<UncachedDecoder>(*this, src);
+  if (cached) return std::make_unique<CachedDecoder>(*this, source.ids);
+  return std::make_unique<UncachedDecoder>(*this, source.ids);
 }
 
 }  // namespace glim

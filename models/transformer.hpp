@@ -18,7 +18,7 @@
 
 #include <memory>
 
-#include "models/decoding.hpp"
+#include "models/sequence_model.hpp"
 #include "models/transformer_layers.hpp"
 #include "nn/embedding.hpp"
 #include "nn/positional.hpp"
@@ -42,18 +42,26 @@ struct TransformerConfig {
   Index pad = 0;
 };
 
-class Transformer final : public Module {
+class Transformer final : public SequenceModel {
  public:
   explicit Transformer(const TransformerConfig& config);
 
-  Var encode(const Tensor& src);                                           // (B, S, D)
-  Var decode(const Tensor& tgt_in, const Var& memory, const Tensor& src);  // (B, T, D)
-  Var generate(const Var& hidden);                                         // (..., V)
-  Var forward(const Tensor& src, const Tensor& tgt_in);                    // (B, T, V)
+  Var encode(const Tensor& src);  // (B, S, D)
+  // (B, T, D); `attention`, if given, receives each layer's to the memory (B, H, T, S).
+  Var decode(const Tensor& tgt_in, const Var& memory, const Tensor& src,
+             std::vector<Var>* attention = nullptr);
+  Var generate(const Var& hidden);                       // (..., V)
+  Var forward(const Tensor& src, const Tensor& tgt_in);  // (B, T, V)
 
-  // A decoder for search over these sources; cached keeps keys and values, which gives the same
-  // probabilities as decoding the whole prefix at each step. The model must outlive it, in eval().
-  std::unique_ptr<StepDecoder> decoder_for(const Tensor& src, bool cached = true);
+  // forward, with each decoder layer's attention to the source (B, H, T, S) if asked for.
+  Taught teach(const SourceBatch& source, const Tensor& tgt_in,
+               const TeachOptions& options = {}) override;
+  // `cached` keeps keys and values.
+  std::unique_ptr<StepDecoder> decoder_for(const SourceBatch& source, bool cached = true) override;
+  Index max_len() const override { return config_.max_len; }
+  Index pad() const override { return config_.pad; }
+  Index src_vocab() const override { return config_.src_vocab; }
+  Index tgt_vocab() const override { return config_.tgt_vocab; }
 
   const TransformerConfig& config() const { return config_; }
 

@@ -47,12 +47,19 @@ DecoderLayer::DecoderLayer(const LayerSizes& s)
       sizes_(s) {}
 
 Var DecoderLayer::forward(const Var& x, const Var& memory, const AttentionRequest& self_request,
-                          const AttentionRequest& memory_request) {
+                          const AttentionRequest& memory_request, Var* attention) {
   Scope scope = enter();
   Var own = residual(sizes_.norm, x, norm1, dropout1,
                      [&](const Var& h) { return self_attn.forward(h, self_request).y; });
   Var read = residual(sizes_.norm, own, norm2, dropout2, [&](const Var& h) {
-    return multihead_attn.forward(h, memory, memory, memory_request).y;
+    AttentionRequest request = memory_request;
+    if (attention) {
+      request.need_weights = true;
+      request.average_weights = false;
+    }
+    AttentionOutput out = multihead_attn.forward(h, memory, memory, request);
+    if (attention) *attention = out.weights;
+    return out.y;
   });
   return residual(sizes_.norm, read, norm3, dropout3, [&](const Var& h) {
     return feed_forward(h, linear1, sizes_.activation, dropout, linear2);
@@ -100,9 +107,12 @@ Decoder::Decoder(Index count, const LayerSizes& sizes)
 }
 
 Var Decoder::forward(Var x, const Var& memory, const AttentionRequest& self_request,
-                     const AttentionRequest& memory_request) {
+                     const AttentionRequest& memory_request, std::vector<Var>* attention) {
   Scope scope = enter();
-  for (DecoderLayer* layer : layers) x = layer->forward(x, memory, self_request, memory_request);
+  for (DecoderLayer* layer : layers) {
+    Var* own = attention ? &attention->emplace_back() : nullptr;
+    x = layer->forward(x, memory, self_request, memory_request, own);
+  }
   return norm ? norm->forward(x) : x;
 }
 

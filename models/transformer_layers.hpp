@@ -7,6 +7,7 @@
 //
 // x (B, T, D), memory (B, S, D). Each residual is pre- or post-norm (nn/residual.hpp); with
 // pre-norm a final norm follows the stack. Keep-masks broadcast to (B, H, queries, keys).
+// `attention`, if given, receives the probabilities to the memory (B, H, T, S), a Var a layer.
 #pragma once
 
 #include "nn/attention.hpp"
@@ -46,7 +47,7 @@ class DecoderLayer final : public Module {
  public:
   explicit DecoderLayer(const LayerSizes& sizes);
   Var forward(const Var& x, const Var& memory, const AttentionRequest& self_request,
-              const AttentionRequest& memory_request);
+              const AttentionRequest& memory_request, Var* attention = nullptr);
   // One or more new positions x (B, n, D); `weights`, if given, receives the attention to the
   // memory (B, n, S), averaged over heads.
   Var forward_cached(const Var& x, DecoderLayerCache& cache, const AttentionRequest& memory_request,
@@ -74,7 +75,7 @@ class Decoder final : public Module {
  public:
   Decoder(Index count, const LayerSizes& sizes);
   Var forward(Var x, const Var& memory, const AttentionRequest& self_request,
-              const AttentionRequest& memory_request);
+              const AttentionRequest& memory_request, std::vector<Var>* attention = nullptr);
   Var forward_cached(Var x, std::vector<DecoderLayerCache>& caches,
                      const AttentionRequest& memory_request, Tensor* weights);
 

@@ -2,8 +2,10 @@
 //
 //   NAME                  weights and buffers, under the names of torch.nn modules
 //   optimizer.NAME        the optimizer's state, in files to resume from
-//   metadata              glim (format), kind, model (JSON), source_tokenizer, target_tokenizer
-//                         (absent when shared), options (JSON), config (TOML), state (JSON)
+//   metadata              glim (format), kind (tools/train/kinds.hpp), options (JSON), config
+//                         (TOML), state (JSON), and what the kind needs to build its model again:
+//                         for translation model (JSON), source_tokenizer, target_tokenizer (absent
+//                         when shared)
 //
 // It is written beside its place, synced and renamed (tensor/atomic_file.hpp): at any moment there
 // is a whole one, or none. A model is a folder:
@@ -12,16 +14,14 @@
 //   epoch-N.safetensors   for averaging           average.safetensors their mean
 //   config.toml           what the run was told   metrics.jsonl       a line for each measurement
 //
-// FileError naming the file when it is missing, is not a checkpoint of this kind, or its tensors do
-// not fit its description.
+// FileError naming the file when it is missing, is no checkpoint, or its tensors do not fit its
+// description.
 #pragma once
 
 #include <map>
-#include <memory>
 #include <string>
 
-#include "models/transformer.hpp"
-#include "tools/text/tokenizer.hpp"
+#include "nn/module.hpp"
 #include "tools/train/options.hpp"
 
 namespace glim {
@@ -46,12 +46,15 @@ struct TrainState {
 };
 
 struct Checkpoint {
-  TransformerConfig model;
-  TokenizerPair tokenizers;
+  std::string kind;
+  std::map<std::string, std::string> description;  // Learner::description
   TrainOptions options;
   std::string config_toml;
   TrainState state;
   StateDict weights, optimizer;
+
+  // An entry of the description; FileError naming `file` when it is absent.
+  const std::string& described(const std::string& name, const std::string& file) const;
 };
 
 void save_checkpoint(const std::string& path, const Checkpoint& checkpoint);
@@ -60,12 +63,5 @@ Checkpoint load_checkpoint(const std::string& path);
 // The file that a --model argument means: itself, or of a folder average, best or last, the first
 // that is there. FileError naming the folder otherwise.
 std::string model_file(const std::string& path);
-
-// A model ready to decode with.
-struct LoadedModel {
-  Checkpoint checkpoint;  // weights moved into the model
-  std::unique_ptr<Transformer> model;
-};
-LoadedModel load_model(const std::string& path);
 
 }  // namespace glim

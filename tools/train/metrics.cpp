@@ -34,6 +34,8 @@ void add_loss(Json& line, const Measures& loss) {
   line["smoothed_ce"] = loss.smoothed_ce;
   line["nll"] = loss.nll;
   line["perplexity"] = loss.perplexity();
+  if (loss.correct > 0) line["accuracy"] = loss.accuracy();
+  if (loss.auxiliary != 0) line["auxiliary"] = loss.auxiliary;
 }
 
 }  // namespace

@@ -4,89 +4,69 @@
 #include <nlohmann/json.hpp>
 
 #include "tensor/error.hpp"
+#include "tools/train/option_list.hpp"
+#include "tools/train/option_names.hpp"
 
 namespace glim {
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrainOptions, task, source, target, valid_source, valid_target,
-                                   tokenizer, target_tokenizer, shared_vocabulary, vocabulary,
-                                   min_frequency, max_length, examples, layers, decoder_layers,
-                                   d_model, heads, d_ff, dropout, norm, activation, tie, positions,
-                                   epochs, max_steps, batch_tokens, batch_sentences, accumulate,
-                                   label_smoothing, optimizer, beta1, beta2, epsilon, weight_decay,
-                                   momentum, schedule, rate, warmup, clip, seed, patience,
-                                   valid_every, save_every, log_every, average, precision, out)
-
 namespace {
 
-template <class E>
-struct Names {
-  std::vector<std::pair<std::string, E>> list;
-  E parse(const std::string& option, const std::string& name) const {
-    std::string known;
-    for (auto& [n, e] : list) {
-      if (n == name) return e;
-      known += (known.empty() ? "" : ", ") + n;
-    }
-    throw ValueError("--" + option, "'" + name + "' is none of " + known);
-  }
-  std::string print(E value) const {
-    for (auto& [n, e] : list)
-      if (e == value) return n;
-    return "?";
-  }
-};
-
-const Names<NormPlacement> kNorms{{{"pre", NormPlacement::Pre}, {"post", NormPlacement::Post}}};
-const Names<Activation> kActivations{
-    {{"relu", Activation::Relu}, {"gelu", Activation::Gelu}, {"silu", Activation::Silu}}};
-const Names<Tie> kTies{{{"none", Tie::None}, {"decoder", Tie::Decoder}, {"all", Tie::All}}};
-const Names<Positions> kPositions{
-    {{"sinusoidal", Positions::Sinusoidal}, {"learned", Positions::Learned}}};
-
-void one_of(const std::string& option, const std::string& value,
-            std::initializer_list<const char*> known) {
-  Names<int> names;
-  for (const char* k : known) names.list.emplace_back(k, 0);
-  names.parse(option, value);
+std::string key_of(std::string name) {
+  for (char& c : name) c = c == '-' ? '_' : c;
+  return name;
 }
 
 }  // namespace
 
-std::string TrainOptions::to_json() const { return nlohmann::json(*this).dump(); }
+std::string TrainOptions::to_json() const {
+  nlohmann::ordered_json j;
+  each_option(*this, [&](const char*, const char* name, const auto& field, const char*) {
+    j[key_of(name)] = field;
+  });
+  return j.dump();
+}
 
 std::string TrainOptions::to_toml() const {
   std::string text =
       "# The effective options of this run: glim train --config FILE takes them again.\n";
-  nlohmann::ordered_json j = nlohmann::ordered_json::parse(to_json());
-  for (auto& [key, value] : j.items()) {
-    std::string name = key;
-    for (char& c : name) c = c == '_' ? '-' : c;
-    text += name + " = " + value.dump() + "\n";
-  }
+  each_option(*this, [&](const char*, const char* name, const auto& field, const char*) {
+    text += std::string(name) + " = " + nlohmann::json(field).dump() + "\n";
+  });
   return text;
 }
 
 TrainOptions TrainOptions::from_json(const std::string& text, const std::string& where) {
   try {
-    return nlohmann::json::parse(text).get<TrainOptions>();
+    auto j = nlohmann::json::parse(text);
+    TrainOptions o;
+    // An option that the file's program did not know yet has its default.
+    each_option(o, [&](const char*, const char* name, auto& field, const char*) {
+      if (j.contains(key_of(name))) j.at(key_of(name)).get_to(field);
+    });
+    return o;
   } catch (const nlohmann::json::exception& e) {
     throw FileError(where, std::string("its training options cannot be read: ") + e.what());
   }
 }
 
-void check(const TrainOptions& o) {
-  auto fail = [](const std::string& option, const std::string& problem) {
-    throw ValueError("--" + option, problem);
-  };
-  auto positive = [&](const char* option, Index value) {
-    if (value < 1) fail(option, "must be 1 at least, not " + std::to_string(value));
-  };
-  auto not_negative = [&](const char* option, double value) {
-    if (!(value >= 0) || !std::isfinite(value)) fail(option, "must be 0 or more, and finite");
-  };
-  auto share = [&](const char* option, double value) {
-    if (!(value >= 0 && value < 1)) fail(option, "must lie in [0, 1)");
-  };
+namespace {
+
+[[noreturn]] void fail(const std::string& option, const std::string& problem) {
+  throw ValueError("--" + option, problem);
+}
+void positive(const char* option, Index value) {
+  if (value < 1) fail(option, "must be 1 at least, not " + std::to_string(value));
+}
+void not_negative(const char* option, double value) {
+  if (!(value >= 0) || !std::isfinite(value)) fail(option, "must be 0 or more, and finite");
+}
+void share(const char* option, double value) {
+  if (!(value >= 0 && value < 1)) fail(option, "must lie in [0, 1)");
+}
+
+}  // namespace
+
+void check_translation(const TrainOptions& o) {
   one_of("task", o.task, {"phrasebook", "copy", "reverse", "random", "files"});
   bool files = o.task == "files";
   if (files && (o.source.empty() || o.target.empty()))
@@ -104,6 +84,9 @@ void check(const TrainOptions& o) {
     fail("shared-vocabulary", "contradicts --target-tokenizer: one vocabulary has one tokenizer");
   if (o.tie == "all" && !o.shared_vocabulary)
     fail("tie", "'all' needs --shared-vocabulary: source and target must have the same tokens");
+}
+
+void check(const TrainOptions& o) {
   not_negative("vocabulary", static_cast<double>(o.vocabulary));
   positive("min-frequency", o.min_frequency);
   positive("max-length", o.max_length);
@@ -151,78 +134,11 @@ void check(const TrainOptions& o) {
 
 std::vector<std::string> differences(const TrainOptions& a, const TrainOptions& b) {
   std::vector<std::string> names;
-  nlohmann::json ja = a, jb = b;
-  for (auto& [key, value] : ja.items()) {
-    if (value == jb[key]) continue;
-    std::string name = key;
-    for (char& c : name) c = c == '_' ? '-' : c;
-    names.push_back(name);
-  }
+  auto other = nlohmann::json::parse(b.to_json());
+  each_option(a, [&](const char*, const char* name, const auto& field, const char*) {
+    if (nlohmann::json(field) != other[key_of(name)]) names.push_back(name);
+  });
   return names;
-}
-
-TransformerConfig transformer_config(const TrainOptions& o, Index src_vocab, Index tgt_vocab) {
-  TransformerConfig c;
-  c.src_vocab = src_vocab;
-  c.tgt_vocab = tgt_vocab;
-  c.d_model = o.d_model;
-  c.heads = o.heads;
-  c.d_ff = o.d_ff;
-  c.encoder_layers = o.layers;
-  c.decoder_layers = o.decoder_layers ? o.decoder_layers : o.layers;
-  c.dropout = o.dropout;
-  c.norm = kNorms.parse("norm", o.norm);
-  c.activation = kActivations.parse("activation", o.activation);
-  c.tie = kTies.parse("tie", o.tie);
-  c.positions = kPositions.parse("positions", o.positions);
-  c.max_len = o.max_length + 1;  // <s> or </s> besides
-  return c;
-}
-
-std::string to_json(const TransformerConfig& c) {
-  nlohmann::json j = {{"src_vocab", c.src_vocab},
-                      {"tgt_vocab", c.tgt_vocab},
-                      {"d_model", c.d_model},
-                      {"heads", c.heads},
-                      {"d_ff", c.d_ff},
-                      {"encoder_layers", c.encoder_layers},
-                      {"decoder_layers", c.decoder_layers},
-                      {"dropout", c.dropout},
-                      {"norm", kNorms.print(c.norm)},
-                      {"activation", kActivations.print(c.activation)},
-                      {"tie", kTies.print(c.tie)},
-                      {"positions", kPositions.print(c.positions)},
-                      {"max_len", c.max_len},
-                      {"norm_eps", c.norm_eps},
-                      {"pad", c.pad}};
-  return j.dump();
-}
-
-TransformerConfig transformer_config_from_json(const std::string& text, const std::string& where) {
-  try {
-    auto j = nlohmann::json::parse(text);
-    TransformerConfig c;
-    j.at("src_vocab").get_to(c.src_vocab);
-    j.at("tgt_vocab").get_to(c.tgt_vocab);
-    j.at("d_model").get_to(c.d_model);
-    j.at("heads").get_to(c.heads);
-    j.at("d_ff").get_to(c.d_ff);
-    j.at("encoder_layers").get_to(c.encoder_layers);
-    j.at("decoder_layers").get_to(c.decoder_layers);
-    j.at("dropout").get_to(c.dropout);
-    c.norm = kNorms.parse("norm", j.at("norm"));
-    c.activation = kActivations.parse("activation", j.at("activation"));
-    c.tie = kTies.parse("tie", j.at("tie"));
-    c.positions = kPositions.parse("positions", j.at("positions"));
-    j.at("max_len").get_to(c.max_len);
-    j.at("norm_eps").get_to(c.norm_eps);
-    j.at("pad").get_to(c.pad);
-    return c;
-  } catch (const nlohmann::json::exception& e) {
-    throw FileError(where, std::string("its model description cannot be read: ") + e.what());
-  } catch (const ValueError& e) {
-    throw FileError(where, "its model description cannot be read: " + e.headline());
-  }
 }
 
 std::unique_ptr<Schedule> make_schedule(const TrainOptions& o, Index total_steps) {

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "models/transformer.hpp"
 #include "optim/schedule.hpp"
 #include "tools/text/batches.hpp"
 #include "tools/text/tokenizer.hpp"
@@ -14,6 +13,7 @@
 namespace glim {
 
 struct TrainOptions {
+  std::string kind = "transformer";  // tools/train/kinds.hpp
   // Data: a built-in task, or files.
   std::string task = "phrasebook";  // phrasebook, copy, reverse, random, or files
   std::string source, target;       // files of sentences, one a line
@@ -57,14 +57,11 @@ struct TrainOptions {
 };
 
 // ValueError, naming the option, for values that make no sense or contradict each other.
-void check(const TrainOptions& options);
+void check(const TrainOptions& options);              // those of every kind
+void check_translation(const TrainOptions& options);  // those that name sentence pairs
 
 // Names of the options in which `a` and `b` differ, as on the command line ("d-model").
 std::vector<std::string> differences(const TrainOptions& a, const TrainOptions& b);
-
-TransformerConfig transformer_config(const TrainOptions& o, Index src_vocab, Index tgt_vocab);
-std::string to_json(const TransformerConfig& config);
-TransformerConfig transformer_config_from_json(const std::string& text, const std::string& where);
 
 // total_steps: for cosine.
 std::unique_ptr<Schedule> make_schedule(const TrainOptions& o, Index total_steps);

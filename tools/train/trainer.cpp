@@ -19,15 +19,11 @@ double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-Tensor ids_of(const std::vector<std::int64_t>& list, Index rows, Index columns) {
-  return from_vector(list, {rows, columns});
-}
-
 std::string in_folder(const std::string& folder, const std::string& name) {
   return (std::filesystem::path(folder) / name).string();
 }
 
-std::unique_ptr<Optimizer> make_optimizer(const TrainOptions& o, const Transformer& model) {
+std::unique_ptr<Optimizer> make_optimizer(const TrainOptions& o, const Module& model) {
   auto parameters = model.named_parameters();
   if (o.optimizer == "sgd") {
     SgdOptions s;
@@ -44,98 +40,64 @@ std::unique_ptr<Optimizer> make_optimizer(const TrainOptions& o, const Transform
   return std::make_unique<Adam>(parameters, a);
 }
 
-void add_sums(Measures& to, const LossSums& sums) {
-  to.kl += sums.kl;
-  to.smoothed_ce += sums.smoothed_ce;
-  to.nll += sums.nll;
-  to.tokens += sums.tokens;
-}
-Measures per_token(Measures m) {
-  auto n = static_cast<double>(std::max<Index>(m.tokens, 1));
-  return {m.kl / n, m.smoothed_ce / n, m.nll / n, m.tokens};
-}
-
 }  // namespace
 
-double Measures::perplexity() const { return std::exp(nll); }
-
-Trainer::Trainer(const TrainOptions& options, const Dataset& data, std::string config_toml)
-    : options_(options), data_(data), config_toml_(std::move(config_toml)) {
-  seed(static_cast<std::uint64_t>(options.seed));
+Trainer::Trainer(const TrainOptions& options, Learner& learner, std::string config_toml)
+    : options_(options), learner_(learner), config_toml_(std::move(config_toml)) {
   build();
   state_.seed = options.seed;
   state_.stream = static_cast<Index>(generator().stream());
-  state_.data = data.fingerprint();
+  state_.data = learner.fingerprint();
 }
 
-Trainer::Trainer(const TrainOptions& options, const Dataset& data, Checkpoint from)
+Trainer::Trainer(const TrainOptions& options, Learner& learner, Checkpoint from)
     : options_(options),
-      data_(data),
+      learner_(learner),
       config_toml_(std::move(from.config_toml)),
       state_(from.state) {
-  if (state_.data != data.fingerprint())
+  if (state_.data != learner.fingerprint())
     throw ValueError("--resume",
                      "the training data are not those that the checkpoint was made with");
   build();
-  model_->load_state_dict(from.weights);
+  learner_.model().load_state_dict(from.weights);
   optimizer_->load_state_dict(from.optimizer);
 }
 
 void Trainer::build() {
-  const TokenizerPair& t = data_.tokenizers;
-  model_ = std::make_unique<Transformer>(
-      transformer_config(options_, t.source->size(), t.target->size()));
-  if (options_.precision == "float64") model_->to(DType::Float64);
-  optimizer_ = make_optimizer(options_, *model_);
+  optimizer_ = make_optimizer(options_, learner_.model());
   // Batches differ in number a little from epoch to epoch; those of the first stand for all.
-  auto per_epoch = static_cast<Index>(batches_of(0).size());
+  Index per_epoch = learner_.begin(Split::Train, 0);
   total_steps_ = (per_epoch + options_.accumulate - 1) / options_.accumulate * options_.epochs;
   if (options_.max_steps > 0) total_steps_ = std::min(total_steps_, options_.max_steps);
   schedule_ = make_schedule(options_, total_steps_);
 }
 
-std::vector<std::vector<std::int64_t>> Trainer::batches_of(Index epoch) const {
-  return epoch_batches(data_.train_tokens.pairs, batch_options(options_),
-                       static_cast<std::uint64_t>(options_.seed), epoch);
+Var Trainer::batch_loss(Index batch, Index targets, Measures& sums) {
+  return mul(learner_.loss(Split::Train, batch, state_.step, sums),
+             1 / static_cast<double>(targets));
 }
 
-static Var loss_of(Transformer& model, const Batch& b, double smoothing, LossSums& sums) {
-  Tensor source = ids_of(b.source, b.size, b.source_length);
-  Tensor target_in = ids_of(b.target_in, b.size, b.target_length);
-  Tensor target_out = ids_of(b.target_out, b.size * b.target_length, 1).reshape({-1});
-  Var logits = model.forward(source, target_in);  // (B, T, V) -> (B·T, V)
-  return label_smoothing_loss(reshape(logits, {-1, logits.size(-1)}), target_out, smoothing,
-                              model.config().pad, &sums);
-}
-
-Var Trainer::batch_loss(const Batch& batch, Index tokens, LossSums& sums) {
-  Var total = loss_of(*model_, batch, options_.label_smoothing, sums);
-  return mul(total, 1 / static_cast<double>(tokens));
-}
-
-Trainer::Update Trainer::update(const std::vector<Batch>& batches) {
+Trainer::Update Trainer::update(Index first, Index end) {
   generator().set_state(static_cast<std::uint64_t>(state_.seed),
                         static_cast<std::uint64_t>(state_.stream));
-  Index tokens = 0;
-  for (const Batch& b : batches) tokens += b.target_tokens;
+  BatchSize size = joined_size(first, end);
   Measures measured;
-  for (const Batch& b : batches) {
-    LossSums sums;
+  for (Index b = first; b < end; ++b) {
+    Measures sums;
     Tape tape;
-    Var loss = batch_loss(b, tokens, sums);
-    add_sums(measured, sums);
-    if (!std::isfinite(sums.kl))
-      diagnose(batches, state_.seed, state_.stream, "the loss is not finite");
+    Var loss = batch_loss(b, size.targets, sums);
+    measured += sums;
+    if (!std::isfinite(sums.kl + sums.auxiliary)) diagnose(first, end, "the loss is not finite");
     tape.backward(loss);
   }
-  auto parameters = model_->named_parameters();
+  auto parameters = learner_.model().named_parameters();
   double norm = 0;
   try {
     norm = options_.clip > 0 ? clip_gradient_norm(parameters, options_.clip)
                              : gradient_norm(parameters);
   } catch (const NonFiniteError& e) {
-    model_->zero_grad();
-    diagnose(batches, state_.seed, state_.stream, e.problem());
+    learner_.model().zero_grad();
+    diagnose(first, end, e.problem());
   }
   optimizer_->set_rate(schedule_->rate(state_.step + 1));
   optimizer_->step();
@@ -143,12 +105,23 @@ Trainer::Update Trainer::update(const std::vector<Batch>& batches) {
   ++state_.step;
   state_.stream = static_cast<Index>(generator().stream());
   state_.tokens += measured.tokens;
-  for (const Batch& b : batches) state_.samples += b.size;
+  state_.samples += size.samples;
   state_.epoch_kl += measured.kl;
   state_.epoch_ce += measured.smoothed_ce;
   state_.epoch_nll += measured.nll;
   state_.epoch_tokens += measured.tokens;
-  return {per_token(measured), norm};
+  return {measured, norm};
+}
+
+// The batches first … end - 1 of the epoch, together.
+BatchSize Trainer::joined_size(Index first, Index end) const {
+  BatchSize total;
+  for (Index b = first; b < end; ++b) {
+    BatchSize size = learner_.size(Split::Train, b);
+    total.samples += size.samples;
+    total.targets += size.targets;
+  }
+  return total;
 }
 
 std::string Trainer::kept_checkpoint() const {
@@ -158,27 +131,25 @@ std::string Trainer::kept_checkpoint() const {
                                               : "there was no checkpoint yet";
 }
 
-void Trainer::diagnose(const std::vector<Batch>& batches, Index seed_value, Index stream,
-                       const std::string& what) {
+void Trainer::diagnose(Index first, Index end, const std::string& what) {
   std::string found = "no op gave such a number when the step was run again";
   std::string place;
-  for (auto& [name, p] : model_->named_parameters())
+  for (auto& [name, p] : learner_.model().named_parameters())
     if (!all_finite(p.value())) {
       found = "the parameter " + name + " is not finite";
       place = name;
       break;
     }
   if (place.empty()) {
-    generator().set_state(static_cast<std::uint64_t>(seed_value),
-                          static_cast<std::uint64_t>(stream));
-    Index tokens = 0;
-    for (const Batch& b : batches) tokens += b.target_tokens;
+    generator().set_state(static_cast<std::uint64_t>(state_.seed),
+                          static_cast<std::uint64_t>(state_.stream));
+    Index targets = joined_size(first, end).targets;
     try {
       Magnify magnify(Magnification::Explicit);
-      for (const Batch& b : batches) {
-        LossSums sums;
+      for (Index b = first; b < end; ++b) {
+        Measures sums;
         Tape tape({.check_finite = true});
-        tape.backward(batch_loss(b, tokens, sums));
+        tape.backward(batch_loss(b, targets, sums));
       }
     } catch (const NonFiniteError& e) {
       found = "first in " + e.one_line();
@@ -189,43 +160,20 @@ void Trainer::diagnose(const std::vector<Batch>& batches, Index seed_value, Inde
                                     " (a lower --rate, a longer --warmup or --clip may help)");
 }
 
-Measures measure(Transformer& model, const std::vector<TokenPair>& pairs,
-                 const BatchOptions& options, double smoothing) {
-  bool training = model.training();
-  model.eval();
-  Paused no_tape;
-  BatchOptions sorted = options;
-  sorted.shuffle = false;
-  Measures total;
-  for (const auto& index : epoch_batches(pairs, sorted, 0, 0)) {
-    LossSums sums;
-    loss_of(model, make_batch(pairs, index, sorted), smoothing, sums);
-    add_sums(total, sums);
-  }
-  model.train(training);
-  return per_token(total);
-}
-
-Measures Trainer::validate() {
-  if (data_.valid_tokens.pairs.empty()) return {};
-  return measure(*model_, data_.valid_tokens.pairs, batch_options(options_),
-                 options_.label_smoothing);
-}
-
 void Trainer::save(const std::string& name, bool with_optimizer, TrainObserver& observer) {
   // A finite step can still end in weights that are not: they replace no good checkpoint.
-  for (const auto& [parameter, p] : model_->named_parameters())
+  for (const auto& [parameter, p] : learner_.model().named_parameters())
     if (!all_finite(p.value()))
       throw NonFiniteError("train", "the parameter " + parameter + " is not finite after step " +
                                         std::to_string(state_.step) + "; " + kept_checkpoint() +
                                         " (a lower --rate, a longer --warmup or --clip may help)");
   Checkpoint c;
-  c.model = model_->config();
-  c.tokenizers = data_.tokenizers;
+  c.kind = learner_.kind();
+  c.description = learner_.description();
   c.options = options_;
   c.config_toml = config_toml_;
   c.state = state_;
-  c.weights = model_->state_dict();
+  c.weights = learner_.model().state_dict();
   if (with_optimizer) c.optimizer = optimizer_->state_dict();
   std::string path = in_folder(options_.out, name);
   save_checkpoint(path, c);
@@ -235,16 +183,19 @@ void Trainer::save(const std::string& name, bool with_optimizer, TrainObserver& 
 // Returns true when patience has run out.
 bool Trainer::validate_and_save(TrainObserver& observer, bool epoch_end, double seconds) {
   ValidationReport report;
-  report.train =
-      per_token({state_.epoch_kl, state_.epoch_ce, state_.epoch_nll, state_.epoch_tokens});
-  report.valid = validate();
+  Measures epoch;
+  epoch.kl = state_.epoch_kl;
+  epoch.smoothed_ce = state_.epoch_ce;
+  epoch.nll = state_.epoch_nll;
+  epoch.tokens = state_.epoch_tokens;
+  report.train = epoch.per_target();
+  report.valid = measure(learner_, Split::Valid, state_.step);
   report.step = state_.step;
   report.epoch = state_.epoch + (epoch_end ? 0 : 1);
   report.epoch_end = epoch_end;
   report.seconds = seconds;
   ++state_.validations;
-  // KL is what training lowers; without smoothing it is the NLL.
-  double now_at = report.valid.tokens > 0 ? report.valid.kl : report.train.kl;
+  double now_at = report.valid.tokens > 0 ? learner_.criterion(report.valid) : report.train.kl;
   report.improved = state_.validations == 1 || now_at < state_.best;
   if (report.improved) {
     state_.best = now_at;
@@ -286,32 +237,27 @@ void Trainer::save_average(TrainObserver& observer) {
             .weights);
   if (states.empty()) return;
   StateDict trained;
-  for (auto& [name, tensor] : model_->state_dict()) trained[name] = tensor.clone();
-  model_->load_state_dict(average(states));
+  for (auto& [name, tensor] : learner_.model().state_dict()) trained[name] = tensor.clone();
+  learner_.model().load_state_dict(average(states));
   save("average.safetensors", false, observer);
-  model_->load_state_dict(trained);
+  learner_.model().load_state_dict(trained);
 }
 
 bool Trainer::run(TrainObserver& observer, const std::atomic<bool>& stop) {
-  model_->train();
+  learner_.model().train();
   observer.started(state_);
   if (state_.finished && (state_.epoch < options_.epochs &&
                           (options_.max_steps == 0 || state_.step < options_.max_steps)))
     state_.finished = false;  // more epochs or steps were asked for
   while (!state_.finished) {
-    auto order = batches_of(state_.epoch);
-    auto count = static_cast<Index>(order.size());
+    Index count = learner_.begin(Split::Train, state_.epoch);
     double epoch_start = now();
     while (state_.batch < count) {
       double start = now();
       Index end = std::min(count, state_.batch + options_.accumulate);
-      std::vector<Batch> batches;
-      for (Index i = state_.batch; i < end; ++i)
-        batches.push_back(make_batch(data_.train_tokens.pairs, order[static_cast<std::size_t>(i)],
-                                     batch_options(options_)));
-      Update u = update(batches);
+      Update u = update(state_.batch, end);
       state_.batch = end;
-      observer.stepped({u.loss, optimizer_->rate(), u.gradient_norm, now() - start, state_.step,
+      observer.stepped({u.sums, optimizer_->rate(), u.gradient_norm, now() - start, state_.step,
                         state_.epoch + 1, state_.batch, count});
       bool limit = options_.max_steps > 0 && state_.step >= options_.max_steps;
       bool epoch_end = state_.batch >= count;

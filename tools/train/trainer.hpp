@@ -1,8 +1,8 @@
 // The training loop: updates, validation, checkpoints, and exact resume.
 //
-//   update      for each of `accumulate` batches: loss = Σ KL / N, N the target tokens of all of
-//               them together, so that the gradient is that of the joined batch; then clip, then
-//               one optimizer step at the schedule's rate for this step (counted from 1)
+//   update      for each of `accumulate` batches: loss = Σ / N, N the targets of all of them
+//               together, so that the gradient is that of the joined batch; then clip, then one
+//               optimizer step at the schedule's rate for this step (counted from 1)
 //   validation  the same measures without dropout, at the end of each epoch or every so many steps
 //
 // After every update the state of the run is (weights, optimizer, TrainState). A checkpoint holds
@@ -20,24 +20,17 @@
 
 #include "optim/optimizer.hpp"
 #include "tools/train/checkpoint.hpp"
-#include "tools/train/dataset.hpp"
+#include "tools/train/learner.hpp"
 
 namespace glim {
 
-// Per token, over whatever was measured.
-struct Measures {
-  double kl = 0, smoothed_ce = 0, nll = 0;
-  Index tokens = 0;
-  double perplexity() const;  // e^nll
-};
-
 struct StepReport {
-  Measures loss;
+  Measures sums;  // over the targets of the update
   double rate = 0, gradient_norm = 0, seconds = 0;
   Index step = 0, epoch = 0, batch = 0, batches = 0;  // epoch from 1
 };
 struct ValidationReport {
-  Measures train, valid;  // of the epoch so far; valid without tokens if there is no such data
+  Measures train, valid;  // means of the epoch so far; valid without targets if there are none
   bool improved = false, epoch_end = false;
   Index step = 0, epoch = 0;
   double seconds = 0;  // of the epoch
@@ -55,49 +48,42 @@ class TrainObserver {
 
 class Trainer {
  public:
-  // A new run. The data must outlive it.
-  Trainer(const TrainOptions& options, const Dataset& data, std::string config_toml);
+  // A new run. The learner must outlive it.
+  Trainer(const TrainOptions& options, Learner& learner, std::string config_toml);
   // Goes on from a checkpoint; ValueError when the data are not those it was trained on.
-  Trainer(const TrainOptions& options, const Dataset& data, Checkpoint from);
+  Trainer(const TrainOptions& options, Learner& learner, Checkpoint from);
 
   // Until the end, early stopping, or `stop` becomes true (a checkpoint is written then). Returns
   // true at the end, false when stopped from outside.
   bool run(TrainObserver& observer, const std::atomic<bool>& stop);
 
-  Transformer& model() { return *model_; }
   const TrainState& state() const { return state_; }
   const Schedule& schedule() const { return *schedule_; }
   Index total_steps() const { return total_steps_; }
 
  private:
   void build();
-  std::vector<std::vector<std::int64_t>> batches_of(Index epoch) const;
   struct Update {
-    Measures loss;
+    Measures sums;
     double gradient_norm;
   };
-  Update update(const std::vector<Batch>& batches);
-  Var batch_loss(const Batch& batch, Index tokens, LossSums& sums);
-  [[noreturn]] void diagnose(const std::vector<Batch>& batches, Index seed, Index stream,
-                             const std::string& what);
+  // Batches first … end - 1 of the epoch, joined.
+  Update update(Index first, Index end);
+  BatchSize joined_size(Index first, Index end) const;
+  Var batch_loss(Index batch, Index targets, Measures& sums);
+  [[noreturn]] void diagnose(Index first, Index end, const std::string& what);
   std::string kept_checkpoint() const;  // for errors
-  Measures validate();
   void save(const std::string& name, bool with_optimizer, TrainObserver& observer);
   void save_average(TrainObserver& observer);
   bool validate_and_save(TrainObserver& observer, bool epoch_end, double seconds);
 
   TrainOptions options_;
-  const Dataset& data_;
+  Learner& learner_;
   std::string config_toml_;
   TrainState state_;
-  std::unique_ptr<Transformer> model_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<Schedule> schedule_;
   Index total_steps_ = 0;
 };
-
-// Mean measures over token pairs; the model is put into eval() and back.
-Measures measure(Transformer& model, const std::vector<TokenPair>& pairs,
-                 const BatchOptions& options, double smoothing);
 
 }  // namespace glim

@@ -13,7 +13,7 @@ std::vector<std::vector<Translation>> Translator::translate(
     const std::vector<std::string>& names) {
   if (o.batch < 1) throw ValueError("--batch", "must be 1 at least");
   if (o.max_length < 0) throw ValueError("--max-length", "must not be negative");
-  Index most = model_.config().max_len;
+  Index most = model_.max_len();
   std::vector<std::vector<std::int64_t>> sources;
   for (std::size_t i = 0; i < sentences.size(); ++i) {
     std::string where = i < names.size() ? names[i] : "sentence " + std::to_string(i + 1);
@@ -62,8 +62,8 @@ std::vector<std::vector<Translation>> Translator::translate(
       limits.push_back(std::min(o.max_length > 0 ? o.max_length : limit, most));
     }
     Batch b = make_source_batch(part, batch_options);
-    auto decoder = model_.decoder_for(from_vector(b.source, {b.size, b.source_length}), o.cached);
-    auto found = search(*decoder, limits, search_options);
+    SourceBatch source(from_vector(b.source, {b.size, b.source_length}));
+    auto found = model_.generate_sequences(source, limits, search_options, o.cached);
     for (std::size_t i = start; i < end; ++i) {
       std::vector<Translation>& list = result[order[i]];
       list.clear();

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "models/decoding.hpp"
-#include "tools/train/checkpoint.hpp"
+#include "models/sequence_model.hpp"
+#include "tools/text/tokenizer.hpp"
 
 namespace glim {
 
@@ -32,7 +32,7 @@ struct Translation {
 
 class Translator {
  public:
-  Translator(Transformer& model, const TokenizerPair& tokenizers)
+  Translator(SequenceModel& model, const TokenizerPair& tokenizers)
       : model_(model), tokenizers_(tokenizers) {}
 
   // Best first, one list a sentence. A blank sentence gives one empty translation.
@@ -42,7 +42,7 @@ class Translator {
                                                   const std::vector<std::string>& names = {});
 
  private:
-  Transformer& model_;
+  SequenceModel& model_;
   TokenizerPair tokenizers_;
 };
 

@@ -22,7 +22,7 @@ void add_average(CLI::App& app) {
     Checkpoint first;
     for (const std::string& f : a->files) {
       Checkpoint c = load_checkpoint(f);
-      if (!states.empty() && to_json(c.model) != to_json(first.model))
+      if (!states.empty() && (c.kind != first.kind || c.description != first.description))
         throw FileError(f, "describes another model than " + a->files[0]);
       states.push_back(c.weights);
       if (states.size() == 1) first = std::move(c);

@@ -6,8 +6,7 @@
 #include "tensor/atomic_file.hpp"
 #include "tensor/error.hpp"
 #include "tools/text/bleu.hpp"
-#include "tools/train/dataset.hpp"
-#include "tools/train/trainer.hpp"
+#include "tools/train/translation.hpp"
 #include "tools/train/translator.hpp"
 #include "tools/verbs/verbs.hpp"
 
@@ -45,32 +44,31 @@ void run(CLI::App& verb, Arguments& a) {
   if (a.source.empty() != a.reference.empty())
     throw ValueError(a.source.empty() ? "--source" : "--reference",
                      "is needed beside the other test file");
-  LoadedModel loaded = load_model(a.model);
-  const Checkpoint& c = loaded.checkpoint;
+  LoadedSequenceModel loaded = load_sequence_model(a.model);
+  TrainOptions trained = loaded.checkpoint.options;
+  TokenizerPair tokenizers = loaded.tokenizers;
   ParallelCorpus test;
   if (!a.source.empty()) {
     test = read_parallel(a.source, a.reference);
   } else {
-    auto pairs = task_test_pairs(c.options);
+    auto pairs = task_test_pairs(trained);
     if (pairs.empty())
       throw ValueError("--source", "is needed, with --reference: the model was trained on files");
-    test = generated_corpus(c.options.task + " (test)", pairs);
+    test = generated_corpus(trained.task + " (test)", pairs);
   }
   if (test.blank) print_line(fmt::format("{} pairs with a blank side left out", test.blank));
-  LengthLimit limit{c.model.max_len - 1, c.model.max_len - 1, Policy::Error};
-  auto tokens = tokenize(test, *c.tokenizers.source, *c.tokenizers.target, limit);
-  BatchOptions batches = batch_options(c.options);
-  Measures m = measure(*loaded.model, tokens.pairs, batches, c.options.label_smoothing);
+  auto references = test.target_sentences(), sources = test.source_sentences();
+  TranslationLearner learner(std::move(loaded), std::move(test));
+  Measures m = measure(learner, Split::Valid);
   print_line(
       fmt::format("{} pairs, {} target tokens: NLL {:.4f} per token, perplexity {:.3f} "
                   "(KL {:.4f}, smoothed CE {:.4f}; {} unknown)",
-                  tokens.pairs.size(), m.tokens, m.nll, m.perplexity(), m.kl, m.smoothed_ce,
-                  tokens.target_unknown));
-  Translator translator(*loaded.model, c.tokenizers);
-  auto references = test.target_sentences();
+                  learner.data().valid_tokens.pairs.size(), m.tokens, m.nll, m.perplexity(), m.kl,
+                  m.smoothed_ce, learner.data().valid_tokens.target_unknown));
+  Translator translator(learner.sequence_model(), tokenizers);
   std::vector<std::string> hypotheses;
   std::size_t exact = 0;
-  for (auto& list : translator.translate(test.source_sentences(), a.options)) {
+  for (auto& list : translator.translate(sources, a.options)) {
     exact += list[0].text == references[hypotheses.size()];
     hypotheses.push_back(list[0].text);
   }

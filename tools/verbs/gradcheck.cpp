@@ -61,7 +61,8 @@ void run(const std::string& only, bool in_float32) {
 }  // namespace
 
 void add_gradcheck(CLI::App& app) {
-  CLI::App* verb = app.add_subcommand("gradcheck", "check the gradients of every op, layer and model, as a table");
+  CLI::App* verb = app.add_subcommand(
+      "gradcheck", "check the gradients of every op, layer and model, as a table");
   auto only = std::make_shared<std::string>();
   auto in_float32 = std::make_shared<bool>(false);
   verb->add_option("--only", *only, "cases whose family or op contains this");

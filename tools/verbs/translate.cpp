@@ -9,6 +9,7 @@
 
 #include "tensor/error.hpp"
 #include "tools/text/utf8.hpp"
+#include "tools/train/translation.hpp"
 #include "tools/train/translator.hpp"
 #include "tools/verbs/verbs.hpp"
 
@@ -35,8 +36,8 @@ void show(std::size_t line, const std::vector<Translation>& list, const Translat
 }
 
 void run(Arguments& a) {
-  LoadedModel loaded = load_model(a.model);
-  Translator translator(*loaded.model, loaded.checkpoint.tokenizers);
+  LoadedSequenceModel loaded = load_sequence_model(a.model);
+  Translator translator(*loaded.model, loaded.tokenizers);
   std::vector<std::string> lines, names;
   std::size_t first = 0;
   auto flush = [&] {

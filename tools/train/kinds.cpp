@@ -1,0 +1,32 @@
+#include "tools/train/kinds.hpp"
+
+#include "tensor/error.hpp"
+#include "tensor/random.hpp"
+#include "tools/train/translation.hpp"
+
+namespace glim {
+
+const std::vector<Kind>& kinds() {
+  static const std::vector<Kind> list = {
+      {"transformer", "encoder and decoder of attention (Vaswani et al. 2017)",
+       make_translation_learner},
+  };
+  return list;
+}
+
+std::string kind_names() {
+  std::string names;
+  for (const Kind& k : kinds()) names += (names.empty() ? "" : ", ") + k.name;
+  return names;
+}
+
+std::unique_ptr<Learner> make_learner(const TrainOptions& options, const Checkpoint* from) {
+  for (const Kind& k : kinds())
+    if (k.name == options.kind) {
+      seed(static_cast<std::uint64_t>(options.seed));
+      return k.learner(options, from);
+    }
+  throw ValueError("--kind", "'" + options.kind + "' is none of " + kind_names());
+}
+
+}  // namespace glim

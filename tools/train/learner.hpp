@@ -1,0 +1,70 @@
+// What the training loop has to know of a kind of model and of the data it learns from. The loop
+// itself, its checkpoints, schedules and exact resume are the same for all kinds (trainer.hpp).
+//
+// A learner holds the model and the data. The batches of an epoch are a function of (data, options,
+// seed, epoch) alone, and the loss one of (weights, batch, step, random numbers): that is what makes
+// a resumed run end in the same bits as one never stopped.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "autograd/ops.hpp"
+#include "nn/module.hpp"
+
+namespace glim {
+
+enum class Split { Train, Valid };
+
+// Sums over the targets of what was measured, or their means: what a target is (a token, a label)
+// is the learner's to say.
+struct Measures : LossSums {
+  Index correct = 0;     // targets whose likeliest prediction is right, where the learner counts
+  double auxiliary = 0;  // of further losses, added to the one that is trained
+  double perplexity() const;  // of means: e^nll
+  double accuracy() const;    // of sums or means
+  Measures& operator+=(const Measures& more);
+  Measures per_target() const;
+};
+
+struct BatchSize {
+  Index samples = 0, targets = 0;
+};
+
+class Learner {
+ public:
+  virtual ~Learner() = default;
+
+  virtual Module& model() = 0;
+  virtual std::string kind() const = 0;  // as in tools/train/kinds.hpp
+  // What a checkpoint needs beside the weights to build the model again (its sizes as JSON, its
+  // tokenizers), by name.
+  virtual std::map<std::string, std::string> description() const = 0;
+  // Differs where the training data differ: resuming checks it.
+  virtual std::string fingerprint() const = 0;
+  // Lines that say what was read.
+  virtual std::vector<std::string> summary() const = 0;
+
+  // Draws the batches of an epoch; returns their number (0: there are no such data).
+  virtual Index begin(Split split, Index epoch) = 0;
+  virtual BatchSize size(Split split, Index batch) const = 0;
+  // The loss summed over the targets of a batch, on the open tape, after `step` updates; `sums`
+  // receives what it measures. The model is in train() or eval().
+  virtual Var loss(Split split, Index batch, Index step, Measures& sums) = 0;
+
+  // What validation compares (means), lower being better.
+  virtual double criterion(const Measures& m) const { return m.kl; }
+  // "KL 1.2345  perplexity 3.44": the measures (means) that matter for this kind.
+  virtual std::string describe(const Measures& m) const;
+
+  // Text that shows what the model in this folder has learned, with data never trained on; empty
+  // when there are none.
+  virtual std::string demonstrate(const std::string& /*folder*/) { return {}; }
+};
+
+// Mean measures over all batches of a split, without a tape, the model in eval() meanwhile.
+Measures measure(Learner& learner, Split split, Index step = 0);
+
+}  // namespace glim

@@ -1,0 +1,66 @@
+// Every option of a training run, once: its group and name on the command line, its field, and what
+// it is. The command line, configuration files, checkpoints and resuming all go by this list.
+#pragma once
+
+#include "tools/train/options.hpp"
+
+namespace glim {
+
+// f(group, name, field, help) for each, in the order of the help. `Options` may be const.
+template <class Options, class F>
+void each_option(Options& o, const F& f) {
+  const char* group = "Data";
+  f(group, "kind", o.kind, "kind of model");
+  f(group, "task", o.task, "phrasebook, copy, reverse, random, or files");
+  f(group, "source", o.source, "file of source sentences, one a line");
+  f(group, "target", o.target, "file of target sentences");
+  f(group, "valid-source", o.valid_source, "file of source sentences to validate on");
+  f(group, "valid-target", o.valid_target, "file of target sentences to validate on");
+  f(group, "tokenizer", o.tokenizer, "word, char, sentencepiece-bpe, sentencepiece-unigram");
+  f(group, "target-tokenizer", o.target_tokenizer, "of the target side, if another");
+  f(group, "shared-vocabulary", o.shared_vocabulary, "one vocabulary for both sides");
+  f(group, "vocabulary", o.vocabulary,
+    "most tokens in a vocabulary (0: all; 8,000 with sentencepiece)");
+  f(group, "min-frequency", o.min_frequency, "least occurrences of a word or character");
+  f(group, "max-length", o.max_length, "longest sentence, in tokens; longer pairs are left out");
+  f(group, "examples", o.examples, "pairs that copy and reverse generate");
+  group = "Model";
+  f(group, "layers", o.layers, "encoder layers");
+  f(group, "decoder-layers", o.decoder_layers, "decoder layers (0: as --layers)");
+  f(group, "d-model", o.d_model, "width D");
+  f(group, "heads", o.heads, "attention heads H; must divide D");
+  f(group, "d-ff", o.d_ff, "width of the feed-forward layers");
+  f(group, "dropout", o.dropout, "dropout probability");
+  f(group, "norm", o.norm, "pre or post");
+  f(group, "activation", o.activation, "relu, gelu or silu");
+  f(group, "tie", o.tie, "weights shared by embeddings and generator: none, decoder or all");
+  f(group, "positions", o.positions, "sinusoidal or learned");
+  group = "Training";
+  f(group, "epochs", o.epochs, "passes over the training pairs");
+  f(group, "max-steps", o.max_steps, "most updates (0: no limit)");
+  f(group, "batch-tokens", o.batch_tokens, "most padded tokens of a batch (0: no limit)");
+  f(group, "batch-sentences", o.batch_sentences, "most pairs of a batch (0: no limit)");
+  f(group, "accumulate", o.accumulate, "batches joined to one update");
+  f(group, "label-smoothing", o.label_smoothing, "ε: probability given to the other tokens");
+  f(group, "optimizer", o.optimizer, "adam, adamw or sgd");
+  f(group, "beta1", o.beta1, "Adam's β₁");
+  f(group, "beta2", o.beta2, "Adam's β₂");
+  f(group, "epsilon", o.epsilon, "Adam's ε");
+  f(group, "weight-decay", o.weight_decay, "L2 penalty (adamw: decoupled decay)");
+  f(group, "momentum", o.momentum, "of sgd");
+  f(group, "schedule", o.schedule, "noam, inverse-sqrt, cosine or constant");
+  f(group, "rate", o.rate, "peak learning rate; noam: its factor (0: 5e-4; noam 1)");
+  f(group, "warmup", o.warmup, "steps of warm-up");
+  f(group, "clip", o.clip, "largest global norm of the gradient (0: no limit)");
+  f(group, "seed", o.seed, "of the initial weights, the order of batches and dropout");
+  f(group, "precision", o.precision, "float32 or float64");
+  group = "Run";
+  f(group, "patience", o.patience, "validations without improvement before stopping (0: never)");
+  f(group, "valid-every", o.valid_every, "steps between validations (0: each epoch)");
+  f(group, "save-every", o.save_every, "steps between checkpoints (0: at each validation)");
+  f(group, "log-every", o.log_every, "steps between lines of the log");
+  f(group, "average", o.average, "last epochs whose weights are averaged in the end (0: none)");
+  f(group, "out", o.out, "folder of the model");
+}
+
+}  // namespace glim

@@ -1,0 +1,46 @@
+#include "tools/train/presets.hpp"
+
+namespace glim {
+
+void apply_preset(TrainOptions& o, const std::function<bool(const char*)>& given) {
+  auto unless_given = [&](const char* name, auto& field, auto value) {
+    if (!given(name)) field = value;
+  };
+  if (o.task == "phrasebook") {
+    unless_given("target-tokenizer", o.target_tokenizer, "char");
+    unless_given("layers", o.layers, 2);
+    unless_given("d-model", o.d_model, 128);
+    unless_given("heads", o.heads, 4);
+    unless_given("d-ff", o.d_ff, 256);
+    unless_given("norm", o.norm, "pre");
+    unless_given("epochs", o.epochs, 48);
+    unless_given("batch-tokens", o.batch_tokens, 1024);
+    unless_given("schedule", o.schedule, "cosine");
+    unless_given("rate", o.rate, 2e-3);
+    unless_given("warmup", o.warmup, 300);
+    unless_given("average", o.average, 5);
+  } else if (o.task == "copy" || o.task == "reverse") {
+    unless_given("layers", o.layers, 2);
+    unless_given("d-model", o.d_model, 64);
+    unless_given("heads", o.heads, 4);
+    unless_given("d-ff", o.d_ff, 128);
+    unless_given("norm", o.norm, "pre");
+    unless_given("label-smoothing", o.label_smoothing, 0.0);
+    unless_given("batch-tokens", o.batch_tokens, 0);
+    unless_given("batch-sentences", o.batch_sentences, 40);
+    unless_given("warmup", o.warmup, 150);
+  } else if (o.task == "random") {  // the tutorials' sizes: 64 pairs of 100 tokens by heart
+    unless_given("layers", o.layers, 6);
+    unless_given("d-model", o.d_model, 512);
+    unless_given("heads", o.heads, 8);
+    unless_given("d-ff", o.d_ff, 2048);
+    unless_given("label-smoothing", o.label_smoothing, 0.0);
+    unless_given("batch-tokens", o.batch_tokens, 0);
+    unless_given("batch-sentences", o.batch_sentences, 64);
+    unless_given("schedule", o.schedule, "constant");
+    unless_given("rate", o.rate, 1e-4);
+    unless_given("epochs", o.epochs, 100);
+  }
+}
+
+}  // namespace glim

@@ -1,0 +1,161 @@
+#include "tools/train/translation.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "tensor/error.hpp"
+#include "tools/train/transformer_kind.hpp"
+
+namespace glim {
+
+const std::vector<SequenceKind>& sequence_kinds() {
+  static const std::vector<SequenceKind> list = {transformer_kind()};
+  return list;
+}
+
+const SequenceKind* sequence_kind(const std::string& name) {
+  for (const SequenceKind& k : sequence_kinds())
+    if (k.name == name) return &k;
+  return nullptr;
+}
+
+namespace {
+
+TokenizerPair tokenizers_of(const Checkpoint& c, const std::string& file) {
+  TokenizerPair t;
+  t.source =
+      deserialize_tokenizer(c.described("source_tokenizer", file), file + ": source_tokenizer");
+  t.target = c.description.count("target_tokenizer")
+                 ? deserialize_tokenizer(c.described("target_tokenizer", file),
+                                         file + ": target_tokenizer")
+                 : t.source;
+  return t;
+}
+
+std::unique_ptr<SequenceModel> rebuilt(const Checkpoint& c, const std::string& file) {
+  const SequenceKind* kind = sequence_kind(c.kind);
+  if (!kind) {
+    std::string known;
+    for (const SequenceKind& k : sequence_kinds()) known += (known.empty() ? "" : ", ") + k.name;
+    throw FileError(file, "holds a model of kind '" + c.kind +
+                              "', which does not translate; wanted is one of " + known);
+  }
+  return kind->rebuild(c.described("model", file), c.weights, file);
+}
+
+}  // namespace
+
+LoadedSequenceModel load_sequence_model(const std::string& path) {
+  std::string file = model_file(path);
+  LoadedSequenceModel loaded;
+  loaded.checkpoint = load_checkpoint(file);
+  loaded.model = rebuilt(loaded.checkpoint, file);
+  loaded.tokenizers = tokenizers_of(loaded.checkpoint, file);
+  if (loaded.tokenizers.source->size() != loaded.model->src_vocab() ||
+      loaded.tokenizers.target->size() != loaded.model->tgt_vocab())
+    throw FileError(file, "its tokenizers do not have the vocabulary sizes of its model");
+  try {
+    if (loaded.checkpoint.options.precision == "float64") loaded.model->to(DType::Float64);
+    loaded.model->load_state_dict(loaded.checkpoint.weights);
+  } catch (const Error& e) {
+    throw FileError(file, e.one_line());
+  }
+  loaded.model->eval();
+  return loaded;
+}
+
+TranslationLearner::TranslationLearner(const TrainOptions& options, const Checkpoint* from)
+    : options_(options) {
+  check_translation(options);
+  if (from) {
+    TokenizerPair given = tokenizers_of(*from, options.out);
+    data_ = load_dataset(options, &given);
+  } else {
+    data_ = load_dataset(options);
+  }
+  const TokenizerPair& t = data_.tokenizers;
+  model_ = from ? rebuilt(*from, options.out)
+                : sequence_kind(options.kind)->build(options, t.source->size(), t.target->size());
+  if (options.precision == "float64") model_->to(DType::Float64);
+}
+
+TranslationLearner::TranslationLearner(LoadedSequenceModel loaded, ParallelCorpus test)
+    : options_(loaded.checkpoint.options), model_(std::move(loaded.model)) {
+  data_.tokenizers = loaded.tokenizers;
+  data_.valid = std::move(test);
+  LengthLimit limit{model_->max_len() - 1, model_->max_len() - 1, Policy::Error};
+  data_.valid_tokens =
+      tokenize(data_.valid, *data_.tokenizers.source, *data_.tokenizers.target, limit);
+}
+
+std::map<std::string, std::string> TranslationLearner::description() const {
+  const TokenizerPair& t = data_.tokenizers;
+  std::map<std::string, std::string> d{{"model", sequence_kind(options_.kind)->sizes(*model_)},
+                                       {"source_tokenizer", t.source->serialize()}};
+  if (t.target != t.source) d["target_tokenizer"] = t.target->serialize();
+  return d;
+}
+
+std::vector<std::string> TranslationLearner::summary() const {
+  std::vector<std::string> lines{fmt::format(
+      "data: {} training pairs, {} validation; {} source and {} target tokens in the vocabularies",
+      data_.train_tokens.pairs.size(), data_.valid_tokens.pairs.size(),
+      data_.tokenizers.source->size(), data_.tokenizers.target->size())};
+  if (data_.train.blank)
+    lines.push_back(fmt::format("  {} pairs with a blank side left out, the first in line {}",
+                                data_.train.blank, data_.train.first_blank));
+  if (data_.train_tokens.too_long)
+    lines.push_back(fmt::format("  {} pairs longer than --max-length left out, the first: {}",
+                                data_.train_tokens.too_long, data_.train_tokens.first_too_long));
+  return lines;
+}
+
+const std::vector<TokenPair>& TranslationLearner::pairs(Split split) const {
+  return split == Split::Train ? data_.train_tokens.pairs : data_.valid_tokens.pairs;
+}
+
+const std::vector<std::int64_t>& TranslationLearner::rows(Split split, Index batch) const {
+  return (split == Split::Train ? train_batches_ : valid_batches_)[static_cast<std::size_t>(batch)];
+}
+
+Index TranslationLearner::begin(Split split, Index epoch) {
+  auto& batches = split == Split::Train ? train_batches_ : valid_batches_;
+  BatchOptions o = batch_options(options_);
+  o.shuffle = split == Split::Train;
+  batches.clear();
+  if (!pairs(split).empty())
+    batches = epoch_batches(pairs(split), o, static_cast<std::uint64_t>(options_.seed), epoch);
+  return static_cast<Index>(batches.size());
+}
+
+BatchSize TranslationLearner::size(Split split, Index batch) const {
+  BatchSize size;
+  for (std::int64_t i : rows(split, batch)) {
+    ++size.samples;
+    size.targets +=
+        static_cast<Index>(pairs(split)[static_cast<std::size_t>(i)].target.size()) + 1;  // </s>
+  }
+  return size;
+}
+
+Var TranslationLearner::loss(Split split, Index batch, Index /*step*/, Measures& sums) {
+  Batch b = make_batch(pairs(split), rows(split, batch), batch_options(options_));
+  SourceBatch source(from_vector(b.source, {b.size, b.source_length}));
+  Tensor target_in = from_vector(b.target_in, {b.size, b.target_length});
+  Tensor target_out = from_vector(b.target_out, {b.size * b.target_length});
+  Taught taught = model_->teach(source, target_in);
+  Var logits = reshape(taught.logits, {-1, taught.logits.size(-1)});  // (B, T, V) -> (B·T, V)
+  taught.logits = {};
+  Var loss =
+      label_smoothing_loss(logits, target_out, options_.label_smoothing, model_->pad(), &sums);
+  if (!taught.auxiliary.defined()) return loss;
+  sums.auxiliary += taught.auxiliary.item();
+  return add(loss, taught.auxiliary);
+}
+
+std::unique_ptr<Learner> make_translation_learner(const TrainOptions& options,
+                                                  const Checkpoint* from) {
+  return std::make_unique<TranslationLearner>(options, from);
+}
+
+}  // namespace glim

@@ -1,0 +1,52 @@
+// What a trained translation model says to sentences that it has never seen, and what it attends to.
+#include <algorithm>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "tools/cli/picture.hpp"
+#include "tools/cli/terminal.hpp"
+#include "tools/train/translation.hpp"
+#include "tools/train/translator.hpp"
+
+namespace glim {
+namespace {
+
+// Rows: target tokens; columns: source tokens, mean of the last decoder layer's heads.
+std::string attention_picture(Translator& translator, const ParallelCorpus& test) {
+  const std::string* sentence = &test.pairs.front().source;
+  for (const SentencePair& p : test.pairs)  // long enough to show something, short enough to fit
+    if (p.source.size() <= 40 && p.source.size() > sentence->size()) sentence = &p.source;
+  TranslateOptions options;
+  options.alignments = true;
+  Translation t = translator.translate({*sentence}, options)[0][0];
+  if (t.attention.empty()) return "";
+  bool unicode = shows_unicode(STDOUT_FILENO);
+  return fmt::format("\nattention of \"{}\" (rows) to \"{}\" (columns):\n\n", t.text, *sentence) +
+         matrix_picture(t.attention, t.target_pieces, t.source_pieces,
+                        {std::min(terminal_columns(STDOUT_FILENO), 120), unicode}) +
+         "\n" + shade_legend(unicode) + "\n\n";
+}
+
+}  // namespace
+
+std::string TranslationLearner::demonstrate(const std::string& folder) {
+  const ParallelCorpus& test = data_.test;
+  if (test.pairs.empty() || options_.task == "random") return "";
+  LoadedSequenceModel best = load_sequence_model(folder);
+  Translator translator(*best.model, data_.tokenizers);
+  auto found = translator.translate(test.source_sentences(), {});
+  std::size_t exact = 0;
+  for (std::size_t i = 0; i < found.size(); ++i) exact += found[i][0].text == test.pairs[i].target;
+  std::string text = "\nheld-out sentences, never seen in training:\n";
+  std::size_t step = std::max<std::size_t>(1, found.size() / 8);
+  for (std::size_t i = 0; i < found.size(); i += step) {
+    bool same = found[i][0].text == test.pairs[i].target;
+    text += fmt::format("  {}\n    {} {}{}\n", test.pairs[i].source, same ? "=" : "≠",
+                        found[i][0].text, same ? "" : "   reference: " + test.pairs[i].target);
+  }
+  text += fmt::format("exact match: {} of {} = {:.2f} %\n", exact, found.size(),
+                      100.0 * static_cast<double>(exact) / static_cast<double>(found.size()));
+  return text + attention_picture(translator, test);
+}
+
+}  // namespace glim
