@@ -6,6 +6,7 @@ namespace {
 AttentionOptions attention_options(const LayerSizes& s) {
   AttentionOptions o;
   o.dropout = s.dropout;
+  o.bias = s.bias;
   return o;
 }
 
@@ -13,33 +14,43 @@ AttentionOptions attention_options(const LayerSizes& s) {
 
 EncoderLayer::EncoderLayer(const LayerSizes& s)
     : self_attn(child<MultiheadAttention>("self_attn", s.d_model, s.heads, attention_options(s))),
-      linear1(child<Linear>("linear1", s.d_model, s.d_ff)),
-      linear2(child<Linear>("linear2", s.d_ff, s.d_model)),
-      norm1(child<LayerNorm>("norm1", s.d_model, s.norm_eps)),
-      norm2(child<LayerNorm>("norm2", s.d_model, s.norm_eps)),
+      linear1(child<Linear>("linear1", s.d_model, s.d_ff, s.bias)),
+      linear2(child<Linear>("linear2", s.d_ff, s.d_model, s.bias)),
+      norm1(child<LayerNorm>("norm1", s.d_model, s.norm_eps, true, s.bias)),
+      norm2(child<LayerNorm>("norm2", s.d_model, s.norm_eps, true, s.bias)),
       dropout(child<Dropout>("dropout", s.dropout)),
       dropout1(child<Dropout>("dropout1", s.dropout)),
       dropout2(child<Dropout>("dropout2", s.dropout)),
       sizes_(s) {}
 
-Var EncoderLayer::forward(const Var& x, const AttentionRequest& request) {
+template <class Attend>
+Var EncoderLayer::sublayers(const Var& x, const Attend& attend) {
   Scope scope = enter();
-  Var attended = residual(sizes_.norm, x, norm1, dropout1,
-                          [&](const Var& h) { return self_attn.forward(h, request).y; });
+  Var attended = residual(sizes_.norm, x, norm1, dropout1, attend);
   return residual(sizes_.norm, attended, norm2, dropout2, [&](const Var& h) {
     return feed_forward(h, linear1, sizes_.activation, dropout, linear2);
   });
+}
+
+Var EncoderLayer::forward(const Var& x, const AttentionRequest& request) {
+  return sublayers(x, [&](const Var& h) { return self_attn.forward(h, request).y; });
+}
+
+Var EncoderLayer::forward_cached(const Var& x, KeyValueCache& cache) {
+  AttentionRequest causal;
+  causal.causal = x.size(1) > 1;  // a single new position may attend to all before it
+  return sublayers(x, [&](const Var& h) { return self_attn.forward_cached(h, cache, causal).y; });
 }
 
 DecoderLayer::DecoderLayer(const LayerSizes& s)
     : self_attn(child<MultiheadAttention>("self_attn", s.d_model, s.heads, attention_options(s))),
       multihead_attn(
           child<MultiheadAttention>("multihead_attn", s.d_model, s.heads, attention_options(s))),
-      linear1(child<Linear>("linear1", s.d_model, s.d_ff)),
-      linear2(child<Linear>("linear2", s.d_ff, s.d_model)),
-      norm1(child<LayerNorm>("norm1", s.d_model, s.norm_eps)),
-      norm2(child<LayerNorm>("norm2", s.d_model, s.norm_eps)),
-      norm3(child<LayerNorm>("norm3", s.d_model, s.norm_eps)),
+      linear1(child<Linear>("linear1", s.d_model, s.d_ff, s.bias)),
+      linear2(child<Linear>("linear2", s.d_ff, s.d_model, s.bias)),
+      norm1(child<LayerNorm>("norm1", s.d_model, s.norm_eps, true, s.bias)),
+      norm2(child<LayerNorm>("norm2", s.d_model, s.norm_eps, true, s.bias)),
+      norm3(child<LayerNorm>("norm3", s.d_model, s.norm_eps, true, s.bias)),
       dropout(child<Dropout>("dropout", s.dropout)),
       dropout1(child<Dropout>("dropout1", s.dropout)),
       dropout2(child<Dropout>("dropout2", s.dropout)),
@@ -90,7 +101,7 @@ Encoder::Encoder(Index count, const LayerSizes& sizes)
     : layers(child<ModuleList<EncoderLayer>>("layers")) {
   for (Index i = 0; i < count; ++i) layers.append(sizes);
   if (sizes.norm == NormPlacement::Pre)
-    norm = &child<LayerNorm>("norm", sizes.d_model, sizes.norm_eps);
+    norm = &child<LayerNorm>("norm", sizes.d_model, sizes.norm_eps, true, sizes.bias);
 }
 
 Var Encoder::forward(Var x, const AttentionRequest& request) {
@@ -99,11 +110,17 @@ Var Encoder::forward(Var x, const AttentionRequest& request) {
   return norm ? norm->forward(x) : x;
 }
 
+Var Encoder::forward_cached(Var x, std::vector<KeyValueCache>& caches) {
+  Scope scope = enter();
+  for (std::size_t i = 0; i < layers.size(); ++i) x = layers[i].forward_cached(x, caches[i]);
+  return norm ? norm->forward(x) : x;
+}
+
 Decoder::Decoder(Index count, const LayerSizes& sizes)
     : layers(child<ModuleList<DecoderLayer>>("layers")) {
   for (Index i = 0; i < count; ++i) layers.append(sizes);
   if (sizes.norm == NormPlacement::Pre)
-    norm = &child<LayerNorm>("norm", sizes.d_model, sizes.norm_eps);
+    norm = &child<LayerNorm>("norm", sizes.d_model, sizes.norm_eps, true, sizes.bias);
 }
 
 Var Decoder::forward(Var x, const Var& memory, const AttentionRequest& self_request,

@@ -22,12 +22,15 @@ struct LayerSizes {
   NormPlacement norm = NormPlacement::Post;
   Activation activation = Activation::Relu;
   double norm_eps = 1e-5;
+  bool bias = true;  // of every projection, linear layer and norm
 };
 
 class EncoderLayer final : public Module {
  public:
   explicit EncoderLayer(const LayerSizes& sizes);
   Var forward(const Var& x, const AttentionRequest& request);
+  // One or more new positions x (B, n, D), each of which attends to itself and all before it.
+  Var forward_cached(const Var& x, KeyValueCache& cache);
 
   MultiheadAttention& self_attn;
   Linear &linear1, &linear2;
@@ -35,6 +38,8 @@ class EncoderLayer final : public Module {
   Dropout &dropout, &dropout1, &dropout2;
 
  private:
+  template <class Attend>
+  Var sublayers(const Var& x, const Attend& attend);
   LayerSizes sizes_;
 };
 
@@ -66,6 +71,8 @@ class Encoder final : public Module {
  public:
   Encoder(Index count, const LayerSizes& sizes);
   Var forward(Var x, const AttentionRequest& request);
+  // As a decoder without a memory: new positions x (B, n, D), one cache a layer.
+  Var forward_cached(Var x, std::vector<KeyValueCache>& caches);
 
   ModuleList<EncoderLayer>& layers;
   LayerNorm* norm = nullptr;  // with pre-norm

@@ -81,6 +81,7 @@ std::vector<Case> model_cases() {
       }
     }
   }
+  append_language_models(cases);
   return cases;
 }
 

@@ -18,6 +18,7 @@ from safetensors import safe_open
 
 import attention
 import files
+import language
 import layers
 import optimisers
 import tensor_ops
@@ -28,7 +29,7 @@ HERE = Path(__file__).resolve().parent
 
 def write(folder):
     torch.set_num_threads(1)  # the order of sums, so the last bits, must not depend on the machine
-    for module in (transformer, attention, layers, optimisers, tensor_ops):
+    for module in (transformer, attention, layers, optimisers, tensor_ops, language):
         for ref in module.make():
             path = ref.save(folder)
             print(f"{path.name}  {path.stat().st_size} bytes, {len(ref.tensors)} tensors")

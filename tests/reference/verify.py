@@ -11,6 +11,7 @@ import sys
 
 import numpy as np
 
+import verify_language
 import verify_layers
 from verify_common import TALLY, differences, expect, read, softmax
 
@@ -164,6 +165,7 @@ def main():
         verify_transformer(f"transformer_{kind}", rng)
     verify_mha(rng)
     verify_layers.verify(rng)
+    verify_language.verify(rng, lambda x, *rest: attend(x, x, x, *rest)[0])
     print(f"{TALLY['checks']} checks, {TALLY['failures']} failed")
     return 1 if TALLY["failures"] else 0
 

@@ -1,0 +1,232 @@
+// The decoder-only model against PyTorch, and against facts that must hold exactly.
+#include "models/gpt.hpp"
+
+#include <cmath>
+
+#include "autograd/magnification.hpp"
+#include "models/sampling.hpp"
+#include "nn/loss.hpp"
+#include "tensor/elementwise.hpp"
+#include "tensor/index.hpp"
+#include "tensor/parallel.hpp"
+#include "tensor/reduce.hpp"
+#include "tests/catch.hpp"
+#include "tests/reference.hpp"
+
+using namespace glim;
+
+namespace {
+
+GptConfig small(Index context = 6, bool bias = false) {
+  GptConfig c;
+  c.vocab = 11;
+  c.context = context;
+  c.d_model = 8;
+  c.heads = 2;
+  c.layers = 2;
+  c.d_ff = 20;
+  c.bias = bias;
+  return c;
+}
+
+Tensor ids(Index rows, Index columns, std::uint64_t stream) {
+  return random_integers({rows, columns}, 0, 11, {7, stream});
+}
+
+double deviation(const Tensor& x) {
+  Tensor d = x.to(DType::Float64);
+  return std::sqrt(sum(mul(d, d)).item() / static_cast<double>(d.numel()));
+}
+
+}  // namespace
+
+TEST_CASE("GPT: logits, loss and gradients equal PyTorch's by name", "[gpt][reference]") {
+  Reference ref("language");
+  for (const char* name : {"gpt_no_bias", "gpt_bias"}) {
+    in_every_form([&](DType dtype) {
+      INFO(name << " " << name_of(dtype));
+      std::string at = std::string(name) + ".";
+      double tolerance = dtype == DType::Float64 ? 1e-10 : 1e-4;
+      Gpt model(small(6, ref.config(name).at("bias")));
+      model.to(dtype);
+      StateDict state;
+      for (auto& key : ref.keys(at + "param.")) state[key] = ref.get(at + "param." + key);
+      state["lm_head.weight"] = state.at("wte.weight");
+      model.load_state_dict(state);
+      Tape tape;
+      Var logits = model.forward(ref.get(at + "ids"));
+      CHECK(close(logits.value(), ref.get(at + "logits"), tolerance));
+      Var loss = cross_entropy(logits, ref.get(at + "targets"));
+      CHECK(close(loss.value(), ref.get(at + "loss"), tolerance));
+      tape.backward(loss);
+      auto parameters = model.named_parameters();
+      for (auto& [key, p] : parameters) {
+        INFO(key);
+        REQUIRE(p.grad().defined());
+        CHECK(close(p.grad(), ref.get(at + "grad." + key), tolerance));
+      }
+      CHECK(parameters.size() == ref.keys(at + "grad.").size());
+    });
+  }
+}
+
+TEST_CASE("GPT starts as nanoGPT does", "[gpt]") {
+  seed(1);
+  GptConfig c;
+  c.vocab = 65;
+  c.bias = true;
+  Gpt model(c);
+  auto at = [&](const std::string& name) { return model.state_dict().at(name); };
+  CHECK(deviation(at("wte.weight")) == Approx(0.02).epsilon(0.05));
+  CHECK(deviation(at("wpe.weight")) == Approx(0.02).epsilon(0.05));
+  CHECK(deviation(at("transformer.layers.0.linear1.weight")) == Approx(0.02).epsilon(0.05));
+  CHECK(deviation(at("transformer.layers.3.linear2.weight")) ==
+        Approx(0.02 / std::sqrt(8)).epsilon(0.05));
+  CHECK(deviation(at("transformer.layers.1.self_attn.out_proj.weight")) ==
+        Approx(0.02 / std::sqrt(8)).epsilon(0.05));
+  CHECK(deviation(at("transformer.layers.2.self_attn.in_proj_bias")) == 0);
+  CHECK(deviation(at("transformer.layers.2.linear1.bias")) == 0);
+  CHECK(same_bits(at("transformer.norm.weight"), ones({128})));
+  // The loss begins at ln V.
+  Tensor text = random_integers({4, 65}, 0, 65, {1, 1});
+  Var loss = cross_entropy(model.forward(text.narrow(1, 0, 64)), text.narrow(1, 1, 64));
+  CHECK(loss.item() == Approx(std::log(65.0)).margin(0.05));
+  // nanoGPT's count for its 4-layer CPU model without biases: 0.80 M (positions not counted).
+  c.bias = false;
+  CHECK(Gpt(c).parameter_count() - 64 * 128 == 795904);
+}
+
+TEST_CASE("GPT: no position sees a later one", "[gpt]") {
+  for (Magnification m : {Magnification::Fused, Magnification::Explicit}) {
+    Magnify magnify(m);
+    seed(2);
+    Gpt model(small());
+    model.to(DType::Float64);
+    Tensor a = ids(2, 6, 1), b = a.clone();
+    for (Index row : {0, 1}) b.data<Index>()[row * 6 + 4] = (b.data<Index>()[row * 6 + 4] + 1) % 11;
+    Tensor x = model.forward(a).value(), y = model.forward(b).value();
+    CHECK(same_bits(x.narrow(1, 0, 4), y.narrow(1, 0, 4)));
+    CHECK_FALSE(same_bits(x.narrow(1, 4, 1), y.narrow(1, 4, 1)));
+    CHECK_FALSE(same_bits(x.narrow(1, 5, 1), y.narrow(1, 5, 1)));
+  }
+}
+
+TEST_CASE("GPT: cached decoding equals computing the whole context", "[gpt][cache]") {
+  seed(3);
+  GptConfig c = small(8, true);
+  c.dropout = 0.3;  // off in eval
+  Gpt model(c);
+  model.to(DType::Float64);
+  model.eval();
+  for (Index slide : {0, 1, 3, 8}) {
+    for (Index prefix : {0, 1, 5, 7}) {
+      INFO("slide " << slide << " prefix " << prefix);
+      Tensor start = ids(2, prefix, 4);
+      auto cached = model.decoder_for(start, true, slide);
+      auto plain = model.decoder_for(start, false, slide);
+      // What the context must be, by the rule in the header.
+      std::vector<std::vector<Index>> rows(2);
+      for (Index r : {0, 1})
+        for (Index t = 0; t < prefix; ++t)
+          rows[static_cast<std::size_t>(r)].push_back(start.at<Index>({r, t}));
+      Index dropped = slide == 0 ? 2 : slide;
+      for (Index step = 0; step < 30; ++step) {
+        std::vector<Index> tokens{step % 11, (3 * step + 1) % 11};
+        std::vector<Index> flat;
+        for (std::size_t r = 0; r < 2; ++r) {
+          if (rows[r].size() == 8) rows[r].erase(rows[r].begin(), rows[r].begin() + dropped);
+          rows[r].push_back(tokens[r]);
+          flat.insert(flat.end(), rows[r].begin(), rows[r].end());
+        }
+        Tensor a = cached->step(tokens), b = plain->step(tokens);
+        REQUIRE(a.shape() == Shape{2, 11});
+        CHECK(close(a, b, 1e-12));
+        auto length = static_cast<Index>(rows[0].size());
+        Tensor whole = model.forward(from_vector(flat, {2, length})).value();
+        CHECK(close(b, log_softmax(whole.select(1, -1)), 1e-12));
+        if (step % 4 == 3) {  // beams move
+          cached->select_rows({1, 1});
+          plain->select_rows({1, 1});
+          rows[0] = rows[1];
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("GPT: search and sampling agree with and without the cache", "[gpt][cache]") {
+  seed(4);
+  Gpt model(small(6));
+  model.to(DType::Float64);
+  model.eval();
+  for (const Var& p : model.parameters())
+    p.value().copy_(mul(p.value(), scalar(20, DType::Float64)));
+  Tensor none = zeros({1, 0}, DType::Int64);
+  SearchOptions o;
+  o.beam = 3;
+  auto x = model.decoder_for(none), y = model.decoder_for(none, false);
+  auto found = search(*x, {20}, o), expected = search(*y, {20}, o);
+  CHECK(found[0][0].tokens == expected[0][0].tokens);
+  auto sampled = [&](bool cached, std::uint64_t stream) {
+    auto decoder = model.decoder_for(none, cached);
+    return generate(*decoder, 5, 40, {}, {9, stream});
+  };
+  CHECK(sampled(true, 0).size() == 40);
+  CHECK(sampled(true, 0) == sampled(false, 0));
+  CHECK(sampled(true, 0) == sampled(true, 0));
+  CHECK(sampled(true, 0) != sampled(true, 1));
+}
+
+TEST_CASE("GPT: every parameter receives a gradient, the same bits with any number of threads",
+          "[gpt]") {
+  int before = num_threads();
+  auto gradients = [](int threads) {
+    set_num_threads(threads);
+    seed(5);
+    GptConfig c = small(6, true);
+    c.dropout = 0.2;
+    Gpt model(c);
+    Tape tape;
+    tape.backward(cross_entropy(model.forward(ids(5, 6, 2)), ids(5, 6, 3)));
+    StateDict all;
+    for (auto& [name, p] : model.named_parameters()) {
+      INFO(name);
+      REQUIRE(p.grad().defined());
+      CHECK(deviation(p.grad()) > 0);
+      all[name] = p.grad();
+    }
+    return all;
+  };
+  StateDict one = gradients(1), two = gradients(2);
+  set_num_threads(before);
+  for (auto& [name, g] : one) {
+    INFO(name);
+    CHECK(same_bits(g, two.at(name)));
+  }
+}
+
+TEST_CASE("GPT: what cannot be is refused", "[gpt]") {
+  GptConfig c = small();
+  c.heads = 3;
+  CHECK_THROWS_WITH(Gpt(c), "gpt: 3 heads do not divide d_model 8");
+  c = small();
+  c.vocab = 0;
+  CHECK_THROWS_AS(Gpt(c), ValueError);
+  c = small();
+  c.context = 0;
+  CHECK_THROWS_AS(Gpt(c), ValueError);
+  c = small();
+  c.dropout = 1;
+  CHECK_THROWS_AS(Gpt(c), ValueError);
+  Gpt model(small());
+  CHECK_THROWS_AS(model.forward(ids(1, 7, 1)), IndexError);
+  CHECK_THROWS_AS(model.forward(full({1, 2}, 11, DType::Int64)), IndexError);
+  CHECK_THROWS_AS(model.forward(zeros({1, 0}, DType::Int64)), ShapeError);
+  CHECK_THROWS_AS(model.decoder_for(ids(1, 2, 1)), StateError);
+  model.eval();
+  CHECK(contains(error_of<ValueError>([&] { model.decoder_for(ids(1, 6, 1)); }),
+                 "a prefix of 6 tokens leaves no room in a context of 6"));
+  CHECK_THROWS_AS(model.decoder_for(ids(1, 2, 1), true, 7), ValueError);
+  auto decoder = model.decoder_for(ids(1, 2, 1));
+  CHECK_THROWS_AS(decoder->step({1, 2}), ValueError);
+}
