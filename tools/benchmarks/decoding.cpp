@@ -1,0 +1,19 @@
+#include <memory>
+
+#include "tools/benchmarks/measures.hpp"
+
+namespace glim::bench {
+
+Work decoding(Index batch, int beam) {
+  seed(1);
+  auto model = std::make_shared<Transformer>(transformer_config(setting("base"), 0));
+  model->eval();
+  Tensor source = random_integers({batch, 32}, 3, 10000, {2, 0});
+  SearchOptions options;
+  options.beam = beam;
+  options.never = {0, 1, 2};  // every output has 32 tokens
+  std::vector<Index> limits(static_cast<std::size_t>(batch), 32);
+  return [=] { model->generate_sequences(source, limits, options); };
+}
+
+}  // namespace glim::bench

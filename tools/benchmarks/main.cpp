@@ -1,0 +1,84 @@
+// glim_bench: the measurements that tools/bench compares with a peer's (tools/benchmarks/run.py).
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <fmt/format.h>
+#include <memory>
+
+#include "autograd/magnification.hpp"
+#include "tensor/error.hpp"
+#include "tensor/matmul.hpp"
+#include "tensor/parallel.hpp"
+#include "tensor/random.hpp"
+#include "tools/benchmarks/measures.hpp"
+#include "tools/benchmarks/server.hpp"
+
+namespace {
+
+using namespace glim;
+using namespace glim::bench;
+
+void print_machine() {
+  BlasInfo blas = blas_info();
+  fmt::print("{{\"threads\": {}, \"kernels\": \"{}\", \"blas\": \"{}\", \"coretype\": \"{}\"}}\n",
+             num_threads(), blas.core, blas.parallel,
+             std::getenv("OPENBLAS_CORETYPE") ? std::getenv("OPENBLAS_CORETYPE") : "unset");
+}
+
+// C = A B of 4096³ in float32: the rate that shares of the peak refer to.
+Work product() {
+  auto a = std::make_shared<Tensor>(normal({4096, 4096}, 0, 1, {1, 1}));
+  return [a] { matmul(*a, *a); };
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("measurements; see tools/bench");
+  app.require_subcommand(1);
+  std::string name = "tiny";
+  int steps = 10, beam = 1;
+  Index batch = 1;
+  bool explicit_ops = false;
+  auto measured = [&](const char* verb, const char* help) {
+    CLI::App* sub = app.add_subcommand(verb, help);
+    sub->add_option("name", name, "what to measure");
+    sub->add_option("--steps", steps)->check(CLI::PositiveNumber);
+    sub->add_flag("--explicit", explicit_ops, "compositions instead of fused ops");
+    return sub;
+  };
+  app.add_subcommand("machine", "kernels and threads")->callback(print_machine);
+  app.add_subcommand("settings", "sizes, as JSON")->callback([] {
+    fmt::print("{}\n", settings_json());
+  });
+  app.add_subcommand("ops", "names of single ops")->callback([] {
+    for (const std::string& op : op_names()) fmt::print("{}\n", op);
+  });
+  app.add_subcommand("overhead", "nanoseconds an op")->callback(print_overhead);
+  app.add_subcommand("sgemm", "a server: a product of 4096³")->callback([] { serve(product); });
+  auto level = [&] { return explicit_ops ? Magnification::Explicit : Magnification::Fused; };
+  measured("step", "a server: a training step")->callback([&] {
+    Magnify magnify(level());
+    serve([&] { return training_step(setting(name)); });
+  });
+  measured("profile", "a table: where a step's time goes")->callback([&] {
+    Magnify magnify(level());
+    profile_step(setting(name), steps);
+  });
+  measured("hash", "of the weights after some steps")->callback([&] {
+    fmt::print("{}\n", weights_after(setting(name), steps));
+  });
+  measured("op", "a server: one op")->callback([&] { serve([&] { return one_op(name); }); });
+  CLI::App* decode = app.add_subcommand("decode", "a server: decoding");
+  decode->add_option("--batch", batch);
+  decode->add_option("--beam", beam);
+  decode->callback([&] { serve([&] { return decoding(batch, beam); }); });
+  try {
+    app.parse(argc, argv);
+    return 0;
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e);
+  } catch (const Error& e) {
+    fmt::print(stderr, "glim_bench: error: {}\n", e.one_line());
+    return 1;
+  }
+}

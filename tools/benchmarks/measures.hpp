@@ -1,0 +1,33 @@
+// The measurements of glim_bench.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tools/benchmarks/settings.hpp"
+
+namespace glim::bench {
+
+using Work = std::function<void()>;
+
+// One training step: forward, label smoothing 0.1, backward, Adam; dropout 0.1, random tokens of
+// full length.
+Work training_step(const Setting& s);
+// Where the time of `steps` steps goes, as a table by op.
+void profile_step(const Setting& s, int steps);
+// FNV-1a over the bits of all weights after so many steps.
+std::string weights_after(const Setting& s, int steps);
+
+// One op forward and backward (NAME "forward only" ops say so), by name; ValueError if unknown.
+Work one_op(const std::string& name);
+std::vector<std::string> op_names();
+
+// Nanoseconds of an op on 4 elements: forward without a tape, forward and backward on one.
+void print_overhead();
+
+// Decoding `batch` sources of 32 tokens to 32 tokens: greedy (beam 1) or beam search, with caches.
+// Sizes of `base`, random weights, END never taken.
+Work decoding(Index batch, int beam);
+
+}  // namespace glim::bench

@@ -1,0 +1,47 @@
+#include "tools/benchmarks/server.hpp"
+
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <string>
+
+namespace glim::bench {
+namespace {
+
+// Bytes of a line "NAME:  1234 kB" of /proc/self/status.
+long long status(const std::string& name) {
+  std::ifstream file("/proc/self/status");
+  for (std::string line; std::getline(file, line);)
+    if (line.rfind(name + ":", 0) == 0) return std::stoll(line.substr(name.size() + 1)) * 1024;
+  return 0;
+}
+
+}  // namespace
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+void serve(const std::function<std::function<void()>()>& build) {
+  std::ofstream("/proc/self/clear_refs") << 5;  // the highest mark starts here
+  std::printf("ready %lld\n", status("VmRSS"));
+  std::fflush(stdout);
+  std::function<void()> work = build();
+  for (std::string line; std::getline(std::cin, line);) {
+    if (line == "memory") {
+      std::printf("%lld\n", status("VmHWM"));
+    } else {
+      int repetitions = std::stoi(line);
+      for (int i = 0; i < repetitions; ++i) {
+        double start = now();
+        work();
+        std::printf("%s%.9f", i ? " " : "", now() - start);
+      }
+      std::printf("\n");
+    }
+    std::fflush(stdout);
+  }
+}
+
+}  // namespace glim::bench

@@ -1,0 +1,68 @@
+#include "tools/benchmarks/settings.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "tensor/error.hpp"
+
+namespace glim::bench {
+
+const std::vector<Setting>& settings() {
+  static const std::vector<Setting> list = {
+      {"micro", 16, 16, 2, 32, 1, 4, 8, 8},
+      {"tiny", 10000, 128, 4, 256, 4, 128, 16, 16},
+      {"small", 10000, 256, 4, 1024, 3, 128, 16, 16},
+      {"base", 10000, 512, 8, 2048, 6, 32, 32, 32},
+      {"seed", 5000, 512, 8, 2048, 6, 16, 100, 99},
+      {"gpt-char", 65, 128, 4, 512, 4, 12, 0, 64},
+  };
+  return list;
+}
+
+const Setting& setting(const std::string& name) {
+  std::string known;
+  for (const Setting& s : settings()) {
+    if (s.name == name) return s;
+    known += " " + s.name;
+  }
+  throw ValueError("bench", "'" + name + "' is none of" + known);
+}
+
+std::string settings_json() {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const Setting& s : settings())
+    list.push_back({{"name", s.name},
+                    {"vocab", s.vocab},
+                    {"d", s.d},
+                    {"heads", s.heads},
+                    {"d_ff", s.d_ff},
+                    {"layers", s.layers},
+                    {"batch", s.batch},
+                    {"source", s.source},
+                    {"target", s.target},
+                    {"flops", step_flops(s)}});
+  return list.dump();
+}
+
+double step_flops(const Setting& c) {
+  auto d = static_cast<double>(c.d), ff = static_cast<double>(c.d_ff);
+  auto s = static_cast<double>(c.source), t = static_cast<double>(c.target);
+  auto n = static_cast<double>(c.layers);
+  double encoder = n * s * (4 * d * d + 2 * d * ff + 2 * s * d);
+  double across = c.decoder_only() ? 0 : n * (t * (2 * d * d + 2 * s * d) + s * 2 * d * d);
+  double decoder = n * t * (4 * d * d + 2 * d * ff + 2 * t * d) + across;
+  double generator = t * d * static_cast<double>(c.vocab);
+  return 6 * static_cast<double>(c.batch) * (encoder + decoder + generator);
+}
+
+TransformerConfig transformer_config(const Setting& s, double dropout) {
+  TransformerConfig config;
+  config.src_vocab = config.tgt_vocab = s.vocab;
+  config.d_model = s.d;
+  config.heads = s.heads;
+  config.d_ff = s.d_ff;
+  config.encoder_layers = config.decoder_layers = s.layers;
+  config.dropout = dropout;
+  return config;
+}
+
+}  // namespace glim::bench

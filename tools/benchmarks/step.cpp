@@ -1,0 +1,115 @@
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+#include <map>
+#include <memory>
+
+#include "optim/adam.hpp"
+#include "tensor/error.hpp"
+#include "tools/benchmarks/measures.hpp"
+#include "tools/benchmarks/server.hpp"
+
+namespace glim::bench {
+namespace {
+
+struct Training {
+  explicit Training(const Setting& setting) : s(setting) {
+    seed(1);
+    if (s.decoder_only())
+      throw ValueError("bench", s.name + " needs a model that this program does not build");
+    model = std::make_unique<Transformer>(transformer_config(s));
+    model->train();
+    source = random_integers({s.batch, s.source}, 3, s.vocab, {2, 0});
+    Tensor target = random_integers({s.batch, s.target + 1}, 3, s.vocab, {2, 1});
+    input = target.narrow(1, 0, s.target).contiguous();
+    output = target.narrow(1, 1, s.target).contiguous().reshape({-1});
+    AdamOptions options;
+    options.rate = 1e-4;
+    options.beta2 = 0.98;
+    options.eps = 1e-9;
+    optimizer = std::make_unique<Adam>(model->named_parameters(), options);
+  }
+
+  void step(bool profile = false, const std::function<void(const Tape&)>& seen = {}) {
+    {
+      Tape tape({.profile = profile});
+      Var logits = model->forward(source, input);  // (B, T, V)
+      Var loss = label_smoothing_loss(reshape(logits, {-1, s.vocab}), output, 0.1, 0);
+      logits = {};
+      loss = mul(loss, 1 / static_cast<double>(output.numel()));
+      tape.backward(loss);
+      if (seen) seen(tape);
+    }
+    optimizer->step();
+    optimizer->zero_grad();
+  }
+
+  Setting s;
+  std::unique_ptr<Transformer> model;
+  std::unique_ptr<Adam> optimizer;
+  Tensor source, input, output;
+};
+
+struct OpTime {
+  int count = 0;
+  double forward = 0, backward = 0;
+};
+
+}  // namespace
+
+Work training_step(const Setting& s) {
+  auto training = std::make_shared<Training>(s);
+  return [training] { training->step(); };
+}
+
+void profile_step(const Setting& s, int steps) {
+  Training training(s);
+  for (int i = 0; i < 3; ++i) training.step();
+  std::map<std::string, OpTime> ops;
+  double start = now(), taped = 0;
+  for (int i = 0; i < steps; ++i) {
+    double begin = now();
+    training.step(true, [&](const Tape& tape) {
+      taped += now() - begin;
+      for (const Node& node : tape.nodes()) {
+        OpTime& op = ops[std::string(node.name)];
+        ++op.count;
+        op.forward += node.forward_seconds;
+        op.backward += node.backward_seconds;
+      }
+    });
+  }
+  double total = now() - start;
+  std::vector<std::pair<std::string, OpTime>> sorted(ops.begin(), ops.end());
+  std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
+    return a.second.forward + a.second.backward > b.second.forward + b.second.backward;
+  });
+  double per = 1e3 / steps, known = 0;
+  fmt::print("{}: {:.3f} ms a step, {:.1f} GFLOP/s\n", s.name, total * per,
+             step_flops(s) * steps / total * 1e-9);
+  fmt::print("  {:<30} {:>6} {:>10} {:>10}\n", "op", "count", "forward ms", "backward ms");
+  for (const auto& [name, op] : sorted) {
+    known += op.forward + op.backward;
+    fmt::print("  {:<30} {:>6} {:>10.3f} {:>10.3f}\n", name, op.count / steps, op.forward * per,
+               op.backward * per);
+  }
+  fmt::print("  {:<30} {:>6} {:>10.3f}\n", "accumulation and the rest", "", (taped - known) * per);
+  fmt::print("  {:<30} {:>6} {:>10.3f}\n", "optimizer, freeing", "", (total - taped) * per);
+}
+
+std::string weights_after(const Setting& s, int steps) {
+  Training training(s);
+  for (int i = 0; i < steps; ++i) training.step();
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (const auto& [name, p] : training.model->named_parameters()) {
+    Tensor w = p.value().contiguous();
+    for (Index i = 0; i < w.numel(); ++i) {
+      std::uint32_t bits;
+      std::memcpy(&bits, w.data<float>() + i, sizeof bits);
+      hash = (hash ^ bits) * 0x100000001b3u;
+    }
+  }
+  return fmt::format("{:016x}", hash);
+}
+
+}  // namespace glim::bench
