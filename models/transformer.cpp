@@ -19,8 +19,9 @@ const TransformerConfig& checked(const TransformerConfig& c) {
     fail("d_model, d_ff, decoder layers and max_len must be positive");
   if (c.heads < 1 || c.d_model % c.heads != 0)
     fail(std::to_string(c.heads) + " heads do not divide d_model " + std::to_string(c.d_model));
-  if (!(c.dropout >= 0 && c.dropout < 1))
-    fail("dropout " + std::to_string(c.dropout) + " lies outside [0, 1)");
+  for (double p :
+       {c.dropout, std::max(c.attention_dropout, 0.0), std::max(c.activation_dropout, 0.0)})
+    if (!(p >= 0 && p < 1)) fail("dropout " + std::to_string(p) + " lies outside [0, 1)");
   if (c.tie == Tie::All && c.src_vocab != c.tgt_vocab)
     fail("tying all embeddings needs one vocabulary, not " + std::to_string(c.src_vocab) + " and " +
          std::to_string(c.tgt_vocab));
@@ -28,7 +29,17 @@ const TransformerConfig& checked(const TransformerConfig& c) {
 }
 
 LayerSizes sizes_of(const TransformerConfig& c) {
-  return {c.d_model, c.heads, c.d_ff, c.dropout, c.norm, c.activation, c.norm_eps};
+  LayerSizes s;
+  s.d_model = c.d_model;
+  s.heads = c.heads;
+  s.d_ff = c.d_ff;
+  s.dropout = c.dropout;
+  s.attention_dropout = c.attention_dropout;
+  s.activation_dropout = c.activation_dropout;
+  s.norm = c.norm;
+  s.activation = c.activation;
+  s.norm_eps = c.norm_eps;
+  return s;
 }
 
 }  // namespace

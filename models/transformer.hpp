@@ -33,6 +33,8 @@ struct TransformerConfig {
   Index d_model = 512, heads = 8, d_ff = 2048;
   Index encoder_layers = 6, decoder_layers = 6;
   double dropout = 0.1;
+  // On attention probabilities and on the hidden layer of the feed-forward; below 0: as dropout.
+  double attention_dropout = -1, activation_dropout = -1;
   NormPlacement norm = NormPlacement::Post;
   Activation activation = Activation::Relu;
   Tie tie = Tie::None;

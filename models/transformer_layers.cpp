@@ -5,7 +5,7 @@ namespace {
 
 AttentionOptions attention_options(const LayerSizes& s) {
   AttentionOptions o;
-  o.dropout = s.dropout;
+  o.dropout = s.attention_dropout < 0 ? s.dropout : s.attention_dropout;
   o.bias = s.bias;
   return o;
 }
@@ -18,7 +18,8 @@ EncoderLayer::EncoderLayer(const LayerSizes& s)
       linear2(child<Linear>("linear2", s.d_ff, s.d_model, s.bias)),
       norm1(child<LayerNorm>("norm1", s.d_model, s.norm_eps, true, s.bias)),
       norm2(child<LayerNorm>("norm2", s.d_model, s.norm_eps, true, s.bias)),
-      dropout(child<Dropout>("dropout", s.dropout)),
+      dropout(
+          child<Dropout>("dropout", s.activation_dropout < 0 ? s.dropout : s.activation_dropout)),
       dropout1(child<Dropout>("dropout1", s.dropout)),
       dropout2(child<Dropout>("dropout2", s.dropout)),
       sizes_(s) {}
@@ -51,7 +52,8 @@ DecoderLayer::DecoderLayer(const LayerSizes& s)
       norm1(child<LayerNorm>("norm1", s.d_model, s.norm_eps, true, s.bias)),
       norm2(child<LayerNorm>("norm2", s.d_model, s.norm_eps, true, s.bias)),
       norm3(child<LayerNorm>("norm3", s.d_model, s.norm_eps, true, s.bias)),
-      dropout(child<Dropout>("dropout", s.dropout)),
+      dropout(
+          child<Dropout>("dropout", s.activation_dropout < 0 ? s.dropout : s.activation_dropout)),
       dropout1(child<Dropout>("dropout1", s.dropout)),
       dropout2(child<Dropout>("dropout2", s.dropout)),
       dropout3(child<Dropout>("dropout3", s.dropout)),

@@ -18,11 +18,13 @@ namespace glim {
 
 struct LayerSizes {
   Index d_model = 512, heads = 8, d_ff = 2048;
-  double dropout = 0.1;  // on sublayer outputs, attention probabilities and the hidden layer
+  double dropout = 0.1;  // on the outputs of sublayers
   NormPlacement norm = NormPlacement::Post;
   Activation activation = Activation::Relu;
   double norm_eps = 1e-5;
   bool bias = true;  // of every projection, linear layer and norm
+  // On attention probabilities, and on the hidden layer; below 0: as dropout.
+  double attention_dropout = -1, activation_dropout = -1;
 };
 
 class EncoderLayer final : public Module {

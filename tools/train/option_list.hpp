@@ -31,6 +31,9 @@ void each_option(Options& o, const F& f) {
   f(group, "heads", o.heads, "attention heads H; must divide D");
   f(group, "d-ff", o.d_ff, "width of the feed-forward layers");
   f(group, "dropout", o.dropout, "dropout probability");
+  f(group, "attention-dropout", o.attention_dropout, "of attention (below 0: as --dropout)");
+  f(group, "activation-dropout", o.activation_dropout,
+    "of the feed-forward's hidden layer (below 0: as --dropout)");
   f(group, "norm", o.norm, "pre or post");
   f(group, "activation", o.activation, "relu, gelu or silu");
   f(group, "tie", o.tie, "weights shared by embeddings and generator: none, decoder or all");

@@ -100,6 +100,8 @@ void check(const TrainOptions& o) {
     fail("heads",
          std::to_string(o.heads) + " heads do not divide d_model " + std::to_string(o.d_model));
   share("dropout", o.dropout);
+  share("attention-dropout", std::max(0.0, o.attention_dropout));
+  share("activation-dropout", std::max(0.0, o.activation_dropout));
   kNorms.parse("norm", o.norm);
   kActivations.parse("activation", o.activation);
   kTies.parse("tie", o.tie);

@@ -28,7 +28,7 @@ struct TrainOptions {
   // Model.
   Index layers = 3, decoder_layers = 0;  // 0: as layers
   Index d_model = 256, heads = 8, d_ff = 512;
-  double dropout = 0.1;
+  double dropout = 0.1, attention_dropout = -1, activation_dropout = -1;  // below 0: as dropout
   std::string norm = "post", activation = "relu", tie = "none", positions = "sinusoidal";
   // Training.
   Index epochs = 10, max_steps = 0;  // 0: no limit

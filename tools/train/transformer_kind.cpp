@@ -17,6 +17,8 @@ TransformerConfig transformer_config(const TrainOptions& o, Index src_vocab, Ind
   c.encoder_layers = o.layers;
   c.decoder_layers = o.decoder_layers ? o.decoder_layers : o.layers;
   c.dropout = o.dropout;
+  c.attention_dropout = o.attention_dropout;
+  c.activation_dropout = o.activation_dropout;
   c.norm = kNorms.parse("norm", o.norm);
   c.activation = kActivations.parse("activation", o.activation);
   c.tie = kTies.parse("tie", o.tie);
@@ -34,6 +36,8 @@ std::string to_json(const TransformerConfig& c) {
                       {"encoder_layers", c.encoder_layers},
                       {"decoder_layers", c.decoder_layers},
                       {"dropout", c.dropout},
+                      {"attention_dropout", c.attention_dropout},
+                      {"activation_dropout", c.activation_dropout},
                       {"norm", kNorms.print(c.norm)},
                       {"activation", kActivations.print(c.activation)},
                       {"tie", kTies.print(c.tie)},
@@ -56,6 +60,8 @@ TransformerConfig transformer_config_from_json(const std::string& text, const st
     j.at("encoder_layers").get_to(c.encoder_layers);
     j.at("decoder_layers").get_to(c.decoder_layers);
     j.at("dropout").get_to(c.dropout);
+    c.attention_dropout = j.value("attention_dropout", -1.0);
+    c.activation_dropout = j.value("activation_dropout", -1.0);
     c.norm = kNorms.parse("norm", j.at("norm"));
     c.activation = kActivations.parse("activation", j.at("activation"));
     c.tie = kTies.parse("tie", j.at("tie"));
