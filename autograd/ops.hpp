@@ -10,6 +10,7 @@
 #include "autograd/op.hpp"
 #include "autograd/tape.hpp"
 #include "tensor/random.hpp"
+#include "tensor/windows.hpp"
 
 namespace glim {
 
@@ -109,6 +110,14 @@ OrderedVar sort(const Var& x, Index axis = -1, bool descending = false,
                 Where where = Where::current());
 OrderedVar top_k(const Var& x, Index k, Index axis = -1, Where where = Where::current());
 
+// ---- sliding windows over images (B, H, W, C) (ops/windows.cpp) ----
+// every window as its own copy: (B, H', W', kh, kw, C); positions outside x are `fill`
+Var unfold(const Var& x, const Window& rows, const Window& columns, double fill = 0,
+           Where where = Where::current());
+// the sum of all windows at their places, (B, height, width, C): unfold's adjoint
+Var fold(const Var& y, Index height, Index width, const Window& rows, const Window& columns,
+         Where where = Where::current());
+
 // ---- dropout (ops/dropout.cpp) ----
 // x / (1 - p), but 0 with probability p: where bernoulli(p, key) (Srivastava et al. 2014, inverted)
 Var dropout(const Var& x, double p, Key key, Where where = Where::current());
@@ -125,6 +134,12 @@ Var linear_relu(const Var& x, const Var& weight, const Var& bias, double dropout
 // gamma and beta: (D,) or undefined
 Var layer_norm(const Var& x, const Var& gamma, const Var& beta, double eps = 1e-5,
                Where where = Where::current());
+// y = x/√(mean(x²) + eps) γ over the last axis (Zhang & Sennrich 2019); gamma: (D,) or undefined
+Var rms_norm(const Var& x, const Var& gamma, double eps, Where where = Where::current());
+// neighbouring columns as points of the plane, turned by angles given as cos and sin (T, D/2)
+// (Su et al. 2021); x: (..., T, D), D even
+Var rotate_pairs(const Var& x, const Tensor& cos, const Tensor& sin,
+                 Where where = Where::current());
 
 struct AttentionMask {
   Tensor keep;  // bool, true = may attend; broadcasts to (..., T, S); undefined keeps all

@@ -39,10 +39,22 @@ LayerSizes sizes_of(const TransformerConfig& c) {
   s.norm = c.norm;
   s.activation = c.activation;
   s.norm_eps = c.norm_eps;
+  s.positions = relative_part(c.positions);
   return s;
 }
 
 }  // namespace
+
+RelativePositions relative_part(Positions positions) {
+  switch (positions) {
+    case Positions::Rotary:
+      return RelativePositions::Rotary;
+    case Positions::Alibi:
+      return RelativePositions::Alibi;
+    default:
+      return RelativePositions::None;
+  }
+}
 
 Transformer::Transformer(const TransformerConfig& config)
     : src_embed(child<Embedding>("src_embed", checked(config).src_vocab, config.d_model)),
@@ -63,6 +75,8 @@ PositionalEncoding& Transformer::add_positions(std::string_view name) {
   if (config_.positions == Positions::Learned)
     return child<LearnedPositionalEmbedding>(name, config_.d_model, config_.dropout,
                                              config_.max_len);
+  if (relative_part(config_.positions) != RelativePositions::None)
+    return child<NoPositionalEncoding>(name, config_.d_model, config_.dropout);
   // The table grows on demand: no need to start with all of it.
   return child<SinusoidalPositionalEncoding>(name, config_.d_model, config_.dropout,
                                              std::min<Index>(config_.max_len, 512));

@@ -26,7 +26,9 @@
 namespace glim {
 
 enum class Tie { None, Decoder, All };
-enum class Positions { Sinusoidal, Learned };
+// The first two are added to the embeddings; the others are self-attention's, in encoder and decoder.
+enum class Positions { Sinusoidal, Learned, Rotary, Alibi };
+RelativePositions relative_part(Positions positions);
 
 struct TransformerConfig {
   Index src_vocab = 0, tgt_vocab = 0;
@@ -39,7 +41,7 @@ struct TransformerConfig {
   Activation activation = Activation::Relu;
   Tie tie = Tie::None;
   Positions positions = Positions::Sinusoidal;
-  Index max_len = 5000;  // of the position table; sinusoidal ones grow on demand
+  Index max_len = 5000;  // of learned positions; the others have no longest sequence
   double norm_eps = 1e-5;
   Index pad = 0;
 };

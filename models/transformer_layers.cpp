@@ -3,17 +3,22 @@
 namespace glim {
 namespace {
 
-AttentionOptions attention_options(const LayerSizes& s) {
+AttentionOptions memory_options(const LayerSizes& s) {
   AttentionOptions o;
   o.dropout = s.attention_dropout < 0 ? s.dropout : s.attention_dropout;
   o.bias = s.bias;
+  return o;
+}
+AttentionOptions self_options(const LayerSizes& s) {
+  AttentionOptions o = memory_options(s);
+  o.positions = s.positions;
   return o;
 }
 
 }  // namespace
 
 EncoderLayer::EncoderLayer(const LayerSizes& s)
-    : self_attn(child<MultiheadAttention>("self_attn", s.d_model, s.heads, attention_options(s))),
+    : self_attn(child<MultiheadAttention>("self_attn", s.d_model, s.heads, self_options(s))),
       linear1(child<Linear>("linear1", s.d_model, s.d_ff, s.bias)),
       linear2(child<Linear>("linear2", s.d_ff, s.d_model, s.bias)),
       norm1(child<LayerNorm>("norm1", s.d_model, s.norm_eps, true, s.bias)),
@@ -44,9 +49,9 @@ Var EncoderLayer::forward_cached(const Var& x, KeyValueCache& cache) {
 }
 
 DecoderLayer::DecoderLayer(const LayerSizes& s)
-    : self_attn(child<MultiheadAttention>("self_attn", s.d_model, s.heads, attention_options(s))),
+    : self_attn(child<MultiheadAttention>("self_attn", s.d_model, s.heads, self_options(s))),
       multihead_attn(
-          child<MultiheadAttention>("multihead_attn", s.d_model, s.heads, attention_options(s))),
+          child<MultiheadAttention>("multihead_attn", s.d_model, s.heads, memory_options(s))),
       linear1(child<Linear>("linear1", s.d_model, s.d_ff, s.bias)),
       linear2(child<Linear>("linear2", s.d_ff, s.d_model, s.bias)),
       norm1(child<LayerNorm>("norm1", s.d_model, s.norm_eps, true, s.bias)),

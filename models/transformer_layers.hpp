@@ -25,6 +25,7 @@ struct LayerSizes {
   bool bias = true;  // of every projection, linear layer and norm
   // On attention probabilities, and on the hidden layer; below 0: as dropout.
   double attention_dropout = -1, activation_dropout = -1;
+  RelativePositions positions = RelativePositions::None;  // of self-attention
 };
 
 class EncoderLayer final : public Module {

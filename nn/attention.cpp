@@ -16,6 +16,8 @@ MultiheadAttention::MultiheadAttention(Index d_model, Index heads, AttentionOpti
           throw ValueError("attention", "dropout lies outside [0, 1]");
         return child<Linear>("out_proj", d_model, d_model, options.bias);
       }()) {
+  if (options_.positions == RelativePositions::Rotary)
+    rotary_ = &child<RotaryPositions>("rotary", d_ / h_, options_.rotary_base);
   if (options_.kdim == 0) options_.kdim = d_;
   if (options_.vdim == 0) options_.vdim = d_;
   auto matrix = [](Index rows, Index columns) {
@@ -52,6 +54,11 @@ Var MultiheadAttention::project_part(const Var& x, int part, int parts) {
 Var MultiheadAttention::split_heads(const Var& x) const {
   // (B, T, D) -> (B, T, H, Dh) -> (B, H, T, Dh)
   return permute(reshape(x, {x.size(0), x.size(1), h_, d_ / h_}), {0, 2, 1, 3});
+}
+
+// Heads (..., T, Dh) at the positions from `offset` on.
+Var MultiheadAttention::placed(const Var& heads, Index offset) const {
+  return rotary_ ? rotary_->forward(heads, offset) : heads;
 }
 
 void MultiheadAttention::check(const Var& query, const Var& key, const Var& value) const {
@@ -118,6 +125,8 @@ AttentionMask MultiheadAttention::combine(const AttentionRequest& r, Index b, In
   if (r.keep.defined()) keep(r.keep.reshape(fit(r.keep, "keep")));
   if (r.key_keep.defined()) keep(r.key_keep.reshape(fit_keys(r.key_keep, "key_keep")));
   if (r.causal) keep(causal_keep(t, s, offset));
+  if (options_.positions == RelativePositions::Alibi)
+    bias(Var(alibi_bias(h_, t, s, offset, out_proj_.weight.dtype())));
   if (r.bias.defined()) bias(reshape(r.bias, fit(r.bias.value(), "bias")));
   if (r.key_bias.defined()) bias(reshape(r.key_bias, fit_keys(r.key_bias.value(), "key_bias")));
   if (extra > 0 && mask.keep.defined()) {
@@ -174,17 +183,18 @@ AttentionOutput MultiheadAttention::forward(const Var& query, const Var& key, co
     auto swap = [](const Var& v) { return v.rank() == 3 ? transpose(v, 0, 1) : v; };
     Var q = swap(query), k = swap(key), v = swap(value);
     check(q, k, v);
-    AttentionOutput out =
-        attend_heads({split_heads(project_part(q, 0, 1)), split_heads(project_part(k, 1, 1)),
-                      split_heads(project_part(v, 2, 1))},
-                     request, 0);
+    AttentionOutput out = attend_heads(
+        {placed(split_heads(project_part(q, 0, 1)), 0),
+         placed(split_heads(project_part(k, 1, 1)), 0), split_heads(project_part(v, 2, 1))},
+        request, 0);
     out.y = transpose(out.y, 0, 1);
     return out;
   }
   check(query, key, value);
-  return attend_heads({split_heads(project_part(query, 0, 1)), split_heads(project_part(key, 1, 1)),
-                       split_heads(project_part(value, 2, 1))},
-                      request, 0);
+  return attend_heads(
+      {placed(split_heads(project_part(query, 0, 1)), 0),
+       placed(split_heads(project_part(key, 1, 1)), 0), split_heads(project_part(value, 2, 1))},
+      request, 0);
 }
 
 AttentionOutput MultiheadAttention::forward(const Var& x, const AttentionRequest& request) {
@@ -193,7 +203,7 @@ AttentionOutput MultiheadAttention::forward(const Var& x, const AttentionRequest
   check(x, x, x);
   Var packed = project_part(x, 0, 3);  // (B, T, 3D)
   auto part = [&](Index i) { return split_heads(slice(packed, 2, i * d_, (i + 1) * d_)); };
-  return attend_heads({part(0), part(1), part(2)}, request, 0);
+  return attend_heads({placed(part(0), 0), placed(part(1), 0), part(2)}, request, 0);
 }
 
 Var MultiheadAttention::forward_head_by_head(const Var& query, const Var& key, const Var& value,
@@ -219,7 +229,8 @@ Var MultiheadAttention::forward_head_by_head(const Var& query, const Var& key, c
     AttentionMask own;  // (B or 1, H or 1, T, S) -> (B or 1, T, S)
     if (mask.keep.defined()) own.keep = mask.keep.select(1, mask.keep.size(1) == 1 ? 0 : head);
     if (mask.bias.defined()) own.bias = select(mask.bias, 1, mask.bias.size(1) == 1 ? 0 : head);
-    contexts.push_back(scaled_dot_product_attention(part(query, 0, head), part(key, 1, head),
+    contexts.push_back(scaled_dot_product_attention(placed(part(query, 0, head), 0),
+                                                    placed(part(key, 1, head), 0),
                                                     part(value, 2, head), own)
                            .context);
   }
@@ -243,6 +254,8 @@ AttentionOutput MultiheadAttention::forward_cached(const Var& x, KeyValueCache& 
     value = split_heads(project_part(x, 2, 1));
   }
   Index offset = cache.length;
+  query = placed(query, offset);
+  key = placed(key, offset);
   cache.append(key.value(), value.value());
   return attend_heads({query, Var(cache.key.narrow(2, 0, cache.length)),
                        Var(cache.value.narrow(2, 0, cache.length))},
@@ -251,6 +264,9 @@ AttentionOutput MultiheadAttention::forward_cached(const Var& x, KeyValueCache& 
 
 KeyValueCache MultiheadAttention::project(const Var& memory) {
   Scope scope = enter();
+  if (options_.positions != RelativePositions::None)
+    throw ValueError("attention", "relative positions are self-attention's: a query has no distance "
+                                  "to a memory");
   KeyValueCache cache;
   cache.append(split_heads(project_part(memory, 1, 1)).value(),
                split_heads(project_part(memory, 2, 1)).value());

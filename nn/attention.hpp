@@ -9,12 +9,16 @@
 //   q_proj_weight (D, D), k_proj_weight (D, kdim), v_proj_weight (D, vdim)
 //   in_proj_bias (3D,)   bias_k, bias_v (1, 1, D)   out_proj.weight (D, D)   out_proj.bias (D,)
 //
-// Errors: ValueError when H does not divide D or dropout lies outside [0, 1]; ShapeError naming
+// Positions, if not none, are the relative ones of nn/relative_positions.hpp: rotary turns the heads
+// of query and key, ALiBi is added to the scores.
+//
+// Errors: ValueError when H does not divide D, for rotary heads of odd width, or dropout lies outside [0, 1]; ShapeError naming
 // the axis that does not fit; keep-masks are bool, biases of the model's dtype.
 #pragma once
 
 #include "nn/linear.hpp"
 #include "nn/module.hpp"
+#include "nn/relative_positions.hpp"
 
 namespace glim {
 
@@ -25,6 +29,9 @@ struct AttentionOptions {
   bool add_zero_attn = false;  // one key and value of zeros appended
   Index kdim = 0, vdim = 0;    // 0: D
   bool batch_first = true;     // false: (T, B, D), (S, B, D)
+  // Of self-attention; the query's and the key's first row are at position 0.
+  RelativePositions positions = RelativePositions::None;
+  double rotary_base = 10000;
 };
 
 // What may be attended to, and what is wanted. All masks hold at once.
@@ -83,6 +90,7 @@ class MultiheadAttention final : public Module {
   };
   Var project_part(const Var& x, int part, int parts);  // W^Q 0, W^K 1, W^V 2
   Var split_heads(const Var& x) const;
+  Var placed(const Var& heads, Index offset) const;
   AttentionOutput attend_heads(const Projected& p, const AttentionRequest& request, Index offset);
   AttentionMask combine(const AttentionRequest& request, Index b, Index t, Index s, Index extra,
                         Index offset) const;
@@ -93,6 +101,7 @@ class MultiheadAttention final : public Module {
   Var in_proj_weight_, q_proj_weight_, k_proj_weight_, v_proj_weight_, in_proj_bias_;
   Var bias_k_, bias_v_;
   Linear& out_proj_;
+  RotaryPositions* rotary_ = nullptr;
 };
 
 }  // namespace glim

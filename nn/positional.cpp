@@ -64,6 +64,12 @@ Var SinusoidalPositionalEncoding::forward(const Var& x, Index offset) {
   return dropout.forward(add(x, Var(table.narrow(0, offset, x.size(-2)))));
 }
 
+Var NoPositionalEncoding::forward(const Var& x, Index offset) {
+  Scope scope = enter();
+  check(x, offset);
+  return dropout.forward(x);
+}
+
 LearnedPositionalEmbedding::LearnedPositionalEmbedding(Index d_model, double dropout_p,
                                                        Index max_len)
     : PositionalEncoding(d_model, dropout_p),

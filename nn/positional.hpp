@@ -56,4 +56,12 @@ class LearnedPositionalEmbedding final : public PositionalEncoding {
   Var& weight;  // (max_len, D)
 };
 
+// For models whose positions are attention's part (nn/relative_positions.hpp): Dropout(x).
+class NoPositionalEncoding final : public PositionalEncoding {
+ public:
+  explicit NoPositionalEncoding(Index d_model, double dropout_p = 0.1)
+      : PositionalEncoding(d_model, dropout_p) {}
+  Var forward(const Var& x, Index offset = 0) override;
+};
+
 }  // namespace glim

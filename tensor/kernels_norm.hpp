@@ -1,7 +1,10 @@
-// Layer norm of rows, and sums over rows.
+// Layer norm and RMS norm of rows, and sums over rows.
 //
 //   x̂ = (x - μ)/σ      y = γ x̂ + β
 //   dx = (g - mean(g) - x̂ mean(g x̂))/σ, g = dy γ      dγ = Σ dy x̂      dβ = Σ dy
+//
+//   x̂ = x/ρ            y = γ x̂
+//   dx = (g - x̂ mean(g x̂))/ρ, g = dy γ                dγ = Σ dy x̂
 #pragma once
 
 #include "tensor/kernels_rows.hpp"
@@ -61,6 +64,50 @@ void layer_norm_grad(Index rows, Index n, const T* x, Index ld, const T* gamma, 
       Vec<T> g = at<T>(dy, i, n);
       if (gamma) g *= at<T>(gamma, i, n);
       return (g - mean_g - (v - mu) * s * mean_gx) * s;
+    });
+    dx += n;
+  }
+}
+
+template <class T>
+void rms_norm(Index rows, Index n, const T* x, Index ld, const T* gamma, T eps, T* y,
+              T* inverse_root) {
+  for (Index r = 0; r < rows; ++r, x += ld, y += n) {
+    Vec<T> square{};
+    each<T>(x, n, T(0), [&](Index, Vec<T> v) { square += v * v; });
+    T mean_square = sum_lanes<T>(square) / static_cast<T>(n);
+    T s = T(1) / (sizeof(T) == 4 ? __builtin_sqrtf(static_cast<float>(mean_square + eps))
+                                 : static_cast<T>(__builtin_sqrt(mean_square + eps)));
+    each_to<T>(y, x, n, [&](Index i, Vec<T> v) {
+      Vec<T> out = v * s;
+      if (gamma) out *= at<T>(gamma, i, n);
+      return out;
+    });
+    inverse_root[r] = s;
+  }
+}
+
+template <class T>
+void rms_norm_grad(Index rows, Index n, const T* x, Index ld, const T* gamma,
+                   const T* inverse_root, const T* dy, Index ld_dy, T* dx, T* dgamma) {
+  for (Index r = 0; r < rows; ++r, x += ld, dy += ld_dy) {
+    T s = inverse_root[r];
+    Vec<T> dot{};
+    for (Index i = 0; i < n; i += kLanes<T>) {
+      Vec<T> d_hat = at<T>(dy, i, n) * at<T>(x, i, n) * s;
+      dot += gamma ? d_hat * at<T>(gamma, i, n) : d_hat;
+      if (!dgamma) continue;
+      if (n - i >= kLanes<T>)
+        store<T>(dgamma + i, load<T>(dgamma + i) + d_hat);
+      else
+        store_part<T>(dgamma + i, load_part<T>(dgamma + i, n - i, T(0)) + d_hat, n - i);
+    }
+    if (!dx) continue;
+    T mean_gx = sum_lanes<T>(dot) / static_cast<T>(n);
+    each_to<T>(dx, x, n, [&](Index i, Vec<T> v) {
+      Vec<T> g = at<T>(dy, i, n);
+      if (gamma) g *= at<T>(gamma, i, n);
+      return (g - v * s * mean_gx) * s;
     });
     dx += n;
   }

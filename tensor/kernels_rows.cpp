@@ -12,6 +12,7 @@ template <class T>
 const RowKernels<T>& table() {
   static constexpr RowKernels<T> kernels = {cross_entropy<T>, cross_entropy_grad<T>,
                                             layer_norm<T>,    layer_norm_grad<T>,
+                                            rms_norm<T>,      rms_norm_grad<T>,
                                             softmax<T>,       softmax_grad<T>,
                                             dropout<T>,       add_bias<T>,
                                             relu_grad<T>,     sum_rows<T>};

@@ -58,6 +58,13 @@ struct RowKernels {
                           const T* inverse_sigma, const T* dy, Index ld_dy, T* dx, T* dgamma,
                           T* dbeta);
 
+  // y = x/ρ γ, ρ² = Σx²/n + eps; gamma may be null
+  void (*rms_norm)(Index rows, Index n, const T* x, Index ld, const T* gamma, T eps, T* y,
+                   T* inverse_root);
+  // dx, and the rows' sum of dγ; each of dx, dgamma, gamma may be null
+  void (*rms_norm_grad)(Index rows, Index n, const T* x, Index ld, const T* gamma,
+                        const T* inverse_root, const T* dy, Index ld_dy, T* dx, T* dgamma);
+
   // scores -> probabilities; a row of which nothing is kept becomes 0
   void (*softmax)(const ScoreTile<T>& scores);
   // dx = p (dp - Σ dp p), in place of dp

@@ -1,9 +1,5 @@
 // A gradient check for every layer and loss of nn/: inputs and all parameters, fused and explicit,
 // and the gradient of the gradient.
-#include <memory>
-#include <optional>
-
-#include "autograd/magnification.hpp"
 #include "nn/activation.hpp"
 #include "nn/attention.hpp"
 #include "nn/batch_norm.hpp"
@@ -15,76 +11,18 @@
 #include "nn/self_attention.hpp"
 #include "nn/sequential.hpp"
 #include "tensor/index.hpp"
-#include "tests/op_specs/op_specs.hpp"
+#include "tests/op_specs/layer_cases.hpp"
 
 namespace glim {
 namespace {
 
-constexpr DType kDouble = DType::Float64;
-
-struct Subject {
-  std::shared_ptr<Module> module;
-  std::function<Var(const Var& x)> forward;
-};
-
-// A module and how it is called.
-template <class M, class F>
-Subject subject(std::shared_ptr<M> module, F forward) {
-  return {module, [module, forward](const Var& x) { return forward(*module, x); }};
-}
-template <class L, class... Args>
-std::function<Subject()> layer(Args... args) {
-  return [=] {
-    return subject(std::make_shared<L>(args...), [](L& l, const Var& x) { return l.forward(x); });
-  };
-}
-
-class Cases {
- public:
-  // `x`: the shape of the input, if there is one. The module is made anew by each case.
-  void add(const std::string& family, const std::string& op, const std::string& name,
-           std::optional<Shape> x, const std::function<Subject()>& make) {
-    add_one(family, op, name, x, make, Magnification::Fused, false);
-    add_one(family, op, name + ", explicit", x, make, Magnification::Explicit, false);
-    add_one(family, op, name + ", second order", x, make, Magnification::Fused, true);
-  }
-  std::vector<Case> take() { return std::move(list_); }
-
- private:
-  void add_one(const std::string& family, const std::string& op, const std::string& name,
-               const std::optional<Shape>& shape, const std::function<Subject()>& make,
-               Magnification magnification, bool second_order) {
-    list_.push_back({family, op, name, [=] {
-                       seed(20);
-                       Subject s = make();
-                       ParameterList names;
-                       if (s.module) {
-                         s.module->to(kDouble);
-                         for (auto& [path, var] : s.module->named_parameters()) {
-                           // Ones and zeros, as norms and biases begin, would hide mistakes.
-                           var.value().copy_(
-                               uniform(var.shape(), -1, 1, generator().next(), kDouble));
-                           names.emplace_back(path, var);
-                         }
-                       }
-                       Var x;
-                       if (shape) {
-                         x = Var::leaf(uniform(*shape, -1, 1, generator().next(), kDouble));
-                         names.emplace_back("x", x);
-                       }
-                       Magnify magnify(magnification);
-                       return gradcheck([&] { return s.forward(x); }, names,
-                                        {.name = op, .second_order = second_order});
-                     }});
-  }
-  std::vector<Case> list_;
-};
+using namespace specs;
 
 Tensor ids(std::initializer_list<double> values, const Shape& shape) {
   return tensor(values, DType::Int64).reshape(shape);
 }
 
-void add_basic(Cases& c) {
+void add_basic(LayerCases& c) {
   const std::string f = "layers";
   c.add(f, "Linear", "(B, T, D)", Shape{2, 3, 4}, layer<Linear>(4, 5));
   c.add(f, "Linear", "without bias", Shape{3, 4}, layer<Linear>(4, 2, false));
@@ -136,7 +74,7 @@ void add_basic(Cases& c) {
   });
 }
 
-void add_transformer_parts(Cases& c) {
+void add_transformer_parts(LayerCases& c) {
   const std::string f = "layers";
   for (Index offset : {0, 2}) {
     std::string name = "offset " + std::to_string(offset);
@@ -210,7 +148,7 @@ void add_transformer_parts(Cases& c) {
   });
 }
 
-void add_losses(Cases& c) {
+void add_losses(LayerCases& c) {
   const std::string f = "losses";
   Tensor target = ids({2, 0, 1, 4}, {4});
   Tensor probs = softmax(Var(uniform({4, 5}, -1, 1, {7, 1}, kDouble))).value();
@@ -244,10 +182,11 @@ void add_losses(Cases& c) {
 }  // namespace
 
 std::vector<Case> layer_cases() {
-  Cases c;
+  LayerCases c;
   add_basic(c);
   add_transformer_parts(c);
   add_losses(c);
+  add_vision_layers(c);
   return c.take();
 }
 

@@ -71,6 +71,7 @@ Family index();
 Family dropout_family();
 Family checkpoint_family();
 Family transformer_parts();
+Family windows();
 std::vector<Family> families();
 
 }  // namespace glim::specs

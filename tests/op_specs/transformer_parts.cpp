@@ -38,6 +38,37 @@ void layer_norm_specs(Family& family) {
   family.add_empty({"layer_norm", "no rows", {{0, 4}, {4}, {4}}, {0, 4}, f});
 }
 
+void rms_norm_specs(Family& family) {
+  auto f = [](const Vars& x) { return rms_norm(x[0], x.size() > 1 ? x[1] : Var(), 1e-5); };
+  family.add({"rms_norm", "with gain", in({{2, 4}, {4}}), f, false, 0, true});
+  family.add({"rms_norm", "plain", in({{2, 2, 5}}), f, false, 0, true});
+  family.add({"rms_norm", "large eps", in({{3, 3}, {3}}),
+              [](const Vars& x) { return rms_norm(x[0], x[1], 0.5); }, false, 0, true});
+  family.add_empty({"rms_norm", "no rows", {{0, 4}, {4}}, {0, 4}, f});
+}
+
+void rotation_specs(Family& family) {
+  // A rotation is linear: it is squared, so that what is turned depends on x.
+  auto turn = [](Index length, Index pairs) {
+    return [=](const Vars& x) {
+      Var angles(uniform({length, pairs}, -3, 3, {4, 9}, DType::Float64).to(x[0].dtype()));
+      Var y = rotate_pairs(x[0], cos(angles).value(), sin(angles).value());
+      return mul(y, y);
+    };
+  };
+  auto unturned = [](const Vars& x) {
+    Tensor angle = empty({0, 2}, x[0].dtype());
+    return rotate_pairs(x[0], angle, angle);
+  };
+  family.add({"rotate_pairs", "one sequence", in({{3, 4}}), [=](const Vars& x) {
+                return mul(turn(3, 2)(x), x[0]);
+              }});
+  family.add({"rotate_pairs", "heads", in({{2, 2, 3, 2}}), [=](const Vars& x) {
+                return mul(turn(3, 1)(x), x[0]);
+              }});
+  family.add_empty({"rotate_pairs", "no positions", {{2, 0, 4}}, {2, 0, 4}, unturned});
+}
+
 void attention_specs(Family& family) {
   Tensor causal =
       from_vector<bool>({true, false, false, true, true, false, true, true, true}, {3, 3});
@@ -96,6 +127,8 @@ Family transformer_parts() {
   linear_specs(family);
   hidden_layer_specs(family);
   layer_norm_specs(family);
+  rms_norm_specs(family);
+  rotation_specs(family);
   attention_specs(family);
   label_smoothing_specs(family);
   return family;

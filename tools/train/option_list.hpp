@@ -37,7 +37,7 @@ void each_option(Options& o, const F& f) {
   f(group, "norm", o.norm, "pre or post");
   f(group, "activation", o.activation, "relu, gelu or silu");
   f(group, "tie", o.tie, "weights shared by embeddings and generator: none, decoder or all");
-  f(group, "positions", o.positions, "sinusoidal or learned");
+  f(group, "positions", o.positions, "sinusoidal, learned, rotary or alibi");
   group = "Training";
   f(group, "epochs", o.epochs, "passes over the training pairs");
   f(group, "max-steps", o.max_steps, "most updates (0: no limit)");

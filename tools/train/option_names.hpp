@@ -37,7 +37,10 @@ inline const OptionNames<Activation> kActivations{
 inline const OptionNames<Tie> kTies{
     {{"none", Tie::None}, {"decoder", Tie::Decoder}, {"all", Tie::All}}};
 inline const OptionNames<Positions> kPositions{
-    {{"sinusoidal", Positions::Sinusoidal}, {"learned", Positions::Learned}}};
+    {{"sinusoidal", Positions::Sinusoidal},
+     {"learned", Positions::Learned},
+     {"rotary", Positions::Rotary},
+     {"alibi", Positions::Alibi}}};
 
 inline void one_of(const std::string& option, const std::string& value,
                    std::initializer_list<const char*> known) {

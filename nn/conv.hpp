@@ -1,0 +1,79 @@
+// Convolution: one linear map of every window of a sequence or an image, as torch.nn's.
+//
+//   Conv1d: y[b, o, t]    = bias[o] + Σ_{c, j}    weight[o, c, j]    x[b, c, t·s + j·d - p]
+//   Conv2d: y[b, o, h, w] = bias[o] + Σ_{c, i, j} weight[o, c, i, j] x[b, c, h·s + i·d - p, ...]
+//
+//   x: (B, C, T) or (B, C, H, W)   weight: (O, C/groups, k) or (O, C/groups, kh, kw)   bias: (O,)
+//   y: (B, O, T') or (B, O, H', W')   T' = ⌊(T + 2p - d (k - 1) - 1)/s⌋ + 1; x is 0 outside
+//
+// With `groups` the channels are cut into as many parts, each with kernels of its own.
+//
+// It is unfold (every window as a row), then linear: so the gradients are those of linear,
+// dweight = Σ dyᵀ windows(x), and fold (the windows' gradients added at their places) for dx. In
+// memory y has its channels last, which is what the next convolution reads fastest.
+//
+// Initial values are torch's: weight and bias uniform on ±1/√(C/groups · k) (kaiming_uniform with
+// slope √5).
+//
+// Errors: ValueError for sizes that make no convolution (groups that do not divide the channels, a
+// stride below 1, Same with a stride); ShapeError for other ranks or channels, and where no window
+// fits into x.
+#pragma once
+
+#include "nn/module.hpp"
+
+namespace glim {
+
+// An extent for each axis of an image; one number means both.
+struct Extent2 {
+  Extent2(Index both) : rows(both), columns(both) {}
+  Extent2(Index r, Index c) : rows(r), columns(c) {}
+  Index rows, columns;
+};
+
+// Zeros around a sequence: as many as given on both sides; as many as keep the length (one more
+// behind than before when their number is odd, as torch); or all of them before, so that y[t]
+// depends on nothing after x[t].
+enum class ConvPadding { Given, Same, Causal };
+
+struct Conv1dOptions {
+  Index stride = 1, padding = 0, dilation = 1, groups = 1;
+  bool bias = true;
+  ConvPadding mode = ConvPadding::Given;
+};
+struct Conv2dOptions {
+  Extent2 stride = 1, padding = 0, dilation = 1;
+  Index groups = 1;
+  bool bias = true;
+};
+
+class Conv1d final : public Layer {
+ private:
+  Index groups_;
+  Window window_;
+
+ public:
+  Conv1d(Index in, Index out, Index kernel, const Conv1dOptions& options = {});
+  Var forward(const Var& x) override;
+
+  Var& weight;
+  Var bias;  // undefined without
+};
+
+class Conv2d final : public Layer {
+ private:
+  Index groups_;
+  Window rows_, columns_;
+
+ public:
+  Conv2d(Index in, Index out, Extent2 kernel, const Conv2dOptions& options = {});
+  Var forward(const Var& x) override;
+  const Window& rows() const { return rows_; }
+  const Window& columns() const { return columns_; }
+  Index groups() const { return groups_; }
+
+  Var& weight;
+  Var bias;
+};
+
+}  // namespace glim
