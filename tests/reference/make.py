@@ -23,13 +23,14 @@ import layers
 import optimisers
 import tensor_ops
 import transformer
+import vision
 
 HERE = Path(__file__).resolve().parent
 
 
 def write(folder):
     torch.set_num_threads(1)  # the order of sums, so the last bits, must not depend on the machine
-    for module in (transformer, attention, layers, optimisers, tensor_ops, language):
+    for module in (transformer, attention, layers, optimisers, tensor_ops, language, vision):
         for ref in module.make():
             path = ref.save(folder)
             print(f"{path.name}  {path.stat().st_size} bytes, {len(ref.tensors)} tensors")

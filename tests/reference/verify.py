@@ -13,6 +13,7 @@ import numpy as np
 
 import verify_language
 import verify_layers
+import verify_vision
 from verify_common import TALLY, differences, expect, read, softmax
 
 
@@ -166,6 +167,7 @@ def main():
     verify_mha(rng)
     verify_layers.verify(rng)
     verify_language.verify(rng, lambda x, *rest: attend(x, x, x, *rest)[0])
+    verify_vision.verify_vision(rng)
     print(f"{TALLY['checks']} checks, {TALLY['failures']} failed")
     return 1 if TALLY["failures"] else 0
 
