@@ -41,7 +41,7 @@ struct TransformerConfig {
   Activation activation = Activation::Relu;
   Tie tie = Tie::None;
   Positions positions = Positions::Sinusoidal;
-  Index max_len = 5000;  // of learned positions; the others have no longest sequence
+  Index max_len = 5000;  // of a sequence; learned positions have as many rows
   double norm_eps = 1e-5;
   Index pad = 0;
 };

@@ -265,8 +265,9 @@ AttentionOutput MultiheadAttention::forward_cached(const Var& x, KeyValueCache& 
 KeyValueCache MultiheadAttention::project(const Var& memory) {
   Scope scope = enter();
   if (options_.positions != RelativePositions::None)
-    throw ValueError("attention", "relative positions are self-attention's: a query has no distance "
-                                  "to a memory");
+    throw ValueError("attention",
+                     "relative positions are self-attention's: a query has no distance "
+                     "to a memory");
   KeyValueCache cache;
   cache.append(split_heads(project_part(memory, 1, 1)).value(),
                split_heads(project_part(memory, 2, 1)).value());

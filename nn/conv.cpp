@@ -46,7 +46,8 @@ Var convolve(const Var& x, const Var& weight, const Var& bias, Index groups, con
     Var kernels = reshape(permute(weight, {0, 2, 3, 1}), {out, taps * c});
     return linear(reshape(windows, {b, h, w, taps * c}), kernels, bias);
   }
-  if (groups == x.size(3) && groups == out) {  // one kernel for each channel: no matrices to speak of
+  if (groups == x.size(3) &&
+      groups == out) {  // one kernel for each channel: no matrices to speak of
     Var kernels = transpose(reshape(weight, {out, taps}));  // (kh·kw, C)
     Var y = sum(mul(reshape(windows, {b, h, w, taps, out}), kernels), {3});
     return bias.defined() ? add(y, bias) : y;

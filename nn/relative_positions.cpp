@@ -10,8 +10,8 @@ namespace glim {
 
 RotaryPositions::RotaryPositions(Index width, double base) : width_(width), base_(base) {
   if (width < 2 || width % 2 != 0)
-    throw ValueError("rotary_positions", "turn pairs of columns: a width of " +
-                                             std::to_string(width) + " is not even");
+    throw ValueError("rotary_positions", "turn pairs of columns: the width of a head, " +
+                                             std::to_string(width) + ", must be even");
   if (!(base > 0)) throw ValueError("rotary_positions", "the base must be positive");
 }
 

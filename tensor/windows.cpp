@@ -40,9 +40,9 @@ struct Image {  // (B, H, W, C) by strides
 void require_image(const Tensor& x, int rank, std::string_view op) {
   require_floating(x, op);
   if (x.rank() != rank)
-    throw with_operands(ShapeError(op, rank == 4 ? "x must be (B, H, W, C)"
-                                                 : "y must be (B, H', W', kh, kw, C)"),
-                        Operand(rank == 4 ? "x" : "y", x));
+    throw with_operands(
+        ShapeError(op, rank == 4 ? "x must be (B, H, W, C)" : "y must be (B, H', W', kh, kw, C)"),
+        Operand(rank == 4 ? "x" : "y", x));
 }
 
 void require_sound(const Window& w, std::string_view op) {
@@ -63,11 +63,10 @@ void require_sound(const Window& w, std::string_view op) {
 void require_windows(const Window& w, const Tensor& x, Index axis, std::string_view op) {
   require_sound(w, op);
   if (x.size(axis) > kLargest || x.size(axis) + w.before + w.after < w.span())
-    throw with_operands(
-        ShapeError(op, "no window of " + std::to_string(w.span()) + " fits into " +
-                           std::to_string(x.size(axis)) + " positions with " +
-                           std::to_string(w.before + w.after) + " of padding"),
-        Operand("x", x));
+    throw with_operands(ShapeError(op, "no window of " + std::to_string(w.span()) + " fits into " +
+                                           std::to_string(x.size(axis)) + " positions with " +
+                                           std::to_string(w.before + w.after) + " of padding"),
+                        Operand("x", x));
 }
 
 Tensor unfold(const Tensor& x, const Window& rows, const Window& columns, double fill) {
@@ -129,10 +128,10 @@ Tensor fold(const Tensor& y, Index height, Index width, const Window& rows, cons
            w.count(extent) == count && w.kernel == kernel;
   };
   if (!fits(rows, height, h_out, y.size(3)) || !fits(columns, width, w_out, y.size(4)))
-    throw with_operands(ShapeError("fold", "y has not the windows of an image of " +
-                                               std::to_string(height) + " x " +
-                                               std::to_string(width)),
-                        Operand("y", y));
+    throw with_operands(
+        ShapeError("fold", "y has not the windows of an image of " + std::to_string(height) +
+                               " x " + std::to_string(width)),
+        Operand("y", y));
   Tensor x = empty({y.size(0), height, width, c}, y.dtype());
   if (x.numel() == 0) return x;
   Tensor from = y.contiguous();
@@ -146,9 +145,8 @@ Tensor fold(const Tensor& y, Index height, Index width, const Window& rows, cons
         for (Index i = 0; i < rows.kernel; ++i) {
           Index top = r % height + rows.before - i * rows.dilation;  // p·stride of the window
           if (top < 0 || top % rows.stride != 0 || top / rows.stride >= h_out) continue;
-          const T* windows =
-              from.data<T>() + (r / height * h_out + top / rows.stride) * line +
-              i * columns.kernel * c;
+          const T* windows = from.data<T>() + (r / height * h_out + top / rows.stride) * line +
+                             i * columns.kernel * c;
           for (Index q = 0; q < w_out; ++q) {
             Index left = q * columns.stride - columns.before;
             Range seen = inside(columns, left, width);

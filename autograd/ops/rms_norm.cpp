@@ -34,8 +34,8 @@ struct RmsNormOp final : FusedOp {
     visit_floating(x, "rms_norm", [&]<class T>() {
       parallel_for(in.count, rows_per_piece(in.columns), [&](Index begin, Index end) {
         row_kernels<T>().rms_norm(end - begin, in.columns, in.x.data<T>() + begin * in.ld, in.ld,
-                                  scale.defined() ? scale.data<T>() : nullptr,
-                                  static_cast<T>(eps_), y.data<T>() + begin * in.columns,
+                                  scale.defined() ? scale.data<T>() : nullptr, static_cast<T>(eps_),
+                                  y.data<T>() + begin * in.columns,
                                   inverse_root_.data<T>() + begin);
       });
     });
@@ -54,12 +54,12 @@ struct RmsNormOp final : FusedOp {
     visit_floating(in.x, "rms_norm", [&]<class T>() {
       parallel_each(pieces, [&](Index p) {
         Index begin = p * piece, end = std::min(in.count, begin + piece);
-        row_kernels<T>().rms_norm_grad(end - begin, in.columns, in.x.data<T>() + begin * in.ld,
-                                       in.ld, gamma.defined() ? gamma.data<T>() : nullptr,
-                                       inverse_root_.data<T>() + begin,
-                                       up.x.data<T>() + begin * up.ld, up.ld,
-                                       dx.defined() ? dx.data<T>() + begin * in.columns : nullptr,
-                                       dgamma.defined() ? dgamma.data<T>() + p * in.columns : nullptr);
+        row_kernels<T>().rms_norm_grad(
+            end - begin, in.columns, in.x.data<T>() + begin * in.ld, in.ld,
+            gamma.defined() ? gamma.data<T>() : nullptr, inverse_root_.data<T>() + begin,
+            up.x.data<T>() + begin * up.ld, up.ld,
+            dx.defined() ? dx.data<T>() + begin * in.columns : nullptr,
+            dgamma.defined() ? dgamma.data<T>() + p * in.columns : nullptr);
       });
     });
     Grads d;

@@ -26,7 +26,8 @@ struct RotatePairs final : Op {
       parallel_for(in.count, rows_per_piece(in.columns), [&](Index begin, Index end) {
         for (Index r = begin; r < end; ++r) {
           const T* from = in.x.data<T>() + r * in.ld;
-          const T *cosine = c.data<T>() + r % length * pairs, *sine = s.data<T>() + r % length * pairs;
+          const T *cosine = c.data<T>() + r % length * pairs,
+                  *sine = s.data<T>() + r % length * pairs;
           T* to = y.data<T>() + r * in.columns;
           for (Index i = 0; i < pairs; ++i) {
             T a = from[2 * i], b = from[2 * i + 1];

@@ -84,6 +84,16 @@ std::vector<Case> cases() {
   add_case("layer_norm, no rows", {random({0, 6}), random({6}), random({6})}, norm);
   add_case("layer_norm, many rows", {random({700, 96}), random({96}), random({96})}, norm);
 
+  // ---- RMS norm ----
+  auto rms = [](const std::vector<Var>& x) { return rms_norm(x[0], x[1], 1e-5); };
+  for (Index d : {1, 5, 16, 37, 64})
+    add_case("rms_norm of " + std::to_string(d), {random({3, 4, d}), random({d})}, rms);
+  add_case("rms_norm, plain", {random({4, 10}), {}}, rms);
+  add_case("rms_norm, strided", {strided(random({4, 10})), strided(random({10}))}, rms);
+  add_case("rms_norm, swapped", {swapped(random({4, 3, 10})), random({10})}, rms);
+  add_case("rms_norm, no rows", {random({0, 6}), random({6})}, rms);
+  add_case("rms_norm, many rows", {random({700, 96}), random({96})}, rms);
+
   // ---- linear ----
   auto lin = [](const std::vector<Var>& x) { return linear(x[0], x[1], x[2]); };
   add_case("linear", {random({3, 4, 5}), random({6, 5}), random({6})}, lin);

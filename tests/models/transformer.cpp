@@ -113,9 +113,14 @@ TEST_CASE("loss and gradients equal PyTorch's by name", "[transformer][reference
 
 TEST_CASE("cached decoding equals decoding the whole prefix", "[transformer][cache]") {
   seed(3);
-  for (NormPlacement norm : {NormPlacement::Pre, NormPlacement::Post}) {
+  for (Positions positions :
+       {Positions::Sinusoidal, Positions::Learned, Positions::Rotary, Positions::Alibi}) {
+    NormPlacement norm = positions == Positions::Learned || positions == Positions::Alibi
+                             ? NormPlacement::Post
+                             : NormPlacement::Pre;
     TransformerConfig c = small_config();
     c.norm = norm;
+    c.positions = positions;
     c.dropout = 0.3;  // off in eval
     Transformer model(c);
     model.to(DType::Float64);

@@ -12,7 +12,7 @@ namespace glim {
 
 // Loads NAME.param.*, runs forward(x) and backward from NAME.dy, and compares all that is known.
 inline void check_case(const Reference& ref, const std::string& name, Module& layer, DType dtype,
-                const std::function<Var(const Var& x)>& forward, double tolerance) {
+                       const std::function<Var(const Var& x)>& forward, double tolerance) {
   INFO(name << " " << name_of(dtype));
   layer.to(dtype);
   StateDict state;
@@ -33,7 +33,7 @@ inline void check_case(const Reference& ref, const std::string& name, Module& la
   }
 }
 inline void check_case(const Reference& ref, const std::string& name, Layer& layer, DType dtype,
-                double tolerance) {
+                       double tolerance) {
   check_case(
       ref, name, layer, dtype, [&](const Var& x) { return layer.forward(x); }, tolerance);
 }

@@ -208,7 +208,9 @@ TEST_CASE("convolutions and pools refuse what gives no output", "[nn][conv][pool
   auto text = [](const std::function<void()>& f) { return error_of<ShapeError>(f); };
   Scope scope("stem");
   Conv2d conv(3, 4, 5);
-  CHECK(contains(text([&] { conv(Var(zeros({1, 3, 4, 9}))); }),
+  CHECK(contains(text([&] {
+                   conv(Var(zeros({1, 3, 4, 9})));
+                 }),
                  "conv: no window of 5 fits into 4 positions with 0 of padding"));
   CHECK(contains(text([&] { conv(Var(zeros({1, 3, 9, 4}))); }), "stem"));
   CHECK(contains(text([&] { conv(Var(zeros({1, 2, 9, 9}))); }), "x must be (B, 3, H, W)"));
@@ -239,7 +241,8 @@ TEST_CASE("convolutions and pools refuse what gives no output", "[nn][conv][pool
 }
 
 TEST_CASE("fold is the adjoint of unfold", "[nn][conv]") {
-  Window rows{.kernel = 3, .stride = 2, .before = 1, .after = 2}, columns{.kernel = 2, .dilation = 3};
+  Window rows{.kernel = 3, .stride = 2, .before = 1, .after = 2},
+      columns{.kernel = 2, .dilation = 3};
   Tensor x = draw({2, 6, 7, 3}, 7);
   Tensor windows = unfold(x, rows, columns);
   Tensor y = draw(windows.shape(), 8);
@@ -257,14 +260,12 @@ TEST_CASE("rotary positions and ALiBi equal their equations", "[nn][reference][p
       RotaryPositions rotary(vision().get(name + ".x").size(-1), c.at("base"));
       check_case(
           vision(), name, rotary, dtype,
-          [&](const Var& x) { return rotary.forward(x, c.at("offset")); },
-          5 * tolerance_of(dtype));
+          [&](const Var& x) { return rotary.forward(x, c.at("offset")); }, 5 * tolerance_of(dtype));
     }
     for (const std::string& name : vision().cases("attention_")) {
       const auto& c = vision().config(name);
       AttentionOptions o;
-      o.positions =
-          c.at("kind") == "rotary" ? RelativePositions::Rotary : RelativePositions::Alibi;
+      o.positions = c.at("kind") == "rotary" ? RelativePositions::Rotary : RelativePositions::Alibi;
       MultiheadAttention attention(8, 2, o);
       AttentionRequest r;
       r.causal = c.at("causal");

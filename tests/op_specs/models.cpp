@@ -82,6 +82,17 @@ std::vector<Case> model_cases() {
     }
   }
   append_language_models(cases);
+  // Positions within self-attention.
+  for (Positions positions : {Positions::Rotary, Positions::Alibi}) {
+    std::string name = positions == Positions::Rotary ? "rotary positions" : "ALiBi";
+    TransformerConfig c = small(NormPlacement::Pre, Tie::Decoder, 0.2, Activation::Gelu, positions);
+    cases.push_back(
+        {"models", "transformer", name, [=] { return check(c, Magnification::Fused, false); }});
+    cases.push_back({"models", "transformer", name + ", explicit",
+                     [=] { return check(c, Magnification::Explicit, false); }});
+    cases.push_back({"models", "transformer", name + ", second order",
+                     [=] { return check(c, Magnification::Fused, true); }});
+  }
   return cases;
 }
 

@@ -9,8 +9,8 @@
 namespace glim {
 
 std::vector<specs::Family> specs::families() {
-  return {arithmetic(),        functions(),        shape(), reduce(),
-          softmax_family(),    products(),         index(), dropout_family(),
+  return {arithmetic(),        functions(),         shape(),  reduce(),
+          softmax_family(),    products(),          index(),  dropout_family(),
           checkpoint_family(), transformer_parts(), windows()};
 }
 

@@ -60,12 +60,10 @@ void rotation_specs(Family& family) {
     Tensor angle = empty({0, 2}, x[0].dtype());
     return rotate_pairs(x[0], angle, angle);
   };
-  family.add({"rotate_pairs", "one sequence", in({{3, 4}}), [=](const Vars& x) {
-                return mul(turn(3, 2)(x), x[0]);
-              }});
-  family.add({"rotate_pairs", "heads", in({{2, 2, 3, 2}}), [=](const Vars& x) {
-                return mul(turn(3, 1)(x), x[0]);
-              }});
+  family.add({"rotate_pairs", "one sequence", in({{3, 4}}),
+              [=](const Vars& x) { return mul(turn(3, 2)(x), x[0]); }});
+  family.add({"rotate_pairs", "heads", in({{2, 2, 3, 2}}),
+              [=](const Vars& x) { return mul(turn(3, 1)(x), x[0]); }});
   family.add_empty({"rotate_pairs", "no positions", {{2, 0, 4}}, {2, 0, 4}, unturned});
 }
 

@@ -49,10 +49,9 @@ void add_positions(LayerCases& c) {
   const std::string f = "layers";
   for (Index offset : {0, 3})
     c.add(f, "RotaryPositions", "offset " + std::to_string(offset), Shape{2, 2, 3, 4}, [offset] {
-      return subject(std::make_shared<RotaryPositions>(4),
-                     [offset](RotaryPositions& r, const Var& x) {
-                       return mul(r.forward(x, offset), x);
-                     });
+      return subject(
+          std::make_shared<RotaryPositions>(4),
+          [offset](RotaryPositions& r, const Var& x) { return mul(r.forward(x, offset), x); });
     });
   for (RelativePositions p : {RelativePositions::Rotary, RelativePositions::Alibi}) {
     std::string name = p == RelativePositions::Rotary ? "rotary" : "ALiBi";

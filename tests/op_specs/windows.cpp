@@ -35,14 +35,16 @@ Family windows() {
   put("stride", 2, 2, 5, 1, one, strided);
   put("a stride that leaves gaps", 1, 2, 6, 2, one, gaps);
   put("dilation", 1, 3, 3, 1, dilated, dilated);
-  family.add_empty({"unfold", "no images", {{0, 3, 3, 2}}, {0, 2, 3, 2, 3, 2},
-                    [=](const Vars& v) { return unfold(v[0], two, padded); }});
-  family.add_empty({"unfold", "padding alone", {{2, 0, 3, 1}}, {2, 1, 2, 2, 2, 1},
-                    [=](const Vars& v) {
-                      return unfold(v[0], {.kernel = 2, .before = 1, .after = 1}, two);
+  family.add_empty({"unfold", "no images", {{0, 3, 3, 2}}, {0, 2, 3, 2, 3, 2}, [=](const Vars& v) {
+                      return unfold(v[0], two, padded);
                     }});
-  family.add_empty({"fold", "no images", {{0, 2, 3, 2, 3, 2}}, {0, 3, 3, 2},
-                    [=](const Vars& v) { return fold(v[0], 3, 3, two, padded); }});
+  family.add_empty(
+      {"unfold", "padding alone", {{2, 0, 3, 1}}, {2, 1, 2, 2, 2, 1}, [=](const Vars& v) {
+         return unfold(v[0], {.kernel = 2, .before = 1, .after = 1}, two);
+       }});
+  family.add_empty({"fold", "no images", {{0, 2, 3, 2, 3, 2}}, {0, 3, 3, 2}, [=](const Vars& v) {
+                      return fold(v[0], 3, 3, two, padded);
+                    }});
   return family;
 }
 

@@ -36,11 +36,10 @@ inline const OptionNames<Activation> kActivations{
     {{"relu", Activation::Relu}, {"gelu", Activation::Gelu}, {"silu", Activation::Silu}}};
 inline const OptionNames<Tie> kTies{
     {{"none", Tie::None}, {"decoder", Tie::Decoder}, {"all", Tie::All}}};
-inline const OptionNames<Positions> kPositions{
-    {{"sinusoidal", Positions::Sinusoidal},
-     {"learned", Positions::Learned},
-     {"rotary", Positions::Rotary},
-     {"alibi", Positions::Alibi}}};
+inline const OptionNames<Positions> kPositions{{{"sinusoidal", Positions::Sinusoidal},
+                                                {"learned", Positions::Learned},
+                                                {"rotary", Positions::Rotary},
+                                                {"alibi", Positions::Alibi}}};
 
 inline void one_of(const std::string& option, const std::string& value,
                    std::initializer_list<const char*> known) {
