@@ -82,6 +82,7 @@ std::vector<Case> model_cases() {
     }
   }
   append_language_models(cases);
+  append_vision_models(cases);
   // Positions within self-attention.
   for (Positions positions : {Positions::Rotary, Positions::Alibi}) {
     std::string name = positions == Positions::Rotary ? "rotary positions" : "ALiBi";

@@ -66,6 +66,7 @@ std::vector<Case> layer_cases();
 // Whole small models in their variants (models.cpp, language_models.cpp).
 std::vector<Case> model_cases();
 void append_language_models(std::vector<Case>& cases);
+void append_vision_models(std::vector<Case>& cases);
 // Runs one case; exceptions become failures.
 CaseResult run(const Case& c);
 // Names of the ops that have a Spec, sorted.

@@ -24,13 +24,14 @@ import optimisers
 import tensor_ops
 import transformer
 import vision
+import vision_models
 
 HERE = Path(__file__).resolve().parent
 
 
 def write(folder):
     torch.set_num_threads(1)  # the order of sums, so the last bits, must not depend on the machine
-    for module in (transformer, attention, layers, optimisers, tensor_ops, language, vision):
+    for module in (transformer, attention, layers, optimisers, tensor_ops, language, vision, vision_models):
         for ref in module.make():
             path = ref.save(folder)
             print(f"{path.name}  {path.stat().st_size} bytes, {len(ref.tensors)} tensors")

@@ -14,6 +14,7 @@ import numpy as np
 import verify_language
 import verify_layers
 import verify_vision
+import verify_vision_models
 from verify_common import TALLY, differences, expect, read, softmax
 
 
@@ -168,6 +169,8 @@ def main():
     verify_layers.verify(rng)
     verify_language.verify(rng, lambda x, *rest: attend(x, x, x, *rest)[0])
     verify_vision.verify_vision(rng)
+    verify_vision_models.verify_vision_models(
+        rng, lambda x, *rest: attend(x, x, x, *rest)[0])
     print(f"{TALLY['checks']} checks, {TALLY['failures']} failed")
     return 1 if TALLY["failures"] else 0
 

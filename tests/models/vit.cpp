@@ -1,0 +1,148 @@
+// The Vision Transformer against PyTorch, and facts about it.
+#include "models/vit.hpp"
+
+#include <cmath>
+
+#include "nn/loss.hpp"
+#include "tensor/elementwise.hpp"
+#include "tensor/index.hpp"
+#include "tensor/parallel.hpp"
+#include "tensor/reduce.hpp"
+#include "tests/catch.hpp"
+#include "tests/reference.hpp"
+
+using namespace glim;
+
+namespace {
+
+VitConfig small(ImagePooling pooling) {
+  VitConfig c;
+  c.channels = 2;
+  c.height = 6;
+  c.width = 4;
+  c.patch = 2;
+  c.classes = 5;
+  c.d_model = 8;
+  c.heads = 2;
+  c.layers = 2;
+  c.dropout = 0;
+  c.pooling = pooling;
+  return c;
+}
+
+}  // namespace
+
+TEST_CASE("ViT: logits, loss and gradients equal PyTorch's by name", "[vit][reference]") {
+  Reference ref("vision_models");
+  in_every_form([&](DType dtype) {
+    double tolerance = dtype == DType::Float64 ? 1e-10 : 1e-4;
+    for (bool by_class : {true, false}) {
+      std::string at = by_class ? "vit_class." : "vit_mean.";
+      INFO(at << name_of(dtype));
+      Vit model(small(by_class ? ImagePooling::ClassToken : ImagePooling::Mean));
+      model.to(dtype);
+      StateDict state;
+      for (auto& key : ref.keys(at + "param.")) state[key] = ref.get(at + "param." + key);
+      model.load_state_dict(state);
+      Tape tape;
+      Var logits = model.forward(ref.get(at + "images", dtype));
+      CHECK(close(logits.value(), ref.get(at + "logits"), tolerance));
+      Var loss = cross_entropy(logits, ref.get(at + "targets"));
+      CHECK(close(loss.value(), ref.get(at + "loss"), tolerance));
+      tape.backward(loss);
+      for (auto& [key, p] : model.named_parameters()) {
+        INFO(key);
+        REQUIRE(p.grad().defined());
+        CHECK(close(p.grad(), ref.get(at + "grad." + key), tolerance));
+      }
+      CHECK(model.named_parameters().size() == ref.keys(at + "grad.").size());
+    }
+  });
+}
+
+TEST_CASE("patches are read as the convolution reads them", "[vit]") {
+  Vit model(small(ImagePooling::Mean));
+  model.to(DType::Float64);
+  Tensor image = normal({1, 2, 6, 4}, 0, 1, {5, 1}, DType::Float64);
+  Tensor embedded = model.patch_embed(Var(image)).value();
+  REQUIRE(embedded.shape() == Shape{1, 8, 3, 2});
+  // Patch (2, 1): rows 4, 5 and columns 2, 3 of both channels, times the weight.
+  Tensor patch = image.narrow(2, 4, 2).narrow(3, 2, 2);
+  Tensor by_hand = add(sum(mul(model.patch_embed.weight.value(), patch), {1, 2, 3}),
+                       model.patch_embed.bias.value());
+  CHECK(close(embedded.select(3, 1).select(2, 2).select(0, 0), by_hand, 1e-12));
+}
+
+TEST_CASE("ViT: what it depends on", "[vit]") {
+  Tensor images = uniform({2, 2, 6, 4}, 0, 1, {5, 2}, DType::Float64);
+  for (ImagePooling pooling : {ImagePooling::ClassToken, ImagePooling::Mean}) {
+    seed(3);
+    Vit model(small(pooling));
+    model.to(DType::Float64);
+    Tensor y = model.forward(Var(images)).value();
+    // An image's logits are its own.
+    CHECK(close(model.forward(Var(images.narrow(0, 1, 1))).value(), y.narrow(0, 1, 1), 1e-12));
+    // Without positions the patches are a set: swapping two of them changes nothing.
+    Tensor swapped = images.clone();
+    swapped.narrow(2, 0, 2).copy_(images.narrow(2, 4, 2));
+    swapped.narrow(2, 4, 2).copy_(images.narrow(2, 0, 2));
+    CHECK(distance(model.forward(Var(swapped)).value(), y) > 1e-6);
+    model.positions.weight.value().fill_(0);
+    CHECK(close(model.forward(Var(swapped)).value(), model.forward(Var(images)).value(), 1e-12));
+    // Brighter images with a mean that says so are the same to the model.
+    model.pixel_mean.fill_(0.25);
+    Tensor dark = model.forward(Var(images)).value();
+    model.pixel_mean.fill_(0.75);
+    CHECK(close(model.forward(Var(add(images, 0.5))).value(), dark, 1e-12));
+  }
+}
+
+TEST_CASE("ViT: same bits for any number of threads; every parameter learns", "[vit]") {
+  VitConfig c = small(ImagePooling::ClassToken);
+  c.dropout = 0.1;
+  Tensor images = uniform({32, 2, 6, 4}, 0, 1, {5, 3});
+  Tensor labels = random_integers({32}, 0, 5, {5, 4});
+  std::vector<Tensor> first;
+  int before = num_threads();
+  for (int threads : {1, 2, 5}) {
+    set_num_threads(threads);
+    seed(9);
+    Vit model(c);
+    Tape tape;
+    Var loss = cross_entropy(model.forward(Var(images)), labels);
+    CHECK(std::abs(loss.item() - std::log(5.0)) < 1);
+    tape.backward(loss);
+    std::vector<Tensor> got;
+    for (auto& [name, p] : model.named_parameters()) {
+      INFO(name);
+      CHECK(dot(p.grad(), p.grad()) > 0);
+      got.push_back(p.grad().contiguous());
+    }
+    if (first.empty()) first = got;
+    for (std::size_t i = 0; i < got.size(); ++i) CHECK(same_bits(got[i], first[i]));
+  }
+  set_num_threads(before);
+}
+
+TEST_CASE("ViT: sizes that make no model", "[vit]") {
+  auto refused = [](auto change, const std::string& why) {
+    VitConfig c = small(ImagePooling::Mean);
+    change(c);
+    std::string text = error_of<ValueError>([&] { Vit model(c); });
+    INFO(text);
+    CHECK(contains(text, why));
+  };
+  refused([](VitConfig& c) { c.patch = 4; }, "patches of 4 x 4 do not tile an image of 6 x 4");
+  refused([](VitConfig& c) { c.patch = 0; }, "do not tile");
+  refused([](VitConfig& c) { c.classes = 1; }, "two classes");
+  refused([](VitConfig& c) { c.heads = 3; }, "3 heads do not divide d_model 8");
+  refused([](VitConfig& c) { c.channels = 0; }, "no pixels");
+  refused([](VitConfig& c) { c.dropout = 1; }, "dropout");
+  refused([](VitConfig& c) { c.layers = 0; }, "positive");
+  Vit model(small(ImagePooling::Mean));
+  CHECK(contains(error_of<ShapeError>([&] {
+                   model.forward(Var(zeros({1, 2, 6, 5})));
+                 }),
+                 "images must be (B, 2, 6, 4)"));
+  CHECK_THROWS_AS(model.forward(Var(zeros({2, 6, 4}))), ShapeError);
+}
