@@ -170,6 +170,18 @@ struct LossSums {
 Var label_smoothing_loss(const Var& logits, const Tensor& target, double smoothing, Index pad,
                          LossSums* sums = nullptr, Where where = Where::current());
 
+// ---- the parts of recurrent models; each has its own file in ops/ ----
+// One step of a GRU: y = (1 - z) c + z state, gates from input (B, 3H), the product of x, and hidden
+// (B, 3H), that of state (B, H). Rows with live = false ((B,) bool, or undefined) keep their state.
+Var gru_cell(const Var& input, const Var& hidden, const Var& state, const Tensor& live = {},
+             Where at = Where::current());
+// One step of an LSTM: [h', c'] (B, 2H) from input and hidden (B, 4H) and state [h, c] (B, 2H).
+Var lstm_cell(const Var& input, const Var& hidden, const Var& state, const Tensor& live = {},
+              Where at = Where::current());
+// e_ts = Σ_a v_a tanh(q_ta + k_sa)      query (B, T, A)   keys (B, S, A)   v (A,)   e (B, T, S)
+Var additive_scores(const Var& query, const Var& keys, const Var& v,
+                    Where where = Where::current());
+
 // ---- activation checkpointing (checkpoint.cpp) ----
 // fn(), of which nothing is kept: backward runs it again, with the same random numbers (Chen et
 // al. 2016, arXiv 1604.06174). fn must compute the same again from what it captures, which must

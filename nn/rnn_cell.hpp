@@ -1,0 +1,79 @@
+// One step of a recurrent layer, with the parameter names and defaults of torch.nn.RNNCell, GRUCell
+// and LSTMCell:
+//
+//   i = x W_ihᵀ + b_ih      g = h W_hhᵀ + b_hh      x (B, I)   h (B, H)   i, g (B, gates·H)
+//
+//   RNN    h' = tanh(i + g) or max(0, i + g)                            1 gate   (Elman 1990)
+//   GRU    r, z = σ(i + g); h' = (1 - z) tanh(i_c + r g_c) + z h        3 gates: r, z, c
+//   LSTM   c' = σ(a_f) c + σ(a_i) tanh(a_u), h' = σ(a_o) tanh(c')       4 gates: i, f, u, o
+//
+//   weight_ih (gates·H, I)   weight_hh (gates·H, H)   bias_ih, bias_hh (gates·H,)
+//
+// The gradients stand in autograd/ops/gru_cell.cpp and lstm_cell.cpp. Every parameter starts uniform
+// on ±1/√H. Within a layer the state is one tensor: h, for an LSTM [h, c].
+//
+// Errors: ValueError for sizes below 1, or a c given to a cell that has none; ShapeError, DTypeError
+// for operands that do not fit.
+#pragma once
+
+#include "nn/init.hpp"
+#include "nn/module.hpp"
+
+namespace glim {
+
+enum class CellKind { Tanh, Relu, Gru, Lstm };
+std::string_view name_of(CellKind kind);  // "RNN", "RNN", "GRU", "LSTM"
+Index gates_of(CellKind kind);            // 1, 1, 3, 4
+Index parts_of(CellKind kind);            // of the state: 1, and 2 for an LSTM
+
+struct CellWeights {
+  Var weight_ih, weight_hh, bias_ih, bias_hh;  // biases may be undefined
+};
+
+// The state after a step from `state` (B, parts·H); input (B, gates·H) is i above. Rows with
+// live = false ((B,) bool; undefined: all live) keep their state.
+Var cell_step(CellKind kind, const Var& input, const Var& state, const CellWeights& weights,
+              const Tensor& live = {});
+Var hidden_of(CellKind kind, const Var& state);  // (B, parts·H) -> (B, H)
+
+// h and, for an LSTM, c. Of a cell (B, H) each; of a layer (layers·directions, B, H).
+struct RecurrentState {
+  Var h, c;
+};
+
+// What the three cells share.
+class RecurrentCell : public Module {
+ public:
+  // Without a state it starts from zeros.
+  RecurrentState forward(const Var& x, const RecurrentState& state = {});
+  CellWeights weights;
+
+ protected:
+  RecurrentCell(CellKind kind, Index in, Index hidden, bool bias);
+
+ private:
+  CellKind kind_;
+  Index in_, hidden_;
+};
+
+class RNNCell final : public RecurrentCell {
+ public:
+  // ValueError unless tanh or ReLU.
+  RNNCell(Index in, Index hidden, bool bias = true, Nonlinearity f = Nonlinearity::Tanh);
+};
+class GRUCell final : public RecurrentCell {
+ public:
+  GRUCell(Index in, Index hidden, bool bias = true) : RecurrentCell(CellKind::Gru, in, hidden, bias) {}
+};
+class LSTMCell final : public RecurrentCell {
+ public:
+  LSTMCell(Index in, Index hidden, bool bias = true)
+      : RecurrentCell(CellKind::Lstm, in, hidden, bias) {}
+};
+
+// Tanh or Relu; ValueError(op) for another.
+CellKind plain_cell(Nonlinearity f, std::string_view op);
+// [h, c] as one state (B, parts·H), zeros where `state` is empty. The errors above, in `kind`'s name.
+Var join_state(CellKind kind, const RecurrentState& state, Index batch, Index hidden, DType dtype);
+
+}  // namespace glim
