@@ -60,4 +60,8 @@ class SequenceModel : public Module {
   virtual Index tgt_vocab() const = 0;
 };
 
+// The definition of decoding: at each step teach() reads the source and the whole prefix. What
+// cached decoders must equal. The model must outlive it and be in eval().
+std::unique_ptr<StepDecoder> decoder_by_prefix(SequenceModel& model, const SourceBatch& source);
+
 }  // namespace glim

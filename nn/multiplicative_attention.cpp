@@ -8,8 +8,8 @@ std::string_view name_of(LuongScore score) {
   return score == LuongScore::Dot ? "dot" : score == LuongScore::General ? "general" : "concat";
 }
 
-MultiplicativeAttention::MultiplicativeAttention(LuongScore score, Index query_size,
-                                                 Index key_size, Index width)
+MultiplicativeAttention::MultiplicativeAttention(LuongScore score, Index query_size, Index key_size,
+                                                 Index width)
     : score_(score) {
   if (query_size < 1 || key_size < 1 || width < 0)
     throw ValueError("multiplicative_attention", "the sizes must be positive");

@@ -29,14 +29,14 @@ struct Recurrent::Lengths {
     if (lengths.dtype() != DType::Int64)
       throw fail(DTypeError(name_of(kind), "lengths must be int64"));
     if (lengths.shape() != Shape{batch})
-      throw fail(ShapeError(name_of(kind), "lengths must be (" + std::to_string(batch) +
-                                               "), one for each sequence"));
+      throw fail(ShapeError(
+          name_of(kind), "lengths must be (" + std::to_string(batch) + "), one for each sequence"));
     auto list = lengths.to_vector<Index>();
     for (std::size_t b = 0; b < list.size(); ++b)
       if (list[b] < 1 || list[b] > steps)
         throw ValueError(name_of(kind), "the length of sequence " + std::to_string(b) + " is " +
-                                            std::to_string(list[b]) + ", not within 1 to T = " +
-                                            std::to_string(steps));
+                                            std::to_string(list[b]) +
+                                            ", not within 1 to T = " + std::to_string(steps));
     for (Index n : list) shortest = std::min(shortest, n);
     if (shortest == steps) return;
     live = less(arange(0, static_cast<double>(steps)), lengths.unsqueeze(1));
@@ -57,8 +57,8 @@ Recurrent::Recurrent(CellKind kind, Index in, Index hidden, RecurrentOptions opt
     for (Index d = 0; d < directions(); ++d) {
       std::string end = suffix(layer, d == 1);
       CellWeights w;
-      w.weight_ih = parameter("weight_ih" + end,
-                              empty({rows, layer == 0 ? in : directions() * hidden}));
+      w.weight_ih =
+          parameter("weight_ih" + end, empty({rows, layer == 0 ? in : directions() * hidden}));
       w.weight_hh = parameter("weight_hh" + end, empty({rows, hidden}));
       if (options.bias) {
         w.bias_ih = parameter("bias_ih" + end, empty({rows}));
@@ -141,8 +141,7 @@ RecurrentOutput Recurrent::forward(const Var& input, const RecurrentState& initi
     }
     // (B, T·directions, H) -> (B, T, directions·H)
     x = reshape(concatenate(outputs, 1), {batch, steps, directions() * hidden_});
-    if (real.live.defined())
-      x = where(real.live.unsqueeze(2), x, Var(scalar(0, x.dtype())));
+    if (real.live.defined()) x = where(real.live.unsqueeze(2), x, Var(scalar(0, x.dtype())));
   }
   RecurrentOutput out;
   out.y = swap ? transpose(x, 0, 1) : x;

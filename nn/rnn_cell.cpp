@@ -9,9 +9,7 @@ namespace glim {
 std::string_view name_of(CellKind kind) {
   return kind == CellKind::Gru ? "GRU" : kind == CellKind::Lstm ? "LSTM" : "RNN";
 }
-Index gates_of(CellKind kind) {
-  return kind == CellKind::Gru ? 3 : kind == CellKind::Lstm ? 4 : 1;
-}
+Index gates_of(CellKind kind) { return kind == CellKind::Gru ? 3 : kind == CellKind::Lstm ? 4 : 1; }
 Index parts_of(CellKind kind) { return kind == CellKind::Lstm ? 2 : 1; }
 
 CellKind plain_cell(Nonlinearity f, std::string_view op) {
@@ -34,8 +32,7 @@ Var cell_step(CellKind kind, const Var& input, const Var& state, const CellWeigh
   return live.defined() ? where(live.unsqueeze(1), next, state) : next;
 }
 
-Var join_state(CellKind kind, const RecurrentState& state, Index batch, Index hidden,
-               DType dtype) {
+Var join_state(CellKind kind, const RecurrentState& state, Index batch, Index hidden, DType dtype) {
   bool lstm = kind == CellKind::Lstm;
   if (lstm ? state.h.defined() != state.c.defined() : state.c.defined())
     throw ValueError(name_of(kind), lstm ? "an initial state needs both h and c"
@@ -68,12 +65,10 @@ RecurrentCell::RecurrentCell(CellKind kind, Index in, Index hidden, bool bias)
 RecurrentState RecurrentCell::forward(const Var& x, const RecurrentState& state) {
   Scope scope = enter();
   if (x.rank() != 2 || x.size(1) != in_)
-    throw with_operands(
-        ShapeError(name_of(kind_), "x must be (B, " + std::to_string(in_) + ")"),
-        Operand("x", x.value()));
+    throw with_operands(ShapeError(name_of(kind_), "x must be (B, " + std::to_string(in_) + ")"),
+                        Operand("x", x.value()));
   Var before = join_state(kind_, state, x.size(0), hidden_, x.dtype());
-  Var after =
-      cell_step(kind_, linear(x, weights.weight_ih, weights.bias_ih), before, weights);
+  Var after = cell_step(kind_, linear(x, weights.weight_ih, weights.bias_ih), before, weights);
   RecurrentState next;
   next.h = hidden_of(kind_, after);
   if (kind_ == CellKind::Lstm) next.c = narrow(after, 1, hidden_, hidden_);

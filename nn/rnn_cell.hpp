@@ -63,7 +63,8 @@ class RNNCell final : public RecurrentCell {
 };
 class GRUCell final : public RecurrentCell {
  public:
-  GRUCell(Index in, Index hidden, bool bias = true) : RecurrentCell(CellKind::Gru, in, hidden, bias) {}
+  GRUCell(Index in, Index hidden, bool bias = true)
+      : RecurrentCell(CellKind::Gru, in, hidden, bias) {}
 };
 class LSTMCell final : public RecurrentCell {
  public:

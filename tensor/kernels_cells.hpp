@@ -94,9 +94,7 @@ void lstm(const CellRows<T>& cell, T* y) {
       copy_row(y, state, 2 * n);
       continue;
     }
-    auto gate = [&](Index k, Index i) {
-      return at<T>(gi + k * n, i, n) + at<T>(gh + k * n, i, n);
-    };
+    auto gate = [&](Index k, Index i) { return at<T>(gi + k * n, i, n) + at<T>(gh + k * n, i, n); };
     for (Index i = 0; i < n; i += kLanes<T>) {
       Vec<T> c = sigmoid<T>(gate(1, i)) * at<T>(state + n, i, n) +
                  sigmoid<T>(gate(0, i)) * tanh<T>(gate(2, i));
@@ -119,9 +117,7 @@ void lstm_grad(const CellRows<T>& cell, RowsAt<T> dy, T* dgates, T* dstate) {
       continue;
     }
     fill_zero(ds, n);  // h reaches the step through its product alone
-    auto gate = [&](Index k, Index i) {
-      return at<T>(gi + k * n, i, n) + at<T>(gh + k * n, i, n);
-    };
+    auto gate = [&](Index k, Index i) { return at<T>(gi + k * n, i, n) + at<T>(gh + k * n, i, n); };
     for (Index i = 0; i < n; i += kLanes<T>) {
       Vec<T> in = sigmoid<T>(gate(0, i)), forget = sigmoid<T>(gate(1, i));
       Vec<T> fresh = tanh<T>(gate(2, i)), out = sigmoid<T>(gate(3, i));

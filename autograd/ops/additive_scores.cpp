@@ -18,8 +18,8 @@ namespace {
 
 Var composed(const Var& query, const Var& keys, const Var& v, Where where) {
   Var u = named(tanh(add(unsqueeze(query, 2, where), unsqueeze(keys, 1, where), where), where),
-                "energy");         // (B, T, 1, A) + (B, 1, S, A) -> (B, T, S, A)
-  return matmul(u, v, where);      // (B, T, S)
+                "energy");     // (B, T, 1, A) + (B, 1, S, A) -> (B, T, S, A)
+  return matmul(u, v, where);  // (B, T, S)
 }
 
 struct AdditiveScores final : FusedOp {
@@ -82,9 +82,7 @@ struct AdditiveScores final : FusedOp {
           s(k.size(1)),
           a(v_.size(0)) {}
     // Sentences of one piece of work: about 32,768 values of tanh.
-    Index per_piece() const {
-      return std::max<Index>(1, 32768 / std::max<Index>(1, t * s * a));
-    }
+    Index per_piece() const { return std::max<Index>(1, 32768 / std::max<Index>(1, t * s * a)); }
     template <class T>
     AdditiveTile<T> tile(Index i) const {
       return {t, s, a, query.data<T>() + i * t * a, keys.data<T>() + i * s * a, v.data<T>()};

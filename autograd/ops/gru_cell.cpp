@@ -22,8 +22,7 @@ Var composed(const Var& input, const Var& hidden, const Var& state, const Tensor
   auto part = [&](const Var& x, Index k) { return narrow(x, 1, k * n, n, at); };
   Var r = named(sigmoid(add(part(input, 0), part(hidden, 0), at), at), "reset");
   Var z = named(sigmoid(add(part(input, 1), part(hidden, 1), at), at), "update");
-  Var c =
-      named(tanh(add(part(input, 2), mul(r, part(hidden, 2), at), at), at), "candidate");
+  Var c = named(tanh(add(part(input, 2), mul(r, part(hidden, 2), at), at), at), "candidate");
   return where_live(live, add(c, mul(z, sub(state, c, at), at), at), state, at);
 }
 

@@ -82,8 +82,7 @@ struct LstmCell final : FusedOp {
 
 }  // namespace
 
-Var lstm_cell(const Var& input, const Var& hidden, const Var& state, const Tensor& live,
-              Where at) {
+Var lstm_cell(const Var& input, const Var& hidden, const Var& state, const Tensor& live, Where at) {
   check_cell("lstm_cell", input, hidden, state, live, 4, 2);
   if (magnification() == Magnification::Explicit) return composed(input, hidden, state, live, at);
   return apply(at, LstmCell(live), input, hidden, state);

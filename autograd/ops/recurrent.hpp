@@ -46,8 +46,8 @@ struct CellOperands {
   template <class T>
   CellRows<T> rows(Index begin, Index end) const {
     auto from = [&](const Rows& r) { return RowsAt<T>{r.x.data<T>() + begin * r.ld, r.ld}; };
-    return {end - begin,  n, from(input), from(hidden), from(state),
-            live.defined() ? live.data<bool>() + begin : nullptr};
+    return {end - begin,  n,           from(input),
+            from(hidden), from(state), live.defined() ? live.data<bool>() + begin : nullptr};
   }
   // f(begin, end) for pieces of rows.
   template <class F>

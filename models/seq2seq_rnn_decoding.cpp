@@ -1,0 +1,58 @@
+// The recurrent model's decoder for search: states and projected keys are kept, each step computes
+// one position.
+#include "models/seq2seq_rnn.hpp"
+#include "tensor/error.hpp"
+#include "tensor/index.hpp"
+#include "tensor/reduce.hpp"
+
+namespace glim {
+namespace {
+
+class CachedDecoder final : public StepDecoder {
+ public:
+  CachedDecoder(Seq2SeqRnn& model, const Tensor& src) : model_(model) {
+    Paused no_tape;
+    source_ = model.encode(src);
+    for (Index i = 0; i < src.size(0); ++i) sentence_.push_back(i);
+  }
+
+  Tensor step(const std::vector<Index>& tokens) override {
+    Paused no_tape;
+    Tensor ids = from_vector(tokens, {static_cast<Index>(tokens.size())});
+    Seq2SeqRnn::Readout read = model_.step(model_.embed_target(ids), source_, source_.states);
+    attention_ = read.attention.value();
+    return log_softmax(model_.generate(read).value());
+  }
+
+  void select_rows(const std::vector<Index>& rows) override {
+    Tensor picked = from_vector(rows, {static_cast<Index>(rows.size())});
+    auto pick = [&](Var& v) { v = Var(index_select(v.value(), 0, picked)); };
+    for (Var& state : source_.states) pick(state);
+    std::vector<Index> sentence;
+    for (Index r : rows) sentence.push_back(sentence_[static_cast<std::size_t>(r)]);
+    if (sentence == sentence_) return;  // a beam's rows share their sentence's memory
+    sentence_ = std::move(sentence);
+    pick(source_.memory);
+    pick(source_.keys);
+    source_.keep = index_select(source_.keep, 0, picked);
+  }
+
+  Tensor attention() const override { return attention_; }
+
+ private:
+  Seq2SeqRnn& model_;
+  Seq2SeqRnn::Encoded source_;
+  std::vector<Index> sentence_;  // of each row
+  Tensor attention_;
+};
+
+}  // namespace
+
+std::unique_ptr<StepDecoder> Seq2SeqRnn::decoder_for(const SourceBatch& source, bool cached) {
+  if (training())
+    throw StateError("seq2seq_rnn", "decoding needs eval(): dropout would make it random");
+  if (cached) return std::make_unique<CachedDecoder>(*this, source.ids);
+  return decoder_by_prefix(*this, source);
+}
+
+}  // namespace glim
