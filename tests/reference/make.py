@@ -21,6 +21,7 @@ import files
 import language
 import layers
 import optimisers
+import recurrent
 import tensor_ops
 import transformer
 import vision
@@ -31,7 +32,17 @@ HERE = Path(__file__).resolve().parent
 
 def write(folder):
     torch.set_num_threads(1)  # the order of sums, so the last bits, must not depend on the machine
-    for module in (transformer, attention, layers, optimisers, tensor_ops, language, vision, vision_models):
+    for module in (
+        transformer,
+        attention,
+        layers,
+        optimisers,
+        tensor_ops,
+        language,
+        vision,
+        vision_models,
+        recurrent,
+    ):
         for ref in module.make():
             path = ref.save(folder)
             print(f"{path.name}  {path.stat().st_size} bytes, {len(ref.tensors)} tensors")

@@ -13,6 +13,7 @@ import numpy as np
 
 import verify_language
 import verify_layers
+import verify_recurrent
 import verify_vision
 import verify_vision_models
 from verify_common import TALLY, differences, expect, read, softmax
@@ -171,6 +172,7 @@ def main():
     verify_vision.verify_vision(rng)
     verify_vision_models.verify_vision_models(
         rng, lambda x, *rest: attend(x, x, x, *rest)[0])
+    verify_recurrent.verify(rng)
     print(f"{TALLY['checks']} checks, {TALLY['failures']} failed")
     return 1 if TALLY["failures"] else 0
 
