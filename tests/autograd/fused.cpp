@@ -174,6 +174,39 @@ std::vector<Case> cases() {
   add_case("attention, several tiles", heads(1, 2, 70, 700, 8, 8, random({70, 700})),
            attend(keep_mask({70, 700}, 56), 0.2));
 
+  // ---- recurrent cells: input, hidden, state ----
+  auto gru = [](Tensor live) {
+    return [=](const std::vector<Var>& x) { return gru_cell(x[0], x[1], x[2], live); };
+  };
+  auto lstm = [](Tensor live) {
+    return [=](const std::vector<Var>& x) { return lstm_cell(x[0], x[1], x[2], live); };
+  };
+  for (Index n : {1, 16, 37}) {
+    std::string width = " of " + std::to_string(n);
+    add_case("gru_cell" + width, {random({3, 3 * n}), random({3, 3 * n}), random({3, n})}, gru({}));
+    add_case("lstm_cell" + width, {random({3, 4 * n}), random({3, 4 * n}), random({3, 2 * n})},
+             lstm({}));
+  }
+  Tensor live = keep_mask({90}, 60);
+  add_case("gru_cell, many rows", {random({90, 3 * 70}), random({90, 3 * 70}), random({90, 70})},
+           gru(live));
+  add_case("lstm_cell, many rows",
+           {random({90, 4 * 70}), random({90, 4 * 70}), random({90, 2 * 70})}, lstm(live));
+  add_case("gru_cell, strided",
+           {strided(random({3, 12})), swapped(random({3, 12})), strided(random({3, 4}))},
+           gru(keep_mask({6}, 61).slice(0, 0, 6, 2)));
+  add_case("lstm_cell, strided",
+           {random({3, 5, 16}).select(1, 2), strided(random({3, 16})), swapped(random({3, 8}))},
+           lstm(keep_mask({3}, 62)));
+  add_case("gru_cell, no rows", {random({0, 12}), random({0, 12}), random({0, 4})}, gru({}));
+  auto scores = [](const std::vector<Var>& x) { return additive_scores(x[0], x[1], x[2]); };
+  add_case("additive_scores", {random({2, 3, 5}), random({2, 4, 5}), random({5})}, scores);
+  add_case("additive_scores, strided",
+           {strided(random({2, 3, 5})), swapped(random({2, 4, 5})), strided(random({5}))}, scores);
+  add_case("additive_scores, many sentences",
+           {random({40, 3, 70}), random({40, 9, 70}), random({70})}, scores);
+  add_case("additive_scores, no keys", {random({2, 3, 5}), random({2, 0, 5}), random({5})}, scores);
+
   // ---- dropout: its own mask again in backward ----
   add_case("dropout", {random({5, 77})}, [](const std::vector<Var>& x) {
     return dropout(x[0], 0.3, {4, 4});
@@ -352,6 +385,17 @@ TEST_CASE("one node each, and errors that name the operands", "[fused]") {
                   IndexError);
   CHECK_THROWS_AS(label_smoothing_loss(logits, from_vector(std::vector<Index>{1, 2}, {2}), 1, 0),
                   ValueError);
+  auto of = [](const Shape& shape) { return Var(random(shape)); };
+  CHECK_THROWS_AS(gru_cell(of({2, 9}), of({2, 9}), of({2, 4})), ShapeError);
+  CHECK_THROWS_AS(gru_cell(of({2, 9}), of({2, 8}), of({2, 3})), ShapeError);
+  CHECK_THROWS_AS(lstm_cell(of({2, 12}), of({2, 12}), of({2, 3})), ShapeError);
+  CHECK_THROWS_AS(lstm_cell(of({2, 12}), of({2, 12}), of({3, 6})), ShapeError);
+  CHECK_THROWS_AS(gru_cell(of({2, 9}), of({2, 9}), of({2, 3}), ones({3}, DType::Bool)), ShapeError);
+  CHECK_THROWS_AS(gru_cell(of({2, 9}), of({2, 9}), of({2, 3}), ones({2})), DTypeError);
+  CHECK_THROWS_AS(gru_cell(of({2, 9}), of({2, 9}), Var(zeros({2, 3}))), DTypeError);
+  CHECK_THROWS_AS(additive_scores(of({2, 3, 5}), of({2, 4, 5}), of({4})), ShapeError);
+  CHECK_THROWS_AS(additive_scores(of({2, 3, 5}), of({1, 4, 5}), of({5})), ShapeError);
+  CHECK_THROWS_AS(additive_scores(of({2, 3, 5}), of({2, 4, 5}), Var(zeros({5}))), DTypeError);
 }
 
 TEST_CASE("the loss's measures are those of the composition", "[fused]") {

@@ -72,5 +72,6 @@ class LayerCases {
 
 // One for each file of layer cases.
 void add_vision_layers(LayerCases& cases);
+void add_recurrent_layers(LayerCases& cases);
 
 }  // namespace glim::specs

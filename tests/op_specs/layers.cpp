@@ -187,6 +187,7 @@ std::vector<Case> layer_cases() {
   add_transformer_parts(c);
   add_losses(c);
   add_vision_layers(c);
+  add_recurrent_layers(c);
   return c.take();
 }
 

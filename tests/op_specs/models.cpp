@@ -94,6 +94,7 @@ std::vector<Case> model_cases() {
     cases.push_back({"models", "transformer", name + ", second order",
                      [=] { return check(c, Magnification::Fused, true); }});
   }
+  append_recurrent_models(cases);
   return cases;
 }
 

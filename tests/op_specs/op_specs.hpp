@@ -63,10 +63,11 @@ struct CaseResult {
 std::vector<Case> op_cases(DType dtype = DType::Float64);
 // Every layer and loss of nn/ (layers.cpp).
 std::vector<Case> layer_cases();
-// Whole small models in their variants (models.cpp, language_models.cpp).
+// Whole small models in their variants (models.cpp, language_models.cpp, recurrent_models.cpp).
 std::vector<Case> model_cases();
 void append_language_models(std::vector<Case>& cases);
 void append_vision_models(std::vector<Case>& cases);
+void append_recurrent_models(std::vector<Case>& cases);
 // Runs one case; exceptions become failures.
 CaseResult run(const Case& c);
 // Names of the ops that have a Spec, sorted.

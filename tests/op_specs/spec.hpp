@@ -72,6 +72,7 @@ Family dropout_family();
 Family checkpoint_family();
 Family transformer_parts();
 Family windows();
+Family recurrent();
 std::vector<Family> families();
 
 }  // namespace glim::specs
