@@ -170,6 +170,12 @@ struct LossSums {
 Var label_smoothing_loss(const Var& logits, const Tensor& target, double smoothing, Index pad,
                          LossSums* sums = nullptr, Where where = Where::current());
 
+// The same of logits = x Wᵀ + b, in chunks of rows: they never exist for all rows at once.
+// x (N, I)   weight (V, I)   bias (V,) or undefined   target (N,). Errors as label_smoothing_loss.
+Var linear_label_smoothing_loss(const Var& x, const Var& weight, const Var& bias,
+                                const Tensor& target, double smoothing, Index pad,
+                                LossSums* sums = nullptr, Where where = Where::current());
+
 // ---- the parts of recurrent models; each has its own file in ops/ ----
 // One step of a GRU: y = (1 - z) c + z state, gates from input (B, 3H), the product of x, and hidden
 // (B, 3H), that of state (B, H). Rows with live = false ((B,) bool, or undefined) keep their state.

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "models/decoding.hpp"
-#include "nn/module.hpp"
+#include "nn/linear.hpp"
 
 namespace glim {
 
@@ -27,11 +27,14 @@ struct SourceBatch {
 
 struct TeachOptions {
   bool need_attention = false;
+  bool defer_logits = false;  // a model whose last step is a linear layer may leave it to the loss
   double sampling = 0;  // scheduled sampling: share of tgt_in that the model's own tokens replace
 };
 
 struct Taught {
-  Var logits;                  // (B, T, V + extra); log-probabilities are logits, too
+  Var logits;  // (B, T, V + extra); log-probabilities are logits, too
+  Var hidden;  // when deferred: logits = head(hidden), hidden (B, T, D)
+  const Linear* head = nullptr;
   std::vector<Var> attention;  // to the source, (B, H, T, S) or (B, T, S) each; when asked for
   Var auxiliary;               // a further loss, summed over the batch; may be undefined
 };

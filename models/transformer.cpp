@@ -114,7 +114,12 @@ Taught Transformer::teach(const SourceBatch& source, const Tensor& tgt_in,
   Taught out;
   Var hidden = decode(tgt_in, encode(source.ids), source.ids,
                       options.need_attention ? &out.attention : nullptr);
-  out.logits = generate(hidden);
+  if (options.defer_logits) {
+    out.hidden = hidden;
+    out.head = &generator;
+  } else {
+    out.logits = generate(hidden);
+  }
   return out;
 }
 

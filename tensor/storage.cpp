@@ -6,25 +6,34 @@
 #include <mutex>
 #include <new>
 #include <string>
-#include <sys/mman.h>
 #include <vector>
 
+#include "tensor/arena.hpp"
 #include "tensor/error.hpp"
 
 namespace glim {
 
-// The header sits in front of the payload; 64 bytes keep the payload aligned.
+// A small block's payload follows its header, which keeps it aligned; a large one's lies in the
+// arena.
 struct alignas(64) Storage::Block {
   std::atomic<long> refs;
   std::size_t bytes;     // asked for
-  std::size_t capacity;  // of the size class
+  std::size_t capacity;  // of the size class or piece
   int size_class;
+  Arena::Piece* piece;  // of a large block
+  std::byte* data;
 };
 static_assert(sizeof(Storage::Block) == 64);
 
 namespace {
 
-constexpr std::size_t kHuge = std::size_t{2} << 20;
+// Blocks from here on come from the arena. Under AddressSanitizer none does: it guards the ends of
+// what the system's allocator gave.
+#ifdef __SANITIZE_ADDRESS__
+constexpr std::size_t kLarge = SIZE_MAX;
+#else
+constexpr std::size_t kLarge = std::size_t{256} << 10;
+#endif
 
 // Class 2k holds 64·2^k bytes, class 2k+1 holds 96·2^k.
 int class_of(std::size_t bytes) {
@@ -46,33 +55,25 @@ class Cache {
   }
 
   Storage::Block* take(std::size_t bytes) {
-    int c = class_of(bytes);
-    std::size_t capacity = capacity_of(c);
     std::lock_guard lock(mutex_);
-    ++stats_.allocations;
-    Storage::Block* block;
-    auto& list = free_[static_cast<std::size_t>(c)];
-    if (!list.empty()) {
-      block = list.back();
-      list.pop_back();
-      stats_.cached_bytes -= static_cast<std::int64_t>(capacity);
-    } else {
-      block = from_system(capacity, bytes);
-      block->capacity = capacity;
-      block->size_class = c;
-    }
+    ++allocations_;
+    Storage::Block* block = bytes >= kLarge ? take_large(bytes) : take_small(bytes);
     block->bytes = bytes;
-    stats_.live_bytes += static_cast<std::int64_t>(capacity);
-    if (stats_.live_bytes > stats_.peak_bytes) stats_.peak_bytes = stats_.live_bytes;
+    live_ += static_cast<std::int64_t>(block->capacity);
+    if (live_ > peak_) peak_ = live_;
     return block;
   }
 
   void give(Storage::Block* block) {
     std::lock_guard lock(mutex_);
-    auto capacity = static_cast<std::int64_t>(block->capacity);
-    stats_.live_bytes -= capacity;
-    stats_.cached_bytes += capacity;
-    free_[static_cast<std::size_t>(block->size_class)].push_back(block);
+    live_ -= static_cast<std::int64_t>(block->capacity);
+    if (block->piece) {
+      arena_.give(block->piece);
+      headers_.push_back(block);
+    } else {
+      small_cached_ += static_cast<std::int64_t>(block->capacity);
+      free_[static_cast<std::size_t>(block->size_class)].push_back(block);
+    }
   }
 
   void trim() {
@@ -81,44 +82,74 @@ class Cache {
   }
   AllocatorStats stats() {
     std::lock_guard lock(mutex_);
-    return stats_;
+    return {live_, peak_, small_cached_ + arena_.free_bytes(), small_calls_ + arena_.system_calls(),
+            allocations_};
   }
   void reset_peak() {
     std::lock_guard lock(mutex_);
-    stats_.peak_bytes = stats_.live_bytes;
+    peak_ = live_;
   }
 
  private:
   void trim_locked() {
     for (auto& list : free_) {
-      for (Storage::Block* b : list) {
-        stats_.cached_bytes -= static_cast<std::int64_t>(b->capacity);
-        std::free(b);
-      }
+      for (Storage::Block* b : list) std::free(b);
       list.clear();
     }
+    small_cached_ = 0;
+    arena_.trim();
   }
 
-  Storage::Block* from_system(std::size_t capacity, std::size_t asked) {
-    std::size_t total = capacity + sizeof(Storage::Block);
-    std::size_t align = total >= kHuge ? kHuge : 64;
-    total = (total + align - 1) / align * align;
-    ++stats_.system_calls;
-    void* p = std::aligned_alloc(align, total);
+  Storage::Block* take_large(std::size_t bytes) {
+    Arena::Piece* piece = arena_.take(bytes);
+    if (!piece) {
+      trim_locked();
+      piece = arena_.take(bytes);
+    }
+    if (!piece) refuse(bytes);
+    if (headers_.empty()) headers_.push_back(new Storage::Block{});
+    Storage::Block* block = headers_.back();
+    headers_.pop_back();
+    block->piece = piece;
+    block->data = Arena::data(piece);
+    block->capacity = Arena::bytes(piece);
+    return block;
+  }
+
+  Storage::Block* take_small(std::size_t bytes) {
+    int c = class_of(bytes);
+    auto& list = free_[static_cast<std::size_t>(c)];
+    if (!list.empty()) {
+      Storage::Block* block = list.back();
+      list.pop_back();
+      small_cached_ -= static_cast<std::int64_t>(block->capacity);
+      return block;
+    }
+    std::size_t capacity = capacity_of(c), total = capacity + sizeof(Storage::Block);
+    ++small_calls_;
+    void* p = std::aligned_alloc(64, total);
     if (!p) {
       trim_locked();
-      p = std::aligned_alloc(align, total);
+      p = std::aligned_alloc(64, total);
     }
-    if (!p)
-      throw MemoryError("storage", "the system refused " + std::to_string(asked) + " bytes (" +
-                                       std::to_string(stats_.live_bytes) + " are in use)");
-    if (align == kHuge) madvise(p, total, MADV_HUGEPAGE);
-    return new (p) Storage::Block{};
+    if (!p) refuse(bytes);
+    auto* block = new (p) Storage::Block{};
+    block->capacity = capacity;
+    block->size_class = c;
+    block->data = reinterpret_cast<std::byte*>(block + 1);
+    return block;
+  }
+
+  [[noreturn]] void refuse(std::size_t bytes) const {
+    throw MemoryError("storage", "the system refused " + std::to_string(bytes) + " bytes (" +
+                                     std::to_string(live_) + " are in use)");
   }
 
   std::mutex mutex_;
   std::array<std::vector<Storage::Block*>, 128> free_;
-  AllocatorStats stats_;
+  std::vector<Storage::Block*> headers_;  // of large blocks, unused
+  Arena arena_;
+  std::int64_t live_ = 0, peak_ = 0, small_cached_ = 0, small_calls_ = 0, allocations_ = 0;
 };
 
 }  // namespace
@@ -131,7 +162,7 @@ Storage::Storage(std::size_t bytes) : block_(Cache::get().take(bytes)) {
   block_->refs.store(1, std::memory_order_relaxed);
 }
 
-std::byte* Storage::data() const { return reinterpret_cast<std::byte*>(block_ + 1); }
+std::byte* Storage::data() const { return block_->data; }
 std::size_t Storage::bytes() const { return block_->bytes; }
 long Storage::use_count() const {
   return block_ ? block_->refs.load(std::memory_order_relaxed) : 0;

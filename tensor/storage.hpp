@@ -1,8 +1,8 @@
 // Storage: a reference-counted, 64-byte aligned block of bytes from a caching allocator.
 //
-// A released block is kept in a free list by size class (powers of two and their 1.5 multiples,
-// at most a third wasted) and handed out again, so that a training step after the first asks the
-// system for nothing. Blocks of 2 MiB and more ask the kernel for huge pages.
+// A released block is kept and handed out again, so that a training step after the first asks the
+// system for nothing: small ones by size class (powers of two and their 1.5 multiples, at most a
+// third wasted), those of 256 KiB and more as pieces of an arena of huge pages (tensor/arena.hpp).
 // MemoryError when the system refuses, after the cache was given back.
 #pragma once
 

@@ -2,36 +2,20 @@
 //        = Σ_rows (Σq ln Σ e^x - Σ q x) - entropy of q
 //   dlogits = dy (Σq p - q)      reads logits, and each row's maximum and 1/Σ e^{x - max}
 //
-// q is 1-ε for the target, 0 for pad, ε/(V-2) for the rest (ε/(V-1) where pad is no class); a row whose target is pad counts 0 and
-// has gradient 0. Neither p nor q exists as a tensor: a row is read twice while it is in the cache.
+// q is 1-ε for the target, 0 for pad, ε/(V-2) for the rest (ε/(V-1) where pad is no class); a row
+// whose target is pad counts 0 and has gradient 0. Neither p nor q exists as a tensor: a row is read twice while it is in the cache.
 // Rows add up in float64, in order.
 #include <cmath>
 
 #include "autograd/magnification.hpp"
 #include "autograd/ops/fused.hpp"
+#include "autograd/ops/smoothing.hpp"
 #include "tensor/elementwise.hpp"
 #include "tensor/index.hpp"
 #include "tensor/reduce.hpp"
 
 namespace glim {
 namespace {
-
-double x_log_x(double v) { return v > 0 ? v * std::log(v) : 0.0; }
-
-struct Smoothing {
-  double epsilon = 0;
-  Index pad = 0;
-  // Classes that share ε: all but the target and, where it is one of them, padding.
-  double others(Index classes) const {
-    return static_cast<double>(classes - (pad >= 0 && pad < classes ? 2 : 1));
-  }
-  double rest(Index classes) const { return epsilon > 0 ? epsilon / others(classes) : 0; }
-  // -Σ q ln q of all rows.
-  double entropy(Index tokens, Index classes) const {
-    return -static_cast<double>(tokens) *
-           (x_log_x(1 - epsilon) + (epsilon > 0 ? others(classes) * x_log_x(rest(classes)) : 0));
-  }
-};
 
 Var composed(const Var& logits, const Tensor& target, const Smoothing& s, LossSums* sums,
              Where where) {
@@ -73,16 +57,10 @@ struct LabelSmoothingLoss final : FusedOp {
     Rows in = rows_of(logits);
     Index count = logits.size(0), classes = logits.size(1);
     const Index* target = target_.data<Index>();
-    for (Index r = 0; r < count; ++r)
-      if (target[r] < 0 || target[r] >= classes)
-        throw with_operands(
-            IndexError("label_smoothing_loss", "target " + std::to_string(target[r]) + " at row " +
-                                                   std::to_string(r) + " is no class of " +
-                                                   std::to_string(classes)),
-            Operand("logits", logits), Operand("target", target_));
+    require_classes(name(), target_, classes);
     stats_ = empty({count, 2}, logits.dtype());
     Tensor cross = empty({count}, DType::Float64), nll = empty({count}, DType::Float64);
-    SmoothedTarget q = distribution(classes);
+    SmoothedTarget q = smoothing_.distribution(classes);
     visit_floating(logits, "label_smoothing_loss", [&]<class T>() {
       parallel_for(in.count, rows_per_piece(in.columns), [&](Index begin, Index end) {
         row_kernels<T>().cross_entropy(q, end - begin, in.columns, in.x.data<T>() + begin * in.ld,
@@ -105,7 +83,7 @@ struct LabelSmoothingLoss final : FusedOp {
     if (recording()) return through_composition({saved(Logits)}, dy);
     Rows in = rows_of(saved(Logits).value());
     Tensor dx = empty(saved(Logits).shape(), in.x.dtype());
-    SmoothedTarget q = distribution(in.columns);
+    SmoothedTarget q = smoothing_.distribution(in.columns);
     visit_floating(in.x, "label_smoothing_loss", [&]<class T>() {
       auto g = static_cast<T>(dy.item());
       parallel_for(in.count, rows_per_piece(in.columns), [&](Index begin, Index end) {
@@ -121,10 +99,6 @@ struct LabelSmoothingLoss final : FusedOp {
   }
 
  private:
-  SmoothedTarget distribution(Index classes) const {
-    double rest = smoothing_.rest(classes), hit = 1 - smoothing_.epsilon;
-    return {hit, rest, hit + rest * smoothing_.others(classes), smoothing_.pad};
-  }
   Tensor target_;
   Smoothing smoothing_;
   LossSums* sums_ = nullptr;
@@ -141,9 +115,7 @@ Var label_smoothing_loss(const Var& logits, const Tensor& target, double smoothi
         ShapeError("label_smoothing_loss", "needs logits (N, V) and int64 targets (N,)"),
         Operand("logits", logits.value()), Operand("target", target));
   require_floating(logits.value(), "label_smoothing_loss");
-  if (!(smoothing >= 0 && smoothing < 1) || (smoothing > 0 && logits.size(1) < 3))
-    throw ValueError("label_smoothing_loss", "smoothing " + std::to_string(smoothing) +
-                                                 " must lie in [0, 1), and V be 3 at least");
+  require_smoothing("label_smoothing_loss", smoothing, logits.size(1));
   Smoothing s{smoothing, pad};
   if (magnification() == Magnification::Explicit) return composed(logits, target, s, sums, where);
   return apply(where, LabelSmoothingLoss(target, s, sums), logits);

@@ -69,6 +69,23 @@ std::vector<Case> cases() {
   add_case("label_smoothing, long rows", {random({70, 1003})},
            loss(random_integers({70}, 0, 1003, {1, 2}), 0.1, 1));
 
+  // ---- the same with its projection, in chunks ----
+  auto projected = [](Tensor target, double epsilon, Index pad) {
+    return [=](const std::vector<Var>& x) {
+      return linear_label_smoothing_loss(x[0], x[1], x[2], target, epsilon, pad);
+    };
+  };
+  add_case("linear_label_smoothing", {random({5, 4}), random({7, 4}), random({7})},
+           projected(targets({3, 0, 6, 1, 0}), 0.1, 0));
+  add_case("linear_label_smoothing, no bias", {random({4, 3}), random({5, 3}), {}},
+           projected(targets({1, 0, 1, 4}), 0, 0));
+  add_case("linear_label_smoothing, strided",
+           {strided(random({5, 4})), swapped(random({7, 4})), random({7})},
+           projected(targets({3, 0, 6, 1, 0}), 0.2, -1));
+  add_case("linear_label_smoothing, several chunks",
+           {random({150, 2}), random({70001, 2}), random({70001})},
+           projected(random_integers({150}, 0, 70001, {1, 2}), 0.1, 1));
+
   // ---- layer norm ----
   auto norm = [](const std::vector<Var>& x) { return layer_norm(x[0], x[1], x[2], 1e-5); };
   for (Index d : {1, 5, 16, 37, 64})

@@ -116,6 +116,21 @@ void label_smoothing_specs(Family& family) {
   family.add_empty({"label_smoothing_loss", "no tokens", {{0, 5}}, {}, [](const Vars& x) {
                       return label_smoothing_loss(x[0], empty({0}, DType::Int64), 0.1, 0);
                     }});
+  for (double smoothing : {0.0, 0.1}) {
+    auto f = [=](const Vars& x) {
+      return linear_label_smoothing_loss(x[0], x[1], x.size() > 2 ? x[2] : Var(), target, smoothing,
+                                         0);
+    };
+    const char* op = "linear_label_smoothing_loss";
+    family.add(
+        {op, smoothing > 0 ? "ε = 0.1" : "ε = 0", in({{4, 3}, {5, 3}, {5}}), f, false, 0, true});
+    family.add({op, smoothing > 0 ? "ε = 0.1, no bias" : "ε = 0, no bias", in({{4, 3}, {5, 3}}), f,
+                false, 0, true});
+  }
+  family.add_empty(
+      {"linear_label_smoothing_loss", "no tokens", {{0, 3}, {5, 3}, {5}}, {}, [](const Vars& x) {
+         return linear_label_smoothing_loss(x[0], x[1], x[2], empty({0}, DType::Int64), 0.1, 0);
+       }});
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
+#include "autograd/ops.hpp"
+
 #include <fmt/format.h>
 #include <memory>
 
-#include "autograd/ops.hpp"
 #include "tensor/error.hpp"
 #include "tensor/random.hpp"
 #include "tools/benchmarks/measures.hpp"
@@ -44,50 +45,58 @@ const std::vector<Named>& table() {
       {"linear 2048x512 -> 2048",
        [] {
          Var x = normal_leaf({64, 32, 512}, 1), w = normal_leaf({2048, 512}, 2),
-              b = normal_leaf({2048}, 3);
+             b = normal_leaf({2048}, 3);
          return both([=] { return linear(x, w, b); }, {x, w, b});
        }},
       {"attention 64x8x32x64",
        [] {
          Var q = normal_leaf({64, 8, 32, 64}, 1), k = normal_leaf({64, 8, 32, 64}, 2),
-              v = normal_leaf({64, 8, 32, 64}, 3);
+             v = normal_leaf({64, 8, 32, 64}, 3);
          return both([=] { return scaled_dot_product_attention(q, k, v).context; }, {q, k, v});
        }},
-      {"softmax", [] {
+      {"softmax",
+       [] {
          Var x = normal_leaf({64, 32, 512}, 1);
          return both([=] { return softmax(x); }, {x});
        }},
       {"layer_norm",
        [] {
          Var x = normal_leaf({64, 32, 512}, 1), g = normal_leaf({512}, 2),
-              b = normal_leaf({512}, 3);
+             b = normal_leaf({512}, 3);
          return both([=] { return layer_norm(x, g, b); }, {x, g, b});
        }},
-      {"gelu", [] {
+      {"gelu",
+       [] {
          Var x = normal_leaf({64, 32, 512}, 1);
          return both([=] { return gelu(x); }, {x});
        }},
-      {"tanh", [] {
+      {"tanh",
+       [] {
          Var x = normal_leaf({64, 32, 512}, 1);
          return both([=] { return tanh(x); }, {x});
        }},
-      {"exp", [] {
+      {"exp",
+       [] {
          Var x = normal_leaf({64, 32, 512}, 1);
          return both([=] { return exp(x); }, {x});
        }},
-      {"sigmoid", [] {
+      {"sigmoid",
+       [] {
          Var x = normal_leaf({64, 32, 512}, 1);
          return both([=] { return sigmoid(x); }, {x});
        }},
-      {"add", [] {
+      {"add",
+       [] {
          Var x = normal_leaf({64, 32, 512}, 1), y = normal_leaf({64, 32, 512}, 2);
          return both([=] { return add(x, y); }, {x, y});
        }},
-      {"dropout", [] {
+      {"dropout",
+       [] {
          Var x = normal_leaf({64, 32, 512}, 1);
          return both([=] { return dropout(x, 0.1, generator().next()); }, {x});
        }},
-      {"embedding", [] {
+      {"embedding",
+       [] {
          Var table = normal_leaf({10000, 512}, 1);
          Tensor ids = random_integers({64, 32}, 0, 10000, {7, 2});
          return both([=] { return index_select(table, 0, ids.reshape({-1})); }, {table});

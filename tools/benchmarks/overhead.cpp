@@ -50,9 +50,10 @@ void print_overhead() {
     tape.backward(h, b);
     w.zero_grad();
   });
-  fmt::print("tensor_add {:.1f}\nadd_without_tape {:.1f}\nadd_forward_backward {:.1f}\n"
-             "mul_forward_backward {:.1f}\n",
-             tensor, forward, recorded, product);
+  fmt::print(
+      "tensor_add {:.1f}\nadd_without_tape {:.1f}\nadd_forward_backward {:.1f}\n"
+      "mul_forward_backward {:.1f}\n",
+      tensor, forward, recorded, product);
 }
 
 }  // namespace glim::bench

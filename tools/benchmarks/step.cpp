@@ -33,9 +33,12 @@ struct Training {
   void step(bool profile = false, const std::function<void(const Tape&)>& seen = {}) {
     {
       Tape tape({.profile = profile});
-      Var logits = model->forward(source, input);  // (B, T, V)
-      Var loss = label_smoothing_loss(reshape(logits, {-1, s.vocab}), output, 0.1, 0);
-      logits = {};
+      TeachOptions teach;
+      teach.defer_logits = true;
+      Taught taught = model->teach(source, input, teach);
+      Var loss = linear_label_smoothing_loss(reshape(taught.hidden, {-1, s.d}), taught.head->weight,
+                                             taught.head->bias, output, 0.1, 0);
+      taught = {};
       loss = mul(loss, 1 / static_cast<double>(output.numel()));
       tape.backward(loss);
       if (seen) seen(tape);

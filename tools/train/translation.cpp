@@ -143,11 +143,18 @@ Var TranslationLearner::loss(Split split, Index batch, Index /*step*/, Measures&
   SourceBatch source(from_vector(b.source, {b.size, b.source_length}));
   Tensor target_in = from_vector(b.target_in, {b.size, b.target_length});
   Tensor target_out = from_vector(b.target_out, {b.size * b.target_length});
-  Taught taught = model_->teach(source, target_in);
-  Var logits = reshape(taught.logits, {-1, taught.logits.size(-1)});  // (B, T, V) -> (B·T, V)
-  taught.logits = {};
-  Var loss =
-      label_smoothing_loss(logits, target_out, options_.label_smoothing, model_->pad(), &sums);
+  TeachOptions teach;
+  teach.defer_logits = true;
+  Taught taught = model_->teach(source, target_in, teach);
+  // (B, T, ·) -> (B·T, ·)
+  auto rows = [](const Var& v) { return reshape(v, {-1, v.size(-1)}); };
+  Var loss;
+  if (taught.head)
+    loss = linear_label_smoothing_loss(rows(taught.hidden), taught.head->weight, taught.head->bias,
+                                       target_out, options_.label_smoothing, model_->pad(), &sums);
+  else
+    loss = label_smoothing_loss(rows(taught.logits), target_out, options_.label_smoothing,
+                                model_->pad(), &sums);
   if (!taught.auxiliary.defined()) return loss;
   sums.auxiliary += taught.auxiliary.item();
   return add(loss, taught.auxiliary);

@@ -1,0 +1,52 @@
+// Large blocks: pieces of segments that the system gave, taken best-fit and joined again when they
+// are free (Knuth, The Art of Computer Programming, vol. 1, section 2.5).
+//
+// Blocks of any size reuse the same memory, so the memory that a training step holds stays near
+// the sum of what lives at its peak. Segments ask the kernel for huge pages; pages that were never
+// used cost nothing. Not thread-safe: the caller holds a lock.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+namespace glim {
+
+class Arena {
+ public:
+  struct Piece;
+
+  Arena();
+  ~Arena();
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+
+  // A piece of at least `bytes` bytes, aligned to 64; null when the system refuses.
+  Piece* take(std::size_t bytes);
+  void give(Piece* piece);
+  // Gives segments without a used piece back to the system, and the pages of other free pieces.
+  void trim();
+
+  static std::byte* data(const Piece* piece);
+  static std::size_t bytes(const Piece* piece);
+
+  std::int64_t free_bytes() const { return free_bytes_; }  // used once and kept for reuse
+  std::int64_t system_calls() const { return system_calls_; }
+
+ private:
+  struct Segment;
+  Piece* from_free(std::size_t bytes);
+  Piece* from_top(Segment& segment, std::size_t bytes);
+  void set_free(Piece* piece);
+  void set_used(Piece* piece);
+  void join_with_next(Piece* piece);
+  bool add_segment(std::size_t bytes);
+
+  std::vector<std::unique_ptr<Segment>> segments_;
+  std::multimap<std::size_t, Piece*> free_;  // by size; of equal ones the oldest first
+  std::int64_t free_bytes_ = 0, system_calls_ = 0;
+};
+
+}  // namespace glim
