@@ -9,6 +9,7 @@
 
 #include "autograd/op.hpp"
 #include "autograd/tape.hpp"
+#include "tensor/elementwise.hpp"
 #include "tensor/random.hpp"
 #include "tensor/windows.hpp"
 
@@ -48,7 +49,6 @@ Var erf(const Var& x, Where where = Where::current());      // 2/√π ∫₀ˣ 
 Var relu(const Var& x, Where where = Where::current());     // max(0, x)
 Var silu(const Var& x, Where where = Where::current());     // x sigmoid(x)
 Var clamp(const Var& x, double low, double high, Where where = Where::current());
-enum class GeluForm { Erf, Tanh };
 // x Φ(x), Φ the normal distribution; or its tanh approximation (Hendrycks & Gimpel 2016)
 Var gelu(const Var& x, GeluForm form = GeluForm::Erf, Where where = Where::current());
 

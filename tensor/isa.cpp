@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <string>
+
+#include "tensor/error.hpp"
 
 namespace glim {
 namespace {
@@ -25,10 +28,14 @@ bool runs(Isa isa) {
 
 Isa choose() {
   Isa best = supported_isas().back();
-  if (const char* asked = std::getenv("GLIM_ISA"))
-    for (Isa isa : supported_isas())
-      if (name_of(isa) == asked) best = isa;
-  return best;
+  const char* asked = std::getenv("GLIM_ISA");
+  if (!asked) return best;
+  std::string known;
+  for (Isa isa : supported_isas()) {
+    if (name_of(isa) == asked) return isa;
+    known += (known.empty() ? "" : ", ") + std::string(name_of(isa));
+  }
+  throw ValueError("GLIM_ISA", "'" + std::string(asked) + "' is none of " + known);
 }
 
 }  // namespace

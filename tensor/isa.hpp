@@ -1,7 +1,8 @@
 // Instruction sets: one binary for every CPU. Kernel files are compiled once for each, and the best
 // that this CPU runs is taken when the program starts.
 //
-// GLIM_ISA in the environment ("baseline", "avx2", "avx512") lowers the choice, for comparisons.
+// GLIM_ISA in the environment ("baseline", "avx2", "avx512") lowers the choice, for comparisons;
+// best_isa() throws ValueError for what this CPU does not run.
 #pragma once
 
 #include <string_view>

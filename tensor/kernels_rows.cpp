@@ -2,6 +2,7 @@
 #include "tensor/kernels_rows.hpp"
 
 #include "tensor/kernels_dropout.hpp"
+#include "tensor/kernels_functions.hpp"
 #include "tensor/kernels_loss.hpp"
 #include "tensor/kernels_norm.hpp"
 #include "tensor/kernels_softmax.hpp"
@@ -10,12 +11,11 @@ namespace glim::GLIM_ISA {
 
 template <class T>
 const RowKernels<T>& table() {
-  static constexpr RowKernels<T> kernels = {cross_entropy<T>, cross_entropy_grad<T>,
-                                            layer_norm<T>,    layer_norm_grad<T>,
-                                            rms_norm<T>,      rms_norm_grad<T>,
-                                            softmax<T>,       softmax_grad<T>,
-                                            dropout<T>,       add_bias<T>,
-                                            relu_grad<T>,     sum_rows<T>};
+  static constexpr RowKernels<T> kernels = {
+      cross_entropy<T>, cross_entropy_grad<T>, layer_norm<T>, layer_norm_grad<T>,
+      rms_norm<T>,      rms_norm_grad<T>,      softmax<T>,    softmax_grad<T>,
+      dropout<T>,       add_bias<T>,           relu_grad<T>,  sum_rows<T>,
+      function<T>,      function_grad<T>};
   return kernels;
 }
 template const RowKernels<float>& table<float>();

@@ -39,6 +39,8 @@ struct ScoreTile {
   std::int64_t keep_row, keep_column;
 };
 
+enum class Function { Exp, Log, Tanh, Sigmoid, Erf, Silu, GeluErf, GeluTanh };
+
 template <class T>
 struct RowKernels {
   using Index = std::int64_t;
@@ -79,6 +81,11 @@ struct RowKernels {
   void (*relu_grad)(Index n, const T* y, const T* dy, T scale, T* dx);
   // total[c] += Σ_r x[r][c], partial sums of 64 rows
   void (*sum_rows)(Index rows, Index n, const T* x, Index ld, T* total);
+
+  // y[i] = f(x[i]); y may be x
+  void (*function)(Function f, Index n, const T* x, T* y);
+  // dx = dy f'(·) from what is kept: y of tanh and sigmoid, x of silu and gelu; not for the others
+  void (*function_grad)(Function f, Index n, const T* kept, const T* dy, T* dx);
 };
 
 // For this CPU, or for a given one of supported_isas().

@@ -101,7 +101,8 @@ struct Tanh final : Op {
   }
   Grads backward(const Var& dy) const override {
     Grads d;
-    d[0] = mul(dy, add(neg(mul(output(), output())), 1));
+    d[0] = recording() ? mul(dy, add(neg(mul(output(), output())), 1))
+                       : Var(tanh_grad(output().value(), dy.value()));
     return d;
   }
 };
@@ -115,7 +116,8 @@ struct Sigmoid final : Op {
   }
   Grads backward(const Var& dy) const override {
     Grads d;
-    d[0] = mul(dy, mul(output(), add(neg(output()), 1)));
+    d[0] = recording() ? mul(dy, mul(output(), add(neg(output()), 1)))
+                       : Var(sigmoid_grad(output().value(), dy.value()));
     return d;
   }
 };
@@ -176,12 +178,16 @@ struct Silu final : Op {
   std::string_view name() const override { return "silu"; }
   Tensor forward(const Tensor& x) {
     save(0);
-    return mul(x, sigmoid(x));
+    return silu(x);
   }
   Grads backward(const Var& dy) const override {
     const Var& x = saved(0);
-    Var s = sigmoid(x);
     Grads d;
+    if (!recording()) {
+      d[0] = Var(silu_grad(x.value(), dy.value()));
+      return d;
+    }
+    Var s = sigmoid(x);
     d[0] = mul(dy, mul(s, add(mul(x, add(neg(s), 1)), 1)));
     return d;
   }
@@ -197,13 +203,14 @@ struct Gelu final : Op {
   std::string_view name() const override { return "gelu"; }
   Tensor forward(const Tensor& x) {
     save(0);
-    return mul(x, half_one_plus(form_ == GeluForm::Erf ? erf(mul(x, std::numbers::sqrt2 / 2))
-                                                       : tanh(inner(x))));
+    return gelu(x, form_);
   }
   Grads backward(const Var& dy) const override {
     const Var& x = saved(0);
     Grads d;
-    if (form_ == GeluForm::Erf) {
+    if (!recording()) {
+      d[0] = Var(gelu_grad(x.value(), dy.value(), form_));
+    } else if (form_ == GeluForm::Erf) {
       Var cdf = half_one_plus(erf(mul(x, std::numbers::sqrt2 / 2)));
       Var pdf = mul(exp(mul(mul(x, x), -0.5)), std::numbers::inv_sqrtpi / std::numbers::sqrt2);
       d[0] = mul(dy, add(cdf, mul(x, pdf)));

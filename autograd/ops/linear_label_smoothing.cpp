@@ -66,12 +66,19 @@ struct LinearLabelSmoothingLoss final : FusedOp {
   }
 
   Grads backward(const Var& dy) const override {
-    if (recording()) return through_composition({saved(X), saved(Weight), saved(Bias)}, dy);
+    if (recording() || std::exchange(used_, true))
+      return through_composition({saved(X), saved(Weight), saved(Bias)}, dy);
     double g = dy.item();
     Grads d;
-    if (dx_.defined()) d[X] = Var(mul(dx_, g));
-    if (dweight_.defined()) d[Weight] = Var(mul(dweight_, g));
-    if (dbias_.defined()) d[Bias] = Var(mul(dbias_, g));
+    auto give = [&](Input input, Tensor& gradient) {
+      if (!gradient.defined()) return;
+      mul_(gradient, g);
+      d[input] = Var(std::move(gradient));
+      gradient = Tensor();
+    };
+    give(X, dx_);
+    give(Weight, dweight_);
+    give(Bias, dbias_);
     return d;
   }
 
@@ -105,7 +112,9 @@ struct LinearLabelSmoothingLoss final : FusedOp {
   Tensor target_;
   Smoothing smoothing_;
   LossSums* sums_ = nullptr;
-  Tensor dx_, dweight_, dbias_;  // for dy = 1
+  // For dy = 1, until the first backward takes them; a second one goes through the composition.
+  mutable Tensor dx_, dweight_, dbias_;
+  mutable bool used_ = false;
 };
 
 }  // namespace

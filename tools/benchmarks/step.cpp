@@ -98,6 +98,11 @@ void profile_step(const Setting& s, int steps) {
   }
   fmt::print("  {:<30} {:>6} {:>10.3f}\n", "accumulation and the rest", "", (taped - known) * per);
   fmt::print("  {:<30} {:>6} {:>10.3f}\n", "optimizer, freeing", "", (total - taped) * per);
+  AllocatorStats memory = allocator_stats();
+  auto megabytes = [](std::int64_t bytes) { return static_cast<double>(bytes) / 1e6; };
+  fmt::print("memory: {:.0f} MB between steps, {:.0f} MB at the peak, {:.0f} MB kept for reuse\n",
+             megabytes(memory.live_bytes), megabytes(memory.peak_bytes),
+             megabytes(memory.cached_bytes));
 }
 
 std::string weights_after(const Setting& s, int steps) {

@@ -1,0 +1,109 @@
+// The vector functions against the C library in float64: their error in units in the last place
+// over the whole range, and their limits.
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "tensor/elementwise.hpp"
+#include "tensor/error.hpp"
+#include "tensor/kernels_rows.hpp"
+#include "tests/catch.hpp"
+
+using namespace glim;
+
+namespace {
+
+struct Exact {
+  const char* name;
+  Function f;
+  double (*value)(double);
+  float low, high;
+  double ulps;  // largest error allowed, in units in the last place of the exact value
+};
+const Exact kExact[] = {
+    {"exp", Function::Exp, [](double x) { return std::exp(x); }, -87, 88.7f, 2},
+    {"log", Function::Log, [](double x) { return std::log(x); }, 1e-30f, 1e30f, 2},
+    {"tanh", Function::Tanh, [](double x) { return std::tanh(x); }, -12, 12, 3},
+    {"sigmoid", Function::Sigmoid, [](double x) { return 1 / (1 + std::exp(-x)); }, -80, 80, 4},
+    {"erf", Function::Erf, [](double x) { return std::erf(x); }, -5, 5, 4},
+};
+
+double unit(double y) {
+  auto f = static_cast<float>(std::abs(y));
+  return static_cast<double>(std::nextafter(f, std::numeric_limits<float>::infinity())) -
+         static_cast<double>(f);
+}
+
+std::vector<float> of(Isa isa, Function f, std::vector<float> x) {
+  row_kernels<float>(isa).function(f, static_cast<Index>(x.size()), x.data(), x.data());
+  return x;
+}
+
+}  // namespace
+
+TEST_CASE("vector functions stay within their error bound", "[kernels]") {
+  for (Isa isa : supported_isas())
+    for (const Exact& e : kExact) {
+      INFO(e.name << ", " << name_of(isa));
+      std::vector<float> x;
+      constexpr int kPoints = 100003;
+      for (int i = 0; i <= kPoints; ++i) {
+        double share = static_cast<double>(i) / kPoints;
+        x.push_back(
+            e.f == Function::Log
+                ? static_cast<float>(1e-30 * std::pow(1e60, share))
+                : static_cast<float>(e.low + share * (static_cast<double>(e.high) - e.low)));
+      }
+      std::vector<float> y = of(isa, e.f, x);
+      double worst = 0;
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        double exact = e.value(static_cast<double>(x[i]));
+        double error = std::abs(static_cast<double>(y[i]) - exact) / unit(exact);
+        if (!(error <= worst)) worst = error;
+      }
+      CHECK(worst <= e.ulps);
+    }
+}
+
+TEST_CASE("vector functions have the limits of the C library's", "[kernels]") {
+  const float inf = std::numeric_limits<float>::infinity();
+  for (Isa isa : supported_isas()) {
+    INFO(name_of(isa));
+    CHECK(of(isa, Function::Exp, {-inf, -200, 0, 90, inf}) ==
+          std::vector<float>{0, 0, 1, inf, inf});
+    CHECK(of(isa, Function::Exp, {-100})[0] == Approx(std::exp(-100.0)).epsilon(0.1));  // subnormal
+    CHECK(of(isa, Function::Log, {0, 1, inf}) == std::vector<float>{-inf, 0, inf});
+    CHECK(of(isa, Function::Log, {1e-40f})[0] == Approx(std::log(1e-40)));
+    CHECK(of(isa, Function::Tanh, {-inf, -20, 0, 20, inf}) == std::vector<float>{-1, -1, 0, 1, 1});
+    CHECK(of(isa, Function::Sigmoid, {-inf, 0, inf}) == std::vector<float>{0, 0.5f, 1});
+    CHECK(of(isa, Function::Erf, {-inf, -6, 0, 6, inf}) == std::vector<float>{-1, -1, 0, 1, 1});
+    float nan = std::numeric_limits<float>::quiet_NaN();
+    for (Function f : {Function::Exp, Function::Log, Function::Tanh, Function::Sigmoid,
+                       Function::Erf, Function::Silu, Function::GeluErf, Function::GeluTanh})
+      CHECK(std::isnan(of(isa, f, {nan})[0]));
+    CHECK(std::isnan(of(isa, Function::Log, {-1})[0]));
+  }
+}
+
+TEST_CASE("rows of any length, and their gradients, equal the definition", "[kernels]") {
+  auto gelu = [](double x) { return x * 0.5 * (1 + std::erf(x / std::sqrt(2.0))); };
+  for (Isa isa : supported_isas())
+    for (Index n : {1, 7, 8, 15, 16, 17, 33}) {
+      auto count = static_cast<std::size_t>(n);
+      std::vector<double> x(count), ones(count, 1.0), y(count), dx(count);
+      for (std::size_t i = 0; i < count; ++i) x[i] = 0.37 * static_cast<double>(i) - 3;
+      const RowKernels<double>& k = row_kernels<double>(isa);
+      k.function(Function::GeluErf, n, x.data(), y.data());
+      k.function_grad(Function::GeluErf, n, x.data(), ones.data(), dx.data());
+      for (std::size_t i = 0; i < count; ++i) {
+        CHECK(y[i] == Approx(gelu(x[i])).margin(1e-14));
+        CHECK(dx[i] == Approx((gelu(x[i] + 1e-6) - gelu(x[i] - 1e-6)) / 2e-6).margin(1e-8));
+      }
+    }
+}
+
+TEST_CASE("a gradient has the shape and dtype of its value", "[kernels]") {
+  CHECK_THROWS_AS(tanh_grad(ones({2}), ones({3})), ShapeError);
+  CHECK_THROWS_AS(gelu_grad(ones({2}), ones({2}, DType::Float64), GeluForm::Erf), DTypeError);
+}
