@@ -9,15 +9,11 @@
 // Gradients read what forward of the op keeps: y of tanh and sigmoid, x of gelu and silu.
 #pragma once
 
+#include "tensor/kernels_gates.hpp"
 #include "tensor/kernels_rows.hpp"
 #include "tensor/simd.hpp"
 
 namespace glim::GLIM_ISA {
-
-template <class T>
-GLIM_INLINE Vec<T> absolute(Vec<T> x) {
-  return x < T(0) ? -x : x;
-}
 
 // e^x over the whole range: 2^n in two factors, for n from -150 to 128.
 GLIM_INLINE Vec<float> exp_wide(Vec<float> x) {
@@ -67,25 +63,8 @@ GLIM_INLINE Vec<float> log_wide(Vec<float> x) {
   return x >= 0.0f ? y : splat(__builtin_nanf(""));  // NaN for NaN and below 0
 }
 
-GLIM_INLINE Vec<float> tanh_wide(Vec<float> x) {
-  Vec<float> a = absolute<float>(x), z = x * x;
-  Vec<float> p = z * -5.70498872745e-3f + 2.06390887954e-2f;
-  p = p * z - 5.37397155531e-2f;
-  p = p * z + 1.33314422036e-1f;
-  p = p * z - 3.33332819422e-1f;
-  Vec<float> small = p * z * x + x;
-  Vec<float> large = 1.0f - 2.0f / (exp_wide(a + a) + 1.0f);
-  large = x < 0.0f ? -large : large;
-  return a < 0.625f ? small : large;
-}
-
-GLIM_INLINE Vec<float> sigmoid_wide(Vec<float> x) {
-  Vec<float> e = exp_wide(-absolute<float>(x));
-  return (x >= 0.0f ? splat(1.0f) : e) / (1.0f + e);
-}
-
 GLIM_INLINE Vec<float> erf_wide(Vec<float> x) {
-  Vec<float> a = absolute<float>(x), z = x * x;
+  Vec<float> a = magnitude<float>(x), z = x * x;
   Vec<float> p = z * 7.853861353153693e-5f - 8.010193625184903e-4f;
   p = p * z + 5.188327685732524e-3f;
   p = p * z - 2.685381193529856e-2f;
@@ -125,14 +104,8 @@ GLIM_INLINE Vec<float> erf_wide(Vec<float> x) {
   }
 GLIM_LANES(exp_wide, __builtin_exp)
 GLIM_LANES(log_wide, __builtin_log)
-GLIM_LANES(tanh_wide, __builtin_tanh)
 GLIM_LANES(erf_wide, __builtin_erf)
 #undef GLIM_LANES
-GLIM_INLINE Vec<double> sigmoid_wide(Vec<double> x) {
-  Vec<double> e = exp_wide(-absolute<double>(x));
-  return (x >= 0.0 ? splat(1.0) : e) / (1.0 + e);
-}
-
 template <class T>
 inline constexpr T kRootHalf = static_cast<T>(0.70710678118654752440);
 template <class T>
@@ -149,19 +122,19 @@ void function(Function f, Index n, const T* x, T* y) {
     case Function::Log:
       return run([](Vec<T> v) { return log_wide(v); });
     case Function::Tanh:
-      return run([](Vec<T> v) { return tanh_wide(v); });
+      return run([](Vec<T> v) { return tanh<T>(v); });
     case Function::Sigmoid:
-      return run([](Vec<T> v) { return sigmoid_wide(v); });
+      return run([](Vec<T> v) { return sigmoid<T>(v); });
     case Function::Erf:
       return run([](Vec<T> v) { return erf_wide(v); });
     case Function::Silu:
-      return run([](Vec<T> v) { return v * sigmoid_wide(v); });
+      return run([](Vec<T> v) { return v * sigmoid<T>(v); });
     case Function::GeluErf:
       return run([](Vec<T> v) { return v * T(0.5) * (T(1) + erf_wide(v * kRootHalf<T>)); });
     case Function::GeluTanh:
       return run([](Vec<T> v) {
         Vec<T> u = kRootTwoOverPi<T> * (v + kGeluCubic<T> * v * v * v);
-        return v * T(0.5) * (T(1) + tanh_wide(u));
+        return v * T(0.5) * (T(1) + tanh<T>(u));
       });
   }
 }
@@ -178,7 +151,7 @@ void function_grad(Function f, Index n, const T* kept, const T* dy, T* dx) {
       return run([](Vec<T> y) { return y * (T(1) - y); });
     case Function::Silu:
       return run([](Vec<T> x) {
-        Vec<T> s = sigmoid_wide(x);
+        Vec<T> s = sigmoid<T>(x);
         return s * (T(1) + x * (T(1) - s));
       });
     case Function::GeluErf:
@@ -189,7 +162,7 @@ void function_grad(Function f, Index n, const T* kept, const T* dy, T* dx) {
       });
     case Function::GeluTanh:
       return run([](Vec<T> x) {
-        Vec<T> t = tanh_wide(kRootTwoOverPi<T> * (x + kGeluCubic<T> * x * x * x));
+        Vec<T> t = tanh<T>(kRootTwoOverPi<T> * (x + kGeluCubic<T> * x * x * x));
         Vec<T> du = kRootTwoOverPi<T> * (T(1) + T(3) * kGeluCubic<T> * x * x);
         return T(0.5) * (T(1) + t) + T(0.5) * x * (T(1) - t * t) * du;
       });

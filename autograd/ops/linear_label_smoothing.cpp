@@ -44,30 +44,28 @@ struct LinearLabelSmoothingLoss final : FusedOp {
     save(Weight);
     save(Bias);
     Index count = x.size(0), classes = weight.size(0);
-    DType dtype = x.dtype();
     require_classes(name(), target_, classes);
-    if (needs_grad(X)) dx_ = empty(x.shape(), dtype);
-    if (needs_grad(Weight)) dweight_ = zeros(weight.shape(), dtype);
-    if (bias.defined() && needs_grad(Bias)) dbias_ = zeros(bias.shape(), dtype);
-    Tensor cross = empty({count}, DType::Float64), nll = empty({count}, DType::Float64);
-    Index chunk = rows_per_chunk(classes);
-    for (Index begin = 0; begin < count; begin += chunk)
-      run_chunk(x, weight, bias, begin, std::min(chunk, count - begin), cross, nll);
+    Rowwise rows{empty({count}, DType::Float64), empty({count}, DType::Float64)};
+    run(x, weight, bias, rows);
     LossSums total;
     const Index* target = target_.data<Index>();
     for (Index r = 0; r < count; ++r) {
       total.tokens += target[r] != smoothing_.pad;
-      total.smoothed_ce += cross.data<double>()[r];
-      total.nll += nll.data<double>()[r];
+      total.smoothed_ce += rows.cross.data<double>()[r];
+      total.nll += rows.nll.data<double>()[r];
     }
     total.kl = total.smoothed_ce - smoothing_.entropy(total.tokens, classes);
     if (sums_) *std::exchange(sums_, nullptr) = total;
-    return scalar(total.kl, dtype);
+    return scalar(total.kl, x.dtype());
   }
 
   Grads backward(const Var& dy) const override {
-    if (recording() || std::exchange(used_, true))
-      return through_composition({saved(X), saved(Weight), saved(Bias)}, dy);
+    if (recording()) return through_composition({saved(X), saved(Weight), saved(Bias)}, dy);
+    if (std::exchange(used_, true)) {
+      Shape count{saved(X).size(0)};
+      Rowwise rows{empty(count, DType::Float64), empty(count, DType::Float64)};
+      run(saved(X).value(), saved(Weight).value(), saved(Bias).value(), rows);
+    }
     double g = dy.item();
     Grads d;
     auto give = [&](Input input, Tensor& gradient) {
@@ -83,8 +81,22 @@ struct LinearLabelSmoothingLoss final : FusedOp {
   }
 
  private:
+  struct Rowwise {
+    Tensor cross, nll;  // (N,)
+  };
+
+  // All chunks; the gradients that are wanted are those for dy = 1.
+  void run(const Tensor& x, const Tensor& weight, const Tensor& bias, const Rowwise& out) const {
+    if (needs_grad(X)) dx_ = empty(x.shape(), x.dtype());
+    if (needs_grad(Weight)) dweight_ = zeros(weight.shape(), x.dtype());
+    if (bias.defined() && needs_grad(Bias)) dbias_ = zeros(bias.shape(), x.dtype());
+    Index chunk = rows_per_chunk(weight.size(0));
+    for (Index begin = 0; begin < x.size(0); begin += chunk)
+      run_chunk(x, weight, bias, begin, std::min(chunk, x.size(0) - begin), out);
+  }
+
   void run_chunk(const Tensor& x, const Tensor& weight, const Tensor& bias, Index begin, Index rows,
-                 const Tensor& cross, const Tensor& nll) {
+                 const Rowwise& out) const {
     Index classes = weight.size(0);
     SmoothedTarget q = smoothing_.distribution(classes);
     Tensor part = x.narrow(0, begin, rows);
@@ -97,8 +109,8 @@ struct LinearLabelSmoothingLoss final : FusedOp {
         T* rows_of_u = u.data<T>() + first * classes;
         T* s = stats.data<T>() + 2 * first;
         row_kernels<T>().cross_entropy(q, end - first, classes, rows_of_u, classes, target + first,
-                                       s, cross.data<double>() + begin + first,
-                                       nll.data<double>() + begin + first);
+                                       s, out.cross.data<double>() + begin + first,
+                                       out.nll.data<double>() + begin + first);
         if (gradients)
           row_kernels<T>().cross_entropy_grad(q, end - first, classes, rows_of_u, classes,
                                               target + first, s, T(1), rows_of_u, classes);
@@ -112,7 +124,7 @@ struct LinearLabelSmoothingLoss final : FusedOp {
   Tensor target_;
   Smoothing smoothing_;
   LossSums* sums_ = nullptr;
-  // For dy = 1, until the first backward takes them; a second one goes through the composition.
+  // For dy = 1, until backward takes them; another one computes them again.
   mutable Tensor dx_, dweight_, dbias_;
   mutable bool used_ = false;
 };
