@@ -1,0 +1,24 @@
+// Small random movements of images, so that a model does not learn where each pixel stood: each
+// image is turned about its centre by an angle in ±rotation, then shifted by up to ±shift pixels
+// along each axis.
+//
+//   y[c, p] = x[c, R(-φ)(p - centre - s) + centre], between the four neighbours of that place by
+//             their distances (bilinear); 0 outside
+//
+// images (B, C, H, W) float32. A function of its arguments: the key says which random numbers.
+// ValueError for a negative shift or rotation.
+#pragma once
+
+#include "tensor/random.hpp"
+
+namespace glim {
+
+struct Augmentation {
+  double shift = 0;     // pixels
+  double rotation = 0;  // degrees
+  bool any() const { return shift > 0 || rotation > 0; }
+};
+
+Tensor augment(const Tensor& images, const Augmentation& by, Key key);
+
+}  // namespace glim
