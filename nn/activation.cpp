@@ -32,6 +32,16 @@ Activation activation_named(std::string_view s) {
   throw ValueError("activation", "'" + std::string(s) + "' is none of relu, gelu, silu");
 }
 
+Var glu(const Var& x, Index axis) {
+  int a = normalize_axis(axis, x.rank(), "glu");
+  Index half = x.size(a) / 2;
+  if (x.size(a) % 2 != 0)
+    throw with_operands(ShapeError("glu", "axis " + std::to_string(a) + " has the odd extent " +
+                                              std::to_string(x.size(a))),
+                        Operand("x", x.value()));
+  return mul(narrow(x, a, 0, half), sigmoid(narrow(x, a, half, half)));
+}
+
 Var ReLU::forward(const Var& x) {
   Scope scope = enter();
   return relu(x);
@@ -59,6 +69,11 @@ Var Softmax::forward(const Var& x) {
 Var LogSoftmax::forward(const Var& x) {
   Scope scope = enter();
   return log_softmax(x, axis_);
+}
+
+Var GLU::forward(const Var& x) {
+  Scope scope = enter();
+  return glu(x, axis_);
 }
 
 }  // namespace glim

@@ -3,6 +3,8 @@
 //   ReLU max(0, x)   GELU x Φ(x)   SiLU x sigmoid(x)   Tanh   Sigmoid   Softmax   LogSoftmax
 //
 // Shapes stay; Softmax and LogSoftmax run along one axis. The gradients stand in autograd/ops/.
+//
+//   GLU: y = a sigmoid(b), x = [a; b] along one axis, which halves (Dauphin et al. 2017, eq. 1)
 #pragma once
 
 #include <string_view>
@@ -15,6 +17,9 @@ enum class Activation { Relu, Gelu, Silu };
 Var activate(Activation f, const Var& x);
 std::string_view name_of(Activation f);           // "relu", "gelu", "silu"
 Activation activation_named(std::string_view s);  // ValueError for another name
+
+// ShapeError unless the axis has an even extent.
+Var glu(const Var& x, Index axis = -1);
 
 class ReLU final : public Layer {
  public:
@@ -51,6 +56,15 @@ class Softmax final : public Layer {
 class LogSoftmax final : public Layer {
  public:
   explicit LogSoftmax(Index axis = -1) : axis_(axis) {}
+  Var forward(const Var& x) override;
+
+ private:
+  Index axis_;
+};
+
+class GLU final : public Layer {
+ public:
+  explicit GLU(Index axis = -1) : axis_(axis) {}
   Var forward(const Var& x) override;
 
  private:

@@ -91,15 +91,26 @@ Conv1d::Conv1d(Index in, Index out, Index kernel, const Conv1dOptions& o)
       }()),
       bias(o.bias ? parameter("bias", initial_bias(weight.shape())) : Var()) {}
 
-Var Conv1d::forward(const Var& x) {
-  Scope scope = enter();
+Var Conv1d::slide(const Var& x, const Window& window) {
   Index in = weight.size(1) * groups_;
   if (x.rank() != 3 || x.size(1) != in) wrong_input(x, "(B, " + std::to_string(in) + ", T)");
-  require_windows(window_, x.value(), 2, "conv");
+  require_windows(window, x.value(), 2, "conv");
   // (B, C, T) -> (B, C, 1, T) -> (B, 1, T, C), and back
   Var image = permute(unsqueeze(x, 2), {0, 2, 3, 1});
-  Var y = convolve(image, unsqueeze(weight, 2), bias, groups_, Window{}, window_);
+  Var y = convolve(image, unsqueeze(weight, 2), bias, groups_, Window{}, window);
   return squeeze(permute(y, {0, 3, 1, 2}), 2);
+}
+
+Var Conv1d::forward(const Var& x) {
+  Scope scope = enter();
+  return slide(x, window_);
+}
+
+Var Conv1d::forward_window(const Var& x) {
+  Scope scope = enter();
+  if (x.rank() == 3 && x.size(2) != window_.span())
+    wrong_input(x, "one window of " + std::to_string(window_.span()) + " positions");
+  return slide(x, {.kernel = window_.kernel, .dilation = window_.dilation});
 }
 
 Conv2d::Conv2d(Index in, Index out, Extent2 kernel, const Conv2dOptions& o)

@@ -51,10 +51,14 @@ class Conv1d final : public Layer {
  private:
   Index groups_;
   Window window_;
+  Var slide(const Var& x, const Window& window);
 
  public:
   Conv1d(Index in, Index out, Index kernel, const Conv1dOptions& options = {});
   Var forward(const Var& x) override;
+  // The output of one window, without padding: x (B, C, d (k - 1) + 1) -> (B, O, 1). For decoding
+  // step by step, with the last inputs kept.
+  Var forward_window(const Var& x);
 
   Var& weight;
   Var bias;  // undefined without

@@ -1,6 +1,7 @@
 // RMS norm, convolutions, pooling and positions within attention: torch's values, and facts.
 #include <cmath>
 
+#include "nn/activation.hpp"
 #include "nn/attention.hpp"
 #include "nn/conv.hpp"
 #include "nn/init.hpp"
@@ -55,6 +56,17 @@ TEST_CASE("RMS norm equals torch's", "[nn][reference]") {
   CHECK(distance(norm(Var(add(x, 1))).value(), y) > 0.1);
   CHECK_THROWS_AS(norm(Var(draw({3, 5}, 2))), ShapeError);
   CHECK_THROWS_AS(RMSNorm(0), ValueError);
+}
+
+TEST_CASE("GLU equals torch's", "[nn][reference]") {
+  in_every_form([](DType dtype) {
+    for (Index axis : {1, -1}) {
+      GLU gate(axis);
+      check_case(vision(), "glu_axis" + std::to_string(axis), gate, dtype, tolerance_of(dtype));
+    }
+  });
+  CHECK_THROWS_AS(glu(Var(draw({2, 3}, 1))), ShapeError);
+  CHECK_THROWS_AS(glu(Var(draw({2, 3}, 1)), 2), IndexError);
 }
 
 TEST_CASE("convolutions equal torch's", "[nn][reference][conv]") {
@@ -187,6 +199,12 @@ TEST_CASE("padding of sequences: the same length, and nothing from the future", 
         }
       }
     }
+  // One window alone, as decoding step by step has it.
+  Conv1d conv(2, 3, 3, {.dilation = 2, .mode = ConvPadding::Causal});
+  Var x(normal({1, 2, 7}, 0, 1, {61, 7}));
+  CHECK(close(conv.forward_window(narrow(x, 2, 1, 5)).value(), conv(x).value().narrow(2, 5, 1),
+              1e-6));
+  CHECK_THROWS_AS(conv.forward_window(x), ShapeError);
   CHECK_THROWS_AS(Conv1d(2, 2, 3, {.stride = 2, .mode = ConvPadding::Same}), ValueError);
   CHECK_THROWS_AS(Conv1d(2, 2, 3, {.padding = 1, .mode = ConvPadding::Causal}), ValueError);
 }

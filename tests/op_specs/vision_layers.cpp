@@ -1,4 +1,5 @@
 // RMS norm, convolutions, pooling, and positions within attention.
+#include "nn/activation.hpp"
 #include "nn/attention.hpp"
 #include "nn/conv.hpp"
 #include "nn/pooling.hpp"
@@ -75,6 +76,8 @@ void add_vision_layers(LayerCases& c) {
   const std::string f = "layers";
   c.add(f, "RMSNorm", "affine", Shape{2, 3, 5}, layer<RMSNorm>(5));
   c.add(f, "RMSNorm", "not affine, eps 0.1", Shape{3, 4}, layer<RMSNorm>(4, 0.1, false));
+  c.add(f, "GLU", "last axis", Shape{2, 3, 4}, layer<GLU>());
+  c.add(f, "GLU", "axis 1", Shape{2, 4, 3}, layer<GLU>(1));
   add_convolutions(c);
   add_positions(c);
 }

@@ -2,6 +2,7 @@
 // explicit, and the gradient of the gradient.
 #include "autograd/magnification.hpp"
 #include "models/conv_attention.hpp"
+#include "models/conv_seq2seq.hpp"
 #include "models/vit.hpp"
 #include "nn/loss.hpp"
 #include "tests/op_specs/op_specs.hpp"
@@ -63,6 +64,29 @@ void append_vision_models(std::vector<Case>& cases) {
             return cross_entropy(dynamic_cast<Vit&>(m).forward(x), tensor({2, 0, 1}, DType::Int64));
           },
           {3, 2, 6, 4});
+  for (Index kernel : {2, 3})
+    for (double dropout : {0.0, 0.2})
+      add(
+          cases, "conv_seq2seq",
+          "kernel " + std::to_string(kernel) + (dropout > 0 ? ", dropout" : ""),
+          [=]() -> std::unique_ptr<Module> {
+            ConvSeq2SeqConfig c;
+            c.src_vocab = 7;
+            c.tgt_vocab = 6;
+            c.d_model = 4;
+            c.kernel = kernel;
+            c.encoder_layers = c.decoder_layers = 2;
+            c.dropout = dropout;
+            c.max_len = 5;
+            return std::make_unique<ConvSeq2Seq>(c);
+          },
+          // The second sentence is shorter; x asks for a gradient of the logits themselves.
+          [](Module& m, const Var& x) {
+            Tensor src = tensor({3, 4, 6, 5, 2, 0}, DType::Int64).reshape({2, 3});
+            Tensor tgt = tensor({1, 3, 4, 5, 1, 5, 3, 0}, DType::Int64).reshape({2, 4});
+            return mul(dynamic_cast<ConvSeq2Seq&>(m).teach(src, tgt).logits, x);
+          },
+          {2, 4, 6});
   for (Index out : {2, 4})
     add(
         cases, "quadratic_attention", "3 to " + std::to_string(out) + " channels",

@@ -96,6 +96,9 @@ def layer(name, x, w, c):
     if name.startswith("rms_norm"):
         eps = np.finfo(np.float64).eps if c["eps"] is None else c["eps"]
         return x / np.sqrt((x**2).mean(-1, keepdims=True) + eps) * w.get("weight", 1.0)
+    if name.startswith("glu"):
+        value, gate = np.split(x, 2, c["axis"])
+        return value / (1 + np.exp(-gate))
     if name.startswith("conv"):
         return convolve(x, w, c)
     if "pool" in name:

@@ -17,6 +17,12 @@ def rms_norm(ref, draw):
         record(ref, draw, f"rms_norm_no_affine{tag}", norm, {"x": x}, None, dict(eps=eps))
 
 
+def glu(ref, draw):
+    x = draw.normal(2, 4, 6, scale=2.0)
+    for axis in (1, -1):
+        record(ref, draw, f"glu_axis{axis}", lambda x: F.glu(x, axis), {"x": x}, None, dict(axis=axis))
+
+
 def convolutions(ref, draw):
     """Keys of config are torch's arguments; kernel is that of the weight."""
     def case(name, x, weight, bias=True, **options):
@@ -121,9 +127,9 @@ def make():
     draw = Draw(89)
     ref = Reference(
         "vision",
-        "RMS norm, convolutions, pooling, rotary and ALiBi positions: NAME.x, NAME.param.P, NAME.y, "
+        "RMS norm, convolutions, pooling, rotary and ALiBi positions, GLU: NAME.x, NAME.param.P, NAME.y, "
         "NAME.dy, NAME.dx, NAME.grad.P; the gradients are those of sum(dy * y).",
     )
-    for part in (rms_norm, convolutions, pooling, positions):
+    for part in (rms_norm, convolutions, pooling, positions, glu):
         part(ref, draw)
     return [ref]

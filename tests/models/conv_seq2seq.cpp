@@ -1,0 +1,199 @@
+// The convolutional sequence-to-sequence model against PyTorch, and against facts that must hold.
+#include "models/conv_seq2seq.hpp"
+
+#include <cmath>
+
+#include "nn/loss.hpp"
+#include "tensor/elementwise.hpp"
+#include "tensor/index.hpp"
+#include "tensor/parallel.hpp"
+#include "tensor/reduce.hpp"
+#include "tests/catch.hpp"
+#include "tests/reference.hpp"
+
+using namespace glim;
+
+namespace {
+
+ConvSeq2SeqConfig small(Index kernel = 3) {
+  ConvSeq2SeqConfig c;
+  c.src_vocab = 11;
+  c.tgt_vocab = 9;
+  c.d_model = 6;
+  c.kernel = kernel;
+  c.encoder_layers = c.decoder_layers = 2;
+  c.dropout = 0;
+  c.max_len = 8;
+  return c;
+}
+
+Tensor ids(std::initializer_list<double> list, const Shape& shape) {
+  return tensor(list, DType::Int64).reshape(shape);
+}
+const Tensor kSource = ids({3, 4, 5, 10, 2, 6, 7, 2, 0, 0}, {2, 5});
+const Tensor kTarget = ids({1, 3, 4, 5, 1, 6, 8, 0}, {2, 4});
+
+// Weights large enough that outputs differ, in float64 and eval().
+void spread(ConvSeq2Seq& model) {
+  model.to(DType::Float64);
+  for (auto& [name, p] : model.named_parameters())
+    p.value().copy_(uniform(p.shape(), -1, 1, generator().next(), p.dtype()));
+  model.eval();
+}
+
+}  // namespace
+
+TEST_CASE("ConvS2S: logits, loss and gradients equal PyTorch's by name",
+          "[conv_seq2seq][reference]") {
+  Reference ref("vision_models");
+  std::string at = "conv_seq2seq.";
+  in_every_form([&](DType dtype) {
+    double tolerance = dtype == DType::Float64 ? 1e-10 : 1e-4;
+    ConvSeq2Seq model(small());
+    model.to(dtype);
+    StateDict state;
+    for (auto& key : ref.keys(at + "param.")) state[key] = ref.get(at + "param." + key);
+    model.load_state_dict(state);
+    Tape tape;
+    Var logits = model.teach(ref.get(at + "src"), ref.get(at + "tgt_in")).logits;
+    CHECK(close(logits.value(), ref.get(at + "logits"), tolerance));
+    Var loss = cross_entropy(reshape(logits, {-1, 9}), ref.get(at + "targets").reshape({-1}));
+    CHECK(close(loss.value(), ref.get(at + "loss"), tolerance));
+    tape.backward(loss);
+    for (auto& [key, p] : model.named_parameters()) {
+      INFO(key);
+      REQUIRE(p.grad().defined());
+      CHECK(close(p.grad(), ref.get(at + "grad." + key), tolerance));
+    }
+    CHECK(model.named_parameters().size() == ref.keys(at + "grad.").size());
+  });
+}
+
+TEST_CASE("ConvS2S: cached decoding equals decoding the whole prefix", "[conv_seq2seq][cache]") {
+  for (Index kernel : {1, 2, 3, 5}) {
+    seed(3);
+    ConvSeq2SeqConfig c = small(kernel);
+    c.max_len = 30;
+    c.dropout = 0.3;  // off in eval
+    ConvSeq2Seq model(c);
+    CHECK_THROWS_AS(model.decoder_for(kSource), StateError);
+    spread(model);
+    auto cached = model.decoder_for(kSource), plain = model.decoder_for(kSource, false);
+    std::vector<Index> tokens{1, 1};
+    for (int step = 0; step < 20; ++step) {
+      CHECK(close(cached->step(tokens), plain->step(tokens), 1e-12));
+      CHECK(close(cached->attention(), plain->attention(), 1e-12));
+      CHECK(close(sum(cached->attention(), {1}), ones({2}, DType::Float64), 1e-12));
+      std::vector<Index> rows{step % 3 == 0 ? 1 : 0, 1};  // beams move
+      cached->select_rows(rows);
+      plain->select_rows(rows);
+      tokens = {3 + step % 5, 4 + step % 3};
+    }
+    for (int beam : {1, 4}) {
+      SearchOptions o;
+      o.beam = beam;
+      auto found = model.generate_sequences(kSource, {12, 12}, o),
+           expected = model.generate_sequences(kSource, {12, 12}, o, false);
+      for (std::size_t i = 0; i < 2; ++i) {
+        CHECK(found[i][0].tokens == expected[i][0].tokens);
+        CHECK(found[i][0].score == Approx(expected[i][0].score).epsilon(1e-10));
+      }
+    }
+  }
+}
+
+TEST_CASE("ConvS2S: padding reaches nothing, and nothing comes from the future", "[conv_seq2seq]") {
+  for (Index kernel : {2, 3, 5}) {
+    seed(4);
+    ConvSeq2Seq model(small(kernel));
+    spread(model);
+    Tensor together = model.teach(kSource, kTarget).logits.value();
+    Tensor alone = kSource.narrow(0, 1, 1).narrow(1, 0, 3);  // 6 7 2 without padding
+    Tensor apart = model.teach(alone, kTarget.narrow(0, 1, 1).narrow(1, 0, 3)).logits.value();
+    CHECK(close(together.narrow(0, 1, 1).narrow(1, 0, 3), apart, 1e-12));
+    Tensor later = kTarget.clone();
+    later.data<Index>()[3] = 7;
+    Tensor changed = model.teach(kSource, later).logits.value();
+    CHECK(same_bits(changed.select(0, 0).narrow(0, 0, 3).contiguous(),
+                    together.select(0, 0).narrow(0, 0, 3).contiguous()));
+    CHECK(distance(changed.select(0, 0).select(0, 3), together.select(0, 0).select(0, 3)) > 1e-6);
+    // Masked positions have exactly zero gradient.
+    model.train();
+    Tape tape;
+    tape.backward(sum(model.teach(kSource, kTarget).logits));
+    CHECK(max(abs(model.src_embed.weight.grad().select(0, 0))).item() == 0);
+    CHECK(max(abs(model.src_positions.weight.grad().select(0, 5))).item() == 0);
+    CHECK(max(abs(model.src_embed.weight.grad().select(0, 7))).item() > 0);
+  }
+}
+
+TEST_CASE("ConvS2S: how far a position sees", "[conv_seq2seq]") {
+  // Two decoder layers of kernel 3: the last 2·2 targets before this one, and no further.
+  seed(5);
+  ConvSeq2Seq model(small(3));
+  spread(model);
+  Tensor target = ids({1, 3, 4, 5, 6, 7, 8}, {1, 7});
+  Tensor source = kSource.narrow(0, 0, 1);
+  Tensor before = model.teach(source, target).logits.value().select(1, 6);
+  for (Index i = 0; i < 7; ++i) {
+    Tensor other = target.clone();
+    other.data<Index>()[i] = 2;
+    double change = distance(model.teach(source, other).logits.value().select(1, 6), before);
+    INFO(i);
+    if (i < 2)
+      CHECK(change == 0);
+    else
+      CHECK(change > 1e-9);
+  }
+}
+
+TEST_CASE("ConvS2S: same bits for any number of threads; the first loss is near ln V",
+          "[conv_seq2seq]") {
+  ConvSeq2SeqConfig c = small();
+  c.d_model = 40;
+  c.dropout = 0.2;
+  c.tgt_vocab = 300;
+  c.max_len = 40;
+  Tensor src = random_integers({24, 30}, 3, 11, {1, 1}),
+         tgt = random_integers({24, 31}, 3, 300, {1, 2});
+  std::vector<Tensor> first;
+  int before = num_threads();
+  for (int threads : {1, 2, 5}) {
+    set_num_threads(threads);
+    seed(6);
+    ConvSeq2Seq model(c);
+    Tape tape;
+    Var logits = model.teach(src, tgt.narrow(1, 0, 30)).logits;
+    Var loss = cross_entropy(reshape(logits, {-1, 300}), tgt.narrow(1, 1, 30).reshape({-1}));
+    CHECK(loss.item() == Approx(std::log(300.0)).margin(0.5));
+    tape.backward(loss);
+    std::vector<Tensor> got;
+    for (auto& [name, p] : model.named_parameters()) {
+      INFO(name);
+      CHECK(dot(p.grad(), p.grad()) > 0);
+      got.push_back(p.grad().contiguous());
+    }
+    if (first.empty()) first = got;
+    for (std::size_t i = 0; i < got.size(); ++i) CHECK(same_bits(got[i], first[i]));
+  }
+  set_num_threads(before);
+}
+
+TEST_CASE("ConvS2S: what is refused", "[conv_seq2seq]") {
+  auto refused = [](auto change) {
+    ConvSeq2SeqConfig c = small();
+    change(c);
+    CHECK_THROWS_AS(ConvSeq2Seq(c), ValueError);
+  };
+  refused([](ConvSeq2SeqConfig& c) { c.kernel = 0; });
+  refused([](ConvSeq2SeqConfig& c) { c.src_vocab = 0; });
+  refused([](ConvSeq2SeqConfig& c) { c.decoder_layers = 0; });
+  refused([](ConvSeq2SeqConfig& c) { c.dropout = 1; });
+  ConvSeq2Seq model(small());
+  CHECK_THROWS_AS(model.teach(ids({3, 99}, {1, 2}), ids({1}, {1, 1})), IndexError);
+  CHECK_THROWS_AS(model.teach(ids({3, 4}, {2}), ids({1}, {1, 1})), ShapeError);
+  CHECK_THROWS_AS(model.teach(full({1, 9}, 3, DType::Int64), ids({1}, {1, 1})), IndexError);
+  // A source of padding alone: nothing to attend to, no NaN.
+  model.eval();
+  CHECK(all_finite(model.teach(ids({0, 0}, {1, 2}), ids({1, 3}, {1, 2})).logits.value()));
+}
