@@ -10,6 +10,8 @@ const std::vector<Kind>& kinds() {
   static const std::vector<Kind> list = {
       {"transformer", "encoder and decoder of attention (Vaswani et al. 2017)",
        make_translation_learner},
+      {"rnn", "recurrent encoder and decoder with attention (Bahdanau et al. 2015)",
+       make_translation_learner},
   };
   return list;
 }

@@ -38,6 +38,9 @@ void each_option(Options& o, const F& f) {
   f(group, "activation", o.activation, "relu, gelu or silu");
   f(group, "tie", o.tie, "weights shared by embeddings and generator: none, decoder or all");
   f(group, "positions", o.positions, "sinusoidal, learned, rotary or alibi");
+  f(group, "d-embed", o.d_embed, "width of a recurrent model's embeddings");
+  f(group, "cell", o.cell, "of a recurrent model: gru, lstm or rnn");
+  f(group, "attention", o.attention, "of a recurrent model: additive, dot, general or concat");
   group = "Training";
   f(group, "epochs", o.epochs, "passes over the training pairs");
   f(group, "max-steps", o.max_steps, "most updates (0: no limit)");

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/seq2seq_rnn.hpp"
 #include "models/transformer.hpp"
 #include "tensor/error.hpp"
 
@@ -40,6 +41,12 @@ inline const OptionNames<Positions> kPositions{{{"sinusoidal", Positions::Sinuso
                                                 {"learned", Positions::Learned},
                                                 {"rotary", Positions::Rotary},
                                                 {"alibi", Positions::Alibi}}};
+inline const OptionNames<CellKind> kCells{
+    {{"gru", CellKind::Gru}, {"lstm", CellKind::Lstm}, {"rnn", CellKind::Tanh}}};
+inline const OptionNames<AttentionScore> kAttentionScores{{{"additive", AttentionScore::Additive},
+                                                           {"dot", AttentionScore::Dot},
+                                                           {"general", AttentionScore::General},
+                                                           {"concat", AttentionScore::Concat}}};
 
 inline void one_of(const std::string& option, const std::string& value,
                    std::initializer_list<const char*> known) {

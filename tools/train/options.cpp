@@ -1,5 +1,6 @@
 #include "tools/train/options.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -96,7 +97,8 @@ void check(const TrainOptions& o) {
   positive("d-model", o.d_model);
   positive("heads", o.heads);
   positive("d-ff", o.d_ff);
-  if (o.d_model % o.heads != 0)
+  positive("d-embed", o.d_embed);
+  if (o.kind != "rnn" && o.d_model % o.heads != 0)
     fail("heads",
          std::to_string(o.heads) + " heads do not divide d_model " + std::to_string(o.d_model));
   share("dropout", o.dropout);
@@ -106,6 +108,8 @@ void check(const TrainOptions& o) {
   kActivations.parse("activation", o.activation);
   kTies.parse("tie", o.tie);
   kPositions.parse("positions", o.positions);
+  kCells.parse("cell", o.cell);
+  kAttentionScores.parse("attention", o.attention);
   positive("epochs", o.epochs);
   not_negative("max-steps", static_cast<double>(o.max_steps));
   not_negative("batch-tokens", static_cast<double>(o.batch_tokens));
@@ -132,6 +136,12 @@ void check(const TrainOptions& o) {
   not_negative("average", static_cast<double>(o.average));
   one_of("precision", o.precision, {"float32", "float64"});
   if (o.out.empty()) fail("out", "needs a folder");
+}
+
+void refuse_options(const TrainOptions& o, const std::vector<std::string>& names,
+                    const std::string& reason) {
+  for (const std::string& d : differences(o, TrainOptions{}))
+    if (std::find(names.begin(), names.end(), d) != names.end()) fail(d, reason);
 }
 
 std::vector<std::string> differences(const TrainOptions& a, const TrainOptions& b) {

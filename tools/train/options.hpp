@@ -30,6 +30,8 @@ struct TrainOptions {
   Index d_model = 256, heads = 8, d_ff = 512;
   double dropout = 0.1, attention_dropout = -1, activation_dropout = -1;  // below 0: as dropout
   std::string norm = "post", activation = "relu", tie = "none", positions = "sinusoidal";
+  Index d_embed = 256;  // of a recurrent model, as the next two
+  std::string cell = "gru", attention = "additive";
   // Training.
   Index epochs = 10, max_steps = 0;  // 0: no limit
   Index batch_tokens = 4096, batch_sentences = 0, accumulate = 1;
@@ -59,6 +61,11 @@ struct TrainOptions {
 // ValueError, naming the option, for values that make no sense or contradict each other.
 void check(const TrainOptions& options);              // those of every kind
 void check_translation(const TrainOptions& options);  // those that name sentence pairs
+
+// ValueError naming the first of these options that is not at its default, with this reason: what a
+// kind of model has no use for would be silently ignored.
+void refuse_options(const TrainOptions& options, const std::vector<std::string>& names,
+                    const std::string& reason);
 
 // Names of the options in which `a` and `b` differ, as on the command line ("d-model").
 std::vector<std::string> differences(const TrainOptions& a, const TrainOptions& b);

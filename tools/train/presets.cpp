@@ -2,11 +2,41 @@
 
 namespace glim {
 
+namespace {
+
+template <class UnlessGiven>
+void apply_recurrent_preset(TrainOptions& o, const UnlessGiven& unless_given) {
+  unless_given("schedule", o.schedule, "cosine");
+  unless_given("rate", o.rate, 1e-3);
+  unless_given("layers", o.layers, 1);
+  if (o.task == "phrasebook") {
+    unless_given("target-tokenizer", o.target_tokenizer, "char");
+    unless_given("d-embed", o.d_embed, 64);
+    unless_given("d-model", o.d_model, 128);
+    unless_given("epochs", o.epochs, 20);
+    unless_given("batch-tokens", o.batch_tokens, 1024);
+    unless_given("rate", o.rate, 2e-3);
+    unless_given("warmup", o.warmup, 300);
+  } else if (o.task == "copy" || o.task == "reverse") {
+    unless_given("d-embed", o.d_embed, 32);
+    unless_given("d-model", o.d_model, 64);
+    unless_given("label-smoothing", o.label_smoothing, 0.0);
+    unless_given("batch-tokens", o.batch_tokens, 0);
+    unless_given("batch-sentences", o.batch_sentences, 40);
+    unless_given("rate", o.rate, 3e-3);
+    unless_given("warmup", o.warmup, 50);
+  }
+}
+
+}  // namespace
+
 void apply_preset(TrainOptions& o, const std::function<bool(const char*)>& given) {
   auto unless_given = [&](const char* name, auto& field, auto value) {
     if (!given(name)) field = value;
   };
-  if (o.task == "phrasebook") {
+  if (o.kind == "rnn") {
+    apply_recurrent_preset(o, unless_given);
+  } else if (o.task == "phrasebook") {
     unless_given("target-tokenizer", o.target_tokenizer, "char");
     unless_given("layers", o.layers, 2);
     unless_given("d-model", o.d_model, 128);

@@ -4,12 +4,13 @@
 #include <fmt/format.h>
 
 #include "tensor/error.hpp"
+#include "tools/train/rnn_kind.hpp"
 #include "tools/train/transformer_kind.hpp"
 
 namespace glim {
 
 const std::vector<SequenceKind>& sequence_kinds() {
-  static const std::vector<SequenceKind> list = {transformer_kind()};
+  static const std::vector<SequenceKind> list = {transformer_kind(), rnn_kind()};
   return list;
 }
 
