@@ -49,6 +49,11 @@ Tensor lengths_of(const Tensor& ids, Index pad) {
   return from_vector(lengths, {ids.size(0)});
 }
 
+// What the generator reads.
+Var joined(const Seq2SeqRnn::Readout& r) {
+  return concatenate({r.hidden, r.context, r.embedded}, -1);
+}
+
 }  // namespace
 
 Seq2SeqRnn::Seq2SeqRnn(const Seq2SeqRnnConfig& config)
@@ -244,15 +249,18 @@ Seq2SeqRnn::Readout Seq2SeqRnn::decode(const Tensor& tgt_in, const Encoded& sour
   return all;
 }
 
-Var Seq2SeqRnn::generate(const Readout& r) {
-  return generator.forward(concatenate({r.hidden, r.context, r.embedded}, -1));
-}
+Var Seq2SeqRnn::generate(const Readout& r) { return generator.forward(joined(r)); }
 
 Taught Seq2SeqRnn::teach(const SourceBatch& source, const Tensor& tgt_in,
                          const TeachOptions& options) {
   Readout read = decode(tgt_in, encode(source.ids), options.sampling);
   Taught out;
-  out.logits = generate(read);
+  if (options.defer_logits) {
+    out.hidden = joined(read);
+    out.head = &generator;
+  } else {
+    out.logits = generate(read);
+  }
   if (options.need_attention) out.attention.push_back(read.attention);
   return out;
 }

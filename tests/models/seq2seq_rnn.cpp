@@ -123,6 +123,18 @@ TEST_CASE("decoding step by step equals teaching the whole prefix", "[seq2seq_rn
   CHECK_THROWS_AS(training.decoder_for(kSource), StateError);
 }
 
+TEST_CASE("deferred logits are the head of what is handed on", "[seq2seq_rnn]") {
+  seed(12);
+  Seq2SeqRnn model(small());
+  TeachOptions o;
+  o.defer_logits = true;
+  Taught deferred = model.teach(kSource, kTarget, o);
+  CHECK_FALSE(deferred.logits.defined());
+  REQUIRE(deferred.head == &model.generator);
+  CHECK(same_bits(linear(deferred.hidden, deferred.head->weight, deferred.head->bias).value(),
+                  model.teach(kSource, kTarget).logits.value()));
+}
+
 TEST_CASE("no future token and no padding reaches the logits", "[seq2seq_rnn]") {
   for (AttentionScore score : kScores) {
     seed(4);
