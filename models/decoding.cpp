@@ -177,8 +177,7 @@ double length_penalty(Index length, double alpha) {
   return std::pow((5 + static_cast<double>(length)) / 6, alpha);
 }
 
-std::vector<std::vector<Hypothesis>> search(StepDecoder& decoder, const std::vector<Index>& limits,
-                                            const SearchOptions& options) {
+void check_search(const std::vector<Index>& limits, const SearchOptions& options) {
   if (options.beam < 1) throw ValueError("search", "the beam must be 1 at least");
   if (options.n_best < 1 || options.n_best > options.beam)
     throw ValueError("search", "n-best " + std::to_string(options.n_best) +
@@ -187,6 +186,11 @@ std::vector<std::vector<Hypothesis>> search(StepDecoder& decoder, const std::vec
     throw ValueError("search", "the length penalty must be finite");
   for (Index limit : limits)
     if (limit < 1) throw ValueError("search", "an output limit is below 1");
+}
+
+std::vector<std::vector<Hypothesis>> search(StepDecoder& decoder, const std::vector<Index>& limits,
+                                            const SearchOptions& options) {
+  check_search(limits, options);
   return Search(decoder, limits, options).run();
 }
 

@@ -54,6 +54,9 @@ struct Hypothesis {
 std::vector<std::vector<Hypothesis>> search(StepDecoder& decoder, const std::vector<Index>& limits,
                                             const SearchOptions& options);
 
+// The errors of search, for a model that searches in a way of its own.
+void check_search(const std::vector<Index>& limits, const SearchOptions& options);
+
 double length_penalty(Index length, double alpha);
 
 }  // namespace glim

@@ -61,6 +61,8 @@ class SequenceModel : public Module {
   virtual Index pad() const = 0;
   virtual Index src_vocab() const = 0;
   virtual Index tgt_vocab() const = 0;
+  // Whether it says words of the source: then it wants SourceBatch::copy_ids.
+  virtual bool copies() const { return false; }
 };
 
 // The definition of decoding: at each step teach() reads the source and the whole prefix. What

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/scheduled_sampling.hpp"
 #include "nn/init.hpp"
 #include "nn/mask.hpp"
 #include "tensor/error.hpp"
@@ -10,10 +11,9 @@
 #include "tensor/reduce.hpp"
 
 namespace glim {
-namespace {
 
-const TransformerConfig& checked(const TransformerConfig& c) {
-  auto fail = [](const std::string& problem) { throw ValueError("transformer", problem); };
+void check_sizes(const TransformerConfig& c, std::string_view model) {
+  auto fail = [&](const std::string& problem) { throw ValueError(model, problem); };
   if (c.src_vocab < 1 || c.tgt_vocab < 1) fail("a vocabulary is empty");
   if (c.d_model < 1 || c.d_ff < 1 || c.encoder_layers < 0 || c.decoder_layers < 1 || c.max_len < 1)
     fail("d_model, d_ff, decoder layers and max_len must be positive");
@@ -25,10 +25,9 @@ const TransformerConfig& checked(const TransformerConfig& c) {
   if (c.tie == Tie::All && c.src_vocab != c.tgt_vocab)
     fail("tying all embeddings needs one vocabulary, not " + std::to_string(c.src_vocab) + " and " +
          std::to_string(c.tgt_vocab));
-  return c;
 }
 
-LayerSizes sizes_of(const TransformerConfig& c) {
+LayerSizes layer_sizes(const TransformerConfig& c) {
   LayerSizes s;
   s.d_model = c.d_model;
   s.heads = c.heads;
@@ -43,8 +42,6 @@ LayerSizes sizes_of(const TransformerConfig& c) {
   return s;
 }
 
-}  // namespace
-
 RelativePositions relative_part(Positions positions) {
   switch (positions) {
     case Positions::Rotary:
@@ -56,17 +53,28 @@ RelativePositions relative_part(Positions positions) {
   }
 }
 
+namespace {
+
+const TransformerConfig& checked(const TransformerConfig& config) {
+  check_sizes(config, "transformer");
+  return config;
+}
+
+}  // namespace
+
 Transformer::Transformer(const TransformerConfig& config)
     : src_embed(child<Embedding>("src_embed", checked(config).src_vocab, config.d_model)),
       tgt_embed(child<Embedding>("tgt_embed", config.tgt_vocab, config.d_model)),
-      encoder(child<Encoder>("encoder", config.encoder_layers, sizes_of(config))),
-      decoder(child<Decoder>("decoder", config.decoder_layers, sizes_of(config))),
+      encoder(child<Encoder>("encoder", config.encoder_layers, layer_sizes(config))),
+      decoder(child<Decoder>("decoder", config.decoder_layers, layer_sizes(config))),
       generator(child<Linear>("generator", config.d_model, config.tgt_vocab)),
       config_(config),
       src_positions_(add_positions("src_positions")),
       tgt_positions_(add_positions("tgt_positions")) {
   if (config.tie == Tie::All) tgt_embed.weight = src_embed.weight;
   if (config.tie != Tie::None) generator.weight = tgt_embed.weight;
+  if (config.copy)
+    copy = &child<PointerGenerator>("copy", config.d_model, config.d_model, config.d_model);
   for (const Var& p : parameters())
     if (p.rank() > 1) xavier_uniform_(p.value());
 }
@@ -96,11 +104,15 @@ Var Transformer::encode(const Tensor& src) {
 
 Var Transformer::decode(const Tensor& tgt_in, const Var& memory, const Tensor& src,
                         std::vector<Var>* attention) {
+  return decode_embedded(embed(tgt_embed, tgt_positions_, tgt_in), tgt_in, memory, src, attention);
+}
+
+Var Transformer::decode_embedded(const Var& x, const Tensor& tgt_in, const Var& memory,
+                                 const Tensor& src, std::vector<Var>* attention) {
   AttentionRequest self_request, memory_request;
   self_request.keep = decoder_keep(tgt_in, config_.pad);
   memory_request.keep = padding_keep(src, config_.pad);
-  return decoder.forward(embed(tgt_embed, tgt_positions_, tgt_in), memory, self_request,
-                         memory_request, attention);
+  return decoder.forward(x, memory, self_request, memory_request, attention);
 }
 
 Var Transformer::generate(const Var& hidden) { return generator.forward(hidden); }
@@ -112,15 +124,33 @@ Var Transformer::forward(const Tensor& src, const Tensor& tgt_in) {
 Taught Transformer::teach(const SourceBatch& source, const Tensor& tgt_in,
                           const TeachOptions& options) {
   Taught out;
-  Var hidden = decode(tgt_in, encode(source.ids), source.ids,
-                      options.need_attention ? &out.attention : nullptr);
-  if (options.defer_logits) {
-    out.hidden = hidden;
+  Var memory = encode(source.ids);
+  Tensor read = tgt_in;
+  if (options.sampling > 0) {
+    Paused first_pass;
+    Tensor said = argmax(answer(tgt_in, memory.detach(), source, nullptr).value(), -1);
+    read = mix_predictions(tgt_in, said, options.sampling, glim::generator().next(), config_.pad);
+  }
+  std::vector<Var>* attention = options.need_attention ? &out.attention : nullptr;
+  if (options.defer_logits && !copy) {
+    out.hidden = decode(read, memory, source.ids, attention);
     out.head = &generator;
   } else {
-    out.logits = generate(hidden);
+    out.logits = answer(read, memory, source, attention);
   }
   return out;
+}
+
+Var Transformer::answer(const Tensor& tgt_in, const Var& memory, const SourceBatch& source,
+                        std::vector<Var>* attention) {
+  if (!copy) return generate(decode(tgt_in, memory, source.ids, attention));
+  Tensor known = embeddable(tgt_in, config_.tgt_vocab, config_.unk);
+  std::vector<Var> seen;
+  Var x = embed(tgt_embed, tgt_positions_, known);
+  Var hidden = decode_embedded(x, known, memory, source.ids, &seen);
+  Var last = mean(seen.back(), {1});  // (B, H, T, S) -> (B, T, S)
+  if (attention) *attention = std::move(seen);
+  return copy->forward(generate(hidden), last, memory, hidden, x, source.copy_ids, source.extra);
 }
 
 // ---- decoding ----
@@ -128,9 +158,11 @@ Taught Transformer::teach(const SourceBatch& source, const Tensor& tgt_in,
 // Keys and values are kept, each step computes one position.
 class CachedDecoder final : public StepDecoder {
  public:
-  CachedDecoder(Transformer& model, const Tensor& src) : model_(model) {
+  CachedDecoder(Transformer& model, const SourceBatch& source) : model_(model), source_(source) {
     Paused no_tape;
+    const Tensor& src = source.ids;
     Var memory = model.encode(src);
+    if (model.copy) memory_ = memory.value();
     for (DecoderLayer* layer : model.decoder.layers) {
       DecoderLayerCache cache;
       cache.memory = layer->multihead_attn.project(memory);
@@ -143,13 +175,18 @@ class CachedDecoder final : public StepDecoder {
   Tensor step(const std::vector<Index>& tokens) override {
     Paused no_tape;
     auto rows = static_cast<Index>(tokens.size());
+    const TransformerConfig& c = model_.config();
     Tensor ids = from_vector(tokens, {rows, 1});
+    if (model_.copy) ids = embeddable(ids, c.tgt_vocab, c.unk);
     AttentionRequest request;
     request.keep = keep_;
     Var x = model_.embed(model_.tgt_embed, model_.tgt_positions_, ids, length_++);
     Var hidden = model_.decoder.forward_cached(x, caches_, request, &attention_);
-    Var logits = model_.generate(reshape(hidden, {rows, model_.config().d_model}));
-    return log_softmax(logits.value());
+    Var logits = model_.generate(hidden);  // (rows, 1, V)
+    if (model_.copy)
+      logits = model_.copy->forward(logits, attention_, memory_, hidden, x, source_.copy_ids,
+                                    source_.extra);
+    return log_softmax(logits.value().select(1, 0));
   }
 
   void select_rows(const std::vector<Index>& rows) override {
@@ -166,7 +203,11 @@ class CachedDecoder final : public StepDecoder {
       c.self.select_rows(picked);
       if (!same) c.memory.select_rows(picked);
     }
-    if (!same) keep_ = index_select(keep_, 0, picked);
+    if (same) return;
+    keep_ = index_select(keep_, 0, picked);
+    if (!model_.copy) return;
+    memory_ = index_select(memory_, 0, picked);
+    source_.copy_ids = index_select(source_.copy_ids, 0, picked);
   }
 
   Tensor attention() const override {
@@ -176,20 +217,19 @@ class CachedDecoder final : public StepDecoder {
  private:
   Transformer& model_;
   std::vector<DecoderLayerCache> caches_;
+  SourceBatch source_;
   std::vector<Index> sentence_;
-  Tensor keep_, attention_;
+  Tensor keep_, attention_, memory_;
   Index length_ = 0;
 };
-
-namespace {
 
 // The definition: the whole prefix at each step.
 class UncachedDecoder final : public StepDecoder {
  public:
-  UncachedDecoder(Transformer& model, const Tensor& src) : model_(model), src_(src) {
+  UncachedDecoder(Transformer& model, const SourceBatch& source) : model_(model), source_(source) {
     Paused no_tape;
-    memory_ = model.encode(src).value();
-    prefixes_.resize(static_cast<std::size_t>(src.size(0)));
+    memory_ = model.encode(source.ids).value();
+    prefixes_.resize(static_cast<std::size_t>(source.ids.size(0)));
   }
 
   Tensor step(const std::vector<Index>& tokens) override {
@@ -201,13 +241,14 @@ class UncachedDecoder final : public StepDecoder {
     }
     auto rows = static_cast<Index>(tokens.size());
     Tensor prefix = from_vector(ids, {rows, static_cast<Index>(ids.size()) / rows});
-    Var hidden = model_.decode(prefix, Var(memory_), src_);
-    return log_softmax(model_.generate(select(hidden, 1, -1)).value());
+    Var logits = model_.answer(prefix, Var(memory_), source_, nullptr);
+    return log_softmax(logits.value().select(1, -1));
   }
 
   void select_rows(const std::vector<Index>& rows) override {
     Tensor picked = from_vector(rows, {static_cast<Index>(rows.size())});
-    src_ = index_select(src_, 0, picked);
+    source_.ids = index_select(source_.ids, 0, picked);
+    if (source_.copy_ids.defined()) source_.copy_ids = index_select(source_.copy_ids, 0, picked);
     memory_ = index_select(memory_, 0, picked);
     std::vector<std::vector<Index>> next;
     for (Index r : rows) next.push_back(prefixes_[static_cast<std::size_t>(r)]);
@@ -216,17 +257,16 @@ class UncachedDecoder final : public StepDecoder {
 
  private:
   Transformer& model_;
-  Tensor src_, memory_;
+  SourceBatch source_;
+  Tensor memory_;
   std::vector<std::vector<Index>> prefixes_;
 };
-
-}  // namespace
 
 std::unique_ptr<StepDecoder> Transformer::decoder_for(const SourceBatch& source, bool cached) {
   if (training())
     throw StateError("transformer", "decoding needs eval(): dropout would make it random");
-  if (cached) return std::make_unique<CachedDecoder>(*this, source.ids);
-  return std::make_unique<UncachedDecoder>(*this, source.ids);
+  if (cached) return std::make_unique<CachedDecoder>(*this, source);
+  return std::make_unique<UncachedDecoder>(*this, source);
 }
 
 }  // namespace glim

@@ -12,12 +12,17 @@
 //
 // Every matrix starts Xavier-uniform (Glorot & Bengio 2010), biases of attention at 0.
 //
+// With `copy` the output is a mixture with the source's words, log-probabilities of V + extra
+// (models/copy.hpp): attention is the last layer's to the memory, mean of its heads, state the hidden
+// state, input the embedding with its position.
+//
 // Errors: ValueError for sizes that make no model (heads that do not divide D, vocabularies that
 // differ under Tie::All); IndexError for ids outside a vocabulary; ShapeError for other ranks.
 #pragma once
 
 #include <memory>
 
+#include "models/copy.hpp"
 #include "models/sequence_model.hpp"
 #include "models/transformer_layers.hpp"
 #include "nn/embedding.hpp"
@@ -44,7 +49,13 @@ struct TransformerConfig {
   Index max_len = 5000;  // of a sequence; learned positions have as many rows
   double norm_eps = 1e-5;
   Index pad = 0;
+  bool copy = false;
+  Index unk = 3;  // what a copied word is to the target embedding
 };
+
+// ValueError, naming the model, for sizes that make none.
+void check_sizes(const TransformerConfig& config, std::string_view model);
+LayerSizes layer_sizes(const TransformerConfig& config);
 
 class Transformer final : public SequenceModel {
  public:
@@ -57,7 +68,8 @@ class Transformer final : public SequenceModel {
   Var generate(const Var& hidden);                       // (..., V)
   Var forward(const Tensor& src, const Tensor& tgt_in);  // (B, T, V)
 
-  // forward, with each decoder layer's attention to the source (B, H, T, S) if asked for.
+  // forward, or the mixture, with each decoder layer's attention to the source (B, H, T, S) if asked
+  // for. Scheduled sampling takes two passes (models/scheduled_sampling.hpp).
   Taught teach(const SourceBatch& source, const Tensor& tgt_in,
                const TeachOptions& options = {}) override;
   // `cached` keeps keys and values.
@@ -66,6 +78,7 @@ class Transformer final : public SequenceModel {
   Index pad() const override { return config_.pad; }
   Index src_vocab() const override { return config_.src_vocab; }
   Index tgt_vocab() const override { return config_.tgt_vocab; }
+  bool copies() const override { return config_.copy; }
 
   const TransformerConfig& config() const { return config_; }
 
@@ -73,11 +86,18 @@ class Transformer final : public SequenceModel {
   Encoder& encoder;
   Decoder& decoder;
   Linear& generator;
+  PointerGenerator* copy = nullptr;  // with config.copy
 
  private:
   friend class CachedDecoder;
   Var embed(Embedding& table, PositionalEncoding& positions, const Tensor& ids, Index offset = 0);
   PositionalEncoding& add_positions(std::string_view name);
+  Var decode_embedded(const Var& x, const Tensor& tgt_in, const Var& memory, const Tensor& src,
+                      std::vector<Var>* attention);
+  friend class UncachedDecoder;
+  // What is said after each prefix of tgt_in: (B, T, V + extra).
+  Var answer(const Tensor& tgt_in, const Var& memory, const SourceBatch& source,
+             std::vector<Var>* attention);
 
   TransformerConfig config_;
   // Learned positions are one table a side; the sinusoidal ones have no parameters.

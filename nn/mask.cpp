@@ -21,4 +21,18 @@ Tensor decoder_keep(const Tensor& ids, Index pad) {
   return logical_and(padding_keep(ids, pad), causal_keep(ids.size(1)));
 }
 
+std::vector<Index> row_lengths(const Tensor& ids, Index pad) {
+  if (ids.rank() != 2 || ids.dtype() != DType::Int64)
+    throw with_operands(ShapeError("row_lengths", "wants ids (B, S) int64"), Operand("ids", ids));
+  auto list = ids.to_vector<Index>();
+  Index columns = ids.size(1);
+  std::vector<Index> lengths;
+  for (Index b = 0; b < ids.size(0); ++b) {
+    Index n = columns;
+    while (n > 0 && list[static_cast<std::size_t>(b * columns + n - 1)] == pad) --n;
+    lengths.push_back(n);
+  }
+  return lengths;
+}
+
 }  // namespace glim

@@ -4,6 +4,8 @@
 // masks need no exception for padded rows.
 #pragma once
 
+#include <vector>
+
 #include "tensor/tensor.hpp"
 
 namespace glim {
@@ -15,5 +17,8 @@ Tensor causal_keep(Index queries, Index keys, Index offset = 0);
 inline Tensor causal_keep(Index length) { return causal_keep(length, length); }
 // Both at once, for a decoder's self-attention: (B, 1, T, T).
 Tensor decoder_keep(const Tensor& ids, Index pad);
+
+// Length of each row of ids (B, S) int64 without the padding at its end. ShapeError otherwise.
+std::vector<Index> row_lengths(const Tensor& ids, Index pad);
 
 }  // namespace glim

@@ -95,6 +95,7 @@ std::vector<Case> model_cases() {
                      [=] { return check(c, Magnification::Fused, true); }});
   }
   append_recurrent_models(cases);
+  append_variants(cases);
   return cases;
 }
 

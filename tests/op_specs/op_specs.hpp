@@ -68,6 +68,8 @@ std::vector<Case> model_cases();
 void append_language_models(std::vector<Case>& cases);
 void append_vision_models(std::vector<Case>& cases);
 void append_recurrent_models(std::vector<Case>& cases);
+// Copying, guided attention, non-autoregressive models (variants.cpp); part of model_cases.
+void append_variants(std::vector<Case>& cases);
 // Runs one case; exceptions become failures.
 CaseResult run(const Case& c);
 // Names of the ops that have a Spec, sorted.

@@ -24,6 +24,7 @@ import optimisers
 import recurrent
 import tensor_ops
 import transformer
+import variants
 import vision
 import vision_models
 
@@ -42,6 +43,7 @@ def write(folder):
         vision,
         vision_models,
         recurrent,
+        variants,
     ):
         for ref in module.make():
             path = ref.save(folder)

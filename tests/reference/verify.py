@@ -16,6 +16,7 @@ import verify_layers
 import verify_recurrent
 import verify_vision
 import verify_vision_models
+import verify_variants
 from verify_common import TALLY, differences, expect, read, softmax
 
 
@@ -173,6 +174,7 @@ def main():
     verify_vision_models.verify_vision_models(
         rng, lambda x, *rest: attend(x, x, x, *rest)[0])
     verify_recurrent.verify(rng)
+    verify_variants.verify(rng)
     print(f"{TALLY['checks']} checks, {TALLY['failures']} failed")
     return 1 if TALLY["failures"] else 0
 

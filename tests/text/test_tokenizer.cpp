@@ -82,7 +82,7 @@ TEST_CASE("one vocabulary for both sides, or one for each", "[tokenizer]") {
 
 TEST_CASE("options that make no tokenizer", "[tokenizer]") {
   CHECK(test::message_of<ValueError>([] { train_tokenizer(of_kind("words"), kLines); }) ==
-        "tokenizer: unknown kind \"words\": word, char or sentencepiece");
+        "tokenizer: unknown kind \"words\": word, char, mixed or sentencepiece");
   for (const char* kind : {"word", "char", "sentencepiece"}) {
     CHECK_THROWS_AS(train_tokenizer(of_kind(kind), std::vector<std::string>{}), ValueError);
     CHECK_THROWS_AS(train_tokenizer(of_kind(kind), std::vector<std::string>{"", "  "}), ValueError);

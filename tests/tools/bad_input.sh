@@ -74,6 +74,22 @@ before=$(sum)
 refuse "a model lies there" 'holds a model' limited train --task copy "${small[@]}" --out model
 refuse "other data on resume" 'examples' limited train --task copy --examples 41 --resume --out model
 
+# --- copying, distillation, guidance, sampling, outputs at once ---
+parallel() { limited train --task copy --kind non-autoregressive "${small[@]}" --out fresh "$@"; }
+refuse "copying pieces" 'copy.*word, char or mixed' limited train --copy --tokenizer sentencepiece-bpe "${small[@]}" --out fresh
+refuse "copying at once" 'copy.*non-autoregressive' parallel --copy
+refuse "sampling at once" 'scheduled-sampling.*non-autoregressive' parallel --scheduled-sampling 0.5
+refuse "an unknown kind of length" "length.*'short'.*predict, long" parallel --length short
+refuse "sampling beyond 1" 'scheduled-sampling.*\[0, 1\]' limited train --task copy --scheduled-sampling 1.5 --out fresh
+refuse "an unknown sampling schedule" 'sampling-schedule.*inverse-sigmoid' limited train --task copy --sampling-schedule cubic --out fresh
+refuse "no steps to sample in" 'sampling-steps' limited train --task copy --sampling-steps 0 --out fresh
+refuse "a negative guidance" 'guided-attention' limited train --task copy --guided-attention -1 --out fresh
+refuse "a width of nothing" 'guided-width' limited train --task copy --guided-width 0 --out fresh
+refuse "no teacher there" 'nowhere' limited train --task copy --teacher nowhere "${small[@]}" --out fresh
+refuse "a teacher that is no model" 'good\.src' limited train --task copy --teacher good.src "${small[@]}" --out fresh
+refuse "a teacher without a beam" 'teacher-beam' limited train --task copy --teacher model --teacher-beam 0 --out fresh
+report "no folder is left by refused variants" "$([ -e fresh ] && ls fresh)"
+
 # --- hostile checkpoints ---
 hostile() {  # NAME PATTERN: the file is bad.safetensors
   refuse "$1" "$2" limited translate --model bad.safetensors <good.src

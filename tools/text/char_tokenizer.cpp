@@ -9,8 +9,8 @@
 
 namespace glim {
 
-CharTokenizer::CharTokenizer(Vocabulary vocabulary) : vocabulary_(std::move(vocabulary)) {
-  for (const std::string& token : vocabulary_.tokens()) {
+CharTokenizer::CharTokenizer(Vocabulary vocabulary) : VocabularyTokenizer(std::move(vocabulary)) {
+  for (const std::string& token : this->vocabulary().tokens()) {
     if (code_points(token).size() != 1) {
       throw ValueError("tokenizer", fmt::format("\"{}\" is not one character", token));
     }
@@ -35,34 +35,25 @@ TokenizerPtr CharTokenizer::from_json(const nlohmann::json& json) {
       Vocabulary(json.at("tokens").get<std::vector<std::string>>()));
 }
 
-std::string CharTokenizer::serialize() const {
-  return nlohmann::json{{"format", "glim tokenizer"},
-                        {"version", 1},
-                        {"kind", "char"},
-                        {"tokens", vocabulary_.tokens()}}
-      .dump();
-}
-
 std::string CharTokenizer::piece(std::int64_t id) const {
-  require_id(id);
-  const std::string_view token = vocabulary_.token(id);
-  return is_space(code_point_at(token, 0).value) ? "▁" : std::string(token);
+  const std::string token = VocabularyTokenizer::piece(id);
+  return is_space(code_point_at(token, 0).value) ? "▁" : token;
 }
 
-std::vector<std::int64_t> CharTokenizer::encode_valid(std::string_view line) const {
-  std::vector<std::int64_t> ids;
+std::vector<std::string> CharTokenizer::split(std::string_view line) const {
+  std::vector<std::string> tokens;
   bool blank = true;
   for (const CodePoint& c : code_points(line)) {
-    ids.push_back(vocabulary_.id(line.substr(c.offset, c.length)));
+    tokens.emplace_back(line.substr(c.offset, c.length));
     blank = blank && is_space(c.value);
   }
-  if (blank) ids.clear();
-  return ids;
+  if (blank) tokens.clear();
+  return tokens;
 }
 
-std::string CharTokenizer::decode_plain(std::span<const std::int64_t> ids) const {
+std::string CharTokenizer::join(const std::vector<std::string>& tokens) const {
   std::string text;
-  for (std::int64_t id : ids) text += vocabulary_.token(id);
+  for (const std::string& token : tokens) text += token;
   return text;
 }
 

@@ -8,6 +8,7 @@
 #include "tensor/error.hpp"
 #include "tools/text/char_tokenizer.hpp"
 #include "tools/text/files.hpp"
+#include "tools/text/mixed_tokenizer.hpp"
 #include "tools/text/sentencepiece_tokenizer.hpp"
 #include "tools/text/utf8.hpp"
 #include "tools/text/word_tokenizer.hpp"
@@ -52,6 +53,7 @@ TokenizerPtr deserialize_tokenizer(std::string_view text, const std::string& whe
   try {
     if (kind == "word") return WordTokenizer::from_json(json);
     if (kind == "char") return CharTokenizer::from_json(json);
+    if (kind == "mixed") return MixedTokenizer::from_json(json);
     if (kind == "sentencepiece") return SentencePieceTokenizer::from_json(json);
   } catch (const Error& e) {
     throw fail(e.problem());
@@ -69,9 +71,9 @@ namespace {
 
 TokenizerPtr train_on(const TokenizerOptions& o,
                       std::span<const std::span<const std::string>> parts) {
-  if (o.kind != "word" && o.kind != "char" && o.kind != "sentencepiece") {
+  if (o.kind != "word" && o.kind != "char" && o.kind != "mixed" && o.kind != "sentencepiece") {
     throw ValueError("tokenizer",
-                     fmt::format("unknown kind \"{}\": word, char or sentencepiece", o.kind));
+                     fmt::format("unknown kind \"{}\": word, char, mixed or sentencepiece", o.kind));
   }
   if (o.fold && o.kind != "word") {
     throw ValueError("tokenizer", fmt::format("fold works on words, not on {} tokens", o.kind));
@@ -90,6 +92,7 @@ TokenizerPtr train_on(const TokenizerOptions& o,
   if (blank) throw ValueError("tokenizer", "no text to learn a vocabulary from");
   if (o.kind == "word") return WordTokenizer::train(o, parts);
   if (o.kind == "char") return CharTokenizer::train(o, parts);
+  if (o.kind == "mixed") return MixedTokenizer::train(o, parts);
   return SentencePieceTokenizer::train(o, parts);
 }
 

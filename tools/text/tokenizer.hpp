@@ -3,6 +3,7 @@
 //   kind           a token is                      decode joins with   numbers come from
 //   word           a run without white space       one space           Vocabulary
 //   char           a code point, spaces included   nothing             Vocabulary
+//   mixed          a Chinese character, or a run   see mixed_tokenizer Vocabulary
 //   sentencepiece  a piece learned from the text   what the pieces say SentencePiece (unigram or BPE)
 //
 // All kinds share the special numbers of vocabulary.hpp. A tokeniser is immutable, is trained on
@@ -63,10 +64,10 @@ TokenizerPtr deserialize_tokenizer(std::string_view text, const std::string& whe
 TokenizerPtr load_tokenizer(const std::string& path);
 
 struct TokenizerOptions {
-  std::string kind = "word";  // word, char or sentencepiece
+  std::string kind = "word";  // word, char, mixed or sentencepiece
   // word: ignore case, and punctuation at a word's end, so that "I have a cat." is "i have a cat".
   bool fold = false;
-  // word and char: see VocabularyBuilder::build.
+  // word, char and mixed: see VocabularyBuilder::build.
   std::int64_t min_frequency = 1, max_size = 0;
   // sentencepiece: "unigram" or "bpe", and the size of the vocabulary with the special tokens.
   std::string model = "unigram";

@@ -44,8 +44,8 @@ void for_each_word(std::string_view line, bool fold, Take take) {
 }  // namespace
 
 WordTokenizer::WordTokenizer(Vocabulary vocabulary, bool fold)
-    : vocabulary_(std::move(vocabulary)), fold_(fold) {
-  for (const std::string& token : vocabulary_.tokens()) {
+    : VocabularyTokenizer(std::move(vocabulary)), fold_(fold) {
+  for (const std::string& token : this->vocabulary().tokens()) {
     if (split_spaces(token) != std::vector<std::string_view>{token}) {
       throw ValueError("tokenizer", fmt::format("word \"{}\" contains white space", token));
     }
@@ -74,26 +74,21 @@ std::string WordTokenizer::serialize() const {
                         {"version", 1},
                         {"kind", "word"},
                         {"fold", fold_},
-                        {"tokens", vocabulary_.tokens()}}
+                        {"tokens", vocabulary().tokens()}}
       .dump();
 }
 
-std::string WordTokenizer::piece(std::int64_t id) const {
-  require_id(id);
-  return std::string(vocabulary_.token(id));
+std::vector<std::string> WordTokenizer::split(std::string_view line) const {
+  std::vector<std::string> tokens;
+  for_each_word(line, fold_, [&](std::string_view word) { tokens.emplace_back(word); });
+  return tokens;
 }
 
-std::vector<std::int64_t> WordTokenizer::encode_valid(std::string_view line) const {
-  std::vector<std::int64_t> ids;
-  for_each_word(line, fold_, [&](std::string_view word) { ids.push_back(vocabulary_.id(word)); });
-  return ids;
-}
-
-std::string WordTokenizer::decode_plain(std::span<const std::int64_t> ids) const {
+std::string WordTokenizer::join(const std::vector<std::string>& tokens) const {
   std::string text;
-  for (std::int64_t id : ids) {
+  for (const std::string& token : tokens) {
     if (!text.empty()) text += ' ';
-    text += vocabulary_.token(id);
+    text += token;
   }
   return text;
 }

@@ -4,11 +4,11 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "tools/text/tokenizer.hpp"
+#include "tools/text/vocabulary_tokenizer.hpp"
 
 namespace glim {
 
-class WordTokenizer final : public Tokenizer {
+class WordTokenizer final : public VocabularyTokenizer {
  public:
   // With `fold`, lines and vocabulary are lower case, and the punctuation . , ; : ! ? and its
   // full-width forms is dropped at the end of a word.
@@ -18,16 +18,13 @@ class WordTokenizer final : public Tokenizer {
                             std::span<const std::span<const std::string>> parts);
   static TokenizerPtr from_json(const nlohmann::json& json);
 
-  std::int64_t size() const override { return vocabulary_.size(); }
-  std::string piece(std::int64_t id) const override;
   std::string_view kind() const override { return "word"; }
   std::string serialize() const override;
+  std::string join(const std::vector<std::string>& tokens) const override;
 
  private:
-  std::vector<std::int64_t> encode_valid(std::string_view line) const override;
-  std::string decode_plain(std::span<const std::int64_t> ids) const override;
+  std::vector<std::string> split(std::string_view line) const override;
 
-  Vocabulary vocabulary_;
   bool fold_;
 };
 

@@ -3,8 +3,10 @@
 #include <cstdio>
 
 #include "tensor/error.hpp"
+#include "tools/text/names.hpp"
 #include "tools/text/phrasebook.hpp"
 #include "tools/text/tasks.hpp"
+#include "tools/train/distil.hpp"
 
 namespace glim {
 namespace {
@@ -21,6 +23,7 @@ std::vector<SentencePair> generated(const TrainOptions& o, std::uint64_t part, I
 
 std::vector<SentencePair> task_test_pairs(const TrainOptions& o) {
   if (o.task == "phrasebook") return phrasebook_test();
+  if (o.task == "names") return names_test();
   if (o.task == "files") return {};
   return generated(o, 2, 200);
 }
@@ -33,10 +36,14 @@ Dataset load_dataset(const TrainOptions& o, const TokenizerPair* given) {
   } else if (o.task == "phrasebook") {
     d.train = generated_corpus("phrasebook", phrasebook_train());
     d.valid = generated_corpus("phrasebook (validation)", phrasebook_valid());
+  } else if (o.task == "names") {
+    d.train = generated_corpus("names", names_train());
+    d.valid = generated_corpus("names (validation)", names_valid());
   } else {
     d.train = generated_corpus(o.task, generated(o, 0, o.examples));
     d.valid = generated_corpus(o.task + " (validation)", generated(o, 1, 200));
   }
+  if (!o.teacher.empty()) d.distilled = distil(o, d.train, given != nullptr);
   if (o.task != "files") d.test = generated_corpus(o.task + " (test)", task_test_pairs(o));
   if (given) {
     d.tokenizers = *given;

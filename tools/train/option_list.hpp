@@ -11,12 +11,12 @@ template <class Options, class F>
 void each_option(Options& o, const F& f) {
   const char* group = "Data";
   f(group, "kind", o.kind, "kind of model");
-  f(group, "task", o.task, "phrasebook, copy, reverse, random, or files");
+  f(group, "task", o.task, "phrasebook, names, copy, reverse, random, or files");
   f(group, "source", o.source, "file of source sentences, one a line");
   f(group, "target", o.target, "file of target sentences");
   f(group, "valid-source", o.valid_source, "file of source sentences to validate on");
   f(group, "valid-target", o.valid_target, "file of target sentences to validate on");
-  f(group, "tokenizer", o.tokenizer, "word, char, sentencepiece-bpe, sentencepiece-unigram");
+  f(group, "tokenizer", o.tokenizer, "word, char, mixed, sentencepiece-bpe, sentencepiece-unigram");
   f(group, "target-tokenizer", o.target_tokenizer, "of the target side, if another");
   f(group, "shared-vocabulary", o.shared_vocabulary, "one vocabulary for both sides");
   f(group, "vocabulary", o.vocabulary,
@@ -24,6 +24,8 @@ void each_option(Options& o, const F& f) {
   f(group, "min-frequency", o.min_frequency, "least occurrences of a word or character");
   f(group, "max-length", o.max_length, "longest sentence, in tokens; longer pairs are left out");
   f(group, "examples", o.examples, "pairs that copy and reverse generate");
+  f(group, "teacher", o.teacher, "model whose translations replace the training targets");
+  f(group, "teacher-beam", o.teacher_beam, "prefixes that the teacher keeps at each step");
   group = "Model";
   f(group, "layers", o.layers, "encoder layers");
   f(group, "decoder-layers", o.decoder_layers, "decoder layers (0: as --layers)");
@@ -41,6 +43,9 @@ void each_option(Options& o, const F& f) {
   f(group, "d-embed", o.d_embed, "width of a recurrent model's embeddings");
   f(group, "cell", o.cell, "of a recurrent model: gru, lstm or rnn");
   f(group, "attention", o.attention, "of a recurrent model: additive, dot, general or concat");
+  f(group, "copy", o.copy, "copy words of the source: a pointer mixed with the generator");
+  f(group, "length", o.length,
+    "of a non-autoregressive output: predict, or long (cut at the first END)");
   group = "Training";
   f(group, "epochs", o.epochs, "passes over the training pairs");
   f(group, "max-steps", o.max_steps, "most updates (0: no limit)");
@@ -48,6 +53,14 @@ void each_option(Options& o, const F& f) {
   f(group, "batch-sentences", o.batch_sentences, "most pairs of a batch (0: no limit)");
   f(group, "accumulate", o.accumulate, "batches joined to one update");
   f(group, "label-smoothing", o.label_smoothing, "ε: probability given to the other tokens");
+  f(group, "guided-attention", o.guided_attention,
+    "weight of the penalty on attention away from the diagonal (0: none)");
+  f(group, "guided-width", o.guided_width, "g: how far from the diagonal is free, as a share");
+  f(group, "scheduled-sampling", o.scheduled_sampling,
+    "largest share of decoder inputs that are the model's own predictions (0: none)");
+  f(group, "sampling-schedule", o.sampling_schedule,
+    "how the share grows: constant, linear, exponential or inverse-sigmoid");
+  f(group, "sampling-steps", o.sampling_steps, "steps until it is at its largest");
   f(group, "optimizer", o.optimizer, "adam, adamw or sgd");
   f(group, "beta1", o.beta1, "Adam's β₁");
   f(group, "beta2", o.beta2, "Adam's β₂");

@@ -68,7 +68,7 @@ void share(const char* option, double value) {
 }  // namespace
 
 void check_translation(const TrainOptions& o) {
-  one_of("task", o.task, {"phrasebook", "copy", "reverse", "random", "files"});
+  one_of("task", o.task, {"phrasebook", "names", "copy", "reverse", "random", "files"});
   bool files = o.task == "files";
   if (files && (o.source.empty() || o.target.empty()))
     fail(o.source.empty() ? "source" : "target", "both training files are needed");
@@ -80,11 +80,29 @@ void check_translation(const TrainOptions& o) {
          "both validation files are needed, or neither");
   for (const std::string& t : {o.tokenizer, o.target_tokenizer})
     if (!t.empty())
-      one_of("tokenizer", t, {"word", "char", "sentencepiece-bpe", "sentencepiece-unigram"});
+      one_of("tokenizer", t,
+             {"word", "char", "mixed", "sentencepiece-bpe", "sentencepiece-unigram"});
   if (o.shared_vocabulary && !o.target_tokenizer.empty() && o.target_tokenizer != o.tokenizer)
     fail("shared-vocabulary", "contradicts --target-tokenizer: one vocabulary has one tokenizer");
   if (o.tie == "all" && !o.shared_vocabulary)
     fail("tie", "'all' needs --shared-vocabulary: source and target must have the same tokens");
+  if (o.copy && (o.tokenizer.rfind("sentencepiece", 0) == 0 ||
+                 o.target_tokenizer.rfind("sentencepiece", 0) == 0))
+    fail("copy", "needs tokens that are words of the text: --tokenizer word, char or mixed");
+  if (o.copy && o.kind != "transformer" && o.kind != "rnn")
+    fail("copy", "models of kind '" + o.kind + "' do not copy; transformer and rnn do");
+  one_of("length", o.length, {"predict", "long"});
+  positive("teacher-beam", o.teacher_beam);
+  not_negative("guided-attention", o.guided_attention);
+  if (!(o.guided_width > 0) || !std::isfinite(o.guided_width))
+    fail("guided-width", "must be above 0, and finite");
+  if (!(o.scheduled_sampling >= 0 && o.scheduled_sampling <= 1))
+    fail("scheduled-sampling", "must lie in [0, 1]");
+  if (o.scheduled_sampling > 0 && o.kind == "non-autoregressive")
+    fail("scheduled-sampling", "a non-autoregressive model reads no target tokens");
+  one_of("sampling-schedule", o.sampling_schedule,
+         {"constant", "linear", "exponential", "inverse-sigmoid"});
+  positive("sampling-steps", o.sampling_steps);
 }
 
 void check(const TrainOptions& o) {

@@ -49,6 +49,21 @@ void apply_preset(TrainOptions& o, const std::function<bool(const char*)>& given
     unless_given("rate", o.rate, 2e-3);
     unless_given("warmup", o.warmup, 300);
     unless_given("average", o.average, 5);
+  } else if (o.task == "names") {  // names are words that no vocabulary has: min-frequency
+    unless_given("target-tokenizer", o.target_tokenizer, "mixed");
+    unless_given("min-frequency", o.min_frequency, 5);
+    unless_given("label-smoothing", o.label_smoothing, 0.0);
+    unless_given("layers", o.layers, 2);
+    unless_given("d-model", o.d_model, 128);
+    unless_given("heads", o.heads, 4);
+    unless_given("d-ff", o.d_ff, 256);
+    unless_given("norm", o.norm, "pre");
+    unless_given("epochs", o.epochs, 24);
+    unless_given("batch-tokens", o.batch_tokens, 1024);
+    unless_given("schedule", o.schedule, "cosine");
+    unless_given("rate", o.rate, 2e-3);
+    unless_given("warmup", o.warmup, 300);
+    unless_given("average", o.average, 5);
   } else if (o.task == "copy" || o.task == "reverse") {
     unless_given("layers", o.layers, 2);
     unless_given("d-model", o.d_model, 64);

@@ -24,6 +24,7 @@ TransformerConfig transformer_config(const TrainOptions& o, Index src_vocab, Ind
   c.tie = kTies.parse("tie", o.tie);
   c.positions = kPositions.parse("positions", o.positions);
   c.max_len = o.max_length + 1;  // <s> or </s> besides
+  c.copy = o.copy;
   return c;
 }
 
@@ -44,7 +45,8 @@ std::string to_json(const TransformerConfig& c) {
                       {"positions", kPositions.print(c.positions)},
                       {"max_len", c.max_len},
                       {"norm_eps", c.norm_eps},
-                      {"pad", c.pad}};
+                      {"pad", c.pad},
+                      {"copy", c.copy}};
   return j.dump();
 }
 
@@ -69,6 +71,7 @@ TransformerConfig transformer_config_from_json(const std::string& text, const st
     j.at("max_len").get_to(c.max_len);
     j.at("norm_eps").get_to(c.norm_eps);
     j.at("pad").get_to(c.pad);
+    c.copy = j.value("copy", false);
     return c;
   } catch (const nlohmann::json::exception& e) {
     throw FileError(where, std::string("its model description cannot be read: ") + e.what());

@@ -3,14 +3,19 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "models/scheduled_sampling.hpp"
+#include "nn/guided_attention.hpp"
+#include "nn/mask.hpp"
 #include "tensor/error.hpp"
+#include "tools/train/non_autoregressive_kind.hpp"
 #include "tools/train/rnn_kind.hpp"
 #include "tools/train/transformer_kind.hpp"
 
 namespace glim {
 
 const std::vector<SequenceKind>& sequence_kinds() {
-  static const std::vector<SequenceKind> list = {transformer_kind(), rnn_kind()};
+  static const std::vector<SequenceKind> list = {transformer_kind(), rnn_kind(),
+                                                 non_autoregressive_kind()};
   return list;
 }
 
@@ -78,6 +83,7 @@ TranslationLearner::TranslationLearner(const TrainOptions& options, const Checkp
   model_ = from ? rebuilt(*from, options.out)
                 : sequence_kind(options.kind)->build(options, t.source->size(), t.target->size());
   if (options.precision == "float64") model_->to(DType::Float64);
+  number_copies();
 }
 
 TranslationLearner::TranslationLearner(LoadedSequenceModel loaded, ParallelCorpus test)
@@ -87,6 +93,22 @@ TranslationLearner::TranslationLearner(LoadedSequenceModel loaded, ParallelCorpu
   LengthLimit limit{model_->max_len() - 1, model_->max_len() - 1, Policy::Error};
   data_.valid_tokens =
       tokenize(data_.valid, *data_.tokenizers.source, *data_.tokenizers.target, limit);
+  number_copies();
+}
+
+void TranslationLearner::number_copies() {
+  if (!model_->copies()) return;
+  CopyNumbering numbering(data_.tokenizers);
+  auto number = [&](const ParallelCorpus& corpus, const TokenizedCorpus& tokens) {
+    std::vector<CopyNumbers> list;
+    for (std::int64_t i : tokens.index) {
+      const SentencePair& p = corpus.pairs[static_cast<std::size_t>(i)];
+      list.push_back(numbering.number(p.source, p.target));
+    }
+    return list;
+  };
+  train_copies_ = number(data_.train, data_.train_tokens);
+  valid_copies_ = number(data_.valid, data_.valid_tokens);
 }
 
 std::map<std::string, std::string> TranslationLearner::description() const {
@@ -102,6 +124,7 @@ std::vector<std::string> TranslationLearner::summary() const {
       "data: {} training pairs, {} validation; {} source and {} target tokens in the vocabularies",
       data_.train_tokens.pairs.size(), data_.valid_tokens.pairs.size(),
       data_.tokenizers.source->size(), data_.tokenizers.target->size())};
+  if (!data_.distilled.empty()) lines.push_back(data_.distilled);
   if (data_.train.blank)
     lines.push_back(fmt::format("  {} pairs with a blank side left out, the first in line {}",
                                 data_.train.blank, data_.train.first_blank));
@@ -139,13 +162,26 @@ BatchSize TranslationLearner::size(Split split, Index batch) const {
   return size;
 }
 
-Var TranslationLearner::loss(Split split, Index batch, Index /*step*/, Measures& sums) {
+Var TranslationLearner::loss(Split split, Index batch, Index step, Measures& sums) {
   Batch b = make_batch(pairs(split), rows(split, batch), batch_options(options_));
   SourceBatch source(from_vector(b.source, {b.size, b.source_length}));
   Tensor target_in = from_vector(b.target_in, {b.size, b.target_length});
   Tensor target_out = from_vector(b.target_out, {b.size * b.target_length});
+  if (model_->copies()) {
+    const auto& copies = split == Split::Train ? train_copies_ : valid_copies_;
+    std::vector<const CopyNumbers*> numbers;
+    for (std::int64_t i : b.index) numbers.push_back(&copies[static_cast<std::size_t>(i)]);
+    CopyBatch c = make_copy_batch(numbers, b, batch_options(options_));
+    source.copy_ids = from_vector(c.source, {b.size, b.source_length});
+    source.extra = c.extra;
+    target_out = from_vector(c.target_out, {b.size * b.target_length});
+  }
   TeachOptions teach;
   teach.defer_logits = true;
+  teach.need_attention = options_.guided_attention > 0;
+  if (options_.scheduled_sampling > 0 && model_->training())
+    teach.sampling = sampling_share(sampling_schedule_named(options_.sampling_schedule),
+                                    options_.scheduled_sampling, options_.sampling_steps, step);
   Taught taught = model_->teach(source, target_in, teach);
   // (B, T, ·) -> (B·T, ·)
   auto rows = [](const Var& v) { return reshape(v, {-1, v.size(-1)}); };
@@ -156,9 +192,30 @@ Var TranslationLearner::loss(Split split, Index batch, Index /*step*/, Measures&
   else
     loss = label_smoothing_loss(rows(taught.logits), target_out, options_.label_smoothing,
                                 model_->pad(), &sums);
-  if (!taught.auxiliary.defined()) return loss;
-  sums.auxiliary += taught.auxiliary.item();
-  return add(loss, taught.auxiliary);
+  auto also = [&](const Var& more) {
+    sums.auxiliary += more.item();
+    loss = add(loss, more);
+  };
+  if (taught.auxiliary.defined()) also(taught.auxiliary);
+  if (teach.need_attention) also(guided(taught, b));
+  return loss;
+}
+
+Var TranslationLearner::guided(const Taught& taught, const Batch& b) const {
+  if (taught.attention.empty())
+    throw ValueError("--guided-attention",
+                     "models of kind '" + options_.kind + "' have no attention to guide");
+  auto lengths = [&](const std::vector<std::int64_t>& ids, Index columns) {
+    return row_lengths(from_vector(ids, {b.size, columns}), model_->pad());
+  };
+  auto targets = lengths(b.target_out, b.target_length),
+       sources = lengths(b.source, b.source_length);
+  Var total;
+  for (const Var& a : taught.attention) {
+    Var one = guided_attention_loss(a, targets, sources, options_.guided_width);
+    total = total.defined() ? add(total, one) : one;
+  }
+  return mul(total, options_.guided_attention / static_cast<double>(taught.attention.size()));
 }
 
 std::unique_ptr<Learner> make_translation_learner(const TrainOptions& options,

@@ -1,6 +1,12 @@
 // Learning from sentence pairs, for every model from a source sequence to a target sequence.
 //
 //   loss = Σ over target tokens of KL(q ‖ p), q the smoothed target (autograd/ops.hpp)
+//          + the model's auxiliary loss
+//          + weight · mean over layers of the guided attention loss (nn/guided_attention.hpp)
+//
+// Decoder inputs are mixed with the model's own predictions as the schedule says
+// (models/scheduled_sampling.hpp), in training only. A model that copies learns on V + extra
+// columns, the extra ones being words that the sentence has and the vocabulary lacks.
 //
 // The table of such models says how each is built from options, and from a checkpoint.
 #pragma once
@@ -11,6 +17,7 @@
 
 #include "models/sequence_model.hpp"
 #include "tools/text/batches.hpp"
+#include "tools/text/copying.hpp"
 #include "tools/train/checkpoint.hpp"
 #include "tools/train/dataset.hpp"
 #include "tools/train/learner.hpp"
@@ -65,11 +72,14 @@ class TranslationLearner final : public Learner {
  private:
   const std::vector<TokenPair>& pairs(Split split) const;
   const std::vector<std::int64_t>& rows(Split split, Index batch) const;
+  void number_copies();
+  Var guided(const Taught& taught, const Batch& batch) const;
 
   TrainOptions options_;
   Dataset data_;
   std::unique_ptr<SequenceModel> model_;
   std::vector<std::vector<std::int64_t>> train_batches_, valid_batches_;
+  std::vector<CopyNumbers> train_copies_, valid_copies_;  // of the pairs, if the model copies
 };
 
 std::unique_ptr<Learner> make_translation_learner(const TrainOptions& options,

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include "tensor/error.hpp"
 #include "tools/text/batches.hpp"
+#include "tools/text/copying.hpp"
 
 namespace glim {
 
@@ -15,11 +17,15 @@ std::vector<std::vector<Translation>> Translator::translate(
   if (o.max_length < 0) throw ValueError("--max-length", "must not be negative");
   Index most = model_.max_len();
   std::vector<std::vector<std::int64_t>> sources;
+  std::optional<CopyNumbering> numbering;
+  if (model_.copies()) numbering.emplace(tokenizers_);
+  std::vector<CopyNumbers> copies(numbering ? sentences.size() : 0);
   for (std::size_t i = 0; i < sentences.size(); ++i) {
     std::string where = i < names.size() ? names[i] : "sentence " + std::to_string(i + 1);
     std::vector<std::int64_t> ids;
     try {
       ids = tokenizers_.source->encode(sentences[i]);
+      if (numbering) copies[i] = numbering->number(sentences[i]);
     } catch (const Error& e) {
       throw FileError(where, e.problem());
     }
@@ -63,22 +69,34 @@ std::vector<std::vector<Translation>> Translator::translate(
     }
     Batch b = make_source_batch(part, batch_options);
     SourceBatch source(from_vector(b.source, {b.size, b.source_length}));
+    if (numbering) {
+      std::vector<const CopyNumbers*> numbers;
+      for (std::size_t i = start; i < end; ++i) numbers.push_back(&copies[order[i]]);
+      CopyBatch c = make_copy_batch(numbers, b, batch_options);
+      source.copy_ids = from_vector(c.source, {b.size, b.source_length});
+      source.extra = c.extra;
+    }
     auto found = model_.generate_sequences(source, limits, search_options, o.cached);
     for (std::size_t i = start; i < end; ++i) {
       std::vector<Translation>& list = result[order[i]];
       list.clear();
       for (Hypothesis& h : found[i - start]) {
         Translation t;
-        t.text = tokenizers_.target->decode(h.tokens);
+        t.text = numbering ? numbering->decode(h.tokens, copies[order[i]].words)
+                           : tokenizers_.target->decode(h.tokens);
         t.score = h.score;
         t.log_prob = h.log_prob;
         t.finished = h.finished;
         if (o.alignments) {
           std::size_t columns = sources[order[i]].size() + 1;
-          for (auto id : sources[order[i]])
-            t.source_pieces.push_back(tokenizers_.source->piece(id));
+          if (numbering) t.source_pieces = numbering->source_pieces(sentences[order[i]]);
+          t.source_pieces.resize(std::min(t.source_pieces.size(), columns - 1));
+          for (std::size_t k = t.source_pieces.size(); k + 1 < columns; ++k)
+            t.source_pieces.push_back(tokenizers_.source->piece(sources[order[i]][k]));
           t.source_pieces.push_back(tokenizers_.source->piece(kEos));
-          for (auto id : h.tokens) t.target_pieces.push_back(tokenizers_.target->piece(id));
+          for (auto id : h.tokens)
+            t.target_pieces.push_back(numbering ? numbering->piece(id, copies[order[i]].words)
+                                                : tokenizers_.target->piece(id));
           if (h.finished) t.target_pieces.push_back(tokenizers_.target->piece(kEos));
           for (auto& row : h.attention) row.resize(columns);  // drops the padding
           t.attention = std::move(h.attention);

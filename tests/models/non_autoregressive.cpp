@@ -1,0 +1,257 @@
+// The decoder that says all positions at once: against PyTorch, and against facts.
+#include "models/non_autoregressive.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "tensor/elementwise.hpp"
+#include "tensor/reduce.hpp"
+#include "tests/catch.hpp"
+#include "tests/reference.hpp"
+
+using namespace glim;
+
+namespace {
+
+NonAutoregressiveConfig small_config(OutputLength length) {
+  NonAutoregressiveConfig c;
+  c.src_vocab = 13;
+  c.tgt_vocab = 13;
+  c.d_model = 16;
+  c.heads = 4;
+  c.d_ff = 32;
+  c.encoder_layers = c.decoder_layers = 2;
+  c.dropout = 0;
+  c.length = length;
+  c.length_reach = 4;
+  return c;
+}
+
+Tensor ids(std::initializer_list<double> list, const Shape& shape) {
+  return tensor(list, DType::Int64).reshape(shape);
+}
+
+const Tensor kSource = ids({3, 4, 5, 6, 2, 8, 9, 2, 0, 0}, {2, 5});
+const Tensor kTarget = ids({1, 3, 4, 5, 1, 6, 0, 0}, {2, 4});
+
+}  // namespace
+
+TEST_CASE("a non-autoregressive model equals PyTorch's by name", "[nat][reference]") {
+  for (OutputLength length : {OutputLength::Predict, OutputLength::Long}) {
+    bool predict = length == OutputLength::Predict;
+    SafeTensors file = read_safetensors(std::string(GLIM_REFERENCE) + "/non_autoregressive_" +
+                                        (predict ? "predict" : "long") + ".safetensors");
+    auto& t = file.tensors;
+    in_every_form([&](DType dtype) {
+      double tolerance = dtype == DType::Float64 ? 1e-10 : 1e-4;
+      NonAutoregressiveConfig c = small_config(length);
+      c.norm = predict ? NormPlacement::Pre : NormPlacement::Post;
+      NonAutoregressive model(c);
+      model.to(dtype);
+      StateDict state;
+      for (auto& [key, value] : model.state_dict()) state[key] = t.at("param." + key);
+      model.load_state_dict(state);
+      Tape tape;
+      Taught taught = model.teach(SourceBatch(t.at("src")), t.at("tgt_in"));
+      Tensor real = not_equal(t.at("tgt_out"), 0.0).unsqueeze(-1);
+      auto counted = [&](const Tensor& x) {
+        return where(real, x.to(DType::Float64), scalar(0, DType::Float64));
+      };
+      CHECK(close(counted(taught.logits.value()), counted(t.at("logits")), tolerance));
+      LossSums sums;
+      Var loss = label_smoothing_loss(reshape(taught.logits, {-1, 13}),
+                                      t.at("tgt_out").reshape({-1}), 0, 0, &sums);
+      CHECK(taught.auxiliary.defined() == predict);
+      if (predict) {
+        CHECK(taught.auxiliary.item() == Approx(t.at("length_loss").item()).epsilon(tolerance));
+        CHECK(close(model.length_logits(model.encode(t.at("src")), t.at("src")).value(),
+                    t.at("length_logits"), tolerance));
+        loss = add(loss, taught.auxiliary);
+      }
+      CHECK(loss.item() == Approx(t.at("loss").item()).epsilon(tolerance));
+      tape.backward(loss);
+      int compared = 0, stored = 0;
+      for (auto& [key, parameter] : model.named_parameters()) {
+        INFO(key);
+        REQUIRE(parameter.grad().defined());
+        CHECK(close(parameter.grad(), t.at("grad." + key), tolerance));
+        ++compared;
+      }
+      for (auto& [key, value] : t) stored += key.rfind("grad.", 0) == 0;
+      CHECK(compared == stored);
+    });
+  }
+}
+
+TEST_CASE("the soft copy stretches the source", "[nat][reference]") {
+  Reference file("variants");
+  Tensor w = soft_copy_weights(file.get("soft_copy.source_lengths").to_vector<Index>(),
+                               file.get("soft_copy.target_lengths").to_vector<Index>(), 5, 0.3,
+                               DType::Float64);
+  CHECK(close(w, file.get("soft_copy.y"), 1e-12));
+  // Of equal lengths: each position reads its own source position most.
+  Tensor same = soft_copy_weights({4}, {4}, 4, 0.3, DType::Float64);
+  CHECK(argmax(same, -1).to_vector<Index>() == std::vector<Index>{0, 1, 2, 3});
+  CHECK(close(sum(same, {-1}), ones({1, 4}, DType::Float64)));
+  CHECK(sum(soft_copy_weights({0}, {3}, 2, 0.3, DType::Float64)).item() == 0);
+  CHECK_THROWS_AS(soft_copy_weights({1}, {1}, 1, 0, DType::Float64), ValueError);
+}
+
+TEST_CASE("of the target only the length is read", "[nat]") {
+  for (OutputLength length : {OutputLength::Predict, OutputLength::Long}) {
+    seed(3);
+    NonAutoregressive model(small_config(length));
+    model.eval();
+    Tensor other = ids({1, 9, 10, 11, 1, 12, 0, 0}, {2, 4});
+    Taught a = model.teach(SourceBatch(kSource), kTarget);
+    Taught b = model.teach(SourceBatch(kSource), other);
+    CHECK(same_bits(a.logits.value(), b.logits.value()));
+    CHECK(a.logits.shape() == Shape{2, 4, 13});
+    // A column of padding in every row changes no other.
+    Tensor wide = ids({1, 3, 4, 5, 0, 1, 6, 0, 0, 0}, {2, 5});
+    Tensor padded = model.teach(SourceBatch(kSource), wide).logits.value();
+    CHECK(padded.shape() == Shape{2, 5, 13});
+    CHECK(close(padded.narrow(1, 0, 4).select(0, 0), a.logits.value().select(0, 0), 1e-5));
+  }
+}
+
+TEST_CASE("a sentence alone says what it says in a batch", "[nat]") {
+  for (OutputLength length : {OutputLength::Predict, OutputLength::Long}) {
+    seed(4);
+    NonAutoregressive model(small_config(length));
+    model.to(DType::Float64);
+    model.eval();
+    SearchOptions o;
+    o.beam = 3;
+    o.keep_attention = true;
+    auto together = model.generate_sequences(SourceBatch(kSource), {9, 9}, o);
+    Tensor alone = kSource.narrow(0, 1, 1).narrow(1, 0, 3);
+    auto apart = model.generate_sequences(SourceBatch(alone), {9}, o);
+    REQUIRE(together.size() == 2);
+    CHECK(together[1][0].tokens == apart[0][0].tokens);
+    CHECK(together[1][0].score == Approx(apart[0][0].score).epsilon(1e-10));
+    for (const Hypothesis& h : {together[0][0], together[1][0]}) {
+      REQUIRE(h.attention.size() == h.tokens.size() + (h.finished ? 1 : 0));
+      for (const auto& row : h.attention) {
+        double total = 0;
+        for (double a : row) total += a;
+        CHECK(total == Approx(1));
+      }
+    }
+    CHECK(together[1][0].attention[0][3] == 0);  // padding
+  }
+}
+
+TEST_CASE("predicted lengths are kept, and the best of several is chosen", "[nat]") {
+  seed(5);
+  NonAutoregressive model(small_config(OutputLength::Predict));
+  model.to(DType::Float64);
+  model.eval();
+  SearchOptions one;
+  one.length_penalty = 1;
+  SearchOptions many = one;
+  many.beam = 5;
+  many.n_best = 5;
+  auto single = model.generate_sequences(SourceBatch(kSource), {8, 8}, one);
+  auto list = model.generate_sequences(SourceBatch(kSource), {8, 8}, many);
+  for (std::size_t b = 0; b < 2; ++b) {
+    REQUIRE(single[b].size() == 1);
+    REQUIRE(list[b].size() == 5);
+    CHECK(list[b][0].score >= single[b][0].score);
+    std::set<std::size_t> lengths;
+    for (std::size_t i = 0; i < list[b].size(); ++i) {
+      const Hypothesis& h = list[b][i];
+      CHECK(h.finished);
+      CHECK(h.tokens.size() + 1 <= 8);
+      lengths.insert(h.tokens.size());
+      for (Index token : h.tokens) CHECK((token != 0 && token != 1 && token != 2));
+      if (i > 0) CHECK(h.score <= list[b][i - 1].score);
+      CHECK(h.score == Approx(h.log_prob / length_penalty(std::ssize(h.tokens) + 1, 1)));
+    }
+    CHECK(lengths.size() == 5);
+  }
+  // The limit is kept even where no length that the predictor knows fits.
+  for (auto& found : model.generate_sequences(SourceBatch(kSource), {1, 1}, many))
+    CHECK((found[0].tokens.empty() && found[0].finished));
+}
+
+TEST_CASE("a long output ends at the first END", "[nat]") {
+  seed(6);
+  NonAutoregressive model(small_config(OutputLength::Long));
+  model.to(DType::Float64);
+  model.eval();
+  SearchOptions o;
+  // With a bias that makes END sure, nothing is said; with one that forbids it, the limit cuts.
+  model.generator.bias.value().narrow(0, 2, 1).fill_(50);
+  for (auto& found : model.generate_sequences(SourceBatch(kSource), {9, 9}, o))
+    CHECK((found[0].finished && found[0].tokens.empty()));
+  model.generator.bias.value().narrow(0, 2, 1).fill_(-50);
+  for (auto& found : model.generate_sequences(SourceBatch(kSource), {9, 5}, o))
+    CHECK(!found[0].finished);
+  auto cut = model.generate_sequences(SourceBatch(kSource), {9, 5}, o);
+  CHECK(cut[0][0].tokens.size() == 9);
+  CHECK(cut[1][0].tokens.size() == 5);
+  // Without a limit in its way: 2 S + 10 positions.
+  auto all = model.generate_sequences(SourceBatch(kSource), {99, 99}, o);
+  CHECK(all[0][0].tokens.size() == 2 * 5 + 10);
+  CHECK(all[1][0].tokens.size() == 2 * 3 + 10);
+}
+
+TEST_CASE("every parameter of a non-autoregressive model receives a gradient", "[nat]") {
+  for (OutputLength length : {OutputLength::Predict, OutputLength::Long})
+    for (Tie tie : {Tie::None, Tie::Decoder, Tie::All}) {
+      seed(7);
+      NonAutoregressiveConfig c = small_config(length);
+      c.tie = tie;
+      c.positions = Positions::Learned;
+      c.max_len = length == OutputLength::Long ? 20 : 5;
+      NonAutoregressive model(c);
+      model.to(DType::Float64);
+      Tape tape;
+      Taught taught = model.teach(SourceBatch(kSource), kTarget);
+      Var loss = label_smoothing_loss(reshape(taught.logits, {-1, 13}),
+                                      ids({3, 4, 5, 2, 6, 2, 0, 0}, {8}), 0.1, 0);
+      if (taught.auxiliary.defined()) loss = add(loss, taught.auxiliary);
+      tape.backward(loss);
+      for (auto& [name, p] : model.named_parameters()) {
+        INFO(name);
+        REQUIRE(p.grad().defined());
+        CHECK(dot(p.grad(), p.grad()) > 0);
+      }
+      auto names = model.named_parameters();
+      CHECK((tie == Tie::All) == std::none_of(names.begin(), names.end(), [](auto& n) {
+              return n.first == "generator.weight";
+            }));
+    }
+}
+
+TEST_CASE("what a non-autoregressive model refuses", "[nat]") {
+  NonAutoregressiveConfig c = small_config(OutputLength::Predict);
+  c.heads = 3;
+  CHECK(error_of<ValueError>([&] { NonAutoregressive m(c); }) ==
+        "non-autoregressive: 3 heads do not divide d_model 16");
+  c = small_config(OutputLength::Predict);
+  c.length_reach = 0;
+  CHECK_THROWS_AS(NonAutoregressive(c), ValueError);
+  c = small_config(OutputLength::Predict);
+  c.tie = Tie::All;
+  c.tgt_vocab = 12;
+  CHECK_THROWS_AS(NonAutoregressive(c), ValueError);
+  NonAutoregressive model(small_config(OutputLength::Predict));
+  CHECK_THROWS_AS(model.generate_sequences(SourceBatch(kSource), {9, 9}, {}), StateError);
+  model.eval();
+  CHECK(contains(error_of<StateError>([&] { model.decoder_for(SourceBatch(kSource)); }),
+                 "no decoder by steps"));
+  CHECK_THROWS_AS(model.generate_sequences(SourceBatch(kSource), {9}, {}), ValueError);
+  CHECK_THROWS_AS(model.generate_sequences(SourceBatch(kSource), {9, 0}, {}), ValueError);
+  SearchOptions none;
+  none.beam = 0;
+  CHECK_THROWS_AS(model.generate_sequences(SourceBatch(kSource), {9, 9}, none), ValueError);
+  TeachOptions sampling;
+  sampling.sampling = 0.5;
+  CHECK_THROWS_AS(model.teach(SourceBatch(kSource), kTarget, sampling), ValueError);
+  CHECK_THROWS_AS(model.teach(SourceBatch(kSource), kTarget.narrow(0, 0, 1)), ShapeError);
+  CHECK_THROWS_AS(model.teach(SourceBatch(ids({99, 2}, {1, 2})), ids({1}, {1, 1})), IndexError);
+  NonAutoregressive wordy(small_config(OutputLength::Long));
+  CHECK_THROWS_AS(wordy.length_logits(wordy.encode(kSource), kSource), StateError);
+}
