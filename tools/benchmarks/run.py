@@ -1,0 +1,219 @@
+"""Glim and PyTorch in turn, A B A B, on the same sizes, threads and masks; prints Markdown tables.
+
+Each side works in a process of its own that stays warm (tools/benchmarks/server.hpp). A turn is as
+many repetitions as take about a quarter of a second; figures are medians over the turns' medians,
+ratios medians of the pairs' ratios.
+"""
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class Server:
+    def __init__(self, command, threads):
+        env = dict(os.environ, OMP_NUM_THREADS=str(threads))
+        env.pop("OPENBLAS_CORETYPE", None)
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
+        ready = self.process.stdout.readline().split()
+        if len(ready) != 2 or ready[0] != "ready":
+            raise RuntimeError("no measurement from: " + " ".join(command))
+        self.start_memory = int(ready[1])
+
+    def ask(self, line):
+        self.process.stdin.write(f"{line}\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline().split()
+        if not answer:
+            raise RuntimeError("a measured process ended early")
+        return answer
+
+    def warm(self):
+        """Runs until times settle; returns repetitions that take a quarter of a second."""
+        first = [float(t) for t in self.ask(3)]
+        return max(1, min(2000, int(0.25 / max(first[-1], 1e-7))))
+
+    def turn(self, repetitions):
+        return statistics.median(float(t) for t in self.ask(repetitions))
+
+    def memory(self):
+        return int(self.ask("memory")[0]) - self.start_memory
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def in_turn(servers, pairs):
+    """servers: name -> Server. Returns name -> list of times, one a turn."""
+    counts = {name: s.warm() for name, s in servers.items()}
+    times = {name: [] for name in servers}
+    for _ in range(pairs):
+        for name, s in servers.items():
+            times[name].append(s.turn(counts[name]))
+    return times
+
+
+def ratio(times, slow, fast):
+    return statistics.median(a / b for a, b in zip(times[slow], times[fast]))
+
+
+def milliseconds(times):
+    return f"{statistics.median(times) * 1e3:.3f}"
+
+
+def table(title, header, rows):
+    print(f"\n## {title}\n", flush=True)
+    print("| " + " | ".join(header) + " |")
+    print("|" + "---|" * len(header))
+    for row in rows:
+        print("| " + " | ".join(str(c) for c in row) + " |", flush=True)
+
+
+class Bench:
+    def __init__(self, a):
+        self.a = a
+        run = lambda *c: subprocess.run([a.glim, *c], capture_output=True, text=True, check=True).stdout
+        self.output = run
+        self.settings = {s["name"]: s for s in json.loads(run("settings"))}
+
+    def glim(self, *command, threads=None):
+        return Server([self.a.glim, *command], threads or self.a.threads)
+
+    def peer(self, *command):
+        return Server([self.a.peer, os.path.join(HERE, "peer.py"), *command], self.a.threads)
+
+    def head(self):
+        env = dict(os.environ, OMP_NUM_THREADS=str(self.a.threads))
+        machine = json.loads(subprocess.run([self.a.glim, "machine"], capture_output=True, text=True, env=env).stdout)
+        print(f"Glim: {machine['threads']} threads, OpenBLAS {machine['blas']} with {machine['kernels']} kernels, "
+              f"OPENBLAS_CORETYPE {machine['coretype']}")
+        if self.a.peer:
+            versions = subprocess.run([self.a.peer, os.path.join(HERE, "peer.py"), "versions"], capture_output=True,
+                                      text=True, env=env)
+            print("PyTorch:", versions.stdout.strip() or versions.stderr.strip().splitlines()[-1])
+        times = in_turn({"glim": self.glim("sgemm")}, 5)["glim"]
+        self.peak = 2 * 4096**3 / min(times)
+        print(f"SGEMM peak (4096³, best of 5 turns): {self.peak * 1e-9:.0f} GFLOP/s", flush=True)
+
+    def steps(self):
+        rows = []
+        for name in self.a.settings.split(","):
+            s = self.settings[name]
+            setting = json.dumps(s)
+            servers = {"glim": self.glim("step", name)}
+            if self.a.peer:
+                servers["eager"] = self.peer("step", "--setting", setting)
+                if not self.a.no_compile:
+                    servers["compile"] = self.peer("step", "--setting", setting, "--compile")
+            times = in_turn(servers, self.a.pairs)
+            memory = {n: server.memory() for n, server in servers.items()}
+            for server in servers.values():
+                server.close()
+            mine = statistics.median(times["glim"])
+            rate = s["flops"] / mine
+            row = [name, f"{mine * 1e3:.3f}", f"{s['batch'] * s['target'] / mine:.0f}", f"{rate * 1e-9:.1f}",
+                   f"{100 * rate / self.peak:.0f} %", f"{memory['glim'] / 1e6:.0f}"]
+            for peer in ("eager", "compile"):
+                row += [milliseconds(times[peer]), f"{ratio(times, peer, 'glim'):.2f}"] if peer in times else ["", ""]
+            row += [f"{memory['eager'] / 1e6:.0f}", f"{memory['glim'] / memory['eager']:.2f}"] if self.a.peer else ["", ""]
+            rows.append(row)
+        table("Training step: float32, dropout 0.1, label smoothing 0.1, Adam",
+              ["setting", "Glim ms", "target tokens/s", "GFLOP/s", "of peak", "MB", "eager ms", "eager / Glim",
+               "compile ms", "compile / Glim", "eager MB", "Glim / eager MB"], rows)
+
+    def ops(self):
+        rows = []
+        for name in self.output("ops").splitlines():
+            servers = {"glim": self.glim("op", name)}
+            if self.a.peer:
+                servers["eager"] = self.peer("op", name)
+            times = in_turn(servers, self.a.pairs)
+            row = [name, milliseconds(times["glim"])]
+            row += [milliseconds(times["eager"]), f"{ratio(times, 'eager', 'glim'):.2f}"] if self.a.peer else ["", ""]
+            rows.append(row)
+            for server in servers.values():
+                server.close()
+        table("Single ops, forward and backward; (B, T, D) = (64, 32, 512)",
+              ["op", "Glim ms", "PyTorch ms", "PyTorch / Glim"], rows)
+
+    def decoding(self):
+        rows = []
+        setting = json.dumps(self.settings["base"])
+        for batch, beam in ((1, 1), (64, 1), (1, 5), (64, 5)):
+            sizes = ["--batch", str(batch), "--beam", str(beam)]
+            servers = {"glim": self.glim("decode", *sizes)}
+            if self.a.peer:
+                servers["eager"] = self.peer("decode", "--setting", setting, *sizes)
+            times = in_turn(servers, self.a.pairs)
+            mine = statistics.median(times["glim"])
+            row = [batch, beam, milliseconds(times["glim"]), f"{batch * 32 / mine:.0f}"]
+            row += [milliseconds(times["eager"]), f"{ratio(times, 'eager', 'glim'):.2f}"] if self.a.peer else ["", ""]
+            rows.append(row)
+            for server in servers.values():
+                server.close()
+        table("Decoding with cached keys and values: base, 32 source tokens to 32 target tokens",
+              ["sentences", "beam", "Glim ms", "tokens/s", "PyTorch ms", "PyTorch / Glim"], rows)
+
+    def overhead(self):
+        rows = [line.split() for line in self.output("overhead").splitlines()]
+        table("Nanoseconds of an op on 4 elements", ["op", "ns"], rows)
+
+    def threads(self):
+        rows = []
+        for name in self.a.settings.split(","):
+            servers = {"one": self.glim("step", name, threads=1), "two": self.glim("step", name, threads=2)}
+            times = in_turn(servers, self.a.pairs)
+            rows.append([name, milliseconds(times["one"]), milliseconds(times["two"]), f"{ratio(times, 'one', 'two'):.2f}"])
+            for server in servers.values():
+                server.close()
+        table("From 1 thread to 2", ["setting", "1 thread ms", "2 threads ms", "speed-up"], rows)
+
+    def bits(self):
+        rows = []
+        for name in ("micro", "tiny"):
+            row = [name]
+            for threads in (1, 2, 3, 4):
+                env = dict(os.environ, OMP_NUM_THREADS=str(threads))
+                steps = "200" if name == "micro" else str(self.a.bits_steps)
+                row.append(subprocess.run([self.a.glim, "hash", name, "--steps", steps], capture_output=True, text=True,
+                                          env=env, check=True).stdout.strip())
+            rows.append(row + ["same" if len(set(row[1:])) == 1 else "DIFFERENT"])
+        table("Hash of all weights after training, by threads", ["setting", "1", "2", "3", "4", ""], rows)
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="tools/bench", description=__doc__.splitlines()[0])
+    parts = ["steps", "ops", "decoding", "overhead", "threads", "bits"]
+    parser.add_argument("--glim", required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--peer", help="Python with torch to compare with")
+    parser.add_argument("--only", help="some of " + ", ".join(parts))
+    parser.add_argument("--settings", default="micro,tiny,small,base,seed,gpt-char")
+    parser.add_argument("--pairs", type=int, default=10)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--no-compile", action="store_true", help="leave out torch.compile")
+    parser.add_argument("--bits-steps", type=int, default=200, help="steps of `tiny` in the test of bits")
+    a = parser.parse_args()
+    chosen = a.only.split(",") if a.only else parts
+    for part in chosen:
+        if part not in parts:
+            parser.error(f"--only: '{part}' is none of {', '.join(parts)}")
+    if a.pairs < 1 or a.threads < 1:
+        parser.error("--pairs and --threads must be 1 at least")
+    try:
+        bench = Bench(a)
+        for name in a.settings.split(","):
+            if name not in bench.settings:
+                parser.error(f"--settings: '{name}' is none of {', '.join(bench.settings)}")
+        bench.head()
+        for part in chosen:
+            getattr(bench, part)()
+    except (RuntimeError, OSError, subprocess.CalledProcessError) as e:
+        sys.exit(f"bench: error: {e}")
+
+
+main()
