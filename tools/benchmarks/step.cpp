@@ -4,8 +4,8 @@
 #include <map>
 #include <memory>
 
+#include "models/gpt.hpp"
 #include "optim/adam.hpp"
-#include "tensor/error.hpp"
 #include "tools/benchmarks/measures.hpp"
 #include "tools/benchmarks/server.hpp"
 
@@ -15,11 +15,21 @@ namespace {
 struct Training {
   explicit Training(const Setting& setting) : s(setting) {
     seed(1);
-    if (s.decoder_only())
-      throw ValueError("bench", s.name + " needs a model that this program does not build");
-    model = std::make_unique<Transformer>(transformer_config(s));
-    model->train();
-    source = random_integers({s.batch, s.source}, 3, s.vocab, {2, 0});
+    if (s.decoder_only()) {
+      GptConfig config;
+      config.vocab = s.vocab;
+      config.context = s.target;
+      config.d_model = s.d;
+      config.heads = s.heads;
+      config.d_ff = s.d_ff;
+      config.layers = s.layers;
+      config.dropout = 0.1;
+      gpt = std::make_unique<Gpt>(config);
+    } else {
+      transformer = std::make_unique<Transformer>(transformer_config(s));
+      source = random_integers({s.batch, s.source}, 3, s.vocab, {2, 0});
+    }
+    model().train();
     Tensor target = random_integers({s.batch, s.target + 1}, 3, s.vocab, {2, 1});
     input = target.narrow(1, 0, s.target).contiguous();
     output = target.narrow(1, 1, s.target).contiguous().reshape({-1});
@@ -27,20 +37,28 @@ struct Training {
     options.rate = 1e-4;
     options.beta2 = 0.98;
     options.eps = 1e-9;
-    optimizer = std::make_unique<Adam>(model->named_parameters(), options);
+    optimizer = std::make_unique<Adam>(model().named_parameters(), options);
+  }
+
+  Module& model() { return gpt ? static_cast<Module&>(*gpt) : *transformer; }
+
+  Var loss() {
+    if (gpt) {
+      Var logits = reshape(gpt->forward(input), {-1, s.vocab});  // (B, T, V) -> (B·T, V)
+      return label_smoothing_loss(logits, output, 0.1, -1);
+    }
+    TeachOptions teach;
+    teach.defer_logits = true;
+    Taught taught = transformer->teach(source, input, teach);
+    return linear_label_smoothing_loss(reshape(taught.hidden, {-1, s.d}), taught.head->weight,
+                                       taught.head->bias, output, 0.1, 0);
   }
 
   void step(bool profile = false, const std::function<void(const Tape&)>& seen = {}) {
     {
       Tape tape({.profile = profile});
-      TeachOptions teach;
-      teach.defer_logits = true;
-      Taught taught = model->teach(source, input, teach);
-      Var loss = linear_label_smoothing_loss(reshape(taught.hidden, {-1, s.d}), taught.head->weight,
-                                             taught.head->bias, output, 0.1, 0);
-      taught = {};
-      loss = mul(loss, 1 / static_cast<double>(output.numel()));
-      tape.backward(loss);
+      Var scaled = mul(loss(), 1 / static_cast<double>(output.numel()));
+      tape.backward(scaled);
       if (seen) seen(tape);
     }
     optimizer->step();
@@ -48,7 +66,8 @@ struct Training {
   }
 
   Setting s;
-  std::unique_ptr<Transformer> model;
+  std::unique_ptr<Transformer> transformer;
+  std::unique_ptr<Gpt> gpt;  // for decoder-only settings
   std::unique_ptr<Adam> optimizer;
   Tensor source, input, output;
 };
@@ -109,7 +128,7 @@ std::string weights_after(const Setting& s, int steps) {
   Training training(s);
   for (int i = 0; i < steps; ++i) training.step();
   std::uint64_t hash = 0xcbf29ce484222325u;
-  for (const auto& [name, p] : training.model->named_parameters()) {
+  for (const auto& [name, p] : training.model().named_parameters()) {
     Tensor w = p.value().contiguous();
     for (Index i = 0; i < w.numel(); ++i) {
       std::uint32_t bits;
