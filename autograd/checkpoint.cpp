@@ -93,6 +93,7 @@ class CheckpointOp final : public Op {
     node.op = std::make_unique<CheckpointOp>(std::move(op));
     if (tape.options_.profile) {
       std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+      node.forward_start = std::chrono::duration<double>(start.time_since_epoch()).count();
       node.forward_seconds = taken.count();
     }
     Var result(value);

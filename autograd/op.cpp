@@ -97,7 +97,10 @@ Var Recorder::record(std::unique_ptr<Op> op, Tensor y) const {
   node.scope = tape.current_scope();
   node.where = where_;
   node.bytes = y.numel() * static_cast<Index>(size_of(y.dtype()));
-  if (tape.options_.profile) node.forward_seconds = now() - start_;
+  if (tape.options_.profile) {
+    node.forward_start = start_;
+    node.forward_seconds = now() - start_;
+  }
   bool wants_output = op->wants_output_;
   node.op = std::move(op);
   int number = tape.add_node(std::move(node));

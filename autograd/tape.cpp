@@ -245,7 +245,10 @@ void Tape::step(Table& table, int i, const Sweep& options) {
     e.set_place(path(i), to_string(nodes_[at].where));
     throw;
   }
-  if (options_.profile) nodes_[at].backward_seconds += now() - start;
+  if (options_.profile) {
+    nodes_[at].backward_start = start;
+    nodes_[at].backward_seconds += now() - start;
+  }
   gradient = {};
   for (std::size_t k = 0; k < nodes_[at].inputs.size(); ++k) {
     int input = nodes_[at].inputs[k];

@@ -40,8 +40,9 @@ struct Node {
   std::string label;  // given by named(), else empty
   Where where;
   std::shared_ptr<Leaf> leaf;
-  double forward_seconds = 0;  // with TapeOptions::profile
-  double backward_seconds = 0;
+  // With TapeOptions::profile; beginnings on the steady clock.
+  double forward_start = 0, forward_seconds = 0;
+  double backward_start = 0, backward_seconds = 0;
   std::int64_t bytes = 0;  // of the output
   std::uint64_t serial = 0;
 };

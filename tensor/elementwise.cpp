@@ -15,15 +15,20 @@ namespace {
 // Arithmetic with T in {float, double, int64}.
 template <class F>
 Tensor arithmetic(const Tensor& a, const Tensor& b, std::string_view op, const F& f) {
+  auto into = [&](const Tensor& y, const Tensor& left, const Tensor& right) {
+    visit_dtype(a.dtype(), [&]<class T>() {
+      if constexpr (std::is_same_v<T, bool>)
+        no_bool(op, a);
+      else
+        zip_into<T, T, T>(y, left, right, f);
+    });
+    return y;
+  };
+  // Nothing to broadcast, the common case: no views are made.
+  if (a.dtype() == b.dtype() && a.shape() == b.shape())
+    return into(empty(a.shape(), a.dtype()), a, b);
   Pair p = broadcast(a, b, op);
-  Tensor y = empty(p.shape, a.dtype());
-  visit_dtype(a.dtype(), [&]<class T>() {
-    if constexpr (std::is_same_v<T, bool>)
-      no_bool(op, a);
-    else
-      zip_into<T, T, T>(y, p.a, p.b, f);
-  });
-  return y;
+  return into(empty(p.shape, a.dtype()), p.a, p.b);
 }
 
 template <class F>

@@ -212,32 +212,21 @@ struct Choose final : Op {
   Tensor condition_;
 };
 
+template <class OpT>
+Var binary(const Var& a, const Var& b, OpT op, const Where& where) {
+  if (a.shape() == b.shape()) return apply(where, std::move(op), a, b);
+  auto [x, y] = broadcast(a, b, op.name(), where);
+  return apply(where, std::move(op), x, y);
+}
+
 }  // namespace
 
-Var add(const Var& a, const Var& b, Where where) {
-  auto [x, y] = broadcast(a, b, "add", where);
-  return apply(where, Add{}, x, y);
-}
-Var sub(const Var& a, const Var& b, Where where) {
-  auto [x, y] = broadcast(a, b, "sub", where);
-  return apply(where, Sub{}, x, y);
-}
-Var mul(const Var& a, const Var& b, Where where) {
-  auto [x, y] = broadcast(a, b, "mul", where);
-  return apply(where, Mul{}, x, y);
-}
-Var div(const Var& a, const Var& b, Where where) {
-  auto [x, y] = broadcast(a, b, "div", where);
-  return apply(where, Div{}, x, y);
-}
-Var maximum(const Var& a, const Var& b, Where where) {
-  auto [x, y] = broadcast(a, b, "maximum", where);
-  return apply(where, Maximum{}, x, y);
-}
-Var minimum(const Var& a, const Var& b, Where where) {
-  auto [x, y] = broadcast(a, b, "minimum", where);
-  return apply(where, Minimum{}, x, y);
-}
+Var add(const Var& a, const Var& b, Where where) { return binary(a, b, Add{}, where); }
+Var sub(const Var& a, const Var& b, Where where) { return binary(a, b, Sub{}, where); }
+Var mul(const Var& a, const Var& b, Where where) { return binary(a, b, Mul{}, where); }
+Var div(const Var& a, const Var& b, Where where) { return binary(a, b, Div{}, where); }
+Var maximum(const Var& a, const Var& b, Where where) { return binary(a, b, Maximum{}, where); }
+Var minimum(const Var& a, const Var& b, Where where) { return binary(a, b, Minimum{}, where); }
 Var add(const Var& x, double c, Where where) { return apply(where, Shift(c), x); }
 Var mul(const Var& x, double c, Where where) { return apply(where, Scale(c), x); }
 Var neg(const Var& x, Where where) { return apply(where, Neg{}, x); }

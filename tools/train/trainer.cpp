@@ -84,12 +84,15 @@ Trainer::Update Trainer::update(Index first, Index end) {
   Measures measured;
   for (Index b = first; b < end; ++b) {
     Measures sums;
-    Tape tape;
+    double start = now();
+    Tape tape({.profile = profiling()});
     Var loss = batch_loss(b, size.targets, sums);
     measured += sums;
     if (!std::isfinite(sums.kl + sums.auxiliary)) diagnose(first, end, "the loss is not finite");
     tape.backward(loss);
+    if (profiling()) profile_.add(tape, now() - start);
   }
+  double after_backward = now();
   auto parameters = learner_.model().named_parameters();
   double norm = 0;
   try {
@@ -102,6 +105,8 @@ Trainer::Update Trainer::update(Index first, Index end) {
   optimizer_->set_rate(schedule_->rate(state_.step + 1));
   optimizer_->step();
   optimizer_->zero_grad();
+  if (profiling()) profile_.add_optimizer(after_backward, now() - after_backward);
+  ++warm_updates_;
   ++state_.step;
   state_.stream = static_cast<Index>(generator().stream());
   state_.tokens += measured.tokens;
@@ -257,6 +262,10 @@ bool Trainer::run(TrainObserver& observer, const std::atomic<bool>& stop) {
       Index end = std::min(count, state_.batch + options_.accumulate);
       Update u = update(state_.batch, end);
       state_.batch = end;
+      if (profiled_updates_ > 0 && profile_.steps() == profiled_updates_) {
+        observer.profiled(profile_);
+        profiled_updates_ = 0;
+      }
       observer.stepped({u.sums, optimizer_->rate(), u.gradient_norm, now() - start, state_.step,
                         state_.epoch + 1, state_.batch, count});
       bool limit = options_.max_steps > 0 && state_.step >= options_.max_steps;

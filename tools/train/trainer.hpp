@@ -21,6 +21,7 @@
 #include "optim/optimizer.hpp"
 #include "tools/train/checkpoint.hpp"
 #include "tools/train/learner.hpp"
+#include "tools/train/profile.hpp"
 
 namespace glim {
 
@@ -44,6 +45,7 @@ class TrainObserver {
   virtual void stepped(const StepReport&) {}
   virtual void validated(const ValidationReport&) {}
   virtual void saved(const std::string& /*file*/) {}
+  virtual void profiled(const Profile&) {}
 };
 
 class Trainer {
@@ -52,6 +54,9 @@ class Trainer {
   Trainer(const TrainOptions& options, Learner& learner, std::string config_toml);
   // Goes on from a checkpoint; ValueError when the data are not those it was trained on.
   Trainer(const TrainOptions& options, Learner& learner, Checkpoint from);
+
+  // Measures this many updates of run(), after three to warm up.
+  void profile(Index updates) { profiled_updates_ = updates; }
 
   // Until the end, early stopping, or `stop` becomes true (a checkpoint is written then). Returns
   // true at the end, false when stopped from outside.
@@ -69,6 +74,7 @@ class Trainer {
   };
   // Batches first … end - 1 of the epoch, joined.
   Update update(Index first, Index end);
+  bool profiling() const { return warm_updates_ >= 3 && profile_.steps() < profiled_updates_; }
   BatchSize joined_size(Index first, Index end) const;
   Var batch_loss(Index batch, Index targets, Measures& sums);
   [[noreturn]] void diagnose(Index first, Index end, const std::string& what);
@@ -84,6 +90,8 @@ class Trainer {
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<Schedule> schedule_;
   Index total_steps_ = 0;
+  Index profiled_updates_ = 0, warm_updates_ = 0;
+  Profile profile_;
 };
 
 }  // namespace glim

@@ -31,6 +31,7 @@ struct Arguments {
   TrainOptions options;
   std::string config;
   bool resume = false, overwrite = false;
+  Index profile = 0;
   std::string progress = "auto";
   std::vector<std::pair<CLI::Option*, std::string>> given;  // every option with its name
 };
@@ -78,6 +79,13 @@ class Console final : public TrainObserver {
                        : "";
     progress_.say(fmt::format("epoch {:3d}  step {:6d}  {:.1f} s  train: KL {:.4f}  NLL {:.4f}{}",
                               r.epoch, r.step, r.seconds, r.train.kl, r.train.nll, valid));
+  }
+  void profiled(const Profile& profile) override {
+    progress_.end();
+    std::string trace = (std::filesystem::path(o_.out) / "trace.json").string();
+    profile.write_trace(trace);
+    print_line(profile.table() + "the last of these steps as a timeline: " + trace +
+               " (for ui.perfetto.dev or chrome://tracing)");
   }
   void saved(const std::string& file) override {
     for (const std::filesystem::path& old : stale_)
@@ -163,6 +171,7 @@ void run(CLI::App& verb, Arguments& a) {
   Progress progress(progress_mode(a.progress, STDERR_FILENO), STDERR_FILENO);
   Metrics metrics((fs::path(o.out) / "metrics.jsonl").string(), trainer->state().step);
   Console console(o, *learner, trainer->total_steps(), metrics, progress, stale);
+  trainer->profile(a.profile);
   bool done = trainer->run(console, interrupted);
   progress.end();
   if (!done) {
@@ -197,6 +206,10 @@ void add_train(CLI::App& app) {
   verb->add_option("--progress", a->progress, "auto (a bar on a terminal), bar, lines or none")
       ->check(CLI::IsMember({"auto", "bar", "lines", "none"}))
       ->capture_default_str()
+      ->configurable(false);
+  verb->add_option("--profile", a->profile,
+                   "measure this many updates, by op and module; OUT/trace.json has a timeline")
+      ->check(CLI::NonNegativeNumber)
       ->configurable(false);
   verb->add_flag("--resume", a->resume, "go on from the last checkpoint in --out")
       ->configurable(false);

@@ -1,0 +1,85 @@
+#include "tools/train/profile.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "tensor/atomic_file.hpp"
+
+namespace glim {
+
+void Profile::add(const Tape& tape, double seconds) {
+  batches_ += seconds;
+  int number = 0;
+  for (const Node& n : tape.nodes()) {
+    int i = number++;
+    if (n.leaf) continue;
+    std::string module = tape.path(i);  // "decoder.layers.1.self_attn.linear"
+    auto dot = module.rfind('.');
+    module = dot == std::string::npos ? "(none)" : module.substr(0, dot);
+    for (Times* t : {&ops_[std::string(n.name)], &modules_[module]}) {
+      ++t->count;
+      t->forward += n.forward_seconds;
+      t->backward += n.backward_seconds;
+    }
+    taped_ += n.forward_seconds + n.backward_seconds;
+    trace_.push_back({std::string(n.name), module, "forward", n.forward_start, n.forward_seconds});
+    if (n.backward_seconds > 0)
+      trace_.push_back(
+          {std::string(n.name), module, "backward", n.backward_start, n.backward_seconds});
+  }
+}
+
+void Profile::add_optimizer(double start, double seconds) {
+  optimizer_ += seconds;
+  ++updates_;
+  trace_.push_back({"optimizer", "", "optimizer", start, seconds});
+  last_ = std::exchange(trace_, {});
+}
+
+std::string Profile::rows(const char* title, const std::map<std::string, Times>& times,
+                          double steps, double total) {
+  std::vector<std::pair<std::string, Times>> sorted(times.begin(), times.end());
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
+    return a.second.forward + a.second.backward > b.second.forward + b.second.backward;
+  });
+  std::size_t width = 30;
+  for (const auto& [name, t] : sorted) width = std::max(width, name.size());
+  std::string text = fmt::format("{:<{}} {:>6} {:>11} {:>11} {:>7}\n", title, width, "count",
+                                 "forward ms", "backward ms", "share");
+  for (const auto& [name, t] : sorted)
+    text += fmt::format("{:<{}} {:>6.0f} {:>11.3f} {:>11.3f} {:>5.1f} %\n", name, width,
+                        static_cast<double>(t.count) / steps, t.forward / steps * 1e3,
+                        t.backward / steps * 1e3, 100 * (t.forward + t.backward) / total);
+  return text;
+}
+
+std::string Profile::table() const {
+  double steps = static_cast<double>(std::max<Index>(updates_, 1)), total = batches_ + optimizer_;
+  auto rest = [&](const char* name, double seconds) {
+    return fmt::format("  {:<40} {:>9.3f} ms {:>5.1f} %\n", name, seconds / steps * 1e3,
+                       100 * seconds / total);
+  };
+  return fmt::format("profile of {} steps, {:.3f} ms each:\n", updates_, total / steps * 1e3) +
+         rest("ops", taped_) + rest("adding gradients up, freeing, batches", batches_ - taped_) +
+         rest("clipping and optimizer", optimizer_) + "\n" + rows("op", ops_, steps, total) + "\n" +
+         rows("module", modules_, steps, total);
+}
+
+void Profile::write_trace(const std::string& path) const {
+  auto events = nlohmann::ordered_json::array();
+  double zero = last_.empty() ? 0 : last_.front().start;
+  for (const Event& e : last_) zero = std::min(zero, e.start);
+  for (const Event& e : last_)
+    events.push_back({{"name", e.name},
+                      {"cat", e.phase},
+                      {"ph", "X"},
+                      {"ts", (e.start - zero) * 1e6},  // microseconds
+                      {"dur", e.seconds * 1e6},
+                      {"pid", 1},
+                      {"tid", 1},
+                      {"args", {{"module", e.module}, {"phase", e.phase}}}});
+  write_file_atomically(path, nlohmann::ordered_json({{"traceEvents", events}}).dump() + "\n");
+}
+
+}  // namespace glim
