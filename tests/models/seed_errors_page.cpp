@@ -1,0 +1,182 @@
+// The page seed_errors.md: each slip's effect beside the right result, in numbers. The test computes
+// every number again and compares the page; GLIM_WRITE_PAGES=1 writes it.
+#include <cmath>
+#include <cstdlib>
+#include <fmt/format.h>
+#include <fstream>
+#include <sstream>
+
+#include "models/transformer.hpp"
+#include "nn/mask.hpp"
+#include "tensor/elementwise.hpp"
+#include "tensor/index.hpp"
+#include "tensor/matmul.hpp"
+#include "tensor/reduce.hpp"
+#include "tests/catch.hpp"
+
+using namespace glim;
+
+namespace {
+
+Tensor random(const Shape& shape, std::uint64_t stream) {
+  return normal(shape, 0, 1, {77, stream}, DType::Float64);
+}
+
+// One row of numbers to four digits; what rounds to 0 has no sign.
+std::string row(const Tensor& x) {
+  std::string text;
+  Tensor flat = x.contiguous().reshape({-1});
+  for (Index i = 0; i < flat.numel(); ++i) {
+    double v = flat.select(0, i).item();
+    text += fmt::format("{:8.4f}", std::abs(v) < 5e-5 ? 0.0 : v);
+  }
+  return text;
+}
+
+// Two matrices side by side, row by row.
+std::string beside(const char* left_name, const Tensor& left, const char* right_name,
+                   const Tensor& right) {
+  std::string text = "```\n";
+  auto width = static_cast<std::size_t>(8 * left.size(-1)) + 4;
+  text += fmt::format("{:<{}}{}\n", left_name, width, right_name);
+  for (Index i = 0; i < left.size(0); ++i)
+    text += fmt::format("{:<{}}{}\n", row(left.select(0, i)), width, row(right.select(0, i)));
+  return text + "```\n\n";
+}
+
+std::string scale() {
+  Tensor q = random({3, 4}, 1), k = random({3, 4}, 2);
+  Tensor scores = matmul(q, k.transpose());
+  Tensor right = softmax(mul(scores, 0.5)), slip = mul(softmax(scores), 0.5);
+  auto with_sum = [](const Tensor& p) {
+    return glim::concatenate(std::vector<Tensor>{p, glim::sum(p, {1}, true)}, 1);
+  };
+  return "## 1. The scale stands before the softmax\n\n"
+         "softmax(QKᵀ/√d_k), not softmax(QKᵀ)/√d_k. Here d_k = 4; the last column is the row's "
+         "sum. "
+         "With the slip the \"probabilities\" sum to 1/√d_k, and the scores stay as large as they "
+         "were.\n\n" +
+         beside("softmax(QKᵀ/2)", with_sum(right), "slip: softmax(QKᵀ)/2", with_sum(slip));
+}
+
+std::string padded_query() {
+  Tensor ids = tensor({5, 6, 0, 0}, DType::Int64).reshape({1, 4});
+  Tensor scores = random({4, 4}, 3);
+  Tensor right = decoder_keep(ids, 0).reshape({4, 4});
+  Tensor slip = logical_and(not_equal(ids, 0.0).reshape({4, 1}), causal_keep(4).reshape({4, 4}));
+  auto naive = [&](const Tensor& keep) {  // softmax of scores with -∞, as the tutorials write it
+    return softmax(where(keep, scores, full({4, 4}, -INFINITY, DType::Float64)));
+  };
+  bool nan = std::isnan(naive(slip).select(0, 3).select(0, 0).item());
+  Tensor glim = masked_softmax(Var(scores), slip).value();
+  return "## 2. A padded query is no reason for a softmax over nothing\n\n"
+         "The sentence has two tokens and two of padding. Masking *keys* leaves every query "
+         "something to attend to; the slip masks the *queries* of padding, and a softmax over "
+         "nothing follows" +
+         std::string(nan ? " (NaN with −∞ before a plain softmax)" : "") +
+         ". Glim gives such a row zeros, and zero gradients.\n\n" +
+         beside("keys masked", masked_softmax(Var(scores), right).value(),
+                "slip: queries masked (Glim)", glim);
+}
+
+std::string positions() {
+  Tensor table = sinusoidal_positions(0, 4, 4, 10000, DType::Float64);
+  // Sentence 1 of a batch, three positions: the slip adds row 1 of the table at each.
+  Tensor slip = table.narrow(0, 1, 1).expand({3, 4});
+  return "## 3. Positions run along the sequence, not along the batch\n\n"
+         "What is added to the three tokens of sentence 1 of a batch (D = 4). With the slip every "
+         "token of a sentence gets the same row: order is lost.\n\n" +
+         beside("PE(0), PE(1), PE(2)", table.narrow(0, 0, 3), "slip: PE(1) thrice", slip);
+}
+
+std::string memory() {
+  seed(4);
+  TransformerConfig c;
+  c.src_vocab = c.tgt_vocab = 9;
+  c.d_model = 8;
+  c.heads = 2;
+  c.d_ff = 16;
+  c.encoder_layers = c.decoder_layers = 1;
+  Transformer model(c);
+  model.to(DType::Float64);
+  model.eval();
+  Tensor target = tensor({1, 4, 5}, DType::Int64).reshape({1, 3});
+  Tensor one = tensor({3, 4}, DType::Int64).reshape({1, 2}),
+         other = tensor({7, 8}, DType::Int64).reshape({1, 2});
+  auto slip = [&](const Tensor&) {
+    return model.generate(model.decode(target, model.encode(target), target)).value();
+  };
+  auto change = [](const Tensor& a, const Tensor& b) { return max(abs(sub(a, b))).item(); };
+  return fmt::format(
+      "## 4. The decoder attends to the encoder's output\n\n"
+      "The largest change of a logit when the source sentence is replaced by another, in a small "
+      "Transformer: {:.4f}. With the slip, which overwrites the encoder's output before the "
+      "decoder "
+      "reads it: {:.4f}. Such a model is a language model that never sees the source.\n\n",
+      change(model.forward(one, target).value(), model.forward(other, target).value()),
+      change(slip(one), slip(other)));
+}
+
+std::string base() {
+  Tensor x = tensor({0.4, 0.5, 0.6, 0.7}, DType::Float64).reshape({1, 4});
+  auto last = [&](double b) { return add(x, sinusoidal_positions(3, 1, 4, b, DType::Float64)); };
+  return "## 5. The worked sum of embedding and encoding keeps one base\n\n"
+         "Row 3 of the example, embedding 0.4 0.5 0.6 0.7 plus PE(3), D = 4.\n\n" +
+         beside("base 10000", last(10000), "slip: base 100 in this row", last(100));
+}
+
+std::string accumulation() {
+  Tensor x = random({6, 5}, 4), target = tensor({1, 2, 0, 3, 3, 0}, DType::Int64);
+  auto norm = [&](const std::vector<std::pair<Index, Index>>& parts, bool divide_by_all) {
+    Var w = Var::leaf(random({4, 5}, 5));
+    for (auto [start, length] : parts) {
+      Tape tape;
+      LossSums sums;
+      Var loss = label_smoothing_loss(linear(Var(x.narrow(0, start, length)), w, {}),
+                                      target.narrow(0, start, length), 0.1, 0, &sums);
+      tape.backward(mul(loss, 1.0 / (divide_by_all ? 4.0 : static_cast<double>(sums.tokens))));
+    }
+    return std::sqrt(dot(w.grad(), w.grad()));
+  };
+  return fmt::format(
+      "## 6. k micro-batches accumulate to the gradient of the joined batch\n\n"
+      "Norm of the gradient of one batch of 4 tokens: {:.4f}; of the same in three parts, each "
+      "divided by the tokens of all: {:.4f}. The slip adds each part's own mean: {:.4f}, as if the "
+      "learning rate grew with the number of parts. (It also stepped the optimizer after the first "
+      "part; tests/models/seed_errors.cpp and the trainer's tests hold the right order.)\n\n",
+      norm({{0, 6}}, true), norm({{0, 1}, {1, 2}, {3, 3}}, true),
+      norm({{0, 1}, {1, 2}, {3, 3}}, false));
+}
+
+std::string masked() {
+  Tensor scores = random({3, 4}, 6);
+  Tensor keep = from_vector(
+      std::vector<bool>{true, true, false, false, true, false, true, true, true, true, true, false},
+      {3, 4});
+  return "## 7. A masked score is gone before the softmax, not multiplied by 0\n\n"
+         "e⁰ = 1: with the slip, what must not be seen keeps a share. Masked are the last two keys "
+         "of the first row, the second of the second, the last of the third.\n\n" +
+         beside("masked", masked_softmax(Var(scores), keep).value(), "slip: scores times 0/1",
+                softmax(mul(scores, keep.to(DType::Float64))));
+}
+
+std::string page() {
+  return "# Seven slips, and what they do\n\n"
+         "The tutorials that this project started from contain seven errors. Here each stands "
+         "beside "
+         "the formula. Every number is computed again by `seed_errors_page.cpp` when the tests "
+         "run; "
+         "`seed_errors.cpp` holds the facts.\n\n" +
+         scale() + padded_query() + positions() + memory() + base() + accumulation() + masked();
+}
+
+}  // namespace
+
+TEST_CASE("the page of slips shows what is computed", "[seeds]") {
+  const std::string path = GLIM_SEED_ERRORS_PAGE;
+  if (std::getenv("GLIM_WRITE_PAGES")) std::ofstream(path) << page();
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  CHECK(text.str() == page());
+}
