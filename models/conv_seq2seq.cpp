@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "models/scheduled_sampling.hpp"
 #include "nn/activation.hpp"
 #include "nn/init.hpp"
 #include "nn/mask.hpp"
@@ -153,9 +154,21 @@ Taught ConvSeq2Seq::teach(const SourceBatch& source, const Tensor& tgt_in,
                         Operand("tgt_in", tgt_in));
   Taught out;
   ConvMemory memory = encode(source.ids);
-  Var hidden = decoder.forward(embed_target(tgt_in), memory,
+  Tensor read = tgt_in;
+  if (options.sampling > 0) {
+    Paused first_pass;
+    Var hidden = decoder.forward(embed_target(tgt_in), memory, nullptr);
+    read = mix_predictions(tgt_in, argmax(generate(hidden).value(), -1), options.sampling,
+                           glim::generator().next(), config_.pad);
+  }
+  Var hidden = decoder.forward(embed_target(read), memory,
                                options.need_attention ? &out.attention : nullptr);
-  out.logits = generate(hidden);
+  if (options.defer_logits) {
+    out.hidden = dropout.forward(hidden);
+    out.head = &generator;
+  } else {
+    out.logits = generate(hidden);
+  }
   return out;
 }
 

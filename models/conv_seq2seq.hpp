@@ -25,6 +25,8 @@
 // elsewhere, embeddings N(0, 0.1), biases 0. Dropout falls on embeddings and on the inputs of the
 // convolutions and of the generator.
 //
+// Scheduled sampling takes two passes, as with a Transformer (models/scheduled_sampling.hpp).
+//
 // Errors: ValueError for sizes that make no model; IndexError for ids outside a vocabulary and
 // sequences beyond max_len; ShapeError for other ranks.
 #pragma once

@@ -179,6 +179,29 @@ TEST_CASE("ConvS2S: same bits for any number of threads; the first loss is near 
   set_num_threads(before);
 }
 
+TEST_CASE("ConvS2S: two passes of scheduled sampling, and logits left to the loss",
+          "[conv_seq2seq]") {
+  seed(7);
+  ConvSeq2Seq model(small());
+  spread(model);
+  TeachOptions all;
+  all.sampling = 1;
+  Tensor said = argmax(model.teach(kSource, kTarget).logits.value(), -1);
+  Tensor read = kTarget.clone();  // every token but <s> and padding is what pass one said
+  for (Index b = 0; b < 2; ++b)
+    for (Index t = 1; t < 4; ++t)
+      if (kTarget.at<Index>({b, t}) != 0 && said.at<Index>({b, t - 1}) != 0)
+        read.data<Index>()[b * 4 + t] = said.at<Index>({b, t - 1});
+  Var sampled = model.teach(kSource, kTarget, all).logits;
+  CHECK(same_bits(sampled.value(), model.teach(kSource, read).logits.value()));
+  TeachOptions later;
+  later.defer_logits = true;
+  Taught taught = model.teach(kSource, kTarget, later);
+  REQUIRE(taught.head != nullptr);
+  CHECK(close(linear(taught.hidden, taught.head->weight, taught.head->bias).value(),
+              model.teach(kSource, kTarget).logits.value(), 1e-14));
+}
+
 TEST_CASE("ConvS2S: what is refused", "[conv_seq2seq]") {
   auto refused = [](auto change) {
     ConvSeq2SeqConfig c = small();

@@ -12,6 +12,8 @@ const std::vector<Kind>& kinds() {
        make_translation_learner},
       {"rnn", "recurrent encoder and decoder with attention (Bahdanau et al. 2015)",
        make_translation_learner},
+      {"conv", "stacked convolutions with attention between the sides (Gehring et al. 2017)",
+       make_translation_learner},
       {"non-autoregressive", "encoder and a decoder that says all at once (Gu et al. 2018)",
        make_translation_learner},
   };

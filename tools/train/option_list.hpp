@@ -43,6 +43,7 @@ void each_option(Options& o, const F& f) {
   f(group, "d-embed", o.d_embed, "width of a recurrent model's embeddings");
   f(group, "cell", o.cell, "of a recurrent model: gru, lstm or rnn");
   f(group, "attention", o.attention, "of a recurrent model: additive, dot, general or concat");
+  f(group, "kernel", o.kernel, "positions that a layer of a convolutional model sees");
   f(group, "copy", o.copy, "copy words of the source: a pointer mixed with the generator");
   f(group, "length", o.length,
     "of a non-autoregressive output: predict, or long (cut at the first END)");

@@ -105,6 +105,17 @@ void check_translation(const TrainOptions& o) {
   positive("sampling-steps", o.sampling_steps);
 }
 
+namespace {
+
+// Options of one kind of model alone.
+void refuse_strangers(const TrainOptions& o) {
+  static const std::pair<const char*, std::vector<std::string>> kOwners[] = {{"conv", {"kernel"}}};
+  for (auto& [kind, names] : kOwners)
+    if (o.kind != kind) refuse_options(o, names, std::string("belongs to --kind ") + kind);
+}
+
+}  // namespace
+
 void check(const TrainOptions& o) {
   not_negative("vocabulary", static_cast<double>(o.vocabulary));
   positive("min-frequency", o.min_frequency);
@@ -116,7 +127,9 @@ void check(const TrainOptions& o) {
   positive("heads", o.heads);
   positive("d-ff", o.d_ff);
   positive("d-embed", o.d_embed);
-  if (o.kind != "rnn" && o.d_model % o.heads != 0)
+  positive("kernel", o.kernel);
+  refuse_strangers(o);
+  if (o.kind != "rnn" && o.kind != "conv" && o.d_model % o.heads != 0)
     fail("heads",
          std::to_string(o.heads) + " heads do not divide d_model " + std::to_string(o.d_model));
   share("dropout", o.dropout);

@@ -35,6 +35,7 @@ struct TrainOptions {
   std::string norm = "post", activation = "relu", tie = "none", positions = "sinusoidal";
   Index d_embed = 256;  // of a recurrent model, as the next two
   std::string cell = "gru", attention = "additive";
+  Index kernel = 3;                // of a convolutional model
   bool copy = false;               // pointer-generator
   std::string length = "predict";  // of a non-autoregressive output: predict, long
   // Training.

@@ -28,6 +28,29 @@ void apply_recurrent_preset(TrainOptions& o, const UnlessGiven& unless_given) {
   }
 }
 
+template <class UnlessGiven>
+void apply_convolutional_preset(TrainOptions& o, const UnlessGiven& unless_given) {
+  unless_given("schedule", o.schedule, "cosine");
+  unless_given("rate", o.rate, 1e-3);
+  if (o.task == "phrasebook") {
+    unless_given("target-tokenizer", o.target_tokenizer, "char");
+    unless_given("layers", o.layers, 3);
+    unless_given("d-model", o.d_model, 128);
+    unless_given("epochs", o.epochs, 24);
+    unless_given("batch-tokens", o.batch_tokens, 1024);
+    unless_given("rate", o.rate, 2e-3);
+    unless_given("warmup", o.warmup, 300);
+  } else if (o.task == "copy" || o.task == "reverse") {
+    unless_given("layers", o.layers, 3);
+    unless_given("d-model", o.d_model, 64);
+    unless_given("label-smoothing", o.label_smoothing, 0.0);
+    unless_given("batch-tokens", o.batch_tokens, 0);
+    unless_given("batch-sentences", o.batch_sentences, 40);
+    unless_given("rate", o.rate, 3e-3);
+    unless_given("warmup", o.warmup, 50);
+  }
+}
+
 }  // namespace
 
 void apply_preset(TrainOptions& o, const std::function<bool(const char*)>& given) {
@@ -36,6 +59,8 @@ void apply_preset(TrainOptions& o, const std::function<bool(const char*)>& given
   };
   if (o.kind == "rnn") {
     apply_recurrent_preset(o, unless_given);
+  } else if (o.kind == "conv") {
+    apply_convolutional_preset(o, unless_given);
   } else if (o.task == "phrasebook") {
     unless_given("target-tokenizer", o.target_tokenizer, "char");
     unless_given("layers", o.layers, 2);

@@ -7,6 +7,7 @@
 #include "nn/guided_attention.hpp"
 #include "nn/mask.hpp"
 #include "tensor/error.hpp"
+#include "tools/train/conv_kind.hpp"
 #include "tools/train/non_autoregressive_kind.hpp"
 #include "tools/train/rnn_kind.hpp"
 #include "tools/train/transformer_kind.hpp"
@@ -14,7 +15,7 @@
 namespace glim {
 
 const std::vector<SequenceKind>& sequence_kinds() {
-  static const std::vector<SequenceKind> list = {transformer_kind(), rnn_kind(),
+  static const std::vector<SequenceKind> list = {transformer_kind(), rnn_kind(), conv_kind(),
                                                  non_autoregressive_kind()};
   return list;
 }
