@@ -38,12 +38,17 @@ bool better(const Hypothesis& a, const Hypothesis& b) {
 class Search {
  public:
   Search(StepDecoder& decoder, const std::vector<Index>& limits, const SearchOptions& o)
-      : decoder_(decoder), limits_(limits), o_(o), beams_(limits.size()) {}
+      : decoder_(decoder), limits_(limits), o_(o), beams_(limits.size()) {
+    for (Index token : o.never)
+      if (token == o.eos) may_end_ = false;
+  }
 
   std::vector<std::vector<Hypothesis>> run() {
     std::vector<Index> tokens(beams_.size(), o_.bos);
     while (!tokens.empty()) {
-      Tensor log_probs = decoder_.step(tokens).to(DType::Float64).contiguous();
+      Tensor log_probs = decoder_.step(tokens).contiguous();
+      if (never_.size() != static_cast<std::size_t>(log_probs.size(1)))
+        mark_never(log_probs.size(1));
       Tensor seen = o_.keep_attention ? decoder_.attention() : Tensor();
       if (seen.defined()) seen = seen.to(DType::Float64).contiguous();
       Index row = 0;
@@ -91,37 +96,58 @@ class Search {
                     log_prob / length_penalty(limit, o_.length_penalty));
   }
 
+  // Tokens that no prefix is continued by: END is weighed on its own.
+  void mark_never(Index classes) {
+    never_.assign(static_cast<std::size_t>(classes), 0);
+    for (Index token : o_.never)
+      if (token >= 0 && token < classes) never_[static_cast<std::size_t>(token)] = 1;
+    if (o_.eos >= 0 && o_.eos < classes) never_[static_cast<std::size_t>(o_.eos)] = 1;
+  }
+
+  static bool before(const Candidate& a, const Candidate& b) {
+    if (a.log_prob != b.log_prob) return a.log_prob > b.log_prob;
+    if (a.open != b.open) return a.open < b.open;
+    return a.token < b.token;
+  }
+
+  // The best `width` continuations of prefix `open`, best first: tokens come in order, so of equal
+  // ones the first stays.
+  template <class T>
+  void best_of(const T* row, double log_prob, std::size_t open, std::size_t width) {
+    own_.clear();
+    double least = kNever;
+    for (std::size_t v = 0; v < never_.size(); ++v) {
+      double total = log_prob + static_cast<double>(row[v]);
+      if (!(total > least) || never_[v]) continue;
+      Candidate c{total, open, static_cast<Index>(v)};
+      own_.insert(std::upper_bound(own_.begin(), own_.end(), c, before), c);
+      if (own_.size() > width) own_.pop_back();
+      if (own_.size() == width) least = own_.back().log_prob;
+    }
+  }
+
   // Continues every open prefix of a sentence by one token; origin_ says where the new ones came
   // from.
   void advance(Beam& beam, Index limit, const Tensor& log_probs, const Tensor& seen) {
     Index classes = log_probs.size(1);
     auto width = static_cast<std::size_t>(o_.beam);
-    const double* p = log_probs.data<double>();
     std::vector<Candidate> all;
-    auto before = [](const Candidate& a, const Candidate& b) {
-      if (a.log_prob != b.log_prob) return a.log_prob > b.log_prob;
-      if (a.open != b.open) return a.open < b.open;
-      return a.token < b.token;
-    };
     // Of each prefix only END and its best `width` other tokens can matter.
     for (std::size_t i = 0; i < beam.open.size(); ++i) {
-      const double* row = p + static_cast<Index>(i) * classes;
-      std::vector<Candidate> own;
-      own.reserve(static_cast<std::size_t>(classes));
-      for (Index v = 0; v < classes; ++v) {
-        bool never = std::find(o_.never.begin(), o_.never.end(), v) != o_.never.end();
-        double log_prob = beam.open[i].log_prob + row[v];
-        if (never || v == o_.eos || !(log_prob > kNever)) continue;
-        own.push_back({log_prob, i, v});
-      }
-      std::size_t kept = std::min(width, own.size());
-      std::partial_sort(own.begin(), own.begin() + static_cast<std::ptrdiff_t>(kept), own.end(),
-                        before);
-      all.insert(all.end(), own.begin(), own.begin() + static_cast<std::ptrdiff_t>(kept));
-      double ended = beam.open[i].log_prob + row[o_.eos];
+      double so_far = beam.open[i].log_prob, ended = kNever;
+      auto visit = [&]<class T>(const T* p) {
+        const T* row = p + static_cast<Index>(i) * classes;
+        best_of(row, so_far, i, width);
+        if (may_end_) ended = so_far + static_cast<double>(row[o_.eos]);
+      };
+      if (log_probs.dtype() == DType::Float32)
+        visit(log_probs.data<float>());
+      else
+        visit(log_probs.data<double>());
+      all.insert(all.end(), own_.begin(), own_.end());
       if (ended > kNever) {
         // Greedy search ends where END is the likeliest token; a beam keeps every ending.
-        bool likeliest = own.empty() || ended >= own.front().log_prob;
+        bool likeliest = own_.empty() || ended >= own_.front().log_prob;
         if (o_.beam > 1 || likeliest) {
           finish(beam, beam.open[i], ended, true, attention_of(seen, i));
           if (o_.beam == 1) {
@@ -169,6 +195,9 @@ class Search {
   const SearchOptions& o_;
   std::vector<Beam> beams_;
   std::vector<Index> origin_;
+  std::vector<char> never_;     // by token
+  std::vector<Candidate> own_;  // of the prefix under way
+  bool may_end_ = true;
 };
 
 }  // namespace

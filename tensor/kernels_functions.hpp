@@ -106,6 +106,35 @@ GLIM_LANES(exp_wide, __builtin_exp)
 GLIM_LANES(log_wide, __builtin_log)
 GLIM_LANES(erf_wide, __builtin_erf)
 #undef GLIM_LANES
+// The largest element; NaN counts for nothing.
+template <class T>
+T largest(Index n, const T* x) {
+  Vec<T> top[4];
+  for (Vec<T>& t : top) t = splat<T>(-static_cast<T>(__builtin_inf()));
+  Index i = 0;
+  for (; i + 4 * kLanes<T> <= n; i += 4 * kLanes<T>)
+    for (Index k = 0; k < 4; ++k) top[k] = larger<T>(load<T>(x + i + k * kLanes<T>), top[k]);
+  each<T>(x + i, n - i, -static_cast<T>(__builtin_inf()),
+          [&](Index, Vec<T> v) { top[0] = larger<T>(v, top[0]); });
+  return max_lanes<T>(larger<T>(larger<T>(top[0], top[1]), larger<T>(top[2], top[3])));
+}
+
+// Σ e^{x - m}; e^{x - m} is left in y unless that is null.
+template <class T>
+T sum_of_exponentials(Index n, T m, const T* x, T* y) {
+  Vec<T> total = {};
+  each<T>(x, n, -static_cast<T>(__builtin_inf()), [&](Index i, Vec<T> v) {
+    Vec<T> e = exp<T>(v - m);
+    total += e;
+    if (!y) return;
+    if (i + kLanes<T> <= n)
+      store<T>(y + i, e);
+    else
+      store_part<T>(y + i, e, n - i);
+  });
+  return sum_lanes<T>(total);
+}
+
 template <class T>
 inline constexpr T kRootHalf = static_cast<T>(0.70710678118654752440);
 template <class T>

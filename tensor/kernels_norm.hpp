@@ -88,8 +88,8 @@ void rms_norm(Index rows, Index n, const T* x, Index ld, const T* gamma, T eps, 
 }
 
 template <class T>
-void rms_norm_grad(Index rows, Index n, const T* x, Index ld, const T* gamma,
-                   const T* inverse_root, const T* dy, Index ld_dy, T* dx, T* dgamma) {
+void rms_norm_grad(Index rows, Index n, const T* x, Index ld, const T* gamma, const T* inverse_root,
+                   const T* dy, Index ld_dy, T* dx, T* dgamma) {
   for (Index r = 0; r < rows; ++r, x += ld, dy += ld_dy) {
     T s = inverse_root[r];
     Vec<T> dot{};

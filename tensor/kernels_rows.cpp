@@ -5,6 +5,7 @@
 #include "tensor/kernels_functions.hpp"
 #include "tensor/kernels_loss.hpp"
 #include "tensor/kernels_norm.hpp"
+#include "tensor/kernels_product.hpp"
 #include "tensor/kernels_softmax.hpp"
 
 namespace glim::GLIM_ISA {
@@ -12,10 +13,11 @@ namespace glim::GLIM_ISA {
 template <class T>
 const RowKernels<T>& table() {
   static constexpr RowKernels<T> kernels = {
-      cross_entropy<T>, cross_entropy_grad<T>, layer_norm<T>, layer_norm_grad<T>,
-      rms_norm<T>,      rms_norm_grad<T>,      softmax<T>,    softmax_grad<T>,
-      dropout<T>,       add_bias<T>,           relu_grad<T>,  sum_rows<T>,
-      function<T>,      function_grad<T>};
+      cross_entropy<T>,   cross_entropy_grad<T>, layer_norm<T>, layer_norm_grad<T>,
+      rms_norm<T>,        rms_norm_grad<T>,      softmax<T>,    softmax_grad<T>,
+      dropout<T>,         add_bias<T>,           relu_grad<T>,  sum_rows<T>,
+      function<T>,        function_grad<T>,      largest<T>,    sum_of_exponentials<T>,
+      few_rows_product<T>};
   return kernels;
 }
 template const RowKernels<float>& table<float>();

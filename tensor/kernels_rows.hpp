@@ -86,6 +86,15 @@ struct RowKernels {
   void (*function)(Function f, Index n, const T* x, T* y);
   // dx = dy f'(·) from what is kept: y of tanh and sigmoid, x of silu and gelu; not for the others
   void (*function_grad)(Function f, Index n, const T* kept, const T* dy, T* dx);
+
+  // The largest element, -∞ for none; NaN counts for nothing
+  T (*largest)(Index n, const T* x);
+  // Σ e^{x - m}, and e^{x - m} in y unless that is null
+  T (*sum_of_exponentials)(Index n, T m, const T* x, T* y);
+
+  // c = alpha a bᵀ + beta c for few rows of a; b is read in place, once
+  void (*few_rows_product)(Index m, Index n, Index k, T alpha, const T* a, Index lda, const T* b,
+                           Index ldb, T beta, T* c, Index ldc);
 };
 
 // For this CPU, or for a given one of supported_isas().

@@ -201,6 +201,9 @@ void dispatch(const Tensor& out, const Checked& c, double alpha, double beta) {
 }  // namespace
 
 namespace {
+// Up to so many rows of a, the product a bᵀ reads b in place (tensor/kernels_product.hpp).
+constexpr Index kFewRows = 8;
+
 // A product of which one side is a vector: gemv reads the matrix once and packs nothing.
 template <class T>
 void vector_product(bool transpose_a, bool transpose_b, Index m, Index n, Index k, T alpha,
@@ -241,6 +244,10 @@ void gemm(bool transpose_a, bool transpose_b, Index m, Index n, Index k, T alpha
   one_thread_a_call();
   if (m == 1 || n == 1) {
     vector_product(transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+    return;
+  }
+  if (m <= kFewRows && !transpose_a && transpose_b && k >= 32) {
+    row_kernels<T>().few_rows_product(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
     return;
   }
   auto ta = transpose_a ? CblasTrans : CblasNoTrans, tb = transpose_b ? CblasTrans : CblasNoTrans;

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "tensor/kernels_rows.hpp"
 #include "tensor/reduce.hpp"
 #include "tensor/rows.hpp"
 
@@ -11,29 +12,19 @@ namespace {
 template <class T>
 constexpr T kMinusInfinity = -std::numeric_limits<T>::infinity();
 
-// NaN where there is one.
+// Where that is not finite, NaN if there is one.
 template <class T>
 T max_of(const T* row, Index n) {
-  T m = kMinusInfinity<T>;
-  for (Index i = 0; i < n; ++i) m = row[i] > m || row[i] != row[i] ? row[i] : m;
+  T m = row_kernels<T>().largest(n, row);
+  if (std::isfinite(m)) return m;
+  for (Index i = 0; i < n; ++i)
+    if (row[i] != row[i]) return row[i];
   return m;
 }
 
-// Σ e^{x - m}, in blocks so that rounding errors do not add up over a long row; e^{x - m} is
-// left in `out` unless that is null.
 template <class T>
 T sum_of_exponentials(const T* in, T m, Index n, T* out) {
-  T total = 0;
-  for (Index block = 0; block < n; block += 128) {
-    T part = 0;
-    for (Index i = block; i < std::min(n, block + 128); ++i) {
-      T e = std::exp(in[i] - m);
-      if (out) out[i] = e;
-      part += e;
-    }
-    total += part;
-  }
-  return total;
+  return row_kernels<T>().sum_of_exponentials(n, m, in, out);
 }
 
 template <class T>

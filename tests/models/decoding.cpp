@@ -190,3 +190,23 @@ TEST_CASE("search refuses options that make no sense", "[beam]") {
   CHECK_THROWS_AS(search(d, {0}, o), ValueError);
   CHECK(search(d, {}, o).empty());
 }
+
+TEST_CASE("END among the tokens never generated is never taken, by greedy search or beam", "[search]") {
+  // END is the likeliest token everywhere.
+  struct Ends final : StepDecoder {
+    Tensor step(const std::vector<Index>& tokens) override {
+      Tensor row = tensor({-9.0, -9.0, -0.1, -3.0, -4.0}).to(DType::Float32);
+      return row.unsqueeze(0).expand({static_cast<Index>(tokens.size()), 5});
+    }
+    void select_rows(const std::vector<Index>&) override {}
+  };
+  for (int beam : {1, 3}) {
+    Ends decoder;
+    SearchOptions o;
+    o.beam = beam;
+    o.never = {0, 1, 2};
+    auto found = search(decoder, {6}, o);
+    CHECK(found[0][0].tokens == std::vector<Index>{3, 3, 3, 3, 3, 3});
+    CHECK_FALSE(found[0][0].finished);
+  }
+}

@@ -130,3 +130,30 @@ TEST_CASE("dropout keeps what it should", "[kernels]") {
   // Five standard deviations of a binomial.
   CHECK(std::abs(kept / static_cast<double>(n) - 0.75) < 5 * std::sqrt(0.75 * 0.25 / 1e5));
 }
+
+TEST_CASE("a product of few rows equals the sums of its definition", "[kernels]") {
+  auto check = []<class T>(Isa isa, Index m, Index n, Index k) {
+    auto size = [](Index a, Index b) { return static_cast<std::size_t>(a * b); };
+    auto a = random<T>(size(m, k + 3), 1), b = random<T>(size(n, k + 1), 2),
+         c = random<T>(size(m, n), 3), before = c;
+    row_kernels<T>(isa).few_rows_product(m, n, k, T(0.5), a.data(), k + 3, b.data(), k + 1, T(2),
+                                         c.data(), n);
+    for (Index i = 0; i < m; ++i)
+      for (Index j = 0; j < n; ++j) {
+        double sum = 0;
+        for (Index q = 0; q < k; ++q)
+          sum += static_cast<double>(a[static_cast<std::size_t>(i * (k + 3) + q)]) *
+                 static_cast<double>(b[static_cast<std::size_t>(j * (k + 1) + q)]);
+        auto at = static_cast<std::size_t>(i * n + j);
+        double expected = 0.5 * sum + 2 * static_cast<double>(before[at]);
+        CHECK(std::abs(static_cast<double>(c[at]) - expected) <=
+              (sizeof(T) == 4 ? 1e-5 : 1e-13) * (1 + std::abs(expected)));
+      }
+  };
+  for (Isa isa : supported_isas())
+    for (Index k : {1, 16, 37, 64}) {
+      check.operator()<float>(isa, 5, 7, k);
+      check.operator()<float>(isa, 1, 4, k);
+      check.operator()<double>(isa, 8, 3, k);
+    }
+}
