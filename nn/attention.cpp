@@ -191,10 +191,18 @@ AttentionOutput MultiheadAttention::forward(const Var& query, const Var& key, co
     return out;
   }
   check(query, key, value);
-  return attend_heads(
-      {placed(split_heads(project_part(query, 0, 1)), 0),
-       placed(split_heads(project_part(key, 1, 1)), 0), split_heads(project_part(value, 2, 1))},
-      request, 0);
+  Var projected_key, projected_value;
+  if (&key == &value && in_proj_weight_.defined()) {  // attention to a memory: one product for both
+    Var packed = project_part(key, 1, 2);             // (B, S, 2D)
+    projected_key = slice(packed, 2, 0, d_);
+    projected_value = slice(packed, 2, d_, 2 * d_);
+  } else {
+    projected_key = project_part(key, 1, 1);
+    projected_value = project_part(value, 2, 1);
+  }
+  return attend_heads({placed(split_heads(project_part(query, 0, 1)), 0),
+                       placed(split_heads(projected_key), 0), split_heads(projected_value)},
+                      request, 0);
 }
 
 AttentionOutput MultiheadAttention::forward(const Var& x, const AttentionRequest& request) {
