@@ -40,16 +40,19 @@ Var copy_mixture(const Var& logits, const Var& p_gen, const Var& attention, cons
   return log(add(probs, kFloor));
 }
 
-PointerGenerator::PointerGenerator(Index memory, Index state, Index input)
-    : p_gen(child<Linear>("p_gen", memory + state + input, 1)) {}
+PointerGenerator::PointerGenerator(Index context, Index state, Index input)
+    : p_gen(child<Linear>("p_gen", context + state + input, 1)) {}
 
-Var PointerGenerator::forward(const Var& logits, const Var& attention, const Var& memory,
-                              const Var& state, const Var& input, const Tensor& copy_ids,
-                              Index extra) {
+Var PointerGenerator::forward(const Var& logits, const Var& attention, const Var& context,
+                              const Var& state, const Var& input, const SourceBatch& source) {
+  if (logits.rank() == 2) {  // one position: (B, ·) -> (B, 1, ·)
+    auto one = [](const Var& v) { return unsqueeze(v, 1); };
+    return squeeze(
+        forward(one(logits), one(attention), one(context), one(state), one(input), source), 1);
+  }
   Scope scope = enter();
-  Var context = named(matmul(attention, memory), "context");  // (B, T, S) (B, S, M) -> (B, T, M)
   Var gate = sigmoid(p_gen.forward(concatenate(std::vector<Var>{context, state, input}, -1)));
-  return copy_mixture(logits, gate, attention, copy_ids, extra);
+  return copy_mixture(logits, gate, attention, source.copy_ids, source.extra);
 }
 
 Tensor embeddable(const Tensor& ids, Index vocabulary, Index unknown) {

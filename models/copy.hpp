@@ -34,14 +34,14 @@ Var copy_mixture(const Var& logits, const Var& p_gen, const Var& attention, cons
 
 class PointerGenerator final : public Module {
  public:
-  // Columns of memory, state and input.
-  PointerGenerator(Index memory, Index state, Index input);
+  // Columns of context, state and input.
+  PointerGenerator(Index context, Index state, Index input);
 
-  // y as above; context is computed from attention and memory (B, S, M).
-  Var forward(const Var& logits, const Var& attention, const Var& memory, const Var& state,
-              const Var& input, const Tensor& copy_ids, Index extra);
+  // y as above, of all positions (B, T, ·) or of one (B, ·). The source has copy_ids and extra.
+  Var forward(const Var& logits, const Var& attention, const Var& context, const Var& state,
+              const Var& input, const SourceBatch& source);
 
-  Linear& p_gen;  // (1, M + D + X)
+  Linear& p_gen;  // weight (1, M + D + X)
 };
 
 // Tokens as the target embedding knows them: those from V on become `unknown`.

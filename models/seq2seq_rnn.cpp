@@ -69,6 +69,8 @@ Seq2SeqRnn::Seq2SeqRnn(const Seq2SeqRnnConfig& config)
       dropout(child<Dropout>("dropout", config.dropout)) {
   for (Index i = 0; i < config.layers * parts_of(config.cell); ++i)
     bridge.append(memory_size(config), config.d_model);
+  if (config.copy)
+    copy = &child<PointerGenerator>("copy", memory_size(config), config.d_model, config.d_embed);
 }
 
 Recurrent& Seq2SeqRnn::add_recurrent(std::string_view name, Index in, Index hidden,
@@ -98,9 +100,10 @@ ScoredAttention& Seq2SeqRnn::add_attention() {
   return child<MultiplicativeAttention>("attention", LuongScore::Concat, query, key);
 }
 
-Seq2SeqRnn::Encoded Seq2SeqRnn::encode(const Tensor& src) {
+Seq2SeqRnn::Encoded Seq2SeqRnn::encode(const SourceBatch& source) {
+  const Tensor& src = source.ids;
   Tensor lengths = lengths_of(src, config_.pad);
-  Encoded e;
+  Encoded e{{}, {}, {}, {}, source};
   RecurrentOutput out = encoder.forward(dropout.forward(src_embed.forward(src)), {}, lengths);
   e.memory = out.y;
   e.keys = attention.project(out.y);
@@ -124,7 +127,10 @@ std::vector<Var> Seq2SeqRnn::initial_states(const RecurrentState& final) {
   return states;
 }
 
-Var Seq2SeqRnn::embed_target(const Tensor& ids) { return dropout.forward(tgt_embed.forward(ids)); }
+Var Seq2SeqRnn::embed_target(const Tensor& ids) {
+  Tensor known = copy ? embeddable(ids, config_.tgt_vocab, config_.unk) : ids;
+  return dropout.forward(tgt_embed.forward(known));
+}
 
 // The embeddings' part of the products of the decoder's first layer: (..., E) -> (..., gates·D).
 Var Seq2SeqRnn::input_gates(const Var& embedded) {
@@ -190,7 +196,7 @@ Seq2SeqRnn::Readout Seq2SeqRnn::decode_at_once(const Var& embedded, const Encode
 }
 
 Tensor Seq2SeqRnn::sampled_tokens(const Tensor& tgt_in, Index t, const Tensor& sampled,
-                                  const Readout& before) {
+                                  const Readout& before, const SourceBatch& source) {
   auto tokens = tgt_in.select(1, t).to_vector<Index>();
   auto own = sampled.select(1, t).to_vector<bool>();
   std::vector<Index> rows;
@@ -202,7 +208,12 @@ Tensor Seq2SeqRnn::sampled_tokens(const Tensor& tgt_in, Index t, const Tensor& s
     Tensor picked = from_vector(rows, {count});
     auto of_rows = [&](const Var& v) { return Var(index_select(v.value(), 0, picked)); };
     Readout read{of_rows(before.hidden), of_rows(before.context), of_rows(before.embedded), {}};
-    auto likeliest = argmax(generate(read).value(), -1).to_vector<Index>();
+    SourceBatch own_source = source;
+    if (copy) {
+      read.attention = of_rows(before.attention);
+      own_source.copy_ids = index_select(source.copy_ids, 0, picked);
+    }
+    auto likeliest = argmax(answer(read, own_source).value(), -1).to_vector<Index>();
     for (std::size_t i = 0; i < rows.size(); ++i)
       tokens[static_cast<std::size_t>(rows[i])] = likeliest[i];
   }
@@ -232,8 +243,8 @@ Seq2SeqRnn::Readout Seq2SeqRnn::decode(const Tensor& tgt_in, const Encoded& sour
     if (sampling == 0) {
       read = advance(select(gates, 1, t), source, states);
     } else {
-      Tensor tokens =
-          t == 0 ? tgt_in.select(1, 0).contiguous() : sampled_tokens(tgt_in, t, sampled, read);
+      Tensor tokens = t == 0 ? tgt_in.select(1, 0).contiguous()
+                             : sampled_tokens(tgt_in, t, sampled, read, source.source);
       read = step(embed_target(tokens), source, states);
       inputs.push_back(read.embedded);
     }
@@ -251,15 +262,20 @@ Seq2SeqRnn::Readout Seq2SeqRnn::decode(const Tensor& tgt_in, const Encoded& sour
 
 Var Seq2SeqRnn::generate(const Readout& r) { return generator.forward(joined(r)); }
 
+Var Seq2SeqRnn::answer(const Readout& r, const SourceBatch& source) {
+  if (!copy) return generate(r);
+  return copy->forward(generate(r), r.attention, r.context, r.hidden, r.embedded, source);
+}
+
 Taught Seq2SeqRnn::teach(const SourceBatch& source, const Tensor& tgt_in,
                          const TeachOptions& options) {
-  Readout read = decode(tgt_in, encode(source.ids), options.sampling);
+  Readout read = decode(tgt_in, encode(source), options.sampling);
   Taught out;
-  if (options.defer_logits) {
+  if (options.defer_logits && !copy) {
     out.hidden = joined(read);
     out.head = &generator;
   } else {
-    out.logits = generate(read);
+    out.logits = answer(read, source);
   }
   if (options.need_attention) out.attention.push_back(read.attention);
   return out;

@@ -18,6 +18,9 @@
 // What does not depend on the step before runs for all steps in one product: the inputs' part of
 // the gates, the generator, and with Luong's scores the attention.
 //
+// With `copy` the output is a mixture with the source's words, log-probabilities of V + extra, p_gen
+// from context, state and embedding (models/copy.hpp); a copied word is read back as `unk`.
+//
 // Scheduled sampling (Bengio et al. 2015, arXiv 1506.03099): with TeachOptions::sampling p each
 // token of tgt_in but the first is replaced, with probability p, by the model's own likeliest token
 // of the step before, as a constant. Tokens that are padding stay.
@@ -28,6 +31,7 @@
 
 #include <memory>
 
+#include "models/copy.hpp"
 #include "models/sequence_model.hpp"
 #include "nn/dropout.hpp"
 #include "nn/embedding.hpp"
@@ -48,6 +52,8 @@ struct Seq2SeqRnnConfig {
   Index max_len =
       5000;  // longest sequence that a caller should ask for; nothing here depends on it
   Index pad = 0;
+  bool copy = false;
+  Index unk = 3;
 };
 
 class Seq2SeqRnn final : public SequenceModel {
@@ -62,8 +68,9 @@ class Seq2SeqRnn final : public SequenceModel {
     Var keys;                 // what the attention wants of it, computed once
     Tensor keep;              // (B, S)
     std::vector<Var> states;  // of each decoder layer, (B, D), an LSTM's (B, 2 D)
+    SourceBatch source;       // what there is to copy
   };
-  Encoded encode(const Tensor& src);
+  Encoded encode(const SourceBatch& source);
 
   // What the logits are made of; of one step (B, ·), of all (B, T, ·).
   struct Readout {
@@ -75,6 +82,8 @@ class Seq2SeqRnn final : public SequenceModel {
   // Teacher forcing with tgt_in (B, T); sampling 0 reads it as it stands.
   Readout decode(const Tensor& tgt_in, const Encoded& source, double sampling = 0);
   Var generate(const Readout& read);  // (..., V)
+  // The same, or with `copy` the mixture: (..., V + extra).
+  Var answer(const Readout& read, const SourceBatch& source);
 
   Taught teach(const SourceBatch& source, const Tensor& tgt_in,
                const TeachOptions& options = {}) override;
@@ -83,8 +92,10 @@ class Seq2SeqRnn final : public SequenceModel {
   Index pad() const override { return config_.pad; }
   Index src_vocab() const override { return config_.src_vocab; }
   Index tgt_vocab() const override { return config_.tgt_vocab; }
+  bool copies() const override { return config_.copy; }
   const Seq2SeqRnnConfig& config() const { return config_; }
-  Var embed_target(const Tensor& ids);  // with dropout: (...) -> (..., E)
+  // With dropout: (...) -> (..., E). What was copied is unk.
+  Var embed_target(const Tensor& ids);
 
   Embedding &src_embed, &tgt_embed;
   Recurrent& encoder;
@@ -93,6 +104,7 @@ class Seq2SeqRnn final : public SequenceModel {
   Recurrent& decoder;
   Linear& generator;
   Dropout& dropout;
+  PointerGenerator* copy = nullptr;  // with config.copy
 
  private:
   bool reads_context() const { return config_.attention == AttentionScore::Additive; }
@@ -103,8 +115,8 @@ class Seq2SeqRnn final : public SequenceModel {
   Readout advance(Var gates, const Encoded& source, std::vector<Var>& states);
   Readout decode_at_once(const Var& embedded, const Encoded& source);
   // tgt_in's tokens of step t, some of them replaced by the likeliest of what `before` gives.
-  Tensor sampled_tokens(const Tensor& tgt_in, Index t, const Tensor& sampled,
-                        const Readout& before);
+  Tensor sampled_tokens(const Tensor& tgt_in, Index t, const Tensor& sampled, const Readout& before,
+                        const SourceBatch& source);
 };
 
 }  // namespace glim

@@ -10,10 +10,9 @@ namespace {
 
 class CachedDecoder final : public StepDecoder {
  public:
-  CachedDecoder(Seq2SeqRnn& model, const Tensor& src) : model_(model) {
-    Paused no_tape;
-    source_ = model.encode(src);
-    for (Index i = 0; i < src.size(0); ++i) sentence_.push_back(i);
+  CachedDecoder(Seq2SeqRnn& model, const SourceBatch& source)
+      : model_(model), source_(encoded(model, source)) {
+    for (Index i = 0; i < source.ids.size(0); ++i) sentence_.push_back(i);
   }
 
   Tensor step(const std::vector<Index>& tokens) override {
@@ -21,7 +20,7 @@ class CachedDecoder final : public StepDecoder {
     Tensor ids = from_vector(tokens, {static_cast<Index>(tokens.size())});
     Seq2SeqRnn::Readout read = model_.step(model_.embed_target(ids), source_, source_.states);
     attention_ = read.attention.value();
-    return log_softmax(model_.generate(read).value());
+    return log_softmax(model_.answer(read, source_.source).value());
   }
 
   void select_rows(const std::vector<Index>& rows) override {
@@ -35,11 +34,18 @@ class CachedDecoder final : public StepDecoder {
     pick(source_.memory);
     pick(source_.keys);
     source_.keep = index_select(source_.keep, 0, picked);
+    Tensor& copies = source_.source.copy_ids;
+    if (copies.defined()) copies = index_select(copies, 0, picked);
   }
 
   Tensor attention() const override { return attention_; }
 
  private:
+  static Seq2SeqRnn::Encoded encoded(Seq2SeqRnn& model, const SourceBatch& source) {
+    Paused no_tape;
+    return model.encode(source);
+  }
+
   Seq2SeqRnn& model_;
   Seq2SeqRnn::Encoded source_;
   std::vector<Index> sentence_;  // of each row
@@ -51,7 +57,7 @@ class CachedDecoder final : public StepDecoder {
 std::unique_ptr<StepDecoder> Seq2SeqRnn::decoder_for(const SourceBatch& source, bool cached) {
   if (training())
     throw StateError("seq2seq_rnn", "decoding needs eval(): dropout would make it random");
-  if (cached) return std::make_unique<CachedDecoder>(*this, source.ids);
+  if (cached) return std::make_unique<CachedDecoder>(*this, source);
   return decoder_by_prefix(*this, source);
 }
 

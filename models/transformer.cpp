@@ -150,7 +150,8 @@ Var Transformer::answer(const Tensor& tgt_in, const Var& memory, const SourceBat
   Var hidden = decode_embedded(x, known, memory, source.ids, &seen);
   Var last = mean(seen.back(), {1});  // (B, H, T, S) -> (B, T, S)
   if (attention) *attention = std::move(seen);
-  return copy->forward(generate(hidden), last, memory, hidden, x, source.copy_ids, source.extra);
+  Var context = named(matmul(last, memory), "context");  // (B, T, S) (B, S, D) -> (B, T, D)
+  return copy->forward(generate(hidden), last, context, hidden, x, source);
 }
 
 // ---- decoding ----
@@ -184,8 +185,8 @@ class CachedDecoder final : public StepDecoder {
     Var hidden = model_.decoder.forward_cached(x, caches_, request, &attention_);
     Var logits = model_.generate(hidden);  // (rows, 1, V)
     if (model_.copy)
-      logits = model_.copy->forward(logits, attention_, memory_, hidden, x, source_.copy_ids,
-                                    source_.extra);
+      logits =
+          model_.copy->forward(logits, attention_, matmul(attention_, memory_), hidden, x, source_);
     return log_softmax(logits.value().select(1, 0));
   }
 
@@ -223,50 +224,11 @@ class CachedDecoder final : public StepDecoder {
   Index length_ = 0;
 };
 
-// The definition: the whole prefix at each step.
-class UncachedDecoder final : public StepDecoder {
- public:
-  UncachedDecoder(Transformer& model, const SourceBatch& source) : model_(model), source_(source) {
-    Paused no_tape;
-    memory_ = model.encode(source.ids).value();
-    prefixes_.resize(static_cast<std::size_t>(source.ids.size(0)));
-  }
-
-  Tensor step(const std::vector<Index>& tokens) override {
-    Paused no_tape;
-    std::vector<Index> ids;
-    for (std::size_t i = 0; i < tokens.size(); ++i) {
-      prefixes_[i].push_back(tokens[i]);
-      ids.insert(ids.end(), prefixes_[i].begin(), prefixes_[i].end());
-    }
-    auto rows = static_cast<Index>(tokens.size());
-    Tensor prefix = from_vector(ids, {rows, static_cast<Index>(ids.size()) / rows});
-    Var logits = model_.answer(prefix, Var(memory_), source_, nullptr);
-    return log_softmax(logits.value().select(1, -1));
-  }
-
-  void select_rows(const std::vector<Index>& rows) override {
-    Tensor picked = from_vector(rows, {static_cast<Index>(rows.size())});
-    source_.ids = index_select(source_.ids, 0, picked);
-    if (source_.copy_ids.defined()) source_.copy_ids = index_select(source_.copy_ids, 0, picked);
-    memory_ = index_select(memory_, 0, picked);
-    std::vector<std::vector<Index>> next;
-    for (Index r : rows) next.push_back(prefixes_[static_cast<std::size_t>(r)]);
-    prefixes_ = std::move(next);
-  }
-
- private:
-  Transformer& model_;
-  SourceBatch source_;
-  Tensor memory_;
-  std::vector<std::vector<Index>> prefixes_;
-};
-
 std::unique_ptr<StepDecoder> Transformer::decoder_for(const SourceBatch& source, bool cached) {
   if (training())
     throw StateError("transformer", "decoding needs eval(): dropout would make it random");
   if (cached) return std::make_unique<CachedDecoder>(*this, source);
-  return std::make_unique<UncachedDecoder>(*this, source);
+  return decoder_by_prefix(*this, source);
 }
 
 }  // namespace glim

@@ -94,7 +94,6 @@ class Transformer final : public SequenceModel {
   PositionalEncoding& add_positions(std::string_view name);
   Var decode_embedded(const Var& x, const Tensor& tgt_in, const Var& memory, const Tensor& src,
                       std::vector<Var>* attention);
-  friend class UncachedDecoder;
   // What is said after each prefix of tgt_in: (B, T, V + extra).
   Var answer(const Tensor& tgt_in, const Var& memory, const SourceBatch& source,
              std::vector<Var>* attention);

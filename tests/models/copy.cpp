@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "models/seq2seq_rnn.hpp"
 #include "models/transformer.hpp"
 #include "tensor/elementwise.hpp"
 #include "tensor/reduce.hpp"
@@ -24,6 +25,19 @@ TransformerConfig copying_config() {
   c.heads = 4;
   c.d_ff = 32;
   c.encoder_layers = c.decoder_layers = 2;
+  c.dropout = 0;
+  c.copy = true;
+  return c;
+}
+
+Seq2SeqRnnConfig copying_rnn(CellKind cell, AttentionScore score) {
+  Seq2SeqRnnConfig c;
+  c.src_vocab = 9;
+  c.tgt_vocab = 10;
+  c.d_embed = 4;
+  c.d_model = 6;
+  c.cell = cell;
+  c.attention = score;
   c.dropout = 0;
   c.copy = true;
   return c;
@@ -96,6 +110,46 @@ TEST_CASE("a copying Transformer equals PyTorch's by name", "[copy][reference]")
   }
 }
 
+TEST_CASE("copying recurrent models equal PyTorch's by name", "[copy][reference]") {
+  Reference ref("seq2seq_rnn_copy");
+  for (const std::string& name : ref.cases(""))
+    in_every_form([&](DType dtype) {
+      INFO(name);
+      double tolerance = dtype == DType::Float64 ? 1e-10 : 1e-4;
+      const auto& config = ref.config(name);
+      Seq2SeqRnnConfig c = copying_rnn(
+          config.at("cell") == "lstm" ? CellKind::Lstm : CellKind::Gru,
+          config.at("attention") == "general" ? AttentionScore::General : AttentionScore::Additive);
+      c.layers = config.at("layers");
+      Seq2SeqRnn model(c);
+      model.to(dtype);
+      StateDict state;
+      for (auto& key : ref.keys(name + ".param.")) state[key] = ref.get(name + ".param." + key);
+      model.load_state_dict(state);
+      SourceBatch source(ref.get(name + ".src"));
+      source.copy_ids = ref.get(name + ".copy_ids");
+      source.extra = config.at("extra");
+      Tape tape;
+      TeachOptions defer;
+      defer.defer_logits = true;  // a mixture is no linear layer: it cannot be left to the loss
+      Taught taught = model.teach(source, ref.get(name + ".tgt_in"), defer);
+      REQUIRE(taught.logits.defined());
+      CHECK(close(taught.logits.value(), ref.get(name + ".y"), tolerance));
+      Var loss = label_smoothing_loss(reshape(taught.logits, {-1, 12}),
+                                      ref.get(name + ".tgt_out").reshape({-1}), 0, 0);
+      CHECK(loss.item() == Approx(ref.get(name + ".loss").item()).epsilon(tolerance));
+      tape.backward(loss);
+      std::size_t compared = 0;
+      for (auto& [path, p] : model.named_parameters()) {
+        INFO(path);
+        REQUIRE(p.grad().defined());
+        CHECK(close(p.grad(), ref.get(name + ".grad." + path), tolerance));
+        ++compared;
+      }
+      CHECK(compared == ref.keys(name + ".grad.").size());
+    });
+}
+
 TEST_CASE("the mixture is a distribution, and only the sentence's own words can be copied",
           "[copy]") {
   seed(3);
@@ -120,32 +174,66 @@ TEST_CASE("equal words of the source add up in one column", "[copy]") {
   CHECK(close(exp(y), tensor({0.125, 0.125 + 0.15, 0.6}, DType::Float64).reshape({1, 1, 3}), 1e-9));
 }
 
-TEST_CASE("cached copying equals copying with the whole prefix", "[copy][cache]") {
-  seed(4);
-  Transformer model(copying_config());
+namespace {
+
+// Step by step, with beams that move between rows and sentences, and by search.
+void check_cached(SequenceModel& model, const SourceBatch& source, Index columns) {
   model.to(DType::Float64);
   model.eval();
-  auto cached = model.decoder_for(sources()), plain = model.decoder_for(sources(), false);
+  auto cached = model.decoder_for(source), plain = model.decoder_for(source, false);
   std::vector<Index> tokens{1, 1};
   for (int step = 0; step < 12; ++step) {
     Tensor a = cached->step(tokens), b = plain->step(tokens);
-    CHECK(a.shape() == Shape{2, 15});
+    CHECK(a.shape() == Shape{2, columns});
     CHECK(close(a, b, 1e-11));
-    std::vector<Index> rows{step % 3 == 0 ? 1 : 0, 1};  // beams move, also between sentences
+    CHECK(close(cached->attention(), plain->attention(), 1e-11));
+    std::vector<Index> rows{step % 3 == 0 ? 1 : 0, 1};
     cached->select_rows(rows);
     plain->select_rows(rows);
-    tokens = {3 + step % 12, 14 - step % 5};  // words beyond the vocabulary, too
+    tokens = {3 + step % (columns - 3), columns - 1 - step % 5};  // words beyond V, too
   }
   for (int beam : {1, 4}) {
     SearchOptions o;
     o.beam = beam;
-    auto found = model.generate_sequences(sources(), {9, 9}, o, true);
-    auto expected = model.generate_sequences(sources(), {9, 9}, o, false);
+    auto found = model.generate_sequences(source, {9, 9}, o, true);
+    auto expected = model.generate_sequences(source, {9, 9}, o, false);
     for (std::size_t i = 0; i < 2; ++i) {
       CHECK(found[i][0].tokens == expected[i][0].tokens);
       CHECK(found[i][0].score == Approx(expected[i][0].score).epsilon(1e-10));
     }
   }
+}
+
+}  // namespace
+
+TEST_CASE("cached copying equals copying with the whole prefix", "[copy][cache]") {
+  seed(4);
+  Transformer model(copying_config());
+  check_cached(model, sources(), 15);
+  for (CellKind cell : {CellKind::Gru, CellKind::Lstm})
+    for (AttentionScore score : {AttentionScore::Additive, AttentionScore::Dot}) {
+      Seq2SeqRnn recurrent(copying_rnn(cell, score));
+      SourceBatch source = sources();
+      source.copy_ids = ids({10, 11, 10, 2, 10, 2, 0, 0}, {2, 4});
+      check_cached(recurrent, source, 12);
+    }
+}
+
+TEST_CASE("a recurrent model samples from what it copies, too", "[copy][sampling]") {
+  seed(6);
+  Seq2SeqRnn model(copying_rnn(CellKind::Gru, AttentionScore::Additive));
+  model.to(DType::Float64);
+  model.copy->p_gen.bias.value().fill_(-60);  // it only copies
+  SourceBatch source = sources();
+  source.copy_ids = ids({10, 11, 10, 11, 11, 10, 0, 0}, {2, 4});
+  Tensor target = ids({1, 4, 5, 6, 1, 7, 8, 9}, {2, 4});
+  TeachOptions all;
+  all.sampling = 1;
+  Tensor sampled = model.teach(source, target, all).logits.value();
+  // Its own words are 10 and 11, which it reads back as unk 3.
+  Tensor by_hand = model.teach(source, ids({1, 3, 3, 3, 1, 3, 3, 3}, {2, 4})).logits.value();
+  CHECK(close(sampled, by_hand, 1e-12));
+  CHECK_FALSE(close(sampled, model.teach(source, target).logits.value(), 1e-6));
 }
 
 TEST_CASE("where the gate is shut everything is copied", "[copy]") {

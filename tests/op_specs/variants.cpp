@@ -3,6 +3,7 @@
 #include "autograd/magnification.hpp"
 #include "models/copy.hpp"
 #include "models/non_autoregressive.hpp"
+#include "models/seq2seq_rnn.hpp"
 #include "nn/guided_attention.hpp"
 #include "tests/op_specs/op_specs.hpp"
 
@@ -75,17 +76,16 @@ void add_parts(std::vector<Case>& cases) {
            std::vector<Var> x;
            std::uint64_t stream = 0;
            for (const Shape& s :
-                {Shape{2, 2, 5}, Shape{2, 2, 3}, Shape{2, 3, 3}, Shape{2, 2, 4}, Shape{2, 2, 2}}) {
+                {Shape{2, 2, 5}, Shape{2, 2, 3}, Shape{2, 2, 3}, Shape{2, 2, 4}, Shape{2, 2, 2}}) {
              x.push_back(Var::leaf(uniform(s, 0.1, 0.9, {22, stream++}, kDouble)));
              names.emplace_back("x" + std::to_string(stream), x.back());
            }
+           SourceBatch source(ids({4, 5, 6, 7, 8, 9}, {2, 3}));
+           source.copy_ids = ids({5, 0, 5, 1, 6, 2}, {2, 3});
+           source.extra = 2;
            Magnify magnify(m);
-           return gradcheck(
-               [&] {
-                 return copy.forward(x[0], x[1], x[2], x[3], x[4], ids({5, 0, 5, 1, 6, 2}, {2, 3}),
-                                     2);
-               },
-               names, {.name = "PointerGenerator"});
+           return gradcheck([&] { return copy.forward(x[0], x[1], x[2], x[3], x[4], source); },
+                            names, {.name = "PointerGenerator"});
          }});
 }
 
@@ -135,6 +135,20 @@ GradcheckReport check_copying(const TransformerConfig& config, bool guided, Magn
   });
 }
 
+GradcheckReport check_recurrent(const Seq2SeqRnnConfig& config, Magnification m,
+                                bool second_order) {
+  seed(8);
+  Seq2SeqRnn model(config);
+  SourceBatch source(kSource);
+  source.copy_ids = ids({9, 4, 10, 9, 7, 9, 0, 0}, {2, 4});
+  source.extra = 2;
+  Tensor out = ids({9, 4, 2, 9, 2, 0}, {6});
+  return check("copying recurrent model", model, m, second_order, [&] {
+    Var logits = model.teach(source, kTargetIn).logits;
+    return label_smoothing_loss(reshape(logits, {6, 11}), out, 0, 0);
+  });
+}
+
 void add_models(std::vector<Case>& cases) {
   auto add = [&](const std::string& op, const std::string& name, bool kinks,
                  const std::function<GradcheckReport(Magnification, bool)>& run) {
@@ -145,6 +159,23 @@ void add_models(std::vector<Case>& cases) {
       cases.push_back(
           {"models", op, name + ", second order", [=] { return run(Magnification::Fused, true); }});
   };
+  for (CellKind cell : {CellKind::Gru, CellKind::Lstm})
+    for (AttentionScore score : {AttentionScore::Additive, AttentionScore::Dot})
+      for (double dropout : {0.0, 0.3}) {
+        Seq2SeqRnnConfig c;
+        c.src_vocab = c.tgt_vocab = 9;
+        c.d_embed = 4;
+        c.d_model = 6;
+        c.cell = cell;
+        c.attention = score;
+        c.dropout = dropout;
+        c.copy = true;
+        add("copying rnn",
+            std::string(cell == CellKind::Gru ? "gru" : "lstm") +
+                (score == AttentionScore::Dot ? ", dot" : ", additive") +
+                (dropout > 0 ? ", dropout" : ""),
+            false, [=](Magnification m, bool second) { return check_recurrent(c, m, second); });
+      }
   for (NormPlacement norm : {NormPlacement::Pre, NormPlacement::Post})
     for (double dropout : {0.0, 0.2})
       for (Activation activation : {Activation::Relu, Activation::Gelu}) {

@@ -16,6 +16,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from common import Draw, Reference, record
+from recurrent import Seq2Seq
 from transformer import D, HEADS, PAD, SRC, TGT, VOCABULARY, Transformer, positions
 
 REACH, SHARPNESS, FLOOR = 4, 0.3, 1e-12
@@ -168,6 +169,54 @@ def copying(norm_first, seed):
     return ref
 
 
+class CopyingRecurrent(Seq2Seq):
+    def __init__(self, cell, score, layers):
+        super().__init__(cell, score, layers)
+        self.copy = nn.Module()
+        self.copy.p_gen = nn.Linear(self.generator.in_features, 1)
+
+    def forward(self, src, tgt_in, copy_ids, extra):
+        v = self.generator.out_features
+        rows = []
+        hook = self.generator.register_forward_pre_hook(lambda m, a: rows.append(a[0]))
+        logits, attention = super().forward(src, torch.where(tgt_in < v, tgt_in, 3))
+        hook.remove()
+        hidden, embed = self.decoder.hidden_size, self.tgt_embed.embedding_dim
+        context = rows[0].shape[-1] - hidden - embed
+        h, c, e = rows[0].split([hidden, context, embed], -1)
+        p_gen = torch.sigmoid(self.copy.p_gen(torch.cat([c, h, e], -1)))
+        return mixture(logits, p_gen, attention, copy_ids, extra)
+
+
+def copying_recurrent():
+    draw = Draw(2022)
+    ref = Reference("seq2seq_rnn_copy", "Recurrent models with a pointer-generator: y is ln P over "
+                    "V + 2 columns; `loss` its cross-entropy summed over the target tokens.")
+    src = torch.tensor([[5, 3, 4, 3, 2], [3, 2, 0, 0, 0], [6, 3, 3, 2, 0]])
+    copy_ids = torch.tensor([[5, 10, 4, 11, 2], [10, 2, 0, 0, 0], [6, 10, 10, 2, 0]])
+    tgt_in = torch.tensor([[1, 10, 4, 11], [1, 10, 0, 0], [1, 7, 10, 0]])
+    tgt_out = torch.tensor([[10, 4, 11, 2], [10, 2, 0, 0], [7, 10, 2, 0]])
+    for cell, score, layers in (("gru", "additive", 1), ("lstm", "general", 2)):
+        prefix = f"{cell}_{score}"
+        module = CopyingRecurrent(cell, score, layers).double()
+        for p in module.parameters():
+            with torch.no_grad():
+                p.copy_(draw.normal(*p.shape, scale=0.5))
+        y = module(src, tgt_in, copy_ids, 2)
+        loss = F.cross_entropy(
+            y.flatten(0, 1), tgt_out.flatten(), ignore_index=PAD, reduction="sum"
+        )
+        params = dict(module.named_parameters())
+        for key, g in zip(params, torch.autograd.grad(loss, list(params.values()))):
+            ref.put(f"{prefix}.param.{key}", params[key])
+            ref.put(f"{prefix}.grad.{key}", g)
+        for key, value in dict(src=src, copy_ids=copy_ids, tgt_in=tgt_in, tgt_out=tgt_out, y=y,
+                               loss=loss).items():
+            ref.put(f"{prefix}.{key}", value)
+        ref.case_config(prefix, dict(cell=cell, attention=score, layers=layers, extra=2))
+    return ref
+
+
 def guided(attention, target_lengths, source_lengths, width):
     weights = torch.zeros_like(attention.detach())
     for b, (t_len, n_len) in enumerate(zip(target_lengths.tolist(), source_lengths.tolist())):
@@ -221,5 +270,6 @@ def make():
         non_autoregressive(False, False, 2019),
         copying(True, 2020),
         copying(False, 2021),
+        copying_recurrent(),
         parts(),
     ]

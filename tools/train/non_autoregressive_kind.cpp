@@ -14,6 +14,7 @@ const OptionNames<OutputLength> kLengths{
     {{"predict", OutputLength::Predict}, {"long", OutputLength::Long}}};
 
 NonAutoregressiveConfig config_of(const TrainOptions& o, Index src_vocab, Index tgt_vocab) {
+  refuse_options(o, {"d-embed", "cell", "attention"}, "belongs to --kind rnn");
   NonAutoregressiveConfig c{transformer_config(o, src_vocab, tgt_vocab)};
   c.length = kLengths.parse("length", o.length);
   return c;

@@ -13,7 +13,7 @@ namespace {
 Seq2SeqRnnConfig config_of(const TrainOptions& o, Index src_vocab, Index tgt_vocab) {
   refuse_options(o,
                  {"decoder-layers", "heads", "d-ff", "attention-dropout", "activation-dropout",
-                  "norm", "activation", "tie", "positions"},
+                  "norm", "activation", "tie", "positions", "length"},
                  "a model of kind 'rnn' has no such thing");
   Seq2SeqRnnConfig c;
   c.src_vocab = src_vocab;
@@ -30,6 +30,7 @@ Seq2SeqRnnConfig config_of(const TrainOptions& o, Index src_vocab, Index tgt_voc
                          std::to_string(c.d_model));
   c.dropout = o.dropout;
   c.max_len = o.max_length + 1;  // <s> or </s> besides
+  c.copy = o.copy;
   return c;
 }
 
@@ -43,7 +44,8 @@ std::string to_json(const Seq2SeqRnnConfig& c) {
                       {"attention", kAttentionScores.print(c.attention)},
                       {"dropout", c.dropout},
                       {"max_len", c.max_len},
-                      {"pad", c.pad}};
+                      {"pad", c.pad},
+                      {"copy", c.copy}};
   return j.dump();
 }
 
@@ -61,6 +63,7 @@ Seq2SeqRnnConfig config_from_json(const std::string& text, const std::string& wh
     j.at("dropout").get_to(c.dropout);
     j.at("max_len").get_to(c.max_len);
     j.at("pad").get_to(c.pad);
+    c.copy = j.value("copy", false);
     return c;
   } catch (const nlohmann::json::exception& e) {
     throw FileError(where, std::string("its model description cannot be read: ") + e.what());

@@ -116,6 +116,7 @@ SequenceKind transformer_kind() {
           [](const TrainOptions& o, Index src_vocab,
              Index tgt_vocab) -> std::unique_ptr<SequenceModel> {
             refuse_options(o, {"d-embed", "cell", "attention"}, "belongs to --kind rnn");
+            refuse_options(o, {"length"}, "belongs to --kind non-autoregressive");
             return std::make_unique<Transformer>(transformer_config(o, src_vocab, tgt_vocab));
           },
           [](const SequenceModel& model) {
