@@ -50,6 +50,7 @@ int main(int argc, char** argv) {
   glim::add_translate(app);
   glim::add_evaluate(app);
   glim::add_average(app);
+  glim::add_compare(app);
   glim::add_gradcheck(app);
   glim::add_doctor(app);
   try {

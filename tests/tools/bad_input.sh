@@ -88,6 +88,13 @@ refuse "a width of nothing" 'guided-width' limited train --task copy --guided-wi
 refuse "no teacher there" 'nowhere' limited train --task copy --teacher nowhere "${small[@]}" --out fresh
 refuse "a teacher that is no model" 'good\.src' limited train --task copy --teacher good.src "${small[@]}" --out fresh
 refuse "a teacher without a beam" 'teacher-beam' limited train --task copy --teacher model --teacher-beam 0 --out fresh
+refuse "an output length of a Transformer" 'length.*non-autoregressive' limited train --task copy --length long "${small[@]}" --out fresh
+refuse "comparing an unknown kind" 'kinds.*abacus.*transformer' limited compare --kinds abacus --out fresh
+refuse "comparing without references" 'test-reference' limited compare --task copy --test-source good.src --out fresh
+refuse "comparing files without a test" 'test-source' limited compare --source good.src --target good.tgt --out fresh
+refuse "comparing what is no model" 'good\.src' limited compare --models good.src --test-source good.src --test-reference good.tgt
+refuse "comparing trained models by kind" 'models' limited compare --models model --kinds rnn
+refuse "comparing with no beam" 'beam' limited compare --beam 0 --out fresh
 report "no folder is left by refused variants" "$([ -e fresh ] && ls fresh)"
 
 # --- hostile checkpoints ---

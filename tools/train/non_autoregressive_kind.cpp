@@ -84,7 +84,8 @@ SequenceKind non_autoregressive_kind() {
             NonAutoregressiveConfig config = from_json(sizes, file);
             require_described(config, weights, file);
             return std::make_unique<NonAutoregressive>(config);
-          }};
+          },
+          {"d-embed", "cell", "attention"}};
 }
 
 }  // namespace glim

@@ -9,7 +9,7 @@ void apply_recurrent_preset(TrainOptions& o, const UnlessGiven& unless_given) {
   unless_given("schedule", o.schedule, "cosine");
   unless_given("rate", o.rate, 1e-3);
   unless_given("layers", o.layers, 1);
-  if (o.task == "phrasebook") {
+  if (o.task == "phrasebook" || o.task == "names") {
     unless_given("target-tokenizer", o.target_tokenizer, "char");
     unless_given("d-embed", o.d_embed, 64);
     unless_given("d-model", o.d_model, 128);
@@ -17,6 +17,11 @@ void apply_recurrent_preset(TrainOptions& o, const UnlessGiven& unless_given) {
     unless_given("batch-tokens", o.batch_tokens, 1024);
     unless_given("rate", o.rate, 2e-3);
     unless_given("warmup", o.warmup, 300);
+    if (o.task == "names") {
+      unless_given("target-tokenizer", o.target_tokenizer, "mixed");
+      unless_given("min-frequency", o.min_frequency, 5);
+      unless_given("label-smoothing", o.label_smoothing, 0.0);
+    }
   } else if (o.task == "copy" || o.task == "reverse") {
     unless_given("d-embed", o.d_embed, 32);
     unless_given("d-model", o.d_model, 64);

@@ -10,11 +10,12 @@
 namespace glim {
 namespace {
 
+const std::vector<std::string> kForeign = {
+    "decoder-layers", "heads",      "d-ff", "attention-dropout", "activation-dropout",
+    "norm",           "activation", "tie",  "positions",         "length"};
+
 Seq2SeqRnnConfig config_of(const TrainOptions& o, Index src_vocab, Index tgt_vocab) {
-  refuse_options(o,
-                 {"decoder-layers", "heads", "d-ff", "attention-dropout", "activation-dropout",
-                  "norm", "activation", "tie", "positions", "length"},
-                 "a model of kind 'rnn' has no such thing");
+  refuse_options(o, kForeign, "a model of kind 'rnn' has no such thing");
   Seq2SeqRnnConfig c;
   c.src_vocab = src_vocab;
   c.tgt_vocab = tgt_vocab;
@@ -105,7 +106,8 @@ SequenceKind rnn_kind() {
             Seq2SeqRnnConfig config = config_from_json(sizes, file);
             require_described(config, weights, file);
             return std::make_unique<Seq2SeqRnn>(config);
-          }};
+          },
+          kForeign};
 }
 
 }  // namespace glim

@@ -127,7 +127,8 @@ SequenceKind transformer_kind() {
             TransformerConfig config = transformer_config_from_json(sizes, file);
             require_described(config, weights, file);
             return std::make_unique<Transformer>(config);
-          }};
+          },
+          {"d-embed", "cell", "attention", "length"}};
 }
 
 }  // namespace glim

@@ -12,6 +12,7 @@ void add_train(CLI::App& app);
 void add_translate(CLI::App& app);
 void add_evaluate(CLI::App& app);
 void add_average(CLI::App& app);
+void add_compare(CLI::App& app);
 void add_gradcheck(CLI::App& app);
 void add_doctor(CLI::App& app);
 

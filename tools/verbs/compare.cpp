@@ -1,0 +1,184 @@
+// glim compare: the kinds of model on the same data with the same budget, as a table.
+//
+// Options are glim train's, given to every kind that has them; a kind's presets fill the rest, but
+// for the budget (epochs, batch size), which is one for all. With --models, trained models are
+// compared as they are.
+#include "tools/compare/compare.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fmt/format.h>
+#include <memory>
+
+#include "tensor/atomic_file.hpp"
+#include "tensor/error.hpp"
+#include "tools/text/bleu.hpp"
+#include "tools/train/checkpoint.hpp"
+#include "tools/train/dataset.hpp"
+#include "tools/train/option_list.hpp"
+#include "tools/train/presets.hpp"
+#include "tools/train/translation.hpp"
+#include "tools/verbs/verbs.hpp"
+
+namespace glim {
+namespace {
+
+struct Arguments {
+  TrainOptions options;
+  CompareOptions compare;
+  std::string config, test_source, test_reference, table;
+  std::vector<std::string> kinds, models;
+  bool overwrite = false;
+};
+
+ParallelCorpus test_corpus(const Arguments& a, const TrainOptions& o) {
+  if (a.test_source.empty() != a.test_reference.empty())
+    throw ValueError(a.test_source.empty() ? "--test-source" : "--test-reference",
+                     "is needed beside the other test file");
+  if (!a.test_source.empty()) return read_parallel(a.test_source, a.test_reference);
+  auto pairs = task_test_pairs(o);
+  if (pairs.empty()) throw ValueError("--test-source", "is needed: the data are files");
+  return generated_corpus(o.task + " (test)", pairs);
+}
+
+std::vector<std::string> kinds_of(const Arguments& a) {
+  std::vector<std::string> known;
+  for (const SequenceKind& k : sequence_kinds()) known.push_back(k.name);
+  if (a.kinds.empty()) return known;
+  for (const std::string& k : a.kinds)
+    if (std::find(known.begin(), known.end(), k) == known.end()) {
+      std::string list;
+      for (const std::string& n : known) list += (list.empty() ? "" : ", ") + n;
+      throw ValueError("--kinds", "'" + k + "' is none of " + list);
+    }
+  return a.kinds;
+}
+
+// The options of one kind: those given, without those that are other kinds', and its presets.
+TrainOptions options_of(CLI::App& verb, const Arguments& a, const std::string& kind) {
+  TrainOptions o = a.options;
+  o.kind = kind;
+  const auto& foreign = sequence_kind(kind)->foreign;
+  TrainOptions defaults;
+  auto is_foreign = [&](const std::string& name) {
+    return std::find(foreign.begin(), foreign.end(), name) != foreign.end();
+  };
+  each_option(o, [&](const char*, const char* name, auto& field, const char*) {
+    if (!is_foreign(name)) return;
+    each_option(defaults, [&](const char*, const char* other, auto& value, const char*) {
+      if constexpr (std::is_same_v<decltype(value), decltype(field)>)
+        if (std::string(other) == name) field = value;
+    });
+  });
+  static const std::vector<std::string> budget = {"epochs", "batch-tokens", "batch-sentences"};
+  apply_preset(o, [&](const char* name) {
+    return std::find(budget.begin(), budget.end(), name) != budget.end() || is_foreign(name) ||
+           verb.get_option(std::string("--") + name)->count() > 0;
+  });
+  o.out = (std::filesystem::path(a.options.out) / kind).string();
+  return o;
+}
+
+void finish(const Arguments& a, const std::vector<Comparison>& rows, const std::string& data) {
+  std::string table = comparison_table(rows, data, a.compare);
+  print(table);
+  if (a.table.empty()) return;
+  write_file_atomically(a.table, table);
+  print_line("\nwritten to " + a.table);
+}
+
+void run(CLI::App& verb, Arguments& a) {
+  namespace fs = std::filesystem;
+  if (!a.config.empty()) apply_config(verb, a.config);
+  TrainOptions& o = a.options;
+  parse_bleu_tokenizer(a.compare.tokenize);
+  if (a.compare.beam < 1) throw ValueError("--beam", "must be 1 at least");
+  if (a.compare.timed < 1) throw ValueError("--timed", "must be 1 at least");
+  if (verb.get_option("--source")->count() && verb.get_option("--task")->count() == 0)
+    o.task = "files";
+  std::vector<Comparison> rows;
+  if (!a.models.empty()) {
+    if (!a.kinds.empty()) throw ValueError("--models", "are trained already: leave out --kinds");
+    TrainOptions first = load_checkpoint(model_file(a.models[0])).options;
+    ParallelCorpus test = test_corpus(a, first);
+    for (const std::string& path : a.models) {
+      Comparison row;
+      row.name = fs::path(path).filename().string();
+      if (row.name.empty()) row.name = path;
+      measure_for_comparison(path, test, a.compare, row);
+      rows.push_back(std::move(row));
+    }
+    finish(a, rows, fmt::format("{}, {} test pairs", test.source_name, test.pairs.size()));
+    return;
+  }
+  auto unless_given = [&](const char* name, auto& field, auto value) {
+    if (verb.get_option(std::string("--") + name)->count() == 0) field = value;
+  };
+  if (o.task != "files") {
+    unless_given("epochs", o.epochs, 12);
+    unless_given("batch-tokens", o.batch_tokens, 1024);
+  }
+  auto kinds = kinds_of(a);
+  ParallelCorpus test = test_corpus(a, o);
+  for (const std::string& kind : kinds) {
+    TrainOptions own = options_of(verb, a, kind);
+    check(own);
+    check_translation(own);
+    std::error_code error;
+    if (fs::exists(fs::path(own.out) / "last.safetensors", error) && !a.overwrite)
+      throw FileError(own.out,
+                      "holds a model already: --overwrite replaces it, --out names another folder");
+  }
+  for (const std::string& kind : kinds) {
+    TrainOptions own = options_of(verb, a, kind);
+    Comparison row;
+    row.name = kind;
+    std::error_code ignored;
+    if (fs::exists(own.out, ignored))
+      for (const auto& entry : fs::directory_iterator(own.out))
+        if (entry.path().extension() == ".safetensors") fs::remove(entry.path(), ignored);
+    train_for_comparison(own, row);
+    measure_for_comparison(own.out, test, a.compare, row);
+    rows.push_back(std::move(row));
+  }
+  finish(a, rows,
+         fmt::format("{}, {} epochs of the same training pairs, {} test pairs",
+                     o.task == "files" ? o.source : o.task, o.epochs, test.pairs.size()));
+}
+
+}  // namespace
+
+void add_compare(CLI::App& app) {
+  CLI::App* verb = app.add_subcommand(
+      "compare", "train kinds of model on the same data with the same budget, as a table");
+  auto a = std::make_shared<Arguments>();
+  a->options.out = "comparison";
+  verb->add_option("--kinds", a->kinds, "kinds of model (default: all that translate)")
+      ->delimiter(',');
+  verb->add_option("--models", a->models, "compare these trained models instead")->delimiter(',');
+  verb->add_option("--test-source", a->test_source,
+                   "file of source sentences to test on (built-in tasks have their own)");
+  verb->add_option("--test-reference", a->test_reference, "file of their translations");
+  verb->add_option("--table", a->table, "also write the table to this file (Markdown)");
+  verb->add_option("--beam", a->compare.beam, "prefixes kept at each step; 1 is greedy")
+      ->capture_default_str();
+  verb->add_option("--tokenize", a->compare.tokenize, "BLEU's tokenizer: 13a or none")
+      ->capture_default_str();
+  verb->add_option("--timed", a->compare.timed, "most test sentences to time one by one")
+      ->capture_default_str();
+  verb->add_option("--config", a->config, "options from a TOML file; those given here come first")
+      ->configurable(false);
+  verb->add_flag("--overwrite", a->overwrite, "replace the models in --out")->configurable(false);
+  each_option(a->options, [&](const char* group, const char* name, auto& field, const char* help) {
+    if (std::string(name) == "kind") return;
+    verb->option_defaults()->group(group);
+    std::string flag = std::string("--") + name;
+    if constexpr (std::is_same_v<std::decay_t<decltype(field)>, bool>)
+      verb->add_flag(flag, field, help);
+    else
+      verb->add_option(flag, field, help)->capture_default_str();
+  });
+  verb->callback([verb, a] { run(*verb, *a); });
+}
+
+}  // namespace glim
