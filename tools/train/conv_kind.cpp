@@ -9,11 +9,21 @@
 namespace glim {
 namespace {
 
+const std::vector<std::string> kForeign = {"heads",
+                                           "d-ff",
+                                           "attention-dropout",
+                                           "activation-dropout",
+                                           "norm",
+                                           "activation",
+                                           "tie",
+                                           "positions",
+                                           "d-embed",
+                                           "cell",
+                                           "attention",
+                                           "length"};
+
 ConvSeq2SeqConfig config_of(const TrainOptions& o, Index src_vocab, Index tgt_vocab) {
-  refuse_options(o,
-                 {"heads", "d-ff", "attention-dropout", "activation-dropout", "norm", "activation",
-                  "tie", "positions", "d-embed", "cell", "attention"},
-                 "a model of kind 'conv' has no such thing");
+  refuse_options(o, kForeign, "a model of kind 'conv' has no such thing");
   ConvSeq2SeqConfig c;
   c.src_vocab = src_vocab;
   c.tgt_vocab = tgt_vocab;
@@ -95,7 +105,8 @@ SequenceKind conv_kind() {
             ConvSeq2SeqConfig config = config_from_json(sizes, file);
             require_described(config, weights, file);
             return std::make_unique<ConvSeq2Seq>(config);
-          }};
+          },
+          kForeign};
 }
 
 }  // namespace glim

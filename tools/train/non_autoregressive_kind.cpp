@@ -15,6 +15,7 @@ const OptionNames<OutputLength> kLengths{
 
 NonAutoregressiveConfig config_of(const TrainOptions& o, Index src_vocab, Index tgt_vocab) {
   refuse_options(o, {"d-embed", "cell", "attention"}, "belongs to --kind rnn");
+  refuse_options(o, {"kernel"}, "belongs to --kind conv");
   NonAutoregressiveConfig c{transformer_config(o, src_vocab, tgt_vocab)};
   c.length = kLengths.parse("length", o.length);
   return c;
@@ -85,7 +86,7 @@ SequenceKind non_autoregressive_kind() {
             require_described(config, weights, file);
             return std::make_unique<NonAutoregressive>(config);
           },
-          {"d-embed", "cell", "attention"}};
+          {"d-embed", "cell", "attention", "kernel"}};
 }
 
 }  // namespace glim

@@ -117,6 +117,7 @@ SequenceKind transformer_kind() {
              Index tgt_vocab) -> std::unique_ptr<SequenceModel> {
             refuse_options(o, {"d-embed", "cell", "attention"}, "belongs to --kind rnn");
             refuse_options(o, {"length"}, "belongs to --kind non-autoregressive");
+            refuse_options(o, {"kernel"}, "belongs to --kind conv");
             return std::make_unique<Transformer>(transformer_config(o, src_vocab, tgt_vocab));
           },
           [](const SequenceModel& model) {
@@ -128,7 +129,7 @@ SequenceKind transformer_kind() {
             require_described(config, weights, file);
             return std::make_unique<Transformer>(config);
           },
-          {"d-embed", "cell", "attention", "length"}};
+          {"d-embed", "cell", "attention", "length", "kernel"}};
 }
 
 }  // namespace glim
