@@ -165,7 +165,7 @@ struct LossSums {
 };
 // Σ over rows of KL(q ‖ softmax(logits)), q = 1-ε for the target, 0 for pad, ε/(V-2) for the rest;
 // rows whose target is pad count 0 (Szegedy et al. 2016, section 7; spec of the 2017 paper).
-// logits (N, V)   target (N,) int64. ValueError for ε outside [0, 1) or ε > 0 with V < 3;
+// logits (N, V)   target (N,) int64. ValueError for ε outside [0, 1) or without other classes;
 // IndexError for a target outside [0, V). `sums`, if given, receives the measures.
 Var label_smoothing_loss(const Var& logits, const Tensor& target, double smoothing, Index pad,
                          LossSums* sums = nullptr, Where where = Where::current());

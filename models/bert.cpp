@@ -105,6 +105,11 @@ Var masked_mean(const Var& x, const Tensor& keep) {
   return squeeze(matmul(Var(div(weight, count).unsqueeze(1)), x), 1);
 }
 
+Index chosen_count(Index n, double share) {
+  auto nearest = static_cast<Index>(std::lround(share * static_cast<double>(n)));
+  return std::min(n, std::max<Index>(nearest, 1));
+}
+
 Masked mask_tokens(const Tensor& ids, Index mask, const MaskingOptions& o, Key key) {
   if (ids.rank() != 2 || ids.dtype() != DType::Int64)
     throw with_operands(ShapeError("mask_tokens", "needs int64 ids (B, S)"), Operand("ids", ids));
@@ -125,8 +130,7 @@ Masked mask_tokens(const Tensor& ids, Index mask, const MaskingOptions& o, Key k
     for (Index at = b * columns; at < (b + 1) * columns; ++at)
       if (id[at] >= o.first_token && id[at] != mask) candidates.push_back(at);
     std::size_t n = candidates.size();
-    auto count = static_cast<std::size_t>(std::lround(o.share * static_cast<double>(n)));
-    count = std::min(n, std::max<std::size_t>(count, 1));
+    auto count = static_cast<std::size_t>(chosen_count(static_cast<Index>(n), o.share));
     for (std::size_t i = 0; i < count; ++i)  // the first steps of a shuffle (Fisher & Yates)
       std::swap(candidates[i], candidates[i + below(n - i)]);
     std::sort(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(count));

@@ -97,6 +97,8 @@ struct MaskingOptions {
   double masked = 0.8, random = 0.1;
   Index first_token = 4;  // lower numbers are special: never chosen, never put in
 };
+// How many of a sentence's n tokens are chosen: the nearest number to share·n, 1 at least, n at most.
+Index chosen_count(Index n, double share);
 struct Masked {
   Tensor ids;      // (B, S), with what the chosen tokens became
   Tensor chosen;   // (M,): positions among the B·S

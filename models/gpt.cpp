@@ -24,8 +24,10 @@ GptConfig checked(GptConfig c) {
 }
 
 LayerSizes sizes_of(const GptConfig& c) {
-  return {c.d_model,          c.heads,          c.d_ff,     c.dropout,
-          NormPlacement::Pre, Activation::Gelu, c.norm_eps, c.bias};
+  LayerSizes s{c.d_model,          c.heads,          c.d_ff,     c.dropout,
+               NormPlacement::Pre, Activation::Gelu, c.norm_eps, c.bias};
+  s.activation_dropout = 0;  // nanoGPT has none on the hidden layer
+  return s;
 }
 
 bool ends_residual_branch(const std::string& name) {

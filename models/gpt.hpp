@@ -22,7 +22,7 @@
 //   transformer.layers.I.linear1, linear2   transformer.h.I.mlp.c_fc, mlp.c_proj
 //   transformer.norm                        transformer.ln_f
 //
-// With dropout there is one difference: torch's layer also drops hidden units of the mlp.
+// Dropout falls on the embeddings' sum, the attention's probabilities and each branch's output.
 //
 // Errors: ValueError for sizes that make no model; IndexError for ids outside the vocabulary or a
 // sequence longer than the context; ShapeError unless ids are (B, T) with T ≥ 1.

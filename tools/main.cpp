@@ -49,6 +49,8 @@ int main(int argc, char** argv) {
   glim::add_train(app);
   glim::add_translate(app);
   glim::add_evaluate(app);
+  glim::add_generate(app);
+  glim::add_classify(app);
   glim::add_average(app);
   glim::add_compare(app);
   glim::add_gradcheck(app);

@@ -115,7 +115,7 @@ Var label_smoothing_loss(const Var& logits, const Tensor& target, double smoothi
         ShapeError("label_smoothing_loss", "needs logits (N, V) and int64 targets (N,)"),
         Operand("logits", logits.value()), Operand("target", target));
   require_floating(logits.value(), "label_smoothing_loss");
-  require_smoothing("label_smoothing_loss", smoothing, logits.size(1));
+  require_smoothing("label_smoothing_loss", smoothing, logits.size(1), pad);
   Smoothing s{smoothing, pad};
   if (magnification() == Magnification::Explicit) return composed(logits, target, s, sums, where);
   return apply(where, LabelSmoothingLoss(target, s, sums), logits);

@@ -146,7 +146,7 @@ Var linear_label_smoothing_loss(const Var& x, const Var& weight, const Var& bias
         Operand("x", x.value()), Operand("weight", weight.value()), Operand("bias", bias.value()),
         Operand("target", target));
   require_floating(x.value(), "linear_label_smoothing_loss");
-  require_smoothing("linear_label_smoothing_loss", smoothing, weight.size(0));
+  require_smoothing("linear_label_smoothing_loss", smoothing, weight.size(0), pad);
   if (magnification() == Magnification::Explicit)
     return label_smoothing_loss(linear(x, weight, bias, where), target, smoothing, pad, sums,
                                 where);

@@ -33,10 +33,13 @@ struct Smoothing {
   }
 };
 
-inline void require_smoothing(std::string_view op, double epsilon, Index classes) {
-  if (!(epsilon >= 0 && epsilon < 1) || (epsilon > 0 && classes < 3))
+// ε needs a class beside the target's, and beside pad's where that is one.
+inline void require_smoothing(std::string_view op, double epsilon, Index classes, Index pad) {
+  Index least = pad >= 0 && pad < classes ? 3 : 2;
+  if (!(epsilon >= 0 && epsilon < 1) || (epsilon > 0 && classes < least))
     throw ValueError(std::string(op), "smoothing " + std::to_string(epsilon) +
-                                          " must lie in [0, 1), and V be 3 at least");
+                                          " must lie in [0, 1), and V be " + std::to_string(least) +
+                                          " at least");
 }
 
 // IndexError naming the row of a target outside [0, classes).

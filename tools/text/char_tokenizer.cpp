@@ -51,6 +51,16 @@ std::vector<std::string> CharTokenizer::split(std::string_view line) const {
   return tokens;
 }
 
+std::vector<std::int64_t> CharTokenizer::encode_valid_text(std::string_view text) const {
+  std::vector<std::int64_t> ids;
+  for (std::size_t at = 0; at < text.size();) {
+    const CodePoint c = code_point_at(text, at);
+    ids.push_back(vocabulary().id(text.substr(c.offset, c.length)));
+    at += c.length;
+  }
+  return ids;
+}
+
 std::string CharTokenizer::join(const std::vector<std::string>& tokens) const {
   std::string text;
   for (const std::string& token : tokens) text += token;

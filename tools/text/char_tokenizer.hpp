@@ -1,5 +1,6 @@
 // A token is one code point, spaces included: decode(encode(line)) is the line itself when all its
-// characters are in the vocabulary. A blank line has no tokens.
+// characters are in the vocabulary. A blank line has no tokens, while a text of lines keeps all of
+// its white space.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -22,6 +23,7 @@ class CharTokenizer final : public VocabularyTokenizer {
 
  private:
   std::vector<std::string> split(std::string_view line) const override;
+  std::vector<std::int64_t> encode_valid_text(std::string_view text) const override;
 };
 
 }  // namespace glim

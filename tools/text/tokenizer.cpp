@@ -31,6 +31,35 @@ std::string Tokenizer::decode(std::span<const std::int64_t> ids) const {
   return plain.empty() ? std::string() : decode_plain(plain);
 }
 
+std::vector<std::int64_t> Tokenizer::encode_text(std::string_view text) const {
+  require_utf8(text, "tokenizer");
+  return encode_valid_text(text);
+}
+
+std::vector<std::int64_t> Tokenizer::encode_valid_text(std::string_view text) const {
+  std::vector<std::int64_t> ids;
+  while (true) {
+    const std::size_t end = text.find('\n');
+    const std::vector<std::int64_t> line = encode_valid(text.substr(0, end));
+    ids.insert(ids.end(), line.begin(), line.end());
+    if (end == std::string_view::npos) return ids;
+    ids.push_back(kEos);
+    text.remove_prefix(end + 1);
+  }
+}
+
+std::string Tokenizer::decode_text(std::span<const std::int64_t> ids) const {
+  std::string text;
+  while (true) {
+    const auto end = std::ranges::find(ids, kEos);
+    const auto length = static_cast<std::size_t>(end - ids.begin());
+    text += decode(ids.first(length));
+    if (length == ids.size()) return text;
+    text += '\n';
+    ids = ids.subspan(length + 1);
+  }
+}
+
 void Tokenizer::require_id(std::int64_t id) const {
   if (id < 0 || id >= size()) {
     throw IndexError("tokenizer", fmt::format("token {} outside 0..{}", id, size() - 1));

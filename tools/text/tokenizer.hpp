@@ -38,6 +38,11 @@ class Tokenizer {
     return decode(std::span<const std::int64_t>(ids));
   }
 
+  // A text of several lines as one sequence, and back: all characters, line ends too, or the tokens
+  // of each line with </s> for its end. Errors as above.
+  std::vector<std::int64_t> encode_text(std::string_view text) const;
+  std::string decode_text(std::span<const std::int64_t> ids) const;
+
   virtual std::int64_t size() const = 0;
   // The token as a picture shows it: spaces visible as "▁", special tokens by name.
   virtual std::string piece(std::int64_t id) const = 0;
@@ -53,6 +58,7 @@ class Tokenizer {
 
  private:
   virtual std::vector<std::int64_t> encode_valid(std::string_view line) const = 0;
+  virtual std::vector<std::int64_t> encode_valid_text(std::string_view text) const;
   // `ids` has neither <pad>, <s> nor </s>, and lies inside the vocabulary.
   virtual std::string decode_plain(std::span<const std::int64_t> ids) const = 0;
 };

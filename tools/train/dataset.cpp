@@ -1,12 +1,11 @@
 #include "tools/train/dataset.hpp"
 
-#include <cstdio>
-
 #include "tensor/error.hpp"
 #include "tools/text/names.hpp"
 #include "tools/text/phrasebook.hpp"
 #include "tools/text/tasks.hpp"
 #include "tools/train/distil.hpp"
+#include "tools/train/fingerprint.hpp"
 
 namespace glim {
 namespace {
@@ -62,21 +61,13 @@ Dataset load_dataset(const TrainOptions& o, const TokenizerPair* given) {
   return d;
 }
 
-// FNV-1a (Fowler, Noll & Vo) over all token numbers.
 std::string Dataset::fingerprint() const {
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  auto mix = [&](std::int64_t v) {
-    hash = (hash ^ static_cast<std::uint64_t>(v)) * 0x100000001b3u;
-  };
+  Fingerprint f;
   for (const TokenPair& p : train_tokens.pairs) {
-    for (auto t : p.source) mix(t);
-    mix(-1);
-    for (auto t : p.target) mix(t);
-    mix(-2);
+    f.mix_all(p.source);
+    f.mix_all(p.target, -2);
   }
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
-  return text;
+  return f.text();
 }
 
 }  // namespace glim

@@ -2,6 +2,8 @@
 
 #include "tensor/error.hpp"
 #include "tensor/random.hpp"
+#include "tools/train/classification.hpp"
+#include "tools/train/language.hpp"
 #include "tools/train/translation.hpp"
 
 namespace glim {
@@ -16,6 +18,10 @@ const std::vector<Kind>& kinds() {
        make_translation_learner},
       {"non-autoregressive", "encoder and a decoder that says all at once (Gu et al. 2018)",
        make_translation_learner},
+      {"gpt", "decoder only, continues text (Radford et al. 2019)", make_language_learner},
+      {"bert", "encoder only, pre-trained on hidden tokens (Devlin et al. 2019)",
+       make_masked_learner},
+      {"classifier", "encoder only, a label for a sentence", make_classification_learner},
   };
   return list;
 }

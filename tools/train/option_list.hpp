@@ -16,6 +16,11 @@ void each_option(Options& o, const F& f) {
   f(group, "target", o.target, "file of target sentences");
   f(group, "valid-source", o.valid_source, "file of source sentences to validate on");
   f(group, "valid-target", o.valid_target, "file of target sentences to validate on");
+  f(group, "text", o.text, "file of text (gpt), or of sentences, one a line (bert)");
+  f(group, "valid-text", o.valid_text, "the same to validate on (else the last tenth of --text)");
+  f(group, "labelled", o.labelled, "file of sentence<TAB>label lines (classifier)");
+  f(group, "valid-labelled", o.valid_labelled, "the same to validate on");
+  f(group, "init-from", o.init_from, "pre-trained bert model to begin with (classifier)");
   f(group, "tokenizer", o.tokenizer, "word, char, mixed, sentencepiece-bpe, sentencepiece-unigram");
   f(group, "target-tokenizer", o.target_tokenizer, "of the target side, if another");
   f(group, "shared-vocabulary", o.shared_vocabulary, "one vocabulary for both sides");
@@ -26,6 +31,7 @@ void each_option(Options& o, const F& f) {
   f(group, "examples", o.examples, "pairs that copy and reverse generate");
   f(group, "teacher", o.teacher, "model whose translations replace the training targets");
   f(group, "teacher-beam", o.teacher_beam, "prefixes that the teacher keeps at each step");
+  f(group, "word-dropout", o.word_dropout, "share of tokens hidden in training (classifier)");
   group = "Model";
   f(group, "layers", o.layers, "encoder layers");
   f(group, "decoder-layers", o.decoder_layers, "decoder layers (0: as --layers)");
@@ -47,6 +53,10 @@ void each_option(Options& o, const F& f) {
   f(group, "copy", o.copy, "copy words of the source: a pointer mixed with the generator");
   f(group, "length", o.length,
     "of a non-autoregressive output: predict, or long (cut at the first END)");
+  f(group, "block", o.block, "tokens of context (gpt)");
+  f(group, "bias", o.bias, "biases in layers and norms (gpt)");
+  f(group, "pooling", o.pooling,
+    "what a sentence is judged by: first (token) or mean (classifier)");
   group = "Training";
   f(group, "epochs", o.epochs, "passes over the training pairs");
   f(group, "max-steps", o.max_steps, "most updates (0: no limit)");
@@ -66,7 +76,7 @@ void each_option(Options& o, const F& f) {
   f(group, "beta1", o.beta1, "Adam's β₁");
   f(group, "beta2", o.beta2, "Adam's β₂");
   f(group, "epsilon", o.epsilon, "Adam's ε");
-  f(group, "weight-decay", o.weight_decay, "L2 penalty (adamw: decoupled decay)");
+  f(group, "weight-decay", o.weight_decay, "L2 penalty (adamw: decoupled decay, of matrices only)");
   f(group, "momentum", o.momentum, "of sgd");
   f(group, "schedule", o.schedule, "noam, inverse-sqrt, cosine or constant");
   f(group, "rate", o.rate, "peak learning rate; noam: its factor (0: 5e-4; noam 1)");

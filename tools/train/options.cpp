@@ -28,12 +28,12 @@ std::string TrainOptions::to_json() const {
 }
 
 std::string TrainOptions::to_toml() const {
-  std::string text =
+  std::string toml =
       "# The effective options of this run: glim train --config FILE takes them again.\n";
   each_option(*this, [&](const char*, const char* name, const auto& field, const char*) {
-    text += std::string(name) + " = " + nlohmann::json(field).dump() + "\n";
+    toml += std::string(name) + " = " + nlohmann::json(field).dump() + "\n";
   });
-  return text;
+  return toml;
 }
 
 TrainOptions TrainOptions::from_json(const std::string& text, const std::string& where) {
@@ -67,7 +67,29 @@ void share(const char* option, double value) {
 
 }  // namespace
 
+void check_tokenizer(const TrainOptions& o) {
+  for (const std::string& t : {o.tokenizer, o.target_tokenizer})
+    if (!t.empty())
+      one_of("tokenizer", t,
+             {"word", "char", "mixed", "sentencepiece-bpe", "sentencepiece-unigram"});
+}
+
+void check_taken(const TrainOptions& o, const std::vector<std::string>& mine) {
+  std::vector<std::string> others;
+  each_option(o, [&](std::string_view group, const char* name, const auto&, const char*) {
+    if ((group == "Data" || group == "Model") &&
+        std::find(mine.begin(), mine.end(), name) == mine.end())
+      others.emplace_back(name);
+  });
+  std::erase(others, "kind");
+  refuse_options(o, others, "is no option of --kind " + o.kind);
+}
+
 void check_translation(const TrainOptions& o) {
+  refuse_options(o,
+                 {"text", "valid-text", "labelled", "valid-labelled", "init-from", "block", "bias",
+                  "word-dropout", "pooling"},
+                 "is no option of --kind " + o.kind);
   one_of("task", o.task, {"phrasebook", "names", "copy", "reverse", "random", "files"});
   bool files = o.task == "files";
   if (files && (o.source.empty() || o.target.empty()))
@@ -78,10 +100,7 @@ void check_translation(const TrainOptions& o) {
   if (o.valid_source.empty() != o.valid_target.empty())
     fail(o.valid_source.empty() ? "valid-source" : "valid-target",
          "both validation files are needed, or neither");
-  for (const std::string& t : {o.tokenizer, o.target_tokenizer})
-    if (!t.empty())
-      one_of("tokenizer", t,
-             {"word", "char", "mixed", "sentencepiece-bpe", "sentencepiece-unigram"});
+  check_tokenizer(o);
   if (o.shared_vocabulary && !o.target_tokenizer.empty() && o.target_tokenizer != o.tokenizer)
     fail("shared-vocabulary", "contradicts --target-tokenizer: one vocabulary has one tokenizer");
   if (o.tie == "all" && !o.shared_vocabulary)
@@ -121,6 +140,9 @@ void check(const TrainOptions& o) {
   positive("min-frequency", o.min_frequency);
   positive("max-length", o.max_length);
   positive("examples", o.examples);
+  positive("block", o.block);
+  share("word-dropout", o.word_dropout);
+  one_of("pooling", o.pooling, {"first", "mean"});
   positive("layers", o.layers);
   not_negative("decoder-layers", static_cast<double>(o.decoder_layers));
   positive("d-model", o.d_model);

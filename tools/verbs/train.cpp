@@ -108,8 +108,9 @@ void run(CLI::App& verb, Arguments& a) {
   namespace fs = std::filesystem;
   if (!a.config.empty()) apply_config(verb, a.config);
   TrainOptions o = a.options;
-  if (verb.get_option("--source")->count() && verb.get_option("--task")->count() == 0)
-    o.task = "files";
+  for (const char* files : {"--source", "--text", "--labelled"})
+    if (verb.get_option(files)->count() && verb.get_option("--task")->count() == 0)
+      o.task = "files";
   std::string last = (fs::path(o.out) / "last.safetensors").string();
   std::unique_ptr<Checkpoint> from;
   if (a.resume) {

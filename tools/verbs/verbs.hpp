@@ -11,6 +11,8 @@ namespace glim {
 void add_train(CLI::App& app);
 void add_translate(CLI::App& app);
 void add_evaluate(CLI::App& app);
+void add_generate(CLI::App& app);
+void add_classify(CLI::App& app);
 void add_average(CLI::App& app);
 void add_compare(CLI::App& app);
 void add_gradcheck(CLI::App& app);

@@ -1,0 +1,53 @@
+// The classes of a classifier: their names, in the order of the outputs.
+//
+// Labels are the different ones of the training data: by their number if all are whole numbers,
+// else by their bytes. Others are an error where they are read, naming file and line.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tensor/shape.hpp"
+
+namespace glim {
+
+class Labels {
+ public:
+  Labels() = default;
+  // ValueError for fewer than two different ones.
+  static Labels of(std::span<const std::string> all);
+  // FileError naming `where` for anything but to_json's text.
+  static Labels from_json(const std::string& text, const std::string& where);
+  std::string to_json() const;
+
+  Index size() const { return static_cast<Index>(names_.size()); }
+  const std::string& name(Index label) const { return names_.at(static_cast<std::size_t>(label)); }
+  // -1 for none of them.
+  Index find(const std::string& name) const;
+  // "0, 1": for messages.
+  std::string list() const;
+
+ private:
+  std::vector<std::string> names_;
+};
+
+// What a classifier says of one input.
+struct Classified {
+  Index label = 0;
+  std::vector<double> probs;  // by class
+};
+
+// A file of sentence<TAB>label lines, the label behind the last tab.
+struct LabelledSentences {
+  std::string name;
+  std::vector<std::string> sentences, labels;
+  std::vector<Index> line;  // of each, counted from 1
+};
+// FileError with file and line for a line without a tab, a blank sentence or a blank label; for an
+// empty file. "-" is standard input.
+LabelledSentences read_labelled(const std::string& path);
+// Their numbers; FileError with file and line for a label that is none of `labels`.
+std::vector<Index> label_numbers(const LabelledSentences& data, const Labels& labels);
+
+}  // namespace glim

@@ -1,0 +1,120 @@
+// glim generate: text from a language model, printed as it is drawn.
+//
+// The prompt comes first, then what follows it; several samples are divided by a line of dashes, as
+// nanoGPT's are. Sample i is a function of (model, prompt, options, seed, i).
+#include <algorithm>
+#include <fmt/format.h>
+#include <memory>
+
+#include "models/sampling.hpp"
+#include "tensor/error.hpp"
+#include "tools/text/text_stream.hpp"
+#include "tools/text/utf8.hpp"
+#include "tools/train/language.hpp"
+#include "tools/verbs/verbs.hpp"
+
+namespace glim {
+namespace {
+
+struct Arguments {
+  std::string model = "model", prompt = "\n";
+  Index max_tokens = 500, samples = 1, slide = 0, seed = 1;
+  SamplingOptions sampling;
+};
+
+// The part of the prompt that the vocabulary lacks: a character, or a word.
+std::string unknown_part(const Tokenizer& tokenizer, const std::string& prompt) {
+  std::vector<std::string> parts;
+  if (tokenizer.kind() == "char")
+    for (const CodePoint& c : code_points(prompt))
+      parts.push_back(prompt.substr(c.offset, c.length));
+  else
+    for (std::string_view word : split_spaces(prompt)) parts.emplace_back(word);
+  for (const std::string& part : parts) {
+    auto ids = tokenizer.encode_text(part);
+    if (std::find(ids.begin(), ids.end(), kUnk) != ids.end())
+      return part == "\n" ? "a line end" : "'" + part + "'";
+  }
+  return "a token";
+}
+
+std::vector<Index> prompt_tokens(const Arguments& a, const LoadedLanguageModel& loaded) {
+  if (auto bad = first_invalid_utf8(a.prompt))
+    throw ValueError("--prompt", describe_invalid_utf8(a.prompt, *bad));
+  std::vector<Index> ids = loaded.tokenizer->encode_text(a.prompt);
+  if (ids.empty()) throw ValueError("--prompt", "has no token to begin with");
+  if (std::find(ids.begin(), ids.end(), kUnk) != ids.end())
+    throw ValueError("--prompt", unknown_part(*loaded.tokenizer, a.prompt) +
+                                     " is not in the vocabulary of " + a.model);
+  Index context = loaded.model->config().context;
+  if (static_cast<Index>(ids.size()) > context)
+    throw ValueError("--prompt", fmt::format("has {} tokens, {} has a context of {}", ids.size(),
+                                             a.model, context));
+  return ids;
+}
+
+void run(CLI::App& verb, Arguments& a) {
+  if (a.max_tokens < 1) throw ValueError("--max-tokens", "must be 1 at least");
+  if (a.samples < 1) throw ValueError("--samples", "must be 1 at least");
+  if (a.seed < 0) throw ValueError("--seed", "must be 0 or more");
+  for (const char* name : {"--temperature", "--top-k", "--top-p"})
+    if (a.sampling.greedy && verb.get_option(name)->count())
+      throw ValueError(name, "contradicts --greedy, which draws nothing");
+  if (verb.get_option("--top-k")->count() && a.sampling.top_k < 1)
+    throw ValueError("--top-k", "must be 1 at least");
+  LoadedLanguageModel loaded = load_language_model(a.model);
+  Index context = loaded.model->config().context;
+  if (a.slide < 0 || a.slide > context)
+    throw ValueError("--slide", fmt::format("must lie in 0 to {}, the context", context));
+  try {
+    check(a.sampling, loaded.model->config().vocab);
+  } catch (const ValueError& e) {
+    throw ValueError("--" + e.op(), e.problem());
+  }
+  // As characters, line ends are tokens of their own; else </s> stands for them.
+  if (loaded.tokenizer->kind() == "char") a.sampling.never.push_back(kEos);
+  std::vector<Index> prompt = prompt_tokens(a, loaded);
+  Index last = prompt.back();
+  Tensor before = from_vector(prompt, {1, static_cast<Index>(prompt.size())})
+                      .narrow(1, 0, static_cast<Index>(prompt.size()) - 1);
+  for (Index sample = 0; sample < a.samples; ++sample) {
+    if (sample > 0) print_line("---------------");
+    TextStream text(loaded.tokenizer);
+    std::string start;
+    for (Index token : prompt) start += text.push(token);
+    if (verb.get_option("--prompt")->count()) print(start);
+    print_flush();
+    auto decoder = loaded.model->decoder_for(before, true, a.slide);
+    Key key{static_cast<std::uint64_t>(a.seed), static_cast<std::uint64_t>(sample)};
+    generate(*decoder, last, a.max_tokens, a.sampling, key, [&](Index token) {
+      print(text.push(token));
+      print_flush();
+      return true;
+    });
+    print_line("");
+  }
+}
+
+}  // namespace
+
+void add_generate(CLI::App& app) {
+  CLI::App* verb = app.add_subcommand("generate", "text from a language model (--kind gpt)");
+  auto a = std::make_shared<Arguments>();
+  auto add = [&](const char* name, auto& field, const char* help) {
+    verb->add_option(name, field, help)->capture_default_str();
+  };
+  add("--model", a->model, "folder of a model, or one of its files");
+  verb->add_option("--prompt", a->prompt, "text to continue (a line end, unless given)");
+  add("--max-tokens", a->max_tokens, "tokens to draw");
+  add("--temperature", a->sampling.temperature, "below 1 bolder, above 1 more varied");
+  verb->add_option("--top-k", a->sampling.top_k, "draw from the k likeliest tokens (all)");
+  add("--top-p", a->sampling.top_p,
+      "draw from the fewest likeliest tokens whose probabilities reach p");
+  verb->add_flag("--greedy", a->sampling.greedy, "take the likeliest token, draw nothing");
+  add("--seed", a->seed, "of the draws");
+  add("--samples", a->samples, "texts to make");
+  add("--slide", a->slide, "tokens dropped when the context is full (0: a quarter of it)");
+  verb->callback([verb, a] { run(*verb, *a); });
+}
+
+}  // namespace glim
