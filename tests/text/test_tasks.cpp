@@ -36,6 +36,29 @@ TEST_CASE("copy: starts with 1, ten symbols, the target is the source", "[tasks]
   CHECK(numbers(copy_task(1, 1, 3, 7)[0].source).size() == 7);
 }
 
+TEST_CASE("noisy: a symbol that mostly stays, half of it heard", "[tasks]") {
+  const auto pairs = noisy_task(1, 400);
+  REQUIRE(pairs.size() == 400);
+  double stays = 0, heard = 0, steps = 0, all = 0;
+  std::set<int> used;
+  for (const auto& pair : pairs) {
+    const auto s = numbers(pair.source), t = numbers(pair.target);
+    REQUIRE(s.size() == 40);
+    REQUIRE(t.size() == 40);
+    used.insert(t.begin(), t.end());
+    for (std::size_t i = 0; i < t.size(); ++i) {
+      all += 1;
+      heard += s[i] == t[i];
+      if (i > 0) steps += 1, stays += t[i] == t[i - 1];
+    }
+  }
+  CHECK(used == std::set<int>{1, 2, 3, 4, 5, 6, 7, 8});
+  CHECK(stays / steps == Approx(0.9 + 0.1 / 8).margin(0.01));
+  CHECK(heard / all == Approx(0.5 + 0.5 / 8).margin(0.01));
+  CHECK(noisy_task(1, 400) == pairs);
+  CHECK_THROWS_AS(noisy_task(1, 0), ValueError);
+}
+
 TEST_CASE("reverse: all lengths, the target is the source backwards", "[tasks]") {
   std::set<std::size_t> lengths;
   for (const auto& pair : reverse_task(1, 500)) {

@@ -110,7 +110,7 @@ std::string comparison_table(const std::vector<Comparison>& rows, const std::str
                              const CompareOptions& o) {
   std::string text = fmt::format(
       "{}; {}; time a sentence: median of sentences translated alone.\n\n"
-      "| model | parameters | training | processor | test perplexity | BLEU | exact | time a "
+      "| model | parameters | training | processor time | test perplexity | BLEU | exact | time a "
       "sentence | path at {} / {} tokens | decoder passes |\n"
       "|---|---|---|---|---|---|---|---|---|---|\n",
       data, o.beam == 1 ? "greedy" : fmt::format("beam {}", o.beam), kShort, kLong);

@@ -62,6 +62,22 @@ std::vector<SentencePair> reverse_task(std::uint64_t seed, std::int64_t count, s
   return pairs;
 }
 
+std::vector<SentencePair> noisy_task(std::uint64_t seed, std::int64_t count, std::int64_t symbols,
+                                     std::int64_t length) {
+  check("noisy task", count, symbols, length);
+  SplitMix64 random(seed);
+  std::vector<SentencePair> pairs;
+  for (std::int64_t i = 0; i < count; ++i) {
+    auto heard = draw(random, symbols, length), signal = draw(random, symbols, length);
+    for (std::size_t t = 0; t < signal.size(); ++t) {
+      if (t > 0 && random.below(10) > 0) signal[t] = signal[t - 1];
+      if (random.below(2) == 0) heard[t] = signal[t];
+    }
+    pairs.push_back({spell(heard), spell(signal)});
+  }
+  return pairs;
+}
+
 std::vector<SentencePair> random_task(std::uint64_t seed, std::int64_t count,
                                       std::int64_t vocabulary, std::int64_t length) {
   check("random task", count, vocabulary - 1, length);

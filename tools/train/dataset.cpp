@@ -15,6 +15,7 @@ std::vector<SentencePair> generated(const TrainOptions& o, std::uint64_t part, I
   std::uint64_t seed = static_cast<std::uint64_t>(o.seed) * 4 + part;
   if (o.task == "copy") return copy_task(seed, count);
   if (o.task == "reverse") return reverse_task(seed, count);
+  if (o.task == "noisy") return noisy_task(seed, count);
   return random_task(static_cast<std::uint64_t>(o.seed) * 4);  // what is learned by heart
 }
 

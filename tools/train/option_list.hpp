@@ -11,7 +11,7 @@ template <class Options, class F>
 void each_option(Options& o, const F& f) {
   const char* group = "Data";
   f(group, "kind", o.kind, "kind of model");
-  f(group, "task", o.task, "phrasebook, names, copy, reverse, random, or files");
+  f(group, "task", o.task, "phrasebook, names, copy, reverse, noisy, random, or files");
   f(group, "source", o.source, "file of source sentences, one a line");
   f(group, "target", o.target, "file of target sentences");
   f(group, "valid-source", o.valid_source, "file of source sentences to validate on");
@@ -28,7 +28,7 @@ void each_option(Options& o, const F& f) {
     "most tokens in a vocabulary (0: all; 8,000 with sentencepiece)");
   f(group, "min-frequency", o.min_frequency, "least occurrences of a word or character");
   f(group, "max-length", o.max_length, "longest sentence, in tokens; longer pairs are left out");
-  f(group, "examples", o.examples, "pairs that copy and reverse generate");
+  f(group, "examples", o.examples, "pairs that copy, reverse and noisy generate");
   f(group, "teacher", o.teacher, "model whose translations replace the training targets");
   f(group, "teacher-beam", o.teacher_beam, "prefixes that the teacher keeps at each step");
   f(group, "word-dropout", o.word_dropout, "share of tokens hidden in training (classifier)");

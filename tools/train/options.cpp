@@ -90,7 +90,7 @@ void check_translation(const TrainOptions& o) {
                  {"text", "valid-text", "labelled", "valid-labelled", "init-from", "block", "bias",
                   "word-dropout", "pooling"},
                  "is no option of --kind " + o.kind);
-  one_of("task", o.task, {"phrasebook", "names", "copy", "reverse", "random", "files"});
+  one_of("task", o.task, {"phrasebook", "names", "copy", "reverse", "noisy", "random", "files"});
   bool files = o.task == "files";
   if (files && (o.source.empty() || o.target.empty()))
     fail(o.source.empty() ? "source" : "target", "both training files are needed");

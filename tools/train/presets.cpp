@@ -22,7 +22,7 @@ void apply_recurrent_preset(TrainOptions& o, const UnlessGiven& unless_given) {
       unless_given("min-frequency", o.min_frequency, 5);
       unless_given("label-smoothing", o.label_smoothing, 0.0);
     }
-  } else if (o.task == "copy" || o.task == "reverse") {
+  } else if (o.task == "copy" || o.task == "reverse" || o.task == "noisy") {
     unless_given("d-embed", o.d_embed, 32);
     unless_given("d-model", o.d_model, 64);
     unless_given("label-smoothing", o.label_smoothing, 0.0);
@@ -45,7 +45,7 @@ void apply_convolutional_preset(TrainOptions& o, const UnlessGiven& unless_given
     unless_given("batch-tokens", o.batch_tokens, 1024);
     unless_given("rate", o.rate, 2e-3);
     unless_given("warmup", o.warmup, 300);
-  } else if (o.task == "copy" || o.task == "reverse") {
+  } else if (o.task == "copy" || o.task == "reverse" || o.task == "noisy") {
     unless_given("layers", o.layers, 3);
     unless_given("d-model", o.d_model, 64);
     unless_given("label-smoothing", o.label_smoothing, 0.0);
@@ -170,7 +170,7 @@ void apply_preset(TrainOptions& o, const std::function<bool(const char*)>& given
     unless_given("rate", o.rate, 2e-3);
     unless_given("warmup", o.warmup, 300);
     unless_given("average", o.average, 5);
-  } else if (o.task == "copy" || o.task == "reverse") {
+  } else if (o.task == "copy" || o.task == "reverse" || o.task == "noisy") {
     unless_given("layers", o.layers, 2);
     unless_given("d-model", o.d_model, 64);
     unless_given("heads", o.heads, 4);

@@ -6,6 +6,7 @@
 #include "tensor/atomic_file.hpp"
 #include "tensor/error.hpp"
 #include "tools/text/bleu.hpp"
+#include "tools/text/utf8.hpp"
 #include "tools/train/translation.hpp"
 #include "tools/train/translator.hpp"
 #include "tools/verbs/verbs.hpp"
@@ -25,6 +26,23 @@ BleuScore bleu(const Arguments& a, const std::vector<std::string>& hypotheses,
   o.tokenizer = parse_bleu_tokenizer(a.tokenize);
   o.lowercase = a.lowercase;
   return corpus_bleu(hypotheses, references, o);
+}
+
+// Of the references' tokens between two shares of their length: percent that stand in the same place
+// of the hypothesis.
+double in_place(const std::vector<std::string>& hypotheses,
+                const std::vector<std::string>& references, double from, double to) {
+  std::size_t right = 0, all = 0;
+  for (std::size_t i = 0; i < references.size(); ++i) {
+    auto h = split_spaces(hypotheses[i]), r = split_spaces(references[i]);
+    auto length = static_cast<double>(r.size());
+    auto end = static_cast<std::size_t>(length * to);
+    for (auto t = static_cast<std::size_t>(length * from); t < end; ++t) {
+      ++all;
+      right += t < h.size() && h[t] == r[t];
+    }
+  }
+  return all == 0 ? 0 : 100.0 * static_cast<double>(right) / static_cast<double>(all);
 }
 
 void run(CLI::App& verb, Arguments& a) {
@@ -80,6 +98,11 @@ void run(CLI::App& verb, Arguments& a) {
   print_line(
       fmt::format("exact match {} of {} = {:.2f} %", exact, hypotheses.size(),
                   100.0 * static_cast<double>(exact) / static_cast<double>(hypotheses.size())));
+  if (a.source.empty() && trained.task != "phrasebook" && trained.task != "names")
+    print_line(fmt::format("tokens in their place: {:.1f} % (first quarter {:.1f}, last {:.1f})",
+                           in_place(hypotheses, references, 0, 1),
+                           in_place(hypotheses, references, 0, 0.25),
+                           in_place(hypotheses, references, 0.75, 1)));
   print_line(bleu(a, hypotheses, references).line_with_signature());
 }
 
