@@ -3,6 +3,7 @@
 #include "tensor/error.hpp"
 #include "tensor/random.hpp"
 #include "tools/train/classification.hpp"
+#include "tools/train/images.hpp"
 #include "tools/train/language.hpp"
 #include "tools/train/translation.hpp"
 
@@ -21,6 +22,8 @@ const std::vector<Kind>& kinds() {
       {"gpt", "decoder only, continues text (Radford et al. 2019)", make_language_learner},
       {"bert", "encoder only, pre-trained on hidden tokens (Devlin et al. 2019)",
        make_masked_learner},
+      {"vit", "an image as a sequence of patches, a label for it (Dosovitskiy et al. 2021)",
+       make_image_learner},
       {"classifier", "encoder only, a label for a sentence", make_classification_learner},
   };
   return list;

@@ -20,6 +20,15 @@ void each_option(Options& o, const F& f) {
   f(group, "valid-text", o.valid_text, "the same to validate on (else the last tenth of --text)");
   f(group, "labelled", o.labelled, "file of sentence<TAB>label lines (classifier)");
   f(group, "valid-labelled", o.valid_labelled, "the same to validate on");
+  f(group, "images", o.images, "IDX file of training images, plain or gzipped (vit)");
+  f(group, "labels", o.labels, "IDX file of their labels");
+  f(group, "valid-images", o.valid_images, "the same to validate on");
+  f(group, "valid-labels", o.valid_labels, "the same to validate on");
+  f(group, "image-folder", o.image_folder,
+    "instead: a folder with a folder of PNGs for each class");
+  f(group, "valid-image-folder", o.valid_image_folder, "the same to validate on");
+  f(group, "train-first", o.train_first, "train on the first so many images alone (0: all others)");
+  f(group, "valid-last", o.valid_last, "validate on the last so many images, not trained on");
   f(group, "init-from", o.init_from, "pre-trained bert model to begin with (classifier)");
   f(group, "tokenizer", o.tokenizer, "word, char, mixed, sentencepiece-bpe, sentencepiece-unigram");
   f(group, "target-tokenizer", o.target_tokenizer, "of the target side, if another");
@@ -49,6 +58,7 @@ void each_option(Options& o, const F& f) {
   f(group, "d-embed", o.d_embed, "width of a recurrent model's embeddings");
   f(group, "cell", o.cell, "of a recurrent model: gru, lstm or rnn");
   f(group, "attention", o.attention, "of a recurrent model: additive, dot, general or concat");
+  f(group, "patch", o.patch, "side of the square patches of an image (vit)");
   f(group, "kernel", o.kernel, "positions that a layer of a convolutional model sees");
   f(group, "copy", o.copy, "copy words of the source: a pointer mixed with the generator");
   f(group, "length", o.length,
@@ -64,6 +74,8 @@ void each_option(Options& o, const F& f) {
   f(group, "batch-sentences", o.batch_sentences, "most pairs of a batch (0: no limit)");
   f(group, "accumulate", o.accumulate, "batches joined to one update");
   f(group, "label-smoothing", o.label_smoothing, "ε: probability given to the other tokens");
+  f(group, "shift", o.shift, "most pixels that training images are moved by (vit)");
+  f(group, "rotation", o.rotation, "most degrees that training images are turned by (vit)");
   f(group, "guided-attention", o.guided_attention,
     "weight of the penalty on attention away from the diagonal (0: none)");
   f(group, "guided-width", o.guided_width, "g: how far from the diagonal is free, as a share");

@@ -128,7 +128,11 @@ namespace {
 
 // Options of one kind of model alone.
 void refuse_strangers(const TrainOptions& o) {
-  static const std::pair<const char*, std::vector<std::string>> kOwners[] = {{"conv", {"kernel"}}};
+  static const std::pair<const char*, std::vector<std::string>> kOwners[] = {
+      {"conv", {"kernel"}},
+      {"vit",
+       {"images", "labels", "valid-images", "valid-labels", "image-folder", "valid-image-folder",
+        "train-first", "valid-last", "patch", "shift", "rotation"}}};
   for (auto& [kind, names] : kOwners)
     if (o.kind != kind) refuse_options(o, names, std::string("belongs to --kind ") + kind);
 }
@@ -150,6 +154,11 @@ void check(const TrainOptions& o) {
   positive("d-ff", o.d_ff);
   positive("d-embed", o.d_embed);
   positive("kernel", o.kernel);
+  positive("patch", o.patch);
+  not_negative("train-first", static_cast<double>(o.train_first));
+  not_negative("valid-last", static_cast<double>(o.valid_last));
+  not_negative("shift", o.shift);
+  not_negative("rotation", o.rotation);
   refuse_strangers(o);
   if (o.kind != "rnn" && o.kind != "conv" && o.d_model % o.heads != 0)
     fail("heads",

@@ -126,6 +126,22 @@ void apply_classifier_preset(TrainOptions& o, const UnlessGiven& unless_given) {
   unless_given("warmup", o.warmup, 100);
 }
 
+template <class UnlessGiven>
+void apply_image_preset(TrainOptions& o, const UnlessGiven& unless_given) {
+  unless_given("layers", o.layers, 4);
+  unless_given("d-model", o.d_model, 64);
+  unless_given("heads", o.heads, 4);
+  unless_given("d-ff", o.d_ff, 4 * o.d_model);
+  unless_given("epochs", o.epochs, 30);
+  unless_given("batch-tokens", o.batch_tokens, 0);
+  unless_given("batch-sentences", o.batch_sentences, 64);
+  unless_given("optimizer", o.optimizer, "adamw");
+  unless_given("weight-decay", o.weight_decay, 0.01);
+  unless_given("schedule", o.schedule, "cosine");
+  unless_given("rate", o.rate, 2e-3);
+  unless_given("warmup", o.warmup, 200);
+}
+
 }  // namespace
 
 void apply_preset(TrainOptions& o, const std::function<bool(const char*)>& given) {
@@ -136,6 +152,8 @@ void apply_preset(TrainOptions& o, const std::function<bool(const char*)>& given
     apply_recurrent_preset(o, unless_given);
   } else if (o.kind == "conv") {
     apply_convolutional_preset(o, unless_given);
+  } else if (o.kind == "vit") {
+    apply_image_preset(o, unless_given);
   } else if (o.kind == "gpt") {
     apply_gpt_preset(o, unless_given, given);
   } else if (o.kind == "bert") {

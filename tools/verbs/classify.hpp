@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "tools/train/labels.hpp"
 
@@ -10,11 +11,16 @@ namespace glim {
 
 struct ClassifyArguments {
   std::string model = "model", labelled;
+  std::string images, labels, image_folder;
+  std::vector<std::string> files;
   bool truncate = false;
 };
 
 // Sentences from standard input, or accuracy over sentence<TAB>label lines (kind `classifier`).
 void classify_sentences(const ClassifyArguments& a);
+
+// PNG files or IDX images, or accuracy over labelled ones (kind `vit`).
+void classify_images(const ClassifyArguments& a);
 
 // "1<TAB>0=0.0312 1=0.9688"
 std::string result_line(const Labels& labels, const Classified& c);

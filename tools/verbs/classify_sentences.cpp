@@ -27,6 +27,8 @@ void measure_labelled(const LoadedClassifier& classifier, const ClassifyArgument
 }  // namespace
 
 void classify_sentences(const ClassifyArguments& a) {
+  if (!(a.images.empty() && a.labels.empty() && a.image_folder.empty() && a.files.empty()))
+    throw ValueError("classify", "images are for models of kind 'vit'; this one reads sentences");
   LoadedClassifier classifier = load_classifier(a.model);
   if (!a.labelled.empty()) return measure_labelled(classifier, a);
   std::string line;

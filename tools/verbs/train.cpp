@@ -108,7 +108,7 @@ void run(CLI::App& verb, Arguments& a) {
   namespace fs = std::filesystem;
   if (!a.config.empty()) apply_config(verb, a.config);
   TrainOptions o = a.options;
-  for (const char* files : {"--source", "--text", "--labelled"})
+  for (const char* files : {"--source", "--text", "--labelled", "--images", "--image-folder"})
     if (verb.get_option(files)->count() && verb.get_option("--task")->count() == 0)
       o.task = "files";
   std::string last = (fs::path(o.out) / "last.safetensors").string();
