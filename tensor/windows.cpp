@@ -97,13 +97,14 @@ Tensor unfold(const Tensor& x, const Window& rows, const Window& columns, double
               std::fill_n(to, columns.kernel * c, blank);
               continue;
             }
-            const T* from = image + h * in.row + left * in.column;
+            const T* line_of_x = image + h * in.row;
             std::fill_n(to, seen.begin * c, blank);
             if (runs) {
-              std::copy_n(from + seen.begin * c, (seen.end - seen.begin) * c, to + seen.begin * c);
+              std::copy_n(line_of_x + (left + seen.begin) * c, (seen.end - seen.begin) * c,
+                          to + seen.begin * c);
             } else {
               for (Index j = seen.begin; j < seen.end; ++j) {
-                const T* pixel = from + j * columns.dilation * in.column;
+                const T* pixel = line_of_x + (left + j * columns.dilation) * in.column;
                 for (Index k = 0; k < c; ++k) to[j * c + k] = pixel[k * in.channel];
               }
             }

@@ -113,6 +113,7 @@ option "validation twice" '--valid-last' "${idx[@]}" --valid-images images.idx -
 option "more than there are" '--valid-last.*240' "${idx[@]}" --train-first 230 --valid-last 20
 option "nothing left to train on" '--valid-last.*240' "${idx[@]}" --valid-last 240
 option "a negative shift" '--shift' "${idx[@]}" --shift -1
+option "more than a turn" '--rotation' "${idx[@]}" --rotation 1e300
 option "pooling of no kind" '--pooling.*first, mean' "${idx[@]}" --pooling last
 option "tied weights" "--tie.*vit" "${idx[@]}" --tie decoder
 option "batches counted in tokens" '--batch-tokens' "${idx[@]}" --batch-tokens 100

@@ -25,7 +25,8 @@ Bytes idx(std::initializer_list<int> extents, const Bytes& values) {
 
 void write(const std::string& path, const Bytes& bytes) {
   std::ofstream(path, std::ios::binary)
-      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+      .write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
   gzFile out = gzopen((path + ".gz").c_str(), "wb");
   gzwrite(out, bytes.data(), static_cast<unsigned>(bytes.size()));
   gzclose(out);
@@ -64,8 +65,7 @@ int main(int argc, char** argv) {
         one.push_back(static_cast<std::uint8_t>((bright ? 180 : 20) + 60 * draw(2 + h * 8 + w)));
       }
     static int count[4] = {};
-    std::string name =
-        std::to_string(label) + "/" + std::to_string(count[label]++) + ".png";
+    std::string name = std::to_string(label) + "/" + std::to_string(count[label]++) + ".png";
     write_png(folder + "folders/" + name, PNG_FORMAT_GRAY, 8, 8, one);
     if (label < 2) write_png(folder + "two-classes/" + name, PNG_FORMAT_GRAY, 8, 8, one);
     pixels.insert(pixels.end(), one.begin(), one.end());

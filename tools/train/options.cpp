@@ -157,8 +157,8 @@ void check(const TrainOptions& o) {
   positive("patch", o.patch);
   not_negative("train-first", static_cast<double>(o.train_first));
   not_negative("valid-last", static_cast<double>(o.valid_last));
-  not_negative("shift", o.shift);
-  not_negative("rotation", o.rotation);
+  if (!(o.shift >= 0 && o.shift <= 1e6)) fail("shift", "must lie in [0, 1e6] pixels");
+  if (!(o.rotation >= 0 && o.rotation <= 180)) fail("rotation", "must lie in [0, 180] degrees");
   refuse_strangers(o);
   if (o.kind != "rnn" && o.kind != "conv" && o.d_model % o.heads != 0)
     fail("heads",
