@@ -20,6 +20,7 @@ BertConfig checked(BertConfig c) {
     fail("d_model, d_ff, layers and max_len must be positive");
   if (c.heads < 1 || c.d_model % c.heads != 0)
     fail(std::to_string(c.heads) + " heads do not divide d_model " + std::to_string(c.d_model));
+  if (!(c.init > 0)) fail("the deviation of the initial weights must be above 0");
   if (!(c.dropout >= 0 && c.dropout < 1))
     fail("dropout " + std::to_string(c.dropout) + " lies outside [0, 1)");
   return c;
@@ -29,9 +30,9 @@ LayerSizes sizes_of(const BertConfig& c) {
   return {c.d_model, c.heads, c.d_ff, c.dropout, c.norm, c.activation, c.norm_eps};
 }
 
-void initialise(Module& model) {
+void initialise(Module& model, double deviation) {
   for (auto& [name, p] : model.named_parameters()) {
-    if (p.rank() > 1) normal_(p.value(), 0, 0.02);
+    if (p.rank() > 1) normal_(p.value(), 0, deviation);
     if (p.rank() == 1 && name.ends_with("bias")) constant_(p.value(), 0);
   }
 }
@@ -50,7 +51,7 @@ Bert::Bert(const BertConfig& config)
       dropout(child<Dropout>("dropout", config.dropout)),
       encoder(child<Encoder>("encoder", config.layers, sizes_of(checked(config)))),
       config_(checked(config)) {
-  initialise(*this);
+  initialise(*this, config.init);
 }
 
 Var Bert::forward(const Tensor& ids) {
@@ -67,7 +68,7 @@ MaskedLanguageModel::MaskedLanguageModel(const BertConfig& config)
       norm(child<LayerNorm>("norm", config.d_model, config.norm_eps)),
       generator(child<Linear>("generator", config.d_model, config.vocab)) {
   generator.weight = bert.embed.weight;
-  initialise(*this);
+  initialise(*this, config.init);
 }
 
 Var MaskedLanguageModel::forward(const Tensor& ids, const Tensor& chosen) {
@@ -85,7 +86,7 @@ SequenceClassifier::SequenceClassifier(const BertConfig& config, Index classes, 
         if (classes < 2) throw ValueError("bert", "a classifier needs two classes at least");
         return child<Linear>("classifier", config.d_model, classes);
       }()) {
-  initialise(*this);
+  initialise(*this, config.init);
 }
 
 Var SequenceClassifier::forward(const Tensor& ids) {

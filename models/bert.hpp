@@ -16,7 +16,8 @@
 // the next-sentence task (left out to no harm: Liu et al. 2019, arXiv 1907.11692).
 //
 // Layers have the names of torch.nn.TransformerEncoder; both heads' models hold the encoder as
-// `bert`, so that pre-trained weights load by name. Matrices start N(0, 0.02), biases 0.
+// `bert`, so that pre-trained weights load by name. Matrices start N(0, σ), σ = 0.02 as in BERT,
+// biases 0.
 //
 // Errors: ValueError for sizes that make no model; IndexError for ids outside the vocabulary or
 // (learned positions) a sequence longer than max_len; ShapeError unless ids are (B, S).
@@ -40,6 +41,7 @@ struct BertConfig {
   bool learned_positions = true;  // or sinusoidal
   double norm_eps = 1e-5;
   Index pad = 0;
+  double init = 0.02;  // deviation of the initial weights
 
   Index mask() const { return vocab - 1; }
 };

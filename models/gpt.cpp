@@ -18,6 +18,7 @@ GptConfig checked(GptConfig c) {
     fail("d_model, d_ff, layers and the context must be positive");
   if (c.heads < 1 || c.d_model % c.heads != 0)
     fail(std::to_string(c.heads) + " heads do not divide d_model " + std::to_string(c.d_model));
+  if (!(c.init > 0)) fail("the deviation of the initial weights must be above 0");
   if (!(c.dropout >= 0 && c.dropout < 1))
     fail("dropout " + std::to_string(c.dropout) + " lies outside [0, 1)");
   return c;
@@ -46,7 +47,7 @@ Gpt::Gpt(const GptConfig& config)
   double branches = std::sqrt(2 * static_cast<double>(config.layers));
   for (auto& [name, p] : named_parameters()) {
     if (p.rank() > 1)
-      normal_(p.value(), 0, ends_residual_branch(name) ? 0.02 / branches : 0.02);
+      normal_(p.value(), 0, config.init / (ends_residual_branch(name) ? branches : 1));
     else if (name.ends_with("bias"))
       constant_(p.value(), 0);
   }

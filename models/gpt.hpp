@@ -5,8 +5,8 @@
 //   logits = LN(x) wteᵀ                               (B, T, V); row t speaks of token t+1
 //
 // mlp(h) = W₂ gelu(W₁ h), d_ff = 4 D. The head's weight is the embedding's (Press & Wolf 2017) and
-// has no bias; `bias` turns those of all other layers and norms on. Weights start N(0, 0.02), the
-// last projection of each residual branch N(0, 0.02/√(2N)), biases 0 (Radford et al. 2019, 2.3).
+// has no bias; `bias` turns those of all other layers and norms on. Weights start N(0, σ), σ = 0.02,
+// the last projection of each residual branch N(0, σ/√(2N)), biases 0 (Radford et al. 2019, 2.3).
 //
 // The blocks are the encoder layers of transformer_layers.hpp under a causal mask, so names are
 // those of torch.nn.TransformerEncoder(TransformerEncoderLayer(norm_first=True,
@@ -44,6 +44,7 @@ struct GptConfig {
   double dropout = 0;
   bool bias = false;
   double norm_eps = 1e-5;
+  double init = 0.02;  // deviation of the initial weights
 };
 
 class Gpt final : public Module {

@@ -1,6 +1,6 @@
 // What the language models learn from: parts of a text, crops, blocks, masks, labels.
 #include <cmath>
-#include <map>
+#include <set>
 
 #include "tensor/error.hpp"
 #include "tests/catch.hpp"
@@ -63,22 +63,25 @@ TEST_CASE("gpt: nine tenths train, the rest validates in whole", "[learners][gpt
   TrainOptions o = small("gpt");
   o.text = text.path();
   o.block = 16;
+  o.init = 0.02;
   auto learner = make_learner(o);
   // 100 characters to validate: each but the first is predicted once, in blocks of 16 and a rest.
   Seen valid = read_all(*learner, Split::Valid, 0);
   CHECK(valid.targets == 99);
   CHECK(valid.batches == 2);
   CHECK(valid.nll / 99 == Approx(std::log(30)).margin(0.1));  // 26 letters, 4 special tokens
-  // 900 to train: (900 - 1)/16 = 56 crops an epoch.
-  Seen train = read_all(*learner, Split::Train, 0);
-  CHECK(train.targets == 56 * 16);
-  CHECK(train.batches == 5);  // of 12 crops
+  // 900 to train: (900 - 1)/16 = 56 crops an epoch, or one fewer where the first begins late.
+  std::set<Index> counts;
+  for (Index epoch = 0; epoch < 40; ++epoch)
+    counts.insert(read_all(*learner, Split::Train, epoch).targets);
+  CHECK(counts == std::set<Index>{55 * 16, 56 * 16});
+  CHECK(read_all(*learner, Split::Train, 0).batches == 5);  // of 12 crops
   // Another file to validate leaves all of the text for training.
   TemporaryFile other(unique_pairs(49));
   o.valid_text = other.path();
   auto two = make_learner(o);
   CHECK(read_all(*two, Split::Valid, 0).targets == 49);
-  CHECK(read_all(*two, Split::Train, 0).targets == 62 * 16);
+  CHECK(read_all(*two, Split::Train, 0).targets >= 61 * 16);
   CHECK(two->fingerprint() != learner->fingerprint());
 }
 

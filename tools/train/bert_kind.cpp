@@ -62,7 +62,7 @@ Index drop_unknown(SentenceSet& set) {
 void check_encoder(const TrainOptions& o, std::vector<std::string> own) {
   own.insert(own.end(),
              {"task", "tokenizer", "vocabulary", "min-frequency", "max-length", "layers", "d-model",
-              "heads", "d-ff", "dropout", "norm", "activation", "tie", "positions"});
+              "init", "heads", "d-ff", "dropout", "norm", "activation", "tie", "positions"});
   check_taken(o, own);
   if (o.max_length < 3) throw ValueError("--max-length", "<s>, a token and </s> need 3 at least");
   check_tokenizer(o);
@@ -80,6 +80,7 @@ BertConfig bert_config(const TrainOptions& o, Index tokens) {
   c.dropout = o.dropout;
   c.norm = kNorms.parse("norm", o.norm);
   c.activation = kActivations.parse("activation", o.activation);
+  c.init = o.init;
   c.learned_positions = kPositions.parse("positions", o.positions) == Positions::Learned;
   return c;
 }

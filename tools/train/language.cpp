@@ -24,7 +24,7 @@ namespace {
 void check_language(const TrainOptions& o) {
   check_taken(o, {"task", "text", "valid-text", "tokenizer", "vocabulary", "min-frequency",
                   "layers", "d-model", "heads", "d-ff", "dropout", "norm", "activation", "tie",
-                  "positions", "block", "bias"});
+                  "positions", "block", "init", "bias"});
   one_of("task", o.task, {"phrasebook", "files"});
   if (o.task == "files" && o.text.empty()) throw ValueError("--text", "a file of text is needed");
   if (o.task != "files" && !(o.text.empty() && o.valid_text.empty()))
@@ -46,6 +46,7 @@ GptConfig gpt_config(const TrainOptions& o, Index vocab) {
   c.d_ff = o.d_ff;
   c.dropout = o.dropout;
   c.bias = o.bias;
+  c.init = o.init;
   return c;
 }
 
@@ -196,10 +197,14 @@ Index LanguageLearner::begin(Split split, Index epoch) {
   Index whole = (total - 1) / block;  // a crop reads one token beyond its end
   std::vector<Index> starts;
   if (split == Split::Train) {
-    // A stream apart from those of initial weights and dropout.
-    Key key{static_cast<std::uint64_t>(options_.seed) ^ 0x63726f7073u,
-            static_cast<std::uint64_t>(epoch)};
-    starts = random_integers({whole}, 0, total - block, key).to_vector<Index>();
+    // Blocks that begin at a random place, in random order: streams apart from dropout's.
+    std::uint64_t own = static_cast<std::uint64_t>(options_.seed) ^ 0x63726f7073u;
+    auto e = static_cast<std::uint64_t>(epoch);
+    Index shift = random_integers({1}, 0, block, {own, 2 * e}).to_vector<Index>()[0];
+    shift = std::min(shift, total - 1 - block);
+    whole = (total - 1 - shift) / block;
+    for (Index i : permutation(whole, {own, 2 * e + 1}).to_vector<Index>())
+      starts.push_back(shift + i * block);
   } else {
     rows = std::max<Index>(rows, 4096 / block);
     for (Index i = 0; i < whole; ++i) starts.push_back(i * block);

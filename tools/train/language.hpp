@@ -2,8 +2,10 @@
 //
 //   loss = -Σ ln P(token t+1 | tokens 1 … t) over crops of `block` tokens
 //
-// Training reads crops at random places, an epoch being as many as cover the text once; they are a
-// function of (seed, epoch). Validation reads the whole validation part in consecutive blocks. The
+// Training reads each epoch the whole text once, cut into crops from a random place on and in random
+// order, both functions of (seed, epoch): crops at random places, none of which overlap. (nanoGPT
+// draws each crop's place, and sees some of the text twice and some of it not.) Validation reads
+// the whole validation part in consecutive blocks. The
 // parts are nanoGPT's: the first 90 % of the characters (of the lines, unless tokens are
 // characters) to train, the rest to validate; or another file to validate.
 #pragma once

@@ -87,8 +87,8 @@ void check_taken(const TrainOptions& o, const std::vector<std::string>& mine) {
 
 void check_translation(const TrainOptions& o) {
   refuse_options(o,
-                 {"text", "valid-text", "labelled", "valid-labelled", "init-from", "block", "bias",
-                  "word-dropout", "pooling"},
+                 {"text", "valid-text", "labelled", "valid-labelled", "init-from", "block", "init",
+                  "bias", "word-dropout", "pooling"},
                  "is no option of --kind " + o.kind);
   one_of("task", o.task, {"phrasebook", "names", "copy", "reverse", "noisy", "random", "files"});
   bool files = o.task == "files";
@@ -145,6 +145,7 @@ void check(const TrainOptions& o) {
   positive("max-length", o.max_length);
   positive("examples", o.examples);
   positive("block", o.block);
+  if (!(o.init > 0 && std::isfinite(o.init))) fail("init", "must be above 0, and finite");
   share("word-dropout", o.word_dropout);
   one_of("pooling", o.pooling, {"first", "mean"});
   positive("layers", o.layers);

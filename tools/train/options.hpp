@@ -47,6 +47,7 @@ struct TrainOptions {
   Index kernel = 3;                // of a convolutional model
   bool copy = false;               // pointer-generator
   std::string length = "predict";  // of a non-autoregressive output: predict, long
+  double init = 0.02;              // deviation of the initial weights of gpt, bert, classifier
   bool bias = false;               // in the layers of a language model
   std::string pooling = "mean";    // of a classifier: first or mean
   // Training.

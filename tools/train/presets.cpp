@@ -1,5 +1,7 @@
 #include "tools/train/presets.hpp"
 
+#include <cmath>
+
 namespace glim {
 
 namespace {
@@ -84,6 +86,8 @@ void apply_gpt_preset(TrainOptions& o, const UnlessGiven& unless_given, const Gi
   unless_given("rate", o.rate, 1e-3);
   unless_given("warmup", o.warmup, 100);
   unless_given("valid-every", o.valid_every, 250);
+  // nanoGPT's 0.02 suits its wide models; this keeps the variance of a product of any width.
+  unless_given("init", o.init, 1 / std::sqrt(static_cast<double>(o.d_model)));
 }
 
 template <class UnlessGiven>
