@@ -125,7 +125,9 @@ class Cache {
       small_cached_ -= static_cast<std::int64_t>(block->capacity);
       return block;
     }
-    std::size_t capacity = capacity_of(c), total = capacity + sizeof(Storage::Block);
+    std::size_t capacity = capacity_of(c);
+    // aligned_alloc takes multiples of the alignment.
+    std::size_t total = (capacity + sizeof(Storage::Block) + 63) / 64 * 64;
     ++small_calls_;
     void* p = std::aligned_alloc(64, total);
     if (!p) {
