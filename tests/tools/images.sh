@@ -85,6 +85,8 @@ bad "truncated gzip" 'short\.idx\.gz: .*truncated' short.idx.gz
 bad "truncated labels" 'few\.idx: is truncated' images.idx few.idx
 bad "labels as images" 'images are wanted' labels.idx
 bad "counts that differ" 'five\.idx: has 5 labels, images\.idx has 240 images' images.idx five.idx
+head -c 20 labels.idx >gap.idx; printf '\x4d' >>gap.idx; tail -c +22 labels.idx >>gap.idx
+bad "a label far beyond the others" "image 13 has label '77', yet none has '4'" images.idx gap.idx
 bad "one class alone" 'two different labels' images.idx same.idx
 refuse "labels outside the classes" "seven\.idx|images\.idx: label '7'.*0, 1, 2, 3" "${vit[@]}" \
   "${idx[@]}" --valid-images images.idx --valid-labels seven.idx --out fresh

@@ -178,6 +178,19 @@ std::vector<Index> label_numbers(const ImageSet& set, const Labels& labels) {
   return numbers;
 }
 
+// Labels number the classes from 0, each with an image: one far beyond the others is a fault of the
+// file, not a class.
+void require_every_class(const ImageSet& set) {
+  std::vector<std::size_t> first(set.classes.size(), set.labels.size());
+  for (std::size_t i = set.labels.size(); i-- > 0;)
+    first[static_cast<std::size_t>(set.labels[i])] = i;
+  for (std::size_t c = 0; c < first.size(); ++c)
+    if (first[c] == set.labels.size())
+      throw FileError(set.name, fmt::format("image {} has label '{}', yet none has '{}': labels "
+                                            "number the classes from 0 without a gap",
+                                            first.back() + 1, set.classes.back(), set.classes[c]));
+}
+
 void ImageLearner::read_images() {
   const TrainOptions& o = options_;
   bool folder = !o.image_folder.empty();
@@ -214,6 +227,7 @@ ImageLearner::ImageLearner(const TrainOptions& o, const Checkpoint* from) : opti
     config = d.config;
     labels_ = d.labels;
   } else {
+    require_every_class(*train_.set);
     try {
       labels_ = Labels::of(train_.set->classes);
     } catch (const ValueError& e) {
