@@ -1,5 +1,7 @@
 // The same seed gives the same bits, for any number of threads.
+#include "models/non_autoregressive.hpp"
 #include "models/transformer.hpp"
+#include "nn/guided_attention.hpp"
 #include "optim/adam.hpp"
 #include "optim/clip.hpp"
 #include "tensor/elementwise.hpp"
@@ -57,6 +59,53 @@ TEST_CASE("weights after training are the same bits for 1, 2, 3 and 4 threads", 
       CHECK(same_bits(tensor, other[name]));
       CHECK(all_finite(tensor));
     }
+  }
+  set_num_threads(before);
+}
+
+TEST_CASE("variants of the Transformer give the same bits for any number of threads",
+          "[determinism]") {
+  int before = num_threads();
+  Tensor source = random_integers({17, 12}, 3, 300, {1, 1}),
+         target = random_integers({17, 11}, 3, 300, {1, 2});
+  std::vector<Index> targets(17, 11), sources(17, 12);
+  auto gradients = [&](int threads, bool parallel) {
+    set_num_threads(threads);
+    seed(22);
+    TransformerConfig c;
+    c.src_vocab = c.tgt_vocab = 300;
+    c.d_model = 96;
+    c.heads = 4;
+    c.d_ff = 128;
+    c.encoder_layers = c.decoder_layers = 1;
+    c.dropout = 0.2;
+    c.copy = !parallel;
+    std::unique_ptr<SequenceModel> model;
+    if (parallel)
+      model = std::make_unique<NonAutoregressive>(NonAutoregressiveConfig{c});
+    else
+      model = std::make_unique<Transformer>(c);
+    SourceBatch batch(source);
+    batch.copy_ids = random_integers({17, 12}, 3, 304, {1, 3});
+    batch.extra = 4;
+    TeachOptions o;
+    o.need_attention = true;
+    o.sampling = parallel ? 0 : 0.4;
+    Tape tape;
+    Taught taught = model->teach(batch, target, o);
+    Var loss = label_smoothing_loss(reshape(taught.logits, {-1, taught.logits.size(-1)}),
+                                    target.reshape({-1}), 0.1, 0);
+    for (const Var& a : taught.attention)
+      loss = add(loss, guided_attention_loss(a, targets, sources));
+    if (taught.auxiliary.defined()) loss = add(loss, taught.auxiliary);
+    tape.backward(loss);
+    std::vector<Tensor> all{taught.logits.value()};
+    for (const Var& p : model->parameters()) all.push_back(p.grad());
+    return all;
+  };
+  for (bool parallel : {false, true}) {
+    auto one = gradients(1, parallel), three = gradients(3, parallel);
+    for (std::size_t i = 0; i < one.size(); ++i) CHECK(same_bits(one[i], three[i]));
   }
   set_num_threads(before);
 }
