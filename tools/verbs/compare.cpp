@@ -103,7 +103,9 @@ void run(CLI::App& verb, Arguments& a) {
     ParallelCorpus test = test_corpus(a, first);
     for (const std::string& path : a.models) {
       Comparison row;
-      row.name = fs::path(path).filename().string();
+      fs::path folder = path;
+      if (folder.extension() == ".safetensors") folder = folder.parent_path();
+      row.name = folder.filename().string();
       if (row.name.empty()) row.name = path;
       measure_for_comparison(path, test, a.compare, row);
       rows.push_back(std::move(row));
