@@ -103,9 +103,11 @@ void run(CLI::App& verb, Arguments& a) {
     ParallelCorpus test = test_corpus(a, first);
     for (const std::string& path : a.models) {
       Comparison row;
-      fs::path folder = path;
-      if (folder.extension() == ".safetensors") folder = folder.parent_path();
-      row.name = folder.filename().string();
+      // "m30k" for a folder, "m30k/best" for one of its files.
+      fs::path given = path;
+      row.name = given.filename().string();
+      if (given.extension() == ".safetensors")
+        row.name = (given.parent_path().filename() / given.stem()).string();
       if (row.name.empty()) row.name = path;
       measure_for_comparison(path, test, a.compare, row);
       rows.push_back(std::move(row));
