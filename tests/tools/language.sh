@@ -118,7 +118,7 @@ for i in {1..40}; do
 done >labelled
 train_labels=("$glim" train --kind classifier "${small[@]}" --progress none --out fresh)
 resumed classifier --labelled labelled --valid-labelled labelled "${small[@]}" --batch-sentences 16 --batch-tokens 0
-quietly "$glim" train --kind classifier --labelled labelled "${small[@]}" --epochs 8 --warmup 5 --progress none --out judge
+quietly "$glim" train --kind classifier --labelled labelled "${small[@]}" --dropout 0.1 --word-dropout 0.1 --epochs 20 --warmup 5 --progress none --out judge
 classify=("$glim" classify --model judge)
 printf 'a good film\r\n\nthe bad day\n' | "${classify[@]}" >out 2>err
 report "a line each, an empty one empty" "$([ "$(wc -l <out)" = 3 ] && [ -z "$(sed -n 2p out)" ] || cat out err)"
