@@ -81,7 +81,7 @@ class Transformer(nn.Module):
         causal = torch.triu(torch.ones(t, t, dtype=torch.bool), 1)
         h = self.body(self.embed(self.src, source), self.embed(self.tgt, target), tgt_mask=causal,
                       src_key_padding_mask=padding, memory_key_padding_mask=padding,
-                      tgt_key_padding_mask=target == 0)
+                      tgt_key_padding_mask=target == 0, tgt_is_causal=True)
         return self.generator(h)
 
 
