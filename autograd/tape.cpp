@@ -26,8 +26,18 @@ double now() {
 
 }  // namespace
 
+// The memory of the last tape's nodes serves the next one on this thread: a training step allocates
+// none, and a growing list moves none.
+static thread_local bool spare_gone = false;  // the thread is ending; a static tape may outlive it
+static thread_local struct Spare {
+  std::vector<Node> nodes;
+  ~Spare() { spare_gone = true; }
+} spare;
+static constexpr std::size_t kMostSpare = std::size_t{1} << 16;
+
 Tape::Tape(TapeOptions options) : options_(options), id_(next_tape++), outer_(open_tape) {
   open_tape = this;
+  if (!spare_gone) nodes_ = std::exchange(spare.nodes, {});
 }
 
 // Nodes are freed from the back, so that no chain of owners can recurse.
@@ -36,6 +46,7 @@ Tape::~Tape() {
   if (open_tape == this) open_tape = outer_;
   for (Tape* t = open_tape; t; t = t->outer_)  // not the innermost one: tapes may go in any order
     if (t->outer_ == this) t->outer_ = outer_;
+  if (!spare_gone && nodes_.capacity() <= kMostSpare) spare.nodes = std::move(nodes_);
 }
 
 Tape* Tape::current() { return open_tape && !open_tape->paused_ ? open_tape : nullptr; }
