@@ -1,0 +1,106 @@
+// What the pages share. Colours are perceptually uniform and told apart by colour-blind readers:
+// viridis for amounts, purple-orange around 0 for signed values; no meaning hangs on red or green.
+"use strict";
+const Glim = {
+  data: JSON.parse(document.getElementById("data").textContent),
+
+  // Three significant digits, as the program prints them: 0.123, 12.3, 1.23e-5, 1.23e+6.
+  number(x) {
+    if (x === null || x === undefined || Number.isNaN(x)) return "–";
+    if (!Number.isFinite(x)) return x > 0 ? "∞" : "-∞";
+    if (x === 0) return "0";
+    const size = Math.abs(x);
+    return size >= 1e-3 && size < 1e5 ? String(Number(x.toPrecision(3))) : x.toExponential(2);
+  },
+
+  // A colour scale over [low, high]; diverging ones are symmetric about 0.
+  scale(low, high, diverging) {
+    if (diverging) {
+      const most = Math.max(Math.abs(low), Math.abs(high)) || 1;
+      return x => d3.interpolatePuOr(0.5 - 0.5 * Math.max(-1, Math.min(1, x / most)));
+    }
+    const width = high - low || 1;
+    return x => d3.interpolateViridis(Math.max(0, Math.min(1, (x - low) / width)));
+  },
+
+  // Black or white, whichever can be read on this colour.
+  ink(color) {
+    const c = d3.rgb(color);
+    return 0.299 * c.r + 0.587 * c.g + 0.114 * c.b > 140 ? "#111" : "#fff";
+  },
+
+  make(tag, attributes, ...children) {
+    const element = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes || {})) {
+      if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+      else if (value === true) element.setAttribute(name, "");
+      else if (value !== false && value !== null && value !== undefined)
+        element.setAttribute(name, value);
+    }
+    for (const child of children.flat())
+      if (child !== null && child !== undefined) element.append(child);
+    return element;
+  },
+
+  // A hover box at the pointer (or beside the element that has the keyboard's focus).
+  show_hover(text, x, y) {
+    let box = document.querySelector(".hover");
+    if (!box) {
+      box = Glim.make("div", {class: "hover", role: "status"});
+      document.body.append(box);
+    }
+    box.textContent = text;
+    box.hidden = false;
+    const right = window.innerWidth - box.offsetWidth - 8;
+    const below = y + 18 + box.offsetHeight > window.innerHeight;
+    box.style.left = Math.max(4, Math.min(x + 12, right)) + "px";
+    box.style.top = (below ? y - box.offsetHeight - 8 : y + 18) + "px";
+  },
+  hide_hover() {
+    const box = document.querySelector(".hover");
+    if (box) box.hidden = true;
+  },
+
+  // Tabs within `parent`: views is [{id, title, draw(element)}]; each is drawn when first shown, and
+  // named in the address, so that a link or a reload comes back to it.
+  tabs(parent, views) {
+    const bar = Glim.make("div", {class: "tabs", role: "tablist"});
+    const panels = new Map();
+    const show = id => {
+      for (const view of views) {
+        const chosen = view.id === id;
+        const panel = panels.get(view.id);
+        panel.hidden = !chosen;
+        const button = document.getElementById("tab-" + view.id);
+        button.setAttribute("aria-selected", chosen);
+        button.tabIndex = chosen ? 0 : -1;
+        if (chosen && !panel.dataset.drawn) {
+          panel.dataset.drawn = "yes";
+          view.draw(panel);
+        }
+      }
+      history.replaceState(null, "", "#" + id);
+    };
+    for (const [i, view] of views.entries()) {
+      const turn = event => {
+        const step = {ArrowRight: 1, ArrowLeft: -1}[event.key];
+        if (!step) return;
+        const next = views[(i + step + views.length) % views.length];
+        show(next.id);
+        document.getElementById("tab-" + next.id).focus();
+      };
+      bar.append(Glim.make("button", {id: "tab-" + view.id, role: "tab", "aria-controls": view.id,
+        onclick: () => show(view.id), onkeydown: turn}, view.title));
+    }
+    parent.append(bar);
+    for (const view of views) {
+      const panel = Glim.make("section", {id: view.id, role: "tabpanel",
+        "aria-labelledby": "tab-" + view.id, hidden: true});
+      panels.set(view.id, panel);
+      parent.append(panel);
+    }
+    const wanted = location.hash.slice(1);
+    show(panels.has(wanted) ? wanted : views[0].id);
+    Glim.show_view = show;
+  },
+};
