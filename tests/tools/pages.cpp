@@ -16,7 +16,7 @@ TEST_CASE("edit distance counts insertions, deletions, replacements and swaps") 
 
 TEST_CASE("the nearest names come first, those that begin with it before others") {
   std::vector<std::string> known{"warm-up", "scaling", "rollout", "rank-collapse"};
-  CHECK(nearest_names("warmup", known) == " (nearest: warm-up, scaling, rollout)");
+  CHECK(nearest_names("warmup", known) == " (nearest: warm-up, rollout, scaling)");
   CHECK(nearest_names("r", known).starts_with(" (nearest: rollout, rank-collapse"));
   CHECK(nearest_names("x", {}).empty());
 }

@@ -1,0 +1,56 @@
+#include "tools/inspect/options.hpp"
+
+#include <algorithm>
+
+#include "tensor/error.hpp"
+#include "tools/train/option_list.hpp"
+#include "tools/train/presets.hpp"
+
+namespace glim {
+namespace {
+
+// Of the options of a training run those that a model's first weights depend on.
+const std::vector<std::string> kOfFreshModels = {
+    "kind", "task",      "layers", "decoder-layers", "d-model",    "heads", "d-ff",
+    "norm", "cell",      "tie",    "kernel",         "activation", "copy",  "positions",
+    "seed", "attention", "length"};
+
+bool of_fresh_models(const std::string& name) {
+  return std::find(kOfFreshModels.begin(), kOfFreshModels.end(), name) != kOfFreshModels.end();
+}
+
+}  // namespace
+
+void add_specimen_options(CLI::App& verb, SpecimenOptions& options) {
+  verb.add_option("--model", options.model, "folder or file of a trained model")
+      ->capture_default_str();
+  verb.add_flag("--init", options.init, "a fresh model instead, of these sizes:");
+  each_option(options.fresh, [&](const char*, const char* name, auto& field, const char* help) {
+    if (!of_fresh_models(name)) return;
+    std::string flag = std::string("--") + name;
+    if constexpr (std::is_same_v<std::remove_reference_t<decltype(field)>, bool>)
+      verb.add_flag(flag, field, help)->group("Fresh model");
+    else
+      verb.add_option(flag, field, help)->group("Fresh model")->capture_default_str();
+  });
+  verb.add_option("--source", options.source, "sentence to read (else one of the task's)");
+  verb.add_option("--target", options.target,
+                  "its translation (else the model's own, or the task's)");
+}
+
+void finish_specimen_options(const CLI::App& verb, SpecimenOptions& options) {
+  auto given = [&](const std::string& name) { return verb.get_option("--" + name)->count() > 0; };
+  if (!options.init)
+    for (const std::string& name : kOfFreshModels)
+      if (given(name))
+        throw ValueError("--" + name, "belongs to a fresh model: give --init, or leave it out");
+  if (options.init && given("model"))
+    throw ValueError("--model", "is a trained model, --init a fresh one: give one of them");
+  for (const char* side : {"source", "target"})
+    if (given(side) && (side == std::string("source") ? options.source : options.target).empty())
+      throw ValueError(std::string("--") + side, "the sentence is empty");
+  apply_preset(options.fresh,
+               [&](const char* name) { return of_fresh_models(name) && given(name); });
+}
+
+}  // namespace glim
