@@ -1,0 +1,37 @@
+// Text of an SVG picture: elements in order, numbers with two decimals, text escaped.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace glim {
+
+enum class Anchor { Start, Middle, End };
+
+// & < > " ' as entities; control characters that XML forbids and bytes that are no UTF-8 as U+FFFD.
+std::string xml_escaped(std::string_view text);
+// "12.5": two decimals at most; 0 for what is not finite, so that the picture stays readable.
+std::string coordinate(double v);
+// The width of a line of text, about.
+double text_width(std::string_view text, double size);
+// Cut to so many columns, the last "…".
+std::string cut_to(std::string_view text, std::size_t columns);
+
+class Svg {
+ public:
+  Svg(double width, double height, std::string_view title);
+
+  void rect(double x, double y, double width, double height, std::string_view fill,
+            std::string_view more = {});
+  void line(double x1, double y1, double x2, double y2, std::string_view stroke, double width = 1);
+  // `turn` degrees counter-clockwise about (x, y); y is the base line.
+  void text(double x, double y, std::string_view text, double size, Anchor anchor, double turn = 0,
+            std::string_view more = {});
+  void raw(std::string_view element) { body_ += element; }
+  std::string finish() const { return body_ + "</svg>\n"; }
+
+ private:
+  std::string body_;
+};
+
+}  // namespace glim

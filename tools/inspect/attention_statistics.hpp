@@ -1,0 +1,31 @@
+// What one head's attention looks like in two numbers. Row i of P holds the probabilities p of one
+// query over the n keys that it may attend to:
+//
+//   entropy      H = -Σ p ln p, nats: 0 for one key, ln n for all alike
+//   saturation   the Jacobian of the softmax is J = diag(p) - p pᵀ, its trace Σ p (1 - p) = 1 - Σ p²,
+//                at most 1 - 1/n:
+//                  1 - mean(Σ p (1 - p) / (1 - 1/n))
+//                0 when every row is uniform, 1 when every row is one-hot: then J = 0 and nothing
+//                flows back to scores, queries and keys
+//
+// Means are over queries. A query with no key to attend to is left out of both; one with a single
+// key has no choice and is left out of the saturation.
+#pragma once
+
+#include <vector>
+
+#include "tensor/tensor.hpp"
+
+namespace glim {
+
+struct HeadStatistics {
+  std::vector<double> row_entropy;  // of each query, NaN where it has no key
+  double entropy = 0;               // mean of the rows; NaN without any
+  double saturation = 0;            // NaN without a row of two keys or more
+};
+
+// probs (T, S) float; keep (T, S) bool, true = may attend, undefined: everywhere. ShapeError,
+// DTypeError.
+HeadStatistics head_statistics(const Tensor& probs, const Tensor& keep = {});
+
+}  // namespace glim
