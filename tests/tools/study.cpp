@@ -1,0 +1,182 @@
+// What studies measure with, on cases whose answer is known; and each study at small sizes.
+#include "tools/study/study.hpp"
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "tensor/elementwise.hpp"
+#include "tensor/error.hpp"
+#include "tensor/index.hpp"
+#include "tensor/matmul.hpp"
+#include "tensor/random.hpp"
+#include "tensor/reduce.hpp"
+#include "tests/catch.hpp"
+#include "tools/inspect/rollout.hpp"
+#include "tools/study/statistics.hpp"
+
+using namespace glim;
+
+namespace {
+
+constexpr DType kDouble = DType::Float64;
+
+double largest_difference(const Tensor& a, const Tensor& b) { return max(abs(sub(a, b))).item(); }
+
+}  // namespace
+
+TEST_CASE("lines and power laws are found again", "[study]") {
+  Line line = fit_line({0, 1, 2, 5}, {3, 5, 7, 13});
+  CHECK(line.slope == Approx(2));
+  CHECK(line.intercept == Approx(3));
+  CHECK(line.r2 == Approx(1));
+  // By hand: Σ(x - x̄)(y - ȳ) = 1, Σ(x - x̄)² = 2, Σ(y - ȳ)² = 2/3.
+  CHECK(fit_line({0, 1, 2}, {0, 1, 1}).slope == Approx(0.5));
+  CHECK(fit_line({0, 1, 2}, {0, 1, 1}).r2 == Approx(0.75));
+  std::vector<double> x{2, 4, 8, 16, 32}, y;
+  for (double v : x) y.push_back(5 * std::pow(v, -0.5));
+  CHECK(fit_power_law(x, y).slope == Approx(-0.5).epsilon(1e-12));
+  CHECK(std::exp(fit_power_law(x, y).intercept) == Approx(5));
+  CHECK_THROWS_AS(fit_line({1, 2}, {1}), ValueError);
+  CHECK_THROWS_AS(fit_line({1, 1}, {1, 2}), ValueError);
+  CHECK_THROWS_AS(fit_power_law({1, 2}, {1, 0}), ValueError);
+}
+
+TEST_CASE("ranks share their mean where values are equal", "[study]") {
+  CHECK(ranks_of({30, 10, 20, 10}) == std::vector<double>{4, 1.5, 3, 1.5});
+  CHECK(spearman({1, 2, 3, 4}, {1, 8, 27, 64}) == Approx(1));
+  CHECK(spearman({1, 2, 3, 4}, {9, 7, 5, 3}) == Approx(-1));
+  // Without ties 1 - 6 Σd²/(n (n² - 1)): differences of ranks 1, 1, 0, 1, 1 give 1 - 24/120.
+  CHECK(spearman({1, 2, 3, 4, 5}, {2, 1, 3, 5, 4}) == Approx(0.8));
+  CHECK(std::isnan(spearman({1, 2, 3}, {4, 4, 4})));
+  CHECK(deviation_of({1, 2, 3, 4}) == Approx(std::sqrt(5.0 / 3)));
+}
+
+TEST_CASE("the spectral norm is the largest singular value", "[study]") {
+  Tensor d = zeros({3, 2}, kDouble);
+  d.select(0, 1).copy_(tensor({0, -4}, kDouble));
+  d.select(0, 2).copy_(tensor({3, 0}, kDouble));
+  CHECK(spectral_norm(d) == Approx(4));
+  CHECK(spectral_norm(zeros({2, 2}, kDouble)) == 0);
+  Tensor u = normal({5, 1}, 0, 1, {1, 2}, kDouble), v = normal({1, 7}, 0, 1, {1, 3}, kDouble);
+  CHECK(spectral_norm(matmul(u, v)) == Approx(frobenius_norm(u) * frobenius_norm(v)));
+}
+
+TEST_CASE("the residual is what is left beside the mean token", "[study]") {
+  Tensor token = normal({1, 4}, 0, 1, {2, 1}, kDouble);
+  CHECK(relative_residual(token.expand({8, 4})) == 0);
+  Tensor x = from_vector<double>({1, 0, -1, 0}, {2, 2});  // mean 0: all of it is residual
+  CHECK(relative_residual(x) == Approx(1));
+  Tensor y = from_vector<double>({1, 2, 3, 2}, {2, 2});
+  CHECK(largest_difference(token_residual(y), neg(x)) == 0);
+}
+
+TEST_CASE("rollout multiplies attention, half of it the residual's", "[study]") {
+  Tensor i = eye(3, kDouble), uniform_rows = full({3, 3}, 1.0 / 3, kDouble);
+  CHECK(largest_difference(rollout({i, i}), i) == 0);
+  // ½ U + ½ I twice: U U = U gives ¾ U + ¼ I.
+  Tensor twice = add(mul(uniform_rows, 0.75), mul(i, 0.25));
+  CHECK(largest_difference(rollout({uniform_rows, uniform_rows}), twice) < 1e-15);
+  // Order: what the first layer moved from 0 to 1, the second moves on to 2.
+  Tensor first = i.clone(), second = i.clone();
+  first.select(0, 1).copy_(tensor({1, 0, 0}, kDouble));
+  second.select(0, 2).copy_(tensor({0, 1, 0}, kDouble));
+  CHECK(rollout({first, second}).at<double>({2, 0}) == 0.25);
+  CHECK(rollout({second, first}).at<double>({2, 0}) == 0);
+  CHECK(rollout_by_layer({first, second}).front().at<double>({1, 0}) == 0.5);
+  // Heads count as their mean.
+  Tensor heads = stack({first, i}, 0);
+  CHECK(rollout({heads}).at<double>({1, 0}) == 0.25);
+  // Rows sum to 1, also one that attends to nothing.
+  Tensor probs = softmax(normal({2, 5, 5}, 0, 2, {3, 1}, kDouble));
+  probs.select(1, 4).fill_(0);
+  CHECK(largest_difference(sum(rollout({probs, probs, probs}), {-1}), ones({5}, kDouble)) < 1e-14);
+  CHECK_THROWS_AS(rollout({}), ValueError);
+  CHECK_THROWS_AS(rollout({eye(3), eye(4)}), ShapeError);
+  CHECK_THROWS_AS(rollout({ones({2, 3})}), ShapeError);
+}
+
+TEST_CASE("a claim holds where every criterion that decides does, for each seed", "[study]") {
+  Study s;
+  s.name = "made-up";
+  s.criteria = {{"a", "a", 0, 1, "because"}, {"b", "b", 5, 5, "beside", false}};
+  s.plots = {{"p", "title", "x", "y"}};
+  s.measure = [](std::uint64_t seed, bool) {
+    Measurement m;
+    auto v = static_cast<double>(seed);
+    m.values = {{"a", v / 2}, {"b", v}};
+    m.curve("p", "line", 1, v);
+    m.curve("p", "line", 2, 10 * v);
+    return m;
+  };
+  StudyResult two = run_study(s, {.first_seed = 1, .seeds = 2});
+  CHECK(two.holds());
+  StudyResult three = run_study(s, {.first_seed = 1, .seeds = 3});
+  CHECK_FALSE(three.holds());
+  CHECK(three.holds(1));
+  CHECK_FALSE(three.holds(2));
+  CHECK(three.series.at(0).mean == std::vector<double>{2, 20});
+  CHECK(three.series.at(0).low == std::vector<double>{1, 10});
+  CHECK(three.series.at(0).high == std::vector<double>{3, 30});
+  CHECK(to_text(three).find("does not hold as stated (seed 3)") != std::string::npos);
+  CHECK(to_text(two).find("the claim holds for each seed") != std::string::npos);
+
+  s.measure = [](std::uint64_t, bool) {
+    Measurement m;
+    m.values = {{"a", std::nan("")}, {"b", 5}};
+    return m;
+  };
+  CHECK_FALSE(run_study(s, {}).holds());  // no number is within an interval when it is none
+  s.measure = [](std::uint64_t, bool) { return Measurement{}; };
+  CHECK_THROWS_AS(run_study(s, {}), StateError);
+  CHECK_THROWS_AS(run_study(s, {.seeds = 0}), ValueError);
+}
+
+TEST_CASE("an unknown study is answered with the nearest", "[study]") {
+  try {
+    study_of("norm-placment");
+    FAIL("no error");
+  } catch (const ValueError& e) {
+    CHECK(std::string(e.what()).find("norm-placement") != std::string::npos);
+  }
+}
+
+TEST_CASE("each study runs at small sizes, and its text and JSON agree", "[study]") {
+  std::vector<StudyResult> results;
+  for (const Study& s : studies()) {
+    INFO(s.name);
+    CHECK_FALSE(s.claim.empty());
+    CHECK_FALSE(s.source.empty());
+    for (const Criterion& c : s.criteria) CHECK_FALSE(c.reason.empty());
+    results.push_back(run_study(s, {.first_seed = 1, .seeds = 1, .small = true}));
+    StudyResult again = run_study(s, {.first_seed = 1, .seeds = 1, .small = true});
+    for (const Criterion& c : s.criteria) {
+      INFO(c.key);
+      double value = again.values(c).at(0);
+      bool same = value == results.back().values(c).at(0);
+      CHECK((same || std::isnan(value)));  // the same seed, the same bits
+    }
+  }
+  auto j = nlohmann::json::parse(to_json(results)).at("studies");
+  REQUIRE(j.size() == studies().size());
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const StudyResult& r = results[i];
+    std::string text = to_text(r);
+    INFO(r.study->name << "\n" << text);
+    CHECK(j[i].at("name") == r.study->name);
+    CHECK(j[i].at("holds") == r.holds());
+    CHECK(j[i].at("small") == true);
+    CHECK(text.find("SMALL") != std::string::npos);
+    for (std::size_t k = 0; k < r.study->criteria.size(); ++k) {
+      const Criterion& c = r.study->criteria[k];
+      auto value = j[i].at("criteria")[k].at("values")[0];
+      CHECK(text.find(c.quantity) != std::string::npos);
+      if (value.is_null()) continue;
+      CHECK(value.get<double>() == r.values(c)[0]);
+      char shown[32];
+      std::snprintf(shown, sizeof shown, "%.4g", value.get<double>());
+      CHECK(text.find(shown) != std::string::npos);
+    }
+    for (const SeriesOfSeeds& s : r.series) CHECK(s.x.size() == s.mean.size());
+  }
+}

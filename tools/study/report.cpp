@@ -1,0 +1,217 @@
+// What a study found, as text and as JSON.
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "tools/study/statistics.hpp"
+#include "tools/study/study.hpp"
+
+namespace glim {
+namespace {
+
+std::string number(double x) { return fmt::format("{:.4g}", x); }
+
+// Columns as people see them: bytes that continue a UTF-8 character count nothing.
+std::size_t width(const std::string& text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+std::string padded(const std::string& text, std::size_t to, bool left) {
+  std::string blanks(to > width(text) ? to - width(text) : 0, ' ');
+  return left ? text + blanks : blanks + text;
+}
+
+// Rows of cells with the columns aligned, the first at the left.
+std::string table(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows)
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (i == widths.size()) widths.push_back(0);
+      widths[i] = std::max(widths[i], width(row[i]));
+    }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line = "  ";
+    for (std::size_t i = 0; i < row.size(); ++i)
+      line += (i ? "  " : "") + padded(row[i], widths[i], i == 0);
+    text += line + "\n";
+  }
+  return text;
+}
+
+// A paragraph within 96 columns, each line after `indent` blanks.
+std::string wrapped(const std::string& text, std::size_t indent) {
+  std::string out, line, word;
+  std::string blanks(indent, ' ');
+  auto put = [&] {
+    if (word.empty()) return;
+    if (!line.empty() && indent + width(line) + 1 + width(word) > 96) {
+      out += (out.empty() ? "" : "\n" + blanks) + line;
+      line.clear();
+    }
+    line += (line.empty() ? "" : " ") + word;
+    word.clear();
+  };
+  for (char c : text) {
+    if (c == ' ')
+      put();
+    else
+      word += c;
+  }
+  put();
+  return out + (out.empty() ? "" : "\n" + blanks) + line;
+}
+
+std::string criteria_table(const StudyResult& r) {
+  std::vector<std::vector<std::string>> rows;
+  std::vector<std::string> head{"measured"};
+  for (std::uint64_t s : r.seeds) head.push_back(fmt::format("seed {}", s));
+  if (r.seeds.size() > 1) head.push_back("mean ± deviation");
+  head.push_back("criterion");
+  head.push_back("");
+  rows.push_back(head);
+  int note = 0;
+  for (const Criterion& c : r.study->criteria) {
+    std::vector<double> v = r.values(c);
+    std::vector<std::string> row{fmt::format("{}. {}", ++note, c.quantity)};
+    for (double x : v) row.push_back(number(x));
+    if (v.size() > 1) row.push_back(number(mean_of(v)) + " ± " + number(deviation_of(v)));
+    auto held = std::count_if(v.begin(), v.end(), [&](double x) { return c.holds(x); });
+    row.push_back(interval_text(c));
+    row.push_back(!c.decides              ? "(beside)"
+                  : held == std::ssize(v) ? "holds"
+                  : held == 0             ? "does not hold"
+                                          : fmt::format("holds for {} of {}", held, v.size()));
+    rows.push_back(row);
+  }
+  return table(rows);
+}
+
+constexpr std::size_t kLongestTable = 16;  // longer curves stand in results.json alone
+
+std::string plot_table(const StudyResult& r, const Plot& plot) {
+  std::vector<const SeriesOfSeeds*> of;
+  for (const SeriesOfSeeds& s : r.series)
+    if (s.plot == plot.id) of.push_back(&s);
+  if (of.empty() || plot.points) return {};
+  for (const SeriesOfSeeds* s : of)
+    if (s->x != of.front()->x || s->x.size() > kLongestTable) return {};
+  std::vector<std::vector<std::string>> rows{{plot.x_label}};
+  for (const SeriesOfSeeds* s : of) rows[0].push_back(s->name);
+  for (std::size_t k = 0; k < of.front()->x.size(); ++k) {
+    rows.push_back({number(of.front()->x[k])});
+    for (const SeriesOfSeeds* s : of) rows.back().push_back(number(s->mean[k]));
+  }
+  return fmt::format("\n  {}{}\n", plot.y_label, r.seeds.size() > 1 ? ", mean of the seeds" : "") +
+         table(rows);
+}
+
+nlohmann::json finite(double x) {
+  return std::isfinite(x) ? nlohmann::json(x) : nlohmann::json(nullptr);
+}
+
+nlohmann::json finite(const std::vector<double>& x) {
+  nlohmann::json list = nlohmann::json::array();
+  for (double v : x) list.push_back(finite(v));
+  return list;
+}
+
+}  // namespace
+
+std::string interval_text(const Criterion& c) {
+  if (c.low == c.high) return "= " + number(c.low);
+  if (std::isinf(c.low) && std::isinf(c.high)) return "–";
+  if (std::isinf(c.high)) return "≥ " + number(c.low);
+  if (std::isinf(c.low)) return "≤ " + number(c.high);
+  return "in [" + number(c.low) + ", " + number(c.high) + "]";
+}
+
+std::string to_text(const StudyResult& r) {
+  const Study& s = *r.study;
+  std::string text = s.name + "\n";
+  auto item = [&](const char* head, const std::string& body) {
+    text += fmt::format("  {:<9} {}\n", head, wrapped(body, 12));
+  };
+  item("claim", s.claim);
+  item("source", s.source);
+  item("setting", (r.small ? "SMALL, which decides nothing: " + s.small_setting : s.setting) +
+                      (r.seeds.size() == 1
+                           ? fmt::format("; seed {}", r.seeds[0])
+                           : fmt::format("; seeds {} to {}", r.seeds.front(), r.seeds.back())));
+  text += "\n" + criteria_table(r);
+  for (const Plot& p : s.plots) text += plot_table(r, p);
+  text += "\n";
+  int note = 0;
+  for (const Criterion& c : s.criteria)
+    text += fmt::format("  {}. {}\n", ++note, wrapped(interval_text(c) + ": " + c.reason, 5));
+  std::string verdict;
+  if (r.small) verdict = "none at this size; the criteria alone would say: ";
+  if (r.holds()) {
+    verdict += r.seeds.size() == 1 ? "the claim holds" : "the claim holds for each seed";
+  } else {
+    std::string without;
+    for (std::size_t i = 0; i < r.seeds.size(); ++i)
+      if (!r.holds(i)) without += (without.empty() ? "" : ", ") + std::to_string(r.seeds[i]);
+    verdict += "the claim does not hold as stated (seed " + without + ")";
+  }
+  text += fmt::format("\n  verdict   {} ({:.0f} s)\n", verdict, r.seconds);
+  return text;
+}
+
+std::string to_json(const std::vector<StudyResult>& results) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const StudyResult& r : results) {
+    const Study& s = *r.study;
+    nlohmann::json j = {{"name", s.name},       {"claim", s.claim},
+                        {"source", s.source},   {"setting", r.small ? s.small_setting : s.setting},
+                        {"small", r.small},     {"seeds", r.seeds},
+                        {"seconds", r.seconds}, {"holds", r.holds()}};
+    j["holds_by_seed"] = nlohmann::json::array();
+    for (std::size_t i = 0; i < r.seeds.size(); ++i) j["holds_by_seed"].push_back(r.holds(i));
+    j["criteria"] = nlohmann::json::array();
+    for (const Criterion& c : s.criteria) {
+      std::vector<double> v = r.values(c);
+      nlohmann::json held = nlohmann::json::array();
+      for (double x : v) held.push_back(c.holds(x));
+      j["criteria"].push_back({{"key", c.key},
+                               {"quantity", c.quantity},
+                               {"low", finite(c.low)},
+                               {"high", finite(c.high)},
+                               {"reason", c.reason},
+                               {"decides", c.decides},
+                               {"values", finite(v)},
+                               {"mean", finite(mean_of(v))},
+                               {"deviation", finite(deviation_of(v))},
+                               {"holds", held}});
+    }
+    j["plots"] = nlohmann::json::array();
+    for (const Plot& p : s.plots) {
+      nlohmann::json series = nlohmann::json::array();
+      for (std::size_t i = 0; i < r.series.size(); ++i) {
+        const SeriesOfSeeds& q = r.series[i];
+        if (q.plot != p.id) continue;
+        nlohmann::json by_seed = nlohmann::json::array();
+        if (!p.points)
+          for (const Measurement& m : r.measurements) by_seed.push_back(finite(m.curves[i].y));
+        series.push_back({{"name", q.name},
+                          {"x", finite(q.x)},
+                          {"mean", finite(q.mean)},
+                          {"low", finite(q.low)},
+                          {"high", finite(q.high)},
+                          {"by_seed", by_seed}});
+      }
+      j["plots"].push_back({{"id", p.id},
+                            {"title", p.title},
+                            {"x_label", p.x_label},
+                            {"y_label", p.y_label},
+                            {"series", series}});
+    }
+    list.push_back(j);
+  }
+  return nlohmann::json({{"studies", list}}).dump(1) + "\n";
+}
+
+}  // namespace glim

@@ -1,0 +1,123 @@
+#include "tools/study/statistics.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "tensor/elementwise.hpp"
+#include "tensor/error.hpp"
+#include "tensor/matmul.hpp"
+#include "tensor/random.hpp"
+#include "tensor/reduce.hpp"
+
+namespace glim {
+namespace {
+
+void require_pairs(const std::vector<double>& x, const std::vector<double>& y, const char* what) {
+  if (x.size() != y.size())
+    throw ValueError(what, "there are " + std::to_string(x.size()) + " x and " +
+                               std::to_string(y.size()) + " y");
+  if (x.size() < 2) throw ValueError(what, "fewer than two points");
+}
+
+}  // namespace
+
+double mean_of(const std::vector<double>& x) {
+  return std::accumulate(x.begin(), x.end(), 0.0) / static_cast<double>(x.size());
+}
+
+double deviation_of(const std::vector<double>& x) {
+  if (x.size() < 2) return 0;
+  double mean = mean_of(x), squares = 0;
+  for (double v : x) squares += (v - mean) * (v - mean);
+  return std::sqrt(squares / static_cast<double>(x.size() - 1));
+}
+
+Line fit_line(const std::vector<double>& x, const std::vector<double>& y) {
+  require_pairs(x, y, "fit_line");
+  double mx = mean_of(x), my = mean_of(y), xx = 0, xy = 0, yy = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    xx += (x[i] - mx) * (x[i] - mx);
+    xy += (x[i] - mx) * (y[i] - my);
+    yy += (y[i] - my) * (y[i] - my);
+  }
+  if (xx == 0) throw ValueError("fit_line", "all x are equal");
+  Line line;
+  line.slope = xy / xx;
+  line.intercept = my - line.slope * mx;
+  line.r2 = yy == 0 ? 1 : xy * xy / (xx * yy);
+  return line;
+}
+
+Line fit_power_law(const std::vector<double>& x, const std::vector<double>& y) {
+  auto logarithms = [](std::vector<double> v) {
+    for (double& e : v) {
+      if (!(e > 0)) throw ValueError("fit_power_law", "a value is not positive");
+      e = std::log(e);
+    }
+    return v;
+  };
+  return fit_line(logarithms(x), logarithms(y));
+}
+
+std::vector<double> ranks_of(const std::vector<double>& x) {
+  std::vector<std::size_t> order(x.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return x[a] < x[b]; });
+  std::vector<double> ranks(x.size());
+  for (std::size_t first = 0, end = 0; first < order.size(); first = end) {
+    while (end < order.size() && x[order[end]] == x[order[first]]) ++end;
+    for (std::size_t i = first; i < end; ++i)
+      ranks[order[i]] = static_cast<double>(first + 1 + end) / 2;
+  }
+  return ranks;
+}
+
+double pearson(const std::vector<double>& x, const std::vector<double>& y) {
+  require_pairs(x, y, "pearson");
+  double mx = mean_of(x), my = mean_of(y), xx = 0, xy = 0, yy = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    xx += (x[i] - mx) * (x[i] - mx);
+    xy += (x[i] - mx) * (y[i] - my);
+    yy += (y[i] - my) * (y[i] - my);
+  }
+  return xy / std::sqrt(xx * yy);
+}
+
+double spearman(const std::vector<double>& x, const std::vector<double>& y) {
+  return pearson(ranks_of(x), ranks_of(y));
+}
+
+double frobenius_norm(const Tensor& x) { return std::sqrt(dot(x, x)); }
+
+double spectral_norm(const Tensor& a) {
+  if (a.rank() != 2)
+    throw with_operands(ShapeError("spectral_norm", "a matrix is wanted"), Operand("a", a));
+  if (a.numel() == 0) return 0;
+  Tensor v = normal({a.size(1), 1}, 0, 1, {1, 1}, a.dtype());
+  double estimate = 0;
+  for (int round = 0; round < 10000; ++round) {
+    double length = frobenius_norm(v);
+    if (length == 0) return 0;
+    Tensor image = matmul(a, mul(v, 1 / length));
+    double now = frobenius_norm(image);
+    bool settled = std::abs(now - estimate) <= 1e-12 * now;
+    estimate = now;
+    if (settled) break;
+    v = matmul(a.transpose(), image);
+  }
+  return estimate;
+}
+
+Tensor token_residual(const Tensor& x) {
+  if (x.rank() < 2)
+    throw with_operands(ShapeError("token_residual", "(..., T, D) is wanted"), Operand("x", x));
+  return sub(x, mean(x, {-2}, true));
+}
+
+double relative_residual(const Tensor& x) {
+  return frobenius_norm(token_residual(x)) / frobenius_norm(x);
+}
+
+}  // namespace glim

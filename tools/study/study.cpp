@@ -1,0 +1,109 @@
+#include "tools/study/study.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "tensor/error.hpp"
+#include "tensor/random.hpp"
+#include "tools/cli/nearest.hpp"
+
+namespace glim {
+namespace {
+
+std::vector<SeriesOfSeeds> join(const std::vector<Measurement>& measurements, const Study& study) {
+  std::vector<SeriesOfSeeds> all;
+  for (const Curve& c : measurements.front().curves)
+    all.push_back({c.plot, c.name, c.x, {}, {}, {}});
+  auto scatter = [&](const std::string& id) {
+    return std::any_of(study.plots.begin(), study.plots.end(),
+                       [&](const Plot& p) { return p.id == id && p.points; });
+  };
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    SeriesOfSeeds& s = all[i];
+    if (scatter(s.plot)) {
+      s.mean = s.low = s.high = measurements.front().curves[i].y;
+      continue;
+    }
+    for (const Measurement& m : measurements)
+      if (m.curves.size() != all.size() || m.curves[i].name != s.name || m.curves[i].x != s.x)
+        throw StateError("study", study.name + ": the curves of two seeds differ in name or x");
+    for (std::size_t k = 0; k < s.x.size(); ++k) {
+      double sum = 0, low = INFINITY, high = -INFINITY;
+      for (const Measurement& m : measurements) {
+        double y = m.curves[i].y[k];
+        sum += y;
+        low = std::min(low, y);
+        high = std::max(high, y);
+      }
+      s.mean.push_back(sum / static_cast<double>(measurements.size()));
+      s.low.push_back(low);
+      s.high.push_back(high);
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+void Measurement::curve(const std::string& plot, const std::string& name, double x, double y) {
+  for (Curve& c : curves)
+    if (c.plot == plot && c.name == name) {
+      c.x.push_back(x);
+      c.y.push_back(y);
+      return;
+    }
+  curves.push_back({plot, name, {x}, {y}});
+}
+
+const Study& study_of(const std::string& name) {
+  std::vector<std::string> known;
+  for (const Study& s : studies()) {
+    if (s.name == name) return s;
+    known.push_back(s.name);
+  }
+  throw ValueError("study", "there is none named '" + name + "'" + nearest_names(name, known));
+}
+
+std::vector<double> StudyResult::values(const Criterion& c) const {
+  std::vector<double> v;
+  for (const Measurement& m : measurements) v.push_back(m.values.at(c.key));
+  return v;
+}
+
+bool StudyResult::holds(std::size_t seed) const {
+  return std::all_of(study->criteria.begin(), study->criteria.end(), [&](const Criterion& c) {
+    return !c.decides || c.holds(measurements[seed].values.at(c.key));
+  });
+}
+
+bool StudyResult::holds() const {
+  for (std::size_t i = 0; i < measurements.size(); ++i)
+    if (!holds(i)) return false;
+  return true;
+}
+
+StudyResult run_study(const Study& study, const StudyOptions& options) {
+  if (options.seeds < 1) throw ValueError("study", "at least one seed is needed");
+  using Clock = std::chrono::steady_clock;
+  auto start = Clock::now();
+  StudyResult result;
+  result.study = &study;
+  result.small = options.small;
+  for (int i = 0; i < options.seeds; ++i) {
+    std::uint64_t s = options.first_seed + static_cast<std::uint64_t>(i);
+    if (options.starting) options.starting(s);
+    seed(s);
+    Measurement m = study.measure(s, options.small);
+    for (const Criterion& c : study.criteria)
+      if (!m.values.count(c.key))
+        throw StateError("study", study.name + " did not measure " + c.key);
+    result.seeds.push_back(s);
+    result.measurements.push_back(std::move(m));
+  }
+  result.series = join(result.measurements, study);
+  result.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  return result;
+}
+
+}  // namespace glim

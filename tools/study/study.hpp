@@ -1,0 +1,99 @@
+// A study runs a published claim as an experiment: claim, source, setting, criteria, measurement.
+//
+// The criteria stand in the study, each with its reason, before anything is measured: a quantity
+// and the interval in which it must lie. measure() is run once for each seed and sees no criterion.
+// A claim holds for a seed when every criterion that decides does (NaN never does), and it holds
+// when it does so for each seed. A claim that does not hold is a result like any other.
+//
+//   Study          what is claimed, and how it would show
+//   Measurement    the numbers of one seed
+//   StudyResult    those of all seeds, with verdicts
+//
+// One file a study; studies() is the table of all.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace glim {
+
+struct Criterion {
+  std::string key;       // in results.json
+  std::string quantity;  // in words
+  double low = 0, high = 0;
+  std::string reason;   // why this interval
+  bool decides = true;  // false: shown beside, where the claim does not speak of it
+  bool holds(double value) const { return low <= value && value <= high; }
+};
+// "≥ 0.5", "in [0.9, 1.1]", "= 0"
+std::string interval_text(const Criterion& c);
+
+struct Plot {
+  std::string id, title, x_label, y_label;
+  bool log_x = false, log_y = false;
+  bool points = false;  // a scatter: of the first seed, no lines
+};
+
+struct Curve {
+  std::string plot, name;
+  std::vector<double> x, y;
+};
+
+struct Measurement {
+  std::map<std::string, double> values;  // by criterion's key
+  std::vector<Curve> curves;             // the same ones, with the same x, for each seed
+
+  void curve(const std::string& plot, const std::string& name, double x, double y);
+};
+
+struct Study {
+  std::string name, claim, source;
+  std::string setting, small_setting;  // every size
+  std::vector<Criterion> criteria;
+  std::vector<Plot> plots;
+  // `small`: at the sizes of small_setting, a matter of seconds, which decide nothing.
+  std::function<Measurement(std::uint64_t seed, bool small)> measure;
+};
+
+const std::vector<Study>& studies();
+// ValueError with the nearest names.
+const Study& study_of(const std::string& name);
+
+struct StudyOptions {
+  std::uint64_t first_seed = 1;
+  int seeds = 3;
+  bool small = false;
+  std::function<void(std::uint64_t seed)> starting = {};  // each seed, if given
+};
+
+struct SeriesOfSeeds {
+  std::string plot, name;
+  std::vector<double> x, mean, low, high;  // over the seeds
+};
+
+struct StudyResult {
+  const Study* study = nullptr;
+  bool small = false;
+  std::vector<std::uint64_t> seeds;
+  std::vector<Measurement> measurements;  // one a seed
+  std::vector<SeriesOfSeeds> series;
+  double seconds = 0;
+
+  std::vector<double> values(const Criterion& c) const;  // one a seed
+  bool holds(std::size_t seed) const;                    // every criterion that decides
+  bool holds() const;                                    // for each seed
+};
+
+// StateError when a measurement lacks a criterion's quantity or curves differ between seeds: the
+// study is wrong. Errors of the measurement pass through.
+StudyResult run_study(const Study& study, const StudyOptions& options);
+
+// Claim, source, setting, a row a criterion, the curves as tables, the verdict.
+std::string to_text(const StudyResult& result);
+// results.json: every number. Infinite bounds and values that are not finite are null.
+std::string to_json(const std::vector<StudyResult>& results);
+
+}  // namespace glim

@@ -1,0 +1,97 @@
+// glim study: published claims as experiments, with what was measured and whether they held.
+//
+// A claim that does not hold is a result: the exit status is 0. The text goes to standard output;
+// --out keeps the numbers as JSON and the plots as pictures.
+#include "tools/study/study.hpp"
+
+#include <filesystem>
+#include <fmt/format.h>
+#include <memory>
+#include <unistd.h>
+
+#include "tensor/atomic_file.hpp"
+#include "tensor/error.hpp"
+#include "tools/cli/terminal.hpp"
+#include "tools/verbs/verbs.hpp"
+
+namespace glim {
+namespace {
+
+struct Arguments {
+  std::vector<std::string> names;
+  StudyOptions options;
+  std::string out;
+  bool list = false;
+};
+
+std::string list() {
+  std::size_t longest = 0;
+  for (const Study& s : studies()) longest = std::max(longest, s.name.size());
+  std::string text;
+  for (const Study& s : studies())
+    text +=
+        fmt::format("{:<{}}  {}\n{:<{}}  {}\n", s.name, longest, s.claim, "", longest, s.source);
+  return text;
+}
+
+std::vector<const Study*> chosen(const std::vector<std::string>& names) {
+  std::vector<const Study*> list;
+  for (const std::string& name : names) {
+    if (name == "all") {
+      for (const Study& s : studies()) list.push_back(&s);
+    } else {
+      list.push_back(&study_of(name));
+    }
+  }
+  return list;
+}
+
+void run(Arguments a) {
+  if (a.list) return print(list());
+  if (a.names.empty())
+    throw ValueError("study", "name one, or 'all'; glim study --list says which there are");
+  std::vector<const Study*> wanted = chosen(a.names);
+  if (!a.out.empty()) {
+    std::error_code error;
+    std::filesystem::create_directories(a.out, error);
+    if (error) throw FileError(a.out, "cannot be made: " + error.message());
+  }
+  std::vector<StudyResult> results;
+  for (const Study* s : wanted) {
+    if (is_terminal(2))
+      a.options.starting = [&](std::uint64_t seed) {
+        fmt::print(stderr, "{}: seed {}\n", s->name, seed);
+      };
+    results.push_back(run_study(*s, a.options));
+    print_line((results.size() > 1 ? "\n" : "") + to_text(results.back()));
+    // After each study, so that an interrupted `all` keeps what it found.
+    if (!a.out.empty())
+      write_file_atomically((std::filesystem::path(a.out) / "results.json").string(),
+                            to_json(results));
+  }
+  if (results.size() < 2) return;
+  print("\n");
+  for (const StudyResult& r : results)
+    print(fmt::format("{:<18} {}\n", r.study->name,
+                      r.small     ? "small"
+                      : r.holds() ? "holds"
+                                  : "does not hold as stated"));
+}
+
+}  // namespace
+
+void add_study(CLI::App& app) {
+  auto a = std::make_shared<Arguments>();
+  CLI::App* verb = app.add_subcommand("study", "run a published claim as an experiment");
+  verb->add_option("name", a->names, "studies to run, or 'all'");
+  verb->add_flag("--list", a->list, "name the studies, with claim and source");
+  verb->add_option("--seeds", a->options.seeds, "how many seeds, each a run of its own")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000));
+  verb->add_option("--seed", a->options.first_seed, "the first of them")->capture_default_str();
+  verb->add_flag("--quick", a->options.small, "small sizes: seconds, no verdict");
+  verb->add_option("--out", a->out, "folder for results.json");
+  verb->callback([a] { run(*a); });
+}
+
+}  // namespace glim
