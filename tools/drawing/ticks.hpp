@@ -16,6 +16,6 @@ struct Ticks {
 Ticks make_ticks(double low, double high, bool logarithmic, int count = 6);
 
 // Four significant digits: "0.0123", "1.5e-08", "1200".
-std::string short_number(double v);
+std::string tick_label(double v);
 
 }  // namespace glim
