@@ -1,8 +1,12 @@
 // c = alpha a bᵀ + beta c for few rows of a: each row of b is read once, from where it lies. BLAS
 // would first copy all of b into its own order, which costs more than the product when a has few
-// rows, as in decoding.
+// rows, as in decoding, and a third of it at 64 rows.
 //
 //   a (m, k)   b (n, k)   c (m, n)      rows adjacent, ld* apart
+//
+// Very few rows: dot products along k. More: a is turned around to (k, m), so that its rows lie side
+// by side in a vector and one element of b multiplies all of them; cᵀ comes out, in panels of rows
+// of b, and is turned back. Each element of c is one sum over k in order, whatever the extents.
 #pragma once
 
 #include "tensor/kernels_rows.hpp"
@@ -35,8 +39,8 @@ GLIM_INLINE void dots(Index k, const T* a, Index lda, const T* b, Index ldb, T a
 }
 
 template <class T>
-void few_rows_product(Index m, Index n, Index k, T alpha, const T* a, Index lda, const T* b,
-                      Index ldb, T beta, T* c, Index ldc) {
+void dots_product(Index m, Index n, Index k, T alpha, const T* a, Index lda, const T* b, Index ldb,
+                  T beta, T* c, Index ldc) {
   Index j = 0;
   auto down = [&]<int N>() {
     Index r = 0;
@@ -47,6 +51,155 @@ void few_rows_product(Index m, Index n, Index k, T alpha, const T* a, Index lda,
   };
   for (; j + 4 <= n; j += 4) down.template operator()<4>();
   for (; j < n; ++j) down.template operator()<1>();
+}
+
+// v[i][j] <-> v[j][i]: log2(lanes) rounds, each of which shuffles the first half of the vectors with
+// the second as one shuffles cards.
+template <class T>
+GLIM_INLINE void turn(Vec<T>* v) {
+  constexpr int L = static_cast<int>(kLanes<T>);
+  IntVec<T> low{}, high{};
+  for (int i = 0; i < L; ++i) {
+    low[i] = i / 2 + i % 2 * L;
+    high[i] = L / 2 + i / 2 + i % 2 * L;
+  }
+  for (int round = 1; round < L; round *= 2) {
+    Vec<T> w[L];
+    for (int i = 0; i < L / 2; ++i) {
+      w[2 * i] = __builtin_shuffle(v[i], v[i + L / 2], low);
+      w[2 * i + 1] = __builtin_shuffle(v[i], v[i + L / 2], high);
+    }
+    for (int i = 0; i < L; ++i) v[i] = w[i];
+  }
+}
+
+// to (k, columns) = aᵀ for a (m, k); columns, a multiple of the lanes, is m rounded up with zeros.
+template <class T>
+void turn_rows(Index m, Index k, const T* a, Index lda, T* to, Index columns) {
+  constexpr Index L = kLanes<T>;
+  for (Index r = 0; r < columns; r += L)
+    for (Index i = 0; i < k; i += L) {
+      Vec<T> v[L];
+      for (Index j = 0; j < L; ++j) v[j] = r + j < m ? at<T>(a + (r + j) * lda, i, k) : Vec<T>{};
+      turn<T>(v);
+      Index count = k - i < L ? k - i : L;
+      for (Index j = 0; j < count; ++j) store<T>(to + (i + j) * columns + r, v[j]);
+    }
+}
+
+// Registers of this instruction set: their bytes, how many hold sums (the others hold what is
+// multiplied), and how many of those lie along a's rows. A tile keeps its sums in registers, so it
+// is built from these and not from vectors of 64 bytes; a sum has the same terms in the same order.
+#if defined(__AVX512F__)
+inline constexpr int kRegister = 64, kSums = 24, kAlong = 4, kDotRows = 8;
+#elif defined(__AVX2__)
+inline constexpr int kRegister = 32, kSums = 12, kAlong = 2, kDotRows = 1;
+#else
+inline constexpr int kRegister = 16, kSums = 12, kAlong = 2, kDotRows = 7;
+#endif
+template <class T>
+struct Register {
+  typedef T V __attribute__((vector_size(kRegister)));
+  static constexpr Index kLanes = kRegister / static_cast<Index>(sizeof(T));
+};
+
+// R rows of b times V registers of rows of a.
+template <class T, int R, int V>
+GLIM_INLINE void turned_tile(Index k, const T* turned, Index columns, const T* b, Index ldb,
+                             T* to) {
+  using Reg = typename Register<T>::V;
+  constexpr Index L = Register<T>::kLanes;
+  Reg sum[R][V] = {};
+  for (Index i = 0; i < k; ++i, turned += columns) {
+    if (i % 16 == 0)  // what the next tile reads, while this one computes
+      for (int q = 0; q < R; ++q) __builtin_prefetch(b + (q + R) * ldb + i, 0, 2);
+    Reg left[V];
+    for (int p = 0; p < V; ++p) __builtin_memcpy(&left[p], turned + p * L, kRegister);
+    for (int q = 0; q < R; ++q) {
+      Reg right = b[q * ldb + i] - Reg{};
+      for (int p = 0; p < V; ++p) sum[q][p] += left[p] * right;
+    }
+  }
+  for (int q = 0; q < R; ++q)
+    for (int p = 0; p < V; ++p) __builtin_memcpy(to + q * columns + p * L, &sum[q][p], kRegister);
+}
+
+// to (count, columns) = b aᵀ for `count` rows of b, V registers of columns at once.
+template <class T, int V>
+void turned_rows(Index count, Index k, const T* turned, Index columns, const T* b, Index ldb,
+                 T* to) {
+  constexpr int R = kSums / V < 16 ? kSums / V : 16;
+  Index j = 0;
+  for (; j + R <= count; j += R)
+    turned_tile<T, R, V>(k, turned, columns, b + j * ldb, ldb, to + j * columns);
+  if (j == count) return;
+  if (count >= R) {  // some rows once more, with the same result
+    j = count - R;
+    turned_tile<T, R, V>(k, turned, columns, b + j * ldb, ldb, to + j * columns);
+  } else {
+    for (; j < count; ++j)
+      turned_tile<T, 1, V>(k, turned, columns, b + j * ldb, ldb, to + j * columns);
+  }
+}
+
+template <class T>
+void turned_product(Index m, Index n, Index k, T alpha, const T* a, Index lda, const T* b,
+                    Index ldb, T beta, T* c, Index ldc, T* scratch) {
+  constexpr Index L = kLanes<T>;
+  Index columns = (m + L - 1) / L * L;
+  T *turned = scratch, *panel = scratch + k * columns;
+  turn_rows<T>(m, k, a, lda, turned, columns);
+  for (Index begin = 0; begin < n; begin += kPanelRows) {
+    Index count = n - begin < kPanelRows ? n - begin : kPanelRows;
+    const T* from = b + begin * ldb;
+    for (Index r = 0; r < columns;) {
+      Index left = (columns - r) / Register<T>::kLanes;
+      auto run = [&]<int V>() {
+        if constexpr (V <= kAlong) {
+          turned_rows<T, V>(count, k, turned + r, columns, from, ldb, panel + r);
+          r += V * Register<T>::kLanes;
+        }
+      };
+      switch (left < kAlong ? left : kAlong) {
+        case 1:
+          run.template operator()<1>();
+          break;
+        case 2:
+          run.template operator()<2>();
+          break;
+        case 3:
+          run.template operator()<3>();
+          break;
+        default:
+          run.template operator()<4>();
+      }
+    }
+    for (Index r = 0; r < m; r += L)
+      for (Index j = 0; j < count; j += L) {
+        Vec<T> v[L];
+        for (Index i = 0; i < L; ++i)
+          v[i] = j + i < count ? load<T>(panel + (j + i) * columns + r) : Vec<T>{};
+        turn<T>(v);
+        for (Index i = 0; i < L && r + i < m; ++i) {
+          T* to = c + (r + i) * ldc + begin + j;
+          Vec<T> value = alpha * v[i];
+          if (beta != T(0)) value += beta * at<T>(to, 0, count - j);
+          if (count - j >= L)
+            store<T>(to, value);
+          else
+            store_part<T>(to, value, count - j);
+        }
+      }
+  }
+}
+
+template <class T>
+void few_rows_product(Index m, Index n, Index k, T alpha, const T* a, Index lda, const T* b,
+                      Index ldb, T beta, T* c, Index ldc, T* scratch) {
+  if (m <= kDotRows)
+    dots_product<T>(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+  else
+    turned_product<T>(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, scratch);
 }
 
 }  // namespace glim::GLIM_ISA

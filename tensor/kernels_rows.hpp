@@ -92,10 +92,16 @@ struct RowKernels {
   // Σ e^{x - m}, and e^{x - m} in y unless that is null
   T (*sum_of_exponentials)(Index n, T m, const T* x, T* y);
 
-  // c = alpha a bᵀ + beta c for few rows of a; b is read in place, once
+  // c = alpha a bᵀ + beta c for few rows of a; b is read in place, once. `scratch` has
+  // few_rows_scratch(m, k) elements.
   void (*few_rows_product)(Index m, Index n, Index k, T alpha, const T* a, Index lda, const T* b,
-                           Index ldb, T beta, T* c, Index ldc);
+                           Index ldb, T beta, T* c, Index ldc, T* scratch);
 };
+
+inline constexpr std::int64_t kPanelRows = 96;  // rows of b whose products wait to be turned
+constexpr std::int64_t few_rows_scratch(std::int64_t m, std::int64_t k) {
+  return (m + 15) / 16 * 16 * (k + kPanelRows);
+}
 
 // For this CPU, or for a given one of supported_isas().
 template <class T>

@@ -202,7 +202,7 @@ void dispatch(const Tensor& out, const Checked& c, double alpha, double beta) {
 
 namespace {
 // Up to so many rows of a, the product a bᵀ reads b in place (tensor/kernels_product.hpp).
-constexpr Index kFewRows = 8;
+constexpr Index kFewRows = 128;
 
 // A product of which one side is a vector: gemv reads the matrix once and packs nothing.
 template <class T>
@@ -247,7 +247,9 @@ void gemm(bool transpose_a, bool transpose_b, Index m, Index n, Index k, T alpha
     return;
   }
   if (m <= kFewRows && !transpose_a && transpose_b && k >= 32) {
-    row_kernels<T>().few_rows_product(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+    Tensor scratch = empty({few_rows_scratch(m, k)}, dtype_of<T>);
+    row_kernels<T>().few_rows_product(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc,
+                                      scratch.data<T>());
     return;
   }
   auto ta = transpose_a ? CblasTrans : CblasNoTrans, tb = transpose_b ? CblasTrans : CblasNoTrans;

@@ -136,8 +136,9 @@ TEST_CASE("a product of few rows equals the sums of its definition", "[kernels]"
     auto size = [](Index a, Index b) { return static_cast<std::size_t>(a * b); };
     auto a = random<T>(size(m, k + 3), 1), b = random<T>(size(n, k + 1), 2),
          c = random<T>(size(m, n), 3), before = c;
+    std::vector<T> scratch(static_cast<std::size_t>(few_rows_scratch(m, k)));
     row_kernels<T>(isa).few_rows_product(m, n, k, T(0.5), a.data(), k + 3, b.data(), k + 1, T(2),
-                                         c.data(), n);
+                                         c.data(), n, scratch.data());
     for (Index i = 0; i < m; ++i)
       for (Index j = 0; j < n; ++j) {
         double sum = 0;
@@ -155,5 +156,10 @@ TEST_CASE("a product of few rows equals the sums of its definition", "[kernels]"
       check.operator()<float>(isa, 5, 7, k);
       check.operator()<float>(isa, 1, 4, k);
       check.operator()<double>(isa, 8, 3, k);
+      // One to four registers of a's rows, rests of b's rows, and more than a panel of them.
+      for (Index m : {9, 17, 33, 60, 100}) check.operator()<float>(isa, m, 45, k);
+      for (Index m : {9, 18, 31}) check.operator()<double>(isa, m, 21, k);
+      check.operator()<float>(isa, 20, 2, k);
+      check.operator()<float>(isa, 70, 203, k);
     }
 }
