@@ -99,6 +99,11 @@ class CheckpointOp final : public Op {
     Var result(value);
     tape.bind(result, tape.add_node(std::move(node)));
     tape.note_watched(result.node_, value);
+    if (tape.options_.replay) {
+      std::vector<Var> operands;
+      for (int input : tape.nodes_.back().inputs) operands.push_back(tape.value(input));
+      tape.keep(result.node_, {std::move(operands), value, {}});
+    }
     return result;
   }
 

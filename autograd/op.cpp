@@ -56,7 +56,20 @@ Recorder::Recorder(Op& op, const Var* const* inputs, std::size_t count, const Wh
     annotate(e, op);
     throw;
   }
+  replays_ = active_ && tape->options_.replay;
   if (tape->options_.profile) start_ = now();
+}
+
+void Recorder::unrecorded(Op& op) {
+  op.inputs_ = nullptr;
+  op.input_count_ = 0;
+  op.needs_ = 0;
+}
+
+void Recorder::check_count(const Op& op, std::size_t given, std::size_t wanted) {
+  if (given != wanted)
+    throw ValueError(op.name(), "has " + std::to_string(wanted) + " operands, and is replayed on " +
+                                    std::to_string(given));
 }
 
 void Recorder::find_needs(Op& op) {
@@ -109,6 +122,13 @@ Var Recorder::record(std::unique_ptr<Op> op, Tensor y) const {
   if (wants_output) tape.nodes_.back().op->saved_.emplace_back(Op::kOutput, result);
   if (!tape.patterns_.empty()) tape.note_watched(number, result.value());
   return result;
+}
+
+void Recorder::keep(const Var& y, Replay again) const {
+  Tape& tape = *Tape::current();
+  std::vector<Var> operands;
+  for (std::size_t i = 0; i < count_; ++i) operands.push_back(*inputs_[i]);
+  tape.keep(tape.node_of(y), {std::move(operands), y.value(), std::move(again)});
 }
 
 void Recorder::annotate(Error& error, const Op& op) const {

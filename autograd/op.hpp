@@ -122,15 +122,23 @@ class FusedOp : public Op {
 // Every op that the program can record, by name.
 std::vector<std::string_view> registered_ops();
 
+// The forward of an op on other operands (Kept::again).
+using Replay = std::function<Tensor(const std::vector<Tensor>&)>;
+
 // One forward pass of one op: finds out whether to record, and adds places to errors.
 class Recorder {
  public:
   Recorder(Op& op, const Var* const* inputs, std::size_t count, const Where& where);
   bool active() const { return active_; }
+  bool replays() const { return replays_; }  // active, on a tape with TapeOptions::replay
   // Puts the op (moved to the heap) on the tape and returns its result as a Var.
   Var record(std::unique_ptr<Op> op, Tensor y) const;
-  Var constant(const Op& op, Tensor y) const;  // nothing to record
+  void keep(const Var& y, Replay again) const;  // for replays(), once it is recorded
+  Var constant(const Op& op, Tensor y) const;   // nothing to record
   void annotate(Error& error, const Op& op) const;
+  // For a replay: the op as it was before this forward, recording nothing.
+  static void unrecorded(Op& op);
+  static void check_count(const Op& op, std::size_t given, std::size_t wanted);
 
  private:
   void check_finite(const Op& op, const Tensor& y) const;
@@ -138,7 +146,7 @@ class Recorder {
   const Var* const* inputs_;
   std::size_t count_;
   const Where& where_;
-  bool active_ = false;
+  bool active_ = false, replays_ = false;
   double start_ = 0;
 };
 
@@ -149,12 +157,42 @@ template <class OpT>
 struct Registered {
   static inline const bool done = register_op(OpT{}.name());
 };
-template <class OpT, class Forward>
+// op.forward on operands in a list, whether it takes them one by one or as one.
+template <class OpT, std::size_t... K>
+Tensor forward_of(OpT& op, const std::vector<Tensor>& x, std::index_sequence<K...>) {
+  return op.forward(x[K]...);
+}
+struct AsList {};
+template <class OpT>
+Tensor forward_of(OpT& op, const std::vector<Tensor>& x, AsList) {
+  return op.forward(x);
+}
+
+// As apply_list, keeping what is needed to run the op again: rare, so out of the common path.
+template <class OpT, class Forward, class Operands>
+[[gnu::cold, gnu::noinline]] Var recorded_to_replay(const Recorder& recorder, OpT& op,
+                                                    std::size_t count, const Forward& forward,
+                                                    Operands operands) {
+  OpT before = op;
+  Recorder::unrecorded(before);
+  Tensor y = forward();
+  Var result = recorder.record(std::make_unique<OpT>(std::move(op)), std::move(y));
+  recorder.keep(result, [before = std::move(before), count, operands](const auto& x) {
+    Recorder::check_count(before, x.size(), count);
+    OpT fresh = before;
+    return forward_of(fresh, x, operands);
+  });
+  return result;
+}
+
+template <class OpT, class Forward, class Operands>
 Var apply_list(const Where& where, OpT& op, const Var* const* inputs, std::size_t count,
-               const Forward& forward) {
+               const Forward& forward, Operands operands) {
   (void)Registered<OpT>::done;
   Recorder recorder(op, inputs, count, where);
   try {
+    if (recorder.replays()) [[unlikely]]
+      return recorded_to_replay(recorder, op, count, forward, operands);
     Tensor y = forward();
     if (!recorder.active()) return recorder.constant(op, std::move(y));
     return recorder.record(std::make_unique<OpT>(std::move(op)), std::move(y));
@@ -169,8 +207,9 @@ Var apply_list(const Where& where, OpT& op, const Var* const* inputs, std::size_
 template <class OpT, class... Inputs>
 Var apply(const Where& where, OpT op, const Inputs&... inputs) {
   const Var* list[] = {&inputs...};
-  return detail::apply_list(where, op, list, sizeof...(inputs),
-                            [&] { return op.forward(inputs.value()...); });
+  return detail::apply_list(
+      where, op, list, sizeof...(inputs), [&] { return op.forward(inputs.value()...); },
+      std::index_sequence_for<Inputs...>());
 }
 // The same for any number of inputs.
 template <class OpT>
@@ -181,8 +220,8 @@ Var apply(const Where& where, OpT op, const std::vector<Var>& inputs) {
     list.push_back(&v);
     values.push_back(v.value());
   }
-  return detail::apply_list(where, op, list.data(), list.size(),
-                            [&] { return op.forward(values); });
+  return detail::apply_list(
+      where, op, list.data(), list.size(), [&] { return op.forward(values); }, detail::AsList());
 }
 
 }  // namespace glim

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "autograd/ops.hpp"
+#include "autograd/walk.hpp"
 #include "tensor/elementwise.hpp"
 
 namespace glim {
@@ -61,6 +62,7 @@ void Tape::truncate(std::size_t size, bool keep_watched) {
     }
     nodes_.pop_back();
   }
+  while (kept_.size() > size) kept_.pop_back();
   auto gone = [size](int node) { return node >= 0 && static_cast<std::size_t>(node) >= size; };
   std::erase_if(hooks_, [&](const NodeHook& h) { return gone(h.node); });
   if (!keep_watched) std::erase_if(watched_, [&](const Watched& w) { return gone(w.node); });
@@ -72,6 +74,11 @@ int Tape::add_node(Node node) {
   node.serial = next_serial_++;
   nodes_.push_back(std::move(node));
   return static_cast<int>(nodes_.size()) - 1;
+}
+
+void Tape::keep(int node, Kept kept) {
+  kept_.resize(nodes_.size());
+  kept_[static_cast<std::size_t>(node)] = std::move(kept);
 }
 
 void Tape::bind(Var& v, int node) const {
@@ -136,6 +143,28 @@ std::string Tape::path(int i) const {
   return scope_path(node.scope) + "." + own;
 }
 
+const Kept& Tape::kept(int i) const {
+  auto at = static_cast<std::size_t>(i);
+  if (i < 0 || at >= nodes_.size())
+    throw StateError("kept", "there is no node " + std::to_string(i) + " on the tape");
+  if (nodes_[at].leaf) throw StateError("kept", path(i) + " is a leaf: nothing computed it");
+  if (at >= kept_.size() || !kept_[at].value.defined())
+    throw StateError("kept", path(i) + " was recorded without TapeOptions{.replay = true}");
+  return kept_[at];
+}
+
+Var Tape::value(int i) const {
+  auto at = static_cast<std::size_t>(i);
+  Var v;
+  if (i >= 0 && at < nodes_.size() && nodes_[at].leaf) {
+    v.leaf_ = nodes_[at].leaf;
+  } else {
+    v = Var(kept(i).value);
+    bind(v, i);
+  }
+  return v;
+}
+
 void Tape::place(Error& error, int i) const {
   const Node& node = nodes_[static_cast<std::size_t>(i)];
   error.set_place(path(i), node.leaf ? "" : to_string(node.where));
@@ -143,14 +172,14 @@ void Tape::place(Error& error, int i) const {
 
 // ---- backward ----
 
-void Tape::backward(const Var& loss, Backward options) {
+Tensor Tape::one_for(const Var& loss) {
   if (loss.numel() != 1)
     throw with_operands(ShapeError("backward", "the loss must have one element; give dy otherwise"),
                         Operand("loss", loss.value()));
-  backward(loss, ones(loss.shape(), loss.dtype()), options);
+  return ones(loss.shape(), loss.dtype());
 }
 
-void Tape::backward(const Var& y, const Tensor& dy, Backward options) {
+int Tape::begin(Table& table, const Var& y, const Tensor& dy) {
   int root = number_of(y);
   if (root < 0)
     throw with_operands(
@@ -159,8 +188,16 @@ void Tape::backward(const Var& y, const Tensor& dy, Backward options) {
   if (dy.shape() != y.shape() || dy.dtype() != y.dtype())
     throw with_operands(ShapeError("backward", "dy must have y's shape and dtype"),
                         Operand("y", y.value()), Operand("dy", dy));
-  Table table(nodes_.size());
+  table.resize(nodes_.size());
   table[static_cast<std::size_t>(root)] = dy;
+  return root;
+}
+
+void Tape::backward(const Var& loss, Backward options) { backward(loss, one_for(loss), options); }
+
+void Tape::backward(const Var& y, const Tensor& dy, Backward options) {
+  Table table;
+  int root = begin(table, y, dy);
   sweep(table, root,
         {.retain = options.retain || options.create_graph,
          .create_graph = options.create_graph,
@@ -201,20 +238,45 @@ std::vector<Var> Tape::grad(const Var& y, const std::vector<Var>& xs, const Tens
   return result;
 }
 
+// The state of a backward under way, until the end of the block: ops that backward calls belong to
+// this tape, and are recorded only with create_graph.
+class Tape::Sweeping {
+ public:
+  Sweeping(Tape& tape, const Sweep& options)
+      : tape_(tape),
+        filling_(std::exchange(tape.filling_leaves_, options.fill_leaves)),
+        paused_(std::exchange(tape.paused_, !options.create_graph)),
+        open_(std::exchange(open_tape, &tape)) {}
+  ~Sweeping() {
+    tape_.filling_leaves_ = filling_;
+    tape_.paused_ = paused_;
+    open_tape = open_;
+  }
+  Sweeping(const Sweeping&) = delete;
+  Sweeping& operator=(const Sweeping&) = delete;
+
+ private:
+  Tape& tape_;
+  bool filling_, paused_;
+  Tape* open_;
+};
+
 void Tape::sweep(Table& table, int from, const Sweep& options) {
-  bool outer_filling = std::exchange(filling_leaves_, options.fill_leaves);
-  Tape* outer_open = std::exchange(open_tape, this);
-  bool outer_paused = std::exchange(paused_, !options.create_graph);
-  struct Restore {
-    std::function<void()> f;
-    ~Restore() { f(); }
-  } restore{[&, this] {
-    filling_leaves_ = outer_filling;
-    open_tape = outer_open;
-    paused_ = outer_paused;
-  }};
+  Sweeping state(*this, options);
   for (int i = from; i >= options.last; --i)
     if (table[static_cast<std::size_t>(i)].defined()) step(table, i, options);
+}
+
+void Tape::one_step(Table& table, int i, Backward options, WalkStep& seen,
+                    const FlowHook& through) {
+  Sweep one{.retain = options.retain || options.create_graph,
+            .create_graph = options.create_graph,
+            .fill_leaves = true,
+            .readers = {},
+            .seen = &seen,
+            .through = through ? &through : nullptr};
+  Sweeping state(*this, one);
+  step(table, i, one);
 }
 
 void Tape::step(Table& table, int i, const Sweep& options) {
@@ -230,6 +292,7 @@ void Tape::step(Table& table, int i, const Sweep& options) {
     if (w.node == i) w.grad = gradient.value();
   for (auto& [node, result] : options.readers)
     if (node == i) *result = gradient;
+  if (options.seen) options.seen->dy = gradient.value();
   if (nodes_[at].leaf) {
     if (options.fill_leaves) finish_leaf(nodes_[at], std::move(gradient));
     return;
@@ -266,7 +329,10 @@ void Tape::step(Table& table, int i, const Sweep& options) {
     if (input < 0) continue;
     if (!d.has(k)) {
       if (AddTo add_part = d.take_part(k)) {
-        accumulate(table, input, add_part);
+        if (!options.seen || !see(options, k, input, part_of(input, add_part)))
+          accumulate(table, input, add_part);
+        else
+          accumulate(table, input, options.seen->flows.back().gradient, options.create_graph);
         continue;
       }
       throw StateError(nodes_[at].name,
@@ -290,9 +356,34 @@ void Tape::step(Table& table, int i, const Sweep& options) {
       place(e, i);
       throw e;
     }
+    if (options.seen && see(options, k, input, g.value())) g = options.seen->flows.back().gradient;
     accumulate(table, input, std::move(g), options.create_graph);
   }
   if (!options.retain) nodes_[at].op.reset();
+}
+
+Tensor Tape::part_of(int node, const AddTo& add_part) const {
+  const Node& source = nodes_[static_cast<std::size_t>(node)];
+  Tensor part = zeros(source.shape, source.dtype);
+  add_part(part);
+  return part;
+}
+
+bool Tape::see(const Sweep& options, std::size_t input, int node, Tensor gradient) const {
+  Flow flow{input, node, std::move(gradient)};
+  Tensor replaced = options.through ? (*options.through)(flow) : Tensor();
+  if (replaced.defined()) {
+    if (replaced.shape() != flow.gradient.shape() || replaced.dtype() != flow.gradient.dtype()) {
+      auto e = with_operands(
+          ShapeError("backward", "a flow's replacement must have its shape and dtype"),
+          Operand("flow", flow.gradient), Operand("replacement", replaced));
+      place(e, node);
+      throw e;
+    }
+    flow.gradient = replaced;
+  }
+  options.seen->flows.push_back(std::move(flow));
+  return replaced.defined();
 }
 
 void Tape::accumulate(Table& table, int node, Var gradient, bool create_graph) const {

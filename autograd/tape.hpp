@@ -50,12 +50,28 @@ struct Node {
 struct TapeOptions {
   bool profile = false;       // measure each op's time
   bool check_finite = false;  // NonFiniteError at the first output or gradient that is not finite
+  bool replay = false;        // keep every value, and how to compute it again: Tape::kept
+};
+
+// What TapeOptions::replay keeps of a node. Memory is then held until the tape goes.
+struct Kept {
+  std::vector<Var> operands;  // all inputs of the op; a leaf is the leaf itself, not its value then
+  Tensor value;
+  // The op's forward on other operands, of any dtype that the op takes, with the constants (masks,
+  // keys of dropout, indices) of the first time. Nothing is recorded; the same operands give the
+  // same bits. ValueError unless there are as many. Empty for a checkpointed region.
+  Replay again;
 };
 
 struct Backward {
   bool retain = false;        // keep what ops saved, for another backward
   bool create_graph = false;  // record backward itself (implies retain)
 };
+
+struct Flow;
+struct WalkStep;
+// Sees what an op sends to one input; what it returns replaces it, undefined keeps it.
+using FlowHook = std::function<Tensor(const Flow&)>;
 
 // A value kept by watch(): grad is undefined until backward reached it.
 struct Watched {
@@ -105,12 +121,16 @@ class Tape {
   }
   std::string path(int node) const;  // "decoder.layers.1.self_attn.scores"
   int node_of(const Var& v) const;   // -1 for a constant
+  // StateError unless the tape replays, or for a leaf.
+  const Kept& kept(int node) const;
+  Var value(int node) const;  // of a leaf, or as kept: a Var of that node
 
  private:
   friend class Recorder;
   friend class Op;
   friend class FusedOp;
   friend class CheckpointOp;
+  friend class BackwardWalk;
   friend class Var;
   friend class Paused;
   friend Var named(Var v, std::string_view label);
@@ -121,19 +141,30 @@ class Tape {
     bool retain = false, create_graph = false;
     bool fill_leaves = false;
     std::vector<std::pair<int, Var*>> readers;  // where grad() wants what arrives at a node
+    // Of a BackwardWalk: where a step is written down, and what may change its flows.
+    WalkStep* seen = nullptr;
+    const FlowHook* through = nullptr;
   };
+  class Sweeping;
 
   int number_of(const Var& v);  // the node of v, adding a leaf's on first use; -1 constant
   int add_node(Node node);
+  void keep(int node, Kept kept);
   void bind(Var& v, int node) const;  // v becomes the value of that node
   bool holds(const Var& v) const;     // computed on this tape, and its node is still there
   int current_scope();
+  static Tensor one_for(const Var& loss);  // dy of a loss: ShapeError unless it has one element
+  int begin(Table& table, const Var& y, const Tensor& dy);  // puts dy at y's node, which it returns
   void sweep(Table& table, int from, const Sweep& options);
+  void one_step(Table& table, int i, Backward options, WalkStep& seen, const FlowHook& through);
   void step(Table& table, int i, const Sweep& options);
   void finish_leaf(Node& node, Var gradient);
   void accumulate(Table& table, int node, Var gradient, bool create_graph) const;
   void place(Error& error, int node) const;  // adds the node's path and line
   void accumulate(Table& table, int node, const AddTo& add) const;
+  Tensor part_of(int node, const AddTo& add) const;  // what add adds, on its own
+  // Writes a flow down; true when it was replaced.
+  bool see(const Sweep& options, std::size_t input, int node, Tensor gradient) const;
   Var run_hooks(int node, Var gradient);
   void note_watched(int node, const Tensor& value);
   bool matches(const std::string& pattern, int node) const;
@@ -151,6 +182,7 @@ class Tape {
   Tape* outer_;
   bool paused_ = false;
   std::vector<Node> nodes_;
+  std::vector<Kept> kept_;  // by node, with TapeOptions::replay
   std::uint64_t next_serial_ = 1;
   std::unordered_map<const Leaf*, int> leaf_nodes_;
   std::vector<std::string> scopes_;

@@ -1,0 +1,66 @@
+// One backward pass, node by node, in the order in which Tape::backward takes them.
+//
+//   BackwardWalk walk(tape, loss, {.retain = true});
+//   while (walk.next() >= 0) {
+//     WalkStep s = walk.step();       // s.dy = ∂L/∂(value of s.node)
+//     ...                             // s.flows: what its op sends to each of its inputs
+//   }
+//
+// A node's gradient is the sum of the flows of all nodes that read its value. Nodes are taken from
+// the loss to the front, so when a node's turn comes its gradient is complete. Tape::backward runs
+// the same steps: a walk to the end leaves the same bits in the leaves.
+//
+// Between steps the gradients that wait can be read and replaced. One that is replaced before its
+// turn is added to by the flows that are still to come; at its turn (node == next()) it is final.
+// An undefined gradient is none: the pass goes around the node, and what lies below it alone gets
+// no gradient at all.
+//
+// A walk must not outlive its tape. An exception from step() ends the walk, as it ends backward.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "autograd/tape.hpp"
+
+namespace glim {
+
+// What an op sends to one of its inputs; only inputs that lie on the tape get something.
+struct Flow {
+  std::size_t input = 0;  // of the op
+  int node = -1;          // that this input is
+  Tensor gradient;
+};
+
+struct WalkStep {
+  int node = -1;
+  Tensor dy;  // the complete gradient, after hooks and patches
+  std::vector<Flow> flows;
+};
+
+class BackwardWalk {
+ public:
+  // Errors as Tape::backward's.
+  BackwardWalk(Tape& tape, const Var& loss, Backward options = {});
+  BackwardWalk(Tape& tape, const Var& y, const Tensor& dy, Backward options = {});
+
+  // The node that step() takes, -1 at the end. Nodes that no gradient reached are passed over.
+  int next() const;
+  // What has arrived so far at a node whose turn is to come; undefined: nothing.
+  Tensor gradient(int node) const;
+  // Replaces it. StateError when the node's turn is over, ShapeError unless g has the shape and
+  // dtype of the node's value.
+  void set_gradient(int node, Tensor g);
+  // Takes the next node. `through` sees each flow before it is added to its node's gradient; what
+  // it returns is added instead, undefined keeps it. StateError at the end.
+  WalkStep step(const FlowHook& through = {});
+
+ private:
+  std::size_t waiting(int node) const;
+  Tape& tape_;
+  Backward options_;
+  Tape::Table table_;
+  int place_ = -1;  // no node above it is to come
+};
+
+}  // namespace glim

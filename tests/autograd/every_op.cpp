@@ -1,0 +1,113 @@
+// What holds of every op that can be recorded: it can be run again, and it has its equations.
+#include <algorithm>
+#include <map>
+
+#include "autograd/formulas.hpp"
+#include "tests/autograd/common.hpp"
+#include "tests/op_specs/spec.hpp"
+
+using namespace glim;
+
+namespace {
+
+// Runs each specification's function on leaves of its inputs.
+template <class F>
+void for_each_tape(DType dtype, const F& f) {
+  for (const specs::Family& family : specs::families())
+    for (const specs::Spec& s : family.specs) {
+      INFO(s.op + ", " + s.name);
+      Tape tape({.replay = true});
+      specs::Vars xs;
+      for (const Tensor& x : s.inputs(1)) xs.push_back(Var::leaf(x.to(dtype)));
+      s.f(xs);
+      f(tape);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("every op can be run again on its operands, to the bit", "[op_specs][replay]") {
+  std::map<std::string_view, int> replayed;
+  for (DType dtype : {DType::Float64, DType::Float32})
+    for_each_tape(dtype, [&](Tape& tape) {
+      auto size = tape.nodes().size();
+      for (std::size_t i = 0; i < size; ++i) {
+        const Node& node = tape.nodes()[i];
+        if (node.leaf) continue;
+        INFO(node.name);
+        const Kept& kept = tape.kept(static_cast<int>(i));
+        ++replayed[node.name];
+        CHECK(same_bits(kept.value.contiguous(),
+                        tape.value(static_cast<int>(i)).value().contiguous()));
+        if (node.name == "checkpoint") {
+          CHECK_FALSE(kept.again);
+          continue;
+        }
+        REQUIRE(kept.operands.size() == node.inputs.size());
+        std::vector<Tensor> values;
+        for (const Var& v : kept.operands) values.push_back(v.value());
+        Tensor again = kept.again(values), third = kept.again(values);
+        CHECK(same_bits(kept.value.contiguous(), again.contiguous()));
+        CHECK(same_bits(kept.value.contiguous(), third.contiguous()));
+        values.emplace_back();
+        CHECK_FALSE(error_of<ValueError>([&] { kept.again(values); }).empty());
+      }
+      CHECK(tape.nodes().size() == size);
+    });
+  for (std::string_view op : registered_ops()) {
+    INFO(op);
+    CHECK(replayed[op] > 0);
+  }
+}
+
+TEST_CASE("every op has its equations, a gradient for each input", "[op_specs][formulas]") {
+  std::map<std::string_view, std::size_t> inputs;
+  for_each_tape(DType::Float64, [&](Tape& tape) {
+    for (const Node& node : tape.nodes()) {
+      if (node.leaf) continue;
+      auto count = std::count_if(node.inputs.begin(), node.inputs.end(),
+                                 [](int input) { return input >= 0; });
+      inputs[node.name] = std::max(inputs[node.name], static_cast<std::size_t>(count));
+    }
+  });
+  for (std::string_view op : registered_ops()) {
+    INFO(op);
+    const Formula* f = formula(op);
+    REQUIRE(f);
+    CHECK_FALSE(f->forward.empty());
+    bool any_number = op == "concatenate" || op == "checkpoint";
+    CHECK(f->gradients.size() == (any_number ? 1 : inputs[op]));
+    for (std::string_view g : f->gradients) CHECK(g.starts_with("d"));
+  }
+  CHECK(formula("leaf") == nullptr);
+  CHECK(formula("mul")->gradients[1] == "db = dy a");
+}
+
+TEST_CASE("an op runs again on other operands, and in another dtype", "[replay]") {
+  Var x = Var::leaf(tensor({1, 2, 3, 4}));
+  Tape tape({.replay = true});
+  Var kept_half = dropout(x, 0.5, {1, 2}), y = mul(kept_half, kept_half);
+  const Kept& drop = tape.kept(tape.node_of(kept_half));
+  auto mask = list(kept_half.value().to(DType::Float64)),
+       again = list(drop.again({ones({4}, DType::Float64)}));
+  for (std::size_t i = 0; i < 4; ++i) CHECK((mask[i] == 0) == (again[i] == 0));
+  const Kept& square = tape.kept(tape.node_of(y));
+  Tensor a = tensor({3, 5}, DType::Float64);
+  CHECK(list(square.again({a, a})) == std::vector<double>{9, 25});
+  CHECK(square.again({a, a}).dtype() == DType::Float64);
+}
+
+TEST_CASE("what is kept is asked for in vain otherwise, with a reason", "[replay]") {
+  Var x = leaf_of({1, 2}, "weight");
+  {
+    Tape tape;
+    Var y = exp(x);
+    CHECK(contains(error_of<StateError>([&] { tape.kept(tape.node_of(y)); }), "replay"));
+    CHECK(list(tape.value(tape.node_of(x)).value()) == std::vector<double>{1, 2});
+  }
+  Tape tape({.replay = true});
+  Var y = exp(x);
+  CHECK(contains(error_of<StateError>([&] { tape.kept(tape.node_of(x)); }), "weight is a leaf"));
+  CHECK(contains(error_of<StateError>([&] { tape.kept(17); }), "17"));
+  CHECK(tape.node_of(tape.value(tape.node_of(y))) == tape.node_of(y));
+}
