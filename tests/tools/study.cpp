@@ -5,6 +5,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "autograd/magnification.hpp"
+#include "nn/linear.hpp"
 #include "tensor/elementwise.hpp"
 #include "tensor/error.hpp"
 #include "tensor/index.hpp"
@@ -13,6 +15,7 @@
 #include "tensor/reduce.hpp"
 #include "tests/catch.hpp"
 #include "tools/inspect/rollout.hpp"
+#include "tools/study/measures.hpp"
 #include "tools/study/statistics.hpp"
 
 using namespace glim;
@@ -85,7 +88,7 @@ TEST_CASE("rollout multiplies attention, half of it the residual's", "[study]") 
   CHECK(rollout({second, first}).at<double>({2, 0}) == 0);
   CHECK(rollout_by_layer({first, second}).front().at<double>({1, 0}) == 0.5);
   // Heads count as their mean.
-  Tensor heads = stack({first, i}, 0);
+  Tensor heads = stack(std::vector<Tensor>{first, i}, 0);
   CHECK(rollout({heads}).at<double>({1, 0}) == 0.25);
   // Rows sum to 1, also one that attends to nothing.
   Tensor probs = softmax(normal({2, 5, 5}, 0, 2, {3, 1}, kDouble));
@@ -94,6 +97,120 @@ TEST_CASE("rollout multiplies attention, half of it the residual's", "[study]") 
   CHECK_THROWS_AS(rollout({}), ValueError);
   CHECK_THROWS_AS(rollout({eye(3), eye(4)}), ShapeError);
   CHECK_THROWS_AS(rollout({ones({2, 3})}), ShapeError);
+}
+
+TEST_CASE("scores have variance d_k, and 1 after the division", "[study]") {
+  for (Index d_k : {8, 128}) {
+    INFO("d_k " << d_k);
+    seed(5);
+    ScorePair s = score_statistics(8, 64, d_k);
+    // 512 queries and keys: the lengths alone leave a deviation of √(4/(512 d_k)), 3 % at 8.
+    CHECK(s.raw.variance == Approx(static_cast<double>(d_k)).epsilon(0.12));
+    CHECK(s.divided.variance == Approx(s.raw.variance / static_cast<double>(d_k)).epsilon(1e-4));
+    CHECK(s.divided.entropy > s.raw.entropy);
+    CHECK(s.divided.entropy < std::log(64.0));
+    CHECK(s.raw.gradient_norm > 0);
+  }
+}
+
+TEST_CASE("identical tokens: query and key gradients are zero to the bit, others are not",
+          "[study]") {
+  seed(6);
+  for (Magnification how : {Magnification::Fused, Magnification::Explicit}) {
+    Magnify magnify(how);
+    MultiheadAttention attention(16, 1);
+    attention.to(kDouble);
+    for (const Var& p : attention.parameters()) p.value().copy_(eighths(p.shape()));
+    Tensor x = eighths({2, 1, 16}).expand({2, 4, 16}).contiguous(), dy = eighths({2, 4, 16});
+    ProjectionGradients same = projection_gradients(attention, x, dy);
+    CHECK(same.largest == 0);
+    CHECK(same.query == 0);
+    CHECK(same.key == 0);
+    CHECK(same.value > 1);
+    ProjectionGradients apart = projection_gradients(attention, eighths({2, 4, 16}), dy);
+    CHECK(apart.largest > 0);
+    CHECK(apart.query > 1e-3);
+  }
+  Tensor e = eighths({1000});
+  Tensor whole = mul(e, 8);
+  CHECK(same_bits(whole, whole.to(DType::Int64).to(kDouble)));
+  CHECK(max(abs(e)).item() == 1);
+}
+
+TEST_CASE("the entropy bound is reached by the extremal logits, and by nothing else below",
+          "[study]") {
+  // T = 16, worked out from the formula by hand.
+  CHECK(entropy_bound(16, 1) == Approx(2.717).epsilon(1e-3));
+  CHECK(entropy_bound(16, 4) == Approx(1.018).epsilon(1e-3));
+  CHECK(entropy_bound(16, 8) == Approx(0.0357).epsilon(2e-3));
+  CHECK(entropy_bound(5, 0) == Approx(std::log(5.0)));
+  for (double sigma : {0.5, 3.0, 10.0}) {
+    std::vector<double> u = extremal_logits(7, sigma);
+    double total = 0, squares = 0;
+    for (double v : u) {
+      total += v;
+      squares += v * v;
+    }
+    CHECK(std::abs(total) < 1e-12);
+    CHECK(std::sqrt(squares) == Approx(sigma));
+    CHECK(attention_entropies(from_vector(u, {1, 7}))[0] ==
+          Approx(entropy_bound(7, sigma)).epsilon(1e-12));
+  }
+  CHECK_THROWS_AS(entropy_bound(1, 1), ValueError);
+  CHECK_THROWS_AS(entropy_bound(4, -1), ValueError);
+  CHECK_THROWS_AS(entropy_bound(4, std::nan("")), ValueError);
+}
+
+TEST_CASE("the gradient of smoothed losses is p - q, in both magnifications", "[study]") {
+  Tensor logits = normal({6, 5}, 0, 2, {8, 1}, kDouble);
+  Tensor target = from_vector<std::int64_t>({4, 1, 0, 2, 3, 1}, {6});  // the third is padding
+  for (Magnification how : {Magnification::Fused, Magnification::Explicit}) {
+    Magnify magnify(how);
+    for (double smoothing : {0.0, 0.1, 0.3})
+      CHECK(smoothing_gradient_error(logits, target, smoothing, 0) < 1e-15);
+  }
+}
+
+TEST_CASE("clusters: within over between", "[study]") {
+  // Classes at ±2 with points 1 off: within 4·1, between 4·4. The last row's class is too small.
+  Tensor x = from_vector<double>({1, 3, -1, -3, 50}, {5, 1});
+  CHECK(cluster_spread(x, {0, 0, 1, 1, 2}, 2) == Approx(0.25));
+  Tensor points = from_vector<double>({2, 2, -2, -2}, {4, 1});
+  CHECK(cluster_spread(points, {7, 7, 9, 9}, 1) == 0);
+  CHECK(cluster_spread(mul(x, 10), {0, 0, 1, 1, 2}, 2) == Approx(0.25));  // any scale
+  CHECK_THROWS_AS(cluster_spread(points, {7, 7, 9, 9}, 3), ValueError);
+}
+
+TEST_CASE("a perturbation is as large as it says, and of matrices alone", "[study]") {
+  seed(9);
+  Linear layer(40, 50);
+  Tensor weight = layer.weight.value().clone(), bias = layer.bias.value().clone();
+  perturb(layer, 0.01);
+  double moved = frobenius_norm(sub(layer.weight.value(), weight));
+  CHECK(moved / frobenius_norm(weight) == Approx(0.01).epsilon(0.08));  // 2,000 draws
+  CHECK(same_bits(layer.bias.value(), bias));
+}
+
+TEST_CASE("the verb agrees with the subject's head", "[study]") {
+  using A = AgreementSentence;
+  int plural = 0;
+  for (std::uint64_t i = 0; i < 300; ++i) {
+    AgreementSentence s = agreement_sentence({10, i});
+    CHECK(s.ids.front() == A::kCls);
+    CHECK(s.ids.back() == A::kVerb);
+    CHECK(s.ids.size() <= 32);
+    // The head is the first noun behind the comma of a phrase in front, or the first of all.
+    std::size_t from = 1;
+    for (std::size_t t = 0; t < s.ids.size(); ++t) {
+      CHECK(s.ids[t] < A::kVocabulary);
+      if (s.ids[t] == A::kComma) from = t;
+    }
+    while (s.ids[from] < A::kFirstNoun) ++from;
+    CHECK((s.ids[from] - A::kFirstNoun) % 2 == s.number);
+    plural += static_cast<int>(s.number);
+  }
+  CHECK(plural > 110);
+  CHECK(plural < 190);
 }
 
 TEST_CASE("a claim holds where every criterion that decides does, for each seed", "[study]") {
@@ -178,5 +295,8 @@ TEST_CASE("each study runs at small sizes, and its text and JSON agree", "[study
       CHECK(text.find(shown) != std::string::npos);
     }
     for (const SeriesOfSeeds& s : r.series) CHECK(s.x.size() == s.mean.size());
+    std::vector<Picture> drawn = pictures(r);
+    CHECK(drawn.size() == r.study->plots.size());
+    for (const Picture& p : drawn) CHECK(p.svg.find("<svg") != std::string::npos);
   }
 }

@@ -136,8 +136,8 @@ Measurement measure(std::uint64_t, bool small) {
   for (std::size_t l = 0; l < growth.size(); ++l) {
     auto at = static_cast<double>(l);
     m.curve("growth", "E‖x_l‖²/d", at, growth[l]);
-    m.curve("growth", "1 + l/2", at, 1 + at / 2);
-    m.curve("growth", "1 + 3l/2", at, 1 + 3 * at / 2);
+    m.curve("growth", "1 + l/2", at, 1 + at / 2, Look::Reference);
+    m.curve("growth", "1 + 3l/2", at, 1 + 3 * at / 2, Look::Reference);
     if (l == 0) continue;
     lowest = std::min(lowest, (growth[l] - 1) / at);
     highest = std::max(highest, (growth[l] - 1) / at);

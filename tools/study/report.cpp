@@ -1,10 +1,11 @@
-// What a study found, as text and as JSON.
+// What a study found, as text, as JSON and as pictures.
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "tools/drawing/drawing.hpp"
 #include "tools/study/statistics.hpp"
 #include "tools/study/study.hpp"
 
@@ -96,7 +97,7 @@ std::string plot_table(const StudyResult& r, const Plot& plot) {
   std::vector<const SeriesOfSeeds*> of;
   for (const SeriesOfSeeds& s : r.series)
     if (s.plot == plot.id) of.push_back(&s);
-  if (of.empty() || plot.points) return {};
+  if (of.empty() || plot.scatter) return {};
   for (const SeriesOfSeeds* s : of)
     if (s->x != of.front()->x || s->x.size() > kLongestTable) return {};
   std::vector<std::vector<std::string>> rows{{plot.x_label}};
@@ -119,7 +120,28 @@ nlohmann::json finite(const std::vector<double>& x) {
   return list;
 }
 
+Chart chart_of(const StudyResult& r, const Plot& plot) {
+  Chart chart{plot.title, plot.x_label, plot.y_label, plot.log_x, plot.log_y, {}};
+  for (const SeriesOfSeeds& s : r.series) {
+    if (s.plot != plot.id) continue;
+    Series line{s.name, s.x, s.mean, {}, {}, s.look != Look::Points, s.look != Look::Reference};
+    if (s.low != s.high) {
+      line.low = s.low;
+      line.high = s.high;
+    }
+    chart.series.push_back(line);
+  }
+  return chart;
+}
+
 }  // namespace
+
+std::vector<Picture> pictures(const StudyResult& r) {
+  std::vector<Picture> list;
+  for (const Plot& p : r.study->plots)
+    list.push_back({r.study->name + "-" + p.id, to_svg(chart_of(r, p))});
+  return list;
+}
 
 std::string interval_text(const Criterion& c) {
   if (c.low == c.high) return "= " + number(c.low);
@@ -194,7 +216,7 @@ std::string to_json(const std::vector<StudyResult>& results) {
         const SeriesOfSeeds& q = r.series[i];
         if (q.plot != p.id) continue;
         nlohmann::json by_seed = nlohmann::json::array();
-        if (!p.points)
+        if (!p.scatter)
           for (const Measurement& m : r.measurements) by_seed.push_back(finite(m.curves[i].y));
         series.push_back({{"name", q.name},
                           {"x", finite(q.x)},

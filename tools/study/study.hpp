@@ -34,19 +34,24 @@ std::string interval_text(const Criterion& c);
 struct Plot {
   std::string id, title, x_label, y_label;
   bool log_x = false, log_y = false;
-  bool points = false;  // a scatter: of the first seed, no lines
+  bool scatter = false;  // its x are measured: only the first seed's are shown
 };
+
+// A reference is a line that was not measured: a theorem's, a bound.
+enum class Look { Line, Points, Reference };
 
 struct Curve {
   std::string plot, name;
   std::vector<double> x, y;
+  Look look = Look::Line;
 };
 
 struct Measurement {
   std::map<std::string, double> values;  // by criterion's key
   std::vector<Curve> curves;             // the same ones, with the same x, for each seed
 
-  void curve(const std::string& plot, const std::string& name, double x, double y);
+  void curve(const std::string& plot, const std::string& name, double x, double y,
+             Look look = Look::Line);
 };
 
 struct Study {
@@ -72,6 +77,7 @@ struct StudyOptions {
 struct SeriesOfSeeds {
   std::string plot, name;
   std::vector<double> x, mean, low, high;  // over the seeds
+  Look look = Look::Line;
 };
 
 struct StudyResult {
@@ -95,5 +101,10 @@ StudyResult run_study(const Study& study, const StudyOptions& options);
 std::string to_text(const StudyResult& result);
 // results.json: every number. Infinite bounds and values that are not finite are null.
 std::string to_json(const std::vector<StudyResult>& results);
+// A picture a plot, "STUDY-PLOT" and its SVG: lines are means, bands from the least to the largest.
+struct Picture {
+  std::string name, svg;
+};
+std::vector<Picture> pictures(const StudyResult& result);
 
 }  // namespace glim

@@ -6,5 +6,13 @@
 namespace glim {
 
 Study norm_placement_study();
+Study warm_up_study();
+Study scaling_study();
+Study rank_collapse_study();
+Study identical_tokens_study();
+Study entropy_study();
+Study dependence_study();
+Study label_smoothing_study();
+Study rollout_study();
 
 }  // namespace glim

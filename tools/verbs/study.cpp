@@ -12,6 +12,7 @@
 #include "tensor/atomic_file.hpp"
 #include "tensor/error.hpp"
 #include "tools/cli/terminal.hpp"
+#include "tools/drawing/drawing.hpp"
 #include "tools/verbs/verbs.hpp"
 
 namespace glim {
@@ -21,7 +22,7 @@ struct Arguments {
   std::vector<std::string> names;
   StudyOptions options;
   std::string out;
-  bool list = false;
+  bool list = false, png = false;
 };
 
 std::string list() {
@@ -46,10 +47,22 @@ std::vector<const Study*> chosen(const std::vector<std::string>& names) {
   return list;
 }
 
+void keep(const std::vector<StudyResult>& results, const Arguments& a) {
+  auto path = [&](const std::string& name) {
+    return (std::filesystem::path(a.out) / name).string();
+  };
+  write_file_atomically(path("results.json"), to_json(results));
+  for (const Picture& p : pictures(results.back())) {
+    write_file_atomically(path(p.name + ".svg"), p.svg);
+    if (a.png) write_png(p.svg, path(p.name + ".png"));
+  }
+}
+
 void run(Arguments a) {
   if (a.list) return print(list());
   if (a.names.empty())
     throw ValueError("study", "name one, or 'all'; glim study --list says which there are");
+  if (a.png && a.out.empty()) throw ValueError("--png", "needs --out, the folder for pictures");
   std::vector<const Study*> wanted = chosen(a.names);
   if (!a.out.empty()) {
     std::error_code error;
@@ -65,9 +78,7 @@ void run(Arguments a) {
     results.push_back(run_study(*s, a.options));
     print_line((results.size() > 1 ? "\n" : "") + to_text(results.back()));
     // After each study, so that an interrupted `all` keeps what it found.
-    if (!a.out.empty())
-      write_file_atomically((std::filesystem::path(a.out) / "results.json").string(),
-                            to_json(results));
+    if (!a.out.empty()) keep(results, a);
   }
   if (results.size() < 2) return;
   print("\n");
@@ -90,7 +101,8 @@ void add_study(CLI::App& app) {
       ->check(CLI::Range(1, 1000));
   verb->add_option("--seed", a->options.first_seed, "the first of them")->capture_default_str();
   verb->add_flag("--quick", a->options.small, "small sizes: seconds, no verdict");
-  verb->add_option("--out", a->out, "folder for results.json");
+  verb->add_option("--out", a->out, "folder for results.json and the plots (SVG)");
+  verb->add_flag("--png", a->png, "the plots as PNG, too");
   verb->callback([a] { run(*a); });
 }
 

@@ -1,0 +1,140 @@
+// identical-tokens: what rank collapse does to the query and key weights.
+//
+// Noci et al. 2022 (arXiv 2206.03126): once all tokens are one, queries and keys learn nothing.
+// With x_j = x for all j: the scores of a row are equal, P = 1/T, and ∂L/∂P_ij = dC_i·v is the same
+// for all j, so
+//
+//   ∂L/∂S_ij = P_ij (∂L/∂P_ij - Σ_s P_is ∂L/∂P_is) = 0      ∂L/∂W_Q = ∂L/∂W_K = 0
+//   ∂L/∂W_V = Σ_i (P dC)_i xᵀ ≠ 0
+//
+// Exactly: in numbers whose sums are exact (multiples of 1/8, T and Dh powers of 4) every bit is 0.
+// In other numbers what is left is rounding. How the limit is approached, with x_j = x + ε δ_j:
+// ∂L/∂S = O(ε), and Σ_j ∂L/∂S_ij k_j only sees the ε δ_j since the rows sum to 0: both O(ε²).
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "autograd/magnification.hpp"
+#include "tensor/elementwise.hpp"
+#include "tensor/reduce.hpp"
+#include "tools/study/measures.hpp"
+#include "tools/study/statistics.hpp"
+#include "tools/study/table.hpp"
+
+namespace glim {
+
+ProjectionGradients projection_gradients(MultiheadAttention& attention, const Tensor& x,
+                                         const Tensor& dy) {
+  attention.zero_grad();
+  Tape tape;
+  tape.backward(attention.forward(Var(x)).y, dy);
+  Index d = attention.d_model();
+  for (auto& [name, p] : attention.named_parameters()) {
+    if (name != "in_proj_weight") continue;
+    auto part = [&](Index i) { return p.grad().narrow(0, i * d, d); };
+    double largest = max(abs(p.grad().narrow(0, 0, 2 * d))).item();
+    return {frobenius_norm(part(0)), frobenius_norm(part(1)), frobenius_norm(part(2)), largest};
+  }
+  throw StateError("study", "attention without in_proj_weight");
+}
+
+Tensor eighths(const Shape& shape) {
+  Tensor n = random_integers(shape, -8, 9, generator().next());
+  return mul(n.to(DType::Float64), 0.125);
+}
+
+namespace {
+
+constexpr Index kBatch = 4, kWidth = 64, kHeads = 4;
+constexpr Index kExact = 16, kRounded = 15;  // tokens: 1/16 is exact, 1/15 is not
+
+Measurement measure(std::uint64_t, bool small) {
+  Measurement m;
+  const Index batch = small ? 1 : kBatch;
+  auto shape = [&](Index tokens) { return Shape{batch, tokens, kWidth}; };
+  auto repeated = [&](const Tensor& token, Index tokens) {
+    return token.expand(shape(tokens)).contiguous();
+  };
+
+  {  // exact numbers, in both magnifications
+    MultiheadAttention attention(kWidth, kHeads);
+    attention.to(DType::Float64);
+    for (const Var& p : attention.parameters()) p.value().copy_(eighths(p.shape()));
+    Tensor x = repeated(eighths({batch, 1, kWidth}), kExact), dy = eighths(shape(kExact));
+    double largest = 0, value = std::numeric_limits<double>::infinity();
+    for (Magnification how : {Magnification::Fused, Magnification::Explicit}) {
+      Magnify magnify(how);
+      ProjectionGradients g = projection_gradients(attention, x, dy);
+      largest = std::max(largest, g.largest);
+      value = std::min(value, g.value);
+    }
+    m.values["exact_query_key"] = largest;
+    m.values["exact_value"] = value / frobenius_norm(dy);
+  }
+
+  MultiheadAttention attention(kWidth, kHeads);
+  Tensor token = normal({batch, 1, kWidth}, 0, 1, generator().next());
+  Tensor others = normal(shape(kRounded), 0, 1, generator().next());
+  Tensor dy = normal(shape(kRounded), 0, 1, generator().next());
+  ProjectionGradients rounded = projection_gradients(attention, repeated(token, kRounded), dy);
+  m.values["float_query"] = rounded.query / rounded.value;
+  m.values["float_key"] = rounded.key / rounded.value;
+
+  attention.to(DType::Float64);
+  token = token.to(DType::Float64);
+  others = others.to(DType::Float64);
+  dy = dy.to(DType::Float64);
+  std::vector<double> spread, query, key;
+  const std::vector<double> epsilons = small ? std::vector<double>{1e-3, 1e-2}
+                                             : std::vector<double>{1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1};
+  for (double epsilon : epsilons) {
+    ProjectionGradients g =
+        projection_gradients(attention, add(repeated(token, kRounded), mul(others, epsilon)), dy);
+    m.curve("spread", "W_Q", epsilon, g.query / g.value);
+    m.curve("spread", "W_K", epsilon, g.key / g.value);
+    if (epsilon > 0.05) continue;
+    spread.push_back(epsilon);
+    query.push_back(g.query);
+    key.push_back(g.key);
+  }
+  m.values["query_slope"] = fit_power_law(spread, query).slope;
+  m.values["key_slope"] = fit_power_law(spread, key).slope;
+  ProjectionGradients apart = projection_gradients(attention, others, dy);
+  m.values["control"] = std::min(apart.query, apart.key) / apart.value;
+  return m;
+}
+
+}  // namespace
+
+Study identical_tokens_study() {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  return {
+      "identical-tokens",
+      "When tokens are identical, query and key weights get exactly zero gradient, value weights "
+      "do not.",
+      "Noci et al. 2022, arXiv 2206.03126",
+      "multi-head attention, d 64, 4 heads, 4 sentences; exact: 16 tokens, multiples of 1/8 in "
+      "float64, fused and explicit; rounded: 15 tokens N(0, 1), Xavier weights, float32; spread ε "
+      "1e-5 to 1: the same in float64",
+      "the same with 1 sentence and ε 1e-3, 1e-2",
+      {
+          {"exact_query_key", "exact numbers: largest |element| of ∂L/∂W_Q and ∂L/∂W_K", 0, 0,
+           "every operation is exact, so the zero is one of every bit."},
+          {"exact_value", "exact numbers: ‖∂L/∂W_V‖/‖dy‖", 0.1, kInf,
+           "∂L/∂W_V is a product of dy, W_O and x, none of them small: it is of the size of dy or "
+           "larger."},
+          {"float_query", "float32: ‖∂L/∂W_Q‖/‖∂L/∂W_V‖", 0, 1e-5,
+           "rounding: 2^-24 = 6e-8 an operation, some hundred of them."},
+          {"float_key", "float32: ‖∂L/∂W_K‖/‖∂L/∂W_V‖", 0, 1e-5, "the same."},
+          {"control", "independent tokens: the lesser of both ratios", 0.01, kInf,
+           "a control: where tokens differ, queries and keys do learn."},
+          {"query_slope", "slope of ln ‖∂L/∂W_Q‖ over ln ε, ε ≤ 0.01", 1.9, 2.1,
+           "derived in the study's file, not in the paper.", false},
+          {"key_slope", "slope of ln ‖∂L/∂W_K‖ over ln ε, ε ≤ 0.01", 1.9, 2.1, "the same.", false},
+      },
+      {{"spread", "Gradient of queries and keys as tokens become one", "spread ε of the tokens",
+        "‖∂L/∂W‖/‖∂L/∂W_V‖", true, true}},
+      measure};
+}
+
+}  // namespace glim

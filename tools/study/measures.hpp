@@ -1,0 +1,86 @@
+// What single studies measure, apart from them so that it can be tested on cases with a known
+// answer.
+#pragma once
+
+#include <vector>
+
+#include "nn/attention.hpp"
+#include "tensor/random.hpp"
+
+namespace glim {
+
+// ---- scaling ----
+// Scores of independent queries and keys of unit variance, (heads, tokens, d_k) each, through
+// scaled_dot_product_attention with values of width 64 and a random upstream gradient, all N(0, 1).
+struct ScoreStatistics {
+  double variance = 0;       // of the scores
+  double entropy = 0;        // of the rows of the softmax, mean, in nats
+  double gradient_norm = 0;  // ‖∂L/∂S‖_F
+  double median_row = 0;     // of the norms of the rows of ∂L/∂S
+};
+struct ScorePair {
+  ScoreStatistics divided;  // S = QKᵀ/√d_k
+  ScoreStatistics raw;      // S = QKᵀ: the queries are multiplied by √d_k beforehand
+};
+ScorePair score_statistics(Index heads, Index tokens, Index d_k);
+
+// ---- identical tokens ----
+// Norms of the gradients of W_Q, W_K and W_V when <y, dy> is differentiated, y = attention(x).
+struct ProjectionGradients {
+  double query = 0, key = 0, value = 0;
+  double largest = 0;  // |element| of the first two
+};
+ProjectionGradients projection_gradients(MultiheadAttention& attention, const Tensor& x,
+                                         const Tensor& dy);
+// Multiples of 1/8 in [-1, 1], float64: sums of products of a few of them are exact.
+Tensor eighths(const Shape& shape);
+
+// ---- label smoothing ----
+// Largest |∂ℓ/∂logits - (p - q)| over rows of logits (N, V) float64 whose loss is summed: the
+// Transformer's (q = 1-ε for the target, 0 for pad, ε/(V-2) for the rest; rows of padding 0), and
+// cross-entropy's (q = (1-ε) onehot + ε/V). In the magnification in force.
+double smoothing_gradient_error(const Tensor& logits, const Tensor& target, double smoothing,
+                                Index pad);
+// How tightly rows h of features (N, D) lie about the mean of their class:
+//   Σ_n ‖h_n - μ_c(n)‖² / Σ_n ‖μ_c(n) - μ‖²      0 where each class is a point
+// Classes with fewer than `least` rows are left out. ValueError when fewer than two are left.
+double cluster_spread(const Tensor& features, const std::vector<Index>& classes, Index least);
+
+// ---- dependence ----
+// Adds N(0, (η · rms(W))²) to every matrix W of the model; vectors stay.
+void perturb(Module& model, double eta);
+
+// ---- entropy ----
+// Zhai et al. 2023, theorem 3.1: the least entropy of a softmax over T keys whose logits, less
+// their mean, have norm σ. With β = exp(-σ √(T/(T-1))):
+//
+//   H ≥ ln(1 + (T-1) β) + σ √(T (T-1)) β/(1 + (T-1) β)
+//
+// ValueError for fewer than two keys or a negative σ.
+double entropy_bound(Index keys, double sigma);
+// Where it is reached: one logit σ √((T-1)/T), the others -σ/√(T (T-1)).
+std::vector<double> extremal_logits(Index keys, double sigma);
+// Entropies of the softmax of the logits (N, T), computed by the attention op as the paper's
+// attention does: queries √T · logits, keys the identity.
+std::vector<double> attention_entropies(const Tensor& logits);
+
+// ---- rollout ----
+// A sentence whose hidden verb agrees with its subject's head (rollout_study.cpp has the grammar).
+struct AgreementSentence {
+  enum Token : Index {
+    kPad,
+    kCls,
+    kVerb,
+    kThe,
+    kComma,
+    kFirstPreposition,                        // 5 of them
+    kFirstAdjective = kFirstPreposition + 5,  // 8
+    kFirstNoun = kFirstAdjective + 8,         // 20, singular and plural in turn
+    kVocabulary = kFirstNoun + 40
+  };
+  std::vector<Index> ids;
+  Index number = 0;  // 0 singular, 1 plural
+};
+AgreementSentence agreement_sentence(Key key);
+
+}  // namespace glim

@@ -1,0 +1,20 @@
+// Training runs within a study: the program's own loop (tools/train/trainer.hpp), its checkpoints in
+// a temporary folder that goes away.
+#pragma once
+
+#include <memory>
+
+#include "tools/train/learner.hpp"
+#include "tools/train/options.hpp"
+
+namespace glim {
+
+struct StudyRun {
+  std::unique_ptr<Learner> learner;  // with the last weights; null after a divergence
+  Measures valid;                    // means at the end
+  bool diverged = false;             // a loss, gradient or weight that is not finite
+};
+// `options.out` is ignored; the random numbers are seeded with options.seed.
+StudyRun train_for_study(TrainOptions options);
+
+}  // namespace glim
