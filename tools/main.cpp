@@ -55,6 +55,7 @@ int main(int argc, char** argv) {
   glim::add_compare(app);
   glim::add_gradcheck(app);
   glim::add_study(app);
+  glim::add_inspect(app);
   glim::add_doctor(app);
   try {
     app.parse(argc, argv);

@@ -107,7 +107,9 @@ Specimen::Specimen(const SpecimenOptions& options) {
   source_text_ = pair.source;
   target_text_ = pair.target;
   source_ = shown_tokens(from, pair.source);
-  if (batch_options(loaded.checkpoint.options).source_eos) source_.push_back(from.piece(kEos));
+  source_eos_ = batch_options(loaded.checkpoint.options).source_eos;
+  if (source_eos_) source_.push_back(from.piece(kEos));
+  smoothing_ = loaded.checkpoint.options.label_smoothing;
   target_out_ = shown_tokens(to, pair.target);
   target_in_ = target_out_;
   target_in_.insert(target_in_.begin(), to.piece(kBos));
@@ -116,6 +118,18 @@ Specimen::Specimen(const SpecimenOptions& options) {
       std::move(loaded), generated_corpus("the sentence pair", {std::move(pair)}));
   learner_->begin(Split::Valid, 0);
   model().eval();
+}
+
+std::vector<std::int64_t> Specimen::source_ids() const {
+  std::vector<std::int64_t> ids = learner_->data().valid_tokens.pairs.at(0).source;
+  if (source_eos_) ids.push_back(kEos);
+  return ids;
+}
+
+std::vector<std::int64_t> Specimen::target_out_ids() const {
+  std::vector<std::int64_t> ids = learner_->data().valid_tokens.pairs.at(0).target;
+  ids.push_back(kEos);
+  return ids;
 }
 
 Var Specimen::loss() {

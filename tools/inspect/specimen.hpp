@@ -45,11 +45,15 @@ class Specimen {
   const std::vector<std::string>& source() const { return source_; }          // (S)
   const std::vector<std::string>& target_in() const { return target_in_; }    // (T), <s> first
   const std::vector<std::string>& target_out() const { return target_out_; }  // (T), </s> last
+  std::vector<std::int64_t> source_ids() const;                               // (S)
+  std::vector<std::int64_t> target_out_ids() const;                           // (T)
+  double label_smoothing() const { return smoothing_; }
 
  private:
   std::unique_ptr<TranslationLearner> learner_;
   std::string title_, source_text_, target_text_;
-  bool own_target_ = false;
+  bool own_target_ = false, source_eos_ = false;
+  double smoothing_ = 0;
   std::vector<std::string> source_, target_in_, target_out_;
 };
 

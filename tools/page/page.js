@@ -79,7 +79,9 @@ const Glim = {
           view.draw(panel);
         }
       }
-      history.replaceState(null, "", "#" + id);
+      try {
+        history.replaceState(null, "", "#" + id);
+      } catch (refused) {}  // a page within another one has no address of its own
     };
     for (const [i, view] of views.entries()) {
       const turn = event => {
@@ -89,12 +91,12 @@ const Glim = {
         show(next.id);
         document.getElementById("tab-" + next.id).focus();
       };
-      bar.append(Glim.make("button", {id: "tab-" + view.id, role: "tab", "aria-controls": view.id,
+      bar.append(Glim.make("button", {id: "tab-" + view.id, role: "tab", "aria-controls": "view-" + view.id,
         onclick: () => show(view.id), onkeydown: turn}, view.title));
     }
     parent.append(bar);
     for (const view of views) {
-      const panel = Glim.make("section", {id: view.id, role: "tabpanel",
+      const panel = Glim.make("section", {id: "view-" + view.id, role: "tabpanel",
         "aria-labelledby": "tab-" + view.id, hidden: true});
       panels.set(view.id, panel);
       parent.append(panel);

@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+"""Opens pages in headless Chromium from disk, with networking off, and uses every view.
+
+    browser.py GLIM              77 (skipped) where there is no Chromium
+
+The page is copied with a driver at its end, which clicks through everything, reads hover boxes and
+leaves its findings in the document; the hover values are compared with inspect.json.
+"""
+import base64
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+glim = os.path.abspath(sys.argv[1])
+chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+if not chromium:
+    print("skipped: no chromium on this machine")
+    sys.exit(77)
+
+DRIVER = r"""
+<script>
+"use strict";
+(() => {
+const found = {errors: window.page_errors, first_view_ms: window.first_view_ms, hover: []};
+const fail = text => found.errors.push(text);
+const fits = where => {
+  if (document.documentElement.scrollWidth > window.innerWidth + 1)
+    fail(`${where}: ${document.documentElement.scrollWidth} px wide in a window of ${window.innerWidth}`);
+};
+const click = element => { element.scrollIntoView(); element.click(); };
+const change = (id, value) => {
+  const control = document.getElementById(id);
+  if (control.type === "checkbox") control.checked = value; else control.value = value;
+  control.dispatchEvent(new Event("change"));
+};
+const hover = cell => {
+  const box = cell.getBoundingClientRect();
+  cell.dispatchEvent(new MouseEvent("mousemove", {bubbles: true, clientX: box.left + 1, clientY: box.top + 1}));
+  return document.querySelector(".hover").textContent;
+};
+const unnamed = () => [...document.querySelectorAll("button, select, input, [tabindex]")].filter(e =>
+  !e.textContent.trim() && !e.getAttribute("aria-label") && !e.closest("label"));
+try {
+  found.width = window.innerWidth;
+  // 1. model: every block leads to its node
+  click(document.getElementById("tab-model"));
+  fits("model");
+  found.blocks = document.querySelectorAll("#view-model .block").length;
+  found.bars = document.querySelectorAll("#view-model .junction").length;
+  for (const block of document.querySelectorAll("#view-model .block")) {
+    click(block);
+    if (document.getElementById("view-walk").hidden) fail("a block does not lead to the walk");
+    if (!document.querySelector("#node h2")) fail("a block shows no node");
+  }
+  // 2. attention: every module, map and scale; hover values
+  click(document.getElementById("tab-attention"));
+  const modules = [...document.getElementById("attention-module").options].map(o => o.value);
+  for (const module of window.innerWidth > 800 ? modules : modules.slice(-1)) {
+    change("attention-module", module);
+    for (const map of ["A", "dA", "S", "dS", "all"])
+      for (const shared of [false, true]) {
+        change("attention-map", map);
+        change("attention-shared", shared);
+        if (!document.querySelector(".heads rect.cell")) fail(`no map ${module} ${map}`);
+      }
+    fits("attention " + module);
+    document.querySelectorAll("#view-attention .head").forEach(head => {
+      for (const map of head.querySelectorAll(".map"))
+        for (const cell of map.querySelectorAll("rect.cell"))
+          found.hover.push([Number(module), Number(head.dataset.head), map.dataset.map,
+            Number(cell.dataset.row), Number(cell.dataset.column), hover(cell)]);
+    });
+  }
+  // The keyboard reads values, too.
+  const svg = document.querySelector("#view-attention .map svg");
+  svg.focus();
+  svg.dispatchEvent(new KeyboardEvent("keydown", {key: "ArrowRight", bubbles: true}));
+  if (document.querySelector(".hover").hidden) fail("arrow keys show no value");
+  // 3. walk: to the end and back, search, tensors, the graph of every module
+  click(document.getElementById("tab-walk"));
+  const list = [...document.querySelectorAll("#view-walk .list button")];
+  found.nodes = list.length;
+  click(list[0]);
+  for (let i = 1; i < list.length; ++i) document.getElementById("next").click();
+  if (list[list.length - 1].getAttribute("aria-current") !== "true") fail("next does not reach the end");
+  document.getElementById("previous").click();
+  if (list[list.length - 2].getAttribute("aria-current") !== "true") fail("previous does not go back");
+  list[0].click();
+  document.getElementById("view-walk").dispatchEvent(new KeyboardEvent("keydown", {key: "n", bubbles: true}));
+  if (list[1].getAttribute("aria-current") !== "true") fail("the key n does not go on");
+  found.without_picture = 0;
+  for (const button of list) {
+    button.click();
+    if (!document.querySelector("#node svg rect.cell")) ++found.without_picture;
+  }
+  fits("walk");
+  const search = document.querySelector("#view-walk input");
+  search.value = "probs";
+  search.dispatchEvent(new Event("input"));
+  found.search = document.querySelectorAll("#view-walk .list button").length;
+  const graphs = [...document.getElementById("graph-module").options].map(o => o.value).filter(Boolean);
+  for (const module of graphs) {
+    change("graph-module", module);
+    if (!document.querySelector("#node svg g rect")) fail("no graph of " + module);
+  }
+  fits("graph");
+  // 4. tokens, 5. words
+  click(document.getElementById("tab-tokens"));
+  for (const option of document.getElementById("token-target").options) {
+    change("token-target", option.value);
+    if (!document.querySelector("#view-tokens .token")) fail("no tokens");
+  }
+  fits("tokens");
+  click(document.getElementById("tab-words"));
+  fits("words");
+  found.remarks = document.querySelectorAll(".remarks li").length;
+  for (const show of document.querySelectorAll(".remarks button")) show.click();
+  document.getElementById("tab-words").dispatchEvent(new KeyboardEvent("keydown", {key: "ArrowLeft", bubbles: true}));
+  if (document.getElementById("view-tokens").hidden) fail("the left arrow does not change tabs");
+  for (const e of unnamed()) fail("a control has no name: " + e.outerHTML.slice(0, 80));
+} catch (e) { fail("driver: " + e.stack); }
+const out = document.createElement("pre");
+out.id = "found";
+out.textContent = btoa(unescape(encodeURIComponent(JSON.stringify(found))));
+document.body.append(out);
+})();
+</script>
+"""
+HEAD = """<script>
+window.page_errors = [];
+window.addEventListener("error", e => window.page_errors.push("error: " + e.message));
+for (const level of ["error", "warn"]) console[level] = (...a) => window.page_errors.push(level + ": " + a.join(" "));
+document.addEventListener("securitypolicyviolation", e => window.page_errors.push("loads " + e.blockedURI));
+</script>"""
+
+
+# Chromium's windows are at least 500 pixels wide: narrower ones are frames within it.
+FRAME = """<!DOCTYPE html><meta charset="utf-8"><body style="margin:0"><iframe style="border:0"
+width="%d" height="900"></iframe><script>
+const frame = document.querySelector("iframe");
+frame.srcdoc = decodeURIComponent(escape(atob("%s")));
+const timer = setInterval(() => {
+  const found = frame.contentDocument.getElementById("found");
+  if (!found) return;
+  clearInterval(timer);
+  document.body.append(found.cloneNode(true));
+}, 50);
+</script>"""
+
+
+def browse(page, width, folder):
+    if width < 500:
+        text = base64.b64encode(open(page, "rb").read()).decode("ascii")
+        page = f"{folder}/frame.html"
+        with open(page, "w", encoding="utf-8") as frame:
+            frame.write(FRAME % (width, text))
+    run = subprocess.run(
+        [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+         "--host-resolver-rules=MAP * ~NOTFOUND", "--proxy-server=127.0.0.1:9",
+         f"--user-data-dir={folder}/profile", f"--window-size={width},900",
+         "--virtual-time-budget=60000", "--timeout=120000", "--dump-dom", "file://" + page],
+        capture_output=True, text=True, timeout=280, check=False)
+    match = re.search(r'<pre id="found">([^<]*)</pre>', run.stdout)
+    if not match:
+        sys.exit(f"FAILED: the page's driver did not finish:\n{run.stderr[-2000:]}")
+    return json.loads(base64.b64decode(match.group(1)).decode("utf-8"))
+
+
+def three_digits(x):
+    """As Glim.number writes it."""
+    if x is None:
+        return "–"
+    if x == 0:
+        return "0"
+    text = f"{x:.2e}"
+    if 1e-3 <= abs(float(text)) and abs(float(text)) < 1e5:
+        return f"{float(text):.15g}"
+    mantissa, exponent = text.split("e")
+    return f"{mantissa}e{int(exponent):+d}"
+
+
+failures = []
+
+
+def check(condition, text):
+    if not condition:
+        failures.append(text)
+        print("FAILED:", text)
+
+
+with tempfile.TemporaryDirectory() as folder:
+    subprocess.run([glim, "inspect", "--init", "--layers", "3", "--d-model", "128", "--d-ff", "256", "--out", folder,
+                    "--source", "We will feed a pig and a cat and a dog and a bird and a horse this weekend",
+                    "--target", "我们这个周末会喂一头猪和一只猫和一只狗"],
+                   check=True, stdout=subprocess.DEVNULL)
+    size = os.path.getsize(f"{folder}/inspect.html")
+    check(size < 5e6, f"the page has {size} bytes")
+    data = json.load(open(f"{folder}/inspect.json", encoding="utf-8"))
+    page = open(f"{folder}/inspect.html", encoding="utf-8").read()
+    clock = "<script>window.first_view_ms = performance.now();</script>"
+    test_page = f"{folder}/driven.html"
+    with open(test_page, "w", encoding="utf-8") as out:
+        out.write(page.replace("<head>", "<head>" + HEAD, 1).replace("</body>", clock + DRIVER + "</body>"))
+    for width in (1280, 390):
+        found = browse(test_page, width, folder)
+        for error in found["errors"]:
+            check(False, f"{width} px: {error}")
+        check(found["width"] == width, f"the window has {found['width']} px, not {width}")
+        check(found["blocks"] >= 30, f"{found['blocks']} blocks")
+        check(found["bars"] == 3 * 2 + 3 * 3, f"{found['bars']} junctions")
+        check(found["nodes"] == len(data["walk"]), "not every node is in the walk")
+        check(found["without_picture"] == 0, f"{found['without_picture']} nodes show no tensor")
+        check(found["search"] == 10,  # and log_probs
+              f"a search for probs finds {found['search']}")
+        check(found["remarks"] == len(data["remarks"]), "not every remark is shown")
+        check(len(found["hover"]) > 1000, "too few values on hover")
+        for module, head, kind, row, column, text in found["hover"]:
+            view = data["attention"][module]
+            expected = three_digits(view[kind][head][row][column])
+            value = text.split("\n")[1].split(" = ")[1].replace(" (masked)", "")
+            if value != expected or f"{view['queries'][row]} → {view['keys'][column]}" != text.split("\n")[0]:
+                check(False, f"hover says {text!r}, the JSON {expected} ({view['module']} {kind})")
+                break
+        print(f"{width} px: {len(found['hover'])} hover values equal the JSON, {found['nodes']} nodes, "
+              f"{size / 1e6:.2f} MB, first view after {found['first_view_ms']:.0f} ms")
+        check(found["first_view_ms"] < 2000, "the first view takes more than 2 s")
+if failures:
+    sys.exit(f"{len(failures)} failed")

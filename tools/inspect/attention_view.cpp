@@ -1,0 +1,162 @@
+#include "tools/inspect/attention_view.hpp"
+
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "tensor/elementwise.hpp"
+#include "tensor/error.hpp"
+#include "tensor/reduce.hpp"
+
+namespace glim {
+
+std::string_view name_of(AttentionSide side) {
+  switch (side) {
+    case AttentionSide::EncoderSelf:
+      return "encoder self";
+    case AttentionSide::DecoderSelf:
+      return "decoder self";
+    default:
+      return "cross";
+  }
+}
+
+namespace {
+
+// (1, H, T, S), (1, T, S), or one query a node: (1, S)  ->  (H, T, S)
+Tensor as_heads(const std::vector<Tensor>& parts) {
+  const Tensor& first = parts[0];
+  if (parts.size() == 1 && first.rank() == 4) return first.select(0, 0).contiguous();
+  if (parts.size() == 1 && first.rank() == 3) return first.contiguous();
+  Index s = first.size(-1);
+  Tensor rows = empty({1, static_cast<Index>(parts.size()), s}, first.dtype());
+  for (std::size_t t = 0; t < parts.size(); ++t)
+    rows.select(0, 0).select(0, static_cast<Index>(t)).copy_(parts[t].reshape({s}));
+  return rows;
+}
+
+// The attentions among the nodes of one path: each node one, for all its queries; or all of them
+// one, a query each (a recurrent decoder's).
+std::vector<std::vector<int>> attentions(const Capture& c, const std::vector<int>& nodes) {
+  std::vector<std::vector<int>> list;
+  const Shape& shape = c[nodes[0]].value.shape();
+  bool one_query = true;
+  for (int n : nodes)
+    one_query = one_query && c[n].value.shape() == shape && c[n].value.numel() == shape.back();
+  if (one_query && nodes.size() > 1) return {nodes};
+  for (int n : nodes)
+    if (c[n].value.rank() >= 3 && c[n].value.size(0) == 1) list.push_back({n});
+  return list;
+}
+
+int layer_of(const std::string& module) {
+  std::size_t at = module.find("layers.");
+  return at == std::string::npos ? 0 : std::atoi(module.c_str() + at + 7);
+}
+
+AttentionSide side_of(const std::string& module, const AttentionView& v, const Specimen& specimen) {
+  auto s = static_cast<Index>(specimen.source().size()),
+       t = static_cast<Index>(specimen.target_in().size());
+  if (module.starts_with("encoder")) return AttentionSide::EncoderSelf;
+  if (module.find("self_attn") != std::string::npos) return AttentionSide::DecoderSelf;
+  bool self = v.a.size(1) == v.a.size(2) && s != t && v.a.size(2) == t;
+  return self ? AttentionSide::DecoderSelf : AttentionSide::Cross;
+}
+
+std::vector<std::string> tokens_for(const std::vector<std::string>& tokens, Index count) {
+  std::vector<std::string> shown;
+  for (Index i = 0; i < count; ++i)
+    shown.push_back(static_cast<std::size_t>(i) < tokens.size()
+                        ? tokens[static_cast<std::size_t>(i)]
+                        : std::to_string(i));
+  return shown;
+}
+
+// ‖gradient‖ of head h at the node of this name in the module, (1, H, ., Dh); NaN when there is none.
+double head_norm(const Capture& c, const std::string& path, Index h, Index heads) {
+  int node = c.find(path);
+  if (node < 0 || c[node].value.rank() != 4 || c[node].value.size(1) != heads)
+    return std::numeric_limits<double>::quiet_NaN();
+  if (!c[node].gradient.defined()) return 0;
+  Tensor g = c[node].gradient.select(0, 0).select(0, h);
+  return std::sqrt(dot(g, g));
+}
+
+HeadView look_at_head(const Capture& c, const AttentionView& v, Index h) {
+  HeadView head;
+  head.statistics = head_statistics(v.a.select(0, h), v.keep);
+  Tensor ds = v.ds.select(0, h);
+  head.scores_gradient = std::sqrt(dot(ds, ds));
+  Index heads = v.a.size(0);
+  head.query_norm = head_norm(c, v.module + ".query", h, heads);
+  head.key_norm = head_norm(c, v.module + ".key", h, heads);
+  head.value_norm = head_norm(c, v.module + ".value", h, heads);
+  double value = head.value_norm * head.value_norm;
+  double all = value + head.query_norm * head.query_norm + head.key_norm * head.key_norm;
+  head.value_share = value / all;
+  return head;
+}
+
+AttentionView view_of(const Capture& c, const std::string& module, const std::vector<int>& nodes,
+                      const Specimen& specimen) {
+  AttentionView v;
+  v.module = module;
+  v.layer = layer_of(module);
+  v.probs = nodes;
+  std::vector<Tensor> a, da, s, ds, even;
+  for (int n : nodes) {
+    int scores = c[n].inputs[0];
+    v.scores.push_back(scores);
+    auto or_zeros = [](const Tensor& g, const Tensor& like) {
+      return g.defined() ? g : zeros(like.shape(), like.dtype());
+    };
+    a.push_back(c[n].value);
+    da.push_back(or_zeros(c[n].gradient, c[n].value));
+    s.push_back(c[scores].value);
+    ds.push_back(or_zeros(c[scores].gradient, c[scores].value));
+    even.push_back(c[n].even_probs);
+  }
+  v.a = as_heads(a);
+  v.da = as_heads(da);
+  v.s = as_heads(s);
+  v.ds = as_heads(ds);
+  // Equal scores give every key that may be attended to the same probability, the others none.
+  v.keep = not_equal(as_heads(even).select(0, 0), 0).contiguous();
+  v.side = side_of(module, v, specimen);
+  const auto &source = specimen.source(), &target = specimen.target_in();
+  v.queries = tokens_for(v.side == AttentionSide::EncoderSelf ? source : target, v.a.size(1));
+  v.keys = tokens_for(v.side == AttentionSide::DecoderSelf ? target : source, v.a.size(2));
+  for (Index h = 0; h < v.a.size(0); ++h) v.heads.push_back(look_at_head(c, v, h));
+  return v;
+}
+
+}  // namespace
+
+std::vector<AttentionView> attention_views(const Capture& c, const Specimen& specimen) {
+  std::vector<std::string> order;
+  std::map<std::string, std::vector<int>> groups;
+  for (const CapturedNode& n : c.nodes) {
+    if (n.path != "probs" && !n.path.ends_with(".probs")) continue;
+    if (n.op != "softmax" && n.op != "masked_softmax") continue;
+    if (!groups.count(n.scope)) order.push_back(n.scope);
+    groups[n.scope].push_back(n.number);
+  }
+  std::vector<AttentionView> views;
+  for (const std::string& module : order) {
+    auto list = attentions(c, groups[module]);
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      views.push_back(view_of(c, module, list[i], specimen));
+      if (list.size() > 1) {
+        views.back().layer = static_cast<int>(i);
+        views.back().module += "#" + std::to_string(i + 1);
+      }
+    }
+  }
+  if (views.empty())
+    throw ValueError("inspect",
+                     "the model has no attention to show (no softmax named probs on its "
+                     "tape); --no-attention shows the backward pass without it");
+  return views;
+}
+
+}  // namespace glim

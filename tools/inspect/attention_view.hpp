@@ -1,0 +1,46 @@
+// Each attention of a captured pass, head by head: A = softmax(S) with masked entries 0, and the
+// gradients that arrive at both.
+//
+//   ∂L/∂S = A ∘ (∂L/∂A - Σ_s A ∂L/∂A)      rows of ∂L/∂S add up to 0, masked entries are 0
+//
+// The gradient of a head's output goes two ways: to the value v that it carries, and through the
+// probabilities to query and key. With the gradients of the head's query, key and value,
+//
+//   value share = ‖∂L/∂v‖² / (‖∂L/∂v‖² + ‖∂L/∂q‖² + ‖∂L/∂k‖²)
+//
+// Entropy and saturation are those of attention_statistics.hpp.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/inspect/attention_statistics.hpp"
+#include "tools/inspect/capture.hpp"
+
+namespace glim {
+
+enum class AttentionSide { EncoderSelf, DecoderSelf, Cross };
+std::string_view name_of(AttentionSide side);  // "encoder self", "decoder self", "cross"
+
+struct HeadView {
+  HeadStatistics statistics;
+  double scores_gradient = 0;                           // ‖∂L/∂S‖ of this head
+  double query_norm = 0, key_norm = 0, value_norm = 0;  // of the gradients of q, k, v
+  double value_share = 0;  // NaN when none of them is known, or all are 0
+};
+
+struct AttentionView {
+  std::string module;  // "decoder.layers.2.multihead_attn"
+  AttentionSide side;
+  int layer = 0;
+  std::vector<int> probs, scores;          // nodes
+  Tensor a, da, s, ds;                     // (H, T, S); gradients 0 where none arrived
+  Tensor keep;                             // (T, S) bool: may attend
+  std::vector<std::string> queries, keys;  // tokens: T and S of them
+  std::vector<HeadView> heads;
+};
+
+// All of a pass, in the order of their modules' first use. ValueError when there is none.
+std::vector<AttentionView> attention_views(const Capture& capture, const Specimen& specimen);
+
+}  // namespace glim

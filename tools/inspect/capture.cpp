@@ -1,0 +1,119 @@
+#include "tools/inspect/capture.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "tensor/elementwise.hpp"
+
+namespace glim {
+
+Statistics statistics(const Tensor& x) {
+  Statistics s;
+  s.low = std::numeric_limits<double>::infinity();
+  s.high = -s.low;
+  double squares = 0, sum = 0;
+  Index zeros = 0;
+  for (double v : x.to(DType::Float64).to_vector<double>()) {
+    squares += v * v;
+    sum += v;
+    s.low = std::min(s.low, v);
+    s.high = std::max(s.high, v);
+    zeros += v == 0;
+  }
+  auto n = static_cast<double>(std::max<Index>(x.numel(), 1));
+  if (x.numel() == 0) s.low = s.high = 0;
+  s.norm = std::sqrt(squares);
+  s.mean = sum / n;
+  s.zeros = static_cast<double>(zeros) / n;
+  return s;
+}
+
+Tensor Capture::flow(int from, int to) const {
+  Tensor total;
+  for (const CapturedFlow& f : (*this)[from].flows) {
+    if (f.node != to) continue;
+    Tensor one = f.gradient.defined() ? f.gradient : (*this)[to].gradient;
+    total = total.defined() ? add(total, one) : one;
+  }
+  return total;
+}
+
+int Capture::find(const std::string& path) const {
+  for (const CapturedNode& n : nodes)
+    if (n.path == path) return n.number;
+  return -1;
+}
+
+namespace {
+
+void describe_nodes(const Tape& tape, Capture& c) {
+  std::map<std::string, int> paths;
+  for (std::size_t i = 0; i < tape.nodes().size(); ++i) ++paths[tape.path(static_cast<int>(i))];
+  c.consumers.resize(tape.nodes().size());
+  for (std::size_t i = 0; i < tape.nodes().size(); ++i) {
+    const Node& node = tape.nodes()[i];
+    CapturedNode n;
+    n.number = static_cast<int>(i);
+    n.path = tape.path(n.number);
+    n.name = paths[n.path] > 1 ? n.path + "#" + std::to_string(i) : n.path;
+    n.op = node.name;
+    n.inputs = node.inputs;
+    n.value = tape.value(n.number).value();
+    if (node.leaf) {
+      std::size_t dot = n.path.rfind('.');
+      n.scope = dot == std::string::npos ? "" : n.path.substr(0, dot);
+    } else {
+      n.scope = tape.scope_path(node.scope);
+      n.where = to_string(node.where);
+      for (const auto& [input, value] : node.op->saved_values()) n.saved.push_back(input);
+      if (n.op == "softmax" || n.op == "masked_softmax")
+        n.even_probs = tape.kept(n.number).again({zeros(n.value.shape(), n.value.dtype())});
+    }
+    for (int input : node.inputs) {
+      if (input < 0) continue;
+      auto& readers = c.consumers[static_cast<std::size_t>(input)];
+      if (readers.empty() || readers.back() != n.number) readers.push_back(n.number);
+    }
+    c.nodes.push_back(std::move(n));
+  }
+}
+
+}  // namespace
+
+Capture capture(Specimen& specimen) {
+  Capture c;
+  specimen.model().zero_grad();
+  Tape tape({.replay = true});
+  Var loss = specimen.loss();
+  c.loss = loss.item();
+  describe_nodes(tape, c);
+  BackwardWalk walk(tape, loss);
+  while (walk.next() >= 0) {
+    WalkStep step = walk.step();
+    CapturedNode& node = c.nodes[static_cast<std::size_t>(step.node)];
+    node.turn = static_cast<int>(c.walk.size());
+    node.gradient = step.dy;
+    c.walk.push_back(step.node);
+    for (Flow& flow : step.flows) {
+      CapturedFlow kept{flow.input, flow.node, statistics(flow.gradient), {}};
+      const auto at = static_cast<std::size_t>(flow.node);
+      bool read_twice = std::count(node.inputs.begin(), node.inputs.end(), flow.node) > 1;
+      if (c.consumers[at].size() > 1 || read_twice) kept.gradient = flow.gradient.clone();
+      node.flows.push_back(std::move(kept));
+    }
+  }
+  specimen.model().zero_grad();
+  return c;
+}
+
+std::map<std::string, Tensor> tensors_of(const Capture& capture) {
+  std::map<std::string, Tensor> all;
+  for (const CapturedNode& n : capture.nodes) {
+    all[n.name] = n.value.contiguous();
+    if (n.gradient.defined()) all[n.name + ".grad"] = n.gradient.contiguous();
+  }
+  return all;
+}
+
+}  // namespace glim

@@ -1,0 +1,66 @@
+// A whole forward and backward pass of one example, kept: every value, every gradient, and what each
+// op sent to each of its inputs.
+//
+// A node's gradient is the sum of the flows into it. Where one op alone reads a value the flow is
+// the gradient; the flows of values with several readers are kept besides, so that a junction can be
+// taken apart (junctions.hpp).
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "autograd/walk.hpp"
+#include "tools/inspect/specimen.hpp"
+
+namespace glim {
+
+// Of all elements of a tensor.
+struct Statistics {
+  double norm = 0;  // Euclidean
+  double low = 0, high = 0, mean = 0;
+  double zeros = 0;  // share that is exactly 0
+};
+Statistics statistics(const Tensor& x);
+
+struct CapturedFlow {
+  std::size_t input = 0;  // of the op
+  int node = -1;
+  Statistics statistics;
+  Tensor gradient;  // undefined where it is all of the node's gradient
+};
+
+struct CapturedNode {
+  int number = 0;
+  std::string name;   // its path; "PATH#NUMBER" where several nodes have this path
+  std::string path;   // Tape::path
+  std::string scope;  // the module's path
+  std::string op;     // "leaf" for a parameter
+  std::string where;  // the line of the call; empty for a leaf
+  std::vector<int> inputs;
+  std::vector<int> saved;  // what backward reads: numbers of inputs, Op::kOutput
+  Tensor value, gradient;  // no gradient: backward did not come here
+  Tensor even_probs;       // of a softmax: what it gives for equal scores, 0 where masked
+  int turn = -1;           // in backward, from 0
+  std::vector<CapturedFlow> flows;
+};
+
+struct Capture {
+  double loss = 0;
+  std::vector<CapturedNode> nodes;
+  std::vector<int> walk;                    // node numbers in backward order
+  std::vector<std::vector<int>> consumers;  // of each node: the ops that read it
+
+  const CapturedNode& operator[](int node) const { return nodes[static_cast<std::size_t>(node)]; }
+  // What `from` sent to `to`, all inputs together; undefined if nothing.
+  Tensor flow(int from, int to) const;
+  // The first node of this path; -1.
+  int find(const std::string& path) const;
+};
+
+Capture capture(Specimen& specimen);
+
+// Values and gradients by name: "NAME" and "NAME.grad".
+std::map<std::string, Tensor> tensors_of(const Capture& capture);
+
+}  // namespace glim

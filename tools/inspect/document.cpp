@@ -1,0 +1,239 @@
+#include "tools/inspect/document.hpp"
+
+#include <cmath>
+#include <fmt/format.h>
+#include <set>
+
+#include "autograd/formulas.hpp"
+#include "tensor/atomic_file.hpp"
+#include "tensor/error.hpp"
+#include "tensor/safetensors.hpp"
+#include "tools/inspect/pack.hpp"
+#include "tools/page/page.hpp"
+
+namespace glim {
+
+extern const std::string_view kInspectScript, kInspectStyle;
+
+namespace {
+
+using Json = nlohmann::json;
+
+// A tensor of more cells than this is shown as a picture of its largest elements.
+constexpr Index kPictureRows = 24, kPictureColumns = 32;
+
+Json to_json(const Shape& shape) {
+  Json j = Json::array();
+  for (int i = 0; i < shape.rank(); ++i) j.push_back(shape[i]);
+  return j;
+}
+
+Json to_json(const Statistics& s) {
+  return {{"norm", s.norm}, {"low", s.low}, {"high", s.high}, {"mean", s.mean}, {"zeros", s.zeros}};
+}
+
+Json to_json(const Junction& j) {
+  Json branches = Json::array();
+  for (const Branch& b : j.branches)
+    branches.push_back({{"name", b.name}, {"norm", b.norm}, {"share", b.share}});
+  return {{"module", j.module}, {"sublayer", j.sublayer}, {"x", j.x},
+          {"sum", j.sum},       {"norm", j.norm},         {"branches", branches}};
+}
+
+Json to_json(const AttentionView& v, TensorWriter write) {
+  Json heads = Json::array();
+  for (const HeadView& h : v.heads)
+    heads.push_back({{"entropy", h.statistics.entropy},
+                     {"saturation", h.statistics.saturation},
+                     {"row_entropy", h.statistics.row_entropy},
+                     {"scores_gradient", h.scores_gradient},
+                     {"query_norm", h.query_norm},
+                     {"key_norm", h.key_norm},
+                     {"value_norm", h.value_norm},
+                     {"value_share", h.value_share}});
+  return {{"module", v.module},       {"side", name_of(v.side)},
+          {"layer", v.layer},         {"probs_nodes", v.probs},
+          {"scores_nodes", v.scores}, {"queries", v.queries},
+          {"keys", v.keys},           {"keep", write(v.keep.to(DType::Int64).to(DType::Float32))},
+          {"heads", heads},           {"A", write(v.a)},
+          {"dA", write(v.da)},        {"S", write(v.s)},
+          {"dS", write(v.ds)}};
+}
+
+Json to_json(const CapturedNode& n) {
+  Json flows = Json::array();
+  for (const CapturedFlow& f : n.flows)
+    flows.push_back({{"input", f.input}, {"node", f.node}, {"statistics", to_json(f.statistics)}});
+  Json j{{"number", n.number},
+         {"name", n.name},
+         {"path", n.path},
+         {"scope", n.scope},
+         {"op", n.op},
+         {"where", n.where},
+         {"inputs", n.inputs},
+         {"saved", n.saved},
+         {"shape", to_json(n.value.shape())},
+         {"turn", n.turn},
+         {"value", to_json(statistics(n.value))},
+         {"flows", flows}};
+  j["gradient"] = n.gradient.defined() ? to_json(statistics(n.gradient)) : Json();
+  return j;
+}
+
+Json formulas_of(const Look& look) {
+  Json list = Json::object();
+  for (const CapturedNode& n : look.capture.nodes) {
+    if (list.contains(n.op)) continue;
+    if (const Formula* f = formula(n.op))
+      list[n.op] = {{"forward", f->forward}, {"gradients", f->gradients}, {"reads", f->reads}};
+  }
+  return list;
+}
+
+Json to_json(const Attribution& a, TensorWriter write) {
+  if (!a.to_source.defined()) return Json();
+  return {{"log_prob", a.log_prob},
+          {"baseline", a.baseline},
+          {"gap", a.gap},
+          {"steps", a.steps},
+          {"to_source", write(a.to_source)},
+          {"to_target", write(a.to_target)},
+          {"integrated_source", a.integrated_source},
+          {"integrated_target", a.integrated_target}};
+}
+
+void append_values(std::string& text, const Tensor& x) {
+  bool single = x.dtype() == DType::Float32;
+  bool first = true;
+  for (double v : x.to(DType::Float64).to_vector<double>()) {
+    if (!first) text += ',';
+    first = false;
+    if (!std::isfinite(v))
+      text += "null";
+    else if (single)
+      fmt::format_to(std::back_inserter(text), "{}", static_cast<float>(v));
+    else
+      fmt::format_to(std::back_inserter(text), "{}", v);
+  }
+}
+
+[[noreturn]] void too_large(const std::string& path, double bytes, const DocumentOptions& o) {
+  throw ValueError("inspect",
+                   fmt::format("{} would have more than {:.0f} MB (about {:.0f}); a "
+                               "shorter sentence, --no-tensors or a larger --most-mb "
+                               "helps",
+                               path, static_cast<double>(o.most_bytes) / 1e6, bytes / 1e6));
+}
+
+std::set<std::string> parameter_names(const Capture& c) {
+  std::set<std::string> names;
+  for (const CapturedNode& n : c.nodes)
+    if (n.op == "leaf") names.insert(n.name);
+  return names;
+}
+
+}  // namespace
+
+Json numbers(const Tensor& x) {
+  if (x.rank() == 0) return x.item();
+  Json list = Json::array();
+  for (Index i = 0; i < x.size(0); ++i) list.push_back(numbers(x.select(0, i)));
+  return list;
+}
+
+Json findings(const Look& look, TensorWriter write) {
+  Json j{{"format", "glim inspect"},
+         {"version", 1},
+         {"title", look.title},
+         {"source_text", look.source_text},
+         {"target_text", look.target_text},
+         {"own_target", look.own_target},
+         {"source", look.source},
+         {"target_in", look.target_in},
+         {"target_out", look.target_out},
+         {"source_ids", look.source_ids},
+         {"target_out_ids", look.target_out_ids},
+         {"label_smoothing", look.label_smoothing},
+         {"loss", look.capture.loss},
+         {"walk", look.capture.walk}};
+  for (const char* list : {"blocks", "junctions", "attention", "nodes", "remarks"})
+    j[list] = Json::array();
+  for (const Block& b : look.blocks)
+    j["blocks"].push_back({{"module", b.module},
+                           {"part", b.part},
+                           {"side", b.side},
+                           {"layer", b.layer},
+                           {"node", b.node},
+                           {"gradient_norm", b.gradient_norm},
+                           {"value_norm", b.value_norm},
+                           {"parameter_gradient_norm", b.parameter_gradient_norm}});
+  for (const Junction& junction : look.junctions) j["junctions"].push_back(to_json(junction));
+  j["memory"] = to_json(look.memory);
+  for (const AttentionView& v : look.attention) j["attention"].push_back(to_json(v, write));
+  for (const CapturedNode& n : look.capture.nodes) j["nodes"].push_back(to_json(n));
+  j["formulas"] = formulas_of(look);
+  j["attribution"] = to_json(look.attribution, write);
+  if (look.rollout.encoder.defined())
+    j["rollout"] = {{"encoder", write(look.rollout.encoder)},
+                    {"source", write(look.rollout.source)},
+                    {"target", write(look.rollout.target)}};
+  for (const Remark& r : look.remarks)
+    j["remarks"].push_back({{"text", r.text}, {"rule", r.rule}, {"view", r.view}});
+  return j;
+}
+
+void write_look_json(const Look& look, const std::string& path, const DocumentOptions& o) {
+  std::string text = findings(look, numbers).dump();
+  if (o.tensors) {
+    auto parameters = parameter_names(look.capture);
+    text.pop_back();
+    text += ",\"tensors\":{";
+    bool first = true;
+    for (const auto& [name, tensor] : tensors_of(look.capture)) {
+      if (parameters.count(name)) continue;  // they are in the model
+      if (!first) text += ",\n";
+      first = false;
+      text += Json(name).dump() + ":{\"shape\":" + to_json(tensor.shape()).dump() + ",\"values\":[";
+      append_values(text, tensor);
+      text += "]}";
+      if (text.size() > o.most_bytes) too_large(path, static_cast<double>(text.size()), o);
+    }
+    text += "}}";
+  }
+  if (text.size() > o.most_bytes) too_large(path, static_cast<double>(text.size()), o);
+  text += "\n";
+  write_file_atomically(path, std::string_view(text));
+}
+
+void write_look_tensors(const Look& look, const std::string& path, const DocumentOptions& o) {
+  auto tensors = tensors_of(look.capture);
+  double bytes = 0;
+  for (const auto& [name, x] : tensors)
+    bytes += static_cast<double>(x.numel()) * static_cast<double>(size_of(x.dtype()));
+  if (bytes > static_cast<double>(o.most_bytes)) too_large(path, bytes, o);
+  write_safetensors(
+      path, tensors,
+      {{"source", look.source_text}, {"target", look.target_text}, {"of", look.title}});
+}
+
+void write_look_page(const Look& look, const std::string& path, const DocumentOptions& o) {
+  Json data = findings(look, packed);
+  if (o.tensors)
+    for (const CapturedNode& n : look.capture.nodes) {
+      Json& node = data["nodes"][static_cast<std::size_t>(n.number)];
+      node["picture"] = packed_picture(n.value, kPictureRows, kPictureColumns);
+      if (n.gradient.defined())
+        node["gradient_picture"] = packed_picture(n.gradient, kPictureRows, kPictureColumns);
+    }
+  PageParts parts;
+  parts.title = "glim inspect: " + look.source_text;
+  parts.data = data.dump();
+  parts.styles = {kInspectStyle};
+  parts.scripts = {kInspectScript};
+  parts.most_bytes = o.most_bytes;
+  parts.advice = "a shorter sentence, --no-tensors or a larger --most-mb";
+  std::string page = html_page(parts);
+  write_file_atomically(path, std::string_view(page));
+}
+
+}  // namespace glim

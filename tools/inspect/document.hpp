@@ -1,0 +1,38 @@
+// A look as data: for the page, for a JSON file, for a safetensors file.
+//
+//   inspect.json          the findings, and "tensors": {NAME: {"shape": [...], "values": [...]}}: each
+//                         activation under its name, its gradient under NAME.grad, row-major, every
+//                         digit of a float32; "NAME.grad" of the parameters too (their values are in
+//                         the model)
+//   inspect.safetensors   the same tensors, and the parameters
+//   inspect.html          the findings, tensors with three digits (pack.hpp), large ones as pictures
+//
+// NAMEs are paths on the tape, with "#NUMBER" where several nodes share one. Numbers that are not
+// finite are null.
+//
+// FileError where a file cannot be written; ValueError when one would be larger than the limit, with
+// the option that helps.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "tools/inspect/look.hpp"
+
+namespace glim {
+
+struct DocumentOptions {
+  bool tensors = true;                     // activations and gradients
+  std::uint64_t most_bytes = 200'000'000;  // of any file
+};
+
+// The findings, without tensors but for those of attention, tokens and rollout, which `write` turns
+// into JSON: as numbers, or packed.
+using TensorWriter = nlohmann::json (*)(const Tensor&);
+nlohmann::json findings(const Look& look, TensorWriter write);
+nlohmann::json numbers(const Tensor& x);  // nested arrays
+
+void write_look_json(const Look& look, const std::string& path, const DocumentOptions& options);
+void write_look_tensors(const Look& look, const std::string& path, const DocumentOptions& options);
+void write_look_page(const Look& look, const std::string& path, const DocumentOptions& options);
+
+}  // namespace glim

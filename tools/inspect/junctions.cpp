@@ -1,0 +1,103 @@
+#include "tools/inspect/junctions.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "tensor/elementwise.hpp"
+#include "tensor/reduce.hpp"
+
+namespace glim {
+namespace {
+
+// Nodes from `x` on that `y` was computed from, x among them or not: marks by number.
+std::vector<bool> between(const Capture& c, int x, int y) {
+  std::vector<bool> marks(c.nodes.size(), false);
+  marks[static_cast<std::size_t>(y)] = true;
+  for (int i = y; i > x; --i) {
+    if (!marks[static_cast<std::size_t>(i)]) continue;
+    for (int input : c[i].inputs)
+      if (input >= x) marks[static_cast<std::size_t>(input)] = true;
+  }
+  return marks;
+}
+
+Tensor joined(const Tensor& total, const Tensor& more) {
+  if (!more.defined()) return total;
+  return total.defined() ? add(total, more) : more;
+}
+
+Branch branch(const std::string& name, const Tensor& flow, const Tensor& dx) {
+  double whole = dot(dx, dx);
+  if (!flow.defined()) return {name, 0, 0};
+  return {name, std::sqrt(dot(flow, flow)), whole > 0 ? dot(flow, dx) / whole : 0};
+}
+
+// "encoder.layers.0.self_attn.out_proj" within "encoder.layers.0": "self_attn". The two linear
+// layers of a feed-forward network are one sublayer.
+std::string sublayer_of(const std::string& scope, const std::string& module) {
+  std::string rest = scope;
+  if (!module.empty() && scope.starts_with(module + ".")) rest = scope.substr(module.size() + 1);
+  rest = rest.substr(0, rest.find('.'));
+  if (rest.starts_with("linear") || rest.starts_with("fc")) return "feed_forward";
+  return rest.empty() || rest == module ? "sublayer" : rest;
+}
+
+}  // namespace
+
+std::vector<Junction> residual_junctions(const Capture& c) {
+  std::vector<Junction> list;
+  for (const CapturedNode& n : c.nodes) {
+    if (n.op != "add" || n.inputs.size() != 2 || !n.gradient.defined()) continue;
+    int x = n.inputs[0], f = n.inputs[1];
+    if (x < 0 || f <= x || c[x].value.shape() != c[f].value.shape()) continue;
+    std::vector<bool> marks = between(c, x, f);
+    if (!marks[static_cast<std::size_t>(x)]) continue;
+    Junction j;
+    j.module = n.scope;
+    j.sublayer = sublayer_of(c[f].scope, n.scope);
+    j.x = x;
+    j.sum = n.number;
+    const Tensor& dx = c[x].gradient;
+    j.norm = std::sqrt(dot(dx, dx));
+    Tensor skip, sub, elsewhere;
+    for (int reader : c.consumers[static_cast<std::size_t>(x)]) {
+      Tensor flow = c.flow(reader, x);
+      bool inside = marks[static_cast<std::size_t>(reader)];
+      Tensor& where = reader == n.number ? skip : inside ? sub : elsewhere;
+      where = joined(where, flow);
+    }
+    j.branches = {branch("skip", skip, dx), branch(j.sublayer, sub, dx)};
+    if (elsewhere.defined()) j.branches.push_back(branch("elsewhere", elsewhere, dx));
+    list.push_back(std::move(j));
+  }
+  return list;
+}
+
+Junction memory_junction(const Capture& c) {
+  Junction j;
+  j.sublayer = "memory";
+  auto within = [&](int node, const char* side) { return c[node].scope.starts_with(side); };
+  for (const CapturedNode& n : c.nodes) {
+    if (n.op == "leaf" || !within(n.number, "encoder")) continue;
+    for (int reader : c.consumers[static_cast<std::size_t>(n.number)])
+      if (within(reader, "decoder")) j.x = n.number;
+  }
+  if (j.x < 0 || !c[j.x].gradient.defined()) return j;
+  j.module = c[j.x].scope;
+  const Tensor& dx = c[j.x].gradient;
+  j.norm = std::sqrt(dot(dx, dx));
+  // By the module that attends: "decoder.layers.1.multihead_attn" is decoder.layers.1.
+  std::map<std::string, Tensor> flows;
+  std::vector<std::string> order;
+  for (int reader : c.consumers[static_cast<std::size_t>(j.x)]) {
+    std::string layer = c[reader].scope;
+    if (std::size_t at = layer.rfind('.'); at != std::string::npos) layer = layer.substr(0, at);
+    if (!flows.count(layer)) order.push_back(layer);
+    flows[layer] = joined(flows[layer], c.flow(reader, j.x));
+  }
+  for (const std::string& layer : order) j.branches.push_back(branch(layer, flows[layer], dx));
+  return j;
+}
+
+}  // namespace glim

@@ -1,0 +1,84 @@
+#include "tools/inspect/pack.hpp"
+
+#include <cmath>
+#include <cstdio>
+
+#include "tools/text/base64.hpp"
+
+namespace glim {
+namespace {
+
+constexpr int kDecades = 36;
+
+struct Decimal {
+  int mantissa = 0, exponent = 0;  // |x| = mantissa · 10^(exponent - 2)
+};
+
+Decimal decimal(double x) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2e", std::abs(x));  // d.dde±dd
+  return {(text[0] - '0') * 100 + (text[2] - '0') * 10 + (text[3] - '0'), std::atoi(text + 5)};
+}
+
+nlohmann::json shape_json(const Shape& shape) {
+  nlohmann::json j = nlohmann::json::array();
+  for (int i = 0; i < shape.rank(); ++i) j.push_back(shape[i]);
+  return j;
+}
+
+nlohmann::json packed_values(const std::vector<double>& values) {
+  int lowest = 0, highest = 0;
+  bool any = false;
+  for (double v : values) {
+    if (v == 0 || !std::isfinite(v)) continue;
+    int e = decimal(v).exponent;
+    lowest = any ? std::min(lowest, e) : e;
+    highest = any ? std::max(highest, e) : e;
+    any = true;
+  }
+  if (highest - lowest >= kDecades) return {{"numbers", values}};
+  std::string bytes;
+  bytes.reserve(2 * values.size());
+  for (double v : values) {
+    int code;
+    if (v == 0) {
+      code = 0;
+    } else if (!std::isfinite(v)) {
+      code = std::isnan(v) ? 1 : v > 0 ? 2 : 3;
+    } else {
+      Decimal d = decimal(v);
+      code = 8 + (d.mantissa - 100) + (v < 0 ? 900 : 0) + 1800 * (d.exponent - lowest);
+    }
+    bytes += static_cast<char>(code & 255);
+    bytes += static_cast<char>(code >> 8);
+  }
+  return {{"e0", lowest}, {"data", base64_encode(bytes)}};
+}
+
+}  // namespace
+
+nlohmann::json packed(const Tensor& x) {
+  nlohmann::json j = packed_values(x.to(DType::Float64).to_vector<double>());
+  j["shape"] = shape_json(x.shape());
+  return j;
+}
+
+nlohmann::json packed_picture(const Tensor& x, Index rows, Index columns) {
+  Index c = x.rank() == 0 ? 1 : x.size(-1);
+  Index r = c > 0 ? x.numel() / c : 0;
+  std::vector<double> all = x.to(DType::Float64).to_vector<double>();
+  Index shown_r = std::min(r, rows), shown_c = std::min(c, columns);
+  std::vector<double> cells(static_cast<std::size_t>(shown_r * shown_c), 0);
+  for (Index i = 0; i < r; ++i)
+    for (Index k = 0; k < c; ++k) {
+      double v = all[static_cast<std::size_t>(i * c + k)];
+      double& cell = cells[static_cast<std::size_t>(i * shown_r / r * shown_c + k * shown_c / c)];
+      if (std::isnan(v) || std::abs(v) > std::abs(cell)) cell = v;
+    }
+  nlohmann::json j = packed_values(cells);
+  j["shape"] = {shown_r, shown_c};
+  j["full"] = shape_json(x.shape());
+  return j;
+}
+
+}  // namespace glim

@@ -1,0 +1,144 @@
+#include "tools/inspect/pictures.hpp"
+
+#include <array>
+#include <cmath>
+#include <fmt/format.h>
+#include <limits>
+
+#include "autograd/tape.hpp"
+#include "tensor/error.hpp"
+#include "tools/cli/nearest.hpp"
+#include "tools/drawing/drawing.hpp"
+
+namespace glim {
+namespace {
+
+struct MapKind {
+  const char* name;
+  const char* title;
+  Tensor AttentionView::*tensor;
+  bool diverging;
+};
+const std::array<MapKind, 4> kMaps{{{"A", "A", &AttentionView::a, false},
+                                    {"dA", "∂L/∂A", &AttentionView::da, true},
+                                    {"S", "S", &AttentionView::s, true},
+                                    {"dS", "∂L/∂S", &AttentionView::ds, true}}};
+
+std::string map_name(const AttentionView& v, std::size_t head, const MapKind& kind) {
+  return fmt::format("{}/{}/{}", v.module, head + 1, kind.name);
+}
+
+std::string attention_svg(const AttentionView& v, std::size_t head, const MapKind& kind) {
+  HeatMap map;
+  map.title =
+      fmt::format("{}: {}, layer {}, head {}", kind.title, name_of(v.side), v.layer + 1, head + 1);
+  map.row_label = "queries";
+  map.column_label = "keys";
+  map.rows = v.queries;
+  map.columns = v.keys;
+  map.diverging = kind.diverging;
+  if (!kind.diverging) {
+    map.low = 0;
+    map.high = 1;
+  }
+  Tensor x = (v.*kind.tensor).select(0, static_cast<Index>(head)).to(DType::Float64);
+  for (Index t = 0; t < x.size(0); ++t)
+    for (Index s = 0; s < x.size(1); ++s)
+      map.values.push_back(v.keep.at<bool>({t, s}) ? x.at<double>({t, s})
+                                                   : std::numeric_limits<double>::quiet_NaN());
+  return to_svg(map);
+}
+
+std::vector<std::string> numbered(Index n) {
+  std::vector<std::string> names;
+  for (Index i = 0; i < n; ++i) names.push_back(std::to_string(i));
+  return names;
+}
+
+std::string tensor_svg(const std::string& title, const Tensor& x) {
+  HeatMap map;
+  Index columns = x.rank() == 0 ? 1 : x.size(-1);
+  map.title = title + " " + to_string(x.shape());
+  map.columns = numbered(columns);
+  map.rows = numbered(columns > 0 ? x.numel() / columns : 0);
+  map.values = x.to(DType::Float64).to_vector<double>();
+  for (double v : map.values) map.diverging = map.diverging || v < 0;
+  return to_svg(map);
+}
+
+std::string tokens_svg(const Look& look) {
+  HeatMap map;
+  map.title = "integrated gradients, nats";
+  map.diverging = true;
+  map.rows = {"ln p"};
+  map.columns = look.source;
+  map.columns.insert(map.columns.end(), look.target_in.begin(), look.target_in.end());
+  map.values = look.attribution.integrated_source;
+  map.values.insert(map.values.end(), look.attribution.integrated_target.begin(),
+                    look.attribution.integrated_target.end());
+  return to_svg(map);
+}
+
+std::string rollout_svg(const Look& look) {
+  HeatMap map;
+  map.title = "attention rollout";
+  map.rows = look.target_in;
+  map.columns = look.source;
+  map.low = 0;
+  map.values = look.rollout.source.to_vector<double>();
+  return to_svg(map);
+}
+
+}  // namespace
+
+std::vector<std::string> picture_names(const Look& look) {
+  std::vector<std::string> names;
+  for (const AttentionView& v : look.attention)
+    for (std::size_t h = 0; h < v.heads.size(); ++h)
+      for (const MapKind& kind : kMaps) names.push_back(map_name(v, h, kind));
+  if (!look.attribution.integrated_source.empty()) names.push_back("tokens");
+  if (look.rollout.source.defined()) names.push_back("rollout");
+  for (const CapturedNode& n : look.capture.nodes) {
+    names.push_back(n.name);
+    if (n.gradient.defined()) names.push_back(n.name + ".grad");
+  }
+  return names;
+}
+
+std::vector<std::string> matching_pictures(const Look& look, const std::string& pattern,
+                                           std::size_t most) {
+  std::vector<std::string> all = picture_names(look), found;
+  for (const std::string& name : all)
+    if (name == pattern || glob_match(pattern, name)) found.push_back(name);
+  if (found.empty())
+    throw ValueError("inspect",
+                     "no picture is named '" + pattern + "'" + nearest_names(pattern, all));
+  if (found.size() > most)
+    throw ValueError("inspect",
+                     fmt::format("'{}' means {} pictures, more than {}: a narrower pattern helps",
+                                 pattern, found.size(), most));
+  return found;
+}
+
+std::string picture_svg(const Look& look, const std::string& name) {
+  for (const AttentionView& v : look.attention)
+    for (std::size_t h = 0; h < v.heads.size(); ++h)
+      for (const MapKind& kind : kMaps)
+        if (name == map_name(v, h, kind)) return attention_svg(v, h, kind);
+  if (name == "tokens") return tokens_svg(look);
+  if (name == "rollout") return rollout_svg(look);
+  for (const CapturedNode& n : look.capture.nodes) {
+    if (name == n.name) return tensor_svg(name, n.value);
+    if (name == n.name + ".grad" && n.gradient.defined()) return tensor_svg(name, n.gradient);
+  }
+  throw IndexError("inspect", "no picture is named '" + name + "'");
+}
+
+std::string file_stem(const std::string& name) {
+  std::string stem = name;
+  for (char& c : stem)
+    if (c == '/' || c == '#') c = '-';
+  return stem;
+}
+
+}  // namespace glim

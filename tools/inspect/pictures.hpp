@@ -1,0 +1,31 @@
+// Single pictures of a look, for papers and slides, as SVG or PNG.
+//
+//   MODULE/HEAD/MAP    "decoder.layers.2.multihead_attn/1/dS": heads from 1; A, dA, S or dS
+//   NAME, NAME.grad    a value of the tape, or its gradient, as rows of its last axis
+//   tokens             integrated gradients of every token
+//   rollout            decoder positions made of source tokens
+//
+// A pattern may have * and ?; "*/1/A" is the first head of every attention.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/inspect/look.hpp"
+
+namespace glim {
+
+// Every picture that a look can give.
+std::vector<std::string> picture_names(const Look& look);
+
+// Those that match; ValueError naming the nearest when none does, or when more than `most` do.
+std::vector<std::string> matching_pictures(const Look& look, const std::string& pattern,
+                                           std::size_t most = 500);
+
+// IndexError for a name that is none.
+std::string picture_svg(const Look& look, const std::string& name);
+
+// "decoder.layers.2.multihead_attn-1-dS": the name as a file's.
+std::string file_stem(const std::string& name);
+
+}  // namespace glim

@@ -1,0 +1,183 @@
+// What a reader should notice, said in words. Each sentence is computed; its rule says when it is
+// said. At most kMost of one kind, the strongest first.
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+#include "tools/inspect/look.hpp"
+
+namespace glim {
+namespace {
+
+constexpr double kSaturated = 0.95;  // of the way to a Jacobian of zero
+constexpr double kEven = 0.98;       // of the largest entropy
+constexpr double kOneWay = 0.9;      // of a gradient that could have gone two ways
+constexpr double kAgainst = -0.02;   // share of a branch that works against the sum
+constexpr double kFade = 10;         // times between the first and the last layer
+constexpr double kSilent = 0.5;      // share of units without a gradient
+constexpr double kGap = 0.05;        // of what integrated gradients should add up to
+constexpr std::size_t kMost = 4;
+
+struct Ranked {
+  double strength;
+  Remark remark;
+};
+
+void add_strongest(std::vector<Remark>& all, std::vector<Ranked> list) {
+  std::stable_sort(list.begin(), list.end(),
+                   [](const Ranked& a, const Ranked& b) { return a.strength > b.strength; });
+  for (std::size_t i = 0; i < std::min(kMost, list.size()); ++i) all.push_back(list[i].remark);
+  if (list.size() > kMost)
+    all.push_back({fmt::format("... and {} more like the last.", list.size() - kMost),
+                   list[0].remark.rule, list[0].remark.view});
+}
+
+std::string place(const AttentionView& v, std::size_t head) {
+  return fmt::format("{} attention, layer {}, head {}", name_of(v.side), v.layer + 1, head + 1);
+}
+
+void about_heads(const Look& look, std::vector<Remark>& all) {
+  std::vector<Ranked> saturated, even, one_way;
+  for (const AttentionView& v : look.attention)
+    for (std::size_t h = 0; h < v.heads.size(); ++h) {
+      const HeadView& head = v.heads[h];
+      if (head.statistics.saturation > kSaturated)
+        saturated.push_back(
+            {head.statistics.saturation,
+             {fmt::format("{}: entropy {:.3g} nats, saturation {:.3g}; ‖∂L/∂S‖ is {:.2e}: its "
+                          "softmax passes almost no gradient to query and key.",
+                          place(v, h), head.statistics.entropy, head.statistics.saturation,
+                          head.scores_gradient),
+              fmt::format("saturation above {}", kSaturated), "attention"}});
+      double most = 0, rows = 0;
+      for (Index t = 0; t < v.keep.size(0); ++t) {
+        Index kept = 0;
+        for (Index s = 0; s < v.keep.size(1); ++s) kept += v.keep.at<bool>({t, s});
+        if (kept > 0) {
+          most += std::log(static_cast<double>(kept));
+          ++rows;
+        }
+      }
+      most /= std::max(rows, 1.0);
+      if (most > 0 && head.statistics.entropy > kEven * most)
+        even.push_back({head.statistics.entropy / most,
+                        {fmt::format("{}: entropy {:.3g} of at most {:.3g} nats: it attends to all "
+                                     "keys alike.",
+                                     place(v, h), head.statistics.entropy, most),
+                         fmt::format("entropy above {} of the largest", kEven), "attention"}});
+      if (head.value_share > kOneWay)
+        one_way.push_back({head.value_share,
+                           {fmt::format("{}: {:.1f} % of the gradient goes through the value, the "
+                                        "rest through query and key.",
+                                        place(v, h), 100 * head.value_share),
+                            fmt::format("value share above {}", kOneWay), "attention"}});
+    }
+  add_strongest(all, std::move(saturated));
+  add_strongest(all, std::move(even));
+  add_strongest(all, std::move(one_way));
+}
+
+void about_junctions(const Look& look, std::vector<Remark>& all) {
+  std::vector<Ranked> skips, against;
+  for (const Junction& j : look.junctions) {
+    const Branch &skip = j.branches[0], &sub = j.branches[1];
+    if (skip.share > kOneWay)
+      skips.push_back({skip.share,
+                       {fmt::format("{}, {}: {:.1f} % of the gradient takes the skip, {:.1f} % the "
+                                    "sub-layer.",
+                                    j.module, j.sublayer, 100 * skip.share, 100 * sub.share),
+                        fmt::format("skip share above {}", kOneWay), "model"}});
+    if (sub.share < kAgainst)
+      against.push_back({-sub.share,
+                         {fmt::format("{}, {}: the sub-layer's gradient works against the skip's "
+                                      "(share {:.3g}).",
+                                      j.module, j.sublayer, sub.share),
+                          fmt::format("sub-layer share below {}", kAgainst), "model"}});
+  }
+  add_strongest(all, std::move(skips));
+  add_strongest(all, std::move(against));
+  if (look.memory.branches.size() > 1) {
+    const auto& b = look.memory.branches;
+    auto most = std::max_element(
+        b.begin(), b.end(), [](const Branch& x, const Branch& y) { return x.share < y.share; });
+    all.push_back({fmt::format("The encoder hears most from {}: {:.1f} % of the gradient that "
+                               "reaches it through cross-attention.",
+                               most->name, 100 * most->share),
+                   "always said", "model"});
+  }
+}
+
+void about_depth(const Look& look, std::vector<Remark>& all) {
+  for (const char* side : {"encoder", "decoder"}) {
+    const Block *first = nullptr, *last = nullptr;
+    for (const Block& b : look.blocks) {
+      if (b.side != side || b.layer < 0 || b.parameter_gradient_norm <= 0) continue;
+      if (b.part != "feed_forward") continue;
+      if (!first) first = &b;
+      last = &b;
+    }
+    if (!first || first == last) continue;
+    double ratio = last->parameter_gradient_norm / first->parameter_gradient_norm;
+    if (ratio < kFade && ratio > 1 / kFade) continue;
+    all.push_back(
+        {fmt::format("{}: the parameters' gradient is {:.2e} in the first layer's "
+                     "feed-forward network and {:.2e} in the last one's: it {} on the way "
+                     "back.",
+                     side, first->parameter_gradient_norm, last->parameter_gradient_norm,
+                     ratio > 1 ? "fades" : "grows"),
+         fmt::format("norms that differ more than {}-fold", kFade), "model"});
+  }
+}
+
+void about_units(const Look& look, std::vector<Remark>& all) {
+  std::vector<Ranked> silent;
+  for (const CapturedNode& n : look.capture.nodes) {
+    if (n.op != "relu") continue;
+    double zeros = statistics(n.value).zeros;
+    if (zeros > kSilent)
+      silent.push_back({zeros,
+                        {fmt::format("{}: {:.1f} % of the hidden units are 0 for these tokens and "
+                                     "pass no gradient.",
+                                     n.path, 100 * zeros),
+                         fmt::format("zero share above {}", kSilent), "walk"}});
+  }
+  add_strongest(all, std::move(silent));
+}
+
+void about_tokens(const Look& look, std::vector<Remark>& all) {
+  const Attribution& a = look.attribution;
+  for (const auto* side : {&look.source, &look.target_in})
+    for (const std::string& token : *side)
+      if (token.ends_with(" (unknown)"))
+        all.push_back({fmt::format("The vocabulary lacks “{}”: the model reads <unk> there.",
+                                   token.substr(0, token.size() - 10)),
+                       "always said", "tokens"});
+  if (a.integrated_source.empty()) return;
+  auto most = std::max_element(a.integrated_source.begin(), a.integrated_source.end());
+  auto at = static_cast<std::size_t>(most - a.integrated_source.begin());
+  all.push_back({fmt::format("Of the source “{}” speaks most for this target: {:.3g} of the {:.3g} "
+                             "nats by which the sentence pair is likelier than with empty "
+                             "embeddings.",
+                             look.source[at], *most, a.log_prob - a.baseline),
+                 "always said (integrated gradients)", "tokens"});
+  double whole = a.log_prob - a.baseline;
+  if (std::abs(a.gap) > kGap * std::abs(whole))
+    all.push_back({fmt::format("Integrated gradients add up to {:.3g} instead of {:.3g} nats with "
+                               "{} points: more points (--steps) come nearer.",
+                               whole + a.gap, whole, a.steps),
+                   fmt::format("a gap above {} of the sum", kGap), "tokens"});
+}
+
+}  // namespace
+
+std::vector<Remark> remarks_on(const Look& look) {
+  std::vector<Remark> all;
+  about_heads(look, all);
+  about_junctions(look, all);
+  about_depth(look, all);
+  about_units(look, all);
+  about_tokens(look, all);
+  return all;
+}
+
+}  // namespace glim

@@ -1,0 +1,108 @@
+// glim inspect: one example forward and backward, as a page, as data and as pictures.
+#include <filesystem>
+#include <fmt/format.h>
+
+#include "tensor/atomic_file.hpp"
+#include "tensor/error.hpp"
+#include "tools/drawing/drawing.hpp"
+#include "tools/inspect/document.hpp"
+#include "tools/inspect/options.hpp"
+#include "tools/inspect/pictures.hpp"
+#include "tools/verbs/verbs.hpp"
+
+namespace glim {
+namespace {
+
+struct Arguments {
+  SpecimenOptions specimen;
+  std::string out = "inspect";
+  std::vector<std::string> svg, png;
+  bool no_attention = false, no_tensors = false, pictures = false;
+  int steps = 32;
+  double most_mb = 200;
+};
+
+struct Picture {
+  std::string name;
+  bool png;
+};
+std::vector<Picture> wanted_pictures(const Look& look, const Arguments& a) {
+  std::vector<Picture> wanted;
+  for (const std::string& pattern : a.svg)
+    for (const std::string& name : matching_pictures(look, pattern))
+      wanted.push_back({name, false});
+  for (const std::string& pattern : a.png)
+    for (const std::string& name : matching_pictures(look, pattern)) wanted.push_back({name, true});
+  return wanted;
+}
+
+void write_picture(const Look& look, const Picture& p, const std::string& folder) {
+  std::string path =
+      (std::filesystem::path(folder) / (file_stem(p.name) + (p.png ? ".png" : ".svg"))).string();
+  std::string svg = picture_svg(look, p.name);
+  if (p.png)
+    write_png(svg, path);
+  else
+    write_file_atomically(path, std::string_view(svg));
+  print_line(path);
+}
+
+void run(const CLI::App& verb, Arguments& a) {
+  namespace fs = std::filesystem;
+  finish_specimen_options(verb, a.specimen);
+  if (!(a.most_mb > 0)) throw ValueError("--most-mb", "must be positive");
+  if (a.steps < 0) throw ValueError("--steps", "must not be negative");
+  Specimen specimen(a.specimen);
+  LookOptions options;
+  options.attention = !a.no_attention;
+  options.attribution_steps = a.steps;
+  Look look = look_at(specimen, options);
+  if (a.pictures) {
+    print("pictures for --svg and --png:\n");
+    for (const std::string& name : picture_names(look)) print("  " + name + "\n");
+    return;
+  }
+  std::vector<Picture> pictures = wanted_pictures(look, a);
+  std::error_code error;
+  fs::create_directories(a.out, error);
+  if (error) throw FileError(a.out, "cannot be made: " + error.message());
+  DocumentOptions document;
+  document.tensors = !a.no_tensors;
+  document.most_bytes = static_cast<std::uint64_t>(a.most_mb * 1e6);
+  print(fmt::format("{}: \"{}\" -> \"{}\"{}\nloss {:.4f} a token, {} nodes\n", look.title,
+                    look.source_text, look.target_text,
+                    look.own_target ? " (the model's own translation)" : "", look.capture.loss,
+                    look.capture.nodes.size()));
+  for (const Remark& r : look.remarks) print("  " + r.text + "\n");
+  for (const Picture& p : pictures) write_picture(look, p, a.out);
+  auto file = [&](const char* name) { return (fs::path(a.out) / name).string(); };
+  write_look_json(look, file("inspect.json"), document);
+  print_line(file("inspect.json"));
+  if (document.tensors) {
+    write_look_tensors(look, file("inspect.safetensors"), document);
+    print_line(file("inspect.safetensors"));
+  }
+  write_look_page(look, file("inspect.html"), document);
+  print_line(file("inspect.html") + ": open it in a browser");
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& app) {
+  auto a = std::make_shared<Arguments>();
+  CLI::App* verb = app.add_subcommand(
+      "inspect", "watch the gradient of one sentence pair: a page, data, pictures");
+  add_specimen_options(*verb, a->specimen);
+  verb->add_option("--out", a->out, "folder of the page and the files")->capture_default_str();
+  verb->add_option("--svg", a->svg, "single pictures, by name or pattern (--list-pictures)");
+  verb->add_option("--png", a->png, "the same as PNG");
+  verb->add_flag("--list-pictures", a->pictures, "print the names of all pictures and stop");
+  verb->add_option("--steps", a->steps, "points of the integrated gradients (0: no attributions)")
+      ->capture_default_str();
+  verb->add_flag("--no-attention", a->no_attention, "for a model that has none");
+  verb->add_flag("--no-tensors", a->no_tensors, "leave out activations and gradients");
+  verb->add_option("--most-mb", a->most_mb, "largest size of a file")->capture_default_str();
+  verb->callback([verb, a] { run(*verb, *a); });
+}
+
+}  // namespace glim
