@@ -28,8 +28,11 @@ double squares(const T* x, Index n) {
   return total;
 }
 
-double sum_of_squares(const Tensor& gradient) {
-  Tensor g = gradient.contiguous();
+}  // namespace
+
+double sum_of_squares(const Tensor& x) {
+  require_floating(x, "sum_of_squares");
+  Tensor g = x.contiguous();
   Index n = g.numel();
   std::vector<double> parts(static_cast<std::size_t>((n + kPiece - 1) / kPiece));
   parallel_for(n, kPiece, [&](Index begin, Index end) {
@@ -41,8 +44,6 @@ double sum_of_squares(const Tensor& gradient) {
   for (double part : parts) total += part;
   return total;
 }
-
-}  // namespace
 
 double gradient_norm(const NamedParameters& parameters) {
   double total = 0;

@@ -2,7 +2,7 @@
 //
 //   ‖g‖ = √(Σ over parameters and elements of g²)      g ← g · min(1, max_norm/(‖g‖ + 1e-6))
 //
-// The sum runs in float64, in an order that depends on the sizes alone. Parameters without a
+// The sums run in float64, in an order that depends on the sizes alone. Parameters without a
 // gradient count nothing. NonFiniteError names the first parameter whose gradient is not finite,
 // and the gradients stay as they are; ValueError unless max_norm is positive.
 #pragma once
@@ -11,6 +11,8 @@
 
 namespace glim {
 
+// Σ x², of float32 or float64.
+double sum_of_squares(const Tensor& x);
 double gradient_norm(const NamedParameters& parameters);
 // Scales the gradients in place; returns the norm they had.
 double clip_gradient_norm(const NamedParameters& parameters, double max_norm);

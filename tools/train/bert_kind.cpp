@@ -187,7 +187,18 @@ BatchSize MaskedLearner::size(Split split, Index batch) const {
 Var MaskedLearner::loss(Split split, Index batch, Index /*step*/, Measures& sums) {
   Key key = split == Split::Train ? generator().next()
                                   : Key{0x6d61736bu, static_cast<std::uint64_t>(batch)};
-  Masked m = mask_tokens(data_.ids(split, batch), model_->bert.config().mask(), {}, key);
+  return masked_loss(padded_ids(data_.part(split).pairs, data_.rows(split, batch)), key, sums);
+}
+
+Var MaskedLearner::probe(Index i) {
+  auto [split, row] = data_.probe(i);
+  Measures ignored;
+  return masked_loss(padded_ids(data_.part(split).pairs, {row}),
+                     {0x70726f62u, static_cast<std::uint64_t>(i)}, ignored);
+}
+
+Var MaskedLearner::masked_loss(const Tensor& ids, Key key, Measures& sums) {
+  Masked m = mask_tokens(ids, model_->bert.config().mask(), {}, key);
   Var logits = model_->forward(m.ids, m.chosen);  // (M, V)
   sums.correct += static_cast<Index>(sum(equal(argmax(logits.value(), -1), m.targets)).item());
   return label_smoothing_loss(logits, m.targets, options_.label_smoothing, kPad, &sums);

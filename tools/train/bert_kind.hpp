@@ -38,10 +38,14 @@ class MaskedLearner final : public Learner {
   Index begin(Split split, Index epoch) override { return data_.begin(split, options_, epoch); }
   BatchSize size(Split split, Index batch) const override;
   Var loss(Split split, Index batch, Index step, Measures& sums) override;
+  Var probe(Index i) override;
   std::string describe(const Measures& m) const override;
   std::string demonstrate(const std::string& folder) override;
 
  private:
+  // Of these (B, S) ids, tokens hidden as the key says.
+  Var masked_loss(const Tensor& ids, Key key, Measures& sums);
+
   TrainOptions options_;
   TokenizerPtr tokenizer_;
   SentenceBatches data_;

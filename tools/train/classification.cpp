@@ -162,9 +162,17 @@ BatchSize ClassificationLearner::size(Split split, Index batch) const {
   return {count, count};
 }
 
-Var ClassificationLearner::loss(Split split, Index batch, Index /*step*/, Measures& sums) {
-  Tensor ids = data_.ids(split, batch), target = data_.numbers(split, batch);
-  if (split == Split::Train && options_.word_dropout > 0) {
+Var ClassificationLearner::probe(Index i) {
+  auto [split, row] = data_.probe(i);
+  Measures ignored;
+  return sentences_loss(split, {row}, ignored);
+}
+
+Var ClassificationLearner::sentences_loss(Split split, const std::vector<std::int64_t>& rows,
+                                          Measures& sums) {
+  const std::vector<TokenPair>& pairs = data_.part(split).pairs;
+  Tensor ids = padded_ids(pairs, rows), target = numbers_of(pairs, rows);
+  if (split == Split::Train && model_->training() && options_.word_dropout > 0) {
     Tensor token = greater_equal(ids, scalar(static_cast<double>(kSpecialTokens), DType::Int64));
     Tensor hidden =
         logical_and(token, bernoulli(ids.shape(), options_.word_dropout, generator().next()));

@@ -42,11 +42,15 @@ class ClassificationLearner final : public Learner {
   std::vector<std::string> summary() const override;
   Index begin(Split split, Index epoch) override { return data_.begin(split, options_, epoch); }
   BatchSize size(Split split, Index batch) const override;
-  Var loss(Split split, Index batch, Index step, Measures& sums) override;
+  Var loss(Split split, Index batch, Index /*step*/, Measures& sums) override {
+    return sentences_loss(split, data_.rows(split, batch), sums);
+  }
+  Var probe(Index i) override;
   double criterion(const Measures& m) const override { return 1 - m.accuracy(); }
   std::string describe(const Measures& m) const override;
 
  private:
+  Var sentences_loss(Split split, const std::vector<std::int64_t>& rows, Measures& sums);
   void start_from(const StateDict& pretrained);
 
   TrainOptions options_;

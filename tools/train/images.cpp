@@ -329,8 +329,15 @@ BatchSize ImageLearner::size(Split split, Index batch) const {
   return {count, count};
 }
 
-Var ImageLearner::loss(Split split, Index batch, Index /*step*/, Measures& sums) {
-  std::vector<Index> rows = rows_of(split, batch);
+Var ImageLearner::probe(Index i) {
+  Split split = valid_.rows.empty() ? Split::Train : Split::Valid;
+  const std::vector<Index>& rows = part(split).rows;
+  Index at = probe_row(i, static_cast<Index>(rows.size()));
+  Measures ignored;
+  return images_loss(split, {rows[static_cast<std::size_t>(at)]}, ignored);
+}
+
+Var ImageLearner::images_loss(Split split, const std::vector<Index>& rows, Measures& sums) {
   Tensor images = images_at(*part(split).set, rows);
   Augmentation movement{options_.shift, options_.rotation};
   if (split == Split::Train && model_->training() && movement.any())

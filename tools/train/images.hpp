@@ -43,7 +43,10 @@ class ImageLearner final : public Learner {
   std::vector<std::string> summary() const override;
   Index begin(Split split, Index epoch) override;
   BatchSize size(Split split, Index batch) const override;
-  Var loss(Split split, Index batch, Index step, Measures& sums) override;
+  Var loss(Split split, Index batch, Index /*step*/, Measures& sums) override {
+    return images_loss(split, rows_of(split, batch), sums);
+  }
+  Var probe(Index i) override;
   double criterion(const Measures& m) const override { return 1 - m.accuracy(); }
   std::string describe(const Measures& m) const override;
   std::string demonstrate(const std::string& folder) override;
@@ -55,6 +58,7 @@ class ImageLearner final : public Learner {
     std::vector<Index> rows;     // the images of the set that belong to this part
     std::vector<Index> order;    // of the epoch
   };
+  Var images_loss(Split split, const std::vector<Index>& rows, Measures& sums);
   void read_images();
   void measure_pixels();
   const Part& part(Split split) const { return split == Split::Train ? train_ : valid_; }

@@ -227,7 +227,17 @@ BatchSize LanguageLearner::size(Split split, Index batch) const {
 
 Var LanguageLearner::loss(Split split, Index batch, Index /*step*/, Measures& sums) {
   const auto& batches = split == Split::Train ? train_batches_ : valid_batches_;
-  const Crops& crops = batches[static_cast<std::size_t>(batch)];
+  return crops_loss(split, batches[static_cast<std::size_t>(batch)], sums);
+}
+
+Var LanguageLearner::probe(Index i) {
+  Split split = static_cast<Index>(valid_.size()) > options_.block ? Split::Valid : Split::Train;
+  Index last = static_cast<Index>(tokens(split).size()) - options_.block;  // places to begin at
+  Measures ignored;
+  return crops_loss(split, {{probe_row(i, last)}, options_.block}, ignored);
+}
+
+Var LanguageLearner::crops_loss(Split split, const Crops& crops, Measures& sums) {
   const std::vector<Index>& text = tokens(split);
   std::vector<Index> in, out;
   for (Index start : crops.starts) {

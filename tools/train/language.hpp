@@ -42,6 +42,7 @@ class LanguageLearner final : public Learner {
   Index begin(Split split, Index epoch) override;
   BatchSize size(Split split, Index batch) const override;
   Var loss(Split split, Index batch, Index step, Measures& sums) override;
+  Var probe(Index i) override;
   std::string describe(const Measures& m) const override;
   std::string demonstrate(const std::string& folder) override;
 
@@ -51,6 +52,7 @@ class LanguageLearner final : public Learner {
     Index length;
   };
   const std::vector<Index>& tokens(Split split) const;
+  Var crops_loss(Split split, const Crops& crops, Measures& sums);
 
   TrainOptions options_;
   TokenizerPtr tokenizer_;

@@ -37,6 +37,8 @@ std::string Learner::describe(const Measures& m) const {
                      m.nll, m.perplexity());
 }
 
+Index probe_row(Index i, Index count) { return i * count / Learner::kProbes; }
+
 Measures measure(Learner& learner, Split split, Index step) {
   Module& model = learner.model();
   bool training = model.training();

@@ -54,6 +54,11 @@ class Learner {
   // receives what it measures. The model is in train() or eval().
   virtual Var loss(Split split, Index batch, Index step, Measures& sums) = 0;
 
+  // The loss of one sample of a small fixed set, 0 <= i < kProbes, by itself and so without padding:
+  // samples spread over the validation data, or over the training data where there are none.
+  static constexpr Index kProbes = 4;
+  virtual Var probe(Index i) = 0;
+
   // What validation compares (means), lower being better.
   virtual double criterion(const Measures& m) const { return m.kl; }
   // "KL 1.2345  perplexity 3.44": the measures (means) that matter for this kind.
@@ -63,6 +68,9 @@ class Learner {
   // when there are none.
   virtual std::string demonstrate(const std::string& /*folder*/) { return {}; }
 };
+
+// The row, of `count`, of the i-th of Learner::kProbes samples.
+Index probe_row(Index i, Index count);
 
 // Mean measures over all batches of a split, without a tape, the model in eval() meanwhile.
 Measures measure(Learner& learner, Split split, Index step = 0);

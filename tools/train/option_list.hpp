@@ -102,6 +102,9 @@ void each_option(Options& o, const F& f) {
   f(group, "valid-every", o.valid_every, "steps between validations (0: each epoch)");
   f(group, "save-every", o.save_every, "steps between checkpoints (0: at each validation)");
   f(group, "log-every", o.log_every, "steps between lines of the log");
+  f(group, "record", o.record,
+    "keep gradient norms, entropies and more in OUT/recording.jsonl, for glim report");
+  f(group, "record-every", o.record_every, "steps between them");
   f(group, "average", o.average, "last epochs whose weights are averaged in the end (0: none)");
   f(group, "out", o.out, "folder of the model");
 }

@@ -196,6 +196,9 @@ void check(const TrainOptions& o) {
   not_negative("valid-every", static_cast<double>(o.valid_every));
   not_negative("save-every", static_cast<double>(o.save_every));
   positive("log-every", o.log_every);
+  positive("record-every", o.record_every);
+  if (!o.record && o.record_every != TrainOptions{}.record_every)
+    fail("record-every", "needs --record");
   not_negative("average", static_cast<double>(o.average));
   one_of("precision", o.precision, {"float32", "float64"});
   if (o.out.empty()) fail("out", "needs a folder");

@@ -66,10 +66,12 @@ struct TrainOptions {
   Index warmup = 400;
   double clip = 1;  // global norm; 0: none
   Index seed = 1;
-  Index patience = 0;                 // validations without improvement before stopping; 0: never
-  Index valid_every = 0;              // steps; 0: each epoch
-  Index save_every = 0;               // steps between checkpoints; 0: at each validation
-  Index log_every = 50;               // steps
+  Index patience = 0;     // validations without improvement before stopping; 0: never
+  Index valid_every = 0;  // steps; 0: each epoch
+  Index save_every = 0;   // steps between checkpoints; 0: at each validation
+  Index log_every = 50;   // steps
+  bool record = false;    // what happens inside the model, every so many steps
+  Index record_every = 50;
   Index average = 0;                  // epochs whose weights are averaged in the end; 0: none
   std::string precision = "float32";  // or float64
   // Where it goes.

@@ -7,6 +7,12 @@
 
 namespace glim {
 
+Tensor numbers_of(const std::vector<TokenPair>& pairs, const std::vector<std::int64_t>& rows) {
+  std::vector<Index> list;
+  for (std::int64_t i : rows) list.push_back(pairs[static_cast<std::size_t>(i)].target[0]);
+  return from_vector(list, {static_cast<Index>(list.size())});
+}
+
 void SentenceSet::add(const Tokenizer& tokenizer, const std::string& sentence, Index number,
                       Index longest) {
   std::vector<std::int64_t> ids = tokenizer.encode(sentence);
@@ -42,15 +48,9 @@ const std::vector<std::int64_t>& SentenceBatches::rows(Split split, Index batch)
   return (split == Split::Train ? train_batches_ : valid_batches_)[static_cast<std::size_t>(batch)];
 }
 
-Tensor SentenceBatches::ids(Split split, Index batch) const {
-  return padded_ids(part(split).pairs, rows(split, batch));
-}
-
-Tensor SentenceBatches::numbers(Split split, Index batch) const {
-  std::vector<Index> list;
-  for (std::int64_t i : rows(split, batch))
-    list.push_back(part(split).pairs[static_cast<std::size_t>(i)].target[0]);
-  return from_vector(list, {static_cast<Index>(list.size())});
+std::pair<Split, std::int64_t> SentenceBatches::probe(Index i) const {
+  Split split = valid.pairs.empty() ? Split::Train : Split::Valid;
+  return {split, probe_row(i, static_cast<Index>(part(split).pairs.size()))};
 }
 
 std::string SentenceBatches::fingerprint() const {

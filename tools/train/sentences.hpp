@@ -24,6 +24,8 @@ struct SentenceSet {
 
 // (B, S) ids of these sentences, in order, padded.
 Tensor padded_ids(const std::vector<TokenPair>& pairs, const std::vector<std::int64_t>& rows);
+// (B,) their numbers.
+Tensor numbers_of(const std::vector<TokenPair>& pairs, const std::vector<std::int64_t>& rows);
 
 class SentenceBatches {
  public:
@@ -32,8 +34,8 @@ class SentenceBatches {
   const SentenceSet& part(Split split) const { return split == Split::Train ? train : valid; }
   Index begin(Split split, const TrainOptions& options, Index epoch);
   const std::vector<std::int64_t>& rows(Split split, Index batch) const;
-  Tensor ids(Split split, Index batch) const;      // (B, S)
-  Tensor numbers(Split split, Index batch) const;  // (B,)
+  // The pair that Learner::probe takes.
+  std::pair<Split, std::int64_t> probe(Index i) const;
   std::string fingerprint() const;
 
  private:

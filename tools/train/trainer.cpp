@@ -73,6 +73,15 @@ void Trainer::build() {
   schedule_ = make_schedule(options_, total_steps_);
 }
 
+void Trainer::record() {
+  std::string path = in_folder(options_.out, "recording.jsonl");
+  if (options_.record)
+    recorder_ = std::make_unique<StepRecorder>(path, learner_, options_.record_every, state_.step,
+                                               total_steps_);
+  else if (state_.step == 0)
+    std::filesystem::remove(path);  // an earlier run's
+}
+
 Var Trainer::batch_loss(Index batch, Index targets, Measures& sums) {
   return mul(learner_.loss(Split::Train, batch, state_.step, sums),
              1 / static_cast<double>(targets));
@@ -95,6 +104,8 @@ Trainer::Update Trainer::update(Index first, Index end) {
   }
   double after_backward = now();
   auto parameters = learner_.model().named_parameters();
+  bool recorded = recorder_ && recorder_->due(state_.step + 1);
+  if (recorded) recorder_->before_update();
   double norm = 0;
   try {
     norm = options_.clip > 0 ? clip_gradient_norm(parameters, options_.clip)
@@ -116,6 +127,7 @@ Trainer::Update Trainer::update(Index first, Index end) {
   state_.epoch_ce += measured.smoothed_ce;
   state_.epoch_nll += measured.nll;
   state_.epoch_tokens += measured.tokens;
+  if (recorded) recorder_->after_update(state_.step, optimizer_->rate(), measured.per_target().kl);
   return {measured, norm};
 }
 

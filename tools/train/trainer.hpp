@@ -22,6 +22,7 @@
 #include "tools/train/checkpoint.hpp"
 #include "tools/train/learner.hpp"
 #include "tools/train/profile.hpp"
+#include "tools/train/recorder.hpp"
 
 namespace glim {
 
@@ -58,6 +59,9 @@ class Trainer {
   // Measures this many updates of run(), after three to warm up.
   void profile(Index updates) { profiled_updates_ = updates; }
 
+  // Keeps a recording of run() in OUT/recording.jsonl if the options say so (recorder.hpp).
+  void record();
+
   // Until the end, early stopping, or `stop` becomes true (a checkpoint is written then). Returns
   // true at the end, false when stopped from outside.
   bool run(TrainObserver& observer, const std::atomic<bool>& stop);
@@ -89,6 +93,7 @@ class Trainer {
   TrainState state_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<Schedule> schedule_;
+  std::unique_ptr<StepRecorder> recorder_;
   Index total_steps_ = 0;
   Index profiled_updates_ = 0, warm_updates_ = 0;
   Profile profile_;

@@ -163,8 +163,15 @@ BatchSize TranslationLearner::size(Split split, Index batch) const {
   return size;
 }
 
-Var TranslationLearner::loss(Split split, Index batch, Index step, Measures& sums) {
-  Batch b = make_batch(pairs(split), rows(split, batch), batch_options(options_));
+Var TranslationLearner::probe(Index i) {
+  Split split = pairs(Split::Valid).empty() ? Split::Train : Split::Valid;
+  Measures ignored;
+  return pairs_loss(split, {probe_row(i, static_cast<Index>(pairs(split).size()))}, 0, ignored);
+}
+
+Var TranslationLearner::pairs_loss(Split split, const std::vector<std::int64_t>& index, Index step,
+                                   Measures& sums) {
+  Batch b = make_batch(pairs(split), index, batch_options(options_));
   SourceBatch source(from_vector(b.source, {b.size, b.source_length}));
   Tensor target_in = from_vector(b.target_in, {b.size, b.target_length});
   Tensor target_out = from_vector(b.target_out, {b.size * b.target_length});

@@ -65,7 +65,10 @@ class TranslationLearner final : public Learner {
   std::vector<std::string> summary() const override;
   Index begin(Split split, Index epoch) override;
   BatchSize size(Split split, Index batch) const override;
-  Var loss(Split split, Index batch, Index step, Measures& sums) override;
+  Var loss(Split split, Index batch, Index step, Measures& sums) override {
+    return pairs_loss(split, rows(split, batch), step, sums);
+  }
+  Var probe(Index i) override;
   std::string demonstrate(const std::string& folder) override;
 
   SequenceModel& sequence_model() { return *model_; }
@@ -74,6 +77,8 @@ class TranslationLearner final : public Learner {
  private:
   const std::vector<TokenPair>& pairs(Split split) const;
   const std::vector<std::int64_t>& rows(Split split, Index batch) const;
+  // Of these pairs as one batch.
+  Var pairs_loss(Split split, const std::vector<std::int64_t>& rows, Index step, Measures& sums);
   void number_copies();
   Var guided(const Taught& taught, const Batch& batch) const;
 

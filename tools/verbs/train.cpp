@@ -170,6 +170,7 @@ void run(CLI::App& verb, Arguments& a) {
   std::signal(SIGINT, interrupt);
   std::signal(SIGTERM, interrupt);
   Progress progress(progress_mode(a.progress, STDERR_FILENO), STDERR_FILENO);
+  trainer->record();  // first: what it refuses leaves an earlier run's metrics alone
   Metrics metrics((fs::path(o.out) / "metrics.jsonl").string(), trainer->state().step);
   Console console(o, *learner, trainer->total_steps(), metrics, progress, stale);
   trainer->profile(a.profile);

@@ -1,0 +1,106 @@
+#!/usr/bin/env bash
+# recording.sh GLIM MAKE_IMAGES: glim train --record for every kind of model. The weights are those of
+# a run without it, bit for bit; a run that was stopped or killed and resumed leaves the same recording
+# as one left alone; what cannot be recorded is one line.
+set -uo pipefail
+glim=$(realpath "$1") make=$(realpath "$2")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+export OMP_WAIT_POLICY=passive
+passed=0 failed=0
+report() {  # NAME PROBLEM
+  if [ -z "$2" ]; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAIL $1: $2"; fi
+}
+"$make" . || { echo "0 passed, 1 failed"; exit 1; }
+for i in $(seq 40); do printf 'word%d is good\tyes\nword%d was bad\tno\n' $((i % 9)) $((i % 7)); done >labelled
+for i in $(seq 60); do echo "a line of text number $((i % 11)) with words"; done >text
+sizes=(--d-model 16 --layers 2 --progress none --schedule constant --batch-tokens 0 --batch-sentences 8)
+attention=(--heads 2 --d-ff 24)
+copy=(--task copy --examples 64 --dropout 0.2)
+tensors() { tail -c +$(($(od -An -t u8 -N 8 "$1") + 9)) "$1" | sha256sum; }
+
+# NAME OPTIONS: without recording, with it, and with it stopped after 5 updates and resumed.
+check() {
+  local name=$1 problem=
+  shift
+  rm -rf plain one two
+  "$glim" train "$@" --max-steps 11 --out plain >log 2>&1 || problem="plain: $(tail -1 log)"
+  "$glim" train "$@" --max-steps 11 --record --record-every 2 --out one >log 2>&1 ||
+    problem="record: $(tail -1 log)"
+  "$glim" train "$@" --max-steps 5 --record --record-every 2 --out two >log 2>&1 ||
+    problem="stop: $(tail -1 log)"
+  "$glim" train --resume --max-steps 11 --progress none --out two >log 2>&1 ||
+    problem="resume: $(tail -1 log)"
+  [ "$(tensors plain/last.safetensors)" = "$(tensors one/last.safetensors)" ] ||
+    problem="recording changes the weights"
+  [ "$(grep -o '^{"step":[0-9]*' one/recording.jsonl | tr -dc '0-9\n' | tr '\n' ' ')" = "1 2 4 6 8 10 " ] ||
+    problem="other steps: $(cut -c1-20 one/recording.jsonl)"
+  cmp -s one/recording.jsonl two/recording.jsonl || problem="a resumed run records something else"
+  [ ! -e plain/recording.jsonl ] || problem="recorded without being asked"
+  report "$name" "$problem"
+}
+check transformer "${sizes[@]}" "${attention[@]}" "${copy[@]}"
+check pre-norm "${sizes[@]}" "${attention[@]}" "${copy[@]}" --norm pre --positions rotary --accumulate 2 --epochs 4
+check copying "${sizes[@]}" "${attention[@]}" "${copy[@]}" --copy --scheduled-sampling 0.5
+check non-autoregressive --kind non-autoregressive "${sizes[@]}" "${attention[@]}" "${copy[@]}"
+check rnn --kind rnn --d-embed 12 "${sizes[@]}" "${copy[@]}"
+check conv --kind conv "${sizes[@]}" "${copy[@]}"
+check gpt --kind gpt --task files --text text --block 16 "${sizes[@]}" "${attention[@]}" --dropout 0.2 --epochs 20
+check bert --kind bert --task files --text text "${sizes[@]}" "${attention[@]}" --epochs 20
+check classifier --kind classifier --task files --labelled labelled "${sizes[@]}" "${attention[@]}" --word-dropout 0.2
+check vit --kind vit --images images.idx --labels labels.idx --patch 4 --d-model 16 --layers 2 --progress none \
+  --schedule constant --batch-sentences 16 "${attention[@]}" --shift 0.5
+
+# --- killed at a random moment, as often as it takes ---
+train=(train "${sizes[@]}" "${attention[@]}" "${copy[@]}" --epochs 12 --save-every 2 --record --record-every 3)
+start=$(date +%s%N)
+"$glim" "${train[@]}" --out alone >log 2>&1
+took=$(( ($(date +%s%N) - start) / 1000 )) kills=0
+for run in 1 2 3 4; do
+  problem= attempts=0
+  rm -rf killed
+  while :; do
+    resume=()
+    [ -e killed/last.safetensors ] && resume=(--resume)
+    [ ${#resume[@]} -gt 0 ] || rm -rf killed
+    "$glim" "${train[@]}" "${resume[@]}" --out killed >/dev/null 2>err &
+    pid=$!
+    if ((attempts < 3)); then
+      sleep "$(awk -v t="$took" -v r="$RANDOM" 'BEGIN { printf "%.4f", t * r / 32768 / 1e6 }')"
+      kill -9 "$pid" 2>/dev/null && kills=$((kills + 1))
+    fi
+    wait "$pid" 2>/dev/null
+    status=$? attempts=$((attempts + 1))
+    [ "$status" = 137 ] && continue
+    [ "$status" = 0 ] || problem=$(cat err)
+    break
+  done
+  cmp -s alone/recording.jsonl killed/recording.jsonl || problem="the recording differs"
+  report "killed $run" "$problem"
+done
+report "some were killed" "$([ "$kills" -gt 0 ] || echo none)"
+
+# --- what is refused ---
+refuse() {  # NAME PATTERN ARGS
+  local name=$1 pattern=$2 status=0 problem=
+  shift 2
+  timeout 60 "$glim" train "${sizes[@]}" "${attention[@]}" "${copy[@]}" "$@" >out 2>err || status=$?
+  if [ "$status" = 0 ] || [ "$status" -ge 124 ]; then problem="status $status"
+  elif [ "$(wc -l <err)" != 1 ] || ! grep -Eq "^glim: error: .*$pattern" err; then problem="$(cat err)"
+  fi
+  report "$name" "$problem"
+}
+mkdir -p full && ln -s /dev/full full/recording.jsonl
+refuse "a full disk" 'recording\.jsonl: cannot write: No space left' --record --out full
+mkdir -p taken/recording.jsonl
+refuse "a folder in its place" 'recording\.jsonl: cannot write' --record --out taken
+refuse "an interval of 0" 'record-every' --record --record-every 0 --out fresh
+refuse "an interval without recording" 'record-every.*--record' --record-every 7 --out fresh
+refuse "a recording beyond its limit" 'record.*MB.*--record-every [0-9]+' --record --record-every 1 \
+  --epochs 1000000 --out fresh
+refuse "another interval at resume" 'record-every: cannot change' --resume --record --record-every 9 --out alone
+cp -r one again && "$glim" train "${sizes[@]}" "${attention[@]}" "${copy[@]}" --max-steps 2 --overwrite --out again >log 2>&1
+report "a new run does not keep an older one's recording" "$([ ! -e again/recording.jsonl ] || echo kept)"
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]

@@ -1,0 +1,125 @@
+#include "tools/train/recorder.hpp"
+
+#include <cmath>
+#include <fmt/format.h>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "optim/clip.hpp"
+#include "tensor/elementwise.hpp"
+#include "tensor/error.hpp"
+
+namespace glim {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr Index kNumberBytes = 12;  // at most, with its comma: "1.23457e-05,"
+
+std::string number(double v) { return std::isfinite(v) ? fmt::format("{:.6g}", v) : "null"; }
+
+std::string array(const std::vector<double>& values) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < values.size(); ++i) text += (i ? "," : "") + number(values[i]);
+  return text + "]";
+}
+
+template <class List, class F>
+std::vector<double> each(const List& list, const F& f) {
+  std::vector<double> values;
+  for (const auto& item : list) values.push_back(f(item));
+  return values;
+}
+
+template <class F>
+std::string arrays(const std::vector<AttentionLook>& list, const F& f) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < list.size(); ++i) text += (i ? "," : "") + array(f(list[i]));
+  return text + "]";
+}
+
+// Parameters by the module that owns them, in order.
+std::string owner(const std::string& parameter) {
+  auto dot = parameter.rfind('.');
+  return dot == std::string::npos ? parameter : parameter.substr(0, dot);
+}
+
+}  // namespace
+
+StepRecorder::StepRecorder(const std::string& path, Learner& learner, Index every, Index from_step,
+                           Index total_steps)
+    : learner_(learner), every_(every) {
+  for (auto& [name, p] : learner.model().named_parameters()) {
+    if (modules_.empty() || modules_.back().name != owner(name))
+      modules_.push_back({owner(name), {}, 0, {}});
+    modules_.back().parameters.emplace_back(name, p);
+  }
+  Look look = look_inside(learner);
+  auto numbers = static_cast<Index>(2 * modules_.size() + 2 * look.layers.size());
+  for (const AttentionLook& a : look.attention) numbers += 2 * static_cast<Index>(a.entropy.size());
+  Index line = 160 + numbers * kNumberBytes, lines = total_steps / every + 1;
+  if (line > kMostBytes / lines) {
+    auto fits = (total_steps * line + kMostBytes - 1) / kMostBytes;
+    throw ValueError("--record",
+                     fmt::format("{} steps with {} numbers each may take {} MB, beyond {} MB; "
+                                 "--record-every {} records fewer",
+                                 lines, numbers, line * lines / 1'000'000, kMostBytes / 1'000'000,
+                                 fits + fits / 10 + 1));
+  }
+  lines_ = std::make_unique<JsonLines>(path, from_step, head(look));
+}
+
+std::string StepRecorder::head(const Look& look) const {
+  nlohmann::ordered_json h = {{"glim_recording", 1}, {"kind", learner_.kind()}, {"every", every_}};
+  auto list = [&](const char* name) -> nlohmann::ordered_json& {
+    return h[name] = nlohmann::ordered_json::array();
+  };
+  auto& modules = list("modules");
+  for (const ModuleParts& m : modules_) modules.push_back(m.name);
+  auto& layers = list("layers");
+  for (const LayerLook& l : look.layers) layers.push_back(l.name);
+  auto& attention = list("attention");
+  for (const AttentionLook& a : look.attention)
+    attention.push_back({{"name", a.name}, {"heads", a.entropy.size()}});
+  return h.dump();
+}
+
+void StepRecorder::before_update() {
+  for (ModuleParts& m : modules_) {
+    bool any = false;
+    m.old.clear();
+    for (auto& [name, p] : m.parameters) {
+      any = any || p.grad().defined();
+      m.old.push_back(p.value().clone());
+    }
+    try {
+      m.gradient_norm = any ? gradient_norm(m.parameters) : kNan;
+    } catch (const NonFiniteError&) {
+      m.gradient_norm = kNan;  // the run itself will say so
+    }
+  }
+}
+
+void StepRecorder::after_update(Index step, double rate, double loss) {
+  std::vector<double> ratios;
+  for (ModuleParts& m : modules_) {
+    double change = 0, size = 0;
+    for (std::size_t i = 0; i < m.parameters.size(); ++i) {
+      size += sum_of_squares(m.old[i]);
+      change += sum_of_squares(sub(m.parameters[i].second.value(), m.old[i]));
+    }
+    ratios.push_back(std::sqrt(change / size));
+    m.old.clear();
+  }
+  Look look = look_inside(learner_);
+  lines_->write(fmt::format(
+      R"({{"step":{},"rate":{},"loss":{},"gradient_norm":{},"update_ratio":{},"rms":{},)"
+      R"("similarity":{},"entropy":{},"saturation":{}}})",
+      step, number(rate), number(loss),
+      array(each(modules_, [](const ModuleParts& m) { return m.gradient_norm; })), array(ratios),
+      array(each(look.layers, [](const LayerLook& l) { return l.rms; })),
+      array(each(look.layers, [](const LayerLook& l) { return l.similarity; })),
+      arrays(look.attention, [](const AttentionLook& a) { return a.entropy; }),
+      arrays(look.attention, [](const AttentionLook& a) { return a.saturation; })));
+}
+
+}  // namespace glim

@@ -1,0 +1,67 @@
+// The training recorder: what happens inside a model while it learns, every so many steps.
+//
+//   of each module that has parameters w, with their gradient g (before clipping) and the change Δw
+//   that the optimizer made of it:
+//     gradient_norm   ‖g‖
+//     update_ratio    ‖Δw‖ / ‖w‖, w before the step
+//   of each layer and attention head, after the step: tools/train/probe.hpp
+//
+// The first step is recorded, then every one that `every` divides. Recording changes nothing: a run
+// ends in the same weights with and without. It costs a copy of the weights and a few samples' forward
+// pass at the recorded steps, nothing at the others.
+//
+// OUT/recording.jsonl, a JSON object a line; numbers have six digits, null is what is not defined:
+//
+//   {"glim_recording":1,"kind":"transformer","every":100,"modules":["src_embed",…],
+//    "layers":["encoder.layers.0",…],"attention":[{"name":"encoder.layers.0.self_attn","heads":8},…]}
+//   {"step":100,"rate":…,"loss":…,"gradient_norm":[…],"update_ratio":[…],"rms":[…],
+//    "similarity":[…],"entropy":[[…],…],"saturation":[[…],…]}
+//
+// gradient_norm and update_ratio go by modules, rms and similarity by layers, entropy and saturation
+// by attention, each a list of its heads. loss is that of the step's batch, KL in nats a target.
+// A run that goes on drops the steps it will make again (tools/train/json_lines.hpp).
+//
+// Errors: ValueError when the recording would become larger than kMostBytes, before the run begins;
+// FileError.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "optim/optimizer.hpp"
+#include "tools/train/json_lines.hpp"
+#include "tools/train/probe.hpp"
+
+namespace glim {
+
+class StepRecorder {
+ public:
+  static constexpr Index kMostBytes = 256'000'000;
+
+  // total_steps: of the whole run. The learner must outlive it.
+  StepRecorder(const std::string& path, Learner& learner, Index every, Index from_step,
+               Index total_steps);
+
+  bool due(Index step) const { return step == 1 || step % every_ == 0; }
+  // Around a step that is due: with the gradients there and the weights still old, then with the
+  // weights new.
+  void before_update();
+  void after_update(Index step, double rate, double loss);
+
+ private:
+  struct ModuleParts {
+    std::string name;
+    NamedParameters parameters;
+    double gradient_norm = 0;
+    std::vector<Tensor> old;  // weights before the step
+  };
+  std::string head(const Look& look) const;
+
+  Learner& learner_;
+  Index every_;
+  std::vector<ModuleParts> modules_;
+  std::unique_ptr<JsonLines> lines_;
+};
+
+}  // namespace glim
