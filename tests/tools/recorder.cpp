@@ -72,7 +72,7 @@ TEST_CASE("a look inside leaves the random numbers, the mode and the gradients a
   auto learner = small_learner();
   generator().set_state(7, 11);
   learner->model().train();
-  Look a = look_inside(*learner), b = look_inside(*learner);
+  Probed a = probe_inside(*learner), b = probe_inside(*learner);
   CHECK(generator().stream() == 11);
   CHECK(learner->model().training());
   for (auto& [name, p] : learner->model().named_parameters()) CHECK_FALSE(p.grad().defined());
@@ -86,7 +86,7 @@ TEST_CASE("a look inside leaves the random numbers, the mode and the gradients a
     CHECK(a.layers[i].rms > 0);
     CHECK(std::abs(a.layers[i].similarity) <= 1);
   }
-  for (const AttentionLook& m : a.attention) {
+  for (const ProbedAttention& m : a.attention) {
     REQUIRE(m.entropy.size() == 2);
     for (double e : m.entropy) CHECK(e > 0);
     for (double s : m.saturation) CHECK((s > -1e-9 && s < 1));
@@ -98,10 +98,10 @@ TEST_CASE("queries and keys of 0 give uniform attention: its entropy knows the c
   auto learner = small_learner();
   for (auto& [name, p] : learner->model().named_parameters())
     if (name.ends_with("in_proj_weight")) p.value().narrow(0, 0, 32).fill_(0);
-  Look look = look_inside(*learner);
+  Probed look = probe_inside(*learner);
   // With n allowed keys the entropy is ln n: the encoder's queries see all keys, the decoder's own
   // see 1, 2, ... of them.
-  for (const AttentionLook& a : look.attention) {
+  for (const ProbedAttention& a : look.attention) {
     for (double s : a.saturation) CHECK(s == Approx(0).margin(1e-6));
     if (a.name == "decoder.layers.0.self_attn") {
       CHECK(a.entropy[0] < look.attention[0].entropy[0]);
@@ -116,7 +116,7 @@ TEST_CASE("a hopelessly saturated head is 1, though its small probabilities are 
   for (auto& [name, p] : learner->model().named_parameters())
     if (name == "encoder.layers.0.self_attn.in_proj_weight")
       p.value().copy_(mul(p.value(), scalar(1e3)));
-  Look look = look_inside(*learner);
+  Probed look = probe_inside(*learner);
   CHECK(look.attention[0].saturation[0] > 0.9);
   CHECK(look.attention[0].entropy[0] < 0.2);
 }

@@ -178,7 +178,7 @@ double token_similarity(const Tensor& x) {
   return (square - static_cast<double>(n)) / static_cast<double>(n * (n - 1));
 }
 
-Look look_inside(Learner& learner) {
+Probed probe_inside(Learner& learner) {
   struct LayerMean {
     Mean rms, similarity;
   };
@@ -207,16 +207,16 @@ Look look_inside(Learner& learner) {
       }
     }
   }
-  Look look;
+  Probed probed;
   for (auto& [name, m] : layers.list)
-    look.layers.push_back({name, m.rms.value(), m.similarity.value()});
+    probed.layers.push_back({name, m.rms.value(), m.similarity.value()});
   for (auto& [name, m] : attention.list) {
-    AttentionLook& a = look.attention.emplace_back();
+    ProbedAttention& a = probed.attention.emplace_back();
     a.name = name;
     for (const Mean& e : m.entropy) a.entropy.push_back(e.value());
     for (const Mean& e : m.saturation) a.saturation.push_back(e.value());
   }
-  return look;
+  return probed;
 }
 
 }  // namespace glim

@@ -24,20 +24,20 @@
 
 namespace glim {
 
-struct LayerLook {
+struct ProbedLayer {
   std::string name;  // "encoder.layers.0"
   double rms, similarity;
 };
-struct AttentionLook {
+struct ProbedAttention {
   std::string name;                         // "decoder.layers.0.multihead_attn"
   std::vector<double> entropy, saturation;  // of each head
 };
-struct Look {
-  std::vector<LayerLook> layers;         // in the order of the computation
-  std::vector<AttentionLook> attention;  // the same; empty for a model without
+struct Probed {
+  std::vector<ProbedLayer> layers;         // in the order of the computation
+  std::vector<ProbedAttention> attention;  // the same; empty for a model without
 };
 
-Look look_inside(Learner& learner);
+Probed probe_inside(Learner& learner);
 
 // Mean cosine between different rows of x (n, D); NaN for n < 2 or when a row is 0.
 double token_similarity(const Tensor& x);

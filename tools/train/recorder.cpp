@@ -31,7 +31,7 @@ std::vector<double> each(const List& list, const F& f) {
 }
 
 template <class F>
-std::string arrays(const std::vector<AttentionLook>& list, const F& f) {
+std::string arrays(const std::vector<ProbedAttention>& list, const F& f) {
   std::string text = "[";
   for (std::size_t i = 0; i < list.size(); ++i) text += (i ? "," : "") + array(f(list[i]));
   return text + "]";
@@ -53,9 +53,10 @@ StepRecorder::StepRecorder(const std::string& path, Learner& learner, Index ever
       modules_.push_back({owner(name), {}, 0, {}});
     modules_.back().parameters.emplace_back(name, p);
   }
-  Look look = look_inside(learner);
-  auto numbers = static_cast<Index>(2 * modules_.size() + 2 * look.layers.size());
-  for (const AttentionLook& a : look.attention) numbers += 2 * static_cast<Index>(a.entropy.size());
+  Probed probed = probe_inside(learner);
+  auto numbers = static_cast<Index>(2 * modules_.size() + 2 * probed.layers.size());
+  for (const ProbedAttention& a : probed.attention)
+    numbers += 2 * static_cast<Index>(a.entropy.size());
   Index line = 160 + numbers * kNumberBytes, lines = total_steps / every + 1;
   if (line > kMostBytes / lines) {
     auto fits = (total_steps * line + kMostBytes - 1) / kMostBytes;
@@ -65,10 +66,10 @@ StepRecorder::StepRecorder(const std::string& path, Learner& learner, Index ever
                                  lines, numbers, line * lines / 1'000'000, kMostBytes / 1'000'000,
                                  fits + fits / 10 + 1));
   }
-  lines_ = std::make_unique<JsonLines>(path, from_step, head(look));
+  lines_ = std::make_unique<JsonLines>(path, from_step, head(probed));
 }
 
-std::string StepRecorder::head(const Look& look) const {
+std::string StepRecorder::head(const Probed& probed) const {
   nlohmann::ordered_json h = {{"glim_recording", 1}, {"kind", learner_.kind()}, {"every", every_}};
   auto list = [&](const char* name) -> nlohmann::ordered_json& {
     return h[name] = nlohmann::ordered_json::array();
@@ -76,9 +77,9 @@ std::string StepRecorder::head(const Look& look) const {
   auto& modules = list("modules");
   for (const ModuleParts& m : modules_) modules.push_back(m.name);
   auto& layers = list("layers");
-  for (const LayerLook& l : look.layers) layers.push_back(l.name);
+  for (const ProbedLayer& l : probed.layers) layers.push_back(l.name);
   auto& attention = list("attention");
-  for (const AttentionLook& a : look.attention)
+  for (const ProbedAttention& a : probed.attention)
     attention.push_back({{"name", a.name}, {"heads", a.entropy.size()}});
   return h.dump();
 }
@@ -110,16 +111,16 @@ void StepRecorder::after_update(Index step, double rate, double loss) {
     ratios.push_back(std::sqrt(change / size));
     m.old.clear();
   }
-  Look look = look_inside(learner_);
+  Probed probed = probe_inside(learner_);
   lines_->write(fmt::format(
       R"({{"step":{},"rate":{},"loss":{},"gradient_norm":{},"update_ratio":{},"rms":{},)"
       R"("similarity":{},"entropy":{},"saturation":{}}})",
       step, number(rate), number(loss),
       array(each(modules_, [](const ModuleParts& m) { return m.gradient_norm; })), array(ratios),
-      array(each(look.layers, [](const LayerLook& l) { return l.rms; })),
-      array(each(look.layers, [](const LayerLook& l) { return l.similarity; })),
-      arrays(look.attention, [](const AttentionLook& a) { return a.entropy; }),
-      arrays(look.attention, [](const AttentionLook& a) { return a.saturation; })));
+      array(each(probed.layers, [](const ProbedLayer& l) { return l.rms; })),
+      array(each(probed.layers, [](const ProbedLayer& l) { return l.similarity; })),
+      arrays(probed.attention, [](const ProbedAttention& a) { return a.entropy; }),
+      arrays(probed.attention, [](const ProbedAttention& a) { return a.saturation; })));
 }
 
 }  // namespace glim

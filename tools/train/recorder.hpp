@@ -56,7 +56,7 @@ class StepRecorder {
     double gradient_norm = 0;
     std::vector<Tensor> old;  // weights before the step
   };
-  std::string head(const Look& look) const;
+  std::string head(const Probed& probed) const;
 
   Learner& learner_;
   Index every_;
