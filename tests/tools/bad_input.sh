@@ -141,6 +141,15 @@ closed() { timeout 60 "$glim" translate --model model <two.src >&-; }
 refuse "full disk on standard output" 'standard output' full
 refuse "closed standard output" 'standard output' closed
 
+# --- studies ---
+refuse "unknown study" 'nearest: scaling' limited study scalling
+refuse "no study" 'study --list' limited study
+refuse "no seeds" 'seeds' limited study scaling --seeds 0
+refuse "a seed below zero" 'seed' limited study scaling --seed -1
+refuse "pictures without a folder" '--out' limited study scaling --quick --png
+refuse "a file as the studies' folder" 'good\.src' limited study scaling --quick --out good.src
+report "a study runs at small sizes" "$(limited study identical-tokens --quick --seeds 1 2>&1 >/dev/null)"
+
 # A file-size limit is a full disk that needs no root; SIGXFSZ is ignored so that the write fails.
 no_room() {
   (trap '' XFSZ; ulimit -f 8; timeout 60 "$glim" train --task copy --epochs 9 --resume --progress none --out model)

@@ -65,7 +65,7 @@ std::vector<double> extremal_logits(Index keys, double sigma);
 std::vector<double> attention_entropies(const Tensor& logits);
 
 // ---- rollout ----
-// A sentence whose hidden verb agrees with its subject's head (rollout_study.cpp has the grammar).
+// A sentence whose hidden verb agrees with its subject's head (rollout.cpp has the grammar).
 struct AgreementSentence {
   enum Token : Index {
     kPad,

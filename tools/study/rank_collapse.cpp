@@ -150,7 +150,8 @@ Study rank_collapse_study() {
       "Pure attention collapses tokens to one with depth, doubly exponentially at first; skips "
       "prevent it, feed-forward slows it, layer norm alone does not.",
       "Dong et al. 2021, arXiv 2103.03404",
-      "12 layers (BERT's), 32 tokens N(0, 1), d 64, 4 heads, d_ff 256, Xavier-uniform, float64, 4 "
+      "12 layers (BERT's), 32 tokens N(0, 1), d 64, 4 heads, d_ff 256, Xavier-uniform (λ × 4: both "
+      "feed-forward matrices doubled), float64, 4 "
       "draws (geometric means)",
       "4 layers, 32 tokens, d 64, 4 heads, d_ff 256, Xavier-uniform, float64, 1 draw",
       {

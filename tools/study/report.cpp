@@ -121,7 +121,9 @@ nlohmann::json finite(const std::vector<double>& x) {
 }
 
 Chart chart_of(const StudyResult& r, const Plot& plot) {
-  Chart chart{plot.title, plot.x_label, plot.y_label, plot.log_x, plot.log_y, {}};
+  std::string title =
+      plot.title + (plot.scatter ? fmt::format(" (seed {})", r.seeds.front()) : std::string());
+  Chart chart{title, plot.x_label, plot.y_label, plot.log_x, plot.log_y, {}};
   for (const SeriesOfSeeds& s : r.series) {
     if (s.plot != plot.id) continue;
     Series line{s.name, s.x, s.mean, {}, {}, s.look != Look::Points, s.look != Look::Reference};
@@ -179,7 +181,8 @@ std::string to_text(const StudyResult& r) {
       if (!r.holds(i)) without += (without.empty() ? "" : ", ") + std::to_string(r.seeds[i]);
     verdict += "the claim does not hold as stated (seed " + without + ")";
   }
-  text += fmt::format("\n  verdict   {} ({:.0f} s)\n", verdict, r.seconds);
+  text += fmt::format("\n  verdict   {} ({:.0f} s, processor {:.0f} s)\n", verdict, r.seconds,
+                      r.processor_seconds);
   return text;
 }
 
@@ -190,7 +193,8 @@ std::string to_json(const std::vector<StudyResult>& results) {
     nlohmann::json j = {{"name", s.name},       {"claim", s.claim},
                         {"source", s.source},   {"setting", r.small ? s.small_setting : s.setting},
                         {"small", r.small},     {"seeds", r.seeds},
-                        {"seconds", r.seconds}, {"holds", r.holds()}};
+                        {"seconds", r.seconds}, {"processor_seconds", r.processor_seconds},
+                        {"holds", r.holds()}};
     j["holds_by_seed"] = nlohmann::json::array();
     for (std::size_t i = 0; i < r.seeds.size(); ++i) j["holds_by_seed"].push_back(r.holds(i));
     j["criteria"] = nlohmann::json::array();

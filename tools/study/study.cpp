@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <ctime>
 
 #include "tensor/error.hpp"
 #include "tensor/random.hpp"
@@ -88,6 +89,7 @@ StudyResult run_study(const Study& study, const StudyOptions& options) {
   if (options.seeds < 1) throw ValueError("study", "at least one seed is needed");
   using Clock = std::chrono::steady_clock;
   auto start = Clock::now();
+  std::clock_t processor = std::clock();
   StudyResult result;
   result.study = &study;
   result.small = options.small;
@@ -103,6 +105,7 @@ StudyResult run_study(const Study& study, const StudyOptions& options) {
     result.measurements.push_back(std::move(m));
   }
   result.series = join(result.measurements, study);
+  result.processor_seconds = static_cast<double>(std::clock() - processor) / CLOCKS_PER_SEC;
   result.seconds = std::chrono::duration<double>(Clock::now() - start).count();
   return result;
 }

@@ -86,7 +86,7 @@ struct StudyResult {
   std::vector<std::uint64_t> seeds;
   std::vector<Measurement> measurements;  // one a seed
   std::vector<SeriesOfSeeds> series;
-  double seconds = 0;
+  double seconds = 0, processor_seconds = 0;  // the latter: of all threads, other work apart
 
   std::vector<double> values(const Criterion& c) const;  // one a seed
   bool holds(std::size_t seed) const;                    // every criterion that decides

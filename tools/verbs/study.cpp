@@ -99,7 +99,9 @@ void add_study(CLI::App& app) {
   verb->add_option("--seeds", a->options.seeds, "how many seeds, each a run of its own")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));
-  verb->add_option("--seed", a->options.first_seed, "the first of them")->capture_default_str();
+  verb->add_option("--seed", a->options.first_seed, "the first of them")
+      ->capture_default_str()
+      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 53));
   verb->add_flag("--quick", a->options.small, "small sizes: seconds, no verdict");
   verb->add_option("--out", a->out, "folder for results.json and the plots (SVG)");
   verb->add_flag("--png", a->png, "the plots as PNG, too");

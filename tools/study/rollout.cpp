@@ -18,6 +18,8 @@
 //   rollout          row [CLS] of the product of the layers up to this one
 //
 // and Spearman's correlation of the latter two with the first, mean over the sentences.
+#include "tools/inspect/rollout.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -29,7 +31,6 @@
 #include "optim/clip.hpp"
 #include "optim/schedule.hpp"
 #include "tensor/reduce.hpp"
-#include "tools/inspect/rollout.hpp"
 #include "tools/study/measures.hpp"
 #include "tools/study/statistics.hpp"
 #include "tools/study/table.hpp"
