@@ -148,6 +148,8 @@ refuse "no seeds" 'seeds' limited study scaling --seeds 0
 refuse "a seed below zero" 'seed' limited study scaling --seed -1
 refuse "pictures without a folder" '--out' limited study scaling --quick --png
 refuse "a file as the studies' folder" 'good\.src' limited study scaling --quick --out good.src
+refuse "a studies' folder that takes no files" '/proc: no file' limited study scaling --out /proc
+refuse "a name beside --list" '\-\-list' limited study --list scaling
 report "a study runs at small sizes" "$(limited study identical-tokens --quick --seeds 1 2>&1 >/dev/null)"
 
 # A file-size limit is a full disk that needs no root; SIGXFSZ is ignored so that the write fails.

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
-#include <filesystem>
 #include <fmt/format.h>
 
+#include "tools/cli/folder.hpp"
 #include "tools/compare/dependency_path.hpp"
 #include "tools/text/bleu.hpp"
 #include "tools/text/vocabulary_tokenizer.hpp"
@@ -56,7 +56,7 @@ std::string seconds(double s) { return s < 0 ? "–" : fmt::format("{:.0f} s", s
 
 void train_for_comparison(const TrainOptions& o, Comparison& row) {
   std::unique_ptr<Learner> learner = make_learner(o);
-  std::filesystem::create_directories(o.out);
+  make_folder(o.out);
   Trainer trainer(o, *learner, o.to_toml());
   Epochs observer(row.name, o.epochs);
   std::atomic<bool> never{false};

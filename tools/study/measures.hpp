@@ -5,9 +5,27 @@
 #include <vector>
 
 #include "nn/attention.hpp"
+#include "nn/residual.hpp"
 #include "tensor/random.hpp"
 
 namespace glim {
+
+// ---- norm-placement ----
+// ‖∂L/∂W₂‖_F of the last encoder layer in the theorem's setting (norm_placement.cpp), for fresh
+// weights, input and target.
+double last_layer_gradient(Index layers, NormPlacement norm);
+// E‖x_l‖²/d after each layer of pre-norm, x_0 first. The theorem's gain of W₂ is 1.
+std::vector<double> pre_norm_growth(Index layers, Index sentences, double gain = 1);
+
+// ---- warm-up ----
+// Losses at one rate, infinite after a divergence.
+struct WarmUpLosses {
+  double post = 0, post_warmed = 0, pre = 0, pre_warmed = 0;
+};
+// Learned: the loss is below `limit`. This one fails without warm-up and learns with it, where the
+// other learns without.
+bool only_post_needs_warm_up(const WarmUpLosses& loss, double limit);
+bool only_pre_needs_warm_up(const WarmUpLosses& loss, double limit);
 
 // ---- scaling ----
 // Scores of independent queries and keys of unit variance, (heads, tokens, d_k) each, through
@@ -24,7 +42,7 @@ struct ScorePair {
 };
 ScorePair score_statistics(Index heads, Index tokens, Index d_k);
 
-// ---- identical tokens ----
+// ---- identical-tokens ----
 // Norms of the gradients of W_Q, W_K and W_V when <y, dy> is differentiated, y = attention(x).
 struct ProjectionGradients {
   double query = 0, key = 0, value = 0;
@@ -35,12 +53,18 @@ ProjectionGradients projection_gradients(MultiheadAttention& attention, const Te
 // Multiples of 1/8 in [-1, 1], float64: sums of products of a few of them are exact.
 Tensor eighths(const Shape& shape);
 
-// ---- label smoothing ----
+// ---- rank-collapse ----
+// Least (ln r_l - ln r_{l-1})/(ln r_{l-1} - ln r_{l-2}) with r_l > floor: 1 where r falls
+// exponentially, 3 where ln r does, threefold in each layer. Infinite for fewer than three r.
+double step_growth(const std::vector<double>& r, double floor);
+
+// ---- label-smoothing ----
 // Largest |∂ℓ/∂logits - (p - q)| over rows of logits (N, V) float64 whose loss is summed: the
 // Transformer's (q = 1-ε for the target, 0 for pad, ε/(V-2) for the rest; rows of padding 0), and
-// cross-entropy's (q = (1-ε) onehot + ε/V). In the magnification in force.
+// cross-entropy's (q = (1-ε) onehot + ε/V). The losses have `smoothing`, q has `epsilon`. In the
+// magnification in force.
 double smoothing_gradient_error(const Tensor& logits, const Tensor& target, double smoothing,
-                                Index pad);
+                                double epsilon, Index pad);
 // How tightly rows h of features (N, D) lie about the mean of their class:
 //   Σ_n ‖h_n - μ_c(n)‖² / Σ_n ‖μ_c(n) - μ‖²      0 where each class is a point
 // Classes with fewer than `least` rows are left out. ValueError when fewer than two are left.
@@ -49,6 +73,12 @@ double cluster_spread(const Tensor& features, const std::vector<Index>& classes,
 // ---- dependence ----
 // Adds N(0, (η · rms(W))²) to every matrix W of the model; vectors stay.
 void perturb(Module& model, double eta);
+// Mean square of the change of a fresh encoder's output (dependence.cpp).
+struct OutputShifts {
+  double random = 0;  // by perturb()
+  double update = 0;  // by the first step of Adam
+};
+OutputShifts output_shifts(Index layers, NormPlacement norm);
 
 // ---- entropy ----
 // Zhai et al. 2023, theorem 3.1: the least entropy of a softmax over T keys whose logits, less

@@ -19,7 +19,9 @@
 #include "models/transformer.hpp"
 #include "nn/init.hpp"
 #include "nn/loss.hpp"
+#include "tensor/elementwise.hpp"
 #include "tensor/reduce.hpp"
+#include "tools/study/measures.hpp"
 #include "tools/study/statistics.hpp"
 #include "tools/study/table.hpp"
 
@@ -50,7 +52,9 @@ std::unique_ptr<Encoder> theorem_encoder(Index layers, NormPlacement norm) {
   return encoder;
 }
 
-double theorem_gradient(Index layers, NormPlacement norm) {
+}  // namespace
+
+double last_layer_gradient(Index layers, NormPlacement norm) {
   auto encoder = theorem_encoder(layers, norm);
   Linear generator(kWidth, kClasses, false);
   xavier_normal_(generator.weight.value());
@@ -62,9 +66,9 @@ double theorem_gradient(Index layers, NormPlacement norm) {
   return frobenius_norm(encoder->layers[encoder->layers.size() - 1].linear2.weight.grad());
 }
 
-// E‖x_l‖²/d after each layer, x_0 first.
-std::vector<double> pre_norm_growth(Index layers, Index sentences) {
+std::vector<double> pre_norm_growth(Index layers, Index sentences, double gain) {
   auto encoder = theorem_encoder(layers, NormPlacement::Pre);
+  for (EncoderLayer* layer : encoder->layers) mul_(layer->linear2.weight.value(), gain);
   Var x(normal({sentences, kTokens, kWidth}, 0, 1, glim::generator().next()));
   std::vector<double> squares;
   auto note = [&] {
@@ -77,6 +81,8 @@ std::vector<double> pre_norm_growth(Index layers, Index sentences) {
   }
   return squares;
 }
+
+namespace {
 
 double whole_gradient(Index layers, NormPlacement norm) {
   TransformerConfig c;
@@ -119,8 +125,9 @@ Measurement measure(std::uint64_t, bool small) {
     m.values[key] = fit_power_law(x, y).slope;
   };
   slope("post_slope", "gradient", "post-norm", depths, draws, NormPlacement::Post,
-        theorem_gradient);
-  slope("pre_slope", "gradient", "pre-norm", depths, draws, NormPlacement::Pre, theorem_gradient);
+        last_layer_gradient);
+  slope("pre_slope", "gradient", "pre-norm", depths, draws, NormPlacement::Pre,
+        last_layer_gradient);
   slope("whole_post_slope", "whole", "post-norm", whole_depths, whole_draws, NormPlacement::Post,
         whole_gradient);
   slope("whole_pre_slope", "whole", "pre-norm", whole_depths, whole_draws, NormPlacement::Pre,

@@ -19,6 +19,7 @@
 #include "models/transformer_layers.hpp"
 #include "nn/init.hpp"
 #include "tensor/elementwise.hpp"
+#include "tools/study/measures.hpp"
 #include "tools/study/statistics.hpp"
 #include "tools/study/table.hpp"
 
@@ -92,14 +93,16 @@ constexpr Variant kVariants[] = {
     {Parts::All, "all"},
 };
 
-// Least growth of the steps of ln r from layer to layer, above the floor: 1 for an exponential
-// collapse, 3 for the theorem's.
-double step_growth(const std::vector<double>& r) {
+}  // namespace
+
+double step_growth(const std::vector<double>& r, double floor) {
   double least = std::numeric_limits<double>::infinity();
-  for (std::size_t l = 2; l < r.size() && r[l] > kFloor; ++l)
+  for (std::size_t l = 2; l < r.size() && r[l] > floor; ++l)
     least = std::min(least, std::log(r[l] / r[l - 1]) / std::log(r[l - 1] / r[l - 2]));
   return least;
 }
+
+namespace {
 
 Measurement measure(std::uint64_t, bool small) {
   Measurement m;
@@ -111,7 +114,7 @@ Measurement measure(std::uint64_t, bool small) {
     Tensor x = normal({1, kTokens, kWidth}, 0, 1, generator().next(), DType::Float64);
     for (std::size_t v = 0; v < std::size(kVariants); ++v) {
       Depths d = through_layers(kVariants[v].parts, layers, x);
-      if (kVariants[v].parts == Parts::Attention) growth += step_growth(d.relative) / draws;
+      if (kVariants[v].parts == Parts::Attention) growth += step_growth(d.relative, kFloor) / draws;
       // Geometric means over the draws.
       Depths& mean = found[v];
       mean.relative.resize(d.relative.size(), 1);
@@ -130,6 +133,7 @@ Measurement measure(std::uint64_t, bool small) {
   m.values["collapse"] = pure.relative.back();
   m.values["growth"] = growth;
   m.values["skips_keep"] = skipped.absolute.back() / skipped.absolute.front();
+  m.values["attention_keeps"] = pure.absolute.back() / pure.absolute.front();
   m.values["skips_relative"] = skipped.relative.back();
   m.values["layer_norm"] = normed.relative.back();
   m.values["all"] = all.relative.back();
@@ -162,6 +166,7 @@ Study rank_collapse_study() {
            "threefold (3): 2 tells them apart."},
           {"skips_keep", "+ skips: ‖res(X_L)‖/‖res(X_0)‖", 1, kInf,
            "prevented: the residual, which the theorem is about, does not fall."},
+          {"attention_keeps", "attention: the same", 0, kInf, "a control.", false},
           {"feed_forward", "+ feed-forward: r/r of attention, where that is first below 1e-6", 10,
            kInf, "slowed: at least a decade is left of those lost."},
           {"layer_norm", "+ layer norm: relative residual after the last layer", 0, 1e-6,

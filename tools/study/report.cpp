@@ -91,7 +91,7 @@ std::string criteria_table(const StudyResult& r) {
   return table(rows);
 }
 
-constexpr std::size_t kLongestTable = 16;  // longer curves stand in results.json alone
+constexpr std::size_t kLongestTable = 16;  // longer curves stand in the JSON alone
 
 std::string plot_table(const StudyResult& r, const Plot& plot) {
   std::vector<const SeriesOfSeeds*> of;
@@ -153,6 +153,16 @@ std::string interval_text(const Criterion& c) {
   return "in [" + number(c.low) + ", " + number(c.high) + "]";
 }
 
+std::string to_text(const std::vector<Study>& studies) {
+  std::size_t longest = 0;
+  for (const Study& s : studies) longest = std::max(longest, s.name.size());
+  std::string text, blanks(longest + 2, ' ');
+  for (const Study& s : studies)
+    text += padded(s.name, longest + 2, true) + wrapped(s.claim, longest + 2) + "\n" + blanks +
+            wrapped(s.source, longest + 2) + "\n";
+  return text;
+}
+
 std::string to_text(const StudyResult& r) {
   const Study& s = *r.study;
   std::string text = s.name + "\n";
@@ -186,58 +196,54 @@ std::string to_text(const StudyResult& r) {
   return text;
 }
 
-std::string to_json(const std::vector<StudyResult>& results) {
-  nlohmann::json list = nlohmann::json::array();
-  for (const StudyResult& r : results) {
-    const Study& s = *r.study;
-    nlohmann::json j = {{"name", s.name},       {"claim", s.claim},
-                        {"source", s.source},   {"setting", r.small ? s.small_setting : s.setting},
-                        {"small", r.small},     {"seeds", r.seeds},
-                        {"seconds", r.seconds}, {"processor_seconds", r.processor_seconds},
-                        {"holds", r.holds()}};
-    j["holds_by_seed"] = nlohmann::json::array();
-    for (std::size_t i = 0; i < r.seeds.size(); ++i) j["holds_by_seed"].push_back(r.holds(i));
-    j["criteria"] = nlohmann::json::array();
-    for (const Criterion& c : s.criteria) {
-      std::vector<double> v = r.values(c);
-      nlohmann::json held = nlohmann::json::array();
-      for (double x : v) held.push_back(c.holds(x));
-      j["criteria"].push_back({{"key", c.key},
-                               {"quantity", c.quantity},
-                               {"low", finite(c.low)},
-                               {"high", finite(c.high)},
-                               {"reason", c.reason},
-                               {"decides", c.decides},
-                               {"values", finite(v)},
-                               {"mean", finite(mean_of(v))},
-                               {"deviation", finite(deviation_of(v))},
-                               {"holds", held}});
-    }
-    j["plots"] = nlohmann::json::array();
-    for (const Plot& p : s.plots) {
-      nlohmann::json series = nlohmann::json::array();
-      for (std::size_t i = 0; i < r.series.size(); ++i) {
-        const SeriesOfSeeds& q = r.series[i];
-        if (q.plot != p.id) continue;
-        nlohmann::json by_seed = nlohmann::json::array();
-        if (!p.scatter)
-          for (const Measurement& m : r.measurements) by_seed.push_back(finite(m.curves[i].y));
-        series.push_back({{"name", q.name},
-                          {"x", finite(q.x)},
-                          {"mean", finite(q.mean)},
-                          {"low", finite(q.low)},
-                          {"high", finite(q.high)},
-                          {"by_seed", by_seed}});
-      }
-      j["plots"].push_back({{"id", p.id},
-                            {"title", p.title},
-                            {"x_label", p.x_label},
-                            {"y_label", p.y_label},
-                            {"series", series}});
-    }
-    list.push_back(j);
+std::string to_json(const StudyResult& r) {
+  const Study& s = *r.study;
+  nlohmann::json j = {{"name", s.name},       {"claim", s.claim},
+                      {"source", s.source},   {"setting", r.small ? s.small_setting : s.setting},
+                      {"small", r.small},     {"seeds", r.seeds},
+                      {"seconds", r.seconds}, {"processor_seconds", r.processor_seconds},
+                      {"holds", r.holds()}};
+  j["holds_by_seed"] = nlohmann::json::array();
+  for (std::size_t i = 0; i < r.seeds.size(); ++i) j["holds_by_seed"].push_back(r.holds(i));
+  j["criteria"] = nlohmann::json::array();
+  for (const Criterion& c : s.criteria) {
+    std::vector<double> v = r.values(c);
+    nlohmann::json held = nlohmann::json::array();
+    for (double x : v) held.push_back(c.holds(x));
+    j["criteria"].push_back({{"key", c.key},
+                             {"quantity", c.quantity},
+                             {"low", finite(c.low)},
+                             {"high", finite(c.high)},
+                             {"reason", c.reason},
+                             {"decides", c.decides},
+                             {"values", finite(v)},
+                             {"mean", finite(mean_of(v))},
+                             {"deviation", finite(deviation_of(v))},
+                             {"holds", held}});
   }
-  return nlohmann::json({{"studies", list}}).dump(1) + "\n";
+  j["plots"] = nlohmann::json::array();
+  for (const Plot& p : s.plots) {
+    nlohmann::json series = nlohmann::json::array();
+    for (std::size_t i = 0; i < r.series.size(); ++i) {
+      const SeriesOfSeeds& q = r.series[i];
+      if (q.plot != p.id) continue;
+      nlohmann::json by_seed = nlohmann::json::array();
+      if (!p.scatter)
+        for (const Measurement& m : r.measurements) by_seed.push_back(finite(m.curves[i].y));
+      series.push_back({{"name", q.name},
+                        {"x", finite(q.x)},
+                        {"mean", finite(q.mean)},
+                        {"low", finite(q.low)},
+                        {"high", finite(q.high)},
+                        {"by_seed", by_seed}});
+    }
+    j["plots"].push_back({{"id", p.id},
+                          {"title", p.title},
+                          {"x_label", p.x_label},
+                          {"y_label", p.y_label},
+                          {"series", series}});
+  }
+  return j.dump(1) + "\n";
 }
 
 }  // namespace glim

@@ -21,7 +21,7 @@
 namespace glim {
 
 struct Criterion {
-  std::string key;       // in results.json
+  std::string key;       // in the JSON
   std::string quantity;  // in words
   double low = 0, high = 0;
   std::string reason;   // why this interval
@@ -97,10 +97,12 @@ struct StudyResult {
 // study is wrong. Errors of the measurement pass through.
 StudyResult run_study(const Study& study, const StudyOptions& options);
 
+// Name, claim and source of each.
+std::string to_text(const std::vector<Study>& studies);
 // Claim, source, setting, a row a criterion, the curves as tables, the verdict.
 std::string to_text(const StudyResult& result);
-// results.json: every number. Infinite bounds and values that are not finite are null.
-std::string to_json(const std::vector<StudyResult>& results);
+// Every number. Infinite bounds and values that are not finite are null.
+std::string to_json(const StudyResult& result);
 // A picture a plot, "STUDY-PLOT" and its SVG: lines are means, bands from the least to the largest.
 struct Picture {
   std::string name, svg;

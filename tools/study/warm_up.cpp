@@ -12,10 +12,20 @@
 #include <cmath>
 #include <limits>
 
+#include "tools/study/measures.hpp"
 #include "tools/study/table.hpp"
 #include "tools/study/training.hpp"
 
 namespace glim {
+
+bool only_post_needs_warm_up(const WarmUpLosses& loss, double limit) {
+  return !(loss.post < limit) && loss.post_warmed < limit && loss.pre < limit;
+}
+
+bool only_pre_needs_warm_up(const WarmUpLosses& loss, double limit) {
+  return !(loss.pre < limit) && loss.pre_warmed < limit && loss.post < limit;
+}
+
 namespace {
 
 const double kBlind = 9.0 / 11 * std::log(10.0);
@@ -57,13 +67,10 @@ Measurement rate_grid(std::uint64_t seed, bool small) {
         m.curve("loss", std::string(post ? "post" : "pre") + "-norm" + (warmup ? ", warm-up" : ""),
                 rate, loss.back());
       }
-    std::vector<bool> good;
-    for (std::size_t i = 0; i < 4; ++i) {
-      good.push_back(loss[i] < kBlind / 2);
-      learned[i] += good[i];
-    }
-    needed_by_post += !good[0] && good[1] && good[2];
-    needed_by_pre += !good[2] && good[3] && good[0];
+    for (std::size_t i = 0; i < 4; ++i) learned[i] += loss[i] < kBlind / 2;
+    WarmUpLosses losses{loss[0], loss[1], loss[2], loss[3]};
+    needed_by_post += only_post_needs_warm_up(losses, kBlind / 2);
+    needed_by_pre += only_pre_needs_warm_up(losses, kBlind / 2);
     m.curve("loss", "blind", rate, kBlind, Look::Reference);
   }
   m.values["post_needs"] = needed_by_post;

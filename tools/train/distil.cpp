@@ -6,6 +6,7 @@
 
 #include "tensor/atomic_file.hpp"
 #include "tensor/error.hpp"
+#include "tools/cli/folder.hpp"
 #include "tools/text/utf8.hpp"
 #include "tools/train/translation.hpp"
 #include "tools/train/translator.hpp"
@@ -44,8 +45,7 @@ std::string distil(const TrainOptions& o, ParallelCorpus& train, bool resumed) {
     lines = read_lines(file);
   } else {
     lines = translations(o, train);
-    fs::create_directories(o.out, error);
-    if (error) throw FileError(o.out, error.message());
+    make_folder(o.out);
     std::string text;
     for (const std::string& line : lines) text += line + "\n";
     write_file_atomically(file, text);

@@ -4,6 +4,7 @@
 
 #include "tensor/atomic_file.hpp"
 #include "tensor/error.hpp"
+#include "tools/cli/folder.hpp"
 #include "tools/drawing/drawing.hpp"
 #include "tools/inspect/document.hpp"
 #include "tools/inspect/options.hpp"
@@ -63,9 +64,7 @@ void run(const CLI::App& verb, Arguments& a) {
     return;
   }
   std::vector<Picture> pictures = wanted_pictures(look, a);
-  std::error_code error;
-  fs::create_directories(a.out, error);
-  if (error) throw FileError(a.out, "cannot be made: " + error.message());
+  make_folder(a.out);
   DocumentOptions document;
   document.tensors = !a.no_tensors;
   document.most_bytes = static_cast<std::uint64_t>(a.most_mb * 1e6);

@@ -7,10 +7,10 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <memory>
-#include <unistd.h>
 
 #include "tensor/atomic_file.hpp"
 #include "tensor/error.hpp"
+#include "tools/cli/folder.hpp"
 #include "tools/cli/terminal.hpp"
 #include "tools/drawing/drawing.hpp"
 #include "tools/verbs/verbs.hpp"
@@ -25,16 +25,6 @@ struct Arguments {
   bool list = false, png = false;
 };
 
-std::string list() {
-  std::size_t longest = 0;
-  for (const Study& s : studies()) longest = std::max(longest, s.name.size());
-  std::string text;
-  for (const Study& s : studies())
-    text +=
-        fmt::format("{:<{}}  {}\n{:<{}}  {}\n", s.name, longest, s.claim, "", longest, s.source);
-  return text;
-}
-
 std::vector<const Study*> chosen(const std::vector<std::string>& names) {
   std::vector<const Study*> list;
   for (const std::string& name : names) {
@@ -47,28 +37,28 @@ std::vector<const Study*> chosen(const std::vector<std::string>& names) {
   return list;
 }
 
-void keep(const std::vector<StudyResult>& results, const Arguments& a) {
+void keep(const StudyResult& result, const Arguments& a) {
   auto path = [&](const std::string& name) {
     return (std::filesystem::path(a.out) / name).string();
   };
-  write_file_atomically(path("results.json"), to_json(results));
-  for (const Picture& p : pictures(results.back())) {
+  write_file_atomically(path(result.study->name + ".json"), to_json(result));
+  for (const Picture& p : pictures(result)) {
     write_file_atomically(path(p.name + ".svg"), p.svg);
     if (a.png) write_png(p.svg, path(p.name + ".png"));
   }
 }
 
 void run(Arguments a) {
-  if (a.list) return print(list());
+  if (a.list) {
+    if (!a.names.empty())
+      throw ValueError("--list", "names all studies: leave out '" + a.names[0] + "'");
+    return print(to_text(studies()));
+  }
   if (a.names.empty())
     throw ValueError("study", "name one, or 'all'; glim study --list says which there are");
   if (a.png && a.out.empty()) throw ValueError("--png", "needs --out, the folder for pictures");
   std::vector<const Study*> wanted = chosen(a.names);
-  if (!a.out.empty()) {
-    std::error_code error;
-    std::filesystem::create_directories(a.out, error);
-    if (error) throw FileError(a.out, "cannot be made: " + error.message());
-  }
+  if (!a.out.empty()) make_folder(a.out);
   std::vector<StudyResult> results;
   for (const Study* s : wanted) {
     if (is_terminal(2))
@@ -78,7 +68,7 @@ void run(Arguments a) {
     results.push_back(run_study(*s, a.options));
     print_line((results.size() > 1 ? "\n" : "") + to_text(results.back()));
     // After each study, so that an interrupted `all` keeps what it found.
-    if (!a.out.empty()) keep(results, a);
+    if (!a.out.empty()) keep(results.back(), a);
   }
   if (results.size() < 2) return;
   print("\n");
@@ -103,7 +93,7 @@ void add_study(CLI::App& app) {
       ->capture_default_str()
       ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 53));
   verb->add_flag("--quick", a->options.small, "small sizes: seconds, no verdict");
-  verb->add_option("--out", a->out, "folder for results.json and the plots (SVG)");
+  verb->add_option("--out", a->out, "folder for STUDY.json and the plots (SVG)");
   verb->add_flag("--png", a->png, "the plots as PNG, too");
   verb->callback([a] { run(*a); });
 }

@@ -9,6 +9,7 @@
 
 #include "tensor/atomic_file.hpp"
 #include "tensor/error.hpp"
+#include "tools/cli/folder.hpp"
 #include "tools/cli/progress.hpp"
 #include "tools/train/kinds.hpp"
 #include "tools/train/metrics.hpp"
@@ -148,9 +149,7 @@ void run(CLI::App& verb, Arguments& a) {
   }
   check(o);
   std::unique_ptr<Learner> learner = make_learner(o, from.get());
-  std::error_code error;
-  fs::create_directories(o.out, error);
-  if (error) throw FileError(o.out, error.message());
+  make_folder(o.out);
   // What an earlier run left would be taken for this one's; it goes when this one has a checkpoint.
   std::vector<fs::path> stale;
   if (!a.resume)
