@@ -57,7 +57,7 @@ TEST_CASE("every op passes its gradient checks in float32", "[op_specs]") {
   CHECK(t.compared >= 100);
 }
 
-TEST_CASE("a whole small Transformer passes its gradient checks", "[op_specs][models]") {
+TEST_CASE("a whole small Transformer passes its gradient checks", "[op_specs][models][slow]") {
   Tally t = run_all(model_cases());
   print("models", t);
   CHECK(t.compared >= 100);
