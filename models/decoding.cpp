@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "tensor/error.hpp"
+#include "tensor/kernels_rows.hpp"
 
 namespace glim {
 namespace {
@@ -116,13 +117,19 @@ class Search {
   void best_of(const T* row, double log_prob, std::size_t open, std::size_t width) {
     own_.clear();
     double least = kNever;
-    for (std::size_t v = 0; v < never_.size(); ++v) {
-      double total = log_prob + static_cast<double>(row[v]);
-      if (!(total > least) || never_[v]) continue;
-      Candidate c{total, open, static_cast<Index>(v)};
-      own_.insert(std::upper_bound(own_.begin(), own_.end(), c, before), c);
-      if (own_.size() > width) own_.pop_back();
-      if (own_.size() == width) least = own_.back().log_prob;
+    constexpr std::size_t kStretch = 256;  // tokens passed over together where none is good enough
+    for (std::size_t begin = 0; begin < never_.size(); begin += kStretch) {
+      std::size_t end = std::min(begin + kStretch, never_.size());
+      T top = row_kernels<T>().largest(static_cast<Index>(end - begin), row + begin);
+      if (!(log_prob + static_cast<double>(top) > least)) continue;
+      for (std::size_t v = begin; v < end; ++v) {
+        double total = log_prob + static_cast<double>(row[v]);
+        if (!(total > least) || never_[v]) continue;
+        Candidate c{total, open, static_cast<Index>(v)};
+        own_.insert(std::upper_bound(own_.begin(), own_.end(), c, before), c);
+        if (own_.size() > width) own_.pop_back();
+        if (own_.size() == width) least = own_.back().log_prob;
+      }
     }
   }
 

@@ -202,4 +202,28 @@ void few_rows_product(Index m, Index n, Index k, T alpha, const T* a, Index lda,
     turned_product<T>(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, scratch);
 }
 
+// c = alpha a b + beta c for one row a (k) and b (k, n): the rows of b, weighed, as in attention by
+// one query.
+template <class T>
+void row_product(Index n, Index k, T alpha, const T* a, const T* b, Index ldb, T beta, T* c) {
+  constexpr Index L = Register<T>::kLanes;
+  T sums[kAlong * L];
+  for (Index j = 0; j < n;) {
+    Index count = n - j < kAlong * L ? n - j : kAlong * L;
+    if (count == kAlong * L) {
+      turned_tile<T, 1, kAlong>(k, b + j, ldb, a, 0, sums);
+    } else if (count >= L) {
+      count = L;
+      turned_tile<T, 1, 1>(k, b + j, ldb, a, 0, sums);
+    } else {
+      for (Index p = 0; p < count; ++p) sums[p] = 0;
+      for (Index i = 0; i < k; ++i)
+        for (Index p = 0; p < count; ++p) sums[p] += a[i] * b[i * ldb + j + p];
+    }
+    for (Index p = 0; p < count; ++p)
+      c[j + p] = beta == T(0) ? alpha * sums[p] : alpha * sums[p] + beta * c[j + p];
+    j += count;
+  }
+}
+
 }  // namespace glim::GLIM_ISA

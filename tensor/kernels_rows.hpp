@@ -96,6 +96,8 @@ struct RowKernels {
   // few_rows_scratch(m, k) elements.
   void (*few_rows_product)(Index m, Index n, Index k, T alpha, const T* a, Index lda, const T* b,
                            Index ldb, T beta, T* c, Index ldc, T* scratch);
+  // c = alpha a b + beta c for one row a
+  void (*row_product)(Index n, Index k, T alpha, const T* a, const T* b, Index ldb, T beta, T* c);
 };
 
 inline constexpr std::int64_t kPanelRows = 96;  // rows of b whose products wait to be turned

@@ -204,6 +204,9 @@ namespace {
 // Up to so many rows of a, the product a bᵀ reads b in place (tensor/kernels_product.hpp).
 constexpr Index kFewRows = 128;
 
+// Up to so many elements of b, a row times b is worth no call of gemv: a head's context.
+constexpr Index kSmallMatrix = 1 << 16;
+
 // A product of which one side is a vector: gemv reads the matrix once and packs nothing.
 template <class T>
 void vector_product(bool transpose_a, bool transpose_b, Index m, Index n, Index k, T alpha,
@@ -242,6 +245,10 @@ void gemm(bool transpose_a, bool transpose_b, Index m, Index n, Index k, T alpha
   if (std::max({m, n, k, lda, ldb, ldc}) > INT_MAX)
     throw ShapeError("matmul", "an extent is beyond the 32-bit integers of BLAS");
   one_thread_a_call();
+  if (m == 1 && !transpose_a && !transpose_b && n * k <= kSmallMatrix) {
+    row_kernels<T>().row_product(n, k, alpha, a, b, ldb, beta, c);
+    return;
+  }
   if (m == 1 || n == 1) {
     vector_product(transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
     return;

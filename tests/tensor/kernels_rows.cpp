@@ -163,3 +163,29 @@ TEST_CASE("a product of few rows equals the sums of its definition", "[kernels]"
       check.operator()<float>(isa, 70, 203, k);
     }
 }
+
+TEST_CASE("a row times a matrix equals the sums of its definition", "[kernels]") {
+  auto check = []<class T>(Isa isa, Index n, Index k) {
+    Index ld = n + 3;
+    auto a = random<T>(static_cast<std::size_t>(k), 1),
+         b = random<T>(static_cast<std::size_t>(k * ld), 2),
+         c = random<T>(static_cast<std::size_t>(n), 3), before = c;
+    row_kernels<T>(isa).row_product(n, k, T(0.5), a.data(), b.data(), ld, T(2), c.data());
+    for (Index j = 0; j < n; ++j) {
+      double sum = 0;
+      for (Index q = 0; q < k; ++q)
+        sum += static_cast<double>(a[static_cast<std::size_t>(q)]) *
+               static_cast<double>(b[static_cast<std::size_t>(q * ld + j)]);
+      auto at = static_cast<std::size_t>(j);
+      double expected = 0.5 * sum + 2 * static_cast<double>(before[at]);
+      CHECK(std::abs(static_cast<double>(c[at]) - expected) <=
+            (sizeof(T) == 4 ? 1e-5 : 1e-13) * (1 + std::abs(expected)));
+    }
+  };
+  for (Isa isa : supported_isas())
+    for (Index n : {1, 15, 16, 37, 64, 151})
+      for (Index k : {1, 33}) {
+        check.operator()<float>(isa, n, k);
+        check.operator()<double>(isa, n, k);
+      }
+}

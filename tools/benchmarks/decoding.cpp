@@ -4,11 +4,11 @@
 
 namespace glim::bench {
 
-Work decoding(Index batch, int beam) {
+Work decoding(const Setting& s, Index batch, int beam) {
   seed(1);
-  auto model = std::make_shared<Transformer>(transformer_config(setting("base"), 0));
+  auto model = std::make_shared<Transformer>(transformer_config(s, 0));
   model->eval();
-  Tensor source = random_integers({batch, 32}, 3, 10000, {2, 0});
+  Tensor source = random_integers({batch, 32}, 3, s.vocab, {2, 0});
   SearchOptions options;
   options.beam = beam;
   options.never = {0, 1, 2};  // every output has 32 tokens

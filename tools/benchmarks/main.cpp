@@ -69,9 +69,11 @@ int main(int argc, char** argv) {
   });
   measured("op", "a server: one op")->callback([&] { serve([&] { return one_op(name); }); });
   CLI::App* decode = app.add_subcommand("decode", "a server: decoding");
+  std::string decoded = "base";
+  decode->add_option("name", decoded, "sizes of the model");
   decode->add_option("--batch", batch);
   decode->add_option("--beam", beam);
-  decode->callback([&] { serve([&] { return decoding(batch, beam); }); });
+  decode->callback([&] { serve([&] { return decoding(setting(decoded), batch, beam); }); });
   try {
     app.parse(argc, argv);
     return 0;

@@ -27,7 +27,7 @@ std::vector<std::string> op_names();
 void print_overhead();
 
 // Decoding `batch` sources of 32 tokens to 32 tokens: greedy (beam 1) or beam search, with caches.
-// Sizes of `base`, random weights, END never taken.
-Work decoding(Index batch, int beam);
+// The sizes of `s`, random weights, END never taken.
+Work decoding(const Setting& s, Index batch, int beam);
 
 }  // namespace glim::bench

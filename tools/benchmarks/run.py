@@ -143,21 +143,22 @@ class Bench:
 
     def decoding(self):
         rows = []
-        setting = json.dumps(self.settings["base"])
-        for batch, beam in ((1, 1), (64, 1), (1, 5), (64, 5)):
+        shapes = [(name, batch, beam) for name in self.a.decode.split(",")
+                  for batch, beam in ((1, 1), (64, 1), (1, 5), (64, 5))]
+        for name, batch, beam in shapes:
             sizes = ["--batch", str(batch), "--beam", str(beam)]
-            servers = {"glim": self.glim("decode", *sizes)}
+            servers = {"glim": self.glim("decode", name, *sizes)}
             if self.a.peer:
-                servers["eager"] = self.peer("decode", "--setting", setting, *sizes)
+                servers["eager"] = self.peer("decode", "--setting", json.dumps(self.settings[name]), *sizes)
             times = in_turn(servers, self.a.pairs)
             mine = statistics.median(times["glim"])
-            row = [batch, beam, milliseconds(times["glim"]), f"{batch * 32 / mine:.0f}"]
+            row = [name, batch, beam, milliseconds(times["glim"]), f"{batch * 32 / mine:.0f}"]
             row += [milliseconds(times["eager"]), f"{ratio(times, 'eager', 'glim'):.2f}"] if self.a.peer else ["", ""]
             rows.append(row)
             for server in servers.values():
                 server.close()
-        table("Decoding with cached keys and values: base, 32 source tokens to 32 target tokens",
-              ["sentences", "beam", "Glim ms", "tokens/s", "PyTorch ms", "PyTorch / Glim"], rows)
+        table("Decoding with cached keys and values: 32 source tokens to 32 target tokens",
+              ["setting", "sentences", "beam", "Glim ms", "tokens/s", "PyTorch ms", "PyTorch / Glim"], rows)
 
     def overhead(self):
         rows = [line.split() for line in self.output("overhead").splitlines()]
@@ -193,6 +194,7 @@ def main():
     parser.add_argument("--peer", help="Python with torch to compare with")
     parser.add_argument("--only", help="some of " + ", ".join(parts))
     parser.add_argument("--settings", default="micro,tiny,small,base,seed,gpt-char")
+    parser.add_argument("--decode", default="base", help="settings to decode at")
     parser.add_argument("--pairs", type=int, default=10)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--no-compile", action="store_true", help="leave out torch.compile")
@@ -206,9 +208,10 @@ def main():
         parser.error("--pairs and --threads must be 1 at least")
     try:
         bench = Bench(a)
-        for name in a.settings.split(","):
-            if name not in bench.settings:
-                parser.error(f"--settings: '{name}' is none of {', '.join(bench.settings)}")
+        for option, names in (("settings", a.settings), ("decode", a.decode)):
+            for name in names.split(","):
+                if name not in bench.settings or (option == "decode" and bench.settings[name]["source"] == 0):
+                    parser.error(f"--{option}: '{name}' is none of {', '.join(bench.settings)}")
         bench.head()
         for part in chosen:
             getattr(bench, part)()
