@@ -1,0 +1,191 @@
+// The arena alone, without the tensors that live in it: which memory a block gets, and that no two
+// blocks share any.
+#include "tensor/arena.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "tests/catch.hpp"
+
+using namespace glim;
+
+namespace {
+
+constexpr std::size_t kKilo = 1024, kMega = kKilo * kKilo;
+
+std::byte* at(const Arena::Piece* p) { return Arena::data(p); }
+
+}  // namespace
+
+TEST_CASE("a piece is cut from a larger free one, and the rest stays free", "[arena]") {
+  Arena arena;
+  Arena::Piece *a = arena.take(4 * kMega), *guard = arena.take(kMega);
+  std::byte* begin = at(a);
+  auto calls = arena.system_calls();
+  CHECK(arena.free_bytes() == 0);
+  arena.give(a);
+  CHECK(arena.free_bytes() == 4 * kMega);
+  Arena::Piece *first = arena.take(kMega), *second = arena.take(2 * kMega);
+  CHECK(at(first) == begin);
+  CHECK(at(second) == begin + kMega);
+  CHECK(Arena::bytes(first) == kMega);
+  CHECK(arena.free_bytes() == kMega);
+  CHECK(arena.system_calls() == calls);
+  for (Arena::Piece* p : {first, second, guard}) arena.give(p);
+}
+
+TEST_CASE("what would be left over stays with the piece when it is a sliver", "[arena]") {
+  Arena arena;
+  Arena::Piece *a = arena.take(64 * 4 * kKilo), *guard = arena.take(kMega);
+  arena.give(a);
+  a = arena.take(62 * 4 * kKilo);  // two pages of 62 are less than a sixteenth
+  CHECK(Arena::bytes(a) == 64 * 4 * kKilo);
+  CHECK(arena.free_bytes() == 0);
+  arena.give(a);
+  a = arena.take(56 * 4 * kKilo);  // eight of 56 are more
+  CHECK(Arena::bytes(a) == 56 * 4 * kKilo);
+  CHECK(arena.free_bytes() == 8 * 4 * kKilo);
+  for (Arena::Piece* p : {a, guard}) arena.give(p);
+}
+
+TEST_CASE("free neighbours become one, in whatever order they were given", "[arena]") {
+  std::array<std::size_t, 4> order{0, 1, 2, 3};
+  do {
+    Arena arena;
+    std::array<Arena::Piece*, 4> p;
+    for (std::size_t i = 0; i < p.size(); ++i) p[i] = arena.take((i + 1) * kMega);
+    Arena::Piece* guard = arena.take(kMega);
+    std::byte* begin = at(p[0]);
+    auto calls = arena.system_calls();
+    for (std::size_t i : order) arena.give(p[i]);
+    CHECK(arena.free_bytes() == 10 * kMega);
+    Arena::Piece* whole = arena.take(10 * kMega);  // larger than any of them
+    CHECK(at(whole) == begin);
+    CHECK(arena.free_bytes() == 0);
+    CHECK(arena.system_calls() == calls);
+    CHECK(at(guard) == begin + 10 * kMega);
+    for (Arena::Piece* q : {whole, guard}) arena.give(q);
+  } while (std::next_permutation(order.begin(), order.end()));
+}
+
+TEST_CASE("the smallest free piece that suffices is taken, of equal ones the oldest", "[arena]") {
+  Arena arena;
+  std::vector<Arena::Piece*> holes, guards;
+  for (std::size_t megabytes : {3, 2, 5, 2, 1}) {
+    holes.push_back(arena.take(megabytes * kMega));
+    guards.push_back(arena.take(kMega));
+  }
+  std::vector<std::byte*> begin;
+  for (Arena::Piece* p : holes) begin.push_back(at(p));
+  for (std::size_t i : {3, 0, 4, 1, 2}) arena.give(holes[i]);
+  std::vector<Arena::Piece*> taken;
+  for (std::size_t expected : {3, 1, 0, 2}) {  // the two of 2 MB, then 3, then 5
+    taken.push_back(arena.take(2 * kMega));
+    CHECK(at(taken.back()) == begin[expected]);
+  }
+  for (const auto& list : {taken, guards})
+    for (Arena::Piece* p : list) arena.give(p);
+}
+
+TEST_CASE("a free piece at the end grows into memory that was never used", "[arena]") {
+  Arena arena;
+  Arena::Piece* a = arena.take(kMega);
+  std::byte* begin = at(a);
+  auto calls = arena.system_calls();
+  arena.give(a);
+  a = arena.take(8 * kMega);
+  CHECK(at(a) == begin);
+  CHECK(arena.free_bytes() == 0);
+  CHECK(arena.system_calls() == calls);
+  arena.give(a);
+}
+
+TEST_CASE("trimming keeps what is used and forgets what is free", "[arena]") {
+  Arena arena;
+  Arena::Piece *a = arena.take(kMega), *used = arena.take(kMega), *b = arena.take(kMega);
+  for (Arena::Piece* p : {a, used, b}) std::memset(at(p), 7, kMega);
+  arena.give(a);
+  arena.give(b);
+  arena.trim();
+  CHECK(arena.free_bytes() == 0);
+  CHECK(std::all_of(at(used), at(used) + kMega, [](std::byte v) { return v == std::byte{7}; }));
+  a = arena.take(kMega);  // it is there again, as zeros from the system
+  CHECK(std::all_of(at(a), at(a) + kMega, [](std::byte v) { return v == std::byte{0}; }));
+  arena.give(a);
+  CHECK(arena.free_bytes() >= static_cast<std::int64_t>(kMega));
+  arena.give(used);
+  auto calls = arena.system_calls();
+  arena.trim();  // nothing is used: the segment goes
+  CHECK(arena.free_bytes() == 0);
+  Arena::Piece* again = arena.take(kMega);
+  CHECK(arena.system_calls() > calls);
+  arena.give(again);
+}
+
+TEST_CASE("what no system can give is refused", "[arena]") {
+  Arena arena;
+  CHECK(arena.take(SIZE_MAX) == nullptr);
+  CHECK(arena.take(SIZE_MAX / 8) == nullptr);
+  Arena::Piece* a = arena.take(0);
+  REQUIRE(a);
+  CHECK(Arena::bytes(a) >= 1);
+  arena.give(a);
+}
+
+TEST_CASE("pieces never overlap, and all of them join in the end", "[arena]") {
+  struct Held {
+    Arena::Piece* piece;
+    std::size_t asked;
+    std::byte mark;
+  };
+  Arena arena;
+  std::mt19937_64 draw(3);
+  std::vector<Held> held;
+  std::size_t live = 0;
+  auto intact = [](const Held& h) {
+    std::byte* p = at(h.piece);
+    return p[0] == h.mark && p[h.asked / 2] == h.mark && p[h.asked - 1] == h.mark;
+  };
+  bool good = true;
+  std::int64_t calls_when_warm = 0;
+  for (int round = 0; round < 20000; ++round) {
+    if (round == 10000) calls_when_warm = arena.system_calls();
+    bool take = held.empty() || (live < 100 * kMega && draw() % 2 == 0);
+    if (take) {
+      // Sizes from a page to some megabytes, small ones more often.
+      std::size_t asked = 1 + draw() % (std::size_t{4 * kKilo} << draw() % 11);
+      Held h{arena.take(asked), asked, static_cast<std::byte>(draw())};
+      REQUIRE(h.piece);
+      good = good && Arena::bytes(h.piece) >= asked &&
+             reinterpret_cast<std::uintptr_t>(at(h.piece)) % 64 == 0;
+      for (std::size_t i : {std::size_t{0}, asked / 2, asked - 1}) at(h.piece)[i] = h.mark;
+      live += asked;
+      held.push_back(h);
+    } else {
+      std::size_t i = draw() % held.size();
+      good = good && intact(held[i]);
+      live -= held[i].asked;
+      arena.give(held[i].piece);
+      held[i] = held.back();
+      held.pop_back();
+    }
+    if (round % 500 == 0) {
+      std::sort(held.begin(), held.end(),
+                [](const Held& a, const Held& b) { return at(a.piece) < at(b.piece); });
+      for (std::size_t i = 0; i + 1 < held.size(); ++i)
+        good = good && at(held[i].piece) + Arena::bytes(held[i].piece) <= at(held[i + 1].piece);
+      for (const Held& h : held) good = good && intact(h);
+    }
+  }
+  CHECK(good);
+  CHECK(arena.system_calls() == calls_when_warm);  // one segment is enough all along
+  for (const Held& h : held) arena.give(h.piece);
+  auto free = static_cast<std::size_t>(arena.free_bytes());
+  Arena::Piece* whole = arena.take(free);
+  CHECK(arena.free_bytes() == 0);
+  CHECK(arena.system_calls() == calls_when_warm);
+  arena.give(whole);
+}

@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# bench.sh GLIM_BENCH: what tools/bench measures still runs: a step, decoding, single ops, and the hash of
+# the weights that says whether the bits depend on the number of threads. No time is judged here.
+set -uo pipefail
+bench=$(realpath "$1")
+export OMP_WAIT_POLICY=passive
+passed=0 failed=0
+report() {  # NAME PROBLEM
+  if [ -z "$2" ]; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAIL $1: $2"; fi
+}
+# serves NAME ARGUMENTS...: answers `ready BYTES`, two positive times, and a number of bytes.
+serves() {
+  local name=$1 problem=
+  shift
+  answer=$(printf '2\nmemory\n' | timeout 120 "$bench" "$@" 2>&1) || problem="status $?: $answer"
+  if [ -z "$problem" ] &&
+     ! tr '\n' ' ' <<<"$answer" | grep -Eqx 'ready [1-9][0-9]* [0-9]+\.[0-9]+ [0-9]+\.[0-9]+ [1-9][0-9]* '; then
+    problem="answers: $answer"
+  fi
+  report "$name" "$problem"
+}
+
+serves "a step of micro" step micro
+serves "a step of micro, explicit" step micro --explicit
+serves "a step of a decoder alone" step gpt-char
+serves "decoding" decode micro
+serves "decoding by beam search" decode micro --batch 3 --beam 5
+serves "an op" op softmax
+
+problem=
+settings=$("$bench" settings) || problem="status $?"
+for name in micro tiny small base seed gpt-char; do
+  grep -q "\"name\":\"$name\"" <<<"$settings" || problem="$problem no $name"
+done
+report "settings" "$problem"
+
+hashes=$(for threads in 1 2 3; do OMP_NUM_THREADS=$threads "$bench" hash micro --steps 20; done)
+problem=
+[ "$(sort -u <<<"$hashes" | wc -l)" = 1 ] || problem="$hashes"
+grep -Eqx '[0-9a-f]{16}' <<<"$hashes" || problem="no hash: $hashes"
+report "the same weights for 1, 2 and 3 threads" "$problem"
+[ "$(OMP_NUM_THREADS=1 "$bench" hash micro --steps 21)" != "$(head -1 <<<"$hashes")" ] || problem="one step more is the same hash"
+report "training changes the weights" "$problem"
+
+table=$("$bench" profile micro --steps 2) || true
+problem=
+grep -q 'ms a step' <<<"$table" && grep -q '^  layer_norm ' <<<"$table" || problem="$table"
+report "a profile" "$problem"
+
+problem=
+if error=$("$bench" step no-such-setting </dev/null 2>&1); then problem="status 0"; fi
+grep -q '^glim_bench: error: ' <<<"$error" || problem="$problem $error"
+report "an unknown setting" "$problem"
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
