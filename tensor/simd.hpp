@@ -104,26 +104,40 @@ GLIM_INLINE Vec<T> at(const T* p, Index i, Index n) {
   return i + kLanes<T> <= n ? load<T>(p + i) : load_part<T>(p + i, n - i, T(0));
 }
 
-// Lanes are folded half onto half, so the order of the sum is the same for every instruction set.
-template <class T>
-GLIM_INLINE T sum_lanes(Vec<T> v) {
-  alignas(64) T a[kLanes<T>];
-  store<T>(a, v);
-  for (Index w = kLanes<T> / 2; w > 0; w /= 2)
-    for (Index i = 0; i < w; ++i) a[i] += a[i + w];
-  return a[0];
-}
 template <class T>
 GLIM_INLINE Vec<T> larger(Vec<T> a, Vec<T> b) {  // b where either is NaN
   return a > b ? a : b;
 }
-template <class T>
-GLIM_INLINE T max_lanes(Vec<T> v) {
+
+// Lanes are folded half onto half, so the order of the sum is the same for every instruction set.
+template <class T, class F>
+GLIM_INLINE T fold_lanes(Vec<T> v, const F& f) {
+#if defined(__AVX512F__)
+  // In registers: through memory the folds would wait for each other's stores.
+  if constexpr (sizeof(T) == 4) {
+    auto h = f(__builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7),
+               __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15));
+    auto q =
+        f(__builtin_shufflevector(h, h, 0, 1, 2, 3), __builtin_shufflevector(h, h, 4, 5, 6, 7));
+    q = f(q, __builtin_shufflevector(q, q, 2, 3, 2, 3));
+    return f(q[0], q[1]);
+  }
+#endif
   alignas(64) T a[kLanes<T>];
   store<T>(a, v);
   for (Index w = kLanes<T> / 2; w > 0; w /= 2)
-    for (Index i = 0; i < w; ++i) a[i] = a[i] > a[i + w] ? a[i] : a[i + w];
+    for (Index i = 0; i < w; ++i) a[i] = f(a[i], a[i + w]);
   return a[0];
+}
+template <class T>
+GLIM_INLINE T sum_lanes(Vec<T> v) {
+  return fold_lanes<T>(
+      v, [](auto a, auto b) __attribute__((always_inline)) { return a + b; });
+}
+template <class T>
+GLIM_INLINE T max_lanes(Vec<T> v) {  // the right one where either is NaN
+  return fold_lanes<T>(
+      v, [](auto a, auto b) __attribute__((always_inline)) { return a > b ? a : b; });
 }
 
 //   e^x = 2^n e^r,  n = round(x/ln 2),  r = x - n ln 2 in [-ln2/2, ln2/2]
