@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "autograd/magnification.hpp"
 #include "nn/linear.hpp"
@@ -15,8 +16,10 @@
 #include "tensor/reduce.hpp"
 #include "tests/catch.hpp"
 #include "tools/inspect/rollout.hpp"
+#include "tools/study/features.hpp"
 #include "tools/study/measures.hpp"
 #include "tools/study/statistics.hpp"
+#include "tools/text/utf8.hpp"
 
 using namespace glim;
 
@@ -180,11 +183,11 @@ TEST_CASE("the gradient of smoothed losses is p - q, in both magnifications", "[
 TEST_CASE("clusters: within over between", "[study]") {
   // Classes at ±2 with points 1 off: within 4·1, between 4·4. The last row's class is too small.
   Tensor x = from_vector<double>({1, 3, -1, -3, 50}, {5, 1});
-  CHECK(cluster_spread(x, {0, 0, 1, 1, 2}, 2) == Approx(0.25));
+  CHECK(cluster_spread({x, {0, 0, 1, 1, 2}}, 2) == Approx(0.25));
   Tensor points = from_vector<double>({2, 2, -2, -2}, {4, 1});
-  CHECK(cluster_spread(points, {7, 7, 9, 9}, 1) == 0);
-  CHECK(cluster_spread(mul(x, 10), {0, 0, 1, 1, 2}, 2) == Approx(0.25));  // any scale
-  CHECK_THROWS_AS(cluster_spread(points, {7, 7, 9, 9}, 3), ValueError);
+  CHECK(cluster_spread({points, {7, 7, 9, 9}}, 1) == 0);
+  CHECK(cluster_spread({mul(x, 10), {0, 0, 1, 1, 2}}, 2) == Approx(0.25));  // any scale
+  CHECK_THROWS_AS(cluster_spread({points, {7, 7, 9, 9}}, 3), ValueError);
 }
 
 TEST_CASE("a perturbation is as large as it says, and of matrices alone", "[study]") {
@@ -425,13 +428,10 @@ TEST_CASE("rollout: what is no better than raw attention is refused", "[study]")
 }
 
 TEST_CASE("the list of studies fits a terminal of 96 columns", "[study]") {
-  std::string text = to_text(studies()), line;
+  std::string text = to_text(studies());
   for (const Study& s : studies()) CHECK(text.find(s.name) != std::string::npos);
-  std::size_t columns = 0;
-  for (char c : text) {
-    columns = c == '\n' ? 0 : columns + ((c & 0xC0) != 0x80);
-    CHECK(columns <= 96);
-  }
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) CHECK(display_width(line) <= 96);
 }
 
 TEST_CASE("an unknown study is answered with the nearest", "[study]") {

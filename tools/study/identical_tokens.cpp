@@ -116,7 +116,8 @@ Study identical_tokens_study() {
       "multi-head attention, d 64, 4 heads, 4 sentences; exact: 16 tokens, multiples of 1/8 in "
       "float64, fused and explicit; rounded: 15 tokens N(0, 1), Xavier weights, float32; spread ε "
       "1e-5 to 1: the same in float64",
-      "the same with 1 sentence and ε 1e-3, 1e-2",
+      "multi-head attention, d 64, 4 heads, 1 sentence; exact: 16 tokens, rounded: 15; ε 1e-3, "
+      "1e-2",
       {
           {"exact_query_key", "exact numbers: largest |element| of ∂L/∂W_Q and ∂L/∂W_K", 0, 0,
            "every operation is exact, so the zero is one of every bit."},

@@ -19,7 +19,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 
 #include "autograd/magnification.hpp"
 #include "models/transformer.hpp"
@@ -30,6 +29,7 @@
 #include "tensor/elementwise.hpp"
 #include "tensor/index.hpp"
 #include "tensor/reduce.hpp"
+#include "tools/study/features.hpp"
 #include "tools/study/measures.hpp"
 #include "tools/study/statistics.hpp"
 #include "tools/study/table.hpp"
@@ -68,39 +68,6 @@ double smoothing_gradient_error(const Tensor& logits, const Tensor& target, doub
 
 namespace {
 
-// Rows of the features by class, for classes with at least so many.
-std::map<Index, std::vector<Index>> rows_by_class(const std::vector<Index>& classes, Index least) {
-  std::map<Index, std::vector<Index>> rows;
-  for (std::size_t i = 0; i < classes.size(); ++i)
-    rows[classes[i]].push_back(static_cast<Index>(i));
-  std::erase_if(rows, [&](const auto& c) { return std::ssize(c.second) < least; });
-  return rows;
-}
-
-Tensor rows_of(const Tensor& features, const std::vector<Index>& rows) {
-  return index_select(features, 0, from_vector(rows, {std::ssize(rows)}));
-}
-
-}  // namespace
-
-double cluster_spread(const Tensor& features, const std::vector<Index>& classes, Index least) {
-  auto rows = rows_by_class(classes, least);
-  if (rows.size() < 2) throw ValueError("cluster_spread", "fewer than two classes are left");
-  std::vector<Index> all;
-  for (const auto& [c, r] : rows) all.insert(all.end(), r.begin(), r.end());
-  Tensor centre = mean(rows_of(features, all), {0});
-  double within = 0, between = 0;
-  for (const auto& [c, r] : rows) {
-    Tensor of = rows_of(features, r), middle = mean(of, {0});
-    Tensor off = sub(of, middle), away = sub(middle, centre);
-    within += dot(off, off);
-    between += static_cast<double>(r.size()) * dot(away, away);
-  }
-  return within / between;
-}
-
-namespace {
-
 TrainOptions run_options(std::uint64_t seed, bool small, double smoothing) {
   TrainOptions o;
   o.task = "phrasebook";
@@ -121,11 +88,6 @@ TrainOptions run_options(std::uint64_t seed, bool small, double smoothing) {
   o.seed = static_cast<Index>(seed);
   return o;
 }
-
-struct Features {
-  Tensor rows;  // (N, D)
-  std::vector<Index> classes;
-};
 
 // The decoder's output at each target token of the first `count` pairs.
 Features decoder_features(Transformer& model, const std::vector<TokenPair>& pairs,
@@ -152,28 +114,6 @@ Features decoder_features(Transformer& model, const std::vector<TokenPair>& pair
   }
   f.rows = concatenate(parts, 0).to(DType::Float64);
   return f;
-}
-
-// Müller's picture: the three most frequent classes on the plane through their means.
-void draw_plane(const Features& f, const std::string& plot, Measurement& m) {
-  auto rows = rows_by_class(f.classes, 1);
-  std::vector<std::pair<std::size_t, Index>> order;
-  for (const auto& [c, r] : rows) order.push_back({r.size(), -c});
-  std::sort(order.rbegin(), order.rend());
-  std::vector<Tensor> means;
-  for (std::size_t i = 0; i < 3; ++i)
-    means.push_back(mean(rows_of(f.rows, rows[-order.at(i).second]), {0}));
-  Tensor x = sub(means[1], means[0]), y = sub(means[2], means[0]);
-  x = mul(x, 1 / frobenius_norm(x));
-  y = sub(y, mul(x, dot(x, y)));
-  y = mul(y, 1 / frobenius_norm(y));
-  for (std::size_t i = 0; i < 3; ++i) {
-    const std::vector<Index>& r = rows[-order[i].second];
-    for (std::size_t k = 0; k < std::min<std::size_t>(r.size(), 100); ++k) {
-      Tensor h = sub(f.rows.select(0, r[k]), means[0]);
-      m.curve(plot, "class " + std::to_string(i + 1), dot(h, x), dot(h, y), Look::Points);
-    }
-  }
 }
 
 // Points N(template, I) about templates N(0, ¼), and their classes.
@@ -214,7 +154,7 @@ ClassifierRun train_classifier(const Points& train, const Points& held_out, doub
     adam.zero_grad();
   }
   auto spread = [&](const Points& p) {
-    return cluster_spread(body(Var(p.x)).value().to(DType::Float64), p.classes.to_vector<Index>(),
+    return cluster_spread({body(Var(p.x)).value().to(DType::Float64), p.classes.to_vector<Index>()},
                           10);
   };
   Tensor found = argmax(head(body(Var(held_out.x))).value(), -1);
@@ -267,7 +207,7 @@ Measurement trained_pair(std::uint64_t seed, bool small) {
     auto features = [&](const std::vector<TokenPair>& pairs) {
       return decoder_features(model, pairs, count, o);
     };
-    auto spread = [](const Features& f) { return cluster_spread(f.rows, f.classes, 10); };
+    auto spread = [](const Features& f) { return cluster_spread(f, 10); };
     Features f = features(known);
     train_spreads.push_back(spread(f));
     spreads.push_back(spread(features(held_out)));
@@ -287,7 +227,8 @@ Study label_smoothing_study() {
   constexpr double kInf = std::numeric_limits<double>::infinity();
   return {
       "label-smoothing",
-      "The logit gradient equals p - q; the penultimate features cluster more tightly.",
+      "The logit gradient equals p - q; the penultimate features of training "
+      "examples cluster more tightly.",
       "Szegedy et al. 2016, arXiv 1512.00567, section 7; Müller et al. 2019, arXiv 1906.02629",
       "gradient: 40 rows of 12 classes, ε 0, 0.1, 0.5, both losses, fused and explicit, float64; "
       "classifier: 32, 128, 64, 10 units, ReLU, 2,000 points and 2,000 held out, 1,000 updates of "
@@ -296,8 +237,8 @@ Study label_smoothing_study() {
       "held out, "
       "characters "
       "that occur 10 times or more",
-      "the same gradients; classifier: 400 points, 20 updates; Transformers of 1 + 1 layers, d 32, "
-      "10 updates",
+      "gradient: 40 rows of 12 classes, ε 0, 0.1, 0.5; classifier: 32, 128, 64, 10 units, 400 "
+      "points, 20 updates; Transformers of 1 + 1 layers, d 32, 10 updates",
       {
           {"gradient", "largest |∂ℓ/∂logits - (p - q)|", 0, 1e-14,
            "an identity; what is left is rounding of numbers below 1 (2^-53 = 1e-16 each)."},

@@ -65,10 +65,6 @@ double step_growth(const std::vector<double>& r, double floor);
 // magnification in force.
 double smoothing_gradient_error(const Tensor& logits, const Tensor& target, double smoothing,
                                 double epsilon, Index pad);
-// How tightly rows h of features (N, D) lie about the mean of their class:
-//   Σ_n ‖h_n - μ_c(n)‖² / Σ_n ‖μ_c(n) - μ‖²      0 where each class is a point
-// Classes with fewer than `least` rows are left out. ValueError when fewer than two are left.
-double cluster_spread(const Tensor& features, const std::vector<Index>& classes, Index least);
 
 // ---- dependence ----
 // Adds N(0, (η · rms(W))²) to every matrix W of the model; vectors stay.

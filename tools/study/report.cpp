@@ -8,21 +8,17 @@
 #include "tools/drawing/drawing.hpp"
 #include "tools/study/statistics.hpp"
 #include "tools/study/study.hpp"
+#include "tools/text/utf8.hpp"
 
 namespace glim {
 namespace {
 
 std::string number(double x) { return fmt::format("{:.4g}", x); }
 
-// Columns as people see them: bytes that continue a UTF-8 character count nothing.
-std::size_t width(const std::string& text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
-
 std::string padded(const std::string& text, std::size_t to, bool left) {
-  std::string blanks(to > width(text) ? to - width(text) : 0, ' ');
-  return left ? text + blanks : blanks + text;
+  if (left) return fit_columns(text, to);
+  std::size_t width = display_width(text);
+  return std::string(to > width ? to - width : 0, ' ') + text;
 }
 
 // Rows of cells with the columns aligned, the first at the left.
@@ -31,7 +27,7 @@ std::string table(const std::vector<std::vector<std::string>>& rows) {
   for (const auto& row : rows)
     for (std::size_t i = 0; i < row.size(); ++i) {
       if (i == widths.size()) widths.push_back(0);
-      widths[i] = std::max(widths[i], width(row[i]));
+      widths[i] = std::max(widths[i], display_width(row[i]));
     }
   std::string text;
   for (const auto& row : rows) {
@@ -45,25 +41,15 @@ std::string table(const std::vector<std::vector<std::string>>& rows) {
 
 // A paragraph within 96 columns, each line after `indent` blanks.
 std::string wrapped(const std::string& text, std::size_t indent) {
-  std::string out, line, word;
-  std::string blanks(indent, ' ');
-  auto put = [&] {
-    if (word.empty()) return;
-    if (!line.empty() && indent + width(line) + 1 + width(word) > 96) {
-      out += (out.empty() ? "" : "\n" + blanks) + line;
+  std::string out, line;
+  for (std::string_view word : split_spaces(text)) {
+    if (!line.empty() && indent + display_width(line) + 1 + display_width(word) > 96) {
+      out += line + "\n" + std::string(indent, ' ');
       line.clear();
     }
-    line += (line.empty() ? "" : " ") + word;
-    word.clear();
-  };
-  for (char c : text) {
-    if (c == ' ')
-      put();
-    else
-      word += c;
+    line.append(line.empty() ? "" : " ").append(word);
   }
-  put();
-  return out + (out.empty() ? "" : "\n" + blanks) + line;
+  return out + line;
 }
 
 std::string criteria_table(const StudyResult& r) {
@@ -191,7 +177,7 @@ std::string to_text(const StudyResult& r) {
       if (!r.holds(i)) without += (without.empty() ? "" : ", ") + std::to_string(r.seeds[i]);
     verdict += "the claim does not hold as stated (seed " + without + ")";
   }
-  text += fmt::format("\n  verdict   {} ({:.0f} s, processor {:.0f} s)\n", verdict, r.seconds,
+  text += fmt::format("\n  verdict   {} ({:.1f} s, processor {:.1f} s)\n", verdict, r.seconds,
                       r.processor_seconds);
   return text;
 }

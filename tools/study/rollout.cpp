@@ -116,9 +116,7 @@ void train(SequenceClassifier& model, const Sizes& sizes) {
   }
 }
 
-std::vector<double> doubles(const Tensor& x) {
-  return x.to(DType::Float64).contiguous().to_vector<double>();
-}
+std::vector<double> doubles(const Tensor& x) { return x.to(DType::Float64).to_vector<double>(); }
 
 // logit_true - logit_other of each row of logits (N, 2).
 std::vector<double> margins(const Tensor& logits, Index truth) {
