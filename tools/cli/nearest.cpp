@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <cctype>
+#include <fmt/format.h>
+
+#include "autograd/tape.hpp"
+#include "tensor/error.hpp"
 
 namespace glim {
 namespace {
@@ -53,6 +57,28 @@ std::string nearest_names(std::string_view name, const std::vector<std::string>&
   for (std::size_t i = 0; i < std::min<std::size_t>(3, list.size()); ++i)
     text += (i ? ", " : " (nearest: ") + *list[i].name;
   return text.empty() ? text : text + ")";
+}
+
+std::vector<std::string> matching_names(const std::string& op, const std::string& what,
+                                        const std::string& pattern,
+                                        const std::vector<std::string>& known, std::size_t most) {
+  std::vector<std::string> found;
+  for (const std::string& name : known)
+    if (name == pattern || glob_match(pattern, name)) found.push_back(name);
+  if (found.empty())
+    throw ValueError(op,
+                     "no " + what + " is named '" + pattern + "'" + nearest_names(pattern, known));
+  if (found.size() > most)
+    throw ValueError(op, fmt::format("'{}' means {} {}s, more than {}: a narrower pattern helps",
+                                     pattern, found.size(), what, most));
+  return found;
+}
+
+std::string file_stem(const std::string& name) {
+  std::string stem = name;
+  for (char& c : stem)
+    if (c == '/' || c == '#') c = '-';
+  return stem;
 }
 
 }  // namespace glim

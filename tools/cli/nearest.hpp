@@ -15,4 +15,14 @@ std::size_t edit_distance(std::string_view a, std::string_view b);
 // those that begin with it first; nothing when there is none at all.
 std::string nearest_names(std::string_view name, const std::vector<std::string>& known);
 
+// The known names that are `pattern`, or that it means with its * and ?. ValueError of `op` naming the
+// nearest when there is none, or when there are more than `most`; `what` is what they name.
+std::vector<std::string> matching_names(const std::string& op, const std::string& what,
+                                        const std::string& pattern,
+                                        const std::vector<std::string>& known,
+                                        std::size_t most = 500);
+
+// "decoder.layers.2.multihead_attn-1-dS": a name as a file's.
+std::string file_stem(const std::string& name);
+
 }  // namespace glim

@@ -2,7 +2,7 @@
 "use strict";
 (() => {
 const data = Glim.data;
-const make = Glim.make, number = Glim.number;
+const make = Glim.make, number = Glim.number, legend = Glim.legend;
 
 // ---- packed tensors (tools/inspect/pack.hpp): three digits in 16 bits ----
 function unpack(t) {
@@ -85,20 +85,6 @@ function heat_map(map, row_names, column_names, options) {
   return make("div", {class: "map"}, node);
 }
 const short = name => [...name].length > 14 ? [...name].slice(0, 13).join("") + "…" : name;
-
-function legend(low, high, diverging, words) {
-  const canvas = make("canvas", {width: 160, height: 12, "aria-hidden": true});
-  const context = canvas.getContext("2d");
-  const most = Math.max(Math.abs(low), Math.abs(high));
-  const [from, to] = diverging ? [-most, most] : [low, high];
-  const color = Glim.scale(from, to, diverging);
-  for (let x = 0; x < 160; ++x) {
-    context.fillStyle = color(from + (to - from) * x / 159);
-    context.fillRect(x, 0, 1, 12);
-  }
-  return make("div", {class: "legend"}, make("span", {}, number(from)), canvas,
-    make("span", {}, number(to)), make("span", {class: "soft"}, words || ""));
-}
 
 // ---- 1. the model ----
 function draw_model(panel) {

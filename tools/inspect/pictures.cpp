@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <limits>
 
-#include "autograd/tape.hpp"
 #include "tensor/error.hpp"
 #include "tools/cli/nearest.hpp"
 #include "tools/drawing/drawing.hpp"
@@ -107,17 +106,7 @@ std::vector<std::string> picture_names(const Look& look) {
 
 std::vector<std::string> matching_pictures(const Look& look, const std::string& pattern,
                                            std::size_t most) {
-  std::vector<std::string> all = picture_names(look), found;
-  for (const std::string& name : all)
-    if (name == pattern || glob_match(pattern, name)) found.push_back(name);
-  if (found.empty())
-    throw ValueError("inspect",
-                     "no picture is named '" + pattern + "'" + nearest_names(pattern, all));
-  if (found.size() > most)
-    throw ValueError("inspect",
-                     fmt::format("'{}' means {} pictures, more than {}: a narrower pattern helps",
-                                 pattern, found.size(), most));
-  return found;
+  return matching_names("inspect", "picture", pattern, picture_names(look), most);
 }
 
 std::string picture_svg(const Look& look, const std::string& name) {
@@ -132,13 +121,6 @@ std::string picture_svg(const Look& look, const std::string& name) {
     if (name == n.name + ".grad" && n.gradient.defined()) return tensor_svg(name, n.gradient);
   }
   throw IndexError("inspect", "no picture is named '" + name + "'");
-}
-
-std::string file_stem(const std::string& name) {
-  std::string stem = name;
-  for (char& c : stem)
-    if (c == '/' || c == '#') c = '-';
-  return stem;
 }
 
 }  // namespace glim

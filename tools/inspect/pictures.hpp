@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/cli/nearest.hpp"
 #include "tools/inspect/look.hpp"
 
 namespace glim {
@@ -24,8 +25,5 @@ std::vector<std::string> matching_pictures(const Look& look, const std::string& 
 
 // IndexError for a name that is none.
 std::string picture_svg(const Look& look, const std::string& name);
-
-// "decoder.layers.2.multihead_attn-1-dS": the name as a file's.
-std::string file_stem(const std::string& name);
 
 }  // namespace glim

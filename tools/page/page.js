@@ -29,6 +29,21 @@ const Glim = {
     return 0.299 * c.r + 0.587 * c.g + 0.114 * c.b > 140 ? "#111" : "#fff";
   },
 
+  // A bar of the colours from low to high.
+  legend(low, high, diverging, words) {
+    const canvas = Glim.make("canvas", {width: 160, height: 12, "aria-hidden": true});
+    const context = canvas.getContext("2d");
+    const most = Math.max(Math.abs(low), Math.abs(high));
+    const [from, to] = diverging ? [-most, most] : [low, high];
+    const color = Glim.scale(from, to, diverging);
+    for (let x = 0; x < 160; ++x) {
+      context.fillStyle = color(from + (to - from) * x / 159);
+      context.fillRect(x, 0, 1, 12);
+    }
+    return Glim.make("div", {class: "legend"}, Glim.make("span", {}, Glim.number(from)), canvas,
+      Glim.make("span", {}, Glim.number(to)), Glim.make("span", {class: "soft"}, words || ""));
+  },
+
   make(tag, attributes, ...children) {
     const element = document.createElement(tag);
     for (const [name, value] of Object.entries(attributes || {})) {
