@@ -58,6 +58,7 @@ void train_for_comparison(const TrainOptions& o, Comparison& row) {
   std::unique_ptr<Learner> learner = make_learner(o);
   make_folder(o.out);
   Trainer trainer(o, *learner, o.to_toml());
+  trainer.record();
   Epochs observer(row.name, o.epochs);
   std::atomic<bool> never{false};
   double wall = now(), cpu = processor();

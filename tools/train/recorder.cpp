@@ -123,4 +123,8 @@ void StepRecorder::after_update(Index step, double rate, double loss) {
       arrays(probed.attention, [](const ProbedAttention& a) { return a.saturation; })));
 }
 
+void StepRecorder::stopped(Index step, const std::string& why) {
+  lines_->write(nlohmann::ordered_json{{"step", step}, {"stopped", why}}.dump());
+}
+
 }  // namespace glim

@@ -19,6 +19,7 @@
 //
 // gradient_norm and update_ratio go by modules, rms and similarity by layers, entropy and saturation
 // by attention, each a list of its heads. loss is that of the step's batch, KL in nats a target.
+// A run that cannot go on (its loss or gradient is not finite) ends with {"step":…,"stopped":"why"}.
 // A run that goes on drops the steps it will make again (tools/train/json_lines.hpp).
 //
 // Errors: ValueError when the recording would become larger than kMostBytes, before the run begins;
@@ -48,6 +49,8 @@ class StepRecorder {
   // weights new.
   void before_update();
   void after_update(Index step, double rate, double loss);
+  // Of a step that cannot be made.
+  void stopped(Index step, const std::string& why);
 
  private:
   struct ModuleParts {

@@ -173,6 +173,7 @@ void Trainer::diagnose(Index first, Index end, const std::string& what) {
       found = "first in " + e.one_line();
     }
   }
+  if (recorder_) recorder_->stopped(state_.step + 1, what + "; " + found);
   throw NonFiniteError("train", "step " + std::to_string(state_.step + 1) + ": " + what + "; " +
                                     found + "; " + kept_checkpoint() +
                                     " (a lower --rate, a longer --warmup or --clip may help)");
