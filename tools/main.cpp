@@ -54,6 +54,7 @@ int main(int argc, char** argv) {
   glim::add_average(app);
   glim::add_compare(app);
   glim::add_gradcheck(app);
+  glim::add_report(app);
   glim::add_study(app);
   glim::add_inspect(app);
   glim::add_doctor(app);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# recording.sh GLIM MAKE_IMAGES: glim train --record for every kind of model. The weights are those of
-# a run without it, bit for bit; a run that was stopped or killed and resumed leaves the same recording
-# as one left alone; what cannot be recorded is one line.
+# recording.sh GLIM MAKE_IMAGES: glim train --record for every kind of model, and glim report. The
+# weights are those of a run without it, bit for bit; a run that was stopped or killed and resumed leaves
+# the same recording as one left alone; what cannot be recorded or reported is one line.
 set -uo pipefail
 glim=$(realpath "$1") make=$(realpath "$2")
 work=$(mktemp -d)
@@ -102,5 +102,43 @@ refuse "a recording beyond its limit" 'record.*MB.*--record-every [0-9]+' --reco
 refuse "another interval at resume" 'record-every: cannot change' --resume --record --record-every 9 --out alone
 cp -r one again && "$glim" train "${sizes[@]}" "${attention[@]}" "${copy[@]}" --max-steps 2 --overwrite --out again >log 2>&1
 report "a new run does not keep an older one's recording" "$([ ! -e again/recording.jsonl ] || echo kept)"
+"$glim" compare --kinds rnn,conv --d-embed 12 --d-model 16 --layers 1 --max-steps 4 --task copy --examples 64 --batch-sentences 8 \
+  --schedule constant --record --record-every 2 --out both >log 2>&1
+report "glim compare records, too" "$(wc -l both/{rnn,conv}/recording.jsonl 2>&1 | grep -q '^ *8 total' || cat log)"
+
+# --- glim report ---
+"$glim" train "${sizes[@]}" "${attention[@]}" "${copy[@]}" --rate 1e30 --record --record-every 1 --out hot >log 2>&1
+report "a run that cannot go on says why" "$(tail -1 hot/recording.jsonl | grep -q '"stopped":".*not finite' || tail -1 hot/recording.jsonl)"
+"$glim" report hot one alone --png '*/entropy' --svg loss >log 2>&1 || report "a report" "$(cat log)"
+report "its events" "$(grep -q '^  not-finite: step [0-9]*: the run stopped' log || cat log)"
+report "its files" "$(ls report.html hot-entropy.png one-entropy.png alone-entropy.png loss.svg 2>&1 >/dev/null)"
+cp -r one vision
+"$glim" train --kind rnn --d-embed 12 "${sizes[@]}" "${copy[@]}" --max-steps 11 --record --record-every 2 --out rnn >log 2>&1
+"$glim" report vision rnn alone --out kinds.html >log 2>&1 || report "runs of several kinds" "$(cat log)"
+report "runs of several kinds" "$(grep -c '^vision\|^rnn\|^alone' log | grep -vx 3)"
+refuse_report() {  # NAME PATTERN ARGS
+  local name=$1 pattern=$2 status=0 problem=
+  shift 2
+  timeout 60 "$glim" report "$@" >out 2>err || status=$?
+  if [ "$status" != 1 ]; then problem="status $status"
+  elif [ "$(wc -l <err)" != 1 ] || ! grep -Eq "^glim: error: .*$pattern" err; then problem="$(cat err)"
+  fi
+  report "report: $name" "$problem"
+}
+before=$(sha256sum report.html)
+refuse_report "a page that exists" 'report\.html: exists already: --overwrite' one
+report "report: it is as it was" "$([ "$(sha256sum report.html)" = "$before" ] || echo changed)"
+refuse_report "no recording" 'glim train --record' plain --out new.html
+refuse_report "an unknown folder" 'aloen.*nearest: alone' aloen --out new.html
+refuse_report "a run twice" 'twice' one ./one/ --out new.html
+refuse_report "a page beyond its limit" 'most-mb' one --most-mb 0.1 --out new.html
+refuse_report "an unknown picture" 'nearest: loss' alone --png los --out new.html
+refuse_report "a picture that exists" 'loss\.svg: exists' alone --svg loss --out new.html
+refuse_report "a folder that is not there" 'nowhere/new\.html' one --out nowhere/new.html
+mkdir -p broken && head -3 one/recording.jsonl | sed '2s/"rms":\[[^,]*,/"rms":[/' >broken/recording.jsonl
+refuse_report "damage" 'broken/recording\.jsonl: line 2: rms has' broken --out new.html
+report "report: nothing is left of what was refused" "$(ls new.html 2>/dev/null)"
+head -c -20 one/recording.jsonl >broken/recording.jsonl
+report "report: a line cut short" "$("$glim" report broken --out cut.html 2>&1 | grep -q 'cut short' || echo 'not said')"
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

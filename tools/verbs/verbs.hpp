@@ -16,6 +16,7 @@ void add_classify(CLI::App& app);
 void add_average(CLI::App& app);
 void add_compare(CLI::App& app);
 void add_gradcheck(CLI::App& app);
+void add_report(CLI::App& app);
 void add_study(CLI::App& app);
 void add_inspect(CLI::App& app);
 void add_doctor(CLI::App& app);

@@ -1,0 +1,191 @@
+// The page of glim report: losses, what happened inside, events, options.
+"use strict";
+(() => {
+const data = Glim.data, make = Glim.make, runs = data.runs;
+const several = runs.length > 1;
+
+// What is recorded: how it is called, said and coloured. Amounts that go over powers of ten are shown
+// on a logarithmic scale.
+const quantities = {
+  gradient_norm: {title: "gradient norm", log: true,
+    says: "‖g‖ of each module's parameters, before clipping."},
+  update_ratio: {title: "update / weight", log: true,
+    says: "‖Δw‖ / ‖w‖: what one step changes of each module's weights. About 0.001 is common."},
+  rms: {title: "activation scale", log: true,
+    says: "Root mean square of what each layer hands on."},
+  similarity: {title: "token similarity", low: 0, high: 1,
+    says: "Mean cosine between the outputs of a layer at different positions: at 1 all tokens are the same (rank collapse)."},
+  entropy: {title: "attention entropy", low: 0,
+    says: "Of each head, in nats, mean over queries: 0 attends to one key, ln S to all S alike."},
+  saturation: {title: "softmax saturation", low: 0, high: 1,
+    says: "Of each head: 1 where the softmax is one-hot and passes next to no gradient to queries and keys, 0 where it is uniform."},
+};
+const track_of = (run, quantity) => run.tracks.find(t => t.quantity === quantity);
+const label = (run, words) => several ? `${run.name}, ${words}` : words;
+const flags_of = rules => runs.flatMap(run => run.events.filter(e => rules.includes(e.rule))
+  .map(e => ({step: e.step, color: run.color, text: label(run, e.text)})));
+
+// ---- 1. losses ----
+function draw_losses(panel) {
+  const logarithmic = make("input", {type: "checkbox", id: "losses-log"});
+  const charts = make("div", {class: "charts"});
+  const one = (name, color, x, y, more) => ({name, color, x, y, ...more});
+  const redraw = () => {
+    const log = logarithmic.checked;
+    const of_batches = runs.filter(r => !r.train.step.length);
+    charts.replaceChildren(...[
+      Charts.lines([
+        ...runs.map(r => one(label(r, "training"), r.color, r.train.step, r.train.nll)),
+        ...runs.map(r => one(label(r, "validation"), r.color, r.valid.step, r.valid.nll, {dash: true, marks: true})),
+      ], {id: "chart-loss", title: "Loss: NLL, nats a target", log, flags: flags_of(["loss-spike", "not-finite"])}),
+      Charts.lines(of_batches.map(r => one(label(r, "recorded batches"), r.color, r.steps, r.loss)),
+        {id: "chart-batches", title: "Loss of the recorded batches: KL, nats a target", log}),
+      Charts.lines(runs.map(r => r.train.step.length ? one(r.name, r.color, r.train.step, r.train.rate) :
+        one(r.name, r.color, r.steps, r.rate)), {id: "chart-rate", title: "Learning rate", log}),
+      Charts.lines(runs.map(r => one(r.name, r.color, r.train.step, r.train.gradient_norm)),
+        {id: "chart-gradient", title: "Gradient norm of the whole model, before clipping", log}),
+    ].filter(Boolean));
+  };
+  logarithmic.addEventListener("change", redraw);
+  panel.append(make("div", {class: "controls"}, make("label", {}, logarithmic, " logarithmic")), charts,
+    make("p", {class: "soft"}, "A training loss is the mean since the line of the log before it; a triangle marks a " +
+      "spike or where the run stopped."));
+  redraw();
+}
+
+// ---- 2. inside ----
+let show_inside = () => {};
+function draw_inside(panel) {
+  const there = Object.keys(quantities).filter(q => runs.some(r => track_of(r, q)));
+  if (!there.length) {
+    panel.append(make("p", {}, "Nothing was recorded from inside the model yet."));
+    return;
+  }
+  const steps = runs.flatMap(r => r.steps);
+  const quantity = make("select", {id: "inside-quantity", "aria-label": "what is shown"},
+    there.map(q => make("option", {value: q}, quantities[q].title)));
+  const step_input = (id, words, value) => make("input", {type: "number", class: "step", id, value,
+    min: d3.min(steps), max: d3.max(steps), "aria-label": words});
+  const from = step_input("inside-from", "first step", d3.min(steps));
+  const to = step_input("inside-to", "last step", d3.max(steps));
+  const marked = make("input", {type: "checkbox", id: "inside-events", checked: true});
+  const shared = make("input", {type: "checkbox", id: "inside-shared", checked: true});
+  const row = make("select", {id: "inside-row", "aria-label": "row drawn as lines"});
+  const says = make("p"), maps = make("div", {class: several ? "maps several" : "maps"}), line = make("div");
+  const rows_of = q => [...new Set(runs.flatMap(r => track_of(r, q)?.rows ?? []))];
+  const draw_row = () => {
+    const q = quantity.value, name = row.value;
+    const chart = Charts.lines(runs.map(r => {
+      const t = track_of(r, q), i = t ? t.rows.indexOf(name) : -1;
+      return {name: r.name, color: r.color, marks: r.steps.length < 40, x: i < 0 ? [] : r.steps,
+        y: i < 0 ? [] : t.values.map(v => v[i])};
+    }), {id: "chart-row", title: `${quantities[q].title}, ${name}`, log: Boolean(quantities[q].log)});
+    line.replaceChildren(...(chart ? [chart] : []));
+  };
+  const select = name => { row.value = name; draw_row(); };
+  const redraw = () => {
+    const q = quantity.value, about = quantities[q];
+    says.textContent = about.says;
+    const low_step = Number(from.value), high_step = Number(to.value);
+    const put = v => about.log ? (v > 0 ? Math.log10(v) : NaN) : v;
+    const range_of = list => {
+      const values = list.flatMap(r => track_of(r, q).values.flatMap((record, i) =>
+        r.steps[i] >= low_step && r.steps[i] <= high_step ? record.map(put) : [])).filter(Number.isFinite);
+      const [low, high] = values.length ? d3.extent(values) : [0, 1];
+      return [Math.min(about.low ?? low, low), Math.max(about.high ?? high, high)];
+    };
+    const with_track = runs.filter(r => track_of(r, q));
+    const all = range_of(with_track);
+    maps.replaceChildren(...runs.map(run => {
+      const t = track_of(run, q);
+      const head = make("h3", {}, several ? `${run.name}${run.kind ? `, ${run.kind}` : ""}` : about.title);
+      if (!t) return make("div", {class: "panel"}, head, make("p", {class: "soft"}, "This run has no such recording."));
+      const first = d3.bisectLeft(run.steps, low_step), last = d3.bisectRight(run.steps, high_step) - 1;
+      if (first > last) return make("div", {class: "panel"}, head, make("p", {class: "soft"}, "No record lies within these steps."));
+      const [low, high] = shared.checked ? all : range_of([run]);
+      const scale = Glim.scale(low, high, false);
+      const events = marked.checked ? run.events.filter(e => e.quantity === q) : [];
+      const shown = x => about.log ? 10 ** x : x;
+      return make("div", {class: "panel"}, head,
+        Glim.legend(shown(low), shown(high), false, about.log ? "logarithmic" : ""),
+        Charts.map({rows: t.rows, steps: run.steps, values: t.values}, {run: run.name, title: about.title,
+          color: v => Number.isFinite(put(v)) ? scale(put(v)) : null, events, first, last, select}));
+    }));
+  };
+  const change_quantity = () => {
+    row.replaceChildren(...rows_of(quantity.value).map(name => make("option", {value: name}, name)));
+    redraw();
+    draw_row();
+  };
+  quantity.addEventListener("change", change_quantity);
+  for (const control of [from, to, marked, shared]) control.addEventListener("change", redraw);
+  row.addEventListener("change", draw_row);
+  show_inside = event => {
+    quantity.value = event.quantity;
+    change_quantity();
+    if (event.where.length) select(event.where[0]);
+    maps.scrollIntoView({block: "nearest"});
+  };
+  panel.append(make("div", {class: "controls"}, quantity, make("label", {}, "steps ", from), make("label", {}, "to ", to),
+    make("label", {}, marked, " mark events"), several ? make("label", {}, shared, " one scale for all runs") : null),
+    says, maps, make("h2", {}, "One row over the steps"),
+    make("p", {class: "soft"}, "A click into a map, or Enter, chooses the row."),
+    make("div", {class: "controls"}, row), line);
+  change_quantity();
+}
+
+// ---- 3. events ----
+function show_event(event) {
+  if (event.quantity === "nll") {
+    Glim.show_view("losses");
+    document.getElementById("chart-loss")?.scrollIntoView({block: "nearest"});
+    return;
+  }
+  Glim.show_view("inside");
+  show_inside(event);
+}
+function draw_events(panel) {
+  panel.append(make("p", {}, "What stands out, found by the rules below. A rule is no verdict: it says where to look."));
+  for (const run of runs) {
+    panel.append(make("h2", {}, run.name));
+    if (!run.events.length) {
+      panel.append(make("p", {}, "No rule holds: nothing stands out."));
+      continue;
+    }
+    panel.append(make("div", {class: "scroll"}, make("table", {class: "events"}, make("thead", {}, make("tr", {},
+      make("th", {class: "number"}, "step"), make("th", {}, "rule"), make("th", {}, "what"), make("th", {}, ""))),
+      make("tbody", {}, run.events.map(e => make("tr", {}, make("td", {class: "number"}, e.step), make("td", {class: "rule"}, e.rule),
+        make("td", {class: "text", title: e.where.join("\n")}, e.text),
+        make("td", {}, make("button", {onclick: () => show_event(e), "aria-label": `show ${e.rule} at step ${e.step}`},
+          "show"))))))));
+  }
+  panel.append(make("h2", {}, "The rules"), make("div", {class: "scroll"}, make("table", {}, make("tbody", {},
+    data.rules.map(r => make("tr", {}, make("td", {class: "rule"}, r.name), make("td", {class: "text"}, r.says)))))));
+}
+
+// ---- 4. options ----
+function draw_options(panel) {
+  const names = [...new Set(runs.flatMap(r => Object.keys(r.options)))];
+  const differ = several ? names.filter(n => new Set(runs.map(r => r.options[n])).size > 1) :
+    names.filter(n => runs[0].options[n] !== data.defaults[n]);
+  const table = list => make("div", {class: "scroll"}, make("table", {class: "options"}, make("thead", {},
+    make("tr", {}, make("th", {}, "option"), runs.map(r => make("th", {}, r.name)), make("th", {}, "default"))),
+    make("tbody", {}, list.map(n => make("tr", {}, make("td", {class: "mono"}, n), runs.map(r =>
+      make("td", {class: "mono value"}, r.options[n] ?? "–")), make("td", {class: "mono soft value"}, data.defaults[n] ?? "–"))))));
+  panel.append(make("h2", {}, several ? "Options in which the runs differ" : "Options that are not at their default"),
+    differ.length ? table(differ) : make("p", {}, "None."),
+    make("details", {}, make("summary", {}, `All ${names.length} options`), table(names)));
+}
+
+// ---- the head ----
+document.querySelector("main").append(...runs.map(run => make("p", {class: "soft"}, make("span", {class: "swatch",
+  style: `border-top: 3px solid ${run.color}`}), " ", make("strong", {}, run.name), ` ${run.kind || "not recorded"}, ` +
+  `${run.train.step.length} log lines, ${run.valid.step.length} validations, ${run.steps.length} records, ` +
+  `${run.events.length} events`, ...run.notes.flatMap(n => [make("br"), n]))));
+Glim.tabs(document.querySelector("main"), [
+  {id: "losses", title: "Losses", draw: draw_losses},
+  {id: "inside", title: "Inside", draw: draw_inside},
+  {id: "events", title: "Events", draw: draw_events},
+  {id: "options", title: "Options", draw: draw_options},
+]);
+})();

@@ -1,0 +1,61 @@
+// What a training run left behind, for glim report: the losses of metrics.jsonl
+// (tools/train/metrics.hpp), the recording of recording.jsonl (tools/train/recorder.hpp) and the
+// options of config.toml.
+//
+// What is not there is said in `notes`, never made up. A last line cut short, as of a run under way or
+// one that was killed, is left out and noted. FileError naming file and line for what is damaged, and
+// the nearest folders for one that is none.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tensor/shape.hpp"
+
+namespace glim {
+
+struct Losses {
+  std::vector<Index> step;
+  std::vector<double> nll;                  // NaN: not finite
+  std::vector<double> rate, gradient_norm;  // of training alone
+};
+
+// Numbers of rows at the recorded steps; NaN is what was not defined.
+struct Track {
+  std::string quantity;           // "gradient_norm"
+  std::vector<std::string> rows;  // "encoder.layers.0.linear1", "encoder.layers.0.self_attn head 1"
+  std::vector<std::vector<double>> values;  // of each record, of each row
+};
+struct Recording {
+  std::string kind;
+  Index every = 0;
+  std::vector<Index> step;
+  std::vector<double> rate, loss;  // loss: KL in nats a target, of the step's batch
+  std::vector<Track> tracks;  // gradient_norm, update_ratio, rms, similarity, entropy, saturation
+  Index stopped_at = 0;       // the step that could not be made, and why; 0: none
+  std::string stopped;
+
+  // Null if there is none, or it has no rows or records.
+  const Track* track(const std::string& quantity) const;
+};
+
+using NamedOptions = std::vector<std::pair<std::string, std::string>>;
+
+struct TrainingRun {
+  std::string name, folder;
+  NamedOptions options;  // as config.toml has them
+  Losses train, valid;
+  Recording recording;
+  std::vector<std::string> notes;
+};
+
+TrainingRun read_training_run(const std::string& folder);
+// Of each folder. Names are the folders' own, longer where several are alike. ValueError for a folder
+// named twice; FileError when none of them holds a recording.
+std::vector<TrainingRun> read_training_runs(const std::vector<std::string>& folders);
+
+// "name = value" lines as options; strings without their quotes. FileError with `where`.
+NamedOptions options_of_toml(const std::string& text, const std::string& where);
+
+}  // namespace glim
