@@ -75,6 +75,7 @@ ConvDecoder::ConvDecoder(const ConvSeq2SeqConfig& c)
 
 Var ConvDecoder::attend(GatedConvolution& layer, const Var& u, const Var& h, const Var& g,
                         const ConvMemory& memory, Var* weights) {
+  Scope scope(layer.scope_name());
   // The paper's scores are not divided by √D: the query takes the factor back.
   double root = std::sqrt(static_cast<double>(u.size(-1)));
   Var query = mul(add(layer.query->forward(u), g), kHalf * root);

@@ -22,12 +22,13 @@ SpecimenOptions two_layers(const std::string& norm = "pre",
                            const std::string& kind = "transformer") {
   SpecimenOptions o = small_options();
   o.fresh.kind = kind;
-  if (kind == "rnn" || kind == "conv") {  // they have none of these sizes
+  o.fresh.layers = 2;
+  if (kind == "rnn" || kind == "conv") {  // they have none of these options
     o.fresh.heads = TrainOptions().heads;
     o.fresh.d_ff = TrainOptions().d_ff;
+  } else {
+    o.fresh.norm = norm;
   }
-  o.fresh.layers = 2;
-  o.fresh.norm = norm;
   return o;
 }
 
@@ -127,6 +128,43 @@ TEST_CASE("shares of a junction add up to 1, and its branches to the gradient") 
     CHECK(look.memory.branches.size() == 2);
     CHECK(shares == Approx(1).epsilon(1e-5));
   }
+}
+
+TEST_CASE("a recurrent model has one attention, with a query a step, and no residual connection") {
+  CHECK(without_step("encoder.l0.t12") == "encoder.l0");
+  CHECK(without_step("t3.attention") == "attention");
+  CHECK(without_step("t.tgt_embed.t3x") == "t.tgt_embed.t3x");
+  Specimen specimen(two_layers("pre", "rnn"));
+  Look look = look_at(specimen, {.attribution_steps = 0});
+  REQUIRE(look.attention.size() == 1);
+  const AttentionView& v = look.attention[0];
+  CHECK(v.module == "attention");
+  CHECK(v.a.shape() == Shape{1, static_cast<Index>(specimen.target_in().size()),
+                             static_cast<Index>(specimen.source().size())});
+  CHECK(look.junctions.empty());
+}
+
+TEST_CASE("a convolutional model's attentions and residual connections are named by their layers") {
+  Specimen specimen(two_layers("pre", "conv"));
+  Look look = look_at(specimen, {.attribution_steps = 0});
+  REQUIRE(look.attention.size() == 2);
+  CHECK(look.attention[0].module == "decoder.layers.0");
+  CHECK(look.attention[1].module == "decoder.layers.1");
+  CHECK(look.attention[1].layer == 1);
+  std::string names;
+  for (const Junction& j : look.junctions) {
+    double shares = 0;
+    for (const Branch& b : j.branches) shares += b.share;
+    CHECK(shares == Approx(1).epsilon(1e-5));
+    names += j.module + ", " + j.sublayer + "\n";
+  }
+  // The encoder's layers; the memory's values, embedding and state; in the decoder the token within
+  // the query, the context around the attention, and the layer.
+  CHECK(names ==
+        "encoder, layers.0\nencoder, layers.1\nmodel, encoder\n"
+        "decoder.layers.0, query\ndecoder.layers.0, sublayer\ndecoder.layers.0, sublayer\n"
+        "decoder.layers.1, query\ndecoder.layers.1, sublayer\ndecoder.layers.1, sublayer\n");
+  for (const Remark& r : look.remarks) CHECK(r.text.find("from :") == std::string::npos);
 }
 
 TEST_CASE("integrated gradients add up to the difference, gradient x input has its rows") {

@@ -138,8 +138,9 @@ std::vector<AttentionView> attention_views(const Capture& c, const Specimen& spe
   for (const CapturedNode& n : c.nodes) {
     if (n.path != "probs" && !n.path.ends_with(".probs")) continue;
     if (n.op != "softmax" && n.op != "masked_softmax") continue;
-    if (!groups.count(n.scope)) order.push_back(n.scope);
-    groups[n.scope].push_back(n.number);
+    std::string module = without_step(n.scope);
+    if (!groups.count(module)) order.push_back(module);
+    groups[module].push_back(n.number);
   }
   std::vector<AttentionView> views;
   for (const std::string& module : order) {

@@ -116,4 +116,17 @@ std::map<std::string, Tensor> tensors_of(const Capture& capture) {
   return all;
 }
 
+std::string without_step(const std::string& scope) {
+  std::string kept;
+  for (std::size_t begin = 0; begin < scope.size();) {
+    std::size_t end = std::min(scope.find('.', begin), scope.size());
+    std::string part = scope.substr(begin, end - begin);
+    bool step = part.size() > 1 && part[0] == 't' &&
+                part.find_first_not_of("0123456789", 1) == std::string::npos;
+    if (!step) kept += (kept.empty() ? "" : ".") + part;
+    begin = end + 1;
+  }
+  return kept;
+}
+
 }  // namespace glim

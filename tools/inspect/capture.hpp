@@ -60,6 +60,10 @@ struct Capture {
 
 Capture capture(Specimen& specimen);
 
+// Recurrent models name their steps: "encoder.l0.t3" is a step of "encoder.l0", "t3.attention" of
+// "attention". The scope itself if it names none.
+std::string without_step(const std::string& scope);
+
 // Values and gradients by name: "NAME" and "NAME.grad".
 std::map<std::string, Tensor> tensors_of(const Capture& capture);
 

@@ -36,11 +36,13 @@ Branch branch(const std::string& name, const Tensor& flow, const Tensor& dx) {
 // "encoder.layers.0.self_attn.out_proj" within "encoder.layers.0": "self_attn". The two linear
 // layers of a feed-forward network are one sublayer.
 std::string sublayer_of(const std::string& scope, const std::string& module) {
+  if (scope == module) return "sublayer";
   std::string rest = scope;
   if (!module.empty() && scope.starts_with(module + ".")) rest = scope.substr(module.size() + 1);
-  rest = rest.substr(0, rest.find('.'));
+  // An item of a list keeps its number: "layers.0".
+  rest = rest.substr(0, rest.find('.', rest.starts_with("layers.") ? 7 : 0));
   if (rest.starts_with("linear") || rest.starts_with("fc")) return "feed_forward";
-  return rest.empty() || rest == module ? "sublayer" : rest;
+  return rest.empty() ? "sublayer" : rest;
 }
 
 }  // namespace
@@ -49,12 +51,13 @@ std::vector<Junction> residual_junctions(const Capture& c) {
   std::vector<Junction> list;
   for (const CapturedNode& n : c.nodes) {
     if (n.op != "add" || n.inputs.size() != 2 || !n.gradient.defined()) continue;
-    int x = n.inputs[0], f = n.inputs[1];
-    if (x < 0 || f <= x || c[x].value.shape() != c[f].value.shape()) continue;
+    auto [x, f] = std::minmax({n.inputs[0], n.inputs[1]});
+    if (without_step(n.scope) != n.scope) continue;  // a gate's mixture, no residual connection
+    if (x < 0 || f == x || c[x].value.shape() != c[f].value.shape()) continue;
     std::vector<bool> marks = between(c, x, f);
     if (!marks[static_cast<std::size_t>(x)]) continue;
     Junction j;
-    j.module = n.scope;
+    j.module = n.scope.empty() ? "model" : n.scope;
     j.sublayer = sublayer_of(c[f].scope, n.scope);
     j.x = x;
     j.sum = n.number;
@@ -96,7 +99,8 @@ Junction memory_junction(const Capture& c) {
     if (!flows.count(layer)) order.push_back(layer);
     flows[layer] = joined(flows[layer], c.flow(reader, j.x));
   }
-  for (const std::string& layer : order) j.branches.push_back(branch(layer, flows[layer], dx));
+  for (const std::string& layer : order)
+    j.branches.push_back(branch(layer.empty() ? "the model" : layer, flows[layer], dx));
   return j;
 }
 

@@ -22,7 +22,7 @@ struct Branch {
 };
 
 struct Junction {
-  std::string module;            // "encoder.layers.0"
+  std::string module;            // "encoder.layers.0"; "model" outside of modules
   std::string sublayer;          // "self_attn", "multihead_attn", "feed_forward"
   int x = -1, sum = -1;          // nodes: where the ways part, and where they meet again
   double norm = 0;               // ‖dx‖

@@ -96,8 +96,11 @@ void about_junctions(const Look& look, std::vector<Remark>& all) {
   }
   add_strongest(all, std::move(skips));
   add_strongest(all, std::move(against));
-  if (look.memory.branches.size() > 1) {
-    const auto& b = look.memory.branches;
+  const auto& b = look.memory.branches;
+  bool by_layer = std::all_of(b.begin(), b.end(), [](const Branch& branch) {
+    return branch.name.find("layers.") != std::string::npos;
+  });
+  if (b.size() > 1 && by_layer) {
     auto most = std::max_element(
         b.begin(), b.end(), [](const Branch& x, const Branch& y) { return x.share < y.share; });
     all.push_back({fmt::format("The encoder hears most from {}: {:.1f} % of the gradient that "
