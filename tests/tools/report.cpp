@@ -332,4 +332,13 @@ TEST_CASE("single pictures of runs") {
   for (const std::string& name : names) CHECK(report_picture(runs, name).starts_with("<svg"));
   CHECK(report_picture(runs, "other/rms").find("layer 1") != std::string::npos);
   CHECK_THROWS_AS(report_picture(runs, "other/nothing"), IndexError);
+  // Many records share a cell, which shows the largest: 1000 of them in 200 columns.
+  auto svg = [&](std::size_t record) {
+    runs[0] = quiet_run(1000);
+    values(runs[0], "saturation")[record][0] = 0.875;
+    return report_picture(runs, "quiet/saturation");
+  };
+  CHECK(svg(0).find("largest of every 5 records") != std::string::npos);
+  CHECK(svg(4) == svg(0));
+  CHECK(svg(5) != svg(0));
 }

@@ -32,7 +32,7 @@ const Charts = {
   },
 
   draw_lines(lines, options, width) {
-    const height = 280, left = 58, right = 10, top = 8, bottom = 26;
+    const height = 290, left = 58, right = 20, top = 8, bottom = 38;
     const good = y => Number.isFinite(y) && (!options.log || y > 0);
     const steps = [...new Set(lines.flatMap(l => l.x))].sort((a, b) => a - b);
     const values = lines.flatMap(l => l.y).filter(good);
@@ -48,6 +48,8 @@ const Charts = {
       .call(d3.axisBottom(x).ticks(Math.max(2, width / 110)));
     svg.append("g").attr("class", "axis").attr("transform", `translate(${left},0)`)
       .call(options.log ? d3.axisLeft(y).ticks(5, ".1~e") : d3.axisLeft(y).ticks(6, "~g"));
+    svg.append("text").attr("x", (left + width - right) / 2).attr("y", height - 4).attr("text-anchor", "middle")
+      .attr("font-size", 11).text("step");
     const path = l => d3.line().defined(i => good(l.y[i])).x(i => x(l.x[i])).y(i => y(l.y[i]))(d3.range(l.x.length));
     for (const l of lines) {
       svg.append("path").attr("d", path(l)).attr("fill", "none").attr("stroke", l.color)
@@ -110,7 +112,7 @@ const Charts = {
     const labels = Math.min(width * 0.45, 12 + 6.2 * d3.max(names, n => n.length));
     const count = options.last - options.first + 1, room = Math.floor(width - labels);
     const together = Math.ceil(count / Math.max(1, Math.floor(room / 3)));
-    const columns = Math.ceil(count / together), cell = Math.min(40, room / columns);
+    const columns = Math.ceil(count / together), cell = Math.min(80, room / columns);
     const height = size * map.rows.length, wide = Math.round(cell * columns);
     // The record that a cell stands for.
     const record_of = (row, column) => {

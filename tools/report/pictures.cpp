@@ -1,5 +1,6 @@
 #include "tools/report/pictures.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "tensor/error.hpp"
@@ -7,6 +8,8 @@
 
 namespace glim {
 namespace {
+
+constexpr std::size_t kMostColumns = 200;  // of a map
 
 std::vector<double> as_numbers(const std::vector<Index>& steps) {
   return {steps.begin(), steps.end()};
@@ -47,15 +50,19 @@ std::string losses_svg(const std::vector<TrainingRun>& runs, const std::string& 
 std::string track_svg(const TrainingRun& run, const Track& t) {
   bool logarithmic =
       t.quantity == "gradient_norm" || t.quantity == "update_ratio" || t.quantity == "rms";
+  std::size_t records = t.values.size(), together = (records + kMostColumns - 1) / kMostColumns;
   HeatMap map;
   map.title = run.name + ": " + (logarithmic ? "log10 of " : "") + t.quantity;
-  map.row_label = "";
+  if (together > 1) map.title += ", largest of every " + std::to_string(together) + " records";
   map.column_label = "step";
   map.rows = t.rows;
-  for (Index step : run.recording.step) map.columns.push_back(std::to_string(step));
+  for (std::size_t i = 0; i < records; i += together)
+    map.columns.push_back(std::to_string(run.recording.step[i]));
   for (std::size_t row = 0; row < t.rows.size(); ++row)
-    for (const auto& record : t.values) {
-      double v = record[row];
+    for (std::size_t i = 0; i < records; i += together) {
+      double v = std::nan("");
+      for (std::size_t j = i; j < std::min(i + together, records); ++j)
+        v = std::fmax(v, t.values[j][row]);  // the other one for a NaN
       if (logarithmic) v = v > 0 ? std::log10(v) : std::nan("");
       map.values.push_back(v);
     }

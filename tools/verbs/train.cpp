@@ -181,6 +181,7 @@ void run(CLI::App& verb, Arguments& a) {
   }
   print(learner->demonstrate(o.out));
   print_line("the model lies in " + o.out + " (" + model_file(o.out) + ")");
+  if (o.record) print_line("what happened inside: glim report " + o.out);
 }
 
 }  // namespace
