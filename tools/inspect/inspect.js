@@ -188,6 +188,8 @@ function draw_attention(panel) {
         make("div", {class: "facts"}, `entropy ${number(head.entropy)} nats · saturation ` +
           `${number(head.saturation)} · value path ${head.value_share === null ? "–" :
           (100 * head.value_share).toFixed(1) + " %"} · ‖∂L/∂S‖ ${number(head.scores_gradient)}`));
+      const maps = make("div", {class: "maps"});
+      box.append(maps);
       for (const key of wanted) {
         const [, words, diverging] = kinds_of_map[key];
         const options = {title: kinds_of_map[key][0], keep, diverging};
@@ -196,8 +198,7 @@ function draw_attention(panel) {
         if (shared.checked && key === "A") options.low = 0;
         const map = heat_map(part(v[key], h), v.queries, v.keys, options);
         map.dataset.map = key;
-        if (wanted.length > 1) box.append(make("div", {class: "facts"}, words));
-        box.append(map);
+        maps.append(make("div", {}, wanted.length > 1 ? make("div", {class: "facts"}, words) : "", map));
       }
       heads.append(box);
     });
