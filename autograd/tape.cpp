@@ -292,7 +292,7 @@ void Tape::step(Table& table, int i, const Sweep& options) {
     if (w.node == i) w.grad = gradient.value();
   for (auto& [node, result] : options.readers)
     if (node == i) *result = gradient;
-  if (options.seen) options.seen->dy = gradient.value();
+  if (options.seen) options.seen->dy = gradient.value().clone();
   if (nodes_[at].leaf) {
     if (options.fill_leaves) finish_leaf(nodes_[at], std::move(gradient));
     return;
@@ -369,8 +369,10 @@ Tensor Tape::part_of(int node, const AddTo& add_part) const {
   return part;
 }
 
-bool Tape::see(const Sweep& options, std::size_t input, int node, Tensor gradient) const {
-  Flow flow{input, node, std::move(gradient)};
+bool Tape::see(const Sweep& options, std::size_t input, int node, const Tensor& gradient) const {
+  // A copy: a second holder would keep the gradient from being added to in place, and where that
+  // changes its layout, parts added later round otherwise.
+  Flow flow{input, node, gradient.clone()};
   Tensor replaced = options.through ? (*options.through)(flow) : Tensor();
   if (replaced.defined()) {
     if (replaced.shape() != flow.gradient.shape() || replaced.dtype() != flow.gradient.dtype()) {

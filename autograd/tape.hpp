@@ -164,7 +164,7 @@ class Tape {
   void accumulate(Table& table, int node, const AddTo& add) const;
   Tensor part_of(int node, const AddTo& add) const;  // what add adds, on its own
   // Writes a flow down; true when it was replaced.
-  bool see(const Sweep& options, std::size_t input, int node, Tensor gradient) const;
+  bool see(const Sweep& options, std::size_t input, int node, const Tensor& gradient) const;
   Var run_hooks(int node, Var gradient);
   void note_watched(int node, const Tensor& value);
   bool matches(const std::string& pattern, int node) const;

@@ -17,7 +17,7 @@ int BackwardWalk::next() const {
 Tensor BackwardWalk::gradient(int node) const {
   if (node < 0 || node > place_) return {};
   const Var& g = table_[static_cast<std::size_t>(node)];
-  return g.defined() ? g.value() : Tensor();
+  return g.defined() ? g.value().clone() : Tensor();
 }
 
 void BackwardWalk::set_gradient(int node, Tensor g) {

@@ -15,7 +15,8 @@
 // An undefined gradient is none: the pass goes around the node, and what lies below it alone gets
 // no gradient at all.
 //
-// A walk must not outlive its tape. An exception from step() ends the walk, as it ends backward.
+// What is given out are copies. A walk must not outlive its tape. An exception from step() ends the
+// walk, as it ends backward.
 #pragma once
 
 #include <functional>
