@@ -57,6 +57,7 @@ int main(int argc, char** argv) {
   glim::add_report(app);
   glim::add_study(app);
   glim::add_inspect(app);
+  glim::add_step(app);
   glim::add_doctor(app);
   try {
     app.parse(argc, argv);

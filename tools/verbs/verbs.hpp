@@ -19,6 +19,7 @@ void add_gradcheck(CLI::App& app);
 void add_report(CLI::App& app);
 void add_study(CLI::App& app);
 void add_inspect(CLI::App& app);
+void add_step(CLI::App& app);
 void add_doctor(CLI::App& app);
 
 // Gives every option of the verb that the command line left open the value of a TOML file's key of
