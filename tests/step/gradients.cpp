@@ -128,6 +128,12 @@ TEST_CASE("freezing gives none, scaling is exact for powers of two") {
     for (auto& [name, g] : ordinary) g = mul(g, 0.25);
     CHECK(differing(ordinary, found) == "");
   }
+  SECTION("everything frozen, the current node among it") {
+    CHECK(contains(d("set * freeze"), "the pass is over"));
+    CHECK(d.example.gradients().empty());
+    CHECK(contains(d("run\ncontinue"), "the pass is over"));
+    CHECK(differing(ordinary, d.example.gradients()) == "");
+  }
   SECTION("the loss frozen: the pass is over") {
     CHECK(contains(d("set . freeze"), "the pass is over"));
     CHECK(d.example.gradients().empty());

@@ -271,7 +271,8 @@ void Debugger::set(const Words& words) {
   if (can.empty())
     throw StateError("set", words[1] + " has had its turn; `run` starts the pass again");
   int before = session_.current();
-  for (int i : can) session_.set(i, patch);
+  // The current node last: once it is frozen the pass goes on, beyond others perhaps.
+  for (auto i = can.rbegin(); i != can.rend(); ++i) session_.set(*i, patch);
   print_(fmt::format("{}: {} {}{}\n", patch_text(patch), can.size(),
                      can.size() == 1 ? "node" : "nodes",
                      can.size() < found.size()

@@ -65,7 +65,8 @@ std::vector<std::string> all_paths(const Session& session) {
 
 std::vector<int> nodes_named(const Session& session, const std::string& name, int selected) {
   if (name.empty() || name == ".") {
-    if (selected < 0) throw ValueError("name", "no node is looked at: the pass is over");
+    if (selected < 0)
+      throw ValueError("name", "no node is looked at, the pass is over: give a NAME");
     return {selected};
   }
   if (name[0] == '#') {
