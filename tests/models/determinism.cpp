@@ -1,4 +1,7 @@
 // The same seed gives the same bits, for any number of threads.
+#include <cmath>
+
+#include "autograd/magnification.hpp"
 #include "models/non_autoregressive.hpp"
 #include "models/transformer.hpp"
 #include "nn/guided_attention.hpp"
@@ -61,6 +64,45 @@ TEST_CASE("weights after training are the same bits for 1, 2, 3 and 4 threads", 
     }
   }
   set_num_threads(before);
+}
+
+TEST_CASE("after 200 steps the fused and the explicit path have one loss", "[determinism]") {
+  auto losses = [](Magnification level) {
+    Magnify magnify(level);
+    seed(23);
+    TransformerConfig c;
+    c.src_vocab = c.tgt_vocab = 16;
+    c.d_model = 16;
+    c.heads = 2;
+    c.d_ff = 32;
+    c.encoder_layers = c.decoder_layers = 1;
+    c.dropout = 0.1;
+    Transformer model(c);
+    Adam adam(model.named_parameters(), Adam::transformer());
+    adam.set_rate(1e-3);
+    Tensor source = random_integers({4, 8}, 3, 16, {9, 0}),
+           target = random_integers({4, 9}, 3, 16, {9, 1});
+    std::vector<double> list;
+    for (int step = 0; step < 200; ++step) {
+      Tape tape;
+      Var logits = reshape(model.forward(source, target.narrow(1, 0, 8)), {-1, 16});
+      Var loss =
+          mul(label_smoothing_loss(logits, target.narrow(1, 1, 8).reshape({-1}), 0.1, 0), 1.0 / 32);
+      list.push_back(loss.value().item());
+      tape.backward(loss);
+      adam.step();
+      adam.zero_grad();
+    }
+    return list;
+  };
+  auto fused = losses(Magnification::Fused), composed = losses(Magnification::Explicit);
+  CHECK(fused.back() < 0.8 * fused.front());  // something was learned on the way
+  double worst = 0;
+  for (std::size_t i = 0; i < fused.size(); ++i)
+    worst = std::max(worst, std::abs(fused[i] - composed[i]));
+  INFO("losses " << fused.front() << " ... " << fused.back() << ", largest difference " << worst);
+  CHECK(worst < 1e-5);
+  CHECK(worst > 0);  // they are two paths
 }
 
 TEST_CASE("variants of the Transformer give the same bits for any number of threads",
