@@ -3,30 +3,9 @@
 # a status other than 0, no crash, and no model lost or half written.
 set -uo pipefail
 glim=$(realpath "$1")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-export OMP_WAIT_POLICY=passive
-passed=0 failed=0
+source "$(dirname "$0")/common.sh"
 small=(--layers 1 --d-model 16 --heads 2 --d-ff 32 --epochs 1 --progress none)
 
-report() {  # NAME PROBLEM
-  if [ -z "$2" ]; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAIL $1: $2"; fi
-}
-# refuse NAME PATTERN COMMAND...: standard input is the caller's
-refuse() {
-  local name=$1 pattern=$2 status=0 problem=
-  shift 2
-  "$@" >out 2>err || status=$?
-  grep '^glim: error: ' err >complaint
-  if [ "$status" = 0 ]; then problem="status 0"
-  elif [ "$status" -ge 124 ]; then problem="status $status: crashed or hung: $(tail -1 err)"
-  elif [ "$(wc -l <complaint)" != 1 ] || [ "$(wc -l <err)" != 1 ]; then problem="not one line: $(cat err)"
-  elif ! grep -Eq -- "$pattern" complaint; then problem="no /$pattern/ in: $(cat complaint)"
-  elif [ -n "$(find . -name '*.tmp.*')" ]; then problem="left $(find . -name '*.tmp.*')"
-  fi
-  report "$name" "$problem"
-}
 limited() { timeout 60 "$glim" "$@"; }
 train_on() { limited train --source "$1" --target "$2" "${small[@]}" --out fresh; }
 
@@ -179,5 +158,4 @@ diverge() {
     --schedule constant --optimizer sgd --rate 1e30 --clip 0 --save-every 1 --out wild
 }
 refuse "a loss that is not finite" 'not finite.*(first in|parameter)' diverge
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+summary

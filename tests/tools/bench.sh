@@ -3,11 +3,7 @@
 # the weights that says whether the bits depend on the number of threads. No time is judged here.
 set -uo pipefail
 bench=$(realpath "$1")
-export OMP_WAIT_POLICY=passive
-passed=0 failed=0
-report() {  # NAME PROBLEM
-  if [ -z "$2" ]; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAIL $1: $2"; fi
-}
+source "$(dirname "$0")/common.sh"
 # serves NAME ARGUMENTS...: answers `ready BYTES`, two positive times, and a number of bytes.
 serves() {
   local name=$1 problem=
@@ -52,5 +48,4 @@ if error=$("$bench" step no-such-setting </dev/null 2>&1); then problem="status 
 grep -q '^glim_bench: error: ' <<<"$error" || problem="$problem $error"
 report "an unknown setting" "$problem"
 
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+summary

@@ -4,25 +4,7 @@
 # for is refused in one line.
 set -uo pipefail
 glim=$(realpath "$1")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-export OMP_WAIT_POLICY=passive
-passed=0 failed=0
-report() {  # NAME PROBLEM
-  if [ -z "$2" ]; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAIL $1: $2"; fi
-}
-refuse() {  # NAME PATTERN COMMAND...
-  local name=$1 pattern=$2 status=0 problem=
-  shift 2
-  timeout 60 "$glim" "$@" >out 2>err || status=$?
-  if [ "$status" = 0 ]; then problem="status 0"
-  elif [ "$status" -ge 124 ]; then problem="status $status: $(tail -1 err)"
-  elif [ "$(wc -l <err)" != 1 ] || ! grep -q '^glim: error: ' err; then problem="not one line: $(cat err)"
-  elif ! grep -Eq -- "$pattern" err; then problem="no /$pattern/ in: $(cat err)"
-  fi
-  report "$name" "$problem"
-}
+source "$(dirname "$0")/common.sh"
 copy=(train --kind conv --task copy --examples 60 --max-length 12 --d-model 16 --layers 2
       --schedule constant --progress none)
 attending=(train --task copy --examples 60 --max-length 12 --layers 1 --d-model 16 --heads 2
@@ -57,27 +39,26 @@ report "a resumed run ends in the same bits" \
   "$([ "$(tensors one/model/last.safetensors)" = "$(tensors two/model/last.safetensors)" ] || tail -1 two/log)"
 
 # --- refused ---
-refuse "no kernel" '--kernel' "${copy[@]}" --kernel 0 --out fresh
-refuse "heads of a convolution" "--heads.*'conv'" "${copy[@]}" --heads 4 --out fresh
-refuse "rotary positions of a convolution" "--positions.*'conv'" "${copy[@]}" --positions rotary --out fresh
-refuse "kernel of a Transformer" '--kernel.*conv' "${attending[@]}" --kernel 5 --out fresh
-refuse "another kernel on resume" 'kernel' train --resume --kernel 5 --progress none --out kernel-1
-refuse "unknown positions" 'positions.*sinusoidal, learned, rotary, alibi' "${attending[@]}" --positions relative --out fresh
-refuse "rotary heads of odd width" 'width of a head, 5' train --task copy --d-model 10 --heads 2 \
+refuse "no kernel" '--kernel' "$glim" "${copy[@]}" --kernel 0 --out fresh
+refuse "heads of a convolution" "--heads.*'conv'" "$glim" "${copy[@]}" --heads 4 --out fresh
+refuse "rotary positions of a convolution" "--positions.*'conv'" "$glim" "${copy[@]}" --positions rotary --out fresh
+refuse "kernel of a Transformer" '--kernel.*conv' "$glim" "${attending[@]}" --kernel 5 --out fresh
+refuse "another kernel on resume" 'kernel' "$glim" train --resume --kernel 5 --progress none --out kernel-1
+refuse "unknown positions" 'positions.*sinusoidal, learned, rotary, alibi' "$glim" "${attending[@]}" --positions relative --out fresh
+refuse "rotary heads of odd width" 'width of a head, 5' "$glim" train --task copy --d-model 10 --heads 2 \
   --positions rotary --progress none --out fresh
 report "no folder is left by what was refused" "$([ -e fresh ] && ls fresh)"
 printf '3 4 5 6 7 8 9 3 4 5 6 7 8 9 3 4 5 6 7 8\n' >long
-refuse "a sentence beyond the positions" 'long|12' evaluate --model kernel-2 --source long --reference long
+refuse "a sentence beyond the positions" 'long|12' "$glim" evaluate --model kernel-2 --source long --reference long
 
 # --- a description that its tensors do not bear out ---
 forge() {  # NAME PATTERN FROM TO: the checkpoint's metadata, changed at the same length
   sed "s/$3/$4/" kernel-2/best.safetensors >bad.safetensors
   cmp -s kernel-2/best.safetensors bad.safetensors && report "$1" "nothing was changed"
-  refuse "$1" "$2" translate --model bad.safetensors
+  refuse "$1" "$2" "$glim" translate --model bad.safetensors
 }
 forge "another kernel" 'bad\.safetensors.*conv\.weight' '\\"kernel\\":2' '\\"kernel\\":3'
 forge "another width" 'bad\.safetensors.*src_embed' '\\"d_model\\":16' '\\"d_model\\":99'
 forge "more layers" 'bad\.safetensors.*conv\.weight|bad\.safetensors.*layers' '\\"decoder_layers\\":2' '\\"decoder_layers\\":9'
 forge "more positions" 'bad\.safetensors.*positions' '\\"max_len\\":13' '\\"max_len\\":99'
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+summary

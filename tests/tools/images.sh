@@ -4,25 +4,7 @@
 # with an image, a label or an option is one line.
 set -uo pipefail
 glim=$(realpath "$1") make=$(realpath "$2")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-export OMP_WAIT_POLICY=passive
-passed=0 failed=0
-report() {  # NAME PROBLEM
-  if [ -z "$2" ]; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAIL $1: $2"; fi
-}
-refuse() {  # NAME PATTERN COMMAND...
-  local name=$1 pattern=$2 status=0 problem=
-  shift 2
-  timeout 60 "$glim" "$@" >out 2>err </dev/null || status=$?
-  if [ "$status" = 0 ]; then problem="status 0"
-  elif [ "$status" -ge 124 ]; then problem="status $status: $(tail -1 err)"
-  elif [ "$(wc -l <err)" != 1 ] || ! grep -q '^glim: error: ' err; then problem="not one line: $(cat err)"
-  elif ! grep -Eq -- "$pattern" err; then problem="no /$pattern/ in: $(cat err)"
-  fi
-  report "$name" "$problem"
-}
+source "$(dirname "$0")/common.sh"
 # 240 images of 8 x 8 whose class says where a bright square lies: images.idx labels.idx, gzipped too,
 # folders/{0,1,2,3}/N.png, and single files.
 "$make" . || { echo "0 passed, 1 failed"; exit 1; }
@@ -66,12 +48,12 @@ report "a resumed run ends in the same bits" \
 report "the same bits for any number of threads" \
   "$([ "$(tensors one/model/last.safetensors)" = "$(tensors three/model/last.safetensors)" ] || tail -1 three/log)"
 head -c 58 labels.idx >two/labels.idx; head -c 190 /dev/zero >>two/labels.idx
-(cd two && refuse "other labels on resume" 'training data are not those' train --resume --epochs 4 --progress none --out model
+(cd two && refuse "other labels on resume" 'training data are not those' "$glim" train --resume --epochs 4 --progress none --out model
   echo "$passed $failed" >../inner)
 read -r passed failed <inner
 
 # --- files ---
-bad() { refuse "$1" "$2" "${vit[@]}" --images "$3" --labels "${4:-labels.idx}" --out fresh; }
+bad() { refuse "$1" "$2" "$glim" "${vit[@]}" --images "$3" --labels "${4:-labels.idx}" --out fresh; }
 head -c 5000 images.idx >short.idx
 head -c 300 images.idx.gz >short.idx.gz
 head -c 8 images.idx >header.idx
@@ -88,25 +70,25 @@ bad "counts that differ" 'five\.idx: has 5 labels, images\.idx has 240 images' i
 head -c 20 labels.idx >gap.idx; printf '\x4d' >>gap.idx; tail -c +22 labels.idx >>gap.idx
 bad "a label far beyond the others" "image 13 has label '77', yet none has '4'" images.idx gap.idx
 bad "one class alone" 'two different labels' images.idx same.idx
-refuse "labels outside the classes" "seven\.idx|images\.idx: label '7'.*0, 1, 2, 3" "${vit[@]}" \
+refuse "labels outside the classes" "seven\.idx|images\.idx: label '7'.*0, 1, 2, 3" "$glim" "${vit[@]}" \
   "${idx[@]}" --valid-images images.idx --valid-labels seven.idx --out fresh
-refuse "validation images of another size" 'wide\.idx: holds images of 8 x 12.*8 x 8' "${vit[@]}" \
+refuse "validation images of another size" 'wide\.idx: holds images of 8 x 12.*8 x 8' "$glim" "${vit[@]}" \
   "${idx[@]}" --valid-images wide.idx --valid-labels five.idx --out fresh
 mkdir -p none empty/0 empty/1 mixed/0 mixed/1 text/0 text/1 onlyone
 cp folders/0/0.png empty/0; cp folders/0/0.png mixed/0; cp wide.png mixed/1
 cp folders/0/0.png text/0; echo 'no image' >text/1/a.png; cp -r folders/0 onlyone
-bad_folder() { refuse "$1" "$2" "${vit[@]}" --image-folder "$3" --out fresh; }
+bad_folder() { refuse "$1" "$2" "$glim" "${vit[@]}" --image-folder "$3" --out fresh; }
 bad_folder "a missing folder" 'nowhere' nowhere
 bad_folder "a folder without classes" 'none: holds no folders' none
 bad_folder "an empty class folder" 'empty/1: holds no PNG' empty
 bad_folder "an image of another size" 'mixed/1/wide\.png: is an image of 8 x 12, wanted are 8 x 8' mixed
 bad_folder "text as PNG" 'text/1/a\.png: cannot be read as a PNG' text
 bad_folder "a single class" 'two different labels' onlyone
-refuse "a class that was not trained" 'folders/2: is the folder of a class' "${vit[@]}" \
+refuse "a class that was not trained" 'folders/2: is the folder of a class' "$glim" "${vit[@]}" \
   --image-folder two-classes --valid-image-folder folders --out fresh
 
 # --- options ---
-option() { local name=$1 pattern=$2; shift 2; refuse "$name" "$pattern" "${vit[@]}" "$@" --out fresh; }
+option() { local name=$1 pattern=$2; shift 2; refuse "$name" "$pattern" "$glim" "${vit[@]}" "$@" --out fresh; }
 option "no images" '--images' --labels labels.idx
 option "no labels" '--labels' --images images.idx
 option "files and folders" '--image-folder' "${idx[@]}" "${folders[@]}"
@@ -119,29 +101,28 @@ option "more than a turn" '--rotation' "${idx[@]}" --rotation 1e300
 option "pooling of no kind" '--pooling.*first, mean' "${idx[@]}" --pooling last
 option "tied weights" "--tie.*vit" "${idx[@]}" --tie decoder
 option "batches counted in tokens" '--batch-tokens' "${idx[@]}" --batch-tokens 100
-refuse "patches that do not tile" 'patches of 3 x 3 do not tile' train --kind vit "${idx[@]}" --patch 3 --progress none --out fresh
-refuse "no patch" '--patch' train --kind vit "${idx[@]}" --patch 0 --progress none --out fresh
-refuse "images for a Transformer" "--images.*vit" train --images images.idx --progress none --out fresh
+refuse "patches that do not tile" 'patches of 3 x 3 do not tile' "$glim" train --kind vit "${idx[@]}" --patch 3 --progress none --out fresh
+refuse "no patch" '--patch' "$glim" train --kind vit "${idx[@]}" --patch 0 --progress none --out fresh
+refuse "images for a Transformer" "--images.*vit" "$glim" train --images images.idx --progress none --out fresh
 report "no folder is left by what was refused" "$([ -e fresh ] && ls fresh)"
 
 # --- classify ---
-refuse "an image of another size to classify" 'wide\.png: is an image of 8 x 12' classify --model by-idx wide.png
-refuse "an IDX file of another size" 'wide\.idx: holds images of 8 x 12' classify --model by-idx --images wide.idx
-refuse "a missing image" 'nowhere\.png' classify --model by-idx nowhere.png
-refuse "labels outside the model's classes" "label '7'" classify --model by-idx --images images.idx --labels seven.idx
-refuse "labels alone" '--labels' classify --model by-idx --labels labels.idx
-refuse "several sources" 'not several' classify --model by-idx --images images.idx folders/0/0.png
-refuse "sentences for an image model" '--labelled' classify --model by-idx --labelled text
-refuse "translating with an image model" "kind 'vit'" translate --model by-idx
+refuse "an image of another size to classify" 'wide\.png: is an image of 8 x 12' "$glim" classify --model by-idx wide.png
+refuse "an IDX file of another size" 'wide\.idx: holds images of 8 x 12' "$glim" classify --model by-idx --images wide.idx
+refuse "a missing image" 'nowhere\.png' "$glim" classify --model by-idx nowhere.png
+refuse "labels outside the model's classes" "label '7'" "$glim" classify --model by-idx --images images.idx --labels seven.idx
+refuse "labels alone" '--labels' "$glim" classify --model by-idx --labels labels.idx
+refuse "several sources" 'not several' "$glim" classify --model by-idx --images images.idx folders/0/0.png
+refuse "sentences for an image model" '--labelled' "$glim" classify --model by-idx --labelled text
+refuse "translating with an image model" "kind 'vit'" "$glim" translate --model by-idx
 
 forge() {  # NAME PATTERN FROM TO: the checkpoint's metadata, changed at the same length
   sed "s/$3/$4/" by-idx/best.safetensors >bad.safetensors
   cmp -s by-idx/best.safetensors bad.safetensors && report "$1" "nothing was changed"
-  refuse "$1" "$2" classify --model bad.safetensors color.png
+  refuse "$1" "$2" "$glim" classify --model bad.safetensors color.png
 }
 forge "another width" 'bad\.safetensors.*patch_embed' '\\"d_model\\":16' '\\"d_model\\":99'
 forge "more layers" 'bad\.safetensors.*layers|bad\.safetensors.*linear1' '\\"layers\\":1' '\\"layers\\":9'
 forge "a patch of nothing" 'bad\.safetensors.*size of 0' '\\"patch\\":4' '\\"patch\\":0'
 forge "more classes" 'bad\.safetensors.*labels' '\\"classes\\":4' '\\"classes\\":9'
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+summary

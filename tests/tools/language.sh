@@ -3,28 +3,8 @@
 # the same bits, and is used; then whatever is wrong with the input is answered by one line.
 set -uo pipefail
 glim=$(realpath "$1")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-export OMP_WAIT_POLICY=passive
-passed=0 failed=0
+source "$(dirname "$0")/common.sh"
 
-report() {  # NAME PROBLEM
-  if [ -z "$2" ]; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAIL $1: $2"; fi
-}
-# refuse NAME PATTERN COMMAND...: standard input is the caller's
-refuse() {
-  local name=$1 pattern=$2 status=0 problem=
-  shift 2
-  timeout 60 "$@" >out 2>err || status=$?
-  grep '^glim: error: ' err >complaint
-  if [ "$status" = 0 ]; then problem="status 0"
-  elif [ "$status" -ge 124 ]; then problem="status $status: crashed or hung: $(tail -1 err)"
-  elif [ "$(wc -l <complaint)" != 1 ] || [ "$(wc -l <err)" != 1 ]; then problem="not one line: $(cat err)"
-  elif ! grep -Eq -- "$pattern" complaint; then problem="no /$pattern/ in: $(cat complaint)"
-  fi
-  report "$name" "$problem"
-}
 quietly() { "$@" >log 2>&1 || { echo "FAIL: $*"; cat log; failed=$((failed + 1)); }; }
 # The tensors of a checkpoint, without its header.
 tensors() { tail -c +$(( $(od -An -t u8 -N 8 "$1") + 9 )) "$1" | sha256sum; }
@@ -154,5 +134,4 @@ refuse "a temperature for another verb" 'temperature' "$glim" classify --model j
 head -c 3000 judge/last.safetensors >cut.safetensors
 refuse "truncated model" 'cut\.safetensors' "$glim" classify --model cut.safetensors </dev/null
 report "no folder is left by refused labels" "$([ -e fresh ] && ls fresh)"
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+summary

@@ -4,14 +4,7 @@
 # the same recording as one left alone; what cannot be recorded or reported is one line.
 set -uo pipefail
 glim=$(realpath "$1") make=$(realpath "$2")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-export OMP_WAIT_POLICY=passive
-passed=0 failed=0
-report() {  # NAME PROBLEM
-  if [ -z "$2" ]; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAIL $1: $2"; fi
-}
+source "$(dirname "$0")/common.sh"
 "$make" . || { echo "0 passed, 1 failed"; exit 1; }
 for i in $(seq 40); do printf 'word%d is good\tyes\nword%d was bad\tno\n' $((i % 9)) $((i % 7)); done >labelled
 for i in $(seq 60); do echo "a line of text number $((i % 11)) with words"; done >text
@@ -82,24 +75,16 @@ done
 report "some were killed" "$([ "$kills" -gt 0 ] || echo none)"
 
 # --- what is refused ---
-refuse() {  # NAME PATTERN ARGS
-  local name=$1 pattern=$2 status=0 problem=
-  shift 2
-  timeout 60 "$glim" train "${sizes[@]}" "${attention[@]}" "${copy[@]}" "$@" >out 2>err || status=$?
-  if [ "$status" = 0 ] || [ "$status" -ge 124 ]; then problem="status $status"
-  elif [ "$(wc -l <err)" != 1 ] || ! grep -Eq "^glim: error: .*$pattern" err; then problem="$(cat err)"
-  fi
-  report "$name" "$problem"
-}
+refuse_training() { refuse "$1" "$2" "$glim" train "${sizes[@]}" "${attention[@]}" "${copy[@]}" "${@:3}"; }
 mkdir -p full && ln -s /dev/full full/recording.jsonl
-refuse "a full disk" 'recording\.jsonl: cannot write: No space left' --record --out full
+refuse_training "a full disk" 'recording\.jsonl: cannot write: No space left' --record --out full
 mkdir -p taken/recording.jsonl
-refuse "a folder in its place" 'recording\.jsonl: cannot write' --record --out taken
-refuse "an interval of 0" 'record-every' --record --record-every 0 --out fresh
-refuse "an interval without recording" 'record-every.*--record' --record-every 7 --out fresh
-refuse "a recording beyond its limit" 'record.*MB.*--record-every [0-9]+' --record --record-every 1 \
+refuse_training "a folder in its place" 'recording\.jsonl: cannot write' --record --out taken
+refuse_training "an interval of 0" 'record-every' --record --record-every 0 --out fresh
+refuse_training "an interval without recording" 'record-every.*--record' --record-every 7 --out fresh
+refuse_training "a recording beyond its limit" 'record.*MB.*--record-every [0-9]+' --record --record-every 1 \
   --epochs 1000000 --out fresh
-refuse "another interval at resume" 'record-every: cannot change' --resume --record --record-every 9 --out alone
+refuse_training "another interval at resume" 'record-every: cannot change' --resume --record --record-every 9 --out alone
 cp -r one again && "$glim" train "${sizes[@]}" "${attention[@]}" "${copy[@]}" --max-steps 2 --overwrite --out again >log 2>&1
 report "a new run does not keep an older one's recording" "$([ ! -e again/recording.jsonl ] || echo kept)"
 "$glim" compare --kinds rnn,conv --d-embed 12 --d-model 16 --layers 1 --max-steps 4 --task copy --examples 64 --batch-sentences 8 \
@@ -116,15 +101,7 @@ cp -r one vision
 "$glim" train --kind rnn --d-embed 12 "${sizes[@]}" "${copy[@]}" --max-steps 11 --record --record-every 2 --out rnn >log 2>&1
 "$glim" report vision rnn alone --out kinds.html >log 2>&1 || report "runs of several kinds" "$(cat log)"
 report "runs of several kinds" "$(grep -c '^vision\|^rnn\|^alone' log | grep -vx 3)"
-refuse_report() {  # NAME PATTERN ARGS
-  local name=$1 pattern=$2 status=0 problem=
-  shift 2
-  timeout 60 "$glim" report "$@" >out 2>err || status=$?
-  if [ "$status" != 1 ]; then problem="status $status"
-  elif [ "$(wc -l <err)" != 1 ] || ! grep -Eq "^glim: error: .*$pattern" err; then problem="$(cat err)"
-  fi
-  report "report: $name" "$problem"
-}
+refuse_report() { refuse "report: $1" "$2" "$glim" report "${@:3}"; }
 before=$(sha256sum report.html)
 refuse_report "a page that exists" 'report\.html: exists already: --overwrite' one
 report "report: it is as it was" "$([ "$(sha256sum report.html)" = "$before" ] || echo changed)"
@@ -140,5 +117,4 @@ refuse_report "damage" 'broken/recording\.jsonl: line 2: rms has' broken --out n
 report "report: nothing is left of what was refused" "$(ls new.html 2>/dev/null)"
 head -c -20 one/recording.jsonl >broken/recording.jsonl
 report "report: a line cut short" "$("$glim" report broken --out cut.html 2>&1 | grep -q 'cut short' || echo 'not said')"
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+summary

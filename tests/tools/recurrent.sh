@@ -4,25 +4,7 @@
 # use for, and what no model can be made of, is refused in one line.
 set -uo pipefail
 glim=$(realpath "$1")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-export OMP_WAIT_POLICY=passive
-passed=0 failed=0
-report() {  # NAME PROBLEM
-  if [ -z "$2" ]; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAIL $1: $2"; fi
-}
-refuse() {  # NAME PATTERN COMMAND...
-  local name=$1 pattern=$2 status=0 problem=
-  shift 2
-  timeout 60 "$glim" "$@" >out 2>err || status=$?
-  if [ "$status" = 0 ]; then problem="status 0"
-  elif [ "$status" -ge 124 ]; then problem="status $status: $(tail -1 err)"
-  elif [ "$(wc -l <err)" != 1 ] || ! grep -q '^glim: error: ' err; then problem="not one line: $(cat err)"
-  elif ! grep -Eq -- "$pattern" err; then problem="no /$pattern/ in: $(cat err)"
-  fi
-  report "$name" "$problem"
-}
+source "$(dirname "$0")/common.sh"
 small=(--kind rnn --d-embed 8 --schedule constant --progress none)
 tiny=(train "${small[@]}" --task copy --examples 60 --max-length 12)
 copy=("${tiny[@]}" --d-model 16)
@@ -63,27 +45,26 @@ printf '7 3 5 9 4 8\n' | "$glim" translate --model reverse --alignments >aligned
 report "and attends from the end" "$(grep -q '5-0.*0-5' aligned || cat aligned err)"
 
 # --- refused ---
-refuse "unknown cell" 'cell.*gru, lstm, rnn' "${copy[@]}" --cell qrnn --out fresh
-refuse "unknown attention" 'attention.*additive, dot, general, concat' "${copy[@]}" --attention sharp --out fresh
-refuse "odd width for dot attention" 'd-model.*even' "${tiny[@]}" --d-model 15 --attention dot --out fresh
-refuse "no width of embeddings" 'd-embed' "${copy[@]}" --d-embed 0 --out fresh
-refuse "heads of an RNN" "--heads.*'rnn'" "${copy[@]}" --heads 4 --out fresh
-refuse "tied weights of an RNN" "--tie.*'rnn'" "${copy[@]}" --tie decoder --out fresh
-refuse "decoder layers of an RNN" "--decoder-layers.*'rnn'" "${copy[@]}" --decoder-layers 2 --out fresh
-refuse "cell of a Transformer" '--cell.*rnn' train --task copy --cell lstm --progress none --out fresh
-refuse "another kind on resume" 'kind' train --resume --kind transformer --progress none --out reverse
-refuse "another cell on resume" 'cell' train --resume --cell lstm --progress none --out reverse
+refuse "unknown cell" 'cell.*gru, lstm, rnn' "$glim" "${copy[@]}" --cell qrnn --out fresh
+refuse "unknown attention" 'attention.*additive, dot, general, concat' "$glim" "${copy[@]}" --attention sharp --out fresh
+refuse "odd width for dot attention" 'd-model.*even' "$glim" "${tiny[@]}" --d-model 15 --attention dot --out fresh
+refuse "no width of embeddings" 'd-embed' "$glim" "${copy[@]}" --d-embed 0 --out fresh
+refuse "heads of an RNN" "--heads.*'rnn'" "$glim" "${copy[@]}" --heads 4 --out fresh
+refuse "tied weights of an RNN" "--tie.*'rnn'" "$glim" "${copy[@]}" --tie decoder --out fresh
+refuse "decoder layers of an RNN" "--decoder-layers.*'rnn'" "$glim" "${copy[@]}" --decoder-layers 2 --out fresh
+refuse "cell of a Transformer" '--cell.*rnn' "$glim" train --task copy --cell lstm --progress none --out fresh
+refuse "another kind on resume" 'kind' "$glim" train --resume --kind transformer --progress none --out reverse
+refuse "another cell on resume" 'cell' "$glim" train --resume --cell lstm --progress none --out reverse
 report "no folder is left by what was refused" "$([ -e fresh ] && ls fresh)"
 
 # --- a description that its tensors do not bear out ---
 forge() {  # NAME PATTERN FROM TO: the checkpoint's metadata, changed at the same length
   sed "s/$3/$4/" gru-additive/best.safetensors >bad.safetensors
   cmp -s gru-additive/best.safetensors bad.safetensors && report "$1" "nothing was changed"
-  refuse "$1" "$2" translate --model bad.safetensors
+  refuse "$1" "$2" "$glim" translate --model bad.safetensors
 }
 forge "another cell" 'bad\.safetensors.*weight_hh_l0|bad\.safetensors' '\\"cell\\":\\"gru\\"' '\\"cell\\":\\"rnn\\"'
 forge "another width" 'bad\.safetensors.*weight_hh_l0' '\\"d_model\\":16' '\\"d_model\\":99'
 forge "more layers" 'bad\.safetensors.*layers|bad\.safetensors.*weight_hh_l1' '\\"layers\\":1' '\\"layers\\":9'
 forge "an unknown attention" 'bad\.safetensors.*attention' '\\"attention\\":\\"additive' '\\"attention\\":\\"addative'
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+summary

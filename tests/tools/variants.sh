@@ -4,14 +4,7 @@
 # the kinds side by side.
 set -uo pipefail
 glim=$(realpath "$1")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-export OMP_WAIT_POLICY=passive
-passed=0 failed=0
-report() {  # NAME PROBLEM
-  if [ -z "$2" ]; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAIL $1: $2"; fi
-}
+source "$(dirname "$0")/common.sh"
 sizes=(--layers 1 --d-model 16 --progress none --schedule constant)
 attention=(--heads 2 --d-ff 24)
 # The tensors: the header says with which --max-steps each was started.
@@ -82,5 +75,4 @@ report "trained models side by side" "$(grep -q '^| non-autoregressive |.*| 1 |'
 "$glim" compare --task copy --kinds rnn --out side >log 2>err
 report "a comparison is not overwritten" "$(grep -q 'side/rnn.*holds a model' err || cat err)"
 
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+summary
