@@ -13,6 +13,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "pages"))
+import checks  # noqa: E402
 import chromium  # noqa: E402
 
 chromium.leave_without()
@@ -122,6 +123,8 @@ try {
 return found;
 })()
 """
+
+
 def three_digits(x):
     """As Glim.number writes it."""
     if x is None:
@@ -135,16 +138,7 @@ def three_digits(x):
     return f"{mantissa}e{int(exponent):+d}"
 
 
-failures, passed = [], 0
-
-
-def check(condition, text):
-    global passed
-    if condition:
-        passed += 1
-    else:
-        failures.append(text)
-        print("FAILED:", text)
+check = checks.Checks()
 
 
 with tempfile.TemporaryDirectory() as folder:
@@ -181,5 +175,4 @@ with tempfile.TemporaryDirectory() as folder:
         print(f"{width} px: {len(found['hover'])} hover values equal the JSON, {found['nodes']} nodes, "
               f"{size / 1e6:.2f} MB, first view after {first_view:.0f} ms")
         check(first_view < 2000, "the first view takes more than 2 s")
-print(f"{passed} passed, {len(failures)} failed")
-sys.exit(1 if failures else 0)
+check.leave()

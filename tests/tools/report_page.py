@@ -14,6 +14,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "pages"))
+import checks  # noqa: E402
 import chromium  # noqa: E402
 
 chromium.leave_without()
@@ -113,16 +114,7 @@ for (const e of document.querySelectorAll("button, select, input, [tabindex]"))
 return found;
 })()"""
 
-failures, passed = [], 0
-
-
-def check(condition, text):
-    global passed
-    if condition:
-        passed += 1
-    else:
-        failures.append(text)
-        print("FAILED:", text)
+check = checks.Checks()
 
 
 def six_digits(x):
@@ -205,5 +197,4 @@ with tempfile.TemporaryDirectory() as folder:
               f"the spike of {module} at {step} is not named: {spikes}")
         check(found["options"] == [["seed", "1", "2", "1"]], f"options that differ: {found['options']}")
         print(f"{width} px: {len(found['maps'])} values of maps and {len(found['lines'])} of lines equal the files")
-print(f"{passed} passed, {len(failures)} failed")
-sys.exit(1 if failures else 0)
+check.leave()
