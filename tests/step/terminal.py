@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""terminal.py GLIM: `glim step` at a terminal: editing, history, completion, Control-C, its end."""
+"""terminal.py GLIM: `glim step` at a terminal: editing, history, completion, Control-C, its end.
+
+Runs no test where the system has no pseudo-terminals (a container without devpts).
+"""
 import os
 import pty
 import select
@@ -8,15 +11,21 @@ import sys
 import termios
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "pages"))
+import checks  # noqa: E402
+
 glim = os.path.abspath(sys.argv[1])
-failed = 0
+counted = checks.Checks()
+try:
+    for end in pty.openpty():
+        os.close(end)
+except OSError as e:
+    print(f"No tests ran: {e}")
+    sys.exit(0)
 
 
 def check(name, condition, seen=b""):
-    global failed
-    if not condition:
-        failed = 1
-        print(f"FAIL: {name}\n{seen.decode(errors='replace')}")
+    counted(condition, f"{name}\n{seen.decode(errors='replace')}")
 
 
 class Terminal:
@@ -117,4 +126,4 @@ t = Terminal(term="dumb")
 t.wait_for(b"=> #")
 os.write(t.master, b"next\nquit\n")
 check("a terminal that can do nothing", t.status() == 0)
-sys.exit(failed)
+counted.leave()
