@@ -73,7 +73,13 @@ TEST_CASE("an interrupted command stops where it is") {
   CHECK(session.taken() == 1);
   debugger.run("next 5");
   CHECK(session.taken() == 2);
-  CHECK_THROWS_WITH(debugger.run("diff"), Catch::Contains("interrupted"));
+  std::string what;
+  try {
+    debugger.run("diff");
+  } catch (const std::exception& e) {
+    what = e.what();
+  }
+  CHECK(contains(what, "interrupted"));
   stop = false;
   debugger.run("continue");
   CHECK(session.current() == -1);
