@@ -27,7 +27,7 @@ namespace {
 
 constexpr DType kDouble = DType::Float64;
 
-const Criterion& criterion(const char* study, const std::string& key) {
+Criterion criterion(const char* study, const std::string& key) {
   for (const Criterion& c : study_of(study).criteria)
     if (c.key == key) return c;
   throw ValueError("criterion", key);
