@@ -55,12 +55,27 @@ class Terminal:
                 except OSError:
                     break
         at = self.seen.find(text)
+        if at < 0:
+            check(f"{text} came", False, self.seen)
         at = len(self.seen) if at < 0 else at + len(text)
         seen, self.seen = self.seen[:at], self.seen[at:]
         return seen
 
-    def say(self, keys, answer=b"(glim) "):
+    def type(self, keys, seconds=60):
+        """Writes them once the program reads: libedit prints its prompt before it takes the terminal
+        out of line mode, where Control-C drops nothing and Control-D becomes a NUL."""
+        end = time.time() + seconds
+        while time.time() < end:
+            line_mode = termios.tcgetattr(self.slave)[3] & termios.ICANON
+            with open(f"/proc/{self.pid}/stat") as f:
+                asleep = f.read().rpartition(") ")[2].startswith("S")
+            if asleep and not line_mode:
+                break
+            time.sleep(0.005)
         os.write(self.master, keys)
+
+    def say(self, keys, answer=b"(glim) "):
+        self.type(keys)
         return self.wait_for(answer)
 
     def status(self, seconds=20):
@@ -109,7 +124,7 @@ t.wait_for(b"(glim) ")
 t.say(b"continue\n", b"the pass is over")
 t.wait_for(b"(glim) ")
 # Each of the 6,752 elements takes two passes forward.
-os.write(t.master, b"diff src_embed.weight 100000000\n")
+t.type(b"diff src_embed.weight 100000000\n")
 t.wait_for(b"\n")
 time.sleep(0.05)
 os.write(t.master, b"\x03")
@@ -118,7 +133,7 @@ check("Control-C stops a command at work", b"diff: interrupted" in seen, seen)
 t.say(b"next\n", b"the pass is over")
 seen = t.wait_for(b"(glim) ")
 check("and the next one works", seen.endswith(b"(glim) "), seen)
-os.write(t.master, b"\x04")
+t.type(b"\x04")
 check("Control-D ends it with 0", t.status() == 0)
 check("the terminal is as it was", termios.tcgetattr(t.slave) == t.before)
 
