@@ -133,7 +133,7 @@ std::string to_table(const Tape& tape, const TableOptions& options) {
   std::map<int, double> norms;
   for (const Watched& w : tape.watched())
     if (w.grad.defined() && w.node >= 0 && is_floating(w.grad.dtype()))
-      norms[w.node] = std::sqrt(dot(w.grad, w.grad));
+      norms[w.node] = norm(w.grad);
   std::vector<std::string> head{"no",    "path",  "op",    "inputs", "shape",
                                 "dtype", "bytes", "saved", "line"};
   std::string right = "rlllllrll";

@@ -147,13 +147,16 @@ class Tape {
   };
   class Sweeping;
 
+  static Tape* exchange_open(Tape* tape);  // open() from now on; the one before
   int number_of(const Var& v);  // the node of v, adding a leaf's on first use; -1 constant
   int add_node(Node node);
   void keep(int node, Kept kept);
   void bind(Var& v, int node) const;  // v becomes the value of that node
   bool holds(const Var& v) const;     // computed on this tape, and its node is still there
   int current_scope();
-  static Tensor one_for(const Var& loss);  // dy of a loss: ShapeError unless it has one element
+  // dy of a loss: ShapeError unless it has one element. dy of any y: unless it has y's kind.
+  static Tensor one_for(const char* op, const Var& loss);
+  static void check_upstream(const char* op, const Var& y, const Tensor& dy);
   int begin(Table& table, const Var& y, const Tensor& dy);  // puts dy at y's node, which it returns
   void sweep(Table& table, int from, const Sweep& options);
   void one_step(Table& table, int i, Backward options, WalkStep& seen, const FlowHook& through);

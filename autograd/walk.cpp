@@ -3,7 +3,7 @@
 namespace glim {
 
 BackwardWalk::BackwardWalk(Tape& tape, const Var& loss, Backward options)
-    : BackwardWalk(tape, loss, Tape::one_for(loss), options) {}
+    : BackwardWalk(tape, loss, Tape::one_for("backward", loss), options) {}
 
 BackwardWalk::BackwardWalk(Tape& tape, const Var& y, const Tensor& dy, Backward options)
     : tape_(tape), options_(options), place_(tape.begin(table_, y, dy)) {}

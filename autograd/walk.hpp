@@ -57,7 +57,6 @@ class BackwardWalk {
   WalkStep step(const FlowHook& through = {});
 
  private:
-  std::size_t waiting(int node) const;
   Tape& tape_;
   Backward options_;
   Tape::Table table_;

@@ -1,5 +1,7 @@
 #include "tensor/reduce.hpp"
 
+#include <cmath>
+
 #include "tensor/elementwise.hpp"
 #include "tensor/rows.hpp"
 #include "tensor/wrap.hpp"
@@ -201,6 +203,8 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
                         Operand("x", x));
   return (axes.empty() ? x : sum(x, axes, true)).reshape(shape);
 }
+
+double norm(const Tensor& x) { return std::sqrt(dot(x, x)); }
 
 double dot(const Tensor& a, const Tensor& b) {
   return sum(mul(a.to(DType::Float64), b.to(DType::Float64))).item();

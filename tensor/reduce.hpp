@@ -23,6 +23,7 @@ Tensor cumsum(const Tensor& x, Index axis);
 // Sums x down to `shape`, the reverse of expand. ShapeError unless `shape` broadcasts to x's.
 Tensor sum_to(const Tensor& x, const Shape& shape);
 double dot(const Tensor& a, const Tensor& b);  // Σ a·b over all elements, in float64
+double norm(const Tensor& x);                  // √Σ x² over all elements, in float64
 
 // e^{x - max} / Σ e^{x - max} along the axis; rows that are all -inf become zeros.
 Tensor softmax(const Tensor& x, Index axis = -1);

@@ -86,8 +86,4 @@ std::string error_of(const std::function<void()>& f) {
   }
   return "";
 }
-inline bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 }  // namespace glim

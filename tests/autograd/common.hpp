@@ -30,8 +30,4 @@ std::string error_of(const F& f) {
   }
   return "";
 }
-inline bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 }  // namespace glim

@@ -6,32 +6,17 @@
 #include <map>
 
 #include "autograd/magnification.hpp"
-#include "models/transformer.hpp"
 #include "tensor/index.hpp"
 #include "tests/autograd/common.hpp"
+#include "tests/small_transformer.hpp"
 
 using namespace glim;
 
 namespace {
 
-Tensor ids(std::initializer_list<double> list, const Shape& shape) {
-  return tensor(list, DType::Int64).reshape(shape);
-}
-
 // A whole small Transformer in float32, with dropout and padding.
-struct Example {
-  Example() {
-    TransformerConfig c;
-    c.src_vocab = c.tgt_vocab = 11;
-    c.d_model = 16;
-    c.heads = 2;
-    c.d_ff = 24;
-    c.encoder_layers = c.decoder_layers = 2;
-    c.dropout = 0.1;
-    c.tie = Tie::All;
-    seed(3);
-    model = std::make_unique<Transformer>(c);
-  }
+struct Example : SmallTransformer {
+  Example() : SmallTransformer(Tie::All, 0.1) {}
   Var loss() {
     seed(4);
     Var logits = reshape(
@@ -39,15 +24,6 @@ struct Example {
         {6, 11});
     return mul(label_smoothing_loss(logits, ids({3, 3, 2, 5, 2, 0}, {6}), 0.1, 0), 1.0 / 5);
   }
-  std::map<std::string, Tensor> gradients() const {
-    std::map<std::string, Tensor> found;
-    for (auto& [name, v] : model->named_parameters()) {
-      if (v.grad().defined()) found[name] = v.grad();
-      v.zero_grad();
-    }
-    return found;
-  }
-  std::unique_ptr<Transformer> model;
 };
 
 double largest_difference(const Tensor& a, const Tensor& b) {

@@ -20,10 +20,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 std::string idx_bytes(const std::vector<std::uint32_t>& extents, const std::string& values,
                       int type = 8) {
   std::string s{0, 0, static_cast<char>(type), static_cast<char>(extents.size())};

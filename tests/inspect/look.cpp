@@ -41,6 +41,24 @@ std::string slurp(const std::string& path) {
 
 }  // namespace
 
+TEST_CASE("statistics are those of the elements") {
+  Statistics s = statistics(tensor({3, 0, -4, 0}));
+  CHECK(s.norm == 5);
+  CHECK(s.low == -4);
+  CHECK(s.high == 3);
+  CHECK(s.mean == -0.25);
+  CHECK(s.zeros == 0.5);
+  s = statistics(tensor({1, NAN, INFINITY}));
+  CHECK(s.not_finite == 2);
+  CHECK(s.high == 1);
+  CHECK(s.low == 1);
+  CHECK(s.norm == 1);
+  s = statistics(tensor({NAN}));
+  CHECK(s.count == 1);
+  CHECK(s.not_finite == 1);
+  CHECK(s.low == 0);
+}
+
 TEST_CASE("a capture has the gradients of an ordinary backward, bit for bit") {
   for (const char* norm : {"pre", "post"}) {
     Specimen specimen(two_layers(norm));

@@ -125,18 +125,6 @@ TEST_CASE("values and gradients are printed, whole or in part") {
   CHECK(contains(error_of(d, "p .[0"), "does not end in ]"));
 }
 
-TEST_CASE("statistics are those of the elements") {
-  Statistics s = statistics(tensor({3, 0, -4, 0}));
-  CHECK(s.norm == 5);
-  CHECK(s.min == -4);
-  CHECK(s.max == 3);
-  CHECK(s.mean == -0.25);
-  CHECK(s.zeros == 0.5);
-  s = statistics(tensor({1, NAN, INFINITY}));
-  CHECK(s.not_finite == 2);
-  CHECK(s.max == 1);
-}
-
 TEST_CASE("every node agrees with differences: its gradient with the loss's, its op with its own") {
   Driven d;
   d("continue");

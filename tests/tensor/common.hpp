@@ -121,10 +121,6 @@ std::string error_of(const std::function<void()>& f) {
   return "";
 }
 
-inline bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 // Runs f with 1, 2, 3 and 4 threads: true when every result has the same bits.
 inline bool same_for_any_threads(const std::function<Tensor()>& f) {
   int before = num_threads();

@@ -24,10 +24,6 @@ std::vector<SentencePair> everything() {
   return all;
 }
 
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
-
 // Chinese noun and measure word, by English singular and plural; written down apart from the grammar.
 struct Entry {
   std::string_view singular, plural, chinese, measure;

@@ -79,14 +79,14 @@ double head_norm(const Capture& c, const std::string& path, Index h, Index heads
     return std::numeric_limits<double>::quiet_NaN();
   if (!c[node].gradient.defined()) return 0;
   Tensor g = c[node].gradient.select(0, 0).select(0, h);
-  return std::sqrt(dot(g, g));
+  return norm(g);
 }
 
 HeadView look_at_head(const Capture& c, const AttentionView& v, Index h) {
   HeadView head;
   head.statistics = head_statistics(v.a.select(0, h), v.keep);
   Tensor ds = v.ds.select(0, h);
-  head.scores_gradient = std::sqrt(dot(ds, ds));
+  head.scores_gradient = norm(ds);
   Index heads = v.a.size(0);
   head.query_norm = head_norm(c, v.module + ".query", h, heads);
   head.key_norm = head_norm(c, v.module + ".key", h, heads);

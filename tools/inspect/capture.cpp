@@ -8,27 +8,6 @@
 
 namespace glim {
 
-Statistics statistics(const Tensor& x) {
-  Statistics s;
-  s.low = std::numeric_limits<double>::infinity();
-  s.high = -s.low;
-  double squares = 0, sum = 0;
-  Index zeros = 0;
-  for (double v : x.to(DType::Float64).to_vector<double>()) {
-    squares += v * v;
-    sum += v;
-    s.low = std::min(s.low, v);
-    s.high = std::max(s.high, v);
-    zeros += v == 0;
-  }
-  auto n = static_cast<double>(std::max<Index>(x.numel(), 1));
-  if (x.numel() == 0) s.low = s.high = 0;
-  s.norm = std::sqrt(squares);
-  s.mean = sum / n;
-  s.zeros = static_cast<double>(zeros) / n;
-  return s;
-}
-
 Tensor Capture::flow(int from, int to) const {
   Tensor total;
   for (const CapturedFlow& f : (*this)[from].flows) {

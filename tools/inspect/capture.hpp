@@ -12,16 +12,9 @@
 
 #include "autograd/walk.hpp"
 #include "tools/inspect/specimen.hpp"
+#include "tools/inspect/statistics.hpp"
 
 namespace glim {
-
-// Of all elements of a tensor.
-struct Statistics {
-  double norm = 0;  // Euclidean
-  double low = 0, high = 0, mean = 0;
-  double zeros = 0;  // share that is exactly 0
-};
-Statistics statistics(const Tensor& x);
 
 struct CapturedFlow {
   std::size_t input = 0;  // of the op

@@ -29,7 +29,10 @@ Json to_json(const Shape& shape) {
 }
 
 Json to_json(const Statistics& s) {
-  return {{"norm", s.norm}, {"low", s.low}, {"high", s.high}, {"mean", s.mean}, {"zeros", s.zeros}};
+  Json j = {
+      {"norm", s.norm}, {"low", s.low}, {"high", s.high}, {"mean", s.mean}, {"zeros", s.zeros}};
+  if (s.not_finite > 0) j["not_finite"] = s.not_finite;  // left out of the others
+  return j;
 }
 
 Json to_json(const Junction& j) {

@@ -30,7 +30,7 @@ Tensor joined(const Tensor& total, const Tensor& more) {
 Branch branch(const std::string& name, const Tensor& flow, const Tensor& dx) {
   double whole = dot(dx, dx);
   if (!flow.defined()) return {name, 0, 0};
-  return {name, std::sqrt(dot(flow, flow)), whole > 0 ? dot(flow, dx) / whole : 0};
+  return {name, norm(flow), whole > 0 ? dot(flow, dx) / whole : 0};
 }
 
 // "encoder.layers.0.self_attn.out_proj" within "encoder.layers.0": "self_attn". The two linear
@@ -62,7 +62,7 @@ std::vector<Junction> residual_junctions(const Capture& c) {
     j.x = x;
     j.sum = n.number;
     const Tensor& dx = c[x].gradient;
-    j.norm = std::sqrt(dot(dx, dx));
+    j.norm = norm(dx);
     Tensor skip, sub, elsewhere;
     for (int reader : c.consumers[static_cast<std::size_t>(x)]) {
       Tensor flow = c.flow(reader, x);
@@ -89,7 +89,7 @@ Junction memory_junction(const Capture& c) {
   if (j.x < 0 || !c[j.x].gradient.defined()) return j;
   j.module = c[j.x].scope;
   const Tensor& dx = c[j.x].gradient;
-  j.norm = std::sqrt(dot(dx, dx));
+  j.norm = norm(dx);
   // By the module that attends: "decoder.layers.1.multihead_attn" is decoder.layers.1.
   std::map<std::string, Tensor> flows;
   std::vector<std::string> order;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "tensor/error.hpp"
+#include "tensor/reduce.hpp"
 #include "tensor/safetensors.hpp"
 #include "tools/cli/nearest.hpp"
 #include "tools/step/debugger.hpp"

@@ -21,8 +21,6 @@ std::string patch_text(const Patch& patch) {
   return fmt::format("scale {:g}", patch.factor);
 }
 
-double norm(const Tensor& x) { return std::sqrt(dot(x, x)); }
-
 Session::Session(const std::function<Var()>& record)
     : tape_({.replay = true}), loss_value_(record()), loss_(tape_.node_of(loss_value_)) {
   readers_.resize(tape_.nodes().size());

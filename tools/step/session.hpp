@@ -79,6 +79,4 @@ class Session {
   std::set<int> frozen_;
 };
 
-double norm(const Tensor& x);  // √Σx², in float64
-
 }  // namespace glim::step

@@ -7,6 +7,8 @@
 
 #include "autograd/formulas.hpp"
 #include "tensor/print.hpp"
+#include "tensor/reduce.hpp"
+#include "tools/inspect/statistics.hpp"
 
 namespace glim::step {
 namespace {
@@ -37,31 +39,6 @@ std::string tensor_text(const Tensor& x) {
   return to_string(x, o);
 }
 
-Statistics statistics(const Tensor& x) {
-  Statistics s;
-  s.count = x.numel();
-  double squares = 0, sum = 0;
-  Index zero = 0;
-  s.min = std::numeric_limits<double>::infinity();
-  s.max = -s.min;
-  for (double e : x.to(DType::Float64).to_vector<double>()) {
-    if (!std::isfinite(e)) {
-      ++s.not_finite;
-      continue;
-    }
-    squares += e * e;
-    sum += e;
-    zero += e == 0;
-    s.min = std::min(s.min, e);
-    s.max = std::max(s.max, e);
-  }
-  auto finite = static_cast<double>(s.count - s.not_finite);
-  s.norm = std::sqrt(squares);
-  s.mean = finite > 0 ? sum / finite : 0;
-  s.zeros = s.count > 0 ? static_cast<double>(zero) / static_cast<double>(s.count) : 0;
-  return s;
-}
-
 std::string stats_text(const Session& s, int i) {
   auto row = [](const char* what, const Tensor& x) {
     Statistics t = statistics(x);
@@ -70,7 +47,7 @@ std::string stats_text(const Session& s, int i) {
                          t.count ? "no element is finite" : "no elements");
     return fmt::format(
         "  {:<9} norm {:<11.5g} min {:<12.5g} max {:<12.5g} mean {:<12.5g} zeros {:.1f} %{}\n",
-        what, t.norm, t.min, t.max, t.mean, 100 * t.zeros,
+        what, t.norm, t.low, t.high, t.mean, 100 * t.zeros,
         t.not_finite ? fmt::format("  not finite: {}", t.not_finite) : "");
   };
   std::string text =

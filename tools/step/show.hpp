@@ -12,13 +12,6 @@ std::string node_line(const Session& session, int node);
 // The tensor, long ones summarised.
 std::string tensor_text(const Tensor& x);
 
-struct Statistics {
-  Index count = 0;
-  double norm = 0, min = 0, max = 0, mean = 0, zeros = 0;  // zeros: their share
-  Index not_finite = 0;
-};
-// In float64; what is not finite is counted, and left out of the rest.
-Statistics statistics(const Tensor& x);
 std::string stats_text(const Session& session, int node);
 
 // What input k is called in the op's equations: "a", "W"; "input 3" where they have no name.

@@ -27,7 +27,7 @@ namespace glim {
 void perturb(Module& model, double eta) {
   for (const Var& p : model.parameters()) {
     if (p.rank() < 2) continue;
-    double rms = frobenius_norm(p.value()) / std::sqrt(static_cast<double>(p.numel()));
+    double rms = norm(p.value()) / std::sqrt(static_cast<double>(p.numel()));
     add_(p.value(), normal(p.shape(), 0, eta * rms, generator().next(), p.dtype()));
   }
 }
@@ -121,7 +121,6 @@ Measurement measure(std::uint64_t, bool small) {
 }  // namespace
 
 Study dependence_study() {
-  constexpr double kInf = std::numeric_limits<double>::infinity();
   const char* line = "a line leaves less than a twentieth of the variance unexplained.";
   const char* better =
       "of the two laws this one fits better, by a hundredth of the variance at least.";

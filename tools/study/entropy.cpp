@@ -78,7 +78,7 @@ Measurement measure(std::uint64_t, bool small) {
       small ? std::vector<double>{1, 4} : std::vector<double>{0.5, 1, 2, 4, 8};
   const Index sentences = small ? 2 : 32;
   double ratio = std::numeric_limits<double>::infinity(), slack = ratio;
-  Curve rows{"rows", "rows of attention", {}, {}, Look::Points};
+  Curve rows{"rows", "rows of attention", {}, {}, CurveStyle::Points};
   for (double gain : gains) {
     SelfAttention attention(kWidth, kWidth, kWidth, 0, false);
     attention.to(DType::Float64);
@@ -114,8 +114,8 @@ Measurement measure(std::uint64_t, bool small) {
   m.values["slack"] = slack;
 
   double off = 0, above = 0, below = std::numeric_limits<double>::infinity();
-  Curve bound{"rows", "bound", {}, {}, Look::Reference},
-      found{"rows", "found by descent", {}, {}, Look::Points};
+  Curve bound{"rows", "bound", {}, {}, CurveStyle::Reference},
+      found{"rows", "found by descent", {}, {}, CurveStyle::Points};
   for (int i = 0; i < 15; ++i) {
     double sigma = 0.25 * std::exp2(i / 2.0);
     Tensor logits = from_vector(extremal_logits(kKeys, sigma), {1, kKeys});
@@ -142,7 +142,6 @@ Measurement measure(std::uint64_t, bool small) {
 }  // namespace
 
 Study entropy_study() {
-  constexpr double kInf = std::numeric_limits<double>::infinity();
   const char* rounding = "a lower bound; -1e-9 allows for rounding in float64.";
   return {
       "entropy",

@@ -33,7 +33,7 @@ ProjectionGradients projection_gradients(MultiheadAttention& attention, const Te
     if (name != "in_proj_weight") continue;
     auto part = [&](Index i) { return p.grad().narrow(0, i * d, d); };
     double largest = max(abs(p.grad().narrow(0, 0, 2 * d))).item();
-    return {frobenius_norm(part(0)), frobenius_norm(part(1)), frobenius_norm(part(2)), largest};
+    return {norm(part(0)), norm(part(1)), norm(part(2)), largest};
   }
   throw StateError("study", "attention without in_proj_weight");
 }
@@ -69,7 +69,7 @@ Measurement measure(std::uint64_t, bool small) {
       value = std::min(value, g.value);
     }
     m.values["exact_query_key"] = largest;
-    m.values["exact_value"] = value / frobenius_norm(dy);
+    m.values["exact_value"] = value / norm(dy);
   }
 
   MultiheadAttention attention(kWidth, kHeads);
@@ -107,7 +107,6 @@ Measurement measure(std::uint64_t, bool small) {
 }  // namespace
 
 Study identical_tokens_study() {
-  constexpr double kInf = std::numeric_limits<double>::infinity();
   return {
       "identical-tokens",
       "When tokens are identical, query and key weights get exactly zero gradient, value weights "

@@ -224,7 +224,6 @@ Measurement trained_pair(std::uint64_t seed, bool small) {
 }  // namespace
 
 Study label_smoothing_study() {
-  constexpr double kInf = std::numeric_limits<double>::infinity();
   return {
       "label-smoothing",
       "The logit gradient equals p - q; the penultimate features of training "

@@ -63,7 +63,7 @@ double last_layer_gradient(Index layers, NormPlacement norm) {
   Tape tape;
   Var hidden = encoder->forward(Var(x), {});
   tape.backward(cross_entropy(generator.forward(select(hidden, 1, 0)), target));
-  return frobenius_norm(encoder->layers[encoder->layers.size() - 1].linear2.weight.grad());
+  return glim::norm(encoder->layers[encoder->layers.size() - 1].linear2.weight.grad());
 }
 
 std::vector<double> pre_norm_growth(Index layers, Index sentences, double gain) {
@@ -100,8 +100,7 @@ double whole_gradient(Index layers, NormPlacement norm) {
   Tape tape;
   Var logits = model.forward(src, tgt);  // (1, T, V); the last position sees all others
   tape.backward(cross_entropy(select(logits, 1, kTokens - 1), target));
-  return frobenius_norm(
-      model.decoder.layers[model.decoder.layers.size() - 1].linear2.weight.grad());
+  return glim::norm(model.decoder.layers[model.decoder.layers.size() - 1].linear2.weight.grad());
 }
 
 Measurement measure(std::uint64_t, bool small) {
@@ -143,8 +142,8 @@ Measurement measure(std::uint64_t, bool small) {
   for (std::size_t l = 0; l < growth.size(); ++l) {
     auto at = static_cast<double>(l);
     m.curve("growth", "E‖x_l‖²/d", at, growth[l]);
-    m.curve("growth", "1 + l/2", at, 1 + at / 2, Look::Reference);
-    m.curve("growth", "1 + 3l/2", at, 1 + 3 * at / 2, Look::Reference);
+    m.curve("growth", "1 + l/2", at, 1 + at / 2, CurveStyle::Reference);
+    m.curve("growth", "1 + 3l/2", at, 1 + 3 * at / 2, CurveStyle::Reference);
     if (l == 0) continue;
     lowest = std::min(lowest, (growth[l] - 1) / at);
     highest = std::max(highest, (growth[l] - 1) / at);
@@ -157,7 +156,6 @@ Measurement measure(std::uint64_t, bool small) {
 }  // namespace
 
 Study norm_placement_study() {
-  constexpr double kInf = std::numeric_limits<double>::infinity();
   const char* near = "±0.1 leaves room for 16 draws a depth";
   return {
       "norm-placement",

@@ -19,6 +19,7 @@
 #include "models/transformer_layers.hpp"
 #include "nn/init.hpp"
 #include "tensor/elementwise.hpp"
+#include "tensor/reduce.hpp"
 #include "tools/study/measures.hpp"
 #include "tools/study/statistics.hpp"
 #include "tools/study/table.hpp"
@@ -46,7 +47,7 @@ Depths through_layers(Parts parts, Index layers, const Tensor& input) {
   Var x(input);
   auto note = [&] {
     d.relative.push_back(relative_residual(x.value()));
-    d.absolute.push_back(frobenius_norm(token_residual(x.value())));
+    d.absolute.push_back(norm(token_residual(x.value())));
   };
   note();
   for (Index l = 0; l < layers; ++l) {
@@ -148,7 +149,6 @@ Measurement measure(std::uint64_t, bool small) {
 }  // namespace
 
 Study rank_collapse_study() {
-  constexpr double kInf = std::numeric_limits<double>::infinity();
   return {
       "rank-collapse",
       "Pure attention collapses tokens to one with depth, doubly exponentially at first; skips "

@@ -112,7 +112,13 @@ Chart chart_of(const StudyResult& r, const Plot& plot) {
   Chart chart{title, plot.x_label, plot.y_label, plot.log_x, plot.log_y, {}};
   for (const SeriesOfSeeds& s : r.series) {
     if (s.plot != plot.id) continue;
-    Series line{s.name, s.x, s.mean, {}, {}, s.look != Look::Points, s.look != Look::Reference};
+    Series line{s.name,
+                s.x,
+                s.mean,
+                {},
+                {},
+                s.style != CurveStyle::Points,
+                s.style != CurveStyle::Reference};
     if (s.low != s.high) {
       line.low = s.low;
       line.high = s.high;

@@ -222,7 +222,6 @@ Measurement trained_classifier(std::uint64_t, bool small) {
 }  // namespace
 
 Study rollout_study() {
-  constexpr double kInf = std::numeric_limits<double>::infinity();
   return {
       "rollout",
       "Rollout correlates better with input gradients and with ablation than raw attention does "

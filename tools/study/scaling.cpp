@@ -42,7 +42,7 @@ ScorePair score_statistics(Index heads, Index tokens, Index d_k) {
         continue;
       }
       s.variance = var(w.value).item();
-      s.gradient_norm = frobenius_norm(w.grad);
+      s.gradient_norm = norm(w.grad);
       std::vector<double> rows =
           sqrt(sum(mul(w.grad, w.grad), {-1})).reshape({-1}).to(DType::Float64).to_vector<double>();
       std::nth_element(rows.begin(), rows.begin() + std::ssize(rows) / 2, rows.end());
@@ -103,7 +103,7 @@ Measurement measure(std::uint64_t, bool small) {
       raw_large.push_back(raw.back());
     }
     m.curve("variance", "Var(q·k)", d, variance);
-    m.curve("variance", "d_k", d, d, Look::Reference);
+    m.curve("variance", "d_k", d, d, CurveStyle::Reference);
     m.curve("gradient", "divided by √d_k", d, divided.back());
     m.curve("gradient", "not divided", d, raw.back());
     m.curve("median", "divided by √d_k", d, last.divided.median_row);
@@ -126,7 +126,6 @@ Measurement measure(std::uint64_t, bool small) {
 }  // namespace
 
 Study scaling_study() {
-  constexpr double kInf = std::numeric_limits<double>::infinity();
   return {
       "scaling",
       "Var(q·k) = d_k; without 1/√d_k the softmax saturates and ∂L/∂S vanishes as d_k grows.",

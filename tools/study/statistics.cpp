@@ -89,8 +89,6 @@ double spearman(const std::vector<double>& x, const std::vector<double>& y) {
   return pearson(ranks_of(x), ranks_of(y));
 }
 
-double frobenius_norm(const Tensor& x) { return std::sqrt(dot(x, x)); }
-
 double spectral_norm(const Tensor& a) {
   if (a.rank() != 2)
     throw with_operands(ShapeError("spectral_norm", "a matrix is wanted"), Operand("a", a));
@@ -98,10 +96,10 @@ double spectral_norm(const Tensor& a) {
   Tensor v = normal({a.size(1), 1}, 0, 1, {1, 1}, a.dtype());
   double estimate = 0;
   for (int round = 0; round < 10000; ++round) {
-    double length = frobenius_norm(v);
+    double length = norm(v);
     if (length == 0) return 0;
     Tensor image = matmul(a, mul(v, 1 / length));
-    double now = frobenius_norm(image);
+    double now = norm(image);
     bool settled = std::abs(now - estimate) <= 1e-12 * now;
     estimate = now;
     if (settled) break;
@@ -116,8 +114,6 @@ Tensor token_residual(const Tensor& x) {
   return sub(x, mean(x, {-2}, true));
 }
 
-double relative_residual(const Tensor& x) {
-  return frobenius_norm(token_residual(x)) / frobenius_norm(x);
-}
+double relative_residual(const Tensor& x) { return norm(token_residual(x)) / norm(x); }
 
 }  // namespace glim

@@ -32,7 +32,6 @@ std::vector<double> ranks_of(const std::vector<double>& x);
 double pearson(const std::vector<double>& x, const std::vector<double>& y);  // NaN: one is constant
 double spearman(const std::vector<double>& x, const std::vector<double>& y);
 
-double frobenius_norm(const Tensor& x);  // √Σ x², any shape
 // (M, N). Stops when the estimate moves by less than 1e-12 of itself, after 10,000 rounds at most.
 double spectral_norm(const Tensor& a);
 // (..., T, D) -> the same shape.

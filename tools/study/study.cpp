@@ -15,7 +15,7 @@ namespace {
 std::vector<SeriesOfSeeds> join(const std::vector<Measurement>& measurements, const Study& study) {
   std::vector<SeriesOfSeeds> all;
   for (const Curve& c : measurements.front().curves)
-    all.push_back({c.plot, c.name, c.x, {}, {}, {}, c.look});
+    all.push_back({c.plot, c.name, c.x, {}, {}, {}, c.style});
   auto scatter = [&](const std::string& id) {
     return std::any_of(study.plots.begin(), study.plots.end(),
                        [&](const Plot& p) { return p.id == id && p.scatter; });
@@ -48,14 +48,14 @@ std::vector<SeriesOfSeeds> join(const std::vector<Measurement>& measurements, co
 }  // namespace
 
 void Measurement::curve(const std::string& plot, const std::string& name, double x, double y,
-                        Look look) {
+                        CurveStyle style) {
   for (Curve& c : curves)
     if (c.plot == plot && c.name == name) {
       c.x.push_back(x);
       c.y.push_back(y);
       return;
     }
-  curves.push_back({plot, name, {x}, {y}, look});
+  curves.push_back({plot, name, {x}, {y}, style});
 }
 
 const Study& study_of(const std::string& name) {

@@ -14,11 +14,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
 
 namespace glim {
+
+inline constexpr double kInf = std::numeric_limits<double>::infinity();  // no bound
 
 struct Criterion {
   std::string key;       // in the JSON
@@ -38,12 +41,12 @@ struct Plot {
 };
 
 // A reference is a line that was not measured: a theorem's, a bound.
-enum class Look { Line, Points, Reference };
+enum class CurveStyle { Line, Points, Reference };
 
 struct Curve {
   std::string plot, name;
   std::vector<double> x, y;
-  Look look = Look::Line;
+  CurveStyle style = CurveStyle::Line;
 };
 
 struct Measurement {
@@ -51,7 +54,7 @@ struct Measurement {
   std::vector<Curve> curves;             // the same ones, with the same x, for each seed
 
   void curve(const std::string& plot, const std::string& name, double x, double y,
-             Look look = Look::Line);
+             CurveStyle style = CurveStyle::Line);
 };
 
 struct Study {
@@ -77,7 +80,7 @@ struct StudyOptions {
 struct SeriesOfSeeds {
   std::string plot, name;
   std::vector<double> x, mean, low, high;  // over the seeds
-  Look look = Look::Line;
+  CurveStyle style = CurveStyle::Line;
 };
 
 struct StudyResult {

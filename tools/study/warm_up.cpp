@@ -71,7 +71,7 @@ Measurement rate_grid(std::uint64_t seed, bool small) {
     WarmUpLosses losses{loss[0], loss[1], loss[2], loss[3]};
     needed_by_post += only_post_needs_warm_up(losses, kBlind / 2);
     needed_by_pre += only_pre_needs_warm_up(losses, kBlind / 2);
-    m.curve("loss", "blind", rate, kBlind, Look::Reference);
+    m.curve("loss", "blind", rate, kBlind, CurveStyle::Reference);
   }
   m.values["post_needs"] = needed_by_post;
   m.values["pre_needs"] = needed_by_pre;
@@ -85,7 +85,6 @@ Measurement rate_grid(std::uint64_t seed, bool small) {
 }  // namespace
 
 Study warm_up_study() {
-  constexpr double kInf = std::numeric_limits<double>::infinity();
   return {
       "warm-up",
       "Post-norm needs warm-up at rates where pre-norm does not.",

@@ -1,0 +1,42 @@
+// A whole small Transformer, for tests that look at all of its tape.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "models/transformer.hpp"
+
+namespace glim {
+
+inline Tensor ids(std::initializer_list<double> list, const Shape& shape) {
+  return tensor(list, DType::Int64).reshape(shape);
+}
+
+// 2 + 2 layers, d 16, 2 heads, vocabularies of 11; weights of seed 3.
+struct SmallTransformer {
+  SmallTransformer(Tie tie, double dropout) {
+    TransformerConfig c;
+    c.src_vocab = c.tgt_vocab = 11;
+    c.d_model = 16;
+    c.heads = 2;
+    c.d_ff = 24;
+    c.encoder_layers = c.decoder_layers = 2;
+    c.dropout = dropout;
+    c.tie = tie;
+    seed(3);
+    model = std::make_unique<Transformer>(c);
+  }
+  // The gradients by parameter, which are then dropped.
+  std::map<std::string, Tensor> gradients() const {
+    std::map<std::string, Tensor> found;
+    for (auto& [name, v] : model->named_parameters()) {
+      if (v.grad().defined()) found[name] = v.grad().clone();
+      v.zero_grad();
+    }
+    return found;
+  }
+  std::unique_ptr<Transformer> model;
+};
+
+}  // namespace glim

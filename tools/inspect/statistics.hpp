@@ -1,0 +1,18 @@
+// A tensor in a few numbers.
+#pragma once
+
+#include "tensor/tensor.hpp"
+
+namespace glim {
+
+// In float64. Elements that are not finite are counted, and left out of the rest; without any other
+// the rest is 0.
+struct Statistics {
+  Index count = 0, not_finite = 0;
+  double norm = 0;  // √Σ x²
+  double low = 0, high = 0, mean = 0;
+  double zeros = 0;  // share that is exactly 0
+};
+Statistics statistics(const Tensor& x);
+
+}  // namespace glim
