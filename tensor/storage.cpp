@@ -6,6 +6,7 @@
 #include <mutex>
 #include <new>
 #include <string>
+#include <sys/single_threaded.h>
 #include <vector>
 
 #include "tensor/arena.hpp"
@@ -170,13 +171,22 @@ long Storage::use_count() const {
   return block_ ? block_->refs.load(std::memory_order_relaxed) : 0;
 }
 
+// While the process has one thread a count needs no locked instruction, which costs about as much
+// as a copy of the tensor's handle itself.
 void Storage::retain() {
-  if (block_) block_->refs.fetch_add(1, std::memory_order_relaxed);
+  if (__libc_single_threaded)
+    block_->refs.store(block_->refs.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  else
+    block_->refs.fetch_add(1, std::memory_order_relaxed);
 }
 
 void Storage::release() {
-  if (block_ && block_->refs.fetch_sub(1, std::memory_order_acq_rel) == 1)
-    Cache::get().give(block_);
+  long before = block_->refs.load(std::memory_order_relaxed);
+  if (__libc_single_threaded)
+    block_->refs.store(before - 1, std::memory_order_relaxed);
+  else
+    before = block_->refs.fetch_sub(1, std::memory_order_acq_rel);
+  if (before == 1) Cache::get().give(block_);
 }
 
 }  // namespace glim

@@ -29,13 +29,17 @@ class Storage {
  public:
   Storage() = default;
   explicit Storage(std::size_t bytes);  // uninitialised
-  Storage(const Storage& o) : block_(o.block_) { retain(); }
+  Storage(const Storage& o) : block_(o.block_) {
+    if (block_) retain();
+  }
   Storage(Storage&& o) noexcept : block_(std::exchange(o.block_, nullptr)) {}
   Storage& operator=(Storage o) noexcept {
     std::swap(block_, o.block_);
     return *this;
   }
-  ~Storage() { release(); }
+  ~Storage() {
+    if (block_) release();
+  }
 
   std::byte* data() const;
   std::size_t bytes() const;

@@ -1,5 +1,6 @@
 #include "tensor/storage.hpp"
 
+#include <atomic>
 #include <thread>
 
 #include "tests/catch.hpp"
@@ -73,6 +74,24 @@ TEST_CASE("handles count their references", "[storage]") {
   CHECK(a.use_count() == 1);
   a = a;
   CHECK(a.use_count() == 1);
+}
+
+TEST_CASE("handles count their references from several threads", "[storage]") {
+  Storage a(100);
+  Storage of_one_thread = a;
+  std::vector<std::thread> threads;
+  std::atomic<long> least = 1000;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&] {
+      for (int k = 0; k < 20000; ++k) {
+        Storage mine = a;
+        long seen = mine.use_count();
+        if (seen < least) least = seen;
+      }
+    });
+  for (auto& t : threads) t.join();
+  CHECK(least >= 3);
+  CHECK(a.use_count() == 2);
 }
 
 TEST_CASE("threads share the allocator", "[storage]") {
