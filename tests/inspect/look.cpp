@@ -124,6 +124,28 @@ TEST_CASE("rows of dS add up to 0, masked entries are exactly 0, rows of A add u
   }
 }
 
+TEST_CASE("the value path's share is that of the squared gradients of q, k and v, head by head") {
+  Specimen specimen(two_layers("post"));
+  Look look = look_at(specimen, {.attribution_steps = 0});
+  for (const AttentionView& v : look.attention) {
+    auto gradient = [&](const char* name, Index h) {
+      const Tensor& g = look.capture[look.capture.find(v.module + name)].gradient;  // (1, H, ., Dh)
+      return norm(g.narrow(1, h, 1));
+    };
+    for (std::size_t h = 0; h < v.heads.size(); ++h) {
+      INFO(v.module << " head " << h);
+      auto at = static_cast<Index>(h);
+      double q = gradient(".query", at), k = gradient(".key", at), value = gradient(".value", at);
+      CHECK(v.heads[h].query_norm == Approx(q));
+      CHECK(v.heads[h].key_norm == Approx(k));
+      CHECK(v.heads[h].value_norm == Approx(value));
+      CHECK(v.heads[h].value_share == Approx(value * value / (q * q + k * k + value * value)));
+      // At initialisation attention is nearly uniform: the values learn first.
+      CHECK(v.heads[h].value_share > 0.5);
+    }
+  }
+}
+
 TEST_CASE("shares of a junction add up to 1, and its branches to the gradient") {
   for (const char* norm : {"pre", "post"}) {
     Specimen specimen(two_layers(norm));

@@ -190,6 +190,18 @@ TEST_CASE("heads that saturate or choose nothing, tokens that collapse, activati
   CHECK(only_event(run).rule == "growth");
 }
 
+TEST_CASE("up to three records between do not end an event, four do") {
+  for (std::size_t between : {0, 1, 3, 4}) {
+    TrainingRun run = quiet_run();
+    values(run, "saturation")[20][1] = values(run, "saturation")[21 + between][1] = 0.95;
+    std::vector<RunEvent> events = find_events(run);
+    INFO(between);
+    REQUIRE(events.size() == (between < 4 ? 1u : 2u));
+    CHECK(events.front().step == 210);
+    CHECK(events.back().last == 10 * static_cast<Index>(22 + between));
+  }
+}
+
 TEST_CASE("losses that spike or are not finite, and a run that stopped") {
   TrainingRun run = quiet_run();
   run.train.nll[40] = 3;
