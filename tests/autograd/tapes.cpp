@@ -118,6 +118,7 @@ TEST_CASE("the loss has one element, or a dy of its shape", "[tape]") {
   CHECK_THROWS_AS(tape.backward(y, ones({3}, DType::Float64)), ShapeError);
   CHECK_THROWS_AS(tape.backward(y, ones({2}, DType::Float32)), ShapeError);
   CHECK_THROWS_AS(tape.grad(y, {x}), ShapeError);
+  CHECK_THROWS_AS(tape.grad(y, {x}, ones({3}, DType::Float64)), ShapeError);
   for (const Tensor& dy : {ones({3}, DType::Float64), ones({2}, DType::Float32)})
     CHECK(contains(error_of([&] { tape.grad(y, {x}, dy); }), "grad: dy must have y's shape"));
   tape.backward(y, tensor({3, 5}, DType::Float64));
