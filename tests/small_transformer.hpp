@@ -6,12 +6,9 @@
 #include <string>
 
 #include "models/transformer.hpp"
+#include "tests/ids.hpp"
 
 namespace glim {
-
-inline Tensor ids(std::initializer_list<double> list, const Shape& shape) {
-  return tensor(list, DType::Int64).reshape(shape);
-}
 
 // 2 + 2 layers, d 16, 2 heads, vocabularies of 11; weights of seed 3.
 struct SmallTransformer {

@@ -9,6 +9,7 @@
 #include "tensor/parallel.hpp"
 #include "tensor/reduce.hpp"
 #include "tests/catch.hpp"
+#include "tests/ids.hpp"
 #include "tests/reference.hpp"
 
 using namespace glim;
@@ -27,9 +28,6 @@ ConvSeq2SeqConfig small(Index kernel = 3) {
   return c;
 }
 
-Tensor ids(std::initializer_list<double> list, const Shape& shape) {
-  return tensor(list, DType::Int64).reshape(shape);
-}
 const Tensor kSource = ids({3, 4, 5, 10, 2, 6, 7, 2, 0, 0}, {2, 5});
 const Tensor kTarget = ids({1, 3, 4, 5, 1, 6, 8, 0}, {2, 4});
 

@@ -8,15 +8,12 @@
 #include "tensor/elementwise.hpp"
 #include "tensor/reduce.hpp"
 #include "tests/catch.hpp"
+#include "tests/ids.hpp"
 #include "tests/reference.hpp"
 
 using namespace glim;
 
 namespace {
-
-Tensor ids(std::initializer_list<double> list, const Shape& shape) {
-  return tensor(list, DType::Int64).reshape(shape);
-}
 
 TransformerConfig copying_config() {
   TransformerConfig c;

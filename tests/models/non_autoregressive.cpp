@@ -7,6 +7,7 @@
 #include "tensor/elementwise.hpp"
 #include "tensor/reduce.hpp"
 #include "tests/catch.hpp"
+#include "tests/ids.hpp"
 #include "tests/reference.hpp"
 
 using namespace glim;
@@ -25,10 +26,6 @@ NonAutoregressiveConfig small_config(OutputLength length) {
   c.length = length;
   c.length_reach = 4;
   return c;
-}
-
-Tensor ids(std::initializer_list<double> list, const Shape& shape) {
-  return tensor(list, DType::Int64).reshape(shape);
 }
 
 const Tensor kSource = ids({3, 4, 5, 6, 2, 8, 9, 2, 0, 0}, {2, 5});

@@ -10,6 +10,7 @@
 #include "tensor/reduce.hpp"
 #include "tensor/safetensors.hpp"
 #include "tests/catch.hpp"
+#include "tests/ids.hpp"
 
 using namespace glim;
 
@@ -48,10 +49,6 @@ TransformerConfig small_config() {
   c.encoder_layers = c.decoder_layers = 2;
   c.dropout = 0;
   return c;
-}
-
-Tensor ids(std::initializer_list<double> list, const Shape& shape) {
-  return tensor(list, DType::Int64).reshape(shape);
 }
 
 const Tensor kSource = ids({3, 4, 5, 6, 7, 8, 9, 0, 0, 0}, {2, 5});

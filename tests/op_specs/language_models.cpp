@@ -4,14 +4,11 @@
 #include "models/bert.hpp"
 #include "models/gpt.hpp"
 #include "nn/loss.hpp"
+#include "tests/ids.hpp"
 #include "tests/op_specs/op_specs.hpp"
 
 namespace glim {
 namespace {
-
-Tensor ids(std::initializer_list<double> list, const Shape& shape) {
-  return tensor(list, DType::Int64).reshape(shape);
-}
 
 GradcheckReport check(Module& model, const std::function<Var()>& loss, const std::string& name,
                       Magnification magnification, bool second_order) {

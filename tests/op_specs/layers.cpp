@@ -11,16 +11,13 @@
 #include "nn/self_attention.hpp"
 #include "nn/sequential.hpp"
 #include "tensor/index.hpp"
+#include "tests/ids.hpp"
 #include "tests/op_specs/layer_cases.hpp"
 
 namespace glim {
 namespace {
 
 using namespace specs;
-
-Tensor ids(std::initializer_list<double> values, const Shape& shape) {
-  return tensor(values, DType::Int64).reshape(shape);
-}
 
 void add_basic(LayerCases& c) {
   const std::string f = "layers";

@@ -5,6 +5,7 @@
 
 #include "autograd/magnification.hpp"
 #include "models/transformer.hpp"
+#include "tests/ids.hpp"
 #include "tests/op_specs/op_specs.hpp"
 
 namespace glim {
@@ -25,10 +26,6 @@ TransformerConfig small(NormPlacement norm, Tie tie, double dropout, Activation 
   c.positions = positions;
   c.max_len = 6;
   return c;
-}
-
-Tensor ids(std::initializer_list<double> list, const Shape& shape) {
-  return tensor(list, DType::Int64).reshape(shape);
 }
 
 GradcheckReport check(const TransformerConfig& config, Magnification magnification,

@@ -2,14 +2,11 @@
 // dropout and padding on both sides; fused, explicit, and the gradient of the gradient.
 #include "autograd/magnification.hpp"
 #include "models/seq2seq_rnn.hpp"
+#include "tests/ids.hpp"
 #include "tests/op_specs/op_specs.hpp"
 
 namespace glim {
 namespace {
-
-Tensor ids(std::initializer_list<double> list, const Shape& shape) {
-  return tensor(list, DType::Int64).reshape(shape);
-}
 
 GradcheckReport check(const Seq2SeqRnnConfig& config, Magnification magnification,
                       bool second_order) {

@@ -5,16 +5,13 @@
 #include "models/non_autoregressive.hpp"
 #include "models/seq2seq_rnn.hpp"
 #include "nn/guided_attention.hpp"
+#include "tests/ids.hpp"
 #include "tests/op_specs/op_specs.hpp"
 
 namespace glim {
 namespace {
 
 constexpr DType kDouble = DType::Float64;
-
-Tensor ids(std::initializer_list<double> list, const Shape& shape) {
-  return tensor(list, DType::Int64).reshape(shape);
-}
 
 // A function of these inputs, as they are and as transposed views.
 void add_function(std::vector<Case>& cases, const std::string& op, const std::string& name,
