@@ -10,16 +10,17 @@
 namespace glim {
 namespace {
 
-// BLAS works on one thread a call: the tiles are what runs in parallel. The setting belongs to the
-// thread that makes it; num_threads() is read first because it lowers omp_get_max_threads().
+// BLAS works on one thread a call: the tiles are what runs in parallel. OpenBLAS asks its own
+// setting, which a thread makes once, or OpenMP's, which ends with the parallel loop it was made in;
+// num_threads() is read first because both lower omp_get_max_threads().
 void one_thread_a_call() {
   thread_local const bool set = [] {
     (void)num_threads();
     openblas_set_num_threads(1);
-    confine_libraries();  // newer OpenBLAS asks OpenMP instead of itself
     return true;
   }();
   (void)set;
+  confine_libraries();
 }
 
 // A matrix as BLAS sees it: pointer, distance between rows as stored, transposed or not.

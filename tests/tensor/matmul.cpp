@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <omp.h>
 #include <thread>
 
 #include "tensor/reduce.hpp"
@@ -297,6 +298,16 @@ TEST_CASE("a thread of one's own gets the same bits", "[matmul][threads]") {
         }).join();
         CHECK(same_bits(here, there));
         CHECK(same_bits(product, other));
+        // One whose first product stands in a parallel loop: what is set there ends with the loop.
+        there.fill_(0);
+        int threads_of_libraries = 0;
+        std::thread([&] {
+          parallel_each(4, [&](Index) { static_cast<void>(matmul(a, b)); });
+          multiply(there);
+          threads_of_libraries = omp_get_max_threads();  // what OpenBLAS asks before a call
+        }).join();
+        CHECK(threads_of_libraries == 1);
+        CHECK(same_bits(here, there));
       }
 }
 
