@@ -50,6 +50,29 @@ Matrix<T> as_matrix(const Tensor& x) {
   return {p, columns <= 1 ? std::max<Index>(1, rows) : sc, true};
 }
 
+// Up to so many rows of a, the product a bᵀ reads b in place (tensor/kernels_product.hpp).
+constexpr Index kFewRows = 128;
+
+// What a product costs, in multiplications at BLAS's rate (some 10 µs for 2^20). Where few rows read
+// b in place, reading an element of b from beyond the caches takes as long as 16 multiplications.
+struct Cost {
+  double total;
+  bool in_place;
+};
+template <class T>
+Cost cost_of(Index m, Index n, Index k, Index batches, const Matrix<T>& a, const Matrix<T>& b) {
+  bool vector = m == 1 || n == 1;
+  bool few = m <= kFewRows && !a.transposed && b.transposed;
+  auto product = [](Index x, Index y, Index z) {
+    return static_cast<double>(x) * static_cast<double>(y) * static_cast<double>(z);
+  };
+  k = std::max<Index>(k, 1);
+  if (batches == 1 && (vector || few))
+    return {m < n ? product(std::max<Index>(m, 16), n, k) : product(m, std::max<Index>(n, 16), k),
+            true};
+  return {product(m, n, k) * static_cast<double>(batches), false};
+}
+
 struct Tiling {
   Index rows, columns;
 };
@@ -59,13 +82,16 @@ struct Tiling {
 // waking. BLAS packs a tile's rows of a for each column of tiles, and its columns of b for each row
 // of tiles: beside its m·n·k multiplications a tile costs m·k + n·k, so 1/rows + 1/columns is to be
 // small. Measured for one thread with AVX-512 over the shapes of a Transformer, this gives 207
-// GFLOP/s on average; tiles of a quarter of that give 196, no tiles at all about 225.
-constexpr double kSmall = 1 << 22;
-Tiling tiling(Index m, Index n, Index k, Index batches) {
-  double work =
-      static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(std::max<Index>(k, 1));
-  if (work * static_cast<double>(batches) <= kSmall) return {m, n};
-  double count = std::max(std::clamp(work / (1 << 25), 2.0, 8.0), std::min(work / (1 << 28), 32.0));
+// GFLOP/s on average; tiles of a quarter of that give 196, no tiles at all about 225. A product that
+// reads b in place packs nothing, follows others without a pause (decoding), and is cut from 2^20.
+constexpr double kSmall = 1 << 22, kSmallInPlace = 1 << 20;
+bool small(const Cost& cost) { return cost.total <= (cost.in_place ? kSmallInPlace : kSmall); }
+
+Tiling tiling(Index m, Index n, const Cost& cost, Index batches) {
+  if (small(cost)) return {m, n};
+  double work = cost.total / static_cast<double>(batches);
+  double count = std::max(std::clamp(work / (cost.in_place ? kSmallInPlace : 1 << 25), 2.0, 8.0),
+                          std::min(work / (1 << 28), 32.0));
   auto wanted = static_cast<Index>(count) / batches;
   if (wanted <= 1) return {m, n};
   wanted += wanted % 2;                        // an even number shares evenly
@@ -78,11 +104,11 @@ Tiling tiling(Index m, Index n, Index k, Index batches) {
     Index rows = cut(m, down);
     Index across = (m + rows - 1) / rows;
     Index columns = cut(n, (wanted + across - 1) / across);
-    double cost = 1 / static_cast<double>(rows) + 1 / static_cast<double>(columns);
+    double packing = 1 / static_cast<double>(rows) + 1 / static_cast<double>(columns);
     Index tiles = across * ((n + columns - 1) / columns);
-    if (tiles < wanted) cost += 1;  // cut as far as 32 allows, when nothing better is left
-    if (cost < least) {
-      least = cost;
+    if (tiles < wanted) packing += 1;  // cut as far as 32 allows, when nothing better is left
+    if (packing < least) {
+      least = packing;
       best = {rows, columns};
     }
   }
@@ -136,14 +162,13 @@ void run(const Tensor& out, const Tensor& a, const Tensor& b, const Shape& lead,
     }
   }
   Matrix<T> ma = as_matrix<T>(a), mb = as_matrix<T>(b);
-  Tiling t = tiling(m, n, k, batches);
+  Cost cost = cost_of(m, n, k, batches, ma, mb);
+  Tiling t = tiling(m, n, cost, batches);
   Index across = (n + t.columns - 1) / t.columns, down = (m + t.rows - 1) / t.rows;
   Index tiles = across * down;
-  double work = static_cast<double>(t.rows) * static_cast<double>(t.columns) *
-                static_cast<double>(std::max<Index>(k, 1));
   Index pieces = batches * tiles;
-  bool alone = work * static_cast<double>(pieces) <= kSmall;
-  Index grain = alone ? pieces : static_cast<Index>(std::max(1.0, (1 << 20) / work));
+  double each = cost.total / static_cast<double>(pieces);
+  Index grain = small(cost) ? pieces : static_cast<Index>(std::max(1.0, (1 << 20) / each));
   parallel_for(pieces, grain, [&](Index begin, Index end) {
     for (Index piece = begin; piece < end; ++piece) {
       Index batch = piece / tiles, tile = piece % tiles;
@@ -202,9 +227,6 @@ void dispatch(const Tensor& out, const Checked& c, double alpha, double beta) {
 }  // namespace
 
 namespace {
-// Up to so many rows of a, the product a bᵀ reads b in place (tensor/kernels_product.hpp).
-constexpr Index kFewRows = 128;
-
 // Up to so many elements of b, a row times b is worth no call of gemv: a head's context.
 constexpr Index kSmallMatrix = 1 << 16;
 

@@ -205,9 +205,11 @@ struct Attention final : FusedOp {
       heads = numel_of(lead);
       tile = std::clamp<Index>(32768 / std::max<Index>(1, s), 16, std::max<Index>(16, t));
     }
-    // About 2^20 multiplications, so that a thread's start is worth its while.
+    // About 2^20 multiplications, so that a thread's start is worth its while. For a few queries it
+    // is reading keys and values that takes the time, that of 16 multiplications an element.
     Index heads_per_piece() const {
-      return std::max<Index>(1, (Index{1} << 20) / std::max<Index>(1, t * s * (dk + dv)));
+      Index each = std::max<Index>(16, t) * s * (dk + dv);
+      return std::max<Index>(1, (Index{1} << 20) / std::max<Index>(1, each));
     }
     Tensor tile_scratch(DType dtype) const { return empty({std::min(tile, t), s}, dtype); }
     Shape lead;
