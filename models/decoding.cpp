@@ -6,6 +6,7 @@
 
 #include "tensor/error.hpp"
 #include "tensor/kernels_rows.hpp"
+#include "tensor/parallel.hpp"
 
 namespace glim {
 namespace {
@@ -46,12 +47,14 @@ class Search {
 
   std::vector<std::vector<Hypothesis>> run() {
     std::vector<Index> tokens(beams_.size(), o_.bos);
+    decoder_.keep_attention(o_.keep_attention);
     while (!tokens.empty()) {
       Tensor log_probs = decoder_.step(tokens).contiguous();
       if (never_.size() != static_cast<std::size_t>(log_probs.size(1)))
         mark_never(log_probs.size(1));
       Tensor seen = o_.keep_attention ? decoder_.attention() : Tensor();
       if (seen.defined()) seen = seen.to(DType::Float64).contiguous();
+      weigh(log_probs);
       Index row = 0;
       std::vector<Index> rows;
       tokens.clear();
@@ -59,8 +62,7 @@ class Search {
         Beam& beam = beams_[s];
         if (beam.done) continue;
         auto count = static_cast<Index>(beam.open.size());
-        advance(beam, limits_[s], log_probs.narrow(0, row, count),
-                seen.defined() ? seen.narrow(0, row, count) : Tensor());
+        advance(beam, limits_[s], row, seen.defined() ? seen.narrow(0, row, count) : Tensor());
         if (!beam.done)
           for (std::size_t i = 0; i < beam.open.size(); ++i) {
             rows.push_back(row + origin_[i]);
@@ -111,11 +113,18 @@ class Search {
     return a.token < b.token;
   }
 
-  // The best `width` continuations of prefix `open`, best first: tokens come in order, so of equal
-  // ones the first stays.
+  // What may follow a prefix: END's log-probability (kNever where it may not), and the best others.
+  struct Continuations {
+    double end = kNever;
+    std::vector<Candidate> best;  // best first
+  };
+
+  // The best `width` continuations of a prefix: tokens come in order, so of equal ones the first
+  // stays.
   template <class T>
-  void best_of(const T* row, double log_prob, std::size_t open, std::size_t width) {
-    own_.clear();
+  void best_of(const T* row, double log_prob, std::size_t open, std::size_t width,
+               std::vector<Candidate>& best) const {
+    best.clear();
     double least = kNever;
     constexpr std::size_t kStretch = 256;  // tokens passed over together where none is good enough
     for (std::size_t begin = 0; begin < never_.size(); begin += kStretch) {
@@ -126,35 +135,56 @@ class Search {
         double total = log_prob + static_cast<double>(row[v]);
         if (!(total > least) || never_[v]) continue;
         Candidate c{total, open, static_cast<Index>(v)};
-        own_.insert(std::upper_bound(own_.begin(), own_.end(), c, before), c);
-        if (own_.size() > width) own_.pop_back();
-        if (own_.size() == width) least = own_.back().log_prob;
+        best.insert(std::upper_bound(best.begin(), best.end(), c, before), c);
+        if (best.size() > width) best.pop_back();
+        if (best.size() == width) least = best.back().log_prob;
       }
     }
   }
 
-  // Continues every open prefix of a sentence by one token; origin_ says where the new ones came
-  // from.
-  void advance(Beam& beam, Index limit, const Tensor& log_probs, const Tensor& seen) {
+  // continuations_[row] for every open prefix of every sentence: of each, only END and its best
+  // `beam` other tokens can matter.
+  void weigh(const Tensor& log_probs) {
+    struct Prefix {
+      double log_prob;
+      std::size_t open;
+    };
+    std::vector<Prefix> prefixes;
+    for (const Beam& beam : beams_)
+      for (std::size_t i = 0; i < beam.open.size() && !beam.done; ++i)
+        prefixes.push_back({beam.open[i].log_prob, i});
+    continuations_.resize(prefixes.size());
     Index classes = log_probs.size(1);
+    auto visit = [&]<class T>(const T* first) {
+      parallel_for(static_cast<Index>(prefixes.size()),
+                   std::max<Index>(1, 8192 / std::max<Index>(1, classes)),
+                   [&](Index begin, Index end) {
+                     for (Index r = begin; r < end; ++r) {
+                       const T* row = first + r * classes;
+                       const Prefix& p = prefixes[static_cast<std::size_t>(r)];
+                       Continuations& c = continuations_[static_cast<std::size_t>(r)];
+                       best_of(row, p.log_prob, p.open, static_cast<std::size_t>(o_.beam), c.best);
+                       c.end = may_end_ ? p.log_prob + static_cast<double>(row[o_.eos]) : kNever;
+                     }
+                   });
+    };
+    if (log_probs.dtype() == DType::Float32)
+      visit(log_probs.data<float>());
+    else
+      visit(log_probs.data<double>());
+  }
+
+  // Continues every open prefix of a sentence by one token, as weighed from `row` on; origin_ says
+  // where the new ones came from.
+  void advance(Beam& beam, Index limit, Index row, const Tensor& seen) {
     auto width = static_cast<std::size_t>(o_.beam);
     std::vector<Candidate> all;
-    // Of each prefix only END and its best `width` other tokens can matter.
     for (std::size_t i = 0; i < beam.open.size(); ++i) {
-      double so_far = beam.open[i].log_prob, ended = kNever;
-      auto visit = [&]<class T>(const T* p) {
-        const T* row = p + static_cast<Index>(i) * classes;
-        best_of(row, so_far, i, width);
-        if (may_end_) ended = so_far + static_cast<double>(row[o_.eos]);
-      };
-      if (log_probs.dtype() == DType::Float32)
-        visit(log_probs.data<float>());
-      else
-        visit(log_probs.data<double>());
-      all.insert(all.end(), own_.begin(), own_.end());
+      const auto& [ended, own] = continuations_[static_cast<std::size_t>(row) + i];
+      all.insert(all.end(), own.begin(), own.end());
       if (ended > kNever) {
         // Greedy search ends where END is the likeliest token; a beam keeps every ending.
-        bool likeliest = own_.empty() || ended >= own_.front().log_prob;
+        bool likeliest = own.empty() || ended >= own.front().log_prob;
         if (o_.beam > 1 || likeliest) {
           finish(beam, beam.open[i], ended, true, attention_of(seen, i));
           if (o_.beam == 1) {
@@ -202,8 +232,8 @@ class Search {
   const SearchOptions& o_;
   std::vector<Beam> beams_;
   std::vector<Index> origin_;
-  std::vector<char> never_;     // by token
-  std::vector<Candidate> own_;  // of the prefix under way
+  std::vector<char> never_;                   // by token
+  std::vector<Continuations> continuations_;  // by row of the step
   bool may_end_ = true;
 };
 

@@ -28,8 +28,10 @@ class StepDecoder {
   virtual Tensor step(const std::vector<Index>& tokens) = 0;
   // Row i becomes a copy of row rows[i] (their number may change).
   virtual void select_rows(const std::vector<Index>& rows) = 0;
-  // Attention of the last step over source positions, (rows, S); undefined if there is none.
+  // Attention of the last step over source positions, (rows, S); undefined if there is none, or
+  // after keep_attention(false), which spares a decoder the work.
   virtual Tensor attention() const { return {}; }
+  virtual void keep_attention(bool) {}
 };
 
 struct SearchOptions {

@@ -171,6 +171,7 @@ class CachedDecoder final : public StepDecoder {
     }
     keep_ = padding_keep(src, model.config().pad);
     for (Index i = 0; i < src.size(0); ++i) sentence_.push_back(i);
+    memories_ = sentence_;
   }
 
   Tensor step(const std::vector<Index>& tokens) override {
@@ -182,7 +183,8 @@ class CachedDecoder final : public StepDecoder {
     AttentionRequest request;
     request.keep = keep_;
     Var x = model_.embed(model_.tgt_embed, model_.tgt_positions_, ids, length_++);
-    Var hidden = model_.decoder.forward_cached(x, caches_, request, &attention_);
+    Var hidden = model_.decoder.forward_cached(x, caches_, request,
+                                               wants_attention_ ? &attention_ : nullptr);
     Var logits = model_.generate(hidden);  // (rows, 1, V)
     if (model_.copy)
       logits =
@@ -195,32 +197,55 @@ class CachedDecoder final : public StepDecoder {
     for (std::size_t i = 0; i < rows.size() && unchanged; ++i)
       unchanged = rows[i] == static_cast<Index>(i);
     if (unchanged) return;
-    Tensor picked = from_vector(rows, {static_cast<Index>(rows.size())});
     std::vector<Index> sentence;
     for (Index r : rows) sentence.push_back(sentence_[static_cast<std::size_t>(r)]);
-    bool same = sentence == sentence_;  // a beam's rows share their sentence's memory
+    bool same = sentence == sentence_;
     sentence_ = std::move(sentence);
-    for (DecoderLayerCache& c : caches_) {
-      c.self.select_rows(picked);
-      if (!same) c.memory.select_rows(picked);
-    }
+    Tensor picked = from_vector(rows, {static_cast<Index>(rows.size())});
+    for (DecoderLayerCache& c : caches_) c.self.select_rows(picked);
     if (same) return;
-    keep_ = index_select(keep_, 0, picked);
+    select_memories();
     if (!model_.copy) return;
     memory_ = index_select(memory_, 0, picked);
     source_.copy_ids = index_select(source_.copy_ids, 0, picked);
   }
+
+  void keep_attention(bool wanted) override { wants_attention_ = wanted || model_.copy; }
 
   Tensor attention() const override {
     return attention_.defined() ? attention_.select(1, -1) : Tensor();
   }
 
  private:
+  // One memory for the rows of a sentence, where all have as many rows and they lie together; else
+  // one for each row.
+  void select_memories() {
+    std::vector<Index> wanted;
+    for (Index s : sentence_)
+      if (wanted.empty() || wanted.back() != s) wanted.push_back(s);
+    std::size_t each = wanted.empty() ? 1 : sentence_.size() / wanted.size();
+    for (std::size_t i = 0; i < sentence_.size(); ++i)
+      if (i / each >= wanted.size() || sentence_[i] != wanted[i / each]) {
+        wanted = sentence_;
+        break;
+      }
+    if (wanted == memories_) return;
+    std::vector<Index> rows;
+    for (Index s : wanted)
+      rows.push_back(std::find(memories_.begin(), memories_.end(), s) - memories_.begin());
+    Tensor picked = from_vector(rows, {static_cast<Index>(rows.size())});
+    for (DecoderLayerCache& c : caches_) c.memory.select_rows(picked);
+    keep_ = index_select(keep_, 0, picked);
+    memories_ = std::move(wanted);
+  }
+
   Transformer& model_;
   std::vector<DecoderLayerCache> caches_;
   SourceBatch source_;
-  std::vector<Index> sentence_;
+  std::vector<Index> sentence_;  // of each row
+  std::vector<Index> memories_;  // the sentences whose keys and values the caches hold
   Tensor keep_, attention_, memory_;
+  bool wants_attention_ = true;
   Index length_ = 0;
 };
 

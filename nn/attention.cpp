@@ -1,9 +1,12 @@
 #include "nn/attention.hpp"
 
+#include <algorithm>
+
 #include "nn/init.hpp"
 #include "nn/mask.hpp"
 #include "tensor/elementwise.hpp"
 #include "tensor/index.hpp"
+#include "tensor/parallel.hpp"
 
 namespace glim {
 
@@ -285,10 +288,26 @@ KeyValueCache MultiheadAttention::project(const Var& memory) {
 AttentionOutput MultiheadAttention::attend(const Var& x, const KeyValueCache& cache,
                                            const AttentionRequest& request) {
   Scope scope = enter();
-  return attend_heads(
-      {split_heads(project_part(x, 0, 1)), Var(cache.key.narrow(2, 0, cache.length)),
+  Index rows = x.size(0), t = x.size(1), memories = cache.key.size(0);
+  if (memories < 1 || rows % memories != 0)
+    throw ShapeError("attention", std::to_string(rows) + " rows do not share " +
+                                      std::to_string(memories) + " memories evenly");
+  // (B·K, T, D) -> (B, K·T, D): the K rows of a memory are its queries.
+  Var queries = rows == memories ? x : reshape(x, {memories, rows / memories * t, d_});
+  AttentionOutput out = attend_heads(
+      {split_heads(project_part(queries, 0, 1)), Var(cache.key.narrow(2, 0, cache.length)),
        Var(cache.value.narrow(2, 0, cache.length))},
       request, 0);
+  if (rows == memories) return out;
+  out.y = reshape(out.y, {rows, t, d_});
+  if (!out.weights.defined()) return out;
+  if (out.weights.rank() == 3) {  // (B, K·T, S) -> (B·K, T, S)
+    out.weights = reshape(out.weights, {rows, t, cache.length});
+  } else {  // (B, H, K·T, S) -> (B, H, K, T, S) -> (B, K, H, T, S) -> (B·K, H, T, S)
+    Var apart = reshape(out.weights, {memories, h_, rows / memories, t, cache.length});
+    out.weights = reshape(permute(apart, {0, 2, 1, 3, 4}), {rows, h_, t, cache.length});
+  }
+  return out;
 }
 
 void KeyValueCache::append(const Tensor& more_key, const Tensor& more_value) {
@@ -310,14 +329,32 @@ void KeyValueCache::append(const Tensor& more_key, const Tensor& more_value) {
 
 void KeyValueCache::select_rows(const Tensor& rows) {
   if (length == 0) return;
-  auto pick = [&](Tensor& t) {
-    Index capacity = t.size(2);
-    Tensor kept = index_select(t.narrow(2, 0, length), 0, rows);
-    t = empty({kept.size(0), kept.size(1), capacity, kept.size(3)}, kept.dtype());
-    t.narrow(2, 0, length).copy_(kept);
+  auto picked = rows.to_vector<Index>();
+  for (Index row : picked)
+    if (row < 0 || row >= key.size(0))
+      throw IndexError("attention", "the cache has no row " + std::to_string(row) + " among " +
+                                        std::to_string(key.size(0)));
+  // Only what is filled is copied: `length` of `capacity` positions of each (row, head).
+  auto pick = [&]<class T>(Tensor& from) {
+    Index heads = from.size(1), capacity = from.size(2), width = from.size(3);
+    Tensor to = empty({static_cast<Index>(picked.size()), heads, capacity, width}, from.dtype());
+    const T* source = from.data<T>();
+    T* target = to.data<T>();
+    parallel_for(to.size(0) * heads, std::max<Index>(1, 16384 / (length * width)),
+                 [&](Index begin, Index end) {
+                   for (Index i = begin; i < end; ++i) {
+                     Index matrix = picked[static_cast<std::size_t>(i / heads)] * heads + i % heads;
+                     std::copy_n(source + matrix * capacity * width, length * width,
+                                 target + i * capacity * width);
+                   }
+                 });
+    from = to;
   };
-  pick(key);
-  pick(value);
+  for (Tensor* t : {&key, &value})
+    if (t->dtype() == DType::Float32)
+      pick.template operator()<float>(*t);
+    else
+      pick.template operator()<double>(*t);
 }
 
 }  // namespace glim

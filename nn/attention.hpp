@@ -77,7 +77,8 @@ class MultiheadAttention final : public Module {
                                  const AttentionRequest& request = {});
   // Decoding: keys and values of a memory (B, S, D), computed once ...
   KeyValueCache project(const Var& memory);
-  // ... and attended to at each step.
+  // ... and attended to at each step. x (B·K, n, D): K neighbouring rows share a memory, as the
+  // prefixes of a beam do. ShapeError when the rows do not divide so.
   AttentionOutput attend(const Var& x, const KeyValueCache& cache,
                          const AttentionRequest& request = {});
 

@@ -66,6 +66,40 @@ TEST_CASE("weights after training are the same bits for 1, 2, 3 and 4 threads", 
   set_num_threads(before);
 }
 
+TEST_CASE("a search finds the same for 1, 2, 3 and 4 threads", "[determinism]") {
+  int before = num_threads();
+  seed(22);
+  TransformerConfig c;
+  c.src_vocab = c.tgt_vocab = 9000;  // products, rows and caches large enough to be shared out
+  c.d_model = 128;
+  c.heads = 4;
+  c.d_ff = 512;
+  c.encoder_layers = c.decoder_layers = 1;
+  Transformer model(c);
+  model.eval();
+  for (Index sentences : {1, 20})
+    for (int beam : {1, 5}) {
+      Tensor source = random_integers({sentences, 24}, 3, 9000, {10, 0});
+      std::vector<Index> limits(static_cast<std::size_t>(sentences), 12);
+      SearchOptions o;
+      o.beam = beam;
+      auto found = [&](int threads) {
+        set_num_threads(threads);
+        return model.generate_sequences(source, limits, o);
+      };
+      auto one = found(1);
+      for (int threads : {2, 3, 4}) {
+        INFO(sentences << " sentences, beam " << beam << ", " << threads << " threads");
+        auto other = found(threads);
+        for (std::size_t i = 0; i < one.size(); ++i) {
+          CHECK(other[i][0].tokens == one[i][0].tokens);
+          CHECK(other[i][0].log_prob == one[i][0].log_prob);
+        }
+      }
+    }
+  set_num_threads(before);
+}
+
 TEST_CASE("after 200 steps the fused and the explicit path have one loss", "[determinism]") {
   auto losses = [](Magnification level) {
     Magnify magnify(level);
