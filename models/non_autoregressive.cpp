@@ -74,8 +74,7 @@ NonAutoregressive::NonAutoregressive(const NonAutoregressiveConfig& config)
     length_predictor =
         &child<Linear>("length_predictor", config.d_model, 2 * config.length_reach + 1);
   if (config.tie == Tie::All) generator.weight = src_embed.weight;
-  for (const Var& p : parameters())
-    if (p.rank() > 1) xavier_uniform_(p.value());
+  initialise(*this, config, {src_embed.weight});
 }
 
 PositionalEncoding& NonAutoregressive::add_positions(std::string_view name) {

@@ -22,6 +22,8 @@ void check_sizes(const TransformerConfig& c, std::string_view model) {
   for (double p :
        {c.dropout, std::max(c.attention_dropout, 0.0), std::max(c.activation_dropout, 0.0)})
     if (!(p >= 0 && p < 1)) fail("dropout " + std::to_string(p) + " lies outside [0, 1)");
+  if (!(c.embedding_init >= 0 && std::isfinite(c.embedding_init)))
+    fail("the deviation of the initial embeddings must be 0 or above, and finite");
   if (c.tie == Tie::All && c.src_vocab != c.tgt_vocab)
     fail("tying all embeddings needs one vocabulary, not " + std::to_string(c.src_vocab) + " and " +
          std::to_string(c.tgt_vocab));
@@ -40,6 +42,14 @@ LayerSizes layer_sizes(const TransformerConfig& c) {
   s.norm_eps = c.norm_eps;
   s.positions = relative_part(c.positions);
   return s;
+}
+
+void initialise(Module& model, const TransformerConfig& config,
+                const std::vector<Var>& embeddings) {
+  for (const Var& p : model.parameters())
+    if (p.rank() > 1) xavier_uniform_(p.value());
+  if (config.embedding_init > 0)
+    for (const Var& table : embeddings) normal_(table.value(), 0, config.embedding_init);
 }
 
 RelativePositions relative_part(Positions positions) {
@@ -75,8 +85,7 @@ Transformer::Transformer(const TransformerConfig& config)
   if (config.tie != Tie::None) generator.weight = tgt_embed.weight;
   if (config.copy)
     copy = &child<PointerGenerator>("copy", config.d_model, config.d_model, config.d_model);
-  for (const Var& p : parameters())
-    if (p.rank() > 1) xavier_uniform_(p.value());
+  initialise(*this, config, {src_embed.weight, tgt_embed.weight});
 }
 
 PositionalEncoding& Transformer::add_positions(std::string_view name) {

@@ -48,6 +48,9 @@ struct TransformerConfig {
   Positions positions = Positions::Sinusoidal;
   Index max_len = 5000;  // of a sequence; learned positions have as many rows
   double norm_eps = 1e-5;
+  // Deviation of the initial embeddings; 0: xavier-uniform, as for every other matrix. 1/√D gives a
+  // token's vector √D E[token] entries of deviation 1, the size of its position's (Ott et al. 2019).
+  double embedding_init = 0;
   Index pad = 0;
   bool copy = false;
   Index unk = 3;  // what a copied word is to the target embedding
@@ -56,6 +59,8 @@ struct TransformerConfig {
 // ValueError, naming the model, for sizes that make none.
 void check_sizes(const TransformerConfig& config, std::string_view model);
 LayerSizes layer_sizes(const TransformerConfig& config);
+// Draws every matrix of the model, `embeddings` as config.embedding_init says.
+void initialise(Module& model, const TransformerConfig& config, const std::vector<Var>& embeddings);
 
 class Transformer final : public SequenceModel {
  public:

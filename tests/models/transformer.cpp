@@ -108,6 +108,36 @@ TEST_CASE("loss and gradients equal PyTorch's by name", "[transformer][reference
   }
 }
 
+TEST_CASE("initial embeddings have the deviation asked for", "[transformer]") {
+  TransformerConfig c = small_config();
+  c.src_vocab = c.tgt_vocab = 2000;
+  c.d_model = 64;
+  c.heads = 4;
+  auto weights = [&](double deviation, Tie tie) {
+    seed(9);
+    c.embedding_init = deviation;
+    c.tie = tie;
+    Transformer model(c);
+    StateDict all;
+    for (auto& [name, p] : model.named_parameters()) all[name] = p.value().clone();
+    return all;
+  };
+  StateDict xavier = weights(0, Tie::None), apart = weights(0.125, Tie::None),
+            tied = weights(0.125, Tie::All);
+  for (auto& [name, tensor] : apart) {
+    INFO(name);
+    bool table = name == "src_embed.weight" || name == "tgt_embed.weight";
+    CHECK(same_bits(tensor, xavier.at(name)) == !table);
+    // 128,000 draws: the deviation is known to 0.2 %
+    if (table) CHECK(norm_of(tensor) / std::sqrt(2000 * 64.0) == Approx(0.125).epsilon(0.01));
+  }
+  CHECK(norm_of(tied.at("src_embed.weight")) / std::sqrt(2000 * 64.0) ==
+        Approx(0.125).epsilon(0.01));
+  for (double wrong :
+       {-1.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()})
+    CHECK_THROWS_AS(weights(wrong, Tie::None), ValueError);
+}
+
 TEST_CASE("cached decoding equals decoding the whole prefix", "[transformer][cache]") {
   seed(3);
   for (Positions positions :

@@ -37,6 +37,8 @@ refuse "unknown task" 'task' limited train --task juggling --out fresh
 refuse "phrasebook and files" 'task|source' limited train --task phrasebook --source good.src --target good.tgt --out fresh
 refuse "source without target" 'target' limited train --source good.src --out fresh
 refuse "dropout beyond 1" 'dropout' limited train --dropout 1.5 --out fresh
+refuse "embeddings of a negative deviation" 'embedding-init' limited train --embedding-init -1 --out fresh
+refuse "initial embeddings of another kind" 'embedding-init.*rnn' limited train --kind rnn --embedding-init 0.1 --task copy --out fresh
 refuse "missing configuration" 'no\.toml' limited train --config no.toml --out fresh
 printf 'layerz = 3\n' >unknown.toml
 refuse "unknown key" "unknown\.toml.*layerz" limited train --config unknown.toml --out fresh

@@ -65,6 +65,8 @@ void each_option(Options& o, const F& f) {
     "of a non-autoregressive output: predict, or long (cut at the first END)");
   f(group, "block", o.block, "tokens of context (gpt)");
   f(group, "init", o.init, "deviation of the initial weights (gpt, bert, classifier)");
+  f(group, "embedding-init", o.embedding_init,
+    "deviation of the initial embeddings (0: xavier-uniform, as other matrices)");
   f(group, "bias", o.bias, "biases in layers and norms (gpt)");
   f(group, "pooling", o.pooling,
     "what a sentence is judged by: first (token) or mean (classifier)");

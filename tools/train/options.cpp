@@ -146,6 +146,8 @@ void check(const TrainOptions& o) {
   positive("examples", o.examples);
   positive("block", o.block);
   if (!(o.init > 0 && std::isfinite(o.init))) fail("init", "must be above 0, and finite");
+  if (!(o.embedding_init >= 0 && std::isfinite(o.embedding_init)))
+    fail("embedding-init", "must be 0 or above, and finite");
   share("word-dropout", o.word_dropout);
   one_of("pooling", o.pooling, {"first", "mean"});
   positive("layers", o.layers);

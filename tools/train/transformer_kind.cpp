@@ -25,6 +25,7 @@ TransformerConfig transformer_config(const TrainOptions& o, Index src_vocab, Ind
   c.positions = kPositions.parse("positions", o.positions);
   c.max_len = o.max_length + 1;  // <s> or </s> besides
   c.copy = o.copy;
+  c.embedding_init = o.embedding_init;
   return c;
 }
 
