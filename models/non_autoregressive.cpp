@@ -64,8 +64,10 @@ Tensor soft_copy_weights(const std::vector<Index>& source_lengths,
 
 NonAutoregressive::NonAutoregressive(const NonAutoregressiveConfig& config)
     : src_embed(child<Embedding>("src_embed", checked(config).src_vocab, config.d_model)),
-      encoder(child<Encoder>("encoder", config.encoder_layers, layer_sizes(config))),
-      decoder(child<Decoder>("decoder", config.decoder_layers, layer_sizes(config))),
+      encoder(child<Encoder>("encoder", config.encoder_layers,
+                             layer_sizes(config, Recompute::Encoder))),
+      decoder(
+          child<Decoder>("decoder", config.decoder_layers, layer_sizes(config, Recompute::All))),
       generator(child<Linear>("generator", config.d_model, config.tgt_vocab)),
       config_(config),
       src_positions_(add_positions("src_positions")),

@@ -29,7 +29,7 @@ void check_sizes(const TransformerConfig& c, std::string_view model) {
          std::to_string(c.tgt_vocab));
 }
 
-LayerSizes layer_sizes(const TransformerConfig& c) {
+LayerSizes layer_sizes(const TransformerConfig& c, Recompute from) {
   LayerSizes s;
   s.d_model = c.d_model;
   s.heads = c.heads;
@@ -41,6 +41,7 @@ LayerSizes layer_sizes(const TransformerConfig& c) {
   s.activation = c.activation;
   s.norm_eps = c.norm_eps;
   s.positions = relative_part(c.positions);
+  s.recompute = c.recompute >= from;
   return s;
 }
 
@@ -75,8 +76,10 @@ const TransformerConfig& checked(const TransformerConfig& config) {
 Transformer::Transformer(const TransformerConfig& config)
     : src_embed(child<Embedding>("src_embed", checked(config).src_vocab, config.d_model)),
       tgt_embed(child<Embedding>("tgt_embed", config.tgt_vocab, config.d_model)),
-      encoder(child<Encoder>("encoder", config.encoder_layers, layer_sizes(config))),
-      decoder(child<Decoder>("decoder", config.decoder_layers, layer_sizes(config))),
+      encoder(child<Encoder>("encoder", config.encoder_layers,
+                             layer_sizes(config, Recompute::Encoder))),
+      decoder(
+          child<Decoder>("decoder", config.decoder_layers, layer_sizes(config, Recompute::All))),
       generator(child<Linear>("generator", config.d_model, config.tgt_vocab)),
       config_(config),
       src_positions_(add_positions("src_positions")),

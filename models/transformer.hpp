@@ -34,6 +34,8 @@ enum class Tie { None, Decoder, All };
 // The first two are added to the embeddings; the others are self-attention's, in encoder and decoder.
 enum class Positions { Sinusoidal, Learned, Rotary, Alibi };
 RelativePositions relative_part(Positions positions);
+// The stacks whose layers backward runs again (models/transformer_layers.hpp).
+enum class Recompute { None, Encoder, All };
 
 struct TransformerConfig {
   Index src_vocab = 0, tgt_vocab = 0;
@@ -51,6 +53,7 @@ struct TransformerConfig {
   // Deviation of the initial embeddings; 0: xavier-uniform, as for every other matrix. 1/√D gives a
   // token's vector √D E[token] entries of deviation 1, the size of its position's (Ott et al. 2019).
   double embedding_init = 0;
+  Recompute recompute = Recompute::None;
   Index pad = 0;
   bool copy = false;
   Index unk = 3;  // what a copied word is to the target embedding
@@ -58,7 +61,8 @@ struct TransformerConfig {
 
 // ValueError, naming the model, for sizes that make none.
 void check_sizes(const TransformerConfig& config, std::string_view model);
-LayerSizes layer_sizes(const TransformerConfig& config);
+// Of a stack that runs its layers again from config.recompute = `from` on.
+LayerSizes layer_sizes(const TransformerConfig& config, Recompute from);
 // Draws every matrix of the model, `embeddings` as config.embedding_init says.
 void initialise(Module& model, const TransformerConfig& config, const std::vector<Var>& embeddings);
 

@@ -1,5 +1,7 @@
 #include "models/transformer_layers.hpp"
 
+#include "autograd/ops.hpp"
+
 namespace glim {
 namespace {
 
@@ -105,7 +107,7 @@ Var DecoderLayer::forward_cached(const Var& x, DecoderLayerCache& cache,
 }
 
 Encoder::Encoder(Index count, const LayerSizes& sizes)
-    : layers(child<ModuleList<EncoderLayer>>("layers")) {
+    : layers(child<ModuleList<EncoderLayer>>("layers")), recompute_(sizes.recompute) {
   for (Index i = 0; i < count; ++i) layers.append(sizes);
   if (sizes.norm == NormPlacement::Pre)
     norm = &child<LayerNorm>("norm", sizes.d_model, sizes.norm_eps, true, sizes.bias);
@@ -113,7 +115,9 @@ Encoder::Encoder(Index count, const LayerSizes& sizes)
 
 Var Encoder::forward(Var x, const AttentionRequest& request) {
   Scope scope = enter();
-  for (EncoderLayer* layer : layers) x = layer->forward(x, request);
+  bool again = recompute_ && training();
+  for (EncoderLayer* layer : layers)
+    x = again ? checkpoint([=] { return layer->forward(x, request); }) : layer->forward(x, request);
   return norm ? norm->forward(x) : x;
 }
 
@@ -124,7 +128,7 @@ Var Encoder::forward_cached(Var x, std::vector<KeyValueCache>& caches) {
 }
 
 Decoder::Decoder(Index count, const LayerSizes& sizes)
-    : layers(child<ModuleList<DecoderLayer>>("layers")) {
+    : layers(child<ModuleList<DecoderLayer>>("layers")), recompute_(sizes.recompute) {
   for (Index i = 0; i < count; ++i) layers.append(sizes);
   if (sizes.norm == NormPlacement::Pre)
     norm = &child<LayerNorm>("norm", sizes.d_model, sizes.norm_eps, true, sizes.bias);
@@ -133,9 +137,11 @@ Decoder::Decoder(Index count, const LayerSizes& sizes)
 Var Decoder::forward(Var x, const Var& memory, const AttentionRequest& self_request,
                      const AttentionRequest& memory_request, std::vector<Var>* attention) {
   Scope scope = enter();
+  bool again = recompute_ && training() && !attention;
   for (DecoderLayer* layer : layers) {
     Var* own = attention ? &attention->emplace_back() : nullptr;
-    x = layer->forward(x, memory, self_request, memory_request, own);
+    x = again ? checkpoint([=] { return layer->forward(x, memory, self_request, memory_request); })
+              : layer->forward(x, memory, self_request, memory_request, own);
   }
   return norm ? norm->forward(x) : x;
 }

@@ -8,6 +8,10 @@
 // x (B, T, D), memory (B, S, D). Each residual is pre- or post-norm (nn/residual.hpp); with
 // pre-norm a final norm follows the stack. Keep-masks broadcast to (B, H, queries, keys).
 // `attention`, if given, receives the probabilities to the memory (B, H, T, S), a Var a layer.
+//
+// With `recompute`, training keeps of each layer its input alone and backward runs the layer again
+// (Chen et al. 2016, arXiv 1604.06174): the same gradients, bit for bit, for one more forward pass of
+// the stack. Layers whose attention was asked for are kept.
 #pragma once
 
 #include "nn/attention.hpp"
@@ -26,6 +30,7 @@ struct LayerSizes {
   // On attention probabilities, and on the hidden layer; below 0: as dropout.
   double attention_dropout = -1, activation_dropout = -1;
   RelativePositions positions = RelativePositions::None;  // of self-attention
+  bool recompute = false;                                 // a stack's layers, in training
 };
 
 class EncoderLayer final : public Module {
@@ -79,6 +84,9 @@ class Encoder final : public Module {
 
   ModuleList<EncoderLayer>& layers;
   LayerNorm* norm = nullptr;  // with pre-norm
+
+ private:
+  bool recompute_;
 };
 
 class Decoder final : public Module {
@@ -91,6 +99,9 @@ class Decoder final : public Module {
 
   ModuleList<DecoderLayer>& layers;
   LayerNorm* norm = nullptr;
+
+ private:
+  bool recompute_;
 };
 
 }  // namespace glim

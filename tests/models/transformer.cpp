@@ -138,6 +138,53 @@ TEST_CASE("initial embeddings have the deviation asked for", "[transformer]") {
     CHECK_THROWS_AS(weights(wrong, Tie::None), ValueError);
 }
 
+TEST_CASE("layers that backward runs again have the same gradients and keep less",
+          "[transformer][checkpoint]") {
+  struct Run {
+    StateDict gradients;
+    double loss;
+    std::int64_t kept;  // bytes between forward and backward
+  };
+  for (NormPlacement norm : {NormPlacement::Pre, NormPlacement::Post})
+    for (bool attention : {false, true}) {
+      auto run = [&](Recompute recompute) {
+        seed(10);
+        TransformerConfig c = small_config();
+        c.norm = norm;
+        c.dropout = 0.3;
+        c.recompute = recompute;
+        Transformer model(c);
+        model.train();
+        std::int64_t before = allocator_stats().live_bytes;
+        Tape tape;
+        TeachOptions options;
+        options.need_attention = attention;
+        Taught taught = model.teach(kSource, kTarget, options);
+        Var loss = sum(mul(taught.logits, taught.logits));
+        for (const Var& a : taught.attention) loss = add(loss, sum(mul(a, a)));
+        Run r;
+        r.loss = loss.value().item();
+        r.kept = allocator_stats().live_bytes - before;
+        tape.backward(loss);
+        for (auto& [name, p] : model.named_parameters()) r.gradients[name] = p.grad().clone();
+        return r;
+      };
+      Run all = run(Recompute::None), encoder = run(Recompute::Encoder), none = run(Recompute::All);
+      for (const Run* r : {&encoder, &none}) {
+        CHECK(r->loss == all.loss);
+        for (auto& [name, g] : all.gradients) {
+          INFO(name);
+          CHECK(same_bits(r->gradients.at(name), g));
+        }
+      }
+      CHECK(encoder.kept < all.kept);
+      if (attention)  // a decoder whose attention was asked for is kept
+        CHECK(none.kept == encoder.kept);
+      else
+        CHECK(none.kept < encoder.kept);
+    }
+}
+
 TEST_CASE("cached decoding equals decoding the whole prefix", "[transformer][cache]") {
   seed(3);
   for (Positions positions :

@@ -39,6 +39,8 @@ refuse "source without target" 'target' limited train --source good.src --out fr
 refuse "dropout beyond 1" 'dropout' limited train --dropout 1.5 --out fresh
 refuse "embeddings of a negative deviation" 'embedding-init' limited train --embedding-init -1 --out fresh
 refuse "initial embeddings of another kind" 'embedding-init.*rnn' limited train --kind rnn --embedding-init 0.1 --task copy --out fresh
+refuse "no such layers to run again" 'recompute.*none, encoder, all' limited train --recompute some --out fresh
+refuse "layers run again by another kind" 'recompute.*gpt' limited train --kind gpt --text good.src --recompute all --out fresh
 refuse "missing configuration" 'no\.toml' limited train --config no.toml --out fresh
 printf 'layerz = 3\n' >unknown.toml
 refuse "unknown key" "unknown\.toml.*layerz" limited train --config unknown.toml --out fresh

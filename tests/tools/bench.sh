@@ -18,6 +18,7 @@ serves() {
 
 serves "a step of micro" step micro
 serves "a step of micro, explicit" step micro --explicit
+serves "a step of micro, layers run again" step micro --recompute all
 serves "a step of a decoder alone" step gpt-char
 serves "decoding" decode micro
 serves "decoding by beam search" decode micro --batch 3 --beam 5

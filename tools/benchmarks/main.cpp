@@ -11,6 +11,7 @@
 #include "tensor/random.hpp"
 #include "tools/benchmarks/measures.hpp"
 #include "tools/benchmarks/server.hpp"
+#include "tools/train/option_names.hpp"
 
 namespace {
 
@@ -39,11 +40,14 @@ int main(int argc, char** argv) {
   int steps = 10, beam = 1;
   Index batch = 1;
   bool explicit_ops = false;
+  std::string recompute = "none";
+  auto again = [&] { return kRecomputes.parse("recompute", recompute); };
   auto measured = [&](const char* verb, const char* help) {
     CLI::App* sub = app.add_subcommand(verb, help);
     sub->add_option("name", name, "what to measure");
     sub->add_option("--steps", steps)->check(CLI::PositiveNumber);
     sub->add_flag("--explicit", explicit_ops, "compositions instead of fused ops");
+    sub->add_option("--recompute", recompute, "layers that backward runs again");
     return sub;
   };
   app.add_subcommand("machine", "kernels and threads")->callback(print_machine);
@@ -58,14 +62,14 @@ int main(int argc, char** argv) {
   auto level = [&] { return explicit_ops ? Magnification::Explicit : Magnification::Fused; };
   measured("step", "a server: a training step")->callback([&] {
     Magnify magnify(level());
-    serve([&] { return training_step(setting(name)); });
+    serve([&] { return training_step(setting(name), again()); });
   });
   measured("profile", "a table: where a step's time goes")->callback([&] {
     Magnify magnify(level());
-    profile_step(setting(name), steps);
+    profile_step(setting(name), steps, again());
   });
   measured("hash", "of the weights after some steps")->callback([&] {
-    fmt::print("{}\n", weights_after(setting(name), steps));
+    fmt::print("{}\n", weights_after(setting(name), steps, again()));
   });
   measured("op", "a server: one op")->callback([&] { serve([&] { return one_op(name); }); });
   CLI::App* decode = app.add_subcommand("decode", "a server: decoding");

@@ -12,12 +12,13 @@ namespace glim::bench {
 using Work = std::function<void()>;
 
 // One training step: forward, label smoothing 0.1, backward, Adam; dropout 0.1, random tokens of
-// full length.
-Work training_step(const Setting& s);
+// full length. `recompute`: what backward runs again (models/transformer.hpp); ValueError for a
+// decoder alone.
+Work training_step(const Setting& s, Recompute recompute);
 // Where the time of `steps` steps goes, as a table by op.
-void profile_step(const Setting& s, int steps);
+void profile_step(const Setting& s, int steps, Recompute recompute);
 // FNV-1a over the bits of all weights after so many steps.
-std::string weights_after(const Setting& s, int steps);
+std::string weights_after(const Setting& s, int steps, Recompute recompute);
 
 // One op forward and backward (NAME "forward only" ops say so), by name; ValueError if unknown.
 Work one_op(const std::string& name);

@@ -105,7 +105,7 @@ class Bench:
         for name in self.a.settings.split(","):
             s = self.settings[name]
             setting = json.dumps(s)
-            servers = {"glim": self.glim("step", name)}
+            servers = {"glim": self.glim("step", name, "--recompute", self.a.recompute)}
             if self.a.peer:
                 servers["eager"] = self.peer("step", "--setting", setting)
                 if not self.a.no_compile:
@@ -122,7 +122,8 @@ class Bench:
                 row += [milliseconds(times[peer]), f"{ratio(times, peer, 'glim'):.2f}"] if peer in times else ["", ""]
             row += [f"{memory['eager'] / 1e6:.0f}", f"{memory['glim'] / memory['eager']:.2f}"] if self.a.peer else ["", ""]
             rows.append(row)
-        table("Training step: float32, dropout 0.1, label smoothing 0.1, Adam",
+        again = "" if self.a.recompute == "none" else f"; Glim runs layers again in backward: {self.a.recompute}"
+        table("Training step: float32, dropout 0.1, label smoothing 0.1, Adam" + again,
               ["setting", "Glim ms", "target tokens/s", "GFLOP/s", "of peak", "MB", "eager ms", "eager / Glim",
                "compile ms", "compile / Glim", "eager MB", "Glim / eager MB"], rows)
 
@@ -197,6 +198,8 @@ def main():
     parser.add_argument("--decode", default="base", help="settings to decode at")
     parser.add_argument("--pairs", type=int, default=10)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--recompute", default="none", choices=["none", "encoder", "all"],
+                        help="layers that Glim's backward runs again instead of keeping what it reads")
     parser.add_argument("--no-compile", action="store_true", help="leave out torch.compile")
     parser.add_argument("--bits-steps", type=int, default=200, help="steps of `tiny` in the test of bits")
     a = parser.parse_args()

@@ -13,9 +13,11 @@ namespace glim::bench {
 namespace {
 
 struct Training {
-  explicit Training(const Setting& setting) : s(setting) {
+  Training(const Setting& setting, Recompute recompute) : s(setting) {
     seed(1);
     if (s.decoder_only()) {
+      if (recompute != Recompute::None)
+        throw ValueError("bench", "'" + s.name + "' keeps all that backward reads");
       GptConfig config;
       config.vocab = s.vocab;
       config.context = s.target;
@@ -26,7 +28,9 @@ struct Training {
       config.dropout = 0.1;
       gpt = std::make_unique<Gpt>(config);
     } else {
-      transformer = std::make_unique<Transformer>(transformer_config(s));
+      TransformerConfig config = transformer_config(s);
+      config.recompute = recompute;
+      transformer = std::make_unique<Transformer>(config);
       source = random_integers({s.batch, s.source}, 3, s.vocab, {2, 0});
     }
     model().train();
@@ -79,13 +83,13 @@ struct OpTime {
 
 }  // namespace
 
-Work training_step(const Setting& s) {
-  auto training = std::make_shared<Training>(s);
+Work training_step(const Setting& s, Recompute recompute) {
+  auto training = std::make_shared<Training>(s, recompute);
   return [training] { training->step(); };
 }
 
-void profile_step(const Setting& s, int steps) {
-  Training training(s);
+void profile_step(const Setting& s, int steps, Recompute recompute) {
+  Training training(s, recompute);
   for (int i = 0; i < 3; ++i) training.step();
   std::map<std::string, OpTime> ops;
   double start = now(), taped = 0;
@@ -124,8 +128,8 @@ void profile_step(const Setting& s, int steps) {
              megabytes(memory.cached_bytes));
 }
 
-std::string weights_after(const Setting& s, int steps) {
-  Training training(s);
+std::string weights_after(const Setting& s, int steps, Recompute recompute) {
+  Training training(s, recompute);
   for (int i = 0; i < steps; ++i) training.step();
   std::uint64_t hash = 0xcbf29ce484222325u;
   for (const auto& [name, p] : training.model().named_parameters()) {

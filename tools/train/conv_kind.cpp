@@ -10,9 +10,9 @@ namespace glim {
 namespace {
 
 const std::vector<std::string> kForeign = {
-    "heads", "d-ff",      "attention-dropout", "activation-dropout", "norm", "activation",
-    "tie",   "positions", "d-embed",           "embedding-init",     "cell", "attention",
-    "length"};
+    "heads",     "d-ff",      "attention-dropout", "activation-dropout", "norm",      "activation",
+    "tie",       "positions", "d-embed",           "embedding-init",     "recompute", "cell",
+    "attention", "length"};
 
 ConvSeq2SeqConfig config_of(const TrainOptions& o, Index src_vocab, Index tgt_vocab) {
   refuse_options(o, kForeign, "a model of kind 'conv' has no such thing");

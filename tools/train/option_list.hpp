@@ -70,6 +70,8 @@ void each_option(Options& o, const F& f) {
   f(group, "bias", o.bias, "biases in layers and norms (gpt)");
   f(group, "pooling", o.pooling,
     "what a sentence is judged by: first (token) or mean (classifier)");
+  f(group, "recompute", o.recompute,
+    "layers that backward runs again instead of keeping what it reads: none, encoder or all");
   group = "Training";
   f(group, "epochs", o.epochs, "passes over the training pairs");
   f(group, "max-steps", o.max_steps, "most updates (0: no limit)");

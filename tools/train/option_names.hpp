@@ -37,6 +37,8 @@ inline const OptionNames<Activation> kActivations{
     {{"relu", Activation::Relu}, {"gelu", Activation::Gelu}, {"silu", Activation::Silu}}};
 inline const OptionNames<Tie> kTies{
     {{"none", Tie::None}, {"decoder", Tie::Decoder}, {"all", Tie::All}}};
+inline const OptionNames<Recompute> kRecomputes{
+    {{"none", Recompute::None}, {"encoder", Recompute::Encoder}, {"all", Recompute::All}}};
 inline const OptionNames<Positions> kPositions{{{"sinusoidal", Positions::Sinusoidal},
                                                 {"learned", Positions::Learned},
                                                 {"rotary", Positions::Rotary},

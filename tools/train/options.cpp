@@ -172,6 +172,7 @@ void check(const TrainOptions& o) {
   kNorms.parse("norm", o.norm);
   kActivations.parse("activation", o.activation);
   kTies.parse("tie", o.tie);
+  kRecomputes.parse("recompute", o.recompute);
   kPositions.parse("positions", o.positions);
   kCells.parse("cell", o.cell);
   kAttentionScores.parse("attention", o.attention);

@@ -49,6 +49,7 @@ struct TrainOptions {
   std::string length = "predict";  // of a non-autoregressive output: predict, long
   double init = 0.02;              // deviation of the initial weights of gpt, bert, classifier
   double embedding_init = 0;       // deviation of the initial embeddings; 0: as other matrices
+  std::string recompute = "none";  // layers that backward runs again: none, encoder, all
   bool bias = false;               // in the layers of a language model
   std::string pooling = "mean";    // of a classifier: first or mean
   // Training.

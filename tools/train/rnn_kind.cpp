@@ -11,9 +11,9 @@ namespace glim {
 namespace {
 
 const std::vector<std::string> kForeign = {
-    "decoder-layers",     "heads",     "d-ff",       "attention-dropout",
-    "activation-dropout", "norm",      "activation", "tie",
-    "embedding-init",     "positions", "length",     "kernel"};
+    "decoder-layers", "heads",      "d-ff",  "attention-dropout", "activation-dropout",
+    "norm",           "activation", "tie",   "embedding-init",    "recompute",
+    "positions",      "length",     "kernel"};
 
 Seq2SeqRnnConfig config_of(const TrainOptions& o, Index src_vocab, Index tgt_vocab) {
   refuse_options(o, kForeign, "a model of kind 'rnn' has no such thing");

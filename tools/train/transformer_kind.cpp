@@ -26,6 +26,7 @@ TransformerConfig transformer_config(const TrainOptions& o, Index src_vocab, Ind
   c.max_len = o.max_length + 1;  // <s> or </s> besides
   c.copy = o.copy;
   c.embedding_init = o.embedding_init;
+  c.recompute = kRecomputes.parse("recompute", o.recompute);
   return c;
 }
 
