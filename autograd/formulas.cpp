@@ -105,6 +105,12 @@ const Formula* formula(std::string_view op) {
         {"dQ = dS K/√Dk, dS = P (dP - Σ_s dP P), dP = dropout(dy Vᵀ)", "dK = dSᵀ Q/√Dk",
          "dV = dropout(P)ᵀ dy", "dbias = dS, summed where bias was broadcast"},
         "Q, K, V, bias, P"}},
+      {"packed_attention",
+       {"y = [C_1 … C_H], C_h = dropout(P_h) V_h, P_h = softmax(Q_h K_hᵀ/√Dh (+ bias)), "
+        "[Q K V] = x, or Q = x and [K V] = memory",
+        {"dx = [dQ dK dV] or dQ, head by head as scaled_dot_product_attention", "dmemory = [dK dV]",
+         "dbias = dS, summed where bias was broadcast"},
+        "x, memory, bias, P"}},
       {"layer_norm",
        {"y = γ x̂ + β, x̂ = (x - μ)/σ, σ = √(var + ε)",
         {"dx = (g - mean(g) - x̂ mean(g x̂))/σ, g = γ dy", "dγ = Σ_rows dy x̂", "dβ = Σ_rows dy"},

@@ -173,8 +173,29 @@ AttentionOutput MultiheadAttention::attend_heads(const Projected& p,
       named(p.query, "query"), named(key, "key"), named(value, "value"), mask, p_drop,
       p_drop > 0 ? generator().next() : Key{}, request.need_weights);
   // (B, H, T, Dh) -> (B, T, H, Dh) -> (B, T, D)
-  Var joined = reshape(permute(a.context, {0, 2, 1, 3}), {b, t, d_});
-  AttentionOutput out{out_proj_.forward(joined), {}};
+  a.context = reshape(permute(a.context, {0, 2, 1, 3}), {b, t, d_});
+  return project_out(a, request);
+}
+
+// Nothing stands between the projections and the heads: no rotation, no added keys.
+bool MultiheadAttention::packs() const {
+  return in_proj_weight_.defined() && !rotary_ && !options_.add_bias_kv && !options_.add_zero_attn;
+}
+
+AttentionOutput MultiheadAttention::attend_packed(const Var& x, const Var& memory,
+                                                  const AttentionRequest& request) {
+  Index t = x.size(1), s = memory.defined() ? memory.size(1) : t;
+  AttentionMask mask = combine(request, x.size(0), t, s, 0, 0);
+  double p_drop = training() ? options_.dropout : 0;
+  return project_out(
+      packed_attention(x, memory, h_, mask, p_drop, p_drop > 0 ? generator().next() : Key{},
+                       request.need_weights),
+      request);
+}
+
+AttentionOutput MultiheadAttention::project_out(const Attended& a,
+                                                const AttentionRequest& request) {
+  AttentionOutput out{out_proj_.forward(a.context), {}};
   if (request.need_weights) out.weights = request.average_weights ? mean(a.probs, {1}) : a.probs;
   return out;
 }
@@ -194,15 +215,11 @@ AttentionOutput MultiheadAttention::forward(const Var& query, const Var& key, co
     return out;
   }
   check(query, key, value);
-  Var projected_key, projected_value;
-  if (&key == &value && in_proj_weight_.defined()) {  // attention to a memory: one product for both
-    Var packed = project_part(key, 1, 2);             // (B, S, 2D)
-    projected_key = slice(packed, 2, 0, d_);
-    projected_value = slice(packed, 2, d_, 2 * d_);
-  } else {
-    projected_key = project_part(key, 1, 1);
-    projected_value = project_part(value, 2, 1);
+  if (&key == &value && packs()) {  // attention to a memory: one product for both
+    Var memory = project_part(key, 1, 2);
+    return attend_packed(project_part(query, 0, 1), memory, request);
   }
+  Var projected_key = project_part(key, 1, 1), projected_value = project_part(value, 2, 1);
   return attend_heads({placed(split_heads(project_part(query, 0, 1)), 0),
                        placed(split_heads(projected_key), 0), split_heads(projected_value)},
                       request, 0);
@@ -213,6 +230,7 @@ AttentionOutput MultiheadAttention::forward(const Var& x, const AttentionRequest
   Scope scope = enter();
   check(x, x, x);
   Var packed = project_part(x, 0, 3);  // (B, T, 3D)
+  if (packs()) return attend_packed(packed, {}, request);
   auto part = [&](Index i) { return split_heads(slice(packed, 2, i * d_, (i + 1) * d_)); };
   return attend_heads({placed(part(0), 0), placed(part(1), 0), part(2)}, request, 0);
 }

@@ -92,6 +92,10 @@ class MultiheadAttention final : public Module {
   Var project_part(const Var& x, int part, int parts);  // W^Q 0, W^K 1, W^V 2
   Var split_heads(const Var& x) const;
   Var placed(const Var& heads, Index offset) const;
+  bool packs() const;
+  // x (B, T, 3D), or x (B, T, D) and memory (B, S, 2D).
+  AttentionOutput attend_packed(const Var& x, const Var& memory, const AttentionRequest& request);
+  AttentionOutput project_out(const Attended& a, const AttentionRequest& request);
   AttentionOutput attend_heads(const Projected& p, const AttentionRequest& request, Index offset);
   AttentionMask combine(const AttentionRequest& request, Index b, Index t, Index s, Index extra,
                         Index offset) const;

@@ -146,6 +146,31 @@ std::vector<Case> cases() {
   };
   add_case("attention", heads(2, 3, 4, 5, 6, 7), attend({}, 0));
   add_case("attention, dropout", heads(2, 3, 4, 5, 6, 7), attend({}, 0.4));
+  // ---- packed attention: x (B, T, 3D), or x (B, T, D) and memory (B, S, 2D); bias ----
+  auto attend_packed = [](Index h, Tensor keep, double p) {
+    return [=](const std::vector<Var>& x) {
+      return packed_attention(x[0], x[1], h, {keep, x[2]}, p, {78, 5}).context;
+    };
+  };
+  add_case("packed attention", {random({2, 5, 36}), {}, {}}, attend_packed(3, {}, 0));
+  add_case("packed attention, causal, dropout", {random({2, 5, 36}), {}, {}},
+           attend_packed(3, keep_mask({1, 1, 5, 5}, 60), 0.3));
+  add_case("packed attention, one head", {random({2, 5, 12}), {}, random({5})},
+           attend_packed(1, {}, 0.2));
+  add_case("packed attention, strided", {strided(random({2, 5, 36})), {}, random({3, 5, 5})},
+           attend_packed(3, keep_mask({2, 1, 1, 5}, 61), 0));
+  add_case("packed attention, swapped", {swapped(random({2, 5, 36})), {}, {}},
+           attend_packed(3, {}, 0.1));
+  add_case("packed attention to a memory", {random({2, 4, 12}), random({2, 7, 24}), {}},
+           attend_packed(3, keep_mask({2, 1, 1, 7}, 62), 0.3));
+  add_case("packed attention to a memory, strided",
+           {strided(random({2, 4, 12})), swapped(random({2, 7, 24})), random({2, 3, 4, 7})},
+           attend_packed(3, keep_mask({2, 3, 4, 7}, 63), 0.5));
+  add_case("packed attention, long", {random({1, 300, 24}), {}, {}},  // P is computed again
+           attend_packed(2, keep_mask({300, 300}, 64), 0.2));
+  add_case("packed attention, heads of a cache line", {random({3, 40, 192}), {}, {}},
+           attend_packed(4, {}, 0.1));
+
   int kind = 0;
   for (const Shape& shape :
        {Shape{2, 1, 1, 5}, Shape{2, 1, 4, 5}, Shape{1, 1, 4, 5}, Shape{2, 3, 4, 5}, Shape{4, 5},
@@ -410,6 +435,18 @@ TEST_CASE("one node each, and errors that name the operands", "[fused]") {
   CHECK_THROWS_AS(gru_cell(of({2, 9}), of({2, 9}), of({2, 3}), ones({3}, DType::Bool)), ShapeError);
   CHECK_THROWS_AS(gru_cell(of({2, 9}), of({2, 9}), of({2, 3}), ones({2})), DTypeError);
   CHECK_THROWS_AS(gru_cell(of({2, 9}), of({2, 9}), Var(zeros({2, 3}))), DTypeError);
+  CHECK_THROWS_AS(packed_attention(of({2, 3, 12}), {}, 0), ValueError);
+  CHECK_THROWS_AS(packed_attention(of({2, 3, 12}), {}, 3), ShapeError);
+  CHECK_THROWS_AS(packed_attention(of({2, 3, 11}), {}, 1), ShapeError);
+  CHECK_THROWS_AS(packed_attention(of({6, 12}), {}, 1), ShapeError);
+  CHECK_THROWS_AS(packed_attention(of({2, 3, 4}), of({2, 5, 4}), 2), ShapeError);
+  CHECK_THROWS_AS(packed_attention(of({2, 3, 4}), of({1, 5, 8}), 2), ShapeError);
+  CHECK_THROWS_AS(packed_attention(of({2, 3, 4}), Var(zeros({2, 5, 8})), 2), DTypeError);
+  CHECK_THROWS_AS(packed_attention(of({2, 3, 12}), {}, 2, {ones({2, 3}, DType::Bool), {}}),
+                  ShapeError);
+  CHECK_THROWS_AS(packed_attention(of({2, 3, 12}), {}, 2, {ones({3, 3}, DType::Float64), {}}),
+                  DTypeError);
+  CHECK_THROWS_AS(packed_attention(of({2, 3, 12}), {}, 2, {}, -0.1), ValueError);
   CHECK_THROWS_AS(additive_scores(of({2, 3, 5}), of({2, 4, 5}), of({4})), ShapeError);
   CHECK_THROWS_AS(additive_scores(of({2, 3, 5}), of({1, 4, 5}), of({5})), ShapeError);
   CHECK_THROWS_AS(additive_scores(of({2, 3, 5}), of({2, 4, 5}), Var(zeros({5}))), DTypeError);

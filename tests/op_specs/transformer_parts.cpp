@@ -103,6 +103,49 @@ void attention_specs(Family& family) {
   family.add_empty({op, "no batch", {{0, 2, 3}, {0, 4, 3}, {0, 4, 5}}, {0, 2, 5}, with({})});
 }
 
+void packed_attention_specs(Family& family) {
+  Tensor causal =
+      from_vector<bool>({true, false, false, true, true, false, true, true, true}, {3, 3});
+  Tensor padded =  // the first query may attend to nothing
+      from_vector<bool>({false, false, false, true, true, false, true, false, true}, {3, 3});
+  auto to_itself = [](Index heads, AttentionMask mask, double p = 0) {
+    return [=](const Vars& x) {
+      AttentionMask m = mask;
+      if (x.size() > 1) m.bias = x[1];
+      return packed_attention(x[0], {}, heads, m, p, {3, 4}).context;
+    };
+  };
+  auto to_memory = [](Index heads, AttentionMask mask, double p = 0) {
+    return [=](const Vars& x) {
+      AttentionMask m = mask;
+      if (x.size() > 2) m.bias = x[2];
+      return packed_attention(x[0], x[1], heads, m, p, {3, 4}).context;
+    };
+  };
+  const char* op = "packed_attention";
+  family.add({op, "to itself", in({{2, 3, 12}}), to_itself(2, {}), false, 0, true});
+  family.add({op, "one head, causal", in({{2, 3, 6}}), to_itself(1, {causal, {}}), false, 0, true});
+  family.add({op, "heads of one column, nothing to attend to", in({{1, 3, 9}}),
+              to_itself(3, {padded, {}}), false, 0, true});
+  family.add(
+      {op, "bias and dropout", in({{2, 3, 12}, {3, 3}}), to_itself(2, {}, 0.4), false, 0, true});
+  family.add({op, "to a memory", in({{2, 2, 4}, {2, 3, 8}}), to_memory(2, {}), false, 0, true});
+  family.add({op, "to a memory, bias of each head, mask", in({{2, 3, 4}, {2, 3, 8}, {2, 3, 1}}),
+              to_memory(2, {padded, {}}), false, 0, true});
+  family.add({op, "to a memory, dropout", in({{1, 2, 4}, {1, 3, 8}}), to_memory(2, {}, 0.3), false,
+              0, true});
+  family.add(
+      {"packed attention with probabilities", "a composition", in({{1, 3, 12}}),
+       [=](const Vars& x) {
+         Attended a = packed_attention(x[0], {}, 2, {causal, {}}, 0, {}, true);
+         return concatenate({reshape(a.context, {-1}), reshape(mul(a.probs, a.probs), {-1})}, 0);
+       },
+       false, 0, true});
+  family.add_empty({op, "no positions", {{2, 0, 12}}, {2, 0, 4}, to_itself(2, {})});
+  family.add_empty({op, "no queries", {{2, 0, 4}, {2, 3, 8}}, {2, 0, 4}, to_memory(2, {})});
+  family.add_empty({op, "no batch", {{0, 2, 4}, {0, 3, 8}}, {0, 2, 4}, to_memory(2, {})});
+}
+
 void label_smoothing_specs(Family& family) {
   Tensor target = from_vector<std::int64_t>({2, 0, 4, 1}, {4});  // one of them is pad
   for (double smoothing : {0.0, 0.1}) {
@@ -143,6 +186,7 @@ Family transformer_parts() {
   rms_norm_specs(family);
   rotation_specs(family);
   attention_specs(family);
+  packed_attention_specs(family);
   label_smoothing_specs(family);
   return family;
 }

@@ -1,0 +1,228 @@
+// What the attention ops share: heads as strided matrices, and the kernel over them.
+//
+//   S = Q Kᵀ/√Dk (+ bias)      P = softmax of S over kept keys      C = dropout(P) V
+//
+//   dV = dropout(P)ᵀ dC      dP = dropout(dC Vᵀ)      dS = P (dP - Σ_s dP P)
+//   dQ = dS K/√Dk            dK = dSᵀ Q/√Dk
+//
+// Q (..., T, Dk), K (..., S, Dk), V and C (..., T or S, Dv): views of any strides, so that heads may
+// lie side by side in what one projection made. The heads are independent: each (batch, head) is one
+// piece of work, in tiles of query rows whose scores stay in the cache; the mask is read through
+// strides, never expanded; the dropout mask is drawn again. P is kept when it is no larger than the
+// projections around it (S <= 2 (Dk + Dv)): reading it is cheaper than a product and a softmax. For
+// longer sequences P would dominate the memory of the model, so backward computes it again, tile by
+// tile (Dao et al. 2022, arXiv 2205.14135, section 3.1, do so for the same reason).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "autograd/ops/fused.hpp"
+#include "tensor/matmul.hpp"
+
+namespace glim {
+
+// (..., R, C) as matrices of adjacent columns: one for each index of the leading axes, which are
+// `lead` or broadcast to it. The rows of one matrix lie `row` apart, its columns `column` (0 or 1).
+struct Matrices {
+  Tensor x;
+  Index row = 0, column = 0;
+  Shape lead;
+
+  Matrices() = default;
+  Matrices(const Tensor& from, const Shape& leading, Index rows, Index columns) : lead(leading) {
+    if (!from.defined()) return;
+    x = from;
+    if (from.size(-1) > 1 && from.strides().back() != 1) x = from.contiguous();
+    Shape full = leading;
+    full.push_back(rows);
+    full.push_back(columns);
+    if (x.shape() != full) x = x.expand(full);
+    row = x.strides()[x.rank() - 2];
+    column = columns == 1 ? 1 : x.strides().back();
+  }
+  // An operand of a product: BLAS wants rows that do not overlap.
+  static Matrices operand(const Tensor& from, const Shape& leading, Index rows, Index columns) {
+    Matrices m(from, leading, rows, columns);
+    if (rows > 1 && m.row < columns) m = Matrices(from.contiguous(), leading, rows, columns);
+    return m;
+  }
+  bool defined() const { return x.defined(); }
+  template <class T>
+  T* at(Index matrix, Index r) const {
+    if (!x.defined()) return nullptr;
+    Index offset = r * row;
+    for (int i = lead.rank() - 1; i >= 0; --i) {
+      offset += matrix % lead[i] * x.strides()[i];
+      matrix /= lead[i];
+    }
+    return x.data<T>() + offset;
+  }
+};
+
+// Whether keep and bias broadcast to scores of this shape.
+inline bool fits_scores(const AttentionMask& mask, const Shape& scores) {
+  auto fits = [&](const Tensor& m) {
+    if (!m.defined()) return true;
+    if (m.rank() > scores.rank()) return false;
+    for (int i = 1; i <= m.rank(); ++i)
+      if (m.size(-i) != 1 && m.size(-i) != scores[scores.rank() - i]) return false;
+    return true;
+  };
+  return fits(mask.keep) && fits(mask.bias.value());
+}
+
+class AttentionHeads {
+ public:
+  AttentionHeads() = default;
+  AttentionHeads(Tensor keep, double p, Key key) : keep_(std::move(keep)), p_(p), key_(key) {}
+
+  const Tensor& keep() const { return keep_; }
+  double dropout_p() const { return p_; }
+  Key dropout_key() const { return key_; }
+
+  static double scale_for(const Tensor& query) {
+    return 1 / std::sqrt(static_cast<double>(query.size(-1)));
+  }
+
+  // Writes context. `backward_follows`: P may be kept for it.
+  void forward(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& bias,
+               const Tensor& context, bool backward_follows) {
+    Sizes n(query, key, value);
+    Matrices q = Matrices::operand(query, n.lead, n.t, n.dk),
+             k = Matrices::operand(key, n.lead, n.s, n.dk),
+             v = Matrices::operand(value, n.lead, n.s, n.dv);
+    Matrices c(context, n.lead, n.t, n.dv);
+    if (backward_follows && n.s <= 2 * (n.dk + n.dv))
+      probs_ = empty({n.heads, n.t, n.s}, query.dtype());
+    visit_floating(query, "attention", [&]<class T>() {
+      Probs<T> probs(*this, n, q, k, Matrices(bias, n.lead, n.t, n.s));
+      parallel_for(n.heads, n.heads_per_piece(), [&](Index begin, Index end) {
+        Tensor p_scratch = probs_.defined() ? Tensor() : n.tile_scratch(query.dtype());
+        Tensor d_scratch = p_ > 0 && probs_.defined() ? n.tile_scratch(query.dtype()) : Tensor();
+        for (Index h = begin; h < end; ++h)
+          for (Index t = 0; t < n.t; t += n.tile) {
+            Index rows = std::min(n.tile, n.t - t);
+            T* p = probs_.defined() ? probs_.data<T>() + (h * n.t + t) * n.s : p_scratch.data<T>();
+            probs.compute(h, t, rows, p);
+            T* dropped = p;
+            if (p_ > 0) {
+              if (d_scratch.defined()) dropped = d_scratch.data<T>();
+              probs.drop(h, t, rows, p, dropped);
+            }
+            gemm<T>(false, false, rows, n.dv, n.s, T(1), dropped, n.s, v.at<T>(h, 0), ld(v, n.dv),
+                    T(0), c.at<T>(h, t), ld(c, n.dv));
+          }
+      });
+    });
+  }
+
+  // Where gradients are written, all of them or, undefined, not at all. scores: (..., T, S).
+  struct Gradients {
+    Tensor query, key, value, scores;
+  };
+  void backward(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& bias,
+                const Tensor& dcontext, const Gradients& d_) const {
+    Sizes n(query, key, value);
+    DType dtype = query.dtype();
+    Matrices q = Matrices::operand(query, n.lead, n.t, n.dk),
+             k = Matrices::operand(key, n.lead, n.s, n.dk),
+             v = Matrices::operand(value, n.lead, n.s, n.dv);
+    Matrices dc = Matrices::operand(dcontext, n.lead, n.t, n.dv);
+    const Tensor& dscores = d_.scores;
+    if (n.t == 0)  // no query writes them
+      for (const Tensor* d : {&d_.key, &d_.value})
+        if (d->defined()) d->fill_(0);
+    Matrices dq(d_.query, n.lead, n.t, n.dk), dk(d_.key, n.lead, n.s, n.dk),
+        dv(d_.value, n.lead, n.s, n.dv);
+    visit_floating(query, "attention", [&]<class T>() {
+      Probs<T> probs(*this, n, q, k, Matrices(bias, n.lead, n.t, n.s));
+      auto scale = static_cast<T>(scale_for(query));
+      parallel_for(n.heads, n.heads_per_piece(), [&](Index begin, Index end) {
+        Tensor p_scratch = probs_.defined() ? Tensor() : n.tile_scratch(dtype);
+        Tensor d_scratch = n.tile_scratch(dtype);
+        for (Index h = begin; h < end; ++h)
+          for (Index t = 0; t < n.t; t += n.tile) {
+            Index rows = std::min(n.tile, n.t - t);
+            T* p = probs_.defined() ? probs_.data<T>() + (h * n.t + t) * n.s : p_scratch.data<T>();
+            if (!probs_.defined()) probs.compute(h, t, rows, p);
+            T* d = d_scratch.data<T>();
+            T add = t > 0 ? T(1) : T(0);
+            if (dv.defined()) {
+              if (p_ > 0) probs.drop(h, t, rows, p, d);
+              gemm<T>(true, false, n.s, n.dv, rows, T(1), p_ > 0 ? d : p, n.s, dc.at<T>(h, t),
+                      ld(dc, n.dv), add, dv.at<T>(h, 0), ld(dv, n.dv));
+            }
+            if (!dq.defined() && !dk.defined() && !dscores.defined()) continue;
+            if (dscores.defined()) d = dscores.data<T>() + (h * n.t + t) * n.s;
+            gemm<T>(false, true, rows, n.s, n.dv, T(1), dc.at<T>(h, t), ld(dc, n.dv), v.at<T>(h, 0),
+                    ld(v, n.dv), T(0), d, n.s);
+            if (p_ > 0) probs.drop(h, t, rows, d, d);
+            row_kernels<T>().softmax_grad(rows, n.s, p, n.s, d, n.s);
+            if (dq.defined())
+              gemm<T>(false, false, rows, n.dk, n.s, scale, d, n.s, k.at<T>(h, 0), ld(k, n.dk),
+                      T(0), dq.at<T>(h, t), ld(dq, n.dk));
+            if (dk.defined())
+              gemm<T>(true, false, n.s, n.dk, rows, scale, d, n.s, q.at<T>(h, t), ld(q, n.dk), add,
+                      dk.at<T>(h, 0), ld(dk, n.dk));
+          }
+      });
+    });
+  }
+
+ private:
+  struct Sizes {
+    Sizes(const Tensor& query, const Tensor& key, const Tensor& value)
+        : t(query.size(-2)), s(key.size(-2)), dk(query.size(-1)), dv(value.size(-1)) {
+      for (int i = 0; i + 2 < query.rank(); ++i) lead.push_back(query.shape()[i]);
+      heads = numel_of(lead);
+      tile = std::clamp<Index>(32768 / std::max<Index>(1, s), 16, std::max<Index>(16, t));
+    }
+    // About 2^20 multiplications, so that a thread's start is worth its while. For a few queries it
+    // is reading keys and values that takes the time, that of 16 multiplications an element.
+    Index heads_per_piece() const {
+      Index each = std::max<Index>(16, t) * s * (dk + dv);
+      return std::max<Index>(1, (Index{1} << 20) / std::max<Index>(1, each));
+    }
+    Tensor tile_scratch(DType dtype) const { return empty({std::min(tile, t), s}, dtype); }
+    Shape lead;
+    Index heads = 1, t, s, dk, dv, tile = 1;
+  };
+  static Index ld(const Matrices& m, Index columns) {
+    return std::max<Index>({1, columns, m.row});  // a single row may have any stride
+  }
+
+  // Rows t ... t + rows of the probabilities of head h.
+  template <class T>
+  struct Probs {
+    Probs(const AttentionHeads& op, const Sizes& sizes, const Matrices& q, const Matrices& k,
+          const Matrices& b)
+        : n(sizes),
+          query(q),
+          key(k),
+          bias(b),
+          keep(op.keep_, sizes.lead, sizes.t, sizes.s),
+          dropped(drop_spec(op.p_, op.key_)) {}
+    void compute(Index h, Index t, Index rows, T* p) const {
+      gemm<T>(false, true, rows, n.s, n.dk, T(1), query.at<T>(h, t), ld(query, n.dk),
+              key.at<T>(h, 0), ld(key, n.dk), T(0), p, n.s);
+      auto scale = static_cast<T>(1 / std::sqrt(static_cast<double>(n.dk)));
+      row_kernels<T>().softmax({rows, n.s, p, n.s, scale, bias.at<T>(h, t), bias.row, bias.column,
+                                keep.at<bool>(h, t), keep.row, keep.column});
+    }
+    void drop(Index h, Index t, Index rows, const T* from, T* to) const {
+      row_kernels<T>().dropout(dropped, (h * n.t + t) * n.s, rows * n.s, from, nullptr, to);
+    }
+    const Sizes& n;
+    const Matrices &query, &key;
+    Matrices bias, keep;
+    DropSpec dropped;
+  };
+
+  Tensor keep_;
+  double p_ = 0;
+  Key key_;
+  Tensor probs_;  // (heads, T, S), before dropout
+};
+
+}  // namespace glim
