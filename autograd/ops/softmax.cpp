@@ -1,12 +1,30 @@
 // Softmax and its logarithms along one axis (Bridle 1990).
 #include <limits>
 
-#include "autograd/ops.hpp"
+#include "autograd/ops/fused.hpp"
 #include "tensor/elementwise.hpp"
 #include "tensor/reduce.hpp"
 
 namespace glim {
 namespace {
+
+// y (dy - Σ dy y) along the axis; rows that lie together in one pass, unless it is recorded itself.
+Var softmax_gradient(const Var& y, const Var& dy, int axis, bool recording) {
+  if (recording || axis != y.rank() - 1) {
+    Var weighted = mul(dy, y);
+    return sub(weighted, mul(y, sum(weighted, {axis}, true)));
+  }
+  Rows p = rows_of(y.value());
+  Tensor dx = dy.value().contiguous();
+  if (dx.storage() == dy.value().storage()) dx = dx.clone();
+  visit_floating(dx, "softmax", [&]<class T>() {
+    parallel_for(p.count, rows_per_piece(p.columns), [&](Index begin, Index end) {
+      row_kernels<T>().softmax_grad(end - begin, p.columns, p.x.data<T>() + begin * p.ld, p.ld,
+                                    dx.data<T>() + begin * p.columns, p.columns);
+    });
+  });
+  return Var(dx);
+}
 
 //   y = e^{x - max} / Σ e^{x - max}
 //   dx = y (dy - Σ dy y)                    reads y; each row of dx sums to 0
@@ -19,8 +37,7 @@ struct Softmax final : Op {
   }
   Grads backward(const Var& dy) const override {
     Grads d;
-    Var weighted = mul(dy, output());
-    d[0] = sub(weighted, mul(output(), sum(weighted, {axis_}, true)));
+    d[0] = softmax_gradient(output(), dy, axis_, recording());
     return d;
   }
 
@@ -45,8 +62,7 @@ struct MaskedSoftmax final : Op {
   }
   Grads backward(const Var& dy) const override {
     Grads d;
-    Var weighted = mul(dy, output());
-    d[0] = sub(weighted, mul(output(), sum(weighted, {-1}, true)));
+    d[0] = softmax_gradient(output(), dy, output().rank() - 1, recording());
     return d;
   }
 
