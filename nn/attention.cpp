@@ -1,12 +1,9 @@
 #include "nn/attention.hpp"
 
-#include <algorithm>
-
 #include "nn/init.hpp"
 #include "nn/mask.hpp"
 #include "tensor/elementwise.hpp"
 #include "tensor/index.hpp"
-#include "tensor/parallel.hpp"
 
 namespace glim {
 
@@ -326,53 +323,6 @@ AttentionOutput MultiheadAttention::attend(const Var& x, const KeyValueCache& ca
     out.weights = reshape(permute(apart, {0, 2, 1, 3, 4}), {rows, h_, t, cache.length});
   }
   return out;
-}
-
-void KeyValueCache::append(const Tensor& more_key, const Tensor& more_value) {
-  Index more = more_key.size(2), capacity = key.defined() ? key.size(2) : 0;
-  if (length + more > capacity) {
-    Index room = length == 0 ? more : std::max<Index>(16, 2 * (length + more));
-    auto grow = [&](Tensor& t, const Tensor& like) {
-      Tensor bigger = empty({like.size(0), like.size(1), room, like.size(3)}, like.dtype());
-      if (length > 0) bigger.narrow(2, 0, length).copy_(t.narrow(2, 0, length));
-      t = bigger;
-    };
-    grow(key, more_key);
-    grow(value, more_value);
-  }
-  key.narrow(2, length, more).copy_(more_key);
-  value.narrow(2, length, more).copy_(more_value);
-  length += more;
-}
-
-void KeyValueCache::select_rows(const Tensor& rows) {
-  if (length == 0) return;
-  auto picked = rows.to_vector<Index>();
-  for (Index row : picked)
-    if (row < 0 || row >= key.size(0))
-      throw IndexError("attention", "the cache has no row " + std::to_string(row) + " among " +
-                                        std::to_string(key.size(0)));
-  // Only what is filled is copied: `length` of `capacity` positions of each (row, head).
-  auto pick = [&]<class T>(Tensor& from) {
-    Index heads = from.size(1), capacity = from.size(2), width = from.size(3);
-    Tensor to = empty({static_cast<Index>(picked.size()), heads, capacity, width}, from.dtype());
-    const T* source = from.data<T>();
-    T* target = to.data<T>();
-    parallel_for(to.size(0) * heads, std::max<Index>(1, 16384 / (length * width)),
-                 [&](Index begin, Index end) {
-                   for (Index i = begin; i < end; ++i) {
-                     Index matrix = picked[static_cast<std::size_t>(i / heads)] * heads + i % heads;
-                     std::copy_n(source + matrix * capacity * width, length * width,
-                                 target + i * capacity * width);
-                   }
-                 });
-    from = to;
-  };
-  for (Tensor* t : {&key, &value})
-    if (t->dtype() == DType::Float32)
-      pick.template operator()<float>(*t);
-    else
-      pick.template operator()<double>(*t);
 }
 
 }  // namespace glim

@@ -16,6 +16,7 @@
 // the axis that does not fit; keep-masks are bool, biases of the model's dtype.
 #pragma once
 
+#include "nn/key_value_cache.hpp"
 #include "nn/linear.hpp"
 #include "nn/module.hpp"
 #include "nn/relative_positions.hpp"
@@ -48,16 +49,6 @@ struct AttentionRequest {
 struct AttentionOutput {
   Var y;
   Var weights;  // undefined unless asked for; before dropout
-};
-
-// Keys and values of the positions seen so far, split into heads, for decoding.
-struct KeyValueCache {
-  Tensor key, value;  // (B, H, capacity, Dh); the first `length` positions are filled
-  Index length = 0;
-  // Appends (B, H, n, Dh); grows by doubling.
-  void append(const Tensor& more_key, const Tensor& more_value);
-  // Row i becomes what row `rows[i]` was: beams are re-ordered.
-  void select_rows(const Tensor& rows);
 };
 
 class MultiheadAttention final : public Module {

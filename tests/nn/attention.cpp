@@ -7,6 +7,7 @@
 #include "autograd/magnification.hpp"
 #include "nn/mask.hpp"
 #include "tensor/elementwise.hpp"
+#include "tensor/index.hpp"
 #include "tensor/reduce.hpp"
 #include "tensor/safetensors.hpp"
 #include "tests/catch.hpp"
@@ -127,6 +128,32 @@ TEST_CASE("separate heads, then concat, is the same attention", "[attention]") {
       CHECK(distance(x.grad(), together["x"]) < 1e-12);
     }
   }
+}
+
+TEST_CASE("rows that share a memory attend to it as if each had its own", "[attention][cache]") {
+  seed(5);
+  MultiheadAttention mha(8, 2);
+  mha.to(DType::Float64);
+  Var memory = random_leaf({2, 5, 8}, 40), x = random_leaf({6, 3, 8}, 41);
+  Tensor keep = from_vector<bool>({true, true, true, false, true, true, false, true, true, true},
+                                  {2, 1, 1, 5});
+  KeyValueCache shared = mha.project(memory), own = shared;
+  Tensor rows = from_vector<Index>({0, 0, 0, 1, 1, 1}, {6});
+  own.select_rows(rows);
+  for (bool average : {true, false}) {
+    AttentionRequest request;
+    request.need_weights = true;
+    request.average_weights = average;
+    request.keep = keep;
+    AttentionOutput together = mha.attend(x, shared, request);
+    request.keep = index_select(keep, 0, rows);
+    AttentionOutput apart = mha.attend(x, own, request);
+    CHECK(distance(together.y.value(), apart.y.value()) < 1e-12);
+    CHECK(distance(together.weights.value(), apart.weights.value()) < 1e-12);
+  }
+  CHECK_THROWS_AS(mha.attend(random_leaf({5, 1, 8}, 42), shared), ShapeError);
+  for (Index wrong : {-1, 2})
+    CHECK_THROWS_AS(shared.select_rows(from_vector<Index>({0, wrong}, {2})), IndexError);
 }
 
 TEST_CASE("score gradients: rows sum to 0, masked entries are exactly 0", "[attention]") {

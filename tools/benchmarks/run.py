@@ -215,6 +215,10 @@ def main():
             for name in names.split(","):
                 if name not in bench.settings or (option == "decode" and bench.settings[name]["source"] == 0):
                     parser.error(f"--{option}: '{name}' is none of {', '.join(bench.settings)}")
+            if option == "settings" and "steps" in chosen and a.recompute != "none":
+                for name in names.split(","):
+                    if bench.settings[name]["source"] == 0:
+                        parser.error(f"--recompute: '{name}', a decoder alone, keeps all that backward reads")
         bench.head()
         for part in chosen:
             getattr(bench, part)()

@@ -1,0 +1,20 @@
+// Keys and values that attention keeps while a sequence is decoded, one row a prefix.
+//
+// Errors: IndexError for a row that is not there.
+#pragma once
+
+#include "tensor/tensor.hpp"
+
+namespace glim {
+
+// Keys and values of the positions seen so far, split into heads, for decoding.
+struct KeyValueCache {
+  Tensor key, value;  // (B, H, capacity, Dh); the first `length` positions are filled
+  Index length = 0;
+  // Appends (B, H, n, Dh); grows by doubling.
+  void append(const Tensor& more_key, const Tensor& more_value);
+  // Row i becomes what row `rows[i]` was: beams are re-ordered.
+  void select_rows(const Tensor& rows);
+};
+
+}  // namespace glim
