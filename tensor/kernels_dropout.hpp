@@ -1,6 +1,7 @@
 // Dropout from counters: Philox4x32-10 (tensor/random.hpp) on eight blocks at once.
 #pragma once
 
+#include "tensor/kernels_gates.hpp"
 #include "tensor/kernels_rows.hpp"
 #include "tensor/simd.hpp"
 
@@ -48,10 +49,12 @@ GLIM_INLINE void draw(const DropSpec& drop, std::uint64_t block, Words out[2]) {
   out[1] = (Words)__builtin_shuffle(first, second, Pairs{4, 12, 5, 13, 6, 14, 7, 15});
 }
 
-template <class T>
-void dropout(const DropSpec& drop, Index first, Index n, const T* x, const T* addend, T* y) {
+// Of elements first ... first + n of the stream: some(i, dropped) for a vector from element i on,
+// or one(i, dropped) for a single one.
+template <class T, class Some, class One>
+GLIM_INLINE void each_decision(const DropSpec& drop, Index first, Index n, const Some& some,
+                               const One& one) {
   constexpr Index kChunk = 32;
-  const T scale = static_cast<T>(drop.scale);
   Index i = 0;
   while (i < n) {
     Index element = first + i, chunk = element / kChunk * kChunk;
@@ -59,21 +62,51 @@ void dropout(const DropSpec& drop, Index first, Index n, const T* x, const T* ad
     draw(drop, static_cast<std::uint64_t>(chunk) / 4, words);
     if (element == chunk && i + kChunk <= n) {
       if constexpr (sizeof(T) == 4) {
-        for (Index k = 0; k < 2; ++k, i += 16) {
-          IntVec<T> dropped = words[k] < drop.threshold;
-          Vec<T> v = dropped ? Vec<T>{} : load<T>(x + i) * scale;
-          store<T>(y + i, addend ? load<T>(addend + i) + v : v);
-        }
+        for (Index k = 0; k < 2; ++k, i += 16) some(i, (IntVec<T>)(words[k] < drop.threshold));
         continue;
       }
     }
     alignas(64) std::uint32_t word[kChunk];
     __builtin_memcpy(word, words, sizeof word);
-    for (Index k = element - chunk; k < kChunk && i < n; ++k, ++i) {
-      T v = word[k] < drop.threshold ? T(0) : x[i] * scale;
-      y[i] = addend ? addend[i] + v : v;
-    }
+    for (Index k = element - chunk; k < kChunk && i < n; ++k, ++i) one(i, word[k] < drop.threshold);
   }
+}
+
+template <class T>
+void dropout(const DropSpec& drop, Index first, Index n, const T* x, const T* addend, T* y) {
+  const T scale = static_cast<T>(drop.scale);
+  each_decision<T>(
+      drop, first, n,
+      [&](Index i, IntVec<T> dropped) __attribute__((always_inline)) {
+        Vec<T> v = dropped ? Vec<T>{} : load<T>(x + i) * scale;
+        store<T>(y + i, addend ? load<T>(addend + i) + v : v);
+      },
+      [&](Index i, bool dropped) __attribute__((always_inline)) {
+        T v = dropped ? T(0) : x[i] * scale;
+        y[i] = addend ? addend[i] + v : v;
+      });
+}
+
+template <class T>
+void mark_dropped(const DropSpec& drop, Index first, Index n, T* p, T* y) {
+  const T scale = static_cast<T>(drop.scale);
+  each_decision<T>(
+      drop, first, n,
+      [&](Index i, IntVec<T> dropped) __attribute__((always_inline)) {
+        Vec<T> v = magnitude<T>(load<T>(p + i));
+        store<T>(p + i, dropped ? -v : v);
+        store<T>(y + i, dropped ? Vec<T>{} : v * scale);
+      },
+      [&](Index i, bool dropped) __attribute__((always_inline)) {
+        T v = static_cast<T>(__builtin_fabs(static_cast<double>(p[i])));
+        p[i] = dropped ? -v : v;
+        y[i] = dropped ? T(0) : v * scale;
+      });
+}
+
+template <class T>
+void drop_marked(Index n, T scale, const T* p, T* y) {
+  each_to<T>(y, p, n, [&](Index, Vec<T> v) { return (IntVec<T>)v < 0 ? Vec<T>{} : v * scale; });
 }
 
 }  // namespace glim::GLIM_ISA

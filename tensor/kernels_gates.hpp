@@ -11,7 +11,7 @@ namespace glim::GLIM_ISA {
 
 template <class T>
 GLIM_INLINE Vec<T> magnitude(Vec<T> x) {
-  return x < T(0) ? -x : x;
+  return (Vec<T>)((IntVec<T>)x & ~(IntVec<T>)splat<T>(T(-0.0)));
 }
 
 template <class T>

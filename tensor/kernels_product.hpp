@@ -124,22 +124,20 @@ GLIM_INLINE void turned_tile(Index k, const T* turned, Index columns, const T* b
     for (int p = 0; p < V; ++p) __builtin_memcpy(to + q * columns + p * L, &sum[q][p], kRegister);
 }
 
-// to (count, columns) = b aᵀ for `count` rows of b, V registers of columns at once.
-template <class T, int V>
-void turned_rows(Index count, Index k, const T* turned, Index columns, const T* b, Index ldb,
-                 T* to) {
-  constexpr int R = kSums / V < 16 ? kSums / V : 16;
+// to (count, columns) = b aᵀ for `count` rows of b, V registers of columns and R rows at once, so that
+// R·V sums go on beside each other.
+template <class T, int V, int R = (kSums / V < 16 ? kSums / V : 16)>
+GLIM_INLINE void turned_rows(Index count, Index k, const T* turned, Index columns, const T* b,
+                             Index ldb, T* to) {
+  if constexpr (R > 1) {
+    if (count < R) return turned_rows<T, V, R / 2>(count, k, turned, columns, b, ldb, to);
+  }
   Index j = 0;
   for (; j + R <= count; j += R)
     turned_tile<T, R, V>(k, turned, columns, b + j * ldb, ldb, to + j * columns);
   if (j == count) return;
-  if (count >= R) {  // some rows once more, with the same result
-    j = count - R;
-    turned_tile<T, R, V>(k, turned, columns, b + j * ldb, ldb, to + j * columns);
-  } else {
-    for (; j < count; ++j)
-      turned_tile<T, 1, V>(k, turned, columns, b + j * ldb, ldb, to + j * columns);
-  }
+  j = count - R;  // some rows once more, with the same result
+  turned_tile<T, R, V>(k, turned, columns, b + j * ldb, ldb, to + j * columns);
 }
 
 template <class T>

@@ -12,12 +12,16 @@ namespace glim::GLIM_ISA {
 
 template <class T>
 const RowKernels<T>& table() {
-  static constexpr RowKernels<T> kernels = {
-      cross_entropy<T>,    cross_entropy_grad<T>, layer_norm<T>, layer_norm_grad<T>,
-      rms_norm<T>,         rms_norm_grad<T>,      softmax<T>,    softmax_grad<T>,
-      dropout<T>,          add_bias<T>,           relu_grad<T>,  sum_rows<T>,
-      function<T>,         function_grad<T>,      largest<T>,    sum_of_exponentials<T>,
-      few_rows_product<T>, row_product<T>};
+  static constexpr RowKernels<T> kernels = {cross_entropy<T>,    cross_entropy_grad<T>,
+                                            layer_norm<T>,       layer_norm_grad<T>,
+                                            rms_norm<T>,         rms_norm_grad<T>,
+                                            softmax<T>,          softmax_grad<T>,
+                                            dropout<T>,          mark_dropped<T>,
+                                            drop_marked<T>,      add_bias<T>,
+                                            relu_grad<T>,        sum_rows<T>,
+                                            function<T>,         function_grad<T>,
+                                            largest<T>,          sum_of_exponentials<T>,
+                                            few_rows_product<T>, row_product<T>};
   return kernels;
 }
 template const RowKernels<float>& table<float>();

@@ -69,11 +69,17 @@ struct RowKernels {
 
   // scores -> probabilities; a row of which nothing is kept becomes 0
   void (*softmax)(const ScoreTile<T>& scores);
-  // dx = p (dp - Σ dp p), in place of dp
-  void (*softmax_grad)(Index rows, Index n, const T* p, Index ld_p, T* dp, Index ld_dp);
+  // dx = p (dp - Σ dp p), in place of dp. If scale is not 0, p is marked, and dp of what dropout left.
+  void (*softmax_grad)(Index rows, Index n, const T* p, Index ld_p, T* dp, Index ld_dp, T scale);
 
   // y[i] = addend[i] + (dropped(first + i) ? 0 : scale·x[i]); addend may be null, y may be x
   void (*dropout)(const DropSpec& drop, Index first, Index n, const T* x, const T* addend, T* y);
+
+  // y[i] = dropped(first + i) ? 0 : scale·p[i] for p >= 0, which is marked: its sign becomes - where
+  // it is dropped (-0 too), so that backward need not draw again. y may not be p.
+  void (*mark_dropped)(const DropSpec& drop, Index first, Index n, T* p, T* y);
+  // The same y from a marked p.
+  void (*drop_marked)(Index n, T scale, const T* p, T* y);
 
   // y[r][c] += bias[c] unless null, then max(0, ·) if relu
   void (*add_bias)(Index rows, Index n, const T* bias, bool relu, T* y, Index ld);

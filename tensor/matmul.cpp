@@ -230,6 +230,16 @@ namespace {
 // Up to so many elements of b, a row times b is worth no call of gemv: a head's context.
 constexpr Index kSmallMatrix = 1 << 16;
 
+// At least n elements. Few are the thread's own: in the allocator, threads that multiply heads side
+// by side would wait for each other.
+template <class T>
+Tensor scratch_of(Index n) {
+  constexpr Index kKept = (128 << 10) / sizeof(T);
+  if (n > kKept) return empty({n}, dtype_of<T>);
+  thread_local const Tensor kept = empty({kKept}, dtype_of<T>);
+  return kept;
+}
+
 // A product of which one side is a vector: gemv reads the matrix once and packs nothing.
 template <class T>
 void vector_product(bool transpose_a, bool transpose_b, Index m, Index n, Index k, T alpha,
@@ -277,7 +287,7 @@ void gemm(bool transpose_a, bool transpose_b, Index m, Index n, Index k, T alpha
     return;
   }
   if (m <= kFewRows && !transpose_a && transpose_b && k >= 32) {
-    Tensor scratch = empty({few_rows_scratch(m, k)}, dtype_of<T>);
+    Tensor scratch = scratch_of<T>(few_rows_scratch(m, k));
     row_kernels<T>().few_rows_product(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc,
                                       scratch.data<T>());
     return;

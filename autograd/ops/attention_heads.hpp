@@ -8,10 +8,11 @@
 // Q (..., T, Dk), K (..., S, Dk), V and C (..., T or S, Dv): views of any strides, so that heads may
 // lie side by side in what one projection made. The heads are independent: each (batch, head) is one
 // piece of work, in tiles of query rows whose scores stay in the cache; the mask is read through
-// strides, never expanded; the dropout mask is drawn again. P is kept when it is no larger than the
-// projections around it (S <= 2 (Dk + Dv)): reading it is cheaper than a product and a softmax. For
-// longer sequences P would dominate the memory of the model, so backward computes it again, tile by
-// tile (Dao et al. 2022, arXiv 2205.14135, section 3.1, do so for the same reason).
+// strides, never expanded. What dropout drops of P is kept in its signs. P is kept when it is no
+// larger than the projections around it (S <= 2 (Dk + Dv)): reading it is cheaper than a product and
+// a softmax. For longer sequences P would dominate the memory of the model, so backward computes it
+// again, tile by tile (Dao et al. 2022, arXiv 2205.14135, section 3.1, do so for the same reason),
+// and the dropped elements are drawn again.
 #pragma once
 
 #include <algorithm>
@@ -52,10 +53,11 @@ struct Matrices {
   T* at(Index matrix, Index r) const {
     if (!x.defined()) return nullptr;
     Index offset = r * row;
-    for (int i = lead.rank() - 1; i >= 0; --i) {
+    for (int i = lead.rank() - 1; i > 0; --i) {
       offset += matrix % lead[i] * x.strides()[i];
       matrix /= lead[i];
     }
+    if (lead.rank() > 0) offset += matrix * x.strides()[0];
     return x.data<T>() + offset;
   }
 };
@@ -106,9 +108,11 @@ class AttentionHeads {
             T* p = probs_.defined() ? probs_.data<T>() + (h * n.t + t) * n.s : p_scratch.data<T>();
             probs.compute(h, t, rows, p);
             T* dropped = p;
-            if (p_ > 0) {
-              if (d_scratch.defined()) dropped = d_scratch.data<T>();
-              probs.drop(h, t, rows, p, dropped);
+            if (d_scratch.defined()) {
+              dropped = d_scratch.data<T>();
+              probs.mark(h, t, rows, p, dropped);
+            } else if (p_ > 0) {
+              probs.drop(h, t, rows, p);
             }
             gemm<T>(false, false, rows, n.dv, n.s, T(1), dropped, n.s, v.at<T>(h, 0), ld(v, n.dv),
                     T(0), c.at<T>(h, t), ld(c, n.dv));
@@ -138,6 +142,7 @@ class AttentionHeads {
     visit_floating(query, "attention", [&]<class T>() {
       Probs<T> probs(*this, n, q, k, Matrices(bias, n.lead, n.t, n.s));
       auto scale = static_cast<T>(scale_for(query));
+      T dropped_scale = p_ > 0 ? static_cast<T>(drop_spec(p_, key_).scale) : T(0);
       parallel_for(n.heads, n.heads_per_piece(), [&](Index begin, Index end) {
         Tensor p_scratch = probs_.defined() ? Tensor() : n.tile_scratch(dtype);
         Tensor d_scratch = n.tile_scratch(dtype);
@@ -145,11 +150,15 @@ class AttentionHeads {
           for (Index t = 0; t < n.t; t += n.tile) {
             Index rows = std::min(n.tile, n.t - t);
             T* p = probs_.defined() ? probs_.data<T>() + (h * n.t + t) * n.s : p_scratch.data<T>();
-            if (!probs_.defined()) probs.compute(h, t, rows, p);
             T* d = d_scratch.data<T>();
+            if (!probs_.defined()) {
+              probs.compute(h, t, rows, p);
+              if (p_ > 0) probs.mark(h, t, rows, p, d);
+            } else if (p_ > 0) {
+              row_kernels<T>().drop_marked(rows * n.s, dropped_scale, p, d);
+            }
             T add = t > 0 ? T(1) : T(0);
             if (dv.defined()) {
-              if (p_ > 0) probs.drop(h, t, rows, p, d);
               gemm<T>(true, false, n.s, n.dv, rows, T(1), p_ > 0 ? d : p, n.s, dc.at<T>(h, t),
                       ld(dc, n.dv), add, dv.at<T>(h, 0), ld(dv, n.dv));
             }
@@ -157,8 +166,7 @@ class AttentionHeads {
             if (dscores.defined()) d = dscores.data<T>() + (h * n.t + t) * n.s;
             gemm<T>(false, true, rows, n.s, n.dv, T(1), dc.at<T>(h, t), ld(dc, n.dv), v.at<T>(h, 0),
                     ld(v, n.dv), T(0), d, n.s);
-            if (p_ > 0) probs.drop(h, t, rows, d, d);
-            row_kernels<T>().softmax_grad(rows, n.s, p, n.s, d, n.s);
+            row_kernels<T>().softmax_grad(rows, n.s, p, n.s, d, n.s, dropped_scale);
             if (dq.defined())
               gemm<T>(false, false, rows, n.dk, n.s, scale, d, n.s, k.at<T>(h, 0), ld(k, n.dk),
                       T(0), dq.at<T>(h, t), ld(dq, n.dk));
@@ -210,8 +218,12 @@ class AttentionHeads {
       row_kernels<T>().softmax({rows, n.s, p, n.s, scale, bias.at<T>(h, t), bias.row, bias.column,
                                 keep.at<bool>(h, t), keep.row, keep.column});
     }
-    void drop(Index h, Index t, Index rows, const T* from, T* to) const {
-      row_kernels<T>().dropout(dropped, (h * n.t + t) * n.s, rows * n.s, from, nullptr, to);
+    void drop(Index h, Index t, Index rows, T* p) const {
+      row_kernels<T>().dropout(dropped, (h * n.t + t) * n.s, rows * n.s, p, nullptr, p);
+    }
+    // `to`: what dropout leaves of p, which is marked.
+    void mark(Index h, Index t, Index rows, T* p, T* to) const {
+      row_kernels<T>().mark_dropped(dropped, (h * n.t + t) * n.s, rows * n.s, p, to);
     }
     const Sizes& n;
     const Matrices &query, &key;
@@ -222,7 +234,7 @@ class AttentionHeads {
   Tensor keep_;
   double p_ = 0;
   Key key_;
-  Tensor probs_;  // (heads, T, S), before dropout
+  Tensor probs_;  // (heads, T, S), before dropout, which marks them
 };
 
 }  // namespace glim

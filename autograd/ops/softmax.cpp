@@ -20,7 +20,7 @@ Var softmax_gradient(const Var& y, const Var& dy, int axis, bool recording) {
   visit_floating(dx, "softmax", [&]<class T>() {
     parallel_for(p.count, rows_per_piece(p.columns), [&](Index begin, Index end) {
       row_kernels<T>().softmax_grad(end - begin, p.columns, p.x.data<T>() + begin * p.ld, p.ld,
-                                    dx.data<T>() + begin * p.columns, p.columns);
+                                    dx.data<T>() + begin * p.columns, p.columns, T(0));
     });
   });
   return Var(dx);

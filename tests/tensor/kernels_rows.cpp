@@ -46,6 +46,80 @@ void check_softmax(Isa isa, Index n) {
   }
 }
 
+// Rows whose masks and biases differ, and one in the middle that keeps nothing.
+template <class T>
+void check_softmax_tile(Isa isa, Index rows, Index n, Index empty_row) {
+  auto at = [n](Index r, Index i) { return static_cast<std::size_t>(r * n + i); };
+  auto x = random<T>(static_cast<std::size_t>(rows * n), 11), bias = random<T>(x.size(), 12), p = x;
+  std::vector<char> keep(x.size());
+  for (Index r = 0; r < rows; ++r)
+    for (Index i = 0; i < n; ++i) keep[at(r, i)] = r != empty_row && (i <= r || i % 3 == 0);
+  row_kernels<T>(isa).softmax({rows, n, p.data(), n, T(0.5), bias.data(), n, 1,
+                               reinterpret_cast<const bool*>(keep.data()), n, 1});
+  for (Index r = 0; r < rows; ++r) {
+    double total = 0;
+    auto e = [&](Index i) {
+      return keep[at(r, i)] ? std::exp(0.5 * static_cast<double>(x[at(r, i)]) +
+                                       static_cast<double>(bias[at(r, i)]))
+                            : 0.0;
+    };
+    for (Index i = 0; i < n; ++i) total += e(i);
+    INFO("row " << r);
+    for (Index i = 0; i < n; ++i) CHECK(close(p[at(r, i)], total > 0 ? e(i) / total : 0));
+  }
+  // One row at a time: the same bits.
+  for (Index r = 0; r < rows; ++r)
+    row_kernels<T>(isa).softmax({1, n, x.data() + r * n, n, T(0.5), bias.data() + r * n, n, 1,
+                                 reinterpret_cast<const bool*>(keep.data()) + r * n, n, 1});
+  CHECK(x == p);
+}
+
+// Marks say what dropout dropped, for 0 and NaN as well.
+template <class T>
+void check_marks(Isa isa) {
+  const RowKernels<T>& kernels = row_kernels<T>(isa);
+  Key key{5, 6};
+  DropSpec drop{key.seed, key.stream, word_threshold(0.3), 1 / 0.7};
+  for (Index first : {0, 5, 64}) {
+    for (Index n : {1, 33, 100}) {
+      auto size = static_cast<std::size_t>(n);
+      auto p = random<T>(size, 13), y = p, again = p, dp = random<T>(size, 14);
+      for (T& v : p) v = std::abs(v);
+      if (n > 1) p[1] = 0;
+      auto marked = p;
+      kernels.mark_dropped(drop, first, n, marked.data(), y.data());
+      kernels.drop_marked(n, static_cast<T>(drop.scale), marked.data(), again.data());
+      CHECK(again == y);
+      std::vector<T> dropped = p, gradient = dp, left = dp;
+      kernels.dropout(drop, first, n, p.data(), nullptr, dropped.data());
+      CHECK(y == dropped);
+      for (std::size_t i = 0; i < size; ++i) {
+        CHECK(std::abs(marked[i]) == p[i]);
+        CHECK(std::signbit(marked[i]) ==
+              (word_at(key, static_cast<std::uint64_t>(first) + i) < word_threshold(0.3)));
+      }
+      kernels.softmax_grad(1, n, marked.data(), n, gradient.data(), n, static_cast<T>(drop.scale));
+      kernels.dropout(drop, first, n, dp.data(), nullptr, left.data());
+      double inner = 0;
+      for (std::size_t i = 0; i < size; ++i)
+        inner += static_cast<double>(p[i]) * static_cast<double>(left[i]);
+      for (std::size_t i = 0; i < size; ++i)
+        CHECK(std::abs(static_cast<double>(gradient[i]) -
+                       static_cast<double>(p[i]) * (static_cast<double>(left[i]) - inner)) <
+              (sizeof(T) == 4 ? 1e-4 : 1e-12));
+    }
+  }
+  const T nan = std::numeric_limits<T>::quiet_NaN();
+  std::vector<T> p(64), y(64);
+  for (std::size_t i = 0; i < 64; ++i) p[i] = i % 2 ? nan : -nan;
+  kernels.mark_dropped(drop, 0, 64, p.data(), y.data());
+  for (std::size_t i = 0; i < 64; ++i) {
+    CHECK(std::isnan(p[i]));
+    CHECK(std::isnan(y[i]) != (word_at(key, i) < word_threshold(0.3)));
+    CHECK(std::signbit(p[i]) == (word_at(key, i) < word_threshold(0.3)));
+  }
+}
+
 template <class T>
 void check_special_rows(Isa isa) {
   const T inf = std::numeric_limits<T>::infinity(), nan = std::numeric_limits<T>::quiet_NaN();
@@ -113,6 +187,15 @@ TEST_CASE("row kernels of each instruction set", "[kernels]") {
       check_sums<float>(isa, n);
       check_sums<double>(isa, n);
     }
+    for (Index n : {1, 5, 8, 15, 16, 17, 31, 32, 33})
+      for (Index rows : {1, 2, 3, 4, 7, 13})
+        for (Index empty_row : {-1, 1, 5}) {
+          INFO(rows << " rows of " << n << ", row " << empty_row << " keeps nothing");
+          check_softmax_tile<float>(isa, rows, n, empty_row);
+          check_softmax_tile<double>(isa, rows, n, empty_row);
+        }
+    check_marks<float>(isa);
+    check_marks<double>(isa);
     check_special_rows<float>(isa);
     check_special_rows<double>(isa);
     check_dropout<float>(isa);
