@@ -34,6 +34,7 @@ std::vector<std::string_view> registered_ops() {
 
 void Op::save(std::size_t input) {
   if (!inputs_) return;
+  if (saved_.empty()) saved_.reserve(input_count_ + (wants_output_ ? 1 : 0));
   saved_.emplace_back(static_cast<int>(input), *inputs_[input]);
 }
 

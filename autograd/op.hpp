@@ -47,7 +47,10 @@ using AddTo = std::function<void(const Tensor& total)>;
 class Grads {
  public:
   Var& operator[](std::size_t input) {
-    if (input >= list_.size()) list_.resize(input + 1);
+    if (input >= list_.size()) {
+      if (list_.empty()) list_.reserve(4);
+      list_.resize(input + 1);
+    }
     return list_[input];
   }
   bool has(std::size_t input) const { return input < list_.size() && list_[input].defined(); }

@@ -27,12 +27,13 @@ class Scope {
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
 
-  static std::string path();  // dotted join of the stack
+  static const std::string& path();  // dotted join of the stack
   static const std::vector<std::string>& stack();
   static std::uint64_t version();  // changes whenever the stack changes
 
  private:
   std::vector<std::string> replaced_;
+  std::size_t length_ = 0;  // of the path before
   bool pushed_ = false, replaces_ = false;
 };
 

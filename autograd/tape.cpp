@@ -12,18 +12,23 @@ std::atomic<std::uint64_t> next_tape{1};
 
 }  // namespace
 
-// The memory of the last tape's nodes serves the next one on this thread: a training step allocates
-// none, and a growing list moves none.
-static thread_local bool spare_gone = false;  // the thread is ending; a static tape may outlive it
-static thread_local struct Spare {
-  std::vector<Node> nodes;
-  ~Spare() { spare_gone = true; }
-} spare;
+// The memory of the last tape's lists serves the next one on this thread: a training step allocates
+// none, and a growing list moves none. Paths of scopes stay, as they come again.
+struct Tape::Spare {
+  Lists lists;
+  static thread_local bool gone;  // the thread is ending; a static tape may outlive it
+  static Spare& get() {
+    static thread_local Spare spare;
+    return spare;
+  }
+  ~Spare() { gone = true; }
+};
+thread_local bool Tape::Spare::gone = false;
 static constexpr std::size_t kMostSpare = std::size_t{1} << 16;
 
 Tape::Tape(TapeOptions options) : options_(options), id_(next_tape++), outer_(open_tape) {
   open_tape = this;
-  if (!spare_gone) nodes_ = std::exchange(spare.nodes, {});
+  if (!Spare::gone) static_cast<Lists&>(*this) = std::exchange(Spare::get().lists, {});
 }
 
 // Nodes are freed from the back, so that no chain of owners can recurse.
@@ -32,7 +37,8 @@ Tape::~Tape() {
   if (open_tape == this) open_tape = outer_;
   for (Tape* t = open_tape; t; t = t->outer_)  // not the innermost one: tapes may go in any order
     if (t->outer_ == this) t->outer_ = outer_;
-  if (!spare_gone && nodes_.capacity() <= kMostSpare) spare.nodes = std::move(nodes_);
+  if (!Spare::gone && nodes_.capacity() + scopes_.size() <= kMostSpare)
+    Spare::get().lists = std::move(static_cast<Lists&>(*this));
 }
 
 Tape* Tape::current() { return open_tape && !open_tape->paused_ ? open_tape : nullptr; }
@@ -44,7 +50,7 @@ Tape* Tape::exchange_open(Tape* tape) { return std::exchange(open_tape, tape); }
 void Tape::truncate(std::size_t size, bool keep_watched) {
   while (nodes_.size() > size) {
     if (Leaf* l = nodes_.back().leaf.get()) {
-      leaf_nodes_.erase(l);
+      leaf_entries_.push_back(leaf_nodes_.extract(l));
       if (l->tape == id_) l->tape = 0;
     }
     nodes_.pop_back();
@@ -83,7 +89,7 @@ int Tape::current_scope() {
   if (scope_version_ != Scope::version() || scopes_.empty()) {
     scope_version_ = Scope::version();
     auto [at, added] = scope_numbers_.try_emplace(Scope::path(), static_cast<int>(scopes_.size()));
-    if (added) scopes_.push_back(at->first);
+    if (added) scopes_.push_back(&at->first);
     scope_ = at->second;
   }
   return scope_;
@@ -103,14 +109,21 @@ int Tape::number_of(const Var& v) {
     node.name = "leaf";
     node.shape = leaf.value.shape();
     node.dtype = leaf.value.dtype();
-    node.label = leaf.name.empty() ? "leaf" : leaf.name;
     node.leaf = v.leaf_;
     node.bytes = leaf.value.numel() * static_cast<Index>(size_of(node.dtype));
     if (scopes_.empty()) current_scope();
     node.scope = -1;  // a leaf's name is its whole path
     leaf.node = add_node(std::move(node));
     leaf.tape = id_;
-    leaf_nodes_[&leaf] = leaf.node;
+    if (leaf_entries_.empty()) {
+      leaf_nodes_.emplace(&leaf, leaf.node);
+    } else {
+      LeafNodes::node_type entry = std::move(leaf_entries_.back());
+      leaf_entries_.pop_back();
+      entry.key() = &leaf;
+      entry.mapped() = leaf.node;
+      leaf_nodes_.insert(std::move(entry));
+    }
     note_watched(leaf.node, leaf.value);
   }
   return leaf.node;
@@ -125,7 +138,9 @@ int Tape::node_of(const Var& v) const {
 
 std::string Tape::path(int i) const {
   const Node& node = nodes_[static_cast<std::size_t>(i)];
-  std::string own = node.label.empty() ? std::string(node.name) : node.label;
+  std::string own = !node.label.empty()                     ? node.label
+                    : node.leaf && !node.leaf->name.empty() ? node.leaf->name
+                                                            : std::string(node.name);
   if (node.scope < 0 || scope_path(node.scope).empty()) return own;
   return scope_path(node.scope) + "." + own;
 }

@@ -37,7 +37,7 @@ struct Node {
   Shape shape;
   DType dtype;
   int scope = 0;      // of Tape::scope_path
-  std::string label;  // given by named(), else empty
+  std::string label;  // given by named(), else empty: an op's name or a leaf's stands for it
   Where where;
   std::shared_ptr<Leaf> leaf;
   // With TapeOptions::profile; beginnings on the steady clock.
@@ -45,6 +45,18 @@ struct Node {
   double backward_start = 0, backward_seconds = 0;
   std::int64_t bytes = 0;  // of the output
   std::uint64_t serial = 0;
+};
+
+// What a tape keeps in lists, whose memory is used again.
+struct TapeLists {
+  using LeafNodes = std::unordered_map<const Leaf*, int>;
+
+ protected:
+  std::vector<Node> nodes_;
+  LeafNodes leaf_nodes_;
+  std::vector<LeafNodes::node_type> leaf_entries_;  // of leaf_nodes_, unused
+  std::unordered_map<std::string, int> scope_numbers_;
+  std::vector<const std::string*> scopes_;  // keys of scope_numbers_, by number
 };
 
 struct TapeOptions {
@@ -80,7 +92,7 @@ struct Watched {
   Tensor value, grad;
 };
 
-class Tape {
+class Tape : private TapeLists {
  public:
   explicit Tape(TapeOptions options = {});
   ~Tape();
@@ -117,7 +129,7 @@ class Tape {
 
   const std::vector<Node>& nodes() const { return nodes_; }
   const std::string& scope_path(int scope) const {
-    return scopes_[static_cast<std::size_t>(scope)];
+    return *scopes_[static_cast<std::size_t>(scope)];
   }
   std::string path(int node) const;  // "decoder.layers.1.self_attn.scores"
   int node_of(const Var& v) const;   // -1 for a constant
@@ -146,6 +158,8 @@ class Tape {
     const FlowHook* through = nullptr;
   };
   class Sweeping;
+  using Lists = TapeLists;
+  struct Spare;
 
   static Tape* exchange_open(Tape* tape);  // open() from now on; the one before
   int number_of(const Var& v);  // the node of v, adding a leaf's on first use; -1 constant
@@ -184,12 +198,8 @@ class Tape {
   std::uint64_t id_;
   Tape* outer_;
   bool paused_ = false;
-  std::vector<Node> nodes_;
   std::vector<Kept> kept_;  // by node, with TapeOptions::replay
   std::uint64_t next_serial_ = 1;
-  std::unordered_map<const Leaf*, int> leaf_nodes_;
-  std::vector<std::string> scopes_;
-  std::unordered_map<std::string, int> scope_numbers_;
   std::uint64_t scope_version_ = 0;
   int scope_ = 0;
   std::vector<std::string> patterns_;

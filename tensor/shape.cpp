@@ -5,33 +5,14 @@
 #include "tensor/error.hpp"
 
 namespace glim {
-namespace {
 
-void check_rank(std::size_t rank) {
-  if (rank > static_cast<std::size_t>(kMaxRank))
-    throw ShapeError("shape", "rank " + std::to_string(rank) + " exceeds the maximum of " +
-                                  std::to_string(kMaxRank));
+void Dims::refuse_rank(int rank) {
+  throw ShapeError("shape", "rank " + std::to_string(rank) + " exceeds the maximum of " +
+                                std::to_string(kMaxRank));
 }
-
-}  // namespace
-
-Dims::Dims(std::span<const Index> list) : rank_(static_cast<int>(list.size())) {
-  check_rank(list.size());
-  std::copy(list.begin(), list.end(), d_.begin());
-}
-
-Dims Dims::filled(int rank, Index value) {
-  check_rank(static_cast<std::size_t>(rank));
-  Dims d;
-  d.rank_ = rank;
-  std::fill_n(d.d_.begin(), rank, value);
-  return d;
-}
-
-void Dims::push_back(Index v) { insert(rank_, v); }
 
 void Dims::insert(int at, Index v) {
-  check_rank(static_cast<std::size_t>(rank_) + 1);
+  check_rank(rank_ + 1);
   for (int i = rank_; i > at; --i) (*this)[i] = (*this)[i - 1];
   (*this)[at] = v;
   ++rank_;
@@ -55,8 +36,8 @@ Index checked_numel(const Shape& shape, std::string_view op) {
   for (Index e : shape) {
     if (e < 0) throw ShapeError(op, "negative extent in shape " + to_string(shape));
     none = none || e == 0;
+    overflow = overflow || __builtin_mul_overflow(n, std::max<Index>(e, 1), &n);
   }
-  for (Index e : shape) overflow = overflow || __builtin_mul_overflow(n, std::max<Index>(e, 1), &n);
   // The bytes must fit as well: no dtype is wider than 8.
   Index bytes;
   if (overflow || __builtin_mul_overflow(n, Index{8}, &bytes))
@@ -71,11 +52,9 @@ Strides contiguous_strides(const Shape& shape) {
   return s;
 }
 
-int normalize_axis(Index axis, int rank, std::string_view op) {
-  if (axis < -rank || axis >= rank)
-    throw IndexError(op, "axis " + std::to_string(axis) + " is outside a tensor of rank " +
-                             std::to_string(rank));
-  return static_cast<int>(axis < 0 ? axis + rank : axis);
+void refuse_axis(Index axis, int rank, std::string_view op) {
+  throw IndexError(
+      op, "axis " + std::to_string(axis) + " is outside a tensor of rank " + std::to_string(rank));
 }
 
 Dims normalize_axes(const Dims& axes, int rank, std::string_view op) {

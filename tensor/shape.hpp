@@ -24,8 +24,17 @@ class Dims {
   Dims(std::initializer_list<Index> list)
       : Dims(std::span<const Index>(list.begin(), list.size())) {}
   Dims(const std::vector<Index>& list) : Dims(std::span<const Index>(list)) {}
-  explicit Dims(std::span<const Index> list);
-  static Dims filled(int rank, Index value);
+  explicit Dims(std::span<const Index> list) : rank_(static_cast<int>(list.size())) {
+    check_rank(rank_);
+    for (int i = 0; i < rank_; ++i) (*this)[i] = list[static_cast<std::size_t>(i)];
+  }
+  static Dims filled(int rank, Index value) {
+    check_rank(rank);
+    Dims d;
+    d.rank_ = rank;
+    for (int i = 0; i < rank; ++i) d[i] = value;
+    return d;
+  }
 
   int rank() const { return rank_; }
   bool empty() const { return rank_ == 0; }
@@ -34,7 +43,10 @@ class Dims {
   Index back() const { return d_[static_cast<std::size_t>(rank_ - 1)]; }
   const Index* begin() const { return d_.data(); }
   const Index* end() const { return d_.data() + rank_; }
-  void push_back(Index v);
+  void push_back(Index v) {
+    check_rank(rank_ + 1);
+    (*this)[rank_++] = v;
+  }
   void insert(int at, Index v);
   void erase(int at);
   std::vector<Index> vec() const { return {begin(), end()}; }
@@ -47,6 +59,11 @@ class Dims {
   }
 
  private:
+  static void check_rank(int rank) {
+    if (rank > kMaxRank) [[unlikely]]
+      refuse_rank(rank);
+  }
+  [[noreturn]] static void refuse_rank(int rank);
   int rank_ = 0;
   std::array<Index, kMaxRank> d_{};
 };
@@ -67,7 +84,12 @@ inline Index numel_of(const Shape& s) {
 Strides contiguous_strides(const Shape& shape);
 
 // Axis in [0, rank) from an axis in [-rank, rank); IndexError(op) otherwise.
-int normalize_axis(Index axis, int rank, std::string_view op);
+[[noreturn]] void refuse_axis(Index axis, int rank, std::string_view op);
+inline int normalize_axis(Index axis, int rank, std::string_view op) {
+  if (axis < -rank || axis >= rank) [[unlikely]]
+    refuse_axis(axis, rank, op);
+  return static_cast<int>(axis < 0 ? axis + rank : axis);
+}
 // Sorted distinct axes; an empty list means all. IndexError for one named twice.
 Dims normalize_axes(const Dims& axes, int rank, std::string_view op);
 

@@ -8,8 +8,6 @@
 
 namespace glim {
 
-Index Tensor::size(Index axis) const { return shape_[normalize_axis(axis, rank(), "size")]; }
-
 bool Tensor::is_contiguous() const {
   Index expected = 1;
   for (int i = rank() - 1; i >= 0; --i) {

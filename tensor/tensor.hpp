@@ -28,7 +28,9 @@ class Tensor {
   const Strides& strides() const { return strides_; }
   DType dtype() const { return dtype_; }
   int rank() const { return shape_.rank(); }
-  Index size(Index axis) const;  // extent; IndexError outside [-rank, rank)
+  Index size(Index axis) const {  // extent; IndexError outside [-rank, rank)
+    return shape_[normalize_axis(axis, rank(), "size")];
+  }
   Index numel() const { return numel_of(shape_); }
   Index offset() const { return offset_; }
   const Storage& storage() const { return storage_; }
