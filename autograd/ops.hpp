@@ -159,8 +159,9 @@ Attended scaled_dot_product_attention(const Var& query, const Var& key, const Va
 // and memory (B, S, 2D) = [K V]; head h is the columns h·Dh ... of each block. context (B, T, D),
 // probs (B, H, T, S).
 Attended packed_attention(const Var& x, const Var& memory, Index heads,
-                          const AttentionMask& mask = {}, double dropout_p = 0, Key dropout_key = {},
-                          bool need_probs = false, Where where = Where::current());
+                          const AttentionMask& mask = {}, double dropout_p = 0,
+                          Key dropout_key = {}, bool need_probs = false,
+                          Where where = Where::current());
 
 // What a loss over tokens measures, as sums over the tokens that count.
 struct LossSums {

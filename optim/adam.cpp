@@ -3,12 +3,27 @@
 #include <cmath>
 
 #include "tensor/error.hpp"
+#include "tensor/kernels_rows.hpp"
 
 namespace glim {
 namespace {
 
 std::vector<ParameterGroup> one_group(NamedParameters parameters) {
   return {{std::move(parameters), 1, {}}};
+}
+
+// 1 - β₁ᵗ and 1 - β₂ᵗ; parameters that are updated together mostly have one t.
+struct Corrections {
+  double first, second;
+};
+Corrections corrections(const AdamOptions& o, double t) {
+  thread_local double beta1 = -1, beta2 = -1, at = 0;
+  thread_local Corrections last{};
+  if (o.beta1 != beta1 || o.beta2 != beta2 || t != at) {
+    last = {1 - std::pow(o.beta1, t), 1 - std::pow(o.beta2, t)};
+    beta1 = o.beta1, beta2 = o.beta2, at = t;
+  }
+  return last;
 }
 
 }  // namespace
@@ -35,27 +50,19 @@ Adam::Adam(std::vector<ParameterGroup> groups, AdamOptions options, bool decoupl
 
 void Adam::update(const Slot& slot, Index begin, Index end) const {
   double rate = this->rate() * slot.rate_factor;
-  auto t = static_cast<double>(slot.step);
-  double correction1 = 1 - std::pow(options_.beta1, t);
-  double correction2 = 1 - std::pow(options_.beta2, t);
+  Corrections correction = corrections(options_, static_cast<double>(slot.step));
   auto run = [&]<class T>(T* w, const T* g) {
-    T* m = slot.state[0].data<T>();
-    T* v = slot.state[1].data<T>();
-    const T beta1 = static_cast<T>(options_.beta1), take1 = static_cast<T>(1 - options_.beta1);
-    const T beta2 = static_cast<T>(options_.beta2), take2 = static_cast<T>(1 - options_.beta2);
-    const T eps = static_cast<T>(options_.eps);
-    const T size = static_cast<T>(rate / correction1);
-    const T root = static_cast<T>(std::sqrt(correction2));
-    const T couple = static_cast<T>(decoupled_ ? 0 : slot.weight_decay);
-    const T keep = static_cast<T>(decoupled_ ? 1 - rate * slot.weight_decay : 1);
-    for (Index i = begin; i < end; ++i) {
-      T d = g[i] + couple * w[i];
-      T mean = beta1 * m[i] + take1 * d;
-      T square = beta2 * v[i] + take2 * d * d;
-      m[i] = mean;
-      v[i] = square;
-      w[i] = keep * w[i] - size * mean / (std::sqrt(square) / root + eps);
-    }
+    AdamStep<T> s{static_cast<T>(options_.beta1),
+                  static_cast<T>(1 - options_.beta1),
+                  static_cast<T>(options_.beta2),
+                  static_cast<T>(1 - options_.beta2),
+                  static_cast<T>(options_.eps),
+                  static_cast<T>(rate / correction.first),
+                  static_cast<T>(std::sqrt(correction.second)),
+                  static_cast<T>(decoupled_ ? 0 : slot.weight_decay),
+                  static_cast<T>(decoupled_ ? 1 - rate * slot.weight_decay : 1)};
+    row_kernels<T>().adam(s, end - begin, w + begin, g + begin, slot.state[0].data<T>() + begin,
+                          slot.state[1].data<T>() + begin);
   };
   with_elements(slot.parameter.value(), slot.gradient, run);
 }

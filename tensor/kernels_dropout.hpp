@@ -39,12 +39,13 @@ GLIM_INLINE void draw(const DropSpec& drop, std::uint64_t block, Words out[2]) {
     Pairs p0 = product(c0, 0xD2511F53), p1 = product(c2, 0xCD9E8D57);
     c0 = (p1 >> 32) ^ c1 ^ k0;
     c2 = (p0 >> 32) ^ c3 ^ k1;
-    c1 = p1 & kLow;
-    c3 = p0 & kLow;
+    c1 = p1;
+    c3 = p0;
     k0 += 0x9E3779B9;
     k1 += 0xBB67AE85;
   }
-  Pairs first = c0 | c1 << 32, second = c2 | c3 << 32;  // words 0 1 and 2 3 of each block
+  Pairs first = (c0 & kLow) | c1 << 32,
+        second = (c2 & kLow) | c3 << 32;  // words 0 1 and 2 3 of each block
   out[0] = (Words)__builtin_shuffle(first, second, Pairs{0, 8, 1, 9, 2, 10, 3, 11});
   out[1] = (Words)__builtin_shuffle(first, second, Pairs{4, 12, 5, 13, 6, 14, 7, 15});
 }

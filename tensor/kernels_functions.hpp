@@ -63,7 +63,8 @@ GLIM_INLINE Vec<float> log_wide(Vec<float> x) {
   return x >= 0.0f ? y : splat(__builtin_nanf(""));  // NaN for NaN and below 0
 }
 
-GLIM_INLINE Vec<float> erf_wide(Vec<float> x) {
+// `e` is e^{-x²}.
+GLIM_INLINE Vec<float> erf_wide(Vec<float> x, Vec<float> e) {
   Vec<float> a = magnitude<float>(x), z = x * x;
   Vec<float> p = z * 7.853861353153693e-5f - 8.010193625184903e-4f;
   p = p * z + 5.188327685732524e-3f;
@@ -72,9 +73,8 @@ GLIM_INLINE Vec<float> erf_wide(Vec<float> x) {
   p = p * z - 3.761262582423300e-1f;
   p = p * z + 1.128379165726710e+0f;
   Vec<float> small = x * p;
-  // Beyond 1: 1 - e^{-x²} q P(q²), q = 1/|x|; beyond 4 it is 1.
-  Vec<float> b = a > 4.0f ? splat(4.0f) : a;
-  Vec<float> q = 1.0f / b, y = q * q;
+  // Beyond 1: 1 - e^{-x²} q P(q²), q = 1/|x|.
+  Vec<float> q = 1.0f / a, y = q * q;
   Vec<float> near = y * 2.326819970068386e-2f - 1.387039388740657e-1f;
   near = near * y + 3.687424674597105e-1f;
   near = near * y - 5.824733027278666e-1f;
@@ -90,10 +90,11 @@ GLIM_INLINE Vec<float> erf_wide(Vec<float> x) {
   far = far * y + 4.218463358204948e-1f;
   far = far * y - 2.820767439740514e-1f;
   far = far * y + 5.641895067754075e-1f;
-  Vec<float> large = 1.0f - exp_wide(-b * b) * q * (b < 2.0f ? near : far);
+  Vec<float> large = 1.0f - e * q * (a < 2.0f ? near : far);
   large = x < 0.0f ? -large : large;
   return a < 1.0f ? small : (x == x ? large : x);
 }
+GLIM_INLINE Vec<float> erf_wide(Vec<float> x) { return erf_wide(x, exp_wide(-x * x)); }
 
 // A lane at a time, by the C library.
 #define GLIM_LANES(NAME, CALL)                                    \
@@ -106,6 +107,8 @@ GLIM_LANES(exp_wide, __builtin_exp)
 GLIM_LANES(log_wide, __builtin_log)
 GLIM_LANES(erf_wide, __builtin_erf)
 #undef GLIM_LANES
+GLIM_INLINE Vec<double> erf_wide(Vec<double> x, Vec<double>) { return erf_wide(x); }
+
 // The largest element; NaN counts for nothing.
 template <class T>
 T largest(Index n, const T* x) {
@@ -185,9 +188,9 @@ void function_grad(Function f, Index n, const T* kept, const T* dy, T* dx) {
       });
     case Function::GeluErf:
       return run([](Vec<T> x) {
-        Vec<T> cdf = T(0.5) * (T(1) + erf_wide(x * kRootHalf<T>));
-        Vec<T> pdf = exp_wide(T(-0.5) * x * x) * static_cast<T>(0.39894228040143267794);
-        return cdf + x * pdf;
+        Vec<T> e = exp_wide(T(-0.5) * x * x);  // of the density, and of erf at x/√2
+        Vec<T> cdf = T(0.5) * (T(1) + erf_wide(x * kRootHalf<T>, e));
+        return cdf + x * e * static_cast<T>(0.39894228040143267794);
       });
     case Function::GeluTanh:
       return run([](Vec<T> x) {

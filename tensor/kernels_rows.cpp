@@ -1,6 +1,7 @@
 // Compiled once for each instruction set, with GLIM_ISA naming it (tensor/meson.build).
 #include "tensor/kernels_rows.hpp"
 
+#include "tensor/kernels_adam.hpp"
 #include "tensor/kernels_dropout.hpp"
 #include "tensor/kernels_functions.hpp"
 #include "tensor/kernels_loss.hpp"
@@ -12,16 +13,27 @@ namespace glim::GLIM_ISA {
 
 template <class T>
 const RowKernels<T>& table() {
-  static constexpr RowKernels<T> kernels = {cross_entropy<T>,    cross_entropy_grad<T>,
-                                            layer_norm<T>,       layer_norm_grad<T>,
-                                            rms_norm<T>,         rms_norm_grad<T>,
-                                            softmax<T>,          softmax_grad<T>,
-                                            dropout<T>,          mark_dropped<T>,
-                                            drop_marked<T>,      add_bias<T>,
-                                            relu_grad<T>,        sum_rows<T>,
-                                            function<T>,         function_grad<T>,
-                                            largest<T>,          sum_of_exponentials<T>,
-                                            few_rows_product<T>, row_product<T>};
+  static constexpr RowKernels<T> kernels = {cross_entropy<T>,
+                                            cross_entropy_grad<T>,
+                                            layer_norm<T>,
+                                            layer_norm_grad<T>,
+                                            rms_norm<T>,
+                                            rms_norm_grad<T>,
+                                            softmax<T>,
+                                            softmax_grad<T>,
+                                            dropout<T>,
+                                            mark_dropped<T>,
+                                            drop_marked<T>,
+                                            add_bias<T>,
+                                            relu_grad<T>,
+                                            sum_rows<T>,
+                                            function<T>,
+                                            function_grad<T>,
+                                            largest<T>,
+                                            sum_of_exponentials<T>,
+                                            few_rows_product<T>,
+                                            row_product<T>,
+                                            adam<T>};
   return kernels;
 }
 template const RowKernels<float>& table<float>();

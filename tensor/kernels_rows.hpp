@@ -39,6 +39,13 @@ struct ScoreTile {
   std::int64_t keep_row, keep_column;
 };
 
+// One update of Adam: g + couple·w stands for the gradient, keep·w for the parameter; take = 1 - beta,
+// size = η/(1 - β₁ᵗ), root = √(1 - β₂ᵗ).
+template <class T>
+struct AdamStep {
+  T beta1, take1, beta2, take2, eps, size, root, couple, keep;
+};
+
 enum class Function { Exp, Log, Tanh, Sigmoid, Erf, Silu, GeluErf, GeluTanh };
 
 template <class T>
@@ -104,6 +111,9 @@ struct RowKernels {
                            Index ldb, T beta, T* c, Index ldc, T* scratch);
   // c = alpha a b + beta c for one row a
   void (*row_product)(Index n, Index k, T alpha, const T* a, const T* b, Index ldb, T beta, T* c);
+
+  // Parameter w and its averages m and v after gradient g
+  void (*adam)(const AdamStep<T>& step, Index n, T* w, const T* g, T* m, T* v);
 };
 
 inline constexpr std::int64_t kPanelRows = 96;  // rows of b whose products wait to be turned

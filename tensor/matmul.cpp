@@ -286,7 +286,7 @@ void gemm(bool transpose_a, bool transpose_b, Index m, Index n, Index k, T alpha
     vector_product(transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
     return;
   }
-  if (m <= kFewRows && !transpose_a && transpose_b && k >= 32) {
+  if (m <= kFewRows && !transpose_a && transpose_b && k >= 16) {
     Tensor scratch = scratch_of<T>(few_rows_scratch(m, k));
     row_kernels<T>().few_rows_product(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc,
                                       scratch.data<T>());

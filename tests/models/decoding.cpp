@@ -191,7 +191,8 @@ TEST_CASE("search refuses options that make no sense", "[beam]") {
   CHECK(search(d, {}, o).empty());
 }
 
-TEST_CASE("END among the tokens never generated is never taken, by greedy search or beam", "[search]") {
+TEST_CASE("END among the tokens never generated is never taken, by greedy search or beam",
+          "[search]") {
   // END is the likeliest token everywhere.
   struct Ends final : StepDecoder {
     Tensor step(const std::vector<Index>& tokens) override {

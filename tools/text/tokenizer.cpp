@@ -101,8 +101,9 @@ namespace {
 TokenizerPtr train_on(const TokenizerOptions& o,
                       std::span<const std::span<const std::string>> parts) {
   if (o.kind != "word" && o.kind != "char" && o.kind != "mixed" && o.kind != "sentencepiece") {
-    throw ValueError("tokenizer",
-                     fmt::format("unknown kind \"{}\": word, char, mixed or sentencepiece", o.kind));
+    throw ValueError(
+        "tokenizer",
+        fmt::format("unknown kind \"{}\": word, char, mixed or sentencepiece", o.kind));
   }
   if (o.fold && o.kind != "word") {
     throw ValueError("tokenizer", fmt::format("fold works on words, not on {} tokens", o.kind));
