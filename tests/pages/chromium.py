@@ -20,7 +20,7 @@ PROGRAM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "
 def leave_without():
     """Ends a test where there is no Chromium: as a test in which nothing ran."""
     if not PROGRAM:
-        print("No tests ran: no chromium on this machine (tools/setup --browser installs it)")
+        print("No tests ran: no chromium on this machine (tools/setup --checks installs it)")
         raise SystemExit(0)
 
 
