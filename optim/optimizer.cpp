@@ -48,6 +48,13 @@ Optimizer::Optimizer(std::vector<ParameterGroup> groups, double rate, double wei
     }
   }
   if (slots_.empty()) throw ValueError("optimizer", "there are no parameters");
+  Index elements = 0;
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    elements += pieces_[i].end - pieces_[i].begin;
+    if (elements < kPiece && i + 1 < pieces_.size()) continue;
+    shares_.push_back(i + 1);
+    elements = 0;
+  }
 }
 
 void Optimizer::set_rate(double rate) {
@@ -93,10 +100,13 @@ void Optimizer::step() {
     ++slot.step;
   }
   ++steps_;
-  parallel_each(static_cast<std::int64_t>(pieces_.size()), [&](std::int64_t i) {
-    const Piece& piece = pieces_[static_cast<std::size_t>(i)];
-    const Slot& slot = slots_[piece.slot];
-    if (slot.gradient.defined()) update(slot, piece.begin, piece.end);
+  parallel_each(static_cast<std::int64_t>(shares_.size()), [&](std::int64_t share) {
+    auto at = static_cast<std::size_t>(share);
+    for (std::size_t i = at ? shares_[at - 1] : 0; i < shares_[at]; ++i) {
+      const Piece& piece = pieces_[i];
+      const Slot& slot = slots_[piece.slot];
+      if (slot.gradient.defined()) update(slot, piece.begin, piece.end);
+    }
   });
   for (Slot& slot : slots_) slot.gradient = {};
 }

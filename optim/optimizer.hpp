@@ -84,7 +84,8 @@ class Optimizer {
   void prepare(Slot& slot) const;
 
   std::vector<Slot> slots_;
-  std::vector<Piece> pieces_;  // all parameters, cut into equal parts of the work
+  std::vector<Piece> pieces_;        // all parameters, large ones cut
+  std::vector<std::size_t> shares_;  // of the work, about equal: where each one's pieces end
   std::vector<std::string> states_;
   double rate_;
   Index steps_ = 0;
