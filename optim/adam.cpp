@@ -52,16 +52,16 @@ void Adam::update(const Slot& slot, Index begin, Index end) const {
   double rate = this->rate() * slot.rate_factor;
   Corrections correction = corrections(options_, static_cast<double>(slot.step));
   auto run = [&]<class T>(T* w, const T* g) {
-    AdamStep<T> s{static_cast<T>(options_.beta1),
-                  static_cast<T>(1 - options_.beta1),
-                  static_cast<T>(options_.beta2),
-                  static_cast<T>(1 - options_.beta2),
-                  static_cast<T>(options_.eps),
-                  static_cast<T>(rate / correction.first),
-                  static_cast<T>(std::sqrt(correction.second)),
-                  static_cast<T>(decoupled_ ? 0 : slot.weight_decay),
-                  static_cast<T>(decoupled_ ? 1 - rate * slot.weight_decay : 1)};
-    row_kernels<T>().adam(s, end - begin, w + begin, g + begin, slot.state[0].data<T>() + begin,
+    AdamStep<T> step{.beta1 = static_cast<T>(options_.beta1),
+                     .take1 = static_cast<T>(1 - options_.beta1),
+                     .beta2 = static_cast<T>(options_.beta2),
+                     .take2 = static_cast<T>(1 - options_.beta2),
+                     .eps = static_cast<T>(options_.eps),
+                     .size = static_cast<T>(rate / correction.first),
+                     .root = static_cast<T>(std::sqrt(correction.second)),
+                     .couple = static_cast<T>(decoupled_ ? 0 : slot.weight_decay),
+                     .keep = static_cast<T>(decoupled_ ? 1 - rate * slot.weight_decay : 1)};
+    row_kernels<T>().adam(step, end - begin, w + begin, g + begin, slot.state[0].data<T>() + begin,
                           slot.state[1].data<T>() + begin);
   };
   with_elements(slot.parameter.value(), slot.gradient, run);

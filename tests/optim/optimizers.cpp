@@ -248,6 +248,31 @@ TEST_CASE("threads change no bit, and steps allocate nothing", "[optim]") {
   }
 }
 
+TEST_CASE("every element is updated once, whatever the sizes beside it", "[optim]") {
+  // Pieces of the work end within large parameters and after several small ones.
+  const std::vector<Index> sizes{3, 20000, 5, 16384, 7, 1, 40000, 16000, 500, 2};
+  NamedParameters together;
+  std::vector<Var> alone;
+  auto gradient = [](Index n, std::uint64_t i) { return uniform({n}, -1, 1, {4, i}); };
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    Tensor start = uniform({sizes[i]}, -1, 1, {3, i});
+    together.emplace_back("p" + std::to_string(i), Var::leaf(start.clone()));
+    alone.push_back(Var::leaf(start.clone()));
+  }
+  Adam one(together);
+  std::vector<std::unique_ptr<Adam>> each;
+  for (const Var& v : alone) each.push_back(std::make_unique<Adam>(NamedParameters{{"p", v}}));
+  for (std::uint64_t step = 0; step < 3; ++step) {
+    for (std::size_t i = 0; i < sizes.size(); ++i)
+      for (const Var& v : {together[i].second, alone[i]})
+        v.leaf().grad = gradient(sizes[i], 100 * step + i);
+    one.step();
+    for (auto& optimizer : each) optimizer->step();
+  }
+  for (std::size_t i = 0; i < sizes.size(); ++i)
+    CHECK(together[i].second.value().to_vector<float>() == alone[i].value().to_vector<float>());
+}
+
 TEST_CASE("adam finds the minimum of a small problem", "[optim]") {
   Var x = Var::leaf(tensor({5, -3}, DType::Float64));
   Tensor goal = tensor({1, 2}, DType::Float64);

@@ -175,6 +175,26 @@ void check_sums(Isa isa, Index n) {
                 std::max(0.0, static_cast<double>(x[i]) + static_cast<double>(bias[i % size]))));
 }
 
+template <class T>
+void check_adam(Isa isa, Index n) {
+  auto size = static_cast<std::size_t>(n);
+  auto w = random<T>(size, 15), g = random<T>(size, 16), m = random<T>(size, 17),
+       v = random<T>(size, 18);
+  for (T& square : v) square = std::abs(square);
+  auto w1 = w, m1 = m, v1 = v;
+  AdamStep<T> s{T(0.9), T(0.1), T(0.98), T(0.02), T(1e-3), T(0.01), T(0.5), T(0.2), T(0.999)};
+  row_kernels<T>(isa).adam(s, n, w1.data(), g.data(), m1.data(), v1.data());
+  for (std::size_t i = 0; i < size; ++i) {
+    double d = static_cast<double>(g[i]) + 0.2 * static_cast<double>(w[i]);
+    double mean = 0.9 * static_cast<double>(m[i]) + 0.1 * d;
+    double square = 0.98 * static_cast<double>(v[i]) + 0.02 * d * d;
+    CHECK(close(m1[i], mean));
+    CHECK(close(v1[i], square));
+    CHECK(close(
+        w1[i], 0.999 * static_cast<double>(w[i]) - 0.01 * mean / (std::sqrt(square) / 0.5 + 1e-3)));
+  }
+}
+
 }  // namespace
 
 TEST_CASE("row kernels of each instruction set", "[kernels]") {
@@ -186,6 +206,8 @@ TEST_CASE("row kernels of each instruction set", "[kernels]") {
       check_softmax<double>(isa, n);
       check_sums<float>(isa, n);
       check_sums<double>(isa, n);
+      check_adam<float>(isa, n);
+      check_adam<double>(isa, n);
     }
     for (Index n : {1, 5, 8, 15, 16, 17, 31, 32, 33})
       for (Index rows : {1, 2, 3, 4, 7, 13})
