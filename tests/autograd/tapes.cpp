@@ -139,6 +139,41 @@ TEST_CASE("grad of what y does not depend on is zero", "[tape]") {
         std::vector<double>{7, 8});
 }
 
+TEST_CASE("a tape that takes over another's lists numbers its leaves anew", "[tape]") {
+  std::vector<Var> leaves;
+  for (int i = 0; i < 6; ++i) leaves.push_back(leaf_of({1}));
+  auto sum_of_products = [&](Tape& tape) {
+    Var total;
+    for (const Var& x : leaves) {
+      Var y = mul(x, 3.0);
+      total = total.defined() ? add(total, y) : y;
+    }
+    tape.backward(sum(total), {.retain = true});
+    return total;
+  };
+  {
+    Tape before;
+    Var total = leaves[0];
+    for (const Var& x : leaves) total = mul(total, x);  // leaf i is node 0, 1, 3, 5 ...
+  }
+  Tape tape;
+  sum_of_products(tape);  // leaf i is node 0, 2, 5, 8 ...
+  std::vector<int> numbers;
+  for (const Var& x : leaves) numbers.push_back(tape.node_of(x));
+  CHECK(numbers == std::vector<int>{0, 2, 5, 8, 11, 14});
+  {
+    Tape inner;  // takes the leaves over
+    sum_of_products(inner);
+  }
+  auto size = tape.nodes().size();
+  sum_of_products(tape);
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
+    CHECK(tape.node_of(leaves[i]) == numbers[i]);
+    CHECK(leaves[i].grad().item() == 9);
+  }
+  CHECK(tape.nodes().size() == size + 6 + 5 + 1);
+}
+
 TEST_CASE("an inner tape records, and the outer one goes on after it", "[tape]") {
   Var x = leaf_of({2});
   Tape outer;

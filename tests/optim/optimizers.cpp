@@ -273,6 +273,28 @@ TEST_CASE("every element is updated once, whatever the sizes beside it", "[optim
     CHECK(together[i].second.value().to_vector<float>() == alone[i].value().to_vector<float>());
 }
 
+TEST_CASE("optimizers that step in turn keep to their own averages", "[optim]") {
+  const std::vector<AdamOptions> options{{}, {.beta1 = 0.5}, {.beta2 = 0.9}};
+  auto run = [&](const std::vector<std::size_t>& which) {
+    std::vector<Var> x;
+    std::vector<std::unique_ptr<Adam>> adams;
+    for (std::size_t i : which) {
+      x.push_back(Var::leaf(tensor({5, -3})));
+      adams.push_back(std::make_unique<Adam>(NamedParameters{{"x", x.back()}}, options[i]));
+    }
+    for (int step = 0; step < 4; ++step)
+      for (std::size_t k = 0; k < x.size(); ++k) {
+        x[k].leaf().grad = tensor({1.0 + step, -2.0});
+        adams[k]->step();
+      }
+    std::vector<std::vector<float>> values;
+    for (const Var& v : x) values.push_back(v.value().to_vector<float>());
+    return values;
+  };
+  auto in_turn = run({0, 1, 2});
+  for (std::size_t i = 0; i < options.size(); ++i) CHECK(in_turn[i] == run({i})[0]);
+}
+
 TEST_CASE("adam finds the minimum of a small problem", "[optim]") {
   Var x = Var::leaf(tensor({5, -3}, DType::Float64));
   Tensor goal = tensor({1, 2}, DType::Float64);
