@@ -13,18 +13,20 @@ namespace glim::GLIM_ISA {
 template <class T>
 GLIM_INLINE IntVec<T> keep_lanes(const bool* keep, Index count) {
   typename Simd<T>::Bytes b{};
-  if (count >= kLanes<T>)
+  const Index n = count < kLanes<T> ? count : kLanes<T>;
+  Index i = 0;
+  if (n == kLanes<T>) {
     __builtin_memcpy(&b, keep, kLanes<T>);
-  else if (Index i = 0; count >= 8) {
+    i = n;
+  } else if (n >= 8) {
     __builtin_memcpy(&b, keep, 8);
-    for (i = 8; i < count; ++i) b[i] = keep[i];
-  } else {
-    for (; i < count; ++i) b[i] = keep[i];
+    i = 8;
   }
+  for (; i < n; ++i) b[i] = keep[i];
   return __builtin_convertvector(b, IntVec<T>) != 0;
 }
 
-// Row r of a tile.
+// Row r of a tile: where its scores, bias and mask lie.
 template <class T>
 struct ScoreRow {
   static constexpr Index L = kLanes<T>;
