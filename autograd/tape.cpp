@@ -15,7 +15,7 @@ std::atomic<std::uint64_t> next_tape{1};
 // The memory of the last tape's lists serves the next one on this thread: a training step allocates
 // none, and a growing list moves none. Paths of scopes stay, as they come again.
 struct Tape::Spare {
-  Lists lists;
+  TapeLists lists;
   static thread_local bool gone;  // the thread is ending; a static tape may outlive it
   static Spare& get() {
     static thread_local Spare spare;
@@ -28,7 +28,7 @@ static constexpr std::size_t kMostSpare = std::size_t{1} << 16;
 
 Tape::Tape(TapeOptions options) : options_(options), id_(next_tape++), outer_(open_tape) {
   open_tape = this;
-  if (!Spare::gone) static_cast<Lists&>(*this) = std::exchange(Spare::get().lists, {});
+  if (!Spare::gone) static_cast<TapeLists&>(*this) = std::exchange(Spare::get().lists, {});
 }
 
 // Nodes are freed from the back, so that no chain of owners can recurse.
@@ -38,7 +38,7 @@ Tape::~Tape() {
   for (Tape* t = open_tape; t; t = t->outer_)  // not the innermost one: tapes may go in any order
     if (t->outer_ == this) t->outer_ = outer_;
   if (!Spare::gone && nodes_.capacity() + scopes_.size() <= kMostSpare)
-    Spare::get().lists = std::move(static_cast<Lists&>(*this));
+    Spare::get().lists = std::move(static_cast<TapeLists&>(*this));
 }
 
 Tape* Tape::current() { return open_tape && !open_tape->paused_ ? open_tape : nullptr; }

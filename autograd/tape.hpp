@@ -158,7 +158,6 @@ class Tape : private TapeLists {
     const FlowHook* through = nullptr;
   };
   class Sweeping;
-  using Lists = TapeLists;
   struct Spare;
 
   static Tape* exchange_open(Tape* tape);  // open() from now on; the one before

@@ -154,7 +154,7 @@ class AttentionHeads {
             if (!probs_.defined()) {
               probs.compute(h, t, rows, p);
               if (p_ > 0) probs.mark(h, t, rows, p, d);
-            } else if (p_ > 0) {
+            } else if (p_ > 0 && dv.defined()) {
               row_kernels<T>().drop_marked(rows * n.s, dropped_scale, p, d);
             }
             T add = t > 0 ? T(1) : T(0);
