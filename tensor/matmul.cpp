@@ -6,6 +6,7 @@
 #include "tensor/error.hpp"
 #include "tensor/kernels_rows.hpp"
 #include "tensor/parallel.hpp"
+#include "tensor/tiling.hpp"
 
 namespace glim {
 namespace {
@@ -33,6 +34,16 @@ struct Matrix {
   const T* columns_from(Index c) const { return data + (transposed ? c * ld : c); }
 };
 
+// Up to so many rows of a, the product a bᵀ reads b in place (tensor/kernels_product.hpp).
+constexpr Index kFewRows = 128;
+bool few_rows(bool transpose_a, bool transpose_b, Index m) {
+  return m <= kFewRows && !transpose_a && transpose_b;
+}
+// Such a product, or one of which one side is a vector, copies nothing into another order first.
+bool reads_in_place(bool transpose_a, bool transpose_b, Index m, Index n) {
+  return m == 1 || n == 1 || few_rows(transpose_a, transpose_b, m);
+}
+
 bool blas_layout(const Tensor& x) {
   Index rows = x.size(-2), columns = x.size(-1);
   Index sr = x.strides()[x.rank() - 2], sc = x.strides()[x.rank() - 1];
@@ -48,71 +59,6 @@ Matrix<T> as_matrix(const Tensor& x) {
   if ((sc == 1 || columns <= 1) && (sr >= std::max<Index>(1, columns) || rows <= 1))
     return {p, rows <= 1 ? std::max<Index>(1, columns) : sr, false};
   return {p, columns <= 1 ? std::max<Index>(1, rows) : sc, true};
-}
-
-// Up to so many rows of a, the product a bᵀ reads b in place (tensor/kernels_product.hpp).
-constexpr Index kFewRows = 128;
-
-// What a product costs, in multiplications at BLAS's rate (some 10 µs for 2^20). Where few rows read
-// b in place, reading an element of b from beyond the caches takes as long as 16 multiplications.
-struct Cost {
-  double total;
-  bool in_place;
-};
-template <class T>
-Cost cost_of(Index m, Index n, Index k, Index batches, const Matrix<T>& a, const Matrix<T>& b) {
-  bool vector = m == 1 || n == 1;
-  bool few = m <= kFewRows && !a.transposed && b.transposed;
-  auto product = [](Index x, Index y, Index z) {
-    return static_cast<double>(x) * static_cast<double>(y) * static_cast<double>(z);
-  };
-  k = std::max<Index>(k, 1);
-  if (batches == 1 && (vector || few))
-    return {m < n ? product(std::max<Index>(m, 16), n, k) : product(m, std::max<Index>(n, 16), k),
-            true};
-  return {product(m, n, k) * static_cast<double>(batches), false};
-}
-
-struct Tiling {
-  Index rows, columns;
-};
-
-// Tiles of about 2^26 multiplications, at most 4 (more where a tile would exceed 2^28) for all
-// batches together, and none for a product so small (some 40 µs) that other threads are not worth
-// waking. BLAS packs a tile's rows of a for each column of tiles, and its columns of b for each row
-// of tiles: beside its m·n·k multiplications a tile costs m·k + n·k, so 1/rows + 1/columns is to be
-// small. Packing is a sixth of the time of a Transformer's products in 8 tiles; 4, still enough for 4
-// threads, take 0.95 of the time at d 512. A product that reads b in place packs nothing, follows
-// others without a pause (decoding), and is cut from 2^20 on.
-constexpr double kSmall = 1 << 22, kSmallInPlace = 1 << 20, kTile = 1 << 26;
-bool small(const Cost& cost) { return cost.total <= (cost.in_place ? kSmallInPlace : kSmall); }
-
-Tiling tiling(Index m, Index n, const Cost& cost, Index batches) {
-  if (small(cost)) return {m, n};
-  double work = cost.total / static_cast<double>(batches);
-  auto [unit, most] = cost.in_place ? std::pair{kSmallInPlace, 8.0} : std::pair{kTile, 4.0};
-  double count = std::max(std::clamp(work / unit, 2.0, most), std::min(work / (1 << 28), 32.0));
-  auto wanted = static_cast<Index>(count) / batches;
-  if (wanted <= 1) return {m, n};
-  wanted += wanted % 2;                        // an even number shares evenly
-  auto cut = [](Index extent, Index pieces) {  // even pieces, multiples of what dropout draws
-    return std::min(extent, ((extent + pieces - 1) / pieces + 31) / 32 * 32);
-  };
-  Tiling best{m, n};
-  double least = 4;
-  for (Index down = 1; down <= wanted; ++down) {
-    Index rows = cut(m, down);
-    Index across = (m + rows - 1) / rows;
-    Index columns = cut(n, (wanted + across - 1) / across);
-    double packing = 1 / static_cast<double>(rows) + 1 / static_cast<double>(columns);
-    Index tiles = across * ((n + columns - 1) / columns);
-    if (tiles < wanted) packing += 1;  // cut as far as 32 allows, when nothing better is left
-    if (packing < least) {
-      least = packing;
-      best = {rows, columns};
-    }
-  }
-  return best;
 }
 
 // Offsets of the batches of x (its leading axes broadcast to `lead`).
@@ -162,7 +108,8 @@ void run(const Tensor& out, const Tensor& a, const Tensor& b, const Shape& lead,
     }
   }
   Matrix<T> ma = as_matrix<T>(a), mb = as_matrix<T>(b);
-  Cost cost = cost_of(m, n, k, batches, ma, mb);
+  bool in_place = batches == 1 && reads_in_place(ma.transposed, mb.transposed, m, n);
+  Cost cost = cost_of(m, n, k, batches, in_place);
   Tiling t = tiling(m, n, cost, batches);
   Index across = (n + t.columns - 1) / t.columns, down = (m + t.rows - 1) / t.rows;
   Index tiles = across * down;
@@ -286,7 +233,7 @@ void gemm(bool transpose_a, bool transpose_b, Index m, Index n, Index k, T alpha
     vector_product(transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
     return;
   }
-  if (m <= kFewRows && !transpose_a && transpose_b && k >= 16) {
+  if (few_rows(transpose_a, transpose_b, m) && k >= 16) {
     Tensor scratch = scratch_of<T>(few_rows_scratch(m, k));
     row_kernels<T>().few_rows_product(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc,
                                       scratch.data<T>());
