@@ -6,6 +6,7 @@
 #include "tensor/kernels_functions.hpp"
 #include "tensor/kernels_loss.hpp"
 #include "tensor/kernels_norm.hpp"
+#include "tensor/kernels_packed.hpp"
 #include "tensor/kernels_product.hpp"
 #include "tensor/kernels_softmax.hpp"
 
@@ -13,27 +14,34 @@ namespace glim::GLIM_ISA {
 
 template <class T>
 const RowKernels<T>& table() {
-  static constexpr RowKernels<T> kernels = {cross_entropy<T>,
-                                            cross_entropy_grad<T>,
-                                            layer_norm<T>,
-                                            layer_norm_grad<T>,
-                                            rms_norm<T>,
-                                            rms_norm_grad<T>,
-                                            softmax<T>,
-                                            softmax_grad<T>,
-                                            dropout<T>,
-                                            mark_dropped<T>,
-                                            drop_marked<T>,
-                                            add_bias<T>,
-                                            relu_grad<T>,
-                                            sum_rows<T>,
-                                            function<T>,
-                                            function_grad<T>,
-                                            largest<T>,
-                                            sum_of_exponentials<T>,
-                                            few_rows_product<T>,
-                                            row_product<T>,
-                                            adam<T>};
+  static constexpr RowKernels<T> kernels = {
+    cross_entropy<T>,
+    cross_entropy_grad<T>,
+    layer_norm<T>,
+    layer_norm_grad<T>,
+    rms_norm<T>,
+    rms_norm_grad<T>,
+    softmax<T>,
+    softmax_grad<T>,
+    dropout<T>,
+    mark_dropped<T>,
+    drop_marked<T>,
+    add_bias<T>,
+    relu_grad<T>,
+    sum_rows<T>,
+    function<T>,
+    function_grad<T>,
+    largest<T>,
+    sum_of_exponentials<T>,
+    few_rows_product<T>,
+    row_product<T>,
+#if defined(__AVX512F__)
+    packed_product<T>,
+#else
+    nullptr,
+#endif
+    adam<T>
+  };
   return kernels;
 }
 template const RowKernels<float>& table<float>();

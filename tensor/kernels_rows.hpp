@@ -46,6 +46,12 @@ struct AdamStep {
   T beta1, take1, beta2, take2, eps, size, root, couple, keep;
 };
 
+// How far a packed product's blocks reach (tensor/kernels_packed.hpp).
+struct PackedBlocks {
+  std::int64_t depth, rows, columns;
+  static constexpr std::int64_t kTileRows = 12, kTileBytes = 128;  // of c, held in registers
+};
+
 enum class Function { Exp, Log, Tanh, Sigmoid, Erf, Silu, GeluErf, GeluTanh };
 
 template <class T>
@@ -111,6 +117,12 @@ struct RowKernels {
                            Index ldb, T beta, T* c, Index ldc, T* scratch);
   // c = alpha a b + beta c for one row a
   void (*row_product)(Index n, Index k, T alpha, const T* a, const T* b, Index ldb, T beta, T* c);
+
+  // c = alpha op(a) op(b) + beta c, packed; null where BLAS is ahead. `scratch` has
+  // depth·(rows + columns) elements.
+  void (*packed_product)(bool transpose_a, bool transpose_b, Index m, Index n, Index k, T alpha,
+                         const T* a, Index lda, const T* b, Index ldb, T beta, T* c, Index ldc,
+                         const PackedBlocks& blocks, T* scratch);
 
   // Parameter w and its averages m and v after gradient g
   void (*adam)(const AdamStep<T>& step, Index n, T* w, const T* g, T* m, T* v);

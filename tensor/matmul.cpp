@@ -44,6 +44,46 @@ bool reads_in_place(bool transpose_a, bool transpose_b, Index m, Index n) {
   return m == 1 || n == 1 || few_rows(transpose_a, transpose_b, m);
 }
 
+// At least n elements, which are the thread's own from product to product: in the allocator threads
+// would wait for each other, and get memory that lies in another's cache.
+template <class T>
+Tensor scratch_of(Index n) {
+  thread_local Tensor kept;
+  if (!kept.defined() || kept.numel() < n) kept = empty({std::max<Index>(n, 1 << 14)}, dtype_of<T>);
+  return kept;
+}
+
+// Whether a product is packed here instead of by BLAS (tensor/kernels_packed.hpp). BLAS is ahead where
+// it packs nothing either: up to 10^6 multiplications, of a bᵀ up to 1200 results. The question is
+// put for a whole product, before it is cut.
+template <class T>
+bool packs(bool transpose_a, bool transpose_b, Index m, Index n, Index k) {
+  double results = static_cast<double>(m) * static_cast<double>(n);
+  if (k == 0 || (results * static_cast<double>(k) <= 1e6 && !(transpose_b && results > 1200)))
+    return false;
+  return !reads_in_place(transpose_a, transpose_b, m, n) && row_kernels<T>().packed_product;
+}
+
+// Blocks for the caches: 384 (float) along the inner dimension, so that a panel of b's 32 columns
+// takes 48 KiB, and 192 rows of a beside up to 2048 columns of b. How k is divided depends on k alone.
+template <class T>
+PackedBlocks packed_blocks(Index m, Index n, Index k) {
+  constexpr Index kDeepest = 1536 / sizeof(T), kRows = 192, kColumns = 2048;
+  auto up = [](Index x, Index unit) { return (x + unit - 1) / unit * unit; };
+  Index pieces = (k + kDeepest - 1) / kDeepest;
+  return {up((k + pieces - 1) / pieces, 16), std::min(up(m, PackedBlocks::kTileRows), kRows),
+          std::min(up(n, PackedBlocks::kTileBytes / sizeof(T)), kColumns)};
+}
+
+template <class T>
+void packed(bool transpose_a, bool transpose_b, Index m, Index n, Index k, T alpha, const T* a,
+            Index lda, const T* b, Index ldb, T beta, T* c, Index ldc) {
+  PackedBlocks blocks = packed_blocks<T>(m, n, k);
+  Tensor scratch = scratch_of<T>(blocks.depth * (blocks.rows + blocks.columns));
+  row_kernels<T>().packed_product(transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb, beta, c,
+                                  ldc, blocks, scratch.data<T>());
+}
+
 bool blas_layout(const Tensor& x) {
   Index rows = x.size(-2), columns = x.size(-1);
   Index sr = x.strides()[x.rank() - 2], sc = x.strides()[x.rank() - 1];
@@ -109,8 +149,11 @@ void run(const Tensor& out, const Tensor& a, const Tensor& b, const Shape& lead,
   }
   Matrix<T> ma = as_matrix<T>(a), mb = as_matrix<T>(b);
   bool in_place = batches == 1 && reads_in_place(ma.transposed, mb.transposed, m, n);
+  bool own = packs<T>(ma.transposed, mb.transposed, m, n, k);
   Cost cost = cost_of(m, n, k, batches, in_place);
-  Tiling t = tiling(m, n, cost, batches);
+  Tiling t = own ? tiling_for(in_parallel() ? 1 : num_threads(), m, n, cost, batches)
+                 : tiling(m, n, cost, batches);
+  auto multiply = own ? packed<T> : gemm<T>;
   Index across = (n + t.columns - 1) / t.columns, down = (m + t.rows - 1) / t.rows;
   Index tiles = across * down;
   Index pieces = batches * tiles;
@@ -122,9 +165,9 @@ void run(const Tensor& out, const Tensor& a, const Tensor& b, const Shape& lead,
       Index r = tile / across * t.rows, col = tile % across * t.columns;
       Index rows = std::min(t.rows, m - r), columns = std::min(t.columns, n - col);
       T* to = c + batch * m * n + r * n + col;
-      gemm<T>(ma.transposed, mb.transposed, rows, columns, k, alpha,
-              ma.rows_from(r) + batch_offset(a, lead, batch), ma.ld,
-              mb.columns_from(col) + batch_offset(b, lead, batch), mb.ld, beta, to, n);
+      multiply(ma.transposed, mb.transposed, rows, columns, k, alpha,
+               ma.rows_from(r) + batch_offset(a, lead, batch), ma.ld,
+               mb.columns_from(col) + batch_offset(b, lead, batch), mb.ld, beta, to, n);
       if (then) finish<T>(*then, r, col, n, rows, columns, to);
     }
   });
@@ -177,16 +220,6 @@ namespace {
 // Up to so many elements of b, a row times b is worth no call of gemv: a head's context.
 constexpr Index kSmallMatrix = 1 << 16;
 
-// At least n elements. Few are the thread's own: in the allocator, threads that multiply heads side
-// by side would wait for each other.
-template <class T>
-Tensor scratch_of(Index n) {
-  constexpr Index kKept = (128 << 10) / sizeof(T);
-  if (n > kKept) return empty({n}, dtype_of<T>);
-  thread_local const Tensor kept = empty({kKept}, dtype_of<T>);
-  return kept;
-}
-
 // A product of which one side is a vector: gemv reads the matrix once and packs nothing.
 template <class T>
 void vector_product(bool transpose_a, bool transpose_b, Index m, Index n, Index k, T alpha,
@@ -222,6 +255,8 @@ void gemm(bool transpose_a, bool transpose_b, Index m, Index n, Index k, T alpha
       for (Index j = 0; j < n; ++j) c[i * ldc + j] = beta == 0 ? T(0) : beta * c[i * ldc + j];
     return;
   }
+  if (packs<T>(transpose_a, transpose_b, m, n, k))
+    return packed<T>(transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
   if (std::max({m, n, k, lda, ldb, ldc}) > INT_MAX)
     throw ShapeError("matmul", "an extent is beyond the 32-bit integers of BLAS");
   one_thread_a_call();

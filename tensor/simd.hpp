@@ -109,6 +109,20 @@ GLIM_INLINE Vec<T> larger(Vec<T> a, Vec<T> b) {  // b where either is NaN
   return a > b ? a : b;
 }
 
+// a·b + c in one rounding where the instruction set has it, whatever a compiler would make of an
+// expression with two products.
+template <class T>
+GLIM_INLINE Vec<T> multiply_add(Vec<T> a, Vec<T> b, Vec<T> c) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(T) == 4)
+    return (Vec<T>)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+  else
+    return (Vec<T>)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
+#else
+  return a * b + c;
+#endif
+}
+
 // Lanes are folded half onto half, so the order of the sum is the same for every instruction set.
 template <class T, class F>
 GLIM_INLINE T fold_lanes(Vec<T> v, const F& f) {

@@ -57,4 +57,29 @@ Tiling tiling(Index m, Index n, const Cost& cost, Index batches) {
   return best;
 }
 
+// Beside its rows·columns·k multiplications a tile costs the packing of (rows + columns)·k elements,
+// each of which takes as long as some 20. A tile is at least 2^21 multiplications (some 25 µs).
+Tiling tiling_for(int threads, Index m, Index n, const Cost& cost, Index batches) {
+  if (small(cost)) return {m, n};
+  double most = std::min(static_cast<double>((threads + batches - 1) / batches),
+                         cost.total / static_cast<double>(batches) / (1 << 21));
+  auto cut = [](Index extent, Index pieces, Index unit) {
+    return std::min(extent, ((extent + pieces - 1) / pieces + unit - 1) / unit * unit);
+  };
+  Tiling best{m, n};
+  double least = 0;
+  for (Index down = 1; down <= std::max<Index>(1, static_cast<Index>(most)); ++down)
+    for (Index across = 1; down * across <= std::max(1.0, most); ++across) {
+      Index rows = cut(m, down, 12), columns = cut(n, across, 32);
+      Index tiles = ((m + rows - 1) / rows) * ((n + columns - 1) / columns) * batches;
+      double rounds = static_cast<double>((tiles + threads - 1) / threads);
+      double time = rounds * (product(rows, columns, 1) + 20 * static_cast<double>(rows + columns));
+      if (least == 0 || time < least) {
+        least = time;
+        best = {rows, columns};
+      }
+    }
+  return best;
+}
+
 }  // namespace glim

@@ -22,4 +22,7 @@ struct Tiling {
 // Tiles that depend on the shapes alone, so that the number of threads does not show in the bits.
 Tiling tiling(Index m, Index n, const Cost& cost, Index batches);
 
+// Tiles for so many threads, for a product whose bits do not depend on the tiles.
+Tiling tiling_for(int threads, Index m, Index n, const Cost& cost, Index batches);
+
 }  // namespace glim

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "tensor/reduce.hpp"
+#include "tensor/tiling.hpp"
 #include "tests/catch.hpp"
 #include "tests/tensor/common.hpp"
 
@@ -260,6 +261,7 @@ TEST_CASE("the number of threads does not change a bit of a product", "[matmul][
                                                             {96, 96, 96},
                                                             {333, 77, 111},
                                                             {600, 500, 400},
+                                                            {301, 800, 450},
                                                             {1000, 33, 17}}) {
       Tensor a = random_tensor({m, k}, t, stream++), b = random_tensor({k, n}, t, stream++);
       Tensor at = a.transpose().clone().transpose(), bt = b.transpose().clone().transpose();
@@ -304,6 +306,7 @@ TEST_CASE("a thread of one's own gets the same bits", "[matmul][threads]") {
         std::thread([&] {
           parallel_each(4, [&](Index) { static_cast<void>(matmul(a, b)); });
           multiply(there);
+          static_cast<void>(matmul(zeros({8, 8}), zeros({8, 8})));  // by BLAS on every CPU
           threads_of_libraries = omp_get_max_threads();  // what OpenBLAS asks before a call
         }).join();
         CHECK(threads_of_libraries == 1);
@@ -324,4 +327,28 @@ TEST_CASE("the BLAS library describes itself", "[matmul]") {
   CHECK(contains(info.config, "OpenBLAS"));
   CHECK_FALSE(info.core.empty());
   CHECK((info.parallel == "sequential" || info.parallel == "pthread" || info.parallel == "openmp"));
+}
+
+TEST_CASE("tiles for the threads there are", "[matmul]") {
+  for (int threads : {1, 2, 3, 4, 7, 64})
+    for (Index batches : {1, 2, 5})
+      for (auto [m, n, k] : std::vector<std::array<Index, 3>>{{1024, 2048, 512},
+                                                              {13, 4000, 3000},
+                                                              {4000, 13, 3000},
+                                                              {2, 2, 1 << 25},
+                                                              {100, 100, 9}}) {
+        Cost cost = cost_of(m, n, k, batches, false);
+        Tiling t = tiling_for(threads, m, n, cost, batches);
+        INFO(threads << " threads, " << batches << " times " << m << " x " << n << " x " << k
+                     << ": tiles of " << t.rows << " x " << t.columns);
+        REQUIRE((t.rows > 0 && t.columns > 0));
+        CHECK((t.rows == m || t.rows % 12 == 0));
+        CHECK((t.columns == n || t.columns % 32 == 0));  // what dropout draws, whole
+        Index tiles = ((m + t.rows - 1) / t.rows) * ((n + t.columns - 1) / t.columns);
+        CHECK(tiles * batches <= std::max<Index>(threads + batches, batches));
+        if (threads == 1 || small(cost)) CHECK(tiles == 1);
+        // At most twice the time of an even share.
+        Index rounds = (tiles * batches + threads - 1) / threads;
+        if (m == 1024) CHECK(rounds * t.rows * t.columns * threads <= 2 * m * n * batches);
+      }
 }

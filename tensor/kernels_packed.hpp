@@ -1,0 +1,214 @@
+// c = alpha op(a) op(b) + beta c for matrices of any size, as Goto & van de Geijn (2008, "Anatomy of
+// high-performance matrix multiplication") and BLIS (Van Zee & van de Geijn 2015) compute it:
+//
+//   for each block of the inner dimension       kDeep rows of b, columns of a
+//     for each block of columns of b            packed into panels of kAcross, [inner][kAcross]
+//       for each block of rows of a             packed into panels of kDown, [inner][kDown]
+//         for each panel of b, each panel of a  a tile of c, (kDown, kAcross): its sums stay in
+//                                               registers over the whole block of the inner dimension
+//
+//   op(a) (m, k)   op(b) (k, n)   c (m, n)      row-major, rows ld* apart as stored
+//
+// A panel of b stays in the first cache while the panels of a, in the second, pass by; packed, both
+// are read front to back. An inner step of a tile loads 2 vectors of b and 12 elements of a for 24
+// multiply-adds of a vector.
+//
+// Each element of c is the same sum in the same order wherever a product is cut: blocks of the inner
+// dimension depend on k alone, and a tile at the edge does for its elements what a whole one does.
+// So, unlike with BLAS, a product may be cut for the threads there are without a change in its bits.
+#pragma once
+
+#include "tensor/kernels_product.hpp"
+#include "tensor/kernels_rows.hpp"
+#include "tensor/simd.hpp"
+
+namespace glim::GLIM_ISA {
+
+inline constexpr Index kDown = PackedBlocks::kTileRows, kVectors = 2;
+template <class T>
+inline constexpr Index kAcross = kVectors* kLanes<T>;
+inline constexpr Index kNearBytes = 1 << 20;  // of a packed block of b that the second cache holds
+
+// How a tile is written: c = alpha sum + beta c, for its first `columns` columns.
+template <class T>
+struct Target {
+  T alpha, beta;
+  T* c;
+  Index ldc, columns;
+};
+
+// R rows of a panel of a times V vectors of a panel of b. The tile's part of c is fetched while the
+// first steps run, and `lines` cache lines of what comes after this panel of b during the others.
+template <class T, int R, int V>
+GLIM_INLINE void packed_tile(Index k, const T* a, const T* b, const Target<T>& to, const T* next,
+                             Index lines) {
+  constexpr Index L = kLanes<T>;
+  Vec<T> sum[R][V] = {};
+  auto step = [&]() __attribute__((always_inline)) {
+    Vec<T> right[V];
+    for (int v = 0; v < V; ++v) right[v] = load<T>(b + v * L);
+#pragma GCC unroll 12
+    for (int r = 0; r < R; ++r) {
+      Vec<T> left = splat<T>(a[r]);
+#pragma GCC unroll 2
+      for (int v = 0; v < V; ++v) sum[r][v] += left * right[v];
+    }
+    a += kDown;
+    b += kAcross<T>;
+  };
+  Index i = 0;
+  for (const T* row = to.c; i < R && i < k; ++i, row += to.ldc) {
+    for (int v = 0; v < V; ++v) __builtin_prefetch(row + v * L, 1, 3);
+    step();
+  }
+  for (; i < k && lines > 0; ++i) {
+    if (i % 4 == 0) {
+      __builtin_prefetch(next, 0, 2);
+      next += L;
+      --lines;
+    }
+    step();
+  }
+  for (; i < k; ++i) step();
+  auto write = [&](bool whole) __attribute__((always_inline)) {
+#pragma GCC unroll 12
+    for (int r = 0; r < R; ++r)
+#pragma GCC unroll 2
+      for (int v = 0; v < V; ++v) {
+        T* at = to.c + r * to.ldc + v * L;
+        bool full = whole || v + 1 < V;
+        Index rest = to.columns - v * L;
+        Vec<T> value = to.alpha * sum[r][v];
+        if (to.beta != T(0))
+          value = multiply_add<T>(splat<T>(to.beta),
+                                  full ? load<T>(at) : load_part<T>(at, rest, T(0)), value);
+        if (full)
+          store<T>(at, value);
+        else
+          store_part<T>(at, value, rest);
+      }
+  };
+  if (to.columns >= V * L)
+    write(true);
+  else
+    write(false);
+}
+
+// to: panels of kDown rows of op(a) (m, k), each [k][kDown]; what a last panel lacks is undefined.
+template <class T>
+void pack_rows(bool transposed, Index m, Index k, const T* a, Index lda, T* to) {
+  constexpr Index L = kLanes<T>;
+  for (Index r = 0; r < m; r += kDown, to += kDown * k)
+    for (Index h = 0; h < kDown && r + h < m; h += L) {
+      Index rows = m - r - h < L ? m - r - h : L;
+      Index wide = kDown - h < L ? kDown - h : L;
+      auto put = [&](Index i, Vec<T> v) __attribute__((always_inline)) {
+        if (wide == L)
+          store<T>(to + i * kDown + h, v);
+        else
+          store_part<T>(to + i * kDown + h, v, wide);
+      };
+      if (transposed) {
+        const T* from = a + r + h;
+        for (Index i = 0; i < k; ++i, from += lda) put(i, at<T>(from, 0, rows));
+      } else {
+        for (Index i = 0; i < k; i += L) {
+          Vec<T> v[L];
+          for (Index j = 0; j < L; ++j)
+            v[j] = j < rows && j < wide ? at<T>(a + (r + h + j) * lda, i, k) : Vec<T>{};
+          turn<T>(v);
+          Index count = k - i < L ? k - i : L;
+          for (Index j = 0; j < count; ++j) put(i + j, v[j]);
+        }
+      }
+    }
+}
+
+// to: panels of kAcross columns of op(b) (k, n), each [k][kAcross], with zeros past the last column.
+template <class T>
+void pack_columns(bool transposed, Index k, Index n, const T* b, Index ldb, T* to) {
+  constexpr Index L = kLanes<T>;
+  for (Index c = 0; c < n; c += kAcross<T>, to += kAcross<T> * k)
+    for (Index h = 0; h < kAcross<T>; h += L) {
+      Index columns = n - c - h < L ? n - c - h : L;
+      if (columns <= 0) {
+        for (Index i = 0; i < k; ++i) store<T>(to + i * kAcross<T> + h, Vec<T>{});
+      } else if (!transposed) {
+        const T* from = b + c + h;
+        for (Index i = 0; i < k; ++i, from += ldb)
+          store<T>(to + i * kAcross<T> + h, at<T>(from, 0, columns));
+      } else {
+        for (Index i = 0; i < k; i += L) {
+          Vec<T> v[L];
+          for (Index j = 0; j < L; ++j)
+            v[j] = j < columns ? at<T>(b + (c + h + j) * ldb, i, k) : Vec<T>{};
+          turn<T>(v);
+          Index count = k - i < L ? k - i : L;
+          for (Index j = 0; j < count; ++j) store<T>(to + (i + j) * kAcross<T> + h, v[j]);
+        }
+      }
+    }
+}
+
+// The tiles of a block of rows and a block of columns of c, both packed over `depth` of the inner
+// dimension.
+template <class T>
+void packed_block(Index high, Index wide, Index depth, const T* a, const T* b, Target<T> to) {
+  T* corner = to.c;
+  Index tiles = (high + kDown - 1) / kDown;
+  // A block of b beyond the second cache comes from the third, a panel ahead of its use.
+  bool far = wide * depth * static_cast<Index>(sizeof(T)) > kNearBytes;
+  Index share = far ? (kVectors * depth + tiles - 1) / tiles : 0;
+  for (Index q = 0; q < wide; q += kAcross<T>) {
+    to.columns = wide - q < kAcross<T> ? wide - q : kAcross<T>;
+    const T* right = b + q * depth;
+    const T* next = right + kAcross<T> * depth;
+    Index lines = q + kAcross<T> < wide ? share : 0;
+    for (Index r = 0; r < high;) {
+      const T* left = a + r / kDown * kDown * depth + r % kDown;
+      to.c = corner + r * to.ldc + q;
+      auto tile = [&]<int R>() __attribute__((always_inline)) {
+        if (to.columns > kLanes<T>)
+          packed_tile<T, R, 2>(depth, left, right, to, next, lines);
+        else
+          packed_tile<T, R, 1>(depth, left, right, to, next, lines);
+        r += R;
+      };
+      Index rest = high - r;
+      if (rest >= kDown)
+        tile.template operator()<kDown>();
+      else if (rest >= 4)
+        tile.template operator()<4>();
+      else if (rest >= 2)
+        tile.template operator()<2>();
+      else
+        tile.template operator()<1>();
+      next += lines * kLanes<T>;
+    }
+  }
+}
+
+template <class T>
+void packed_product(bool transpose_a, bool transpose_b, Index m, Index n, Index k, T alpha,
+                    const T* a, Index lda, const T* b, Index ldb, T beta, T* c, Index ldc,
+                    const PackedBlocks& blocks, T* scratch) {
+  T* columns = scratch;
+  T* rows = scratch + blocks.depth * blocks.columns;
+  for (Index p = 0; p < k; p += blocks.depth) {
+    Index depth = k - p < blocks.depth ? k - p : blocks.depth;
+    for (Index j = 0; j < n; j += blocks.columns) {
+      Index wide = n - j < blocks.columns ? n - j : blocks.columns;
+      pack_columns<T>(transpose_b, depth, wide, b + (transpose_b ? j * ldb + p : p * ldb + j), ldb,
+                      columns);
+      for (Index i = 0; i < m; i += blocks.rows) {
+        Index high = m - i < blocks.rows ? m - i : blocks.rows;
+        pack_rows<T>(transpose_a, high, depth, a + (transpose_a ? p * lda + i : i * lda + p), lda,
+                     rows);
+        packed_block<T>(high, wide, depth, rows, columns,
+                        {alpha, p == 0 ? beta : T(1), c + i * ldc + j, ldc, 0});
+      }
+    }
+  }
+}
+
+}  // namespace glim::GLIM_ISA
