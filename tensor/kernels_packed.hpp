@@ -27,7 +27,6 @@ namespace glim::GLIM_ISA {
 inline constexpr Index kDown = PackedBlocks::kTileRows, kVectors = 2;
 template <class T>
 inline constexpr Index kAcross = kVectors* kLanes<T>;
-inline constexpr Index kNearBytes = 1 << 20;  // of a packed block of b that the second cache holds
 
 // How a tile is written: c = alpha sum + beta c, for its first `columns` columns.
 template <class T>
@@ -38,10 +37,9 @@ struct Target {
 };
 
 // R rows of a panel of a times V vectors of a panel of b. The tile's part of c is fetched while the
-// first steps run, and `lines` cache lines of what comes after this panel of b during the others.
+// first steps run.
 template <class T, int R, int V>
-GLIM_INLINE void packed_tile(Index k, const T* a, const T* b, const Target<T>& to, const T* next,
-                             Index lines) {
+GLIM_INLINE void packed_tile(Index k, const T* a, const T* b, const Target<T>& to) {
   constexpr Index L = kLanes<T>;
   Vec<T> sum[R][V] = {};
   auto step = [&]() __attribute__((always_inline)) {
@@ -59,14 +57,6 @@ GLIM_INLINE void packed_tile(Index k, const T* a, const T* b, const Target<T>& t
   Index i = 0;
   for (const T* row = to.c; i < R && i < k; ++i, row += to.ldc) {
     for (int v = 0; v < V; ++v) __builtin_prefetch(row + v * L, 1, 3);
-    step();
-  }
-  for (; i < k && lines > 0; ++i) {
-    if (i % 4 == 0) {
-      __builtin_prefetch(next, 0, 2);
-      next += L;
-      --lines;
-    }
     step();
   }
   for (; i < k; ++i) step();
@@ -155,23 +145,17 @@ void pack_columns(bool transposed, Index k, Index n, const T* b, Index ldb, T* t
 template <class T>
 void packed_block(Index high, Index wide, Index depth, const T* a, const T* b, Target<T> to) {
   T* corner = to.c;
-  Index tiles = (high + kDown - 1) / kDown;
-  // A block of b beyond the second cache comes from the third, a panel ahead of its use.
-  bool far = wide * depth * static_cast<Index>(sizeof(T)) > kNearBytes;
-  Index share = far ? (kVectors * depth + tiles - 1) / tiles : 0;
   for (Index q = 0; q < wide; q += kAcross<T>) {
     to.columns = wide - q < kAcross<T> ? wide - q : kAcross<T>;
     const T* right = b + q * depth;
-    const T* next = right + kAcross<T> * depth;
-    Index lines = q + kAcross<T> < wide ? share : 0;
     for (Index r = 0; r < high;) {
       const T* left = a + r / kDown * kDown * depth + r % kDown;
       to.c = corner + r * to.ldc + q;
       auto tile = [&]<int R>() __attribute__((always_inline)) {
         if (to.columns > kLanes<T>)
-          packed_tile<T, R, 2>(depth, left, right, to, next, lines);
+          packed_tile<T, R, 2>(depth, left, right, to);
         else
-          packed_tile<T, R, 1>(depth, left, right, to, next, lines);
+          packed_tile<T, R, 1>(depth, left, right, to);
         r += R;
       };
       Index rest = high - r;
@@ -183,7 +167,6 @@ void packed_block(Index high, Index wide, Index depth, const T* a, const T* b, T
         tile.template operator()<2>();
       else
         tile.template operator()<1>();
-      next += lines * kLanes<T>;
     }
   }
 }

@@ -64,11 +64,12 @@ bool packs(bool transpose_a, bool transpose_b, Index m, Index n, Index k) {
   return !reads_in_place(transpose_a, transpose_b, m, n) && row_kernels<T>().packed_product;
 }
 
-// Blocks for the caches: 384 (float) along the inner dimension, so that a panel of b's 32 columns
-// takes 48 KiB, and 192 rows of a beside up to 2048 columns of b. How k is divided depends on k alone.
+// Blocks for the caches, in float: 256 along the inner dimension, so that a panel of b's 32 columns
+// takes 32 KiB of the first; 192 rows of a and up to 1024 columns of b, 1.2 MiB in the second. How k
+// is divided depends on k alone.
 template <class T>
 PackedBlocks packed_blocks(Index m, Index n, Index k) {
-  constexpr Index kDeepest = 1536 / sizeof(T), kRows = 192, kColumns = 2048;
+  constexpr Index kDeepest = 1024 / sizeof(T), kRows = 192, kColumns = 1024;
   auto up = [](Index x, Index unit) { return (x + unit - 1) / unit * unit; };
   Index pieces = (k + kDeepest - 1) / kDeepest;
   return {up((k + pieces - 1) / pieces, 16), std::min(up(m, PackedBlocks::kTileRows), kRows),
