@@ -84,60 +84,52 @@ GLIM_INLINE void packed_tile(Index k, const T* a, const T* b, const Target<T>& t
     write(false);
 }
 
-// to: panels of kDown rows of op(a) (m, k), each [k][kDown]; what a last panel lacks is undefined.
+// L rows of x (rows, k), turned around: to[i][j] = x[j][i], `wide` of the L columns, rows of `to` being
+// `ld` apart.
 template <class T>
-void pack_rows(bool transposed, Index m, Index k, const T* a, Index lda, T* to) {
+GLIM_INLINE void turn_into(Index rows, Index k, const T* x, Index ldx, Index wide, T* to,
+                           Index ld) {
   constexpr Index L = kLanes<T>;
-  for (Index r = 0; r < m; r += kDown, to += kDown * k)
-    for (Index h = 0; h < kDown && r + h < m; h += L) {
-      Index rows = m - r - h < L ? m - r - h : L;
-      Index wide = kDown - h < L ? kDown - h : L;
-      auto put = [&](Index i, Vec<T> v) __attribute__((always_inline)) {
-        if (wide == L)
-          store<T>(to + i * kDown + h, v);
-        else
-          store_part<T>(to + i * kDown + h, v, wide);
-      };
-      if (transposed) {
-        const T* from = a + r + h;
-        for (Index i = 0; i < k; ++i, from += lda) put(i, at<T>(from, 0, rows));
-      } else {
-        for (Index i = 0; i < k; i += L) {
-          Vec<T> v[L];
-          for (Index j = 0; j < L; ++j)
-            v[j] = j < rows && j < wide ? at<T>(a + (r + h + j) * lda, i, k) : Vec<T>{};
-          turn<T>(v);
-          Index count = k - i < L ? k - i : L;
-          for (Index j = 0; j < count; ++j) put(i + j, v[j]);
-        }
-      }
-    }
+  for (Index i = 0; i < k; i += L) {
+    Vec<T> v[L];
+    for (Index j = 0; j < L; ++j) v[j] = j < rows ? at<T>(x + j * ldx, i, k) : Vec<T>{};
+    turn<T>(v);
+    Index count = k - i < L ? k - i : L;
+    for (Index j = 0; j < count; ++j)
+      if (wide >= L)
+        store<T>(to + (i + j) * ld, v[j]);
+      else
+        store_part<T>(to + (i + j) * ld, v[j], wide);
+  }
 }
 
-// to: panels of kAcross columns of op(b) (k, n), each [k][kAcross], with zeros past the last column.
-template <class T>
-void pack_columns(bool transposed, Index k, Index n, const T* b, Index ldb, T* to) {
-  constexpr Index L = kLanes<T>;
-  for (Index c = 0; c < n; c += kAcross<T>, to += kAcross<T> * k)
-    for (Index h = 0; h < kAcross<T>; h += L) {
-      Index columns = n - c - h < L ? n - c - h : L;
-      if (columns <= 0) {
-        for (Index i = 0; i < k; ++i) store<T>(to + i * kAcross<T> + h, Vec<T>{});
-      } else if (!transposed) {
-        const T* from = b + c + h;
-        for (Index i = 0; i < k; ++i, from += ldb)
-          store<T>(to + i * kAcross<T> + h, at<T>(from, 0, columns));
-      } else {
-        for (Index i = 0; i < k; i += L) {
-          Vec<T> v[L];
-          for (Index j = 0; j < L; ++j)
-            v[j] = j < columns ? at<T>(b + (c + h + j) * ldb, i, k) : Vec<T>{};
-          turn<T>(v);
-          Index count = k - i < L ? k - i : L;
-          for (Index j = 0; j < count; ++j) store<T>(to + (i + j) * kAcross<T> + h, v[j]);
-        }
-      }
+// to: panels of W rows of x (m, k), each [k][W], with zeros past the last row. Where memory holds xᵀ,
+// its rows are read front to back.
+template <class T, Index W>
+void pack(bool transposed, Index m, Index k, const T* x, Index ld, T* to) {
+  constexpr Index L = kLanes<T>, kRead = (W + L - 1) / L * L;
+  if (transposed) {
+    for (Index i = 0; i < k; ++i, x += ld, to += W) {
+      T* panel = to;
+      auto copy = [&](Index r, auto&& get) __attribute__((always_inline)) {
+        for (Index h = 0; h < W; h += L)
+          if (W - h >= L)
+            store<T>(panel + h, get(r + h));
+          else
+            store_part<T>(panel + h, get(r + h), W - h);
+        panel += W * k;
+      };
+      Index r = 0;
+      for (; r + kRead <= m; r += W) copy(r, [&](Index c) { return load<T>(x + c); });
+      for (; r < m; r += W) copy(r, [&](Index c) { return c < m ? at<T>(x, c, m) : Vec<T>{}; });
     }
+  } else {
+    for (Index r = 0; r < m; r += W, to += W * k)
+      for (Index h = 0; h < W; h += L) {
+        Index rows = m - r - h < W - h ? m - r - h : W - h;
+        turn_into<T>(rows < L ? rows : L, k, x + (r + h) * ld, ld, W - h, to + h, W);
+      }
+  }
 }
 
 // The tiles of a block of rows and a block of columns of c, both packed over `depth` of the inner
@@ -181,12 +173,12 @@ void packed_product(bool transpose_a, bool transpose_b, Index m, Index n, Index 
     Index depth = k - p < blocks.depth ? k - p : blocks.depth;
     for (Index j = 0; j < n; j += blocks.columns) {
       Index wide = n - j < blocks.columns ? n - j : blocks.columns;
-      pack_columns<T>(transpose_b, depth, wide, b + (transpose_b ? j * ldb + p : p * ldb + j), ldb,
-                      columns);
+      pack<T, kAcross<T>>(!transpose_b, wide, depth, b + (transpose_b ? j * ldb + p : p * ldb + j),
+                          ldb, columns);
       for (Index i = 0; i < m; i += blocks.rows) {
         Index high = m - i < blocks.rows ? m - i : blocks.rows;
-        pack_rows<T>(transpose_a, high, depth, a + (transpose_a ? p * lda + i : i * lda + p), lda,
-                     rows);
+        pack<T, kDown>(transpose_a, high, depth, a + (transpose_a ? p * lda + i : i * lda + p), lda,
+                       rows);
         packed_block<T>(high, wide, depth, rows, columns,
                         {alpha, p == 0 ? beta : T(1), c + i * ldc + j, ldc, 0});
       }
