@@ -2,6 +2,7 @@
 
 #include <cblas.h>
 #include <climits>
+#include <initializer_list>
 
 #include "tensor/error.hpp"
 #include "tensor/kernels_rows.hpp"
@@ -22,6 +23,11 @@ void one_thread_a_call() {
   }();
   (void)set;
   confine_libraries();
+}
+
+void require_blas_extents(std::initializer_list<Index> extents) {
+  if (std::max(extents) > INT_MAX)
+    throw ShapeError("matmul", "an extent is beyond the 32-bit integers of BLAS");
 }
 
 // A matrix as BLAS sees it: pointer, distance between rows as stored, transposed or not.
@@ -238,6 +244,8 @@ void vector_product(bool transpose_a, bool transpose_b, Index m, Index n, Index 
   auto i = [](Index v) { return static_cast<blasint>(v); };
   Index rows = trans ? k : length, columns = trans ? length : k;
   auto t = trans ? CblasTrans : CblasNoTrans;
+  require_blas_extents({rows, columns, ld, vector_step, step});
+  one_thread_a_call();
   if constexpr (std::is_same_v<T, float>)
     cblas_sgemv(CblasRowMajor, t, i(rows), i(columns), alpha, matrix, i(ld), vector, i(vector_step),
                 beta, c, i(step));
@@ -246,6 +254,25 @@ void vector_product(bool transpose_a, bool transpose_b, Index m, Index n, Index 
                 beta, c, i(step));
 }
 }  // namespace
+
+template <class T>
+void blas_gemm(bool transpose_a, bool transpose_b, Index m, Index n, Index k, T alpha, const T* a,
+               Index lda, const T* b, Index ldb, T beta, T* c, Index ldc) {
+  require_blas_extents({m, n, k, lda, ldb, ldc});
+  one_thread_a_call();
+  auto ta = transpose_a ? CblasTrans : CblasNoTrans, tb = transpose_b ? CblasTrans : CblasNoTrans;
+  auto i = [](Index v) { return static_cast<blasint>(v); };
+  if constexpr (std::is_same_v<T, float>)
+    cblas_sgemm(CblasRowMajor, ta, tb, i(m), i(n), i(k), alpha, a, i(lda), b, i(ldb), beta, c,
+                i(ldc));
+  else
+    cblas_dgemm(CblasRowMajor, ta, tb, i(m), i(n), i(k), alpha, a, i(lda), b, i(ldb), beta, c,
+                i(ldc));
+}
+template void blas_gemm<float>(bool, bool, Index, Index, Index, float, const float*, Index,
+                               const float*, Index, float, float*, Index);
+template void blas_gemm<double>(bool, bool, Index, Index, Index, double, const double*, Index,
+                                const double*, Index, double, double*, Index);
 
 template <class T>
 void gemm(bool transpose_a, bool transpose_b, Index m, Index n, Index k, T alpha, const T* a,
@@ -258,9 +285,6 @@ void gemm(bool transpose_a, bool transpose_b, Index m, Index n, Index k, T alpha
   }
   if (packs<T>(transpose_a, transpose_b, m, n, k))
     return packed<T>(transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
-  if (std::max({m, n, k, lda, ldb, ldc}) > INT_MAX)
-    throw ShapeError("matmul", "an extent is beyond the 32-bit integers of BLAS");
-  one_thread_a_call();
   if (m == 1 && !transpose_a && !transpose_b && n * k <= kSmallMatrix) {
     row_kernels<T>().row_product(n, k, alpha, a, b, ldb, beta, c);
     return;
@@ -275,14 +299,7 @@ void gemm(bool transpose_a, bool transpose_b, Index m, Index n, Index k, T alpha
                                       scratch.data<T>());
     return;
   }
-  auto ta = transpose_a ? CblasTrans : CblasNoTrans, tb = transpose_b ? CblasTrans : CblasNoTrans;
-  auto i = [](Index v) { return static_cast<blasint>(v); };
-  if constexpr (std::is_same_v<T, float>)
-    cblas_sgemm(CblasRowMajor, ta, tb, i(m), i(n), i(k), alpha, a, i(lda), b, i(ldb), beta, c,
-                i(ldc));
-  else
-    cblas_dgemm(CblasRowMajor, ta, tb, i(m), i(n), i(k), alpha, a, i(lda), b, i(ldb), beta, c,
-                i(ldc));
+  blas_gemm(transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 template void gemm<float>(bool, bool, Index, Index, Index, float, const float*, Index, const float*,
                           Index, float, float*, Index);

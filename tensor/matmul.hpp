@@ -44,6 +44,11 @@ template <class T>
 void gemm(bool transpose_a, bool transpose_b, Index m, Index n, Index k, T alpha, const T* a,
           Index lda, const T* b, Index ldb, T beta, T* c, Index ldc);
 
+// The same by BLAS for every size, as a yardstick.
+template <class T>
+void blas_gemm(bool transpose_a, bool transpose_b, Index m, Index n, Index k, T alpha, const T* a,
+               Index lda, const T* b, Index ldb, T beta, T* c, Index ldc);
+
 struct BlasInfo {
   std::string config;    // what the library says of its build
   std::string core;      // the kernels it chose for this CPU

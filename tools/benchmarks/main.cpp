@@ -25,10 +25,20 @@ void print_machine() {
              std::getenv("OPENBLAS_CORETYPE") ? std::getenv("OPENBLAS_CORETYPE") : "unset");
 }
 
-// C = A B of 4096³ in float32: the rate that shares of the peak refer to.
-Work product() {
-  auto a = std::make_shared<Tensor>(normal({4096, 4096}, 0, 1, {1, 1}));
-  return [a] { matmul(*a, *a); };
+// C = A B of 4096³ in float32: the rate that shares of the peak refer to, by Glim or by BLAS in one
+// strip of rows for each thread.
+Work product(bool by_blas) {
+  constexpr Index n = 4096;
+  Tensor a = normal({n, n}, 0, 1, {1, 1});
+  if (!by_blas) return [a] { matmul(a, a); };
+  Index rows = (n + num_threads() - 1) / num_threads();
+  return [a, rows, c = empty({n, n})] {
+    parallel_for(n, rows, [&](Index begin, Index end) {
+      const float* x = a.data<float>();
+      blas_gemm<float>(false, false, end - begin, n, n, 1, x + begin * n, n, x, n, 0,
+                       c.data<float>() + begin * n, n);
+    });
+  };
 }
 
 }  // namespace
@@ -39,7 +49,7 @@ int main(int argc, char** argv) {
   std::string name = "tiny";
   int steps = 10, beam = 1;
   Index batch = 1;
-  bool explicit_ops = false;
+  bool explicit_ops = false, by_blas = false;
   std::string recompute = "none";
   auto again = [&] { return kRecomputes.parse("recompute", recompute); };
   auto measured = [&](const char* verb, const char* help) {
@@ -58,7 +68,9 @@ int main(int argc, char** argv) {
     for (const std::string& op : op_names()) fmt::print("{}\n", op);
   });
   app.add_subcommand("overhead", "nanoseconds an op")->callback(print_overhead);
-  app.add_subcommand("sgemm", "a server: a product of 4096³")->callback([] { serve(product); });
+  auto* sgemm = app.add_subcommand("sgemm", "a server: a product of 4096³");
+  sgemm->add_flag("--blas", by_blas, "by BLAS");
+  sgemm->callback([&] { serve([&] { return product(by_blas); }); });
   auto level = [&] { return explicit_ops ? Magnification::Explicit : Magnification::Fused; };
   measured("step", "a server: a training step")->callback([&] {
     Magnify magnify(level());

@@ -96,9 +96,11 @@ class Bench:
             versions = subprocess.run([self.a.peer, os.path.join(HERE, "peer.py"), "versions"], capture_output=True,
                                       text=True, env=env)
             print("PyTorch:", versions.stdout.strip() or versions.stderr.strip().splitlines()[-1])
-        times = in_turn({"glim": self.glim("sgemm")}, 5)["glim"]
-        self.peak = 2 * 4096**3 / min(times)
-        print(f"SGEMM peak (4096³, best of 5 turns): {self.peak * 1e-9:.0f} GFLOP/s", flush=True)
+        times = in_turn({"Glim": self.glim("sgemm"), "OpenBLAS": self.glim("sgemm", "--blas")}, 5)
+        rates = {name: 2 * 4096**3 / min(t) for name, t in times.items()}
+        self.peak = max(rates.values())  # what a share of the peak refers to
+        print("SGEMM peak (4096³, best of 5 turns): " +
+              ", ".join(f"{name} {rate * 1e-9:.0f}" for name, rate in rates.items()) + " GFLOP/s", flush=True)
 
     def steps(self):
         rows = []
