@@ -18,7 +18,7 @@ struct Arena::Piece {
   std::size_t size;
   Piece *before, *after;  // neighbours in the segment
   bool free = false;
-  bool counted = false;                                // in free_bytes_: its pages are still there
+  std::size_t resident = 0;                            // of it in free_bytes_: its pages are there
   std::multimap<std::size_t, Piece*>::iterator place;  // when free
 };
 
@@ -41,16 +41,18 @@ Arena::~Arena() {
 std::byte* Arena::data(const Piece* piece) { return piece->at; }
 std::size_t Arena::bytes(const Piece* piece) { return piece->size; }
 
-void Arena::set_free(Piece* p) {
-  p->free = p->counted = true;
+void Arena::set_free(Piece* p, std::size_t resident) {
+  p->free = true;
+  p->resident = resident;
   p->place = free_.emplace(p->size, p);
-  free_bytes_ += static_cast<std::int64_t>(p->size);
+  free_bytes_ += static_cast<std::int64_t>(resident);
 }
 
-void Arena::set_used(Piece* p) {
+std::size_t Arena::set_used(Piece* p) {
   p->free = false;
   free_.erase(p->place);
-  if (p->counted) free_bytes_ -= static_cast<std::int64_t>(p->size);
+  free_bytes_ -= static_cast<std::int64_t>(p->resident);
+  return std::exchange(p->resident, 0);
 }
 
 // p and the piece after it become one; neither is in free_.
@@ -66,15 +68,14 @@ Arena::Piece* Arena::from_free(std::size_t bytes) {
   auto at = free_.lower_bound(bytes);
   if (at == free_.end()) return nullptr;
   Piece* p = at->second;
-  set_used(p);
+  std::size_t resident = set_used(p);
   // What is left over stays free; a sliver of less than a sixteenth is not worth a piece.
   if (p->size - bytes >= std::max(kPage, bytes / 16)) {
-    auto* rest =
-        new Piece{p->segment, p->at + bytes, p->size - bytes, p, p->after, false, false, {}};
+    auto* rest = new Piece{p->segment, p->at + bytes, p->size - bytes, p, p->after, false, 0, {}};
     (p->after ? p->after->before : p->segment->last) = rest;
     p->after = rest;
     p->size = bytes;
-    set_free(rest);
+    set_free(rest, resident > bytes ? resident - bytes : 0);  // pages are used from the front
   }
   return p;
 }
@@ -89,7 +90,7 @@ Arena::Piece* Arena::from_top(Segment& s, std::size_t bytes) {
     set_used(last);
     last->size = bytes;
   } else {
-    last = new Piece{&s, s.begin + s.top, bytes, s.last, nullptr, false, false, {}};
+    last = new Piece{&s, s.begin + s.top, bytes, s.last, nullptr, false, 0, {}};
     (s.last ? s.last->after : s.first) = last;
     s.last = last;
   }
@@ -128,16 +129,17 @@ Arena::Piece* Arena::take(std::size_t bytes) {
 }
 
 void Arena::give(Piece* p) {
+  std::size_t resident = p->size;
   if (p->after && p->after->free) {
-    set_used(p->after);
+    resident += set_used(p->after);
     join_with_next(p);
   }
   if (p->before && p->before->free) {
     p = p->before;
-    set_used(p);
+    resident += set_used(p);
     join_with_next(p);
   }
-  set_free(p);
+  set_free(p, resident);
 }
 
 void Arena::trim() {
@@ -151,8 +153,7 @@ void Arena::trim() {
   });
   for (auto& [size, p] : free_) {
     madvise(p->at, p->size, MADV_DONTNEED);
-    if (p->counted) free_bytes_ -= static_cast<std::int64_t>(p->size);
-    p->counted = false;
+    free_bytes_ -= static_cast<std::int64_t>(std::exchange(p->resident, 0));
   }
 }
 

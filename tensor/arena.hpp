@@ -39,8 +39,8 @@ class Arena {
   struct Segment;
   Piece* from_free(std::size_t bytes);
   Piece* from_top(Segment& segment, std::size_t bytes);
-  void set_free(Piece* piece);
-  void set_used(Piece* piece);
+  void set_free(Piece* piece, std::size_t resident);
+  std::size_t set_used(Piece* piece);  // what of it was resident
   void join_with_next(Piece* piece);
   bool add_segment(std::size_t bytes);
 

@@ -253,8 +253,6 @@ void vector_product(bool transpose_a, bool transpose_b, Index m, Index n, Index 
     cblas_dgemv(CblasRowMajor, t, i(rows), i(columns), alpha, matrix, i(ld), vector, i(vector_step),
                 beta, c, i(step));
 }
-}  // namespace
-
 template <class T>
 void blas_gemm(bool transpose_a, bool transpose_b, Index m, Index n, Index k, T alpha, const T* a,
                Index lda, const T* b, Index ldb, T beta, T* c, Index ldc) {
@@ -269,10 +267,7 @@ void blas_gemm(bool transpose_a, bool transpose_b, Index m, Index n, Index k, T 
     cblas_dgemm(CblasRowMajor, ta, tb, i(m), i(n), i(k), alpha, a, i(lda), b, i(ldb), beta, c,
                 i(ldc));
 }
-template void blas_gemm<float>(bool, bool, Index, Index, Index, float, const float*, Index,
-                               const float*, Index, float, float*, Index);
-template void blas_gemm<double>(bool, bool, Index, Index, Index, double, const double*, Index,
-                                const double*, Index, double, double*, Index);
+}  // namespace
 
 template <class T>
 void gemm(bool transpose_a, bool transpose_b, Index m, Index n, Index k, T alpha, const T* a,
@@ -343,6 +338,28 @@ Tensor matmul_then(const Tensor& a, const Tensor& b, const Epilogue& epilogue) {
     run<float>(y, c.a, c.b, {}, 1, 0, &e);
   else
     run<double>(y, c.a, c.b, {}, 1, 0, &e);
+  return y;
+}
+
+Tensor blas_matmul(const Tensor& a, const Tensor& b) {
+  Checked c = check(a, b);
+  if (a.rank() != 2 || b.rank() != 2 || !a.is_contiguous() || !b.is_contiguous())
+    throw with_operands(ShapeError("blas_matmul", "needs two contiguous matrices"), Operand("a", a),
+                        Operand("b", b));
+  Index m = a.size(0), k = a.size(1), n = b.size(1),
+        strip = (m + num_threads() - 1) / num_threads();
+  Tensor y = zeros(c.result, a.dtype());
+  if (y.numel() == 0 || k == 0) return y;
+  auto strips = [&]<class T>(T one) {
+    parallel_for(m, strip, [&](Index begin, Index end) {
+      blas_gemm<T>(false, false, end - begin, n, k, one, a.data<T>() + begin * k, k, b.data<T>(), n,
+                   T(0), y.data<T>() + begin * n, n);
+    });
+  };
+  if (a.dtype() == DType::Float32)
+    strips(1.0f);
+  else
+    strips(1.0);
   return y;
 }
 

@@ -44,10 +44,9 @@ template <class T>
 void gemm(bool transpose_a, bool transpose_b, Index m, Index n, Index k, T alpha, const T* a,
           Index lda, const T* b, Index ldb, T beta, T* c, Index ldc);
 
-// The same by BLAS for every size, as a yardstick.
-template <class T>
-void blas_gemm(bool transpose_a, bool transpose_b, Index m, Index n, Index k, T alpha, const T* a,
-               Index lda, const T* b, Index ldb, T beta, T* c, Index ldc);
+// The product of two contiguous matrices by BLAS whatever its size, in a strip of rows for each thread:
+// a yardstick.
+Tensor blas_matmul(const Tensor& a, const Tensor& b);
 
 struct BlasInfo {
   std::string config;    // what the library says of its build

@@ -189,3 +189,22 @@ TEST_CASE("pieces never overlap, and all of them join in the end", "[arena]") {
   CHECK(arena.system_calls() == calls_when_warm);
   arena.give(whole);
 }
+
+TEST_CASE("pages that went back to the system count for nothing until they are used again",
+          "[arena]") {
+  Arena arena;
+  Arena::Piece *a = arena.take(8 * kMega), *guard = arena.take(kMega);
+  arena.give(a);
+  arena.trim();
+  CHECK(arena.free_bytes() == 0);
+  Arena::Piece *first = arena.take(kMega), *second = arena.take(2 * kMega);
+  CHECK(arena.free_bytes() == 0);  // the other 5 MB are not there
+  arena.give(second);
+  CHECK(arena.free_bytes() == 2 * kMega);
+  second = arena.take(kMega);
+  CHECK(arena.free_bytes() == kMega);
+  arena.give(first);
+  CHECK(arena.free_bytes() == 2 * kMega);
+  for (Arena::Piece* p : {second, guard}) arena.give(p);
+  CHECK(arena.free_bytes() == 4 * kMega);
+}

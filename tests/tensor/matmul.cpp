@@ -329,6 +329,16 @@ TEST_CASE("the BLAS library describes itself", "[matmul]") {
   CHECK((info.parallel == "sequential" || info.parallel == "pthread" || info.parallel == "openmp"));
 }
 
+TEST_CASE("the yardstick is the same product", "[matmul]") {
+  for (DType t : {F32, F64}) {
+    Tensor a = random_tensor({70, 50}, t, 1), b = random_tensor({50, 33}, t, 2);
+    check_close(blas_matmul(a, b), naive(a, b));
+    CHECK(elements(blas_matmul(zeros({2, 0}, t), zeros({0, 1}, t))) == std::vector<double>{0, 0});
+    CHECK_THROWS_AS(blas_matmul(a, a), ShapeError);
+    CHECK_THROWS_AS(blas_matmul(a.transpose(), a), ShapeError);
+  }
+}
+
 TEST_CASE("tiles for the threads there are", "[matmul]") {
   for (int threads : {1, 2, 3, 4, 7, 64})
     for (Index batches : {1, 2, 5})

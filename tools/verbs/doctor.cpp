@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "tensor/isa.hpp"
+#include "tensor/kernels_rows.hpp"
 #include "tensor/matmul.hpp"
 #include "tensor/parallel.hpp"
 #include "tensor/random.hpp"
@@ -17,7 +18,7 @@ namespace glim {
 namespace {
 
 // Best rate of products of two n × n float32 matrices within about `seconds`.
-double measure_gflops(double seconds) {
+double measure_gflops(double seconds, Tensor (*product)(const Tensor&, const Tensor&)) {
   using Clock = std::chrono::steady_clock;
   constexpr Index n = 1024;
   Tensor a = uniform({n, n}, -1, 1, {1, 1}), b = uniform({n, n}, -1, 1, {1, 2});
@@ -28,7 +29,7 @@ double measure_gflops(double seconds) {
   };
   for (int i = 0; i < 3 || elapsed(start) < seconds; ++i) {
     auto t = Clock::now();
-    matmul(a, b);
+    product(a, b);
     best = std::max(best, 2.0 * n * n * n / elapsed(t) * 1e-9);
   }
   return best;
@@ -65,7 +66,7 @@ Runtime inspect_runtime() {
 #if defined(__SANITIZE_ADDRESS__)
   r.sanitized = true;
 #endif
-  r.gflops = measure_gflops(0.3);
+  r.gflops = measure_gflops(0.3, blas_matmul);
   return r;
 }
 
@@ -86,7 +87,7 @@ void print_row(std::string_view name, std::string_view value) {
 }
 
 void run(bool measure_only) {
-  if (measure_only) return print_line(fmt::format("{:.1f}", measure_gflops(0.3)));
+  if (measure_only) return print_line(fmt::format("{:.1f}", measure_gflops(0.3, blas_matmul)));
   Machine m = inspect_machine();
   Runtime r = inspect_runtime();
   auto variable = [](const char* name, const std::optional<std::string>& value) {
@@ -108,6 +109,9 @@ void run(bool measure_only) {
             fmt::format("{:.0f} GFLOP/s, products of 1024 x 1024 float32 matrices", r.gflops));
   print_row("Glim's kernels",
             std::string(name_of(best_isa())) + variable("GLIM_ISA", environment("GLIM_ISA")));
+  print_row("  measured",
+            fmt::format("{:.0f} GFLOP/s, the same products{}", measure_gflops(0.3, matmul),
+                        row_kernels<float>().packed_product ? "" : " (by BLAS)"));
   std::vector<Advice> advice = advise(m, r, measure_without_pin);
   if (advice.empty()) print("\nNothing here makes Glim slow.\n");
   for (const Advice& a : advice)
