@@ -45,25 +45,26 @@ void layer_norm_grad(Index rows, Index n, const T* x, Index ld, const T* gamma, 
       Vec<T> d = at<T>(dy, i, n), x_hat = (at<T>(x, i, n) - mu) * s;
       Vec<T> d_hat = d * x_hat;
       Vec<T> weight = gamma ? at<T>(gamma, i, n) : splat<T>(1);
-      sum += d * weight;
+      Vec<T> g = d * weight;
+      sum += g;
       dot += d_hat * weight;
       Index count = n - i;
-      auto add = [&](T* to, Vec<T> v) {
+      auto put = [&](T* to, Vec<T> v) {
         if (count >= kLanes<T>)
-          store<T>(to + i, load<T>(to + i) + v);
+          store<T>(to + i, v);
         else
-          store_part<T>(to + i, load_part<T>(to + i, count, T(0)) + v, count);
+          store_part<T>(to + i, v, count);
       };
-      if (dgamma) add(dgamma, d_hat);
-      if (dbeta) add(dbeta, d);
+      if (dgamma) put(dgamma, at<T>(dgamma, i, n) + d_hat);
+      if (dbeta) put(dbeta, at<T>(dbeta, i, n) + d);
+      if (dx)
+        put(dx, g);  // rounded as in the mean, whatever the compiler fuses: g - mean_g may be 0
     }
     if (!dx) continue;
     T mean_g = sum_lanes<T>(sum) / static_cast<T>(n),
       mean_gx = sum_lanes<T>(dot) / static_cast<T>(n);
     each_to<T>(dx, x, n, [&](Index i, Vec<T> v) {
-      Vec<T> g = at<T>(dy, i, n);
-      if (gamma) g *= at<T>(gamma, i, n);
-      return (g - mean_g - (v - mu) * s * mean_gx) * s;
+      return (at<T>(dx, i, n) - mean_g - (v - mu) * s * mean_gx) * s;
     });
     dx += n;
   }

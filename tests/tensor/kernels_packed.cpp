@@ -120,7 +120,8 @@ TEST_CASE("a packed product may be cut anywhere without a change in its bits", "
           for (Index q = 0; q < n; q += columns)
             product.run(kernels, {48, 12, 32}, r, q, std::min(rows, m - r),
                         std::min(columns, n - q), alpha, beta, c);
-        INFO("tiles of " << rows << " x " << columns << ", alpha " << alpha << ", " << sizeof(T) << " bytes");
+        INFO("tiles of " << rows << " x " << columns << ", alpha " << alpha << ", " << sizeof(T)
+                         << " bytes");
         CHECK((c == whole));
       }
     });
