@@ -1,11 +1,12 @@
 // c = alpha op(a) op(b) + beta c for matrices of any size, as Goto & van de Geijn (2008, "Anatomy of
 // high-performance matrix multiplication") and BLIS (Van Zee & van de Geijn 2015) compute it:
 //
-//   for each block of the inner dimension       kDeep rows of b, columns of a
-//     for each block of columns of b            packed into panels of kAcross, [inner][kAcross]
-//       for each block of rows of a             packed into panels of kDown, [inner][kDown]
-//         for each panel of b, each panel of a  a tile of c, (kDown, kAcross): its sums stay in
-//                                               registers over the whole block of the inner dimension
+//   for each block of the inner dimension      `depth` long
+//     for each block of columns of b           packed into panels of kAcross columns, [depth][kAcross]
+//       for each block of rows of a            packed into panels of kDown rows, [depth][kDown]
+//         for each panel of b
+//           for each panel of a                a tile of c, (kDown, kAcross), whose sums stay in
+//                                              registers over the whole depth
 //
 //   op(a) (m, k)   op(b) (k, n)   c (m, n)      row-major, rows ld* apart as stored
 //
@@ -24,9 +25,9 @@
 
 namespace glim::GLIM_ISA {
 
-inline constexpr Index kDown = PackedBlocks::kTileRows, kVectors = 2;
+inline constexpr Index kDown = PackedBlocks::kTileRows;
 template <class T>
-inline constexpr Index kAcross = kVectors* kLanes<T>;
+inline constexpr Index kAcross = kLanes<T> + kLanes<T>;  // two vectors
 
 // How a tile is written: c = alpha sum + beta c, for its first `columns` columns.
 template <class T>
@@ -65,17 +66,17 @@ GLIM_INLINE void packed_tile(Index k, const T* a, const T* b, const Target<T>& t
     for (int r = 0; r < R; ++r)
 #pragma GCC unroll 2
       for (int v = 0; v < V; ++v) {
-        T* at = to.c + r * to.ldc + v * L;
+        T* place = to.c + r * to.ldc + v * L;
         bool full = whole || v + 1 < V;
         Index rest = to.columns - v * L;
         Vec<T> value = to.alpha * sum[r][v];
         if (to.beta != T(0))
           value = multiply_add<T>(splat<T>(to.beta),
-                                  full ? load<T>(at) : load_part<T>(at, rest, T(0)), value);
+                                  full ? load<T>(place) : load_part<T>(place, rest, T(0)), value);
         if (full)
-          store<T>(at, value);
+          store<T>(place, value);
         else
-          store_part<T>(at, value, rest);
+          store_part<T>(place, value, rest);
       }
   };
   if (to.columns >= V * L)

@@ -50,10 +50,12 @@ bool reads_in_place(bool transpose_a, bool transpose_b, Index m, Index n) {
   return m == 1 || n == 1 || few_rows(transpose_a, transpose_b, m);
 }
 
-// At least n elements, which are the thread's own from product to product: in the allocator threads
-// would wait for each other, and get memory that lies in another's cache.
+// At least n elements. Up to 2 MiB are the thread's own from product to product: in the allocator
+// threads would wait for each other, and get memory that lies in another's cache.
 template <class T>
 Tensor scratch_of(Index n) {
+  constexpr Index kMostKept = (2 << 20) / sizeof(T);
+  if (n > kMostKept) return empty({n}, dtype_of<T>);
   thread_local Tensor kept;
   if (!kept.defined() || kept.numel() < n) kept = empty({std::max<Index>(n, 1 << 14)}, dtype_of<T>);
   return kept;
