@@ -6,6 +6,7 @@
 
 #include "autograd/magnification.hpp"
 #include "tensor/error.hpp"
+#include "tensor/isa.hpp"
 #include "tensor/matmul.hpp"
 #include "tensor/parallel.hpp"
 #include "tensor/random.hpp"
@@ -20,9 +21,12 @@ using namespace glim::bench;
 
 void print_machine() {
   BlasInfo blas = blas_info();
-  fmt::print("{{\"threads\": {}, \"kernels\": \"{}\", \"blas\": \"{}\", \"coretype\": \"{}\"}}\n",
-             num_threads(), blas.core, blas.parallel,
-             std::getenv("OPENBLAS_CORETYPE") ? std::getenv("OPENBLAS_CORETYPE") : "unset");
+  fmt::print(
+      "{{\"threads\": {}, \"kernels\": \"{}\", \"blas\": \"{}\", \"coretype\": \"{}\", "
+      "\"isa\": \"{}\"}}\n",
+      num_threads(), blas.core, blas.parallel,
+      std::getenv("OPENBLAS_CORETYPE") ? std::getenv("OPENBLAS_CORETYPE") : "unset",
+      name_of(best_isa()));
 }
 
 // C = A B of 4096³ in float32, by Glim or by BLAS: the rate that shares of the peak refer to.

@@ -90,8 +90,8 @@ class Bench:
     def head(self):
         env = dict(os.environ, OMP_NUM_THREADS=str(self.a.threads))
         machine = json.loads(subprocess.run([self.a.glim, "machine"], capture_output=True, text=True, env=env).stdout)
-        print(f"Glim: {machine['threads']} threads, OpenBLAS {machine['blas']} with {machine['kernels']} kernels, "
-              f"OPENBLAS_CORETYPE {machine['coretype']}")
+        print(f"Glim: {machine['threads']} threads, {machine['isa']} kernels; OpenBLAS {machine['blas']} with "
+              f"{machine['kernels']} kernels, OPENBLAS_CORETYPE {machine['coretype']}")
         if self.a.peer:
             versions = subprocess.run([self.a.peer, os.path.join(HERE, "peer.py"), "versions"], capture_output=True,
                                       text=True, env=env)
