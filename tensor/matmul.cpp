@@ -73,11 +73,11 @@ bool packs(bool transpose_a, bool transpose_b, Index m, Index n, Index k) {
 }
 
 // Blocks for the caches, in float: 256 along the inner dimension, so that a panel of b's 32 columns
-// takes 32 KiB of the first; 192 rows of a and up to 1024 columns of b, 1.2 MiB in the second. How k
+// takes 32 KiB of the first; 192 rows of a and up to 512 columns of b, 0.7 MiB in the second. How k
 // is divided depends on k alone.
 template <class T>
 PackedBlocks packed_blocks(Index m, Index n, Index k) {
-  constexpr Index kDeepest = 1024 / sizeof(T), kRows = 192, kColumns = 1024;
+  constexpr Index kDeepest = 1024 / sizeof(T), kRows = 192, kColumns = 512;
   auto up = [](Index x, Index unit) { return (x + unit - 1) / unit * unit; };
   Index pieces = (k + kDeepest - 1) / kDeepest;
   return {up((k + pieces - 1) / pieces, 16), std::min(up(m, PackedBlocks::kTileRows), kRows),
