@@ -68,7 +68,8 @@ struct RowKernels {
   // y = (x - mean)/σ γ + β, σ² = Σ(x - mean)²/n + eps; gamma, beta may be null
   void (*layer_norm)(Index rows, Index n, const T* x, Index ld, const T* gamma, const T* beta,
                      T eps, T* y, T* mean, T* inverse_sigma);
-  // dx, and the rows' sums of dγ and dβ; each of dx, dgamma, dbeta, gamma may be null
+  // dx, and the rows' sums of dγ and dβ; each of dx, dgamma, dbeta, gamma may be null; dx is neither x
+  // nor dy
   void (*layer_norm_grad)(Index rows, Index n, const T* x, Index ld, const T* gamma, const T* mean,
                           const T* inverse_sigma, const T* dy, Index ld_dy, T* dx, T* dgamma,
                           T* dbeta);

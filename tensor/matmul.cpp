@@ -255,6 +255,8 @@ void vector_product(bool transpose_a, bool transpose_b, Index m, Index n, Index 
     cblas_dgemv(CblasRowMajor, t, i(rows), i(columns), alpha, matrix, i(ld), vector, i(vector_step),
                 beta, c, i(step));
 }
+
+// gemm by BLAS, for extents of at least 1.
 template <class T>
 void blas_gemm(bool transpose_a, bool transpose_b, Index m, Index n, Index k, T alpha, const T* a,
                Index lda, const T* b, Index ldb, T beta, T* c, Index ldc) {

@@ -294,3 +294,22 @@ TEST_CASE("a row times a matrix equals the sums of its definition", "[kernels]")
         check.operator()<double>(isa, n, k);
       }
 }
+
+TEST_CASE("one element has a layer norm's gradient of exactly 0", "[kernels]") {
+  // γ dy is its own mean; multiplied and subtracted in one rounding it would not be.
+  auto check = []<class T>(Isa isa) {
+    Index rows = 50;
+    auto size = static_cast<std::size_t>(rows);
+    auto x = random<T>(size, 1), dy = random<T>(size, 2), gamma = random<T>(1, 3);
+    std::vector<T> mean = x, inverse_sigma(size, T(316)), dx(size, T(1));
+    row_kernels<T>(isa).layer_norm_grad(rows, 1, x.data(), 1, gamma.data(), mean.data(),
+                                        inverse_sigma.data(), dy.data(), 1, dx.data(), nullptr,
+                                        nullptr);
+    CHECK(dx == std::vector<T>(size, T(0)));
+  };
+  for (Isa isa : supported_isas()) {
+    INFO(name_of(isa));
+    check.operator()<float>(isa);
+    check.operator()<double>(isa);
+  }
+}
