@@ -6,7 +6,8 @@
 //
 // Very few rows: dot products along k. More: a is turned around to (k, m), so that its rows lie side
 // by side in a vector and one element of b multiplies all of them; cᵀ comes out, in panels of rows
-// of b, and is turned back. Each element of c is one sum over k in order, whatever the extents.
+// of b, and is turned back. Rows no longer than a vector: b is turned around in registers, a vector's
+// worth of rows at a time. Each element of c is one sum over k in order, whatever the extents.
 #pragma once
 
 #include "tensor/kernels_rows.hpp"
@@ -188,6 +189,42 @@ void turned_product(Index m, Index n, Index k, T alpha, const T* a, Index lda, c
             store_part<T>(to, value, count - j);
         }
       }
+  }
+}
+
+// R rows of a times `count` rows of b, which `columns` holds turned around: columns[i] is column i of b.
+template <class T, int R>
+GLIM_INLINE void short_rows(Index count, Index k, T alpha, const T* a, Index lda,
+                            const Vec<T>* columns, T beta, T* c, Index ldc) {
+  Vec<T> sum[R] = {};
+  for (Index i = 0; i < k; ++i)
+    for (int r = 0; r < R; ++r) sum[r] += splat<T>(a[r * lda + i]) * columns[i];
+  for (int r = 0; r < R; ++r) {
+    T* to = c + r * ldc;
+    Vec<T> value = alpha * sum[r];
+    if (beta != T(0)) value = multiply_add<T>(splat<T>(beta), at<T>(to, 0, count), value);
+    if (count >= kLanes<T>)
+      store<T>(to, value);
+    else
+      store_part<T>(to, value, count);
+  }
+}
+
+// For rows no longer than a vector, as those of narrow heads: a vector's worth of rows of b at a time.
+template <class T>
+void short_rows_product(Index m, Index n, Index k, T alpha, const T* a, Index lda, const T* b,
+                        Index ldb, T beta, T* c, Index ldc) {
+  constexpr Index L = kLanes<T>;
+  for (Index j = 0; j < n; j += L) {
+    Index count = n - j < L ? n - j : L;
+    Vec<T> v[L];
+    for (Index q = 0; q < L; ++q) v[q] = q < count ? at<T>(b + (j + q) * ldb, 0, k) : Vec<T>{};
+    turn<T>(v);
+    Index r = 0;
+    for (; r + 4 <= m; r += 4)
+      short_rows<T, 4>(count, k, alpha, a + r * lda, lda, v, beta, c + r * ldc + j, ldc);
+    for (; r < m; ++r)
+      short_rows<T, 1>(count, k, alpha, a + r * lda, lda, v, beta, c + r * ldc + j, ldc);
   }
 }
 

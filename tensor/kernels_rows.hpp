@@ -113,9 +113,14 @@ struct RowKernels {
   T (*sum_of_exponentials)(Index n, T m, const T* x, T* y);
 
   // c = alpha a bᵀ + beta c for few rows of a; b is read in place, once. `scratch` has
-  // few_rows_scratch(m, k) elements.
+  // few_rows_scratch(m, k) elements. Ahead of BLAS up to few_rows rows of a, from few_rows_least
+  // elements of b on.
+  Index few_rows, few_rows_least;
   void (*few_rows_product)(Index m, Index n, Index k, T alpha, const T* a, Index lda, const T* b,
                            Index ldb, T beta, T* c, Index ldc, T* scratch);
+  // The same for rows of up to kShortRow<T> elements; null where BLAS is ahead.
+  void (*short_rows_product)(Index m, Index n, Index k, T alpha, const T* a, Index lda, const T* b,
+                             Index ldb, T beta, T* c, Index ldc);
   // c = alpha a b + beta c for one row a
   void (*row_product)(Index n, Index k, T alpha, const T* a, const T* b, Index ldb, T beta, T* c);
 
@@ -130,6 +135,8 @@ struct RowKernels {
 };
 
 inline constexpr std::int64_t kPanelRows = 96;  // rows of b whose products wait to be turned
+template <class T>
+inline constexpr std::int64_t kShortRow = 64 / sizeof(T);
 constexpr std::int64_t few_rows_scratch(std::int64_t m, std::int64_t k) {
   return (m + 15) / 16 * 16 * (k + kPanelRows);
 }

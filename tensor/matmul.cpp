@@ -1,34 +1,15 @@
 #include "tensor/matmul.hpp"
 
-#include <cblas.h>
-#include <climits>
-#include <initializer_list>
+#include <algorithm>
 
 #include "tensor/error.hpp"
 #include "tensor/kernels_rows.hpp"
+#include "tensor/matmul_ways.hpp"
 #include "tensor/parallel.hpp"
 #include "tensor/tiling.hpp"
 
 namespace glim {
 namespace {
-
-// BLAS works on one thread a call: the tiles are what runs in parallel. OpenBLAS asks its own
-// setting, which a thread makes once, or OpenMP's, which ends with the parallel loop it was made in;
-// num_threads() is read first because both lower omp_get_max_threads().
-void one_thread_a_call() {
-  thread_local const bool set = [] {
-    (void)num_threads();
-    openblas_set_num_threads(1);
-    return true;
-  }();
-  (void)set;
-  confine_libraries();
-}
-
-void require_blas_extents(std::initializer_list<Index> extents) {
-  if (std::max(extents) > INT_MAX)
-    throw ShapeError("matmul", "an extent is beyond the 32-bit integers of BLAS");
-}
 
 // A matrix as BLAS sees it: pointer, distance between rows as stored, transposed or not.
 template <class T>
@@ -39,59 +20,6 @@ struct Matrix {
   const T* rows_from(Index r) const { return data + (transposed ? r : r * ld); }
   const T* columns_from(Index c) const { return data + (transposed ? c * ld : c); }
 };
-
-// Up to so many rows of a, the product a bᵀ reads b in place (tensor/kernels_product.hpp).
-constexpr Index kFewRows = 128;
-bool few_rows(bool transpose_a, bool transpose_b, Index m) {
-  return m <= kFewRows && !transpose_a && transpose_b;
-}
-// Such a product, or one of which one side is a vector, copies nothing into another order first.
-bool reads_in_place(bool transpose_a, bool transpose_b, Index m, Index n) {
-  return m == 1 || n == 1 || few_rows(transpose_a, transpose_b, m);
-}
-
-// At least n elements. Up to 2 MiB are the thread's own from product to product: in the allocator
-// threads would wait for each other, and get memory that lies in another's cache.
-template <class T>
-Tensor scratch_of(Index n) {
-  constexpr Index kMostKept = (2 << 20) / sizeof(T);
-  if (n > kMostKept) return empty({n}, dtype_of<T>);
-  thread_local Tensor kept;
-  if (!kept.defined() || kept.numel() < n) kept = empty({std::max<Index>(n, 1 << 14)}, dtype_of<T>);
-  return kept;
-}
-
-// Whether a product is packed here instead of by BLAS (tensor/kernels_packed.hpp). BLAS is ahead where
-// it packs nothing either: up to 10^6 multiplications, of a bᵀ up to 1200 results. The question is
-// put for a whole product, before it is cut.
-template <class T>
-bool packs(bool transpose_a, bool transpose_b, Index m, Index n, Index k) {
-  double results = static_cast<double>(m) * static_cast<double>(n);
-  if (k == 0 || (results * static_cast<double>(k) <= 1e6 && !(transpose_b && results > 1200)))
-    return false;
-  return !reads_in_place(transpose_a, transpose_b, m, n) && row_kernels<T>().packed_product;
-}
-
-// Blocks for the caches, in float: 256 along the inner dimension, so that a panel of b's 32 columns
-// takes 32 KiB of the first; 192 rows of a and up to 512 columns of b, 0.7 MiB in the second. How k
-// is divided depends on k alone.
-template <class T>
-PackedBlocks packed_blocks(Index m, Index n, Index k) {
-  constexpr Index kDeepest = 1024 / sizeof(T), kRows = 192, kColumns = 512;
-  auto up = [](Index x, Index unit) { return (x + unit - 1) / unit * unit; };
-  Index pieces = (k + kDeepest - 1) / kDeepest;
-  return {up((k + pieces - 1) / pieces, 16), std::min(up(m, PackedBlocks::kTileRows), kRows),
-          std::min(up(n, PackedBlocks::kTileBytes / sizeof(T)), kColumns)};
-}
-
-template <class T>
-void packed(bool transpose_a, bool transpose_b, Index m, Index n, Index k, T alpha, const T* a,
-            Index lda, const T* b, Index ldb, T beta, T* c, Index ldc) {
-  PackedBlocks blocks = packed_blocks<T>(m, n, k);
-  Tensor scratch = scratch_of<T>(blocks.depth * (blocks.rows + blocks.columns));
-  row_kernels<T>().packed_product(transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb, beta, c,
-                                  ldc, blocks, scratch.data<T>());
-}
 
 bool blas_layout(const Tensor& x) {
   Index rows = x.size(-2), columns = x.size(-1);
@@ -157,12 +85,11 @@ void run(const Tensor& out, const Tensor& a, const Tensor& b, const Shape& lead,
     }
   }
   Matrix<T> ma = as_matrix<T>(a), mb = as_matrix<T>(b);
-  bool in_place = batches == 1 && reads_in_place(ma.transposed, mb.transposed, m, n);
-  bool own = packs<T>(ma.transposed, mb.transposed, m, n, k);
-  Cost cost = cost_of(m, n, k, batches, in_place);
-  Tiling t = own ? tiling_for(in_parallel() ? 1 : num_threads(), m, n, cost, batches)
+  Way<T> way = way_of<T>(ma.transposed, mb.transposed, m, n, k);
+  Cost cost = cost_of(m, n, k, batches, batches == 1 && way.reads == Way<T>::InPlace);
+  Tiling t = way.reads == Way<T>::ByBlocks
+                 ? tiling_for(in_parallel() ? 1 : num_threads(), m, n, cost, batches)
                  : tiling(m, n, cost, batches);
-  auto multiply = own ? packed<T> : gemm<T>;
   Index across = (n + t.columns - 1) / t.columns, down = (m + t.rows - 1) / t.rows;
   Index tiles = across * down;
   Index pieces = batches * tiles;
@@ -174,9 +101,9 @@ void run(const Tensor& out, const Tensor& a, const Tensor& b, const Shape& lead,
       Index r = tile / across * t.rows, col = tile % across * t.columns;
       Index rows = std::min(t.rows, m - r), columns = std::min(t.columns, n - col);
       T* to = c + batch * m * n + r * n + col;
-      multiply(ma.transposed, mb.transposed, rows, columns, k, alpha,
-               ma.rows_from(r) + batch_offset(a, lead, batch), ma.ld,
-               mb.columns_from(col) + batch_offset(b, lead, batch), mb.ld, beta, to, n);
+      way.multiply(ma.transposed, mb.transposed, rows, columns, k, alpha,
+                   ma.rows_from(r) + batch_offset(a, lead, batch), ma.ld,
+                   mb.columns_from(col) + batch_offset(b, lead, batch), mb.ld, beta, to, n);
       if (then) finish<T>(*then, r, col, n, rows, columns, to);
     }
   });
@@ -224,86 +151,6 @@ void dispatch(const Tensor& out, const Checked& c, double alpha, double beta) {
 }
 
 }  // namespace
-
-namespace {
-// Up to so many elements of b, a row times b is worth no call of gemv: a head's context.
-constexpr Index kSmallMatrix = 1 << 16;
-
-// A product of which one side is a vector: gemv reads the matrix once and packs nothing.
-template <class T>
-void vector_product(bool transpose_a, bool transpose_b, Index m, Index n, Index k, T alpha,
-                    const T* a, Index lda, const T* b, Index ldb, T beta, T* c, Index ldc) {
-  // The matrix as stored is rows·columns, and multiplied transposed where `trans` says so.
-  bool row = m == 1;
-  Index length = row ? n : m, step = row ? 1 : ldc;
-  bool trans = row ? !transpose_b : transpose_a;
-  const T *matrix = row ? b : a, *vector = row ? a : b;
-  Index ld = row ? ldb : lda, vector_step = row ? (transpose_a ? lda : 1) : (transpose_b ? 1 : ldb);
-  if (beta == 0) {  // some versions of gemv multiply by beta, and NaN·0 is NaN
-    for (Index i = 0; i < length; ++i) c[i * step] = 0;
-    beta = 1;
-  }
-  auto i = [](Index v) { return static_cast<blasint>(v); };
-  Index rows = trans ? k : length, columns = trans ? length : k;
-  auto t = trans ? CblasTrans : CblasNoTrans;
-  require_blas_extents({rows, columns, ld, vector_step, step});
-  one_thread_a_call();
-  if constexpr (std::is_same_v<T, float>)
-    cblas_sgemv(CblasRowMajor, t, i(rows), i(columns), alpha, matrix, i(ld), vector, i(vector_step),
-                beta, c, i(step));
-  else
-    cblas_dgemv(CblasRowMajor, t, i(rows), i(columns), alpha, matrix, i(ld), vector, i(vector_step),
-                beta, c, i(step));
-}
-
-// gemm by BLAS, for extents of at least 1.
-template <class T>
-void blas_gemm(bool transpose_a, bool transpose_b, Index m, Index n, Index k, T alpha, const T* a,
-               Index lda, const T* b, Index ldb, T beta, T* c, Index ldc) {
-  require_blas_extents({m, n, k, lda, ldb, ldc});
-  one_thread_a_call();
-  auto ta = transpose_a ? CblasTrans : CblasNoTrans, tb = transpose_b ? CblasTrans : CblasNoTrans;
-  auto i = [](Index v) { return static_cast<blasint>(v); };
-  if constexpr (std::is_same_v<T, float>)
-    cblas_sgemm(CblasRowMajor, ta, tb, i(m), i(n), i(k), alpha, a, i(lda), b, i(ldb), beta, c,
-                i(ldc));
-  else
-    cblas_dgemm(CblasRowMajor, ta, tb, i(m), i(n), i(k), alpha, a, i(lda), b, i(ldb), beta, c,
-                i(ldc));
-}
-}  // namespace
-
-template <class T>
-void gemm(bool transpose_a, bool transpose_b, Index m, Index n, Index k, T alpha, const T* a,
-          Index lda, const T* b, Index ldb, T beta, T* c, Index ldc) {
-  if (m == 0 || n == 0) return;
-  if (k == 0) {  // BLAS wants positive leading dimensions; the product is empty
-    for (Index i = 0; i < m; ++i)
-      for (Index j = 0; j < n; ++j) c[i * ldc + j] = beta == 0 ? T(0) : beta * c[i * ldc + j];
-    return;
-  }
-  if (packs<T>(transpose_a, transpose_b, m, n, k))
-    return packed<T>(transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
-  if (m == 1 && !transpose_a && !transpose_b && n * k <= kSmallMatrix) {
-    row_kernels<T>().row_product(n, k, alpha, a, b, ldb, beta, c);
-    return;
-  }
-  if (m == 1 || n == 1) {
-    vector_product(transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
-    return;
-  }
-  if (few_rows(transpose_a, transpose_b, m) && k >= 16) {
-    Tensor scratch = scratch_of<T>(few_rows_scratch(m, k));
-    row_kernels<T>().few_rows_product(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc,
-                                      scratch.data<T>());
-    return;
-  }
-  blas_gemm(transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
-}
-template void gemm<float>(bool, bool, Index, Index, Index, float, const float*, Index, const float*,
-                          Index, float, float*, Index);
-template void gemm<double>(bool, bool, Index, Index, Index, double, const double*, Index,
-                           const double*, Index, double, double*, Index);
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
   Checked c = check(a, b);
@@ -365,14 +212,6 @@ Tensor blas_matmul(const Tensor& a, const Tensor& b) {
   else
     strips(1.0);
   return y;
-}
-
-BlasInfo blas_info() {
-  int p = openblas_get_parallel();
-  return {openblas_get_config(), openblas_get_corename(),
-          p == 0   ? "sequential"
-          : p == 1 ? "pthread"
-                   : "openmp"};
 }
 
 }  // namespace glim

@@ -6,11 +6,10 @@
 // two strides is 1. A vector (K,) counts as (1, K) on the left and (K, 1) on the right, and the
 // extra axis is dropped from the result.
 //
-// BLAS computes small products and, where the processor has no AVX-512, large ones; with AVX-512 the
-// project's own kernels are ahead (tensor/kernels_packed.hpp), and read few rows times bᵀ in place
-// (tensor/kernels_product.hpp). A product is cut into tiles, each the work of one thread over the
-// whole inner dimension. BLAS's tiles depend on the shapes alone, and with the own kernels an element
-// is the same sum however a product is cut: so the bits do not depend on the number of threads.
+// Which way a product goes depends on its extents and the processor (tensor/matmul_ways.hpp). It is cut
+// into tiles, each the work of one thread over the whole inner dimension. BLAS's tiles depend on the
+// shapes alone, and with our own kernels an element is the same sum however a product is cut: so the
+// bits do not depend on the number of threads.
 //
 // Errors: ShapeError (inner dimensions, leading axes), DTypeError (other than equal floats).
 #pragma once

@@ -22,13 +22,15 @@ struct Simd;
 template <>
 struct Simd<float> {
   typedef float V __attribute__((vector_size(64)));
-  typedef std::int32_t I __attribute__((vector_size(64)));
+  using Lane = std::int32_t;
+  typedef Lane I __attribute__((vector_size(64)));
   typedef signed char Bytes __attribute__((vector_size(16)));
 };
 template <>
 struct Simd<double> {
   typedef double V __attribute__((vector_size(64)));
-  typedef std::int64_t I __attribute__((vector_size(64)));
+  using Lane = std::int64_t;
+  typedef Lane I __attribute__((vector_size(64)));
   typedef signed char Bytes __attribute__((vector_size(8)));
 };
 template <class T>
@@ -55,6 +57,19 @@ GLIM_INLINE void store(T* p, Vec<T> v) {
   __builtin_memcpy(p, &v, 64);
 }
 
+#if defined(__AVX2__) && !defined(__AVX512F__)
+inline constexpr Index kHalves = 2;  // registers of 32 bytes
+// All bits of those lanes of a half that lie below lane n of the whole.
+template <class T>
+GLIM_INLINE __m256i half_mask(Index n, Index half) {
+  if constexpr (sizeof(T) == 4)
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(n - 8 * half)),
+                              _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+  else
+    return _mm256_cmpgt_epi64(_mm256_set1_epi64x(n - 4 * half), _mm256_setr_epi64x(0, 1, 2, 3));
+}
+#endif
+
 // The first n lanes from memory, n < kLanes; `fill` in the others.
 template <class T>
 GLIM_INLINE Vec<T> load_part(const T* p, Index n, T fill) {
@@ -65,6 +80,15 @@ GLIM_INLINE Vec<T> load_part(const T* p, Index n, T fill) {
   else
     return (Vec<T>)_mm512_mask_loadu_pd((__m512d)splat<T>(fill),
                                         static_cast<__mmask8>((1u << n) - 1), p);
+#elif defined(__AVX2__)
+  Vec<T> v = splat<T>(fill);
+  for (Index h = 0; h < kHalves; ++h) {
+    __m256 half, mask = (__m256)half_mask<T>(n, h);
+    __builtin_memcpy(&half, (const char*)&v + 32 * h, 32);
+    half = _mm256_blendv_ps(half, _mm256_maskload_ps((const float*)p + 8 * h, (__m256i)mask), mask);
+    __builtin_memcpy((char*)&v + 32 * h, &half, 32);
+  }
+  return v;
 #else
   Vec<T> v = splat<T>(fill);
   for (Index i = 0; i < n; ++i) v[i] = p[i];
@@ -78,6 +102,12 @@ GLIM_INLINE void store_part(T* p, Vec<T> v, Index n) {
     _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << n) - 1), (__m512)v);
   else
     _mm512_mask_storeu_pd(p, static_cast<__mmask8>((1u << n) - 1), (__m512d)v);
+#elif defined(__AVX2__)
+  for (Index h = 0; h < kHalves; ++h) {
+    __m256 half;
+    __builtin_memcpy(&half, (const char*)&v + 32 * h, 32);
+    _mm256_maskstore_ps((float*)p + 8 * h, half_mask<T>(n, h), half);
+  }
 #else
   for (Index i = 0; i < n; ++i) p[i] = v[i];
 #endif

@@ -88,7 +88,8 @@ struct LinearLabelSmoothingLoss final : FusedOp {
   // All chunks; the gradients that are wanted are those for dy = 1.
   void run(const Tensor& x, const Tensor& weight, const Tensor& bias, const Rowwise& out) const {
     if (needs_grad(X)) dx_ = empty(x.shape(), x.dtype());
-    if (needs_grad(Weight)) dweight_ = zeros(weight.shape(), x.dtype());
+    if (needs_grad(Weight)) dweight_ = empty(weight.shape(), x.dtype());
+    if (dweight_.defined() && x.size(0) == 0) dweight_.fill_(0);  // no chunk writes it
     if (bias.defined() && needs_grad(Bias)) dbias_ = zeros(bias.shape(), x.dtype());
     Index chunk = rows_per_chunk(weight.size(0));
     for (Index begin = 0; begin < x.size(0); begin += chunk)
@@ -117,7 +118,7 @@ struct LinearLabelSmoothingLoss final : FusedOp {
       });
     });
     if (dx_.defined()) matmul_into(dx_.narrow(0, begin, rows), u, weight, 1, 0);
-    if (dweight_.defined()) matmul_into(dweight_, u.transpose(), part, 1, 1);
+    if (dweight_.defined()) matmul_into(dweight_, u.transpose(), part, 1, begin > 0 ? 1 : 0);
     if (dbias_.defined()) add_(dbias_, sum_of_rows(u));
   }
 
