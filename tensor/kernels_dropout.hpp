@@ -1,4 +1,5 @@
-// Dropout from counters: Philox4x32-10 (tensor/random.hpp) on eight blocks at once.
+// Dropout from counters: Philox4x32-10 (tensor/random.hpp) on as many blocks at
+// once as 64-bit lanes.
 #pragma once
 
 #include "tensor/kernels_gates.hpp"
@@ -7,29 +8,32 @@
 
 namespace glim::GLIM_ISA {
 
-typedef std::uint32_t Words __attribute__((vector_size(64)));
-typedef std::uint64_t Pairs __attribute__((vector_size(64)));
+typedef std::uint32_t Words __attribute__((vector_size(kVectorBytes)));
+typedef std::uint64_t Pairs __attribute__((vector_size(kVectorBytes)));
+inline constexpr int kBlocks = kVectorBytes / 8;  // of four words
 
 // a·b of the low halves of 64-bit lanes.
 GLIM_INLINE Pairs product(Pairs a, std::uint64_t b) {
 #if defined(__AVX512F__)
   return (Pairs)_mm512_mul_epu32((__m512i)a, _mm512_set1_epi64(static_cast<long long>(b)));
 #elif defined(__AVX2__)
-  __m256i half[2], factor = _mm256_set1_epi64x(static_cast<long long>(b));
-  __builtin_memcpy(half, &a, 64);
-  half[0] = _mm256_mul_epu32(half[0], factor);
-  half[1] = _mm256_mul_epu32(half[1], factor);
-  __builtin_memcpy(&a, half, 64);
-  return a;
+  return (Pairs)_mm256_mul_epu32((__m256i)a, _mm256_set1_epi64x(static_cast<long long>(b)));
 #else
   return (a & 0xFFFFFFFF) * b;
 #endif
 }
 
-// Words of elements 4·block ... 4·block + 31, in order.
+// Words of elements 4·block ... 4·(block + kBlocks) - 1, in order.
 GLIM_INLINE void draw(const DropSpec& drop, std::uint64_t block, Words out[2]) {
   constexpr std::uint64_t kLow = 0xFFFFFFFF;
-  Pairs counter = Pairs{0, 1, 2, 3, 4, 5, 6, 7} + block;
+  // Numbers of lanes, and how two vectors are shuffled into one another.
+  Pairs lanes{}, low{}, high{};
+  for (int i = 0; i < kBlocks; ++i) {
+    lanes[i] = static_cast<std::uint64_t>(i);
+    low[i] = static_cast<std::uint64_t>(i / 2 + i % 2 * kBlocks);
+    high[i] = low[i] + kBlocks / 2;
+  }
+  Pairs counter = lanes + block;
   // Lane i holds a word of block + i; only the low half of a lane counts.
   Pairs c0 = counter & kLow, c1 = counter >> 32;
   Pairs c2 = Pairs{} + (drop.stream & kLow), c3 = Pairs{} + (drop.stream >> 32);
@@ -46,8 +50,8 @@ GLIM_INLINE void draw(const DropSpec& drop, std::uint64_t block, Words out[2]) {
   }
   Pairs first = (c0 & kLow) | c1 << 32,
         second = (c2 & kLow) | c3 << 32;  // words 0 1 and 2 3 of each block
-  out[0] = (Words)__builtin_shuffle(first, second, Pairs{0, 8, 1, 9, 2, 10, 3, 11});
-  out[1] = (Words)__builtin_shuffle(first, second, Pairs{4, 12, 5, 13, 6, 14, 7, 15});
+  out[0] = (Words)__builtin_shuffle(first, second, low);
+  out[1] = (Words)__builtin_shuffle(first, second, high);
 }
 
 // Of elements first ... first + n of the stream: some(i, dropped) for a vector from element i on,
@@ -55,7 +59,7 @@ GLIM_INLINE void draw(const DropSpec& drop, std::uint64_t block, Words out[2]) {
 template <class T, class Some, class One>
 GLIM_INLINE void each_decision(const DropSpec& drop, Index first, Index n, const Some& some,
                                const One& one) {
-  constexpr Index kChunk = 32;
+  constexpr Index kChunk = 4 * kBlocks;
   Index i = 0;
   while (i < n) {
     Index element = first + i, chunk = element / kChunk * kChunk;
@@ -63,11 +67,12 @@ GLIM_INLINE void each_decision(const DropSpec& drop, Index first, Index n, const
     draw(drop, static_cast<std::uint64_t>(chunk) / 4, words);
     if (element == chunk && i + kChunk <= n) {
       if constexpr (sizeof(T) == 4) {
-        for (Index k = 0; k < 2; ++k, i += 16) some(i, (IntVec<T>)(words[k] < drop.threshold));
+        for (Index k = 0; k < 2; ++k, i += kLanes<T>)
+          some(i, (IntVec<T>)(words[k] < drop.threshold));
         continue;
       }
     }
-    alignas(64) std::uint32_t word[kChunk];
+    alignas(kVectorBytes) std::uint32_t word[kChunk];
     __builtin_memcpy(word, words, sizeof word);
     for (Index k = element - chunk; k < kChunk && i < n; ++k, ++i) one(i, word[k] < drop.threshold);
   }

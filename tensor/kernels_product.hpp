@@ -88,44 +88,37 @@ void turn_rows(Index m, Index k, const T* a, Index lda, T* to, Index columns) {
     }
 }
 
-// Registers of this instruction set: their bytes, how many hold sums (the others hold what is
-// multiplied), and how many of those lie along a's rows. A tile keeps its sums in registers, so it
-// is built from these and not from vectors of 64 bytes; a sum has the same terms in the same order.
+// A tile keeps its sums in registers: how many there are for them, and how many of those lie along a's
+// rows. And up to how many rows of a dot products are ahead.
 #if defined(__AVX512F__)
-inline constexpr int kRegister = 64, kSums = 24, kAlong = 4, kDotRows = 8;
+inline constexpr int kSums = 24, kAlong = 4, kDotRows = 8;
 #elif defined(__AVX2__)
-inline constexpr int kRegister = 32, kSums = 12, kAlong = 2, kDotRows = 1;
+inline constexpr int kSums = 12, kAlong = 2, kDotRows = 1;
 #else
-inline constexpr int kRegister = 16, kSums = 12, kAlong = 2, kDotRows = 7;
+inline constexpr int kSums = 12, kAlong = 2, kDotRows = 7;
 #endif
-template <class T>
-struct Register {
-  typedef T V __attribute__((vector_size(kRegister)));
-  static constexpr Index kLanes = kRegister / static_cast<Index>(sizeof(T));
-};
 
-// R rows of b times V registers of rows of a.
+// R rows of b times V vectors of rows of a.
 template <class T, int R, int V>
 GLIM_INLINE void turned_tile(Index k, const T* turned, Index columns, const T* b, Index ldb,
                              T* to) {
-  using Reg = typename Register<T>::V;
-  constexpr Index L = Register<T>::kLanes;
-  Reg sum[R][V] = {};
+  constexpr Index L = kLanes<T>;
+  Vec<T> sum[R][V] = {};
   for (Index i = 0; i < k; ++i, turned += columns) {
     if (i % 16 == 0)  // what the next tile reads, while this one computes
       for (int q = 0; q < R; ++q) __builtin_prefetch(b + (q + R) * ldb + i, 0, 2);
-    Reg left[V];
-    for (int p = 0; p < V; ++p) __builtin_memcpy(&left[p], turned + p * L, kRegister);
+    Vec<T> left[V];
+    for (int p = 0; p < V; ++p) left[p] = load<T>(turned + p * L);
     for (int q = 0; q < R; ++q) {
-      Reg right = b[q * ldb + i] - Reg{};
+      Vec<T> right = splat<T>(b[q * ldb + i]);
       for (int p = 0; p < V; ++p) sum[q][p] += left[p] * right;
     }
   }
   for (int q = 0; q < R; ++q)
-    for (int p = 0; p < V; ++p) __builtin_memcpy(to + q * columns + p * L, &sum[q][p], kRegister);
+    for (int p = 0; p < V; ++p) store<T>(to + q * columns + p * L, sum[q][p]);
 }
 
-// to (count, columns) = b aᵀ for `count` rows of b, V registers of columns and R rows at once, so that
+// to (count, columns) = b aᵀ for `count` rows of b, V vectors of columns and R rows at once, so that
 // R·V sums go on beside each other.
 template <class T, int V, int R = (kSums / V < 16 ? kSums / V : 16)>
 GLIM_INLINE void turned_rows(Index count, Index k, const T* turned, Index columns, const T* b,
@@ -152,11 +145,11 @@ void turned_product(Index m, Index n, Index k, T alpha, const T* a, Index lda, c
     Index count = n - begin < kPanelRows ? n - begin : kPanelRows;
     const T* from = b + begin * ldb;
     for (Index r = 0; r < columns;) {
-      Index left = (columns - r) / Register<T>::kLanes;
+      Index left = (columns - r) / kLanes<T>;
       auto run = [&]<int V>() {
         if constexpr (V <= kAlong) {
           turned_rows<T, V>(count, k, turned + r, columns, from, ldb, panel + r);
-          r += V * Register<T>::kLanes;
+          r += V * kLanes<T>;
         }
       };
       switch (left < kAlong ? left : kAlong) {
@@ -228,6 +221,19 @@ void short_rows_product(Index m, Index n, Index k, T alpha, const T* a, Index ld
   }
 }
 
+// Whether few_rows_product is ahead of BLAS, which has a path of its own for up to 1200 results.
+inline bool few_rows_pay(Index m, Index n, Index k) {
+#if defined(__AVX512F__)
+  (void)k;
+  return m <= 128 && (m > kDotRows || m * n > 1200);
+#elif defined(__AVX2__)
+  return m <= 64 && n * k >= 4096;
+#else
+  (void)n, (void)k;
+  return m <= 128;
+#endif
+}
+
 template <class T>
 void few_rows_product(Index m, Index n, Index k, T alpha, const T* a, Index lda, const T* b,
                       Index ldb, T beta, T* c, Index ldc, T* scratch) {
@@ -241,7 +247,7 @@ void few_rows_product(Index m, Index n, Index k, T alpha, const T* a, Index lda,
 // one query.
 template <class T>
 void row_product(Index n, Index k, T alpha, const T* a, const T* b, Index ldb, T beta, T* c) {
-  constexpr Index L = Register<T>::kLanes;
+  constexpr Index L = kLanes<T>;
   T sums[kAlong * L];
   for (Index j = 0; j < n;) {
     Index count = n - j < kAlong * L ? n - j : kAlong * L;

@@ -33,17 +33,13 @@ const RowKernels<T>& table() {
     function_grad<T>,
     largest<T>,
     sum_of_exponentials<T>,
-#if defined(__AVX512F__)
-    128,
-    0,
+    few_rows_pay,
     few_rows_product<T>,
+#if defined(__AVX512F__)
     short_rows_product<T>,
     row_product<T>,
     packed_product<T>,
 #else
-    32,
-    1 << 15,
-    few_rows_product<T>,
     nullptr,
     row_product<T>,
     nullptr,

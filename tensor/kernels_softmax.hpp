@@ -13,16 +13,16 @@ namespace glim::GLIM_ISA {
 template <class T>
 GLIM_INLINE IntVec<T> keep_lanes(const bool* keep, Index count) {
   typename Simd<T>::Bytes b{};
-  const Index n = count < kLanes<T> ? count : kLanes<T>;
-  Index i = 0;
-  if (n == kLanes<T>) {
+  if (count >= kLanes<T>) {
     __builtin_memcpy(&b, keep, kLanes<T>);
-    i = n;
-  } else if (n >= 8) {
-    __builtin_memcpy(&b, keep, 8);
-    i = 8;
+  } else {
+    signed char first[kLanes<T>] = {};
+    constexpr Index kHalf = kLanes<T> / 2;
+    Index i = 0;
+    if (count >= kHalf) __builtin_memcpy(first, keep, kHalf), i = kHalf;
+    for (; i < count; ++i) first[i] = keep[i];
+    __builtin_memcpy(&b, first, kLanes<T>);
   }
-  for (; i < n; ++i) b[i] = keep[i];
   return __builtin_convertvector(b, IntVec<T>) != 0;
 }
 
@@ -140,7 +140,8 @@ void softmax(const ScoreTile<T>& tile) {
   };
   while (r < tile.rows) {
     if (take.template operator()<4, 1>() || take.template operator()<1, 1>() ||
-        take.template operator()<2, 2>() || take.template operator()<1, 2>())
+        take.template operator()<2, 2>() || take.template operator()<1, 2>() ||
+        take.template operator()<1, 3>() || take.template operator()<1, 4>())
       continue;
     softmax_of_row<T>({tile, r});
     ++r;

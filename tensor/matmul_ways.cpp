@@ -137,23 +137,20 @@ template void blas_gemm<float>(bool, bool, Index, Index, Index, float, const flo
 template void blas_gemm<double>(bool, bool, Index, Index, Index, double, const double*, Index,
                                 const double*, Index, double, double*, Index);
 
-// What is fastest. BLAS packs nothing up to 10^6 multiplications, of a bᵀ up to 1200 results, and is
-// ahead there but for rows of a bᵀ that are short, or more than dot products are for; beyond it our
-// own packed product is, where there is one.
+// BLAS packs nothing up to 10^6 multiplications, of a bᵀ up to 1200 results. Beyond, our own packed
+// product is ahead, where there is one.
 template <class T>
 Way<T> way_of(bool transpose_a, bool transpose_b, Index m, Index n, Index k) {
   if (k == 0) return {empty_product<T>, Way<T>::InPlace};
   const RowKernels<T>& kernels = row_kernels<T>();
-  constexpr Index kSmallMatrix = 1 << 16, kSmallResult = 1200, kDots = 8;
+  constexpr Index kSmallMatrix = 1 << 16, kSmallResult = 1200;
   if (m == 1 && !transpose_a && !transpose_b && n * k <= kSmallMatrix)
     return {row_product<T>, Way<T>::InPlace};  // a head's context, worth no call of gemv
   if (m == 1 || n == 1) return {vector_product<T>, Way<T>::InPlace};
   if (!transpose_a && transpose_b) {
     if (k <= kShortRow<T> && kernels.short_rows_product)
       return {short_rows_product<T>, Way<T>::InPlace};
-    if (m <= kernels.few_rows && n * k >= kernels.few_rows_least &&
-        (m > kDots || m * n > kSmallResult))
-      return {few_rows_product<T>, Way<T>::InPlace};
+    if (kernels.few_rows_pay(m, n, k)) return {few_rows_product<T>, Way<T>::InPlace};
   }
   double results = static_cast<double>(m) * static_cast<double>(n);
   bool small = results * static_cast<double>(k) <= 1e6 &&

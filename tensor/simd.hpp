@@ -1,7 +1,9 @@
-// Vectors of 64 bytes, for kernel files alone: one source, compiled once for each instruction set.
+// Vectors as wide as a register, for kernel files alone: one source, compiled once for each instruction
+// set.
 //
-// GCC's vector extension is lowered to whatever registers there are: one of AVX-512, two of AVX,
-// four of SSE or NEON. Sums have the same lanes and the same order everywhere.
+// 64 bytes with AVX-512, 32 with AVX2, 16 otherwise (SSE2, NEON), by GCC's vector extension. Wider
+// vectors than a register's would be legal everywhere, and GCC would keep them in memory: cross-entropy
+// takes ten times as long that way. Sums over lanes have another order on another instruction set.
 //
 // Kernel files include nothing that defines inline functions of its own (no tensor.hpp, no
 // <algorithm>): the linker keeps one copy of an inline function, and it could be the one that was
@@ -17,28 +19,34 @@ namespace glim::GLIM_ISA {
 
 using Index = std::int64_t;
 
+#if defined(__AVX512F__)
+inline constexpr int kVectorBytes = 64;
+#elif defined(__AVX2__)
+inline constexpr int kVectorBytes = 32;
+#else
+inline constexpr int kVectorBytes = 16;
+#endif
+template <class T>
+inline constexpr Index kLanes = kVectorBytes / static_cast<Index>(sizeof(T));
+
 template <class T>
 struct Simd;
 template <>
 struct Simd<float> {
-  typedef float V __attribute__((vector_size(64)));
-  using Lane = std::int32_t;
-  typedef Lane I __attribute__((vector_size(64)));
-  typedef signed char Bytes __attribute__((vector_size(16)));
+  typedef float V __attribute__((vector_size(kVectorBytes)));
+  typedef std::int32_t I __attribute__((vector_size(kVectorBytes)));
+  typedef signed char Bytes __attribute__((vector_size(kVectorBytes / 4)));  // one a lane
 };
 template <>
 struct Simd<double> {
-  typedef double V __attribute__((vector_size(64)));
-  using Lane = std::int64_t;
-  typedef Lane I __attribute__((vector_size(64)));
-  typedef signed char Bytes __attribute__((vector_size(8)));
+  typedef double V __attribute__((vector_size(kVectorBytes)));
+  typedef std::int64_t I __attribute__((vector_size(kVectorBytes)));
+  typedef signed char Bytes __attribute__((vector_size(kVectorBytes / 8)));
 };
 template <class T>
 using Vec = typename Simd<T>::V;
 template <class T>
 using IntVec = typename Simd<T>::I;
-template <class T>
-inline constexpr Index kLanes = 64 / static_cast<Index>(sizeof(T));
 
 #define GLIM_INLINE [[gnu::always_inline]] static inline
 
@@ -49,24 +57,23 @@ GLIM_INLINE Vec<T> splat(T c) {
 template <class T>
 GLIM_INLINE Vec<T> load(const T* p) {
   Vec<T> v;
-  __builtin_memcpy(&v, p, 64);
+  __builtin_memcpy(&v, p, kVectorBytes);
   return v;
 }
 template <class T>
 GLIM_INLINE void store(T* p, Vec<T> v) {
-  __builtin_memcpy(p, &v, 64);
+  __builtin_memcpy(p, &v, kVectorBytes);
 }
 
 #if defined(__AVX2__) && !defined(__AVX512F__)
-inline constexpr Index kHalves = 2;  // registers of 32 bytes
-// All bits of those lanes of a half that lie below lane n of the whole.
+// All bits of the first n lanes.
 template <class T>
-GLIM_INLINE __m256i half_mask(Index n, Index half) {
+GLIM_INLINE __m256i first_lanes(Index n) {
   if constexpr (sizeof(T) == 4)
-    return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(n - 8 * half)),
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(n)),
                               _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
   else
-    return _mm256_cmpgt_epi64(_mm256_set1_epi64x(n - 4 * half), _mm256_setr_epi64x(0, 1, 2, 3));
+    return _mm256_cmpgt_epi64(_mm256_set1_epi64x(n), _mm256_setr_epi64x(0, 1, 2, 3));
 }
 #endif
 
@@ -81,14 +88,9 @@ GLIM_INLINE Vec<T> load_part(const T* p, Index n, T fill) {
     return (Vec<T>)_mm512_mask_loadu_pd((__m512d)splat<T>(fill),
                                         static_cast<__mmask8>((1u << n) - 1), p);
 #elif defined(__AVX2__)
-  Vec<T> v = splat<T>(fill);
-  for (Index h = 0; h < kHalves; ++h) {
-    __m256 half, mask = (__m256)half_mask<T>(n, h);
-    __builtin_memcpy(&half, (const char*)&v + 32 * h, 32);
-    half = _mm256_blendv_ps(half, _mm256_maskload_ps((const float*)p + 8 * h, (__m256i)mask), mask);
-    __builtin_memcpy((char*)&v + 32 * h, &half, 32);
-  }
-  return v;
+  __m256i mask = first_lanes<T>(n);
+  __m256 part = _mm256_maskload_ps((const float*)p, mask);
+  return (Vec<T>)_mm256_blendv_ps((__m256)splat<T>(fill), part, (__m256)mask);
 #else
   Vec<T> v = splat<T>(fill);
   for (Index i = 0; i < n; ++i) v[i] = p[i];
@@ -103,11 +105,7 @@ GLIM_INLINE void store_part(T* p, Vec<T> v, Index n) {
   else
     _mm512_mask_storeu_pd(p, static_cast<__mmask8>((1u << n) - 1), (__m512d)v);
 #elif defined(__AVX2__)
-  for (Index h = 0; h < kHalves; ++h) {
-    __m256 half;
-    __builtin_memcpy(&half, (const char*)&v + 32 * h, 32);
-    _mm256_maskstore_ps((float*)p + 8 * h, half_mask<T>(n, h), half);
-  }
+  _mm256_maskstore_ps((float*)p, first_lanes<T>(n), (__m256)v);
 #else
   for (Index i = 0; i < n; ++i) p[i] = v[i];
 #endif
@@ -148,30 +146,38 @@ GLIM_INLINE Vec<T> multiply_add(Vec<T> a, Vec<T> b, Vec<T> c) {
     return (Vec<T>)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
   else
     return (Vec<T>)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
+#elif defined(__AVX2__)
+  if constexpr (sizeof(T) == 4)
+    return (Vec<T>)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+  else
+    return (Vec<T>)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
 #else
   return a * b + c;
 #endif
 }
 
-// Lanes are folded half onto half, so the order of the sum is the same for every instruction set.
+// Lanes are folded half onto half; in registers, as through memory the folds would wait for each other's
+// stores.
 template <class T, class F>
 GLIM_INLINE T fold_lanes(Vec<T> v, const F& f) {
-#if defined(__AVX512F__)
-  // In registers: through memory the folds would wait for each other's stores.
-  if constexpr (sizeof(T) == 4) {
+  if constexpr (kLanes<T> == 16) {
     auto h = f(__builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7),
                __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15));
     auto q =
         f(__builtin_shufflevector(h, h, 0, 1, 2, 3), __builtin_shufflevector(h, h, 4, 5, 6, 7));
     q = f(q, __builtin_shufflevector(q, q, 2, 3, 2, 3));
     return f(q[0], q[1]);
+  } else if constexpr (kLanes<T> == 8) {
+    auto q =
+        f(__builtin_shufflevector(v, v, 0, 1, 2, 3), __builtin_shufflevector(v, v, 4, 5, 6, 7));
+    q = f(q, __builtin_shufflevector(q, q, 2, 3, 2, 3));
+    return f(q[0], q[1]);
+  } else if constexpr (kLanes<T> == 4) {
+    auto q = f(v, __builtin_shufflevector(v, v, 2, 3, 2, 3));
+    return f(q[0], q[1]);
+  } else {
+    return f(v[0], v[1]);
   }
-#endif
-  alignas(64) T a[kLanes<T>];
-  store<T>(a, v);
-  for (Index w = kLanes<T> / 2; w > 0; w /= 2)
-    for (Index i = 0; i < w; ++i) a[i] = f(a[i], a[i + w]);
-  return a[0];
 }
 template <class T>
 GLIM_INLINE T sum_lanes(Vec<T> v) {
