@@ -11,8 +11,8 @@
 //   op(a) (m, k)   op(b) (k, n)   c (m, n)      row-major, rows ld* apart as stored
 //
 // A panel of b stays in the first cache while the panels of a, in the second, pass by; packed, both
-// are read front to back. An inner step of a tile loads 2 vectors of b and 12 elements of a for 24
-// multiply-adds of a vector.
+// are read front to back. An inner step of a tile loads 2 vectors of b and, with AVX-512, 12 elements of
+// a for 24 multiply-adds of a vector; 6 for 12 with AVX2, which has half as many registers.
 //
 // Each element of c is the same sum in the same order wherever a product is cut: blocks of the inner
 // dimension depend on k alone, and a tile at the edge does for its elements what a whole one does.
@@ -25,7 +25,11 @@
 
 namespace glim::GLIM_ISA {
 
-inline constexpr Index kDown = PackedBlocks::kTileRows;
+#if defined(__AVX512F__)
+inline constexpr Index kDown = 12;
+#else
+inline constexpr Index kDown = 6;
+#endif
 template <class T>
 inline constexpr Index kAcross = kLanes<T> + kLanes<T>;  // two vectors
 

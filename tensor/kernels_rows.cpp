@@ -37,11 +37,13 @@ const RowKernels<T>& table() {
     few_rows_product<T>,
 #if defined(__AVX512F__)
     short_rows_product<T>,
-    row_product<T>,
-    packed_product<T>,
 #else
     nullptr,
+#endif
     row_product<T>,
+#if defined(__AVX2__)
+    packed_product<T>,
+#else
     nullptr,
 #endif
     adam<T>

@@ -49,7 +49,8 @@ struct AdamStep {
 // How far a packed product's blocks reach (tensor/kernels_packed.hpp).
 struct PackedBlocks {
   std::int64_t depth, rows, columns;
-  static constexpr std::int64_t kTileRows = 12, kTileBytes = 128;  // of c, held in registers
+  // Of c, held in registers, at most: rows and columns are multiples of these.
+  static constexpr std::int64_t kTileRows = 12, kTileBytes = 128;
 };
 
 enum class Function { Exp, Log, Tanh, Sigmoid, Erf, Silu, GeluErf, GeluTanh };

@@ -4,7 +4,7 @@
 //
 // Row-major; op transposes where asked; ld* is the distance between rows as stored. Vectors, few rows
 // times bᵀ and short rows are read where they lie (tensor/kernels_product.hpp); large products are
-// packed into blocks, by our own kernel where there is AVX-512 (tensor/kernels_packed.hpp), by BLAS
+// packed into blocks, by our own kernel where there is AVX2 (tensor/kernels_packed.hpp), by BLAS
 // elsewhere; small ones BLAS computes without packing. Errors: ShapeError for an extent beyond BLAS's
 // 32-bit integers.
 #pragma once

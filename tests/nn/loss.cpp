@@ -114,6 +114,17 @@ TEST_CASE("a mean over nothing is zero, with zero gradient", "[loss]") {
   CHECK(smooth.forward(empty_logits, zeros({0}, DType::Int64)).item() == 0);
 }
 
+TEST_CASE("the fused projection and loss of no rows has zero gradients", "[loss]") {
+  { Tensor before = full({5, 3}, 7.0); }  // what a new tensor's memory may hold
+  Var x = Var::leaf(zeros({0, 3})), weight = Var::leaf(ones({5, 3})), bias = Var::leaf(ones({5}));
+  Tape tape;
+  Var loss = linear_label_smoothing_loss(x, weight, bias, empty({0}, DType::Int64), 0.1, 0);
+  CHECK(loss.item() == 0);
+  tape.backward(loss);
+  CHECK(weight.grad().to_vector<float>() == std::vector<float>(15, 0.0f));
+  CHECK(bias.grad().to_vector<float>() == std::vector<float>(5, 0.0f));
+}
+
 TEST_CASE("the gradient of smoothed cross-entropy by the logits is p - q", "[loss]") {
   Var logits = Var::leaf(normal({3, 4}, 0, 1, {2, 1}, kDouble));
   Tensor target = from_vector<Index>({2, 0, 3}, {3});

@@ -98,6 +98,14 @@ TEST_CASE("a product is the sums of its definition, whichever way it goes", "[ma
   check_gemm<double>();
 }
 
+TEST_CASE("a product over no elements, whose rows have no length, is zero", "[matmul]") {
+  std::vector<float> c(6, 3.0f);
+  gemm<float>(false, true, 2, 3, 0, 1.0f, nullptr, 0, nullptr, 0, 2.0f, c.data(), 3);
+  CHECK(c == std::vector<float>(6, 6.0f));
+  gemm<float>(false, false, 2, 3, 0, 1.0f, nullptr, 0, nullptr, 0, 0.0f, c.data(), 3);
+  CHECK(c == std::vector<float>(6, 0.0f));
+}
+
 TEST_CASE("a product of short rows equals the sums of its definition", "[kernels]") {
   bool any = false;
   for (Isa isa : supported_isas())
