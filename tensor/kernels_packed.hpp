@@ -54,7 +54,7 @@ GLIM_INLINE void packed_tile(Index k, const T* a, const T* b, const Target<T>& t
     for (int r = 0; r < R; ++r) {
       Vec<T> left = splat<T>(a[r]);
 #pragma GCC unroll 2
-      for (int v = 0; v < V; ++v) sum[r][v] += left * right[v];
+      for (int v = 0; v < V; ++v) sum[r][v] = multiply_add<T>(left, right[v], sum[r][v]);
     }
     a += kDown;
     b += kAcross<T>;

@@ -191,7 +191,8 @@ GLIM_INLINE void short_rows(Index count, Index k, T alpha, const T* a, Index lda
                             const Vec<T>* columns, T beta, T* c, Index ldc) {
   Vec<T> sum[R] = {};
   for (Index i = 0; i < k; ++i)
-    for (int r = 0; r < R; ++r) sum[r] += splat<T>(a[r * lda + i]) * columns[i];
+    for (int r = 0; r < R; ++r)
+      sum[r] = multiply_add<T>(splat<T>(a[r * lda + i]), columns[i], sum[r]);
   for (int r = 0; r < R; ++r) {
     T* to = c + r * ldc;
     Vec<T> value = alpha * sum[r];
