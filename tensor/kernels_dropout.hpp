@@ -1,5 +1,5 @@
-// Dropout from counters: Philox4x32-10 (tensor/random.hpp) on as many blocks at
-// once as 64-bit lanes.
+// Dropout from counters: Philox4x32-10 (tensor/random.hpp) on as many blocks at once as a vector has
+// 64-bit lanes.
 #pragma once
 
 #include "tensor/kernels_gates.hpp"

@@ -25,11 +25,8 @@
 
 namespace glim::GLIM_ISA {
 
-#if defined(__AVX512F__)
-inline constexpr Index kDown = 12;
-#else
-inline constexpr Index kDown = 6;
-#endif
+inline constexpr Index kDown = kVectorBytes == 64 ? 12 : 6;
+static_assert(PackedBlocks::kTileRows % kDown == 0);
 template <class T>
 inline constexpr Index kAcross = kLanes<T> + kLanes<T>;  // two vectors
 
