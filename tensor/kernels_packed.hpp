@@ -106,24 +106,32 @@ GLIM_INLINE void turn_into(Index rows, Index k, const T* x, Index ldx, Index wid
 }
 
 // to: panels of W rows of x (m, k), each [k][W], with zeros past the last row. Where memory holds xᵀ,
-// its rows are read front to back.
+// its rows are read front to back for a few panels at a time: panels lie W·k apart, often a multiple of
+// 4 KiB, and a first cache holds but 8 to 12 lines that far from each other.
 template <class T, Index W>
 void pack(bool transposed, Index m, Index k, const T* x, Index ld, T* to) {
-  constexpr Index L = kLanes<T>, kRead = (W + L - 1) / L * L;
+  constexpr Index L = kLanes<T>, kRead = (W + L - 1) / L * L, kTogether = 4 * W;
   if (transposed) {
-    for (Index i = 0; i < k; ++i, x += ld, to += W) {
-      T* panel = to;
-      auto copy = [&](Index r, auto&& get) __attribute__((always_inline)) {
-        for (Index h = 0; h < W; h += L)
-          if (W - h >= L)
-            store<T>(panel + h, get(r + h));
-          else
-            store_part<T>(panel + h, get(r + h), W - h);
-        panel += W * k;
-      };
-      Index r = 0;
-      for (; r + kRead <= m; r += W) copy(r, [&](Index c) { return load<T>(x + c); });
-      for (; r < m; r += W) copy(r, [&](Index c) { return c < m ? at<T>(x, c, m) : Vec<T>{}; });
+    for (Index first = 0; first < m; first += kTogether) {
+      Index end = m - first < kTogether ? m : first + kTogether;
+      const T* row = x;
+      T* panels = to + first * k;
+      for (Index i = 0; i < k; ++i, row += ld, panels += W) {
+        T* panel = panels;
+        auto copy = [&](Index r, auto&& get) __attribute__((always_inline)) {
+          for (Index h = 0; h < W; h += L)
+            if (W - h >= L)
+              store<T>(panel + h, get(r + h));
+            else
+              store_part<T>(panel + h, get(r + h), W - h);
+          panel += W * k;
+        };
+        Index r = first;
+        for (; r < end && r + kRead <= m; r += W)
+          copy(r, [&](Index c) { return load<T>(row + c); });
+        for (; r < end; r += W)
+          copy(r, [&](Index c) { return c < m ? at<T>(row, c, m) : Vec<T>{}; });
+      }
     }
   } else {
     for (Index r = 0; r < m; r += W, to += W * k)
