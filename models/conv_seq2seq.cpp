@@ -194,7 +194,7 @@ class CachedDecoder final : public StepDecoder {
     auto rows = static_cast<Index>(tokens.size());
     Var g = model_.embed_target(from_vector(tokens, {rows, 1}), length_++);
     Var hidden = model_.decoder.forward_step(g, windows_, memory_, attention_);
-    return log_softmax(model_.generate(select(hidden, 1, 0)).value());
+    return model_.generate(select(hidden, 1, 0)).value();
   }
 
   void select_rows(const std::vector<Index>& rows) override {

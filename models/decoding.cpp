@@ -16,6 +16,7 @@ constexpr double kNever = -std::numeric_limits<double>::infinity();
 struct Open {  // a prefix that has not ended
   std::vector<Index> tokens;
   double log_prob = 0;
+  Index row = 0;  // of the decoder, among the sentence's
   std::vector<std::vector<double>> attention;
 };
 
@@ -27,7 +28,7 @@ struct Candidate {
 
 // One sentence's search.
 struct Beam {
-  std::vector<Open> open{1};
+  std::vector<Open> open{1};         // best first
   std::vector<Hypothesis> finished;  // best first, at most n_best
   bool done = false;
 };
@@ -49,12 +50,11 @@ class Search {
     std::vector<Index> tokens(beams_.size(), o_.bos);
     decoder_.keep_attention(o_.keep_attention);
     while (!tokens.empty()) {
-      Tensor log_probs = decoder_.step(tokens).contiguous();
-      if (never_.size() != static_cast<std::size_t>(log_probs.size(1)))
-        mark_never(log_probs.size(1));
+      Tensor logits = decoder_.step(tokens).contiguous();
+      if (never_.size() != static_cast<std::size_t>(logits.size(1))) mark_never(logits.size(1));
       Tensor seen = o_.keep_attention ? decoder_.attention() : Tensor();
       if (seen.defined()) seen = seen.to(DType::Float64).contiguous();
-      weigh(log_probs);
+      weigh(logits);
       Index row = 0;
       std::vector<Index> rows;
       tokens.clear();
@@ -63,11 +63,13 @@ class Search {
         if (beam.done) continue;
         auto count = static_cast<Index>(beam.open.size());
         advance(beam, limits_[s], row, seen.defined() ? seen.narrow(0, row, count) : Tensor());
-        if (!beam.done)
-          for (std::size_t i = 0; i < beam.open.size(); ++i) {
-            rows.push_back(row + origin_[i]);
-            tokens.push_back(beam.open[i].tokens.back());
-          }
+        if (!beam.done) {
+          auto first = static_cast<Index>(tokens.size());
+          tokens.resize(tokens.size() + beam.open.size());
+          for (const Open& o : beam.open)
+            tokens[static_cast<std::size_t>(first + o.row)] = o.tokens.back();
+          for (Index origin : origin_) rows.push_back(row + origin);
+        }
         row += count;
       }
       if (!rows.empty()) decoder_.select_rows(rows);
@@ -119,20 +121,34 @@ class Search {
     std::vector<Candidate> best;  // best first
   };
 
-  // The best `width` continuations of a prefix: tokens come in order, so of equal ones the first
-  // stays.
+  static constexpr std::size_t kStretch = 256;  // tokens passed over together
+
+  // ln Σ_v exp(row[v]), NaN where the row has a NaN or +∞; tops[i]: the largest of each stretch.
   template <class T>
-  void best_of(const T* row, double log_prob, std::size_t open, std::size_t width,
-               std::vector<Candidate>& best) const {
+  double log_total(const T* row, std::vector<T>& tops) const {
+    tops.clear();
+    for (std::size_t begin = 0; begin < never_.size(); begin += kStretch)
+      tops.push_back(row_kernels<T>().largest(
+          static_cast<Index>(std::min(kStretch, never_.size() - begin)), row + begin));
+    T top = row_kernels<T>().largest(static_cast<Index>(tops.size()), tops.data());
+    if (top == static_cast<T>(kNever)) top = 0;  // for a row of -∞ alone
+    T sum =
+        row_kernels<T>().sum_of_exponentials(static_cast<Index>(never_.size()), top, row, nullptr);
+    return static_cast<double>(top) + std::log(static_cast<double>(sum));
+  }
+
+  // The best `width` continuations of a prefix, token v having base + row[v]: tokens come in order,
+  // so of equal ones the first stays.
+  template <class T>
+  void best_of(const T* row, const std::vector<T>& tops, double base, std::size_t open,
+               std::size_t width, std::vector<Candidate>& best) const {
     best.clear();
     double least = kNever;
-    constexpr std::size_t kStretch = 256;  // tokens passed over together where none is good enough
-    for (std::size_t begin = 0; begin < never_.size(); begin += kStretch) {
-      std::size_t end = std::min(begin + kStretch, never_.size());
-      T top = row_kernels<T>().largest(static_cast<Index>(end - begin), row + begin);
-      if (!(log_prob + static_cast<double>(top) > least)) continue;
+    for (std::size_t stretch = 0; stretch < tops.size(); ++stretch) {
+      if (!(base + static_cast<double>(tops[stretch]) > least)) continue;
+      std::size_t begin = stretch * kStretch, end = std::min(begin + kStretch, never_.size());
       for (std::size_t v = begin; v < end; ++v) {
-        double total = log_prob + static_cast<double>(row[v]);
+        double total = base + static_cast<double>(row[v]);
         if (!(total > least) || never_[v]) continue;
         Candidate c{total, open, static_cast<Index>(v)};
         best.insert(std::upper_bound(best.begin(), best.end(), c, before), c);
@@ -144,34 +160,62 @@ class Search {
 
   // continuations_[row] for every open prefix of every sentence: of each, only END and its best
   // `beam` other tokens can matter.
-  void weigh(const Tensor& log_probs) {
+  void weigh(const Tensor& logits) {
     struct Prefix {
       double log_prob;
       std::size_t open;
     };
     std::vector<Prefix> prefixes;
-    for (const Beam& beam : beams_)
-      for (std::size_t i = 0; i < beam.open.size() && !beam.done; ++i)
-        prefixes.push_back({beam.open[i].log_prob, i});
+    for (const Beam& beam : beams_) {
+      if (beam.done) continue;
+      std::size_t first = prefixes.size();
+      prefixes.resize(first + beam.open.size());
+      for (std::size_t i = 0; i < beam.open.size(); ++i)
+        prefixes[first + static_cast<std::size_t>(beam.open[i].row)] = {beam.open[i].log_prob, i};
+    }
     continuations_.resize(prefixes.size());
-    Index classes = log_probs.size(1);
+    Index classes = logits.size(1);
     auto visit = [&]<class T>(const T* first) {
       parallel_for(static_cast<Index>(prefixes.size()),
                    std::max<Index>(1, 8192 / std::max<Index>(1, classes)),
                    [&](Index begin, Index end) {
+                     std::vector<T> tops;
                      for (Index r = begin; r < end; ++r) {
                        const T* row = first + r * classes;
                        const Prefix& p = prefixes[static_cast<std::size_t>(r)];
                        Continuations& c = continuations_[static_cast<std::size_t>(r)];
-                       best_of(row, p.log_prob, p.open, static_cast<std::size_t>(o_.beam), c.best);
-                       c.end = may_end_ ? p.log_prob + static_cast<double>(row[o_.eos]) : kNever;
+                       double base = p.log_prob - log_total(row, tops);
+                       best_of(row, tops, base, p.open, static_cast<std::size_t>(o_.beam), c.best);
+                       c.end = may_end_ ? base + static_cast<double>(row[o_.eos]) : kNever;
                      }
                    });
     };
-    if (log_probs.dtype() == DType::Float32)
-      visit(log_probs.data<float>());
+    if (logits.dtype() == DType::Float32)
+      visit(logits.data<float>());
     else
-      visit(log_probs.data<double>());
+      visit(logits.data<double>());
+  }
+
+  // Gives the continuations, whose rows are those of their prefixes, rows of their own: the best of a
+  // prefix goes on in its row, so that a decoder need not move what it keeps for it, and the others
+  // take the rows of prefixes that do not go on. origin_: the row that each row is a copy of.
+  void place(std::vector<Open>& next, std::size_t rows_before) {
+    auto count = static_cast<Index>(next.size());
+    origin_.assign(next.size(), -1);
+    std::vector<Open*> waiting;
+    for (Open& o : next) {
+      auto row = static_cast<std::size_t>(o.row);
+      if (next.size() == rows_before && origin_[row] < 0)
+        origin_[row] = o.row;
+      else
+        waiting.push_back(&o);
+    }
+    Index row = 0;
+    for (Open* o : waiting) {
+      while (row < count && origin_[static_cast<std::size_t>(row)] >= 0) ++row;
+      origin_[static_cast<std::size_t>(row)] = o->row;
+      o->row = row;
+    }
   }
 
   // Continues every open prefix of a sentence by one token, as weighed from `row` on; origin_ says
@@ -180,13 +224,13 @@ class Search {
     auto width = static_cast<std::size_t>(o_.beam);
     std::vector<Candidate> all;
     for (std::size_t i = 0; i < beam.open.size(); ++i) {
-      const auto& [ended, own] = continuations_[static_cast<std::size_t>(row) + i];
+      const auto& [ended, own] = continuations_[static_cast<std::size_t>(row + beam.open[i].row)];
       all.insert(all.end(), own.begin(), own.end());
       if (ended > kNever) {
         // Greedy search ends where END is the likeliest token; a beam keeps every ending.
         bool likeliest = own.empty() || ended >= own.front().log_prob;
         if (o_.beam > 1 || likeliest) {
-          finish(beam, beam.open[i], ended, true, attention_of(seen, i));
+          finish(beam, beam.open[i], ended, true, attention_of(seen, beam.open[i].row));
           if (o_.beam == 1) {
             beam.done = true;
             return;
@@ -199,15 +243,14 @@ class Search {
     std::sort(all.begin(), all.end(), before);
     if (all.size() > width) all.resize(width);
     std::vector<Open> next;
-    origin_.clear();
     for (const Candidate& c : all) {
       Open o = beam.open[c.open];
       o.tokens.push_back(c.token);
       o.log_prob = c.log_prob;
-      if (o_.keep_attention) o.attention.push_back(attention_of(seen, c.open));
+      if (o_.keep_attention) o.attention.push_back(attention_of(seen, o.row));
       next.push_back(std::move(o));
-      origin_.push_back(static_cast<Index>(c.open));
     }
+    place(next, beam.open.size());
     beam.open = std::move(next);
     auto length = beam.open.empty() ? limit : static_cast<Index>(beam.open[0].tokens.size());
     bool full = beam.finished.size() == static_cast<std::size_t>(o_.n_best);
@@ -222,9 +265,9 @@ class Search {
     }
   }
 
-  std::vector<double> attention_of(const Tensor& seen, std::size_t row) const {
+  std::vector<double> attention_of(const Tensor& seen, Index row) const {
     if (!seen.defined()) return {};
-    return seen.select(0, static_cast<Index>(row)).to_vector<double>();
+    return seen.select(0, row).to_vector<double>();
   }
 
   StepDecoder& decoder_;

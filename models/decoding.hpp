@@ -24,7 +24,8 @@ namespace glim {
 class StepDecoder {
  public:
   virtual ~StepDecoder() = default;
-  // log P(next token | prefix): (rows, V), after `tokens[i]` is appended to row i.
+  // Logits of the next token, (rows, V), after `tokens[i]` is appended to row i: the softmax of a row
+  // is P(next token | prefix).
   virtual Tensor step(const std::vector<Index>& tokens) = 0;
   // Row i becomes a copy of row rows[i] (their number may change).
   virtual void select_rows(const std::vector<Index>& rows) = 0;

@@ -5,7 +5,6 @@
 #include "nn/init.hpp"
 #include "tensor/error.hpp"
 #include "tensor/index.hpp"
-#include "tensor/reduce.hpp"
 
 namespace glim {
 namespace {
@@ -89,9 +88,9 @@ class GptDecoder final : public StepDecoder {
       hidden = model_.transformer.forward_cached(x, caches_);
       computed_ = context_.size(1);
       hidden = select(hidden, 1, -1);  // (B, n, D) -> (B, D)
-      return log_softmax(model_.lm_head.forward(hidden).value());
+      return model_.lm_head.forward(hidden).value();
     }
-    return log_softmax(select(model_.forward(context_), 1, -1).value());
+    return select(model_.forward(context_), 1, -1).value();
   }
 
   void select_rows(const std::vector<Index>& rows) override {

@@ -19,26 +19,24 @@ std::string text_of(double x) {
   return text;
 }
 
-// ln P as doubles, -∞ where a token is never drawn; and the largest of them.
+// Logits as doubles, -∞ where a token is never drawn; and the largest of them.
 struct Scores {
-  std::vector<double> log_prob;
+  std::vector<double> logit;
   double top = kNever;
 };
 
-Scores scores_of(const Tensor& log_probs, const SamplingOptions& o) {
-  if (log_probs.rank() != 1)
-    throw with_operands(ShapeError("sampling", "needs log-probabilities (V,)"),
-                        Operand("log_probs", log_probs));
+Scores scores_of(const Tensor& logits, const SamplingOptions& o) {
+  if (logits.rank() != 1)
+    throw with_operands(ShapeError("sampling", "needs logits (V,)"), Operand("logits", logits));
   Scores s;
-  s.log_prob = log_probs.to(DType::Float64).to_vector<double>();
+  s.logit = logits.to(DType::Float64).to_vector<double>();
   for (Index v : o.never)
-    if (v >= 0 && v < log_probs.numel()) s.log_prob[static_cast<std::size_t>(v)] = kNever;
-  for (double l : s.log_prob) {
-    if (std::isnan(l)) throw NonFiniteError("sampling", "a log-probability is not a number");
+    if (v >= 0 && v < logits.numel()) s.logit[static_cast<std::size_t>(v)] = kNever;
+  for (double l : s.logit) {
+    if (std::isnan(l)) throw NonFiniteError("sampling", "a logit is not a number");
     s.top = std::max(s.top, l);
   }
-  if (!std::isfinite(s.top))
-    throw NonFiniteError("sampling", "no token has a finite log-probability");
+  if (!std::isfinite(s.top)) throw NonFiniteError("sampling", "no token has a finite logit");
   return s;
 }
 
@@ -57,18 +55,18 @@ void check(const SamplingOptions& o, Index classes) {
     throw ValueError("top-p", text_of(o.top_p) + " lies outside (0, 1]");
 }
 
-std::vector<double> sampling_probs(const Tensor& log_probs, const SamplingOptions& o) {
-  check(o, log_probs.numel());
-  Scores s = scores_of(log_probs, o);
-  std::vector<double> p(s.log_prob.size());
+std::vector<double> sampling_probs(const Tensor& logits, const SamplingOptions& o) {
+  check(o, logits.numel());
+  Scores s = scores_of(logits, o);
+  std::vector<double> p(s.logit.size());
   if (o.greedy) {
-    auto best = std::find(s.log_prob.begin(), s.log_prob.end(), s.top);
-    p[static_cast<std::size_t>(best - s.log_prob.begin())] = 1;
+    auto best = std::find(s.logit.begin(), s.logit.end(), s.top);
+    p[static_cast<std::size_t>(best - s.logit.begin())] = 1;
     return p;
   }
   double total = 0;
   for (std::size_t v = 0; v < p.size(); ++v) {
-    p[v] = s.log_prob[v] > kNever ? std::exp((s.log_prob[v] - s.top) / o.temperature) : 0;
+    p[v] = s.logit[v] > kNever ? std::exp((s.logit[v] - s.top) / o.temperature) : 0;
     total += p[v];
   }
   auto classes = static_cast<Index>(p.size());
@@ -92,8 +90,8 @@ std::vector<double> sampling_probs(const Tensor& log_probs, const SamplingOption
   return p;
 }
 
-Index Sampler::draw(const Tensor& log_probs) {
-  std::vector<double> p = sampling_probs(log_probs, options_);
+Index Sampler::draw(const Tensor& logits) {
+  std::vector<double> p = sampling_probs(logits, options_);
   // The first token at which the cumulative probability exceeds u; rounding may leave a u beyond
   // the last, which then is the one.
   double u = uniform_at(key_, drawn_++), sum = 0;

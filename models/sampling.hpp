@@ -1,6 +1,6 @@
 // Drawing the next token from a language model's distribution.
 //
-//   p_v ∝ exp(ln P_v / temperature)       below 1 sharper, above 1 flatter
+//   p_v ∝ exp(u_v / temperature)       u: logits; below 1 sharper, above 1 flatter
 //   top-k     only the k likeliest tokens (Fan et al. 2018, arXiv 1805.04833)
 //   top-p     only the fewest of the likeliest tokens whose probabilities reach p together
 //             (Holtzman et al. 2020, arXiv 1904.09751, section 3.1), taken after top-k
@@ -11,7 +11,7 @@
 //
 // Errors: ValueError naming the option for a temperature that is not above 0 (the likeliest token
 // is what `greedy` asks for), top-k outside [0, V] or top-p outside (0, 1]; NonFiniteError where
-// no token has a finite log-probability.
+// no token has a finite logit.
 #pragma once
 
 #include <functional>
@@ -32,13 +32,13 @@ struct SamplingOptions {
 
 void check(const SamplingOptions& options, Index classes);
 
-// The distribution that is drawn from: log_probs (V,), unnormalised ones too.
-std::vector<double> sampling_probs(const Tensor& log_probs, const SamplingOptions& options);
+// The distribution that is drawn from: logits (V,).
+std::vector<double> sampling_probs(const Tensor& logits, const SamplingOptions& options);
 
 class Sampler {
  public:
   Sampler(SamplingOptions options, Key key) : options_(std::move(options)), key_(key) {}
-  Index draw(const Tensor& log_probs);  // (V,)
+  Index draw(const Tensor& logits);  // (V,)
 
  private:
   SamplingOptions options_;

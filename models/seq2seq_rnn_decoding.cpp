@@ -3,7 +3,6 @@
 #include "models/seq2seq_rnn.hpp"
 #include "tensor/error.hpp"
 #include "tensor/index.hpp"
-#include "tensor/reduce.hpp"
 
 namespace glim {
 namespace {
@@ -20,7 +19,7 @@ class CachedDecoder final : public StepDecoder {
     Tensor ids = from_vector(tokens, {static_cast<Index>(tokens.size())});
     Seq2SeqRnn::Readout read = model_.step(model_.embed_target(ids), source_, source_.states);
     attention_ = read.attention.value();
-    return log_softmax(model_.answer(read, source_.source).value());
+    return model_.answer(read, source_.source).value();
   }
 
   void select_rows(const std::vector<Index>& rows) override {

@@ -28,7 +28,7 @@ class PrefixDecoder final : public StepDecoder {
       Tensor last = taught.attention.back().value();  // (B, T, S), or (B, H, T, S): mean of heads
       attention_ = (last.rank() == 4 ? mean(last, {1}) : last).select(1, -1);
     }
-    return log_softmax(taught.logits.value().select(1, -1));
+    return taught.logits.value().select(1, -1);
   }
 
   void select_rows(const std::vector<Index>& rows) override {

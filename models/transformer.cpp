@@ -201,7 +201,7 @@ class CachedDecoder final : public StepDecoder {
     if (model_.copy)
       logits =
           model_.copy->forward(logits, attention_, matmul(attention_, memory_), hidden, x, source_);
-    return log_softmax(logits.value().select(1, 0));
+    return logits.value().select(1, 0);
   }
 
   void select_rows(const std::vector<Index>& rows) override {

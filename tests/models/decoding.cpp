@@ -1,10 +1,12 @@
 // Search against the definition: all sequences tried on a small vocabulary.
 #include "models/decoding.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
 
+#include "tensor/elementwise.hpp"
 #include "tensor/error.hpp"
 #include "tensor/random.hpp"
 #include "tensor/reduce.hpp"
@@ -60,6 +62,32 @@ struct Best {
   double score = -std::numeric_limits<double>::infinity();
 };
 
+// Beam search by its definition: all continuations of all prefixes are sorted, none is kept from step
+// to step but as a list of tokens. α = 0.
+std::vector<Best> plain_beam(const TableDecoder& model, Index sentence, Index classes, Index limit,
+                             std::size_t width) {
+  std::vector<Best> open{{{}, 0.0}}, ended;
+  auto best_first = [](const Best& a, const Best& b) { return a.score > b.score; };
+  for (Index length = 1; length <= limit && !open.empty(); ++length) {
+    std::vector<Best> next;
+    for (const Best& o : open) {
+      std::vector<Index> prefix{sentence + 100, 1};
+      prefix.insert(prefix.end(), o.tokens.begin(), o.tokens.end());
+      auto p = model.next(prefix);
+      ended.push_back({o.tokens, o.score + p[2]});
+      for (Index v = 3; v < classes; ++v) {
+        next.push_back({o.tokens, o.score + p[static_cast<std::size_t>(v)]});
+        next.back().tokens.push_back(v);
+      }
+    }
+    std::stable_sort(next.begin(), next.end(), best_first);
+    if (next.size() > width) next.resize(width);
+    open = next;
+  }
+  std::stable_sort(ended.begin(), ended.end(), best_first);
+  return ended;
+}
+
 // The best of all sequences that end within `limit` tokens, END included.
 Best exhaustive(const TableDecoder& model, Index sentence, Index classes, Index limit,
                 double alpha) {
@@ -107,6 +135,107 @@ TEST_CASE("a wide beam finds what exhaustive search finds", "[beam]") {
   }
 }
 
+TEST_CASE("a narrow beam is beam search by its definition", "[beam]") {
+  constexpr Index kClasses = 9, kLimit = 7;
+  for (int width : {2, 3, 5})
+    for (std::uint64_t seed = 0; seed < 10; ++seed) {
+      TableDecoder decoder(2, kClasses, seed, 1), model(2, kClasses, seed, 1);
+      SearchOptions o;
+      o.beam = o.n_best = width;
+      auto found = search(decoder, {kLimit, kLimit}, o);
+      for (Index s = 0; s < 2; ++s) {
+        auto expected = plain_beam(model, s, kClasses, kLimit, static_cast<std::size_t>(width));
+        auto& list = found[static_cast<std::size_t>(s)];
+        INFO("width " << width << " seed " << seed << " sentence " << s);
+        for (std::size_t i = 0; i < list.size(); ++i) {
+          CHECK(list[i].finished);
+          CHECK(list[i].tokens == expected[i].tokens);
+          CHECK(list[i].log_prob == Approx(expected[i].score).epsilon(1e-12));
+        }
+      }
+    }
+}
+
+TEST_CASE("a prefix goes on in its row, so that what is kept for it need not move", "[beam]") {
+  struct Watching final : StepDecoder {
+    Tensor step(const std::vector<Index>& tokens) override { return inner.step(tokens); }
+    void select_rows(const std::vector<Index>& rows) override {
+      inner.select_rows(rows);
+      if (rows.size() != before) {
+        before = rows.size();
+        return;
+      }
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        auto origin = static_cast<std::size_t>(rows[i]);
+        CHECK(rows[origin] == rows[i]);  // who has descendants stays
+        stayed += origin == i;
+        moved += origin != i;
+      }
+    }
+    TableDecoder inner{2, 12, 7, 1};
+    std::size_t before = 2;
+    int stayed = 0, moved = 0;
+  };
+  Watching decoder;
+  SearchOptions o;
+  o.beam = 4;
+  o.never = {0, 1, 2};  // both sentences go on to the end
+  search(decoder, {20, 20}, o);
+  CHECK(decoder.moved > 0);
+  CHECK(decoder.stayed > 0);
+}
+
+TEST_CASE("logits of any height are the same distribution", "[search]") {
+  // The table's log-probabilities, each row with a number of its own added.
+  struct Raised final : StepDecoder {
+    Tensor step(const std::vector<Index>& tokens) override {
+      Tensor rows = inner.step(tokens);
+      std::vector<double> raise;
+      for (std::size_t i = 0; i < tokens.size(); ++i)
+        raise.push_back(300 * static_cast<double>((i + static_cast<std::size_t>(inner.steps)) % 3) -
+                        200);
+      return add(rows, from_vector(raise, {static_cast<Index>(raise.size()), 1}));
+    }
+    void select_rows(const std::vector<Index>& rows) override { inner.select_rows(rows); }
+    TableDecoder inner{2, 9, 4};
+  };
+  for (int beam : {1, 4}) {
+    Raised raised;
+    TableDecoder plain(2, 9, 4);
+    SearchOptions o;
+    o.beam = beam;
+    auto found = search(raised, {6, 6}, o), expected = search(plain, {6, 6}, o);
+    for (std::size_t s = 0; s < 2; ++s) {
+      CHECK(found[s][0].tokens == expected[s][0].tokens);
+      CHECK(found[s][0].log_prob == Approx(expected[s][0].log_prob).epsilon(1e-11));
+    }
+  }
+}
+
+TEST_CASE("logits of which none is finite, or one not a number, end a search", "[search]") {
+  struct Broken final : StepDecoder {
+    explicit Broken(double first) : first_(first) {}
+    Tensor step(const std::vector<Index>& tokens) override {
+      double never = -std::numeric_limits<double>::infinity();
+      Tensor row = tensor({first_, never, never, never, never}).to(DType::Float32);
+      return row.unsqueeze(0).expand({static_cast<Index>(tokens.size()), 5});
+    }
+    void select_rows(const std::vector<Index>&) override {}
+
+   private:
+    double first_;
+  };
+  for (double first :
+       {-std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity(),
+        std::numeric_limits<double>::quiet_NaN(), 0.0})
+    for (int beam : {1, 3}) {
+      Broken decoder(first);
+      SearchOptions o;
+      o.beam = beam;
+      CHECK_THROWS_AS(search(decoder, {6}, o), NonFiniteError);
+    }
+}
+
 TEST_CASE("greedy takes the likeliest token until END", "[greedy]") {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     TableDecoder decoder(1, 9, seed), model(1, 9, seed);
@@ -137,7 +266,8 @@ TEST_CASE("a hypothesis that ends early does not stop a better one", "[beam]") {
       std::vector<double> all;
       for (Index t : tokens) {
         double end = t == 1 ? 0.5 : 1 - 3e-9, word = t == 1 ? 0.4 : 1e-9;
-        for (double p : {1e-9, 1e-9, end, word}) all.push_back(std::log(p));
+        double padding = t == 1 ? 0.1 : 1e-9;  // never taken
+        for (double p : {padding, 1e-9, end, word}) all.push_back(std::log(p));
       }
       return from_vector(all, {static_cast<Index>(tokens.size()), 4});
     }

@@ -143,7 +143,7 @@ TEST_CASE("GPT: cached decoding equals computing the whole context", "[gpt][cach
         CHECK(close(a, b, 1e-12));
         auto length = static_cast<Index>(rows[0].size());
         Tensor whole = model.forward(from_vector(flat, {2, length})).value();
-        CHECK(close(b, log_softmax(whole.select(1, -1)), 1e-12));
+        CHECK(close(b, whole.select(1, -1), 1e-12));
         if (step % 4 == 3) {  // beams move
           cached->select_rows({1, 1});
           plain->select_rows({1, 1});

@@ -156,6 +156,36 @@ TEST_CASE("rows that share a memory attend to it as if each had its own", "[atte
     CHECK_THROWS_AS(shared.select_rows(from_vector<Index>({0, wrong}, {2})), IndexError);
 }
 
+TEST_CASE("rows of a cache become copies, in place or not", "[attention][cache]") {
+  Tensor key = normal({5, 2, 3, 4}, 0, 1, {1, 1}), value = normal({5, 2, 3, 4}, 0, 1, {1, 2});
+  // All stay, some become copies of what stays, of what does not, fewer, more.
+  for (const std::vector<Index>& rows : std::vector<std::vector<Index>>{{0, 1, 2, 3, 4},
+                                                                        {0, 0, 2, 3, 2},
+                                                                        {1, 1, 2, 4, 4},
+                                                                        {1, 0, 2, 3, 4},
+                                                                        {1, 2, 2, 3, 4},
+                                                                        {3, 1},
+                                                                        {0, 1, 2, 3, 4, 4}}) {
+    KeyValueCache cache;
+    cache.append(key, value);
+    KeyValueCache before = cache;  // reads the same memory
+    Tensor picked = from_vector(rows, {static_cast<Index>(rows.size())});
+    auto check = [&] {
+      INFO(to_string(cache.key.shape()));
+      CHECK(distance(cache.key.narrow(2, 0, 3), index_select(key, 0, picked)) == 0);
+      CHECK(distance(cache.value.narrow(2, 0, 3), index_select(value, 0, picked)) == 0);
+    };
+    cache.select_rows(picked);
+    check();
+    CHECK(distance(before.key.narrow(2, 0, 3), key) == 0);
+    before = {};
+    cache = {};
+    cache.append(key, value);  // nobody else reads it
+    cache.select_rows(picked);
+    check();
+  }
+}
+
 TEST_CASE("score gradients: rows sum to 0, masked entries are exactly 0", "[attention]") {
   Magnify magnify(Magnification::Explicit);
   Var q = random_leaf({2, 2, 4, 3}, 1), k = random_leaf({2, 2, 4, 3}, 2),
