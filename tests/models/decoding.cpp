@@ -185,6 +185,51 @@ TEST_CASE("a prefix goes on in its row, so that what is kept for it need not mov
   CHECK(decoder.stayed > 0);
 }
 
+TEST_CASE("a hypothesis has the attention of its own prefixes", "[beam]") {
+  // Attention that tells prefixes apart: the sum of the tokens so far, weighed by position.
+  auto mark = [](const std::vector<Index>& prefix) {
+    double sum = 0;
+    for (std::size_t i = 0; i < prefix.size(); ++i)
+      sum += static_cast<double>(prefix[i] * static_cast<Index>(3 * i + 1));
+    return sum;
+  };
+  struct Marking final : StepDecoder {
+    explicit Marking(std::function<double(const std::vector<Index>&)> m) : mark(std::move(m)) {}
+    Tensor step(const std::vector<Index>& tokens) override {
+      for (std::size_t i = 0; i < tokens.size(); ++i) prefixes[i].push_back(tokens[i]);
+      return inner.step(tokens);
+    }
+    void select_rows(const std::vector<Index>& rows) override {
+      inner.select_rows(rows);
+      std::vector<std::vector<Index>> picked;
+      for (Index r : rows) picked.push_back(prefixes[static_cast<std::size_t>(r)]);
+      prefixes = picked;
+    }
+    Tensor attention() const override {
+      std::vector<double> marks;
+      for (auto& p : prefixes) marks.push_back(mark(p));
+      return from_vector(marks, {static_cast<Index>(marks.size()), 1});
+    }
+    std::function<double(const std::vector<Index>&)> mark;
+    TableDecoder inner{2, 9, 11, 1};
+    std::vector<std::vector<Index>> prefixes{{100}, {101}};
+  };
+  Marking decoder(mark);
+  SearchOptions o;
+  o.beam = o.n_best = 5;
+  o.keep_attention = true;
+  auto found = search(decoder, {7, 5}, o);
+  for (Index s = 0; s < 2; ++s)
+    for (const Hypothesis& h : found[static_cast<std::size_t>(s)]) {
+      REQUIRE(h.attention.size() == h.tokens.size() + (h.finished ? 1 : 0));
+      std::vector<Index> prefix{100 + s, 1};
+      for (std::size_t t = 0; t < h.attention.size(); ++t) {
+        CHECK(h.attention[t] == std::vector<double>{mark(prefix)});
+        if (t < h.tokens.size()) prefix.push_back(h.tokens[t]);
+      }
+    }
+}
+
 TEST_CASE("logits of any height are the same distribution", "[search]") {
   // The table's log-probabilities, each row with a number of its own added.
   struct Raised final : StepDecoder {
