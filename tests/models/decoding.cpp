@@ -214,20 +214,24 @@ TEST_CASE("a hypothesis has the attention of its own prefixes", "[beam]") {
     TableDecoder inner{2, 9, 11, 1};
     std::vector<std::vector<Index>> prefixes{{100}, {101}};
   };
-  Marking decoder(mark);
-  SearchOptions o;
-  o.beam = o.n_best = 5;
-  o.keep_attention = true;
-  auto found = search(decoder, {7, 5}, o);
-  for (Index s = 0; s < 2; ++s)
-    for (const Hypothesis& h : found[static_cast<std::size_t>(s)]) {
-      REQUIRE(h.attention.size() == h.tokens.size() + (h.finished ? 1 : 0));
-      std::vector<Index> prefix{100 + s, 1};
-      for (std::size_t t = 0; t < h.attention.size(); ++t) {
-        CHECK(h.attention[t] == std::vector<double>{mark(prefix)});
-        if (t < h.tokens.size()) prefix.push_back(h.tokens[t]);
+  for (bool ends : {true, false}) {
+    Marking decoder(mark);
+    SearchOptions o;
+    o.beam = o.n_best = 5;
+    o.keep_attention = true;
+    if (!ends) o.never = {0, 1, 2};
+    auto found = search(decoder, {12, 9}, o);
+    for (Index s = 0; s < 2; ++s)
+      for (const Hypothesis& h : found[static_cast<std::size_t>(s)]) {
+        CHECK(h.finished == ends);
+        REQUIRE(h.attention.size() == h.tokens.size() + (h.finished ? 1 : 0));
+        std::vector<Index> prefix{100 + s, 1};
+        for (std::size_t t = 0; t < h.attention.size(); ++t) {
+          CHECK(h.attention[t] == std::vector<double>{mark(prefix)});
+          if (t < h.tokens.size()) prefix.push_back(h.tokens[t]);
+        }
       }
-    }
+  }
 }
 
 TEST_CASE("logits of any height are the same distribution", "[search]") {
