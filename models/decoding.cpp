@@ -200,7 +200,6 @@ class Search {
   // prefix goes on in its row, so that a decoder need not move what it keeps for it, and the others
   // take the rows of prefixes that do not go on. origin_: the row that each row is a copy of.
   void place(std::vector<Open>& next, std::size_t rows_before) {
-    auto count = static_cast<Index>(next.size());
     origin_.assign(next.size(), -1);
     std::vector<Open*> waiting;
     for (Open& o : next) {
@@ -212,7 +211,7 @@ class Search {
     }
     Index row = 0;
     for (Open* o : waiting) {
-      while (row < count && origin_[static_cast<std::size_t>(row)] >= 0) ++row;
+      while (origin_[static_cast<std::size_t>(row)] >= 0) ++row;
       origin_[static_cast<std::size_t>(row)] = o->row;
       o->row = row;
     }

@@ -147,6 +147,7 @@ TEST_CASE("a narrow beam is beam search by its definition", "[beam]") {
         auto expected = plain_beam(model, s, kClasses, kLimit, static_cast<std::size_t>(width));
         auto& list = found[static_cast<std::size_t>(s)];
         INFO("width " << width << " seed " << seed << " sentence " << s);
+        REQUIRE(list.size() == static_cast<std::size_t>(width));
         for (std::size_t i = 0; i < list.size(); ++i) {
           CHECK(list[i].finished);
           CHECK(list[i].tokens == expected[i].tokens);
