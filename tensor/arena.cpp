@@ -7,6 +7,7 @@
 namespace glim {
 
 struct Arena::Segment {
+  bool large;  // for large pieces
   std::byte* begin = nullptr;
   std::size_t size = 0, top = 0;  // what lies above `top` was never used
   Piece *first = nullptr, *last = nullptr;
@@ -25,6 +26,7 @@ struct Arena::Piece {
 namespace {
 constexpr std::size_t kHuge = std::size_t{2} << 20;
 constexpr std::size_t kPage = 4096;
+constexpr std::size_t kLarge = std::size_t{8} << 20;
 constexpr std::size_t kSegment = std::size_t{256} << 20;
 std::size_t rounded(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
 }  // namespace
@@ -44,13 +46,13 @@ std::size_t Arena::bytes(const Piece* piece) { return piece->size; }
 void Arena::set_free(Piece* p, std::size_t resident) {
   p->free = true;
   p->resident = resident;
-  p->place = free_.emplace(p->size, p);
+  p->place = free_[p->segment->large].emplace(p->size, p);
   free_bytes_ += static_cast<std::int64_t>(resident);
 }
 
 std::size_t Arena::set_used(Piece* p) {
   p->free = false;
-  free_.erase(p->place);
+  free_[p->segment->large].erase(p->place);
   free_bytes_ -= static_cast<std::int64_t>(p->resident);
   return std::exchange(p->resident, 0);
 }
@@ -64,9 +66,9 @@ void Arena::join_with_next(Piece* p) {
   delete next;
 }
 
-Arena::Piece* Arena::from_free(std::size_t bytes) {
-  auto at = free_.lower_bound(bytes);
-  if (at == free_.end()) return nullptr;
+Arena::Piece* Arena::from_free(bool large, std::size_t bytes) {
+  auto at = free_[large].lower_bound(bytes);
+  if (at == free_[large].end()) return nullptr;
   Piece* p = at->second;
   std::size_t resident = set_used(p);
   // What is left over stays free; a sliver of less than a sixteenth is not worth a piece.
@@ -98,7 +100,7 @@ Arena::Piece* Arena::from_top(Segment& s, std::size_t bytes) {
   return last;
 }
 
-bool Arena::add_segment(std::size_t bytes) {
+bool Arena::add_segment(bool large, std::size_t bytes) {
   for (std::size_t size : {std::max(kSegment, rounded(bytes, kHuge)), rounded(bytes, kHuge)}) {
     // Aligned by asking for more and giving the ends back.
     std::size_t asked = size + kHuge;
@@ -112,7 +114,7 @@ bool Arena::add_segment(std::size_t bytes) {
     if (kHuge > head) munmap(begin + head + size, kHuge - head);
     madvise(begin + head, size, MADV_HUGEPAGE);
     segments_.push_back(
-        std::make_unique<Segment>(Segment{begin + head, size, 0, nullptr, nullptr}));
+        std::make_unique<Segment>(Segment{large, begin + head, size, 0, nullptr, nullptr}));
     return true;
   }
   return false;
@@ -121,11 +123,21 @@ bool Arena::add_segment(std::size_t bytes) {
 Arena::Piece* Arena::take(std::size_t bytes) {
   if (bytes > SIZE_MAX / 4) return nullptr;
   bytes = rounded(std::max<std::size_t>(bytes, 1), kPage);
-  if (Piece* p = from_free(bytes)) return p;
-  for (auto& s : segments_)
-    if (Piece* p = from_top(*s, bytes)) return p;
-  if (!add_segment(bytes)) return nullptr;
-  return from_top(*segments_.back(), bytes);
+  bool large = bytes >= kLarge;
+  if (Piece* p = from_free(large, bytes)) return p;
+  if (large)
+    if (Piece* p = from_free(false, bytes)) return p;
+  auto from_tops = [&](bool of_large) -> Piece* {
+    for (auto& s : segments_)
+      if (s->large == of_large)
+        if (Piece* p = from_top(*s, bytes)) return p;
+    return nullptr;
+  };
+  if (Piece* p = from_tops(large)) return p;
+  if (add_segment(large, bytes)) return from_top(*segments_.back(), bytes);
+  // The system refuses: the other segments' places, then.
+  if (Piece* p = from_free(!large, bytes)) return p;
+  return from_tops(!large);
 }
 
 void Arena::give(Piece* p) {
@@ -151,10 +163,11 @@ void Arena::trim() {
     munmap(s->begin, s->size);
     return true;
   });
-  for (auto& [size, p] : free_) {
-    madvise(p->at, p->size, MADV_DONTNEED);
-    free_bytes_ -= static_cast<std::int64_t>(std::exchange(p->resident, 0));
-  }
+  for (auto& list : free_)
+    for (auto& [size, p] : list) {
+      madvise(p->at, p->size, MADV_DONTNEED);
+      free_bytes_ -= static_cast<std::int64_t>(std::exchange(p->resident, 0));
+    }
 }
 
 }  // namespace glim

@@ -2,7 +2,9 @@
 // are free (Knuth, The Art of Computer Programming, vol. 1, section 2.5).
 //
 // Blocks of any size reuse the same memory, so the memory that a training step holds stays near
-// the sum of what lives at its peak. Segments ask the kernel for huge pages; pages that were never
+// the sum of what lives at its peak. Pieces of 8 MiB and more have segments of their own, where no
+// smaller one settles in the middle of their place; they may lie in the others' free places.
+// Segments ask the kernel for huge pages; pages that were never
 // used cost nothing. Not thread-safe: the caller holds a lock.
 #pragma once
 
@@ -37,15 +39,16 @@ class Arena {
 
  private:
   struct Segment;
-  Piece* from_free(std::size_t bytes);
+  Piece* from_free(bool large, std::size_t bytes);
   Piece* from_top(Segment& segment, std::size_t bytes);
   void set_free(Piece* piece, std::size_t resident);
   std::size_t set_used(Piece* piece);  // what of it was resident
   void join_with_next(Piece* piece);
-  bool add_segment(std::size_t bytes);
+  bool add_segment(bool large, std::size_t bytes);
 
   std::vector<std::unique_ptr<Segment>> segments_;
-  std::multimap<std::size_t, Piece*> free_;  // by size; of equal ones the oldest first
+  // By size, of equal ones the oldest first: those in segments of small pieces, and of large ones.
+  std::multimap<std::size_t, Piece*> free_[2];
   std::int64_t free_bytes_ = 0, system_calls_ = 0;
 };
 

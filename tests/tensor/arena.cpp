@@ -18,6 +18,66 @@ constexpr std::size_t kKilo = 1024, kMega = kKilo * kKilo;
 
 std::byte* at(const Arena::Piece* p) { return Arena::data(p); }
 
+// Taken and given at random. With `large`, of both kinds.
+void check_random_pieces(bool large) {
+  struct Held {
+    Arena::Piece* piece;
+    std::size_t asked;
+    std::byte mark;
+  };
+  Arena arena;
+  std::mt19937_64 draw(3);
+  std::vector<Held> held;
+  std::size_t live = 0;
+  auto intact = [](const Held& h) {
+    std::byte* p = at(h.piece);
+    return p[0] == h.mark && p[h.asked / 2] == h.mark && p[h.asked - 1] == h.mark;
+  };
+  bool good = true;
+  std::int64_t calls_when_warm = 0;
+  for (int round = 0; round < 20000; ++round) {
+    if (round == 10000) calls_when_warm = arena.system_calls();
+    bool take = held.empty() || (live < 100 * kMega && draw() % 2 == 0);
+    if (take) {
+      // Sizes from a page to 4 MB, or 16, small ones more often.
+      std::size_t asked = 1 + draw() % (std::size_t{4 * kKilo} << draw() % (large ? 13 : 11));
+      Held h{arena.take(asked), asked, static_cast<std::byte>(draw())};
+      REQUIRE(h.piece);
+      good = good && Arena::bytes(h.piece) >= asked &&
+             reinterpret_cast<std::uintptr_t>(at(h.piece)) % 64 == 0;
+      for (std::size_t i : {std::size_t{0}, asked / 2, asked - 1}) at(h.piece)[i] = h.mark;
+      live += asked;
+      held.push_back(h);
+    } else {
+      std::size_t i = draw() % held.size();
+      good = good && intact(held[i]);
+      live -= held[i].asked;
+      arena.give(held[i].piece);
+      held[i] = held.back();
+      held.pop_back();
+    }
+    if (round % 500 == 0) {
+      std::sort(held.begin(), held.end(),
+                [](const Held& a, const Held& b) { return at(a.piece) < at(b.piece); });
+      for (std::size_t i = 0; i + 1 < held.size(); ++i)
+        good = good && at(held[i].piece) + Arena::bytes(held[i].piece) <= at(held[i + 1].piece);
+      for (const Held& h : held) good = good && intact(h);
+    }
+  }
+  CHECK(good);
+  CHECK(arena.system_calls() == calls_when_warm);  // one segment of each kind is enough
+  for (const Held& h : held) arena.give(h.piece);
+  if (large) {
+    CHECK(calls_when_warm == 2);
+    return;
+  }
+  auto free = static_cast<std::size_t>(arena.free_bytes());
+  Arena::Piece* whole = arena.take(free);
+  CHECK(arena.free_bytes() == 0);
+  CHECK(arena.system_calls() == calls_when_warm);
+  arena.give(whole);
+}
+
 }  // namespace
 
 TEST_CASE("a piece is cut from a larger free one, and the rest stays free", "[arena]") {
@@ -90,13 +150,40 @@ TEST_CASE("the smallest free piece that suffices is taken, of equal ones the old
     for (Arena::Piece* p : list) arena.give(p);
 }
 
+TEST_CASE("no smaller piece settles where a large one was", "[arena]") {
+  Arena arena;
+  Arena::Piece *large = arena.take(8 * kMega), *guard = arena.take(9 * kMega);
+  std::byte* begin = at(large);
+  arena.give(large);
+  Arena::Piece* small = arena.take(8 * kMega - 4 * kKilo);  // a page less
+  CHECK((at(small) < begin || at(small) >= begin + 17 * kMega));
+  CHECK(arena.free_bytes() == 8 * kMega);
+  large = arena.take(8 * kMega);
+  CHECK(at(large) == begin);
+  for (Arena::Piece* p : {large, guard, small}) arena.give(p);
+}
+
+TEST_CASE("a large piece takes the place of smaller ones that were given", "[arena]") {
+  Arena arena;
+  Arena::Piece *a = arena.take(6 * kMega), *b = arena.take(5 * kMega), *guard = arena.take(kMega);
+  std::byte* begin = at(a);
+  auto calls = arena.system_calls();
+  arena.give(a);
+  arena.give(b);
+  Arena::Piece* large = arena.take(9 * kMega);
+  CHECK(at(large) == begin);
+  CHECK(arena.free_bytes() == 2 * kMega);
+  CHECK(arena.system_calls() == calls);
+  for (Arena::Piece* p : {large, guard}) arena.give(p);
+}
+
 TEST_CASE("a free piece at the end grows into memory that was never used", "[arena]") {
   Arena arena;
   Arena::Piece* a = arena.take(kMega);
   std::byte* begin = at(a);
   auto calls = arena.system_calls();
   arena.give(a);
-  a = arena.take(8 * kMega);
+  a = arena.take(7 * kMega);
   CHECK(at(a) == begin);
   CHECK(arena.free_bytes() == 0);
   CHECK(arena.system_calls() == calls);
@@ -136,69 +223,19 @@ TEST_CASE("what no system can give is refused", "[arena]") {
 }
 
 TEST_CASE("pieces never overlap, and all of them join in the end", "[arena]") {
-  struct Held {
-    Arena::Piece* piece;
-    std::size_t asked;
-    std::byte mark;
-  };
-  Arena arena;
-  std::mt19937_64 draw(3);
-  std::vector<Held> held;
-  std::size_t live = 0;
-  auto intact = [](const Held& h) {
-    std::byte* p = at(h.piece);
-    return p[0] == h.mark && p[h.asked / 2] == h.mark && p[h.asked - 1] == h.mark;
-  };
-  bool good = true;
-  std::int64_t calls_when_warm = 0;
-  for (int round = 0; round < 20000; ++round) {
-    if (round == 10000) calls_when_warm = arena.system_calls();
-    bool take = held.empty() || (live < 100 * kMega && draw() % 2 == 0);
-    if (take) {
-      // Sizes from a page to some megabytes, small ones more often.
-      std::size_t asked = 1 + draw() % (std::size_t{4 * kKilo} << draw() % 11);
-      Held h{arena.take(asked), asked, static_cast<std::byte>(draw())};
-      REQUIRE(h.piece);
-      good = good && Arena::bytes(h.piece) >= asked &&
-             reinterpret_cast<std::uintptr_t>(at(h.piece)) % 64 == 0;
-      for (std::size_t i : {std::size_t{0}, asked / 2, asked - 1}) at(h.piece)[i] = h.mark;
-      live += asked;
-      held.push_back(h);
-    } else {
-      std::size_t i = draw() % held.size();
-      good = good && intact(held[i]);
-      live -= held[i].asked;
-      arena.give(held[i].piece);
-      held[i] = held.back();
-      held.pop_back();
-    }
-    if (round % 500 == 0) {
-      std::sort(held.begin(), held.end(),
-                [](const Held& a, const Held& b) { return at(a.piece) < at(b.piece); });
-      for (std::size_t i = 0; i + 1 < held.size(); ++i)
-        good = good && at(held[i].piece) + Arena::bytes(held[i].piece) <= at(held[i + 1].piece);
-      for (const Held& h : held) good = good && intact(h);
-    }
-  }
-  CHECK(good);
-  CHECK(arena.system_calls() == calls_when_warm);  // one segment is enough all along
-  for (const Held& h : held) arena.give(h.piece);
-  auto free = static_cast<std::size_t>(arena.free_bytes());
-  Arena::Piece* whole = arena.take(free);
-  CHECK(arena.free_bytes() == 0);
-  CHECK(arena.system_calls() == calls_when_warm);
-  arena.give(whole);
+  check_random_pieces(false);
+  check_random_pieces(true);
 }
 
 TEST_CASE("pages that went back to the system count for nothing until they are used again",
           "[arena]") {
   Arena arena;
-  Arena::Piece *a = arena.take(8 * kMega), *guard = arena.take(kMega);
+  Arena::Piece *a = arena.take(7 * kMega), *guard = arena.take(kMega);
   arena.give(a);
   arena.trim();
   CHECK(arena.free_bytes() == 0);
   Arena::Piece *first = arena.take(kMega), *second = arena.take(2 * kMega);
-  CHECK(arena.free_bytes() == 0);  // the other 5 MB are not there
+  CHECK(arena.free_bytes() == 0);  // the other 4 MB are not there
   arena.give(second);
   CHECK(arena.free_bytes() == 2 * kMega);
   second = arena.take(kMega);
