@@ -151,10 +151,7 @@ void Tape::step(Table& table, int i, const Sweep& options) {
     if (options.fill_leaves) finish_leaf(nodes_[at], std::move(gradient));
     return;
   }
-  if (!nodes_[at].op)
-    throw StateError("backward", path(i) +
-                                     " was used up by an earlier backward; the first one needs "
-                                     "Backward{.retain = true}");
+  if (!nodes_[at].op) used_up(i);
   // Backward, and adding up, may add nodes, which moves them all: the op is kept by pointer, the
   // rest is looked up again.
   const Op* op = nodes_[at].op.get();

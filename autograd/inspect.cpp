@@ -74,24 +74,23 @@ class Columns {
 Index saved_bytes(const Node& node) {
   Index total = 0;
   if (node.op)
-    for (const auto& [input, v] : node.op->saved_values())
-      total += v.numel() * static_cast<Index>(size_of(v.dtype()));
+    for (const SavedValue& s : node.op->saved_values())
+      if (s.value.defined())
+        total += s.value.numel() * static_cast<Index>(size_of(s.value.dtype()));
   return total;
 }
 
-// "a b y 1.5 KiB": inputs by letter, as the ops' own equations name them.
+// "a b y 1.5 KiB": inputs by letter, as the ops' own equations name them; (a) is computed again.
 std::string saved_text(const Node& node) {
   if (node.leaf) return "-";
   if (!node.op) return "freed";
   std::string text;
-  for (const auto& [input, v] : node.op->saved_values()) {
+  for (const SavedValue& s : node.op->saved_values()) {
     if (!text.empty()) text += ' ';
-    if (input == Op::kOutput)
-      text += 'y';
-    else if (input < 24)
-      text += static_cast<char>('a' + input);
-    else
-      text += std::to_string(input);
+    std::string name = s.input == Op::kOutput ? "y"
+                       : s.input < 24         ? std::string(1, static_cast<char>('a' + s.input))
+                                              : std::to_string(s.input);
+    text += s.recomputed ? "(" + name + ")" : name;
   }
   return text.empty() ? "-" : text + " " + bytes_text(saved_bytes(node));
 }

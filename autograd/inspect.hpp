@@ -19,8 +19,8 @@ struct TableOptions {
   std::size_t rows = 0;  // at most, from both ends; 0: all
 };
 // Columns: number, path, op, numbers of the inputs (- for a constant), shape, dtype, bytes of the
-// value, what backward will read (a, b, ... the inputs, y the output; "freed" when it was read),
-// line of the call; with TapeOptions::profile the times of forward and backward, and the norm of
+// value, what backward will read (a, b, ... the inputs, y the output; (a) when its op will compute it
+// again; "freed" when it was read), line of the call; with TapeOptions::profile the times of forward and backward, and the norm of
 // the gradient where one was watched. A line below sums up.
 std::string to_table(const Tape& tape, const TableOptions& options = {});
 

@@ -18,6 +18,8 @@ double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+Index bytes_of(const Tensor& x) { return x.numel() * static_cast<Index>(size_of(x.dtype())); }
+
 }  // namespace
 
 bool register_op(std::string_view name) {
@@ -32,15 +34,33 @@ std::vector<std::string_view> registered_ops() {
   return sorted;
 }
 
+bool Op::keeps_inputs() const {
+  return std::none_of(saved_.begin(), saved_.end(),
+                      [](const SavedValue& s) { return s.recomputed; });
+}
+
+bool Op::is_large(const Tensor& x, Index more_than_bytes) { return bytes_of(x) > more_than_bytes; }
+
 void Op::save(std::size_t input) {
   if (!inputs_) return;
   if (saved_.empty()) saved_.reserve(input_count_ + (wants_output_ ? 1 : 0));
-  saved_.emplace_back(static_cast<int>(input), *inputs_[input]);
+  keep(static_cast<int>(input), *inputs_[input]);
+}
+
+void Op::keep(int number, const Var& v) {
+  SavedValue& kept = saved_.emplace_back(number, v);
+  if (v.node_ >= 0 && is_large(v.value_) && Tape::current()->recomputes(v)) {
+    kept.value.value_ = {};
+    kept.recomputed = true;
+  }
 }
 
 const Var& Op::saved(int input) const {
-  for (const auto& [i, v] : saved_)
-    if (i == input) return v;
+  for (SavedValue& s : saved_) {
+    if (s.input != input) continue;
+    if (s.recomputed && !s.value.defined()) s.value.value_ = Tape::open()->recompute(s.value);
+    return s.value;
+  }
   throw StateError(
       name(), "backward reads input " + std::to_string(input) + ", which forward did not save");
 }
@@ -110,7 +130,7 @@ Var Recorder::record(std::unique_ptr<Op> op, Tensor y) const {
   node.dtype = y.dtype();
   node.scope = tape.current_scope();
   node.where = where_;
-  node.bytes = y.numel() * static_cast<Index>(size_of(y.dtype()));
+  node.bytes = bytes_of(y);
   if (tape.options_.profile) {
     node.forward_start = start_;
     node.forward_seconds = now() - start_;
@@ -120,7 +140,7 @@ Var Recorder::record(std::unique_ptr<Op> op, Tensor y) const {
   int number = tape.add_node(std::move(node));
   Var result(std::move(y));
   tape.bind(result, number);
-  if (wants_output) tape.nodes_.back().op->saved_.emplace_back(Op::kOutput, result);
+  if (wants_output) tape.nodes_.back().op->keep(Op::kOutput, result);
   if (!tape.patterns_.empty()) tape.note_watched(number, result.value());
   return result;
 }

@@ -71,16 +71,35 @@ class Grads {
   std::vector<std::pair<std::size_t, AddTo>> parts_;
 };
 
+// A value that backward will read: the number of an input (or Op::kOutput), and the value.
+struct SavedValue {
+  int input;
+  Var value;
+  // The op that computed it keeps what it takes to do so again (Op::recomputes): no value is kept
+  // until backward reads it.
+  bool recomputed = false;
+};
+
 class Op {
  public:
   virtual ~Op() = default;
   virtual std::string_view name() const = 0;
   virtual Grads backward(const Var& dy) const = 0;
 
-  // What backward will read: input number (or kOutput) and value, for pictures of the tape.
+  // What backward will read, for pictures of the tape.
   static constexpr int kOutput = -1;
-  const std::vector<std::pair<int, Var>>& saved_values() const { return saved_; }
+  const std::vector<SavedValue>& saved_values() const { return saved_; }
   bool needs_grad(std::size_t input) const { return input >= 64 || (needs_ >> input & 1); }
+  // Of less, the memory is not worth a pass over it.
+  static bool is_large(const Tensor& x, Index more_than_bytes = Index{1} << 20);
+
+  // Rematerialisation (Jain et al. 2020, arXiv 1910.02653): an op that keeps all that its output
+  // takes, and computes it in little more time than it would be read in, says so once forward has
+  // run. What reads a large output of it (the next ops, or its own backward) keeps none, and has it
+  // computed again: a norm costs the memory of one tensor instead of two. recompute() gives forward's
+  // bits.
+  virtual bool recomputes() const { return false; }
+  virtual Tensor recompute() const { return {}; }
 
  protected:
   Op() = default;
@@ -89,10 +108,13 @@ class Op {
   Op& operator=(const Op&) = default;
   Op& operator=(Op&&) = default;
 
-  // For forward: keep an input, or the output, for backward. Nothing is kept unless recorded.
+  // None of what was saved is recomputed. For recomputes(): recompute() then never calls another.
+  bool keeps_inputs() const;
+  // For forward: keep an input, or the output, for backward. Nothing is kept unless recorded, nor
+  // of a large input that its op recomputes.
   void save(std::size_t input);
   void save_output() { wants_output_ = true; }
-  // For backward.
+  // For backward. StateError for an input to be recomputed by an op that was used up.
   const Var& saved(int input) const;
   const Var& output() const { return saved(kOutput); }
   // True while backward is itself recorded: fused kernels then fall back to their composition.
@@ -102,11 +124,12 @@ class Op {
   friend class Recorder;
   friend class Tape;
   friend class CheckpointOp;
+  void keep(int number, const Var& v);
   const Var* const* inputs_ = nullptr;  // during forward, when recorded
   std::size_t input_count_ = 0;
   std::uint64_t needs_ = 0;
   bool wants_output_ = false;
-  std::vector<std::pair<int, Var>> saved_;
+  mutable std::vector<SavedValue> saved_;
 };
 
 // A hand-written kernel that equals a composition of other ops. The composition is what the

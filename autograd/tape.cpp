@@ -74,6 +74,24 @@ void Tape::keep(int node, Kept kept) {
   kept_[static_cast<std::size_t>(node)] = std::move(kept);
 }
 
+bool Tape::recomputes(const Var& v) const {
+  if (options_.replay || !holds(v)) return false;
+  const Op* op = nodes_[static_cast<std::size_t>(v.node_)].op.get();
+  return op && op->recomputes();
+}
+
+Tensor Tape::recompute(const Var& v) const {
+  const Op* op = holds(v) ? nodes_[static_cast<std::size_t>(v.node_)].op.get() : nullptr;
+  if (!op) used_up(v.node_);
+  return op->recompute();
+}
+
+void Tape::used_up(int node) const {
+  throw StateError("backward", path(node) +
+                                   " was used up by an earlier backward; the first one needs "
+                                   "Backward{.retain = true}");
+}
+
 void Tape::bind(Var& v, int node) const {
   v.tape_ = id_;
   v.node_ = node;

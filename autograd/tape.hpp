@@ -164,8 +164,10 @@ class Tape : private TapeLists {
   int number_of(const Var& v);  // the node of v, adding a leaf's on first use; -1 constant
   int add_node(Node node);
   void keep(int node, Kept kept);
-  void bind(Var& v, int node) const;  // v becomes the value of that node
-  bool holds(const Var& v) const;     // computed on this tape, and its node is still there
+  bool recomputes(const Var& v) const;   // the op of v's node can; nothing is gained with replay
+  Tensor recompute(const Var& v) const;  // v is without its value; StateError for an op used up
+  void bind(Var& v, int node) const;     // v becomes the value of that node
+  bool holds(const Var& v) const;        // computed on this tape, and its node is still there
   int current_scope();
   // dy of a loss: ShapeError unless it has one element. dy of any y: unless it has y's kind.
   static Tensor one_for(const char* op, const Var& loss);
@@ -176,7 +178,8 @@ class Tape : private TapeLists {
   void step(Table& table, int i, const Sweep& options);
   void finish_leaf(Node& node, Var gradient);
   void accumulate(Table& table, int node, Var gradient, bool create_graph) const;
-  void place(Error& error, int node) const;  // adds the node's path and line
+  [[noreturn]] void used_up(int node) const;  // StateError
+  void place(Error& error, int node) const;   // adds the node's path and line
   void accumulate(Table& table, int node, const AddTo& add) const;
   Tensor part_of(int node, const AddTo& add) const;  // what add adds, on its own
   // Writes a flow down; true when it was replaced.

@@ -5,6 +5,7 @@
 #include "tensor/kernels_dropout.hpp"
 #include "tensor/kernels_functions.hpp"
 #include "tensor/kernels_loss.hpp"
+#include "tensor/kernels_nonzeros.hpp"
 #include "tensor/kernels_norm.hpp"
 #include "tensor/kernels_packed.hpp"
 #include "tensor/kernels_product.hpp"
@@ -28,6 +29,9 @@ const RowKernels<T>& table() {
     drop_marked<T>,
     add_bias<T>,
     relu_grad<T>,
+    mark_nonzeros<T>,
+    gather_nonzeros<T>,
+    spread_nonzeros<T>,
     sum_rows<T>,
     function<T>,
     function_grad<T>,

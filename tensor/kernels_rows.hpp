@@ -100,6 +100,11 @@ struct RowKernels {
   void (*add_bias)(Index rows, Index n, const T* bias, bool relu, T* y, Index ld);
   // dx = y > 0 ? scale·dy : 0
   void (*relu_grad)(Index n, const T* y, const T* dy, T scale, T* dx);
+  // Elements with a bit set (tensor/nonzeros.hpp): bit i mod 8 of byte i / 8 says so of x[i]. The
+  // first returns their number, the second writes them in order, the third puts them back.
+  Index (*mark_nonzeros)(Index n, const T* x, std::uint8_t* bits);
+  void (*gather_nonzeros)(Index n, const T* x, const std::uint8_t* bits, Index count, T* values);
+  void (*spread_nonzeros)(Index n, const std::uint8_t* bits, Index count, const T* values, T* x);
   // total[c] += Σ_r x[r][c], partial sums of 64 rows
   void (*sum_rows)(Index rows, Index n, const T* x, Index ld, T* total);
 

@@ -53,8 +53,16 @@ struct Attention final : FusedOp {
     for (std::size_t i : {Query, KeyInput, Value, Bias}) save(i);
     Tensor y = heads_apart(leading(query), query.size(-2), value.size(-1), query.dtype());
     heads_.forward(
-        query, key, value, bias, y,
+        query, key, value, y, bias,
         needs_grad(Query) || needs_grad(KeyInput) || needs_grad(Value) || needs_grad(Bias));
+    return y;
+  }
+
+  bool recomputes() const override { return heads_.recomputes() && keeps_inputs(); }
+  Tensor recompute() const override {
+    const Tensor &query = saved(Query).value(), &value = saved(Value).value();
+    Tensor y = heads_apart(leading(query), query.size(-2), value.size(-1), query.dtype());
+    heads_.recompute(query, saved(KeyInput).value(), value, y, saved(Bias).value());
     return y;
   }
 

@@ -13,7 +13,9 @@
 // (S <= 2 (Dk + Dv)): reading it is cheaper than a product and a softmax. For longer sequences P would
 // dominate the memory of the model, so backward computes it again, tile by tile (Dao et al. 2022, arXiv
 // 2205.14135, section 3.1, do so for the same reason), and the dropped elements are drawn again. With 100
-// positions of 8 heads of 64 that is 7 % of a step's memory, for 1 to 2 % of its time.
+// positions of 8 heads of 64 that is 7 % of a step's memory, for 1 to 2 % of its time. Where P is small but
+// the context is large, neither is kept: both come again, at once, for the product that reads the
+// context, and P stays for backward, which is next.
 #pragma once
 
 #include <algorithm>
@@ -76,6 +78,27 @@ inline bool fits_scores(const AttentionMask& mask, const Shape& scores) {
 }
 
 class AttentionHeads {
+  static constexpr Index kKeptProbs = 8192;
+  struct Sizes {
+    Sizes(const Tensor& query, const Tensor& key, const Tensor& value)
+        : t(query.size(-2)), s(key.size(-2)), dk(query.size(-1)), dv(value.size(-1)) {
+      for (int i = 0; i + 2 < query.rank(); ++i) lead.push_back(query.shape()[i]);
+      heads = numel_of(lead);
+      tile = std::clamp<Index>(32768 / std::max<Index>(1, s), 16, std::max<Index>(16, t));
+    }
+    // About 2^20 multiplications, so that a thread's start is worth its while. For a few queries it
+    // is reading keys and values that takes the time, that of 16 multiplications an element.
+    Index heads_per_piece() const {
+      Index each = std::max<Index>(16, t) * s * (dk + dv);
+      return std::max<Index>(1, (Index{1} << 20) / std::max<Index>(1, each));
+    }
+    bool small_probs() const { return s <= 2 * (dk + dv) && t * s <= kKeptProbs; }
+    Tensor probs(DType dtype) const { return empty({heads, t, s}, dtype); }
+    Tensor tile_scratch(DType dtype) const { return empty({std::min(tile, t), s}, dtype); }
+    Shape lead;
+    Index heads = 1, t, s, dk, dv, tile = 1;
+  };
+
  public:
   AttentionHeads() = default;
   AttentionHeads(Tensor keep, double p, Key key) : keep_(std::move(keep)), p_(p), key_(key) {}
@@ -88,38 +111,23 @@ class AttentionHeads {
     return 1 / std::sqrt(static_cast<double>(query.size(-1)));
   }
 
-  // Writes context. `backward_follows`: P may be kept for it.
-  void forward(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& bias,
-               const Tensor& context, bool backward_follows) {
+  // Writes context. With `backward_follows` P may be kept.
+  void forward(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& context,
+               const Tensor& bias, bool backward_follows) {
     Sizes n(query, key, value);
-    Matrices q = Matrices::operand(query, n.lead, n.t, n.dk),
-             k = Matrices::operand(key, n.lead, n.s, n.dk),
-             v = Matrices::operand(value, n.lead, n.s, n.dv);
-    Matrices c(context, n.lead, n.t, n.dv);
-    if (backward_follows && n.s <= 2 * (n.dk + n.dv) && n.t * n.s <= kKeptProbs)
-      probs_ = empty({n.heads, n.t, n.s}, query.dtype());
-    visit_floating(query, "attention", [&]<class T>() {
-      Probs<T> probs(*this, n, q, k, Matrices(bias, n.lead, n.t, n.s));
-      parallel_for(n.heads, n.heads_per_piece(), [&](Index begin, Index end) {
-        Tensor p_scratch = probs_.defined() ? Tensor() : n.tile_scratch(query.dtype());
-        Tensor d_scratch = p_ > 0 && probs_.defined() ? n.tile_scratch(query.dtype()) : Tensor();
-        for (Index h = begin; h < end; ++h)
-          for (Index t = 0; t < n.t; t += n.tile) {
-            Index rows = std::min(n.tile, n.t - t);
-            T* p = probs_.defined() ? probs_.data<T>() + (h * n.t + t) * n.s : p_scratch.data<T>();
-            probs.compute(h, t, rows, p);
-            T* dropped = p;
-            if (d_scratch.defined()) {
-              dropped = d_scratch.data<T>();
-              probs.mark(h, t, rows, p, dropped);
-            } else if (p_ > 0) {
-              probs.drop(h, t, rows, p);
-            }
-            gemm<T>(false, false, rows, n.dv, n.s, T(1), dropped, n.s, v.at<T>(h, 0), ld(v, n.dv),
-                    T(0), c.at<T>(h, t), ld(c, n.dv));
-          }
-      });
-    });
+    recomputes_ = backward_follows && n.small_probs();
+    if (recomputes_ && !Op::is_large(context)) probs_ = n.probs(query.dtype());
+    attend(n, query, key, value, context, bias, false);
+  }
+
+  // Writes context again, and keeps P: the op's backward comes next.
+  bool recomputes() const { return recomputes_; }
+  void recompute(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& context,
+                 const Tensor& bias) const {
+    Sizes n(query, key, value);
+    bool kept = probs_.defined();
+    if (!kept) probs_ = n.probs(query.dtype());
+    attend(n, query, key, value, context, bias, kept);
   }
 
   // Where gradients are written, all of them or, undefined, not at all. scores: (..., T, S).
@@ -180,24 +188,41 @@ class AttentionHeads {
   }
 
  private:
-  static constexpr Index kKeptProbs = 8192;
-  struct Sizes {
-    Sizes(const Tensor& query, const Tensor& key, const Tensor& value)
-        : t(query.size(-2)), s(key.size(-2)), dk(query.size(-1)), dv(value.size(-1)) {
-      for (int i = 0; i + 2 < query.rank(); ++i) lead.push_back(query.shape()[i]);
-      heads = numel_of(lead);
-      tile = std::clamp<Index>(32768 / std::max<Index>(1, s), 16, std::max<Index>(16, t));
-    }
-    // About 2^20 multiplications, so that a thread's start is worth its while. For a few queries it
-    // is reading keys and values that takes the time, that of 16 multiplications an element.
-    Index heads_per_piece() const {
-      Index each = std::max<Index>(16, t) * s * (dk + dv);
-      return std::max<Index>(1, (Index{1} << 20) / std::max<Index>(1, each));
-    }
-    Tensor tile_scratch(DType dtype) const { return empty({std::min(tile, t), s}, dtype); }
-    Shape lead;
-    Index heads = 1, t, s, dk, dv, tile = 1;
-  };
+  // With `kept`, P is there, marked.
+  void attend(const Sizes& n, const Tensor& query, const Tensor& key, const Tensor& value,
+              const Tensor& context, const Tensor& bias, bool kept) const {
+    Matrices q = Matrices::operand(query, n.lead, n.t, n.dk),
+             k = Matrices::operand(key, n.lead, n.s, n.dk),
+             v = Matrices::operand(value, n.lead, n.s, n.dv);
+    Matrices c(context, n.lead, n.t, n.dv);
+    visit_floating(query, "attention", [&]<class T>() {
+      Probs<T> probs(*this, n, q, k, Matrices(bias, n.lead, n.t, n.s));
+      T dropped_scale = p_ > 0 ? static_cast<T>(drop_spec(p_, key_).scale) : T(0);
+      parallel_for(n.heads, n.heads_per_piece(), [&](Index begin, Index end) {
+        Tensor p_scratch = probs_.defined() ? Tensor() : n.tile_scratch(query.dtype());
+        Tensor d_scratch = p_ > 0 && probs_.defined() ? n.tile_scratch(query.dtype()) : Tensor();
+        for (Index h = begin; h < end; ++h)
+          for (Index t = 0; t < n.t; t += n.tile) {
+            Index rows = std::min(n.tile, n.t - t);
+            T* p = probs_.defined() ? probs_.data<T>() + (h * n.t + t) * n.s : p_scratch.data<T>();
+            if (!kept) probs.compute(h, t, rows, p);
+            T* dropped = p;
+            if (d_scratch.defined()) {
+              dropped = d_scratch.data<T>();
+              if (kept)
+                row_kernels<T>().drop_marked(rows * n.s, dropped_scale, p, dropped);
+              else
+                probs.mark(h, t, rows, p, dropped);
+            } else if (p_ > 0) {
+              probs.drop(h, t, rows, p);
+            }
+            gemm<T>(false, false, rows, n.dv, n.s, T(1), dropped, n.s, v.at<T>(h, 0), ld(v, n.dv),
+                    T(0), c.at<T>(h, t), ld(c, n.dv));
+          }
+      });
+    });
+  }
+
   static Index ld(const Matrices& m, Index columns) {
     return std::max<Index>({1, columns, m.row});  // a single row may have any stride
   }
@@ -236,7 +261,8 @@ class AttentionHeads {
   Tensor keep_;
   double p_ = 0;
   Key key_;
-  Tensor probs_;  // (heads, T, S), before dropout, which marks them
+  bool recomputes_ = false;
+  mutable Tensor probs_;  // (heads, T, S), before dropout, which marks them
 };
 
 }  // namespace glim

@@ -3,7 +3,8 @@
 //   dx = (g - mean(g) - x̂ mean(g x̂))/σ,  g = γ dy
 //   dγ = Σ_rows dy x̂                      dβ = Σ_rows dy
 //
-// Backward reads x, γ and each row's μ and 1/σ; x̂ is computed again. Sums over rows are taken in
+// Backward reads x, γ and each row's μ and 1/σ; x̂ is computed again, and so is y for the ops that read
+// it. Sums over rows are taken in
 // pieces of rows that depend on D alone, and added in order.
 #include "autograd/magnification.hpp"
 #include "autograd/ops/fused.hpp"
@@ -33,22 +34,14 @@ struct LayerNormOp final : FusedOp {
     save(X);
     save(Gamma);
     save(Beta);
-    Rows in = rows_of(x);
-    Tensor scale = gamma.defined() ? gamma.contiguous() : gamma;
-    Tensor shift = beta.defined() ? beta.contiguous() : beta;
-    Tensor y = empty(x.shape(), x.dtype());
-    mean_ = empty({in.count}, x.dtype());
-    inverse_sigma_ = empty({in.count}, x.dtype());
-    visit_floating(x, "layer_norm", [&]<class T>() {
-      parallel_for(in.count, rows_per_piece(in.columns), [&](Index begin, Index end) {
-        row_kernels<T>().layer_norm(end - begin, in.columns, in.x.data<T>() + begin * in.ld, in.ld,
-                                    scale.defined() ? scale.data<T>() : nullptr,
-                                    shift.defined() ? shift.data<T>() : nullptr,
-                                    static_cast<T>(eps_), y.data<T>() + begin * in.columns,
-                                    mean_.data<T>() + begin, inverse_sigma_.data<T>() + begin);
-      });
-    });
-    return y;
+    mean_ = empty({rows_of(x).count}, x.dtype());
+    inverse_sigma_ = empty({rows_of(x).count}, x.dtype());
+    return normalized(x, gamma, beta);
+  }
+
+  bool recomputes() const override { return keeps_inputs(); }
+  Tensor recompute() const override {
+    return normalized(saved(X).value(), saved(Gamma).value(), saved(Beta).value());
   }
 
   Grads backward(const Var& dy) const override {
@@ -85,6 +78,24 @@ struct LayerNormOp final : FusedOp {
   }
 
  private:
+  // y, and each row's μ and 1/σ into mean_ and inverse_sigma_.
+  Tensor normalized(const Tensor& x, const Tensor& gamma, const Tensor& beta) const {
+    Rows in = rows_of(x);
+    Tensor scale = gamma.defined() ? gamma.contiguous() : gamma;
+    Tensor shift = beta.defined() ? beta.contiguous() : beta;
+    Tensor y = empty(x.shape(), x.dtype());
+    visit_floating(x, "layer_norm", [&]<class T>() {
+      parallel_for(in.count, rows_per_piece(in.columns), [&](Index begin, Index end) {
+        row_kernels<T>().layer_norm(end - begin, in.columns, in.x.data<T>() + begin * in.ld, in.ld,
+                                    scale.defined() ? scale.data<T>() : nullptr,
+                                    shift.defined() ? shift.data<T>() : nullptr,
+                                    static_cast<T>(eps_), y.data<T>() + begin * in.columns,
+                                    mean_.data<T>() + begin, inverse_sigma_.data<T>() + begin);
+      });
+    });
+    return y;
+  }
+
   double eps_;
   Tensor mean_, inverse_sigma_;  // (rows)
 };

@@ -12,6 +12,7 @@
 #include "autograd/ops/fused.hpp"
 #include "tensor/elementwise.hpp"
 #include "tensor/matmul.hpp"
+#include "tensor/nonzeros.hpp"
 
 namespace glim {
 
@@ -79,7 +80,8 @@ struct PlainLinear final : Linear {
 
 //   h = dropout(max(0, u)), u = x Wᵀ + b      du = h > 0 ? dh/(1 - p) : 0      reads h
 //
-// h alone says which elements were dropped or negative: neither u nor the mask is kept.
+// h alone says which elements were dropped or negative: neither u nor the mask is kept. Half of it is
+// zeros, and a large h is kept without them (tensor/nonzeros.hpp), for whoever reads it.
 struct LinearRelu final : Linear {
   explicit LinearRelu(double p = 0, Key key = {}) : p_(p), key_(key) {}
   std::string_view name() const override { return "linear_relu"; }
@@ -89,19 +91,35 @@ struct LinearRelu final : Linear {
   Tensor forward(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     save_output();
     DropSpec drop = drop_spec(p_, key_);
-    return product(x, weight, {bias, true, p_ > 0 ? &drop : nullptr});
+    Tensor h = product(x, weight, {bias, true, p_ > 0 ? &drop : nullptr});
+    if (is_large(h, kLarge) && (needs_grad(X) || needs_grad(Weight) || needs_grad(Bias)))
+      kept_ = NonZeros(h);
+    return h;
+  }
+  bool recomputes() const override { return kept_.defined(); }
+  Tensor recompute() const override {
+    if (!h_.defined()) h_ = kept_.dense();
+    return h_;
   }
   Grads backward(const Var& dh) const override {
     double scale = 1 / (1 - p_);
     if (recording())
       return gradients(
           where(greater(output().value(), 0.0), mul(dh, scale), Var(scalar(0, dh.dtype()))));
-    return gradients(Var(relu_grad(output().value(), dh.value(), scale)));
+    // The last to read what was computed again: du takes its place.
+    if (kept_.defined()) recompute();
+    Tensor h = kept_.defined() ? std::exchange(h_, {}) : output().value();
+    Tensor du = h.storage().use_count() == 1 ? h : empty(h.shape(), h.dtype());
+    relu_grad_into(du, h, dh.value(), scale);
+    return gradients(Var(du));
   }
 
  private:
+  static constexpr Index kLarge = Index{4} << 20;  // bytes: it takes three passes
   double p_;
   Key key_;
+  NonZeros kept_;
+  mutable Tensor h_;  // from the first reader in backward on
 };
 
 void check(const Var& x, const Var& weight, const Var& bias) {
@@ -116,14 +134,19 @@ void check(const Var& x, const Var& weight, const Var& bias) {
 }  // namespace
 
 Tensor relu_grad(const Tensor& y, const Tensor& dy, double scale) {
-  Tensor out = y.contiguous(), up = dy.contiguous(), dx = empty(y.shape(), y.dtype());
+  Tensor dx = empty(y.shape(), y.dtype());
+  relu_grad_into(dx, y, dy, scale);
+  return dx;
+}
+
+void relu_grad_into(const Tensor& dx, const Tensor& y, const Tensor& dy, double scale) {
+  Tensor out = y.contiguous(), up = dy.contiguous();
   visit_floating(y, "relu", [&]<class T>() {
     parallel_for(y.numel(), 16384, [&](Index begin, Index end) {
       row_kernels<T>().relu_grad(end - begin, out.data<T>() + begin, up.data<T>() + begin,
                                  static_cast<T>(scale), dx.data<T>() + begin);
     });
   });
-  return dx;
 }
 
 Var linear(const Var& x, const Var& weight, const Var& bias, Where where) {

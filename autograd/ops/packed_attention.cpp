@@ -62,14 +62,15 @@ struct PackedAttention final : FusedOp {
 
   Tensor forward(const Tensor& x, const Tensor& memory, const Tensor& bias) {
     for (std::size_t i : {X, Memory, Bias}) save(i);
-    Blocks blocks(x, memory);
-    Tensor y = empty({x.size(0), x.size(1), blocks.d}, x.dtype());
-    const Tensor& pairs = blocks.self ? x : memory;
-    Index first = blocks.self ? 1 : 0;
-    heads_.forward(block(x, 0, blocks.d), block(pairs, first, blocks.d),
-                   block(pairs, first + 1, blocks.d), bias, block(y, 0, blocks.d),
-                   needs_grad(X) || needs_grad(Memory) || needs_grad(Bias));
-    return y;
+    return context(x, memory, [&](const auto&... heads) {
+      heads_.forward(heads..., bias, needs_grad(X) || needs_grad(Memory) || needs_grad(Bias));
+    });
+  }
+
+  bool recomputes() const override { return heads_.recomputes() && keeps_inputs(); }
+  Tensor recompute() const override {
+    return context(saved(X).value(), saved(Memory).value(),
+                   [&](const auto&... heads) { heads_.recompute(heads..., saved(Bias).value()); });
   }
 
   Grads backward(const Var& dy) const override {
@@ -99,6 +100,18 @@ struct PackedAttention final : FusedOp {
   }
 
  private:
+  // y, which run(query, key, value, y's heads) writes.
+  template <class Run>
+  Tensor context(const Tensor& x, const Tensor& memory, const Run& run) const {
+    Blocks blocks(x, memory);
+    Tensor y = empty({x.size(0), x.size(1), blocks.d}, x.dtype());
+    const Tensor& pairs = blocks.self ? x : memory;
+    Index first = blocks.self ? 1 : 0;
+    run(block(x, 0, blocks.d), block(pairs, first, blocks.d), block(pairs, first + 1, blocks.d),
+        block(y, 0, blocks.d));
+    return y;
+  }
+
   // Block i of (B, T, parts·D) as (B, H, T, Dh).
   Tensor block(const Tensor& x, Index i, Index d) const {
     const Strides& s = x.strides();

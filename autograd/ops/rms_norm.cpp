@@ -27,20 +27,12 @@ struct RmsNormOp final : FusedOp {
   Tensor forward(const Tensor& x, const Tensor& gamma) {
     save(X);
     save(Gamma);
-    Rows in = rows_of(x);
-    Tensor scale = gamma.defined() ? gamma.contiguous() : gamma;
-    Tensor y = empty(x.shape(), x.dtype());
-    inverse_root_ = empty({in.count}, x.dtype());
-    visit_floating(x, "rms_norm", [&]<class T>() {
-      parallel_for(in.count, rows_per_piece(in.columns), [&](Index begin, Index end) {
-        row_kernels<T>().rms_norm(end - begin, in.columns, in.x.data<T>() + begin * in.ld, in.ld,
-                                  scale.defined() ? scale.data<T>() : nullptr, static_cast<T>(eps_),
-                                  y.data<T>() + begin * in.columns,
-                                  inverse_root_.data<T>() + begin);
-      });
-    });
-    return y;
+    inverse_root_ = empty({rows_of(x).count}, x.dtype());
+    return normalized(x, gamma);
   }
+
+  bool recomputes() const override { return keeps_inputs(); }
+  Tensor recompute() const override { return normalized(saved(X).value(), saved(Gamma).value()); }
 
   Grads backward(const Var& dy) const override {
     if (recording()) return through_composition({saved(X), saved(Gamma)}, dy);
@@ -69,6 +61,22 @@ struct RmsNormOp final : FusedOp {
   }
 
  private:
+  // y, and each row's 1/ρ into inverse_root_.
+  Tensor normalized(const Tensor& x, const Tensor& gamma) const {
+    Rows in = rows_of(x);
+    Tensor scale = gamma.defined() ? gamma.contiguous() : gamma;
+    Tensor y = empty(x.shape(), x.dtype());
+    visit_floating(x, "rms_norm", [&]<class T>() {
+      parallel_for(in.count, rows_per_piece(in.columns), [&](Index begin, Index end) {
+        row_kernels<T>().rms_norm(end - begin, in.columns, in.x.data<T>() + begin * in.ld, in.ld,
+                                  scale.defined() ? scale.data<T>() : nullptr, static_cast<T>(eps_),
+                                  y.data<T>() + begin * in.columns,
+                                  inverse_root_.data<T>() + begin);
+      });
+    });
+    return y;
+  }
+
   double eps_;
   Tensor inverse_root_;  // (rows)
 };

@@ -96,7 +96,7 @@ TEST_CASE("nodes know their bytes, shapes and lines", "[watch]") {
   CHECK(n.dtype == DType::Float32);
   CHECK(to_string(n.where).rfind("watch.cpp:", 0) == 0);
   CHECK(n.op->saved_values().size() == 1);
-  CHECK(n.op->saved_values()[0].first == Op::kOutput);
+  CHECK(n.op->saved_values()[0].input == Op::kOutput);
 }
 
 TEST_CASE("the first output that is not finite is named with op and path", "[watch]") {

@@ -45,7 +45,7 @@ void describe_nodes(const Tape& tape, Capture& c) {
     } else {
       n.scope = tape.scope_path(node.scope);
       n.where = to_string(node.where);
-      for (const auto& [input, value] : node.op->saved_values()) n.saved.push_back(input);
+      for (const SavedValue& s : node.op->saved_values()) n.saved.push_back(s.input);
       if (n.op == "softmax" || n.op == "masked_softmax")
         n.even_probs = tape.kept(n.number).again({zeros(n.value.shape(), n.value.dtype())});
     }
