@@ -72,7 +72,7 @@ class Columns {
 };
 
 Index saved_bytes(const Node& node) {
-  Index total = 0;
+  Index total = node.op ? node.op->held_bytes() : 0;
   if (node.op)
     for (const SavedValue& s : node.op->saved_values())
       if (s.value.defined())

@@ -36,7 +36,7 @@ struct OpSummary {
   std::string op;  // "leaf" for leaves
   Index count = 0;
   Index bytes = 0;        // of the values
-  Index saved_bytes = 0;  // held for backward; a tensor saved by two ops counts for both
+  Index saved_bytes = 0;  // kept for backward; a tensor saved by two ops counts for both
   double forward_seconds = 0, backward_seconds = 0;
 };
 // By op: those that took longest first, then those with the most bytes.

@@ -89,6 +89,7 @@ class Op {
   // What backward will read, for pictures of the tape.
   static constexpr int kOutput = -1;
   const std::vector<SavedValue>& saved_values() const { return saved_; }
+  virtual Index held_bytes() const { return 0; }  // of what is kept beside them
   bool needs_grad(std::size_t input) const { return input >= 64 || (needs_ >> input & 1); }
   // Of less, the memory is not worth a pass over it.
   static bool is_large(const Tensor& x, Index more_than_bytes = Index{1} << 20);

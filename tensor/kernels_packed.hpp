@@ -14,6 +14,9 @@
 // are read front to back. An inner step of a tile loads 2 vectors of b and, with AVX-512, 12 elements of
 // a for 24 multiply-adds of a vector; 6 for 12 with AVX2, which has half as many registers.
 //
+// For few columns of c a panel of a is read too few times to be worth packing: then a tile reads its
+// rows in place, unless they lie a multiple of 2 KiB apart, where a first cache holds but a few of them.
+//
 // Each element of c is the same sum in the same order wherever a product is cut: blocks of the inner
 // dimension depend on k alone, and a tile at the edge does for its elements what a whole one does.
 // So, unlike with BLAS, a product may be cut for the threads there are without a change in its bits.
@@ -30,6 +33,8 @@ static_assert(PackedBlocks::kTileRows % kDown == 0);
 template <class T>
 inline constexpr Index kAcross = kLanes<T> + kLanes<T>;  // two vectors
 
+inline constexpr Index kNarrow = 256;  // columns
+
 // How a tile is written: c = alpha sum + beta c, for its first `columns` columns.
 template <class T>
 struct Target {
@@ -38,10 +43,31 @@ struct Target {
   Index ldc, columns;
 };
 
-// R rows of a panel of a times V vectors of a panel of b. The tile's part of c is fetched while the
-// first steps run.
-template <class T, int R, int V>
-GLIM_INLINE void packed_tile(Index k, const T* a, const T* b, const Target<T>& to) {
+// Rows of a as a tile reads them, an element of each at a step: in a panel, or in place.
+template <class T>
+struct Panel {
+  const T* a;
+  [[gnu::always_inline]] T operator[](int r) const { return a[r]; }
+  [[gnu::always_inline]] void next() { a += kDown; }
+};
+template <class T>
+struct InPlace {
+  // Three pointers and two distances, so that all addresses fit into registers.
+  const T *a0, *a4, *a8;
+  Index ld, ld3;
+  InPlace(const T* a, Index distance)
+      : a0(a), a4(a + 4 * distance), a8(a + 8 * distance), ld(distance), ld3(3 * distance) {}
+  [[gnu::always_inline]] T operator[](int r) const {
+    const T* base = r < 4 ? a0 : r < 8 ? a4 : a8;
+    return r % 4 == 0 ? base[0] : r % 4 == 1 ? base[ld] : r % 4 == 2 ? base[2 * ld] : base[ld3];
+  }
+  [[gnu::always_inline]] void next() { ++a0, ++a4, ++a8; }
+};
+
+// R rows of a times V vectors of a panel of b. The tile's part of c is fetched while the first steps
+// run.
+template <class T, int R, int V, class Rows>
+GLIM_INLINE void packed_tile(Index k, Rows a, const T* b, const Target<T>& to) {
   constexpr Index L = kLanes<T>;
   Vec<T> sum[R][V] = {};
   auto step = [&]() __attribute__((always_inline)) {
@@ -53,7 +79,7 @@ GLIM_INLINE void packed_tile(Index k, const T* a, const T* b, const Target<T>& t
 #pragma GCC unroll 2
       for (int v = 0; v < V; ++v) sum[r][v] = multiply_add<T>(left, right[v], sum[r][v]);
     }
-    a += kDown;
+    a.next();
     b += kAcross<T>;
   };
   Index i = 0;
@@ -142,16 +168,16 @@ void pack(bool transposed, Index m, Index k, const T* x, Index ld, T* to) {
   }
 }
 
-// The tiles of a block of rows and a block of columns of c, both packed over `depth` of the inner
-// dimension.
-template <class T>
-void packed_block(Index high, Index wide, Index depth, const T* a, const T* b, Target<T> to) {
+// The tiles of a block of rows and a block of columns of c, over `depth` of the inner dimension; b is
+// packed, rows(r) gives the rows of a from r on.
+template <class T, class Rows>
+void packed_block(Index high, Index wide, Index depth, const Rows& rows, const T* b, Target<T> to) {
   T* corner = to.c;
   for (Index q = 0; q < wide; q += kAcross<T>) {
     to.columns = wide - q < kAcross<T> ? wide - q : kAcross<T>;
     const T* right = b + q * depth;
     for (Index r = 0; r < high;) {
-      const T* left = a + r / kDown * kDown * depth + r % kDown;
+      auto left = rows(r);
       to.c = corner + r * to.ldc + q;
       auto tile = [&]<int R>() __attribute__((always_inline)) {
         if (to.columns > kLanes<T>)
@@ -183,14 +209,24 @@ void packed_product(bool transpose_a, bool transpose_b, Index m, Index n, Index 
     Index depth = k - p < blocks.depth ? k - p : blocks.depth;
     for (Index j = 0; j < n; j += blocks.columns) {
       Index wide = n - j < blocks.columns ? n - j : blocks.columns;
+      bool in_place = !transpose_a && wide <= kNarrow && lda * Index{sizeof(T)} % 2048 != 0;
       pack<T, kAcross<T>>(!transpose_b, wide, depth, b + (transpose_b ? j * ldb + p : p * ldb + j),
                           ldb, columns);
       for (Index i = 0; i < m; i += blocks.rows) {
         Index high = m - i < blocks.rows ? m - i : blocks.rows;
-        pack<T, kDown>(transpose_a, high, depth, a + (transpose_a ? p * lda + i : i * lda + p), lda,
-                       rows);
-        packed_block<T>(high, wide, depth, rows, columns,
-                        {alpha, p == 0 ? beta : T(1), c + i * ldc + j, ldc, 0});
+        Target<T> to{alpha, p == 0 ? beta : T(1), c + i * ldc + j, ldc, 0};
+        const T* first = a + (transpose_a ? p * lda + i : i * lda + p);
+        if (in_place) {
+          packed_block<T>(
+              high, wide, depth, [&](Index r) { return InPlace<T>(first + r * lda, lda); }, columns,
+              to);
+          continue;
+        }
+        pack<T, kDown>(transpose_a, high, depth, first, lda, rows);
+        packed_block<T>(
+            high, wide, depth,
+            [&](Index r) { return Panel<T>{rows + r / kDown * kDown * depth + r % kDown}; },
+            columns, to);
       }
     }
   }

@@ -58,6 +58,7 @@ struct Attention final : FusedOp {
     return y;
   }
 
+  Index held_bytes() const override { return heads_.held_bytes(); }
   bool recomputes() const override { return heads_.recomputes() && keeps_inputs(); }
   Tensor recompute() const override {
     const Tensor &query = saved(Query).value(), &value = saved(Value).value();

@@ -24,6 +24,10 @@ inline Rows rows_of(const Tensor& x) {
   return {x.contiguous(), count, columns, columns};
 }
 
+inline Index bytes_of(const Tensor& x) {
+  return x.numel() * static_cast<Index>(size_of(x.dtype()));
+}
+
 // Rows of one piece of work: about 16,384 elements.
 inline Index rows_per_piece(Index columns) {
   return std::max<Index>(1, 16384 / std::max<Index>(1, columns));

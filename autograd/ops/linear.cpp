@@ -96,6 +96,7 @@ struct LinearRelu final : Linear {
       kept_ = NonZeros(h);
     return h;
   }
+  Index held_bytes() const override { return kept_.bytes(); }
   bool recomputes() const override { return kept_.defined(); }
   Tensor recompute() const override {
     if (!h_.defined()) h_ = kept_.dense();

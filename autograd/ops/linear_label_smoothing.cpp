@@ -80,6 +80,13 @@ struct LinearLabelSmoothingLoss final : FusedOp {
     return d;
   }
 
+  Index held_bytes() const override {
+    Index total = 0;
+    for (const Tensor* d : {&dx_, &dweight_, &dbias_})
+      if (d->defined()) total += bytes_of(*d);
+    return total;
+  }
+
  private:
   struct Rowwise {
     Tensor cross, nll;  // (N,)

@@ -67,6 +67,7 @@ struct PackedAttention final : FusedOp {
     });
   }
 
+  Index held_bytes() const override { return heads_.held_bytes(); }
   bool recomputes() const override { return heads_.recomputes() && keeps_inputs(); }
   Tensor recompute() const override {
     return context(saved(X).value(), saved(Memory).value(),

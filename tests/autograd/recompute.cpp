@@ -208,3 +208,15 @@ TEST_CASE("a hidden layer with few zeros is kept as it is", "[recompute]") {
   tape.backward(sum(h));
   CHECK(differences(x.grad(), full({1100, 64}, 1024)) == 0);
 }
+
+TEST_CASE("what is kept in place of a value is counted", "[recompute]") {
+  Var x = Var::leaf(random32({1100, 64}, 1), "x"), w = Var::leaf(random32({1024, 64}, 2), "w");
+  Tape tape;
+  Var h = linear_relu(x, w, {}, 0, kKey);
+  for (const OpSummary& s : summarize(tape)) {
+    if (s.op != "linear_relu") continue;
+    CHECK(s.bytes == h.numel() * 4);
+    CHECK(s.saved_bytes > s.bytes * 2 / 5);  // about half of h are zeros
+    CHECK(s.saved_bytes < s.bytes * 4 / 5);  // x and w are 0.12 of h
+  }
+}

@@ -105,6 +105,29 @@ TEST_CASE("a packed product equals the sums of its definition", "[kernels]") {
     }
 }
 
+TEST_CASE("rows read in place give the bits of packed ones", "[kernels]") {
+  // The distance of a's rows decides: multiples of 2 KiB are packed.
+  auto check = []<class T>(Index m, Index n, Index k) {
+    each_kernel<T>([&](const RowKernels<T>& kernels) {
+      Product<T> in_place{false, true, m, n, k}, packed = in_place;
+      packed.lda = 4096;
+      packed.a.assign(static_cast<std::size_t>(m * packed.lda), T(99));
+      for (Index i = 0; i < m; ++i)
+        for (Index p = 0; p < k; ++p) packed.in(packed.a, i * packed.lda + p) = in_place.at_a(i, p);
+      std::vector<T> c(static_cast<std::size_t>(m * packed.ldc), T(1)), d = c;
+      in_place.run(kernels, {48, 24, 64}, 0, 0, m, n, T(0.3), T(0.7), c);
+      packed.run(kernels, {48, 24, 64}, 0, 0, m, n, T(0.3), T(0.7), d);
+      INFO(m << " x " << n << " x " << k);
+      CHECK((c == d));
+    });
+  };
+  for (Index m : {1, 2, 3, 5, 6, 7, 11, 12, 13, 24, 31, 61})
+    for (Index n : {1, 16, 33, 100}) {
+      check.operator()<float>(m, n, 70);
+      check.operator()<double>(m, n, 70);
+    }
+}
+
 TEST_CASE("a packed product may be cut anywhere without a change in its bits", "[kernels]") {
   auto check = []<class T>(bool ta, bool tb, T alpha, T beta) {
     each_kernel<T>([&](const RowKernels<T>& kernels) {

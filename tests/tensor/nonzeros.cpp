@@ -28,7 +28,7 @@ std::vector<T> sparse(Index n, double keep, std::uint64_t stream) {
 
 template <class T>
 bool same_bits(const T* a, const T* b, Index n) {
-  return std::memcmp(a, b, static_cast<std::size_t>(n) * sizeof(T)) == 0;
+  return n == 0 || std::memcmp(a, b, static_cast<std::size_t>(n) * sizeof(T)) == 0;
 }
 
 template <class T>
