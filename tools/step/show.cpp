@@ -96,17 +96,14 @@ std::string saved_text(const Session& s, int i) {
   if (n.leaf) return text + "  a leaf saves nothing\n";
   if (!n.op) return text + "  freed\n";
   if (n.op->saved_values().empty()) return text + "  saves none of its inputs, nor its output\n";
-  for (const auto& [input, v, recomputed] : n.op->saved_values()) {
+  for (const auto& [input, v, recomputed] : n.op->saved_values()) {  // a session's tape keeps all
     if (input == Op::kOutput) {
       text += fmt::format("  y  {}  its output\n", kind(v.value()));
       continue;
     }
     auto k = static_cast<std::size_t>(input);
     std::string name = input_name(n.name, k);
-    if (recomputed)
-      text += fmt::format("  {}  computed again by #{} {}\n", name, n.inputs[k],
-                          s.tape().path(n.inputs[k]));
-    else if (!v.defined())
+    if (!v.defined())
       text += fmt::format("  {}  not given\n", name);
     else
       text += fmt::format("  {}  {}  {}\n", name, kind(v.value()),
