@@ -48,17 +48,17 @@ void Op::save(std::size_t input) {
 }
 
 void Op::keep(int number, const Var& v) {
-  SavedValue& kept = saved_.emplace_back(number, v);
-  if (v.node_ >= 0 && is_large(v.value_) && Tape::current()->recomputes(v)) {
-    kept.value.value_ = {};
-    kept.recomputed = true;
-  }
+  SavedValue& kept = saved_.emplace_back(number, false, v);
+  if (v.node_ < 0 || !is_large(v.value_)) return;
+  kept.recomputed = Tape::current()->recomputes(v);
+  if (kept.recomputed) kept.value.value_ = {};
 }
 
 const Var& Op::saved(int input) const {
   for (SavedValue& s : saved_) {
     if (s.input != input) continue;
-    if (s.recomputed && !s.value.defined()) s.value.value_ = Tape::open()->recompute(s.value);
+    if (s.recomputed && !s.value.defined()) [[unlikely]]
+      s.value.value_ = Tape::open()->recompute(s.value);
     return s.value;
   }
   throw StateError(

@@ -74,10 +74,10 @@ class Grads {
 // A value that backward will read: the number of an input (or Op::kOutput), and the value.
 struct SavedValue {
   int input;
-  Var value;
   // The op that computed it keeps what it takes to do so again (Op::recomputes): no value is kept
   // until backward reads it.
-  bool recomputed = false;
+  bool recomputed;
+  Var value;
 };
 
 class Op {

@@ -96,7 +96,7 @@ std::string saved_text(const Session& s, int i) {
   if (n.leaf) return text + "  a leaf saves nothing\n";
   if (!n.op) return text + "  freed\n";
   if (n.op->saved_values().empty()) return text + "  saves none of its inputs, nor its output\n";
-  for (const auto& [input, v, recomputed] : n.op->saved_values()) {  // a session's tape keeps all
+  for (const auto& [input, recomputed, v] : n.op->saved_values()) {  // a session's tape keeps all
     if (input == Op::kOutput) {
       text += fmt::format("  y  {}  its output\n", kind(v.value()));
       continue;
