@@ -220,3 +220,23 @@ TEST_CASE("what is kept in place of a value is counted", "[recompute]") {
     CHECK(s.saved_bytes < s.bytes * 4 / 5);  // x and w are 0.12 of h
   }
 }
+
+TEST_CASE("probabilities of a context that is computed again are not kept either", "[recompute]") {
+  Var x = Var::leaf(random32({20, 64, 3072}, 1), "x");
+  Tape tape;
+  packed_attention(x, {}, 16, {}, 0.1, kKey, false);
+  for (const OpSummary& s : summarize(tape))
+    if (s.op == "packed_attention") CHECK(s.saved_bytes == x.numel() * 4);
+}
+
+TEST_CASE("the gradient of a hidden layer takes its place", "[recompute]") {
+  Var x = Var::leaf(random32({1100, 64}, 1)), w1 = Var::leaf(random32({1024, 64}, 2)),
+      w2 = Var::leaf(random32({8, 1024}, 3));
+  Tape tape;
+  Var loss = sum(product(linear_relu(x, w1, {}, 0, kKey), w2));
+  const std::int64_t h = 1100 * 1024 * 4;
+  reset_peak();
+  auto before = allocator_stats().live_bytes;
+  tape.backward(loss);
+  CHECK(allocator_stats().peak_bytes - before < 5 * h / 2);  // h and dh, not du
+}
