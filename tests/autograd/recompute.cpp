@@ -232,11 +232,15 @@ TEST_CASE("probabilities of a context that is computed again are not kept either
 TEST_CASE("the gradient of a hidden layer takes its place", "[recompute]") {
   Var x = Var::leaf(random32({1100, 64}, 1)), w1 = Var::leaf(random32({1024, 64}, 2)),
       w2 = Var::leaf(random32({8, 1024}, 3));
-  Tape tape;
-  Var loss = sum(product(linear_relu(x, w1, {}, 0, kKey), w2));
   const std::int64_t h = 1100 * 1024 * 4;
-  reset_peak();
-  auto before = allocator_stats().live_bytes;
-  tape.backward(loss);
-  CHECK(allocator_stats().peak_bytes - before < 5 * h / 2);  // h and dh, not du
+  std::int64_t more = 0;
+  for (int i = 0; i < 2; ++i) {  // the first time, threads get their scratch memory
+    Tape tape;
+    Var loss = sum(product(linear_relu(x, w1, {}, 0, kKey), w2));
+    reset_peak();
+    auto before = allocator_stats().live_bytes;
+    tape.backward(loss);
+    more = allocator_stats().peak_bytes - before;
+  }
+  CHECK(more < 5 * h / 2);  // h and dh, not du
 }
