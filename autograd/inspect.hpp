@@ -20,8 +20,8 @@ struct TableOptions {
 };
 // Columns: number, path, op, numbers of the inputs (- for a constant), shape, dtype, bytes of the
 // value, what backward will read (a, b, ... the inputs, y the output; (a) when its op will compute it
-// again; "freed" when it was read), line of the call; with TapeOptions::profile the times of forward and backward, and the norm of
-// the gradient where one was watched. A line below sums up.
+// again; "freed" when it was read), line of the call; with TapeOptions::profile the times of forward
+// and backward, and the norm of the gradient where one was watched. A line below sums up.
 std::string to_table(const Tape& tape, const TableOptions& options = {});
 
 struct DotOptions {
@@ -36,7 +36,7 @@ struct OpSummary {
   std::string op;  // "leaf" for leaves
   Index count = 0;
   Index bytes = 0;        // of the values
-  Index saved_bytes = 0;  // kept for backward; a tensor saved by two ops counts for both
+  Index saved_bytes = 0;  // held for backward; a tensor saved by two ops counts for both
   double forward_seconds = 0, backward_seconds = 0;
 };
 // By op: those that took longest first, then those with the most bytes.

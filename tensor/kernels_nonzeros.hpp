@@ -25,17 +25,6 @@ GLIM_INLINE typename AsBits<T>::U bits_of(const T* p) {
   return b;
 }
 
-#if defined(__AVX512F__)
-// The bits of the lanes of one vector, from element i on (a multiple of their number).
-template <class T>
-GLIM_INLINE unsigned lanes_set(const std::uint8_t* bits, Index i) {
-  if constexpr (sizeof(T) == 8) return bits[i / 8];
-  std::uint16_t set;
-  __builtin_memcpy(&set, bits + i / 8, 2);
-  return set;
-}
-#endif
-
 template <class T>
 Index mark_nonzeros(Index n, const T* x, std::uint8_t* bits) {
   Index count = 0, i = 0;
@@ -59,57 +48,81 @@ Index mark_nonzeros(Index n, const T* x, std::uint8_t* bits) {
   return count;
 }
 
-template <class T>
-void gather_nonzeros(Index n, const T* x, const std::uint8_t* bits, Index count, T* values) {
+// Goes through n elements of which `count` are set, k of them before element i. With AVX-512 a vector
+// at a time: lanes(i, k, set, first), `set` its bits and `first` as many from the lowest on. Elsewhere
+// step(i, k, bit), which may read or write value k whether or not the bit is set: so the last values
+// are left to one(i, k, bit).
+template <class T, class Lanes, class Step, class One>
+GLIM_INLINE void each_place(Index n, const std::uint8_t* bits, Index count, const Lanes& lanes,
+                            const Step& step, const One& one) {
   Index i = 0, k = 0;
 #if defined(__AVX512F__)
   for (; i + kLanes<T> <= n; i += kLanes<T>) {
-    unsigned set = lanes_set<T>(bits, i);
+    unsigned set = 0;
+    __builtin_memcpy(&set, bits + i / 8, kLanes<T> / 8);
     Index more = __builtin_popcount(set);
-    // Compressed in a register: to memory, the instruction takes 100 cycles and more on Zen 4.
-    if constexpr (sizeof(T) == 4) {
-      auto v = _mm512_maskz_compress_ps(static_cast<__mmask16>(set), (__m512)load<T>(x + i));
-      _mm512_mask_storeu_ps(values + k, static_cast<__mmask16>((1u << more) - 1), v);
-    } else {
-      auto v = _mm512_maskz_compress_pd(static_cast<__mmask8>(set), (__m512d)load<T>(x + i));
-      _mm512_mask_storeu_pd(values + k, static_cast<__mmask8>((1u << more) - 1), v);
-    }
+    lanes(i, k, set, (1u << more) - 1);
     k += more;
   }
+#else
+  (void)lanes;
 #endif
+  auto bit = [&](Index at) __attribute__((always_inline)) { return bits[at / 8] >> at % 8 & 1; };
   for (; i + 8 <= n && k + 8 <= count; i += 8)
-    for (Index j = 0; j < 8; ++j) {
-      values[k] = x[i + j];
-      k += bits[i / 8] >> j & 1;
-    }
-  for (; i < n; ++i)
-    if (bits[i / 8] >> i % 8 & 1) values[k++] = x[i];
+    for (Index j = i; j < i + 8; k += bit(j), ++j) step(j, k, bit(j));
+  for (; i < n; k += bit(i), ++i) one(i, k, bit(i));
+}
+
+template <class T>
+void gather_nonzeros(Index n, const T* x, const std::uint8_t* bits, Index count, T* values) {
+  auto lanes = [&](Index i, Index k, unsigned set, unsigned first) __attribute__((always_inline)) {
+#if defined(__AVX512F__)
+    // Compressed in a register: to memory, the instruction takes 100 cycles and more on Zen 4.
+    Vec<T> v = load<T>(x + i);
+    if constexpr (sizeof(T) == 4)
+      _mm512_mask_storeu_ps(values + k, static_cast<__mmask16>(first),
+                            _mm512_maskz_compress_ps(static_cast<__mmask16>(set), (__m512)v));
+    else
+      _mm512_mask_storeu_pd(values + k, static_cast<__mmask8>(first),
+                            _mm512_maskz_compress_pd(static_cast<__mmask8>(set), (__m512d)v));
+#else
+    (void)i, (void)k, (void)set, (void)first;
+#endif
+  };
+  each_place<T>(
+      n, bits, count,
+      lanes, [&](Index i, Index k, int) __attribute__((always_inline)) { values[k] = x[i]; },
+      [&](Index i, Index k, int bit) __attribute__((always_inline)) {
+        if (bit) values[k] = x[i];
+      });
 }
 
 template <class T>
 void spread_nonzeros(Index n, const std::uint8_t* bits, Index count, const T* values, T* x) {
-  Index i = 0, k = 0;
+  auto lanes = [&](Index i, Index k, unsigned set, unsigned first) __attribute__((always_inline)) {
 #if defined(__AVX512F__)
-  for (; i + kLanes<T> <= n; i += kLanes<T>) {
-    unsigned set = lanes_set<T>(bits, i);
-    Index more = __builtin_popcount(set);
-    if constexpr (sizeof(T) == 4) {
-      auto v = _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << more) - 1), values + k);
-      store<T>(x + i, (Vec<T>)_mm512_maskz_expand_ps(static_cast<__mmask16>(set), v));
-    } else {
-      auto v = _mm512_maskz_loadu_pd(static_cast<__mmask8>((1u << more) - 1), values + k);
-      store<T>(x + i, (Vec<T>)_mm512_maskz_expand_pd(static_cast<__mmask8>(set), v));
-    }
-    k += more;
-  }
+    Vec<T> v;
+    if constexpr (sizeof(T) == 4)
+      v = (Vec<T>)_mm512_maskz_expand_ps(
+          static_cast<__mmask16>(set),
+          _mm512_maskz_loadu_ps(static_cast<__mmask16>(first), values + k));
+    else
+      v = (Vec<T>)_mm512_maskz_expand_pd(
+          static_cast<__mmask8>(set),
+          _mm512_maskz_loadu_pd(static_cast<__mmask8>(first), values + k));
+    store<T>(x + i, v);
+#else
+    (void)i, (void)k, (void)set, (void)first;
 #endif
-  for (; i + 8 <= n && k + 8 <= count; i += 8)
-    for (Index j = 0; j < 8; ++j) {
-      typename AsBits<T>::U one = bits[i / 8] >> j & 1, v = bits_of(values + k) & -one;
-      __builtin_memcpy(x + i + j, &v, sizeof v);
-      k += static_cast<Index>(one);
-    }
-  for (; i < n; ++i) x[i] = bits[i / 8] >> i % 8 & 1 ? values[k++] : T(0);
+  };
+  each_place<T>(
+      n, bits, count, lanes,
+      [&](Index i, Index k, int bit) __attribute__((always_inline)) {
+        auto v = bits_of(values + k) & -static_cast<typename AsBits<T>::U>(bit);
+        __builtin_memcpy(x + i, &v, sizeof v);
+      },
+      [&](Index i, Index k, int bit)
+          __attribute__((always_inline)) { x[i] = bit ? values[k] : T(0); });
 }
 
 }  // namespace glim::GLIM_ISA
