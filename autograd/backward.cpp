@@ -270,8 +270,7 @@ void Tape::finish_leaf(Node& node, Var gradient) {
   // The leaf may change its gradient in place, so it must be the only one that sees it; and it may
   // live long, so it must not be a small part of something larger.
   bool alone = g.is_contiguous() && g.storage().use_count() == 1 &&
-               static_cast<Index>(g.storage().bytes()) <=
-                   2 * g.numel() * static_cast<Index>(size_of(g.dtype()));
+               static_cast<Index>(g.storage().bytes()) <= 2 * g.bytes();
   leaf.grad = alone ? g : g.clone();
 }
 

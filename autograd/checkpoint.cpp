@@ -89,7 +89,7 @@ class CheckpointOp final : public Op {
     node.dtype = value.dtype();
     node.scope = tape.current_scope();
     node.where = where;
-    node.bytes = value.numel() * static_cast<Index>(size_of(value.dtype()));
+    node.bytes = value.bytes();
     node.op = std::make_unique<CheckpointOp>(std::move(op));
     if (tape.options_.profile) {
       std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;

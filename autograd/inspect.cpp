@@ -72,11 +72,10 @@ class Columns {
 };
 
 Index saved_bytes(const Node& node) {
-  Index total = node.op ? node.op->held_bytes() : 0;
-  if (node.op)
-    for (const SavedValue& s : node.op->saved_values())
-      if (s.value.defined())
-        total += s.value.numel() * static_cast<Index>(size_of(s.value.dtype()));
+  if (!node.op) return 0;
+  Index total = node.op->held_bytes();
+  for (const SavedValue& s : node.op->saved_values())
+    if (s.value.defined()) total += s.value.value().bytes();
   return total;
 }
 

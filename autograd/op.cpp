@@ -18,8 +18,6 @@ double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-Index bytes_of(const Tensor& x) { return x.numel() * static_cast<Index>(size_of(x.dtype())); }
-
 }  // namespace
 
 bool register_op(std::string_view name) {
@@ -39,7 +37,7 @@ bool Op::keeps_inputs() const {
                       [](const SavedValue& s) { return s.recomputed; });
 }
 
-bool Op::is_large(const Tensor& x, Index more_than_bytes) { return bytes_of(x) > more_than_bytes; }
+bool Op::is_large(const Tensor& x, Index more_than_bytes) { return x.bytes() > more_than_bytes; }
 
 void Op::save(std::size_t input) {
   if (!inputs_) return;
@@ -130,7 +128,7 @@ Var Recorder::record(std::unique_ptr<Op> op, Tensor y) const {
   node.dtype = y.dtype();
   node.scope = tape.current_scope();
   node.where = where_;
-  node.bytes = bytes_of(y);
+  node.bytes = y.bytes();
   if (tape.options_.profile) {
     node.forward_start = start_;
     node.forward_seconds = now() - start_;

@@ -128,7 +128,7 @@ int Tape::number_of(const Var& v) {
     node.shape = leaf.value.shape();
     node.dtype = leaf.value.dtype();
     node.leaf = v.leaf_;
-    node.bytes = leaf.value.numel() * static_cast<Index>(size_of(node.dtype));
+    node.bytes = leaf.value.bytes();
     if (scopes_.empty()) current_scope();
     node.scope = -1;  // a leaf's name is its whole path
     leaf.node = add_node(std::move(node));

@@ -67,10 +67,17 @@ GLIM_INLINE void each_place(Index n, const std::uint8_t* bits, Index count, cons
 #else
   (void)lanes;
 #endif
-  auto bit = [&](Index at) __attribute__((always_inline)) { return bits[at / 8] >> at % 8 & 1; };
   for (; i + 8 <= n && k + 8 <= count; i += 8)
-    for (Index j = i; j < i + 8; k += bit(j), ++j) step(j, k, bit(j));
-  for (; i < n; k += bit(i), ++i) one(i, k, bit(i));
+    for (Index j = 0; j < 8; ++j) {
+      int bit = bits[i / 8] >> j & 1;
+      step(i + j, k, bit);
+      k += bit;
+    }
+  for (; i < n; ++i) {
+    int bit = bits[i / 8] >> i % 8 & 1;
+    one(i, k, bit);
+    k += bit;
+  }
 }
 
 template <class T>

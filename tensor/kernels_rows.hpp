@@ -98,7 +98,7 @@ struct RowKernels {
 
   // y[r][c] += bias[c] unless null, then max(0, ·) if relu
   void (*add_bias)(Index rows, Index n, const T* bias, bool relu, T* y, Index ld);
-  // dx = y > 0 ? scale·dy : 0
+  // dx = y > 0 ? scale·dy : 0; dx may be y
   void (*relu_grad)(Index n, const T* y, const T* dy, T scale, T* dx);
   // Elements with a bit set (tensor/nonzeros.hpp): bit i mod 8 of byte i / 8 says so of x[i]. The
   // first returns their number, the second writes them in order, the third puts them back.

@@ -32,6 +32,7 @@ class Tensor {
     return shape_[normalize_axis(axis, rank(), "size")];
   }
   Index numel() const { return numel_of(shape_); }
+  Index bytes() const { return numel() * static_cast<Index>(size_of(dtype_)); }  // of the elements
   Index offset() const { return offset_; }
   const Storage& storage() const { return storage_; }
   bool is_contiguous() const;

@@ -122,7 +122,7 @@ class AttentionHeads {
 
   // Writes context again, and keeps P: the op's backward comes next.
   bool recomputes() const { return recomputes_; }
-  Index held_bytes() const { return probs_.defined() ? bytes_of(probs_) : 0; }
+  Index held_bytes() const { return probs_.defined() ? probs_.bytes() : 0; }
   void recompute(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& context,
                  const Tensor& bias) const {
     Sizes n(query, key, value);

@@ -24,10 +24,6 @@ inline Rows rows_of(const Tensor& x) {
   return {x.contiguous(), count, columns, columns};
 }
 
-inline Index bytes_of(const Tensor& x) {
-  return x.numel() * static_cast<Index>(size_of(x.dtype()));
-}
-
 // Rows of one piece of work: about 16,384 elements.
 inline Index rows_per_piece(Index columns) {
   return std::max<Index>(1, 16384 / std::max<Index>(1, columns));
@@ -45,7 +41,8 @@ decltype(auto) visit_floating(const Tensor& x, std::string_view op, const F& f) 
 Tensor sum_of_rows(const Tensor& dy);
 // y > 0 ? scale·dy : 0 (linear.cpp).
 Tensor relu_grad(const Tensor& y, const Tensor& dy, double scale);
-void relu_grad_into(const Tensor& dx, const Tensor& y, const Tensor& dy, double scale);  // dx: or y
+void relu_grad_into(const Tensor& dx, const Tensor& y, const Tensor& dy,
+                    double scale);  // may be y's
 // Σ of pieces' sums (pieces, D), in order.
 inline Tensor sum_of_pieces(const Tensor& sums) {
   if (sums.size(0) == 1) return sums.select(0, 0);

@@ -107,9 +107,9 @@ struct LinearRelu final : Linear {
     if (recording())
       return gradients(
           where(greater(output().value(), 0.0), mul(dh, scale), Var(scalar(0, dh.dtype()))));
-    // The last to read what was computed again: du takes its place.
-    if (kept_.defined()) recompute();
-    Tensor h = kept_.defined() ? std::exchange(h_, {}) : output().value();
+    // The last to read what was computed again: du takes its place, unless someone else holds it.
+    Tensor h = kept_.defined() ? recompute() : output().value();
+    h_ = {};
     Tensor du = h.storage().use_count() == 1 ? h : empty(h.shape(), h.dtype());
     relu_grad_into(du, h, dh.value(), scale);
     return gradients(Var(du));

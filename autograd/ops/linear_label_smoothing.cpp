@@ -83,7 +83,7 @@ struct LinearLabelSmoothingLoss final : FusedOp {
   Index held_bytes() const override {
     Index total = 0;
     for (const Tensor* d : {&dx_, &dweight_, &dbias_})
-      if (d->defined()) total += bytes_of(*d);
+      if (d->defined()) total += d->bytes();
     return total;
   }
 

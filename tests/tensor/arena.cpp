@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 #include <random>
+#include <sys/resource.h>
 #include <vector>
 
 #include "tests/catch.hpp"
@@ -176,6 +177,29 @@ TEST_CASE("a large piece takes the place of smaller ones that were given", "[are
   CHECK(arena.system_calls() == calls);
   for (Arena::Piece* p : {large, guard}) arena.give(p);
 }
+
+#if !defined(__SANITIZE_ADDRESS__)  // which asks the system for memory of its own
+TEST_CASE("a piece takes any place when the system gives no more", "[arena]") {
+  for (bool large : {false, true}) {
+    Arena arena;
+    Arena::Piece* first = arena.take(large ? 8 * kMega : kMega);
+    std::byte* end = at(first) + Arena::bytes(first);
+    rlimit before;
+    REQUIRE(getrlimit(RLIMIT_AS, &before) == 0);
+    rlimit none{1, before.rlim_max};
+    REQUIRE(setrlimit(RLIMIT_AS, &none) == 0);
+    Arena::Piece* other = arena.take(large ? kMega : 9 * kMega);
+    Arena::Piece* too_large = arena.take(1024 * kMega);
+    REQUIRE(setrlimit(RLIMIT_AS, &before) == 0);
+    REQUIRE(other);
+    CHECK(at(other) == end);
+    CHECK(too_large == nullptr);
+    arena.give(first);
+    arena.give(other);
+    CHECK(arena.free_bytes() == static_cast<std::int64_t>(large ? 9 * kMega : 10 * kMega));
+  }
+}
+#endif
 
 TEST_CASE("a free piece at the end grows into memory that was never used", "[arena]") {
   Arena arena;
