@@ -119,7 +119,7 @@ struct RowKernels {
   T (*sum_of_exponentials)(Index n, T m, const T* x, T* y);
 
   // c = alpha a bᵀ + beta c for few rows of a; b is read in place, once. `scratch` has
-  // few_rows_scratch(m, k) elements. few_rows_pay: it is ahead of BLAS.
+  // few_rows_scratch(m, k) elements, and may be null for one row. few_rows_pay: it is ahead of BLAS.
   bool (*few_rows_pay)(Index m, Index n, Index k);
   void (*few_rows_product)(Index m, Index n, Index k, T alpha, const T* a, Index lda, const T* b,
                            Index ldb, T beta, T* c, Index ldc, T* scratch);

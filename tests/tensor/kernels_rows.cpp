@@ -258,9 +258,11 @@ TEST_CASE("a product of few rows equals the sums of its definition", "[kernels]"
   };
   for (Isa isa : supported_isas())
     for (Index k : {1, 16, 37, 64}) {
-      check.operator()<float>(isa, 5, 7, k);
-      check.operator()<float>(isa, 1, 4, k);
-      check.operator()<double>(isa, 8, 3, k);
+      for (Index m = 1; m <= 8; ++m)
+        for (Index n : {3, 4, 23}) {
+          check.operator()<float>(isa, m, n, k);
+          check.operator()<double>(isa, m, n, k);
+        }
       // One to four registers of a's rows, rests of b's rows, and more than a panel of them.
       for (Index m : {9, 17, 33, 60, 100}) check.operator()<float>(isa, m, 45, k);
       for (Index m : {9, 18, 31}) check.operator()<double>(isa, m, 21, k);

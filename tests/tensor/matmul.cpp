@@ -82,6 +82,9 @@ TEST_CASE("matmul in every layout", "[matmul]") {
                                                             {1, 1, 1},
                                                             {17, 33, 9},
                                                             {1, 7, 1},
+                                                            {1, 70, 41},
+                                                            {41, 70, 1},
+                                                            {5, 70, 41},
                                                             {2, 1, 1}}) {
       Tensor a = random_tensor({m, k}, t, stream++), b = random_tensor({k, n}, t, stream++);
       Tensor expected = naive(a, b);
