@@ -10,6 +10,7 @@ import os
 import statistics
 import subprocess
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -38,6 +39,7 @@ class Server:
         return max(1, min(2000, int(0.25 / max(first[-1], 1e-7))))
 
     def turn(self, repetitions):
+        time.sleep(0.05)  # threads of the process before wait actively, some for 10 ms and more
         return statistics.median(float(t) for t in self.ask(repetitions))
 
     def memory(self):
