@@ -60,6 +60,8 @@ Runtime inspect_runtime() {
   r.threads = num_threads();
   r.core_variable = environment("OPENBLAS_CORETYPE");
   r.threads_variable = environment("OMP_NUM_THREADS");
+  r.wait_variable = environment("GOMP_SPINCOUNT");
+  if (!r.wait_variable) r.wait_variable = environment("OMP_WAIT_POLICY");
 #if !defined(__OPTIMIZE__)
   r.optimized = false;
 #endif

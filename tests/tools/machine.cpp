@@ -1,0 +1,197 @@
+// What `glim doctor` reads of a machine, and what it advises. The machines are folders of files like
+// those of /proc and /sys.
+#include "tools/cli/machine.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/catch.hpp"
+
+using namespace glim;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Root {
+  std::string path = (fs::temp_directory_path() / "glim-machine-XXXXXX").string();
+  Root() { REQUIRE(::mkdtemp(path.data())); }
+  ~Root() { fs::remove_all(path); }
+  Root(const Root&) = delete;
+  Root& operator=(const Root&) = delete;
+  void file(const std::string& name, const std::string& text) const {
+    fs::create_directories(fs::path(path + name).parent_path());
+    std::ofstream(path + name) << text;
+  }
+};
+
+std::string processor(int package, int core, const std::string& flags) {
+  return "processor\t: 0\nmodel name\t: Some CPU @ 2 GHz\nphysical id\t: " +
+         std::to_string(package) + "\ncore id\t\t: " + std::to_string(core) +
+         "\nflags\t\t: " + flags + "\n\n";
+}
+
+// A machine on which nothing makes Glim slow.
+Machine quick_machine() {
+  Machine m;
+  m.features = {"avx", "avx2", "fma"};
+  m.processors = m.cores = 4;
+  m.load = 1;
+  m.memory_bytes = m.available_bytes = std::int64_t{8} << 30;
+  m.huge_pages = "madvise";
+  return m;
+}
+Runtime quick_runtime() {
+  Runtime r;
+  r.blas_core = "Haswell";
+  r.blas_parallel = "openmp";
+  r.threads = 4;
+  r.gflops = 100;
+  return r;
+}
+
+std::optional<double> nothing() { return std::nullopt; }
+
+// The one piece of advice there is: "problem | remedy".
+std::string advice(const Machine& m, const Runtime& r,
+                   const std::function<std::optional<double>()>& without_pin = nothing) {
+  std::string all;
+  for (const Advice& a : advise(m, r, without_pin))
+    all += (all.empty() ? "" : "; ") + a.problem + " | " + a.remedy;
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a machine is what Linux says of it") {
+  Root root;
+  root.file("/proc/cpuinfo", processor(0, 0, "fpu avx2") + processor(0, 0, "fpu avx2") +
+                                 processor(0, 1, "fpu avx2") + processor(1, 0, "fpu avx2"));
+  root.file("/proc/loadavg", "2.25 1.00 0.50 3/100 4242\n");
+  root.file("/proc/meminfo", "MemTotal:       2048 kB\nMemFree: 1 kB\nMemAvailable:   1024 kB\n");
+  root.file("/sys/fs/cgroup/cpu.max", "150000 100000\n");
+  root.file("/sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
+  Machine m = inspect_machine(root.path);
+  CHECK(m.cpu == "Some CPU @ 2 GHz");
+  CHECK(m.features == std::set<std::string>{"fpu", "avx2"});
+  CHECK(m.cores == 3);  // two processors of the first share a core
+  CHECK(m.processors >= 1);
+  CHECK(m.quota == 1.5);
+  CHECK(m.load == 2.25);
+  CHECK(m.memory_bytes == 2048 * 1024);
+  CHECK(m.available_bytes == 1024 * 1024);
+  CHECK(m.huge_pages == "madvise");
+}
+
+TEST_CASE("what Linux does not say of a machine stays unknown") {
+  Root root;
+  Machine m = inspect_machine(root.path);
+  CHECK(m.cpu.empty());
+  CHECK(m.cores == 0);
+  CHECK(m.quota == 0);
+  CHECK(m.memory_bytes == 0);
+  CHECK(m.huge_pages.empty());
+
+  root.file("/sys/fs/cgroup/cpu.max", "max 100000\n");
+  root.file("/sys/kernel/mm/transparent_hugepage/enabled", "nonsense\n");
+  root.file("/proc/meminfo", "MemTotal: much\n");
+  m = inspect_machine(root.path);
+  CHECK(m.quota == 0);
+  CHECK(m.memory_bytes == 0);
+  CHECK(m.huge_pages.empty());
+
+  m.processors = 4;
+  CHECK(advice(m, quick_runtime()) == "");
+}
+
+TEST_CASE("kernels and processors are compared by their instructions") {
+  CHECK(kernel_level("Haswell") == 2);
+  CHECK(kernel_level("SKYLAKEX") == 3);
+  CHECK(kernel_level("Nehalem") == 0);
+  CHECK_FALSE(kernel_level("neoversen1"));
+  CHECK(cpu_level({}) == 0);
+  CHECK(cpu_level({"avx"}) == 1);
+  CHECK(cpu_level({"avx", "avx2"}) == 1);  // without fused multiply-adds
+  CHECK(cpu_level({"avx", "avx2", "fma"}) == 2);
+  CHECK(cpu_level({"avx2", "fma", "avx512f"}) == 2);
+  CHECK(cpu_level({"avx2", "fma", "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"}) == 3);
+}
+
+TEST_CASE("where nothing makes Glim slow there is no advice") {
+  CHECK(advice(quick_machine(), quick_runtime()) == "");
+}
+
+TEST_CASE("a slow build and a slow BLAS are named") {
+  Machine m = quick_machine();
+  Runtime r = quick_runtime();
+  r.optimized = false;
+  CHECK(advice(m, r).starts_with("this build is not optimized"));
+  r.sanitized = true;
+  CHECK(advice(m, r).starts_with("this build carries sanitizers"));
+  r = quick_runtime();
+  r.blas_parallel = "pthread";
+  CHECK(advice(m, r).find("| apt-get install libopenblas-openmp-dev") != std::string::npos);
+  r.blas_parallel = "sequential";
+  CHECK(advice(m, r).starts_with("OpenBLAS is its sequential build"));
+}
+
+TEST_CASE("kernels below the processor's are named, with what a pin costs") {
+  Machine m = quick_machine();
+  m.features = {"avx2", "fma", "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"};
+  Runtime r = quick_runtime();
+  CHECK(advice(m, r) ==
+        "OpenBLAS uses its Haswell kernels (AVX2), but the CPU has AVX-512, which this release of "
+        "OpenBLAS does not know | OPENBLAS_CORETYPE=SkylakeX in the environment, or a newer "
+        "OpenBLAS");
+  r.core_variable = "Haswell";
+  CHECK(advice(m, r, [] { return std::optional<double>(210); }) ==
+        "OpenBLAS uses its Haswell kernels (AVX2), but the CPU has AVX-512, because "
+        "OPENBLAS_CORETYPE=Haswell is set: 100 instead of 210 GFLOP/s here | unset "
+        "OPENBLAS_CORETYPE");
+  CHECK(advice(m, r).ends_with("is set | unset OPENBLAS_CORETYPE"));
+  r.blas_core = "SkylakeX";
+  CHECK(advice(m, r) == "");
+}
+
+TEST_CASE("too many threads and too few are named") {
+  Machine m = quick_machine();
+  Runtime r = quick_runtime();
+  r.threads = 5;
+  CHECK(advice(m, r) == "5 threads share 4 processors | OMP_NUM_THREADS=4 in the environment");
+  r.threads = 3;
+  CHECK(advice(m, r) == "3 threads on 4 cores | OMP_NUM_THREADS=4 in the environment");
+  r.threads = 1;
+  r.threads_variable = "1";
+  CHECK(advice(m, r) ==
+        "1 thread on 4 cores, because OMP_NUM_THREADS=1 is set | unset OMP_NUM_THREADS");
+  r = quick_runtime();
+  m.quota = 0.4;  // of a processor
+  m.load = 0.1;
+  CHECK(advice(m, r) == "4 threads share 1 processor | OMP_NUM_THREADS=1 in the environment");
+  m = quick_machine();
+  m.processors = 8;  // two for each core: threads for the cores are enough
+  CHECK(advice(m, r) == "");
+}
+
+TEST_CASE("a machine that has other work is named, and how to share it") {
+  Machine m = quick_machine();
+  Runtime r = quick_runtime();
+  m.load = 6;
+  CHECK(advice(m, r) == "");
+  m.load = 6.1;
+  CHECK(
+      advice(m, r) ==
+      "6.1 processes compete for 4 processors | wait until they are done; what is measured here is "
+      "too low. Or GOMP_SPINCOUNT=3000 in the environment: threads that wait give way sooner");
+  r.wait_variable = "passive";
+  CHECK(advice(m, r).ends_with("what is measured here is too low"));
+}
+
+TEST_CASE("memory that is short or comes in small pages is named") {
+  Machine m = quick_machine();
+  m.huge_pages = "never";
+  CHECK(advice(m, quick_runtime()).starts_with("transparent huge pages are switched off"));
+  m = quick_machine();
+  m.available_bytes = (std::int64_t{1} << 30) - 1;
+  CHECK(advice(m, quick_runtime()).starts_with("less than 1 GiB of memory is free"));
+}
