@@ -14,9 +14,13 @@
 
 namespace glim {
 
-// Threads in use: OMP_NUM_THREADS or the number of processors, until set_num_threads.
+// Threads in use: OMP_NUM_THREADS or the number of processors, but at most kMostThreads; until
+// set_num_threads (ValueError below 1 and beyond kMostThreads).
 int num_threads();
-void set_num_threads(int n);  // ValueError below 1
+void set_num_threads(int n);
+// As many as Debian builds OpenBLAS for. With twice as many callers at once it runs out of buffers for
+// them and crashes (0.3.21).
+inline constexpr int kMostThreads = 64;
 
 // Regions that other libraries open from this thread get one thread; ours name their number.
 void confine_libraries();

@@ -64,5 +64,7 @@ TEST_CASE("the number of threads is at least one", "[parallel]") {
   CHECK(error_of<ValueError>([] { set_num_threads(0); }) ==
         "set_num_threads: need at least 1 thread, got 0");
   CHECK_THROWS_AS(set_num_threads(-3), ValueError);
+  CHECK(error_of<ValueError>([] { set_num_threads(65); }) ==
+        "set_num_threads: at most 64 threads, got 65");
   CHECK(num_threads() >= 1);
 }
