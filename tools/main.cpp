@@ -8,6 +8,7 @@
 #include <new>
 
 #include "tensor/error.hpp"
+#include "tools/cli/waiting.hpp"
 #include "tools/verbs/verbs.hpp"
 
 namespace {
@@ -32,6 +33,7 @@ void hold_standard_descriptors() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  glim::wait_briefly(argv);
   hold_standard_descriptors();
   std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is seen where output is written
   std::signal(SIGXFSZ, SIG_IGN);  // and so is a file size limit

@@ -12,6 +12,7 @@
 #include "tensor/random.hpp"
 #include "tools/benchmarks/measures.hpp"
 #include "tools/benchmarks/server.hpp"
+#include "tools/cli/waiting.hpp"
 #include "tools/train/option_names.hpp"
 
 namespace {
@@ -39,6 +40,7 @@ Work product(bool by_blas) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  wait_briefly(argv);  // as the program that is measured
   CLI::App app("measurements; see tools/bench");
   app.require_subcommand(1);
   std::string name = "tiny";

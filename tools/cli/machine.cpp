@@ -161,16 +161,10 @@ std::vector<Advice> advise(const Machine& machine, const Runtime& runtime,
                         ? "unset OMP_NUM_THREADS"
                         : fmt::format("OMP_NUM_THREADS={} in the environment", machine.cores)});
 
-  if (machine.load > 1.5 * processors) {
-    std::string remedy = "wait until they are done; what is measured here is too low";
-    // GCC's OpenMP waits for milliseconds at the end of a loop before it lets others have the
-    // processor: a thread whose turn another program takes holds up the rest, which wait in vain.
-    if (!runtime.wait_variable && runtime.threads > 1)
-      remedy += ". Or GOMP_SPINCOUNT=3000 in the environment: threads that wait give way sooner";
+  if (machine.load > 1.5 * processors)
     list.push_back({fmt::format("{:.1f} processes compete for {} processor{}", machine.load,
                                 processors, processors == 1 ? "" : "s"),
-                    remedy});
-  }
+                    "wait until they are done; what is measured here is too low"});
   if (machine.huge_pages == "never")
     list.push_back(
         {"transparent huge pages are switched off, which costs large matrices a few percent",

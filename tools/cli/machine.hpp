@@ -30,7 +30,6 @@ struct Runtime {
   std::string blas_config, blas_core, blas_parallel;  // tensor/matmul.hpp
   int threads = 0;
   std::optional<std::string> core_variable, threads_variable;  // OPENBLAS_CORETYPE, OMP_NUM_THREADS
-  std::optional<std::string> wait_variable;                    // GOMP_SPINCOUNT or OMP_WAIT_POLICY
   bool optimized = true, sanitized = false;
   double gflops = 0;  // measured, single precision
 };

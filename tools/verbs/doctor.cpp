@@ -60,8 +60,6 @@ Runtime inspect_runtime() {
   r.threads = num_threads();
   r.core_variable = environment("OPENBLAS_CORETYPE");
   r.threads_variable = environment("OMP_NUM_THREADS");
-  r.wait_variable = environment("GOMP_SPINCOUNT");
-  if (!r.wait_variable) r.wait_variable = environment("OMP_WAIT_POLICY");
 #if !defined(__OPTIMIZE__)
   r.optimized = false;
 #endif
@@ -102,6 +100,10 @@ void run(bool measure_only) {
                                  m.cores > 0 ? std::to_string(m.cores) : "unknown", m.processors,
                                  m.processors == 1 ? "" : "s", m.load));
   print_row("threads", std::to_string(r.threads) + variable("OMP_NUM_THREADS", r.threads_variable));
+  auto spin = environment("GOMP_SPINCOUNT"), policy = environment("OMP_WAIT_POLICY");
+  print_row("  waiting", policy ? "OMP_WAIT_POLICY=" + *policy
+                         : spin ? "GOMP_SPINCOUNT=" + *spin
+                                : "as OpenMP does");
   print_row("memory", fmt::format("{}, {} free; transparent huge pages: {}",
                                   gibibytes(m.memory_bytes), gibibytes(m.available_bytes),
                                   m.huge_pages.empty() ? "unknown" : m.huge_pages));
