@@ -16,7 +16,7 @@ has "cores" '^cores +([0-9]+|unknown); [0-9]+ processors? usable, load [0-9.]+'
 has "memory" '^memory +[0-9.]+ GiB, [0-9.]+ GiB free'
 has "BLAS" '^BLAS +OpenBLAS '
 has "rates" '^  measured +[1-9][0-9]* GFLOP/s'
-has "the program starts itself again to wait briefly" '^  waiting +GOMP_SPINCOUNT=3000$'
+has "the program starts itself again to wait briefly" '^  waiting +GOMP_SPINCOUNT=10000$'
 doctor GOMP_SPINCOUNT=7
 has "what the user has set stays" '^  waiting +GOMP_SPINCOUNT=7$'
 doctor OMP_WAIT_POLICY=passive
@@ -36,7 +36,7 @@ env -u OMP_WAIT_POLICY "$glim" train --task random --layers 1 --d-model 16 --hea
   --max-steps 1000000 --epochs 1000000 --progress none --out endless >log 2>&1 &
 child=$!
 for _ in $(seq 100); do
-  grep -qsz 'GOMP_SPINCOUNT=3000' "/proc/$child/environ" && break
+  grep -qsz 'GOMP_SPINCOUNT=10000' "/proc/$child/environ" && break
   sleep 0.1
 done
 report "its name stays" "$([ "$(cat "/proc/$child/comm" 2>/dev/null)" = glim ] || echo "comm: $(cat "/proc/$child/comm" 2>&1) $(cat log)")"
