@@ -41,8 +41,8 @@ decltype(auto) visit_floating(const Tensor& x, std::string_view op, const F& f) 
 Tensor sum_of_rows(const Tensor& dy);
 // y > 0 ? scale·dy : 0 (linear.cpp).
 Tensor relu_grad(const Tensor& y, const Tensor& dy, double scale);
-void relu_grad_into(const Tensor& dx, const Tensor& y, const Tensor& dy,
-                    double scale);  // may be y's
+// The same into dx, which may be y.
+void relu_grad_into(const Tensor& dx, const Tensor& y, const Tensor& dy, double scale);
 // Σ of pieces' sums (pieces, D), in order.
 inline Tensor sum_of_pieces(const Tensor& sums) {
   if (sums.size(0) == 1) return sums.select(0, 0);

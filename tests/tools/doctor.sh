@@ -28,7 +28,7 @@ if [ "$(nproc)" -lt 64 ]; then
   has "with a remedy" '^ remedy: OMP_NUM_THREADS=[0-9]+ in the environment$'
 fi
 
-# Started again, the program is the same process under the same name, with the same arguments and input.
+# Started again, the program is the same process under the same name, with the same arguments.
 ln -s "$glim" another-name
 echo 'exec -a called ./another-name --version </dev/null' | timeout 60 env -u OMP_WAIT_POLICY bash >out 2>err
 has "arguments survive" '^glim [0-9]'

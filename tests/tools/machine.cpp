@@ -52,7 +52,7 @@ Runtime quick_runtime() {
 
 std::optional<double> nothing() { return std::nullopt; }
 
-// The one piece of advice there is: "problem | remedy".
+// All advice: "problem | remedy; problem | remedy".
 std::string advice(const Machine& m, const Runtime& r,
                    const std::function<std::optional<double>()>& without_pin = nothing) {
   std::string all;

@@ -22,7 +22,9 @@ inline void wait_briefly(char** argv) {
   if (std::getenv("GOMP_SPINCOUNT") || std::getenv("OMP_WAIT_POLICY")) return;
   std::error_code error;
   std::string program = std::filesystem::read_symlink("/proc/self/exe", error).string();
-  if (!error && ::setenv("GOMP_SPINCOUNT", "10000", 0) == 0) ::execv(program.c_str(), argv);
+  if (error || ::setenv("GOMP_SPINCOUNT", "10000", 0) != 0) return;
+  ::execv(program.c_str(), argv);
+  ::unsetenv("GOMP_SPINCOUNT");  // still here: OpenMP does not know of it
 }
 
 }  // namespace glim

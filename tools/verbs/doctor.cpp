@@ -100,10 +100,11 @@ void run(bool measure_only) {
                                  m.cores > 0 ? std::to_string(m.cores) : "unknown", m.processors,
                                  m.processors == 1 ? "" : "s", m.load));
   print_row("threads", std::to_string(r.threads) + variable("OMP_NUM_THREADS", r.threads_variable));
-  auto spin = environment("GOMP_SPINCOUNT"), policy = environment("OMP_WAIT_POLICY");
-  print_row("  waiting", policy ? "OMP_WAIT_POLICY=" + *policy
-                         : spin ? "GOMP_SPINCOUNT=" + *spin
-                                : "as OpenMP does");
+  std::string waiting;
+  for (const char* name : {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"})
+    if (auto value = environment(name))
+      waiting += fmt::format("{}{}={}", waiting.empty() ? "" : " ", name, *value);
+  print_row("  waiting", waiting.empty() ? "as OpenMP does" : waiting);
   print_row("memory", fmt::format("{}, {} free; transparent huge pages: {}",
                                   gibibytes(m.memory_bytes), gibibytes(m.available_bytes),
                                   m.huge_pages.empty() ? "unknown" : m.huge_pages));
