@@ -5,10 +5,10 @@
 //
 // so that a node's gradient is complete when its turn comes. Reverse-mode accumulation: Griewank &
 // Walther, Evaluating Derivatives (2nd ed.), chapter 3. Errors: tape.hpp.
-#include <chrono>
 
 #include "autograd/ops.hpp"
 #include "autograd/walk.hpp"
+#include "tensor/clock.hpp"
 #include "tensor/elementwise.hpp"
 
 namespace glim {
@@ -20,10 +20,6 @@ bool exclusive(const Tensor& x) {
   for (int i = 0; i < x.rank(); ++i)
     if (x.strides()[i] == 0 && x.shape()[i] > 1) return false;
   return x.storage().use_count() == 1;
-}
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 }  // namespace
@@ -155,7 +151,7 @@ void Tape::step(Table& table, int i, const Sweep& options) {
   // Backward, and adding up, may add nodes, which moves them all: the op is kept by pointer, the
   // rest is looked up again.
   const Op* op = nodes_[at].op.get();
-  double start = options_.profile ? now() : 0;
+  double start = options_.profile ? seconds_now() : 0;
   Grads d;
   try {
     std::vector<std::string> scope;
@@ -172,7 +168,7 @@ void Tape::step(Table& table, int i, const Sweep& options) {
   }
   if (options_.profile) {
     nodes_[at].backward_start = start;
-    nodes_[at].backward_seconds += now() - start;
+    nodes_[at].backward_seconds += seconds_now() - start;
   }
   gradient = {};
   for (std::size_t k = 0; k < nodes_[at].inputs.size(); ++k) {

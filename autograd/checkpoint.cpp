@@ -6,11 +6,11 @@
 // The node's inputs are found by running fn once: the earlier nodes and the leaves that it read.
 // Memory of the region is needed twice for a short while, and not in between; time is one more
 // forward. The generator is set back for the second run, so dropout draws the same mask.
-#include <chrono>
 #include <exception>
 #include <map>
 
 #include "autograd/ops.hpp"
+#include "tensor/clock.hpp"
 
 namespace glim {
 namespace {
@@ -45,7 +45,7 @@ class CheckpointOp final : public Op {
     Tape& tape = *Tape::current();
     CheckpointOp op(fn);
     auto first = tape.nodes_.size();
-    auto start = std::chrono::steady_clock::now();
+    double start = seconds_now();
     Var y;
     try {
       y = fn();
@@ -92,9 +92,8 @@ class CheckpointOp final : public Op {
     node.bytes = value.bytes();
     node.op = std::make_unique<CheckpointOp>(std::move(op));
     if (tape.options_.profile) {
-      std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-      node.forward_start = std::chrono::duration<double>(start.time_since_epoch()).count();
-      node.forward_seconds = taken.count();
+      node.forward_start = start;
+      node.forward_seconds = seconds_now() - start;
     }
     Var result(value);
     tape.bind(result, tape.add_node(std::move(node)));

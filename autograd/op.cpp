@@ -1,9 +1,9 @@
 #include "autograd/op.hpp"
 
 #include <algorithm>
-#include <chrono>
 
 #include "autograd/tape.hpp"
+#include "tensor/clock.hpp"
 #include "tensor/elementwise.hpp"
 
 namespace glim {
@@ -12,10 +12,6 @@ namespace {
 std::vector<std::string_view>& names() {
   static std::vector<std::string_view> list;
   return list;
-}
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 }  // namespace
@@ -76,7 +72,7 @@ Recorder::Recorder(Op& op, const Var* const* inputs, std::size_t count, const Wh
     throw;
   }
   replays_ = active_ && tape->options_.replay;
-  if (tape->options_.profile) start_ = now();
+  if (tape->options_.profile) start_ = seconds_now();
 }
 
 void Recorder::unrecorded(Op& op) {
@@ -131,7 +127,7 @@ Var Recorder::record(std::unique_ptr<Op> op, Tensor y) const {
   node.bytes = y.bytes();
   if (tape.options_.profile) {
     node.forward_start = start_;
-    node.forward_seconds = now() - start_;
+    node.forward_seconds = seconds_now() - start_;
   }
   bool wants_output = op->wants_output_;
   node.op = std::move(op);

@@ -178,9 +178,9 @@ Taught ConvSeq2Seq::teach(const SourceBatch& source, const Tensor& tgt_in,
 namespace {
 
 // Of each layer the last k inputs are kept, each step computes one position.
-class CachedDecoder final : public StepDecoder {
+class CachedConvDecoder final : public StepDecoder {
  public:
-  CachedDecoder(ConvSeq2Seq& model, const Tensor& src) : model_(model) {
+  CachedConvDecoder(ConvSeq2Seq& model, const Tensor& src) : model_(model) {
     Paused no_tape;
     memory_ = model.encode(src);
     Shape window{src.size(0), model.config().kernel, model.config().d_model};
@@ -225,7 +225,7 @@ class CachedDecoder final : public StepDecoder {
 std::unique_ptr<StepDecoder> ConvSeq2Seq::decoder_for(const SourceBatch& source, bool cached) {
   if (training())
     throw StateError("conv_seq2seq", "decoding needs eval(): dropout would make it random");
-  if (cached) return std::make_unique<CachedDecoder>(*this, source.ids);
+  if (cached) return std::make_unique<CachedConvDecoder>(*this, source.ids);
   return decoder_by_prefix(*this, source);
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "tensor/error.hpp"
 #include "tensor/kernels_rows.hpp"
@@ -10,8 +9,6 @@
 
 namespace glim {
 namespace {
-
-constexpr double kNever = -std::numeric_limits<double>::infinity();
 
 struct Open {  // a prefix that has not ended
   std::vector<Index> tokens;

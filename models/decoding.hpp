@@ -12,12 +12,16 @@
 // Ties go to the lower beam row, then the lower token: results do not depend on threads.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <vector>
 
 #include "tensor/tensor.hpp"
 
 namespace glim {
+
+// The log-probability, or logit, of a token that cannot come.
+inline constexpr double kNever = -std::numeric_limits<double>::infinity();
 
 // A batch of prefixes that a model can continue. Rows are prefixes; they start with one row a
 // sentence, all at the beginning-of-sentence token.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <string>
 
@@ -10,8 +9,6 @@
 
 namespace glim {
 namespace {
-
-constexpr double kNever = -std::numeric_limits<double>::infinity();
 
 std::string text_of(double x) {
   char text[32];

@@ -7,9 +7,9 @@
 namespace glim {
 namespace {
 
-class CachedDecoder final : public StepDecoder {
+class CachedRnnDecoder final : public StepDecoder {
  public:
-  CachedDecoder(Seq2SeqRnn& model, const SourceBatch& source)
+  CachedRnnDecoder(Seq2SeqRnn& model, const SourceBatch& source)
       : model_(model), source_(encoded(model, source)) {
     for (Index i = 0; i < source.ids.size(0); ++i) sentence_.push_back(i);
   }
@@ -56,7 +56,7 @@ class CachedDecoder final : public StepDecoder {
 std::unique_ptr<StepDecoder> Seq2SeqRnn::decoder_for(const SourceBatch& source, bool cached) {
   if (training())
     throw StateError("seq2seq_rnn", "decoding needs eval(): dropout would make it random");
-  if (cached) return std::make_unique<CachedDecoder>(*this, source);
+  if (cached) return std::make_unique<CachedRnnDecoder>(*this, source);
   return decoder_by_prefix(*this, source);
 }
 

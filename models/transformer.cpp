@@ -169,9 +169,9 @@ Var Transformer::answer(const Tensor& tgt_in, const Var& memory, const SourceBat
 // ---- decoding ----
 
 // Keys and values are kept, each step computes one position.
-class CachedDecoder final : public StepDecoder {
+class CachedTransformerDecoder final : public StepDecoder {
  public:
-  CachedDecoder(Transformer& model, const SourceBatch& source) : model_(model), source_(source) {
+  CachedTransformerDecoder(Transformer& model, const SourceBatch& source) : model_(model), source_(source) {
     Paused no_tape;
     const Tensor& src = source.ids;
     Var memory = model.encode(src);
@@ -264,7 +264,7 @@ class CachedDecoder final : public StepDecoder {
 std::unique_ptr<StepDecoder> Transformer::decoder_for(const SourceBatch& source, bool cached) {
   if (training())
     throw StateError("transformer", "decoding needs eval(): dropout would make it random");
-  if (cached) return std::make_unique<CachedDecoder>(*this, source);
+  if (cached) return std::make_unique<CachedTransformerDecoder>(*this, source);
   return decoder_by_prefix(*this, source);
 }
 

@@ -98,7 +98,7 @@ class Transformer final : public SequenceModel {
   PointerGenerator* copy = nullptr;  // with config.copy
 
  private:
-  friend class CachedDecoder;
+  friend class CachedTransformerDecoder;
   Var embed(Embedding& table, PositionalEncoding& positions, const Tensor& ids, Index offset = 0);
   PositionalEncoding& add_positions(std::string_view name);
   Var decode_embedded(const Var& x, const Tensor& tgt_in, const Var& memory, const Tensor& src,

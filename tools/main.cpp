@@ -8,10 +8,19 @@
 #include <new>
 
 #include "tensor/error.hpp"
+#include "tools/cli/command_line.hpp"
 #include "tools/cli/waiting.hpp"
 #include "tools/verbs/verbs.hpp"
 
 namespace {
+
+const glim::About kAbout = {
+    "glim", "0.1.0",
+    "Glim: a Transformer in a glass box. Trains, translates, measures and gradient-checks on a "
+    "CPU.\n\nFirst steps:\n"
+    "  glim train                       the phrasebook, English to Chinese, in a few minutes\n"
+    "  echo 'I have a cat' | glim translate --model model\n"
+    "  glim gradcheck                   every op, every layer, a whole Transformer\n"};
 
 int fail(const std::string& message) {
   std::fflush(stdout);
@@ -37,36 +46,17 @@ int main(int argc, char** argv) {
   hold_standard_descriptors();
   std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is seen where output is written
   std::signal(SIGXFSZ, SIG_IGN);  // and so is a file size limit
-  CLI::App app{
-      "Glim: a Transformer in a glass box. Trains, translates, measures and gradient-checks on a "
-      "CPU.\n\nFirst steps:\n"
-      "  glim train                       the phrasebook, English to Chinese, in a few minutes\n"
-      "  echo 'I have a cat' | glim translate --model model\n"
-      "  glim gradcheck                   every op, every layer, a whole Transformer\n",
-      "glim"};
-  app.set_version_flag("--version", "glim 0.1.0");
-  app.require_subcommand(1);
-  app.fallthrough(false);
-  app.get_formatter()->column_width(34);
-  glim::add_train(app);
-  glim::add_translate(app);
-  glim::add_evaluate(app);
-  glim::add_generate(app);
-  glim::add_classify(app);
-  glim::add_average(app);
-  glim::add_compare(app);
-  glim::add_gradcheck(app);
-  glim::add_report(app);
-  glim::add_study(app);
-  glim::add_inspect(app);
-  glim::add_step(app);
-  glim::add_doctor(app);
   try {
-    app.parse(argc, argv);
-    if (std::fflush(stdout) != 0) return fail("standard output: cannot be written");
+    std::vector<glim::Command> verbs = {
+        glim::train_command(),    glim::translate_command(), glim::evaluate_command(),
+        glim::generate_command(), glim::classify_command(),  glim::average_command(),
+        glim::compare_command(),  glim::gradcheck_command(), glim::report_command(),
+        glim::study_command(),    glim::inspect_command(),   glim::step_command(),
+        glim::doctor_command()};
+    if (glim::Command* verb = glim::parse_command_line(kAbout, verbs, argc, argv)) verb->run(*verb);
+    glim::print_flush();
     return 0;
-  } catch (const CLI::ParseError& e) {
-    if (e.get_exit_code() == 0) return app.exit(e);  // --help, --version
+  } catch (const glim::UsageError& e) {
     fail(e.what());
     return 2;
   } catch (const glim::Exit& e) {

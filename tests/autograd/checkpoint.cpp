@@ -3,6 +3,8 @@
 
 #include "tests/autograd/common.hpp"
 
+namespace test_checkpoint {
+
 using namespace glim;
 
 namespace {
@@ -260,3 +262,5 @@ TEST_CASE("a checkpoint costs memory only while it is run", "[checkpoint]") {
   }
   CHECK(held[0] * 10 < held[1]);
 }
+
+}  // namespace test_checkpoint

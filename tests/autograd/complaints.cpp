@@ -7,6 +7,8 @@
 #include "autograd/gradcheck_catch.hpp"
 #include "tests/autograd/common.hpp"
 
+namespace test_complaints {
+
 using namespace glim;
 using Vars = std::vector<Var>;
 
@@ -173,3 +175,5 @@ TEST_CASE("0 ln 0 and its like: gradients stay finite at the edges", "[complaint
   again.backward(sum(add(sigmoid(large), tanh(large))));
   CHECK(all_finite(large.grad()));
 }
+
+}  // namespace test_complaints

@@ -6,6 +6,8 @@
 #include "tests/autograd/common.hpp"
 #include "tests/op_specs/spec.hpp"
 
+namespace test_every_op {
+
 using namespace glim;
 
 namespace {
@@ -111,3 +113,5 @@ TEST_CASE("what is kept is asked for in vain otherwise, with a reason", "[replay
   CHECK(contains(error_of<StateError>([&] { tape.kept(17); }), "17"));
   CHECK(tape.node_of(tape.value(tape.node_of(y))) == tape.node_of(y));
 }
+
+}  // namespace test_every_op

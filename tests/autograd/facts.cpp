@@ -7,6 +7,8 @@
 #include "tensor/reduce.hpp"
 #include "tests/autograd/common.hpp"
 
+namespace test_facts {
+
 using namespace glim;
 
 namespace {
@@ -183,3 +185,5 @@ TEST_CASE("gradients do not depend on the number of threads", "[facts]") {
   }
   set_num_threads(before);
 }
+
+}  // namespace test_facts

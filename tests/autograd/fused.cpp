@@ -13,6 +13,8 @@
 #include "tests/autograd/fused_cases.hpp"
 #include "tests/catch.hpp"
 
+namespace test_fused {
+
 using namespace glim;
 using namespace glim::fused_tests;
 
@@ -220,3 +222,5 @@ TEST_CASE("the loss's measures are those of the composition", "[fused]") {
   CHECK(fused.smoothed_ce == Approx(plain.smoothed_ce).epsilon(1e-12));
   CHECK(fused.nll == Approx(plain.nll).epsilon(1e-12));
 }
+
+}  // namespace test_fused

@@ -10,6 +10,8 @@
 #include "tensor/elementwise.hpp"
 #include "tests/catch.hpp"
 
+namespace test_gradcheck {
+
 using namespace glim;
 using Mode = GradcheckOptions::Mode;
 using Vars = std::vector<Var>;
@@ -409,3 +411,5 @@ TEST_CASE("a projection finds the one wrong element of many", "[gradcheck]") {
   REQUIRE_FALSE(report);
   CHECK(report.worst()->index == Shape{617});
 }
+
+}  // namespace test_gradcheck

@@ -1,6 +1,8 @@
 // Hooks: on values, on patterns of paths, on leaves.
 #include "tests/autograd/common.hpp"
 
+namespace test_hooks {
+
 using namespace glim;
 
 TEST_CASE("hooks see the complete gradient, in the order in which they were added", "[hooks]") {
@@ -205,3 +207,5 @@ TEST_CASE("hooks want a value of this tape", "[hooks]") {
   frozen.leaf().trainable = false;
   CHECK_THROWS_AS(tape.hook(frozen, [](const Var&) { return Var(); }), StateError);
 }
+
+}  // namespace test_hooks

@@ -7,6 +7,8 @@
 
 #include "tests/autograd/common.hpp"
 
+namespace test_inspect {
+
 using namespace glim;
 
 namespace {
@@ -299,3 +301,5 @@ TEST_CASE("a sum by op", "[inspect]") {
   CHECK(contains(text, "48.0 KiB"));
   CHECK(contains(text, "backward"));
 }
+
+}  // namespace test_inspect

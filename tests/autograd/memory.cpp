@@ -3,6 +3,8 @@
 
 #include "tests/autograd/common.hpp"
 
+namespace test_memory {
+
 using namespace glim;
 
 TEST_CASE("gradients of two leaves never share storage", "[memory]") {
@@ -187,3 +189,5 @@ TEST_CASE("an exception in the middle of backward leaks nothing", "[memory]") {
   CHECK_FALSE(x.grad().defined());
   CHECK(allocator_stats().live_bytes == before);
 }
+
+}  // namespace test_memory

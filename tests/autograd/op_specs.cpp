@@ -8,6 +8,8 @@
 #include "autograd/op.hpp"
 #include "tests/catch.hpp"
 
+namespace test_op_specs {
+
 using namespace glim;
 
 namespace {
@@ -101,3 +103,5 @@ TEST_CASE("run() turns exceptions and failures into results", "[op_specs]") {
                             }});
   CHECK(problem.status == CaseStatus::Fail);
 }
+
+}  // namespace test_op_specs

@@ -11,6 +11,8 @@
 #include "tensor/reduce.hpp"
 #include "tests/catch.hpp"
 
+namespace test_planted_faults {
+
 using namespace glim;
 using Mode = GradcheckOptions::Mode;
 using Vars = std::vector<Var>;
@@ -398,3 +400,5 @@ TEST_CASE("a gradient of the wrong shape or dtype is an error that names the op"
     CHECK(e.problem().find("float64") != std::string::npos);
   }
 }
+
+}  // namespace test_planted_faults

@@ -4,6 +4,8 @@
 #include "autograd/magnification.hpp"
 #include "tests/autograd/common.hpp"
 
+namespace test_recompute {
+
 using namespace glim;
 
 namespace {
@@ -245,3 +247,5 @@ TEST_CASE("the gradient of a hidden layer takes its place", "[recompute]") {
   }
   CHECK(more < 5 * h / 2);  // h and dh, not du
 }
+
+}  // namespace test_recompute

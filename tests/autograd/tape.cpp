@@ -3,6 +3,8 @@
 #include "autograd/ops.hpp"
 #include "tests/catch.hpp"
 
+namespace test_tape {
+
 using namespace glim;
 
 TEST_CASE("backward fills the leaves", "[tape]") {
@@ -93,3 +95,5 @@ TEST_CASE("an error says where", "[tape]") {
     CHECK(text.find("in decoder.matmul, at tape.cpp:") != std::string::npos);
   }
 }
+
+}  // namespace test_tape

@@ -5,6 +5,8 @@
 #include "autograd/gradcheck.hpp"
 #include "tests/autograd/common.hpp"
 
+namespace test_tapes {
+
 using namespace glim;
 
 namespace {
@@ -410,3 +412,5 @@ TEST_CASE("paths: glob patterns", "[tape]") {
   // No time wasted on going back and forth.
   CHECK_FALSE(glob_match("*a*a*a*a*a*a*a*a*a*b", std::string(2000, 'a')));
 }
+
+}  // namespace test_tapes

@@ -10,6 +10,8 @@
 #include "tests/autograd/common.hpp"
 #include "tests/small_transformer.hpp"
 
+namespace test_walk {
+
 using namespace glim;
 
 namespace {
@@ -237,3 +239,5 @@ TEST_CASE("a walk complains as backward does", "[walk]") {
   CHECK(walk.next() == -1);
   CHECK(contains(error_of<StateError>([&] { walk.step(); }), "at its end"));
 }
+
+}  // namespace test_walk

@@ -4,6 +4,8 @@
 
 #include "tests/autograd/common.hpp"
 
+namespace test_watch {
+
 using namespace glim;
 
 TEST_CASE("watched values keep value and gradient", "[watch]") {
@@ -137,3 +139,5 @@ TEST_CASE("the first gradient that is not finite is named with op and path", "[w
   CHECK(contains(text, "given"));
   CHECK(contains(text, "decoder.doubled"));
 }
+
+}  // namespace test_watch

@@ -14,6 +14,8 @@
 #include "tools/image/idx.hpp"
 #include "tools/image/png.hpp"
 
+namespace test_image {
+
 using namespace glim;
 using test::message_of;
 namespace fs = std::filesystem;
@@ -276,3 +278,5 @@ TEST_CASE("augmentation moves images within its bounds", "[image]") {
   set_num_threads(before);
   CHECK_THROWS_AS(augment(x, {.shift = -1}, {1, 1}), ValueError);
 }
+
+}  // namespace test_image

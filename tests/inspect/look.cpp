@@ -14,6 +14,8 @@
 #include "tools/inspect/pack.hpp"
 #include "tools/inspect/pictures.hpp"
 
+namespace test_look {
+
 using namespace glim;
 
 namespace {
@@ -336,3 +338,5 @@ TEST_CASE("files that would be too large are refused with what helps; pictures h
           std::string::npos);
   }
 }
+
+}  // namespace test_look

@@ -4,6 +4,8 @@
 #include "tensor/error.hpp"
 #include "tests/inspect/common.hpp"
 
+namespace test_specimen {
+
 using namespace glim;
 
 TEST_CASE("a fresh model reads a pair of its task, with its own loss recorded explicitly") {
@@ -62,3 +64,5 @@ TEST_CASE("what cannot be looked at is refused, naming the option") {
   o.fresh.kind = "gpt";
   CHECK(message(o).find("reads no sentence pairs") != std::string::npos);
 }
+
+}  // namespace test_specimen

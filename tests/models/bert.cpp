@@ -12,6 +12,8 @@
 #include "tests/catch.hpp"
 #include "tests/reference.hpp"
 
+namespace test_bert {
+
 using namespace glim;
 
 namespace {
@@ -235,3 +237,5 @@ TEST_CASE("BERT: what cannot be is refused", "[bert]") {
   CHECK(
       close(masked_mean(Var(ones({1, 3, 4})), zeros({1, 3}, DType::Bool)).value(), zeros({1, 4})));
 }
+
+}  // namespace test_bert

@@ -9,6 +9,8 @@
 #include "tests/catch.hpp"
 #include "tests/reference.hpp"
 
+namespace test_conv_attention {
+
 using namespace glim;
 
 namespace {
@@ -151,3 +153,5 @@ TEST_CASE("path lengths: layers until the last position depends on the first", "
           return tanh((*dilated[static_cast<std::size_t>(i)])(x));
         }) == 5);  // ⌈log₂ 17⌉
 }
+
+}  // namespace test_conv_attention

@@ -12,6 +12,8 @@
 #include "tests/ids.hpp"
 #include "tests/reference.hpp"
 
+namespace test_conv_seq2seq {
+
 using namespace glim;
 
 namespace {
@@ -218,3 +220,5 @@ TEST_CASE("ConvS2S: what is refused", "[conv_seq2seq]") {
   model.eval();
   CHECK(all_finite(model.teach(ids({0, 0}, {1, 2}), ids({1, 3}, {1, 2})).logits.value()));
 }
+
+}  // namespace test_conv_seq2seq

@@ -11,6 +11,8 @@
 #include "tests/ids.hpp"
 #include "tests/reference.hpp"
 
+namespace test_copy {
+
 using namespace glim;
 
 namespace {
@@ -270,3 +272,5 @@ TEST_CASE("what copying refuses", "[copy]") {
   CHECK(embeddable(ids({0, 12, 13, 20}, {4}), 13, 3).to_vector<Index>() ==
         std::vector<Index>{0, 12, 3, 3});
 }
+
+}  // namespace test_copy

@@ -8,6 +8,8 @@
 #include "tensor/reduce.hpp"
 #include "tests/catch.hpp"
 
+namespace test_copy_task {
+
 using namespace glim;
 
 namespace {
@@ -60,3 +62,5 @@ TEST_CASE("copying 1 2 ... 10 is learned and decoded greedily", "[train][slow]")
   }
   CHECK(out == arange(1, 11).to_vector<Index>());
 }
+
+}  // namespace test_copy_task

@@ -12,6 +12,8 @@
 #include "tensor/reduce.hpp"
 #include "tests/catch.hpp"
 
+namespace test_decoding {
+
 using namespace glim;
 
 namespace {
@@ -391,3 +393,5 @@ TEST_CASE("END among the tokens never generated is never taken, by greedy search
     CHECK_FALSE(found[0][0].finished);
   }
 }
+
+}  // namespace test_decoding

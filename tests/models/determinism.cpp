@@ -11,6 +11,8 @@
 #include "tensor/parallel.hpp"
 #include "tests/catch.hpp"
 
+namespace test_determinism {
+
 using namespace glim;
 
 namespace {
@@ -185,3 +187,5 @@ TEST_CASE("variants of the Transformer give the same bits for any number of thre
   }
   set_num_threads(before);
 }
+
+}  // namespace test_determinism

@@ -13,6 +13,8 @@
 #include "tests/catch.hpp"
 #include "tests/reference.hpp"
 
+namespace test_gpt {
+
 using namespace glim;
 
 namespace {
@@ -230,3 +232,5 @@ TEST_CASE("GPT: what cannot be is refused", "[gpt]") {
   auto decoder = model.decoder_for(ids(1, 2, 1));
   CHECK_THROWS_AS(decoder->step({1, 2}), ValueError);
 }
+
+}  // namespace test_gpt

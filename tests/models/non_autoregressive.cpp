@@ -10,6 +10,8 @@
 #include "tests/ids.hpp"
 #include "tests/reference.hpp"
 
+namespace test_non_autoregressive {
+
 using namespace glim;
 
 namespace {
@@ -252,3 +254,5 @@ TEST_CASE("what a non-autoregressive model refuses", "[nat]") {
   NonAutoregressive wordy(small_config(OutputLength::Long));
   CHECK_THROWS_AS(wordy.length_logits(wordy.encode(kSource), kSource), StateError);
 }
+
+}  // namespace test_non_autoregressive

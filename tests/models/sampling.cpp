@@ -9,6 +9,8 @@
 #include "tests/catch.hpp"
 #include "tests/reference.hpp"
 
+namespace test_sampling {
+
 using namespace glim;
 
 namespace {
@@ -182,3 +184,5 @@ TEST_CASE("generation stops when it is told to", "[sampling]") {
         std::vector<Index>{5, 6});
   CHECK(generate(decoder, 4, 0, options(1), {1, 1}).empty());
 }
+
+}  // namespace test_sampling

@@ -9,6 +9,8 @@
 #include "tests/catch.hpp"
 #include "tests/reference.hpp"
 
+namespace test_scheduled_sampling {
+
 using namespace glim;
 
 namespace {
@@ -102,3 +104,5 @@ TEST_CASE("the second pass reads the mixture and is all that is differentiated",
     CHECK_FALSE(same_bits(two_passes[0], plain[0]));
   }
 }
+
+}  // namespace test_scheduled_sampling

@@ -11,6 +11,9 @@
 #include "tensor/index.hpp"
 #include "tensor/reduce.hpp"
 #include "tests/catch.hpp"
+#include "tests/reference.hpp"
+
+namespace test_seed_errors {
 
 using namespace glim;
 
@@ -20,7 +23,6 @@ Tensor random(const Shape& shape, std::uint64_t stream, double deviation = 1) {
   return normal(shape, 0, deviation, {77, stream}, DType::Float64);
 }
 double largest(const Tensor& x) { return max(abs(x)).item(); }
-double distance(const Tensor& a, const Tensor& b) { return largest(sub(a, b)); }
 
 }  // namespace
 
@@ -194,3 +196,5 @@ TEST_CASE("why 1/√d_k: without it the softmax saturates and its gradient fades
   CHECK(plain[64].gradient < 0.6 * scaled[64].gradient);
   CHECK(plain[1024].gradient < 0.2 * scaled[1024].gradient);
 }
+
+}  // namespace test_seed_errors

@@ -14,6 +14,8 @@
 #include "tensor/reduce.hpp"
 #include "tests/catch.hpp"
 
+namespace test_seed_errors_page {
+
 using namespace glim;
 
 namespace {
@@ -180,3 +182,5 @@ TEST_CASE("the page of slips shows what is computed", "[seeds]") {
   text << file.rdbuf();
   CHECK(text.str() == page());
 }
+
+}  // namespace test_seed_errors_page

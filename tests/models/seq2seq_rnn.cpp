@@ -12,6 +12,8 @@
 #include "tests/ids.hpp"
 #include "tests/reference.hpp"
 
+namespace test_seq2seq_rnn {
+
 using namespace glim;
 
 namespace {
@@ -300,3 +302,5 @@ TEST_CASE("recurrent models refuse what makes none", "[seq2seq_rnn]") {
   CHECK_THROWS_AS(model.teach(kSource, kTarget.select(0, 0)), ShapeError);
   CHECK_THROWS_AS(model.teach(kSource.select(0, 0), kTarget), ShapeError);
 }
+
+}  // namespace test_seq2seq_rnn

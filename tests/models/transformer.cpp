@@ -12,6 +12,8 @@
 #include "tests/catch.hpp"
 #include "tests/ids.hpp"
 
+namespace test_transformer {
+
 using namespace glim;
 
 namespace {
@@ -373,3 +375,5 @@ TEST_CASE("a model that cannot be is refused", "[transformer]") {
   CHECK_THROWS_AS(model.decoder_for(kSource), StateError);
   CHECK_THROWS_AS(model.forward(ids({99}, {1, 1}), ids({1}, {1, 1})), IndexError);
 }
+
+}  // namespace test_transformer

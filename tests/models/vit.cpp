@@ -11,6 +11,8 @@
 #include "tests/catch.hpp"
 #include "tests/reference.hpp"
 
+namespace test_vit {
+
 using namespace glim;
 
 namespace {
@@ -146,3 +148,5 @@ TEST_CASE("ViT: sizes that make no model", "[vit]") {
                  "images must be (B, 2, 6, 4)"));
   CHECK_THROWS_AS(model.forward(Var(zeros({2, 6, 4}))), ShapeError);
 }
+
+}  // namespace test_vit

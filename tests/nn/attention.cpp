@@ -12,6 +12,8 @@
 #include "tensor/safetensors.hpp"
 #include "tests/catch.hpp"
 
+namespace test_attention {
+
 using namespace glim;
 
 namespace {
@@ -262,3 +264,5 @@ TEST_CASE("errors name the axes, the shapes and the module", "[attention]") {
   r.keep = ones({3, 3});
   has(text_of([&] { mha.forward(x, r); }), "must be bool");
 }
+
+}  // namespace test_attention

@@ -5,6 +5,8 @@
 #include "tests/catch.hpp"
 #include "tests/op_specs/op_specs.hpp"
 
+namespace test_gradients {
+
 using namespace glim;
 
 TEST_CASE("every layer and loss passes its gradient checks", "[nn][gradcheck]") {
@@ -32,3 +34,5 @@ TEST_CASE("a layer with a wrong gradient is caught", "[nn][gradcheck]") {
   Var x = Var::leaf(uniform({3}, -1, 1, {1, 1}, DType::Float64));
   CHECK_FALSE(gradcheck([&] { return layer(x); }, {{"x", x}}));
 }
+
+}  // namespace test_gradients

@@ -5,6 +5,8 @@
 #include "tests/catch.hpp"
 #include "tests/reference.hpp"
 
+namespace test_guided_attention {
+
 using namespace glim;
 
 TEST_CASE("guided attention equals PyTorch's", "[guided][reference]") {
@@ -55,3 +57,5 @@ TEST_CASE("what guided attention refuses", "[guided]") {
   CHECK_THROWS_AS(guided_attention_loss(Var(zeros({2, 3})), {3, 3}, {4, 4}), ShapeError);
   CHECK_THROWS_AS(guided_attention_loss(a, {3, 3}, {4, 4}, 0), ValueError);
 }
+
+}  // namespace test_guided_attention

@@ -12,6 +12,8 @@
 #include "tests/catch.hpp"
 #include "tests/reference.hpp"
 
+namespace test_init {
+
 using namespace glim;
 
 namespace {
@@ -115,3 +117,5 @@ TEST_CASE("a seed gives the same model again", "[init]") {
     CHECK_FALSE(same_bits(first[i], other[i]));
   }
 }
+
+}  // namespace test_init

@@ -15,6 +15,8 @@
 #include "tests/catch.hpp"
 #include "tests/nn/check_case.hpp"
 
+namespace test_layers {
+
 using namespace glim;
 
 namespace {
@@ -267,3 +269,5 @@ TEST_CASE("residual connections, pre- and post-norm", "[nn]") {
   tape.backward(residual(NormPlacement::Pre, x, norm, all, sublayer), dy);
   CHECK(same_bits(x.grad(), dy));
 }
+
+}  // namespace test_layers

@@ -10,6 +10,8 @@
 #include "tests/catch.hpp"
 #include "tests/reference.hpp"
 
+namespace test_loss {
+
 using namespace glim;
 
 namespace {
@@ -284,3 +286,5 @@ TEST_CASE("where q is 0 nothing counts, be p 0 as well", "[loss]") {
   tape.backward(loss);
   CHECK(close(log_probs.grad(), from_vector<double>({-0.25, 0, -0.75}, {1, 3})));
 }
+
+}  // namespace test_loss

@@ -13,6 +13,8 @@
 #include "tests/catch.hpp"
 #include "tests/reference.hpp"
 
+namespace test_module {
+
 using namespace glim;
 
 namespace {
@@ -311,3 +313,5 @@ TEST_CASE("Sequential chains layers under numbers", "[module]") {
   Sequential empty;
   CHECK(same_bits(empty(x).value(), x.value()));
 }
+
+}  // namespace test_module

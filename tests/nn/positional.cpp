@@ -12,6 +12,8 @@
 #include "tests/catch.hpp"
 #include "tests/reference.hpp"
 
+namespace test_positional {
+
 using namespace glim;
 
 namespace {
@@ -203,3 +205,5 @@ TEST_CASE("what positions refuse", "[positional]") {
   CHECK_THROWS_AS(SinusoidalPositionalEncoding(4, 0, 10, 0), ValueError);
   CHECK_THROWS_AS(SinusoidalPositionalEncoding(4, 0, -1), ShapeError);
 }
+
+}  // namespace test_positional

@@ -12,6 +12,8 @@
 #include "tests/catch.hpp"
 #include "tests/reference.hpp"
 
+namespace test_rnn {
+
 using namespace glim;
 
 namespace {
@@ -333,3 +335,5 @@ TEST_CASE("recurrent layers refuse what does not fit, by name", "[nn][recurrent]
   // No sequences at all are fine.
   CHECK(gru.forward(Var(zeros({0, 5, 3}))).y.shape() == Shape{0, 5, 4});
 }
+
+}  // namespace test_rnn

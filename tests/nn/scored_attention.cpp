@@ -8,6 +8,8 @@
 #include "tests/catch.hpp"
 #include "tests/reference.hpp"
 
+namespace test_scored_attention {
+
 using namespace glim;
 
 namespace {
@@ -139,3 +141,5 @@ TEST_CASE("scored attention refuses what does not fit", "[nn][recurrent]") {
     CHECK_THROWS_AS(with(ones({1, 4}, DType::Bool)), ShapeError);
   }
 }
+
+}  // namespace test_scored_attention

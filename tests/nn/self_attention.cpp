@@ -11,6 +11,8 @@
 #include "tests/catch.hpp"
 #include "tests/reference.hpp"
 
+namespace test_self_attention {
+
 using namespace glim;
 
 namespace {
@@ -167,3 +169,5 @@ TEST_CASE("what self-attention refuses", "[attention]") {
   CHECK(contains(text, "(2, 3, 5)"));
   CHECK(contains(text, "in net.query"));
 }
+
+}  // namespace test_self_attention

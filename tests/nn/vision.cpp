@@ -16,6 +16,8 @@
 #include "tests/catch.hpp"
 #include "tests/nn/check_case.hpp"
 
+namespace test_vision {
+
 using namespace glim;
 
 namespace {
@@ -350,3 +352,5 @@ TEST_CASE("attention with relative positions: cached equals uncached", "[nn][pos
     CHECK_THROWS_AS(attention.project(x), ValueError);
   }
 }
+
+}  // namespace test_vision

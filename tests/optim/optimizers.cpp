@@ -12,6 +12,8 @@
 #include "tests/catch.hpp"
 #include "tests/reference.hpp"
 
+namespace test_optimizers {
+
 using namespace glim;
 
 namespace {
@@ -437,3 +439,5 @@ TEST_CASE("the average of the last k", "[optim][reference]") {
   CHECK_THROWS_AS(average({big, {{"x", zeros({2})}}}), ShapeError);
   CHECK_THROWS_AS(average({big, {{"x", zeros({1}, DType::Float64)}}}), DTypeError);
 }
+
+}  // namespace test_optimizers

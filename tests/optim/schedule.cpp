@@ -7,6 +7,8 @@
 #include "tests/catch.hpp"
 #include "tests/reference.hpp"
 
+namespace test_schedule {
+
 using namespace glim;
 
 namespace {
@@ -91,3 +93,5 @@ TEST_CASE("what schedules refuse", "[schedule]") {
   CHECK_THROWS_AS(CosineSchedule(1e-3, 0, 10, 1), ValueError);
   CHECK_THROWS_AS(ConstantSchedule(-1), ValueError);
 }
+
+}  // namespace test_schedule

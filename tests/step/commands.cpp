@@ -7,6 +7,8 @@
 #include "tools/step/names.hpp"
 #include "tools/step/show.hpp"
 
+namespace test_commands {
+
 using namespace glim;
 using namespace glim::step;
 
@@ -265,3 +267,5 @@ TEST_CASE("commands and paths are completed") {
   CHECK(d.debugger.completions("info ", "b") == std::vector<std::string>{"breakpoints"});
   CHECK(d.debugger.completions("nonsense ", "d").empty());
 }
+
+}  // namespace test_commands

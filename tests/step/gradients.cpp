@@ -3,6 +3,8 @@
 #include "tests/step/common.hpp"
 #include "tests/text/temporary_file.hpp"
 
+namespace test_gradients {
+
 using namespace glim;
 using namespace glim::step;
 
@@ -139,3 +141,5 @@ TEST_CASE("freezing gives none, scaling is exact for powers of two") {
     CHECK(d.example.gradients().empty());
   }
 }
+
+}  // namespace test_gradients

@@ -201,6 +201,8 @@ TEST_CASE("a piece takes any place when the system gives no more", "[arena]") {
 }
 #endif
 
+namespace test_arena {
+
 TEST_CASE("a free piece at the end grows into memory that was never used", "[arena]") {
   Arena arena;
   Arena::Piece* a = arena.take(kMega);
@@ -269,3 +271,5 @@ TEST_CASE("pages that went back to the system count for nothing until they are u
   for (Arena::Piece* p : {second, guard}) arena.give(p);
   CHECK(arena.free_bytes() == 4 * kMega);
 }
+
+}  // namespace test_arena

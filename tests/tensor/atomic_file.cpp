@@ -9,6 +9,8 @@
 #include "tests/catch.hpp"
 #include "tests/tensor/common.hpp"
 
+namespace test_atomic_file {
+
 using namespace glim;
 namespace fs = std::filesystem;
 using Names = std::vector<std::string>;
@@ -134,3 +136,5 @@ TEST_CASE("a writer killed at any moment leaves a whole file", "[atomic_file]") 
   write_file_atomically(path, "last");
   CHECK(scratch.names() == Names{"f"});
 }
+
+}  // namespace test_atomic_file

@@ -6,6 +6,8 @@
 #include "tests/catch.hpp"
 #include "tests/tensor/common.hpp"
 
+namespace test_elementwise {
+
 using namespace glim;
 
 namespace {
@@ -324,3 +326,5 @@ TEST_CASE("same_bits tells what == does not", "[elementwise]") {
   CHECK_FALSE(same_bits(zeros({2}), zeros({2}, DType::Float64)));
   CHECK(same_bits(zeros({0}), zeros({0})));
 }
+
+}  // namespace test_elementwise

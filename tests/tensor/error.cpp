@@ -2,6 +2,8 @@
 
 #include "tests/catch.hpp"
 
+namespace test_error {
+
 TEST_CASE("an error lists its operands and its place", "[error]") {
   glim::ShapeError e("matmul", "inner dimensions differ");
   e.add_operand("a", "(8, 10, 64) float32");
@@ -16,3 +18,5 @@ TEST_CASE("an error lists its operands and its place", "[error]") {
         "matmul: inner dimensions differ; a (8, 10, 64) float32 decoder.query; in decoder, at "
         "attention.cpp:41");
 }
+
+}  // namespace test_error

@@ -7,6 +7,8 @@
 #include "tests/catch.hpp"
 #include "tests/tensor/common.hpp"
 
+namespace test_index {
+
 using namespace glim;
 
 namespace {
@@ -292,3 +294,5 @@ TEST_CASE("order: ties, NaN, signed zeros, errors", "[index]") {
   CHECK(same_for_any_threads([&] { return sort(x, 0).indices; }));
   CHECK(same_for_any_threads([&] { return top_k(x, 7).indices; }));
 }
+
+}  // namespace test_index

@@ -3,6 +3,8 @@
 #include "tests/catch.hpp"
 #include "tests/tensor/common.hpp"
 
+namespace test_json {
+
 using namespace glim;
 
 TEST_CASE("JSON values are read", "[json]") {
@@ -58,3 +60,5 @@ TEST_CASE("quoting and reading are inverse", "[json]") {
   CHECK(parse_json(json_quoted(all)).text == all);
   CHECK_THROWS_AS(json_quoted("\xff"), ValueError);
 }
+
+}  // namespace test_json

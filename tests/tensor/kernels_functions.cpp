@@ -10,6 +10,8 @@
 #include "tensor/kernels_rows.hpp"
 #include "tests/catch.hpp"
 
+namespace test_kernels_functions {
+
 using namespace glim;
 
 namespace {
@@ -107,3 +109,5 @@ TEST_CASE("a gradient has the shape and dtype of its value", "[kernels]") {
   CHECK_THROWS_AS(tanh_grad(ones({2}), ones({3})), ShapeError);
   CHECK_THROWS_AS(gelu_grad(ones({2}), ones({2}, DType::Float64), GeluForm::Erf), DTypeError);
 }
+
+}  // namespace test_kernels_functions

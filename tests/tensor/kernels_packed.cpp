@@ -7,6 +7,8 @@
 #include "tests/catch.hpp"
 #include "tests/tensor/common.hpp"
 
+namespace test_kernels_packed {
+
 using namespace glim;
 
 namespace {
@@ -156,3 +158,5 @@ TEST_CASE("a packed product may be cut anywhere without a change in its bits", "
       check.operator()<double>(ta, tb, 0.3, 0.7);
     }
 }
+
+}  // namespace test_kernels_packed

@@ -9,6 +9,8 @@
 #include "tensor/random.hpp"
 #include "tests/catch.hpp"
 
+namespace test_kernels_recurrent {
+
 using namespace glim;
 
 namespace {
@@ -148,3 +150,5 @@ TEST_CASE("recurrent kernels agree with plain loops", "[kernels][recurrent]") {
   check_all<float>();
   check_all<double>();
 }
+
+}  // namespace test_kernels_recurrent

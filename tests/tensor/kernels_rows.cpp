@@ -10,6 +10,8 @@
 #include "tensor/random.hpp"
 #include "tests/catch.hpp"
 
+namespace test_kernels_rows {
+
 using namespace glim;
 
 namespace {
@@ -315,3 +317,5 @@ TEST_CASE("one element has a layer norm's gradient of exactly 0", "[kernels]") {
     check.operator()<double>(isa);
   }
 }
+
+}  // namespace test_kernels_rows

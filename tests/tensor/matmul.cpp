@@ -10,6 +10,8 @@
 #include "tests/catch.hpp"
 #include "tests/tensor/common.hpp"
 
+namespace test_matmul {
+
 using namespace glim;
 
 namespace {
@@ -365,3 +367,5 @@ TEST_CASE("tiles for the threads there are", "[matmul]") {
         if (m == 1024) CHECK(rounds * t.rows * t.columns * threads <= 2 * m * n * batches);
       }
 }
+
+}  // namespace test_matmul

@@ -12,6 +12,8 @@
 #include "tests/catch.hpp"
 #include "tests/tensor/common.hpp"
 
+namespace test_matmul_ways {
+
 using namespace glim;
 
 namespace {
@@ -116,3 +118,5 @@ TEST_CASE("a product of short rows equals the sums of its definition", "[kernels
     }
   if (!any) SUCCEED("no instruction set of this CPU has one");
 }
+
+}  // namespace test_matmul_ways

@@ -9,6 +9,8 @@
 #include "tensor/random.hpp"
 #include "tests/catch.hpp"
 
+namespace test_nonzeros {
+
 using namespace glim;
 
 namespace {
@@ -113,3 +115,5 @@ TEST_CASE("nonzeros: dense tensors are not packed, and only floating ones may be
   CHECK(NonZeros(x).defined());
   CHECK_THROWS_AS(NonZeros(arange(0, 8)), DTypeError);
 }
+
+}  // namespace test_nonzeros

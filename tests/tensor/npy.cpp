@@ -4,6 +4,8 @@
 #include "tests/catch.hpp"
 #include "tests/tensor/common.hpp"
 
+namespace test_npy {
+
 using namespace glim;
 
 namespace {
@@ -122,3 +124,5 @@ TEST_CASE("hostile headers are refused, each with its reason", "[npy]") {
   CHECK(problem_of(npy_bytes(dict("|b1", "(1,)"), 0) + "\7") ==
         "the array holds a bool that is neither 0 nor 1");
 }
+
+}  // namespace test_npy

@@ -5,6 +5,8 @@
 #include "tests/catch.hpp"
 #include "tests/tensor/common.hpp"
 
+namespace test_parallel {
+
 using namespace glim;
 
 namespace {
@@ -68,3 +70,5 @@ TEST_CASE("the number of threads is at least one", "[parallel]") {
         "set_num_threads: at most 64 threads, got 65");
   CHECK(num_threads() >= 1);
 }
+
+}  // namespace test_parallel

@@ -8,6 +8,8 @@
 #include "tests/catch.hpp"
 #include "tests/tensor/common.hpp"
 
+namespace test_print {
+
 using namespace glim;
 
 namespace {
@@ -82,3 +84,5 @@ TEST_CASE("repr adds shape and dtype, on a line of their own where they do not f
   out << tensor({1, 2}) << Tensor();
   CHECK(out.str() == "[1. 2.]undefined");
 }
+
+}  // namespace test_print

@@ -8,6 +8,8 @@
 #include "tests/catch.hpp"
 #include "tests/tensor/common.hpp"
 
+namespace test_random {
+
 using namespace glim;
 
 namespace {
@@ -148,3 +150,5 @@ TEST_CASE("arguments outside their domain", "[random]") {
   CHECK_THROWS_AS(uniform({1}, 0, 1, key, DType::Int64), DTypeError);
   CHECK_THROWS_AS(normal({-1}, 0, 1, key), ShapeError);
 }
+
+}  // namespace test_random

@@ -6,6 +6,8 @@
 #include "tests/catch.hpp"
 #include "tests/tensor/common.hpp"
 
+namespace test_reduce {
+
 using namespace glim;
 
 namespace {
@@ -353,3 +355,5 @@ TEST_CASE("the number of threads does not change a bit of a reduction", "[reduce
     }
   }
 }
+
+}  // namespace test_reduce

@@ -12,6 +12,8 @@
 #include "tests/catch.hpp"
 #include "tests/tensor/common.hpp"
 
+namespace test_reference {
+
 using namespace glim;
 using nlohmann::json;
 
@@ -172,3 +174,5 @@ TEST_CASE("tensor functions agree with torch and NumPy", "[reference]") {
                 .count(op) == 1);
   }
 }
+
+}  // namespace test_reference

@@ -9,6 +9,8 @@
 #include "tests/catch.hpp"
 #include "tests/tensor/common.hpp"
 
+namespace test_safetensors {
+
 using namespace glim;
 using Tensors = std::map<std::string, Tensor>;
 
@@ -292,3 +294,5 @@ TEST_CASE("files that cannot be opened say why", "[safetensors]") {
   CHECK(error(scratch / ".") == (scratch / ".") + ": is a directory");
   CHECK(error("/dev/null") == "/dev/null: is not a regular file");
 }
+
+}  // namespace test_safetensors

@@ -3,6 +3,8 @@
 #include "tests/catch.hpp"
 #include "tests/tensor/common.hpp"
 
+namespace test_shape {
+
 using namespace glim;
 
 TEST_CASE("dims are a short list", "[shape]") {
@@ -76,3 +78,5 @@ TEST_CASE("broadcasting follows NumPy's rule", "[shape]") {
         }) == "f: shapes (2, 3) and (4, 3) do not broadcast: axis -2 has 2 and 4");
   CHECK_THROWS_AS(broadcast_shapes({0}, {2}, "f"), ShapeError);
 }
+
+}  // namespace test_shape

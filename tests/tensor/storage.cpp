@@ -120,3 +120,9 @@ TEST_CASE("memory that the system refuses is an error", "[storage]") {
   CHECK_THROWS_AS(empty({Index{1} << 59}), MemoryError);
 }
 #endif
+
+namespace test_storage {
+
+
+
+}  // namespace test_storage

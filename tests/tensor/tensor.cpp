@@ -6,6 +6,8 @@
 #include "tests/catch.hpp"
 #include "tests/tensor/common.hpp"
 
+namespace test_tensor {
+
 using namespace glim;
 
 TEST_CASE("factories fill what they promise", "[tensor]") {
@@ -155,3 +157,5 @@ TEST_CASE("from_storage stays inside the storage", "[tensor]") {
   outside(0, {3, 3}, {INT64_MAX, INT64_MAX});
   outside(0, {INT64_MAX / 8}, {INT64_MAX / 8});
 }
+
+}  // namespace test_tensor

@@ -4,6 +4,8 @@
 #include "tests/catch.hpp"
 #include "tests/tensor/common.hpp"
 
+namespace test_view {
+
 using namespace glim;
 
 namespace {
@@ -176,3 +178,5 @@ TEST_CASE("squeeze and unsqueeze", "[view]") {
   CHECK_THROWS_AS(x.unsqueeze(4), IndexError);
   CHECK_THROWS_AS(zeros({1, 1, 1, 1, 1, 1, 1, 1}).unsqueeze(0), ShapeError);
 }
+
+}  // namespace test_view

@@ -9,6 +9,8 @@
 #include "tools/text/batches.hpp"
 #include "tools/text/random.hpp"
 
+namespace test_batches {
+
 using namespace glim;
 using Ids = std::vector<std::int64_t>;
 
@@ -226,3 +228,5 @@ TEST_CASE("shuffles are fair and defined to the bit", "[random]") {
   CHECK(chi2 < 49.7);
   for (std::uint64_t n : {1u, 2u, 3u, 1000u}) CHECK(random.below(n) < n);
 }
+
+}  // namespace test_batches

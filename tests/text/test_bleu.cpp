@@ -11,6 +11,8 @@
 #include "tools/text/casing.hpp"
 #include "tools/text/utf8.hpp"
 
+namespace test_bleu {
+
 using namespace glim;
 using Lines = std::vector<std::string>;
 
@@ -113,3 +115,5 @@ TEST_CASE("what BLEU cannot be computed from", "[bleu]") {
   CHECK_THROWS_AS(corpus_bleu(Lines{"a"}, Lines{"\xC3"}), ValueError);
   CHECK_THROWS_AS(parse_bleu_tokenizer("intl"), ValueError);
 }
+
+}  // namespace test_bleu

@@ -5,6 +5,8 @@
 #include "tests/catch.hpp"
 #include "tools/text/copying.hpp"
 
+namespace test_copying {
+
 using namespace glim;
 using Ids = std::vector<std::int64_t>;
 using Words = std::vector<std::string>;
@@ -113,3 +115,5 @@ TEST_CASE("pieces that are no words cannot be copied", "[copying]") {
   CHECK_THROWS_AS(CopyNumbering({pieces, trained("word", {"x"})}), ValueError);
   CHECK_THROWS_AS(CopyNumbering({trained("word", {"x"}), pieces}), ValueError);
 }
+
+}  // namespace test_copying

@@ -10,6 +10,8 @@
 #include "tools/text/random.hpp"
 #include "tools/text/utf8.hpp"
 
+namespace test_corpus {
+
 using namespace glim;
 using test::message_of;
 using test::TemporaryFile;
@@ -164,3 +166,5 @@ TEST_CASE("random bytes are read or refused", "[corpus]") {
   }
   CHECK(read > 30);
 }
+
+}  // namespace test_corpus

@@ -9,6 +9,8 @@
 #include "tools/text/utf8.hpp"
 #include "tools/text/vocabulary_tokenizer.hpp"
 
+namespace test_names {
+
 using namespace glim;
 
 namespace {
@@ -87,3 +89,5 @@ TEST_CASE("names are the same everywhere", "[names]") {
     CHECK((name.size() >= 4 && name[0] >= 'A' && name[0] <= 'Z'));
   }
 }
+
+}  // namespace test_names

@@ -12,6 +12,8 @@
 #include "tools/text/tokenizer.hpp"
 #include "tools/text/utf8.hpp"
 
+namespace test_phrasebook {
+
 using namespace glim;
 
 namespace {
@@ -304,3 +306,5 @@ TEST_CASE("longer sentences move time, place and clause", "[phrasebook]") {
   check_all([](const auto& s) { return s.find(" on foot") != s.npos; },
             [](const auto& t) { return t.find("走路") < t.rfind("去"); }, 5);
 }
+
+}  // namespace test_phrasebook

@@ -11,6 +11,8 @@
 #include "tools/text/sentencepiece_model.hpp"
 #include "tools/text/sentencepiece_tokenizer.hpp"
 
+namespace test_sentencepiece {
+
 using namespace glim;
 
 namespace {
@@ -224,3 +226,5 @@ TEST_CASE("a SentencePiece model must be one of Glim's kind", "[sentencepiece]")
           }).find(reason) != std::string::npos);
   }
 }
+
+}  // namespace test_sentencepiece

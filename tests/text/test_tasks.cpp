@@ -7,6 +7,8 @@
 #include "tools/text/tasks.hpp"
 #include "tools/text/utf8.hpp"
 
+namespace test_tasks {
+
 using namespace glim;
 
 namespace {
@@ -95,3 +97,5 @@ TEST_CASE("tasks of nothing", "[tasks]") {
   CHECK_THROWS_AS(random_task(1, 1, 1), ValueError);
   CHECK_THROWS_AS(random_task(1, -1), ValueError);
 }
+
+}  // namespace test_tasks

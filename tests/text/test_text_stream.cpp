@@ -6,6 +6,8 @@
 #include "tools/text/text_stream.hpp"
 #include "tools/text/utf8.hpp"
 
+namespace test_text_stream {
+
 using namespace glim;
 using Ids = std::vector<std::int64_t>;
 
@@ -92,3 +94,5 @@ TEST_CASE("half a character waits for its other half", "[tokenizer][text]") {
   auto pieces = streamed(t, t->encode_text("a猫é\nb"));
   CHECK(pieces == std::vector<std::string>{"a", "", "", "猫", "", "é", "\n", "b"});
 }
+
+}  // namespace test_text_stream

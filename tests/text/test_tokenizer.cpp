@@ -8,6 +8,8 @@
 #include "tools/text/random.hpp"
 #include "tools/text/tokenizer.hpp"
 
+namespace test_tokenizer {
+
 using namespace glim;
 using Ids = std::vector<std::int64_t>;
 
@@ -181,3 +183,5 @@ TEST_CASE("base64", "[base64]") {
     REQUIRE(base64_decode(base64_encode(bytes)) == bytes);
   }
 }
+
+}  // namespace test_tokenizer

@@ -7,6 +7,8 @@
 #include "tools/text/random.hpp"
 #include "tools/text/utf8.hpp"
 
+namespace test_utf8 {
+
 using namespace glim;
 
 TEST_CASE("valid UTF-8 is what RFC 3629 says", "[utf8]") {
@@ -115,3 +117,5 @@ TEST_CASE("lower case of the common scripts", "[casing]") {
   CHECK(lower_case("İ") == "i\u0307");
   CHECK(lower_case("我 ABC 123") == "我 abc 123");
 }
+
+}  // namespace test_utf8

@@ -7,6 +7,8 @@
 #include "tools/text/random.hpp"
 #include "tools/text/vocabulary.hpp"
 
+namespace test_vocabulary {
+
 using namespace glim;
 
 namespace {
@@ -97,3 +99,5 @@ TEST_CASE("a vocabulary survives its file, and nothing else passes for one", "[v
     }
   }
 }
+
+}  // namespace test_vocabulary

@@ -8,6 +8,8 @@
 #include "tensor/random.hpp"
 #include "tests/catch.hpp"
 
+namespace test_attention_statistics {
+
 using namespace glim;
 
 TEST_CASE("uniform attention has entropy ln n and saturation 0, one-hot attention 0 and 1") {
@@ -47,3 +49,5 @@ TEST_CASE("masked keys do not count, nor queries without a key, nor one key towa
   CHECK_THROWS_AS(head_statistics(ones({2})), ShapeError);
   CHECK_THROWS_AS(head_statistics(ones({2, 2}), keep), ShapeError);
 }
+
+}  // namespace test_attention_statistics

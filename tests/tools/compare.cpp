@@ -8,6 +8,8 @@
 #include "tests/catch.hpp"
 #include "tools/compare/dependency_path.hpp"
 
+namespace test_compare {
+
 using namespace glim;
 
 namespace {
@@ -92,3 +94,5 @@ TEST_CASE("the table has a row a model and says where which is worse", "[compare
   CHECK(table.find("- rnn") == std::string::npos);
   CHECK(table.find("greedy") != std::string::npos);
 }
+
+}  // namespace test_compare

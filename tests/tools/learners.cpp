@@ -10,6 +10,8 @@
 #include "tools/train/language.hpp"
 #include "tools/train/presets.hpp"
 
+namespace test_learners {
+
 using namespace glim;
 using glim::test::message_of;
 using glim::test::TemporaryFile;
@@ -193,3 +195,5 @@ TEST_CASE("options of another kind are refused", "[learners]") {
   CHECK(message_of<ValueError>([&] { make_learner(o); }) ==
         "--labelled: a file of sentence<TAB>label lines is needed");
 }
+
+}  // namespace test_learners

@@ -8,6 +8,8 @@
 
 #include "tests/catch.hpp"
 
+namespace test_machine {
+
 using namespace glim;
 namespace fs = std::filesystem;
 
@@ -193,3 +195,5 @@ TEST_CASE("memory that is short or comes in small pages is named") {
   m.available_bytes = (std::int64_t{1} << 30) - 1;
   CHECK(advice(m, quick_runtime()).starts_with("less than 1 GiB of memory is free"));
 }
+
+}  // namespace test_machine

@@ -4,6 +4,8 @@
 #include "tools/cli/nearest.hpp"
 #include "tools/page/page.hpp"
 
+namespace test_pages {
+
 using namespace glim;
 
 TEST_CASE("edit distance counts insertions, deletions, replacements and swaps") {
@@ -46,3 +48,5 @@ TEST_CASE("a page larger than allowed says what helps") {
     CHECK(std::string(e.what()).find("a shorter sentence") != std::string::npos);
   }
 }
+
+}  // namespace test_pages

@@ -16,6 +16,8 @@
 #include "tools/train/kinds.hpp"
 #include "tools/train/presets.hpp"
 
+namespace test_recorder {
+
 using namespace glim;
 using glim::test::message_of;
 
@@ -177,3 +179,5 @@ TEST_CASE("a recording beyond its limit says which interval fits, and that one d
   StepRecorder recorder(file.path, *learner, every, 0, 1'000'000);
   CHECK(std::filesystem::exists(file.path));
 }
+
+}  // namespace test_recorder

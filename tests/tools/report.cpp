@@ -13,6 +13,8 @@
 #include "tools/report/events.hpp"
 #include "tools/report/pictures.hpp"
 
+namespace test_report {
+
 using namespace glim;
 using glim::test::message_of;
 namespace fs = std::filesystem;
@@ -354,3 +356,5 @@ TEST_CASE("single pictures of runs") {
   CHECK(svg(4) == svg(0));
   CHECK(svg(5) != svg(0));
 }
+
+}  // namespace test_report

@@ -21,6 +21,8 @@
 #include "tools/study/statistics.hpp"
 #include "tools/text/utf8.hpp"
 
+namespace test_study {
+
 using namespace glim;
 
 namespace {
@@ -308,3 +310,5 @@ TEST_CASE("each study runs at small sizes, and its text and JSON agree", "[study
     for (const Picture& p : drawn) CHECK(p.svg.find("<svg") != std::string::npos);
   }
 }
+
+}  // namespace test_study

@@ -12,6 +12,8 @@
 #include "tools/study/statistics.hpp"
 #include "tools/study/study.hpp"
 
+namespace test_study_criteria {
+
 using namespace glim;
 
 namespace {
@@ -192,3 +194,5 @@ TEST_CASE("rollout: what is no better than raw attention is refused", "[study]")
     CHECK_FALSE(criterion("rollout", key).holds(std::nan("")));
   }
 }
+
+}  // namespace test_study_criteria

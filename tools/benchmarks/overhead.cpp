@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "autograd/ops.hpp"
+#include "tensor/clock.hpp"
 #include "tensor/elementwise.hpp"
 #include "tools/benchmarks/measures.hpp"
 #include "tools/benchmarks/server.hpp"
@@ -16,9 +17,9 @@ template <class F>
 double nanoseconds(const F& run) {
   std::vector<double> times;
   for (int i = 0; i < 211; ++i) {
-    double start = now();
+    double start = seconds_now();
     run();
-    if (i >= 10) times.push_back((now() - start) / kOps * 1e9);
+    if (i >= 10) times.push_back((seconds_now() - start) / kOps * 1e9);
   }
   std::sort(times.begin(), times.end());
   return times[times.size() / 2];

@@ -1,10 +1,11 @@
 #include "tools/benchmarks/server.hpp"
 
-#include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <iostream>
 #include <string>
+
+#include "tensor/clock.hpp"
 
 namespace glim::bench {
 namespace {
@@ -19,10 +20,6 @@ long long status(const std::string& name) {
 
 }  // namespace
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 void serve(const std::function<std::function<void()>()>& build) {
   std::ofstream("/proc/self/clear_refs") << 5;  // the highest mark starts here
   std::printf("ready %lld\n", status("VmRSS"));
@@ -34,9 +31,9 @@ void serve(const std::function<std::function<void()>()>& build) {
     } else {
       int repetitions = std::stoi(line);
       for (int i = 0; i < repetitions; ++i) {
-        double start = now();
+        double start = seconds_now();
         work();
-        std::printf("%s%.9f", i ? " " : "", now() - start);
+        std::printf("%s%.9f", i ? " " : "", seconds_now() - start);
       }
       std::printf("\n");
     }

@@ -15,6 +15,4 @@ namespace glim::bench {
 // `build` is called after `ready`, and gives what is timed.
 void serve(const std::function<std::function<void()>()>& build);
 
-double now();  // seconds
-
 }  // namespace glim::bench

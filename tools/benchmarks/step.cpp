@@ -6,6 +6,7 @@
 
 #include "models/gpt.hpp"
 #include "optim/adam.hpp"
+#include "tensor/clock.hpp"
 #include "tools/benchmarks/measures.hpp"
 #include "tools/benchmarks/server.hpp"
 
@@ -92,11 +93,11 @@ void profile_step(const Setting& s, int steps, Recompute recompute) {
   Training training(s, recompute);
   for (int i = 0; i < 3; ++i) training.step();
   std::map<std::string, OpTime> ops;
-  double start = now(), taped = 0;
+  double start = seconds_now(), taped = 0;
   for (int i = 0; i < steps; ++i) {
-    double begin = now();
+    double begin = seconds_now();
     training.step(true, [&](const Tape& tape) {
-      taped += now() - begin;
+      taped += seconds_now() - begin;
       for (const Node& node : tape.nodes()) {
         OpTime& op = ops[std::string(node.name)];
         ++op.count;
@@ -105,7 +106,7 @@ void profile_step(const Setting& s, int steps, Recompute recompute) {
       }
     });
   }
-  double total = now() - start;
+  double total = seconds_now() - start;
   std::vector<std::pair<std::string, OpTime>> sorted(ops.begin(), ops.end());
   std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
     return a.second.forward + a.second.backward > b.second.forward + b.second.backward;

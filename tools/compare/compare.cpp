@@ -1,10 +1,10 @@
 #include "tools/compare/compare.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <ctime>
 #include <fmt/format.h>
 
+#include "tensor/clock.hpp"
 #include "tools/cli/folder.hpp"
 #include "tools/compare/dependency_path.hpp"
 #include "tools/text/bleu.hpp"
@@ -18,9 +18,6 @@ namespace {
 
 constexpr Index kShort = 10, kLong = 40;
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 double processor() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 class Epochs final : public TrainObserver {
@@ -61,9 +58,9 @@ void train_for_comparison(const TrainOptions& o, Comparison& row) {
   trainer.record();
   Epochs observer(row.name, o.epochs);
   std::atomic<bool> never{false};
-  double wall = now(), cpu = processor();
+  double wall = seconds_now(), cpu = processor();
   trainer.run(observer, never);
-  row.train_seconds = now() - wall;
+  row.train_seconds = seconds_now() - wall;
   row.processor_seconds = processor() - cpu;
 }
 
@@ -96,9 +93,9 @@ void measure_for_comparison(const std::string& path, const ParallelCorpus& test,
   std::vector<double> times;
   auto count = std::min(sources.size(), static_cast<std::size_t>(options.timed));
   for (std::size_t i = 0; i < count; ++i) {
-    double start = now();
+    double start = seconds_now();
     translator.translate({sources[i]}, t);
-    times.push_back(1000 * (now() - start));
+    times.push_back(1000 * (seconds_now() - start));
   }
   std::nth_element(times.begin(), times.begin() + std::ssize(times) / 2, times.end());
   row.milliseconds = times[times.size() / 2];

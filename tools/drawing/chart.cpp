@@ -14,9 +14,7 @@ namespace glim {
 namespace {
 
 constexpr double kWidth = 520, kHeight = 320;  // of the frame
-constexpr double kFont = 11;
 constexpr std::size_t kNameColumns = 32, kMostNames = 16;
-const char* const kInk = "#333333";
 
 struct Axis {
   double low = HUGE_VAL, high = -HUGE_VAL;

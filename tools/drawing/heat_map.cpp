@@ -14,9 +14,8 @@ namespace glim {
 namespace {
 
 constexpr double kSide = 560;  // that a map may fill
-constexpr double kSmallest = 2, kLargest = 26, kFont = 11, kScaleWidth = 14, kGap = 10;
+constexpr double kSmallest = 2, kLargest = 26, kScaleWidth = 14, kGap = 10;
 constexpr std::size_t kLabelColumns = 40;
-const char* const kInk = "#333333";
 
 struct Scale {
   double low, high;

@@ -6,6 +6,10 @@
 
 namespace glim {
 
+// Of labels and the lines beside them.
+inline constexpr double kFont = 11;
+inline constexpr const char* kInk = "#333333";
+
 enum class Anchor { Start, Middle, End };
 
 // & < > " ' as entities; control characters that XML forbids and bytes that are no UTF-8 as U+FFFD.

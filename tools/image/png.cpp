@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr Index kLargestSide = 16384;  // beyond it a small file could ask for any memory
+constexpr Index kLargestPngSide = 16384;  // beyond it a small file could ask for any memory
 
 // libpng's image with what it holds freed.
 class Png {
@@ -21,10 +21,10 @@ class Png {
     InputFile check(path);  // FileError for what is missing or no file
     image_.version = PNG_IMAGE_VERSION;
     if (!png_image_begin_read_from_file(&image_, path.c_str())) fail();
-    if (image_.width > kLargestSide || image_.height > kLargestSide)
+    if (image_.width > kLargestPngSide || image_.height > kLargestPngSide)
       throw FileError(path, "is an image of " + std::to_string(image_.height) + " x " +
                                 std::to_string(image_.width) + ", beyond " +
-                                std::to_string(kLargestSide) + " a side");
+                                std::to_string(kLargestPngSide) + " a side");
   }
   Png(const Png&) = delete;
   Png& operator=(const Png&) = delete;

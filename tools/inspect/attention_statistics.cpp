@@ -1,7 +1,6 @@
 #include "tools/inspect/attention_statistics.hpp"
 
 #include <cmath>
-#include <limits>
 
 #include "tensor/error.hpp"
 
@@ -15,7 +14,6 @@ HeadStatistics head_statistics(const Tensor& probs, const Tensor& keep) {
   if (keep.defined() && keep.shape() != probs.shape())
     throw with_operands(ShapeError("head_statistics", "keep must have the shape of probs"),
                         Operand{"probs", probs}, Operand{"keep", keep});
-  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   Index rows = probs.size(0), columns = probs.size(1);
   std::vector<double> p = probs.to(DType::Float64).to_vector<double>();
   std::vector<bool> may(p.size(), true);

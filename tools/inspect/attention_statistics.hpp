@@ -12,11 +12,15 @@
 // key has no choice and is left out of the saturation.
 #pragma once
 
+#include <limits>
 #include <vector>
 
 #include "tensor/tensor.hpp"
 
 namespace glim {
+
+// Stands for what the data do not define.
+inline constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 struct HeadStatistics {
   std::vector<double> row_entropy;  // of each query, NaN where it has no key

@@ -21,25 +21,19 @@ bool of_fresh_models(const std::string& name) {
 
 }  // namespace
 
-void add_specimen_options(CLI::App& verb, SpecimenOptions& options) {
-  verb.add_option("--model", options.model, "folder or file of a trained model")
-      ->capture_default_str();
-  verb.add_flag("--init", options.init, "a fresh model instead, of these sizes:");
+void add_specimen_options(Command& command, SpecimenOptions& options) {
+  command.option("model", &options.model, "folder or file of a trained model");
+  command.option("init", &options.init, "a fresh model instead, of these sizes:");
   each_option(options.fresh, [&](const char*, const char* name, auto& field, const char* help) {
-    if (!of_fresh_models(name)) return;
-    std::string flag = std::string("--") + name;
-    if constexpr (std::is_same_v<std::remove_reference_t<decltype(field)>, bool>)
-      verb.add_flag(flag, field, help)->group("Fresh model");
-    else
-      verb.add_option(flag, field, help)->group("Fresh model")->capture_default_str();
+    if (of_fresh_models(name)) command.option(name, &field, help).group = "Fresh model";
   });
-  verb.add_option("--source", options.source, "sentence to read (else one of the task's)");
-  verb.add_option("--target", options.target,
-                  "its translation (else the model's own, or the task's)");
+  command.option("source", &options.source, "sentence to read (else one of the task's)").group = "";
+  command.option("target", &options.target,
+                 "its translation (else the model's own, or the task's)");
 }
 
-void finish_specimen_options(const CLI::App& verb, SpecimenOptions& options) {
-  auto given = [&](const std::string& name) { return verb.get_option("--" + name)->count() > 0; };
+void finish_specimen_options(const Command& command, SpecimenOptions& options) {
+  auto given = [&](const std::string& name) { return command.given(name); };
   if (!options.init)
     for (const std::string& name : kOfFreshModels)
       if (given(name))

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "tools/cli/command_line.hpp"
 #include "tools/drawing/color.hpp"
 #include "tools/page/page.hpp"
 #include "tools/report/events.hpp"
@@ -61,7 +62,7 @@ std::string report_json(const std::vector<TrainingRun>& runs) {
   Json data;
   Json& rules = data["rules"] = Json::array();
   for (const EventRule& r : event_rules()) rules.push_back({{"name", r.name}, {"says", r.says}});
-  data["defaults"] = to_json(options_of_toml(TrainOptions().to_toml(), "the defaults"));
+  data["defaults"] = to_json(read_toml(TrainOptions().to_toml(), "the defaults"));
   Json& list = data["runs"] = Json::array();
   for (std::size_t i = 0; i < runs.size(); ++i) {
     list.push_back(to_json(runs[i]));

@@ -1,13 +1,12 @@
 #include "tools/report/training_run.hpp"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "tensor/error.hpp"
+#include "tools/cli/command_line.hpp"
 #include "tools/cli/nearest.hpp"
 #include "tools/text/files.hpp"
 
@@ -17,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 constexpr const char* kQuantities[] = {"gradient_norm", "update_ratio", "rms",
                                        "similarity",    "entropy",      "saturation"};
 constexpr Index kMostHeads = 4096;  // of one attention
@@ -57,7 +56,7 @@ bool each_line(const std::string& path, const F& f) {
 }
 
 double number_of(const json& v) {
-  if (v.is_null()) return kNan;
+  if (v.is_null()) return kMissing;
   return v.get<double>();
 }
 
@@ -198,18 +197,6 @@ const Track* Recording::track(const std::string& quantity) const {
   return nullptr;
 }
 
-NamedOptions options_of_toml(const std::string& text, const std::string& where) {
-  NamedOptions options;
-  try {
-    std::istringstream stream(text);
-    for (const CLI::ConfigItem& item : CLI::ConfigTOML().from_config(stream))
-      if (!item.inputs.empty()) options.emplace_back(item.fullname(), item.inputs[0]);
-  } catch (const CLI::Error& e) {
-    throw FileError(where, e.what());
-  }
-  return options;
-}
-
 TrainingRun read_training_run(const std::string& folder) {
   require_run(folder);
   TrainingRun run;
@@ -225,7 +212,7 @@ TrainingRun read_training_run(const std::string& folder) {
   if (has_recording && read_recording(file("recording.jsonl"), run.recording))
     cut("recording.jsonl");
   if (holds(path, "config.toml"))
-    run.options = options_of_toml(read_file(file("config.toml"), "report"), file("config.toml"));
+    run.options = read_toml(read_file(file("config.toml"), "report"), file("config.toml"));
   note_what_is_missing(run, has_metrics, has_recording);
   return run;
 }

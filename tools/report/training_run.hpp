@@ -55,7 +55,4 @@ TrainingRun read_training_run(const std::string& folder);
 // named twice; FileError when none of them holds a recording.
 std::vector<TrainingRun> read_training_runs(const std::vector<std::string>& folders);
 
-// "name = value" lines as options; strings without their quotes. FileError with `where`.
-NamedOptions options_of_toml(const std::string& text, const std::string& where);
-
 }  // namespace glim

@@ -32,14 +32,15 @@ void perturb(Module& model, double eta) {
   }
 }
 
-namespace {
+namespace dependence {
 
 constexpr Index kWidth = 64, kTokens = 16, kSentences = 2;
 constexpr double kEta = 0.01, kRate = 1e-4;
 
-}  // namespace
+}  // namespace dependence
 
 OutputShifts output_shifts(Index layers, NormPlacement norm) {
+  using namespace dependence;
   LayerSizes sizes;
   sizes.d_model = kWidth;
   sizes.heads = 4;
@@ -75,7 +76,7 @@ OutputShifts output_shifts(Index layers, NormPlacement norm) {
   return s;
 }
 
-namespace {
+namespace dependence {
 
 Measurement measure(std::uint64_t, bool small) {
   Measurement m;
@@ -118,7 +119,7 @@ Measurement measure(std::uint64_t, bool small) {
   return m;
 }
 
-}  // namespace
+}  // namespace dependence
 
 Study dependence_study() {
   const char* line = "a line leaves less than a twentieth of the variance unexplained.";
@@ -152,7 +153,7 @@ Study dependence_study() {
         "mean square of the change", true, true},
        {"update", "Change of the output by a step of Adam", "layers N", "mean square of the change",
         true, true}},
-      measure};
+      dependence::measure};
 }
 
 }  // namespace glim

@@ -50,7 +50,7 @@ std::vector<double> attention_entropies(const Tensor& logits) {
   return head_statistics(a.probs.value()).row_entropy;
 }
 
-namespace {
+namespace entropy {
 
 constexpr Index kKeys = 16, kWidth = 64;
 
@@ -139,7 +139,7 @@ Measurement measure(std::uint64_t, bool small) {
   return m;
 }
 
-}  // namespace
+}  // namespace entropy
 
 Study entropy_study() {
   const char* rounding = "a lower bound; -1e-9 allows for rounding in float64.";
@@ -165,7 +165,7 @@ Study entropy_study() {
       },
       {{"rows", "Entropy of attention over 16 keys", "spread σ of the logits", "entropy (nats)",
         true, false, true}},
-      measure};
+      entropy::measure};
 }
 
 }  // namespace glim

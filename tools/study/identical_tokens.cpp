@@ -43,7 +43,7 @@ Tensor eighths(const Shape& shape) {
   return mul(n.to(DType::Float64), 0.125);
 }
 
-namespace {
+namespace identical_tokens {
 
 constexpr Index kBatch = 4, kWidth = 64, kHeads = 4;
 constexpr Index kExact = 16, kRounded = 15;  // tokens: 1/16 is exact, 1/15 is not
@@ -104,7 +104,7 @@ Measurement measure(std::uint64_t, bool small) {
   return m;
 }
 
-}  // namespace
+}  // namespace identical_tokens
 
 Study identical_tokens_study() {
   return {
@@ -134,7 +134,7 @@ Study identical_tokens_study() {
       },
       {{"spread", "Gradient of queries and keys as tokens become one", "spread ε of the tokens",
         "‖∂L/∂W‖/‖∂L/∂W_V‖", true, true}},
-      measure};
+      identical_tokens::measure};
 }
 
 }  // namespace glim

@@ -26,7 +26,7 @@
 #include "tools/study/table.hpp"
 
 namespace glim {
-namespace {
+namespace norm_placement {
 
 constexpr Index kWidth = 64, kTokens = 16, kClasses = 64;
 
@@ -52,9 +52,10 @@ std::unique_ptr<Encoder> theorem_encoder(Index layers, NormPlacement norm) {
   return encoder;
 }
 
-}  // namespace
+}  // namespace norm_placement
 
 double last_layer_gradient(Index layers, NormPlacement norm) {
+  using namespace norm_placement;
   auto encoder = theorem_encoder(layers, norm);
   Linear generator(kWidth, kClasses, false);
   xavier_normal_(generator.weight.value());
@@ -67,6 +68,7 @@ double last_layer_gradient(Index layers, NormPlacement norm) {
 }
 
 std::vector<double> pre_norm_growth(Index layers, Index sentences, double gain) {
+  using namespace norm_placement;
   auto encoder = theorem_encoder(layers, NormPlacement::Pre);
   for (EncoderLayer* layer : encoder->layers) mul_(layer->linear2.weight.value(), gain);
   Var x(normal({sentences, kTokens, kWidth}, 0, 1, glim::generator().next()));
@@ -82,7 +84,7 @@ std::vector<double> pre_norm_growth(Index layers, Index sentences, double gain) 
   return squares;
 }
 
-namespace {
+namespace norm_placement {
 
 double whole_gradient(Index layers, NormPlacement norm) {
   TransformerConfig c;
@@ -153,7 +155,7 @@ Measurement measure(std::uint64_t, bool small) {
   return m;
 }
 
-}  // namespace
+}  // namespace norm_placement
 
 Study norm_placement_study() {
   const char* near = "±0.1 leaves room for 16 draws a depth";
@@ -190,7 +192,7 @@ Study norm_placement_study() {
        {"growth", "Growth of the residual stream, pre-norm", "layer l", "E‖x_l‖²/d"},
        {"whole", "Last decoder layer's gradient, whole Transformer", "layers a side",
         "‖∂L/∂W₂‖ of the last layer", true, true}},
-      measure};
+      norm_placement::measure};
 }
 
 }  // namespace glim

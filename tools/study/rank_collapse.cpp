@@ -25,7 +25,7 @@
 #include "tools/study/table.hpp"
 
 namespace glim {
-namespace {
+namespace rank_collapse {
 
 constexpr Index kTokens = 32, kWidth = 64, kHeads = 4, kHidden = 256;
 constexpr double kFloor = 1e-13;  // below it float64 has no residual to speak of
@@ -94,7 +94,7 @@ constexpr Variant kVariants[] = {
     {Parts::All, "all"},
 };
 
-}  // namespace
+}  // namespace rank_collapse
 
 double step_growth(const std::vector<double>& r, double floor) {
   double least = std::numeric_limits<double>::infinity();
@@ -103,7 +103,7 @@ double step_growth(const std::vector<double>& r, double floor) {
   return least;
 }
 
-namespace {
+namespace rank_collapse {
 
 Measurement measure(std::uint64_t, bool small) {
   Measurement m;
@@ -146,7 +146,7 @@ Measurement measure(std::uint64_t, bool small) {
   return m;
 }
 
-}  // namespace
+}  // namespace rank_collapse
 
 Study rank_collapse_study() {
   return {
@@ -179,7 +179,7 @@ Study rank_collapse_study() {
            false},
       },
       {{"relative", "What is left beside the mean token", "layers", "‖res(X)‖/‖X‖", false, true}},
-      measure};
+      rank_collapse::measure};
 }
 
 }  // namespace glim

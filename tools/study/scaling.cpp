@@ -53,7 +53,7 @@ ScorePair score_statistics(Index heads, Index tokens, Index d_k) {
   return {measured(q), measured(mul(q, root))};
 }
 
-namespace {
+namespace scaling {
 
 constexpr Index kTokens = 64;
 
@@ -123,7 +123,7 @@ Measurement measure(std::uint64_t, bool small) {
   return m;
 }
 
-}  // namespace
+}  // namespace scaling
 
 Study scaling_study() {
   return {
@@ -161,7 +161,7 @@ Study scaling_study() {
        {"gradient", "Gradient of the scores", "d_k", "‖∂L/∂S‖", true, true},
        {"median", "Gradient of the scores, median row", "d_k", "median ‖row of ∂L/∂S‖", true, true},
        {"entropy", "Entropy of attention over 64 keys", "d_k", "entropy (nats)", true, false}},
-      measure};
+      scaling::measure};
 }
 
 }  // namespace glim

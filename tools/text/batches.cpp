@@ -10,7 +10,7 @@
 namespace glim {
 namespace {
 
-constexpr std::string_view kOp = "batches";
+constexpr std::string_view kBatchesOp = "batches";
 
 std::int64_t length(const std::vector<std::int64_t>& ids) {
   return static_cast<std::int64_t>(ids.size());
@@ -18,16 +18,16 @@ std::int64_t length(const std::vector<std::int64_t>& ids) {
 
 void check(std::span<const TokenPair> pairs, const BatchOptions& o) {
   if (o.max_tokens < 0 || o.max_sentences < 0) {
-    throw ValueError(kOp, fmt::format("a negative limit: {} tokens, {} sentences", o.max_tokens,
-                                      o.max_sentences));
+    throw ValueError(kBatchesOp, fmt::format("a negative limit: {} tokens, {} sentences",
+                                             o.max_tokens, o.max_sentences));
   }
   if (o.max_tokens == 0 && o.max_sentences == 0) {
-    throw ValueError(kOp, "no size set: give a number of tokens or of sentences");
+    throw ValueError(kBatchesOp, "no size set: give a number of tokens or of sentences");
   }
-  if (pairs.empty()) throw ValueError(kOp, "no pairs");
+  if (pairs.empty()) throw ValueError(kBatchesOp, "no pairs");
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     if (pairs[i].source.empty() || pairs[i].target.empty()) {
-      throw ValueError(kOp, fmt::format("pair {} has an empty side", i));
+      throw ValueError(kBatchesOp, fmt::format("pair {} has an empty side", i));
     }
   }
 }
@@ -96,7 +96,7 @@ std::vector<std::vector<std::int64_t>> epoch_batches(std::span<const TokenPair> 
 
 Batch make_source_batch(std::span<const std::vector<std::int64_t>> sources,
                         const BatchOptions& options) {
-  if (sources.empty()) throw ValueError(kOp, "a batch of no sentences");
+  if (sources.empty()) throw ValueError(kBatchesOp, "a batch of no sentences");
   Batch b;
   b.size = static_cast<std::int64_t>(sources.size());
   const std::int64_t extra = options.source_eos ? 1 : 0;
@@ -122,8 +122,8 @@ Batch make_batch(std::span<const TokenPair> pairs, std::span<const std::int64_t>
   std::int64_t longest = 0;
   for (std::int64_t i : index) {
     if (i < 0 || i >= static_cast<std::int64_t>(pairs.size())) {
-      throw IndexError(kOp, fmt::format("pair {} outside 0..{}", i,
-                                        static_cast<std::int64_t>(pairs.size()) - 1));
+      throw IndexError(kBatchesOp, fmt::format("pair {} outside 0..{}", i,
+                                               static_cast<std::int64_t>(pairs.size()) - 1));
     }
     sources.push_back(pairs[static_cast<std::size_t>(i)].source);
     longest = std::max(longest, length(pairs[static_cast<std::size_t>(i)].target));
@@ -145,7 +145,8 @@ Batch make_batch(std::span<const TokenPair> pairs, std::span<const std::int64_t>
 }
 
 std::vector<Batch> split_batch(const Batch& batch, std::int64_t parts) {
-  if (parts < 1) throw ValueError(kOp, fmt::format("cannot split a batch into {} parts", parts));
+  if (parts < 1)
+    throw ValueError(kBatchesOp, fmt::format("cannot split a batch into {} parts", parts));
   parts = std::min(parts, batch.size);
   std::vector<Batch> out;
   for (std::int64_t k = 0; k < parts; ++k) {

@@ -12,10 +12,10 @@
 namespace glim {
 namespace {
 
-constexpr std::string_view kOp = "corpus";
+constexpr std::string_view kCorpusOp = "corpus";
 
 FileError error_at(const std::string& file, std::int64_t line, const std::string& problem) {
-  return FileError(kOp, fmt::format("{}:{}: {}", file, line, problem));
+  return FileError(kCorpusOp, fmt::format("{}:{}: {}", file, line, problem));
 }
 
 bool is_blank(std::string_view line) { return split_spaces(line).empty(); }
@@ -44,7 +44,7 @@ class LineReader {
 
   std::vector<std::string> finish() {
     if (!open_.empty()) finish_line();
-    if (lines_.empty()) throw FileError(kOp, path_ + " is empty");
+    if (lines_.empty()) throw FileError(kCorpusOp, path_ + " is empty");
     return std::move(lines_);
   }
 
@@ -74,7 +74,7 @@ class LineReader {
 
 std::vector<std::string> read_lines(const std::string& path) {
   LineReader reader(path);
-  read_pieces(path, kOp, [&](std::string_view piece) { reader.take(piece); });
+  read_pieces(path, kCorpusOp, [&](std::string_view piece) { reader.take(piece); });
   return reader.finish();
 }
 
@@ -91,7 +91,7 @@ Corpus read_corpus(const std::string& path, Policy blank) {
     corpus.sentences.push_back(std::move(lines[i]));
     corpus.line.push_back(number);
   }
-  if (corpus.sentences.empty()) throw FileError(kOp, path + " has nothing but blank lines");
+  if (corpus.sentences.empty()) throw FileError(kCorpusOp, path + " has nothing but blank lines");
   return corpus;
 }
 
@@ -114,9 +114,9 @@ ParallelCorpus read_parallel(const std::string& source_path, const std::string& 
   std::vector<std::string> source = read_lines(source_path);
   std::vector<std::string> target = read_lines(target_path);
   if (source.size() != target.size()) {
-    throw FileError(kOp, fmt::format("{} has {} lines, {} has {}: line n of one must be the "
-                                     "translation of line n of the other",
-                                     source_path, source.size(), target_path, target.size()));
+    throw FileError(kCorpusOp, fmt::format("{} has {} lines, {} has {}: line n of one must be the "
+                                           "translation of line n of the other",
+                                           source_path, source.size(), target_path, target.size()));
   }
   ParallelCorpus corpus;
   corpus.source_name = source_path;
@@ -135,8 +135,9 @@ ParallelCorpus read_parallel(const std::string& source_path, const std::string& 
     corpus.line.push_back(number);
   }
   if (corpus.pairs.empty()) {
-    throw FileError(kOp, fmt::format("{} and {} have no pair of lines in which neither is blank",
-                                     source_path, target_path));
+    throw FileError(kCorpusOp,
+                    fmt::format("{} and {} have no pair of lines in which neither is blank",
+                                source_path, target_path));
   }
   return corpus;
 }
@@ -186,9 +187,10 @@ TokenizedCorpus tokenize(const ParallelCorpus& corpus, const Tokenizer& source,
   }
   if (out.pairs.empty()) {
     throw FileError(
-        kOp, fmt::format("{} and {} have no pair left; {}", corpus.source_name, corpus.target_name,
-                         out.too_long > 0 ? "all are too long, e.g. " + out.first_too_long
-                                          : std::string("there was none")));
+        kCorpusOp,
+        fmt::format("{} and {} have no pair left; {}", corpus.source_name, corpus.target_name,
+                    out.too_long > 0 ? "all are too long, e.g. " + out.first_too_long
+                                     : std::string("there was none")));
   }
   return out;
 }

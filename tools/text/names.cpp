@@ -11,16 +11,11 @@
 namespace glim {
 namespace {
 
-constexpr std::size_t kTrain = 6000, kValid = 500, kTest = 1000;
-constexpr std::uint64_t kSeed = 2017, kStream = 7;
+constexpr std::size_t kTrainNames = 6000, kValidNames = 500, kTestNames = 1000;
+constexpr std::uint64_t kNamesSeed = 2017, kStream = 7;
 
-enum class Part { Train, Valid, Test };
-
-// FNV-1a (Fowler, Noll and Vo), stirred so that all bits count.
 Part part_of(std::string_view text) {
-  std::uint64_t h = 0xcbf29ce484222325u;
-  for (char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  const std::uint64_t slot = SplitMix64::mix(h) % 10;
+  const std::uint64_t slot = text_hash(text) % 10;
   return slot == 0 ? Part::Test : slot == 1 ? Part::Valid : Part::Train;
 }
 
@@ -91,11 +86,12 @@ std::optional<SentencePair> renamed(const phrasebook::Sentence& s, F name) {
   return pair;
 }
 
-Names make() {
+Names make_names() {
   Names names;
-  SplitMix64 random(kSeed, kStream);
+  SplitMix64 random(kNamesSeed, kStream);
   std::unordered_set<std::string> seen;
-  while (names.train.size() < kTrain || names.valid.size() < kValid || names.test.size() < kTest) {
+  while (names.train.size() < kTrainNames || names.valid.size() < kValidNames ||
+         names.test.size() < kTestNames) {
     const phrasebook::Sentence s = phrasebook::draw_sentence(random);
     const auto frame = renamed(s, [] { return std::string("somebody"); });
     if (!frame || !seen.insert(frame->source).second) continue;
@@ -103,7 +99,9 @@ Names make() {
     auto& pairs = part == Part::Train   ? names.train
                   : part == Part::Valid ? names.valid
                                         : names.test;
-    const std::size_t room = part == Part::Train ? kTrain : part == Part::Valid ? kValid : kTest;
+    const std::size_t room = part == Part::Train   ? kTrainNames
+                             : part == Part::Valid ? kValidNames
+                                                   : kTestNames;
     if (pairs.size() == room) continue;
     pairs.push_back(*renamed(s, [&] {
       std::string name = made_up_name(random);
@@ -115,7 +113,7 @@ Names make() {
 }
 
 const Names& data() {
-  static const Names names = make();
+  static const Names names = make_names();
   return names;
 }
 

@@ -15,19 +15,10 @@ namespace {
 constexpr std::size_t kTrain = 6500, kValid = 500, kTest = 1000, kLongest = 14;
 constexpr std::uint64_t kSeed = 2017;
 
-enum class Part { Train, Valid, Test };
-
-// FNV-1a (Fowler, Noll and Vo), stirred so that all bits count.
-std::uint64_t hash(std::string_view name) {
-  std::uint64_t h = 0xcbf29ce484222325u;
-  for (char c : name) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return SplitMix64::mix(h);
-}
-
 Part part_of(const std::vector<std::string>& combinations) {
   Part part = Part::Train;
   for (const std::string& name : combinations) {
-    const std::uint64_t slot = hash(name) % 24;
+    const std::uint64_t slot = text_hash(name) % 24;
     if (slot == 0) return Part::Test;
     if (slot == 1) part = Part::Valid;
   }
@@ -39,7 +30,7 @@ struct Phrasebook {
   std::unordered_map<std::string, std::vector<std::string>> combinations;
 };
 
-Phrasebook make() {
+Phrasebook make_phrasebook() {
   Phrasebook book;
   SplitMix64 random(kSeed);
   std::unordered_set<std::string> seen;
@@ -58,7 +49,7 @@ Phrasebook make() {
 }
 
 const Phrasebook& phrasebook_data() {
-  static const Phrasebook book = make();
+  static const Phrasebook book = make_phrasebook();
   return book;
 }
 

@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -44,6 +45,15 @@ class SplitMix64 {
   static constexpr std::uint64_t kGamma = 0x9e3779b97f4a7c15u;
   std::uint64_t key_, counter_ = 0;
 };
+
+// A number for a text, always the same (FNV-1a of Fowler, Noll and Vo, stirred so that all bits count):
+// which part of a generated corpus the text belongs to goes by it.
+inline std::uint64_t text_hash(std::string_view text) {
+  std::uint64_t h = 0xcbf29ce484222325u;
+  for (char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return SplitMix64::mix(h);
+}
+enum class Part { Train, Valid, Test };
 
 // Fisher and Yates, in Durstenfeld's form: every order is equally likely.
 template <class T>

@@ -23,19 +23,19 @@ void check_classification(const TrainOptions& o) {
 }
 
 // What both a resumed run and `glim classify` need of a checkpoint.
-struct Described {
+struct DescribedClassifier {
   BertConfig config;
   TokenizerPtr tokenizer;
   Labels labels;
   Pooling pooling;
 };
 
-Described described(const Checkpoint& c, const std::string& file) {
+DescribedClassifier described_classifier(const Checkpoint& c, const std::string& file) {
   if (c.kind != "classifier")
     throw FileError(file, "holds a model of kind '" + c.kind +
                               "', which does not classify sentences; wanted is one of kind "
                               "'classifier'");
-  Described d;
+  DescribedClassifier d;
   d.config = described_bert(c, file);
   d.tokenizer = described_tokenizer(c, file, d.config);
   d.labels = Labels::from_json(c.described("labels", file), file);
@@ -48,7 +48,7 @@ Described described(const Checkpoint& c, const std::string& file) {
 LoadedClassifier load_classifier(const std::string& path) {
   std::string file = model_file(path);
   Checkpoint c = load_checkpoint(file);
-  Described d = described(c, file);
+  DescribedClassifier d = described_classifier(c, file);
   LoadedClassifier loaded{d.tokenizer, d.labels, nullptr};
   try {
     loaded.model = std::make_unique<SequenceClassifier>(d.config, d.labels.size(), d.pooling);
@@ -95,7 +95,7 @@ ClassificationLearner::ClassificationLearner(const TrainOptions& o, const Checkp
   StateDict pretrained;
   Pooling pooling = kPoolings.parse("pooling", o.pooling);
   if (from) {
-    Described d = described(*from, o.out);
+    DescribedClassifier d = described_classifier(*from, o.out);
     config = d.config;
     tokenizer_ = d.tokenizer;
     labels_ = d.labels;

@@ -14,7 +14,7 @@ const std::vector<std::string> kForeign = {
     "tie",       "positions", "d-embed",           "embedding-init",     "recompute", "cell",
     "attention", "length"};
 
-ConvSeq2SeqConfig config_of(const TrainOptions& o, Index src_vocab, Index tgt_vocab) {
+ConvSeq2SeqConfig conv_config(const TrainOptions& o, Index src_vocab, Index tgt_vocab) {
   refuse_options(o, kForeign, "a model of kind 'conv' has no such thing");
   ConvSeq2SeqConfig c;
   c.src_vocab = src_vocab;
@@ -87,7 +87,7 @@ SequenceKind conv_kind() {
   return {"conv",
           [](const TrainOptions& o, Index src_vocab,
              Index tgt_vocab) -> std::unique_ptr<SequenceModel> {
-            return std::make_unique<ConvSeq2Seq>(config_of(o, src_vocab, tgt_vocab));
+            return std::make_unique<ConvSeq2Seq>(conv_config(o, src_vocab, tgt_vocab));
           },
           [](const SequenceModel& model) {
             return to_json(dynamic_cast<const ConvSeq2Seq&>(model).config());

@@ -1,6 +1,5 @@
 #include "tools/train/distil.hpp"
 
-#include <chrono>
 #include <filesystem>
 #include <fmt/format.h>
 

@@ -20,7 +20,7 @@
 namespace glim {
 namespace {
 
-const OptionNames<ImagePooling> kPoolings{
+const OptionNames<ImagePooling> kImagePoolings{
     {{"first", ImagePooling::ClassToken}, {"mean", ImagePooling::Mean}}};
 
 void check_images(const TrainOptions& o) {
@@ -54,11 +54,12 @@ void check_images(const TrainOptions& o) {
 }
 
 std::string to_json(const VitConfig& c) {
-  nlohmann::json j = {
-      {"channels", c.channels}, {"height", c.height},     {"width", c.width},
-      {"patch", c.patch},       {"classes", c.classes},   {"d_model", c.d_model},
-      {"heads", c.heads},       {"layers", c.layers},     {"d_ff", c.d_ff},
-      {"dropout", c.dropout},   {"norm_eps", c.norm_eps}, {"pooling", kPoolings.print(c.pooling)}};
+  nlohmann::json j = {{"channels", c.channels}, {"height", c.height},
+                      {"width", c.width},       {"patch", c.patch},
+                      {"classes", c.classes},   {"d_model", c.d_model},
+                      {"heads", c.heads},       {"layers", c.layers},
+                      {"d_ff", c.d_ff},         {"dropout", c.dropout},
+                      {"norm_eps", c.norm_eps}, {"pooling", kImagePoolings.print(c.pooling)}};
   return j.dump();
 }
 
@@ -77,7 +78,7 @@ VitConfig config_from_json(const std::string& text, const std::string& where) {
     j.at("d_ff").get_to(c.d_ff);
     j.at("dropout").get_to(c.dropout);
     j.at("norm_eps").get_to(c.norm_eps);
-    c.pooling = kPoolings.parse("pooling", j.at("pooling"));
+    c.pooling = kImagePoolings.parse("pooling", j.at("pooling"));
     return c;
   } catch (const nlohmann::json::exception& e) {
     throw FileError(where, std::string("its model description cannot be read: ") + e.what());
@@ -103,16 +104,16 @@ void require_described(const VitConfig& c, const StateDict& weights, const std::
     require("encoder.layers." + std::to_string(i) + ".linear1.weight", {c.d_ff, c.d_model});
 }
 
-struct Described {
+struct DescribedVit {
   VitConfig config;
   Labels labels;
 };
-Described described(const Checkpoint& c, const std::string& file) {
+DescribedVit described_vit(const Checkpoint& c, const std::string& file) {
   if (c.kind != "vit")
     throw FileError(file, "holds a model of kind '" + c.kind +
                               "', which does not classify images; wanted is one of kind 'vit'");
-  Described d{config_from_json(c.described("model", file), file),
-              Labels::from_json(c.described("labels", file), file)};
+  DescribedVit d{config_from_json(c.described("model", file), file),
+                 Labels::from_json(c.described("labels", file), file)};
   if (d.labels.size() != d.config.classes)
     throw FileError(file, fmt::format("has {} labels, its model {} classes", d.labels.size(),
                                       d.config.classes));
@@ -140,7 +141,7 @@ Tensor label_tensor(const std::vector<Index>& numbers, const std::vector<Index>&
 LoadedVit load_vit(const std::string& path) {
   std::string file = model_file(path);
   Checkpoint c = load_checkpoint(file);
-  Described d = described(c, file);
+  DescribedVit d = described_vit(c, file);
   LoadedVit loaded{d.labels, nullptr};
   try {
     loaded.model = std::make_unique<Vit>(d.config);
@@ -223,7 +224,7 @@ ImageLearner::ImageLearner(const TrainOptions& o, const Checkpoint* from) : opti
   read_images();
   VitConfig config;
   if (from) {
-    Described d = described(*from, o.out);
+    DescribedVit d = described_vit(*from, o.out);
     config = d.config;
     labels_ = d.labels;
   } else {
@@ -243,7 +244,7 @@ ImageLearner::ImageLearner(const TrainOptions& o, const Checkpoint* from) : opti
     config.layers = o.layers;
     config.d_ff = o.d_ff;
     config.dropout = o.dropout;
-    config.pooling = kPoolings.parse("pooling", o.pooling);
+    config.pooling = kImagePoolings.parse("pooling", o.pooling);
   }
   model_ = std::make_unique<Vit>(config);
   for (Part* p : {&train_, &valid_})

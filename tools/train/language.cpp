@@ -51,7 +51,7 @@ GptConfig gpt_config(const TrainOptions& o, Index vocab) {
 }
 
 // A description is believed only as far as the file's tensors bear it out.
-GptConfig described(const Checkpoint& c, const std::string& file) {
+GptConfig described_gpt(const Checkpoint& c, const std::string& file) {
   if (c.kind != "gpt")
     throw FileError(file, "holds a model of kind '" + c.kind + "', which does not continue text; " +
                               "wanted is one of kind 'gpt'");
@@ -124,7 +124,7 @@ LoadedLanguageModel load_language_model(const std::string& path) {
   std::string file = model_file(path);
   LoadedLanguageModel loaded;
   loaded.checkpoint = load_checkpoint(file);
-  GptConfig config = described(loaded.checkpoint, file);
+  GptConfig config = described_gpt(loaded.checkpoint, file);
   loaded.tokenizer = tokenizer_of(loaded.checkpoint, file, config.vocab);
   try {
     loaded.model = std::make_unique<Gpt>(config);
@@ -143,7 +143,7 @@ LanguageLearner::LanguageLearner(const TrainOptions& o, const Checkpoint* from)
   Parts parts = parts_of(o);
   GptConfig config;
   if (from) {
-    config = described(*from, o.out);
+    config = described_gpt(*from, o.out);
     tokenizer_ = tokenizer_of(*from, o.out, config.vocab);
   } else {
     tokenizer_ = trained_tokenizer(o, parts.train);

@@ -13,7 +13,8 @@ namespace {
 const OptionNames<OutputLength> kLengths{
     {{"predict", OutputLength::Predict}, {"long", OutputLength::Long}}};
 
-NonAutoregressiveConfig config_of(const TrainOptions& o, Index src_vocab, Index tgt_vocab) {
+NonAutoregressiveConfig non_autoregressive_config(const TrainOptions& o, Index src_vocab,
+                                                  Index tgt_vocab) {
   refuse_options(o, {"d-embed", "cell", "attention"}, "belongs to --kind rnn");
   refuse_options(o, {"kernel"}, "belongs to --kind conv");
   NonAutoregressiveConfig c{transformer_config(o, src_vocab, tgt_vocab)};
@@ -75,7 +76,8 @@ SequenceKind non_autoregressive_kind() {
   return {"non-autoregressive",
           [](const TrainOptions& o, Index src_vocab,
              Index tgt_vocab) -> std::unique_ptr<SequenceModel> {
-            return std::make_unique<NonAutoregressive>(config_of(o, src_vocab, tgt_vocab));
+            return std::make_unique<NonAutoregressive>(
+                non_autoregressive_config(o, src_vocab, tgt_vocab));
           },
           [](const SequenceModel& model) {
             return to_json(dynamic_cast<const NonAutoregressive&>(model).config());

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 
 #include "autograd/magnification.hpp"
@@ -13,8 +12,6 @@
 
 namespace glim {
 namespace {
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 bool is_number(const std::string& s) {
   return !s.empty() && std::all_of(s.begin(), s.end(), [](char c) { return c >= '0' && c <= '9'; });

@@ -2,17 +2,16 @@
 
 #include <cmath>
 #include <fmt/format.h>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "optim/clip.hpp"
 #include "tensor/elementwise.hpp"
 #include "tensor/error.hpp"
+#include "tools/inspect/attention_statistics.hpp"
 
 namespace glim {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr Index kNumberBytes = 12;  // at most, with its comma: "1.23457e-05,"
 
 std::string number(double v) { return std::isfinite(v) ? fmt::format("{:.6g}", v) : "null"; }

@@ -15,7 +15,7 @@ const std::vector<std::string> kForeign = {
     "norm",           "activation", "tie",   "embedding-init",    "recompute",
     "positions",      "length",     "kernel"};
 
-Seq2SeqRnnConfig config_of(const TrainOptions& o, Index src_vocab, Index tgt_vocab) {
+Seq2SeqRnnConfig rnn_config(const TrainOptions& o, Index src_vocab, Index tgt_vocab) {
   refuse_options(o, kForeign, "a model of kind 'rnn' has no such thing");
   Seq2SeqRnnConfig c;
   c.src_vocab = src_vocab;
@@ -97,7 +97,7 @@ SequenceKind rnn_kind() {
   return {"rnn",
           [](const TrainOptions& o, Index src_vocab,
              Index tgt_vocab) -> std::unique_ptr<SequenceModel> {
-            return std::make_unique<Seq2SeqRnn>(config_of(o, src_vocab, tgt_vocab));
+            return std::make_unique<Seq2SeqRnn>(rnn_config(o, src_vocab, tgt_vocab));
           },
           [](const SequenceModel& model) {
             return to_json(dynamic_cast<const Seq2SeqRnn&>(model).config());

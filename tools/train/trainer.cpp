@@ -1,6 +1,5 @@
 #include "tools/train/trainer.hpp"
 
-#include <chrono>
 #include <cmath>
 #include <filesystem>
 
@@ -10,14 +9,11 @@
 #include "optim/averaging.hpp"
 #include "optim/clip.hpp"
 #include "optim/sgd.hpp"
+#include "tensor/clock.hpp"
 #include "tensor/elementwise.hpp"
 
 namespace glim {
 namespace {
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 std::string in_folder(const std::string& folder, const std::string& name) {
   return (std::filesystem::path(folder) / name).string();
@@ -94,15 +90,15 @@ Trainer::Update Trainer::update(Index first, Index end) {
   Measures measured;
   for (Index b = first; b < end; ++b) {
     Measures sums;
-    double start = now();
+    double start = seconds_now();
     Tape tape({.profile = profiling()});
     Var loss = batch_loss(b, size.targets, sums);
     measured += sums;
     if (!std::isfinite(sums.kl + sums.auxiliary)) diagnose(first, end, "the loss is not finite");
     tape.backward(loss);
-    if (profiling()) profile_.add(tape, now() - start);
+    if (profiling()) profile_.add(tape, seconds_now() - start);
   }
-  double after_backward = now();
+  double after_backward = seconds_now();
   auto parameters = learner_.model().named_parameters();
   bool recorded = recorder_ && recorder_->due(state_.step + 1);
   if (recorded) recorder_->before_update();
@@ -117,7 +113,7 @@ Trainer::Update Trainer::update(Index first, Index end) {
   optimizer_->set_rate(schedule_->rate(state_.step + 1));
   optimizer_->step();
   optimizer_->zero_grad();
-  if (profiling()) profile_.add_optimizer(after_backward, now() - after_backward);
+  if (profiling()) profile_.add_optimizer(after_backward, seconds_now() - after_backward);
   ++warm_updates_;
   ++state_.step;
   state_.stream = static_cast<Index>(generator().stream());
@@ -270,9 +266,9 @@ bool Trainer::run(TrainObserver& observer, const std::atomic<bool>& stop) {
     state_.finished = false;  // more epochs or steps were asked for
   while (!state_.finished) {
     Index count = learner_.begin(Split::Train, state_.epoch);
-    double epoch_start = now();
+    double epoch_start = seconds_now();
     while (state_.batch < count) {
-      double start = now();
+      double start = seconds_now();
       Index end = std::min(count, state_.batch + options_.accumulate);
       Update u = update(state_.batch, end);
       state_.batch = end;
@@ -280,13 +276,13 @@ bool Trainer::run(TrainObserver& observer, const std::atomic<bool>& stop) {
         observer.profiled(profile_);
         profiled_updates_ = 0;
       }
-      observer.stepped({u.sums, optimizer_->rate(), u.gradient_norm, now() - start, state_.step,
-                        state_.epoch + 1, state_.batch, count});
+      observer.stepped({u.sums, optimizer_->rate(), u.gradient_norm, seconds_now() - start,
+                        state_.step, state_.epoch + 1, state_.batch, count});
       bool limit = options_.max_steps > 0 && state_.step >= options_.max_steps;
       bool epoch_end = state_.batch >= count;
       if (epoch_end) break;
       if (limit || (options_.valid_every > 0 && state_.step % options_.valid_every == 0)) {
-        if (validate_and_save(observer, false, now() - epoch_start)) return true;
+        if (validate_and_save(observer, false, seconds_now() - epoch_start)) return true;
       } else if (options_.save_every > 0 && state_.step % options_.save_every == 0) {
         save("last.safetensors", true, observer);
       }
@@ -297,7 +293,7 @@ bool Trainer::run(TrainObserver& observer, const std::atomic<bool>& stop) {
     }
     ++state_.epoch;
     state_.batch = 0;
-    if (validate_and_save(observer, true, now() - epoch_start)) break;
+    if (validate_and_save(observer, true, seconds_now() - epoch_start)) break;
     if (stop) return false;
   }
   return true;

@@ -20,7 +20,7 @@ struct ClassifyKind {
 const std::vector<ClassifyKind> kKinds = {{"classifier", classify_sentences},
                                           {"vit", classify_images}};
 
-void run(const ClassifyArguments& a) {
+void run_classify(const ClassifyArguments& a) {
   std::string file = model_file(a.model), kind = load_checkpoint(file).kind, known;
   for (const ClassifyKind& k : kKinds) {
     if (k.kind == kind) return k.run(a);
@@ -65,23 +65,22 @@ std::string Accuracy::text() const {
          classes;
 }
 
-void add_classify(CLI::App& app) {
-  CLI::App* verb = app.add_subcommand(
-      "classify", "label each line of standard input, or each image, with probabilities");
+Command classify_command() {
+  Command c("classify", "label each line of standard input, or each image, with probabilities");
   auto a = std::make_shared<ClassifyArguments>();
-  verb->add_option("--model", a->model, "folder of a model, or one of its files")
-      ->capture_default_str();
-  verb->add_option("--labelled", a->labelled,
-                   "measure the accuracy on this file of sentence<TAB>label lines instead (-: "
-                   "standard input)");
-  verb->add_flag("--truncate", a->truncate, "cut sentences beyond the model's maximum");
-  verb->add_option("--images", a->images, "classify the images of this IDX file (vit)");
-  verb->add_option("--labels", a->labels, "and measure the accuracy on these labels of theirs");
-  verb->add_option("--image-folder", a->image_folder,
-                   "measure the accuracy on a folder with a folder of PNGs for each class (vit)");
-  verb->add_option("files", a->files,
-                   "PNG files (vit); without any their names come from standard input");
-  verb->callback([a] { run(*a); });
+  c.option("model", &a->model, "folder of a model, or one of its files");
+  c.option("labelled", &a->labelled,
+           "measure the accuracy on this file of sentence<TAB>label lines instead (-: "
+           "standard input)");
+  c.option("truncate", &a->truncate, "cut sentences beyond the model's maximum");
+  c.option("images", &a->images, "classify the images of this IDX file (vit)");
+  c.option("labels", &a->labels, "and measure the accuracy on these labels of theirs");
+  c.option("image-folder", &a->image_folder,
+           "measure the accuracy on a folder with a folder of PNGs for each class (vit)");
+  c.argument("files", &a->files,
+             "PNG files (vit); without any their names come from standard input");
+  c.run = [a](Command&) { run_classify(*a); };
+  return c;
 }
 
 }  // namespace glim

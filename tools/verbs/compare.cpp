@@ -12,6 +12,7 @@
 
 #include "tensor/atomic_file.hpp"
 #include "tensor/error.hpp"
+#include "tools/cli/command_line.hpp"
 #include "tools/text/bleu.hpp"
 #include "tools/train/checkpoint.hpp"
 #include "tools/train/dataset.hpp"
@@ -23,7 +24,7 @@
 namespace glim {
 namespace {
 
-struct Arguments {
+struct CompareArguments {
   TrainOptions options;
   CompareOptions compare;
   std::string config, test_source, test_reference, table;
@@ -31,7 +32,7 @@ struct Arguments {
   bool overwrite = false;
 };
 
-ParallelCorpus test_corpus(const Arguments& a, const TrainOptions& o) {
+ParallelCorpus test_corpus(const CompareArguments& a, const TrainOptions& o) {
   if (a.test_source.empty() != a.test_reference.empty())
     throw ValueError(a.test_source.empty() ? "--test-source" : "--test-reference",
                      "is needed beside the other test file");
@@ -41,7 +42,7 @@ ParallelCorpus test_corpus(const Arguments& a, const TrainOptions& o) {
   return generated_corpus(o.task + " (test)", pairs);
 }
 
-std::vector<std::string> kinds_of(const Arguments& a) {
+std::vector<std::string> kinds_of(const CompareArguments& a) {
   std::vector<std::string> known;
   for (const SequenceKind& k : sequence_kinds()) known.push_back(k.name);
   if (a.kinds.empty()) return known;
@@ -55,7 +56,7 @@ std::vector<std::string> kinds_of(const Arguments& a) {
 }
 
 // The options of one kind: those given, without those that are other kinds', and its presets.
-TrainOptions options_of(CLI::App& verb, const Arguments& a, const std::string& kind) {
+TrainOptions options_of(Command& command, const CompareArguments& a, const std::string& kind) {
   TrainOptions o = a.options;
   o.kind = kind;
   const auto& foreign = sequence_kind(kind)->foreign;
@@ -73,13 +74,14 @@ TrainOptions options_of(CLI::App& verb, const Arguments& a, const std::string& k
   static const std::vector<std::string> budget = {"epochs", "batch-tokens", "batch-sentences"};
   apply_preset(o, [&](const char* name) {
     return std::find(budget.begin(), budget.end(), name) != budget.end() || is_foreign(name) ||
-           verb.get_option(std::string("--") + name)->count() > 0;
+           command.given(name);
   });
   o.out = (std::filesystem::path(a.options.out) / kind).string();
   return o;
 }
 
-void finish(const Arguments& a, const std::vector<Comparison>& rows, const std::string& data) {
+void finish(const CompareArguments& a, const std::vector<Comparison>& rows,
+            const std::string& data) {
   std::string table = comparison_table(rows, data, a.compare);
   print(table);
   if (a.table.empty()) return;
@@ -87,15 +89,14 @@ void finish(const Arguments& a, const std::vector<Comparison>& rows, const std::
   print_line("\nwritten to " + a.table);
 }
 
-void run(CLI::App& verb, Arguments& a) {
+void run_compare(Command& command, CompareArguments& a) {
   namespace fs = std::filesystem;
-  if (!a.config.empty()) apply_config(verb, a.config);
+  if (!a.config.empty()) apply_config(command, a.config);
   TrainOptions& o = a.options;
   parse_bleu_tokenizer(a.compare.tokenize);
   if (a.compare.beam < 1) throw ValueError("--beam", "must be 1 at least");
   if (a.compare.timed < 1) throw ValueError("--timed", "must be 1 at least");
-  if (verb.get_option("--source")->count() && verb.get_option("--task")->count() == 0)
-    o.task = "files";
+  if (command.given("source") && !command.given("task")) o.task = "files";
   std::vector<Comparison> rows;
   if (!a.models.empty()) {
     if (!a.kinds.empty()) throw ValueError("--models", "are trained already: leave out --kinds");
@@ -116,7 +117,7 @@ void run(CLI::App& verb, Arguments& a) {
     return;
   }
   auto unless_given = [&](const char* name, auto& field, auto value) {
-    if (verb.get_option(std::string("--") + name)->count() == 0) field = value;
+    if (!command.given(name)) field = value;
   };
   if (o.task != "files") {
     unless_given("epochs", o.epochs, 12);
@@ -125,7 +126,7 @@ void run(CLI::App& verb, Arguments& a) {
   auto kinds = kinds_of(a);
   ParallelCorpus test = test_corpus(a, o);
   for (const std::string& kind : kinds) {
-    TrainOptions own = options_of(verb, a, kind);
+    TrainOptions own = options_of(command, a, kind);
     check(own);
     check_translation(own);
     std::error_code error;
@@ -134,7 +135,7 @@ void run(CLI::App& verb, Arguments& a) {
                       "holds a model already: --overwrite replaces it, --out names another folder");
   }
   for (const std::string& kind : kinds) {
-    TrainOptions own = options_of(verb, a, kind);
+    TrainOptions own = options_of(command, a, kind);
     Comparison row;
     row.name = kind;
     std::error_code ignored;
@@ -152,37 +153,28 @@ void run(CLI::App& verb, Arguments& a) {
 
 }  // namespace
 
-void add_compare(CLI::App& app) {
-  CLI::App* verb = app.add_subcommand(
-      "compare", "train kinds of model on the same data with the same budget, as a table");
-  auto a = std::make_shared<Arguments>();
+Command compare_command() {
+  Command c("compare", "train kinds of model on the same data with the same budget, as a table");
+  auto a = std::make_shared<CompareArguments>();
   a->options.out = "comparison";
-  verb->add_option("--kinds", a->kinds, "kinds of model (default: all that translate)")
-      ->delimiter(',');
-  verb->add_option("--models", a->models, "compare these trained models instead")->delimiter(',');
-  verb->add_option("--test-source", a->test_source,
-                   "file of source sentences to test on (built-in tasks have their own)");
-  verb->add_option("--test-reference", a->test_reference, "file of their translations");
-  verb->add_option("--table", a->table, "also write the table to this file (Markdown)");
-  verb->add_option("--beam", a->compare.beam, "prefixes kept at each step; 1 is greedy")
-      ->capture_default_str();
-  verb->add_option("--tokenize", a->compare.tokenize, "BLEU's tokenizer: 13a or none")
-      ->capture_default_str();
-  verb->add_option("--timed", a->compare.timed, "most test sentences to time one by one")
-      ->capture_default_str();
-  verb->add_option("--config", a->config, "options from a TOML file; those given here come first")
-      ->configurable(false);
-  verb->add_flag("--overwrite", a->overwrite, "replace the models in --out")->configurable(false);
+  c.option("kinds", &a->kinds, "kinds of model (default: all that translate)").delimiter = ',';
+  c.option("models", &a->models, "compare these trained models instead").delimiter = ',';
+  c.option("test-source", &a->test_source,
+           "file of source sentences to test on (built-in tasks have their own)");
+  c.option("test-reference", &a->test_reference, "file of their translations");
+  c.option("table", &a->table, "also write the table to this file (Markdown)");
+  c.option("beam", &a->compare.beam, "prefixes kept at each step; 1 is greedy");
+  c.option("tokenize", &a->compare.tokenize, "BLEU's tokenizer: 13a or none");
+  c.option("timed", &a->compare.timed, "most test sentences to time one by one");
+  c.option("config", &a->config, "options from a TOML file; those given here come first")
+      .in_config = false;
+  c.option("overwrite", &a->overwrite, "replace the models in --out").in_config = false;
   each_option(a->options, [&](const char* group, const char* name, auto& field, const char* help) {
     if (std::string(name) == "kind") return;
-    verb->option_defaults()->group(group);
-    std::string flag = std::string("--") + name;
-    if constexpr (std::is_same_v<std::decay_t<decltype(field)>, bool>)
-      verb->add_flag(flag, field, help);
-    else
-      verb->add_option(flag, field, help)->capture_default_str();
+    c.option(name, &field, help).group = group;
   });
-  verb->callback([verb, a] { run(*verb, *a); });
+  c.run = [a](Command& command) { run_compare(command, *a); };
+  return c;
 }
 
 }  // namespace glim

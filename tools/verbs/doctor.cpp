@@ -86,7 +86,7 @@ void print_row(std::string_view name, std::string_view value) {
   print(fmt::format("{:<16}{}\n", name, value));
 }
 
-void run(bool measure_only) {
+void run_doctor(bool measure_only) {
   if (measure_only) return print_line(fmt::format("{:.1f}", measure_gflops(0.3, blas_matmul)));
   Machine m = inspect_machine();
   Runtime r = inspect_runtime();
@@ -125,12 +125,12 @@ void run(bool measure_only) {
 
 }  // namespace
 
-void add_doctor(CLI::App& app) {
-  CLI::App* verb =
-      app.add_subcommand("doctor", "say what this machine offers, and what makes it slow");
+Command doctor_command() {
+  Command c("doctor", "say what this machine offers, and what makes it slow");
   auto measure = std::make_shared<bool>(false);
-  verb->add_flag("--measure", *measure, "print the rate of matrix products alone, in GFLOP/s");
-  verb->callback([measure] { run(*measure); });
+  c.option("measure", measure.get(), "print the rate of matrix products alone, in GFLOP/s");
+  c.run = [measure](Command&) { run_doctor(*measure); };
+  return c;
 }
 
 }  // namespace glim

@@ -14,13 +14,13 @@
 namespace glim {
 namespace {
 
-struct Arguments {
+struct EvaluateArguments {
   std::string model = "model", source, reference, hypotheses, tokenize = "13a", output;
   bool lowercase = false;
   TranslateOptions options;
 };
 
-BleuScore bleu(const Arguments& a, const std::vector<std::string>& hypotheses,
+BleuScore bleu(const EvaluateArguments& a, const std::vector<std::string>& hypotheses,
                const std::vector<std::string>& references) {
   BleuOptions o;
   o.tokenizer = parse_bleu_tokenizer(a.tokenize);
@@ -45,10 +45,10 @@ double in_place(const std::vector<std::string>& hypotheses,
   return all == 0 ? 0 : 100.0 * static_cast<double>(right) / static_cast<double>(all);
 }
 
-void run(CLI::App& verb, Arguments& a) {
+void run_evaluate(Command& command, EvaluateArguments& a) {
   parse_bleu_tokenizer(a.tokenize);
   if (!a.hypotheses.empty()) {
-    if (!a.source.empty() || verb.get_option("--model")->count())
+    if (!a.source.empty() || command.given("model"))
       throw ValueError("--hypotheses",
                        "are scored without a model: leave out --source and --model");
     if (a.reference.empty()) throw ValueError("--reference", "is needed with --hypotheses");
@@ -108,28 +108,23 @@ void run(CLI::App& verb, Arguments& a) {
 
 }  // namespace
 
-void add_evaluate(CLI::App& app) {
-  CLI::App* verb = app.add_subcommand("evaluate", "perplexity and BLEU on a test set");
-  auto a = std::make_shared<Arguments>();
+Command evaluate_command() {
+  Command c("evaluate", "perplexity and BLEU on a test set");
+  auto a = std::make_shared<EvaluateArguments>();
   a->options.beam = 4;
-  verb->add_option("--model", a->model, "folder of a model, or one of its files")
-      ->capture_default_str();
-  verb->add_option("--source", a->source,
-                   "file of source sentences (built-in tasks have their own)");
-  verb->add_option("--reference", a->reference, "file of reference translations");
-  verb->add_option("--hypotheses", a->hypotheses, "score these translations instead of a model's");
-  verb->add_option("--output", a->output, "also write the translations to this file");
-  verb->add_option("--tokenize", a->tokenize, "BLEU's tokenizer: 13a or none")
-      ->capture_default_str();
-  verb->add_flag("--lowercase", a->lowercase, "ignore case in BLEU");
-  verb->add_option("--beam", a->options.beam, "prefixes kept at each step; 1 is greedy")
-      ->capture_default_str();
-  verb->add_option("--length-penalty", a->options.length_penalty, "α of the length penalty")
-      ->capture_default_str();
-  verb->add_option("--batch", a->options.batch, "sentences translated together")
-      ->capture_default_str();
-  verb->add_flag("--truncate", a->options.truncate, "cut sources beyond the model's maximum");
-  verb->callback([verb, a] { run(*verb, *a); });
+  c.option("model", &a->model, "folder of a model, or one of its files");
+  c.option("source", &a->source, "file of source sentences (built-in tasks have their own)");
+  c.option("reference", &a->reference, "file of reference translations");
+  c.option("hypotheses", &a->hypotheses, "score these translations instead of a model's");
+  c.option("output", &a->output, "also write the translations to this file");
+  c.option("tokenize", &a->tokenize, "BLEU's tokenizer: 13a or none");
+  c.option("lowercase", &a->lowercase, "ignore case in BLEU");
+  c.option("beam", &a->options.beam, "prefixes kept at each step; 1 is greedy");
+  c.option("length-penalty", &a->options.length_penalty, "α of the length penalty");
+  c.option("batch", &a->options.batch, "sentences translated together");
+  c.option("truncate", &a->options.truncate, "cut sources beyond the model's maximum");
+  c.run = [a](Command& command) { run_evaluate(command, *a); };
+  return c;
 }
 
 }  // namespace glim

@@ -16,7 +16,7 @@
 namespace glim {
 namespace {
 
-struct Arguments {
+struct GenerateArguments {
   std::string model = "model", prompt = "\n";
   Index max_tokens = 500, samples = 1, slide = 0, seed = 1;
   SamplingOptions sampling;
@@ -38,7 +38,7 @@ std::string unknown_part(const Tokenizer& tokenizer, const std::string& prompt) 
   return "a token";
 }
 
-std::vector<Index> prompt_tokens(const Arguments& a, const LoadedLanguageModel& loaded) {
+std::vector<Index> prompt_tokens(const GenerateArguments& a, const LoadedLanguageModel& loaded) {
   if (auto bad = first_invalid_utf8(a.prompt))
     throw ValueError("--prompt", describe_invalid_utf8(a.prompt, *bad));
   std::vector<Index> ids = loaded.tokenizer->encode_text(a.prompt);
@@ -53,14 +53,14 @@ std::vector<Index> prompt_tokens(const Arguments& a, const LoadedLanguageModel& 
   return ids;
 }
 
-void run(CLI::App& verb, Arguments& a) {
+void run_generate(Command& command, GenerateArguments& a) {
   if (a.max_tokens < 1) throw ValueError("--max-tokens", "must be 1 at least");
   if (a.samples < 1) throw ValueError("--samples", "must be 1 at least");
   if (a.seed < 0) throw ValueError("--seed", "must be 0 or more");
-  for (const char* name : {"--temperature", "--top-k", "--top-p"})
-    if (a.sampling.greedy && verb.get_option(name)->count())
-      throw ValueError(name, "contradicts --greedy, which draws nothing");
-  if (verb.get_option("--top-k")->count() && a.sampling.top_k < 1)
+  for (const char* name : {"temperature", "top-k", "top-p"})
+    if (a.sampling.greedy && command.given(name))
+      throw ValueError(std::string("--") + name, "contradicts --greedy, which draws nothing");
+  if (command.given("top-k") && a.sampling.top_k < 1)
     throw ValueError("--top-k", "must be 1 at least");
   LoadedLanguageModel loaded = load_language_model(a.model);
   Index context = loaded.model->config().context;
@@ -82,7 +82,7 @@ void run(CLI::App& verb, Arguments& a) {
     TextStream text(loaded.tokenizer);
     std::string start;
     for (Index token : prompt) start += text.push(token);
-    if (verb.get_option("--prompt")->count()) print(start);
+    if (command.given("prompt")) print(start);
     print_flush();
     auto decoder = loaded.model->decoder_for(before, true, a.slide);
     Key key{static_cast<std::uint64_t>(a.seed), static_cast<std::uint64_t>(sample)};
@@ -97,24 +97,23 @@ void run(CLI::App& verb, Arguments& a) {
 
 }  // namespace
 
-void add_generate(CLI::App& app) {
-  CLI::App* verb = app.add_subcommand("generate", "text from a language model (--kind gpt)");
-  auto a = std::make_shared<Arguments>();
-  auto add = [&](const char* name, auto& field, const char* help) {
-    verb->add_option(name, field, help)->capture_default_str();
-  };
-  add("--model", a->model, "folder of a model, or one of its files");
-  verb->add_option("--prompt", a->prompt, "text to continue (a line end, unless given)");
-  add("--max-tokens", a->max_tokens, "tokens to draw");
-  add("--temperature", a->sampling.temperature, "below 1 bolder, above 1 more varied");
-  verb->add_option("--top-k", a->sampling.top_k, "draw from the k likeliest tokens (all)");
-  add("--top-p", a->sampling.top_p,
-      "draw from the fewest likeliest tokens whose probabilities reach p");
-  verb->add_flag("--greedy", a->sampling.greedy, "take the likeliest token, draw nothing");
-  add("--seed", a->seed, "of the draws");
-  add("--samples", a->samples, "texts to make");
-  add("--slide", a->slide, "tokens dropped when the context is full (0: a quarter of it)");
-  verb->callback([verb, a] { run(*verb, *a); });
+Command generate_command() {
+  Command c("generate", "text from a language model (--kind gpt)");
+  auto a = std::make_shared<GenerateArguments>();
+  c.option("model", &a->model, "folder of a model, or one of its files");
+  c.option("prompt", &a->prompt, "text to continue (a line end, unless given)");
+  c.option("max-tokens", &a->max_tokens, "tokens to draw");
+  c.option("temperature", &a->sampling.temperature,
+           "below 1 more predictable, above 1 more varied");
+  c.option("top-k", &a->sampling.top_k, "draw from the k likeliest tokens (all)").default_text = "";
+  c.option("top-p", &a->sampling.top_p,
+           "draw from the fewest likeliest tokens whose probabilities reach p");
+  c.option("greedy", &a->sampling.greedy, "take the likeliest token, draw nothing");
+  c.option("seed", &a->seed, "of the draws");
+  c.option("samples", &a->samples, "texts to make");
+  c.option("slide", &a->slide, "tokens dropped when the context is full (0: a quarter of it)");
+  c.run = [a](Command& command) { run_generate(command, *a); };
+  return c;
 }
 
 }  // namespace glim

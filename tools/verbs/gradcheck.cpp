@@ -27,7 +27,7 @@ void add(Row& row, const CaseResult& r) {
   row.excess = std::max(row.excess, r.excess);
 }
 
-void run(const std::string& only, bool in_float32) {
+void run_gradcheck(const std::string& only, bool in_float32) {
   Row total;
   std::vector<std::string> failures;
   std::map<std::pair<std::string, std::string>, Row> rows;
@@ -60,14 +60,14 @@ void run(const std::string& only, bool in_float32) {
 
 }  // namespace
 
-void add_gradcheck(CLI::App& app) {
-  CLI::App* verb = app.add_subcommand(
-      "gradcheck", "check the gradients of every op, layer and model, as a table");
+Command gradcheck_command() {
+  Command c("gradcheck", "check the gradients of every op, layer and model, as a table");
   auto only = std::make_shared<std::string>();
   auto in_float32 = std::make_shared<bool>(false);
-  verb->add_option("--only", *only, "cases whose family or op contains this");
-  verb->add_flag("--float32", *in_float32, "check the ops in float32, against float64");
-  verb->callback([only, in_float32] { run(*only, *in_float32); });
+  c.option("only", only.get(), "cases whose family or op contains this");
+  c.option("float32", in_float32.get(), "check the ops in float32, against float64");
+  c.run = [only, in_float32](Command&) { run_gradcheck(*only, *in_float32); };
+  return c;
 }
 
 }  // namespace glim

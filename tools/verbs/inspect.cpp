@@ -14,7 +14,7 @@
 namespace glim {
 namespace {
 
-struct Arguments {
+struct InspectArguments {
   SpecimenOptions specimen;
   std::string out = "inspect";
   std::vector<std::string> svg, png;
@@ -23,12 +23,12 @@ struct Arguments {
   double most_mb = 200;
 };
 
-struct Picture {
+struct WantedPicture {
   std::string name;
   bool png;
 };
-std::vector<Picture> wanted_pictures(const Look& look, const Arguments& a) {
-  std::vector<Picture> wanted;
+std::vector<WantedPicture> wanted_pictures(const Look& look, const InspectArguments& a) {
+  std::vector<WantedPicture> wanted;
   for (const std::string& pattern : a.svg)
     for (const std::string& name : matching_pictures(look, pattern))
       wanted.push_back({name, false});
@@ -37,7 +37,7 @@ std::vector<Picture> wanted_pictures(const Look& look, const Arguments& a) {
   return wanted;
 }
 
-void write_picture(const Look& look, const Picture& p, const std::string& folder) {
+void write_picture(const Look& look, const WantedPicture& p, const std::string& folder) {
   std::string path =
       (std::filesystem::path(folder) / (file_stem(p.name) + (p.png ? ".png" : ".svg"))).string();
   std::string svg = picture_svg(look, p.name);
@@ -48,9 +48,9 @@ void write_picture(const Look& look, const Picture& p, const std::string& folder
   print_line(path);
 }
 
-void run(const CLI::App& verb, Arguments& a) {
+void run_inspect(const Command& command, InspectArguments& a) {
   namespace fs = std::filesystem;
-  finish_specimen_options(verb, a.specimen);
+  finish_specimen_options(command, a.specimen);
   if (!(a.most_mb > 0)) throw ValueError("--most-mb", "must be positive");
   if (a.steps < 0) throw ValueError("--steps", "must not be negative");
   Specimen specimen(a.specimen);
@@ -63,7 +63,7 @@ void run(const CLI::App& verb, Arguments& a) {
     for (const std::string& name : picture_names(look)) print("  " + name + "\n");
     return;
   }
-  std::vector<Picture> pictures = wanted_pictures(look, a);
+  std::vector<WantedPicture> pictures = wanted_pictures(look, a);
   make_folder(a.out);
   DocumentOptions document;
   document.tensors = !a.no_tensors;
@@ -73,7 +73,7 @@ void run(const CLI::App& verb, Arguments& a) {
                     look.own_target ? " (the model's own translation)" : "", look.capture.loss,
                     look.capture.nodes.size()));
   for (const Remark& r : look.remarks) print("  " + r.text + "\n");
-  for (const Picture& p : pictures) write_picture(look, p, a.out);
+  for (const WantedPicture& p : pictures) write_picture(look, p, a.out);
   auto file = [&](const char* name) { return (fs::path(a.out) / name).string(); };
   write_look_json(look, file("inspect.json"), document);
   print_line(file("inspect.json"));
@@ -87,21 +87,20 @@ void run(const CLI::App& verb, Arguments& a) {
 
 }  // namespace
 
-void add_inspect(CLI::App& app) {
-  auto a = std::make_shared<Arguments>();
-  CLI::App* verb = app.add_subcommand(
-      "inspect", "watch the gradient of one sentence pair: a page, data, pictures");
-  add_specimen_options(*verb, a->specimen);
-  verb->add_option("--out", a->out, "folder of the page and the files")->capture_default_str();
-  verb->add_option("--svg", a->svg, "single pictures, by name or pattern (--list-pictures)");
-  verb->add_option("--png", a->png, "the same as PNG");
-  verb->add_flag("--list-pictures", a->pictures, "print the names of all pictures and stop");
-  verb->add_option("--steps", a->steps, "points of the integrated gradients (0: no attributions)")
-      ->capture_default_str();
-  verb->add_flag("--no-attention", a->no_attention, "for a model that has none");
-  verb->add_flag("--no-tensors", a->no_tensors, "leave out activations and gradients");
-  verb->add_option("--most-mb", a->most_mb, "largest size of a file")->capture_default_str();
-  verb->callback([verb, a] { run(*verb, *a); });
+Command inspect_command() {
+  auto a = std::make_shared<InspectArguments>();
+  Command c("inspect", "watch the gradient of one sentence pair: a page, data, pictures");
+  add_specimen_options(c, a->specimen);
+  c.option("out", &a->out, "folder of the page and the files");
+  c.option("svg", &a->svg, "single pictures, by name or pattern (--list-pictures)");
+  c.option("png", &a->png, "the same as PNG");
+  c.option("list-pictures", &a->pictures, "print the names of all pictures and stop");
+  c.option("steps", &a->steps, "points of the integrated gradients (0: no attributions)");
+  c.option("no-attention", &a->no_attention, "for a model that has none");
+  c.option("no-tensors", &a->no_tensors, "leave out activations and gradients");
+  c.option("most-mb", &a->most_mb, "largest size of a file");
+  c.run = [a](Command& command) { run_inspect(command, *a); };
+  return c;
 }
 
 }  // namespace glim

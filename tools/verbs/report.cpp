@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kPrintedEvents = 10;  // of a run
 
-struct Arguments {
+struct ReportArguments {
   std::vector<std::string> folders, svg, png;
   std::string out = "report.html";
   bool overwrite = false, pictures = false;
@@ -40,11 +40,11 @@ void describe(const TrainingRun& run) {
 }
 
 // The path of a picture beside the page.
-std::string picture_path(const Arguments& a, const std::string& name, const char* ending) {
+std::string picture_path(const ReportArguments& a, const std::string& name, const char* ending) {
   return (fs::path(a.out).parent_path() / (file_stem(name) + ending)).string();
 }
 
-void run(const Arguments& a) {
+void run_report(const ReportArguments& a) {
   if (!(a.most_mb > 0)) throw ValueError("--most-mb", "must be positive");
   std::vector<TrainingRun> runs = read_training_runs(a.folders);
   std::vector<std::string> names = report_picture_names(runs);
@@ -85,21 +85,20 @@ void run(const Arguments& a) {
 
 }  // namespace
 
-void add_report(CLI::App& app) {
-  CLI::App* verb = app.add_subcommand(
-      "report", "recorded training runs as a page: losses, what happened inside, events");
-  auto a = std::make_shared<Arguments>();
-  verb->add_option("runs", a->folders,
-                   "folders of glim train --record --out FOLDER; several are compared")
-      ->required();
-  verb->add_option("--out", a->out, "the page")->capture_default_str();
-  verb->add_flag("--overwrite", a->overwrite, "replace the page and pictures");
-  verb->add_option("--svg", a->svg,
-                   "single pictures beside the page, by name or pattern (--list-pictures)");
-  verb->add_option("--png", a->png, "the same as PNG");
-  verb->add_flag("--list-pictures", a->pictures, "print the names of all pictures and stop");
-  verb->add_option("--most-mb", a->most_mb, "largest size of the page")->capture_default_str();
-  verb->callback([a] { run(*a); });
+Command report_command() {
+  Command c("report", "recorded training runs as a page: losses, what happened inside, events");
+  auto a = std::make_shared<ReportArguments>();
+  c.argument("runs", &a->folders,
+             "folders of glim train --record --out FOLDER; several are compared")
+      .required = true;
+  c.option("out", &a->out, "the page");
+  c.option("overwrite", &a->overwrite, "replace the page and pictures");
+  c.option("svg", &a->svg, "single pictures beside the page, by name or pattern (--list-pictures)");
+  c.option("png", &a->png, "the same as PNG");
+  c.option("list-pictures", &a->pictures, "print the names of all pictures and stop");
+  c.option("most-mb", &a->most_mb, "largest size of the page");
+  c.run = [a](Command&) { run_report(*a); };
+  return c;
 }
 
 }  // namespace glim

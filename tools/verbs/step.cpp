@@ -18,7 +18,7 @@ std::string joined(const std::vector<std::string>& tokens) {
   return text;
 }
 
-void run(const SpecimenOptions& options) {
+void run_step(const SpecimenOptions& options) {
   Specimen specimen(options);
   double loss = 0;
   step::Session session([&] {
@@ -44,18 +44,19 @@ void run(const SpecimenOptions& options) {
 
 }  // namespace
 
-void add_step(CLI::App& app) {
-  CLI::App* verb = app.add_subcommand("step", "a debugger for the backward pass, node by node");
+Command step_command() {
+  Command c("step", "a debugger for the backward pass, node by node");
   auto options = std::make_shared<SpecimenOptions>();
-  add_specimen_options(*verb, *options);
-  verb->footer(
+  add_specimen_options(c, *options);
+  c.footer =
       "Commands come from standard input: at a terminal with editing, history and\n"
       "completion, otherwise as a script. `help` lists them.\n"
-      "  echo 'help' | glim step --init");
-  verb->callback([verb, options] {
-    finish_specimen_options(*verb, *options);
-    run(*options);
-  });
+      "  echo 'help' | glim step --init";
+  c.run = [options](Command& command) {
+    finish_specimen_options(command, *options);
+    run_step(*options);
+  };
+  return c;
 }
 
 }  // namespace glim

@@ -18,7 +18,7 @@
 namespace glim {
 namespace {
 
-struct Arguments {
+struct StudyArguments {
   std::vector<std::string> names;
   StudyOptions options;
   std::string out;
@@ -37,7 +37,7 @@ std::vector<const Study*> chosen(const std::vector<std::string>& names) {
   return list;
 }
 
-void keep(const StudyResult& result, const Arguments& a) {
+void keep(const StudyResult& result, const StudyArguments& a) {
   auto path = [&](const std::string& name) {
     return (std::filesystem::path(a.out) / name).string();
   };
@@ -48,7 +48,7 @@ void keep(const StudyResult& result, const Arguments& a) {
   }
 }
 
-void run(Arguments a) {
+void run_study(StudyArguments a) {
   if (a.list) {
     if (!a.names.empty())
       throw ValueError("--list", "names all studies: leave out '" + a.names[0] + "'");
@@ -81,21 +81,20 @@ void run(Arguments a) {
 
 }  // namespace
 
-void add_study(CLI::App& app) {
-  auto a = std::make_shared<Arguments>();
-  CLI::App* verb = app.add_subcommand("study", "run a published claim as an experiment");
-  verb->add_option("name", a->names, "studies to run, or 'all'");
-  verb->add_flag("--list", a->list, "name the studies, with claim and source");
-  verb->add_option("--seeds", a->options.seeds, "how many seeds, each a run of its own")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1000));
-  verb->add_option("--seed", a->options.first_seed, "the first of them")
-      ->capture_default_str()
-      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 53));
-  verb->add_flag("--quick", a->options.small, "small sizes: seconds, no verdict");
-  verb->add_option("--out", a->out, "folder for STUDY.json and the plots (SVG)");
-  verb->add_flag("--png", a->png, "the plots as PNG, too");
-  verb->callback([a] { run(*a); });
+Command study_command() {
+  auto a = std::make_shared<StudyArguments>();
+  Command c("study", "run a published claim as an experiment");
+  c.argument("name", &a->names, "studies to run, or 'all'");
+  c.option("list", &a->list, "name the studies, with claim and source");
+  Option& seeds = c.option("seeds", &a->options.seeds, "how many seeds, each a run of its own");
+  seeds.least = 1;
+  seeds.most = 1000;
+  c.option("seed", &a->options.first_seed, "the first of them").most = 0x1p53;
+  c.option("quick", &a->options.small, "small sizes: seconds, no verdict");
+  c.option("out", &a->out, "folder for STUDY.json and the plots (SVG)");
+  c.option("png", &a->png, "the plots as PNG, too");
+  c.run = [a](Command&) { run_study(*a); };
+  return c;
 }
 
 }  // namespace glim

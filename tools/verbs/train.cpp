@@ -9,6 +9,7 @@
 
 #include "tensor/atomic_file.hpp"
 #include "tensor/error.hpp"
+#include "tools/cli/command_line.hpp"
 #include "tools/cli/folder.hpp"
 #include "tools/cli/progress.hpp"
 #include "tools/train/kinds.hpp"
@@ -28,13 +29,12 @@ extern "C" void interrupt(int) { interrupted = true; }
 const std::vector<std::string> kMayChange = {"epochs",     "max-steps", "patience", "valid-every",
                                              "save-every", "log-every", "average",  "out"};
 
-struct Arguments {
+struct TrainArguments {
   TrainOptions options;
   std::string config;
   bool resume = false, overwrite = false;
   Index profile = 0;
   std::string progress = "auto";
-  std::vector<std::pair<CLI::Option*, std::string>> given;  // every option with its name
 };
 
 // Progress to standard error, measurements to the model's folder.
@@ -105,13 +105,12 @@ class Console final : public TrainObserver {
   double seconds_ = 0, steps_ = 0;
 };
 
-void run(CLI::App& verb, Arguments& a) {
+void run_train(Command& command, TrainArguments& a) {
   namespace fs = std::filesystem;
-  if (!a.config.empty()) apply_config(verb, a.config);
+  if (!a.config.empty()) apply_config(command, a.config);
   TrainOptions o = a.options;
-  for (const char* files : {"--source", "--text", "--labelled", "--images", "--image-folder"})
-    if (verb.get_option(files)->count() && verb.get_option("--task")->count() == 0)
-      o.task = "files";
+  for (const char* files : {"source", "text", "labelled", "images", "image-folder"})
+    if (command.given(files) && !command.given("task")) o.task = "files";
   std::string last = (fs::path(o.out) / "last.safetensors").string();
   std::unique_ptr<Checkpoint> from;
   if (a.resume) {
@@ -120,15 +119,12 @@ void run(CLI::App& verb, Arguments& a) {
     TrainOptions saved = from->options;
     saved.out = o.out;
     // What the command line says must be what the run was started with, or be free to change.
-    for (auto& [option, name] : a.given) {
-      if (option->count() == 0) continue;
-      TrainOptions changed = saved;
-      for (const std::string& d : differences(saved, o))
-        if (d == name && std::find(kMayChange.begin(), kMayChange.end(), name) == kMayChange.end())
-          throw ValueError("--" + name, "cannot change when a run is resumed (" + last + ")");
-    }
+    for (const std::string& name : differences(saved, o))
+      if (command.given(name) &&
+          std::find(kMayChange.begin(), kMayChange.end(), name) == kMayChange.end())
+        throw ValueError("--" + name, "cannot change when a run is resumed (" + last + ")");
     auto keep = [&](const char* name, auto& field, const auto& given) {
-      if (verb.get_option(std::string("--") + name)->count()) field = given;
+      if (command.given(name)) field = given;
     };
     keep("epochs", saved.epochs, o.epochs);
     keep("max-steps", saved.max_steps, o.max_steps);
@@ -139,9 +135,7 @@ void run(CLI::App& verb, Arguments& a) {
     keep("average", saved.average, o.average);
     o = saved;
   } else {
-    apply_preset(o, [&](const char* name) {
-      return verb.get_option(std::string("--") + name)->count() > 0;
-    });
+    apply_preset(o, [&](const char* name) { return command.given(name); });
     if (fs::exists(last) && !a.overwrite)
       throw FileError(o.out,
                       "holds a model already: --resume goes on with it, --overwrite "
@@ -186,37 +180,30 @@ void run(CLI::App& verb, Arguments& a) {
 
 }  // namespace
 
-void add_train(CLI::App& app) {
-  CLI::App* verb = app.add_subcommand("train", "train a model on a built-in task or on text files");
-  auto a = std::make_shared<Arguments>();
+Command train_command() {
+  Command c("train", "train a model on a built-in task or on text files");
+  auto a = std::make_shared<TrainArguments>();
   TrainOptions& o = a->options;
-  verb->add_option("--config", a->config, "options from a TOML file; those given here come first")
-      ->configurable(false);
+  c.option("config", &a->config, "options from a TOML file; those given here come first")
+      .in_config = false;
   each_option(o, [&](const char* group, const char* name, auto& field, const char* help) {
-    verb->option_defaults()->group(group);
-    std::string flag = std::string("--") + name;
-    CLI::Option* option;
-    if constexpr (std::is_same_v<std::decay_t<decltype(field)>, bool>) {
-      option = verb->add_flag(flag, field, help);
-    } else {
-      option = verb->add_option(flag, field, help)->capture_default_str();
-    }
-    a->given.emplace_back(option, name);
+    c.option(name, &field,
+             name == std::string_view("kind") ? "kind of model: " + kind_names() : help)
+        .group = group;
   });
-  verb->get_option("--kind")->description("kind of model: " + kind_names());
-  verb->option_defaults()->group("Run");
-  verb->add_option("--progress", a->progress, "auto (a bar on a terminal), bar, lines or none")
-      ->check(CLI::IsMember({"auto", "bar", "lines", "none"}))
-      ->capture_default_str()
-      ->configurable(false);
-  verb->add_option("--profile", a->profile,
-                   "measure this many updates, by op and module; OUT/trace.json has a timeline")
-      ->check(CLI::NonNegativeNumber)
-      ->configurable(false);
-  verb->add_flag("--resume", a->resume, "go on from the last checkpoint in --out")
-      ->configurable(false);
-  verb->add_flag("--overwrite", a->overwrite, "replace the model in --out")->configurable(false);
-  verb->callback([verb, a] { run(*verb, *a); });
+  Option& progress =
+      c.option("progress", &a->progress, "auto (a bar on a terminal), bar, lines or none");
+  progress.choices = {"auto", "bar", "lines", "none"};
+  progress.in_config = false;
+  Option& profile =
+      c.option("profile", &a->profile,
+               "measure this many updates, by op and module; OUT/trace.json has a timeline");
+  profile.least = 0;
+  profile.in_config = false;
+  c.option("resume", &a->resume, "go on from the last checkpoint in --out").in_config = false;
+  c.option("overwrite", &a->overwrite, "replace the model in --out").in_config = false;
+  c.run = [a](Command& command) { run_train(command, *a); };
+  return c;
 }
 
 }  // namespace glim

@@ -16,7 +16,7 @@
 namespace glim {
 namespace {
 
-struct Arguments {
+struct TranslateArguments {
   std::string model = "model";
   TranslateOptions options;
 };
@@ -35,7 +35,7 @@ void show(std::size_t line, const std::vector<Translation>& list, const Translat
   }
 }
 
-void run(Arguments& a) {
+void run_translate(TranslateArguments& a) {
   LoadedSequenceModel loaded = load_sequence_model(a.model);
   Translator translator(*loaded.model, loaded.tokenizers);
   std::vector<std::string> lines, names;
@@ -62,29 +62,23 @@ void run(Arguments& a) {
 
 }  // namespace
 
-void add_translate(CLI::App& app) {
-  CLI::App* verb = app.add_subcommand("translate", "translate standard input, line by line");
-  auto a = std::make_shared<Arguments>();
+Command translate_command() {
+  Command c("translate", "translate standard input, line by line");
+  auto a = std::make_shared<TranslateArguments>();
   a->options.batch = 1;
   a->options.beam = 4;
-  verb->add_option("--model", a->model, "folder of a model, or one of its files")
-      ->capture_default_str();
-  verb->add_option("--beam", a->options.beam, "prefixes kept at each step; 1 is greedy")
-      ->capture_default_str();
-  verb->add_option("--length-penalty", a->options.length_penalty,
-                   "α: scores are divided by ((5 + n)/6)^α")
-      ->capture_default_str();
-  verb->add_option("--nbest", a->options.n_best, "translations of each line; at most the beam")
-      ->capture_default_str();
-  verb->add_option("--max-length", a->options.max_length,
-                   "most tokens of a translation (0: twice the source's and 10)")
-      ->capture_default_str();
-  verb->add_option("--batch", a->options.batch,
-                   "lines translated together: faster, but they wait for each other")
-      ->capture_default_str();
-  verb->add_flag("--alignments", a->options.alignments, "also print which word attended where");
-  verb->add_flag("--truncate", a->options.truncate, "cut lines beyond the model's maximum");
-  verb->callback([a] { run(*a); });
+  c.option("model", &a->model, "folder of a model, or one of its files");
+  c.option("beam", &a->options.beam, "prefixes kept at each step; 1 is greedy");
+  c.option("length-penalty", &a->options.length_penalty, "α: scores are divided by ((5 + n)/6)^α");
+  c.option("nbest", &a->options.n_best, "translations of each line; at most the beam");
+  c.option("max-length", &a->options.max_length,
+           "most tokens of a translation (0: twice the source's and 10)");
+  c.option("batch", &a->options.batch,
+           "lines translated together: faster, but they wait for each other");
+  c.option("alignments", &a->options.alignments, "also print which word attended where");
+  c.option("truncate", &a->options.truncate, "cut lines beyond the model's maximum");
+  c.run = [a](Command&) { run_translate(*a); };
+  return c;
 }
 
 }  // namespace glim

@@ -1,9 +1,10 @@
+#include "tools/cli/output.hpp"
+
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 
 #include "tensor/error.hpp"
-#include "tools/verbs/verbs.hpp"
 
 namespace glim {
 namespace {

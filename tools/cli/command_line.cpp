@@ -1,0 +1,116 @@
+#include "tools/cli/command_line.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <fstream>
+#include <sstream>
+
+#include "tensor/error.hpp"
+#include "tools/cli/output.hpp"
+
+namespace glim {
+namespace {
+
+struct TypeName {
+  const char* operator()(const double*) const { return "FLOAT"; }
+  const char* operator()(const std::string*) const { return "TEXT"; }
+  const char* operator()(const std::vector<std::string>*) const { return "TEXT"; }
+  const char* operator()(const bool*) const { return ""; }
+  template <class T>
+  const char* operator()(const T*) const {
+    return "INT";
+  }
+};
+
+void add_option(CLI::App& verb, Option& o) {
+  std::string name = (o.argument ? "" : "--") + o.name;
+  bool flag = std::holds_alternative<bool*>(o.field);
+  bool list = std::holds_alternative<std::vector<std::string>*>(o.field);
+  CLI::callback_t take = [&o, name, flag](const CLI::results_t& words) {
+    std::vector<std::string> values = words;
+    if (flag) values = {words.back()};
+    if (std::string problem = set_option(o, values); !problem.empty())
+      throw UsageError(name + ": " + problem);
+    return true;
+  };
+  CLI::Option* option = verb.add_option(name, take, o.help);
+  if (flag) {
+    option->type_size(0)->expected(0, 1)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  } else {
+    option->type_name(std::visit(TypeName{}, o.field))->type_size(1);
+    option->expected(1, list ? CLI::detail::expected_max_vector_size : 1);
+  }
+  if (!list && !flag) option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  if (o.delimiter) option->delimiter(o.delimiter);
+  if (!o.group.empty()) option->group(o.group);
+  if (!o.default_text.empty()) option->default_str(o.default_text);
+  option->required(o.required);
+}
+
+}  // namespace
+
+Command* parse_command_line(const About& about, std::vector<Command>& commands, int argc,
+                            const char* const* argv) {
+  CLI::App app{about.text, about.name};
+  app.set_version_flag("--version", about.name + " " + about.version);
+  app.require_subcommand(1);
+  app.fallthrough(false);
+  app.get_formatter()->column_width(34);
+  Command* chosen = nullptr;
+  for (Command& c : commands) {
+    CLI::App* verb = app.add_subcommand(c.name, c.help);
+    for (Option& o : c.options) add_option(*verb, o);
+    if (!c.footer.empty()) verb->footer(c.footer);
+    verb->callback([&chosen, &c] { chosen = &c; });
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    if (e.get_exit_code() != 0) throw UsageError(e.what());
+    std::ostringstream text;
+    app.exit(e, text, text);  // --help, --version
+    print(text.str());
+    return nullptr;
+  }
+  return chosen;
+}
+
+void apply_config(Command& command, const std::string& path) {
+  std::ifstream file(path);
+  if (!file) throw FileError(path, "cannot be read");
+  std::vector<CLI::ConfigItem> items;
+  try {
+    items = CLI::ConfigTOML().from_config(file);
+  } catch (const CLI::Error& e) {
+    throw FileError(path, e.what());
+  }
+  if (file.bad()) throw FileError(path, "cannot be read");
+  for (const CLI::ConfigItem& item : items) {
+    if (item.name == "++" || item.name == "--") continue;  // CLI11's marks of a section
+    bool here =
+        item.parents.empty() || (item.parents.size() == 1 && item.parents[0] == command.name);
+    auto option =
+        std::find_if(command.options.begin(), command.options.end(),
+                     [&](const Option& o) { return here && o.in_config && o.name == item.name; });
+    if (option == command.options.end())
+      throw FileError(path, "'" + item.fullname() + "' is no option of glim " + command.name);
+    if (option->given) continue;
+    if (std::string problem = set_option(*option, item.inputs); !problem.empty())
+      throw FileError(path, item.name + ": " + problem);
+  }
+}
+
+std::vector<std::pair<std::string, std::string>> read_toml(const std::string& text,
+                                                           const std::string& where) {
+  std::vector<std::pair<std::string, std::string>> keys;
+  try {
+    std::istringstream stream(text);
+    for (const CLI::ConfigItem& item : CLI::ConfigTOML().from_config(stream))
+      if (!item.inputs.empty()) keys.emplace_back(item.fullname(), item.inputs[0]);
+  } catch (const CLI::Error& e) {
+    throw FileError(where, e.what());
+  }
+  return keys;
+}
+
+}  // namespace glim
