@@ -114,9 +114,9 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
     const bool* pc = c.data<bool>();
     const T *px = x.data<T>(), *pz = z.data<T>();
     T* py = y.data<T>();
-    Loop<4> loop(shape, {&y.strides(), &c.strides(), &x.strides(), &z.strides()});
-    Index sy = loop.st(0, 0), sc = loop.st(1, 0), sx = loop.st(2, 0), sz = loop.st(3, 0);
-    loop.runs([&](Index n, const std::array<Index, 4>& at) {
+    Loop loop(shape, {&y.strides(), &c.strides(), &x.strides(), &z.strides()});
+    Index sy = loop.step(0), sc = loop.step(1), sx = loop.step(2), sz = loop.step(3);
+    loop.runs([&](Index n, const Index* at) {
       for (Index i = 0; i < n; ++i)
         py[at[0] + i * sy] = pc[at[1] + i * sc] ? px[at[2] + i * sx] : pz[at[3] + i * sz];
     });
@@ -129,9 +129,9 @@ bool all_finite(const Tensor& x) {
   std::atomic<bool> finite{true};
   auto scan = [&]<class T>() {
     const T* p = x.data<T>();
-    Loop<1> loop(x.shape(), {&x.strides()});
-    Index s = loop.st(0, 0);
-    loop.runs([&](Index n, const std::array<Index, 1>& at) {
+    Loop loop(x.shape(), {&x.strides()});
+    Index s = loop.step(0);
+    loop.runs([&](Index n, const Index* at) {
       // v - v is 0 for finite v and NaN otherwise, and NaN survives the sum.
       T sum = 0;
       for (Index i = 0; i < n; ++i) sum += p[at[0] + i * s] - p[at[0] + i * s];

@@ -93,9 +93,9 @@ void Tensor::fill_(double value) const {
   visit_dtype(dtype_, [&]<class T>() {
     T v = convert<T>(value);
     T* p = data<T>();  // written, never read: what a new tensor holds may be no bool at all
-    Loop<1> loop(shape_, {&strides_});
-    Index step = loop.st(0, 0);
-    loop.runs([&](Index n, const std::array<Index, 1>& at) {
+    Loop loop(shape_, {&strides_});
+    Index step = loop.step(0);
+    loop.runs([&](Index n, const Index* at) {
       for (Index i = 0; i < n; ++i) p[at[0] + i * step] = v;
     });
   });

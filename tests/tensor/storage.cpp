@@ -121,8 +121,4 @@ TEST_CASE("memory that the system refuses is an error", "[storage]") {
 }
 #endif
 
-namespace test_storage {
-
-
-
-}  // namespace test_storage
+namespace test_storage {}  // namespace test_storage

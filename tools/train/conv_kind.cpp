@@ -41,7 +41,7 @@ std::string to_json(const ConvSeq2SeqConfig& c) {
   return j.dump();
 }
 
-ConvSeq2SeqConfig config_from_json(const std::string& text, const std::string& where) {
+ConvSeq2SeqConfig conv_config_from_json(const std::string& text, const std::string& where) {
   try {
     auto j = nlohmann::json::parse(text);
     ConvSeq2SeqConfig c;
@@ -94,7 +94,7 @@ SequenceKind conv_kind() {
           },
           [](const std::string& sizes, const StateDict& weights,
              const std::string& file) -> std::unique_ptr<SequenceModel> {
-            ConvSeq2SeqConfig config = config_from_json(sizes, file);
+            ConvSeq2SeqConfig config = conv_config_from_json(sizes, file);
             require_described(config, weights, file);
             return std::make_unique<ConvSeq2Seq>(config);
           },

@@ -63,7 +63,7 @@ std::string to_json(const VitConfig& c) {
   return j.dump();
 }
 
-VitConfig config_from_json(const std::string& text, const std::string& where) {
+VitConfig vit_config_from_json(const std::string& text, const std::string& where) {
   try {
     auto j = nlohmann::json::parse(text);
     VitConfig c;
@@ -112,7 +112,7 @@ DescribedVit described_vit(const Checkpoint& c, const std::string& file) {
   if (c.kind != "vit")
     throw FileError(file, "holds a model of kind '" + c.kind +
                               "', which does not classify images; wanted is one of kind 'vit'");
-  DescribedVit d{config_from_json(c.described("model", file), file),
+  DescribedVit d{vit_config_from_json(c.described("model", file), file),
                  Labels::from_json(c.described("labels", file), file)};
   if (d.labels.size() != d.config.classes)
     throw FileError(file, fmt::format("has {} labels, its model {} classes", d.labels.size(),

@@ -51,7 +51,7 @@ std::string to_json(const Seq2SeqRnnConfig& c) {
   return j.dump();
 }
 
-Seq2SeqRnnConfig config_from_json(const std::string& text, const std::string& where) {
+Seq2SeqRnnConfig rnn_config_from_json(const std::string& text, const std::string& where) {
   try {
     auto j = nlohmann::json::parse(text);
     Seq2SeqRnnConfig c;
@@ -104,7 +104,7 @@ SequenceKind rnn_kind() {
           },
           [](const std::string& sizes, const StateDict& weights,
              const std::string& file) -> std::unique_ptr<SequenceModel> {
-            Seq2SeqRnnConfig config = config_from_json(sizes, file);
+            Seq2SeqRnnConfig config = rnn_config_from_json(sizes, file);
             require_described(config, weights, file);
             return std::make_unique<Seq2SeqRnn>(config);
           },

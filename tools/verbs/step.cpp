@@ -12,7 +12,7 @@
 namespace glim {
 namespace {
 
-std::string joined(const std::vector<std::string>& tokens) {
+std::string spaced(const std::vector<std::string>& tokens) {
   std::string text;
   for (const std::string& t : tokens) text += (text.empty() ? "" : " ") + t;
   return text;
@@ -28,7 +28,7 @@ void run_step(const SpecimenOptions& options) {
   });
   print(fmt::format(
       "{}\n  source: {}\n  target: {}\n  loss {:.6g}, {} nodes; `help` lists commands\n",
-      specimen.title(), joined(specimen.source()), joined(specimen.target_out()), loss,
+      specimen.title(), spaced(specimen.source()), spaced(specimen.target_out()), loss,
       session.size()));
   bool terminal = is_terminal(0) && is_terminal(1);
   step::Debugger debugger(
