@@ -50,9 +50,17 @@ int main(int argc, char** argv) {
     std::vector<glim::Command> verbs = {
         glim::train_command(),    glim::translate_command(), glim::evaluate_command(),
         glim::generate_command(), glim::classify_command(),  glim::average_command(),
-        glim::compare_command(),  glim::gradcheck_command(), glim::report_command(),
-        glim::study_command(),    glim::inspect_command(),   glim::step_command(),
-        glim::doctor_command()};
+        glim::compare_command(),  glim::gradcheck_command(), glim::doctor_command()};
+#if GLIM_PAGES
+    for (glim::Command (*command)() :
+         {glim::inspect_command, glim::step_command, glim::report_command, glim::study_command})
+      verbs.push_back(command());
+#else
+    for (const char* name : {"inspect", "step", "report", "study"})
+      if (argc > 1 && argv[1] == std::string_view(name))
+        throw glim::UsageError(std::string(name) +
+                               " is not part of this build; `tools/build build` adds it");
+#endif
     if (glim::Command* verb = glim::parse_command_line(kAbout, verbs, argc, argv)) verb->run(*verb);
     glim::print_flush();
     return 0;

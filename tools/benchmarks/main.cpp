@@ -1,5 +1,4 @@
 // glim_bench: the measurements that tools/bench compares with a peer's (tools/benchmarks/run.py).
-#include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <memory>
@@ -12,6 +11,7 @@
 #include "tensor/random.hpp"
 #include "tools/benchmarks/measures.hpp"
 #include "tools/benchmarks/server.hpp"
+#include "tools/cli/command_line.hpp"
 #include "tools/cli/waiting.hpp"
 #include "tools/train/option_names.hpp"
 
@@ -41,57 +41,54 @@ Work product(bool by_blas) {
 
 int main(int argc, char** argv) {
   wait_briefly(argv);  // as the program that is measured
-  CLI::App app("measurements; see tools/bench");
-  app.require_subcommand(1);
-  std::string name = "tiny";
+  std::string name = "tiny", recompute = "none";
   int steps = 10, beam = 1;
   Index batch = 1;
   bool explicit_ops = false, by_blas = false;
-  std::string recompute = "none";
-  auto again = [&] { return kRecomputes.parse("recompute", recompute); };
-  auto measured = [&](const char* verb, const char* help) {
-    CLI::App* sub = app.add_subcommand(verb, help);
-    sub->add_option("name", name, "what to measure");
-    sub->add_option("--steps", steps)->check(CLI::PositiveNumber);
-    sub->add_flag("--explicit", explicit_ops, "compositions instead of fused ops");
-    sub->add_option("--recompute", recompute, "layers that backward runs again");
-    return sub;
+  std::vector<Command> commands;
+  auto command = [&](const char* verb, const char* help, std::function<void()> run) {
+    commands.emplace_back(verb, help).run = [run](Command&) { run(); };
   };
-  app.add_subcommand("machine", "kernels and threads")->callback(print_machine);
-  app.add_subcommand("settings", "sizes, as JSON")->callback([] {
-    fmt::print("{}\n", settings_json());
-  });
-  app.add_subcommand("ops", "names of single ops")->callback([] {
+  // One that measures a training step or an op.
+  auto measured = [&](const char* verb, const char* help, std::function<void(Recompute)> run) {
+    command(verb, help, [&, run] {
+      Magnify magnify(explicit_ops ? Magnification::Explicit : Magnification::Fused);
+      run(kRecomputes.parse("recompute", recompute));
+    });
+    Command& c = commands.back();
+    c.argument("name", &name, "what to measure");
+    c.option("steps", &steps, "steps of a profile or a hash").least = 1;
+    c.option("explicit", &explicit_ops, "compositions instead of fused ops");
+    c.option("recompute", &recompute, "layers that backward runs again");
+  };
+  command("machine", "kernels and threads", print_machine);
+  command("settings", "sizes, as JSON", [] { fmt::print("{}\n", settings_json()); });
+  command("ops", "names of single ops", [] {
     for (const std::string& op : op_names()) fmt::print("{}\n", op);
   });
-  app.add_subcommand("overhead", "nanoseconds an op")->callback(print_overhead);
-  auto* sgemm = app.add_subcommand("sgemm", "a server: a product of 4096³");
-  sgemm->add_flag("--blas", by_blas, "by BLAS");
-  sgemm->callback([&] { serve([&] { return product(by_blas); }); });
-  auto level = [&] { return explicit_ops ? Magnification::Explicit : Magnification::Fused; };
-  measured("step", "a server: a training step")->callback([&] {
-    Magnify magnify(level());
-    serve([&] { return training_step(setting(name), again()); });
-  });
-  measured("profile", "a table: where a step's time goes")->callback([&] {
-    Magnify magnify(level());
-    profile_step(setting(name), steps, again());
-  });
-  measured("hash", "of the weights after some steps")->callback([&] {
-    fmt::print("{}\n", weights_after(setting(name), steps, again()));
-  });
-  measured("op", "a server: one op")->callback([&] { serve([&] { return one_op(name); }); });
-  CLI::App* decode = app.add_subcommand("decode", "a server: decoding");
-  std::string decoded = "base";
-  decode->add_option("name", decoded, "sizes of the model");
-  decode->add_option("--batch", batch);
-  decode->add_option("--beam", beam);
-  decode->callback([&] { serve([&] { return decoding(setting(decoded), batch, beam); }); });
+  command("overhead", "nanoseconds an op", print_overhead);
+  command("sgemm", "a server: a product of 4096³",
+          [&] { serve([&] { return product(by_blas); }); });
+  commands.back().option("blas", &by_blas, "by BLAS");
+  measured("step", "a server: a training step",
+           [&](Recompute r) { serve([&] { return training_step(setting(name), r); }); });
+  measured("profile", "a table: where a step's time goes",
+           [&](Recompute r) { profile_step(setting(name), steps, r); });
+  measured("hash", "of the weights after some steps",
+           [&](Recompute r) { fmt::print("{}\n", weights_after(setting(name), steps, r)); });
+  measured("op", "a server: one op", [&](Recompute) { serve([&] { return one_op(name); }); });
+  command("decode", "a server: decoding",
+          [&] { serve([&] { return decoding(setting(name), batch, beam); }); });
+  commands.back().argument("name", &name, "sizes of the model");
+  commands.back().option("batch", &batch, "sentences at once");
+  commands.back().option("beam", &beam, "prefixes kept at each step");
   try {
-    app.parse(argc, argv);
+    const About about = {"glim_bench", "0.1.0", "measurements; see tools/bench"};
+    if (Command* c = parse_command_line(about, commands, argc, argv)) c->run(*c);
     return 0;
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e);
+  } catch (const UsageError& e) {
+    fmt::print(stderr, "glim_bench: error: {}\n", e.what());
+    return 2;
   } catch (const Error& e) {
     fmt::print(stderr, "glim_bench: error: {}\n", e.one_line());
     return 1;

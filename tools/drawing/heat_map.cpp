@@ -14,7 +14,7 @@ namespace glim {
 namespace {
 
 constexpr double kSide = 560;  // that a map may fill
-constexpr double kSmallest = 2, kLargest = 26, kScaleWidth = 14, kGap = 10;
+constexpr double kSmallest = 2, kLargest = 26, kScaleWidth = 14, kScaleGap = 10;
 constexpr std::size_t kLabelColumns = 40;
 
 struct Scale {
@@ -110,7 +110,7 @@ std::string to_svg(const HeatMap& m) {
   double left = 12 + (m.row_label.empty() ? 0 : 18) + widest(row_names) + 6;
   double top = 10 + (m.title.empty() ? 0 : 22) + (m.column_label.empty() ? 0 : 18) + head + 8;
   double scale_height = std::max(height, 100.0);
-  double total = left + width + kGap * 2 + kScaleWidth + 6 + widest(ticks.labels) + 12;
+  double total = left + width + kScaleGap * 2 + kScaleWidth + 6 + widest(ticks.labels) + 12;
   total = std::max(total, text_width(m.title, 14) + 24);
   for (const std::string& note : notes) total = std::max(total, text_width(note, 10) + 24);
   double bottom = top + scale_height + 14;
@@ -144,7 +144,7 @@ std::string to_svg(const HeatMap& m) {
       svg.text(x, top - 5, column_names[j], kFont, Anchor::Middle);
   }
 
-  double scale_x = left + width + kGap * 2;
+  double scale_x = left + width + kScaleGap * 2;
   constexpr int kSlices = 64;
   svg.raw("<g shape-rendering=\"crispEdges\">\n");
   for (int i = 0; i < kSlices; ++i)
