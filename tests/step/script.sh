@@ -13,7 +13,7 @@ check() { # NAME CONDITION...
   "$@" || { echo "FAIL: $name"; failed=1; }
 }
 sizes=(--init --layers 1 --d-model 16 --heads 2 --d-ff 32 --seed 5)
-step() { timeout 120 "$glim" step "${sizes[@]}" >out 2>err; }
+step() { timeout 600 "$glim" step "${sizes[@]}" >out 2>err; }
 
 printf '# a comment\nbreak *self_attn.scores\n\ncontinue\nset . zero\nstats\ncontinue\ncontinue\n' | step
 check "a script that is right ends with 0" [ $? = 0 ]
@@ -31,7 +31,7 @@ check "the script went on" [ "$(grep -c '^=> ' out)" = 3 ]
 # --- the gradients of a session are those of the page's own backward, bit for bit ---
 printf 'next 40\nprint d\nup\nrun\ncontinue\nexport stepped.safetensors\n' | step
 check "gradients are written" grep -q '^stepped.safetensors: \([0-9]*\) of \1 gradients are complete' out
-timeout 120 "$glim" inspect "${sizes[@]}" --steps 0 --out looked >/dev/null 2>err
+timeout 600 "$glim" inspect "${sizes[@]}" --steps 0 --out looked >/dev/null 2>err
 check "the same model is inspected" [ $? = 0 ]
 compare() { # FILE FILE: the parameters' gradients of the first are in the second, with the same bytes
   python3 - "$1" "$2" <<'END'
@@ -61,10 +61,10 @@ check "diff agrees, and finds what was doubled" [ "$(grep -c WRONG out)" = 1 ]
 
 # --- models of other kinds ---
 for kind in rnn conv non-autoregressive; do
-  printf 'next 3\nformula\ncontinue\n' | timeout 120 "$glim" step --init --kind $kind --d-model 16 --layers 1 >out 2>err
+  printf 'next 3\nformula\ncontinue\n' | timeout 600 "$glim" step --init --kind $kind --d-model 16 --layers 1 >out 2>err
   check "$kind" [ $? = 0 ]
   check "$kind: the pass ends" grep -q '^the pass is over' out
-  printf 'break *no_such_name*\n' | timeout 120 "$glim" step --init --kind $kind --d-model 16 --layers 1 >out 2>err
+  printf 'break *no_such_name*\n' | timeout 600 "$glim" step --init --kind $kind --d-model 16 --layers 1 >out 2>err
   check "$kind: a name that it lacks" grep -q '^line 1: .*no node is called' err
 done
 
@@ -72,7 +72,7 @@ done
 refuse() { # NAME PATTERN ARGUMENT...
   local name=$1 pattern=$2 status
   shift 2
-  timeout 60 "$glim" step "$@" </dev/null >out 2>err
+  timeout 600 "$glim" step "$@" </dev/null >out 2>err
   status=$?
   check "$name: refused" [ $status != 0 ] && check "$name: no crash" [ $status -lt 124 ]
   check "$name: one line" [ "$(wc -l <err)" = 1 ]

@@ -6,7 +6,7 @@ glim=$(realpath "$1")
 source "$(dirname "$0")/common.sh"
 small=(--layers 1 --d-model 16 --heads 2 --d-ff 32 --epochs 1 --progress none)
 
-limited() { timeout 60 "$glim" "$@"; }
+limited() { timeout 600 "$glim" "$@"; }
 train_on() { limited train --source "$1" --target "$2" "${small[@]}" --out fresh; }
 
 printf 'a b c\nd e f\ng h i\n' >good.src
@@ -119,8 +119,8 @@ refuse "n-best beyond the beam" 'n-?best' limited translate --model model --beam
 
 # --- output that cannot be written ---
 printf '1 2\n' >two.src
-full() { timeout 60 "$glim" translate --model model <two.src >/dev/full; }
-closed() { timeout 60 "$glim" translate --model model <two.src >&-; }
+full() { timeout 600 "$glim" translate --model model <two.src >/dev/full; }
+closed() { timeout 600 "$glim" translate --model model <two.src >&-; }
 refuse "full disk on standard output" 'standard output' full
 refuse "closed standard output" 'standard output' closed
 
@@ -137,7 +137,7 @@ report "a study runs at small sizes" "$(limited study identical-tokens --quick -
 
 # A file-size limit is a full disk that needs no root; SIGXFSZ is ignored so that the write fails.
 no_room() {
-  (trap '' XFSZ; ulimit -f 8; timeout 60 "$glim" train --task copy --epochs 9 --resume --progress none --out model)
+  (trap '' XFSZ; ulimit -f 8; timeout 600 "$glim" train --task copy --epochs 9 --resume --progress none --out model)
 }
 refuse "full disk for a checkpoint" 'last\.safetensors|best\.safetensors|model' no_room
 report "the model survives all of this" "$([ "$before" = "$(sum)" ] || echo "it changed")"

@@ -8,7 +8,7 @@ source "$(dirname "$0")/common.sh"
 serves() {
   local name=$1 problem=
   shift
-  answer=$(printf '2\nmemory\n' | timeout 120 "$bench" "$@" 2>&1) || problem="status $?: $answer"
+  answer=$(printf '2\nmemory\n' | timeout 600 "$bench" "$@" 2>&1) || problem="status $?: $answer"
   if [ -z "$problem" ] &&
      ! tr '\n' ' ' <<<"$answer" | grep -Eqx 'ready [1-9][0-9]* [0-9]+\.[0-9]+ [0-9]+\.[0-9]+ [1-9][0-9]* '; then
     problem="answers: $answer"

@@ -15,7 +15,7 @@ report() {  # NAME PROBLEM: passed if there is none
 refuse() {
   local name=$1 pattern=$2 status=0 problem=
   shift 2
-  local limit=(timeout 120)
+  local limit=(timeout 600)
   [ "$(type -t "$1")" != function ] || limit=()
   "${limit[@]}" "$@" >out 2>err || status=$?
   grep '^glim: error: ' err >complaint

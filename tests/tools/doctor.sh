@@ -7,7 +7,7 @@ source "$(dirname "$0")/common.sh"
 has() {  # NAME PATTERN: the last output has such a line
   report "$1" "$(grep -Eq -- "$2" out || echo "no /$2/ in: $(head -c 2000 out)")"
 }
-doctor() { timeout 60 env -u OMP_WAIT_POLICY -u GOMP_SPINCOUNT -u OMP_NUM_THREADS "$@" "$glim" doctor >out 2>err; }
+doctor() { timeout 600 env -u OMP_WAIT_POLICY -u GOMP_SPINCOUNT -u OMP_NUM_THREADS "$@" "$glim" doctor >out 2>err; }
 
 doctor
 report "exit status" "$([ $? = 0 ] || cat err)"
@@ -30,7 +30,7 @@ fi
 
 # Started again, the program is the same process under the same name, with the same arguments.
 ln -s "$glim" another-name
-echo 'exec -a called ./another-name --version </dev/null' | timeout 60 env -u OMP_WAIT_POLICY bash >out 2>err
+echo 'exec -a called ./another-name --version </dev/null' | timeout 600 env -u OMP_WAIT_POLICY bash >out 2>err
 has "arguments survive" '^glim [0-9]'
 env -u OMP_WAIT_POLICY "$glim" train --task random --layers 1 --d-model 16 --heads 2 --d-ff 32 \
   --max-steps 1000000 --epochs 1000000 --progress none --out endless >log 2>&1 &
@@ -43,10 +43,10 @@ report "its name stays" "$([ "$(cat "/proc/$child/comm" 2>/dev/null)" = glim ] |
 kill "$child"
 wait "$child" 2>/dev/null
 
-rate=$(timeout 60 "$glim" doctor --measure)
+rate=$(timeout 600 "$glim" doctor --measure)
 report "--measure" "$(grep -Eqx '[0-9]+\.[0-9]' <<<"$rate" || echo "printed '$rate'")"
 for wrong in --rate extra; do
-  timeout 60 "$glim" doctor "$wrong" >out 2>err
+  timeout 600 "$glim" doctor "$wrong" >out 2>err
   report "doctor $wrong" "$([ $? = 2 ] && [ "$(wc -l <err)" = 1 ] || cat err)"
 done
 summary

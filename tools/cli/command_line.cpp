@@ -15,36 +15,31 @@ struct TypeName {
   const char* operator()(const double*) const { return "FLOAT"; }
   const char* operator()(const std::string*) const { return "TEXT"; }
   const char* operator()(const std::vector<std::string>*) const { return "TEXT"; }
-  const char* operator()(const bool*) const { return ""; }
   template <class T>
   const char* operator()(const T*) const {
     return "INT";
   }
 };
 
-void add_option(CLI::App& verb, Option& o) {
+CLI::Option* add_option(CLI::App& verb, Option& o) {
   std::string name = (o.argument ? "" : "--") + o.name;
-  bool flag = std::holds_alternative<bool*>(o.field);
-  bool list = std::holds_alternative<std::vector<std::string>*>(o.field);
-  CLI::callback_t take = [&o, name, flag](const CLI::results_t& words) {
-    std::vector<std::string> values = words;
-    if (flag) values = {words.back()};
-    if (std::string problem = set_option(o, values); !problem.empty())
+  if (std::holds_alternative<bool*>(o.field))
+    return verb.add_flag_function(
+        name, [&o](std::int64_t count) { set_option(o, {count > 0 ? "true" : "false"}); }, o.help);
+  CLI::callback_t take = [&o, name](const CLI::results_t& words) {
+    if (std::string problem = set_option(o, words); !problem.empty())
       throw UsageError(name + ": " + problem);
     return true;
   };
   CLI::Option* option = verb.add_option(name, take, o.help);
-  if (flag) {
-    option->type_size(0)->expected(0, 1)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  } else {
-    option->type_name(std::visit(TypeName{}, o.field))->type_size(1);
-    option->expected(1, list ? CLI::detail::expected_max_vector_size : 1);
-  }
-  if (!list && !flag) option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  option->type_name(std::visit(TypeName{}, o.field))->type_size(1);
+  if (std::holds_alternative<std::vector<std::string>*>(o.field))
+    option->expected(1, CLI::detail::expected_max_vector_size);
+  else  // one value; a second is refused in our words
+    option->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   if (o.delimiter) option->delimiter(o.delimiter);
-  if (!o.group.empty()) option->group(o.group);
   if (!o.default_text.empty()) option->default_str(o.default_text);
-  option->required(o.required);
+  return option->required(o.required);
 }
 
 }  // namespace
@@ -59,7 +54,10 @@ Command* parse_command_line(const About& about, std::vector<Command>& commands, 
   Command* chosen = nullptr;
   for (Command& c : commands) {
     CLI::App* verb = app.add_subcommand(c.name, c.help);
-    for (Option& o : c.options) add_option(*verb, o);
+    for (Option& o : c.options) {
+      CLI::Option* option = add_option(*verb, o);
+      if (!o.group.empty()) option->group(o.group);
+    }
     if (!c.footer.empty()) verb->footer(c.footer);
     verb->callback([&chosen, &c] { chosen = &c; });
   }

@@ -8,6 +8,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,12 @@ struct Measures : LossSums {
 
 struct BatchSize {
   Index samples = 0, targets = 0;
+};
+
+// The model at work on validation data while it still learns.
+struct Trial {
+  double exact = 0;  // the share of outputs that are exactly right
+  std::string text;  // some of them, for people
 };
 
 class Learner {
@@ -63,6 +70,10 @@ class Learner {
   virtual double criterion(const Measures& m) const { return m.kl; }
   // "KL 1.2345  perplexity 3.44": the measures (means) that matter for this kind.
   virtual std::string describe(const Measures& m) const;
+
+  // Tries the model out, in eval() meanwhile; nothing for kinds whose outputs are not compared whole, and
+  // without validation data.
+  virtual std::optional<Trial> trial() { return {}; }
 
   // Text that shows what the model in this folder has learned, with data never trained on; empty
   // when there are none.

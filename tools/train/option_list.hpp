@@ -103,6 +103,9 @@ void each_option(Options& o, const F& f) {
   f(group, "precision", o.precision, "float32 or float64");
   group = "Run";
   f(group, "patience", o.patience, "validations without improvement before stopping (0: never)");
+  f(group, "try-every", o.try_every,
+    "epochs between translations of validation sentences, some shown (0: never)");
+  f(group, "enough", o.enough, "stop when this share of them is exactly the reference (0: never)");
   f(group, "valid-every", o.valid_every, "steps between validations (0: each epoch)");
   f(group, "save-every", o.save_every, "steps between checkpoints (0: at each validation)");
   f(group, "log-every", o.log_every, "steps between lines of the log");

@@ -202,6 +202,12 @@ void check(const TrainOptions& o) {
   positive("record-every", o.record_every);
   if (!o.record && o.record_every != TrainOptions{}.record_every)
     fail("record-every", "needs --record");
+  not_negative("try-every", static_cast<double>(o.try_every));
+  if (!(o.enough >= 0 && o.enough <= 1)) fail("enough", "must lie in [0, 1]");
+  if (o.try_every > 0 &&
+      (o.kind == "gpt" || o.kind == "bert" || o.kind == "classifier" || o.kind == "vit"))
+    fail("try-every", "belongs to kinds that translate, not to " + o.kind);
+  if (o.enough > 0 && o.try_every == 0) fail("enough", "is measured every --try-every epochs");
   not_negative("average", static_cast<double>(o.average));
   one_of("precision", o.precision, {"float32", "float64"});
   if (o.out.empty()) fail("out", "needs a folder");

@@ -74,6 +74,8 @@ struct TrainOptions {
   Index log_every = 50;   // steps
   bool record = false;    // what happens inside the model, every so many steps
   Index record_every = 50;
+  Index try_every = 0;                // epochs between trials on validation data; 0: none
+  double enough = 0;                  // share exactly right in a trial that ends the run; 0: none
   Index average = 0;                  // epochs whose weights are averaged in the end; 0: none
   std::string precision = "float32";  // or float64
   // Where it goes.

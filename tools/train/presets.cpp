@@ -171,12 +171,16 @@ void apply_preset(TrainOptions& o, const std::function<bool(const char*)>& given
     unless_given("heads", o.heads, 4);
     unless_given("d-ff", o.d_ff, 256);
     unless_given("norm", o.norm, "pre");
-    unless_given("epochs", o.epochs, 48);
-    unless_given("batch-tokens", o.batch_tokens, 1024);
+    unless_given("dropout", o.dropout, 0.05);
+    unless_given("label-smoothing", o.label_smoothing, 0.05);
+    unless_given("epochs", o.epochs, 14);
+    unless_given("batch-tokens", o.batch_tokens, 512);
     unless_given("schedule", o.schedule, "cosine");
     unless_given("rate", o.rate, 2e-3);
     unless_given("warmup", o.warmup, 300);
-    unless_given("average", o.average, 5);
+    unless_given("average", o.average, 3);
+    unless_given("try-every", o.try_every, 2);
+    unless_given("enough", o.enough, 0.985);
   } else if (o.task == "names") {  // names are words that no vocabulary has: min-frequency
     unless_given("target-tokenizer", o.target_tokenizer, "mixed");
     unless_given("min-frequency", o.min_frequency, 5);

@@ -209,6 +209,8 @@ bool Trainer::validate_and_save(TrainObserver& observer, bool epoch_end, double 
   report.epoch = state_.epoch + (epoch_end ? 0 : 1);
   report.epoch_end = epoch_end;
   report.seconds = seconds;
+  if (epoch_end && options_.try_every > 0 && state_.epoch % options_.try_every == 0)
+    report.trial = learner_.trial();
   ++state_.validations;
   double now_at = report.valid.tokens > 0 ? learner_.criterion(report.valid) : report.train.kl;
   report.improved = state_.validations == 1 || now_at < state_.best;
@@ -224,7 +226,8 @@ bool Trainer::validate_and_save(TrainObserver& observer, bool epoch_end, double 
     state_.epoch_tokens = 0;
   }
   observer.validated(report);
-  bool enough = options_.patience > 0 && state_.bad_validations >= options_.patience;
+  bool enough = (options_.patience > 0 && state_.bad_validations >= options_.patience) ||
+                (options_.enough > 0 && report.trial && report.trial->exact >= options_.enough);
   bool end = enough || (epoch_end && state_.epoch >= options_.epochs) ||
              (options_.max_steps > 0 && state_.step >= options_.max_steps);
   state_.finished = end;

@@ -17,6 +17,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "optim/optimizer.hpp"
 #include "tools/train/checkpoint.hpp"
@@ -36,6 +37,7 @@ struct ValidationReport {
   bool improved = false, epoch_end = false;
   Index step = 0, epoch = 0;
   double seconds = 0;  // of the epoch
+  std::optional<Trial> trial;
 };
 
 // Who watches a run: nothing here changes it.

@@ -69,6 +69,7 @@ class TranslationLearner final : public Learner {
     return pairs_loss(split, rows(split, batch), step, sums);
   }
   Var probe(Index i) override;
+  std::optional<Trial> trial() override;
   std::string demonstrate(const std::string& folder) override;
 
   SequenceModel& sequence_model() { return *model_; }

@@ -29,6 +29,33 @@ std::string attention_picture(Translator& translator, const ParallelCorpus& test
 
 }  // namespace
 
+std::optional<Trial> TranslationLearner::trial() {
+  constexpr std::size_t kMost = 500, kShown = 3;
+  auto sources = data_.valid.source_sentences(), references = data_.valid.target_sentences();
+  if (sources.empty()) return {};
+  sources.resize(std::min(sources.size(), kMost));
+  bool training = model_->training();
+  model_->eval();
+  TranslateOptions options;
+  options.truncate = true;
+  auto found = Translator(*model_, data_.tokenizers).translate(sources, options);
+  if (training) model_->train();
+  Trial trial;
+  std::size_t exact = 0;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const std::string& text = found[i][0].text;
+    exact += text == references[i];
+    if (i < kShown)
+      trial.text +=
+          fmt::format("      {}  {}  {}\n", sources[i], text == references[i] ? "=" : "≠", text);
+  }
+  trial.exact = static_cast<double>(exact) / static_cast<double>(found.size());
+  trial.text = fmt::format("    {:.1f} % of {} validation sentences exactly right\n{}",
+                           100 * trial.exact, found.size(), trial.text);
+  trial.text.pop_back();
+  return trial;
+}
+
 std::string TranslationLearner::demonstrate(const std::string& folder) {
   const ParallelCorpus& test = data_.test;
   if (test.pairs.empty() || options_.task == "random") return "";

@@ -27,7 +27,8 @@ extern "C" void interrupt(int) { interrupted = true; }
 
 // The options that a resumed run may change: none has a part in the updates done so far.
 const std::vector<std::string> kMayChange = {"epochs",     "max-steps", "patience", "valid-every",
-                                             "save-every", "log-every", "average",  "out"};
+                                             "save-every", "log-every", "average",  "try-every",
+                                             "enough",     "out"};
 
 struct TrainArguments {
   TrainOptions options;
@@ -80,6 +81,7 @@ class Console final : public TrainObserver {
                        : "";
     progress_.say(fmt::format("epoch {:3d}  step {:6d}  {:.1f} s  train: KL {:.4f}  NLL {:.4f}{}",
                               r.epoch, r.step, r.seconds, r.train.kl, r.train.nll, valid));
+    if (r.trial) progress_.say(r.trial->text);
   }
   void profiled(const Profile& profile) override {
     progress_.end();
@@ -132,6 +134,8 @@ void run_train(Command& command, TrainArguments& a) {
     keep("valid-every", saved.valid_every, o.valid_every);
     keep("save-every", saved.save_every, o.save_every);
     keep("log-every", saved.log_every, o.log_every);
+    keep("try-every", saved.try_every, o.try_every);
+    keep("enough", saved.enough, o.enough);
     keep("average", saved.average, o.average);
     o = saved;
   } else {
