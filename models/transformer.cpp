@@ -171,7 +171,8 @@ Var Transformer::answer(const Tensor& tgt_in, const Var& memory, const SourceBat
 // Keys and values are kept, each step computes one position.
 class CachedTransformerDecoder final : public StepDecoder {
  public:
-  CachedTransformerDecoder(Transformer& model, const SourceBatch& source) : model_(model), source_(source) {
+  CachedTransformerDecoder(Transformer& model, const SourceBatch& source)
+      : model_(model), source_(source) {
     Paused no_tape;
     const Tensor& src = source.ids;
     Var memory = model.encode(src);

@@ -34,7 +34,7 @@ CLI::Option* add_option(CLI::App& verb, Option& o) {
   CLI::Option* option = verb.add_option(name, take, o.help);
   option->type_name(std::visit(TypeName{}, o.field))->type_size(1);
   if (std::holds_alternative<std::vector<std::string>*>(o.field))
-    option->expected(1, CLI::detail::expected_max_vector_size);
+    option->expected(1, CLI::detail::expected_max_vector_size)->allow_extra_args();
   else  // one value; a second is refused in our words
     option->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   if (o.delimiter) option->delimiter(o.delimiter);
