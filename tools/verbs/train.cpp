@@ -178,7 +178,7 @@ void run_train(Command& command, TrainArguments& a) {
     throw Exit(130);
   }
   print(learner->demonstrate(o.out));
-  print_line("the model lies in " + o.out + " (" + model_file(o.out) + ")");
+  print_line("Model saved to " + model_file(o.out));
   if (o.record) print_line("what happened inside: glim report " + o.out);
 }
 
