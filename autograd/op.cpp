@@ -42,7 +42,7 @@ void Op::save(std::size_t input) {
 }
 
 void Op::keep(int number, const Var& v) {
-  SavedValue& kept = saved_.emplace_back(number, false, v);
+  SavedValue& kept = saved_.emplace_back(SavedValue{number, false, v});
   if (v.node_ < 0 || !is_large(v.value_)) return;
   kept.recomputed = Tape::current()->recomputes(v);
   if (kept.recomputed) kept.value.value_ = {};

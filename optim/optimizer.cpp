@@ -19,7 +19,7 @@ Optimizer::Optimizer(std::vector<ParameterGroup> groups, double rate, double wei
                      std::vector<std::string> states)
     : states_(std::move(states)) {
   set_rate(rate);
-  constexpr Index kPiece = 16384;
+  constexpr Index kStepPiece = 16384;
   std::set<std::string> names;
   std::set<const Leaf*> leaves;
   for (const ParameterGroup& group : groups) {
@@ -34,8 +34,8 @@ Optimizer::Optimizer(std::vector<ParameterGroup> groups, double rate, double wei
       if (!leaves.insert(&var.leaf()).second)
         throw ValueError("optimizer", name + " is listed twice, under another name before");
       require_floating(var.value(), "optimizer");
-      for (Index begin = 0; begin < var.numel(); begin += kPiece)
-        pieces_.push_back({slots_.size(), begin, std::min(var.numel(), begin + kPiece)});
+      for (Index begin = 0; begin < var.numel(); begin += kStepPiece)
+        pieces_.push_back({slots_.size(), begin, std::min(var.numel(), begin + kStepPiece)});
       slots_.push_back({name,
                         var,
                         group.rate_factor,
@@ -51,7 +51,7 @@ Optimizer::Optimizer(std::vector<ParameterGroup> groups, double rate, double wei
   Index elements = 0;
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
     elements += pieces_[i].end - pieces_[i].begin;
-    if (elements < kPiece && i + 1 < pieces_.size()) continue;
+    if (elements < kStepPiece && i + 1 < pieces_.size()) continue;
     shares_.push_back(i + 1);
     elements = 0;
   }

@@ -97,7 +97,7 @@ class Parser {
       std::string name = string();
       if (!names.insert(name).second) fail("the name " + json_quoted(name) + " comes twice");
       expect(':');
-      v.members.emplace_back(std::move(name), value(depth + 1));
+      v.members.push_back({std::move(name), value(depth + 1)});
     } while (accept(','));
     expect('}');
   }

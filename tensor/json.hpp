@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace glim {
@@ -22,9 +21,14 @@ struct Json {
   std::int64_t integer = 0;
   std::string text;  // String, and a Number as written
   std::vector<Json> items;
-  std::vector<std::pair<std::string, Json>> members;
+  struct Member;
+  std::vector<Member> members;  // of an Object
 
   const Json* find(std::string_view name) const;  // of an Object; null when absent
+};
+struct Json::Member {
+  std::string name;
+  Json value;
 };
 
 Json parse_json(std::string_view text);

@@ -12,7 +12,6 @@
 #include <numeric>
 #include <optional>
 #include <set>
-#include <source_location>
 #include <span>
 #include <string>
 #include <string_view>
