@@ -34,7 +34,9 @@ TEST_CASE("attention equals torch.nn.MultiheadAttention", "[attention][reference
   SafeTensors file = read_safetensors(std::string(GLIM_REFERENCE) + "/mha.safetensors");
   auto described = nlohmann::json::parse(file.metadata.at("case"));
   int cases = 0;
-  for (auto& [prefix, c] : described.at("cases").items()) {
+  for (const auto& item : described.at("cases").items()) {
+    const std::string& prefix = item.key();
+    const auto& c = item.value();
     auto has = [&](const std::string& key) { return file.tensors.count(prefix + "." + key) > 0; };
     auto get = [&](const std::string& key) { return file.tensors.at(prefix + "." + key); };
     auto extent = [&](const char* key) {

@@ -72,7 +72,8 @@ TEST_CASE("handles count their references", "[storage]") {
   CHECK(a.use_count() == 2);
   c = Storage(8);
   CHECK(a.use_count() == 1);
-  a = a;
+  const Storage& same = a;
+  a = same;
   CHECK(a.use_count() == 1);
 }
 

@@ -31,8 +31,9 @@ ProjectionGradients projection_gradients(MultiheadAttention& attention, const Te
   Index d = attention.d_model();
   for (auto& [name, p] : attention.named_parameters()) {
     if (name != "in_proj_weight") continue;
-    auto part = [&](Index i) { return p.grad().narrow(0, i * d, d); };
-    double largest = max(abs(p.grad().narrow(0, 0, 2 * d))).item();
+    const Tensor& grad = p.grad();
+    auto part = [&](Index i) { return grad.narrow(0, i * d, d); };
+    double largest = max(abs(grad.narrow(0, 0, 2 * d))).item();
     return {norm(part(0)), norm(part(1)), norm(part(2)), largest};
   }
   throw StateError("study", "attention without in_proj_weight");

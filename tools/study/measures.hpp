@@ -94,7 +94,7 @@ std::vector<double> attention_entropies(const Tensor& logits);
 // A sentence whose hidden verb agrees with its subject's head (rollout.cpp has the grammar).
 struct AgreementSentence {
   enum Token : Index {
-    kPad,
+    kPadding,
     kCls,
     kVerb,
     kThe,
