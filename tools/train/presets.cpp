@@ -180,7 +180,7 @@ void apply_preset(TrainOptions& o, const std::function<bool(const char*)>& given
     unless_given("warmup", o.warmup, 300);
     unless_given("average", o.average, 3);
     unless_given("try-every", o.try_every, 2);
-    unless_given("enough", o.enough, 0.985);
+    unless_given("enough", o.enough, 0.99);
   } else if (o.task == "names") {  // names are words that no vocabulary has: min-frequency
     unless_given("target-tokenizer", o.target_tokenizer, "mixed");
     unless_given("min-frequency", o.min_frequency, 5);
