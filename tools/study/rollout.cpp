@@ -129,7 +129,8 @@ std::vector<double> margins(const Tensor& logits, Index truth) {
 std::vector<double> ablation(SequenceClassifier& model, const AgreementSentence& s) {
   Index length = std::ssize(s.ids);
   Tensor ids = from_vector(s.ids, {1, length}).expand({length, length}).contiguous();
-  for (Index j = 1; j < length; ++j) ids.data<Index>()[j * length + j] = AgreementSentence::kPadding;
+  for (Index j = 1; j < length; ++j)
+    ids.data<Index>()[j * length + j] = AgreementSentence::kPadding;
   std::vector<double> without = margins(model.forward(ids).value(), s.number);
   std::vector<double> moved;
   for (double m : without) moved.push_back(std::abs(m - without[0]));
