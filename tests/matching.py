@@ -3,35 +3,37 @@
 
     matching.py BUILD PATTERN
 
-PATTERN is a regular expression, case ignored. Prints a line for each thing to run: `test NAME` for tests of
-that name, or, where no test has it, `program FILE CASE` for each case of a Catch2 program.
+PATTERN is a regular expression, case ignored. Prints what to run: `test NAME` for tests of that name, or,
+where no test has it, `case PROGRAM NAME` for each case of a Catch2 program whose name or tags match; and
+`needs FILE` for what must be built first. Files are relative to BUILD.
 """
 import json
+import os
 import re
 import subprocess
 import sys
 
 build, pattern = sys.argv[1], re.compile(sys.argv[2], re.IGNORECASE)
+CASE = re.compile(r'TEST_CASE\(\s*"((?:[^"\\]|\\.)*)"\s*(?:,\s*"([^"]*)")?')
 
 
 def ask(what):
     return json.loads(subprocess.check_output(["meson", "introspect", what, build]))
 
 
-names = [t["name"] for t in ask("--tests") if pattern.search(t["name"])]
-for name in names:
-    print("test", name)
-if not names:
-    for target in ask("--targets"):
-        if not target["name"].startswith("test_"):
-            continue
-        sources = [s for group in target["target_sources"] for s in group.get("sources", [])]
-        sources += [s for group in target["target_sources"] for s in group.get("unity_sources", [])]
-        for source in sources:
-            try:
-                text = open(source, encoding="utf-8").read()
-            except OSError:  # made by the build
-                continue
-            for case, tags in re.findall(r'TEST_CASE\(\s*"((?:[^"\\]|\\.)*)"\s*(?:,\s*"([^"]*)")?', text):
-                if pattern.search(case) or pattern.search(tags):
-                    print("program", target["filename"][0], case)
+found = []
+targets = {t["id"]: t for t in ask("--targets")}
+file_of = {key: os.path.relpath(t["filename"][0], build) for key, t in targets.items()}
+for test in ask("--tests"):
+    if pattern.search(test["name"]):
+        found += ["needs " + file_of[key] for key in test["depends"]] + ["test " + test["name"]]
+if not found:
+    for key, target in targets.items():
+        groups = target["target_sources"] if target["name"].startswith("test_") else []
+        sources = {s for g in groups for kind in ("sources", "unity_sources") for s in g.get(kind, [])}
+        for source in sorted(s for s in sources if os.path.exists(s)):
+            with open(source, encoding="utf-8") as text:
+                for case, tags in CASE.findall(text.read()):
+                    if pattern.search(case) or pattern.search(tags):
+                        found += ["needs " + file_of[key], f"case {file_of[key]} {case}"]
+print("\n".join(dict.fromkeys(found)))
