@@ -1,7 +1,7 @@
 # Sourced by the scripts beside it: what a long command prints goes to a log, and one line at a time to
 # whoever waits.
 
-# ERROR-PRONE COMMAND | brief LOG: a moving line on a terminal, elsewhere a line every three seconds.
+# COMMAND | brief LOG: a moving line on a terminal, elsewhere a line every three seconds.
 brief() {
   local log=$1 line last=-3 width=${COLUMNS:-80}
   while IFS= read -r line || [ -n "$line" ]; do

@@ -31,6 +31,12 @@ report "no folder is left by refused text" "$([ -e fresh ] && ls fresh)"
 refuse "unknown option" 'layerz' limited train --layerz 3
 refuse "unknown verb" 'trian|subcommand|expected' limited trian
 refuse "no number" 'layers' limited train --layers many
+refuse "a flag with a value that is none" '=true or =false' limited train --bias=maybe
+refuse "an empty number" "layers: '' is not a whole number" limited train --layers ''
+refuse "a number too large" 'layers: .* beyond' limited train --layers 99999999999999999999
+refuse "enough of what is never tried" 'enough.*try-every' limited train --task copy --enough 0.5 --out fresh
+refuse "more than all" 'enough' limited train --try-every 1 --enough 2 --out fresh
+refuse "trials of a kind that does not translate" 'try-every.*gpt' limited train --kind gpt --text good.src --try-every 1 --out fresh
 refuse "heads do not divide d-model" 'heads' limited train --d-model 30 --heads 4 --out fresh
 refuse "resume and overwrite" 'resume|overwrite' limited train --resume --overwrite --out fresh
 refuse "unknown task" 'task' limited train --task juggling --out fresh
@@ -47,6 +53,12 @@ refuse "unknown key" "unknown\.toml.*layerz" limited train --config unknown.toml
 printf 'layers = "many"\n' >value.toml
 refuse "value that is none" 'value\.toml' limited train --config value.toml --out fresh
 refuse "nothing to resume" 'nothing/last\.safetensors' limited train --resume --out nothing
+# A run ends with the first trial that is good enough, and not before.
+limited train --task copy --examples 2000 --epochs 30 --try-every 2 --enough 0.2 --out enough >out 2>err
+shares=$(grep -oE '[0-9.]+ % of 200 validation' err | cut -d' ' -f1)
+report "training stops when it is enough" "$(awk -v epochs="$(grep -c '^epoch' err)" '
+  { if (last >= 20) early = 1; last = $1; ++n }
+  END { if (early || last < 20 || epochs != 2 * n || epochs >= 30) print epochs " epochs, trials end at " last " %" }' <<<"$shares")"
 report "no folder is left by refused options" "$([ -e fresh ] && ls fresh)"
 
 # --- a model to mistreat ---

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <sstream>
+#include <stdexcept>
 
 #include "tensor/error.hpp"
 #include "tools/cli/output.hpp"
@@ -69,6 +70,8 @@ Command* parse_command_line(const About& about, std::vector<Command>& commands, 
     app.exit(e, text, text);  // --help, --version
     print(text.str());
     return nullptr;
+  } catch (const std::logic_error&) {  // CLI11's own conversion of a flag's value
+    throw UsageError("a flag takes no value, or =true or =false");
   }
   return chosen;
 }
