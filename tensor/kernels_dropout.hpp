@@ -26,13 +26,8 @@ GLIM_INLINE Pairs product(Pairs a, std::uint64_t b) {
 // Words of elements 4·block ... 4·(block + kBlocks) - 1, in order.
 GLIM_INLINE void draw(const DropSpec& drop, std::uint64_t block, Words out[2]) {
   constexpr std::uint64_t kLow = 0xFFFFFFFF;
-  // Numbers of lanes, and how two vectors are shuffled into one another.
-  Pairs lanes{}, low{}, high{};
-  for (int i = 0; i < kBlocks; ++i) {
-    lanes[i] = static_cast<std::uint64_t>(i);
-    low[i] = static_cast<std::uint64_t>(i / 2 + i % 2 * kBlocks);
-    high[i] = low[i] + kBlocks / 2;
-  }
+  Pairs lanes{};
+  for (int i = 0; i < kBlocks; ++i) lanes[i] = static_cast<std::uint64_t>(i);
   Pairs counter = lanes + block;
   // Lane i holds a word of block + i; only the low half of a lane counts.
   Pairs c0 = counter & kLow, c1 = counter >> 32;
@@ -50,8 +45,8 @@ GLIM_INLINE void draw(const DropSpec& drop, std::uint64_t block, Words out[2]) {
   }
   Pairs first = (c0 & kLow) | c1 << 32,
         second = (c2 & kLow) | c3 << 32;  // words 0 1 and 2 3 of each block
-  out[0] = (Words)__builtin_shuffle(first, second, low);
-  out[1] = (Words)__builtin_shuffle(first, second, high);
+  out[0] = (Words)shuffled<0>(first, second);
+  out[1] = (Words)shuffled<kBlocks / 2>(first, second);
 }
 
 // Of elements first ... first + n of the stream: some(i, dropped) for a vector from element i on,

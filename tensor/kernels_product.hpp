@@ -66,16 +66,11 @@ void dots_product(Index m, Index n, Index k, T alpha, const T* a, Index lda, con
 template <class T>
 GLIM_INLINE void turn(Vec<T>* v) {
   constexpr int L = static_cast<int>(kLanes<T>);
-  IntVec<T> low{}, high{};
-  for (int i = 0; i < L; ++i) {
-    low[i] = i / 2 + i % 2 * L;
-    high[i] = L / 2 + i / 2 + i % 2 * L;
-  }
   for (int round = 1; round < L; round *= 2) {
     Vec<T> w[L];
     for (int i = 0; i < L / 2; ++i) {
-      w[2 * i] = __builtin_shuffle(v[i], v[i + L / 2], low);
-      w[2 * i + 1] = __builtin_shuffle(v[i], v[i + L / 2], high);
+      w[2 * i] = shuffled<0>(v[i], v[i + L / 2]);
+      w[2 * i + 1] = shuffled<L / 2>(v[i], v[i + L / 2]);
     }
     for (int i = 0; i < L; ++i) v[i] = w[i];
   }

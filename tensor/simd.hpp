@@ -156,6 +156,21 @@ GLIM_INLINE Vec<T> multiply_add(Vec<T> a, Vec<T> b, Vec<T> c) {
 #endif
 }
 
+// a and b as one shuffles cards: a[from], b[from], a[from + 1], b[from + 1] ...
+template <int from, class V>
+GLIM_INLINE V shuffled(V a, V b) {
+  constexpr int L = sizeof(V) / sizeof(a[0]), p = from, q = from + L;
+  if constexpr (L == 16)
+    return __builtin_shufflevector(a, b, p, q, p + 1, q + 1, p + 2, q + 2, p + 3, q + 3, p + 4,
+                                   q + 4, p + 5, q + 5, p + 6, q + 6, p + 7, q + 7);
+  else if constexpr (L == 8)
+    return __builtin_shufflevector(a, b, p, q, p + 1, q + 1, p + 2, q + 2, p + 3, q + 3);
+  else if constexpr (L == 4)
+    return __builtin_shufflevector(a, b, p, q, p + 1, q + 1);
+  else
+    return __builtin_shufflevector(a, b, p, q);
+}
+
 // Lanes are folded half onto half; in registers, as through memory the folds would wait for each other's
 // stores.
 template <class T, class F>
