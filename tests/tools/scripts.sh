@@ -20,6 +20,7 @@ fake old-g++ 'case "$1" in -dumpversion) echo 9;; *) echo "g++ (Debian) 9.4.0";;
 fake old-clang 'case "$1" in -dumpversion) echo 11.0.1;; *) echo "Debian clang version 11.0.1";; esac'
 fake dpkg-query 'echo installed'
 CXX=old-g++ refused "a g++ that is too old" 'setup: old-g\+\+ 9 is too old: g\+\+ 12 or clang 14' "$root/tools/setup"
+CXX=no-such-g++ refused "a compiler that is not there" 'CXX names, no-such-g\+\+, is not installed' "$root/tools/setup"
 CXX=old-clang refused "a clang that is too old" 'old-clang 11.0.1 is too old' "$root/tools/setup" program
 
 fake dpkg-query 'exit 1'
