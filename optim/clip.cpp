@@ -10,7 +10,7 @@
 namespace glim {
 namespace {
 
-constexpr Index kPiece = 16384;
+constexpr Index kNormPiece = 16384;
 
 // Σ x² in eight sums side by side, which keep the adders busy, then in order.
 template <class T>
@@ -34,9 +34,9 @@ double sum_of_squares(const Tensor& x) {
   require_floating(x, "sum_of_squares");
   Tensor g = x.contiguous();
   Index n = g.numel();
-  std::vector<double> parts(static_cast<std::size_t>((n + kPiece - 1) / kPiece));
-  parallel_for(n, kPiece, [&](Index begin, Index end) {
-    parts[static_cast<std::size_t>(begin / kPiece)] =
+  std::vector<double> parts(static_cast<std::size_t>((n + kNormPiece - 1) / kNormPiece));
+  parallel_for(n, kNormPiece, [&](Index begin, Index end) {
+    parts[static_cast<std::size_t>(begin / kNormPiece)] =
         g.dtype() == DType::Float32 ? squares(g.data<float>() + begin, end - begin)
                                     : squares(g.data<double>() + begin, end - begin);
   });

@@ -26,7 +26,7 @@ struct Arena::Piece {
 namespace {
 constexpr std::size_t kHuge = std::size_t{2} << 20;
 constexpr std::size_t kPage = 4096;
-constexpr std::size_t kLarge = std::size_t{8} << 20;
+constexpr std::size_t kLargePiece = std::size_t{8} << 20;
 constexpr std::size_t kSegment = std::size_t{256} << 20;
 std::size_t rounded(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
 }  // namespace
@@ -123,7 +123,7 @@ bool Arena::add_segment(bool large, std::size_t bytes) {
 Arena::Piece* Arena::take(std::size_t bytes) {
   if (bytes > SIZE_MAX / 4) return nullptr;
   bytes = rounded(std::max<std::size_t>(bytes, 1), kPage);
-  bool large = bytes >= kLarge;
+  bool large = bytes >= kLargePiece;
   if (Piece* p = from_free(large, bytes)) return p;
   if (large)
     if (Piece* p = from_free(false, bytes)) return p;

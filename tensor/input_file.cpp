@@ -36,7 +36,8 @@ float from_half(std::uint16_t h) {
 }
 
 template <class T, class F>
-void convert(const std::byte* from, std::size_t size, Tensor& y, Index at, Index n, const F& f) {
+void convert_run(const std::byte* from, std::size_t size, Tensor& y, Index at, Index n,
+                 const F& f) {
   T* to = y.data<T>() + at;
   for (Index i = 0; i < n; ++i) to[i] = f(from + static_cast<std::size_t>(i) * size);
 }
@@ -45,26 +46,27 @@ void convert_elements(const std::byte* from, const Encoding& e, Tensor& y, Index
   bool big = e.big_endian;
   auto integer = [&]<class U>(U) {
     if (e.kind == Encoding::Signed)
-      convert<Index>(from, sizeof(U), y, at, n, [big](const std::byte* p) {
+      convert_run<Index>(from, sizeof(U), y, at, n, [big](const std::byte* p) {
         return static_cast<Index>(static_cast<std::make_signed_t<U>>(load<U>(p, big)));
       });
     else
-      convert<Index>(from, sizeof(U), y, at, n,
-                     [big](const std::byte* p) { return static_cast<Index>(load<U>(p, big)); });
+      convert_run<Index>(from, sizeof(U), y, at, n,
+                         [big](const std::byte* p) { return static_cast<Index>(load<U>(p, big)); });
   };
   if (e.kind == Encoding::Float && e.size == 8)
-    convert<double>(from, 8, y, at, n, [big](const std::byte* p) {
+    convert_run<double>(from, 8, y, at, n, [big](const std::byte* p) {
       return std::bit_cast<double>(load<std::uint64_t>(p, big));
     });
   else if (e.kind == Encoding::Float && e.size == 4)
-    convert<float>(from, 4, y, at, n, [big](const std::byte* p) {
+    convert_run<float>(from, 4, y, at, n, [big](const std::byte* p) {
       return std::bit_cast<float>(load<std::uint32_t>(p, big));
     });
   else if (e.kind == Encoding::Float)
-    convert<float>(from, 2, y, at, n,
-                   [big](const std::byte* p) { return from_half(load<std::uint16_t>(p, big)); });
+    convert_run<float>(from, 2, y, at, n, [big](const std::byte* p) {
+      return from_half(load<std::uint16_t>(p, big));
+    });
   else if (e.kind == Encoding::Brain)
-    convert<float>(from, 2, y, at, n, [big](const std::byte* p) {
+    convert_run<float>(from, 2, y, at, n, [big](const std::byte* p) {
       return std::bit_cast<float>(std::uint32_t{load<std::uint16_t>(p, big)} << 16);
     });
   else if (e.size == 8)

@@ -11,7 +11,7 @@
 namespace glim {
 namespace {
 
-constexpr Index kPiece = 16384;  // elements, a multiple of 8
+constexpr Index kBitsPiece = 16384;  // elements, a multiple of 8
 
 template <class F>
 void visit(const Tensor& x, const F& f) {
@@ -27,11 +27,12 @@ void visit(const Tensor& x, const F& f) {
 // f(elements from, their number, their bits, place in values_, number of values), in parallel.
 template <class F>
 void NonZeros::each_piece(Index n, const F& f) const {
-  parallel_each((n + kPiece - 1) / kPiece, [&](Index p) {
+  parallel_each((n + kBitsPiece - 1) / kBitsPiece, [&](Index p) {
     auto at = static_cast<std::size_t>(p);
-    Index begin = p * kPiece;
-    f(begin, std::min(kPiece, n - begin), reinterpret_cast<std::uint8_t*>(bits_.data()) + begin / 8,
-      starts_[at], starts_[at + 1] - starts_[at]);
+    Index begin = p * kBitsPiece;
+    f(begin, std::min(kBitsPiece, n - begin),
+      reinterpret_cast<std::uint8_t*>(bits_.data()) + begin / 8, starts_[at],
+      starts_[at + 1] - starts_[at]);
   });
 }
 
@@ -40,9 +41,9 @@ NonZeros::NonZeros(const Tensor& x) : shape_(x.shape()) {
     Tensor in = x.contiguous();
     Index n = x.numel();
     bits_ = Storage(static_cast<std::size_t>((n + 7) / 8));
-    starts_.assign(static_cast<std::size_t>((n + kPiece - 1) / kPiece) + 1, 0);
+    starts_.assign(static_cast<std::size_t>((n + kBitsPiece - 1) / kBitsPiece) + 1, 0);
     each_piece(n, [&](Index begin, Index count, std::uint8_t* bits, Index, Index) {
-      starts_[static_cast<std::size_t>(begin / kPiece) + 1] =
+      starts_[static_cast<std::size_t>(begin / kBitsPiece) + 1] =
           row_kernels<T>().mark_nonzeros(count, in.data<T>() + begin, bits);
     });
     std::partial_sum(starts_.begin(), starts_.end(), starts_.begin());

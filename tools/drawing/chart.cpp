@@ -13,7 +13,7 @@
 namespace glim {
 namespace {
 
-constexpr double kWidth = 520, kHeight = 320;  // of the frame
+constexpr double kFrameWidth = 520, kFrameHeight = 320;  // of the frame
 constexpr std::size_t kNameColumns = 32, kMostNames = 16;
 
 struct Axis {
@@ -81,8 +81,8 @@ std::string mark(std::size_t i, double x, double y) {
 struct Frame {
   double left, top;
   Axis x, y;
-  double at_x(double v) const { return left + kWidth * x.place(v); }
-  double at_y(double v) const { return top + kHeight * (1 - y.place(v)); }
+  double at_x(double v) const { return left + kFrameWidth * x.place(v); }
+  double at_y(double v) const { return top + kFrameHeight * (1 - y.place(v)); }
 };
 
 void draw_band(Svg& svg, const Series& s, std::size_t i, const Frame& f) {
@@ -150,7 +150,7 @@ std::size_t draw(Svg& svg, const Series& s, std::size_t i, const Frame& f) {
 }
 
 void draw_axes(Svg& svg, const Chart& chart, const Frame& f, const Ticks& xs, const Ticks& ys) {
-  double right = f.left + kWidth, bottom = f.top + kHeight;
+  double right = f.left + kFrameWidth, bottom = f.top + kFrameHeight;
   for (std::size_t i = 0; i < xs.at.size(); ++i) {
     double x = f.at_x(xs.at[i]);
     svg.line(x, f.top, x, bottom, "#e6e6e6");
@@ -163,11 +163,11 @@ void draw_axes(Svg& svg, const Chart& chart, const Frame& f, const Ticks& xs, co
     svg.line(f.left - 4, y, f.left, y, kInk);
     svg.text(f.left - 7, y + kFont * 0.36, ys.labels[i], kFont, Anchor::End);
   }
-  svg.rect(f.left, f.top, kWidth, kHeight, "none", "stroke=\"#333333\"");
+  svg.rect(f.left, f.top, kFrameWidth, kFrameHeight, "none", "stroke=\"#333333\"");
   if (!chart.x_label.empty())
-    svg.text(f.left + kWidth / 2, bottom + 34, chart.x_label, 12, Anchor::Middle);
+    svg.text(f.left + kFrameWidth / 2, bottom + 34, chart.x_label, 12, Anchor::Middle);
   if (!chart.y_label.empty())
-    svg.text(20, f.top + kHeight / 2, chart.y_label, 12, Anchor::Middle, 90);
+    svg.text(20, f.top + kFrameHeight / 2, chart.y_label, 12, Anchor::Middle, 90);
 }
 
 }  // namespace
@@ -197,8 +197,8 @@ std::string to_svg(const Chart& chart) {
   std::size_t named = chart.series.size() > 1 ? std::min(chart.series.size(), kMostNames) : 0;
   for (std::size_t i = 0; i < named; ++i)
     legend = std::max(legend, 30 + text_width(cut_to(chart.series[i].name, kNameColumns), kFont));
-  double bottom = f.top + kHeight + 24 + (chart.x_label.empty() ? 0 : 18);
-  double width = f.left + kWidth + (named ? 14 + legend : 0) + 16;
+  double bottom = f.top + kFrameHeight + 24 + (chart.x_label.empty() ? 0 : 18);
+  double width = f.left + kFrameWidth + (named ? 14 + legend : 0) + 16;
   width = std::max(width, text_width(chart.title, 14) + 24);
   Svg svg(width, bottom + 18, chart.title);
   if (!chart.title.empty())
@@ -207,7 +207,7 @@ std::string to_svg(const Chart& chart) {
   std::size_t lost = 0;
   for (std::size_t i = 0; i < chart.series.size(); ++i) lost += draw(svg, chart.series[i], i, f);
 
-  double x = f.left + kWidth + 14;
+  double x = f.left + kFrameWidth + 14;
   for (std::size_t i = 0; i < named; ++i) {
     double y = f.top + 10 + 17 * static_cast<double>(i);
     const Series& s = chart.series[i];

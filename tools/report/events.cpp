@@ -13,7 +13,7 @@ constexpr std::size_t kPause = 3;                // records that do not end an e
 constexpr double kSpike = 5, kLossSpike = 1.3, kLossNats = 0.1;
 constexpr double kExplosion = 100, kVanishing = 1e-3;
 constexpr double kSmallUpdate = 1e-5, kLargeUpdate = 0.1, kRateShare = 0.1;
-constexpr double kSaturated = 0.9, kUniform = 0.02, kCollapse = 0.95, kGrowth = 10;
+constexpr double kSaturatedRun = 0.9, kUniform = 0.02, kCollapse = 0.95, kGrowth = 10;
 constexpr std::size_t kNamed = 3;  // places that a sentence names
 
 double median(std::vector<double> values) {
@@ -254,7 +254,7 @@ std::vector<RunEvent> find_events(const TrainingRun& run) {
   find(
       r, "saturation",
       {"saturated", true, kPause, "the softmax is saturated, at or above 0.9", "saturation"},
-      [](const Values& v, std::size_t i) { return v[i] >= kSaturated; }, events);
+      [](const Values& v, std::size_t i) { return v[i] >= kSaturatedRun; }, events);
   find(
       r, "saturation",
       {"uniform", false, kPause, "attends to everything alike in the end, at or below 0.02",

@@ -15,36 +15,34 @@ extern const std::string_view kChartsScript, kReportScript, kReportStyle;
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-Json to_json(const NamedOptions& options) {
-  Json j = Json::object();
+nlohmann::ordered_json to_json(const NamedOptions& options) {
+  nlohmann::ordered_json j = nlohmann::ordered_json::object();
   for (const auto& [name, value] : options) j[name] = value;
   return j;
 }
 
-Json to_json(const TrainingRun& run) {
+nlohmann::ordered_json to_json(const TrainingRun& run) {
   const Recording& r = run.recording;
-  Json j = {{"name", run.name},
-            {"folder", run.folder},
-            {"notes", run.notes},
-            {"kind", r.kind},
-            {"every", r.every},
-            {"options", to_json(run.options)},
-            {"train",
-             {{"step", run.train.step},
-              {"nll", run.train.nll},
-              {"rate", run.train.rate},
-              {"gradient_norm", run.train.gradient_norm}}},
-            {"valid", {{"step", run.valid.step}, {"nll", run.valid.nll}}},
-            {"steps", r.step},
-            {"rate", r.rate},
-            {"loss", r.loss}};
-  Json& tracks = j["tracks"] = Json::array();
+  nlohmann::ordered_json j = {{"name", run.name},
+                              {"folder", run.folder},
+                              {"notes", run.notes},
+                              {"kind", r.kind},
+                              {"every", r.every},
+                              {"options", to_json(run.options)},
+                              {"train",
+                               {{"step", run.train.step},
+                                {"nll", run.train.nll},
+                                {"rate", run.train.rate},
+                                {"gradient_norm", run.train.gradient_norm}}},
+                              {"valid", {{"step", run.valid.step}, {"nll", run.valid.nll}}},
+                              {"steps", r.step},
+                              {"rate", r.rate},
+                              {"loss", r.loss}};
+  nlohmann::ordered_json& tracks = j["tracks"] = nlohmann::ordered_json::array();
   for (const Track& t : r.tracks)
     if (r.track(t.quantity))
       tracks.push_back({{"quantity", t.quantity}, {"rows", t.rows}, {"values", t.values}});
-  Json& events = j["events"] = Json::array();
+  nlohmann::ordered_json& events = j["events"] = nlohmann::ordered_json::array();
   for (const RunEvent& e : find_events(run))
     events.push_back({{"rule", e.rule},
                       {"quantity", e.quantity},
@@ -59,16 +57,16 @@ Json to_json(const TrainingRun& run) {
 }  // namespace
 
 std::string report_json(const std::vector<TrainingRun>& runs) {
-  Json data;
-  Json& rules = data["rules"] = Json::array();
+  nlohmann::ordered_json data;
+  nlohmann::ordered_json& rules = data["rules"] = nlohmann::ordered_json::array();
   for (const EventRule& r : event_rules()) rules.push_back({{"name", r.name}, {"says", r.says}});
   data["defaults"] = to_json(read_toml(TrainOptions().to_toml(), "the defaults"));
-  Json& list = data["runs"] = Json::array();
+  nlohmann::ordered_json& list = data["runs"] = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < runs.size(); ++i) {
     list.push_back(to_json(runs[i]));
     list.back()["color"] = line_color(i);
   }
-  return data.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return data.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 std::string report_page(const std::vector<TrainingRun>& runs, std::uint64_t most_bytes) {

@@ -9,6 +9,7 @@
 #include "tools/cli/command_line.hpp"
 #include "tools/cli/nearest.hpp"
 #include "tools/text/files.hpp"
+#include "tools/text/stored_json.hpp"
 
 namespace glim {
 namespace {
@@ -20,13 +21,6 @@ constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 constexpr const char* kQuantities[] = {"gradient_norm", "update_ratio", "rms",
                                        "similarity",    "entropy",      "saturation"};
 constexpr Index kMostHeads = 4096;  // of one attention
-
-// "[json.exception.out_of_range.403] key 'step' not found" without its code.
-std::string reason(const json::exception& e) {
-  std::string text = e.what();
-  std::size_t end = text.find("] ");
-  return end == std::string::npos ? text : text.substr(end + 2);
-}
 
 // Calls f(object, line number) for each whole line; whether the last one was cut short.
 template <class F>
@@ -46,7 +40,7 @@ bool each_line(const std::string& path, const F& f) {
     try {
       f(line, number);
     } catch (const json::exception& e) {
-      fail(reason(e));
+      fail(problem_of(e));
     } catch (const std::string& problem) {
       fail(problem);
     }

@@ -19,7 +19,7 @@ namespace {
 
 enum Wire : unsigned { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
 
-struct Field {
+struct WireField {
   std::uint64_t number = 0;
   unsigned wire = 0;
   std::uint64_t value = 0;  // of kVarint and kFixed32
@@ -31,7 +31,7 @@ class Message {
  public:
   explicit Message(std::string_view bytes) : rest_(bytes) {}
 
-  bool next(Field& field) {
+  bool next(WireField& field) {
     if (rest_.empty()) return false;
     const std::uint64_t tag = varint();
     field = {tag >> 3, static_cast<unsigned>(tag & 7), 0, {}};
@@ -81,7 +81,7 @@ class Message {
   std::string_view rest_;
 };
 
-void expect(const Field& field, Wire wire) {
+void expect(const WireField& field, Wire wire) {
   if (field.wire != wire) fail(fmt::format("field {} has the wrong type", field.number));
 }
 
@@ -92,7 +92,7 @@ std::string_view check_piece(std::string_view bytes, std::int64_t id) {
   std::string_view text;
   std::uint64_t type = kNormal;
   float score = 0;
-  Field field;
+  WireField field;
   for (Message message(bytes); message.next(field);) {
     if (field.number == 1) {
       expect(field, kBytes);
@@ -121,7 +121,7 @@ std::string_view check_piece(std::string_view bytes, std::int64_t id) {
 
 void check_trainer(std::string_view bytes) {
   std::uint64_t model_type = 1;
-  Field field;
+  WireField field;
   for (Message message(bytes); message.next(field);) {
     if (field.number == 3) {
       expect(field, kVarint);
@@ -140,7 +140,7 @@ void check_trainer(std::string_view bytes) {
 }
 
 void check_normalizer(std::string_view bytes) {
-  Field field;
+  WireField field;
   for (Message message(bytes); message.next(field);) {
     if (field.number == 2) {
       expect(field, kBytes);
@@ -153,7 +153,7 @@ void check_normalizer(std::string_view bytes) {
 
 void check_sentencepiece_model(std::string_view model) {
   std::unordered_set<std::string_view> seen;
-  Field field;
+  WireField field;
   for (Message message(model); message.next(field);) {
     if (field.number >= 1 && field.number <= 5) expect(field, kBytes);
     if (field.number == 1) {

@@ -4,18 +4,19 @@
 
 #include "models/conv_seq2seq.hpp"
 #include "tensor/error.hpp"
+#include "tools/text/stored_json.hpp"
 #include "tools/train/transformer_kind.hpp"
 
 namespace glim {
 namespace {
 
-const std::vector<std::string> kForeign = {
+const std::vector<std::string> kForeignToConv = {
     "heads",     "d-ff",      "attention-dropout", "activation-dropout", "norm",      "activation",
     "tie",       "positions", "d-embed",           "embedding-init",     "recompute", "cell",
     "attention", "length"};
 
 ConvSeq2SeqConfig conv_config(const TrainOptions& o, Index src_vocab, Index tgt_vocab) {
-  refuse_options(o, kForeign, "a model of kind 'conv' has no such thing");
+  refuse_options(o, kForeignToConv, "a model of kind 'conv' has no such thing");
   ConvSeq2SeqConfig c;
   c.src_vocab = src_vocab;
   c.tgt_vocab = tgt_vocab;
@@ -42,22 +43,20 @@ std::string to_json(const ConvSeq2SeqConfig& c) {
 }
 
 ConvSeq2SeqConfig conv_config_from_json(const std::string& text, const std::string& where) {
-  try {
-    auto j = nlohmann::json::parse(text);
-    ConvSeq2SeqConfig c;
-    j.at("src_vocab").get_to(c.src_vocab);
-    j.at("tgt_vocab").get_to(c.tgt_vocab);
-    j.at("d_model").get_to(c.d_model);
-    j.at("kernel").get_to(c.kernel);
-    j.at("encoder_layers").get_to(c.encoder_layers);
-    j.at("decoder_layers").get_to(c.decoder_layers);
-    j.at("dropout").get_to(c.dropout);
-    j.at("max_len").get_to(c.max_len);
-    j.at("pad").get_to(c.pad);
-    return c;
-  } catch (const nlohmann::json::exception& e) {
-    throw FileError(where, std::string("its model description cannot be read: ") + e.what());
-  }
+  return read_json(text, to_json(ConvSeq2SeqConfig{}), where, "model description",
+                   [](const nlohmann::json& j) {
+                     ConvSeq2SeqConfig c;
+                     j.at("src_vocab").get_to(c.src_vocab);
+                     j.at("tgt_vocab").get_to(c.tgt_vocab);
+                     j.at("d_model").get_to(c.d_model);
+                     j.at("kernel").get_to(c.kernel);
+                     j.at("encoder_layers").get_to(c.encoder_layers);
+                     j.at("decoder_layers").get_to(c.decoder_layers);
+                     j.at("dropout").get_to(c.dropout);
+                     j.at("max_len").get_to(c.max_len);
+                     j.at("pad").get_to(c.pad);
+                     return c;
+                   });
 }
 
 void require_described(const ConvSeq2SeqConfig& c, const StateDict& weights,
@@ -98,7 +97,7 @@ SequenceKind conv_kind() {
             require_described(config, weights, file);
             return std::make_unique<ConvSeq2Seq>(config);
           },
-          kForeign};
+          kForeignToConv};
 }
 
 }  // namespace glim

@@ -5,9 +5,7 @@
 namespace glim {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-void add_loss(Json& line, const Measures& loss) {
+void add_loss(nlohmann::ordered_json& line, const Measures& loss) {
   line["tokens"] = loss.tokens;
   line["kl"] = loss.kl;
   line["smoothed_ce"] = loss.smoothed_ce;
@@ -20,7 +18,7 @@ void add_loss(Json& line, const Measures& loss) {
 }  // namespace
 
 void Metrics::train(const StepReport& r, const Measures& loss, double tokens_per_second) {
-  Json line = {{"type", "train"}, {"step", r.step}, {"epoch", r.epoch}};
+  nlohmann::ordered_json line = {{"type", "train"}, {"step", r.step}, {"epoch", r.epoch}};
   add_loss(line, loss);
   line["lr"] = r.rate;
   line["gradient_norm"] = r.gradient_norm;
@@ -30,7 +28,7 @@ void Metrics::train(const StepReport& r, const Measures& loss, double tokens_per
 
 void Metrics::valid(const ValidationReport& r) {
   if (r.valid.tokens == 0) return;
-  Json line = {{"type", "valid"}, {"step", r.step}, {"epoch", r.epoch}};
+  nlohmann::ordered_json line = {{"type", "valid"}, {"step", r.step}, {"epoch", r.epoch}};
   add_loss(line, r.valid);
   line["improved"] = r.improved;
   lines_.write(line.dump());
