@@ -1,6 +1,6 @@
 #include "nn/module.hpp"
 
-#include <set>
+#include <algorithm>
 
 namespace glim {
 
@@ -22,9 +22,9 @@ void Module::require_new(std::string_view name) const {
 
 Var& Module::parameter(std::string_view name, Tensor initial) {
   require_new(name);
-  parameters_.push_back(
-      std::make_unique<Parameter>(Parameter{std::string(name), Var::leaf(std::move(initial))}));
-  name_leaves();
+  parameters_.push_back(std::make_unique<Parameter>(
+      Parameter{std::string(name), Var::leaf(std::move(initial), prefix() + std::string(name))}));
+  root().named_.insert(&parameters_.back()->var.leaf());
   return parameters_.back()->var;
 }
 
@@ -42,13 +42,30 @@ void Module::adopt(std::string_view name, std::unique_ptr<Module> module) {
   m.parent_ = this;
   set_scope_name(m, std::string(name));
   m.train(training_);
-  name_leaves();
+  m.name_leaves();
 }
 
-// A list may grow after it got its place, and a leaf may be shared with a subtree that comes
-// later: so names are always given from the root, the first one of each leaf.
-void Module::name_leaves() const {
-  for (auto& [path, var] : root().named_parameters()) var.leaf().name = path;
+std::string Module::prefix() const {
+  if (!parent_) return {};
+  auto own = std::find_if(parent_->children_.rbegin(), parent_->children_.rend(),
+                          [&](const Child& c) { return c.module.get() == this; });
+  return parent_->prefix() + own->name + ".";
+}
+
+// Names are paths from the root. A leaf that had one may lie elsewhere, too, and its first place there: then
+// the whole tree is gone through.
+void Module::name_leaves() {
+  named_.clear();
+  Module& top = root();
+  bool again = false;
+  visit(prefix(), [&](const Module& m, const std::string& before) {
+    for (const auto& p : m.parameters_) {
+      again = !top.named_.insert(&p->var.leaf()).second || again;
+      p->var.leaf().name = before + p->name;
+    }
+  });
+  if (again)
+    for (auto& [path, var] : top.named_parameters()) var.leaf().name = path;
 }
 
 std::vector<std::pair<std::string, Var>> Module::named_parameters(bool aliases) const {

@@ -17,6 +17,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -97,15 +98,17 @@ class Module {
     std::unique_ptr<Module> module;
   };
   void require_new(std::string_view name) const;
-  const Module& root() const { return parent_ ? parent_->root() : *this; }
-  void name_leaves() const;  // of the whole tree, by their paths from its root
+  Module& root() { return parent_ ? parent_->root() : *this; }
+  std::string prefix() const;  // the path from the root and a dot; empty for the root
+  void name_leaves();          // of this module and all below, when it has got its place
   template <class F>
   void visit(const std::string& prefix, const F& f) const;  // f(module, prefix), parents first
 
-  const Module* parent_ = nullptr;
+  Module* parent_ = nullptr;
   std::vector<std::unique_ptr<Parameter>> parameters_;
   std::vector<std::unique_ptr<Buffer>> buffers_;
   std::vector<Child> children_;
+  std::set<const Leaf*> named_;  // of a root: leaves that have a name
   std::string scope_name_;
   bool training_ = true;
 };

@@ -9,6 +9,7 @@
 #include "nn/linear.hpp"
 #include "nn/positional.hpp"
 #include "nn/sequential.hpp"
+#include "tensor/clock.hpp"
 #include "tensor/elementwise.hpp"
 #include "tests/catch.hpp"
 #include "tests/reference.hpp"
@@ -132,6 +133,20 @@ TEST_CASE("a leaf shared with a later subtree keeps its first name", "[module]")
   } outer;
   CHECK(outer.model.head.weight.name() == "model.embed.weight");
   CHECK(names_of(outer) == Names{"model.embed.weight"});
+}
+
+TEST_CASE("names are given in a time that grows as the model does", "[module]") {
+  struct Deep : Module {
+    Deep() : layers(child<ModuleList<Linear>>("layers")) {
+      for (int i = 0; i < 20000; ++i) layers.append(1, 1);
+    }
+    ModuleList<Linear>& layers;
+  };
+  double start = seconds_now();
+  Deep deep;
+  CHECK(seconds_now() - start < 20);  // 0.05; 4·10⁸ names when each layer named all before it again
+  CHECK(deep.layers[19999].weight.name() == "layers.19999.weight");
+  CHECK(deep.layers[0].bias.name() == "layers.0.bias");
 }
 
 TEST_CASE("a name is given once", "[module]") {
