@@ -133,16 +133,21 @@ void Optimizer::load_state_dict(const StateDict& state) {
       throw ValueError("optimizer", name + " must be finite and not negative");
     return value;
   };
+  auto whole = [&](const std::string& name) {
+    double value = number(name);
+    if (value > 0x1p53) throw ValueError("optimizer", name + " must be 2^53 at most");
+    return static_cast<Index>(value);
+  };
   std::set<std::string> known{"rate", "steps"};
   double rate = number("rate");
-  auto steps = static_cast<Index>(number("steps"));
+  auto steps = whole("steps");
   std::vector<std::pair<Index, std::vector<Tensor>>> loaded;
   for (const Slot& slot : slots_) {
     auto& [step, tensors] = loaded.emplace_back(0, std::vector<Tensor>(states_.size()));
     std::string step_name = "step." + slot.name;
     if (!state.count(step_name)) continue;  // it had no gradient so far
     known.insert(step_name);
-    step = static_cast<Index>(number(step_name));
+    step = whole(step_name);
     for (std::size_t i = 0; i < states_.size(); ++i) {
       std::string name = states_[i] + "." + slot.name;
       known.insert(name);

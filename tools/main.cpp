@@ -8,6 +8,7 @@
 #include <new>
 
 #include "tensor/error.hpp"
+#include "tensor/isa.hpp"
 #include "tools/cli/command_line.hpp"
 #include "tools/cli/waiting.hpp"
 #include "tools/verbs/verbs.hpp"
@@ -24,10 +25,7 @@ const glim::About kAbout = {
 
 int fail(const std::string& message) {
   std::fflush(stdout);
-  std::string line = message;
-  for (char& c : line)
-    if (c == '\n') c = ' ';
-  std::fprintf(stderr, "glim: error: %s\n", line.c_str());
+  std::fprintf(stderr, "glim: error: %s\n", glim::printable(message).c_str());
   return 1;
 }
 
@@ -61,7 +59,10 @@ int main(int argc, char** argv) {
         throw glim::UsageError(std::string(name) +
                                " is not part of this build; `tools/build build` adds it");
 #endif
-    if (glim::Command* verb = glim::parse_command_line(kAbout, verbs, argc, argv)) verb->run(*verb);
+    if (glim::Command* verb = glim::parse_command_line(kAbout, verbs, argc, argv)) {
+      glim::best_isa();  // a GLIM_ISA that cannot be is refused here, not within some op
+      verb->run(*verb);
+    }
     glim::print_flush();
     return 0;
   } catch (const glim::UsageError& e) {

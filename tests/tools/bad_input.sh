@@ -52,6 +52,33 @@ printf 'layerz = 3\n' >unknown.toml
 refuse "unknown key" "unknown\.toml.*layerz" limited train --config unknown.toml --out fresh
 printf 'layers = "many"\n' >value.toml
 refuse "value that is none" 'value\.toml' limited train --config value.toml --out fresh
+refuse "a share without end" 'attention-dropout: must be finite, not -inf' limited train --task copy --attention-dropout -inf --out fresh
+refuse "a rate that is no number" 'rate: must be finite, not nan' limited train --task copy --rate nan --out fresh
+printf 'dropout = inf\n' >infinite.toml
+refuse "an infinite number in a configuration" 'infinite\.toml: dropout: must be finite' limited train --config infinite.toml --out fresh
+refuse "a seed that JSON cannot hold" 'seed: must be 9007199254740992 at most' limited train --task copy --seed 9223372036854775807 --out fresh
+report "help says the ranges" "$(limited train --help | grep -Eq 'dropout probability +\[0 to below$|\[0 to below 1\]' || echo "it does not")"
+# --- more than this machine has ---
+refuse "more examples than memory" 'examples: 10000000000 examples need 2\.56 TB.*this machine has' limited train --task copy --examples 10000000000 --out fresh
+refuse "more layers than memory" '100000000 layers.*this machine has' limited train --task copy --layers 100000000 --out fresh
+refuse "a width beyond memory" 'width 100000000 .*this machine has' limited train --task copy --d-model 100000000 --out fresh
+refuse "a kernel beyond memory" 'kernel 1000000,.*this machine has' limited train --kind conv --task copy --kernel 1000000 --out fresh
+refuse "positions beyond memory" 'max-length 9000000000,.*this machine has' limited train --task copy --max-length 9000000000 --out fresh
+refuse "a device as configuration" '/dev/zero: is not a regular file' limited train --config /dev/zero --out fresh
+mkfifo pipe
+refuse "a pipe as configuration" 'pipe: is not a regular file' limited train --config pipe --out fresh
+head -c 2000000 /dev/zero >large.toml
+refuse "a configuration of 2 MB" 'large\.toml: has 2000000 bytes' limited train --config large.toml --out fresh
+refuse "a device as text" '/dev/zero: is a device' train_on /dev/zero good.tgt
+# --- what a message echoes ---
+clean() { if grep -q "[^ -~]" err || [ "$(wc -c <err)" -gt 1200 ]; then echo "it holds $(head -c 200 err | od -c | head -5)"; fi; }
+refuse "an escape sequence as task" "task: '.x1b\[31mred' is none of" limited train --task $'\e[31mred' --out fresh
+report "is shown as text" "$(clean)"
+refuse "bytes that are no text as task" 'task: .*xff' limited train --task $'\xff\xfe' --out fresh
+report "are shown as text" "$(LC_ALL=C clean)"
+refuse "10,000 bytes as task" 'task: .*is none of|bytes' limited train --task "$(head -c 10000 /dev/zero | tr '\0' x)" --out fresh
+report "are shown in part" "$(LC_ALL=C; sed 's/…/.../g' err >short; mv short err; clean)"
+refuse "an instruction set that is none" "GLIM_ISA: 'sse' is none of [a-z0-9, ]*$" env GLIM_ISA=sse "$glim" doctor
 refuse "nothing to resume" 'nothing/last\.safetensors' limited train --resume --out nothing
 # A run ends with the first trial that is good enough, and not before.
 limited train --task copy --examples 2000 --epochs 30 --try-every 2 --enough 0.2 --out enough >out 2>err
@@ -75,7 +102,7 @@ refuse "copying pieces" 'copy.*word, char or mixed' limited train --copy --token
 refuse "copying at once" 'copy.*non-autoregressive' parallel --copy
 refuse "sampling at once" 'scheduled-sampling.*non-autoregressive' parallel --scheduled-sampling 0.5
 refuse "an unknown kind of length" "length.*'short'.*predict, long" parallel --length short
-refuse "sampling beyond 1" 'scheduled-sampling.*\[0, 1\]' limited train --task copy --scheduled-sampling 1.5 --out fresh
+refuse "sampling beyond 1" 'scheduled-sampling: must be 0 to 1, not 1.5' limited train --task copy --scheduled-sampling 1.5 --out fresh
 refuse "an unknown sampling schedule" 'sampling-schedule.*inverse-sigmoid' limited train --task copy --sampling-schedule cubic --out fresh
 refuse "no steps to sample in" 'sampling-steps' limited train --task copy --sampling-steps 0 --out fresh
 refuse "a negative guidance" 'guided-attention' limited train --task copy --guided-attention -1 --out fresh
@@ -134,6 +161,9 @@ printf '1 2\n' >two.src
 full() { timeout 600 "$glim" translate --model model <two.src >/dev/full; }
 closed() { timeout 600 "$glim" translate --model model <two.src >&-; }
 refuse "full disk on standard output" 'standard output' full
+refuse "help on a full disk" 'standard output' sh -c "exec '$glim' --help >/dev/full"
+refuse "a verb's help on a full disk" 'standard output' sh -c "exec '$glim' train --help >/dev/full"
+refuse "the version on a full disk" 'standard output' sh -c "exec '$glim' --version >/dev/full"
 refuse "closed standard output" 'standard output' closed
 
 # --- studies ---

@@ -57,7 +57,7 @@ int main(int argc, char** argv) {
     });
     Command& c = commands.back();
     c.argument("name", &name, "what to measure");
-    c.option("steps", &steps, "steps of a profile or a hash").least = 1;
+    c.option("steps", &steps, "steps of a profile or a hash", kPositive);
     c.option("explicit", &explicit_ops, "compositions instead of fused ops");
     c.option("recompute", &recompute, "layers that backward runs again");
   };
@@ -80,17 +80,17 @@ int main(int argc, char** argv) {
   command("decode", "a server: decoding",
           [&] { serve([&] { return decoding(setting(name), batch, beam); }); });
   commands.back().argument("name", &name, "sizes of the model");
-  commands.back().option("batch", &batch, "sentences at once");
-  commands.back().option("beam", &beam, "prefixes kept at each step");
+  commands.back().option("batch", &batch, "sentences at once", kPositive);
+  commands.back().option("beam", &beam, "prefixes kept at each step", kPositive);
   try {
     const About about = {"glim_bench", "0.1.0", "measurements; see tools/bench"};
     if (Command* c = parse_command_line(about, commands, argc, argv)) c->run(*c);
     return 0;
   } catch (const UsageError& e) {
-    fmt::print(stderr, "glim_bench: error: {}\n", e.what());
+    fmt::print(stderr, "glim_bench: error: {}\n", printable(e.what()));
     return 2;
   } catch (const Error& e) {
-    fmt::print(stderr, "glim_bench: error: {}\n", e.one_line());
+    fmt::print(stderr, "glim_bench: error: {}\n", printable(e.one_line()));
     return 1;
   }
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <fmt/format.h>
 
 namespace glim {
@@ -21,10 +20,8 @@ std::string set_number(const Option& o, T& field, const std::string& text) {
                        std::is_same_v<T, double> ? "number"
                        : std::is_unsigned_v<T>   ? "whole number from 0"
                                                  : "whole number");
-  auto number = static_cast<double>(value);
-  if (!(number >= o.least && number <= o.most))
-    return std::isinf(o.most) ? fmt::format("must be {} at least, not {}", o.least, text)
-                              : fmt::format("must lie in {} to {}, not {}", o.least, o.most, text);
+  if (std::string problem = o.range.refuse(static_cast<double>(value)); !problem.empty())
+    return fmt::format("{}, not {}", problem, text);
   field = value;
   return {};
 }
@@ -70,11 +67,13 @@ struct Shower {
 
 }  // namespace
 
-Option& Command::option(const std::string& option_name, Field field, const std::string& what) {
+Option& Command::option(const std::string& option_name, Field field, const std::string& what,
+                        const Range& range) {
   Option o;
   o.name = option_name;
   o.field = field;
   o.help = what;
+  o.range = range;
   o.default_text = std::visit(Shower{}, field);
   if (!options.empty()) o.group = options.back().group;
   return options.emplace_back(std::move(o));

@@ -6,12 +6,13 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <limits>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
+
+#include "tools/cli/range.hpp"
 
 namespace glim {
 
@@ -29,10 +30,9 @@ struct Option {
   bool required = false;     // must be given
   bool in_config = true;     // may stand in a configuration file
   char delimiter = 0;        // between the values of a list that are given as one
-  std::vector<std::string> choices;                         // the only values, where there are any
-  double least = -std::numeric_limits<double>::infinity();  // bounds of a number
-  double most = std::numeric_limits<double>::infinity();
-  bool given = false;  // by the command line, or by a configuration file
+  std::vector<std::string> choices;  // the only values, where there are any
+  Range range;                       // of a number; the help says it
+  bool given = false;                // by the command line, or by a configuration file
 };
 
 // Wrong usage: what was typed cannot be meant.
@@ -45,7 +45,8 @@ class Command {
   Command(std::string verb, std::string what) : name(std::move(verb)), help(std::move(what)) {}
 
   // Adds an option, under the heading of the one before it. Its default is what the field holds now.
-  Option& option(const std::string& option_name, Field field, const std::string& what);
+  Option& option(const std::string& option_name, Field field, const std::string& what,
+                 const Range& range = {});
   // The same without a name on the command line.
   Option& argument(const std::string& option_name, Field field, const std::string& what);
 

@@ -2,11 +2,11 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <fstream>
 #include <sstream>
 #include <stdexcept>
 
 #include "tensor/error.hpp"
+#include "tensor/input_file.hpp"
 #include "tools/cli/output.hpp"
 
 namespace glim {
@@ -24,15 +24,17 @@ struct TypeName {
 
 CLI::Option* add_option(CLI::App& verb, Option& o) {
   std::string name = (o.argument ? "" : "--") + o.name;
+  std::string range = o.range.text();
+  std::string help = o.help + (range.empty() ? "" : " [" + range + "]");
   if (std::holds_alternative<bool*>(o.field))
     return verb.add_flag_function(
-        name, [&o](std::int64_t count) { set_option(o, {count > 0 ? "true" : "false"}); }, o.help);
+        name, [&o](std::int64_t count) { set_option(o, {count > 0 ? "true" : "false"}); }, help);
   CLI::callback_t take = [&o, name](const CLI::results_t& words) {
     if (std::string problem = set_option(o, words); !problem.empty())
       throw UsageError(name + ": " + problem);
     return true;
   };
-  CLI::Option* option = verb.add_option(name, take, o.help);
+  CLI::Option* option = verb.add_option(name, take, help);
   option->type_name(std::visit(TypeName{}, o.field))->type_size(1);
   if (std::holds_alternative<std::vector<std::string>*>(o.field))
     option->expected(1, CLI::detail::expected_max_vector_size)->allow_extra_args();
@@ -77,15 +79,17 @@ Command* parse_command_line(const About& about, std::vector<Command>& commands, 
 }
 
 void apply_config(Command& command, const std::string& path) {
-  std::ifstream file(path);
-  if (!file) throw FileError(path, "cannot be read");
+  InputFile file(path);  // no pipe and no device, which may have no end
+  constexpr std::uint64_t kMost = 1'000'000;
+  if (file.size() > kMost)
+    file.fail("has " + std::to_string(file.size()) + " bytes, a configuration has 1 MB at most");
+  std::istringstream text(file.read_text(0, static_cast<std::size_t>(file.size())));
   std::vector<CLI::ConfigItem> items;
   try {
-    items = CLI::ConfigTOML().from_config(file);
+    items = CLI::ConfigTOML().from_config(text);
   } catch (const CLI::Error& e) {
     throw FileError(path, e.what());
   }
-  if (file.bad()) throw FileError(path, "cannot be read");
   for (const CLI::ConfigItem& item : items) {
     if (item.name == "++" || item.name == "--") continue;  // CLI11's marks of a section
     bool here =

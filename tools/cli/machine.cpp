@@ -61,6 +61,13 @@ void read_meminfo(const std::string& path, Machine& m) {
   }
 }
 
+// What the container may take, in bytes; 0: no limit.
+std::int64_t read_limit(const std::string& path) {
+  std::ifstream in(path);
+  std::int64_t bytes = 0;
+  return in >> bytes ? bytes : 0;
+}
+
 // "always [madvise] never" -> "madvise"
 std::string read_choice(const std::string& path) {
   std::ifstream in(path);
@@ -82,6 +89,8 @@ Machine inspect_machine(const std::string& root) {
   m.quota = read_quota(root + "/sys/fs/cgroup/cpu.max");
   std::ifstream(root + "/proc/loadavg") >> m.load;
   read_meminfo(root + "/proc/meminfo", m);
+  if (std::int64_t limit = read_limit(root + "/sys/fs/cgroup/memory.max"); limit > 0)
+    m.memory_bytes = std::min(m.memory_bytes, limit);
   m.huge_pages = read_choice(root + "/sys/kernel/mm/transparent_hugepage/enabled");
   return m;
 }

@@ -18,7 +18,8 @@ struct Machine {
   int cores = 0;                   // physical; 0: unknown
   double quota = 0;  // processors' worth of time that the container grants; 0: no limit
   double load = 0;   // average of the last minute
-  std::int64_t memory_bytes = 0, available_bytes = 0;
+  std::int64_t memory_bytes = 0;  // or what the container grants of it
+  std::int64_t available_bytes = 0;
   std::string huge_pages;  // "always", "madvise", "never", or empty
 };
 

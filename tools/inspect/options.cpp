@@ -24,8 +24,9 @@ bool of_fresh_models(const std::string& name) {
 void add_specimen_options(Command& command, SpecimenOptions& options) {
   command.option("model", &options.model, "folder or file of a trained model");
   command.option("init", &options.init, "a fresh model instead, of these sizes:");
-  each_option(options.fresh, [&](const char*, const char* name, auto& field, const char* help) {
-    if (of_fresh_models(name)) command.option(name, &field, help).group = "Fresh model";
+  each_option(options.fresh, [&](const OptionText& t, auto& field) {
+    if (of_fresh_models(t.name))
+      command.option(t.name, &field, t.help, t.range).group = "Fresh model";
   });
   command.option("source", &options.source, "sentence to read (else one of the task's)").group = "";
   command.option("target", &options.target,

@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "tensor/error.hpp"
+#include "tools/cli/output.hpp"
 
 namespace glim::step {
 namespace {
@@ -58,7 +59,7 @@ bool run(Debugger& debugger, const std::string& line, const std::string& place, 
     return debugger.run(line);
   } catch (const Error& e) {
     std::fflush(stdout);
-    std::fprintf(stderr, "%s%s\n", place.c_str(), e.one_line().c_str());
+    std::fprintf(stderr, "%s\n", printable(place + e.one_line()).c_str());
     failed = true;
     return true;
   }

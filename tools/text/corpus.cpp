@@ -95,12 +95,14 @@ Corpus read_corpus(const std::string& path, Policy blank) {
   return corpus;
 }
 
-std::vector<std::string> ParallelCorpus::source_sentences() const {
+std::vector<std::string> sources_of(const std::vector<SentencePair>& pairs) {
   std::vector<std::string> out;
   out.reserve(pairs.size());
   for (const SentencePair& pair : pairs) out.push_back(pair.source);
   return out;
 }
+
+std::vector<std::string> ParallelCorpus::source_sentences() const { return sources_of(pairs); }
 
 std::vector<std::string> ParallelCorpus::target_sentences() const {
   std::vector<std::string> out;

@@ -21,6 +21,7 @@ struct SentencePair {
   std::string source, target;
   bool operator==(const SentencePair&) const = default;
 };
+std::vector<std::string> sources_of(const std::vector<SentencePair>& pairs);
 
 // All lines, blank ones included.
 std::vector<std::string> read_lines(const std::string& path);

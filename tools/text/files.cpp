@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <vector>
 
@@ -35,6 +36,9 @@ void read_pieces(const std::string& path, std::string_view op,
                  const std::function<void(std::string_view)>& take) {
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) fail(op, path, errno);
+  struct stat s {};
+  if (::fstat(file.get(), &s) == 0 && S_ISCHR(s.st_mode) && !::isatty(file.get()))
+    throw FileError(op, path + ": is a device, which may have no end");
   std::vector<char> buffer(std::size_t{1} << 20);
   for (;;) {
     const ssize_t n = ::read(file.get(), buffer.data(), buffer.size());

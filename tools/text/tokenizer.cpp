@@ -10,6 +10,7 @@
 #include "tools/text/files.hpp"
 #include "tools/text/mixed_tokenizer.hpp"
 #include "tools/text/sentencepiece_tokenizer.hpp"
+#include "tools/text/stored_json.hpp"
 #include "tools/text/utf8.hpp"
 #include "tools/text/word_tokenizer.hpp"
 
@@ -87,7 +88,7 @@ TokenizerPtr deserialize_tokenizer(std::string_view text, const std::string& whe
   } catch (const Error& e) {
     throw fail(e.problem());
   } catch (const nlohmann::json::exception& e) {
-    throw fail(e.what());
+    throw fail(problem_of(e));
   }
   throw fail("of an unknown kind");
 }

@@ -11,6 +11,7 @@
 #include "tensor/reduce.hpp"
 #include "tools/text/corpus.hpp"
 #include "tools/text/phrasebook.hpp"
+#include "tools/text/stored_json.hpp"
 #include "tools/train/option_names.hpp"
 #include "tools/train/transformer_kind.hpp"
 
@@ -27,18 +28,13 @@ void check_bert(const TrainOptions& o) {
   one_of("tie", o.tie, {"decoder"});
 }
 
-std::vector<std::string> english(const std::vector<SentencePair>& pairs) {
-  std::vector<std::string> lines;
-  for (const SentencePair& p : pairs) lines.push_back(p.source);
-  return lines;
-}
-
-struct Parts {
+struct BertText {
   std::vector<std::string> train, valid;
 };
 
-Parts parts_of(const TrainOptions& o) {
-  if (o.task == "phrasebook") return {english(phrasebook_train()), english(phrasebook_valid())};
+BertText bert_text(const TrainOptions& o) {
+  if (o.task == "phrasebook")
+    return {sources_of(phrasebook_train()), sources_of(phrasebook_valid())};
   std::vector<std::string> lines = read_corpus(o.text).sentences;
   if (!o.valid_text.empty()) return {lines, read_corpus(o.valid_text).sentences};
   auto cut = lines.begin() + static_cast<std::ptrdiff_t>(lines.size() - lines.size() / 10);
@@ -102,9 +98,8 @@ std::string to_json(const BertConfig& c) {
 }
 
 BertConfig described_bert(const Checkpoint& checkpoint, const std::string& file) {
-  BertConfig c;
-  try {
-    auto j = nlohmann::json::parse(checkpoint.described("model", file));
+  auto read = [](const nlohmann::json& j) {
+    BertConfig c;
     j.at("vocab").get_to(c.vocab);
     j.at("max_len").get_to(c.max_len);
     j.at("d_model").get_to(c.d_model);
@@ -117,11 +112,10 @@ BertConfig described_bert(const Checkpoint& checkpoint, const std::string& file)
     j.at("learned_positions").get_to(c.learned_positions);
     j.at("norm_eps").get_to(c.norm_eps);
     j.at("pad").get_to(c.pad);
-  } catch (const nlohmann::json::exception& e) {
-    throw FileError(file, std::string("its model description cannot be read: ") + e.what());
-  } catch (const ValueError& e) {
-    throw FileError(file, "its model description cannot be read: " + e.headline());
-  }
+    return c;
+  };
+  BertConfig c = read_json(checkpoint.described("model", file), to_json(BertConfig{}), file,
+                           "model description", read);
   const StateDict& weights = checkpoint.weights;
   if (c.layers < 1 || c.layers > static_cast<Index>(weights.size()))
     throw FileError(file, "describes more layers than it has tensors");
@@ -144,7 +138,7 @@ TokenizerPtr described_tokenizer(const Checkpoint& c, const std::string& file,
 
 MaskedLearner::MaskedLearner(const TrainOptions& o, const Checkpoint* from) : options_(o) {
   check_bert(o);
-  Parts parts = parts_of(o);
+  BertText parts = bert_text(o);
   BertConfig config;
   if (from) {
     config = described_bert(*from, o.out);

@@ -5,6 +5,7 @@
 
 #include "tensor/error.hpp"
 #include "tensor/safetensors.hpp"
+#include "tools/text/stored_json.hpp"
 
 namespace glim {
 
@@ -20,11 +21,8 @@ const std::string kOptimizer = "optimizer.";
 std::string TrainState::to_json() const { return nlohmann::json(*this).dump(); }
 
 TrainState TrainState::from_json(const std::string& text, const std::string& where) {
-  try {
-    return nlohmann::json::parse(text).get<TrainState>();
-  } catch (const nlohmann::json::exception& e) {
-    throw FileError(where, std::string("its training state cannot be read: ") + e.what());
-  }
+  return read_json(text, TrainState{}.to_json(), where, "training state",
+                   [](const nlohmann::json& j) { return j.get<TrainState>(); });
 }
 
 void save_checkpoint(const std::string& path, const Checkpoint& c) {

@@ -13,6 +13,7 @@
 #include "tools/image/augment.hpp"
 #include "tools/image/idx.hpp"
 #include "tools/image/png.hpp"
+#include "tools/text/stored_json.hpp"
 #include "tools/train/fingerprint.hpp"
 #include "tools/train/option_names.hpp"
 #include "tools/train/transformer_kind.hpp"
@@ -64,27 +65,23 @@ std::string to_json(const VitConfig& c) {
 }
 
 VitConfig vit_config_from_json(const std::string& text, const std::string& where) {
-  try {
-    auto j = nlohmann::json::parse(text);
-    VitConfig c;
-    j.at("channels").get_to(c.channels);
-    j.at("height").get_to(c.height);
-    j.at("width").get_to(c.width);
-    j.at("patch").get_to(c.patch);
-    j.at("classes").get_to(c.classes);
-    j.at("d_model").get_to(c.d_model);
-    j.at("heads").get_to(c.heads);
-    j.at("layers").get_to(c.layers);
-    j.at("d_ff").get_to(c.d_ff);
-    j.at("dropout").get_to(c.dropout);
-    j.at("norm_eps").get_to(c.norm_eps);
-    c.pooling = kImagePoolings.parse("pooling", j.at("pooling"));
-    return c;
-  } catch (const nlohmann::json::exception& e) {
-    throw FileError(where, std::string("its model description cannot be read: ") + e.what());
-  } catch (const ValueError& e) {
-    throw FileError(where, "its model description cannot be read: " + e.headline());
-  }
+  return read_json(text, to_json(VitConfig{}), where, "model description",
+                   [](const nlohmann::json& j) {
+                     VitConfig c;
+                     j.at("channels").get_to(c.channels);
+                     j.at("height").get_to(c.height);
+                     j.at("width").get_to(c.width);
+                     j.at("patch").get_to(c.patch);
+                     j.at("classes").get_to(c.classes);
+                     j.at("d_model").get_to(c.d_model);
+                     j.at("heads").get_to(c.heads);
+                     j.at("layers").get_to(c.layers);
+                     j.at("d_ff").get_to(c.d_ff);
+                     j.at("dropout").get_to(c.dropout);
+                     j.at("norm_eps").get_to(c.norm_eps);
+                     c.pooling = kImagePoolings.parse("pooling", j.at("pooling"));
+                     return c;
+                   });
 }
 
 // Sizes are believed as far as the tensors bear them out.

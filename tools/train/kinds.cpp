@@ -2,7 +2,9 @@
 
 #include "tensor/error.hpp"
 #include "tensor/random.hpp"
+#include "tools/cli/machine.hpp"
 #include "tools/train/classification.hpp"
+#include "tools/train/estimate.hpp"
 #include "tools/train/images.hpp"
 #include "tools/train/language.hpp"
 #include "tools/train/translation.hpp"
@@ -38,6 +40,7 @@ std::string kind_names() {
 std::unique_ptr<Learner> make_learner(const TrainOptions& options, const Checkpoint* from) {
   for (const Kind& k : kinds())
     if (k.name == options.kind) {
+      require_memory(options, static_cast<double>(inspect_machine().memory_bytes));
       seed(static_cast<std::uint64_t>(options.seed));
       return k.learner(options, from);
     }

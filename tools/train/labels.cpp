@@ -8,6 +8,7 @@
 
 #include "tensor/error.hpp"
 #include "tools/text/corpus.hpp"
+#include "tools/text/stored_json.hpp"
 #include "tools/text/utf8.hpp"
 
 namespace glim {
@@ -61,7 +62,7 @@ Labels Labels::from_json(const std::string& text, const std::string& where) {
     if (l.names_.size() < 2) throw FileError(where, "its labels are fewer than two");
     return l;
   } catch (const nlohmann::json::exception& e) {
-    throw FileError(where, std::string("its labels cannot be read: ") + e.what());
+    throw FileError(where, "its labels cannot be read: " + problem_of(e));
   }
 }
 

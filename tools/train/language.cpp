@@ -8,6 +8,7 @@
 #include "tensor/error.hpp"
 #include "tools/text/corpus.hpp"
 #include "tools/text/phrasebook.hpp"
+#include "tools/text/stored_json.hpp"
 #include "tools/text/text_stream.hpp"
 #include "tools/text/utf8.hpp"
 #include "tools/train/fingerprint.hpp"
@@ -55,12 +56,9 @@ GptConfig described_gpt(const Checkpoint& c, const std::string& file) {
   if (c.kind != "gpt")
     throw FileError(file, "holds a model of kind '" + c.kind + "', which does not continue text; " +
                               "wanted is one of kind 'gpt'");
-  GptConfig config;
-  try {
-    config = nlohmann::json::parse(c.described("model", file)).get<GptConfig>();
-  } catch (const nlohmann::json::exception& e) {
-    throw FileError(file, std::string("its model description cannot be read: ") + e.what());
-  }
+  auto config =
+      read_json(c.described("model", file), nlohmann::json(GptConfig{}).dump(), file,
+                "model description", [](const nlohmann::json& j) { return j.get<GptConfig>(); });
   if (config.layers < 1 || config.layers > static_cast<Index>(c.weights.size()))
     throw FileError(file, "describes more layers than it has tensors");
   require_tensor(c.weights, "wte.weight", {config.vocab, config.d_model}, file);
@@ -84,19 +82,13 @@ std::string joined(const std::vector<std::string>& lines) {
   return text;
 }
 
-std::vector<std::string> english(const std::vector<SentencePair>& pairs) {
-  std::vector<std::string> lines;
-  for (const SentencePair& p : pairs) lines.push_back(p.source);
-  return lines;
-}
-
 struct Parts {
   std::string train, valid;
 };
 
 Parts parts_of(const TrainOptions& o) {
   if (o.task == "phrasebook")
-    return {joined(english(phrasebook_train())), joined(english(phrasebook_valid()))};
+    return {joined(sources_of(phrasebook_train())), joined(sources_of(phrasebook_valid()))};
   std::vector<std::string> lines = read_lines(o.text);
   if (!o.valid_text.empty()) return {joined(lines), joined(read_lines(o.valid_text))};
   if (o.tokenizer != "char") {

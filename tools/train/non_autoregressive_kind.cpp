@@ -4,6 +4,7 @@
 
 #include "models/non_autoregressive.hpp"
 #include "tensor/error.hpp"
+#include "tools/text/stored_json.hpp"
 #include "tools/train/option_names.hpp"
 #include "tools/train/transformer_kind.hpp"
 
@@ -33,18 +34,13 @@ std::string to_json(const NonAutoregressiveConfig& c) {
 
 NonAutoregressiveConfig from_json(const std::string& text, const std::string& where) {
   NonAutoregressiveConfig c{transformer_config_from_json(text, where)};
-  try {
-    auto j = nlohmann::json::parse(text);
+  return read_json(text, to_json(c), where, "model description", [&](const nlohmann::json& j) {
     j.at("eos").get_to(c.eos);
     c.length = kLengths.parse("length", j.at("length"));
     j.at("length_reach").get_to(c.length_reach);
     j.at("copy_sharpness").get_to(c.copy_sharpness);
     return c;
-  } catch (const nlohmann::json::exception& e) {
-    throw FileError(where, std::string("its model description cannot be read: ") + e.what());
-  } catch (const ValueError& e) {
-    throw FileError(where, "its model description cannot be read: " + e.headline());
-  }
+  });
 }
 
 void require_described(const NonAutoregressiveConfig& m, const StateDict& weights,

@@ -14,11 +14,11 @@ namespace {
 
 constexpr Index kNumberBytes = 12;  // at most, with its comma: "1.23457e-05,"
 
-std::string number(double v) { return std::isfinite(v) ? fmt::format("{:.6g}", v) : "null"; }
+std::string json_number(double v) { return std::isfinite(v) ? fmt::format("{:.6g}", v) : "null"; }
 
 std::string array(const std::vector<double>& values) {
   std::string text = "[";
-  for (std::size_t i = 0; i < values.size(); ++i) text += (i ? "," : "") + number(values[i]);
+  for (std::size_t i = 0; i < values.size(); ++i) text += (i ? "," : "") + json_number(values[i]);
   return text + "]";
 }
 
@@ -114,7 +114,7 @@ void StepRecorder::after_update(Index step, double rate, double loss) {
   lines_->write(fmt::format(
       R"({{"step":{},"rate":{},"loss":{},"gradient_norm":{},"update_ratio":{},"rms":{},)"
       R"("similarity":{},"entropy":{},"saturation":{}}})",
-      step, number(rate), number(loss),
+      step, json_number(rate), json_number(loss),
       array(each(modules_, [](const ModuleParts& m) { return m.gradient_norm; })), array(ratios),
       array(each(probed.layers, [](const ProbedLayer& l) { return l.rms; })),
       array(each(probed.layers, [](const ProbedLayer& l) { return l.similarity; })),

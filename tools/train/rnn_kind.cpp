@@ -4,19 +4,20 @@
 
 #include "models/seq2seq_rnn.hpp"
 #include "tensor/error.hpp"
+#include "tools/text/stored_json.hpp"
 #include "tools/train/option_names.hpp"
 #include "tools/train/transformer_kind.hpp"
 
 namespace glim {
 namespace {
 
-const std::vector<std::string> kForeign = {
+const std::vector<std::string> kForeignToRnn = {
     "decoder-layers", "heads",      "d-ff",  "attention-dropout", "activation-dropout",
     "norm",           "activation", "tie",   "embedding-init",    "recompute",
     "positions",      "length",     "kernel"};
 
 Seq2SeqRnnConfig rnn_config(const TrainOptions& o, Index src_vocab, Index tgt_vocab) {
-  refuse_options(o, kForeign, "a model of kind 'rnn' has no such thing");
+  refuse_options(o, kForeignToRnn, "a model of kind 'rnn' has no such thing");
   Seq2SeqRnnConfig c;
   c.src_vocab = src_vocab;
   c.tgt_vocab = tgt_vocab;
@@ -52,26 +53,22 @@ std::string to_json(const Seq2SeqRnnConfig& c) {
 }
 
 Seq2SeqRnnConfig rnn_config_from_json(const std::string& text, const std::string& where) {
-  try {
-    auto j = nlohmann::json::parse(text);
-    Seq2SeqRnnConfig c;
-    j.at("src_vocab").get_to(c.src_vocab);
-    j.at("tgt_vocab").get_to(c.tgt_vocab);
-    j.at("d_embed").get_to(c.d_embed);
-    j.at("d_model").get_to(c.d_model);
-    j.at("layers").get_to(c.layers);
-    c.cell = kCells.parse("cell", j.at("cell"));
-    c.attention = kAttentionScores.parse("attention", j.at("attention"));
-    j.at("dropout").get_to(c.dropout);
-    j.at("max_len").get_to(c.max_len);
-    j.at("pad").get_to(c.pad);
-    c.copy = j.value("copy", false);
-    return c;
-  } catch (const nlohmann::json::exception& e) {
-    throw FileError(where, std::string("its model description cannot be read: ") + e.what());
-  } catch (const ValueError& e) {
-    throw FileError(where, "its model description cannot be read: " + e.headline());
-  }
+  return read_json(text, to_json(Seq2SeqRnnConfig{}), where, "model description",
+                   [](const nlohmann::json& j) {
+                     Seq2SeqRnnConfig c;
+                     j.at("src_vocab").get_to(c.src_vocab);
+                     j.at("tgt_vocab").get_to(c.tgt_vocab);
+                     j.at("d_embed").get_to(c.d_embed);
+                     j.at("d_model").get_to(c.d_model);
+                     j.at("layers").get_to(c.layers);
+                     c.cell = kCells.parse("cell", j.at("cell"));
+                     c.attention = kAttentionScores.parse("attention", j.at("attention"));
+                     j.at("dropout").get_to(c.dropout);
+                     j.at("max_len").get_to(c.max_len);
+                     j.at("pad").get_to(c.pad);
+                     c.copy = j.value("copy", false);
+                     return c;
+                   });
 }
 
 void require_described(const Seq2SeqRnnConfig& c, const StateDict& weights,
@@ -108,7 +105,7 @@ SequenceKind rnn_kind() {
             require_described(config, weights, file);
             return std::make_unique<Seq2SeqRnn>(config);
           },
-          kForeign};
+          kForeignToRnn};
 }
 
 }  // namespace glim

@@ -56,6 +56,11 @@ Trainer::Trainer(const TrainOptions& options, Learner& learner, Checkpoint from)
     throw ValueError("--resume",
                      "the training data are not those that the checkpoint was made with");
   build();
+  Index batches = learner_.begin(Split::Train, state_.epoch);
+  if (state_.batch > batches)
+    throw FileError(in_folder(options_.out, "last.safetensors"),
+                    "stands at batch " + std::to_string(state_.batch) + " of an epoch that has " +
+                        std::to_string(batches));
   learner_.model().load_state_dict(from.weights);
   optimizer_->load_state_dict(from.optimizer);
 }
@@ -64,7 +69,9 @@ void Trainer::build() {
   optimizer_ = make_optimizer(options_, learner_.model());
   // Batches differ in number a little from epoch to epoch; those of the first stand for all.
   Index per_epoch = learner_.begin(Split::Train, 0);
-  total_steps_ = (per_epoch + options_.accumulate - 1) / options_.accumulate * options_.epochs;
+  Index updates = (per_epoch + options_.accumulate - 1) / options_.accumulate;
+  total_steps_ =
+      updates * std::min(options_.epochs, (Index{1} << 53) / std::max<Index>(updates, 1));
   if (options_.max_steps > 0) total_steps_ = std::min(total_steps_, options_.max_steps);
   schedule_ = make_schedule(options_, total_steps_);
 }
@@ -213,7 +220,7 @@ bool Trainer::validate_and_save(TrainObserver& observer, bool epoch_end, double 
     report.trial = learner_.trial();
   ++state_.validations;
   double now_at = report.valid.tokens > 0 ? learner_.criterion(report.valid) : report.train.kl;
-  report.improved = state_.validations == 1 || now_at < state_.best;
+  report.improved = std::isfinite(now_at) && (state_.best_step == 0 || now_at < state_.best);
   if (report.improved) {
     state_.best = now_at;
     state_.best_step = state_.step;

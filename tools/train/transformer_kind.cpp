@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tensor/error.hpp"
+#include "tools/text/stored_json.hpp"
 #include "tools/train/option_names.hpp"
 
 namespace glim {
@@ -53,33 +54,29 @@ std::string to_json(const TransformerConfig& c) {
 }
 
 TransformerConfig transformer_config_from_json(const std::string& text, const std::string& where) {
-  try {
-    auto j = nlohmann::json::parse(text);
-    TransformerConfig c;
-    j.at("src_vocab").get_to(c.src_vocab);
-    j.at("tgt_vocab").get_to(c.tgt_vocab);
-    j.at("d_model").get_to(c.d_model);
-    j.at("heads").get_to(c.heads);
-    j.at("d_ff").get_to(c.d_ff);
-    j.at("encoder_layers").get_to(c.encoder_layers);
-    j.at("decoder_layers").get_to(c.decoder_layers);
-    j.at("dropout").get_to(c.dropout);
-    c.attention_dropout = j.value("attention_dropout", -1.0);
-    c.activation_dropout = j.value("activation_dropout", -1.0);
-    c.norm = kNorms.parse("norm", j.at("norm"));
-    c.activation = kActivations.parse("activation", j.at("activation"));
-    c.tie = kTies.parse("tie", j.at("tie"));
-    c.positions = kPositions.parse("positions", j.at("positions"));
-    j.at("max_len").get_to(c.max_len);
-    j.at("norm_eps").get_to(c.norm_eps);
-    j.at("pad").get_to(c.pad);
-    c.copy = j.value("copy", false);
-    return c;
-  } catch (const nlohmann::json::exception& e) {
-    throw FileError(where, std::string("its model description cannot be read: ") + e.what());
-  } catch (const ValueError& e) {
-    throw FileError(where, "its model description cannot be read: " + e.headline());
-  }
+  return read_json(text, to_json(TransformerConfig{}), where, "model description",
+                   [](const nlohmann::json& j) {
+                     TransformerConfig c;
+                     j.at("src_vocab").get_to(c.src_vocab);
+                     j.at("tgt_vocab").get_to(c.tgt_vocab);
+                     j.at("d_model").get_to(c.d_model);
+                     j.at("heads").get_to(c.heads);
+                     j.at("d_ff").get_to(c.d_ff);
+                     j.at("encoder_layers").get_to(c.encoder_layers);
+                     j.at("decoder_layers").get_to(c.decoder_layers);
+                     j.at("dropout").get_to(c.dropout);
+                     c.attention_dropout = j.value("attention_dropout", -1.0);
+                     c.activation_dropout = j.value("activation_dropout", -1.0);
+                     c.norm = kNorms.parse("norm", j.at("norm"));
+                     c.activation = kActivations.parse("activation", j.at("activation"));
+                     c.tie = kTies.parse("tie", j.at("tie"));
+                     c.positions = kPositions.parse("positions", j.at("positions"));
+                     j.at("max_len").get_to(c.max_len);
+                     j.at("norm_eps").get_to(c.norm_eps);
+                     j.at("pad").get_to(c.pad);
+                     c.copy = j.value("copy", false);
+                     return c;
+                   });
 }
 
 void require_tensor(const StateDict& weights, const std::string& name, const Shape& shape,

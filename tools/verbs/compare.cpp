@@ -64,11 +64,11 @@ TrainOptions options_of(Command& command, const CompareArguments& a, const std::
   auto is_foreign = [&](const std::string& name) {
     return std::find(foreign.begin(), foreign.end(), name) != foreign.end();
   };
-  each_option(o, [&](const char*, const char* name, auto& field, const char*) {
-    if (!is_foreign(name)) return;
-    each_option(defaults, [&](const char*, const char* other, auto& value, const char*) {
+  each_option(o, [&](const OptionText& option, auto& field) {
+    if (!is_foreign(option.name)) return;
+    each_option(defaults, [&](const OptionText& other, auto& value) {
       if constexpr (std::is_same_v<decltype(value), decltype(field)>)
-        if (std::string(other) == name) field = value;
+        if (std::string(other.name) == option.name) field = value;
     });
   });
   static const std::vector<std::string> budget = {"epochs", "batch-tokens", "batch-sentences"};
@@ -94,8 +94,6 @@ void run_compare(Command& command, CompareArguments& a) {
   if (!a.config.empty()) apply_config(command, a.config);
   TrainOptions& o = a.options;
   parse_bleu_tokenizer(a.compare.tokenize);
-  if (a.compare.beam < 1) throw ValueError("--beam", "must be 1 at least");
-  if (a.compare.timed < 1) throw ValueError("--timed", "must be 1 at least");
   if (command.given("source") && !command.given("task")) o.task = "files";
   std::vector<Comparison> rows;
   if (!a.models.empty()) {
@@ -163,15 +161,15 @@ Command compare_command() {
            "file of source sentences to test on (built-in tasks have their own)");
   c.option("test-reference", &a->test_reference, "file of their translations");
   c.option("table", &a->table, "also write the table to this file (Markdown)");
-  c.option("beam", &a->compare.beam, "prefixes kept at each step; 1 is greedy");
+  c.option("beam", &a->compare.beam, "prefixes kept at each step; 1 is greedy", kPositive);
   c.option("tokenize", &a->compare.tokenize, "BLEU's tokenizer: 13a or none");
-  c.option("timed", &a->compare.timed, "most test sentences to time one by one");
+  c.option("timed", &a->compare.timed, "most test sentences to time one by one", kPositive);
   c.option("config", &a->config, "options from a TOML file; those given here come first")
       .in_config = false;
   c.option("overwrite", &a->overwrite, "replace the models in --out").in_config = false;
-  each_option(a->options, [&](const char* group, const char* name, auto& field, const char* help) {
-    if (std::string(name) == "kind") return;
-    c.option(name, &field, help).group = group;
+  each_option(a->options, [&](const OptionText& t, auto& field) {
+    if (t.name != std::string_view("kind"))
+      c.option(t.name, &field, t.help, t.range).group = t.group;
   });
   c.run = [a](Command& command) { run_compare(command, *a); };
   return c;

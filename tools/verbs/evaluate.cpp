@@ -119,9 +119,9 @@ Command evaluate_command() {
   c.option("output", &a->output, "also write the translations to this file");
   c.option("tokenize", &a->tokenize, "BLEU's tokenizer: 13a or none");
   c.option("lowercase", &a->lowercase, "ignore case in BLEU");
-  c.option("beam", &a->options.beam, "prefixes kept at each step; 1 is greedy");
-  c.option("length-penalty", &a->options.length_penalty, "α of the length penalty");
-  c.option("batch", &a->options.batch, "sentences translated together");
+  c.option("beam", &a->options.beam, "prefixes kept at each step; 1 is greedy", kPositive);
+  c.option("length-penalty", &a->options.length_penalty, "α of the length penalty", kNotNegative);
+  c.option("batch", &a->options.batch, "sentences translated together", kPositive);
   c.option("truncate", &a->options.truncate, "cut sources beyond the model's maximum");
   c.run = [a](Command& command) { run_evaluate(command, *a); };
   return c;

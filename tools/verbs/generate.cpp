@@ -54,17 +54,12 @@ std::vector<Index> prompt_tokens(const GenerateArguments& a, const LoadedLanguag
 }
 
 void run_generate(Command& command, GenerateArguments& a) {
-  if (a.max_tokens < 1) throw ValueError("--max-tokens", "must be 1 at least");
-  if (a.samples < 1) throw ValueError("--samples", "must be 1 at least");
-  if (a.seed < 0) throw ValueError("--seed", "must be 0 or more");
   for (const char* name : {"temperature", "top-k", "top-p"})
     if (a.sampling.greedy && command.given(name))
       throw ValueError(std::string("--") + name, "contradicts --greedy, which draws nothing");
-  if (command.given("top-k") && a.sampling.top_k < 1)
-    throw ValueError("--top-k", "must be 1 at least");
   LoadedLanguageModel loaded = load_language_model(a.model);
   Index context = loaded.model->config().context;
-  if (a.slide < 0 || a.slide > context)
+  if (a.slide > context)
     throw ValueError("--slide", fmt::format("must lie in 0 to {}, the context", context));
   try {
     check(a.sampling, loaded.model->config().vocab);
@@ -102,16 +97,19 @@ Command generate_command() {
   auto a = std::make_shared<GenerateArguments>();
   c.option("model", &a->model, "folder of a model, or one of its files");
   c.option("prompt", &a->prompt, "text to continue (a line end, unless given)");
-  c.option("max-tokens", &a->max_tokens, "tokens to draw");
-  c.option("temperature", &a->sampling.temperature,
-           "below 1 more predictable, above 1 more varied");
-  c.option("top-k", &a->sampling.top_k, "draw from the k likeliest tokens (all)").default_text = "";
+  c.option("max-tokens", &a->max_tokens, "tokens to draw", kPositive);
+  c.option("temperature", &a->sampling.temperature, "below 1 more predictable, above 1 more varied",
+           kAboveZero);
+  c.option("top-k", &a->sampling.top_k, "draw from the k likeliest tokens (all)", kPositive)
+      .default_text = "";
   c.option("top-p", &a->sampling.top_p,
-           "draw from the fewest likeliest tokens whose probabilities reach p");
+           "draw from the fewest likeliest tokens whose probabilities reach p",
+           {.least = 0, .most = 1, .above = true});
   c.option("greedy", &a->sampling.greedy, "take the likeliest token, draw nothing");
-  c.option("seed", &a->seed, "of the draws");
-  c.option("samples", &a->samples, "texts to make");
-  c.option("slide", &a->slide, "tokens dropped when the context is full (0: a quarter of it)");
+  c.option("seed", &a->seed, "of the draws", kCount);
+  c.option("samples", &a->samples, "texts to make", kPositive);
+  c.option("slide", &a->slide, "tokens dropped when the context is full (0: a quarter of it)",
+           kCount);
   c.run = [a](Command& command) { run_generate(command, *a); };
   return c;
 }

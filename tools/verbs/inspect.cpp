@@ -51,8 +51,6 @@ void write_picture(const Look& look, const WantedPicture& p, const std::string& 
 void run_inspect(const Command& command, InspectArguments& a) {
   namespace fs = std::filesystem;
   finish_specimen_options(command, a.specimen);
-  if (!(a.most_mb > 0)) throw ValueError("--most-mb", "must be positive");
-  if (a.steps < 0) throw ValueError("--steps", "must not be negative");
   Specimen specimen(a.specimen);
   LookOptions options;
   options.attention = !a.no_attention;
@@ -95,10 +93,11 @@ Command inspect_command() {
   c.option("svg", &a->svg, "single pictures, by name or pattern (--list-pictures)");
   c.option("png", &a->png, "the same as PNG");
   c.option("list-pictures", &a->pictures, "print the names of all pictures and stop");
-  c.option("steps", &a->steps, "points of the integrated gradients (0: no attributions)");
+  c.option("steps", &a->steps, "points of the integrated gradients (0: no attributions)", kCount);
   c.option("no-attention", &a->no_attention, "for a model that has none");
   c.option("no-tensors", &a->no_tensors, "leave out activations and gradients");
-  c.option("most-mb", &a->most_mb, "largest size of a file");
+  c.option("most-mb", &a->most_mb, "largest size of a file",
+           {.least = 0, .most = 1e9, .above = true});
   c.run = [a](Command& command) { run_inspect(command, *a); };
   return c;
 }

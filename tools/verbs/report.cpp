@@ -45,7 +45,6 @@ std::string picture_path(const ReportArguments& a, const std::string& name, cons
 }
 
 void run_report(const ReportArguments& a) {
-  if (!(a.most_mb > 0)) throw ValueError("--most-mb", "must be positive");
   std::vector<TrainingRun> runs = read_training_runs(a.folders);
   std::vector<std::string> names = report_picture_names(runs);
   if (a.pictures) {
@@ -96,7 +95,8 @@ Command report_command() {
   c.option("svg", &a->svg, "single pictures beside the page, by name or pattern (--list-pictures)");
   c.option("png", &a->png, "the same as PNG");
   c.option("list-pictures", &a->pictures, "print the names of all pictures and stop");
-  c.option("most-mb", &a->most_mb, "largest size of the page");
+  c.option("most-mb", &a->most_mb, "largest size of the page",
+           {.least = 0, .most = 1e9, .above = true});
   c.run = [a](Command&) { run_report(*a); };
   return c;
 }

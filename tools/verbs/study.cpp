@@ -86,10 +86,8 @@ Command study_command() {
   Command c("study", "run a published claim as an experiment");
   c.argument("name", &a->names, "studies to run, or 'all'");
   c.option("list", &a->list, "name the studies, with claim and source");
-  Option& seeds = c.option("seeds", &a->options.seeds, "how many seeds, each a run of its own");
-  seeds.least = 1;
-  seeds.most = 1000;
-  c.option("seed", &a->options.first_seed, "the first of them").most = 0x1p53;
+  c.option("seeds", &a->options.seeds, "how many seeds, each a run of its own", {1, 1000});
+  c.option("seed", &a->options.first_seed, "the first of them", kCount);
   c.option("quick", &a->options.small, "small sizes: seconds, no verdict");
   c.option("out", &a->out, "folder for STUDY.json and the plots (SVG)");
   c.option("png", &a->png, "the plots as PNG, too");

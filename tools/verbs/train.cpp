@@ -190,20 +190,18 @@ Command train_command() {
   TrainOptions& o = a->options;
   c.option("config", &a->config, "options from a TOML file; those given here come first")
       .in_config = false;
-  each_option(o, [&](const char* group, const char* name, auto& field, const char* help) {
-    c.option(name, &field,
-             name == std::string_view("kind") ? "kind of model: " + kind_names() : help)
-        .group = group;
+  each_option(o, [&](const OptionText& t, auto& field) {
+    bool kind = t.name == std::string_view("kind");
+    c.option(t.name, &field, kind ? "kind of model: " + kind_names() : t.help, t.range).group =
+        t.group;
   });
   Option& progress =
       c.option("progress", &a->progress, "auto (a bar on a terminal), bar, lines or none");
   progress.choices = {"auto", "bar", "lines", "none"};
   progress.in_config = false;
-  Option& profile =
-      c.option("profile", &a->profile,
-               "measure this many updates, by op and module; OUT/trace.json has a timeline");
-  profile.least = 0;
-  profile.in_config = false;
+  c.option("profile", &a->profile,
+           "measure this many updates, by op and module; OUT/trace.json has a timeline", kCount)
+      .in_config = false;
   c.option("resume", &a->resume, "go on from the last checkpoint in --out").in_config = false;
   c.option("overwrite", &a->overwrite, "replace the model in --out").in_config = false;
   c.run = [a](Command& command) { run_train(command, *a); };

@@ -68,13 +68,14 @@ Command translate_command() {
   a->options.batch = 1;
   a->options.beam = 4;
   c.option("model", &a->model, "folder of a model, or one of its files");
-  c.option("beam", &a->options.beam, "prefixes kept at each step; 1 is greedy");
-  c.option("length-penalty", &a->options.length_penalty, "α: scores are divided by ((5 + n)/6)^α");
-  c.option("nbest", &a->options.n_best, "translations of each line; at most the beam");
+  c.option("beam", &a->options.beam, "prefixes kept at each step; 1 is greedy", kPositive);
+  c.option("length-penalty", &a->options.length_penalty, "α: scores are divided by ((5 + n)/6)^α",
+           kNotNegative);
+  c.option("nbest", &a->options.n_best, "translations of each line; at most the beam", kPositive);
   c.option("max-length", &a->options.max_length,
-           "most tokens of a translation (0: twice the source's and 10)");
+           "most tokens of a translation (0: twice the source's and 10)", kCount);
   c.option("batch", &a->options.batch,
-           "lines translated together: faster, but they wait for each other");
+           "lines translated together: faster, but they wait for each other", kPositive);
   c.option("alignments", &a->options.alignments, "also print which word attended where");
   c.option("truncate", &a->options.truncate, "cut lines beyond the model's maximum");
   c.run = [a](Command&) { run_translate(*a); };

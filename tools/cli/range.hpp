@@ -1,0 +1,28 @@
+// The values that a number may have. Only finite numbers lie in any range.
+#pragma once
+
+#include <limits>
+#include <string>
+
+namespace glim {
+
+struct Range {
+  double least = -std::numeric_limits<double>::infinity();
+  double most = std::numeric_limits<double>::infinity();
+  bool above = false, below = false;  // the least, the most is itself outside
+
+  std::string text() const;  // "1 or more", "0 to below 1"; empty for all finite numbers
+  // "must be 1 or more", or nothing where x lies within.
+  std::string refuse(double x) const;
+};
+
+// Beyond 2^53 a number in a JSON file, a double, may not be the one that was meant.
+inline constexpr double kMostCount = 0x1p53;
+
+inline constexpr Range kPositive{1, kMostCount};
+inline constexpr Range kCount{0, kMostCount};
+inline constexpr Range kShare{0, 1, false, true};
+inline constexpr Range kNotNegative{0};
+inline constexpr Range kAboveZero{.least = 0, .above = true};
+
+}  // namespace glim

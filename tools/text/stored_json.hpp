@@ -1,0 +1,38 @@
+// JSON within the files that Glim writes: sizes, options, a training's state. Nothing in it is believed
+// before its type is the one that was written, and its counts are counts.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tensor/error.hpp"
+
+namespace glim {
+
+// What is wrong, without the number that nlohmann::json gives it.
+std::string problem_of(const nlohmann::json::exception& e);
+
+// ValueError naming a member of the object `like` that `json` has with another type, or a whole number
+// below 0 or above 2^53. What only one of them has is left alone.
+void require_types(const nlohmann::json& json, const nlohmann::json& like);
+
+// read(json) of a text that must be like another, which is what an object with defaults gives. FileError
+// "WHERE: its WHAT cannot be read: …" for what is not JSON, has other types, or is refused by `read`.
+template <class Read>
+auto read_json(const std::string& text, const std::string& like, const std::string& where,
+               const char* what, const Read& read) {
+  auto refused = [&](const std::string& problem) {
+    return FileError(where, "its " + std::string(what) + " cannot be read: " + problem);
+  };
+  try {
+    auto json = nlohmann::json::parse(text);
+    require_types(json, nlohmann::json::parse(like));
+    return read(json);
+  } catch (const nlohmann::json::exception& e) {
+    throw refused(problem_of(e));
+  } catch (const ValueError& e) {
+    throw refused(e.headline());
+  }
+}
+
+}  // namespace glim

@@ -1,0 +1,22 @@
+// What a run is sure to need in memory, from its options alone:
+//
+//   model   parameters · (weight + gradient + moments of the optimizer), of the layers' matrices
+//   data    the examples that a built-in task generates
+//
+// A lower bound: vocabularies, biases and what a step keeps for backward come on top.
+#pragma once
+
+#include "tools/train/options.hpp"
+
+namespace glim {
+
+struct MemoryNeed {
+  double model = 0, data = 0;  // bytes
+};
+MemoryNeed least_memory(const TrainOptions& options);
+
+// ValueError naming the options, the bytes and what there is, when the run needs more than `machine`
+// bytes (0: unknown, nothing is refused).
+void require_memory(const TrainOptions& options, double machine);
+
+}  // namespace glim
