@@ -116,6 +116,7 @@ refuse "comparing without references" 'test-reference' limited compare --task co
 refuse "comparing files without a test" 'test-source' limited compare --source good.src --target good.tgt --out fresh
 refuse "comparing what is no model" 'good\.src' limited compare --models good.src --test-source good.src --test-reference good.tgt
 refuse "comparing trained models by kind" 'models' limited compare --models model --kinds rnn
+refuse "comparing a kind with itself" 'kinds.*rnn.*twice' limited compare --kinds rnn,rnn --out fresh
 refuse "comparing with no beam" 'beam' limited compare --beam 0 --out fresh
 report "no folder is left by refused variants" "$([ -e fresh ] && ls fresh)"
 
@@ -191,6 +192,55 @@ overwrite_without_room() {
 }
 refuse "full disk while overwriting" 'model/.*cannot write' overwrite_without_room
 report "the old model survives a failed --overwrite" "$([ "$before" = "$(sum)" ] || echo "it changed")"
+
+# --- two runs in one folder ---
+working='both/rnn: another run is at work in it.*--out'
+turned_down() {  # NAME STATUS MESSAGES
+  report "$1" "$([ "$2" = 1 ] && [ "$(wc -l <"$3")" = 1 ] && grep -Eq "$working" "$3" || echo "status $2: $(cat "$3")")"
+}
+busy() {  # NAME ARGUMENTS...: as refuse, but beside a run that writes
+  local name=$1 status=0
+  shift
+  limited "$@" >out 2>err || status=$?
+  turned_down "$name" $status err
+}
+# together NAME ARGUMENTS...: of two runs started together one is refused; the other goes on as $winner.
+together() {
+  local name=$1 status=0 loser
+  shift
+  "$glim" "$@" >/dev/null 2>err1 & local first=$!
+  "$glim" "$@" >/dev/null 2>err2 & local second=$!
+  for ((i = 0; i < 600; ++i)); do
+    kill -0 $first 2>/dev/null && kill -0 $second 2>/dev/null || break
+    sleep 0.1
+  done
+  winner=$first loser=$second log=err2
+  kill -0 $first 2>/dev/null || { winner=$second loser=$first log=err1; }
+  if ((i == 600)); then
+    kill -9 $first $second
+    report "$name" "both go on"
+    summary
+    exit
+  fi
+  wait $loser || status=$?
+  turned_down "$name" $status $log
+  report "$name: the other goes on" "$(kill -0 $winner 2>&1)"
+}
+dies() { kill -9 $winner; wait $winner 2>/dev/null; }
+two=(train --task copy --examples 40 --layers 1 --d-model 8 --heads 1 --d-ff 8 --epochs 1000000 --save-every 1
+     --progress none --out both/rnn)
+together "two runs in a new folder" "${two[@]}"
+for ((i = 0; i < 600; ++i)); do [ ! -e both/rnn/last.safetensors ] || break; sleep 0.1; done
+busy "resuming a run that goes on" train --resume --out both/rnn
+busy "overwriting a run that goes on" "${two[@]}" --overwrite
+busy "comparing where a run goes on" compare --task copy --kinds rnn --overwrite --out both
+dies
+together "two that resume" "${two[@]}" --resume
+dies
+report "a killed run's folder is free" "$(
+  limited train --resume --epochs 1 --progress none --out both/rnn 2>&1 >/dev/null || echo "status $?")"
+report "no folder is left by a run that came to nothing" "$(
+  limited train --resume --out new/folder >/dev/null 2>&1; ls -d new 2>/dev/null)"
 
 # --- a loss that is not finite ---
 explode() {

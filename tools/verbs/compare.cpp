@@ -8,11 +8,13 @@
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
+#include <forward_list>
 #include <memory>
 
 #include "tensor/atomic_file.hpp"
 #include "tensor/error.hpp"
 #include "tools/cli/command_line.hpp"
+#include "tools/cli/folder.hpp"
 #include "tools/text/bleu.hpp"
 #include "tools/train/checkpoint.hpp"
 #include "tools/train/dataset.hpp"
@@ -46,12 +48,15 @@ std::vector<std::string> kinds_of(const CompareArguments& a) {
   std::vector<std::string> known;
   for (const SequenceKind& k : sequence_kinds()) known.push_back(k.name);
   if (a.kinds.empty()) return known;
-  for (const std::string& k : a.kinds)
+  for (const std::string& k : a.kinds) {
+    if (std::count(a.kinds.begin(), a.kinds.end(), k) > 1)
+      throw ValueError("--kinds", "'" + k + "' stands there twice");
     if (std::find(known.begin(), known.end(), k) == known.end()) {
       std::string list;
       for (const std::string& n : known) list += (list.empty() ? "" : ", ") + n;
       throw ValueError("--kinds", "'" + k + "' is none of " + list);
     }
+  }
   return a.kinds;
 }
 
@@ -123,10 +128,12 @@ void run_compare(Command& command, CompareArguments& a) {
   }
   auto kinds = kinds_of(a);
   ParallelCorpus test = test_corpus(a, o);
+  std::forward_list<FolderLock> locks;  // made in turn, the last is undone first
   for (const std::string& kind : kinds) {
     TrainOptions own = options_of(command, a, kind);
     check(own);
     check_translation(own);
+    locks.emplace_front(own.out);
     std::error_code error;
     if (fs::exists(fs::path(own.out) / "last.safetensors", error) && !a.overwrite)
       throw FileError(own.out,

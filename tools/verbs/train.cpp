@@ -114,6 +114,7 @@ void run_train(Command& command, TrainArguments& a) {
   for (const char* files : {"source", "text", "labelled", "images", "image-folder"})
     if (command.given(files) && !command.given("task")) o.task = "files";
   std::string last = (fs::path(o.out) / "last.safetensors").string();
+  const FolderLock lock(o.out);  // before anything in the folder is looked at
   std::unique_ptr<Checkpoint> from;
   if (a.resume) {
     if (!fs::exists(last)) throw FileError(last, "there is no checkpoint to resume from");
