@@ -68,6 +68,9 @@ TEST_CASE("words that the target vocabulary lacks get columns of their own", "[c
   CHECK(n.source == Ids{v, v + 1, tom, v + 2, v});
   CHECK(n.words == Words{"Tanvir", "likes", "and"});
   CHECK(n.target == Ids{v, pair.target->encode("喜")[0], kUnk, kUnk, tom});
+  const CopyNumbers cut = numbering.number("Tanvir likes Tom and Tanvir", 2);
+  CHECK(cut.source == Ids{v, v + 1});
+  CHECK(cut.words == Words{"Tanvir", "likes"});
   CHECK(numbering.decode({kBos, v, pair.target->encode("喜")[0], v + 2, kEos, 5}, n.words) ==
         "Tanvir喜and");
   CHECK(numbering.decode({v, v + 1}, n.words) == "Tanvir likes");

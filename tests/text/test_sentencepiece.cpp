@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdio>
 #include <string>
 #include <unistd.h>
@@ -103,6 +104,69 @@ TEST_CASE("SentencePiece learns pieces and gives the text back", "[sentencepiece
     const TokenizerPtr again = deserialize_tokenizer(t->serialize());
     for (const auto& line : text) REQUIRE(again->encode(line) == t->encode(line));
     CHECK(train_tokenizer(pieces(model, 120), text)->serialize() == t->serialize());
+  }
+}
+
+// The library's time for a run of unknown characters is quadratic: hours for one of this length.
+TEST_CASE("a long line without spaces is tokenised in time", "[sentencepiece]") {
+  const auto text = generated_text(400);
+  const auto repeated = [](const std::string& part, std::size_t times) {
+    std::string all;
+    for (std::size_t i = 0; i < times; ++i) all += part;
+    return all;
+  };
+  for (const std::string model : {"unigram", "bpe"}) {
+    INFO(model);
+    const TokenizerPtr t = train_tokenizer(pieces(model, 120), text);
+    for (const std::string unknown : {"Ω", "x", "😀"}) {
+      const std::string run = repeated(unknown, 2000000);
+      CHECK(t->encode(run) == t->encode(unknown));
+      CHECK(t->encode("kalo" + run + "mi " + run + " mi") ==
+            t->encode("kalo" + unknown + "mi " + unknown + " mi"));
+    }
+    // Unknown characters on their own, and runs too short to be shortened, stay.
+    const std::string mixed = repeated("kaΩΩΩlo ΩmiΩ", 1000);
+    CHECK(t->encode(mixed).size() >= 4000);
+    CHECK(t->encode(mixed, 1000000) == t->encode(mixed));
+  }
+}
+
+TEST_CASE("the beginning of a long line has the line's own tokens", "[sentencepiece]") {
+  const auto text = generated_text(400);
+  std::string spaced, whole;
+  for (const std::string& line : text) {
+    spaced += line + ' ';
+    for (char c : line)
+      if (c != ' ') whole += c;
+  }
+  for (const std::string model : {"unigram", "bpe"}) {
+    const TokenizerPtr t = train_tokenizer(pieces(model, 120), text);
+    for (const std::string& line : {spaced, whole}) {
+      const auto all = t->encode(line);
+      for (const std::int64_t most : {1, 2, 12, 30}) {
+        INFO(model << ' ' << most);
+        const auto begun = t->encode(line, most);
+        const auto n = static_cast<std::ptrdiff_t>(most);
+        REQUIRE(std::ssize(begun) >= 4 * n);
+        CHECK(begun.size() < all.size());
+        CHECK(std::equal(begun.begin(), begun.begin() + n, all.begin()));
+      }
+      CHECK(t->encode(line, std::ssize(all)) == all);
+    }
+    CHECK(t->encode(text[0], 1) == t->encode(text[0]));
+  }
+}
+
+TEST_CASE("a long word in the training text is learned from in stretches", "[sentencepiece]") {
+  auto text = generated_text(100);
+  std::string word;
+  for (int i = 0; i < 70000; ++i) word += static_cast<char>('a' + i % 7);
+  text.push_back(word);
+  for (const std::string model : {"unigram", "bpe"}) {
+    INFO(model);
+    const TokenizerPtr t = train_tokenizer(pieces(model, 80), text);
+    CHECK(t->size() == 80);
+    CHECK(t->decode(t->encode(word)) == word);
   }
 }
 

@@ -23,9 +23,10 @@ const VocabularyTokenizer& of_words(const TokenizerPtr& tokenizer) {
 CopyNumbering::CopyNumbering(const TokenizerPair& tokenizers)
     : source_(of_words(tokenizers.source)), target_(of_words(tokenizers.target)) {}
 
-CopyNumbers CopyNumbering::number(std::string_view source) const {
+CopyNumbers CopyNumbering::number(std::string_view source, std::size_t most) const {
   CopyNumbers n;
   for (const std::string& token : source_.tokens(source)) {
+    if (n.source.size() == most) break;
     std::int64_t id = target_.vocabulary().id(token);
     if (id == kUnk) {
       const auto at = std::ranges::find(n.words, token);

@@ -29,7 +29,8 @@ struct CopyNumbers {
 class CopyNumbering {
  public:
   explicit CopyNumbering(const TokenizerPair& tokenizers);
-  CopyNumbers number(std::string_view source) const;
+  // Of the first `most` tokens.
+  CopyNumbers number(std::string_view source, std::size_t most = std::string::npos) const;
   CopyNumbers number(std::string_view source, std::string_view target) const;
   // As Tokenizer::decode, ids from V on being `words`. IndexError outside both.
   std::string decode(const std::vector<std::int64_t>& ids,

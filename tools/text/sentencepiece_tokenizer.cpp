@@ -1,6 +1,8 @@
 #include "tools/text/sentencepiece_tokenizer.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <sentencepiece_processor.h>
 #include <sentencepiece_trainer.h>
@@ -15,6 +17,9 @@
 
 namespace glim {
 namespace {
+
+constexpr std::size_t kLongLine = 4096, kLongWord = 4096;
+constexpr std::size_t kUnknownRun = 16;  // characters that are left of one in a long line
 
 class Lines final : public sentencepiece::SentenceIterator {
  public:
@@ -68,6 +73,22 @@ std::string explain(const TokenizerOptions& o, const std::string& message, std::
                      o.vocabulary_size, message);
 }
 
+// Words of at most kLongWord characters.
+std::string with_long_words_cut(const std::string& words) {
+  if (words.size() <= kLongWord) return words;
+  std::string text;
+  std::size_t length = 0;
+  for (const CodePoint& c : code_points(words)) {
+    length = c.value == ' ' ? 0 : length + 1;
+    if (length > kLongWord) {
+      text += ' ';
+      length = 1;
+    }
+    text += words.substr(c.offset, c.length);
+  }
+  return text;
+}
+
 }  // namespace
 
 SentencePieceTokenizer::SentencePieceTokenizer(std::string model)
@@ -76,6 +97,10 @@ SentencePieceTokenizer::SentencePieceTokenizer(std::string model)
   check_sentencepiece_model(model_);
   const auto status = processor_->LoadFromSerializedProto(model_);
   if (!status.ok()) throw ValueError("sentencepiece", status.ToString());
+  longest_ = 4 * kUnknownRun;
+  for (int i = 0; i < processor_->GetPieceSize(); ++i) {
+    longest_ = std::max(longest_, processor_->IdToPiece(i).size());
+  }
 }
 
 SentencePieceTokenizer::~SentencePieceTokenizer() = default;
@@ -87,12 +112,12 @@ TokenizerPtr SentencePieceTokenizer::train(const TokenizerOptions& options,
   std::unordered_set<std::uint32_t> characters = {0x2581};
   for (const auto& part : parts) {
     for (const std::string& line : part) {
-      std::string words = normalize_spaces(line);
+      const std::string words = normalize_spaces(line);
       if (words.empty()) continue;
       for (const CodePoint& c : code_points(words)) {
         if (c.value != ' ') characters.insert(c.value);
       }
-      lines.push_back(std::move(words));
+      lines.push_back(with_long_words_cut(words));
     }
   }
   const std::unordered_map<std::string, std::string> settings = {
@@ -139,8 +164,31 @@ std::string SentencePieceTokenizer::piece(std::int64_t id) const {
 }
 
 std::vector<std::int64_t> SentencePieceTokenizer::encode_valid(std::string_view line) const {
+  return encode_beginning(line, std::numeric_limits<std::int64_t>::max());
+}
+
+// A long line, or its beginning that has 4 `most` tokens, without the rest of long unknown runs.
+std::string SentencePieceTokenizer::beginning(std::string_view text, std::int64_t most) const {
+  std::string kept;
+  std::size_t run = 0;
+  for (std::size_t i = 0; i < text.size();) {
+    const CodePoint c = code_point_at(text, i);
+    const std::string_view character = text.substr(i, c.length);
+    const bool unknown = processor_->PieceToId(c.value == ' ' ? "▁" : character) == kUnk;
+    run = unknown ? run + 1 : 0;
+    if (run <= kUnknownRun) kept += character;
+    if (static_cast<std::int64_t>(kept.size() / longest_ / 4) >= most) break;
+    i += c.length;
+  }
+  return kept;
+}
+
+std::vector<std::int64_t> SentencePieceTokenizer::encode_beginning(std::string_view line,
+                                                                   std::int64_t most) const {
+  std::string text = normalize_spaces(line);
+  if (text.size() > kLongLine) text = beginning(text, most);
   std::vector<int> ids;
-  const auto status = processor_->Encode(normalize_spaces(line), &ids);
+  const auto status = processor_->Encode(text, &ids);
   if (!status.ok()) throw ValueError("sentencepiece", status.ToString());
   return {ids.begin(), ids.end()};
 }

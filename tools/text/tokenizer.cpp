@@ -21,6 +21,11 @@ std::vector<std::int64_t> Tokenizer::encode(std::string_view line) const {
   return encode_valid(line);
 }
 
+std::vector<std::int64_t> Tokenizer::encode(std::string_view line, std::int64_t most) const {
+  require_utf8(line, "tokenizer");
+  return encode_beginning(line, most);
+}
+
 std::string Tokenizer::decode(std::span<const std::int64_t> ids) const {
   std::vector<std::int64_t> plain;
   plain.reserve(ids.size());

@@ -30,6 +30,10 @@ class Tokenizer {
   // Numbers of the tokens of one line, without <s> and </s>; empty for a blank line. What is not in
   // the vocabulary is kUnk. ValueError when the line is not valid UTF-8.
   std::vector<std::int64_t> encode(std::string_view line) const;
+  // The same where no more than `most` tokens matter: of a line of more than 4 `most`, a beginning of so
+  // many may do. Its first `most` are the line's own where the text decides on them; a line that repeats
+  // one character may be divided otherwise.
+  std::vector<std::int64_t> encode(std::string_view line, std::int64_t most) const;
 
   // The text of `ids` up to the first </s>; <pad> and <s> are left out, <unk> is printed as such.
   // IndexError for a number outside the vocabulary.
@@ -58,6 +62,9 @@ class Tokenizer {
 
  private:
   virtual std::vector<std::int64_t> encode_valid(std::string_view line) const = 0;
+  virtual std::vector<std::int64_t> encode_beginning(std::string_view line, std::int64_t) const {
+    return encode_valid(line);
+  }
   virtual std::vector<std::int64_t> encode_valid_text(std::string_view text) const;
   // `ids` has neither <pad>, <s> nor </s>, and lies inside the vocabulary.
   virtual std::string decode_plain(std::span<const std::int64_t> ids) const = 0;

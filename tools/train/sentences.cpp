@@ -15,7 +15,7 @@ Tensor numbers_of(const std::vector<TokenPair>& pairs, const std::vector<std::in
 
 void SentenceSet::add(const Tokenizer& tokenizer, const std::string& sentence, Index number,
                       Index longest) {
-  std::vector<std::int64_t> ids = tokenizer.encode(sentence);
+  std::vector<std::int64_t> ids = tokenizer.encode(sentence, longest);
   auto room = static_cast<std::size_t>(std::max<Index>(longest - 2, 1));
   if (ids.size() > room) {
     ids.resize(room);

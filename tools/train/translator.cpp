@@ -1,6 +1,7 @@
 #include "tools/train/translator.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <numeric>
 #include <optional>
 
@@ -24,18 +25,21 @@ std::vector<std::vector<Translation>> Translator::translate(
     std::string where = i < names.size() ? names[i] : "sentence " + std::to_string(i + 1);
     std::vector<std::int64_t> ids;
     try {
-      ids = tokenizers_.source->encode(sentences[i]);
-      if (numbering) copies[i] = numbering->number(sentences[i]);
+      ids = tokenizers_.source->encode(sentences[i], most);
     } catch (const Error& e) {
       throw FileError(where, e.problem());
     }
-    auto length = static_cast<Index>(ids.size()) + 1;  // with </s>
-    if (length > most) {
+    auto length = static_cast<Index>(ids.size());
+    if (length >= most) {  // </s> besides
+      const bool all = length / 4 < most;
       if (!o.truncate)
-        throw FileError(where, std::to_string(length - 1) + " tokens, the model takes at most " +
-                                   std::to_string(most - 1) + " (--truncate cuts them)");
+        throw FileError(
+            where, fmt::format("{} tokens, the model takes at most {} (--truncate cuts them)",
+                               all ? std::to_string(length) : fmt::format("at least {}", 4 * most),
+                               most - 1));
       ids.resize(static_cast<std::size_t>(most - 1));
     }
+    if (numbering) copies[i] = numbering->number(sentences[i], ids.size());
     sources.push_back(std::move(ids));
   }
   // Sentences of similar length meet in a batch.
