@@ -69,7 +69,7 @@ void finish(const Epilogue& e, Index r, Index column, Index n, Index rows, Index
 
 template <class T>
 void run(const Tensor& out, const Tensor& a, const Tensor& b, const Shape& lead, T alpha, T beta,
-         const Epilogue* then = nullptr) {
+         Products large, const Epilogue* then = nullptr) {
   Index m = a.size(-2), k = a.size(-1), n = b.size(-1);
   Index batches = numel_of(lead);
   T* c = out.data<T>();
@@ -81,11 +81,11 @@ void run(const Tensor& out, const Tensor& a, const Tensor& b, const Shape& lead,
         rows && leading(a.shape()) == lead && blas_layout(*rows)) {
       Tensor flat = out.reshape({batches * m, n});
       Tensor b2 = b.reshape({k, n});
-      return run<T>(flat, *rows, blas_layout(b2) ? b2 : b2.contiguous(), {}, alpha, beta);
+      return run<T>(flat, *rows, blas_layout(b2) ? b2 : b2.contiguous(), {}, alpha, beta, large);
     }
   }
   Matrix<T> ma = as_matrix<T>(a), mb = as_matrix<T>(b);
-  Way<T> way = way_of<T>(ma.transposed, mb.transposed, m, n, k);
+  Way<T> way = way_of<T>(ma.transposed, mb.transposed, m, n, k, large);
   Cost cost = cost_of(m, n, k, batches, batches == 1 && way.reads == Way<T>::InPlace);
   Tiling t = way.reads == Way<T>::ByBlocks
                  ? tiling_for(in_parallel() ? 1 : num_threads(), m, n, cost, batches)
@@ -143,22 +143,26 @@ Checked check(const Tensor& a, const Tensor& b) {
   return c;
 }
 
-void dispatch(const Tensor& out, const Checked& c, double alpha, double beta) {
+void dispatch(const Tensor& out, const Checked& c, double alpha, double beta, Products large) {
   if (out.dtype() == DType::Float32)
-    run<float>(out, c.a, c.b, c.lead, static_cast<float>(alpha), static_cast<float>(beta));
+    run<float>(out, c.a, c.b, c.lead, static_cast<float>(alpha), static_cast<float>(beta), large);
   else
-    run<double>(out, c.a, c.b, c.lead, alpha, beta);
+    run<double>(out, c.a, c.b, c.lead, alpha, beta, large);
 }
 
 }  // namespace
 
-Tensor matmul(const Tensor& a, const Tensor& b) {
+Tensor matmul_by(Products large, const Tensor& a, const Tensor& b) {
   Checked c = check(a, b);
   Tensor y = empty(c.result, a.dtype());
-  dispatch(y, c, 1, 0);
+  dispatch(y, c, 1, 0, large);
   if (a.rank() == 1) y = y.squeeze(-2);
   if (b.rank() == 1) y = y.squeeze(-1);
   return y;
+}
+
+Tensor matmul(const Tensor& a, const Tensor& b) {
+  return matmul_by(product_choice().products, a, b);
 }
 
 void matmul_into(const Tensor& out, const Tensor& a, const Tensor& b, double alpha, double beta) {
@@ -173,7 +177,7 @@ void matmul_into(const Tensor& out, const Tensor& a, const Tensor& b, double alp
   if (out.dtype() != a.dtype())
     throw with_operands(DTypeError("matmul", "out has another dtype"), Operand("out", out),
                         Operand("a", a), Operand("b", b));
-  dispatch(out.reshape(c.result), c, alpha, beta);
+  dispatch(out.reshape(c.result), c, alpha, beta, product_choice().products);
 }
 
 Tensor matmul_then(const Tensor& a, const Tensor& b, const Epilogue& epilogue) {
@@ -185,32 +189,11 @@ Tensor matmul_then(const Tensor& a, const Tensor& b, const Epilogue& epilogue) {
                         Operand("a", a), Operand("b", b), Operand("bias", e.bias));
   if (e.bias.defined()) e.bias = e.bias.contiguous();
   Tensor y = empty(c.result, a.dtype());
+  Products large = product_choice().products;
   if (a.dtype() == DType::Float32)
-    run<float>(y, c.a, c.b, {}, 1, 0, &e);
+    run<float>(y, c.a, c.b, {}, 1, 0, large, &e);
   else
-    run<double>(y, c.a, c.b, {}, 1, 0, &e);
-  return y;
-}
-
-Tensor blas_matmul(const Tensor& a, const Tensor& b) {
-  Checked c = check(a, b);
-  if (a.rank() != 2 || b.rank() != 2 || !a.is_contiguous() || !b.is_contiguous())
-    throw with_operands(ShapeError("blas_matmul", "needs two contiguous matrices"), Operand("a", a),
-                        Operand("b", b));
-  Index m = a.size(0), k = a.size(1), n = b.size(1),
-        strip = (m + num_threads() - 1) / num_threads();
-  Tensor y = zeros(c.result, a.dtype());
-  if (y.numel() == 0 || k == 0) return y;
-  auto strips = [&]<class T>(T one) {
-    parallel_for(m, strip, [&](Index begin, Index end) {
-      blas_gemm<T>(false, false, end - begin, n, k, one, a.data<T>() + begin * k, k, b.data<T>(), n,
-                   T(0), y.data<T>() + begin * n, n);
-    });
-  };
-  if (a.dtype() == DType::Float32)
-    strips(1.0f);
-  else
-    strips(1.0);
+    run<double>(y, c.a, c.b, {}, 1, 0, large, &e);
   return y;
 }
 

@@ -16,11 +16,14 @@
 
 #include <string>
 
+#include "tensor/products.hpp"
 #include "tensor/tensor.hpp"
 
 namespace glim {
 
 Tensor matmul(const Tensor& a, const Tensor& b);
+// With one or the other for what is large, whatever this CPU's choice is: for comparisons.
+Tensor matmul_by(Products large, const Tensor& a, const Tensor& b);
 
 // out = alpha·a b + beta·out, out contiguous rows of the result's shape: how a gradient is added
 // to where it belongs without a temporary.
@@ -42,10 +45,6 @@ Tensor matmul_then(const Tensor& a, const Tensor& b, const Epilogue& epilogue);
 template <class T>
 void gemm(bool transpose_a, bool transpose_b, Index m, Index n, Index k, T alpha, const T* a,
           Index lda, const T* b, Index ldb, T beta, T* c, Index ldc);
-
-// The product of two contiguous matrices by BLAS whatever its size, in a strip of rows for each thread:
-// a yardstick.
-Tensor blas_matmul(const Tensor& a, const Tensor& b);
 
 struct BlasInfo {
   std::string config;    // what the library says of its build

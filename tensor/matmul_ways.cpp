@@ -143,9 +143,9 @@ template void blas_gemm<double>(bool, bool, Index, Index, Index, double, const d
                                 const double*, Index, double, double*, Index);
 
 // BLAS packs nothing up to 10^6 multiplications, of a bᵀ up to 1200 results. Beyond, our own packed
-// product is ahead, where there is one.
+// product is ahead, where there is one, up to kLarge multiplications on every CPU.
 template <class T>
-Way<T> way_of(bool transpose_a, bool transpose_b, Index m, Index n, Index k) {
+Way<T> way_of(bool transpose_a, bool transpose_b, Index m, Index n, Index k, Products large) {
   if (k == 0) return {empty_product<T>, Way<T>::InPlace};
   const RowKernels<T>& kernels = row_kernels<T>();
   constexpr Index kSmallMatrix = 1 << 16, kSmallResult = 1200;
@@ -157,14 +157,16 @@ Way<T> way_of(bool transpose_a, bool transpose_b, Index m, Index n, Index k) {
       return {short_rows_product<T>, Way<T>::InPlace};
     if (kernels.few_rows_pay(m, n, k)) return {few_rows_product<T>, Way<T>::InPlace};
   }
-  double results = static_cast<double>(m) * static_cast<double>(n);
-  bool small = results * static_cast<double>(k) <= 1e6 &&
-               !(transpose_b && results > static_cast<double>(kSmallResult));
-  if (!small && kernels.packed_product) return {packed<T>, Way<T>::ByBlocks};
+  constexpr double kLarge = 1 << 22;
+  double results = static_cast<double>(m) * static_cast<double>(n),
+         work = results * static_cast<double>(k);
+  bool small = work <= 1e6 && !(transpose_b && results > static_cast<double>(kSmallResult));
+  bool own = large == Products::Own || work <= kLarge;
+  if (!small && own && kernels.packed_product) return {packed<T>, Way<T>::ByBlocks};
   return {blas_gemm<T>, Way<T>::ByBlas};
 }
-template Way<float> way_of<float>(bool, bool, Index, Index, Index);
-template Way<double> way_of<double>(bool, bool, Index, Index, Index);
+template Way<float> way_of<float>(bool, bool, Index, Index, Index, Products);
+template Way<double> way_of<double>(bool, bool, Index, Index, Index, Products);
 
 template <class T>
 void gemm(bool transpose_a, bool transpose_b, Index m, Index n, Index k, T alpha, const T* a,

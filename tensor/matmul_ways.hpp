@@ -4,11 +4,12 @@
 //
 // Row-major; op transposes where asked; ld* is the distance between rows as stored. Vectors, few rows
 // times bᵀ and short rows are read where they lie (tensor/kernels_product.hpp); large products are
-// packed into blocks, by our own kernel where there is AVX2 (tensor/kernels_packed.hpp), by BLAS
-// elsewhere; small ones BLAS computes without packing. Errors: ShapeError for an extent beyond BLAS's
-// 32-bit integers.
+// packed into blocks, by our own kernel (tensor/kernels_packed.hpp) or by BLAS, whichever is ahead on
+// this CPU (tensor/products.hpp); small ones BLAS computes without packing. Errors: ShapeError for an
+// extent beyond BLAS's 32-bit integers.
 #pragma once
 
+#include "tensor/products.hpp"
 #include "tensor/shape.hpp"
 
 namespace glim {
@@ -23,7 +24,8 @@ struct Way {
 
 // The fastest for these extents, for a whole product before it is cut into tiles.
 template <class T>
-Way<T> way_of(bool transpose_a, bool transpose_b, Index m, Index n, Index k);
+Way<T> way_of(bool transpose_a, bool transpose_b, Index m, Index n, Index k,
+              Products large = product_choice().products);
 
 // By BLAS, whatever the extents, which are at least 1.
 template <class T>

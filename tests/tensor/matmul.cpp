@@ -5,6 +5,8 @@
 #include <omp.h>
 #include <thread>
 
+#include "tensor/kernels_rows.hpp"
+#include "tensor/matmul_ways.hpp"
 #include "tensor/reduce.hpp"
 #include "tensor/tiling.hpp"
 #include "tests/catch.hpp"
@@ -17,6 +19,7 @@ using namespace glim;
 namespace {
 
 constexpr DType F32 = DType::Float32, F64 = DType::Float64;
+constexpr Products kBoth[] = {Products::Own, Products::OpenBlas};
 
 // Σ_k a[.., i, k] b[.., k, j] element by element, for operands of rank 2 or more.
 Tensor naive(const Tensor& a, const Tensor& b) {
@@ -186,6 +189,34 @@ TEST_CASE("NaN and infinity pass through", "[matmul]") {
   CHECK(std::isnan(matmul(a, b).at<float>({0, 0})));
 }
 
+TEST_CASE("both large products are the same product", "[matmul]") {
+  std::uint64_t stream = 0;
+  for (DType t : {F32, F64})
+    for (auto [m, k, n] :
+         std::vector<std::array<Index, 3>>{{100, 110, 120}, {130, 250, 150}, {1100, 33, 130}}) {
+      Tensor a = random_tensor({m, k}, t, stream++), b = random_tensor({k, n}, t, stream++);
+      Tensor at = a.transpose().clone().transpose(), bt = b.transpose().clone().transpose();
+      Tensor expected = naive(a, b);
+      for (Products large : kBoth)
+        for (const Tensor& u : {a, at})
+          for (const Tensor& v : {b, bt}) check_close(matmul_by(large, u, v), expected);
+    }
+}
+
+TEST_CASE("a large product is the one asked for, a small one the same with either", "[matmul]") {
+  if (!row_kernels<float>().packed_product) {
+    SUCCEED("this CPU has no own product");
+    return;
+  }
+  Tensor a = random_tensor({300, 500}, F32, 1), b = random_tensor({500, 200}, F32, 2);
+  auto way = [](Index n, Products large) { return way_of<float>(false, true, n, n, n, large); };
+  CHECK(way(200, Products::Own).reads == Way<float>::ByBlocks);
+  CHECK(way(200, Products::OpenBlas).reads == Way<float>::ByBlas);
+  for (Index n : {30, 100})
+    CHECK(way(n, Products::Own).multiply == way(n, Products::OpenBlas).multiply);
+  CHECK(same_bits(matmul(a, b), matmul_by(product_choice().products, a, b)));
+}
+
 TEST_CASE("matmul_into adds to where the result belongs", "[matmul]") {
   for (DType t : {F32, F64}) {
     Tensor a = random_tensor({2, 3, 4}, t, 1), b = random_tensor({4, 5}, t, 2);
@@ -271,10 +302,10 @@ TEST_CASE("the number of threads does not change a bit of a product", "[matmul][
       Tensor a = random_tensor({m, k}, t, stream++), b = random_tensor({k, n}, t, stream++);
       Tensor at = a.transpose().clone().transpose(), bt = b.transpose().clone().transpose();
       INFO(m << " x " << k << " x " << n);
-      CHECK(same_for_any_threads([&] { return matmul(a, b); }));
-      CHECK(same_for_any_threads([&] { return matmul(a, bt); }));
-      CHECK(same_for_any_threads([&] { return matmul(at, b); }));
-      CHECK(same_for_any_threads([&] { return matmul(at, bt); }));
+      for (Products large : kBoth)
+        for (const Tensor& u : {a, at})
+          for (const Tensor& v : {b, bt})
+            CHECK(same_for_any_threads([&] { return matmul_by(large, u, v); }));
     }
   for (Shape s : {Shape{64, 16, 64}, Shape{12, 100, 64}, Shape{3, 200, 150}, Shape{2, 2, 80, 80},
                   Shape{2, 700, 500}}) {
@@ -332,16 +363,6 @@ TEST_CASE("the BLAS library describes itself", "[matmul]") {
   CHECK(contains(info.config, "OpenBLAS"));
   CHECK_FALSE(info.core.empty());
   CHECK((info.parallel == "sequential" || info.parallel == "pthread" || info.parallel == "openmp"));
-}
-
-TEST_CASE("the yardstick is the same product", "[matmul]") {
-  for (DType t : {F32, F64}) {
-    Tensor a = random_tensor({70, 50}, t, 1), b = random_tensor({50, 33}, t, 2);
-    check_close(blas_matmul(a, b), naive(a, b));
-    CHECK(elements(blas_matmul(zeros({2, 0}, t), zeros({0, 1}, t))) == std::vector<double>{0, 0});
-    CHECK_THROWS_AS(blas_matmul(a, a), ShapeError);
-    CHECK_THROWS_AS(blas_matmul(a.transpose(), a), ShapeError);
-  }
 }
 
 TEST_CASE("tiles for the threads there are", "[matmul]") {

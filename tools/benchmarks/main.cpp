@@ -8,6 +8,7 @@
 #include "tensor/isa.hpp"
 #include "tensor/matmul.hpp"
 #include "tensor/parallel.hpp"
+#include "tensor/products.hpp"
 #include "tensor/random.hpp"
 #include "tools/benchmarks/measures.hpp"
 #include "tools/benchmarks/server.hpp"
@@ -25,27 +26,30 @@ void print_machine() {
   BlasInfo blas = blas_info();
   fmt::print(
       "{{\"threads\": {}, \"kernels\": \"{}\", \"blas\": \"{}\", \"coretype\": \"{}\", "
-      "\"isa\": \"{}\"}}\n",
+      "\"isa\": \"{}\", \"products\": \"{}\", \"reason\": \"{}\"}}\n",
       num_threads(), blas.core, blas.parallel,
       std::getenv("OPENBLAS_CORETYPE") ? std::getenv("OPENBLAS_CORETYPE") : "unset",
-      name_of(best_isa()));
+      name_of(best_isa()), name_of(product_choice().products), product_choice().reason);
 }
 
-// C = A B of 4096³ in float32, by Glim or by BLAS: the rate that shares of the peak refer to.
-Work product(bool by_blas) {
-  Tensor a = normal({4096, 4096}, 0, 1, {1, 1});
-  if (by_blas) return [a] { blas_matmul(a, a); };
-  return [a] { matmul(a, a); };
+// A product in float32: "nn" (M, K) (K, N), "nt" (M, K) (N, K)ᵀ, "tn" (K, M)ᵀ (K, N).
+Work product(const std::string& order, Index m, Index n, Index k) {
+  auto matrix = [](Index rows, Index columns, std::uint64_t stream, bool transposed) {
+    return transposed ? normal({columns, rows}, 0, 1, {1, stream}).transpose()
+                      : normal({rows, columns}, 0, 1, {1, stream});
+  };
+  Tensor a = matrix(m, k, 1, order == "tn"), b = matrix(k, n, 2, order == "nt");
+  return [a, b] { matmul(a, b); };
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   wait_briefly(argv);  // as the program that is measured
-  std::string name = "tiny", recompute = "none";
+  std::string name = "tiny", recompute = "none", order = "nn";
   int steps = 10, beam = 1;
-  Index batch = 1;
-  bool explicit_ops = false, by_blas = false;
+  Index batch = 1, m = 4096, n = 4096, k = 4096;
+  bool explicit_ops = false;
   std::vector<Command> commands;
   auto command = [&](const char* verb, const char* help, std::function<void()> run) {
     commands.emplace_back(verb, help).run = [run](Command&) { run(); };
@@ -68,9 +72,13 @@ int main(int argc, char** argv) {
     for (const std::string& op : op_names()) fmt::print("{}\n", op);
   });
   command("overhead", "nanoseconds an op", print_overhead);
-  command("sgemm", "a server: a product of 4096³",
-          [&] { serve([&] { return product(by_blas); }); });
-  commands.back().option("blas", &by_blas, "by BLAS");
+  command("sgemm", "a server: a matrix product",
+          [&] { serve([&] { return product(order, m, n, k); }); });
+  commands.back().option("order", &order, "which operands are transposed").choices = {"nn", "nt",
+                                                                                      "tn"};
+  commands.back().option("m", &m, "rows").least = 1;
+  commands.back().option("n", &n, "columns").least = 1;
+  commands.back().option("k", &k, "the inner dimension").least = 1;
   measured("step", "a server: a training step",
            [&](Recompute r) { serve([&] { return training_step(setting(name), r); }); });
   measured("profile", "a table: where a step's time goes",

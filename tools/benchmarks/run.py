@@ -16,9 +16,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class Server:
-    def __init__(self, command, threads):
-        env = dict(os.environ, OMP_NUM_THREADS=str(threads))
-        env.pop("OPENBLAS_CORETYPE", None)
+    def __init__(self, command, env):
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
         ready = self.process.stdout.readline().split()
         if len(ready) != 2 or ready[0] != "ready":
@@ -82,23 +80,42 @@ class Bench:
         run = lambda *c: subprocess.run([a.glim, *c], capture_output=True, text=True, check=True).stdout
         self.output = run
         self.settings = {s["name"]: s for s in json.loads(run("settings"))}
+        self.machine = json.loads(subprocess.run([a.glim, "machine"], capture_output=True, text=True, check=True,
+                                                 env=self.environment()).stdout)
 
-    def glim(self, *command, threads=None):
-        return Server([self.a.glim, *command], threads or self.a.threads)
+    def environment(self, threads=None, products=None):
+        env = dict(os.environ, OMP_NUM_THREADS=str(threads or self.a.threads))
+        env.pop("OPENBLAS_CORETYPE", None)
+        if self.a.openblas_kernels:
+            env["OPENBLAS_CORETYPE"] = self.a.openblas_kernels
+        if products:
+            env["GLIM_PRODUCTS"] = products
+        return env
+
+    def glim(self, *command, threads=None, products=None):
+        return Server([self.a.glim, *command], self.environment(threads, products))
 
     def peer(self, *command):
-        return Server([self.a.peer, os.path.join(HERE, "peer.py"), *command], self.a.threads)
+        return Server([self.a.peer, os.path.join(HERE, "peer.py"), *command], self.environment())
+
+    def by_products(self, pairs, *command):
+        names = ["own", "openblas"] if self.machine["isa"] != "baseline" else ["openblas"]
+        servers = {name: self.glim(*command, products=name) for name in names}
+        times = in_turn(servers, pairs)
+        for server in servers.values():
+            server.close()
+        return times
 
     def head(self):
-        env = dict(os.environ, OMP_NUM_THREADS=str(self.a.threads))
-        machine = json.loads(subprocess.run([self.a.glim, "machine"], capture_output=True, text=True, env=env).stdout)
-        print(f"Glim: {machine['threads']} threads, {machine['isa']} kernels; OpenBLAS {machine['blas']} with "
-              f"{machine['kernels']} kernels, OPENBLAS_CORETYPE {machine['coretype']}")
+        env, machine = self.environment(), self.machine
+        print(f"Glim: {machine['threads']} threads, {machine['isa']} kernels, large products: {machine['products']} "
+              f"({machine['reason']}); OpenBLAS {machine['blas']} with {machine['kernels']} kernels, OPENBLAS_CORETYPE "
+              f"{machine['coretype']}")
         if self.a.peer:
             versions = subprocess.run([self.a.peer, os.path.join(HERE, "peer.py"), "versions"], capture_output=True,
                                       text=True, env=env)
             print("PyTorch:", versions.stdout.strip() or versions.stderr.strip().splitlines()[-1])
-        times = in_turn({"Glim": self.glim("sgemm"), "OpenBLAS": self.glim("sgemm", "--blas")}, 5)
+        times = self.by_products(5, "sgemm")
         rates = {name: 2 * 4096**3 / min(t) for name, t in times.items()}
         self.peak = max(rates.values())  # what a share of the peak refers to
         print("SGEMM peak (4096³, best of 5 turns): " +
@@ -165,6 +182,41 @@ class Bench:
         table("Decoding with cached keys and values: 32 source tokens to 32 target tokens",
               ["setting", "sentences", "beam", "Glim ms", "tokens/s", "PyTorch ms", "PyTorch / Glim"], rows)
 
+    def products(self):
+        if self.machine["isa"] == "baseline":
+            print("\nThis machine should use openblas: without AVX2 there is no large product of Glim's own")
+            return
+        large = lambda s: s["batch"] * s["target"] * s["d"] ** 2 > 1e6
+        settings = [self.settings[n] for n in self.a.settings.split(",") if large(self.settings[n])]
+        if not settings:
+            sys.exit("bench: error: --settings: none of these has large products")
+        rows = []
+        for s in settings:
+            n = s["batch"] * s["target"]
+            for layer, k, m in (("queries, keys, values", s["d"], 3 * s["d"]), ("projection", s["d"], s["d"]),
+                                ("hidden", s["d"], s["d_ff"]), ("output", s["d_ff"], s["d"]),
+                                ("generator", s["d"], s["vocab"])):
+                row = [s["name"], layer, n, k, m]
+                # y (n, m) = x wᵀ, dx (n, k) = dy w, dw (m, k) = dyᵀ x
+                for order, *extents in (("nt", n, m, k), ("nn", n, k, m), ("tn", m, k, n)):
+                    sizes = [word for flag, x in zip(("--m", "--n", "--k"), extents) for word in (flag, str(x))]
+                    times = self.by_products(self.a.pairs, "sgemm", "--order", order, *sizes)
+                    rate = 2e-9 * n * m * k / statistics.median(times["own"])
+                    row += [f"{rate:.0f}", f"{ratio(times, 'openblas', 'own'):.2f}"]
+                rows.append(row)
+        table("Products of linear layers (rows, inputs) -> (rows, outputs): GFLOP/s of Glim's own, and times of "
+              "OpenBLAS's / own", ["setting", "layer", "rows", "inputs", "outputs", "forward", "", "input's gradient", "",
+                                   "weight's gradient", ""], rows)
+        rows, ratios = [], []
+        for s in settings:
+            times = self.by_products(self.a.pairs, "step", s["name"])
+            ratios.append(ratio(times, "openblas", "own"))
+            rows.append([s["name"], milliseconds(times["own"]), milliseconds(times["openblas"]), f"{ratios[-1]:.3f}"])
+        table("Training step with either product", ["setting", "own ms", "openblas ms", "openblas / own"], rows)
+        mean = statistics.geometric_mean(ratios)
+        print(f"\nThis machine should use {'openblas' if mean < 1 else 'own'}: with openblas a step takes {mean:.3f} of "
+              f"the time (geometric mean). It uses {self.machine['products']} ({self.machine['reason']}).")
+
     def overhead(self):
         rows = [line.split() for line in self.output("overhead").splitlines()]
         table("Nanoseconds of an op on 4 elements", ["op", "ns"], rows)
@@ -194,7 +246,7 @@ class Bench:
 
 def main():
     parser = argparse.ArgumentParser(prog="tools/bench", description=__doc__.splitlines()[0])
-    parts = ["steps", "ops", "decoding", "overhead", "threads", "bits"]
+    parts = ["steps", "ops", "products", "decoding", "overhead", "threads", "bits"]
     parser.add_argument("--glim", required=True, help=argparse.SUPPRESS)
     parser.add_argument("--peer", help="Python with torch to compare with")
     parser.add_argument("--only", help="some of " + ", ".join(parts))
@@ -205,6 +257,8 @@ def main():
     parser.add_argument("--recompute", default="none", choices=["none", "encoder", "all"],
                         help="layers that Glim's backward runs again instead of keeping what it reads")
     parser.add_argument("--no-compile", action="store_true", help="leave out torch.compile")
+    parser.add_argument("--openblas-kernels", metavar="NAME",
+                        help="OPENBLAS_CORETYPE for Glim: Haswell, with GLIM_ISA=avx2, compares as without AVX-512")
     parser.add_argument("--bits-steps", type=int, default=200, help="steps of `tiny` in the test of bits")
     a = parser.parse_args()
     chosen = a.only.split(",") if a.only else parts

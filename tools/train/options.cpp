@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tensor/error.hpp"
+#include "tensor/products.hpp"
 #include "tools/text/stored_json.hpp"
 #include "tools/text/utf8.hpp"
 #include "tools/train/option_list.hpp"
@@ -45,6 +46,9 @@ std::string TrainOptions::to_json() const {
 std::string TrainOptions::to_toml() const {
   std::string toml =
       "# The effective options of this run: glim train --config FILE takes them again.\n";
+  // What decides the bits besides.
+  toml += "# Kernels " + std::string(name_of(best_isa())) + " (GLIM_ISA), large products " +
+          std::string(name_of(product_choice().products)) + " (GLIM_PRODUCTS).\n";
   each_option(*this, [&](const OptionText& t, const auto& field) {
     toml += std::string(t.name) + " = " + nlohmann::json(field).dump() + "\n";
   });

@@ -1,0 +1,76 @@
+// Which large product a CPU gets.
+#include "tensor/products.hpp"
+
+#include "tensor/error.hpp"
+#include "tests/catch.hpp"
+
+namespace test_products {
+
+using namespace glim;
+
+namespace {
+
+std::string choice(const CpuKind& cpu, Isa isa, const char* asked = nullptr) {
+  ProductChoice c = choose_products(cpu, isa, asked);
+  return std::string(name_of(c.products)) + ": " + c.reason;
+}
+
+const CpuKind kZen3{"AuthenticAMD", 0x19}, kXeon{"GenuineIntel", 6}, kOther{"NewVendor", 0x1a};
+
+std::string refusal(Isa isa, const char* asked) {
+  try {
+    return choice(kXeon, isa, asked);
+  } catch (const ValueError& e) {
+    return e.what();
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a CPU that was measured gets the product that was ahead on it", "[products]") {
+  CHECK(choice(kZen3, Isa::Avx2) == "openblas: ahead on Zen 3");
+  CHECK(choice({"AuthenticAMD", 0x17}, Isa::Avx2).starts_with("openblas: ahead on Zen 3, "));
+  CHECK(choice(kZen3, Isa::Avx512) == "own: ahead on Zen 4");
+  CHECK(choice(kXeon, Isa::Avx2) == "own: ahead on a Xeon held to AVX2");
+  CHECK(choice(kXeon, Isa::Avx512) == "own: ahead on a Xeon");
+}
+
+TEST_CASE("a CPU that was not measured is named, with what to do", "[products]") {
+  for (Isa isa : {Isa::Avx2, Isa::Avx512})
+    CHECK(choice(kOther, isa) == "own: not measured on NewVendor family 0x1a with " +
+                                     std::string(name_of(isa)) +
+                                     ": tools/bench --only products does, GLIM_PRODUCTS overrides");
+  CHECK(choice({}, Isa::Avx2).starts_with("own: not measured on an unknown CPU with avx2:"));
+}
+
+TEST_CASE("without AVX2 there is OpenBLAS's product alone", "[products]") {
+  for (const CpuKind& cpu : {kZen3, kXeon, kOther, CpuKind{}})
+    CHECK(choice(cpu, Isa::Baseline) == "openblas: there is no own one for baseline");
+  CHECK(choice(kXeon, Isa::Baseline, "openblas") == "openblas: GLIM_PRODUCTS");
+}
+
+TEST_CASE("GLIM_PRODUCTS overrides the choice or is refused", "[products]") {
+  for (Isa isa : {Isa::Avx2, Isa::Avx512})
+    for (const CpuKind& cpu : {kZen3, kXeon, kOther}) {
+      CHECK(choice(cpu, isa, "own") == "own: GLIM_PRODUCTS");
+      CHECK(choice(cpu, isa, "openblas") == "openblas: GLIM_PRODUCTS");
+    }
+  for (const char* wrong : {"", "OWN", "blas", "own,openblas"})
+    CHECK(refusal(Isa::Avx2, wrong) ==
+          "GLIM_PRODUCTS: '" + std::string(wrong) + "' is none of own, openblas");
+  CHECK(refusal(Isa::Baseline, "own") ==
+        "GLIM_PRODUCTS: there is no own product for baseline, only openblas");
+}
+
+TEST_CASE("the CPU says what it is", "[products]") {
+  CpuKind cpu = cpu_kind();
+#if defined(__x86_64__)
+  CHECK(cpu.vendor.size() == 12);
+  CHECK(cpu.family >= 6);
+#else
+  CHECK(cpu.vendor.empty());
+#endif
+  CHECK_FALSE(product_choice().reason.empty());
+}
+
+}  // namespace test_products
