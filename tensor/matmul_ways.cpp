@@ -143,7 +143,8 @@ template void blas_gemm<double>(bool, bool, Index, Index, Index, double, const d
                                 const double*, Index, double, double*, Index);
 
 // BLAS packs nothing up to 10^6 multiplications, of a bᵀ up to 1200 results. Beyond, our own packed
-// product is ahead, where there is one, up to kLarge multiplications on every CPU.
+// product is ahead, where there is one; beyond kLarge, more than the heads of attention have, the CPU
+// decides.
 template <class T>
 Way<T> way_of(bool transpose_a, bool transpose_b, Index m, Index n, Index k, Products large) {
   if (k == 0) return {empty_product<T>, Way<T>::InPlace};

@@ -15,10 +15,12 @@ namespace glim {
 enum class Products { Own, OpenBlas };
 std::string_view name_of(Products products);
 
-// As cpuid tells it: "AuthenticAMD", 0x19. Empty and 0 where there is no cpuid.
+// As cpuid tells it: "AuthenticAMD", 0x19; empty and 0 where there is none. `widest` of what it runs tells
+// Zen 3 from Zen 4.
 struct CpuKind {
   std::string vendor;
   int family = 0;
+  Isa widest = Isa::Baseline;
 };
 CpuKind cpu_kind();
 

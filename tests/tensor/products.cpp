@@ -15,7 +15,8 @@ std::string choice(const CpuKind& cpu, Isa isa, const char* asked = nullptr) {
   return std::string(name_of(c.products)) + ": " + c.reason;
 }
 
-const CpuKind kZen3{"AuthenticAMD", 0x19}, kXeon{"GenuineIntel", 6}, kOther{"NewVendor", 0x1a};
+const CpuKind kZen3{"AuthenticAMD", 0x19, Isa::Avx2}, kZen4{"AuthenticAMD", 0x19, Isa::Avx512},
+    kXeon{"GenuineIntel", 6, Isa::Avx512}, kOther{"NewVendor", 0x1a, Isa::Avx512};
 
 std::string refusal(Isa isa, const char* asked) {
   try {
@@ -29,8 +30,10 @@ std::string refusal(Isa isa, const char* asked) {
 
 TEST_CASE("a CPU that was measured gets the product that was ahead on it", "[products]") {
   CHECK(choice(kZen3, Isa::Avx2) == "openblas: ahead on Zen 3");
-  CHECK(choice({"AuthenticAMD", 0x17}, Isa::Avx2).starts_with("openblas: ahead on Zen 3, "));
-  CHECK(choice(kZen3, Isa::Avx512) == "own: ahead on Zen 4");
+  CHECK(choice({"AuthenticAMD", 0x17, Isa::Avx2}, Isa::Avx2)
+            .starts_with("openblas: ahead on Zen 3, "));
+  CHECK(choice(kZen4, Isa::Avx2) == "own: ahead on Zen 4 held to AVX2");
+  CHECK(choice(kZen4, Isa::Avx512) == "own: ahead on Zen 4");
   CHECK(choice(kXeon, Isa::Avx2) == "own: ahead on a Xeon held to AVX2");
   CHECK(choice(kXeon, Isa::Avx512) == "own: ahead on a Xeon");
 }
@@ -70,6 +73,7 @@ TEST_CASE("the CPU says what it is", "[products]") {
 #else
   CHECK(cpu.vendor.empty());
 #endif
+  CHECK(cpu.widest == supported_isas().back());
   CHECK_FALSE(product_choice().reason.empty());
 }
 
