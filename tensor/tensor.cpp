@@ -103,7 +103,7 @@ void Tensor::fill_(double value) const {
 
 void require_writable(const Tensor& x, std::string_view op) {
   for (int i = 0; i < x.rank(); ++i)
-    if (x.shape()[i] > 1 && x.strides()[i] == 0)
+    if (x.shape()[i] > 1 && x.strides()[i] == 0 && x.numel() > 0)
       throw with_operands(ValueError(op, "several positions share one element"), Operand("to", x));
 }
 

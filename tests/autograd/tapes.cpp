@@ -85,6 +85,15 @@ TEST_CASE("gradients add up over tapes until they are dropped", "[tape]") {
   CHECK_FALSE(x.grad().defined());
 }
 
+TEST_CASE("gradients of a leaf without elements add up as well", "[tape]") {
+  Var x = leaf64({4, 0}, 1);
+  for (int i = 0; i < 2; ++i) {
+    Tape tape;
+    tape.backward(mean(x, {0}), zeros({0}, DType::Float64));
+  }
+  CHECK(x.grad().shape() == Shape{4, 0});
+}
+
 TEST_CASE("one loss in two parts, or two losses on one tape, give the same sum", "[tape]") {
   Var x = leaf_of({1, 2});
   Tape tape;

@@ -136,6 +136,9 @@ TEST_CASE("an expanded tensor cannot be written", "[tensor]") {
   CHECK_THROWS_AS(add_scaled_(x, ones({3, 4}), 2), ValueError);
   CHECK_THROWS_AS(mul_(x, 2), ValueError);
   zeros({1}).expand({1, 1}).fill_(1);  // nothing is shared
+  Tensor none = zeros({1, 0}).expand({4, 0});
+  none.fill_(1);
+  add_(none, none);
 }
 
 TEST_CASE("from_storage stays inside the storage", "[tensor]") {
