@@ -3,11 +3,10 @@
 //
 //   y = fn()      d(input) = what backward along fn's nodes brings to each value that fn read
 //
-// The node's inputs are found by running fn once: the earlier nodes and the leaves that it read.
+// The node's inputs are found by running fn once: the earlier nodes and the leaves that y depends on.
 // Memory of the region is needed twice for a short while, and not in between; time is one more
 // forward. The generator is set back for the second run, so dropout draws the same mask.
 #include <exception>
-#include <map>
 
 #include "autograd/ops.hpp"
 #include "tensor/clock.hpp"
@@ -55,27 +54,22 @@ class CheckpointOp final : public Op {
       throw;
     }
     Tensor value = y.value();
-    // What the region read from before it, and leaves that it met first.
-    std::map<int, std::shared_ptr<Leaf>> reads;
+    // y depends on these nodes. Those from before the region, and leaves that it met first, are the
+    // inputs: what else it read gets no gradient, as without a checkpoint.
+    int root = tape.number_of(y);
+    std::vector<bool> reached(tape.nodes_.size());
+    if (root >= 0) reached[static_cast<std::size_t>(root)] = true;
+    for (auto i = reached.size(); i-- > first;)
+      for (int input : tape.nodes_[i].inputs)
+        if (reached[i] && input >= 0) reached[static_cast<std::size_t>(input)] = true;
+    Node node;
     std::vector<std::shared_ptr<Leaf>> leaves;
-    for (auto i = first; i < tape.nodes_.size(); ++i) {
-      const Node& node = tape.nodes_[i];
-      if (node.leaf) leaves.push_back(node.leaf);
-      for (int input : node.inputs)
-        if (input >= 0 && static_cast<std::size_t>(input) < first) reads[input] = nullptr;
-    }
-    // The result may be something that was there before.
-    if (y.is_leaf()) {
-      if (tape.node_of(y) < 0 && y.requires_grad()) leaves.push_back(y.leaf_);
-      if (tape.node_of(y) >= 0 && static_cast<std::size_t>(tape.node_of(y)) < first)
-        reads[tape.node_of(y)] = nullptr;
-    } else if (int node = tape.node_of(y); node >= 0 && static_cast<std::size_t>(node) < first) {
-      reads[node] = nullptr;
+    for (std::size_t i = 0; i < reached.size(); ++i) {
+      if (reached[i] && i < first) node.inputs.push_back(static_cast<int>(i));
+      if (reached[i] && i >= first && tape.nodes_[i].leaf) leaves.push_back(tape.nodes_[i].leaf);
     }
     y = {};
     tape.truncate(first);
-    Node node;
-    for (auto& [number, unused] : reads) node.inputs.push_back(number);
     for (auto& leaf : leaves) {
       Var v;
       v.leaf_ = leaf;

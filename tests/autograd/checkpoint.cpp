@@ -263,4 +263,24 @@ TEST_CASE("a checkpoint costs memory only while it is run", "[checkpoint]") {
   CHECK(held[0] * 10 < held[1]);
 }
 
+TEST_CASE("what a region reads in vain gets no gradient, as without a checkpoint", "[checkpoint]") {
+  Var x = leaf_of({1, 2}), w = leaf_of({3, 4}, "w"), v = leaf_of({5, 6}, "v");
+  for (bool keep : {true, false}) {
+    for (const Var& l : {x, w, v}) l.zero_grad();
+    Tape tape;
+    Var h = mul(v, 2.0);
+    auto region = [=] {
+      mul(w, h);  // computed, and not used
+      return mul(x, 3.0);
+    };
+    Var y = keep ? region() : checkpoint([=] { return checkpoint(region); });
+    CHECK(list(tape.grad(sum(y), {w}, {}, {.retain = true})[0].value()) ==
+          std::vector<double>{0, 0});
+    tape.backward(sum(y));
+    CHECK(list(x.grad()) == std::vector<double>{3, 3});
+    CHECK_FALSE(w.grad().defined());
+    CHECK_FALSE(v.grad().defined());
+  }
+}
+
 }  // namespace test_checkpoint
