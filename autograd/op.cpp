@@ -63,8 +63,16 @@ bool Op::recording() { return Tape::current() != nullptr; }
 
 Recorder::Recorder(Op& op, const Var* const* inputs, std::size_t count, const Where& where)
     : inputs_(inputs), count_(count), where_(where) {
-  Tape* tape = Tape::current();
-  if (!tape) return;
+  Tape* tape = Tape::open();
+  if (!tape || tape->paused_) {
+    const std::uint64_t own = tape ? tape->id_ : 0;
+    for (std::size_t i = 0; i < count; ++i)
+      if (inputs[i]->tape_ != 0 && inputs[i]->tape_ != own) [[unlikely]] {
+        refuse_gone(op);
+        return;
+      }
+    return;
+  }
   try {
     find_needs(op);
   } catch (Error& e) {  // an input of another tape
@@ -96,6 +104,21 @@ void Recorder::find_needs(Op& op) {
   if (active_) {
     op.inputs_ = inputs_;
     op.input_count_ = count_;
+  }
+}
+
+// Where nothing is recorded, a value of any open tape is a constant.
+void Recorder::refuse_gone(const Op& op) const {
+  for (std::size_t i = 0; i < count_; ++i) {
+    const Tape* owner = Tape::open();
+    while (owner && owner->id_ != inputs_[i]->tape_) owner = owner->outer_;
+    if (owner || inputs_[i]->tape_ == 0) continue;
+    try {
+      inputs_[i]->refuse_tape();
+    } catch (Error& e) {
+      annotate(e, op);
+      throw;
+    }
   }
 }
 

@@ -170,6 +170,8 @@ class Recorder {
  private:
   void check_finite(const Op& op, const Tensor& y) const;
   void find_needs(Op& op);
+  // StateError for an input whose tape is gone.
+  [[gnu::cold]] void refuse_gone(const Op& op) const;
   const Var* const* inputs_;
   std::size_t count_;
   const Where& where_;

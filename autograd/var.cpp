@@ -24,6 +24,10 @@ bool Var::requires_grad() const {
                    "a value computed inside a checkpointed region is used outside: return it from "
                    "the region, or detach() it"),
         Operand("x", value_));
+  refuse_tape();
+}
+
+void Var::refuse_tape() const {
   throw with_operands(
       StateError("tape",
                  "a value computed on another tape is used: detach() it, or keep that tape"),

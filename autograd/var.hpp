@@ -72,6 +72,7 @@ class Var {
   friend class Op;
   friend class Recorder;
   friend class CheckpointOp;
+  [[noreturn]] void refuse_tape() const;  // StateError
   Tensor value_;
   std::shared_ptr<Leaf> leaf_;
   std::uint64_t tape_ = 0;  // the tape it was computed on

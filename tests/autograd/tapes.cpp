@@ -1,5 +1,6 @@
 // Life and death of tapes: nesting, values that outlive them, exceptions on the way.
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "autograd/gradcheck.hpp"
@@ -244,6 +245,32 @@ TEST_CASE("a value whose tape is gone is an error that names op, place and remed
   CHECK(contains(text, "detach()"));
   CHECK_THROWS_AS(y.requires_grad(), StateError);
   CHECK_THROWS_AS(tape.backward(y, ones({2}, DType::Float64)), StateError);
+}
+
+TEST_CASE("a value whose tape is gone is an error where nothing is recorded, too", "[tape]") {
+  Var x = leaf_of({1, 2}), y;
+  {
+    Tape tape;
+    y = mul(x, x);
+  }
+  Scope scope("decoder");
+  for (bool open : {false, true}) {
+    std::optional<Tape> other;
+    if (open) other.emplace();
+    Paused paused;
+    std::string text = error_of<StateError>([&] { add(x, y); });
+    INFO(text);
+    CHECK(contains(text, "a value computed on another tape is used: detach() it"));
+    CHECK(contains(text, "in decoder.add, at tapes.cpp:"));
+    CHECK_THROWS_AS(concatenate({x, y}, 0), StateError);
+    CHECK(list(add(x, y.detach()).value()) == std::vector<double>{2, 6});
+  }
+  // That of an outer tape is a constant.
+  Tape outer;
+  y = mul(x, x);
+  Tape inner;
+  Paused paused;
+  CHECK_FALSE(add(x, y).requires_grad());
 }
 
 TEST_CASE("gradients by a value of another tape are an error, not zeros", "[tape]") {
