@@ -25,7 +25,7 @@ bool exclusive(const Tensor& x) {
 }  // namespace
 
 void Tape::check_upstream(const char* op, const Var& y, const Tensor& dy) {
-  if (dy.shape() != y.shape() || dy.dtype() != y.dtype())
+  if (!dy.defined() || dy.shape() != y.shape() || dy.dtype() != y.dtype())
     throw with_operands(ShapeError(op, "dy must have y's shape and dtype"), Operand("y", y.value()),
                         Operand("dy", dy));
 }

@@ -145,6 +145,11 @@ class CheckpointOp final : public Op {
 };
 
 Var checkpoint(std::function<Var()> fn, Where where) {
+  if (!fn) {
+    ValueError e("checkpoint", "fn is null: a function that computes the region is wanted");
+    e.set_place("", to_string(where));
+    throw e;
+  }
   if (!Tape::current()) return fn();
   return CheckpointOp::record(std::move(fn), where);
 }

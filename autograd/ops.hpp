@@ -199,6 +199,7 @@ Var additive_scores(const Var& query, const Var& keys, const Var& v,
 // fn(), of which nothing is kept: backward runs it again, with the same random numbers (Chen et
 // al. 2016, arXiv 1604.06174). fn must compute the same again from what it captures, which must
 // live until then: capture by value. A value that fn computes and does not return stays inside.
+// ValueError for a null fn.
 Var checkpoint(std::function<Var()> fn, Where where = Where::current());
 
 }  // namespace glim

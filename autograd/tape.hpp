@@ -122,7 +122,7 @@ class Tape : private TapeLists {
   Tensor grad_of(const Var& v) const;
   // Calls h with the complete gradient of v, or of every node whose path matches. Hooks run in the
   // order in which they were added, then those of the leaf. One removed by another that runs before
-  // it does not run; one added meanwhile waits for the next gradient.
+  // it does not run; one added meanwhile waits for the next gradient. ValueError for a null one.
   int hook(const Var& v, Hook h);
   int hook(std::string pattern, Hook h);
   void remove_hook(int id);

@@ -45,7 +45,12 @@ const std::string& Var::name() const {
   static const std::string none;
   return leaf_ ? leaf_->name : none;
 }
+void require_hook(const Hook& h) {
+  if (!h) throw ValueError("hook", "the hook is null: a function of the gradient is wanted");
+}
+
 int Var::hook(Hook h) const {
+  require_hook(h);
   leaf().hooks.emplace_back(leaf().next_hook, std::move(h));
   return leaf().next_hook++;
 }

@@ -22,6 +22,7 @@ class Var;
 
 // Sees a gradient when it is complete; what it returns replaces the gradient, undefined keeps it.
 using Hook = std::function<Var(const Var& gradient)>;
+void require_hook(const Hook& h);  // ValueError for a null one
 
 struct Leaf {
   Tensor value, grad;
@@ -61,7 +62,7 @@ class Var {
   void zero_grad() const;           // drops it
   const std::string& name() const;  // of a leaf, else ""
   // Called with the leaf's gradient of each backward, before it is added. Returns a number for
-  // remove_hook. Hooks run in the order in which they were added.
+  // remove_hook. Hooks run in the order in which they were added. ValueError for a null one.
   int hook(Hook h) const;
   void remove_hook(int id) const;
 

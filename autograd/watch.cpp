@@ -57,6 +57,7 @@ Tensor Tape::grad_of(const Var& v) const {
 }
 
 int Tape::hook(const Var& v, Hook h) {
+  require_hook(h);
   int node = number_of(v);
   if (node < 0)
     throw with_operands(StateError("hook", "the value is not on this tape"),
@@ -66,6 +67,7 @@ int Tape::hook(const Var& v, Hook h) {
 }
 
 int Tape::hook(std::string pattern, Hook h) {
+  require_hook(h);
   hooks_.push_back({next_hook_, -1, std::move(pattern), std::move(h)});
   return next_hook_++;
 }

@@ -181,8 +181,8 @@ Storage::Storage(std::size_t bytes) : block_(Cache::get().take(bytes)) {
   block_->refs.store(1, std::memory_order_relaxed);
 }
 
-std::byte* Storage::data() const { return block_->data; }
-std::size_t Storage::bytes() const { return block_->bytes; }
+std::byte* Storage::data() const { return block_ ? block_->data : nullptr; }
+std::size_t Storage::bytes() const { return block_ ? block_->bytes : 0; }
 long Storage::use_count() const {
   return block_ ? block_->refs.load(std::memory_order_relaxed) : 0;
 }

@@ -41,7 +41,7 @@ class Storage {
     if (block_) release();
   }
 
-  std::byte* data() const;
+  std::byte* data() const;  // null where there is no block
   std::size_t bytes() const;
   explicit operator bool() const { return block_ != nullptr; }
   long use_count() const;

@@ -149,6 +149,7 @@ Tensor empty(const Shape& shape, DType dtype) {
 
 Tensor Tensor::from_storage(Storage storage, Index offset, const Shape& shape,
                             const Strides& strides, DType dtype) {
+  if (!storage) throw StateError("from_storage", "the storage is undefined");
   Index n = checked_numel(shape, "from_storage");
   Index low = offset, high = offset;
   bool overflow = shape.rank() != strides.rank();

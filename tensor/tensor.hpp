@@ -76,7 +76,8 @@ class Tensor {
   void fill_(double value) const;
 
   friend Tensor empty(const Shape& shape, DType dtype);
-  // Element `offset`, any strides, within the storage: ShapeError when they reach outside it.
+  // Element `offset`, any strides, within the storage: ShapeError when they reach outside it,
+  // StateError for an undefined storage.
   static Tensor from_storage(Storage storage, Index offset, const Shape& shape,
                              const Strides& strides, DType dtype);
 

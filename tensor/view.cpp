@@ -35,6 +35,7 @@ Shape resolve(Shape shape, const Tensor& x) {
 
 // A new axis may span old axes only while these lie evenly: stride[i] = stride[i+1]·extent[i+1].
 std::optional<Tensor> Tensor::view(const Shape& wanted) const {
+  if (!defined()) throw StateError("reshape", "the tensor is undefined");
   Shape shape = resolve(wanted, *this);
   if (numel() == 0 || is_contiguous())
     return from_storage(storage_, offset_, shape, contiguous_strides(shape), dtype_);

@@ -283,4 +283,17 @@ TEST_CASE("what a region reads in vain gets no gradient, as without a checkpoint
   }
 }
 
+TEST_CASE("a region without a function is an error that says so", "[checkpoint]") {
+  std::function<Var()> none;
+  auto refused = [&] {
+    std::string text = error_of<ValueError>([&] { checkpoint(none); });
+    INFO(text);
+    CHECK(contains(text, "checkpoint: fn is null"));
+    CHECK(contains(text, "at checkpoint.cpp:"));
+  };
+  refused();
+  Tape tape;
+  refused();
+}
+
 }  // namespace test_checkpoint

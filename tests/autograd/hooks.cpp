@@ -208,4 +208,16 @@ TEST_CASE("hooks want a value of this tape", "[hooks]") {
   CHECK_THROWS_AS(tape.hook(frozen, [](const Var&) { return Var(); }), StateError);
 }
 
+TEST_CASE("a null hook is refused where it is added", "[hooks]") {
+  Var x = leaf_of({1, 2});
+  Tape tape;
+  Var h = mul(x, x);
+  const std::string null = "hook: the hook is null: a function of the gradient is wanted";
+  CHECK(error_of<ValueError>([&] { x.hook({}); }) == null);
+  CHECK(error_of<ValueError>([&] { tape.hook(h, Hook()); }) == null);
+  CHECK(error_of<ValueError>([&] { tape.hook("*", nullptr); }) == null);
+  tape.backward(sum(h));
+  CHECK(list(x.grad()) == std::vector<double>{2, 4});
+}
+
 }  // namespace test_hooks

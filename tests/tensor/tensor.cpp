@@ -3,6 +3,14 @@
 #include <cmath>
 #include <limits>
 
+#include "tensor/index.hpp"
+#include "tensor/matmul.hpp"
+#include "tensor/nonzeros.hpp"
+#include "tensor/npy.hpp"
+#include "tensor/print.hpp"
+#include "tensor/reduce.hpp"
+#include "tensor/safetensors.hpp"
+#include "tensor/windows.hpp"
 #include "tests/catch.hpp"
 #include "tests/tensor/common.hpp"
 
@@ -65,6 +73,107 @@ TEST_CASE("an undefined tensor is an error, not a crash", "[tensor]") {
   CHECK_THROWS_AS(none.data<float>(), StateError);
   CHECK_THROWS_AS(add(none, none), StateError);
   CHECK_THROWS_AS(none.clone(), StateError);
+  CHECK(error_of([&] { none.reshape({1}); }) == "reshape: the tensor is undefined");
+  CHECK(error_of([] { Tensor::from_storage({}, 0, {}, {}, DType::Bool); }) ==
+        "from_storage: the storage is undefined");
+  CHECK(none.storage().data() == nullptr);
+  CHECK(none.storage().bytes() == 0);
+  CHECK(to_string(none) == "undefined");
+
+  const Tensor x = ones({2, 2}), at = zeros({1}, DType::Int64);
+  const Window w{2};
+  const std::vector<std::function<void()>> uses = {
+      [&] { none.at<float>({}); },
+      [&] { none.size(0); },
+      [&] { none.to_vector<float>(); },
+      [&] {
+        static_cast<void>(none.view({1, 1}));
+      },
+      [&] { none.transpose(); },
+      [&] { none.slice(0, 0, 1); },
+      [&] { none.narrow(0, 0, 1); },
+      [&] { none.select(0, 0); },
+      [&] { none.squeeze(0); },
+      [&] { none.to(DType::Float64); },
+      [&] { none.copy_(x); },
+      [&] { none.copy_(none); },
+      [&] { x.copy_(none); },
+      [&] { none.fill_(1); },
+      [&] { mul(x, none); },
+      [&] { maximum(none, x); },
+      [&] { add(none, 1); },
+      [&] { add_(none, none); },
+      [&] { add_(x, none); },
+      [&] { add_scaled_(none, none, 2); },
+      [&] { mul_(none, 2); },
+      [&] { neg(none); },
+      [&] { exp(none); },
+      [&] { relu(none); },
+      [&] { tanh_grad(none, none); },
+      [&] { pow(none, 2); },
+      [&] { clamp(none, 0, 1); },
+      [&] { equal(none, none); },
+      [&] { less(none, 1.0); },
+      [&] { is_finite(none); },
+      [&] { logical_not(none); },
+      [&] { where(none, x, x); },
+      [&] { where(equal(x, x), x, none); },
+      [&] { all_finite(none); },
+      [&] { same_bits(none, none); },
+      [&] { sum(none); },
+      [&] { mean(none); },
+      [&] { max(none); },
+      [&] { var(none); },
+      [&] { argmax(none, 0); },
+      [&] { any(none); },
+      [&] { cumsum(none, 0); },
+      [&] { sum_to(none, {1}); },
+      [&] { norm(none); },
+      [&] { dot(none, none); },
+      [&] { softmax(none); },
+      [&] { log_softmax(none); },
+      [&] { logsumexp(none); },
+      [&] { matmul(none, x); },
+      [&] { matmul(x, none); },
+      [&] { matmul_into(none, x.select(0, 0), x.select(0, 0), 1, 0); },
+      [&] { matmul_then(x, none, {}); },
+      [&] { blas_matmul(none, none); },
+      [&] { gather(none, 0, at); },
+      [&] { gather(x, 0, none); },
+      [&] {
+        scatter_add(x, 0, zeros({1, 1}, DType::Int64), none);
+      },
+      [&] { index_select(none, 0, at); },
+      [&] { index_select(x, 0, none); },
+      [&] { index_add({2}, 0, at, none); },
+      [&] { index_add_(none, 0, at, x); },
+      [&] {
+        concatenate({none, none}, 0);
+      },
+      [&] {
+        stack({none, none}, 0);
+      },
+      [&] {
+        stack({scalar(1), none}, 0);
+      },
+      [&] { split(none, 0, {1}); },
+      [&] { tril(none); },
+      [&] { one_hot(none, 2); },
+      [&] { sort(none); },
+      [&] { top_k(none, 1); },
+      [&] { unfold(none, w, w); },
+      [&] { fold(none, 2, 2, w, w); },
+      [&] { NonZeros{none}; },
+      [&] { NonZeros().dense(); },
+      [&] { write_npy("never", none); },
+      [&] {
+        write_safetensors("never", {{"x", none}});
+      },
+  };
+  for (std::size_t i = 0; i < uses.size(); ++i) {
+    INFO(i);
+    CHECK_THROWS_AS(uses[i](), Error);
+  }
 }
 
 TEST_CASE("a clone is row-major and apart", "[tensor]") {
