@@ -66,9 +66,11 @@ void for_positions(const Shape& index, const Strides& x, int axis, const F& f) {
     for (int i = index.rank() - 1; i >= 0; --i) {
       Index& c = counter[static_cast<std::size_t>(i)];
       Index step = i == axis ? 0 : x[i];
-      base += step;
-      if (++c < index[i]) break;
-      base -= c * step;
+      if (++c < index[i]) {
+        base += step;
+        break;
+      }
+      base -= (c - 1) * step;
       c = 0;
     }
   }
@@ -193,7 +195,10 @@ Tensor concatenate(const std::vector<Tensor>& parts, Index axis) {
     if (!fits)
       throw with_operands(ShapeError("concatenate", "parts differ off axis " + std::to_string(a)),
                           Operand("first", first), Operand("part", p));
-    shape[a] += p.shape()[a];
+    if (__builtin_add_overflow(shape[a], p.shape()[a], &shape[a]))
+      throw with_operands(
+          ShapeError("concatenate", "the parts add up to more than int64 can count"),
+          Operand("first", first), Operand("part", p));
   }
   Tensor y = empty(shape, first.dtype());
   Index start = 0;

@@ -165,9 +165,10 @@ Tensor Tensor::from_storage(Storage storage, Index offset, const Shape& shape,
                                          to_string(strides) + " reaches outside the storage");
   Tensor t;
   t.storage_ = std::move(storage);
-  t.offset_ = offset;
+  // Where there are no elements, nothing said how large an offset and strides may be.
+  t.offset_ = n > 0 ? offset : 0;
   t.shape_ = shape;
-  t.strides_ = strides;
+  t.strides_ = n > 0 ? strides : contiguous_strides(shape);
   t.dtype_ = dtype;
   return t;
 }

@@ -109,7 +109,7 @@ Tensor Tensor::slice(Index axis, Index start, Index stop, Index step) const {
   start = std::clamp<Index>(start, 0, n);
   stop = std::clamp<Index>(stop, start, n);
   Tensor y = *this;
-  y.offset_ += start * strides_[a];
+  if (start < n) y.offset_ += start * strides_[a];
   y.shape_[a] = stop > start ? (stop - start - 1) / step + 1 : 0;
   if (y.shape_[a] > 1) y.strides_[a] *= step;
   return y;

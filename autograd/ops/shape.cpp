@@ -210,9 +210,12 @@ Var slice(const Var& x, Index axis, Index start, Index stop, Index step, Where w
 Var unslice(const Var& x, const Shape& shape, Index axis, Index start, Index step, Where where) {
   int a = normalize_axis(axis, shape.rank(), "unslice");
   bool fits = x.rank() == shape.rank() && start >= 0 && step >= 1;
-  for (int i = 0; i < shape.rank() && fits; ++i)
-    fits = i == a ? x.shape()[i] == 0 || start + (x.shape()[i] - 1) * step < shape[i]
-                  : x.shape()[i] == shape[i];
+  for (int i = 0; i < shape.rank() && fits; ++i) {
+    Index n = x.shape()[i];
+    // start + (n - 1) step < shape[i], without a product beyond int64
+    fits = i != a ? n == shape[i]
+                  : n == 0 || (start < shape[i] && n - 1 <= (shape[i] - 1 - start) / step);
+  }
   if (!fits)
     throw with_operands(ShapeError("unslice", "x does not fit into " + to_string(shape)),
                         Operand("x", x.value()));

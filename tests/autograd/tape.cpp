@@ -208,4 +208,16 @@ TEST_CASE("an undefined value is an error wherever it is used, not a crash", "[t
   CHECK_FALSE(none.requires_grad());
 }
 
+TEST_CASE("unslice refuses what does not fit, however large the step", "[tape]") {
+  Var x = Var::leaf(ones({3}), "x");
+  CHECK(unslice(x, {7}, 0, 0, 3).value().to_vector<float>() ==
+        std::vector<float>{1, 0, 0, 1, 0, 0, 1});
+  CHECK_THROWS_AS(unslice(x, {7}, 0, 1, 3), ShapeError);
+  // 2 step + start beyond int64
+  CHECK_THROWS_AS(unslice(x, {7}, 0, INT64_MAX - 1, Index{1} << 62), ShapeError);
+  CHECK_THROWS_AS(unslice(x, {7}, 0, 0, INT64_MAX), ShapeError);
+  CHECK_THROWS_AS(unslice(x, {7}, 0, INT64_MAX), ShapeError);
+  CHECK_THROWS_AS(unslice(x, {INT64_MIN}, 0, 0), ShapeError);
+}
+
 }  // namespace test_tape

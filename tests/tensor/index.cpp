@@ -184,6 +184,8 @@ TEST_CASE("errors of joining and cutting", "[index]") {
         }) == "concatenate: dtypes differ\n  first (2,) float32\n  part (2,) float64");
   CHECK_THROWS_AS(concatenate({zeros({2}), zeros({2, 1})}, 0), ShapeError);
   CHECK_THROWS_AS(concatenate({scalar(1)}, 0), IndexError);
+  std::vector<Tensor> long_ones(9, zeros({(Index{1} << 60) - 1, 0}));
+  CHECK_THROWS_AS(concatenate(long_ones, 0), ShapeError);
   CHECK(error_of<ShapeError>([] {
           stack({zeros({2}), zeros({3})}, 0);
         }) == "stack: shapes differ\n  first (2,) float32\n  part (3,) float32");

@@ -1,5 +1,6 @@
 #include <set>
 
+#include "tensor/index.hpp"
 #include "tensor/tensor.hpp"
 #include "tests/catch.hpp"
 #include "tests/tensor/common.hpp"
@@ -177,6 +178,25 @@ TEST_CASE("squeeze and unsqueeze", "[view]") {
         "squeeze: axis 0 has extent 2\n  x (2, 1, 3) int64");
   CHECK_THROWS_AS(x.unsqueeze(4), IndexError);
   CHECK_THROWS_AS(zeros({1, 1, 1, 1, 1, 1, 1, 1}).unsqueeze(0), ShapeError);
+}
+
+// Each of these sums was beyond int64 somewhere: UndefinedBehaviorSanitizer sees it.
+TEST_CASE("offsets and strides stay within int64", "[view]") {
+  Tensor six = ramp({6});
+  Tensor one = Tensor::from_storage(six.storage(), 1, {1}, {INT64_MAX}, DType::Int64);
+  CHECK(one.slice(0, 1, 2).numel() == 0);
+  Tensor column =
+      Tensor::from_storage(six.storage(), 0, {3, 1, 1}, {1, INT64_MAX, 1}, DType::Int64);
+  CHECK(elements(gather(column, 2, zeros({3, 1, 1}, DType::Int64))) ==
+        std::vector<double>{0, 1, 2});
+  Tensor none =
+      Tensor::from_storage(six.storage(), 5, {0, 5}, {INT64_MAX, INT64_MAX}, DType::Int64);
+  CHECK(none.slice(1, 4, 5).shape() == Shape{0, 1});
+  CHECK(none.select(1, 4).shape() == Shape{0});
+  const Index most = (Index{1} << 60) - 1;
+  none = zeros({0, most}, DType::Int64);
+  for (int i = 0; i < 20; ++i) none = none.slice(1, most - 1, most).reshape({0, most});
+  CHECK(none.shape() == Shape{0, most});
 }
 
 }  // namespace test_view
