@@ -1,7 +1,7 @@
 #include "tensor/json.hpp"
 
 #include <charconv>
-#include <unordered_set>
+#include <set>
 
 #include "tensor/error.hpp"
 
@@ -22,172 +22,183 @@ void append_utf8(std::string& s, std::uint32_t c) {
   }
 }
 
-class Parser {
- public:
-  explicit Parser(std::string_view text) : text_(text) {}
-
-  Json document() {
-    Json v = value(0);
-    skip_blanks();
-    if (at_ != text_.size()) fail("more text after the value");
-    return v;
-  }
-
- private:
-  [[noreturn]] void fail(std::string_view problem) const {
-    throw ValueError("json", std::string(problem) + " at byte " + std::to_string(at_));
-  }
-  char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
-  void skip_blanks() {
-    while (at_ < text_.size() && std::string_view(" \t\n\r").find(text_[at_]) != text_.npos) ++at_;
-  }
-  bool accept(char c) {
-    skip_blanks();
-    if (peek() != c || at_ == text_.size()) return false;
-    ++at_;
-    return true;
-  }
-  void expect(char c) {
-    if (!accept(c)) fail(std::string("expected '") + c + "'");
-  }
-
-  Json value(int depth) {
-    if (depth > 32) fail("nested too deeply");
-    skip_blanks();
-    if (at_ == text_.size()) fail("the text ends early");
-    Json v;
-    switch (peek()) {
-      case '{':
-        v.kind = Json::Object;
-        object(v, depth);
-        return v;
-      case '[':
-        v.kind = Json::Array;
-        ++at_;
-        if (accept(']')) return v;
-        do {
-          v.items.push_back(value(depth + 1));
-        } while (accept(','));
-        expect(']');
-        return v;
-      case '"':
-        v.kind = Json::String;
-        v.text = string();
-        return v;
-      default:
-        for (std::string_view word : {"true", "false", "null"}) {
-          if (text_.substr(at_, word.size()) != word) continue;
-          at_ += word.size();
-          v.kind = word == "null" ? Json::Null : Json::Boolean;
-          v.boolean = word == "true";
-          return v;
-        }
-        number(v);
-        return v;
-    }
-  }
-
-  void object(Json& v, int depth) {
-    std::unordered_set<std::string> names;
-    expect('{');
-    if (accept('}')) return;
-    do {
-      skip_blanks();
-      if (peek() != '"') fail("expected a name");
-      std::string name = string();
-      if (!names.insert(name).second) fail("the name " + json_quoted(name) + " comes twice");
-      expect(':');
-      v.members.push_back({std::move(name), value(depth + 1)});
-    } while (accept(','));
-    expect('}');
-  }
-
-  void number(Json& v) {
-    std::size_t start = at_;
-    auto digits = [&] {
-      std::size_t first = at_;
-      while (peek() >= '0' && peek() <= '9') ++at_;
-      if (at_ == first) fail("not a value");
-    };
-    if (peek() == '-') ++at_;
-    bool zero = peek() == '0';
-    std::size_t first = at_;
-    digits();
-    if (zero && at_ - first > 1) fail("a number with a leading 0");
-    bool whole = true;
-    if (peek() == '.') whole = false, ++at_, digits();
-    if (peek() == 'e' || peek() == 'E') {
-      whole = false;
-      ++at_;
-      if (peek() == '+' || peek() == '-') ++at_;
-      digits();
-    }
-    v.text = text_.substr(start, at_ - start);
-    auto [end, error] = std::from_chars(v.text.data(), v.text.data() + v.text.size(), v.integer);
-    v.kind = whole && error == std::errc{} ? Json::Integer : Json::Number;
-  }
-
-  std::uint32_t hex4() {
-    std::uint32_t code = 0;
-    std::string_view four = text_.substr(at_, 4);
-    auto [end, error] = std::from_chars(four.data(), four.data() + four.size(), code, 16);
-    if (error != std::errc{} || end != four.data() + 4 || four.size() != 4)
-      fail("a bad \\u escape");
-    at_ += 4;
-    return code;
-  }
-
-  std::string string() {
-    std::size_t start = at_++;
-    std::string s;
-    for (;;) {
-      if (at_ == text_.size()) fail("a string without end");
-      char c = text_[at_++];
-      if (c == '"') break;
-      if (static_cast<unsigned char>(c) < 0x20) fail("a control character in a string");
-      if (c != '\\') {
-        s += c;
-        continue;
-      }
-      char e = peek();
-      ++at_;
-      std::size_t i = std::string_view("\"\\/bfnrt").find(e);
-      if (i != std::string_view::npos) {
-        s += "\"\\/\b\f\n\r\t"[i];
-      } else if (e == 'u') {
-        std::uint32_t code = hex4();
-        if (code >= 0xD800 && code < 0xDC00 && text_.substr(at_, 2) == "\\u") {
-          at_ += 2;
-          std::uint32_t low = hex4();
-          if (low < 0xDC00 || low > 0xDFFF) fail("half a surrogate pair");
-          code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
-        }
-        if (code >= 0xD800 && code < 0xE000) fail("half a surrogate pair");
-        append_utf8(s, code);
-      } else {
-        fail("a bad escape");
-      }
-    }
-    if (!is_utf8(s)) {
-      at_ = start;
-      fail("a string that is not UTF-8");
-    }
-    return s;
-  }
-
-  std::string_view text_;
-  std::size_t at_ = 0;
-};
+constexpr int kMostNested = 32;
 
 }  // namespace
 
-const Json* Json::find(std::string_view name) const {
-  for (const auto& [key, v] : members)
-    if (key == name) return &v;
-  return nullptr;
+void JsonReader::fail(std::string_view problem) const {
+  throw ValueError("json", std::string(problem) + " at byte " + std::to_string(at_));
 }
 
-Json parse_json(std::string_view text) { return Parser(text).document(); }
+void JsonReader::skip_blanks() {
+  while (at_ < text_.size() && std::string_view(" \t\n\r").find(text_[at_]) != text_.npos) ++at_;
+}
+
+bool JsonReader::accept(char c) {
+  skip_blanks();
+  if (peek() != c || at_ == text_.size()) return false;
+  ++at_;
+  return true;
+}
+
+void JsonReader::expect(char c) {
+  if (!accept(c)) fail(std::string("expected '") + c + "'");
+}
+
+void JsonReader::end() {
+  skip_blanks();
+  if (at_ != text_.size()) fail("more text after the value");
+}
+
+JsonReader::Kind JsonReader::kind() {
+  if (depth_ > kMostNested) fail("nested too deeply");
+  skip_blanks();
+  if (at_ == text_.size()) fail("the text ends early");
+  switch (peek()) {
+    case '{':
+      return Object;
+    case '[':
+      return Array;
+    case '"':
+      return String;
+    case 't':
+    case 'f':
+      return Boolean;
+    case 'n':
+      return Null;
+    default:
+      return Number;
+  }
+}
+
+void JsonReader::skip() {
+  switch (kind()) {
+    case Object:
+      return object([this](const std::string&) { skip(); });
+    case Array:
+      return array([this] { skip(); });
+    case String:
+      string();
+      return;
+    case Number:
+      integer();
+      return;
+    case Boolean:
+    case Null:
+      break;
+  }
+  for (std::string_view word : {"true", "false", "null"})
+    if (text_.substr(at_, word.size()) == word) {
+      at_ += word.size();
+      return;
+    }
+  fail("not a value");
+}
+
+void JsonReader::object(FunctionRef<void(const std::string&)> member) {
+  std::set<std::string> names;  // not hashed: a file could choose names of one hash
+  expect('{');
+  if (accept('}')) return;
+  ++depth_;
+  do {
+    skip_blanks();
+    if (peek() != '"') fail("expected a name");
+    std::string name = string();
+    if (!names_known_ && !names.insert(name).second)
+      fail("the name " + json_quoted(name) + " comes twice");
+    expect(':');
+    member(name);
+  } while (accept(','));
+  expect('}');
+  --depth_;
+}
+
+void JsonReader::array(FunctionRef<void()> item) {
+  expect('[');
+  if (accept(']')) return;
+  ++depth_;
+  do {
+    item();
+  } while (accept(','));
+  expect(']');
+  --depth_;
+}
+
+void JsonReader::digits() {
+  std::size_t first = at_;
+  while (peek() >= '0' && peek() <= '9') ++at_;
+  if (at_ == first) fail("not a value");
+}
+
+std::optional<std::int64_t> JsonReader::integer() {
+  skip_blanks();
+  std::size_t start = at_;
+  if (peek() == '-') ++at_;
+  bool zero = peek() == '0';
+  std::size_t first = at_;
+  digits();
+  if (zero && at_ - first > 1) fail("a number with a leading 0");
+  bool whole = true;
+  if (peek() == '.') whole = false, ++at_, digits();
+  if (peek() == 'e' || peek() == 'E') {
+    whole = false;
+    ++at_;
+    if (peek() == '+' || peek() == '-') ++at_;
+    digits();
+  }
+  std::int64_t value = 0;
+  auto [end, error] = std::from_chars(text_.data() + start, text_.data() + at_, value);
+  if (!whole || error != std::errc{}) return {};
+  return value;
+}
+
+std::uint32_t JsonReader::hex4() {
+  std::uint32_t code = 0;
+  std::string_view four = text_.substr(at_, 4);
+  auto [end, error] = std::from_chars(four.data(), four.data() + four.size(), code, 16);
+  if (error != std::errc{} || end != four.data() + 4 || four.size() != 4) fail("a bad \\u escape");
+  at_ += 4;
+  return code;
+}
+
+std::string JsonReader::string() {
+  expect('"');
+  std::size_t start = at_ - 1;
+  std::string s;
+  for (;;) {
+    if (at_ == text_.size()) fail("a string without end");
+    char c = text_[at_++];
+    if (c == '"') break;
+    if (static_cast<unsigned char>(c) < 0x20) fail("a control character in a string");
+    if (c != '\\') {
+      s += c;
+      continue;
+    }
+    char e = peek();
+    ++at_;
+    std::size_t i = std::string_view("\"\\/bfnrt").find(e);
+    if (i != std::string_view::npos) {
+      s += "\"\\/\b\f\n\r\t"[i];
+    } else if (e == 'u') {
+      std::uint32_t code = hex4();
+      if (code >= 0xD800 && code < 0xDC00 && text_.substr(at_, 2) == "\\u") {
+        at_ += 2;
+        std::uint32_t low = hex4();
+        if (low < 0xDC00 || low > 0xDFFF) fail("half a surrogate pair");
+        code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+      }
+      if (code >= 0xD800 && code < 0xE000) fail("half a surrogate pair");
+      append_utf8(s, code);
+    } else {
+      fail("a bad escape");
+    }
+  }
+  if (!is_utf8(s)) {
+    at_ = start;
+    fail("a string that is not UTF-8");
+  }
+  return s;
+}
 
 bool is_utf8(std::string_view s) {
   for (std::size_t i = 0; i < s.size();) {

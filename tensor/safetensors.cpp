@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <optional>
 
 #include "tensor/atomic_file.hpp"
 #include "tensor/error.hpp"
@@ -41,32 +42,57 @@ std::string_view written_dtype(DType t) {
   return "BOOL";
 }
 
+// Reads a list of whole numbers into `list`, as far as a shape may go; how many there are, none for
+// anything else.
+std::optional<Index> read_list(JsonReader& json, Dims& list) {
+  if (json.kind() != JsonReader::Array) return {};
+  Index count = 0;
+  bool whole = true;
+  json.array([&] {
+    std::optional<std::int64_t> n;
+    if (json.kind() == JsonReader::Number)
+      n = json.integer();
+    else
+      json.skip();
+    whole = whole && n && *n >= 0;
+    if (whole && ++count <= kMaxRank) list.push_back(*n);
+  });
+  if (!whole) return {};
+  return count;
+}
+
 // One entry of the header's object, checked by itself.
-SafeTensorsEntry parse_entry(const InputFile& file, const std::string& name, const Json& v) {
+SafeTensorsEntry parse_entry(const InputFile& file, const std::string& name, JsonReader& json) {
   auto fail = [&](const std::string& problem) {
     file.fail("tensor " + json_quoted(name) + ": " + problem);
   };
   SafeTensorsEntry entry;
   entry.name = name;
-  const Json *dtype = v.find("dtype"), *shape = v.find("shape"), *offsets = v.find("data_offsets");
-  if (v.kind != Json::Object || !dtype || !shape || !offsets)
-    fail("needs dtype, shape and data_offsets");
-  if (v.members.size() != 3) fail("has members other than dtype, shape and data_offsets");
+  // They come in any order: each is read from its place once all are found.
+  std::optional<JsonReader> dtype, shape, offsets;
+  int members = 0;
+  if (json.kind() == JsonReader::Object)
+    json.object([&](const std::string& key) {
+      ++members;
+      if (key == "dtype") dtype = json;
+      if (key == "shape") shape = json;
+      if (key == "data_offsets") offsets = json;
+      json.skip();
+    });
+  if (!dtype || !shape || !offsets) fail("needs dtype, shape and data_offsets");
+  if (members != 3) fail("has members other than dtype, shape and data_offsets");
 
-  if (dtype->kind != Json::String) fail("dtype is not a string");
-  entry.dtype = dtype->text;
+  if (dtype->kind() != JsonReader::String) fail("dtype is not a string");
+  entry.dtype = dtype->string();
   auto known = std::find_if(std::begin(kKnown), std::end(kKnown),
                             [&](const Known& k) { return k.name == entry.dtype; });
   if (known == std::end(kKnown)) fail("dtype " + json_quoted(entry.dtype) + " is not supported");
   entry.encoding = known->encoding;
 
-  auto whole = [](const Json& j) { return j.kind == Json::Integer && j.integer >= 0; };
-  if (shape->kind != Json::Array || !std::all_of(shape->items.begin(), shape->items.end(), whole))
-    fail("shape is not a list of whole numbers");
-  if (shape->items.size() > static_cast<std::size_t>(kMaxRank))
-    fail("rank " + std::to_string(shape->items.size()) + " exceeds the maximum of " +
-         std::to_string(kMaxRank));
-  for (const Json& extent : shape->items) entry.shape.push_back(extent.integer);
+  std::optional<Index> rank = read_list(*shape, entry.shape);
+  if (!rank) fail("shape is not a list of whole numbers");
+  if (*rank > kMaxRank)
+    fail("rank " + std::to_string(*rank) + " exceeds the maximum of " + std::to_string(kMaxRank));
   Index elements = 0;
   try {
     elements = checked_numel(entry.shape, "safetensors");
@@ -74,11 +100,10 @@ SafeTensorsEntry parse_entry(const InputFile& file, const std::string& name, con
     fail(e.problem());
   }
 
-  if (offsets->kind != Json::Array || offsets->items.size() != 2 || !whole(offsets->items[0]) ||
-      !whole(offsets->items[1]))
-    fail("data_offsets is not a pair of whole numbers");
-  entry.begin = static_cast<std::uint64_t>(offsets->items[0].integer);
-  entry.end = static_cast<std::uint64_t>(offsets->items[1].integer);
+  Dims pair;
+  if (read_list(*offsets, pair) != 2) fail("data_offsets is not a pair of whole numbers");
+  entry.begin = static_cast<std::uint64_t>(pair[0]);
+  entry.end = static_cast<std::uint64_t>(pair[1]);
   std::string span =
       "data_offsets [" + std::to_string(entry.begin) + ", " + std::to_string(entry.end) + "]";
   if (entry.begin > entry.end) fail(span + " run backwards");
@@ -122,28 +147,31 @@ SafeTensorsHeader read_safetensors_header(const InputFile& file) {
   if (n > file.size() - 8)
     file.fail("header of " + std::to_string(n) + " bytes reaches beyond the file's " +
               std::to_string(file.size()));
-  Json json;
-  try {
-    json = parse_json(file.read_text(8, static_cast<std::size_t>(n)));
+  const std::string text = file.read_text(8, static_cast<std::size_t>(n));
+  try {  // the whole of it, before anything in it is believed
+    JsonReader json(text);
+    json.skip();
+    json.end();
   } catch (const ValueError& e) {
     file.fail("header is not valid JSON: " + e.problem());
   }
-  if (json.kind != Json::Object) file.fail("header is not a JSON object");
+  JsonReader json(text, true);
+  if (json.kind() != JsonReader::Object) file.fail("header is not a JSON object");
 
   SafeTensorsHeader header;
   header.data_at = 8 + n;
-  for (const auto& [name, v] : json.members) {
+  json.object([&](const std::string& name) {
     if (name != kMetadata) {
-      header.entries.push_back(parse_entry(file, name, v));
-      continue;
+      header.entries.push_back(parse_entry(file, name, json));
+      return;
     }
-    for (const auto& [key, text] : v.members) {
-      if (text.kind != Json::String)
+    if (json.kind() != JsonReader::Object) file.fail("__metadata__ is not an object");
+    json.object([&](const std::string& key) {
+      if (json.kind() != JsonReader::String)
         file.fail("__metadata__: " + json_quoted(key) + " is no string");
-      header.metadata[key] = text.text;
-    }
-    if (v.kind != Json::Object) file.fail("__metadata__ is not an object");
-  }
+      header.metadata[key] = json.string();
+    });
+  });
   // Empty tensors span nothing: they sort before what begins where they lie.
   std::sort(header.entries.begin(), header.entries.end(), [](const auto& a, const auto& b) {
     return std::tie(a.begin, a.end, a.name) < std::tie(b.begin, b.end, b.name);

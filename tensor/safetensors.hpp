@@ -8,7 +8,8 @@
 // Nothing in a file is trusted before it is checked: the header lies within the file and below
 // 100 MB and is valid JSON without repeated names, every offset lies within the data, no two
 // tensors overlap, no byte of the data belongs to none, and every shape's product, times the size
-// of an element, is what its offsets span.
+// of an element, is what its offsets span. Whatever a header says, reading it takes about a dozen times
+// its size of memory at most.
 //
 // F32, F64, I64 and BOOL are Glim's dtypes. On reading, F16 and BF16 become float32 and the
 // integers U8 I8 U16 I16 U32 I32 become int64, all without loss; others are refused by name.
