@@ -8,7 +8,7 @@
 #include <new>
 
 #include "tensor/error.hpp"
-#include "tensor/isa.hpp"
+#include "tensor/products.hpp"
 #include "tools/cli/command_line.hpp"
 #include "tools/cli/waiting.hpp"
 #include "tools/verbs/verbs.hpp"
@@ -60,7 +60,7 @@ int main(int argc, char** argv) {
                                " is not part of this build; `tools/build build` adds it");
 #endif
     if (glim::Command* verb = glim::parse_command_line(kAbout, verbs, argc, argv)) {
-      glim::best_isa();  // a GLIM_ISA that cannot be is refused here, not within some op
+      glim::product_choice();  // GLIM_ISA and GLIM_PRODUCTS are refused here, not within some op
       verb->run(*verb);
     }
     glim::print_flush();

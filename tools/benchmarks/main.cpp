@@ -76,9 +76,9 @@ int main(int argc, char** argv) {
           [&] { serve([&] { return product(order, m, n, k); }); });
   commands.back().option("order", &order, "which operands are transposed").choices = {"nn", "nt",
                                                                                       "tn"};
-  commands.back().option("m", &m, "rows").least = 1;
-  commands.back().option("n", &n, "columns").least = 1;
-  commands.back().option("k", &k, "the inner dimension").least = 1;
+  commands.back().option("m", &m, "rows", kPositive);
+  commands.back().option("n", &n, "columns", kPositive);
+  commands.back().option("k", &k, "the inner dimension", kPositive);
   measured("step", "a server: a training step",
            [&](Recompute r) { serve([&] { return training_step(setting(name), r); }); });
   measured("profile", "a table: where a step's time goes",
