@@ -11,6 +11,7 @@ std::string Range::text() const {
   if (std::isinf(least))
     return endless ? "" : fmt::format("{}{}", below ? "below " : "at most ", most);
   if (endless) return above ? from : from + " or more";
+  if (above) return fmt::format("{}, {}{}", from, below ? "below " : "at most ", most);
   return fmt::format("{} to {}{}", from, below ? "below " : "", most);
 }
 
