@@ -51,11 +51,11 @@ report "greedy needs no seed" "$(diff <("${generate[@]}" --greedy --seed 1) <("$
 "${generate[@]}" --max-tokens 100000 | head -c 20 >out
 report "a reader may go away" "$([ "${PIPESTATUS[0]}" = 0 ] || echo "status ${PIPESTATUS[0]}")"
 refuse "temperature 0" '--temperature: 0 .*greedy' "${generate[@]}" --temperature 0
-refuse "temperature below 0" '--temperature: -1' "${generate[@]}" --temperature -1
+refuse "temperature below 0" '--temperature: must be 0 or more, not -1' "${generate[@]}" --temperature -1
 refuse "top-k 0" '--top-k' "${generate[@]}" --top-k 0
 refuse "top-k above the vocabulary" '--top-k: 999 lies outside .*vocabulary' "${generate[@]}" --top-k 999
-refuse "top-p 0" '--top-p: 0 lies outside' "${generate[@]}" --top-p 0
-refuse "top-p above 1" '--top-p: 1\.5' "${generate[@]}" --top-p 1.5
+refuse "top-p 0" '--top-p: must be above 0, at most 1, not 0' "${generate[@]}" --top-p 0
+refuse "top-p above 1" '--top-p: must be above 0, at most 1, not 1\.5' "${generate[@]}" --top-p 1.5
 refuse "greedy and top-k" '--top-k: contradicts --greedy' "${generate[@]}" --greedy --top-k 2
 refuse "no tokens" '--max-tokens' "${generate[@]}" --max-tokens 0
 refuse "no samples" '--samples' "${generate[@]}" --samples 0

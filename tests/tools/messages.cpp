@@ -21,6 +21,7 @@ TEST_CASE("a range says what it takes and refuses the rest", "[range]") {
   CHECK(kShare.text() == "0 to below 1");
   CHECK(kAboveZero.text() == "above 0");
   CHECK(Range{0, 180}.text() == "0 to 180");
+  CHECK(Range{.least = 0, .most = 1, .above = true}.text() == "above 0, at most 1");
   CHECK(Range{}.text() == "");
   CHECK(kShare.refuse(0) == "");
   CHECK(kShare.refuse(1) == "must be 0 to below 1");

@@ -98,8 +98,8 @@ Command generate_command() {
   c.option("model", &a->model, "folder of a model, or one of its files");
   c.option("prompt", &a->prompt, "text to continue (a line end, unless given)");
   c.option("max-tokens", &a->max_tokens, "tokens to draw", kPositive);
-  c.option("temperature", &a->sampling.temperature, "below 1 more predictable, above 1 more varied",
-           kAboveZero);
+  c.option("temperature", &a->sampling.temperature,
+           "below 1 more predictable, above 1 more varied (for 0 there is --greedy)", kNotNegative);
   c.option("top-k", &a->sampling.top_k, "draw from the k likeliest tokens (all)", kPositive)
       .default_text = "";
   c.option("top-p", &a->sampling.top_p,
