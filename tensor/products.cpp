@@ -28,9 +28,9 @@ constexpr Measured kMeasured[] = {
     // base 0.87, small 0.95, gpt-char 0.955, tiny 1.00: when packing still stored parts of vectors, which
     // made Zen 4's 0.99, 0.99, 0.95, 1.02
     {"AuthenticAMD", 0x19, Isa::Avx2, Isa::Avx2, Products::OpenBlas, "Zen 3"},
-    // base 1.04, small 1.05, gpt-char 1.04, tiny 1.07 with OpenBLAS's Haswell kernels, 1 thread
+    // base 0.98, small 1.03, gpt-char 1.03, tiny 1.07 with OpenBLAS's Haswell kernels
     {"AuthenticAMD", 0x19, Isa::Avx512, Isa::Avx2, Products::Own, "Zen 4 held to AVX2"},
-    // base 1.11, small 1.12, gpt-char 1.09, tiny 1.10, 1 thread
+    // base 1.10, small 1.14, gpt-char 1.06, tiny 1.13
     {"AuthenticAMD", 0x19, Isa::Avx512, Isa::Avx512, Products::Own, "Zen 4"},
     // 1.03 to 1.05
     {"GenuineIntel", 0x6, Isa::Avx512, Isa::Avx2, Products::Own, "a Xeon held to AVX2"},
