@@ -52,8 +52,8 @@ std::string Module::prefix() const {
   return parent_->prefix() + own->name + ".";
 }
 
-// Names are paths from the root. A leaf that had one may lie elsewhere, too, and its first place there: then
-// the whole tree is gone through.
+// A name is the path from the root. A leaf that several modules share keeps the first of its paths: when one
+// comes that already has a name, the whole tree is named again.
 void Module::name_leaves() {
   named_.clear();
   Module& top = root();

@@ -14,8 +14,8 @@
 // the names of the objects that it is in, of which none may come twice. A tree would take up to a
 // hundred times the memory of its text. A copy of a reader goes on from the same place.
 //
-// Numbers are integers of 64 bits; of other numbers it is known that they are some. Strings are
-// checked UTF-8; \u escapes are decoded.
+// An integer of 64 bits is read as a number; any other number is checked and skipped. Strings must be
+// UTF-8; \u escapes are decoded.
 //
 // Errors: ValueError "json: PROBLEM at byte N", for a nesting deeper than 32 as well.
 #pragma once

@@ -84,6 +84,13 @@ TEST_CASE("what a training needs at least is known before it is made", "[memory]
       message_of<ValueError>([&] { require_memory(o, 24e9); }),
       "--examples: 10000000000 examples need 2.56 TB of memory at least; this machine has 24 GB"));
   CHECK(message_of<ValueError>([&] { require_memory(o, 0); }) == "nothing thrown");
+  for (const char* positions : {"sinusoidal", "learned"}) {
+    o = {};
+    o.max_length = 9'000'000'000;
+    o.positions = positions;
+    CHECK(contains(message_of<ValueError>([&] { require_memory(o, 24e9); }),
+                   "--max-length 9000000000"));
+  }
   o = {};
   o.layers = 100'000'000;
   CHECK(contains(message_of<ValueError>([&] { require_memory(o, 24e9); }), "100000000 layers"));

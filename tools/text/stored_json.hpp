@@ -1,5 +1,5 @@
-// JSON within the files that Glim writes: sizes, options, a training's state. Nothing in it is believed
-// before its type is the one that was written, and its counts are counts.
+// JSON within the files that Glim writes: sizes, options, a training's state. Types and counts are checked
+// before anything uses them, because anybody may have changed the file.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -16,7 +16,7 @@ std::string problem_of(const nlohmann::json::exception& e);
 // below 0 or above 2^53. What only one of them has is left alone.
 void require_types(const nlohmann::json& json, const nlohmann::json& like);
 
-// read(json) of a text that must be like another, which is what an object with defaults gives. FileError
+// read(json) of a text whose members have the types of those in `like`, the JSON of default values. FileError
 // "WHERE: its WHAT cannot be read: …" for what is not JSON, has other types, or is refused by `read`.
 template <class Read>
 auto read_json(const std::string& text, const std::string& like, const std::string& where,

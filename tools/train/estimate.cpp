@@ -26,27 +26,23 @@ MemoryNeed least_memory(const TrainOptions& o) {
   auto kernel = static_cast<double>(o.kernel);
   auto rows = static_cast<double>(o.kind == "gpt" ? o.block : o.max_length);
   double attention = 4 * d * d, feed_forward = 2 * d * ff;
-  double parameters = 0, tables = 0;
-  bool both = o.kind == "transformer" || o.kind == "non-autoregressive" || o.kind == "conv";
+  bool translates = o.kind == "transformer" || o.kind == "non-autoregressive";
+  double parameters = 0;
   if (o.kind == "rnn")
     parameters = layers * 2 * d * d + static_cast<double>(o.d_embed);
   else if (o.kind == "conv")
     parameters = (layers + decoders) * kernel * 2 * d * d + 2 * rows * d;
   else
     parameters = layers * (attention + feed_forward);
-  if (o.kind == "transformer" || o.kind == "non-autoregressive")
-    parameters += decoders * (2 * attention + feed_forward);
-  if (o.kind == "gpt")
-    parameters += rows * d;
-  else if (o.positions == "learned" && o.kind != "rnn" && o.kind != "vit")
-    parameters += rows * d;
-  else if (o.positions == "sinusoidal" && (both || o.kind == "bert"))
-    tables = rows * d;
+  if (translates) parameters += decoders * (2 * attention + feed_forward);
+  bool chosen = translates || o.kind == "bert";  // where --positions decides
+  if (o.kind == "gpt" || (chosen && o.positions == "learned")) parameters += rows * d;
+  double table = chosen && o.positions == "sinusoidal" ? rows * d : 0;
   double element = o.precision == "float64" ? 8 : 4;
   double copies = o.optimizer == "sgd" ? 2 : 4;
   MemoryNeed need;
-  need.model =
-      element * (copies * parameters + tables) + kLayerObjects * (layers + (both ? decoders : 0));
+  need.model = element * (copies * parameters + table) +
+               kLayerObjects * (layers + (translates ? decoders : 0));
   if (o.task == "copy" || o.task == "reverse" || o.task == "noisy")
     need.data = kExample * static_cast<double>(o.examples);
   return need;
