@@ -11,9 +11,9 @@ constexpr double kLayerObjects = 8192;  // names, leaves and small tensors of on
 constexpr double kExample = 256;        // two sentences of a few words and their tokens
 
 std::string in_units(double bytes) {
-  const char* units[] = {"MB", "GB", "TB", "PB"};
+  const char* units[] = {"MB", "GB", "TB", "PB", "EB"};
   int unit = 0;
-  for (bytes /= 1e6; bytes >= 1000 && unit < 3; ++unit) bytes /= 1000;
+  for (bytes /= 1e6; bytes >= 1000 && unit < 4; ++unit) bytes /= 1000;
   return fmt::format("{:.3g} {}", bytes, units[unit]);
 }
 
