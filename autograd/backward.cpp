@@ -6,10 +6,10 @@
 // so that a node's gradient is complete when its turn comes. Reverse-mode accumulation: Griewank &
 // Walther, Evaluating Derivatives (2nd ed.), chapter 3. Errors: tape.hpp.
 
+#include "autograd/observe/walk.hpp"
 #include "autograd/ops.hpp"
-#include "autograd/walk.hpp"
 #include "tensor/clock.hpp"
-#include "tensor/elementwise.hpp"
+#include "tensor/ops/elementwise.hpp"
 
 namespace glim {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "autograd/tape.hpp"
 #include "tensor/clock.hpp"
-#include "tensor/elementwise.hpp"
+#include "tensor/ops/elementwise.hpp"
 
 namespace glim {
 namespace {

@@ -18,7 +18,7 @@
 //        return apply(where, Square{}, x);
 //      }
 //   3. a line in autograd/ops.hpp: the equation and what may go wrong
-//   4. a specification in tests/op_specs: the suite fails until there is one
+//   4. a specification in tests/gradients: the suite fails until there is one
 //
 // Forward checks shapes and dtypes before it computes. Backward returns gradients by input; the
 // engine checks their shapes and adds them up. Backward is written in the same differentiable

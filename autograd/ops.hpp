@@ -9,9 +9,9 @@
 
 #include "autograd/op.hpp"
 #include "autograd/tape.hpp"
-#include "tensor/elementwise.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/windows.hpp"
 #include "tensor/random.hpp"
-#include "tensor/windows.hpp"
 
 namespace glim {
 

@@ -1,7 +1,7 @@
 #include "nn/embedding.hpp"
 
 #include "nn/init.hpp"
-#include "tensor/elementwise.hpp"
+#include "tensor/ops/elementwise.hpp"
 
 namespace glim {
 

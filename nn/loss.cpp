@@ -1,7 +1,7 @@
 #include "nn/loss.hpp"
 
-#include "tensor/elementwise.hpp"
-#include "tensor/reduce.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/reduce.hpp"
 
 namespace glim {
 namespace {

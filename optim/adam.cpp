@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "tensor/error.hpp"
-#include "tensor/kernels_rows.hpp"
+#include "tensor/simd/kernels.hpp"
 
 namespace glim {
 namespace {

@@ -1,7 +1,7 @@
 #include "optim/averaging.hpp"
 
-#include "tensor/elementwise.hpp"
 #include "tensor/error.hpp"
+#include "tensor/ops/elementwise.hpp"
 
 namespace glim {
 

@@ -3,8 +3,8 @@
 #include <array>
 #include <cmath>
 
-#include "tensor/elementwise.hpp"
 #include "tensor/error.hpp"
+#include "tensor/ops/elementwise.hpp"
 #include "tensor/parallel.hpp"
 
 namespace glim {

@@ -19,6 +19,6 @@
 #include <utility>
 #include <vector>
 
-#include "tensor/elementwise.hpp"
 #include "tensor/error.hpp"
+#include "tensor/ops/elementwise.hpp"
 #include "tensor/tensor.hpp"

@@ -9,8 +9,8 @@
 #include <sys/single_threaded.h>
 #include <vector>
 
-#include "tensor/arena.hpp"
 #include "tensor/error.hpp"
+#include "tensor/memory/arena.hpp"
 
 namespace glim {
 

@@ -11,7 +11,7 @@
 #include "autograd/magnification.hpp"
 #include "autograd/ops.hpp"
 #include "tensor/error.hpp"
-#include "tensor/safetensors.hpp"
+#include "tensor/io/safetensors.hpp"
 
 namespace glim {
 

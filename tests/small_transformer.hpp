@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "models/transformer.hpp"
+#include "models/transformer/transformer.hpp"
 #include "tests/ids.hpp"
 
 namespace glim {

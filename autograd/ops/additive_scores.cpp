@@ -9,9 +9,9 @@
 // Neither the sums nor their tanh, (B, T, S, A), exist as tensors: backward reads query, keys and v
 // and computes them again. A score whose gradient is 0, as a masked one's is, costs nothing there.
 // Sentences are independent; dv is added up in pieces of sentences that depend on the shapes alone.
+#include "autograd/kernels/recurrent.hpp"
 #include "autograd/magnification.hpp"
 #include "autograd/ops/fused.hpp"
-#include "tensor/kernels_recurrent.hpp"
 
 namespace glim {
 namespace {

@@ -1,7 +1,7 @@
 // Element-wise arithmetic. Operands of one shape; where shapes differ, broadcast_to comes first and
 // is an op of its own, so that the sum in its backward can be seen.
 #include "autograd/ops.hpp"
-#include "tensor/elementwise.hpp"
+#include "tensor/ops/elementwise.hpp"
 
 namespace glim {
 namespace {

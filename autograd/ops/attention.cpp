@@ -9,7 +9,7 @@
 // Backward reads q, k, v, bias and P, or computes P again (autograd/ops/attention_heads.hpp).
 #include "autograd/magnification.hpp"
 #include "autograd/ops/attention_heads.hpp"
-#include "tensor/reduce.hpp"
+#include "tensor/ops/reduce.hpp"
 
 namespace glim {
 namespace {

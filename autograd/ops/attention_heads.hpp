@@ -22,7 +22,7 @@
 #include <cmath>
 
 #include "autograd/ops/fused.hpp"
-#include "tensor/matmul.hpp"
+#include "tensor/matmul/matmul.hpp"
 
 namespace glim {
 

@@ -8,7 +8,7 @@
 // ValueError unless 0 <= p <= 1; p = 1 gives zeros.
 #include "autograd/magnification.hpp"
 #include "autograd/ops/fused.hpp"
-#include "tensor/elementwise.hpp"
+#include "tensor/ops/elementwise.hpp"
 
 namespace glim {
 namespace {

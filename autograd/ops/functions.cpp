@@ -3,7 +3,7 @@
 #include <numbers>
 
 #include "autograd/ops/fused.hpp"
-#include "tensor/elementwise.hpp"
+#include "tensor/ops/elementwise.hpp"
 
 namespace glim {
 namespace {

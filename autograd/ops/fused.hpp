@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "autograd/ops.hpp"
-#include "tensor/kernels_rows.hpp"
 #include "tensor/parallel.hpp"
+#include "tensor/simd/kernels.hpp"
 
 namespace glim {
 

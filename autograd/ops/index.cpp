@@ -1,8 +1,8 @@
 // Selecting and adding by index. Index tensors are constants.
-#include "tensor/index.hpp"
+#include "tensor/ops/index.hpp"
 
 #include "autograd/ops.hpp"
-#include "tensor/elementwise.hpp"
+#include "tensor/ops/elementwise.hpp"
 
 namespace glim {
 namespace {

@@ -10,9 +10,9 @@
 #include "autograd/magnification.hpp"
 #include "autograd/ops/fused.hpp"
 #include "autograd/ops/smoothing.hpp"
-#include "tensor/elementwise.hpp"
-#include "tensor/index.hpp"
-#include "tensor/reduce.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/index.hpp"
+#include "tensor/ops/reduce.hpp"
 
 namespace glim {
 namespace {

@@ -10,9 +10,9 @@
 // itself recorded, is written in matmul and sum: they are what the kernels compute.
 #include "autograd/magnification.hpp"
 #include "autograd/ops/fused.hpp"
-#include "tensor/elementwise.hpp"
-#include "tensor/matmul.hpp"
-#include "tensor/nonzeros.hpp"
+#include "tensor/matmul/matmul.hpp"
+#include "tensor/matmul/nonzeros.hpp"
+#include "tensor/ops/elementwise.hpp"
 
 namespace glim {
 
@@ -81,7 +81,7 @@ struct PlainLinear final : Linear {
 //   h = dropout(max(0, u)), u = x Wᵀ + b      du = h > 0 ? dh/(1 - p) : 0      reads h
 //
 // h alone says which elements were dropped or negative: neither u nor the mask is kept. Half of it is
-// zeros, and a large h is kept without them (tensor/nonzeros.hpp), for whoever reads it.
+// zeros, and a large h is kept without them (tensor/matmul/nonzeros.hpp), for whoever reads it.
 struct LinearRelu final : Linear {
   explicit LinearRelu(double p = 0, Key key = {}) : p_(p), key_(key) {}
   std::string_view name() const override { return "linear_relu"; }

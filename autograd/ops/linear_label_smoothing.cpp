@@ -16,8 +16,8 @@
 #include "autograd/magnification.hpp"
 #include "autograd/ops/fused.hpp"
 #include "autograd/ops/smoothing.hpp"
-#include "tensor/elementwise.hpp"
-#include "tensor/matmul.hpp"
+#include "tensor/matmul/matmul.hpp"
+#include "tensor/ops/elementwise.hpp"
 
 namespace glim {
 namespace {

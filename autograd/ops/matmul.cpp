@@ -5,7 +5,7 @@
 //
 // Leading axes broadcast; their gradient is summed back (sum_to). A vector counts as a matrix of
 // one row (left) or one column (right).
-#include "tensor/matmul.hpp"
+#include "tensor/matmul/matmul.hpp"
 
 #include "autograd/ops.hpp"
 

@@ -12,7 +12,7 @@
 // nothing is copied, and each gradient is written once, where the projection's backward reads it.
 #include "autograd/magnification.hpp"
 #include "autograd/ops/attention_heads.hpp"
-#include "tensor/reduce.hpp"
+#include "tensor/ops/reduce.hpp"
 
 namespace glim {
 namespace {

@@ -1,8 +1,8 @@
 // What the fused steps of recurrent cells share: their checks, and their rows for the kernels.
 #pragma once
 
+#include "autograd/kernels/recurrent.hpp"
 #include "autograd/ops/fused.hpp"
-#include "tensor/kernels_recurrent.hpp"
 
 namespace glim {
 

@@ -1,8 +1,8 @@
 // Reductions along axes.
-#include "tensor/reduce.hpp"
+#include "tensor/ops/reduce.hpp"
 
 #include "autograd/ops.hpp"
-#include "tensor/elementwise.hpp"
+#include "tensor/ops/elementwise.hpp"
 
 namespace glim {
 namespace {

@@ -8,7 +8,7 @@
 //
 //   dx = dy turned by -θ      reads cos, sin
 #include "autograd/ops/fused.hpp"
-#include "tensor/elementwise.hpp"
+#include "tensor/ops/elementwise.hpp"
 
 namespace glim {
 namespace {

@@ -1,8 +1,8 @@
 // Views, joining and cutting. Forward moves no element where a view will do.
 #include "autograd/ops.hpp"
-#include "tensor/elementwise.hpp"
-#include "tensor/index.hpp"
-#include "tensor/reduce.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/index.hpp"
+#include "tensor/ops/reduce.hpp"
 
 namespace glim {
 namespace {

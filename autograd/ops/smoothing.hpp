@@ -7,7 +7,7 @@
 #include <string>
 
 #include "tensor/error.hpp"
-#include "tensor/kernels_rows.hpp"
+#include "tensor/simd/kernels.hpp"
 #include "tensor/tensor.hpp"
 
 namespace glim {

@@ -2,8 +2,8 @@
 #include <limits>
 
 #include "autograd/ops/fused.hpp"
-#include "tensor/elementwise.hpp"
-#include "tensor/reduce.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/reduce.hpp"
 
 namespace glim {
 namespace {

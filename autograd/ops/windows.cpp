@@ -1,8 +1,8 @@
-// Sliding windows over images with channels last (tensor/windows.hpp).
+// Sliding windows over images with channels last (tensor/ops/windows.hpp).
 //
 //   unfold: y[b, p, q, i, j, c] = x[b, p·s + i·d - before, q·s + j·d - before, c], `fill` outside x
 //   fold:   the sum over all (p, q, i, j) that meet one position: unfold's adjoint
-#include "tensor/windows.hpp"
+#include "tensor/ops/windows.hpp"
 
 #include "autograd/ops.hpp"
 

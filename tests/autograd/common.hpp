@@ -4,7 +4,7 @@
 #include <string>
 
 #include "autograd/ops.hpp"
-#include "tensor/elementwise.hpp"
+#include "tensor/ops/elementwise.hpp"
 #include "tests/catch.hpp"
 
 namespace glim {

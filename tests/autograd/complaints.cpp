@@ -3,8 +3,8 @@
 #include <cmath>
 #include <limits>
 
-#include "autograd/gradcheck.hpp"
-#include "autograd/gradcheck_catch.hpp"
+#include "autograd/gradcheck/catch.hpp"
+#include "autograd/gradcheck/gradcheck.hpp"
 #include "tests/autograd/common.hpp"
 
 namespace test_complaints {

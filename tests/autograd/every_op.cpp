@@ -4,7 +4,7 @@
 
 #include "autograd/formulas.hpp"
 #include "tests/autograd/common.hpp"
-#include "tests/op_specs/spec.hpp"
+#include "tests/gradients/spec.hpp"
 
 namespace test_every_op {
 

@@ -1,10 +1,10 @@
 // What must hold exactly of gradients, whatever the numbers.
 #include <cmath>
 
-#include "tensor/index.hpp"
-#include "tensor/matmul.hpp"
+#include "tensor/matmul/matmul.hpp"
+#include "tensor/ops/index.hpp"
+#include "tensor/ops/reduce.hpp"
 #include "tensor/parallel.hpp"
-#include "tensor/reduce.hpp"
 #include "tests/autograd/common.hpp"
 
 namespace test_facts {

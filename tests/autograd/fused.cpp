@@ -5,11 +5,11 @@
 
 #include "autograd/magnification.hpp"
 #include "autograd/ops.hpp"
-#include "tensor/elementwise.hpp"
 #include "tensor/error.hpp"
-#include "tensor/index.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/index.hpp"
+#include "tensor/ops/reduce.hpp"
 #include "tensor/parallel.hpp"
-#include "tensor/reduce.hpp"
 #include "tests/autograd/fused_cases.hpp"
 #include "tests/catch.hpp"
 

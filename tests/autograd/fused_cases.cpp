@@ -1,6 +1,6 @@
 #include "tests/autograd/fused_cases.hpp"
 
-#include "tensor/elementwise.hpp"
+#include "tensor/ops/elementwise.hpp"
 #include "tensor/random.hpp"
 
 namespace glim::fused_tests {

@@ -1,13 +1,13 @@
 // The checker on functions that are right: every kind of input, kinks, several outputs, parameters,
 // and what is wrong apart from derivatives. Wrong derivatives are in planted_faults.cpp.
-#include "autograd/gradcheck.hpp"
+#include "autograd/gradcheck/gradcheck.hpp"
 
 #include <cmath>
 #include <sstream>
 
-#include "autograd/gradcheck_catch.hpp"
+#include "autograd/gradcheck/catch.hpp"
 #include "autograd/ops.hpp"
-#include "tensor/elementwise.hpp"
+#include "tensor/ops/elementwise.hpp"
 #include "tests/catch.hpp"
 
 namespace test_gradcheck {

@@ -1,5 +1,5 @@
 // Tables, graphs and sums of tapes.
-#include "autograd/inspect.hpp"
+#include "autograd/observe/inspect.hpp"
 
 #include <algorithm>
 #include <set>

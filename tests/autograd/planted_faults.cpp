@@ -2,13 +2,13 @@
 // passes. Every fault must be caught in both modes and blamed on the right input.
 #include <set>
 
-#include "autograd/gradcheck.hpp"
-#include "autograd/gradcheck_catch.hpp"
+#include "autograd/gradcheck/catch.hpp"
+#include "autograd/gradcheck/gradcheck.hpp"
 #include "autograd/ops.hpp"
-#include "tensor/elementwise.hpp"
-#include "tensor/index.hpp"
-#include "tensor/matmul.hpp"
-#include "tensor/reduce.hpp"
+#include "tensor/matmul/matmul.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/index.hpp"
+#include "tensor/ops/reduce.hpp"
 #include "tests/catch.hpp"
 
 namespace test_planted_faults {

@@ -1,8 +1,8 @@
 #include "autograd/tape.hpp"
 
-#include "autograd/gradcheck.hpp"
+#include "autograd/gradcheck/gradcheck.hpp"
+#include "autograd/observe/walk.hpp"
 #include "autograd/ops.hpp"
-#include "autograd/walk.hpp"
 #include "tests/catch.hpp"
 
 namespace test_tape {

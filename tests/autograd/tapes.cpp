@@ -3,7 +3,7 @@
 #include <optional>
 #include <thread>
 
-#include "autograd/gradcheck.hpp"
+#include "autograd/gradcheck/gradcheck.hpp"
 #include "tests/autograd/common.hpp"
 
 namespace test_tapes {

@@ -1,12 +1,12 @@
 // The backward pass node by node: the same as all at once, and what may be changed on the way.
-#include "autograd/walk.hpp"
+#include "autograd/observe/walk.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 
 #include "autograd/magnification.hpp"
-#include "tensor/index.hpp"
+#include "tensor/ops/index.hpp"
 #include "tests/autograd/common.hpp"
 #include "tests/small_transformer.hpp"
 

@@ -1,14 +1,14 @@
 // The encoder-only models against PyTorch, and against facts that must hold exactly.
-#include "models/bert.hpp"
+#include "models/bert/bert.hpp"
 
 #include <cmath>
 #include <set>
 
 #include "nn/loss.hpp"
-#include "tensor/elementwise.hpp"
-#include "tensor/index.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/index.hpp"
+#include "tensor/ops/reduce.hpp"
 #include "tensor/parallel.hpp"
-#include "tensor/reduce.hpp"
 #include "tests/catch.hpp"
 #include "tests/reference.hpp"
 

@@ -1,11 +1,10 @@
 // A convolution as self-attention; and how many layers a signal needs from one end to the other.
-#include "models/conv_attention.hpp"
-
 #include <cmath>
 
-#include "nn/attention.hpp"
-#include "tensor/elementwise.hpp"
-#include "tensor/reduce.hpp"
+#include "models/conv/attention.hpp"
+#include "nn/attention/multihead.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/reduce.hpp"
 #include "tests/catch.hpp"
 #include "tests/reference.hpp"
 

@@ -1,13 +1,13 @@
 // The convolutional sequence-to-sequence model against PyTorch, and against facts that must hold.
-#include "models/conv_seq2seq.hpp"
+#include "models/conv/conv_seq2seq.hpp"
 
 #include <cmath>
 
 #include "nn/loss.hpp"
-#include "tensor/elementwise.hpp"
-#include "tensor/index.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/index.hpp"
+#include "tensor/ops/reduce.hpp"
 #include "tensor/parallel.hpp"
-#include "tensor/reduce.hpp"
 #include "tests/catch.hpp"
 #include "tests/ids.hpp"
 #include "tests/reference.hpp"

@@ -1,12 +1,12 @@
 // Copying words of the source: the mixture against PyTorch, a Transformer that copies, and facts.
-#include "models/copy.hpp"
+#include "models/copy/copy.hpp"
 
 #include <cmath>
 
-#include "models/seq2seq_rnn.hpp"
-#include "models/transformer.hpp"
-#include "tensor/elementwise.hpp"
-#include "tensor/reduce.hpp"
+#include "models/rnn/seq2seq_rnn.hpp"
+#include "models/transformer/transformer.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/reduce.hpp"
 #include "tests/catch.hpp"
 #include "tests/ids.hpp"
 #include "tests/reference.hpp"

@@ -1,11 +1,11 @@
 // The copy task of the tutorials: V = 11, the model learns to give back its input.
 #include <cmath>
 
-#include "models/transformer.hpp"
+#include "models/transformer/transformer.hpp"
 #include "nn/loss.hpp"
 #include "optim/adam.hpp"
 #include "optim/schedule.hpp"
-#include "tensor/reduce.hpp"
+#include "tensor/ops/reduce.hpp"
 #include "tests/catch.hpp"
 
 namespace test_copy_task {

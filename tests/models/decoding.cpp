@@ -1,15 +1,15 @@
 // Search against the definition: all sequences tried on a small vocabulary.
-#include "models/decoding.hpp"
+#include "models/decoding/decoding.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
 
-#include "tensor/elementwise.hpp"
 #include "tensor/error.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/reduce.hpp"
 #include "tensor/random.hpp"
-#include "tensor/reduce.hpp"
 #include "tests/catch.hpp"
 
 namespace test_decoding {

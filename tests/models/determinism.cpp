@@ -2,12 +2,12 @@
 #include <cmath>
 
 #include "autograd/magnification.hpp"
-#include "models/non_autoregressive.hpp"
-#include "models/transformer.hpp"
-#include "nn/guided_attention.hpp"
+#include "models/non_autoregressive/non_autoregressive.hpp"
+#include "models/transformer/transformer.hpp"
+#include "nn/attention/guided.hpp"
 #include "optim/adam.hpp"
 #include "optim/clip.hpp"
-#include "tensor/elementwise.hpp"
+#include "tensor/ops/elementwise.hpp"
 #include "tensor/parallel.hpp"
 #include "tests/catch.hpp"
 

@@ -1,15 +1,15 @@
 // The decoder-only model against PyTorch, and against facts that must hold exactly.
-#include "models/gpt.hpp"
+#include "models/gpt/gpt.hpp"
 
 #include <cmath>
 
 #include "autograd/magnification.hpp"
-#include "models/sampling.hpp"
+#include "models/decoding/sampling.hpp"
 #include "nn/loss.hpp"
-#include "tensor/elementwise.hpp"
-#include "tensor/index.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/index.hpp"
+#include "tensor/ops/reduce.hpp"
 #include "tensor/parallel.hpp"
-#include "tensor/reduce.hpp"
 #include "tests/catch.hpp"
 #include "tests/reference.hpp"
 

@@ -1,11 +1,11 @@
 // The decoder that says all positions at once: against PyTorch, and against facts.
-#include "models/non_autoregressive.hpp"
+#include "models/non_autoregressive/non_autoregressive.hpp"
 
 #include <algorithm>
 #include <set>
 
-#include "tensor/elementwise.hpp"
-#include "tensor/reduce.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/reduce.hpp"
 #include "tests/catch.hpp"
 #include "tests/ids.hpp"
 #include "tests/reference.hpp"

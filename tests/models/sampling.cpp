@@ -1,11 +1,11 @@
 // Sampling against the exact distributions: by equality where they can be computed by hand, by
 // chi-square where numbers are drawn.
-#include "models/sampling.hpp"
+#include "models/decoding/sampling.hpp"
 
 #include <cmath>
 #include <limits>
 
-#include "tensor/elementwise.hpp"
+#include "tensor/ops/elementwise.hpp"
 #include "tests/catch.hpp"
 #include "tests/reference.hpp"
 

@@ -1,11 +1,11 @@
 // Scheduled sampling: the ramps, the mixture, and the two passes of the Transformer.
-#include "models/scheduled_sampling.hpp"
+#include "models/decoding/scheduled_sampling.hpp"
 
 #include <cmath>
 
-#include "models/transformer.hpp"
-#include "tensor/elementwise.hpp"
-#include "tensor/reduce.hpp"
+#include "models/transformer/transformer.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/reduce.hpp"
 #include "tests/catch.hpp"
 #include "tests/reference.hpp"
 

@@ -4,12 +4,12 @@
 #include <map>
 
 #include "autograd/magnification.hpp"
-#include "models/transformer.hpp"
-#include "nn/mask.hpp"
-#include "nn/self_attention.hpp"
-#include "tensor/elementwise.hpp"
-#include "tensor/index.hpp"
-#include "tensor/reduce.hpp"
+#include "models/transformer/transformer.hpp"
+#include "nn/attention/mask.hpp"
+#include "nn/attention/self.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/index.hpp"
+#include "tensor/ops/reduce.hpp"
 #include "tests/catch.hpp"
 
 namespace test_seed_errors {

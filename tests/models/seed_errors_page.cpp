@@ -6,12 +6,12 @@
 #include <fstream>
 #include <sstream>
 
-#include "models/transformer.hpp"
-#include "nn/mask.hpp"
-#include "tensor/elementwise.hpp"
-#include "tensor/index.hpp"
-#include "tensor/matmul.hpp"
-#include "tensor/reduce.hpp"
+#include "models/transformer/transformer.hpp"
+#include "nn/attention/mask.hpp"
+#include "tensor/matmul/matmul.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/index.hpp"
+#include "tensor/ops/reduce.hpp"
 #include "tests/catch.hpp"
 
 namespace test_seed_errors_page {

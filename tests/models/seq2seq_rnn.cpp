@@ -1,13 +1,13 @@
 // The recurrent sequence-to-sequence model against PyTorch, and against facts that must hold.
-#include "models/seq2seq_rnn.hpp"
+#include "models/rnn/seq2seq_rnn.hpp"
 
 #include <cmath>
 
 #include "nn/loss.hpp"
-#include "tensor/elementwise.hpp"
-#include "tensor/index.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/index.hpp"
+#include "tensor/ops/reduce.hpp"
 #include "tensor/parallel.hpp"
-#include "tensor/reduce.hpp"
 #include "tests/catch.hpp"
 #include "tests/ids.hpp"
 #include "tests/reference.hpp"

@@ -1,14 +1,14 @@
 // The Transformer against PyTorch, and against facts that must hold exactly.
-#include "models/transformer.hpp"
+#include "models/transformer/transformer.hpp"
 
 #include <cmath>
 
 #include "autograd/magnification.hpp"
-#include "nn/mask.hpp"
-#include "tensor/elementwise.hpp"
-#include "tensor/index.hpp"
-#include "tensor/reduce.hpp"
-#include "tensor/safetensors.hpp"
+#include "nn/attention/mask.hpp"
+#include "tensor/io/safetensors.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/index.hpp"
+#include "tensor/ops/reduce.hpp"
 #include "tests/catch.hpp"
 #include "tests/ids.hpp"
 

@@ -1,13 +1,13 @@
 // The Vision Transformer against PyTorch, and facts about it.
-#include "models/vit.hpp"
+#include "models/vit/vit.hpp"
 
 #include <cmath>
 
 #include "nn/loss.hpp"
-#include "tensor/elementwise.hpp"
-#include "tensor/index.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/index.hpp"
+#include "tensor/ops/reduce.hpp"
 #include "tensor/parallel.hpp"
-#include "tensor/reduce.hpp"
 #include "tests/catch.hpp"
 #include "tests/reference.hpp"
 

@@ -1,15 +1,14 @@
 // Multi-head attention against torch.nn.MultiheadAttention over its options, and exact facts.
-#include "nn/attention.hpp"
-
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "autograd/magnification.hpp"
-#include "nn/mask.hpp"
-#include "tensor/elementwise.hpp"
-#include "tensor/index.hpp"
-#include "tensor/reduce.hpp"
-#include "tensor/safetensors.hpp"
+#include "nn/attention/mask.hpp"
+#include "nn/attention/multihead.hpp"
+#include "tensor/io/safetensors.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/index.hpp"
+#include "tensor/ops/reduce.hpp"
 #include "tests/catch.hpp"
 
 namespace test_attention {

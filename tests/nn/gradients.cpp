@@ -3,7 +3,7 @@
 
 #include "nn/module.hpp"
 #include "tests/catch.hpp"
-#include "tests/op_specs/op_specs.hpp"
+#include "tests/gradients/op_specs.hpp"
 
 namespace test_gradients {
 

@@ -1,7 +1,6 @@
-#include "nn/guided_attention.hpp"
-
-#include "tensor/elementwise.hpp"
-#include "tensor/reduce.hpp"
+#include "nn/attention/guided.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/reduce.hpp"
 #include "tests/catch.hpp"
 #include "tests/reference.hpp"
 

@@ -6,9 +6,9 @@
 #include "nn/embedding.hpp"
 #include "nn/layer_norm.hpp"
 #include "nn/linear.hpp"
-#include "tensor/elementwise.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/reduce.hpp"
 #include "tensor/random.hpp"
-#include "tensor/reduce.hpp"
 #include "tests/catch.hpp"
 #include "tests/reference.hpp"
 

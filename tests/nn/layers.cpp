@@ -2,16 +2,16 @@
 #include <cmath>
 
 #include "nn/activation.hpp"
-#include "nn/batch_norm.hpp"
 #include "nn/dropout.hpp"
 #include "nn/embedding.hpp"
 #include "nn/feed_forward.hpp"
 #include "nn/layer_norm.hpp"
 #include "nn/linear.hpp"
 #include "nn/residual.hpp"
-#include "tensor/elementwise.hpp"
-#include "tensor/index.hpp"
-#include "tensor/reduce.hpp"
+#include "nn/vision/batch_norm.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/index.hpp"
+#include "tensor/ops/reduce.hpp"
 #include "tests/catch.hpp"
 #include "tests/nn/check_case.hpp"
 

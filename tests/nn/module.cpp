@@ -4,13 +4,13 @@
 #include <algorithm>
 
 #include "nn/activation.hpp"
+#include "nn/attention/positions.hpp"
 #include "nn/dropout.hpp"
 #include "nn/embedding.hpp"
 #include "nn/linear.hpp"
-#include "nn/positional.hpp"
 #include "nn/sequential.hpp"
 #include "tensor/clock.hpp"
-#include "tensor/elementwise.hpp"
+#include "tensor/ops/elementwise.hpp"
 #include "tests/catch.hpp"
 #include "tests/reference.hpp"
 

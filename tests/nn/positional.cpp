@@ -1,14 +1,13 @@
 // Positions: numbers, and facts that must hold exactly.
-#include "nn/positional.hpp"
-
 #include <cmath>
 #include <set>
 
+#include "nn/attention/positions.hpp"
 #include "nn/linear.hpp"
-#include "tensor/elementwise.hpp"
-#include "tensor/index.hpp"
-#include "tensor/matmul.hpp"
-#include "tensor/reduce.hpp"
+#include "tensor/matmul/matmul.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/index.hpp"
+#include "tensor/ops/reduce.hpp"
 #include "tests/catch.hpp"
 #include "tests/reference.hpp"
 

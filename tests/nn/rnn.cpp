@@ -1,14 +1,14 @@
 // Recurrent cells and layers against torch's, and facts about them.
-#include "nn/rnn.hpp"
+#include "nn/recurrent/rnn.hpp"
 
 #include <cmath>
 #include <limits>
 #include <memory>
 
-#include "tensor/elementwise.hpp"
-#include "tensor/index.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/index.hpp"
+#include "tensor/ops/reduce.hpp"
 #include "tensor/parallel.hpp"
-#include "tensor/reduce.hpp"
 #include "tests/catch.hpp"
 #include "tests/reference.hpp"
 

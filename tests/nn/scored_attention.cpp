@@ -1,10 +1,10 @@
 // Additive and multiplicative attention against their definitions in torch, and facts about them.
 #include <memory>
 
-#include "nn/additive_attention.hpp"
-#include "nn/multiplicative_attention.hpp"
-#include "tensor/elementwise.hpp"
-#include "tensor/reduce.hpp"
+#include "nn/attention/additive.hpp"
+#include "nn/attention/multiplicative.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/reduce.hpp"
 #include "tests/catch.hpp"
 #include "tests/reference.hpp"
 

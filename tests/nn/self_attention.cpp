@@ -1,13 +1,12 @@
 // Scaled dot-product attention and single-head self-attention against torch, and exact facts.
-#include "nn/self_attention.hpp"
-
 #include <cmath>
 
+#include "nn/attention/self.hpp"
 #include "nn/init.hpp"
-#include "tensor/elementwise.hpp"
-#include "tensor/index.hpp"
-#include "tensor/matmul.hpp"
-#include "tensor/reduce.hpp"
+#include "tensor/matmul/matmul.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/index.hpp"
+#include "tensor/ops/reduce.hpp"
 #include "tests/catch.hpp"
 #include "tests/reference.hpp"
 

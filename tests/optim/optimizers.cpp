@@ -6,7 +6,7 @@
 #include "optim/averaging.hpp"
 #include "optim/clip.hpp"
 #include "optim/sgd.hpp"
-#include "tensor/elementwise.hpp"
+#include "tensor/ops/elementwise.hpp"
 #include "tensor/parallel.hpp"
 #include "tensor/random.hpp"
 #include "tests/catch.hpp"

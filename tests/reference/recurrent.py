@@ -171,7 +171,7 @@ def attentions(ref, draw):
 
 
 class Seq2Seq(nn.Module):
-    """The model of models/seq2seq_rnn.hpp, without dropout, one decoder step at a time."""
+    """The model of models/rnn/seq2seq_rnn.hpp, without dropout, one decoder step at a time."""
 
     def __init__(self, cell, score, layers, src=9, tgt=10, embed=4, hidden=6):
         super().__init__()

@@ -1,4 +1,4 @@
-#include "tensor/atomic_file.hpp"
+#include "tensor/io/atomic_file.hpp"
 
 #include <csignal>
 #include <sys/resource.h>

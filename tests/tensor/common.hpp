@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "tensor/elementwise.hpp"
 #include "tensor/error.hpp"
+#include "tensor/ops/elementwise.hpp"
 #include "tensor/parallel.hpp"
 #include "tensor/random.hpp"
 #include "tensor/tensor.hpp"

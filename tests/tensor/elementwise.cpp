@@ -1,4 +1,4 @@
-#include "tensor/elementwise.hpp"
+#include "tensor/ops/elementwise.hpp"
 
 #include <cmath>
 #include <limits>

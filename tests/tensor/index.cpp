@@ -1,4 +1,4 @@
-#include "tensor/index.hpp"
+#include "tensor/ops/index.hpp"
 
 #include <cmath>
 #include <limits>

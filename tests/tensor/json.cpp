@@ -1,4 +1,4 @@
-#include "tensor/json.hpp"
+#include "tensor/io/json.hpp"
 
 #include "tests/catch.hpp"
 #include "tests/tensor/common.hpp"

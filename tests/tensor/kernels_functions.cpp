@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "tensor/elementwise.hpp"
 #include "tensor/error.hpp"
-#include "tensor/kernels_rows.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/simd/kernels.hpp"
 #include "tests/catch.hpp"
 
 namespace test_kernels_functions {

@@ -3,7 +3,7 @@
 #include <limits>
 #include <vector>
 
-#include "tensor/kernels_rows.hpp"
+#include "tensor/simd/kernels.hpp"
 #include "tests/catch.hpp"
 #include "tests/tensor/common.hpp"
 

@@ -1,11 +1,10 @@
 // The recurrent kernels of every instruction set that this CPU runs agree with plain loops, at
 // lengths around the width of a vector, and keep their sense at the ends of the number line.
-#include "tensor/kernels_recurrent.hpp"
-
 #include <cmath>
 #include <limits>
 #include <vector>
 
+#include "autograd/kernels/recurrent.hpp"
 #include "tensor/random.hpp"
 #include "tests/catch.hpp"
 

@@ -1,13 +1,12 @@
 // The row kernels of every instruction set that this CPU runs agree with plain loops, at lengths
 // around the width of a vector.
-#include "tensor/kernels_rows.hpp"
-
 #include <cmath>
 #include <limits>
 #include <string>
 #include <vector>
 
 #include "tensor/random.hpp"
+#include "tensor/simd/kernels.hpp"
 #include "tests/catch.hpp"
 
 namespace test_kernels_rows {

@@ -1,14 +1,14 @@
-#include "tensor/matmul.hpp"
+#include "tensor/matmul/matmul.hpp"
 
 #include <cmath>
 #include <limits>
 #include <omp.h>
 #include <thread>
 
-#include "tensor/kernels_rows.hpp"
-#include "tensor/matmul_ways.hpp"
-#include "tensor/reduce.hpp"
-#include "tensor/tiling.hpp"
+#include "tensor/matmul/tiling.hpp"
+#include "tensor/matmul/ways.hpp"
+#include "tensor/ops/reduce.hpp"
+#include "tensor/simd/kernels.hpp"
 #include "tests/catch.hpp"
 #include "tests/tensor/common.hpp"
 

@@ -1,14 +1,13 @@
 // Every way to compute a product, against the sums of its definition.
-#include "tensor/matmul_ways.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 #include <vector>
 
-#include "tensor/kernels_rows.hpp"
-#include "tensor/matmul.hpp"
+#include "tensor/matmul/matmul.hpp"
+#include "tensor/matmul/ways.hpp"
+#include "tensor/simd/kernels.hpp"
 #include "tests/catch.hpp"
 #include "tests/tensor/common.hpp"
 

@@ -1,12 +1,12 @@
 // A tensor without its zeros comes back to the bit, with the kernels of every instruction set.
-#include "tensor/nonzeros.hpp"
+#include "tensor/matmul/nonzeros.hpp"
 
 #include <cstring>
 #include <limits>
 
 #include "tensor/error.hpp"
-#include "tensor/kernels_rows.hpp"
 #include "tensor/random.hpp"
+#include "tensor/simd/kernels.hpp"
 #include "tests/catch.hpp"
 
 namespace test_nonzeros {

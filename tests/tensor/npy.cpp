@@ -1,6 +1,6 @@
-#include "tensor/npy.hpp"
+#include "tensor/io/npy.hpp"
 
-#include "tensor/safetensors.hpp"
+#include "tensor/io/safetensors.hpp"
 #include "tests/catch.hpp"
 #include "tests/tensor/common.hpp"
 

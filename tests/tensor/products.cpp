@@ -1,5 +1,5 @@
 // Which large product a CPU gets.
-#include "tensor/products.hpp"
+#include "tensor/matmul/products.hpp"
 
 #include "tensor/error.hpp"
 #include "tests/catch.hpp"

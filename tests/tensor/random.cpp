@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "tensor/reduce.hpp"
+#include "tensor/ops/reduce.hpp"
 #include "tests/catch.hpp"
 #include "tests/tensor/common.hpp"
 

@@ -1,4 +1,4 @@
-#include "tensor/reduce.hpp"
+#include "tensor/ops/reduce.hpp"
 
 #include <cmath>
 #include <limits>

@@ -4,11 +4,11 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "tensor/elementwise.hpp"
-#include "tensor/index.hpp"
-#include "tensor/matmul.hpp"
-#include "tensor/reduce.hpp"
-#include "tensor/safetensors.hpp"
+#include "tensor/io/safetensors.hpp"
+#include "tensor/matmul/matmul.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/index.hpp"
+#include "tensor/ops/reduce.hpp"
 #include "tests/catch.hpp"
 #include "tests/tensor/common.hpp"
 

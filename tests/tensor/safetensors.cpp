@@ -1,4 +1,4 @@
-#include "tensor/safetensors.hpp"
+#include "tensor/io/safetensors.hpp"
 
 #include <cmath>
 #include <csignal>

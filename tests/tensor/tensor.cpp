@@ -3,14 +3,14 @@
 #include <cmath>
 #include <limits>
 
-#include "tensor/index.hpp"
-#include "tensor/matmul.hpp"
-#include "tensor/nonzeros.hpp"
-#include "tensor/npy.hpp"
+#include "tensor/io/npy.hpp"
+#include "tensor/io/safetensors.hpp"
+#include "tensor/matmul/matmul.hpp"
+#include "tensor/matmul/nonzeros.hpp"
+#include "tensor/ops/index.hpp"
+#include "tensor/ops/reduce.hpp"
+#include "tensor/ops/windows.hpp"
 #include "tensor/print.hpp"
-#include "tensor/reduce.hpp"
-#include "tensor/safetensors.hpp"
-#include "tensor/windows.hpp"
 #include "tests/catch.hpp"
 #include "tests/tensor/common.hpp"
 

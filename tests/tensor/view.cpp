@@ -1,6 +1,6 @@
 #include <set>
 
-#include "tensor/index.hpp"
+#include "tensor/ops/index.hpp"
 #include "tensor/tensor.hpp"
 #include "tests/catch.hpp"
 #include "tests/tensor/common.hpp"

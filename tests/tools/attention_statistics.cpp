@@ -1,5 +1,5 @@
 // Entropy and saturation of attention: their ends, masks, and the softmax Jacobian itself.
-#include "tools/inspect/attention_statistics.hpp"
+#include "tools/measure/attention_statistics.hpp"
 
 #include <cmath>
 

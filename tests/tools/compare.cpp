@@ -1,12 +1,12 @@
 // What glim compare measures, on models that need no training.
-#include "tools/compare/compare.hpp"
+#include "tools/inspect/compare/compare.hpp"
 
-#include "models/non_autoregressive.hpp"
-#include "models/seq2seq_rnn.hpp"
-#include "models/transformer.hpp"
+#include "models/non_autoregressive/non_autoregressive.hpp"
+#include "models/rnn/seq2seq_rnn.hpp"
+#include "models/transformer/transformer.hpp"
 #include "tensor/error.hpp"
 #include "tests/catch.hpp"
-#include "tools/compare/dependency_path.hpp"
+#include "tools/inspect/compare/dependency_path.hpp"
 
 namespace test_compare {
 

@@ -4,10 +4,10 @@
 
 #include "tensor/error.hpp"
 #include "tests/catch.hpp"
-#include "tests/text/temporary_file.hpp"
-#include "tools/train/classification.hpp"
-#include "tools/train/kinds.hpp"
-#include "tools/train/language.hpp"
+#include "tests/tools/data/temporary_file.hpp"
+#include "tools/train/learners/classification.hpp"
+#include "tools/train/learners/kinds.hpp"
+#include "tools/train/learners/language.hpp"
 #include "tools/train/presets.hpp"
 
 namespace test_learners {

@@ -3,10 +3,10 @@
 #include <limits>
 
 #include "tests/catch.hpp"
-#include "tests/text/temporary_file.hpp"
+#include "tests/tools/data/temporary_file.hpp"
 #include "tools/cli/command.hpp"
 #include "tools/cli/output.hpp"
-#include "tools/text/utf8.hpp"
+#include "tools/data/tokenizers/utf8.hpp"
 #include "tools/train/estimate.hpp"
 #include "tools/train/option_list.hpp"
 

@@ -2,7 +2,7 @@
 #include "tensor/error.hpp"
 #include "tests/catch.hpp"
 #include "tools/cli/nearest.hpp"
-#include "tools/page/page.hpp"
+#include "tools/inspect/page/page.hpp"
 
 namespace test_pages {
 

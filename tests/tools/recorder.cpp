@@ -8,12 +8,12 @@
 
 #include "optim/clip.hpp"
 #include "optim/sgd.hpp"
-#include "tensor/elementwise.hpp"
 #include "tensor/error.hpp"
+#include "tensor/ops/elementwise.hpp"
 #include "tensor/random.hpp"
 #include "tests/catch.hpp"
-#include "tests/text/temporary_file.hpp"
-#include "tools/train/kinds.hpp"
+#include "tests/tools/data/temporary_file.hpp"
+#include "tools/train/learners/kinds.hpp"
 #include "tools/train/presets.hpp"
 
 namespace test_recorder {

@@ -1,6 +1,6 @@
 // glim report: events planted into series are found, quiet series give none, the page's numbers are the
 // recording's, and what is damaged is named by file and line.
-#include "tools/report/report.hpp"
+#include "tools/inspect/report/report.hpp"
 
 #include <cmath>
 #include <filesystem>
@@ -9,9 +9,9 @@
 
 #include "tensor/error.hpp"
 #include "tests/catch.hpp"
-#include "tests/text/temporary_file.hpp"
-#include "tools/report/events.hpp"
-#include "tools/report/pictures.hpp"
+#include "tests/tools/data/temporary_file.hpp"
+#include "tools/inspect/report/events.hpp"
+#include "tools/inspect/report/pictures.hpp"
 
 namespace test_report {
 

@@ -3,16 +3,16 @@
 #include <nlohmann/json.hpp>
 
 #include "tensor/error.hpp"
-#include "tensor/safetensors.hpp"
+#include "tensor/io/safetensors.hpp"
 #include "tests/catch.hpp"
-#include "tests/text/temporary_file.hpp"
-#include "tools/text/stored_json.hpp"
-#include "tools/train/classification.hpp"
-#include "tools/train/images.hpp"
-#include "tools/train/kinds.hpp"
-#include "tools/train/language.hpp"
+#include "tests/tools/data/temporary_file.hpp"
+#include "tools/data/corpus/stored_json.hpp"
+#include "tools/train/learners/classification.hpp"
+#include "tools/train/learners/images.hpp"
+#include "tools/train/learners/kinds.hpp"
+#include "tools/train/learners/language.hpp"
+#include "tools/train/learners/translation.hpp"
 #include "tools/train/trainer.hpp"
-#include "tools/train/translation.hpp"
 #include "tools/train/translator.hpp"
 
 namespace test_stored_numbers {

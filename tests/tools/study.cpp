@@ -8,18 +8,18 @@
 
 #include "autograd/magnification.hpp"
 #include "nn/linear.hpp"
-#include "tensor/elementwise.hpp"
 #include "tensor/error.hpp"
-#include "tensor/index.hpp"
-#include "tensor/matmul.hpp"
+#include "tensor/matmul/matmul.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/index.hpp"
+#include "tensor/ops/reduce.hpp"
 #include "tensor/random.hpp"
-#include "tensor/reduce.hpp"
 #include "tests/catch.hpp"
-#include "tools/inspect/rollout.hpp"
+#include "tools/data/tokenizers/utf8.hpp"
+#include "tools/measure/rollout.hpp"
 #include "tools/study/features.hpp"
 #include "tools/study/measures.hpp"
 #include "tools/study/statistics.hpp"
-#include "tools/text/utf8.hpp"
 
 namespace test_study {
 

@@ -2,10 +2,10 @@
 #include <cmath>
 #include <limits>
 
-#include "tensor/elementwise.hpp"
 #include "tensor/error.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/reduce.hpp"
 #include "tensor/random.hpp"
-#include "tensor/reduce.hpp"
 #include "tests/catch.hpp"
 #include "tools/study/features.hpp"
 #include "tools/study/measures.hpp"

@@ -12,7 +12,7 @@ namespace glim::bench {
 using Work = std::function<void()>;
 
 // One training step: forward, label smoothing 0.1, backward, Adam; dropout 0.1, random tokens of
-// full length. `recompute`: what backward runs again (models/transformer.hpp); ValueError for a
+// full length. `recompute`: what backward runs again (models/transformer/transformer.hpp); ValueError for a
 // decoder alone.
 Work training_step(const Setting& s, Recompute recompute);
 // Where the time of `steps` steps goes, as a table by op.

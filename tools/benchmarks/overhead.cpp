@@ -3,7 +3,7 @@
 
 #include "autograd/ops.hpp"
 #include "tensor/clock.hpp"
-#include "tensor/elementwise.hpp"
+#include "tensor/ops/elementwise.hpp"
 #include "tools/benchmarks/measures.hpp"
 #include "tools/benchmarks/server.hpp"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "models/transformer.hpp"
+#include "models/transformer/transformer.hpp"
 
 namespace glim::bench {
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <memory>
 
-#include "models/gpt.hpp"
+#include "models/gpt/gpt.hpp"
 #include "optim/adam.hpp"
 #include "tensor/clock.hpp"
 #include "tools/benchmarks/measures.hpp"

@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "tensor/error.hpp"
-#include "tensor/input_file.hpp"
+#include "tensor/io/input_file.hpp"
 #include "tools/cli/output.hpp"
 
 namespace glim {

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "tensor/error.hpp"
-#include "tools/text/utf8.hpp"
+#include "tools/data/tokenizers/utf8.hpp"
 
 namespace glim {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "tools/text/utf8.hpp"
+#include "tools/data/tokenizers/utf8.hpp"
 
 namespace glim {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tools/cli/terminal.hpp"
-#include "tools/text/utf8.hpp"
+#include "tools/data/tokenizers/utf8.hpp"
 
 namespace glim {
 namespace {

@@ -4,9 +4,9 @@
 #include <limits>
 #include <map>
 
-#include "tensor/elementwise.hpp"
 #include "tensor/error.hpp"
-#include "tensor/reduce.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/reduce.hpp"
 
 namespace glim {
 

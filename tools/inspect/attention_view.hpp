@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "tools/inspect/attention_statistics.hpp"
 #include "tools/inspect/capture.hpp"
+#include "tools/measure/attention_statistics.hpp"
 
 namespace glim {
 

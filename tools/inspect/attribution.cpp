@@ -4,10 +4,10 @@
 #include <set>
 
 #include "nn/embedding.hpp"
-#include "tensor/elementwise.hpp"
-#include "tensor/matmul.hpp"
-#include "tensor/reduce.hpp"
-#include "tools/inspect/rollout.hpp"
+#include "tensor/matmul/matmul.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/reduce.hpp"
+#include "tools/measure/rollout.hpp"
 
 namespace glim {
 namespace {

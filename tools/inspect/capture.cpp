@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "tensor/elementwise.hpp"
+#include "tensor/ops/elementwise.hpp"
 
 namespace glim {
 

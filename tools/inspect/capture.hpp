@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "autograd/walk.hpp"
+#include "autograd/observe/walk.hpp"
 #include "tools/inspect/specimen.hpp"
-#include "tools/inspect/statistics.hpp"
+#include "tools/measure/statistics.hpp"
 
 namespace glim {
 

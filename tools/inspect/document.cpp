@@ -5,11 +5,11 @@
 #include <set>
 
 #include "autograd/formulas.hpp"
-#include "tensor/atomic_file.hpp"
 #include "tensor/error.hpp"
-#include "tensor/safetensors.hpp"
+#include "tensor/io/atomic_file.hpp"
+#include "tensor/io/safetensors.hpp"
 #include "tools/inspect/pack.hpp"
-#include "tools/page/page.hpp"
+#include "tools/inspect/page/page.hpp"
 
 namespace glim {
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <map>
 
-#include "tensor/elementwise.hpp"
-#include "tensor/reduce.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/reduce.hpp"
 
 namespace glim {
 namespace {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "tools/text/base64.hpp"
+#include "tools/data/corpus/base64.hpp"
 
 namespace glim {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "tensor/error.hpp"
 #include "tools/cli/nearest.hpp"
-#include "tools/drawing/drawing.hpp"
+#include "tools/render/drawing.hpp"
 
 namespace glim {
 namespace {

@@ -5,7 +5,7 @@
 #include "autograd/magnification.hpp"
 #include "tensor/error.hpp"
 #include "tensor/random.hpp"
-#include "tools/text/vocabulary_tokenizer.hpp"
+#include "tools/data/tokenizers/by_vocabulary.hpp"
 #include "tools/train/presets.hpp"
 #include "tools/train/translator.hpp"
 

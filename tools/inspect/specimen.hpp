@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "autograd/ops.hpp"
-#include "tools/train/translation.hpp"
+#include "tools/train/learners/translation.hpp"
 
 namespace glim {
 

@@ -14,12 +14,12 @@
 #include <limits>
 
 #include "autograd/magnification.hpp"
-#include "nn/self_attention.hpp"
+#include "nn/attention/self.hpp"
 #include "optim/adam.hpp"
-#include "tensor/elementwise.hpp"
-#include "tensor/matmul.hpp"
-#include "tensor/reduce.hpp"
-#include "tools/inspect/attention_statistics.hpp"
+#include "tensor/matmul/matmul.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/reduce.hpp"
+#include "tools/measure/attention_statistics.hpp"
 #include "tools/study/measures.hpp"
 #include "tools/study/statistics.hpp"
 #include "tools/study/table.hpp"

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <map>
 
-#include "tensor/elementwise.hpp"
 #include "tensor/error.hpp"
-#include "tensor/index.hpp"
-#include "tensor/matmul.hpp"
-#include "tensor/reduce.hpp"
+#include "tensor/matmul/matmul.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/index.hpp"
+#include "tensor/ops/reduce.hpp"
 #include "tools/study/statistics.hpp"
 
 namespace glim {

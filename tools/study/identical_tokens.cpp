@@ -15,8 +15,8 @@
 #include <limits>
 
 #include "autograd/magnification.hpp"
-#include "tensor/elementwise.hpp"
-#include "tensor/reduce.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/reduce.hpp"
 #include "tools/study/measures.hpp"
 #include "tools/study/statistics.hpp"
 #include "tools/study/table.hpp"

@@ -21,20 +21,20 @@
 #include <limits>
 
 #include "autograd/magnification.hpp"
-#include "models/transformer.hpp"
+#include "models/transformer/transformer.hpp"
 #include "nn/activation.hpp"
 #include "nn/loss.hpp"
 #include "nn/sequential.hpp"
 #include "optim/adam.hpp"
-#include "tensor/elementwise.hpp"
-#include "tensor/index.hpp"
-#include "tensor/reduce.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/index.hpp"
+#include "tensor/ops/reduce.hpp"
 #include "tools/study/features.hpp"
 #include "tools/study/measures.hpp"
 #include "tools/study/statistics.hpp"
 #include "tools/study/table.hpp"
 #include "tools/study/training.hpp"
-#include "tools/train/translation.hpp"
+#include "tools/train/learners/translation.hpp"
 
 namespace glim {
 

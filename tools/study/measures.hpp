@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "nn/attention.hpp"
+#include "nn/attention/multihead.hpp"
 #include "nn/residual.hpp"
 #include "tensor/random.hpp"
 

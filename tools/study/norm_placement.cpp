@@ -16,11 +16,11 @@
 #include <cmath>
 #include <limits>
 
-#include "models/transformer.hpp"
+#include "models/transformer/transformer.hpp"
 #include "nn/init.hpp"
 #include "nn/loss.hpp"
-#include "tensor/elementwise.hpp"
-#include "tensor/reduce.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/reduce.hpp"
 #include "tools/study/measures.hpp"
 #include "tools/study/statistics.hpp"
 #include "tools/study/table.hpp"

@@ -16,10 +16,10 @@
 #include <cmath>
 #include <limits>
 
-#include "models/transformer_layers.hpp"
+#include "models/transformer/layers.hpp"
 #include "nn/init.hpp"
-#include "tensor/elementwise.hpp"
-#include "tensor/reduce.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/reduce.hpp"
 #include "tools/study/measures.hpp"
 #include "tools/study/statistics.hpp"
 #include "tools/study/table.hpp"

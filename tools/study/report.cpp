@@ -5,10 +5,10 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "tools/drawing/drawing.hpp"
+#include "tools/data/tokenizers/utf8.hpp"
+#include "tools/render/drawing.hpp"
 #include "tools/study/statistics.hpp"
 #include "tools/study/study.hpp"
-#include "tools/text/utf8.hpp"
 
 namespace glim {
 namespace {

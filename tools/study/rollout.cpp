@@ -2,7 +2,7 @@
 //
 // Abnar & Zuidema 2020 (arXiv 2005.00928), tables 1 and 2: on verb number prediction (Linzen et al.
 // 2016) the attention of [CLS] at the last layer hardly correlates with the input gradients, rollout
-// (tools/inspect/rollout.hpp) does.
+// (tools/measure/rollout.hpp) does.
 //
 // Their task, from a small grammar: is the verb that is hidden singular or plural? It agrees with
 // the subject's head, which stands behind an optional phrase and an adjective, and before nouns of
@@ -19,20 +19,20 @@
 //   rollout          row [CLS] of the product of the layers up to this one
 //
 // and Spearman's correlation of the latter two with each of the first, mean over the sentences.
-#include "tools/inspect/rollout.hpp"
+#include "tools/measure/rollout.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "autograd/magnification.hpp"
-#include "models/bert.hpp"
+#include "models/bert/bert.hpp"
 #include "nn/loss.hpp"
 #include "optim/adam.hpp"
 #include "optim/clip.hpp"
 #include "optim/schedule.hpp"
-#include "tensor/elementwise.hpp"
-#include "tensor/reduce.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/reduce.hpp"
 #include "tools/study/measures.hpp"
 #include "tools/study/statistics.hpp"
 #include "tools/study/table.hpp"

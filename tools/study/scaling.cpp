@@ -12,9 +12,9 @@
 #include <limits>
 
 #include "autograd/magnification.hpp"
-#include "tensor/elementwise.hpp"
-#include "tensor/reduce.hpp"
-#include "tools/inspect/attention_statistics.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/reduce.hpp"
+#include "tools/measure/attention_statistics.hpp"
 #include "tools/study/measures.hpp"
 #include "tools/study/statistics.hpp"
 #include "tools/study/table.hpp"

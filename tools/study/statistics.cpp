@@ -4,11 +4,11 @@
 #include <cmath>
 #include <numeric>
 
-#include "tensor/elementwise.hpp"
 #include "tensor/error.hpp"
-#include "tensor/matmul.hpp"
+#include "tensor/matmul/matmul.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/reduce.hpp"
 #include "tensor/random.hpp"
-#include "tensor/reduce.hpp"
 
 namespace glim {
 namespace {

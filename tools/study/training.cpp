@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "tensor/error.hpp"
-#include "tools/train/kinds.hpp"
+#include "tools/train/learners/kinds.hpp"
 #include "tools/train/trainer.hpp"
 
 namespace glim {

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "tensor/error.hpp"
-#include "tensor/safetensors.hpp"
-#include "tools/text/stored_json.hpp"
+#include "tensor/io/safetensors.hpp"
+#include "tools/data/corpus/stored_json.hpp"
 
 namespace glim {
 

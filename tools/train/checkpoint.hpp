@@ -2,12 +2,12 @@
 //
 //   NAME                  weights and buffers, under the names of torch.nn modules
 //   optimizer.NAME        the optimizer's state, in files to resume from
-//   metadata              glim (format), kind (tools/train/kinds.hpp), options (JSON), config
+//   metadata              glim (format), kind (tools/train/learners/kinds.hpp), options (JSON), config
 //                         (TOML), state (JSON), and what the kind needs to build its model again:
 //                         for translation model (JSON), source_tokenizer, target_tokenizer (absent
 //                         when shared)
 //
-// It is written beside its place, synced and renamed (tensor/atomic_file.hpp): at any moment there
+// It is written beside its place, synced and renamed (tensor/io/atomic_file.hpp): at any moment there
 // is a whole one, or none. A model is a folder:
 //
 //   last.safetensors      to resume from          best.safetensors    best on validation

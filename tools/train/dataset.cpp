@@ -1,9 +1,9 @@
 #include "tools/train/dataset.hpp"
 
 #include "tensor/error.hpp"
-#include "tools/text/names.hpp"
-#include "tools/text/phrasebook.hpp"
-#include "tools/text/tasks.hpp"
+#include "tools/data/corpus/names.hpp"
+#include "tools/data/corpus/tasks.hpp"
+#include "tools/data/phrasebook/phrasebook.hpp"
 #include "tools/train/distil.hpp"
 #include "tools/train/fingerprint.hpp"
 

@@ -3,11 +3,11 @@
 #include <filesystem>
 #include <fmt/format.h>
 
-#include "tensor/atomic_file.hpp"
 #include "tensor/error.hpp"
+#include "tensor/io/atomic_file.hpp"
 #include "tools/cli/folder.hpp"
-#include "tools/text/utf8.hpp"
-#include "tools/train/translation.hpp"
+#include "tools/data/tokenizers/utf8.hpp"
+#include "tools/train/learners/translation.hpp"
 #include "tools/train/translator.hpp"
 
 namespace glim {

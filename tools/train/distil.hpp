@@ -12,7 +12,7 @@
 
 #include <string>
 
-#include "tools/text/corpus.hpp"
+#include "tools/data/corpus/corpus.hpp"
 #include "tools/train/options.hpp"
 
 namespace glim {

@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "tensor/atomic_file.hpp"
 #include "tensor/error.hpp"
-#include "tools/text/files.hpp"
+#include "tensor/io/atomic_file.hpp"
+#include "tools/data/corpus/files.hpp"
 
 namespace glim {
 namespace {

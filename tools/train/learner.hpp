@@ -45,7 +45,7 @@ class Learner {
   virtual ~Learner() = default;
 
   virtual Module& model() = 0;
-  virtual std::string kind() const = 0;  // as in tools/train/kinds.hpp
+  virtual std::string kind() const = 0;  // as in tools/train/learners/kinds.hpp
   // What a checkpoint needs beside the weights to build the model again (its sizes as JSON, its
   // tokenizers), by name.
   virtual std::map<std::string, std::string> description() const = 0;

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "models/seq2seq_rnn.hpp"
-#include "models/transformer.hpp"
+#include "models/rnn/seq2seq_rnn.hpp"
+#include "models/transformer/transformer.hpp"
 #include "tensor/error.hpp"
 
 namespace glim {

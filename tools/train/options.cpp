@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "tensor/error.hpp"
-#include "tensor/products.hpp"
-#include "tools/text/stored_json.hpp"
-#include "tools/text/utf8.hpp"
+#include "tensor/matmul/products.hpp"
+#include "tools/data/corpus/stored_json.hpp"
+#include "tools/data/tokenizers/utf8.hpp"
 #include "tools/train/option_list.hpp"
 #include "tools/train/option_names.hpp"
 

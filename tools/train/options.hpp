@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "optim/schedule.hpp"
-#include "tools/text/batches.hpp"
-#include "tools/text/tokenizer.hpp"
+#include "tools/data/corpus/batches.hpp"
+#include "tools/data/tokenizers/tokenizer.hpp"
 
 namespace glim {
 
 struct TrainOptions {
-  std::string kind = "transformer";  // tools/train/kinds.hpp
+  std::string kind = "transformer";  // tools/train/learners/kinds.hpp
   // Data: a built-in task, or files.
   std::string task = "phrasebook";  // option_list.hpp names them
   std::string source, target;       // files of sentences, one a line

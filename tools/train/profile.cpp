@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "tensor/atomic_file.hpp"
+#include "tensor/io/atomic_file.hpp"
 
 namespace glim {
 

@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "optim/clip.hpp"
-#include "tensor/elementwise.hpp"
 #include "tensor/error.hpp"
-#include "tools/inspect/attention_statistics.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tools/measure/attention_statistics.hpp"
 
 namespace glim {
 namespace {

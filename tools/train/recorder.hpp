@@ -4,7 +4,7 @@
 //   that the optimizer made of it:
 //     gradient_norm   ‖g‖
 //     update_ratio    ‖Δw‖ / ‖w‖, w before the step
-//   of each layer and attention head, after the step: tools/train/probe.hpp
+//   of each layer and attention head, after the step: tools/measure/probe.hpp
 //
 // The first step is recorded, then every one that `every` divides. Recording changes nothing: a run
 // ends in the same weights with and without. It costs a copy of the weights and a few samples' forward
@@ -31,8 +31,8 @@
 #include <vector>
 
 #include "optim/optimizer.hpp"
+#include "tools/measure/probe.hpp"
 #include "tools/train/json_lines.hpp"
-#include "tools/train/probe.hpp"
 
 namespace glim {
 

@@ -10,7 +10,7 @@
 #include "optim/clip.hpp"
 #include "optim/sgd.hpp"
 #include "tensor/clock.hpp"
-#include "tensor/elementwise.hpp"
+#include "tensor/ops/elementwise.hpp"
 
 namespace glim {
 namespace {

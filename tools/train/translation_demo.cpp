@@ -5,7 +5,7 @@
 
 #include "tools/cli/picture.hpp"
 #include "tools/cli/terminal.hpp"
-#include "tools/train/translation.hpp"
+#include "tools/train/learners/translation.hpp"
 #include "tools/train/translator.hpp"
 
 namespace glim {

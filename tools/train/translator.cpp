@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "tensor/error.hpp"
-#include "tools/text/batches.hpp"
-#include "tools/text/copying.hpp"
+#include "tools/data/corpus/batches.hpp"
+#include "tools/data/corpus/copying.hpp"
 
 namespace glim {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "models/sequence_model.hpp"
-#include "tools/text/tokenizer.hpp"
+#include "models/decoding/sequence_model.hpp"
+#include "tools/data/tokenizers/tokenizer.hpp"
 
 namespace glim {
 

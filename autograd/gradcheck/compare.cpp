@@ -1,0 +1,378 @@
+// The check of one subject, from its values to the report.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <optional>
+
+#include "autograd/gradcheck/numeric.hpp"
+#include "autograd/tape.hpp"
+#include "tensor/ops/elementwise.hpp"
+
+namespace glim::detail {
+namespace {
+
+constexpr Index kLargestJacobian = Index{1} << 24;
+
+double epsilon_of(bool in_float64) { return in_float64 ? 0x1p-52 : 0x1p-23; }
+
+bool same_doubles(const std::vector<double>& a, const std::vector<double>& b) {
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0);
+}
+
+// 1 at element i, zeros elsewhere.
+Tensor unit(const Var& y, Index i) {
+  Tensor e = zeros(y.shape(), y.dtype());
+  e.reshape({-1}).narrow(0, i, 1).fill_(1);
+  return e;
+}
+
+class Check {
+ public:
+  Check(const Subject& subject, GradcheckOptions options) : subject_(subject) {
+    report_.function = options.name;
+    report_.options = std::move(options);
+    for (std::size_t k = 0; k < subject.values.size(); ++k)
+      if (subject.checked[k]) wanted_.push_back(k);
+    if (wanted_.empty())
+      throw ValueError("gradcheck",
+                       report_.function + " has no input of a floating dtype to check");
+    choose_side();
+    choose_tolerance();
+  }
+
+  GradcheckReport run() {
+    if (!same_twice()) return std::move(report_);
+    for (std::size_t k : wanted_) {
+      GradcheckEntry e;
+      e.input = k;
+      e.name = subject_.names[k];
+      e.shape = subject_.values[k].shape();
+      e.dtype = subject_.values[k].dtype();
+      report_.inputs.push_back(std::move(e));
+    }
+    if (report_.options.mode == GradcheckOptions::Mode::Full)
+      full();
+    else
+      for (int d = 0; d < report_.options.directions; ++d) project(d);
+    return std::move(report_);
+  }
+
+ private:
+  struct Recorded {  // of one run on a tape
+    std::vector<double> values;
+    std::vector<std::vector<double>> along_u;  // Jᵀu by input
+    std::vector<std::vector<double>> rows;     // J by input, row-major; Full mode
+    std::vector<Shape> output_shapes;
+  };
+
+  GradcheckOptions& options() { return report_.options; }
+  Key key(std::uint64_t purpose, std::size_t which) const {
+    return {report_.options.seed, purpose << 32 | which};
+  }
+  bool coarse() const {  // is anything float32 on the analytic side?
+    return std::any_of(wanted_.begin(), wanted_.end(),
+                       [&](std::size_t k) { return subject_.values[k].dtype() == DType::Float32; });
+  }
+
+  // float32 is compared with float64 if the function takes that.
+  void choose_side() {
+    report_.in_float64 =
+        !coarse() || options().differences == GradcheckOptions::Differences::Float64;
+    near_.emplace(subject_, report_.in_float64);
+    if (!coarse() || !report_.in_float64) {
+      origin_ = near_->evaluate();
+      return;
+    }
+    try {
+      origin_ = near_->evaluate();
+    } catch (const DTypeError&) {
+      report_.in_float64 = false;
+      near_.emplace(subject_, false);
+      origin_ = near_->evaluate();
+    }
+  }
+
+  void choose_tolerance() {
+    GradcheckOptions& o = options();
+    if (!(o.atol >= 0 && o.rtol >= 0 && o.step >= 0) || o.directions < 1)
+      throw ValueError("gradcheck",
+                       "tolerances and step may not be negative, directions not below 1");
+    bool own = coarse() && !report_.in_float64;
+    if (o.atol == 0) o.atol = !coarse() ? 1e-7 : own ? 2e-3 : 1e-5;
+    if (o.rtol == 0) o.rtol = !coarse() ? 1e-5 : own ? 1e-2 : 1e-3;
+    if (o.step == 0) o.step = std::cbrt(epsilon_of(report_.in_float64));
+    tolerance_ = {o.atol, o.rtol};
+  }
+
+  // Two forwards and two backwards give the same bits, the copies the same value as the views,
+  // and nobody writes to an input.
+  bool same_twice() {
+    std::vector<Tensor> before;
+    for (const Tensor& x : subject_.values) before.push_back(x.clone());
+    recorded_ = record();
+    Recorded again = record();
+    bool same =
+        same_doubles(recorded_.values, again.values) && same_doubles(origin_, near_->evaluate());
+    for (std::size_t i = 0; i < wanted_.size() && same; ++i)
+      same = same_doubles(recorded_.along_u[i], again.along_u[i]);
+    if (!same) {
+      report_.deterministic = false;
+      report_.problem = "is not deterministic: two runs on the same inputs differ";
+      return false;
+    }
+    for (std::size_t k = 0; k < before.size(); ++k)
+      if (!same_bits(before[k], subject_.values[k].contiguous())) {
+        report_.problem = "writes to its input " + subject_.names[k];
+        return false;
+      }
+    if (origin_.size() != recorded_.values.size()) {
+      report_.problem = "has another shape on a view than on its copy";
+      return false;
+    }
+    for (std::size_t i = 0; i < origin_.size(); ++i) {
+      if (tolerance_.within(recorded_.values[i], origin_[i])) continue;
+      if (std::isnan(recorded_.values[i]) || recorded_.values[i] == origin_[i]) continue;
+      report_.problem = "has another value on the inputs as given than on copies of them";
+      return false;
+    }
+    return true;
+  }
+
+  // u for output o: the same whatever runs.
+  Tensor upstream(const Var& y, std::size_t o) const { return random_like(y.value(), key(1, o)); }
+
+  Recorded record(bool with_rows = false) const {
+    SameRandom same;
+    Tape tape;
+    std::vector<Var> xs;
+    std::vector<Var> ys = subject_.run(subject_.values, xs, true);
+    std::vector<Var> leaves;
+    for (std::size_t k : wanted_) leaves.push_back(xs[k]);
+    Recorded r;
+    r.values = flatten(ys);
+    r.along_u.resize(wanted_.size());
+    for (std::size_t i = 0; i < wanted_.size(); ++i)
+      r.along_u[i].assign(static_cast<std::size_t>(leaves[i].numel()), 0.0);
+    for (std::size_t o = 0; o < ys.size(); ++o) {
+      r.output_shapes.push_back(ys[o].shape());
+      std::vector<Var> d = tape.grad(ys[o], leaves, upstream(ys[o], o), {.retain = true});
+      for (std::size_t i = 0; i < d.size(); ++i) {
+        std::vector<double> part = flatten({d[i]});
+        for (std::size_t j = 0; j < part.size(); ++j) r.along_u[i][j] += part[j];
+      }
+    }
+    if (!with_rows) return r;
+    r.rows.resize(wanted_.size());
+    for (const Var& y : ys)
+      for (Index row = 0; row < y.numel(); ++row) {
+        std::vector<Var> d = tape.grad(y, leaves, unit(y, row), {.retain = true});
+        for (std::size_t i = 0; i < d.size(); ++i) {
+          std::vector<double> part = flatten({d[i]});
+          r.rows[i].insert(r.rows[i].end(), part.begin(), part.end());
+        }
+      }
+    return r;
+  }
+
+  double step_at(double x, int level) const {
+    return report_.options.step * std::max(1.0, std::abs(x)) /
+           std::pow(refinement(report_.in_float64), level);
+  }
+
+  // All outputs on both sides of one element.
+  struct Column {
+    double h_minus, h_plus;
+    std::vector<double> minus, plus;
+  };
+  Column column(std::size_t input, Index j, int level) const {
+    double x = near_->element(input, j), h = step_at(x, level);
+    Column c;
+    near_->set(input, j, x + h);
+    c.h_plus = near_->element(input, j) - x;  // as it was rounded
+    c.plus = near_->evaluate();
+    near_->set(input, j, x - h);
+    c.h_minus = x - near_->element(input, j);
+    c.minus = near_->evaluate();
+    near_->set(input, j, x);
+    return c;
+  }
+
+  static void note(GradcheckEntry& e, Verdict verdict, const GradcheckEntry& found,
+                   const Tolerance& tolerance) {
+    ++e.checked;
+    if (verdict == Verdict::Undecidable) {
+      ++e.undecidable;
+      return;
+    }
+    if (verdict == Verdict::Differs) ++e.failed;
+    double excess = tolerance.excess(found.analytic, found.numeric);
+    // A single element says more than a combination that it spoils.
+    bool says_less = found.projected && !e.projected && e.excess > 1;
+    if (!(excess > e.excess) || says_less) return;
+    e.excess = excess;
+    e.index = found.index;
+    e.projected = found.projected;
+    e.output = found.output;
+    e.output_index = found.output_index;
+    e.analytic = found.analytic;
+    e.numeric = found.numeric;
+    e.absolute = std::abs(found.analytic - found.numeric);
+    double larger = std::max(std::abs(found.analytic), std::abs(found.numeric));
+    e.relative = larger > 0 ? e.absolute / larger : e.absolute;
+  }
+
+  void full() {
+    auto outputs = static_cast<Index>(origin_.size());
+    for (std::size_t k : wanted_)
+      if (outputs > 0 && subject_.values[k].numel() > kLargestJacobian / outputs)
+        throw ValueError("gradcheck", "the Jacobian of " + report_.function + " by " +
+                                          subject_.names[k] +
+                                          " is too large for the full mode: use Projection");
+    recorded_ = record(true);
+    std::vector<double> u;
+    for (std::size_t o = 0; o < recorded_.output_shapes.size(); ++o)
+      for (Index i = 0; i < numel_of(recorded_.output_shapes[o]); ++i)
+        u.push_back(signed_random(key(1, o), i));
+    for (std::size_t i = 0; i < wanted_.size(); ++i)
+      for (Index j = 0; j < near_->numel(wanted_[i]); ++j) full_column(i, j, u);
+  }
+
+  void full_column(std::size_t i, Index j, const std::vector<double>& u) {
+    GradcheckEntry& entry = report_.inputs[i];
+    auto n = static_cast<std::size_t>(near_->numel(wanted_[i]));
+    std::array<std::optional<Column>, kLevels> columns;
+    GradcheckEntry found;
+    found.index = unravel(entry.shape, j);
+    double along_u = 0, allowed = 0;
+    bool decidable = true;
+    std::size_t row = 0;
+    for (std::size_t o = 0; o < recorded_.output_shapes.size(); ++o) {
+      found.output = o;
+      for (Index p = 0; p < numel_of(recorded_.output_shapes[o]); ++p, ++row) {
+        found.output_index = unravel(recorded_.output_shapes[o], p);
+        found.analytic = recorded_.rows[i][row * n + static_cast<std::size_t>(j)];
+        auto probe = [&](int level) {
+          auto& c = columns[static_cast<std::size_t>(level)];
+          if (!c) c = column(wanted_[i], j, level);
+          return Probe{c->h_minus, c->h_plus, c->minus[row], origin_[row], c->plus[row]};
+        };
+        Verdict verdict =
+            judge(found.analytic, probe, tolerance_, epsilon_of(report_.in_float64), found.numeric);
+        note(entry, verdict, found, tolerance_);
+        decidable = decidable && verdict != Verdict::Undecidable;
+        along_u += u[row] * found.numeric;
+        allowed += std::abs(u[row]) * tolerance_.allowed(found.numeric);
+      }
+    }
+    if (!decidable || origin_.empty()) return;
+    // The numeric side adds up the errors of its parts, and is allowed what they are.
+    found.projected = true;
+    found.analytic = recorded_.along_u[i][static_cast<std::size_t>(j)];
+    found.numeric = along_u;
+    Tolerance together{allowed, 0};
+    bool agrees = together.within(found.analytic, found.numeric);
+    note(entry, agrees ? Verdict::Agrees : Verdict::Differs, found, together);
+  }
+
+  // Σ over the outputs of u f, at the copies as they stand.
+  double along_u_now(const std::vector<double>& values) const {
+    double total = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) total += u_[i] * values[i];
+    return total;
+  }
+
+  // <u, f> on both sides along v, restricted to elements [begin, end) of the input.
+  Probe probe_along(std::size_t input, const std::vector<double>& v, Index begin, Index end,
+                    int level) const {
+    double scale = 0;
+    std::vector<double> x;
+    for (Index j = begin; j < end; ++j) {
+      x.push_back(near_->element(input, j));
+      scale = std::max(scale, std::abs(x.back()));
+    }
+    double h = step_at(scale, level);
+    auto move = [&](double t) {
+      for (Index j = begin; j < end; ++j)
+        near_->set(input, j,
+                   x[static_cast<std::size_t>(j - begin)] + t * v[static_cast<std::size_t>(j)]);
+    };
+    Probe p{h, h, 0, along_u_now(origin_), 0};
+    move(h);
+    p.plus = along_u_now(near_->evaluate());
+    move(-h);
+    p.minus = along_u_now(near_->evaluate());
+    move(0);
+    return p;
+  }
+
+  void project(int direction) {
+    u_.clear();
+    for (std::size_t o = 0; o < recorded_.output_shapes.size(); ++o)
+      for (Index i = 0; i < numel_of(recorded_.output_shapes[o]); ++i)
+        u_.push_back(signed_random(key(1, o), i));
+    for (std::size_t i = 0; i < wanted_.size(); ++i) {
+      Index n = near_->numel(wanted_[i]);
+      if (n == 0 || origin_.empty()) continue;
+      // Moving every element by h moves x by √n h: the length of v is held at 4, so that the
+      // error of cutting off stays that of a single element.
+      std::vector<double> v(static_cast<std::size_t>(n));
+      double squares = 0;
+      for (Index j = 0; j < n; ++j) {
+        double& e = v[static_cast<std::size_t>(j)];
+        e = signed_random(key(2 + static_cast<std::uint64_t>(direction), i), j);
+        squares += e * e;
+      }
+      double length = std::sqrt(squares);
+      if (length > 4)
+        for (double& e : v) e *= 4 / length;
+      auto analytic = [&](Index begin, Index end) {
+        double total = 0;
+        for (Index j = begin; j < end; ++j)
+          total +=
+              v[static_cast<std::size_t>(j)] * recorded_.along_u[i][static_cast<std::size_t>(j)];
+        return total;
+      };
+      GradcheckEntry found;
+      found.projected = true;
+      found.analytic = analytic(0, n);
+      auto probe = [&](int level) { return probe_along(wanted_[i], v, 0, n, level); };
+      Verdict verdict =
+          judge(found.analytic, probe, tolerance_, epsilon_of(report_.in_float64), found.numeric);
+      Index begin = 0, end = n;
+      // The half that disagrees more, until one element is left.
+      while (verdict == Verdict::Differs && end - begin > 1) {
+        Index middle = begin + (end - begin) / 2;
+        auto error = [&](Index from, Index to) {
+          double e =
+              std::abs(analytic(from, to) - probe_along(wanted_[i], v, from, to, 0).central());
+          return std::isfinite(e) ? e : std::numeric_limits<double>::infinity();
+        };
+        if (error(begin, middle) >= error(middle, end))
+          end = middle;
+        else
+          begin = middle;
+      }
+      found.index = unravel(report_.inputs[i].shape, begin);
+      note(report_.inputs[i], verdict, found, tolerance_);
+    }
+  }
+
+  const Subject& subject_;
+  GradcheckReport report_;
+  Tolerance tolerance_{};
+  std::vector<std::size_t> wanted_;  // inputs that are checked
+  std::optional<Neighbourhood> near_;
+  std::vector<double> origin_;  // outputs at the copies
+  Recorded recorded_;
+  std::vector<double> u_;
+};
+
+}  // namespace
+
+GradcheckReport compare(const Subject& subject, const GradcheckOptions& options) {
+  return Check(subject, options).run();
+}
+
+}  // namespace glim::detail

@@ -1,0 +1,97 @@
+// The numeric side of gradcheck: evaluating f beside a point, and judging a derivative.
+#pragma once
+
+#include <cmath>
+#include <functional>
+#include <vector>
+
+#include "autograd/gradcheck/gradcheck.hpp"
+#include "tensor/random.hpp"
+
+namespace glim::detail {
+
+// What is checked, whichever way its inputs get in.
+struct Subject {
+  std::vector<std::string> names;
+  std::vector<Tensor> values;  // as given, views included
+  std::vector<bool> checked;
+  // Runs the function on the current tape at `at`; xs[k] becomes the leaf of input k. `recorded`:
+  // derivatives of the result will be asked for. All outputs are floating.
+  std::function<std::vector<Var>(const std::vector<Tensor>& at, std::vector<Var>& xs,
+                                 bool recorded)>
+      run;
+};
+
+// The values of all outputs one after the other, in float64.
+std::vector<double> flatten(const std::vector<Var>& outputs);
+
+// Sets generator() back at the end of a block.
+class SameRandom {
+ public:
+  SameRandom() : before_(generator()) {}
+  ~SameRandom() { generator() = before_; }
+  SameRandom(const SameRandom&) = delete;
+  SameRandom& operator=(const SameRandom&) = delete;
+
+ private:
+  Generator before_;
+};
+
+// Random, of magnitude in [½, 3/2) and of either sign: nothing cancels, nothing is overlooked.
+double signed_random(Key key, Index i);
+
+// signed_random in y's shape and dtype.
+Tensor random_like(const Tensor& y, Key key);
+
+// Position of element i (in row-major order) of x, from the first.
+Index offset_of(const Tensor& x, Index i);
+Shape unravel(const Shape& shape, Index i);
+
+// Copies of the inputs that may be moved. A copy has the strides of its original where no two
+// elements share a place, so that f takes the same course on both.
+class Neighbourhood {
+ public:
+  Neighbourhood(const Subject& subject, bool in_float64);
+  std::vector<double> evaluate() const;
+  double element(std::size_t input, Index i) const;
+  void set(std::size_t input, Index i, double value) const;
+  Index numel(std::size_t input) const { return copies_[input].numel(); }
+  const std::vector<Tensor>& copies() const { return copies_; }
+
+ private:
+  const Subject& subject_;
+  std::vector<Tensor> copies_;
+};
+
+// f on both sides of a point along one direction.
+struct Probe {
+  double h_minus, h_plus;  // both positive
+  double minus, zero, plus;
+  double central() const { return (plus - minus) / (h_plus + h_minus); }
+  double right() const { return (plus - zero) / h_plus; }
+  double left() const { return (zero - minus) / h_minus; }
+  double gap() const { return std::abs(right() - left()); }
+};
+
+struct Tolerance {
+  double atol, rtol;
+  double allowed(double numeric) const { return atol + rtol * std::abs(numeric); }
+  double excess(double analytic, double numeric) const;  // infinity when either is not finite
+  bool within(double analytic, double numeric) const { return excess(analytic, numeric) <= 1; }
+};
+
+enum class Verdict { Agrees, Undecidable, Differs };
+
+inline constexpr int kLevels = 3;  // the step, and two refinements
+// 8-fold refinement in float64; in float32 rounding allows less.
+inline double refinement(bool in_float64) { return in_float64 ? 8 : 4; }
+
+// Compares with probe(0), then with finer ones; `numeric` becomes the first value that agreed, else
+// that of probe(0).
+Verdict judge(double analytic, const std::function<Probe(int level)>& probe, Tolerance tolerance,
+              double epsilon, double& numeric);
+
+// gradcheck of any subject.
+GradcheckReport compare(const Subject& subject, const GradcheckOptions& options);
+
+}  // namespace glim::detail

@@ -1,0 +1,103 @@
+#include <cstdio>
+#include <ostream>
+
+#include "autograd/gradcheck/gradcheck.hpp"
+
+namespace glim {
+namespace {
+
+std::string number(const char* format, double x) {
+  char text[48];
+  std::snprintf(text, sizeof text, format, x);
+  return text;
+}
+
+std::string count(Index n, const char* one, const char* many) {
+  return std::to_string(n) + " " + (n == 1 ? one : many);
+}
+
+std::string place(const Shape& index) {
+  std::string text = "[";
+  for (int a = 0; a < index.rank(); ++a) text += (a ? ", " : "") + std::to_string(index[a]);
+  return text + "]";
+}
+
+// "element [0, 1] of output 0", or the random combination of them all.
+std::string of_what(const GradcheckEntry& e) {
+  if (e.projected) return "the outputs along a random u";
+  return "output " + std::to_string(e.output) + " " + place(e.output_index);
+}
+
+std::string line_of(const GradcheckEntry& e, const GradcheckOptions& o) {
+  std::string text = "\n  input " + std::to_string(e.input) + " " + e.name + " " +
+                     to_string(e.shape) + " " + std::string(name_of(e.dtype)) + ": ";
+  if (e.failed) {
+    text += std::to_string(e.failed) + " of " + std::to_string(e.checked) + " wrong";
+  } else {
+    text += e.undecidable ? std::to_string(e.checked - e.undecidable) + " of " +
+                                std::to_string(e.checked) + " right"
+                          : count(e.checked, "derivative right", "derivatives right");
+  }
+  if (e.undecidable) text += ", " + std::to_string(e.undecidable) + " undecidable (kinks)";
+  if (e.excess < 0) return text;
+  bool whole = o.mode == GradcheckOptions::Mode::Projection && !e.failed;
+  if (!e.failed)
+    return text + ", largest error " + number("%.1e", e.absolute) +
+           (whole ? "" : " at " + place(e.index));
+  return text + "\n    worst at " + e.name + place(e.index) + ", derivative of " + of_what(e) +
+         "\n      analytic  " + number("% .12g", e.analytic) + "\n      numeric   " +
+         number("% .12g", e.numeric) + "\n      error      " + number("%.3e", e.absolute) +
+         " absolute, " + number("%.3e", e.relative) + " relative, " + number("%.3g", e.excess) +
+         " times what is allowed";
+}
+
+}  // namespace
+
+Index GradcheckReport::checked() const {
+  Index n = 0;
+  for (const GradcheckEntry& e : inputs) n += e.checked;
+  return n;
+}
+Index GradcheckReport::failed() const {
+  Index n = 0;
+  for (const GradcheckEntry& e : inputs) n += e.failed;
+  return n;
+}
+Index GradcheckReport::undecidable() const {
+  Index n = 0;
+  for (const GradcheckEntry& e : inputs) n += e.undecidable;
+  return n;
+}
+
+const GradcheckEntry* GradcheckReport::worst() const {
+  const GradcheckEntry* found = nullptr;
+  for (const GradcheckEntry& e : inputs)
+    if (e.excess >= 0 && (!found || e.excess > found->excess)) found = &e;
+  return found;
+}
+
+std::string GradcheckReport::to_string() const {
+  std::string text = "gradcheck of " + function + ": ";
+  if (!problem.empty()) text += "FAILED: the function " + problem;
+  if (problem.empty())
+    text += failed() ? "FAILED: " + std::to_string(failed()) + " of " +
+                           count(checked(), "derivative is", "derivatives are") + " wrong"
+                     : "passed, " + count(checked() - undecidable(), "derivative", "derivatives");
+  if (undecidable()) text += ", " + std::to_string(undecidable()) + " undecidable";
+  text += "\n  ";
+  if (options.second_order) text += "gradient of the gradient, ";
+  text += options.mode == GradcheckOptions::Mode::Full
+              ? "full Jacobian"
+              : count(options.directions, "random direction", "random directions");
+  text += std::string(in_float64 ? ", differences in float64" : ", differences in float32") +
+          ", step " + number("%.1e", options.step) + ", atol " + number("%.0e", options.atol) +
+          ", rtol " + number("%.0e", options.rtol) + ", seed " + std::to_string(options.seed);
+  for (const GradcheckEntry& e : inputs) text += line_of(e, options);
+  return text;
+}
+
+std::ostream& operator<<(std::ostream& out, const GradcheckReport& report) {
+  return out << report.to_string();
+}
+
+}  // namespace glim

@@ -1,0 +1,81 @@
+// Cross-entropy of rows of logits against smoothed targets, in two passes over a row that the
+// first-level cache holds.
+//
+//   -Σ q ln p = total·ln Σ e^{x - m} - Σ q (x - m)      m = max x, total = Σ q
+//             = total·ln Σ e^{x - m} - rest·Σ (x - m)    corrected where q is not `rest`
+#pragma once
+
+#include "tensor/simd/kernels.hpp"
+#include "tensor/simd/vec.hpp"
+
+namespace glim::GLIM_ISA {
+
+template <class T>
+void cross_entropy(const SmoothedTarget& q, Index rows, Index n, const T* x, Index ld,
+                   const Index* target, T* stats, double* cross, double* nll) {
+  constexpr Index L = kLanes<T>;
+  constexpr T kInf = static_cast<T>(__builtin_inf());
+  for (Index r = 0; r < rows; ++r, x += ld) {
+    if (target[r] == q.pad) {
+      stats[2 * r] = stats[2 * r + 1] = 0;
+      cross[r] = nll[r] = 0;
+      continue;
+    }
+    Vec<T> top[4] = {splat<T>(-kInf), splat<T>(-kInf), splat<T>(-kInf), splat<T>(-kInf)};
+    Index i = 0;
+    for (; i + 4 * L <= n; i += 4 * L)
+      for (Index k = 0; k < 4; ++k) top[k] = larger<T>(load<T>(x + i + k * L), top[k]);
+    each<T>(x + i, n - i, -kInf, [&](Index, Vec<T> v) { top[0] = larger<T>(v, top[0]); });
+    T m = max_lanes<T>(larger<T>(larger<T>(top[0], top[1]), larger<T>(top[2], top[3])));
+
+    Vec<T> total[2] = {}, away[2] = {};
+    for (i = 0; i + 2 * L <= n; i += 2 * L)
+      for (Index k = 0; k < 2; ++k) {
+        Vec<T> d = load<T>(x + i + k * L) - m;
+        total[k] += exp<T>(d);
+        away[k] += d;
+      }
+    for (; i < n; i += L) {
+      Index count = n - i < L ? n - i : L;
+      Vec<T> d = (count == L ? load<T>(x + i) : load_part<T>(x + i, count, -kInf)) - m;
+      total[0] += exp<T>(d);
+      away[1] += count == L ? d : load_part<T>(x + i, count, m) - m;
+    }
+    T sum = sum_lanes<T>(total[0] + total[1]);
+    double log_sum = __builtin_log(static_cast<double>(sum));
+    double at_target = static_cast<double>(x[target[r]]) - static_cast<double>(m);
+    double weighted = q.hit * at_target;  // Σ q (x - m)
+    if (q.rest > 0) {
+      double others = static_cast<double>(sum_lanes<T>(away[0] + away[1])) - at_target;
+      if (q.pad >= 0 && q.pad < n) others -= static_cast<double>(x[q.pad]) - static_cast<double>(m);
+      weighted += q.rest * others;
+    }
+    stats[2 * r] = m;
+    stats[2 * r + 1] = static_cast<T>(q.total / static_cast<double>(sum));
+    cross[r] = q.total * log_sum - weighted;
+    nll[r] = log_sum - at_target;
+  }
+}
+
+template <class T>
+void cross_entropy_grad(const SmoothedTarget& q, Index rows, Index n, const T* x, Index ld,
+                        const Index* target, const T* stats, T g, T* dx, Index ld_dx) {
+  T rest = g * static_cast<T>(q.rest), hit = g * static_cast<T>(q.hit);
+  for (Index r = 0; r < rows; ++r, x += ld, dx += ld_dx) {
+    if (target[r] == q.pad) {
+      each_to<T>(dx, x, n, [](Index, Vec<T>) { return Vec<T>{}; });
+      continue;
+    }
+    T m = stats[2 * r], c = g * stats[2 * r + 1];
+    Index t = target[r];
+    bool pad_inside = q.pad >= 0 && q.pad < n;
+    // Where q differs from `rest`; read first, for dx may lie over x.
+    T at_target = c * exp<T>(splat<T>(x[t] - m))[0];
+    T at_pad = pad_inside ? c * exp<T>(splat<T>(x[q.pad] - m))[0] : T(0);
+    each_to<T>(dx, x, n, [&](Index, Vec<T> v) { return c * exp<T>(v - m) - rest; });
+    dx[t] = at_target - hit;
+    if (pad_inside) dx[q.pad] = at_pad;
+  }
+}
+
+}  // namespace glim::GLIM_ISA

@@ -1,0 +1,159 @@
+// Layer norm and RMS norm of rows, and sums over rows.
+//
+//   x̂ = (x - μ)/σ      y = γ x̂ + β
+//   dx = (g - mean(g) - x̂ mean(g x̂))/σ, g = dy γ      dγ = Σ dy x̂      dβ = Σ dy
+//
+//   x̂ = x/ρ            y = γ x̂
+//   dx = (g - x̂ mean(g x̂))/ρ, g = dy γ                dγ = Σ dy x̂
+#pragma once
+
+#include "tensor/simd/kernels.hpp"
+#include "tensor/simd/vec.hpp"
+
+namespace glim::GLIM_ISA {
+
+template <class T>
+void layer_norm(Index rows, Index n, const T* x, Index ld, const T* gamma, const T* beta, T eps,
+                T* y, T* mean, T* inverse_sigma) {
+  for (Index r = 0; r < rows; ++r, x += ld, y += n) {
+    Vec<T> sum{};
+    each<T>(x, n, T(0), [&](Index, Vec<T> v) { sum += v; });
+    T mu = sum_lanes<T>(sum) / static_cast<T>(n);
+    Vec<T> square{};
+    each<T>(x, n, mu, [&](Index, Vec<T> v) { square += (v - mu) * (v - mu); });
+    T variance = sum_lanes<T>(square) / static_cast<T>(n);
+    T s = T(1) / (sizeof(T) == 4 ? __builtin_sqrtf(static_cast<float>(variance + eps))
+                                 : static_cast<T>(__builtin_sqrt(variance + eps)));
+    each_to<T>(y, x, n, [&](Index i, Vec<T> v) {
+      Vec<T> out = (v - mu) * s;
+      if (gamma) out *= at<T>(gamma, i, n);
+      if (beta) out += at<T>(beta, i, n);
+      return out;
+    });
+    mean[r] = mu;
+    inverse_sigma[r] = s;
+  }
+}
+
+template <class T>
+void layer_norm_grad(Index rows, Index n, const T* x, Index ld, const T* gamma, const T* mean,
+                     const T* inverse_sigma, const T* dy, Index ld_dy, T* dx, T* dgamma, T* dbeta) {
+  for (Index r = 0; r < rows; ++r, x += ld, dy += ld_dy) {
+    T mu = mean[r], s = inverse_sigma[r];
+    Vec<T> sum{}, dot{};
+    for (Index i = 0; i < n; i += kLanes<T>) {
+      Vec<T> d = at<T>(dy, i, n), x_hat = (at<T>(x, i, n) - mu) * s;
+      Vec<T> d_hat = d * x_hat;
+      Vec<T> weight = gamma ? at<T>(gamma, i, n) : splat<T>(1);
+      Vec<T> g = d * weight;
+      sum += g;
+      dot += d_hat * weight;
+      Index count = n - i;
+      auto put = [&](T* to, Vec<T> v) {
+        if (count >= kLanes<T>)
+          store<T>(to + i, v);
+        else
+          store_part<T>(to + i, v, count);
+      };
+      if (dgamma) put(dgamma, at<T>(dgamma, i, n) + d_hat);
+      if (dbeta) put(dbeta, at<T>(dbeta, i, n) + d);
+      if (dx)
+        put(dx, g);  // rounded as in the mean, whatever the compiler fuses: g - mean_g may be 0
+    }
+    if (!dx) continue;
+    T mean_g = sum_lanes<T>(sum) / static_cast<T>(n),
+      mean_gx = sum_lanes<T>(dot) / static_cast<T>(n);
+    each_to<T>(dx, x, n, [&](Index i, Vec<T> v) {
+      return (at<T>(dx, i, n) - mean_g - (v - mu) * s * mean_gx) * s;
+    });
+    dx += n;
+  }
+}
+
+template <class T>
+void rms_norm(Index rows, Index n, const T* x, Index ld, const T* gamma, T eps, T* y,
+              T* inverse_root) {
+  for (Index r = 0; r < rows; ++r, x += ld, y += n) {
+    Vec<T> square{};
+    each<T>(x, n, T(0), [&](Index, Vec<T> v) { square += v * v; });
+    T mean_square = sum_lanes<T>(square) / static_cast<T>(n);
+    T s = T(1) / (sizeof(T) == 4 ? __builtin_sqrtf(static_cast<float>(mean_square + eps))
+                                 : static_cast<T>(__builtin_sqrt(mean_square + eps)));
+    each_to<T>(y, x, n, [&](Index i, Vec<T> v) {
+      Vec<T> out = v * s;
+      if (gamma) out *= at<T>(gamma, i, n);
+      return out;
+    });
+    inverse_root[r] = s;
+  }
+}
+
+template <class T>
+void rms_norm_grad(Index rows, Index n, const T* x, Index ld, const T* gamma, const T* inverse_root,
+                   const T* dy, Index ld_dy, T* dx, T* dgamma) {
+  for (Index r = 0; r < rows; ++r, x += ld, dy += ld_dy) {
+    T s = inverse_root[r];
+    Vec<T> dot{};
+    for (Index i = 0; i < n; i += kLanes<T>) {
+      Vec<T> d_hat = at<T>(dy, i, n) * at<T>(x, i, n) * s;
+      dot += gamma ? d_hat * at<T>(gamma, i, n) : d_hat;
+      if (!dgamma) continue;
+      if (n - i >= kLanes<T>)
+        store<T>(dgamma + i, load<T>(dgamma + i) + d_hat);
+      else
+        store_part<T>(dgamma + i, load_part<T>(dgamma + i, n - i, T(0)) + d_hat, n - i);
+    }
+    if (!dx) continue;
+    T mean_gx = sum_lanes<T>(dot) / static_cast<T>(n);
+    each_to<T>(dx, x, n, [&](Index i, Vec<T> v) {
+      Vec<T> g = at<T>(dy, i, n);
+      if (gamma) g *= at<T>(gamma, i, n);
+      return (g - v * s * mean_gx) * s;
+    });
+    dx += n;
+  }
+}
+
+template <class T>
+void add_bias(Index rows, Index n, const T* bias, bool relu, T* y, Index ld) {
+  for (Index r = 0; r < rows; ++r, y += ld)
+    each_to<T>(y, y, n, [&](Index i, Vec<T> v) {
+      if (bias) v += at<T>(bias, i, n);
+      if (relu) v = v < 0 ? Vec<T>{} : v;  // NaN stays
+      return v;
+    });
+}
+
+template <class T>
+void relu_grad(Index n, const T* y, const T* dy, T scale, T* dx) {
+  each_to<T>(dx, y, n,
+             [&](Index i, Vec<T> v) { return v > 0 ? at<T>(dy, i, n) * scale : Vec<T>{}; });
+}
+
+template <class T>
+void sum_rows(Index rows, Index n, const T* x, Index ld, T* total) {
+  constexpr Index kRows = 64;  // few enough that float sums stay accurate
+  constexpr Index L = kLanes<T>;
+  for (Index r = 0; r < rows; r += kRows) {
+    Index end = r + kRows < rows ? r + kRows : rows;
+    Index i = 0;
+    for (; i + 4 * L <= n; i += 4 * L) {
+      Vec<T> part[4] = {};
+      for (Index k = r; k < end; ++k)
+        for (Index j = 0; j < 4; ++j) part[j] += load<T>(x + k * ld + i + j * L);
+      for (Index j = 0; j < 4; ++j)
+        store<T>(total + i + j * L, load<T>(total + i + j * L) + part[j]);
+    }
+    for (; i < n; i += L) {
+      Vec<T> part{};
+      for (Index k = r; k < end; ++k) part += at<T>(x + k * ld, i, n);
+      part += at<T>(total, i, n);
+      if (i + L <= n)
+        store<T>(total + i, part);
+      else
+        store_part<T>(total + i, part, n - i);
+    }
+  }
+}
+
+}  // namespace glim::GLIM_ISA

@@ -1,0 +1,217 @@
+#include "autograd/observe/inspect.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+
+#include "tensor/ops/reduce.hpp"
+
+namespace glim {
+namespace {
+
+std::string format(const char* pattern, double x) {
+  char text[48];
+  std::snprintf(text, sizeof text, pattern, x);
+  return text;
+}
+
+std::string bytes_text(Index n) {
+  if (n < 1024) return std::to_string(n) + " B";
+  double x = static_cast<double>(n);
+  for (const char* unit : {" KiB", " MiB", " GiB"}) {
+    x /= 1024;
+    if (x < 1000 || unit[1] == 'G') return format("%.1f", x) + unit;
+  }
+  return {};
+}
+
+std::string time_text(double seconds) {
+  if (seconds <= 0) return "-";
+  if (seconds < 1e-3) return format("%.1f µs", seconds * 1e6);
+  if (seconds < 1) return format("%.2f ms", seconds * 1e3);
+  return format("%.2f s", seconds);
+}
+
+// Characters, not bytes.
+std::size_t width(const std::string& text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+// Rows of cells as aligned columns; the columns named in `right` are flush right.
+class Columns {
+ public:
+  explicit Columns(std::vector<std::string> head, std::string right)
+      : right_(std::move(right)), rows_{std::move(head)} {}
+  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  void add_gap(std::string text) { rows_.push_back({std::move(text)}); }
+
+  std::string text() const {
+    std::vector<std::size_t> widths(rows_[0].size());
+    for (const auto& row : rows_)
+      for (std::size_t c = 0; c < row.size() && row.size() > 1; ++c)
+        widths[c] = std::max(widths[c], width(row[c]));
+    std::string out;
+    for (const auto& row : rows_) {
+      std::string line;
+      for (std::size_t c = 0; c < row.size(); ++c) {
+        std::string gap(row.size() > 1 ? widths[c] - width(row[c]) : 0, ' ');
+        if (c) line += "  ";
+        line += right_[c] == 'r' ? gap + row[c] : row[c] + gap;
+      }
+      line.erase(line.find_last_not_of(' ') + 1);
+      out += line + "\n";
+    }
+    return out;
+  }
+
+ private:
+  std::string right_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+Index saved_bytes(const Node& node) {
+  if (!node.op) return 0;
+  Index total = node.op->held_bytes();
+  for (const SavedValue& s : node.op->saved_values())
+    if (s.value.defined()) total += s.value.value().bytes();
+  return total;
+}
+
+// "a b y 1.5 KiB": inputs by letter, as the ops' own equations name them; (a) is computed again.
+std::string saved_text(const Node& node) {
+  if (node.leaf) return "-";
+  if (!node.op) return "freed";
+  std::string text;
+  for (const SavedValue& s : node.op->saved_values()) {
+    if (!text.empty()) text += ' ';
+    std::string name = s.input == Op::kOutput ? "y"
+                       : s.input < 24         ? std::string(1, static_cast<char>('a' + s.input))
+                                              : std::to_string(s.input);
+    text += s.recomputed ? "(" + name + ")" : name;
+  }
+  return text.empty() ? "-" : text + " " + bytes_text(saved_bytes(node));
+}
+
+std::string inputs_text(const Node& node) {
+  if (node.leaf) return "";
+  std::string text;
+  for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+    if (k) text += ' ';
+    if (k == 8 && node.inputs.size() > 9)
+      return text + "... (" + std::to_string(node.inputs.size()) + ")";
+    text += node.inputs[k] < 0 ? "-" : std::to_string(node.inputs[k]);
+  }
+  return text;
+}
+
+std::string last_line(const Tape& tape) {
+  std::size_t leaves = 0, used = 0;
+  Index values = 0, saved = 0;
+  for (const Node& n : tape.nodes()) {
+    leaves += n.leaf != nullptr;
+    used += !n.leaf && !n.op;
+    values += n.bytes;
+    saved += saved_bytes(n);
+  }
+  std::size_t ops = tape.nodes().size() - leaves;
+  return std::to_string(ops) + " ops, " + std::to_string(leaves) + " leaves, values " +
+         bytes_text(values) + ", saved for backward " + bytes_text(saved) +
+         (used ? ", " + std::to_string(used) + " ops used up by backward" : "") + "\n";
+}
+
+}  // namespace
+
+std::string to_table(const Tape& tape, const TableOptions& options) {
+  const auto& nodes = tape.nodes();
+  bool times = std::any_of(nodes.begin(), nodes.end(), [](const Node& n) {
+    return n.forward_seconds > 0 || n.backward_seconds > 0;
+  });
+  std::map<int, double> norms;
+  for (const Watched& w : tape.watched())
+    if (w.grad.defined() && w.node >= 0 && is_floating(w.grad.dtype()))
+      norms[w.node] = norm(w.grad);
+  std::vector<std::string> head{"no",    "path",  "op",    "inputs", "shape",
+                                "dtype", "bytes", "saved", "line"};
+  std::string right = "rlllllrll";
+  if (times) {
+    head.insert(head.end(), {"forward", "backward"});
+    right += "rr";
+  }
+  if (!norms.empty()) {
+    head.push_back("|gradient|");
+    right += 'r';
+  }
+  Columns columns(head, right);
+  std::size_t shown = options.rows == 0 ? nodes.size() : std::min(options.rows, nodes.size());
+  std::size_t front = shown - shown / 2, back = nodes.size() - shown / 2;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (i == front && front < back) {
+      columns.add_gap("... " + std::to_string(back - front) + " more ...");
+      i = back;
+      if (i == nodes.size()) break;
+    }
+    const Node& n = nodes[i];
+    std::vector<std::string> row{std::to_string(i),
+                                 tape.path(static_cast<int>(i)),
+                                 std::string(n.name),
+                                 inputs_text(n),
+                                 to_string(n.shape),
+                                 std::string(name_of(n.dtype)),
+                                 bytes_text(n.bytes),
+                                 saved_text(n),
+                                 n.leaf ? "" : to_string(n.where)};
+    if (times) {
+      row.push_back(n.leaf ? "" : time_text(n.forward_seconds));
+      row.push_back(n.leaf ? "" : time_text(n.backward_seconds));
+    }
+    if (!norms.empty()) {
+      auto norm = norms.find(static_cast<int>(i));
+      row.push_back(norm == norms.end() ? "" : format("%.3g", norm->second));
+    }
+    columns.add(std::move(row));
+  }
+  return columns.text() + last_line(tape);
+}
+
+std::vector<OpSummary> summarize(const Tape& tape) {
+  std::map<std::string_view, OpSummary> by_op;
+  for (const Node& n : tape.nodes()) {
+    OpSummary& s = by_op[n.name];
+    s.op = n.name;
+    ++s.count;
+    s.bytes += n.bytes;
+    s.saved_bytes += saved_bytes(n);
+    s.forward_seconds += n.forward_seconds;
+    s.backward_seconds += n.backward_seconds;
+  }
+  std::vector<OpSummary> list;
+  for (auto& [name, s] : by_op) list.push_back(std::move(s));
+  std::stable_sort(list.begin(), list.end(), [](const OpSummary& a, const OpSummary& b) {
+    double ta = a.forward_seconds + a.backward_seconds, tb = b.forward_seconds + b.backward_seconds;
+    return ta != tb ? ta > tb : a.bytes > b.bytes;
+  });
+  return list;
+}
+
+std::string to_string(const std::vector<OpSummary>& summary) {
+  bool times = std::any_of(summary.begin(), summary.end(), [](const OpSummary& s) {
+    return s.forward_seconds > 0 || s.backward_seconds > 0;
+  });
+  std::vector<std::string> head{"op", "count", "values", "saved"};
+  if (times) head.insert(head.end(), {"forward", "backward"});
+  Columns columns(head, "lrrrrr");
+  for (const OpSummary& s : summary) {
+    std::vector<std::string> row{s.op, std::to_string(s.count), bytes_text(s.bytes),
+                                 bytes_text(s.saved_bytes)};
+    if (times) {
+      row.push_back(time_text(s.forward_seconds));
+      row.push_back(time_text(s.backward_seconds));
+    }
+    columns.add(std::move(row));
+  }
+  return columns.text();
+}
+
+}  // namespace glim

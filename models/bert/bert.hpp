@@ -1,0 +1,113 @@
+// Encoder-only models (BERT, Devlin et al. 2019, arXiv 1810.04805): every position sees all others.
+//
+//   x = Dropout(LN(embed[ids] + PE))                  ids (B, S) -> x (B, S, D)
+//   hidden = encoder(x)                               (B, S, D); padding is attended to by none
+//
+// Two heads:
+//
+//   masked tokens    logits_m = LN(gelu(W h_m + c)) embedᵀ + b      for each chosen position m
+//   classification   logits = W_c Dropout(pooled) + b_c             (B, C)
+//                    pooled = tanh(W_p h_0 + b_p), h_0 the first token's, as in BERT,
+//                    or the mean of the h_t that are not padding
+//
+// Pre-training (section 3.1): of each sentence 15 % of the tokens are chosen and to be told from
+// the rest; of the chosen ones 80 % become [MASK], 10 % a random token, 10 % stay as they are.
+// [MASK] has the last number of the vocabulary. There is one sentence only, so neither segments nor
+// the next-sentence task (left out to no harm: Liu et al. 2019, arXiv 1907.11692).
+//
+// Layers have the names of torch.nn.TransformerEncoder; both heads' models hold the encoder as
+// `bert`, so that pre-trained weights load by name. Matrices start N(0, σ), σ = 0.02 as in BERT,
+// biases 0.
+//
+// Errors: ValueError for sizes that make no model; IndexError for ids outside the vocabulary or
+// (learned positions) a sequence longer than max_len; ShapeError unless ids are (B, S).
+#pragma once
+
+#include "models/transformer/layers.hpp"
+#include "nn/attention/positions.hpp"
+#include "nn/embedding.hpp"
+#include "tensor/random.hpp"
+
+namespace glim {
+
+struct BertConfig {
+  Index vocab = 0;  // with [MASK], the last
+  Index max_len = 256;
+  Index d_model = 128, heads = 4, layers = 2;
+  Index d_ff = 0;  // 0: 4 D
+  double dropout = 0.1;
+  NormPlacement norm = NormPlacement::Post;
+  Activation activation = Activation::Gelu;
+  bool learned_positions = true;  // or sinusoidal
+  double norm_eps = 1e-5;
+  Index pad = 0;
+  double init = 0.02;  // deviation of the initial weights
+
+  Index mask() const { return vocab - 1; }
+};
+
+class Bert final : public Module {
+ public:
+  explicit Bert(const BertConfig& config);
+  Var forward(const Tensor& ids);  // (B, S) -> (B, S, D)
+  const BertConfig& config() const { return config_; }
+
+  Embedding& embed;
+  PositionalEncoding& positions;
+  LayerNorm& norm;
+  Dropout& dropout;
+  Encoder& encoder;
+
+ private:
+  BertConfig config_;
+};
+
+class MaskedLanguageModel final : public Module {
+ public:
+  explicit MaskedLanguageModel(const BertConfig& config);
+  // Logits (M, V) of the positions `chosen` (M,) among the B·S of ids, row by row.
+  Var forward(const Tensor& ids, const Tensor& chosen);
+
+  Bert& bert;
+  Linear& transform;
+  LayerNorm& norm;
+  Linear& generator;  // its weight is bert.embed's
+};
+
+enum class Pooling { First, Mean };
+
+class SequenceClassifier final : public Module {
+ public:
+  // ValueError for fewer than 2 classes.
+  SequenceClassifier(const BertConfig& config, Index classes, Pooling pooling);
+  Var forward(const Tensor& ids);  // (B, S) -> logits (B, C)
+  Index classes() const { return classifier.weight.size(0); }
+  Pooling pooling() const { return pooler ? Pooling::First : Pooling::Mean; }
+
+  Bert& bert;
+  Linear* pooler;  // with Pooling::First
+  Dropout& dropout;
+  Linear& classifier;
+};
+
+// The mean of x (B, S, D) over the positions with keep (B, S) = true: (B, D); 0 where there is
+// none.
+Var masked_mean(const Var& x, const Tensor& keep);
+
+struct MaskingOptions {
+  double share = 0.15;  // of a sentence's tokens; one at least
+  double masked = 0.8, random = 0.1;
+  Index first_token = 4;  // lower numbers are special: never chosen, never put in
+};
+// How many of a sentence's n tokens are chosen: the nearest number to share·n, 1 at least, n at most.
+Index chosen_count(Index n, double share);
+struct Masked {
+  Tensor ids;      // (B, S), with what the chosen tokens became
+  Tensor chosen;   // (M,): positions among the B·S
+  Tensor targets;  // (M,): what stood there
+};
+// A function of (ids, options, key). `mask` is [MASK]'s number, all tokens lie below it. ValueError
+// for shares outside [0, 1].
+Masked mask_tokens(const Tensor& ids, Index mask, const MaskingOptions& options, Key key);
+
+}  // namespace glim

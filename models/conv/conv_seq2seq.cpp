@@ -1,0 +1,232 @@
+#include "models/conv/conv_seq2seq.hpp"
+
+#include <cmath>
+
+#include "models/decoding/scheduled_sampling.hpp"
+#include "nn/activation.hpp"
+#include "nn/attention/mask.hpp"
+#include "nn/init.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/index.hpp"
+#include "tensor/ops/reduce.hpp"
+
+namespace glim {
+namespace {
+
+const double kHalf = std::sqrt(0.5);
+
+const ConvSeq2SeqConfig& checked(const ConvSeq2SeqConfig& c) {
+  auto fail = [](const std::string& problem) { throw ValueError("conv_seq2seq", problem); };
+  if (c.src_vocab < 1 || c.tgt_vocab < 1) fail("a vocabulary is empty");
+  if (c.d_model < 1 || c.encoder_layers < 0 || c.decoder_layers < 1 || c.max_len < 1)
+    fail("d_model, decoder layers and max_len must be positive");
+  if (c.kernel < 1) fail("the kernel size " + std::to_string(c.kernel) + " is below 1");
+  if (!(c.dropout >= 0 && c.dropout < 1))
+    fail("dropout " + std::to_string(c.dropout) + " lies outside [0, 1)");
+  return c;
+}
+
+void normal_for(const Var& weight, double gain) {
+  auto inputs = static_cast<double>(fans_of(weight.shape()).in);
+  normal_(weight.value(), 0, std::sqrt(gain / inputs));
+}
+
+}  // namespace
+
+GatedConvolution::GatedConvolution(const ConvSeq2SeqConfig& c, ConvPadding mode, bool asks)
+    : conv(child<Conv1d>("conv", c.d_model, 2 * c.d_model, c.kernel, Conv1dOptions{.mode = mode})),
+      dropout(child<Dropout>("dropout", c.dropout)),
+      query(asks ? &child<Linear>("query", c.d_model, c.d_model) : nullptr) {
+  normal_for(conv.weight, 4 * (1 - c.dropout));
+  conv.bias.value().fill_(0);
+  if (!query) return;
+  normal_for(query->weight, 1);
+  query->bias.value().fill_(0);
+}
+
+Var GatedConvolution::forward(const Var& x) {
+  Scope scope = enter();
+  Var sequence = transpose(dropout.forward(x), 1, 2);      // (B, T, D) -> (B, D, T)
+  return glu(transpose(conv.forward(sequence), 1, 2), 2);  // (B, T, 2D) -> (B, T, D)
+}
+
+Var GatedConvolution::forward_window(const Var& x) {
+  Scope scope = enter();
+  return glu(transpose(conv.forward_window(transpose(x, 1, 2)), 1, 2), 2);
+}
+
+ConvEncoder::ConvEncoder(const ConvSeq2SeqConfig& c)
+    : layers(child<ModuleList<GatedConvolution>>("layers")) {
+  for (Index i = 0; i < c.encoder_layers; ++i) layers.append(c, ConvPadding::Same, false);
+}
+
+Var ConvEncoder::forward(const Var& e, const Tensor& keep) {
+  Scope scope = enter();
+  Var real(keep.unsqueeze(2).to(e.dtype()));  // (B, S, 1)
+  Var h = mul(e, real);
+  for (GatedConvolution* layer : layers) h = mul(mul(add(layer->forward(h), h), kHalf), real);
+  return h;
+}
+
+ConvDecoder::ConvDecoder(const ConvSeq2SeqConfig& c)
+    : layers(child<ModuleList<GatedConvolution>>("layers")) {
+  for (Index i = 0; i < c.decoder_layers; ++i) layers.append(c, ConvPadding::Causal, true);
+}
+
+Var ConvDecoder::attend(GatedConvolution& layer, const Var& u, const Var& h, const Var& g,
+                        const ConvMemory& memory, Var* weights) {
+  Scope scope(layer.scope_name());
+  // The paper's scores are not divided by √D: the query takes the factor back.
+  double root = std::sqrt(static_cast<double>(u.size(-1)));
+  Var query = mul(add(layer.query->forward(u), g), kHalf * root);
+  Attended a = scaled_dot_product_attention(named(query, "query"), memory.keys, memory.values,
+                                            {memory.keep, {}}, 0, {}, weights != nullptr);
+  if (weights) *weights = a.probs;
+  Var context = mul(a.context, memory.root);
+  return mul(add(mul(add(u, context), kHalf), h), kHalf);
+}
+
+Var ConvDecoder::forward(const Var& g, const ConvMemory& memory, std::vector<Var>* attention) {
+  Scope scope = enter();
+  Var h = g;
+  for (GatedConvolution* layer : layers) {
+    Var weights;
+    h = attend(*layer, layer->forward(h), h, g, memory, attention ? &weights : nullptr);
+    if (attention) attention->push_back(weights);
+  }
+  return h;
+}
+
+Var ConvDecoder::forward_step(const Var& g, std::vector<Tensor>& windows, const ConvMemory& memory,
+                              Tensor& attention) {
+  Scope scope = enter();
+  Var h = g;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    Tensor& window = windows[i];
+    window =
+        concatenate(std::vector<Tensor>{window.narrow(1, 1, window.size(1) - 1), h.value()}, 1);
+    Var weights;
+    h = attend(layers[i], layers[i].forward_window(Var(window)), h, g, memory, &weights);
+    attention = weights.value().select(1, 0);
+  }
+  return h;
+}
+
+ConvSeq2Seq::ConvSeq2Seq(const ConvSeq2SeqConfig& c)
+    : src_embed(child<Embedding>("src_embed", checked(c).src_vocab, c.d_model)),
+      tgt_embed(child<Embedding>("tgt_embed", c.tgt_vocab, c.d_model)),
+      src_positions(
+          child<LearnedPositionalEmbedding>("src_positions", c.d_model, c.dropout, c.max_len)),
+      tgt_positions(
+          child<LearnedPositionalEmbedding>("tgt_positions", c.d_model, c.dropout, c.max_len)),
+      encoder(child<ConvEncoder>("encoder", c)),
+      decoder(child<ConvDecoder>("decoder", c)),
+      generator(child<Linear>("generator", c.d_model, c.tgt_vocab)),
+      dropout(child<Dropout>("dropout", c.dropout)),
+      config_(c) {
+  for (const Var& table :
+       {src_embed.weight, tgt_embed.weight, src_positions.weight, tgt_positions.weight})
+    normal_(table.value(), 0, 0.1);
+  normal_for(generator.weight, 1 - c.dropout);
+  generator.bias.value().fill_(0);
+}
+
+ConvMemory ConvSeq2Seq::encode(const Tensor& src) {
+  if (src.rank() != 2)
+    throw with_operands(ShapeError("conv_seq2seq", "ids must be (B, S)"), Operand("src", src));
+  Tensor keep = not_equal(src, static_cast<double>(config_.pad));
+  Var e = src_positions.forward(src_embed.forward(src));
+  Var z = encoder.forward(e, keep);
+  // m, as a matrix for each sentence: (B, S) -> (B, 1, 1)
+  Tensor count = sum(keep.to(e.dtype()), {1}, true).unsqueeze(2);
+  return {z, mul(add(z, e), kHalf), keep.unsqueeze(1), Var(sqrt(count))};
+}
+
+Var ConvSeq2Seq::embed_target(const Tensor& ids, Index offset) {
+  return tgt_positions.forward(tgt_embed.forward(ids), offset);
+}
+
+Var ConvSeq2Seq::generate(const Var& hidden) { return generator.forward(dropout.forward(hidden)); }
+
+Taught ConvSeq2Seq::teach(const SourceBatch& source, const Tensor& tgt_in,
+                          const TeachOptions& options) {
+  if (tgt_in.rank() != 2)
+    throw with_operands(ShapeError("conv_seq2seq", "ids must be (B, T)"),
+                        Operand("tgt_in", tgt_in));
+  Taught out;
+  ConvMemory memory = encode(source.ids);
+  Tensor read = tgt_in;
+  if (options.sampling > 0) {
+    Paused first_pass;
+    Var hidden = decoder.forward(embed_target(tgt_in), memory, nullptr);
+    read = mix_predictions(tgt_in, argmax(generate(hidden).value(), -1), options.sampling,
+                           glim::generator().next(), config_.pad);
+  }
+  Var hidden = decoder.forward(embed_target(read), memory,
+                               options.need_attention ? &out.attention : nullptr);
+  if (options.defer_logits) {
+    out.hidden = dropout.forward(hidden);
+    out.head = &generator;
+  } else {
+    out.logits = generate(hidden);
+  }
+  return out;
+}
+
+// ---- decoding ----
+
+namespace {
+
+// Of each layer the last k inputs are kept, each step computes one position.
+class CachedConvDecoder final : public StepDecoder {
+ public:
+  CachedConvDecoder(ConvSeq2Seq& model, const Tensor& src) : model_(model) {
+    Paused no_tape;
+    memory_ = model.encode(src);
+    Shape window{src.size(0), model.config().kernel, model.config().d_model};
+    for (std::size_t i = 0; i < model.decoder.layers.size(); ++i)
+      windows_.push_back(zeros(window, memory_.keys.dtype()));
+    for (Index i = 0; i < src.size(0); ++i) sentence_.push_back(i);
+  }
+
+  Tensor step(const std::vector<Index>& tokens) override {
+    Paused no_tape;
+    auto rows = static_cast<Index>(tokens.size());
+    Var g = model_.embed_target(from_vector(tokens, {rows, 1}), length_++);
+    Var hidden = model_.decoder.forward_step(g, windows_, memory_, attention_);
+    return model_.generate(select(hidden, 1, 0)).value();
+  }
+
+  void select_rows(const std::vector<Index>& rows) override {
+    Tensor picked = from_vector(rows, {static_cast<Index>(rows.size())});
+    for (Tensor& window : windows_) window = index_select(window, 0, picked);
+    std::vector<Index> sentence;
+    for (Index r : rows) sentence.push_back(sentence_[static_cast<std::size_t>(r)]);
+    if (sentence == sentence_) return;  // a beam's rows share their sentence's memory
+    sentence_ = std::move(sentence);
+    for (Var* v : {&memory_.keys, &memory_.values, &memory_.root})
+      *v = Var(index_select(v->value(), 0, picked));
+    memory_.keep = index_select(memory_.keep, 0, picked);
+  }
+
+  Tensor attention() const override { return attention_; }
+
+ private:
+  ConvSeq2Seq& model_;
+  ConvMemory memory_;
+  std::vector<Tensor> windows_;  // (rows, k, D) each
+  std::vector<Index> sentence_;  // of each row
+  Tensor attention_;
+  Index length_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<StepDecoder> ConvSeq2Seq::decoder_for(const SourceBatch& source, bool cached) {
+  if (training())
+    throw StateError("conv_seq2seq", "decoding needs eval(): dropout would make it random");
+  if (cached) return std::make_unique<CachedConvDecoder>(*this, source.ids);
+  return decoder_by_prefix(*this, source);
+}
+
+}  // namespace glim

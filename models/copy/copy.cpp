@@ -1,0 +1,63 @@
+#include "models/copy/copy.hpp"
+
+#include "tensor/error.hpp"
+#include "tensor/ops/elementwise.hpp"
+
+namespace glim {
+namespace {
+
+constexpr double kFloor = 1e-12;
+
+}  // namespace
+
+Var copy_mixture(const Var& logits, const Var& p_gen, const Var& attention, const Tensor& copy_ids,
+                 Index extra) {
+  Scope scope("copy_mixture");
+  auto fail = [&](const char* problem) {
+    throw with_operands(ShapeError("copy_mixture", problem), Operand("logits", logits.value()),
+                        Operand("p_gen", p_gen.value()), Operand("attention", attention.value()),
+                        Operand("copy_ids", copy_ids));
+  };
+  if (!copy_ids.defined())
+    throw ValueError("copy_mixture", "a model that copies wants the source's copy_ids");
+  if (copy_ids.dtype() != DType::Int64)
+    throw with_operands(DTypeError("copy_mixture", "copy_ids must be int64"),
+                        Operand("copy_ids", copy_ids));
+  if (extra < 0) throw ValueError("copy_mixture", "the number of further columns is negative");
+  if (logits.rank() != 3 || attention.rank() != 3 || copy_ids.rank() != 2)
+    fail("wants logits (B, T, V), attention (B, T, S) and copy_ids (B, S)");
+  Index b = logits.size(0), t = logits.size(1), s = copy_ids.size(1);
+  if (p_gen.shape() != Shape{b, t, 1}) fail("p_gen must be (B, T, 1)");
+  if (attention.shape() != Shape{b, t, s} || copy_ids.size(0) != b)
+    fail("attention must be (B, T, S), copy_ids (B, S)");
+  Var generated = mul(p_gen, softmax(logits, -1));
+  if (extra > 0)
+    generated =
+        concatenate(std::vector<Var>{generated, Var(zeros({b, t, extra}, logits.dtype()))}, -1);
+  Var copied = mul(add(neg(p_gen), 1), attention);
+  Tensor index = copy_ids.unsqueeze(1).expand({b, t, s});  // (B, S) -> (B, T, S)
+  Var probs = named(scatter_add(generated, -1, index, copied), "probs");
+  return log(add(probs, kFloor));
+}
+
+PointerGenerator::PointerGenerator(Index context, Index state, Index input)
+    : p_gen(child<Linear>("p_gen", context + state + input, 1)) {}
+
+Var PointerGenerator::forward(const Var& logits, const Var& attention, const Var& context,
+                              const Var& state, const Var& input, const SourceBatch& source) {
+  if (logits.rank() == 2) {  // one position: (B, ·) -> (B, 1, ·)
+    auto one = [](const Var& v) { return unsqueeze(v, 1); };
+    return squeeze(
+        forward(one(logits), one(attention), one(context), one(state), one(input), source), 1);
+  }
+  Scope scope = enter();
+  Var gate = sigmoid(p_gen.forward(concatenate(std::vector<Var>{context, state, input}, -1)));
+  return copy_mixture(logits, gate, attention, source.copy_ids, source.extra);
+}
+
+Tensor embeddable(const Tensor& ids, Index vocabulary, Index unknown) {
+  return where(less(ids, static_cast<double>(vocabulary)), ids,
+               scalar(static_cast<double>(unknown), DType::Int64));
+}
+
+}  // namespace glim

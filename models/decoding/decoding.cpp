@@ -1,0 +1,302 @@
+#include "models/decoding/decoding.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tensor/error.hpp"
+#include "tensor/parallel.hpp"
+#include "tensor/simd/kernels.hpp"
+
+namespace glim {
+namespace {
+
+struct Open {  // a prefix that has not ended
+  std::vector<Index> tokens;
+  double log_prob = 0;
+  Index row = 0;  // of the decoder, among the sentence's
+  std::vector<std::vector<double>> attention;
+};
+
+struct Candidate {
+  double log_prob;
+  std::size_t open;  // which prefix
+  Index token;
+};
+
+// One sentence's search.
+struct Beam {
+  std::vector<Open> open{1};         // best first
+  std::vector<Hypothesis> finished;  // best first, at most n_best
+  bool done = false;
+};
+
+// What ended comes before what was cut.
+bool better(const Hypothesis& a, const Hypothesis& b) {
+  return a.finished != b.finished ? a.finished : a.score > b.score;
+}
+
+class Search {
+ public:
+  Search(StepDecoder& decoder, const std::vector<Index>& limits, const SearchOptions& o)
+      : decoder_(decoder), limits_(limits), o_(o), beams_(limits.size()) {
+    for (Index token : o.never)
+      if (token == o.eos) may_end_ = false;
+  }
+
+  std::vector<std::vector<Hypothesis>> run() {
+    std::vector<Index> tokens(beams_.size(), o_.bos);
+    decoder_.keep_attention(o_.keep_attention);
+    while (!tokens.empty()) {
+      Tensor logits = decoder_.step(tokens).contiguous();
+      if (never_.size() != static_cast<std::size_t>(logits.size(1))) mark_never(logits.size(1));
+      Tensor seen = o_.keep_attention ? decoder_.attention() : Tensor();
+      if (seen.defined()) seen = seen.to(DType::Float64).contiguous();
+      weigh(logits);
+      Index row = 0;
+      std::vector<Index> rows;
+      tokens.clear();
+      for (std::size_t s = 0; s < beams_.size(); ++s) {
+        Beam& beam = beams_[s];
+        if (beam.done) continue;
+        auto count = static_cast<Index>(beam.open.size());
+        advance(beam, limits_[s], row, seen.defined() ? seen.narrow(0, row, count) : Tensor());
+        if (!beam.done) {
+          auto first = static_cast<Index>(tokens.size());
+          tokens.resize(tokens.size() + beam.open.size());
+          for (const Open& o : beam.open)
+            tokens[static_cast<std::size_t>(first + o.row)] = o.tokens.back();
+          for (Index origin : origin_) rows.push_back(row + origin);
+        }
+        row += count;
+      }
+      if (!rows.empty()) decoder_.select_rows(rows);
+    }
+    std::vector<std::vector<Hypothesis>> result;
+    for (Beam& b : beams_) result.push_back(std::move(b.finished));
+    return result;
+  }
+
+ private:
+  void finish(Beam& beam, const Open& from, double log_prob, bool ended,
+              std::vector<double> last_attention) {
+    Hypothesis h;
+    h.tokens = from.tokens;
+    h.log_prob = log_prob;
+    h.finished = ended;
+    auto length = static_cast<Index>(h.tokens.size()) + (ended ? 1 : 0);
+    h.score = log_prob / length_penalty(length, o_.length_penalty);
+    h.attention = from.attention;
+    if (ended && o_.keep_attention) h.attention.push_back(std::move(last_attention));
+    auto at = std::upper_bound(beam.finished.begin(), beam.finished.end(), h, better);
+    beam.finished.insert(at, std::move(h));
+    if (beam.finished.size() > static_cast<std::size_t>(o_.n_best)) beam.finished.pop_back();
+  }
+
+  // The best that an open prefix with this log-probability can still become.
+  double bound(double log_prob, Index length, Index limit) const {
+    return std::max(log_prob / length_penalty(length + 1, o_.length_penalty),
+                    log_prob / length_penalty(limit, o_.length_penalty));
+  }
+
+  // Tokens that no prefix is continued by: END is weighed on its own.
+  void mark_never(Index classes) {
+    never_.assign(static_cast<std::size_t>(classes), 0);
+    for (Index token : o_.never)
+      if (token >= 0 && token < classes) never_[static_cast<std::size_t>(token)] = 1;
+    if (o_.eos >= 0 && o_.eos < classes) never_[static_cast<std::size_t>(o_.eos)] = 1;
+  }
+
+  static bool before(const Candidate& a, const Candidate& b) {
+    if (a.log_prob != b.log_prob) return a.log_prob > b.log_prob;
+    if (a.open != b.open) return a.open < b.open;
+    return a.token < b.token;
+  }
+
+  // What may follow a prefix: END's log-probability (kNever where it may not), and the best others.
+  struct Continuations {
+    double end = kNever;
+    std::vector<Candidate> best;  // best first
+  };
+
+  static constexpr std::size_t kStretch = 256;  // tokens passed over together
+
+  // ln Σ_v exp(row[v]), NaN where the row has a NaN or +∞; tops[i]: the largest of each stretch.
+  template <class T>
+  double log_total(const T* row, std::vector<T>& tops) const {
+    tops.clear();
+    for (std::size_t begin = 0; begin < never_.size(); begin += kStretch)
+      tops.push_back(row_kernels<T>().largest(
+          static_cast<Index>(std::min(kStretch, never_.size() - begin)), row + begin));
+    T top = row_kernels<T>().largest(static_cast<Index>(tops.size()), tops.data());
+    if (top == static_cast<T>(kNever)) top = 0;  // for a row of -∞ alone
+    T sum =
+        row_kernels<T>().sum_of_exponentials(static_cast<Index>(never_.size()), top, row, nullptr);
+    return static_cast<double>(top) + std::log(static_cast<double>(sum));
+  }
+
+  // The best `width` continuations of a prefix, token v having base + row[v]: tokens come in order,
+  // so of equal ones the first stays.
+  template <class T>
+  void best_of(const T* row, const std::vector<T>& tops, double base, std::size_t open,
+               std::size_t width, std::vector<Candidate>& best) const {
+    best.clear();
+    double least = kNever;
+    for (std::size_t stretch = 0; stretch < tops.size(); ++stretch) {
+      if (!(base + static_cast<double>(tops[stretch]) > least)) continue;
+      std::size_t begin = stretch * kStretch, end = std::min(begin + kStretch, never_.size());
+      for (std::size_t v = begin; v < end; ++v) {
+        double total = base + static_cast<double>(row[v]);
+        if (!(total > least) || never_[v]) continue;
+        Candidate c{total, open, static_cast<Index>(v)};
+        best.insert(std::upper_bound(best.begin(), best.end(), c, before), c);
+        if (best.size() > width) best.pop_back();
+        if (best.size() == width) least = best.back().log_prob;
+      }
+    }
+  }
+
+  // continuations_[row] for every open prefix of every sentence: of each, only END and its best
+  // `beam` other tokens can matter.
+  void weigh(const Tensor& logits) {
+    struct Prefix {
+      double log_prob;
+      std::size_t open;
+    };
+    std::vector<Prefix> prefixes;
+    for (const Beam& beam : beams_) {
+      if (beam.done) continue;
+      std::size_t first = prefixes.size();
+      prefixes.resize(first + beam.open.size());
+      for (std::size_t i = 0; i < beam.open.size(); ++i)
+        prefixes[first + static_cast<std::size_t>(beam.open[i].row)] = {beam.open[i].log_prob, i};
+    }
+    continuations_.resize(prefixes.size());
+    Index classes = logits.size(1);
+    auto visit = [&]<class T>(const T* first) {
+      parallel_for(static_cast<Index>(prefixes.size()),
+                   std::max<Index>(1, 8192 / std::max<Index>(1, classes)),
+                   [&](Index begin, Index end) {
+                     std::vector<T> tops;
+                     for (Index r = begin; r < end; ++r) {
+                       const T* row = first + r * classes;
+                       const Prefix& p = prefixes[static_cast<std::size_t>(r)];
+                       Continuations& c = continuations_[static_cast<std::size_t>(r)];
+                       double base = p.log_prob - log_total(row, tops);
+                       best_of(row, tops, base, p.open, static_cast<std::size_t>(o_.beam), c.best);
+                       c.end = may_end_ ? base + static_cast<double>(row[o_.eos]) : kNever;
+                     }
+                   });
+    };
+    if (logits.dtype() == DType::Float32)
+      visit(logits.data<float>());
+    else
+      visit(logits.data<double>());
+  }
+
+  // Gives the continuations, whose rows are those of their prefixes, rows of their own: the best of a
+  // prefix goes on in its row, so that a decoder need not move what it keeps for it, and the others
+  // take the rows of prefixes that do not go on. origin_: the row that each row is a copy of.
+  void place(std::vector<Open>& next, std::size_t rows_before) {
+    origin_.assign(next.size(), -1);
+    std::vector<Open*> waiting;
+    for (Open& o : next) {
+      auto row = static_cast<std::size_t>(o.row);
+      if (next.size() == rows_before && origin_[row] < 0)
+        origin_[row] = o.row;
+      else
+        waiting.push_back(&o);
+    }
+    Index row = 0;
+    for (Open* o : waiting) {
+      while (origin_[static_cast<std::size_t>(row)] >= 0) ++row;
+      origin_[static_cast<std::size_t>(row)] = o->row;
+      o->row = row;
+    }
+  }
+
+  // Continues every open prefix of a sentence by one token, as weighed from `row` on; origin_ says
+  // where the new ones came from.
+  void advance(Beam& beam, Index limit, Index row, const Tensor& seen) {
+    auto width = static_cast<std::size_t>(o_.beam);
+    std::vector<Candidate> all;
+    for (std::size_t i = 0; i < beam.open.size(); ++i) {
+      const auto& [ended, own] = continuations_[static_cast<std::size_t>(row + beam.open[i].row)];
+      all.insert(all.end(), own.begin(), own.end());
+      if (ended > kNever) {
+        // Greedy search ends where END is the likeliest token; a beam keeps every ending.
+        bool likeliest = own.empty() || ended >= own.front().log_prob;
+        if (o_.beam > 1 || likeliest) {
+          finish(beam, beam.open[i], ended, true, attention_of(seen, beam.open[i].row));
+          if (o_.beam == 1) {
+            beam.done = true;
+            return;
+          }
+        }
+      }
+    }
+    if (all.empty() && beam.finished.empty())
+      throw NonFiniteError("search", "no token has a finite log-probability");
+    std::sort(all.begin(), all.end(), before);
+    if (all.size() > width) all.resize(width);
+    std::vector<Open> next;
+    for (const Candidate& c : all) {
+      Open o = beam.open[c.open];
+      o.tokens.push_back(c.token);
+      o.log_prob = c.log_prob;
+      if (o_.keep_attention) o.attention.push_back(attention_of(seen, o.row));
+      next.push_back(std::move(o));
+    }
+    place(next, beam.open.size());
+    beam.open = std::move(next);
+    auto length = beam.open.empty() ? limit : static_cast<Index>(beam.open[0].tokens.size());
+    bool full = beam.finished.size() == static_cast<std::size_t>(o_.n_best);
+    if (length >= limit) {  // no room for END after this token: cut, where nothing better ended
+      for (const Open& o : beam.open)
+        if (beam.finished.size() < static_cast<std::size_t>(o_.n_best))
+          finish(beam, o, o.log_prob, false, {});
+      beam.done = true;
+    } else if (beam.open.empty() || (full && bound(beam.open[0].log_prob, length, limit) <=
+                                                 beam.finished.back().score)) {
+      beam.done = true;
+    }
+  }
+
+  std::vector<double> attention_of(const Tensor& seen, Index row) const {
+    if (!seen.defined()) return {};
+    return seen.select(0, row).to_vector<double>();
+  }
+
+  StepDecoder& decoder_;
+  const std::vector<Index>& limits_;
+  const SearchOptions& o_;
+  std::vector<Beam> beams_;
+  std::vector<Index> origin_;
+  std::vector<char> never_;                   // by token
+  std::vector<Continuations> continuations_;  // by row of the step
+  bool may_end_ = true;
+};
+
+}  // namespace
+
+double length_penalty(Index length, double alpha) {
+  return std::pow((5 + static_cast<double>(length)) / 6, alpha);
+}
+
+void check_search(const std::vector<Index>& limits, const SearchOptions& options) {
+  if (options.beam < 1) throw ValueError("search", "the beam must be 1 at least");
+  if (options.n_best < 1 || options.n_best > options.beam)
+    throw ValueError("search", "n-best " + std::to_string(options.n_best) +
+                                   " lies outside 1 to the beam's " + std::to_string(options.beam));
+  if (!std::isfinite(options.length_penalty))
+    throw ValueError("search", "the length penalty must be finite");
+  for (Index limit : limits)
+    if (limit < 1) throw ValueError("search", "an output limit is below 1");
+}
+
+std::vector<std::vector<Hypothesis>> search(StepDecoder& decoder, const std::vector<Index>& limits,
+                                            const SearchOptions& options) {
+  check_search(limits, options);
+  return Search(decoder, limits, options).run();
+}
+
+}  // namespace glim

@@ -1,0 +1,55 @@
+// Drawing the next token from a language model's distribution.
+//
+//   p_v ∝ exp(u_v / temperature)       u: logits; below 1 sharper, above 1 flatter
+//   top-k     only the k likeliest tokens (Fan et al. 2018, arXiv 1805.04833)
+//   top-p     only the fewest of the likeliest tokens whose probabilities reach p together
+//             (Holtzman et al. 2020, arXiv 1904.09751, section 3.1), taken after top-k
+//
+// What is left is scaled to sum 1. Equal probabilities are ordered by token, lower first. Draw i of
+// a stream is a function of (key, i, distribution): the same seed gives the same text, whatever the
+// number of threads.
+//
+// Errors: ValueError naming the option for a temperature that is not above 0 (the likeliest token
+// is what `greedy` asks for), top-k outside [0, V] or top-p outside (0, 1]; NonFiniteError where
+// no token has a finite logit.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "models/decoding/decoding.hpp"
+#include "tensor/random.hpp"
+
+namespace glim {
+
+struct SamplingOptions {
+  bool greedy = false;  // the likeliest token; what follows is not read
+  double temperature = 1;
+  Index top_k = 0;  // 0: all tokens
+  double top_p = 1;
+  std::vector<Index> never = {0, 1, 3};  // tokens that are never drawn: padding, beginning, unknown
+};
+
+void check(const SamplingOptions& options, Index classes);
+
+// The distribution that is drawn from: logits (V,).
+std::vector<double> sampling_probs(const Tensor& logits, const SamplingOptions& options);
+
+class Sampler {
+ public:
+  Sampler(SamplingOptions options, Key key) : options_(std::move(options)), key_(key) {}
+  Index draw(const Tensor& logits);  // (V,)
+
+ private:
+  SamplingOptions options_;
+  Key key_;
+  std::uint64_t drawn_ = 0;
+};
+
+// Continues the decoder's one row, `last` being its newest token, by `count` tokens, or fewer where
+// `take`, called with each as it is drawn, returns false.
+std::vector<Index> generate(StepDecoder& decoder, Index last, Index count,
+                            const SamplingOptions& options, Key key,
+                            const std::function<bool(Index)>& take = {});
+
+}  // namespace glim

@@ -1,0 +1,92 @@
+#include "models/decoding/scheduled_sampling.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "tensor/error.hpp"
+#include "tensor/ops/elementwise.hpp"
+
+namespace glim {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, SamplingSchedule>, 4> kNames = {{
+    {"constant", SamplingSchedule::Constant},
+    {"linear", SamplingSchedule::Linear},
+    {"exponential", SamplingSchedule::Exponential},
+    {"inverse-sigmoid", SamplingSchedule::InverseSigmoid},
+}};
+
+// k > 1 with k ln k = half, by Newton's method; the function is convex and rising there.
+double inverse_sigmoid_k(double half) {
+  double k = std::max(2.0, half);
+  for (int i = 0; i < 100; ++i) {
+    double step = (k * std::log(k) - half) / (std::log(k) + 1);
+    k -= step;
+    if (std::abs(step) < 1e-12 * k) break;
+  }
+  return k;
+}
+
+}  // namespace
+
+SamplingSchedule sampling_schedule_named(std::string_view name) {
+  std::string known;
+  for (const auto& [n, schedule] : kNames) {
+    if (n == name) return schedule;
+    known += (known.empty() ? "" : ", ") + std::string(n);
+  }
+  throw ValueError("sampling schedule", "'" + std::string(name) + "' is none of " + known);
+}
+
+std::string_view name_of(SamplingSchedule schedule) {
+  for (const auto& [n, s] : kNames)
+    if (s == schedule) return n;
+  return "?";
+}
+
+double sampling_share(SamplingSchedule schedule, double most, Index steps, Index step) {
+  if (!(most >= 0 && most <= 1))
+    throw ValueError("sampling_share", "the share lies outside [0, 1]");
+  if (steps < 1 && schedule != SamplingSchedule::Constant)
+    throw ValueError("sampling_share", "the ramp needs 1 step at least");
+  if (step < 0) throw ValueError("sampling_share", "the step is negative");
+  auto t = static_cast<double>(step), n = static_cast<double>(steps);
+  double truth = 0;
+  switch (schedule) {
+    case SamplingSchedule::Constant:
+      break;
+    case SamplingSchedule::Linear:
+      truth = std::max(0.0, 1 - t / n);
+      break;
+    case SamplingSchedule::Exponential:
+      truth = std::pow(0.01, t / n);
+      break;
+    case SamplingSchedule::InverseSigmoid: {
+      double k = inverse_sigmoid_k(n / 2);
+      truth = k / (k + std::exp(t / k));  // e^{t/k} may be infinite: then 0
+      break;
+    }
+  }
+  return most * (1 - truth);
+}
+
+Tensor mix_predictions(const Tensor& truth, const Tensor& predicted, double share, Key key,
+                       Index pad) {
+  if (truth.rank() != 2 || truth.shape() != predicted.shape())
+    throw with_operands(ShapeError("mix_predictions", "both must have one shape (B, T)"),
+                        Operand("truth", truth), Operand("predicted", predicted));
+  Tensor mixed = truth.clone();
+  Index later = truth.size(1) - 1;
+  if (later < 1) return mixed;
+  Tensor tokens = truth.narrow(1, 1, later), own = predicted.narrow(1, 0, later);
+  auto p = static_cast<double>(pad);
+  Tensor take = logical_and(bernoulli(tokens.shape(), share, key),
+                            logical_and(not_equal(tokens, p), not_equal(own, p)));
+  mixed.narrow(1, 1, later).copy_(where(take, own, tokens));
+  return mixed;
+}
+
+}  // namespace glim

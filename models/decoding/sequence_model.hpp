@@ -1,0 +1,72 @@
+// What every model from a source sequence to a target sequence can do, whatever it is inside:
+// learn from pairs by teacher forcing, and continue prefixes for search.
+//
+//   teach     source (B, S), tgt_in (B, T) = <s> y  ->  logits (B, T, V) of y </s>
+//   decoder   one prefix a row, one token a step (models/decoding/decoding.hpp)
+//
+// A model that copies words of the source speaks of V + extra tokens: SourceBatch::copy_ids says
+// which output column each source token is, columns from V on being words of this batch that the
+// target vocabulary lacks.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "models/decoding/decoding.hpp"
+#include "nn/linear.hpp"
+
+namespace glim {
+
+// The sources of a batch, right-padded.
+struct SourceBatch {
+  SourceBatch(Tensor source_ids) : ids(std::move(source_ids)) {}
+  Tensor ids;       // (B, S) int64
+  Tensor copy_ids;  // (B, S) int64: the output column of each source token; undefined: none
+  Index extra = 0;  // output columns beyond the target vocabulary
+};
+
+struct TeachOptions {
+  bool need_attention = false;
+  bool defer_logits = false;  // a model whose last step is a linear layer may leave it to the loss
+  double sampling = 0;  // scheduled sampling: share of tgt_in that the model's own tokens replace
+};
+
+struct Taught {
+  Var logits;  // (B, T, V + extra); log-probabilities are logits, too
+  Var hidden;  // when deferred: logits = head(hidden), hidden (B, T, D)
+  const Linear* head = nullptr;
+  std::vector<Var> attention;  // to the source, (B, H, T, S) or (B, T, S) each; when asked for
+  Var auxiliary;               // a further loss, summed over the batch; may be undefined
+};
+
+class SequenceModel : public Module {
+ public:
+  virtual Taught teach(const SourceBatch& source, const Tensor& tgt_in,
+                       const TeachOptions& options = {}) = 0;
+
+  // A decoder for search over these sources; `cached` keeps what steps share, which gives the same
+  // probabilities as computing the whole prefix at each step. The model must outlive it and be in
+  // eval() (StateError).
+  virtual std::unique_ptr<StepDecoder> decoder_for(const SourceBatch& source,
+                                                   bool cached = true) = 0;
+
+  // Output sequences of the sources, best first; by search over decoder_for, unless the model has
+  // a way of its own. Errors as search says.
+  virtual std::vector<std::vector<Hypothesis>> generate_sequences(const SourceBatch& source,
+                                                                  const std::vector<Index>& limits,
+                                                                  const SearchOptions& options,
+                                                                  bool cached = true);
+
+  virtual Index max_len() const = 0;  // of a sequence, <s> or </s> included
+  virtual Index pad() const = 0;
+  virtual Index src_vocab() const = 0;
+  virtual Index tgt_vocab() const = 0;
+  // Whether it says words of the source: then it wants SourceBatch::copy_ids.
+  virtual bool copies() const { return false; }
+};
+
+// The definition of decoding: at each step teach() reads the source and the whole prefix. What
+// cached decoders must equal. The model must outlive it and be in eval().
+std::unique_ptr<StepDecoder> decoder_by_prefix(SequenceModel& model, const SourceBatch& source);
+
+}  // namespace glim

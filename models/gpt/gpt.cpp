@@ -1,0 +1,132 @@
+#include "models/gpt/gpt.hpp"
+
+#include <cmath>
+
+#include "nn/init.hpp"
+#include "tensor/error.hpp"
+#include "tensor/ops/index.hpp"
+
+namespace glim {
+namespace {
+
+GptConfig checked(GptConfig c) {
+  auto fail = [](const std::string& problem) { throw ValueError("gpt", problem); };
+  if (c.vocab < 1) fail("the vocabulary is empty");
+  if (c.d_ff == 0) c.d_ff = 4 * c.d_model;
+  if (c.d_model < 1 || c.d_ff < 1 || c.layers < 1 || c.context < 1)
+    fail("d_model, d_ff, layers and the context must be positive");
+  if (c.heads < 1 || c.d_model % c.heads != 0)
+    fail(std::to_string(c.heads) + " heads do not divide d_model " + std::to_string(c.d_model));
+  if (!(c.init > 0)) fail("the deviation of the initial weights must be above 0");
+  if (!(c.dropout >= 0 && c.dropout < 1))
+    fail("dropout " + std::to_string(c.dropout) + " lies outside [0, 1)");
+  return c;
+}
+
+LayerSizes sizes_of(const GptConfig& c) {
+  LayerSizes s{c.d_model,          c.heads,          c.d_ff,     c.dropout,
+               NormPlacement::Pre, Activation::Gelu, c.norm_eps, c.bias};
+  s.activation_dropout = 0;  // nanoGPT has none on the hidden layer
+  return s;
+}
+
+bool ends_residual_branch(const std::string& name) {
+  return name.ends_with("self_attn.out_proj.weight") || name.ends_with("linear2.weight");
+}
+
+}  // namespace
+
+Gpt::Gpt(const GptConfig& config)
+    : wte(child<Embedding>("wte", checked(config).vocab, config.d_model)),
+      wpe(child<LearnedPositionalEmbedding>("wpe", config.d_model, config.dropout, config.context)),
+      transformer(child<Encoder>("transformer", config.layers, sizes_of(checked(config)))),
+      lm_head(child<Linear>("lm_head", config.d_model, config.vocab, false)),
+      config_(checked(config)) {
+  lm_head.weight = wte.weight;
+  double branches = std::sqrt(2 * static_cast<double>(config.layers));
+  for (auto& [name, p] : named_parameters()) {
+    if (p.rank() > 1)
+      normal_(p.value(), 0, config.init / (ends_residual_branch(name) ? branches : 1));
+    else if (name.ends_with("bias"))
+      constant_(p.value(), 0);
+  }
+}
+
+Var Gpt::forward(const Tensor& ids) {
+  if (ids.rank() != 2 || ids.size(1) < 1)
+    throw with_operands(ShapeError("gpt", "needs ids (B, T), T 1 at least"), Operand("ids", ids));
+  AttentionRequest causal;
+  causal.causal = true;
+  return lm_head.forward(transformer.forward(wpe.forward(wte.forward(ids)), causal));
+}
+
+// Each row's context, of which the first `computed_` tokens are in the caches.
+class GptDecoder final : public StepDecoder {
+ public:
+  GptDecoder(Gpt& model, const Tensor& prefix, bool cached, Index slide)
+      : model_(model),
+        context_(prefix.clone()),
+        slide_(slide),
+        cached_(cached),
+        caches_(model.transformer.layers.size()) {}
+
+  Tensor step(const std::vector<Index>& tokens) override {
+    Paused no_tape;
+    auto rows = static_cast<Index>(tokens.size());
+    if (rows != context_.size(0))
+      throw ValueError("gpt", std::to_string(rows) + " tokens for " +
+                                  std::to_string(context_.size(0)) + " rows");
+    if (context_.size(1) == model_.config().context) {
+      context_ = context_.slice(1, slide_, context_.size(1));
+      forget();
+    }
+    context_ = concatenate(std::vector<Tensor>{context_, from_vector(tokens, {rows, 1})}, 1);
+    Var hidden;
+    if (cached_) {
+      Tensor fresh = context_.slice(1, computed_, context_.size(1));
+      Var x = model_.wpe.forward(model_.wte.forward(fresh), computed_);
+      hidden = model_.transformer.forward_cached(x, caches_);
+      computed_ = context_.size(1);
+      hidden = select(hidden, 1, -1);  // (B, n, D) -> (B, D)
+      return model_.lm_head.forward(hidden).value();
+    }
+    return select(model_.forward(context_), 1, -1).value();
+  }
+
+  void select_rows(const std::vector<Index>& rows) override {
+    Tensor picked = from_vector(rows, {static_cast<Index>(rows.size())});
+    context_ = index_select(context_, 0, picked);
+    for (KeyValueCache& c : caches_) c.select_rows(picked);
+  }
+
+ private:
+  void forget() {
+    computed_ = 0;
+    for (KeyValueCache& c : caches_) c = {};
+  }
+
+  Gpt& model_;
+  Tensor context_;  // (B, length)
+  Index slide_;
+  bool cached_;
+  std::vector<KeyValueCache> caches_;
+  Index computed_ = 0;
+};
+
+std::unique_ptr<StepDecoder> Gpt::decoder_for(const Tensor& prefix, bool cached, Index slide) {
+  if (training()) throw StateError("gpt", "decoding needs eval(): dropout would make it random");
+  if (prefix.rank() != 2 || prefix.dtype() != DType::Int64)
+    throw with_operands(ShapeError("gpt", "needs an int64 prefix (B, n)"),
+                        Operand("prefix", prefix));
+  if (prefix.size(1) >= config_.context)
+    throw ValueError("gpt", "a prefix of " + std::to_string(prefix.size(1)) +
+                                " tokens leaves no room in a context of " +
+                                std::to_string(config_.context));
+  if (slide < 0 || slide > config_.context)
+    throw ValueError("gpt", "a slide of " + std::to_string(slide) + " lies outside [0, " +
+                                std::to_string(config_.context) + "]");
+  if (slide == 0) slide = (config_.context + 3) / 4;
+  return std::make_unique<GptDecoder>(*this, prefix, cached, slide);
+}
+
+}  // namespace glim

@@ -1,0 +1,78 @@
+// A decoder-only language model (Radford et al. 2019) in the form of nanoGPT (Karpathy 2022).
+//
+//   x = Dropout(wte[ids] + wpe[0 … T-1])              ids (B, T) -> x (B, T, D)
+//   x ← x + attention(LN(x)), x ← x + mlp(LN(x))      N times; position t attends to 0 … t
+//   logits = LN(x) wteᵀ                               (B, T, V); row t speaks of token t+1
+//
+// mlp(h) = W₂ gelu(W₁ h), d_ff = 4 D. The head's weight is the embedding's (Press & Wolf 2017) and
+// has no bias; `bias` turns those of all other layers and norms on. Weights start N(0, σ), σ = 0.02,
+// the last projection of each residual branch N(0, σ/√(2N)), biases 0 (Radford et al. 2019, 2.3).
+//
+// The blocks are the encoder layers of transformer_layers.hpp under a causal mask, so names are
+// those of torch.nn.TransformerEncoder(TransformerEncoderLayer(norm_first=True,
+// activation="gelu")). nanoGPT's weights have the same shapes under these names:
+//
+//   here                                    nanoGPT
+//   wte.weight, wpe.weight, lm_head.weight  transformer.wte.weight, transformer.wpe.weight, lm_head.…
+//   transformer.layers.I.norm1              transformer.h.I.ln_1
+//   transformer.layers.I.self_attn.in_proj_weight, in_proj_bias
+//                                           transformer.h.I.attn.c_attn.weight, bias
+//   transformer.layers.I.self_attn.out_proj transformer.h.I.attn.c_proj
+//   transformer.layers.I.norm2              transformer.h.I.ln_2
+//   transformer.layers.I.linear1, linear2   transformer.h.I.mlp.c_fc, mlp.c_proj
+//   transformer.norm                        transformer.ln_f
+//
+// Dropout falls on the embeddings' sum, the attention's probabilities and each branch's output.
+//
+// Errors: ValueError for sizes that make no model; IndexError for ids outside the vocabulary or a
+// sequence longer than the context; ShapeError unless ids are (B, T) with T ≥ 1.
+#pragma once
+
+#include <memory>
+
+#include "models/decoding/decoding.hpp"
+#include "models/transformer/layers.hpp"
+#include "nn/attention/positions.hpp"
+#include "nn/embedding.hpp"
+
+namespace glim {
+
+struct GptConfig {
+  Index vocab = 0, context = 64;  // longest sequence
+  Index d_model = 128, heads = 4, layers = 4;
+  Index d_ff = 0;  // 0: 4 D
+  double dropout = 0;
+  bool bias = false;
+  double norm_eps = 1e-5;
+  double init = 0.02;  // deviation of the initial weights
+};
+
+class Gpt final : public Module {
+ public:
+  explicit Gpt(const GptConfig& config);
+
+  Var forward(const Tensor& ids);  // (B, T) -> (B, T, V)
+
+  // Continues prefixes (B, n), n ≥ 0: its first step appends token n. `cached` keeps keys and
+  // values, which gives the same probabilities as the whole context at each step. When the context
+  // is full its first `slide` tokens are dropped, and what stays moves to the front and is computed
+  // anew: with 1, as nanoGPT does, each token sees all the context there is; with more, the cache
+  // serves that many steps (0: a quarter of the context). The model must outlive it and be in
+  // eval() (StateError). ValueError for a prefix that leaves no room for a step, or a slide
+  // outside [0, context].
+  std::unique_ptr<StepDecoder> decoder_for(const Tensor& prefix, bool cached = true,
+                                           Index slide = 0);
+
+  const GptConfig& config() const { return config_; }
+
+  Embedding& wte;
+  LearnedPositionalEmbedding& wpe;
+  Encoder& transformer;
+  Linear& lm_head;
+
+ private:
+  friend class GptDecoder;
+  GptConfig config_;
+};
+
+}  // namespace glim

@@ -1,0 +1,296 @@
+#include "models/non_autoregressive/non_autoregressive.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "nn/attention/mask.hpp"
+#include "nn/init.hpp"
+#include "nn/loss.hpp"
+#include "tensor/error.hpp"
+#include "tensor/ops/reduce.hpp"
+
+namespace glim {
+namespace {
+
+const NonAutoregressiveConfig& checked(const NonAutoregressiveConfig& c) {
+  constexpr std::string_view kModel = "non-autoregressive";
+  check_sizes(c, kModel);
+  if (c.copy) throw ValueError(kModel, "does not copy");
+  if (c.length_reach < 1)
+    throw ValueError(kModel, "the reach of the length predictor must be positive");
+  if (!(c.copy_sharpness > 0))
+    throw ValueError(kModel, "the sharpness of the soft copy must be positive");
+  return c;
+}
+
+// (B, 1, 1, T): true for the positions of each row's own length.
+Tensor length_keep(const std::vector<Index>& lengths, Index columns) {
+  auto rows = static_cast<Index>(lengths.size());
+  Tensor keep = zeros({rows, 1, 1, columns}, DType::Bool);
+  bool* at = keep.data<bool>();
+  for (Index b = 0; b < rows; ++b)
+    std::fill_n(at + b * columns, lengths[static_cast<std::size_t>(b)], true);
+  return keep;
+}
+
+Index longest(const std::vector<Index>& lengths) {
+  return lengths.empty() ? 0 : *std::max_element(lengths.begin(), lengths.end());
+}
+
+}  // namespace
+
+Tensor soft_copy_weights(const std::vector<Index>& source_lengths,
+                         const std::vector<Index>& target_lengths, Index columns, double sharpness,
+                         DType dtype) {
+  if (!(sharpness > 0)) throw ValueError("soft_copy_weights", "the sharpness must be positive");
+  auto rows = static_cast<Index>(source_lengths.size());
+  Index length = longest(target_lengths);
+  std::vector<double> w(static_cast<std::size_t>(rows * length * columns), 0.0);
+  for (std::size_t b = 0; b < source_lengths.size(); ++b) {
+    Index s_len = source_lengths[b], t_len = target_lengths[b];
+    double stretch =
+        t_len > 1 ? static_cast<double>(s_len - 1) / static_cast<double>(t_len - 1) : 0;
+    for (Index t = 0; t < t_len; ++t) {
+      double* row = w.data() + (static_cast<Index>(b) * length + t) * columns;
+      double centre = static_cast<double>(t) * stretch, total = 0;
+      // The nearest source position is at most 1/2 away: the sum cannot vanish.
+      for (Index s = 0; s < s_len; ++s)
+        total += row[s] = std::exp(-std::abs(static_cast<double>(s) - centre) / sharpness);
+      for (Index s = 0; s < s_len; ++s) row[s] /= total;
+    }
+  }
+  return from_vector(w, {rows, length, columns}).to(dtype);
+}
+
+NonAutoregressive::NonAutoregressive(const NonAutoregressiveConfig& config)
+    : src_embed(child<Embedding>("src_embed", checked(config).src_vocab, config.d_model)),
+      encoder(child<Encoder>("encoder", config.encoder_layers,
+                             layer_sizes(config, Recompute::Encoder))),
+      decoder(
+          child<Decoder>("decoder", config.decoder_layers, layer_sizes(config, Recompute::All))),
+      generator(child<Linear>("generator", config.d_model, config.tgt_vocab)),
+      config_(config),
+      src_positions_(add_positions("src_positions")),
+      tgt_positions_(add_positions("tgt_positions")) {
+  if (config.length == OutputLength::Predict)
+    length_predictor =
+        &child<Linear>("length_predictor", config.d_model, 2 * config.length_reach + 1);
+  if (config.tie == Tie::All) generator.weight = src_embed.weight;
+  initialise(*this, config, {src_embed.weight});
+}
+
+PositionalEncoding& NonAutoregressive::add_positions(std::string_view name) {
+  if (config_.positions == Positions::Learned)
+    return child<LearnedPositionalEmbedding>(name, config_.d_model, config_.dropout,
+                                             config_.max_len);
+  if (relative_part(config_.positions) != RelativePositions::None)
+    return child<NoPositionalEncoding>(name, config_.d_model, config_.dropout);
+  return child<SinusoidalPositionalEncoding>(name, config_.d_model, config_.dropout,
+                                             std::min<Index>(config_.max_len, 512));
+}
+
+Var NonAutoregressive::encode(const Tensor& src) {
+  AttentionRequest request;
+  request.keep = padding_keep(src, config_.pad);
+  Var x = mul(src_embed.forward(src), std::sqrt(static_cast<double>(config_.d_model)));
+  return encoder.forward(src_positions_.forward(x), request);
+}
+
+Var NonAutoregressive::length_logits(const Var& memory, const Tensor& src) {
+  if (!length_predictor)
+    throw StateError("non-autoregressive", "a model of long outputs predicts no lengths");
+  std::vector<Index> lengths = row_lengths(src, config_.pad);
+  Index columns = src.size(1);
+  std::vector<double> share(static_cast<std::size_t>(src.numel()), 0.0);
+  for (std::size_t b = 0; b < lengths.size(); ++b)
+    std::fill_n(share.data() + static_cast<Index>(b) * columns, lengths[b],
+                1 / static_cast<double>(std::max<Index>(lengths[b], 1)));
+  Tensor weights = from_vector(share, {src.size(0), 1, columns}).to(memory.dtype());
+  Var pooled = squeeze(matmul(Var(weights), memory), 1);  // (B, 1, S) (B, S, D) -> (B, D)
+  return length_predictor->forward(pooled);
+}
+
+Var NonAutoregressive::decode(const std::vector<Index>& lengths, const Var& memory,
+                              const Tensor& src, std::vector<Var>* attention) {
+  if (static_cast<Index>(lengths.size()) != src.size(0))
+    throw ValueError("non-autoregressive", std::to_string(lengths.size()) + " lengths for " +
+                                               std::to_string(src.size(0)) + " sentences");
+  for (Index n : lengths)
+    if (n < 0) throw ValueError("non-autoregressive", "an output length is negative");
+  AttentionRequest self_request, memory_request;
+  self_request.keep = length_keep(lengths, longest(lengths));
+  memory_request.keep = padding_keep(src, config_.pad);
+  Tensor weights = soft_copy_weights(row_lengths(src, config_.pad), lengths, src.size(1),
+                                     config_.copy_sharpness, memory.dtype());
+  Var embedded = mul(src_embed.forward(src), std::sqrt(static_cast<double>(config_.d_model)));
+  Var copied = matmul(Var(weights), embedded);  // (B, T, S) (B, S, D) -> (B, T, D)
+  return decoder.forward(tgt_positions_.forward(copied), memory, self_request, memory_request,
+                         attention);
+}
+
+Var NonAutoregressive::generate(const Var& hidden) { return generator.forward(hidden); }
+
+Index NonAutoregressive::long_length(Index source_length) const {
+  return std::min(2 * source_length + 10, config_.max_len);
+}
+
+Var NonAutoregressive::length_loss(const Var& memory, const Tensor& src,
+                                   const std::vector<Index>& src_lengths,
+                                   const std::vector<Index>& tgt_lengths) {
+  std::vector<Index> classes;
+  for (std::size_t b = 0; b < src_lengths.size(); ++b)
+    classes.push_back(
+        std::clamp(tgt_lengths[b] - src_lengths[b], -config_.length_reach, config_.length_reach) +
+        config_.length_reach);
+  CrossEntropyOptions o;
+  o.reduction = Reduction::Sum;
+  return cross_entropy(length_logits(memory, src), from_vector(classes, {src.size(0)}), o);
+}
+
+Taught NonAutoregressive::teach(const SourceBatch& source, const Tensor& tgt_in,
+                                const TeachOptions& options) {
+  if (options.sampling > 0)
+    throw ValueError("non-autoregressive",
+                     "reads no target tokens: there is nothing for scheduled sampling to replace");
+  std::vector<Index> own = row_lengths(tgt_in, config_.pad), lengths = own;
+  std::vector<Index> sources = row_lengths(source.ids, config_.pad);
+  if (own.size() != sources.size())
+    throw with_operands(ShapeError("non-autoregressive", "batch extents B differ"),
+                        Operand("source", source.ids), Operand("tgt_in", tgt_in));
+  if (config_.length == OutputLength::Long)
+    for (std::size_t b = 0; b < lengths.size(); ++b)
+      lengths[b] = std::max(lengths[b], long_length(sources[b]));
+  // As wide as tgt_in, which may have a column of padding in all rows.
+  Taught out;
+  Var memory = encode(source.ids);
+  Var hidden =
+      decode(lengths, memory, source.ids, options.need_attention ? &out.attention : nullptr);
+  Index wanted = tgt_in.size(1), have = hidden.size(1);
+  auto fit = [&](const Var& x, Index axis) {
+    if (have > wanted) return narrow(x, axis, 0, wanted);
+    if (have == wanted) return x;
+    Shape more = x.shape();
+    more[static_cast<int>(axis)] = wanted - have;
+    return concatenate(std::vector<Var>{x, Var(zeros(more, x.dtype()))}, axis);
+  };
+  if (options.defer_logits) {
+    out.hidden = fit(hidden, 1);
+    out.head = &generator;
+  } else {
+    out.logits = generate(fit(hidden, 1));
+  }
+  for (Var& a : out.attention) a = fit(a, 2);  // (B, H, T, S)
+  if (length_predictor) out.auxiliary = length_loss(memory, source.ids, sources, own);
+  return out;
+}
+
+std::unique_ptr<StepDecoder> NonAutoregressive::decoder_for(const SourceBatch&, bool) {
+  throw StateError("non-autoregressive",
+                   "says all tokens at once: it has no decoder by steps (generate_sequences)");
+}
+
+// The likeliest lengths of each sentence that its limit allows, likeliest first.
+std::vector<std::vector<NonAutoregressive::Candidate>> NonAutoregressive::candidates(
+    const Var& memory, const Tensor& src, const std::vector<Index>& limits, int count) {
+  std::vector<Index> sources = row_lengths(src, config_.pad);
+  std::vector<std::vector<Candidate>> lists(sources.size());
+  if (!length_predictor) {
+    for (std::size_t b = 0; b < sources.size(); ++b) lists[b] = {{long_length(sources[b]), 0.0}};
+    return lists;
+  }
+  Tensor log_probs = log_softmax(length_logits(memory, src).value()).to(DType::Float64);
+  auto p = log_probs.to_vector<double>();
+  Index reach = config_.length_reach;
+  for (std::size_t b = 0; b < sources.size(); ++b) {
+    const double* row = p.data() + static_cast<Index>(b) * (2 * reach + 1);
+    std::vector<Candidate>& list = lists[b];
+    Index most = std::min(limits[b], config_.max_len);
+    for (Index d = -reach; d <= reach; ++d)
+      if (Index n = sources[b] + d; n >= 1 && n <= most) list.push_back({n, row[d + reach]});
+    if (list.empty()) list.push_back({most, 0.0});
+    std::stable_sort(list.begin(), list.end(), [](const Candidate& x, const Candidate& y) {
+      return x.log_prob > y.log_prob;
+    });
+    if (list.size() > static_cast<std::size_t>(count)) list.resize(static_cast<std::size_t>(count));
+  }
+  return lists;
+}
+
+// The likeliest token at each position. log_probs (T, V) float64.
+Hypothesis NonAutoregressive::read(const Tensor& log_probs, const Candidate& candidate, Index limit,
+                                   const SearchOptions& o) const {
+  Hypothesis h;
+  h.log_prob = candidate.log_prob;
+  Index classes = log_probs.size(1), last = std::min(candidate.length, limit) - 1;
+  bool predicted = length_predictor != nullptr;
+  for (Index t = 0; t <= last && !h.finished; ++t) {
+    const double* row = log_probs.data<double>() + t * classes;
+    Index best = -1;
+    for (Index v = 0; v < classes; ++v) {
+      if (std::find(o.never.begin(), o.never.end(), v) != o.never.end()) continue;
+      if (predicted && (v == o.eos) != (t == last)) continue;  // a length is told: END ends it
+      if (best < 0 || row[v] > row[best]) best = v;
+    }
+    if (best < 0 || !std::isfinite(row[best]))
+      throw NonFiniteError("non-autoregressive", "no token has a finite log-probability");
+    h.log_prob += row[best];
+    if (best == o.eos)
+      h.finished = true;
+    else
+      h.tokens.push_back(best);
+  }
+  auto length = static_cast<Index>(h.tokens.size()) + (h.finished ? 1 : 0);
+  h.score = h.log_prob / length_penalty(length, o.length_penalty);
+  return h;
+}
+
+std::vector<std::vector<Hypothesis>> NonAutoregressive::generate_sequences(
+    const SourceBatch& source, const std::vector<Index>& limits, const SearchOptions& options,
+    bool /*cached*/) {
+  if (training())
+    throw StateError("non-autoregressive", "decoding needs eval(): dropout would make it random");
+  check_search(limits, options);
+  if (static_cast<Index>(limits.size()) != source.ids.size(0))
+    throw ValueError("non-autoregressive", "wants one limit a sentence");
+  Paused no_tape;
+  Var memory = encode(source.ids);
+  auto lists = candidates(memory, source.ids, limits, options.beam);
+  std::vector<std::vector<Hypothesis>> result(lists.size());
+  // The first candidate of every sentence at once, then the second, and so on.
+  for (std::size_t rank = 0; rank < static_cast<std::size_t>(options.beam); ++rank) {
+    std::vector<Index> rows, lengths;
+    for (std::size_t b = 0; b < lists.size(); ++b)
+      if (rank < lists[b].size()) {
+        rows.push_back(static_cast<Index>(b));
+        lengths.push_back(lists[b][rank].length);
+      }
+    if (rows.empty()) break;
+    Tensor picked = from_vector(rows, {static_cast<Index>(rows.size())});
+    std::vector<Var> attention;
+    Var hidden = decode(lengths, index_select(memory, 0, picked),
+                        index_select(Var(source.ids), 0, picked).value(),
+                        options.keep_attention ? &attention : nullptr);
+    Tensor log_probs = log_softmax(generate(hidden).value());
+    Tensor seen;  // (rows, T, S)
+    if (options.keep_attention) seen = mean(attention.back().value(), {1}).to(DType::Float64);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      auto b = static_cast<std::size_t>(rows[i]);
+      Tensor own = log_probs.select(0, static_cast<Index>(i)).to(DType::Float64).contiguous();
+      Hypothesis h = read(own, lists[b][rank], limits[b], options);
+      for (std::size_t t = 0; seen.defined() && t < h.tokens.size() + (h.finished ? 1 : 0); ++t)
+        h.attention.push_back(seen.select(0, static_cast<Index>(i))
+                                  .select(0, static_cast<Index>(t))
+                                  .to_vector<double>());
+      result[b].push_back(std::move(h));
+    }
+  }
+  for (auto& list : result) {
+    std::stable_sort(list.begin(), list.end(),
+                     [](const Hypothesis& a, const Hypothesis& b) { return a.score > b.score; });
+    if (list.size() > static_cast<std::size_t>(options.n_best))
+      list.resize(static_cast<std::size_t>(options.n_best));
+  }
+  return result;
+}
+
+}  // namespace glim

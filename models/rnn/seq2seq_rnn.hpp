@@ -1,0 +1,122 @@
+// The recurrent sequence-to-sequence model with attention, which the Transformer replaced
+// (Bahdanau et al. 2015, arXiv 1409.0473; Luong et al. 2015, arXiv 1508.04025).
+//
+//   memory, final = encoder(embed(src))                     both directions: (B, S, 2 He)
+//   state_0 = tanh(bridge [final →; final ←])               (layers, B, D); an LSTM's c without tanh
+//
+//   additive attention (Bahdanau): the context is an input of the step
+//     context_t = attention(state_{t-1}, memory)            state_t = cell([embed(y_t); context_t])
+//   dot, general, concat (Luong): the context follows the step
+//     state_t = cell(embed(y_t))                            context_t = attention(state_t, memory)
+//
+//   logits_t = generator [state_t; context_t; embed(y_t)]   (B, T, V)
+//
+// He = D, but D/2 with dot, whose keys and queries must have one size. Dropout falls on both
+// embeddings and between layers. Padding never reaches an encoder state, and no attention goes
+// there: sources are right-padded, their length is that of their last token that is not padding.
+//
+// What does not depend on the step before runs for all steps in one product: the inputs' part of
+// the gates, the generator, and with Luong's scores the attention.
+//
+// With `copy` the output is a mixture with the source's words, log-probabilities of V + extra, p_gen
+// from context, state and embedding (models/copy/copy.hpp); a copied word is read back as `unk`.
+//
+// Scheduled sampling (Bengio et al. 2015, arXiv 1506.03099): with TeachOptions::sampling p each
+// token of tgt_in but the first is replaced, with probability p, by the model's own likeliest token
+// of the step before, as a constant. Tokens that are padding stay.
+//
+// Errors: ValueError for sizes that make no model, a source without tokens, sampling outside
+// [0, 1]; IndexError for ids outside a vocabulary; ShapeError for other ranks.
+#pragma once
+
+#include <memory>
+
+#include "models/copy/copy.hpp"
+#include "models/decoding/sequence_model.hpp"
+#include "nn/attention/scored.hpp"
+#include "nn/dropout.hpp"
+#include "nn/embedding.hpp"
+#include "nn/recurrent/rnn.hpp"
+
+namespace glim {
+
+enum class AttentionScore { Additive, Dot, General, Concat };
+
+struct Seq2SeqRnnConfig {
+  Index src_vocab = 0, tgt_vocab = 0;
+  Index d_embed = 256, d_model = 512;  // E, D: the decoder's hidden size
+  Index layers = 1;                    // of the encoder, and of the decoder
+  CellKind cell = CellKind::Gru;
+  AttentionScore attention = AttentionScore::Additive;
+  double dropout = 0.5;
+  Index max_len =
+      5000;  // longest sequence that a caller should ask for; nothing here depends on it
+  Index pad = 0;
+  bool copy = false;
+  Index unk = 3;
+};
+
+class Seq2SeqRnn final : public SequenceModel {
+  Seq2SeqRnnConfig config_;  // first: what follows is built by it
+
+ public:
+  explicit Seq2SeqRnn(const Seq2SeqRnnConfig& config);
+
+  // What decoding reads of the sources.
+  struct Encoded {
+    Var memory;               // (B, S, 2 He)
+    Var keys;                 // what the attention wants of it, computed once
+    Tensor keep;              // (B, S)
+    std::vector<Var> states;  // of each decoder layer, (B, D), an LSTM's (B, 2 D)
+    SourceBatch source;       // what there is to copy
+  };
+  Encoded encode(const SourceBatch& source);
+
+  // What the logits are made of; of one step (B, ·), of all (B, T, ·).
+  struct Readout {
+    Var hidden, context, embedded;
+    Var attention;  // (B, S) or (B, T, S)
+  };
+  // The step that reads embedded (B, E); `states` goes on.
+  Readout step(const Var& embedded, const Encoded& source, std::vector<Var>& states);
+  // Teacher forcing with tgt_in (B, T); sampling 0 reads it as it stands.
+  Readout decode(const Tensor& tgt_in, const Encoded& source, double sampling = 0);
+  Var generate(const Readout& read);  // (..., V)
+  // The same, or with `copy` the mixture: (..., V + extra).
+  Var answer(const Readout& read, const SourceBatch& source);
+
+  Taught teach(const SourceBatch& source, const Tensor& tgt_in,
+               const TeachOptions& options = {}) override;
+  std::unique_ptr<StepDecoder> decoder_for(const SourceBatch& source, bool cached = true) override;
+  Index max_len() const override { return config_.max_len; }
+  Index pad() const override { return config_.pad; }
+  Index src_vocab() const override { return config_.src_vocab; }
+  Index tgt_vocab() const override { return config_.tgt_vocab; }
+  bool copies() const override { return config_.copy; }
+  const Seq2SeqRnnConfig& config() const { return config_; }
+  // With dropout: (...) -> (..., E). What was copied is unk.
+  Var embed_target(const Tensor& ids);
+
+  Embedding &src_embed, &tgt_embed;
+  Recurrent& encoder;
+  ModuleList<Linear>& bridge;  // for each decoder layer: h, and an LSTM's c
+  ScoredAttention& attention;
+  Recurrent& decoder;
+  Linear& generator;
+  Dropout& dropout;
+  PointerGenerator* copy = nullptr;  // with config.copy
+
+ private:
+  bool reads_context() const { return config_.attention == AttentionScore::Additive; }
+  Recurrent& add_recurrent(std::string_view name, Index in, Index hidden, bool bidirectional);
+  ScoredAttention& add_attention();
+  std::vector<Var> initial_states(const RecurrentState& final);
+  Var input_gates(const Var& embedded);
+  Readout advance(Var gates, const Encoded& source, std::vector<Var>& states);
+  Readout decode_at_once(const Var& embedded, const Encoded& source);
+  // tgt_in's tokens of step t, some of them replaced by the likeliest of what `before` gives.
+  Tensor sampled_tokens(const Tensor& tgt_in, Index t, const Tensor& sampled, const Readout& before,
+                        const SourceBatch& source);
+};
+
+}  // namespace glim

@@ -1,0 +1,115 @@
+// The Transformer (Vaswani et al. 2017): encoder, decoder, embeddings, generator.
+//
+//   memory = encoder(√D · embed(src) + PE)           src (B, S) -> memory (B, S, D)
+//   hidden = decoder(√D · embed(tgt_in) + PE, memory) tgt_in (B, T) -> hidden (B, T, D)
+//   logits = generator(hidden)                        (B, T, V); the softmax is the loss's part
+//
+// Teacher forcing shifts the target: tgt_in = <s> y, tgt_out = y </s>. Keep-masks are built from
+// padding: the decoder sees earlier targets that are not padding, and source tokens that are not.
+//
+// Tying (Press & Wolf 2017): Decoder shares the target embedding with the generator's weight; All
+// shares the source embedding as well, and needs one vocabulary.
+//
+// Every matrix starts Xavier-uniform (Glorot & Bengio 2010), biases of attention at 0.
+//
+// With `copy` the output is a mixture with the source's words, log-probabilities of V + extra
+// (models/copy/copy.hpp): attention is the last layer's to the memory, mean of its heads, state the hidden
+// state, input the embedding with its position.
+//
+// Errors: ValueError for sizes that make no model (heads that do not divide D, vocabularies that
+// differ under Tie::All); IndexError for ids outside a vocabulary; ShapeError for other ranks.
+#pragma once
+
+#include <memory>
+
+#include "models/copy/copy.hpp"
+#include "models/decoding/sequence_model.hpp"
+#include "models/transformer/layers.hpp"
+#include "nn/attention/positions.hpp"
+#include "nn/embedding.hpp"
+
+namespace glim {
+
+enum class Tie { None, Decoder, All };
+// The first two are added to the embeddings; the others are self-attention's, in encoder and decoder.
+enum class Positions { Sinusoidal, Learned, Rotary, Alibi };
+RelativePositions relative_part(Positions positions);
+// The stacks whose layers backward runs again (models/transformer/layers.hpp).
+enum class Recompute { None, Encoder, All };
+
+struct TransformerConfig {
+  Index src_vocab = 0, tgt_vocab = 0;
+  Index d_model = 512, heads = 8, d_ff = 2048;
+  Index encoder_layers = 6, decoder_layers = 6;
+  double dropout = 0.1;
+  // On attention probabilities and on the hidden layer of the feed-forward; below 0: as dropout.
+  double attention_dropout = -1, activation_dropout = -1;
+  NormPlacement norm = NormPlacement::Post;
+  Activation activation = Activation::Relu;
+  Tie tie = Tie::None;
+  Positions positions = Positions::Sinusoidal;
+  Index max_len = 5000;  // of a sequence; learned positions have as many rows
+  double norm_eps = 1e-5;
+  // Deviation of the initial embeddings; 0: xavier-uniform, as for every other matrix. 1/√D gives a
+  // token's vector √D E[token] entries of deviation 1, the size of its position's (Ott et al. 2019).
+  double embedding_init = 0;
+  Recompute recompute = Recompute::None;
+  Index pad = 0;
+  bool copy = false;
+  Index unk = 3;  // what a copied word is to the target embedding
+};
+
+// ValueError, naming the model, for sizes that make none.
+void check_sizes(const TransformerConfig& config, std::string_view model);
+// Of a stack that runs its layers again from config.recompute = `from` on.
+LayerSizes layer_sizes(const TransformerConfig& config, Recompute from);
+// Draws every matrix of the model, `embeddings` as config.embedding_init says.
+void initialise(Module& model, const TransformerConfig& config, const std::vector<Var>& embeddings);
+
+class Transformer final : public SequenceModel {
+ public:
+  explicit Transformer(const TransformerConfig& config);
+
+  Var encode(const Tensor& src);  // (B, S, D)
+  // (B, T, D); `attention`, if given, receives each layer's to the memory (B, H, T, S).
+  Var decode(const Tensor& tgt_in, const Var& memory, const Tensor& src,
+             std::vector<Var>* attention = nullptr);
+  Var generate(const Var& hidden);                       // (..., V)
+  Var forward(const Tensor& src, const Tensor& tgt_in);  // (B, T, V)
+
+  // forward, or the mixture, with each decoder layer's attention to the source (B, H, T, S) if asked
+  // for. Scheduled sampling takes two passes (models/decoding/scheduled_sampling.hpp).
+  Taught teach(const SourceBatch& source, const Tensor& tgt_in,
+               const TeachOptions& options = {}) override;
+  // `cached` keeps keys and values.
+  std::unique_ptr<StepDecoder> decoder_for(const SourceBatch& source, bool cached = true) override;
+  Index max_len() const override { return config_.max_len; }
+  Index pad() const override { return config_.pad; }
+  Index src_vocab() const override { return config_.src_vocab; }
+  Index tgt_vocab() const override { return config_.tgt_vocab; }
+  bool copies() const override { return config_.copy; }
+
+  const TransformerConfig& config() const { return config_; }
+
+  Embedding &src_embed, &tgt_embed;
+  Encoder& encoder;
+  Decoder& decoder;
+  Linear& generator;
+  PointerGenerator* copy = nullptr;  // with config.copy
+
+ private:
+  friend class CachedTransformerDecoder;
+  Var embed(Embedding& table, PositionalEncoding& positions, const Tensor& ids, Index offset = 0);
+  PositionalEncoding& add_positions(std::string_view name);
+  Var decode_embedded(const Var& x, const Tensor& tgt_in, const Var& memory, const Tensor& src,
+                      std::vector<Var>* attention);
+  // What is said after each prefix of tgt_in: (B, T, V + extra).
+  Var answer(const Tensor& tgt_in, const Var& memory, const SourceBatch& source,
+             std::vector<Var>* attention);
+
+  TransformerConfig config_;
+  // Learned positions are one table a side; the sinusoidal ones have no parameters.
+  PositionalEncoding &src_positions_, &tgt_positions_;
+};
+
+}  // namespace glim

@@ -1,0 +1,58 @@
+// The Vision Transformer (Dosovitskiy et al. 2021, arXiv 2010.11929, section 3.1): an image as a
+// sequence of patches.
+//
+//   z_0 = [class; p_1 E; ...; p_N E] + E_pos        p_i: patch i, P x P pixels of C channels
+//   z_l = encoder layers, pre-norm, GELU            (transformer_layers.hpp)
+//   logits = W z̄ + b, z̄ = LN(z_L) at the class token, or its mean over the patches (then there is
+//            no class token)
+//
+//   images (B, C, H, W) -> patches (B, N, D), N = H W / P² -> logits (B, classes)
+//
+// E is a convolution whose windows do not overlap: kernel and stride P. Pixels are first brought to
+// mean 0 and deviation 1 by pixel_mean and pixel_deviation (C,): part of the model, not trained.
+//
+// Matrices start Xavier-uniform, positions N(0, 0.02), the class token 0. Layers have the names of
+// torch.nn.TransformerEncoder.
+//
+// Errors: ValueError for sizes that make no model (patches that do not tile the image); ShapeError
+// unless images are (B, C, H, W) of these sizes.
+#pragma once
+
+#include "models/transformer/layers.hpp"
+#include "nn/attention/positions.hpp"
+#include "nn/vision/conv.hpp"
+
+namespace glim {
+
+enum class ImagePooling { ClassToken, Mean };
+
+struct VitConfig {
+  Index channels = 1, height = 28, width = 28;
+  Index patch = 7, classes = 10;
+  Index d_model = 64, heads = 4, layers = 4;
+  Index d_ff = 0;  // 0: 4 D
+  double dropout = 0.1;
+  ImagePooling pooling = ImagePooling::ClassToken;
+  double norm_eps = 1e-6;
+
+  Index patches() const { return height / patch * (width / patch); }
+};
+
+class Vit final : public Module {
+ public:
+  explicit Vit(const VitConfig& config);
+  Var forward(const Var& images);  // (B, C, H, W) -> (B, classes)
+  const VitConfig& config() const { return config_; }
+
+  Conv2d& patch_embed;
+  Var class_token;  // (1, 1, D); undefined with ImagePooling::Mean
+  LearnedPositionalEmbedding& positions;
+  Encoder& encoder;
+  Linear& head;
+  Tensor &pixel_mean, &pixel_deviation;  // buffers
+
+ private:
+  VitConfig config_;
+};
+
+}  // namespace glim

@@ -1,0 +1,29 @@
+#include "nn/attention/additive.hpp"
+
+#include "tensor/error.hpp"
+
+namespace glim {
+namespace {
+
+Index positive(Index size) {
+  if (size < 1) throw ValueError("additive_attention", "the sizes must be positive");
+  return size;
+}
+
+}  // namespace
+
+AdditiveAttention::AdditiveAttention(Index query_size, Index key_size, Index width)
+    : query(child<Linear>("query", positive(query_size), positive(width), false)),
+      key(child<Linear>("key", positive(key_size), width)),
+      v(child<Linear>("v", width, 1, false)) {}
+
+Var AdditiveAttention::project(const Var& keys) {
+  Scope scope = enter();
+  return key.forward(keys);
+}
+
+Var AdditiveAttention::scores(const Var& q, const Var& projected) {
+  return additive_scores(query.forward(q), projected, reshape(v.weight, {-1}));
+}
+
+}  // namespace glim

@@ -1,0 +1,23 @@
+// Additive attention (Bahdanau, Cho & Bengio 2015, arXiv 1409.0473, appendix A.1.2):
+//
+//   score(q, k) = v · tanh(W_q q + W_k k + b)      v (A,)   W_q (A, Q)   W_k (A, K)   b (A,)
+//
+// The gradients stand in autograd/ops/additive_scores.cpp. Parameters: query.weight (A, Q),
+// key.weight (A, K), key.bias (A,), v.weight (1, A); they start as torch.nn.Linear's.
+// ValueError unless the sizes are positive.
+#pragma once
+
+#include "nn/attention/scored.hpp"
+
+namespace glim {
+
+class AdditiveAttention final : public ScoredAttention {
+ public:
+  AdditiveAttention(Index query_size, Index key_size, Index width);
+  Var project(const Var& keys) override;  // W_k k + b: (B, S, A)
+  Var scores(const Var& query, const Var& projected) override;
+
+  Linear &query, &key, &v;
+};
+
+}  // namespace glim

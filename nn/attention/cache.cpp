@@ -1,0 +1,72 @@
+#include "nn/attention/cache.hpp"
+
+#include <algorithm>
+
+#include "tensor/error.hpp"
+#include "tensor/parallel.hpp"
+
+namespace glim {
+namespace {
+
+// Whether each of `rows` rows stays or becomes a copy of one that does.
+bool copies_of_what_stays(const std::vector<Index>& picked, Index rows) {
+  return static_cast<Index>(picked.size()) == rows &&
+         std::all_of(picked.begin(), picked.end(), [&](Index origin) {
+           return picked[static_cast<std::size_t>(origin)] == origin;
+         });
+}
+
+}  // namespace
+
+void KeyValueCache::append(const Tensor& more_key, const Tensor& more_value) {
+  Index more = more_key.size(2), capacity = key.defined() ? key.size(2) : 0;
+  if (length + more > capacity) {
+    Index room = length == 0 ? more : std::max<Index>(16, 2 * (length + more));
+    auto grow = [&](Tensor& t, const Tensor& like) {
+      Tensor bigger = empty({like.size(0), like.size(1), room, like.size(3)}, like.dtype());
+      if (length > 0) bigger.narrow(2, 0, length).copy_(t.narrow(2, 0, length));
+      t = bigger;
+    };
+    grow(key, more_key);
+    grow(value, more_value);
+  }
+  key.narrow(2, length, more).copy_(more_key);
+  value.narrow(2, length, more).copy_(more_value);
+  length += more;
+}
+
+void KeyValueCache::select_rows(const Tensor& rows) {
+  if (length == 0) return;
+  auto picked = rows.to_vector<Index>();
+  for (Index row : picked)
+    if (row < 0 || row >= key.size(0))
+      throw IndexError("attention", "the cache has no row " + std::to_string(row) + " among " +
+                                        std::to_string(key.size(0)));
+  bool others_are_copies = copies_of_what_stays(picked, key.size(0));
+  for (Tensor* cached : {&key, &value}) {
+    // Rows that stay are left alone where the others become copies of them and nobody else reads the
+    // memory: in a beam most prefixes go on in their rows.
+    bool in_place = others_are_copies && cached->storage().use_count() == 1;
+    Index heads = cached->size(1), capacity = cached->size(2), width = cached->size(3);
+    Tensor from = *cached, to = from;
+    if (!in_place)
+      to = empty({static_cast<Index>(picked.size()), heads, capacity, width}, from.dtype());
+    // Only what is filled is copied: `length` of `capacity` positions of each (row, head).
+    visit_dtype(from.dtype(), [&]<class T>() {
+      const T* source = from.data<T>();
+      T* target = to.data<T>();
+      parallel_for(to.size(0) * heads, std::max<Index>(1, 16384 / (length * width)),
+                   [&](Index begin, Index end) {
+                     for (Index i = begin; i < end; ++i) {
+                       Index row = i / heads, origin = picked[static_cast<std::size_t>(row)];
+                       if (in_place && origin == row) continue;
+                       std::copy_n(source + (origin * heads + i % heads) * capacity * width,
+                                   length * width, target + i * capacity * width);
+                     }
+                   });
+    });
+    *cached = to;
+  }
+}
+
+}  // namespace glim

@@ -1,0 +1,36 @@
+// Multiplicative attention (Luong, Pham & Manning 2015, arXiv 1508.04025, section 3.1):
+//
+//   dot      score(q, k) = q · k                            Q = K
+//   general  score(q, k) = q · W k                          key.weight W (Q, K)
+//   concat   score(q, k) = v · tanh(W [q; k])               query.weight (A, Q) and key.weight
+//                                                           (A, K), the parts of W; v.weight (1, A)
+//
+//   dot, general   with k' = k or W k: dq_t = Σ_s de_ts k'_s      dk'_s = Σ_t de_ts q_t
+//   concat         autograd/ops/additive_scores.cpp
+//
+// Luong's scores are not divided by √Q: nn/attention/self.hpp has the scaled product. Parameters
+// start as torch.nn.Linear's without bias. ValueError unless the sizes are positive, or where dot
+// finds Q ≠ K.
+#pragma once
+
+#include "nn/attention/scored.hpp"
+
+namespace glim {
+
+enum class LuongScore { Dot, General, Concat };
+std::string_view name_of(LuongScore score);  // "dot", "general", "concat"
+
+class MultiplicativeAttention final : public ScoredAttention {
+ public:
+  // width: A, for concat alone; 0 means Q.
+  MultiplicativeAttention(LuongScore score, Index query_size, Index key_size, Index width = 0);
+  Var project(const Var& keys) override;  // (B, S, K), (B, S, Q) or (B, S, A)
+  Var scores(const Var& query, const Var& projected) override;
+
+  Linear *query = nullptr, *key = nullptr, *v = nullptr;  // those that the score has
+
+ private:
+  LuongScore score_;
+};
+
+}  // namespace glim

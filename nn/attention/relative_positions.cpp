@@ -1,0 +1,65 @@
+#include "nn/attention/relative_positions.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "nn/attention/positions.hpp"
+#include "tensor/parallel.hpp"
+
+namespace glim {
+
+RotaryPositions::RotaryPositions(Index width, double base) : width_(width), base_(base) {
+  if (width < 2 || width % 2 != 0)
+    throw ValueError("rotary_positions", "turn pairs of columns: the width of a head, " +
+                                             std::to_string(width) + ", must be even");
+  if (!(base > 0)) throw ValueError("rotary_positions", "the base must be positive");
+}
+
+Var RotaryPositions::forward(const Var& x, Index offset) {
+  Scope scope = enter();
+  require_floating(x.value(), "rotary_positions");
+  if (x.rank() < 2 || x.size(-1) != width_)
+    throw with_operands(
+        ShapeError("rotary_positions", "x must be (..., T, " + std::to_string(width_) + ")"),
+        Operand("x", x.value()));
+  if (offset < 0)
+    throw ValueError("rotary_positions",
+                     "the offset " + std::to_string(offset) + " must not be negative");
+  Index length = x.size(-2), rows = table_.defined() ? table_.size(0) : 0;
+  if (offset + length > rows || table_.dtype() != x.dtype())
+    table_ = sinusoidal_positions(0, std::max({offset + length, 2 * rows, Index{64}}), width_,
+                                  base_, x.dtype());
+  // Even columns of the table are sines, odd ones cosines: (T, D) -> (T, D/2) each.
+  Tensor angles = table_.narrow(0, offset, length);
+  return rotate_pairs(x, angles.slice(1, 1, width_, 2), angles.slice(1, 0, width_, 2));
+}
+
+Tensor alibi_slopes(Index heads) {
+  if (heads < 1) throw ValueError("alibi", "needs one head at least");
+  std::vector<double> slopes;
+  for (Index h = 1; h <= heads; ++h)
+    slopes.push_back(std::exp2(-8 * static_cast<double>(h) / static_cast<double>(heads)));
+  return from_vector(slopes, {heads});
+}
+
+Tensor alibi_bias(Index heads, Index queries, Index keys, Index offset, DType dtype) {
+  std::vector<double> slopes = alibi_slopes(heads).to_vector<double>();
+  Tensor bias = empty({1, heads, queries, keys}, dtype);
+  require_floating(bias, "alibi");
+  auto fill = [&]<class T>(T* out) {
+    parallel_for(heads * queries, std::max<Index>(1, 16384 / std::max<Index>(1, keys)),
+                 [&](Index begin, Index end) {
+                   for (Index r = begin; r < end; ++r) {
+                     double slope = slopes[static_cast<std::size_t>(r / queries)];
+                     Index at = offset + r % queries;
+                     for (Index j = 0; j < keys; ++j)
+                       out[r * keys + j] =
+                           static_cast<T>(-slope * static_cast<double>(std::abs(at - j)));
+                   }
+                 });
+  };
+  dtype == DType::Float32 ? fill(bias.data<float>()) : fill(bias.data<double>());
+  return bias;
+}
+
+}  // namespace glim

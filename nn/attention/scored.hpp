@@ -1,0 +1,34 @@
+// Attention by a score of one query against each key, as recurrent decoders use it:
+//
+//   e_ts = score(q_t, k_s)      a_t = softmax over the kept s of e_t      c_t = Σ_s a_ts v_s
+//
+//   query (B, T, Q)   keys (B, S, K)   values (B, S, Dv)   e, a (B, T, S)   c (B, T, Dv)
+//
+//   dv = aᵀ dc      da = dc vᵀ      de = a (da - Σ_s da a)
+//
+// A score looks at the keys through a projection that does not depend on the query: it is computed
+// once a source sentence, however many steps a decoder takes. The scores themselves are
+// nn/attention/additive.hpp and nn/attention/multiplicative.hpp.
+//
+// Errors: ShapeError naming what does not fit; DTypeError unless keep is bool.
+#pragma once
+
+#include "nn/linear.hpp"
+
+namespace glim {
+
+class ScoredAttention : public Module {
+ public:
+  // keys (B, S, K) -> what scores() wants of them.
+  virtual Var project(const Var& keys) = 0;
+  // query (B, T, Q) -> e (B, T, S), for projected keys.
+  virtual Var scores(const Var& query, const Var& projected) = 0;
+
+  // keep: (B, S) or (B, T, S) bool, true = may attend; a query that may attend to nothing gets
+  // context 0. The probabilities are always returned.
+  Attended attend(const Var& query, const Var& projected, const Var& values,
+                  const Tensor& keep = {});
+  Attended forward(const Var& query, const Var& keys, const Var& values, const Tensor& keep = {});
+};
+
+}  // namespace glim

@@ -1,0 +1,81 @@
+#include "nn/recurrent/cell.hpp"
+
+#include <cmath>
+
+#include "tensor/error.hpp"
+
+namespace glim {
+
+std::string_view name_of(CellKind kind) {
+  return kind == CellKind::Gru ? "GRU" : kind == CellKind::Lstm ? "LSTM" : "RNN";
+}
+Index gates_of(CellKind kind) { return kind == CellKind::Gru ? 3 : kind == CellKind::Lstm ? 4 : 1; }
+Index parts_of(CellKind kind) { return kind == CellKind::Lstm ? 2 : 1; }
+
+CellKind plain_cell(Nonlinearity f, std::string_view op) {
+  if (f == Nonlinearity::Tanh) return CellKind::Tanh;
+  if (f == Nonlinearity::Relu) return CellKind::Relu;
+  throw ValueError(op, "the nonlinearity is tanh or ReLU");
+}
+
+Var hidden_of(CellKind kind, const Var& state) {
+  return kind == CellKind::Lstm ? narrow(state, 1, 0, state.size(1) / 2) : state;
+}
+
+Var cell_step(CellKind kind, const Var& input, const Var& state, const CellWeights& weights,
+              const Tensor& live) {
+  Var hidden = linear(hidden_of(kind, state), weights.weight_hh, weights.bias_hh);
+  if (kind == CellKind::Gru) return gru_cell(input, hidden, state, live);
+  if (kind == CellKind::Lstm) return lstm_cell(input, hidden, state, live);
+  Var sum = add(input, hidden);
+  Var next = kind == CellKind::Tanh ? tanh(sum) : relu(sum);
+  return live.defined() ? where(live.unsqueeze(1), next, state) : next;
+}
+
+Var join_state(CellKind kind, const RecurrentState& state, Index batch, Index hidden, DType dtype) {
+  bool lstm = kind == CellKind::Lstm;
+  if (lstm ? state.h.defined() != state.c.defined() : state.c.defined())
+    throw ValueError(name_of(kind), lstm ? "an initial state needs both h and c"
+                                         : "the state has no c: only an LSTM's has");
+  if (!state.h.defined()) return Var(zeros({batch, parts_of(kind) * hidden}, dtype));
+  for (const Var& v : {state.h, state.c})
+    if (v.defined() && v.shape() != Shape{batch, hidden})
+      throw with_operands(
+          ShapeError(name_of(kind), "a state must be (" + std::to_string(batch) + ", " +
+                                        std::to_string(hidden) + "), batch and hidden size"),
+          Operand("state", v.value()));
+  return lstm ? concatenate({state.h, state.c}, 1) : state.h;
+}
+
+RecurrentCell::RecurrentCell(CellKind kind, Index in, Index hidden, bool bias)
+    : kind_(kind), in_(in), hidden_(hidden) {
+  if (in < 1 || hidden < 1)
+    throw ValueError(name_of(kind), "the input and hidden sizes must be positive");
+  Index rows = gates_of(kind) * hidden;
+  weights.weight_ih = parameter("weight_ih", empty({rows, in}));
+  weights.weight_hh = parameter("weight_hh", empty({rows, hidden}));
+  if (bias) {
+    weights.bias_ih = parameter("bias_ih", empty({rows}));
+    weights.bias_hh = parameter("bias_hh", empty({rows}));
+  }
+  double bound = 1 / std::sqrt(static_cast<double>(hidden));
+  for (const Var& p : parameters()) uniform_(p.value(), -bound, bound);
+}
+
+RecurrentState RecurrentCell::forward(const Var& x, const RecurrentState& state) {
+  Scope scope = enter();
+  if (x.rank() != 2 || x.size(1) != in_)
+    throw with_operands(ShapeError(name_of(kind_), "x must be (B, " + std::to_string(in_) + ")"),
+                        Operand("x", x.value()));
+  Var before = join_state(kind_, state, x.size(0), hidden_, x.dtype());
+  Var after = cell_step(kind_, linear(x, weights.weight_ih, weights.bias_ih), before, weights);
+  RecurrentState next;
+  next.h = hidden_of(kind_, after);
+  if (kind_ == CellKind::Lstm) next.c = narrow(after, 1, hidden_, hidden_);
+  return next;
+}
+
+RNNCell::RNNCell(Index in, Index hidden, bool bias, Nonlinearity f)
+    : RecurrentCell(plain_cell(f, "RNN"), in, hidden, bias) {}
+
+}  // namespace glim

@@ -1,0 +1,153 @@
+#include "nn/recurrent/rnn.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tensor/error.hpp"
+#include "tensor/ops/elementwise.hpp"
+
+namespace glim {
+namespace {
+
+std::string suffix(Index layer, bool reverse) {
+  return "_l" + std::to_string(layer) + (reverse ? "_reverse" : "");
+}
+
+}  // namespace
+
+// Which steps are real.
+struct Recurrent::Lengths {
+  Tensor live;         // (B, T) bool; undefined: all
+  Tensor by_step;      // the same as (T, B)
+  Index shortest = 0;  // steps before it are real everywhere
+
+  Lengths(CellKind kind, const Tensor& lengths, Index batch, Index steps) : shortest(steps) {
+    if (!lengths.defined()) return;
+    auto fail = [&](auto error) {
+      return with_operands(std::move(error), Operand("lengths", lengths));
+    };
+    if (lengths.dtype() != DType::Int64)
+      throw fail(DTypeError(name_of(kind), "lengths must be int64"));
+    if (lengths.shape() != Shape{batch})
+      throw fail(ShapeError(
+          name_of(kind), "lengths must be (" + std::to_string(batch) + "), one for each sequence"));
+    auto list = lengths.to_vector<Index>();
+    for (std::size_t b = 0; b < list.size(); ++b)
+      if (list[b] < 1 || list[b] > steps)
+        throw ValueError(name_of(kind), "the length of sequence " + std::to_string(b) + " is " +
+                                            std::to_string(list[b]) +
+                                            ", not within 1 to T = " + std::to_string(steps));
+    for (Index n : list) shortest = std::min(shortest, n);
+    if (shortest == steps) return;
+    live = less(arange(0, static_cast<double>(steps)), lengths.unsqueeze(1));
+    by_step = live.transpose().contiguous();
+  }
+  Tensor at(Index step) const { return step < shortest ? Tensor() : by_step.select(0, step); }
+};
+
+Recurrent::Recurrent(CellKind kind, Index in, Index hidden, RecurrentOptions options)
+    : kind_(kind), in_(in), hidden_(hidden), options_(options) {
+  auto fail = [&](const std::string& problem) { throw ValueError(name_of(kind), problem); };
+  if (in < 1 || hidden < 1 || options.layers < 1)
+    fail("the input size, the hidden size and the number of layers must be positive");
+  if (!(options.dropout >= 0 && options.dropout <= 1))
+    fail("dropout " + std::to_string(options.dropout) + " lies outside [0, 1]");
+  Index rows = gates_of(kind) * hidden;
+  for (Index layer = 0; layer < options.layers; ++layer)
+    for (Index d = 0; d < directions(); ++d) {
+      std::string end = suffix(layer, d == 1);
+      CellWeights w;
+      w.weight_ih =
+          parameter("weight_ih" + end, empty({rows, layer == 0 ? in : directions() * hidden}));
+      w.weight_hh = parameter("weight_hh" + end, empty({rows, hidden}));
+      if (options.bias) {
+        w.bias_ih = parameter("bias_ih" + end, empty({rows}));
+        w.bias_hh = parameter("bias_hh" + end, empty({rows}));
+      }
+      weights_.push_back(w);
+    }
+  double bound = 1 / std::sqrt(static_cast<double>(hidden));
+  for (const Var& p : parameters()) uniform_(p.value(), -bound, bound);
+}
+
+const CellWeights& Recurrent::weights(Index layer, bool reverse) const {
+  if (layer < 0 || layer >= layers() || (reverse && !options_.bidirectional))
+    throw IndexError(name_of(kind_), "there are no weights" + suffix(layer, reverse));
+  return weights_[static_cast<std::size_t>(layer * directions() + reverse)];
+}
+
+Var Recurrent::between_layers(const Var& y) const {
+  if (!training() || options_.dropout == 0) return y;
+  return dropout(y, options_.dropout, generator().next());
+}
+
+void Recurrent::check(const Var& x, const RecurrentState& initial) const {
+  if (x.rank() != 3 || x.size(2) != in_ || x.size(1) < 1)
+    throw with_operands(
+        ShapeError(name_of(kind_), std::string("x must be ") +
+                                       (options_.batch_first ? "(B, T, " : "(T, B, ") +
+                                       std::to_string(in_) + ") with T at least 1"),
+        Operand(options_.batch_first ? "x" : "x, batch first", x.value()));
+  Shape expected{layers() * directions(), x.size(0), hidden_};
+  for (const Var& v : {initial.h, initial.c})
+    if (v.defined() && v.shape() != expected)
+      throw with_operands(
+          ShapeError(name_of(kind_), "the initial state must be (layers·directions, B, H), here " +
+                                         to_string(expected)),
+          Operand("state", v.value()));
+}
+
+Var Recurrent::initial_state(const RecurrentState& initial, Index which, Index batch,
+                             DType dtype) const {
+  RecurrentState own;
+  if (initial.h.defined()) own.h = select(initial.h, 0, which);
+  if (initial.c.defined()) own.c = select(initial.c, 0, which);
+  return join_state(kind_, own, batch, hidden_, dtype);
+}
+
+Var Recurrent::run(const Var& x, Index layer, bool reverse, Var state, const Lengths& lengths,
+                   std::vector<Var>& outputs) const {
+  Scope scope(suffix(layer, reverse).substr(1));
+  const CellWeights& w = weights(layer, reverse);
+  Index steps = x.size(1);
+  Var input = linear(x, w.weight_ih, w.bias_ih);  // (B, T, gates·H)
+  for (Index i = 0; i < steps; ++i) {
+    Index t = reverse ? steps - 1 - i : i;
+    Scope step("t" + std::to_string(t));
+    state = cell_step(kind_, select(input, 1, t), state, w, lengths.at(t));
+    outputs[static_cast<std::size_t>(t * directions() + reverse)] =
+        unsqueeze(hidden_of(kind_, state), 1);  // (B, H) -> (B, 1, H)
+  }
+  return state;
+}
+
+RecurrentOutput Recurrent::forward(const Var& input, const RecurrentState& initial,
+                                   const Tensor& lengths) {
+  Scope scope = enter();
+  bool swap = !options_.batch_first && input.rank() == 3;
+  Var x = swap ? transpose(input, 0, 1) : input;
+  check(x, initial);
+  Index batch = x.size(0), steps = x.size(1);
+  Lengths real(kind_, lengths, batch, steps);
+  std::vector<Var> h, c;
+  for (Index layer = 0; layer < layers(); ++layer) {
+    if (layer > 0) x = between_layers(x);
+    std::vector<Var> outputs(static_cast<std::size_t>(steps * directions()));
+    for (Index d = 0; d < directions(); ++d) {
+      Var start = initial_state(initial, layer * directions() + d, batch, x.dtype());
+      Var last = run(x, layer, d == 1, start, real, outputs);
+      h.push_back(hidden_of(kind_, last));
+      if (kind_ == CellKind::Lstm) c.push_back(narrow(last, 1, hidden_, hidden_));
+    }
+    // (B, T·directions, H) -> (B, T, directions·H)
+    x = reshape(concatenate(outputs, 1), {batch, steps, directions() * hidden_});
+    if (real.live.defined()) x = where(real.live.unsqueeze(2), x, Var(scalar(0, x.dtype())));
+  }
+  RecurrentOutput out;
+  out.y = swap ? transpose(x, 0, 1) : x;
+  out.state.h = stack(h, 0);
+  if (kind_ == CellKind::Lstm) out.state.c = stack(c, 0);
+  return out;
+}
+
+}  // namespace glim

@@ -1,0 +1,88 @@
+// Recurrent layers over sequences: RNN (Elman 1990), GRU (Cho et al. 2014), LSTM (Hochreiter &
+// Schmidhuber 1997), as torch.nn.RNN, GRU and LSTM. The step's equations stand in nn/recurrent/cell.hpp.
+//
+//   x (B, T, I) -> y (B, T, directions·H)      state (layers·directions, B, H)
+//
+// Layer k > 0 reads layer k - 1's y, with dropout in between in training. A second direction reads
+// from the end; its part of y comes after the first's. Parameters, for layer k:
+//
+//   weight_ih_lk (gates·H, I or directions·H)   weight_hh_lk (gates·H, H)   bias_ih_lk, bias_hh_lk
+//   (gates·H,), and the same with _reverse; all start uniform on ±1/√H
+//
+// Lengths (Schuster & Paliwal 1997 for two directions; torch's packed sequences): sequence b has
+// lengths[b] steps, what follows is padding. Padding never reaches the state: y is 0 there, the
+// final state is that of the last real step, and the reverse direction starts at it.
+//
+// The products of the inputs are one for all steps; a step multiplies the state alone.
+//
+// Errors: ValueError for sizes below 1, dropout outside [0, 1], a length outside [1, T], a state
+// with c but for an LSTM; ShapeError for x of other axes, no steps, or a state or lengths that do
+// not fit; DTypeError unless lengths are int64.
+#pragma once
+
+#include "nn/recurrent/cell.hpp"
+
+namespace glim {
+
+struct RecurrentOptions {
+  Index layers = 1;
+  bool bidirectional = false;
+  double dropout = 0;  // on the outputs of every layer but the last
+  bool bias = true;
+  bool batch_first = true;  // false: x (T, B, I), y (T, B, directions·H)
+};
+
+struct RecurrentOutput {
+  Var y;
+  RecurrentState state;  // of every layer and direction: layer 0, layer 0 reverse, layer 1, ...
+};
+
+class Recurrent : public Module {
+ public:
+  // Without an initial state from zeros, without lengths all T steps are real.
+  RecurrentOutput forward(const Var& x, const RecurrentState& initial = {},
+                          const Tensor& lengths = {});
+
+  CellKind kind() const { return kind_; }
+  Index hidden() const { return hidden_; }
+  Index layers() const { return options_.layers; }
+  Index directions() const { return options_.bidirectional ? 2 : 1; }
+  const CellWeights& weights(Index layer, bool reverse = false) const;
+  // Dropout between layers, as forward applies it.
+  Var between_layers(const Var& y) const;
+
+ protected:
+  Recurrent(CellKind kind, Index in, Index hidden, RecurrentOptions options);
+
+ private:
+  struct Lengths;
+  void check(const Var& x, const RecurrentState& initial) const;
+  Var initial_state(const RecurrentState& initial, Index which, Index batch, DType dtype) const;
+  // Appends the outputs of the steps to outputs[t·directions + reverse]; the final state.
+  Var run(const Var& x, Index layer, bool reverse, Var state, const Lengths& lengths,
+          std::vector<Var>& outputs) const;
+
+  CellKind kind_;
+  Index in_, hidden_;
+  RecurrentOptions options_;
+  std::vector<CellWeights> weights_;
+};
+
+class RNN final : public Recurrent {
+ public:
+  // ValueError unless f is tanh or ReLU.
+  RNN(Index in, Index hidden, RecurrentOptions options = {}, Nonlinearity f = Nonlinearity::Tanh)
+      : Recurrent(plain_cell(f, "RNN"), in, hidden, options) {}
+};
+class GRU final : public Recurrent {
+ public:
+  GRU(Index in, Index hidden, RecurrentOptions options = {})
+      : Recurrent(CellKind::Gru, in, hidden, options) {}
+};
+class LSTM final : public Recurrent {
+ public:
+  LSTM(Index in, Index hidden, RecurrentOptions options = {})
+      : Recurrent(CellKind::Lstm, in, hidden, options) {}
+};
+
+}  // namespace glim

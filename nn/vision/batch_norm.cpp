@@ -1,0 +1,57 @@
+#include "nn/vision/batch_norm.hpp"
+
+#include "tensor/ops/elementwise.hpp"
+
+namespace glim {
+
+BatchNorm::BatchNorm(Index channels, double eps, double momentum, bool affine)
+    : weight(affine ? parameter("weight", ones({channels})) : Var()),
+      bias(affine ? parameter("bias", zeros({channels})) : Var()),
+      running_mean(buffer("running_mean", zeros({channels}))),
+      running_var(buffer("running_var", ones({channels}))),
+      num_batches_tracked(buffer("num_batches_tracked", scalar(0, DType::Int64))),
+      channels_(channels),
+      eps_(eps),
+      momentum_(momentum) {}
+
+Var BatchNorm::forward(const Var& x) {
+  Scope scope = enter();
+  if (x.rank() < 2 || x.size(1) != channels_)
+    throw with_operands(
+        ShapeError("batch_norm", "x must be (B, " + std::to_string(channels_) + ", ...)"),
+        Operand("x", x.value()));
+  Dims others;  // every axis but the channel's
+  Shape along = Dims::filled(x.rank(), 1);
+  along[1] = channels_;  // (1, C, 1, ...)
+  for (int i = 0; i < x.rank(); ++i)
+    if (i != 1) others.push_back(i);
+
+  Var centered, variance;
+  if (training()) {
+    Index count = channels_ > 0 ? x.numel() / channels_ : 0;
+    if (count < 2)
+      throw with_operands(
+          ValueError("batch_norm", "training needs more than one value per channel"),
+          Operand("x", x.value()));
+    Var mean_of = mean(x, others, true);
+    centered = sub(x, mean_of);
+    variance = mean(mul(centered, centered), others, true);
+    auto follow = [&](const Tensor& running, const Tensor& now, double scale) {
+      mul_(running, 1 - momentum_);
+      add_scaled_(running, now.reshape({channels_}).to(running.dtype()), momentum_ * scale);
+    };
+    auto n = static_cast<double>(count);
+    follow(running_mean, mean_of.value(), 1);
+    follow(running_var, variance.value(), n / (n - 1));
+    num_batches_tracked.fill_(num_batches_tracked.item() + 1);
+  } else {
+    centered = sub(x, Var(running_mean.reshape(along).to(x.dtype())));
+    variance = Var(running_var.reshape(along).to(x.dtype()));
+  }
+  Var y = named(div(centered, sqrt(add(variance, eps_))), "normalized");
+  if (weight.defined()) y = mul(y, reshape(weight, along));
+  if (bias.defined()) y = add(y, reshape(bias, along));
+  return y;
+}
+
+}  // namespace glim

@@ -1,0 +1,146 @@
+#include "tensor/io/atomic_file.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utility>
+
+#include "tensor/error.hpp"
+
+namespace glim {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail(const std::string& path, int error) {
+  throw FileError(path, std::string("cannot write: ") + std::strerror(error));
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const { return fd_; }
+  int close() { return ::close(std::exchange(fd_, -1)); }
+
+ private:
+  int fd_;
+};
+
+// Removes temporary files whose writer is gone: their lock is free.
+void sweep(const fs::path& target) {
+  std::error_code ignored;
+  const std::string prefix = target.filename().string() + ".tmp.";
+  fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
+  for (fs::directory_iterator it(folder, ignored), end; it != end; it.increment(ignored)) {
+    std::string name = it->path().filename().string();
+    if (!name.starts_with(prefix) ||
+        name.find_first_not_of("0123456789.", prefix.size()) != std::string::npos)
+      continue;
+    Descriptor fd(::open(it->path().c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    if (fd.get() >= 0 && ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) ::unlink(it->path().c_str());
+  }
+}
+
+// Makes a rename durable. Some file systems cannot flush a directory: they say EINVAL.
+void flush_folder(const std::string& path, const fs::path& target) {
+  fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
+  Descriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (fd.get() < 0 || (::fsync(fd.get()) != 0 && errno != EINVAL)) fail(path, errno);
+}
+
+void write_in_place(const std::string& path, const std::function<void(FileSink&)>& write) {
+  Descriptor fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (fd.get() < 0) fail(path, errno);
+  FileSink sink(fd.get(), path);
+  write(sink);
+  sink.flush();
+  if (fd.close() != 0) fail(path, errno);
+}
+
+}  // namespace
+
+void FileSink::put(const char* data, std::size_t bytes) {
+  while (bytes > 0) {
+    ssize_t n = ::write(fd_, data, std::min<std::size_t>(bytes, std::size_t{1} << 30));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail(path_, errno);
+    data += n;
+    bytes -= static_cast<std::size_t>(n);
+  }
+}
+
+void FileSink::write(const void* data, std::size_t bytes) {
+  constexpr std::size_t kBuffer = std::size_t{1} << 20;
+  auto p = static_cast<const char*>(data);
+  if (buffer_.size() + bytes > kBuffer) flush();
+  if (bytes >= kBuffer)
+    put(p, bytes);
+  else
+    buffer_.insert(buffer_.end(), p, p + bytes);
+}
+
+void FileSink::flush() {
+  put(buffer_.data(), buffer_.size());
+  buffer_.clear();
+}
+
+void write_file_atomically(const std::string& path, const std::function<void(FileSink&)>& write) {
+  fs::path target = path;
+  std::error_code none;
+  if (fs::is_symlink(target, none)) {
+    fs::path resolved = fs::canonical(target, none);
+    if (!none) target = resolved;
+  }
+  struct stat old {};
+  bool exists = ::stat(target.c_str(), &old) == 0;
+  if (exists && S_ISDIR(old.st_mode)) fail(path, EISDIR);
+  if (exists && !S_ISREG(old.st_mode)) return write_in_place(path, write);
+  sweep(target);
+
+  static std::atomic<unsigned> count{0};
+  fs::path temporary;
+  for (;;) {
+    temporary = target;
+    temporary += ".tmp." + std::to_string(::getpid()) + "." + std::to_string(count++);
+    Descriptor fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    if (fd.get() < 0 && errno == EEXIST) continue;  // of a killed process with this number
+    if (fd.get() < 0) fail(path, errno);
+    ::flock(fd.get(), LOCK_EX);  // a file system without locks only loses the sweeping
+    struct stat mine {};
+    if (::fstat(fd.get(), &mine) == 0 && mine.st_nlink == 0) continue;  // swept before the lock
+    try {
+      if (exists) ::fchmod(fd.get(), old.st_mode & 07777);  // where the file system has modes
+      FileSink sink(fd.get(), path);
+      write(sink);
+      sink.flush();
+      if (::fsync(fd.get()) != 0) fail(path, errno);
+      if (::rename(temporary.c_str(), target.c_str()) != 0) fail(path, errno);
+    } catch (...) {
+      ::unlink(temporary.c_str());
+      throw;
+    }
+    break;
+  }
+  flush_folder(path, target);
+}
+
+void write_file_atomically(const std::string& path, std::span<const std::byte> bytes) {
+  write_file_atomically(path, [&](FileSink& sink) { sink.write(bytes.data(), bytes.size()); });
+}
+
+void write_file_atomically(const std::string& path, std::string_view text) {
+  write_file_atomically(path, [&](FileSink& sink) { sink.write(text); });
+}
+
+}  // namespace glim

@@ -1,0 +1,200 @@
+#include "tensor/matmul/matmul.hpp"
+
+#include <algorithm>
+
+#include "tensor/error.hpp"
+#include "tensor/matmul/tiling.hpp"
+#include "tensor/matmul/ways.hpp"
+#include "tensor/parallel.hpp"
+#include "tensor/simd/kernels.hpp"
+
+namespace glim {
+namespace {
+
+// A matrix as BLAS sees it: pointer, distance between rows as stored, transposed or not.
+template <class T>
+struct Matrix {
+  const T* data;
+  Index ld;
+  bool transposed;
+  const T* rows_from(Index r) const { return data + (transposed ? r : r * ld); }
+  const T* columns_from(Index c) const { return data + (transposed ? c * ld : c); }
+};
+
+bool blas_layout(const Tensor& x) {
+  Index rows = x.size(-2), columns = x.size(-1);
+  Index sr = x.strides()[x.rank() - 2], sc = x.strides()[x.rank() - 1];
+  if ((sc == 1 || columns <= 1) && (sr >= std::max<Index>(1, columns) || rows <= 1)) return true;
+  return (sr == 1 || rows <= 1) && (sc >= std::max<Index>(1, rows) || columns <= 1);
+}
+
+template <class T>
+Matrix<T> as_matrix(const Tensor& x) {
+  Index rows = x.size(-2), columns = x.size(-1);
+  Index sr = x.strides()[x.rank() - 2], sc = x.strides()[x.rank() - 1];
+  const T* p = x.data<T>();
+  if ((sc == 1 || columns <= 1) && (sr >= std::max<Index>(1, columns) || rows <= 1))
+    return {p, rows <= 1 ? std::max<Index>(1, columns) : sr, false};
+  return {p, columns <= 1 ? std::max<Index>(1, rows) : sc, true};
+}
+
+// Offsets of the batches of x (its leading axes broadcast to `lead`).
+Index batch_offset(const Tensor& x, const Shape& lead, Index batch) {
+  Index at = 0;
+  int extra = lead.rank() - (x.rank() - 2);
+  for (int i = lead.rank() - 1; i >= 0; --i) {
+    Index c = batch % lead[i];
+    batch /= lead[i];
+    if (i >= extra && x.shape()[i - extra] != 1) at += c * x.strides()[i - extra];
+  }
+  return at;
+}
+
+Shape leading(const Shape& s) {
+  Shape lead;
+  for (int i = 0; i + 2 < s.rank(); ++i) lead.push_back(s[i]);
+  return lead;
+}
+
+// The epilogue of the tile whose first element is (r, column) of a result with n columns.
+template <class T>
+void finish(const Epilogue& e, Index r, Index column, Index n, Index rows, Index columns, T* tile) {
+  const RowKernels<T>& kernels = row_kernels<T>();
+  if (e.bias.defined() || e.relu)
+    kernels.add_bias(rows, columns, e.bias.defined() ? e.bias.data<T>() + column : nullptr, e.relu,
+                     tile, n);
+  for (Index i = 0; e.drop && i < rows; ++i)
+    kernels.dropout(*e.drop, (r + i) * n + column, columns, tile + i * n, nullptr, tile + i * n);
+}
+
+template <class T>
+void run(const Tensor& out, const Tensor& a, const Tensor& b, const Shape& lead, T alpha, T beta,
+         Products large, const Epilogue* then = nullptr) {
+  Index m = a.size(-2), k = a.size(-1), n = b.size(-1);
+  Index batches = numel_of(lead);
+  T* c = out.data<T>();
+  if (m == 0 || n == 0 || batches == 0) return;
+  // One product with many rows instead of many products, when b is shared and a's rows lie evenly.
+  bool shared = numel_of(leading(b.shape())) == 1 && lead.rank() > 0;
+  if (shared) {
+    if (auto rows = a.view({batches * m, k});
+        rows && leading(a.shape()) == lead && blas_layout(*rows)) {
+      Tensor flat = out.reshape({batches * m, n});
+      Tensor b2 = b.reshape({k, n});
+      return run<T>(flat, *rows, blas_layout(b2) ? b2 : b2.contiguous(), {}, alpha, beta, large);
+    }
+  }
+  Matrix<T> ma = as_matrix<T>(a), mb = as_matrix<T>(b);
+  Way<T> way = way_of<T>(ma.transposed, mb.transposed, m, n, k, large);
+  Cost cost = cost_of(m, n, k, batches, batches == 1 && way.reads == Way<T>::InPlace);
+  Tiling t = way.reads == Way<T>::ByBlocks
+                 ? tiling_for(in_parallel() ? 1 : num_threads(), m, n, cost, batches)
+                 : tiling(m, n, cost, batches);
+  Index across = (n + t.columns - 1) / t.columns, down = (m + t.rows - 1) / t.rows;
+  Index tiles = across * down;
+  Index pieces = batches * tiles;
+  double each = cost.total / static_cast<double>(pieces);
+  Index grain = small(cost) ? pieces : static_cast<Index>(std::max(1.0, (1 << 20) / each));
+  parallel_for(pieces, grain, [&](Index begin, Index end) {
+    for (Index piece = begin; piece < end; ++piece) {
+      Index batch = piece / tiles, tile = piece % tiles;
+      Index r = tile / across * t.rows, col = tile % across * t.columns;
+      Index rows = std::min(t.rows, m - r), columns = std::min(t.columns, n - col);
+      T* to = c + batch * m * n + r * n + col;
+      way.multiply(ma.transposed, mb.transposed, rows, columns, k, alpha,
+                   ma.rows_from(r) + batch_offset(a, lead, batch), ma.ld,
+                   mb.columns_from(col) + batch_offset(b, lead, batch), mb.ld, beta, to, n);
+      if (then) finish<T>(*then, r, col, n, rows, columns, to);
+    }
+  });
+}
+
+struct Checked {
+  Tensor a, b;
+  Shape lead, result;
+};
+
+Checked check(const Tensor& a, const Tensor& b) {
+  auto fail = [&](const std::string& problem) {
+    throw with_operands(ShapeError("matmul", problem), Operand("a", a), Operand("b", b));
+  };
+  if (a.dtype() != b.dtype() || !is_floating(a.dtype()))
+    throw with_operands(DTypeError("matmul", "needs two operands of one floating dtype"),
+                        Operand("a", a), Operand("b", b));
+  if (a.rank() == 0 || b.rank() == 0) fail("a scalar has no inner dimension");
+  Checked c;
+  c.a = a.rank() == 1 ? a.unsqueeze(0) : a;
+  c.b = b.rank() == 1 ? b.unsqueeze(1) : b;
+  if (c.a.size(-1) != c.b.size(-2))
+    fail("inner dimensions differ: a has " + std::to_string(c.a.size(-1)) + " columns, b has " +
+         std::to_string(c.b.size(-2)) + " rows");
+  Shape la = leading(c.a.shape()), lb = leading(c.b.shape());
+  try {
+    c.lead = broadcast_shapes(la, lb, "matmul");
+  } catch (ShapeError&) {
+    fail("leading axes " + to_string(la) + " and " + to_string(lb) + " do not broadcast");
+  }
+  c.result = c.lead;
+  c.result.push_back(c.a.size(-2));
+  c.result.push_back(c.b.size(-1));
+  checked_numel(c.result, "matmul");
+  if (!blas_layout(c.a)) c.a = c.a.contiguous();
+  if (!blas_layout(c.b)) c.b = c.b.contiguous();
+  return c;
+}
+
+void dispatch(const Tensor& out, const Checked& c, double alpha, double beta, Products large) {
+  if (out.dtype() == DType::Float32)
+    run<float>(out, c.a, c.b, c.lead, static_cast<float>(alpha), static_cast<float>(beta), large);
+  else
+    run<double>(out, c.a, c.b, c.lead, alpha, beta, large);
+}
+
+}  // namespace
+
+Tensor matmul_by(Products large, const Tensor& a, const Tensor& b) {
+  Checked c = check(a, b);
+  Tensor y = empty(c.result, a.dtype());
+  dispatch(y, c, 1, 0, large);
+  if (a.rank() == 1) y = y.squeeze(-2);
+  if (b.rank() == 1) y = y.squeeze(-1);
+  return y;
+}
+
+Tensor matmul(const Tensor& a, const Tensor& b) {
+  return matmul_by(product_choice().products, a, b);
+}
+
+void matmul_into(const Tensor& out, const Tensor& a, const Tensor& b, double alpha, double beta) {
+  Checked c = check(a, b);
+  Shape result = c.result;
+  if (a.rank() == 1) result.erase(result.rank() - 2);
+  if (b.rank() == 1) result.erase(result.rank() - 1);
+  if (out.shape() != result || !out.is_contiguous())
+    throw with_operands(
+        ShapeError("matmul", "out must be contiguous, of shape " + to_string(result)),
+        Operand("out", out), Operand("a", a), Operand("b", b));
+  if (out.dtype() != a.dtype())
+    throw with_operands(DTypeError("matmul", "out has another dtype"), Operand("out", out),
+                        Operand("a", a), Operand("b", b));
+  dispatch(out.reshape(c.result), c, alpha, beta, product_choice().products);
+}
+
+Tensor matmul_then(const Tensor& a, const Tensor& b, const Epilogue& epilogue) {
+  Checked c = check(a, b);
+  Epilogue e = epilogue;
+  if (a.rank() != 2 || b.rank() != 2 ||
+      (e.bias.defined() && (e.bias.shape() != Shape{b.size(1)} || e.bias.dtype() != a.dtype())))
+    throw with_operands(ShapeError("matmul_then", "needs a (M, K), b (K, N) and bias (N,)"),
+                        Operand("a", a), Operand("b", b), Operand("bias", e.bias));
+  if (e.bias.defined()) e.bias = e.bias.contiguous();
+  Tensor y = empty(c.result, a.dtype());
+  Products large = product_choice().products;
+  if (a.dtype() == DType::Float32)
+    run<float>(y, c.a, c.b, {}, 1, 0, large, &e);
+  else
+    run<double>(y, c.a, c.b, {}, 1, 0, large, &e);
+  return y;
+}
+
+}  // namespace glim

@@ -1,0 +1,56 @@
+// Matrix products.
+//
+//   y = a b      a: (..., M, K)   b: (..., K, N)   y: (..., M, N)
+//
+// Leading axes broadcast. Operands may be transposed views: no copy is made when one of the last
+// two strides is 1. A vector (K,) counts as (1, K) on the left and (K, 1) on the right, and the
+// extra axis is dropped from the result.
+//
+// Which way a product goes depends on its extents and the processor (tensor/matmul/ways.hpp). It is cut
+// into tiles, each the work of one thread over the whole inner dimension. BLAS's tiles depend on the
+// shapes alone, and with our own kernels an element is the same sum however a product is cut: so the
+// bits do not depend on the number of threads.
+//
+// Errors: ShapeError (inner dimensions, leading axes), DTypeError (other than equal floats).
+#pragma once
+
+#include <string>
+
+#include "tensor/matmul/products.hpp"
+#include "tensor/tensor.hpp"
+
+namespace glim {
+
+Tensor matmul(const Tensor& a, const Tensor& b);
+// With one or the other for what is large, whatever this CPU's choice is: for comparisons.
+Tensor matmul_by(Products large, const Tensor& a, const Tensor& b);
+
+// out = alpha·a b + beta·out, out contiguous rows of the result's shape: how a gradient is added
+// to where it belongs without a temporary.
+void matmul_into(const Tensor& out, const Tensor& a, const Tensor& b, double alpha, double beta);
+
+// What is done to each tile of a product while it is in the cache: + bias (N,), max(0, ·), dropout
+// by the element's position in the result.
+struct DropSpec;
+struct Epilogue {
+  Tensor bias;  // or undefined
+  bool relu = false;
+  const DropSpec* drop = nullptr;
+};
+// epilogue(a b) for matrices a (M, K) and b (K, N).
+Tensor matmul_then(const Tensor& a, const Tensor& b, const Epilogue& epilogue);
+
+// For kernels: c (m, n) = alpha·op(a)(m, k) op(b)(k, n) + beta·c, row-major, on this thread.
+// op transposes where asked; ld* is the distance between rows as stored.
+template <class T>
+void gemm(bool transpose_a, bool transpose_b, Index m, Index n, Index k, T alpha, const T* a,
+          Index lda, const T* b, Index ldb, T beta, T* c, Index ldc);
+
+struct BlasInfo {
+  std::string config;    // what the library says of its build
+  std::string core;      // the kernels it chose for this CPU
+  std::string parallel;  // "sequential", "pthread" or "openmp"
+};
+BlasInfo blas_info();
+
+}  // namespace glim

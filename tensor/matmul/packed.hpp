@@ -1,0 +1,237 @@
+// c = alpha op(a) op(b) + beta c for matrices of any size, as Goto & van de Geijn (2008, "Anatomy of
+// high-performance matrix multiplication") and BLIS (Van Zee & van de Geijn 2015) compute it:
+//
+//   for each block of the inner dimension      `depth` long
+//     for each block of columns of b           packed into panels of kAcross columns, [depth][kAcross]
+//       for each block of rows of a            packed into panels of kDown rows, [depth][kDown]
+//         for each panel of b
+//           for each panel of a                a tile of c, (kDown, kAcross), whose sums stay in
+//                                              registers over the whole depth
+//
+//   op(a) (m, k)   op(b) (k, n)   c (m, n)      row-major, rows ld* apart as stored
+//
+// A panel of b stays in the first cache while the panels of a, in the second, pass by; packed, both
+// are read front to back. An inner step of a tile loads 2 vectors of b and, with AVX-512, 12 elements of
+// a for 24 multiply-adds of a vector; 6 for 12 with AVX2, which has half as many registers.
+//
+// For few columns of c a panel of a is read too few times to be worth packing: then a tile reads its
+// rows in place, unless they lie a multiple of 2 KiB apart, where a first cache holds but a few of them.
+//
+// Each element of c is the same sum in the same order wherever a product is cut: blocks of the inner
+// dimension depend on k alone, and a tile at the edge does for its elements what a whole one does.
+// So, unlike with BLAS, a product may be cut for the threads there are without a change in its bits.
+#pragma once
+
+#include "tensor/matmul/skinny.hpp"
+#include "tensor/simd/kernels.hpp"
+#include "tensor/simd/vec.hpp"
+
+namespace glim::GLIM_ISA {
+
+inline constexpr Index kDown = kVectorBytes == 64 ? 12 : 6;
+static_assert(PackedBlocks::kTileRows % kDown == 0);
+template <class T>
+inline constexpr Index kAcross = kLanes<T> + kLanes<T>;  // two vectors
+
+inline constexpr Index kNarrow = 256;  // columns
+
+// How a tile is written: c = alpha sum + beta c, for its first `columns` columns.
+template <class T>
+struct Target {
+  T alpha, beta;
+  T* c;
+  Index ldc, columns;
+};
+
+// Rows of a as a tile reads them, an element of each at a step: in a panel, or in place.
+template <class T>
+struct Panel {
+  const T* a;
+  [[gnu::always_inline]] T operator[](int r) const { return a[r]; }
+  [[gnu::always_inline]] void next() { a += kDown; }
+};
+template <class T>
+struct InPlace {
+  // Three pointers and two distances, so that all addresses fit into registers.
+  const T *a0, *a4, *a8;
+  Index ld, ld3;
+  InPlace(const T* a, Index distance)
+      : a0(a), a4(a + 4 * distance), a8(a + 8 * distance), ld(distance), ld3(3 * distance) {}
+  [[gnu::always_inline]] T operator[](int r) const {
+    const T* base = r < 4 ? a0 : r < 8 ? a4 : a8;
+    return r % 4 == 0 ? base[0] : r % 4 == 1 ? base[ld] : r % 4 == 2 ? base[2 * ld] : base[ld3];
+  }
+  [[gnu::always_inline]] void next() { ++a0, ++a4, ++a8; }
+};
+
+// R rows of a times V vectors of a panel of b. The tile's part of c is fetched while the first steps
+// run.
+template <class T, int R, int V, class Rows>
+GLIM_INLINE void packed_tile(Index k, Rows a, const T* b, const Target<T>& to) {
+  constexpr Index L = kLanes<T>;
+  Vec<T> sum[R][V] = {};
+  auto step = [&]() __attribute__((always_inline)) {
+    Vec<T> right[V];
+    for (int v = 0; v < V; ++v) right[v] = load<T>(b + v * L);
+#pragma GCC unroll 12
+    for (int r = 0; r < R; ++r) {
+      Vec<T> left = splat<T>(a[r]);
+#pragma GCC unroll 2
+      for (int v = 0; v < V; ++v) sum[r][v] = multiply_add<T>(left, right[v], sum[r][v]);
+    }
+    a.next();
+    b += kAcross<T>;
+  };
+  Index i = 0;
+  for (const T* row = to.c; i < R && i < k; ++i, row += to.ldc) {
+    for (int v = 0; v < V; ++v) __builtin_prefetch(row + v * L, 1, 3);
+    step();
+  }
+  for (; i < k; ++i) step();
+  auto write = [&](bool whole) __attribute__((always_inline)) {
+#pragma GCC unroll 12
+    for (int r = 0; r < R; ++r)
+#pragma GCC unroll 2
+      for (int v = 0; v < V; ++v) {
+        T* place = to.c + r * to.ldc + v * L;
+        bool full = whole || v + 1 < V;
+        Index rest = to.columns - v * L;
+        Vec<T> value = to.alpha * sum[r][v];
+        if (to.beta != T(0))
+          value = multiply_add<T>(splat<T>(to.beta),
+                                  full ? load<T>(place) : load_part<T>(place, rest, T(0)), value);
+        if (full)
+          store<T>(place, value);
+        else
+          store_part<T>(place, value, rest);
+      }
+  };
+  if (to.columns >= V * L)
+    write(true);
+  else
+    write(false);
+}
+
+// L rows of x (rows, k), turned around: to[i][j] = x[j][i], `wide` of the L columns, rows of `to` being
+// `ld` apart. Of all rows but the last, what lies beyond is lost.
+template <class T>
+GLIM_INLINE void turn_into(Index rows, Index k, const T* x, Index ldx, Index wide, T* to,
+                           Index ld) {
+  constexpr Index L = kLanes<T>;
+  for (Index i = 0; i < k; i += L) {
+    Vec<T> v[L];
+    for (Index j = 0; j < L; ++j) v[j] = j < rows ? at<T>(x + j * ldx, i, k) : Vec<T>{};
+    turn<T>(v);
+    Index count = k - i < L ? k - i : L;
+    for (Index j = 0; j < count; ++j)
+      if (wide >= L || i + j + 1 < k)
+        store<T>(to + (i + j) * ld, v[j]);
+      else
+        store_part<T>(to + (i + j) * ld, v[j], wide);
+  }
+}
+
+// to: panels of W rows of x (m, k), each [k][W], with zeros past the last row. Where memory holds xᵀ,
+// its rows are read front to back for a few panels at a time: panels lie W·k apart, often a multiple of
+// 4 KiB, and a first cache holds but 8 to 12 lines that far from each other. Vectors are stored whole where
+// what they write beyond a panel's row is written again after them: a store of a part takes as long as many
+// (AVX2; without them products by a transpose took 0.7 to 0.9 of the time).
+template <class T, Index W>
+void pack(bool transposed, Index m, Index k, const T* x, Index ld, T* to) {
+  constexpr Index L = kLanes<T>, kRead = (W + L - 1) / L * L, kTogether = 4 * W;
+  if (transposed) {
+    for (Index first = 0; first < m; first += kTogether) {
+      Index end = m - first < kTogether ? m : first + kTogether;
+      const T* row = x;
+      T* panels = to + first * k;
+      for (Index i = 0; i < k; ++i, row += ld, panels += W) {
+        T* panel = panels;
+        auto copy = [&](Index r, auto&& get) __attribute__((always_inline)) {
+          for (Index h = 0; h < W; h += L)
+            if (W - h >= L || i + 1 < k)
+              store<T>(panel + h, get(r + h));
+            else
+              store_part<T>(panel + h, get(r + h), W - h);
+          panel += W * k;
+        };
+        Index r = first;
+        for (; r < end && r + kRead <= m; r += W)
+          copy(r, [&](Index c) { return load<T>(row + c); });
+        for (; r < end; r += W)
+          copy(r, [&](Index c) { return c < m ? at<T>(row, c, m) : Vec<T>{}; });
+      }
+    }
+  } else {
+    for (Index r = 0; r < m; r += W, to += W * k)
+      for (Index h = kRead - L; h >= 0; h -= L) {
+        Index rows = m - r - h < W - h ? m - r - h : W - h;
+        turn_into<T>(rows < L ? rows : L, k, x + (r + h) * ld, ld, W - h, to + h, W);
+      }
+  }
+}
+
+// The tiles of a block of rows and a block of columns of c, over `depth` of the inner dimension; b is
+// packed, rows(r) gives the rows of a from r on.
+template <class T, class Rows>
+void packed_block(Index high, Index wide, Index depth, const Rows& rows, const T* b, Target<T> to) {
+  T* corner = to.c;
+  for (Index q = 0; q < wide; q += kAcross<T>) {
+    to.columns = wide - q < kAcross<T> ? wide - q : kAcross<T>;
+    const T* right = b + q * depth;
+    for (Index r = 0; r < high;) {
+      auto left = rows(r);
+      to.c = corner + r * to.ldc + q;
+      auto tile = [&]<int R>() __attribute__((always_inline)) {
+        if (to.columns > kLanes<T>)
+          packed_tile<T, R, 2>(depth, left, right, to);
+        else
+          packed_tile<T, R, 1>(depth, left, right, to);
+        r += R;
+      };
+      Index rest = high - r;
+      if (rest >= kDown)
+        tile.template operator()<kDown>();
+      else if (rest >= 4)
+        tile.template operator()<4>();
+      else if (rest >= 2)
+        tile.template operator()<2>();
+      else
+        tile.template operator()<1>();
+    }
+  }
+}
+
+template <class T>
+void packed_product(bool transpose_a, bool transpose_b, Index m, Index n, Index k, T alpha,
+                    const T* a, Index lda, const T* b, Index ldb, T beta, T* c, Index ldc,
+                    const PackedBlocks& blocks, T* scratch) {
+  T* columns = scratch;
+  T* rows = scratch + blocks.depth * blocks.columns;
+  for (Index p = 0; p < k; p += blocks.depth) {
+    Index depth = k - p < blocks.depth ? k - p : blocks.depth;
+    for (Index j = 0; j < n; j += blocks.columns) {
+      Index wide = n - j < blocks.columns ? n - j : blocks.columns;
+      bool in_place = !transpose_a && wide <= kNarrow && lda * Index{sizeof(T)} % 2048 != 0;
+      pack<T, kAcross<T>>(!transpose_b, wide, depth, b + (transpose_b ? j * ldb + p : p * ldb + j),
+                          ldb, columns);
+      for (Index i = 0; i < m; i += blocks.rows) {
+        Index high = m - i < blocks.rows ? m - i : blocks.rows;
+        Target<T> to{alpha, p == 0 ? beta : T(1), c + i * ldc + j, ldc, 0};
+        const T* first = a + (transpose_a ? p * lda + i : i * lda + p);
+        if (in_place) {
+          packed_block<T>(
+              high, wide, depth, [&](Index r) { return InPlace<T>(first + r * lda, lda); }, columns,
+              to);
+          continue;
+        }
+        pack<T, kDown>(transpose_a, high, depth, first, lda, rows);
+        packed_block<T>(
+            high, wide, depth,
+            [&](Index r) { return Panel<T>{rows + r / kDown * kDown * depth + r % kDown}; },
+            columns, to);
+      }
+    }
+  }
+}
+
+}  // namespace glim::GLIM_ISA

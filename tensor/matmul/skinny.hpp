@@ -1,0 +1,276 @@
+// c = alpha a bᵀ + beta c for few rows of a: each row of b is read once, from where it lies. BLAS
+// would first copy all of b into its own order, which costs more than the product when a has few
+// rows, as in decoding, and a third of it at 64 rows.
+//
+//   a (m, k)   b (n, k)   c (m, n)      rows adjacent, ld* apart
+//
+// Very few rows: dot products along k. More: a is turned around to (k, m), so that its rows lie side
+// by side in a vector and one element of b multiplies all of them; cᵀ comes out, in panels of rows
+// of b, and is turned back. Rows no longer than a vector: b is turned around in registers, a vector's
+// worth of rows at a time. Each element of c is one sum over k in order, whatever the extents.
+#pragma once
+
+#include "tensor/simd/kernels.hpp"
+#include "tensor/simd/vec.hpp"
+
+namespace glim::GLIM_ISA {
+
+// M rows of a × N rows of b, `apart` rows from each other, as dot products side by side.
+template <class T, int M, int N>
+GLIM_INLINE void dots(Index k, const T* a, Index lda, const T* b, Index ldb, Index apart, T alpha,
+                      T beta, T* c, Index ldc) {
+  Vec<T> sum[M][N] = {};
+  auto step = [&](Index i, auto&& get) {
+    Vec<T> right[N];
+    for (int q = 0; q < N; ++q) right[q] = get(b + q * apart * ldb + i);
+    for (int p = 0; p < M; ++p) {
+      Vec<T> left = get(a + p * lda + i);
+      for (int q = 0; q < N; ++q) sum[p][q] = multiply_add<T>(left, right[q], sum[p][q]);
+    }
+  };
+  Index i = 0;
+  for (; i + kLanes<T> <= k; i += kLanes<T>) step(i, [](const T* p) { return load<T>(p); });
+  if (i < k) step(i, [&](const T* p) { return load_part<T>(p, k - i, T(0)); });
+  for (int p = 0; p < M; ++p)
+    for (int q = 0; q < N; ++q) {
+      T value = alpha * sum_lanes<T>(sum[p][q]);
+      T& to = c[p * ldc + q * apart];
+      to = beta == T(0) ? value : value + beta * to;
+    }
+}
+
+// All rows of a, M at once and then the rest.
+template <class T, int M, int N>
+GLIM_INLINE void dots_down(Index m, Index k, const T* a, Index lda, const T* b, Index ldb,
+                           Index apart, T alpha, T beta, T* c, Index ldc) {
+  for (; m >= M; m -= M, a += M * lda, c += M * ldc)
+    dots<T, M, N>(k, a, lda, b, ldb, apart, alpha, beta, c, ldc);
+  if constexpr (M > 1) dots_down<T, M - 1, N>(m, k, a, lda, b, ldb, apart, alpha, beta, c, ldc);
+}
+
+// Four rows of b at a time, a quarter of them apart: memory is read as four long streams, which are
+// fetched ahead. Of four adjacent rows of 2 KiB each is over before that begins (0.7 of the rate).
+template <class T>
+void dots_product(Index m, Index n, Index k, T alpha, const T* a, Index lda, const T* b, Index ldb,
+                  T beta, T* c, Index ldc) {
+  constexpr int M = kVectorBytes == 64 ? 6 : 4;  // 24 sums of 32 registers
+  Index quarter = n / 4;
+  for (Index j = 0; j < quarter; ++j)
+    dots_down<T, M, 4>(m, k, a, lda, b + j * ldb, ldb, quarter, alpha, beta, c + j, ldc);
+  for (Index j = 4 * quarter; j < n; ++j)
+    dots_down<T, M, 1>(m, k, a, lda, b + j * ldb, ldb, 1, alpha, beta, c + j, ldc);
+}
+
+// v[i][j] <-> v[j][i]: log2(lanes) rounds, each of which shuffles the first half of the vectors with
+// the second as one shuffles cards.
+template <class T>
+GLIM_INLINE void turn(Vec<T>* v) {
+  constexpr int L = static_cast<int>(kLanes<T>);
+  for (int round = 1; round < L; round *= 2) {
+    Vec<T> w[L];
+    for (int i = 0; i < L / 2; ++i) {
+      w[2 * i] = shuffled<0>(v[i], v[i + L / 2]);
+      w[2 * i + 1] = shuffled<L / 2>(v[i], v[i + L / 2]);
+    }
+    for (int i = 0; i < L; ++i) v[i] = w[i];
+  }
+}
+
+// to (k, columns) = aᵀ for a (m, k); columns, a multiple of the lanes, is m rounded up with zeros.
+template <class T>
+void turn_rows(Index m, Index k, const T* a, Index lda, T* to, Index columns) {
+  constexpr Index L = kLanes<T>;
+  for (Index r = 0; r < columns; r += L)
+    for (Index i = 0; i < k; i += L) {
+      Vec<T> v[L];
+      for (Index j = 0; j < L; ++j) v[j] = r + j < m ? at<T>(a + (r + j) * lda, i, k) : Vec<T>{};
+      turn<T>(v);
+      Index count = k - i < L ? k - i : L;
+      for (Index j = 0; j < count; ++j) store<T>(to + (i + j) * columns + r, v[j]);
+    }
+}
+
+// A tile keeps its sums in registers: how many there are for them, and how many of those lie along a's
+// rows. And up to how many rows of a dot products are ahead.
+#if defined(__AVX512F__)
+inline constexpr int kSums = 24, kAlong = 4, kDotRows = 8;
+#elif defined(__AVX2__)
+inline constexpr int kSums = 12, kAlong = 2, kDotRows = 1;
+#else
+inline constexpr int kSums = 12, kAlong = 2, kDotRows = 7;
+#endif
+
+static_assert(kDotRows >= 1);  // a row alone needs no scratch memory
+
+// R rows of b times V vectors of rows of a.
+template <class T, int R, int V>
+GLIM_INLINE void turned_tile(Index k, const T* turned, Index columns, const T* b, Index ldb,
+                             T* to) {
+  constexpr Index L = kLanes<T>;
+  Vec<T> sum[R][V] = {};
+  for (Index i = 0; i < k; ++i, turned += columns) {
+    if (i % 16 == 0)  // what the next tile reads, while this one computes
+      for (int q = 0; q < R; ++q) __builtin_prefetch(b + (q + R) * ldb + i, 0, 2);
+    Vec<T> left[V];
+    for (int p = 0; p < V; ++p) left[p] = load<T>(turned + p * L);
+    for (int q = 0; q < R; ++q) {
+      Vec<T> right = splat<T>(b[q * ldb + i]);
+      for (int p = 0; p < V; ++p) sum[q][p] += left[p] * right;
+    }
+  }
+  for (int q = 0; q < R; ++q)
+    for (int p = 0; p < V; ++p) store<T>(to + q * columns + p * L, sum[q][p]);
+}
+
+// to (count, columns) = b aᵀ for `count` rows of b, V vectors of columns and R rows at once, so that
+// R·V sums go on beside each other.
+template <class T, int V, int R = (kSums / V < 16 ? kSums / V : 16)>
+GLIM_INLINE void turned_rows(Index count, Index k, const T* turned, Index columns, const T* b,
+                             Index ldb, T* to) {
+  if constexpr (R > 1) {
+    if (count < R) return turned_rows<T, V, R / 2>(count, k, turned, columns, b, ldb, to);
+  }
+  Index j = 0;
+  for (; j + R <= count; j += R)
+    turned_tile<T, R, V>(k, turned, columns, b + j * ldb, ldb, to + j * columns);
+  if (j == count) return;
+  j = count - R;  // some rows once more, with the same result
+  turned_tile<T, R, V>(k, turned, columns, b + j * ldb, ldb, to + j * columns);
+}
+
+template <class T>
+void turned_product(Index m, Index n, Index k, T alpha, const T* a, Index lda, const T* b,
+                    Index ldb, T beta, T* c, Index ldc, T* scratch) {
+  constexpr Index L = kLanes<T>;
+  Index columns = (m + L - 1) / L * L;
+  T *turned = scratch, *panel = scratch + k * columns;
+  turn_rows<T>(m, k, a, lda, turned, columns);
+  for (Index begin = 0; begin < n; begin += kPanelRows) {
+    Index count = n - begin < kPanelRows ? n - begin : kPanelRows;
+    const T* from = b + begin * ldb;
+    for (Index r = 0; r < columns;) {
+      Index left = (columns - r) / kLanes<T>;
+      auto run = [&]<int V>() {
+        if constexpr (V <= kAlong) {
+          turned_rows<T, V>(count, k, turned + r, columns, from, ldb, panel + r);
+          r += V * kLanes<T>;
+        }
+      };
+      switch (left < kAlong ? left : kAlong) {
+        case 1:
+          run.template operator()<1>();
+          break;
+        case 2:
+          run.template operator()<2>();
+          break;
+        case 3:
+          run.template operator()<3>();
+          break;
+        default:
+          run.template operator()<4>();
+      }
+    }
+    for (Index r = 0; r < m; r += L)
+      for (Index j = 0; j < count; j += L) {
+        Vec<T> v[L];
+        for (Index i = 0; i < L; ++i)
+          v[i] = j + i < count ? load<T>(panel + (j + i) * columns + r) : Vec<T>{};
+        turn<T>(v);
+        for (Index i = 0; i < L && r + i < m; ++i) {
+          T* to = c + (r + i) * ldc + begin + j;
+          Vec<T> value = alpha * v[i];
+          if (beta != T(0)) value += beta * at<T>(to, 0, count - j);
+          if (count - j >= L)
+            store<T>(to, value);
+          else
+            store_part<T>(to, value, count - j);
+        }
+      }
+  }
+}
+
+// R rows of a times `count` rows of b, which `columns` holds turned around: columns[i] is column i of b.
+template <class T, int R>
+GLIM_INLINE void short_rows(Index count, Index k, T alpha, const T* a, Index lda,
+                            const Vec<T>* columns, T beta, T* c, Index ldc) {
+  Vec<T> sum[R] = {};
+  for (Index i = 0; i < k; ++i)
+    for (int r = 0; r < R; ++r)
+      sum[r] = multiply_add<T>(splat<T>(a[r * lda + i]), columns[i], sum[r]);
+  for (int r = 0; r < R; ++r) {
+    T* to = c + r * ldc;
+    Vec<T> value = alpha * sum[r];
+    if (beta != T(0)) value = multiply_add<T>(splat<T>(beta), at<T>(to, 0, count), value);
+    if (count >= kLanes<T>)
+      store<T>(to, value);
+    else
+      store_part<T>(to, value, count);
+  }
+}
+
+// For rows no longer than a vector, as those of narrow heads: a vector's worth of rows of b at a time.
+template <class T>
+void short_rows_product(Index m, Index n, Index k, T alpha, const T* a, Index lda, const T* b,
+                        Index ldb, T beta, T* c, Index ldc) {
+  constexpr Index L = kLanes<T>;
+  static_assert(kShortRow<T> <= L);
+  for (Index j = 0; j < n; j += L) {
+    Index count = n - j < L ? n - j : L;
+    Vec<T> v[L];
+    for (Index q = 0; q < L; ++q) v[q] = q < count ? at<T>(b + (j + q) * ldb, 0, k) : Vec<T>{};
+    turn<T>(v);
+    Index r = 0;
+    for (; r + 4 <= m; r += 4)
+      short_rows<T, 4>(count, k, alpha, a + r * lda, lda, v, beta, c + r * ldc + j, ldc);
+    for (; r < m; ++r)
+      short_rows<T, 1>(count, k, alpha, a + r * lda, lda, v, beta, c + r * ldc + j, ldc);
+  }
+}
+
+// Whether few_rows_product is ahead of BLAS, which has a path of its own for up to 1200 results.
+inline bool few_rows_pay(Index m, Index n, Index k) {
+#if defined(__AVX512F__)
+  (void)k;
+  return m <= 128 && (m > kDotRows || m * n > 1200);
+#elif defined(__AVX2__)
+  return m <= 64 && n * k >= 4096;
+#else
+  (void)n, (void)k;
+  return m <= 128;
+#endif
+}
+
+template <class T>
+void few_rows_product(Index m, Index n, Index k, T alpha, const T* a, Index lda, const T* b,
+                      Index ldb, T beta, T* c, Index ldc, T* scratch) {
+  if (m <= kDotRows)
+    dots_product<T>(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+  else
+    turned_product<T>(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, scratch);
+}
+
+// c = alpha a b + beta c for one row a (k) and b (k, n): the rows of b, weighed, as in attention by
+// one query.
+template <class T>
+void row_product(Index n, Index k, T alpha, const T* a, const T* b, Index ldb, T beta, T* c) {
+  constexpr Index L = kLanes<T>;
+  T sums[kAlong * L];
+  for (Index j = 0; j < n;) {
+    Index count = n - j < kAlong * L ? n - j : kAlong * L;
+    if (count == kAlong * L) {
+      turned_tile<T, 1, kAlong>(k, b + j, ldb, a, 0, sums);
+    } else if (count >= L) {
+      count = L;
+      turned_tile<T, 1, 1>(k, b + j, ldb, a, 0, sums);
+    } else {
+      for (Index p = 0; p < count; ++p) sums[p] = 0;
+      for (Index i = 0; i < k; ++i)
+        for (Index p = 0; p < count; ++p) sums[p] += a[i] * b[i * ldb + j + p];
+    }
+    for (Index p = 0; p < count; ++p)
+      c[j + p] = beta == T(0) ? alpha * sums[p] : alpha * sums[p] + beta * c[j + p];
+    j += count;
+  }
+}
+
+}  // namespace glim::GLIM_ISA

@@ -1,0 +1,173 @@
+#include "tensor/memory/arena.hpp"
+
+#include <algorithm>
+#include <sys/mman.h>
+#include <utility>
+
+namespace glim {
+
+struct Arena::Segment {
+  bool large;  // for large pieces
+  std::byte* begin = nullptr;
+  std::size_t size = 0, top = 0;  // what lies above `top` was never used
+  Piece *first = nullptr, *last = nullptr;
+};
+
+struct Arena::Piece {
+  Segment* segment;
+  std::byte* at;
+  std::size_t size;
+  Piece *before, *after;  // neighbours in the segment
+  bool free = false;
+  std::size_t resident = 0;                            // of it in free_bytes_: its pages are there
+  std::multimap<std::size_t, Piece*>::iterator place;  // when free
+};
+
+namespace {
+constexpr std::size_t kHuge = std::size_t{2} << 20;
+constexpr std::size_t kPage = 4096;
+constexpr std::size_t kLargePiece = std::size_t{8} << 20;
+constexpr std::size_t kSegment = std::size_t{256} << 20;
+std::size_t rounded(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
+}  // namespace
+
+Arena::Arena() = default;
+
+Arena::~Arena() {
+  for (auto& s : segments_) {
+    for (Piece* p = s->first; p;) delete std::exchange(p, p->after);
+    munmap(s->begin, s->size);
+  }
+}
+
+std::byte* Arena::data(const Piece* piece) { return piece->at; }
+std::size_t Arena::bytes(const Piece* piece) { return piece->size; }
+
+void Arena::set_free(Piece* p, std::size_t resident) {
+  p->free = true;
+  p->resident = resident;
+  p->place = free_[p->segment->large].emplace(p->size, p);
+  free_bytes_ += static_cast<std::int64_t>(resident);
+}
+
+std::size_t Arena::set_used(Piece* p) {
+  p->free = false;
+  free_[p->segment->large].erase(p->place);
+  free_bytes_ -= static_cast<std::int64_t>(p->resident);
+  return std::exchange(p->resident, 0);
+}
+
+// p and the piece after it become one; neither is in free_.
+void Arena::join_with_next(Piece* p) {
+  Piece* next = p->after;
+  p->size += next->size;
+  p->after = next->after;
+  (next->after ? next->after->before : p->segment->last) = p;
+  delete next;
+}
+
+Arena::Piece* Arena::from_free(bool large, std::size_t bytes) {
+  auto at = free_[large].lower_bound(bytes);
+  if (at == free_[large].end()) return nullptr;
+  Piece* p = at->second;
+  std::size_t resident = set_used(p);
+  // What is left over stays free; a sliver of less than a sixteenth is not worth a piece.
+  if (p->size - bytes >= std::max(kPage, bytes / 16)) {
+    auto* rest = new Piece{p->segment, p->at + bytes, p->size - bytes, p, p->after, false, 0, {}};
+    (p->after ? p->after->before : p->segment->last) = rest;
+    p->after = rest;
+    p->size = bytes;
+    set_free(rest, resident > bytes ? resident - bytes : 0);  // pages are used from the front
+  }
+  return p;
+}
+
+// New memory behind the last piece, which is taken along when it is free.
+Arena::Piece* Arena::from_top(Segment& s, std::size_t bytes) {
+  Piece* last = s.last;
+  std::size_t have = last && last->free ? last->size : 0;
+  std::size_t more = bytes - have;  // a free piece of `bytes` would have been found
+  if (s.size - s.top < more) return nullptr;
+  if (have > 0) {
+    set_used(last);
+    last->size = bytes;
+  } else {
+    last = new Piece{&s, s.begin + s.top, bytes, s.last, nullptr, false, 0, {}};
+    (s.last ? s.last->after : s.first) = last;
+    s.last = last;
+  }
+  s.top += more;
+  return last;
+}
+
+bool Arena::add_segment(bool large, std::size_t bytes) {
+  for (std::size_t size : {std::max(kSegment, rounded(bytes, kHuge)), rounded(bytes, kHuge)}) {
+    // Aligned by asking for more and giving the ends back.
+    std::size_t asked = size + kHuge;
+    if (asked < bytes) return false;
+    void* p = mmap(nullptr, asked, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) continue;
+    ++system_calls_;
+    auto* begin = static_cast<std::byte*>(p);
+    std::size_t head = (kHuge - reinterpret_cast<std::uintptr_t>(p) % kHuge) % kHuge;
+    if (head > 0) munmap(begin, head);
+    if (kHuge > head) munmap(begin + head + size, kHuge - head);
+    madvise(begin + head, size, MADV_HUGEPAGE);
+    segments_.push_back(
+        std::make_unique<Segment>(Segment{large, begin + head, size, 0, nullptr, nullptr}));
+    return true;
+  }
+  return false;
+}
+
+Arena::Piece* Arena::take(std::size_t bytes) {
+  if (bytes > SIZE_MAX / 4) return nullptr;
+  bytes = rounded(std::max<std::size_t>(bytes, 1), kPage);
+  bool large = bytes >= kLargePiece;
+  if (Piece* p = from_free(large, bytes)) return p;
+  if (large)
+    if (Piece* p = from_free(false, bytes)) return p;
+  auto from_tops = [&](bool of_large) -> Piece* {
+    for (auto& s : segments_)
+      if (s->large == of_large)
+        if (Piece* p = from_top(*s, bytes)) return p;
+    return nullptr;
+  };
+  if (Piece* p = from_tops(large)) return p;
+  if (add_segment(large, bytes)) return from_top(*segments_.back(), bytes);
+  // The system refuses: the other segments' places, then.
+  if (Piece* p = from_free(!large, bytes)) return p;
+  return from_tops(!large);
+}
+
+void Arena::give(Piece* p) {
+  std::size_t resident = p->size;
+  if (p->after && p->after->free) {
+    resident += set_used(p->after);
+    join_with_next(p);
+  }
+  if (p->before && p->before->free) {
+    p = p->before;
+    resident += set_used(p);
+    join_with_next(p);
+  }
+  set_free(p, resident);
+}
+
+void Arena::trim() {
+  std::erase_if(segments_, [&](const std::unique_ptr<Segment>& s) {
+    bool all_free = s->first == s->last && (!s->first || s->first->free);
+    if (!all_free) return false;
+    if (s->first) set_used(s->first);
+    delete s->first;
+    munmap(s->begin, s->size);
+    return true;
+  });
+  for (auto& list : free_)
+    for (auto& [size, p] : list) {
+      madvise(p->at, p->size, MADV_DONTNEED);
+      free_bytes_ -= static_cast<std::int64_t>(std::exchange(p->resident, 0));
+    }
+}
+
+}  // namespace glim

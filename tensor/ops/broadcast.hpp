@@ -1,0 +1,34 @@
+// For the sources of tensor/ops/elementwise.hpp: what their functions check first.
+#pragma once
+
+#include "tensor/error.hpp"
+#include "tensor/tensor.hpp"
+
+namespace glim {
+
+inline void require_same_dtype(const Tensor& a, const Tensor& b, std::string_view op) {
+  if (a.dtype() != b.dtype())
+    throw with_operands(DTypeError(op, "dtypes differ"), Operand("a", a), Operand("b", b));
+}
+
+[[noreturn]] inline void no_bool(std::string_view op, const Tensor& x) {
+  throw with_operands(DTypeError(op, "is not defined for bool"), Operand("x", x));
+}
+
+struct Pair {  // two operands expanded to one shape
+  Tensor a, b;
+  Shape shape;
+};
+
+inline Pair broadcast(const Tensor& a, const Tensor& b, std::string_view op) {
+  require_same_dtype(a, b, op);
+  if (a.shape() == b.shape()) return {a, b, a.shape()};
+  try {
+    Shape shape = broadcast_shapes(a.shape(), b.shape(), op);
+    return {a.expand(shape), b.expand(shape), shape};
+  } catch (ShapeError& e) {
+    throw with_operands(std::move(e), Operand("a", a), Operand("b", b));
+  }
+}
+
+}  // namespace glim

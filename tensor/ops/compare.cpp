@@ -1,0 +1,158 @@
+// Comparisons, logic and choice; declared in tensor/ops/elementwise.hpp.
+#include <atomic>
+#include <cmath>
+#include <cstring>
+
+#include "tensor/iterate.hpp"
+#include "tensor/ops/broadcast.hpp"
+#include "tensor/ops/elementwise.hpp"
+
+namespace glim {
+namespace {
+
+template <class F>
+Tensor compare(const Tensor& a, const Tensor& b, std::string_view op, const F& f) {
+  Pair p = broadcast(a, b, op);
+  Tensor y = empty(p.shape, DType::Bool);
+  visit_dtype(a.dtype(), [&]<class T>() { zip_into<bool, T, T>(y, p.a, p.b, f); });
+  return y;
+}
+
+// Floats are compared in their own dtype; an int64 exactly: long double holds both sides.
+template <class F>
+Tensor compare_scalar(const Tensor& x, double c, const F& f) {
+  Tensor y = empty(x.shape(), DType::Bool);
+  visit_dtype(x.dtype(), [&]<class T>() {
+    using Common = std::conditional_t<std::is_same_v<T, Index>, long double,
+                                      std::conditional_t<std::is_same_v<T, bool>, double, T>>;
+    static_assert(std::numeric_limits<long double>::digits >= 63);
+    auto value = static_cast<Common>(c);
+    map_into<bool, T>(y, x, [&](T v) { return f(static_cast<Common>(v), value); });
+  });
+  return y;
+}
+
+}  // namespace
+
+Tensor equal(const Tensor& a, const Tensor& b) {
+  return compare(a, b, "equal", [](auto x, auto y) { return x == y; });
+}
+Tensor not_equal(const Tensor& a, const Tensor& b) {
+  return compare(a, b, "not_equal", [](auto x, auto y) { return x != y; });
+}
+Tensor less(const Tensor& a, const Tensor& b) {
+  return compare(a, b, "less", [](auto x, auto y) { return x < y; });
+}
+Tensor less_equal(const Tensor& a, const Tensor& b) {
+  return compare(a, b, "less_equal", [](auto x, auto y) { return x <= y; });
+}
+Tensor greater(const Tensor& a, const Tensor& b) {
+  return compare(a, b, "greater", [](auto x, auto y) { return x > y; });
+}
+Tensor greater_equal(const Tensor& a, const Tensor& b) {
+  return compare(a, b, "greater_equal", [](auto x, auto y) { return x >= y; });
+}
+Tensor equal(const Tensor& x, double c) {
+  return compare_scalar(x, c, [](auto v, auto w) { return v == w; });
+}
+Tensor not_equal(const Tensor& x, double c) {
+  return compare_scalar(x, c, [](auto v, auto w) { return v != w; });
+}
+Tensor less(const Tensor& x, double c) {
+  return compare_scalar(x, c, [](auto v, auto w) { return v < w; });
+}
+Tensor greater(const Tensor& x, double c) {
+  return compare_scalar(x, c, [](auto v, auto w) { return v > w; });
+}
+Tensor is_finite(const Tensor& x) {
+  Tensor y = empty(x.shape(), DType::Bool);
+  visit_dtype(x.dtype(), [&]<class T>() {
+    map_into<bool, T>(y, x, [](T v) {
+      if constexpr (std::is_floating_point_v<T>)
+        return std::isfinite(v);
+      else
+        return (void)v, true;
+    });
+  });
+  return y;
+}
+
+namespace {
+void require_bool(const Tensor& x, std::string_view op) {
+  if (x.dtype() != DType::Bool) throw with_operands(DTypeError(op, "needs bool"), Operand("x", x));
+}
+}  // namespace
+
+Tensor logical_and(const Tensor& a, const Tensor& b) {
+  require_bool(a, "logical_and");
+  return compare(a, b, "logical_and", [](auto x, auto y) { return x && y; });
+}
+Tensor logical_or(const Tensor& a, const Tensor& b) {
+  require_bool(a, "logical_or");
+  return compare(a, b, "logical_or", [](auto x, auto y) { return x || y; });
+}
+Tensor logical_not(const Tensor& a) {
+  require_bool(a, "logical_not");
+  Tensor y = empty(a.shape(), DType::Bool);
+  map_into<bool, bool>(y, a, [](bool v) { return !v; });
+  return y;
+}
+
+Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
+  require_bool(condition, "where");
+  Pair p = broadcast(a, b, "where");
+  Shape shape;
+  try {
+    shape = broadcast_shapes(condition.shape(), p.shape, "where");
+  } catch (ShapeError& e) {
+    throw with_operands(std::move(e), Operand("condition", condition), Operand("a", a),
+                        Operand("b", b));
+  }
+  Tensor c = condition.expand(shape), x = p.a.expand(shape), z = p.b.expand(shape);
+  Tensor y = empty(shape, a.dtype());
+  visit_dtype(a.dtype(), [&]<class T>() {
+    const bool* pc = c.data<bool>();
+    const T *px = x.data<T>(), *pz = z.data<T>();
+    T* py = y.data<T>();
+    Loop loop(shape, {&y.strides(), &c.strides(), &x.strides(), &z.strides()});
+    Index sy = loop.step(0), sc = loop.step(1), sx = loop.step(2), sz = loop.step(3);
+    loop.runs([&](Index n, const Index* at) {
+      for (Index i = 0; i < n; ++i)
+        py[at[0] + i * sy] = pc[at[1] + i * sc] ? px[at[2] + i * sx] : pz[at[3] + i * sz];
+    });
+  });
+  return y;
+}
+
+bool all_finite(const Tensor& x) {
+  if (!is_floating(x.dtype())) return true;
+  std::atomic<bool> finite{true};
+  auto scan = [&]<class T>() {
+    const T* p = x.data<T>();
+    Loop loop(x.shape(), {&x.strides()});
+    Index s = loop.step(0);
+    loop.runs([&](Index n, const Index* at) {
+      // v - v is 0 for finite v and NaN otherwise, and NaN survives the sum.
+      T sum = 0;
+      for (Index i = 0; i < n; ++i) sum += p[at[0] + i * s] - p[at[0] + i * s];
+      if (sum != 0) finite.store(false, std::memory_order_relaxed);
+    });
+  };
+  if (x.dtype() == DType::Float32)
+    scan.template operator()<float>();
+  else
+    scan.template operator()<double>();
+  return finite;
+}
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+  if (a.shape() != b.shape() || a.dtype() != b.dtype()) return false;
+  if (a.numel() == 0) return true;
+  Tensor x = a.contiguous(), y = b.contiguous();
+  return visit_dtype(a.dtype(), [&]<class T>() {
+    return std::memcmp(x.data<T>(), y.data<T>(), static_cast<std::size_t>(a.numel()) * sizeof(T)) ==
+           0;
+  });
+}
+
+}  // namespace glim

@@ -1,0 +1,259 @@
+#include "tensor/ops/elementwise.hpp"
+
+#include <charconv>
+#include <cmath>
+
+#include "tensor/iterate.hpp"
+#include "tensor/ops/broadcast.hpp"
+#include "tensor/ops/wrap.hpp"
+#include "tensor/parallel.hpp"
+#include "tensor/simd/kernels.hpp"
+
+namespace glim {
+namespace {
+
+// Arithmetic with T in {float, double, int64}.
+template <class F>
+Tensor arithmetic(const Tensor& a, const Tensor& b, std::string_view op, const F& f) {
+  auto into = [&](const Tensor& y, const Tensor& left, const Tensor& right) {
+    visit_dtype(a.dtype(), [&]<class T>() {
+      if constexpr (std::is_same_v<T, bool>)
+        no_bool(op, a);
+      else
+        zip_into<T, T, T>(y, left, right, f);
+    });
+    return y;
+  };
+  // Nothing to broadcast, the common case: no views are made.
+  if (a.dtype() == b.dtype() && a.shape() == b.shape())
+    return into(empty(a.shape(), a.dtype()), a, b);
+  Pair p = broadcast(a, b, op);
+  return into(empty(p.shape, a.dtype()), p.a, p.b);
+}
+
+template <class F>
+Tensor floating(const Tensor& x, std::string_view op, const F& f) {
+  require_floating(x, op);
+  Tensor y = empty(x.shape(), x.dtype());
+  if (x.dtype() == DType::Float32)
+    map_into<float, float>(y, x, f);
+  else
+    map_into<double, double>(y, x, f);
+  return y;
+}
+
+template <class F>
+Tensor numeric(const Tensor& x, std::string_view op, const F& f) {
+  Tensor y = empty(x.shape(), x.dtype());
+  visit_dtype(x.dtype(), [&]<class T>() {
+    if constexpr (std::is_same_v<T, bool>)
+      no_bool(op, x);
+    else
+      map_into<T, T>(y, x, f);
+  });
+  return y;
+}
+
+// A scalar as an operand in x's dtype; ValueError when x is int64 and c no integer.
+template <class T>
+T scalar_operand(const Tensor& x, double c, std::string_view op) {
+  if constexpr (std::is_integral_v<T>) {
+    if (!(c >= -0x1p63 && c < 0x1p63) || c != std::floor(c)) {
+      char text[32];
+      auto end = std::to_chars(text, text + sizeof text, c).ptr;
+      throw with_operands(ValueError(op, std::string(text, end) + " is not an integer"),
+                          Operand("x", x));
+    }
+  }
+  return static_cast<T>(c);
+}
+
+template <class F>
+Tensor with_scalar(const Tensor& x, double c, std::string_view op, const F& f) {
+  Tensor y = empty(x.shape(), x.dtype());
+  visit_dtype(x.dtype(), [&]<class T>() {
+    if constexpr (std::is_same_v<T, bool>) {
+      no_bool(op, x);
+    } else {
+      T value = scalar_operand<T>(x, c, op);
+      map_into<T, T>(y, x, [&](T v) { return f(v, value); });
+    }
+  });
+  return y;
+}
+
+constexpr Index kPiece = 16384;  // elements: some 10 µs of work
+
+// The kernels want elements that lie side by side.
+Tensor function_of(const Tensor& x, Function f, std::string_view op) {
+  require_floating(x, op);
+  Tensor in = x.contiguous(), y = empty(x.shape(), x.dtype());
+  auto run = [&]<class T>() {
+    parallel_for(y.numel(), kPiece, [&](Index begin, Index end) {
+      row_kernels<T>().function(f, end - begin, in.data<T>() + begin, y.data<T>() + begin);
+    });
+  };
+  if (x.dtype() == DType::Float32)
+    run.template operator()<float>();
+  else
+    run.template operator()<double>();
+  return y;
+}
+
+Tensor function_grad_of(const Tensor& kept, const Tensor& dy, Function f, std::string_view op) {
+  require_floating(kept, op);
+  require_same_dtype(kept, dy, op);
+  if (kept.shape() != dy.shape())
+    throw with_operands(ShapeError(op, "a gradient has the shape of its value"),
+                        Operand("kept", kept), Operand("dy", dy));
+  Tensor in = kept.contiguous(), up = dy.contiguous(), dx = empty(dy.shape(), dy.dtype());
+  auto run = [&]<class T>() {
+    parallel_for(dx.numel(), kPiece, [&](Index begin, Index end) {
+      row_kernels<T>().function_grad(f, end - begin, in.data<T>() + begin, up.data<T>() + begin,
+                                     dx.data<T>() + begin);
+    });
+  };
+  if (dy.dtype() == DType::Float32)
+    run.template operator()<float>();
+  else
+    run.template operator()<double>();
+  return dx;
+}
+
+}  // namespace
+
+Tensor add(const Tensor& a, const Tensor& b) {
+  return arithmetic(a, b, "add", [](auto x, auto y) { return wrap_add(x, y); });
+}
+Tensor sub(const Tensor& a, const Tensor& b) {
+  return arithmetic(a, b, "sub", [](auto x, auto y) { return wrap_sub(x, y); });
+}
+Tensor mul(const Tensor& a, const Tensor& b) {
+  return arithmetic(a, b, "mul", [](auto x, auto y) { return wrap_mul(x, y); });
+}
+Tensor div(const Tensor& a, const Tensor& b) {
+  require_floating(a, "div");
+  return arithmetic(a, b, "div", [](auto x, auto y) {
+    if constexpr (std::is_floating_point_v<decltype(x)>)
+      return x / y;
+    else
+      return x;
+  });
+}
+Tensor maximum(const Tensor& a, const Tensor& b) {
+  return arithmetic(a, b, "maximum", [](auto x, auto y) { return x > y || x != x ? x : y; });
+}
+Tensor minimum(const Tensor& a, const Tensor& b) {
+  return arithmetic(a, b, "minimum", [](auto x, auto y) { return x < y || x != x ? x : y; });
+}
+Tensor add(const Tensor& a, double c) {
+  return with_scalar(a, c, "add", [](auto x, auto y) { return wrap_add(x, y); });
+}
+Tensor mul(const Tensor& a, double c) {
+  return with_scalar(a, c, "mul", [](auto x, auto y) { return wrap_mul(x, y); });
+}
+
+void add_(const Tensor& a, const Tensor& b) {
+  require_same_dtype(a, b, "add_");
+  require_writable(a, "add_");
+  Tensor from = source_for(a, b, "add_");
+  visit_dtype(a.dtype(), [&]<class T>() {
+    if constexpr (std::is_same_v<T, bool>)
+      no_bool("add_", a);
+    else
+      zip_into<T, T, T>(a, a, from, [](T x, T y) { return wrap_add(x, y); });
+  });
+}
+void add_scaled_(const Tensor& a, const Tensor& b, double c) {
+  require_floating(a, "add_scaled_");
+  require_same_dtype(a, b, "add_scaled_");
+  require_writable(a, "add_scaled_");
+  Tensor from = source_for(a, b, "add_scaled_");
+  auto run = [&]<class T>() {
+    T factor = static_cast<T>(c);
+    zip_into<T, T, T>(a, a, from, [factor](T x, T y) { return x + factor * y; });
+  };
+  if (a.dtype() == DType::Float32)
+    run.template operator()<float>();
+  else
+    run.template operator()<double>();
+}
+void mul_(const Tensor& a, double c) {
+  require_floating(a, "mul_");
+  require_writable(a, "mul_");
+  if (a.dtype() == DType::Float32)
+    map_into<float, float>(a, a, [f = static_cast<float>(c)](float x) { return x * f; });
+  else
+    map_into<double, double>(a, a, [c](double x) { return x * c; });
+}
+
+Tensor neg(const Tensor& x) {
+  return numeric(x, "neg", [](auto v) {
+    if constexpr (std::is_floating_point_v<decltype(v)>)
+      return -v;
+    else
+      return wrap_sub(decltype(v)(0), v);
+  });
+}
+Tensor abs(const Tensor& x) {
+  return numeric(x, "abs", [](auto v) {
+    if constexpr (std::is_floating_point_v<decltype(v)>)
+      return std::abs(v);
+    else
+      return v < 0 ? wrap_sub(decltype(v)(0), v) : v;
+  });
+}
+Tensor sign(const Tensor& x) {
+  return numeric(x, "sign", [](auto v) {
+    using T = decltype(v);
+    return v > 0 ? T(1) : v < 0 ? T(-1) : v;  // 0 and NaN stay
+  });
+}
+Tensor exp(const Tensor& x) { return function_of(x, Function::Exp, "exp"); }
+Tensor log(const Tensor& x) { return function_of(x, Function::Log, "log"); }
+Tensor sqrt(const Tensor& x) {
+  return floating(x, "sqrt", [](auto v) { return std::sqrt(v); });
+}
+Tensor sin(const Tensor& x) {
+  return floating(x, "sin", [](auto v) { return std::sin(v); });
+}
+Tensor cos(const Tensor& x) {
+  return floating(x, "cos", [](auto v) { return std::cos(v); });
+}
+Tensor tanh(const Tensor& x) { return function_of(x, Function::Tanh, "tanh"); }
+Tensor erf(const Tensor& x) { return function_of(x, Function::Erf, "erf"); }
+Tensor sigmoid(const Tensor& x) { return function_of(x, Function::Sigmoid, "sigmoid"); }
+Tensor silu(const Tensor& x) { return function_of(x, Function::Silu, "silu"); }
+Tensor gelu(const Tensor& x, GeluForm form) {
+  return function_of(x, form == GeluForm::Erf ? Function::GeluErf : Function::GeluTanh, "gelu");
+}
+Tensor tanh_grad(const Tensor& y, const Tensor& dy) {
+  return function_grad_of(y, dy, Function::Tanh, "tanh");
+}
+Tensor sigmoid_grad(const Tensor& y, const Tensor& dy) {
+  return function_grad_of(y, dy, Function::Sigmoid, "sigmoid");
+}
+Tensor silu_grad(const Tensor& x, const Tensor& dy) {
+  return function_grad_of(x, dy, Function::Silu, "silu");
+}
+Tensor gelu_grad(const Tensor& x, const Tensor& dy, GeluForm form) {
+  return function_grad_of(x, dy, form == GeluForm::Erf ? Function::GeluErf : Function::GeluTanh,
+                          "gelu");
+}
+Tensor relu(const Tensor& x) {
+  return floating(x, "relu", [](auto v) { return v < 0 ? decltype(v)(0) : v; });
+}
+Tensor pow(const Tensor& x, double exponent) {
+  if (exponent == 2) return floating(x, "pow", [](auto v) { return v * v; });
+  return floating(x, "pow",
+                  [exponent](auto v) { return std::pow(v, static_cast<decltype(v)>(exponent)); });
+}
+Tensor clamp(const Tensor& x, double low, double high) {
+  if (!(low <= high)) throw ValueError("clamp", "the lower bound is above the upper one");
+  return floating(x, "clamp", [=](auto v) {
+    using T = decltype(v);
+    return v < T(low) ? T(low) : v > T(high) ? T(high) : v;
+  });
+}
+
+}  // namespace glim

@@ -1,0 +1,213 @@
+#include "tensor/ops/reduce.hpp"
+
+#include <cmath>
+
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/rows.hpp"
+#include "tensor/ops/wrap.hpp"
+
+namespace glim {
+namespace {
+
+// Sum of n evenly spaced numbers: 8 interleaved partial sums over blocks of 1024, added in order.
+template <class Acc, class T, class F>
+Acc ordered_sum(const T* p, Index n, Index stride, const F& f) {
+  Acc total = 0;
+  for (Index block = 0; block < n; block += 1024) {
+    Acc part[8] = {};
+    Index end = std::min(n, block + 1024), i = block;
+    if (stride == 1)
+      for (; i + 8 <= end; i += 8)
+        for (int k = 0; k < 8; ++k) part[k] = wrap_add(part[k], f(p[i + k]));
+    else
+      for (; i + 8 <= end; i += 8)
+        for (int k = 0; k < 8; ++k) part[k] = wrap_add(part[k], f(p[(i + k) * stride]));
+    for (; i < end; ++i) part[0] = wrap_add(part[0], f(p[i * stride]));
+    for (int half = 4; half > 0; half /= 2)
+      for (int k = 0; k < half; ++k) part[k] = wrap_add(part[k], part[k + half]);
+    total = wrap_add(total, part[0]);
+  }
+  return total;
+}
+
+constexpr Index kBlock = 65536;  // elements of one piece of a long reduction
+
+// Sum over the leading axes of a contiguous (n, columns). Whole rows are added in order: 64 at a
+// time into a part, 64 parts into a chunk, chunks into the result, so that float32 stays accurate.
+template <class T, class Acc>
+Tensor sum_columns(const Tensor& x, Index n, Index columns, DType out) {
+  constexpr Index kWidth = 64, kPart = 64, kChunk = 4096;
+  Index chunks = std::max<Index>(1, (n + kChunk - 1) / kChunk);
+  Index across = (columns + kWidth - 1) / kWidth;
+  Tensor sums = empty({chunks, columns}, out);
+  const T* px = x.data<T>();
+  Acc* ps = sums.data<Acc>();
+  parallel_for(chunks * across, std::max<Index>(1, kChunk * 4 / (std::min(n, kChunk) * kWidth + 1)),
+               [&](Index first, Index last) {
+                 for (Index piece = first; piece < last; ++piece) {
+                   Index chunk = piece / across, begin = piece % across * kWidth;
+                   Index width = std::min(kWidth, columns - begin);
+                   Acc total[kWidth] = {};
+                   Index end = std::min(n, (chunk + 1) * kChunk);
+                   for (Index block = chunk * kChunk; block < end; block += kPart) {
+                     Acc part[kWidth] = {};
+                     for (Index r = block; r < std::min(end, block + kPart); ++r)
+                       for (Index c = 0; c < width; ++c)
+                         part[c] = wrap_add(part[c], static_cast<Acc>(px[r * columns + begin + c]));
+                     for (Index c = 0; c < width; ++c) total[c] = wrap_add(total[c], part[c]);
+                   }
+                   std::copy_n(total, width, ps + chunk * columns + begin);
+                 }
+               });
+  for (Index chunk = 1; chunk < chunks; ++chunk)
+    for (Index c = 0; c < columns; ++c) ps[c] = wrap_add(ps[c], ps[chunk * columns + c]);
+  return sums.select(0, 0);
+}
+
+template <class T>
+Tensor sum_typed(const Tensor& x, const Dims& axes, bool keepdim) {
+  using Acc = std::conditional_t<std::is_same_v<T, bool>, Index, T>;
+  constexpr DType out = dtype_of<Acc>;
+  RowPlan p = plan_rows(x, axes, keepdim, "sum");
+  // Reduced axes all in front of a contiguous tensor: no transposition needed.
+  Dims reduced = normalize_axes(axes, x.rank(), "sum");
+  bool leading = x.is_contiguous() && p.rows > 1;
+  for (int i = 0; i < reduced.rank(); ++i) leading = leading && reduced[i] == i;
+  if (leading) return sum_columns<T, Acc>(x, p.n, p.rows, out).reshape(p.result);
+  auto value = [](T v) { return static_cast<Acc>(v); };
+  if (p.rows == 1 && p.n > kBlock) {  // blocks in parallel, then their sums in order
+    Tensor c = p.x.contiguous();
+    const T* px = c.data<T>();
+    Index blocks = (p.n + kBlock - 1) / kBlock;
+    Tensor parts = empty({blocks}, out);
+    Acc* pp = parts.data<Acc>();
+    parallel_each(blocks, [&](Index b) {
+      pp[b] = ordered_sum<Acc>(px + b * kBlock, std::min(kBlock, p.n - b * kBlock), 1, value);
+    });
+    Tensor y = empty(p.result, out);
+    *y.data<Acc>() = ordered_sum<Acc>(pp, blocks, 1, [](Acc v) { return v; });
+    return y;
+  }
+  return reduce_rows<T, Acc>(
+      p, out, [&](const T* row, Index n) { return ordered_sum<Acc>(row, n, 1, value); });
+}
+
+template <class Better>
+Tensor extremum(const Tensor& x, const Dims& axes, bool keepdim, std::string_view op,
+                const Better& better) {
+  RowPlan p = plan_rows(x, axes, keepdim, op);
+  if (p.n == 0 && p.rows > 0)
+    throw with_operands(ValueError(op, "of no elements is not defined"), Operand("x", x));
+  return visit_dtype(x.dtype(), [&]<class T>() {
+    return reduce_rows<T, T>(p, x.dtype(), [&](const T* row, Index n) {
+      T best = row[0];
+      for (Index i = 1; i < n; ++i)
+        if (better(row[i], best)) best = row[i];
+      return best;
+    });
+  });
+}
+
+template <class Better>
+Tensor arg_extremum(const Tensor& x, Index axis, bool keepdim, std::string_view op,
+                    const Better& better) {
+  RowPlan p = plan_rows(x, {axis}, keepdim, op);
+  if (p.n == 0 && p.rows > 0)
+    throw with_operands(ValueError(op, "of no elements is not defined"), Operand("x", x));
+  return visit_dtype(x.dtype(), [&]<class T>() {
+    return reduce_rows<T, Index>(p, DType::Int64, [&](const T* row, Index n) {
+      Index best = 0;
+      for (Index i = 1; i < n; ++i)
+        if (better(row[i], row[best])) best = i;
+      return best;
+    });
+  });
+}
+
+constexpr auto above = [](auto a, auto b) { return a > b || (a != a && b == b); };
+constexpr auto below = [](auto a, auto b) { return a < b || (a != a && b == b); };
+
+}  // namespace
+
+Tensor sum(const Tensor& x, const Dims& axes, bool keepdim) {
+  return visit_dtype(x.dtype(), [&]<class T>() { return sum_typed<T>(x, axes, keepdim); });
+}
+
+Tensor mean(const Tensor& x, const Dims& axes, bool keepdim) {
+  require_floating(x, "mean");
+  RowPlan p = plan_rows(x, axes, keepdim, "mean");
+  return mul(sum(x, axes, keepdim), 1.0 / static_cast<double>(p.n));
+}
+
+Tensor max(const Tensor& x, const Dims& axes, bool keepdim) {
+  return extremum(x, axes, keepdim, "max", above);
+}
+Tensor min(const Tensor& x, const Dims& axes, bool keepdim) {
+  return extremum(x, axes, keepdim, "min", below);
+}
+
+Tensor var(const Tensor& x, const Dims& axes, double correction, bool keepdim) {
+  require_floating(x, "var");
+  RowPlan p = plan_rows(x, axes, true, "var");
+  Tensor centered = sub(x, mean(x, axes, true));
+  double divisor = std::max(0.0, static_cast<double>(p.n) - correction);
+  return mul(sum(mul(centered, centered), axes, keepdim), 1.0 / divisor);
+}
+
+Tensor argmax(const Tensor& x, Index axis, bool keepdim) {
+  return arg_extremum(x, axis, keepdim, "argmax", above);
+}
+Tensor argmin(const Tensor& x, Index axis, bool keepdim) {
+  return arg_extremum(x, axis, keepdim, "argmin", below);
+}
+
+Tensor any(const Tensor& x, const Dims& axes, bool keepdim) {
+  if (x.dtype() != DType::Bool)
+    throw with_operands(DTypeError("any", "needs bool"), Operand("x", x));
+  return greater(sum(x, axes, keepdim), 0.0);
+}
+Tensor all(const Tensor& x, const Dims& axes, bool keepdim) {
+  return logical_not(any(logical_not(x), axes, keepdim));
+}
+
+Tensor cumsum(const Tensor& x, Index axis) {
+  int a = normalize_axis(axis, x.rank(), "cumsum");
+  if (x.dtype() == DType::Bool) return cumsum(x.to(DType::Int64), axis);
+  Tensor in = x.transpose(a, -1).contiguous();
+  Tensor y = empty(in.shape(), x.dtype());
+  Index n = in.shape().back(), rows = n ? in.numel() / n : 0;
+  visit_dtype(x.dtype(), [&]<class T>() {
+    const T* px = in.data<T>();
+    T* py = y.data<T>();
+    for (Index r = 0; r < rows; ++r) {
+      T running = 0;
+      for (Index i = 0; i < n; ++i) py[r * n + i] = running = wrap_add(running, px[r * n + i]);
+    }
+  });
+  return y.transpose(a, -1);
+}
+
+Tensor sum_to(const Tensor& x, const Shape& shape) {
+  if (x.shape() == shape) return x;
+  int extra = x.rank() - shape.rank();
+  Dims axes;
+  bool fits = extra >= 0;
+  for (int i = 0; i < x.rank() && fits; ++i) {
+    if (i < extra || (shape[i - extra] == 1 && x.shape()[i] != 1))
+      axes.push_back(i);
+    else
+      fits = shape[i - extra] == x.shape()[i];
+  }
+  if (!fits)
+    throw with_operands(ShapeError("sum_to", to_string(shape) + " does not broadcast to x"),
+                        Operand("x", x));
+  return (axes.empty() ? x : sum(x, axes, true)).reshape(shape);
+}
+
+double norm(const Tensor& x) { return std::sqrt(dot(x, x)); }
+
+double dot(const Tensor& a, const Tensor& b) {
+  return sum(mul(a.to(DType::Float64), b.to(DType::Float64))).item();
+}
+
+}  // namespace glim

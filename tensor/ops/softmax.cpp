@@ -1,0 +1,78 @@
+// softmax, log_softmax and logsumexp; declared in tensor/ops/reduce.hpp.
+#include <cmath>
+#include <limits>
+
+#include "tensor/ops/reduce.hpp"
+#include "tensor/ops/rows.hpp"
+#include "tensor/simd/kernels.hpp"
+
+namespace glim {
+namespace {
+
+template <class T>
+constexpr T kMinusInfinity = -std::numeric_limits<T>::infinity();
+
+// Where that is not finite, NaN if there is one.
+template <class T>
+T max_of(const T* row, Index n) {
+  T m = row_kernels<T>().largest(n, row);
+  if (std::isfinite(m)) return m;
+  for (Index i = 0; i < n; ++i)
+    if (row[i] != row[i]) return row[i];
+  return m;
+}
+
+template <class T>
+T sum_of_exponentials(const T* in, T m, Index n, T* out) {
+  return row_kernels<T>().sum_of_exponentials(n, m, in, out);
+}
+
+template <class T>
+void softmax_row(const T* in, T* out, Index n) {
+  T m = max_of(in, n);
+  if (m == kMinusInfinity<T>) {
+    std::fill_n(out, n, T(0));
+    return;
+  }
+  T scale = T(1) / sum_of_exponentials(in, m, n, out);
+  for (Index i = 0; i < n; ++i) out[i] *= scale;
+}
+
+template <class T>
+void log_softmax_row(const T* in, T* out, Index n) {
+  T m = max_of(in, n);
+  if (m == kMinusInfinity<T>) {
+    std::fill_n(out, n, m);
+    return;
+  }
+  T log_total = std::log(sum_of_exponentials<T>(in, m, n, nullptr));
+  for (Index i = 0; i < n; ++i) out[i] = (in[i] - m) - log_total;
+}
+
+template <class T>
+T logsumexp_row(const T* in, Index n) {
+  T m = max_of(in, n);
+  if (std::isinf(m)) return m;
+  return m + std::log(sum_of_exponentials<T>(in, m, n, nullptr));
+}
+
+}  // namespace
+
+Tensor softmax(const Tensor& x, Index axis) {
+  return over_floats(x, "softmax",
+                     [&]<class T>() { return map_rows<T>(x, axis, "softmax", softmax_row<T>); });
+}
+
+Tensor log_softmax(const Tensor& x, Index axis) {
+  return over_floats(x, "log_softmax", [&]<class T>() {
+    return map_rows<T>(x, axis, "log_softmax", log_softmax_row<T>);
+  });
+}
+
+Tensor logsumexp(const Tensor& x, Index axis, bool keepdim) {
+  RowPlan p = plan_rows(x, {axis}, keepdim, "logsumexp");
+  return over_floats(x, "logsumexp",
+                     [&]<class T>() { return reduce_rows<T, T>(p, x.dtype(), logsumexp_row<T>); });
+}
+
+}  // namespace glim

@@ -1,0 +1,175 @@
+#include "tensor/ops/windows.hpp"
+
+#include <algorithm>
+
+#include "tensor/error.hpp"
+#include "tensor/parallel.hpp"
+
+namespace glim {
+namespace {
+
+constexpr Index kLargest = Index{1} << 30;  // sums and products of a few of them fit into int64
+
+// The windows' positions that lie within [0, extent): first and last of kernel offsets 0 … k - 1
+// for the window that starts at `start`, as a half-open range.
+struct Range {
+  Index begin, end;
+};
+Range inside(const Window& w, Index start, Index extent) {
+  Index begin = start < 0 ? (-start + w.dilation - 1) / w.dilation : 0;
+  Index end = start < extent ? (extent - start - 1) / w.dilation + 1 : 0;
+  begin = std::min(begin, w.kernel);
+  return {begin, std::clamp(end, begin, w.kernel)};
+}
+
+// Elements of one piece of work.
+Index pieces_of(Index elements) { return std::max<Index>(1, 16384 / std::max<Index>(1, elements)); }
+
+template <class T>
+struct Image {  // (B, H, W, C) by strides
+  explicit Image(const Tensor& x)
+      : p(x.data<T>()),
+        batch(x.strides()[0]),
+        row(x.strides()[1]),
+        column(x.strides()[2]),
+        channel(x.strides()[3]) {}
+  T* p;
+  Index batch, row, column, channel;
+};
+
+void require_image(const Tensor& x, int rank, std::string_view op) {
+  require_floating(x, op);
+  if (x.rank() != rank)
+    throw with_operands(
+        ShapeError(op, rank == 4 ? "x must be (B, H, W, C)" : "y must be (B, H', W', kh, kw, C)"),
+        Operand(rank == 4 ? "x" : "y", x));
+}
+
+void require_sound(const Window& w, std::string_view op) {
+  auto lies = [&](Index v, Index least, const char* name) {
+    if (v < least || v > kLargest)
+      throw ValueError(op, std::string(name) + " " + std::to_string(v) + " lies outside " +
+                               std::to_string(least) + " to " + std::to_string(kLargest));
+  };
+  lies(w.kernel, 1, "the kernel size");
+  lies(w.stride, 1, "the stride");
+  lies(w.dilation, 1, "the dilation");
+  lies(w.before, 0, "the padding");
+  lies(w.after, 0, "the padding");
+}
+
+}  // namespace
+
+void require_windows(const Window& w, const Tensor& x, Index axis, std::string_view op) {
+  require_sound(w, op);
+  if (x.size(axis) > kLargest || x.size(axis) + w.before + w.after < w.span())
+    throw with_operands(ShapeError(op, "no window of " + std::to_string(w.span()) + " fits into " +
+                                           std::to_string(x.size(axis)) + " positions with " +
+                                           std::to_string(w.before + w.after) + " of padding"),
+                        Operand("x", x));
+}
+
+Tensor unfold(const Tensor& x, const Window& rows, const Window& columns, double fill) {
+  require_image(x, 4, "unfold");
+  require_windows(rows, x, 1, "unfold");
+  require_windows(columns, x, 2, "unfold");
+  Index height = x.size(1), width = x.size(2), c = x.size(3);
+  Index h_out = rows.count(height), w_out = columns.count(width);
+  Tensor y = empty({x.size(0), h_out, w_out, rows.kernel, columns.kernel, c}, x.dtype());
+  if (y.numel() == 0) return y;
+  auto work = [&]<class T>() {
+    Image<T> in(x);
+    auto blank = static_cast<T>(fill);
+    Index line = w_out * rows.kernel * columns.kernel * c;  // one row of windows
+    // Neighbouring positions are neighbours in memory: a row of a window is one run.
+    bool runs = in.channel == 1 && in.column == c && columns.dilation == 1;
+    parallel_for(x.size(0) * h_out, pieces_of(line), [&](Index begin, Index end) {
+      for (Index r = begin; r < end; ++r) {
+        Index top = r % h_out * rows.stride - rows.before;
+        const T* image = in.p + r / h_out * in.batch;
+        T* to = y.data<T>() + r * line;
+        for (Index q = 0; q < w_out; ++q) {
+          Index left = q * columns.stride - columns.before;
+          Range seen = inside(columns, left, width);
+          for (Index i = 0; i < rows.kernel; ++i, to += columns.kernel * c) {
+            Index h = top + i * rows.dilation;
+            if (h < 0 || h >= height || seen.begin == seen.end) {
+              std::fill_n(to, columns.kernel * c, blank);
+              continue;
+            }
+            const T* line_of_x = image + h * in.row;
+            std::fill_n(to, seen.begin * c, blank);
+            if (runs) {
+              std::copy_n(line_of_x + (left + seen.begin) * c, (seen.end - seen.begin) * c,
+                          to + seen.begin * c);
+            } else {
+              for (Index j = seen.begin; j < seen.end; ++j) {
+                const T* pixel = line_of_x + (left + j * columns.dilation) * in.column;
+                for (Index k = 0; k < c; ++k) to[j * c + k] = pixel[k * in.channel];
+              }
+            }
+            std::fill_n(to + seen.end * c, (columns.kernel - seen.end) * c, blank);
+          }
+        }
+      }
+    });
+  };
+  x.dtype() == DType::Float32 ? work.template operator()<float>()
+                              : work.template operator()<double>();
+  return y;
+}
+
+Tensor fold(const Tensor& y, Index height, Index width, const Window& rows, const Window& columns) {
+  require_image(y, 6, "fold");
+  require_sound(rows, "fold");
+  require_sound(columns, "fold");
+  Index h_out = y.size(1), w_out = y.size(2), c = y.size(5);
+  auto fits = [](const Window& w, Index extent, Index count, Index kernel) {
+    return extent >= 0 && extent <= kLargest && extent + w.before + w.after >= w.span() &&
+           w.count(extent) == count && w.kernel == kernel;
+  };
+  if (!fits(rows, height, h_out, y.size(3)) || !fits(columns, width, w_out, y.size(4)))
+    throw with_operands(
+        ShapeError("fold", "y has not the windows of an image of " + std::to_string(height) +
+                               " x " + std::to_string(width)),
+        Operand("y", y));
+  Tensor x = empty({y.size(0), height, width, c}, y.dtype());
+  if (x.numel() == 0) return x;
+  Tensor from = y.contiguous();
+  auto work = [&]<class T>() {
+    Index window = rows.kernel * columns.kernel * c, line = w_out * window;
+    bool runs = columns.dilation == 1;
+    parallel_for(y.size(0) * height, pieces_of(width * c * rows.kernel), [&](Index b, Index e) {
+      for (Index r = b; r < e; ++r) {
+        T* to = x.data<T>() + r * width * c;
+        std::fill_n(to, width * c, T(0));
+        for (Index i = 0; i < rows.kernel; ++i) {
+          Index top = r % height + rows.before - i * rows.dilation;  // p·stride of the window
+          if (top < 0 || top % rows.stride != 0 || top / rows.stride >= h_out) continue;
+          const T* windows = from.data<T>() + (r / height * h_out + top / rows.stride) * line +
+                             i * columns.kernel * c;
+          for (Index q = 0; q < w_out; ++q) {
+            Index left = q * columns.stride - columns.before;
+            Range seen = inside(columns, left, width);
+            if (seen.begin == seen.end) continue;
+            const T* term = windows + q * window;
+            auto add = [&](T* sum, const T* t, Index n) {
+              for (Index k = 0; k < n; ++k) sum[k] += t[k];
+            };
+            if (runs) {
+              add(to + (left + seen.begin) * c, term + seen.begin * c, (seen.end - seen.begin) * c);
+            } else {
+              for (Index j = seen.begin; j < seen.end; ++j)
+                add(to + (left + j * columns.dilation) * c, term + j * c, c);
+            }
+          }
+        }
+      }
+    });
+  };
+  y.dtype() == DType::Float32 ? work.template operator()<float>()
+                              : work.template operator()<double>();
+  return x;
+}
+
+}  // namespace glim

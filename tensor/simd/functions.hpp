@@ -1,0 +1,208 @@
+// Functions of each element, and their gradients, in vectors.
+//
+// float: after the Cephes library (Moshier 1989): exp, log, tanh, sigmoid and erf are within 4
+// units in the last place of the exact value (tests/tensor/kernels_functions.cpp measures it), with
+// the limits at ±∞, NaN for NaN, subnormal results kept. double: the C library's, element by element.
+//
+//   sigmoid x = 1/(1 + e^-x)      gelu x = x Φ(x)      silu x = x sigmoid(x)
+//
+// Gradients read what forward of the op keeps: y of tanh and sigmoid, x of gelu and silu.
+#pragma once
+
+#include "tensor/simd/gates.hpp"
+#include "tensor/simd/kernels.hpp"
+#include "tensor/simd/vec.hpp"
+
+namespace glim::GLIM_ISA {
+
+// e^x over the whole range: 2^n in two factors, for n from -150 to 128.
+GLIM_INLINE Vec<float> exp_wide(Vec<float> x) {
+  constexpr float kRound = 12582912.0f;  // 1.5·2^23: adding it rounds to an integer
+  Vec<float> t = x < -104.0f ? splat(-104.0f) : x;
+  t = t > 89.0f ? splat(89.0f) : t;
+  Vec<float> shifted = t * 1.44269504f + kRound;
+  Vec<float> n = shifted - kRound;
+  Vec<float> r = (t - n * 0.693359375f) + n * 2.12194440e-4f;
+  Vec<float> p = r * 1.9875691500e-4f + 1.3981999507e-3f;
+  p = p * r + 8.3334519073e-3f;
+  p = p * r + 4.1665795894e-2f;
+  p = p * r + 1.6666665459e-1f;
+  p = p * r + 5.0000001201e-1f;
+  p = p * (r * r) + r + 1.0f;
+  IntVec<float> whole = (IntVec<float>)shifted - 0x4B400000;  // n
+  IntVec<float> half = whole >> 1;
+  Vec<float> first = (Vec<float>)((half + 127) << 23);
+  Vec<float> second = (Vec<float>)((whole - half + 127) << 23);
+  return p * first * second;
+}
+
+GLIM_INLINE Vec<float> log_wide(Vec<float> x) {
+  constexpr float kInf = __builtin_inff();
+  IntVec<float> tiny = x < 1.17549435e-38f;
+  Vec<float> scaled = tiny ? x * 8388608.0f : x;  // subnormal numbers by 2^23
+  IntVec<float> bits = (IntVec<float>)scaled;
+  IntVec<float> exponent =
+      ((bits >> 23) & 0xff) - 126 - (tiny ? IntVec<float>{} + 23 : IntVec<float>{});
+  Vec<float> m = (Vec<float>)((bits & 0x007fffff) | 0x3f000000);  // in [1/2, 1)
+  IntVec<float> low = m < 0.707106781f;
+  Vec<float> e = __builtin_convertvector(low ? exponent - 1 : exponent, Vec<float>);
+  Vec<float> r = (low ? m + m : m) - 1.0f;
+  Vec<float> z = r * r;
+  Vec<float> p = r * 7.0376836292e-2f - 1.1514610310e-1f;
+  p = p * r + 1.1676998740e-1f;
+  p = p * r - 1.2420140846e-1f;
+  p = p * r + 1.4249322787e-1f;
+  p = p * r - 1.6668057665e-1f;
+  p = p * r + 2.0000714765e-1f;
+  p = p * r - 2.4999993993e-1f;
+  p = p * r + 3.3333331174e-1f;
+  Vec<float> y = p * r * z - e * 2.12194440e-4f - 0.5f * z;
+  y = r + y + e * 0.693359375f;
+  y = x == kInf ? x : y;
+  y = x == 0.0f ? splat(-kInf) : y;
+  return x >= 0.0f ? y : splat(__builtin_nanf(""));  // NaN for NaN and below 0
+}
+
+// `e` is e^{-x²}.
+GLIM_INLINE Vec<float> erf_wide(Vec<float> x, Vec<float> e) {
+  Vec<float> a = magnitude<float>(x), z = x * x;
+  Vec<float> p = z * 7.853861353153693e-5f - 8.010193625184903e-4f;
+  p = p * z + 5.188327685732524e-3f;
+  p = p * z - 2.685381193529856e-2f;
+  p = p * z + 1.128358514861418e-1f;
+  p = p * z - 3.761262582423300e-1f;
+  p = p * z + 1.128379165726710e+0f;
+  Vec<float> small = x * p;
+  // Beyond 1: 1 - e^{-x²} q P(q²), q = 1/|x|.
+  Vec<float> q = 1.0f / a, y = q * q;
+  Vec<float> near = y * 2.326819970068386e-2f - 1.387039388740657e-1f;
+  near = near * y + 3.687424674597105e-1f;
+  near = near * y - 5.824733027278666e-1f;
+  near = near * y + 6.210004621745983e-1f;
+  near = near * y - 4.944515323274145e-1f;
+  near = near * y + 3.404879937665872e-1f;
+  near = near * y - 2.741127028184656e-1f;
+  near = near * y + 5.638259427386472e-1f;
+  Vec<float> far = y * -1.047766399936249e+1f + 1.297719955372516e+1f;
+  far = far * y - 7.495518717768503e+0f;
+  far = far * y + 2.921019019210786e+0f;
+  far = far * y - 1.015265279202700e+0f;
+  far = far * y + 4.218463358204948e-1f;
+  far = far * y - 2.820767439740514e-1f;
+  far = far * y + 5.641895067754075e-1f;
+  Vec<float> large = 1.0f - e * q * (a < 2.0f ? near : far);
+  large = x < 0.0f ? -large : large;
+  return a < 1.0f ? small : (x == x ? large : x);
+}
+GLIM_INLINE Vec<float> erf_wide(Vec<float> x) { return erf_wide(x, exp_wide(-x * x)); }
+
+// A lane at a time, by the C library.
+#define GLIM_LANES(NAME, CALL)                                    \
+  GLIM_INLINE Vec<double> NAME(Vec<double> x) {                   \
+    Vec<double> y;                                                \
+    for (Index i = 0; i < kLanes<double>; ++i) y[i] = CALL(x[i]); \
+    return y;                                                     \
+  }
+GLIM_LANES(exp_wide, __builtin_exp)
+GLIM_LANES(log_wide, __builtin_log)
+GLIM_LANES(erf_wide, __builtin_erf)
+#undef GLIM_LANES
+GLIM_INLINE Vec<double> erf_wide(Vec<double> x, Vec<double>) { return erf_wide(x); }
+
+// The largest element; NaN counts for nothing.
+template <class T>
+T largest(Index n, const T* x) {
+  Vec<T> top[4];
+  for (Vec<T>& t : top) t = splat<T>(-static_cast<T>(__builtin_inf()));
+  Index i = 0;
+  for (; i + 4 * kLanes<T> <= n; i += 4 * kLanes<T>)
+    for (Index k = 0; k < 4; ++k) top[k] = larger<T>(load<T>(x + i + k * kLanes<T>), top[k]);
+  each<T>(x + i, n - i, -static_cast<T>(__builtin_inf()),
+          [&](Index, Vec<T> v) { top[0] = larger<T>(v, top[0]); });
+  return max_lanes<T>(larger<T>(larger<T>(top[0], top[1]), larger<T>(top[2], top[3])));
+}
+
+// Σ e^{x - m}; e^{x - m} is left in y unless that is null.
+template <class T>
+T sum_of_exponentials(Index n, T m, const T* x, T* y) {
+  Vec<T> total = {};
+  each<T>(x, n, -static_cast<T>(__builtin_inf()), [&](Index i, Vec<T> v) {
+    Vec<T> e = exp<T>(v - m);
+    total += e;
+    if (!y) return;
+    if (i + kLanes<T> <= n)
+      store<T>(y + i, e);
+    else
+      store_part<T>(y + i, e, n - i);
+  });
+  return sum_lanes<T>(total);
+}
+
+template <class T>
+inline constexpr T kRootHalf = static_cast<T>(0.70710678118654752440);
+template <class T>
+inline constexpr T kRootTwoOverPi = static_cast<T>(0.79788456080286535588);
+template <class T>
+inline constexpr T kGeluCubic = static_cast<T>(0.044715);
+
+template <class T>
+void function(Function f, Index n, const T* x, T* y) {
+  auto run = [&](auto&& g) { each_to<T>(y, x, n, [&](Index, Vec<T> v) { return g(v); }); };
+  switch (f) {
+    case Function::Exp:
+      return run([](Vec<T> v) { return exp_wide(v); });
+    case Function::Log:
+      return run([](Vec<T> v) { return log_wide(v); });
+    case Function::Tanh:
+      return run([](Vec<T> v) { return tanh<T>(v); });
+    case Function::Sigmoid:
+      return run([](Vec<T> v) { return sigmoid<T>(v); });
+    case Function::Erf:
+      return run([](Vec<T> v) { return erf_wide(v); });
+    case Function::Silu:
+      return run([](Vec<T> v) { return v * sigmoid<T>(v); });
+    case Function::GeluErf:
+      return run([](Vec<T> v) { return v * T(0.5) * (T(1) + erf_wide(v * kRootHalf<T>)); });
+    case Function::GeluTanh:
+      return run([](Vec<T> v) {
+        Vec<T> u = kRootTwoOverPi<T> * (v + kGeluCubic<T> * v * v * v);
+        return v * T(0.5) * (T(1) + tanh<T>(u));
+      });
+  }
+}
+
+template <class T>
+void function_grad(Function f, Index n, const T* kept, const T* dy, T* dx) {
+  auto run = [&](auto&& slope) {
+    each_to<T>(dx, kept, n, [&](Index i, Vec<T> v) { return at<T>(dy, i, n) * slope(v); });
+  };
+  switch (f) {
+    case Function::Tanh:
+      return run([](Vec<T> y) { return T(1) - y * y; });
+    case Function::Sigmoid:
+      return run([](Vec<T> y) { return y * (T(1) - y); });
+    case Function::Silu:
+      return run([](Vec<T> x) {
+        Vec<T> s = sigmoid<T>(x);
+        return s * (T(1) + x * (T(1) - s));
+      });
+    case Function::GeluErf:
+      return run([](Vec<T> x) {
+        Vec<T> e = exp_wide(T(-0.5) * x * x);  // of the density, and of erf at x/√2
+        Vec<T> cdf = T(0.5) * (T(1) + erf_wide(x * kRootHalf<T>, e));
+        return cdf + x * e * static_cast<T>(0.39894228040143267794);
+      });
+    case Function::GeluTanh:
+      return run([](Vec<T> x) {
+        Vec<T> t = tanh<T>(kRootTwoOverPi<T> * (x + kGeluCubic<T> * x * x * x));
+        Vec<T> du = kRootTwoOverPi<T> * (T(1) + T(3) * kGeluCubic<T> * x * x);
+        return T(0.5) * (T(1) + t) + T(0.5) * x * (T(1) - t * t) * du;
+      });
+    case Function::Exp:
+    case Function::Log:
+    case Function::Erf:
+      __builtin_unreachable();  // their gradients are products of other functions
+  }
+}
+
+}  // namespace glim::GLIM_ISA

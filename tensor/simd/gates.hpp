@@ -1,0 +1,44 @@
+// Sigmoid and tanh of a vector.
+//
+//   σ(x) = 1/(1 + e^-|x|) for x ≥ 0, e^-|x|/(1 + e^-|x|) below: no exponential overflows
+//   tanh(x) = ±(1 - e^-2|x|)/(1 + e^-2|x|); float near 0, where that cancels, by the polynomial of
+//   Cephes (Moshier), |x| < 0.625. double: the C library's tanh.
+#pragma once
+
+#include "tensor/simd/vec.hpp"
+
+namespace glim::GLIM_ISA {
+
+template <class T>
+GLIM_INLINE Vec<T> magnitude(Vec<T> x) {
+  return (Vec<T>)((IntVec<T>)x & ~(IntVec<T>)splat<T>(T(-0.0)));
+}
+
+template <class T>
+GLIM_INLINE Vec<T> sigmoid(Vec<T> x) {
+  Vec<T> e = exp<T>(-magnitude<T>(x));
+  Vec<T> s = T(1) / (e + T(1));
+  return x >= T(0) ? s : e * s;
+}
+
+template <class T>
+GLIM_INLINE Vec<T> tanh(Vec<T> x) {
+  if constexpr (sizeof(T) == 4) {
+    Vec<T> size = magnitude<T>(x);
+    Vec<T> e = exp<T>(size * T(-2));
+    Vec<T> far = (T(1) - e) / (e + T(1));
+    Vec<T> z = x * x;
+    Vec<T> p = z * -5.70498872745e-3f + 2.06390887954e-2f;
+    p = p * z - 5.37397155531e-2f;
+    p = p * z + 1.33314422036e-1f;
+    p = p * z - 3.33332819422e-1f;
+    Vec<T> near = p * z * x + x;
+    return size < 0.625f ? near : (x < T(0) ? -far : far);
+  } else {
+    Vec<T> y;
+    for (Index i = 0; i < kLanes<T>; ++i) y[i] = __builtin_tanh(x[i]);
+    return y;
+  }
+}
+
+}  // namespace glim::GLIM_ISA

@@ -1,0 +1,59 @@
+#include "tensor/simd/isa.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+
+#include "tensor/error.hpp"
+
+namespace glim {
+namespace {
+
+bool runs(Isa isa) {
+#if defined(__x86_64__)
+  switch (isa) {
+    case Isa::Baseline:
+      return true;
+    case Isa::Avx2:
+      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    case Isa::Avx512:
+      return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+             __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+  }
+  return false;
+#else
+  return isa == Isa::Baseline;
+#endif
+}
+
+Isa choose() {
+  Isa best = supported_isas().back();
+  const char* asked = std::getenv("GLIM_ISA");
+  if (!asked) return best;
+  std::string known;
+  for (Isa isa : supported_isas()) {
+    if (name_of(isa) == asked) return isa;
+    known += (known.empty() ? "" : ", ") + std::string(name_of(isa));
+  }
+  throw ValueError("GLIM_ISA", "'" + std::string(asked) + "' is none of " + known);
+}
+
+}  // namespace
+
+std::vector<Isa> supported_isas() {
+  std::vector<Isa> list;
+  for (Isa isa : {Isa::Baseline, Isa::Avx2, Isa::Avx512})
+    if (runs(isa)) list.push_back(isa);
+  return list;
+}
+
+Isa best_isa() {
+  static const Isa isa = choose();
+  return isa;
+}
+
+std::string_view name_of(Isa isa) {
+  return isa == Isa::Baseline ? "baseline" : isa == Isa::Avx2 ? "avx2" : "avx512";
+}
+
+}  // namespace glim

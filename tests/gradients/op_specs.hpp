@@ -1,0 +1,78 @@
+// Gradient-check specifications, run by the tests and by `glim gradcheck`.
+//
+// How it is put together
+//   spec.hpp        a Spec: one op on one set of inputs. One source file per family, after the file
+//                   of the same name in autograd/ops.
+//   variations.cpp  what each Spec is multiplied by: inputs as transposed, cut or expanded views,
+//                   one value used twice, each subset of the inputs needing gradients, a zero
+//                   upstream gradient, a projection, the gradient of the gradient, and, for fused
+//                   ops, the composition that the kernel has to equal.
+//   op_specs.cpp    the list of families, and run().
+//
+// To add an op: a line in the file of its family. A test goes through registered_ops() and fails
+// when one has no Spec.
+//
+// To add layers or models: a file with a function like
+//
+//   std::vector<Case> layer_cases() {
+//     std::vector<Case> cases;
+//     cases.push_back({"layers", "Linear", "with bias", [] {
+//       Linear layer(4, 3);
+//       Var x = Var::leaf(uniform({2, 4}, -1, 1, {1, 2}, DType::Float64));
+//       ParameterList names = layer.named_parameters();
+//       names.emplace_back("x", x);
+//       return gradcheck([&] { return layer(x); }, names, {.name = "Linear"});
+//     }});
+//     return cases;
+//   }
+//
+// declared here, and its file named in meson.build; whoever prints a table puts the lists together.
+// What must not be part of the list of ops does not belong here (the wrong ops that the checker is
+// tested with live in tests/autograd).
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "autograd/gradcheck/gradcheck.hpp"
+
+namespace glim {
+
+enum class CaseStatus { Pass, Fail, Undecidable };
+std::string_view name_of(CaseStatus status);  // "pass", "FAIL", "undecidable"
+
+struct Case {
+  std::string family, op, name;
+  std::function<GradcheckReport()> check;
+  bool kinks = false;  // some derivative may be undecidable by design
+};
+
+struct CaseResult {
+  std::string family, op, name;
+  CaseStatus status = CaseStatus::Fail;
+  bool kinks = false;
+  Index checked = 0, undecidable = 0;  // derivatives
+  double worst = 0;                    // largest |analytic - numeric|, where it was nearest to
+  double excess = 0;                   // its tolerance: above 1 is wrong
+  double seconds = 0;
+  std::string detail;  // the whole report, or the exception
+};
+
+// Every variation of every op. In float32 the checks compare with float64 and are fewer.
+std::vector<Case> op_cases(DType dtype = DType::Float64);
+// Every layer and loss of nn/ (layers.cpp).
+std::vector<Case> layer_cases();
+// Whole small models in their variants (models.cpp, language_models.cpp, recurrent_models.cpp).
+std::vector<Case> model_cases();
+void append_language_models(std::vector<Case>& cases);
+void append_vision_models(std::vector<Case>& cases);
+void append_recurrent_models(std::vector<Case>& cases);
+// Copying, guided attention, non-autoregressive models (variants.cpp); part of model_cases.
+void append_variants(std::vector<Case>& cases);
+// Runs one case; exceptions become failures.
+CaseResult run(const Case& c);
+// Names of the ops that have a Spec, sorted.
+std::vector<std::string> specified_ops();
+
+}  // namespace glim

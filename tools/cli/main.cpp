@@ -1,0 +1,80 @@
+// glim: train, use, measure and check Transformers. One file a verb in tools/cli/verbs/.
+//
+// Exit status: 0 done, 1 an error (one line on standard error), 2 wrong usage, 130 interrupted.
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <fcntl.h>
+#include <new>
+
+#include "tensor/error.hpp"
+#include "tensor/matmul/products.hpp"
+#include "tools/cli/command_line.hpp"
+#include "tools/cli/verbs/verbs.hpp"
+#include "tools/cli/waiting.hpp"
+
+namespace {
+
+const glim::About kAbout = {
+    "glim", "0.1.0",
+    "Glim: a Transformer in a glass box. Trains, translates, measures and gradient-checks on a "
+    "CPU.\n\nFirst steps:\n"
+    "  glim train                       the phrasebook, English to Chinese, in a few minutes\n"
+    "  echo 'I have a cat' | glim translate --model model\n"
+    "  glim gradcheck                   every op, every layer, a whole Transformer\n"};
+
+int fail(const std::string& message) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "glim: error: %s\n", glim::printable(message).c_str());
+  return 1;
+}
+
+// A file opened later must not get the number of a closed standard stream. /dev/null is opened the
+// wrong way round, so that writing to a closed standard output still fails.
+void hold_standard_descriptors() {
+  for (int fd = 0; fd <= 2; ++fd)
+    if (::fcntl(fd, F_GETFD) == -1 && ::open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) != fd)
+      std::_Exit(1);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  glim::wait_briefly(argv);
+  hold_standard_descriptors();
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is seen where output is written
+  std::signal(SIGXFSZ, SIG_IGN);  // and so is a file size limit
+  try {
+    std::vector<glim::Command> verbs = {
+        glim::train_command(),    glim::translate_command(), glim::evaluate_command(),
+        glim::generate_command(), glim::classify_command(),  glim::average_command(),
+        glim::compare_command(),  glim::gradcheck_command(), glim::doctor_command()};
+#if GLIM_PAGES
+    for (glim::Command (*command)() :
+         {glim::inspect_command, glim::step_command, glim::report_command, glim::study_command})
+      verbs.push_back(command());
+#else
+    for (const char* name : {"inspect", "step", "report", "study"})
+      if (argc > 1 && argv[1] == std::string_view(name))
+        throw glim::UsageError(std::string(name) +
+                               " is not part of this build; `tools/build build` adds it");
+#endif
+    if (glim::Command* verb = glim::parse_command_line(kAbout, verbs, argc, argv)) {
+      glim::product_choice();  // GLIM_ISA and GLIM_PRODUCTS are refused here, not within some op
+      verb->run(*verb);
+    }
+    glim::print_flush();
+    return 0;
+  } catch (const glim::UsageError& e) {
+    fail(e.what());
+    return 2;
+  } catch (const glim::Exit& e) {
+    return e.status;
+  } catch (const glim::Error& e) {
+    return fail(e.one_line());
+  } catch (const std::bad_alloc&) {
+    return fail("out of memory");
+  } catch (const std::exception& e) {
+    return fail(e.what());
+  }
+}

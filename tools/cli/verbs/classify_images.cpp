@@ -1,0 +1,86 @@
+// glim classify with a model of kind `vit`.
+//
+// PNG files are named as arguments or, one a line, on standard input; or the images of an IDX file.
+// One line out for each: the label, a tab, every label's probability, and for files a tab and the
+// name. With --labels (IDX) or --image-folder (a folder for each class) accuracy is measured instead.
+#include <algorithm>
+#include <iostream>
+#include <numeric>
+
+#include "tensor/error.hpp"
+#include "tools/cli/verbs/classify.hpp"
+#include "tools/cli/verbs/verbs.hpp"
+#include "tools/data/images/idx.hpp"
+#include "tools/data/images/png.hpp"
+#include "tools/train/learners/images.hpp"
+
+namespace glim {
+namespace {
+
+// f(row, what was found) for every image of the set.
+template <class F>
+void classify_all(const LoadedVit& vit, const ImageSet& set, const F& f) {
+  for (Index i = 0; i < set.size(); i += 256) {
+    std::vector<Index> rows(static_cast<std::size_t>(std::min<Index>(256, set.size() - i)));
+    std::iota(rows.begin(), rows.end(), i);
+    std::vector<Classified> found = classify(vit, set, rows);
+    for (std::size_t k = 0; k < rows.size(); ++k) f(rows[k], found[k]);
+  }
+}
+
+void measure_labelled(const LoadedVit& vit, const ImageSet& set) {
+  std::vector<Index> truth = label_numbers(set, vit.labels);
+  Accuracy accuracy(vit.labels);
+  classify_all(vit, set, [&](Index row, const Classified& c) {
+    accuracy.add(truth[static_cast<std::size_t>(row)], c.label);
+  });
+  print_line(accuracy.text());
+}
+
+void classify_file(const LoadedVit& vit, const std::string& file) {
+  const VitConfig& c = vit.model->config();
+  ImageSet one;
+  one.name = file;
+  one.channels = c.channels;
+  one.height = c.height;
+  one.width = c.width;
+  append_png(one, file);
+  print_line(result_line(vit.labels, classify(vit, one, {0})[0]) + "\t" + file);
+}
+
+}  // namespace
+
+void classify_images(const ClassifyArguments& a) {
+  if (!a.labelled.empty() || a.truncate)
+    throw ValueError(a.truncate ? "--truncate" : "--labelled",
+                     "is for models of sentences; this one classifies images");
+  int sources = !a.images.empty() + !a.image_folder.empty() + !a.files.empty();
+  if (sources > 1)
+    throw ValueError("classify", "wants one of PNG files, --images or --image-folder, not several");
+  if (!a.labels.empty() && a.images.empty())
+    throw ValueError("--labels", "go with the --images whose labels they are");
+  LoadedVit vit = load_vit(a.model);
+  const VitConfig& c = vit.model->config();
+  if (!a.image_folder.empty()) {
+    ImageSet like;
+    like.channels = c.channels;
+    like.height = c.height;
+    like.width = c.width;
+    for (Index i = 0; i < vit.labels.size(); ++i) like.classes.push_back(vit.labels.name(i));
+    return measure_labelled(vit, read_png_folders(a.image_folder, &like));
+  }
+  if (!a.images.empty()) {
+    ImageSet set = read_idx_images(a.images, a.labels);
+    if (!a.labels.empty()) return measure_labelled(vit, set);
+    return classify_all(
+        vit, set, [&](Index, const Classified& f) { print_line(result_line(vit.labels, f)); });
+  }
+  for (const std::string& file : a.files) classify_file(vit, file);
+  if (!a.files.empty()) return;
+  std::string line;
+  while (std::getline(std::cin, line))
+    if (!line.empty()) classify_file(vit, line);
+  if (std::cin.bad()) throw FileError("standard input", "cannot be read");
+}
+
+}  // namespace glim

@@ -1,0 +1,50 @@
+// glim classify with a model of kind `classifier`.
+//
+// One line in gives one line out, at once: the label, a tab, and every label's probability. An empty
+// line stays empty.
+#include <iostream>
+
+#include "tensor/error.hpp"
+#include "tools/cli/verbs/classify.hpp"
+#include "tools/cli/verbs/verbs.hpp"
+#include "tools/data/tokenizers/utf8.hpp"
+#include "tools/train/learners/classification.hpp"
+
+namespace glim {
+namespace {
+
+void measure_labelled(const LoadedClassifier& classifier, const ClassifyArguments& a) {
+  LabelledSentences data = read_labelled(a.labelled);
+  std::vector<Index> truth = label_numbers(data, classifier.labels);
+  Accuracy accuracy(classifier.labels);
+  for (std::size_t i = 0; i < truth.size(); ++i) {
+    std::string name = data.name + ":" + std::to_string(data.line[i]);
+    accuracy.add(truth[i], classify(classifier, {data.sentences[i]}, {name}, a.truncate)[0].label);
+  }
+  print_line(accuracy.text());
+}
+
+}  // namespace
+
+void classify_sentences(const ClassifyArguments& a) {
+  if (!(a.images.empty() && a.labels.empty() && a.image_folder.empty() && a.files.empty()))
+    throw ValueError("classify", "images are for models of kind 'vit'; this one reads sentences");
+  LoadedClassifier classifier = load_classifier(a.model);
+  if (!a.labelled.empty()) return measure_labelled(classifier, a);
+  std::string line;
+  for (Index number = 1; std::getline(std::cin, line); ++number) {
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    if (number == 1 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);
+    std::string name = "standard input:" + std::to_string(number);
+    if (auto bad = first_invalid_utf8(line))
+      throw FileError(name, describe_invalid_utf8(line, *bad));
+    if (split_spaces(line).empty()) {
+      print_line("");
+      continue;
+    }
+    print_line(result_line(classifier.labels, classify(classifier, {line}, {name}, a.truncate)[0]));
+  }
+  if (std::cin.bad()) throw FileError("standard input", "cannot be read");
+}
+
+}  // namespace glim

@@ -1,0 +1,185 @@
+// glim compare: the kinds of model on the same data with the same budget, as a table.
+//
+// Options are glim train's, given to every kind that has them; a kind's presets fill the rest, but
+// for the budget (epochs, batch size), which is one for all. With --models, trained models are
+// compared as they are.
+#include "tools/inspect/compare/compare.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fmt/format.h>
+#include <forward_list>
+#include <memory>
+
+#include "tensor/error.hpp"
+#include "tensor/io/atomic_file.hpp"
+#include "tools/cli/command_line.hpp"
+#include "tools/cli/folder.hpp"
+#include "tools/cli/verbs/verbs.hpp"
+#include "tools/data/bleu/bleu.hpp"
+#include "tools/train/checkpoint.hpp"
+#include "tools/train/dataset.hpp"
+#include "tools/train/learners/translation.hpp"
+#include "tools/train/option_list.hpp"
+#include "tools/train/presets.hpp"
+
+namespace glim {
+namespace {
+
+struct CompareArguments {
+  TrainOptions options;
+  CompareOptions compare;
+  std::string config, test_source, test_reference, table;
+  std::vector<std::string> kinds, models;
+  bool overwrite = false;
+};
+
+ParallelCorpus test_corpus(const CompareArguments& a, const TrainOptions& o) {
+  if (a.test_source.empty() != a.test_reference.empty())
+    throw ValueError(a.test_source.empty() ? "--test-source" : "--test-reference",
+                     "is needed beside the other test file");
+  if (!a.test_source.empty()) return read_parallel(a.test_source, a.test_reference);
+  auto pairs = task_test_pairs(o);
+  if (pairs.empty()) throw ValueError("--test-source", "is needed: the data are files");
+  return generated_corpus(o.task + " (test)", pairs);
+}
+
+std::vector<std::string> kinds_of(const CompareArguments& a) {
+  std::vector<std::string> known;
+  for (const SequenceKind& k : sequence_kinds()) known.push_back(k.name);
+  if (a.kinds.empty()) return known;
+  for (const std::string& k : a.kinds) {
+    if (std::count(a.kinds.begin(), a.kinds.end(), k) > 1)
+      throw ValueError("--kinds", "'" + k + "' stands there twice");
+    if (std::find(known.begin(), known.end(), k) == known.end()) {
+      std::string list;
+      for (const std::string& n : known) list += (list.empty() ? "" : ", ") + n;
+      throw ValueError("--kinds", "'" + k + "' is none of " + list);
+    }
+  }
+  return a.kinds;
+}
+
+// The options of one kind: those given, without those that are other kinds', and its presets.
+TrainOptions options_of(Command& command, const CompareArguments& a, const std::string& kind) {
+  TrainOptions o = a.options;
+  o.kind = kind;
+  const auto& foreign = sequence_kind(kind)->foreign;
+  TrainOptions defaults;
+  auto is_foreign = [&](const std::string& name) {
+    return std::find(foreign.begin(), foreign.end(), name) != foreign.end();
+  };
+  each_option(o, [&](const OptionText& option, auto& field) {
+    if (!is_foreign(option.name)) return;
+    each_option(defaults, [&](const OptionText& other, auto& value) {
+      if constexpr (std::is_same_v<decltype(value), decltype(field)>)
+        if (std::string(other.name) == option.name) field = value;
+    });
+  });
+  static const std::vector<std::string> budget = {"epochs", "batch-tokens", "batch-sentences"};
+  apply_preset(o, [&](const char* name) {
+    return std::find(budget.begin(), budget.end(), name) != budget.end() || is_foreign(name) ||
+           command.given(name);
+  });
+  o.out = (std::filesystem::path(a.options.out) / kind).string();
+  return o;
+}
+
+void finish(const CompareArguments& a, const std::vector<Comparison>& rows,
+            const std::string& data) {
+  std::string table = comparison_table(rows, data, a.compare);
+  print(table);
+  if (a.table.empty()) return;
+  write_file_atomically(a.table, table);
+  print_line("\nwritten to " + a.table);
+}
+
+void run_compare(Command& command, CompareArguments& a) {
+  namespace fs = std::filesystem;
+  if (!a.config.empty()) apply_config(command, a.config);
+  TrainOptions& o = a.options;
+  parse_bleu_tokenizer(a.compare.tokenize);
+  if (command.given("source") && !command.given("task")) o.task = "files";
+  std::vector<Comparison> rows;
+  if (!a.models.empty()) {
+    if (!a.kinds.empty()) throw ValueError("--models", "are trained already: leave out --kinds");
+    TrainOptions first = load_checkpoint(model_file(a.models[0])).options;
+    ParallelCorpus test = test_corpus(a, first);
+    for (const std::string& path : a.models) {
+      Comparison row;
+      // "m30k" for a folder, "m30k/best" for one of its files.
+      fs::path given = path;
+      row.name = given.filename().string();
+      if (given.extension() == ".safetensors")
+        row.name = (given.parent_path().filename() / given.stem()).string();
+      if (row.name.empty()) row.name = path;
+      measure_for_comparison(path, test, a.compare, row);
+      rows.push_back(std::move(row));
+    }
+    finish(a, rows, fmt::format("{}, {} test pairs", test.source_name, test.pairs.size()));
+    return;
+  }
+  auto unless_given = [&](const char* name, auto& field, auto value) {
+    if (!command.given(name)) field = value;
+  };
+  if (o.task != "files") {
+    unless_given("epochs", o.epochs, 12);
+    unless_given("batch-tokens", o.batch_tokens, 1024);
+  }
+  auto kinds = kinds_of(a);
+  ParallelCorpus test = test_corpus(a, o);
+  std::forward_list<FolderLock> locks;  // made in turn, the last is undone first
+  for (const std::string& kind : kinds) {
+    TrainOptions own = options_of(command, a, kind);
+    check(own);
+    check_translation(own);
+    locks.emplace_front(own.out);
+    std::error_code error;
+    if (fs::exists(fs::path(own.out) / "last.safetensors", error) && !a.overwrite)
+      throw FileError(own.out,
+                      "holds a model already: --overwrite replaces it, --out names another folder");
+  }
+  for (const std::string& kind : kinds) {
+    TrainOptions own = options_of(command, a, kind);
+    Comparison row;
+    row.name = kind;
+    std::error_code ignored;
+    if (fs::exists(own.out, ignored))
+      for (const auto& entry : fs::directory_iterator(own.out))
+        if (entry.path().extension() == ".safetensors") fs::remove(entry.path(), ignored);
+    train_for_comparison(own, row);
+    measure_for_comparison(own.out, test, a.compare, row);
+    rows.push_back(std::move(row));
+  }
+  finish(a, rows,
+         fmt::format("{}, {} epochs of the same training pairs, {} test pairs",
+                     o.task == "files" ? o.source : o.task, o.epochs, test.pairs.size()));
+}
+
+}  // namespace
+
+Command compare_command() {
+  Command c("compare", "train kinds of model on the same data with the same budget, as a table");
+  auto a = std::make_shared<CompareArguments>();
+  a->options.out = "comparison";
+  c.option("kinds", &a->kinds, "kinds of model (default: all that translate)").delimiter = ',';
+  c.option("models", &a->models, "compare these trained models instead").delimiter = ',';
+  c.option("test-source", &a->test_source,
+           "file of source sentences to test on (built-in tasks have their own)");
+  c.option("test-reference", &a->test_reference, "file of their translations");
+  c.option("table", &a->table, "also write the table to this file (Markdown)");
+  c.option("beam", &a->compare.beam, "prefixes kept at each step; 1 is greedy", kPositive);
+  c.option("tokenize", &a->compare.tokenize, "BLEU's tokenizer: 13a or none");
+  c.option("timed", &a->compare.timed, "most test sentences to time one by one", kPositive);
+  c.option("config", &a->config, "options from a TOML file; those given here come first")
+      .in_config = false;
+  c.option("overwrite", &a->overwrite, "replace the models in --out").in_config = false;
+  each_option(a->options, [&](const OptionText& t, auto& field) {
+    if (t.name != std::string_view("kind"))
+      c.option(t.name, &field, t.help, t.range).group = t.group;
+  });
+  c.run = [a](Command& command) { run_compare(command, *a); };
+  return c;
+}
+
+}  // namespace glim

@@ -1,0 +1,148 @@
+// glim doctor: what this machine offers, what Glim makes of it, and what to change.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <fmt/format.h>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "tensor/clock.hpp"
+#include "tensor/matmul/matmul.hpp"
+#include "tensor/matmul/products.hpp"
+#include "tensor/parallel.hpp"
+#include "tensor/random.hpp"
+#include "tensor/simd/isa.hpp"
+#include "tools/cli/machine.hpp"
+#include "tools/cli/verbs/verbs.hpp"
+
+namespace glim {
+namespace {
+
+// GFLOP/s of products of two n × n float32 matrices, in turn for about so many seconds: medians.
+struct Rates {
+  double own, openblas;
+};
+constexpr Index kSide = 1024;
+
+Rates measure_products(double seconds) {
+  Tensor a = uniform({kSide, kSide}, -1, 1, {1, 1}), b = uniform({kSide, kSide}, -1, 1, {1, 2});
+  std::vector<double> own, openblas;
+  auto once = [&](Products large, std::vector<double>& rates) {
+    double start = seconds_now();
+    matmul_by(large, a, b);
+    rates.push_back(2.0 * kSide * kSide * kSide / (seconds_now() - start) * 1e-9);
+  };
+  for (double end = seconds_now() + seconds; own.size() < 3 || seconds_now() < end;) {
+    once(Products::Own, own);
+    once(Products::OpenBlas, openblas);
+  }
+  auto median = [](std::vector<double>& x) {
+    std::sort(x.begin(), x.end());
+    return x[x.size() / 2];
+  };
+  return {median(own), median(openblas)};
+}
+
+std::optional<std::string> environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value && *value ? std::optional<std::string>(value) : std::nullopt;
+}
+
+// OpenBLAS chooses its kernels when it is loaded, so another process has to measure.
+std::optional<double> measure_without_pin() {
+  std::unique_ptr<FILE, int (*)(FILE*)> child(
+      ::popen("exec env -u OPENBLAS_CORETYPE \"/proc/$PPID/exe\" doctor --measure 2>/dev/null",
+              "r"),
+      ::pclose);
+  double gflops = 0;
+  if (!child || std::fscanf(child.get(), "%lf", &gflops) != 1) return std::nullopt;
+  return gflops;
+}
+
+Runtime inspect_runtime() {
+  Runtime r;
+  BlasInfo blas = blas_info();
+  r.blas_config = blas.config;
+  r.blas_core = blas.core;
+  r.blas_parallel = blas.parallel;
+  r.threads = num_threads();
+  r.core_variable = environment("OPENBLAS_CORETYPE");
+  r.threads_variable = environment("OMP_NUM_THREADS");
+#if !defined(__OPTIMIZE__)
+  r.optimized = false;
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+  r.sanitized = true;
+#endif
+  return r;
+}
+
+std::string gibibytes(std::int64_t bytes) {
+  return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1 << 30));
+}
+
+std::string features_line(const std::set<std::string>& features) {
+  std::string line;
+  for (const char* name : {"sse4_2", "avx", "avx2", "fma", "avx512f", "avx512bw", "avx512vl",
+                           "avx512_vnni", "avx512_bf16", "amx_tile"})
+    if (features.contains(name)) line += (line.empty() ? "" : " ") + std::string(name);
+  return line.empty() ? "none known" : line;
+}
+
+void print_row(std::string_view name, std::string_view value) {
+  print(fmt::format("{:<16}{}\n", name, value));
+}
+
+void run_doctor(bool measure_only) {
+  const ProductChoice& choice = product_choice();
+  if (measure_only) return print_line(fmt::format("{:.1f}", measure_products(0.6).openblas));
+  Machine m = inspect_machine();
+  Runtime r = inspect_runtime();
+  Rates rates = measure_products(0.6);
+  r.gflops = rates.openblas;
+  auto variable = [](const char* name, const std::optional<std::string>& value) {
+    return value ? fmt::format(" ({}={})", name, *value) : std::string();
+  };
+  print_row("CPU", m.cpu.empty() ? "unknown" : m.cpu);
+  print_row("  has", features_line(m.features));
+  print_row("cores", fmt::format("{}; {} processor{} usable, load {:.1f}",
+                                 m.cores > 0 ? std::to_string(m.cores) : "unknown", m.processors,
+                                 m.processors == 1 ? "" : "s", m.load));
+  print_row("threads", std::to_string(r.threads) + variable("OMP_NUM_THREADS", r.threads_variable));
+  std::string waiting;
+  for (const char* name : {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"})
+    if (auto value = environment(name))
+      waiting += fmt::format("{}{}={}", waiting.empty() ? "" : " ", name, *value);
+  print_row("  waiting", waiting.empty() ? "as OpenMP does" : waiting);
+  print_row("memory", fmt::format("{}, {} free; transparent huge pages: {}",
+                                  gibibytes(m.memory_bytes), gibibytes(m.available_bytes),
+                                  m.huge_pages.empty() ? "unknown" : m.huge_pages));
+  print_row("BLAS", r.blas_config);
+  print_row("  kernels", r.blas_core + variable("OPENBLAS_CORETYPE", r.core_variable));
+  print_row("  threading", r.blas_parallel);
+  print_row("Glim's kernels",
+            std::string(name_of(best_isa())) + variable("GLIM_ISA", environment("GLIM_ISA")));
+  print_row("large products", fmt::format("{} ({})", name_of(choice.products), choice.reason));
+  print_row("  measured", best_isa() == Isa::Baseline
+                              ? fmt::format("openblas {:.0f} GFLOP/s", rates.openblas)
+                              : fmt::format("own {:.0f}, openblas {:.0f} GFLOP/s, in turn, 1024 x "
+                                            "1024 float32 matrices",
+                                            rates.own, rates.openblas));
+  std::vector<Advice> advice = advise(m, r, measure_without_pin);
+  if (advice.empty()) print("\nNothing here makes Glim slow.\n");
+  for (const Advice& a : advice)
+    print(fmt::format("\nwarning: {}\n remedy: {}\n", a.problem, a.remedy));
+}
+
+}  // namespace
+
+Command doctor_command() {
+  Command c("doctor", "say what this machine offers, and what makes it slow");
+  auto measure = std::make_shared<bool>(false);
+  c.option("measure", measure.get(), "print the rate of matrix products alone, in GFLOP/s");
+  c.run = [measure](Command&) { run_doctor(*measure); };
+  return c;
+}
+
+}  // namespace glim

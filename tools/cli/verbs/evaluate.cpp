@@ -1,0 +1,130 @@
+// glim evaluate: perplexity and BLEU of a model on a test set, or BLEU of translations made
+// elsewhere. BLEU equals sacreBLEU's; its signature is printed.
+#include <fmt/format.h>
+#include <memory>
+
+#include "tensor/error.hpp"
+#include "tensor/io/atomic_file.hpp"
+#include "tools/cli/verbs/verbs.hpp"
+#include "tools/data/bleu/bleu.hpp"
+#include "tools/data/tokenizers/utf8.hpp"
+#include "tools/train/learners/translation.hpp"
+#include "tools/train/translator.hpp"
+
+namespace glim {
+namespace {
+
+struct EvaluateArguments {
+  std::string model = "model", source, reference, hypotheses, tokenize = "13a", output;
+  bool lowercase = false;
+  TranslateOptions options;
+};
+
+BleuScore bleu(const EvaluateArguments& a, const std::vector<std::string>& hypotheses,
+               const std::vector<std::string>& references) {
+  BleuOptions o;
+  o.tokenizer = parse_bleu_tokenizer(a.tokenize);
+  o.lowercase = a.lowercase;
+  return corpus_bleu(hypotheses, references, o);
+}
+
+// Of the references' tokens between two shares of their length: percent that stand in the same place
+// of the hypothesis.
+double in_place(const std::vector<std::string>& hypotheses,
+                const std::vector<std::string>& references, double from, double to) {
+  std::size_t right = 0, all = 0;
+  for (std::size_t i = 0; i < references.size(); ++i) {
+    auto h = split_spaces(hypotheses[i]), r = split_spaces(references[i]);
+    auto length = static_cast<double>(r.size());
+    auto end = static_cast<std::size_t>(length * to);
+    for (auto t = static_cast<std::size_t>(length * from); t < end; ++t) {
+      ++all;
+      right += t < h.size() && h[t] == r[t];
+    }
+  }
+  return all == 0 ? 0 : 100.0 * static_cast<double>(right) / static_cast<double>(all);
+}
+
+void run_evaluate(Command& command, EvaluateArguments& a) {
+  parse_bleu_tokenizer(a.tokenize);
+  if (!a.hypotheses.empty()) {
+    if (!a.source.empty() || command.given("model"))
+      throw ValueError("--hypotheses",
+                       "are scored without a model: leave out --source and --model");
+    if (a.reference.empty()) throw ValueError("--reference", "is needed with --hypotheses");
+    auto h = read_lines(a.hypotheses), r = read_lines(a.reference);
+    if (h.size() != r.size())
+      throw FileError(a.hypotheses, "has " + std::to_string(h.size()) + " lines, " + a.reference +
+                                        " has " + std::to_string(r.size()));
+    print_line(bleu(a, h, r).line_with_signature());
+    return;
+  }
+  if (a.source.empty() != a.reference.empty())
+    throw ValueError(a.source.empty() ? "--source" : "--reference",
+                     "is needed beside the other test file");
+  LoadedSequenceModel loaded = load_sequence_model(a.model);
+  TrainOptions trained = loaded.checkpoint.options;
+  TokenizerPair tokenizers = loaded.tokenizers;
+  ParallelCorpus test;
+  if (!a.source.empty()) {
+    test = read_parallel(a.source, a.reference);
+  } else {
+    auto pairs = task_test_pairs(trained);
+    if (pairs.empty())
+      throw ValueError("--source", "is needed, with --reference: the model was trained on files");
+    test = generated_corpus(trained.task + " (test)", pairs);
+  }
+  if (test.blank) print_line(fmt::format("{} pairs with a blank side left out", test.blank));
+  auto references = test.target_sentences(), sources = test.source_sentences();
+  TranslationLearner learner(std::move(loaded), std::move(test));
+  Measures m = measure(learner, Split::Valid);
+  print_line(
+      fmt::format("{} pairs, {} target tokens: NLL {:.4f} per token, perplexity {:.3f} "
+                  "(KL {:.4f}, smoothed CE {:.4f}; {} unknown)",
+                  learner.data().valid_tokens.pairs.size(), m.tokens, m.nll, m.perplexity(), m.kl,
+                  m.smoothed_ce, learner.data().valid_tokens.target_unknown));
+  Translator translator(learner.sequence_model(), tokenizers);
+  std::vector<std::string> hypotheses;
+  std::size_t exact = 0;
+  for (auto& list : translator.translate(sources, a.options)) {
+    exact += list[0].text == references[hypotheses.size()];
+    hypotheses.push_back(list[0].text);
+  }
+  if (!a.output.empty()) {
+    std::string text;
+    for (const std::string& h : hypotheses) text += h + "\n";
+    write_file_atomically(a.output, text);
+  }
+  print_line(
+      fmt::format("exact match {} of {} = {:.2f} %", exact, hypotheses.size(),
+                  100.0 * static_cast<double>(exact) / static_cast<double>(hypotheses.size())));
+  if (a.source.empty() && trained.task != "phrasebook" && trained.task != "names")
+    print_line(fmt::format("tokens in their place: {:.1f} % (first quarter {:.1f}, last {:.1f})",
+                           in_place(hypotheses, references, 0, 1),
+                           in_place(hypotheses, references, 0, 0.25),
+                           in_place(hypotheses, references, 0.75, 1)));
+  print_line(bleu(a, hypotheses, references).line_with_signature());
+}
+
+}  // namespace
+
+Command evaluate_command() {
+  Command c("evaluate", "perplexity and BLEU on a test set");
+  auto a = std::make_shared<EvaluateArguments>();
+  a->options.beam = 4;
+  c.option("model", &a->model, "folder of a model, or one of its files");
+  c.option("source", &a->source, "file of source sentences (built-in tasks have their own)");
+  c.option("reference", &a->reference, "file of reference translations");
+  c.option("hypotheses", &a->hypotheses, "score these translations instead of a model's");
+  c.option("output", &a->output, "also write the translations to this file");
+  c.option("tokenize", &a->tokenize, "BLEU's tokenizer: 13a or none");
+  c.option("lowercase", &a->lowercase, "ignore case in BLEU");
+  c.option("beam", &a->options.beam, "prefixes kept at each step; 1 is greedy", kPositive);
+  c.option("length-penalty", &a->options.length_penalty, "α of the length penalty", kNotNegative);
+  c.option("batch", &a->options.batch, "sentences translated together", kPositive);
+  c.option("truncate", &a->options.truncate, "cut sources beyond the model's maximum");
+  c.run = [a](Command& command) { run_evaluate(command, *a); };
+  return c;
+}
+
+}  // namespace glim

@@ -1,0 +1,117 @@
+// glim generate: text from a language model, printed as it is drawn.
+//
+// The prompt comes first, then what follows it; several samples are divided by a line of dashes, as
+// nanoGPT's are. Sample i is a function of (model, prompt, options, seed, i).
+#include <algorithm>
+#include <fmt/format.h>
+#include <memory>
+
+#include "models/decoding/sampling.hpp"
+#include "tensor/error.hpp"
+#include "tools/cli/verbs/verbs.hpp"
+#include "tools/data/corpus/text_stream.hpp"
+#include "tools/data/tokenizers/utf8.hpp"
+#include "tools/train/learners/language.hpp"
+
+namespace glim {
+namespace {
+
+struct GenerateArguments {
+  std::string model = "model", prompt = "\n";
+  Index max_tokens = 500, samples = 1, slide = 0, seed = 1;
+  SamplingOptions sampling;
+};
+
+// The part of the prompt that the vocabulary lacks: a character, or a word.
+std::string unknown_part(const Tokenizer& tokenizer, const std::string& prompt) {
+  std::vector<std::string> parts;
+  if (tokenizer.kind() == "char")
+    for (const CodePoint& c : code_points(prompt))
+      parts.push_back(prompt.substr(c.offset, c.length));
+  else
+    for (std::string_view word : split_spaces(prompt)) parts.emplace_back(word);
+  for (const std::string& part : parts) {
+    auto ids = tokenizer.encode_text(part);
+    if (std::find(ids.begin(), ids.end(), kUnk) != ids.end())
+      return part == "\n" ? "a line end" : "'" + part + "'";
+  }
+  return "a token";
+}
+
+std::vector<Index> prompt_tokens(const GenerateArguments& a, const LoadedLanguageModel& loaded) {
+  if (auto bad = first_invalid_utf8(a.prompt))
+    throw ValueError("--prompt", describe_invalid_utf8(a.prompt, *bad));
+  std::vector<Index> ids = loaded.tokenizer->encode_text(a.prompt);
+  if (ids.empty()) throw ValueError("--prompt", "has no token to begin with");
+  if (std::find(ids.begin(), ids.end(), kUnk) != ids.end())
+    throw ValueError("--prompt", unknown_part(*loaded.tokenizer, a.prompt) +
+                                     " is not in the vocabulary of " + a.model);
+  Index context = loaded.model->config().context;
+  if (static_cast<Index>(ids.size()) > context)
+    throw ValueError("--prompt", fmt::format("has {} tokens, {} has a context of {}", ids.size(),
+                                             a.model, context));
+  return ids;
+}
+
+void run_generate(Command& command, GenerateArguments& a) {
+  for (const char* name : {"temperature", "top-k", "top-p"})
+    if (a.sampling.greedy && command.given(name))
+      throw ValueError(std::string("--") + name, "contradicts --greedy, which draws nothing");
+  LoadedLanguageModel loaded = load_language_model(a.model);
+  Index context = loaded.model->config().context;
+  if (a.slide > context)
+    throw ValueError("--slide", fmt::format("must lie in 0 to {}, the context", context));
+  try {
+    check(a.sampling, loaded.model->config().vocab);
+  } catch (const ValueError& e) {
+    throw ValueError("--" + e.op(), e.problem());
+  }
+  // As characters, line ends are tokens of their own; else </s> stands for them.
+  if (loaded.tokenizer->kind() == "char") a.sampling.never.push_back(kEos);
+  std::vector<Index> prompt = prompt_tokens(a, loaded);
+  Index last = prompt.back();
+  Tensor before = from_vector(prompt, {1, static_cast<Index>(prompt.size())})
+                      .narrow(1, 0, static_cast<Index>(prompt.size()) - 1);
+  for (Index sample = 0; sample < a.samples; ++sample) {
+    if (sample > 0) print_line("---------------");
+    TextStream text(loaded.tokenizer);
+    std::string start;
+    for (Index token : prompt) start += text.push(token);
+    if (command.given("prompt")) print(start);
+    print_flush();
+    auto decoder = loaded.model->decoder_for(before, true, a.slide);
+    Key key{static_cast<std::uint64_t>(a.seed), static_cast<std::uint64_t>(sample)};
+    generate(*decoder, last, a.max_tokens, a.sampling, key, [&](Index token) {
+      print(text.push(token));
+      print_flush();
+      return true;
+    });
+    print_line("");
+  }
+}
+
+}  // namespace
+
+Command generate_command() {
+  Command c("generate", "text from a language model (--kind gpt)");
+  auto a = std::make_shared<GenerateArguments>();
+  c.option("model", &a->model, "folder of a model, or one of its files");
+  c.option("prompt", &a->prompt, "text to continue (a line end, unless given)");
+  c.option("max-tokens", &a->max_tokens, "tokens to draw", kPositive);
+  c.option("temperature", &a->sampling.temperature,
+           "below 1 more predictable, above 1 more varied (for 0 there is --greedy)", kNotNegative);
+  c.option("top-k", &a->sampling.top_k, "draw from the k likeliest tokens (all)", kPositive)
+      .default_text = "";
+  c.option("top-p", &a->sampling.top_p,
+           "draw from the fewest likeliest tokens whose probabilities reach p",
+           {.least = 0, .most = 1, .above = true});
+  c.option("greedy", &a->sampling.greedy, "take the likeliest token, draw nothing");
+  c.option("seed", &a->seed, "of the draws", kCount);
+  c.option("samples", &a->samples, "texts to make", kPositive);
+  c.option("slide", &a->slide, "tokens dropped when the context is full (0: a quarter of it)",
+           kCount);
+  c.run = [a](Command& command) { run_generate(command, *a); };
+  return c;
+}
+
+}  // namespace glim

@@ -1,0 +1,73 @@
+// glim gradcheck: every op, layer and model that has a specification (tests/gradients), as a table.
+//
+// Undecidable derivatives lie at kinks; a check fails on a wrong derivative or an exception.
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+#include <memory>
+
+#include "tensor/error.hpp"
+#include "tests/gradients/op_specs.hpp"
+#include "tools/cli/verbs/verbs.hpp"
+
+namespace glim {
+namespace {
+
+struct Row {
+  Index cases = 0, derivatives = 0, undecidable = 0, failed = 0;
+  double worst = 0, excess = 0, seconds = 0;
+};
+
+void add(Row& row, const CaseResult& r) {
+  ++row.cases;
+  row.derivatives += r.checked;
+  row.undecidable += r.undecidable;
+  row.failed += r.status == CaseStatus::Fail;
+  row.worst = std::max(row.worst, r.worst);
+  row.excess = std::max(row.excess, r.excess);
+}
+
+void run_gradcheck(const std::string& only, bool in_float32) {
+  Row total;
+  std::vector<std::string> failures;
+  std::map<std::pair<std::string, std::string>, Row> rows;
+  std::vector<Case> cases = op_cases(in_float32 ? DType::Float32 : DType::Float64);
+  if (!in_float32)  // layers and models are defined in float64
+    for (auto list : {layer_cases, model_cases})
+      for (Case& c : list()) cases.push_back(std::move(c));
+  for (const Case& c : cases) {
+    if (!only.empty() && (c.family + " " + c.op).find(only) == std::string::npos) continue;
+    CaseResult r = glim::run(c);
+    add(rows[{c.family, c.op}], r);
+    add(total, r);
+    if (r.status == CaseStatus::Fail)
+      failures.push_back(fmt::format("FAIL {} {}, {}\n{}", r.family, r.op, r.name, r.detail));
+  }
+  if (total.cases == 0) throw ValueError("--only", "no case matches \"" + only + "\"");
+  const char* format = "{:<16} {:<30} {:>6} {:>12} {:>12} {:>10} {:>8}  {}\n";
+  print(fmt::format(fmt::runtime(format), "family", "op", "cases", "derivatives", "undecidable",
+                    "worst", "of tol.", ""));
+  auto line = [&](const std::string& family, const std::string& op, const Row& r) {
+    print(fmt::format(fmt::runtime(format), family, op, r.cases, r.derivatives, r.undecidable,
+                      fmt::format("{:.1e}", r.worst), fmt::format("{:.3f}", r.excess),
+                      r.failed ? fmt::format("FAIL ({})", r.failed) : "pass"));
+  };
+  for (const auto& [name, row] : rows) line(name.first, name.second, row);
+  line("all", "", total);
+  for (const std::string& f : failures) print("\n" + f + "\n");
+  if (total.failed > 0) throw Exit(1);
+}
+
+}  // namespace
+
+Command gradcheck_command() {
+  Command c("gradcheck", "check the gradients of every op, layer and model, as a table");
+  auto only = std::make_shared<std::string>();
+  auto in_float32 = std::make_shared<bool>(false);
+  c.option("only", only.get(), "cases whose family or op contains this");
+  c.option("float32", in_float32.get(), "check the ops in float32, against float64");
+  c.run = [only, in_float32](Command&) { run_gradcheck(*only, *in_float32); };
+  return c;
+}
+
+}  // namespace glim

@@ -1,0 +1,104 @@
+// glim report: recorded training runs as one HTML page, and as single pictures.
+#include "tools/inspect/report/report.hpp"
+
+#include <filesystem>
+#include <fmt/format.h>
+#include <memory>
+
+#include "tensor/error.hpp"
+#include "tensor/io/atomic_file.hpp"
+#include "tools/cli/nearest.hpp"
+#include "tools/cli/verbs/verbs.hpp"
+#include "tools/inspect/report/events.hpp"
+#include "tools/inspect/report/pictures.hpp"
+#include "tools/render/drawing.hpp"
+
+namespace glim {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kPrintedEvents = 10;  // of a run
+
+struct ReportArguments {
+  std::vector<std::string> folders, svg, png;
+  std::string out = "report.html";
+  bool overwrite = false, pictures = false;
+  double most_mb = 50;
+};
+
+void describe(const TrainingRun& run) {
+  std::vector<RunEvent> events = find_events(run);
+  print_line(fmt::format("{}: {} log lines, {} validations, {} records, {} events", run.name,
+                         run.train.step.size(), run.valid.step.size(), run.recording.step.size(),
+                         events.size()));
+  for (const std::string& note : run.notes) print_line("  " + note);
+  for (std::size_t i = 0; i < std::min(events.size(), kPrintedEvents); ++i)
+    print_line("  " + events[i].rule + ": " + events[i].text);
+  if (events.size() > kPrintedEvents)
+    print_line(fmt::format("  and {} more events, in the page", events.size() - kPrintedEvents));
+}
+
+// The path of a picture beside the page.
+std::string picture_path(const ReportArguments& a, const std::string& name, const char* ending) {
+  return (fs::path(a.out).parent_path() / (file_stem(name) + ending)).string();
+}
+
+void run_report(const ReportArguments& a) {
+  std::vector<TrainingRun> runs = read_training_runs(a.folders);
+  std::vector<std::string> names = report_picture_names(runs);
+  if (a.pictures) {
+    print("pictures for --svg and --png:\n");
+    for (const std::string& name : names) print("  " + name + "\n");
+    return;
+  }
+  std::vector<std::pair<std::string, std::string>> pictures;  // path, name
+  auto want = [&](const std::vector<std::string>& patterns, const char* ending) {
+    for (const std::string& pattern : patterns)
+      for (const std::string& name : matching_names("report", "picture", pattern, names))
+        pictures.emplace_back(picture_path(a, name, ending), name);
+  };
+  want(a.svg, ".svg");
+  want(a.png, ".png");
+  auto refuse_existing = [&](const std::string& path) {
+    std::error_code error;
+    if (!a.overwrite && fs::exists(path, error) && !fs::is_other(path, error))
+      throw FileError(path, "exists already: --overwrite replaces it, --out names another page");
+  };
+  refuse_existing(a.out);
+  for (const auto& [path, name] : pictures) refuse_existing(path);
+  std::string page = report_page(runs, static_cast<std::uint64_t>(a.most_mb * 1e6));
+  write_file_atomically(a.out, std::string_view(page));
+  for (const auto& [path, name] : pictures) {
+    std::string svg = report_picture(runs, name);
+    if (path.ends_with(".png"))
+      write_png(svg, path);
+    else
+      write_file_atomically(path, std::string_view(svg));
+  }
+  for (const TrainingRun& r : runs) describe(r);
+  for (const auto& [path, name] : pictures) print_line(path);
+  print_line(fmt::format("{} ({:.1f} MB): open it in a browser", a.out,
+                         static_cast<double>(page.size()) / 1e6));
+}
+
+}  // namespace
+
+Command report_command() {
+  Command c("report", "recorded training runs as a page: losses, what happened inside, events");
+  auto a = std::make_shared<ReportArguments>();
+  c.argument("runs", &a->folders,
+             "folders of glim train --record --out FOLDER; several are compared")
+      .required = true;
+  c.option("out", &a->out, "the page");
+  c.option("overwrite", &a->overwrite, "replace the page and pictures");
+  c.option("svg", &a->svg, "single pictures beside the page, by name or pattern (--list-pictures)");
+  c.option("png", &a->png, "the same as PNG");
+  c.option("list-pictures", &a->pictures, "print the names of all pictures and stop");
+  c.option("most-mb", &a->most_mb, "largest size of the page",
+           {.least = 0, .most = 1e9, .above = true});
+  c.run = [a](Command&) { run_report(*a); };
+  return c;
+}
+
+}  // namespace glim

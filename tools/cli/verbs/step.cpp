@@ -1,0 +1,62 @@
+// glim step: a debugger for one backward pass. A model, trained or fresh, reads one sentence pair;
+// its loss is recorded explicitly, every intermediate a node; commands take the pass node by node.
+// `help` lists them.
+#include <fmt/format.h>
+#include <memory>
+
+#include "tools/cli/terminal.hpp"
+#include "tools/cli/verbs/verbs.hpp"
+#include "tools/inspect/debugger/prompt.hpp"
+#include "tools/inspect/options.hpp"
+
+namespace glim {
+namespace {
+
+std::string spaced(const std::vector<std::string>& tokens) {
+  std::string text;
+  for (const std::string& t : tokens) text += (text.empty() ? "" : " ") + t;
+  return text;
+}
+
+void run_step(const SpecimenOptions& options) {
+  Specimen specimen(options);
+  double loss = 0;
+  step::Session session([&] {
+    Var value = specimen.loss();
+    loss = value.item();
+    return value;
+  });
+  print(fmt::format(
+      "{}\n  source: {}\n  target: {}\n  loss {:.6g}, {} nodes; `help` lists commands\n",
+      specimen.title(), spaced(specimen.source()), spaced(specimen.target_out()), loss,
+      session.size()));
+  bool terminal = is_terminal(0) && is_terminal(1);
+  step::Debugger debugger(
+      session,
+      [](const std::string& text) {
+        print(text);
+        print_flush();
+      },
+      step::interrupted);
+  debugger.show_place();
+  if (int status = step::converse(debugger, terminal)) throw Exit(status);
+}
+
+}  // namespace
+
+Command step_command() {
+  Command c("step", "a debugger for the backward pass, node by node");
+  auto options = std::make_shared<SpecimenOptions>();
+  add_specimen_options(c, *options);
+  c.footer =
+      "Commands come from standard input: at a terminal with editing, history and\n"
+      "completion, otherwise as a script. `help` lists them.\n"
+      "  echo 'help' | glim step --init";
+  c.run = [options](Command& command) {
+    finish_specimen_options(command, *options);
+    run_step(*options);
+  };
+  return c;
+}
+
+}  // namespace glim

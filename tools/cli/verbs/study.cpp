@@ -1,0 +1,98 @@
+// glim study: published claims as experiments, with what was measured and whether they held.
+//
+// A claim that does not hold is a result: the exit status is 0. The text goes to standard output;
+// --out keeps the numbers as JSON and the plots as pictures.
+#include "tools/study/study.hpp"
+
+#include <filesystem>
+#include <fmt/format.h>
+#include <memory>
+
+#include "tensor/error.hpp"
+#include "tensor/io/atomic_file.hpp"
+#include "tools/cli/folder.hpp"
+#include "tools/cli/terminal.hpp"
+#include "tools/cli/verbs/verbs.hpp"
+#include "tools/render/drawing.hpp"
+
+namespace glim {
+namespace {
+
+struct StudyArguments {
+  std::vector<std::string> names;
+  StudyOptions options;
+  std::string out;
+  bool list = false, png = false;
+};
+
+std::vector<const Study*> chosen(const std::vector<std::string>& names) {
+  std::vector<const Study*> list;
+  for (const std::string& name : names) {
+    if (name == "all") {
+      for (const Study& s : studies()) list.push_back(&s);
+    } else {
+      list.push_back(&study_of(name));
+    }
+  }
+  return list;
+}
+
+void keep(const StudyResult& result, const StudyArguments& a) {
+  auto path = [&](const std::string& name) {
+    return (std::filesystem::path(a.out) / name).string();
+  };
+  write_file_atomically(path(result.study->name + ".json"), to_json(result));
+  for (const Picture& p : pictures(result)) {
+    write_file_atomically(path(p.name + ".svg"), p.svg);
+    if (a.png) write_png(p.svg, path(p.name + ".png"));
+  }
+}
+
+void run_study(StudyArguments a) {
+  if (a.list) {
+    if (!a.names.empty())
+      throw ValueError("--list", "names all studies: leave out '" + a.names[0] + "'");
+    return print(to_text(studies()));
+  }
+  if (a.names.empty())
+    throw ValueError("study", "name one, or 'all'; glim study --list says which there are");
+  if (a.png && a.out.empty()) throw ValueError("--png", "needs --out, the folder for pictures");
+  std::vector<const Study*> wanted = chosen(a.names);
+  if (!a.out.empty()) make_folder(a.out);
+  std::vector<StudyResult> results;
+  for (const Study* s : wanted) {
+    if (is_terminal(2))
+      a.options.starting = [&](std::uint64_t seed) {
+        fmt::print(stderr, "{}: seed {}\n", s->name, seed);
+      };
+    results.push_back(run_study(*s, a.options));
+    print_line((results.size() > 1 ? "\n" : "") + to_text(results.back()));
+    // After each study, so that an interrupted `all` keeps what it found.
+    if (!a.out.empty()) keep(results.back(), a);
+  }
+  if (results.size() < 2) return;
+  print("\n");
+  for (const StudyResult& r : results)
+    print(fmt::format("{:<18} {}\n", r.study->name,
+                      r.small     ? "small"
+                      : r.holds() ? "holds"
+                                  : "does not hold as stated"));
+}
+
+}  // namespace
+
+Command study_command() {
+  auto a = std::make_shared<StudyArguments>();
+  Command c("study", "run a published claim as an experiment");
+  c.argument("name", &a->names, "studies to run, or 'all'");
+  c.option("list", &a->list, "name the studies, with claim and source");
+  c.option("seeds", &a->options.seeds, "how many seeds, each a run of its own", {1, 1000});
+  c.option("seed", &a->options.first_seed, "the first of them", kCount);
+  c.option("quick", &a->options.small, "small sizes: seconds, no verdict");
+  c.option("out", &a->out, "folder for STUDY.json and the plots (SVG)");
+  c.option("png", &a->png, "the plots as PNG, too");
+  c.run = [a](Command&) { run_study(*a); };
+  return c;
+}
+
+}  // namespace glim

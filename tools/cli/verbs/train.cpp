@@ -1,0 +1,212 @@
+// glim train: from text to a model in a folder.
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
+#include <memory>
+#include <unistd.h>
+
+#include "tensor/error.hpp"
+#include "tensor/io/atomic_file.hpp"
+#include "tools/cli/command_line.hpp"
+#include "tools/cli/folder.hpp"
+#include "tools/cli/progress.hpp"
+#include "tools/cli/verbs/verbs.hpp"
+#include "tools/train/learners/kinds.hpp"
+#include "tools/train/metrics.hpp"
+#include "tools/train/option_list.hpp"
+#include "tools/train/presets.hpp"
+#include "tools/train/trainer.hpp"
+
+namespace glim {
+namespace {
+
+std::atomic<bool> interrupted{false};
+extern "C" void interrupt(int) { interrupted = true; }
+
+// The options that a resumed run may change: none has a part in the updates done so far.
+const std::vector<std::string> kMayChange = {"epochs",     "max-steps", "patience", "valid-every",
+                                             "save-every", "log-every", "average",  "try-every",
+                                             "enough",     "out"};
+
+struct TrainArguments {
+  TrainOptions options;
+  std::string config;
+  bool resume = false, overwrite = false;
+  Index profile = 0;
+  std::string progress = "auto";
+};
+
+// Progress to standard error, measurements to the model's folder.
+class Console final : public TrainObserver {
+ public:
+  Console(const TrainOptions& o, const Learner& learner, Index total_steps, Metrics& metrics,
+          Progress& progress, std::vector<std::filesystem::path> stale)
+      : o_(o),
+        learner_(learner),
+        total_(total_steps),
+        metrics_(metrics),
+        progress_(progress),
+        stale_(std::move(stale)) {}
+
+  void stepped(const StepReport& r) override {
+    window_ += r.sums;
+    seconds_ += r.seconds;
+    ++steps_;
+    auto n = static_cast<double>(std::max<Index>(window_.tokens, 1));
+    Measures mean = window_.per_target();
+    double speed = n / std::max(seconds_, 1e-9);
+    ProgressState p;
+    p.step = r.step;
+    p.steps = total_;
+    p.epoch = r.epoch;
+    p.epochs = o_.epochs;
+    p.loss = mean.kl;
+    p.perplexity = mean.perplexity();
+    p.tokens_per_second = speed;
+    p.rate = r.rate;
+    p.seconds_left = static_cast<double>(total_ - r.step) * seconds_ / steps_;
+    progress_.show(p);
+    if (r.step % o_.log_every != 0) return;
+    metrics_.train(r, mean, speed);
+    progress_.log(p);
+    window_ = {};
+    seconds_ = steps_ = 0;
+  }
+  void validated(const ValidationReport& r) override {
+    metrics_.valid(r);
+    std::string valid =
+        r.valid.tokens ? "  valid: " + learner_.describe(r.valid) + (r.improved ? "  best" : "")
+                       : "";
+    progress_.say(fmt::format("epoch {:3d}  step {:6d}  {:.1f} s  train: KL {:.4f}  NLL {:.4f}{}",
+                              r.epoch, r.step, r.seconds, r.train.kl, r.train.nll, valid));
+    if (r.trial) progress_.say(r.trial->text);
+  }
+  void profiled(const Profile& profile) override {
+    progress_.end();
+    std::string trace = (std::filesystem::path(o_.out) / "trace.json").string();
+    profile.write_trace(trace);
+    print_line(profile.table() + "the last of these steps as a timeline: " + trace +
+               " (for ui.perfetto.dev or chrome://tracing)");
+  }
+  void saved(const std::string& file) override {
+    for (const std::filesystem::path& old : stale_)
+      if (old.filename() != std::filesystem::path(file).filename()) std::filesystem::remove(old);
+    stale_.clear();
+  }
+
+ private:
+  const TrainOptions& o_;
+  const Learner& learner_;
+  Index total_;
+  Metrics& metrics_;
+  Progress& progress_;
+  std::vector<std::filesystem::path> stale_;
+  Measures window_;  // sums since the last line
+  double seconds_ = 0, steps_ = 0;
+};
+
+void run_train(Command& command, TrainArguments& a) {
+  namespace fs = std::filesystem;
+  if (!a.config.empty()) apply_config(command, a.config);
+  TrainOptions o = a.options;
+  for (const char* files : {"source", "text", "labelled", "images", "image-folder"})
+    if (command.given(files) && !command.given("task")) o.task = "files";
+  std::string last = (fs::path(o.out) / "last.safetensors").string();
+  const FolderLock lock(o.out);  // before anything in the folder is looked at
+  std::unique_ptr<Checkpoint> from;
+  if (a.resume) {
+    if (!fs::exists(last)) throw FileError(last, "there is no checkpoint to resume from");
+    from = std::make_unique<Checkpoint>(load_checkpoint(last));
+    TrainOptions saved = from->options;
+    saved.out = o.out;
+    // What the command line says must be what the run was started with, or be free to change.
+    for (const std::string& name : differences(saved, o))
+      if (command.given(name) &&
+          std::find(kMayChange.begin(), kMayChange.end(), name) == kMayChange.end())
+        throw ValueError("--" + name, "cannot change when a run is resumed (" + last + ")");
+    auto keep = [&](const char* name, auto& field, const auto& given) {
+      if (command.given(name)) field = given;
+    };
+    keep("epochs", saved.epochs, o.epochs);
+    keep("max-steps", saved.max_steps, o.max_steps);
+    keep("patience", saved.patience, o.patience);
+    keep("valid-every", saved.valid_every, o.valid_every);
+    keep("save-every", saved.save_every, o.save_every);
+    keep("log-every", saved.log_every, o.log_every);
+    keep("try-every", saved.try_every, o.try_every);
+    keep("enough", saved.enough, o.enough);
+    keep("average", saved.average, o.average);
+    o = saved;
+  } else {
+    apply_preset(o, [&](const char* name) { return command.given(name); });
+    if (fs::exists(last) && !a.overwrite)
+      throw FileError(o.out,
+                      "holds a model already: --resume goes on with it, --overwrite "
+                      "replaces it, --out names another folder");
+  }
+  check(o);
+  std::unique_ptr<Learner> learner = make_learner(o, from.get());
+  make_folder(o.out);
+  // What an earlier run left would be taken for this one's; it goes when this one has a checkpoint.
+  std::vector<fs::path> stale;
+  if (!a.resume)
+    for (const auto& entry : fs::directory_iterator(o.out))
+      if (entry.path().extension() == ".safetensors") stale.push_back(entry.path());
+
+  std::string toml = o.to_toml();
+  std::unique_ptr<Trainer> trainer = from ? std::make_unique<Trainer>(o, *learner, std::move(*from))
+                                          : std::make_unique<Trainer>(o, *learner, toml);
+  write_file_atomically((fs::path(o.out) / "config.toml").string(), toml);
+
+  for (const std::string& line : learner->summary()) print_line(line);
+  print_line(fmt::format("model: {} parameters; {} updates at most",
+                         learner->model().parameter_count(), trainer->total_steps()));
+  print_line("schedule: " + trainer->schedule().describe());
+
+  std::signal(SIGINT, interrupt);
+  std::signal(SIGTERM, interrupt);
+  Progress progress(progress_mode(a.progress, STDERR_FILENO), STDERR_FILENO);
+  trainer->record();  // first: what it refuses leaves an earlier run's metrics alone
+  Metrics metrics((fs::path(o.out) / "metrics.jsonl").string(), trainer->state().step);
+  Console console(o, *learner, trainer->total_steps(), metrics, progress, stale);
+  trainer->profile(a.profile);
+  bool done = trainer->run(console, interrupted);
+  progress.end();
+  if (!done) {
+    print_line("interrupted; " + last + " holds the run: glim train --resume --out " + o.out);
+    throw Exit(130);
+  }
+  print(learner->demonstrate(o.out));
+  print_line("Model saved to " + model_file(o.out));
+  if (o.record) print_line("what happened inside: glim report " + o.out);
+}
+
+}  // namespace
+
+Command train_command() {
+  Command c("train", "train a model on a built-in task or on text files");
+  auto a = std::make_shared<TrainArguments>();
+  TrainOptions& o = a->options;
+  c.option("config", &a->config, "options from a TOML file; those given here come first")
+      .in_config = false;
+  each_option(o, [&](const OptionText& t, auto& field) {
+    bool kind = t.name == std::string_view("kind");
+    c.option(t.name, &field, kind ? "kind of model: " + kind_names() : t.help, t.range).group =
+        t.group;
+  });
+  Option& progress =
+      c.option("progress", &a->progress, "auto (a bar on a terminal), bar, lines or none");
+  progress.choices = {"auto", "bar", "lines", "none"};
+  progress.in_config = false;
+  c.option("profile", &a->profile,
+           "measure this many updates, by op and module; OUT/trace.json has a timeline", kCount)
+      .in_config = false;
+  c.option("resume", &a->resume, "go on from the last checkpoint in --out").in_config = false;
+  c.option("overwrite", &a->overwrite, "replace the model in --out").in_config = false;
+  c.run = [a](Command& command) { run_train(command, *a); };
+  return c;
+}
+
+}  // namespace glim

@@ -1,0 +1,85 @@
+// glim translate: sentences from standard input, one a line, to standard output.
+//
+// One line in gives one line out, at once; with --nbest N, N lines "LINE ||| TEXT ||| SCORE", LINE
+// counted from 0 (Moses' format). --alignments appends the source word that each word attended to
+// most, as "0-0 1-2" behind a tab (n-best: behind a further |||). An empty line stays empty.
+#include <fmt/format.h>
+#include <iostream>
+#include <memory>
+
+#include "tensor/error.hpp"
+#include "tools/cli/verbs/verbs.hpp"
+#include "tools/data/tokenizers/utf8.hpp"
+#include "tools/train/learners/translation.hpp"
+#include "tools/train/translator.hpp"
+
+namespace glim {
+namespace {
+
+struct TranslateArguments {
+  std::string model = "model";
+  TranslateOptions options;
+};
+
+void show(std::size_t line, const std::vector<Translation>& list, const TranslateOptions& o) {
+  if (o.n_best == 1) {
+    std::string text = list[0].text;
+    if (o.alignments) text += "\t" + pharaoh_alignment(list[0]);
+    print(text + "\n");
+    return;
+  }
+  for (const Translation& t : list) {
+    std::string text = fmt::format("{} ||| {} ||| {:.4f}", line, t.text, t.score);
+    if (o.alignments) text += " ||| " + pharaoh_alignment(t);
+    print(text + "\n");
+  }
+}
+
+void run_translate(TranslateArguments& a) {
+  LoadedSequenceModel loaded = load_sequence_model(a.model);
+  Translator translator(*loaded.model, loaded.tokenizers);
+  std::vector<std::string> lines, names;
+  std::size_t first = 0;
+  auto flush = [&] {
+    auto found = translator.translate(lines, a.options, names);
+    for (std::size_t i = 0; i < found.size(); ++i) show(first + i, found[i], a.options);
+    print_flush();
+    first += lines.size();
+    lines.clear();
+    names.clear();
+  };
+  std::string line;
+  while (std::getline(std::cin, line)) {
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    if (first == 0 && lines.empty() && line.rfind("\xEF\xBB\xBF", 0) == 0) line.erase(0, 3);
+    names.push_back("standard input:" + std::to_string(first + lines.size() + 1));
+    lines.push_back(line);
+    if (static_cast<Index>(lines.size()) >= a.options.batch) flush();
+  }
+  if (std::cin.bad()) throw FileError("standard input", "cannot be read");
+  if (!lines.empty()) flush();
+}
+
+}  // namespace
+
+Command translate_command() {
+  Command c("translate", "translate standard input, line by line");
+  auto a = std::make_shared<TranslateArguments>();
+  a->options.batch = 1;
+  a->options.beam = 4;
+  c.option("model", &a->model, "folder of a model, or one of its files");
+  c.option("beam", &a->options.beam, "prefixes kept at each step; 1 is greedy", kPositive);
+  c.option("length-penalty", &a->options.length_penalty, "α: scores are divided by ((5 + n)/6)^α",
+           kNotNegative);
+  c.option("nbest", &a->options.n_best, "translations of each line; at most the beam", kPositive);
+  c.option("max-length", &a->options.max_length,
+           "most tokens of a translation (0: twice the source's and 10)", kCount);
+  c.option("batch", &a->options.batch,
+           "lines translated together: faster, but they wait for each other", kPositive);
+  c.option("alignments", &a->options.alignments, "also print which word attended where");
+  c.option("truncate", &a->options.truncate, "cut lines beyond the model's maximum");
+  c.run = [a](Command&) { run_translate(*a); };
+  return c;
+}
+
+}  // namespace glim

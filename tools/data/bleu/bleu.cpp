@@ -1,0 +1,175 @@
+#include "tools/data/bleu/bleu.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <unordered_map>
+
+#include "tensor/error.hpp"
+#include "tools/data/tokenizers/casing.hpp"
+#include "tools/data/tokenizers/utf8.hpp"
+
+namespace glim {
+namespace {
+
+constexpr std::size_t kOrders = 4;
+constexpr std::string_view kVersion = "glim-0.1";
+
+// n-grams of orders 1 … 4 and their counts. Tokens hold no white space, so a key of tokens joined by
+// spaces is unique; its order comes in front.
+using Counts = std::unordered_map<std::string, std::int64_t>;
+
+struct Segment {
+  Counts ngrams;
+  std::int64_t length = 0;
+};
+
+Segment count_ngrams(const std::string& line) {
+  const std::vector<std::string_view> tokens = split_spaces(line);
+  Segment segment;
+  segment.length = static_cast<std::int64_t>(tokens.size());
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    std::string key;
+    for (std::size_t n = 0; n < kOrders && i + n < tokens.size(); ++n) {
+      if (n > 0) key += ' ';
+      key += tokens[i + n];
+      ++segment.ngrams[static_cast<char>('1' + n) + key];
+    }
+  }
+  return segment;
+}
+
+std::string prepare(const std::string& line, const BleuOptions& options) {
+  std::string text = options.lowercase ? lower_case(line) : line;
+  if (options.tokenizer == BleuTokenizer::none) return text;
+  // sacreBLEU strips the end of a line first, which decides what "-\n" can still join.
+  std::size_t end = 0;
+  for (const CodePoint& c : code_points(text)) {
+    if (!is_space(c.value)) end = c.offset + c.length;
+  }
+  return tokenize_13a(std::string_view(text).substr(0, end));
+}
+
+void check_lines(std::span<const std::string> lines, const std::string& name) {
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (auto bad = first_invalid_utf8(lines[i])) {
+      throw ValueError(
+          "bleu", fmt::format("{} {}: {}", name, i + 1, describe_invalid_utf8(lines[i], *bad)));
+    }
+  }
+}
+
+void check(std::span<const std::string> hypotheses,
+           std::span<const std::vector<std::string>> references) {
+  if (hypotheses.empty()) throw ValueError("bleu", "no hypotheses");
+  if (references.empty()) throw ValueError("bleu", "no references");
+  check_lines(hypotheses, "hypothesis");
+  for (std::size_t r = 0; r < references.size(); ++r) {
+    if (references[r].size() != hypotheses.size()) {
+      throw ValueError("bleu", fmt::format("{} hypotheses, {} references (set {})",
+                                           hypotheses.size(), references[r].size(), r + 1));
+    }
+    check_lines(references[r], fmt::format("reference (set {})", r + 1));
+  }
+}
+
+// From the corpus' sums to precisions, penalty and score.
+void finish(BleuScore& b) {
+  const auto c = static_cast<double>(b.hypothesis_length);
+  const auto r = static_cast<double>(b.reference_length);
+  if (c < r) b.brevity_penalty = c > 0 ? std::exp(1 - r / c) : 0.0;
+  if (std::ranges::all_of(b.matches, [](std::int64_t m) { return m == 0; })) return;
+  double smooth = 1, log_sum = 0;
+  bool defined = true;
+  for (std::size_t n = 0; n < kOrders; ++n) {
+    defined = defined && b.totals[n] > 0;
+    if (!defined) continue;
+    const auto total = static_cast<double>(b.totals[n]);
+    if (b.matches[n] == 0) {
+      smooth *= 2;
+      b.precisions[n] = 100. / (smooth * total);
+    } else {
+      b.precisions[n] = 100. * static_cast<double>(b.matches[n]) / total;
+    }
+    log_sum += std::log(b.precisions[n]);
+  }
+  b.score = defined ? b.brevity_penalty * std::exp(log_sum / kOrders) : 0.0;
+}
+
+}  // namespace
+
+BleuTokenizer parse_bleu_tokenizer(std::string_view name) {
+  if (name == "13a") return BleuTokenizer::v13a;
+  if (name == "none") return BleuTokenizer::none;
+  throw ValueError("bleu", fmt::format("unknown tokenizer \"{}\": 13a or none", name));
+}
+
+double BleuScore::ratio() const {
+  return reference_length == 0
+             ? 0.0
+             : static_cast<double>(hypothesis_length) / static_cast<double>(reference_length);
+}
+
+namespace {
+
+std::string numbers(const BleuScore& b) {
+  const auto& p = b.precisions;
+  return fmt::format(
+      "{:.2f} {:.1f}/{:.1f}/{:.1f}/{:.1f} (BP = {:.3f} ratio = {:.3f} hyp_len = {} "
+      "ref_len = {})",
+      b.score, p[0], p[1], p[2], p[3], b.brevity_penalty, b.ratio(), b.hypothesis_length,
+      b.reference_length);
+}
+
+}  // namespace
+
+std::string BleuScore::line() const { return "BLEU = " + numbers(*this); }
+
+std::string BleuScore::line_with_signature() const {
+  return "BLEU|" + signature + " = " + numbers(*this);
+}
+
+BleuScore corpus_bleu(std::span<const std::string> hypotheses,
+                      std::span<const std::vector<std::string>> references,
+                      const BleuOptions& options) {
+  check(hypotheses, references);
+  BleuScore b;
+  for (std::size_t i = 0; i < hypotheses.size(); ++i) {
+    const Segment hypothesis = count_ngrams(prepare(hypotheses[i], options));
+    Counts allowed;
+    std::int64_t nearest = -1;
+    for (const auto& set : references) {
+      const Segment reference = count_ngrams(prepare(set[i], options));
+      for (const auto& [ngram, count] : reference.ngrams) {
+        std::int64_t& most = allowed[ngram];
+        most = std::max(most, count);
+      }
+      const std::int64_t off = std::abs(reference.length - hypothesis.length);
+      const std::int64_t best = std::abs(nearest - hypothesis.length);
+      if (nearest < 0 || off < best || (off == best && reference.length < nearest)) {
+        nearest = reference.length;
+      }
+    }
+    b.hypothesis_length += hypothesis.length;
+    b.reference_length += nearest;
+    for (const auto& [ngram, count] : hypothesis.ngrams) {
+      const auto n = static_cast<std::size_t>(ngram[0] - '1');
+      b.totals[n] += count;
+      if (auto found = allowed.find(ngram); found != allowed.end()) {
+        b.matches[n] += std::min(count, found->second);
+      }
+    }
+  }
+  finish(b);
+  b.signature = fmt::format("nrefs:{}|case:{}|eff:no|tok:{}|smooth:exp|version:{}",
+                            references.size(), options.lowercase ? "lc" : "mixed",
+                            options.tokenizer == BleuTokenizer::v13a ? "13a" : "none", kVersion);
+  return b;
+}
+
+BleuScore corpus_bleu(std::span<const std::string> hypotheses,
+                      const std::vector<std::string>& reference, const BleuOptions& options) {
+  return corpus_bleu(hypotheses, std::span(&reference, 1), options);
+}
+
+}  // namespace glim

@@ -1,0 +1,94 @@
+// The tokeniser of mteval-v13a (NIST, 2009) as sacreBLEU runs it: entities, then four substitutions
+// for Western languages, each over the whole line from left to right without overlap:
+//
+//   1. [{-~[-` -&(-+:-@/]      a space on either side (ASCII symbols but ' , - .)
+//   2. ([^0-9])([.,])          space around a period or comma unless a digit stands before it
+//   3. ([.,])([^0-9])          … or after it
+//   4. ([0-9])(-)              space around a dash after a digit
+//
+// The patterns look at one character on either side. All that they ask is whether that character is
+// one of a few ASCII ones, so working on bytes gives the same as working on characters.
+#include <string>
+#include <utility>
+
+#include "tools/data/bleu/bleu.hpp"
+#include "tools/data/tokenizers/utf8.hpp"
+
+namespace glim {
+namespace {
+
+void replace_all(std::string& text, std::string_view from, std::string_view to) {
+  std::string out;
+  std::size_t begin = 0;
+  for (std::size_t at; (at = text.find(from, begin)) != std::string::npos;
+       begin = at + from.size()) {
+    out.append(text, begin, at - begin);
+    out += to;
+  }
+  if (begin == 0) return;
+  out.append(text, begin);
+  text = std::move(out);
+}
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_stop(char c) { return c == '.' || c == ','; }
+bool is_symbol(char c) {
+  return (c >= '{' && c <= '~') || (c >= '[' && c <= '`') || (c >= ' ' && c <= '&') ||
+         (c >= '(' && c <= '+') || (c >= ':' && c <= '@') || c == '/';
+}
+
+// Replaces each pair of bytes (a, b) that `matches` by `write`'s text.
+template <class Matches, class Write>
+std::string substitute_pairs(std::string_view line, Matches matches, Write write) {
+  std::string out;
+  out.reserve(line.size() + 16);
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (i + 1 < line.size() && matches(line[i], line[i + 1])) {
+      write(out, line[i], line[i + 1]);
+      ++i;
+    } else {
+      out += line[i];
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string tokenize_13a(std::string_view input) {
+  std::string line(input);
+  replace_all(line, "<skipped>", "");
+  replace_all(line, "-\n", "");
+  replace_all(line, "\n", " ");
+  replace_all(line, "&quot;", "\"");
+  replace_all(line, "&amp;", "&");
+  replace_all(line, "&lt;", "<");
+  replace_all(line, "&gt;", ">");
+
+  std::string spaced;
+  for (char c : " " + line + " ") {
+    if (is_symbol(c)) {
+      spaced += {' ', c, ' '};
+    } else {
+      spaced += c;
+    }
+  }
+  spaced = substitute_pairs(
+      spaced, [](char a, char b) { return !is_digit(a) && is_stop(b); },
+      [](std::string& out, char a, char b) {
+        out += {a, ' ', b, ' '};
+      });
+  spaced = substitute_pairs(
+      spaced, [](char a, char b) { return is_stop(a) && !is_digit(b); },
+      [](std::string& out, char a, char b) {
+        out += {' ', a, ' ', b};
+      });
+  spaced = substitute_pairs(
+      spaced, [](char a, char b) { return is_digit(a) && b == '-'; },
+      [](std::string& out, char a, char b) {
+        out += {a, ' ', b, ' '};
+      });
+  return normalize_spaces(spaced);
+}
+
+}  // namespace glim

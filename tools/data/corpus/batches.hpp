@@ -1,0 +1,58 @@
+// Token pairs to padded batches.
+//
+//   source      (B, S)  x_1 … x_S                 right-padded with <pad>
+//   target_in   (B, T)  <s> y_1 … y_{T-1}         what the decoder reads (shifted right)
+//   target_out  (B, T)  y_1 … y_{T-1} </s>        what it must say next
+//
+// The batches of an epoch: the pairs are shuffled, sorted by (target length, source length) — the latter up and down in turn — with
+// equal lengths left in shuffled order, cut where the next pair would break a limit, and the order of
+// the batches is shuffled. A batch therefore holds pairs of nearly one length and little padding, and
+// which of them meet changes with every epoch. All of it is a function of (pairs, options, seed,
+// epoch): a run resumes from (epoch, index of the batch) alone.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tools/data/corpus/corpus.hpp"
+
+namespace glim {
+
+struct BatchOptions {
+  // Most padded tokens: B times the larger of S and T stays at or below it. A single pair that is
+  // longer makes a batch of its own. 0: no limit.
+  std::int64_t max_tokens = 0;
+  std::int64_t max_sentences = 0;  // most pairs in a batch; 0: no limit
+  bool source_eos = false;         // the source ends in </s>
+  bool shuffle = true;             // false: sorted by length, the same in each epoch (validation)
+};
+
+struct Batch {
+  std::int64_t size = 0, source_length = 0, target_length = 0;  // B, S, T
+  std::vector<std::int64_t> source, target_in, target_out;      // row by row
+  std::vector<std::int64_t> index;                              // (B): positions of the pairs
+  std::int64_t source_tokens = 0, target_tokens = 0;            // without padding; </s> counts
+};
+
+// Positions in `pairs`, batch by batch; every position once. ValueError when there is no pair, a side
+// of a pair is empty, a limit is negative or none is set.
+std::vector<std::vector<std::int64_t>> epoch_batches(std::span<const TokenPair> pairs,
+                                                     const BatchOptions& options,
+                                                     std::uint64_t seed, std::int64_t epoch);
+
+// The batch of the pairs at `index`, in this order. ValueError when it is empty, IndexError for a
+// position outside `pairs`.
+Batch make_batch(std::span<const TokenPair> pairs, std::span<const std::int64_t> index,
+                 const BatchOptions& options);
+
+// The source side alone, for translation: target fields stay empty, target_length 0.
+Batch make_source_batch(std::span<const std::vector<std::int64_t>> sources,
+                        const BatchOptions& options);
+
+// `parts` micro-batches of consecutive rows whose sizes differ by at most one, fewer when there are
+// fewer rows, each without columns that are padding in all its rows. Summed losses (and gradients) of
+// the parts add up to those of the batch. ValueError when parts < 1.
+std::vector<Batch> split_batch(const Batch& batch, std::int64_t parts);
+
+}  // namespace glim

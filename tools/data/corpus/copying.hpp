@@ -1,0 +1,59 @@
+// Numbers for the words of a sentence that a model may copy to its output (models/copy/copy.hpp).
+//
+//   output column   0 … V-1   tokens of the target vocabulary
+//                   V …       this sentence's own tokens that the vocabulary lacks, in order of
+//                             first appearance; equal tokens share a column
+//
+// "Tanvir likes tea" with a target vocabulary of Chinese characters: Tanvir is V, likes V+1, tea V+2,
+// </s> stays </s>. A target token is numbered in the same way: by the vocabulary, else by the
+// sentence's own columns, else <unk>.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tools/data/corpus/batches.hpp"
+#include "tools/data/tokenizers/by_vocabulary.hpp"
+
+namespace glim {
+
+struct CopyNumbers {
+  std::vector<std::int64_t> source;  // the column of each source token, without </s>
+  std::vector<std::int64_t> target;  // the numbers of the target tokens, without </s>
+  std::vector<std::string> words;    // of the columns V, V+1, …
+};
+
+// Numbers sentences for one pair of tokenisers, which must outlive it. ValueError for a
+// SentencePiece tokeniser, whose pieces are not words of the text.
+class CopyNumbering {
+ public:
+  explicit CopyNumbering(const TokenizerPair& tokenizers);
+  // Of the first `most` tokens.
+  CopyNumbers number(std::string_view source, std::size_t most = std::string::npos) const;
+  CopyNumbers number(std::string_view source, std::string_view target) const;
+  // As Tokenizer::decode, ids from V on being `words`. IndexError outside both.
+  std::string decode(const std::vector<std::int64_t>& ids,
+                     const std::vector<std::string>& words) const;
+  // The tokens of a source line, as they stand there.
+  std::vector<std::string> source_pieces(std::string_view line) const {
+    return source_.tokens(line);
+  }
+  // The token of an id as a picture shows it.
+  std::string piece(std::int64_t id, const std::vector<std::string>& words) const;
+
+ private:
+  const VocabularyTokenizer &source_, &target_;
+};
+
+// What a batch needs beside its token numbers.
+struct CopyBatch {
+  std::vector<std::int64_t> source;      // (B, S): columns, </s> and <pad> by their own numbers
+  std::vector<std::int64_t> target_out;  // (B, T); empty without a target side
+  std::int64_t extra = 0;                // columns beyond V: the most that a sentence needs
+};
+// numbers[i] belongs to row i; sources longer than the batch's are cut.
+CopyBatch make_copy_batch(const std::vector<const CopyNumbers*>& numbers, const Batch& batch,
+                          const BatchOptions& options);
+
+}  // namespace glim

@@ -1,0 +1,200 @@
+#include "tools/data/corpus/corpus.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <string_view>
+#include <utility>
+
+#include "tensor/error.hpp"
+#include "tools/data/corpus/files.hpp"
+#include "tools/data/tokenizers/utf8.hpp"
+
+namespace glim {
+namespace {
+
+constexpr std::string_view kCorpusOp = "corpus";
+
+FileError error_at(const std::string& file, std::int64_t line, const std::string& problem) {
+  return FileError(kCorpusOp, fmt::format("{}:{}: {}", file, line, problem));
+}
+
+bool is_blank(std::string_view line) { return split_spaces(line).empty(); }
+
+// Cuts pieces of a file into checked lines as they come, so that a large file of another kind is
+// refused at its first line.
+class LineReader {
+ public:
+  explicit LineReader(const std::string& path) : path_(path) {}
+
+  void take(std::string_view piece) {
+    while (!piece.empty()) {
+      const std::size_t end = piece.find('\n');
+      const std::string_view part = piece.substr(0, end);
+      if (const std::size_t at = part.find('\0'); at != std::string_view::npos) {
+        throw error_at(
+            path_, number(),
+            fmt::format("zero byte at byte {}: not a text file in UTF-8", open_.size() + at + 1));
+      }
+      open_ += part;
+      if (end == std::string_view::npos) return;
+      finish_line();
+      piece.remove_prefix(end + 1);
+    }
+  }
+
+  std::vector<std::string> finish() {
+    if (!open_.empty()) finish_line();
+    if (lines_.empty()) throw FileError(kCorpusOp, path_ + " is empty");
+    return std::move(lines_);
+  }
+
+ private:
+  std::int64_t number() const { return static_cast<std::int64_t>(lines_.size()) + 1; }
+
+  void finish_line() {
+    if (lines_.empty() && open_.starts_with("\xEF\xBB\xBF")) open_.erase(0, 3);
+    if (auto bad = first_invalid_utf8(open_)) {
+      std::string problem = describe_invalid_utf8(open_, *bad);
+      if (lines_.empty() && (open_.starts_with("\xFF\xFE") || open_.starts_with("\xFE\xFF"))) {
+        problem += "; the file looks like UTF-16";
+      }
+      throw error_at(path_, number(), problem);
+    }
+    if (open_.ends_with('\r')) open_.pop_back();
+    lines_.push_back(std::move(open_));
+    open_.clear();
+  }
+
+  const std::string& path_;
+  std::string open_;
+  std::vector<std::string> lines_;
+};
+
+}  // namespace
+
+std::vector<std::string> read_lines(const std::string& path) {
+  LineReader reader(path);
+  read_pieces(path, kCorpusOp, [&](std::string_view piece) { reader.take(piece); });
+  return reader.finish();
+}
+
+Corpus read_corpus(const std::string& path, Policy blank) {
+  Corpus corpus{path, {}, {}, 0};
+  std::vector<std::string> lines = read_lines(path);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const auto number = static_cast<std::int64_t>(i) + 1;
+    if (is_blank(lines[i])) {
+      if (blank == Policy::Error) throw error_at(path, number, "blank line");
+      ++corpus.blank;
+      continue;
+    }
+    corpus.sentences.push_back(std::move(lines[i]));
+    corpus.line.push_back(number);
+  }
+  if (corpus.sentences.empty()) throw FileError(kCorpusOp, path + " has nothing but blank lines");
+  return corpus;
+}
+
+std::vector<std::string> sources_of(const std::vector<SentencePair>& pairs) {
+  std::vector<std::string> out;
+  out.reserve(pairs.size());
+  for (const SentencePair& pair : pairs) out.push_back(pair.source);
+  return out;
+}
+
+std::vector<std::string> ParallelCorpus::source_sentences() const { return sources_of(pairs); }
+
+std::vector<std::string> ParallelCorpus::target_sentences() const {
+  std::vector<std::string> out;
+  out.reserve(pairs.size());
+  for (const SentencePair& pair : pairs) out.push_back(pair.target);
+  return out;
+}
+
+ParallelCorpus read_parallel(const std::string& source_path, const std::string& target_path,
+                             Policy blank) {
+  std::vector<std::string> source = read_lines(source_path);
+  std::vector<std::string> target = read_lines(target_path);
+  if (source.size() != target.size()) {
+    throw FileError(kCorpusOp, fmt::format("{} has {} lines, {} has {}: line n of one must be the "
+                                           "translation of line n of the other",
+                                           source_path, source.size(), target_path, target.size()));
+  }
+  ParallelCorpus corpus;
+  corpus.source_name = source_path;
+  corpus.target_name = target_path;
+  for (std::size_t i = 0; i < source.size(); ++i) {
+    const auto number = static_cast<std::int64_t>(i) + 1;
+    const bool source_blank = is_blank(source[i]);
+    if (source_blank || is_blank(target[i])) {
+      if (blank == Policy::Error) {
+        throw error_at(source_blank ? source_path : target_path, number, "blank line");
+      }
+      if (corpus.blank++ == 0) corpus.first_blank = number;
+      continue;
+    }
+    corpus.pairs.push_back({std::move(source[i]), std::move(target[i])});
+    corpus.line.push_back(number);
+  }
+  if (corpus.pairs.empty()) {
+    throw FileError(kCorpusOp,
+                    fmt::format("{} and {} have no pair of lines in which neither is blank",
+                                source_path, target_path));
+  }
+  return corpus;
+}
+
+ParallelCorpus generated_corpus(const std::string& name, std::vector<SentencePair> pairs) {
+  ParallelCorpus corpus;
+  corpus.source_name = corpus.target_name = name;
+  corpus.pairs = std::move(pairs);
+  for (std::size_t i = 1; i <= corpus.pairs.size(); ++i) {
+    corpus.line.push_back(static_cast<std::int64_t>(i));
+  }
+  return corpus;
+}
+
+TokenizedCorpus tokenize(const ParallelCorpus& corpus, const Tokenizer& source,
+                         const Tokenizer& target, const LengthLimit& limit) {
+  TokenizedCorpus out;
+  auto beyond = [](const std::vector<std::int64_t>& ids, std::int64_t most) {
+    return most > 0 && static_cast<std::int64_t>(ids.size()) > most;
+  };
+  auto unknown = [](const std::vector<std::int64_t>& ids) {
+    return static_cast<std::int64_t>(std::ranges::count(ids, kUnk));
+  };
+  for (std::size_t i = 0; i < corpus.pairs.size(); ++i) {
+    TokenPair pair{source.encode(corpus.pairs[i].source), target.encode(corpus.pairs[i].target)};
+    for (const bool is_source : {true, false}) {
+      if (!(is_source ? pair.source : pair.target).empty()) continue;
+      throw error_at(is_source ? corpus.source_name : corpus.target_name, corpus.line[i],
+                     "the tokenizer finds no token in this line");
+    }
+    const bool long_source = beyond(pair.source, limit.source);
+    if (long_source || beyond(pair.target, limit.target)) {
+      const FileError error =
+          long_source
+              ? error_at(corpus.source_name, corpus.line[i],
+                         fmt::format("{} tokens, at most {}", pair.source.size(), limit.source))
+              : error_at(corpus.target_name, corpus.line[i],
+                         fmt::format("{} tokens, at most {}", pair.target.size(), limit.target));
+      if (limit.policy == Policy::Error) throw error;
+      if (out.too_long++ == 0) out.first_too_long = error.problem();
+      continue;
+    }
+    out.source_unknown += unknown(pair.source);
+    out.target_unknown += unknown(pair.target);
+    out.pairs.push_back(std::move(pair));
+    out.index.push_back(static_cast<std::int64_t>(i));
+  }
+  if (out.pairs.empty()) {
+    throw FileError(
+        kCorpusOp,
+        fmt::format("{} and {} have no pair left; {}", corpus.source_name, corpus.target_name,
+                    out.too_long > 0 ? "all are too long, e.g. " + out.first_too_long
+                                     : std::string("there was none")));
+  }
+  return out;
+}
+
+}  // namespace glim

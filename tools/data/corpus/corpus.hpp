@@ -1,0 +1,82 @@
+// Text files as sentences, one a line, and their sentences as token numbers.
+//
+// Lines end at "\n"; a "\r" before it and a byte order mark at the start of a file are dropped, and
+// the last line needs no end. Everything else in a line stays as it is. FileError, with file and
+// line, for a file that is missing, unreadable, a directory or empty, for invalid UTF-8, and for a
+// zero byte (which no text has).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tools/data/tokenizers/tokenizer.hpp"
+
+namespace glim {
+
+// What to do with a line that cannot be used.
+enum class Policy { Error, Skip };
+
+struct SentencePair {
+  std::string source, target;
+  bool operator==(const SentencePair&) const = default;
+};
+std::vector<std::string> sources_of(const std::vector<SentencePair>& pairs);
+
+// All lines, blank ones included.
+std::vector<std::string> read_lines(const std::string& path);
+
+// Sentences of one file (a language model's training text, or a test's source).
+struct Corpus {
+  std::string name;
+  std::vector<std::string> sentences;
+  std::vector<std::int64_t> line;  // of each sentence, counted from 1
+  std::int64_t blank = 0;          // lines skipped because they are blank
+};
+
+// With Policy::Error a blank line is an error; a file of nothing but blank lines always is.
+Corpus read_corpus(const std::string& path, Policy blank = Policy::Skip);
+
+// Sentence pairs. A generated corpus has the same name on both sides and its pairs' numbers as lines.
+struct ParallelCorpus {
+  std::string source_name, target_name;
+  std::vector<SentencePair> pairs;
+  std::vector<std::int64_t> line;  // of each pair, counted from 1
+  std::int64_t blank = 0;          // pairs skipped because a side is blank
+  std::int64_t first_blank = 0;    // line of the first of them, 0 if there is none
+
+  std::vector<std::string> source_sentences() const;
+  std::vector<std::string> target_sentences() const;
+};
+
+// FileError also when the files differ in their number of lines (both counts are said), and when no
+// pair is left. Policy::Error makes a pair with a blank side an error; Skip counts it.
+ParallelCorpus read_parallel(const std::string& source_path, const std::string& target_path,
+                             Policy blank = Policy::Skip);
+
+ParallelCorpus generated_corpus(const std::string& name, std::vector<SentencePair> pairs);
+
+struct TokenPair {
+  std::vector<std::int64_t> source, target;  // without <s> and </s>
+};
+
+struct LengthLimit {
+  std::int64_t source = 0, target = 0;  // most tokens of a line without <s> and </s>; 0: no limit
+  Policy policy = Policy::Error;        // for a pair with a longer side
+};
+
+struct TokenizedCorpus {
+  std::vector<TokenPair> pairs;     // neither side empty
+  std::vector<std::int64_t> index;  // of each pair in the corpus
+  std::int64_t too_long = 0;        // pairs skipped because a side is too long
+  std::string first_too_long;       // "train.de:17: 613 tokens, at most 256", or empty
+  std::int64_t source_unknown = 0, target_unknown = 0;  // tokens that became <unk>
+};
+
+// FileError, with file and line, for a pair beyond the limit if the policy says so, and when no pair
+// is left. A side without a token cannot occur: blank lines were dropped when the corpus was read;
+// where folding leaves nothing of a line, the pair counts as too short and is an error.
+TokenizedCorpus tokenize(const ParallelCorpus& corpus, const Tokenizer& source,
+                         const Tokenizer& target, const LengthLimit& limit = {});
+
+}  // namespace glim

@@ -1,0 +1,18 @@
+// Reading files in order, pipes too, with the system's reason when that fails. (Writing them whole is
+// tensor/io/atomic_file.hpp's.)
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace glim {
+
+// Hands the file to `take` in pieces of at most 1 MiB, in order. FileError with the path and the
+// system's reason (no such file, is a directory, permission denied …).
+void read_pieces(const std::string& path, std::string_view op,
+                 const std::function<void(std::string_view)>& take);
+
+std::string read_file(const std::string& path, std::string_view op);
+
+}  // namespace glim

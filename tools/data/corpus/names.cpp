@@ -1,0 +1,142 @@
+#include "tools/data/corpus/names.hpp"
+
+#include <array>
+#include <cctype>
+#include <optional>
+#include <string_view>
+#include <unordered_set>
+
+#include "tools/data/phrasebook/clauses.hpp"
+
+namespace glim {
+namespace {
+
+constexpr std::size_t kTrainNames = 6000, kValidNames = 500, kTestNames = 1000;
+constexpr std::uint64_t kNamesSeed = 2017, kStream = 7;
+
+Part part_of(std::string_view text) {
+  const std::uint64_t slot = text_hash(text) % 10;
+  return slot == 0 ? Part::Test : slot == 1 ? Part::Valid : Part::Train;
+}
+
+// The people of the phrasebook who give their places to names.
+struct Person {
+  std::string_view english, chinese;
+};
+constexpr std::array<Person, 8> kPeople = {{{"Tom", "汤姆"},
+                                            {"Anna", "安娜"},
+                                            {"my mother", "我妈妈"},
+                                            {"your father", "你爸爸"},
+                                            {"her older sister", "她姐姐"},
+                                            {"my younger brother", "我弟弟"},
+                                            {"our teacher", "我们的老师"},
+                                            {"his friend", "他的朋友"}}};
+
+// Where `words` stand in an English text, as whole words, with a capital at its start or without.
+std::vector<std::size_t> english_places(std::string_view text, std::string_view words) {
+  std::string first(words);
+  first[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(first[0])));
+  std::vector<std::size_t> found;
+  for (std::size_t at = 0; at + words.size() <= text.size(); ++at) {
+    const std::string_view here = text.substr(at, words.size());
+    const std::size_t end = at + words.size();
+    if ((here == words || (at == 0 && here == first)) && (at == 0 || text[at - 1] == ' ') &&
+        (end == text.size() || text[end] == ' ')) {
+      found.push_back(at);
+    }
+  }
+  return found;
+}
+
+std::vector<std::size_t> chinese_places(std::string_view text, std::string_view words) {
+  std::vector<std::size_t> found;
+  for (std::size_t at = text.find(words); at != std::string_view::npos;
+       at = text.find(words, at + words.size())) {
+    found.push_back(at);
+  }
+  return found;
+}
+
+void replace(std::string& text, const std::vector<std::size_t>& places, std::size_t length,
+             std::string_view by) {
+  for (auto at = places.rbegin(); at != places.rend(); ++at) text.replace(*at, length, by);
+}
+
+struct Names {
+  std::vector<SentencePair> train, valid, test;
+};
+
+// The sentence with every person's words replaced by name(), or nothing if the two languages do not
+// name the same people.
+template <class F>
+std::optional<SentencePair> renamed(const phrasebook::Sentence& s, F name) {
+  SentencePair pair{s.english, s.chinese};
+  bool somebody = false;
+  for (const Person& p : kPeople) {
+    const auto english = english_places(pair.source, p.english);
+    const auto chinese = chinese_places(pair.target, p.chinese);
+    if (english.size() != chinese.size()) return std::nullopt;
+    if (english.empty()) continue;
+    somebody = true;
+    const std::string by = name();
+    replace(pair.source, english, p.english.size(), by);
+    replace(pair.target, chinese, p.chinese.size(), by);
+  }
+  if (!somebody) return std::nullopt;
+  return pair;
+}
+
+Names make_names() {
+  Names names;
+  SplitMix64 random(kNamesSeed, kStream);
+  std::unordered_set<std::string> seen;
+  while (names.train.size() < kTrainNames || names.valid.size() < kValidNames ||
+         names.test.size() < kTestNames) {
+    const phrasebook::Sentence s = phrasebook::draw_sentence(random);
+    const auto frame = renamed(s, [] { return std::string("somebody"); });
+    if (!frame || !seen.insert(frame->source).second) continue;
+    const Part part = part_of(frame->source);
+    auto& pairs = part == Part::Train   ? names.train
+                  : part == Part::Valid ? names.valid
+                                        : names.test;
+    const std::size_t room = part == Part::Train   ? kTrainNames
+                             : part == Part::Valid ? kValidNames
+                                                   : kTestNames;
+    if (pairs.size() == room) continue;
+    pairs.push_back(*renamed(s, [&] {
+      std::string name = made_up_name(random);
+      while (part_of(name) != part) name = made_up_name(random);
+      return name;
+    }));
+  }
+  return names;
+}
+
+const Names& data() {
+  static const Names names = make_names();
+  return names;
+}
+
+}  // namespace
+
+const std::vector<SentencePair>& names_train() { return data().train; }
+const std::vector<SentencePair>& names_valid() { return data().valid; }
+const std::vector<SentencePair>& names_test() { return data().test; }
+
+std::string made_up_name(SplitMix64& random) {
+  static constexpr std::array<std::string_view, 20> kFirst = {
+      "Be", "Ca", "Da",  "Fe", "Go", "Ha", "Jo", "Ka", "Li", "Mi",
+      "No", "Pe", "Qui", "Ro", "Sa", "Ti", "Va", "We", "Ya", "Zo"};
+  static constexpr std::array<std::string_view, 30> kMiddle = {
+      "ba",  "bel", "ci", "da",  "den", "fi", "ga",  "gor", "ki",  "la",
+      "len", "lo",  "ma", "mel", "mi",  "na", "nel", "no",  "ra",  "ren",
+      "ri",  "ro",  "sa", "sel", "so",  "ta", "til", "va",  "ven", "vi"};
+  static constexpr std::array<std::string_view, 24> kLast = {
+      "bo", "da", "dan", "do",  "la",  "lan", "lin", "lo", "ma",  "mir", "na",  "nar",
+      "ne", "no", "ra",  "ren", "ris", "ro",  "sa",  "ta", "ton", "va",  "van", "za"};
+  std::string name(kFirst[random.below(kFirst.size())]);
+  if (random.below(30) > 0) name += kMiddle[random.below(kMiddle.size())];
+  return name + std::string(kLast[random.below(kLast.size())]);
+}
+
+}  // namespace glim

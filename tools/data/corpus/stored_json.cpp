@@ -1,0 +1,36 @@
+#include "tools/data/corpus/stored_json.hpp"
+
+#include "tools/cli/range.hpp"
+
+namespace glim {
+
+std::string problem_of(const nlohmann::json::exception& e) {
+  std::string text = e.what();  // "[json.exception.out_of_range.403] key 'step' not found"
+  std::size_t end = text.find("] ");
+  return end == std::string::npos ? text : text.substr(end + 2);
+}
+
+void require_types(const nlohmann::json& json, const nlohmann::json& like) {
+  if (like.is_object() && !json.is_object()) throw ValueError("", "it is no object");
+  for (const auto& [name, example] : like.items()) {
+    auto at = json.find(name);
+    if (at == json.end()) continue;
+    auto require = [&, &key = name](bool fits, const std::string& wanted) {
+      if (!fits)
+        throw ValueError("", "'" + key + "' " + wanted + ", not " + at->dump(-1, ' ', true));
+    };
+    if (example.is_number_integer()) {
+      require(at->is_number_integer(), "must be a whole number");
+      bool count = *at >= 0 && *at <= static_cast<std::int64_t>(kMostCount);
+      require(count, "must be a whole number from 0 to 2^53");
+    } else if (example.is_number()) {
+      require(at->is_number(), "must be a number");
+    } else if (example.is_string()) {
+      require(at->is_string(), "must be text");
+    } else if (example.is_boolean()) {
+      require(at->is_boolean(), "must be true or false");
+    }
+  }
+}
+
+}  // namespace glim

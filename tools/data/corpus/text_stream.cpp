@@ -1,0 +1,27 @@
+#include "tools/data/corpus/text_stream.hpp"
+
+#include "tools/data/tokenizers/utf8.hpp"
+
+namespace glim {
+
+std::string TextStream::push(std::int64_t id) {
+  if (id == kEos) {
+    line_.clear();
+    printed_ = 0;
+    return "\n";
+  }
+  line_.push_back(id);
+  std::string text = tokenizer_->decode(line_);
+  std::string fresh = text.size() > printed_ ? text.substr(printed_) : "";
+  // SentencePiece reads the bytes of half a character as U+FFFD.
+  while (fresh.ends_with("\xEF\xBF\xBD")) fresh.resize(fresh.size() - 3);
+  if (auto bad = first_invalid_utf8(fresh)) fresh.resize(*bad);
+  printed_ += fresh.size();
+  if (fresh.ends_with('\n')) {  // as characters, line ends are tokens like others
+    line_.clear();
+    printed_ = 0;
+  }
+  return fresh;
+}
+
+}  // namespace glim

@@ -1,0 +1,51 @@
+#include "tools/data/images/augment.hpp"
+
+#include <cmath>
+
+#include "tensor/error.hpp"
+#include "tensor/parallel.hpp"
+
+namespace glim {
+
+Tensor augment(const Tensor& images, const Augmentation& by, Key key) {
+  if (!(by.shift >= 0 && by.shift <= 1e6) || !(by.rotation >= 0 && by.rotation <= 180))
+    throw ValueError("augment",
+                     "wants a shift of 0 to 1e6 pixels and a rotation of 0 to 180 degrees");
+  Tensor x = images.contiguous(), y = empty(x.shape());
+  Index channels = x.size(1), height = x.size(2), width = x.size(3), plane = height * width;
+  constexpr double kPi = 3.14159265358979323846;
+  parallel_for(x.size(0), 16, [&](Index begin, Index end) {
+    for (Index b = begin; b < end; ++b) {
+      auto draw = [&](std::uint64_t i) {  // in ±1
+        return 2 * uniform_at(key, static_cast<std::uint64_t>(b) * 4 + i) - 1;
+      };
+      double angle = draw(0) * by.rotation * kPi / 180, c = std::cos(angle), s = std::sin(angle);
+      double down = draw(1) * by.shift, right = draw(2) * by.shift;
+      double middle_h = static_cast<double>(height - 1) / 2,
+             middle_w = static_cast<double>(width - 1) / 2;
+      for (Index h = 0; h < height; ++h)
+        for (Index w = 0; w < width; ++w) {
+          double u = static_cast<double>(h) - middle_h - down,
+                 v = static_cast<double>(w) - middle_w - right;
+          double row = c * u + s * v + middle_h, column = -s * u + c * v + middle_w;
+          auto top = static_cast<Index>(std::floor(row)),
+               left = static_cast<Index>(std::floor(column));
+          auto fh = static_cast<float>(row - static_cast<double>(top)),
+               fw = static_cast<float>(column - static_cast<double>(left));
+          for (Index k = 0; k < channels; ++k) {
+            const float* from = x.data<float>() + (b * channels + k) * plane;
+            auto at = [&](Index i, Index j) {
+              bool inside = i >= 0 && i < height && j >= 0 && j < width;
+              return inside ? from[i * width + j] : 0.0f;
+            };
+            y.data<float>()[(b * channels + k) * plane + h * width + w] =
+                (1 - fh) * ((1 - fw) * at(top, left) + fw * at(top, left + 1)) +
+                fh * ((1 - fw) * at(top + 1, left) + fw * at(top + 1, left + 1));
+          }
+        }
+    }
+  });
+  return y;
+}
+
+}  // namespace glim

@@ -1,0 +1,145 @@
+#include "tools/data/images/png.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <png.h>
+
+#include "tensor/error.hpp"
+#include "tensor/io/input_file.hpp"
+
+namespace glim {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr Index kLargestPngSide = 16384;  // beyond it a small file could ask for any memory
+
+// libpng's image with what it holds freed.
+class Png {
+ public:
+  explicit Png(const std::string& path) : path_(path) {
+    InputFile check(path);  // FileError for what is missing or no file
+    image_.version = PNG_IMAGE_VERSION;
+    if (!png_image_begin_read_from_file(&image_, path.c_str())) fail();
+    if (image_.width > kLargestPngSide || image_.height > kLargestPngSide)
+      throw FileError(path, "is an image of " + std::to_string(image_.height) + " x " +
+                                std::to_string(image_.width) + ", beyond " +
+                                std::to_string(kLargestPngSide) + " a side");
+  }
+  Png(const Png&) = delete;
+  Png& operator=(const Png&) = delete;
+  ~Png() { png_image_free(&image_); }
+
+  PngHeader header() const {
+    return {image_.height, image_.width, (image_.format & PNG_FORMAT_FLAG_COLOR) != 0};
+  }
+  // (H, W, channels) bytes
+  std::vector<std::uint8_t> read(Index channels) {
+    image_.format = channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
+    std::vector<std::uint8_t> bytes(PNG_IMAGE_SIZE(image_));
+    png_color black{0, 0, 0};
+    if (!png_image_finish_read(&image_, &black, bytes.data(), 0, nullptr)) fail();
+    return bytes;
+  }
+
+ private:
+  [[noreturn]] void fail() const {
+    throw FileError(path_, std::string("cannot be read as a PNG image: ") + image_.message);
+  }
+  std::string path_;
+  png_image image_{};
+};
+
+bool is_png_name(const fs::path& p) {
+  std::string ending = p.extension().string();
+  for (char& c : ending) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  return ending == ".png";
+}
+
+std::vector<fs::path> entries_of(const fs::path& folder) {
+  std::error_code error;
+  std::vector<fs::path> list;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
+    if (at->path().filename().string().front() != '.') list.push_back(at->path());
+  if (error) throw FileError(folder.string(), error.message());
+  std::sort(list.begin(), list.end());
+  return list;
+}
+
+std::string size_text(Index height, Index width) {
+  return std::to_string(height) + " x " + std::to_string(width);
+}
+
+}  // namespace
+
+PngHeader read_png_header(const std::string& path) { return Png(path).header(); }
+
+void append_png(ImageSet& set, const std::string& path) {
+  Png png(path);
+  PngHeader h = png.header();
+  if (h.height != set.height || h.width != set.width)
+    throw FileError(path, "is an image of " + size_text(h.height, h.width) + ", wanted are " +
+                              size_text(set.height, set.width));
+  std::vector<std::uint8_t> bytes = png.read(set.channels);
+  Index plane = set.height * set.width;
+  std::size_t at = set.pixels.size();
+  set.pixels.resize(at + static_cast<std::size_t>(set.image_size()));
+  for (Index i = 0; i < plane; ++i)
+    for (Index c = 0; c < set.channels; ++c)
+      set.pixels[at + static_cast<std::size_t>(c * plane + i)] =
+          bytes[static_cast<std::size_t>(i * set.channels + c)];
+}
+
+ImageSet read_png_folders(const std::string& path, const ImageSet* like) {
+  ImageSet set;
+  set.name = path;
+  if (like) {
+    set.channels = like->channels;
+    set.height = like->height;
+    set.width = like->width;
+    set.classes = like->classes;
+  }
+  std::vector<std::vector<fs::path>> images(set.classes.size());
+  for (const fs::path& folder : entries_of(path)) {
+    std::error_code error;
+    if (!fs::is_directory(folder, error)) continue;
+    std::string name = folder.filename().string();
+    auto known = std::find(set.classes.begin(), set.classes.end(), name);
+    if (known == set.classes.end()) {
+      if (like) throw FileError(folder.string(), "is the folder of a class that the model has not");
+      known = set.classes.insert(known, name);
+      images.emplace_back();
+    }
+    auto& list = images[static_cast<std::size_t>(known - set.classes.begin())];
+    for (const fs::path& file : entries_of(folder)) {
+      if (is_png_name(file))
+        list.push_back(file);
+      else
+        ++set.left_out;
+    }
+    if (list.empty()) throw FileError(folder.string(), "holds no PNG image of its class");
+  }
+  std::size_t longest = 0;
+  for (auto& list : images) longest = std::max(longest, list.size());
+  if (longest == 0)
+    throw FileError(path,
+                    "holds no folders of images; wanted is one for each class, with PNG files");
+  for (std::size_t i = 0; i < longest; ++i)
+    for (std::size_t c = 0; c < images.size(); ++c)
+      if (i < images[c].size()) {
+        set.files.push_back(images[c][i].string());
+        set.labels.push_back(static_cast<Index>(c));
+      }
+  if (!like) {
+    PngHeader first = read_png_header(set.files.front());
+    set.height = first.height;
+    set.width = first.width;
+    set.channels = 1;
+    for (const std::string& file : set.files)
+      if (read_png_header(file).color) set.channels = 3;
+  }
+  for (const std::string& file : set.files) append_png(set, file);
+  return set;
+}
+
+}  // namespace glim

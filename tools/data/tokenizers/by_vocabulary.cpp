@@ -1,0 +1,39 @@
+#include "tools/data/tokenizers/by_vocabulary.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "tools/data/tokenizers/utf8.hpp"
+
+namespace glim {
+
+std::vector<std::string> VocabularyTokenizer::tokens(std::string_view line) const {
+  require_utf8(line, "tokenizer");
+  return split(line);
+}
+
+std::string VocabularyTokenizer::piece(std::int64_t id) const {
+  require_id(id);
+  return std::string(vocabulary_.token(id));
+}
+
+std::string VocabularyTokenizer::serialize() const {
+  return nlohmann::json{{"format", "glim tokenizer"},
+                        {"version", 1},
+                        {"kind", kind()},
+                        {"tokens", vocabulary_.tokens()}}
+      .dump();
+}
+
+std::vector<std::int64_t> VocabularyTokenizer::encode_valid(std::string_view line) const {
+  std::vector<std::int64_t> ids;
+  for (const std::string& token : split(line)) ids.push_back(vocabulary_.id(token));
+  return ids;
+}
+
+std::string VocabularyTokenizer::decode_plain(std::span<const std::int64_t> ids) const {
+  std::vector<std::string> list;
+  for (std::int64_t id : ids) list.emplace_back(vocabulary_.token(id));
+  return join(list);
+}
+
+}  // namespace glim

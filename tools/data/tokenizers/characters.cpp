@@ -1,0 +1,70 @@
+#include "tools/data/tokenizers/characters.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "tensor/error.hpp"
+#include "tools/data/tokenizers/utf8.hpp"
+
+namespace glim {
+
+CharTokenizer::CharTokenizer(Vocabulary vocabulary) : VocabularyTokenizer(std::move(vocabulary)) {
+  for (const std::string& token : this->vocabulary().tokens()) {
+    if (code_points(token).size() != 1) {
+      throw ValueError("tokenizer", fmt::format("\"{}\" is not one character", token));
+    }
+  }
+}
+
+TokenizerPtr CharTokenizer::train(const TokenizerOptions& options,
+                                  std::span<const std::span<const std::string>> parts) {
+  VocabularyBuilder builder;
+  for (const auto& part : parts) {
+    for (const std::string& line : part) {
+      for (const CodePoint& c : code_points(line)) {
+        builder.add(std::string_view(line).substr(c.offset, c.length));
+      }
+    }
+  }
+  return std::make_shared<CharTokenizer>(builder.build(options.min_frequency, options.max_size));
+}
+
+TokenizerPtr CharTokenizer::from_json(const nlohmann::json& json) {
+  return std::make_shared<CharTokenizer>(
+      Vocabulary(json.at("tokens").get<std::vector<std::string>>()));
+}
+
+std::string CharTokenizer::piece(std::int64_t id) const {
+  const std::string token = VocabularyTokenizer::piece(id);
+  return is_space(code_point_at(token, 0).value) ? "▁" : token;
+}
+
+std::vector<std::string> CharTokenizer::split(std::string_view line) const {
+  std::vector<std::string> tokens;
+  bool blank = true;
+  for (const CodePoint& c : code_points(line)) {
+    tokens.emplace_back(line.substr(c.offset, c.length));
+    blank = blank && is_space(c.value);
+  }
+  if (blank) tokens.clear();
+  return tokens;
+}
+
+std::vector<std::int64_t> CharTokenizer::encode_valid_text(std::string_view text) const {
+  std::vector<std::int64_t> ids;
+  for (std::size_t at = 0; at < text.size();) {
+    const CodePoint c = code_point_at(text, at);
+    ids.push_back(vocabulary().id(text.substr(c.offset, c.length)));
+    at += c.length;
+  }
+  return ids;
+}
+
+std::string CharTokenizer::join(const std::vector<std::string>& tokens) const {
+  std::string text;
+  for (const std::string& token : tokens) text += token;
+  return text;
+}
+
+}  // namespace glim

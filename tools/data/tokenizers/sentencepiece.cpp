@@ -1,0 +1,203 @@
+#include "tools/data/tokenizers/sentencepiece.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <sentencepiece_processor.h>
+#include <sentencepiece_trainer.h>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "tensor/error.hpp"
+#include "tools/data/corpus/base64.hpp"
+#include "tools/data/tokenizers/sentencepiece_model.hpp"
+#include "tools/data/tokenizers/utf8.hpp"
+
+namespace glim {
+namespace {
+
+constexpr std::size_t kLongLine = 4096, kLongWord = 4096;
+constexpr std::size_t kUnknownRun = 16;  // characters that are left of one in a long line
+
+class Lines final : public sentencepiece::SentenceIterator {
+ public:
+  explicit Lines(const std::vector<std::string>& lines) : lines_(lines) {}
+  bool done() const override { return at_ == lines_.size(); }
+  void Next() override { ++at_; }
+  const std::string& value() const override { return lines_[at_]; }
+  sentencepiece::util::Status status() const override { return {}; }
+
+ private:
+  const std::vector<std::string>& lines_;
+  std::size_t at_ = 0;
+};
+
+void check_options(const TokenizerOptions& o) {
+  if (o.model != "unigram" && o.model != "bpe") {
+    throw ValueError("sentencepiece", fmt::format("unknown model \"{}\": unigram or bpe", o.model));
+  }
+  if (!(o.character_coverage > 0.9 && o.character_coverage <= 1.0)) {
+    throw ValueError("sentencepiece",
+                     fmt::format("character coverage {} must lie above 0.9 and be at "
+                                 "most 1",
+                                 o.character_coverage));
+  }
+  constexpr std::int64_t kMost = 1000000;
+  if (o.vocabulary_size <= kSpecialTokens || o.vocabulary_size > kMost) {
+    throw ValueError("sentencepiece", fmt::format("vocabulary size {} must lie in {}..{}",
+                                                  o.vocabulary_size, kSpecialTokens + 1, kMost));
+  }
+}
+
+// What SentencePiece refused, in terms of what the user can change.
+std::string explain(const TokenizerOptions& o, const std::string& message, std::size_t characters) {
+  const auto least = static_cast<std::int64_t>(characters) + kSpecialTokens;
+  if (o.vocabulary_size < least) {
+    return fmt::format(
+        "vocabulary size {} is too small: the text has {} different characters, {} entries with "
+        "the special tokens; raise the vocabulary size or lower the character coverage",
+        o.vocabulary_size, characters, least);
+  }
+  static constexpr std::string_view kHint = "set it to a value <= ";
+  if (const std::size_t at = message.find(kHint); at != std::string::npos) {
+    const std::size_t begin = at + kHint.size();
+    const std::size_t end = message.find_first_not_of("0123456789", begin);
+    return fmt::format(
+        "vocabulary size {} is too large for this text; at most {} is possible: lower the "
+        "vocabulary size or train on more text",
+        o.vocabulary_size, message.substr(begin, end - begin));
+  }
+  return fmt::format("training with vocabulary size {} failed ({}); try another vocabulary size",
+                     o.vocabulary_size, message);
+}
+
+// Words of at most kLongWord characters.
+std::string with_long_words_cut(const std::string& words) {
+  if (words.size() <= kLongWord) return words;
+  std::string text;
+  std::size_t length = 0;
+  for (const CodePoint& c : code_points(words)) {
+    length = c.value == ' ' ? 0 : length + 1;
+    if (length > kLongWord) {
+      text += ' ';
+      length = 1;
+    }
+    text += words.substr(c.offset, c.length);
+  }
+  return text;
+}
+
+}  // namespace
+
+SentencePieceTokenizer::SentencePieceTokenizer(std::string model)
+    : model_(std::move(model)),
+      processor_(std::make_unique<sentencepiece::SentencePieceProcessor>()) {
+  check_sentencepiece_model(model_);
+  const auto status = processor_->LoadFromSerializedProto(model_);
+  if (!status.ok()) throw ValueError("sentencepiece", status.ToString());
+  longest_ = 4 * kUnknownRun;
+  for (int i = 0; i < processor_->GetPieceSize(); ++i) {
+    longest_ = std::max(longest_, processor_->IdToPiece(i).size());
+  }
+}
+
+SentencePieceTokenizer::~SentencePieceTokenizer() = default;
+
+TokenizerPtr SentencePieceTokenizer::train(const TokenizerOptions& options,
+                                           std::span<const std::span<const std::string>> parts) {
+  check_options(options);
+  std::vector<std::string> lines;
+  std::unordered_set<std::uint32_t> characters = {0x2581};
+  for (const auto& part : parts) {
+    for (const std::string& line : part) {
+      const std::string words = normalize_spaces(line);
+      if (words.empty()) continue;
+      for (const CodePoint& c : code_points(words)) {
+        if (c.value != ' ') characters.insert(c.value);
+      }
+      lines.push_back(with_long_words_cut(words));
+    }
+  }
+  const std::unordered_map<std::string, std::string> settings = {
+      {"model_type", options.model},
+      {"vocab_size", std::to_string(options.vocabulary_size)},
+      {"character_coverage", fmt::format("{}", options.character_coverage)},
+      {"normalization_rule_name", "identity"},
+      {"pad_id", std::to_string(kPad)},
+      {"bos_id", std::to_string(kBos)},
+      {"eos_id", std::to_string(kEos)},
+      {"unk_id", std::to_string(kUnk)},
+      {"unk_surface", "<unk>"},
+      {"max_sentence_length", std::to_string(1 << 30)},
+      {"num_threads", "2"},
+      {"minloglevel", "3"}};
+  Lines iterator(lines);
+  std::string model;
+  const auto status = sentencepiece::SentencePieceTrainer::Train(settings, &iterator, &model);
+  if (!status.ok()) {
+    throw ValueError("sentencepiece", explain(options, status.ToString(), characters.size()));
+  }
+  return std::make_shared<SentencePieceTokenizer>(std::move(model));
+}
+
+TokenizerPtr SentencePieceTokenizer::from_json(const nlohmann::json& json) {
+  auto model = base64_decode(json.at("model").get<std::string>());
+  if (!model) throw ValueError("sentencepiece", "the model is not valid base64");
+  return std::make_shared<SentencePieceTokenizer>(std::move(*model));
+}
+
+std::string SentencePieceTokenizer::serialize() const {
+  return nlohmann::json{{"format", "glim tokenizer"},
+                        {"version", 1},
+                        {"kind", "sentencepiece"},
+                        {"model", base64_encode(model_)}}
+      .dump();
+}
+
+std::int64_t SentencePieceTokenizer::size() const { return processor_->GetPieceSize(); }
+
+std::string SentencePieceTokenizer::piece(std::int64_t id) const {
+  require_id(id);
+  return processor_->IdToPiece(static_cast<int>(id));
+}
+
+std::vector<std::int64_t> SentencePieceTokenizer::encode_valid(std::string_view line) const {
+  return encode_beginning(line, std::numeric_limits<std::int64_t>::max());
+}
+
+// A long line, or its beginning that has 4 `most` tokens, without the rest of long unknown runs.
+std::string SentencePieceTokenizer::beginning(std::string_view text, std::int64_t most) const {
+  std::string kept;
+  std::size_t run = 0;
+  for (std::size_t i = 0; i < text.size();) {
+    const CodePoint c = code_point_at(text, i);
+    const std::string_view character = text.substr(i, c.length);
+    const bool unknown = processor_->PieceToId(c.value == ' ' ? "▁" : character) == kUnk;
+    run = unknown ? run + 1 : 0;
+    if (run <= kUnknownRun) kept += character;
+    if (static_cast<std::int64_t>(kept.size() / longest_ / 4) >= most) break;
+    i += c.length;
+  }
+  return kept;
+}
+
+std::vector<std::int64_t> SentencePieceTokenizer::encode_beginning(std::string_view line,
+                                                                   std::int64_t most) const {
+  std::string text = normalize_spaces(line);
+  if (text.size() > kLongLine) text = beginning(text, most);
+  std::vector<int> ids;
+  const auto status = processor_->Encode(text, &ids);
+  if (!status.ok()) throw ValueError("sentencepiece", status.ToString());
+  return {ids.begin(), ids.end()};
+}
+
+std::string SentencePieceTokenizer::decode_plain(std::span<const std::int64_t> ids) const {
+  std::string text;
+  const auto status = processor_->Decode(std::vector<int>(ids.begin(), ids.end()), &text);
+  if (!status.ok()) throw ValueError("sentencepiece", status.ToString());
+  return text;
+}
+
+}  // namespace glim

@@ -1,0 +1,58 @@
+// Pieces learned by SentencePiece (Kudo and Richardson, EMNLP 2018), trained in this process from
+// lines: the unigram language model (Kudo, ACL 2018) or byte-pair encoding (Sennrich et al., ACL
+// 2016).
+//
+// Text is not normalised beyond its white space (SentencePiece's rule "identity"): full-width
+// punctuation and the like come out as they went in, which BLEU on Chinese depends on, and a model
+// carries no compiled character map, the one part of it whose content SentencePiece trusts unseen.
+// The result does not depend on the machine: the number of training threads is fixed.
+//
+// The library takes quadratic time for a run of characters that have no piece, and makes one <unk> of
+// it, however long. In lines of more than 4096 bytes such a run is shortened first, which gives the same
+// tokens, but for the rounding of a unigram model's sums. Training takes a word of more than 4096
+// characters for several: the library's numbers for the places in a word have 16 bits in BPE, and a
+// longer word ends the process.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "tools/data/tokenizers/tokenizer.hpp"
+
+namespace sentencepiece {
+class SentencePieceProcessor;
+}
+
+namespace glim {
+
+class SentencePieceTokenizer final : public Tokenizer {
+ public:
+  // `model` is a SentencePiece model as train() makes them: unigram or BPE, special tokens numbered
+  // as in vocabulary.hpp. ValueError when it is anything else.
+  explicit SentencePieceTokenizer(std::string model);
+  ~SentencePieceTokenizer() override;
+
+  // ValueError with the remedy when the text does not allow for the size asked for.
+  static TokenizerPtr train(const TokenizerOptions& options,
+                            std::span<const std::span<const std::string>> parts);
+  static TokenizerPtr from_json(const nlohmann::json& json);
+
+  std::int64_t size() const override;
+  std::string piece(std::int64_t id) const override;
+  std::string_view kind() const override { return "sentencepiece"; }
+  std::string serialize() const override;
+  // The model file as other programs that use SentencePiece read it.
+  const std::string& model() const { return model_; }
+
+ private:
+  std::vector<std::int64_t> encode_valid(std::string_view line) const override;
+  std::vector<std::int64_t> encode_beginning(std::string_view line,
+                                             std::int64_t most) const override;
+  std::string beginning(std::string_view text, std::int64_t most) const;
+  std::string decode_plain(std::span<const std::int64_t> ids) const override;
+
+  std::string model_;
+  std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;
+  std::size_t longest_ = 0;  // bytes of text that a token of a long line has at most
+};
+
+}  // namespace glim

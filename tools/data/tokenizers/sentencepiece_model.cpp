@@ -1,0 +1,175 @@
+#include "tools/data/tokenizers/sentencepiece_model.hpp"
+
+#include <bit>
+#include <cmath>
+#include <fmt/format.h>
+#include <string>
+#include <unordered_set>
+
+#include "tensor/error.hpp"
+#include "tools/data/tokenizers/utf8.hpp"
+#include "tools/data/tokenizers/vocabulary.hpp"
+
+namespace glim {
+namespace {
+
+[[noreturn]] void fail(const std::string& problem) {
+  throw ValueError("sentencepiece", "not a usable SentencePiece model: " + problem);
+}
+
+enum Wire : unsigned { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
+
+struct WireField {
+  std::uint64_t number = 0;
+  unsigned wire = 0;
+  std::uint64_t value = 0;  // of kVarint and kFixed32
+  std::string_view bytes;   // of kBytes
+};
+
+// The fields of one message, in order.
+class Message {
+ public:
+  explicit Message(std::string_view bytes) : rest_(bytes) {}
+
+  bool next(WireField& field) {
+    if (rest_.empty()) return false;
+    const std::uint64_t tag = varint();
+    field = {tag >> 3, static_cast<unsigned>(tag & 7), 0, {}};
+    if (field.number == 0 || field.number > 0x1FFFFFFF) fail("a field has a number out of range");
+    switch (field.wire) {
+      case kVarint:
+        field.value = varint();
+        break;
+      case kFixed64:
+        take(8);
+        break;
+      case kBytes:
+        field.bytes = take(varint());
+        break;
+      case kFixed32: {
+        const std::string_view four = take(4);
+        for (int i = 3; i >= 0; --i) {
+          field.value =
+              field.value << 8 | static_cast<unsigned char>(four[static_cast<std::size_t>(i)]);
+        }
+        break;
+      }
+      default:
+        fail("a field has an unknown type");
+    }
+    return true;
+  }
+
+ private:
+  std::uint64_t varint() {
+    std::uint64_t value = 0;
+    for (int shift = 0; shift < 64; shift += 7) {
+      const auto byte = static_cast<unsigned char>(take(1)[0]);
+      value |= static_cast<std::uint64_t>(byte & 0x7F) << shift;
+      if (byte < 0x80) return value;
+    }
+    fail("a number is too long");
+  }
+
+  std::string_view take(std::uint64_t n) {
+    if (n > rest_.size()) fail("it ends too early");
+    const std::string_view taken = rest_.substr(0, n);
+    rest_.remove_prefix(n);
+    return taken;
+  }
+
+  std::string_view rest_;
+};
+
+void expect(const WireField& field, Wire wire) {
+  if (field.wire != wire) fail(fmt::format("field {} has the wrong type", field.number));
+}
+
+constexpr std::uint64_t kNormal = 1, kUnknown = 2, kControl = 3;
+
+// Returns the piece's text.
+std::string_view check_piece(std::string_view bytes, std::int64_t id) {
+  std::string_view text;
+  std::uint64_t type = kNormal;
+  float score = 0;
+  WireField field;
+  for (Message message(bytes); message.next(field);) {
+    if (field.number == 1) {
+      expect(field, kBytes);
+      text = field.bytes;
+    } else if (field.number == 2) {
+      expect(field, kFixed32);
+      score = std::bit_cast<float>(static_cast<std::uint32_t>(field.value));
+    } else if (field.number == 3) {
+      expect(field, kVarint);
+      type = field.value;
+    }
+  }
+  if (text.empty()) fail(fmt::format("piece {} is empty", id));
+  if (first_invalid_utf8(text)) fail(fmt::format("piece {} is not valid UTF-8", id));
+  if (text.find('\0') != std::string_view::npos) fail(fmt::format("piece {} has a NUL", id));
+  if (!std::isfinite(score)) fail(fmt::format("piece {} has no finite score", id));
+  if (id < kSpecialTokens) {
+    if (text != kSpecialNames[id] || type != (id == kUnk ? kUnknown : kControl)) {
+      fail(fmt::format("piece {} is not {}", id, kSpecialNames[id]));
+    }
+  } else if (type != kNormal) {
+    fail(fmt::format("piece {} is of type {}", id, type));
+  }
+  return text;
+}
+
+void check_trainer(std::string_view bytes) {
+  std::uint64_t model_type = 1;
+  WireField field;
+  for (Message message(bytes); message.next(field);) {
+    if (field.number == 3) {
+      expect(field, kVarint);
+      model_type = field.value;
+    } else if (field.number >= 40 && field.number <= 43) {  // unk_id, bos_id, eos_id, pad_id
+      static constexpr std::int64_t kIds[] = {kUnk, kBos, kEos, kPad};
+      expect(field, kVarint);
+      if (field.value != static_cast<std::uint64_t>(kIds[field.number - 40])) {
+        fail("its special tokens are numbered otherwise");
+      }
+    } else if (field.number == 35 && field.value != 0) {
+      fail("it uses byte pieces");
+    }
+  }
+  if (model_type != 1 && model_type != 2) fail("it is neither a unigram nor a BPE model");
+}
+
+void check_normalizer(std::string_view bytes) {
+  WireField field;
+  for (Message message(bytes); message.next(field);) {
+    if (field.number == 2) {
+      expect(field, kBytes);
+      if (!field.bytes.empty()) fail("it has a compiled character map");
+    }
+  }
+}
+
+}  // namespace
+
+void check_sentencepiece_model(std::string_view model) {
+  std::unordered_set<std::string_view> seen;
+  WireField field;
+  for (Message message(model); message.next(field);) {
+    if (field.number >= 1 && field.number <= 5) expect(field, kBytes);
+    if (field.number == 1) {
+      const auto id = static_cast<std::int64_t>(seen.size());
+      if (!seen.insert(check_piece(field.bytes, id)).second) {
+        fail(fmt::format("piece {} occurs twice", id));
+      }
+    } else if (field.number == 2) {
+      check_trainer(field.bytes);
+    } else if (field.number == 3 || field.number == 5) {
+      check_normalizer(field.bytes);
+    } else if (field.number == 4 && !field.bytes.empty()) {
+      fail("it has self-tests");
+    }
+  }
+  if (seen.size() <= static_cast<std::size_t>(kSpecialTokens)) fail("it has no pieces");
+}
+
+}  // namespace glim

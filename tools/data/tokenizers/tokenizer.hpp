@@ -1,0 +1,109 @@
+// Text to token numbers and back.
+//
+//   kind           a token is                      decode joins with   numbers come from
+//   word           a run without white space       one space           Vocabulary
+//   char           a code point, spaces included   nothing             Vocabulary
+//   mixed          a Chinese character, or a run   see mixed_tokenizer Vocabulary
+//   sentencepiece  a piece learned from the text   what the pieces say SentencePiece (unigram or BPE)
+//
+// All kinds share the special numbers of vocabulary.hpp. A tokeniser is immutable, is trained on
+// training data only, and turns into a string (JSON) and back, so that a checkpoint can carry it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/data/tokenizers/vocabulary.hpp"
+
+namespace glim {
+
+class Tokenizer {
+ public:
+  virtual ~Tokenizer() = default;
+  Tokenizer(const Tokenizer&) = delete;
+  Tokenizer& operator=(const Tokenizer&) = delete;
+
+  // Numbers of the tokens of one line, without <s> and </s>; empty for a blank line. What is not in
+  // the vocabulary is kUnk. ValueError when the line is not valid UTF-8.
+  std::vector<std::int64_t> encode(std::string_view line) const;
+  // For callers that use at most `most` tokens. A line of more than 4 `most` tokens may be encoded up to
+  // there alone. The first `most` tokens are then those of the whole line, except that a run of one repeated
+  // character may be divided differently.
+  std::vector<std::int64_t> encode(std::string_view line, std::int64_t most) const;
+
+  // The text of `ids` up to the first </s>; <pad> and <s> are left out, <unk> is printed as such.
+  // IndexError for a number outside the vocabulary.
+  std::string decode(std::span<const std::int64_t> ids) const;
+  std::string decode(const std::vector<std::int64_t>& ids) const {
+    return decode(std::span<const std::int64_t>(ids));
+  }
+
+  // A text of several lines as one sequence, and back: all characters, line ends too, or the tokens
+  // of each line with </s> for its end. Errors as above.
+  std::vector<std::int64_t> encode_text(std::string_view text) const;
+  std::string decode_text(std::span<const std::int64_t> ids) const;
+
+  virtual std::int64_t size() const = 0;
+  // The token as a picture shows it: spaces visible as "▁", special tokens by name.
+  virtual std::string piece(std::int64_t id) const = 0;
+  virtual std::string_view kind() const = 0;
+
+  virtual std::string serialize() const = 0;
+  // FileError with the path.
+  void save(const std::string& path) const;
+
+ protected:
+  Tokenizer() = default;
+  void require_id(std::int64_t id) const;
+
+ private:
+  virtual std::vector<std::int64_t> encode_valid(std::string_view line) const = 0;
+  virtual std::vector<std::int64_t> encode_beginning(std::string_view line, std::int64_t) const {
+    return encode_valid(line);
+  }
+  virtual std::vector<std::int64_t> encode_valid_text(std::string_view text) const;
+  // `ids` has neither <pad>, <s> nor </s>, and lies inside the vocabulary.
+  virtual std::string decode_plain(std::span<const std::int64_t> ids) const = 0;
+};
+
+using TokenizerPtr = std::shared_ptr<const Tokenizer>;
+
+// What serialize() gave. FileError, naming `where`, for anything else.
+TokenizerPtr deserialize_tokenizer(std::string_view text, const std::string& where = "tokenizer");
+TokenizerPtr load_tokenizer(const std::string& path);
+
+struct TokenizerOptions {
+  std::string kind = "word";  // word, char, mixed or sentencepiece
+  // word: ignore case, and punctuation at a word's end, so that "I have a cat." is "i have a cat".
+  bool fold = false;
+  // word, char and mixed: see VocabularyBuilder::build.
+  std::int64_t min_frequency = 1, max_size = 0;
+  // sentencepiece: "unigram" or "bpe", and the size of the vocabulary with the special tokens.
+  std::string model = "unigram";
+  std::int64_t vocabulary_size = 8000;
+  // sentencepiece: the share of all characters that must be in the vocabulary.
+  double character_coverage = 1.0;
+};
+
+// ValueError for unknown or contradictory options, or when no line has a token.
+TokenizerPtr train_tokenizer(const TokenizerOptions& options, std::span<const std::string> lines);
+
+struct TokenizerPair {
+  TokenizerPtr source, target;  // one and the same object when shared
+};
+
+// Two tokenisers, each from its own side.
+TokenizerPair train_tokenizers(const TokenizerOptions& source, const TokenizerOptions& target,
+                               std::span<const std::string> source_lines,
+                               std::span<const std::string> target_lines);
+
+// One tokeniser from both sides together, as tied source and target embeddings need it.
+TokenizerPair train_shared_tokenizer(const TokenizerOptions& options,
+                                     std::span<const std::string> source_lines,
+                                     std::span<const std::string> target_lines);
+
+}  // namespace glim

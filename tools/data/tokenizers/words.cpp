@@ -1,0 +1,96 @@
+#include "tools/data/tokenizers/words.hpp"
+
+#include <array>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "tensor/error.hpp"
+#include "tools/data/tokenizers/casing.hpp"
+#include "tools/data/tokenizers/utf8.hpp"
+
+namespace glim {
+namespace {
+
+constexpr std::array<std::string_view, 12> kSentencePunctuation = {
+    ".", ",", ";", ":", "!", "?", "。", "，", "；", "：", "！", "？"};
+
+std::string_view without_punctuation(std::string_view word) {
+  for (bool cut = true; cut;) {
+    cut = false;
+    for (std::string_view mark : kSentencePunctuation) {
+      if (word.ends_with(mark)) {
+        word.remove_suffix(mark.size());
+        cut = true;
+      }
+    }
+  }
+  return word;
+}
+
+template <class Take>
+void for_each_word(std::string_view line, bool fold, Take take) {
+  if (!fold) {
+    for (std::string_view word : split_spaces(line)) take(word);
+    return;
+  }
+  const std::string lower = lower_case(line);
+  for (std::string_view word : split_spaces(lower)) {
+    word = without_punctuation(word);
+    if (!word.empty()) take(word);
+  }
+}
+
+}  // namespace
+
+WordTokenizer::WordTokenizer(Vocabulary vocabulary, bool fold)
+    : VocabularyTokenizer(std::move(vocabulary)), fold_(fold) {
+  for (const std::string& token : this->vocabulary().tokens()) {
+    if (split_spaces(token) != std::vector<std::string_view>{token}) {
+      throw ValueError("tokenizer", fmt::format("word \"{}\" contains white space", token));
+    }
+  }
+}
+
+TokenizerPtr WordTokenizer::train(const TokenizerOptions& options,
+                                  std::span<const std::span<const std::string>> parts) {
+  VocabularyBuilder builder;
+  for (const auto& part : parts) {
+    for (const std::string& line : part) {
+      for_each_word(line, options.fold, [&](std::string_view word) { builder.add(word); });
+    }
+  }
+  return std::make_shared<WordTokenizer>(builder.build(options.min_frequency, options.max_size),
+                                         options.fold);
+}
+
+TokenizerPtr WordTokenizer::from_json(const nlohmann::json& json) {
+  return std::make_shared<WordTokenizer>(
+      Vocabulary(json.at("tokens").get<std::vector<std::string>>()), json.at("fold").get<bool>());
+}
+
+std::string WordTokenizer::serialize() const {
+  return nlohmann::json{{"format", "glim tokenizer"},
+                        {"version", 1},
+                        {"kind", "word"},
+                        {"fold", fold_},
+                        {"tokens", vocabulary().tokens()}}
+      .dump();
+}
+
+std::vector<std::string> WordTokenizer::split(std::string_view line) const {
+  std::vector<std::string> tokens;
+  for_each_word(line, fold_, [&](std::string_view word) { tokens.emplace_back(word); });
+  return tokens;
+}
+
+std::string WordTokenizer::join(const std::vector<std::string>& tokens) const {
+  std::string text;
+  for (const std::string& token : tokens) {
+    if (!text.empty()) text += ' ';
+    text += token;
+  }
+  return text;
+}
+
+}  // namespace glim

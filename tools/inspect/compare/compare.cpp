@@ -1,0 +1,147 @@
+#include "tools/inspect/compare/compare.hpp"
+
+#include <algorithm>
+#include <ctime>
+#include <fmt/format.h>
+
+#include "tensor/clock.hpp"
+#include "tools/cli/folder.hpp"
+#include "tools/data/bleu/bleu.hpp"
+#include "tools/data/tokenizers/by_vocabulary.hpp"
+#include "tools/inspect/compare/dependency_path.hpp"
+#include "tools/train/learners/kinds.hpp"
+#include "tools/train/learners/translation.hpp"
+#include "tools/train/trainer.hpp"
+
+namespace glim {
+namespace {
+
+constexpr Index kShort = 10, kLong = 40;
+
+double processor() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+
+class Epochs final : public TrainObserver {
+ public:
+  Epochs(std::string name, Index epochs) : name_(std::move(name)), epochs_(epochs) {}
+  void validated(const ValidationReport& r) override {
+    fmt::print(stderr, "{}: epoch {} of {}, step {}, {:.0f} s, validation perplexity {:.3f}\n",
+               name_, r.epoch, epochs_, r.step, r.seconds, r.valid.perplexity());
+  }
+
+ private:
+  std::string name_;
+  Index epochs_;
+};
+
+// Characters with a space between them, where these are the target's tokens.
+std::vector<std::string> for_bleu(std::vector<std::string> lines, const Tokenizer& target,
+                                  BleuOptions& options) {
+  const auto* t = dynamic_cast<const VocabularyTokenizer*>(&target);
+  if (!t || t->kind() == "word") return lines;
+  options.tokenizer = BleuTokenizer::none;
+  for (std::string& line : lines) {
+    std::string spaced;
+    for (const std::string& token : t->tokens(line)) spaced += (spaced.empty() ? "" : " ") + token;
+    line = spaced;
+  }
+  return lines;
+}
+
+std::string seconds(double s) { return s < 0 ? "–" : fmt::format("{:.0f} s", s); }
+
+}  // namespace
+
+void train_for_comparison(const TrainOptions& o, Comparison& row) {
+  std::unique_ptr<Learner> learner = make_learner(o);
+  make_folder(o.out);
+  Trainer trainer(o, *learner, o.to_toml());
+  trainer.record();
+  Epochs observer(row.name, o.epochs);
+  std::atomic<bool> never{false};
+  double wall = seconds_now(), cpu = processor();
+  trainer.run(observer, never);
+  row.train_seconds = seconds_now() - wall;
+  row.processor_seconds = processor() - cpu;
+}
+
+void measure_for_comparison(const std::string& path, const ParallelCorpus& test,
+                            const CompareOptions& options, Comparison& row) {
+  LoadedSequenceModel loaded = load_sequence_model(path);
+  TokenizerPair tokenizers = loaded.tokenizers;
+  row.kind = loaded.checkpoint.kind;
+  row.one_pass = row.kind == "non-autoregressive";
+  row.parameters = loaded.model->parameter_count();
+  auto sources = test.source_sentences(), references = test.target_sentences();
+  TranslationLearner learner(std::move(loaded), test);
+  SequenceModel& model = learner.sequence_model();
+  row.perplexity = measure(learner, Split::Valid).perplexity();
+
+  Translator translator(model, tokenizers);
+  TranslateOptions t;
+  t.beam = options.beam;
+  std::vector<std::string> said;
+  for (auto& list : translator.translate(sources, t)) said.push_back(list[0].text);
+  std::size_t exact = 0;
+  for (std::size_t i = 0; i < said.size(); ++i) exact += said[i] == references[i];
+  row.exact = 100.0 * static_cast<double>(exact) / static_cast<double>(said.size());
+  BleuOptions b;
+  b.tokenizer = parse_bleu_tokenizer(options.tokenize);
+  auto hypotheses = for_bleu(said, *tokenizers.target, b);
+  row.bleu = corpus_bleu(hypotheses, for_bleu(references, *tokenizers.target, b), b).score;
+
+  t.batch = 1;
+  std::vector<double> times;
+  auto count = std::min(sources.size(), static_cast<std::size_t>(options.timed));
+  for (std::size_t i = 0; i < count; ++i) {
+    double start = seconds_now();
+    translator.translate({sources[i]}, t);
+    times.push_back(1000 * (seconds_now() - start));
+  }
+  std::nth_element(times.begin(), times.begin() + std::ssize(times) / 2, times.end());
+  row.milliseconds = times[times.size() / 2];
+  Index longest = std::min(model.max_len(), kLong);
+  row.path_short = dependency_path(model, std::min(longest, kShort));
+  row.path_long = dependency_path(model, longest);
+}
+
+std::string comparison_table(const std::vector<Comparison>& rows, const std::string& data,
+                             const CompareOptions& o) {
+  std::string text = fmt::format(
+      "{}; {}; time a sentence: median of sentences translated alone.\n\n"
+      "| model | parameters | training | processor time | test perplexity | BLEU | exact | time a "
+      "sentence | path at {} / {} tokens | decoder passes |\n"
+      "|---|---|---|---|---|---|---|---|---|---|\n",
+      data, o.beam == 1 ? "greedy" : fmt::format("beam {}", o.beam), kShort, kLong);
+  for (const Comparison& r : rows)
+    text += fmt::format(
+        "| {} | {} | {} | {} | {:.3f} | {:.1f} | {:.1f} % | {:.1f} ms | {} / {} | {} |\n", r.name,
+        r.parameters, seconds(r.train_seconds), seconds(r.processor_seconds), r.perplexity, r.bleu,
+        r.exact, r.milliseconds, r.path_short, r.path_long, r.one_pass ? "1" : "n");
+  auto has = [&](const char* kind) {
+    return std::any_of(rows.begin(), rows.end(),
+                       [&](const Comparison& r) { return r.kind == kind; });
+  };
+  text += "\n";
+  if (has("transformer"))
+    text +=
+        "- transformer: any two positions are a few ops apart, however long the sentence; "
+        "training sees all positions at once, generating takes a pass for each token.\n";
+  if (has("rnn"))
+    text +=
+        "- rnn: what the end of a sentence has to know of its beginning goes through every "
+        "step between; neither direction of it can be computed in parallel.\n";
+  if (has("conv"))
+    text +=
+        "- conv: the path grows only with the layers, but a layer sees a few neighbours: far "
+        "positions meet late, or only through the attention between the two sides.\n";
+  if (has("non-autoregressive"))
+    text +=
+        "- non-autoregressive: all tokens in one pass, which is why it is fast. It is worse in "
+        "BLEU and exact match because its tokens are chosen without knowing each other: "
+        "where several wordings are likely, or where it is not sure at which position a "
+        "word stands, parts of each are said, and words come twice or not at all. Its "
+        "perplexity is that of tokens given the true length.\n";
+  return text;
+}
+
+}  // namespace glim

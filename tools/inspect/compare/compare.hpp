@@ -1,0 +1,54 @@
+// Models side by side: the same data and the same number of passes over them, and what each kind
+// makes of it. The argument for attention over recurrence and convolution, as a measurement.
+//
+//   parameters       as counted by the module tree
+//   training         wall-clock seconds, and processor seconds (which other work on the machine does
+//                    not lengthen)
+//   perplexity       e^NLL per target token of the test pairs; a non-autoregressive model is told the
+//                    length, and its tokens do not see each other
+//   BLEU, exact      of the test translations; BLEU on words, or on the target's characters where
+//                    its tokens are such
+//   time a sentence  median over test sentences, each translated alone, in milliseconds
+//   path             ops on the longest chain from source to output at 10 and 40 tokens
+//                    (dependency_path.hpp)
+//   passes           of the decoder for a sentence of n tokens: n, or 1
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/data/corpus/corpus.hpp"
+#include "tools/train/options.hpp"
+#include "tools/train/translator.hpp"
+
+namespace glim {
+
+struct CompareOptions {
+  int beam = 1;
+  std::string tokenize = "13a";  // of BLEU on words
+  Index timed = 200;             // test sentences translated alone
+};
+
+struct Comparison {
+  std::string name, kind;
+  Index parameters = 0;
+  double train_seconds = -1, processor_seconds = -1;  // below 0: trained before
+  double perplexity = 0, bleu = 0, exact = 0;         // exact: percent
+  double milliseconds = 0;
+  Index path_short = 0, path_long = 0;
+  bool one_pass = false;
+};
+
+// Trains a model with these options in its folder, silently but for a line an epoch on standard
+// error. Errors as glim train's.
+void train_for_comparison(const TrainOptions& options, Comparison& row);
+
+// Fills in everything but the training of the model in `path`. `test` has its pairs.
+void measure_for_comparison(const std::string& path, const ParallelCorpus& test,
+                            const CompareOptions& options, Comparison& row);
+
+// The table, and what it says, as Markdown.
+std::string comparison_table(const std::vector<Comparison>& rows, const std::string& data,
+                             const CompareOptions& options);
+
+}  // namespace glim

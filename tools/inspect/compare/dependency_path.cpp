@@ -1,0 +1,51 @@
+#include "tools/inspect/compare/dependency_path.hpp"
+
+#include <algorithm>
+
+#include "autograd/magnification.hpp"
+#include "tensor/error.hpp"
+#include "tools/data/tokenizers/vocabulary.hpp"
+
+namespace glim {
+
+Index longest_chain(const Tape& tape, const Var& from, const Var& to) {
+  int first = tape.node_of(from), last = tape.node_of(to);
+  if (first < 0 || last < 0) return -1;
+  std::vector<Index> depth(tape.nodes().size(), -1);
+  depth[static_cast<std::size_t>(first)] = 0;
+  // Inputs come before the nodes that read them.
+  for (std::size_t i = 0; i < depth.size(); ++i)
+    for (int input : tape.nodes()[i].inputs)
+      if (input >= 0 && depth[static_cast<std::size_t>(input)] >= 0)
+        depth[i] = std::max(depth[i], depth[static_cast<std::size_t>(input)] + 1);
+  return depth[static_cast<std::size_t>(last)];
+}
+
+Index dependency_path(SequenceModel& model, Index length) {
+  if (length < 2 || length > model.max_len())
+    throw ValueError("dependency path", "a model of at most " + std::to_string(model.max_len()) +
+                                            " tokens has no path of " + std::to_string(length));
+  Var embedding;
+  for (auto& [name, p] : model.named_parameters())
+    if (name == "src_embed.weight") embedding = p;
+  if (!embedding.defined()) throw ValueError("dependency path", "the model has no src_embed");
+  bool training = model.training();
+  model.eval();
+  auto token = [](Index vocabulary) { return std::min<Index>(kSpecialTokens, vocabulary - 1); };
+  auto row = [&](Index vocabulary, Index begin, Index end) {
+    Tensor ids = full({1, length}, static_cast<double>(token(vocabulary)), DType::Int64);
+    if (begin >= 0) ids.data<Index>()[0] = begin;
+    if (end >= 0) ids.data<Index>()[length - 1] = end;
+    return ids;
+  };
+  SourceBatch source(row(model.src_vocab(), -1, kEos));
+  if (model.copies()) source.copy_ids = row(model.tgt_vocab(), -1, kEos);
+  Tensor target = row(model.tgt_vocab(), kBos, -1);
+  Magnify primitives(Magnification::Explicit);
+  Tape tape;
+  Taught taught = model.teach(source, target);
+  model.train(training);
+  return longest_chain(tape, embedding, taught.logits);
+}
+
+}  // namespace glim

@@ -1,0 +1,23 @@
+// How far apart the two ends of a sentence are inside a model (Vaswani et al. 2017, table 1, "maximum
+// path length"), counted on the tape of one teacher-forced pass instead of derived on paper:
+//
+//   path(n) = most ops on any chain from the source embedding to the logits, for n source and n
+//             target tokens, every op a primitive (Magnification::Explicit)
+//
+// A model of attention has as long a path for 40 tokens as for 10. One that steps through the
+// sentence has a path that grows by the ops of a step with each token, and its gradient has to come
+// back all that way.
+#pragma once
+
+#include "models/decoding/sequence_model.hpp"
+
+namespace glim {
+
+// Ops on the longest chain from `from` to `to`; -1 where there is none.
+Index longest_chain(const Tape& tape, const Var& from, const Var& to);
+
+// path(length). The model is put into eval() and back. ValueError where it has no src_embed.weight
+// or its maximum is below the length.
+Index dependency_path(SequenceModel& model, Index length);
+
+}  // namespace glim

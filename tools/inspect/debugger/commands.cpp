@@ -1,0 +1,295 @@
+// What the debugger's commands do.
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <fmt/format.h>
+
+#include "tensor/error.hpp"
+#include "tensor/io/safetensors.hpp"
+#include "tensor/ops/reduce.hpp"
+#include "tools/cli/nearest.hpp"
+#include "tools/inspect/debugger/debugger.hpp"
+#include "tools/inspect/debugger/difference.hpp"
+#include "tools/inspect/debugger/names.hpp"
+#include "tools/inspect/debugger/show.hpp"
+
+namespace glim::step {
+namespace {
+
+// A whole positive number.
+int count_in(const std::string& command, const std::string& text) {
+  int n = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
+  if (error != std::errc() || end != text.data() + text.size() || n < 1)
+    throw ValueError(command, fmt::format("'{}' is not a whole number above 0", text));
+  return n;
+}
+
+}  // namespace
+
+// ---- going on ----
+
+void Debugger::next(const Words& words) {
+  at_most(words, 1);
+  int times = words.size() > 1 ? count_in("next", words[1]) : 1;
+  for (int t = 0; t < times; ++t) {
+    const WalkStep& s = session_.advance();
+    if (times == 1) show_flows(s);
+    if (session_.current() < 0 || hits() || stopped()) break;
+  }
+  select_current();
+  show_place();
+}
+
+void Debugger::go_on(const Words& words) {
+  at_most(words, 0);
+  do session_.advance();
+  while (session_.current() >= 0 && !hits() && !stopped());
+  select_current();
+  show_place();
+}
+
+void Debugger::show_flows(const WalkStep& s) {
+  const Node& n = session_.node(s.node);
+  if (n.leaf) print_(fmt::format("added to the gradient of {}\n", session_.tape().path(s.node)));
+  for (const Flow& f : s.flows)
+    print_(fmt::format("sent as d{} to #{} {}  |flow| {:.4g}\n", input_name(n.name, f.input),
+                       f.node, session_.tape().path(f.node), norm(f.gradient)));
+}
+
+bool Debugger::stopped() {
+  if (!interrupted_ || !interrupted_()) return false;
+  print_("interrupted\n");
+  return true;
+}
+
+bool Debugger::hits() {
+  for (Breakpoint& b : breaks_) {
+    if (std::find(b.nodes.begin(), b.nodes.end(), session_.current()) == b.nodes.end()) continue;
+    ++b.hits;
+    print_(fmt::format("breakpoint {}, {}\n", b.id, b.name));
+    return true;
+  }
+  return false;
+}
+
+void Debugger::set_break(const Words& words) {
+  at_most(words, 1);
+  auto found = nodes_named(session_, words.size() > 1 ? words[1] : ".", selected_);
+  std::string name = words.size() > 1 && words[1] != "." ? words[1] : fmt::format("#{}", found[0]);
+  auto to_come = std::count_if(found.begin(), found.end(),
+                               [&](int i) { return session_.turn(i) == Turn::ToCome; });
+  breaks_.push_back({next_break_++, name, found});
+  print_(fmt::format("breakpoint {}: {} ({} {}, {} still to come)\n", breaks_.back().id, name,
+                     found.size(), found.size() == 1 ? "node" : "nodes", to_come));
+}
+
+void Debugger::remove_break(const Words& words) {
+  at_most(words, 1);
+  if (words.size() == 1) {
+    print_(fmt::format("{} breakpoints removed\n", breaks_.size()));
+    breaks_.clear();
+    return;
+  }
+  int id = count_in("delete", words[1]);
+  if (std::erase_if(breaks_, [id](const Breakpoint& b) { return b.id == id; }) == 0)
+    throw ValueError("delete",
+                     fmt::format("there is no breakpoint {}; `info breakpoints` lists them", id));
+}
+
+void Debugger::again(const Words& words) {
+  at_most(words, 0);
+  session_.restart();
+  select_current();
+  show_place();
+}
+
+void Debugger::quit(const Words& words) {
+  at_most(words, 0);
+  leaving_ = true;
+}
+
+// ---- looking ----
+
+void Debugger::print_tensor(const Words& words) {
+  bool gradient = words.size() > 1 && words[1] == "d";
+  std::string text;  // "scores[0, 1]" is one name
+  for (std::size_t i = gradient ? 2 : 1; i < words.size(); ++i) text += words[i];
+  // A part alone is a part of the node that is looked at.
+  Named named = split_part(text);
+  for (int i : nodes({"print", named.name}, 1)) {
+    Tensor x = session_.tape().value(i).value();
+    std::string what = session_.tape().path(i), note;
+    if (gradient) {
+      what = "d " + what;
+      note = gradient_note(session_, i);
+      x = session_.gradient(i);
+      if (!x.defined()) {
+        print_(fmt::format("#{} {}: {}\n", i, what, note));
+        continue;
+      }
+    }
+    if (!named.part.empty()) what += "[" + named.part + "]";
+    x = part_of(x, named.part);
+    print_(fmt::format("#{} {}  {} {}{}\n{}\n", i, what, to_string(x.shape()), name_of(x.dtype()),
+                       note.empty() ? "" : "  (so far: " + note + ")", tensor_text(x)));
+  }
+}
+
+void Debugger::each(const Words& words, std::string (*text)(const Session&, int)) {
+  at_most(words, 1);
+  for (int i : nodes(words, 1)) print_(text(session_, i));
+}
+
+void Debugger::stats(const Words& words) { each(words, stats_text); }
+void Debugger::formula(const Words& words) { each(words, formula_text); }
+void Debugger::saved(const Words& words) { each(words, saved_text); }
+void Debugger::where(const Words& words) { each(words, where_text); }
+void Debugger::graph(const Words& words) { each(words, graph_text); }
+
+void Debugger::list(const Words& words) {
+  at_most(words, 1);
+  int at = words.size() > 1 ? nodes(words, 1)[0] : std::max(selected_, 0);
+  print_(list_text(session_, at));
+}
+
+void Debugger::info(const Words& words) {
+  const std::vector<std::string> topics{"breakpoints", "sets", "nodes"};
+  const std::string about = words.size() > 1 ? words[1] : "";
+  auto topic = std::find_if(topics.begin(), topics.end(),
+                            [&](const std::string& t) { return t.starts_with(about); });
+  if (about.empty()) throw ValueError("info", "wants breakpoints, sets or nodes NAME");
+  if (topic == topics.end())
+    throw ValueError("info", "knows nothing of '" + about + "'" + nearest_names(about, topics));
+  at_most(words, *topic == "nodes" ? 2 : 1);
+  if (*topic == "nodes") {
+    for (int i : nodes_named(session_, words.size() > 2 ? words[2] : "*", selected_))
+      print_(node_line(session_, i) + "\n");
+  } else if (*topic == "breakpoints") {
+    if (breaks_.empty()) print_("no breakpoints\n");
+    for (const Breakpoint& b : breaks_)
+      print_(fmt::format("{}  {}  {} {}, hit {} {}\n", b.id, b.name, b.nodes.size(),
+                         b.nodes.size() == 1 ? "node" : "nodes", b.hits,
+                         b.hits == 1 ? "time" : "times"));
+  } else {
+    if (session_.patches().empty()) print_("nothing is set\n");
+    for (const auto& [i, patches] : session_.patches())
+      for (const Patch& p : patches)
+        print_(fmt::format("#{} {}  {}\n", i, session_.tape().path(i), patch_text(p)));
+  }
+}
+
+// The names are those of inspect.safetensors: a path, with the node's number where several share it,
+// and ".grad" behind it for the gradient.
+void Debugger::write_out(const Words& words) {
+  at_most(words, 2);
+  if (words.size() < 2) throw ValueError("export", "wants a file to write");
+  std::map<std::string, int> paths;
+  for (int i = 0; i < session_.size(); ++i) ++paths[session_.tape().path(i)];
+  bool named = words.size() > 2;
+  std::vector<int> all = named ? nodes_named(session_, words[2], selected_) : std::vector<int>();
+  for (int i = 0; !named && i < session_.size(); ++i)
+    if (session_.node(i).leaf) all.push_back(i);
+  std::map<std::string, Tensor> tensors;
+  std::size_t complete = 0;
+  for (int i : all) {
+    std::string name = session_.tape().path(i);
+    if (paths[name] > 1) name += "#" + std::to_string(i);
+    if (named) tensors[name] = session_.tape().value(i).value().contiguous();
+    if (Turn t = session_.turn(i); t != Turn::Now && t != Turn::Taken) continue;
+    tensors[name + ".grad"] = session_.gradient(i).contiguous();
+    ++complete;
+  }
+  if (tensors.empty())
+    throw StateError("export", "no parameter has its gradient yet; `continue` takes the pass on");
+  write_safetensors(words[1], tensors);
+  print_(fmt::format("{}: {} of {} gradients are complete, and written{}\n", words[1], complete,
+                     all.size(), named ? ", beside the values" : ""));
+}
+
+// ---- along the graph ----
+
+void Debugger::move(int to, const std::vector<int>& others, const std::string& what) {
+  selected_ = to;
+  print_(node_line(session_, to) + "\n");
+  if (others.size() < 2) return;
+  std::string text = fmt::format("  one of {} {}:", others.size(), what);
+  for (std::size_t k = 0; k < others.size(); ++k)
+    text += fmt::format(" {} #{}{}", k + 1, others[k], k + 1 < others.size() ? "," : "");
+  print_(text + "\n");
+}
+
+void Debugger::up(const Words& words) {
+  at_most(words, 1);
+  int from = nodes_named(session_, ".", selected_)[0];
+  std::vector<int> readers;
+  for (const Reader& r : session_.readers(from)) readers.push_back(r.node);
+  if (readers.empty()) throw ValueError("up", session_.tape().path(from) + " is read by nothing");
+  auto k = static_cast<std::size_t>(words.size() > 1 ? count_in("up", words[1]) : 1);
+  if (k > readers.size())
+    throw ValueError("up", fmt::format("it has {} readers, not {}", readers.size(), k));
+  move(readers[k - 1], readers, "readers");
+}
+
+void Debugger::down(const Words& words) {
+  at_most(words, 1);
+  int from = nodes_named(session_, ".", selected_)[0];
+  std::vector<int> inputs;
+  for (int i : session_.node(from).inputs)
+    if (i >= 0) inputs.push_back(i);
+  if (inputs.empty()) throw ValueError("down", session_.tape().path(from) + " is a leaf");
+  auto k = static_cast<std::size_t>(words.size() > 1 ? count_in("down", words[1]) : 1);
+  if (k > inputs.size())
+    throw ValueError("down", fmt::format("it has {} inputs on the tape, not {}", inputs.size(), k));
+  move(inputs[k - 1], inputs, "inputs");
+}
+
+// ---- changing, checking ----
+
+void Debugger::set(const Words& words) {
+  if (words.size() < 3) throw ValueError("set", "wants NAME and zero, freeze or scale C");
+  Patch patch;
+  const std::string& how = words[2];
+  if (how == "scale") {
+    at_most(words, 3);
+    std::string factor = words.size() > 3 ? words[3] : "";
+    auto [end, error] = std::from_chars(factor.data(), factor.data() + factor.size(), patch.factor);
+    if (factor.empty() || error != std::errc() || end != factor.data() + factor.size() ||
+        !std::isfinite(patch.factor))
+      throw ValueError("set", fmt::format("scale wants a number, not '{}'", factor));
+    patch.kind = Patch::Scale;
+  } else if (how == "zero" || how == "freeze") {
+    at_most(words, 2);
+    patch.kind = how == "zero" ? Patch::Zero : Patch::Freeze;
+  } else {
+    throw ValueError(
+        "set", "'" + how + "' is no change" + nearest_names(how, {"zero", "freeze", "scale"}));
+  }
+  auto found = nodes_named(session_, words[1], selected_);
+  std::vector<int> can;
+  for (int i : found)
+    if (Turn t = session_.turn(i); t == Turn::ToCome || t == Turn::Now) can.push_back(i);
+  if (can.empty())
+    throw StateError("set", words[1] + " has had its turn; `run` starts the pass again");
+  int before = session_.current();
+  // The current node last: once it is frozen the pass goes on, beyond others perhaps.
+  for (auto i = can.rbegin(); i != can.rend(); ++i) session_.set(*i, patch);
+  print_(fmt::format("{}: {} {}{}\n", patch_text(patch), can.size(),
+                     can.size() == 1 ? "node" : "nodes",
+                     can.size() < found.size()
+                         ? fmt::format(", {} others have had their turn", found.size() - can.size())
+                         : ""));
+  if (session_.current() != before) {
+    if (selected_ == before) select_current();
+    show_place();
+  }
+}
+
+void Debugger::diff(const Words& words) {
+  at_most(words, 2);
+  Index most = words.size() > 2 ? count_in("diff", words[2]) : 64;
+  for (int i : nodes(words, 1))
+    print_(to_text(session_, i, difference(session_, i, most, interrupted_)));
+}
+
+}  // namespace glim::step

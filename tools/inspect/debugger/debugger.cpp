@@ -1,0 +1,196 @@
+#include "tools/inspect/debugger/debugger.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <sstream>
+
+#include "tensor/error.hpp"
+#include "tools/cli/nearest.hpp"
+#include "tools/inspect/debugger/names.hpp"
+#include "tools/inspect/debugger/show.hpp"
+
+namespace glim::step {
+namespace {
+
+std::vector<std::string> split(const std::string& line) {
+  std::istringstream in(line);
+  std::vector<std::string> words;
+  for (std::string w; in >> w;) words.push_back(w);
+  return words;
+}
+
+constexpr std::size_t kLongestLine = 4096;
+
+const char* kNames = R"(NAME is
+  a path       decoder.layers.1.self_attn.scores, or the end of one: self_attn.scores, scores
+  a pattern    *encoder*.probs     (* any run of characters, ? one)
+  a number     #12
+  .            the node that is looked at; also when NAME is left out
+)";
+
+}  // namespace
+
+const std::vector<Debugger::Command>& Debugger::commands() {
+  static const std::vector<Command> list{
+      {"next", "n", "next [N]",
+       "take the node and show what its op sent; or N nodes, up to a breakpoint", &Debugger::next},
+      {"continue", "c", "continue", "go on to the next breakpoint, or the end", &Debugger::go_on},
+      {"break", "b", "break [NAME]", "stop when a node of this name has its turn",
+       &Debugger::set_break},
+      {"delete", "", "delete [N]", "remove breakpoint N, or all", &Debugger::remove_break},
+      {"print", "p", "print [d] [NAME][PART]",
+       "a value, or with d its gradient; PART is [0,1], [:,2:4] and the like",
+       &Debugger::print_tensor},
+      {"stats", "", "stats [NAME]", "norm, minimum, maximum, mean and share of zeros",
+       &Debugger::stats},
+      {"formula", "f", "formula [NAME]", "the op's equation and those of its gradients",
+       &Debugger::formula},
+      {"saved", "", "saved [NAME]", "what the op saved for backward", &Debugger::saved},
+      {"where", "w", "where [NAME]", "module, line of the call, and how far the pass is",
+       &Debugger::where},
+      {"set", "", "set NAME zero|freeze|scale C",
+       "change gradients when their turn comes: zeros flow on, frozen ones stop there",
+       &Debugger::set},
+      {"up", "", "up [K]", "look at the node's reader (the K-th), towards the loss", &Debugger::up},
+      {"down", "", "down [K]", "look at the node's input (the K-th), towards the leaves",
+       &Debugger::down},
+      {"diff", "", "diff [NAME] [N]",
+       "gradient and op against difference quotients, N elements of each tensor (64)",
+       &Debugger::diff},
+      {"list", "l", "list [NAME]", "the nodes around it in the order of the pass", &Debugger::list},
+      {"graph", "g", "graph [NAME]", "its readers and inputs, and what flowed along each edge",
+       &Debugger::graph},
+      {"info", "i", "info breakpoints|sets|nodes NAME", "breakpoints, changes, or nodes by name",
+       &Debugger::info},
+      {"export", "", "export FILE [NAME]",
+       "the gradients of the parameters, or value and gradient of NAME, as safetensors",
+       &Debugger::write_out},
+      {"run", "restart", "run", "start again from the loss; breakpoints stay, changes do not",
+       &Debugger::again},
+      {"help", "h", "help [COMMAND]", "this", &Debugger::help},
+      {"quit", "q", "quit", "leave", &Debugger::quit},
+  };
+  return list;
+}
+
+Debugger::Debugger(Session& session, std::function<void(const std::string&)> print,
+                   std::function<bool()> interrupted)
+    : session_(session),
+      print_(std::move(print)),
+      interrupted_(std::move(interrupted)),
+      selected_(session.current()) {}
+
+const Debugger::Command& Debugger::command(const std::string& word) const {
+  std::vector<const Command*> starting;
+  std::vector<std::string> names;
+  for (const Command& c : commands()) {
+    if (word == c.name || word == c.alias) return c;
+    if (std::string_view(c.name).starts_with(word)) starting.push_back(&c);
+    names.emplace_back(c.name);
+  }
+  if (starting.size() == 1) return *starting[0];
+  if (starting.empty())
+    throw ValueError(word, "no such command" + nearest_names(word, names) + "; `help` lists them");
+  std::string list;
+  for (const Command* c : starting) list += (list.empty() ? "" : ", ") + std::string(c->name);
+  throw ValueError(word, "may mean " + list);
+}
+
+bool Debugger::run(const std::string& line) {
+  if (line.size() > kLongestLine)
+    throw ValueError("line", fmt::format("has {} characters; a command has {} at most", line.size(),
+                                         kLongestLine));
+  Words words = split(line);
+  if (words.empty()) return true;
+  const Command& c = command(words[0]);
+  words[0] = c.name;
+  (this->*c.run)(words);
+  return !leaving_;
+}
+
+std::vector<std::string> Debugger::completions(const std::string& before,
+                                               const std::string& word) const {
+  std::vector<std::string> all, found;
+  Words words = split(before);
+  if (words.empty()) {
+    for (const Command& c : commands()) all.emplace_back(c.name);
+  } else {
+    std::string name;
+    try {
+      name = command(words[0]).name;
+    } catch (const Error&) {
+      return {};
+    }
+    if (name == "help")
+      for (const Command& c : commands()) all.emplace_back(c.name);
+    else if (name == "info" && words.size() == 1)
+      all = {"breakpoints", "nodes", "sets"};
+    else if (name == "set" && words.size() == 2)
+      all = {"zero", "freeze", "scale"};
+    else if (name != "next" && name != "continue" && name != "run" && name != "quit" &&
+             name != "delete" && name != "up" && name != "down" &&
+             !(name == "export" && words.size() == 1))
+      all = all_paths(session_);
+  }
+  for (std::string& a : all)
+    if (a.starts_with(word)) found.push_back(std::move(a));
+  return found;
+}
+
+void Debugger::at_most(const Words& words, std::size_t most) {
+  if (words.size() > most + 1)
+    throw ValueError(words[0],
+                     fmt::format("'{}' is too much; see `help {}`", words[most + 1], words[0]));
+}
+
+void Debugger::select_current() { selected_ = session_.current(); }
+
+void Debugger::show_place() {
+  int i = session_.current();
+  if (i < 0)
+    over_note();
+  else
+    print_("=> " + node_line(session_, i) + "\n");
+}
+
+void Debugger::over_note() {
+  int leaves = 0;
+  for (int i = 0; i < session_.size(); ++i)
+    leaves += session_.node(i).leaf && session_.turn(i) == Turn::Taken;
+  print_(
+      fmt::format("the pass is over: {} nodes taken, {} of them leaves, whose gradients are now "
+                  "complete; `run` starts it again\n",
+                  session_.taken(), leaves));
+}
+
+std::vector<int> Debugger::nodes(const Words& words, std::size_t at, std::size_t most) const {
+  auto found = nodes_named(session_, at < words.size() ? words[at] : ".", selected_);
+  if (found.size() > most)
+    throw ValueError(words[0], fmt::format("{} means {} nodes, at most {} are shown at once; "
+                                           "`info nodes {}` lists them",
+                                           words[at], found.size(), most, words[at]));
+  return found;
+}
+
+void Debugger::help(const Words& words) {
+  at_most(words, 1);
+  if (words.size() > 1) {
+    const Command& c = command(words[1]);
+    std::string alias = *c.alias ? fmt::format(" (short: {})", c.alias) : "";
+    print_(fmt::format("{}{}\n  {}\n", c.usage, alias, c.summary));
+    if (std::string_view(c.usage).find("NAME") != std::string_view::npos) print_(kNames);
+    return;
+  }
+  for (const Command& c : commands())
+    print_(fmt::format("  {:<34} {}{}\n", c.usage, c.summary,
+                       *c.alias ? fmt::format(" ({})", c.alias) : ""));
+  print_(
+      "Any start of a command that no other has will do. At a terminal an empty line repeats the "
+      "last command,\nthe arrow keys bring back earlier ones, and the tabulator completes "
+      "commands and paths. In a script\n(standard input that is no terminal) empty lines and "
+      "lines that begin with # are passed over; what\nfails is said on standard error with the "
+      "number of its line, the script goes on, and the exit status\nis 1 at its end.\n");
+  print_(kNames);
+}
+
+}  // namespace glim::step

@@ -1,0 +1,269 @@
+#include "tools/inspect/debugger/difference.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+#include "autograd/gradcheck/numeric.hpp"
+#include "tensor/error.hpp"
+#include "tools/inspect/debugger/show.hpp"
+
+namespace glim::step {
+namespace {
+
+std::vector<double> elements(const Tensor& x) { return x.to(DType::Float64).to_vector<double>(); }
+
+double largest(const Tensor& x) {
+  double most = 0;
+  for (double e : elements(x)) most = std::max(most, std::abs(e));
+  return most;
+}
+
+// What may be moved: a float64 copy, or one of its own dtype. Other tensors as they are.
+Tensor movable(const Tensor& x, bool in_float64 = true) {
+  if (!x.defined() || !is_floating(x.dtype())) return x;
+  return (in_float64 ? x.to(DType::Float64) : x).contiguous().clone();
+}
+
+// A number that depends on a tensor x, whose elements are moved one at a time.
+class Beside {
+ public:
+  Beside(Tensor x, std::function<double()> f) : x_(std::move(x)), f_(std::move(f)), zero_(f_()) {}
+
+  bool in_float64() const { return x_.dtype() == DType::Float64; }
+  double element(Index i) const {
+    return in_float64() ? x_.data<double>()[i] : static_cast<double>(x_.data<float>()[i]);
+  }
+  // f beside element i, h to either side.
+  detail::Probe probe(Index i, double h) const {
+    double x = element(i);
+    detail::Probe p{};
+    set(i, x + h);
+    p.h_plus = element(i) - x;
+    p.plus = f_();
+    set(i, x - h);
+    p.h_minus = x - element(i);
+    p.minus = f_();
+    set(i, x);
+    p.zero = zero_;
+    return p;
+  }
+
+ private:
+  void set(Index i, double value) const {
+    if (in_float64())
+      x_.data<double>()[i] = value;
+    else
+      x_.data<float>()[i] = static_cast<float>(value);
+  }
+  Tensor x_;
+  std::function<double()> f_;
+  double zero_;
+};
+
+Comparison compare(const Beside& f, const Tensor& gradient, Index most,
+                   const detail::Tolerance& tolerance, const std::function<bool()>& stop) {
+  Comparison d;
+  auto sent = elements(gradient);
+  d.elements = static_cast<Index>(sent.size());
+  d.compared = std::min(most, d.elements);
+  double step = f.in_float64() ? 6.1e-6 : 4.9e-3;
+  for (Index c = 0; c < d.compared; ++c) {
+    if (stop && stop()) throw StateError("diff", "interrupted");
+    Index e = c * d.elements / d.compared;
+    double own = std::max(1.0, std::abs(f.element(e))), quotient = 0;
+    auto probe = [&](int level) {
+      return f.probe(e, step * own / std::pow(detail::refinement(f.in_float64()), level));
+    };
+    double analytic = sent[static_cast<std::size_t>(e)];
+    auto verdict =
+        detail::judge(analytic, probe, tolerance, f.in_float64() ? 2.2e-16 : 1.2e-7, quotient);
+    // Beside the op's domain (a logarithm near 0) there is no difference to compare with.
+    if (!std::isfinite(quotient) && std::isfinite(analytic)) verdict = detail::Verdict::Undecidable;
+    if (verdict == detail::Verdict::Undecidable) {
+      ++d.undecidable;
+      continue;
+    }
+    bool wrong = verdict == detail::Verdict::Differs;
+    double excess = tolerance.excess(analytic, quotient);
+    bool first = c == d.undecidable;  // of those that could be judged
+    d.wrong += wrong;
+    if (!first && excess <= d.excess) continue;
+    d.excess = excess;
+    d.worst = std::abs(analytic - quotient);
+    d.at = detail::unravel(gradient.shape(), e);
+    d.analytic = analytic;
+    d.quotient = quotient;
+  }
+  return d;
+}
+
+// L as a function of one node's value: the nodes that depend on it, in order of creation.
+class Downstream {
+ public:
+  Downstream(const Session& session, int node) : x_(movable(session.tape().value(node).value())) {
+    std::vector<int> place(static_cast<std::size_t>(session.loss()) + 1, -1);
+    values_.push_back(x_);
+    place[static_cast<std::size_t>(node)] = 0;
+    for (int i = 0; i <= session.loss(); ++i) {
+      const Node& n = session.node(i);
+      if (i == node || n.leaf) continue;
+      Run run{nullptr, {}, {}, values_.size()};
+      for (std::size_t k = 0; k < n.inputs.size(); ++k)
+        if (int input = n.inputs[k]; input >= 0 && place[static_cast<std::size_t>(input)] >= 0)
+          run.moved.emplace_back(k, place[static_cast<std::size_t>(input)]);
+      if (run.moved.empty()) continue;
+      run.kept = &session.tape().kept(i);
+      if (!run.kept->again) blocked_ = i;
+      for (const Var& v : run.kept->operands)
+        run.operands.push_back(movable(v.defined() ? v.value() : Tensor()));
+      place[static_cast<std::size_t>(i)] = static_cast<int>(run.result);
+      values_.emplace_back();
+      runs_.push_back(std::move(run));
+    }
+  }
+  const Tensor& x() const { return x_; }
+  int blocked() const { return blocked_; }  // a checkpointed region on the way, or -1
+  double loss() {
+    for (Run& r : runs_) {
+      for (auto [k, from] : r.moved) r.operands[k] = values_[static_cast<std::size_t>(from)];
+      values_[r.result] = r.kept->again(r.operands);
+    }
+    return elements(values_.back())[0];
+  }
+
+ private:
+  struct Run {
+    const Kept* kept;
+    std::vector<Tensor> operands;
+    std::vector<std::pair<std::size_t, int>> moved;  // which operands, and where their values are
+    std::size_t result;
+  };
+  Tensor x_;
+  std::vector<Tensor> values_;
+  std::vector<Run> runs_;
+  int blocked_ = -1;
+};
+
+void compare_gradient(const Session& session, int node, Index most,
+                      const std::function<bool()>& stop, Difference& found) {
+  Tensor gradient = session.gradient(node);
+  bool exact = gradient.dtype() == DType::Float64;
+  try {
+    Downstream below(session, node);
+    if (int i = below.blocked(); i >= 0) {
+      found.gradient_note =
+          session.tape().path(i) + ", a checkpointed region, is run by its function alone";
+      return;
+    }
+    Beside loss(below.x(), [&] { return below.loss(); });
+    double scale = exact ? 1e-2 : 1;
+    detail::Tolerance tolerance{scale * 1e-5 * largest(gradient), scale * 1e-3};
+    double value = session.tape().value(session.loss()).item();
+    tolerance.atol += scale * 1e-6 * std::max(1.0, std::abs(value));
+    found.gradient = compare(loss, gradient, most, tolerance, stop);
+  } catch (const DTypeError&) {
+    found.gradient_note = "an op on the way to the loss has float32 constants of its own";
+  }
+}
+
+void compare_op(Session& session, int node, Index most, const std::function<bool()>& stop,
+                Difference& found) {
+  Tape& tape = session.tape();
+  const Kept& kept = tape.kept(node);
+  if (!kept.again)
+    throw StateError("diff", tape.path(node) +
+                                 " is a checkpointed region, which is run by its "
+                                 "function, not on other operands");
+  Tensor dy = found.own_gradient ? session.gradient(node) : Tensor();
+  double unit = dy.defined() ? largest(dy) : 0;
+  if (!(unit > 0)) {
+    found.own_gradient = false;
+    dy = detail::random_like(kept.value, {17, 1});
+    unit = largest(dy);
+  }
+  // One step of a walk of its own, from this node: what the op's backward sends.
+  WalkStep step = BackwardWalk(tape, tape.value(node), dy, {.retain = true}).step();
+  std::vector<double> weights = elements(dy);
+  std::vector<Tensor> operands;
+  auto result = [&] {
+    auto y = elements(kept.again(operands));
+    double sum = 0;
+    for (std::size_t i = 0; i < y.size(); ++i) sum += weights[i] * y[i];
+    return sum;
+  };
+  auto fill = [&](bool in_float64) {
+    operands.clear();
+    for (const Var& v : kept.operands)
+      operands.push_back(movable(v.defined() ? v.value() : Tensor(), in_float64));
+    result();
+  };
+  try {
+    fill(true);
+  } catch (const DTypeError&) {
+    found.in_float64 = false;
+    fill(false);
+  }
+  bool exact = dy.dtype() == DType::Float64;
+  detail::Tolerance tolerance{exact ? 1e-7 : 1e-5, exact ? 1e-5 : 1e-3};
+  if (!found.in_float64) tolerance = {2e-3, 1e-2};
+  tolerance.atol *= unit;
+  for (const Flow& flow : step.flows)
+    found.inputs.push_back(
+        {compare(Beside(operands[flow.input], result), flow.gradient, most, tolerance, stop),
+         flow.input, flow.node});
+}
+
+std::string comparison_text(const Comparison& c, const char* name) {
+  std::string text = fmt::format("{} of {} elements", c.compared, c.elements);
+  if (c.undecidable) text += fmt::format(", {} undecidable (at a kink)", c.undecidable);
+  if (c.compared == c.undecidable) return text + "\n";
+  text += c.wrong ? fmt::format(": WRONG at {} of them\n", c.wrong) : ": agrees\n";
+  return text + fmt::format("    worst at {}: {} {:.6g}, difference {:.6g}\n", to_string(c.at),
+                            name, c.analytic, c.quotient);
+}
+
+}  // namespace
+
+bool Difference::agrees() const {
+  return (!gradient || gradient->wrong == 0) &&
+         std::all_of(inputs.begin(), inputs.end(),
+                     [](const InputDifference& d) { return d.wrong == 0; });
+}
+
+Difference difference(Session& session, int node, Index most, const std::function<bool()>& stop) {
+  bool leaf = session.node(node).leaf != nullptr;
+  Difference found;
+  Turn turn = session.turn(node);
+  found.own_gradient = turn == Turn::Now || turn == Turn::Taken;
+  if (found.own_gradient)
+    compare_gradient(session, node, most, stop, found);
+  else
+    found.gradient_note = gradient_note(session, node);
+  if (leaf && !found.own_gradient)
+    throw StateError("diff", session.tape().path(node) + ": " + found.gradient_note);
+  if (!leaf) compare_op(session, node, most, stop, found);
+  return found;
+}
+
+std::string to_text(const Session& session, int node, const Difference& d) {
+  const Node& n = session.node(node);
+  std::string text = fmt::format("#{} {}  {}\n", node, session.tape().path(node), n.name);
+  if (d.gradient)
+    text +=
+        "  gradient against differences of the loss, " + comparison_text(*d.gradient, "gradient");
+  else
+    text += "  gradient not compared with the loss: " + d.gradient_note + "\n";
+  if (n.leaf) return text;
+  text += fmt::format("  op against differences of its forward in {}, for {}{}\n",
+                      d.in_float64 ? "float64" : "float32",
+                      d.own_gradient ? "the gradient that it got"
+                                     : "a random gradient (its own is incomplete or zero)",
+                      d.inputs.empty() ? ": it sends nothing" : "");
+  for (const InputDifference& i : d.inputs)
+    text += fmt::format("  d{} to #{} {}, {}", input_name(n.name, i.input), i.node,
+                        session.tape().path(i.node), comparison_text(i, "sent"));
+  return text;
+}
+
+}  // namespace glim::step

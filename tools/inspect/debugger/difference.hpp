@@ -1,0 +1,57 @@
+// Gradients against difference quotients, in float64, up to `most` elements of each tensor, evenly
+// spaced:
+//
+//   the gradient that a value x got      (L(x + h e) - L(x - h e)) / 2h        against ∂L/∂x_e
+//   what its op sends to input x         Σ dy (op(x + h e) - op(x - h e)) / 2h
+//
+// For L every node that depends on x is run again. The second takes dy as it is, so the op at fault
+// is the one that sends what is wrong, and what it sends it to gets what is wrong. dy is the gradient
+// that the node got, or, when that is incomplete or zero, a random one; the first is then left out.
+//
+// Tolerances are gradcheck's, the tensor's largest element as the unit (float32: 1e-5 + 1e-3
+// |quotient|; float64: 1e-7 + 1e-5 |quotient|); a gradient that came down from the loss is given
+// 1e-6 max(1, |L|) besides (float64: 1e-8), the rounding of sums that cancel. Steps are refined where
+// the two disagree, and an element at a kink is undecidable (gradcheck_numeric.hpp). An op with
+// float32 constants of its own is run in float32, with wider tolerances (2e-3 and 1e-2), and L is
+// then not run again through it.
+//
+// Errors: StateError for a leaf whose gradient is not complete: there is nothing to compare.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/inspect/debugger/session.hpp"
+
+namespace glim::step {
+
+struct Comparison {
+  Index elements = 0, compared = 0, wrong = 0, undecidable = 0;
+  double worst = 0;  // |analytic - quotient|, where it was largest in units of its tolerance
+  double excess = 0;
+  Shape at;
+  double analytic = 0, quotient = 0;
+};
+
+struct InputDifference : Comparison {
+  std::size_t input = 0;
+  int node = -1;
+};
+
+struct Difference {
+  std::optional<Comparison> gradient;  // of the value, against L
+  std::string gradient_note;           // why not
+  bool own_gradient = true;            // else random
+  bool in_float64 = true;
+  std::vector<InputDifference> inputs;  // what the op sends; none for a leaf
+  bool agrees() const;
+};
+
+// `stop` is asked between elements; true ends the comparison by a StateError.
+Difference difference(Session& session, int node, Index most = 64,
+                      const std::function<bool()>& stop = {});
+std::string to_text(const Session& session, int node, const Difference& difference);
+
+}  // namespace glim::step

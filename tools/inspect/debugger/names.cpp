@@ -1,0 +1,119 @@
+#include "tools/inspect/debugger/names.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <fmt/format.h>
+#include <set>
+
+#include "tensor/error.hpp"
+#include "tools/cli/nearest.hpp"
+
+namespace glim::step {
+namespace {
+
+// False unless the whole text is one number.
+bool read_number(std::string_view text, Index& n) {
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+bool ends_in(const std::string& path, const std::string& name) {
+  return path == name || path.ends_with("." + name);
+}
+
+// The ends of all paths that have as many parts as the name.
+std::vector<std::string> ends_like(const Session& session, const std::string& name) {
+  auto parts = std::count(name.begin(), name.end(), '.') + 1;
+  std::set<std::string> ends;
+  for (const std::string& path : all_paths(session)) {
+    std::size_t begin = path.size();
+    for (auto p = parts; p > 0 && begin != std::string::npos && begin > 0; --p)
+      begin = path.rfind('.', begin - 1);
+    ends.insert(begin == std::string::npos || begin == 0 ? path : path.substr(begin + 1));
+  }
+  return {ends.begin(), ends.end()};
+}
+
+// Numbers may be negative: from the end.
+Tensor along(const Tensor& x, int axis, const std::string& text) {
+  Index extent = x.size(axis), first = 0, last = extent;
+  auto fail = [&] {
+    throw ValueError("part", fmt::format("'{}' is neither a number nor a range such as 1:3", text));
+  };
+  auto colon = text.find(':');
+  if (colon == std::string::npos) {
+    if (!read_number(text, first)) fail();
+    return x.select(axis, first);
+  }
+  std::string from = text.substr(0, colon), to = text.substr(colon + 1);
+  if (!from.empty() && !read_number(from, first)) fail();
+  if (!to.empty() && !read_number(to, last)) fail();
+  if (first < 0) first += extent;
+  if (last < 0) last += extent;
+  if (first < 0 || last > extent || first > last)
+    throw IndexError("part", fmt::format("{} lies outside an axis of {} elements", text, extent));
+  return x.narrow(axis, first, last - first);
+}
+
+}  // namespace
+
+std::vector<std::string> all_paths(const Session& session) {
+  std::set<std::string> paths;
+  for (int i = 0; i < session.size(); ++i) paths.insert(session.tape().path(i));
+  return {paths.begin(), paths.end()};
+}
+
+std::vector<int> nodes_named(const Session& session, const std::string& name, int selected) {
+  if (name.empty() || name == ".") {
+    if (selected < 0)
+      throw ValueError("name", "no node is looked at, the pass is over: give a NAME");
+    return {selected};
+  }
+  if (name[0] == '#') {
+    Index number = -1;
+    if (!read_number(std::string_view(name).substr(1), number) || number < 0 ||
+        number >= session.size())
+      throw ValueError(
+          "name", fmt::format("there is no node {}: they are #0 to #{}", name, session.size() - 1));
+    return {static_cast<int>(number)};
+  }
+  bool pattern = name.find_first_of("*?") != std::string::npos;
+  std::vector<int> exact, other;
+  for (int i = session.size() - 1; i >= 0; --i) {
+    std::string path = session.tape().path(i);
+    if (path == name) exact.push_back(i);
+    if (pattern ? glob_match(name, path) : ends_in(path, name)) other.push_back(i);
+  }
+  if (!exact.empty()) return exact;
+  if (!other.empty()) return other;
+  throw ValueError("name", fmt::format("no node is called {}{}", name,
+                                       nearest_names(name, ends_like(session, name))));
+}
+
+Named split_part(const std::string& text) {
+  auto open = text.find('[');
+  if (open == std::string::npos) return {text, ""};
+  if (text.back() != ']') throw ValueError("part", fmt::format("'{}' does not end in ]", text));
+  return {text.substr(0, open), text.substr(open + 1, text.size() - open - 2)};
+}
+
+Tensor part_of(const Tensor& x, const std::string& part) {
+  if (part.empty()) return x;
+  Tensor y = x;
+  std::size_t begin = 0;
+  int axis = 0;
+  while (begin <= part.size()) {
+    std::size_t end = std::min(part.find(',', begin), part.size());
+    std::string text = part.substr(begin, end - begin);
+    if (axis >= y.rank())
+      throw IndexError("part", fmt::format("[{}] has more places than the shape {} has axes", part,
+                                           to_string(x.shape())));
+    int before = y.rank();
+    y = along(y, axis, text);
+    if (y.rank() == before) ++axis;
+    begin = end + 1;
+  }
+  return y;
+}
+
+}  // namespace glim::step

@@ -1,0 +1,100 @@
+#include "tools/inspect/debugger/session.hpp"
+
+#include <cmath>
+#include <fmt/format.h>
+
+#include "tensor/error.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/reduce.hpp"
+
+namespace glim::step {
+
+std::string patch_text(const Patch& patch) {
+  switch (patch.kind) {
+    case Patch::Zero:
+      return "zero";
+    case Patch::Freeze:
+      return "freeze";
+    case Patch::Scale:
+      break;
+  }
+  return fmt::format("scale {:g}", patch.factor);
+}
+
+Session::Session(const std::function<Var()>& record)
+    : tape_({.replay = true}), loss_value_(record()), loss_(tape_.node_of(loss_value_)) {
+  readers_.resize(tape_.nodes().size());
+  for (int i = 0; i < size(); ++i)
+    for (std::size_t k = 0; k < node(i).inputs.size(); ++k)
+      if (int input = node(i).inputs[k]; input >= 0)
+        readers_[static_cast<std::size_t>(input)].push_back({i, k});
+  restart();
+}
+
+void Session::restart() {
+  for (const Node& n : tape_.nodes())
+    if (n.leaf) n.leaf->grad = {};
+  taken_.clear();
+  sent_.clear();
+  patches_.clear();
+  done_.clear();
+  frozen_.clear();
+  walk_.emplace(tape_, loss_value_, Backward{.retain = true});
+}
+
+const WalkStep& Session::advance() {
+  if (current() < 0) throw StateError("next", "the pass is over; `run` starts it again");
+  last_ = walk_->step();
+  taken_[last_.node] = last_.dy;
+  std::vector<double>& sent = sent_[last_.node];
+  sent.assign(node(last_.node).inputs.size(), -1);
+  for (const Flow& f : last_.flows) sent[f.input] = norm(f.gradient);
+  arrive();
+  return last_;
+}
+
+void Session::set(int i, Patch patch) {
+  if (Turn t = turn(i); t != Turn::ToCome && t != Turn::Now)
+    throw StateError("set", tape_.path(i) + " has had its turn; `run` starts the pass again");
+  patches_[i].push_back(patch);
+  arrive();
+}
+
+void Session::arrive() {
+  while (current() >= 0) {
+    int i = current();
+    auto found = patches_.find(i);
+    if (found == patches_.end()) return;
+    std::size_t& done = done_[i];
+    for (; done < found->second.size() && !frozen_.contains(i); ++done) {
+      const Patch& p = found->second[done];
+      Tensor g = walk_->gradient(i);
+      if (p.kind == Patch::Zero) walk_->set_gradient(i, zeros(g.shape(), g.dtype()));
+      if (p.kind == Patch::Scale) walk_->set_gradient(i, mul(g, p.factor));
+      if (p.kind == Patch::Freeze) {
+        walk_->set_gradient(i, {});
+        frozen_.insert(i);
+      }
+    }
+    if (!frozen_.contains(i)) return;
+  }
+}
+
+Turn Session::turn(int i) const {
+  if (taken_.contains(i)) return Turn::Taken;
+  if (frozen_.contains(i)) return Turn::Frozen;
+  if (i == current()) return Turn::Now;
+  return i < current() ? Turn::ToCome : Turn::PassedOver;
+}
+
+Tensor Session::gradient(int i) const {
+  auto found = taken_.find(i);
+  return found != taken_.end() ? found->second : walk_->gradient(i);
+}
+
+double Session::sent(int i, std::size_t input) const {
+  auto found = sent_.find(i);
+  return found == sent_.end() ? -1 : found->second[input];
+}
+
+}  // namespace glim::step

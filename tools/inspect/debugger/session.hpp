@@ -1,0 +1,82 @@
+// One backward pass under a debugger: it stands before some node, whose gradient is complete, and
+// goes on when it is told to. What was set on a node is done when its turn comes.
+//
+//   zero      its gradient becomes zeros, which flow on
+//   freeze    it gets none: nothing below it that is reached through it alone gets one either
+//   scale C   its gradient becomes C times itself
+//
+// Nothing else differs from Tape::backward: left alone, a session ends with the same bits in the
+// leaves' gradients. Values, gradients and what ops saved are kept until the session ends.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "autograd/observe/walk.hpp"
+
+namespace glim::step {
+
+struct Patch {
+  enum Kind { Zero, Freeze, Scale } kind = Zero;
+  double factor = 1;
+};
+std::string patch_text(const Patch& patch);
+
+// One node that reads a value: the op and which of its inputs it is.
+struct Reader {
+  int node = -1;
+  std::size_t input = 0;
+};
+
+enum class Turn { ToCome, Now, Taken, Frozen, PassedOver };
+
+class Session {
+ public:
+  // `record` records the loss on the session's tape. Errors as BackwardWalk's.
+  explicit Session(const std::function<Var()>& record);
+
+  Tape& tape() { return tape_; }
+  const Tape& tape() const { return tape_; }
+  const Node& node(int i) const { return tape_.nodes()[static_cast<std::size_t>(i)]; }
+  int size() const { return static_cast<int>(tape_.nodes().size()); }
+  int loss() const { return loss_; }
+  int current() const { return walk_->next(); }  // -1: the pass is over
+  int taken() const { return static_cast<int>(taken_.size()); }
+
+  // Takes the current node. StateError when the pass is over.
+  const WalkStep& advance();
+  // From the loss again, with leaves' gradients dropped and nothing set.
+  void restart();
+  // StateError when the node's turn is over.
+  void set(int node, Patch patch);
+  const std::map<int, std::vector<Patch>>& patches() const { return patches_; }
+
+  Turn turn(int node) const;
+  // The complete gradient; or, before the node's turn, what has come so far. Undefined: none.
+  Tensor gradient(int node) const;
+  const std::vector<Reader>& readers(int node) const {
+    return readers_[static_cast<std::size_t>(node)];
+  }
+  // The norm of what a node that was taken sent to its input; below 0 when it sent nothing.
+  double sent(int node, std::size_t input) const;
+
+ private:
+  void arrive();  // does what was set on the node whose turn has come
+  Tape tape_;
+  Var loss_value_;
+  int loss_ = -1;
+  std::optional<BackwardWalk> walk_;
+  WalkStep last_;
+  std::vector<std::vector<Reader>> readers_;
+  std::map<int, Tensor> taken_;
+  std::map<int, std::vector<double>> sent_;
+  std::map<int, std::vector<Patch>> patches_;  // all that were set, done or not
+  std::map<int, std::size_t> done_;            // how many of them
+  std::set<int> frozen_;
+};
+
+}  // namespace glim::step

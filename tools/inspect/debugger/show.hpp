@@ -1,0 +1,29 @@
+// Nodes, tensors and equations as lines of text.
+#pragma once
+
+#include <string>
+
+#include "tools/inspect/debugger/session.hpp"
+
+namespace glim::step {
+
+// "#41 decoder.layers.0.self_attn.probs  masked_softmax  (1, 2, 7, 7)  |gradient| 0.0123"
+std::string node_line(const Session& session, int node);
+// The tensor, long ones summarised.
+std::string tensor_text(const Tensor& x);
+
+std::string stats_text(const Session& session, int node);
+
+// What input k is called in the op's equations: "a", "W"; "input 3" where they have no name.
+std::string input_name(std::string_view op, std::size_t k);
+std::string formula_text(const Session& session, int node);
+std::string saved_text(const Session& session, int node);
+std::string where_text(const Session& session, int node);
+// Inputs below it, readers above it, with what flowed along each edge.
+std::string graph_text(const Session& session, int node);
+// `around` nodes on each side in the order of the walk.
+std::string list_text(const Session& session, int node, int around = 5);
+// "" when the gradient is complete; else why there is none, or not all of it.
+std::string gradient_note(const Session& session, int node);
+
+}  // namespace glim::step

@@ -1,0 +1,75 @@
+#include "tools/inspect/page/page.hpp"
+
+#include <fmt/format.h>
+
+#include "tensor/error.hpp"
+
+namespace glim {
+
+extern const std::string_view kD3Script, kPageScript, kPageStyle;
+
+std::string escape_html(std::string_view text) {
+  std::string r;
+  for (char c : text) {
+    switch (c) {
+      case '&':
+        r += "&amp;";
+        break;
+      case '<':
+        r += "&lt;";
+        break;
+      case '>':
+        r += "&gt;";
+        break;
+      case '"':
+        r += "&quot;";
+        break;
+      case '\'':
+        r += "&#39;";
+        break;
+      default:
+        r += c;
+    }
+  }
+  return r;
+}
+
+std::string html_page(const PageParts& parts) {
+  std::string page =
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
+      "'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<link rel=\"icon\" href=\"data:,\">\n";
+  page += "<title>" + escape_html(parts.title) + "</title>\n<style>\n";
+  page += kPageStyle;
+  for (std::string_view style : parts.styles) page += style;
+  page += "</style>\n</head>\n<body>\n<main>\n" + parts.body + "\n</main>\n";
+  page += "<script type=\"application/json\" id=\"data\">";
+  // Within a script element only "<" can end it: JSON may write it as an escape.
+  for (char c : parts.data) {
+    if (c == '<')
+      page += "\\u003c";
+    else
+      page += c;
+  }
+  page += "</script>\n";
+  auto script = [&](std::string_view text) {
+    page += "<script>\n";
+    page += text;
+    page += "</script>\n";
+  };
+  script(kD3Script);
+  script(kPageScript);
+  for (std::string_view text : parts.scripts) script(text);
+  page += "</body>\n</html>\n";
+  if (parts.most_bytes > 0 && page.size() > parts.most_bytes)
+    throw ValueError("page",
+                     fmt::format("the page would have {:.1f} MB, more than the {:.1f} MB "
+                                 "allowed; what helps: {}",
+                                 static_cast<double>(page.size()) / 1e6,
+                                 static_cast<double>(parts.most_bytes) / 1e6, parts.advice));
+  return page;
+}
+
+}  // namespace glim

@@ -1,0 +1,282 @@
+#include "tools/inspect/report/events.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <functional>
+
+namespace glim {
+namespace {
+
+constexpr std::size_t kWindow = 20, kLeast = 5;  // values that a running median is of
+constexpr std::size_t kPause = 3;                // records that do not end an event
+constexpr double kSpike = 5, kLossSpike = 1.3, kLossNats = 0.1;
+constexpr double kExplosion = 100, kVanishing = 1e-3;
+constexpr double kSmallUpdate = 1e-5, kLargeUpdate = 0.1, kRateShare = 0.1;
+constexpr double kSaturatedRun = 0.9, kUniform = 0.02, kCollapse = 0.95, kGrowth = 10;
+constexpr std::size_t kNamed = 3;  // places that a sentence names
+
+double median(std::vector<double> values) {
+  auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  if (values.size() % 2 == 1) return *middle;
+  return (*middle + *std::max_element(values.begin(), middle)) / 2;
+}
+
+// Of the finite values in [from, to); NaN for fewer than `least`.
+double median_of(const std::vector<double>& values, std::size_t from, std::size_t to,
+                 std::size_t least) {
+  std::vector<double> finite;
+  for (std::size_t i = from; i < std::min(to, values.size()); ++i)
+    if (std::isfinite(values[i])) finite.push_back(values[i]);
+  return finite.size() < least ? std::nan("") : median(std::move(finite));
+}
+
+double median_before(const std::vector<double>& values, std::size_t at) {
+  return median_of(values, at > kWindow ? at - kWindow : 0, at, kLeast);
+}
+
+// holds(values of one row, index of the record)
+using Rule = std::function<bool(const std::vector<double>&, std::size_t)>;
+
+struct Wording {
+  const char* rule;
+  bool largest;                // whether large values are the extreme ones
+  std::size_t pause;           // records that do not end an event, nor part two
+  const char *what, *measure;  // "{places}: what, measure value"
+};
+
+std::string places(const std::vector<std::string>& where) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(where.size(), kNamed); ++i)
+    text += (i ? ", " : "") + where[i];
+  if (where.size() > kNamed) text += fmt::format(" and {} more", where.size() - kNamed);
+  return text;
+}
+
+std::vector<double> row_of(const Track& t, std::size_t row) {
+  std::vector<double> values;
+  for (const auto& record : t.values) values.push_back(record[row]);
+  return values;
+}
+
+// Where the rule holds in one row: indices of records.
+struct Interval {
+  std::size_t row, first, last;
+  double extreme;
+};
+std::vector<Interval> intervals(const Track& t, const Wording& w, const Rule& holds) {
+  std::vector<Interval> found;
+  for (std::size_t row = 0; row < t.rows.size(); ++row) {
+    std::vector<double> values = row_of(t, row);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (!holds(values, i)) continue;
+      bool goes_on =
+          !found.empty() && found.back().row == row && i - found.back().last <= w.pause + 1;
+      if (!goes_on) found.push_back({row, i, i, values[i]});
+      Interval& now = found.back();
+      now.last = i;
+      now.extreme = w.largest ? std::max(now.extreme, values[i]) : std::min(now.extreme, values[i]);
+    }
+  }
+  std::stable_sort(found.begin(), found.end(), [](const Interval& a, const Interval& b) {
+    return a.first != b.first ? a.first < b.first : a.last < b.last;
+  });
+  return found;
+}
+
+void find(const Recording& r, const char* quantity, const Wording& w, const Rule& holds,
+          std::vector<RunEvent>& events) {
+  const Track* t = r.track(quantity);
+  if (!t) return;
+  std::vector<Interval> found = intervals(*t, w, holds);
+  for (std::size_t i = 0, end; i < found.size(); i = end) {
+    auto together = [&](const Interval& other) {
+      return w.pause > 0 ? other.first <= found[i].first + w.pause
+                         : other.first == found[i].first && other.last == found[i].last;
+    };
+    for (end = i; end < found.size() && together(found[end]);) ++end;
+    auto begin_at = found.begin() + static_cast<std::ptrdiff_t>(i);
+    auto end_at = found.begin() + static_cast<std::ptrdiff_t>(end);
+    std::size_t last = 0;
+    for (auto it = begin_at; it != end_at; ++it) last = std::max(last, it->last);
+    RunEvent e{w.rule, quantity, r.step[found[i].first], r.step[last], {}, 0, {}};
+    std::stable_sort(begin_at, end_at, [&](const Interval& a, const Interval& b) {
+      return w.largest ? a.extreme > b.extreme : a.extreme < b.extreme;
+    });
+    for (auto it = begin_at; it != end_at; ++it) {
+      const std::string& name = t->rows[it->row];
+      if (std::find(e.where.begin(), e.where.end(), name) == e.where.end()) e.where.push_back(name);
+    }
+    e.value = begin_at->extreme;
+    std::string when = e.step == e.last ? fmt::format("step {}", e.step)
+                                        : fmt::format("steps {} to {}", e.step, e.last);
+    e.text =
+        fmt::format("{}, {}: {} ({} {:.3g})", when, places(e.where), w.what, w.measure, e.value);
+    events.push_back(std::move(e));
+  }
+}
+
+void find_silent(const Recording& r, std::vector<RunEvent>& events) {
+  const Track* t = r.track("gradient_norm");
+  if (!t) return;
+  RunEvent e{"no-gradient", t->quantity, r.step.front(), r.step.back(), {}, 0, {}};
+  for (std::size_t row = 0; row < t->rows.size(); ++row) {
+    std::vector<double> values = row_of(*t, row);
+    if (std::all_of(values.begin(), values.end(), [](double v) { return !(v > 0); }))
+      e.where.push_back(t->rows[row]);
+  }
+  if (e.where.empty()) return;
+  e.text = places(e.where) + ": no gradient arrives in any record";
+  events.push_back(e);
+}
+
+void find_not_finite(const TrainingRun& run, std::vector<RunEvent>& events) {
+  auto look = [&](const Losses& losses, const char* which) {
+    for (std::size_t i = 0; i < losses.step.size(); ++i)
+      if (!std::isfinite(losses.nll[i])) {
+        events.push_back(
+            {"not-finite",
+             "nll",
+             losses.step[i],
+             losses.step[i],
+             {},
+             std::nan(""),
+             fmt::format("step {}: the {} loss is not finite", losses.step[i], which)});
+        return;  // the first says it
+      }
+  };
+  look(run.train, "training");
+  look(run.valid, "validation");
+  const Recording& r = run.recording;
+  if (r.stopped_at == 0) return;
+  events.push_back({"not-finite",
+                    "nll",
+                    r.stopped_at,
+                    r.stopped_at,
+                    {},
+                    std::nan(""),
+                    fmt::format("step {}: the run stopped: {}", r.stopped_at, r.stopped)});
+}
+
+void find_loss_spikes(const Losses& train, std::vector<RunEvent>& events) {
+  auto holds = [&](std::size_t i) {
+    double m = median_before(train.nll, i);
+    return train.nll[i] > kLossSpike * m && train.nll[i] > m + kLossNats;
+  };
+  for (std::size_t i = 0; i < train.nll.size(); ++i) {
+    if (!holds(i)) continue;
+    std::size_t first = i, most = i;
+    for (; i < train.nll.size() && holds(i); ++i)
+      if (train.nll[i] > train.nll[most]) most = i;
+    events.push_back(
+        {"loss-spike",
+         "nll",
+         train.step[first],
+         train.step[i - 1],
+         {},
+         train.nll[most],
+         fmt::format("step {}: the training loss rises to {:.3g} nats at step {}, {:.3g} times the "
+                     "median before it (threshold {})",
+                     train.step[first], train.nll[most], train.step[most],
+                     train.nll[most] / median_before(train.nll, most), kLossSpike)});
+  }
+}
+
+}  // namespace
+
+const std::vector<EventRule>& event_rules() {
+  static const std::vector<EventRule> rules = {
+      {"not-finite", "a loss is not finite, or the run stopped because a loss or gradient was not"},
+      {"loss-spike",
+       "training loss above 1.3 times the median of the 20 log lines before, and 0.1 nats above "
+       "it"},
+      {"gradient-spike",
+       "a module's gradient norm above 5 times the median of the 20 records before"},
+      {"exploding", "a module's gradient norm above 100 times the median of its first 5 records"},
+      {"vanishing",
+       "a module's gradient norm below 0.001 times the median of all modules in the same record"},
+      {"no-gradient", "a module's gradient norm 0 or undefined in every record"},
+      {"small-update",
+       "update / weight ratio below 1e-5 while the learning rate is a tenth of its largest or "
+       "more"},
+      {"large-update", "update / weight ratio above 0.1 after the first record"},
+      {"saturated", "saturation of a head at or above 0.9"},
+      {"uniform", "saturation of a head at or below 0.02 in the last record, of more than 5"},
+      {"collapse", "token similarity of a layer at or above 0.95"},
+      {"growth", "activation scale of a layer above 10 times that of the first record"},
+  };
+  return rules;
+}
+
+std::vector<RunEvent> find_events(const TrainingRun& run) {
+  const Recording& r = run.recording;
+  std::vector<RunEvent> events;
+  using Values = std::vector<double>;
+  find(
+      r, "gradient_norm",
+      {"gradient-spike", true, 0, "the gradient spikes above 5 times its running median", "norm"},
+      [](const Values& v, std::size_t i) { return v[i] > kSpike * median_before(v, i); }, events);
+  find(
+      r, "gradient_norm",
+      {"exploding", true, kPause, "the gradient grows above 100 times that of the first 5 records",
+       "norm"},
+      [](const Values& v, std::size_t i) {
+        return i >= kLeast && v[i] > kExplosion * median_of(v, 0, kLeast, kLeast);
+      },
+      events);
+  Values middle;  // of the modules with a gradient, in each record
+  if (const Track* t = r.track("gradient_norm"))
+    for (const Values& record : t->values) {
+      Values some;
+      std::copy_if(record.begin(), record.end(), std::back_inserter(some),
+                   [](double v) { return v > 0; });
+      middle.push_back(median_of(some, 0, some.size(), kLeast));
+    }
+  find(
+      r, "gradient_norm",
+      {"vanishing", false, kPause, "the gradient vanishes, below 0.001 times the median of modules",
+       "norm"},
+      [&](const Values& v, std::size_t i) { return v[i] > 0 && v[i] < kVanishing * middle[i]; },
+      events);
+  double peak = 0;
+  for (double rate : r.rate) peak = std::max(peak, std::isfinite(rate) ? rate : 0);
+  find(
+      r, "update_ratio",
+      {"small-update", false, kPause, "updates below 1e-5 of the weights", "least"},
+      [&](const Values& v, std::size_t i) {
+        return v[i] < kSmallUpdate && r.rate[i] >= kRateShare * peak;
+      },
+      events);
+  find(
+      r, "update_ratio", {"large-update", true, kPause, "updates above 0.1 of the weights", "most"},
+      [](const Values& v, std::size_t i) { return i > 0 && v[i] > kLargeUpdate; }, events);
+  find(
+      r, "saturation",
+      {"saturated", true, kPause, "the softmax is saturated, at or above 0.9", "saturation"},
+      [](const Values& v, std::size_t i) { return v[i] >= kSaturatedRun; }, events);
+  find(
+      r, "saturation",
+      {"uniform", false, kPause, "attends to everything alike in the end, at or below 0.02",
+       "saturation"},
+      [](const Values& v, std::size_t i) {
+        return i + 1 == v.size() && i >= kLeast && v[i] <= kUniform;
+      },
+      events);
+  find(
+      r, "similarity",
+      {"collapse", true, kPause, "tokens nearly collapse to one, at or above 0.95", "mean cosine"},
+      [](const Values& v, std::size_t i) { return v[i] >= kCollapse; }, events);
+  find(
+      r, "rms",
+      {"growth", true, kPause, "activations above 10 times those of the first record", "rms"},
+      [](const Values& v, std::size_t i) { return v[i] > kGrowth * v.front(); }, events);
+  find_silent(r, events);
+  find_loss_spikes(run.train, events);
+  find_not_finite(run, events);
+  std::stable_sort(events.begin(), events.end(),
+                   [](const RunEvent& a, const RunEvent& b) { return a.step < b.step; });
+  return events;
+}
+
+}  // namespace glim

@@ -1,0 +1,99 @@
+#include "tools/inspect/report/pictures.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tensor/error.hpp"
+#include "tools/render/drawing.hpp"
+
+namespace glim {
+namespace {
+
+constexpr std::size_t kMostColumns = 200;  // of a map
+
+std::vector<double> as_numbers(const std::vector<Index>& steps) {
+  return {steps.begin(), steps.end()};
+}
+
+std::string losses_svg(const std::vector<TrainingRun>& runs, const std::string& name) {
+  Chart chart;
+  chart.x_label = "step";
+  auto add = [&](const std::string& label, const std::vector<Index>& x, std::vector<double> y,
+                 bool marks) {
+    if (x.empty()) return;
+    Series s;
+    s.name = label;
+    s.x = as_numbers(x);
+    s.y = std::move(y);
+    s.marks = marks;
+    chart.series.push_back(std::move(s));
+  };
+  for (const TrainingRun& r : runs) {
+    if (name == "loss") {
+      chart.title = "loss";
+      chart.y_label = "NLL, nats a target";
+      add(r.name + " training", r.train.step, r.train.nll, false);
+      add(r.name + " validation", r.valid.step, r.valid.nll, true);
+    } else if (name == "rate") {
+      chart.title = chart.y_label = "learning rate";
+      add(r.name, r.train.step, r.train.rate, false);
+    } else {
+      chart.title = "gradient norm before clipping";
+      chart.y_label = "‖g‖";
+      chart.log_y = true;
+      add(r.name, r.train.step, r.train.gradient_norm, false);
+    }
+  }
+  return to_svg(chart);
+}
+
+std::string track_svg(const TrainingRun& run, const Track& t) {
+  bool logarithmic =
+      t.quantity == "gradient_norm" || t.quantity == "update_ratio" || t.quantity == "rms";
+  std::size_t records = t.values.size(), together = (records + kMostColumns - 1) / kMostColumns;
+  HeatMap map;
+  map.title = run.name + ": " + (logarithmic ? "log10 of " : "") + t.quantity;
+  if (together > 1) map.title += ", largest of every " + std::to_string(together) + " records";
+  map.column_label = "step";
+  map.rows = t.rows;
+  for (std::size_t i = 0; i < records; i += together)
+    map.columns.push_back(std::to_string(run.recording.step[i]));
+  for (std::size_t row = 0; row < t.rows.size(); ++row)
+    for (std::size_t i = 0; i < records; i += together) {
+      double v = std::nan("");
+      for (std::size_t j = i; j < std::min(i + together, records); ++j)
+        v = std::fmax(v, t.values[j][row]);  // the other one for a NaN
+      if (logarithmic) v = v > 0 ? std::log10(v) : std::nan("");
+      map.values.push_back(v);
+    }
+  return to_svg(map);
+}
+
+const char* const kLines[] = {"loss", "rate", "gradient"};
+
+}  // namespace
+
+std::vector<std::string> report_picture_names(const std::vector<TrainingRun>& runs) {
+  std::vector<std::string> names;
+  for (const TrainingRun& r : runs)
+    if (!r.train.step.empty()) {
+      names.assign(std::begin(kLines), std::end(kLines));
+      break;
+    }
+  for (const TrainingRun& r : runs)
+    for (const Track& t : r.recording.tracks)
+      if (r.recording.track(t.quantity)) names.push_back(r.name + "/" + t.quantity);
+  return names;
+}
+
+std::string report_picture(const std::vector<TrainingRun>& runs, const std::string& name) {
+  for (const char* line : kLines)
+    if (name == line) return losses_svg(runs, name);
+  for (const TrainingRun& r : runs)
+    for (const Track& t : r.recording.tracks)
+      if (name == r.name + "/" + t.quantity && r.recording.track(t.quantity))
+        return track_svg(r, t);
+  throw IndexError("report", "no picture is named '" + name + "'");
+}
+
+}  // namespace glim

@@ -1,0 +1,43 @@
+#include "tools/measure/attention_statistics.hpp"
+
+#include <cmath>
+
+#include "tensor/error.hpp"
+
+namespace glim {
+
+HeadStatistics head_statistics(const Tensor& probs, const Tensor& keep) {
+  require_floating(probs, "head_statistics");
+  if (probs.rank() != 2)
+    throw with_operands(ShapeError("head_statistics", "probs must be (T, S)"),
+                        Operand{"probs", probs});
+  if (keep.defined() && keep.shape() != probs.shape())
+    throw with_operands(ShapeError("head_statistics", "keep must have the shape of probs"),
+                        Operand{"probs", probs}, Operand{"keep", keep});
+  Index rows = probs.size(0), columns = probs.size(1);
+  std::vector<double> p = probs.to(DType::Float64).to_vector<double>();
+  std::vector<bool> may(p.size(), true);
+  if (keep.defined()) may = keep.to_vector<bool>();
+  HeadStatistics out;
+  double entropies = 0, left = 0;
+  Index with_keys = 0, with_choice = 0;
+  for (Index i = 0; i < rows; ++i) {
+    double h = 0, trace = 0;
+    Index n = 0;
+    for (Index j = 0; j < columns; ++j) {
+      auto at = static_cast<std::size_t>(i * columns + j);
+      if (!may[at]) continue;
+      ++n;
+      if (p[at] > 0) h -= p[at] * std::log(p[at]);
+      trace += p[at] * (1 - p[at]);
+    }
+    out.row_entropy.push_back(n > 0 ? h : kNan);
+    if (n > 0) entropies += h, ++with_keys;
+    if (n > 1) left += trace / (1 - 1 / static_cast<double>(n)), ++with_choice;
+  }
+  out.entropy = with_keys > 0 ? entropies / static_cast<double>(with_keys) : kNan;
+  out.saturation = with_choice > 0 ? 1 - left / static_cast<double>(with_choice) : kNan;
+  return out;
+}
+
+}  // namespace glim

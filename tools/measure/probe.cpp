@@ -1,0 +1,219 @@
+#include "tools/measure/probe.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "autograd/magnification.hpp"
+#include "optim/clip.hpp"
+#include "tensor/ops/index.hpp"
+#include "tensor/random.hpp"
+#include "tools/measure/attention_statistics.hpp"
+
+namespace glim {
+namespace {
+
+bool is_number(const std::string& s) {
+  return !s.empty() && std::all_of(s.begin(), s.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// The components of a path. Recurrent decoders run under "t0", "t1", ...: one module, many steps.
+std::vector<std::string> components(const std::string& path) {
+  std::vector<std::string> list;
+  for (std::size_t start = 0; start <= path.size();) {
+    std::size_t end = std::min(path.find('.', start), path.size());
+    std::string part = path.substr(start, end - start);
+    if (!(part.size() > 1 && part[0] == 't' && is_number(part.substr(1)))) list.push_back(part);
+    start = end + 1;
+  }
+  return list;
+}
+
+std::string join(const std::vector<std::string>& parts, std::size_t count) {
+  std::string path;
+  for (std::size_t i = 0; i < count; ++i) path += (i ? "." : "") + parts[i];
+  return path;
+}
+
+// "encoder.layers.0" of what lies in it, "" outside of lists.
+std::string layer_of(const std::vector<std::string>& parts) {
+  for (std::size_t i = 1; i + 1 < parts.size(); ++i)
+    if (is_number(parts[i])) return join(parts, i + 1);
+  return "";
+}
+
+// Mean of what is defined.
+struct Mean {
+  double sum = 0;
+  Index count = 0;
+  void add(double v) {
+    if (std::isnan(v)) return;
+    sum += v;
+    ++count;
+  }
+  double value() const { return count ? sum / static_cast<double>(count) : kNan; }
+};
+
+// Entries by name, in the order in which they came.
+template <class T>
+struct ByName {
+  std::vector<std::pair<std::string, T>> list;
+  T& operator[](const std::string& name) {
+    for (auto& [n, v] : list)
+      if (n == name) return v;
+    return list.emplace_back(name, T{}).second;
+  }
+};
+
+// (1, H, T, S), or (1, T, S) of a single head, as (H, T, S); undefined for any other shape.
+Tensor as_heads(const Tensor& x) {
+  if (x.rank() == 4 && x.size(0) == 1) return x.squeeze(0);
+  if (x.rank() == 3 && x.size(0) == 1) return x;
+  return {};
+}
+
+// True = may attend. Where no key is masked, probabilities are above 0 unless the score lies far
+// below the best one: a 0 beside a score that does not is a mask's. One head tells for all.
+Tensor kept(const Tensor& scores, const Tensor& probs) {
+  constexpr double kFar = 80;  // e^-80 is well above float32's least number
+  Index h = probs.size(0), t = probs.size(1), s = probs.size(2);
+  auto p = probs.to(DType::Float64).to_vector<double>();
+  auto e = scores.to(DType::Float64).to_vector<double>();
+  std::vector<bool> keep(static_cast<std::size_t>(t * s), true);
+  for (Index i = 0; i < h * t; ++i) {
+    auto row = static_cast<std::size_t>(i * s);
+    double best = -HUGE_VAL;
+    for (std::size_t j = row; j < row + static_cast<std::size_t>(s); ++j)
+      if (p[j] > 0) best = std::max(best, e[j]);
+    for (std::size_t j = 0; j < static_cast<std::size_t>(s); ++j)
+      if (p[row + j] == 0 && !(e[row + j] < best - kFar))
+        keep[static_cast<std::size_t>(i % t * s) + j] = false;
+  }
+  return from_vector(keep, {t, s});
+}
+
+// What one sample shows of an attention: as many maps as it ran steps, each of some queries.
+struct Maps {
+  std::vector<Tensor> probs, keep;  // (H, T, S), (T, S)
+};
+
+struct Sample {
+  ByName<Tensor> outputs;  // (n, D) of each layer
+  ByName<Maps> maps;
+};
+
+// A (1, n, D), or (1, D) for each of n steps.
+void take_output(Tensor& output, const Tensor& value) {
+  if (value.rank() == 3 && value.size(0) == 1 && is_floating(value.dtype()))
+    output = value.squeeze(0);
+}
+
+Sample run(Learner& learner, Index i) {
+  Sample sample;
+  Tape tape;
+  tape.watch("*");
+  learner.probe(i);
+  std::map<std::string, int> seen;  // a path that comes again is another attention
+  std::map<std::string, Tensor> scores;
+  for (const Watched& w : tape.watched()) {
+    std::vector<std::string> parts = components(w.path);
+    std::string layer = layer_of(parts);
+    if (!layer.empty()) take_output(sample.outputs[layer], w.value);
+    std::string scope = join(parts, parts.size() - 1), what = parts.back();
+    if (what == "scores" || what == "biased_scores") scores[scope] = w.value;
+    if (what != "probs") continue;
+    // Probabilities that come from no scores are not those of an attention.
+    Tensor probs = as_heads(w.value), score = as_heads(scores[scope]);
+    if (!probs.defined() || !score.defined() || score.shape() != probs.shape()) continue;
+    int again = seen[w.path]++;
+    Maps& maps = sample.maps[again ? scope + "#" + std::to_string(again + 1) : scope];
+    maps.probs.push_back(probs);
+    maps.keep.push_back(kept(score, probs));
+  }
+  return sample;
+}
+
+// The learner's model in eval(), explicit, with its random numbers to itself.
+class Undisturbed {
+ public:
+  explicit Undisturbed(Module& model)
+      : model_(model), training_(model.training()), generator_(generator()) {
+    model.eval();
+  }
+  Undisturbed(const Undisturbed&) = delete;
+  Undisturbed& operator=(const Undisturbed&) = delete;
+  ~Undisturbed() {
+    model_.train(training_);
+    generator() = generator_;
+  }
+
+ private:
+  Module& model_;
+  bool training_;
+  Generator generator_;
+  Magnify explicit_{Magnification::Explicit};
+};
+
+}  // namespace
+
+double token_similarity(const Tensor& x) {
+  Index n = x.size(0), d = x.size(1);
+  if (n < 2) return kNan;
+  auto values = x.to(DType::Float64).to_vector<double>();
+  std::vector<double> sum(static_cast<std::size_t>(d));
+  for (Index i = 0; i < n; ++i) {
+    const double* row = values.data() + i * d;
+    double square = 0;
+    for (Index j = 0; j < d; ++j) square += row[j] * row[j];
+    double norm = std::sqrt(square);
+    if (!(norm > 0)) return kNan;
+    for (Index j = 0; j < d; ++j) sum[static_cast<std::size_t>(j)] += row[j] / norm;
+  }
+  // ‖Σ x̂‖² = n + Σ_{i≠j} cos
+  double square = 0;
+  for (double v : sum) square += v * v;
+  return (square - static_cast<double>(n)) / static_cast<double>(n * (n - 1));
+}
+
+Probed probe_inside(Learner& learner) {
+  struct LayerMean {
+    Mean rms, similarity;
+  };
+  struct HeadMeans {
+    std::vector<Mean> entropy, saturation;
+  };
+  ByName<LayerMean> layers;
+  ByName<HeadMeans> attention;
+  Undisturbed quiet(learner.model());
+  for (Index i = 0; i < Learner::kProbes; ++i) {
+    Sample sample = run(learner, i);
+    for (auto& [name, x] : sample.outputs.list) {
+      if (!x.defined()) continue;
+      layers[name].rms.add(std::sqrt(sum_of_squares(x) / static_cast<double>(x.numel())));
+      layers[name].similarity.add(token_similarity(x));
+    }
+    for (auto& [name, maps] : sample.maps.list) {
+      Tensor probs = concatenate(maps.probs, 1), keep = concatenate(maps.keep, 0);
+      HeadMeans& heads = attention[name];
+      heads.entropy.resize(static_cast<std::size_t>(probs.size(0)));
+      heads.saturation.resize(heads.entropy.size());
+      for (std::size_t h = 0; h < heads.entropy.size(); ++h) {
+        HeadStatistics s = head_statistics(probs.select(0, static_cast<Index>(h)), keep);
+        heads.entropy[h].add(s.entropy);
+        heads.saturation[h].add(s.saturation);
+      }
+    }
+  }
+  Probed probed;
+  for (auto& [name, m] : layers.list)
+    probed.layers.push_back({name, m.rms.value(), m.similarity.value()});
+  for (auto& [name, m] : attention.list) {
+    ProbedAttention& a = probed.attention.emplace_back();
+    a.name = name;
+    for (const Mean& e : m.entropy) a.entropy.push_back(e.value());
+    for (const Mean& e : m.saturation) a.saturation.push_back(e.value());
+  }
+  return probed;
+}
+
+}  // namespace glim

@@ -1,0 +1,45 @@
+// A look at what a model does inside, on the few samples of Learner::probe, which never change:
+//
+//   layer l, output x_1 … x_n (n tokens, D wide; the last value computed in the layer's scope)
+//     rms          √(mean of x²): the scale of its activations
+//     similarity   mean over i ≠ j of cos(x_i, x_j): near 1 the tokens have collapsed to one
+//                  (Dong et al. 2021 measure the residual from rank 1)
+//     Layers are the numbered items of a model's lists; a recurrent model, whose layers hold one state
+//     at a time, has none.
+//   attention head, probabilities P (T, S)
+//     entropy, saturation   tools/measure/attention_statistics.hpp
+//
+// Each is the mean over the samples. Where it is not defined (the similarity of one token, the
+// saturation of queries without a choice) it is NaN.
+//
+// The model runs in explicit magnification, whose tape has the probabilities, and in eval(): what is
+// seen is the model without dropout's noise, the same for the same weights. Its mode and the random
+// generator are put back as they were, so that training goes on as if nobody had looked.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/train/learner.hpp"
+
+namespace glim {
+
+struct ProbedLayer {
+  std::string name;  // "encoder.layers.0"
+  double rms, similarity;
+};
+struct ProbedAttention {
+  std::string name;                         // "decoder.layers.0.multihead_attn"
+  std::vector<double> entropy, saturation;  // of each head
+};
+struct Probed {
+  std::vector<ProbedLayer> layers;         // in the order of the computation
+  std::vector<ProbedAttention> attention;  // the same; empty for a model without
+};
+
+Probed probe_inside(Learner& learner);
+
+// Mean cosine between different rows of x (n, D); NaN for n < 2 or when a row is 0.
+double token_similarity(const Tensor& x);
+
+}  // namespace glim

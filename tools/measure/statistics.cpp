@@ -1,0 +1,30 @@
+#include "tools/measure/statistics.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace glim {
+
+Statistics statistics(const Tensor& x) {
+  Statistics s;
+  s.count = x.numel();
+  double squares = 0, sum = 0;
+  Index zeros = 0, finite = 0;
+  for (double v : x.to(DType::Float64).to_vector<double>()) {
+    if (!std::isfinite(v)) continue;
+    s.low = finite ? std::min(s.low, v) : v;
+    s.high = finite ? std::max(s.high, v) : v;
+    squares += v * v;
+    sum += v;
+    zeros += v == 0;
+    ++finite;
+  }
+  s.not_finite = s.count - finite;
+  if (finite == 0) return s;
+  s.norm = std::sqrt(squares);
+  s.mean = sum / static_cast<double>(finite);
+  s.zeros = static_cast<double>(zeros) / static_cast<double>(finite);
+  return s;
+}
+
+}  // namespace glim

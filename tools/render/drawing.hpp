@@ -1,0 +1,49 @@
+// Pictures for papers and slides: line charts and heat maps as SVG, and SVG as PNG.
+//
+// The text of a picture depends on its data alone: the same data give the same bytes. Text is
+// measured in columns (tools/data/tokenizers/utf8.hpp), so it may differ from the font's width by a little.
+// PNG goes through librsvg, which draws with the fonts of the machine: Debian's fonts-dejavu-core
+// comes with it; Chinese labels want fonts-noto-cjk, without which they are boxes.
+//
+// What a picture cannot show it says in a line at its bottom: points that are not finite or, on a
+// logarithmic axis, not positive; labels left out where there is no room; values beyond the scale.
+#pragma once
+
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace glim {
+
+struct Series {
+  std::string name;
+  std::vector<double> x, y;
+  std::vector<double> low, high;  // of y: a band behind a line, else error bars; both may be empty
+  bool line = true, marks = true;
+};
+struct Chart {
+  std::string title, x_label, y_label;
+  bool log_x = false, log_y = false;
+  std::vector<Series> series;  // a legend names them when there are several
+};
+// ValueError when the vectors of a series differ in length.
+std::string to_svg(const Chart& chart);
+
+struct HeatMap {
+  std::string title, row_label, column_label;
+  std::vector<std::string> rows, columns;
+  std::vector<double> values;  // row-major, rows x columns; NaN: masked, drawn hatched
+  bool diverging = false;      // white in the middle of the scale
+  // The scale. NaN: from the data; of a diverging one symmetric about 0.
+  double low = std::numeric_limits<double>::quiet_NaN();
+  double high = std::numeric_limits<double>::quiet_NaN();
+};
+// ValueError when the number of values is not rows x columns, or beyond kMostCells.
+std::string to_svg(const HeatMap& map);
+constexpr std::size_t kMostCells = 250'000;
+
+// The picture at `scale` pixels a unit, written whole or not at all. ValueError for text that is no
+// SVG or a picture beyond 32,767 pixels a side, FileError.
+void write_png(const std::string& svg, const std::string& path, double scale = 2);
+
+}  // namespace glim

@@ -1,0 +1,243 @@
+#include "tools/train/learners/bert.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "tensor/error.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/index.hpp"
+#include "tensor/ops/reduce.hpp"
+#include "tools/data/corpus/corpus.hpp"
+#include "tools/data/corpus/stored_json.hpp"
+#include "tools/data/phrasebook/phrasebook.hpp"
+#include "tools/train/learners/transformer.hpp"
+#include "tools/train/option_names.hpp"
+
+namespace glim {
+namespace {
+
+void check_bert(const TrainOptions& o) {
+  check_encoder(o, {"text", "valid-text"});
+  one_of("task", o.task, {"phrasebook", "files"});
+  if (o.task == "files" && o.text.empty())
+    throw ValueError("--text", "a file of sentences, one a line, is needed");
+  if (o.task != "files" && !(o.text.empty() && o.valid_text.empty()))
+    throw ValueError("--task", "'" + o.task + "' has its own text: it takes no files");
+  one_of("tie", o.tie, {"decoder"});
+}
+
+struct BertText {
+  std::vector<std::string> train, valid;
+};
+
+BertText bert_text(const TrainOptions& o) {
+  if (o.task == "phrasebook")
+    return {sources_of(phrasebook_train()), sources_of(phrasebook_valid())};
+  std::vector<std::string> lines = read_corpus(o.text).sentences;
+  if (!o.valid_text.empty()) return {lines, read_corpus(o.valid_text).sentences};
+  auto cut = lines.begin() + static_cast<std::ptrdiff_t>(lines.size() - lines.size() / 10);
+  return {{lines.begin(), cut}, {cut, lines.end()}};
+}
+
+Index known_tokens(const TokenPair& sentence) {
+  return std::count_if(sentence.source.begin(), sentence.source.end(),
+                       [](auto id) { return id >= kSpecialTokens; });
+}
+
+// Nothing can be chosen of a sentence of unknown tokens.
+Index drop_unknown(SentenceSet& set) {
+  auto size = set.pairs.size();
+  std::erase_if(set.pairs, [](const TokenPair& p) { return known_tokens(p) == 0; });
+  return static_cast<Index>(size - set.pairs.size());
+}
+
+}  // namespace
+
+void check_encoder(const TrainOptions& o, std::vector<std::string> own) {
+  own.insert(own.end(),
+             {"task", "tokenizer", "vocabulary", "min-frequency", "max-length", "layers", "d-model",
+              "init", "heads", "d-ff", "dropout", "norm", "activation", "tie", "positions"});
+  check_taken(o, own);
+  if (o.max_length < 3) throw ValueError("--max-length", "<s>, a token and </s> need 3 at least");
+  check_tokenizer(o);
+  one_of("positions", o.positions, {"sinusoidal", "learned"});
+}
+
+BertConfig bert_config(const TrainOptions& o, Index tokens) {
+  BertConfig c;
+  c.vocab = tokens + 1;  // and [MASK]
+  c.max_len = o.max_length;
+  c.d_model = o.d_model;
+  c.heads = o.heads;
+  c.layers = o.layers;
+  c.d_ff = o.d_ff;
+  c.dropout = o.dropout;
+  c.norm = kNorms.parse("norm", o.norm);
+  c.activation = kActivations.parse("activation", o.activation);
+  c.init = o.init;
+  c.learned_positions = kPositions.parse("positions", o.positions) == Positions::Learned;
+  return c;
+}
+
+std::string to_json(const BertConfig& c) {
+  nlohmann::json j = {{"vocab", c.vocab},
+                      {"max_len", c.max_len},
+                      {"d_model", c.d_model},
+                      {"heads", c.heads},
+                      {"layers", c.layers},
+                      {"d_ff", c.d_ff},
+                      {"dropout", c.dropout},
+                      {"norm", kNorms.print(c.norm)},
+                      {"activation", kActivations.print(c.activation)},
+                      {"learned_positions", c.learned_positions},
+                      {"norm_eps", c.norm_eps},
+                      {"pad", c.pad}};
+  return j.dump();
+}
+
+BertConfig described_bert(const Checkpoint& checkpoint, const std::string& file) {
+  auto read = [](const nlohmann::json& j) {
+    BertConfig c;
+    j.at("vocab").get_to(c.vocab);
+    j.at("max_len").get_to(c.max_len);
+    j.at("d_model").get_to(c.d_model);
+    j.at("heads").get_to(c.heads);
+    j.at("layers").get_to(c.layers);
+    j.at("d_ff").get_to(c.d_ff);
+    j.at("dropout").get_to(c.dropout);
+    c.norm = kNorms.parse("norm", j.at("norm"));
+    c.activation = kActivations.parse("activation", j.at("activation"));
+    j.at("learned_positions").get_to(c.learned_positions);
+    j.at("norm_eps").get_to(c.norm_eps);
+    j.at("pad").get_to(c.pad);
+    return c;
+  };
+  BertConfig c = read_json(checkpoint.described("model", file), to_json(BertConfig{}), file,
+                           "model description", read);
+  const StateDict& weights = checkpoint.weights;
+  if (c.layers < 1 || c.layers > static_cast<Index>(weights.size()))
+    throw FileError(file, "describes more layers than it has tensors");
+  require_tensor(weights, "bert.embed.weight", {c.vocab, c.d_model}, file);
+  if (c.learned_positions)
+    require_tensor(weights, "bert.positions.weight", {c.max_len, c.d_model}, file);
+  for (Index i = 0; i < c.layers; ++i)
+    require_tensor(weights, "bert.encoder.layers." + std::to_string(i) + ".linear1.weight",
+                   {c.d_ff, c.d_model}, file);
+  return c;
+}
+
+TokenizerPtr described_tokenizer(const Checkpoint& c, const std::string& file,
+                                 const BertConfig& config) {
+  TokenizerPtr t = deserialize_tokenizer(c.described("tokenizer", file), file + ": tokenizer");
+  if (t->size() + 1 != config.vocab)
+    throw FileError(file, "its tokenizer does not have the vocabulary size of its model");
+  return t;
+}
+
+MaskedLearner::MaskedLearner(const TrainOptions& o, const Checkpoint* from) : options_(o) {
+  check_bert(o);
+  BertText parts = bert_text(o);
+  BertConfig config;
+  if (from) {
+    config = described_bert(*from, o.out);
+    tokenizer_ = described_tokenizer(*from, o.out, config);
+  } else {
+    tokenizer_ = train_tokenizer(tokenizer_options(o, false), parts.train);
+    config = bert_config(o, tokenizer_->size());
+  }
+  for (const std::string& s : parts.train) data_.train.add(*tokenizer_, s, 0, config.max_len);
+  for (const std::string& s : parts.valid) data_.valid.add(*tokenizer_, s, 0, config.max_len);
+  left_out_ = drop_unknown(data_.train) + drop_unknown(data_.valid);
+  if (data_.train.pairs.empty())
+    throw ValueError("--min-frequency", "leaves no token in the vocabulary");
+  model_ = std::make_unique<MaskedLanguageModel>(config);
+  if (o.precision == "float64") model_->to(DType::Float64);
+}
+
+std::map<std::string, std::string> MaskedLearner::description() const {
+  return {{"model", to_json(model_->bert.config())}, {"tokenizer", tokenizer_->serialize()}};
+}
+
+std::vector<std::string> MaskedLearner::summary() const {
+  std::vector<std::string> lines = glim::describe(data_, *tokenizer_);
+  if (left_out_ > 0)
+    lines.push_back(fmt::format("  {} sentences of unknown tokens left out", left_out_));
+  return lines;
+}
+
+BatchSize MaskedLearner::size(Split split, Index batch) const {
+  BatchSize size;
+  for (std::int64_t row : data_.rows(split, batch)) {
+    ++size.samples;
+    size.targets +=
+        chosen_count(known_tokens(data_.part(split).pairs[static_cast<std::size_t>(row)]),
+                     MaskingOptions{}.share);
+  }
+  return size;
+}
+
+Var MaskedLearner::loss(Split split, Index batch, Index /*step*/, Measures& sums) {
+  Key key = split == Split::Train ? generator().next()
+                                  : Key{0x6d61736bu, static_cast<std::uint64_t>(batch)};
+  return masked_loss(padded_ids(data_.part(split).pairs, data_.rows(split, batch)), key, sums);
+}
+
+Var MaskedLearner::probe(Index i) {
+  auto [split, row] = data_.probe(i);
+  Measures ignored;
+  return masked_loss(padded_ids(data_.part(split).pairs, {row}),
+                     {0x70726f62u, static_cast<std::uint64_t>(i)}, ignored);
+}
+
+Var MaskedLearner::masked_loss(const Tensor& ids, Key key, Measures& sums) {
+  Masked m = mask_tokens(ids, model_->bert.config().mask(), {}, key);
+  Var logits = model_->forward(m.ids, m.chosen);  // (M, V)
+  sums.correct += static_cast<Index>(sum(equal(argmax(logits.value(), -1), m.targets)).item());
+  return label_smoothing_loss(logits, m.targets, options_.label_smoothing, kPad, &sums);
+}
+
+std::string MaskedLearner::describe(const Measures& m) const {
+  return fmt::format("loss {:.4f}  perplexity {:.3f}  accuracy {:.4f}", m.nll, m.perplexity(),
+                     m.accuracy());
+}
+
+// Sentences with the middle token hidden, and what the model would put there.
+std::string MaskedLearner::demonstrate(const std::string& folder) {
+  const std::vector<TokenPair>& sentences = data_.valid.pairs;
+  if (sentences.empty()) return "";
+  model_->load_state_dict(load_checkpoint(model_file(folder)).weights);
+  model_->eval();
+  Paused no_tape;
+  std::string text = "\nheld-out sentences, one token hidden:\n";
+  std::size_t step = std::max<std::size_t>(1, sentences.size() / 6);
+  for (std::size_t i = 0; i < sentences.size(); i += step) {
+    Tensor ids = padded_ids(sentences, {static_cast<std::int64_t>(i)});
+    const auto& source = sentences[i].source;
+    Index at = static_cast<Index>(source.size()) / 2, was = source[static_cast<std::size_t>(at)];
+    ids.data<Index>()[at] = model_->bert.config().mask();
+    Tensor chosen = from_vector(std::vector<Index>{at}, {1});
+    Ordered best = top_k(log_softmax(model_->forward(ids, chosen).value()), 3);
+    std::string words;
+    for (std::size_t t = 1; t < source.size(); ++t)
+      words += (t > 1 ? " " : "") +
+               (static_cast<Index>(t) == at ? "[MASK]" : tokenizer_->piece(source[t]));
+    std::string guesses;
+    auto ranked = best.indices.to_vector<Index>();
+    auto log_probs = best.values.to(DType::Float64).to_vector<double>();
+    for (std::size_t k = 0; k < ranked.size(); ++k)
+      guesses +=
+          fmt::format("{}{} {:.2f}", k > 0 ? ", " : "",
+                      ranked[k] < tokenizer_->size() ? tokenizer_->piece(ranked[k]) : "[MASK]",
+                      std::exp(log_probs[k]));
+    text += fmt::format("  {}\n    {}   (it was: {})\n", words, guesses, tokenizer_->piece(was));
+  }
+  return text;
+}
+
+std::unique_ptr<Learner> make_masked_learner(const TrainOptions& options, const Checkpoint* from) {
+  return std::make_unique<MaskedLearner>(options, from);
+}
+
+}  // namespace glim

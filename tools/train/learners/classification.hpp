@@ -1,0 +1,67 @@
+// Learning to classify sentences: the kind `classifier` (models/bert/bert.hpp), from scratch or from a
+// pre-trained encoder.
+//
+//   loss = Σ KL(q ‖ p) over the sentences, q the label, smoothed
+//
+// Word dropout hides tokens of training sentences, each with its probability, behind <unk>: a
+// sentence must not hang on one word (Iyyer et al. 2015, section 3.1 "word dropout").
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tools/train/learners/bert.hpp"
+#include "tools/train/learners/labels.hpp"
+
+namespace glim {
+
+// A model ready to classify with, in eval().
+struct LoadedClassifier {
+  TokenizerPtr tokenizer;
+  Labels labels;
+  std::unique_ptr<SequenceClassifier> model;
+};
+// FileError naming the file, also for a model of another kind.
+LoadedClassifier load_classifier(const std::string& path);
+
+// One for each sentence, none of them blank. ValueError naming the place (names[i]) for a sentence
+// beyond the model's maximum, unless it is to be cut.
+std::vector<Classified> classify(const LoadedClassifier& classifier,
+                                 const std::vector<std::string>& sentences,
+                                 const std::vector<std::string>& names, bool truncate);
+
+class ClassificationLearner final : public Learner {
+ public:
+  ClassificationLearner(const TrainOptions& options, const Checkpoint* from);
+
+  Module& model() override { return *model_; }
+  std::string kind() const override { return "classifier"; }
+  std::map<std::string, std::string> description() const override;
+  std::string fingerprint() const override { return data_.fingerprint(); }
+  std::vector<std::string> summary() const override;
+  Index begin(Split split, Index epoch) override { return data_.begin(split, options_, epoch); }
+  BatchSize size(Split split, Index batch) const override;
+  Var loss(Split split, Index batch, Index /*step*/, Measures& sums) override {
+    return sentences_loss(split, data_.rows(split, batch), sums);
+  }
+  Var probe(Index i) override;
+  double criterion(const Measures& m) const override { return 1 - m.accuracy(); }
+  std::string describe(const Measures& m) const override;
+
+ private:
+  Var sentences_loss(Split split, const std::vector<std::int64_t>& rows, Measures& sums);
+  void start_from(const StateDict& pretrained);
+
+  TrainOptions options_;
+  TokenizerPtr tokenizer_;
+  Labels labels_;
+  SentenceBatches data_;
+  std::string started_from_;
+  std::unique_ptr<SequenceClassifier> model_;
+};
+
+std::unique_ptr<Learner> make_classification_learner(const TrainOptions& options,
+                                                     const Checkpoint* from);
+
+}  // namespace glim

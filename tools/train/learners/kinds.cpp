@@ -1,0 +1,50 @@
+#include "tools/train/learners/kinds.hpp"
+
+#include "tensor/error.hpp"
+#include "tensor/random.hpp"
+#include "tools/cli/machine.hpp"
+#include "tools/train/estimate.hpp"
+#include "tools/train/learners/classification.hpp"
+#include "tools/train/learners/images.hpp"
+#include "tools/train/learners/language.hpp"
+#include "tools/train/learners/translation.hpp"
+
+namespace glim {
+
+const std::vector<Kind>& kinds() {
+  static const std::vector<Kind> list = {
+      {"transformer", "encoder and decoder of attention (Vaswani et al. 2017)",
+       make_translation_learner},
+      {"rnn", "recurrent encoder and decoder with attention (Bahdanau et al. 2015)",
+       make_translation_learner},
+      {"conv", "stacked convolutions with attention between the sides (Gehring et al. 2017)",
+       make_translation_learner},
+      {"non-autoregressive", "encoder and a decoder that says all at once (Gu et al. 2018)",
+       make_translation_learner},
+      {"gpt", "decoder only, continues text (Radford et al. 2019)", make_language_learner},
+      {"bert", "encoder only, pre-trained on hidden tokens (Devlin et al. 2019)",
+       make_masked_learner},
+      {"vit", "an image as a sequence of patches, a label for it (Dosovitskiy et al. 2021)",
+       make_image_learner},
+      {"classifier", "encoder only, a label for a sentence", make_classification_learner},
+  };
+  return list;
+}
+
+std::string kind_names() {
+  std::string names;
+  for (const Kind& k : kinds()) names += (names.empty() ? "" : ", ") + k.name;
+  return names;
+}
+
+std::unique_ptr<Learner> make_learner(const TrainOptions& options, const Checkpoint* from) {
+  for (const Kind& k : kinds())
+    if (k.name == options.kind) {
+      require_memory(options, static_cast<double>(inspect_machine().memory_bytes));
+      seed(static_cast<std::uint64_t>(options.seed));
+      return k.learner(options, from);
+    }
+  throw ValueError("--kind", "'" + options.kind + "' is none of " + kind_names());
+}
+
+}  // namespace glim

@@ -1,0 +1,234 @@
+#include "tools/train/learners/translation.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "models/decoding/scheduled_sampling.hpp"
+#include "nn/attention/guided.hpp"
+#include "nn/attention/mask.hpp"
+#include "tensor/error.hpp"
+#include "tools/train/learners/conv.hpp"
+#include "tools/train/learners/non_autoregressive.hpp"
+#include "tools/train/learners/rnn.hpp"
+#include "tools/train/learners/transformer.hpp"
+
+namespace glim {
+
+const std::vector<SequenceKind>& sequence_kinds() {
+  static const std::vector<SequenceKind> list = {transformer_kind(), rnn_kind(), conv_kind(),
+                                                 non_autoregressive_kind()};
+  return list;
+}
+
+const SequenceKind* sequence_kind(const std::string& name) {
+  for (const SequenceKind& k : sequence_kinds())
+    if (k.name == name) return &k;
+  return nullptr;
+}
+
+namespace {
+
+TokenizerPair tokenizers_of(const Checkpoint& c, const std::string& file) {
+  TokenizerPair t;
+  t.source =
+      deserialize_tokenizer(c.described("source_tokenizer", file), file + ": source_tokenizer");
+  t.target = c.description.count("target_tokenizer")
+                 ? deserialize_tokenizer(c.described("target_tokenizer", file),
+                                         file + ": target_tokenizer")
+                 : t.source;
+  return t;
+}
+
+std::unique_ptr<SequenceModel> rebuilt(const Checkpoint& c, const std::string& file) {
+  const SequenceKind* kind = sequence_kind(c.kind);
+  if (!kind) {
+    std::string known;
+    for (const SequenceKind& k : sequence_kinds()) known += (known.empty() ? "" : ", ") + k.name;
+    throw FileError(file, "holds a model of kind '" + c.kind +
+                              "', which does not translate; wanted is one of " + known);
+  }
+  return kind->rebuild(c.described("model", file), c.weights, file);
+}
+
+}  // namespace
+
+LoadedSequenceModel load_sequence_model(const std::string& path) {
+  std::string file = model_file(path);
+  LoadedSequenceModel loaded;
+  loaded.checkpoint = load_checkpoint(file);
+  loaded.model = rebuilt(loaded.checkpoint, file);
+  loaded.tokenizers = tokenizers_of(loaded.checkpoint, file);
+  if (loaded.tokenizers.source->size() != loaded.model->src_vocab() ||
+      loaded.tokenizers.target->size() != loaded.model->tgt_vocab())
+    throw FileError(file, "its tokenizers do not have the vocabulary sizes of its model");
+  try {
+    if (loaded.checkpoint.options.precision == "float64") loaded.model->to(DType::Float64);
+    loaded.model->load_state_dict(loaded.checkpoint.weights);
+  } catch (const Error& e) {
+    throw FileError(file, e.one_line());
+  }
+  loaded.model->eval();
+  return loaded;
+}
+
+TranslationLearner::TranslationLearner(const TrainOptions& options, const Checkpoint* from)
+    : options_(options) {
+  check_translation(options);
+  if (from) {
+    TokenizerPair given = tokenizers_of(*from, options.out);
+    data_ = load_dataset(options, &given);
+  } else {
+    data_ = load_dataset(options);
+  }
+  const TokenizerPair& t = data_.tokenizers;
+  model_ = from ? rebuilt(*from, options.out)
+                : sequence_kind(options.kind)->build(options, t.source->size(), t.target->size());
+  if (options.precision == "float64") model_->to(DType::Float64);
+  number_copies();
+}
+
+TranslationLearner::TranslationLearner(LoadedSequenceModel loaded, ParallelCorpus test)
+    : options_(loaded.checkpoint.options), model_(std::move(loaded.model)) {
+  data_.tokenizers = loaded.tokenizers;
+  data_.valid = std::move(test);
+  LengthLimit limit{model_->max_len() - 1, model_->max_len() - 1, Policy::Error};
+  data_.valid_tokens =
+      tokenize(data_.valid, *data_.tokenizers.source, *data_.tokenizers.target, limit);
+  number_copies();
+}
+
+void TranslationLearner::number_copies() {
+  if (!model_->copies()) return;
+  CopyNumbering numbering(data_.tokenizers);
+  auto number = [&](const ParallelCorpus& corpus, const TokenizedCorpus& tokens) {
+    std::vector<CopyNumbers> list;
+    for (std::int64_t i : tokens.index) {
+      const SentencePair& p = corpus.pairs[static_cast<std::size_t>(i)];
+      list.push_back(numbering.number(p.source, p.target));
+    }
+    return list;
+  };
+  train_copies_ = number(data_.train, data_.train_tokens);
+  valid_copies_ = number(data_.valid, data_.valid_tokens);
+}
+
+std::map<std::string, std::string> TranslationLearner::description() const {
+  const TokenizerPair& t = data_.tokenizers;
+  std::map<std::string, std::string> d{{"model", sequence_kind(options_.kind)->sizes(*model_)},
+                                       {"source_tokenizer", t.source->serialize()}};
+  if (t.target != t.source) d["target_tokenizer"] = t.target->serialize();
+  return d;
+}
+
+std::vector<std::string> TranslationLearner::summary() const {
+  std::vector<std::string> lines{fmt::format(
+      "data: {} training pairs, {} validation; {} source and {} target tokens in the vocabularies",
+      data_.train_tokens.pairs.size(), data_.valid_tokens.pairs.size(),
+      data_.tokenizers.source->size(), data_.tokenizers.target->size())};
+  if (!data_.distilled.empty()) lines.push_back(data_.distilled);
+  if (data_.train.blank)
+    lines.push_back(fmt::format("  {} pairs with a blank side left out, the first in line {}",
+                                data_.train.blank, data_.train.first_blank));
+  if (data_.train_tokens.too_long)
+    lines.push_back(fmt::format("  {} pairs longer than --max-length left out, the first: {}",
+                                data_.train_tokens.too_long, data_.train_tokens.first_too_long));
+  return lines;
+}
+
+const std::vector<TokenPair>& TranslationLearner::pairs(Split split) const {
+  return split == Split::Train ? data_.train_tokens.pairs : data_.valid_tokens.pairs;
+}
+
+const std::vector<std::int64_t>& TranslationLearner::rows(Split split, Index batch) const {
+  return (split == Split::Train ? train_batches_ : valid_batches_)[static_cast<std::size_t>(batch)];
+}
+
+Index TranslationLearner::begin(Split split, Index epoch) {
+  auto& batches = split == Split::Train ? train_batches_ : valid_batches_;
+  BatchOptions o = batch_options(options_);
+  o.shuffle = split == Split::Train;
+  batches.clear();
+  if (!pairs(split).empty())
+    batches = epoch_batches(pairs(split), o, static_cast<std::uint64_t>(options_.seed), epoch);
+  return static_cast<Index>(batches.size());
+}
+
+BatchSize TranslationLearner::size(Split split, Index batch) const {
+  BatchSize size;
+  for (std::int64_t i : rows(split, batch)) {
+    ++size.samples;
+    size.targets +=
+        static_cast<Index>(pairs(split)[static_cast<std::size_t>(i)].target.size()) + 1;  // </s>
+  }
+  return size;
+}
+
+Var TranslationLearner::probe(Index i) {
+  Split split = pairs(Split::Valid).empty() ? Split::Train : Split::Valid;
+  Measures ignored;
+  return pairs_loss(split, {probe_row(i, static_cast<Index>(pairs(split).size()))}, 0, ignored);
+}
+
+Var TranslationLearner::pairs_loss(Split split, const std::vector<std::int64_t>& index, Index step,
+                                   Measures& sums) {
+  Batch b = make_batch(pairs(split), index, batch_options(options_));
+  SourceBatch source(from_vector(b.source, {b.size, b.source_length}));
+  Tensor target_in = from_vector(b.target_in, {b.size, b.target_length});
+  Tensor target_out = from_vector(b.target_out, {b.size * b.target_length});
+  if (model_->copies()) {
+    const auto& copies = split == Split::Train ? train_copies_ : valid_copies_;
+    std::vector<const CopyNumbers*> numbers;
+    for (std::int64_t i : b.index) numbers.push_back(&copies[static_cast<std::size_t>(i)]);
+    CopyBatch c = make_copy_batch(numbers, b, batch_options(options_));
+    source.copy_ids = from_vector(c.source, {b.size, b.source_length});
+    source.extra = c.extra;
+    target_out = from_vector(c.target_out, {b.size * b.target_length});
+  }
+  TeachOptions teach;
+  teach.defer_logits = true;
+  teach.need_attention = options_.guided_attention > 0;
+  if (options_.scheduled_sampling > 0 && model_->training())
+    teach.sampling = sampling_share(sampling_schedule_named(options_.sampling_schedule),
+                                    options_.scheduled_sampling, options_.sampling_steps, step);
+  Taught taught = model_->teach(source, target_in, teach);
+  // (B, T, ·) -> (B·T, ·)
+  auto rows = [](const Var& v) { return reshape(v, {-1, v.size(-1)}); };
+  Var loss;
+  if (taught.head)
+    loss = linear_label_smoothing_loss(rows(taught.hidden), taught.head->weight, taught.head->bias,
+                                       target_out, options_.label_smoothing, model_->pad(), &sums);
+  else
+    loss = label_smoothing_loss(rows(taught.logits), target_out, options_.label_smoothing,
+                                model_->pad(), &sums);
+  auto also = [&](const Var& more) {
+    sums.auxiliary += more.item();
+    loss = add(loss, more);
+  };
+  if (taught.auxiliary.defined()) also(taught.auxiliary);
+  if (teach.need_attention) also(guided(taught, b));
+  return loss;
+}
+
+Var TranslationLearner::guided(const Taught& taught, const Batch& b) const {
+  if (taught.attention.empty())
+    throw ValueError("--guided-attention",
+                     "models of kind '" + options_.kind + "' have no attention to guide");
+  auto lengths = [&](const std::vector<std::int64_t>& ids, Index columns) {
+    return row_lengths(from_vector(ids, {b.size, columns}), model_->pad());
+  };
+  auto targets = lengths(b.target_out, b.target_length),
+       sources = lengths(b.source, b.source_length);
+  Var total;
+  for (const Var& a : taught.attention) {
+    Var one = guided_attention_loss(a, targets, sources, options_.guided_width);
+    total = total.defined() ? add(total, one) : one;
+  }
+  return mul(total, options_.guided_attention / static_cast<double>(taught.attention.size()));
+}
+
+std::unique_ptr<Learner> make_translation_learner(const TrainOptions& options,
+                                                  const Checkpoint* from) {
+  return std::make_unique<TranslationLearner>(options, from);
+}
+
+}  // namespace glim

@@ -1,0 +1,96 @@
+// Learning from sentence pairs, for every model from a source sequence to a target sequence.
+//
+//   loss = Σ over target tokens of KL(q ‖ p), q the smoothed target (autograd/ops.hpp)
+//          + the model's auxiliary loss
+//          + weight · mean over layers of the guided attention loss (nn/attention/guided.hpp)
+//
+// Decoder inputs are mixed with the model's own predictions as the schedule says
+// (models/decoding/scheduled_sampling.hpp), in training only. A model that copies learns on V + extra
+// columns, the extra ones being words that the sentence has and the vocabulary lacks.
+//
+// The table of such models says how each is built from options, and from a checkpoint.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/decoding/sequence_model.hpp"
+#include "tools/data/corpus/batches.hpp"
+#include "tools/data/corpus/copying.hpp"
+#include "tools/train/checkpoint.hpp"
+#include "tools/train/dataset.hpp"
+#include "tools/train/learner.hpp"
+
+namespace glim {
+
+struct SequenceKind {
+  std::string name;
+  // A new model for vocabularies of these sizes. ValueError naming the option.
+  std::unique_ptr<SequenceModel> (*build)(const TrainOptions& options, Index src_vocab,
+                                          Index tgt_vocab);
+  // The sizes of a model of this kind, as JSON.
+  std::string (*sizes)(const SequenceModel& model);
+  // A model of these sizes, its weights still to be loaded. A description is believed only as far
+  // as the file's tensors bear it out: FileError naming the file, before anything large is built.
+  std::unique_ptr<SequenceModel> (*rebuild)(const std::string& sizes, const StateDict& weights,
+                                            const std::string& file);
+  // Options that are other kinds': refused by `build`, left out where kinds are compared.
+  std::vector<std::string> foreign = {};
+};
+const std::vector<SequenceKind>& sequence_kinds();
+const SequenceKind* sequence_kind(const std::string& name);  // null if there is none
+
+// A model ready to decode with, in eval().
+struct LoadedSequenceModel {
+  Checkpoint checkpoint;
+  TokenizerPair tokenizers;
+  std::unique_ptr<SequenceModel> model;
+};
+// `path` as model_file takes it. FileError naming the file, also for a model of another kind.
+LoadedSequenceModel load_sequence_model(const std::string& path);
+
+class TranslationLearner final : public Learner {
+ public:
+  // A new model (or, from a checkpoint, one of its sizes) and the data that the options name.
+  TranslationLearner(const TrainOptions& options, const Checkpoint* from);
+  // To measure a trained model on a test set, which is the Valid split. FileError, with file and
+  // line, for a sentence that is too long for it.
+  TranslationLearner(LoadedSequenceModel loaded, ParallelCorpus test);
+
+  Module& model() override { return *model_; }
+  std::string kind() const override { return options_.kind; }
+  std::map<std::string, std::string> description() const override;
+  std::string fingerprint() const override { return data_.fingerprint(); }
+  std::vector<std::string> summary() const override;
+  Index begin(Split split, Index epoch) override;
+  BatchSize size(Split split, Index batch) const override;
+  Var loss(Split split, Index batch, Index step, Measures& sums) override {
+    return pairs_loss(split, rows(split, batch), step, sums);
+  }
+  Var probe(Index i) override;
+  std::optional<Trial> trial() override;
+  std::string demonstrate(const std::string& folder) override;
+
+  SequenceModel& sequence_model() { return *model_; }
+  const Dataset& data() const { return data_; }
+
+ private:
+  const std::vector<TokenPair>& pairs(Split split) const;
+  const std::vector<std::int64_t>& rows(Split split, Index batch) const;
+  // Of these pairs as one batch.
+  Var pairs_loss(Split split, const std::vector<std::int64_t>& rows, Index step, Measures& sums);
+  void number_copies();
+  Var guided(const Taught& taught, const Batch& batch) const;
+
+  TrainOptions options_;
+  Dataset data_;
+  std::unique_ptr<SequenceModel> model_;
+  std::vector<std::vector<std::int64_t>> train_batches_, valid_batches_;
+  std::vector<CopyNumbers> train_copies_, valid_copies_;  // of the pairs, if the model copies
+};
+
+std::unique_ptr<Learner> make_translation_learner(const TrainOptions& options,
+                                                  const Checkpoint* from);
+
+}  // namespace glim
