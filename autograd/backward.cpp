@@ -45,7 +45,7 @@ int Tape::begin(Table& table, const Var& y, const Tensor& dy) {
         Operand("y", y.value()));
   check_upstream("backward", y, dy);
   table.resize(nodes_.size());
-  table[static_cast<std::size_t>(root)] = dy;
+  table[root] = dy;
   return root;
 }
 
@@ -80,7 +80,7 @@ std::vector<Var> Tape::grad(const Var& y, const std::vector<Var>& xs, const Tens
   }
   if (int root = number_of(y); root >= 0) {
     Table table(nodes_.size());
-    table[static_cast<std::size_t>(root)] = upstream;
+    table[root] = upstream;
     sweep(table, root, options_of_sweep);
   }
   for (std::size_t i = 0; i < xs.size(); ++i)
@@ -114,7 +114,7 @@ class Tape::Sweeping {
 void Tape::sweep(Table& table, int from, const Sweep& options) {
   Sweeping state(*this, options);
   for (int i = from; i >= options.last; --i)
-    if (table[static_cast<std::size_t>(i)].defined()) step(table, i, options);
+    if (table[i].defined()) step(table, i, options);
 }
 
 void Tape::one_step(Table& table, int i, Backward options, WalkStep& seen,
@@ -186,7 +186,7 @@ void Tape::step(Table& table, int i, const Sweep& options) {
                        "backward returned no gradient for input " + std::to_string(k));
     }
     Var g = d.take(k);
-    const Node& source = nodes_[static_cast<std::size_t>(input)];
+    const Node& source = nodes_[input];
     if (g.shape() != source.shape || g.dtype() != source.dtype) {
       ShapeError e(nodes_[at].name, "backward returned a gradient " + g.value().kind() +
                                         " for input " + std::to_string(k) + ", which is " +
@@ -210,7 +210,7 @@ void Tape::step(Table& table, int i, const Sweep& options) {
 }
 
 Tensor Tape::part_of(int node, const AddTo& add_part) const {
-  const Node& source = nodes_[static_cast<std::size_t>(node)];
+  const Node& source = nodes_[node];
   Tensor part = zeros(source.shape, source.dtype);
   add_part(part);
   return part;
@@ -236,7 +236,7 @@ bool Tape::see(const Sweep& options, std::size_t input, int node, const Tensor& 
 }
 
 void Tape::accumulate(Table& table, int node, Var gradient, bool create_graph) const {
-  Var& total = table[static_cast<std::size_t>(node)];
+  Var& total = table[node];
   if (!total.defined())
     total = std::move(gradient);
   else if (create_graph || !exclusive(total.value()))
@@ -246,8 +246,8 @@ void Tape::accumulate(Table& table, int node, Var gradient, bool create_graph) c
 }
 
 void Tape::accumulate(Table& table, int node, const AddTo& add_part) const {
-  Var& total = table[static_cast<std::size_t>(node)];
-  const Node& source = nodes_[static_cast<std::size_t>(node)];
+  Var& total = table[node];
+  const Node& source = nodes_[node];
   if (!total.defined())
     total = zeros(source.shape, source.dtype);
   else if (!exclusive(total.value()))
@@ -276,15 +276,14 @@ std::vector<std::pair<int, Var>> Tape::inner_gradients(const Var& y, const Var& 
   int root = number_of(y);
   if (root < 0) return result;
   Table table(nodes_.size());
-  table[static_cast<std::size_t>(root)] = dy;
+  table[root] = dy;
   if (root >= first) {
     Sweep inner = options;
     inner.last = first;
     sweep(table, root, inner);
   }
   for (int i = 0; i < first; ++i)
-    if (table[static_cast<std::size_t>(i)].defined())
-      result.emplace_back(i, std::move(table[static_cast<std::size_t>(i)]));
+    if (table[i].defined()) result.emplace_back(i, std::move(table[i]));
   return result;
 }
 

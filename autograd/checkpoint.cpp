@@ -58,10 +58,10 @@ class CheckpointOp final : public Op {
     // inputs: what else it read gets no gradient, as without a checkpoint.
     int root = tape.number_of(y);
     std::vector<bool> reached(tape.nodes_.size());
-    if (root >= 0) reached[static_cast<std::size_t>(root)] = true;
+    if (root >= 0) reached[root] = true;
     for (auto i = reached.size(); i-- > first;)
       for (int input : tape.nodes_[i].inputs)
-        if (reached[i] && input >= 0) reached[static_cast<std::size_t>(input)] = true;
+        if (reached[i] && input >= 0) reached[input] = true;
     Node node;
     std::vector<std::shared_ptr<Leaf>> leaves;
     for (std::size_t i = 0; i < reached.size(); ++i) {
@@ -123,7 +123,7 @@ class CheckpointOp final : public Op {
       for (auto& [node, g] : found)
         if (node == number) d[k] = std::move(g);
       if (!d.has(k)) {
-        const Node& node = tape.nodes_[static_cast<std::size_t>(number)];
+        const Node& node = tape.nodes_[number];
         d[k] = Var(zeros(node.shape, node.dtype));
       }
     }

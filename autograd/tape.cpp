@@ -71,17 +71,17 @@ int Tape::add_node(Node node) {
 
 void Tape::keep(int node, Kept kept) {
   kept_.resize(nodes_.size());
-  kept_[static_cast<std::size_t>(node)] = std::move(kept);
+  kept_[node] = std::move(kept);
 }
 
 bool Tape::recomputes(const Var& v) const {
   if (options_.replay || !holds(v)) return false;
-  const Op* op = nodes_[static_cast<std::size_t>(v.node_)].op.get();
+  const Op* op = nodes_[v.node_].op.get();
   return op && op->recomputes();
 }
 
 Tensor Tape::recompute(const Var& v) const {
-  const Op* op = holds(v) ? nodes_[static_cast<std::size_t>(v.node_)].op.get() : nullptr;
+  const Op* op = holds(v) ? nodes_[v.node_].op.get() : nullptr;
   if (!op) used_up(v.node_);
   return op->recompute();
 }
@@ -95,7 +95,7 @@ void Tape::used_up(int node) const {
 void Tape::bind(Var& v, int node) const {
   v.tape_ = id_;
   v.node_ = node;
-  v.serial_ = nodes_[static_cast<std::size_t>(node)].serial;
+  v.serial_ = nodes_[node].serial;
 }
 
 bool Tape::holds(const Var& v) const {
@@ -155,7 +155,7 @@ int Tape::node_of(const Var& v) const {
 }
 
 std::string Tape::path(int i) const {
-  const Node& node = nodes_[static_cast<std::size_t>(i)];
+  const Node& node = nodes_[i];
   std::string own = !node.label.empty()                     ? node.label
                     : node.leaf && !node.leaf->name.empty() ? node.leaf->name
                                                             : std::string(node.name);
@@ -186,7 +186,7 @@ Var Tape::value(int i) const {
 }
 
 void Tape::place(Error& error, int i) const {
-  const Node& node = nodes_[static_cast<std::size_t>(i)];
+  const Node& node = nodes_[i];
   error.set_place(path(i), node.leaf ? "" : to_string(node.where));
 }
 

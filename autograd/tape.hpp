@@ -128,9 +128,7 @@ class Tape : private TapeLists {
   void remove_hook(int id);
 
   const std::vector<Node>& nodes() const { return nodes_; }
-  const std::string& scope_path(int scope) const {
-    return *scopes_[static_cast<std::size_t>(scope)];
-  }
+  const std::string& scope_path(int scope) const { return *scopes_[scope]; }
   std::string path(int node) const;  // "decoder.layers.1.self_attn.scores"
   int node_of(const Var& v) const;   // -1 for a constant
   // StateError unless the tape replays, or for a leaf.

@@ -36,8 +36,8 @@ double sum_of_squares(const Tensor& x) {
   Index n = g.numel();
   std::vector<double> parts(static_cast<std::size_t>((n + kNormPiece - 1) / kNormPiece));
   parallel_for(n, kNormPiece, [&](Index begin, Index end) {
-    parts[static_cast<std::size_t>(begin / kNormPiece)] =
-        g.dtype() == DType::Float32 ? squares(g.data<float>() + begin, end - begin)
+    parts[begin / kNormPiece] = g.dtype() == DType::Float32
+                                    ? squares(g.data<float>() + begin, end - begin)
                                     : squares(g.data<double>() + begin, end - begin);
   });
   double total = 0;

@@ -70,7 +70,7 @@ Dims normalize_axes(const Dims& axes, int rank, std::string_view op) {
     seen[i] = true;
   }
   for (int i = 0; i < rank; ++i)
-    if (seen[static_cast<std::size_t>(i)]) out.push_back(i);
+    if (seen[i]) out.push_back(i);
   return out;
 }
 

@@ -26,7 +26,7 @@ class Dims {
   Dims(const std::vector<Index>& list) : Dims(std::span<const Index>(list)) {}
   explicit Dims(std::span<const Index> list) : rank_(static_cast<int>(list.size())) {
     check_rank(rank_);
-    for (int i = 0; i < rank_; ++i) (*this)[i] = list[static_cast<std::size_t>(i)];
+    for (int i = 0; i < rank_; ++i) (*this)[i] = list[i];
   }
   static Dims filled(int rank, Index value) {
     check_rank(rank);
@@ -38,9 +38,9 @@ class Dims {
 
   int rank() const { return rank_; }
   bool empty() const { return rank_ == 0; }
-  Index operator[](int i) const { return d_[static_cast<std::size_t>(i)]; }
-  Index& operator[](int i) { return d_[static_cast<std::size_t>(i)]; }
-  Index back() const { return d_[static_cast<std::size_t>(rank_ - 1)]; }
+  Index operator[](int i) const { return d_[i]; }
+  Index& operator[](int i) { return d_[i]; }
+  Index back() const { return d_[rank_ - 1]; }
   const Index* begin() const { return d_.data(); }
   const Index* end() const { return d_.data() + rank_; }
   void push_back(Index v) {

@@ -89,7 +89,7 @@ class Cache {
       headers_.push_back(block);
     } else {
       small_cached_ += static_cast<std::int64_t>(block->capacity);
-      free_[static_cast<std::size_t>(block->size_class)].push_back(block);
+      free_[block->size_class].push_back(block);
     }
   }
 
@@ -135,7 +135,7 @@ class Cache {
 
   Storage::Block* take_small(std::size_t bytes) {
     int c = class_of(bytes);
-    auto& list = free_[static_cast<std::size_t>(c)];
+    auto& list = free_[c];
     if (!list.empty()) {
       Storage::Block* block = list.back();
       list.pop_back();

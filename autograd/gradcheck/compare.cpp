@@ -254,7 +254,7 @@ class Check {
         found.output_index = unravel(recorded_.output_shapes[o], p);
         found.analytic = recorded_.rows[i][row * n + static_cast<std::size_t>(j)];
         auto probe = [&](int level) {
-          auto& c = columns[static_cast<std::size_t>(level)];
+          auto& c = columns[level];
           if (!c) c = column(wanted_[i], j, level);
           return Probe{c->h_minus, c->h_plus, c->minus[row], origin_[row], c->plus[row]};
         };
@@ -269,7 +269,7 @@ class Check {
     if (!decidable || origin_.empty()) return;
     // The numeric side adds up the errors of its parts, and is allowed what they are.
     found.projected = true;
-    found.analytic = recorded_.along_u[i][static_cast<std::size_t>(j)];
+    found.analytic = recorded_.along_u[i][j];
     found.numeric = along_u;
     Tolerance together{allowed, 0};
     bool agrees = together.within(found.analytic, found.numeric);
@@ -294,9 +294,7 @@ class Check {
     }
     double h = step_at(scale, level);
     auto move = [&](double t) {
-      for (Index j = begin; j < end; ++j)
-        near_->set(input, j,
-                   x[static_cast<std::size_t>(j - begin)] + t * v[static_cast<std::size_t>(j)]);
+      for (Index j = begin; j < end; ++j) near_->set(input, j, x[j - begin] + t * v[j]);
     };
     Probe p{h, h, 0, along_u_now(origin_), 0};
     move(h);
@@ -320,7 +318,7 @@ class Check {
       std::vector<double> v(static_cast<std::size_t>(n));
       double squares = 0;
       for (Index j = 0; j < n; ++j) {
-        double& e = v[static_cast<std::size_t>(j)];
+        double& e = v[j];
         e = signed_random(key(2 + static_cast<std::uint64_t>(direction), i), j);
         squares += e * e;
       }
@@ -329,9 +327,7 @@ class Check {
         for (double& e : v) e *= 4 / length;
       auto analytic = [&](Index begin, Index end) {
         double total = 0;
-        for (Index j = begin; j < end; ++j)
-          total +=
-              v[static_cast<std::size_t>(j)] * recorded_.along_u[i][static_cast<std::size_t>(j)];
+        for (Index j = begin; j < end; ++j) total += v[j] * recorded_.along_u[i][j];
         return total;
       };
       GradcheckEntry found;

@@ -86,7 +86,7 @@ GradcheckReport gradcheck(const CheckedClosure& function, const ParameterList& p
     auto known = std::find_if(leaves.begin(), leaves.end(),
                               [&v = v](const Var& l) { return same_leaf(l, v); });
     if (known != leaves.end()) {
-      subject.names[static_cast<std::size_t>(known - leaves.begin())] += " = " + name;
+      subject.names[known - leaves.begin()] += " = " + name;
       continue;
     }
     leaves.push_back(v);

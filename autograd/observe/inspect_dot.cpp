@@ -78,7 +78,7 @@ class Writer {
  private:
   void write(const Cluster& cluster, const std::string& indent) {
     for (int i : cluster.nodes) {
-      const Node& n = tape_.nodes()[static_cast<std::size_t>(i)];
+      const Node& n = tape_.nodes()[i];
       std::string path = tape_.path(i);
       std::string label = options_.clusters ? parts_of(path).back() : path;
       if (!n.leaf && !n.label.empty()) label.append("\n").append(n.name);

@@ -10,13 +10,13 @@ BackwardWalk::BackwardWalk(Tape& tape, const Var& y, const Tensor& dy, Backward 
 
 int BackwardWalk::next() const {
   int i = place_;
-  while (i >= 0 && !table_[static_cast<std::size_t>(i)].defined()) --i;
+  while (i >= 0 && !table_[i].defined()) --i;
   return i;
 }
 
 Tensor BackwardWalk::gradient(int node) const {
   if (node < 0 || node > place_) return {};
-  const Var& g = table_[static_cast<std::size_t>(node)];
+  const Var& g = table_[node];
   return g.defined() ? g.value().clone() : Tensor();
 }
 
@@ -24,7 +24,7 @@ void BackwardWalk::set_gradient(int node, Tensor g) {
   if (node < 0 || node > place_)
     throw StateError("backward", "node " + std::to_string(node) +
                                      " has had its turn in this walk, or is not part of it");
-  const Node& n = tape_.nodes()[static_cast<std::size_t>(node)];
+  const Node& n = tape_.nodes()[node];
   if (g.defined() && (g.shape() != n.shape || g.dtype() != n.dtype)) {
     auto e = with_operands(
         ShapeError("backward", "a gradient must have the shape and dtype of " + tape_.path(node) +
@@ -32,7 +32,7 @@ void BackwardWalk::set_gradient(int node, Tensor g) {
         Operand("gradient", g));
     throw e;
   }
-  table_[static_cast<std::size_t>(node)] = g.defined() ? Var(std::move(g)) : Var();
+  table_[node] = g.defined() ? Var(std::move(g)) : Var();
 }
 
 WalkStep BackwardWalk::step(const FlowHook& through) {

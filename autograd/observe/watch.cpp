@@ -108,7 +108,7 @@ Var Tape::run_hooks(int node, Var gradient) {
   for (const NodeHook& h : hooks_)
     if (h.node == node || (h.node < 0 && matches(h.pattern, node))) ids.push_back(h.id);
   for (int id : ids) call(find_hook(hooks_, id));
-  if (auto leaf = nodes_[static_cast<std::size_t>(node)].leaf) {
+  if (auto leaf = nodes_[node].leaf) {
     ids.clear();
     for (const auto& [id, h] : leaf->hooks) ids.push_back(id);
     for (int id : ids) call(find_hook(leaf->hooks, id));
@@ -121,7 +121,7 @@ Var named(Var v, std::string_view label) {
   if (!tape) return v;
   int node = tape->node_of(v);
   if (node >= 0 && !v.is_leaf()) {
-    tape->nodes_[static_cast<std::size_t>(node)].label = label;
+    tape->nodes_[node].label = label;
     for (Watched& w : tape->watched_)
       if (w.node == node) w.path = tape->path(node);
     tape->note_watched(node, v.value());

@@ -201,7 +201,7 @@ class CachedConvDecoder final : public StepDecoder {
     Tensor picked = from_vector(rows, {static_cast<Index>(rows.size())});
     for (Tensor& window : windows_) window = index_select(window, 0, picked);
     std::vector<Index> sentence;
-    for (Index r : rows) sentence.push_back(sentence_[static_cast<std::size_t>(r)]);
+    for (Index r : rows) sentence.push_back(sentence_[r]);
     if (sentence == sentence_) return;  // a beam's rows share their sentence's memory
     sentence_ = std::move(sentence);
     for (Var* v : {&memory_.keys, &memory_.values, &memory_.root})

@@ -63,8 +63,7 @@ class Search {
         if (!beam.done) {
           auto first = static_cast<Index>(tokens.size());
           tokens.resize(tokens.size() + beam.open.size());
-          for (const Open& o : beam.open)
-            tokens[static_cast<std::size_t>(first + o.row)] = o.tokens.back();
+          for (const Open& o : beam.open) tokens[first + o.row] = o.tokens.back();
           for (Index origin : origin_) rows.push_back(row + origin);
         }
         row += count;
@@ -102,8 +101,8 @@ class Search {
   void mark_never(Index classes) {
     never_.assign(static_cast<std::size_t>(classes), 0);
     for (Index token : o_.never)
-      if (token >= 0 && token < classes) never_[static_cast<std::size_t>(token)] = 1;
-    if (o_.eos >= 0 && o_.eos < classes) never_[static_cast<std::size_t>(o_.eos)] = 1;
+      if (token >= 0 && token < classes) never_[token] = 1;
+    if (o_.eos >= 0 && o_.eos < classes) never_[o_.eos] = 1;
   }
 
   static bool before(const Candidate& a, const Candidate& b) {
@@ -179,8 +178,8 @@ class Search {
                      std::vector<T> tops;
                      for (Index r = begin; r < end; ++r) {
                        const T* row = first + r * classes;
-                       const Prefix& p = prefixes[static_cast<std::size_t>(r)];
-                       Continuations& c = continuations_[static_cast<std::size_t>(r)];
+                       const Prefix& p = prefixes[r];
+                       Continuations& c = continuations_[r];
                        double base = p.log_prob - log_total(row, tops);
                        best_of(row, tops, base, p.open, static_cast<std::size_t>(o_.beam), c.best);
                        c.end = may_end_ ? base + static_cast<double>(row[o_.eos]) : kNever;
@@ -208,8 +207,8 @@ class Search {
     }
     Index row = 0;
     for (Open* o : waiting) {
-      while (origin_[static_cast<std::size_t>(row)] >= 0) ++row;
-      origin_[static_cast<std::size_t>(row)] = o->row;
+      while (origin_[row] >= 0) ++row;
+      origin_[row] = o->row;
       o->row = row;
     }
   }
@@ -220,7 +219,7 @@ class Search {
     auto width = static_cast<std::size_t>(o_.beam);
     std::vector<Candidate> all;
     for (std::size_t i = 0; i < beam.open.size(); ++i) {
-      const auto& [ended, own] = continuations_[static_cast<std::size_t>(row + beam.open[i].row)];
+      const auto& [ended, own] = continuations_[row + beam.open[i].row];
       all.insert(all.end(), own.begin(), own.end());
       if (ended > kNever) {
         // Greedy search ends where END is the likeliest token; a beam keeps every ending.

@@ -28,7 +28,7 @@ Scores scores_of(const Tensor& logits, const SamplingOptions& o) {
   Scores s;
   s.logit = logits.to(DType::Float64).to_vector<double>();
   for (Index v : o.never)
-    if (v >= 0 && v < logits.numel()) s.logit[static_cast<std::size_t>(v)] = kNever;
+    if (v >= 0 && v < logits.numel()) s.logit[v] = kNever;
   for (double l : s.logit) {
     if (std::isnan(l)) throw NonFiniteError("sampling", "a logit is not a number");
     s.top = std::max(s.top, l);
@@ -58,7 +58,7 @@ std::vector<double> sampling_probs(const Tensor& logits, const SamplingOptions& 
   std::vector<double> p(s.logit.size());
   if (o.greedy) {
     auto best = std::find(s.logit.begin(), s.logit.end(), s.top);
-    p[static_cast<std::size_t>(best - s.logit.begin())] = 1;
+    p[best - s.logit.begin()] = 1;
     return p;
   }
   double total = 0;

@@ -36,7 +36,7 @@ class PrefixDecoder final : public StepDecoder {
     source_.ids = index_select(source_.ids, 0, picked);
     if (source_.copy_ids.defined()) source_.copy_ids = index_select(source_.copy_ids, 0, picked);
     std::vector<std::vector<Index>> next;
-    for (Index r : rows) next.push_back(prefixes_[static_cast<std::size_t>(r)]);
+    for (Index r : rows) next.push_back(prefixes_[r]);
     prefixes_ = std::move(next);
   }
 

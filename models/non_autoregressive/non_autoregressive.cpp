@@ -28,8 +28,7 @@ Tensor length_keep(const std::vector<Index>& lengths, Index columns) {
   auto rows = static_cast<Index>(lengths.size());
   Tensor keep = zeros({rows, 1, 1, columns}, DType::Bool);
   bool* at = keep.data<bool>();
-  for (Index b = 0; b < rows; ++b)
-    std::fill_n(at + b * columns, lengths[static_cast<std::size_t>(b)], true);
+  for (Index b = 0; b < rows; ++b) std::fill_n(at + b * columns, lengths[b], true);
   return keep;
 }
 

@@ -27,7 +27,7 @@ class CachedRnnDecoder final : public StepDecoder {
     auto pick = [&](Var& v) { v = Var(index_select(v.value(), 0, picked)); };
     for (Var& state : source_.states) pick(state);
     std::vector<Index> sentence;
-    for (Index r : rows) sentence.push_back(sentence_[static_cast<std::size_t>(r)]);
+    for (Index r : rows) sentence.push_back(sentence_[r]);
     if (sentence == sentence_) return;  // a beam's rows share their sentence's memory
     sentence_ = std::move(sentence);
     pick(source_.memory);

@@ -214,8 +214,7 @@ Tensor Seq2SeqRnn::sampled_tokens(const Tensor& tgt_in, Index t, const Tensor& s
       own_source.copy_ids = index_select(source.copy_ids, 0, picked);
     }
     auto likeliest = argmax(answer(read, own_source).value(), -1).to_vector<Index>();
-    for (std::size_t i = 0; i < rows.size(); ++i)
-      tokens[static_cast<std::size_t>(rows[i])] = likeliest[i];
+    for (std::size_t i = 0; i < rows.size(); ++i) tokens[rows[i]] = likeliest[i];
   }
   return from_vector(tokens, {tgt_in.size(0)});
 }

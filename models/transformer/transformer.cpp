@@ -211,7 +211,7 @@ class CachedTransformerDecoder final : public StepDecoder {
       unchanged = rows[i] == static_cast<Index>(i);
     if (unchanged) return;
     std::vector<Index> sentence;
-    for (Index r : rows) sentence.push_back(sentence_[static_cast<std::size_t>(r)]);
+    for (Index r : rows) sentence.push_back(sentence_[r]);
     bool same = sentence == sentence_;
     sentence_ = std::move(sentence);
     Tensor picked = from_vector(rows, {static_cast<Index>(rows.size())});

@@ -11,9 +11,8 @@ namespace {
 // Whether each of `rows` rows stays or becomes a copy of one that does.
 bool copies_of_what_stays(const std::vector<Index>& picked, Index rows) {
   return static_cast<Index>(picked.size()) == rows &&
-         std::all_of(picked.begin(), picked.end(), [&](Index origin) {
-           return picked[static_cast<std::size_t>(origin)] == origin;
-         });
+         std::all_of(picked.begin(), picked.end(),
+                     [&](Index origin) { return picked[origin] == origin; });
 }
 
 }  // namespace
@@ -58,7 +57,7 @@ void KeyValueCache::select_rows(const Tensor& rows) {
       parallel_for(to.size(0) * heads, std::max<Index>(1, 16384 / (length * width)),
                    [&](Index begin, Index end) {
                      for (Index i = begin; i < end; ++i) {
-                       Index row = i / heads, origin = picked[static_cast<std::size_t>(row)];
+                       Index row = i / heads, origin = picked[row];
                        if (in_place && origin == row) continue;
                        std::copy_n(source + (origin * heads + i % heads) * capacity * width,
                                    length * width, target + i * capacity * width);

@@ -29,7 +29,7 @@ std::vector<Index> row_lengths(const Tensor& ids, Index pad) {
   std::vector<Index> lengths;
   for (Index b = 0; b < ids.size(0); ++b) {
     Index n = columns;
-    while (n > 0 && list[static_cast<std::size_t>(b * columns + n - 1)] == pad) --n;
+    while (n > 0 && list[b * columns + n - 1] == pad) --n;
     lengths.push_back(n);
   }
   return lengths;

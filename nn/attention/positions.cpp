@@ -18,8 +18,7 @@ Tensor sinusoidal_positions(Index first, Index length, Index d_model, double bas
     parallel_for(length, 64, [&](Index begin, Index end) {
       for (Index p = begin; p < end; ++p) {
         for (Index c = 0; c < d_model; ++c) {
-          double angle =
-              static_cast<double>(first + p) * frequency[static_cast<std::size_t>(c / 2)];
+          double angle = static_cast<double>(first + p) * frequency[c / 2];
           out[p * d_model + c] = static_cast<T>(c % 2 == 0 ? std::sin(angle) : std::cos(angle));
         }
       }

@@ -50,7 +50,7 @@ Tensor alibi_bias(Index heads, Index queries, Index keys, Index offset, DType dt
     parallel_for(heads * queries, std::max<Index>(1, 16384 / std::max<Index>(1, keys)),
                  [&](Index begin, Index end) {
                    for (Index r = begin; r < end; ++r) {
-                     double slope = slopes[static_cast<std::size_t>(r / queries)];
+                     double slope = slopes[r / queries];
                      Index at = offset + r % queries;
                      for (Index j = 0; j < keys; ++j)
                        out[r * keys + j] =

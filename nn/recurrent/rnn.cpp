@@ -73,7 +73,7 @@ Recurrent::Recurrent(CellKind kind, Index in, Index hidden, RecurrentOptions opt
 const CellWeights& Recurrent::weights(Index layer, bool reverse) const {
   if (layer < 0 || layer >= layers() || (reverse && !options_.bidirectional))
     throw IndexError(name_of(kind_), "there are no weights" + suffix(layer, reverse));
-  return weights_[static_cast<std::size_t>(layer * directions() + reverse)];
+  return weights_[layer * directions() + reverse];
 }
 
 Var Recurrent::between_layers(const Var& y) const {
@@ -115,7 +115,7 @@ Var Recurrent::run(const Var& x, Index layer, bool reverse, Var state, const Len
     Index t = reverse ? steps - 1 - i : i;
     Scope step("t" + std::to_string(t));
     state = cell_step(kind_, select(input, 1, t), state, w, lengths.at(t));
-    outputs[static_cast<std::size_t>(t * directions() + reverse)] =
+    outputs[t * directions() + reverse] =
         unsqueeze(hidden_of(kind_, state), 1);  // (B, H) -> (B, 1, H)
   }
   return state;

@@ -64,7 +64,7 @@ void for_positions(const Shape& index, const Strides& x, int axis, const F& f) {
   for (Index p = 0; p < n; ++p) {
     f(p, base);
     for (int i = index.rank() - 1; i >= 0; --i) {
-      Index& c = counter[static_cast<std::size_t>(i)];
+      Index& c = counter[i];
       Index step = i == axis ? 0 : x[i];
       if (++c < index[i]) {
         base += step;

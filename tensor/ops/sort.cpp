@@ -39,7 +39,7 @@ Ordered order(const Tensor& x, Index axis, bool descending, Index k, std::string
         else
           std::partial_sort(at.begin(), at.begin() + k, at.end(), before);
         for (Index j = 0; j < k; ++j) {
-          pi[r * k + j] = at[static_cast<std::size_t>(j)];
+          pi[r * k + j] = at[j];
           pv[r * k + j] = row[pi[r * k + j]];
         }
       }
