@@ -94,7 +94,7 @@ TEST_CASE("up and down follow the graph, and leave the pass alone") {
   CHECK(contains(d("down"), "decoder.layers.1.multihead_attn.scores"));
   std::string up = d("up");
   CHECK(contains(up, "#" + std::to_string(probs) + " "));
-  CHECK(contains(d("where ."), "attention.cpp:"));
+  CHECK(contains(d("where ."), "multihead.cpp:"));
   CHECK(contains(d("where ."), "in decoder.layers.1.multihead_attn"));
   CHECK(d.session.current() == probs);
   d("down\ndown\ndown");
