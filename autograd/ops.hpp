@@ -1,5 +1,5 @@
-// Every op, with one line of mathematics each. The gradients stand above each op's struct in
-// autograd/ops/. `where` is filled in by the compiler with the line of the call.
+// Every op, with one line of mathematics each. Formula and rule stand in each op's struct in
+// autograd/ops/. The first operand is an In: it knows the line of the call.
 //
 // Errors, unless said otherwise: ShapeError and DTypeError as for the tensor function of the name.
 #pragma once
@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "autograd/op.hpp"
+#include "autograd/apply.hpp"
 #include "autograd/tape.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/windows.hpp"
@@ -16,130 +16,129 @@
 namespace glim {
 
 // ---- arithmetic (ops/arithmetic.cpp); operands broadcast through broadcast_to ----
-Var add(const Var& a, const Var& b, Where where = Where::current());      // a + b
-Var sub(const Var& a, const Var& b, Where where = Where::current());      // a - b
-Var mul(const Var& a, const Var& b, Where where = Where::current());      // a b
-Var div(const Var& a, const Var& b, Where where = Where::current());      // a / b
-Var maximum(const Var& a, const Var& b, Where where = Where::current());  // max(a, b)
-Var minimum(const Var& a, const Var& b, Where where = Where::current());  // min(a, b)
-Var add(const Var& x, double c, Where where = Where::current());          // x + c
-Var mul(const Var& x, double c, Where where = Where::current());          // c x
-Var neg(const Var& x, Where where = Where::current());                    // -x
-Var pow(const Var& x, double exponent, Where where = Where::current());   // x^p
+Var add(const In& a, const Var& b);      // a + b
+Var sub(const In& a, const Var& b);      // a - b
+Var mul(const In& a, const Var& b);      // a b
+Var div(const In& a, const Var& b);      // a / b
+Var maximum(const In& a, const Var& b);  // max(a, b)
+Var minimum(const In& a, const Var& b);  // min(a, b)
+Var add(const In& x, double c);          // x + c
+Var mul(const In& x, double c);          // c x
+Var neg(const In& x);                    // -x
+Var sub(double c, const In& x);          // c - x
+Var div(double c, const In& x);          // c / x
+Var pow(const In& x, double exponent);   // x^p
 // condition ? a : b; condition is a bool tensor and has no gradient
-Var where(const Tensor& condition, const Var& a, const Var& b, Where where = Where::current());
+Var where(const Tensor& condition, const In& a, const Var& b);
 
-inline Var operator+(const Var& a, const Var& b) { return add(a, b); }
-inline Var operator-(const Var& a, const Var& b) { return sub(a, b); }
-inline Var operator*(const Var& a, const Var& b) { return mul(a, b); }
-inline Var operator/(const Var& a, const Var& b) { return div(a, b); }
-inline Var operator*(double c, const Var& x) { return mul(x, c); }
-inline Var operator-(const Var& x) { return neg(x); }
+// A number stands for a tensor of its value; a Tensor for a constant (autograd/in.hpp).
+inline Var operator+(const In& a, const Var& b) { return add(a, b); }
+inline Var operator-(const In& a, const Var& b) { return sub(a, b); }
+inline Var operator*(const In& a, const Var& b) { return mul(a, b); }
+inline Var operator/(const In& a, const Var& b) { return div(a, b); }
+inline Var operator+(const In& x, double c) { return add(x, c); }
+inline Var operator+(double c, const In& x) { return add(x, c); }
+inline Var operator-(const In& x, double c) { return add(x, -c); }
+inline Var operator-(double c, const In& x) { return sub(c, x); }
+inline Var operator*(const In& x, double c) { return mul(x, c); }
+inline Var operator*(double c, const In& x) { return mul(x, c); }
+inline Var operator/(const In& x, double c) { return mul(x, 1 / c); }
+inline Var operator/(double c, const In& x) { return div(c, x); }
+inline Var operator-(const In& x) { return neg(x); }
 
 // ---- functions (ops/functions.cpp) ----
-Var exp(const Var& x, Where where = Where::current());      // e^x
-Var log(const Var& x, Where where = Where::current());      // ln x
-Var sqrt(const Var& x, Where where = Where::current());     // √x
-Var sin(const Var& x, Where where = Where::current());      // sin x
-Var cos(const Var& x, Where where = Where::current());      // cos x
-Var abs(const Var& x, Where where = Where::current());      // |x|
-Var tanh(const Var& x, Where where = Where::current());     // tanh x
-Var sigmoid(const Var& x, Where where = Where::current());  // 1/(1 + e^-x)
-Var erf(const Var& x, Where where = Where::current());      // 2/√π ∫₀ˣ e^-t² dt
-Var relu(const Var& x, Where where = Where::current());     // max(0, x)
-Var silu(const Var& x, Where where = Where::current());     // x sigmoid(x)
-Var clamp(const Var& x, double low, double high, Where where = Where::current());
+Var exp(const In& x);      // e^x
+Var log(const In& x);      // ln x
+Var sqrt(const In& x);     // √x
+Var sin(const In& x);      // sin x
+Var cos(const In& x);      // cos x
+Var abs(const In& x);      // |x|
+Var tanh(const In& x);     // tanh x
+Var sigmoid(const In& x);  // 1/(1 + e^-x)
+Var erf(const In& x);      // 2/√π ∫₀ˣ e^-t² dt
+Var relu(const In& x);     // max(0, x)
+Var silu(const In& x);     // x sigmoid(x)
+Var clamp(const In& x, double low, double high);
 // x Φ(x), Φ the normal distribution; or its tanh approximation (Hendrycks & Gimpel 2016)
-Var gelu(const Var& x, GeluForm form = GeluForm::Erf, Where where = Where::current());
+Var gelu(const In& x, GeluForm form = GeluForm::Erf);
 
 // ---- shape (ops/shape.cpp); views, no element moves ----
-Var reshape(const Var& x, const Shape& shape, Where where = Where::current());
-Var permute(const Var& x, const Dims& axes, Where where = Where::current());
-Var transpose(const Var& x, Index a = -2, Index b = -1, Where where = Where::current());
-Var broadcast_to(const Var& x, const Shape& shape, Where where = Where::current());
-Var slice(const Var& x, Index axis, Index start, Index stop, Index step = 1,
-          Where where = Where::current());
+Var reshape(const In& x, const Shape& shape);
+Var permute(const In& x, const Dims& axes);
+Var transpose(const In& x, Index a = -2, Index b = -1);
+Var broadcast_to(const In& x, const Shape& shape);
+Var slice(const In& x, Index axis, Index start, Index stop, Index step = 1);
 // zeros of `shape` with x at start, start + step, ... of the axis: slice's reverse
-Var unslice(const Var& x, const Shape& shape, Index axis, Index start, Index step = 1,
-            Where where = Where::current());
-Var narrow(const Var& x, Index axis, Index start, Index length, Where where = Where::current());
-Var select(const Var& x, Index axis, Index index, Where where = Where::current());
-Var squeeze(const Var& x, Index axis, Where where = Where::current());
-Var unsqueeze(const Var& x, Index axis, Where where = Where::current());
-Var concatenate(const std::vector<Var>& parts, Index axis, Where where = Where::current());
-Var stack(const std::vector<Var>& parts, Index axis, Where where = Where::current());
-std::vector<Var> split(const Var& x, Index axis, const std::vector<Index>& lengths,
-                       Where where = Where::current());
-Var tril(const Var& x, Index diagonal = 0, Where where = Where::current());
-Var triu(const Var& x, Index diagonal = 0, Where where = Where::current());
+Var unslice(const In& x, const Shape& shape, Index axis, Index start, Index step = 1);
+Var narrow(const In& x, Index axis, Index start, Index length);
+Var select(const In& x, Index axis, Index index);
+Var squeeze(const In& x, Index axis);
+Var unsqueeze(const In& x, Index axis);
+Var concatenate(const Ins& parts, Index axis);
+Var stack(const Ins& parts, Index axis);
+std::vector<Var> split(const In& x, Index axis, const std::vector<Index>& lengths);
+Var tril(const In& x, Index diagonal = 0);
+Var triu(const In& x, Index diagonal = 0);
 
 // ---- reductions (ops/reduce.cpp); no axes means all ----
-Var sum(const Var& x, const Dims& axes = {}, bool keepdim = false, Where where = Where::current());
-Var sum_to(const Var& x, const Shape& shape, Where where = Where::current());
-Var mean(const Var& x, const Dims& axes = {}, bool keepdim = false, Where where = Where::current());
-Var max(const Var& x, const Dims& axes = {}, bool keepdim = false, Where where = Where::current());
-Var min(const Var& x, const Dims& axes = {}, bool keepdim = false, Where where = Where::current());
-Var var(const Var& x, const Dims& axes = {}, double correction = 1, bool keepdim = false,
-        Where where = Where::current());
-Var cumsum(const Var& x, Index axis, Where where = Where::current());
+Var sum(const In& x, const Dims& axes = {}, bool keepdim = false);
+Var sum_to(const In& x, const Shape& shape);
+Var mean(const In& x, const Dims& axes = {}, bool keepdim = false);
+Var max(const In& x, const Dims& axes = {}, bool keepdim = false);
+Var min(const In& x, const Dims& axes = {}, bool keepdim = false);
+Var var(const In& x, const Dims& axes = {}, double correction = 1, bool keepdim = false);
+Var cumsum(const In& x, Index axis);
 
 // ---- softmax (ops/softmax.cpp) ----
-Var softmax(const Var& x, Index axis = -1, Where where = Where::current());
-Var log_softmax(const Var& x, Index axis = -1, Where where = Where::current());
-Var logsumexp(const Var& x, Index axis = -1, bool keepdim = false, Where where = Where::current());
+Var softmax(const In& x, Index axis = -1);
+Var log_softmax(const In& x, Index axis = -1);
+Var logsumexp(const In& x, Index axis = -1, bool keepdim = false);
 
 // softmax over the last axis of the elements with keep = true, 0 elsewhere; a row of which nothing
 // is kept is all 0. keep is bool and broadcasts to x.
-Var masked_softmax(const Var& x, const Tensor& keep, Where where = Where::current());
+Var masked_softmax(const In& x, const Tensor& keep);
 
 // ---- products (ops/matmul.cpp) ----
-Var matmul(const Var& a, const Var& b, Where where = Where::current());  // a b
+Var matmul(const In& a, const Var& b);  // a b
 
 // ---- index (ops/index.cpp); index tensors are int64 and have no gradient ----
-Var gather(const Var& x, Index axis, const Tensor& index, Where where = Where::current());
-Var scatter_add(const Var& x, Index axis, const Tensor& index, const Var& source,
-                Where where = Where::current());
-Var index_select(const Var& x, Index axis, const Tensor& index, Where where = Where::current());
-Var index_add(const Shape& shape, Index axis, const Tensor& index, const Var& source,
-              Where where = Where::current());
+Var gather(const In& x, Index axis, const Tensor& index);
+Var scatter_add(const In& x, Index axis, const Tensor& index, const Var& source);
+Var index_select(const In& x, Index axis, const Tensor& index);
+Var index_add(const Shape& shape, Index axis, const Tensor& index, const In& source);
 struct OrderedVar {
   Var values;
   Tensor indices;
 };
-OrderedVar sort(const Var& x, Index axis = -1, bool descending = false,
-                Where where = Where::current());
-OrderedVar top_k(const Var& x, Index k, Index axis = -1, Where where = Where::current());
+OrderedVar sort(const In& x, Index axis = -1, bool descending = false);
+OrderedVar top_k(const In& x, Index k, Index axis = -1);
 
 // ---- sliding windows over images (B, H, W, C) (ops/windows.cpp) ----
 // every window as its own copy: (B, H', W', kh, kw, C); positions outside x are `fill`
-Var unfold(const Var& x, const Window& rows, const Window& columns, double fill = 0,
-           Where where = Where::current());
+Var unfold(const In& x, const Window& rows, const Window& columns, double fill = 0);
 // the sum of all windows at their places, (B, height, width, C): unfold's adjoint
-Var fold(const Var& y, Index height, Index width, const Window& rows, const Window& columns,
-         Where where = Where::current());
+Var fold(const In& y, Index height, Index width, const Window& rows, const Window& columns);
 
 // ---- dropout (ops/dropout.cpp) ----
 // x / (1 - p), but 0 with probability p: where bernoulli(p, key) (Srivastava et al. 2014, inverted)
-Var dropout(const Var& x, double p, Key key, Where where = Where::current());
+Var dropout(const In& x, double p, Key key);
 // x + dropout(h): a residual connection in one pass
-Var add_dropout(const Var& x, const Var& h, double p, Key key, Where where = Where::current());
+Var add_dropout(const In& x, const Var& h, double p, Key key);
 
 // ---- the parts of a Transformer; each has its own file in ops/ ----
 // y = x Wᵀ + b      x: (..., I)   weight: (O, I)   bias: (O,) or undefined   y: (..., O)
-Var linear(const Var& x, const Var& weight, const Var& bias, Where where = Where::current());
+Var linear(const In& x, const Var& weight, const Var& bias);
 // h = dropout(max(0, x Wᵀ + b)): the hidden layer of a feed-forward network
-Var linear_relu(const Var& x, const Var& weight, const Var& bias, double dropout_p = 0,
-                Key dropout_key = {}, Where where = Where::current());
+Var linear_relu(const In& x, const Var& weight, const Var& bias, double dropout_p = 0,
+                Key dropout_key = {});
 // y = (x - mean)/√(var + eps) γ + β over the last axis, var the population's (Ba et al. 2016);
 // gamma and beta: (D,) or undefined
-Var layer_norm(const Var& x, const Var& gamma, const Var& beta, double eps = 1e-5,
-               Where where = Where::current());
+Var layer_norm(const In& x, const Var& gamma, const Var& beta, double eps = 1e-5);
 // y = x/√(mean(x²) + eps) γ over the last axis (Zhang & Sennrich 2019); gamma: (D,) or undefined
-Var rms_norm(const Var& x, const Var& gamma, double eps, Where where = Where::current());
+Var rms_norm(const In& x, const Var& gamma, double eps);
 // neighbouring columns as points of the plane, turned by angles given as cos and sin (T, D/2)
 // (Su et al. 2021); x: (..., T, D), D even
-Var rotate_pairs(const Var& x, const Tensor& cos, const Tensor& sin,
-                 Where where = Where::current());
+Var rotate_pairs(const In& x, const Tensor& cos, const Tensor& sin);
 
 struct AttentionMask {
   Tensor keep;  // bool, true = may attend; broadcasts to (..., T, S); undefined keeps all
@@ -151,17 +150,15 @@ struct Attended {
 };
 // context = dropout(softmax(Q Kᵀ/√Dk + mask)) V      (Vaswani et al. 2017, equation 1)
 // query (..., T, Dk)   key (..., S, Dk)   value (..., S, Dv)
-Attended scaled_dot_product_attention(const Var& query, const Var& key, const Var& value,
+Attended scaled_dot_product_attention(const In& query, const Var& key, const Var& value,
                                       const AttentionMask& mask = {}, double dropout_p = 0,
-                                      Key dropout_key = {}, bool need_probs = false,
-                                      Where where = Where::current());
+                                      Key dropout_key = {}, bool need_probs = false);
 // The same for H heads whose projections lie side by side: x (B, T, 3D) = [Q K V], or x (B, T, D) = Q
 // and memory (B, S, 2D) = [K V]; head h is the columns h·Dh ... of each block. context (B, T, D),
 // probs (B, H, T, S).
-Attended packed_attention(const Var& x, const Var& memory, Index heads,
+Attended packed_attention(const In& x, const Var& memory, Index heads,
                           const AttentionMask& mask = {}, double dropout_p = 0,
-                          Key dropout_key = {}, bool need_probs = false,
-                          Where where = Where::current());
+                          Key dropout_key = {}, bool need_probs = false);
 
 // What a loss over tokens measures, as sums over the tokens that count.
 struct LossSums {
@@ -174,32 +171,29 @@ struct LossSums {
 // rows whose target is pad count 0 (Szegedy et al. 2016, section 7; spec of the 2017 paper).
 // logits (N, V)   target (N,) int64. ValueError for ε outside [0, 1) or without other classes;
 // IndexError for a target outside [0, V). `sums`, if given, receives the measures.
-Var label_smoothing_loss(const Var& logits, const Tensor& target, double smoothing, Index pad,
-                         LossSums* sums = nullptr, Where where = Where::current());
+Var label_smoothing_loss(const In& logits, const Tensor& target, double smoothing, Index pad,
+                         LossSums* sums = nullptr);
 
 // The same of logits = x Wᵀ + b, in chunks of rows: they never exist for all rows at once.
 // x (N, I)   weight (V, I)   bias (V,) or undefined   target (N,). Errors as label_smoothing_loss.
-Var linear_label_smoothing_loss(const Var& x, const Var& weight, const Var& bias,
+Var linear_label_smoothing_loss(const In& x, const Var& weight, const Var& bias,
                                 const Tensor& target, double smoothing, Index pad,
-                                LossSums* sums = nullptr, Where where = Where::current());
+                                LossSums* sums = nullptr);
 
 // ---- the parts of recurrent models; each has its own file in ops/ ----
 // One step of a GRU: y = (1 - z) c + z state, gates from input (B, 3H), the product of x, and hidden
 // (B, 3H), that of state (B, H). Rows with live = false ((B,) bool, or undefined) keep their state.
-Var gru_cell(const Var& input, const Var& hidden, const Var& state, const Tensor& live = {},
-             Where at = Where::current());
+Var gru_cell(const In& input, const Var& hidden, const Var& state, const Tensor& live = {});
 // One step of an LSTM: [h', c'] (B, 2H) from input and hidden (B, 4H) and state [h, c] (B, 2H).
-Var lstm_cell(const Var& input, const Var& hidden, const Var& state, const Tensor& live = {},
-              Where at = Where::current());
+Var lstm_cell(const In& input, const Var& hidden, const Var& state, const Tensor& live = {});
 // e_ts = Σ_a v_a tanh(q_ta + k_sa)      query (B, T, A)   keys (B, S, A)   v (A,)   e (B, T, S)
-Var additive_scores(const Var& query, const Var& keys, const Var& v,
-                    Where where = Where::current());
+Var additive_scores(const In& query, const Var& keys, const Var& v);
 
-// ---- activation checkpointing (checkpoint.cpp) ----
+// ---- activation checkpointing (recomputed.cpp) ----
 // fn(), of which nothing is kept: backward runs it again, with the same random numbers (Chen et
 // al. 2016, arXiv 1604.06174). fn must compute the same again from what it captures, which must
 // live until then: capture by value. A value that fn computes and does not return stays inside.
 // ValueError for a null fn.
-Var checkpoint(std::function<Var()> fn, Where where = Where::current());
+Var recomputed(std::function<Var()> fn, Where where = Where::current());
 
 }  // namespace glim

@@ -13,8 +13,7 @@
 
 namespace glim {
 
-// The line of a call, taken by every op as its last, defaulted argument. std::source_location without what
-// clang 14 lacks for it.
+// The line of a call (autograd/in.hpp). std::source_location without what clang 14 lacks for it.
 class Where {
  public:
   static constexpr Where current(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
@@ -30,6 +29,25 @@ class Where {
   int line_ = 0;
 };
 std::string to_string(const Where& where);  // "attention.cpp:41"
+
+// A function that is made of ops opens one: until the end of the block, the ops that it calls are recorded
+// at the line of its own call. The outermost one counts.
+class CallSite {
+ public:
+  explicit CallSite(const Where& where) : outermost_(!site_) {
+    if (outermost_) site_ = &where;
+  }
+  ~CallSite() {
+    if (outermost_) site_ = nullptr;
+  }
+  CallSite(const CallSite&) = delete;
+  CallSite& operator=(const CallSite&) = delete;
+  static const Where* current() { return site_; }  // or null
+
+ private:
+  static inline thread_local const Where* site_ = nullptr;
+  bool outermost_;
+};
 
 class Scope {
  public:

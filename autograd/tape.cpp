@@ -1,8 +1,10 @@
 #include "autograd/tape.hpp"
 
+#include <algorithm>
 #include <atomic>
 
-#include "autograd/ops.hpp"
+#include "autograd/observe/parts.hpp"
+#include "tensor/error.hpp"
 
 namespace glim {
 namespace {
@@ -26,8 +28,11 @@ struct Tape::Spare {
 thread_local bool Tape::Spare::gone = false;
 static constexpr std::size_t kMostSpare = std::size_t{1} << 16;
 
-Tape::Tape(TapeOptions options) : options_(options), id_(next_tape++), outer_(open_tape) {
+Tape::Tape(TapeOptions options) : id_(next_tape++), outer_(open_tape) {
   open_tape = this;
+  if (options.profile) find_or_add<Profiler>();
+  if (options.check_finite) find_or_add<FiniteCheck>();
+  if (options.replay) find_or_add<Replayer>();
   if (!Spare::gone) static_cast<TapeLists&>(*this) = std::exchange(Spare::get().lists, {});
 }
 
@@ -47,7 +52,7 @@ Tape* Tape::open() { return open_tape; }
 
 Tape* Tape::exchange_open(Tape* tape) { return std::exchange(open_tape, tape); }
 
-void Tape::truncate(std::size_t size, bool keep_watched) {
+void Tape::truncate(std::size_t size, bool keep_seen) {
   while (nodes_.size() > size) {
     if (Leaf* l = nodes_.back().leaf.get()) {
       leaf_entries_.push_back(leaf_nodes_.extract(l));
@@ -55,41 +60,13 @@ void Tape::truncate(std::size_t size, bool keep_watched) {
     }
     nodes_.pop_back();
   }
-  while (kept_.size() > size) kept_.pop_back();
-  auto gone = [size](int node) { return node >= 0 && static_cast<std::size_t>(node) >= size; };
-  std::erase_if(hooks_, [&](const NodeHook& h) { return gone(h.node); });
-  if (!keep_watched) std::erase_if(watched_, [&](const Watched& w) { return gone(w.node); });
-  for (Watched& w : watched_)
-    if (gone(w.node)) w.node = -1;
+  for (Observer* o : observers_) o->truncated(static_cast<int>(size), keep_seen);
 }
 
 int Tape::add_node(Node node) {
   node.serial = next_serial_++;
   nodes_.push_back(std::move(node));
   return static_cast<int>(nodes_.size()) - 1;
-}
-
-void Tape::keep(int node, Kept kept) {
-  kept_.resize(nodes_.size());
-  kept_[node] = std::move(kept);
-}
-
-bool Tape::recomputes(const Var& v) const {
-  if (options_.replay || !holds(v)) return false;
-  const Op* op = nodes_[v.node_].op.get();
-  return op && op->recomputes();
-}
-
-Tensor Tape::recompute(const Var& v) const {
-  const Op* op = holds(v) ? nodes_[v.node_].op.get() : nullptr;
-  if (!op) used_up(v.node_);
-  return op->recompute();
-}
-
-void Tape::used_up(int node) const {
-  throw StateError("backward", path(node) +
-                                   " was used up by an earlier backward; the first one needs "
-                                   "Backward{.retain = true}");
 }
 
 void Tape::bind(Var& v, int node) const {
@@ -99,8 +76,8 @@ void Tape::bind(Var& v, int node) const {
 }
 
 bool Tape::holds(const Var& v) const {
-  auto at = static_cast<std::size_t>(v.node_);
-  return v.tape_ == id_ && at < nodes_.size() && nodes_[at].serial == v.serial_;
+  return v.tape_ == id_ && static_cast<std::size_t>(v.node_) < nodes_.size() &&
+         nodes_[v.node_].serial == v.serial_;
 }
 
 int Tape::current_scope() {
@@ -124,7 +101,6 @@ int Tape::number_of(const Var& v) {
     leaf.tape = id_;
   } else {
     Node node;
-    node.name = "leaf";
     node.shape = leaf.value.shape();
     node.dtype = leaf.value.dtype();
     node.leaf = v.leaf_;
@@ -142,7 +118,8 @@ int Tape::number_of(const Var& v) {
       entry.mapped() = leaf.node;
       leaf_nodes_.insert(std::move(entry));
     }
-    note_watched(leaf.node, leaf.value);
+    for (std::size_t k = 0; k < observers_.size(); ++k)
+      observers_[k]->recorded(leaf.node, leaf.value);
   }
   return leaf.node;
 }
@@ -163,23 +140,19 @@ std::string Tape::path(int i) const {
   return scope_path(node.scope) + "." + own;
 }
 
-const Kept& Tape::kept(int i) const {
-  auto at = static_cast<std::size_t>(i);
-  if (i < 0 || at >= nodes_.size())
-    throw StateError("kept", "there is no node " + std::to_string(i) + " on the tape");
-  if (nodes_[at].leaf) throw StateError("kept", path(i) + " is a leaf: nothing computed it");
-  if (at >= kept_.size() || !kept_[at].value.defined())
-    throw StateError("kept", path(i) + " was recorded without TapeOptions{.replay = true}");
-  return kept_[at];
+int Tape::required_node(const char* op, const Var& v) {
+  int node = number_of(v);
+  if (node < 0)
+    throw with_operands(StateError(op, "the value is not on this tape"), Operand("x", v.value()));
+  return node;
 }
 
 Var Tape::value(int i) const {
-  auto at = static_cast<std::size_t>(i);
   Var v;
-  if (i >= 0 && at < nodes_.size() && nodes_[at].leaf) {
-    v.leaf_ = nodes_[at].leaf;
+  if (i >= 0 && static_cast<std::size_t>(i) < nodes_.size() && nodes_[i].leaf) {
+    v.leaf_ = nodes_[i].leaf;
   } else {
-    v = Var(kept(i).value);
+    v = Var(replay(i).value);
     bind(v, i);
   }
   return v;
@@ -190,12 +163,144 @@ void Tape::place(Error& error, int i) const {
   error.set_place(path(i), node.leaf ? "" : to_string(node.where));
 }
 
+void Tape::label(int i, std::string_view text, const Tensor& value) {
+  nodes_[i].label = text;
+  for (std::size_t k = 0; k < observers_.size(); ++k) observers_[k]->named(i, value);
+}
+
+Var named(Var v, std::string_view label) {
+  Tape* tape = Tape::current();
+  if (!tape || v.is_leaf()) return v;
+  int node = tape->node_of(v);
+  if (node >= 0) tape->label(node, label, v.value());
+  return v;
+}
+
+// ---- backward ----
+
+void Tape::backward(const Var& loss, Backward options) {
+  backward(loss, Engine::one_for("backward", loss), options);
+}
+
+void Tape::backward(const Var& y, const Tensor& dy, Backward options) {
+  Engine::Table table;
+  int root = Engine::begin(*this, table, y, dy);
+  Engine(*this, options, true).run(table, root);
+}
+
+namespace {
+
+// Takes the gradients that arrive at some nodes.
+struct Reader final : Observer {
+  void arrived(int node, const Var& dy) override {
+    for (auto& [wanted, gradient] : reads)
+      if (wanted == node) *gradient = dy;
+  }
+  std::vector<std::pair<int, Var*>> reads;
+};
+
+}  // namespace
+
+std::vector<Var> Tape::grad(const Var& y, const std::vector<Var>& xs, const Tensor& dy,
+                            Backward options) {
+  Tensor upstream = dy.defined() ? dy : Engine::one_for("grad", y);
+  Engine::check_upstream("grad", y, upstream);
+  std::vector<Var> result(xs.size());
+  Reader reader;
+  for (std::size_t i = 0; i < xs.size(); ++i) {
+    if (xs[i].tape_ && !holds(xs[i]))
+      throw with_operands(StateError("grad", "a gradient is asked for by a value of another tape"),
+                          Operand("x", xs[i].value()));
+    if (int node = number_of(xs[i]); node >= 0) reader.reads.emplace_back(node, &result[i]);
+  }
+  if (number_of(y) >= 0) {
+    Engine::Table table;
+    int root = Engine::begin(*this, table, y, upstream);
+    Observing reading(*this, reader);
+    Engine(*this, options, false).run(table, root);
+  }
+  for (std::size_t i = 0; i < xs.size(); ++i)
+    if (!result[i].defined()) result[i] = zeros(xs[i].shape(), xs[i].dtype());
+  return result;
+}
+
+// ---- observers ----
+
+void Tape::observe(Observer& observer) {
+  observers_.push_back(&observer);
+  replays_ = replays_ || observer.wants_replay();
+}
+
+void Tape::stop_observing(Observer& observer) { std::erase(observers_, &observer); }
+
+template <class ObserverT>
+ObserverT* Tape::find() const {
+  for (const auto& o : own_)
+    if (auto* found = dynamic_cast<ObserverT*>(o.get())) return found;
+  return nullptr;
+}
+
+// Those of the tape come before others: what others see has passed them.
+template <class ObserverT>
+ObserverT& Tape::find_or_add() {
+  if (auto* found = find<ObserverT>()) return *found;
+  auto added = std::make_unique<ObserverT>(*this);
+  ObserverT& observer = *added;
+  observers_.insert(observers_.begin() + static_cast<std::ptrdiff_t>(own_.size()), added.get());
+  own_.push_back(std::move(added));
+  replays_ = replays_ || observer.wants_replay();
+  return observer;
+}
+
+void Tape::watch(std::string pattern) { find_or_add<Watching>().add(std::move(pattern)); }
+void Tape::watch(const Var& v) {
+  find_or_add<Watching>().add(required_node("watch", v), v.value());
+}
+const std::vector<Watched>& Tape::watched() const {
+  static const std::vector<Watched> none;
+  const auto* watching = find<Watching>();
+  return watching ? watching->list() : none;
+}
+Tensor Tape::grad_of(const Var& v) const {
+  int node = node_of(v);
+  for (const Watched& w : watched())
+    if (w.node == node && node >= 0) return w.grad;
+  return {};
+}
+
+int Tape::hook(const Var& v, Hook h) {
+  require_hook(h);
+  return find_or_add<Hooks>().add(required_node("hook", v), {}, std::move(h));
+}
+int Tape::hook(std::string pattern, Hook h) {
+  require_hook(h);
+  return find_or_add<Hooks>().add(-1, std::move(pattern), std::move(h));
+}
+void Tape::remove_hook(int id) {
+  if (auto* hooks = find<Hooks>()) hooks->remove(id);
+}
+
+const Timing& Tape::timing(int node) const {
+  static const Timing none;
+  const auto* profiler = find<Profiler>();
+  return profiler ? profiler->of(node) : none;
+}
+
+const Replay& Tape::replay(int i) const {
+  if (i < 0 || static_cast<std::size_t>(i) >= nodes_.size())
+    throw StateError("replay", "there is no node " + std::to_string(i) + " on the tape");
+  if (nodes_[i].leaf) throw StateError("replay", path(i) + " is a leaf: nothing computed it");
+  const auto* replayer = find<Replayer>();
+  if (const Replay* r = replayer ? replayer->of(i) : nullptr) return *r;
+  throw StateError("replay", path(i) + " was recorded without TapeOptions{.replay = true}");
+}
+
 // ---- pausing ----
 
-Paused::Paused(bool pause) : tape_(open_tape) {
+Tape::NoGrad::NoGrad(bool pause) : tape_(open_tape) {
   if (tape_) before_ = std::exchange(tape_->paused_, pause || tape_->paused_);
 }
-Paused::~Paused() {
+Tape::NoGrad::~NoGrad() {
   for (Tape* t = open_tape; t; t = t->outer_)  // it may be gone
     if (t == tape_) t->paused_ = before_;
 }

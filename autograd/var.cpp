@@ -1,6 +1,7 @@
 #include "autograd/var.hpp"
 
 #include "autograd/tape.hpp"
+#include "tensor/error.hpp"
 
 namespace glim {
 
@@ -18,9 +19,9 @@ bool Var::requires_grad() const {
   // While paused the owner is still the open tape.
   Tape* tape = Tape::open();
   if (tape && tape->holds(*this)) return true;
-  if (tape && tape_ == tape->id_)
+  if (tape && tape_ == tape->id())
     throw with_operands(
-        StateError("checkpoint",
+        StateError("recomputed",
                    "a value computed inside a checkpointed region is used outside: return it from "
                    "the region, or detach() it"),
         Operand("x", value_));

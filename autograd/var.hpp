@@ -70,9 +70,7 @@ class Var {
 
  private:
   friend class Tape;
-  friend class Op;
-  friend class Recorder;
-  friend class CheckpointOp;
+  friend class Engine;
   [[noreturn]] void refuse_tape() const;  // StateError
   Tensor value_;
   std::shared_ptr<Leaf> leaf_;

@@ -7,6 +7,7 @@
 
 #include "autograd/gradcheck/numeric.hpp"
 #include "autograd/tape.hpp"
+#include "tensor/error.hpp"
 #include "tensor/ops/elementwise.hpp"
 
 namespace glim::detail {

@@ -79,7 +79,7 @@ Index saved_bytes(const Node& node) {
   return total;
 }
 
-// "a b y 1.5 KiB": inputs by letter, as the ops' own equations name them; (a) is computed again.
+// "a b y 1.5 KiB": inputs by letter; (a) is computed again.
 std::string saved_text(const Node& node) {
   if (node.leaf) return "-";
   if (!node.op) return "freed";
@@ -125,9 +125,9 @@ std::string last_line(const Tape& tape) {
 
 std::string to_table(const Tape& tape, const TableOptions& options) {
   const auto& nodes = tape.nodes();
-  bool times = std::any_of(nodes.begin(), nodes.end(), [](const Node& n) {
-    return n.forward_seconds > 0 || n.backward_seconds > 0;
-  });
+  bool times = false;
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    times = times || tape.timing(static_cast<int>(i)).forward_seconds > 0;
   std::map<int, double> norms;
   for (const Watched& w : tape.watched())
     if (w.grad.defined() && w.node >= 0 && is_floating(w.grad.dtype()))
@@ -163,8 +163,8 @@ std::string to_table(const Tape& tape, const TableOptions& options) {
                                  saved_text(n),
                                  n.leaf ? "" : to_string(n.where)};
     if (times) {
-      row.push_back(n.leaf ? "" : time_text(n.forward_seconds));
-      row.push_back(n.leaf ? "" : time_text(n.backward_seconds));
+      row.push_back(n.leaf ? "" : time_text(tape.timing(static_cast<int>(i)).forward_seconds));
+      row.push_back(n.leaf ? "" : time_text(tape.timing(static_cast<int>(i)).backward_seconds));
     }
     if (!norms.empty()) {
       auto norm = norms.find(static_cast<int>(i));
@@ -177,14 +177,16 @@ std::string to_table(const Tape& tape, const TableOptions& options) {
 
 std::vector<OpSummary> summarize(const Tape& tape) {
   std::map<std::string_view, OpSummary> by_op;
+  int number = 0;
   for (const Node& n : tape.nodes()) {
+    const Timing& time = tape.timing(number++);
     OpSummary& s = by_op[n.name];
     s.op = n.name;
     ++s.count;
     s.bytes += n.bytes;
     s.saved_bytes += saved_bytes(n);
-    s.forward_seconds += n.forward_seconds;
-    s.backward_seconds += n.backward_seconds;
+    s.forward_seconds += time.forward_seconds;
+    s.backward_seconds += time.backward_seconds;
   }
   std::vector<OpSummary> list;
   for (auto& [name, s] : by_op) list.push_back(std::move(s));

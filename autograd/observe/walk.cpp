@@ -1,12 +1,14 @@
 #include "autograd/observe/walk.hpp"
 
+#include "tensor/error.hpp"
+
 namespace glim {
 
 BackwardWalk::BackwardWalk(Tape& tape, const Var& loss, Backward options)
-    : BackwardWalk(tape, loss, Tape::one_for("backward", loss), options) {}
+    : BackwardWalk(tape, loss, Engine::one_for("backward", loss), options) {}
 
 BackwardWalk::BackwardWalk(Tape& tape, const Var& y, const Tensor& dy, Backward options)
-    : tape_(tape), options_(options), place_(tape.begin(table_, y, dy)) {}
+    : tape_(tape), options_(options), place_(Engine::begin(tape, table_, y, dy)) {}
 
 int BackwardWalk::next() const {
   int i = place_;
@@ -26,24 +28,63 @@ void BackwardWalk::set_gradient(int node, Tensor g) {
                                      " has had its turn in this walk, or is not part of it");
   const Node& n = tape_.nodes()[node];
   if (g.defined() && (g.shape() != n.shape || g.dtype() != n.dtype)) {
-    auto e = with_operands(
+    throw with_operands(
         ShapeError("backward", "a gradient must have the shape and dtype of " + tape_.path(node) +
                                    ", " + to_string(n.shape) + " " + std::string(name_of(n.dtype))),
         Operand("gradient", g));
-    throw e;
   }
   table_[node] = g.defined() ? Var(std::move(g)) : Var();
 }
 
+namespace {
+
+// Writes one node's step down.
+struct Scribe final : Observer {
+  Scribe(const Tape& t, int node, const FlowHook& f) : tape(t), through(f) { seen.node = node; }
+
+  void arrived(int node, const Var& dy) override {
+    if (node == seen.node) seen.dy = dy.value().clone();
+  }
+  bool sees_flows() const override { return true; }
+  // A copy: a second holder would keep the gradient from being added to in place, and where that
+  // changes its layout, parts added later round otherwise.
+  Tensor flow(const Flow& given) override {
+    if (given.from != seen.node) return {};  // within a checkpointed region
+    Flow flow = given;
+    flow.gradient = given.gradient.clone();
+    Tensor replaced = through ? through(flow) : Tensor();
+    if (replaced.defined()) {
+      if (replaced.shape() != flow.gradient.shape() || replaced.dtype() != flow.gradient.dtype()) {
+        auto e = with_operands(
+            ShapeError("backward", "a flow's replacement must have its shape and dtype"),
+            Operand("flow", flow.gradient), Operand("replacement", replaced));
+        tape.place(e, flow.node);
+        throw e;
+      }
+      flow.gradient = replaced;
+    }
+    seen.flows.push_back(std::move(flow));
+    return replaced;
+  }
+
+  const Tape& tape;
+  const FlowHook& through;
+  WalkStep seen;
+};
+
+}  // namespace
+
 WalkStep BackwardWalk::step(const FlowHook& through) {
   int node = next();
   if (node < 0) throw StateError("backward", "the walk is at its end");
-  WalkStep seen;
-  seen.node = node;
   int after = std::exchange(place_, -1);  // the end, should an exception come
-  tape_.one_step(table_, node, options_, seen, through);
+  Scribe scribe(tape_, node, through);
+  {
+    Observing writing(tape_, scribe);
+    Engine(tape_, options_, true).step(table_, node);
+  }
   place_ = std::min(after, node) - 1;
-  return seen;
+  return std::move(scribe.seen);
 }
 
 }  // namespace glim

@@ -26,12 +26,8 @@
 
 namespace glim {
 
-// What an op sends to one of its inputs; only inputs that lie on the tape get something.
-struct Flow {
-  std::size_t input = 0;  // of the op
-  int node = -1;          // that this input is
-  Tensor gradient;
-};
+// Sees what an op sends to one input; what it returns replaces it, undefined keeps it.
+using FlowHook = std::function<Tensor(const Flow&)>;
 
 struct WalkStep {
   int node = -1;
@@ -59,7 +55,7 @@ class BackwardWalk {
  private:
   Tape& tape_;
   Backward options_;
-  Tape::Table table_;
+  Engine::Table table_;
   int place_ = -1;  // no node above it is to come
 };
 

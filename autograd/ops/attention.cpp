@@ -1,127 +1,145 @@
-//   scores = Q Kᵀ/√Dk (+ bias)      probs = softmax over kept keys      context = dropout(probs) V
-//
-// Vaswani et al. 2017, section 3.2.1. The scale stands before the softmax: q·k of independent
-// entries of variance 1 has variance Dk, and a softmax of large scores has almost no gradient.
-//
-//   dV = dropout(P)ᵀ dC      dP = dropout(dC Vᵀ)      dS = P (dP - Σ_s dP P)
-//   dQ = dS K/√Dk            dK = dSᵀ Q/√Dk           dbias = dS, summed where bias was broadcast
-//
-// Backward reads q, k, v, bias and P, or computes P again (autograd/ops/attention_heads.hpp).
-#include "autograd/magnification.hpp"
-#include "autograd/ops/attention_heads.hpp"
+// Scaled dot-product attention: query (..., T, Dk)   key (..., S, Dk)   value (..., S, Dv)
+#include "autograd/ops/attention.hpp"
+
+#include "tensor/error.hpp"
 #include "tensor/ops/reduce.hpp"
 
 namespace glim {
 namespace {
 
-Attended composed(const Var& query, const Var& key, const Var& value, const AttentionMask& mask,
-                  double dropout_p, Key dropout_key, Where where) {
-  Var scores = named(mul(matmul(query, transpose(key, -2, -1, where), where),
-                         AttentionHeads::scale_for(query.value()), where),
-                     "scores");  // (..., T, S)
-  if (mask.bias.defined()) scores = named(add(scores, mask.bias, where), "biased_scores");
-  Var probs = named(
-      mask.keep.defined() ? masked_softmax(scores, mask.keep, where) : softmax(scores, -1, where),
-      "probs");
-  Var context = named(matmul(dropout(probs, dropout_p, dropout_key, where), value, where),
-                      "context");  // (..., T, Dv)
+double scale_for(const Var& query) { return AttentionHeads::scale_for(query.value()); }
+
+Var probs_of(const Var& scores, const Tensor& keep) {
+  return keep.defined() ? masked_softmax(scores, keep) : softmax(scores);
+}
+
+}  // namespace
+
+Attended attention_of_heads(const Var& query, const Var& key, const Var& value,
+                            const AttentionMask& mask, const AttentionDropout& drop) {
+  Var scores = named(matmul(query, transpose(key)) * scale_for(query), "scores");  // (..., T, S)
+  if (mask.bias.defined()) scores = named(scores + mask.bias, "biased_scores");
+  Var probs = named(probs_of(scores, mask.keep), "probs");
+  Var context = named(matmul(dropout(probs, drop.p, drop.key), value), "context");  // (..., T, Dv)
   return {context, probs};
+}
+
+AttentionGradients attention_gradients(const Var& query, const Var& key, const Var& value,
+                                       const AttentionMask& mask, const AttentionDropout& drop,
+                                       const Var& dcontext) {
+  const double scale = scale_for(query);
+  auto dropped = [&](const Var& x) { return dropout(x, drop.p, drop.key); };
+  Var scores = matmul(query, transpose(key)) * scale;
+  if (mask.bias.defined()) scores = scores + mask.bias;
+  Var probs = probs_of(scores, mask.keep);
+
+  Var dvalue = matmul(transpose(dropped(probs)), dcontext);
+  Var dprobs = dropped(matmul(dcontext, transpose(value)));
+  Var dscores = probs * (dprobs - sum(dprobs * probs, {-1}, true));
+  return {scale * matmul(dscores, key), scale * matmul(transpose(dscores), query), dvalue, dscores};
+}
+
+bool fits_scores(const AttentionMask& mask, const Shape& scores) {
+  auto fits = [&](const Tensor& m) {
+    if (!m.defined()) return true;
+    if (m.rank() > scores.rank()) return false;
+    for (int i = 1; i <= m.rank(); ++i)
+      if (m.size(-i) != 1 && m.size(-i) != scores[scores.rank() - i]) return false;
+    return true;
+  };
+  return fits(mask.keep) && fits(mask.bias.value());
+}
+
+namespace {
+
+// (..., R, C) has the leading axes ...
+Shape leading(const Shape& x) {
+  Shape lead;
+  for (int i = 0; i + 2 < x.rank(); ++i) lead.push_back(x[i]);
+  return lead;
+}
+Shape with_last(Shape lead, Index rows, Index columns) {
+  lead.push_back(rows);
+  lead.push_back(columns);
+  return lead;
 }
 
 // (B, H, R, C) laid out as (B, R, H, C): joining the heads is then a view. Other ranks row-major.
 Tensor heads_apart(const Shape& lead, Index rows, Index columns, DType dtype) {
   if (lead.rank() == 2) return empty({lead[0], rows, lead[1], columns}, dtype).transpose(1, 2);
-  Shape shape = lead;
-  shape.push_back(rows);
-  shape.push_back(columns);
-  return empty(shape, dtype);
+  return empty(with_last(lead, rows, columns), dtype);
 }
 
-struct Attention final : FusedOp {
+struct Attention final : Op {
+  static constexpr Formula formula{
+      "scaled_dot_product_attention",
+      "y = dropout(P) V, P = softmax(S) over kept keys, S = Q Kᵀ/√Dk (+ bias)",
+      {"dQ = dS K/√Dk, dS = P (dP - Σ_s dP P), dP = dropout(dy Vᵀ)", "dK = dSᵀ Q/√Dk",
+       "dV = dropout(P)ᵀ dy", "dbias = dS, summed where bias was broadcast"},
+      "Vaswani et al. 2017, section 3.2.1"};
   enum Input { Query, KeyInput, Value, Bias };
-  Attention() = default;
-  Attention(Tensor keep, double p, Key key) : heads_(std::move(keep), p, key) {}
-  std::string_view name() const override { return "scaled_dot_product_attention"; }
+  Attention(Tensor k, AttentionDropout d) : keep(k), drop(d), heads(std::move(k), d.p, d.key) {}
 
-  Var composition(const std::vector<Var>& in) const override {
-    return composed(in[Query], in[KeyInput], in[Value], {heads_.keep(), in[Bias]},
-                    heads_.dropout_p(), heads_.dropout_key(), Where::current())
-        .context;
+  Var forward(const Var& query, const Var& key, const Var& value, const Var& bias) const {
+    return attention_of_heads(query, key, value, {keep, bias}, drop).context;
   }
 
+  Grads gradient(const Var& dy) const override {
+    const Var& bias = saved(Bias);
+    auto d =
+        attention_gradients(saved(Query), saved(KeyInput), saved(Value), {keep, bias}, drop, dy);
+    return {{Query, d.query},
+            {KeyInput, d.key},
+            {Value, d.value},
+            {Bias, bias.defined() ? sum_to(d.bias, bias.shape()) : Var()}};
+  }
+
+  // ---- the kernel ----
   Tensor forward(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& bias) {
-    for (std::size_t i : {Query, KeyInput, Value, Bias}) save(i);
-    Tensor y = heads_apart(leading(query), query.size(-2), value.size(-1), query.dtype());
-    heads_.forward(
+    save(Query, KeyInput, Value, Bias);
+    Tensor y = context_for(query, value);
+    heads.forward(
         query, key, value, y, bias,
         needs_grad(Query) || needs_grad(KeyInput) || needs_grad(Value) || needs_grad(Bias));
     return y;
   }
-
-  Index held_bytes() const override { return heads_.held_bytes(); }
-  bool recomputes() const override { return heads_.recomputes() && keeps_inputs(); }
-  Tensor recompute() const override {
-    const Tensor &query = saved(Query).value(), &value = saved(Value).value();
-    Tensor y = heads_apart(leading(query), query.size(-2), value.size(-1), query.dtype());
-    heads_.recompute(query, saved(KeyInput).value(), value, y, saved(Bias).value());
-    return y;
-  }
-
-  Grads backward(const Var& dy) const override {
-    if (recording())
-      return through_composition({saved(Query), saved(KeyInput), saved(Value), saved(Bias)}, dy);
+  Grads fast_gradient(const Var& dy) const override {
     const Tensor &query = saved(Query).value(), &key = saved(KeyInput).value(),
                  &value = saved(Value).value(), &bias = saved(Bias).value();
     auto gradient = [&](Input i, const Tensor& of) {
-      return needs_grad(i) ? heads_apart(leading(of), of.size(-2), of.size(-1), of.dtype())
+      return needs_grad(i) ? heads_apart(leading(of.shape()), of.size(-2), of.size(-1), of.dtype())
                            : Tensor();
     };
     AttentionHeads::Gradients d{
         gradient(Query, query), gradient(KeyInput, key), gradient(Value, value), {}};
-    if (needs_grad(Bias)) {
-      Shape scores = leading(query);
-      scores.push_back(query.size(-2));
-      scores.push_back(key.size(-2));
-      d.scores = empty(scores, query.dtype());
-    }
-    heads_.backward(query, key, value, bias, dy.value(), d);
-    Grads g;
-    if (d.query.defined()) g[Query] = Var(d.query);
-    if (d.key.defined()) g[KeyInput] = Var(d.key);
-    if (d.value.defined()) g[Value] = Var(d.value);
-    if (d.scores.defined()) g[Bias] = Var(sum_to(d.scores, bias.shape()));
-    return g;
+    if (needs_grad(Bias))
+      d.scores =
+          empty(with_last(leading(query.shape()), query.size(-2), key.size(-2)), query.dtype());
+    heads.backward(query, key, value, bias, dy.value(), d);
+    return {{Query, d.query},
+            {KeyInput, d.key},
+            {Value, d.value},
+            {Bias, d.scores.defined() ? sum_to(d.scores, bias.shape()) : Tensor()}};
+  }
+  Index held_bytes() const override { return heads.held_bytes(); }
+  bool recomputes() const override { return heads.recomputes() && keeps_inputs(); }
+  Tensor recompute() const override {
+    const Tensor &query = saved(Query).value(), &value = saved(Value).value();
+    Tensor y = context_for(query, value);
+    heads.recompute(query, saved(KeyInput).value(), value, y, saved(Bias).value());
+    return y;
   }
 
- private:
-  static Shape leading(const Tensor& x) {
-    Shape lead;
-    for (int i = 0; i + 2 < x.rank(); ++i) lead.push_back(x.shape()[i]);
-    return lead;
+  static Tensor context_for(const Tensor& query, const Tensor& value) {
+    return heads_apart(leading(query.shape()), query.size(-2), value.size(-1), query.dtype());
   }
-
-  AttentionHeads heads_;
+  Tensor keep;
+  AttentionDropout drop;
+  AttentionHeads heads;
 };
 
-}  // namespace
-
-Attended scaled_dot_product_attention(const Var& query, const Var& key, const Var& value,
-                                      const AttentionMask& mask, double dropout_p, Key dropout_key,
-                                      bool need_probs, Where where) {
-  auto fail = [&](const std::string& problem) {
-    throw with_operands(ShapeError("attention", problem), Operand("query", query.value()),
-                        Operand("key", key.value()), Operand("value", value.value()));
-  };
-  if (query.rank() < 2 || key.rank() < 2 || value.rank() < 2)
-    fail("query (..., T, Dk), key (..., S, Dk) and value (..., S, Dv) are wanted");
-  if (query.size(-1) != key.size(-1)) fail("query and key differ in their last axis");
-  if (key.size(-2) != value.size(-2)) fail("key and value differ in length S");
-  // Explicit, asked for probabilities, or everything dropped: the primitives say it all.
-  if (magnification() == Magnification::Explicit || need_probs || dropout_p >= 1) {
-    Attended a = composed(query, key, value, mask, dropout_p, dropout_key, where);
-    if (!need_probs) a.probs = {};
-    return a;
-  }
+void check(const Var& query, const Var& key, const Var& value, const AttentionMask& mask,
+           double dropout_p) {
   if (!(dropout_p >= 0)) throw ValueError("dropout", "the probability lies outside [0, 1]");
   if (query.dtype() != key.dtype() || query.dtype() != value.dtype() ||
       !is_floating(query.dtype()) || (mask.bias.defined() && mask.bias.dtype() != query.dtype()) ||
@@ -131,32 +149,45 @@ Attended scaled_dot_product_attention(const Var& query, const Var& key, const Va
         Operand("query", query.value()), Operand("key", key.value()),
         Operand("value", value.value()), Operand("keep", mask.keep),
         Operand("bias", mask.bias.value()));
-  auto leading = [](const Var& v) {
-    Shape s;
-    for (int i = 0; i + 2 < v.rank(); ++i) s.push_back(v.shape()[i]);
-    return s;
+}
+
+}  // namespace
+
+Attended scaled_dot_product_attention(const In& query, const Var& key, const Var& value,
+                                      const AttentionMask& mask, double dropout_p, Key dropout_key,
+                                      bool need_probs) {
+  auto fail = [&](const std::string& problem) {
+    throw with_operands(ShapeError("attention", problem), Operand("query", query->value()),
+                        Operand("key", key.value()), Operand("value", value.value()));
   };
-  Shape lead = leading(query);
-  if (lead != leading(key) || lead != leading(value))
-    lead = broadcast_shapes(broadcast_shapes(lead, leading(key), "attention"), leading(value),
-                            "attention");
+  if (query->rank() < 2 || key.rank() < 2 || value.rank() < 2)
+    fail("query (..., T, Dk), key (..., S, Dk) and value (..., S, Dv) are wanted");
+  if (query->size(-1) != key.size(-1)) fail("query and key differ in their last axis");
+  if (key.size(-2) != value.size(-2)) fail("key and value differ in length S");
+  CallSite site(query.where());
+  // Explicit, asked for probabilities, or everything dropped: the primitives say it all.
+  if (magnification() == Magnification::Explicit || need_probs || dropout_p >= 1) {
+    Attended a = attention_of_heads(query, key, value, mask, {dropout_p, dropout_key});
+    if (!need_probs) a.probs = {};
+    return a;
+  }
+  check(query, key, value, mask, dropout_p);
+  Shape lead = leading(query->shape()), key_lead = leading(key.shape()),
+        value_lead = leading(value.shape());
+  if (lead != key_lead || lead != value_lead)
+    lead = broadcast_shapes(broadcast_shapes(lead, key_lead, "attention"), value_lead, "attention");
   auto spread = [&](const Var& v) {
-    if (leading(v) == lead) return v;
-    Shape s = lead;
-    s.push_back(v.size(-2));
-    s.push_back(v.size(-1));
-    return broadcast_to(v, s, where);
+    return leading(v.shape()) == lead ? v
+                                      : broadcast_to(v, with_last(lead, v.size(-2), v.size(-1)));
   };
-  Shape scores = lead;
-  scores.push_back(query.size(-2));
-  scores.push_back(key.size(-2));
+  Shape scores = with_last(lead, query->size(-2), key.size(-2));
   if (!fits_scores(mask, scores))
     throw with_operands(
         ShapeError("attention", "a mask does not broadcast to the scores " + to_string(scores)),
-        Operand("query", query.value()), Operand("key", key.value()), Operand("keep", mask.keep),
+        Operand("query", query->value()), Operand("key", key.value()), Operand("keep", mask.keep),
         Operand("bias", mask.bias.value()));
-  Var context = apply(where, Attention(mask.keep, dropout_p, dropout_key), spread(query),
-                      spread(key), spread(value), mask.bias);
+  Var context = apply(Attention(mask.keep, {dropout_p, dropout_key}), spread(query), spread(key),
+                      spread(value), mask.bias);
   return {named(context, "context"), {}};
 }
 

@@ -2,257 +2,180 @@
 #include <cmath>
 #include <numbers>
 
-#include "autograd/ops/fused.hpp"
-#include "tensor/ops/elementwise.hpp"
+#include "autograd/kernels/passes.hpp"
+#include "autograd/ops.hpp"
 
 namespace glim {
 namespace {
 
-//   y = e^x      dx = dy y      reads y
-struct Exp final : Op {
-  std::string_view name() const override { return "exp"; }
+struct Exp final : Unary<Exp> {
+  static constexpr Formula formula{"exp", "y = e^x", {"dx = dy y"}};
   Tensor forward(const Tensor& x) {
     save_output();
     return exp(x);
   }
-  Grads backward(const Var& dy) const override {
-    Grads d;
-    d[0] = mul(dy, output());
-    return d;
-  }
+  Var dx(const Var& dy) const { return dy * y(); }
 };
 
-//   y = ln x      dx = dy / x      reads x
-struct Log final : Op {
-  std::string_view name() const override { return "log"; }
+struct Log final : Unary<Log> {
+  static constexpr Formula formula{"log", "y = ln x", {"dx = dy / x"}};
   Tensor forward(const Tensor& x) {
-    save(0);
+    save(X);
     return log(x);
   }
-  Grads backward(const Var& dy) const override {
-    Grads d;
-    d[0] = div(dy, saved(0));
-    return d;
-  }
+  Var dx(const Var& dy) const { return dy / x(); }
 };
 
-//   y = √x      dx = dy / (2 y)      reads y
-struct Sqrt final : Op {
-  std::string_view name() const override { return "sqrt"; }
+struct Sqrt final : Unary<Sqrt> {
+  static constexpr Formula formula{"sqrt", "y = √x", {"dx = dy / (2 y)"}};
   Tensor forward(const Tensor& x) {
     save_output();
     return sqrt(x);
   }
-  Grads backward(const Var& dy) const override {
-    Grads d;
-    d[0] = div(mul(dy, 0.5), output());
-    return d;
-  }
+  Var dx(const Var& dy) const { return 0.5 * dy / y(); }
 };
 
-//   y = sin x      dx = dy cos x      reads x
-struct Sin final : Op {
-  std::string_view name() const override { return "sin"; }
+struct Sin final : Unary<Sin> {
+  static constexpr Formula formula{"sin", "y = sin x", {"dx = dy cos x"}};
   Tensor forward(const Tensor& x) {
-    save(0);
+    save(X);
     return sin(x);
   }
-  Grads backward(const Var& dy) const override {
-    Grads d;
-    d[0] = mul(dy, cos(saved(0)));
-    return d;
-  }
+  Var dx(const Var& dy) const { return dy * cos(x()); }
 };
 
-//   y = cos x      dx = -dy sin x      reads x
-struct Cos final : Op {
-  std::string_view name() const override { return "cos"; }
+struct Cos final : Unary<Cos> {
+  static constexpr Formula formula{"cos", "y = cos x", {"dx = -dy sin x"}};
   Tensor forward(const Tensor& x) {
-    save(0);
+    save(X);
     return cos(x);
   }
-  Grads backward(const Var& dy) const override {
-    Grads d;
-    d[0] = neg(mul(dy, sin(saved(0))));
-    return d;
-  }
+  Var dx(const Var& dy) const { return -(dy * sin(x())); }
 };
 
-//   y = |x|      dx = dy sign(x)      reads x; 0 at the kink
-struct Abs final : Op {
-  std::string_view name() const override { return "abs"; }
+struct Abs final : Unary<Abs> {
+  static constexpr Formula formula{"abs", "y = |x|", {"dx = dy sign(x), 0 at the kink"}};
   Tensor forward(const Tensor& x) {
-    save(0);
+    save(X);
     return abs(x);
   }
-  Grads backward(const Var& dy) const override {
-    Grads d;
-    d[0] = mul(dy, Var(sign(saved(0).value())));
-    return d;
-  }
+  Var dx(const Var& dy) const { return dy * sign(x().value()); }
 };
 
-//   y = tanh x      dx = dy (1 - y²)      reads y
-struct Tanh final : Op {
-  std::string_view name() const override { return "tanh"; }
+struct Erf final : Unary<Erf> {
+  static constexpr Formula formula{"erf", "y = erf x", {"dx = dy 2/√π e^(-x²)"}};
+  Tensor forward(const Tensor& x) {
+    save(X);
+    return erf(x);
+  }
+  Var dx(const Var& dy) const { return dy * exp(-(x() * x())) * (2 * std::numbers::inv_sqrtpi); }
+};
+
+struct Clamp final : Unary<Clamp> {
+  static constexpr Formula formula{
+      "clamp", "y = min(max(x, low), high)", {"dx = dy within the bounds, else 0"}};
+  Clamp(double l, double h) : low(l), high(h) {}
+  Tensor forward(const Tensor& x) {
+    save(X);
+    return clamp(x, low, high);
+  }
+  Var dx(const Var& dy) const {
+    const Tensor& x = this->x().value();
+    return where(logical_or(less(x, low), greater(x, high)), scalar(0, dy.dtype()), dy);
+  }
+  double low, high;
+};
+
+// ---- with kernels (kernels/functions.hpp), which compute the rule in one pass ----
+
+struct Tanh final : Unary<Tanh> {
+  static constexpr Formula formula{"tanh", "y = tanh x", {"dx = dy (1 - y²)"}};
   Tensor forward(const Tensor& x) {
     save_output();
     return tanh(x);
   }
-  Grads backward(const Var& dy) const override {
-    Grads d;
-    d[0] = recording() ? mul(dy, add(neg(mul(output(), output())), 1))
-                       : Var(tanh_grad(output().value(), dy.value()));
-    return d;
-  }
+  Var dx(const Var& dy) const { return dy * (1 - y() * y()); }
+  Tensor kernel(const Tensor& dy) const { return tanh_grad(y().value(), dy); }
 };
 
-//   y = 1/(1 + e^-x)      dx = dy y (1 - y)      reads y
-struct Sigmoid final : Op {
-  std::string_view name() const override { return "sigmoid"; }
+struct Sigmoid final : Unary<Sigmoid> {
+  static constexpr Formula formula{"sigmoid", "y = 1/(1 + e^-x)", {"dx = dy y (1 - y)"}};
   Tensor forward(const Tensor& x) {
     save_output();
     return sigmoid(x);
   }
-  Grads backward(const Var& dy) const override {
-    Grads d;
-    d[0] = recording() ? mul(dy, mul(output(), add(neg(output()), 1)))
-                       : Var(sigmoid_grad(output().value(), dy.value()));
-    return d;
-  }
+  Var dx(const Var& dy) const { return dy * y() * (1 - y()); }
+  Tensor kernel(const Tensor& dy) const { return sigmoid_grad(y().value(), dy); }
 };
 
-//   y = erf x      dx = dy 2/√π e^(-x²)      reads x
-struct Erf final : Op {
-  std::string_view name() const override { return "erf"; }
-  Tensor forward(const Tensor& x) {
-    save(0);
-    return erf(x);
-  }
-  Grads backward(const Var& dy) const override {
-    Grads d;
-    d[0] = mul(mul(dy, exp(neg(mul(saved(0), saved(0))))), 2 * std::numbers::inv_sqrtpi);
-    return d;
-  }
-};
-
-//   y = max(0, x)      dx = dy where y > 0, else 0      reads y; 0 at the kink
-struct Relu final : Op {
-  std::string_view name() const override { return "relu"; }
+struct Relu final : Unary<Relu> {
+  static constexpr Formula formula{"relu", "y = max(0, x)", {"dx = dy where y > 0, else 0"}};
   Tensor forward(const Tensor& x) {
     save_output();
     return relu(x);
   }
-  Grads backward(const Var& dy) const override {
-    Grads d;
-    if (recording())
-      d[0] = where(greater(output().value(), 0.0), dy, Var(scalar(0, dy.dtype())));
-    else
-      d[0] = Var(relu_grad(output().value(), dy.value(), 1));
-    return d;
+  Var dx(const Var& dy) const {
+    return where(greater(y().value(), 0), dy, Var(scalar(0, dy.dtype())));
   }
+  Tensor kernel(const Tensor& dy) const { return kernels::relu_grad(y().value(), dy, 1); }
 };
 
-//   y = min(max(x, low), high)      dx = dy within the bounds, else 0      reads x
-struct Clamp final : Op {
-  Clamp(double low = 0, double high = 0) : low_(low), high_(high) {}
-  std::string_view name() const override { return "clamp"; }
+struct Silu final : Unary<Silu> {
+  static constexpr Formula formula{
+      "silu", "y = x s, s = sigmoid(x)", {"dx = dy s (1 + x (1 - s))"}};
   Tensor forward(const Tensor& x) {
-    save(0);
-    return clamp(x, low_, high_);
-  }
-  Grads backward(const Var& dy) const override {
-    const Tensor& x = saved(0).value();
-    Tensor inside = logical_not(logical_or(less(x, low_), greater(x, high_)));
-    Grads d;
-    d[0] = where(inside, dy, Var(scalar(0, dy.dtype())));
-    return d;
-  }
-
- private:
-  double low_, high_;
-};
-
-//   y = x s, s = sigmoid(x)      dx = dy s (1 + x (1 - s))      reads x
-struct Silu final : Op {
-  std::string_view name() const override { return "silu"; }
-  Tensor forward(const Tensor& x) {
-    save(0);
+    save(X);
     return silu(x);
   }
-  Grads backward(const Var& dy) const override {
-    const Var& x = saved(0);
-    Grads d;
-    if (!recording()) {
-      d[0] = Var(silu_grad(x.value(), dy.value()));
-      return d;
-    }
-    Var s = sigmoid(x);
-    d[0] = mul(dy, mul(s, add(mul(x, add(neg(s), 1)), 1)));
-    return d;
+  Var dx(const Var& dy) const {
+    Var s = sigmoid(x());
+    return dy * s * (1 + x() * (1 - s));
   }
+  Tensor kernel(const Tensor& dy) const { return silu_grad(x().value(), dy); }
 };
 
-//   erf form:  y = x Φ, Φ = (1 + erf(x/√2))/2
-//              dx = dy (Φ + x φ), φ = e^(-x²/2)/√(2π)                 reads x
-//   tanh form: y = x (1 + t)/2, t = tanh u, u = √(2/π) (x + 0.044715 x³)
-//              dx = dy ((1 + t)/2 + x (1 - t²)/2 · u'),
-//              u' = √(2/π) (1 + 3·0.044715 x²)                       reads x
-struct Gelu final : Op {
-  explicit Gelu(GeluForm form = GeluForm::Erf) : form_(form) {}
-  std::string_view name() const override { return "gelu"; }
+struct Gelu final : Unary<Gelu> {
+  static constexpr Formula formula{
+      "gelu",
+      "y = x Φ, Φ = (1 + erf(x/√2))/2; or y = x (1 + t)/2, t = tanh u, "
+      "u = √(2/π) (x + 0.044715 x³)",
+      {"dx = dy (Φ + x φ), φ = e^(-x²/2)/√(2π); or dx = dy ((1 + t)/2 + x (1 - t²)/2 u')"},
+      "Hendrycks & Gimpel 2016"};
+  explicit Gelu(GeluForm f) : form(f) {}
   Tensor forward(const Tensor& x) {
-    save(0);
-    return gelu(x, form_);
+    save(X);
+    return gelu(x, form);
   }
-  Grads backward(const Var& dy) const override {
-    const Var& x = saved(0);
-    Grads d;
-    if (!recording()) {
-      d[0] = Var(gelu_grad(x.value(), dy.value(), form_));
-    } else if (form_ == GeluForm::Erf) {
-      Var cdf = half_one_plus(erf(mul(x, std::numbers::sqrt2 / 2)));
-      Var pdf = mul(exp(mul(mul(x, x), -0.5)), std::numbers::inv_sqrtpi / std::numbers::sqrt2);
-      d[0] = mul(dy, add(cdf, mul(x, pdf)));
-    } else {
-      Var t = tanh(inner(x));
-      Var slope = mul(add(mul(mul(x, x), 3 * kCubic), 1), kRoot);
-      Var curve = mul(mul(mul(x, 0.5), add(neg(mul(t, t)), 1)), slope);
-      d[0] = mul(dy, add(half_one_plus(t), curve));
+  Var dx(const Var& dy) const {
+    const Var& x = this->x();
+    if (form == GeluForm::Erf) {
+      Var cdf = 0.5 * (1 + erf(x / std::numbers::sqrt2));
+      Var pdf = exp(-0.5 * (x * x)) * (std::numbers::inv_sqrtpi / std::numbers::sqrt2);
+      return dy * (cdf + x * pdf);
     }
-    return d;
+    const double root = std::sqrt(2 / std::numbers::pi), cubic = 0.044715;
+    Var t = tanh(root * (x + cubic * (x * x * x)));
+    Var du = root * (1 + 3 * cubic * (x * x));
+    return dy * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * du);
   }
-
- private:
-  static constexpr double kCubic = 0.044715;
-  static inline const double kRoot = std::sqrt(2 / std::numbers::pi);
-  template <class T>
-  static T half_one_plus(const T& v) {
-    return mul(add(v, 1.0), 0.5);
-  }
-  template <class T>
-  static T inner(const T& x) {
-    return mul(add(x, mul(mul(mul(x, x), x), kCubic)), kRoot);
-  }
-  GeluForm form_;
+  Tensor kernel(const Tensor& dy) const { return gelu_grad(x().value(), dy, form); }
+  GeluForm form;
 };
 
 }  // namespace
 
-Var exp(const Var& x, Where where) { return apply(where, Exp{}, x); }
-Var log(const Var& x, Where where) { return apply(where, Log{}, x); }
-Var sqrt(const Var& x, Where where) { return apply(where, Sqrt{}, x); }
-Var sin(const Var& x, Where where) { return apply(where, Sin{}, x); }
-Var cos(const Var& x, Where where) { return apply(where, Cos{}, x); }
-Var abs(const Var& x, Where where) { return apply(where, Abs{}, x); }
-Var tanh(const Var& x, Where where) { return apply(where, Tanh{}, x); }
-Var sigmoid(const Var& x, Where where) { return apply(where, Sigmoid{}, x); }
-Var erf(const Var& x, Where where) { return apply(where, Erf{}, x); }
-Var relu(const Var& x, Where where) { return apply(where, Relu{}, x); }
-Var silu(const Var& x, Where where) { return apply(where, Silu{}, x); }
-Var clamp(const Var& x, double low, double high, Where where) {
-  return apply(where, Clamp(low, high), x);
-}
-Var gelu(const Var& x, GeluForm form, Where where) { return apply(where, Gelu(form), x); }
+Var exp(const In& x) { return apply(Exp{}, x); }
+Var log(const In& x) { return apply(Log{}, x); }
+Var sqrt(const In& x) { return apply(Sqrt{}, x); }
+Var sin(const In& x) { return apply(Sin{}, x); }
+Var cos(const In& x) { return apply(Cos{}, x); }
+Var abs(const In& x) { return apply(Abs{}, x); }
+Var tanh(const In& x) { return apply(Tanh{}, x); }
+Var sigmoid(const In& x) { return apply(Sigmoid{}, x); }
+Var erf(const In& x) { return apply(Erf{}, x); }
+Var relu(const In& x) { return apply(Relu{}, x); }
+Var silu(const In& x) { return apply(Silu{}, x); }
+Var clamp(const In& x, double low, double high) { return apply(Clamp(low, high), x); }
+Var gelu(const In& x, GeluForm form) { return apply(Gelu(form), x); }
 
 }  // namespace glim

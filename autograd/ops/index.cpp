@@ -2,126 +2,98 @@
 #include "tensor/ops/index.hpp"
 
 #include "autograd/ops.hpp"
-#include "tensor/ops/elementwise.hpp"
 
 namespace glim {
 namespace {
 
-//   y[.., j, ..] = x[.., index[.., j, ..], ..]      dx = zeros, += dy at index
-struct Gather final : Op {
-  Gather() = default;
-  Gather(int axis, Tensor index) : axis_(axis), index_(std::move(index)) {}
-  std::string_view name() const override { return "gather"; }
+struct Gather final : Unary<Gather> {
+  static constexpr Formula formula{
+      "gather", "y[.., j, ..] = x[.., index[.., j, ..], ..]", {"dx = zeros, += dy at index"}};
+  Gather(int a, Tensor i) : axis(a), index(std::move(i)) {}
   Tensor forward(const Tensor& x) {
-    from_ = x.shape();
-    return gather(x, axis_, index_);
+    from = x.shape();
+    return gather(x, axis, index);
   }
-  Grads backward(const Var& dy) const override {
-    Grads d;
-    d[0] = scatter_add(Var(zeros(from_, dy.dtype())), axis_, index_, dy);
-    return d;
-  }
-
- private:
-  int axis_ = 0;
-  Tensor index_;
-  Shape from_;
+  Var dx(const Var& dy) const { return scatter_add(zeros(from, dy.dtype()), axis, index, dy); }
+  int axis;
+  Tensor index;
+  Shape from;
 };
 
-//   y = x, += source at index      dx = dy      dsource = dy gathered at index
 struct ScatterAdd final : Op {
+  static constexpr Formula formula{
+      "scatter_add", "y = x, += source at index", {"dx = dy", "dsource = dy gathered at index"}};
   enum Input { X, Source };
-  ScatterAdd() = default;
-  ScatterAdd(int axis, Tensor index) : axis_(axis), index_(std::move(index)) {}
-  std::string_view name() const override { return "scatter_add"; }
+  ScatterAdd(int a, Tensor i) : axis(a), index(std::move(i)) {}
   Tensor forward(const Tensor& x, const Tensor& source) {
-    return scatter_add(x, axis_, index_, source);
+    return scatter_add(x, axis, index, source);
   }
-  Grads backward(const Var& dy) const override {
-    Grads d;
-    if (needs_grad(X)) d[X] = dy;
-    if (needs_grad(Source)) d[Source] = gather(dy, axis_, index_);
-    return d;
+  Grads gradient(const Var& dy) const override {
+    return {{X, dy}, {Source, gather(dy, axis, index)}};
   }
-
- private:
-  int axis_ = 0;
-  Tensor index_;
+  int axis;
+  Tensor index;
 };
 
-//   y = rows index[i] of x      dx = zeros, row index[i] += dy row i
 struct IndexSelect final : Op {
-  IndexSelect() = default;
-  IndexSelect(int axis, Tensor index) : axis_(axis), index_(std::move(index)) {}
-  std::string_view name() const override { return "index_select"; }
+  static constexpr Formula formula{
+      "index_select", "y = rows index[i] of x", {"dx = zeros, row index[i] += dy row i"}};
+  IndexSelect(int a, Tensor i) : axis(a), index(std::move(i)) {}
   Tensor forward(const Tensor& x) {
-    from_ = x.shape();
-    return index_select(x, axis_, index_);
+    from = x.shape();
+    return index_select(x, axis, index);
   }
-  Grads backward(const Var& dy) const override {
+  Grads gradient(const Var& dy) const override { return {{0, index_add(from, axis, index, dy)}}; }
+  // The zeros never exist.
+  Grads fast_gradient(const Var& dy) const override {
     Grads d;
-    if (recording()) {
-      d[0] = index_add(from_, axis_, index_, dy);
-    } else {
-      d.add_to(0, [this, up = dy.value()](const Tensor& total) {
-        if (total.is_contiguous())
-          index_add_(total, axis_, index_, up);
-        else
-          add_(total, index_add(from_, axis_, index_, up));
-      });
-    }
+    d.add_to(0, [this, up = dy.value()](const Tensor& total) {
+      if (total.is_contiguous())
+        index_add_(total, axis, index, up);
+      else
+        add_(total, index_add(from, axis, index, up));
+    });
     return d;
   }
-
- private:
-  int axis_ = 0;
-  Tensor index_;
-  Shape from_;
+  int axis;
+  Tensor index;
+  Shape from;
 };
 
-//   y = zeros, row index[i] += source row i      dsource = rows index[i] of dy
-struct IndexAdd final : Op {
-  IndexAdd() = default;
-  IndexAdd(Shape shape, int axis, Tensor index)
-      : shape_(shape), axis_(axis), index_(std::move(index)) {}
-  std::string_view name() const override { return "index_add"; }
-  Tensor forward(const Tensor& source) { return index_add(shape_, axis_, index_, source); }
-  Grads backward(const Var& dy) const override {
-    Grads d;
-    d[0] = index_select(dy, axis_, index_);
-    return d;
-  }
-
- private:
-  Shape shape_;
-  int axis_ = 0;
-  Tensor index_;
+struct IndexAdd final : Unary<IndexAdd> {
+  static constexpr Formula formula{
+      "index_add", "y = zeros, row index[i] += source row i", {"dsource = rows index[i] of dy"}};
+  IndexAdd(const Shape& s, int a, Tensor i) : shape(s), axis(a), index(std::move(i)) {}
+  Tensor forward(const Tensor& source) { return index_add(shape, axis, index, source); }
+  Var dx(const Var& dy) const { return index_select(dy, axis, index); }
+  Shape shape;
+  int axis;
+  Tensor index;
 };
 
 }  // namespace
 
-Var gather(const Var& x, Index axis, const Tensor& index, Where where) {
-  return apply(where, Gather(normalize_axis(axis, x.rank(), "gather"), index), x);
+Var gather(const In& x, Index axis, const Tensor& index) {
+  return apply(Gather(normalize_axis(axis, x->rank(), "gather"), index), x);
 }
-Var scatter_add(const Var& x, Index axis, const Tensor& index, const Var& source, Where where) {
-  return apply(where, ScatterAdd(normalize_axis(axis, x.rank(), "scatter_add"), index), x, source);
+Var scatter_add(const In& x, Index axis, const Tensor& index, const Var& source) {
+  return apply(ScatterAdd(normalize_axis(axis, x->rank(), "scatter_add"), index), x, source);
 }
-Var index_select(const Var& x, Index axis, const Tensor& index, Where where) {
-  return apply(where, IndexSelect(normalize_axis(axis, x.rank(), "index_select"), index), x);
+Var index_select(const In& x, Index axis, const Tensor& index) {
+  return apply(IndexSelect(normalize_axis(axis, x->rank(), "index_select"), index), x);
 }
-Var index_add(const Shape& shape, Index axis, const Tensor& index, const Var& source, Where where) {
-  return apply(where, IndexAdd(shape, normalize_axis(axis, shape.rank(), "index_add"), index),
-               source);
+Var index_add(const Shape& shape, Index axis, const Tensor& index, const In& source) {
+  return apply(IndexAdd(shape, normalize_axis(axis, shape.rank(), "index_add"), index), source);
 }
 
 // The order is found on values; what flows back goes to where each value came from.
-OrderedVar sort(const Var& x, Index axis, bool descending, Where where) {
-  Tensor indices = sort(x.value(), axis, descending).indices;
-  return {gather(x, axis, indices, where), indices};
+OrderedVar sort(const In& x, Index axis, bool descending) {
+  Tensor indices = sort(x->value(), axis, descending).indices;
+  return {gather(x, axis, indices), indices};
 }
-OrderedVar top_k(const Var& x, Index k, Index axis, Where where) {
-  Tensor indices = top_k(x.value(), k, axis).indices;
-  return {gather(x, axis, indices, where), indices};
+OrderedVar top_k(const In& x, Index k, Index axis) {
+  Tensor indices = top_k(x->value(), k, axis).indices;
+  return {gather(x, axis, indices), indices};
 }
 
 }  // namespace glim

@@ -1,124 +1,173 @@
-//   loss = Σ_rows Σ_v q_v (ln q_v - ln p_v), p = softmax(logits), 0 ln 0 = 0
-//        = Σ_rows (Σq ln Σ e^x - Σ q x) - entropy of q
-//   dlogits = dy (Σq p - q)      reads logits, and each row's maximum and 1/Σ e^{x - max}
+// Label smoothing (Szegedy et al. 2016, section 7; the 2017 paper's section 5.4), on logits and on what an
+// output projection makes of x.      logits (N, V)   target (N,)      x (N, I)   W (V, I)   b (V,)
 //
-// q is 1-ε for the target, 0 for pad, ε/(V-2) for the rest (ε/(V-1) where pad is no class); a row
-// whose target is pad counts 0 and has gradient 0. Neither p nor q exists as a tensor: a row is read twice while it is in the cache.
-// Rows add up in float64, in order.
-#include <cmath>
+// q is 1-ε for the target, 0 for pad, ε/(V-2) for the rest (ε/(V-1) where pad is no class); a row whose
+// target is pad counts 0 and has gradient 0. 0 ln 0 = 0.
+#include "autograd/kernels/label_smoothing.hpp"
 
-#include "autograd/magnification.hpp"
-#include "autograd/ops/fused.hpp"
-#include "autograd/ops/smoothing.hpp"
-#include "tensor/ops/elementwise.hpp"
+#include "tensor/error.hpp"
 #include "tensor/ops/index.hpp"
 #include "tensor/ops/reduce.hpp"
 
 namespace glim {
 namespace {
 
-Var composed(const Var& logits, const Tensor& target, const Smoothing& s, LossSums* sums,
-             Where where) {
-  Index classes = logits.size(1);
-  DType dtype = logits.dtype();
-  Tensor real = not_equal(target, static_cast<double>(s.pad));  // (N,)
-  double rest = s.rest(classes);
-  Tensor hit = one_hot(target, classes, dtype);  // (N, V)
-  Tensor q = add(mul(hit, 1 - s.epsilon - rest), rest);
+// q (N, V), a row of zeros for pad.
+Tensor smoothed_target(const Tensor& target, Index classes, const Smoothing& s, DType dtype) {
+  const double rest = s.rest(classes);
+  Tensor q = (1 - s.epsilon - rest) * one_hot(target, classes, dtype) + rest;
   if (s.pad >= 0 && s.pad < classes) q.select(1, s.pad).fill_(0);
-  q = mul(q, real.unsqueeze(1).to(dtype));
-  Var log_probs = named(log_softmax(logits, -1, where), "log_probs");
-  Var cross = neg(sum(mul(log_probs, Var(q), where), {}, false, where), where);  // -Σ q ln p
-  auto tokens = static_cast<Index>(sum(real).item());
-  double entropy = s.entropy(tokens, classes);
-  if (sums) {
-    sums->tokens = tokens;
-    sums->smoothed_ce = cross.item();
-    sums->kl = sums->smoothed_ce - entropy;
-    Tensor picked = gather(log_probs.value(), 1, target.unsqueeze(1)).squeeze(1);
-    sums->nll = -dot(picked, real.to(dtype));
-  }
-  return add(cross, -entropy, where);
+  return q * not_equal(target, static_cast<double>(s.pad)).unsqueeze(1).to(dtype);
 }
 
-struct LabelSmoothingLoss final : FusedOp {
-  enum Input { Logits };
-  LabelSmoothingLoss() = default;
-  LabelSmoothingLoss(Tensor target, Smoothing smoothing, LossSums* sums)
-      : target_(target.contiguous()), smoothing_(smoothing), sums_(sums) {}
-  std::string_view name() const override { return "label_smoothing_loss"; }
+// Σ KL(q ‖ p) = -Σ q ln p - (entropy of q), p = softmax(logits)
+Var kl_of_logits(const Var& logits, const Tensor& target, const Smoothing& s, LossSums* sums) {
+  const Index classes = logits.size(1);
+  Var log_probs = named(log_softmax(logits), "log_probs");
+  Var cross = -sum(log_probs * smoothed_target(target, classes, s, logits.dtype()));
+  Tensor real = not_equal(target, static_cast<double>(s.pad)).to(logits.dtype());
+  auto tokens = static_cast<Index>(sum(real).item());
+  const double entropy = s.entropy(tokens, classes);
+  if (sums) {
+    Tensor picked = gather(log_probs.value(), 1, target.unsqueeze(1)).squeeze(1);
+    *sums = {cross.item() - entropy, cross.item(), -dot(picked, real), tokens};
+  }
+  return cross - entropy;
+}
 
-  Var composition(const std::vector<Var>& in) const override {
-    return composed(in[Logits], target_, smoothing_, nullptr, Where::current());
+// ∂(dy KL)/∂logits = dy (Σq p - q)
+Var logits_gradient(const Var& logits, const Tensor& target, const Smoothing& s, const Var& dy) {
+  Tensor q = smoothed_target(target, logits.size(1), s, logits.dtype());
+  return dy * (softmax(logits) * sum(q, {-1}, true) - q);
+}
+
+struct LabelSmoothingLoss final : Op {
+  static constexpr Formula formula{"label_smoothing_loss",
+                                   "y = Σ_rows Σ_v q_v (ln q_v - ln p_v), p = softmax(x)",
+                                   {"dx = dy (Σq p - q)"},
+                                   "Szegedy et al. 2016, section 7"};
+  enum Input { Logits };
+  LabelSmoothingLoss(const Tensor& t, Smoothing s, LossSums* out)
+      : target(t.contiguous()), smoothing(s), sums(out) {}
+
+  Var forward(const Var& logits) const { return kl_of_logits(logits, target, smoothing, sums); }
+  Grads gradient(const Var& dy) const override {
+    return {{Logits, logits_gradient(saved(Logits), target, smoothing, dy)}};
   }
 
+  // ---- the kernel ----
   Tensor forward(const Tensor& logits) {
     save(Logits);
-    Rows in = rows_of(logits);
-    Index count = logits.size(0), classes = logits.size(1);
-    const Index* target = target_.data<Index>();
-    require_classes(name(), target_, classes);
-    stats_ = empty({count, 2}, logits.dtype());
-    Tensor cross = empty({count}, DType::Float64), nll = empty({count}, DType::Float64);
-    SmoothedTarget q = smoothing_.distribution(classes);
-    visit_floating(logits, "label_smoothing_loss", [&]<class T>() {
-      parallel_for(in.count, rows_per_piece(in.columns), [&](Index begin, Index end) {
-        row_kernels<T>().cross_entropy(q, end - begin, in.columns, in.x.data<T>() + begin * in.ld,
-                                       in.ld, target + begin, stats_.data<T>() + 2 * begin,
-                                       cross.data<double>() + begin, nll.data<double>() + begin);
-      });
-    });
-    LossSums total;
-    for (Index r = 0; r < count; ++r) {
-      total.tokens += target[r] != smoothing_.pad;
-      total.smoothed_ce += cross.data<double>()[r];
-      total.nll += nll.data<double>()[r];
-    }
-    total.kl = total.smoothed_ce - smoothing_.entropy(total.tokens, classes);
-    if (sums_) *std::exchange(sums_, nullptr) = total;
+    require_classes(formula.op, target, logits.size(1));
+    kernels::CrossEntropyRows rows(logits.size(0));
+    stats = empty({logits.size(0), 2}, logits.dtype());
+    kernels::cross_entropy(logits, target, 0, smoothing, stats, rows);
+    LossSums total = rows.sum(target, smoothing, logits.size(1));
+    if (sums) *std::exchange(sums, nullptr) = total;
     return scalar(total.kl, logits.dtype());
   }
+  Grads fast_gradient(const Var& dy) const override {
+    Tensor dx = empty(saved(Logits).shape(), dy.dtype());
+    kernels::cross_entropy_grad(saved(Logits).value(), target, 0, smoothing, stats, dy.item(), dx);
+    return {{Logits, dx}};
+  }
 
-  Grads backward(const Var& dy) const override {
-    if (recording()) return through_composition({saved(Logits)}, dy);
-    Rows in = rows_of(saved(Logits).value());
-    Tensor dx = empty(saved(Logits).shape(), in.x.dtype());
-    SmoothedTarget q = smoothing_.distribution(in.columns);
-    visit_floating(in.x, "label_smoothing_loss", [&]<class T>() {
-      auto g = static_cast<T>(dy.item());
-      parallel_for(in.count, rows_per_piece(in.columns), [&](Index begin, Index end) {
-        row_kernels<T>().cross_entropy_grad(
-            q, end - begin, in.columns, in.x.data<T>() + begin * in.ld, in.ld,
-            target_.data<Index>() + begin, stats_.data<T>() + 2 * begin, g,
-            dx.data<T>() + begin * in.columns, in.columns);
-      });
-    });
-    Grads d;
-    d[Logits] = Var(dx);
-    return d;
+  Tensor target;
+  Smoothing smoothing;
+  LossSums* sums;
+  Tensor stats;  // (N, 2)
+};
+
+struct LinearLabelSmoothingLoss final : Op {
+  static constexpr Formula formula{
+      "linear_label_smoothing_loss",
+      "y = Σ_rows KL(q ‖ softmax(u)), u = x Wᵀ + b",
+      {"dx = du W, du = dy (Σq softmax(u) - q)", "dW = duᵀ x", "db = Σ_rows du"},
+      "Szegedy et al. 2016, section 7"};
+  enum Input { X, Weight, Bias };
+  LinearLabelSmoothingLoss(const Tensor& t, Smoothing s, LossSums* out)
+      : target(t.contiguous()), smoothing(s), sums(out) {}
+
+  Var forward(const Var& x, const Var& weight, const Var& bias) const {
+    return kl_of_logits(linear(x, weight, bias), target, smoothing, sums);
+  }
+  Grads gradient(const Var& dy) const override {
+    const Var &x = saved(X), &weight = saved(Weight);
+    Var du = logits_gradient(linear(x, weight, saved(Bias)), target, smoothing, dy);
+    return {{X, matmul(du, weight)}, {Weight, matmul(transpose(du), x)}, {Bias, sum(du, {0})}};
+  }
+
+  // ---- the kernel ----
+  Tensor forward(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+    save(X, Weight, Bias);
+    require_classes(formula.op, target, weight.size(0));
+    LossSums total = run(x, weight, bias).sum(target, smoothing, weight.size(0));
+    if (sums) *std::exchange(sums, nullptr) = total;
+    return scalar(total.kl, x.dtype());
+  }
+  Grads fast_gradient(const Var& dy) const override {
+    if (std::exchange(used, true))
+      run(saved(X).value(), saved(Weight).value(), saved(Bias).value());
+    const auto d = std::exchange(for_one, {});
+    for (const Tensor* t : {&d.x, &d.weight, &d.bias})
+      if (t->defined()) mul_(*t, dy.item());
+    return {{X, d.x}, {Weight, d.weight}, {Bias, d.bias}};
+  }
+  Index held_bytes() const override {
+    Index total = 0;
+    for (const Tensor* t : {&for_one.x, &for_one.weight, &for_one.bias})
+      if (t->defined()) total += t->bytes();
+    return total;
   }
 
  private:
-  Tensor target_;
-  Smoothing smoothing_;
-  LossSums* sums_ = nullptr;
-  Tensor stats_;  // (N, 2)
+  // Fills for_one with what is wanted; nothing where no gradient is.
+  kernels::CrossEntropyRows run(const Tensor& x, const Tensor& weight, const Tensor& bias) const {
+    auto gradient = [&](Input i, const Tensor& of) {
+      return of.defined() && needs_grad(i) ? empty(of.shape(), of.dtype()) : Tensor();
+    };
+    for_one = {gradient(X, x), gradient(Weight, weight), gradient(Bias, bias)};
+    return kernels::LinearCrossEntropy::run(x, weight, bias, target, smoothing, for_one);
+  }
+
+  Tensor target;
+  Smoothing smoothing;
+  LossSums* sums;
+  // For dy = 1, until backward takes them; another backward computes them again.
+  mutable kernels::LinearCrossEntropy::Gradients for_one;
+  mutable bool used = false;
 };
 
 }  // namespace
 
-Var label_smoothing_loss(const Var& logits, const Tensor& target, double smoothing, Index pad,
-                         LossSums* sums, Where where) {
-  if (logits.rank() != 2 || target.rank() != 1 || target.dtype() != DType::Int64 ||
-      target.size(0) != logits.size(0))
+Var label_smoothing_loss(const In& logits, const Tensor& target, double smoothing, Index pad,
+                         LossSums* sums) {
+  if (logits->rank() != 2 || target.rank() != 1 || target.dtype() != DType::Int64 ||
+      target.size(0) != logits->size(0))
     throw with_operands(
         ShapeError("label_smoothing_loss", "needs logits (N, V) and int64 targets (N,)"),
-        Operand("logits", logits.value()), Operand("target", target));
-  require_floating(logits.value(), "label_smoothing_loss");
-  require_smoothing("label_smoothing_loss", smoothing, logits.size(1), pad);
-  Smoothing s{smoothing, pad};
-  if (magnification() == Magnification::Explicit) return composed(logits, target, s, sums, where);
-  return apply(where, LabelSmoothingLoss(target, s, sums), logits);
+        Operand("logits", logits->value()), Operand("target", target));
+  require_floating(logits->value(), "label_smoothing_loss");
+  require_smoothing("label_smoothing_loss", smoothing, logits->size(1), pad);
+  return apply(LabelSmoothingLoss(target, {smoothing, pad}, sums), logits);
+}
+
+Var linear_label_smoothing_loss(const In& x, const Var& weight, const Var& bias,
+                                const Tensor& target, double smoothing, Index pad, LossSums* sums) {
+  auto bad_bias = [&] {
+    return bias.defined() && (bias.shape() != Shape{weight.size(0)} || bias.dtype() != x->dtype());
+  };
+  if (x->rank() != 2 || weight.rank() != 2 || x->size(1) != weight.size(1) ||
+      x->dtype() != weight.dtype() || bad_bias() || target.rank() != 1 ||
+      target.dtype() != DType::Int64 || target.size(0) != x->size(0))
+    throw with_operands(
+        ShapeError("linear_label_smoothing_loss",
+                   "needs x (N, I), weight (V, I), bias (V,) of one dtype, int64 targets (N,)"),
+        Operand("x", x->value()), Operand("weight", weight.value()), Operand("bias", bias.value()),
+        Operand("target", target));
+  require_floating(x->value(), "linear_label_smoothing_loss");
+  require_smoothing("linear_label_smoothing_loss", smoothing, weight.size(0), pad);
+  return apply(LinearLabelSmoothingLoss(target, {smoothing, pad}, sums), x, weight, bias);
 }
 
 }  // namespace glim

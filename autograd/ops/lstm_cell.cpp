@@ -1,91 +1,103 @@
-// One step of a long short-term memory (Hochreiter & Schmidhuber 1997, with the forget gate of Gers
-// et al. 2000; torch.nn.LSTM's order of gates):
-//
-//   a = input + hidden      i = σ(a_i)   f = σ(a_f)   u = tanh(a_u)   o = σ(a_o)
-//   c' = f c + i u          h' = o tanh(c')
+// One step of a long short-term memory, with the forget gate of Gers et al. 2000 and torch.nn.LSTM's order
+// of gates.
 //
 //   input  x W_ihᵀ + b_ih (B, 4H): input, forget, cell, output      state [h, c] (B, 2H)
 //   hidden h W_hhᵀ + b_hh (B, 4H)                                   y = [h', c'] (B, 2H)
 //
-//   γ = dc' + dh' o (1 - tanh²c')
-//   da_i = γ u i (1 - i)    da_f = γ c f (1 - f)    da_u = γ i (1 - u²)
-//   da_o = dh' tanh(c') o (1 - o)      dc = γ f
-//
-// da is the gradient of both products; h has none here but through its product. A row with
-// live = false keeps its state: y = [h, c], da = 0. Backward reads input, hidden and state, and
-// computes the gates again.
-#include "autograd/magnification.hpp"
-#include "autograd/ops/recurrent.hpp"
+// a is the gradient of both products; h has none here but through its product. A row with live = false
+// keeps its state: y = [h, c], da = 0.
+#include "autograd/ops/recurrent_cells.hpp"
 
 namespace glim {
 namespace {
 
-Var composed(const Var& input, const Var& hidden, const Var& state, const Tensor& live, Where at) {
-  Index n = state.size(1) / 2;
-  Var gates = named(add(input, hidden, at), "gates");
-  auto part = [&](Index k) { return narrow(gates, 1, k * n, n, at); };
-  Var i = named(sigmoid(part(0), at), "input_gate"), f = named(sigmoid(part(1), at), "forget_gate");
-  Var u = named(tanh(part(2), at), "cell_gate"), o = named(sigmoid(part(3), at), "output_gate");
-  Var c = named(add(mul(f, narrow(state, 1, n, n, at), at), mul(i, u, at), at), "cell");
-  Var h = named(mul(o, tanh(c, at), at), "hidden");
-  return where_live(live, concatenate({h, c}, 1, at), state, at);
-}
+// The gates, and c' = f c + i u.
+struct Gates {
+  Var i, f, u, o, c, next_c;
+  Gates(const Var& input, const Var& hidden, const Var& state) {
+    const Index n = state.size(1) / 2;
+    Var a = named(input + hidden, "gates");
+    auto part = [&](Index k) { return narrow(a, 1, k * n, n); };
+    i = named(sigmoid(part(0)), "input_gate");
+    f = named(sigmoid(part(1)), "forget_gate");
+    u = named(tanh(part(2)), "cell_gate");
+    o = named(sigmoid(part(3)), "output_gate");
+    c = narrow(state, 1, n, n);
+    next_c = named(f * c + i * u, "cell");
+  }
+};
 
-struct LstmCell final : FusedOp {
-  enum Input { In, Hidden, State };
-  LstmCell() = default;
-  explicit LstmCell(Tensor live) : live_(std::move(live)) {}
-  std::string_view name() const override { return "lstm_cell"; }
+struct LstmCell final : Op {
+  static constexpr Formula formula{
+      "lstm_cell",
+      "y = [o tanh(c'), c'], c' = f c + i u; i = σ(a_i), f = σ(a_f), u = tanh(a_u), o = σ(a_o), "
+      "a = input + hidden",
+      {"d(input) = da; da_i = γ u i (1 - i), da_f = γ c f (1 - f), da_u = γ i (1 - u²), "
+       "da_o = dh' tanh(c') o (1 - o), γ = dc' + dh' o (1 - tanh²c')",
+       "d(hidden) = da", "d(state) = [0, γ f]"},
+      "Hochreiter & Schmidhuber 1997"};
+  enum Input { InputGates, Hidden, State };
+  explicit LstmCell(Tensor l) : live(std::move(l)) {}
 
-  Var composition(const std::vector<Var>& in) const override {
-    return composed(in[In], in[Hidden], in[State], live_, Where::current());
+  Var forward(const Var& input, const Var& hidden, const Var& state) const {
+    Gates g(input, hidden, state);
+    Var h = named(g.o * tanh(g.next_c), "hidden");
+    return where_live(live, concatenate({h, g.next_c}, 1), state);
   }
 
+  Grads gradient(const Var& dy) const override {
+    const Var& state = saved(State);
+    auto [i, f, u, o, c, next_c] = Gates(saved(InputGates), saved(Hidden), state);
+    const Index n = state.size(1) / 2;
+    Var up = zero_unless_live(live, dy), dh = narrow(up, 1, 0, n), t = tanh(next_c);
+    Var gamma = narrow(up, 1, n, n) + dh * o * (1 - t * t);
+    Var da = concatenate({gamma * u * i * (1 - i), gamma * c * f * (1 - f), gamma * i * (1 - u * u),
+                          dh * t * o * (1 - o)},
+                         1);
+    Var dstate = concatenate({zeros(dh.shape(), dh.dtype()), gamma * f}, 1);
+    return {{InputGates, da}, {Hidden, da}, {State, where_live(live, dstate, dy)}};
+  }
+
+  // ---- the kernel ----
   Tensor forward(const Tensor& input, const Tensor& hidden, const Tensor& state) {
-    for (std::size_t i : {In, Hidden, State}) save(i);
-    CellOperands cell(input, hidden, state, live_, 4);
+    save(InputGates, Hidden, State);
+    CellOperands cell(input, hidden, state, live, 4);
     Tensor y = empty(state.shape(), state.dtype());
-    visit_floating(state, name(), [&]<class T>() {
+    visit_floating(state, formula.op, [&]<class T>() {
       cell.each_piece([&](Index begin, Index end) {
         recurrent_kernels<T>().lstm(cell.rows<T>(begin, end), from_row<T>(y, begin));
       });
     });
     return y;
   }
-
-  Grads backward(const Var& dy) const override {
-    if (recording()) return through_composition({saved(In), saved(Hidden), saved(State)}, dy);
-    CellOperands cell(saved(In).value(), saved(Hidden).value(), saved(State).value(), live_, 4);
+  // The gates are computed again.
+  Grads fast_gradient(const Var& dy) const override {
+    CellOperands cell(saved(InputGates).value(), saved(Hidden).value(), saved(State).value(), live,
+                      4);
     Rows up = rows_of(dy.value());
     auto like = [&](bool wanted, Input i) {
       return wanted ? empty(saved(i).shape(), dy.dtype()) : Tensor();
     };
-    Tensor dgates = like(needs_grad(In) || needs_grad(Hidden), In);
+    Tensor da = like(needs_grad(InputGates) || needs_grad(Hidden), InputGates);
     Tensor dstate = like(needs_grad(State), State);
-    visit_floating(dy.value(), name(), [&]<class T>() {
+    visit_floating(dy.value(), formula.op, [&]<class T>() {
       cell.each_piece([&](Index begin, Index end) {
         recurrent_kernels<T>().lstm_grad(cell.rows<T>(begin, end),
                                          {up.x.data<T>() + begin * up.ld, up.ld},
-                                         from_row<T>(dgates, begin), from_row<T>(dstate, begin));
+                                         from_row<T>(da, begin), from_row<T>(dstate, begin));
       });
     });
-    Grads d;
-    if (needs_grad(In)) d[In] = Var(dgates);
-    if (needs_grad(Hidden)) d[Hidden] = Var(dgates);
-    if (needs_grad(State)) d[State] = Var(dstate);
-    return d;
+    return {{InputGates, da}, {Hidden, da}, {State, dstate}};
   }
 
- private:
-  Tensor live_;
+  Tensor live;
 };
 
 }  // namespace
 
-Var lstm_cell(const Var& input, const Var& hidden, const Var& state, const Tensor& live, Where at) {
+Var lstm_cell(const In& input, const Var& hidden, const Var& state, const Tensor& live) {
   check_cell("lstm_cell", input, hidden, state, live, 4, 2);
-  if (magnification() == Magnification::Explicit) return composed(input, hidden, state, live, at);
-  return apply(at, LstmCell(live), input, hidden, state);
+  return apply(LstmCell(live), input, hidden, state);
 }
 
 }  // namespace glim

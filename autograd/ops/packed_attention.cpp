@@ -3,164 +3,176 @@
 //
 //   [Q K V] = x      (B, T, 3D)                           to itself
 //   Q = x, [K V] = memory      (B, T, D), (B, S, 2D)      to a memory
-//   y = [C_1 ... C_H]      (B, T, D)      C_h = dropout(softmax(Q_h K_hᵀ/√Dh (+ bias))) V_h
 //
-//   dx = [dQ dK dV]      dmemory = [dK dV]      dbias = dS, summed where bias was broadcast
-//
-// Vaswani et al. 2017, section 3.2.2, between the projections W^Q, W^K, W^V and W^O. Head by head the
-// gradients are those of attention.cpp. Splitting and joining the heads is a matter of strides:
-// nothing is copied, and each gradient is written once, where the projection's backward reads it.
-#include "autograd/magnification.hpp"
-#include "autograd/ops/attention_heads.hpp"
+// It stands between the projections W^Q, W^K, W^V and W^O. Head by head the gradients are those of
+// attention.hpp. Splitting and joining the heads is a matter of strides: nothing is copied, and the kernel
+// writes each gradient once, where the projection's backward reads it.
+#include "autograd/ops/attention.hpp"
+#include "tensor/error.hpp"
 #include "tensor/ops/reduce.hpp"
 
 namespace glim {
 namespace {
 
-// The blocks of x and memory.
-struct Blocks {
-  bool self;
-  Index d;  // D
-  Blocks(const Tensor& x, const Tensor& memory)
-      : self(!memory.defined()), d(self ? x.size(2) / 3 : x.size(2)) {}
+// (B, T, D) -> (B, T, H, Dh) -> (B, H, T, Dh)
+Var split_heads(const Var& x, Index heads) {
+  return permute(reshape(x, {x.size(0), x.size(1), heads, x.size(2) / heads}), {0, 2, 1, 3});
+}
+// (B, H, T, Dh) -> (B, T, H, Dh) -> (B, T, D)
+Var join_heads(const Var& x) {
+  return reshape(permute(x, {0, 2, 1, 3}), {x.size(0), x.size(2), x.size(1) * x.size(3)});
+}
+
+struct Heads {
+  Var query, key, value;  // (B, H, T or S, Dh)
 };
+Heads heads_of(const Var& x, const Var& memory, Index heads) {
+  const bool self = !memory.defined();
+  const Index d = self ? x.size(2) / 3 : x.size(2);
+  auto block = [&](const Var& of, Index i) {
+    return split_heads(slice(of, 2, i * d, (i + 1) * d), heads);
+  };
+  if (self) return {block(x, 0), block(x, 1), block(x, 2)};
+  return {split_heads(x, heads), block(memory, 0), block(memory, 1)};
+}
 
 Attended composed(const Var& x, const Var& memory, Index heads, const AttentionMask& mask,
-                  double dropout_p, Key dropout_key, bool need_probs, Where where) {
-  Blocks blocks(x.value(), memory.value());
-  Index d = blocks.d;
-  auto split = [&](const Var& part) {  // (B, T, D) -> (B, T, H, Dh) -> (B, H, T, Dh)
-    return permute(reshape(part, {part.size(0), part.size(1), heads, d / heads}, where),
-                   {0, 2, 1, 3}, where);
-  };
-  auto block = [&](const Var& of, Index i) {
-    return split(slice(of, 2, i * d, (i + 1) * d, 1, where));
-  };
-  Var query = blocks.self ? block(x, 0) : split(x);
-  Var key = blocks.self ? block(x, 1) : block(memory, 0);
-  Var value = blocks.self ? block(x, 2) : block(memory, 1);
+                  const AttentionDropout& drop, bool need_probs) {
+  Heads h = heads_of(x, memory, heads);
   Attended a =
-      scaled_dot_product_attention(named(query, "query"), named(key, "key"), named(value, "value"),
-                                   mask, dropout_p, dropout_key, need_probs, where);
-  // (B, H, T, Dh) -> (B, T, H, Dh) -> (B, T, D)
-  a.context = reshape(permute(a.context, {0, 2, 1, 3}, where), {x.size(0), x.size(1), d}, where);
+      scaled_dot_product_attention(named(h.query, "query"), named(h.key, "key"),
+                                   named(h.value, "value"), mask, drop.p, drop.key, need_probs);
+  a.context = join_heads(a.context);
   return a;
 }
 
-struct PackedAttention final : FusedOp {
+struct PackedAttention final : Op {
+  static constexpr Formula formula{
+      "packed_attention",
+      "y = [C_1 … C_H], C_h = dropout(P_h) V_h, P_h = softmax(Q_h K_hᵀ/√Dh (+ bias)), "
+      "[Q K V] = x, or Q = x and [K V] = memory",
+      {"dx = [dQ dK dV] or dQ, head by head as scaled_dot_product_attention", "dmemory = [dK dV]",
+       "dbias = dS, summed where bias was broadcast"},
+      "Vaswani et al. 2017, section 3.2.2"};
   enum Input { X, Memory, Bias };
-  PackedAttention() = default;
-  PackedAttention(Index count, Tensor keep, double p, Key key)
-      : count_(count), heads_(std::move(keep), p, key) {}
-  std::string_view name() const override { return "packed_attention"; }
+  PackedAttention(Index h, Tensor k, AttentionDropout d)
+      : count(h), keep(k), drop(d), heads(std::move(k), d.p, d.key) {}
 
-  Var composition(const std::vector<Var>& in) const override {
-    return composed(in[X], in[Memory], count_, {heads_.keep(), in[Bias]}, heads_.dropout_p(),
-                    heads_.dropout_key(), false, Where::current())
-        .context;
+  Var forward(const Var& x, const Var& memory, const Var& bias) const {
+    return composed(x, memory, count, {keep, bias}, drop, false).context;
   }
 
+  Grads gradient(const Var& dy) const override {
+    const Var &x = saved(X), &memory = saved(Memory), &bias = saved(Bias);
+    Heads h = heads_of(x, memory, count);
+    auto d =
+        attention_gradients(h.query, h.key, h.value, {keep, bias}, drop, split_heads(dy, count));
+    Var dq = join_heads(d.query), dk = join_heads(d.key), dv = join_heads(d.value);
+    Var dbias = bias.defined() ? sum_to(d.bias, bias.shape()) : Var();
+    if (!memory.defined()) return {{X, concatenate({dq, dk, dv}, 2)}, {Bias, dbias}};
+    return {{X, dq}, {Memory, concatenate({dk, dv}, 2)}, {Bias, dbias}};
+  }
+
+  // ---- the kernel ----
   Tensor forward(const Tensor& x, const Tensor& memory, const Tensor& bias) {
-    for (std::size_t i : {X, Memory, Bias}) save(i);
-    return context(x, memory, [&](const auto&... heads) {
-      heads_.forward(heads..., bias, needs_grad(X) || needs_grad(Memory) || needs_grad(Bias));
+    save(X, Memory, Bias);
+    return context(x, memory, [&](const auto&... parts) {
+      heads.forward(parts..., bias, needs_grad(X) || needs_grad(Memory) || needs_grad(Bias));
     });
   }
-
-  Index held_bytes() const override { return heads_.held_bytes(); }
-  bool recomputes() const override { return heads_.recomputes() && keeps_inputs(); }
-  Tensor recompute() const override {
-    return context(saved(X).value(), saved(Memory).value(),
-                   [&](const auto&... heads) { heads_.recompute(heads..., saved(Bias).value()); });
-  }
-
-  Grads backward(const Var& dy) const override {
-    if (recording()) return through_composition({saved(X), saved(Memory), saved(Bias)}, dy);
+  Grads fast_gradient(const Var& dy) const override {
     const Tensor &x = saved(X).value(), &memory = saved(Memory).value(),
                  &bias = saved(Bias).value();
-    Blocks blocks(x, memory);
-    Index d = blocks.d, first = blocks.self ? 1 : 0;
-    auto gradient = [&](Input i, const Tensor& of) {
-      return of.defined() && needs_grad(i) ? empty(of.shape(), of.dtype()) : Tensor();
-    };
-    auto part = [&](const Tensor& of, Index i) {
-      return of.defined() ? block(of, i, d) : Tensor();
-    };
-    Tensor dx = gradient(X, x), dmemory = gradient(Memory, memory);
-    const Tensor &pairs = blocks.self ? x : memory, &dpairs = blocks.self ? dx : dmemory;
-    AttentionHeads::Gradients parts{part(dx, 0), part(dpairs, first), part(dpairs, first + 1), {}};
+    Tensor dx = needs_grad(X) ? empty(x.shape(), x.dtype()) : Tensor();
+    Tensor dmemory =
+        memory.defined() && needs_grad(Memory) ? empty(memory.shape(), x.dtype()) : Tensor();
+    const bool self = !memory.defined();
+    const Tensor &pairs = self ? x : memory, &dpairs = self ? dx : dmemory;
+    const Index d = width(x, memory), first = self ? 1 : 0;
+    AttentionHeads::Gradients parts{
+        block(dx, 0, d), block(dpairs, first, d), block(dpairs, first + 1, d), {}};
     if (needs_grad(Bias))
-      parts.scores = empty({x.size(0), count_, x.size(1), pairs.size(1)}, x.dtype());
-    heads_.backward(block(x, 0, d), block(pairs, first, d), block(pairs, first + 1, d), bias,
-                    block(dy.value(), 0, d), parts);
-    Grads g;
-    if (dx.defined()) g[X] = Var(dx);
-    if (dmemory.defined()) g[Memory] = Var(dmemory);
-    if (parts.scores.defined()) g[Bias] = Var(sum_to(parts.scores, bias.shape()));
-    return g;
+      parts.scores = empty({x.size(0), count, x.size(1), pairs.size(1)}, x.dtype());
+    heads.backward(block(x, 0, d), block(pairs, first, d), block(pairs, first + 1, d), bias,
+                   block(dy.value(), 0, d), parts);
+    return {{X, dx},
+            {Memory, dmemory},
+            {Bias, parts.scores.defined() ? sum_to(parts.scores, bias.shape()) : Tensor()}};
+  }
+  Index held_bytes() const override { return heads.held_bytes(); }
+  bool recomputes() const override { return heads.recomputes() && keeps_inputs(); }
+  Tensor recompute() const override {
+    return context(saved(X).value(), saved(Memory).value(),
+                   [&](const auto&... parts) { heads.recompute(parts..., saved(Bias).value()); });
   }
 
  private:
+  static Index width(const Tensor& x, const Tensor& memory) {  // D
+    return memory.defined() ? x.size(2) : x.size(2) / 3;
+  }
   // y, which run(query, key, value, y's heads) writes.
   template <class Run>
   Tensor context(const Tensor& x, const Tensor& memory, const Run& run) const {
-    Blocks blocks(x, memory);
-    Tensor y = empty({x.size(0), x.size(1), blocks.d}, x.dtype());
-    const Tensor& pairs = blocks.self ? x : memory;
-    Index first = blocks.self ? 1 : 0;
-    run(block(x, 0, blocks.d), block(pairs, first, blocks.d), block(pairs, first + 1, blocks.d),
-        block(y, 0, blocks.d));
+    const bool self = !memory.defined();
+    const Tensor& pairs = self ? x : memory;
+    const Index d = width(x, memory), first = self ? 1 : 0;
+    Tensor y = empty({x.size(0), x.size(1), d}, x.dtype());
+    run(block(x, 0, d), block(pairs, first, d), block(pairs, first + 1, d), block(y, 0, d));
     return y;
   }
-
-  // Block i of (B, T, parts·D) as (B, H, T, Dh).
+  // Block i of (B, T, parts·D) as (B, H, T, Dh); undefined for undefined.
   Tensor block(const Tensor& x, Index i, Index d) const {
+    if (!x.defined()) return {};
     const Strides& s = x.strides();
-    Index width = d / count_;
+    const Index dh = d / count;
     return Tensor::from_storage(x.storage(), x.offset() + i * d * s[2],
-                                {x.size(0), count_, x.size(1), width},
-                                {s[0], width * s[2], s[1], s[2]}, x.dtype());
+                                {x.size(0), count, x.size(1), dh}, {s[0], dh * s[2], s[1], s[2]},
+                                x.dtype());
   }
 
-  Index count_ = 1;
-  AttentionHeads heads_;
+  Index count;
+  Tensor keep;
+  AttentionDropout drop;
+  AttentionHeads heads;
 };
 
 }  // namespace
 
-Attended packed_attention(const Var& x, const Var& memory, Index heads, const AttentionMask& mask,
-                          double dropout_p, Key dropout_key, bool need_probs, Where where) {
+Attended packed_attention(const In& x, const Var& memory, Index heads, const AttentionMask& mask,
+                          double dropout_p, Key dropout_key, bool need_probs) {
   auto fail = [&](const std::string& problem) {
-    throw with_operands(ShapeError("packed_attention", problem), Operand("x", x.value()),
+    throw with_operands(ShapeError("packed_attention", problem), Operand("x", x->value()),
                         Operand("memory", memory.value()));
   };
   if (heads < 1) throw ValueError("packed_attention", "there must be one head at least");
-  if (x.rank() != 3 || (memory.defined() && memory.rank() != 3))
+  const bool self = !memory.defined();
+  if (x->rank() != 3 || (!self && memory.rank() != 3))
     fail("x (B, T, 3D), or x (B, T, D) and memory (B, S, 2D), are wanted");
-  if (!memory.defined() && x.size(2) % 3 != 0) fail("x is not three blocks of columns");
-  Blocks blocks(x.value(), memory.value());
-  if (memory.defined() && (memory.size(0) != x.size(0) || memory.size(2) != 2 * blocks.d))
-    fail("memory has not the batch extent B and 2D columns of x");
-  if (blocks.d % heads != 0)
-    fail(std::to_string(heads) + " heads do not divide " + std::to_string(blocks.d) + " columns");
+  if (self && x->size(2) % 3 != 0) fail("x is not three blocks of columns");
+  const Index d = self ? x->size(2) / 3 : x->size(2);
+  if (!self && (memory.size(0) != x->size(0) || memory.size(2) != 2 * d))
+    fail("memory must have the batch extent B and 2D columns of x");
+  if (d % heads != 0)
+    fail(std::to_string(heads) + " heads do not divide " + std::to_string(d) + " columns");
+  CallSite site(x.where());
+  AttentionDropout drop{dropout_p, dropout_key};
   if (magnification() == Magnification::Explicit || need_probs || dropout_p >= 1)
-    return composed(x, memory, heads, mask, dropout_p, dropout_key, need_probs, where);
+    return composed(x, memory, heads, mask, drop, need_probs);
   if (!(dropout_p >= 0)) throw ValueError("dropout", "the probability lies outside [0, 1]");
   auto with_all = [&](auto e) {
-    return with_operands(std::move(e), Operand("x", x.value()), Operand("memory", memory.value()),
+    return with_operands(std::move(e), Operand("x", x->value()), Operand("memory", memory.value()),
                          Operand("keep", mask.keep), Operand("bias", mask.bias.value()));
   };
-  if (!is_floating(x.dtype()) || (memory.defined() && memory.dtype() != x.dtype()) ||
-      (mask.bias.defined() && mask.bias.dtype() != x.dtype()) ||
+  if (!is_floating(x->dtype()) || (!self && memory.dtype() != x->dtype()) ||
+      (mask.bias.defined() && mask.bias.dtype() != x->dtype()) ||
       (mask.keep.defined() && mask.keep.dtype() != DType::Bool))
     throw with_all(
         DTypeError("packed_attention", "needs operands of one floating dtype and a bool keep"));
-  Shape scores{x.size(0), heads, x.size(1), blocks.self ? x.size(1) : memory.size(1)};
+  Shape scores{x->size(0), heads, x->size(1), self ? x->size(1) : memory.size(1)};
   if (!fits_scores(mask, scores))
     throw with_all(ShapeError("packed_attention",
                               "a mask does not broadcast to the scores " + to_string(scores)));
-  Var y =
-      apply(where, PackedAttention(heads, mask.keep, dropout_p, dropout_key), x, memory, mask.bias);
+  Var y = apply(PackedAttention(heads, mask.keep, drop), x, memory, mask.bias);
   return {named(y, "context"), {}};
 }
 

@@ -2,7 +2,6 @@
 #include "tensor/ops/reduce.hpp"
 
 #include "autograd/ops.hpp"
-#include "tensor/ops/elementwise.hpp"
 
 namespace glim {
 namespace {
@@ -14,111 +13,93 @@ Shape kept_shape(const Shape& x, const Dims& axes) {
   return s;
 }
 
-Index count_of(const Shape& x, const Dims& axes) {
+double count_of(const Shape& x, const Dims& axes) {
   Index n = 1;
   for (Index a : normalize_axes(axes, x.rank(), "reduce")) n *= x[static_cast<int>(a)];
-  return n;
+  return static_cast<double>(n);
 }
 
-//   y = Σ x over the axes      dx = dy repeated along them
-struct Sum final : Op {
-  Sum() = default;
-  Sum(Dims axes, bool keepdim) : axes_(axes), keepdim_(keepdim) {}
-  std::string_view name() const override { return "sum"; }
+struct Sum final : Unary<Sum> {
+  static constexpr Formula formula{"sum", "y = Σ x over the axes", {"dx = dy repeated along them"}};
+  Sum(const Dims& a, bool keep) : axes(a), keepdim(keep) {}
   Tensor forward(const Tensor& x) {
-    from_ = x.shape();
-    return sum(x, axes_, keepdim_);
+    from = x.shape();
+    return sum(x, axes, keepdim);
   }
-  Grads backward(const Var& dy) const override {
-    Grads d;
-    d[0] = broadcast_to(reshape(dy, kept_shape(from_, axes_)), from_);
-    return d;
-  }
-
- private:
-  Dims axes_;
-  bool keepdim_ = false;
-  Shape from_;
+  Var dx(const Var& dy) const { return broadcast_to(reshape(dy, kept_shape(from, axes)), from); }
+  Dims axes;
+  bool keepdim;
+  Shape from;
 };
 
-//   y = max x or min x over the axes      dx = dy, shared evenly among the elements equal to y
-//   reads x, y
-struct Extreme : Op {
-  Extreme(bool largest, Dims axes, bool keepdim)
-      : largest_(largest), axes_(axes), keepdim_(keepdim) {}
+// dy repeated along the axes, shared evenly among the elements that equal y.
+Var shared(const Var& dy, const Tensor& x, const Tensor& y, const Dims& axes) {
+  Shape kept = kept_shape(x.shape(), axes);
+  Tensor hit = equal(x, y.reshape(kept)).to(x.dtype());
+  return broadcast_to(reshape(dy, kept), x.shape()) * (hit / sum(hit, axes, true));
+}
+
+struct Max final : Unary<Max> {
+  static constexpr Formula formula{
+      "max", "y = max x over the axes", {"dx = dy, shared evenly among the elements equal to y"}};
+  Max(const Dims& a, bool keep) : axes(a), keepdim(keep) {}
   Tensor forward(const Tensor& x) {
-    save(0);
+    save(X);
     save_output();
-    return largest_ ? max(x, axes_, keepdim_) : min(x, axes_, keepdim_);
+    return max(x, axes, keepdim);
   }
-  Grads backward(const Var& dy) const override {
-    const Tensor& x = saved(0).value();
-    Shape kept = kept_shape(x.shape(), axes_);
-    Tensor hit = equal(x, output().value().reshape(kept)).to(x.dtype());
-    Tensor share = div(hit, sum(hit, axes_, true));
-    Grads d;
-    d[0] = mul(broadcast_to(reshape(dy, kept), x.shape()), Var(share));
-    return d;
-  }
-
- private:
-  bool largest_;
-  Dims axes_;
-  bool keepdim_;
-};
-struct Max final : Extreme {
-  Max() : Extreme(true, {}, false) {}
-  Max(Dims axes, bool keepdim) : Extreme(true, axes, keepdim) {}
-  std::string_view name() const override { return "max"; }
-};
-struct Min final : Extreme {
-  Min() : Extreme(false, {}, false) {}
-  Min(Dims axes, bool keepdim) : Extreme(false, axes, keepdim) {}
-  std::string_view name() const override { return "min"; }
+  Var dx(const Var& dy) const { return shared(dy, x().value(), y().value(), axes); }
+  Dims axes;
+  bool keepdim;
 };
 
-//   y_i = Σ_{j<=i} x_j      dx_j = Σ_{i>=j} dy_i = Σ_i dy_i - cumsum(dy)_j + dy_j
-struct Cumsum final : Op {
-  explicit Cumsum(int axis = 0) : axis_(axis) {}
-  std::string_view name() const override { return "cumsum"; }
-  Tensor forward(const Tensor& x) { return cumsum(x, axis_); }
-  Grads backward(const Var& dy) const override {
-    Grads d;
-    d[0] = add(sub(sum(dy, {axis_}, true), cumsum(dy, axis_)), dy);
-    return d;
+struct Min final : Unary<Min> {
+  static constexpr Formula formula{
+      "min", "y = min x over the axes", {"dx = dy, shared evenly among the elements equal to y"}};
+  Min(const Dims& a, bool keep) : axes(a), keepdim(keep) {}
+  Tensor forward(const Tensor& x) {
+    save(X);
+    save_output();
+    return min(x, axes, keepdim);
   }
+  Var dx(const Var& dy) const { return shared(dy, x().value(), y().value(), axes); }
+  Dims axes;
+  bool keepdim;
+};
 
- private:
-  int axis_;
+struct Cumsum final : Unary<Cumsum> {
+  static constexpr Formula formula{
+      "cumsum", "y_i = Σ_{j<=i} x_j", {"dx_j = Σ_{i>=j} dy_i = Σ dy - cumsum(dy)_j + dy_j"}};
+  explicit Cumsum(int a) : axis(a) {}
+  Tensor forward(const Tensor& x) { return cumsum(x, axis); }
+  Var dx(const Var& dy) const { return sum(dy, {axis}, true) - cumsum(dy, axis) + dy; }
+  int axis;
 };
 
 }  // namespace
 
-Var sum(const Var& x, const Dims& axes, bool keepdim, Where where) {
-  require_floating(x.value(), "sum");
-  return apply(where, Sum(axes, keepdim), x);
+Var sum(const In& x, const Dims& axes, bool keepdim) {
+  require_floating(x->value(), "sum");
+  return apply(Sum(axes, keepdim), x);
 }
-Var mean(const Var& x, const Dims& axes, bool keepdim, Where where) {
-  require_floating(x.value(), "mean");
-  return mul(sum(x, axes, keepdim, where), 1.0 / static_cast<double>(count_of(x.shape(), axes)),
-             where);
+Var mean(const In& x, const Dims& axes, bool keepdim) {
+  require_floating(x->value(), "mean");
+  CallSite site(x.where());
+  return sum(x, axes, keepdim) / count_of(x->shape(), axes);
 }
-Var max(const Var& x, const Dims& axes, bool keepdim, Where where) {
-  return apply(where, Max(axes, keepdim), x);
-}
-Var min(const Var& x, const Dims& axes, bool keepdim, Where where) {
-  return apply(where, Min(axes, keepdim), x);
-}
+Var max(const In& x, const Dims& axes, bool keepdim) { return apply(Max(axes, keepdim), x); }
+Var min(const In& x, const Dims& axes, bool keepdim) { return apply(Min(axes, keepdim), x); }
 
 //   Σ (x - mean)² / (n - correction)
-Var var(const Var& x, const Dims& axes, double correction, bool keepdim, Where where) {
-  Var centered = sub(x, mean(x, axes, true, where), where);
-  double divisor = std::max(0.0, static_cast<double>(count_of(x.shape(), axes)) - correction);
-  return mul(sum(mul(centered, centered, where), axes, keepdim, where), 1.0 / divisor, where);
+Var var(const In& x, const Dims& axes, double correction, bool keepdim) {
+  CallSite site(x.where());
+  Var centered = x - mean(x, axes, true);
+  return sum(centered * centered, axes, keepdim) /
+         std::max(0.0, count_of(x->shape(), axes) - correction);
 }
 
-Var cumsum(const Var& x, Index axis, Where where) {
-  return apply(where, Cumsum(normalize_axis(axis, x.rank(), "cumsum")), x);
+Var cumsum(const In& x, Index axis) {
+  return apply(Cumsum(normalize_axis(axis, x->rank(), "cumsum")), x);
 }
 
 }  // namespace glim

@@ -1,276 +1,233 @@
 // Views, joining and cutting. Forward moves no element where a view will do.
 #include "autograd/ops.hpp"
-#include "tensor/ops/elementwise.hpp"
+#include "tensor/error.hpp"
 #include "tensor/ops/index.hpp"
 #include "tensor/ops/reduce.hpp"
 
 namespace glim {
 namespace {
 
-//   y = x under another shape      dx = dy under x's shape
-struct Reshape final : Op {
-  explicit Reshape(Shape shape = {}) : shape_(shape) {}
-  std::string_view name() const override { return "reshape"; }
+struct Reshape final : Unary<Reshape> {
+  static constexpr Formula formula{
+      "reshape", "y = x under another shape", {"dx = dy under x's shape"}};
+  explicit Reshape(const Shape& s) : to(s) {}
   Tensor forward(const Tensor& x) {
-    from_ = x.shape();
-    return x.reshape(shape_);
+    from = x.shape();
+    return x.reshape(to);
   }
-  Grads backward(const Var& dy) const override {
-    Grads d;
-    d[0] = reshape(dy, from_);
-    return d;
-  }
-
- private:
-  Shape shape_, from_;
+  Var dx(const Var& dy) const { return reshape(dy, from); }
+  Shape to, from;
 };
 
-//   y = x with axis axes[i] in place i      dx = dy permuted back
-struct Permute final : Op {
-  explicit Permute(Dims axes = {}) : axes_(axes) {}
-  std::string_view name() const override { return "permute"; }
-  Tensor forward(const Tensor& x) { return x.permute(axes_); }
-  Grads backward(const Var& dy) const override {
-    Dims inverse = axes_;
-    for (int i = 0; i < axes_.rank(); ++i)
-      inverse[normalize_axis(axes_[i], axes_.rank(), "permute")] = i;
-    Grads d;
-    d[0] = permute(dy, inverse);
-    return d;
+struct Permute final : Unary<Permute> {
+  static constexpr Formula formula{
+      "permute", "y = x with axis axes[i] in place i", {"dx = dy permuted back"}};
+  explicit Permute(const Dims& a) : axes(a) {}
+  Tensor forward(const Tensor& x) { return x.permute(axes); }
+  Var dx(const Var& dy) const {
+    Dims inverse = axes;
+    for (int i = 0; i < axes.rank(); ++i)
+      inverse[normalize_axis(axes[i], axes.rank(), "permute")] = i;
+    return permute(dy, inverse);
   }
-
- private:
-  Dims axes_;
+  Dims axes;
 };
 
-//   y = x repeated along new axes and axes of extent 1      dx = Σ dy over the repeats
-struct BroadcastTo final : Op {
-  explicit BroadcastTo(Shape shape = {}) : shape_(shape) {}
-  std::string_view name() const override { return "broadcast_to"; }
+struct BroadcastTo final : Unary<BroadcastTo> {
+  static constexpr Formula formula{"broadcast_to",
+                                   "y = x repeated along new axes and axes of extent 1",
+                                   {"dx = Σ dy over the repeats"}};
+  explicit BroadcastTo(const Shape& s) : to(s) {}
   Tensor forward(const Tensor& x) {
-    from_ = x.shape();
-    return x.expand(shape_);
+    from = x.shape();
+    return x.expand(to);
   }
-  Grads backward(const Var& dy) const override {
-    Grads d;
-    d[0] = sum_to(dy, from_);
-    return d;
-  }
-
- private:
-  Shape shape_, from_;
+  Var dx(const Var& dy) const { return sum_to(dy, from); }
+  Shape to, from;
 };
 
-//   y = Σ x over the axes in which `shape` has extent 1 or none      dx = dy repeated
-struct SumTo final : Op {
-  explicit SumTo(Shape shape = {}) : shape_(shape) {}
-  std::string_view name() const override { return "sum_to"; }
+struct SumTo final : Unary<SumTo> {
+  static constexpr Formula formula{"sum_to",
+                                   "y = Σ x over the axes in which `shape` has extent 1 or none",
+                                   {"dx = dy repeated"}};
+  explicit SumTo(const Shape& s) : to(s) {}
   Tensor forward(const Tensor& x) {
-    from_ = x.shape();
-    return sum_to(x, shape_);
+    from = x.shape();
+    return sum_to(x, to);
   }
-  Grads backward(const Var& dy) const override {
-    Grads d;
-    d[0] = broadcast_to(dy, from_);
-    return d;
-  }
-
- private:
-  Shape shape_, from_;
+  Var dx(const Var& dy) const { return broadcast_to(dy, from); }
+  Shape to, from;
 };
 
-//   y = x[start : stop : step] along the axis      dx = zeros with dy at these places
 struct Slice final : Op {
-  Slice() = default;
-  Slice(int axis, Index start, Index stop, Index step)
-      : axis_(axis), start_(start), stop_(stop), step_(step) {}
-  std::string_view name() const override { return "slice"; }
+  static constexpr Formula formula{
+      "slice", "y = x[start : stop : step] along the axis", {"dx = zeros with dy at these places"}};
+  Slice(int a, Index from, Index to, Index by) : axis(a), start(from), stop(to), step(by) {}
   Tensor forward(const Tensor& x) {
-    from_ = x.shape();
-    return x.slice(axis_, start_, stop_, step_);
+    shape = x.shape();
+    return x.slice(axis, start, stop, step);
   }
-  Grads backward(const Var& dy) const override {
+  Grads gradient(const Var& dy) const override {
+    return {{0, unslice(dy, shape, axis, start, step)}};
+  }
+  // The zeros never exist.
+  Grads fast_gradient(const Var& dy) const override {
     Grads d;
-    if (recording()) {
-      d[0] = unslice(dy, from_, axis_, start_, step_);
-    } else {
-      d.add_to(0, [this, up = dy.value()](const Tensor& total) {
-        if (up.numel() > 0) add_(total.slice(axis_, start_, stop_, step_), up);
-      });
-    }
+    d.add_to(0, [this, up = dy.value()](const Tensor& total) {
+      if (up.numel() > 0) add_(total.slice(axis, start, stop, step), up);
+    });
     return d;
   }
-
- private:
-  int axis_ = 0;
-  Index start_ = 0, stop_ = 0, step_ = 1;
-  Shape from_;
+  int axis;
+  Index start, stop, step;
+  Shape shape;
 };
 
-//   y = zeros of `shape` with x at start, start + step, ...      dx = dy there
-struct Unslice final : Op {
-  Unslice() = default;
-  Unslice(Shape shape, int axis, Index start, Index step)
-      : shape_(shape), axis_(axis), start_(start), step_(step) {}
-  std::string_view name() const override { return "unslice"; }
+struct Unslice final : Unary<Unslice> {
+  static constexpr Formula formula{
+      "unslice", "y = zeros of `shape` with x at start, start + step, ...", {"dx = dy there"}};
+  Unslice(const Shape& s, int a, Index from, Index by) : shape(s), axis(a), start(from), step(by) {}
   Tensor forward(const Tensor& x) {
-    Tensor y = zeros(shape_, x.dtype());
-    length_ = x.shape()[axis_];
-    region(y).copy_(x);
+    Tensor y = zeros(shape, x.dtype());
+    length = x.shape()[axis];
+    y.slice(axis, start, stop(), step).copy_(x);
     return y;
   }
-  Grads backward(const Var& dy) const override {
-    Grads d;
-    d[0] = slice(dy, axis_, start_, stop(), step_);
-    return d;
-  }
+  Var dx(const Var& dy) const { return slice(dy, axis, start, stop(), step); }
 
- private:
-  Index stop() const { return length_ ? start_ + (length_ - 1) * step_ + 1 : start_; }
-  Tensor region(const Tensor& y) const { return y.slice(axis_, start_, stop(), step_); }
-  Shape shape_;
-  int axis_ = 0;
-  Index start_ = 0, step_ = 1, length_ = 0;
+  Index stop() const { return length ? start + (length - 1) * step + 1 : start; }
+  Shape shape;
+  int axis;
+  Index start, step, length = 0;
 };
 
-//   y = parts one after the other along the axis      d(part) = its section of dy
 struct Concatenate final : Op {
-  explicit Concatenate(int axis = 0) : axis_(axis) {}
-  std::string_view name() const override { return "concatenate"; }
+  static constexpr Formula formula{"concatenate",
+                                   "y = parts one after the other along the axis",
+                                   {"d(part) = its section of dy"}};
+  explicit Concatenate(int a) : axis(a) {}
   Tensor forward(const std::vector<Tensor>& parts) {
-    for (const Tensor& p : parts) lengths_.push_back(p.size(axis_));
-    return concatenate(parts, axis_);
+    for (const Tensor& p : parts) lengths.push_back(p.size(axis));
+    return concatenate(parts, axis);
   }
-  Grads backward(const Var& dy) const override {
+  Grads gradient(const Var& dy) const override {
     Grads d;
     Index start = 0;
-    for (std::size_t i = 0; i < lengths_.size(); ++i) {
-      if (needs_grad(i)) d[i] = slice(dy, axis_, start, start + lengths_[i]);
-      start += lengths_[i];
+    for (std::size_t i = 0; i < lengths.size(); ++i) {
+      if (needs_grad(i)) d[i] = slice(dy, axis, start, start + lengths[i]);
+      start += lengths[i];
     }
     return d;
   }
-
- private:
-  int axis_;
-  std::vector<Index> lengths_;
+  int axis;
+  std::vector<Index> lengths;
 };
 
-//   y = x where column - row <= k (tril) or >= k (triu), else 0      dx = the same of dy
-struct Triangle : Op {
-  Triangle(bool lower, Index diagonal) : lower_(lower), diagonal_(diagonal) {}
-  Tensor forward(const Tensor& x) { return lower_ ? tril(x, diagonal_) : triu(x, diagonal_); }
-  Grads backward(const Var& dy) const override {
-    Grads d;
-    d[0] = lower_ ? tril(dy, diagonal_) : triu(dy, diagonal_);
-    return d;
-  }
+struct Tril final : Unary<Tril> {
+  static constexpr Formula formula{
+      "tril", "y = x where column - row <= k, else 0", {"dx = the same of dy"}};
+  explicit Tril(Index k) : diagonal(k) {}
+  Tensor forward(const Tensor& x) { return tril(x, diagonal); }
+  Var dx(const Var& dy) const { return tril(dy, diagonal); }
+  Index diagonal;
+};
 
- private:
-  bool lower_;
-  Index diagonal_;
-};
-struct Tril final : Triangle {
-  explicit Tril(Index diagonal = 0) : Triangle(true, diagonal) {}
-  std::string_view name() const override { return "tril"; }
-};
-struct Triu final : Triangle {
-  explicit Triu(Index diagonal = 0) : Triangle(false, diagonal) {}
-  std::string_view name() const override { return "triu"; }
+struct Triu final : Unary<Triu> {
+  static constexpr Formula formula{
+      "triu", "y = x where column - row >= k, else 0", {"dx = the same of dy"}};
+  explicit Triu(Index k) : diagonal(k) {}
+  Tensor forward(const Tensor& x) { return triu(x, diagonal); }
+  Var dx(const Var& dy) const { return triu(dy, diagonal); }
+  Index diagonal;
 };
 
 }  // namespace
 
-Var reshape(const Var& x, const Shape& shape, Where where) {
-  return apply(where, Reshape(shape), x);
-}
-Var permute(const Var& x, const Dims& axes, Where where) { return apply(where, Permute(axes), x); }
+Var reshape(const In& x, const Shape& shape) { return apply(Reshape(shape), x); }
+Var permute(const In& x, const Dims& axes) { return apply(Permute(axes), x); }
 
-Var transpose(const Var& x, Index a, Index b, Where where) {
+Var transpose(const In& x, Index a, Index b) {
   Dims axes;
-  for (int i = 0; i < x.rank(); ++i) axes.push_back(i);
-  std::swap(axes[normalize_axis(a, x.rank(), "transpose")],
-            axes[normalize_axis(b, x.rank(), "transpose")]);
-  return permute(x, axes, where);
+  for (int i = 0; i < x->rank(); ++i) axes.push_back(i);
+  std::swap(axes[normalize_axis(a, x->rank(), "transpose")],
+            axes[normalize_axis(b, x->rank(), "transpose")]);
+  return permute(x, axes);
 }
 
-Var broadcast_to(const Var& x, const Shape& shape, Where where) {
-  return apply(where, BroadcastTo(shape), x);
-}
-Var sum_to(const Var& x, const Shape& shape, Where where) { return apply(where, SumTo(shape), x); }
+Var broadcast_to(const In& x, const Shape& shape) { return apply(BroadcastTo(shape), x); }
+Var sum_to(const In& x, const Shape& shape) { return apply(SumTo(shape), x); }
 
-Var slice(const Var& x, Index axis, Index start, Index stop, Index step, Where where) {
-  int a = normalize_axis(axis, x.rank(), "slice");
-  Index n = x.shape()[a];
+Var slice(const In& x, Index axis, Index start, Index stop, Index step) {
+  int a = normalize_axis(axis, x->rank(), "slice");
+  Index n = x->shape()[a];
   if (start < 0) start = std::max<Index>(0, start + n);
   if (stop < 0) stop += n;
-  return apply(where, Slice(a, std::min(start, n), std::max<Index>(stop, 0), step), x);
+  return apply(Slice(a, std::min(start, n), std::max<Index>(stop, 0), step), x);
 }
 
-Var unslice(const Var& x, const Shape& shape, Index axis, Index start, Index step, Where where) {
+Var unslice(const In& x, const Shape& shape, Index axis, Index start, Index step) {
   int a = normalize_axis(axis, shape.rank(), "unslice");
-  bool fits = x.rank() == shape.rank() && start >= 0 && step >= 1;
+  bool fits = x->rank() == shape.rank() && start >= 0 && step >= 1;
   for (int i = 0; i < shape.rank() && fits; ++i) {
-    Index n = x.shape()[i];
+    Index n = x->shape()[i];
     // start + (n - 1) step < shape[i], without a product beyond int64
     fits = i != a ? n == shape[i]
                   : n == 0 || (start < shape[i] && n - 1 <= (shape[i] - 1 - start) / step);
   }
   if (!fits)
     throw with_operands(ShapeError("unslice", "x does not fit into " + to_string(shape)),
-                        Operand("x", x.value()));
-  return apply(where, Unslice(shape, a, start, step), x);
+                        Operand("x", x->value()));
+  return apply(Unslice(shape, a, start, step), x);
 }
 
-Var narrow(const Var& x, Index axis, Index start, Index length, Where where) {
-  x.value().narrow(axis, start, length);  // IndexError where slice would clip
-  return slice(x, axis, start, start + length, 1, where);
+Var narrow(const In& x, Index axis, Index start, Index length) {
+  x->value().narrow(axis, start, length);  // IndexError where slice would clip
+  return slice(x, axis, start, start + length, 1);
 }
 
-Var select(const Var& x, Index axis, Index index, Where where) {
-  int a = normalize_axis(axis, x.rank(), "select");
-  x.value().select(a, index);  // IndexError outside the extent
-  if (index < 0) index += x.shape()[a];
-  return squeeze(slice(x, a, index, index + 1, 1, where), a, where);
+Var select(const In& x, Index axis, Index index) {
+  int a = normalize_axis(axis, x->rank(), "select");
+  x->value().select(a, index);  // IndexError outside the extent
+  if (index < 0) index += x->shape()[a];
+  CallSite site(x.where());
+  return squeeze(slice(x, a, index, index + 1), a);
 }
 
-Var squeeze(const Var& x, Index axis, Where where) {
-  return reshape(x, x.value().squeeze(axis).shape(), where);
-}
-Var unsqueeze(const Var& x, Index axis, Where where) {
-  return reshape(x, x.value().unsqueeze(axis).shape(), where);
+Var squeeze(const In& x, Index axis) { return reshape(x, x->value().squeeze(axis).shape()); }
+Var unsqueeze(const In& x, Index axis) { return reshape(x, x->value().unsqueeze(axis).shape()); }
+
+Var concatenate(const Ins& parts, Index axis) {
+  if (parts->empty()) throw ValueError("concatenate", "needs at least one tensor");
+  return apply(Concatenate(normalize_axis(axis, parts->front().rank(), "concatenate")), parts);
 }
 
-Var concatenate(const std::vector<Var>& parts, Index axis, Where where) {
-  if (parts.empty()) throw ValueError("concatenate", "needs at least one tensor");
-  return apply(where, Concatenate(normalize_axis(axis, parts[0].rank(), "concatenate")), parts);
-}
-
-Var stack(const std::vector<Var>& parts, Index axis, Where where) {
-  if (parts.empty()) throw ValueError("stack", "needs at least one tensor");
-  int a = normalize_axis(axis, parts[0].rank() + 1, "stack");
+Var stack(const Ins& parts, Index axis) {
+  if (parts->empty()) throw ValueError("stack", "needs at least one tensor");
+  CallSite site(parts.where());
+  const Var& first = parts->front();
+  int a = normalize_axis(axis, first.rank() + 1, "stack");
   std::vector<Var> rows;
-  for (const Var& p : parts) {
-    if (p.shape() != parts[0].shape())
-      throw with_operands(ShapeError("stack", "shapes differ"), Operand("first", parts[0].value()),
+  for (const Var& p : *parts) {
+    if (p.shape() != first.shape())
+      throw with_operands(ShapeError("stack", "shapes differ"), Operand("first", first.value()),
                           Operand("part", p.value()));
-    rows.push_back(unsqueeze(p, a, where));
+    rows.push_back(unsqueeze(p, a));
   }
-  return concatenate(rows, a, where);
+  return concatenate(rows, a);
 }
 
-std::vector<Var> split(const Var& x, Index axis, const std::vector<Index>& lengths, Where where) {
-  split(x.value(), axis, lengths);  // ShapeError unless the lengths add up
+std::vector<Var> split(const In& x, Index axis, const std::vector<Index>& lengths) {
+  split(x->value(), axis, lengths);  // ShapeError unless the lengths add up
   std::vector<Var> parts;
   Index start = 0;
   for (Index n : lengths) {
-    parts.push_back(narrow(x, axis, start, n, where));
+    parts.push_back(narrow(x, axis, start, n));
     start += n;
   }
   return parts;
 }
 
-Var tril(const Var& x, Index diagonal, Where where) { return apply(where, Tril(diagonal), x); }
-Var triu(const Var& x, Index diagonal, Where where) { return apply(where, Triu(diagonal), x); }
+Var tril(const In& x, Index diagonal) { return apply(Tril(diagonal), x); }
+Var triu(const In& x, Index diagonal) { return apply(Triu(diagonal), x); }
 
 }  // namespace glim

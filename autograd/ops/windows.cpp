@@ -1,7 +1,4 @@
-// Sliding windows over images with channels last (tensor/ops/windows.hpp).
-//
-//   unfold: y[b, p, q, i, j, c] = x[b, p·s + i·d - before, q·s + j·d - before, c], `fill` outside x
-//   fold:   the sum over all (p, q, i, j) that meet one position: unfold's adjoint
+// Sliding windows over images with channels last (tensor/ops/windows.hpp): unfold and its adjoint fold.
 #include "tensor/ops/windows.hpp"
 
 #include "autograd/ops.hpp"
@@ -9,54 +6,41 @@
 namespace glim {
 namespace {
 
-//   dx = fold(dy)
-struct Unfold final : Op {
-  Unfold() = default;
-  Unfold(const Window& rows, const Window& columns, double fill)
-      : rows_(rows), columns_(columns), fill_(fill) {}
-  std::string_view name() const override { return "unfold"; }
+struct Unfold final : Unary<Unfold> {
+  static constexpr Formula formula{
+      "unfold",
+      "y[b, p, q, i, j, c] = x[b, p·s + i·d - before, q·s + j·d - before, c], fill outside x",
+      {"dx = fold(dy)"}};
+  Unfold(const Window& r, const Window& c, double f) : rows(r), columns(c), fill(f) {}
   Tensor forward(const Tensor& x) {
-    from_ = x.shape();
-    return unfold(x, rows_, columns_, fill_);
+    from = x.shape();
+    return unfold(x, rows, columns, fill);
   }
-  Grads backward(const Var& dy) const override {
-    Grads d;
-    d[0] = fold(dy, from_[1], from_[2], rows_, columns_);
-    return d;
-  }
-
- private:
-  Window rows_, columns_;
-  double fill_ = 0;
-  Shape from_;
+  Var dx(const Var& dy) const { return fold(dy, from[1], from[2], rows, columns); }
+  Window rows, columns;
+  double fill;
+  Shape from;
 };
 
-//   dy = unfold(dx), 0 outside
-struct Fold final : Op {
-  Fold() = default;
-  Fold(Index height, Index width, const Window& rows, const Window& columns)
-      : height_(height), width_(width), rows_(rows), columns_(columns) {}
-  std::string_view name() const override { return "fold"; }
-  Tensor forward(const Tensor& y) { return fold(y, height_, width_, rows_, columns_); }
-  Grads backward(const Var& dx) const override {
-    Grads d;
-    d[0] = unfold(dx, rows_, columns_);
-    return d;
-  }
-
- private:
-  Index height_ = 0, width_ = 0;
-  Window rows_, columns_;
+struct Fold final : Unary<Fold> {
+  static constexpr Formula formula{"fold",
+                                   "y = Σ x over the windows (p, q, i, j) that meet one position",
+                                   {"dx = unfold(dy), 0 outside"}};
+  Fold(Index h, Index w, const Window& r, const Window& c)
+      : height(h), width(w), rows(r), columns(c) {}
+  Tensor forward(const Tensor& x) { return fold(x, height, width, rows, columns); }
+  Var dx(const Var& dy) const { return unfold(dy, rows, columns); }
+  Index height, width;
+  Window rows, columns;
 };
 
 }  // namespace
 
-Var unfold(const Var& x, const Window& rows, const Window& columns, double fill, Where where) {
-  return apply(where, Unfold(rows, columns, fill), x);
+Var unfold(const In& x, const Window& rows, const Window& columns, double fill) {
+  return apply(Unfold(rows, columns, fill), x);
 }
-Var fold(const Var& y, Index height, Index width, const Window& rows, const Window& columns,
-         Where where) {
-  return apply(where, Fold(height, width, rows, columns), y);
+Var fold(const In& x, Index height, Index width, const Window& rows, const Window& columns) {
+  return apply(Fold(height, width, rows, columns), x);
 }
 
 }  // namespace glim

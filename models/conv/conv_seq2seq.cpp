@@ -157,7 +157,7 @@ Taught ConvSeq2Seq::teach(const SourceBatch& source, const Tensor& tgt_in,
   ConvMemory memory = encode(source.ids);
   Tensor read = tgt_in;
   if (options.sampling > 0) {
-    Paused first_pass;
+    NoGrad first_pass;
     Var hidden = decoder.forward(embed_target(tgt_in), memory, nullptr);
     read = mix_predictions(tgt_in, argmax(generate(hidden).value(), -1), options.sampling,
                            glim::generator().next(), config_.pad);
@@ -181,7 +181,7 @@ namespace {
 class CachedConvDecoder final : public StepDecoder {
  public:
   CachedConvDecoder(ConvSeq2Seq& model, const Tensor& src) : model_(model) {
-    Paused no_tape;
+    NoGrad no_tape;
     memory_ = model.encode(src);
     Shape window{src.size(0), model.config().kernel, model.config().d_model};
     for (std::size_t i = 0; i < model.decoder.layers.size(); ++i)
@@ -190,7 +190,7 @@ class CachedConvDecoder final : public StepDecoder {
   }
 
   Tensor step(const std::vector<Index>& tokens) override {
-    Paused no_tape;
+    NoGrad no_tape;
     auto rows = static_cast<Index>(tokens.size());
     Var g = model_.embed_target(from_vector(tokens, {rows, 1}), length_++);
     Var hidden = model_.decoder.forward_step(g, windows_, memory_, attention_);

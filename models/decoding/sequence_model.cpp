@@ -12,7 +12,7 @@ class PrefixDecoder final : public StepDecoder {
       : model_(model), source_(source), prefixes_(static_cast<std::size_t>(source.ids.size(0))) {}
 
   Tensor step(const std::vector<Index>& tokens) override {
-    Paused no_tape;
+    NoGrad no_tape;
     std::vector<Index> ids;
     for (std::size_t i = 0; i < tokens.size(); ++i) {
       prefixes_[i].push_back(tokens[i]);

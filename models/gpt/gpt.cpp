@@ -71,7 +71,7 @@ class GptDecoder final : public StepDecoder {
         caches_(model.transformer.layers.size()) {}
 
   Tensor step(const std::vector<Index>& tokens) override {
-    Paused no_tape;
+    NoGrad no_tape;
     auto rows = static_cast<Index>(tokens.size());
     if (rows != context_.size(0))
       throw ValueError("gpt", std::to_string(rows) + " tokens for " +

@@ -251,7 +251,7 @@ std::vector<std::vector<Hypothesis>> NonAutoregressive::generate_sequences(
   check_search(limits, options);
   if (static_cast<Index>(limits.size()) != source.ids.size(0))
     throw ValueError("non-autoregressive", "wants one limit a sentence");
-  Paused no_tape;
+  NoGrad no_tape;
   Var memory = encode(source.ids);
   auto lists = candidates(memory, source.ids, limits, options.beam);
   std::vector<std::vector<Hypothesis>> result(lists.size());

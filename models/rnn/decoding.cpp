@@ -15,7 +15,7 @@ class CachedRnnDecoder final : public StepDecoder {
   }
 
   Tensor step(const std::vector<Index>& tokens) override {
-    Paused no_tape;
+    NoGrad no_tape;
     Tensor ids = from_vector(tokens, {static_cast<Index>(tokens.size())});
     Seq2SeqRnn::Readout read = model_.step(model_.embed_target(ids), source_, source_.states);
     attention_ = read.attention.value();
@@ -41,7 +41,7 @@ class CachedRnnDecoder final : public StepDecoder {
 
  private:
   static Seq2SeqRnn::Encoded encoded(Seq2SeqRnn& model, const SourceBatch& source) {
-    Paused no_tape;
+    NoGrad no_tape;
     return model.encode(source);
   }
 

@@ -203,7 +203,7 @@ Tensor Seq2SeqRnn::sampled_tokens(const Tensor& tgt_in, Index t, const Tensor& s
   for (std::size_t b = 0; b < tokens.size(); ++b)
     if (own[b] && tokens[b] != config_.pad) rows.push_back(static_cast<Index>(b));
   if (!rows.empty()) {
-    Paused no_tape;
+    NoGrad no_tape;
     auto count = static_cast<Index>(rows.size());
     Tensor picked = from_vector(rows, {count});
     auto of_rows = [&](const Var& v) { return Var(index_select(v.value(), 0, picked)); };

@@ -117,7 +117,7 @@ Var Encoder::forward(Var x, const AttentionRequest& request) {
   Scope scope = enter();
   bool again = recompute_ && training();
   for (EncoderLayer* layer : layers)
-    x = again ? checkpoint([=] { return layer->forward(x, request); }) : layer->forward(x, request);
+    x = again ? recomputed([=] { return layer->forward(x, request); }) : layer->forward(x, request);
   return norm ? norm->forward(x) : x;
 }
 
@@ -140,7 +140,7 @@ Var Decoder::forward(Var x, const Var& memory, const AttentionRequest& self_requ
   bool again = recompute_ && training() && !attention;
   for (DecoderLayer* layer : layers) {
     Var* own = attention ? &attention->emplace_back() : nullptr;
-    x = again ? checkpoint([=] { return layer->forward(x, memory, self_request, memory_request); })
+    x = again ? recomputed([=] { return layer->forward(x, memory, self_request, memory_request); })
               : layer->forward(x, memory, self_request, memory_request, own);
   }
   return norm ? norm->forward(x) : x;

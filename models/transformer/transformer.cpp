@@ -139,7 +139,7 @@ Taught Transformer::teach(const SourceBatch& source, const Tensor& tgt_in,
   Var memory = encode(source.ids);
   Tensor read = tgt_in;
   if (options.sampling > 0) {
-    Paused first_pass;
+    NoGrad first_pass;
     Tensor said = argmax(answer(tgt_in, memory.detach(), source, nullptr).value(), -1);
     read = mix_predictions(tgt_in, said, options.sampling, glim::generator().next(), config_.pad);
   }
@@ -173,7 +173,7 @@ class CachedTransformerDecoder final : public StepDecoder {
  public:
   CachedTransformerDecoder(Transformer& model, const SourceBatch& source)
       : model_(model), source_(source) {
-    Paused no_tape;
+    NoGrad no_tape;
     const Tensor& src = source.ids;
     Var memory = model.encode(src);
     if (model.copy) memory_ = memory.value();
@@ -188,7 +188,7 @@ class CachedTransformerDecoder final : public StepDecoder {
   }
 
   Tensor step(const std::vector<Index>& tokens) override {
-    Paused no_tape;
+    NoGrad no_tape;
     auto rows = static_cast<Index>(tokens.size());
     const TransformerConfig& c = model_.config();
     Tensor ids = from_vector(tokens, {rows, 1});

@@ -17,6 +17,13 @@ Tensor minimum(const Tensor& a, const Tensor& b);
 Tensor add(const Tensor& a, double c);  // ValueError when a is int64 and c no integer
 Tensor mul(const Tensor& a, double c);
 
+inline Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }
+inline Tensor operator-(const Tensor& a, const Tensor& b) { return sub(a, b); }
+inline Tensor operator*(const Tensor& a, const Tensor& b) { return mul(a, b); }
+inline Tensor operator/(const Tensor& a, const Tensor& b) { return div(a, b); }
+inline Tensor operator+(const Tensor& a, double c) { return add(a, c); }
+inline Tensor operator*(double c, const Tensor& a) { return mul(a, c); }
+
 // a += b, a += c·b, a *= c in place; b broadcasts to a. ValueError when a was expanded.
 void add_(const Tensor& a, const Tensor& b);
 void add_scaled_(const Tensor& a, const Tensor& b, double c);

@@ -42,9 +42,9 @@ TEST_CASE("nested checkpoints give the same bits as none", "[checkpoint]") {
     return sum(mul(h, dropout(h, 0.5, generator().next())));
   });
   auto nested = differentiate({x, w, v}, [&] {
-    Var h = checkpoint([&] {
-      Var a = checkpoint([&] { return layer(x, w); });
-      Var b = checkpoint([&, a] { return layer(a, v); });
+    Var h = recomputed([&] {
+      Var a = recomputed([&] { return layer(x, w); });
+      Var b = recomputed([&, a] { return layer(a, v); });
       return layer(b, w);
     });
     return sum(mul(h, dropout(h, 0.5, generator().next())));
@@ -57,21 +57,21 @@ TEST_CASE("a region may return what it was given", "[checkpoint]") {
   Var x = leaf_of({1, 2});
   auto through = differentiate({x}, [&] {
     Var h = mul(x, x);
-    return sum(mul(checkpoint([h] { return h; }), 3.0));
+    return sum(mul(recomputed([h] { return h; }), 3.0));
   });
   CHECK(through.grads[0] == std::vector<double>{6, 12});
-  auto leaf = differentiate({x}, [&] { return sum(mul(checkpoint([&] { return x; }), 3.0)); });
+  auto leaf = differentiate({x}, [&] { return sum(mul(recomputed([&] { return x; }), 3.0)); });
   CHECK(leaf.grads[0] == std::vector<double>{3, 3});
   auto beside = differentiate({x}, [&] {
     Var h = mul(x, x);
-    return sum(checkpoint([h, x] {
+    return sum(recomputed([h, x] {
       exp(x);  // computed, and not used
       return h;
     }));
   });
   CHECK(beside.grads[0] == std::vector<double>{2, 4});
   Tape tape;
-  Var constant = checkpoint([] { return exp(Var(ones({2}))); });
+  Var constant = recomputed([] { return exp(Var(ones({2}))); });
   CHECK_FALSE(constant.requires_grad());
   CHECK(tape.nodes().empty());
 }
@@ -92,7 +92,7 @@ TEST_CASE("values of a region are seen by watch and hooks once it is run again",
       Scope scope("layer");
       return mul(named(softmax(other), "probs"), other);
     };
-    Var y = keep ? region() : checkpoint(region);
+    Var y = keep ? region() : recomputed(region);
     Var unrelated = exp(y);  // takes the numbers that the region's nodes had
     x.zero_grad();
     tape.backward(sum(mul(unrelated, y)));
@@ -115,7 +115,7 @@ TEST_CASE("a hook set inside a region stays with the region", "[checkpoint]") {
   Var x = leaf_of({1, 2});
   Tape tape;
   std::vector<std::vector<double>> seen;
-  Var y = checkpoint([&] {
+  Var y = recomputed([&] {
     Var h = mul(x, 10.0);
     Tape::current()->hook(h, [&](const Var& g) {
       seen.push_back(list(g.value()));
@@ -132,14 +132,14 @@ TEST_CASE("a hook set inside a region stays with the region", "[checkpoint]") {
 TEST_CASE("a value that escapes its region is an error, not another node", "[checkpoint]") {
   Var x = leaf_of({1, 2}), escaped;
   Tape tape;
-  Var y = checkpoint([&] {
+  Var y = recomputed([&] {
     escaped = exp(x);
     return mul(escaped, 2.0);
   });
   Var z = mul(y, y), w = mul(z, z);
   std::string text = error_of<StateError>([&] { mul(escaped, w); });
   INFO(text);
-  CHECK(contains(text, "checkpoint"));
+  CHECK(contains(text, "recomputed"));
   CHECK(contains(text, "detach()"));
   CHECK_NOTHROW(mul(escaped.detach(), w));
 }
@@ -151,7 +151,7 @@ TEST_CASE("the second order goes through checkpoints", "[checkpoint]") {
     for (const Var& v : {x, w}) v.zero_grad();
     Tape tape;
     auto region = [&] { return sin(matmul(x, w)); };
-    Var y = sum(mul(keep ? region() : checkpoint(region), x));
+    Var y = sum(mul(keep ? region() : recomputed(region), x));
     std::vector<Var> d = tape.grad(y, {x, w}, {}, {.create_graph = true});
     tape.backward(add(sum(mul(d[0], d[0])), sum(mul(d[1], d[1]))));
     std::vector<double> all = list(x.grad());
@@ -167,7 +167,7 @@ TEST_CASE("a region under retain runs again for each backward", "[checkpoint]") 
   Var x = leaf_of({1, 2});
   int runs = 0;
   Tape tape;
-  Var loss = sum(checkpoint([&] {
+  Var loss = sum(recomputed([&] {
     ++runs;
     return mul(x, x);
   }));
@@ -185,7 +185,7 @@ TEST_CASE("an exception when a region is run, or run again, leaves all as it was
     Tape tape;
     Var h = exp(x);
     auto size = tape.nodes().size();
-    CHECK_THROWS_AS(checkpoint([&]() -> Var {
+    CHECK_THROWS_AS(recomputed([&]() -> Var {
                       mul(h, h);
                       throw ValueError("region", "on purpose");
                     }),
@@ -196,7 +196,7 @@ TEST_CASE("an exception when a region is run, or run again, leaves all as it was
   Tape tape;
   int runs = 0;
   Scope scope("outer");
-  Var y = checkpoint([&]() -> Var {
+  Var y = recomputed([&]() -> Var {
     Scope inner("inner");
     Var drawn = dropout(mul(x, x), 0.5, generator().next());
     if (++runs == 2) throw ValueError("region", "on purpose");
@@ -220,7 +220,7 @@ TEST_CASE("a region of many leaves, and frozen ones", "[checkpoint]") {
   for (std::uint64_t i = 0; i < 100; ++i) leaves.push_back(leaf64({2}, i, "p"));
   leaves[3].leaf().trainable = false;
   Tape tape;
-  Var y = checkpoint([&] {
+  Var y = recomputed([&] {
     Var s = leaves[0];
     for (std::size_t i = 1; i < leaves.size(); ++i) s = mul(add(s, leaves[i]), 0.9);
     return sum(s);
@@ -236,14 +236,14 @@ TEST_CASE("a region of many leaves, and frozen ones", "[checkpoint]") {
 
 TEST_CASE("without a tape a region just runs", "[checkpoint]") {
   int runs = 0;
-  Var y = checkpoint([&] {
+  Var y = recomputed([&] {
     ++runs;
     return Var(ones({2}));
   });
   CHECK(runs == 1);
   CHECK(y.numel() == 2);
   auto ops = registered_ops();
-  CHECK(std::find(ops.begin(), ops.end(), "checkpoint") != ops.end());
+  CHECK(std::find(ops.begin(), ops.end(), "recomputed") != ops.end());
 }
 
 TEST_CASE("a checkpoint costs memory only while it is run", "[checkpoint]") {
@@ -256,7 +256,7 @@ TEST_CASE("a checkpoint costs memory only while it is run", "[checkpoint]") {
   for (bool keep : {true, false}) {
     Tape tape;
     auto before = allocator_stats().live_bytes;
-    Var y = keep ? chain(x) : checkpoint([&] { return chain(x); });
+    Var y = keep ? chain(x) : recomputed([&] { return chain(x); });
     held[keep] = allocator_stats().live_bytes - before;
     tape.backward(sum(y));
   }
@@ -273,7 +273,7 @@ TEST_CASE("what a region reads in vain gets no gradient, as without a checkpoint
       mul(w, h);  // computed, and not used
       return mul(x, 3.0);
     };
-    Var y = keep ? region() : checkpoint([=] { return checkpoint(region); });
+    Var y = keep ? region() : recomputed([=] { return recomputed(region); });
     CHECK(list(tape.grad(sum(y), {w}, {}, {.retain = true})[0].value()) ==
           std::vector<double>{0, 0});
     tape.backward(sum(y));
@@ -286,9 +286,9 @@ TEST_CASE("what a region reads in vain gets no gradient, as without a checkpoint
 TEST_CASE("a region without a function is an error that says so", "[checkpoint]") {
   std::function<Var()> none;
   auto refused = [&] {
-    std::string text = error_of<ValueError>([&] { checkpoint(none); });
+    std::string text = error_of<ValueError>([&] { recomputed(none); });
     INFO(text);
-    CHECK(contains(text, "checkpoint: fn is null"));
+    CHECK(contains(text, "recomputed: fn is null"));
     CHECK(contains(text, "at checkpoint.cpp:"));
   };
   refused();

@@ -23,23 +23,17 @@ Tensor random(const Shape& shape, std::uint64_t stream, DType dtype = DType::Flo
 }
 
 // y = x², with backward times `factor`.
-struct Squared final : Op {
-  explicit Squared(double factor = 2) : factor_(factor) {}
-  std::string_view name() const override { return "planted.squared"; }
+struct Squared final : Unary<Squared> {
+  static constexpr Formula formula{"planted.squared", "y = x²", {"dx = 2 x dy"}};
+  explicit Squared(double f) : factor(f) {}
   Tensor forward(const Tensor& x) {
-    save(0);
+    save(X);
     return mul(x, x);
   }
-  Grads backward(const Var& dy) const override {
-    Grads d;
-    d[0] = mul(mul(dy, saved(0)), factor_);
-    return d;
-  }
-
- private:
-  double factor_;
+  Var dx(const Var& dy) const { return factor * (dy * x()); }
+  double factor;
 };
-Var squared(const Var& x, double factor = 2) { return apply(Where::current(), Squared(factor), x); }
+Var squared(const Var& x, double factor = 2) { return apply(Squared(factor), x); }
 
 }  // namespace
 

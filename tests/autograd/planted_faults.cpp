@@ -24,16 +24,15 @@ using Forward = std::function<Tensor(const std::vector<Tensor>& x)>;
 using Rule = std::function<Vars(const Var& dy, const Vars& x, const Var& y)>;
 
 struct Planted final : Op {
-  Planted() = default;
+  static constexpr Formula formula{"planted", "y = f(x)", {"d(input) = what the fault gives"}};
   Planted(Forward f, Rule b) : f_(std::move(f)), b_(std::move(b)) {}
-  std::string_view name() const override { return "planted"; }
   Tensor forward(const std::vector<Tensor>& x) {
-    for (std::size_t k = 0; k < x.size(); ++k) save(k);
+    for (std::size_t k = 0; k < x.size(); ++k) save(static_cast<int>(k));
     save_output();
     count_ = x.size();
     return f_(x);
   }
-  Grads backward(const Var& dy) const override {
+  Grads gradient(const Var& dy) const override {
     Vars x;
     for (std::size_t k = 0; k < count_; ++k) x.push_back(saved(static_cast<int>(k)));
     Vars list = b_(dy, x, output());
@@ -48,9 +47,7 @@ struct Planted final : Op {
   std::size_t count_ = 0;
 };
 
-Var planted(const Forward& f, const Rule& b, const Vars& x) {
-  return apply(Where::current(), Planted(f, b), x);
-}
+Var planted(const Forward& f, const Rule& b, const Vars& x) { return glim::apply(Planted(f, b), x); }
 
 Var constant(const Tensor& x) { return Var(x); }
 Var zero_like(const Var& x) { return Var(zeros(x.shape(), x.dtype())); }

@@ -187,7 +187,7 @@ TEST_CASE("a checkpointed region computes values again within itself", "[recompu
     Tape tape;
     auto layer = [&](const Var& in) { return add(in, product(normalized(in), w)); };
     Var y = normalized(x);
-    y = checkpointed ? checkpoint([=] { return layer(y); }) : layer(y);
+    y = checkpointed ? recomputed([=] { return layer(y); }) : layer(y);
     tape.backward(sum(mul(y, y)));
     return Result{{x.grad(), w.grad()}, ""};
   };

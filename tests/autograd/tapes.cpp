@@ -14,27 +14,25 @@ namespace {
 
 // Works forward; throws where it is told to.
 struct Fragile final : Op {
-  explicit Fragile(bool in_forward = false) : in_forward_(in_forward) {}
-  std::string_view name() const override { return "planted.fragile"; }
+  static constexpr Formula formula{"planted.fragile", "y = x", {"dx = dy"}};
+  explicit Fragile(bool in_forward) : in_forward_(in_forward) {}
   Tensor forward(const Tensor& x) {
     if (in_forward_) throw ValueError("planted.fragile", "forward failed");
     return x.clone();
   }
-  Grads backward(const Var&) const override {
+  Grads gradient(const Var&) const override {
     throw ValueError("planted.fragile", "backward failed");
   }
 
  private:
   bool in_forward_;
 };
-Var fragile(const Var& x, bool in_forward = false) {
-  return apply(Where::current(), Fragile(in_forward), x);
-}
+Var fragile(const Var& x, bool in_forward = false) { return apply(Fragile(in_forward), x); }
 
 struct NoGradient final : Op {
-  std::string_view name() const override { return "planted.no_gradient"; }
+  static constexpr Formula formula{"planted.no_gradient", "y = x", {"dx = dy"}};
   Tensor forward(const Tensor& x) { return x.clone(); }
-  Grads backward(const Var&) const override { return {}; }
+  Grads gradient(const Var&) const override { return {}; }
 };
 
 }  // namespace
@@ -257,7 +255,7 @@ TEST_CASE("a value whose tape is gone is an error where nothing is recorded, too
   for (bool open : {false, true}) {
     std::optional<Tape> other;
     if (open) other.emplace();
-    Paused paused;
+    NoGrad paused;
     std::string text = error_of<StateError>([&] { add(x, y); });
     INFO(text);
     CHECK(contains(text, "a value computed on another tape is used: detach() it"));
@@ -269,7 +267,7 @@ TEST_CASE("a value whose tape is gone is an error where nothing is recorded, too
   Tape outer;
   y = mul(x, x);
   Tape inner;
-  Paused paused;
+  NoGrad paused;
   CHECK_FALSE(add(x, y).requires_grad());
 }
 
@@ -296,7 +294,7 @@ TEST_CASE("tapes may go in any order", "[tape]") {
   CHECK(Tape::current() == nullptr);
   auto c = std::make_unique<Tape>();
   {
-    Paused paused;
+    NoGrad paused;
     c.reset();
   }
   CHECK(Tape::current() == nullptr);
@@ -306,11 +304,11 @@ TEST_CASE("pausing stops recording, nests, and ends with its block", "[tape]") {
   Var x = leaf_of({2});
   Tape tape;
   {
-    Paused paused;
+    NoGrad paused;
     CHECK(Tape::current() == nullptr);
     CHECK(Tape::open() == &tape);
     {
-      Paused no(false);
+      NoGrad no(false);
       CHECK(Tape::current() == nullptr);
     }
     Var y = mul(x, x);
@@ -323,7 +321,7 @@ TEST_CASE("pausing stops recording, nests, and ends with its block", "[tape]") {
   // A value of the tape used while paused is a constant from there on.
   Var h = mul(x, x), frozen;
   {
-    Paused paused;
+    NoGrad paused;
     frozen = exp(h);
   }
   tape.backward(sum(mul(frozen, x)));
@@ -339,7 +337,7 @@ TEST_CASE("an exception in forward leaves tape, scope and pause as they were", "
       [&] {
         Tape inner;
         Scope scope("broken");
-        Paused paused;
+        NoGrad paused;
         fragile(x, true);
       }(),
       ValueError);
@@ -384,11 +382,11 @@ TEST_CASE("an exception in a hook or in grad leaves nothing behind", "[tape]") {
 TEST_CASE("an op that returns no gradient where one is needed is named", "[tape]") {
   Var x = leaf_of({1, 2});
   Tape tape;
-  Var y = sum(apply(Where::current(), NoGradient{}, x));
+  Var y = sum(apply(NoGradient{}, x));
   std::string text = error_of<StateError>([&] { tape.backward(y); });
   INFO(text);
   CHECK(contains(text, "planted.no_gradient"));
-  CHECK(contains(text, "input 0"));
+  CHECK(contains(text, "gives no gradient for x"));
 }
 
 TEST_CASE("tapes belong to one thread", "[tape]") {

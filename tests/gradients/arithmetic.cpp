@@ -6,11 +6,11 @@ Family arithmetic() {
   Family family{"arithmetic", {}, {}};
   struct {
     const char* name;
-    Var (*f)(const Var&, const Var&, Where);
+    Var (*f)(const In&, const Var&);
     double low;
   } binary[] = {{"add", add, -2}, {"sub", sub, -2}, {"mul", mul, -2}, {"div", div, 0.5}};
   for (auto& b : binary) {
-    auto f = [f = b.f](const Vars& x) { return f(x[0], x[1], Where::current()); };
+    auto f = [f = b.f](const Vars& x) { return f(x[0], x[1]); };
     family.add({b.name, "one shape", uniform_in(b.low, 2, {{2, 3}, {2, 3}}), f});
     family.add({b.name, "scalars", uniform_in(b.low, 2, {{}, {}}), f});
     family.add({b.name, "row broadcast", uniform_in(b.low, 2, {{2, 3}, {3}}), f});

@@ -4,11 +4,11 @@
 namespace glim::specs {
 namespace {
 
-using Cell = Var (*)(const Var&, const Var&, const Var&, const Tensor&, Where);
+using Cell = Var (*)(const In&, const Var&, const Var&, const Tensor&);
 
 void cell_specs(Family& family, const char* op, Cell cell, Index gates, Index parts) {
   auto with = [cell](Tensor live) {
-    return [=](const Vars& x) { return cell(x[0], x[1], x[2], live, Where::current()); };
+    return [=](const Vars& x) { return cell(x[0], x[1], x[2], live); };
   };
   auto shapes = [&](Index batch, Index n) {
     return std::vector<Shape>{{batch, gates * n}, {batch, gates * n}, {batch, parts * n}};

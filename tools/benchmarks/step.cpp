@@ -98,11 +98,13 @@ void profile_step(const Setting& s, int steps, Recompute recompute) {
     double begin = seconds_now();
     training.step(true, [&](const Tape& tape) {
       taped += seconds_now() - begin;
+      int number = 0;
       for (const Node& node : tape.nodes()) {
+        const Timing& time = tape.timing(number++);
         OpTime& op = ops[std::string(node.name)];
         ++op.count;
-        op.forward += node.forward_seconds;
-        op.backward += node.backward_seconds;
+        op.forward += time.forward_seconds;
+        op.backward += time.backward_seconds;
       }
     });
   }

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <set>
 
-#include "autograd/formulas.hpp"
+#include "autograd/formula.hpp"
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
 #include "tensor/io/safetensors.hpp"
@@ -87,8 +87,16 @@ Json formulas_of(const Look& look) {
   Json list = Json::object();
   for (const CapturedNode& n : look.capture.nodes) {
     if (list.contains(n.op)) continue;
-    if (const Formula* f = formula(n.op))
-      list[n.op] = {{"forward", f->forward}, {"gradients", f->gradients}, {"reads", f->reads}};
+    const Formula* f = formula(n.op);
+    if (!f) continue;
+    Json gradients = Json::array();
+    for (std::string_view g : f->gradients)
+      if (!g.empty()) gradients.push_back(g);
+    std::string reads;
+    for (int saved : n.saved)
+      reads += (reads.empty() ? "" : ", ") +
+               (saved == Op::kOutput ? "y" : f->input_name(static_cast<std::size_t>(saved)));
+    list[n.op] = {{"forward", f->value}, {"gradients", gradients}, {"reads", reads}};
   }
   return list;
 }

@@ -43,7 +43,7 @@ Measures measure(Learner& learner, Split split, Index step) {
   Module& model = learner.model();
   bool training = model.training();
   model.eval();
-  Paused no_tape;
+  NoGrad no_tape;
   Measures total;
   Index batches = learner.begin(split, 0);
   for (Index i = 0; i < batches; ++i) {

@@ -14,19 +14,21 @@ void Profile::add(const Tape& tape, double seconds) {
   for (const Node& n : tape.nodes()) {
     int i = number++;
     if (n.leaf) continue;
+    const Timing& time = tape.timing(i);
     std::string module = tape.path(i);  // "decoder.layers.1.self_attn.linear"
     auto dot = module.rfind('.');
     module = dot == std::string::npos ? "(none)" : module.substr(0, dot);
     for (Times* t : {&ops_[std::string(n.name)], &modules_[module]}) {
       ++t->count;
-      t->forward += n.forward_seconds;
-      t->backward += n.backward_seconds;
+      t->forward += time.forward_seconds;
+      t->backward += time.backward_seconds;
     }
-    taped_ += n.forward_seconds + n.backward_seconds;
-    trace_.push_back({std::string(n.name), module, "forward", n.forward_start, n.forward_seconds});
-    if (n.backward_seconds > 0)
+    taped_ += time.forward_seconds + time.backward_seconds;
+    trace_.push_back(
+        {std::string(n.name), module, "forward", time.forward_start, time.forward_seconds});
+    if (time.backward_seconds > 0)
       trace_.push_back(
-          {std::string(n.name), module, "backward", n.backward_start, n.backward_seconds});
+          {std::string(n.name), module, "backward", time.backward_start, time.backward_seconds});
   }
 }
 

@@ -15,17 +15,13 @@ using namespace glim::step;
 namespace {
 
 // tanh with the square forgotten: dx = dy (1 - y).
-struct WrongTanh final : Op {
-  std::string_view name() const override { return "wrong_tanh"; }
+struct WrongTanh final : Unary<WrongTanh> {
+  static constexpr Formula formula{"wrong_tanh", "y = tanh x", {"dx = dy (1 - y)"}};
   Tensor forward(const Tensor& x) {
     save_output();
     return glim::tanh(x);
   }
-  Grads backward(const Var& dy) const override {
-    Grads d;
-    d[0] = mul(dy, add(neg(output()), 1.0));
-    return d;
-  }
+  Var dx(const Var& dy) const { return dy * (1 - y()); }
 };
 
 std::string error_of(Driven& d, const std::string& line) {
@@ -173,7 +169,7 @@ TEST_CASE("diff finds a planted wrong gradient, and says where it is worst") {
   Var x = Var::leaf(tensor({0.5, -1, 2}), "x");
   int wrong = -1;
   Session session([&] {
-    Var y = apply(Where::current(), WrongTanh{}, mul(x, 1.0));
+    Var y = apply(WrongTanh{}, mul(x, 1.0));
     wrong = Tape::current()->node_of(y);
     return sum(mul(y, y));
   });

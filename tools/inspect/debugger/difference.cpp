@@ -113,8 +113,8 @@ class Downstream {
         if (int input = n.inputs[k]; input >= 0 && place[static_cast<std::size_t>(input)] >= 0)
           run.moved.emplace_back(k, place[static_cast<std::size_t>(input)]);
       if (run.moved.empty()) continue;
-      run.kept = &session.tape().kept(i);
-      if (!run.kept->again) blocked_ = i;
+      run.kept = &session.tape().replay(i);
+      if (!run.kept->forward) blocked_ = i;
       for (const Var& v : run.kept->operands)
         run.operands.push_back(movable(v.defined() ? v.value() : Tensor()));
       place[static_cast<std::size_t>(i)] = static_cast<int>(run.result);
@@ -127,14 +127,14 @@ class Downstream {
   double loss() {
     for (Run& r : runs_) {
       for (auto [k, from] : r.moved) r.operands[k] = values_[static_cast<std::size_t>(from)];
-      values_[r.result] = r.kept->again(r.operands);
+      values_[r.result] = r.kept->forward(r.operands);
     }
     return elements(values_.back())[0];
   }
 
  private:
   struct Run {
-    const Kept* kept;
+    const Replay* kept;
     std::vector<Tensor> operands;
     std::vector<std::pair<std::size_t, int>> moved;  // which operands, and where their values are
     std::size_t result;
@@ -170,8 +170,8 @@ void compare_gradient(const Session& session, int node, Index most,
 void compare_op(Session& session, int node, Index most, const std::function<bool()>& stop,
                 Difference& found) {
   Tape& tape = session.tape();
-  const Kept& kept = tape.kept(node);
-  if (!kept.again)
+  const Replay& kept = tape.replay(node);
+  if (!kept.forward)
     throw StateError("diff", tape.path(node) +
                                  " is a checkpointed region, which is run by its "
                                  "function, not on other operands");
@@ -187,7 +187,7 @@ void compare_op(Session& session, int node, Index most, const std::function<bool
   std::vector<double> weights = elements(dy);
   std::vector<Tensor> operands;
   auto result = [&] {
-    auto y = elements(kept.again(operands));
+    auto y = elements(kept.forward(operands));
     double sum = 0;
     for (std::size_t i = 0; i < y.size(); ++i) sum += weights[i] * y[i];
     return sum;

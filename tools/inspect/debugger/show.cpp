@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <limits>
 
-#include "autograd/formulas.hpp"
+#include "autograd/formula.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tensor/print.hpp"
 #include "tools/measure/statistics.hpp"
@@ -60,14 +60,7 @@ std::string stats_text(const Session& s, int i) {
 
 std::string input_name(std::string_view op, std::size_t k) {
   const Formula* f = formula(op);
-  if (f && k < f->gradients.size() && !f->gradients[k].starts_with("d(part)")) {
-    std::string_view text = f->gradients[k];
-    text = text.substr(1, text.find(" =") - 1);
-    if (auto index = text.find('_'); index != std::string_view::npos) text = text.substr(0, index);
-    if (text.starts_with('(')) text = text.substr(1, text.size() - 2);
-    return std::string(text);
-  }
-  return fmt::format("input {}", k);
+  return f ? f->input_name(k) : fmt::format("input {}", k);
 }
 
 std::string formula_text(const Session& s, int i) {
@@ -77,9 +70,9 @@ std::string formula_text(const Session& s, int i) {
                        s.tape().path(i), s.readers(i).size());
   const Formula* f = formula(n.name);
   if (!f) return fmt::format("#{} {}: {} has no equation on record\n", i, s.tape().path(i), n.name);
-  std::string text = fmt::format("#{} {}  {}\n  {}\n", i, s.tape().path(i), n.name, f->forward);
-  bool each = f->gradients.size() >= n.inputs.size();
-  for (std::size_t k = 0; k < f->gradients.size(); ++k) {
+  std::string text = fmt::format("#{} {}  {}\n  {}\n", i, s.tape().path(i), n.name, f->value);
+  bool each = n.inputs.size() <= f->gradients.size() && !f->gradients[n.inputs.size() - 1].empty();
+  for (std::size_t k = 0; k < f->gradients.size() && !f->gradients[k].empty(); ++k) {
     text += fmt::format("  {}", f->gradients[k]);
     if (each && k < n.inputs.size())
       text += n.inputs[k] < 0
@@ -87,7 +80,13 @@ std::string formula_text(const Session& s, int i) {
                   : fmt::format("      -> #{} {}", n.inputs[k], s.tape().path(n.inputs[k]));
     text += "\n";
   }
-  return text + fmt::format("  reads {}\n", f->reads.empty() ? "nothing but dy" : f->reads);
+  std::string reads;
+  if (n.op)
+    for (const SavedValue& v : n.op->saved_values())
+      reads += (reads.empty() ? "" : ", ") +
+               (v.input == Op::kOutput ? "y" : f->input_name(static_cast<std::size_t>(v.input)));
+  if (!f->source.empty()) text += fmt::format("  {}\n", f->source);
+  return text + fmt::format("  reads {}\n", reads.empty() ? "nothing but dy" : reads);
 }
 
 std::string saved_text(const Session& s, int i) {

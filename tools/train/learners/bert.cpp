@@ -209,7 +209,7 @@ std::string MaskedLearner::demonstrate(const std::string& folder) {
   if (sentences.empty()) return "";
   model_->load_state_dict(load_checkpoint(model_file(folder)).weights);
   model_->eval();
-  Paused no_tape;
+  NoGrad no_tape;
   std::string text = "\nheld-out sentences, one token hidden:\n";
   std::size_t step = std::max<std::size_t>(1, sentences.size() / 6);
   for (std::size_t i = 0; i < sentences.size(); i += step) {

@@ -64,7 +64,7 @@ LoadedClassifier load_classifier(const std::string& path) {
 std::vector<Classified> classify(const LoadedClassifier& classifier,
                                  const std::vector<std::string>& sentences,
                                  const std::vector<std::string>& names, bool truncate) {
-  Paused no_tape;
+  NoGrad no_tape;
   Index longest = classifier.model->bert.config().max_len;
   SentenceSet set;
   for (std::size_t i = 0; i < sentences.size(); ++i) {

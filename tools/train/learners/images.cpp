@@ -154,7 +154,7 @@ LoadedVit load_vit(const std::string& path) {
 std::vector<Classified> classify(const LoadedVit& vit, const ImageSet& set,
                                  const std::vector<Index>& rows) {
   require_size(set, vit.model->config());
-  Paused no_tape;
+  NoGrad no_tape;
   Var images(images_at(set, rows).to(vit.model->pixel_mean.dtype()));
   Tensor probs = softmax(vit.model->forward(images).value()).to(DType::Float64).contiguous();
   auto best = argmax(probs, -1).to_vector<Index>();

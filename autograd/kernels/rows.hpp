@@ -1,4 +1,5 @@
-// What the fused ops share: rows of a tensor, pieces of work, kernels of a dtype.
+// What the kernels share: rows of a tensor, pieces of work, kernels of a dtype. They compute on tensors
+// that an op has checked.
 //
 // Work is cut by size alone, never by the number of threads: results have the same bits for any.
 #pragma once
@@ -6,8 +7,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "autograd/ops.hpp"
+#include "tensor/ops/elementwise.hpp"
 #include "tensor/parallel.hpp"
+#include "tensor/random.hpp"
 #include "tensor/simd/kernels.hpp"
 
 namespace glim {
@@ -37,12 +39,12 @@ decltype(auto) visit_floating(const Tensor& x, std::string_view op, const F& f) 
                                      : f.template operator()<double>();
 }
 
-// Σ over the rows of (..., O), in pieces of rows that depend on the extents alone (linear.cpp).
-Tensor sum_of_rows(const Tensor& dy);
-// y > 0 ? scale·dy : 0 (linear.cpp).
-Tensor relu_grad(const Tensor& y, const Tensor& dy, double scale);
-// The same into dx, which may be y.
-void relu_grad_into(const Tensor& dx, const Tensor& y, const Tensor& dy, double scale);
+// x's elements from `offset` on, or null where there is no x.
+template <class T>
+T* data_or_null(const Tensor& x, Index offset = 0) {
+  return x.defined() ? x.data<T>() + offset : nullptr;
+}
+
 // Σ of pieces' sums (pieces, D), in order.
 inline Tensor sum_of_pieces(const Tensor& sums) {
   if (sums.size(0) == 1) return sums.select(0, 0);

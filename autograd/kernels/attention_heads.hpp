@@ -1,27 +1,23 @@
-// What the attention ops share: heads as strided matrices, and the kernel over them.
+// The kernel of both attentions (autograd/ops/attention.hpp has the equations): heads as strided matrices.
 //
-//   S = Q Kᵀ/√Dk (+ bias)      P = softmax of S over kept keys      C = dropout(P) V
-//
-//   dV = dropout(P)ᵀ dC      dP = dropout(dC Vᵀ)      dS = P (dP - Σ_s dP P)
-//   dQ = dS K/√Dk            dK = dSᵀ Q/√Dk
-//
-// Q (..., T, Dk), K (..., S, Dk), V and C (..., T or S, Dv): views of any strides, so that heads may
+// Q (..., T, Dk), K (..., S, Dk), V and C (..., T or S, Dv) are views of any strides, so that heads may
 // lie side by side in what one projection made. The heads are independent: each (batch, head) is one
 // piece of work, in tiles of query rows whose scores stay in the cache; the mask is read through
-// strides, never expanded. What dropout drops of P is kept in its signs. P is kept where a head's is
-// small (T·S <= 8192, which the first cache holds) and no larger than the projections around it
-// (S <= 2 (Dk + Dv)): reading it is cheaper than a product and a softmax. For longer sequences P would
-// dominate the memory of the model, so backward computes it again, tile by tile (Dao et al. 2022, arXiv
-// 2205.14135, section 3.1, do so for the same reason), and the dropped elements are drawn again. With 100
-// positions of 8 heads of 64 that is 7 % of a step's memory, for 1 to 2 % of its time. Where P is small but
-// the context is large, neither is kept: both come again, at once, for the product that reads the
-// context, and P stays for backward, which is next.
+// strides, never expanded. What dropout drops of P is kept in its signs.
+//
+// P is kept where a head's is small (T·S <= 8192, which the first cache holds) and no larger than the
+// projections around it (S <= 2 (Dk + Dv)): reading it is cheaper than a product and a softmax. For longer
+// sequences P would dominate the memory of the model, so backward computes it again, tile by tile (Dao et
+// al. 2022, arXiv 2205.14135, section 3.1, do so for the same reason), and the dropped elements are drawn
+// again. With 100 positions of 8 heads of 64 that is 7 % of a step's memory, for 1 to 2 % of its time.
+// Where P is small but the context is large, neither is kept: both come again, at once, for the product
+// that reads the context, and P stays for backward, which is next.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 
-#include "autograd/ops/fused.hpp"
+#include "autograd/kernels/rows.hpp"
 #include "tensor/matmul/matmul.hpp"
 
 namespace glim {
@@ -65,20 +61,9 @@ struct Matrices {
   }
 };
 
-// Whether keep and bias broadcast to scores of this shape.
-inline bool fits_scores(const AttentionMask& mask, const Shape& scores) {
-  auto fits = [&](const Tensor& m) {
-    if (!m.defined()) return true;
-    if (m.rank() > scores.rank()) return false;
-    for (int i = 1; i <= m.rank(); ++i)
-      if (m.size(-i) != 1 && m.size(-i) != scores[scores.rank() - i]) return false;
-    return true;
-  };
-  return fits(mask.keep) && fits(mask.bias.value());
-}
-
 class AttentionHeads {
   static constexpr Index kKeptProbs = 8192;
+  static constexpr Index kLargeContext = Index{1} << 20;  // bytes
   struct Sizes {
     Sizes(const Tensor& query, const Tensor& key, const Tensor& value)
         : t(query.size(-2)), s(key.size(-2)), dk(query.size(-1)), dv(value.size(-1)) {
@@ -116,7 +101,7 @@ class AttentionHeads {
                const Tensor& bias, bool backward_follows) {
     Sizes n(query, key, value);
     recomputes_ = backward_follows && n.small_probs();
-    if (recomputes_ && !Op::is_large(context)) probs_ = n.probs(query.dtype());
+    if (recomputes_ && context.bytes() <= kLargeContext) probs_ = n.probs(query.dtype());
     attend(n, query, key, value, context, bias, false);
   }
 

@@ -1,8 +1,9 @@
-// What the fused steps of recurrent cells share: their checks, and their rows for the kernels.
+// What the steps of recurrent cells share: their checks, and rows that keep their state.
 #pragma once
 
-#include "autograd/kernels/recurrent.hpp"
-#include "autograd/ops/fused.hpp"
+#include "autograd/kernels/cell_rows.hpp"
+#include "autograd/ops.hpp"
+#include "tensor/error.hpp"
 
 namespace glim {
 
@@ -29,42 +30,12 @@ inline void check_cell(std::string_view op, const Var& input, const Var& hidden,
     throw named_operands(DTypeError(op, "needs operands of one floating dtype and a bool live"));
 }
 
-// The operands of one step as rows; `live` is made contiguous.
-struct CellOperands {
-  Rows input, hidden, state;
-  Tensor live;
-  Index n;  // H
-
-  CellOperands(const Tensor& i, const Tensor& h, const Tensor& s, const Tensor& l, Index gates)
-      : input(rows_of(i)),
-        hidden(rows_of(h)),
-        state(rows_of(s)),
-        live(l.defined() ? l.contiguous() : l),
-        n(i.size(1) / gates) {}
-
-  // Those of rows [begin, end).
-  template <class T>
-  CellRows<T> rows(Index begin, Index end) const {
-    auto from = [&](const Rows& r) { return RowsAt<T>{r.x.data<T>() + begin * r.ld, r.ld}; };
-    return {end - begin,  n,           from(input),
-            from(hidden), from(state), live.defined() ? live.data<bool>() + begin : nullptr};
-  }
-  // f(begin, end) for pieces of rows.
-  template <class F>
-  void each_piece(const F& f) const {
-    parallel_for(input.count, rows_per_piece(input.columns), f);
-  }
-};
-
-// x's rows from `begin` on, or null.
-template <class T>
-T* from_row(const Tensor& x, Index begin) {
-  return x.defined() ? x.data<T>() + begin * x.size(1) : nullptr;
-}
-
 // live ? next : state, row by row; without live all rows go on.
-inline Var where_live(const Tensor& live, const Var& next, const Var& state, Where at) {
-  return live.defined() ? where(live.unsqueeze(1), next, state, at) : next;
+inline Var where_live(const Tensor& live, const Var& next, const Var& state) {
+  return live.defined() ? where(live.unsqueeze(1), next, state) : next;
+}
+inline Var zero_unless_live(const Tensor& live, const Var& x) {
+  return where_live(live, x, scalar(0, x.dtype()));
 }
 
 }  // namespace glim

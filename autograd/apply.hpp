@@ -1,0 +1,137 @@
+// Running an op: apply(op, x, ...) computes y = op.forward(values of the inputs), and records the op when
+// a tape is open and an input wants a gradient. Shapes of rules that many ops share: Unary, Binary.
+#pragma once
+
+#include <memory>
+#include <type_traits>
+
+#include "autograd/engine.hpp"
+#include "autograd/in.hpp"
+#include "autograd/magnification.hpp"
+#include "autograd/op.hpp"
+#include "tensor/error.hpp"
+
+namespace glim {
+
+// y = f(x): the op states `Var dx(const Var& dy) const`, and may have a kernel for it,
+// `Tensor kernel(const Tensor& dy) const`.
+template <class Self>
+struct Unary : Op {
+  enum Input { X };
+  const Var& x() const { return saved(X); }
+  const Var& y() const { return output(); }
+  Grads gradient(const Var& dy) const final { return {{X, self().dx(dy)}}; }
+  Grads fast_gradient(const Var& dy) const final {
+    if constexpr (requires { self().kernel(dy.value()); })
+      return {{X, Var(self().kernel(dy.value()))}};
+    else
+      return gradient(dy);
+  }
+
+ private:
+  const Self& self() const { return static_cast<const Self&>(*this); }
+};
+
+// y = f(a, b): the op states `Var da(const Var& dy) const` and `db`.
+template <class Self>
+struct Binary : Op {
+  enum Input { A, B };
+  const Var& a() const { return saved(A); }
+  const Var& b() const { return saved(B); }
+  const Var& y() const { return output(); }
+  Grads gradient(const Var& dy) const final {
+    const Self& self = static_cast<const Self&>(*this);
+    Grads d;
+    if (needs_grad(A)) d[A] = self.da(dy);
+    if (needs_grad(B)) d[B] = self.db(dy);
+    return d;
+  }
+};
+
+namespace detail {
+
+template <class OpT>
+struct Registered {
+  static inline const bool done = register_formula(OpT::formula);
+};
+
+// op.forward on operands in a list, whether it takes them one by one or as one.
+template <class OpT, std::size_t... K>
+Tensor forward_of(OpT& op, const std::vector<Tensor>& x, std::index_sequence<K...>) {
+  return op.forward(x[K]...);
+}
+struct AsList {};
+template <class OpT>
+Tensor forward_of(OpT& op, const std::vector<Tensor>& x, AsList) {
+  return op.forward(x);
+}
+
+// As apply_list, keeping what is needed to run the op again: rare, so out of the common path.
+template <class OpT, class Forward, class Operands>
+[[gnu::cold, gnu::noinline]] Var recorded_to_replay(const Engine::Recorder& recorder, OpT& op,
+                                                    std::size_t count, const Forward& forward,
+                                                    Operands operands) {
+  OpT before = op;
+  Engine::Recorder::unrecorded(before);
+  Tensor y = forward();
+  auto run = [before = std::move(before), count, operands](const std::vector<Tensor>& x) {
+    if (x.size() != count)
+      throw ValueError(OpT::formula.op, "has " + std::to_string(count) +
+                                            " operands, and is run again on " +
+                                            std::to_string(x.size()));
+    OpT fresh = before;
+    return forward_of(fresh, x, operands);
+  };
+  return recorder.record(std::make_unique<OpT>(std::move(op)), std::move(y), std::move(run));
+}
+
+template <class OpT, class Forward, class Operands>
+Var apply_list(const Where& where, OpT& op, const Var* const* inputs, std::size_t count,
+               const Forward& forward, Operands operands) {
+  (void)Registered<OpT>::done;
+  Engine::Recorder recorder(op, OpT::formula, inputs, count, where);
+  try {
+    if (recorder.replays()) [[unlikely]]
+      return recorded_to_replay(recorder, op, count, forward, operands);
+    Tensor y = forward();
+    if (!recorder.active()) return recorder.constant(std::move(y));
+    return recorder.record(std::make_unique<OpT>(std::move(op)), std::move(y));
+  } catch (Error& e) {
+    recorder.annotate(e);
+    throw;
+  }
+}
+
+}  // namespace detail
+
+template <class OpT, class... Inputs>
+Var apply(OpT op, const In& first, const Inputs&... rest) {
+  const Where& where = first.where();
+  if constexpr (requires {
+                  { op.forward(*first, rest...) } -> std::same_as<Var>;
+                })
+    if (magnification() == Magnification::Explicit) {
+      CallSite site(where);
+      return op.forward(*first, rest...);
+    }
+  const Var* list[] = {&*first, &rest...};
+  return detail::apply_list(
+      where, op, list, 1 + sizeof...(rest),
+      [&] { return op.forward(first->value(), rest.value()...); },
+      std::make_index_sequence<1 + sizeof...(rest)>());
+}
+// The same for any number of inputs.
+template <class OpT>
+Var apply(OpT op, const Ins& inputs) {
+  std::vector<const Var*> list;
+  std::vector<Tensor> values;
+  for (const Var& v : *inputs) {
+    list.push_back(&v);
+    values.push_back(v.value());
+  }
+  return detail::apply_list(
+      inputs.where(), op, list.data(), list.size(), [&] { return op.forward(values); },
+      detail::AsList());
+}
+
+}  // namespace glim

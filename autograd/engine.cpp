@@ -1,0 +1,195 @@
+// The backward pass over a tape: gradients go from the last node to the first, each to what its op was
+// computed from,
+//
+//   dx_k = Σ over the ops that read x_k of  (∂y/∂x_k)ᵀ dy        (chain rule, parts added up)
+//
+// so that a node's gradient is complete when its turn comes. Reverse-mode accumulation: Griewank &
+// Walther, Evaluating Derivatives (2nd ed.), chapter 3. Errors: tape.hpp.
+#include "autograd/engine.hpp"
+
+#include "autograd/observe/parts.hpp"
+#include "autograd/ops.hpp"
+#include "tensor/ops/elementwise.hpp"
+
+namespace glim {
+
+void Engine::run(Table& table, int from, int last) {
+  for (int i = from; i >= last; --i)
+    if (table[i].defined()) step(table, i);
+}
+
+// Rules, and adding up, may add nodes, which moves them all: nodes are looked up by number each time.
+void Engine::step(Table& table, int i) {
+  Var dy = arrived(i, std::move(table[i]));
+  if (tape_.nodes_[i].leaf) {
+    if (fill_leaves_) fill(*tape_.nodes_[i].leaf, std::move(dy));
+    return;
+  }
+  Grads d = gradients(i, dy);
+  dy = {};
+  for (std::size_t k = 0; k < tape_.nodes_[i].inputs.size(); ++k)
+    if (int input = tape_.nodes_[i].inputs[k]; input >= 0) pass_on(table, {k, input, {}, i}, d);
+  if (!retain_) tape_.nodes_[i].op.reset();
+}
+
+// The op is kept by pointer while its rule runs.
+Grads Engine::gradients(int i, const Var& dy) {
+  const Op* op = tape_.nodes_[i].op.get();
+  if (!op) refuse_used_up(tape_, i);
+  tell(tape_, [&](Observer& o) { o.rule_begins(i); });
+  Grads d;
+  try {
+    if (create_graph_) {
+      Scope recorded(std::vector<std::string>{"d(" + tape_.path(i) + ")"});
+      d = op->gradient(dy);
+    } else {
+      d = op->fast_gradient(dy);
+    }
+  } catch (Error& e) {
+    tape_.place(e, i);
+    throw;
+  }
+  tell(tape_, [&](Observer& o) { o.rule_ended(i); });
+  return d;
+}
+
+// Adds what the rule gives for one input to the gradient of the node that this input is.
+void Engine::pass_on(Table& table, const Flow& edge, Grads& d) {
+  const Node& source = tape_.nodes_[edge.node];
+  auto refuse = [&](auto e) {
+    tape_.place(e, edge.from);
+    throw e;
+  };
+  auto input = [&] { return tape_.nodes_[edge.from].formula->input_name(edge.input); };
+  if (d.has(edge.input)) {
+    Var g = d.take(edge.input);
+    if (g.shape() != source.shape || g.dtype() != source.dtype)
+      refuse(ShapeError(tape_.nodes_[edge.from].name,
+                        "its rule gives a gradient " + g.value().kind() + " for " + input() +
+                            ", which is " + to_string(source.shape) + " " +
+                            std::string(name_of(source.dtype))));
+    if (!tape_.observers_.empty())
+      if (Tensor other = observed({edge.input, edge.node, g.value(), edge.from}); other.defined())
+        g = other;
+    add(table, edge.node, std::move(g));
+  } else if (AddTo part = d.take_part(edge.input)) {
+    Tensor other;
+    if (!tape_.observers_.empty()) {
+      Tensor alone = zeros(source.shape, source.dtype);
+      part(alone);
+      other = observed({edge.input, edge.node, alone, edge.from});
+    }
+    other.defined() ? add(table, edge.node, other) : add(table, edge.node, part);
+  } else {
+    refuse(StateError(tape_.nodes_[edge.from].name, "its rule gives no gradient for " + input()));
+  }
+}
+
+namespace {
+
+// True when nobody else sees these elements, nor one element stands for several: it may be added to
+// in place.
+bool exclusive(const Tensor& x) {
+  for (int i = 0; i < x.rank(); ++i)
+    if (x.strides()[i] == 0 && x.shape()[i] > 1) return false;
+  return x.storage().use_count() == 1;
+}
+
+}  // namespace
+
+void Engine::add(Table& table, int node, Var gradient) const {
+  Var& total = table[node];
+  if (!total.defined())
+    total = std::move(gradient);
+  else if (create_graph_ || !exclusive(total.value()))
+    total = total + gradient;
+  else
+    add_(total.value(), gradient.value());
+}
+
+void Engine::add(Table& table, int node, const AddTo& part) const {
+  Var& total = table[node];
+  const Node& source = tape_.nodes_[node];
+  if (!total.defined())
+    total = zeros(source.shape, source.dtype);
+  else if (!exclusive(total.value()))
+    total = total.value().clone();
+  part(total.value());
+}
+
+// The leaf may change its gradient in place, so it must be the only one that sees it; and it may live
+// long, so it must not be a small part of something larger.
+void Engine::fill(Leaf& leaf, Var gradient) {
+  if (leaf.grad.defined()) {
+    add_(leaf.grad, gradient.value());
+    return;
+  }
+  Tensor g = gradient.value();
+  gradient = {};
+  bool alone = g.is_contiguous() && g.storage().use_count() == 1 &&
+               static_cast<Index>(g.storage().bytes()) <= 2 * g.bytes();
+  leaf.grad = alone ? g : g.clone();
+}
+
+// ---- what looks on ----
+
+Var Engine::arrived(int i, Var dy) {
+  tell(tape_, [&](Observer& o) { dy = o.change(i, std::move(dy)); });
+  if (Leaf* leaf = tape_.nodes_[i].leaf.get(); leaf && !leaf->hooks.empty())
+    dy = run_leaf_hooks(tape_, i, *leaf, std::move(dy));
+  tell(tape_, [&](Observer& o) { o.arrived(i, dy); });
+  return dy;
+}
+
+Tensor Engine::observed(const Flow& flow) {
+  Tensor replaced;
+  tell(tape_, [&](Observer& o) {
+    if (!o.sees_flows()) return;
+    if (Tensor other = o.flow(flow); other.defined()) replaced = other;
+  });
+  return replaced;
+}
+
+// ---- beginning and end ----
+
+Engine::Engine(Tape& tape, const Backward& options, bool fill_leaves)
+    : tape_(tape),
+      retain_(options.retain || options.create_graph),
+      create_graph_(options.create_graph),
+      fill_leaves_(fill_leaves),
+      recording_before_(std::exchange(tape.paused_, !options.create_graph)),
+      engine_before_(std::exchange(tape.running_, this)),
+      open_before_(Tape::exchange_open(&tape)) {}
+
+Engine::~Engine() {
+  tape_.paused_ = recording_before_;
+  tape_.running_ = engine_before_;
+  Tape::exchange_open(open_before_);
+}
+
+void Engine::check_upstream(const char* op, const Var& y, const Tensor& dy) {
+  if (!dy.defined() || dy.shape() != y.shape() || dy.dtype() != y.dtype())
+    throw with_operands(ShapeError(op, "dy must have y's shape and dtype"), Operand("y", y.value()),
+                        Operand("dy", dy));
+}
+
+Tensor Engine::one_for(const char* op, const Var& loss) {
+  if (loss.numel() != 1)
+    throw with_operands(ShapeError(op, "the loss must have one element; give dy otherwise"),
+                        Operand("loss", loss.value()));
+  return ones(loss.shape(), loss.dtype());
+}
+
+int Engine::begin(Tape& tape, Table& table, const Var& y, const Tensor& dy) {
+  int root = tape.number_of(y);
+  if (root < 0)
+    throw with_operands(
+        StateError("backward", "the value was not computed from any leaf on this tape"),
+        Operand("y", y.value()));
+  check_upstream("backward", y, dy);
+  table.resize(tape.nodes_.size());
+  table[root] = dy;
+  return root;
+}
+
+}  // namespace glim

@@ -1,0 +1,106 @@
+// What happens between an op and the tape, and between tape.backward and the rules: the engine.
+//
+// Forward, a Recorder finds out whether an op is to be recorded, and makes it a node. Backward is the loop
+// in engine.cpp: from the loss to the front, each node's complete gradient goes to its op's rule, and what
+// the rule gives is added up at the nodes that the op was computed from (Griewank & Walther 2008,
+// Evaluating Derivatives, section 3.2). What looks on is told at each step (observe/observer.hpp).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "autograd/op.hpp"
+#include "autograd/scope.hpp"
+
+namespace glim {
+
+class Tape;
+class Error;
+struct Flow;
+struct Backward;
+
+class Engine {
+ public:
+  class Recorder;
+  class Region;                    // of checkpointed nodes (recomputed.cpp)
+  using Table = std::vector<Var>;  // gradients on their way, by node
+
+  // One backward pass, until the end of the block: ops that rules call belong to this tape, and are
+  // recorded only with create_graph.
+  Engine(Tape& tape, const Backward& options, bool fill_leaves);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  // Puts dy at y's node, which it returns. StateError when y was not computed on the tape from a leaf,
+  // ShapeError unless dy has y's shape and dtype.
+  static int begin(Tape& tape, Table& table, const Var& y, const Tensor& dy);
+  // The loop: nodes from `from` down to `last`.
+  void run(Table& table, int from, int last = 0);
+  void step(Table& table, int node);
+
+  // 1 for a loss: ShapeError unless it has one element.
+  static Tensor one_for(const char* op, const Var& loss);
+  static void check_upstream(const char* op, const Var& y, const Tensor& dy);
+  // Rematerialisation: whether the op of v's node can compute v again; v as a place without its value;
+  // the value put back (StateError for an op that was used up).
+  static bool recomputes(const Var& v);
+  static Var without_value(const Var& v);
+  static void recompute(Var& v);
+  // Adds the operands' paths and the place of an op that failed.
+  static void annotate(Error& error, std::string_view op, const Var* const* inputs,
+                       std::size_t count, const Where& where);
+
+ private:
+  // f(observer) for each; one may come or go meanwhile.
+  template <class F>
+  static void tell(Tape& tape, const F& f);
+  [[noreturn]] static void refuse_used_up(const Tape& tape, int node);  // StateError
+  Var arrived(int node, Var dy);             // what hooks make of a complete gradient; all are told
+  Grads gradients(int node, const Var& dy);  // by the op's rule, or its kernel
+  void pass_on(Table& table, const Flow& edge, Grads& d);
+  void add(Table& table, int node, Var gradient) const;
+  void add(Table& table, int node, const AddTo& part) const;
+  void fill(Leaf& leaf, Var gradient);
+  Tensor observed(const Flow& flow);  // what observers put in its place; undefined keeps it
+
+  Tape& tape_;
+  bool retain_, create_graph_, fill_leaves_;
+  bool recording_before_;
+  const Engine* engine_before_;
+  Tape* open_before_;
+};
+
+// Runs an op's forward again on other operands.
+using RunAgain = std::function<Tensor(const std::vector<Tensor>&)>;
+
+// One forward pass of one op: finds out whether to record, and adds places to errors.
+class Engine::Recorder {
+ public:
+  Recorder(Op& op, const Formula& formula, const Var* const* inputs, std::size_t count,
+           const Where& where);
+  bool active() const { return active_; }
+  bool replays() const { return replays_; }  // active, and an observer wants to run ops again
+  // Puts the op on the tape and returns its result as a Var.
+  Var record(std::unique_ptr<Op> op, Tensor y, RunAgain run = {}) const;
+  Var constant(Tensor y) const;  // nothing to record
+  void annotate(Error& error) const {
+    Engine::annotate(error, formula_.op, inputs_, count_, where_);
+  }
+  // For a replay: the op as it was before this forward, recording nothing.
+  static void unrecorded(Op& op);
+
+ private:
+  void find_needs(Op& op);
+  // StateError for an input whose tape is gone.
+  [[gnu::cold]] void refuse_gone() const;
+  const Formula& formula_;
+  const Var* const* inputs_;
+  std::size_t count_;
+  const Where& where_;
+  bool active_ = false, replays_ = false;
+};
+
+}  // namespace glim

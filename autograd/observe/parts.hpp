@@ -1,0 +1,100 @@
+// The observers that a tape brings along. Each begins to exist when it is first asked for.
+#pragma once
+
+#include "autograd/tape.hpp"
+
+namespace glim {
+
+template <class F>
+void Engine::tell(Tape& tape, const F& f) {
+  for (std::size_t k = 0; k < tape.observers_.size(); ++k) f(*tape.observers_[k]);
+}
+
+// Tape::watch: keeps values and gradients (watch.cpp).
+class Watching final : public Observer {
+ public:
+  explicit Watching(Tape& tape) : tape_(tape) {}
+  void add(std::string pattern) { patterns_.push_back(std::move(pattern)); }
+  void add(int node, const Tensor& value);  // once
+  const std::vector<Watched>& list() const { return list_; }
+
+  void recorded(int node, const Tensor& value) override;
+  void named(int node, const Tensor& value) override;
+  void arrived(int node, const Var& dy) override;
+  void truncated(int size, bool keep) override;
+
+ private:
+  const Tape& tape_;
+  std::vector<std::string> patterns_;
+  std::vector<Watched> list_;
+};
+
+// Tape::hook: functions that see gradients on their way, and may change them (hooks.cpp).
+class Hooks final : public Observer {
+ public:
+  explicit Hooks(Tape& tape) : tape_(tape) {}
+  int add(int node, std::string pattern, Hook h);  // node -1: by pattern
+  void remove(int id);
+
+  Var change(int node, Var dy) override;
+  void truncated(int size, bool keep) override;
+
+ private:
+  struct Entry {
+    int id, node;
+    std::string pattern;
+    Hook call;
+  };
+  const Tape& tape_;
+  std::vector<Entry> entries_;
+  int next_ = 0;
+};
+// Those of a leaf (Var::hook), which is node `node`.
+Var run_leaf_hooks(const Tape& tape, int node, Leaf& leaf, Var gradient);
+
+// TapeOptions::profile (profile.cpp).
+class Profiler final : public Observer {
+ public:
+  explicit Profiler(Tape& tape) : tape_(tape) {}
+  const Timing& of(int node) const;
+
+  void begins(double ago) override;
+  void recorded(int node, const Tensor&) override;
+  void rule_begins(int node) override;
+  void rule_ended(int node) override;
+  void truncated(int size, bool) override;
+
+ private:
+  Timing& at(int node);
+  const Tape& tape_;
+  std::vector<Timing> times_;  // by node
+  double start_ = 0;
+};
+
+// TapeOptions::check_finite (finite.cpp).
+class FiniteCheck final : public Observer {
+ public:
+  explicit FiniteCheck(Tape& tape) : tape_(tape) {}
+  void computed(const Formula& op, const Tensor& y) override;
+  void arrived(int node, const Var& dy) override;
+  bool sees_flows() const override { return true; }
+  Tensor flow(const Flow& flow) override;
+
+ private:
+  const Tape& tape_;
+};
+
+// TapeOptions::replay: memory is then held until the tape goes (replay.cpp).
+class Replayer final : public Observer {
+ public:
+  explicit Replayer(Tape&) {}
+  const Replay* of(int node) const;  // null where nothing is kept
+  bool wants_replay() const override { return true; }
+  void recorded_replay(int node, Replay replay) override;
+  void truncated(int size, bool) override;
+
+ private:
+  std::vector<Replay> kept_;  // by node
+};
+
+}  // namespace glim

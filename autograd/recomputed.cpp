@@ -1,0 +1,170 @@
+// Activation checkpointing (Chen et al. 2016, arXiv 1604.06174): a region of the tape is kept as one
+// node, and run again when backward reaches it.
+//
+// The node's inputs are found by running fn once: the earlier nodes and the leaves that y depends on.
+// Memory of the region is needed twice for a short while, and not in between; time is one more
+// forward. The generator is set back for the second run, so dropout draws the same mask.
+#include <algorithm>
+#include <exception>
+
+#include "autograd/observe/parts.hpp"
+#include "autograd/ops.hpp"
+#include "tensor/clock.hpp"
+
+namespace glim {
+namespace {
+
+// Sets a value back at the end of the block.
+template <class T>
+class Restored {
+ public:
+  Restored(T& place, T value) : place_(place), before_(std::exchange(place, std::move(value))) {}
+  ~Restored() { place_ = std::move(before_); }
+  Restored(const Restored&) = delete;
+  Restored& operator=(const Restored&) = delete;
+
+ private:
+  T& place_;
+  T before_;
+};
+
+}  // namespace
+
+class Engine::Region final : public Op {
+ public:
+  static constexpr Formula formula{
+      "recomputed",
+      "y = f(), a region run as one node",
+      {"d(input) = what backward along f's nodes brings to it; f is run again"},
+      "Chen et al. 2016"};
+
+  explicit Region(std::function<Var()> fn)
+      : fn_(std::move(fn)), scope_(Scope::stack()), random_(generator()) {}
+
+  // Runs fn and makes it one node.
+  static Var record(std::function<Var()> fn, const Where& where) {
+    Tape& tape = *Tape::current();
+    auto op = std::make_unique<Region>(fn);
+    const std::size_t first = tape.nodes_.size();
+    const double start = seconds_now();
+    Var y;
+    try {
+      y = fn();
+      static_cast<void>(y.requires_grad());  // StateError when it is of another tape
+    } catch (...) {
+      tape.truncate(first);
+      throw;
+    }
+    Tensor value = y.value();
+    Node node;
+    node.inputs = inputs_of(tape, y, first);
+    if (node.inputs.empty()) return Var(value);
+    op->inputs_on_tape_ = node.inputs;
+    op->needs_ = ~std::uint64_t{0};
+    op->formula_ = node.formula = &formula;
+    node.name = formula.op;
+    node.shape = value.shape();
+    node.dtype = value.dtype();
+    node.scope = tape.current_scope();
+    node.where = where;
+    node.bytes = value.bytes();
+    node.op = std::move(op);
+    Var result(value);
+    const int number = tape.add_node(std::move(node));
+    tape.bind(result, number);
+    tell(tape, [&](Observer& o) {
+      o.begins(seconds_now() - start);
+      o.recorded(number, value);
+    });
+    if (!tape.replays_) return result;
+    std::vector<Var> operands;
+    for (int input : tape.nodes_.back().inputs) operands.push_back(tape.value(input));
+    tell(tape, [&](Observer& o) {
+      if (o.wants_replay()) o.recorded_replay(number, {operands, value, {}});
+    });
+    return result;
+  }
+
+  Grads gradient(const Var& dy) const override {
+    Tape& tape = *Tape::open();
+    const bool create_graph = !tape.paused_;
+    const std::size_t first = tape.nodes_.size();
+    Table table;
+    try {
+      Var y = run_again(tape);
+      const int root = tape.number_of(y);
+      table.resize(tape.nodes_.size());
+      if (root >= 0) {
+        table[root] = dy;
+        Engine(tape, {.retain = create_graph, .create_graph = create_graph},
+               tape.running_ && tape.running_->fill_leaves_)
+            .run(table, root, static_cast<int>(first));
+      }
+    } catch (...) {
+      tape.truncate(first);
+      throw;
+    }
+    if (!create_graph) tape.truncate(first, true);
+    Grads d;
+    for (std::size_t k = 0; k < inputs_on_tape_.size(); ++k) {
+      const int input = inputs_on_tape_[k];
+      const Node& node = tape.nodes_[input];
+      d[k] = table[input].defined() ? table[input] : Var(zeros(node.shape, node.dtype));
+    }
+    return d;
+  }
+
+ private:
+  // y depends on these nodes. Those from before the region, and leaves that it met first, are the
+  // inputs: what else it read gets no gradient, as without a checkpoint. The region's nodes go.
+  static std::vector<int> inputs_of(Tape& tape, Var& y, std::size_t first) {
+    const int root = tape.number_of(y);
+    std::vector<bool> reached(tape.nodes_.size());
+    if (root >= 0) reached[root] = true;
+    for (auto i = reached.size(); i-- > first;)
+      for (int input : tape.nodes_[i].inputs)
+        if (reached[i] && input >= 0) reached[input] = true;
+    std::vector<int> inputs;
+    std::vector<std::shared_ptr<Leaf>> leaves;
+    for (std::size_t i = 0; i < reached.size(); ++i) {
+      if (reached[i] && i < first) inputs.push_back(static_cast<int>(i));
+      if (reached[i] && i >= first && tape.nodes_[i].leaf) leaves.push_back(tape.nodes_[i].leaf);
+    }
+    y = {};
+    tape.truncate(first);
+    for (auto& leaf : leaves) {
+      Var v;
+      v.leaf_ = leaf;
+      inputs.push_back(tape.number_of(v));
+    }
+    return inputs;
+  }
+
+  Var run_again(Tape& tape) const {
+    Restored random(generator(), random_);
+    Restored recording(tape.paused_, false);
+    Scope scope(scope_);
+    return fn_();
+  }
+
+  std::function<Var()> fn_;
+  std::vector<std::string> scope_;
+  Generator random_;
+  std::vector<int> inputs_on_tape_;
+};
+
+namespace {
+const bool registered = register_formula(Engine::Region::formula);
+}
+
+Var recomputed(std::function<Var()> fn, Where where) {
+  if (!fn) {
+    ValueError e("recomputed", "fn is null: a function that computes the region is wanted");
+    e.set_place("", to_string(where));
+    throw e;
+  }
+  if (!Tape::current()) return fn();
+  return Engine::Region::record(std::move(fn), where);
+}
+
+}  // namespace glim

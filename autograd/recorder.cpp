@@ -1,0 +1,133 @@
+// Forward: an op becomes a node of the tape.
+#include "autograd/observe/parts.hpp"
+#include "tensor/error.hpp"
+
+namespace glim {
+
+Engine::Recorder::Recorder(Op& op, const Formula& formula, const Var* const* inputs,
+                           std::size_t count, const Where& where)
+    : formula_(formula), inputs_(inputs), count_(count), where_(where) {
+  op.formula_ = &formula;
+  Tape* tape = Tape::open();
+  if (!tape || tape->paused_) {
+    const std::uint64_t own = tape ? tape->id_ : 0;
+    for (std::size_t i = 0; i < count; ++i)
+      if (inputs[i]->tape_ != 0 && inputs[i]->tape_ != own) [[unlikely]] {
+        refuse_gone();
+        return;
+      }
+    return;
+  }
+  try {
+    find_needs(op);
+  } catch (Error& e) {  // an input of another tape
+    annotate(e);
+    throw;
+  }
+  if (tape->observers_.empty()) return;
+  replays_ = active_ && tape->replays_;
+  tell(*tape, [&](Observer& o) { o.begins(0); });
+}
+
+void Engine::Recorder::unrecorded(Op& op) {
+  op.inputs_ = nullptr;
+  op.needs_ = 0;
+}
+
+void Engine::Recorder::find_needs(Op& op) {
+  for (std::size_t i = 0; i < count_; ++i) {
+    if (!inputs_[i]->requires_grad()) continue;
+    active_ = true;
+    if (i < 64) op.needs_ |= std::uint64_t{1} << i;
+  }
+  if (active_) op.inputs_ = inputs_;
+}
+
+// Where nothing is recorded, a value of any open tape is a constant.
+void Engine::Recorder::refuse_gone() const {
+  for (std::size_t i = 0; i < count_; ++i) {
+    const Tape* owner = Tape::open();
+    while (owner && owner->id_ != inputs_[i]->tape_) owner = owner->outer_;
+    if (owner || inputs_[i]->tape_ == 0) continue;
+    try {
+      inputs_[i]->refuse_tape();
+    } catch (Error& e) {
+      annotate(e);
+      throw;
+    }
+  }
+}
+
+Var Engine::Recorder::constant(Tensor y) const {
+  if (Tape* tape = Tape::current()) tell(*tape, [&](Observer& o) { o.computed(formula_, y); });
+  return Var(std::move(y));
+}
+
+Var Engine::Recorder::record(std::unique_ptr<Op> op, Tensor y, RunAgain run) const {
+  Tape& tape = *Tape::current();
+  tell(tape, [&](Observer& o) { o.computed(formula_, y); });
+  Node node;
+  node.inputs.reserve(count_);
+  for (std::size_t i = 0; i < count_; ++i) node.inputs.push_back(tape.number_of(*inputs_[i]));
+  op->inputs_ = nullptr;
+  node.formula = &formula_;
+  node.name = formula_.op;
+  node.shape = y.shape();
+  node.dtype = y.dtype();
+  node.scope = tape.current_scope();
+  node.where = where_;
+  node.bytes = y.bytes();
+  bool wants_output = op->wants_output_;
+  node.op = std::move(op);
+  int number = tape.add_node(std::move(node));
+  Var result(std::move(y));
+  tape.bind(result, number);
+  if (wants_output) tape.nodes_.back().op->keep(Op::kOutput, result);
+  tell(tape, [&](Observer& o) { o.recorded(number, result.value()); });
+  if (!replays_) return result;
+  std::vector<Var> operands;
+  for (std::size_t i = 0; i < count_; ++i) operands.push_back(*inputs_[i]);
+  tell(tape, [&](Observer& o) {
+    if (o.wants_replay()) o.recorded_replay(number, {operands, result.value(), run});
+  });
+  return result;
+}
+
+void Engine::annotate(Error& error, std::string_view op, const Var* const* inputs,
+                      std::size_t count, const Where& where) {
+  const Tape* tape = Tape::current();
+  for (std::size_t i = 0; i < count && error.operand_count() == count; ++i) {
+    int node = tape ? tape->node_of(*inputs[i]) : -1;
+    error.set_operand_path(i, node >= 0 ? tape->path(node) : inputs[i]->name());
+  }
+  const std::string& scope = Scope::path();
+  error.set_place(scope.empty() ? "" : scope + "." + std::string(op), to_string(where));
+}
+
+bool Engine::recomputes(const Var& v) {
+  const Tape* tape = Tape::current();
+  if (tape->replays_ || !tape->holds(v)) return false;
+  const Op* op = tape->nodes_[v.node_].op.get();
+  return op && op->recomputes();
+}
+
+Var Engine::without_value(const Var& v) {
+  Var place = v;
+  place.value_ = {};
+  return place;
+}
+
+void Engine::recompute(Var& v) {
+  const Tape& tape = *Tape::open();
+  const Op* op = tape.holds(v) ? tape.nodes_[v.node_].op.get() : nullptr;
+  if (!op) refuse_used_up(tape, v.node_);
+  v.value_ = op->recompute();
+}
+
+void Engine::refuse_used_up(const Tape& tape, int node) {
+  throw StateError("backward", tape.path(node) +
+                                   " was used up by an earlier backward; the first one needs "
+                                   "Backward{.retain = true}");
+}
+
+}  // namespace glim
