@@ -7,7 +7,7 @@
 #include "tensor/error.hpp"
 
 namespace glim {
-namespace {
+namespace ops {
 
 // (B, T, 1, A) + (B, 1, S, A) -> (B, T, S, A)
 Var energy(const Var& query, const Var& keys) {
@@ -89,7 +89,7 @@ struct AdditiveScores final : Op {
   }
 };
 
-}  // namespace
+}  // namespace ops
 
 Var additive_scores(const In& query, const Var& keys, const Var& v) {
   auto operands = [&](auto error) {
@@ -102,7 +102,7 @@ Var additive_scores(const In& query, const Var& keys, const Var& v) {
         ShapeError("additive_scores", "query (B, T, A), keys (B, S, A) and v (A) are wanted"));
   if (!is_floating(query->dtype()) || keys.dtype() != query->dtype() || v.dtype() != query->dtype())
     throw operands(DTypeError("additive_scores", "needs operands of one floating dtype"));
-  return apply(AdditiveScores{}, query, keys, v);
+  return apply(ops::AdditiveScores{}, query, keys, v);
 }
 
 }  // namespace glim

@@ -4,7 +4,7 @@
 #include "tensor/error.hpp"
 
 namespace glim {
-namespace {
+namespace ops {
 
 struct Add final : Binary<Add> {
   static constexpr Formula formula{"add", "y = a + b", {"da = dy", "db = dy"}};
@@ -147,18 +147,18 @@ Var binary(const In& a, const Var& b) {
   return apply(OpT{}, In(both.a, a.where()), both.b);
 }
 
-}  // namespace
+}  // namespace ops
 
-Var add(const In& a, const Var& b) { return binary<Add>(a, b); }
-Var sub(const In& a, const Var& b) { return binary<Sub>(a, b); }
-Var mul(const In& a, const Var& b) { return binary<Mul>(a, b); }
-Var div(const In& a, const Var& b) { return binary<Div>(a, b); }
-Var maximum(const In& a, const Var& b) { return binary<Maximum>(a, b); }
-Var minimum(const In& a, const Var& b) { return binary<Minimum>(a, b); }
-Var add(const In& x, double c) { return apply(Shift(c), x); }
-Var mul(const In& x, double c) { return apply(Scale(c), x); }
-Var neg(const In& x) { return apply(Neg{}, x); }
-Var pow(const In& x, double exponent) { return apply(Pow(exponent), x); }
+Var add(const In& a, const Var& b) { return ops::binary<ops::Add>(a, b); }
+Var sub(const In& a, const Var& b) { return ops::binary<ops::Sub>(a, b); }
+Var mul(const In& a, const Var& b) { return ops::binary<ops::Mul>(a, b); }
+Var div(const In& a, const Var& b) { return ops::binary<ops::Div>(a, b); }
+Var maximum(const In& a, const Var& b) { return ops::binary<ops::Maximum>(a, b); }
+Var minimum(const In& a, const Var& b) { return ops::binary<ops::Minimum>(a, b); }
+Var add(const In& x, double c) { return apply(ops::Shift(c), x); }
+Var mul(const In& x, double c) { return apply(ops::Scale(c), x); }
+Var neg(const In& x) { return apply(ops::Neg{}, x); }
+Var pow(const In& x, double exponent) { return apply(ops::Pow(exponent), x); }
 Var sub(double c, const In& x) {
   CallSite site(x.where());
   return -x + c;
@@ -170,13 +170,13 @@ Var div(double c, const In& x) {
 
 Var where(const Tensor& condition, const In& a, const Var& b) {
   CallSite site(a.where());
-  auto [x, y] = broadcast(a, b, "where");
+  auto [x, y] = ops::broadcast(a, b, "where");
   Shape shape = broadcast_shapes(condition.shape(), x.shape(), "where");
   if (x.shape() != shape) {
     x = broadcast_to(x, shape);
     y = broadcast_to(y, shape);
   }
-  return apply(Choose(condition), x, y);
+  return apply(ops::Choose(condition), x, y);
 }
 
 }  // namespace glim

@@ -5,15 +5,13 @@
 #include "tensor/ops/reduce.hpp"
 
 namespace glim {
-namespace {
+namespace ops {
 
 double scale_for(const Var& query) { return AttentionHeads::scale_for(query.value()); }
 
 Var probs_of(const Var& scores, const Tensor& keep) {
   return keep.defined() ? masked_softmax(scores, keep) : softmax(scores);
 }
-
-}  // namespace
 
 Attended attention_of_heads(const Var& query, const Var& key, const Var& value,
                             const AttentionMask& mask, const AttentionDropout& drop) {
@@ -49,8 +47,6 @@ bool fits_scores(const AttentionMask& mask, const Shape& scores) {
   };
   return fits(mask.keep) && fits(mask.bias.value());
 }
-
-namespace {
 
 // (..., R, C) has the leading axes ...
 Shape leading(const Shape& x) {
@@ -151,7 +147,7 @@ void check(const Var& query, const Var& key, const Var& value, const AttentionMa
         Operand("bias", mask.bias.value()));
 }
 
-}  // namespace
+}  // namespace ops
 
 Attended scaled_dot_product_attention(const In& query, const Var& key, const Var& value,
                                       const AttentionMask& mask, double dropout_p, Key dropout_key,
@@ -167,27 +163,28 @@ Attended scaled_dot_product_attention(const In& query, const Var& key, const Var
   CallSite site(query.where());
   // Explicit, asked for probabilities, or everything dropped: the primitives say it all.
   if (magnification() == Magnification::Explicit || need_probs || dropout_p >= 1) {
-    Attended a = attention_of_heads(query, key, value, mask, {dropout_p, dropout_key});
+    Attended a = ops::attention_of_heads(query, key, value, mask, {dropout_p, dropout_key});
     if (!need_probs) a.probs = {};
     return a;
   }
-  check(query, key, value, mask, dropout_p);
-  Shape lead = leading(query->shape()), key_lead = leading(key.shape()),
-        value_lead = leading(value.shape());
+  ops::check(query, key, value, mask, dropout_p);
+  Shape lead = ops::leading(query->shape()), key_lead = ops::leading(key.shape()),
+        value_lead = ops::leading(value.shape());
   if (lead != key_lead || lead != value_lead)
     lead = broadcast_shapes(broadcast_shapes(lead, key_lead, "attention"), value_lead, "attention");
   auto spread = [&](const Var& v) {
-    return leading(v.shape()) == lead ? v
-                                      : broadcast_to(v, with_last(lead, v.size(-2), v.size(-1)));
+    return ops::leading(v.shape()) == lead
+               ? v
+               : broadcast_to(v, ops::with_last(lead, v.size(-2), v.size(-1)));
   };
-  Shape scores = with_last(lead, query->size(-2), key.size(-2));
-  if (!fits_scores(mask, scores))
+  Shape scores = ops::with_last(lead, query->size(-2), key.size(-2));
+  if (!ops::fits_scores(mask, scores))
     throw with_operands(
         ShapeError("attention", "a mask does not broadcast to the scores " + to_string(scores)),
         Operand("query", query->value()), Operand("key", key.value()), Operand("keep", mask.keep),
         Operand("bias", mask.bias.value()));
-  Var context = apply(Attention(mask.keep, {dropout_p, dropout_key}), spread(query), spread(key),
-                      spread(value), mask.bias);
+  Var context = apply(ops::Attention(mask.keep, {dropout_p, dropout_key}), spread(query),
+                      spread(key), spread(value), mask.bias);
   return {named(context, "context"), {}};
 }
 

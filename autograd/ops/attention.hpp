@@ -12,7 +12,7 @@
 #include "autograd/kernels/attention_heads.hpp"
 #include "autograd/ops.hpp"
 
-namespace glim {
+namespace glim::ops {
 
 struct AttentionDropout {
   double p = 0;
@@ -32,4 +32,4 @@ AttentionGradients attention_gradients(const Var& query, const Var& key, const V
 // Whether keep and bias broadcast to scores of this shape.
 bool fits_scores(const AttentionMask& mask, const Shape& scores);
 
-}  // namespace glim
+}  // namespace glim::ops

@@ -6,7 +6,7 @@
 #include "autograd/ops.hpp"
 
 namespace glim {
-namespace {
+namespace ops {
 
 struct Dropout final : Unary<Dropout> {
   static constexpr Formula formula{
@@ -40,18 +40,18 @@ void check(double p) {
   if (!(p >= 0 && p <= 1)) throw ValueError("dropout", "the probability lies outside [0, 1]");
 }
 
-}  // namespace
+}  // namespace ops
 
 Var dropout(const In& x, double p, Key key) {
-  check(p);
+  ops::check(p);
   if (p == 0) return x;
   require_floating(x->value(), "dropout");
-  return apply(Dropout(p, key), x);
+  return apply(ops::Dropout(p, key), x);
 }
 
 Var add_dropout(const In& x, const Var& h, double p, Key key) {
-  check(p);
-  AddDropout op(p, key);
+  ops::check(p);
+  ops::AddDropout op(p, key);
   if (p == 0 || p == 1 || x->shape() != h.shape() || x->dtype() != h.dtype()) {
     CallSite site(x.where());
     return op.forward(*x, h);

@@ -6,7 +6,7 @@
 #include "autograd/ops.hpp"
 
 namespace glim {
-namespace {
+namespace ops {
 
 struct Exp final : Unary<Exp> {
   static constexpr Formula formula{"exp", "y = e^x", {"dx = dy y"}};
@@ -162,20 +162,20 @@ struct Gelu final : Unary<Gelu> {
   GeluForm form;
 };
 
-}  // namespace
+}  // namespace ops
 
-Var exp(const In& x) { return apply(Exp{}, x); }
-Var log(const In& x) { return apply(Log{}, x); }
-Var sqrt(const In& x) { return apply(Sqrt{}, x); }
-Var sin(const In& x) { return apply(Sin{}, x); }
-Var cos(const In& x) { return apply(Cos{}, x); }
-Var abs(const In& x) { return apply(Abs{}, x); }
-Var tanh(const In& x) { return apply(Tanh{}, x); }
-Var sigmoid(const In& x) { return apply(Sigmoid{}, x); }
-Var erf(const In& x) { return apply(Erf{}, x); }
-Var relu(const In& x) { return apply(Relu{}, x); }
-Var silu(const In& x) { return apply(Silu{}, x); }
-Var clamp(const In& x, double low, double high) { return apply(Clamp(low, high), x); }
-Var gelu(const In& x, GeluForm form) { return apply(Gelu(form), x); }
+Var exp(const In& x) { return apply(ops::Exp{}, x); }
+Var log(const In& x) { return apply(ops::Log{}, x); }
+Var sqrt(const In& x) { return apply(ops::Sqrt{}, x); }
+Var sin(const In& x) { return apply(ops::Sin{}, x); }
+Var cos(const In& x) { return apply(ops::Cos{}, x); }
+Var abs(const In& x) { return apply(ops::Abs{}, x); }
+Var tanh(const In& x) { return apply(ops::Tanh{}, x); }
+Var sigmoid(const In& x) { return apply(ops::Sigmoid{}, x); }
+Var erf(const In& x) { return apply(ops::Erf{}, x); }
+Var relu(const In& x) { return apply(ops::Relu{}, x); }
+Var silu(const In& x) { return apply(ops::Silu{}, x); }
+Var clamp(const In& x, double low, double high) { return apply(ops::Clamp(low, high), x); }
+Var gelu(const In& x, GeluForm form) { return apply(ops::Gelu(form), x); }
 
 }  // namespace glim

@@ -8,11 +8,11 @@
 #include "autograd/ops/recurrent_cells.hpp"
 
 namespace glim {
-namespace {
+namespace ops {
 
-struct Gates {
+struct GruGates {
   Var reset, update, candidate, g_c;
-  Gates(const Var& i, const Var& g) {
+  GruGates(const Var& i, const Var& g) {
     const Index n = i.size(1) / 3;
     auto part = [&](const Var& x, Index k) { return narrow(x, 1, k * n, n); };
     g_c = part(g, 2);
@@ -34,13 +34,13 @@ struct GruCell final : Op {
   explicit GruCell(Tensor l) : live(std::move(l)) {}
 
   Var forward(const Var& i, const Var& g, const Var& h) const {
-    auto [r, z, c, g_c] = Gates(i, g);
+    auto [r, z, c, g_c] = GruGates(i, g);
     return where_live(live, c + z * (h - c), h);
   }
 
   Grads gradient(const Var& dy) const override {
     const Var& h = saved(H);
-    auto [r, z, c, g_c] = Gates(saved(I), saved(G));
+    auto [r, z, c, g_c] = GruGates(saved(I), saved(G));
     Var up = zero_unless_live(live, dy);
     Var a_c = up * (1 - z) * (1 - c * c);
     Var a_z = up * (h - c) * z * (1 - z);
@@ -83,11 +83,11 @@ struct GruCell final : Op {
   Tensor live;
 };
 
-}  // namespace
+}  // namespace ops
 
 Var gru_cell(const In& input, const Var& hidden, const Var& state, const Tensor& live) {
   check_cell("gru_cell", input, hidden, state, live, 3, 1);
-  return apply(GruCell(live), input, hidden, state);
+  return apply(ops::GruCell(live), input, hidden, state);
 }
 
 }  // namespace glim

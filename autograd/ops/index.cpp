@@ -4,7 +4,7 @@
 #include "autograd/ops.hpp"
 
 namespace glim {
-namespace {
+namespace ops {
 
 struct Gather final : Unary<Gather> {
   static constexpr Formula formula{
@@ -71,19 +71,20 @@ struct IndexAdd final : Unary<IndexAdd> {
   Tensor index;
 };
 
-}  // namespace
+}  // namespace ops
 
 Var gather(const In& x, Index axis, const Tensor& index) {
-  return apply(Gather(normalize_axis(axis, x->rank(), "gather"), index), x);
+  return apply(ops::Gather(normalize_axis(axis, x->rank(), "gather"), index), x);
 }
 Var scatter_add(const In& x, Index axis, const Tensor& index, const Var& source) {
-  return apply(ScatterAdd(normalize_axis(axis, x->rank(), "scatter_add"), index), x, source);
+  return apply(ops::ScatterAdd(normalize_axis(axis, x->rank(), "scatter_add"), index), x, source);
 }
 Var index_select(const In& x, Index axis, const Tensor& index) {
-  return apply(IndexSelect(normalize_axis(axis, x->rank(), "index_select"), index), x);
+  return apply(ops::IndexSelect(normalize_axis(axis, x->rank(), "index_select"), index), x);
 }
 Var index_add(const Shape& shape, Index axis, const Tensor& index, const In& source) {
-  return apply(IndexAdd(shape, normalize_axis(axis, shape.rank(), "index_add"), index), source);
+  return apply(ops::IndexAdd(shape, normalize_axis(axis, shape.rank(), "index_add"), index),
+               source);
 }
 
 // The order is found on values; what flows back goes to where each value came from.

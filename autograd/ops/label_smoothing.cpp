@@ -10,7 +10,7 @@
 #include "tensor/ops/reduce.hpp"
 
 namespace glim {
-namespace {
+namespace ops {
 
 // q (N, V), a row of zeros for pad.
 Tensor smoothed_target(const Tensor& target, Index classes, const Smoothing& s, DType dtype) {
@@ -138,7 +138,7 @@ struct LinearLabelSmoothingLoss final : Op {
   mutable bool used = false;
 };
 
-}  // namespace
+}  // namespace ops
 
 Var label_smoothing_loss(const In& logits, const Tensor& target, double smoothing, Index pad,
                          LossSums* sums) {
@@ -149,7 +149,7 @@ Var label_smoothing_loss(const In& logits, const Tensor& target, double smoothin
         Operand("logits", logits->value()), Operand("target", target));
   require_floating(logits->value(), "label_smoothing_loss");
   require_smoothing("label_smoothing_loss", smoothing, logits->size(1), pad);
-  return apply(LabelSmoothingLoss(target, {smoothing, pad}, sums), logits);
+  return apply(ops::LabelSmoothingLoss(target, {smoothing, pad}, sums), logits);
 }
 
 Var linear_label_smoothing_loss(const In& x, const Var& weight, const Var& bias,
@@ -167,7 +167,7 @@ Var linear_label_smoothing_loss(const In& x, const Var& weight, const Var& bias,
         Operand("target", target));
   require_floating(x->value(), "linear_label_smoothing_loss");
   require_smoothing("linear_label_smoothing_loss", smoothing, weight.size(0), pad);
-  return apply(LinearLabelSmoothingLoss(target, {smoothing, pad}, sums), x, weight, bias);
+  return apply(ops::LinearLabelSmoothingLoss(target, {smoothing, pad}, sums), x, weight, bias);
 }
 
 }  // namespace glim

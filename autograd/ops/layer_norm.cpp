@@ -5,7 +5,7 @@
 #include "tensor/error.hpp"
 
 namespace glim {
-namespace {
+namespace ops {
 
 Var row_mean(const Var& x) { return mean(x, {-1}, true); }
 
@@ -55,7 +55,7 @@ struct LayerNorm final : Op {
   kernels::LayerNorm kernel;
 };
 
-}  // namespace
+}  // namespace ops
 
 Var layer_norm(const In& x, const Var& gamma, const Var& beta, double eps) {
   require_floating(x->value(), "layer_norm");
@@ -66,7 +66,7 @@ Var layer_norm(const In& x, const Var& gamma, const Var& beta, double eps) {
     throw with_operands(
         ShapeError("layer_norm", "gamma and beta must be (D,) for x (..., D), of its dtype"),
         Operand("x", x->value()), Operand("gamma", gamma.value()), Operand("beta", beta.value()));
-  return apply(LayerNorm(eps), x, gamma, beta);
+  return apply(ops::LayerNorm(eps), x, gamma, beta);
 }
 
 }  // namespace glim

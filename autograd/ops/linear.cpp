@@ -9,7 +9,7 @@
 #include "tensor/matmul/nonzeros.hpp"
 
 namespace glim {
-namespace {
+namespace ops {
 
 Var affine(const Var& x, const Var& weight, const Var& bias) {
   Var y = matmul(x, transpose(weight));
@@ -120,18 +120,18 @@ void check(const Var& x, const Var& weight, const Var& bias) {
                         Operand("weight", weight.value()), Operand("bias", bias.value()));
 }
 
-}  // namespace
+}  // namespace ops
 
 Var linear(const In& x, const Var& weight, const Var& bias) {
-  check(x, weight, bias);
-  return apply(Linear{}, x, weight, bias);
+  ops::check(x, weight, bias);
+  return apply(ops::Linear{}, x, weight, bias);
 }
 
 Var linear_relu(const In& x, const Var& weight, const Var& bias, double dropout_p, Key key) {
-  check(x, weight, bias);
+  ops::check(x, weight, bias);
   if (!(dropout_p >= 0 && dropout_p <= 1))
     throw ValueError("dropout", "the probability lies outside [0, 1]");
-  LinearRelu op(dropout_p, key);
+  ops::LinearRelu op(dropout_p, key);
   if (dropout_p < 1) return apply(std::move(op), x, weight, bias);
   CallSite site(x.where());
   return op.forward(*x, weight, bias);

@@ -9,12 +9,12 @@
 #include "autograd/ops/recurrent_cells.hpp"
 
 namespace glim {
-namespace {
+namespace ops {
 
 // The gates, and c' = f c + i u.
-struct Gates {
+struct LstmGates {
   Var i, f, u, o, c, next_c;
-  Gates(const Var& input, const Var& hidden, const Var& state) {
+  LstmGates(const Var& input, const Var& hidden, const Var& state) {
     const Index n = state.size(1) / 2;
     Var a = named(input + hidden, "gates");
     auto part = [&](Index k) { return narrow(a, 1, k * n, n); };
@@ -40,14 +40,14 @@ struct LstmCell final : Op {
   explicit LstmCell(Tensor l) : live(std::move(l)) {}
 
   Var forward(const Var& input, const Var& hidden, const Var& state) const {
-    Gates g(input, hidden, state);
+    LstmGates g(input, hidden, state);
     Var h = named(g.o * tanh(g.next_c), "hidden");
     return where_live(live, concatenate({h, g.next_c}, 1), state);
   }
 
   Grads gradient(const Var& dy) const override {
     const Var& state = saved(State);
-    auto [i, f, u, o, c, next_c] = Gates(saved(InputGates), saved(Hidden), state);
+    auto [i, f, u, o, c, next_c] = LstmGates(saved(InputGates), saved(Hidden), state);
     const Index n = state.size(1) / 2;
     Var up = zero_unless_live(live, dy), dh = narrow(up, 1, 0, n), t = tanh(next_c);
     Var gamma = narrow(up, 1, n, n) + dh * o * (1 - t * t);
@@ -93,11 +93,11 @@ struct LstmCell final : Op {
   Tensor live;
 };
 
-}  // namespace
+}  // namespace ops
 
 Var lstm_cell(const In& input, const Var& hidden, const Var& state, const Tensor& live) {
   check_cell("lstm_cell", input, hidden, state, live, 4, 2);
-  return apply(LstmCell(live), input, hidden, state);
+  return apply(ops::LstmCell(live), input, hidden, state);
 }
 
 }  // namespace glim

@@ -7,7 +7,7 @@
 #include "autograd/ops.hpp"
 
 namespace glim {
-namespace {
+namespace ops {
 
 struct MatMul final : Binary<MatMul> {
   static constexpr Formula formula{"matmul", "y = a b", {"da = dy bᵀ", "db = aᵀ dy"}};
@@ -33,15 +33,15 @@ struct MatMul final : Binary<MatMul> {
   Shape a_shape, b_shape;
 };
 
-}  // namespace
+}  // namespace ops
 
 Var matmul(const In& a, const Var& b) {
-  if (a->rank() != 1 && b.rank() != 1) return apply(MatMul{}, a, b);
+  if (a->rank() != 1 && b.rank() != 1) return apply(ops::MatMul{}, a, b);
   CallSite site(a.where());
   if (a->rank() == 1 && b.rank() >= 1)
     return squeeze(matmul(unsqueeze(a, 0), b), b.rank() == 1 ? 0 : -2);
   if (b.rank() == 1 && a->rank() >= 1) return squeeze(matmul(a, unsqueeze(b, 1)), -1);
-  return apply(MatMul{}, a, b);
+  return apply(ops::MatMul{}, a, b);
 }
 
 }  // namespace glim

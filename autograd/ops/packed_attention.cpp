@@ -12,7 +12,7 @@
 #include "tensor/ops/reduce.hpp"
 
 namespace glim {
-namespace {
+namespace ops {
 
 // (B, T, D) -> (B, T, H, Dh) -> (B, H, T, Dh)
 Var split_heads(const Var& x, Index heads) {
@@ -136,7 +136,7 @@ struct PackedAttention final : Op {
   AttentionHeads heads;
 };
 
-}  // namespace
+}  // namespace ops
 
 Attended packed_attention(const In& x, const Var& memory, Index heads, const AttentionMask& mask,
                           double dropout_p, Key dropout_key, bool need_probs) {
@@ -155,9 +155,9 @@ Attended packed_attention(const In& x, const Var& memory, Index heads, const Att
   if (d % heads != 0)
     fail(std::to_string(heads) + " heads do not divide " + std::to_string(d) + " columns");
   CallSite site(x.where());
-  AttentionDropout drop{dropout_p, dropout_key};
+  ops::AttentionDropout drop{dropout_p, dropout_key};
   if (magnification() == Magnification::Explicit || need_probs || dropout_p >= 1)
-    return composed(x, memory, heads, mask, drop, need_probs);
+    return ops::composed(x, memory, heads, mask, drop, need_probs);
   if (!(dropout_p >= 0)) throw ValueError("dropout", "the probability lies outside [0, 1]");
   auto with_all = [&](auto e) {
     return with_operands(std::move(e), Operand("x", x->value()), Operand("memory", memory.value()),
@@ -169,10 +169,10 @@ Attended packed_attention(const In& x, const Var& memory, Index heads, const Att
     throw with_all(
         DTypeError("packed_attention", "needs operands of one floating dtype and a bool keep"));
   Shape scores{x->size(0), heads, x->size(1), self ? x->size(1) : memory.size(1)};
-  if (!fits_scores(mask, scores))
+  if (!ops::fits_scores(mask, scores))
     throw with_all(ShapeError("packed_attention",
                               "a mask does not broadcast to the scores " + to_string(scores)));
-  Var y = apply(PackedAttention(heads, mask.keep, drop), x, memory, mask.bias);
+  Var y = apply(ops::PackedAttention(heads, mask.keep, drop), x, memory, mask.bias);
   return {named(y, "context"), {}};
 }
 

@@ -4,7 +4,7 @@
 #include "autograd/ops.hpp"
 
 namespace glim {
-namespace {
+namespace ops {
 
 // The shape of x with every reduced axis kept as extent 1.
 Shape kept_shape(const Shape& x, const Dims& axes) {
@@ -76,30 +76,30 @@ struct Cumsum final : Unary<Cumsum> {
   int axis;
 };
 
-}  // namespace
+}  // namespace ops
 
 Var sum(const In& x, const Dims& axes, bool keepdim) {
   require_floating(x->value(), "sum");
-  return apply(Sum(axes, keepdim), x);
+  return apply(ops::Sum(axes, keepdim), x);
 }
 Var mean(const In& x, const Dims& axes, bool keepdim) {
   require_floating(x->value(), "mean");
   CallSite site(x.where());
-  return sum(x, axes, keepdim) / count_of(x->shape(), axes);
+  return sum(x, axes, keepdim) / ops::count_of(x->shape(), axes);
 }
-Var max(const In& x, const Dims& axes, bool keepdim) { return apply(Max(axes, keepdim), x); }
-Var min(const In& x, const Dims& axes, bool keepdim) { return apply(Min(axes, keepdim), x); }
+Var max(const In& x, const Dims& axes, bool keepdim) { return apply(ops::Max(axes, keepdim), x); }
+Var min(const In& x, const Dims& axes, bool keepdim) { return apply(ops::Min(axes, keepdim), x); }
 
 //   Σ (x - mean)² / (n - correction)
 Var var(const In& x, const Dims& axes, double correction, bool keepdim) {
   CallSite site(x.where());
   Var centered = x - mean(x, axes, true);
   return sum(centered * centered, axes, keepdim) /
-         std::max(0.0, count_of(x->shape(), axes) - correction);
+         std::max(0.0, ops::count_of(x->shape(), axes) - correction);
 }
 
 Var cumsum(const In& x, Index axis) {
-  return apply(Cumsum(normalize_axis(axis, x->rank(), "cumsum")), x);
+  return apply(ops::Cumsum(normalize_axis(axis, x->rank(), "cumsum")), x);
 }
 
 }  // namespace glim

@@ -5,7 +5,7 @@
 #include "tensor/error.hpp"
 
 namespace glim {
-namespace {
+namespace ops {
 
 struct RmsNorm final : Op {
   static constexpr Formula formula{"rms_norm",
@@ -49,7 +49,7 @@ struct RmsNorm final : Op {
   kernels::RmsNorm kernel;
 };
 
-}  // namespace
+}  // namespace ops
 
 Var rms_norm(const In& x, const Var& gamma, double eps) {
   require_floating(x->value(), "rms_norm");
@@ -58,7 +58,7 @@ Var rms_norm(const In& x, const Var& gamma, double eps) {
   if (x->rank() < 1 || !fits)
     throw with_operands(ShapeError("rms_norm", "gamma must be (D,) for x (..., D), of its dtype"),
                         Operand("x", x->value()), Operand("gamma", gamma.value()));
-  return apply(RmsNorm(eps), x, gamma);
+  return apply(ops::RmsNorm(eps), x, gamma);
 }
 
 }  // namespace glim

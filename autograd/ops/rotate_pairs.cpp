@@ -7,7 +7,7 @@
 #include "autograd/ops.hpp"
 
 namespace glim {
-namespace {
+namespace ops {
 
 struct RotatePairs final : Unary<RotatePairs> {
   static constexpr Formula formula{
@@ -21,7 +21,7 @@ struct RotatePairs final : Unary<RotatePairs> {
   Tensor cosine, sine;
 };
 
-}  // namespace
+}  // namespace ops
 
 Var rotate_pairs(const In& x, const Tensor& cos, const Tensor& sin) {
   require_floating(x->value(), "rotate_pairs");
@@ -35,7 +35,7 @@ Var rotate_pairs(const In& x, const Tensor& cos, const Tensor& sin) {
   if (cos.dtype() != x->dtype() || sin.dtype() != x->dtype())
     throw with_operands(DTypeError("rotate_pairs", "cos and sin need x's dtype"),
                         Operand("x", x->value()), Operand("cos", cos), Operand("sin", sin));
-  return apply(RotatePairs(cos, sin), x);
+  return apply(ops::RotatePairs(cos, sin), x);
 }
 
 }  // namespace glim

@@ -5,7 +5,7 @@
 #include "tensor/ops/reduce.hpp"
 
 namespace glim {
-namespace {
+namespace ops {
 
 struct Reshape final : Unary<Reshape> {
   static constexpr Formula formula{
@@ -141,10 +141,10 @@ struct Triu final : Unary<Triu> {
   Index diagonal;
 };
 
-}  // namespace
+}  // namespace ops
 
-Var reshape(const In& x, const Shape& shape) { return apply(Reshape(shape), x); }
-Var permute(const In& x, const Dims& axes) { return apply(Permute(axes), x); }
+Var reshape(const In& x, const Shape& shape) { return apply(ops::Reshape(shape), x); }
+Var permute(const In& x, const Dims& axes) { return apply(ops::Permute(axes), x); }
 
 Var transpose(const In& x, Index a, Index b) {
   Dims axes;
@@ -154,15 +154,15 @@ Var transpose(const In& x, Index a, Index b) {
   return permute(x, axes);
 }
 
-Var broadcast_to(const In& x, const Shape& shape) { return apply(BroadcastTo(shape), x); }
-Var sum_to(const In& x, const Shape& shape) { return apply(SumTo(shape), x); }
+Var broadcast_to(const In& x, const Shape& shape) { return apply(ops::BroadcastTo(shape), x); }
+Var sum_to(const In& x, const Shape& shape) { return apply(ops::SumTo(shape), x); }
 
 Var slice(const In& x, Index axis, Index start, Index stop, Index step) {
   int a = normalize_axis(axis, x->rank(), "slice");
   Index n = x->shape()[a];
   if (start < 0) start = std::max<Index>(0, start + n);
   if (stop < 0) stop += n;
-  return apply(Slice(a, std::min(start, n), std::max<Index>(stop, 0), step), x);
+  return apply(ops::Slice(a, std::min(start, n), std::max<Index>(stop, 0), step), x);
 }
 
 Var unslice(const In& x, const Shape& shape, Index axis, Index start, Index step) {
@@ -177,7 +177,7 @@ Var unslice(const In& x, const Shape& shape, Index axis, Index start, Index step
   if (!fits)
     throw with_operands(ShapeError("unslice", "x does not fit into " + to_string(shape)),
                         Operand("x", x->value()));
-  return apply(Unslice(shape, a, start, step), x);
+  return apply(ops::Unslice(shape, a, start, step), x);
 }
 
 Var narrow(const In& x, Index axis, Index start, Index length) {
@@ -198,7 +198,7 @@ Var unsqueeze(const In& x, Index axis) { return reshape(x, x->value().unsqueeze(
 
 Var concatenate(const Ins& parts, Index axis) {
   if (parts->empty()) throw ValueError("concatenate", "needs at least one tensor");
-  return apply(Concatenate(normalize_axis(axis, parts->front().rank(), "concatenate")), parts);
+  return apply(ops::Concatenate(normalize_axis(axis, parts->front().rank(), "concatenate")), parts);
 }
 
 Var stack(const Ins& parts, Index axis) {
@@ -227,7 +227,7 @@ std::vector<Var> split(const In& x, Index axis, const std::vector<Index>& length
   return parts;
 }
 
-Var tril(const In& x, Index diagonal) { return apply(Tril(diagonal), x); }
-Var triu(const In& x, Index diagonal) { return apply(Triu(diagonal), x); }
+Var tril(const In& x, Index diagonal) { return apply(ops::Tril(diagonal), x); }
+Var triu(const In& x, Index diagonal) { return apply(ops::Triu(diagonal), x); }
 
 }  // namespace glim

@@ -6,7 +6,7 @@
 #include "tensor/ops/reduce.hpp"
 
 namespace glim {
-namespace {
+namespace ops {
 
 Var softmax_gradient(const Var& y, const Var& dy, int axis) {
   return y * (dy - sum(dy * y, {axis}, true));
@@ -71,17 +71,17 @@ struct LogSumExp final : Unary<LogSumExp> {
   bool keepdim;
 };
 
-}  // namespace
+}  // namespace ops
 
 Var softmax(const In& x, Index axis) {
-  return apply(Softmax(normalize_axis(axis, x->rank(), "softmax")), x);
+  return apply(ops::Softmax(normalize_axis(axis, x->rank(), "softmax")), x);
 }
-Var masked_softmax(const In& x, const Tensor& keep) { return apply(MaskedSoftmax(keep), x); }
+Var masked_softmax(const In& x, const Tensor& keep) { return apply(ops::MaskedSoftmax(keep), x); }
 Var log_softmax(const In& x, Index axis) {
-  return apply(LogSoftmax(normalize_axis(axis, x->rank(), "log_softmax")), x);
+  return apply(ops::LogSoftmax(normalize_axis(axis, x->rank(), "log_softmax")), x);
 }
 Var logsumexp(const In& x, Index axis, bool keepdim) {
-  return apply(LogSumExp(normalize_axis(axis, x->rank(), "logsumexp"), keepdim), x);
+  return apply(ops::LogSumExp(normalize_axis(axis, x->rank(), "logsumexp"), keepdim), x);
 }
 
 }  // namespace glim

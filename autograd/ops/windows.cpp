@@ -4,7 +4,7 @@
 #include "autograd/ops.hpp"
 
 namespace glim {
-namespace {
+namespace ops {
 
 struct Unfold final : Unary<Unfold> {
   static constexpr Formula formula{
@@ -34,13 +34,13 @@ struct Fold final : Unary<Fold> {
   Window rows, columns;
 };
 
-}  // namespace
+}  // namespace ops
 
 Var unfold(const In& x, const Window& rows, const Window& columns, double fill) {
-  return apply(Unfold(rows, columns, fill), x);
+  return apply(ops::Unfold(rows, columns, fill), x);
 }
 Var fold(const In& x, Index height, Index width, const Window& rows, const Window& columns) {
-  return apply(Fold(height, width, rows, columns), x);
+  return apply(ops::Fold(height, width, rows, columns), x);
 }
 
 }  // namespace glim

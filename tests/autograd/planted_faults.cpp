@@ -47,7 +47,9 @@ struct Planted final : Op {
   std::size_t count_ = 0;
 };
 
-Var planted(const Forward& f, const Rule& b, const Vars& x) { return glim::apply(Planted(f, b), x); }
+Var planted(const Forward& f, const Rule& b, const Vars& x) {
+  return glim::apply(Planted(f, b), x);
+}
 
 Var constant(const Tensor& x) { return Var(x); }
 Var zero_like(const Var& x) { return Var(zeros(x.shape(), x.dtype())); }

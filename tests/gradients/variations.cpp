@@ -64,6 +64,7 @@ class Multiplier {
     check(s, "second order", {.second_order = true}, all(s));
     arranged(s, "transposed", as_transposed);
     check(s, "projection", projection(), all(s));
+    forms(s);
     if (dtype_ != DType::Float64) return;
     arranged(s, "cut", as_cut);
     if (s.expand_axis >= 0)
@@ -239,29 +240,54 @@ class Multiplier {
     };
     check(composed, "explicit", {}, all(s));
     check(composed, "explicit, second order", {.second_order = true}, all(s));
-    append(s.op, s.name + ", fused against explicit", s.kinks, [s, dtype = dtype_] {
-      Vars xs;
-      for (const Tensor& x : s.inputs(kSeed)) xs.push_back(Var::leaf(x.to(dtype)));
-      std::vector<Tensor> found[2];
-      for (auto m : {Magnification::Fused, Magnification::Explicit}) {
-        Magnify magnify(m);
-        Tape tape;
-        Var y = with_same_random(s.f, xs);
-        auto& list = found[m == Magnification::Explicit];
-        list.push_back(y.value());
-        Tensor dy = uniform(y.shape(), -1, 1, {kSeed, 7}, dtype);
-        for (const Var& d : tape.grad(y, xs, dy)) list.push_back(d.value());
-      }
-      for (std::size_t k = 0; k < found[0].size(); ++k) {
-        auto a = found[0][k].to_vector<double>(), b = found[1][k].to_vector<double>();
-        for (std::size_t i = 0; i < a.size(); ++i)
-          if (!(std::abs(a[i] - b[i]) <= 1e-12 * (1 + std::abs(b[i]))))
-            return verdict(s.op, k ? "has another gradient of input " + std::to_string(k - 1) +
-                                         " fused than explicit"
-                                   : "has another value fused than explicit");
+  }
+
+  // The three forms of an op are one: kernel = rule = derivative of the explicit forward, whichever
+  // inputs need gradients. float64 to 1e-12, float32 to 1e-5 of the largest element.
+  void forms(const Spec& s) {
+    append(s.op, s.name + ", kernel = rule = explicit", s.kinks, [s, dtype = dtype_] {
+      const Inputs drawn = s.inputs(kSeed);
+      const unsigned every = (1u << drawn.size()) - 1;
+      for (unsigned subset = every; subset > 0; --subset) {
+        Vars xs, leaves;
+        for (std::size_t k = 0; k < drawn.size(); ++k) {
+          xs.push_back(subset >> k & 1 ? Var::leaf(drawn[k].to(dtype)) : Var(drawn[k].to(dtype)));
+          if (subset >> k & 1) leaves.push_back(xs.back());
+        }
+        auto run = [&](Magnification m, bool recorded) {
+          Magnify magnify(m);
+          Tape tape;
+          Var y = with_same_random(s.f, xs);
+          Tensor dy = uniform(y.shape(), -1, 1, {kSeed, 7}, dtype);
+          std::vector<Tensor> list{y.value()};
+          for (const Var& d : tape.grad(y, leaves, dy, {.create_graph = recorded}))
+            list.push_back(d.value());
+          return list;
+        };
+        auto kernel = run(Magnification::Fused, false), rule = run(Magnification::Fused, true),
+             primitives = run(Magnification::Explicit, false);
+        for (std::size_t k = 0; k < kernel.size(); ++k) {
+          const std::string what = (k ? "gradient " + std::to_string(k - 1) : "value") +
+                                   " of subset " + std::to_string(subset);
+          if (!close(kernel[k], rule[k]))
+            return verdict(s.op, "has another " + what + " by its kernel than by its rule");
+          if (!close(rule[k], primitives[k]))
+            return verdict(s.op, "has another " + what + " by its rule than explicitly");
+        }
       }
       return verdict(s.op, "");
     });
+  }
+
+  // False for NaN in one of them alone.
+  static bool close(const Tensor& a, const Tensor& b) {
+    const double tolerance = a.dtype() == DType::Float64 ? 1e-12 : 1e-5;
+    auto x = a.to(DType::Float64).to_vector<double>(), y = b.to(DType::Float64).to_vector<double>();
+    double largest = 1;
+    for (double v : y) largest = std::max(largest, std::abs(v));
+    for (std::size_t i = 0; i < x.size(); ++i)
+      if (!(std::abs(x[i] - y[i]) <= tolerance * largest) && x[i] != y[i]) return false;
+    return x.size() == y.size();
   }
 
   const Family& family_;

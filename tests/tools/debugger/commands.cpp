@@ -104,6 +104,21 @@ TEST_CASE("up and down follow the graph, and leave the pass alone") {
   CHECK(contains(d("graph"), "the loss: read by nothing"));
 }
 
+TEST_CASE("list shows the rule as it stands in the source, for every op") {
+  Driven d;
+  std::string text = d("list decoder.layers.1.multihead_attn.probs");
+  CHECK(contains(text, "the rule of masked_softmax (softmax.cpp:"));
+  CHECK(contains(text, "return y * (dy - sum(dy * y, {axis}, true));"));
+  for (std::string_view op : registered_ops()) {
+    if (op.starts_with("wrong_")) continue;  // planted below
+    INFO(op);
+    CHECK(contains(rule_text(op), "the rule of " + std::string(op) + " ("));
+    CHECK((contains(rule_text(op), " dx(") || contains(rule_text(op), " da(") ||
+           contains(rule_text(op), "Grads gradient(const Var&")));
+  }
+  CHECK(rule_text("leaf").empty());
+}
+
 TEST_CASE("values and gradients are printed, whole or in part") {
   Driven d;
   d("break decoder.layers.0.self_attn.scores\ncontinue");

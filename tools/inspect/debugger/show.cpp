@@ -8,6 +8,7 @@
 #include "autograd/formula.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tensor/print.hpp"
+#include "tools/inspect/debugger/rules.hpp"
 #include "tools/measure/statistics.hpp"
 
 namespace glim::step {
@@ -160,6 +161,20 @@ std::string graph_text(const Session& s, int i) {
   return text;
 }
 
+std::string rule_text(std::string_view op) {
+  for (const Rule& rule : rules()) {
+    if (rule.op != op) continue;
+    std::string text = fmt::format("the rule of {} ({})\n", op, rule.place);
+    std::string_view code = rule.code;
+    for (std::size_t end = 0; !code.empty(); code.remove_prefix(std::min(end + 1, code.size()))) {
+      end = std::min(code.find('\n'), code.size());
+      text += fmt::format("    {}\n", code.substr(0, end));
+    }
+    return text;
+  }
+  return {};
+}
+
 std::string list_text(const Session& s, int i, int around) {
   std::string text;
   int top = std::min(s.size() - 1, i + around), bottom = std::max(0, i - around);
@@ -168,7 +183,7 @@ std::string list_text(const Session& s, int i, int around) {
     const char* mark = turn == Turn::Now ? "=>" : turn == Turn::Taken ? " *" : "  ";
     text += fmt::format("{}{}{}\n", mark, k == i ? "> " : "  ", node_line(s, k));
   }
-  return text;
+  return text + rule_text(s.node(i).name);
 }
 
 std::string gradient_note(const Session& s, int i) {

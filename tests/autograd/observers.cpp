@@ -1,0 +1,133 @@
+// Observers: told of all that happens, asked before anything changes, and gone without a trace.
+#include "autograd/observe/observer.hpp"
+#include "autograd/ops.hpp"
+#include "tests/autograd/common.hpp"
+
+namespace test_observers {
+
+using namespace glim;
+
+namespace {
+
+struct Diary final : Observer {
+  void recorded(int node, const Tensor&) override { line("recorded", node); }
+  void computed(const Formula& f, const Tensor&) override { text += std::string(f.op) + " "; }
+  void arrived(int node, const Var&) override { line("arrived", node); }
+  void rule_begins(int node) override { line("begins", node); }
+  void rule_ended(int node) override { line("ended", node); }
+  bool sees_flows() const override { return true; }
+  Tensor flow(const Flow& f) override {
+    text += "flow" + std::to_string(f.from) + ">" + std::to_string(f.node) + " ";
+    return {};
+  }
+  void line(const char* what, int node) { text += what + std::to_string(node) + " "; }
+  std::string text;
+};
+
+struct Doubling final : Observer {
+  Var change(int, Var dy) override { return 2 * dy; }
+};
+
+struct Negating final : Observer {
+  bool sees_flows() const override { return true; }
+  Tensor flow(const Flow& f) override { return neg(f.gradient); }
+};
+
+}  // namespace
+
+TEST_CASE("an observer is told of each step, in order", "[observers]") {
+  Var x = leaf_of({1, 2});
+  Tape tape;
+  Diary diary;
+  tape.observe(diary);
+  Var y = sum(x * x);
+  tape.backward(y);
+  CHECK(diary.text ==
+        "mul recorded0 recorded1 sum recorded2 arrived2 begins2 ended2 flow2>1 "
+        "arrived1 begins1 ended1 flow1>0 flow1>0 arrived0 ");
+  tape.stop_observing(diary);
+  diary.text.clear();
+  exp(x);
+  CHECK(diary.text.empty());
+}
+
+TEST_CASE("what an observer changes is what goes on", "[observers]") {
+  Var x = leaf_of({1, 2});
+  {
+    Tape tape;
+    Doubling doubling;
+    tape.observe(doubling);
+    tape.backward(sum(3 * x));
+  }
+  CHECK(list(x.grad()) == std::vector<double>{24, 24});  // at sum, scale and the leaf
+  x.zero_grad();
+  Tape tape;
+  Negating negating;
+  tape.observe(negating);
+  tape.backward(sum(slice(3 * x, 0, 0, 1)));
+  CHECK(list(x.grad()) == std::vector<double>{-3, 0});
+}
+
+TEST_CASE("with a watch on every node gradients have the bits of without", "[observers]") {
+  Var x = leaf64({4, 6}, 1), w = leaf64({5, 6}, 2), g = leaf64({5}, 3);
+  auto run = [&](bool watched) {
+    Tape tape;
+    if (watched) tape.watch("*");
+    Var loss = sum(gelu(layer_norm(linear(x, w, {}), g, g)) * softmax(linear(x, w, g)));
+    tape.backward(loss);
+    std::vector<Tensor> list;
+    for (const Var& v : {x, w, g}) {
+      list.push_back(v.grad());
+      v.zero_grad();
+    }
+    if (watched) {
+      CHECK(tape.watched().size() == tape.nodes().size());
+      for (const Watched& v : tape.watched()) CHECK(v.grad.defined());
+    }
+    return list;
+  };
+  auto without = run(false), with = run(true);
+  for (std::size_t i = 0; i < with.size(); ++i) CHECK(same_bits(without[i], with[i]));
+}
+
+namespace {
+
+struct WrongShape final : Op {
+  static constexpr Formula formula{"planted.wrong_shape", "y = a + b", {"da = dy", "db = dy"}};
+  Tensor forward(const Tensor& a, const Tensor&) { return a.clone(); }
+  Grads gradient(const Var& dy) const override { return {{0, dy}, {1, sum(dy)}}; }
+};
+struct Forgetful final : Op {
+  static constexpr Formula formula{"planted.forgetful", "y = a + b", {"da = dy", "db = dy"}};
+  Tensor forward(const Tensor& a, const Tensor&) { return a.clone(); }
+  Grads gradient(const Var& dy) const override { return {{0, dy}}; }
+};
+struct Unsaved final : Unary<Unsaved> {
+  static constexpr Formula formula{"planted.unsaved", "y = x", {"dx = x dy"}};
+  Tensor forward(const Tensor& x) { return x.clone(); }
+  Var dx(const Var& dy) const { return x() * dy; }
+};
+
+}  // namespace
+
+TEST_CASE("a rule that is wrong in form is named, with its input", "[observers]") {
+  Var a = leaf_of({1, 2}, "a"), b = leaf_of({3, 4}, "b");
+  auto message = [&](const Var& y, Tape& tape) {
+    try {
+      tape.backward(sum(y));
+    } catch (const Error& e) {
+      return std::string(e.what());
+    }
+    return std::string("nothing was thrown");
+  };
+  Tape tape;
+  std::string text = message(apply(WrongShape{}, a, b), tape);
+  INFO(text);
+  CHECK(contains(text, "planted.wrong_shape: its rule gives a gradient () float64 for b"));
+  text = message(apply(Forgetful{}, a, b), tape);
+  CHECK(contains(text, "planted.forgetful: its rule gives no gradient for b"));
+  text = message(apply(Unsaved{}, a), tape);
+  CHECK(contains(text, "planted.unsaved: the rule reads x, which forward did not save"));
+}
+
+}  // namespace test_observers
