@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tensor/tensor.hpp"
@@ -78,5 +79,8 @@ class Var {
   int node_ = -1;
   std::uint64_t serial_ = 0;  // of that node: numbers are used again after a checkpointed region
 };
+
+// Leaves by their dotted names, as Module::named_parameters() gives them.
+using NamedParameters = std::vector<std::pair<std::string, Var>>;
 
 }  // namespace glim

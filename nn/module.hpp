@@ -15,7 +15,6 @@
 // the tape and of error messages. Names must be new within their parent (StateError).
 #pragma once
 
-#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -26,8 +25,6 @@
 #include "autograd/ops.hpp"
 
 namespace glim {
-
-using StateDict = std::map<std::string, Tensor>;
 
 class Module {
  public:

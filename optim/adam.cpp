@@ -2,8 +2,8 @@
 
 #include <cmath>
 
+#include "optim/kernels/table.hpp"
 #include "tensor/error.hpp"
-#include "tensor/simd/kernels.hpp"
 
 namespace glim {
 namespace {
@@ -49,20 +49,21 @@ Adam::Adam(std::vector<ParameterGroup> groups, AdamOptions options, bool decoupl
 }
 
 void Adam::update(const Slot& slot, Index begin, Index end) const {
-  double rate = this->rate() * slot.rate_factor;
   Corrections correction = corrections(options_, static_cast<double>(slot.step));
-  auto run = [&]<class T>(T* w, const T* g) {
-    AdamStep<T> step{.beta1 = static_cast<T>(options_.beta1),
-                     .take1 = static_cast<T>(1 - options_.beta1),
-                     .beta2 = static_cast<T>(options_.beta2),
-                     .take2 = static_cast<T>(1 - options_.beta2),
-                     .eps = static_cast<T>(options_.eps),
-                     .size = static_cast<T>(rate / correction.first),
-                     .root = static_cast<T>(std::sqrt(correction.second)),
-                     .couple = static_cast<T>(decoupled_ ? 0 : slot.weight_decay),
-                     .keep = static_cast<T>(decoupled_ ? 1 - rate * slot.weight_decay : 1)};
-    row_kernels<T>().adam(step, end - begin, w + begin, g + begin, slot.state[0].data<T>() + begin,
-                          slot.state[1].data<T>() + begin);
+  auto run = [&]<class T>(T* theta, const T* g) {
+    auto rounded = [](double x) { return static_cast<T>(x); };
+    AdamStep<T> step{.eta = rounded(rate() * slot.rate_factor),
+                     .beta1 = rounded(options_.beta1),
+                     .beta2 = rounded(options_.beta2),
+                     .eps = rounded(options_.eps),
+                     .one_minus_beta1 = rounded(1 - options_.beta1),
+                     .one_minus_beta2 = rounded(1 - options_.beta2),
+                     .unbias1 = rounded(1 / correction.first),
+                     .unbias2 = rounded(1 / correction.second),
+                     .lambda = rounded(decoupled_ ? 0 : slot.weight_decay),
+                     .lambda_decoupled = rounded(decoupled_ ? slot.weight_decay : 0)};
+    step_kernels<T>().adam(step, end - begin, theta + begin, g + begin,
+                           slot.state[0].data<T>() + begin, slot.state[1].data<T>() + begin);
   };
   with_elements(slot.parameter.value(), slot.gradient, run);
 }

@@ -1,11 +1,12 @@
 // Adam (Kingma & Ba 2015, algorithm 1) and AdamW (Loshchilov & Hutter 2019, algorithm 2), as in
 // torch.optim. Per element, with rate η at the t-th update of the parameter, t from 1:
 //
-//   Adam    g ← g + λ w                 AdamW   w ← w - η λ w
+//   Adam    g ← g + λ θ                 AdamW   θ ← θ - η λ θ
 //   m ← β₁ m + (1 - β₁) g               exp_avg
 //   v ← β₂ v + (1 - β₂) g²              exp_avg_sq
-//   w ← w - η m̂ / (√v̂ + ε)              m̂ = m/(1 - β₁ᵗ)   v̂ = v/(1 - β₂ᵗ)
+//   θ ← θ - η m̂ / (√v̂ + ε)              m̂ = m/(1 - β₁ᵗ)   v̂ = v/(1 - β₂ᵗ)
 //
+// optim/kernels/adam.hpp is this step as code, line by line.
 // The Transformer of 2017 takes β = (0.9, 0.98), ε = 1e-9 (section 5.3): Adam::transformer.
 // ValueError for β outside [0, 1) or a negative ε.
 #pragma once

@@ -18,18 +18,13 @@
 // StateError for a parameter that is no leaf, or changed shape or dtype after construction.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "autograd/var.hpp"
 
 namespace glim {
-
-using StateDict = std::map<std::string, Tensor>;
-using NamedParameters = std::vector<std::pair<std::string, Var>>;
 
 struct ParameterGroup {
   NamedParameters parameters;

@@ -22,23 +22,20 @@ Sgd::Sgd(std::vector<ParameterGroup> groups, SgdOptions options)
 }
 
 void Sgd::update(const Slot& slot, Index begin, Index end) const {
-  auto run = [&]<class T>(T* w, const T* g) {
-    const T rate = static_cast<T>(this->rate() * slot.rate_factor);
-    const T decay = static_cast<T>(slot.weight_decay);
-    if (options_.momentum == 0) {
-      for (Index i = begin; i < end; ++i) w[i] -= rate * (g[i] + decay * w[i]);
-      return;
-    }
-    T* m = slot.state[0].data<T>();
-    const T mu = static_cast<T>(slot.step == 1 ? 0 : options_.momentum);
+  auto run = [&]<class T>(T* theta, const T* gradient) {
+    const T eta = static_cast<T>(rate() * slot.rate_factor);
+    const T lambda = static_cast<T>(slot.weight_decay), mu = static_cast<T>(options_.momentum);
+    // m ← keep m + take g
+    const T keep = slot.step == 1 ? 0 : mu;
     const T take = static_cast<T>(slot.step == 1 ? 1 : 1 - options_.dampening);
-    // d = a g + b m
-    const T a = options_.nesterov ? 1 : 0;
-    const T b = static_cast<T>(options_.nesterov ? options_.momentum : 1);
+    T* m = options_.momentum > 0 ? slot.state[0].data<T>() : nullptr;
     for (Index i = begin; i < end; ++i) {
-      T d = g[i] + decay * w[i];
-      m[i] = mu * m[i] + take * d;
-      w[i] -= rate * (a * d + b * m[i]);
+      T g = gradient[i] + lambda * theta[i];
+      if (m) {
+        m[i] = keep * m[i] + take * g;
+        g = options_.nesterov ? g + mu * m[i] : m[i];
+      }
+      theta[i] -= eta * g;
     }
   };
   with_elements(slot.parameter.value(), slot.gradient, run);

@@ -1,9 +1,9 @@
 // Stochastic gradient descent with momentum, as torch.optim.SGD. Per element, with rate η:
 //
-//   g ← g + λ w                         weight decay λ
+//   g ← g + λ θ                         weight decay λ
 //   m ← g at the first step, later      μ m + (1 - dampening) g
-//   d = g + μ m with nesterov, else m   (without momentum: g)
-//   w ← w - η d
+//   g ← g + μ m with nesterov, else m   (without momentum: g)
+//   θ ← θ - η g
 //
 // Polyak 1964; Sutskever et al. 2013, section 2, for nesterov. State: momentum_buffer.
 // ValueError for momentum outside [0, 1), nesterov without momentum or with dampening.

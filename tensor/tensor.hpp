@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -103,6 +104,9 @@ Tensor eye(Index n, DType dtype = DType::Float32);
 template <class T>
 Tensor from_vector(const std::vector<T>& values, const Shape& shape);
 Tensor tensor(std::initializer_list<double> values, DType dtype = DType::Float32);
+
+// Tensors by name: the state of a module or an optimizer, or a file of weights.
+using StateDict = std::map<std::string, Tensor>;
 
 // Throws DTypeError(op) unless x has one of the floating dtypes.
 void require_floating(const Tensor& x, std::string_view op);

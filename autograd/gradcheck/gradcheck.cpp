@@ -78,7 +78,7 @@ GradcheckReport gradcheck(const CheckedFunction& function,
   return check(std::move(subject), options);
 }
 
-GradcheckReport gradcheck(const CheckedClosure& function, const ParameterList& parameters,
+GradcheckReport gradcheck(const CheckedClosure& function, const NamedParameters& parameters,
                           const GradcheckOptions& options) {
   Subject subject;
   std::vector<Var> leaves;

@@ -115,9 +115,6 @@ class CheckedClosure {
   std::function<std::vector<Var>()> call_;
 };
 
-// As Module::named_parameters() gives it.
-using ParameterList = std::vector<std::pair<std::string, Var>>;
-
 // What was found for one input: how many derivatives, and the one furthest from its tolerance.
 struct GradcheckEntry {
   std::size_t input = 0;
@@ -162,7 +159,7 @@ GradcheckReport gradcheck(const CheckedFunction& function,
                           const GradcheckOptions& options = {});
 // The same with regard to leaves that the closure reads. A leaf under two names is checked once.
 // Values are put back when done; grad() is not touched. Leaves that are not trainable are skipped.
-GradcheckReport gradcheck(const CheckedClosure& function, const ParameterList& parameters,
+GradcheckReport gradcheck(const CheckedClosure& function, const NamedParameters& parameters,
                           const GradcheckOptions& options = {});
 
 }  // namespace glim

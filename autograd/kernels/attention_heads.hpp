@@ -150,7 +150,7 @@ class AttentionHeads {
               probs.compute(h, t, rows, p);
               if (p_ > 0) probs.mark(h, t, rows, p, d);
             } else if (p_ > 0 && dv.defined()) {
-              row_kernels<T>().drop_marked(rows * n.s, dropped_scale, p, d);
+              op_kernels<T>().drop_marked(rows * n.s, dropped_scale, p, d);
             }
             T add = t > 0 ? T(1) : T(0);
             if (dv.defined()) {
@@ -161,7 +161,7 @@ class AttentionHeads {
             if (dscores.defined()) d = dscores.data<T>() + (h * n.t + t) * n.s;
             gemm<T>(false, true, rows, n.s, n.dv, T(1), dc.at<T>(h, t), ld(dc, n.dv), v.at<T>(h, 0),
                     ld(v, n.dv), T(0), d, n.s);
-            row_kernels<T>().softmax_grad(rows, n.s, p, n.s, d, n.s, dropped_scale);
+            op_kernels<T>().softmax_grad(rows, n.s, p, n.s, d, n.s, dropped_scale);
             if (dq.defined())
               gemm<T>(false, false, rows, n.dk, n.s, scale, d, n.s, k.at<T>(h, 0), ld(k, n.dk),
                       T(0), dq.at<T>(h, t), ld(dq, n.dk));
@@ -196,7 +196,7 @@ class AttentionHeads {
             if (d_scratch.defined()) {
               dropped = d_scratch.data<T>();
               if (kept)
-                row_kernels<T>().drop_marked(rows * n.s, dropped_scale, p, dropped);
+                op_kernels<T>().drop_marked(rows * n.s, dropped_scale, p, dropped);
               else
                 probs.mark(h, t, rows, p, dropped);
             } else if (p_ > 0) {
@@ -228,15 +228,15 @@ class AttentionHeads {
       gemm<T>(false, true, rows, n.s, n.dk, T(1), query.at<T>(h, t), ld(query, n.dk),
               key.at<T>(h, 0), ld(key, n.dk), T(0), p, n.s);
       auto scale = static_cast<T>(1 / std::sqrt(static_cast<double>(n.dk)));
-      row_kernels<T>().softmax({rows, n.s, p, n.s, scale, bias.at<T>(h, t), bias.row, bias.column,
-                                keep.at<bool>(h, t), keep.row, keep.column});
+      op_kernels<T>().softmax({rows, n.s, p, n.s, scale, bias.at<T>(h, t), bias.row, bias.column,
+                               keep.at<bool>(h, t), keep.row, keep.column});
     }
     void drop(Index h, Index t, Index rows, T* p) const {
       row_kernels<T>().dropout(dropped, (h * n.t + t) * n.s, rows * n.s, p, nullptr, p);
     }
     // `to`: what dropout leaves of p, which is marked.
     void mark(Index h, Index t, Index rows, T* p, T* to) const {
-      row_kernels<T>().mark_dropped(dropped, (h * n.t + t) * n.s, rows * n.s, p, to);
+      op_kernels<T>().mark_dropped(dropped, (h * n.t + t) * n.s, rows * n.s, p, to);
     }
     const Sizes& n;
     const Matrices &query, &key;

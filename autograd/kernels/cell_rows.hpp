@@ -1,7 +1,7 @@
 // The operands of a recurrent cell's step as rows, for its kernels (recurrent.hpp).
 #pragma once
 
-#include "autograd/kernels/recurrent.hpp"
+#include "autograd/kernels/table.hpp"
 #include "autograd/kernels/rows.hpp"
 
 namespace glim {

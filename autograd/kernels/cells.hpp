@@ -2,19 +2,11 @@
 // autograd/ops/gru_cell.cpp and autograd/ops/lstm_cell.cpp.
 #pragma once
 
-#include "autograd/kernels/recurrent.hpp"
+#include "autograd/kernels/table.hpp"
 #include "tensor/simd/gates.hpp"
 
 namespace glim::GLIM_ISA {
 
-// Elements i and following of a row of n; lanes past the end are dropped.
-template <class T>
-GLIM_INLINE void put(T* p, Index i, Index n, Vec<T> v) {
-  if (i + kLanes<T> <= n)
-    store<T>(p + i, v);
-  else
-    store_part<T>(p + i, v, n - i);
-}
 template <class T>
 GLIM_INLINE void fill_zero(T* p, Index n) {
   if (p) __builtin_memset(p, 0, static_cast<unsigned long>(n) * sizeof(T));

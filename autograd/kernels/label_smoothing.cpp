@@ -35,7 +35,7 @@ void cross_entropy(const Tensor& logits, const Tensor& target, Index begin, cons
   SmoothedTarget q = s.distribution(in.columns);
   visit_floating(logits, "label_smoothing_loss", [&]<class T>() {
     parallel_for(in.count, rows_per_piece(in.columns), [&](Index first, Index end) {
-      row_kernels<T>().cross_entropy(
+      op_kernels<T>().cross_entropy(
           q, end - first, in.columns, in.x.data<T>() + first * in.ld, in.ld,
           target.data<Index>() + begin + first, stats.data<T>() + 2 * first,
           out.cross.data<double>() + begin + first, out.nll.data<double>() + begin + first);
@@ -49,7 +49,7 @@ void cross_entropy_grad(const Tensor& logits, const Tensor& target, Index begin,
   SmoothedTarget q = s.distribution(in.columns);
   visit_floating(logits, "label_smoothing_loss", [&]<class T>() {
     parallel_for(in.count, rows_per_piece(in.columns), [&](Index first, Index end) {
-      row_kernels<T>().cross_entropy_grad(
+      op_kernels<T>().cross_entropy_grad(
           q, end - first, in.columns, in.x.data<T>() + first * in.ld, in.ld,
           target.data<Index>() + begin + first, stats.data<T>() + 2 * first, static_cast<T>(dy),
           dx.data<T>() + first * in.columns, in.columns);

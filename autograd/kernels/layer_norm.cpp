@@ -16,7 +16,7 @@ Tensor LayerNorm::forward(const Tensor& x, const Tensor& gamma, const Tensor& be
   }
   visit_floating(x, "layer_norm", [&]<class T>() {
     parallel_for(in.count, rows_per_piece(in.columns), [&](Index begin, Index end) {
-      row_kernels<T>().layer_norm(end - begin, in.columns, in.x.data<T>() + begin * in.ld, in.ld,
+      op_kernels<T>().layer_norm(end - begin, in.columns, in.x.data<T>() + begin * in.ld, in.ld,
                                   data_or_null<T>(scale), data_or_null<T>(shift),
                                   static_cast<T>(eps), y.data<T>() + begin * in.columns,
                                   mean.data<T>() + begin, inverse_sigma.data<T>() + begin);
@@ -37,7 +37,7 @@ LayerNorm::Gradients LayerNorm::backward(const Tensor& x, const Tensor& gamma, c
   visit_floating(x, "layer_norm", [&]<class T>() {
     parallel_each(pieces, [&](Index p) {
       Index begin = p * piece, end = std::min(in.count, begin + piece);
-      row_kernels<T>().layer_norm_grad(
+      op_kernels<T>().layer_norm_grad(
           end - begin, in.columns, in.x.data<T>() + begin * in.ld, in.ld, data_or_null<T>(scale),
           mean.data<T>() + begin, inverse_sigma.data<T>() + begin, up.x.data<T>() + begin * up.ld,
           up.ld, data_or_null<T>(dx, begin * in.columns), data_or_null<T>(dgamma, p * in.columns),

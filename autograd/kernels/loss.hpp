@@ -5,7 +5,7 @@
 //             = total·ln Σ e^{x - m} - rest·Σ (x - m)    corrected where q is not `rest`
 #pragma once
 
-#include "tensor/simd/kernels.hpp"
+#include "autograd/kernels/table.hpp"
 #include "tensor/simd/vec.hpp"
 
 namespace glim::GLIM_ISA {

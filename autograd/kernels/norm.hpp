@@ -1,4 +1,4 @@
-// Layer norm and RMS norm of rows, and sums over rows.
+// Layer norm and RMS norm of rows.
 //
 //   x̂ = (x - μ)/σ      y = γ x̂ + β
 //   dx = (g - mean(g) - x̂ mean(g x̂))/σ, g = dy γ      dγ = Σ dy x̂      dβ = Σ dy
@@ -7,7 +7,6 @@
 //   dx = (g - x̂ mean(g x̂))/ρ, g = dy γ                dγ = Σ dy x̂
 #pragma once
 
-#include "tensor/simd/kernels.hpp"
 #include "tensor/simd/vec.hpp"
 
 namespace glim::GLIM_ISA {
@@ -48,17 +47,10 @@ void layer_norm_grad(Index rows, Index n, const T* x, Index ld, const T* gamma, 
       Vec<T> g = d * weight;
       sum += g;
       dot += d_hat * weight;
-      Index count = n - i;
-      auto put = [&](T* to, Vec<T> v) {
-        if (count >= kLanes<T>)
-          store<T>(to + i, v);
-        else
-          store_part<T>(to + i, v, count);
-      };
-      if (dgamma) put(dgamma, at<T>(dgamma, i, n) + d_hat);
-      if (dbeta) put(dbeta, at<T>(dbeta, i, n) + d);
-      if (dx)
-        put(dx, g);  // rounded as in the mean, whatever the compiler fuses: g - mean_g may be 0
+      if (dgamma) put<T>(dgamma, i, n, at<T>(dgamma, i, n) + d_hat);
+      if (dbeta) put<T>(dbeta, i, n, at<T>(dbeta, i, n) + d);
+      // Rounded as in the mean, whatever the compiler fuses: g - mean_g may be 0.
+      if (dx) put<T>(dx, i, n, g);
     }
     if (!dx) continue;
     T mean_g = sum_lanes<T>(sum) / static_cast<T>(n),
@@ -98,6 +90,7 @@ void rms_norm_grad(Index rows, Index n, const T* x, Index ld, const T* gamma, co
       Vec<T> d_hat = at<T>(dy, i, n) * at<T>(x, i, n) * s;
       dot += gamma ? d_hat * at<T>(gamma, i, n) : d_hat;
       if (!dgamma) continue;
+      // Two sums, for the bits: the compiler fuses a single one with the products above.
       if (n - i >= kLanes<T>)
         store<T>(dgamma + i, load<T>(dgamma + i) + d_hat);
       else
@@ -111,48 +104,6 @@ void rms_norm_grad(Index rows, Index n, const T* x, Index ld, const T* gamma, co
       return (g - v * s * mean_gx) * s;
     });
     dx += n;
-  }
-}
-
-template <class T>
-void add_bias(Index rows, Index n, const T* bias, bool relu, T* y, Index ld) {
-  for (Index r = 0; r < rows; ++r, y += ld)
-    each_to<T>(y, y, n, [&](Index i, Vec<T> v) {
-      if (bias) v += at<T>(bias, i, n);
-      if (relu) v = v < 0 ? Vec<T>{} : v;  // NaN stays
-      return v;
-    });
-}
-
-template <class T>
-void relu_grad(Index n, const T* y, const T* dy, T scale, T* dx) {
-  each_to<T>(dx, y, n,
-             [&](Index i, Vec<T> v) { return v > 0 ? at<T>(dy, i, n) * scale : Vec<T>{}; });
-}
-
-template <class T>
-void sum_rows(Index rows, Index n, const T* x, Index ld, T* total) {
-  constexpr Index kRows = 64;  // few enough that float sums stay accurate
-  constexpr Index L = kLanes<T>;
-  for (Index r = 0; r < rows; r += kRows) {
-    Index end = r + kRows < rows ? r + kRows : rows;
-    Index i = 0;
-    for (; i + 4 * L <= n; i += 4 * L) {
-      Vec<T> part[4] = {};
-      for (Index k = r; k < end; ++k)
-        for (Index j = 0; j < 4; ++j) part[j] += load<T>(x + k * ld + i + j * L);
-      for (Index j = 0; j < 4; ++j)
-        store<T>(total + i + j * L, load<T>(total + i + j * L) + part[j]);
-    }
-    for (; i < n; i += L) {
-      Vec<T> part{};
-      for (Index k = r; k < end; ++k) part += at<T>(x + k * ld, i, n);
-      part += at<T>(total, i, n);
-      if (i + L <= n)
-        store<T>(total + i, part);
-      else
-        store_part<T>(total + i, part, n - i);
-    }
   }
 }
 

@@ -10,7 +10,7 @@ Tensor sum_of_rows(const Tensor& dy) {
   Tensor sums = zeros({std::max<Index>(1, (in.count + piece - 1) / piece), in.columns}, dy.dtype());
   visit_floating(dy, "linear", [&]<class T>() {
     parallel_for(in.count, piece, [&](Index begin, Index end) {
-      row_kernels<T>().sum_rows(end - begin, in.columns, in.x.data<T>() + begin * in.ld, in.ld,
+      op_kernels<T>().sum_rows(end - begin, in.columns, in.x.data<T>() + begin * in.ld, in.ld,
                                 sums.data<T>() + begin / piece * in.columns);
     });
   });
@@ -21,7 +21,7 @@ void relu_grad_into(const Tensor& dx, const Tensor& y, const Tensor& dy, double 
   Tensor out = y.contiguous(), up = dy.contiguous();
   visit_floating(y, "relu", [&]<class T>() {
     parallel_for(y.numel(), 16384, [&](Index begin, Index end) {
-      row_kernels<T>().relu_grad(end - begin, out.data<T>() + begin, up.data<T>() + begin,
+      op_kernels<T>().relu_grad(end - begin, out.data<T>() + begin, up.data<T>() + begin,
                                  static_cast<T>(scale), dx.data<T>() + begin);
     });
   });
@@ -52,7 +52,7 @@ Tensor softmax_grad(const Tensor& y, const Tensor& dy) {
   if (dx.storage() == dy.storage()) dx = dx.clone();
   visit_floating(dx, "softmax", [&]<class T>() {
     parallel_for(p.count, rows_per_piece(p.columns), [&](Index begin, Index end) {
-      row_kernels<T>().softmax_grad(end - begin, p.columns, p.x.data<T>() + begin * p.ld, p.ld,
+      op_kernels<T>().softmax_grad(end - begin, p.columns, p.x.data<T>() + begin * p.ld, p.ld,
                                     dx.data<T>() + begin * p.columns, p.columns, T(0));
     });
   });

@@ -11,7 +11,7 @@ Tensor RmsNorm::forward(const Tensor& x, const Tensor& gamma, double eps) const 
   if (!inverse_root.defined()) inverse_root = empty({in.count}, x.dtype());
   visit_floating(x, "rms_norm", [&]<class T>() {
     parallel_for(in.count, rows_per_piece(in.columns), [&](Index begin, Index end) {
-      row_kernels<T>().rms_norm(end - begin, in.columns, in.x.data<T>() + begin * in.ld, in.ld,
+      op_kernels<T>().rms_norm(end - begin, in.columns, in.x.data<T>() + begin * in.ld, in.ld,
                                 data_or_null<T>(scale), static_cast<T>(eps),
                                 y.data<T>() + begin * in.columns, inverse_root.data<T>() + begin);
     });
@@ -30,7 +30,7 @@ RmsNorm::Gradients RmsNorm::backward(const Tensor& x, const Tensor& gamma, const
   visit_floating(x, "rms_norm", [&]<class T>() {
     parallel_each(pieces, [&](Index p) {
       Index begin = p * piece, end = std::min(in.count, begin + piece);
-      row_kernels<T>().rms_norm_grad(
+      op_kernels<T>().rms_norm_grad(
           end - begin, in.columns, in.x.data<T>() + begin * in.ld, in.ld, data_or_null<T>(scale),
           inverse_root.data<T>() + begin, up.x.data<T>() + begin * up.ld, up.ld,
           data_or_null<T>(dx, begin * in.columns), data_or_null<T>(dgamma, p * in.columns));

@@ -10,7 +10,7 @@
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/parallel.hpp"
 #include "tensor/random.hpp"
-#include "tensor/simd/kernels.hpp"
+#include "autograd/kernels/table.hpp"
 
 namespace glim {
 
@@ -50,7 +50,7 @@ inline Tensor sum_of_pieces(const Tensor& sums) {
   if (sums.size(0) == 1) return sums.select(0, 0);
   Tensor total = zeros({sums.size(1)}, sums.dtype());
   visit_floating(sums, "sum", [&]<class T>() {
-    row_kernels<T>().sum_rows(sums.size(0), sums.size(1), sums.data<T>(), sums.size(1),
+    op_kernels<T>().sum_rows(sums.size(0), sums.size(1), sums.data<T>(), sums.size(1),
                               total.data<T>());
   });
   return total;

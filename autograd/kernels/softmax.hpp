@@ -3,8 +3,8 @@
 //   s = scale·x + bias, -∞ where not kept      p = e^{s - max}/Σ      dp -> p (dp - Σ dp p)
 #pragma once
 
+#include "autograd/kernels/table.hpp"
 #include "tensor/simd/gates.hpp"
-#include "tensor/simd/kernels.hpp"
 #include "tensor/simd/vec.hpp"
 
 namespace glim::GLIM_ISA {
@@ -57,12 +57,6 @@ struct ScoreRow {
     v += bias ? at<T>(bias, i, n) : splat<T>(row_bias);
     return keep ? (keep_lanes<T>(keep + i, n - i) ? v : splat<T>(-kInf)) : v;
   }
-  void put(Index i, Vec<T> v) const {
-    if (n - i >= L)
-      store<T>(x + i, v);
-    else
-      store_part<T>(x + i, v, n - i);
-  }
 };
 
 // R rows of at most V vectors, which stay in registers: one waits for a maximum or a sum while the
@@ -93,7 +87,7 @@ bool softmax_of_rows(const ScoreTile<T>& tile, Index r) {
     top[i] = T(1) / sum_lanes<T>(total);
   }
   for (int i = 0; i < R; ++i)
-    for (int j = 0; j < V; ++j) row[i].put(j * L, v[i][j] * top[i]);
+    for (int j = 0; j < V; ++j) put<T>(row[i].x, j * L, row[i].n, v[i][j] * top[i]);
   return true;
 }
 
@@ -109,7 +103,7 @@ void softmax_of_row(const ScoreRow<T>& row) {
   for (Index i = 0; i < n; i += L) {
     Vec<T> v = row.score(i);
     top = larger<T>(v, top);
-    row.put(i, v);
+    put<T>(x, i, n, v);
   }
   T m = max_lanes<T>(top);
   if (m == -kInf) {  // nothing is kept, unless a NaN stands in the row
@@ -123,7 +117,7 @@ void softmax_of_row(const ScoreRow<T>& row) {
   for (Index i = 0; i < n; i += L) {
     Vec<T> e = exp<T>((n - i >= L ? load<T>(x + i) : load_part<T>(x + i, n - i, -kInf)) - m);
     total += e;
-    row.put(i, e);
+    put<T>(x, i, n, e);
   }
   T inverse = T(1) / sum_lanes<T>(total);
   each_to<T>(x, x, n, [&](Index, Vec<T> v) { return v * inverse; });
@@ -169,15 +163,9 @@ void softmax_grad(Index rows, Index n, const T* p, Index ld_p, T* dp, Index ld_d
       dot += next.p * next.dp;
     }
     T inner = sum_lanes<T>(dot);
-    auto put = [&](Index i, Pair of) {
-      Vec<T> dx = of.p * (of.dp - inner);
-      if (n - i >= kLanes<T>)
-        store<T>(dp + i, dx);
-      else
-        store_part<T>(dp + i, dx, n - i);
-    };
-    put(0, first);
-    for (Index i = kLanes<T>; i < n; i += kLanes<T>) put(i, pair(i));
+    auto finish = [&](Index i, Pair of) { put<T>(dp, i, n, of.p * (of.dp - inner)); };
+    finish(0, first);
+    for (Index i = kLanes<T>; i < n; i += kLanes<T>) finish(i, pair(i));
   }
 }
 

@@ -1,7 +1,7 @@
 // The scores of additive attention, from projected queries and keys.
 //
 //   query (B, T, A)   keys (B, S, A)   v (A,)   e (B, T, S)
-#include "autograd/kernels/recurrent.hpp"
+#include "autograd/kernels/table.hpp"
 #include "autograd/kernels/rows.hpp"
 #include "autograd/ops.hpp"
 #include "tensor/error.hpp"
@@ -63,7 +63,7 @@ struct AdditiveScores final : Op {
     visit_floating(query, formula.op, [&]<class T>() {
       parallel_for(o.b, o.per_piece(), [&](Index begin, Index end) {
         for (Index i = begin; i < end; ++i)
-          recurrent_kernels<T>().additive_scores(o.tile<T>(i), y.data<T>() + i * o.t * o.s);
+          op_kernels<T>().additive_scores(o.tile<T>(i), y.data<T>() + i * o.t * o.s);
       });
     });
     return y;
@@ -80,7 +80,7 @@ struct AdditiveScores final : Op {
     visit_floating(up, formula.op, [&]<class T>() {
       parallel_for(o.b, piece, [&](Index begin, Index end) {
         for (Index i = begin; i < end; ++i)
-          recurrent_kernels<T>().additive_scores_grad(
+          op_kernels<T>().additive_scores_grad(
               o.tile<T>(i), up.data<T>() + i * o.t * o.s, data_or_null<T>(dquery, i * o.t * o.a),
               data_or_null<T>(dkeys, i * o.s * o.a), data_or_null<T>(dv, begin / piece * o.a));
       });

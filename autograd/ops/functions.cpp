@@ -2,6 +2,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "autograd/kernels/function_grad.hpp"
 #include "autograd/kernels/passes.hpp"
 #include "autograd/ops.hpp"
 
@@ -95,7 +96,7 @@ struct Tanh final : Unary<Tanh> {
     return tanh(x);
   }
   Var dx(const Var& dy) const { return dy * (1 - y() * y()); }
-  Tensor kernel(const Tensor& dy) const { return tanh_grad(y().value(), dy); }
+  Tensor kernel(const Tensor& dy) const { return function_grad(Function::Tanh, y().value(), dy); }
 };
 
 struct Sigmoid final : Unary<Sigmoid> {
@@ -105,7 +106,7 @@ struct Sigmoid final : Unary<Sigmoid> {
     return sigmoid(x);
   }
   Var dx(const Var& dy) const { return dy * y() * (1 - y()); }
-  Tensor kernel(const Tensor& dy) const { return sigmoid_grad(y().value(), dy); }
+  Tensor kernel(const Tensor& dy) const { return function_grad(Function::Sigmoid, y().value(), dy); }
 };
 
 struct Relu final : Unary<Relu> {
@@ -131,7 +132,7 @@ struct Silu final : Unary<Silu> {
     Var s = sigmoid(x());
     return dy * s * (1 + x() * (1 - s));
   }
-  Tensor kernel(const Tensor& dy) const { return silu_grad(x().value(), dy); }
+  Tensor kernel(const Tensor& dy) const { return function_grad(Function::Silu, x().value(), dy); }
 };
 
 struct Gelu final : Unary<Gelu> {
@@ -158,7 +159,7 @@ struct Gelu final : Unary<Gelu> {
     Var du = root * (1 + 3 * cubic * (x * x));
     return dy * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * du);
   }
-  Tensor kernel(const Tensor& dy) const { return gelu_grad(x().value(), dy, form); }
+  Tensor kernel(const Tensor& dy) const { return function_grad(form == GeluForm::Erf ? Function::GeluErf : Function::GeluTanh, x().value(), dy); }
   GeluForm form;
 };
 

@@ -57,7 +57,7 @@ struct GruCell final : Op {
     Tensor y = empty(h.shape(), h.dtype());
     visit_floating(h, formula.op, [&]<class T>() {
       cell.each_piece([&](Index begin, Index end) {
-        recurrent_kernels<T>().gru(cell.rows<T>(begin, end), from_row<T>(y, begin));
+        op_kernels<T>().gru(cell.rows<T>(begin, end), from_row<T>(y, begin));
       });
     });
     return y;
@@ -72,7 +72,7 @@ struct GruCell final : Op {
     Tensor di = gradient(I), dg = gradient(G), dh = gradient(H);
     visit_floating(dy.value(), formula.op, [&]<class T>() {
       cell.each_piece([&](Index begin, Index end) {
-        recurrent_kernels<T>().gru_grad(
+        op_kernels<T>().gru_grad(
             cell.rows<T>(begin, end), {up.x.data<T>() + begin * up.ld, up.ld},
             from_row<T>(di, begin), from_row<T>(dg, begin), from_row<T>(dh, begin));
       });

@@ -65,7 +65,7 @@ struct LstmCell final : Op {
     Tensor y = empty(state.shape(), state.dtype());
     visit_floating(state, formula.op, [&]<class T>() {
       cell.each_piece([&](Index begin, Index end) {
-        recurrent_kernels<T>().lstm(cell.rows<T>(begin, end), from_row<T>(y, begin));
+        op_kernels<T>().lstm(cell.rows<T>(begin, end), from_row<T>(y, begin));
       });
     });
     return y;
@@ -82,7 +82,7 @@ struct LstmCell final : Op {
     Tensor dstate = like(needs_grad(State), State);
     visit_floating(dy.value(), formula.op, [&]<class T>() {
       cell.each_piece([&](Index begin, Index end) {
-        recurrent_kernels<T>().lstm_grad(cell.rows<T>(begin, end),
+        op_kernels<T>().lstm_grad(cell.rows<T>(begin, end),
                                          {up.x.data<T>() + begin * up.ld, up.ld},
                                          from_row<T>(da, begin), from_row<T>(dstate, begin));
       });

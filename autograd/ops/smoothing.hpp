@@ -6,8 +6,8 @@
 #include <cmath>
 #include <string>
 
+#include "autograd/kernels/table.hpp"
 #include "tensor/error.hpp"
-#include "tensor/simd/kernels.hpp"
 #include "tensor/tensor.hpp"
 
 namespace glim {

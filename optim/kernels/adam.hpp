@@ -1,24 +1,28 @@
-// Adam's update of a parameter's elements (optim/adam.hpp has the equations): a plain loop, which the
-// compiler turns into vectors of each instruction set.
+// A step of Adam, element by element: the algorithm of the paper, with its symbols. It is a plain loop, which
+// the compiler turns into vectors of each instruction set.
 #pragma once
 
-#include "tensor/simd/kernels.hpp"
-#include "tensor/simd/vec.hpp"
+#include "optim/kernels/table.hpp"
 
 namespace glim::GLIM_ISA {
 
-GLIM_INLINE float square_root(float x) { return __builtin_sqrtf(x); }
-GLIM_INLINE double square_root(double x) { return __builtin_sqrt(x); }
+[[gnu::always_inline]] static inline float square_root(float x) { return __builtin_sqrtf(x); }
+[[gnu::always_inline]] static inline double square_root(double x) { return __builtin_sqrt(x); }
 
 template <class T>
-void adam(const AdamStep<T>& s, Index n, T* w, const T* g, T* m, T* v) {
-  for (Index i = 0; i < n; ++i) {
-    T d = g[i] + s.couple * w[i];
-    T mean = s.beta1 * m[i] + s.take1 * d;
-    T square = s.beta2 * v[i] + s.take2 * d * d;
-    m[i] = mean;
-    v[i] = square;
-    w[i] = s.keep * w[i] - s.size * mean / (square_root(square) / s.root + s.eps);
+void adam(const AdamStep<T>& s, std::int64_t n, T* theta, const T* gradient, T* mean, T* square) {
+  const T eta = s.eta, eps = s.eps;
+  for (std::int64_t i = 0; i < n; ++i) {
+    T w = theta[i];
+    T g = gradient[i] + s.lambda * w;                         // Adam: g ← g + λ θ
+    w = w - eta * s.lambda_decoupled * w;                     // AdamW: θ ← θ - η λ θ
+    T m = s.beta1 * mean[i] + s.one_minus_beta1 * g;          // m ← β₁ m + (1 - β₁) g
+    T v = s.beta2 * square[i] + s.one_minus_beta2 * g * g;    // v ← β₂ v + (1 - β₂) g²
+    T m_hat = m * s.unbias1;                                  // m̂ = m / (1 - β₁ᵗ)
+    T v_hat = v * s.unbias2;                                  // v̂ = v / (1 - β₂ᵗ)
+    theta[i] = w - eta * m_hat / (square_root(v_hat) + eps);  // θ ← θ - η m̂ / (√v̂ + ε)
+    mean[i] = m;
+    square[i] = v;
   }
 }
 

@@ -191,7 +191,7 @@ SafeTensors read_safetensors(const std::string& path) {
   return out;
 }
 
-void write_safetensors(const std::string& path, const std::map<std::string, Tensor>& tensors,
+void write_safetensors(const std::string& path, const StateDict& tensors,
                        const std::map<std::string, std::string>& metadata) {
   static_assert(std::endian::native == std::endian::little, "elements are written as they lie");
   std::vector<std::pair<std::string, Tensor>> order;

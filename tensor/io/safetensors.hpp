@@ -31,13 +31,13 @@
 namespace glim {
 
 struct SafeTensors {
-  std::map<std::string, Tensor> tensors;
+  StateDict tensors;
   std::map<std::string, std::string> metadata;
 };
 
 SafeTensors read_safetensors(const std::string& path);
 
-void write_safetensors(const std::string& path, const std::map<std::string, Tensor>& tensors,
+void write_safetensors(const std::string& path, const StateDict& tensors,
                        const std::map<std::string, std::string>& metadata = {});
 
 // What a header says, without the elements: in order of position, all checks made.

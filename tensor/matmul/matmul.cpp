@@ -1,41 +1,30 @@
 #include "tensor/matmul/matmul.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "tensor/error.hpp"
-#include "tensor/matmul/tiling.hpp"
-#include "tensor/matmul/ways.hpp"
+#include "tensor/matmul/multiply.hpp"
 #include "tensor/parallel.hpp"
 #include "tensor/simd/kernels.hpp"
 
 namespace glim {
 namespace {
 
-// A matrix as BLAS sees it: pointer, distance between rows as stored, transposed or not.
-template <class T>
-struct Matrix {
-  const T* data;
-  Index ld;
+// The last two axes as BLAS reads them.
+struct MatrixLayout {
+  Index ld;  // distance between rows as stored
   bool transposed;
-  const T* rows_from(Index r) const { return data + (transposed ? r : r * ld); }
-  const T* columns_from(Index c) const { return data + (transposed ? c * ld : c); }
 };
-
-bool blas_layout(const Tensor& x) {
+std::optional<MatrixLayout> blas_layout(const Tensor& x) {
   Index rows = x.size(-2), columns = x.size(-1);
   Index sr = x.strides()[x.rank() - 2], sc = x.strides()[x.rank() - 1];
-  if ((sc == 1 || columns <= 1) && (sr >= std::max<Index>(1, columns) || rows <= 1)) return true;
-  return (sr == 1 || rows <= 1) && (sc >= std::max<Index>(1, rows) || columns <= 1);
-}
-
-template <class T>
-Matrix<T> as_matrix(const Tensor& x) {
-  Index rows = x.size(-2), columns = x.size(-1);
-  Index sr = x.strides()[x.rank() - 2], sc = x.strides()[x.rank() - 1];
-  const T* p = x.data<T>();
-  if ((sc == 1 || columns <= 1) && (sr >= std::max<Index>(1, columns) || rows <= 1))
-    return {p, rows <= 1 ? std::max<Index>(1, columns) : sr, false};
-  return {p, columns <= 1 ? std::max<Index>(1, rows) : sc, true};
+  Index least_r = std::max<Index>(1, columns), least_c = std::max<Index>(1, rows);
+  if ((sc == 1 || columns <= 1) && (sr >= least_r || rows <= 1))
+    return MatrixLayout{rows <= 1 ? least_r : sr, false};
+  if ((sr == 1 || rows <= 1) && (sc >= least_c || columns <= 1))
+    return MatrixLayout{columns <= 1 ? least_c : sc, true};
+  return {};
 }
 
 // Offsets of the batches of x (its leading axes broadcast to `lead`).
@@ -69,10 +58,9 @@ void finish(const Epilogue& e, Index r, Index column, Index n, Index rows, Index
 
 template <class T>
 void run(const Tensor& out, const Tensor& a, const Tensor& b, const Shape& lead, T alpha, T beta,
-         Products large, const Epilogue* then = nullptr) {
+         Products large, const Epilogue* then) {
   Index m = a.size(-2), k = a.size(-1), n = b.size(-1);
   Index batches = numel_of(lead);
-  T* c = out.data<T>();
   if (m == 0 || n == 0 || batches == 0) return;
   // One product with many rows instead of many products, when b is shared and a's rows lie evenly.
   bool shared = numel_of(leading(b.shape())) == 1 && lead.rank() > 0;
@@ -81,30 +69,27 @@ void run(const Tensor& out, const Tensor& a, const Tensor& b, const Shape& lead,
         rows && leading(a.shape()) == lead && blas_layout(*rows)) {
       Tensor flat = out.reshape({batches * m, n});
       Tensor b2 = b.reshape({k, n});
-      return run<T>(flat, *rows, blas_layout(b2) ? b2 : b2.contiguous(), {}, alpha, beta, large);
+      return run<T>(flat, *rows, blas_layout(b2) ? b2 : b2.contiguous(), {}, alpha, beta, large,
+                    then);
     }
   }
-  Matrix<T> ma = as_matrix<T>(a), mb = as_matrix<T>(b);
-  Way<T> way = way_of<T>(ma.transposed, mb.transposed, m, n, k, large);
-  Cost cost = cost_of(m, n, k, batches, batches == 1 && way.reads == Way<T>::InPlace);
-  Tiling t = way.reads == Way<T>::ByBlocks
-                 ? tiling_for(in_parallel() ? 1 : num_threads(), m, n, cost, batches)
-                 : tiling(m, n, cost, batches);
+  MatrixLayout la = *blas_layout(a), lb = *blas_layout(b);
+  Algorithm algorithm = algorithm_for<T>(la.transposed, lb.transposed, m, n, k, large);
+  Tiles t = tiles_for(algorithm, m, n, k, batches, in_parallel() ? 1 : num_threads());
   Index across = (n + t.columns - 1) / t.columns, down = (m + t.rows - 1) / t.rows;
   Index tiles = across * down;
-  Index pieces = batches * tiles;
-  double each = cost.total / static_cast<double>(pieces);
-  Index grain = small(cost) ? pieces : static_cast<Index>(std::max(1.0, (1 << 20) / each));
-  parallel_for(pieces, grain, [&](Index begin, Index end) {
+  parallel_for(batches * tiles, t.together, [&](Index begin, Index end) {
     for (Index piece = begin; piece < end; ++piece) {
       Index batch = piece / tiles, tile = piece % tiles;
-      Index r = tile / across * t.rows, col = tile % across * t.columns;
-      Index rows = std::min(t.rows, m - r), columns = std::min(t.columns, n - col);
-      T* to = c + batch * m * n + r * n + col;
-      way.multiply(ma.transposed, mb.transposed, rows, columns, k, alpha,
-                   ma.rows_from(r) + batch_offset(a, lead, batch), ma.ld,
-                   mb.columns_from(col) + batch_offset(b, lead, batch), mb.ld, beta, to, n);
-      if (then) finish<T>(*then, r, col, n, rows, columns, to);
+      Index r = tile / across * t.rows, column = tile % across * t.columns;
+      Index rows = std::min(t.rows, m - r), columns = std::min(t.columns, n - column);
+      const T* pa = a.data<T>() + batch_offset(a, lead, batch) + r * (la.transposed ? 1 : la.ld);
+      const T* pb =
+          b.data<T>() + batch_offset(b, lead, batch) + column * (lb.transposed ? lb.ld : 1);
+      T* to = out.data<T>() + batch * m * n + r * n + column;
+      multiply<T>(algorithm, {la.transposed, lb.transposed, rows, columns, k, alpha, pa, la.ld, pb,
+                              lb.ld, beta, to, n});
+      if (then) finish<T>(*then, r, column, n, rows, columns, to);
     }
   });
 }
@@ -143,11 +128,13 @@ Checked check(const Tensor& a, const Tensor& b) {
   return c;
 }
 
-void dispatch(const Tensor& out, const Checked& c, double alpha, double beta, Products large) {
+void dispatch(const Tensor& out, const Checked& c, double alpha, double beta, Products large,
+              const Epilogue* then = nullptr) {
   if (out.dtype() == DType::Float32)
-    run<float>(out, c.a, c.b, c.lead, static_cast<float>(alpha), static_cast<float>(beta), large);
+    run<float>(out, c.a, c.b, c.lead, static_cast<float>(alpha), static_cast<float>(beta), large,
+               then);
   else
-    run<double>(out, c.a, c.b, c.lead, alpha, beta, large);
+    run<double>(out, c.a, c.b, c.lead, alpha, beta, large, then);
 }
 
 }  // namespace
@@ -189,11 +176,7 @@ Tensor matmul_then(const Tensor& a, const Tensor& b, const Epilogue& epilogue) {
                         Operand("a", a), Operand("b", b), Operand("bias", e.bias));
   if (e.bias.defined()) e.bias = e.bias.contiguous();
   Tensor y = empty(c.result, a.dtype());
-  Products large = product_choice().products;
-  if (a.dtype() == DType::Float32)
-    run<float>(y, c.a, c.b, {}, 1, 0, large, &e);
-  else
-    run<double>(y, c.a, c.b, {}, 1, 0, large, &e);
+  dispatch(y, c, 1, 0, product_choice().products, &e);
   return y;
 }
 

@@ -6,17 +6,13 @@
 // two strides is 1. A vector (K,) counts as (1, K) on the left and (K, 1) on the right, and the
 // extra axis is dropped from the result.
 //
-// Which way a product goes depends on its extents and the processor (tensor/matmul/ways.hpp). It is cut
-// into tiles, each the work of one thread over the whole inner dimension. BLAS's tiles depend on the
-// shapes alone, and with our own kernels an element is the same sum however a product is cut: so the
+// tensor/matmul/plan.hpp chooses the algorithm of a product and its tiles, from its extents and the CPU. The
 // bits do not depend on the number of threads.
 //
 // Errors: ShapeError (inner dimensions, leading axes), DTypeError (other than equal floats).
 #pragma once
 
-#include <string>
-
-#include "tensor/matmul/products.hpp"
+#include "tensor/matmul/plan.hpp"
 #include "tensor/tensor.hpp"
 
 namespace glim {
@@ -45,12 +41,5 @@ Tensor matmul_then(const Tensor& a, const Tensor& b, const Epilogue& epilogue);
 template <class T>
 void gemm(bool transpose_a, bool transpose_b, Index m, Index n, Index k, T alpha, const T* a,
           Index lda, const T* b, Index ldb, T beta, T* c, Index ldc);
-
-struct BlasInfo {
-  std::string config;    // what the library says of its build
-  std::string core;      // the kernels it chose for this CPU
-  std::string parallel;  // "sequential", "pthread" or "openmp"
-};
-BlasInfo blas_info();
 
 }  // namespace glim

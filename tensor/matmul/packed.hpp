@@ -2,10 +2,10 @@
 // high-performance matrix multiplication") and BLIS (Van Zee & van de Geijn 2015) compute it:
 //
 //   for each block of the inner dimension      `depth` long
-//     for each block of columns of b           packed into panels of kAcross columns, [depth][kAcross]
-//       for each block of rows of a            packed into panels of kDown rows, [depth][kDown]
+//     for each block of columns of b           packed into panels of kTileColumns columns, [depth][kTileColumns]
+//       for each block of rows of a            packed into panels of kTileRows rows, [depth][kTileRows]
 //         for each panel of b
-//           for each panel of a                a tile of c, (kDown, kAcross), whose sums stay in
+//           for each panel of a                a tile of c, (kTileRows, kTileColumns), whose sums stay in
 //                                              registers over the whole depth
 //
 //   op(a) (m, k)   op(b) (k, n)   c (m, n)      row-major, rows ld* apart as stored
@@ -28,10 +28,10 @@
 
 namespace glim::GLIM_ISA {
 
-inline constexpr Index kDown = kVectorBytes == 64 ? 12 : 6;
-static_assert(PackedBlocks::kTileRows % kDown == 0);
+inline constexpr Index kTileRows = kVectorBytes == 64 ? 12 : 6;
+static_assert(PackedBlocks::kRowUnit % kTileRows == 0);
 template <class T>
-inline constexpr Index kAcross = kLanes<T> + kLanes<T>;  // two vectors
+inline constexpr Index kTileColumns = kLanes<T> + kLanes<T>;  // two vectors
 
 inline constexpr Index kNarrow = 256;  // columns
 
@@ -48,7 +48,7 @@ template <class T>
 struct Panel {
   const T* a;
   [[gnu::always_inline]] T operator[](int r) const { return a[r]; }
-  [[gnu::always_inline]] void next() { a += kDown; }
+  [[gnu::always_inline]] void next() { a += kTileRows; }
 };
 template <class T>
 struct InPlace {
@@ -80,7 +80,7 @@ GLIM_INLINE void packed_tile(Index k, Rows a, const T* b, const Target<T>& to) {
       for (int v = 0; v < V; ++v) sum[r][v] = multiply_add<T>(left, right[v], sum[r][v]);
     }
     a.next();
-    b += kAcross<T>;
+    b += kTileColumns<T>;
   };
   Index i = 0;
   for (const T* row = to.c; i < R && i < k; ++i, row += to.ldc) {
@@ -112,16 +112,16 @@ GLIM_INLINE void packed_tile(Index k, Rows a, const T* b, const Target<T>& to) {
     write(false);
 }
 
-// L rows of x (rows, k), turned around: to[i][j] = x[j][i], `wide` of the L columns, rows of `to` being
+// L rows of x (rows, k), transposed: to[i][j] = x[j][i], `wide` of the L columns, rows of `to` being
 // `ld` apart. Of all rows but the last, what lies beyond is lost.
 template <class T>
-GLIM_INLINE void turn_into(Index rows, Index k, const T* x, Index ldx, Index wide, T* to,
-                           Index ld) {
+GLIM_INLINE void transpose_into(Index rows, Index k, const T* x, Index ldx, Index wide, T* to,
+                                Index ld) {
   constexpr Index L = kLanes<T>;
   for (Index i = 0; i < k; i += L) {
     Vec<T> v[L];
     for (Index j = 0; j < L; ++j) v[j] = j < rows ? at<T>(x + j * ldx, i, k) : Vec<T>{};
-    turn<T>(v);
+    transpose<T>(v);
     Index count = k - i < L ? k - i : L;
     for (Index j = 0; j < count; ++j)
       if (wide >= L || i + j + 1 < k)
@@ -165,7 +165,7 @@ void pack(bool transposed, Index m, Index k, const T* x, Index ld, T* to) {
     for (Index r = 0; r < m; r += W, to += W * k)
       for (Index h = kRead - L; h >= 0; h -= L) {
         Index rows = m - r - h < W - h ? m - r - h : W - h;
-        turn_into<T>(rows < L ? rows : L, k, x + (r + h) * ld, ld, W - h, to + h, W);
+        transpose_into<T>(rows < L ? rows : L, k, x + (r + h) * ld, ld, W - h, to + h, W);
       }
   }
 }
@@ -175,8 +175,8 @@ void pack(bool transposed, Index m, Index k, const T* x, Index ld, T* to) {
 template <class T, class Rows>
 void packed_block(Index high, Index wide, Index depth, const Rows& rows, const T* b, Target<T> to) {
   T* corner = to.c;
-  for (Index q = 0; q < wide; q += kAcross<T>) {
-    to.columns = wide - q < kAcross<T> ? wide - q : kAcross<T>;
+  for (Index q = 0; q < wide; q += kTileColumns<T>) {
+    to.columns = wide - q < kTileColumns<T> ? wide - q : kTileColumns<T>;
     const T* right = b + q * depth;
     for (Index r = 0; r < high;) {
       auto left = rows(r);
@@ -189,8 +189,8 @@ void packed_block(Index high, Index wide, Index depth, const Rows& rows, const T
         r += R;
       };
       Index rest = high - r;
-      if (rest >= kDown)
-        tile.template operator()<kDown>();
+      if (rest >= kTileRows)
+        tile.template operator()<kTileRows>();
       else if (rest >= 4)
         tile.template operator()<4>();
       else if (rest >= 2)
@@ -212,8 +212,8 @@ void packed_product(bool transpose_a, bool transpose_b, Index m, Index n, Index 
     for (Index j = 0; j < n; j += blocks.columns) {
       Index wide = n - j < blocks.columns ? n - j : blocks.columns;
       bool in_place = !transpose_a && wide <= kNarrow && lda * Index{sizeof(T)} % 2048 != 0;
-      pack<T, kAcross<T>>(!transpose_b, wide, depth, b + (transpose_b ? j * ldb + p : p * ldb + j),
-                          ldb, columns);
+      pack<T, kTileColumns<T>>(!transpose_b, wide, depth,
+                               b + (transpose_b ? j * ldb + p : p * ldb + j), ldb, columns);
       for (Index i = 0; i < m; i += blocks.rows) {
         Index high = m - i < blocks.rows ? m - i : blocks.rows;
         Target<T> to{alpha, p == 0 ? beta : T(1), c + i * ldc + j, ldc, 0};
@@ -224,10 +224,12 @@ void packed_product(bool transpose_a, bool transpose_b, Index m, Index n, Index 
               to);
           continue;
         }
-        pack<T, kDown>(transpose_a, high, depth, first, lda, rows);
+        pack<T, kTileRows>(transpose_a, high, depth, first, lda, rows);
         packed_block<T>(
             high, wide, depth,
-            [&](Index r) { return Panel<T>{rows + r / kDown * kDown * depth + r % kDown}; },
+            [&](Index r) {
+              return Panel<T>{rows + r / kTileRows * kTileRows * depth + r % kTileRows};
+            },
             columns, to);
       }
     }

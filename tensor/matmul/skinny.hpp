@@ -4,9 +4,9 @@
 //
 //   a (m, k)   b (n, k)   c (m, n)      rows adjacent, ld* apart
 //
-// Very few rows: dot products along k. More: a is turned around to (k, m), so that its rows lie side
+// Very few rows: dot products along k. More: a is transposed to (k, m), so that its rows lie side
 // by side in a vector and one element of b multiplies all of them; cᵀ comes out, in panels of rows
-// of b, and is turned back. Rows no longer than a vector: b is turned around in registers, a vector's
+// of b, and is transposed back. Rows no longer than a vector: b is transposed in registers, a vector's
 // worth of rows at a time. Each element of c is one sum over k in order, whatever the extents.
 #pragma once
 
@@ -64,7 +64,7 @@ void dots_product(Index m, Index n, Index k, T alpha, const T* a, Index lda, con
 // v[i][j] <-> v[j][i]: log2(lanes) rounds, each of which shuffles the first half of the vectors with
 // the second as one shuffles cards.
 template <class T>
-GLIM_INLINE void turn(Vec<T>* v) {
+GLIM_INLINE void transpose(Vec<T>* v) {
   constexpr int L = static_cast<int>(kLanes<T>);
   for (int round = 1; round < L; round *= 2) {
     Vec<T> w[L];
@@ -78,13 +78,13 @@ GLIM_INLINE void turn(Vec<T>* v) {
 
 // to (k, columns) = aᵀ for a (m, k); columns, a multiple of the lanes, is m rounded up with zeros.
 template <class T>
-void turn_rows(Index m, Index k, const T* a, Index lda, T* to, Index columns) {
+void transpose_rows(Index m, Index k, const T* a, Index lda, T* to, Index columns) {
   constexpr Index L = kLanes<T>;
   for (Index r = 0; r < columns; r += L)
     for (Index i = 0; i < k; i += L) {
       Vec<T> v[L];
       for (Index j = 0; j < L; ++j) v[j] = r + j < m ? at<T>(a + (r + j) * lda, i, k) : Vec<T>{};
-      turn<T>(v);
+      transpose<T>(v);
       Index count = k - i < L ? k - i : L;
       for (Index j = 0; j < count; ++j) store<T>(to + (i + j) * columns + r, v[j]);
     }
@@ -104,15 +104,15 @@ static_assert(kDotRows >= 1);  // a row alone needs no scratch memory
 
 // R rows of b times V vectors of rows of a.
 template <class T, int R, int V>
-GLIM_INLINE void turned_tile(Index k, const T* turned, Index columns, const T* b, Index ldb,
-                             T* to) {
+GLIM_INLINE void transposed_tile(Index k, const T* transposed, Index columns, const T* b, Index ldb,
+                                 T* to) {
   constexpr Index L = kLanes<T>;
   Vec<T> sum[R][V] = {};
-  for (Index i = 0; i < k; ++i, turned += columns) {
+  for (Index i = 0; i < k; ++i, transposed += columns) {
     if (i % 16 == 0)  // what the next tile reads, while this one computes
       for (int q = 0; q < R; ++q) __builtin_prefetch(b + (q + R) * ldb + i, 0, 2);
     Vec<T> left[V];
-    for (int p = 0; p < V; ++p) left[p] = load<T>(turned + p * L);
+    for (int p = 0; p < V; ++p) left[p] = load<T>(transposed + p * L);
     for (int q = 0; q < R; ++q) {
       Vec<T> right = splat<T>(b[q * ldb + i]);
       for (int p = 0; p < V; ++p) sum[q][p] += left[p] * right;
@@ -125,26 +125,26 @@ GLIM_INLINE void turned_tile(Index k, const T* turned, Index columns, const T* b
 // to (count, columns) = b aᵀ for `count` rows of b, V vectors of columns and R rows at once, so that
 // R·V sums go on beside each other.
 template <class T, int V, int R = (kSums / V < 16 ? kSums / V : 16)>
-GLIM_INLINE void turned_rows(Index count, Index k, const T* turned, Index columns, const T* b,
-                             Index ldb, T* to) {
+GLIM_INLINE void transposed_rows(Index count, Index k, const T* transposed, Index columns,
+                                 const T* b, Index ldb, T* to) {
   if constexpr (R > 1) {
-    if (count < R) return turned_rows<T, V, R / 2>(count, k, turned, columns, b, ldb, to);
+    if (count < R) return transposed_rows<T, V, R / 2>(count, k, transposed, columns, b, ldb, to);
   }
   Index j = 0;
   for (; j + R <= count; j += R)
-    turned_tile<T, R, V>(k, turned, columns, b + j * ldb, ldb, to + j * columns);
+    transposed_tile<T, R, V>(k, transposed, columns, b + j * ldb, ldb, to + j * columns);
   if (j == count) return;
   j = count - R;  // some rows once more, with the same result
-  turned_tile<T, R, V>(k, turned, columns, b + j * ldb, ldb, to + j * columns);
+  transposed_tile<T, R, V>(k, transposed, columns, b + j * ldb, ldb, to + j * columns);
 }
 
 template <class T>
-void turned_product(Index m, Index n, Index k, T alpha, const T* a, Index lda, const T* b,
-                    Index ldb, T beta, T* c, Index ldc, T* scratch) {
+void transposed_product(Index m, Index n, Index k, T alpha, const T* a, Index lda, const T* b,
+                        Index ldb, T beta, T* c, Index ldc, T* scratch) {
   constexpr Index L = kLanes<T>;
   Index columns = (m + L - 1) / L * L;
-  T *turned = scratch, *panel = scratch + k * columns;
-  turn_rows<T>(m, k, a, lda, turned, columns);
+  T *transposed = scratch, *panel = scratch + k * columns;
+  transpose_rows<T>(m, k, a, lda, transposed, columns);
   for (Index begin = 0; begin < n; begin += kPanelRows) {
     Index count = n - begin < kPanelRows ? n - begin : kPanelRows;
     const T* from = b + begin * ldb;
@@ -152,7 +152,7 @@ void turned_product(Index m, Index n, Index k, T alpha, const T* a, Index lda, c
       Index left = (columns - r) / kLanes<T>;
       auto run = [&]<int V>() {
         if constexpr (V <= kAlong) {
-          turned_rows<T, V>(count, k, turned + r, columns, from, ldb, panel + r);
+          transposed_rows<T, V>(count, k, transposed + r, columns, from, ldb, panel + r);
           r += V * kLanes<T>;
         }
       };
@@ -175,21 +175,18 @@ void turned_product(Index m, Index n, Index k, T alpha, const T* a, Index lda, c
         Vec<T> v[L];
         for (Index i = 0; i < L; ++i)
           v[i] = j + i < count ? load<T>(panel + (j + i) * columns + r) : Vec<T>{};
-        turn<T>(v);
+        transpose<T>(v);
         for (Index i = 0; i < L && r + i < m; ++i) {
           T* to = c + (r + i) * ldc + begin + j;
           Vec<T> value = alpha * v[i];
           if (beta != T(0)) value += beta * at<T>(to, 0, count - j);
-          if (count - j >= L)
-            store<T>(to, value);
-          else
-            store_part<T>(to, value, count - j);
+          put<T>(to, 0, count - j, value);
         }
       }
   }
 }
 
-// R rows of a times `count` rows of b, which `columns` holds turned around: columns[i] is column i of b.
+// R rows of a times `count` rows of b, which `columns` holds transposed: columns[i] is column i of b.
 template <class T, int R>
 GLIM_INLINE void short_rows(Index count, Index k, T alpha, const T* a, Index lda,
                             const Vec<T>* columns, T beta, T* c, Index ldc) {
@@ -201,10 +198,7 @@ GLIM_INLINE void short_rows(Index count, Index k, T alpha, const T* a, Index lda
     T* to = c + r * ldc;
     Vec<T> value = alpha * sum[r];
     if (beta != T(0)) value = multiply_add<T>(splat<T>(beta), at<T>(to, 0, count), value);
-    if (count >= kLanes<T>)
-      store<T>(to, value);
-    else
-      store_part<T>(to, value, count);
+    put<T>(to, 0, count, value);
   }
 }
 
@@ -218,7 +212,7 @@ void short_rows_product(Index m, Index n, Index k, T alpha, const T* a, Index ld
     Index count = n - j < L ? n - j : L;
     Vec<T> v[L];
     for (Index q = 0; q < L; ++q) v[q] = q < count ? at<T>(b + (j + q) * ldb, 0, k) : Vec<T>{};
-    turn<T>(v);
+    transpose<T>(v);
     Index r = 0;
     for (; r + 4 <= m; r += 4)
       short_rows<T, 4>(count, k, alpha, a + r * lda, lda, v, beta, c + r * ldc + j, ldc);
@@ -227,26 +221,13 @@ void short_rows_product(Index m, Index n, Index k, T alpha, const T* a, Index ld
   }
 }
 
-// Whether few_rows_product is ahead of BLAS, which has a path of its own for up to 1200 results.
-inline bool few_rows_pay(Index m, Index n, Index k) {
-#if defined(__AVX512F__)
-  (void)k;
-  return m <= 128 && (m > kDotRows || m * n > 1200);
-#elif defined(__AVX2__)
-  return m <= 64 && n * k >= 4096;
-#else
-  (void)n, (void)k;
-  return m <= 128;
-#endif
-}
-
 template <class T>
 void few_rows_product(Index m, Index n, Index k, T alpha, const T* a, Index lda, const T* b,
                       Index ldb, T beta, T* c, Index ldc, T* scratch) {
   if (m <= kDotRows)
     dots_product<T>(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
   else
-    turned_product<T>(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, scratch);
+    transposed_product<T>(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, scratch);
 }
 
 // c = alpha a b + beta c for one row a (k) and b (k, n): the rows of b, weighed, as in attention by
@@ -258,10 +239,10 @@ void row_product(Index n, Index k, T alpha, const T* a, const T* b, Index ldb, T
   for (Index j = 0; j < n;) {
     Index count = n - j < kAlong * L ? n - j : kAlong * L;
     if (count == kAlong * L) {
-      turned_tile<T, 1, kAlong>(k, b + j, ldb, a, 0, sums);
+      transposed_tile<T, 1, kAlong>(k, b + j, ldb, a, 0, sums);
     } else if (count >= L) {
       count = L;
-      turned_tile<T, 1, 1>(k, b + j, ldb, a, 0, sums);
+      transposed_tile<T, 1, 1>(k, b + j, ldb, a, 0, sums);
     } else {
       for (Index p = 0; p < count; ++p) sums[p] = 0;
       for (Index i = 0; i < k; ++i)

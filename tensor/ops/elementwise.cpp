@@ -100,26 +100,6 @@ Tensor function_of(const Tensor& x, Function f, std::string_view op) {
   return y;
 }
 
-Tensor function_grad_of(const Tensor& kept, const Tensor& dy, Function f, std::string_view op) {
-  require_floating(kept, op);
-  require_same_dtype(kept, dy, op);
-  if (kept.shape() != dy.shape())
-    throw with_operands(ShapeError(op, "a gradient has the shape of its value"),
-                        Operand("kept", kept), Operand("dy", dy));
-  Tensor in = kept.contiguous(), up = dy.contiguous(), dx = empty(dy.shape(), dy.dtype());
-  auto run = [&]<class T>() {
-    parallel_for(dx.numel(), kPiece, [&](Index begin, Index end) {
-      row_kernels<T>().function_grad(f, end - begin, in.data<T>() + begin, up.data<T>() + begin,
-                                     dx.data<T>() + begin);
-    });
-  };
-  if (dy.dtype() == DType::Float32)
-    run.template operator()<float>();
-  else
-    run.template operator()<double>();
-  return dx;
-}
-
 }  // namespace
 
 Tensor add(const Tensor& a, const Tensor& b) {
@@ -226,19 +206,6 @@ Tensor sigmoid(const Tensor& x) { return function_of(x, Function::Sigmoid, "sigm
 Tensor silu(const Tensor& x) { return function_of(x, Function::Silu, "silu"); }
 Tensor gelu(const Tensor& x, GeluForm form) {
   return function_of(x, form == GeluForm::Erf ? Function::GeluErf : Function::GeluTanh, "gelu");
-}
-Tensor tanh_grad(const Tensor& y, const Tensor& dy) {
-  return function_grad_of(y, dy, Function::Tanh, "tanh");
-}
-Tensor sigmoid_grad(const Tensor& y, const Tensor& dy) {
-  return function_grad_of(y, dy, Function::Sigmoid, "sigmoid");
-}
-Tensor silu_grad(const Tensor& x, const Tensor& dy) {
-  return function_grad_of(x, dy, Function::Silu, "silu");
-}
-Tensor gelu_grad(const Tensor& x, const Tensor& dy, GeluForm form) {
-  return function_grad_of(x, dy, form == GeluForm::Erf ? Function::GeluErf : Function::GeluTanh,
-                          "gelu");
 }
 Tensor relu(const Tensor& x) {
   return floating(x, "relu", [](auto v) { return v < 0 ? decltype(v)(0) : v; });

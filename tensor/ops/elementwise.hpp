@@ -46,11 +46,6 @@ Tensor relu(const Tensor& x);     // max(0, x)
 enum class GeluForm { Erf, Tanh };
 // x Φ(x), Φ the normal distribution; or its tanh approximation (Hendrycks & Gimpel 2016)
 Tensor gelu(const Tensor& x, GeluForm form);
-// dx from dy and y = f(x) (tanh, sigmoid), or x (silu, gelu). ShapeError unless of one shape.
-Tensor tanh_grad(const Tensor& y, const Tensor& dy);
-Tensor sigmoid_grad(const Tensor& y, const Tensor& dy);
-Tensor silu_grad(const Tensor& x, const Tensor& dy);
-Tensor gelu_grad(const Tensor& x, const Tensor& dy, GeluForm form);
 Tensor pow(const Tensor& x, double exponent);
 Tensor clamp(const Tensor& x, double low, double high);  // ValueError when low > high
 

@@ -1,12 +1,10 @@
-// Functions of each element, and their gradients, in vectors.
+// Functions of each element, in vectors.
 //
 // float: after the Cephes library (Moshier 1989): exp, log, tanh, sigmoid and erf are within 4
 // units in the last place of the exact value (tests/tensor/kernels_functions.cpp measures it), with
 // the limits at ±∞, NaN for NaN, subnormal results kept. double: the C library's, element by element.
 //
 //   sigmoid x = 1/(1 + e^-x)      gelu x = x Φ(x)      silu x = x sigmoid(x)
-//
-// Gradients read what forward of the op keeps: y of tanh and sigmoid, x of gelu and silu.
 #pragma once
 
 #include "tensor/simd/gates.hpp"
@@ -129,11 +127,7 @@ T sum_of_exponentials(Index n, T m, const T* x, T* y) {
   each<T>(x, n, -static_cast<T>(__builtin_inf()), [&](Index i, Vec<T> v) {
     Vec<T> e = exp<T>(v - m);
     total += e;
-    if (!y) return;
-    if (i + kLanes<T> <= n)
-      store<T>(y + i, e);
-    else
-      store_part<T>(y + i, e, n - i);
+    if (y) put<T>(y, i, n, e);
   });
   return sum_lanes<T>(total);
 }
@@ -168,40 +162,6 @@ void function(Function f, Index n, const T* x, T* y) {
         Vec<T> u = kRootTwoOverPi<T> * (v + kGeluCubic<T> * v * v * v);
         return v * T(0.5) * (T(1) + tanh<T>(u));
       });
-  }
-}
-
-template <class T>
-void function_grad(Function f, Index n, const T* kept, const T* dy, T* dx) {
-  auto run = [&](auto&& slope) {
-    each_to<T>(dx, kept, n, [&](Index i, Vec<T> v) { return at<T>(dy, i, n) * slope(v); });
-  };
-  switch (f) {
-    case Function::Tanh:
-      return run([](Vec<T> y) { return T(1) - y * y; });
-    case Function::Sigmoid:
-      return run([](Vec<T> y) { return y * (T(1) - y); });
-    case Function::Silu:
-      return run([](Vec<T> x) {
-        Vec<T> s = sigmoid<T>(x);
-        return s * (T(1) + x * (T(1) - s));
-      });
-    case Function::GeluErf:
-      return run([](Vec<T> x) {
-        Vec<T> e = exp_wide(T(-0.5) * x * x);  // of the density, and of erf at x/√2
-        Vec<T> cdf = T(0.5) * (T(1) + erf_wide(x * kRootHalf<T>, e));
-        return cdf + x * e * static_cast<T>(0.39894228040143267794);
-      });
-    case Function::GeluTanh:
-      return run([](Vec<T> x) {
-        Vec<T> t = tanh<T>(kRootTwoOverPi<T> * (x + kGeluCubic<T> * x * x * x));
-        Vec<T> du = kRootTwoOverPi<T> * (T(1) + T(3) * kGeluCubic<T> * x * x);
-        return T(0.5) * (T(1) + t) + T(0.5) * x * (T(1) - t * t) * du;
-      });
-    case Function::Exp:
-    case Function::Log:
-    case Function::Erf:
-      __builtin_unreachable();  // their gradients are products of other functions
   }
 }
 

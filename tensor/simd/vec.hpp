@@ -126,10 +126,17 @@ GLIM_INLINE void each_to(T* y, const T* x, Index n, const F& f) {
   for (; i + kLanes<T> <= n; i += kLanes<T>) store<T>(y + i, f(i, load<T>(x + i)));
   if (i < n) store_part<T>(y + i, f(i, load_part<T>(x + i, n - i, T(0))), n - i);
 }
-// Element i and following of a second operand of the same row.
+// Elements i and following of a row of n: read, with zeros past the end, and written, up to the end.
 template <class T>
 GLIM_INLINE Vec<T> at(const T* p, Index i, Index n) {
   return i + kLanes<T> <= n ? load<T>(p + i) : load_part<T>(p + i, n - i, T(0));
+}
+template <class T>
+GLIM_INLINE void put(T* p, Index i, Index n, Vec<T> v) {
+  if (i + kLanes<T> <= n)
+    store<T>(p + i, v);
+  else
+    store_part<T>(p + i, v, n - i);
 }
 
 template <class T>

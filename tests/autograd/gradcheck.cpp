@@ -342,7 +342,8 @@ TEST_CASE("derivatives with regard to named parameters", "[gradcheck]") {
   frozen.leaf().trainable = false;
   Var x(random({5, 4}, 4));
   auto layer = [&] { return mul(tanh(add(matmul(x, w), b)), frozen); };
-  ParameterList names{{"linear.weight", w}, {"linear.bias", b}, {"tied.bias", b}, {"gain", frozen}};
+  NamedParameters names{
+      {"linear.weight", w}, {"linear.bias", b}, {"tied.bias", b}, {"gain", frozen}};
   Tensor before = w.value();
   for (auto mode : {Mode::Full, Mode::Projection})
     for (bool second : {false, true}) {
@@ -376,7 +377,7 @@ TEST_CASE("a check leaves an open tape alone", "[gradcheck]") {
   auto size = tape.nodes().size();
   CHECK_THAT(gradcheck([](const Vars& v) { return sin(v[0]); }, {random({3}, 1)}),
              PassesGradcheck(0));
-  CHECK_THAT(gradcheck([&] { return sin(w); }, ParameterList{{"w", w}}), PassesGradcheck(0));
+  CHECK_THAT(gradcheck([&] { return sin(w); }, NamedParameters{{"w", w}}), PassesGradcheck(0));
   CHECK(tape.nodes().size() == size);
   tape.backward(sum(y));
   CHECK(same_bits(w.grad(), y.value()));

@@ -47,7 +47,7 @@ class LayerCases {
     list_.push_back({family, op, name, [=] {
                        seed(20);
                        Subject s = make();
-                       ParameterList names;
+                       NamedParameters names;
                        if (s.module) {
                          s.module->to(kDouble);
                          for (auto& [path, var] : s.module->named_parameters()) {

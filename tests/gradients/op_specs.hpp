@@ -19,7 +19,7 @@
 //     cases.push_back({"layers", "Linear", "with bias", [] {
 //       Linear layer(4, 3);
 //       Var x = Var::leaf(uniform({2, 4}, -1, 1, {1, 2}, DType::Float64));
-//       ParameterList names = layer.named_parameters();
+//       NamedParameters names = layer.named_parameters();
 //       names.emplace_back("x", x);
 //       return gradcheck([&] { return layer(x); }, names, {.name = "Linear"});
 //     }});

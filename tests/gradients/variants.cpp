@@ -24,7 +24,7 @@ void add_function(std::vector<Case>& cases, const std::string& op, const std::st
         std::string full = name + (m == Magnification::Explicit ? ", explicit" : "") +
                            (second_order ? ", second order" : "") + (strided ? ", strided" : "");
         cases.push_back({"layers", op, full, [=] {
-                           ParameterList names;
+                           NamedParameters names;
                            std::vector<Var> inputs;
                            for (std::size_t i = 0; i < shapes.size(); ++i) {
                              Tensor x = uniform(shapes[i], 0.1, 0.9, {31, i}, kDouble);
@@ -69,7 +69,7 @@ void add_parts(std::vector<Case>& cases) {
            seed(21);
            PointerGenerator copy(3, 4, 2);
            copy.to(kDouble);
-           ParameterList names = copy.named_parameters();
+           NamedParameters names = copy.named_parameters();
            std::vector<Var> x;
            std::uint64_t stream = 0;
            for (const Shape& s :

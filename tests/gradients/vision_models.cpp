@@ -20,7 +20,7 @@ void add(std::vector<Case>& cases, const std::string& op, const std::string& nam
            seed(6);
            auto model = make();
            model->to(DType::Float64);
-           ParameterList names = model->named_parameters();
+           NamedParameters names = model->named_parameters();
            for (auto& [path, p] : names)  // zeros and ones would hide mistakes
              p.value().copy_(uniform(p.shape(), -1, 1, generator().next(), DType::Float64));
            Var x = Var::leaf(uniform(x_shape, -1, 1, generator().next(), DType::Float64));

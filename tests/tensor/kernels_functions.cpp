@@ -5,8 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "tensor/error.hpp"
-#include "tensor/ops/elementwise.hpp"
 #include "tensor/simd/kernels.hpp"
 #include "tests/catch.hpp"
 
@@ -88,26 +86,15 @@ TEST_CASE("vector functions have the limits of the C library's", "[kernels]") {
   }
 }
 
-TEST_CASE("rows of any length, and their gradients, equal the definition", "[kernels]") {
-  auto gelu = [](double x) { return x * 0.5 * (1 + std::erf(x / std::sqrt(2.0))); };
+TEST_CASE("rows of any length equal the definition", "[kernels]") {
   for (Isa isa : supported_isas())
     for (Index n : {1, 7, 8, 15, 16, 17, 33}) {
-      auto count = static_cast<std::size_t>(n);
-      std::vector<double> x(count), ones(count, 1.0), y(count), dx(count);
-      for (std::size_t i = 0; i < count; ++i) x[i] = 0.37 * static_cast<double>(i) - 3;
-      const RowKernels<double>& k = row_kernels<double>(isa);
-      k.function(Function::GeluErf, n, x.data(), y.data());
-      k.function_grad(Function::GeluErf, n, x.data(), ones.data(), dx.data());
-      for (std::size_t i = 0; i < count; ++i) {
-        CHECK(y[i] == Approx(gelu(x[i])).margin(1e-14));
-        CHECK(dx[i] == Approx((gelu(x[i] + 1e-6) - gelu(x[i] - 1e-6)) / 2e-6).margin(1e-8));
-      }
+      std::vector<double> x(static_cast<std::size_t>(n)), y = x;
+      for (std::size_t i = 0; i < x.size(); ++i) x[i] = 0.37 * static_cast<double>(i) - 3;
+      row_kernels<double>(isa).function(Function::GeluErf, n, x.data(), y.data());
+      for (std::size_t i = 0; i < x.size(); ++i)
+        CHECK(y[i] == Approx(x[i] * 0.5 * (1 + std::erf(x[i] / std::sqrt(2.0)))).margin(1e-14));
     }
-}
-
-TEST_CASE("a gradient has the shape and dtype of its value", "[kernels]") {
-  CHECK_THROWS_AS(tanh_grad(ones({2}), ones({3})), ShapeError);
-  CHECK_THROWS_AS(gelu_grad(ones({2}), ones({2}, DType::Float64), GeluForm::Erf), DTypeError);
 }
 
 }  // namespace test_kernels_functions

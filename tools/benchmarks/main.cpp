@@ -5,8 +5,9 @@
 
 #include "autograd/magnification.hpp"
 #include "tensor/error.hpp"
+#include "tensor/matmul/blas.hpp"
 #include "tensor/matmul/matmul.hpp"
-#include "tensor/matmul/products.hpp"
+#include "tensor/matmul/plan.hpp"
 #include "tensor/parallel.hpp"
 #include "tensor/random.hpp"
 #include "tensor/simd/isa.hpp"

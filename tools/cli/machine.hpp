@@ -28,7 +28,7 @@ Machine inspect_machine(const std::string& root = "");
 
 // How Glim runs on it.
 struct Runtime {
-  std::string blas_config, blas_core, blas_parallel;  // tensor/matmul/matmul.hpp
+  std::string blas_config, blas_core, blas_parallel;  // tensor/matmul/blas.hpp
   int threads = 0;
   std::optional<std::string> core_variable, threads_variable;  // OPENBLAS_CORETYPE, OMP_NUM_THREADS
   bool optimized = true, sanitized = false;

@@ -8,7 +8,7 @@
 #include <new>
 
 #include "tensor/error.hpp"
-#include "tensor/matmul/products.hpp"
+#include "tensor/matmul/plan.hpp"
 #include "tools/cli/command_line.hpp"
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/cli/waiting.hpp"

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tensor/error.hpp"
-#include "tensor/matmul/products.hpp"
+#include "tensor/matmul/plan.hpp"
 #include "tools/data/corpus/stored_json.hpp"
 #include "tools/data/tokenizers/utf8.hpp"
 #include "tools/train/option_list.hpp"

@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "tensor/clock.hpp"
+#include "tensor/matmul/blas.hpp"
 #include "tensor/matmul/matmul.hpp"
-#include "tensor/matmul/products.hpp"
+#include "tensor/matmul/plan.hpp"
 #include "tensor/parallel.hpp"
 #include "tensor/random.hpp"
 #include "tensor/simd/isa.hpp"

@@ -1,4 +1,6 @@
-// Every way to compute a product, against the sums of its definition.
+// Every algorithm of a product against the sums of its definition.
+#include "tensor/matmul/multiply.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -6,12 +8,11 @@
 #include <vector>
 
 #include "tensor/matmul/matmul.hpp"
-#include "tensor/matmul/ways.hpp"
 #include "tensor/simd/kernels.hpp"
 #include "tests/catch.hpp"
 #include "tests/tensor/common.hpp"
 
-namespace test_matmul_ways {
+namespace test_multiply {
 
 using namespace glim;
 
@@ -28,7 +29,7 @@ struct Matrix {
   T& at(Index r, Index c) { return data[static_cast<std::size_t>(r * ld + c)]; }
 };
 
-// multiply(...) as of Way, on rows that have a few elements more.
+// multiply(...), with the arguments of gemm, on rows that have a few elements more.
 template <class T, class F>
 void check_sums(const F& multiply, bool ta, bool tb, Index m, Index n, Index k, T alpha, T beta) {
   Matrix<T> a(ta ? k : m, (ta ? m : k) + 3, 1), b(tb ? n : k, (tb ? k : n) + 1, 2), c(m, n + 5, 3);
@@ -67,7 +68,8 @@ void check_gemm() {
       for (bool tb : {false, true}) {
         check_sums<T>(gemm<T>, ta, tb, m, n, k, T(1), T(0));
         check_sums<T>(gemm<T>, ta, tb, m, n, k, T(0.5), T(2));
-        if (k > 0) check_sums<T>(blas_gemm<T>, ta, tb, m, n, k, T(0.5), T(2));
+        auto by_blas = [](auto... p) { blas_gemm<T>({p...}); };
+        if (k > 0) check_sums<T>(by_blas, ta, tb, m, n, k, T(0.5), T(2));
       }
 }
 
@@ -94,7 +96,7 @@ void check_short_rows(const RowKernels<T>& kernels) {
 
 }  // namespace
 
-TEST_CASE("a product is the sums of its definition, whichever way it goes", "[matmul]") {
+TEST_CASE("a product is the sums of its definition, whichever algorithm computes it", "[matmul]") {
   check_gemm<float>();
   check_gemm<double>();
 }
@@ -118,4 +120,4 @@ TEST_CASE("a product of short rows equals the sums of its definition", "[kernels
   if (!any) SUCCEED("no instruction set of this CPU has one");
 }
 
-}  // namespace test_matmul_ways
+}  // namespace test_multiply

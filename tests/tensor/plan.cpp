@@ -1,10 +1,10 @@
 // Which large product a CPU gets.
-#include "tensor/matmul/products.hpp"
+#include "tensor/matmul/plan.hpp"
 
 #include "tensor/error.hpp"
 #include "tests/catch.hpp"
 
-namespace test_products {
+namespace test_plan {
 
 using namespace glim;
 
@@ -77,4 +77,4 @@ TEST_CASE("the CPU says what it is", "[products]") {
   CHECK_FALSE(product_choice().reason.empty());
 }
 
-}  // namespace test_products
+}  // namespace test_plan

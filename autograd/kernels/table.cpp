@@ -1,0 +1,40 @@
+// Compiled once for each instruction set, with GLIM_ISA naming it (meson.build).
+#include "autograd/kernels/table.hpp"
+
+#include "autograd/kernels/cells.hpp"
+#include "autograd/kernels/dropout.hpp"
+#include "autograd/kernels/functions.hpp"
+#include "autograd/kernels/loss.hpp"
+#include "autograd/kernels/norm.hpp"
+#include "autograd/kernels/softmax.hpp"
+#include "autograd/kernels/sum_rows.hpp"
+#include "tensor/simd/dispatch.hpp"
+
+namespace glim::GLIM_ISA {
+
+template <class T>
+constexpr OpKernels<T> kOpKernels{
+    .function_grad = function_grad<T>,
+    .relu_grad = relu_grad<T>,
+    .sum_rows = sum_rows<T>,
+    .softmax = softmax<T>,
+    .softmax_grad = softmax_grad<T>,
+    .mark_dropped = mark_dropped<T>,
+    .drop_marked = drop_marked<T>,
+    .layer_norm = layer_norm<T>,
+    .layer_norm_grad = layer_norm_grad<T>,
+    .rms_norm = rms_norm<T>,
+    .rms_norm_grad = rms_norm_grad<T>,
+    .cross_entropy = cross_entropy<T>,
+    .cross_entropy_grad = cross_entropy_grad<T>,
+    .gru = gru<T>,
+    .gru_grad = gru_grad<T>,
+    .lstm = lstm<T>,
+    .lstm_grad = lstm_grad<T>,
+    .additive_scores = additive_scores<T>,
+    .additive_scores_grad = additive_scores_grad<T>,
+};
+
+}  // namespace glim::GLIM_ISA
+
+GLIM_KERNELS(OpKernels, op_kernels, kOpKernels)

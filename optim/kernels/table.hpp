@@ -1,0 +1,30 @@
+// The kernel of optim/, compiled for each instruction set: no tensors, no checks, no threads.
+#pragma once
+
+#include <cstdint>
+
+#include "tensor/simd/isa.hpp"
+
+namespace glim {
+
+// What is the same for all elements of a parameter in one step, with the symbols of optim/adam.hpp. Each is
+// computed in float64 and rounded once: 1 - β₂ of a float32 β₂ has lost half of its digits.
+template <class T>
+struct AdamStep {
+  T eta, beta1, beta2, eps;
+  T one_minus_beta1, one_minus_beta2;
+  T unbias1, unbias2;  // 1/(1 - β₁ᵗ), 1/(1 - β₂ᵗ): a division takes as long as all the rest
+  T lambda, lambda_decoupled;  // weight decay: Adam's in the gradient, AdamW's in the parameter
+};
+
+template <class T>
+struct StepKernels {
+  // Updates parameter θ and its averages m and v with the gradient.
+  void (*adam)(const AdamStep<T>& step, std::int64_t n, T* theta, const T* gradient, T* m, T* v);
+};
+
+// For this CPU, or for a given one of supported_isas().
+template <class T>
+const StepKernels<T>& step_kernels(Isa isa = best_isa());
+
+}  // namespace glim

@@ -1,0 +1,78 @@
+#include "tensor/matmul/blas.hpp"
+
+#include <algorithm>
+#include <cblas.h>
+#include <climits>
+#include <initializer_list>
+
+#include "tensor/error.hpp"
+#include "tensor/parallel.hpp"
+
+namespace glim {
+namespace {
+
+// The tiles of a product are what runs in parallel. OpenBLAS asks its own setting, which a thread makes once,
+// or OpenMP's, which ends with the parallel loop it was made in. num_threads() is read first because both
+// lower omp_get_max_threads().
+void one_thread_a_call() {
+  thread_local const bool set = [] {
+    (void)num_threads();
+    openblas_set_num_threads(1);
+    return true;
+  }();
+  (void)set;
+  confine_libraries();
+}
+
+void require_blas_extents(std::initializer_list<Index> extents) {
+  if (std::max(extents) > INT_MAX)
+    throw ShapeError("matmul", "an extent is beyond the 32-bit integers of BLAS");
+}
+
+blasint blas_int(Index i) { return static_cast<blasint>(i); }
+CBLAS_TRANSPOSE transposition(bool transpose) { return transpose ? CblasTrans : CblasNoTrans; }
+
+}  // namespace
+
+template <class T>
+void blas_gemm(const Gemm<T>& p) {
+  require_blas_extents({p.m, p.n, p.k, p.lda, p.ldb, p.ldc});
+  one_thread_a_call();
+  auto gemm = [] {
+    if constexpr (std::is_same_v<T, float>)
+      return cblas_sgemm;
+    else
+      return cblas_dgemm;
+  }();
+  gemm(CblasRowMajor, transposition(p.transpose_a), transposition(p.transpose_b), blas_int(p.m),
+       blas_int(p.n), blas_int(p.k), p.alpha, p.a, blas_int(p.lda), p.b, blas_int(p.ldb), p.beta,
+       p.c, blas_int(p.ldc));
+}
+template void blas_gemm(const Gemm<float>&);
+template void blas_gemm(const Gemm<double>&);
+
+template <class T>
+void blas_gemv(bool transpose, Index rows, Index columns, T alpha, const T* a, Index lda,
+               const T* x, Index step_x, T beta, T* y, Index step_y) {
+  require_blas_extents({rows, columns, lda, step_x, step_y});
+  one_thread_a_call();
+  auto gemv = [] {
+    if constexpr (std::is_same_v<T, float>)
+      return cblas_sgemv;
+    else
+      return cblas_dgemv;
+  }();
+  gemv(CblasRowMajor, transposition(transpose), blas_int(rows), blas_int(columns), alpha, a,
+       blas_int(lda), x, blas_int(step_x), beta, y, blas_int(step_y));
+}
+template void blas_gemv(bool, Index, Index, float, const float*, Index, const float*, Index, float,
+                        float*, Index);
+template void blas_gemv(bool, Index, Index, double, const double*, Index, const double*, Index,
+                        double, double*, Index);
+
+BlasInfo blas_info() {
+  constexpr const char* kParallel[] = {"sequential", "pthread", "openmp"};
+  return {openblas_get_config(), openblas_get_corename(), kParallel[openblas_get_parallel()]};
+}
+
+}  // namespace glim

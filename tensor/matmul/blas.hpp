@@ -1,0 +1,41 @@
+// OpenBLAS, on one thread a call. ShapeError for an extent beyond its 32-bit integers.
+#pragma once
+
+#include <string>
+
+#include "tensor/shape.hpp"
+
+namespace glim {
+
+// c = alpha op(a) op(b) + beta c      op(a) (m, k)   op(b) (k, n)   c (m, n)
+//
+// Row-major, with extents of at least 1; op transposes where asked; ld* is the distance between rows as stored.
+template <class T>
+struct Gemm {
+  bool transpose_a, transpose_b;
+  Index m, n, k;
+  T alpha;
+  const T* a;
+  Index lda;
+  const T* b;
+  Index ldb;
+  T beta;
+  T* c;
+  Index ldc;
+};
+template <class T>
+void blas_gemm(const Gemm<T>& p);
+
+// y = alpha op(a) x + beta y for a (rows, columns) as stored; step_* is the distance between elements.
+template <class T>
+void blas_gemv(bool transpose, Index rows, Index columns, T alpha, const T* a, Index lda,
+               const T* x, Index step_x, T beta, T* y, Index step_y);
+
+struct BlasInfo {
+  std::string config;    // what the library says of its build
+  std::string core;      // the kernels it chose for this CPU
+  std::string parallel;  // "sequential", "pthread" or "openmp"
+};
+BlasInfo blas_info();
+
+}  // namespace glim

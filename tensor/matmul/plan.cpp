@@ -1,0 +1,231 @@
+#include "tensor/matmul/plan.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include "tensor/error.hpp"
+
+namespace glim {
+namespace {
+
+// A training step's time with OpenBLAS's product over that with our own: medians of 5 pairs in turn, on two
+// cores unless said (`tools/bench --only products`).
+struct Measured {
+  std::string_view vendor;
+  int family;
+  Isa widest, isa;
+  Products ahead;
+  std::string_view on;
+};
+constexpr Measured kMeasured[] = {
+    // Not measured: OpenBLAS has the same kernels for Zen 1, 2 and 3.
+    {"AuthenticAMD", 0x17, Isa::Avx2, Isa::Avx2, Products::OpenBlas,
+     "Zen 3, whose kernels it takes here too"},
+    // base 0.87, small 0.95, gpt-char 0.955, tiny 1.00: when packing still stored parts of vectors, which
+    // made Zen 4's 0.99, 0.99, 0.95, 1.02
+    {"AuthenticAMD", 0x19, Isa::Avx2, Isa::Avx2, Products::OpenBlas, "Zen 3"},
+    // base 0.98, small 1.03, gpt-char 1.03, tiny 1.07 with OpenBLAS's Haswell kernels
+    {"AuthenticAMD", 0x19, Isa::Avx512, Isa::Avx2, Products::Own, "Zen 4 held to AVX2"},
+    // base 1.10, small 1.14, gpt-char 1.06, tiny 1.13
+    {"AuthenticAMD", 0x19, Isa::Avx512, Isa::Avx512, Products::Own, "Zen 4"},
+    // 1.03 to 1.05
+    {"GenuineIntel", 0x6, Isa::Avx512, Isa::Avx2, Products::Own, "a Xeon held to AVX2"},
+    // base 1.19
+    {"GenuineIntel", 0x6, Isa::Avx512, Isa::Avx512, Products::Own, "a Xeon"},
+};
+
+std::string described(const CpuKind& cpu, Isa isa) {
+  char family[16];
+  std::snprintf(family, sizeof family, "0x%x", static_cast<unsigned>(cpu.family));
+  return (cpu.vendor.empty() ? "an unknown CPU" : cpu.vendor + " family " + family) + " with " +
+         std::string(name_of(isa));
+}
+
+double product(Index x, Index y, Index z) {
+  return static_cast<double>(x) * static_cast<double>(y) * static_cast<double>(z);
+}
+Index ceil_div(Index extent, Index piece) { return (extent + piece - 1) / piece; }
+Index rounded_up(Index x, Index unit) { return ceil_div(x, unit) * unit; }
+// The extent of about even pieces, a multiple of `unit`.
+Index even_piece(Index extent, Index pieces, Index unit) {
+  return std::min(extent, rounded_up(ceil_div(extent, pieces), unit));
+}
+
+constexpr Index kSmallResult = 1200;  // for which BLAS has a path of its own
+
+// Whether few_rows_product is ahead of BLAS.
+bool few_rows_are_faster(Isa isa, Index m, Index n, Index k) {
+  if (isa == Isa::Avx512) return m <= 128 && (m > 8 || m * n > kSmallResult);
+  if (isa == Isa::Avx2) return m <= 64 && n * k >= 4096;
+  return m <= 128;
+}
+
+// A product up to so many multiplications (some 40 µs) is not worth waking other threads. One that reads in
+// place packs nothing, follows others without a pause (decoding), and is cut from a smaller size on.
+constexpr double kSmall = 1 << 22, kSmallInPlace = 1 << 20;
+
+// What all batches cost, in multiplications at BLAS's rate (some 10 µs for 2^20). Where the second matrix is
+// read in place, an element of it from beyond the caches takes as long as 16 of them.
+double cost_of(bool in_place, Index m, Index n, Index k, Index batches) {
+  if (!in_place) return product(m, n, k) * static_cast<double>(batches);
+  return m < n ? product(std::max<Index>(m, 16), n, k) : product(m, std::max<Index>(n, 16), k);
+}
+
+// Tiles of about 2^26 multiplications, at most 4 (more where a tile would exceed 2^28) for all
+// batches together. BLAS packs a tile's rows of a for each column of tiles, and its columns of b for
+// each row of tiles: beside its m·n·k multiplications a tile costs m·k + n·k, so 1/rows + 1/columns
+// is to be small. Packing is a sixth of the time of a Transformer's products in 8 tiles; 4, still
+// enough for 4 threads, take 0.95 of the time at d 512.
+Tiles tiles_for_any_threads(bool in_place, Index m, Index n, double cost, Index batches) {
+  double work = cost / static_cast<double>(batches);
+  auto [unit, most] = in_place ? std::pair{kSmallInPlace, 8.0} : std::pair{0x1p26, 4.0};
+  double count = std::max(std::clamp(work / unit, 2.0, most), std::min(work / (1 << 28), 32.0));
+  auto wanted = static_cast<Index>(count) / batches;
+  Tiles best{m, n, 0};
+  if (wanted <= 1) return best;
+  wanted += wanted % 2;  // an even number shares evenly
+  double least = 4;
+  for (Index down = 1; down <= wanted; ++down) {  // pieces that are multiples of what dropout draws
+    Index rows = even_piece(m, down, 32);
+    Index across = ceil_div(m, rows);
+    Index columns = even_piece(n, ceil_div(wanted, across), 32);
+    double packing = 1 / static_cast<double>(rows) + 1 / static_cast<double>(columns);
+    // Cut as far as 32 allows, when nothing better is left.
+    if (across * ceil_div(n, columns) < wanted) packing += 1;
+    if (packing < least) {
+      least = packing;
+      best = {rows, columns, 0};
+    }
+  }
+  return best;
+}
+
+// Beside its rows·columns·k multiplications a tile costs the packing of (rows + columns)·k elements,
+// each of which takes as long as some 20. A tile is at least 2^21 multiplications (some 25 µs).
+Tiles tiles_for_threads(int threads, Index m, Index n, double cost, Index batches) {
+  double most = std::min(static_cast<double>(ceil_div(threads, batches)),
+                         cost / static_cast<double>(batches) / (1 << 21));
+  Tiles best{m, n, 0};
+  double least = 0;
+  for (Index down = 1; down <= std::max<Index>(1, static_cast<Index>(most)); ++down)
+    for (Index across = 1; down * across <= std::max(1.0, most); ++across) {
+      Index rows = even_piece(m, down, 12), columns = even_piece(n, across, 32);
+      Index tiles = ceil_div(m, rows) * ceil_div(n, columns) * batches;
+      double rounds = static_cast<double>(ceil_div(tiles, threads));
+      double time = rounds * (product(rows, columns, 1) + 20 * static_cast<double>(rows + columns));
+      if (least == 0 || time < least) {
+        least = time;
+        best = {rows, columns, 0};
+      }
+    }
+  return best;
+}
+
+}  // namespace
+
+std::string_view name_of(Products products) {
+  return products == Products::Own ? "own" : "openblas";
+}
+
+CpuKind cpu_kind() {
+  CpuKind kind;
+  kind.widest = supported_isas().back();
+#if defined(__x86_64__)
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (!__get_cpuid(0, &a, &b, &c, &d)) return kind;
+  char vendor[12];
+  std::memcpy(vendor, &b, 4);
+  std::memcpy(vendor + 4, &d, 4);
+  std::memcpy(vendor + 8, &c, 4);
+  kind.vendor.assign(vendor, sizeof vendor);
+  __get_cpuid(1, &a, &b, &c, &d);
+  kind.family = static_cast<int>(a >> 8 & 0xf);
+  if (kind.family == 0xf) kind.family += static_cast<int>(a >> 20 & 0xff);
+#endif
+  return kind;
+}
+
+ProductChoice choose_products(const CpuKind& cpu, Isa isa, const char* asked) {
+  bool own = isa != Isa::Baseline;
+  if (asked) {
+    std::string word = asked;
+    if (word == "openblas") return {Products::OpenBlas, "GLIM_PRODUCTS"};
+    if (word != "own") throw ValueError("GLIM_PRODUCTS", "'" + word + "' is none of own, openblas");
+    if (!own)
+      throw ValueError("GLIM_PRODUCTS", "there is no own product for " + std::string(name_of(isa)) +
+                                            ", only openblas");
+    return {Products::Own, "GLIM_PRODUCTS"};
+  }
+  if (!own) return {Products::OpenBlas, "there is no own one for " + std::string(name_of(isa))};
+  for (const Measured& m : kMeasured)
+    if (m.vendor == cpu.vendor && m.family == cpu.family && m.widest == cpu.widest && m.isa == isa)
+      return {m.ahead, "ahead on " + std::string(m.on)};
+  // OpenBLAS may not know the CPU either, and then takes kernels of older ones.
+  return {Products::Own, "not measured on " + described(cpu, isa) +
+                             ": tools/bench --only products does, GLIM_PRODUCTS overrides"};
+}
+
+const ProductChoice& product_choice() {
+  static const ProductChoice choice =
+      choose_products(cpu_kind(), best_isa(), std::getenv("GLIM_PRODUCTS"));
+  return choice;
+}
+
+// ---- which algorithm ----
+
+// BLAS packs nothing up to 10^6 multiplications, of a bᵀ up to 1200 results. Beyond, our own packed product is
+// ahead, where there is one; beyond kLarge, more than the heads of attention have, the CPU decides.
+template <class T>
+Algorithm algorithm_for(bool transpose_a, bool transpose_b, Index m, Index n, Index k,
+                        Products large) {
+  constexpr Index kSmallMatrix = 1 << 16;
+  constexpr double kLarge = 1 << 22;
+  const Isa isa = best_isa();
+  if (k == 0) return Algorithm::EmptySum;
+  if (m == 1 && !transpose_a && !transpose_b && n * k <= kSmallMatrix)
+    return Algorithm::WeightedRows;  // not worth a call of gemv
+  if (m == 1 || n == 1) return Algorithm::Vector;
+  if (!transpose_a && transpose_b) {
+    if (k <= kShortRow<T> && isa == Isa::Avx512) return Algorithm::ShortRows;
+    if (few_rows_are_faster(isa, m, n, k)) return Algorithm::FewRows;
+  }
+  double work = product(m, n, k);
+  bool small = work <= 1e6 && !(transpose_b && product(m, n, 1) > kSmallResult);
+  bool own = isa != Isa::Baseline && (large == Products::Own || work <= kLarge);
+  return !small && own ? Algorithm::Packed : Algorithm::Blas;
+}
+template Algorithm algorithm_for<float>(bool, bool, Index, Index, Index, Products);
+template Algorithm algorithm_for<double>(bool, bool, Index, Index, Index, Products);
+
+// ---- which blocks ----
+
+// In float: 256 along the inner dimension, so that a panel of b's 32 columns takes 32 KiB of the first cache;
+// 192 rows of a and up to 512 columns of b, 0.7 MiB in the second. How k is divided depends on k alone.
+PackedBlocks packed_blocks(Index m, Index n, Index k, Index element_bytes) {
+  constexpr Index kRows = 192, kColumns = 512;
+  Index pieces = ceil_div(k, 1024 / element_bytes);
+  return {rounded_up(ceil_div(k, pieces), 16),
+          std::min(rounded_up(m, PackedBlocks::kRowUnit), kRows),
+          std::min(rounded_up(n, PackedBlocks::kColumnBytes / element_bytes), kColumns)};
+}
+
+// ---- which tiles ----
+
+Tiles tiles_for(Algorithm algorithm, Index m, Index n, Index k, Index batches, int threads) {
+  bool in_place = batches == 1 && algorithm < Algorithm::Packed;
+  double cost = cost_of(in_place, m, n, std::max<Index>(k, 1), batches);
+  if (cost <= (in_place ? kSmallInPlace : kSmall)) return {m, n, batches};
+  Tiles t = algorithm == Algorithm::Packed ? tiles_for_threads(threads, m, n, cost, batches)
+                                           : tiles_for_any_threads(in_place, m, n, cost, batches);
+  Index tiles = batches * ceil_div(m, t.rows) * ceil_div(n, t.columns);
+  t.together = static_cast<Index>(std::max(1.0, (1 << 20) / (cost / static_cast<double>(tiles))));
+  return t;
+}
+
+}  // namespace glim
