@@ -12,7 +12,8 @@ std::vector<ParameterGroup> one_group(NamedParameters parameters) {
   return {{std::move(parameters), 1, {}}};
 }
 
-// 1 - β₁ᵗ and 1 - β₂ᵗ; parameters that are updated together mostly have one t.
+// 1 - β₁ᵗ and 1 - β₂ᵗ. Parameters that are updated together mostly share t, and a power takes as long as 100
+// elements.
 struct Corrections {
   double first, second;
 };
@@ -50,7 +51,8 @@ Adam::Adam(std::vector<ParameterGroup> groups, AdamOptions options, bool decoupl
 
 void Adam::update(const Slot& slot, Index begin, Index end) const {
   Corrections correction = corrections(options_, static_cast<double>(slot.step));
-  auto run = [&]<class T>(T* theta, const T* g) {
+  visit_floating(slot.dtype, [&]<class T>() {
+    auto from = [&](const Tensor& x) { return x.data<T>() + begin; };
     auto rounded = [](double x) { return static_cast<T>(x); };
     AdamStep<T> step{.eta = rounded(rate() * slot.rate_factor),
                      .beta1 = rounded(options_.beta1),
@@ -62,10 +64,9 @@ void Adam::update(const Slot& slot, Index begin, Index end) const {
                      .unbias2 = rounded(1 / correction.second),
                      .lambda = rounded(decoupled_ ? 0 : slot.weight_decay),
                      .lambda_decoupled = rounded(decoupled_ ? slot.weight_decay : 0)};
-    step_kernels<T>().adam(step, end - begin, theta + begin, g + begin,
-                           slot.state[0].data<T>() + begin, slot.state[1].data<T>() + begin);
-  };
-  with_elements(slot.parameter.value(), slot.gradient, run);
+    step_kernels<T>().adam(step, end - begin, from(slot.parameter.value()), from(slot.gradient),
+                           from(slot.state[0]), from(slot.state[1]));
+  });
 }
 
 }  // namespace glim

@@ -18,8 +18,8 @@ double squares(const T* x, Index n) {
   std::array<double, 8> lane{};
   Index i = 0;
   for (; i + 8 <= n; i += 8)
-    for (std::size_t k = 0; k < 8; ++k) {
-      auto v = static_cast<double>(x[i + static_cast<Index>(k)]);
+    for (Index k = 0; k < 8; ++k) {
+      auto v = static_cast<double>(x[i + k]);
       lane[k] += v * v;
     }
   for (; i < n; ++i) lane[0] += static_cast<double>(x[i]) * static_cast<double>(x[i]);
@@ -34,11 +34,10 @@ double sum_of_squares(const Tensor& x) {
   require_floating(x, "sum_of_squares");
   Tensor g = x.contiguous();
   Index n = g.numel();
-  std::vector<double> parts(static_cast<std::size_t>((n + kNormPiece - 1) / kNormPiece));
+  std::vector<double> parts((n + kNormPiece - 1) / kNormPiece);
   parallel_for(n, kNormPiece, [&](Index begin, Index end) {
-    parts[begin / kNormPiece] = g.dtype() == DType::Float32
-                                    ? squares(g.data<float>() + begin, end - begin)
-                                    : squares(g.data<double>() + begin, end - begin);
+    parts[begin / kNormPiece] = visit_floating(
+        g.dtype(), [&]<class T>() { return squares(g.data<T>() + begin, end - begin); });
   });
   double total = 0;
   for (double part : parts) total += part;

@@ -101,8 +101,7 @@ void Optimizer::step() {
   }
   ++steps_;
   parallel_each(static_cast<std::int64_t>(shares_.size()), [&](std::int64_t share) {
-    auto at = static_cast<std::size_t>(share);
-    for (std::size_t i = at ? shares_[at - 1] : 0; i < shares_[at]; ++i) {
+    for (std::size_t i = share ? shares_[share - 1] : 0; i < shares_[share]; ++i) {
       const Piece& piece = pieces_[i];
       const Slot& slot = slots_[piece.slot];
       if (slot.gradient.defined()) update(slot, piece.begin, piece.end);

@@ -61,7 +61,7 @@ class Optimizer {
     Shape shape;
     DType dtype;
     std::vector<Tensor> state;  // by state name; undefined before the first step
-    Index step = 0;             // updates so far, this one included during it
+    Index step = 0;             // updates so far; during an update it counts
     Tensor gradient;            // contiguous; undefined where this step leaves the parameter alone
   };
   // `states`: what is kept for each parameter, of its shape and dtype, at first zeros.
@@ -85,15 +85,5 @@ class Optimizer {
   double rate_;
   Index steps_ = 0;
 };
-
-// For update(): f(value, gradient) with the first elements as float* or double*.
-template <class F>
-void with_elements(const Tensor& value, const Tensor& gradient, const F& f) {
-  if (value.dtype() == DType::Float32) {
-    f(value.data<float>(), gradient.data<float>());
-  } else {
-    f(value.data<double>(), gradient.data<double>());
-  }
-}
 
 }  // namespace glim

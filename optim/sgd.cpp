@@ -22,7 +22,9 @@ Sgd::Sgd(std::vector<ParameterGroup> groups, SgdOptions options)
 }
 
 void Sgd::update(const Slot& slot, Index begin, Index end) const {
-  auto run = [&]<class T>(T* theta, const T* gradient) {
+  visit_floating(slot.dtype, [&]<class T>() {
+    T* theta = slot.parameter.value().data<T>();
+    const T* gradient = slot.gradient.data<T>();
     const T eta = static_cast<T>(rate() * slot.rate_factor);
     const T lambda = static_cast<T>(slot.weight_decay), mu = static_cast<T>(options_.momentum);
     // m ← keep m + take g
@@ -37,8 +39,7 @@ void Sgd::update(const Slot& slot, Index begin, Index end) const {
       }
       theta[i] -= eta * g;
     }
-  };
-  with_elements(slot.parameter.value(), slot.gradient, run);
+  });
 }
 
 }  // namespace glim

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <initializer_list>
+#include <type_traits>
 
 #include "tensor/function_ref.hpp"
 #include "tensor/tensor.hpp"
@@ -32,26 +33,23 @@ class Loop {
   std::array<std::array<Index, kMaxRank>, kMaxOperands> stride_{};
 };
 
+// A step that the compiler knows, as vectors need.
+inline constexpr std::integral_constant<Index, 1> kUnitStep;
+
 // y[i] = f(a[i]); y and a have one shape.
 template <class Y, class A, class F>
 void map_into(const Tensor& y, const Tensor& a, const F& f) {
   Y* py = y.data<Y>();
   const A* pa = a.data<A>();
   Loop loop(y.shape(), {&y.strides(), &a.strides()});
-  if (loop.unit()) {
-    loop.runs([&](Index n, const Index* at) {
-      Y* o = py + at[0];
-      const A* x = pa + at[1];
-      for (Index i = 0; i < n; ++i) o[i] = f(x[i]);
-    });
-  } else {
-    Index so = loop.step(0), sa = loop.step(1);
+  auto run = [&](auto so, auto sa) {
     loop.runs([&](Index n, const Index* at) {
       Y* o = py + at[0];
       const A* x = pa + at[1];
       for (Index i = 0; i < n; ++i) o[i * so] = f(x[i * sa]);
     });
-  }
+  };
+  loop.unit() ? run(kUnitStep, kUnitStep) : run(loop.step(0), loop.step(1));
 }
 
 // y[i] = f(a[i], b[i]); all of one shape.
@@ -61,22 +59,16 @@ void zip_into(const Tensor& y, const Tensor& a, const Tensor& b, const F& f) {
   const A* pa = a.data<A>();
   const B* pb = b.data<B>();
   Loop loop(y.shape(), {&y.strides(), &a.strides(), &b.strides()});
-  if (loop.unit()) {
-    loop.runs([&](Index n, const Index* at) {
-      Y* o = py + at[0];
-      const A* x = pa + at[1];
-      const B* z = pb + at[2];
-      for (Index i = 0; i < n; ++i) o[i] = f(x[i], z[i]);
-    });
-  } else {
-    Index so = loop.step(0), sa = loop.step(1), sb = loop.step(2);
+  auto run = [&](auto so, auto sa, auto sb) {
     loop.runs([&](Index n, const Index* at) {
       Y* o = py + at[0];
       const A* x = pa + at[1];
       const B* z = pb + at[2];
       for (Index i = 0; i < n; ++i) o[i * so] = f(x[i * sa], z[i * sb]);
     });
-  }
+  };
+  loop.unit() ? run(kUnitStep, kUnitStep, kUnitStep)
+              : run(loop.step(0), loop.step(1), loop.step(2));
 }
 
 }  // namespace glim

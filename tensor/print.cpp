@@ -50,8 +50,8 @@ Parts positional(T x, int precision) {
   bool negative = s.whole[0] == '-';
   std::string digits = s.whole.substr(negative) + s.fraction;
   auto length = static_cast<int>(digits.size());
-  if (exponent < 0) digits.insert(0, static_cast<std::size_t>(-exponent), '0');
-  if (exponent >= length) digits.append(static_cast<std::size_t>(exponent + 1 - length), '0');
+  if (exponent < 0) digits.insert(0, -exponent, '0');
+  if (exponent >= length) digits.append(exponent + 1 - length, '0');
   auto whole = static_cast<std::size_t>(std::max(exponent, 0) + 1);
   Parts p{digits.substr(0, whole), digits.substr(whole), {}};
   if (negative) p.whole.insert(0, 1, '-');
@@ -190,7 +190,7 @@ class Layout {
       s += line;
     } else {
       std::string end = without_trailing_blanks(separator_);
-      end.append(static_cast<std::size_t>(x_.rank() - axis - 1), '\n');
+      end.append(x_.rank() - axis - 1, '\n');
       for (std::size_t k = 0; k < at.size(); ++k)
         s += indent + part(at[k]) + (k + 1 < at.size() ? end : "");
     }

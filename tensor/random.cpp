@@ -27,10 +27,7 @@ template <class F>
 Tensor floating(const Shape& shape, DType dtype, std::string_view op, const F& f) {
   Tensor y = empty(shape, dtype);
   require_floating(y, op);
-  if (dtype == DType::Float32)
-    generate<float>(y, f);
-  else
-    generate<double>(y, f);
+  visit_floating(dtype, [&]<class T>() { generate<T>(y, f); });
   return y;
 }
 

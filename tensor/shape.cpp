@@ -65,7 +65,7 @@ Dims normalize_axes(const Dims& axes, int rank, std::string_view op) {
   }
   std::array<bool, kMaxRank> seen{};
   for (Index a : axes) {
-    auto i = static_cast<std::size_t>(normalize_axis(a, rank, op));
+    int i = normalize_axis(a, rank, op);
     if (seen[i]) throw IndexError(op, "axis " + std::to_string(a) + " is named twice");
     seen[i] = true;
   }

@@ -139,8 +139,7 @@ Tensor source_for(const Tensor& target, const Tensor& source, std::string_view o
 
 Tensor empty(const Shape& shape, DType dtype) {
   Tensor t;
-  auto n = static_cast<std::size_t>(checked_numel(shape, "empty"));
-  t.storage_ = Storage(n * size_of(dtype));
+  t.storage_ = Storage(checked_numel(shape, "empty") * size_of(dtype));
   t.shape_ = shape;
   t.strides_ = contiguous_strides(shape);
   t.dtype_ = dtype;

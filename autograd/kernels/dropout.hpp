@@ -1,5 +1,5 @@
-// Dropout of probabilities, which are at least 0: their sign says what was dropped, so that backward need
-// not draw again.
+// Dropout of attention's probabilities. They are at least 0, so their sign is free to say which were
+// dropped, and backward need not draw again.
 #pragma once
 
 #include "tensor/simd/dropout.hpp"

@@ -15,16 +15,12 @@ Tensor function_grad(Function f, const Tensor& kept, const Tensor& dy) {
     throw with_operands(DTypeError("function_grad", "a gradient has the dtype of its value"),
                         Operand("kept", kept), Operand("dy", dy));
   Tensor in = kept.contiguous(), up = dy.contiguous(), dx = empty(dy.shape(), dy.dtype());
-  auto run = [&]<class T>() {
+  visit_floating(dy.dtype(), [&]<class T>() {
     parallel_for(dx.numel(), 16384, [&](Index begin, Index end) {
       op_kernels<T>().function_grad(f, end - begin, in.data<T>() + begin, up.data<T>() + begin,
                                     dx.data<T>() + begin);
     });
-  };
-  if (dy.dtype() == DType::Float32)
-    run.template operator()<float>();
-  else
-    run.template operator()<double>();
+  });
   return dx;
 }
 

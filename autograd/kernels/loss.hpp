@@ -6,7 +6,7 @@
 #pragma once
 
 #include "autograd/kernels/table.hpp"
-#include "tensor/simd/vec.hpp"
+#include "tensor/simd/functions.hpp"
 
 namespace glim::GLIM_ISA {
 
@@ -21,15 +21,10 @@ void cross_entropy(const SmoothedTarget& q, Index rows, Index n, const T* x, Ind
       cross[r] = nll[r] = 0;
       continue;
     }
-    Vec<T> top[4] = {splat<T>(-kInf), splat<T>(-kInf), splat<T>(-kInf), splat<T>(-kInf)};
-    Index i = 0;
-    for (; i + 4 * L <= n; i += 4 * L)
-      for (Index k = 0; k < 4; ++k) top[k] = larger<T>(load<T>(x + i + k * L), top[k]);
-    each<T>(x + i, n - i, -kInf, [&](Index, Vec<T> v) { top[0] = larger<T>(v, top[0]); });
-    T m = max_lanes<T>(larger<T>(larger<T>(top[0], top[1]), larger<T>(top[2], top[3])));
-
+    T m = largest<T>(n, x);
     Vec<T> total[2] = {}, away[2] = {};
-    for (i = 0; i + 2 * L <= n; i += 2 * L)
+    Index i = 0;
+    for (; i + 2 * L <= n; i += 2 * L)
       for (Index k = 0; k < 2; ++k) {
         Vec<T> d = load<T>(x + i + k * L) - m;
         total[k] += exp<T>(d);

@@ -7,13 +7,14 @@
 
 namespace glim {
 
-// What is the same for all elements of a parameter in one step, with the symbols of optim/adam.hpp. Each is
-// computed in float64 and rounded once: 1 - β₂ of a float32 β₂ has lost half of its digits.
+// What is the same for all elements of a parameter in one step, with the symbols of optim/adam.hpp. Each
+// number is computed in float64 and rounded once: 1 - β₂ computed from a float32 β₂ would lose half of its
+// digits.
 template <class T>
 struct AdamStep {
   T eta, beta1, beta2, eps;
   T one_minus_beta1, one_minus_beta2;
-  T unbias1, unbias2;  // 1/(1 - β₁ᵗ), 1/(1 - β₂ᵗ): a division takes as long as all the rest
+  T unbias1, unbias2;  // 1/(1 - β₁ᵗ), 1/(1 - β₂ᵗ): divisions take a quarter longer
   T lambda, lambda_decoupled;  // weight decay: Adam's in the gradient, AdamW's in the parameter
 };
 

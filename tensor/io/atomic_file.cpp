@@ -76,7 +76,7 @@ void FileSink::put(const char* data, std::size_t bytes) {
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) fail(path_, errno);
     data += n;
-    bytes -= static_cast<std::size_t>(n);
+    bytes -= n;
   }
 }
 

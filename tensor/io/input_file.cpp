@@ -39,7 +39,7 @@ template <class T, class F>
 void convert_run(const std::byte* from, std::size_t size, Tensor& y, Index at, Index n,
                  const F& f) {
   T* to = y.data<T>() + at;
-  for (Index i = 0; i < n; ++i) to[i] = f(from + static_cast<std::size_t>(i) * size);
+  for (Index i = 0; i < n; ++i) to[i] = f(from + i * size);
 }
 
 void convert_elements(const std::byte* from, const Encoding& e, Tensor& y, Index at, Index n) {
@@ -107,7 +107,7 @@ void InputFile::read(std::uint64_t at, void* into, std::size_t bytes) const {
     if (n == 0) fail("is truncated: it ends at byte " + std::to_string(at));
     p += n;
     at += static_cast<std::uint64_t>(n);
-    bytes -= static_cast<std::size_t>(n);
+    bytes -= n;
   }
 }
 
@@ -137,7 +137,7 @@ Tensor read_elements(const InputFile& file, std::uint64_t at, const Encoding& en
   Tensor y = empty(shape, dtype_of_encoding(encoding));
   Index n = y.numel();
   if (n == 0) return y;
-  auto bytes = static_cast<std::size_t>(n) * encoding.size;
+  auto bytes = n * encoding.size;
   std::byte* storage = y.storage().data();
   constexpr bool native_is_big = std::endian::native == std::endian::big;
   bool native = encoding.size == size_of(y.dtype()) &&
@@ -151,11 +151,11 @@ Tensor read_elements(const InputFile& file, std::uint64_t at, const Encoding& en
     file.read(at, storage, bytes);
   } else {
     constexpr Index kChunk = 1 << 17;
-    std::vector<std::byte> chunk(static_cast<std::size_t>(std::min(n, kChunk)) * encoding.size);
+    std::vector<std::byte> chunk(std::min(n, kChunk) * encoding.size);
     for (Index i = 0; i < n; i += kChunk) {
       Index length = std::min(kChunk, n - i);
       file.read(at + static_cast<std::uint64_t>(i) * encoding.size, chunk.data(),
-                static_cast<std::size_t>(length) * encoding.size);
+                length * encoding.size);
       convert_elements(chunk.data(), encoding, y, i, length);
     }
   }

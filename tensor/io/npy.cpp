@@ -95,7 +95,7 @@ class HeaderParser {
       if (error != std::errc{} || extent < 0) fail("expected an extent");
       if (shape.rank() == kMaxRank) fail("a rank above " + std::to_string(kMaxRank));
       shape.push_back(extent);
-      at_ += static_cast<std::size_t>(end - first);
+      at_ += end - first;
       if (!accept(',')) {
         expect(')');
         break;
@@ -143,8 +143,7 @@ Tensor read_npy(const std::string& path) {
   if (n > 65536)
     file.fail("header of " + std::to_string(n) + " bytes exceeds the maximum of 64 KiB");
   if (n > file.size() - 8 - width) file.fail("is truncated in its header");
-  Header header =
-      HeaderParser(file, file.read_text(8 + width, static_cast<std::size_t>(n))).parse();
+  Header header = HeaderParser(file, file.read_text(8 + width, n)).parse();
 
   Encoding encoding = encoding_of(file, header.descr);
   Index elements = 0;
@@ -196,9 +195,8 @@ void write_npy(const std::string& path, const Tensor& x) {
                                    static_cast<unsigned char>(n >> 8)};
     sink.write(start, sizeof start);
     sink.write(header);
-    const std::byte* p =
-        c.storage().data() + static_cast<std::size_t>(c.offset()) * size_of(c.dtype());
-    sink.write(p, static_cast<std::size_t>(c.numel()) * size_of(c.dtype()));
+    const std::byte* p = c.storage().data() + c.offset() * size_of(c.dtype());
+    sink.write(p, c.numel() * size_of(c.dtype()));
   });
 }
 

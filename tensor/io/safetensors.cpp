@@ -147,7 +147,7 @@ SafeTensorsHeader read_safetensors_header(const InputFile& file) {
   if (n > file.size() - 8)
     file.fail("header of " + std::to_string(n) + " bytes reaches beyond the file's " +
               std::to_string(file.size()));
-  const std::string text = file.read_text(8, static_cast<std::size_t>(n));
+  const std::string text = file.read_text(8, n);
   try {  // the whole of it, before anything in it is believed
     JsonReader json(text);
     json.skip();
@@ -236,9 +236,8 @@ void write_safetensors(const std::string& path, const StateDict& tensors,
     sink.write(header);
     for (const auto& [name, x] : order) {
       Tensor c = x.contiguous();
-      const std::byte* p =
-          c.storage().data() + static_cast<std::size_t>(c.offset()) * size_of(c.dtype());
-      sink.write(p, static_cast<std::size_t>(c.numel()) * size_of(c.dtype()));
+      const std::byte* p = c.storage().data() + c.offset() * size_of(c.dtype());
+      sink.write(p, c.numel() * size_of(c.dtype()));
     }
   });
 }

@@ -29,6 +29,14 @@ void require_blas_extents(std::initializer_list<Index> extents) {
     throw ShapeError("matmul", "an extent is beyond the 32-bit integers of BLAS");
 }
 
+template <class T>
+constexpr auto kGemm = cblas_dgemm;
+template <>
+constexpr auto kGemm<float> = cblas_sgemm;
+template <class T>
+constexpr auto kGemv = cblas_dgemv;
+template <>
+constexpr auto kGemv<float> = cblas_sgemv;
 blasint blas_int(Index i) { return static_cast<blasint>(i); }
 CBLAS_TRANSPOSE transposition(bool transpose) { return transpose ? CblasTrans : CblasNoTrans; }
 
@@ -38,15 +46,9 @@ template <class T>
 void blas_gemm(const Gemm<T>& p) {
   require_blas_extents({p.m, p.n, p.k, p.lda, p.ldb, p.ldc});
   one_thread_a_call();
-  auto gemm = [] {
-    if constexpr (std::is_same_v<T, float>)
-      return cblas_sgemm;
-    else
-      return cblas_dgemm;
-  }();
-  gemm(CblasRowMajor, transposition(p.transpose_a), transposition(p.transpose_b), blas_int(p.m),
-       blas_int(p.n), blas_int(p.k), p.alpha, p.a, blas_int(p.lda), p.b, blas_int(p.ldb), p.beta,
-       p.c, blas_int(p.ldc));
+  kGemm<T>(CblasRowMajor, transposition(p.transpose_a), transposition(p.transpose_b), blas_int(p.m),
+           blas_int(p.n), blas_int(p.k), p.alpha, p.a, blas_int(p.lda), p.b, blas_int(p.ldb),
+           p.beta, p.c, blas_int(p.ldc));
 }
 template void blas_gemm(const Gemm<float>&);
 template void blas_gemm(const Gemm<double>&);
@@ -56,14 +58,8 @@ void blas_gemv(bool transpose, Index rows, Index columns, T alpha, const T* a, I
                const T* x, Index step_x, T beta, T* y, Index step_y) {
   require_blas_extents({rows, columns, lda, step_x, step_y});
   one_thread_a_call();
-  auto gemv = [] {
-    if constexpr (std::is_same_v<T, float>)
-      return cblas_sgemv;
-    else
-      return cblas_dgemv;
-  }();
-  gemv(CblasRowMajor, transposition(transpose), blas_int(rows), blas_int(columns), alpha, a,
-       blas_int(lda), x, blas_int(step_x), beta, y, blas_int(step_y));
+  kGemv<T>(CblasRowMajor, transposition(transpose), blas_int(rows), blas_int(columns), alpha, a,
+           blas_int(lda), x, blas_int(step_x), beta, y, blas_int(step_y));
 }
 template void blas_gemv(bool, Index, Index, float, const float*, Index, const float*, Index, float,
                         float*, Index);

@@ -9,7 +9,8 @@ namespace glim {
 
 // c = alpha op(a) op(b) + beta c      op(a) (m, k)   op(b) (k, n)   c (m, n)
 //
-// Row-major, with extents of at least 1; op transposes where asked; ld* is the distance between rows as stored.
+// Row-major, with extents of at least 1; op transposes where asked; ld* is the distance between rows as
+// stored.
 template <class T>
 struct Gemm {
   bool transpose_a, transpose_b;

@@ -130,11 +130,9 @@ Checked check(const Tensor& a, const Tensor& b) {
 
 void dispatch(const Tensor& out, const Checked& c, double alpha, double beta, Products large,
               const Epilogue* then = nullptr) {
-  if (out.dtype() == DType::Float32)
-    run<float>(out, c.a, c.b, c.lead, static_cast<float>(alpha), static_cast<float>(beta), large,
-               then);
-  else
-    run<double>(out, c.a, c.b, c.lead, alpha, beta, large, then);
+  visit_floating(out.dtype(), [&]<class T>() {
+    run<T>(out, c.a, c.b, c.lead, static_cast<T>(alpha), static_cast<T>(beta), large, then);
+  });
 }
 
 }  // namespace

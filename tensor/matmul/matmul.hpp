@@ -18,7 +18,7 @@
 namespace glim {
 
 Tensor matmul(const Tensor& a, const Tensor& b);
-// With one or the other for what is large, whatever this CPU's choice is: for comparisons.
+// Computes large products by the one named instead of by the one chosen for this CPU, for comparisons.
 Tensor matmul_by(Products large, const Tensor& a, const Tensor& b);
 
 // out = alpha·a b + beta·out, out contiguous rows of the result's shape: how a gradient is added

@@ -13,37 +13,28 @@ namespace {
 
 constexpr Index kBitsPiece = 16384;  // elements, a multiple of 8
 
-template <class F>
-void visit(const Tensor& x, const F& f) {
-  require_floating(x, "nonzeros");
-  if (x.dtype() == DType::Float32)
-    f.template operator()<float>();
-  else
-    f.template operator()<double>();
-}
-
 }  // namespace
 
 // f(elements from, their number, their bits, place in values_, number of values), in parallel.
 template <class F>
 void NonZeros::each_piece(Index n, const F& f) const {
   parallel_each((n + kBitsPiece - 1) / kBitsPiece, [&](Index p) {
-    auto at = static_cast<std::size_t>(p);
     Index begin = p * kBitsPiece;
     f(begin, std::min(kBitsPiece, n - begin),
-      reinterpret_cast<std::uint8_t*>(bits_.data()) + begin / 8, starts_[at],
-      starts_[at + 1] - starts_[at]);
+      reinterpret_cast<std::uint8_t*>(bits_.data()) + begin / 8, starts_[p],
+      starts_[p + 1] - starts_[p]);
   });
 }
 
 NonZeros::NonZeros(const Tensor& x) : shape_(x.shape()) {
-  visit(x, [&]<class T>() {
+  require_floating(x, "nonzeros");
+  visit_floating(x.dtype(), [&]<class T>() {
     Tensor in = x.contiguous();
     Index n = x.numel();
-    bits_ = Storage(static_cast<std::size_t>((n + 7) / 8));
-    starts_.assign(static_cast<std::size_t>((n + kBitsPiece - 1) / kBitsPiece) + 1, 0);
+    bits_ = Storage((n + 7) / 8);
+    starts_.assign((n + kBitsPiece - 1) / kBitsPiece + 1, 0);
     each_piece(n, [&](Index begin, Index count, std::uint8_t* bits, Index, Index) {
-      starts_[static_cast<std::size_t>(begin / kBitsPiece) + 1] =
+      starts_[begin / kBitsPiece + 1] =
           row_kernels<T>().mark_nonzeros(count, in.data<T>() + begin, bits);
     });
     std::partial_sum(starts_.begin(), starts_.end(), starts_.begin());
@@ -62,7 +53,7 @@ NonZeros::NonZeros(const Tensor& x) : shape_(x.shape()) {
 Tensor NonZeros::dense() const {
   if (!defined()) throw StateError("nonzeros", "nothing is kept");
   Tensor x = empty(shape_, values_.dtype());
-  visit(x, [&]<class T>() {
+  visit_floating(x.dtype(), [&]<class T>() {
     each_piece(x.numel(),
                [&](Index begin, Index count, std::uint8_t* bits, Index first, Index values) {
                  row_kernels<T>().spread_nonzeros(count, bits, values, values_.data<T>() + first,

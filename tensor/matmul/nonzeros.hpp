@@ -1,7 +1,7 @@
-// A tensor without its zeros: a bit for each element, whether any of its own is set, and those elements
-// in order. What max(0, x) leaves takes half its memory that way, and not one bit is lost: -0 and NaN
-// are elements like others. "Sparse storage and dense compute" of Jain et al. 2018 (Gist: Efficient
-// Data Encoding for Deep Neural Network Training, ISCA), which use it for the same purpose.
+// A tensor stored without its zeros: one bit for each element says whether it is kept, and the kept
+// elements follow in order. The output of max(0, x) takes half its memory this way. No bit is lost: -0 and
+// NaN are kept. This is "sparse storage and dense compute" of Jain et al. 2018 (Gist: Efficient Data
+// Encoding for Deep Neural Network Training, ISCA), who use it for the same purpose.
 #pragma once
 
 #include <vector>

@@ -2,8 +2,8 @@
 // high-performance matrix multiplication") and BLIS (Van Zee & van de Geijn 2015) compute it:
 //
 //   for each block of the inner dimension      `depth` long
-//     for each block of columns of b           packed into panels of kTileColumns columns, [depth][kTileColumns]
-//       for each block of rows of a            packed into panels of kTileRows rows, [depth][kTileRows]
+//     for each block of columns of b           packed into panels of kTileColumns, [depth][kTileColumns]
+//       for each block of rows of a            packed into panels of kTileRows, [depth][kTileRows]
 //         for each panel of b
 //           for each panel of a                a tile of c, (kTileRows, kTileColumns), whose sums stay in
 //                                              registers over the whole depth

@@ -14,6 +14,150 @@
 namespace glim {
 namespace {
 
+double product(Index x, Index y, Index z) {
+  return static_cast<double>(x) * static_cast<double>(y) * static_cast<double>(z);
+}
+Index ceil_div(Index extent, Index piece) { return (extent + piece - 1) / piece; }
+Index rounded_up(Index x, Index unit) { return ceil_div(x, unit) * unit; }
+// The extent of about even pieces, a multiple of `unit`.
+Index even_piece(Index extent, Index pieces, Index unit) {
+  return std::min(extent, rounded_up(ceil_div(extent, pieces), unit));
+}
+
+}  // namespace
+
+// ---- the algorithm ----
+
+namespace {
+constexpr Index kSmallResult = 1200;  // up to which BLAS has a path of its own
+
+// Whether few_rows_product is faster than BLAS, as measured with each instruction set.
+bool few_rows_are_faster(Isa isa, Index m, Index n, Index k) {
+  if (isa == Isa::Avx512) return m <= 128 && (m > 8 || m * n > kSmallResult);
+  if (isa == Isa::Avx2) return m <= 64 && n * k >= 4096;
+  return m <= 128;
+}
+
+}  // namespace
+
+// BLAS packs nothing for up to 10^6 multiplications, for a bᵀ only for up to 1200 results. Our own packed
+// product is ahead of BLAS's, up to kLarge multiplications, which the heads of attention do not reach. For
+// larger products the CPU decides.
+template <class T>
+Algorithm algorithm_for(bool transpose_a, bool transpose_b, Index m, Index n, Index k,
+                        Products large) {
+  constexpr Index kSmallMatrix = 1 << 16;
+  constexpr double kLarge = 1 << 22;
+  const Isa isa = best_isa();
+  if (k == 0) return Algorithm::EmptySum;
+  if (m == 1 && !transpose_a && !transpose_b && n * k <= kSmallMatrix)
+    return Algorithm::WeightedRows;  // not worth a call of gemv
+  if (m == 1 || n == 1) return Algorithm::Vector;
+  if (!transpose_a && transpose_b) {
+    if (k <= kShortRow<T> && isa == Isa::Avx512) return Algorithm::ShortRows;
+    if (few_rows_are_faster(isa, m, n, k)) return Algorithm::FewRows;
+  }
+  double work = product(m, n, k);
+  bool small = work <= 1e6 && !(transpose_b && product(m, n, 1) > kSmallResult);
+  bool own = isa != Isa::Baseline && (large == Products::Own || work <= kLarge);
+  return !small && own ? Algorithm::Packed : Algorithm::Blas;
+}
+template Algorithm algorithm_for<float>(bool, bool, Index, Index, Index, Products);
+template Algorithm algorithm_for<double>(bool, bool, Index, Index, Index, Products);
+
+// ---- its blocks ----
+
+// In float: 256 along the inner dimension, so that a panel of b's 32 columns takes 32 KiB of the first cache;
+// 192 rows of a and up to 512 columns of b, 0.7 MiB in the second. How k is divided depends on k alone.
+PackedBlocks packed_blocks(Index m, Index n, Index k, Index element_bytes) {
+  constexpr Index kRows = 192, kColumns = 512;
+  Index pieces = ceil_div(k, 1024 / element_bytes);
+  return {rounded_up(ceil_div(k, pieces), 16),
+          std::min(rounded_up(m, PackedBlocks::kRowUnit), kRows),
+          std::min(rounded_up(n, PackedBlocks::kColumnBytes / element_bytes), kColumns)};
+}
+
+// ---- its tiles ----
+
+namespace {
+// A product of up to so many multiplications (some 40 µs) is not worth waking other threads for. One that
+// reads in place is cut from a smaller size on: it packs nothing, and in decoding one follows the other at
+// once.
+constexpr double kSmall = 1 << 22, kSmallInPlace = 1 << 20;
+
+// What all batches cost, in multiplications at BLAS's rate (some 10 µs for 2^20). An element of a matrix
+// that is read in place, from beyond the caches, takes as long as 16 multiplications.
+double cost_of(bool in_place, Index m, Index n, Index k, Index batches) {
+  if (!in_place) return product(m, n, k) * static_cast<double>(batches);
+  return m < n ? product(std::max<Index>(m, 16), n, k) : product(m, std::max<Index>(n, 16), k);
+}
+
+// Tiles of about 2^26 multiplications, at most 4 of them (more where a tile would exceed 2^28) for all
+// batches together. BLAS packs the rows of a anew for each column of tiles, and the columns of b for each
+// row of tiles. So a tile costs m·k + n·k beside its m·n·k multiplications, and 1/rows + 1/columns should
+// be small. In 8 tiles, packing takes a sixth of the time of a Transformer's products. 4 tiles take 0.95 of
+// the time of 8 at d 512, and are still enough for 4 threads.
+Tiles tiles_for_any_threads(bool in_place, Index m, Index n, double cost, Index batches) {
+  double work = cost / static_cast<double>(batches);
+  auto [unit, most] = in_place ? std::pair{kSmallInPlace, 8.0} : std::pair{0x1p26, 4.0};
+  double count = std::max(std::clamp(work / unit, 2.0, most), std::min(work / (1 << 28), 32.0));
+  auto wanted = static_cast<Index>(count) / batches;
+  Tiles best{m, n, 0};
+  if (wanted <= 1) return best;
+  wanted += wanted % 2;  // an even number shares evenly
+  double least = 4;
+  for (Index down = 1; down <= wanted; ++down) {  // pieces that are multiples of what dropout draws
+    Index rows = even_piece(m, down, 32);
+    Index across = ceil_div(m, rows);
+    Index columns = even_piece(n, ceil_div(wanted, across), 32);
+    double packing = 1 / static_cast<double>(rows) + 1 / static_cast<double>(columns);
+    // Cut as far as 32 allows, when nothing better is left.
+    if (across * ceil_div(n, columns) < wanted) packing += 1;
+    if (packing < least) {
+      least = packing;
+      best = {rows, columns, 0};
+    }
+  }
+  return best;
+}
+
+// Beside its rows·columns·k multiplications a tile costs the packing of (rows + columns)·k elements.
+// Packing one takes as long as some 20 multiplications. A tile has at least 2^21 of them (some 25 µs).
+Tiles tiles_for_threads(int threads, Index m, Index n, double cost, Index batches) {
+  double most = std::min(static_cast<double>(ceil_div(threads, batches)),
+                         cost / static_cast<double>(batches) / (1 << 21));
+  Tiles best{m, n, 0};
+  double least = 0;
+  for (Index down = 1; down <= std::max<Index>(1, static_cast<Index>(most)); ++down)
+    for (Index across = 1; down * across <= std::max(1.0, most); ++across) {
+      Index rows = even_piece(m, down, 12), columns = even_piece(n, across, 32);
+      Index tiles = ceil_div(m, rows) * ceil_div(n, columns) * batches;
+      double rounds = static_cast<double>(ceil_div(tiles, threads));
+      double time = rounds * (product(rows, columns, 1) + 20 * static_cast<double>(rows + columns));
+      if (least == 0 || time < least) {
+        least = time;
+        best = {rows, columns, 0};
+      }
+    }
+  return best;
+}
+
+}  // namespace
+
+Tiles tiles_for(Algorithm algorithm, Index m, Index n, Index k, Index batches, int threads) {
+  bool in_place = batches == 1 && algorithm < Algorithm::Packed;
+  double cost = cost_of(in_place, m, n, std::max<Index>(k, 1), batches);
+  if (cost <= (in_place ? kSmallInPlace : kSmall)) return {m, n, batches};
+  Tiles t = algorithm == Algorithm::Packed ? tiles_for_threads(threads, m, n, cost, batches)
+                                           : tiles_for_any_threads(in_place, m, n, cost, batches);
+  Index tiles = batches * ceil_div(m, t.rows) * ceil_div(n, t.columns);
+  t.together = static_cast<Index>(std::max(1.0, (1 << 20) / (cost / static_cast<double>(tiles))));
+  return t;
+}
+
+// ---- whose product computes large matrices ----
+
+namespace {
 // A training step's time with OpenBLAS's product over that with our own: medians of 5 pairs in turn, on two
 // cores unless said (`tools/bench --only products`).
 struct Measured {
@@ -45,86 +189,6 @@ std::string described(const CpuKind& cpu, Isa isa) {
   std::snprintf(family, sizeof family, "0x%x", static_cast<unsigned>(cpu.family));
   return (cpu.vendor.empty() ? "an unknown CPU" : cpu.vendor + " family " + family) + " with " +
          std::string(name_of(isa));
-}
-
-double product(Index x, Index y, Index z) {
-  return static_cast<double>(x) * static_cast<double>(y) * static_cast<double>(z);
-}
-Index ceil_div(Index extent, Index piece) { return (extent + piece - 1) / piece; }
-Index rounded_up(Index x, Index unit) { return ceil_div(x, unit) * unit; }
-// The extent of about even pieces, a multiple of `unit`.
-Index even_piece(Index extent, Index pieces, Index unit) {
-  return std::min(extent, rounded_up(ceil_div(extent, pieces), unit));
-}
-
-constexpr Index kSmallResult = 1200;  // for which BLAS has a path of its own
-
-// Whether few_rows_product is ahead of BLAS.
-bool few_rows_are_faster(Isa isa, Index m, Index n, Index k) {
-  if (isa == Isa::Avx512) return m <= 128 && (m > 8 || m * n > kSmallResult);
-  if (isa == Isa::Avx2) return m <= 64 && n * k >= 4096;
-  return m <= 128;
-}
-
-// A product up to so many multiplications (some 40 µs) is not worth waking other threads. One that reads in
-// place packs nothing, follows others without a pause (decoding), and is cut from a smaller size on.
-constexpr double kSmall = 1 << 22, kSmallInPlace = 1 << 20;
-
-// What all batches cost, in multiplications at BLAS's rate (some 10 µs for 2^20). Where the second matrix is
-// read in place, an element of it from beyond the caches takes as long as 16 of them.
-double cost_of(bool in_place, Index m, Index n, Index k, Index batches) {
-  if (!in_place) return product(m, n, k) * static_cast<double>(batches);
-  return m < n ? product(std::max<Index>(m, 16), n, k) : product(m, std::max<Index>(n, 16), k);
-}
-
-// Tiles of about 2^26 multiplications, at most 4 (more where a tile would exceed 2^28) for all
-// batches together. BLAS packs a tile's rows of a for each column of tiles, and its columns of b for
-// each row of tiles: beside its m·n·k multiplications a tile costs m·k + n·k, so 1/rows + 1/columns
-// is to be small. Packing is a sixth of the time of a Transformer's products in 8 tiles; 4, still
-// enough for 4 threads, take 0.95 of the time at d 512.
-Tiles tiles_for_any_threads(bool in_place, Index m, Index n, double cost, Index batches) {
-  double work = cost / static_cast<double>(batches);
-  auto [unit, most] = in_place ? std::pair{kSmallInPlace, 8.0} : std::pair{0x1p26, 4.0};
-  double count = std::max(std::clamp(work / unit, 2.0, most), std::min(work / (1 << 28), 32.0));
-  auto wanted = static_cast<Index>(count) / batches;
-  Tiles best{m, n, 0};
-  if (wanted <= 1) return best;
-  wanted += wanted % 2;  // an even number shares evenly
-  double least = 4;
-  for (Index down = 1; down <= wanted; ++down) {  // pieces that are multiples of what dropout draws
-    Index rows = even_piece(m, down, 32);
-    Index across = ceil_div(m, rows);
-    Index columns = even_piece(n, ceil_div(wanted, across), 32);
-    double packing = 1 / static_cast<double>(rows) + 1 / static_cast<double>(columns);
-    // Cut as far as 32 allows, when nothing better is left.
-    if (across * ceil_div(n, columns) < wanted) packing += 1;
-    if (packing < least) {
-      least = packing;
-      best = {rows, columns, 0};
-    }
-  }
-  return best;
-}
-
-// Beside its rows·columns·k multiplications a tile costs the packing of (rows + columns)·k elements,
-// each of which takes as long as some 20. A tile is at least 2^21 multiplications (some 25 µs).
-Tiles tiles_for_threads(int threads, Index m, Index n, double cost, Index batches) {
-  double most = std::min(static_cast<double>(ceil_div(threads, batches)),
-                         cost / static_cast<double>(batches) / (1 << 21));
-  Tiles best{m, n, 0};
-  double least = 0;
-  for (Index down = 1; down <= std::max<Index>(1, static_cast<Index>(most)); ++down)
-    for (Index across = 1; down * across <= std::max(1.0, most); ++across) {
-      Index rows = even_piece(m, down, 12), columns = even_piece(n, across, 32);
-      Index tiles = ceil_div(m, rows) * ceil_div(n, columns) * batches;
-      double rounds = static_cast<double>(ceil_div(tiles, threads));
-      double time = rounds * (product(rows, columns, 1) + 20 * static_cast<double>(rows + columns));
-      if (least == 0 || time < least) {
-        least = time;
-        best = {rows, columns, 0};
-      }
-    }
-  return best;
 }
 
 }  // namespace
@@ -175,57 +239,6 @@ const ProductChoice& product_choice() {
   static const ProductChoice choice =
       choose_products(cpu_kind(), best_isa(), std::getenv("GLIM_PRODUCTS"));
   return choice;
-}
-
-// ---- which algorithm ----
-
-// BLAS packs nothing up to 10^6 multiplications, of a bᵀ up to 1200 results. Beyond, our own packed product is
-// ahead, where there is one; beyond kLarge, more than the heads of attention have, the CPU decides.
-template <class T>
-Algorithm algorithm_for(bool transpose_a, bool transpose_b, Index m, Index n, Index k,
-                        Products large) {
-  constexpr Index kSmallMatrix = 1 << 16;
-  constexpr double kLarge = 1 << 22;
-  const Isa isa = best_isa();
-  if (k == 0) return Algorithm::EmptySum;
-  if (m == 1 && !transpose_a && !transpose_b && n * k <= kSmallMatrix)
-    return Algorithm::WeightedRows;  // not worth a call of gemv
-  if (m == 1 || n == 1) return Algorithm::Vector;
-  if (!transpose_a && transpose_b) {
-    if (k <= kShortRow<T> && isa == Isa::Avx512) return Algorithm::ShortRows;
-    if (few_rows_are_faster(isa, m, n, k)) return Algorithm::FewRows;
-  }
-  double work = product(m, n, k);
-  bool small = work <= 1e6 && !(transpose_b && product(m, n, 1) > kSmallResult);
-  bool own = isa != Isa::Baseline && (large == Products::Own || work <= kLarge);
-  return !small && own ? Algorithm::Packed : Algorithm::Blas;
-}
-template Algorithm algorithm_for<float>(bool, bool, Index, Index, Index, Products);
-template Algorithm algorithm_for<double>(bool, bool, Index, Index, Index, Products);
-
-// ---- which blocks ----
-
-// In float: 256 along the inner dimension, so that a panel of b's 32 columns takes 32 KiB of the first cache;
-// 192 rows of a and up to 512 columns of b, 0.7 MiB in the second. How k is divided depends on k alone.
-PackedBlocks packed_blocks(Index m, Index n, Index k, Index element_bytes) {
-  constexpr Index kRows = 192, kColumns = 512;
-  Index pieces = ceil_div(k, 1024 / element_bytes);
-  return {rounded_up(ceil_div(k, pieces), 16),
-          std::min(rounded_up(m, PackedBlocks::kRowUnit), kRows),
-          std::min(rounded_up(n, PackedBlocks::kColumnBytes / element_bytes), kColumns)};
-}
-
-// ---- which tiles ----
-
-Tiles tiles_for(Algorithm algorithm, Index m, Index n, Index k, Index batches, int threads) {
-  bool in_place = batches == 1 && algorithm < Algorithm::Packed;
-  double cost = cost_of(in_place, m, n, std::max<Index>(k, 1), batches);
-  if (cost <= (in_place ? kSmallInPlace : kSmall)) return {m, n, batches};
-  Tiles t = algorithm == Algorithm::Packed ? tiles_for_threads(threads, m, n, cost, batches)
-                                           : tiles_for_any_threads(in_place, m, n, cost, batches);
-  Index tiles = batches * ceil_div(m, t.rows) * ceil_div(n, t.columns);
-  t.together = static_cast<Index>(std::max(1.0, (1 << 20) / (cost / static_cast<double>(tiles))));
-  return t;
 }
 
 }  // namespace glim

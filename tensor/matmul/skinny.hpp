@@ -48,8 +48,8 @@ GLIM_INLINE void dots_down(Index m, Index k, const T* a, Index lda, const T* b, 
   if constexpr (M > 1) dots_down<T, M - 1, N>(m, k, a, lda, b, ldb, apart, alpha, beta, c, ldc);
 }
 
-// Four rows of b at a time, a quarter of them apart: memory is read as four long streams, which are
-// fetched ahead. Of four adjacent rows of 2 KiB each is over before that begins (0.7 of the rate).
+// Four rows of b at a time, which lie a quarter of all rows apart: the processor fetches ahead along four
+// long streams. Four adjacent rows of 2 KiB end before it begins to, which gives 0.7 of the rate.
 template <class T>
 void dots_product(Index m, Index n, Index k, T alpha, const T* a, Index lda, const T* b, Index ldb,
                   T beta, T* c, Index ldc) {
@@ -61,8 +61,8 @@ void dots_product(Index m, Index n, Index k, T alpha, const T* a, Index lda, con
     dots_down<T, M, 1>(m, k, a, lda, b + j * ldb, ldb, 1, alpha, beta, c + j, ldc);
 }
 
-// v[i][j] <-> v[j][i]: log2(lanes) rounds, each of which shuffles the first half of the vectors with
-// the second as one shuffles cards.
+// v[i][j] <-> v[j][i] in log2(lanes) rounds, each of which interleaves the first half of the vectors with the
+// second.
 template <class T>
 GLIM_INLINE void transpose(Vec<T>* v) {
   constexpr int L = static_cast<int>(kLanes<T>);
@@ -90,8 +90,8 @@ void transpose_rows(Index m, Index k, const T* a, Index lda, T* to, Index column
     }
 }
 
-// A tile keeps its sums in registers: how many there are for them, and how many of those lie along a's
-// rows. And up to how many rows of a dot products are ahead.
+// A tile keeps its sums in registers: kSums of them, kAlong of which lie along a's rows. For up to kDotRows
+// rows of a dot products are faster.
 #if defined(__AVX512F__)
 inline constexpr int kSums = 24, kAlong = 4, kDotRows = 8;
 #elif defined(__AVX2__)

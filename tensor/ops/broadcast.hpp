@@ -15,6 +15,17 @@ inline void require_same_dtype(const Tensor& a, const Tensor& b, std::string_vie
   throw with_operands(DTypeError(op, "is not defined for bool"), Operand("x", x));
 }
 
+// Calls f.template operator()<T>() for an x of any dtype but bool.
+template <class F>
+void visit_numeric(const Tensor& x, std::string_view op, const F& f) {
+  visit_dtype(x.dtype(), [&]<class T>() {
+    if constexpr (std::is_same_v<T, bool>)
+      no_bool(op, x);
+    else
+      f.template operator()<T>();
+  });
+}
+
 struct Pair {  // two operands expanded to one shape
   Tensor a, b;
   Shape shape;

@@ -127,7 +127,7 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
 bool all_finite(const Tensor& x) {
   if (!is_floating(x.dtype())) return true;
   std::atomic<bool> finite{true};
-  auto scan = [&]<class T>() {
+  visit_floating(x.dtype(), [&]<class T>() {
     const T* p = x.data<T>();
     Loop loop(x.shape(), {&x.strides()});
     Index s = loop.step(0);
@@ -137,11 +137,7 @@ bool all_finite(const Tensor& x) {
       for (Index i = 0; i < n; ++i) sum += p[at[0] + i * s] - p[at[0] + i * s];
       if (sum != 0) finite.store(false, std::memory_order_relaxed);
     });
-  };
-  if (x.dtype() == DType::Float32)
-    scan.template operator()<float>();
-  else
-    scan.template operator()<double>();
+  });
   return finite;
 }
 
@@ -150,8 +146,7 @@ bool same_bits(const Tensor& a, const Tensor& b) {
   if (a.numel() == 0) return true;
   Tensor x = a.contiguous(), y = b.contiguous();
   return visit_dtype(a.dtype(), [&]<class T>() {
-    return std::memcmp(x.data<T>(), y.data<T>(), static_cast<std::size_t>(a.numel()) * sizeof(T)) ==
-           0;
+    return std::memcmp(x.data<T>(), y.data<T>(), a.numel() * sizeof(T)) == 0;
   });
 }
 

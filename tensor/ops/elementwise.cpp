@@ -16,12 +16,7 @@ namespace {
 template <class F>
 Tensor arithmetic(const Tensor& a, const Tensor& b, std::string_view op, const F& f) {
   auto into = [&](const Tensor& y, const Tensor& left, const Tensor& right) {
-    visit_dtype(a.dtype(), [&]<class T>() {
-      if constexpr (std::is_same_v<T, bool>)
-        no_bool(op, a);
-      else
-        zip_into<T, T, T>(y, left, right, f);
-    });
+    visit_numeric(a, op, [&]<class T>() { zip_into<T, T, T>(y, left, right, f); });
     return y;
   };
   // Nothing to broadcast, the common case: no views are made.
@@ -35,22 +30,14 @@ template <class F>
 Tensor floating(const Tensor& x, std::string_view op, const F& f) {
   require_floating(x, op);
   Tensor y = empty(x.shape(), x.dtype());
-  if (x.dtype() == DType::Float32)
-    map_into<float, float>(y, x, f);
-  else
-    map_into<double, double>(y, x, f);
+  visit_floating(x.dtype(), [&]<class T>() { map_into<T, T>(y, x, f); });
   return y;
 }
 
 template <class F>
 Tensor numeric(const Tensor& x, std::string_view op, const F& f) {
   Tensor y = empty(x.shape(), x.dtype());
-  visit_dtype(x.dtype(), [&]<class T>() {
-    if constexpr (std::is_same_v<T, bool>)
-      no_bool(op, x);
-    else
-      map_into<T, T>(y, x, f);
-  });
+  visit_numeric(x, op, [&]<class T>() { map_into<T, T>(y, x, f); });
   return y;
 }
 
@@ -71,13 +58,9 @@ T scalar_operand(const Tensor& x, double c, std::string_view op) {
 template <class F>
 Tensor with_scalar(const Tensor& x, double c, std::string_view op, const F& f) {
   Tensor y = empty(x.shape(), x.dtype());
-  visit_dtype(x.dtype(), [&]<class T>() {
-    if constexpr (std::is_same_v<T, bool>) {
-      no_bool(op, x);
-    } else {
-      T value = scalar_operand<T>(x, c, op);
-      map_into<T, T>(y, x, [&](T v) { return f(v, value); });
-    }
+  visit_numeric(x, op, [&]<class T>() {
+    T value = scalar_operand<T>(x, c, op);
+    map_into<T, T>(y, x, [&](T v) { return f(v, value); });
   });
   return y;
 }
@@ -88,15 +71,11 @@ constexpr Index kPiece = 16384;  // elements: some 10 µs of work
 Tensor function_of(const Tensor& x, Function f, std::string_view op) {
   require_floating(x, op);
   Tensor in = x.contiguous(), y = empty(x.shape(), x.dtype());
-  auto run = [&]<class T>() {
+  visit_floating(x.dtype(), [&]<class T>() {
     parallel_for(y.numel(), kPiece, [&](Index begin, Index end) {
       row_kernels<T>().function(f, end - begin, in.data<T>() + begin, y.data<T>() + begin);
     });
-  };
-  if (x.dtype() == DType::Float32)
-    run.template operator()<float>();
-  else
-    run.template operator()<double>();
+  });
   return y;
 }
 
@@ -137,11 +116,8 @@ void add_(const Tensor& a, const Tensor& b) {
   require_same_dtype(a, b, "add_");
   require_writable(a, "add_");
   Tensor from = source_for(a, b, "add_");
-  visit_dtype(a.dtype(), [&]<class T>() {
-    if constexpr (std::is_same_v<T, bool>)
-      no_bool("add_", a);
-    else
-      zip_into<T, T, T>(a, a, from, [](T x, T y) { return wrap_add(x, y); });
+  visit_numeric(a, "add_", [&]<class T>() {
+    zip_into<T, T, T>(a, a, from, [](T x, T y) { return wrap_add(x, y); });
   });
 }
 void add_scaled_(const Tensor& a, const Tensor& b, double c) {
@@ -149,22 +125,17 @@ void add_scaled_(const Tensor& a, const Tensor& b, double c) {
   require_same_dtype(a, b, "add_scaled_");
   require_writable(a, "add_scaled_");
   Tensor from = source_for(a, b, "add_scaled_");
-  auto run = [&]<class T>() {
+  visit_floating(a.dtype(), [&]<class T>() {
     T factor = static_cast<T>(c);
     zip_into<T, T, T>(a, a, from, [factor](T x, T y) { return x + factor * y; });
-  };
-  if (a.dtype() == DType::Float32)
-    run.template operator()<float>();
-  else
-    run.template operator()<double>();
+  });
 }
 void mul_(const Tensor& a, double c) {
   require_floating(a, "mul_");
   require_writable(a, "mul_");
-  if (a.dtype() == DType::Float32)
-    map_into<float, float>(a, a, [f = static_cast<float>(c)](float x) { return x * f; });
-  else
-    map_into<double, double>(a, a, [c](double x) { return x * c; });
+  visit_floating(a.dtype(), [&]<class T>() {
+    map_into<T, T>(a, a, [f = static_cast<T>(c)](T x) { return x * f; });
+  });
 }
 
 Tensor neg(const Tensor& x) {

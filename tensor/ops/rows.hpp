@@ -63,8 +63,7 @@ Tensor reduce_rows(const RowPlan& p, DType out, const F& f) {
 template <class F>
 Tensor over_floats(const Tensor& x, std::string_view op, const F& f) {
   require_floating(x, op);
-  return x.dtype() == DType::Float32 ? f.template operator()<float>()
-                                     : f.template operator()<double>();
+  return visit_floating(x.dtype(), f);
 }
 
 // y = f(row) for every row along `axis`, keeping the shape.

@@ -22,7 +22,7 @@ Ordered order(const Tensor& x, Index axis, bool descending, Index k, std::string
     T* pv = values.data<T>();
     Index* pi = indices.data<Index>();
     parallel_for(rows, std::max<Index>(1, 4096 / std::max<Index>(1, n)), [&](Index b, Index e) {
-      std::vector<Index> at(static_cast<std::size_t>(n));
+      std::vector<Index> at(n);
       for (Index r = b; r < e; ++r) {
         const T* row = px + r * n;
         std::iota(at.begin(), at.end(), Index{0});

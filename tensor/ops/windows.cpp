@@ -77,7 +77,7 @@ Tensor unfold(const Tensor& x, const Window& rows, const Window& columns, double
   Index h_out = rows.count(height), w_out = columns.count(width);
   Tensor y = empty({x.size(0), h_out, w_out, rows.kernel, columns.kernel, c}, x.dtype());
   if (y.numel() == 0) return y;
-  auto work = [&]<class T>() {
+  visit_floating(x.dtype(), [&]<class T>() {
     Image<T> in(x);
     auto blank = static_cast<T>(fill);
     Index line = w_out * rows.kernel * columns.kernel * c;  // one row of windows
@@ -113,9 +113,7 @@ Tensor unfold(const Tensor& x, const Window& rows, const Window& columns, double
         }
       }
     });
-  };
-  x.dtype() == DType::Float32 ? work.template operator()<float>()
-                              : work.template operator()<double>();
+  });
   return y;
 }
 
@@ -136,7 +134,7 @@ Tensor fold(const Tensor& y, Index height, Index width, const Window& rows, cons
   Tensor x = empty({y.size(0), height, width, c}, y.dtype());
   if (x.numel() == 0) return x;
   Tensor from = y.contiguous();
-  auto work = [&]<class T>() {
+  visit_floating(y.dtype(), [&]<class T>() {
     Index window = rows.kernel * columns.kernel * c, line = w_out * window;
     bool runs = columns.dilation == 1;
     parallel_for(y.size(0) * height, pieces_of(width * c * rows.kernel), [&](Index b, Index e) {
@@ -166,9 +164,7 @@ Tensor fold(const Tensor& y, Index height, Index width, const Window& rows, cons
         }
       }
     });
-  };
-  y.dtype() == DType::Float32 ? work.template operator()<float>()
-                              : work.template operator()<double>();
+  });
   return x;
 }
 

@@ -163,7 +163,7 @@ GLIM_INLINE Vec<T> multiply_add(Vec<T> a, Vec<T> b, Vec<T> c) {
 #endif
 }
 
-// a and b as one shuffles cards: a[from], b[from], a[from + 1], b[from + 1] ...
+// Interleaves a and b: a[from], b[from], a[from + 1], b[from + 1] ...
 template <int from, class V>
 GLIM_INLINE V shuffled(V a, V b) {
   constexpr int L = sizeof(V) / sizeof(a[0]), p = from, q = from + L;
@@ -178,8 +178,8 @@ GLIM_INLINE V shuffled(V a, V b) {
     return __builtin_shufflevector(a, b, p, q);
 }
 
-// Lanes are folded half onto half; in registers, as through memory the folds would wait for each other's
-// stores.
+// Folds one half of the lanes onto the other until one lane is left. This happens in registers: through
+// memory each fold would wait for the store before it.
 template <class T, class F>
 GLIM_INLINE T fold_lanes(Vec<T> v, const F& f) {
   if constexpr (kLanes<T> == 16) {
