@@ -181,22 +181,17 @@ void packed_block(Index high, Index wide, Index depth, const Rows& rows, const T
     for (Index r = 0; r < high;) {
       auto left = rows(r);
       to.c = corner + r * to.ldc + q;
-      auto tile = [&]<int R>() __attribute__((always_inline)) {
+      auto take = [&]<int R>() __attribute__((always_inline)) {
+        if (high - r < R) return false;
         if (to.columns > kLanes<T>)
           packed_tile<T, R, 2>(depth, left, right, to);
         else
           packed_tile<T, R, 1>(depth, left, right, to);
         r += R;
+        return true;
       };
-      Index rest = high - r;
-      if (rest >= kTileRows)
-        tile.template operator()<kTileRows>();
-      else if (rest >= 4)
-        tile.template operator()<4>();
-      else if (rest >= 2)
-        tile.template operator()<2>();
-      else
-        tile.template operator()<1>();
+      take.template operator()<kTileRows>() || take.template operator()<4>() ||
+          take.template operator()<2>() || take.template operator()<1>();
     }
   }
 }

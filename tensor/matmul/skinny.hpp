@@ -149,26 +149,17 @@ void transposed_product(Index m, Index n, Index k, T alpha, const T* a, Index ld
     Index count = n - begin < kPanelRows ? n - begin : kPanelRows;
     const T* from = b + begin * ldb;
     for (Index r = 0; r < columns;) {
-      Index left = (columns - r) / kLanes<T>;
-      auto run = [&]<int V>() {
+      auto take = [&]<int V>() {
         if constexpr (V <= kAlong) {
+          if (columns - r < V * L) return false;
           transposed_rows<T, V>(count, k, transposed + r, columns, from, ldb, panel + r);
-          r += V * kLanes<T>;
+          r += V * L;
+          return true;
         }
+        return false;
       };
-      switch (left < kAlong ? left : kAlong) {
-        case 1:
-          run.template operator()<1>();
-          break;
-        case 2:
-          run.template operator()<2>();
-          break;
-        case 3:
-          run.template operator()<3>();
-          break;
-        default:
-          run.template operator()<4>();
-      }
+      take.template operator()<4>() || take.template operator()<3>() ||
+          take.template operator()<2>() || take.template operator()<1>();
     }
     for (Index r = 0; r < m; r += L)
       for (Index j = 0; j < count; j += L) {

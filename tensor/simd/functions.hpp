@@ -15,23 +15,13 @@ namespace glim::GLIM_ISA {
 
 // e^x over the whole range: 2^n in two factors, for n from -150 to 128.
 GLIM_INLINE Vec<float> exp_wide(Vec<float> x) {
-  constexpr float kRound = 12582912.0f;  // 1.5·2^23: adding it rounds to an integer
   Vec<float> t = x < -104.0f ? splat(-104.0f) : x;
-  t = t > 89.0f ? splat(89.0f) : t;
-  Vec<float> shifted = t * 1.44269504f + kRound;
-  Vec<float> n = shifted - kRound;
-  Vec<float> r = (t - n * 0.693359375f) + n * 2.12194440e-4f;
-  Vec<float> p = r * 1.9875691500e-4f + 1.3981999507e-3f;
-  p = p * r + 8.3334519073e-3f;
-  p = p * r + 4.1665795894e-2f;
-  p = p * r + 1.6666665459e-1f;
-  p = p * r + 5.0000001201e-1f;
-  p = p * (r * r) + r + 1.0f;
+  auto [e, shifted] = reduced_exp(t > 89.0f ? splat(89.0f) : t);
   IntVec<float> whole = (IntVec<float>)shifted - 0x4B400000;  // n
   IntVec<float> half = whole >> 1;
   Vec<float> first = (Vec<float>)((half + 127) << 23);
   Vec<float> second = (Vec<float>)((whole - half + 127) << 23);
-  return p * first * second;
+  return e * first * second;
 }
 
 GLIM_INLINE Vec<float> log_wide(Vec<float> x) {

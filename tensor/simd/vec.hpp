@@ -214,27 +214,33 @@ GLIM_INLINE T max_lanes(Vec<T> v) {  // the right one where either is NaN
 
 //   e^x = 2^n e^r,  n = round(x/ln 2),  r = x - n ln 2 in [-ln2/2, ln2/2]
 //
-// float: e^r by the polynomial of Cephes (Moshier), error below 2 units in the last place for
-// x in [-87.3, 88.3]; below, 0 (no subnormal results); NaN stays NaN. double: the C library's.
+// e^r by the polynomial of Cephes (Moshier); n stands in the low bits of `shifted`.
+struct ReducedExp {
+  Vec<float> e, shifted;
+};
+GLIM_INLINE ReducedExp reduced_exp(Vec<float> x) {
+  constexpr float kRound = 12582912.0f;  // 1.5·2^23: adding it rounds to an integer
+  Vec<float> shifted = x * 1.44269504f + kRound;
+  Vec<float> n = shifted - kRound;
+  Vec<float> r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
+  Vec<float> p = r * 1.9875691500e-4f + 1.3981999507e-3f;
+  p = p * r + 8.3334519073e-3f;
+  p = p * r + 4.1665795894e-2f;
+  p = p * r + 1.6666665459e-1f;
+  p = p * r + 5.0000001201e-1f;
+  return {p * (r * r) + r + 1.0f, shifted};
+}
+
+// float: error below 2 units in the last place for x in [-87.3, 88.3]; below, 0 (no subnormal results); NaN
+// stays NaN. double: the C library's.
 template <class T>
 GLIM_INLINE Vec<T> exp(Vec<T> x) {
   if constexpr (sizeof(T) == 4) {
-    constexpr float kRound = 12582912.0f;  // 1.5·2^23: adding it rounds to an integer
     constexpr float kLowest = -87.33654f;  // ln of the smallest normal number
     IntVec<T> under = x < kLowest;
-    Vec<T> t = under ? splat<T>(kLowest) : x;
-    Vec<T> shifted = t * 1.44269504f + kRound;
-    Vec<T> n = shifted - kRound;
-    Vec<T> r = (t - n * 0.693359375f) + n * 2.12194440e-4f;
-    Vec<T> p = r * 1.9875691500e-4f + 1.3981999507e-3f;
-    p = p * r + 8.3334519073e-3f;
-    p = p * r + 4.1665795894e-2f;
-    p = p * r + 1.6666665459e-1f;
-    p = p * r + 5.0000001201e-1f;
-    p = p * (r * r) + r + 1.0f;
-    // The integer sits in the low bits of `shifted`; the exponent field wants it 23 bits up.
-    IntVec<T> bits = ((IntVec<T>)shifted << 23) + (127 << 23);
-    Vec<T> y = p * (Vec<T>)bits;
+    auto [e, shifted] = reduced_exp(under ? splat<T>(kLowest) : x);
+    IntVec<T> bits = ((IntVec<T>)shifted << 23) + (127 << 23);  // the exponent field begins there
+    Vec<T> y = e * (Vec<T>)bits;
     return under ? Vec<T>{} : y;
   } else {
     Vec<T> y;
