@@ -148,18 +148,18 @@ void transposed_product(Index m, Index n, Index k, T alpha, const T* a, Index ld
   for (Index begin = 0; begin < n; begin += kPanelRows) {
     Index count = n - begin < kPanelRows ? n - begin : kPanelRows;
     const T* from = b + begin * ldb;
-    for (Index r = 0; r < columns;) {
-      auto take = [&]<int V>() {
-        if constexpr (V <= kAlong) {
-          if (columns - r < V * L) return false;
-          transposed_rows<T, V>(count, k, transposed + r, columns, from, ldb, panel + r);
-          r += V * L;
-          return true;
-        }
-        return false;
-      };
-      take.template operator()<4>() || take.template operator()<3>() ||
-          take.template operator()<2>() || take.template operator()<1>();
+    Index done = 0;  // columns
+    auto take = [&]<int V>() {
+      if constexpr (V <= kAlong) {
+        if (columns - done < V * L) return false;
+        transposed_rows<T, V>(count, k, transposed + done, columns, from, ldb, panel + done);
+        done += V * L;
+        return true;
+      }
+      return false;
+    };
+    while (take.template operator()<4>() || take.template operator()<3>() ||
+           take.template operator()<2>() || take.template operator()<1>()) {
     }
     for (Index r = 0; r < m; r += L)
       for (Index j = 0; j < count; j += L) {
