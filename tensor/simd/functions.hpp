@@ -1,7 +1,7 @@
 // Functions of each element, in vectors.
 //
 // float: after the Cephes library (Moshier 1989): exp, log, tanh, sigmoid and erf are within 4
-// units in the last place of the exact value (tests/tensor/kernels_functions.cpp measures it), with
+// units in the last place of the exact value (tests/tensor/simd/kernels_functions.cpp measures it), with
 // the limits at ±∞, NaN for NaN, subnormal results kept. double: the C library's, element by element.
 //
 //   sigmoid x = 1/(1 + e^-x)      gelu x = x Φ(x)      silu x = x sigmoid(x)

@@ -1,4 +1,4 @@
-# What the scripts beside it share: a scratch folder, which is entered and removed at the end, counted
+# What the scripts below this folder share: a scratch folder, which is entered and removed at the end, counted
 # reports, and refusals. Sourced; the caller has `set -uo pipefail` and reads its arguments before.
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "pages"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "page"))
 import checks  # noqa: E402
 import chromium  # noqa: E402
 

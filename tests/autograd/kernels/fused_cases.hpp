@@ -1,0 +1,25 @@
+// What fused.cpp holds every fused op against its composition on.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "autograd/ops.hpp"
+
+namespace glim::fused_tests {
+
+struct Case {
+  std::string name;
+  std::vector<Tensor> inputs;  // float64; undefined ones are passed on
+  std::function<Var(const std::vector<Var>&)> call;
+};
+// Of every fused op: shapes, strides, masks, dropout, missing and empty operands.
+std::vector<Case> cases();
+
+// float64, other numbers at every call.
+Tensor random(const Shape& shape);
+// The same values with the first two axes swapped in memory.
+Tensor swapped(const Tensor& x);
+
+}  // namespace glim::fused_tests

@@ -1,0 +1,270 @@
+// Multi-head attention against torch.nn.MultiheadAttention over its options, and exact facts.
+#include "nn/attention/multihead.hpp"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "autograd/magnification.hpp"
+#include "nn/attention/mask.hpp"
+#include "tensor/io/safetensors.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/index.hpp"
+#include "tensor/ops/reduce.hpp"
+#include "tests/catch.hpp"
+
+namespace test_multihead {
+
+using namespace glim;
+
+namespace {
+
+double distance(const Tensor& a, const Tensor& b) {
+  REQUIRE(a.shape() == b.shape());
+  Tensor d = sub(a.to(DType::Float64), b.to(DType::Float64));
+  return std::sqrt(dot(d, d));
+}
+
+Var random_leaf(const Shape& shape, std::uint64_t stream) {
+  return Var::leaf(normal(shape, 0, 1, {99, stream}, DType::Float64));
+}
+
+}  // namespace
+
+TEST_CASE("attention equals torch.nn.MultiheadAttention", "[attention][reference]") {
+  SafeTensors file = read_safetensors(std::string(GLIM_REFERENCE) + "/mha.safetensors");
+  auto described = nlohmann::json::parse(file.metadata.at("case"));
+  int cases = 0;
+  for (const auto& item : described.at("cases").items()) {
+    const std::string& prefix = item.key();
+    const auto& c = item.value();
+    auto has = [&](const std::string& key) { return file.tensors.count(prefix + "." + key) > 0; };
+    auto get = [&](const std::string& key) { return file.tensors.at(prefix + "." + key); };
+    auto extent = [&](const char* key) {
+      return c[key].is_null() ? Index{0} : c[key].get<Index>();
+    };
+    for (Magnification m : {Magnification::Fused, Magnification::Explicit}) {
+      for (bool weights : {false, true}) {
+        INFO(prefix << " " << c["note"] << (weights ? " with weights" : ""));
+        Magnify magnify(m);
+        AttentionOptions o;
+        o.bias = c["bias"];
+        o.add_bias_kv = c["add_bias_kv"];
+        o.add_zero_attn = c["add_zero_attn"];
+        o.kdim = extent("kdim");
+        o.vdim = extent("vdim");
+        o.batch_first = c["torch_batch_first"];
+        MultiheadAttention mha(c["embed_dim"], c["num_heads"], o);
+        mha.to(DType::Float64);
+        StateDict state;
+        for (auto& [key, value] : mha.state_dict()) state[key] = get("param." + key);
+        mha.load_state_dict(state);
+
+        AttentionRequest r;
+        if (has("key_keep")) r.key_keep = get("key_keep");
+        if (has("attn_keep")) r.keep = get("attn_keep");
+        if (has("key_bias")) r.key_bias = Var::leaf(get("key_bias"));
+        if (has("attn_bias")) r.bias = Var::leaf(get("attn_bias"));
+        r.need_weights = weights;
+        r.average_weights = false;
+
+        auto swapped = [&](const Tensor& x) { return o.batch_first ? x : x.transpose(0, 1); };
+        Var query = Var::leaf(swapped(get("query"))), key = query, value = query;
+        bool self = c["self_attention"];
+        if (!self) {
+          key = Var::leaf(swapped(get("key")));
+          value = Var::leaf(swapped(get("value")));
+        }
+        Tape tape;
+        AttentionOutput out =
+            self && weights ? mha.forward(query, r) : mha.forward(query, key, value, r);
+        CHECK(distance(swapped(out.y.value()), get("y")) < 1e-10);
+        if (weights) {
+          CHECK(distance(out.weights.value(), get("weights_per_head")) < 1e-10);
+          CHECK(distance(mean(out.weights.value(), {1}), get("weights")) < 1e-10);
+        }
+        tape.backward(out.y, swapped(get("dy")));
+        CHECK(distance(swapped(query.grad()), get("dquery")) < 1e-10);
+        if (!self) {
+          CHECK(distance(swapped(key.grad()), get("dkey")) < 1e-10);
+          CHECK(distance(swapped(value.grad()), get("dvalue")) < 1e-10);
+        }
+        if (has("dattn_bias")) CHECK(distance(r.bias.grad(), get("dattn_bias")) < 1e-10);
+        if (has("dkey_bias")) CHECK(distance(r.key_bias.grad(), get("dkey_bias")) < 1e-10);
+        for (auto& [name, p] : mha.named_parameters()) {
+          INFO(name);
+          REQUIRE(p.grad().defined());
+          CHECK(distance(p.grad(), get("grad." + name)) < 1e-10);
+        }
+      }
+    }
+    ++cases;
+  }
+  CHECK(cases >= 26);
+}
+
+TEST_CASE("separate heads, then concat, is the same attention", "[attention]") {
+  seed(1);
+  MultiheadAttention mha(12, 3);
+  mha.to(DType::Float64);
+  Var x = random_leaf({2, 5, 12}, 1), memory = random_leaf({2, 4, 12}, 2);
+  AttentionRequest r;
+  r.key_keep =
+      from_vector(std::vector<bool>{true, true, false, true, true, false, false, true}, {2, 4});
+  r.bias = Var(normal({6, 5, 4}, 0, 1, {1, 1}, DType::Float64));
+  Tensor dy = normal({2, 5, 12}, 0, 1, {1, 2}, DType::Float64);
+  std::map<std::string, Tensor> together;
+  Tensor y;
+  for (bool apart : {false, true}) {
+    mha.zero_grad();
+    x.zero_grad();
+    Tape tape;
+    Var out = apart ? mha.forward_head_by_head(x, memory, memory, r)
+                    : mha.forward(x, memory, memory, r).y;
+    tape.backward(out, dy);
+    if (!apart) {
+      y = out.value();
+      for (auto& [name, p] : mha.named_parameters()) together[name] = p.grad();
+      together["x"] = x.grad();
+    } else {
+      CHECK(distance(out.value(), y) < 1e-12);
+      for (auto& [name, p] : mha.named_parameters())
+        CHECK(distance(p.grad(), together[name]) < 1e-12);
+      CHECK(distance(x.grad(), together["x"]) < 1e-12);
+    }
+  }
+}
+
+TEST_CASE("rows that share a memory attend to it as if each had its own", "[attention][cache]") {
+  seed(5);
+  MultiheadAttention mha(8, 2);
+  mha.to(DType::Float64);
+  Var memory = random_leaf({2, 5, 8}, 40), x = random_leaf({6, 3, 8}, 41);
+  Tensor keep = from_vector<bool>({true, true, true, false, true, true, false, true, true, true},
+                                  {2, 1, 1, 5});
+  KeyValueCache shared = mha.project(memory), own = shared;
+  Tensor rows = from_vector<Index>({0, 0, 0, 1, 1, 1}, {6});
+  own.select_rows(rows);
+  for (bool average : {true, false}) {
+    AttentionRequest request;
+    request.need_weights = true;
+    request.average_weights = average;
+    request.keep = keep;
+    AttentionOutput together = mha.attend(x, shared, request);
+    request.keep = index_select(keep, 0, rows);
+    AttentionOutput apart = mha.attend(x, own, request);
+    CHECK(distance(together.y.value(), apart.y.value()) < 1e-12);
+    CHECK(distance(together.weights.value(), apart.weights.value()) < 1e-12);
+  }
+  CHECK_THROWS_AS(mha.attend(random_leaf({5, 1, 8}, 42), shared), ShapeError);
+  for (Index wrong : {-1, 2})
+    CHECK_THROWS_AS(shared.select_rows(from_vector<Index>({0, wrong}, {2})), IndexError);
+}
+
+TEST_CASE("rows of a cache become copies, in place or not", "[attention][cache]") {
+  Tensor key = normal({5, 2, 3, 4}, 0, 1, {1, 1}), value = normal({5, 2, 3, 4}, 0, 1, {1, 2});
+  // All stay, some become copies of what stays, of what does not, fewer, more.
+  for (const std::vector<Index>& rows : std::vector<std::vector<Index>>{{0, 1, 2, 3, 4},
+                                                                        {0, 0, 2, 3, 2},
+                                                                        {1, 1, 2, 4, 4},
+                                                                        {1, 0, 2, 3, 4},
+                                                                        {1, 2, 2, 3, 4},
+                                                                        {3, 1},
+                                                                        {0, 1, 2, 3, 4, 4}}) {
+    KeyValueCache cache;
+    cache.append(key, value);
+    KeyValueCache before = cache;  // reads the same memory
+    Tensor picked = from_vector(rows, {static_cast<Index>(rows.size())});
+    auto check = [&] {
+      INFO(to_string(cache.key.shape()));
+      CHECK(distance(cache.key.narrow(2, 0, 3), index_select(key, 0, picked)) == 0);
+      CHECK(distance(cache.value.narrow(2, 0, 3), index_select(value, 0, picked)) == 0);
+    };
+    cache.select_rows(picked);
+    check();
+    CHECK(distance(before.key.narrow(2, 0, 3), key) == 0);
+    before = {};
+    cache = {};
+    cache.append(key, value);  // nobody else reads it
+    cache.select_rows(picked);
+    check();
+  }
+}
+
+TEST_CASE("score gradients: rows sum to 0, masked entries are exactly 0", "[attention]") {
+  Magnify magnify(Magnification::Explicit);
+  Var q = random_leaf({2, 2, 4, 3}, 1), k = random_leaf({2, 2, 4, 3}, 2),
+      v = random_leaf({2, 2, 4, 3}, 3);
+  AttentionMask mask;
+  mask.keep = causal_keep(4);
+  Tape tape;
+  tape.watch("scores");
+  Var context = scaled_dot_product_attention(q, k, v, mask).context;
+  tape.backward(context, normal({2, 2, 4, 3}, 0, 1, {4, 4}, DType::Float64));
+  Tensor dscores = tape.watched().at(0).grad;
+  CHECK(distance(sum(dscores, {-1}), zeros({2, 2, 4}, DType::Float64)) < 1e-14);
+  Tensor masked = where(mask.keep, zeros({}, DType::Float64), dscores);
+  CHECK(max(abs(masked)).item() == 0);
+}
+
+TEST_CASE("identical tokens give no gradient to query and key weights", "[attention]") {
+  seed(2);
+  MultiheadAttention mha(8, 2);
+  mha.to(DType::Float64);
+  Tensor token = normal({1, 1, 8}, 0, 1, {3, 3}, DType::Float64);
+  Tape tape;
+  Var y = mha.forward(Var(token.expand({2, 5, 8}).contiguous())).y;
+  tape.backward(y, normal({2, 5, 8}, 0, 1, {3, 4}, DType::Float64));
+  for (auto& [name, p] : mha.named_parameters()) {
+    if (name != "in_proj_weight") continue;
+    CHECK(std::sqrt(dot(p.grad().narrow(0, 0, 16), p.grad().narrow(0, 0, 16))) < 1e-13);
+    CHECK(std::sqrt(dot(p.grad().narrow(0, 16, 8), p.grad().narrow(0, 16, 8))) > 0.1);
+  }
+}
+
+TEST_CASE("a query with nothing to attend to gives zeros and no gradient", "[attention]") {
+  for (Magnification m : {Magnification::Fused, Magnification::Explicit}) {
+    Magnify magnify(m);
+    Var q = random_leaf({1, 2, 3, 4}, 5), k = random_leaf({1, 2, 3, 4}, 6),
+        v = random_leaf({1, 2, 3, 4}, 7);
+    AttentionMask mask;
+    mask.keep = from_vector(
+        std::vector<bool>{false, false, false, true, false, true, true, true, true}, {1, 1, 3, 3});
+    Tape tape;
+    Attended a = scaled_dot_product_attention(q, k, v, mask, 0, {}, true);
+    tape.backward(a.context, ones({1, 2, 3, 4}, DType::Float64));
+    CHECK(max(abs(a.context.value().select(2, 0))).item() == 0);
+    CHECK(max(abs(a.probs.value().select(2, 0))).item() == 0);
+    CHECK(max(abs(q.grad().select(2, 0))).item() == 0);
+    CHECK(all_finite(q.grad()));
+    CHECK(all_finite(k.grad()));
+    CHECK(all_finite(v.grad()));
+  }
+}
+
+TEST_CASE("errors name the axes, the shapes and the module", "[attention]") {
+  auto text_of = [](auto&& f) {
+    try {
+      f();
+    } catch (const Error& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  auto has = [](const std::string& text, const char* part) {
+    INFO(text);
+    CHECK(text.find(part) != std::string::npos);
+  };
+  has(text_of([] { MultiheadAttention(10, 3); }), "3 heads do not divide d_model 10");
+  MultiheadAttention mha(8, 2);
+  Var x(zeros({2, 3, 8})), wide(zeros({2, 3, 9})), other(zeros({1, 3, 8}));
+  has(text_of([&] { mha.forward(x, wide, x); }), "key has not kdim columns");
+  has(text_of([&] { mha.forward(x, other, x); }), "batch extents B differ");
+  AttentionRequest r;
+  r.keep = ones({3, 4}, DType::Bool);
+  has(text_of([&] { mha.forward(x, r); }),
+      "keep fits neither (T, S), (B·H, T, S) nor (B, H, T, S) = (2, 2, 3, 3)");
+  r.keep = ones({3, 3});
+  has(text_of([&] { mha.forward(x, r); }), "must be bool");
+}
+
+}  // namespace test_multihead

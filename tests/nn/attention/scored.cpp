@@ -1,0 +1,145 @@
+// Additive and multiplicative attention against their definitions in torch, and facts about them.
+#include <memory>
+
+#include "nn/attention/additive.hpp"
+#include "nn/attention/multiplicative.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/reduce.hpp"
+#include "tests/catch.hpp"
+#include "tests/reference.hpp"
+
+namespace test_scored {
+
+using namespace glim;
+
+namespace {
+
+std::unique_ptr<ScoredAttention> make(const std::string& score) {
+  if (score == "additive") return std::make_unique<AdditiveAttention>(4, 5, 3);
+  if (score == "dot") return std::make_unique<MultiplicativeAttention>(LuongScore::Dot, 5, 5);
+  if (score == "general")
+    return std::make_unique<MultiplicativeAttention>(LuongScore::General, 4, 5);
+  return std::make_unique<MultiplicativeAttention>(LuongScore::Concat, 4, 5, 3);
+}
+const std::vector<std::string> kScores = {"additive", "dot", "general", "concat"};
+
+Tensor random(const Shape& shape, std::uint64_t stream) {
+  return uniform(shape, -1, 1, {32, stream});
+}
+Index query_size(const std::string& score) { return score == "dot" ? 5 : 4; }
+
+}  // namespace
+
+TEST_CASE("additive and multiplicative attention equal torch's values",
+          "[nn][recurrent][reference]") {
+  static const Reference ref("recurrent");
+  in_every_form([](DType dtype) {
+    for (const std::string& score : kScores)
+      for (const char* mask : {"all", "keep", "keep_each"}) {
+        std::string name = "attention_" + score + "_" + mask;
+        INFO(name << " " << name_of(dtype));
+        double limit = tolerance_of(dtype);
+        auto attention = make(score);
+        attention->to(dtype);
+        StateDict state;
+        for (const std::string& p : ref.keys(name + ".param."))
+          state[p] = ref.get(name + ".param." + p, dtype);
+        attention->load_state_dict(state);
+        auto leaf = [&](const char* key) { return Var::leaf(ref.get(name + "." + key, dtype)); };
+        Var query = leaf("query"), keys = leaf("keys"), values = leaf("values");
+        Tensor keep = ref.has(name + ".keep") ? ref.get(name + ".keep") : Tensor();
+        Tape tape;
+        Attended out = attention->forward(query, keys, values, keep);
+        CHECK(distance(out.context.value(), ref.get(name + ".y")) <= limit);
+        CHECK(distance(out.probs.value(), ref.get(name + ".probs")) <= limit);
+        auto up = [&](const char* key) { return Var(ref.get(name + "." + key, dtype)); };
+        tape.backward(add(sum(mul(out.context, up("dy"))), sum(mul(out.probs, up("dprobs")))));
+        CHECK(distance(query.grad(), ref.get(name + ".dquery")) <= limit);
+        CHECK(distance(keys.grad(), ref.get(name + ".dkeys")) <= limit);
+        CHECK(distance(values.grad(), ref.get(name + ".dvalues")) <= limit);
+        for (auto& [path, var] : attention->named_parameters()) {
+          INFO(path);
+          CHECK(distance(var.grad(), ref.get(name + ".grad." + path)) <= limit);
+        }
+      }
+  });
+}
+
+TEST_CASE("what may not be attended to has weight 0 and no gradient", "[nn][recurrent]") {
+  Tensor keep = tensor({1, 1, 0, 0, 0, 0}, DType::Int64).to(DType::Bool).reshape({2, 3});
+  for (const std::string& score : kScores) {
+    INFO(score);
+    auto attention = make(score);
+    Var query = Var::leaf(random({2, 2, query_size(score)}, 1));
+    Var keys = Var::leaf(random({2, 3, 5}, 2)), values = Var::leaf(random({2, 3, 4}, 3));
+    Tape tape;
+    Attended out = attention->forward(query, keys, values, keep);
+    Tensor probs = out.probs.value();
+    CHECK(max(abs(probs.select(0, 0).select(1, 2))).item() == 0);
+    CHECK(sum(probs.select(0, 0)).item() == Approx(2));
+    // The second sentence may attend to nothing: zeros, and zero gradients, no NaN.
+    CHECK(max(abs(probs.select(0, 1))).item() == 0);
+    CHECK(max(abs(out.context.value().select(0, 1))).item() == 0);
+    tape.backward(sum(mul(out.context, out.context)));
+    for (const Var& v : {query, keys, values}) {
+      CHECK(max(abs(v.grad().select(0, 1))).item() == 0);
+      CHECK(max(abs(v.grad().select(0, 0))).item() > 0);
+    }
+    CHECK(max(abs(keys.grad().select(0, 0).select(0, 2))).item() == 0);
+    CHECK(max(abs(values.grad().select(0, 0).select(0, 2))).item() == 0);
+  }
+}
+
+TEST_CASE("keys projected once serve every step", "[nn][recurrent]") {
+  for (const std::string& score : kScores) {
+    INFO(score);
+    auto attention = make(score);
+    Var query(random({2, 4, query_size(score)}, 4)), keys(random({2, 3, 5}, 5));
+    Attended all = attention->forward(query, keys, keys);
+    Var projected = attention->project(keys);
+    for (Index t = 0; t < 4; ++t) {
+      Attended one = attention->attend(narrow(query, 1, t, 1), projected, keys);
+      CHECK(distance(one.context.value().select(1, 0), all.context.value().select(1, t)) < 1e-6);
+    }
+  }
+}
+
+TEST_CASE("general with W = I is dot, concat is additive without bias", "[nn][recurrent]") {
+  Var query(random({2, 3, 5}, 6)), keys(random({2, 4, 5}, 7));
+  MultiplicativeAttention dot(LuongScore::Dot, 5, 5), general(LuongScore::General, 5, 5),
+      concat(LuongScore::Concat, 5, 5);
+  general.key->weight.value().copy_(eye(5));
+  CHECK(distance(dot.forward(query, keys, keys).probs.value(),
+                 general.forward(query, keys, keys).probs.value()) < 1e-6);
+  AdditiveAttention additive(5, 5, 5);
+  additive.query.weight.value().copy_(concat.query->weight.value());
+  additive.key.weight.value().copy_(concat.key->weight.value());
+  additive.v.weight.value().copy_(concat.v->weight.value());
+  additive.key.bias.value().fill_(0);
+  CHECK(distance(additive.forward(query, keys, keys).probs.value(),
+                 concat.forward(query, keys, keys).probs.value()) < 1e-6);
+}
+
+TEST_CASE("scored attention refuses what does not fit", "[nn][recurrent]") {
+  CHECK_THROWS_AS(AdditiveAttention(0, 2, 3), ValueError);
+  CHECK_THROWS_AS(AdditiveAttention(2, 0, 3), ValueError);
+  CHECK_THROWS_AS(AdditiveAttention(2, 3, 0), ValueError);
+  CHECK_THROWS_AS(MultiplicativeAttention(LuongScore::Dot, 3, 4), ValueError);
+  CHECK_THROWS_AS(MultiplicativeAttention(LuongScore::General, 0, 4), ValueError);
+  for (const std::string& score : kScores) {
+    INFO(score);
+    auto attention = make(score);
+    Var query(zeros({2, 3, query_size(score)})), keys(zeros({2, 4, 5})), values(zeros({2, 4, 6}));
+    auto with = [&](const Tensor& keep) { attention->forward(query, keys, values, keep); };
+    CHECK_THROWS_AS(attention->forward(Var(zeros({2, 3, 7})), keys, values), ShapeError);
+    CHECK_THROWS_AS(attention->forward(Var(zeros({1, 3, query_size(score)})), keys, values),
+                    ShapeError);
+    CHECK_THROWS_AS(attention->forward(query, keys, Var(zeros({2, 5, 6}))), ShapeError);
+    CHECK_THROWS_AS(attention->forward(query, keys, Var(zeros({4, 6}))), ShapeError);
+    CHECK_THROWS_AS(with(ones({2, 4})), DTypeError);
+    CHECK_THROWS_AS(with(ones({2, 3}, DType::Bool)), ShapeError);
+    CHECK_THROWS_AS(with(ones({1, 4}, DType::Bool)), ShapeError);
+  }
+}
+
+}  // namespace test_scored

@@ -1,0 +1,173 @@
+// Scaled dot-product attention and single-head self-attention against torch, and exact facts.
+#include "nn/attention/self.hpp"
+
+#include <cmath>
+
+#include "nn/init.hpp"
+#include "tensor/matmul/matmul.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/index.hpp"
+#include "tensor/ops/reduce.hpp"
+#include "tests/catch.hpp"
+#include "tests/reference.hpp"
+
+namespace test_self {
+
+using namespace glim;
+
+namespace {
+
+constexpr DType kDouble = DType::Float64;
+
+}  // namespace
+
+TEST_CASE("scaled dot-product attention equals torch's", "[attention][reference]") {
+  Reference ref("layers");
+  int cases = 0;
+  for (const std::string& name : ref.cases("attention")) {
+    if (name == "attention_single_head") continue;
+    ++cases;
+    in_every_form([&](DType dtype) {
+      INFO(name << " " << name_of(dtype));
+      auto get = [&](const std::string& key) { return ref.get(name + "." + key, dtype); };
+      Var query = Var::leaf(get("query")), key = Var::leaf(get("key")),
+          value = Var::leaf(get("value"));
+      AttentionMask mask;
+      if (ref.has(name + ".keep")) mask.keep = get("keep");
+      if (ref.has(name + ".bias")) mask.bias = Var::leaf(get("bias"));
+      if (name == "attention_causal")
+        mask.keep = tril(ones({3, 3}, DType::Float64)).to(DType::Bool);
+      // Another scale than 1/√Dk is a factor on the queries.
+      double scale = ref.config(name).value("scale", 0.5);
+      Tape tape;
+      Var y = scaled_dot_product_attention(mul(query, scale / 0.5), key, value, mask).context;
+      double tolerance = tolerance_of(dtype);
+      CHECK(distance(y.value(), get("y")) <= tolerance);
+      tape.backward(y, get("dy"));
+      CHECK(distance(query.grad(), get("dquery")) <= tolerance);
+      CHECK(distance(key.grad(), get("dkey")) <= tolerance);
+      CHECK(distance(value.grad(), get("dvalue")) <= tolerance);
+      if (mask.bias.defined()) CHECK(distance(mask.bias.grad(), get("dbias")) <= tolerance);
+    });
+  }
+  CHECK(cases == 7);
+}
+
+TEST_CASE("single-head self-attention equals torch's", "[attention][reference]") {
+  Reference ref("layers");
+  const std::string name = "attention_single_head";
+  in_every_form([&](DType dtype) {
+    SelfAttention attention(2, 4, 5);
+    attention.to(dtype);
+    StateDict state;
+    for (const std::string& p : ref.keys(name + ".param."))
+      state[p] = ref.get(name + ".param." + p, dtype);
+    attention.load_state_dict(state);
+    Var x = Var::leaf(ref.get(name + ".x", dtype));
+    Tape tape;
+    Var y = attention.forward(x);
+    CHECK(x.shape() == Shape{4, 3, 2});
+    CHECK(y.shape() == Shape{4, 3, 5});
+    CHECK(distance(y.value(), ref.get(name + ".y")) <= tolerance_of(dtype));
+    tape.backward(y, ref.get(name + ".dy", dtype));
+    CHECK(distance(x.grad(), ref.get(name + ".dx")) <= tolerance_of(dtype));
+    for (auto& [path, var] : attention.named_parameters()) {
+      INFO(path);
+      CHECK(distance(var.grad(), ref.get(name + ".grad." + path)) <= tolerance_of(dtype));
+    }
+  });
+}
+
+TEST_CASE("scores are scaled before the softmax, not after", "[attention]") {
+  SelfAttention attention(6, 16, 3);
+  attention.to(kDouble);
+  attention.eval();
+  Var x(normal({2, 5, 6}, 0, 1, {1, 1}, kDouble));
+  Attended out = attention.attend(x, {}, true);
+  Tensor sums = sum(out.probs.value(), {-1});
+  CHECK(close(sums, ones({2, 5}, kDouble), 1e-14));  // scaling after it leaves 1/√d_k
+  Tensor scores =
+      matmul(attention.query.forward(x).value(), attention.key.forward(x).value().transpose());
+  CHECK(close(out.probs.value(), softmax(mul(scores, 0.25)), 1e-14));
+  CHECK(distance(out.probs.value(), mul(softmax(scores), 0.25)) > 0.01);
+}
+
+TEST_CASE("q·k of independent unit-variance entries has variance d_k", "[attention]") {
+  for (Index d_k : {4, 64, 256}) {
+    INFO("d_k " << d_k);
+    Tensor q = normal({20000, d_k}, 0, 1, {5, 1}), k = normal({20000, d_k}, 0, 1, {5, 2});
+    Tensor products = sum(mul(q, k), {1});
+    CHECK(var(products).item() == Approx(static_cast<double>(d_k)).epsilon(0.05));
+    CHECK(std::abs(mean(products).item()) < 0.05 * std::sqrt(static_cast<double>(d_k)));
+  }
+}
+
+TEST_CASE("identical tokens give zero query and key weight gradients", "[attention]") {
+  SelfAttention attention(4, 3, 3);
+  attention.to(kDouble);
+  Tensor token = normal({1, 1, 4}, 0, 1, {2, 1}, kDouble);
+  Var x(token.expand({2, 5, 4}).contiguous());
+  Tape tape;
+  tape.backward(attention.forward(x), normal({2, 5, 3}, 0, 1, {2, 2}, kDouble));
+  CHECK(max(abs(attention.query.weight.grad())).item() <= 1e-15);
+  CHECK(max(abs(attention.key.weight.grad())).item() <= 1e-15);
+  CHECK(max(abs(attention.value.weight.grad())).item() > 0.1);
+}
+
+TEST_CASE("the key bias has no gradient, and score gradients sum to zero by row", "[attention]") {
+  Magnify magnify(Magnification::Explicit);
+  SelfAttention attention(4, 3, 2);
+  attention.to(kDouble);
+  Var x(normal({2, 5, 4}, 0, 1, {3, 1}, kDouble));
+  Tensor keep = tril(ones({5, 5}, kDouble)).to(DType::Bool);
+  Tape tape;
+  tape.watch("*scores");
+  tape.backward(attention.attend(x, {.keep = keep, .bias = {}}).context,
+                normal({2, 5, 2}, 0, 1, {3, 2}, kDouble));
+  CHECK(max(abs(attention.key.bias.grad())).item() <= 1e-15);
+  REQUIRE(tape.watched().size() == 1);
+  Tensor d = tape.watched()[0].grad;
+  CHECK(max(abs(sum(d, {-1}))).item() <= 1e-15);
+  // Masked scores have exactly none.
+  Tensor masked = where(keep.expand({2, 5, 5}), zeros({2, 5, 5}, kDouble), d);
+  CHECK(same_bits(abs(masked), zeros({2, 5, 5}, kDouble)));
+}
+
+TEST_CASE("a query with nothing to attend to gives zeros and zero gradients", "[attention]") {
+  in_every_form([](DType dtype) {
+    SelfAttention attention(4, 3, 2);
+    attention.to(dtype);
+    Var x = Var::leaf(normal({1, 3, 4}, 0, 1, {4, 1}, dtype));
+    Tensor nothing = zeros({3, 3}, DType::Bool);
+    Tape tape;
+    Attended out = attention.attend(x, {.keep = nothing, .bias = {}}, true);
+    CHECK(same_bits(abs(out.context.value()), zeros({1, 3, 2}, dtype)));
+    CHECK(same_bits(abs(out.probs.value()), zeros({1, 3, 3}, dtype)));
+    tape.backward(sum(out.context));
+    CHECK(same_bits(abs(x.grad()), zeros({1, 3, 4}, dtype)));
+  });
+}
+
+TEST_CASE("dropout acts on the probabilities in training alone", "[attention]") {
+  SelfAttention attention(4, 3, 2, 0.5);
+  Var x(normal({2, 6, 4}, 0, 1, {6, 1}));
+  seed(1);
+  Tensor a = attention.forward(x).value();
+  seed(1);
+  CHECK(same_bits(a, attention.forward(x).value()));
+  CHECK_FALSE(same_bits(a, attention.forward(x).value()));
+  attention.eval();
+  CHECK(same_bits(attention.forward(x).value(), attention.forward(x).value()));
+}
+
+TEST_CASE("what self-attention refuses", "[attention]") {
+  CHECK_THROWS_AS(SelfAttention(4, 0, 2), ValueError);
+  CHECK_THROWS_AS(SelfAttention(4, 3, 2, 1.5), ValueError);
+  SelfAttention attention(4, 3, 2);
+  Scope scope("net");
+  auto text = error_of<ShapeError>([&] { attention.forward(Var(zeros({2, 3, 5}))); });
+  CHECK(contains(text, "(2, 3, 5)"));
+  CHECK(contains(text, "in net.query"));
+}
+
+}  // namespace test_self

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# bench.sh GLIM_BENCH: what tools/bench measures still runs: a step, decoding, single ops, and the hash of
+# the weights that says whether the bits depend on the number of threads. No time is judged here.
+set -uo pipefail
+bench=$(realpath "$1")
+source "$(dirname "$0")/../common.sh"
+# serves NAME ARGUMENTS...: answers `ready BYTES`, two positive times, and a number of bytes.
+serves() {
+  local name=$1 problem=
+  shift
+  answer=$(printf '2\nmemory\n' | timeout 600 "$bench" "$@" 2>&1) || problem="status $?: $answer"
+  if [ -z "$problem" ] &&
+     ! tr '\n' ' ' <<<"$answer" | grep -Eqx 'ready [1-9][0-9]* [0-9]+\.[0-9]+ [0-9]+\.[0-9]+ [1-9][0-9]* '; then
+    problem="answers: $answer"
+  fi
+  report "$name" "$problem"
+}
+
+serves "a step of micro" step micro
+serves "a step of micro, explicit" step micro --explicit
+serves "a step of micro, layers run again" step micro --recompute all
+serves "a step of a decoder alone" step gpt-char
+serves "decoding" decode micro
+serves "decoding by beam search" decode micro --batch 3 --beam 5
+serves "an op" op softmax
+serves "a product" sgemm --m 300 --n 200 --k 100
+serves "a product with a transpose" sgemm --order nt --m 20 --n 30 --k 40
+GLIM_PRODUCTS=openblas serves "a product by OpenBLAS" sgemm --order tn --m 300 --n 200 --k 100
+
+problem=
+settings=$("$bench" settings) || problem="status $?"
+for name in micro tiny small base seed gpt-char; do
+  grep -q "\"name\":\"$name\"" <<<"$settings" || problem="$problem no $name"
+done
+report "settings" "$problem"
+
+hashes=$(for threads in 1 2 3; do OMP_NUM_THREADS=$threads "$bench" hash micro --steps 20; done)
+problem=
+[ "$(sort -u <<<"$hashes" | wc -l)" = 1 ] || problem="$hashes"
+grep -Eqx '[0-9a-f]{16}' <<<"$hashes" || problem="no hash: $hashes"
+report "the same weights for 1, 2 and 3 threads" "$problem"
+for chosen in "" GLIM_PRODUCTS=openblas; do
+  by=$(for threads in 1 2 3; do env OMP_NUM_THREADS=$threads $chosen "$bench" hash gpt-char --steps 1; done)
+  report "the same weights, large products: ${chosen:-as chosen}" \
+    "$(grep -Eqx '[0-9a-f]{16}' <<<"$by" && [ "$(sort -u <<<"$by" | wc -l)" = 1 ] || echo "$by")"
+done
+[ "$(OMP_NUM_THREADS=1 "$bench" hash micro --steps 21)" != "$(head -1 <<<"$hashes")" ] || problem="one step more is the same hash"
+report "training changes the weights" "$problem"
+
+table=$("$bench" profile micro --steps 2) || true
+problem=
+grep -q 'ms a step' <<<"$table" && grep -q '^  layer_norm ' <<<"$table" || problem="$table"
+report "a profile" "$problem"
+
+problem=
+if error=$("$bench" step no-such-setting </dev/null 2>&1); then problem="status 0"; fi
+grep -q '^glim_bench: error: ' <<<"$error" || problem="$problem $error"
+report "an unknown setting" "$problem"
+
+summary

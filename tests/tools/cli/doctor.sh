@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# doctor.sh GLIM: what the machine is and how Glim runs on it, as `glim doctor` prints it.
+set -uo pipefail
+glim=$(realpath "$1")
+source "$(dirname "$0")/../common.sh"
+
+has() {  # NAME PATTERN: the last output has such a line
+  report "$1" "$(grep -Eq -- "$2" out || echo "no /$2/ in: $(head -c 2000 out)")"
+}
+doctor() { timeout 600 env -u OMP_WAIT_POLICY -u GOMP_SPINCOUNT -u OMP_NUM_THREADS "$@" "$glim" doctor >out 2>err; }
+
+doctor
+report "exit status" "$([ $? = 0 ] || cat err)"
+has "the processor" '^CPU +[^ ]'
+has "cores" '^cores +([0-9]+|unknown); [0-9]+ processors? usable, load [0-9.]+'
+has "memory" '^memory +[0-9.]+ GiB, [0-9.]+ GiB free'
+has "BLAS" '^BLAS +OpenBLAS '
+has "the large product, and why" '^large products +(own|openblas) \(.+\)$'
+has "rates" '^  measured +(own [1-9][0-9]*, )?openblas [1-9][0-9]* GFLOP/s'
+has "the program starts itself again to wait briefly" '^  waiting +GOMP_SPINCOUNT=10000$'
+doctor GOMP_SPINCOUNT=7
+has "what the user has set stays" '^  waiting +GOMP_SPINCOUNT=7$'
+doctor OMP_WAIT_POLICY=passive
+has "OpenMP's own variable stays too" '^  waiting +OMP_WAIT_POLICY=passive$'
+doctor GLIM_PRODUCTS=openblas
+has "a large product asked for" '^large products +openblas \(GLIM_PRODUCTS\)$'
+refuse "a large product that is none" "GLIM_PRODUCTS: 'blas' is none of own, openblas" env GLIM_PRODUCTS=blas "$glim" doctor
+refuse "an own product without kernels" 'GLIM_PRODUCTS: .*baseline' env GLIM_ISA=baseline GLIM_PRODUCTS=own "$glim" doctor
+doctor OMP_NUM_THREADS=4096
+has "more threads than OpenBLAS can serve are not used" '^threads +64 \(OMP_NUM_THREADS=4096\)$'
+if [ "$(nproc)" -lt 64 ]; then
+  has "too many threads are named" '^warning: 64 threads share [0-9]+ processor'
+  has "with a remedy" '^ remedy: OMP_NUM_THREADS=[0-9]+ in the environment$'
+fi
+
+# Started again, the program is the same process under the same name, with the same arguments.
+ln -s "$glim" another-name
+echo 'exec -a called ./another-name --version </dev/null' | timeout 600 env -u OMP_WAIT_POLICY bash >out 2>err
+has "arguments survive" '^glim [0-9]'
+env -u OMP_WAIT_POLICY "$glim" train --task random --layers 1 --d-model 16 --heads 2 --d-ff 32 \
+  --max-steps 1000000 --epochs 1000000 --progress none --out endless >log 2>&1 &
+child=$!
+for _ in $(seq 100); do
+  grep -qsz 'GOMP_SPINCOUNT=10000' "/proc/$child/environ" && break
+  sleep 0.1
+done
+report "its name stays" "$([ "$(cat "/proc/$child/comm" 2>/dev/null)" = glim ] || echo "comm: $(cat "/proc/$child/comm" 2>&1) $(cat log)")"
+kill "$child"
+wait "$child" 2>/dev/null
+
+# A run says what decides its bits besides its options, and its configuration can be read again.
+train() { GLIM_PRODUCTS=openblas timeout 600 "$glim" train --task copy --layers 1 --d-model 16 --heads 2 --d-ff 32 \
+  --max-steps 2 --progress none "$@" >out 2>err; }
+train --out first
+report "a run's configuration names the products" \
+  "$(grep -Eqx '# Kernels [a-z0-9]+ \(GLIM_ISA\), large products openblas \(GLIM_PRODUCTS\)\.' first/config.toml ||
+     cat first/config.toml err)"
+train --config first/config.toml --out again
+report "and is read again" "$([ $? = 0 ] && diff <(grep -v '^out' first/config.toml) <(grep -v '^out' again/config.toml) || cat err)"
+refuse "training with a product that is none" 'GLIM_PRODUCTS' env GLIM_PRODUCTS=blas "$glim" train --out none --max-steps 1
+
+rate=$(timeout 600 "$glim" doctor --measure)
+report "--measure" "$(grep -Eqx '[0-9]+\.[0-9]' <<<"$rate" || echo "printed '$rate'")"
+for wrong in --rate extra; do
+  timeout 600 "$glim" doctor "$wrong" >out 2>err
+  report "doctor $wrong" "$([ $? = 2 ] && [ "$(wc -l <err)" = 1 ] || cat err)"
+done
+summary

@@ -1,0 +1,25 @@
+// Names that are nearly right.
+#include "tools/cli/nearest.hpp"
+
+#include "tests/catch.hpp"
+
+namespace test_nearest {
+
+using namespace glim;
+
+TEST_CASE("edit distance counts insertions, deletions, replacements and swaps") {
+  CHECK(edit_distance("", "") == 0);
+  CHECK(edit_distance("abc", "") == 3);
+  CHECK(edit_distance("kitten", "sitting") == 3);
+  CHECK(edit_distance("probs", "porbs") == 1);
+  CHECK(edit_distance("Probs", "probs") == 0);
+}
+
+TEST_CASE("the nearest names come first, those that begin with it before others") {
+  std::vector<std::string> known{"warm-up", "scaling", "rollout", "rank-collapse"};
+  CHECK(nearest_names("warmup", known) == " (nearest: warm-up, rollout, scaling)");
+  CHECK(nearest_names("r", known).starts_with(" (nearest: rollout, rank-collapse"));
+  CHECK(nearest_names("x", {}).empty());
+}
+
+}  // namespace test_nearest

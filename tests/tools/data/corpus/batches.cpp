@@ -1,0 +1,233 @@
+#include "tools/data/corpus/batches.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "tensor/error.hpp"
+#include "tests/catch.hpp"
+#include "tools/data/corpus/random.hpp"
+
+namespace test_batches {
+
+using namespace glim;
+using Ids = std::vector<std::int64_t>;
+
+namespace {
+
+// Lengths spread as in Multi30k: a mean of about 13 tokens, a standard deviation of 4, a long tail,
+// and the two sides within a few tokens of each other.
+std::vector<TokenPair> captions(std::size_t count) {
+  SplitMix64 random(30);
+  auto uniform = [&] { return (static_cast<double>(random.next() >> 11) + 0.5) * 0x1p-53; };
+  auto normal = [&] {
+    return std::sqrt(-2 * std::log(uniform())) * std::cos(6.283185307 * uniform());
+  };
+  std::vector<TokenPair> pairs(count);
+  for (auto& pair : pairs) {
+    const double target = std::exp(std::log(12.4) + 0.3 * normal());
+    const auto t = static_cast<std::size_t>(std::clamp(target, 3.0, 41.0));
+    const auto s = static_cast<std::size_t>(std::clamp(target * 0.95 + 2.0 * normal(), 2.0, 46.0));
+    pair.source.resize(s);
+    pair.target.resize(t);
+    for (auto& id : pair.source) id = static_cast<std::int64_t>(4 + random.below(5000));
+    for (auto& id : pair.target) id = static_cast<std::int64_t>(4 + random.below(5000));
+  }
+  return pairs;
+}
+
+BatchOptions by_tokens(std::int64_t n) {
+  BatchOptions o;
+  o.max_tokens = n;
+  return o;
+}
+
+}  // namespace
+
+TEST_CASE("a batch is padded at the right and shifted right", "[batches]") {
+  const std::vector<TokenPair> pairs = {{{10, 11, 12}, {20}}, {{13}, {21, 22}}};
+  BatchOptions o = by_tokens(100);
+  const Ids order = {1, 0};
+  Batch b = make_batch(pairs, order, o);
+  CHECK(b.size == 2);
+  CHECK(b.source_length == 3);
+  CHECK(b.target_length == 3);
+  CHECK(b.source == Ids{13, 0, 0, 10, 11, 12});
+  CHECK(b.target_in == Ids{1, 21, 22, 1, 20, 0});
+  CHECK(b.target_out == Ids{21, 22, 2, 20, 2, 0});
+  CHECK(b.index == order);
+  CHECK(b.source_tokens == 4);
+  CHECK(b.target_tokens == 5);
+  o.source_eos = true;
+  b = make_batch(pairs, order, o);
+  CHECK(b.source == Ids{13, 2, 0, 0, 10, 11, 12, 2});
+  CHECK(b.source_tokens == 6);
+  CHECK_THROWS_AS(make_batch(pairs, Ids{}, o), ValueError);
+  CHECK_THROWS_AS(make_batch(pairs, Ids{2}, o), IndexError);
+  CHECK_THROWS_AS(make_batch(pairs, Ids{-1}, o), IndexError);
+
+  const std::vector<Ids> sources = {{5}, {6, 7}};
+  b = make_source_batch(sources, {});
+  CHECK(b.source == Ids{5, 0, 6, 7});
+  CHECK(b.target_length == 0);
+}
+
+TEST_CASE("an epoch holds each pair once, within the limits, with little padding", "[batches]") {
+  const auto pairs = captions(29000);
+  for (const std::int64_t limit : {2000, 2500, 4000}) {
+    for (const bool source_eos : {false, true}) {
+      BatchOptions o = by_tokens(limit);
+      o.source_eos = source_eos;
+      const auto epoch = epoch_batches(pairs, o, 1, 1);
+      std::vector<int> seen(pairs.size(), 0);
+      std::int64_t real = 0, padded = 0, source_real = 0, source_padded = 0;
+      for (const auto& index : epoch) {
+        for (std::int64_t i : index) ++seen[static_cast<std::size_t>(i)];
+        const Batch b = make_batch(pairs, index, o);
+        REQUIRE(b.size * std::max(b.source_length, b.target_length) <= limit);
+        real += b.target_tokens;
+        padded += b.size * b.target_length;
+        source_real += b.source_tokens;
+        source_padded += b.size * b.source_length;
+      }
+      CHECK(std::ranges::all_of(seen, [](int n) { return n == 1; }));
+      const double share = 1.0 - static_cast<double>(real) / static_cast<double>(padded);
+      const double source_share =
+          1.0 - static_cast<double>(source_real) / static_cast<double>(source_padded);
+      INFO("limit " << limit << ": padding " << share << " of target, " << source_share
+                    << " of source");
+      CHECK(share < 0.02);
+      CHECK(source_share < 0.1);
+      // Batches are full: more than nine tenths of the limit is used.
+      CHECK(static_cast<double>(epoch.size()) * static_cast<double>(limit) * 0.9 <
+            static_cast<double>(std::max(padded, source_padded)));
+    }
+  }
+}
+
+TEST_CASE("an epoch is a function of data, options, seed and epoch", "[batches]") {
+  const auto pairs = captions(3000);
+  const BatchOptions o = by_tokens(1000);
+  const auto first = epoch_batches(pairs, o, 7, 3);
+  CHECK(first == epoch_batches(pairs, o, 7, 3));
+  CHECK(first != epoch_batches(pairs, o, 7, 4));
+  CHECK(first != epoch_batches(pairs, o, 8, 3));
+
+  // The order of lengths is shuffled, and a pair's company changes from epoch to epoch.
+  auto target_length = [&](const Ids& batch) {
+    return pairs[static_cast<std::size_t>(batch[0])].target.size();
+  };
+  std::size_t rises = 0;
+  for (std::size_t i = 1; i < first.size(); ++i) {
+    rises += target_length(first[i]) > target_length(first[i - 1]);
+  }
+  CHECK(rises * 10 > first.size() * 3);
+  CHECK(rises * 10 < first.size() * 7);
+  auto company = [](const std::vector<Ids>& epoch) {
+    std::set<Ids> sorted;
+    for (Ids batch : epoch) {
+      std::ranges::sort(batch);
+      sorted.insert(batch);
+    }
+    return sorted;
+  };
+  const auto one = company(first), two = company(epoch_batches(pairs, o, 7, 4));
+  std::vector<Ids> both;
+  std::ranges::set_intersection(one, two, std::back_inserter(both));
+  CHECK(both.size() * 5 < one.size());  // the longest and shortest pairs have no choice
+
+  BatchOptions fixed = o;
+  fixed.shuffle = false;
+  CHECK(epoch_batches(pairs, fixed, 1, 1) == epoch_batches(pairs, fixed, 2, 9));
+}
+
+TEST_CASE("batches by sentences, and pairs beyond the limit", "[batches]") {
+  const auto pairs = captions(100);
+  BatchOptions o;
+  o.max_sentences = 16;
+  const auto epoch = epoch_batches(pairs, o, 1, 1);
+  CHECK(epoch.size() == 7);
+  std::multiset<std::size_t> sizes;
+  for (const auto& batch : epoch) sizes.insert(batch.size());
+  CHECK(sizes == std::multiset<std::size_t>{4, 16, 16, 16, 16, 16, 16});
+
+  o.max_tokens = 30;  // both limits hold, and a longer pair stands alone
+  for (const auto& index : epoch_batches(pairs, o, 1, 1)) {
+    const Batch b = make_batch(pairs, index, o);
+    REQUIRE((b.size == 1 || b.size * std::max(b.source_length, b.target_length) <= 30));
+  }
+  CHECK(epoch_batches(std::vector<TokenPair>{{Ids(500, 5), {6}}}, by_tokens(10), 1, 1).size() == 1);
+}
+
+TEST_CASE("options that make no batches", "[batches]") {
+  const std::vector<TokenPair> pairs = {{{5}, {6}}};
+  CHECK_THROWS_AS(epoch_batches(pairs, {}, 1, 1), ValueError);
+  CHECK_THROWS_AS(epoch_batches(pairs, by_tokens(-1), 1, 1), ValueError);
+  CHECK_THROWS_AS(epoch_batches({}, by_tokens(10), 1, 1), ValueError);
+  CHECK_THROWS_AS(epoch_batches(std::vector<TokenPair>{{{}, {6}}}, by_tokens(10), 1, 1),
+                  ValueError);
+  CHECK_THROWS_AS(epoch_batches(std::vector<TokenPair>{{{6}, {}}}, by_tokens(10), 1, 1),
+                  ValueError);
+}
+
+TEST_CASE("micro-batches join to the batch", "[batches]") {
+  const auto pairs = captions(200);
+  BatchOptions o = by_tokens(600);
+  o.source_eos = true;
+  for (const auto& index : epoch_batches(pairs, o, 1, 1)) {
+    const Batch whole = make_batch(pairs, index, o);
+    for (const std::int64_t parts : {1, 2, 3, 7, 1000}) {
+      const auto split = split_batch(whole, parts);
+      REQUIRE(static_cast<std::int64_t>(split.size()) == std::min(parts, whole.size));
+      Ids rows;
+      std::int64_t tokens = 0, least = whole.size, most = 0;
+      for (const Batch& part : split) {
+        // What the rows of this part alone would make.
+        const Batch alone = make_batch(pairs, part.index, o);
+        REQUIRE(part.source == alone.source);
+        REQUIRE(part.target_in == alone.target_in);
+        REQUIRE(part.target_out == alone.target_out);
+        REQUIRE(part.source_tokens == alone.source_tokens);
+        REQUIRE(part.target_length == alone.target_length);
+        rows.insert(rows.end(), part.index.begin(), part.index.end());
+        tokens += part.target_tokens;
+        least = std::min(least, part.size);
+        most = std::max(most, part.size);
+      }
+      REQUIRE(rows == whole.index);
+      REQUIRE(tokens == whole.target_tokens);
+      REQUIRE(most - least <= 1);
+    }
+    CHECK_THROWS_AS(split_batch(whole, 0), ValueError);
+  }
+}
+
+TEST_CASE("shuffles are fair and defined to the bit", "[random]") {
+  SplitMix64 random(42);
+  // SplitMix64's published first outputs for seed 1234567, as its mixing function gives them.
+  std::uint64_t state = 1234567;
+  const std::uint64_t expected[] = {6457827717110365317u, 3203168211198807973u,
+                                    9817491932198370423u};
+  for (std::uint64_t e : expected) {
+    state += 0x9e3779b97f4a7c15u;
+    CHECK(SplitMix64::mix(state) == e);
+  }
+  CHECK(SplitMix64(1, 0).next() != SplitMix64(1, 1).next());
+  CHECK(SplitMix64(1, 0).next() != SplitMix64(2, 0).next());
+
+  std::map<std::vector<int>, int> orders;
+  for (int round = 0; round < 24000; ++round) {
+    std::vector<int> items = {1, 2, 3, 4};
+    shuffle(items, random);
+    ++orders[items];
+  }
+  CHECK(orders.size() == 24);
+  double chi2 = 0;  // 23 degrees of freedom: above 49.7 once in a thousand
+  for (const auto& [order, n] : orders) chi2 += (n - 1000.0) * (n - 1000.0) / 1000.0;
+  CHECK(chi2 < 49.7);
+  for (std::uint64_t n : {1u, 2u, 3u, 1000u}) CHECK(random.below(n) < n);
+}
+
+}  // namespace test_batches

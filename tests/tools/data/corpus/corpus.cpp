@@ -1,0 +1,171 @@
+#include "tools/data/corpus/corpus.hpp"
+
+#include <string>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <vector>
+
+#include "tensor/error.hpp"
+#include "tests/catch.hpp"
+#include "tests/tools/temporary_file.hpp"
+#include "tools/data/corpus/random.hpp"
+#include "tools/data/tokenizers/utf8.hpp"
+
+namespace test_corpus {
+
+using namespace glim;
+using test::message_of;
+using test::TemporaryFile;
+using Lines = std::vector<std::string>;
+
+namespace {
+
+std::string refusal(const std::string& path) {
+  return message_of<FileError>([&] { read_lines(path); });
+}
+
+}  // namespace
+
+TEST_CASE("lines end at line feeds", "[corpus]") {
+  CHECK(read_lines(TemporaryFile("a\nb\n").path()) == Lines{"a", "b"});
+  CHECK(read_lines(TemporaryFile("a\nb").path()) == Lines{"a", "b"});
+  CHECK(read_lines(TemporaryFile("a\r\n\r\nb\r\n").path()) == Lines{"a", "", "b"});
+  CHECK(read_lines(TemporaryFile("\xEF\xBB\xBFgrün\nb").path()) == Lines{"grün", "b"});
+  CHECK(read_lines(TemporaryFile("\n").path()) == Lines{""});
+  CHECK(read_lines(TemporaryFile("a\rb\x0B\x0C c\u2028d\n").path()) ==
+        Lines{"a\rb\x0B\x0C c\u2028d"});
+  const std::string wide(3 << 20, 'x');  // longer than one piece of the file
+  CHECK(read_lines(TemporaryFile(wide + "\n" + wide).path()) == Lines{wide, wide});
+}
+
+TEST_CASE("files that are no text", "[corpus]") {
+  CHECK(refusal("/nowhere/a.txt") == "corpus: /nowhere/a.txt: No such file or directory");
+  CHECK(refusal("/") == "corpus: /: Is a directory");
+  const TemporaryFile empty;
+  CHECK(refusal(empty.path()) == "corpus: " + empty.path() + " is empty");
+  const TemporaryFile latin1("gut\nsch\xF6n\n");
+  CHECK(refusal(latin1.path()) ==
+        "corpus: " + latin1.path() + ":2: invalid UTF-8 at byte 4 (0xf6)");
+  const TemporaryFile cut("gut\nsch\xC3");
+  CHECK(refusal(cut.path()) == "corpus: " + cut.path() + ":2: invalid UTF-8 at byte 4 (0xc3)");
+  const TemporaryFile zero(std::string_view("a\nb\0c\n", 6));
+  CHECK(refusal(zero.path()) ==
+        "corpus: " + zero.path() + ":2: zero byte at byte 2: not a text file in UTF-8");
+  const TemporaryFile utf16(
+      "\xFF\xFE"
+      "a\n");
+  CHECK(refusal(utf16.path()).find("looks like UTF-16") != std::string::npos);
+  if (::geteuid() != 0) {
+    const TemporaryFile locked("a\n");
+    ::chmod(locked.path().c_str(), 0);
+    CHECK(refusal(locked.path()) == "corpus: " + locked.path() + ": Permission denied");
+  }
+}
+
+TEST_CASE("one file of sentences", "[corpus]") {
+  const TemporaryFile file("a b\n\n  \nc\n");
+  const Corpus corpus = read_corpus(file.path());
+  CHECK(corpus.sentences == Lines{"a b", "c"});
+  CHECK(corpus.line == std::vector<std::int64_t>{1, 4});
+  CHECK(corpus.blank == 2);
+  CHECK(message_of<FileError>([&] { read_corpus(file.path(), Policy::Error); }) ==
+        "corpus: " + file.path() + ":2: blank line");
+  const TemporaryFile blank("\n \n\n");
+  CHECK_THROWS_AS(read_corpus(blank.path()), FileError);
+}
+
+TEST_CASE("parallel files", "[corpus]") {
+  const TemporaryFile de("ein Hund\n\nzwei\r\n drei\n"), en("a dog\nnothing\ntwo\n\t\n");
+  const ParallelCorpus corpus = read_parallel(de.path(), en.path());
+  CHECK(corpus.pairs == std::vector<SentencePair>{{"ein Hund", "a dog"}, {"zwei", "two"}});
+  CHECK(corpus.line == std::vector<std::int64_t>{1, 3});
+  CHECK(corpus.blank == 2);
+  CHECK(corpus.first_blank == 2);
+  CHECK(corpus.source_sentences() == Lines{"ein Hund", "zwei"});
+  CHECK(corpus.target_sentences() == Lines{"a dog", "two"});
+  CHECK(message_of<FileError>([&] { read_parallel(de.path(), en.path(), Policy::Error); }) ==
+        "corpus: " + de.path() + ":2: blank line");
+  CHECK(message_of<FileError>([&] { read_parallel(en.path(), de.path(), Policy::Error); }) ==
+        "corpus: " + de.path() + ":2: blank line");
+
+  const TemporaryFile shorter("a\nb\nc\n");
+  CHECK(message_of<FileError>([&] { read_parallel(de.path(), shorter.path()); }) ==
+        "corpus: " + de.path() + " has 4 lines, " + shorter.path() +
+            " has 3: line n of one must be the translation of line n of the other");
+  const TemporaryFile blank("\n\n\n");
+  CHECK(message_of<FileError>([&] {
+          read_parallel(blank.path(), blank.path());
+        }).find("no pair of lines in which neither is blank") != std::string::npos);
+  CHECK_THROWS_AS(read_parallel(blank.path(), shorter.path()), FileError);
+  CHECK_THROWS_AS(read_parallel("/nowhere", shorter.path()), FileError);
+}
+
+TEST_CASE("long lines are reported with their place", "[corpus]") {
+  const TemporaryFile de("a b\n\na b c d\na\n"), en("x\ny\nx\nx y z\n");
+  const ParallelCorpus corpus = read_parallel(de.path(), en.path());
+  const TokenizerPair t =
+      train_tokenizers({}, {}, corpus.source_sentences(), corpus.target_sentences());
+
+  const TokenizedCorpus all = tokenize(corpus, *t.source, *t.target);
+  CHECK(all.pairs.size() == 3);
+  CHECK(all.too_long == 0);
+  CHECK(all.source_unknown == 0);
+
+  LengthLimit limit{3, 0, Policy::Error};
+  CHECK(message_of<FileError>([&] { tokenize(corpus, *t.source, *t.target, limit); }) ==
+        "corpus: " + de.path() + ":3: 4 tokens, at most 3");
+  limit = {0, 2, Policy::Error};
+  CHECK(message_of<FileError>([&] { tokenize(corpus, *t.source, *t.target, limit); }) ==
+        "corpus: " + en.path() + ":4: 3 tokens, at most 2");
+  limit = {3, 2, Policy::Skip};
+  const TokenizedCorpus some = tokenize(corpus, *t.source, *t.target, limit);
+  CHECK(some.pairs.size() == 1);
+  CHECK(some.index == std::vector<std::int64_t>{0});
+  CHECK(some.too_long == 2);
+  CHECK(some.first_too_long == de.path() + ":3: 4 tokens, at most 3");
+  limit = {1, 1, Policy::Skip};
+  CHECK_NOTHROW(tokenize(generated_corpus("one", {{"a", "x"}}), *t.source, *t.target, limit));
+  CHECK(message_of<FileError>([&] {
+          tokenize(generated_corpus("one", {{"a b", "x"}}), *t.source, *t.target, limit);
+        }) ==
+        "corpus: one and one have no pair left; all are too long, e.g. one:1: 2 tokens, at most 1");
+
+  const TokenizedCorpus unknown =
+      tokenize(generated_corpus("new", {{"a q q", "x"}, {"b", "q"}}), *t.source, *t.target);
+  CHECK(unknown.source_unknown == 2);
+  CHECK(unknown.target_unknown == 1);
+
+  TokenizerOptions fold;
+  fold.fold = true;
+  const TokenizerPtr folding = train_tokenizer(fold, Lines{"a b"});
+  CHECK(message_of<FileError>([&] {
+          tokenize(generated_corpus("dots", {{"a", "a"}, {"a", "..."}}), *folding, *folding);
+        }) == "corpus: dots:2: the tokenizer finds no token in this line");
+}
+
+TEST_CASE("random bytes are read or refused", "[corpus]") {
+  SplitMix64 random(4);
+  static constexpr char kBytes[] = "\nab \r\xC3\xA4\xE4\xBD\xA0\xEF\xBB\xBF\x80\xFF";
+  int read = 0;
+  for (int round = 0; round < 6000; ++round) {
+    const std::size_t choice = round % 2 == 0 ? 7 : sizeof kBytes;  // the last one is a zero byte
+    const auto bytes = [&] {
+      std::string text(random.below(10), ' ');
+      for (char& c : text) c = kBytes[random.below(choice)];
+      return text;
+    };
+    const TemporaryFile a(bytes()), b(bytes());
+    try {
+      const ParallelCorpus corpus = read_parallel(a.path(), b.path());
+      ++read;
+      for (const SentencePair& pair : corpus.pairs) {
+        REQUIRE_FALSE(first_invalid_utf8(pair.source));
+        REQUIRE_FALSE(split_spaces(pair.target).empty());
+      }
+    } catch (const FileError&) {
+    }
+  }
+  CHECK(read > 30);
+}
+
+}  // namespace test_corpus

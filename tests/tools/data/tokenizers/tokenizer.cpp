@@ -1,0 +1,188 @@
+#include "tools/data/tokenizers/tokenizer.hpp"
+
+#include <string>
+#include <vector>
+
+#include "tensor/error.hpp"
+#include "tests/catch.hpp"
+#include "tests/tools/temporary_file.hpp"
+#include "tools/data/corpus/base64.hpp"
+#include "tools/data/corpus/random.hpp"
+
+namespace test_tokenizer {
+
+using namespace glim;
+using Ids = std::vector<std::int64_t>;
+
+namespace {
+
+const std::vector<std::string> kLines = {"a man sees a dog", "the dog sees  the man", "a b"};
+
+TokenizerOptions of_kind(const std::string& kind) {
+  TokenizerOptions o;
+  o.kind = kind;
+  return o;
+}
+
+}  // namespace
+
+TEST_CASE("words", "[tokenizer]") {
+  const TokenizerPtr t = train_tokenizer(of_kind("word"), kLines);
+  CHECK(t->kind() == "word");
+  CHECK(t->size() == 10);  // a dog man sees the b
+  CHECK(t->encode("a  dog\tsees a cat") == Ids{4, 5, 7, 4, kUnk});
+  CHECK(t->encode(" \t ").empty());
+  CHECK(t->decode(t->encode(" the  man ")) == "the man");
+  CHECK(t->decode(Ids{kBos, 4, kPad, 5, kUnk, kEos, 6}) == "a dog <unk>");
+  CHECK(t->decode(Ids{}).empty());
+  CHECK(t->decode(Ids{kEos}).empty());
+  CHECK(t->piece(kEos) == "</s>");
+  CHECK(t->piece(5) == "dog");
+  CHECK_THROWS_AS(t->decode(Ids{10}), IndexError);
+  CHECK_THROWS_AS(t->decode(Ids{-1}), IndexError);
+  CHECK_THROWS_AS(t->piece(10), IndexError);
+  CHECK_THROWS_AS(t->encode("a \xFF"), ValueError);
+}
+
+TEST_CASE("folding ignores case and final punctuation", "[tokenizer]") {
+  TokenizerOptions o;
+  o.fold = true;
+  const TokenizerPtr t =
+      train_tokenizer(o, std::vector<std::string>{"I have a cat", "You HAVE 3.5"});
+  CHECK(t->encode("i Have A cat.") == t->encode("I have a cat"));
+  CHECK(t->encode("you have 3.5 ?!") == t->encode("You have 3.5"));
+  CHECK(t->encode("a cat。").size() == 2);
+  CHECK(t->encode("...").empty());
+  const TokenizerPtr again = deserialize_tokenizer(t->serialize());
+  CHECK(again->encode("A CAT!") == t->encode("a cat"));
+  o.kind = "char";
+  CHECK_THROWS_AS(train_tokenizer(o, kLines), ValueError);
+}
+
+TEST_CASE("characters", "[tokenizer]") {
+  const std::vector<std::string> lines = {"我有一只猫", "我 有e\u0301"};
+  const TokenizerPtr t = train_tokenizer(of_kind("char"), lines);
+  CHECK(t->size() == 4 + 8);
+  CHECK(t->encode("我有").size() == 2);
+  CHECK(t->encode("我有") == Ids{t->encode("我")[0], t->encode("有")[0]});
+  for (const auto& line : lines) CHECK(t->decode(t->encode(line)) == line);
+  CHECK(t->decode(t->encode("我狗")) == "我<unk>");
+  CHECK(t->encode("  ").empty());
+  CHECK(t->piece(t->encode("我 有")[1]) == "▁");
+  CHECK(t->piece(t->encode("猫")[0]) == "猫");
+}
+
+TEST_CASE("one vocabulary for both sides, or one for each", "[tokenizer]") {
+  const std::vector<std::string> german = {"ein Hund", "ein Mann"}, english = {"a dog", "a man"};
+  const TokenizerPair shared = train_shared_tokenizer(of_kind("word"), german, english);
+  CHECK(shared.source == shared.target);
+  CHECK(shared.source->size() == 4 + 6);
+  const TokenizerPair apart = train_tokenizers(of_kind("word"), of_kind("char"), german, english);
+  CHECK(apart.source->size() == 4 + 3);
+  CHECK(apart.target->kind() == "char");
+  CHECK(apart.source->encode("dog") == Ids{kUnk});
+}
+
+TEST_CASE("options that make no tokenizer", "[tokenizer]") {
+  CHECK(test::message_of<ValueError>([] { train_tokenizer(of_kind("words"), kLines); }) ==
+        "tokenizer: unknown kind \"words\": word, char, mixed or sentencepiece");
+  for (const char* kind : {"word", "char", "sentencepiece"}) {
+    CHECK_THROWS_AS(train_tokenizer(of_kind(kind), std::vector<std::string>{}), ValueError);
+    CHECK_THROWS_AS(train_tokenizer(of_kind(kind), std::vector<std::string>{"", "  "}), ValueError);
+    CHECK(test::message_of<ValueError>([&] {
+            train_tokenizer(of_kind(kind), std::vector<std::string>{"good", "b\xC3"});
+          }) == "tokenizer: training line 2: invalid UTF-8 at byte 2 (0xc3)");
+  }
+  TokenizerOptions o;
+  o.max_size = 3;
+  CHECK_THROWS_AS(train_tokenizer(o, kLines), ValueError);
+}
+
+TEST_CASE("tokenizers survive a string and a file", "[tokenizer]") {
+  for (const char* kind : {"word", "char"}) {
+    const TokenizerPtr t = train_tokenizer(of_kind(kind), kLines);
+    const TokenizerPtr again = deserialize_tokenizer(t->serialize());
+    CHECK(again->kind() == kind);
+    CHECK(again->serialize() == t->serialize());
+    CHECK(again->encode("the man sees b") == t->encode("the man sees b"));
+    const test::TemporaryFile file;
+    t->save(file.path());
+    CHECK(load_tokenizer(file.path())->serialize() == t->serialize());
+  }
+  CHECK_THROWS_AS(load_tokenizer("/nowhere/at/all"), FileError);
+}
+
+TEST_CASE("nothing else passes for a tokenizer", "[tokenizer]") {
+  for (const std::string text :
+       {"", "{}", "[1]", R"({"format":"glim vocabulary","version":1,"tokens":[]})",
+        R"({"format":"glim tokenizer","version":1})",
+        R"({"format":"glim tokenizer","version":1,"kind":"bytes"})",
+        R"({"format":"glim tokenizer","version":"1","kind":"char","tokens":[]})",
+        R"({"format":"glim tokenizer","version":1,"kind":"word","tokens":["a"]})",
+        R"({"format":"glim tokenizer","version":1,"kind":"word","fold":1,"tokens":["a"]})",
+        R"({"format":"glim tokenizer","version":1,"kind":"word","fold":true,"tokens":["a b"]})",
+        R"({"format":"glim tokenizer","version":1,"kind":"word","fold":true,"tokens":{"a":1}})",
+        R"({"format":"glim tokenizer","version":1,"kind":"char","tokens":["ab"]})",
+        R"({"format":"glim tokenizer","version":1,"kind":"sentencepiece"})",
+        R"({"format":"glim tokenizer","version":1,"kind":"sentencepiece","model":"?"})",
+        R"({"format":"glim tokenizer","version":1,"kind":"sentencepiece","model":"AAAA"})"}) {
+    INFO(text);
+    CHECK_THROWS_AS(deserialize_tokenizer(text), FileError);
+  }
+  CHECK(test::message_of<FileError>([] { deserialize_tokenizer("{", "model.json"); }) ==
+        "tokenizer: model.json: not valid JSON");
+}
+
+TEST_CASE("random bytes and damaged tokenizers never do worse than an error", "[tokenizer]") {
+  SplitMix64 random(5);
+  for (int round = 0; round < 3000; ++round) {
+    std::string text(random.below(60), ' ');
+    for (char& c : text) c = static_cast<char>(random.below(256));
+    REQUIRE_THROWS_AS(deserialize_tokenizer(text), FileError);
+  }
+  for (const char* kind : {"word", "char"}) {
+    const std::string whole = train_tokenizer(of_kind(kind), kLines)->serialize();
+    for (std::size_t n = 0; n < whole.size(); ++n) {
+      REQUIRE_THROWS_AS(deserialize_tokenizer(whole.substr(0, n)), FileError);
+    }
+    for (int round = 0; round < 3000; ++round) {
+      std::string text = whole;
+      for (std::uint64_t k = 0; k <= random.below(3); ++k) {
+        text[random.below(text.size())] = static_cast<char>(random.below(256));
+      }
+      try {
+        const TokenizerPtr t = deserialize_tokenizer(text);
+        t->decode(t->encode("a man sees the dog"));
+      } catch (const FileError&) {
+      }
+    }
+  }
+}
+
+TEST_CASE("base64", "[base64]") {
+  // RFC 4648, section 10.
+  const std::pair<std::string, std::string> cases[] = {{"", ""},
+                                                       {"f", "Zg=="},
+                                                       {"fo", "Zm8="},
+                                                       {"foo", "Zm9v"},
+                                                       {"foob", "Zm9vYg=="},
+                                                       {"fooba", "Zm9vYmE="},
+                                                       {"foobar", "Zm9vYmFy"}};
+  for (const auto& [plain, coded] : cases) {
+    CHECK(base64_encode(plain) == coded);
+    CHECK(base64_decode(coded) == plain);
+  }
+  for (const char* bad :
+       {"Z", "Zg", "Zg=", "Zh==", "Zm9=", "Z===", "====", "Zm 9", "Zm9v=", "=AAA", "Zg==Zg=="}) {
+    INFO(bad);
+    CHECK_FALSE(base64_decode(bad));
+  }
+  SplitMix64 random(1);
+  for (int round = 0; round < 500; ++round) {
+    std::string bytes(random.below(50), ' ');
+    for (char& c : bytes) c = static_cast<char>(random.below(256));
+    REQUIRE(base64_decode(base64_encode(bytes)) == bytes);
+  }
+}
+
+}  // namespace test_tokenizer

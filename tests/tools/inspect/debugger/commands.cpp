@@ -1,0 +1,282 @@
+// The commands: what they say, names and parts, what goes wrong.
+#include <cmath>
+
+#include "tensor/error.hpp"
+#include "tests/tools/inspect/debugger/common.hpp"
+#include "tools/inspect/debugger/difference.hpp"
+#include "tools/inspect/debugger/names.hpp"
+#include "tools/inspect/debugger/show.hpp"
+
+namespace test_commands {
+
+using namespace glim;
+using namespace glim::step;
+
+namespace {
+
+// tanh with the square forgotten: dx = dy (1 - y).
+struct WrongTanh final : Unary<WrongTanh> {
+  static constexpr Formula formula{"wrong_tanh", "y = tanh x", {"dx = dy (1 - y)"}};
+  Tensor forward(const Tensor& x) {
+    save_output();
+    return glim::tanh(x);
+  }
+  Var dx(const Var& dy) const { return dy * (1 - y()); }
+};
+
+std::string error_of(Driven& d, const std::string& line) {
+  try {
+    d(line);
+  } catch (const Error& e) {
+    return e.one_line();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("breakpoints stop at every node of the name, and can be removed") {
+  Driven d;
+  CHECK(contains(d("break *self_attn.probs"), "breakpoint 1: *self_attn.probs (4 nodes, 4 still"));
+  d("b multihead_attn.scores");
+  std::string at = d("continue");
+  CHECK(contains(at, "breakpoint 2, multihead_attn.scores"));
+  CHECK(contains(at, "=> #"));
+  CHECK(contains(at, "decoder.layers.1.multihead_attn.scores"));
+  CHECK(contains(d("c"), "decoder.layers.1.self_attn.probs"));
+  CHECK(contains(d("info breakpoints"), "1  *self_attn.probs  4 nodes, hit 1 time\n2  "));
+  d("delete 1");
+  CHECK(contains(d("c"), "decoder.layers.0.multihead_attn.scores"));
+  CHECK(contains(error_of(d, "delete 1"), "no breakpoint 1"));
+  d("delete");
+  CHECK(contains(d("info b"), "no breakpoints"));
+  CHECK(contains(d("continue"), "the pass is over"));
+  CHECK(contains(error_of(d, "next"), "`run`"));
+  CHECK(contains(error_of(d, "continue"), "`run`"));
+  CHECK(contains(d("run"), "=> #"));
+  d("break decoder.layers.1.linear2.weight");
+  CHECK(contains(d("next 100000"), "breakpoint 3, decoder.layers.1.linear2.weight\n=> #"));
+  CHECK(contains(d("next 100000"), "the pass is over"));
+}
+
+TEST_CASE("an interrupted command stops where it is") {
+  bool stop = true;
+  Example example;
+  Session session([&] { return example.loss(); });
+  std::string said;
+  Debugger debugger(
+      session, [&](const std::string& text) { said += text; }, [&] { return stop; });
+  debugger.run("continue");
+  CHECK(contains(said, "interrupted\n=> #"));
+  CHECK(session.taken() == 1);
+  debugger.run("next 5");
+  CHECK(session.taken() == 2);
+  std::string what;
+  try {
+    debugger.run("diff");
+  } catch (const std::exception& e) {
+    what = e.what();
+  }
+  CHECK(contains(what, "interrupted"));
+  stop = false;
+  debugger.run("continue");
+  CHECK(session.current() == -1);
+}
+
+TEST_CASE("up and down follow the graph, and leave the pass alone") {
+  Driven d;
+  d("break decoder.layers.1.multihead_attn.probs\ncontinue");
+  int probs = d.session.current();
+  CHECK(contains(d("down"), "decoder.layers.1.multihead_attn.scores"));
+  std::string up = d("up");
+  CHECK(contains(up, "#" + std::to_string(probs) + " "));
+  CHECK(contains(d("where ."), "multihead.cpp:"));
+  CHECK(contains(d("where ."), "in decoder.layers.1.multihead_attn"));
+  CHECK(d.session.current() == probs);
+  d("down\ndown\ndown");
+  CHECK_FALSE(contains(d("stats"), "#" + std::to_string(probs) + " "));
+  CHECK(contains(error_of(d, "down 9"), "inputs on the tape, not 9"));
+  d("next");  // what is looked at is the place again
+  CHECK(contains(d("where"), "#" + std::to_string(d.session.current()) + " "));
+  d("run");
+  CHECK(contains(error_of(d, "up"), "read by nothing"));
+  d("down 1\nup");
+  CHECK(contains(d("graph"), "the loss: read by nothing"));
+}
+
+TEST_CASE("list shows the rule as it stands in the source, for every op") {
+  Driven d;
+  std::string text = d("list decoder.layers.1.multihead_attn.probs");
+  CHECK(contains(text, "the rule of masked_softmax (softmax.cpp:"));
+  CHECK(contains(text, "return y * (dy - sum(dy * y, {axis}, true));"));
+  for (std::string_view op : registered_ops()) {
+    if (op.starts_with("wrong_")) continue;  // planted below
+    INFO(op);
+    CHECK(contains(rule_text(op), "the rule of " + std::string(op) + " ("));
+    CHECK((contains(rule_text(op), " dx(") || contains(rule_text(op), " da(") ||
+           contains(rule_text(op), "Grads gradient(const Var&")));
+  }
+  CHECK(rule_text("leaf").empty());
+}
+
+TEST_CASE("values and gradients are printed, whole or in part") {
+  Driven d;
+  d("break decoder.layers.0.self_attn.scores\ncontinue");
+  CHECK(contains(d("print"), "self_attn.scores  (1, 2, 3, 3) float32"));
+  CHECK(contains(d("print d"), "d decoder.layers.0.self_attn.scores  (1, 2, 3, 3) float32"));
+  CHECK(contains(d("p d .[0,1,:,0:2]"), ".scores[0,1,:,0:2]  (3, 2) float32"));
+  CHECK(contains(d("p [0,-1, 0]"), "[0,-1,0]  (3,) float32"));
+  CHECK(contains(d("print #0[0]"), "#0 "));
+  CHECK(contains(d("p d encoder.layers.0.self_attn.scores"), "0 of 1 readers"));
+  CHECK(contains(d("stats"), "zeros"));
+  CHECK(contains(d("formula"), "-> #"));
+  CHECK(contains(d("saved encoder.layers.0.self_attn.probs"), "its output"));
+  CHECK(contains(error_of(d, "p .[0,0,0,0,0]"), "more places"));
+  CHECK(contains(error_of(d, "p .[0,0,9]"), "9"));
+  CHECK(contains(error_of(d, "p .[x]"), "'x' is neither"));
+  CHECK(contains(error_of(d, "p .[0:99]"), "outside"));
+  CHECK(contains(error_of(d, "p .[0"), "does not end in ]"));
+}
+
+TEST_CASE("every node agrees with differences: its gradient with the loss's, its op with its own") {
+  Driven d;
+  d("continue");
+  Index compared = 0, inputs = 0, gradients = 0, leaves = 0;
+  for (int i = 0; i < d.session.size(); ++i) {
+    Difference found = difference(d.session, i, 3);
+    INFO(to_text(d.session, i, found));
+    CHECK(found.agrees());
+    CHECK(found.in_float64);
+    REQUIRE(found.gradient);
+    gradients += found.gradient->compared - found.gradient->undecidable;
+    leaves += d.session.node(i).leaf != nullptr;
+    for (const InputDifference& k : found.inputs) compared += k.compared - k.undecidable;
+    inputs += static_cast<Index>(found.inputs.size());
+  }
+  CHECK(leaves > 60);
+  CHECK(inputs > 300);
+  CHECK(compared > 2 * inputs);
+  CHECK(gradients > 2 * d.session.size());
+}
+
+TEST_CASE("diff finds a gradient that was changed, there and below, and calls the ops right") {
+  Driven d;
+  std::string at = "decoder.layers.1.multihead_attn.context";
+  std::string above = "decoder.layers.1.multihead_attn.out_proj.bias";
+  std::string below = "decoder.layers.1.multihead_attn.probs";
+  SECTION("doubled") { d("set " + at + " scale 2\nbreak " + at + "\ncontinue"); }
+  SECTION("a twentieth more") { d("set " + at + " scale 1.05\nbreak " + at + "\ncontinue"); }
+  SECTION("zeros") { d("set " + at + " zero\nbreak " + at + "\ncontinue"); }
+  SECTION("its sign") { d("set " + at + " scale -1\nbreak " + at + "\ncontinue"); }
+  std::string said = d("diff");
+  CHECK(contains(said.substr(0, said.find("op against")), "WRONG at "));
+  CHECK_FALSE(contains(said.substr(said.find("op against")), "WRONG"));
+  d("continue");
+  CHECK(contains(d("diff " + below), "WRONG"));
+  CHECK_FALSE(contains(d("diff " + above), "WRONG"));
+  CHECK(contains(d("diff decoder.layers.1.multihead_attn.in_proj_weight"), "WRONG"));
+  d("run\ncontinue");
+  CHECK(contains(d("diff " + at), "agrees"));
+  CHECK_FALSE(contains(d("diff " + at), "WRONG"));
+}
+
+TEST_CASE("diff finds a planted wrong gradient, and says where it is worst") {
+  Var x = Var::leaf(tensor({0.5, -1, 2}), "x");
+  int wrong = -1;
+  Session session([&] {
+    Var y = apply(WrongTanh{}, mul(x, 1.0));
+    wrong = Tape::current()->node_of(y);
+    return sum(mul(y, y));
+  });
+  std::string said;
+  Debugger debugger(session, [&](const std::string& text) { said += text; });
+  debugger.run("diff wrong_tanh");  // its turn is to come
+  CHECK(contains(said, "random gradient"));
+  CHECK(contains(said, "WRONG at 3 of them"));
+  debugger.run("next 2");
+  REQUIRE(session.current() == wrong);
+  Difference d = difference(session, wrong);
+  CHECK(d.own_gradient);
+  REQUIRE(d.inputs.size() == 1);
+  CHECK(d.inputs[0].wrong == 3);
+  // At -1: y (1 - y) against y (1 - y²).
+  CHECK(d.inputs[0].at == Shape{1});
+  double y = std::tanh(-1.0);
+  CHECK(std::abs(d.inputs[0].analytic - 2 * y * (1 - y)) < 1e-5);
+  CHECK(std::abs(d.inputs[0].quotient - 2 * y * (1 - y * y)) < 1e-5);
+  // The gradient that comes in is right; what lies below has got a wrong one, by right ops.
+  REQUIRE(d.gradient);
+  CHECK(d.gradient->wrong == 0);
+  session.advance();
+  Difference below = difference(session, wrong - 1);
+  REQUIRE(below.gradient);
+  CHECK(below.gradient->wrong == 3);
+  REQUIRE(below.inputs.size() == 1);
+  CHECK(below.inputs[0].wrong == 0);
+}
+
+TEST_CASE("diff calls a kink undecidable, and compares no more than asked for") {
+  Var x = Var::leaf(tensor({0, 1, -1, 0}), "x");
+  Session session([&] { return sum(relu(mul(x, 1.0))); });
+  int relu_node = 2;
+  REQUIRE(session.node(relu_node).name == "relu");
+  session.advance();
+  Difference d = difference(session, relu_node);
+  CHECK(d.inputs[0].undecidable == 2);
+  CHECK(d.agrees());
+  CHECK(contains(to_text(session, relu_node, d), "2 undecidable (at a kink)"));
+  CHECK(difference(session, relu_node, 2).inputs[0].compared == 2);
+  CHECK_THROWS_AS(difference(session, 0), StateError);
+  while (session.current() >= 0) session.advance();
+  CHECK(difference(session, 0).gradient->undecidable == 2);
+}
+
+TEST_CASE("unknown commands and names are answered with the nearest") {
+  Driven d;
+  CHECK(contains(error_of(d, "brake"), "nearest: break"));
+  CHECK(contains(error_of(d, "s"), "may mean stats, saved, set"));
+  CHECK(contains(error_of(d, "print decoder.layers.0.self_attn.score"),
+                 "nearest: decoder.layers.0.self_attn.scores"));
+  CHECK(contains(error_of(d, "print score"), "nearest: scores"));
+  CHECK(contains(error_of(d, "print self_atn.scores"), "nearest: self_attn.scores"));
+  CHECK(contains(error_of(d, "break *.prob"), "no node is called *.prob"));
+  CHECK(contains(error_of(d, "print #9999"), "they are #0 to #"));
+  CHECK(contains(error_of(d, "print *"), "nodes, at most"));
+  CHECK(contains(error_of(d, "set scores zeros"), "nearest: zero"));
+  CHECK(contains(error_of(d, "set scores scale"), "wants a number"));
+  CHECK(contains(error_of(d, "set scores scale nan"), "wants a number"));
+  CHECK(contains(error_of(d, "set scores"), "wants NAME"));
+  CHECK(contains(error_of(d, "next 0"), "above 0"));
+  CHECK(contains(error_of(d, "info brekpoints"), "nearest: breakpoints"));
+  CHECK(contains(error_of(d, "run now"), "'now' is too much"));
+  d("next 50");
+  CHECK(contains(error_of(d, "set #" + std::to_string(d.session.loss()) + " zero"), "its turn"));
+  CHECK(d("") == "");
+  CHECK(contains(error_of(d, "print " + std::string(1000000, 'x')), "characters"));
+  CHECK(contains(error_of(d, "export"), "wants a file"));
+  CHECK(contains(error_of(d, "export nowhere/gradients.safetensors"), "nowhere"));
+  CHECK(contains(error_of(d, "export gradients.safetensors nonsense"), "no node is called"));
+  CHECK(contains(error_of(d, "diff encoder.layers.0.linear1.weight"), "its turn is to come"));
+  CHECK(contains(error_of(d, "next 99999999999999999999"), "not a whole number"));
+  CHECK(contains(error_of(d, "set scores scale 1e999"), "wants a number"));
+  CHECK(contains(error_of(d, "print #-1"), "no node"));
+  CHECK(contains(error_of(d, "up 0"), "above 0"));
+  CHECK(contains(error_of(d, "help me"), "no such command"));
+  CHECK(contains(d("help set"), "freeze"));
+  CHECK(contains(d("help"), "exit status"));
+  d("quit");
+  CHECK_FALSE(d.go_on);
+}
+
+TEST_CASE("commands and paths are completed") {
+  Driven d;
+  CHECK(d.debugger.completions("", "st") == std::vector<std::string>{"stats"});
+  auto paths = d.debugger.completions("print d ", "decoder.layers.1.multihead_attn.sc");
+  CHECK(paths == std::vector<std::string>{"decoder.layers.1.multihead_attn.scores"});
+  CHECK(d.debugger.completions("set scores ", "") ==
+        std::vector<std::string>{"zero", "freeze", "scale"});
+  CHECK(d.debugger.completions("info ", "b") == std::vector<std::string>{"breakpoints"});
+  CHECK(d.debugger.completions("nonsense ", "d").empty());
+}
+
+}  // namespace test_commands

@@ -1,0 +1,145 @@
+// What the debugger does to gradients: nothing by itself, and what it is told to.
+#include "tensor/io/safetensors.hpp"
+#include "tests/tools/inspect/debugger/common.hpp"
+#include "tests/tools/temporary_file.hpp"
+
+namespace test_gradients {
+
+using namespace glim;
+using namespace glim::step;
+
+namespace {
+
+using Gradients = std::map<std::string, Tensor>;
+
+bool same(const Gradients& a, const Gradients& b, const std::string& name) {
+  return a.contains(name) && b.contains(name) && same_bits(a.at(name), b.at(name));
+}
+std::size_t same_ones(const Gradients& a, const Gradients& b) {
+  std::size_t count = 0;
+  for (auto& [name, g] : a) count += same(a, b, name);
+  return count;
+}
+// The names that are in one alone, or whose bits differ.
+std::string differing(const Gradients& a, const Gradients& b) {
+  std::string names;
+  for (auto& [name, g] : a)
+    if (!same(a, b, name)) names += name + " ";
+  for (auto& [name, g] : b)
+    if (!a.contains(name)) names += name + " ";
+  return names;
+}
+bool all_zero(const Tensor& x) {
+  for (double e : x.to(DType::Float64).to_vector<double>())
+    if (e != 0) return false;
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("a script over a whole pass reaches an ordinary backward's gradients, bit for bit") {
+  Driven d;
+  Gradients ordinary = d.example.ordinary();
+  CHECK(ordinary.size() > 60);
+  SECTION("in one go") { d("continue"); }
+  SECTION("node by node, looking at everything on the way") {
+    for (int steps = 0; d.session.current() >= 0; ++steps) {
+      d("next");
+      if (d.session.current() < 0) break;
+      if (steps % 7 == 0)
+        d("print d .\nstats\nformula\nsaved\nwhere\nlist\ngraph\ninfo breakpoints\nup\ndown");
+      if (steps % 40 == 0 && !d.session.node(d.session.current()).leaf) d("diff . 4");
+    }
+  }
+  SECTION("from breakpoint to breakpoint") {
+    d("break *probs\nb *.scores\nbreak *.norm2.*");
+    while (d.session.current() >= 0) d("c");
+  }
+  SECTION("started again half-way") { d("next 100\nset . zero\nnext 10\nrun\ncontinue"); }
+  CHECK(d.session.current() == -1);
+  test::TemporaryFile temporary;
+  std::string file = temporary.path();
+  d("export " + file);
+  Gradients stepped = d.example.gradients(), written;
+  CHECK(differing(ordinary, stepped) == "");
+  for (auto& [name, g] : read_safetensors(file).tensors) {
+    REQUIRE(name.ends_with(".grad"));
+    written[name.substr(0, name.size() - 5)] = g;
+  }
+  CHECK(differing(ordinary, written) == "");
+}
+
+TEST_CASE("zero on the query-key path leaves the value path untouched") {
+  Driven d;
+  Gradients ordinary = d.example.ordinary();
+  std::string module;
+  SECTION("of self-attention") { module = "decoder.layers.1.self_attn"; }
+  SECTION("to the memory") { module = "decoder.layers.1.multihead_attn"; }
+  SECTION("in the encoder") { module = "encoder.layers.1.self_attn"; }
+  int scores = -1;
+  for (int i = 0; i < d.session.size(); ++i)
+    if (d.session.tape().path(i) == module + ".scores") scores = i;
+  REQUIRE(scores >= 0);
+  // The gradients of all nodes, untouched.
+  d("continue");
+  std::map<int, Tensor> before;
+  for (int i = 0; i < d.session.size(); ++i)
+    if (Tensor g = d.session.gradient(i); g.defined()) before[i] = g.clone();
+  d("run\nset " + module + ".scores zero\ncontinue");
+  Gradients cut = d.example.gradients();
+  // All that the scores are not computed from is taken before them, or is the value's way down.
+  for (int i = scores + 1; i < d.session.size(); ++i)
+    CHECK((!before.contains(i) || d.session.node(i).leaf ||
+           same_bits(before[i], d.session.gradient(i))));
+  for (int i = 0; i < d.session.size(); ++i)
+    if (d.session.tape().path(i) == module + ".value")
+      CHECK(same_bits(before[i], d.session.gradient(i)));
+  CHECK(all_zero(d.session.gradient(scores)));
+  // Rows of W^Q, W^K, W^V in turn.
+  for (const char* name : {".in_proj_weight", ".in_proj_bias"}) {
+    Tensor was = ordinary.at(module + name), is = cut.at(module + name);
+    CHECK(all_zero(is.narrow(0, 0, 32)));
+    CHECK_FALSE(all_zero(was.narrow(0, 0, 16)));
+    CHECK(same_bits(is.narrow(0, 32, 16).contiguous(), was.narrow(0, 32, 16).contiguous()));
+  }
+  // What lies above the cut is as it was; something below it is not.
+  CHECK(same(ordinary, cut, module + ".out_proj.weight"));
+  CHECK(same(ordinary, cut, "decoder.layers.1.linear1.weight"));
+  CHECK(same_ones(ordinary, cut) < ordinary.size() - 2);
+}
+
+TEST_CASE("freezing gives none, scaling is exact for powers of two") {
+  Driven d;
+  Gradients ordinary = d.example.ordinary();
+  SECTION("a frozen parameter has no gradient, the others have theirs") {
+    d("set encoder.layers.0.linear1.weight freeze\ncontinue");
+    Gradients found = d.example.gradients();
+    CHECK(differing(found, ordinary) == "encoder.layers.0.linear1.weight ");
+    CHECK(contains(d("print d encoder.layers.0.linear1.weight"), "frozen"));
+  }
+  SECTION("below a frozen value what is reached through it alone gets nothing") {
+    d("set encoder.layers.1.self_attn.scores freeze\nset encoder.layers.1.self_attn.value "
+      "freeze\ncontinue");
+    Gradients found = d.example.gradients();
+    CHECK_FALSE(found.contains("encoder.layers.1.self_attn.in_proj_weight"));
+    CHECK(same(found, ordinary, "encoder.layers.1.self_attn.out_proj.weight"));
+  }
+  SECTION("the loss itself scaled scales everything") {
+    d("set . scale 0.5\nset . scale 0.5\ncontinue");
+    Gradients found = d.example.gradients();
+    for (auto& [name, g] : ordinary) g = mul(g, 0.25);
+    CHECK(differing(ordinary, found) == "");
+  }
+  SECTION("everything frozen, the current node among it") {
+    CHECK(contains(d("set * freeze"), "the pass is over"));
+    CHECK(d.example.gradients().empty());
+    CHECK(contains(d("run\ncontinue"), "the pass is over"));
+    CHECK(differing(ordinary, d.example.gradients()) == "");
+  }
+  SECTION("the loss frozen: the pass is over") {
+    CHECK(contains(d("set . freeze"), "the pass is over"));
+    CHECK(d.example.gradients().empty());
+  }
+}
+
+}  // namespace test_gradients

@@ -1,0 +1,198 @@
+// Criteria can fail: each study's refuse what a wrong set-up gives.
+#include <cmath>
+#include <limits>
+
+#include "tensor/error.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/reduce.hpp"
+#include "tensor/random.hpp"
+#include "tests/catch.hpp"
+#include "tools/study/features.hpp"
+#include "tools/study/measures.hpp"
+#include "tools/study/statistics.hpp"
+#include "tools/study/study.hpp"
+
+namespace test_criteria {
+
+using namespace glim;
+
+namespace {
+
+constexpr DType kDouble = DType::Float64;
+
+Criterion criterion(const char* study, const std::string& key) {
+  for (const Criterion& c : study_of(study).criteria)
+    if (c.key == key) return c;
+  throw ValueError("criterion", key);
+}
+
+}  // namespace
+
+TEST_CASE("norm-placement: either norm's slope is refused for the other's", "[study]") {
+  seed(11);
+  auto slope = [](NormPlacement norm) {
+    std::vector<double> depths{6, 24}, gradients;
+    for (double layers : depths) {
+      double total = 0;
+      for (int i = 0; i < 12; ++i) total += last_layer_gradient(static_cast<Index>(layers), norm);
+      gradients.push_back(total / 12);
+    }
+    return fit_power_law(depths, gradients).slope;
+  };
+  const Criterion &flat = criterion("norm-placement", "post_slope"),
+                  &falls = criterion("norm-placement", "pre_slope");
+  double post = slope(NormPlacement::Post), pre = slope(NormPlacement::Pre);
+  INFO("post " << post << " pre " << pre);
+  CHECK(flat.holds(post));
+  CHECK(falls.holds(pre));
+  CHECK_FALSE(flat.holds(pre));
+  CHECK_FALSE(falls.holds(post));
+}
+
+TEST_CASE("norm-placement: growth leaves Lemma 2's bounds with other weights than its own",
+          "[study]") {
+  seed(12);
+  const Criterion &low = criterion("norm-placement", "growth_low"),
+                  &high = criterion("norm-placement", "growth_high");
+  auto rate = [](double gain) {  // of the first two layers, before tokens have much in common
+    return (pre_norm_growth(2, 16, gain).back() - 1) / 2;
+  };
+  CHECK(low.holds(rate(1)));
+  CHECK(high.holds(rate(1)));
+  CHECK_FALSE(low.holds(rate(0.5)));  // ¼ of the feed-forward network's d/2
+  CHECK_FALSE(high.holds(rate(2)));   // four times
+}
+
+TEST_CASE("warm-up: a rate counts where one placement alone fails without it", "[study]") {
+  constexpr double kDiverged = std::numeric_limits<double>::infinity();
+  CHECK(only_post_needs_warm_up({2, 0.1, 0.1, 0.1}, 1));
+  CHECK(only_post_needs_warm_up({kDiverged, 0.1, 0.1, 5}, 1));
+  CHECK(only_pre_needs_warm_up({0.1, 0.1, 2, 0.1}, 1));
+  for (WarmUpLosses other : {WarmUpLosses{0.1, 0.1, 0.1, 0.1},
+                             {2, 2, 0.1, 0.1},
+                             {2, 0.1, 2, 0.1},
+                             {0.1, 0.1, 2, 2},
+                             {2, 2, 2, 2}}) {
+    CHECK_FALSE(only_post_needs_warm_up(other, 1));
+    CHECK_FALSE(only_pre_needs_warm_up(other, 1));
+  }
+  CHECK_FALSE(only_post_needs_warm_up({std::nan(""), std::nan(""), 0.1, 0.1}, 1));
+  CHECK_FALSE(criterion("warm-up", "post_needs").holds(0));
+  CHECK_FALSE(criterion("warm-up", "pre_needs").holds(1));
+}
+
+TEST_CASE("scaling: scores that are divided are refused where raw ones are wanted", "[study]") {
+  seed(13);
+  ScorePair narrow = score_statistics(8, 64, 256), wide = score_statistics(8, 64, 4096);
+  auto slope = [](const ScoreStatistics& a, const ScoreStatistics& b) {
+    return fit_power_law({256, 4096}, {a.gradient_norm, b.gradient_norm}).slope;
+  };
+  auto holds = [](const char* key, double value) { return criterion("scaling", key).holds(value); };
+  double divided = slope(narrow.divided, wide.divided), raw = slope(narrow.raw, wide.raw);
+  CHECK(holds("scaled_slope", divided));
+  CHECK_FALSE(holds("scaled_slope", raw));
+  CHECK(holds("raw_slope", raw));
+  CHECK_FALSE(holds("raw_slope", divided));
+  CHECK(holds("variance_low", wide.raw.variance / 4096));
+  CHECK_FALSE(holds("variance_low", wide.divided.variance / 4096));
+  CHECK(holds("raw_entropy", wide.raw.entropy / std::log(64)));
+  CHECK_FALSE(holds("raw_entropy", wide.divided.entropy / std::log(64)));
+  CHECK(holds("median_ratio", wide.raw.median_row / wide.divided.median_row));
+  CHECK_FALSE(holds("median_ratio", narrow.raw.median_row / narrow.divided.median_row));
+}
+
+TEST_CASE("rank-collapse: a collapse that is merely exponential is refused, and none at all",
+          "[study]") {
+  const Criterion& growth = criterion("rank-collapse", "growth");
+  std::vector<double> exponential, doubly;
+  for (int l = 0; l < 4; ++l) {
+    exponential.push_back(std::exp(-2 * l));
+    doubly.push_back(std::exp(-(std::pow(3, l) - 1) / 2));
+  }
+  CHECK(step_growth(exponential, 1e-13) == Approx(1));
+  CHECK(step_growth(doubly, 1e-13) == Approx(3));
+  CHECK_FALSE(growth.holds(step_growth(exponential, 1e-13)));
+  CHECK(growth.holds(step_growth(doubly, 1e-13)));
+  // What is below the floor is rounding, and does not count.
+  CHECK(step_growth({1, 1e-2, 1e-8, 1e-16, 1e-16}, 1e-13) == Approx(3));
+  Measurement m = study_of("rank-collapse").measure(1, true);
+  auto holds = [](const char* key, double value) {
+    return criterion("rank-collapse", key).holds(value);
+  };
+  CHECK(holds("collapse", m.values.at("collapse")));
+  CHECK_FALSE(holds("collapse", m.values.at("skips_relative")));
+  CHECK_FALSE(holds("layer_norm", m.values.at("all")));
+  CHECK(holds("skips_keep", m.values.at("skips_keep")));
+  CHECK_FALSE(holds("skips_keep", m.values.at("attention_keeps")));
+}
+
+TEST_CASE("identical-tokens: tokens that differ in one bit of one token are refused", "[study]") {
+  seed(14);
+  MultiheadAttention attention(16, 1);
+  attention.to(kDouble);
+  for (const Var& p : attention.parameters()) p.value().copy_(eighths(p.shape()));
+  Tensor x = eighths({1, 1, 16}).expand({1, 4, 16}).contiguous(), dy = eighths({1, 4, 16});
+  const Criterion& zero = criterion("identical-tokens", "exact_query_key");
+  CHECK(zero.holds(projection_gradients(attention, x, dy).largest));
+  x.data<double>()[0] += 1.0 / 8;
+  ProjectionGradients apart = projection_gradients(attention, x, dy);
+  CHECK_FALSE(zero.holds(apart.largest));
+  CHECK_FALSE(criterion("identical-tokens", "float_query").holds(apart.query / apart.value));
+}
+
+TEST_CASE("entropy: a bound with a spread one per cent too small is refused", "[study]") {
+  double sigma = 3, wrong = 0.99 * sigma;
+  double reached = attention_entropies(from_vector(extremal_logits(16, sigma), {1, 16}))[0];
+  auto holds = [](const char* key, double value) { return criterion("entropy", key).holds(value); };
+  CHECK(holds("extremal", std::abs(reached - entropy_bound(16, sigma))));
+  CHECK_FALSE(holds("extremal", std::abs(reached - entropy_bound(16, wrong))));
+  CHECK_FALSE(holds("ratio", reached / entropy_bound(16, wrong)));
+  CHECK_FALSE(holds("slack", reached - entropy_bound(16, wrong)));
+  CHECK_FALSE(holds("search_below", reached - entropy_bound(16, wrong)));
+  CHECK_FALSE(holds("search_above", reached - entropy_bound(16, 1.1 * sigma)));
+}
+
+TEST_CASE("dependence: post-norm does not pass for log N, nor pre-norm for N", "[study]") {
+  std::vector<double> depths{2, 4, 8, 16}, logarithms;
+  for (double n : depths) logarithms.push_back(std::log(n));
+  auto advantage_of_line = [&](NormPlacement norm) {  // R² over N less R² over ln N
+    seed(15);
+    std::vector<double> shifts;
+    for (double n : depths) {
+      double total = 0;
+      for (int i = 0; i < 12; ++i) total += output_shifts(static_cast<Index>(n), norm).random;
+      shifts.push_back(total);
+    }
+    return fit_line(depths, shifts).r2 - fit_line(logarithms, shifts).r2;
+  };
+  const Criterion &post = criterion("dependence", "post_better"),
+                  &pre = criterion("dependence", "pre_better");
+  double of_post = advantage_of_line(NormPlacement::Post),
+         of_pre = advantage_of_line(NormPlacement::Pre);
+  INFO("post " << of_post << " pre " << of_pre);
+  CHECK(post.holds(of_post));
+  CHECK(pre.holds(-of_pre));
+  CHECK_FALSE(post.holds(of_pre));
+  CHECK_FALSE(pre.holds(-of_post));
+}
+
+TEST_CASE("label-smoothing: another ε, or clusters as loose as before, are refused", "[study]") {
+  Tensor logits = normal({6, 5}, 0, 2, {8, 1}, kDouble);
+  Tensor target = from_vector<std::int64_t>({4, 1, 0, 2, 3, 1}, {6});
+  auto holds = [](const char* key, double value) {
+    return criterion("label-smoothing", key).holds(value);
+  };
+  CHECK(holds("gradient", smoothing_gradient_error(logits, target, 0.1, 0.1, 0)));
+  CHECK_FALSE(holds("gradient", smoothing_gradient_error(logits, target, 0.1, 0.1001, 0)));
+  CHECK_FALSE(holds("classifier_train_ratio", 1));
+  CHECK_FALSE(holds("train_ratio", 1));
+}
+
+TEST_CASE("rollout: what is no better than raw attention is refused", "[study]") {
+  for (const char* key : {"last", "layers", "ablation"}) {
+    CHECK_FALSE(criterion("rollout", key).holds(0));
+    CHECK_FALSE(criterion("rollout", key).holds(std::nan("")));
+  }
+}
+
+}  // namespace test_criteria

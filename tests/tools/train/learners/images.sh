@@ -1,0 +1,128 @@
+#!/usr/bin/env bash
+# images.sh GLIM MAKE_IMAGES: models of kind vit through glim train and glim classify, from IDX files
+# and from folders of PNGs. They learn, resume to the bit, and say what they see; whatever is wrong
+# with an image, a label or an option is one line.
+set -uo pipefail
+glim=$(realpath "$1") make=$(realpath "$2")
+source "$(dirname "$0")/../../common.sh"
+# 240 images of 8 x 8 whose class says where a bright square lies: images.idx labels.idx, gzipped too,
+# folders/{0,1,2,3}/N.png, and single files.
+"$make" . || { echo "0 passed, 1 failed"; exit 1; }
+vit=(train --kind vit --patch 4 --layers 1 --d-model 16 --heads 2 --d-ff 32 --batch-sentences 16
+     --warmup 5 --rate 5e-3 --progress none)
+idx=(--images images.idx.gz --labels labels.idx)
+folders=(--image-folder folders)
+
+# --- learning, by both pools, from both kinds of files ---
+right() { sed -n 's/^validation images, never trained on: \([0-9]*\) of 40 .*/\1/p' "$1"; }
+"$glim" "${vit[@]}" "${idx[@]}" --valid-last 40 --epochs 40 --shift 0.5 --rotation 5 --out by-idx >log 2>&1
+report "learns from IDX files" "$([ "$(right log)" -ge 38 ] || tail -3 log)"
+"$glim" "${vit[@]}" "${folders[@]}" --valid-last 40 --epochs 40 --pooling first --out by-folder >log 2>&1
+report "learns from folders of PNGs" "$([ "$(right log)" -ge 38 ] || tail -3 log)"
+
+# --- classifying ---
+"$glim" classify --model by-idx --images images.idx >found 2>err
+report "a line for each image" "$([ "$(wc -l <found)" = 240 ] && grep -Eq '^[0-3]	0=[01]\.[0-9]{4} 1=' found || cat err)"
+"$glim" classify --model by-idx --images images.idx.gz --labels labels.idx.gz >found 2>err
+report "accuracy over an IDX file" "$(grep -Eq '^accuracy (0\.9[5-9]|1\.0)[0-9]* \([0-9]+ of 240\)' found || cat found err)"
+"$glim" classify --model by-folder --image-folder folders >found 2>err
+report "accuracy over folders" "$(grep -Eq '^accuracy (0\.9[5-9]|1\.0)[0-9]* ' found || cat found err)"
+"$glim" classify --model by-folder folders/2/0.png folders/1/0.png >found 2>err
+report "PNG files as arguments" "$([ "$(cut -f1,3 found)" = $'2\tfolders/2/0.png\n1\tfolders/1/0.png' ] || cat found err)"
+printf 'folders/3/0.png\ncolor.png\n' | "$glim" classify --model by-folder >found 2>err
+report "PNG files by standard input" "$([ "$(cut -f1 found | head -1)" = 3 ] && [ "$(wc -l <found)" = 2 ] || cat found err)"
+
+# --- resumed = never stopped; the same bits for any number of threads ---
+run=("${vit[@]}" "${idx[@]}" --train-first 100 --epochs 3 --schedule constant
+     --dropout 0.3 --shift 1 --out model)
+mkdir one two three
+cp images.idx.gz labels.idx one; cp images.idx.gz labels.idx two; cp images.idx.gz labels.idx three
+(cd one && "$glim" "${run[@]}" >log 2>&1)
+(cd two && "$glim" "${run[@]}" --max-steps 10 >log 2>&1 &&
+  "$glim" train --resume --max-steps 0 --progress none --out model >log 2>&1)
+(cd three && OMP_NUM_THREADS=5 "$glim" "${run[@]}" >log 2>&1)
+# The tensors: the header says with which --max-steps each was started.
+tensors() { tail -c +$(($(od -An -t u8 -N 8 "$1") + 9)) "$1" | sha256sum; }
+report "a resumed run ends in the same bits" \
+  "$([ "$(tensors one/model/last.safetensors)" = "$(tensors two/model/last.safetensors)" ] || tail -1 two/log)"
+report "the same bits for any number of threads" \
+  "$([ "$(tensors one/model/last.safetensors)" = "$(tensors three/model/last.safetensors)" ] || tail -1 three/log)"
+head -c 58 labels.idx >two/labels.idx; head -c 190 /dev/zero >>two/labels.idx
+(cd two && refuse "other labels on resume" 'training data are not those' "$glim" train --resume --epochs 4 --progress none --out model
+  echo "$passed $failed" >../inner)
+read -r passed failed <inner
+
+# --- files ---
+bad() { refuse "$1" "$2" "$glim" "${vit[@]}" --images "$3" --labels "${4:-labels.idx}" --out fresh; }
+head -c 5000 images.idx >short.idx
+head -c 300 images.idx.gz >short.idx.gz
+head -c 8 images.idx >header.idx
+head -c 200 labels.idx >few.idx
+bad "missing file" 'nowhere\.idx' nowhere.idx
+bad "a folder as IDX" 'folders' folders
+bad "no IDX file" 'color\.png: is no IDX file' color.png
+bad "truncated IDX" 'short\.idx: is truncated.*240 x 8 x 8' short.idx
+bad "truncated header" 'header\.idx: is truncated' header.idx
+bad "truncated gzip" 'short\.idx\.gz: .*truncated' short.idx.gz
+bad "truncated labels" 'few\.idx: is truncated' images.idx few.idx
+bad "labels as images" 'images are wanted' labels.idx
+bad "counts that differ" 'five\.idx: has 5 labels, images\.idx has 240 images' images.idx five.idx
+head -c 20 labels.idx >gap.idx; printf '\x4d' >>gap.idx; tail -c +22 labels.idx >>gap.idx
+bad "a label far beyond the others" "image 13 has label '77', yet none has '4'" images.idx gap.idx
+bad "one class alone" 'two different labels' images.idx same.idx
+refuse "labels outside the classes" "seven\.idx|images\.idx: label '7'.*0, 1, 2, 3" "$glim" "${vit[@]}" \
+  "${idx[@]}" --valid-images images.idx --valid-labels seven.idx --out fresh
+refuse "validation images of another size" 'wide\.idx: holds images of 8 x 12.*8 x 8' "$glim" "${vit[@]}" \
+  "${idx[@]}" --valid-images wide.idx --valid-labels five.idx --out fresh
+mkdir -p none empty/0 empty/1 mixed/0 mixed/1 text/0 text/1 onlyone
+cp folders/0/0.png empty/0; cp folders/0/0.png mixed/0; cp wide.png mixed/1
+cp folders/0/0.png text/0; echo 'no image' >text/1/a.png; cp -r folders/0 onlyone
+bad_folder() { refuse "$1" "$2" "$glim" "${vit[@]}" --image-folder "$3" --out fresh; }
+bad_folder "a missing folder" 'nowhere' nowhere
+bad_folder "a folder without classes" 'none: holds no folders' none
+bad_folder "an empty class folder" 'empty/1: holds no PNG' empty
+bad_folder "an image of another size" 'mixed/1/wide\.png: is an image of 8 x 12, wanted are 8 x 8' mixed
+bad_folder "text as PNG" 'text/1/a\.png: cannot be read as a PNG' text
+bad_folder "a single class" 'two different labels' onlyone
+refuse "a class that was not trained" 'folders/2: is the folder of a class' "$glim" "${vit[@]}" \
+  --image-folder two-classes --valid-image-folder folders --out fresh
+
+# --- options ---
+option() { local name=$1 pattern=$2; shift 2; refuse "$name" "$pattern" "$glim" "${vit[@]}" "$@" --out fresh; }
+option "no images" '--images' --labels labels.idx
+option "no labels" '--labels' --images images.idx
+option "files and folders" '--image-folder' "${idx[@]}" "${folders[@]}"
+option "validation images without labels" '--valid-labels' "${idx[@]}" --valid-images images.idx
+option "validation twice" '--valid-last' "${idx[@]}" --valid-images images.idx --valid-labels labels.idx --valid-last 3
+option "more than there are" '--valid-last.*240' "${idx[@]}" --train-first 230 --valid-last 20
+option "nothing left to train on" '--valid-last.*240' "${idx[@]}" --valid-last 240
+option "a negative shift" '--shift' "${idx[@]}" --shift -1
+option "more than a turn" '--rotation' "${idx[@]}" --rotation 1e300
+option "pooling of no kind" '--pooling.*first, mean' "${idx[@]}" --pooling last
+option "tied weights" "--tie.*vit" "${idx[@]}" --tie decoder
+option "batches counted in tokens" '--batch-tokens' "${idx[@]}" --batch-tokens 100
+refuse "patches that do not tile" 'patches of 3 x 3 do not tile' "$glim" train --kind vit "${idx[@]}" --patch 3 --progress none --out fresh
+refuse "no patch" '--patch' "$glim" train --kind vit "${idx[@]}" --patch 0 --progress none --out fresh
+refuse "images for a Transformer" "--images.*vit" "$glim" train --images images.idx --progress none --out fresh
+report "no folder is left by what was refused" "$([ -e fresh ] && ls fresh)"
+
+# --- classify ---
+refuse "an image of another size to classify" 'wide\.png: is an image of 8 x 12' "$glim" classify --model by-idx wide.png
+refuse "an IDX file of another size" 'wide\.idx: holds images of 8 x 12' "$glim" classify --model by-idx --images wide.idx
+refuse "a missing image" 'nowhere\.png' "$glim" classify --model by-idx nowhere.png
+refuse "labels outside the model's classes" "label '7'" "$glim" classify --model by-idx --images images.idx --labels seven.idx
+refuse "labels alone" '--labels' "$glim" classify --model by-idx --labels labels.idx
+refuse "several sources" 'not several' "$glim" classify --model by-idx --images images.idx folders/0/0.png
+refuse "sentences for an image model" '--labelled' "$glim" classify --model by-idx --labelled text
+refuse "translating with an image model" "kind 'vit'" "$glim" translate --model by-idx
+
+forge() {  # NAME PATTERN FROM TO: the checkpoint's metadata, changed at the same length
+  sed "s/$3/$4/" by-idx/best.safetensors >bad.safetensors
+  cmp -s by-idx/best.safetensors bad.safetensors && report "$1" "nothing was changed"
+  refuse "$1" "$2" "$glim" classify --model bad.safetensors color.png
+}
+forge "another width" 'bad\.safetensors.*patch_embed' '\\"d_model\\":16' '\\"d_model\\":99'
+forge "more layers" 'bad\.safetensors.*layers|bad\.safetensors.*linear1' '\\"layers\\":1' '\\"layers\\":9'
+forge "a patch of nothing" 'bad\.safetensors.*size of 0' '\\"patch\\":4' '\\"patch\\":0'
+forge "more classes" 'bad\.safetensors.*labels' '\\"classes\\":4' '\\"classes\\":9'
+summary

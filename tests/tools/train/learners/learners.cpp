@@ -1,0 +1,199 @@
+// What the language models learn from: parts of a text, crops, blocks, masks, labels.
+#include <cmath>
+#include <set>
+
+#include "tensor/error.hpp"
+#include "tests/catch.hpp"
+#include "tests/tools/temporary_file.hpp"
+#include "tools/train/learners/classification.hpp"
+#include "tools/train/learners/kinds.hpp"
+#include "tools/train/learners/language.hpp"
+#include "tools/train/presets.hpp"
+
+namespace test_learners {
+
+using namespace glim;
+using glim::test::message_of;
+using glim::test::TemporaryFile;
+
+namespace {
+
+TrainOptions small(const std::string& kind) {
+  TrainOptions o;
+  o.kind = kind;
+  o.task = "files";
+  o.layers = 1;
+  o.d_model = 8;
+  o.heads = 2;
+  o.d_ff = 16;
+  apply_preset(o, [](const char* name) {
+    std::string given = name;
+    return given == "layers" || given == "d-model" || given == "heads" || given == "d-ff";
+  });
+  return o;
+}
+
+struct Seen {
+  Index targets = 0, batches = 0;
+  double nll = 0;
+};
+Seen read_all(Learner& learner, Split split, Index epoch) {
+  Seen seen;
+  learner.model().train(split == Split::Train);
+  seen.batches = learner.begin(split, epoch);
+  for (Index b = 0; b < seen.batches; ++b) {
+    Measures sums;
+    learner.loss(split, b, 0, sums);
+    CHECK(sums.tokens == learner.size(split, b).targets);
+    seen.targets += sums.tokens;
+    seen.nll += sums.nll;
+  }
+  return seen;
+}
+
+// Characters that say where they stand: no two neighbours occur twice.
+std::string unique_pairs(std::size_t length) {
+  std::string text;
+  for (std::size_t i = 0; text.size() < length; ++i) text += static_cast<char>('a' + i % 26);
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("gpt: nine tenths train, the rest validates in whole", "[learners][gpt]") {
+  TemporaryFile text(unique_pairs(999));  // and the last line's end
+  TrainOptions o = small("gpt");
+  o.text = text.path();
+  o.block = 16;
+  o.init = 0.02;
+  auto learner = make_learner(o);
+  // 100 characters to validate: each but the first is predicted once, in blocks of 16 and a rest.
+  Seen valid = read_all(*learner, Split::Valid, 0);
+  CHECK(valid.targets == 99);
+  CHECK(valid.batches == 2);
+  CHECK(valid.nll / 99 == Approx(std::log(30)).margin(0.1));  // 26 letters, 4 special tokens
+  // 900 to train: (900 - 1)/16 = 56 crops an epoch, or one fewer where the first begins late.
+  std::set<Index> counts;
+  for (Index epoch = 0; epoch < 40; ++epoch)
+    counts.insert(read_all(*learner, Split::Train, epoch).targets);
+  CHECK(counts == std::set<Index>{55 * 16, 56 * 16});
+  CHECK(read_all(*learner, Split::Train, 0).batches == 5);  // of 12 crops
+  // Another file to validate leaves all of the text for training.
+  TemporaryFile other(unique_pairs(49));
+  o.valid_text = other.path();
+  auto two = make_learner(o);
+  CHECK(read_all(*two, Split::Valid, 0).targets == 49);
+  CHECK(read_all(*two, Split::Train, 0).targets >= 61 * 16);
+  CHECK(two->fingerprint() != learner->fingerprint());
+}
+
+TEST_CASE("gpt: crops are a function of seed and epoch", "[learners][gpt]") {
+  TemporaryFile text(unique_pairs(999));
+  TrainOptions o = small("gpt");
+  o.text = text.path();
+  o.block = 8;
+  o.dropout = 0;
+  auto losses = [&](Index seed, Index epoch) {
+    o.seed = seed;
+    LanguageLearner learner(o, nullptr);
+    for (auto& [name, p] : learner.model().named_parameters())  // the same model for every seed
+      p.value().copy_(normal(p.shape(), 0, 0.5, {3, static_cast<std::uint64_t>(name.size())}));
+    return read_all(learner, Split::Train, epoch).nll;
+  };
+  CHECK(losses(1, 0) == losses(1, 0));
+  CHECK(losses(1, 0) != losses(1, 1));
+  CHECK(losses(1, 0) != losses(2, 0));
+}
+
+TEST_CASE("bert: as many targets as were announced, other ones each time", "[learners][bert]") {
+  std::string lines;
+  for (int i = 0; i < 40; ++i) {
+    lines += "the small cat number " + std::to_string(i % 7) + " sat on";
+    for (int k = 0; k < i % 9; ++k) lines += " the mat";
+    lines += "\n";
+  }
+  TemporaryFile text(lines);
+  TrainOptions o = small("bert");
+  o.text = text.path();
+  o.dropout = 0;
+  auto learner = make_learner(o);
+  Seen first = read_all(*learner, Split::Train, 0), second = read_all(*learner, Split::Train, 0);
+  CHECK(first.targets == second.targets);
+  CHECK(first.nll != second.nll);  // masked anew
+  Seen a = read_all(*learner, Split::Valid, 0), b = read_all(*learner, Split::Valid, 3);
+  CHECK(a.targets == b.targets);
+  CHECK(a.nll == b.nll);  // the same masks at each validation
+  generator().set_state(1, 50);
+  double once = read_all(*learner, Split::Train, 0).nll;
+  generator().set_state(1, 50);
+  CHECK(read_all(*learner, Split::Train, 0).nll == once);
+}
+
+TEST_CASE("labels are ordered, found and kept", "[learners][labels]") {
+  std::vector<std::string> numbers{"10", "9", "10", "0"}, words{"good", "bad", "2"};
+  CHECK(Labels::of(numbers).list() == "0, 9, 10");
+  CHECK(Labels::of(words).list() == "2, bad, good");
+  Labels l = Labels::from_json(Labels::of(numbers).to_json(), "here");
+  CHECK(l.size() == 3);
+  CHECK(l.find("9") == 1);
+  CHECK(l.find("7") == -1);
+  CHECK(message_of<ValueError>([] {
+          Labels::of(std::vector<std::string>{"1", "1"});
+        }) == "labels: a classifier needs two different labels at least, not '1' alone");
+  CHECK_THROWS_AS(Labels::from_json("{", "here"), FileError);
+  CHECK_THROWS_AS(Labels::from_json("[\"a\"]", "here"), FileError);
+}
+
+TEST_CASE("labelled lines", "[learners][labels]") {
+  TemporaryFile good("a\tb\t1\r\n fine film \t 0 \n");
+  LabelledSentences data = read_labelled(good.path());
+  CHECK(data.sentences == std::vector<std::string>{"a\tb", " fine film "});
+  CHECK(data.labels == std::vector<std::string>{"1", "0"});
+  CHECK(label_numbers(data, Labels::of(data.labels)) == std::vector<Index>{1, 0});
+  LabelledSentences other = data;
+  other.labels[1] = "2";
+  CHECK(message_of<FileError>([&] { label_numbers(other, Labels::of(data.labels)); }) ==
+        good.path() + ":2: the label '2' is none of 0, 1");
+  TemporaryFile no_tab("a\t1\nb 0\n");
+  CHECK(message_of<FileError>([&] { read_labelled(no_tab.path()); }) ==
+        no_tab.path() + ":2: no tab: wanted is sentence<TAB>label");
+}
+
+TEST_CASE("classifier: counts what is right, hides words in training only", "[learners]") {
+  std::string lines;
+  for (int i = 0; i < 30; ++i)
+    lines += "word" + std::to_string(i) + " and more words here\t" + (i % 3 ? "no" : "yes") + "\n";
+  TemporaryFile file(lines);
+  TrainOptions o = small("classifier");
+  o.labelled = o.valid_labelled = file.path();
+  o.dropout = 0;
+  o.word_dropout = 0.5;
+  auto learner = make_learner(o);
+  Seen train = read_all(*learner, Split::Train, 0), again = read_all(*learner, Split::Train, 0);
+  CHECK(train.targets == 30);
+  CHECK(train.nll != again.nll);
+  Seen valid = read_all(*learner, Split::Valid, 0);
+  CHECK(valid.nll == read_all(*learner, Split::Valid, 0).nll);
+  Measures m = measure(*learner, Split::Valid);
+  CHECK(m.tokens == 30);
+  CHECK((m.correct == 10 || m.correct == 20));  // one label for all before it has learned
+  CHECK(learner->criterion(m) == Approx(1 - m.accuracy()));
+}
+
+TEST_CASE("options of another kind are refused", "[learners]") {
+  TemporaryFile text(unique_pairs(999));
+  TrainOptions o = small("gpt");
+  o.text = text.path();
+  o.pooling = "first";
+  CHECK(message_of<ValueError>([&] { make_learner(o); }) ==
+        "--pooling: is no option of --kind gpt");
+  o = small("bert");
+  o.text = text.path();
+  o.positions = "rotary";
+  CHECK_THROWS_AS(make_learner(o), ValueError);
+  o = small("classifier");
+  CHECK(message_of<ValueError>([&] { make_learner(o); }) ==
+        "--labelled: a file of sentence<TAB>label lines is needed");
+}
+
+}  // namespace test_learners

@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# recurrent.sh GLIM: models of kind rnn through the same verbs as the Transformer. Each cell and
+# attention trains, resumes to the bit, translates, and is measured; what a recurrent model has no
+# use for, and what no model can be made of, is refused in one line.
+set -uo pipefail
+glim=$(realpath "$1")
+source "$(dirname "$0")/../../common.sh"
+small=(--kind rnn --d-embed 8 --schedule constant --progress none)
+tiny=(train "${small[@]}" --task copy --examples 60 --max-length 12)
+copy=("${tiny[@]}" --d-model 16)
+
+# --- every cell and attention, by the same commands ---
+printf '3 4 5 3 6\n7\n\n8 9 3\n' >lines
+for cell in gru lstm rnn; do
+  for attention in additive dot general concat; do
+    name="$cell, $attention" out="$cell-$attention" problem=
+    layers=1; [ "$attention" = general ] && layers=2
+    "$glim" "${copy[@]}" --cell $cell --attention $attention --layers $layers --epochs 2 \
+      --out "$out" >log 2>&1 || problem="train: $(tail -1 log)"
+    "$glim" translate --model "$out" --beam 3 <lines >found 2>err ||
+      problem="translate: $(cat err)"
+    [ "$(wc -l <found)" = 4 ] && [ -z "$(sed -n 3p found)" ] || problem="translate: $(cat found)"
+    "$glim" evaluate --model "$out" --source lines --reference lines >log 2>&1
+    grep -q BLEU log || problem="evaluate: $(tail -1 log)"
+    report "$name" "$problem"
+  done
+done
+
+# --- resumed = never stopped ---
+mkdir one two
+(cd one && "$glim" "${copy[@]}" --epochs 4 --dropout 0.3 --out model >log 2>&1)
+(cd two && "$glim" "${copy[@]}" --epochs 4 --dropout 0.3 --max-steps 3 --out model >log 2>&1 &&
+  "$glim" train --resume --max-steps 0 --progress none --out model >log 2>&1)
+# The tensors: the header says with which --max-steps each was started.
+tensors() { tail -c +$(($(od -An -t u8 -N 8 "$1") + 9)) "$1" | sha256sum; }
+report "a resumed run ends in the same bits" \
+  "$([ "$(tensors one/model/last.safetensors)" = "$(tensors two/model/last.safetensors)" ] || tail -1 two/log)"
+
+# --- it learns ---
+"$glim" train --kind rnn --task reverse --epochs 6 --progress none --out reverse >log 2>&1
+exact=$(sed -n 's/^exact match: \([0-9]*\) of 200.*/\1/p' log)
+report "reverses unseen sequences" "$([ "${exact:-0}" -ge 150 ] || echo "${exact:-none} of 200")"
+
+printf '7 3 5 9 4 8\n' | "$glim" translate --model reverse --alignments >aligned 2>err
+report "and attends from the end" "$(grep -q '5-0.*0-5' aligned || cat aligned err)"
+
+# --- refused ---
+refuse "unknown cell" 'cell.*gru, lstm, rnn' "$glim" "${copy[@]}" --cell qrnn --out fresh
+refuse "unknown attention" 'attention.*additive, dot, general, concat' "$glim" "${copy[@]}" --attention sharp --out fresh
+refuse "odd width for dot attention" 'd-model.*even' "$glim" "${tiny[@]}" --d-model 15 --attention dot --out fresh
+refuse "no width of embeddings" 'd-embed' "$glim" "${copy[@]}" --d-embed 0 --out fresh
+refuse "heads of an RNN" "--heads.*'rnn'" "$glim" "${copy[@]}" --heads 4 --out fresh
+refuse "tied weights of an RNN" "--tie.*'rnn'" "$glim" "${copy[@]}" --tie decoder --out fresh
+refuse "decoder layers of an RNN" "--decoder-layers.*'rnn'" "$glim" "${copy[@]}" --decoder-layers 2 --out fresh
+refuse "cell of a Transformer" '--cell.*rnn' "$glim" train --task copy --cell lstm --progress none --out fresh
+refuse "another kind on resume" 'kind' "$glim" train --resume --kind transformer --progress none --out reverse
+refuse "another cell on resume" 'cell' "$glim" train --resume --cell lstm --progress none --out reverse
+report "no folder is left by what was refused" "$([ -e fresh ] && ls fresh)"
+
+# --- a description that its tensors do not bear out ---
+forge() {  # NAME PATTERN FROM TO: the checkpoint's metadata, changed at the same length
+  sed "s/$3/$4/" gru-additive/best.safetensors >bad.safetensors
+  cmp -s gru-additive/best.safetensors bad.safetensors && report "$1" "nothing was changed"
+  refuse "$1" "$2" "$glim" translate --model bad.safetensors
+}
+forge "another cell" 'bad\.safetensors.*weight_hh_l0|bad\.safetensors' '\\"cell\\":\\"gru\\"' '\\"cell\\":\\"rnn\\"'
+forge "another width" 'bad\.safetensors.*weight_hh_l0' '\\"d_model\\":16' '\\"d_model\\":99'
+forge "more layers" 'bad\.safetensors.*layers|bad\.safetensors.*weight_hh_l1' '\\"layers\\":1' '\\"layers\\":9'
+forge "an unknown attention" 'bad\.safetensors.*attention' '\\"attention\\":\\"additive' '\\"attention\\":\\"addative'
+summary
