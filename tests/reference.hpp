@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -12,15 +13,16 @@
 #include "autograd/ops.hpp"
 #include "tensor/error.hpp"
 #include "tensor/io/safetensors.hpp"
+#include "tests/catch.hpp"
 
 namespace glim {
 
-// One file; its cases are key prefixes ("linear.x", "linear.param.weight").
+// One file. Its cases are key prefixes ("linear.x", "linear.param.weight"), unless it is one case.
 class Reference {
  public:
   explicit Reference(const std::string& name)
       : file_(read_safetensors(std::string(GLIM_REFERENCE) + "/" + name + ".safetensors")),
-        cases_(nlohmann::json::parse(file_.metadata.at("case")).at("cases")) {}
+        cases_(nlohmann::json::parse(file_.metadata.at("case")).value("cases", nlohmann::json())) {}
   bool has(const std::string& key) const { return file_.tensors.count(key) > 0; }
   // Floating tensors are converted.
   Tensor get(const std::string& key, DType dtype = DType::Float64) const {
@@ -47,6 +49,12 @@ class Reference {
   nlohmann::json cases_;
 };
 
+// That file, read once.
+inline const Reference& stored(const std::string& name) {
+  static std::map<std::string, Reference> files;
+  return files.try_emplace(name, name).first->second;
+}
+
 // The largest |a - b|/(1 + |b|): NaN counts as infinite, and so do shapes that differ.
 inline double distance(const Tensor& a, const Tensor& b) {
   constexpr double kFar = std::numeric_limits<double>::infinity();
@@ -70,6 +78,7 @@ inline double tolerance_of(DType dtype) { return dtype == DType::Float64 ? 1e-11
 inline void in_every_form(const std::function<void(DType)>& f) {
   for (DType dtype : {DType::Float64, DType::Float32})
     for (Magnification m : {Magnification::Fused, Magnification::Explicit}) {
+      INFO(name_of(dtype) << (m == Magnification::Fused ? ", fused" : ", explicit"));
       Magnify magnify(m);
       f(dtype);
     }

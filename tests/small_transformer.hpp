@@ -6,6 +6,7 @@
 #include <string>
 
 #include "models/transformer/transformer.hpp"
+#include "tests/gradients/sizes.hpp"
 #include "tests/ids.hpp"
 
 namespace glim {
@@ -13,12 +14,7 @@ namespace glim {
 // 2 + 2 layers, d 16, 2 heads, vocabularies of 11; weights of seed 3.
 struct SmallTransformer {
   SmallTransformer(Tie tie, double dropout) {
-    TransformerConfig c;
-    c.src_vocab = c.tgt_vocab = 11;
-    c.d_model = 16;
-    c.heads = 2;
-    c.d_ff = 24;
-    c.encoder_layers = c.decoder_layers = 2;
+    auto c = sized<TransformerConfig>(11, 16, 2, 24, 2);
     c.dropout = dropout;
     c.tie = tie;
     seed(3);

@@ -1,36 +1,19 @@
 // The decoder-only and encoder-only models: every parameter's gradient of the mean loss, fused,
 // explicit, and the gradient of the gradient.
-#include "autograd/magnification.hpp"
 #include "models/bert/bert.hpp"
 #include "models/gpt/gpt.hpp"
 #include "nn/loss.hpp"
-#include "tests/gradients/op_specs.hpp"
-#include "tests/ids.hpp"
+#include "tests/gradients/model_cases.hpp"
 
 namespace glim {
 namespace {
 
-GradcheckReport check(Module& model, const std::function<Var()>& loss, const std::string& name,
-                      Magnification magnification, bool second_order) {
-  model.to(DType::Float64);
-  for (auto& [path, p] : model.named_parameters())  // zeros and 0.02 would hide mistakes
-    p.value().copy_(uniform(p.shape(), -1, 1, generator().next(), DType::Float64));
-  Magnify magnify(magnification);
-  GradcheckOptions o;
-  o.name = name;
-  o.mode = GradcheckOptions::Mode::Projection;
-  o.directions = 3;
-  o.second_order = second_order;
-  return gradcheck(loss, model.named_parameters(), o);
-}
+using specs::ModelForm;
 
-void add(std::vector<Case>& cases, const std::string& op, const std::string& name,
-         const std::function<GradcheckReport(Magnification, bool)>& check_in) {
-  cases.push_back({"models", op, name, [=] { return check_in(Magnification::Fused, false); }});
-  cases.push_back({"models", op, name + ", explicit",
-                   [=] { return check_in(Magnification::Explicit, false); }});
-  cases.push_back({"models", op, name + ", second order",
-                   [=] { return check_in(Magnification::Fused, true); }});
+GradcheckReport check(const std::string& name, Module& model, const ModelForm& form,
+                      const std::function<Var()>& loss) {
+  specs::spread(model);
+  return specs::check_model(name, form, model.named_parameters(), loss);
 }
 
 void add_gpt(std::vector<Case>& cases) {
@@ -39,38 +22,25 @@ void add_gpt(std::vector<Case>& cases) {
       for (Index length : {1, 3, 5}) {
         std::string name = std::string(bias ? "biases" : "no biases") +
                            (dropout > 0 ? ", dropout" : "") + ", T " + std::to_string(length);
-        add(cases, "gpt", name, [=](Magnification m, bool second_order) {
+        specs::add_model(cases, "gpt", name, [=](const ModelForm& form) {
           seed(6);
-          GptConfig c;
-          c.vocab = 7;
+          auto c = sized<GptConfig>(7, 6, 3, 9, 2);
           c.context = 5;
-          c.d_model = 6;
-          c.heads = 3;
-          c.layers = 2;
-          c.d_ff = 9;
           c.bias = bias;
           c.dropout = dropout;
           Gpt model(c);
           Tensor text = ids({1, 3, 3, 6, 2, 0, 5, 4, 3, 3, 1, 2}, {2, 6});
-          return check(
-              model,
-              [&] {
-                return cross_entropy(model.forward(text.narrow(1, 0, length)),
-                                     text.narrow(1, 1, length));
-              },
-              "gpt", m, second_order);
+          return check("gpt", model, form, [&] {
+            return cross_entropy(model.forward(text.narrow(1, 0, length)),
+                                 text.narrow(1, 1, length));
+          });
         });
       }
 }
 
 BertConfig small_bert(NormPlacement norm, double dropout, bool learned) {
-  BertConfig c;
-  c.vocab = 8;
+  auto c = sized<BertConfig>(8, 6, 2, 7, 2);
   c.max_len = 5;
-  c.d_model = 6;
-  c.heads = 2;
-  c.layers = 2;
-  c.d_ff = 7;
   c.norm = norm;
   c.dropout = dropout;
   c.learned_positions = learned;
@@ -85,29 +55,24 @@ void add_bert(std::vector<Case>& cases) {
         std::string name = std::string(norm == NormPlacement::Pre ? "pre-norm" : "post-norm") +
                            (dropout > 0 ? ", dropout" : "") +
                            (learned ? ", learned positions" : "");
-        add(cases, "masked language model", name, [=](Magnification m, bool second_order) {
+        specs::add_model(cases, "masked language model", name, [=](const ModelForm& form) {
           seed(7);
           MaskedLanguageModel model(small_bert(norm, dropout, learned));
-          return check(
-              model,
-              [&] {
-                return cross_entropy(model.forward(text, ids({1, 2, 6}, {3})), ids({4, 5, 6}, {3}));
-              },
-              "masked language model", m, second_order);
+          return check("masked language model", model, form, [&] {
+            return cross_entropy(model.forward(text, ids({1, 2, 6}, {3})), ids({4, 5, 6}, {3}));
+          });
         });
         for (Pooling pooling : {Pooling::First, Pooling::Mean})
-          add(cases, "sequence classifier",
-              name + (pooling == Pooling::First ? ", first token" : ", mean"),
-              [=](Magnification m, bool second_order) {
-                seed(8);
-                SequenceClassifier model(small_bert(norm, dropout, learned), 3, pooling);
-                return check(
-                    model,
-                    [&] {
-                      return cross_entropy(model.forward(text), ids({2, 0}, {2}));
-                    },
-                    "sequence classifier", m, second_order);
-              });
+          specs::add_model(cases, "sequence classifier",
+                           name + (pooling == Pooling::First ? ", first token" : ", mean"),
+                           [=](const ModelForm& form) {
+                             seed(8);
+                             SequenceClassifier model(small_bert(norm, dropout, learned), 3,
+                                                      pooling);
+                             return check("sequence classifier", model, form, [&] {
+                               return cross_entropy(model.forward(text), ids({2, 0}, {2}));
+                             });
+                           });
       }
 }
 

@@ -1,24 +1,17 @@
 // A whole small Transformer: every parameter's gradient of the smoothed loss, with seeded dropout,
 // padding on both sides, and tied or untied weights; fused, explicit, and the gradient of the
 // gradient. By random projection: one number stands for each parameter's gradient.
-#include <memory>
-
-#include "autograd/magnification.hpp"
 #include "models/transformer/transformer.hpp"
-#include "tests/gradients/op_specs.hpp"
-#include "tests/ids.hpp"
+#include "tests/gradients/model_cases.hpp"
 
 namespace glim {
 namespace {
 
+using specs::ModelForm;
+
 TransformerConfig small(NormPlacement norm, Tie tie, double dropout, Activation activation,
                         Positions positions) {
-  TransformerConfig c;
-  c.src_vocab = c.tgt_vocab = 9;
-  c.d_model = 8;
-  c.heads = 2;
-  c.d_ff = 12;
-  c.encoder_layers = c.decoder_layers = 2;
+  auto c = sized<TransformerConfig>(9, 8, 2, 12, 2);
   c.dropout = dropout;
   c.norm = norm;
   c.tie = tie;
@@ -28,31 +21,28 @@ TransformerConfig small(NormPlacement norm, Tie tie, double dropout, Activation 
   return c;
 }
 
-GradcheckReport check(const TransformerConfig& config, Magnification magnification,
-                      bool second_order) {
+GradcheckReport check(const TransformerConfig& config, const ModelForm& form) {
   seed(5);
   Transformer model(config);
   model.to(DType::Float64);
   Tensor source = ids({3, 4, 5, 6, 7, 8, 0, 0}, {2, 4});  // the second sentence is shorter
   Tensor target_in = ids({1, 3, 4, 1, 5, 0}, {2, 3}), target_out = ids({3, 4, 2, 5, 2, 0}, {6});
-  Magnify magnify(magnification);
-  GradcheckOptions o;
-  o.name = "transformer";
-  o.mode = GradcheckOptions::Mode::Projection;
-  o.directions = 3;
-  o.second_order = second_order;
-  return gradcheck(
-      [&] {
-        Var logits = reshape(model.forward(source, target_in), {6, config.tgt_vocab});
-        return mul(label_smoothing_loss(logits, target_out, 0.1, 0), 1.0 / 5);
-      },
-      model.named_parameters(), o);
+  return specs::check_model("transformer", form, model.named_parameters(), [&] {
+    Var logits = reshape(model.forward(source, target_in), {6, config.tgt_vocab});
+    return mul(label_smoothing_loss(logits, target_out, 0.1, 0), 1.0 / 5);
+  });
 }
 
 }  // namespace
 
 std::vector<Case> model_cases() {
   std::vector<Case> cases;
+  auto add = [&](const std::string& name, const TransformerConfig& c, bool kinks,
+                 bool second_order) {
+    specs::add_model(
+        cases, "transformer", name, [=](const ModelForm& form) { return check(c, form); }, kinks,
+        second_order);
+  };
   for (NormPlacement norm : {NormPlacement::Pre, NormPlacement::Post}) {
     for (Tie tie : {Tie::None, Tie::Decoder, Tie::All}) {
       for (double dropout : {0.0, 0.2}) {
@@ -65,14 +55,7 @@ std::vector<Case> model_cases() {
             name += positions == Positions::Learned ? ", learned positions" : "";
             name += ", " + std::string(name_of(activation));
             TransformerConfig c = small(norm, tie, dropout, activation, positions);
-            bool kinks = activation == Activation::Relu;
-            cases.push_back({"models", "transformer", name,
-                             [=] { return check(c, Magnification::Fused, false); }, kinks});
-            cases.push_back({"models", "transformer", name + ", explicit",
-                             [=] { return check(c, Magnification::Explicit, false); }, kinks});
-            if (!kinks && positions == Positions::Sinusoidal)
-              cases.push_back({"models", "transformer", name + ", second order",
-                               [=] { return check(c, Magnification::Fused, true); }});
+            add(name, c, activation == Activation::Relu, positions == Positions::Sinusoidal);
           }
         }
       }
@@ -84,12 +67,7 @@ std::vector<Case> model_cases() {
   for (Positions positions : {Positions::Rotary, Positions::Alibi}) {
     std::string name = positions == Positions::Rotary ? "rotary positions" : "ALiBi";
     TransformerConfig c = small(NormPlacement::Pre, Tie::Decoder, 0.2, Activation::Gelu, positions);
-    cases.push_back(
-        {"models", "transformer", name, [=] { return check(c, Magnification::Fused, false); }});
-    cases.push_back({"models", "transformer", name + ", explicit",
-                     [=] { return check(c, Magnification::Explicit, false); }});
-    cases.push_back({"models", "transformer", name + ", second order",
-                     [=] { return check(c, Magnification::Fused, true); }});
+    add(name, c, false, true);
   }
   append_recurrent_models(cases);
   append_variants(cases);

@@ -15,15 +15,8 @@ std::vector<specs::Family> specs::families() {
 }
 
 std::string_view name_of(CaseStatus status) {
-  switch (status) {
-    case CaseStatus::Pass:
-      return "pass";
-    case CaseStatus::Fail:
-      return "FAIL";
-    case CaseStatus::Undecidable:
-      return "undecidable";
-  }
-  return "?";
+  static constexpr std::string_view kNames[] = {"pass", "FAIL", "undecidable"};
+  return kNames[static_cast<int>(status)];
 }
 
 std::vector<Case> op_cases(DType dtype) {

@@ -1,15 +1,15 @@
 // Copying, guided attention, and the non-autoregressive model: inputs and every parameter, fused and
 // explicit, and the gradient of the gradient.
-#include "autograd/magnification.hpp"
 #include "models/copy/copy.hpp"
 #include "models/non_autoregressive/non_autoregressive.hpp"
 #include "models/rnn/seq2seq_rnn.hpp"
 #include "nn/attention/guided.hpp"
-#include "tests/gradients/op_specs.hpp"
-#include "tests/ids.hpp"
+#include "tests/gradients/model_cases.hpp"
 
 namespace glim {
 namespace {
+
+using specs::ModelForm, specs::add_model;
 
 constexpr DType kDouble = DType::Float64;
 
@@ -89,89 +89,71 @@ void add_parts(std::vector<Case>& cases) {
 const Tensor kSource = ids({3, 4, 5, 6, 7, 8, 0, 0}, {2, 4});
 const Tensor kTargetIn = ids({1, 3, 4, 1, 5, 0}, {2, 3});
 
-GradcheckReport check(const char* name, Module& model, Magnification magnification,
-                      bool second_order, const std::function<Var()>& loss) {
+GradcheckReport check(const char* name, Module& model, const ModelForm& form,
+                      const std::function<Var()>& loss) {
   model.to(kDouble);
-  Magnify magnify(magnification);
-  GradcheckOptions o;
-  o.name = name;
-  o.mode = GradcheckOptions::Mode::Projection;
-  o.directions = 3;
-  o.second_order = second_order;
-  return gradcheck(loss, model.named_parameters(), o);
+  return specs::check_model(name, form, model.named_parameters(), loss);
 }
 
-GradcheckReport check_parallel(const NonAutoregressiveConfig& config, Magnification m,
-                               bool second_order) {
+// The sources, of which words can be copied, and what is said.
+SourceBatch copied() {
+  SourceBatch source(kSource);
+  source.copy_ids = ids({9, 4, 10, 9, 7, 9, 0, 0}, {2, 4});
+  source.extra = 2;
+  return source;
+}
+const Tensor kCopiedOut = ids({9, 4, 2, 9, 2, 0}, {6});
+
+GradcheckReport check_parallel(const NonAutoregressiveConfig& config, const ModelForm& form) {
   seed(6);
   NonAutoregressive model(config);
   Tensor out = ids({3, 4, 2, 5, 2, 0}, {6});
-  return check("non-autoregressive", model, m, second_order, [&] {
+  return check("non-autoregressive", model, form, [&] {
     Taught taught = model.teach(SourceBatch(kSource), kTargetIn);
     Var loss = label_smoothing_loss(reshape(taught.logits, {6, 9}), out, 0.1, 0);
     return taught.auxiliary.defined() ? add(loss, taught.auxiliary) : loss;
   });
 }
 
-GradcheckReport check_copying(const TransformerConfig& config, bool guided, Magnification m,
-                              bool second_order) {
+GradcheckReport check_copying(const TransformerConfig& config, bool guided, const ModelForm& form) {
   seed(7);
   Transformer model(config);
-  SourceBatch source(kSource);
-  source.copy_ids = ids({9, 4, 10, 9, 7, 9, 0, 0}, {2, 4});
-  source.extra = 2;
-  Tensor out = ids({9, 4, 2, 9, 2, 0}, {6});
+  SourceBatch source = copied();
   TeachOptions teach;
   teach.need_attention = guided;
-  return check("copying transformer", model, m, second_order, [&] {
+  return check("copying transformer", model, form, [&] {
     Taught taught = model.teach(source, kTargetIn, teach);
-    Var loss = label_smoothing_loss(reshape(taught.logits, {6, 11}), out, 0, 0);
+    Var loss = label_smoothing_loss(reshape(taught.logits, {6, 11}), kCopiedOut, 0, 0);
     for (const Var& a : taught.attention)
       loss = add(loss, guided_attention_loss(a, {3, 2}, {4, 2}, 0.3));
     return loss;
   });
 }
 
-GradcheckReport check_recurrent(const Seq2SeqRnnConfig& config, Magnification m,
-                                bool second_order) {
+GradcheckReport check_recurrent(const Seq2SeqRnnConfig& config, const ModelForm& form) {
   seed(8);
   Seq2SeqRnn model(config);
-  SourceBatch source(kSource);
-  source.copy_ids = ids({9, 4, 10, 9, 7, 9, 0, 0}, {2, 4});
-  source.extra = 2;
-  Tensor out = ids({9, 4, 2, 9, 2, 0}, {6});
-  return check("copying recurrent model", model, m, second_order, [&] {
+  SourceBatch source = copied();
+  return check("copying recurrent model", model, form, [&] {
     Var logits = model.teach(source, kTargetIn).logits;
-    return label_smoothing_loss(reshape(logits, {6, 11}), out, 0, 0);
+    return label_smoothing_loss(reshape(logits, {6, 11}), kCopiedOut, 0, 0);
   });
 }
 
 void add_models(std::vector<Case>& cases) {
-  auto add = [&](const std::string& op, const std::string& name, bool kinks,
-                 const std::function<GradcheckReport(Magnification, bool)>& run) {
-    cases.push_back({"models", op, name, [=] { return run(Magnification::Fused, false); }, kinks});
-    cases.push_back({"models", op, name + ", explicit",
-                     [=] { return run(Magnification::Explicit, false); }, kinks});
-    if (!kinks)
-      cases.push_back(
-          {"models", op, name + ", second order", [=] { return run(Magnification::Fused, true); }});
-  };
   for (CellKind cell : {CellKind::Gru, CellKind::Lstm})
     for (AttentionScore score : {AttentionScore::Additive, AttentionScore::Dot})
       for (double dropout : {0.0, 0.3}) {
-        Seq2SeqRnnConfig c;
-        c.src_vocab = c.tgt_vocab = 9;
-        c.d_embed = 4;
-        c.d_model = 6;
+        auto c = sized_recurrent<Seq2SeqRnnConfig>(9, 9, 4, 6);
         c.cell = cell;
         c.attention = score;
         c.dropout = dropout;
         c.copy = true;
-        add("copying rnn",
-            std::string(cell == CellKind::Gru ? "gru" : "lstm") +
-                (score == AttentionScore::Dot ? ", dot" : ", additive") +
-                (dropout > 0 ? ", dropout" : ""),
-            false, [=](Magnification m, bool second) { return check_recurrent(c, m, second); });
+        add_model(cases, "copying rnn",
+                  std::string(cell == CellKind::Gru ? "gru" : "lstm") +
+                      (score == AttentionScore::Dot ? ", dot" : ", additive") +
+                      (dropout > 0 ? ", dropout" : ""),
+                  [=](const ModelForm& form) { return check_recurrent(c, form); });
       }
   for (NormPlacement norm : {NormPlacement::Pre, NormPlacement::Post})
     for (double dropout : {0.0, 0.2})
@@ -181,35 +163,27 @@ void add_models(std::vector<Case>& cases) {
         if (dropout > 0) name += ", dropout";
         name += ", " + std::string(name_of(activation));
         for (OutputLength length : {OutputLength::Predict, OutputLength::Long}) {
-          NonAutoregressiveConfig c;
-          c.src_vocab = c.tgt_vocab = 9;
-          c.d_model = 8;
-          c.heads = 2;
-          c.d_ff = 12;
-          c.encoder_layers = c.decoder_layers = 2;
+          auto c = sized<NonAutoregressiveConfig>(9, 8, 2, 12, 2);
           c.dropout = dropout;
           c.norm = norm;
           c.activation = activation;
           c.length = length;
           c.length_reach = 3;
           c.tie = length == OutputLength::Long ? Tie::All : Tie::None;
-          add("non-autoregressive",
+          add_model(
+              cases, "non-autoregressive",
               name + (length == OutputLength::Predict ? ", lengths predicted" : ", long, tied"),
-              kinks, [=](Magnification m, bool second) { return check_parallel(c, m, second); });
+              [=](const ModelForm& form) { return check_parallel(c, form); }, kinks);
         }
         for (bool guided : {false, true}) {
-          TransformerConfig c;
-          c.src_vocab = c.tgt_vocab = 9;
-          c.d_model = 8;
-          c.heads = 2;
-          c.d_ff = 12;
-          c.encoder_layers = c.decoder_layers = 1;
+          auto c = sized<TransformerConfig>(9, 8, 2, 12, 1);
           c.dropout = dropout;
           c.norm = norm;
           c.activation = activation;
           c.copy = true;
-          add("copying transformer", name + (guided ? ", guided" : ""), kinks,
-              [=](Magnification m, bool second) { return check_copying(c, guided, m, second); });
+          add_model(
+              cases, "copying transformer", name + (guided ? ", guided" : ""),
+              [=](const ModelForm& form) { return check_copying(c, guided, form); }, kinks);
         }
       }
 }

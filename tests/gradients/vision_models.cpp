@@ -1,11 +1,10 @@
 // The Vision Transformer and quadratic attention: every parameter's gradient and the images', fused,
 // explicit, and the gradient of the gradient.
-#include "autograd/magnification.hpp"
 #include "models/conv/attention.hpp"
 #include "models/conv/conv_seq2seq.hpp"
 #include "models/vit/vit.hpp"
 #include "nn/loss.hpp"
-#include "tests/gradients/op_specs.hpp"
+#include "tests/gradients/model_cases.hpp"
 
 namespace glim {
 namespace {
@@ -13,27 +12,15 @@ namespace {
 void add(std::vector<Case>& cases, const std::string& op, const std::string& name,
          const std::function<std::unique_ptr<Module>()>& make,
          const std::function<Var(Module&, const Var& x)>& loss, const Shape& x_shape) {
-  for (int form = 0; form < 3; ++form) {
-    static const char* const kForms[] = {"", ", explicit", ", second order"};
-    cases.push_back(
-        {"models", op, name + kForms[form], [=] {
-           seed(6);
-           auto model = make();
-           model->to(DType::Float64);
-           NamedParameters names = model->named_parameters();
-           for (auto& [path, p] : names)  // zeros and ones would hide mistakes
-             p.value().copy_(uniform(p.shape(), -1, 1, generator().next(), DType::Float64));
-           Var x = Var::leaf(uniform(x_shape, -1, 1, generator().next(), DType::Float64));
-           names.emplace_back("x", x);
-           Magnify magnify(form == 1 ? Magnification::Explicit : Magnification::Fused);
-           GradcheckOptions o;
-           o.name = op;
-           o.mode = GradcheckOptions::Mode::Projection;
-           o.directions = 3;
-           o.second_order = form == 2;
-           return gradcheck([&] { return loss(*model, x); }, names, o);
-         }});
-  }
+  specs::add_model(cases, op, name, [=](const specs::ModelForm& form) {
+    seed(6);
+    auto model = make();
+    specs::spread(*model);
+    NamedParameters names = model->named_parameters();
+    Var x = Var::leaf(uniform(x_shape, -1, 1, generator().next(), DType::Float64));
+    names.emplace_back("x", x);
+    return specs::check_model(op, form, names, [&] { return loss(*model, x); });
+  });
 }
 
 }  // namespace
@@ -46,16 +33,10 @@ void append_vision_models(std::vector<Case>& cases) {
           std::string(pooling == ImagePooling::Mean ? "mean" : "class token") +
               (dropout > 0 ? ", dropout" : ""),
           [=]() -> std::unique_ptr<Module> {
-            VitConfig c;
-            c.channels = 2;
+            auto c = sized<VitConfig>(3, 6, 2, 7, 2);
+            c.channels = c.patch = 2;
             c.height = 6;
             c.width = 4;
-            c.patch = 2;
-            c.classes = 3;
-            c.d_model = 6;
-            c.heads = 2;
-            c.layers = 2;
-            c.d_ff = 7;
             c.dropout = dropout;
             c.pooling = pooling;
             return std::make_unique<Vit>(c);
@@ -70,12 +51,7 @@ void append_vision_models(std::vector<Case>& cases) {
           cases, "conv_seq2seq",
           "kernel " + std::to_string(kernel) + (dropout > 0 ? ", dropout" : ""),
           [=]() -> std::unique_ptr<Module> {
-            ConvSeq2SeqConfig c;
-            c.src_vocab = 7;
-            c.tgt_vocab = 6;
-            c.d_model = 4;
-            c.kernel = kernel;
-            c.encoder_layers = c.decoder_layers = 2;
+            auto c = sized_convolution<ConvSeq2SeqConfig>(7, 6, 4, kernel);
             c.dropout = dropout;
             c.max_len = 5;
             return std::make_unique<ConvSeq2Seq>(c);

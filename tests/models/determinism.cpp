@@ -9,7 +9,7 @@
 #include "optim/clip.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/parallel.hpp"
-#include "tests/catch.hpp"
+#include "tests/models/common.hpp"
 
 namespace test_determinism {
 
@@ -20,12 +20,7 @@ namespace {
 StateDict trained(int threads) {
   set_num_threads(threads);
   seed(21);
-  TransformerConfig c;
-  c.src_vocab = c.tgt_vocab = 700;
-  c.d_model = 64;
-  c.heads = 4;
-  c.d_ff = 256;
-  c.encoder_layers = c.decoder_layers = 2;
+  auto c = sized<TransformerConfig>(700, 64, 4, 256, 2);
   c.tie = Tie::Decoder;
   c.dropout = 0.2;
   Transformer model(c);
@@ -71,12 +66,8 @@ TEST_CASE("weights after training are the same bits for 1, 2, 3 and 4 threads", 
 TEST_CASE("a search finds the same for 1, 2, 3 and 4 threads", "[determinism]") {
   int before = num_threads();
   seed(22);
-  TransformerConfig c;
-  c.src_vocab = c.tgt_vocab = 9000;  // products, rows and caches large enough to be shared out
-  c.d_model = 128;
-  c.heads = 4;
-  c.d_ff = 512;
-  c.encoder_layers = c.decoder_layers = 1;
+  // products, rows and caches large enough to be shared out
+  auto c = sized<TransformerConfig>(9000, 128, 4, 512, 1);
   Transformer model(c);
   model.eval();
   for (Index sentences : {1, 20})
@@ -106,12 +97,7 @@ TEST_CASE("after 200 steps the fused and the explicit path have one loss", "[det
   auto losses = [](Magnification level) {
     Magnify magnify(level);
     seed(23);
-    TransformerConfig c;
-    c.src_vocab = c.tgt_vocab = 16;
-    c.d_model = 16;
-    c.heads = 2;
-    c.d_ff = 32;
-    c.encoder_layers = c.decoder_layers = 1;
+    auto c = sized<TransformerConfig>(16, 16, 2, 32, 1);
     c.dropout = 0.1;
     Transformer model(c);
     Adam adam(model.named_parameters(), Adam::transformer());
@@ -143,19 +129,12 @@ TEST_CASE("after 200 steps the fused and the explicit path have one loss", "[det
 
 TEST_CASE("variants of the Transformer give the same bits for any number of threads",
           "[determinism]") {
-  int before = num_threads();
   Tensor source = random_integers({17, 12}, 3, 300, {1, 1}),
          target = random_integers({17, 11}, 3, 300, {1, 2});
   std::vector<Index> targets(17, 11), sources(17, 12);
-  auto gradients = [&](int threads, bool parallel) {
-    set_num_threads(threads);
+  auto gradients = [&](bool parallel) {
     seed(22);
-    TransformerConfig c;
-    c.src_vocab = c.tgt_vocab = 300;
-    c.d_model = 96;
-    c.heads = 4;
-    c.d_ff = 128;
-    c.encoder_layers = c.decoder_layers = 1;
+    auto c = sized<TransformerConfig>(300, 96, 4, 128, 1);
     c.dropout = 0.2;
     c.copy = !parallel;
     std::unique_ptr<SequenceModel> model;
@@ -181,11 +160,7 @@ TEST_CASE("variants of the Transformer give the same bits for any number of thre
     for (const Var& p : model->parameters()) all.push_back(p.grad());
     return all;
   };
-  for (bool parallel : {false, true}) {
-    auto one = gradients(1, parallel), three = gradients(3, parallel);
-    for (std::size_t i = 0; i < one.size(); ++i) CHECK(same_bits(one[i], three[i]));
-  }
-  set_num_threads(before);
+  for (bool parallel : {false, true}) check_threads([&] { return gradients(parallel); });
 }
 
 }  // namespace test_determinism

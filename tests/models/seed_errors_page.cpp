@@ -6,23 +6,20 @@
 #include <fstream>
 #include <sstream>
 
-#include "models/transformer/transformer.hpp"
 #include "nn/attention/mask.hpp"
 #include "tensor/matmul/matmul.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/index.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tests/catch.hpp"
+#include "tests/models/seed_errors.hpp"
 
 namespace test_seed_errors_page {
 
 using namespace glim;
+using namespace glim::seed_errors;
 
 namespace {
-
-Tensor random(const Shape& shape, std::uint64_t stream) {
-  return normal(shape, 0, 1, {77, stream}, DType::Float64);
-}
 
 // One row of numbers to four digits; what rounds to 0 has no sign.
 std::string row(const Tensor& x) {
@@ -92,22 +89,7 @@ std::string positions() {
 }
 
 std::string memory() {
-  seed(4);
-  TransformerConfig c;
-  c.src_vocab = c.tgt_vocab = 9;
-  c.d_model = 8;
-  c.heads = 2;
-  c.d_ff = 16;
-  c.encoder_layers = c.decoder_layers = 1;
-  Transformer model(c);
-  model.to(DType::Float64);
-  model.eval();
-  Tensor target = tensor({1, 4, 5}, DType::Int64).reshape({1, 3});
-  Tensor one = tensor({3, 4}, DType::Int64).reshape({1, 2}),
-         other = tensor({7, 8}, DType::Int64).reshape({1, 2});
-  auto slip = [&](const Tensor&) {
-    return model.generate(model.decode(target, model.encode(target), target)).value();
-  };
+  Overwritten m;
   auto change = [](const Tensor& a, const Tensor& b) { return max(abs(sub(a, b))).item(); };
   return fmt::format(
       "## 4. The decoder attends to the encoder's output\n\n"
@@ -115,8 +97,7 @@ std::string memory() {
       "Transformer: {:.4f}. With the slip, which overwrites the encoder's output before the "
       "decoder "
       "reads it: {:.4f}. Such a model is a language model that never sees the source.\n\n",
-      change(model.forward(one, target).value(), model.forward(other, target).value()),
-      change(slip(one), slip(other)));
+      change(m.right(m.one), m.right(m.other)), change(m.slip(m.one), m.slip(m.other)));
 }
 
 std::string base() {
@@ -128,17 +109,9 @@ std::string base() {
 }
 
 std::string accumulation() {
-  Tensor x = random({6, 5}, 4), target = tensor({1, 2, 0, 3, 3, 0}, DType::Int64);
-  auto norm = [&](const std::vector<std::pair<Index, Index>>& parts, bool divide_by_all) {
-    Var w = Var::leaf(random({4, 5}, 5));
-    for (auto [start, length] : parts) {
-      Tape tape;
-      LossSums sums;
-      Var loss = label_smoothing_loss(linear(Var(x.narrow(0, start, length)), w, {}),
-                                      target.narrow(0, start, length), 0.1, 0, &sums);
-      tape.backward(mul(loss, 1.0 / (divide_by_all ? 4.0 : static_cast<double>(sums.tokens))));
-    }
-    return std::sqrt(dot(w.grad(), w.grad()));
+  auto norm = [](const std::vector<std::pair<Index, Index>>& parts, bool divide_by_all) {
+    Tensor g = accumulated(parts, divide_by_all);
+    return std::sqrt(dot(g, g));
   };
   return fmt::format(
       "## 6. k micro-batches accumulate to the gradient of the joined batch\n\n"
@@ -151,10 +124,7 @@ std::string accumulation() {
 }
 
 std::string masked() {
-  Tensor scores = random({3, 4}, 6);
-  Tensor keep = from_vector(
-      std::vector<bool>{true, true, false, false, true, false, true, true, true, true, true, false},
-      {3, 4});
+  Tensor scores = some_scores(), keep = some_keep();
   return "## 7. A masked score is gone before the softmax, not multiplied by 0\n\n"
          "e⁰ = 1: with the slip, what must not be seen keeps a share. Masked are the last two keys "
          "of the first row, the second of the second, the last of the third.\n\n" +

@@ -1,4 +1,4 @@
-// A layer against a case of a reference file.
+// A module against a case of a reference file.
 #pragma once
 
 #include <functional>
@@ -10,16 +10,36 @@
 
 namespace glim {
 
+// Loads what is stored as `at` + "param.NAME"; a leaf that is not stored is the one called `tied`.
+inline void load_case(const Reference& ref, const std::string& at, Module& module, DType dtype,
+                      const std::string& tied = "", bool strict = true) {
+  module.to(dtype);
+  StateDict state;
+  for (const std::string& p : ref.keys(at + "param.")) state[p] = ref.get(at + "param." + p, dtype);
+  if (!tied.empty())
+    for (auto& [name, value] : module.state_dict()) state.try_emplace(name, state.at(tied));
+  module.load_state_dict(state, strict);
+}
+
+// Every parameter's gradient is what is stored as `at` + "grad.NAME", and no other is stored.
+inline void check_gradients(const Reference& ref, const std::string& at, const Module& module,
+                            double tolerance,
+                            double (*difference)(const Tensor& a, const Tensor& b) = distance) {
+  auto parameters = module.named_parameters();
+  for (auto& [name, p] : parameters) {
+    INFO(name);
+    REQUIRE(p.grad().defined());
+    CHECK(difference(p.grad(), ref.get(at + "grad." + name)) <= tolerance);
+  }
+  CHECK(parameters.size() == ref.keys(at + "grad.").size());
+}
+
 // Loads NAME.param.*, runs forward(x) and backward from NAME.dy, and compares all that is known.
 inline void check_case(const Reference& ref, const std::string& name, Module& layer, DType dtype,
                        const std::function<Var(const Var& x)>& forward, double tolerance) {
   INFO(name << " " << name_of(dtype));
-  layer.to(dtype);
-  StateDict state;
-  for (const std::string& p : ref.keys(name + ".param."))
-    state[p] = ref.get(name + ".param." + p, dtype);
-  layer.load_state_dict(state, false);
-  CHECK(layer.named_parameters().size() == state.size());
+  load_case(ref, name + ".", layer, dtype, "", false);  // buffers keep their values
+  CHECK(layer.named_parameters().size() == ref.keys(name + ".param.").size());
   bool has_x = ref.has(name + ".x");
   Var x = has_x ? Var::leaf(ref.get(name + ".x", dtype)) : Var();
   Tape tape;
@@ -27,10 +47,7 @@ inline void check_case(const Reference& ref, const std::string& name, Module& la
   CHECK(distance(y.value(), ref.get(name + ".y")) <= tolerance);
   tape.backward(y, ref.get(name + ".dy", dtype));
   if (has_x) CHECK(distance(x.grad(), ref.get(name + ".dx")) <= tolerance);
-  for (auto& [path, var] : layer.named_parameters()) {
-    INFO(path);
-    CHECK(distance(var.grad(), ref.get(name + ".grad." + path)) <= tolerance);
-  }
+  check_gradients(ref, name + ".", layer, tolerance);
 }
 inline void check_case(const Reference& ref, const std::string& name, Layer& layer, DType dtype,
                        double tolerance) {

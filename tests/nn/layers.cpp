@@ -8,6 +8,7 @@
 #include "nn/layer_norm.hpp"
 #include "nn/linear.hpp"
 #include "nn/residual.hpp"
+#include "nn/rms_norm.hpp"
 #include "nn/vision/batch_norm.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/index.hpp"
@@ -21,9 +22,10 @@ using namespace glim;
 
 namespace {
 
-const Reference& layers() {
-  static const Reference ref("layers");
-  return ref;
+const Reference& layers() { return stored("layers"); }
+
+Tensor random64(const Shape& shape, std::uint64_t stream) {
+  return normal(shape, 0, 1, {61, stream}, DType::Float64);
 }
 
 }  // namespace
@@ -268,6 +270,38 @@ TEST_CASE("residual connections, pre- and post-norm", "[nn]") {
   Tensor dy = normal({2, 3, 6}, 0, 1, {3, 4});
   tape.backward(residual(NormPlacement::Pre, x, norm, all, sublayer), dy);
   CHECK(same_bits(x.grad(), dy));
+}
+
+TEST_CASE("RMS norm equals torch's", "[nn][reference]") {
+  in_every_form([](DType dtype) {
+    for (std::string tag : {"", "_eps1e-3"}) {
+      auto eps = tag.empty() ? std::optional<double>() : 1e-3;
+      RMSNorm norm(6, eps), bare(6, eps, false);
+      check_case(stored("vision"), "rms_norm" + tag, norm, dtype, tolerance_of(dtype));
+      check_case(stored("vision"), "rms_norm_no_affine" + tag, bare, dtype, tolerance_of(dtype));
+    }
+  });
+  RMSNorm norm(4);
+  norm.to(DType::Float64);
+  // Scaling x does not change y; a shift does, unlike with layer norm.
+  Tensor x = random64({3, 4}, 1);
+  Tensor y = norm(Var(x)).value();
+  CHECK(distance(norm(Var(mul(x, 1000))).value(), y) < 1e-12);
+  CHECK(distance(norm(Var(add(x, 1))).value(), y) > 0.1);
+  CHECK_THROWS_AS(norm(Var(random64({3, 5}, 2))), ShapeError);
+  CHECK_THROWS_AS(RMSNorm(0), ValueError);
+}
+
+TEST_CASE("GLU equals torch's", "[nn][reference]") {
+  in_every_form([](DType dtype) {
+    for (Index axis : {1, -1}) {
+      GLU gate(axis);
+      check_case(stored("vision"), "glu_axis" + std::to_string(axis), gate, dtype,
+                 tolerance_of(dtype));
+    }
+  });
+  CHECK_THROWS_AS(glu(Var(random64({2, 3}, 1))), ShapeError);
+  CHECK_THROWS_AS(glu(Var(random64({2, 3}, 1)), 2), IndexError);
 }
 
 }  // namespace test_layers

@@ -1,6 +1,9 @@
 // What the tests of tensor/ share.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -8,6 +11,7 @@
 #include <random>
 #include <sstream>
 #include <string>
+#include <sys/resource.h>
 #include <vector>
 
 #include "tensor/error.hpp"
@@ -66,6 +70,32 @@ inline std::vector<double> elements(const Tensor& x) {
   std::vector<double> v;
   for (Index i = 0; i < x.numel(); ++i) v.push_back(element(x, i));
   return v;
+}
+
+// The elements of every group that the axes in `mask` reduce, in row-major order.
+inline std::vector<std::vector<double>> groups(const Tensor& x, int mask) {
+  Index count = 1;
+  for (int i = 0; i < x.rank(); ++i)
+    if (!(mask >> i & 1)) count *= x.shape()[i];
+  std::vector<std::vector<double>> all(static_cast<std::size_t>(count));
+  for (Index at = 0; at < x.numel(); ++at) {
+    Index rest = at, group = 0, step = 1;
+    for (int i = x.rank() - 1; i >= 0; --i) {
+      Index c = rest % x.shape()[i];
+      rest /= x.shape()[i];
+      if (mask >> i & 1) continue;
+      group += c * step;
+      step *= x.shape()[i];
+    }
+    all[static_cast<std::size_t>(group)].push_back(element(x, at));
+  }
+  return all;
+}
+
+inline double log_sum_exp(const std::vector<double>& v) {
+  double s = 0;
+  for (double e : v) s += std::exp(e);
+  return std::log(s);
 }
 
 struct Dice {
@@ -157,6 +187,27 @@ class Scratch {
 
  private:
   std::filesystem::path folder_;
+};
+
+// While it lives, no file grows beyond `most` bytes: the system's limit stands for the disk's end.
+class FullDisk {
+ public:
+  explicit FullDisk(rlim_t most) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    if (::getrlimit(RLIMIT_FSIZE, &before_)) throw FileError("limit", "cannot be read");
+    struct rlimit small = before_;
+    small.rlim_cur = most;
+    if (::setrlimit(RLIMIT_FSIZE, &small)) throw FileError("limit", "cannot be set");
+  }
+  FullDisk(const FullDisk&) = delete;
+  FullDisk& operator=(const FullDisk&) = delete;
+  ~FullDisk() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+
+ private:
+  struct rlimit before_ {};
+  void (*handler_)(int);
 };
 
 inline std::string contents(const std::string& path) {

@@ -27,6 +27,37 @@ refuse() {
   fi
   report "$name" "$problem"
 }
+# translates NAME COMMAND...: the command trains a model into NAME, which then translates `lines` and is
+# measured. The third line is empty, and so is its translation.
+translates() {
+  local name=$1 problem=
+  shift
+  printf '3 4 5 3 6\n7\n\n8 9 3\n' >lines
+  "$@" --out "$name" >log 2>&1 || problem="train: $(tail -1 log)"
+  "$glim" translate --model "$name" --beam 3 <lines >found 2>err || problem="translate: $(cat err)"
+  [ "$(wc -l <found)" = 4 ] && [ -z "$(sed -n 3p found)" ] || problem="translate: $(cat found)"
+  "$glim" evaluate --model "$name" --source lines --reference lines >log 2>&1
+  grep -q BLEU log || problem="evaluate: $(tail -1 log)"
+  report "$name" "$problem"
+}
+# resumes COMMAND...: four epochs at once end in the same bits as four with a stop after three updates.
+resumes() {
+  mkdir one two
+  (cd one && "$@" --epochs 4 --dropout 0.3 --out model >log 2>&1)
+  (cd two && "$@" --epochs 4 --dropout 0.3 --max-steps 3 --out model >log 2>&1 &&
+    "$glim" train --resume --max-steps 0 --progress none --out model >log 2>&1)
+  report "a resumed run ends in the same bits" \
+    "$([ "$(tensors one/model/last.safetensors)" = "$(tensors two/model/last.safetensors)" ] || tail -1 two/log)"
+}
+# tensors CHECKPOINT: their hash, without the header, which says with which --max-steps a run was started.
+tensors() { tail -c +$(($(od -An -t u8 -N 8 "$1") + 9)) "$1" | sha256sum; }
+# forge NAME PATTERN FROM TO: where the description in the checkpoint $genuine says TO instead of FROM, of the
+# same length, `glim ${reads[*]}` refuses it as bad.safetensors.
+forge() {
+  sed "s/$3/$4/" "$genuine" >bad.safetensors
+  cmp -s "$genuine" bad.safetensors && report "$1" "nothing was changed"
+  refuse "$1" "$2" "$glim" "${reads[@]}"
+}
 # The last line of a script, and its status.
 summary() {
   echo "$passed passed, $failed failed"

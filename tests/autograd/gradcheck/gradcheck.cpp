@@ -1,41 +1,13 @@
-// The checker on functions that are right: every kind of input, kinks, several outputs, parameters,
-// and what is wrong apart from derivatives. Wrong derivatives are in planted_faults.cpp.
-#include "autograd/gradcheck/gradcheck.hpp"
-
+// The checker itself: modes, reports, precision, options. Wrong derivatives are in planted_faults.cpp.
 #include <cmath>
 #include <sstream>
 
-#include "autograd/gradcheck/catch.hpp"
-#include "autograd/ops.hpp"
-#include "tensor/ops/elementwise.hpp"
-#include "tests/catch.hpp"
+#include "tests/autograd/gradcheck/common.hpp"
 
 namespace test_gradcheck {
 
 using namespace glim;
-using Mode = GradcheckOptions::Mode;
-using Vars = std::vector<Var>;
-
-namespace {
-
-Tensor random(const Shape& shape, std::uint64_t stream, DType dtype = DType::Float64) {
-  return uniform(shape, -2, 2, {11, stream}, dtype);
-}
-
-// y = x², with backward times `factor`.
-struct Squared final : Unary<Squared> {
-  static constexpr Formula formula{"planted.squared", "y = x²", {"dx = 2 x dy"}};
-  explicit Squared(double f) : factor(f) {}
-  Tensor forward(const Tensor& x) {
-    save(X);
-    return mul(x, x);
-  }
-  Var dx(const Var& dy) const { return factor * (dy * x()); }
-  double factor;
-};
-Var squared(const Var& x, double factor = 2) { return apply(Squared(factor), x); }
-
-}  // namespace
+using namespace glim::checked;
 
 TEST_CASE("gradcheck passes what is right", "[gradcheck]") {
   for (auto mode : {Mode::Full, Mode::Projection})
@@ -110,161 +82,6 @@ TEST_CASE("NaN and infinite derivatives fail", "[gradcheck]") {
   CHECK_FALSE(gradcheck(nan, {negative}));
 }
 
-TEST_CASE("kinks are counted, not failed", "[gradcheck]") {
-  Tensor x = tensor({-1, 0, 0.5, 0, 2}, DType::Float64);
-  struct {
-    const char* name;
-    std::function<Var(const Var&)> f;
-    Index kinks;
-  } functions[] = {
-      {"relu", [](const Var& v) { return relu(v); }, 2},
-      {"abs", [](const Var& v) { return abs(v); }, 2},  // agrees by symmetry, and is a kink
-      {"clamp", [](const Var& v) { return clamp(v, -1, 2); }, 2},
-      {"maximum", [](const Var& v) { return maximum(v, Var(zeros({5}, DType::Float64))); }, 2},
-      // 0 is the largest of nothing but the first two, which tie with no other
-      {"max", [](const Var& v) { return max(mul(v, v), {0}); }, 0},
-      // a jump, at 0.5
-      {"mask edge", [](const Var& v) { return where(greater(v.value(), 0.5), add(v, 1), v); }, 1},
-  };
-  for (auto& [name, f, kinks] : functions) {
-    auto report = gradcheck([&f = f](const Vars& v) { return f(v[0]); }, {x}, {.name = name});
-    INFO(report);
-    CHECK(static_cast<bool>(report));
-    CHECK(report.undecidable() == kinks);
-    CHECK(PassesGradcheck(kinks).match(report));
-    if (kinks) {
-      CHECK_FALSE(PassesGradcheck(kinks - 1).match(report));
-      CHECK(report.to_string().find("undecidable") != std::string::npos);
-    }
-  }
-  // A tie: the larger of two equal elements.
-  auto tie =
-      gradcheck([](const Vars& v) { return max(v[0], {0}); }, {tensor({1, 1, 0}, DType::Float64)});
-  CHECK(static_cast<bool>(tie));
-  CHECK(tie.undecidable() == 2);
-  // One kink makes a projection undecidable.
-  auto whole = gradcheck([](const Vars& v) { return relu(v[0]); }, {x}, {.mode = Mode::Projection});
-  CHECK(static_cast<bool>(whole));
-  CHECK(whole.undecidable() == 1);
-}
-
-TEST_CASE("a kink beside the point falls outside when the step is refined", "[gradcheck]") {
-  for (double beside : {1e-7, 1e-6, 3e-6, 6e-6, -1e-7, -1e-6, -3e-6}) {
-    auto report =
-        gradcheck([](const Vars& v) { return relu(v[0]); }, {tensor({beside, 1}, DType::Float64)});
-    INFO(report);
-    CHECK(static_cast<bool>(report));
-    CHECK(report.undecidable() == 0);
-  }
-}
-
-TEST_CASE("a kink does not excuse a wrong derivative", "[gradcheck]") {
-  // Wrong away from the kink, and wrong at it by more than the kink explains.
-  auto f = [](const Vars& v) { return add(relu(v[0]), squared(v[0], 40)); };
-  auto report = gradcheck(f, {tensor({0, 1}, DType::Float64)});
-  CHECK(report.failed() == 2);  // the element 1 and its random combination
-  CHECK(report.undecidable() == 1);
-  auto steep = [](const Vars& v) { return add(abs(v[0]), squared(add(v[0], 1), 9)); };
-  CHECK(gradcheck(steep, {tensor({0}, DType::Float64)}).failed() == 2);
-  // Strong curvature is not a kink.
-  auto curved = [](const Vars& v) { return mul(squared(v[0], 2.001), 1e4); };
-  auto curved_report = gradcheck(curved, {tensor({0.3}, DType::Float64)});
-  CHECK(curved_report.undecidable() == 0);
-  CHECK(curved_report.failed() > 0);
-  // Nor is rounding: f is large, and wrong; or small, after large numbers cancelled, and wrong.
-  auto cancelled = [](const Vars& v) {
-    return add(add(add(mul(v[0], 0.0), 1e6), -1e6), squared(mul(v[0], 0.0), 3)) + squared(v[0], 3);
-  };
-  auto cancelled_report = gradcheck(cancelled, {tensor({0.5}, DType::Float64)});
-  CHECK(cancelled_report.undecidable() == 0);
-  CHECK(cancelled_report.failed() > 0);
-  auto rounded = [](const Vars& v) { return add(squared(v[0], 2.001), 1e5); };
-  auto rounded_report = gradcheck(rounded, {tensor({0.5}, DType::Float64)});
-  CHECK(rounded_report.undecidable() == 0);
-  CHECK(rounded_report.failed() > 0);
-}
-
-TEST_CASE("inputs may be views of any kind", "[gradcheck]") {
-  Tensor base = random({4, 6}, 5);
-  Tensor windows = Tensor::from_storage(base.storage(), 0, {5, 4}, {2, 1}, DType::Float64);
-  struct {
-    const char* name;
-    Tensor x;
-  } views[] = {
-      {"transposed", base.transpose()},
-      {"every second", base.slice(1, 1, 6, 2)},
-      {"with an offset", base.narrow(0, 1, 2)},
-      {"expanded along rows", base.narrow(0, 2, 1).expand({4, 6})},
-      {"expanded along columns", base.narrow(1, 2, 1).expand({4, 6})},
-      {"one element expanded", base.select(0, 0).narrow(0, 3, 1).expand({3, 2})},
-      {"overlapping windows", windows},
-      {"no elements", base.narrow(0, 1, 0)},
-  };
-  for (auto& [name, x] : views)
-    for (auto mode : {Mode::Full, Mode::Projection})
-      for (bool second : {false, true}) {
-        auto report =
-            gradcheck([](const Vars& v) { return sum(mul(tanh(v[0]), exp(mul(v[0], 0.5))), {1}); },
-                      {x}, {.name = name, .mode = mode, .second_order = second});
-        CHECK_THAT(report, PassesGradcheck(0));
-        if (mode == Mode::Full && !second) {
-          CHECK(report.checked() == x.numel() * (x.size(0) + 1));
-          CHECK(report.inputs[0].shape == x.shape());
-        }
-      }
-}
-
-TEST_CASE("inputs that share storage are variables of their own", "[gradcheck]") {
-  Tensor x = random({3, 3}, 6);
-  auto product = [](const Vars& v) { return matmul(v[0], v[1]); };
-  CHECK_THAT(gradcheck(product, {x, x}), PassesGradcheck(0));
-  CHECK_THAT(gradcheck(product, {x, x.transpose()}), PassesGradcheck(0));
-  Tensor before = x.clone();
-  CHECK_THAT(gradcheck(product, {x.select(0, 1).expand({3, 3}), x}), PassesGradcheck(0));
-  CHECK(same_bits(x, before));
-}
-
-TEST_CASE("inputs of integers and truth values are passed on", "[gradcheck]") {
-  Tensor index = from_vector<std::int64_t>({2, 0, 1, 2}, {4});
-  Tensor keep = from_vector<bool>({true, false, true, true}, {4});
-  auto f = [](const Vars& v) {
-    Var rows = index_select(v[0], 0, v[1].value());
-    return where(v[2].value(), sum(mul(rows, rows), {1}), Var(scalar(0, rows.dtype())));
-  };
-  auto report = gradcheck(f, {random({3, 2}, 1), index, keep});
-  CHECK_THAT(report, PassesGradcheck(0));
-  CHECK(report.inputs.size() == 1);
-  CHECK_THROWS_AS(gradcheck([](const Vars& v) { return v[0]; }, {index}), ValueError);
-  // A floating input that is not to be checked.
-  auto fixed = gradcheck([](const Vars& v) { return mul(v[0], v[1]); },
-                         {random({3}, 1), GradcheckInput::constant(random({3}, 2))});
-  CHECK_THAT(fixed, PassesGradcheck(0));
-  CHECK(fixed.inputs.size() == 1);
-}
-
-TEST_CASE("several outputs, some of integers, some that depend on nothing", "[gradcheck]") {
-  auto f = [](const Vars& v) {
-    OrderedVar o = top_k(v[0], 2);
-    return Vars{exp(v[0]), o.values, Var(o.indices), mul(v[1], 3.0), Var(ones({2}, v[0].dtype())),
-                v[1]};
-  };
-  for (auto mode : {Mode::Full, Mode::Projection})
-    for (bool second : {false, true}) {
-      auto report =
-          gradcheck(f, {random({5}, 1), random({2, 2}, 2)}, {.mode = mode, .second_order = second});
-      CHECK_THAT(report, PassesGradcheck(0));
-      if (second) CHECK(report.inputs.back().name == "dy4");
-    }
-  // The error lies in the second output.
-  auto report = gradcheck(
-      [](const Vars& v) {
-        return Vars{exp(v[0]), squared(v[0], 3)};
-      },
-      {random({2}, 1)});
-  REQUIRE_FALSE(report);
-  CHECK(report.worst()->output == 1);
-}
-
 TEST_CASE("float32 is compared with differences in float64 where the function allows",
           "[gradcheck]") {
   Tensor x = random({3, 4}, 1, DType::Float32), w = random({4, 2}, 2, DType::Float32);
@@ -315,61 +132,6 @@ TEST_CASE("what is not deterministic is reported as such", "[gradcheck]") {
   CHECK(generator().stream() == stream);
 }
 
-TEST_CASE("a function that takes another course on views, or writes to its input, fails",
-          "[gradcheck]") {
-  Tensor x = random({3, 3}, 1).transpose();
-  auto ignores_strides = [](const Vars& v) {
-    Tensor first = v[0].value();
-    // Reads the storage row by row, whatever the strides say.
-    double second = first.data<double>()[1];
-    return mul(v[0], second);
-  };
-  auto expanded = gradcheck(ignores_strides, {random({3, 1}, 1).expand({3, 3})});
-  CHECK_FALSE(expanded);
-  CHECK(expanded.problem.find("another value on the inputs as given") != std::string::npos);
-  auto writes = [](const Vars& v) {
-    v[0].value().fill_(1);
-    return exp(v[0]);
-  };
-  auto report = gradcheck(writes, {{"victim", x.clone()}});
-  CHECK_FALSE(report);
-  CHECK(report.problem == "writes to its input victim");
-}
-
-TEST_CASE("derivatives with regard to named parameters", "[gradcheck]") {
-  Var w = Var::leaf(random({4, 3}, 1), "w"), b = Var::leaf(random({3}, 2), "b"),
-      frozen = Var::leaf(random({3}, 3), "frozen");
-  frozen.leaf().trainable = false;
-  Var x(random({5, 4}, 4));
-  auto layer = [&] { return mul(tanh(add(matmul(x, w), b)), frozen); };
-  NamedParameters names{
-      {"linear.weight", w}, {"linear.bias", b}, {"tied.bias", b}, {"gain", frozen}};
-  Tensor before = w.value();
-  for (auto mode : {Mode::Full, Mode::Projection})
-    for (bool second : {false, true}) {
-      auto report = gradcheck(layer, names, {.mode = mode, .second_order = second});
-      CHECK_THAT(report, PassesGradcheck(0));
-      CHECK(report.inputs[0].name == "linear.weight");
-      CHECK(report.inputs[1].name == "linear.bias = tied.bias");
-      CHECK(report.inputs.size() == (second ? 3u : 2u));
-    }
-  CHECK(w.value().storage() == before.storage());
-  CHECK_FALSE(w.grad().defined());
-  auto wrong = gradcheck([&] { return squared(add(matmul(x, w), b), 2.1); }, names);
-  CHECK_FALSE(wrong);
-  // An exception puts the values back.
-  int calls = 0;
-  CHECK_THROWS_AS(gradcheck(
-                      [&]() -> Var {
-                        if (++calls == 7) throw ValueError("test", "on purpose");
-                        return layer();
-                      },
-                      names),
-                  ValueError);
-  CHECK(w.value().storage() == before.storage());
-  CHECK(Tape::open() == nullptr);
-}
-
 TEST_CASE("a check leaves an open tape alone", "[gradcheck]") {
   Var w = Var::leaf(random({2, 2}, 1), "w");
   Tape tape;
@@ -377,7 +139,7 @@ TEST_CASE("a check leaves an open tape alone", "[gradcheck]") {
   auto size = tape.nodes().size();
   CHECK_THAT(gradcheck([](const Vars& v) { return sin(v[0]); }, {random({3}, 1)}),
              PassesGradcheck(0));
-  CHECK_THAT(gradcheck([&] { return sin(w); }, NamedParameters{{"w", w}}), PassesGradcheck(0));
+  CHECK_THAT(gradcheck([&] { return sin(w); }, ParameterList{{"w", w}}), PassesGradcheck(0));
   CHECK(tape.nodes().size() == size);
   tape.backward(sum(y));
   CHECK(same_bits(w.grad(), y.value()));

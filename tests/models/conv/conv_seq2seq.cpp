@@ -3,14 +3,10 @@
 
 #include <cmath>
 
-#include "nn/loss.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/index.hpp"
 #include "tensor/ops/reduce.hpp"
-#include "tensor/parallel.hpp"
-#include "tests/catch.hpp"
-#include "tests/ids.hpp"
-#include "tests/reference.hpp"
+#include "tests/models/common.hpp"
 
 namespace test_conv_seq2seq {
 
@@ -19,13 +15,7 @@ using namespace glim;
 namespace {
 
 ConvSeq2SeqConfig small(Index kernel = 3) {
-  ConvSeq2SeqConfig c;
-  c.src_vocab = 11;
-  c.tgt_vocab = 9;
-  c.d_model = 6;
-  c.kernel = kernel;
-  c.encoder_layers = c.decoder_layers = 2;
-  c.dropout = 0;
+  auto c = sized_convolution<ConvSeq2SeqConfig>(11, 9, 6, kernel);
   c.max_len = 8;
   return c;
 }
@@ -34,11 +24,9 @@ const Tensor kSource = ids({3, 4, 5, 10, 2, 6, 7, 2, 0, 0}, {2, 5});
 const Tensor kTarget = ids({1, 3, 4, 5, 1, 6, 8, 0}, {2, 4});
 
 // Weights large enough that outputs differ, in float64 and eval().
-void spread(ConvSeq2Seq& model) {
-  model.to(DType::Float64);
-  for (auto& [name, p] : model.named_parameters())
-    p.value().copy_(uniform(p.shape(), -1, 1, generator().next(), p.dtype()));
-  model.eval();
+void spread_out(ConvSeq2Seq& model) {
+  evaluate_in_float64(model);
+  spread(model);
 }
 
 }  // namespace
@@ -46,26 +34,11 @@ void spread(ConvSeq2Seq& model) {
 TEST_CASE("ConvS2S: logits, loss and gradients equal PyTorch's by name",
           "[conv_seq2seq][reference]") {
   Reference ref("vision_models");
-  std::string at = "conv_seq2seq.";
   in_every_form([&](DType dtype) {
-    double tolerance = dtype == DType::Float64 ? 1e-10 : 1e-4;
     ConvSeq2Seq model(small());
-    model.to(dtype);
-    StateDict state;
-    for (auto& key : ref.keys(at + "param.")) state[key] = ref.get(at + "param." + key);
-    model.load_state_dict(state);
-    Tape tape;
-    Var logits = model.teach(ref.get(at + "src"), ref.get(at + "tgt_in")).logits;
-    CHECK(close(logits.value(), ref.get(at + "logits"), tolerance));
-    Var loss = cross_entropy(reshape(logits, {-1, 9}), ref.get(at + "targets").reshape({-1}));
-    CHECK(close(loss.value(), ref.get(at + "loss"), tolerance));
-    tape.backward(loss);
-    for (auto& [key, p] : model.named_parameters()) {
-      INFO(key);
-      REQUIRE(p.grad().defined());
-      CHECK(close(p.grad(), ref.get(at + "grad." + key), tolerance));
-    }
-    CHECK(model.named_parameters().size() == ref.keys(at + "grad.").size());
+    check_model(ref, "conv_seq2seq", model, dtype, [&] {
+      return model.teach(ref.get("conv_seq2seq.src"), ref.get("conv_seq2seq.tgt_in")).logits;
+    });
   });
 }
 
@@ -77,28 +50,8 @@ TEST_CASE("ConvS2S: cached decoding equals decoding the whole prefix", "[conv_se
     c.dropout = 0.3;  // off in eval
     ConvSeq2Seq model(c);
     CHECK_THROWS_AS(model.decoder_for(kSource), StateError);
-    spread(model);
-    auto cached = model.decoder_for(kSource), plain = model.decoder_for(kSource, false);
-    std::vector<Index> tokens{1, 1};
-    for (int step = 0; step < 20; ++step) {
-      CHECK(close(cached->step(tokens), plain->step(tokens), 1e-12));
-      CHECK(close(cached->attention(), plain->attention(), 1e-12));
-      CHECK(close(sum(cached->attention(), {1}), ones({2}, DType::Float64), 1e-12));
-      std::vector<Index> rows{step % 3 == 0 ? 1 : 0, 1};  // beams move
-      cached->select_rows(rows);
-      plain->select_rows(rows);
-      tokens = {3 + step % 5, 4 + step % 3};
-    }
-    for (int beam : {1, 4}) {
-      SearchOptions o;
-      o.beam = beam;
-      auto found = model.generate_sequences(kSource, {12, 12}, o),
-           expected = model.generate_sequences(kSource, {12, 12}, o, false);
-      for (std::size_t i = 0; i < 2; ++i) {
-        CHECK(found[i][0].tokens == expected[i][0].tokens);
-        CHECK(found[i][0].score == Approx(expected[i][0].score).epsilon(1e-10));
-      }
-    }
+    spread_out(model);
+    check_cached(model, kSource, 9, 20, 1e-12);
   }
 }
 
@@ -106,7 +59,7 @@ TEST_CASE("ConvS2S: padding reaches nothing, and nothing comes from the future",
   for (Index kernel : {2, 3, 5}) {
     seed(4);
     ConvSeq2Seq model(small(kernel));
-    spread(model);
+    spread_out(model);
     Tensor together = model.teach(kSource, kTarget).logits.value();
     Tensor alone = kSource.narrow(0, 1, 1).narrow(1, 0, 3);  // 6 7 2 without padding
     Tensor apart = model.teach(alone, kTarget.narrow(0, 1, 1).narrow(1, 0, 3)).logits.value();
@@ -131,7 +84,7 @@ TEST_CASE("ConvS2S: how far a position sees", "[conv_seq2seq]") {
   // Two decoder layers of kernel 3: the last 2·2 targets before this one, and no further.
   seed(5);
   ConvSeq2Seq model(small(3));
-  spread(model);
+  spread_out(model);
   Tensor target = ids({1, 3, 4, 5, 6, 7, 8}, {1, 7});
   Tensor source = kSource.narrow(0, 0, 1);
   Tensor before = model.teach(source, target).logits.value().select(1, 6);
@@ -156,10 +109,7 @@ TEST_CASE("ConvS2S: same bits for any number of threads; the first loss is near 
   c.max_len = 40;
   Tensor src = random_integers({24, 30}, 3, 11, {1, 1}),
          tgt = random_integers({24, 31}, 3, 300, {1, 2});
-  std::vector<Tensor> first;
-  int before = num_threads();
-  for (int threads : {1, 2, 5}) {
-    set_num_threads(threads);
+  check_threads([&] {
     seed(6);
     ConvSeq2Seq model(c);
     Tape tape;
@@ -167,23 +117,15 @@ TEST_CASE("ConvS2S: same bits for any number of threads; the first loss is near 
     Var loss = cross_entropy(reshape(logits, {-1, 300}), tgt.narrow(1, 1, 30).reshape({-1}));
     CHECK(loss.item() == Approx(std::log(300.0)).margin(0.5));
     tape.backward(loss);
-    std::vector<Tensor> got;
-    for (auto& [name, p] : model.named_parameters()) {
-      INFO(name);
-      CHECK(dot(p.grad(), p.grad()) > 0);
-      got.push_back(p.grad().contiguous());
-    }
-    if (first.empty()) first = got;
-    for (std::size_t i = 0; i < got.size(); ++i) CHECK(same_bits(got[i], first[i]));
-  }
-  set_num_threads(before);
+    return gradients_of(model);
+  });
 }
 
 TEST_CASE("ConvS2S: two passes of scheduled sampling, and logits left to the loss",
           "[conv_seq2seq]") {
   seed(7);
   ConvSeq2Seq model(small());
-  spread(model);
+  spread_out(model);
   TeachOptions all;
   all.sampling = 1;
   Tensor said = argmax(model.teach(kSource, kTarget).logits.value(), -1);

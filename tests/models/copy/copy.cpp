@@ -7,9 +7,7 @@
 #include "models/transformer/transformer.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
-#include "tests/catch.hpp"
-#include "tests/ids.hpp"
-#include "tests/reference.hpp"
+#include "tests/models/common.hpp"
 
 namespace test_copy {
 
@@ -18,26 +16,15 @@ using namespace glim;
 namespace {
 
 TransformerConfig copying_config() {
-  TransformerConfig c;
-  c.src_vocab = c.tgt_vocab = 13;
-  c.d_model = 16;
-  c.heads = 4;
-  c.d_ff = 32;
-  c.encoder_layers = c.decoder_layers = 2;
-  c.dropout = 0;
+  auto c = sized<TransformerConfig>(13, 16, 4, 32, 2);
   c.copy = true;
   return c;
 }
 
 Seq2SeqRnnConfig copying_rnn(CellKind cell, AttentionScore score) {
-  Seq2SeqRnnConfig c;
-  c.src_vocab = 9;
-  c.tgt_vocab = 10;
-  c.d_embed = 4;
-  c.d_model = 6;
+  auto c = sized_recurrent<Seq2SeqRnnConfig>(9, 10, 4, 6);
   c.cell = cell;
   c.attention = score;
-  c.dropout = 0;
   c.copy = true;
   return c;
 }
@@ -56,7 +43,7 @@ TEST_CASE("the copy mixture equals PyTorch's", "[copy][reference]") {
   Reference file("variants");
   for (const std::string name : {"copy_mixture", "copy_mixture_no_extra"})
     in_every_form([&](DType dtype) {
-      double tolerance = dtype == DType::Float64 ? 1e-10 : 1e-4;
+      double tolerance = model_tolerance(dtype);
       auto leaf = [&](const char* key) {
         return Var::leaf(file.get(name + "." + key, dtype).clone());
       };
@@ -74,37 +61,23 @@ TEST_CASE("the copy mixture equals PyTorch's", "[copy][reference]") {
 
 TEST_CASE("a copying Transformer equals PyTorch's by name", "[copy][reference]") {
   for (NormPlacement norm : {NormPlacement::Pre, NormPlacement::Post}) {
-    SafeTensors file =
-        read_safetensors(std::string(GLIM_REFERENCE) + "/transformer_copy_" +
-                         (norm == NormPlacement::Pre ? "pre" : "post") + ".safetensors");
-    auto& t = file.tensors;
+    Reference ref(norm == NormPlacement::Pre ? "transformer_copy_pre" : "transformer_copy_post");
     in_every_form([&](DType dtype) {
-      double tolerance = dtype == DType::Float64 ? 1e-10 : 1e-4;
+      double tolerance = model_tolerance(dtype);
       TransformerConfig c = copying_config();
       c.norm = norm;
       Transformer model(c);
-      model.to(dtype);
-      StateDict state;
-      for (auto& [key, value] : model.state_dict()) state[key] = t.at("param." + key);
-      model.load_state_dict(state);
-      SourceBatch source(t.at("src"));
-      source.copy_ids = t.at("copy_ids");
+      load_case(ref, "", model, dtype);
+      SourceBatch source(ref.get("src"));
+      source.copy_ids = ref.get("copy_ids");
       source.extra = 3;
       Tape tape;
-      Var y = model.teach(source, t.at("tgt_in")).logits;
-      CHECK(close(y.value(), t.at("y"), tolerance));
-      Var loss = label_smoothing_loss(reshape(y, {-1, 16}), t.at("tgt_out").reshape({-1}), 0, 0);
-      CHECK(loss.item() == Approx(t.at("loss").item()).epsilon(tolerance));
+      Var y = model.teach(source, ref.get("tgt_in")).logits;
+      CHECK(close(y.value(), ref.get("y"), tolerance));
+      Var loss = label_smoothing_loss(reshape(y, {-1, 16}), ref.get("tgt_out").reshape({-1}), 0, 0);
+      CHECK(loss.item() == Approx(ref.get("loss").item()).epsilon(tolerance));
       tape.backward(loss);
-      int compared = 0, stored = 0;
-      for (auto& [key, parameter] : model.named_parameters()) {
-        INFO(key);
-        REQUIRE(parameter.grad().defined());
-        CHECK(close(parameter.grad(), t.at("grad." + key), tolerance));
-        ++compared;
-      }
-      for (auto& [key, value] : t) stored += key.rfind("grad.", 0) == 0;
-      CHECK(compared == stored);
+      check_gradients(ref, "", model, tolerance);
     });
   }
 }
@@ -114,17 +87,14 @@ TEST_CASE("copying recurrent models equal PyTorch's by name", "[copy][reference]
   for (const std::string& name : ref.cases(""))
     in_every_form([&](DType dtype) {
       INFO(name);
-      double tolerance = dtype == DType::Float64 ? 1e-10 : 1e-4;
+      double tolerance = model_tolerance(dtype);
       const auto& config = ref.config(name);
       Seq2SeqRnnConfig c = copying_rnn(
           config.at("cell") == "lstm" ? CellKind::Lstm : CellKind::Gru,
           config.at("attention") == "general" ? AttentionScore::General : AttentionScore::Additive);
       c.layers = config.at("layers");
       Seq2SeqRnn model(c);
-      model.to(dtype);
-      StateDict state;
-      for (auto& key : ref.keys(name + ".param.")) state[key] = ref.get(name + ".param." + key);
-      model.load_state_dict(state);
+      load_case(ref, name + ".", model, dtype);
       SourceBatch source(ref.get(name + ".src"));
       source.copy_ids = ref.get(name + ".copy_ids");
       source.extra = config.at("extra");
@@ -138,14 +108,7 @@ TEST_CASE("copying recurrent models equal PyTorch's by name", "[copy][reference]
                                       ref.get(name + ".tgt_out").reshape({-1}), 0, 0);
       CHECK(loss.item() == Approx(ref.get(name + ".loss").item()).epsilon(tolerance));
       tape.backward(loss);
-      std::size_t compared = 0;
-      for (auto& [path, p] : model.named_parameters()) {
-        INFO(path);
-        REQUIRE(p.grad().defined());
-        CHECK(close(p.grad(), ref.get(name + ".grad." + path), tolerance));
-        ++compared;
-      }
-      CHECK(compared == ref.keys(name + ".grad.").size());
+      check_gradients(ref, name + ".", model, tolerance);
     });
 }
 
@@ -173,48 +136,19 @@ TEST_CASE("equal words of the source add up in one column", "[copy]") {
   CHECK(close(exp(y), tensor({0.125, 0.125 + 0.15, 0.6}, DType::Float64).reshape({1, 1, 3}), 1e-9));
 }
 
-namespace {
-
-// Step by step, with beams that move between rows and sentences, and by search.
-void check_cached(SequenceModel& model, const SourceBatch& source, Index columns) {
-  model.to(DType::Float64);
-  model.eval();
-  auto cached = model.decoder_for(source), plain = model.decoder_for(source, false);
-  std::vector<Index> tokens{1, 1};
-  for (int step = 0; step < 12; ++step) {
-    Tensor a = cached->step(tokens), b = plain->step(tokens);
-    CHECK(a.shape() == Shape{2, columns});
-    CHECK(close(a, b, 1e-11));
-    CHECK(close(cached->attention(), plain->attention(), 1e-11));
-    std::vector<Index> rows{step % 3 == 0 ? 1 : 0, 1};
-    cached->select_rows(rows);
-    plain->select_rows(rows);
-    tokens = {3 + step % (columns - 3), columns - 1 - step % 5};  // words beyond V, too
-  }
-  for (int beam : {1, 4}) {
-    SearchOptions o;
-    o.beam = beam;
-    auto found = model.generate_sequences(source, {9, 9}, o, true);
-    auto expected = model.generate_sequences(source, {9, 9}, o, false);
-    for (std::size_t i = 0; i < 2; ++i) {
-      CHECK(found[i][0].tokens == expected[i][0].tokens);
-      CHECK(found[i][0].score == Approx(expected[i][0].score).epsilon(1e-10));
-    }
-  }
-}
-
-}  // namespace
-
 TEST_CASE("cached copying equals copying with the whole prefix", "[copy][cache]") {
   seed(4);
   Transformer model(copying_config());
-  check_cached(model, sources(), 15);
+  evaluate_in_float64(model);
+  check_cached(model, sources(), 15, 12, 1e-11);  // words beyond V, too
+
   for (CellKind cell : {CellKind::Gru, CellKind::Lstm})
     for (AttentionScore score : {AttentionScore::Additive, AttentionScore::Dot}) {
       Seq2SeqRnn recurrent(copying_rnn(cell, score));
       SourceBatch source = sources();
       source.copy_ids = ids({10, 11, 10, 2, 10, 2, 0, 0}, {2, 4});
-      check_cached(recurrent, source, 12);
+      evaluate_in_float64(recurrent);
+      check_cached(recurrent, source, 12, 12, 1e-11);
     }
 }
 
@@ -238,8 +172,7 @@ TEST_CASE("a recurrent model samples from what it copies, too", "[copy][sampling
 TEST_CASE("where the gate is shut everything is copied", "[copy]") {
   seed(5);
   Transformer model(copying_config());
-  model.to(DType::Float64);
-  model.eval();
+  evaluate_in_float64(model);
   model.copy->p_gen.bias.value().fill_(-60);
   SearchOptions o;
   for (auto& found : model.generate_sequences(sources(), {6, 6}, o))

@@ -6,20 +6,11 @@
 #include "models/transformer/transformer.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
-#include "tests/catch.hpp"
-#include "tests/reference.hpp"
+#include "tests/models/common.hpp"
 
 namespace test_scheduled_sampling {
 
 using namespace glim;
-
-namespace {
-
-Tensor ids(std::initializer_list<double> list, const Shape& shape) {
-  return tensor(list, DType::Int64).reshape(shape);
-}
-
-}  // namespace
 
 TEST_CASE("the share of own predictions rises as each schedule says", "[sampling]") {
   using S = SamplingSchedule;
@@ -69,13 +60,7 @@ TEST_CASE("predictions take the place of the tokens after them", "[sampling]") {
 }
 
 TEST_CASE("the second pass reads the mixture and is all that is differentiated", "[sampling]") {
-  TransformerConfig c;
-  c.src_vocab = c.tgt_vocab = 11;
-  c.d_model = 16;
-  c.heads = 2;
-  c.d_ff = 24;
-  c.encoder_layers = c.decoder_layers = 1;
-  c.dropout = 0;
+  auto c = sized<TransformerConfig>(11, 16, 2, 24, 1);
   for (bool copy : {false, true}) {
     seed(8);
     c.copy = copy;

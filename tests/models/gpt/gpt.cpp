@@ -5,13 +5,10 @@
 
 #include "autograd/magnification.hpp"
 #include "models/decoding/sampling.hpp"
-#include "nn/loss.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/index.hpp"
 #include "tensor/ops/reduce.hpp"
-#include "tensor/parallel.hpp"
-#include "tests/catch.hpp"
-#include "tests/reference.hpp"
+#include "tests/models/common.hpp"
 
 namespace test_gpt {
 
@@ -20,18 +17,13 @@ using namespace glim;
 namespace {
 
 GptConfig small(Index context = 6, bool bias = false) {
-  GptConfig c;
-  c.vocab = 11;
+  auto c = sized<GptConfig>(11, 8, 2, 20, 2);
   c.context = context;
-  c.d_model = 8;
-  c.heads = 2;
-  c.layers = 2;
-  c.d_ff = 20;
   c.bias = bias;
   return c;
 }
 
-Tensor ids(Index rows, Index columns, std::uint64_t stream) {
+Tensor text(Index rows, Index columns, std::uint64_t stream) {
   return random_integers({rows, columns}, 0, 11, {7, stream});
 }
 
@@ -46,28 +38,10 @@ TEST_CASE("GPT: logits, loss and gradients equal PyTorch's by name", "[gpt][refe
   Reference ref("language");
   for (const char* name : {"gpt_no_bias", "gpt_bias"}) {
     in_every_form([&](DType dtype) {
-      INFO(name << " " << name_of(dtype));
-      std::string at = std::string(name) + ".";
-      double tolerance = dtype == DType::Float64 ? 1e-10 : 1e-4;
       Gpt model(small(6, ref.config(name).at("bias")));
-      model.to(dtype);
-      StateDict state;
-      for (auto& key : ref.keys(at + "param.")) state[key] = ref.get(at + "param." + key);
-      state["lm_head.weight"] = state.at("wte.weight");
-      model.load_state_dict(state);
-      Tape tape;
-      Var logits = model.forward(ref.get(at + "ids"));
-      CHECK(close(logits.value(), ref.get(at + "logits"), tolerance));
-      Var loss = cross_entropy(logits, ref.get(at + "targets"));
-      CHECK(close(loss.value(), ref.get(at + "loss"), tolerance));
-      tape.backward(loss);
-      auto parameters = model.named_parameters();
-      for (auto& [key, p] : parameters) {
-        INFO(key);
-        REQUIRE(p.grad().defined());
-        CHECK(close(p.grad(), ref.get(at + "grad." + key), tolerance));
-      }
-      CHECK(parameters.size() == ref.keys(at + "grad.").size());
+      check_model(
+          ref, name, model, dtype,
+          [&] { return model.forward(ref.get(std::string(name) + ".ids")); }, "wte.weight");
     });
   }
 }
@@ -90,8 +64,8 @@ TEST_CASE("GPT starts as nanoGPT does", "[gpt]") {
   CHECK(deviation(at("transformer.layers.2.linear1.bias")) == 0);
   CHECK(same_bits(at("transformer.norm.weight"), ones({128})));
   // The loss begins at ln V.
-  Tensor text = random_integers({4, 65}, 0, 65, {1, 1});
-  Var loss = cross_entropy(model.forward(text.narrow(1, 0, 64)), text.narrow(1, 1, 64));
+  Tensor seen = random_integers({4, 65}, 0, 65, {1, 1});
+  Var loss = cross_entropy(model.forward(seen.narrow(1, 0, 64)), seen.narrow(1, 1, 64));
   CHECK(loss.item() == Approx(std::log(65.0)).margin(0.05));
   // nanoGPT's count for its 4-layer CPU model without biases: 0.80 M (positions not counted).
   c.bias = false;
@@ -104,7 +78,7 @@ TEST_CASE("GPT: no position sees a later one", "[gpt]") {
     seed(2);
     Gpt model(small());
     model.to(DType::Float64);
-    Tensor a = ids(2, 6, 1), b = a.clone();
+    Tensor a = text(2, 6, 1), b = a.clone();
     for (Index row : {0, 1}) b.data<Index>()[row * 6 + 4] = (b.data<Index>()[row * 6 + 4] + 1) % 11;
     Tensor x = model.forward(a).value(), y = model.forward(b).value();
     CHECK(same_bits(x.narrow(1, 0, 4), y.narrow(1, 0, 4)));
@@ -123,7 +97,7 @@ TEST_CASE("GPT: cached decoding equals computing the whole context", "[gpt][cach
   for (Index slide : {0, 1, 3, 8}) {
     for (Index prefix : {0, 1, 5, 7}) {
       INFO("slide " << slide << " prefix " << prefix);
-      Tensor start = ids(2, prefix, 4);
+      Tensor start = text(2, prefix, 4);
       auto cached = model.decoder_for(start, true, slide);
       auto plain = model.decoder_for(start, false, slide);
       // What the context must be, by the rule in the header.
@@ -181,55 +155,37 @@ TEST_CASE("GPT: search and sampling agree with and without the cache", "[gpt][ca
 
 TEST_CASE("GPT: every parameter receives a gradient, the same bits with any number of threads",
           "[gpt]") {
-  int before = num_threads();
-  auto gradients = [](int threads) {
-    set_num_threads(threads);
+  check_threads([] {
     seed(5);
     GptConfig c = small(6, true);
     c.dropout = 0.2;
     Gpt model(c);
     Tape tape;
-    tape.backward(cross_entropy(model.forward(ids(5, 6, 2)), ids(5, 6, 3)));
-    StateDict all;
-    for (auto& [name, p] : model.named_parameters()) {
-      INFO(name);
-      REQUIRE(p.grad().defined());
-      CHECK(deviation(p.grad()) > 0);
-      all[name] = p.grad();
-    }
-    return all;
-  };
-  StateDict one = gradients(1), two = gradients(2);
-  set_num_threads(before);
-  for (auto& [name, g] : one) {
-    INFO(name);
-    CHECK(same_bits(g, two.at(name)));
-  }
+    tape.backward(cross_entropy(model.forward(text(5, 6, 2)), text(5, 6, 3)));
+    return gradients_of(model);
+  });
 }
 
 TEST_CASE("GPT: what cannot be is refused", "[gpt]") {
-  GptConfig c = small();
-  c.heads = 3;
-  CHECK_THROWS_WITH(Gpt(c), "gpt: 3 heads do not divide d_model 8");
-  c = small();
-  c.vocab = 0;
-  CHECK_THROWS_AS(Gpt(c), ValueError);
-  c = small();
-  c.context = 0;
-  CHECK_THROWS_AS(Gpt(c), ValueError);
-  c = small();
-  c.dropout = 1;
-  CHECK_THROWS_AS(Gpt(c), ValueError);
+  auto refused = [](auto change) {
+    GptConfig c = small();
+    change(c);
+    return error_of<ValueError>([&] { Gpt model(c); });
+  };
+  CHECK(refused([](GptConfig& c) { c.heads = 3; }) == "gpt: 3 heads do not divide d_model 8");
+  CHECK(refused([](GptConfig& c) { c.vocab = 0; }) != "");
+  CHECK(refused([](GptConfig& c) { c.context = 0; }) != "");
+  CHECK(refused([](GptConfig& c) { c.dropout = 1; }) != "");
   Gpt model(small());
-  CHECK_THROWS_AS(model.forward(ids(1, 7, 1)), IndexError);
+  CHECK_THROWS_AS(model.forward(text(1, 7, 1)), IndexError);
   CHECK_THROWS_AS(model.forward(full({1, 2}, 11, DType::Int64)), IndexError);
   CHECK_THROWS_AS(model.forward(zeros({1, 0}, DType::Int64)), ShapeError);
-  CHECK_THROWS_AS(model.decoder_for(ids(1, 2, 1)), StateError);
+  CHECK_THROWS_AS(model.decoder_for(text(1, 2, 1)), StateError);
   model.eval();
-  CHECK(contains(error_of<ValueError>([&] { model.decoder_for(ids(1, 6, 1)); }),
+  CHECK(contains(error_of<ValueError>([&] { model.decoder_for(text(1, 6, 1)); }),
                  "a prefix of 6 tokens leaves no room in a context of 6"));
-  CHECK_THROWS_AS(model.decoder_for(ids(1, 2, 1), true, 7), ValueError);
-  auto decoder = model.decoder_for(ids(1, 2, 1));
+  CHECK_THROWS_AS(model.decoder_for(text(1, 2, 1), true, 7), ValueError);
+  auto decoder = model.decoder_for(text(1, 2, 1));
   CHECK_THROWS_AS(decoder->step({1, 2}), ValueError);
 }
 

@@ -6,9 +6,7 @@
 
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
-#include "tests/catch.hpp"
-#include "tests/ids.hpp"
-#include "tests/reference.hpp"
+#include "tests/models/common.hpp"
 
 namespace test_non_autoregressive {
 
@@ -17,14 +15,7 @@ using namespace glim;
 namespace {
 
 NonAutoregressiveConfig small_config(OutputLength length) {
-  NonAutoregressiveConfig c;
-  c.src_vocab = 13;
-  c.tgt_vocab = 13;
-  c.d_model = 16;
-  c.heads = 4;
-  c.d_ff = 32;
-  c.encoder_layers = c.decoder_layers = 2;
-  c.dropout = 0;
+  auto c = sized<NonAutoregressiveConfig>(13, 16, 4, 32, 2);
   c.length = length;
   c.length_reach = 4;
   return c;
@@ -38,46 +29,33 @@ const Tensor kTarget = ids({1, 3, 4, 5, 1, 6, 0, 0}, {2, 4});
 TEST_CASE("a non-autoregressive model equals PyTorch's by name", "[nat][reference]") {
   for (OutputLength length : {OutputLength::Predict, OutputLength::Long}) {
     bool predict = length == OutputLength::Predict;
-    SafeTensors file = read_safetensors(std::string(GLIM_REFERENCE) + "/non_autoregressive_" +
-                                        (predict ? "predict" : "long") + ".safetensors");
-    auto& t = file.tensors;
+    Reference ref(predict ? "non_autoregressive_predict" : "non_autoregressive_long");
     in_every_form([&](DType dtype) {
-      double tolerance = dtype == DType::Float64 ? 1e-10 : 1e-4;
+      double tolerance = model_tolerance(dtype);
       NonAutoregressiveConfig c = small_config(length);
       c.norm = predict ? NormPlacement::Pre : NormPlacement::Post;
       NonAutoregressive model(c);
-      model.to(dtype);
-      StateDict state;
-      for (auto& [key, value] : model.state_dict()) state[key] = t.at("param." + key);
-      model.load_state_dict(state);
+      load_case(ref, "", model, dtype);
       Tape tape;
-      Taught taught = model.teach(SourceBatch(t.at("src")), t.at("tgt_in"));
-      Tensor real = not_equal(t.at("tgt_out"), 0.0).unsqueeze(-1);
+      Taught taught = model.teach(SourceBatch(ref.get("src")), ref.get("tgt_in"));
+      Tensor real = not_equal(ref.get("tgt_out"), 0.0).unsqueeze(-1);
       auto counted = [&](const Tensor& x) {
         return where(real, x.to(DType::Float64), scalar(0, DType::Float64));
       };
-      CHECK(close(counted(taught.logits.value()), counted(t.at("logits")), tolerance));
+      CHECK(close(counted(taught.logits.value()), counted(ref.get("logits")), tolerance));
       LossSums sums;
       Var loss = label_smoothing_loss(reshape(taught.logits, {-1, 13}),
-                                      t.at("tgt_out").reshape({-1}), 0, 0, &sums);
+                                      ref.get("tgt_out").reshape({-1}), 0, 0, &sums);
       CHECK(taught.auxiliary.defined() == predict);
       if (predict) {
-        CHECK(taught.auxiliary.item() == Approx(t.at("length_loss").item()).epsilon(tolerance));
-        CHECK(close(model.length_logits(model.encode(t.at("src")), t.at("src")).value(),
-                    t.at("length_logits"), tolerance));
+        CHECK(taught.auxiliary.item() == Approx(ref.get("length_loss").item()).epsilon(tolerance));
+        CHECK(close(model.length_logits(model.encode(ref.get("src")), ref.get("src")).value(),
+                    ref.get("length_logits"), tolerance));
         loss = add(loss, taught.auxiliary);
       }
-      CHECK(loss.item() == Approx(t.at("loss").item()).epsilon(tolerance));
+      CHECK(loss.item() == Approx(ref.get("loss").item()).epsilon(tolerance));
       tape.backward(loss);
-      int compared = 0, stored = 0;
-      for (auto& [key, parameter] : model.named_parameters()) {
-        INFO(key);
-        REQUIRE(parameter.grad().defined());
-        CHECK(close(parameter.grad(), t.at("grad." + key), tolerance));
-        ++compared;
-      }
-      for (auto& [key, value] : t) stored += key.rfind("grad.", 0) == 0;
-      CHECK(compared == stored);
+      check_gradients(ref, "", model, tolerance);
     });
   }
 }
@@ -118,8 +96,7 @@ TEST_CASE("a sentence alone says what it says in a batch", "[nat]") {
   for (OutputLength length : {OutputLength::Predict, OutputLength::Long}) {
     seed(4);
     NonAutoregressive model(small_config(length));
-    model.to(DType::Float64);
-    model.eval();
+    evaluate_in_float64(model);
     SearchOptions o;
     o.beam = 3;
     o.keep_attention = true;
@@ -144,8 +121,7 @@ TEST_CASE("a sentence alone says what it says in a batch", "[nat]") {
 TEST_CASE("predicted lengths are kept, and the best of several is chosen", "[nat]") {
   seed(5);
   NonAutoregressive model(small_config(OutputLength::Predict));
-  model.to(DType::Float64);
-  model.eval();
+  evaluate_in_float64(model);
   SearchOptions one;
   one.length_penalty = 1;
   SearchOptions many = one;
@@ -177,8 +153,7 @@ TEST_CASE("predicted lengths are kept, and the best of several is chosen", "[nat
 TEST_CASE("a long output ends at the first END", "[nat]") {
   seed(6);
   NonAutoregressive model(small_config(OutputLength::Long));
-  model.to(DType::Float64);
-  model.eval();
+  evaluate_in_float64(model);
   SearchOptions o;
   // With a bias that makes END sure, nothing is said; with one that forbids it, the limit cuts.
   model.generator.bias.value().narrow(0, 2, 1).fill_(50);

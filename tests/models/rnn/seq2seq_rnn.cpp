@@ -3,14 +3,10 @@
 
 #include <cmath>
 
-#include "nn/loss.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/index.hpp"
 #include "tensor/ops/reduce.hpp"
-#include "tensor/parallel.hpp"
-#include "tests/catch.hpp"
-#include "tests/ids.hpp"
-#include "tests/reference.hpp"
+#include "tests/models/common.hpp"
 
 namespace test_seq2seq_rnn {
 
@@ -23,15 +19,10 @@ constexpr AttentionScore kScores[] = {AttentionScore::Additive, AttentionScore::
 
 Seq2SeqRnnConfig small(AttentionScore score = AttentionScore::Additive,
                        CellKind cell = CellKind::Gru, Index layers = 1) {
-  Seq2SeqRnnConfig c;
-  c.src_vocab = 9;
-  c.tgt_vocab = 10;
-  c.d_embed = 4;
-  c.d_model = 6;
+  auto c = sized_recurrent<Seq2SeqRnnConfig>(9, 10, 4, 6);
   c.layers = layers;
   c.cell = cell;
   c.attention = score;
-  c.dropout = 0;
   return c;
 }
 
@@ -45,12 +36,6 @@ AttentionScore score_of(const std::string& name) {
                              : AttentionScore::Concat;
 }
 
-// Weights large enough that outputs differ.
-void spread(Seq2SeqRnn& model) {
-  for (auto& [name, p] : model.named_parameters())
-    p.value().copy_(uniform(p.shape(), -1, 1, generator().next(), p.dtype()));
-}
-
 }  // namespace
 
 TEST_CASE("recurrent models: logits, loss and gradients equal PyTorch's by name",
@@ -60,14 +45,11 @@ TEST_CASE("recurrent models: logits, loss and gradients equal PyTorch's by name"
     in_every_form([&](DType dtype) {
       INFO(name << " " << name_of(dtype));
       const auto& config = ref.config(name);
-      double tolerance = dtype == DType::Float64 ? 1e-10 : 1e-4;
+      double tolerance = model_tolerance(dtype);
       Seq2SeqRnn model(small(score_of(config.at("attention")),
                              config.at("cell") == "lstm" ? CellKind::Lstm : CellKind::Gru,
                              config.at("layers")));
-      model.to(dtype);
-      StateDict state;
-      for (auto& key : ref.keys(name + ".param.")) state[key] = ref.get(name + ".param." + key);
-      model.load_state_dict(state);
+      load_case(ref, name + ".", model, dtype);
       Tape tape;
       TeachOptions options;
       options.need_attention = true;
@@ -79,14 +61,7 @@ TEST_CASE("recurrent models: logits, loss and gradients equal PyTorch's by name"
                                ref.get(name + ".tgt_out").reshape({-1}), {.ignore_index = 0});
       CHECK(close(loss.value(), ref.get(name + ".loss"), tolerance));
       tape.backward(loss);
-      std::size_t compared = 0;
-      for (auto& [path, p] : model.named_parameters()) {
-        INFO(path);
-        REQUIRE(p.grad().defined());
-        CHECK(close(p.grad(), ref.get(name + ".grad." + path), tolerance));
-        ++compared;
-      }
-      CHECK(compared == ref.keys(name + ".grad.").size());
+      check_gradients(ref, name + ".", model, tolerance);
     });
   }
 }
@@ -231,18 +206,12 @@ TEST_CASE("a share p of the inputs is sampled", "[seq2seq_rnn]") {
 }
 
 TEST_CASE("recurrent models give the same bits for any number of threads", "[seq2seq_rnn]") {
-  int before = num_threads();
   Tensor source = random_integers({17, 9}, 3, 60, {1, 1}),
          target = random_integers({17, 8}, 3, 70, {1, 2});
   for (double sampling : {0.0, 0.3}) {
-    auto evaluate = [&](int threads) {
-      set_num_threads(threads);
+    check_threads([&] {
       seed(10);
-      Seq2SeqRnnConfig c = small();
-      c.src_vocab = 60;
-      c.tgt_vocab = 70;
-      c.d_embed = 48;
-      c.d_model = 96;
+      auto c = sized_recurrent<Seq2SeqRnnConfig>(60, 70, 48, 96);
       c.dropout = 0.3;
       Seq2SeqRnn model(c);
       TeachOptions o;
@@ -253,11 +222,8 @@ TEST_CASE("recurrent models give the same bits for any number of threads", "[seq
       std::vector<Tensor> all{logits.value()};
       for (const Var& p : model.parameters()) all.push_back(p.grad());
       return all;
-    };
-    auto one = evaluate(1), two = evaluate(2);
-    for (std::size_t i = 0; i < one.size(); ++i) CHECK(same_bits(one[i], two[i]));
+    });
   }
-  set_num_threads(before);
 }
 
 TEST_CASE("every parameter of a recurrent model receives a gradient", "[seq2seq_rnn]") {

@@ -6,7 +6,7 @@
 #include "optim/adam.hpp"
 #include "optim/schedule.hpp"
 #include "tensor/ops/reduce.hpp"
-#include "tests/catch.hpp"
+#include "tests/models/common.hpp"
 
 namespace test_copy_task {
 
@@ -15,14 +15,8 @@ using namespace glim;
 namespace {
 
 TransformerConfig copy_config() {
-  TransformerConfig c;
-  c.src_vocab = c.tgt_vocab = 11;
-  c.d_model = 64;
-  c.heads = 4;
-  c.d_ff = 128;
-  c.encoder_layers = c.decoder_layers = 2;
+  auto c = sized<TransformerConfig>(11, 64, 4, 128, 2);
   c.norm = NormPlacement::Pre;
-  c.dropout = 0;
   return c;
 }
 

@@ -1,37 +1,26 @@
 // The Transformer against PyTorch, and against facts that must hold exactly.
-#include "models/transformer/transformer.hpp"
-
 #include <cmath>
 
 #include "autograd/magnification.hpp"
 #include "nn/attention/mask.hpp"
-#include "tensor/io/safetensors.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/index.hpp"
 #include "tensor/ops/reduce.hpp"
-#include "tests/catch.hpp"
-#include "tests/ids.hpp"
+#include "tests/models/transformer/common.hpp"
 
 namespace test_transformer {
 
 using namespace glim;
+using namespace glim::small_transformer;
 
 namespace {
 
 TransformerConfig reference_config(const std::string& name) {
-  TransformerConfig c;
-  c.src_vocab = c.tgt_vocab = 13;
-  c.d_model = 16;
-  c.heads = 4;
-  c.d_ff = 32;
-  c.encoder_layers = c.decoder_layers = 2;
-  c.dropout = 0;
+  auto c = sized<TransformerConfig>(13, 16, 4, 32, 2);
   c.norm = name.find("pre") == 0 ? NormPlacement::Pre : NormPlacement::Post;
   c.tie = name.find("_tied") != std::string::npos ? Tie::All : Tie::None;
   return c;
 }
-
-double norm_of(const Tensor& x) { return std::sqrt(dot(x, x)); }
 
 // ‖a - b‖ / ‖b‖, or ‖a - b‖ where b is zero but for rounding.
 double relative_difference(const Tensor& a, const Tensor& b) {
@@ -41,72 +30,36 @@ double relative_difference(const Tensor& a, const Tensor& b) {
   return norm_of(sub(x, y)) / (size > 1e-12 ? size : 1);
 }
 
-TransformerConfig small_config() {
-  TransformerConfig c;
-  c.src_vocab = 11;
-  c.tgt_vocab = 12;
-  c.d_model = 16;
-  c.heads = 2;
-  c.d_ff = 24;
-  c.encoder_layers = c.decoder_layers = 2;
-  c.dropout = 0;
-  return c;
-}
-
-const Tensor kSource = ids({3, 4, 5, 6, 7, 8, 9, 0, 0, 0}, {2, 5});
-const Tensor kTarget = ids({1, 3, 4, 5, 1, 6, 0, 0}, {2, 4});
-
 }  // namespace
 
 TEST_CASE("loss and gradients equal PyTorch's by name", "[transformer][reference]") {
   for (const char* name : {"pre_tied", "pre_untied", "post_tied", "post_untied"}) {
-    SafeTensors file =
-        read_safetensors(std::string(GLIM_REFERENCE) + "/transformer_" + name + ".safetensors");
-    auto& t = file.tensors;
-    for (DType dtype : {DType::Float64, DType::Float32}) {
-      for (Magnification m : {Magnification::Fused, Magnification::Explicit}) {
-        INFO(name << " " << name_of(dtype) << (m == Magnification::Fused ? " fused" : " explicit"));
-        double tolerance = dtype == DType::Float64 ? 1e-10 : 1e-4;
-        Magnify magnify(m);
-        Transformer model(reference_config(name));
-        model.to(dtype);
-        StateDict state;
-        for (auto& [key, value] : model.state_dict()) {
-          auto at = t.find("param." + key);
-          state[key] = at != t.end() ? at->second : t.at("param.src_embed.weight");
-        }
-        model.load_state_dict(state);
+    Reference ref("transformer_" + std::string(name));
+    in_every_form([&](DType dtype) {
+      INFO(name << " " << name_of(dtype));
+      double tolerance = model_tolerance(dtype);
+      Transformer model(reference_config(name));
+      load_case(ref, "", model, dtype, "src_embed.weight");
 
-        Tape tape;
-        Var memory = model.encode(t.at("src"));
-        Var logits = model.generate(model.decode(t.at("tgt_in"), memory, t.at("src")));
-        CHECK(relative_difference(memory.value(), t.at("memory")) < tolerance);
-        CHECK(relative_difference(logits.value(), t.at("logits")) < tolerance);
-        LossSums sums;
-        Var total = label_smoothing_loss(reshape(logits, {-1, 13}), t.at("tgt_out").reshape({-1}),
-                                         0.1, 0, &sums);
-        auto tokens = static_cast<double>(sums.tokens);
-        CHECK(tokens == t.at("tokens").item());
-        Var loss = mul(total, 1 / tokens);
-        CHECK(loss.item() == Approx(t.at("loss").item()).epsilon(tolerance));
-        CHECK(sums.kl / tokens == Approx(t.at("loss").item()).epsilon(tolerance));
-        CHECK(sums.nll / tokens == Approx(t.at("loss_cross_entropy").item()).epsilon(tolerance));
-        CHECK(sums.smoothed_ce / tokens ==
-              Approx(t.at("loss_smoothed_cross_entropy").item()).epsilon(tolerance));
-        tape.backward(loss);
-
-        int compared = 0;
-        for (auto& [key, parameter] : model.named_parameters()) {
-          INFO(key);
-          REQUIRE(parameter.grad().defined());
-          CHECK(relative_difference(parameter.grad(), t.at("grad." + key)) < tolerance);
-          ++compared;
-        }
-        int stored = 0;
-        for (auto& [key, value] : t) stored += key.rfind("grad.", 0) == 0;
-        CHECK(compared == stored);
-      }
-    }
+      Tape tape;
+      Var memory = model.encode(ref.get("src"));
+      Var logits = model.generate(model.decode(ref.get("tgt_in"), memory, ref.get("src")));
+      CHECK(relative_difference(memory.value(), ref.get("memory")) < tolerance);
+      CHECK(relative_difference(logits.value(), ref.get("logits")) < tolerance);
+      LossSums sums;
+      Var total = label_smoothing_loss(reshape(logits, {-1, 13}), ref.get("tgt_out").reshape({-1}),
+                                       0.1, 0, &sums);
+      auto tokens = static_cast<double>(sums.tokens);
+      CHECK(tokens == ref.get("tokens").item());
+      Var loss = mul(total, 1 / tokens);
+      auto near = [&](const char* key) { return Approx(ref.get(key).item()).epsilon(tolerance); };
+      CHECK(loss.item() == near("loss"));
+      CHECK(sums.kl / tokens == near("loss"));
+      CHECK(sums.nll / tokens == near("loss_cross_entropy"));
+      CHECK(sums.smoothed_ce / tokens == near("loss_smoothed_cross_entropy"));
+      tape.backward(loss);
+      check_gradients(ref, "", model, tolerance, relative_difference);
+    });
   }
 }
 
@@ -187,78 +140,10 @@ TEST_CASE("layers that backward runs again have the same gradients and keep less
     }
 }
 
-TEST_CASE("cached decoding equals decoding the whole prefix", "[transformer][cache]") {
-  seed(3);
-  for (Positions positions :
-       {Positions::Sinusoidal, Positions::Learned, Positions::Rotary, Positions::Alibi}) {
-    NormPlacement norm = positions == Positions::Learned || positions == Positions::Alibi
-                             ? NormPlacement::Post
-                             : NormPlacement::Pre;
-    TransformerConfig c = small_config();
-    c.norm = norm;
-    c.positions = positions;
-    c.dropout = 0.3;  // off in eval
-    Transformer model(c);
-    model.to(DType::Float64);
-    model.eval();
-    auto cached = model.decoder_for(kSource), plain = model.decoder_for(kSource, false);
-    std::vector<Index> tokens{1, 1};
-    for (int step = 0; step < 40; ++step) {
-      Tensor a = cached->step(tokens), b = plain->step(tokens);
-      CHECK(norm_of(sub(a, b)) < 1e-11);
-      CHECK(a.shape() == Shape{2, 12});
-      std::vector<Index> rows{step % 3 == 0 ? 1 : 0, 1};  // beams move
-      cached->select_rows(rows);
-      plain->select_rows(rows);
-      tokens = {3 + step % 7, 4 + step % 5};
-    }
-    for (int beam : {1, 4}) {
-      SearchOptions o;
-      o.beam = beam;
-      auto x = model.decoder_for(kSource), y = model.decoder_for(kSource, false);
-      auto found = search(*x, {12, 12}, o), expected = search(*y, {12, 12}, o);
-      for (std::size_t i = 0; i < 2; ++i) {
-        CHECK(found[i][0].tokens == expected[i][0].tokens);
-        CHECK(found[i][0].score == Approx(expected[i][0].score).epsilon(1e-10));
-      }
-    }
-  }
-}
-
-TEST_CASE("prefixes of one sentence share its memory", "[transformer][cache]") {
-  seed(8);
-  Transformer model(small_config());
-  model.to(DType::Float64);
-  model.eval();
-  auto cached = model.decoder_for(kSource), plain = model.decoder_for(kSource, false),
-       unseen = model.decoder_for(kSource);
-  unseen->keep_attention(false);
-  std::vector<Index> tokens{1, 1};
-  // Sentences 0 0 0 1 1 1, then turned about, as many rows each, unevenly, 1 alone, 1 once.
-  for (const std::vector<Index>& rows : std::vector<std::vector<Index>>{{0, 0, 0, 1, 1, 1},
-                                                                        {3, 4, 5, 2, 1, 0},
-                                                                        {0, 3, 1, 4},
-                                                                        {0, 2, 1},
-                                                                        {0, 1, 0, 2},
-                                                                        {3, 3, 3},
-                                                                        {1}}) {
-    Tensor a = cached->step(tokens), b = plain->step(tokens), c = unseen->step(tokens);
-    CHECK(norm_of(sub(a, b)) < 1e-11);
-    CHECK(norm_of(sub(c, b)) < 1e-11);
-    CHECK(norm_of(sub(cached->attention(), plain->attention())) < 1e-11);
-    CHECK_FALSE(unseen->attention().defined());
-    tokens.clear();
-    for (auto* decoder : {&cached, &plain, &unseen}) (*decoder)->select_rows(rows);
-    for (std::size_t i = 0; i < rows.size(); ++i) tokens.push_back(3 + static_cast<Index>(i));
-  }
-  CHECK(norm_of(sub(cached->step(tokens), plain->step(tokens))) < 1e-11);
-}
-
 TEST_CASE("a sentence's translation does not depend on its batch's padding", "[transformer]") {
   seed(4);
   Transformer model(small_config());
-  model.to(DType::Float64);
-  model.eval();
+  evaluate_in_float64(model);
   Tensor alone = kSource.narrow(0, 1, 1).narrow(1, 0, 2);  // 8 9 without padding
   Tensor together = model.forward(kSource, kTarget).value().select(0, 1).narrow(0, 0, 2);
   Tensor apart = model.forward(alone, kTarget.narrow(0, 1, 1)).value().select(0, 0).narrow(0, 0, 2);
@@ -268,10 +153,8 @@ TEST_CASE("a sentence's translation does not depend on its batch's padding", "[t
 TEST_CASE("no position sees a later one", "[transformer]") {
   seed(5);
   Transformer model(small_config());
-  model.to(DType::Float64);
-  model.eval();
-  Tensor later = kTarget.clone();
-  later.data<Index>()[3] = 9;
+  evaluate_in_float64(model);
+  Tensor later = changed(kTarget, 3, 9);
   Tensor a = model.forward(kSource, kTarget).value(), b = model.forward(kSource, later).value();
   CHECK(same_bits(a.narrow(1, 0, 3), b.narrow(1, 0, 3)));
   CHECK_FALSE(same_bits(a.select(0, 0).select(0, 3), b.select(0, 0).select(0, 3)));
@@ -281,10 +164,8 @@ TEST_CASE("the decoder attends to the encoder", "[transformer][seeds]") {
   // Seed 3's model overwrote the encoder's output before the decoder read it.
   seed(6);
   Transformer model(small_config());
-  model.to(DType::Float64);
-  model.eval();
-  Tensor other = kSource.clone();
-  other.data<Index>()[0] = 10;
+  evaluate_in_float64(model);
+  Tensor other = changed(kSource, 0, 10);
   CHECK(norm_of(sub(model.forward(kSource, kTarget).value(),
                     model.forward(other, kTarget).value())) > 1e-3);
 }

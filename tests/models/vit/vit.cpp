@@ -3,13 +3,10 @@
 
 #include <cmath>
 
-#include "nn/loss.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/index.hpp"
 #include "tensor/ops/reduce.hpp"
-#include "tensor/parallel.hpp"
-#include "tests/catch.hpp"
-#include "tests/reference.hpp"
+#include "tests/models/common.hpp"
 
 namespace test_vit {
 
@@ -18,16 +15,9 @@ using namespace glim;
 namespace {
 
 VitConfig small(ImagePooling pooling) {
-  VitConfig c;
-  c.channels = 2;
-  c.height = 6;
-  c.width = 4;
-  c.patch = 2;
-  c.classes = 5;
-  c.d_model = 8;
-  c.heads = 2;
-  c.layers = 2;
-  c.dropout = 0;
+  auto c = sized<VitConfig>(5, 8, 2, 0, 2);
+  c.channels = c.patch = 2;
+  c.height = 6, c.width = 4;
   c.pooling = pooling;
   return c;
 }
@@ -37,27 +27,11 @@ VitConfig small(ImagePooling pooling) {
 TEST_CASE("ViT: logits, loss and gradients equal PyTorch's by name", "[vit][reference]") {
   Reference ref("vision_models");
   in_every_form([&](DType dtype) {
-    double tolerance = dtype == DType::Float64 ? 1e-10 : 1e-4;
     for (bool by_class : {true, false}) {
-      std::string at = by_class ? "vit_class." : "vit_mean.";
-      INFO(at << name_of(dtype));
+      std::string name = by_class ? "vit_class" : "vit_mean";
       Vit model(small(by_class ? ImagePooling::ClassToken : ImagePooling::Mean));
-      model.to(dtype);
-      StateDict state;
-      for (auto& key : ref.keys(at + "param.")) state[key] = ref.get(at + "param." + key);
-      model.load_state_dict(state);
-      Tape tape;
-      Var logits = model.forward(ref.get(at + "images", dtype));
-      CHECK(close(logits.value(), ref.get(at + "logits"), tolerance));
-      Var loss = cross_entropy(logits, ref.get(at + "targets"));
-      CHECK(close(loss.value(), ref.get(at + "loss"), tolerance));
-      tape.backward(loss);
-      for (auto& [key, p] : model.named_parameters()) {
-        INFO(key);
-        REQUIRE(p.grad().defined());
-        CHECK(close(p.grad(), ref.get(at + "grad." + key), tolerance));
-      }
-      CHECK(model.named_parameters().size() == ref.keys(at + "grad.").size());
+      check_model(ref, name, model, dtype,
+                  [&] { return model.forward(ref.get(name + ".images", dtype)); });
     }
   });
 }
@@ -104,26 +78,15 @@ TEST_CASE("ViT: same bits for any number of threads; every parameter learns", "[
   c.dropout = 0.1;
   Tensor images = uniform({32, 2, 6, 4}, 0, 1, {5, 3});
   Tensor labels = random_integers({32}, 0, 5, {5, 4});
-  std::vector<Tensor> first;
-  int before = num_threads();
-  for (int threads : {1, 2, 5}) {
-    set_num_threads(threads);
+  check_threads([&] {
     seed(9);
     Vit model(c);
     Tape tape;
     Var loss = cross_entropy(model.forward(Var(images)), labels);
     CHECK(std::abs(loss.item() - std::log(5.0)) < 1);
     tape.backward(loss);
-    std::vector<Tensor> got;
-    for (auto& [name, p] : model.named_parameters()) {
-      INFO(name);
-      CHECK(dot(p.grad(), p.grad()) > 0);
-      got.push_back(p.grad().contiguous());
-    }
-    if (first.empty()) first = got;
-    for (std::size_t i = 0; i < got.size(); ++i) CHECK(same_bits(got[i], first[i]));
-  }
-  set_num_threads(before);
+    return gradients_of(model);
+  });
 }
 
 TEST_CASE("ViT: sizes that make no model", "[vit]") {

@@ -18,7 +18,7 @@ using namespace glim;
 
 namespace {
 
-double distance(const Tensor& a, const Tensor& b) {
+double norm_between(const Tensor& a, const Tensor& b) {
   REQUIRE(a.shape() == b.shape());
   Tensor d = sub(a.to(DType::Float64), b.to(DType::Float64));
   return std::sqrt(dot(d, d));
@@ -77,23 +77,23 @@ TEST_CASE("attention equals torch.nn.MultiheadAttention", "[attention][reference
         Tape tape;
         AttentionOutput out =
             self && weights ? mha.forward(query, r) : mha.forward(query, key, value, r);
-        CHECK(distance(swapped(out.y.value()), get("y")) < 1e-10);
+        CHECK(norm_between(swapped(out.y.value()), get("y")) < 1e-10);
         if (weights) {
-          CHECK(distance(out.weights.value(), get("weights_per_head")) < 1e-10);
-          CHECK(distance(mean(out.weights.value(), {1}), get("weights")) < 1e-10);
+          CHECK(norm_between(out.weights.value(), get("weights_per_head")) < 1e-10);
+          CHECK(norm_between(mean(out.weights.value(), {1}), get("weights")) < 1e-10);
         }
         tape.backward(out.y, swapped(get("dy")));
-        CHECK(distance(swapped(query.grad()), get("dquery")) < 1e-10);
+        CHECK(norm_between(swapped(query.grad()), get("dquery")) < 1e-10);
         if (!self) {
-          CHECK(distance(swapped(key.grad()), get("dkey")) < 1e-10);
-          CHECK(distance(swapped(value.grad()), get("dvalue")) < 1e-10);
+          CHECK(norm_between(swapped(key.grad()), get("dkey")) < 1e-10);
+          CHECK(norm_between(swapped(value.grad()), get("dvalue")) < 1e-10);
         }
-        if (has("dattn_bias")) CHECK(distance(r.bias.grad(), get("dattn_bias")) < 1e-10);
-        if (has("dkey_bias")) CHECK(distance(r.key_bias.grad(), get("dkey_bias")) < 1e-10);
+        if (has("dattn_bias")) CHECK(norm_between(r.bias.grad(), get("dattn_bias")) < 1e-10);
+        if (has("dkey_bias")) CHECK(norm_between(r.key_bias.grad(), get("dkey_bias")) < 1e-10);
         for (auto& [name, p] : mha.named_parameters()) {
           INFO(name);
           REQUIRE(p.grad().defined());
-          CHECK(distance(p.grad(), get("grad." + name)) < 1e-10);
+          CHECK(norm_between(p.grad(), get("grad." + name)) < 1e-10);
         }
       }
     }
@@ -126,10 +126,10 @@ TEST_CASE("separate heads, then concat, is the same attention", "[attention]") {
       for (auto& [name, p] : mha.named_parameters()) together[name] = p.grad();
       together["x"] = x.grad();
     } else {
-      CHECK(distance(out.value(), y) < 1e-12);
+      CHECK(norm_between(out.value(), y) < 1e-12);
       for (auto& [name, p] : mha.named_parameters())
-        CHECK(distance(p.grad(), together[name]) < 1e-12);
-      CHECK(distance(x.grad(), together["x"]) < 1e-12);
+        CHECK(norm_between(p.grad(), together[name]) < 1e-12);
+      CHECK(norm_between(x.grad(), together["x"]) < 1e-12);
     }
   }
 }
@@ -152,8 +152,8 @@ TEST_CASE("rows that share a memory attend to it as if each had its own", "[atte
     AttentionOutput together = mha.attend(x, shared, request);
     request.keep = index_select(keep, 0, rows);
     AttentionOutput apart = mha.attend(x, own, request);
-    CHECK(distance(together.y.value(), apart.y.value()) < 1e-12);
-    CHECK(distance(together.weights.value(), apart.weights.value()) < 1e-12);
+    CHECK(norm_between(together.y.value(), apart.y.value()) < 1e-12);
+    CHECK(norm_between(together.weights.value(), apart.weights.value()) < 1e-12);
   }
   CHECK_THROWS_AS(mha.attend(random_leaf({5, 1, 8}, 42), shared), ShapeError);
   for (Index wrong : {-1, 2})
@@ -176,12 +176,12 @@ TEST_CASE("rows of a cache become copies, in place or not", "[attention][cache]"
     Tensor picked = from_vector(rows, {static_cast<Index>(rows.size())});
     auto check = [&] {
       INFO(to_string(cache.key.shape()));
-      CHECK(distance(cache.key.narrow(2, 0, 3), index_select(key, 0, picked)) == 0);
-      CHECK(distance(cache.value.narrow(2, 0, 3), index_select(value, 0, picked)) == 0);
+      CHECK(norm_between(cache.key.narrow(2, 0, 3), index_select(key, 0, picked)) == 0);
+      CHECK(norm_between(cache.value.narrow(2, 0, 3), index_select(value, 0, picked)) == 0);
     };
     cache.select_rows(picked);
     check();
-    CHECK(distance(before.key.narrow(2, 0, 3), key) == 0);
+    CHECK(norm_between(before.key.narrow(2, 0, 3), key) == 0);
     before = {};
     cache = {};
     cache.append(key, value);  // nobody else reads it
@@ -201,7 +201,7 @@ TEST_CASE("score gradients: rows sum to 0, masked entries are exactly 0", "[atte
   Var context = scaled_dot_product_attention(q, k, v, mask).context;
   tape.backward(context, normal({2, 2, 4, 3}, 0, 1, {4, 4}, DType::Float64));
   Tensor dscores = tape.watched().at(0).grad;
-  CHECK(distance(sum(dscores, {-1}), zeros({2, 2, 4}, DType::Float64)) < 1e-14);
+  CHECK(norm_between(sum(dscores, {-1}), zeros({2, 2, 4}, DType::Float64)) < 1e-14);
   Tensor masked = where(mask.keep, zeros({}, DType::Float64), dscores);
   CHECK(max(abs(masked)).item() == 0);
 }

@@ -22,7 +22,7 @@ constexpr DType kDouble = DType::Float64;
 }  // namespace
 
 TEST_CASE("scaled dot-product attention equals torch's", "[attention][reference]") {
-  Reference ref("layers");
+  const Reference& ref = stored("layers");
   int cases = 0;
   for (const std::string& name : ref.cases("attention")) {
     if (name == "attention_single_head") continue;
@@ -54,7 +54,7 @@ TEST_CASE("scaled dot-product attention equals torch's", "[attention][reference]
 }
 
 TEST_CASE("single-head self-attention equals torch's", "[attention][reference]") {
-  Reference ref("layers");
+  const Reference& ref = stored("layers");
   const std::string name = "attention_single_head";
   in_every_form([&](DType dtype) {
     SelfAttention attention(2, 4, 5);

@@ -18,10 +18,7 @@ using namespace glim;
 
 namespace {
 
-const Reference& reference() {
-  static const Reference ref("recurrent");
-  return ref;
-}
+const Reference& reference() { return stored("recurrent"); }
 
 // Float32 runs through up to twenty steps, whose rounding adds up.
 double tolerance(DType dtype) { return dtype == DType::Float64 ? 1e-11 : 1e-4; }

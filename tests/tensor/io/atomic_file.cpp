@@ -1,7 +1,5 @@
 #include "tensor/io/atomic_file.hpp"
 
-#include <csignal>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -65,17 +63,10 @@ TEST_CASE("a full disk gives a FileError, the old file survives", "[atomic_file]
   Scratch scratch;
   std::string path = scratch / "f";
   write_file_atomically(path, "old");
-  // The system's limit on the size of a file stands for the disk's end.
-  struct rlimit before {};
-  REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
-  struct rlimit small = before;
-  small.rlim_cur = 100'000;
-  auto handler = std::signal(SIGXFSZ, SIG_IGN);
-  REQUIRE(::setrlimit(RLIMIT_FSIZE, &small) == 0);
-  std::string error =
-      error_of<FileError>([&] { write_file_atomically(path, std::string(200'000, 'x')); });
-  ::setrlimit(RLIMIT_FSIZE, &before);
-  std::signal(SIGXFSZ, handler);
+  std::string error = error_of<FileError>([&] {
+    FullDisk disk(100'000);
+    write_file_atomically(path, std::string(200'000, 'x'));
+  });
   CHECK(error == path + ": cannot write: File too large");
   CHECK(contents(path) == "old");
   CHECK(scratch.names() == Names{"f"});

@@ -2,8 +2,6 @@
 
 #include <cmath>
 #include <limits>
-#include <omp.h>
-#include <thread>
 
 #include "tensor/matmul/blas.hpp"
 #include "tensor/ops/reduce.hpp"
@@ -18,6 +16,14 @@ using namespace glim;
 namespace {
 
 constexpr DType F32 = DType::Float32, F64 = DType::Float64;
+// m, k, n of products that differ in what is 1, odd, or larger than a vector.
+const std::vector<std::array<Index, 3>> kSizes{{3, 4, 5},   {1, 4, 5},   {3, 1, 5}, {3, 4, 1},
+                                               {1, 1, 1},   {17, 33, 9}, {1, 7, 1}, {1, 70, 41},
+                                               {41, 70, 1}, {5, 70, 41}, {2, 1, 1}};
+const std::vector<std::pair<Shape, Shape>> kBatches{
+    {{2, 3, 4}, {2, 4, 5}},       {{2, 3, 4}, {4, 5}},    {{3, 4}, {2, 4, 5}},
+    {{2, 1, 3, 4}, {5, 4, 2}},    {{1, 3, 4}, {6, 4, 1}}, {{2, 3, 3, 4}, {3, 4, 5}},
+    {{2, 3, 3, 4}, {1, 1, 4, 5}}, {{1, 3, 4}, {1, 4, 5}}, {{3, 1, 4}, {3, 4, 1}}};
 constexpr Products kBoth[] = {Products::Own, Products::OpenBlas};
 
 // Σ_k a[.., i, k] b[.., k, j] element by element, for operands of rank 2 or more.
@@ -79,17 +85,7 @@ std::vector<Tensor> layouts(const Tensor& x) {
 TEST_CASE("matmul in every layout", "[matmul]") {
   std::uint64_t stream = 0;
   for (DType t : {F32, F64})
-    for (auto [m, k, n] : std::vector<std::array<Index, 3>>{{3, 4, 5},
-                                                            {1, 4, 5},
-                                                            {3, 1, 5},
-                                                            {3, 4, 1},
-                                                            {1, 1, 1},
-                                                            {17, 33, 9},
-                                                            {1, 7, 1},
-                                                            {1, 70, 41},
-                                                            {41, 70, 1},
-                                                            {5, 70, 41},
-                                                            {2, 1, 1}}) {
+    for (auto [m, k, n] : kSizes) {
       Tensor a = random_tensor({m, k}, t, stream++), b = random_tensor({k, n}, t, stream++);
       Tensor expected = naive(a, b);
       for (const Tensor& u : layouts(a))
@@ -100,15 +96,7 @@ TEST_CASE("matmul in every layout", "[matmul]") {
 TEST_CASE("batched matmul broadcasts its leading axes", "[matmul]") {
   std::uint64_t stream = 0;
   for (DType t : {F32, F64})
-    for (auto [sa, sb] : std::vector<std::pair<Shape, Shape>>{{{2, 3, 4}, {2, 4, 5}},
-                                                              {{2, 3, 4}, {4, 5}},
-                                                              {{3, 4}, {2, 4, 5}},
-                                                              {{2, 1, 3, 4}, {5, 4, 2}},
-                                                              {{1, 3, 4}, {6, 4, 1}},
-                                                              {{2, 3, 3, 4}, {3, 4, 5}},
-                                                              {{2, 3, 3, 4}, {1, 1, 4, 5}},
-                                                              {{1, 3, 4}, {1, 4, 5}},
-                                                              {{3, 1, 4}, {3, 4, 1}}}) {
+    for (auto [sa, sb] : kBatches) {
       Tensor a = random_tensor(sa, t, stream++), b = random_tensor(sb, t, stream++);
       Tensor expected = naive(a, b);
       for (const Tensor& u : layouts(a))
@@ -208,12 +196,11 @@ TEST_CASE("a large product is the one asked for, a small one the same with eithe
     return;
   }
   Tensor a = random_tensor({300, 500}, F32, 1), b = random_tensor({500, 200}, F32, 2);
-  auto chosen = [](Index n, Products large) {
-    return algorithm_for<float>(false, true, n, n, n, large);
-  };
-  CHECK(chosen(200, Products::Own) == Algorithm::Packed);
-  CHECK(chosen(200, Products::OpenBlas) == Algorithm::Blas);
-  for (Index n : {30, 100}) CHECK(chosen(n, Products::Own) == chosen(n, Products::OpenBlas));
+  auto way = [](Index n, Products large) { return way_of<float>(false, true, n, n, n, large); };
+  CHECK(way(200, Products::Own).reads == Way<float>::ByBlocks);
+  CHECK(way(200, Products::OpenBlas).reads == Way<float>::ByBlas);
+  for (Index n : {30, 100})
+    CHECK(way(n, Products::Own).multiply == way(n, Products::OpenBlas).multiply);
   CHECK(same_bits(matmul(a, b), matmul_by(product_choice().products, a, b)));
 }
 
@@ -280,112 +267,11 @@ TEST_CASE("a product of many tiles agrees with its parts", "[matmul]") {
   }
 }
 
-TEST_CASE("the number of threads does not change a bit of a product", "[matmul][threads]") {
-  std::uint64_t stream = 0;
-  for (DType t : {F32, F64})
-    for (auto [m, k, n] : std::vector<std::array<Index, 3>>{{512, 128, 128},
-                                                            {130, 300, 70},
-                                                            {1, 2000, 1500},
-                                                            {1500, 2000, 1},
-                                                            {64, 64, 64},
-                                                            {65, 64, 64},
-                                                            {2000, 3, 50},
-                                                            {50, 3, 2000},
-                                                            {7, 5000, 7},
-                                                            {129, 257, 515},
-                                                            {16, 4096, 16},
-                                                            {96, 96, 96},
-                                                            {333, 77, 111},
-                                                            {600, 500, 400},
-                                                            {301, 800, 450},
-                                                            {1000, 33, 17}}) {
-      Tensor a = random_tensor({m, k}, t, stream++), b = random_tensor({k, n}, t, stream++);
-      Tensor at = a.transpose().clone().transpose(), bt = b.transpose().clone().transpose();
-      INFO(m << " x " << k << " x " << n);
-      for (Products large : kBoth)
-        for (const Tensor& u : {a, at})
-          for (const Tensor& v : {b, bt})
-            CHECK(same_for_any_threads([&] { return matmul_by(large, u, v); }));
-    }
-  for (Shape s : {Shape{64, 16, 64}, Shape{12, 100, 64}, Shape{3, 200, 150}, Shape{2, 2, 80, 80},
-                  Shape{2, 700, 500}}) {
-    Tensor x = random_tensor(s, F32, stream++);
-    CHECK(same_for_any_threads([&] { return matmul(x, x.transpose()); }));
-    CHECK(same_for_any_threads([&] { return matmul(x.transpose(), x); }));
-    Tensor w = random_tensor({s.back(), 90}, F32, stream++);
-    CHECK(same_for_any_threads([&] { return matmul(x, w); }));
-  }
-}
-
-TEST_CASE("a thread of one's own gets the same bits", "[matmul][threads]") {
-  // OpenBLAS would use all processors there, and some of its kernels then give other bits.
-  std::uint64_t stream = 0;
-  for (Index m : {33, 127, 333})
-    for (Index k : {64, 300, 1000})
-      for (Index n : {20, 77, 130}) {
-        Tensor a = random_tensor({m, k}, F32, stream++), b = random_tensor({k, n}, F32, stream++);
-        Tensor here = zeros({m, n}), there = zeros({m, n}), product = matmul(a, b), other;
-        auto multiply = [&](const Tensor& c) {
-          gemm<float>(false, false, m, n, k, 1, a.data<float>(), k, b.data<float>(), n, 0,
-                      c.data<float>(), n);
-        };
-        multiply(here);
-        std::thread([&] {
-          multiply(there);
-          other = matmul(a, b);
-        }).join();
-        CHECK(same_bits(here, there));
-        CHECK(same_bits(product, other));
-        // One whose first product stands in a parallel loop: what is set there ends with the loop.
-        there.fill_(0);
-        int threads_of_libraries = 0;
-        std::thread([&] {
-          parallel_each(4, [&](Index) { static_cast<void>(matmul(a, b)); });
-          multiply(there);
-          static_cast<void>(matmul(zeros({8, 8}), zeros({8, 8})));  // by BLAS on every CPU
-          threads_of_libraries = omp_get_max_threads();  // what OpenBLAS asks before a call
-        }).join();
-        CHECK(threads_of_libraries == 1);
-        CHECK(same_bits(here, there));
-      }
-}
-
-TEST_CASE("a product within a parallel loop gets the same bits", "[matmul][threads]") {
-  Tensor a = random_tensor({300, 200}, F32, 1), b = random_tensor({200, 100}, F32, 2);
-  Tensor expected = matmul(a, b);
-  std::vector<Tensor> results(8);
-  parallel_each(8, [&](Index i) { results[static_cast<std::size_t>(i)] = matmul(a, b); });
-  for (const Tensor& r : results) CHECK(same_bits(r, expected));
-}
-
 TEST_CASE("the BLAS library describes itself", "[matmul]") {
   BlasInfo info = blas_info();
   CHECK(contains(info.config, "OpenBLAS"));
   CHECK_FALSE(info.core.empty());
   CHECK((info.parallel == "sequential" || info.parallel == "pthread" || info.parallel == "openmp"));
-}
-
-TEST_CASE("tiles for the threads there are", "[matmul]") {
-  for (int threads : {1, 2, 3, 4, 7, 64})
-    for (Index batches : {1, 2, 5})
-      for (auto [m, n, k] : std::vector<std::array<Index, 3>>{{1024, 2048, 512},
-                                                              {13, 4000, 3000},
-                                                              {4000, 13, 3000},
-                                                              {2, 2, 1 << 25},
-                                                              {100, 100, 9}}) {
-        Tiles t = tiles_for(Algorithm::Packed, m, n, k, batches, threads);
-        INFO(threads << " threads, " << batches << " times " << m << " x " << n << " x " << k
-                     << ": tiles of " << t.rows << " x " << t.columns);
-        REQUIRE((t.rows > 0 && t.columns > 0));
-        CHECK((t.rows == m || t.rows % 12 == 0));
-        CHECK((t.columns == n || t.columns % 32 == 0));  // what dropout draws, whole
-        Index tiles = ((m + t.rows - 1) / t.rows) * ((n + t.columns - 1) / t.columns);
-        CHECK(tiles * batches <= threads + batches);
-        if (threads == 1 || m * n * k * batches <= 1 << 22) CHECK(tiles == 1);
-        // At most twice the time of an even share.
-        Index rounds = (tiles * batches + threads - 1) / threads;
-        if (m == 1024) CHECK(rounds * t.rows * t.columns * threads <= 2 * m * n * batches);
-      }
 }
 
 }  // namespace test_matmul

@@ -29,40 +29,45 @@ Index moved(Index at, const Shape& from, const Shape& s, int axis, Index coordin
   return result;
 }
 
+// f(x, axis) on views of three dtypes, along each axis that has elements.
+void on_each_axis(Dice& dice, const std::function<void(const Tensor& x, int axis)>& f) {
+  for (int round = 0; round < 300; ++round) {
+    Tensor x = random_view(dice, static_cast<DType>(round % 3));
+    for (int axis = 0; axis < x.rank(); ++axis)
+      if (x.size(axis) > 0) f(x, axis);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("gather and scatter_add follow their definitions", "[index]") {
   Dice dice(12);
   int checked = 0;
-  for (int round = 0; round < 300; ++round) {
-    DType t = static_cast<DType>(round % 3);
-    Tensor x = random_view(dice, t);
-    for (int axis = 0; axis < x.rank(); ++axis) {
-      if (x.size(axis) == 0) continue;
-      Shape s = x.shape();
-      s[axis] = dice.below(6);
-      Tensor index = random_integers(s, 0, x.size(axis), {1, dice.source()});
-      if (dice.one_in(3) && s.rank() > 1) {  // smaller than x off the axis as well
-        int other = (axis + 1) % s.rank();
-        s[other] = dice.below(s[other] + 1);
-        index = index.slice(other, 0, s[other]);
-      }
-      if (s.rank() > 1) index = index.transpose(0, -1).clone().transpose(0, -1);
-      Tensor y = gather(x, axis, index);
-      REQUIRE(y.shape() == s);
-      Tensor source = random_tensor(s, t, dice.source());
-      Tensor z = scatter_add(x, axis - x.rank(), index, source);
-      std::vector<double> expected = elements(x);
-      for (Index i = 0; i < index.numel(); ++i, ++checked) {
-        auto from = static_cast<std::size_t>(
-            moved(i, s, x.shape(), axis, static_cast<Index>(element(index, i))));
-        REQUIRE(element(y, i) == element(x, static_cast<Index>(from)));
-        expected[from] += element(source, i);
-        if (t == F32) expected[from] = static_cast<float>(expected[from]);
-      }
-      REQUIRE(elements(z) == expected);
+  on_each_axis(dice, [&](const Tensor& x, int axis) {
+    DType t = x.dtype();
+    Shape s = x.shape();
+    s[axis] = dice.below(6);
+    Tensor index = random_integers(s, 0, x.size(axis), {1, dice.source()});
+    if (dice.one_in(3) && s.rank() > 1) {  // smaller than x off the axis as well
+      int other = (axis + 1) % s.rank();
+      s[other] = dice.below(s[other] + 1);
+      index = index.slice(other, 0, s[other]);
     }
-  }
+    if (s.rank() > 1) index = index.transpose(0, -1).clone().transpose(0, -1);
+    Tensor y = gather(x, axis, index);
+    REQUIRE(y.shape() == s);
+    Tensor source = random_tensor(s, t, dice.source());
+    Tensor z = scatter_add(x, axis - x.rank(), index, source);
+    std::vector<double> expected = elements(x);
+    for (Index i = 0; i < index.numel(); ++i, ++checked) {
+      auto from = static_cast<std::size_t>(
+          moved(i, s, x.shape(), axis, static_cast<Index>(element(index, i))));
+      REQUIRE(element(y, i) == element(x, static_cast<Index>(from)));
+      expected[from] += element(source, i);
+      if (t == F32) expected[from] = static_cast<float>(expected[from]);
+    }
+    REQUIRE(elements(z) == expected);
+  });
   CHECK(checked > 500);
   CHECK(elements(gather(tensor({0, 1}, B), 0, ids({1, 0, 1}))) == std::vector<double>{1, 0, 1});
 }
@@ -70,35 +75,31 @@ TEST_CASE("gather and scatter_add follow their definitions", "[index]") {
 TEST_CASE("index_select and index_add follow their definitions", "[index]") {
   Dice dice(13);
   int checked = 0;
-  for (int round = 0; round < 300; ++round) {
-    DType t = static_cast<DType>(round % 3);
-    Tensor x = random_view(dice, t);
-    for (int axis = 0; axis < x.rank(); ++axis) {
-      if (x.size(axis) == 0 || x.rank() > 5) continue;
-      Tensor index = random_integers(dice.shape(2, 4), 0, x.size(axis), {2, dice.source()});
-      if (index.rank() == 2) index = index.transpose();
-      Tensor y = index_select(x, axis, index);
-      Tensor z = index_add(x.shape(), axis - x.rank(), index, y);
-      REQUIRE(z.shape() == x.shape());
-      Tensor counts = zeros({x.size(axis)}, I64);
-      for (Index k = 0; k < index.numel(); ++k) {
-        auto row = static_cast<Index>(element(index, k));
-        Tensor flat = y;  // axes of the index as one
-        Shape s;
-        for (int i = 0; i < axis; ++i) s.push_back(x.shape()[i]);
-        s.push_back(index.numel());
-        for (int i = axis + 1; i < x.rank(); ++i) s.push_back(x.shape()[i]);
-        REQUIRE(elements(flat.reshape(s).select(axis, k)) == elements(x.select(axis, row)));
-        counts.data<Index>()[row] += 1;
-        ++checked;
-      }
-      for (Index row = 0; row < x.size(axis); ++row) {
-        std::vector<double> a = elements(z.select(axis, row)), b = elements(x.select(axis, row));
-        for (std::size_t i = 0; i < a.size(); ++i)
-          REQUIRE(std::abs(a[i] - element(counts, row) * b[i]) <= 1e-5 * (1 + std::abs(a[i])));
-      }
+  on_each_axis(dice, [&](const Tensor& x, int axis) {
+    if (x.rank() > 5) return;
+    Tensor index = random_integers(dice.shape(2, 4), 0, x.size(axis), {2, dice.source()});
+    if (index.rank() == 2) index = index.transpose();
+    Tensor y = index_select(x, axis, index);
+    Tensor z = index_add(x.shape(), axis - x.rank(), index, y);
+    REQUIRE(z.shape() == x.shape());
+    Tensor counts = zeros({x.size(axis)}, I64);
+    for (Index k = 0; k < index.numel(); ++k) {
+      auto row = static_cast<Index>(element(index, k));
+      Tensor flat = y;  // axes of the index as one
+      Shape s;
+      for (int i = 0; i < axis; ++i) s.push_back(x.shape()[i]);
+      s.push_back(index.numel());
+      for (int i = axis + 1; i < x.rank(); ++i) s.push_back(x.shape()[i]);
+      REQUIRE(elements(flat.reshape(s).select(axis, k)) == elements(x.select(axis, row)));
+      counts.data<Index>()[row] += 1;
+      ++checked;
     }
-  }
+    for (Index row = 0; row < x.size(axis); ++row) {
+      std::vector<double> a = elements(z.select(axis, row)), b = elements(x.select(axis, row));
+      for (std::size_t i = 0; i < a.size(); ++i)
+        REQUIRE(std::abs(a[i] - element(counts, row) * b[i]) <= 1e-5 * (1 + std::abs(a[i])));
+    }
+  });
   CHECK(checked > 500);
   CHECK(elements(index_select(tensor({0, 1}, B), 0, ids({1}))) == std::vector<double>{1});
   // The embedding's lookup: (B, T) ids of a (V, D) table.

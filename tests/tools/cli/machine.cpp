@@ -176,15 +176,15 @@ TEST_CASE("too many threads and too few are named") {
 }
 
 TEST_CASE("a machine that has other work is named") {
-  Machine m = quick_machine();
-  Runtime r = quick_runtime();
-  m.load = 6;
-  CHECK(advice(m, r) == "");
-  m.load = 6.1;
-  CHECK(
-      advice(m, r) ==
-      "6.1 processes compete for 4 processors | wait until they are done; what is measured here is "
-      "too low");
+  auto with_load = [](double load) {
+    Machine m = quick_machine();
+    m.load = load;
+    return advice(m, quick_runtime());
+  };
+  CHECK(with_load(6) == "");
+  CHECK(with_load(6.1) ==
+        "6.1 processes compete for 4 processors | wait until they are done; what is measured here "
+        "is too low");
 }
 
 TEST_CASE("memory that is short or comes in small pages is named") {

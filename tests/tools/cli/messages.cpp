@@ -71,9 +71,8 @@ TEST_CASE("what a training needs at least is known before it is made", "[memory]
   TrainOptions o;
   o.kind = "gpt";
   o.layers = 10;
-  o.d_model = 1000;
+  o.d_model = o.block = 1000;
   o.d_ff = 4000;
-  o.block = 1000;
   // 10 (4 D² + 2 D D_ff) + T D parameters, each with its gradient and two moments, in float32.
   double parameters = 10 * (4e6 + 8e6) + 1e6;
   CHECK(least_memory(o).model == Approx(16 * parameters).epsilon(0.01));

@@ -27,9 +27,8 @@ std::unique_ptr<Learner> small_learner() {
   TrainOptions o;
   o.task = "copy";
   o.examples = 40;
-  o.layers = 2;
+  o.layers = o.heads = 2;
   o.d_model = 16;
-  o.heads = 2;
   o.d_ff = 24;
   o.dropout = 0.3;
   return make_learner(o);

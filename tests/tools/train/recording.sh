@@ -11,7 +11,6 @@ for i in $(seq 60); do echo "a line of text number $((i % 11)) with words"; done
 sizes=(--d-model 16 --layers 2 --progress none --schedule constant --batch-tokens 0 --batch-sentences 8)
 attention=(--heads 2 --d-ff 24)
 copy=(--task copy --examples 64 --dropout 0.2)
-tensors() { tail -c +$(($(od -An -t u8 -N 8 "$1") + 9)) "$1" | sha256sum; }
 
 # NAME OPTIONS: without recording, with it, and with it stopped after 5 updates and resumed.
 check() {

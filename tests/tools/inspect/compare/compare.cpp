@@ -6,6 +6,7 @@
 #include "models/transformer/transformer.hpp"
 #include "tensor/error.hpp"
 #include "tests/catch.hpp"
+#include "tests/gradients/sizes.hpp"
 #include "tools/inspect/compare/dependency_path.hpp"
 
 namespace test_compare {
@@ -26,10 +27,9 @@ Config small() {
 
 template <class Config>
 Config attention_model(Index layers) {
-  Config c = small<Config>();
-  c.heads = 2;
-  c.d_ff = 12;
-  c.encoder_layers = c.decoder_layers = layers;
+  auto c = sized<Config>(9, 8, 2, 12, layers);
+  c.dropout = 0.1;
+  c.max_len = 64;
   return c;
 }
 

@@ -1,14 +1,13 @@
-// glim report: events planted into series are found, quiet series give none, the page's numbers are the
-// recording's, and what is damaged is named by file and line.
+// glim report: the page's numbers are the recording's, and what is damaged is named by file and line.
 #include "tools/inspect/report/report.hpp"
 
-#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "tensor/error.hpp"
 #include "tests/catch.hpp"
+#include "tests/tools/inspect/report/common.hpp"
 #include "tests/tools/temporary_file.hpp"
 #include "tools/inspect/report/events.hpp"
 #include "tools/inspect/report/pictures.hpp"
@@ -16,7 +15,7 @@
 namespace test_report {
 
 using namespace glim;
-using glim::test::message_of;
+using namespace glim::test;
 namespace fs = std::filesystem;
 
 namespace {
@@ -32,52 +31,6 @@ struct Folder {
   std::string path = (fs::temp_directory_path() / "glim_report_test").string();
 };
 
-// A run in which nothing happens: six modules, two layers, two heads; values wander by a tenth.
-TrainingRun quiet_run(Index records = 60) {
-  TrainingRun run;
-  run.name = run.folder = "quiet";
-  Recording& r = run.recording;
-  r.kind = "transformer";
-  r.every = 10;
-  r.tracks = {{"gradient_norm", {"a", "b", "c", "d", "e", "f"}, {}},
-              {"update_ratio", {"a", "b", "c", "d", "e", "f"}, {}},
-              {"rms", {"layer 0", "layer 1"}, {}},
-              {"similarity", {"layer 0", "layer 1"}, {}},
-              {"entropy", {"x head 1", "x head 2"}, {}},
-              {"saturation", {"x head 1", "x head 2"}, {}}};
-  const double level[] = {0.5, 1e-3, 1, 0.4, 2, 0.3};
-  for (Index i = 0; i < records; ++i) {
-    r.step.push_back(10 * (i + 1));
-    r.rate.push_back(1e-3);
-    r.loss.push_back(3);
-    for (std::size_t t = 0; t < r.tracks.size(); ++t) {
-      std::vector<double> row;
-      for (std::size_t m = 0; m < r.tracks[t].rows.size(); ++m)
-        row.push_back(level[t] *
-                      (1 + 0.1 * std::sin(static_cast<double>(7 * i) + static_cast<double>(m))));
-      r.tracks[t].values.push_back(row);
-    }
-    run.train.step.push_back(10 * (i + 1));
-    run.train.nll.push_back(1 + 4 * std::exp(-static_cast<double>(i) / 10));
-    run.train.rate.push_back(1e-3);
-    run.train.gradient_norm.push_back(1);
-  }
-  return run;
-}
-
-std::vector<std::vector<double>>& values(TrainingRun& run, const std::string& quantity) {
-  for (Track& t : run.recording.tracks)
-    if (t.quantity == quantity) return t.values;
-  throw std::runtime_error(quantity);
-}
-
-// The one event of a run.
-RunEvent only_event(const TrainingRun& run) {
-  std::vector<RunEvent> events = find_events(run);
-  REQUIRE(events.size() == 1);
-  return events[0];
-}
-
 const char* const kHead =
     R"({"glim_recording":1,"kind":"rnn","every":5,"modules":["enc","dec"],"layers":["l.0"],)"
     R"("attention":[{"name":"att","heads":2}]})"
@@ -90,138 +43,6 @@ std::string line_of(Index step) {
 }
 
 }  // namespace
-
-TEST_CASE("a quiet run gives no events, nor does one without records") {
-  CHECK(find_events(quiet_run()).empty());
-  CHECK(find_events(quiet_run(1)).empty());
-  CHECK(find_events(TrainingRun{}).empty());
-}
-
-TEST_CASE("a gradient that spikes is named with its step and module, and the threshold") {
-  TrainingRun run = quiet_run();
-  values(run, "gradient_norm")[30][2] *= 8;
-  RunEvent e = only_event(run);
-  CHECK(e.rule == "gradient-spike");
-  CHECK(e.step == 310);
-  CHECK(e.last == 310);
-  CHECK(e.where == std::vector<std::string>{"c"});
-  CHECK(e.value == values(run, "gradient_norm")[30][2]);
-  CHECK(e.text.find("step 310, c: the gradient spikes above 5 times") != std::string::npos);
-}
-
-TEST_CASE("below the threshold there is no spike, and early records have no median") {
-  TrainingRun run = quiet_run();
-  values(run, "gradient_norm")[30][2] *= 4;
-  values(run, "gradient_norm")[2][1] *= 8;
-  CHECK(find_events(run).empty());
-}
-
-TEST_CASE("spikes of one record are one event, the largest first; of two records two") {
-  TrainingRun run = quiet_run();
-  values(run, "gradient_norm")[30][2] *= 8;
-  values(run, "gradient_norm")[30][4] *= 20;
-  values(run, "gradient_norm")[31][0] *= 9;
-  std::vector<RunEvent> events = find_events(run);
-  REQUIRE(events.size() == 2);
-  CHECK(events[0].where == std::vector<std::string>{"e", "c"});
-  CHECK(events[1].step == 320);
-}
-
-TEST_CASE("gradients that explode, vanish or never arrive") {
-  TrainingRun run = quiet_run();
-  for (std::size_t i = 20; i < 60; ++i)
-    values(run, "gradient_norm")[i][1] *= std::pow(1.13, static_cast<double>(i - 19));
-  RunEvent e = only_event(run);  // too slow for a spike
-  CHECK(e.rule == "exploding");
-  CHECK(e.where == std::vector<std::string>{"b"});
-  CHECK(e.last == 600);
-
-  run = quiet_run();
-  for (std::size_t i = 40; i < 60; ++i) values(run, "gradient_norm")[i][3] = 1e-4;
-  e = only_event(run);
-  CHECK(e.rule == "vanishing");
-  CHECK(e.step == 410);
-  CHECK(e.where == std::vector<std::string>{"d"});
-  CHECK(e.value == 1e-4);
-
-  run = quiet_run();
-  for (auto& record : values(run, "gradient_norm")) record[5] = 0;
-  e = only_event(run);
-  CHECK(e.rule == "no-gradient");
-  CHECK(e.where == std::vector<std::string>{"f"});
-}
-
-TEST_CASE(
-    "updates too small count only while the rate is high, large ones not in the first record") {
-  TrainingRun run = quiet_run();
-  values(run, "update_ratio")[10][0] = 1e-6;
-  CHECK(only_event(run).rule == "small-update");
-  run.recording.rate[10] = 1e-5;
-  CHECK(find_events(run).empty());
-  values(run, "update_ratio")[0][0] = 0.5;
-  CHECK(find_events(run).empty());
-  values(run, "update_ratio")[50][0] = 0.5;
-  CHECK(only_event(run).rule == "large-update");
-  CHECK(only_event(run).step == 510);
-}
-
-TEST_CASE("heads that saturate or choose nothing, tokens that collapse, activations that grow") {
-  TrainingRun run = quiet_run();
-  for (std::size_t i : {20, 21, 24, 25}) values(run, "saturation")[i][1] = 0.95;
-  RunEvent e = only_event(run);  // a pause of two records does not end it
-  CHECK(e.rule == "saturated");
-  CHECK(e.where == std::vector<std::string>{"x head 2"});
-  CHECK(e.step == 210);
-  CHECK(e.last == 260);
-
-  run = quiet_run();
-  values(run, "saturation")[5][0] = 0.01;  // in the last record alone
-  CHECK(find_events(run).empty());
-  values(run, "saturation").back()[0] = 0.01;
-  CHECK(only_event(run).rule == "uniform");
-
-  run = quiet_run();
-  for (std::size_t i = 30; i < 60; ++i) values(run, "similarity")[i][1] = 0.97;
-  e = only_event(run);
-  CHECK(e.rule == "collapse");
-  CHECK(e.where == std::vector<std::string>{"layer 1"});
-  CHECK(e.text.find("0.95") != std::string::npos);
-
-  run = quiet_run();
-  values(run, "rms").back()[0] = 40;
-  CHECK(only_event(run).rule == "growth");
-}
-
-TEST_CASE("up to three records between do not end an event, four do") {
-  for (std::size_t between : {0, 1, 3, 4}) {
-    TrainingRun run = quiet_run();
-    values(run, "saturation")[20][1] = values(run, "saturation")[21 + between][1] = 0.95;
-    std::vector<RunEvent> events = find_events(run);
-    INFO(between);
-    REQUIRE(events.size() == (between < 4 ? 1u : 2u));
-    CHECK(events.front().step == 210);
-    CHECK(events.back().last == 10 * static_cast<Index>(22 + between));
-  }
-}
-
-TEST_CASE("losses that spike or are not finite, and a run that stopped") {
-  TrainingRun run = quiet_run();
-  run.train.nll[40] = 3;
-  RunEvent e = only_event(run);
-  CHECK(e.rule == "loss-spike");
-  CHECK(e.step == 410);
-  CHECK(e.value == 3);
-  run.train.nll[40] = std::nan("");
-  e = only_event(run);
-  CHECK(e.rule == "not-finite");
-  CHECK(e.step == 410);
-  run = quiet_run();
-  run.recording.stopped_at = 601;
-  run.recording.stopped = "the loss is not finite; first in log";
-  e = only_event(run);
-  CHECK(e.rule == "not-finite");
-  CHECK(e.text == "step 601: the run stopped: the loss is not finite; first in log");
-}
 
 TEST_CASE("a recording is read as it stands, and its page has the same numbers") {
   Folder folder;

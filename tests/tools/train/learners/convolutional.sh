@@ -11,32 +11,14 @@ attending=(train --task copy --examples 60 --max-length 12 --layers 1 --d-model 
            --d-ff 32 --schedule constant --epochs 1 --progress none)
 
 # --- the same commands ---
-printf '3 4 5 3 6\n7\n\n8 9 3\n' >lines
-uses() {  # NAME OPTIONS...: trains, translates, evaluates
-  local name=$1 problem=
-  shift
-  "$glim" "$@" --out "$name" >log 2>&1 || problem="train: $(tail -1 log)"
-  "$glim" translate --model "$name" --beam 3 <lines >found 2>err || problem="translate: $(cat err)"
-  [ "$(wc -l <found)" = 4 ] && [ -z "$(sed -n 3p found)" ] || problem="translate: $(cat found)"
-  "$glim" evaluate --model "$name" --source lines --reference lines >log 2>&1
-  grep -q BLEU log || problem="evaluate: $(tail -1 log)"
-  report "$name" "$problem"
-}
-for kernel in 1 2 5; do uses "kernel-$kernel" "${copy[@]}" --kernel $kernel --epochs 1; done
-uses sampled "${copy[@]}" --epochs 1 --scheduled-sampling 0.5 --sampling-steps 2 --guided-attention 1
+for kernel in 1 2 5; do translates "kernel-$kernel" "$glim" "${copy[@]}" --kernel $kernel --epochs 1; done
+translates sampled "$glim" "${copy[@]}" --epochs 1 --scheduled-sampling 0.5 --sampling-steps 2 --guided-attention 1
 for positions in sinusoidal learned rotary alibi; do
-  uses $positions "${attending[@]}" --positions $positions
+  translates $positions "$glim" "${attending[@]}" --positions $positions
 done
 
 # --- resumed = never stopped ---
-mkdir one two
-(cd one && "$glim" "${copy[@]}" --epochs 4 --dropout 0.3 --out model >log 2>&1)
-(cd two && "$glim" "${copy[@]}" --epochs 4 --dropout 0.3 --max-steps 3 --out model >log 2>&1 &&
-  "$glim" train --resume --max-steps 0 --progress none --out model >log 2>&1)
-# The tensors: the header says with which --max-steps each was started.
-tensors() { tail -c +$(($(od -An -t u8 -N 8 "$1") + 9)) "$1" | sha256sum; }
-report "a resumed run ends in the same bits" \
-  "$([ "$(tensors one/model/last.safetensors)" = "$(tensors two/model/last.safetensors)" ] || tail -1 two/log)"
+resumes "$glim" "${copy[@]}"
 
 # --- refused ---
 refuse "no kernel" '--kernel' "$glim" "${copy[@]}" --kernel 0 --out fresh
@@ -52,11 +34,7 @@ printf '3 4 5 6 7 8 9 3 4 5 6 7 8 9 3 4 5 6 7 8\n' >long
 refuse "a sentence beyond the positions" 'long|12' "$glim" evaluate --model kernel-2 --source long --reference long
 
 # --- a description that its tensors do not bear out ---
-forge() {  # NAME PATTERN FROM TO: the checkpoint's metadata, changed at the same length
-  sed "s/$3/$4/" kernel-2/best.safetensors >bad.safetensors
-  cmp -s kernel-2/best.safetensors bad.safetensors && report "$1" "nothing was changed"
-  refuse "$1" "$2" "$glim" translate --model bad.safetensors
-}
+genuine=kernel-2/best.safetensors reads=(translate --model bad.safetensors)
 forge "another kernel" 'bad\.safetensors.*conv\.weight' '\\"kernel\\":2' '\\"kernel\\":3'
 forge "another width" 'bad\.safetensors.*src_embed' '\\"d_model\\":16' '\\"d_model\\":99'
 forge "more layers" 'bad\.safetensors.*conv\.weight|bad\.safetensors.*layers' '\\"decoder_layers\\":2' '\\"decoder_layers\\":9'

@@ -6,8 +6,6 @@ glim=$(realpath "$1")
 source "$(dirname "$0")/../../common.sh"
 
 quietly() { "$@" >log 2>&1 || { echo "FAIL: $*"; cat log; failed=$((failed + 1)); }; }
-# The tensors of a checkpoint, without its header.
-tensors() { tail -c +$(( $(od -An -t u8 -N 8 "$1") + 9 )) "$1" | sha256sum; }
 # resumed KIND ARGS...: 12 steps at once and as 7 and 5 end in the same bits
 resumed() {
   local kind=$1

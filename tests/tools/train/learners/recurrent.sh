@@ -10,31 +10,15 @@ tiny=(train "${small[@]}" --task copy --examples 60 --max-length 12)
 copy=("${tiny[@]}" --d-model 16)
 
 # --- every cell and attention, by the same commands ---
-printf '3 4 5 3 6\n7\n\n8 9 3\n' >lines
 for cell in gru lstm rnn; do
   for attention in additive dot general concat; do
-    name="$cell, $attention" out="$cell-$attention" problem=
     layers=1; [ "$attention" = general ] && layers=2
-    "$glim" "${copy[@]}" --cell $cell --attention $attention --layers $layers --epochs 2 \
-      --out "$out" >log 2>&1 || problem="train: $(tail -1 log)"
-    "$glim" translate --model "$out" --beam 3 <lines >found 2>err ||
-      problem="translate: $(cat err)"
-    [ "$(wc -l <found)" = 4 ] && [ -z "$(sed -n 3p found)" ] || problem="translate: $(cat found)"
-    "$glim" evaluate --model "$out" --source lines --reference lines >log 2>&1
-    grep -q BLEU log || problem="evaluate: $(tail -1 log)"
-    report "$name" "$problem"
+    translates "$cell-$attention" "$glim" "${copy[@]}" --cell $cell --attention $attention --layers $layers --epochs 2
   done
 done
 
 # --- resumed = never stopped ---
-mkdir one two
-(cd one && "$glim" "${copy[@]}" --epochs 4 --dropout 0.3 --out model >log 2>&1)
-(cd two && "$glim" "${copy[@]}" --epochs 4 --dropout 0.3 --max-steps 3 --out model >log 2>&1 &&
-  "$glim" train --resume --max-steps 0 --progress none --out model >log 2>&1)
-# The tensors: the header says with which --max-steps each was started.
-tensors() { tail -c +$(($(od -An -t u8 -N 8 "$1") + 9)) "$1" | sha256sum; }
-report "a resumed run ends in the same bits" \
-  "$([ "$(tensors one/model/last.safetensors)" = "$(tensors two/model/last.safetensors)" ] || tail -1 two/log)"
+resumes "$glim" "${copy[@]}"
 
 # --- it learns ---
 "$glim" train --kind rnn --task reverse --epochs 6 --progress none --out reverse >log 2>&1
@@ -58,11 +42,7 @@ refuse "another cell on resume" 'cell' "$glim" train --resume --cell lstm --prog
 report "no folder is left by what was refused" "$([ -e fresh ] && ls fresh)"
 
 # --- a description that its tensors do not bear out ---
-forge() {  # NAME PATTERN FROM TO: the checkpoint's metadata, changed at the same length
-  sed "s/$3/$4/" gru-additive/best.safetensors >bad.safetensors
-  cmp -s gru-additive/best.safetensors bad.safetensors && report "$1" "nothing was changed"
-  refuse "$1" "$2" "$glim" translate --model bad.safetensors
-}
+genuine=gru-additive/best.safetensors reads=(translate --model bad.safetensors)
 forge "another cell" 'bad\.safetensors.*weight_hh_l0|bad\.safetensors' '\\"cell\\":\\"gru\\"' '\\"cell\\":\\"rnn\\"'
 forge "another width" 'bad\.safetensors.*weight_hh_l0' '\\"d_model\\":16' '\\"d_model\\":99'
 forge "more layers" 'bad\.safetensors.*layers|bad\.safetensors.*weight_hh_l1' '\\"layers\\":1' '\\"layers\\":9'

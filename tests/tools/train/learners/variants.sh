@@ -7,8 +7,6 @@ glim=$(realpath "$1")
 source "$(dirname "$0")/../../common.sh"
 sizes=(--layers 1 --d-model 16 --progress none --schedule constant)
 attention=(--heads 2 --d-ff 24)
-# The tensors: the header says with which --max-steps each was started.
-tensors() { tail -c +$(($(od -An -t u8 -N 8 "$1") + 9)) "$1" | sha256sum; }
 
 # NAME OPTIONS: the same run stopped after 3 updates and taken up again, and its translations.
 printf '3 4 5 3 6\n7\n\n8 9 3\n' >lines

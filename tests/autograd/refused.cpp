@@ -1,0 +1,132 @@
+// Undefined values and extents that do not fit are errors, not crashes.
+#include "autograd/gradcheck/gradcheck.hpp"
+#include "autograd/observe/walk.hpp"
+#include "tests/autograd/common.hpp"
+
+namespace test_refused {
+
+using namespace glim;
+
+TEST_CASE("an undefined value is an error wherever it is used, not a crash", "[tape]") {
+  const Var none, x = Var::leaf(ones({2, 2}), "x"), empty_leaf = Var::leaf(Tensor());
+  const Tensor no_tensor, at = zeros({1}, DType::Int64);
+  const Key key{};
+  const Window w{2};
+  Tape tape;
+  Var loss = sum(x);
+  const std::vector<std::function<void()>> uses = {
+      [&] { none.item(); },
+      [&] { none.leaf(); },
+      [&] { none.grad(); },
+      [&] { none.zero_grad(); },
+      [&] { none.hook([](const Var& g) { return g; }); },
+      [&] { tape.backward(none); },
+      [&] { tape.backward(none, no_tensor); },
+      [&] { tape.backward(loss, no_tensor); },
+      [&] { BackwardWalk(tape, none); },
+      [&] { BackwardWalk(tape, loss, no_tensor); },
+      [&] { tape.watch(none); },
+      [&] { tape.hook(none, [](const Var& g) { return g; }); },
+      [&] { tape.value(tape.node_of(none)); },
+      [&] { gradcheck([](const std::vector<Var>& v) { return exp(v[0]); }, {Tensor()}); },
+      [&] { gradcheck([](const std::vector<Var>&) { return Var(); }, {ones({2})}); },
+      [&] {
+        gradcheck([&] { return loss; }, ParameterList{{"none", none}});
+      },
+      [&] { add(x, none); },
+      [&] { mul(none, none); },
+      [&] { mul(none, 2.0); },
+      [&] { maximum(none, none); },
+      [&] { exp(empty_leaf); },
+      [&] { reshape(empty_leaf, {1}); },
+      [&] { neg(none); },
+      [&] { pow(none, 2); },
+      [&] { where(no_tensor, x, x); },
+      [&] { where(equal(x.value(), x.value()), x, none); },
+      [&] { relu(none); },
+      [&] { clamp(none, 0, 1); },
+      [&] { gelu(none); },
+      [&] { reshape(none, {1}); },
+      [&] { transpose(none); },
+      [&] { slice(none, 0, 0, 1); },
+      [&] { unslice(none, {2}, 0, 0); },
+      [&] { unslice(none, {}, 0, 0); },
+      [&] { narrow(none, 0, 0, 1); },
+      [&] { select(none, 0, 0); },
+      [&] { squeeze(none, 0); },
+      [&] { unsqueeze(none, 0); },
+      [&] {
+        concatenate({none, none}, 0);
+      },
+      [&] {
+        stack({none, none}, 0);
+      },
+      [&] {
+        stack({loss, none}, 0);
+      },
+      [&] { split(none, 0, {1}); },
+      [&] { tril(none); },
+      [&] { sum(none); },
+      [&] { sum_to(none, {2}); },
+      [&] { mean(none); },
+      [&] { max(none); },
+      [&] { var(none); },
+      [&] { cumsum(none, 0); },
+      [&] { softmax(none); },
+      [&] { log_softmax(none); },
+      [&] { logsumexp(none); },
+      [&] { masked_softmax(none, no_tensor); },
+      [&] { masked_softmax(x, no_tensor); },
+      [&] { matmul(x, none); },
+      [&] { matmul(none, x); },
+      [&] { gather(none, 0, at); },
+      [&] { gather(x, 0, no_tensor); },
+      [&] { scatter_add(x, 0, at, none); },
+      [&] { index_select(x, 0, no_tensor); },
+      [&] { index_add({2}, 0, at, none); },
+      [&] { sort(none); },
+      [&] { top_k(none, 1); },
+      [&] { unfold(none, w, w); },
+      [&] { fold(none, 2, 2, w, w); },
+      [&] { dropout(none, 0.5, key); },
+      [&] { add_dropout(x, none, 0.5, key); },
+      [&] { add_dropout(none, none, 0.5, key); },
+      [&] { linear(none, x, none); },
+      [&] { linear(x, none, none); },
+      [&] { linear_relu(none, none, none); },
+      [&] { layer_norm(none, none, none); },
+      [&] { rms_norm(none, none, 0); },
+      [&] { rotate_pairs(x, no_tensor, no_tensor); },
+      [&] { scaled_dot_product_attention(x, x, none); },
+      [&] { scaled_dot_product_attention(none, none, none); },
+      [&] { packed_attention(none, none, 1); },
+      [&] { label_smoothing_loss(x, no_tensor, 0, 0); },
+      [&] { label_smoothing_loss(none, at, 0, 0); },
+      [&] { linear_label_smoothing_loss(none, none, none, no_tensor, 0, 0); },
+      [&] { gru_cell(none, none, none); },
+      [&] { lstm_cell(none, none, none); },
+      [&] { additive_scores(none, none, none); },
+  };
+  for (std::size_t i = 0; i < uses.size(); ++i) {
+    INFO(i);
+    CHECK_THROWS_AS(uses[i](), Error);
+  }
+  CHECK(tape.node_of(none) == -1);
+  CHECK_FALSE(tape.grad_of(none).defined());
+  CHECK_FALSE(named(none, "none").defined());
+  CHECK_FALSE(none.requires_grad());
+}
+
+TEST_CASE("unslice refuses what does not fit, however large the step", "[tape]") {
+  Var x = Var::leaf(ones({3}), "x");
+  CHECK(unslice(x, {7}, 0, 0, 3).value().to_vector<float>() ==
+        std::vector<float>{1, 0, 0, 1, 0, 0, 1});
+  CHECK_THROWS_AS(unslice(x, {7}, 0, 1, 3), ShapeError);
+  // 2 step + start beyond int64
+  CHECK_THROWS_AS(unslice(x, {7}, 0, INT64_MAX - 1, Index{1} << 62), ShapeError);
+  CHECK_THROWS_AS(unslice(x, {7}, 0, 0, INT64_MAX), ShapeError);
+  CHECK_THROWS_AS(unslice(x, {7}, 0, INT64_MAX), ShapeError);
+  CHECK_THROWS_AS(unslice(x, {INT64_MIN}, 0, 0), ShapeError);
+}
+
+}  // namespace test_refused
