@@ -1,5 +1,7 @@
 #include "tests/autograd/gradcheck/faults.hpp"
 
+#include <cmath>
+
 #include "tensor/matmul/matmul.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/index.hpp"

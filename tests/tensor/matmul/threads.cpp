@@ -29,9 +29,9 @@ TEST_CASE("the number of threads does not change a bit of a product", "[matmul][
   std::uint64_t stream = 0;
   for (DType t : {F32, F64})
     for (auto [m, k, n] : kSizes) {
+      INFO(m << " x " << k << " x " << n);
       Tensor a = random_tensor({m, k}, t, stream++), b = random_tensor({k, n}, t, stream++);
       Tensor at = a.transpose().clone().transpose(), bt = b.transpose().clone().transpose();
-      INFO(m << " x " << k << " x " << n);
       for (Products large : {Products::Own, Products::OpenBlas})
         for (const Tensor& u : {a, at})
           for (const Tensor& v : {b, bt})
