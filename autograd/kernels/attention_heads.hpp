@@ -134,7 +134,7 @@ class AttentionHeads {
         if (d->defined()) d->fill_(0);
     Matrices dq(d_.query, n.lead, n.t, n.dk), dk(d_.key, n.lead, n.s, n.dk),
         dv(d_.value, n.lead, n.s, n.dv);
-    visit_floating(query, "attention", [&]<class T>() {
+    visit_floating(query.dtype(), [&]<class T>() {
       Probs<T> probs(*this, n, q, k, Matrices(bias, n.lead, n.t, n.s));
       auto scale = static_cast<T>(scale_for(query));
       T dropped_scale = p_ > 0 ? static_cast<T>(drop_spec(p_, key_).scale) : T(0);
@@ -181,7 +181,7 @@ class AttentionHeads {
              k = Matrices::operand(key, n.lead, n.s, n.dk),
              v = Matrices::operand(value, n.lead, n.s, n.dv);
     Matrices c(context, n.lead, n.t, n.dv);
-    visit_floating(query, "attention", [&]<class T>() {
+    visit_floating(query.dtype(), [&]<class T>() {
       Probs<T> probs(*this, n, q, k, Matrices(bias, n.lead, n.t, n.s));
       T dropped_scale = p_ > 0 ? static_cast<T>(drop_spec(p_, key_).scale) : T(0);
       parallel_for(n.heads, n.heads_per_piece(), [&](Index begin, Index end) {

@@ -14,12 +14,12 @@ Tensor LayerNorm::forward(const Tensor& x, const Tensor& gamma, const Tensor& be
     mean = empty({in.count}, x.dtype());
     inverse_sigma = empty({in.count}, x.dtype());
   }
-  visit_floating(x, "layer_norm", [&]<class T>() {
+  visit_floating(x.dtype(), [&]<class T>() {
     parallel_for(in.count, rows_per_piece(in.columns), [&](Index begin, Index end) {
       op_kernels<T>().layer_norm(end - begin, in.columns, in.x.data<T>() + begin * in.ld, in.ld,
-                                  data_or_null<T>(scale), data_or_null<T>(shift),
-                                  static_cast<T>(eps), y.data<T>() + begin * in.columns,
-                                  mean.data<T>() + begin, inverse_sigma.data<T>() + begin);
+                                 data_or_null<T>(scale), data_or_null<T>(shift),
+                                 static_cast<T>(eps), y.data<T>() + begin * in.columns,
+                                 mean.data<T>() + begin, inverse_sigma.data<T>() + begin);
     });
   });
   return y;
@@ -34,7 +34,7 @@ LayerNorm::Gradients LayerNorm::backward(const Tensor& x, const Tensor& gamma, c
   Tensor dx = want_x ? empty(dy.shape(), x.dtype()) : Tensor();
   Tensor dgamma = want_gamma ? zeros(sums, x.dtype()) : Tensor();
   Tensor dbeta = want_beta ? zeros(sums, x.dtype()) : Tensor();
-  visit_floating(x, "layer_norm", [&]<class T>() {
+  visit_floating(x.dtype(), [&]<class T>() {
     parallel_each(pieces, [&](Index p) {
       Index begin = p * piece, end = std::min(in.count, begin + piece);
       op_kernels<T>().layer_norm_grad(

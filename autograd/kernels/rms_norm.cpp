@@ -9,11 +9,11 @@ Tensor RmsNorm::forward(const Tensor& x, const Tensor& gamma, double eps) const 
   Tensor scale = gamma.defined() ? gamma.contiguous() : gamma;
   Tensor y = empty(x.shape(), x.dtype());
   if (!inverse_root.defined()) inverse_root = empty({in.count}, x.dtype());
-  visit_floating(x, "rms_norm", [&]<class T>() {
+  visit_floating(x.dtype(), [&]<class T>() {
     parallel_for(in.count, rows_per_piece(in.columns), [&](Index begin, Index end) {
       op_kernels<T>().rms_norm(end - begin, in.columns, in.x.data<T>() + begin * in.ld, in.ld,
-                                data_or_null<T>(scale), static_cast<T>(eps),
-                                y.data<T>() + begin * in.columns, inverse_root.data<T>() + begin);
+                               data_or_null<T>(scale), static_cast<T>(eps),
+                               y.data<T>() + begin * in.columns, inverse_root.data<T>() + begin);
     });
   });
   return y;
@@ -27,7 +27,7 @@ RmsNorm::Gradients RmsNorm::backward(const Tensor& x, const Tensor& gamma, const
   Tensor dx = want_x ? empty(dy.shape(), x.dtype()) : Tensor();
   Tensor dgamma =
       want_gamma ? zeros({std::max<Index>(1, pieces), in.columns}, x.dtype()) : Tensor();
-  visit_floating(x, "rms_norm", [&]<class T>() {
+  visit_floating(x.dtype(), [&]<class T>() {
     parallel_each(pieces, [&](Index p) {
       Index begin = p * piece, end = std::min(in.count, begin + piece);
       op_kernels<T>().rms_norm_grad(

@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "autograd/kernels/table.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/parallel.hpp"
 #include "tensor/random.hpp"
-#include "autograd/kernels/table.hpp"
 
 namespace glim {
 
@@ -31,14 +31,6 @@ inline Index rows_per_piece(Index columns) {
   return std::max<Index>(1, 16384 / std::max<Index>(1, columns));
 }
 
-// f.template operator()<T>() with T float or double; DTypeError(op) for other dtypes.
-template <class F>
-decltype(auto) visit_floating(const Tensor& x, std::string_view op, const F& f) {
-  require_floating(x, op);
-  return x.dtype() == DType::Float32 ? f.template operator()<float>()
-                                     : f.template operator()<double>();
-}
-
 // x's elements from `offset` on, or null where there is no x.
 template <class T>
 T* data_or_null(const Tensor& x, Index offset = 0) {
@@ -49,9 +41,9 @@ T* data_or_null(const Tensor& x, Index offset = 0) {
 inline Tensor sum_of_pieces(const Tensor& sums) {
   if (sums.size(0) == 1) return sums.select(0, 0);
   Tensor total = zeros({sums.size(1)}, sums.dtype());
-  visit_floating(sums, "sum", [&]<class T>() {
+  visit_floating(sums.dtype(), [&]<class T>() {
     op_kernels<T>().sum_rows(sums.size(0), sums.size(1), sums.data<T>(), sums.size(1),
-                              total.data<T>());
+                             total.data<T>());
   });
   return total;
 }

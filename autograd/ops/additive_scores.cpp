@@ -1,8 +1,8 @@
 // The scores of additive attention, from projected queries and keys.
 //
 //   query (B, T, A)   keys (B, S, A)   v (A,)   e (B, T, S)
-#include "autograd/kernels/table.hpp"
 #include "autograd/kernels/rows.hpp"
+#include "autograd/kernels/table.hpp"
 #include "autograd/ops.hpp"
 #include "tensor/error.hpp"
 
@@ -60,7 +60,7 @@ struct AdditiveScores final : Op {
     save(Query, Keys, V);
     Sentences o(query, keys, v);
     Tensor y = empty({o.b, o.t, o.s}, query.dtype());
-    visit_floating(query, formula.op, [&]<class T>() {
+    visit_floating(query.dtype(), [&]<class T>() {
       parallel_for(o.b, o.per_piece(), [&](Index begin, Index end) {
         for (Index i = begin; i < end; ++i)
           op_kernels<T>().additive_scores(o.tile<T>(i), y.data<T>() + i * o.t * o.s);
@@ -77,7 +77,7 @@ struct AdditiveScores final : Op {
     };
     Tensor dquery = gradient(Query, {o.b, o.t, o.a}), dkeys = gradient(Keys, {o.b, o.s, o.a}),
            dv = gradient(V, {pieces, o.a});
-    visit_floating(up, formula.op, [&]<class T>() {
+    visit_floating(up.dtype(), [&]<class T>() {
       parallel_for(o.b, piece, [&](Index begin, Index end) {
         for (Index i = begin; i < end; ++i)
           op_kernels<T>().additive_scores_grad(

@@ -55,7 +55,7 @@ struct GruCell final : Op {
     save(I, G, H);
     CellOperands cell(i, g, h, live, 3);
     Tensor y = empty(h.shape(), h.dtype());
-    visit_floating(h, formula.op, [&]<class T>() {
+    visit_floating(h.dtype(), [&]<class T>() {
       cell.each_piece([&](Index begin, Index end) {
         op_kernels<T>().gru(cell.rows<T>(begin, end), from_row<T>(y, begin));
       });
@@ -70,11 +70,11 @@ struct GruCell final : Op {
       return needs_grad(i) ? empty(saved(i).shape(), dy.dtype()) : Tensor();
     };
     Tensor di = gradient(I), dg = gradient(G), dh = gradient(H);
-    visit_floating(dy.value(), formula.op, [&]<class T>() {
+    visit_floating(dy.value().dtype(), [&]<class T>() {
       cell.each_piece([&](Index begin, Index end) {
-        op_kernels<T>().gru_grad(
-            cell.rows<T>(begin, end), {up.x.data<T>() + begin * up.ld, up.ld},
-            from_row<T>(di, begin), from_row<T>(dg, begin), from_row<T>(dh, begin));
+        op_kernels<T>().gru_grad(cell.rows<T>(begin, end), {up.x.data<T>() + begin * up.ld, up.ld},
+                                 from_row<T>(di, begin), from_row<T>(dg, begin),
+                                 from_row<T>(dh, begin));
       });
     });
     return {{I, di}, {G, dg}, {H, dh}};

@@ -63,7 +63,7 @@ struct LstmCell final : Op {
     save(InputGates, Hidden, State);
     CellOperands cell(input, hidden, state, live, 4);
     Tensor y = empty(state.shape(), state.dtype());
-    visit_floating(state, formula.op, [&]<class T>() {
+    visit_floating(state.dtype(), [&]<class T>() {
       cell.each_piece([&](Index begin, Index end) {
         op_kernels<T>().lstm(cell.rows<T>(begin, end), from_row<T>(y, begin));
       });
@@ -80,11 +80,10 @@ struct LstmCell final : Op {
     };
     Tensor da = like(needs_grad(InputGates) || needs_grad(Hidden), InputGates);
     Tensor dstate = like(needs_grad(State), State);
-    visit_floating(dy.value(), formula.op, [&]<class T>() {
+    visit_floating(dy.value().dtype(), [&]<class T>() {
       cell.each_piece([&](Index begin, Index end) {
-        op_kernels<T>().lstm_grad(cell.rows<T>(begin, end),
-                                         {up.x.data<T>() + begin * up.ld, up.ld},
-                                         from_row<T>(da, begin), from_row<T>(dstate, begin));
+        op_kernels<T>().lstm_grad(cell.rows<T>(begin, end), {up.x.data<T>() + begin * up.ld, up.ld},
+                                  from_row<T>(da, begin), from_row<T>(dstate, begin));
       });
     });
     return {{InputGates, da}, {Hidden, da}, {State, dstate}};

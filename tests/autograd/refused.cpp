@@ -31,7 +31,7 @@ TEST_CASE("an undefined value is an error wherever it is used, not a crash", "[t
       [&] { gradcheck([](const std::vector<Var>& v) { return exp(v[0]); }, {Tensor()}); },
       [&] { gradcheck([](const std::vector<Var>&) { return Var(); }, {ones({2})}); },
       [&] {
-        gradcheck([&] { return loss; }, ParameterList{{"none", none}});
+        gradcheck([&] { return loss; }, NamedParameters{{"none", none}});
       },
       [&] { add(x, none); },
       [&] { mul(none, none); },

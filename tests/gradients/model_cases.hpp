@@ -28,7 +28,7 @@ struct ModelForm {
 
 // By random projection: one number stands for each parameter's gradient.
 inline GradcheckReport check_model(const std::string& name, const ModelForm& form,
-                                   const ParameterList& parameters,
+                                   const NamedParameters& parameters,
                                    const std::function<Var()>& loss, int directions = 3) {
   Magnify magnify(form.magnification);
   GradcheckOptions o;

@@ -139,7 +139,7 @@ TEST_CASE("a check leaves an open tape alone", "[gradcheck]") {
   auto size = tape.nodes().size();
   CHECK_THAT(gradcheck([](const Vars& v) { return sin(v[0]); }, {random({3}, 1)}),
              PassesGradcheck(0));
-  CHECK_THAT(gradcheck([&] { return sin(w); }, ParameterList{{"w", w}}), PassesGradcheck(0));
+  CHECK_THAT(gradcheck([&] { return sin(w); }, NamedParameters{{"w", w}}), PassesGradcheck(0));
   CHECK(tape.nodes().size() == size);
   tape.backward(sum(y));
   CHECK(same_bits(w.grad(), y.value()));

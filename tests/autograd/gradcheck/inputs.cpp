@@ -95,7 +95,7 @@ TEST_CASE("derivatives with regard to named parameters", "[gradcheck]") {
   frozen.leaf().trainable = false;
   Var x(random({5, 4}, 4));
   auto layer = [&] { return mul(tanh(add(matmul(x, w), b)), frozen); };
-  ParameterList names{{"linear.weight", w}, {"linear.bias", b}, {"tied.bias", b}, {"gain", frozen}};
+  NamedParameters names{{"linear.weight", w}, {"linear.bias", b}, {"tied.bias", b}, {"gain", frozen}};
   Tensor before = w.value();
   for (auto mode : {Mode::Full, Mode::Projection})
     for (bool second : {false, true}) {

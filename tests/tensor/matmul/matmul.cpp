@@ -196,11 +196,12 @@ TEST_CASE("a large product is the one asked for, a small one the same with eithe
     return;
   }
   Tensor a = random_tensor({300, 500}, F32, 1), b = random_tensor({500, 200}, F32, 2);
-  auto way = [](Index n, Products large) { return way_of<float>(false, true, n, n, n, large); };
-  CHECK(way(200, Products::Own).reads == Way<float>::ByBlocks);
-  CHECK(way(200, Products::OpenBlas).reads == Way<float>::ByBlas);
-  for (Index n : {30, 100})
-    CHECK(way(n, Products::Own).multiply == way(n, Products::OpenBlas).multiply);
+  auto chosen = [](Index n, Products large) {
+    return algorithm_for<float>(false, true, n, n, n, large);
+  };
+  CHECK(chosen(200, Products::Own) == Algorithm::Packed);
+  CHECK(chosen(200, Products::OpenBlas) == Algorithm::Blas);
+  for (Index n : {30, 100}) CHECK(chosen(n, Products::Own) == chosen(n, Products::OpenBlas));
   CHECK(same_bits(matmul(a, b), matmul_by(product_choice().products, a, b)));
 }
 

@@ -1,10 +1,5 @@
-<<<<<<<< HEAD:tests/tensor/multiply.cpp
 // Every algorithm of a product against the sums of its definition.
 #include "tensor/matmul/multiply.hpp"
-========
-// Every way to compute a product, against the sums of its definition.
-#include "tensor/matmul/ways.hpp"
->>>>>>>> f67f9c5 (Tests lie in the folders of what they test, the tools' as well, with one build file a program):tests/tensor/matmul/ways.cpp
 
 #include <algorithm>
 #include <array>
@@ -17,11 +12,7 @@
 #include "tests/catch.hpp"
 #include "tests/tensor/common.hpp"
 
-<<<<<<<< HEAD:tests/tensor/multiply.cpp
 namespace test_multiply {
-========
-namespace test_ways {
->>>>>>>> f67f9c5 (Tests lie in the folders of what they test, the tools' as well, with one build file a program):tests/tensor/matmul/ways.cpp
 
 using namespace glim;
 
@@ -129,8 +120,4 @@ TEST_CASE("a product of short rows equals the sums of its definition", "[kernels
   if (!any) SUCCEED("no instruction set of this CPU has one");
 }
 
-<<<<<<<< HEAD:tests/tensor/multiply.cpp
 }  // namespace test_multiply
-========
-}  // namespace test_ways
->>>>>>>> f67f9c5 (Tests lie in the folders of what they test, the tools' as well, with one build file a program):tests/tensor/matmul/ways.cpp

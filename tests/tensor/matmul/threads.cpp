@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tensor/matmul/matmul.hpp"
-#include "tensor/matmul/ways.hpp"
+#include "tensor/matmul/blas.hpp"
 #include "tensor/simd/kernels.hpp"
 #include "tests/catch.hpp"
 #include "tests/tensor/common.hpp"
