@@ -7,7 +7,6 @@
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
 #include "tensor/io/input_file.hpp"
-#include "tensor/io/json.hpp"
 
 namespace glim {
 namespace {
@@ -121,7 +120,8 @@ Encoding encoding_of(const InputFile& file, const std::string& descr) {
     return {E::Signed, static_cast<std::size_t>(kind[1] - '0'), big};
   if (kind == "u1" || kind == "u2" || kind == "u4")
     return {E::Unsigned, static_cast<std::size_t>(kind[1] - '0'), big};
-  file.fail("dtype '" + (is_utf8(descr) ? descr : "?") + "' is not supported");
+  bool shown = std::ranges::all_of(descr, [](char c) { return c >= ' ' && c <= '~'; });
+  file.fail("dtype '" + (shown ? descr : "?") + "' is not supported");
 }
 
 }  // namespace

@@ -21,9 +21,9 @@
 // Errors: FileError "PATH: ..." that names the tensor.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <string>
-#include <vector>
 
 #include "tensor/io/input_file.hpp"
 #include "tensor/tensor.hpp"
@@ -40,6 +40,9 @@ SafeTensors read_safetensors(const std::string& path);
 void write_safetensors(const std::string& path, const StateDict& tensors,
                        const std::map<std::string, std::string>& metadata = {});
 
+// The member of a header that names no tensor.
+inline constexpr std::string_view kSafeTensorsMetadata = "__metadata__";
+
 // What a header says, without the elements: in order of position, all checks made.
 struct SafeTensorsEntry {
   std::string name, dtype;  // as written: "F32"
@@ -48,7 +51,7 @@ struct SafeTensorsEntry {
   std::uint64_t begin, end;  // bytes from the start of the data
 };
 struct SafeTensorsHeader {
-  std::vector<SafeTensorsEntry> entries;
+  std::deque<SafeTensorsEntry> entries;
   std::map<std::string, std::string> metadata;
   std::uint64_t data_at = 0;  // bytes from the start of the file
 };

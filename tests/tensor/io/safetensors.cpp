@@ -172,6 +172,63 @@ TEST_CASE("hostile files are refused, each with its reason", "[safetensors]") {
   CHECK(problem_of(file_bytes("{\"w\":1,\"w\":2}", 0)) ==
         "header is not valid JSON: the name \"w\" comes twice at byte 10");
 
+  CHECK(problem_of(file_bytes(f32("[2],\"dtype\":\"F32\"", "[0,8]"), 8)) ==
+        "header is not valid JSON: the name \"dtype\" comes twice at byte 39");
+  CHECK(problem_of(file_bytes("{\"__metadata__\":{\"a\":\"\",\"a\":\"\"}}", 0)) ==
+        "header is not valid JSON: the name \"a\" comes twice at byte 27");
+  CHECK(problem_of(file_bytes("{\"__metadata__\":{},\"__metadata__\":{}}", 0)) ==
+        "header is not valid JSON: the name \"__metadata__\" comes twice at byte 33");
+  CHECK(problem_of(file_bytes(std::string(100'000, '['), 0)) ==
+        "header is not valid JSON: nested too deeply at byte 33");
+  CHECK(problem_of(file_bytes("{\"w\":01}", 0)) ==
+        "header is not valid JSON: unexpected number literal; expected '}' at byte 6");
+  CHECK(problem_of(file_bytes("{} {}", 0)) ==
+        "header is not valid JSON: unexpected '{'; expected end of input at byte 3");
+  CHECK(problem_of(file_bytes("{\"w\":1e999}", 0)) ==
+        "header is not valid JSON: a number out of range at byte 9");
+  CHECK(problem_of(file_bytes(std::string("{}\0{}", 5), 0)) ==
+        "header is not valid JSON: it has a zero byte");
+  // A text that is no JSON is told before an entry that is wrong.
+  CHECK(contains(problem_of(file_bytes("{\"w\":1,}", 0)), "header is not valid JSON: "));
+  for (std::string bad : {"[1,]",
+                          "[1 2]",
+                          "{\"a\" 1}",
+                          "{a:1}",
+                          "[-]",
+                          "[1.]",
+                          "[.5]",
+                          "[1e]",
+                          "[+1]",
+                          "[nul]",
+                          "[NaN]",
+                          "{",
+                          "[",
+                          "{\"a\"",
+                          "{\"a\":",
+                          "{\"a\":1",
+                          "{\"a\":1,",
+                          "['a']",
+                          "[\"\\ud83d\"]",
+                          "[\"\\ude00\"]",
+                          "[\"\\ud83d\\u0041\"]",
+                          "[\"\\u12g4\"]",
+                          "[\"\\u12\"]",
+                          "[\"\\x\"]",
+                          "[\"a\nb\"]",
+                          "[\"\xff\"]",
+                          "[\"\xc0\xaf\"]",
+                          "[\"\xed\xa0\x80\"]",
+                          "[\"\xf4\x90\x80\x80\"]",
+                          "[\"\xe7\x8c\"]",
+                          "\"open",
+                          "\"\\",
+                          "\"\\u"}) {
+    INFO(bad);
+    CHECK(contains(problem_of(file_bytes(bad, 0)), "header is not valid JSON: "));
+  }
+  CHECK(problem_of(file_bytes(R"({"\"\\\/\b\f\n\r\t\u00e9\u732b\ud83d\ude00":1})", 0)) ==
+        R"(tensor "\"\\/\b\f\n\r\té猫😀": needs dtype, shape and data_offsets)");
+
   CHECK(problem_of(file_bytes(one("1"), 0)) == "tensor \"w\": needs dtype, shape and data_offsets");
   CHECK(problem_of(file_bytes(one("{\"dtype\":\"F32\",\"shape\":[1]}"), 4)) ==
         "tensor \"w\": needs dtype, shape and data_offsets");

@@ -1,10 +1,12 @@
 // Lower case as Python's str.lower gives it, because sacreBLEU lower-cases in this way.
 //
-// Covered: every simple mapping of Unicode 14 (Latin, Greek, Cyrillic, Armenian, Georgian, …; ß stays
-// ß and ẞ becomes it), the one special mapping (U+0130 İ becomes i and U+0307), and the Greek final
-// sigma: Σ becomes ς when, characters that casing ignores aside, a cased letter stands before it and
-// none after (Unicode Standard, table 3-17). Locale-dependent casing (Turkish) is not done; Python
-// does not do it either.
+// Covered: every simple mapping (Latin, Greek, Cyrillic, Armenian, Georgian, …; ß stays ß and ẞ becomes
+// it), the one special mapping (U+0130 İ becomes i and U+0307), and the Greek final sigma: Σ becomes ς
+// when, characters that casing ignores aside, a cased letter stands before it and none after (Unicode
+// Standard, table 3-17; ª, º and letters in squares do not count as cased here, as they do in Python).
+// Locale-dependent casing (Turkish) is not done; Python does not do it either.
+//
+// The letters are those that the utf8proc of the system knows: Unicode 15 in Debian 12, 15.1 in Debian 13.
 #pragma once
 
 #include <string>

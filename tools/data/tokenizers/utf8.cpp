@@ -1,50 +1,30 @@
 #include "tools/data/tokenizers/utf8.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
-#include <span>
+#include <utf8proc.h>
 
 #include "tensor/error.hpp"
-#include "tools/data/tokenizers/unicode_tables.hpp"
 
 namespace glim {
 namespace {
 
-// Length of the valid sequence at the front of `s`, or 0. The second byte's range depends on the
-// first (Unicode Standard, table 3-7): that is what excludes overlong forms and surrogates.
-std::size_t sequence_length(std::string_view s) {
-  auto byte = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
-  const unsigned lead = byte(0);
-  if (lead < 0x80) return 1;
-  std::size_t length = lead >= 0xC2 && lead <= 0xDF   ? 2
-                       : lead >= 0xE0 && lead <= 0xEF ? 3
-                       : lead >= 0xF0 && lead <= 0xF4 ? 4
-                                                      : 0;
-  if (length == 0 || s.size() < length) return 0;
-  unsigned low = 0x80, high = 0xBF;
-  if (lead == 0xE0) low = 0xA0;
-  if (lead == 0xED) high = 0x9F;
-  if (lead == 0xF0) low = 0x90;
-  if (lead == 0xF4) high = 0x8F;
-  if (byte(1) < low || byte(1) > high) return 0;
-  for (std::size_t i = 2; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  }
-  return length;
+// utf8proc takes the bytes of a text as unsigned ones.
+const utf8proc_uint8_t* bytes_of(std::string_view s) {
+  return reinterpret_cast<const utf8proc_uint8_t*>(s.data());
 }
 
-bool contains(std::span<const CodePointRange> table, std::uint32_t c) {
-  auto after =
-      std::upper_bound(table.begin(), table.end(), c,
-                       [](std::uint32_t x, const CodePointRange& r) { return x < r.first; });
-  return after != table.begin() && c <= std::prev(after)->last;
+// Length of the valid sequence at the front of `s`, which is not empty, and its code point; or 0.
+std::size_t read_sequence(std::string_view s, utf8proc_int32_t& c) {
+  auto length = utf8proc_iterate(bytes_of(s), static_cast<utf8proc_ssize_t>(s.size()), &c);
+  return length > 0 ? static_cast<std::size_t>(length) : 0;
 }
 
 }  // namespace
 
 std::optional<std::size_t> first_invalid_utf8(std::string_view text) {
+  utf8proc_int32_t c = 0;
   for (std::size_t i = 0; i < text.size();) {
-    const std::size_t length = sequence_length(text.substr(i));
+    const std::size_t length = read_sequence(text.substr(i), c);
     if (length == 0) return i;
     i += length;
   }
@@ -61,15 +41,10 @@ void require_utf8(std::string_view text, std::string_view op) {
 }
 
 CodePoint code_point_at(std::string_view text, std::size_t offset) {
-  const std::string_view s = text.substr(offset);
-  const std::size_t length = sequence_length(s);
+  utf8proc_int32_t c = 0;
+  const std::size_t length = read_sequence(text.substr(offset), c);
   if (length == 0) return {0xFFFD, offset, 1};
-  static constexpr unsigned kLeadMask[] = {0, 0x7F, 0x1F, 0x0F, 0x07};
-  std::uint32_t value = static_cast<unsigned char>(s[0]) & kLeadMask[length];
-  for (std::size_t i = 1; i < length; ++i) {
-    value = value << 6 | (static_cast<unsigned char>(s[i]) & 0x3Fu);
-  }
-  return {value, offset, length};
+  return {static_cast<std::uint32_t>(c), offset, length};
 }
 
 std::vector<CodePoint> code_points(std::string_view text) {
@@ -81,22 +56,9 @@ std::vector<CodePoint> code_points(std::string_view text) {
 }
 
 void append_utf8(std::string& out, std::uint32_t c) {
-  auto tail = [&](int shift) { out += static_cast<char>(0x80 | (c >> shift & 0x3F)); };
-  if (c < 0x80) {
-    out += static_cast<char>(c);
-  } else if (c < 0x800) {
-    out += static_cast<char>(0xC0 | c >> 6);
-    tail(0);
-  } else if (c < 0x10000) {
-    out += static_cast<char>(0xE0 | c >> 12);
-    tail(6);
-    tail(0);
-  } else {
-    out += static_cast<char>(0xF0 | c >> 18);
-    tail(12);
-    tail(6);
-    tail(0);
-  }
+  utf8proc_uint8_t bytes[4];
+  auto length = utf8proc_encode_char(static_cast<utf8proc_int32_t>(c), bytes);
+  out.append(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(length));
 }
 
 bool is_space(std::uint32_t c) {
@@ -131,8 +93,12 @@ std::string normalize_spaces(std::string_view text) {
 
 int display_width(std::uint32_t c) {
   if (c >= 0x20 && c < 0x7F) return 1;
-  if (contains(zero_width_table(), c)) return 0;
-  return contains(wide_table(), c) ? 2 : 1;
+  // Vowels and final consonants of Korean stand within the block of their syllable's first letter.
+  if (c >= 0x1160 && c <= 0x11FF) return 0;
+  const auto point = static_cast<utf8proc_int32_t>(c);
+  // Marks that take a column of their own, as in the scripts of India.
+  if (utf8proc_category(point) == UTF8PROC_CATEGORY_MC) return 1;
+  return utf8proc_charwidth(point);
 }
 
 std::size_t display_width(std::string_view text) {
