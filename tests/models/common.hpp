@@ -9,8 +9,8 @@
 #include "tensor/ops/reduce.hpp"
 #include "tensor/parallel.hpp"
 #include "tests/catch.hpp"
-#include "tests/gradients/sizes.hpp"
-#include "tests/ids.hpp"
+#include "tools/gradients/sizes.hpp"
+#include "tools/gradients/ids.hpp"
 #include "tests/nn/check_case.hpp"
 
 namespace glim {

@@ -3,7 +3,7 @@
 
 #include "nn/module.hpp"
 #include "tests/catch.hpp"
-#include "tests/gradients/op_specs.hpp"
+#include "tools/gradients/op_specs.hpp"
 
 namespace test_gradients {
 

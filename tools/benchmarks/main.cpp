@@ -14,8 +14,8 @@
 #include "tools/benchmarks/measures.hpp"
 #include "tools/benchmarks/server.hpp"
 #include "tools/cli/command_line.hpp"
-#include "tools/cli/output.hpp"
 #include "tools/cli/waiting.hpp"
+#include "tools/common/output.hpp"
 #include "tools/train/option_names.hpp"
 
 namespace {

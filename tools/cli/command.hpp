@@ -12,7 +12,7 @@
 #include <variant>
 #include <vector>
 
-#include "tools/cli/range.hpp"
+#include "tools/common/range.hpp"
 
 namespace glim {
 

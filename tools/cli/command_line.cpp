@@ -7,7 +7,7 @@
 
 #include "tensor/error.hpp"
 #include "tensor/io/input_file.hpp"
-#include "tools/cli/output.hpp"
+#include "tools/common/output.hpp"
 
 namespace glim {
 namespace {
@@ -103,19 +103,6 @@ void apply_config(Command& command, const std::string& path) {
     if (std::string problem = set_option(*option, item.inputs); !problem.empty())
       throw FileError(path, item.name + ": " + problem);
   }
-}
-
-std::vector<std::pair<std::string, std::string>> read_toml(const std::string& text,
-                                                           const std::string& where) {
-  std::vector<std::pair<std::string, std::string>> keys;
-  try {
-    std::istringstream stream(text);
-    for (const CLI::ConfigItem& item : CLI::ConfigTOML().from_config(stream))
-      if (!item.inputs.empty()) keys.emplace_back(item.fullname(), item.inputs[0]);
-  } catch (const CLI::Error& e) {
-    throw FileError(where, e.what());
-  }
-  return keys;
 }
 
 }  // namespace glim

@@ -1,9 +1,8 @@
-// From words on a command line, or lines of a TOML file, to the options of a command. The one place
-// that knows CLI11.
+// From words on a command line, or lines of a TOML file, to the options of a command. This and
+// tools/common/toml.cpp are all that knows CLI11.
 #pragma once
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "tools/cli/command.hpp"
@@ -22,9 +21,5 @@ Command* parse_command_line(const About& about, std::vector<Command>& commands, 
 // Gives every option of the command that the command line left open the value of a TOML file's key of
 // its name. FileError naming file and key for unknown keys and values that do not convert.
 void apply_config(Command& command, const std::string& path);
-
-// The keys of a TOML text with their first values. FileError naming `where`.
-std::vector<std::pair<std::string, std::string>> read_toml(const std::string& text,
-                                                           const std::string& where);
 
 }  // namespace glim

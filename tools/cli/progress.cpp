@@ -7,8 +7,8 @@
 #include <unistd.h>
 #include <vector>
 
-#include "tools/cli/terminal.hpp"
-#include "tools/data/tokenizers/utf8.hpp"
+#include "tools/common/terminal.hpp"
+#include "tools/common/utf8.hpp"
 
 namespace glim {
 namespace {

@@ -54,9 +54,9 @@ int layer_of(const std::string& module) {
   return at == std::string::npos ? 0 : std::atoi(module.c_str() + at + 7);
 }
 
-AttentionSide side_of(const std::string& module, const AttentionView& v, const Specimen& specimen) {
-  auto s = static_cast<Index>(specimen.source().size()),
-       t = static_cast<Index>(specimen.target_in().size());
+AttentionSide side_of(const std::string& module, const AttentionView& v, const Example& example) {
+  auto s = static_cast<Index>(example.source().size()),
+       t = static_cast<Index>(example.target_in().size());
   if (module.starts_with("encoder")) return AttentionSide::EncoderSelf;
   if (module.find("self_attn") != std::string::npos) return AttentionSide::DecoderSelf;
   bool self = v.a.size(1) == v.a.size(2) && s != t && v.a.size(2) == t;
@@ -82,7 +82,7 @@ double head_norm(const Capture& c, const std::string& path, Index h, Index heads
   return norm(g);
 }
 
-HeadView look_at_head(const Capture& c, const AttentionView& v, Index h) {
+HeadView view_of_head(const Capture& c, const AttentionView& v, Index h) {
   HeadView head;
   head.statistics = head_statistics(v.a.select(0, h), v.keep);
   Tensor ds = v.ds.select(0, h);
@@ -98,7 +98,7 @@ HeadView look_at_head(const Capture& c, const AttentionView& v, Index h) {
 }
 
 AttentionView view_of(const Capture& c, const std::string& module, const std::vector<int>& nodes,
-                      const Specimen& specimen) {
+                      const Example& example) {
   AttentionView v;
   v.module = module;
   v.layer = layer_of(module);
@@ -122,17 +122,17 @@ AttentionView view_of(const Capture& c, const std::string& module, const std::ve
   v.ds = as_heads(ds);
   // Equal scores give every key that may be attended to the same probability, the others none.
   v.keep = not_equal(as_heads(even).select(0, 0), 0).contiguous();
-  v.side = side_of(module, v, specimen);
-  const auto &source = specimen.source(), &target = specimen.target_in();
+  v.side = side_of(module, v, example);
+  const auto &source = example.source(), &target = example.target_in();
   v.queries = tokens_for(v.side == AttentionSide::EncoderSelf ? source : target, v.a.size(1));
   v.keys = tokens_for(v.side == AttentionSide::DecoderSelf ? target : source, v.a.size(2));
-  for (Index h = 0; h < v.a.size(0); ++h) v.heads.push_back(look_at_head(c, v, h));
+  for (Index h = 0; h < v.a.size(0); ++h) v.heads.push_back(view_of_head(c, v, h));
   return v;
 }
 
 }  // namespace
 
-std::vector<AttentionView> attention_views(const Capture& c, const Specimen& specimen) {
+std::vector<AttentionView> attention_views(const Capture& c, const Example& example) {
   std::vector<std::string> order;
   std::map<std::string, std::vector<int>> groups;
   for (const CapturedNode& n : c.nodes) {
@@ -146,7 +146,7 @@ std::vector<AttentionView> attention_views(const Capture& c, const Specimen& spe
   for (const std::string& module : order) {
     auto list = attentions(c, groups[module]);
     for (std::size_t i = 0; i < list.size(); ++i) {
-      views.push_back(view_of(c, module, list[i], specimen));
+      views.push_back(view_of(c, module, list[i], example));
       if (list.size() > 1) {
         views.back().layer = static_cast<int>(i);
         views.back().module += "#" + std::to_string(i + 1);

@@ -41,6 +41,6 @@ struct AttentionView {
 };
 
 // All of a pass, in the order of their modules' first use. ValueError when there is none.
-std::vector<AttentionView> attention_views(const Capture& capture, const Specimen& specimen);
+std::vector<AttentionView> attention_views(const Capture& capture, const Example& example);
 
 }  // namespace glim

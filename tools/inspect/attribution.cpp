@@ -21,19 +21,19 @@ void collect(const Module& module, const std::string& prefix,
   }
 }
 
-// What a pass of the specimen is asked about.
+// What a pass of the example is asked about.
 struct Pass {
-  explicit Pass(Specimen& specimen) : tape({.replay = true}) {
-    specimen.loss();
+  explicit Pass(Example& example) : tape({.replay = true}) {
+    example.loss();
     for (std::size_t i = 0; i < tape.nodes().size(); ++i) {
       int node = static_cast<int>(i);
       if (tape.path(node) == "log_probs") log_probs = tape.value(node);
       if (tape.nodes()[i].name != "index_select" || tape.nodes()[i].shape.rank() != 3) continue;
       // The source is read before the target.
       Index length = tape.nodes()[i].shape[1];
-      if (!source.defined() && length == static_cast<Index>(specimen.source().size()))
+      if (!source.defined() && length == static_cast<Index>(example.source().size()))
         source = tape.value(node);
-      else if (!target.defined() && length == static_cast<Index>(specimen.target_in().size()))
+      else if (!target.defined() && length == static_cast<Index>(example.target_in().size()))
         target = tape.value(node);
     }
   }
@@ -52,10 +52,10 @@ std::vector<double> by_token(const Tensor& x, const Tensor& dx) {
 
 }  // namespace
 
-Attribution attribute(Specimen& specimen, int steps) {
+Attribution attribute(Example& example, int steps) {
   Attribution a;
   a.steps = steps;
-  const std::vector<std::int64_t> said = specimen.target_out_ids();
+  const std::vector<std::int64_t> said = example.target_out_ids();
   auto t_count = static_cast<Index>(said.size());
   // dy picks ln p(y_t) of one row, or of all.
   auto pick = [&](const Var& log_probs, Index only) {
@@ -68,7 +68,7 @@ Attribution attribute(Specimen& specimen, int steps) {
   auto log_prob = [&](const Var& log_probs) { return dot(log_probs.value(), pick(log_probs, -1)); };
   Tensor source, target;
   {
-    Pass pass(specimen);
+    Pass pass(example);
     if (!pass.whole()) return a;
     a.log_prob = log_prob(pass.log_probs);
     source = pass.source.value();
@@ -88,7 +88,7 @@ Attribution attribute(Specimen& specimen, int steps) {
   // Embeddings scaled by α are read in place of the model's; a generator that shares their weight
   // keeps its own.
   std::vector<std::pair<std::string, Embedding*>> tables;
-  collect(specimen.model(), "", tables);
+  collect(example.model(), "", tables);
   std::vector<Var> before;
   for (auto& [name, e] : tables) before.push_back(e->weight);
   struct PutBack {
@@ -103,11 +103,10 @@ Attribution attribute(Specimen& specimen, int steps) {
       tables[i].second->weight =
           Var::leaf(mul(before[i].value(), alpha), tables[i].first + ".weight");
   };
-  std::vector<double> from_source(specimen.source().size()),
-      from_target(specimen.target_in().size());
+  std::vector<double> from_source(example.source().size()), from_target(example.target_in().size());
   for (int k = 0; k < steps; ++k) {
     scaled((k + 0.5) / steps);
-    Pass pass(specimen);
+    Pass pass(example);
     auto d = pass.tape.grad(pass.log_probs, {pass.source, pass.target}, pick(pass.log_probs, -1));
     auto add_up = [&](std::vector<double>& total, const Tensor& x, const Tensor& dx) {
       auto one = by_token(x, dx);
@@ -117,7 +116,7 @@ Attribution attribute(Specimen& specimen, int steps) {
     add_up(from_target, target, d[1].value());
   }
   scaled(0);
-  a.baseline = log_prob(Pass(specimen).log_probs);
+  a.baseline = log_prob(Pass(example).log_probs);
   a.gap = -(a.log_prob - a.baseline);
   for (double g : from_source) a.gap += g;
   for (double g : from_target) a.gap += g;

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "tools/inspect/attention_view.hpp"
-#include "tools/inspect/specimen.hpp"
+#include "tools/inspect/example.hpp"
 
 namespace glim {
 
@@ -27,9 +27,9 @@ struct Attribution {
   int steps = 0;
 };
 
-// Of the specimen's model as it is. Undefined tensors when the tape has no log_probs (a model whose
+// Of the example's model as it is. Undefined tensors when the tape has no log_probs (a model whose
 // output is a mixture) or no embeddings.
-Attribution attribute(Specimen& specimen, int steps = 32);
+Attribution attribute(Example& example, int steps = 32);
 
 struct TokenRollout {
   Tensor encoder;         // (S, S): what each memory position is made of

@@ -60,11 +60,11 @@ void describe_nodes(const Tape& tape, Capture& c) {
 
 }  // namespace
 
-Capture capture(Specimen& specimen) {
+Capture capture(Example& example) {
   Capture c;
-  specimen.model().zero_grad();
+  example.model().zero_grad();
   Tape tape({.replay = true});
-  Var loss = specimen.loss();
+  Var loss = example.loss();
   c.loss = loss.item();
   describe_nodes(tape, c);
   BackwardWalk walk(tape, loss);
@@ -82,7 +82,7 @@ Capture capture(Specimen& specimen) {
       node.flows.push_back(std::move(kept));
     }
   }
-  specimen.model().zero_grad();
+  example.model().zero_grad();
   return c;
 }
 

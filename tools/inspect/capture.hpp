@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "autograd/observe/walk.hpp"
-#include "tools/inspect/specimen.hpp"
+#include "tools/inspect/example.hpp"
 #include "tools/measure/statistics.hpp"
 
 namespace glim {
@@ -51,7 +51,7 @@ struct Capture {
   int find(const std::string& path) const;
 };
 
-Capture capture(Specimen& specimen);
+Capture capture(Example& example);
 
 // Recurrent models name their steps: "encoder.l0.t3" is a step of "encoder.l0", "t3.attention" of
 // "attention". The scope itself if it names none.

@@ -83,9 +83,9 @@ Json to_json(const CapturedNode& n) {
   return j;
 }
 
-Json formulas_of(const Look& look) {
+Json formulas_of(const Inspection& inspection) {
   Json list = Json::object();
-  for (const CapturedNode& n : look.capture.nodes) {
+  for (const CapturedNode& n : inspection.capture.nodes) {
     if (list.contains(n.op)) continue;
     const Formula* f = formula(n.op);
     if (!f) continue;
@@ -152,24 +152,24 @@ Json numbers(const Tensor& x) {
   return list;
 }
 
-Json findings(const Look& look, TensorWriter write) {
+Json findings(const Inspection& inspection, TensorWriter write) {
   Json j{{"format", "glim inspect"},
          {"version", 1},
-         {"title", look.title},
-         {"source_text", look.source_text},
-         {"target_text", look.target_text},
-         {"own_target", look.own_target},
-         {"source", look.source},
-         {"target_in", look.target_in},
-         {"target_out", look.target_out},
-         {"source_ids", look.source_ids},
-         {"target_out_ids", look.target_out_ids},
-         {"label_smoothing", look.label_smoothing},
-         {"loss", look.capture.loss},
-         {"walk", look.capture.walk}};
+         {"title", inspection.title},
+         {"source_text", inspection.source_text},
+         {"target_text", inspection.target_text},
+         {"own_target", inspection.own_target},
+         {"source", inspection.source},
+         {"target_in", inspection.target_in},
+         {"target_out", inspection.target_out},
+         {"source_ids", inspection.source_ids},
+         {"target_out_ids", inspection.target_out_ids},
+         {"label_smoothing", inspection.label_smoothing},
+         {"loss", inspection.capture.loss},
+         {"walk", inspection.capture.walk}};
   for (const char* list : {"blocks", "junctions", "attention", "nodes", "remarks"})
     j[list] = Json::array();
-  for (const Block& b : look.blocks)
+  for (const Block& b : inspection.blocks)
     j["blocks"].push_back({{"module", b.module},
                            {"part", b.part},
                            {"side", b.side},
@@ -178,29 +178,30 @@ Json findings(const Look& look, TensorWriter write) {
                            {"gradient_norm", b.gradient_norm},
                            {"value_norm", b.value_norm},
                            {"parameter_gradient_norm", b.parameter_gradient_norm}});
-  for (const Junction& junction : look.junctions) j["junctions"].push_back(to_json(junction));
-  j["memory"] = to_json(look.memory);
-  for (const AttentionView& v : look.attention) j["attention"].push_back(to_json(v, write));
-  for (const CapturedNode& n : look.capture.nodes) j["nodes"].push_back(to_json(n));
-  j["formulas"] = formulas_of(look);
-  j["attribution"] = to_json(look.attribution, write);
-  if (look.rollout.encoder.defined())
-    j["rollout"] = {{"encoder", write(look.rollout.encoder)},
-                    {"source", write(look.rollout.source)},
-                    {"target", write(look.rollout.target)}};
-  for (const Remark& r : look.remarks)
+  for (const Junction& junction : inspection.junctions) j["junctions"].push_back(to_json(junction));
+  j["memory"] = to_json(inspection.memory);
+  for (const AttentionView& v : inspection.attention) j["attention"].push_back(to_json(v, write));
+  for (const CapturedNode& n : inspection.capture.nodes) j["nodes"].push_back(to_json(n));
+  j["formulas"] = formulas_of(inspection);
+  j["attribution"] = to_json(inspection.attribution, write);
+  if (inspection.rollout.encoder.defined())
+    j["rollout"] = {{"encoder", write(inspection.rollout.encoder)},
+                    {"source", write(inspection.rollout.source)},
+                    {"target", write(inspection.rollout.target)}};
+  for (const Remark& r : inspection.remarks)
     j["remarks"].push_back({{"text", r.text}, {"rule", r.rule}, {"view", r.view}});
   return j;
 }
 
-void write_look_json(const Look& look, const std::string& path, const DocumentOptions& o) {
-  std::string text = findings(look, numbers).dump();
+void write_inspection_json(const Inspection& inspection, const std::string& path,
+                           const DocumentOptions& o) {
+  std::string text = findings(inspection, numbers).dump();
   if (o.tensors) {
-    auto parameters = parameter_names(look.capture);
+    auto parameters = parameter_names(inspection.capture);
     text.pop_back();
     text += ",\"tensors\":{";
     bool first = true;
-    for (const auto& [name, tensor] : tensors_of(look.capture)) {
+    for (const auto& [name, tensor] : tensors_of(inspection.capture)) {
       if (parameters.count(name)) continue;  // they are in the model
       if (!first) text += ",\n";
       first = false;
@@ -216,28 +217,31 @@ void write_look_json(const Look& look, const std::string& path, const DocumentOp
   write_file_atomically(path, std::string_view(text));
 }
 
-void write_look_tensors(const Look& look, const std::string& path, const DocumentOptions& o) {
-  auto tensors = tensors_of(look.capture);
+void write_inspection_tensors(const Inspection& inspection, const std::string& path,
+                              const DocumentOptions& o) {
+  auto tensors = tensors_of(inspection.capture);
   double bytes = 0;
   for (const auto& [name, x] : tensors)
     bytes += static_cast<double>(x.numel()) * static_cast<double>(size_of(x.dtype()));
   if (bytes > static_cast<double>(o.most_bytes)) too_large(path, bytes, o);
-  write_safetensors(
-      path, tensors,
-      {{"source", look.source_text}, {"target", look.target_text}, {"of", look.title}});
+  write_safetensors(path, tensors,
+                    {{"source", inspection.source_text},
+                     {"target", inspection.target_text},
+                     {"of", inspection.title}});
 }
 
-void write_look_page(const Look& look, const std::string& path, const DocumentOptions& o) {
-  Json data = findings(look, packed);
+void write_inspection_page(const Inspection& inspection, const std::string& path,
+                           const DocumentOptions& o) {
+  Json data = findings(inspection, packed);
   if (o.tensors)
-    for (const CapturedNode& n : look.capture.nodes) {
+    for (const CapturedNode& n : inspection.capture.nodes) {
       Json& node = data["nodes"][static_cast<std::size_t>(n.number)];
       node["picture"] = packed_picture(n.value, kPictureRows, kPictureColumns);
       if (n.gradient.defined())
         node["gradient_picture"] = packed_picture(n.gradient, kPictureRows, kPictureColumns);
     }
   PageParts parts;
-  parts.title = "glim inspect: " + look.source_text;
+  parts.title = "glim inspect: " + inspection.source_text;
   parts.data = data.dump();
   parts.styles = {kInspectStyle};
   parts.scripts = {kInspectScript};

@@ -16,7 +16,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tools/inspect/look.hpp"
+#include "tools/inspect/inspection.hpp"
 
 namespace glim {
 
@@ -28,11 +28,14 @@ struct DocumentOptions {
 // The findings, without tensors but for those of attention, tokens and rollout, which `write` turns
 // into JSON: as numbers, or packed.
 using TensorWriter = nlohmann::json (*)(const Tensor&);
-nlohmann::json findings(const Look& look, TensorWriter write);
+nlohmann::json findings(const Inspection& inspection, TensorWriter write);
 nlohmann::json numbers(const Tensor& x);  // nested arrays
 
-void write_look_json(const Look& look, const std::string& path, const DocumentOptions& options);
-void write_look_tensors(const Look& look, const std::string& path, const DocumentOptions& options);
-void write_look_page(const Look& look, const std::string& path, const DocumentOptions& options);
+void write_inspection_json(const Inspection& inspection, const std::string& path,
+                           const DocumentOptions& options);
+void write_inspection_tensors(const Inspection& inspection, const std::string& path,
+                              const DocumentOptions& options);
+void write_inspection_page(const Inspection& inspection, const std::string& path,
+                           const DocumentOptions& options);
 
 }  // namespace glim

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "tensor/error.hpp"
-#include "tools/cli/nearest.hpp"
+#include "tools/common/nearest.hpp"
 #include "tools/render/drawing.hpp"
 
 namespace glim {
@@ -65,58 +65,58 @@ std::string tensor_svg(const std::string& title, const Tensor& x) {
   return to_svg(map);
 }
 
-std::string tokens_svg(const Look& look) {
+std::string tokens_svg(const Inspection& inspection) {
   HeatMap map;
   map.title = "integrated gradients, nats";
   map.diverging = true;
   map.rows = {"ln p"};
-  map.columns = look.source;
-  map.columns.insert(map.columns.end(), look.target_in.begin(), look.target_in.end());
-  map.values = look.attribution.integrated_source;
-  map.values.insert(map.values.end(), look.attribution.integrated_target.begin(),
-                    look.attribution.integrated_target.end());
+  map.columns = inspection.source;
+  map.columns.insert(map.columns.end(), inspection.target_in.begin(), inspection.target_in.end());
+  map.values = inspection.attribution.integrated_source;
+  map.values.insert(map.values.end(), inspection.attribution.integrated_target.begin(),
+                    inspection.attribution.integrated_target.end());
   return to_svg(map);
 }
 
-std::string rollout_svg(const Look& look) {
+std::string rollout_svg(const Inspection& inspection) {
   HeatMap map;
   map.title = "attention rollout";
-  map.rows = look.target_in;
-  map.columns = look.source;
+  map.rows = inspection.target_in;
+  map.columns = inspection.source;
   map.low = 0;
-  map.values = look.rollout.source.to_vector<double>();
+  map.values = inspection.rollout.source.to_vector<double>();
   return to_svg(map);
 }
 
 }  // namespace
 
-std::vector<std::string> picture_names(const Look& look) {
+std::vector<std::string> picture_names(const Inspection& inspection) {
   std::vector<std::string> names;
-  for (const AttentionView& v : look.attention)
+  for (const AttentionView& v : inspection.attention)
     for (std::size_t h = 0; h < v.heads.size(); ++h)
       for (const MapKind& kind : kMaps) names.push_back(map_name(v, h, kind));
-  if (!look.attribution.integrated_source.empty()) names.push_back("tokens");
-  if (look.rollout.source.defined()) names.push_back("rollout");
-  for (const CapturedNode& n : look.capture.nodes) {
+  if (!inspection.attribution.integrated_source.empty()) names.push_back("tokens");
+  if (inspection.rollout.source.defined()) names.push_back("rollout");
+  for (const CapturedNode& n : inspection.capture.nodes) {
     names.push_back(n.name);
     if (n.gradient.defined()) names.push_back(n.name + ".grad");
   }
   return names;
 }
 
-std::vector<std::string> matching_pictures(const Look& look, const std::string& pattern,
+std::vector<std::string> matching_pictures(const Inspection& inspection, const std::string& pattern,
                                            std::size_t most) {
-  return matching_names("inspect", "picture", pattern, picture_names(look), most);
+  return matching_names("inspect", "picture", pattern, picture_names(inspection), most);
 }
 
-std::string picture_svg(const Look& look, const std::string& name) {
-  for (const AttentionView& v : look.attention)
+std::string picture_svg(const Inspection& inspection, const std::string& name) {
+  for (const AttentionView& v : inspection.attention)
     for (std::size_t h = 0; h < v.heads.size(); ++h)
       for (const MapKind& kind : kMaps)
         if (name == map_name(v, h, kind)) return attention_svg(v, h, kind);
-  if (name == "tokens") return tokens_svg(look);
-  if (name == "rollout") return rollout_svg(look);
-  for (const CapturedNode& n : look.capture.nodes) {
+  if (name == "tokens") return tokens_svg(inspection);
+  if (name == "rollout") return rollout_svg(inspection);
+  for (const CapturedNode& n : inspection.capture.nodes) {
     if (name == n.name) return tensor_svg(name, n.value);
     if (name == n.name + ".grad" && n.gradient.defined()) return tensor_svg(name, n.gradient);
   }

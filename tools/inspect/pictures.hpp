@@ -1,4 +1,4 @@
-// Single pictures of a look, for papers and slides, as SVG or PNG.
+// Single pictures of a inspection, for papers and slides, as SVG or PNG.
 //
 //   MODULE/HEAD/MAP    "decoder.layers.2.multihead_attn/1/dS": heads from 1; A, dA, S or dS
 //   NAME, NAME.grad    a value of the tape, or its gradient, as rows of its last axis
@@ -11,19 +11,19 @@
 #include <string>
 #include <vector>
 
-#include "tools/cli/nearest.hpp"
-#include "tools/inspect/look.hpp"
+#include "tools/common/nearest.hpp"
+#include "tools/inspect/inspection.hpp"
 
 namespace glim {
 
 // Every picture that a look can give.
-std::vector<std::string> picture_names(const Look& look);
+std::vector<std::string> picture_names(const Inspection& inspection);
 
 // Those that match; ValueError naming the nearest when none does, or when more than `most` do.
-std::vector<std::string> matching_pictures(const Look& look, const std::string& pattern,
+std::vector<std::string> matching_pictures(const Inspection& inspection, const std::string& pattern,
                                            std::size_t most = 500);
 
 // IndexError for a name that is none.
-std::string picture_svg(const Look& look, const std::string& name);
+std::string picture_svg(const Inspection& inspection, const std::string& name);
 
 }  // namespace glim

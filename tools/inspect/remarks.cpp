@@ -4,7 +4,7 @@
 #include <cmath>
 #include <fmt/format.h>
 
-#include "tools/inspect/look.hpp"
+#include "tools/inspect/inspection.hpp"
 
 namespace glim {
 namespace {
@@ -36,9 +36,9 @@ std::string place(const AttentionView& v, std::size_t head) {
   return fmt::format("{} attention, layer {}, head {}", name_of(v.side), v.layer + 1, head + 1);
 }
 
-void about_heads(const Look& look, std::vector<Remark>& all) {
+void about_heads(const Inspection& inspection, std::vector<Remark>& all) {
   std::vector<Ranked> saturated, even, one_way;
-  for (const AttentionView& v : look.attention)
+  for (const AttentionView& v : inspection.attention)
     for (std::size_t h = 0; h < v.heads.size(); ++h) {
       const HeadView& head = v.heads[h];
       if (head.statistics.saturation > kSaturated)
@@ -77,9 +77,9 @@ void about_heads(const Look& look, std::vector<Remark>& all) {
   add_strongest(all, std::move(one_way));
 }
 
-void about_junctions(const Look& look, std::vector<Remark>& all) {
+void about_junctions(const Inspection& inspection, std::vector<Remark>& all) {
   std::vector<Ranked> skips, against;
-  for (const Junction& j : look.junctions) {
+  for (const Junction& j : inspection.junctions) {
     const Branch &skip = j.branches[0], &sub = j.branches[1];
     if (skip.share > kOneWay)
       skips.push_back({skip.share,
@@ -96,7 +96,7 @@ void about_junctions(const Look& look, std::vector<Remark>& all) {
   }
   add_strongest(all, std::move(skips));
   add_strongest(all, std::move(against));
-  const auto& b = look.memory.branches;
+  const auto& b = inspection.memory.branches;
   bool by_layer = std::all_of(b.begin(), b.end(), [](const Branch& branch) {
     return branch.name.find("layers.") != std::string::npos;
   });
@@ -110,10 +110,10 @@ void about_junctions(const Look& look, std::vector<Remark>& all) {
   }
 }
 
-void about_depth(const Look& look, std::vector<Remark>& all) {
+void about_depth(const Inspection& inspection, std::vector<Remark>& all) {
   for (const char* side : {"encoder", "decoder"}) {
     const Block *first = nullptr, *last = nullptr;
-    for (const Block& b : look.blocks) {
+    for (const Block& b : inspection.blocks) {
       if (b.side != side || b.layer < 0 || b.parameter_gradient_norm <= 0) continue;
       if (b.part != "feed_forward") continue;
       if (!first) first = &b;
@@ -132,9 +132,9 @@ void about_depth(const Look& look, std::vector<Remark>& all) {
   }
 }
 
-void about_units(const Look& look, std::vector<Remark>& all) {
+void about_units(const Inspection& inspection, std::vector<Remark>& all) {
   std::vector<Ranked> silent;
-  for (const CapturedNode& n : look.capture.nodes) {
+  for (const CapturedNode& n : inspection.capture.nodes) {
     if (n.op != "relu") continue;
     double zeros = statistics(n.value).zeros;
     if (zeros > kSilent)
@@ -147,9 +147,9 @@ void about_units(const Look& look, std::vector<Remark>& all) {
   add_strongest(all, std::move(silent));
 }
 
-void about_tokens(const Look& look, std::vector<Remark>& all) {
-  const Attribution& a = look.attribution;
-  for (const auto* side : {&look.source, &look.target_in})
+void about_tokens(const Inspection& inspection, std::vector<Remark>& all) {
+  const Attribution& a = inspection.attribution;
+  for (const auto* side : {&inspection.source, &inspection.target_in})
     for (const std::string& token : *side)
       if (token.ends_with(" (unknown)"))
         all.push_back({fmt::format("The vocabulary lacks “{}”: the model reads <unk> there.",
@@ -161,7 +161,7 @@ void about_tokens(const Look& look, std::vector<Remark>& all) {
   all.push_back({fmt::format("Of the source “{}” speaks most for this target: {:.3g} of the {:.3g} "
                              "nats by which the sentence pair is likelier than with empty "
                              "embeddings.",
-                             look.source[at], *most, a.log_prob - a.baseline),
+                             inspection.source[at], *most, a.log_prob - a.baseline),
                  "always said (integrated gradients)", "tokens"});
   double whole = a.log_prob - a.baseline;
   if (std::abs(a.gap) > kGap * std::abs(whole))
@@ -173,13 +173,13 @@ void about_tokens(const Look& look, std::vector<Remark>& all) {
 
 }  // namespace
 
-std::vector<Remark> remarks_on(const Look& look) {
+std::vector<Remark> remarks_on(const Inspection& inspection) {
   std::vector<Remark> all;
-  about_heads(look, all);
-  about_junctions(look, all);
-  about_depth(look, all);
-  about_units(look, all);
-  about_tokens(look, all);
+  about_heads(inspection, all);
+  about_junctions(inspection, all);
+  about_depth(inspection, all);
+  about_units(inspection, all);
+  about_tokens(inspection, all);
   return all;
 }
 

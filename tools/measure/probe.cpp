@@ -108,11 +108,11 @@ void take_output(Tensor& output, const Tensor& value) {
     output = value.squeeze(0);
 }
 
-Sample run(Learner& learner, Index i) {
+Sample sample_of(const std::function<void()>& run) {
   Sample sample;
   Tape tape;
   tape.watch("*");
-  learner.probe(i);
+  run();
   std::map<std::string, int> seen;  // a path that comes again is another attention
   std::map<std::string, Tensor> scores;
   for (const Watched& w : tape.watched()) {
@@ -133,7 +133,7 @@ Sample run(Learner& learner, Index i) {
   return sample;
 }
 
-// The learner's model in eval(), explicit, with its random numbers to itself.
+// The model in eval(), explicit, with its random numbers to itself.
 class Undisturbed {
  public:
   explicit Undisturbed(Module& model)
@@ -175,7 +175,7 @@ double token_similarity(const Tensor& x) {
   return (square - static_cast<double>(n)) / static_cast<double>(n * (n - 1));
 }
 
-Probed probe_inside(Learner& learner) {
+Probed probe_inside(Module& model, Index samples, const std::function<void(Index)>& run) {
   struct LayerMean {
     Mean rms, similarity;
   };
@@ -184,9 +184,9 @@ Probed probe_inside(Learner& learner) {
   };
   ByName<LayerMean> layers;
   ByName<HeadMeans> attention;
-  Undisturbed quiet(learner.model());
-  for (Index i = 0; i < Learner::kProbes; ++i) {
-    Sample sample = run(learner, i);
+  Undisturbed quiet(model);
+  for (Index i = 0; i < samples; ++i) {
+    Sample sample = sample_of([&] { run(i); });
     for (auto& [name, x] : sample.outputs.list) {
       if (!x.defined()) continue;
       layers[name].rms.add(std::sqrt(sum_of_squares(x) / static_cast<double>(x.numel())));

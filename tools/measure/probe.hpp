@@ -1,4 +1,4 @@
-// A look at what a model does inside, on the few samples of Learner::probe, which never change:
+// What a model does inside, on a few samples that never change:
 //
 //   layer l, output x_1 … x_n (n tokens, D wide; the last value computed in the layer's scope)
 //     rms          √(mean of x²): the scale of its activations
@@ -17,10 +17,11 @@
 // generator are put back as they were, so that training goes on as if nobody had looked.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
-#include "tools/train/learner.hpp"
+#include "nn/module.hpp"
 
 namespace glim {
 
@@ -37,7 +38,8 @@ struct Probed {
   std::vector<ProbedAttention> attention;  // the same; empty for a model without
 };
 
-Probed probe_inside(Learner& learner);
+// run(i) computes the i-th of so many samples, on the open tape.
+Probed probe_inside(Module& model, Index samples, const std::function<void(Index i)>& run);
 
 // Mean cosine between different rows of x (n, D); NaN for n < 2 or when a row is 0.
 double token_similarity(const Tensor& x);

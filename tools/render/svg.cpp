@@ -4,7 +4,7 @@
 #include <cmath>
 #include <fmt/format.h>
 
-#include "tools/data/tokenizers/utf8.hpp"
+#include "tools/common/utf8.hpp"
 
 namespace glim {
 namespace {

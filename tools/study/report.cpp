@@ -5,7 +5,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "tools/data/tokenizers/utf8.hpp"
+#include "tools/common/utf8.hpp"
 #include "tools/render/drawing.hpp"
 #include "tools/study/statistics.hpp"
 #include "tools/study/study.hpp"

@@ -7,7 +7,7 @@
 
 #include "tensor/error.hpp"
 #include "tensor/random.hpp"
-#include "tools/cli/nearest.hpp"
+#include "tools/common/nearest.hpp"
 
 namespace glim {
 namespace {

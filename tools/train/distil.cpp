@@ -5,8 +5,8 @@
 
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
-#include "tools/cli/folder.hpp"
-#include "tools/data/tokenizers/utf8.hpp"
+#include "tools/common/folder.hpp"
+#include "tools/common/utf8.hpp"
 #include "tools/train/learners/translation.hpp"
 #include "tools/train/translator.hpp"
 

@@ -39,6 +39,10 @@ std::string Learner::describe(const Measures& m) const {
 
 Index probe_row(Index i, Index count) { return i * count / Learner::kProbes; }
 
+Probed probe_inside(Learner& learner) {
+  return probe_inside(learner.model(), Learner::kProbes, [&](Index i) { learner.probe(i); });
+}
+
 Measures measure(Learner& learner, Split split, Index step) {
   Module& model = learner.model();
   bool training = model.training();

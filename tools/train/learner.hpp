@@ -14,6 +14,7 @@
 
 #include "autograd/ops.hpp"
 #include "nn/module.hpp"
+#include "tools/measure/probe.hpp"
 
 namespace glim {
 
@@ -82,6 +83,9 @@ class Learner {
 
 // The row, of `count`, of the i-th of Learner::kProbes samples.
 Index probe_row(Index i, Index count);
+
+// What the model does inside on these samples (tools/measure/probe.hpp).
+Probed probe_inside(Learner& learner);
 
 // Mean measures over all batches of a split, without a tape, the model in eval() meanwhile.
 Measures measure(Learner& learner, Split split, Index step = 0);

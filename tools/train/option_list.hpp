@@ -3,7 +3,7 @@
 // this list.
 #pragma once
 
-#include "tools/cli/range.hpp"
+#include "tools/common/range.hpp"
 #include "tools/train/options.hpp"
 
 namespace glim {

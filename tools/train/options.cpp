@@ -7,7 +7,6 @@
 #include "tensor/error.hpp"
 #include "tensor/matmul/plan.hpp"
 #include "tools/data/corpus/stored_json.hpp"
-#include "tools/data/tokenizers/utf8.hpp"
 #include "tools/train/option_list.hpp"
 #include "tools/train/option_names.hpp"
 

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "tools/cli/picture.hpp"
-#include "tools/cli/terminal.hpp"
+#include "tools/common/picture.hpp"
+#include "tools/common/terminal.hpp"
 #include "tools/train/learners/translation.hpp"
 #include "tools/train/translator.hpp"
 

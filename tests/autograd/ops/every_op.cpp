@@ -4,7 +4,7 @@
 
 #include "autograd/formula.hpp"
 #include "tests/autograd/common.hpp"
-#include "tests/gradients/spec.hpp"
+#include "tools/gradients/spec.hpp"
 
 namespace test_every_op {
 

@@ -1,6 +1,6 @@
 // What `glim doctor` reads of a machine, and what it advises. The machines are folders of files like
 // those of /proc and /sys.
-#include "tools/cli/machine.hpp"
+#include "tools/common/machine.hpp"
 
 #include <cstdlib>
 #include <filesystem>

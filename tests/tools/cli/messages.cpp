@@ -5,8 +5,8 @@
 #include "tests/catch.hpp"
 #include "tests/tools/temporary_file.hpp"
 #include "tools/cli/command.hpp"
-#include "tools/cli/output.hpp"
-#include "tools/data/tokenizers/utf8.hpp"
+#include "tools/common/output.hpp"
+#include "tools/common/utf8.hpp"
 #include "tools/train/estimate.hpp"
 #include "tools/train/option_list.hpp"
 

@@ -1,5 +1,5 @@
 // Names that are nearly right.
-#include "tools/cli/nearest.hpp"
+#include "tools/common/nearest.hpp"
 
 #include "tests/catch.hpp"
 

@@ -2,10 +2,10 @@
 #pragma once
 
 #include "tests/catch.hpp"
-#include "tools/inspect/specimen.hpp"
+#include "tools/inspect/example.hpp"
 
-inline glim::SpecimenOptions small_options() {
-  glim::SpecimenOptions o;
+inline glim::ExampleOptions small_options() {
+  glim::ExampleOptions o;
   o.init = true;
   o.fresh.layers = 1;
   o.fresh.d_model = 16;

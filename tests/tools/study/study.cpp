@@ -15,7 +15,7 @@
 #include "tensor/ops/reduce.hpp"
 #include "tensor/random.hpp"
 #include "tests/catch.hpp"
-#include "tools/data/tokenizers/utf8.hpp"
+#include "tools/common/utf8.hpp"
 #include "tools/measure/rollout.hpp"
 #include "tools/study/features.hpp"
 #include "tools/study/measures.hpp"

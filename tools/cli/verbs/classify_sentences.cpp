@@ -7,7 +7,7 @@
 #include "tensor/error.hpp"
 #include "tools/cli/verbs/classify.hpp"
 #include "tools/cli/verbs/verbs.hpp"
-#include "tools/data/tokenizers/utf8.hpp"
+#include "tools/common/utf8.hpp"
 #include "tools/train/learners/classification.hpp"
 
 namespace glim {

@@ -14,8 +14,8 @@
 #include "tensor/parallel.hpp"
 #include "tensor/random.hpp"
 #include "tensor/simd/isa.hpp"
-#include "tools/cli/machine.hpp"
 #include "tools/cli/verbs/verbs.hpp"
+#include "tools/common/machine.hpp"
 
 namespace glim {
 namespace {

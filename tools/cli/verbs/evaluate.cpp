@@ -6,8 +6,8 @@
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
 #include "tools/cli/verbs/verbs.hpp"
+#include "tools/common/utf8.hpp"
 #include "tools/data/bleu/bleu.hpp"
-#include "tools/data/tokenizers/utf8.hpp"
 #include "tools/train/learners/translation.hpp"
 #include "tools/train/translator.hpp"
 

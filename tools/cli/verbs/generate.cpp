@@ -9,8 +9,8 @@
 #include "models/decoding/sampling.hpp"
 #include "tensor/error.hpp"
 #include "tools/cli/verbs/verbs.hpp"
+#include "tools/common/utf8.hpp"
 #include "tools/data/corpus/text_stream.hpp"
-#include "tools/data/tokenizers/utf8.hpp"
 #include "tools/train/learners/language.hpp"
 
 namespace glim {

@@ -1,4 +1,4 @@
-// glim gradcheck: every op, layer and model that has a specification (tests/gradients), as a table.
+// glim gradcheck: every op, layer and model that has a specification (tools/gradients), as a table.
 //
 // Undecidable derivatives lie at kinks; a check fails on a wrong derivative or an exception.
 #include <algorithm>
@@ -7,8 +7,8 @@
 #include <memory>
 
 #include "tensor/error.hpp"
-#include "tests/gradients/op_specs.hpp"
 #include "tools/cli/verbs/verbs.hpp"
+#include "tools/gradients/op_specs.hpp"
 
 namespace glim {
 namespace {

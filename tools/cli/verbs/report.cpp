@@ -7,8 +7,8 @@
 
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
-#include "tools/cli/nearest.hpp"
 #include "tools/cli/verbs/verbs.hpp"
+#include "tools/common/nearest.hpp"
 #include "tools/inspect/report/events.hpp"
 #include "tools/inspect/report/pictures.hpp"
 #include "tools/render/drawing.hpp"

@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 #include <memory>
 
-#include "tools/cli/terminal.hpp"
+#include "tools/cli/example_options.hpp"
 #include "tools/cli/verbs/verbs.hpp"
+#include "tools/common/terminal.hpp"
 #include "tools/inspect/debugger/prompt.hpp"
-#include "tools/inspect/options.hpp"
 
 namespace glim {
 namespace {
@@ -18,17 +18,17 @@ std::string spaced(const std::vector<std::string>& tokens) {
   return text;
 }
 
-void run_step(const SpecimenOptions& options) {
-  Specimen specimen(options);
+void run_step(const ExampleOptions& options) {
+  Example example(options);
   double loss = 0;
   step::Session session([&] {
-    Var value = specimen.loss();
+    Var value = example.loss();
     loss = value.item();
     return value;
   });
   print(fmt::format(
       "{}\n  source: {}\n  target: {}\n  loss {:.6g}, {} nodes; `help` lists commands\n",
-      specimen.title(), spaced(specimen.source()), spaced(specimen.target_out()), loss,
+      example.title(), spaced(example.source()), spaced(example.target_out()), loss,
       session.size()));
   bool terminal = is_terminal(0) && is_terminal(1);
   step::Debugger debugger(
@@ -46,14 +46,14 @@ void run_step(const SpecimenOptions& options) {
 
 Command step_command() {
   Command c("step", "a debugger for the backward pass, node by node");
-  auto options = std::make_shared<SpecimenOptions>();
-  add_specimen_options(c, *options);
+  auto options = std::make_shared<ExampleOptions>();
+  add_example_options(c, *options);
   c.footer =
       "Commands come from standard input: at a terminal with editing, history and\n"
       "completion, otherwise as a script. `help` lists them.\n"
       "  echo 'help' | glim step --init";
   c.run = [options](Command& command) {
-    finish_specimen_options(command, *options);
+    finish_example_options(command, *options);
     run_step(*options);
   };
   return c;

@@ -10,9 +10,9 @@
 
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
-#include "tools/cli/folder.hpp"
-#include "tools/cli/terminal.hpp"
 #include "tools/cli/verbs/verbs.hpp"
+#include "tools/common/folder.hpp"
+#include "tools/common/terminal.hpp"
 #include "tools/render/drawing.hpp"
 
 namespace glim {

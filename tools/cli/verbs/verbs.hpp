@@ -3,7 +3,7 @@
 #pragma once
 
 #include "tools/cli/command.hpp"
-#include "tools/cli/output.hpp"
+#include "tools/common/output.hpp"
 
 namespace glim {
 

@@ -11,8 +11,8 @@
 #include <string>
 #include <utility>
 
+#include "tools/common/utf8.hpp"
 #include "tools/data/bleu/bleu.hpp"
-#include "tools/data/tokenizers/utf8.hpp"
 
 namespace glim {
 namespace {

@@ -1,6 +1,6 @@
 #include "tools/data/corpus/stored_json.hpp"
 
-#include "tools/cli/range.hpp"
+#include "tools/common/range.hpp"
 
 namespace glim {
 

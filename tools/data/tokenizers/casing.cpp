@@ -4,7 +4,7 @@
 #include <utf8proc.h>
 #include <vector>
 
-#include "tools/data/tokenizers/utf8.hpp"
+#include "tools/common/utf8.hpp"
 
 namespace glim {
 namespace {

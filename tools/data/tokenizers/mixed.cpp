@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "tensor/error.hpp"
-#include "tools/data/tokenizers/utf8.hpp"
+#include "tools/common/utf8.hpp"
 
 namespace glim {
 namespace {

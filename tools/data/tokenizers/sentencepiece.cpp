@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "tensor/error.hpp"
+#include "tools/common/utf8.hpp"
 #include "tools/data/corpus/base64.hpp"
 #include "tools/data/tokenizers/sentencepiece_model.hpp"
-#include "tools/data/tokenizers/utf8.hpp"
 
 namespace glim {
 namespace {

@@ -7,7 +7,7 @@
 #include <unordered_set>
 
 #include "tensor/error.hpp"
-#include "tools/data/tokenizers/utf8.hpp"
+#include "tools/common/utf8.hpp"
 #include "tools/data/tokenizers/vocabulary.hpp"
 
 namespace glim {

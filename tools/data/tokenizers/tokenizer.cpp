@@ -6,12 +6,12 @@
 
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
+#include "tools/common/utf8.hpp"
 #include "tools/data/corpus/files.hpp"
 #include "tools/data/corpus/stored_json.hpp"
 #include "tools/data/tokenizers/characters.hpp"
 #include "tools/data/tokenizers/mixed.hpp"
 #include "tools/data/tokenizers/sentencepiece.hpp"
-#include "tools/data/tokenizers/utf8.hpp"
 #include "tools/data/tokenizers/words.hpp"
 
 namespace glim {

@@ -7,8 +7,8 @@
 
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
+#include "tools/common/utf8.hpp"
 #include "tools/data/corpus/files.hpp"
-#include "tools/data/tokenizers/utf8.hpp"
 
 namespace glim {
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "tensor/error.hpp"
+#include "tools/common/utf8.hpp"
 #include "tools/data/tokenizers/casing.hpp"
-#include "tools/data/tokenizers/utf8.hpp"
 
 namespace glim {
 namespace {

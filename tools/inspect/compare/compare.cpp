@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "tensor/clock.hpp"
-#include "tools/cli/folder.hpp"
+#include "tools/common/folder.hpp"
 #include "tools/data/bleu/bleu.hpp"
 #include "tools/data/tokenizers/by_vocabulary.hpp"
 #include "tools/inspect/compare/dependency_path.hpp"

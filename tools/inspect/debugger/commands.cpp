@@ -7,7 +7,7 @@
 #include "tensor/error.hpp"
 #include "tensor/io/safetensors.hpp"
 #include "tensor/ops/reduce.hpp"
-#include "tools/cli/nearest.hpp"
+#include "tools/common/nearest.hpp"
 #include "tools/inspect/debugger/debugger.hpp"
 #include "tools/inspect/debugger/difference.hpp"
 #include "tools/inspect/debugger/names.hpp"

@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "tensor/error.hpp"
-#include "tools/cli/nearest.hpp"
+#include "tools/common/nearest.hpp"
 #include "tools/inspect/debugger/names.hpp"
 #include "tools/inspect/debugger/show.hpp"
 

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "tensor/error.hpp"
-#include "tools/cli/nearest.hpp"
+#include "tools/common/nearest.hpp"
 
 namespace glim::step {
 namespace {

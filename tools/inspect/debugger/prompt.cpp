@@ -10,7 +10,7 @@
 #include <memory>
 
 #include "tensor/error.hpp"
-#include "tools/cli/output.hpp"
+#include "tools/common/output.hpp"
 
 namespace glim::step {
 namespace {

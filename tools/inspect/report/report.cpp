@@ -3,7 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "tools/cli/command_line.hpp"
+#include "tools/common/toml.hpp"
 #include "tools/inspect/page/page.hpp"
 #include "tools/inspect/report/events.hpp"
 #include "tools/render/color.hpp"

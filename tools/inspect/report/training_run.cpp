@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "tensor/error.hpp"
-#include "tools/cli/command_line.hpp"
-#include "tools/cli/nearest.hpp"
+#include "tools/common/nearest.hpp"
+#include "tools/common/toml.hpp"
 #include "tools/data/corpus/files.hpp"
 #include "tools/data/corpus/stored_json.hpp"
 

@@ -2,7 +2,7 @@
 
 #include "tensor/error.hpp"
 #include "tensor/random.hpp"
-#include "tools/cli/machine.hpp"
+#include "tools/common/machine.hpp"
 #include "tools/train/estimate.hpp"
 #include "tools/train/learners/classification.hpp"
 #include "tools/train/learners/images.hpp"

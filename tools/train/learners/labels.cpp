@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "tensor/error.hpp"
+#include "tools/common/utf8.hpp"
 #include "tools/data/corpus/corpus.hpp"
 #include "tools/data/corpus/stored_json.hpp"
-#include "tools/data/tokenizers/utf8.hpp"
 
 namespace glim {
 namespace {

@@ -6,11 +6,11 @@
 
 #include "models/decoding/sampling.hpp"
 #include "tensor/error.hpp"
+#include "tools/common/utf8.hpp"
 #include "tools/data/corpus/corpus.hpp"
 #include "tools/data/corpus/stored_json.hpp"
 #include "tools/data/corpus/text_stream.hpp"
 #include "tools/data/phrasebook/phrasebook.hpp"
-#include "tools/data/tokenizers/utf8.hpp"
 #include "tools/train/fingerprint.hpp"
 #include "tools/train/learners/transformer.hpp"
 #include "tools/train/option_names.hpp"

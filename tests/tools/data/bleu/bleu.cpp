@@ -10,7 +10,6 @@
 #include "tests/catch.hpp"
 #include "tests/tools/temporary_file.hpp"
 #include "tools/data/tokenizers/casing.hpp"
-#include "tools/data/tokenizers/utf8.hpp"
 
 namespace test_bleu {
 

@@ -9,7 +9,6 @@
 #include "tests/catch.hpp"
 #include "tests/tools/temporary_file.hpp"
 #include "tools/data/corpus/random.hpp"
-#include "tools/data/tokenizers/utf8.hpp"
 
 namespace test_corpus {
 

@@ -8,7 +8,6 @@
 
 #include "tests/catch.hpp"
 #include "tools/data/tokenizers/by_vocabulary.hpp"
-#include "tools/data/tokenizers/utf8.hpp"
 
 namespace test_names {
 

@@ -6,7 +6,7 @@
 
 #include "tensor/error.hpp"
 #include "tests/catch.hpp"
-#include "tools/data/tokenizers/utf8.hpp"
+#include "tools/common/utf8.hpp"
 
 namespace test_tasks {
 

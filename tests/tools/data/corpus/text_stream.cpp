@@ -5,7 +5,7 @@
 
 #include "tensor/error.hpp"
 #include "tests/catch.hpp"
-#include "tools/data/tokenizers/utf8.hpp"
+#include "tools/common/utf8.hpp"
 
 namespace test_text_stream {
 

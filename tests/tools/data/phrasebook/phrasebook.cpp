@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "tests/catch.hpp"
+#include "tools/common/utf8.hpp"
 #include "tools/data/phrasebook/clauses.hpp"
 #include "tools/data/tokenizers/tokenizer.hpp"
-#include "tools/data/tokenizers/utf8.hpp"
 
 namespace test_phrasebook {
 

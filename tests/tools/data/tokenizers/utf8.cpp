@@ -1,4 +1,4 @@
-#include "tools/data/tokenizers/utf8.hpp"
+#include "tools/common/utf8.hpp"
 
 #include <string>
 

@@ -1,0 +1,67 @@
+// The example under the microscope: fresh models, unknown words, sentences that do not fit.
+#include "tools/inspect/example.hpp"
+
+#include "tensor/error.hpp"
+#include "tests/tools/inspect/common.hpp"
+
+namespace test_example {
+
+using namespace glim;
+
+TEST_CASE("a fresh model reads a pair of its task, with its own loss recorded explicitly") {
+  Example example(small_options());
+  CHECK(example.title() == "transformer, fresh (seed 1)");
+  CHECK(example.source().size() >= 3);
+  CHECK(example.target_in().size() == example.target_out().size());
+  CHECK(example.target_in().front() == "<s>");
+  CHECK(example.target_out().back() == "</s>");
+  CHECK_FALSE(example.target_is_its_own());
+  Tape tape;
+  Var loss = example.loss();
+  // An untrained model is about as good as guessing among V tokens.
+  CHECK(loss.item() > 2);
+  CHECK(loss.item() < 12);
+  int probs = 0;
+  for (std::size_t i = 0; i < tape.nodes().size(); ++i)
+    probs += tape.path(static_cast<int>(i)).ends_with(".probs");
+  CHECK(probs == 3);  // encoder self, decoder self, to the memory: one layer each
+}
+
+TEST_CASE("two looks see the same bits") {
+  Example a(small_options()), b(small_options());
+  CHECK(a.loss().item() == b.loss().item());
+  CHECK(a.loss().item() == a.loss().item());
+}
+
+TEST_CASE("words that the vocabulary lacks are shown as such") {
+  ExampleOptions o = small_options();
+  o.source = "I have a quokka";
+  o.target = "我有";
+  Example example(o);
+  CHECK(example.source() == std::vector<std::string>{"I", "have", "a", "quokka (unknown)", "</s>"});
+}
+
+TEST_CASE("what cannot be looked at is refused, naming the option") {
+  auto message = [](ExampleOptions o) {
+    try {
+      Example example(o);
+    } catch (const Error& e) {
+      return e.one_line();
+    }
+    return std::string();
+  };
+  ExampleOptions o = small_options();
+  o.source = "  ";
+  CHECK(message(o).find("--source: the sentence is empty") != std::string::npos);
+  o.source = "I";
+  for (int i = 0; i < 300; ++i) o.source += " have";
+  CHECK(message(o).find("more than the 256") != std::string::npos);
+  o = small_options();
+  o.target = "我";
+  CHECK(message(o).find("--target") != std::string::npos);
+  o = small_options();
+  o.fresh.kind = "gpt";
+  CHECK(message(o).find("reads no sentence pairs") != std::string::npos);
+}
+
+}  // namespace test_example

@@ -1,0 +1,58 @@
+#include "tools/common/folder.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tensor/error.hpp"
+
+namespace glim {
+namespace {
+
+void make_folders(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) throw FileError(path, "cannot be made: " + error.message());
+}
+
+}  // namespace
+
+void make_folder(const std::string& path) {
+  make_folders(path);
+  std::string trial = (std::filesystem::path(path) / ".glim-XXXXXX").string();
+  if (!::mkdtemp(trial.data()))
+    throw FileError(path, std::string("no file can be made in it: ") + std::strerror(errno));
+  ::rmdir(trial.c_str());
+}
+
+FolderLock::FolderLock(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  for (fs::path p = fs::absolute(path, error); !error && !fs::exists(p, error); p = p.parent_path())
+    made_.push_back(p.string());
+  while (true) {
+    make_folders(path);
+    fd_ = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd_ < 0) return;  // what reads the folder says why
+    if (::flock(fd_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+      ::close(fd_);
+      throw FileError(path,
+                      "another run is at work in it: wait for its end, or name another folder with "
+                      "--out");
+    }
+    struct stat mine {};
+    if (::fstat(fd_, &mine) != 0 || mine.st_nlink > 0) return;
+    ::close(fd_);  // the run that made it came to nothing and removed it
+  }
+}
+
+FolderLock::~FolderLock() {
+  for (const std::string& folder : made_) ::rmdir(folder.c_str());  // an empty one
+  if (fd_ >= 0) ::close(fd_);
+}
+
+}  // namespace glim

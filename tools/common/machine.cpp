@@ -1,0 +1,186 @@
+#include "tools/common/machine.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <fstream>
+#include <map>
+#include <sched.h>
+#include <sstream>
+#include <utility>
+
+namespace glim {
+namespace {
+
+std::string trimmed(const std::string& text) {
+  auto first = text.find_first_not_of(" \t");
+  if (first == std::string::npos) return "";
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+void read_cpuinfo(const std::string& path, Machine& m) {
+  std::ifstream in(path);
+  std::set<std::pair<std::string, std::string>> cores;
+  std::string line, package;
+  while (std::getline(in, line)) {
+    auto colon = line.find(':');
+    if (colon == std::string::npos) continue;
+    std::string key = trimmed(line.substr(0, colon)), value = trimmed(line.substr(colon + 1));
+    if (key == "model name") m.cpu = value;
+    if (key == "physical id") package = value;
+    if (key == "core id") cores.emplace(package, value);
+    if (key == "flags" && m.features.empty()) {
+      std::istringstream words(value);
+      for (std::string word; words >> word;) m.features.insert(word);
+    }
+  }
+  m.cores = static_cast<int>(cores.size());
+}
+
+int usable_processors() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+// "max 100000" or "150000 100000": microseconds of each period.
+double read_quota(const std::string& path) {
+  std::ifstream in(path);
+  std::string quota;
+  double period = 0;
+  if (!(in >> quota >> period) || quota == "max" || period <= 0) return 0;
+  return std::atof(quota.c_str()) / period;
+}
+
+void read_meminfo(const std::string& path, Machine& m) {
+  std::ifstream in(path);
+  std::string key, unit;
+  for (std::int64_t value; in >> key >> value; std::getline(in, unit)) {
+    if (key == "MemTotal:") m.memory_bytes = value * 1024;
+    if (key == "MemAvailable:") m.available_bytes = value * 1024;
+  }
+}
+
+// What the container may take, in bytes; 0: no limit.
+std::int64_t read_limit(const std::string& path) {
+  std::ifstream in(path);
+  std::int64_t bytes = 0;
+  return in >> bytes ? bytes : 0;
+}
+
+// "always [madvise] never" -> "madvise"
+std::string read_choice(const std::string& path) {
+  std::ifstream in(path);
+  std::string line;
+  std::getline(in, line);
+  auto open = line.find('['), close = line.find(']');
+  if (open == std::string::npos || close == std::string::npos) return "";
+  return line.substr(open + 1, close - open - 1);
+}
+
+constexpr const char* kLevelNames[] = {"SSE", "AVX", "AVX2", "AVX-512"};
+
+}  // namespace
+
+Machine inspect_machine(const std::string& root) {
+  Machine m;
+  read_cpuinfo(root + "/proc/cpuinfo", m);
+  m.processors = usable_processors();
+  m.quota = read_quota(root + "/sys/fs/cgroup/cpu.max");
+  std::ifstream(root + "/proc/loadavg") >> m.load;
+  read_meminfo(root + "/proc/meminfo", m);
+  if (std::int64_t limit = read_limit(root + "/sys/fs/cgroup/memory.max"); limit > 0)
+    m.memory_bytes = std::min(m.memory_bytes, limit);
+  m.huge_pages = read_choice(root + "/sys/kernel/mm/transparent_hugepage/enabled");
+  return m;
+}
+
+std::optional<int> kernel_level(const std::string& blas_core) {
+  static const std::map<std::string, int> levels = {
+      {"PRESCOTT", 0},    {"CORE2", 0},         {"PENRYN", 0},     {"DUNNINGTON", 0},
+      {"NEHALEM", 0},     {"ATHLON", 0},        {"OPTERON", 0},    {"OPTERON_SSE3", 0},
+      {"BARCELONA", 0},   {"BOBCAT", 0},        {"ATOM", 0},       {"NANO", 0},
+      {"SANDYBRIDGE", 1}, {"BULLDOZER", 1},     {"PILEDRIVER", 1}, {"STEAMROLLER", 1},
+      {"HASWELL", 2},     {"ZEN", 2},           {"EXCAVATOR", 2},  {"SKYLAKEX", 3},
+      {"COOPERLAKE", 3},  {"SAPPHIRERAPIDS", 3}};
+  std::string name = blas_core;
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  auto found = levels.find(name);
+  return found == levels.end() ? std::nullopt : std::optional<int>(found->second);
+}
+
+int cpu_level(const std::set<std::string>& f) {
+  auto all = [&](std::initializer_list<const char*> names) {
+    return std::all_of(names.begin(), names.end(), [&](const char* n) { return f.contains(n); });
+  };
+  if (all({"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"})) return 3;
+  if (all({"avx2", "fma"})) return 2;
+  return f.contains("avx") ? 1 : 0;
+}
+
+std::vector<Advice> advise(const Machine& machine, const Runtime& runtime,
+                           const std::function<std::optional<double>()>& without_pin) {
+  std::vector<Advice> list;
+  if (runtime.sanitized)
+    list.push_back({"this build carries sanitizers, which make it many times slower",
+                    "use a build made with meson setup build --buildtype=release"});
+  else if (!runtime.optimized)
+    list.push_back(
+        {"this build is not optimized", "meson setup build --buildtype=release && ninja -C build"});
+
+  if (runtime.blas_parallel == "pthread")
+    list.push_back({"OpenBLAS is its pthread build: beside OpenMP loops it is many times slower",
+                    "apt-get install libopenblas-openmp-dev, then configure and build again"});
+  else if (runtime.blas_parallel == "sequential")
+    list.push_back({"OpenBLAS is its sequential build, which Debian does not make for OpenMP",
+                    "apt-get install libopenblas-openmp-dev, then configure and build again"});
+
+  auto level = kernel_level(runtime.blas_core);
+  int offered = cpu_level(machine.features);
+  if (level && *level < offered) {
+    std::string used = fmt::format("OpenBLAS uses its {} kernels ({}), but the CPU has {}",
+                                   runtime.blas_core, kLevelNames[*level], kLevelNames[offered]);
+    if (runtime.core_variable) {
+      used += fmt::format(", because OPENBLAS_CORETYPE={} is set", *runtime.core_variable);
+      if (auto free = without_pin(); free && runtime.gflops > 0)
+        used += fmt::format(": {:.0f} instead of {:.0f} GFLOP/s here", runtime.gflops, *free);
+      list.push_back({used, "unset OPENBLAS_CORETYPE"});
+    } else {
+      list.push_back({used + ", which this release of OpenBLAS does not know",
+                      fmt::format("OPENBLAS_CORETYPE={} in the environment, or a newer OpenBLAS",
+                                  offered == 3 ? "SkylakeX" : "Haswell")});
+    }
+  }
+
+  int processors = machine.processors;
+  if (machine.quota > 0) processors = std::max(1, static_cast<int>(std::lround(machine.quota)));
+  processors = std::min(processors, machine.processors);
+  if (runtime.threads > processors)
+    list.push_back({fmt::format("{} threads share {} processor{}", runtime.threads, processors,
+                                processors == 1 ? "" : "s"),
+                    fmt::format("OMP_NUM_THREADS={} in the environment", processors)});
+  else if (runtime.threads < machine.cores && runtime.threads < processors)
+    list.push_back({fmt::format("{} thread{} on {} cores{}", runtime.threads,
+                                runtime.threads == 1 ? "" : "s", machine.cores,
+                                runtime.threads_variable ? ", because OMP_NUM_THREADS=" +
+                                                               *runtime.threads_variable + " is set"
+                                                         : ""),
+                    runtime.threads_variable
+                        ? "unset OMP_NUM_THREADS"
+                        : fmt::format("OMP_NUM_THREADS={} in the environment", machine.cores)});
+
+  if (machine.load > 1.5 * processors)
+    list.push_back({fmt::format("{:.1f} processes compete for {} processor{}", machine.load,
+                                processors, processors == 1 ? "" : "s"),
+                    "wait until they are done; what is measured here is too low"});
+  if (machine.huge_pages == "never")
+    list.push_back(
+        {"transparent huge pages are switched off, which costs large matrices a few percent",
+         "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled (as root)"});
+  if (machine.available_bytes > 0 && machine.available_bytes < (std::int64_t{1} << 30))
+    list.push_back({"less than 1 GiB of memory is free", "close what else is running"});
+  return list;
+}
+
+}  // namespace glim

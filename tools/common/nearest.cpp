@@ -1,0 +1,84 @@
+#include "tools/common/nearest.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <fmt/format.h>
+
+#include "autograd/tape.hpp"
+#include "tensor/error.hpp"
+
+namespace glim {
+namespace {
+
+std::string lower(std::string_view s) {
+  std::string r(s);
+  for (char& c : r) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return r;
+}
+
+}  // namespace
+
+std::size_t edit_distance(std::string_view first, std::string_view second) {
+  const std::string a = lower(first), b = lower(second);
+  // Three rows of the table of distances between beginnings of a and of b.
+  std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      std::size_t changed = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({changed, last[j] + 1, row[j - 1] + 1});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        row[j] = std::min(row[j], before[j - 2] + 1);
+    }
+    std::swap(before, last);
+    std::swap(last, row);
+  }
+  return last[b.size()];
+}
+
+std::string nearest_names(std::string_view name, const std::vector<std::string>& known) {
+  struct Candidate {
+    bool begins;
+    std::size_t distance;
+    const std::string* name;
+  };
+  std::vector<Candidate> list;
+  const std::string wanted = lower(name);
+  for (const std::string& k : known)
+    list.push_back({!wanted.empty() && lower(k).starts_with(wanted), edit_distance(name, k), &k});
+  auto better = [](const Candidate& a, const Candidate& b) {
+    if (a.begins != b.begins) return a.begins;
+    if (a.distance != b.distance) return a.distance < b.distance;
+    return *a.name < *b.name;
+  };
+  std::stable_sort(list.begin(), list.end(), better);
+  std::string text;
+  for (std::size_t i = 0; i < std::min<std::size_t>(3, list.size()); ++i)
+    text += (i ? ", " : " (nearest: ") + *list[i].name;
+  return text.empty() ? text : text + ")";
+}
+
+std::vector<std::string> matching_names(const std::string& op, const std::string& what,
+                                        const std::string& pattern,
+                                        const std::vector<std::string>& known, std::size_t most) {
+  std::vector<std::string> found;
+  for (const std::string& name : known)
+    if (name == pattern || glob_match(pattern, name)) found.push_back(name);
+  if (found.empty())
+    throw ValueError(op,
+                     "no " + what + " is named '" + pattern + "'" + nearest_names(pattern, known));
+  if (found.size() > most)
+    throw ValueError(op, fmt::format("'{}' means {} {}s, more than {}: a narrower pattern helps",
+                                     pattern, found.size(), what, most));
+  return found;
+}
+
+std::string file_stem(const std::string& name) {
+  std::string stem = name;
+  for (char& c : stem)
+    if (c == '/' || c == '#') c = '-';
+  return stem;
+}
+
+}  // namespace glim

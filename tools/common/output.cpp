@@ -1,0 +1,68 @@
+#include "tools/common/output.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fmt/format.h>
+
+#include "tensor/error.hpp"
+#include "tools/common/utf8.hpp"
+
+namespace glim {
+namespace {
+
+constexpr std::size_t kLongestMessage = 1000;
+
+void require(bool written) {
+  if (written) return;
+  if (errno == EPIPE) throw Exit(0);
+  throw FileError("standard output", std::string("cannot be written: ") + std::strerror(errno));
+}
+
+// How many bytes of valid UTF-8, no control character, the text begins with: 1 to 4, or 0.
+std::size_t shown(std::string_view text) {
+  auto first = static_cast<unsigned char>(text[0]);
+  if (first < 0x80) return first >= 0x20 && first != 0x7F;
+  std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  bool control = first == 0xC2 && text.size() > 1 && static_cast<unsigned char>(text[1]) < 0xA0;
+  return text.size() >= length && !first_invalid_utf8(text.substr(0, length)) && !control ? length
+                                                                                          : 0;
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) {
+  std::string line;
+  for (std::size_t i = 0, length; i < text.size(); i += std::max<std::size_t>(length, 1)) {
+    length = shown(text.substr(i));
+    if (length > 0)
+      line += text.substr(i, length);
+    else if (text[i] == '\n' || text[i] == '\t')
+      line += ' ';
+    else
+      line += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[i]));
+  }
+  if (line.size() <= kLongestMessage) return line;
+  // The problem stands at the end or at the beginning, what was typed between them.
+  auto start_of_character = [&](std::size_t at) {
+    while ((static_cast<unsigned char>(line[at]) & 0xC0) == 0x80) --at;
+    return at;
+  };
+  std::size_t head = start_of_character(kLongestMessage / 2);
+  std::size_t tail = start_of_character(line.size() - kLongestMessage / 2);
+  return line.substr(0, head) + fmt::format(" … ({} bytes) … ", tail - head) + line.substr(tail);
+}
+
+void print(const std::string& text) {
+  require(std::fwrite(text.data(), 1, text.size(), stdout) == text.size());
+}
+
+void print_flush() { require(std::fflush(stdout) == 0); }
+
+void print_line(const std::string& text) {
+  print(text + "\n");
+  print_flush();
+}
+
+}  // namespace glim

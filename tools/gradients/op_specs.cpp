@@ -1,0 +1,62 @@
+#include "tools/gradients/op_specs.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+
+#include "tools/gradients/spec.hpp"
+
+namespace glim {
+
+std::vector<specs::Family> specs::families() {
+  return {arithmetic(),        functions(),         shape(),   reduce(),
+          softmax_family(),    products(),          index(),   dropout_family(),
+          checkpoint_family(), transformer_parts(), windows(), recurrent()};
+}
+
+std::string_view name_of(CaseStatus status) {
+  static constexpr std::string_view kNames[] = {"pass", "FAIL", "undecidable"};
+  return kNames[static_cast<int>(status)];
+}
+
+std::vector<Case> op_cases(DType dtype) {
+  std::vector<Case> cases;
+  for (const specs::Family& family : specs::families()) append_cases(family, dtype, cases);
+  return cases;
+}
+
+CaseResult run(const Case& c) {
+  CaseResult r;
+  r.family = c.family;
+  r.op = c.op;
+  r.name = c.name;
+  r.kinks = c.kinks;
+  auto start = std::chrono::steady_clock::now();
+  try {
+    GradcheckReport report = c.check();
+    r.detail = report.to_string();
+    r.checked = report.checked();
+    r.undecidable = report.undecidable();
+    if (const GradcheckEntry* worst = report.worst()) {
+      r.worst = worst->absolute;
+      r.excess = worst->excess;
+    }
+    if (report) r.status = r.undecidable ? CaseStatus::Undecidable : CaseStatus::Pass;
+  } catch (const std::exception& e) {
+    r.detail = e.what();
+  }
+  r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return r;
+}
+
+std::vector<std::string> specified_ops() {
+  std::vector<std::string> names;
+  for (const specs::Family& family : specs::families()) {
+    for (const specs::Spec& s : family.specs) names.push_back(s.op);
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+}  // namespace glim

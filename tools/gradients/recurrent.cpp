@@ -1,0 +1,53 @@
+// The element-wise steps of recurrent cells, and additive scores.
+#include "tools/gradients/spec.hpp"
+
+namespace glim::specs {
+namespace {
+
+using Cell = Var (*)(const In&, const Var&, const Var&, const Tensor&);
+
+void cell_specs(Family& family, const char* op, Cell cell, Index gates, Index parts) {
+  auto with = [cell](Tensor live) {
+    return [=](const Vars& x) { return cell(x[0], x[1], x[2], live); };
+  };
+  auto shapes = [&](Index batch, Index n) {
+    return std::vector<Shape>{{batch, gates * n}, {batch, gates * n}, {batch, parts * n}};
+  };
+  Tensor some = from_vector<bool>({true, false, true}, {3});
+  Tensor none = from_vector<bool>({false, false}, {2});
+  family.add({op, "all live", in(shapes(2, 3)), with({}), false, 0, true});
+  family.add({op, "a row that keeps its state", in(shapes(3, 2)), with(some), false, 0, true});
+  family.add({op, "no row live", in(shapes(2, 2)), with(none), false, 0, true});
+  // Past one vector of the kernels.
+  family.add({op, "wide", in(shapes(1, 17)), with({}), false, 0, true});
+  family.add_empty({op, "no rows", shapes(0, 2), {0, parts * 2}, with({})});
+}
+
+void score_specs(Family& family) {
+  auto f = [](const Vars& x) { return additive_scores(x[0], x[1], x[2]); };
+  const char* op = "additive_scores";
+  family.add({op, "two sentences", in({{2, 2, 3}, {2, 3, 3}, {3}}), f, false, 0, true});
+  family.add({op, "one query", in({{2, 1, 2}, {2, 3, 2}, {2}}), f, false, 0, true});
+  family.add({op, "wide", in({{1, 2, 17}, {1, 1, 17}, {17}}), f, false, 0, true});
+  // The gradient of a masked score is 0, which the kernel leaves out.
+  Tensor keep = from_vector<bool>({true, false, true, true, true, false}, {2, 1, 3});
+  family.add(
+      {"additive attention", "masked", in({{2, 2, 2}, {2, 3, 2}, {2}}),
+       [=](const Vars& x) { return masked_softmax(additive_scores(x[0], x[1], x[2]), keep); },
+       false, 0, true});
+  family.add_empty({op, "no queries", {{2, 0, 3}, {2, 4, 3}, {3}}, {2, 0, 4}, f});
+  family.add_empty({op, "no keys", {{2, 3, 3}, {2, 0, 3}, {3}}, {2, 3, 0}, f});
+  family.add_empty({op, "no sentences", {{0, 3, 3}, {0, 4, 3}, {3}}, {0, 3, 4}, f});
+}
+
+}  // namespace
+
+Family recurrent() {
+  Family family{"recurrent", {}, {}};
+  cell_specs(family, "gru_cell", gru_cell, 3, 1);
+  cell_specs(family, "lstm_cell", lstm_cell, 4, 2);
+  score_specs(family);
+  return family;
+}
+
+}  // namespace glim::specs

@@ -1,0 +1,99 @@
+// Gradient checks of recurrent cells and layers, and of their attention.
+#include "nn/attention/additive.hpp"
+#include "nn/attention/multiplicative.hpp"
+#include "nn/recurrent/rnn.hpp"
+#include "tools/gradients/layer_cases.hpp"
+
+namespace glim::specs {
+namespace {
+
+const char* const kFamily = "layers";
+
+// All of h and c in one number each element, so that every output counts.
+Var joined(const RecurrentState& s) { return s.c.defined() ? concatenate({s.h, s.c}, -1) : s.h; }
+
+template <class C, class... Args>
+void add_cell(LayerCases& c, const char* op, const std::string& name, bool lstm, Args... args) {
+  c.add(kFamily, op, name, Shape{3, 2}, [=] {
+    return subject(std::make_shared<C>(2, 3, args...), [lstm](C& cell, const Var& x) {
+      RecurrentState start;
+      start.h = Var(uniform({3, 3}, -1, 1, {4, 1}, kDouble));
+      if (lstm) start.c = Var(uniform({3, 3}, -1, 1, {4, 2}, kDouble));
+      return joined(cell.forward(x, start));
+    });
+  });
+}
+
+struct Variant {
+  std::string name;
+  RecurrentOptions options;
+  bool initial = false;
+  std::vector<Index> lengths;
+};
+
+template <class L, class... Args>
+void add_layer(LayerCases& c, const char* op, const std::string& suffix, bool lstm, Args... args) {
+  std::vector<Variant> variants;
+  variants.push_back({"one layer", {}, false, {}});
+  variants.push_back({"initial state, no bias", {.bias = false}, true, {}});
+  variants.push_back({"lengths", {}, false, {1, 3, 2}});
+  variants.push_back({"two layers, both ways, dropout, lengths",
+                      {.layers = 2, .bidirectional = true, .dropout = 0.3},
+                      true,
+                      {2, 3, 1}});
+  variants.push_back({"time first", {.bidirectional = true, .batch_first = false}, false, {}});
+  for (const Variant& v : variants)
+    c.add(kFamily, op, v.name + suffix, Shape{3, 3, 2}, [=] {
+      return subject(std::make_shared<L>(2, 2, v.options, args...), [=](L& layer, const Var& x) {
+        Index many = layer.layers() * layer.directions();
+        RecurrentState start;
+        if (v.initial) start.h = Var(uniform({many, 3, 2}, -1, 1, {4, 3}, kDouble));
+        if (v.initial && lstm) start.c = Var(uniform({many, 3, 2}, -1, 1, {4, 4}, kDouble));
+        Tensor lengths = v.lengths.empty() ? Tensor() : from_vector(v.lengths, {3});
+        RecurrentOutput out = layer.forward(x, start, lengths);
+        // The outputs and the final state, as one vector.
+        return concatenate({reshape(out.y, {-1}), reshape(joined(out.state), {-1})}, 0);
+      });
+    });
+}
+
+void add_attention(LayerCases& c) {
+  Tensor keep = tensor({1, 0, 1, 1, 0, 0, 0, 1}, DType::Int64).to(DType::Bool).reshape({2, 4});
+  auto add_one = [&](const char* op, const std::string& name, Index query, Index key,
+                     std::function<std::shared_ptr<ScoredAttention>()> make) {
+    for (bool masked : {false, true})
+      c.add(kFamily, op, name + (masked ? ", keep" : ""), Shape{2, 3, query}, [=] {
+        return subject(make(), [=](ScoredAttention& a, const Var& x) {
+          Var keys(uniform({2, 4, key}, -1, 1, {5, 1}, kDouble));
+          Attended out = a.forward(x, keys, tanh(keys), masked ? keep : Tensor());
+          return concatenate({out.context, out.probs}, -1);
+        });
+      });
+  };
+  add_one("AdditiveAttention", "sizes 3, 2, 4", 3, 2,
+          [] { return std::make_shared<AdditiveAttention>(3, 2, 4); });
+  add_one("MultiplicativeAttention", "dot", 3, 3,
+          [] { return std::make_shared<MultiplicativeAttention>(LuongScore::Dot, 3, 3); });
+  add_one("MultiplicativeAttention", "general", 3, 2,
+          [] { return std::make_shared<MultiplicativeAttention>(LuongScore::General, 3, 2); });
+  add_one("MultiplicativeAttention", "concat", 3, 2,
+          [] { return std::make_shared<MultiplicativeAttention>(LuongScore::Concat, 3, 2, 4); });
+}
+
+}  // namespace
+
+void add_recurrent_layers(LayerCases& c) {
+  add_cell<RNNCell>(c, "RNNCell", "tanh", false);
+  add_cell<RNNCell>(c, "RNNCell", "ReLU, no bias", false, false, Nonlinearity::Relu);
+  add_cell<GRUCell>(c, "GRUCell", "with bias", false);
+  add_cell<GRUCell>(c, "GRUCell", "no bias", false, false);
+  add_cell<LSTMCell>(c, "LSTMCell", "with bias", true);
+  add_cell<LSTMCell>(c, "LSTMCell", "no bias", true, false);
+  add_layer<RNN>(c, "RNN", "", false);
+  add_layer<RNN>(c, "RNN", ", ReLU", false, Nonlinearity::Relu);
+  add_layer<GRU>(c, "GRU", "", false);
+  add_layer<LSTM>(c, "LSTM", "", true);
+  add_attention(c);
+}
+
+}  // namespace glim::specs

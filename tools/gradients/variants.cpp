@@ -1,0 +1,198 @@
+// Copying, guided attention, and the non-autoregressive model: inputs and every parameter, fused and
+// explicit, and the gradient of the gradient.
+#include "models/copy/copy.hpp"
+#include "models/non_autoregressive/non_autoregressive.hpp"
+#include "models/rnn/seq2seq_rnn.hpp"
+#include "nn/attention/guided.hpp"
+#include "tools/gradients/model_cases.hpp"
+
+namespace glim {
+namespace {
+
+using specs::ModelForm, specs::add_model;
+
+constexpr DType kDouble = DType::Float64;
+
+// A function of these inputs, as they are and as transposed views.
+void add_function(std::vector<Case>& cases, const std::string& op, const std::string& name,
+                  const std::vector<Shape>& shapes,
+                  const std::function<Var(const std::vector<Var>&)>& f) {
+  for (Magnification m : {Magnification::Fused, Magnification::Explicit})
+    for (bool second_order : {false, true})
+      for (bool strided : {false, true}) {
+        if (second_order && strided) continue;
+        std::string full = name + (m == Magnification::Explicit ? ", explicit" : "") +
+                           (second_order ? ", second order" : "") + (strided ? ", strided" : "");
+        cases.push_back({"layers", op, full, [=] {
+                           NamedParameters names;
+                           std::vector<Var> inputs;
+                           for (std::size_t i = 0; i < shapes.size(); ++i) {
+                             Tensor x = uniform(shapes[i], 0.1, 0.9, {31, i}, kDouble);
+                             if (strided) x = x.transpose(0, 1).contiguous().transpose(0, 1);
+                             inputs.push_back(Var::leaf(x));
+                             names.emplace_back("x" + std::to_string(i), inputs.back());
+                           }
+                           Magnify magnify(m);
+                           return gradcheck([&] { return f(inputs); }, names,
+                                            {.name = op, .second_order = second_order});
+                         }});
+      }
+}
+
+void add_parts(std::vector<Case>& cases) {
+  struct Mixture {
+    std::string name;
+    Index b, t, s, v, extra;
+    std::initializer_list<double> at;
+  };
+  for (const Mixture& m : {Mixture{"words of both kinds", 2, 3, 4, 3, 2, {3, 1, 4, 3, 0, 2, 2, 3}},
+                           Mixture{"no further words", 1, 2, 3, 3, 0, {2, 2, 0}},
+                           Mixture{"one position", 1, 1, 1, 2, 1, {2}}}) {
+    Tensor at = ids(m.at, {m.b, m.s});
+    add_function(cases, "copy_mixture", m.name, {{m.b, m.t, m.v}, {m.b, m.t, 1}, {m.b, m.t, m.s}},
+                 [at, extra = m.extra](const std::vector<Var>& x) {
+                   return copy_mixture(x[0], x[1], x[2], at, extra);
+                 });
+  }
+  for (int heads : {0, 2})
+    for (double width : {0.2, 0.7}) {
+      Shape shape = heads ? Shape{2, heads, 3, 4} : Shape{2, 3, 4};
+      add_function(cases, "guided_attention_loss",
+                   (heads ? "heads, g " : "one head, g ") + std::to_string(width).substr(0, 3),
+                   {shape}, [width](const std::vector<Var>& x) {
+                     return guided_attention_loss(x[0], {3, 2}, {4, 1}, width);
+                   });
+    }
+  for (Magnification m : {Magnification::Fused, Magnification::Explicit})
+    cases.push_back(
+        {"layers", "PointerGenerator", m == Magnification::Fused ? "fused" : "explicit", [m] {
+           seed(21);
+           PointerGenerator copy(3, 4, 2);
+           copy.to(kDouble);
+           NamedParameters names = copy.named_parameters();
+           std::vector<Var> x;
+           std::uint64_t stream = 0;
+           for (const Shape& s :
+                {Shape{2, 2, 5}, Shape{2, 2, 3}, Shape{2, 2, 3}, Shape{2, 2, 4}, Shape{2, 2, 2}}) {
+             x.push_back(Var::leaf(uniform(s, 0.1, 0.9, {22, stream++}, kDouble)));
+             names.emplace_back("x" + std::to_string(stream), x.back());
+           }
+           SourceBatch source(ids({4, 5, 6, 7, 8, 9}, {2, 3}));
+           source.copy_ids = ids({5, 0, 5, 1, 6, 2}, {2, 3});
+           source.extra = 2;
+           Magnify magnify(m);
+           return gradcheck([&] { return copy.forward(x[0], x[1], x[2], x[3], x[4], source); },
+                            names, {.name = "PointerGenerator"});
+         }});
+}
+
+const Tensor kSource = ids({3, 4, 5, 6, 7, 8, 0, 0}, {2, 4});
+const Tensor kTargetIn = ids({1, 3, 4, 1, 5, 0}, {2, 3});
+
+GradcheckReport check(const char* name, Module& model, const ModelForm& form,
+                      const std::function<Var()>& loss) {
+  model.to(kDouble);
+  return specs::check_model(name, form, model.named_parameters(), loss);
+}
+
+// The sources, of which words can be copied, and what is said.
+SourceBatch copied() {
+  SourceBatch source(kSource);
+  source.copy_ids = ids({9, 4, 10, 9, 7, 9, 0, 0}, {2, 4});
+  source.extra = 2;
+  return source;
+}
+const Tensor kCopiedOut = ids({9, 4, 2, 9, 2, 0}, {6});
+
+GradcheckReport check_parallel(const NonAutoregressiveConfig& config, const ModelForm& form) {
+  seed(6);
+  NonAutoregressive model(config);
+  Tensor out = ids({3, 4, 2, 5, 2, 0}, {6});
+  return check("non-autoregressive", model, form, [&] {
+    Taught taught = model.teach(SourceBatch(kSource), kTargetIn);
+    Var loss = label_smoothing_loss(reshape(taught.logits, {6, 9}), out, 0.1, 0);
+    return taught.auxiliary.defined() ? add(loss, taught.auxiliary) : loss;
+  });
+}
+
+GradcheckReport check_copying(const TransformerConfig& config, bool guided, const ModelForm& form) {
+  seed(7);
+  Transformer model(config);
+  SourceBatch source = copied();
+  TeachOptions teach;
+  teach.need_attention = guided;
+  return check("copying transformer", model, form, [&] {
+    Taught taught = model.teach(source, kTargetIn, teach);
+    Var loss = label_smoothing_loss(reshape(taught.logits, {6, 11}), kCopiedOut, 0, 0);
+    for (const Var& a : taught.attention)
+      loss = add(loss, guided_attention_loss(a, {3, 2}, {4, 2}, 0.3));
+    return loss;
+  });
+}
+
+GradcheckReport check_recurrent(const Seq2SeqRnnConfig& config, const ModelForm& form) {
+  seed(8);
+  Seq2SeqRnn model(config);
+  SourceBatch source = copied();
+  return check("copying recurrent model", model, form, [&] {
+    Var logits = model.teach(source, kTargetIn).logits;
+    return label_smoothing_loss(reshape(logits, {6, 11}), kCopiedOut, 0, 0);
+  });
+}
+
+void add_models(std::vector<Case>& cases) {
+  for (CellKind cell : {CellKind::Gru, CellKind::Lstm})
+    for (AttentionScore score : {AttentionScore::Additive, AttentionScore::Dot})
+      for (double dropout : {0.0, 0.3}) {
+        auto c = sized_recurrent<Seq2SeqRnnConfig>(9, 9, 4, 6);
+        c.cell = cell;
+        c.attention = score;
+        c.dropout = dropout;
+        c.copy = true;
+        add_model(cases, "copying rnn",
+                  std::string(cell == CellKind::Gru ? "gru" : "lstm") +
+                      (score == AttentionScore::Dot ? ", dot" : ", additive") +
+                      (dropout > 0 ? ", dropout" : ""),
+                  [=](const ModelForm& form) { return check_recurrent(c, form); });
+      }
+  for (NormPlacement norm : {NormPlacement::Pre, NormPlacement::Post})
+    for (double dropout : {0.0, 0.2})
+      for (Activation activation : {Activation::Relu, Activation::Gelu}) {
+        bool kinks = activation == Activation::Relu;
+        std::string name = norm == NormPlacement::Pre ? "pre-norm" : "post-norm";
+        if (dropout > 0) name += ", dropout";
+        name += ", " + std::string(name_of(activation));
+        for (OutputLength length : {OutputLength::Predict, OutputLength::Long}) {
+          auto c = sized<NonAutoregressiveConfig>(9, 8, 2, 12, 2);
+          c.dropout = dropout;
+          c.norm = norm;
+          c.activation = activation;
+          c.length = length;
+          c.length_reach = 3;
+          c.tie = length == OutputLength::Long ? Tie::All : Tie::None;
+          add_model(
+              cases, "non-autoregressive",
+              name + (length == OutputLength::Predict ? ", lengths predicted" : ", long, tied"),
+              [=](const ModelForm& form) { return check_parallel(c, form); }, kinks);
+        }
+        for (bool guided : {false, true}) {
+          auto c = sized<TransformerConfig>(9, 8, 2, 12, 1);
+          c.dropout = dropout;
+          c.norm = norm;
+          c.activation = activation;
+          c.copy = true;
+          add_model(
+              cases, "copying transformer", name + (guided ? ", guided" : ""),
+              [=](const ModelForm& form) { return check_copying(c, guided, form); }, kinks);
+        }
+      }
+}
+
+}  // namespace
+
+void append_variants(std::vector<Case>& cases) {
+  add_parts(cases);
+  add_models(cases);
+}
+
+}  // namespace glim

@@ -1,0 +1,63 @@
+// What lies under the microscope: a model and one example, whose loss can be recorded on a tape.
+//
+//   Tape tape({.replay = true});
+//   Var loss = example->loss();      explicit: attention, norms and losses as their primitives
+//   tape.backward(loss);
+//
+// The loss is the one of training (label smoothing included), its mean over the target's tokens. The
+// model is in eval(): no dropout, so that two looks see the same. Batches hold one sentence pair, so
+// nothing is padding.
+//
+// Errors: ValueError naming the option for an empty sentence or one longer than the model's maximum;
+// FileError for a model that cannot be read, or of a kind that has no sentence pairs.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "autograd/ops.hpp"
+#include "tools/train/learners/translation.hpp"
+
+namespace glim {
+
+struct ExampleOptions {
+  std::string model = "model";  // a trained one ...
+  bool init = false;            // ... or a fresh one of the sizes that `fresh` names
+  TrainOptions fresh;
+  std::string source, target;  // empty: a pair of the model's task; the model's own translation
+  bool float64 = false;
+};
+
+class Example {
+ public:
+  explicit Example(const ExampleOptions& options);
+
+  Var loss();  // records on the open tape
+  SequenceModel& model() { return learner_->sequence_model(); }
+
+  // "transformer, trained (model)", "transformer, fresh (seed 1)".
+  const std::string& title() const { return title_; }
+  const std::string& source_text() const { return source_text_; }
+  const std::string& target_text() const { return target_text_; }
+  bool target_is_its_own() const { return own_target_; }
+  // As pictures show them: "Tanvir (unknown)" for a word that the vocabulary lacks.
+  const std::vector<std::string>& source() const { return source_; }          // (S)
+  const std::vector<std::string>& target_in() const { return target_in_; }    // (T), <s> first
+  const std::vector<std::string>& target_out() const { return target_out_; }  // (T), </s> last
+  std::vector<std::int64_t> source_ids() const;                               // (S)
+  std::vector<std::int64_t> target_out_ids() const;                           // (T)
+  double label_smoothing() const { return smoothing_; }
+
+ private:
+  std::unique_ptr<TranslationLearner> learner_;
+  std::string title_, source_text_, target_text_;
+  bool own_target_ = false, source_eos_ = false;
+  double smoothing_ = 0;
+  std::vector<std::string> source_, target_in_, target_out_;
+};
+
+// The tokens of a line as they are read, those without a number marked.
+std::vector<std::string> shown_tokens(const Tokenizer& tokenizer, const std::string& line);
+
+}  // namespace glim

@@ -1,0 +1,43 @@
+// Everything that one look through the microscope found, for pages, files and pictures alike.
+#pragma once
+
+#include "tools/inspect/attention_view.hpp"
+#include "tools/inspect/attribution.hpp"
+#include "tools/inspect/blocks.hpp"
+#include "tools/inspect/capture.hpp"
+#include "tools/inspect/junctions.hpp"
+
+namespace glim {
+
+// A sentence that was computed, with the rule that made it worth saying.
+struct Remark {
+  std::string text, rule;
+  std::string view;  // of the page that shows it: model, attention, walk, tokens
+};
+
+struct Inspection {
+  std::string title, source_text, target_text;
+  bool own_target = false;
+  std::vector<std::string> source, target_in, target_out;
+  std::vector<std::int64_t> source_ids, target_out_ids;
+  double label_smoothing = 0;
+  Capture capture;
+  std::vector<Block> blocks;
+  std::vector<Junction> junctions;
+  Junction memory;
+  std::vector<AttentionView> attention;
+  Attribution attribution;
+  TokenRollout rollout;
+  std::vector<Remark> remarks;
+};
+
+struct InspectionOptions {
+  bool attention = true;       // false: a model without any is no error
+  int attribution_steps = 32;  // 0: none
+};
+Inspection inspect(Example& example, const InspectionOptions& options = {});
+
+// What a reader should notice (remarks.cpp has the thresholds).
+std::vector<Remark> remarks_on(const Inspection& inspection);
+
+}  // namespace glim
