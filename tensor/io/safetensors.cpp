@@ -11,17 +11,10 @@ namespace glim {
 namespace {
 
 std::string_view written_dtype(DType t) {
-  switch (t) {
-    case DType::Float32:
-      return "F32";
-    case DType::Float64:
-      return "F64";
-    case DType::Int64:
-      return "I64";
-    case DType::Bool:
-      break;
-  }
-  return "BOOL";
+  return t == DType::Float32   ? "F32"
+         : t == DType::Float64 ? "F64"
+         : t == DType::Int64   ? "I64"
+                               : "BOOL";
 }
 
 bool is_utf8(std::string_view text) {

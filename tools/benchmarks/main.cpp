@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
   auto measured = [&](const char* verb, const char* help, std::function<void(Recompute)> run) {
     command(verb, help, [&, run] {
       Magnify magnify(explicit_ops ? Magnification::Explicit : Magnification::Fused);
-      run(kRecomputes.parse("recompute", recompute));
+      run(kNames<Recompute>.parse("recompute", recompute));
     });
     Command& c = commands.back();
     c.argument("name", &name, "what to measure");

@@ -29,6 +29,14 @@ struct Named {
   std::function<Work()> make;
 };
 
+template <class Op>
+Named of_one(const char* name, Op op) {
+  return {name, [op] {
+            Var x = normal_leaf({64, 32, 512}, 1);
+            return both([=] { return op(x); }, {x});
+          }};
+}
+
 // (B, T, D) = (64, 32, 512) unless said; the same in tools/benchmarks/peer.py.
 const std::vector<Named>& table() {
   static const std::vector<Named> list = {
@@ -54,37 +62,17 @@ const std::vector<Named>& table() {
              v = normal_leaf({64, 8, 32, 64}, 3);
          return both([=] { return scaled_dot_product_attention(q, k, v).context; }, {q, k, v});
        }},
-      {"softmax",
-       [] {
-         Var x = normal_leaf({64, 32, 512}, 1);
-         return both([=] { return softmax(x); }, {x});
-       }},
+      of_one("softmax", [](const Var& x) { return softmax(x); }),
       {"layer_norm",
        [] {
          Var x = normal_leaf({64, 32, 512}, 1), g = normal_leaf({512}, 2),
              b = normal_leaf({512}, 3);
          return both([=] { return layer_norm(x, g, b); }, {x, g, b});
        }},
-      {"gelu",
-       [] {
-         Var x = normal_leaf({64, 32, 512}, 1);
-         return both([=] { return gelu(x); }, {x});
-       }},
-      {"tanh",
-       [] {
-         Var x = normal_leaf({64, 32, 512}, 1);
-         return both([=] { return tanh(x); }, {x});
-       }},
-      {"exp",
-       [] {
-         Var x = normal_leaf({64, 32, 512}, 1);
-         return both([=] { return exp(x); }, {x});
-       }},
-      {"sigmoid",
-       [] {
-         Var x = normal_leaf({64, 32, 512}, 1);
-         return both([=] { return sigmoid(x); }, {x});
-       }},
+      of_one("gelu", [](const Var& x) { return gelu(x); }),
+      of_one("tanh", [](const Var& x) { return tanh(x); }),
+      of_one("exp", [](const Var& x) { return exp(x); }),
+      of_one("sigmoid", [](const Var& x) { return sigmoid(x); }),
       {"add",
        [] {
          Var x = normal_leaf({64, 32, 512}, 1), y = normal_leaf({64, 32, 512}, 2);

@@ -11,14 +11,9 @@
 namespace glim {
 
 std::string_view name_of(AttentionSide side) {
-  switch (side) {
-    case AttentionSide::EncoderSelf:
-      return "encoder self";
-    case AttentionSide::DecoderSelf:
-      return "decoder self";
-    default:
-      return "cross";
-  }
+  return side == AttentionSide::EncoderSelf   ? "encoder self"
+         : side == AttentionSide::DecoderSelf ? "decoder self"
+                                              : "cross";
 }
 
 namespace {

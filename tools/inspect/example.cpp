@@ -13,20 +13,17 @@ namespace glim {
 namespace {
 
 LoadedSequenceModel fresh_model(const TrainOptions& options) {
-  if (!sequence_kind(options.kind)) {
-    std::string known;
-    for (const SequenceKind& k : sequence_kinds()) known += (known.empty() ? "" : ", ") + k.name;
-    throw ValueError("--kind",
-                     "'" + options.kind + "' reads no sentence pairs; wanted is one of " + known);
-  }
+  const SequenceKind* kind = sequence_kind(options.kind);
+  if (!kind)
+    throw ValueError("--kind", "'" + options.kind + "' reads no sentence pairs; wanted is one of " +
+                                   sequence_kind_names());
   seed(static_cast<std::uint64_t>(options.seed));
   LoadedSequenceModel fresh;
   fresh.checkpoint.kind = options.kind;
   fresh.checkpoint.options = options;
   fresh.tokenizers = load_dataset(options).tokenizers;
   fresh.model =
-      sequence_kind(options.kind)
-          ->build(options, fresh.tokenizers.source->size(), fresh.tokenizers.target->size());
+      kind->build(options, fresh.tokenizers.source->size(), fresh.tokenizers.target->size());
   fresh.model->eval();
   return fresh;
 }

@@ -13,7 +13,7 @@
 namespace glim {
 namespace {
 
-constexpr double kSide = 560;  // that a map may fill
+constexpr double kMapSide = 560;  // that a map may fill
 constexpr double kSmallest = 2, kLargest = 26, kScaleWidth = 14, kScaleGap = 10;
 constexpr std::size_t kLabelColumns = 40;
 
@@ -79,7 +79,7 @@ std::string to_svg(const HeatMap& m) {
                                              rows, columns, kMostCells));
   Scale scale = scale_of(m);
   auto cell_of = [](std::size_t n) {
-    return std::clamp(kSide / static_cast<double>(std::max<std::size_t>(n, 1)), kSmallest,
+    return std::clamp(kMapSide / static_cast<double>(std::max<std::size_t>(n, 1)), kSmallest,
                       kLargest);
   };
   // Square where both fit; long sides shrink alone.

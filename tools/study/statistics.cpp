@@ -33,19 +33,33 @@ double deviation_of(const std::vector<double>& x) {
   return std::sqrt(squares / static_cast<double>(x.size() - 1));
 }
 
+namespace {
+
+// Means, and the sums of the squares and products of what differs from them.
+struct Moments {
+  double x, y, xx = 0, xy = 0, yy = 0;
+};
+
+Moments moments_of(const std::vector<double>& x, const std::vector<double>& y) {
+  Moments m{mean_of(x), mean_of(y)};
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    m.xx += (x[i] - m.x) * (x[i] - m.x);
+    m.xy += (x[i] - m.x) * (y[i] - m.y);
+    m.yy += (y[i] - m.y) * (y[i] - m.y);
+  }
+  return m;
+}
+
+}  // namespace
+
 Line fit_line(const std::vector<double>& x, const std::vector<double>& y) {
   require_pairs(x, y, "fit_line");
-  double mx = mean_of(x), my = mean_of(y), xx = 0, xy = 0, yy = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    xx += (x[i] - mx) * (x[i] - mx);
-    xy += (x[i] - mx) * (y[i] - my);
-    yy += (y[i] - my) * (y[i] - my);
-  }
-  if (xx == 0) throw ValueError("fit_line", "all x are equal");
+  Moments m = moments_of(x, y);
+  if (m.xx == 0) throw ValueError("fit_line", "all x are equal");
   Line line;
-  line.slope = xy / xx;
-  line.intercept = my - line.slope * mx;
-  line.r2 = yy == 0 ? 1 : xy * xy / (xx * yy);
+  line.slope = m.xy / m.xx;
+  line.intercept = m.y - line.slope * m.x;
+  line.r2 = m.yy == 0 ? 1 : m.xy * m.xy / (m.xx * m.yy);
   return line;
 }
 
@@ -76,13 +90,8 @@ std::vector<double> ranks_of(const std::vector<double>& x) {
 
 double pearson(const std::vector<double>& x, const std::vector<double>& y) {
   require_pairs(x, y, "pearson");
-  double mx = mean_of(x), my = mean_of(y), xx = 0, xy = 0, yy = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    xx += (x[i] - mx) * (x[i] - mx);
-    xy += (x[i] - mx) * (y[i] - my);
-    yy += (y[i] - my) * (y[i] - my);
-  }
-  return xy / std::sqrt(xx * yy);
+  Moments m = moments_of(x, y);
+  return m.xy / std::sqrt(m.xx * m.yy);
 }
 
 double spearman(const std::vector<double>& x, const std::vector<double>& y) {

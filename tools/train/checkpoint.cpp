@@ -25,6 +25,23 @@ TrainState TrainState::from_json(const std::string& text, const std::string& whe
                    [](const nlohmann::json& j) { return j.get<TrainState>(); });
 }
 
+void Checkpoint::require_kind(const std::string& wanted, const std::string& lacks,
+                              const std::string& file) const {
+  if (kind != wanted)
+    throw FileError(file, "holds a model of kind '" + kind + "', which does not " + lacks +
+                              "; wanted is one of kind '" + wanted + "'");
+}
+
+void load_weights(Module& model, const Checkpoint& c, const std::string& file) {
+  try {
+    if (c.options.precision == "float64") model.to(DType::Float64);
+    model.load_state_dict(c.weights);
+  } catch (const Error& e) {
+    throw FileError(file, e.one_line());
+  }
+  model.eval();
+}
+
 void save_checkpoint(const std::string& path, const Checkpoint& c) {
   std::map<std::string, Tensor> tensors = c.weights;
   for (auto& [name, tensor] : c.optimizer) tensors[kOptimizer + name] = tensor;

@@ -55,7 +55,14 @@ struct Checkpoint {
 
   // An entry of the description; FileError naming `file` when it is absent.
   const std::string& described(const std::string& name, const std::string& file) const;
+  // FileError naming `file` for a model of another kind; `lacks`: what such a model does not do.
+  void require_kind(const std::string& wanted, const std::string& lacks,
+                    const std::string& file) const;
 };
+
+// Gives a model of the described sizes its precision and weights, and puts it into eval(). FileError naming
+// `file`.
+void load_weights(Module& model, const Checkpoint& checkpoint, const std::string& file);
 
 void save_checkpoint(const std::string& path, const Checkpoint& checkpoint);
 Checkpoint load_checkpoint(const std::string& path);

@@ -6,8 +6,11 @@
 #include <utility>
 #include <vector>
 
+#include "models/bert/bert.hpp"
+#include "models/non_autoregressive/non_autoregressive.hpp"
 #include "models/rnn/seq2seq_rnn.hpp"
 #include "models/transformer/transformer.hpp"
+#include "models/vit/vit.hpp"
 #include "tensor/error.hpp"
 
 namespace glim {
@@ -31,24 +34,45 @@ struct OptionNames {
   }
 };
 
-inline const OptionNames<NormPlacement> kNorms{
+// kNames<Activation>.parse("activation", "gelu")
+template <class E>
+inline const OptionNames<E> kNames;
+
+template <>
+inline const OptionNames<NormPlacement> kNames<NormPlacement>{
     {{"pre", NormPlacement::Pre}, {"post", NormPlacement::Post}}};
-inline const OptionNames<Activation> kActivations{
+template <>
+inline const OptionNames<Activation> kNames<Activation>{
     {{"relu", Activation::Relu}, {"gelu", Activation::Gelu}, {"silu", Activation::Silu}}};
-inline const OptionNames<Tie> kTies{
+template <>
+inline const OptionNames<Tie> kNames<Tie>{
     {{"none", Tie::None}, {"decoder", Tie::Decoder}, {"all", Tie::All}}};
-inline const OptionNames<Recompute> kRecomputes{
+template <>
+inline const OptionNames<Recompute> kNames<Recompute>{
     {{"none", Recompute::None}, {"encoder", Recompute::Encoder}, {"all", Recompute::All}}};
-inline const OptionNames<Positions> kPositions{{{"sinusoidal", Positions::Sinusoidal},
-                                                {"learned", Positions::Learned},
-                                                {"rotary", Positions::Rotary},
-                                                {"alibi", Positions::Alibi}}};
-inline const OptionNames<CellKind> kCells{
+template <>
+inline const OptionNames<Positions> kNames<Positions>{{{"sinusoidal", Positions::Sinusoidal},
+                                                       {"learned", Positions::Learned},
+                                                       {"rotary", Positions::Rotary},
+                                                       {"alibi", Positions::Alibi}}};
+template <>
+inline const OptionNames<CellKind> kNames<CellKind>{
     {{"gru", CellKind::Gru}, {"lstm", CellKind::Lstm}, {"rnn", CellKind::Tanh}}};
-inline const OptionNames<AttentionScore> kAttentionScores{{{"additive", AttentionScore::Additive},
-                                                           {"dot", AttentionScore::Dot},
-                                                           {"general", AttentionScore::General},
-                                                           {"concat", AttentionScore::Concat}}};
+template <>
+inline const OptionNames<AttentionScore> kNames<AttentionScore>{
+    {{"additive", AttentionScore::Additive},
+     {"dot", AttentionScore::Dot},
+     {"general", AttentionScore::General},
+     {"concat", AttentionScore::Concat}}};
+template <>
+inline const OptionNames<OutputLength> kNames<OutputLength>{
+    {{"predict", OutputLength::Predict}, {"long", OutputLength::Long}}};
+template <>
+inline const OptionNames<Pooling> kNames<Pooling>{
+    {{"first", Pooling::First}, {"mean", Pooling::Mean}}};
+template <>
+inline const OptionNames<ImagePooling> kNames<ImagePooling>{
+    {{"first", ImagePooling::ClassToken}, {"mean", ImagePooling::Mean}}};
 
 inline void one_of(const std::string& option, const std::string& value,
                    std::initializer_list<const char*> known) {

@@ -116,20 +116,17 @@ void check_translation(const TrainOptions& o) {
          {"constant", "linear", "exponential", "inverse-sigmoid"});
 }
 
-namespace {
-
-// Options of one kind of model alone.
 void refuse_strangers(const TrainOptions& o) {
   static const std::pair<const char*, std::vector<std::string>> kOwners[] = {
+      {"rnn", {"d-embed", "cell", "attention"}},
       {"conv", {"kernel"}},
+      {"non-autoregressive", {"length"}},
       {"vit",
        {"images", "labels", "valid-images", "valid-labels", "image-folder", "valid-image-folder",
         "train-first", "valid-last", "patch", "shift", "rotation"}}};
   for (auto& [kind, names] : kOwners)
     if (o.kind != kind) refuse_options(o, names, std::string("belongs to --kind ") + kind);
 }
-
-}  // namespace
 
 void check(const TrainOptions& o) {
   check_values(o);
@@ -138,13 +135,13 @@ void check(const TrainOptions& o) {
   if (o.kind != "rnn" && o.kind != "conv" && o.d_model % o.heads != 0)
     fail("heads",
          std::to_string(o.heads) + " heads do not divide d_model " + std::to_string(o.d_model));
-  kNorms.parse("norm", o.norm);
-  kActivations.parse("activation", o.activation);
-  kTies.parse("tie", o.tie);
-  kRecomputes.parse("recompute", o.recompute);
-  kPositions.parse("positions", o.positions);
-  kCells.parse("cell", o.cell);
-  kAttentionScores.parse("attention", o.attention);
+  kNames<NormPlacement>.parse("norm", o.norm);
+  kNames<Activation>.parse("activation", o.activation);
+  kNames<Tie>.parse("tie", o.tie);
+  kNames<Recompute>.parse("recompute", o.recompute);
+  kNames<Positions>.parse("positions", o.positions);
+  kNames<CellKind>.parse("cell", o.cell);
+  kNames<AttentionScore>.parse("attention", o.attention);
   if (o.batch_tokens == 0 && o.batch_sentences == 0)
     fail("batch-tokens", "needs a limit on tokens or on sentences");
   one_of("optimizer", o.optimizer, {"adam", "adamw", "sgd"});

@@ -94,6 +94,8 @@ void check_translation(const TrainOptions& options);  // those that name sentenc
 // `mine`, the ones that options.kind has a use for.
 void check_taken(const TrainOptions& options, const std::vector<std::string>& mine);
 void check_tokenizer(const TrainOptions& options);
+// ValueError for an option that is not at its default and belongs to one other kind alone.
+void refuse_strangers(const TrainOptions& options);
 
 // ValueError naming the first of these options that is not at its default, with this reason: what a
 // kind of model has no use for would be silently ignored.

@@ -51,11 +51,8 @@ std::vector<std::string> kinds_of(const CompareArguments& a) {
   for (const std::string& k : a.kinds) {
     if (std::count(a.kinds.begin(), a.kinds.end(), k) > 1)
       throw ValueError("--kinds", "'" + k + "' stands there twice");
-    if (std::find(known.begin(), known.end(), k) == known.end()) {
-      std::string list;
-      for (const std::string& n : known) list += (list.empty() ? "" : ", ") + n;
-      throw ValueError("--kinds", "'" + k + "' is none of " + list);
-    }
+    if (!sequence_kind(k))
+      throw ValueError("--kinds", "'" + k + "' is none of " + sequence_kind_names());
   }
   return a.kinds;
 }

@@ -32,62 +32,59 @@ std::vector<std::uint64_t> draw(SplitMix64& random, std::int64_t symbols, std::i
   return out;
 }
 
+// `count` pairs, each what pair(random) gives.
+template <class MakePair>
+std::vector<SentencePair> pairs_of(const char* task, std::uint64_t seed, std::int64_t count,
+                                   std::int64_t symbols, std::int64_t length,
+                                   const MakePair& pair) {
+  check(task, count, symbols, length);
+  SplitMix64 random(seed);
+  std::vector<SentencePair> pairs;
+  for (std::int64_t i = 0; i < count; ++i) pairs.push_back(pair(random));
+  return pairs;
+}
+
 }  // namespace
 
 std::vector<SentencePair> copy_task(std::uint64_t seed, std::int64_t count, std::int64_t symbols,
                                     std::int64_t length) {
-  check("copy task", count, symbols, length);
-  SplitMix64 random(seed);
-  std::vector<SentencePair> pairs;
-  for (std::int64_t i = 0; i < count; ++i) {
+  return pairs_of("copy task", seed, count, symbols, length, [&](SplitMix64& random) {
     auto sentence = draw(random, symbols, length);
     sentence.front() = 1;
-    pairs.push_back({spell(sentence), spell(sentence)});
-  }
-  return pairs;
+    return SentencePair{spell(sentence), spell(sentence)};
+  });
 }
 
 std::vector<SentencePair> reverse_task(std::uint64_t seed, std::int64_t count, std::int64_t symbols,
                                        std::int64_t length) {
-  check("reverse task", count, symbols, length);
-  SplitMix64 random(seed);
-  std::vector<SentencePair> pairs;
-  for (std::int64_t i = 0; i < count; ++i) {
+  return pairs_of("reverse task", seed, count, symbols, length, [&](SplitMix64& random) {
     const auto n = static_cast<std::int64_t>(1 + random.below(static_cast<std::uint64_t>(length)));
     auto sentence = draw(random, symbols, n);
     std::string source = spell(sentence);
     std::ranges::reverse(sentence);
-    pairs.push_back({std::move(source), spell(sentence)});
-  }
-  return pairs;
+    return SentencePair{std::move(source), spell(sentence)};
+  });
 }
 
 std::vector<SentencePair> noisy_task(std::uint64_t seed, std::int64_t count, std::int64_t symbols,
                                      std::int64_t length) {
-  check("noisy task", count, symbols, length);
-  SplitMix64 random(seed);
-  std::vector<SentencePair> pairs;
-  for (std::int64_t i = 0; i < count; ++i) {
+  return pairs_of("noisy task", seed, count, symbols, length, [&](SplitMix64& random) {
     auto heard = draw(random, symbols, length), signal = draw(random, symbols, length);
     for (std::size_t t = 0; t < signal.size(); ++t) {
       if (t > 0 && random.below(10) > 0) signal[t] = signal[t - 1];
       if (random.below(2) == 0) heard[t] = signal[t];
     }
-    pairs.push_back({spell(heard), spell(signal)});
-  }
-  return pairs;
+    return SentencePair{spell(heard), spell(signal)};
+  });
 }
 
 std::vector<SentencePair> random_task(std::uint64_t seed, std::int64_t count,
                                       std::int64_t vocabulary, std::int64_t length) {
-  check("random task", count, vocabulary - 1, length);
-  SplitMix64 random(seed);
-  std::vector<SentencePair> pairs;
-  for (std::int64_t i = 0; i < count; ++i) {
-    std::string source = spell(draw(random, vocabulary - 1, length));
-    pairs.push_back({std::move(source), spell(draw(random, vocabulary - 1, length))});
-  }
-  return pairs;
+  const std::int64_t symbols = vocabulary - 1;
+  return pairs_of("random task", seed, count, symbols, length, [&](SplitMix64& random) {
+    std::string source = spell(draw(random, symbols, length));
+    return SentencePair{std::move(source), spell(draw(random, symbols, length))};
+  });
 }
 
 }  // namespace glim

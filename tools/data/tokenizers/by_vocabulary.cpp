@@ -1,10 +1,23 @@
 #include "tools/data/tokenizers/by_vocabulary.hpp"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "tensor/error.hpp"
 #include "tools/common/utf8.hpp"
 
 namespace glim {
+
+Vocabulary vocabulary_from(const nlohmann::json& json) {
+  return Vocabulary(json.at("tokens").get<std::vector<std::string>>());
+}
+
+VocabularyTokenizer::VocabularyTokenizer(Vocabulary vocabulary, const char* problem,
+                                         bool (*one)(const std::string& token))
+    : vocabulary_(std::move(vocabulary)) {
+  for (const std::string& token : vocabulary_.tokens())
+    if (!one(token)) throw ValueError("tokenizer", fmt::format("\"{}\" {}", token, problem));
+}
 
 std::vector<std::string> VocabularyTokenizer::tokens(std::string_view line) const {
   require_utf8(line, "tokenizer");

@@ -2,12 +2,29 @@
 // They can say what a token is that has no number, which copying needs (copying.hpp).
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "tools/data/tokenizers/tokenizer.hpp"
 
 namespace glim {
+
+using TrainingText = std::span<const std::span<const std::string>>;
+
+// Of the tokens that each(line, take) hands to `take`.
+template <class Each>
+Vocabulary trained_vocabulary(const TokenizerOptions& options, TrainingText parts,
+                              const Each& each) {
+  VocabularyBuilder builder;
+  for (const auto& part : parts)
+    for (const std::string& line : part)
+      each(line, [&](std::string_view token) { builder.add(token); });
+  return builder.build(options.min_frequency, options.max_size);
+}
+// Of a tokenizer's JSON.
+Vocabulary vocabulary_from(const nlohmann::json& json);
 
 class VocabularyTokenizer : public Tokenizer {
  public:
@@ -23,7 +40,9 @@ class VocabularyTokenizer : public Tokenizer {
   std::string serialize() const override;
 
  protected:
-  explicit VocabularyTokenizer(Vocabulary vocabulary) : vocabulary_(std::move(vocabulary)) {}
+  // ValueError with this problem for a token of the vocabulary that is not one(token).
+  VocabularyTokenizer(Vocabulary vocabulary, const char* problem,
+                      bool (*one)(const std::string& token));
   virtual std::vector<std::string> split(std::string_view valid_line) const = 0;
 
  private:

@@ -9,30 +9,20 @@
 
 namespace glim {
 
-CharTokenizer::CharTokenizer(Vocabulary vocabulary) : VocabularyTokenizer(std::move(vocabulary)) {
-  for (const std::string& token : this->vocabulary().tokens()) {
-    if (code_points(token).size() != 1) {
-      throw ValueError("tokenizer", fmt::format("\"{}\" is not one character", token));
-    }
-  }
+CharTokenizer::CharTokenizer(Vocabulary vocabulary)
+    : VocabularyTokenizer(std::move(vocabulary), "is not one character",
+                          [](const std::string& token) { return code_points(token).size() == 1; }) {
 }
 
-TokenizerPtr CharTokenizer::train(const TokenizerOptions& options,
-                                  std::span<const std::span<const std::string>> parts) {
-  VocabularyBuilder builder;
-  for (const auto& part : parts) {
-    for (const std::string& line : part) {
-      for (const CodePoint& c : code_points(line)) {
-        builder.add(std::string_view(line).substr(c.offset, c.length));
-      }
-    }
-  }
-  return std::make_shared<CharTokenizer>(builder.build(options.min_frequency, options.max_size));
+TokenizerPtr CharTokenizer::train(const TokenizerOptions& options, TrainingText parts) {
+  auto each = [](std::string_view line, const auto& take) {
+    for (const CodePoint& c : code_points(line)) take(line.substr(c.offset, c.length));
+  };
+  return std::make_shared<CharTokenizer>(trained_vocabulary(options, parts, each));
 }
 
 TokenizerPtr CharTokenizer::from_json(const nlohmann::json& json) {
-  return std::make_shared<CharTokenizer>(
-      Vocabulary(json.at("tokens").get<std::vector<std::string>>()));
+  return std::make_shared<CharTokenizer>(vocabulary_from(json));
 }
 
 std::string CharTokenizer::piece(std::int64_t id) const {

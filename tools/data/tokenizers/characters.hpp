@@ -3,8 +3,6 @@
 // its white space.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "tools/data/tokenizers/by_vocabulary.hpp"
 
 namespace glim {
@@ -13,8 +11,7 @@ class CharTokenizer final : public VocabularyTokenizer {
  public:
   explicit CharTokenizer(Vocabulary vocabulary);
 
-  static TokenizerPtr train(const TokenizerOptions& options,
-                            std::span<const std::span<const std::string>> parts);
+  static TokenizerPtr train(const TokenizerOptions& options, TrainingText parts);
   static TokenizerPtr from_json(const nlohmann::json& json);
 
   std::string piece(std::int64_t id) const override;

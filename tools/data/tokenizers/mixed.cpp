@@ -44,28 +44,21 @@ bool is_run(const std::string& token) { return !stands_alone(code_point_at(token
 
 }  // namespace
 
-MixedTokenizer::MixedTokenizer(Vocabulary vocabulary) : VocabularyTokenizer(std::move(vocabulary)) {
-  for (const std::string& token : this->vocabulary().tokens()) {
-    if (split_mixed(token) != std::vector<std::string>{token}) {
-      throw ValueError("tokenizer", fmt::format("\"{}\" is not one word or character", token));
-    }
-  }
-}
+MixedTokenizer::MixedTokenizer(Vocabulary vocabulary)
+    : VocabularyTokenizer(std::move(vocabulary), "is not one word or character",
+                          [](const std::string& token) {
+                            return split_mixed(token) == std::vector<std::string>{token};
+                          }) {}
 
-TokenizerPtr MixedTokenizer::train(const TokenizerOptions& options,
-                                   std::span<const std::span<const std::string>> parts) {
-  VocabularyBuilder builder;
-  for (const auto& part : parts) {
-    for (const std::string& line : part) {
-      for (const std::string& token : split_mixed(line)) builder.add(token);
-    }
-  }
-  return std::make_shared<MixedTokenizer>(builder.build(options.min_frequency, options.max_size));
+TokenizerPtr MixedTokenizer::train(const TokenizerOptions& options, TrainingText parts) {
+  return std::make_shared<MixedTokenizer>(
+      trained_vocabulary(options, parts, [](const std::string& line, const auto& take) {
+        for (const std::string& token : split_mixed(line)) take(token);
+      }));
 }
 
 TokenizerPtr MixedTokenizer::from_json(const nlohmann::json& json) {
-  return std::make_shared<MixedTokenizer>(
-      Vocabulary(json.at("tokens").get<std::vector<std::string>>()));
+  return std::make_shared<MixedTokenizer>(vocabulary_from(json));
 }
 
 std::vector<std::string> MixedTokenizer::split(std::string_view line) const {

@@ -9,8 +9,6 @@
 // spaces.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "tools/data/tokenizers/by_vocabulary.hpp"
 
 namespace glim {
@@ -20,8 +18,7 @@ class MixedTokenizer final : public VocabularyTokenizer {
   // ValueError for a token that is more than one token.
   explicit MixedTokenizer(Vocabulary vocabulary);
 
-  static TokenizerPtr train(const TokenizerOptions& options,
-                            std::span<const std::span<const std::string>> parts);
+  static TokenizerPtr train(const TokenizerOptions& options, TrainingText parts);
   static TokenizerPtr from_json(const nlohmann::json& json);
 
   std::string_view kind() const override { return "mixed"; }

@@ -45,41 +45,6 @@ std::string_view Vocabulary::token(std::int64_t id) const {
   return tokens_[static_cast<std::size_t>(id - kSpecialTokens)];
 }
 
-std::string Vocabulary::serialize() const {
-  return nlohmann::json{{"format", "glim vocabulary"}, {"version", 1}, {"tokens", tokens_}}.dump();
-}
-
-Vocabulary Vocabulary::deserialize(std::string_view text, const std::string& where) {
-  auto fail = [&](const std::string& problem) {
-    return FileError("vocabulary", where + ": " + problem);
-  };
-  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded()) throw fail("not valid JSON");
-  if (!json.is_object() || json.value("format", nlohmann::json()) != "glim vocabulary") {
-    throw fail("not a vocabulary");
-  }
-  if (json.value("version", nlohmann::json()) != 1) throw fail("of an unknown version");
-  const auto list = json.value("tokens", nlohmann::json());
-  if (!list.is_array()) throw fail("has no list of tokens");
-  std::vector<std::string> tokens;
-  tokens.reserve(list.size());
-  for (const auto& token : list) {
-    if (!token.is_string()) throw fail(fmt::format("token {} is not a string", tokens.size() + 4));
-    tokens.push_back(token.get<std::string>());
-  }
-  try {
-    return Vocabulary(std::move(tokens));
-  } catch (const ValueError& e) {
-    throw fail(e.problem());
-  }
-}
-
-void Vocabulary::save(const std::string& path) const { write_file_atomically(path, serialize()); }
-
-Vocabulary Vocabulary::load(const std::string& path) {
-  return deserialize(read_file(path, "vocabulary"), path);
-}
-
 Vocabulary VocabularyBuilder::build(std::int64_t min_frequency, std::int64_t max_size) const {
   if (min_frequency < 0) {
     throw ValueError("vocabulary", fmt::format("min frequency {} is negative", min_frequency));

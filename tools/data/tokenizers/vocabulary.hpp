@@ -35,13 +35,6 @@ class Vocabulary {
   // Without the four special ones.
   const std::vector<std::string>& tokens() const { return tokens_; }
 
-  // {"format": "glim vocabulary", "version": 1, "tokens": [...]}, and back. FileError, naming
-  // `where`, for anything else.
-  std::string serialize() const;
-  static Vocabulary deserialize(std::string_view text, const std::string& where = "vocabulary");
-  void save(const std::string& path) const;
-  static Vocabulary load(const std::string& path);
-
  private:
   struct Hash {
     using is_transparent = void;

@@ -44,29 +44,21 @@ void for_each_word(std::string_view line, bool fold, Take take) {
 }  // namespace
 
 WordTokenizer::WordTokenizer(Vocabulary vocabulary, bool fold)
-    : VocabularyTokenizer(std::move(vocabulary)), fold_(fold) {
-  for (const std::string& token : this->vocabulary().tokens()) {
-    if (split_spaces(token) != std::vector<std::string_view>{token}) {
-      throw ValueError("tokenizer", fmt::format("word \"{}\" contains white space", token));
-    }
-  }
-}
+    : VocabularyTokenizer(std::move(vocabulary), "contains white space",
+                          [](const std::string& word) {
+                            return split_spaces(word) == std::vector<std::string_view>{word};
+                          }),
+      fold_(fold) {}
 
-TokenizerPtr WordTokenizer::train(const TokenizerOptions& options,
-                                  std::span<const std::span<const std::string>> parts) {
-  VocabularyBuilder builder;
-  for (const auto& part : parts) {
-    for (const std::string& line : part) {
-      for_each_word(line, options.fold, [&](std::string_view word) { builder.add(word); });
-    }
-  }
-  return std::make_shared<WordTokenizer>(builder.build(options.min_frequency, options.max_size),
-                                         options.fold);
+TokenizerPtr WordTokenizer::train(const TokenizerOptions& options, TrainingText parts) {
+  auto each = [&](const std::string& line, const auto& take) {
+    for_each_word(line, options.fold, take);
+  };
+  return std::make_shared<WordTokenizer>(trained_vocabulary(options, parts, each), options.fold);
 }
 
 TokenizerPtr WordTokenizer::from_json(const nlohmann::json& json) {
-  return std::make_shared<WordTokenizer>(
-      Vocabulary(json.at("tokens").get<std::vector<std::string>>()), json.at("fold").get<bool>());
+  return std::make_shared<WordTokenizer>(vocabulary_from(json), json.at("fold").get<bool>());
 }
 
 std::string WordTokenizer::serialize() const {

@@ -2,8 +2,6 @@
 // decode(encode(line)) is the line with its white space normalised and unknown words as "<unk>".
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "tools/data/tokenizers/by_vocabulary.hpp"
 
 namespace glim {
@@ -14,8 +12,7 @@ class WordTokenizer final : public VocabularyTokenizer {
   // full-width forms is dropped at the end of a word.
   explicit WordTokenizer(Vocabulary vocabulary, bool fold = false);
 
-  static TokenizerPtr train(const TokenizerOptions& options,
-                            std::span<const std::span<const std::string>> parts);
+  static TokenizerPtr train(const TokenizerOptions& options, TrainingText parts);
   static TokenizerPtr from_json(const nlohmann::json& json);
 
   std::string_view kind() const override { return "word"; }

@@ -10,14 +10,8 @@
 namespace glim::step {
 
 std::string patch_text(const Patch& patch) {
-  switch (patch.kind) {
-    case Patch::Zero:
-      return "zero";
-    case Patch::Freeze:
-      return "freeze";
-    case Patch::Scale:
-      break;
-  }
+  if (patch.kind == Patch::Zero) return "zero";
+  if (patch.kind == Patch::Freeze) return "freeze";
   return fmt::format("scale {:g}", patch.factor);
 }
 

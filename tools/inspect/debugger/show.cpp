@@ -187,17 +187,10 @@ std::string list_text(const Session& s, int i, int around) {
 }
 
 std::string gradient_note(const Session& s, int i) {
-  switch (s.turn(i)) {
-    case Turn::Now:
-    case Turn::Taken:
-      return "";
-    case Turn::Frozen:
-      return "frozen: it gets none";
-    case Turn::PassedOver:
-      return "none reached it";
-    case Turn::ToCome:
-      break;
-  }
+  const Turn turn = s.turn(i);
+  if (turn == Turn::Now || turn == Turn::Taken) return "";
+  if (turn == Turn::Frozen) return "frozen: it gets none";
+  if (turn == Turn::PassedOver) return "none reached it";
   std::size_t come = 0;
   for (const Reader& r : s.readers(i)) come += s.sent(r.node, r.input) >= 0;
   return fmt::format("{} of {} readers have sent theirs; its turn is to come", come,

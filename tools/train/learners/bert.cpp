@@ -3,17 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "tensor/error.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/index.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tools/data/corpus/corpus.hpp"
-#include "tools/data/corpus/stored_json.hpp"
 #include "tools/data/phrasebook/phrasebook.hpp"
-#include "tools/train/learners/transformer.hpp"
-#include "tools/train/option_names.hpp"
+#include "tools/train/learners/sizes.hpp"
 
 namespace glim {
 namespace {
@@ -66,65 +63,19 @@ void check_encoder(const TrainOptions& o, std::vector<std::string> own) {
 }
 
 BertConfig bert_config(const TrainOptions& o, Index tokens) {
-  BertConfig c;
+  auto c = sizes_of<BertConfig>(o);
   c.vocab = tokens + 1;  // and [MASK]
-  c.max_len = o.max_length;
-  c.d_model = o.d_model;
-  c.heads = o.heads;
-  c.layers = o.layers;
-  c.d_ff = o.d_ff;
-  c.dropout = o.dropout;
-  c.norm = kNorms.parse("norm", o.norm);
-  c.activation = kActivations.parse("activation", o.activation);
-  c.init = o.init;
-  c.learned_positions = kPositions.parse("positions", o.positions) == Positions::Learned;
+  c.learned_positions = kNames<Positions>.parse("positions", o.positions) == Positions::Learned;
   return c;
 }
 
-std::string to_json(const BertConfig& c) {
-  nlohmann::json j = {{"vocab", c.vocab},
-                      {"max_len", c.max_len},
-                      {"d_model", c.d_model},
-                      {"heads", c.heads},
-                      {"layers", c.layers},
-                      {"d_ff", c.d_ff},
-                      {"dropout", c.dropout},
-                      {"norm", kNorms.print(c.norm)},
-                      {"activation", kActivations.print(c.activation)},
-                      {"learned_positions", c.learned_positions},
-                      {"norm_eps", c.norm_eps},
-                      {"pad", c.pad}};
-  return j.dump();
-}
-
 BertConfig described_bert(const Checkpoint& checkpoint, const std::string& file) {
-  auto read = [](const nlohmann::json& j) {
-    BertConfig c;
-    j.at("vocab").get_to(c.vocab);
-    j.at("max_len").get_to(c.max_len);
-    j.at("d_model").get_to(c.d_model);
-    j.at("heads").get_to(c.heads);
-    j.at("layers").get_to(c.layers);
-    j.at("d_ff").get_to(c.d_ff);
-    j.at("dropout").get_to(c.dropout);
-    c.norm = kNorms.parse("norm", j.at("norm"));
-    c.activation = kActivations.parse("activation", j.at("activation"));
-    j.at("learned_positions").get_to(c.learned_positions);
-    j.at("norm_eps").get_to(c.norm_eps);
-    j.at("pad").get_to(c.pad);
-    return c;
-  };
-  BertConfig c = read_json(checkpoint.described("model", file), to_json(BertConfig{}), file,
-                           "model description", read);
-  const StateDict& weights = checkpoint.weights;
-  if (c.layers < 1 || c.layers > static_cast<Index>(weights.size()))
-    throw FileError(file, "describes more layers than it has tensors");
-  require_tensor(weights, "bert.embed.weight", {c.vocab, c.d_model}, file);
-  if (c.learned_positions)
-    require_tensor(weights, "bert.positions.weight", {c.max_len, c.d_model}, file);
-  for (Index i = 0; i < c.layers; ++i)
-    require_tensor(weights, "bert.encoder.layers." + std::to_string(i) + ".linear1.weight",
-                   {c.d_ff, c.d_model}, file);
+  auto c = sizes_from_json<BertConfig>(checkpoint.described("model", file), file);
+  Evidence evidence{checkpoint.weights, file};
+  evidence.layers(c.layers);
+  evidence.tensor("bert.embed.weight", {c.vocab, c.d_model});
+  if (c.learned_positions) evidence.tensor("bert.positions.weight", {c.max_len, c.d_model});
+  evidence.stack("bert.encoder", c.layers, "linear1.weight", {c.d_ff, c.d_model});
   return c;
 }
 
@@ -136,105 +87,124 @@ TokenizerPtr described_tokenizer(const Checkpoint& c, const std::string& file,
   return t;
 }
 
-MaskedLearner::MaskedLearner(const TrainOptions& o, const Checkpoint* from) : options_(o) {
-  check_bert(o);
-  BertText parts = bert_text(o);
-  BertConfig config;
-  if (from) {
-    config = described_bert(*from, o.out);
-    tokenizer_ = described_tokenizer(*from, o.out, config);
-  } else {
-    tokenizer_ = train_tokenizer(tokenizer_options(o, false), parts.train);
-    config = bert_config(o, tokenizer_->size());
+namespace {
+
+class MaskedLearner final : public Learner {
+ public:
+  MaskedLearner(const TrainOptions& o, const Checkpoint* from) : options_(o) {
+    check_bert(o);
+    BertText parts = bert_text(o);
+    BertConfig config;
+    if (from) {
+      config = described_bert(*from, o.out);
+      tokenizer_ = described_tokenizer(*from, o.out, config);
+    } else {
+      tokenizer_ = train_tokenizer(tokenizer_options(o, false), parts.train);
+      config = bert_config(o, tokenizer_->size());
+    }
+    for (const std::string& s : parts.train) data_.train.add(*tokenizer_, s, 0, config.max_len);
+    for (const std::string& s : parts.valid) data_.valid.add(*tokenizer_, s, 0, config.max_len);
+    left_out_ = drop_unknown(data_.train) + drop_unknown(data_.valid);
+    if (data_.train.pairs.empty())
+      throw ValueError("--min-frequency", "leaves no token in the vocabulary");
+    model_ = std::make_unique<MaskedLanguageModel>(config);
+    if (o.precision == "float64") model_->to(DType::Float64);
   }
-  for (const std::string& s : parts.train) data_.train.add(*tokenizer_, s, 0, config.max_len);
-  for (const std::string& s : parts.valid) data_.valid.add(*tokenizer_, s, 0, config.max_len);
-  left_out_ = drop_unknown(data_.train) + drop_unknown(data_.valid);
-  if (data_.train.pairs.empty())
-    throw ValueError("--min-frequency", "leaves no token in the vocabulary");
-  model_ = std::make_unique<MaskedLanguageModel>(config);
-  if (o.precision == "float64") model_->to(DType::Float64);
-}
 
-std::map<std::string, std::string> MaskedLearner::description() const {
-  return {{"model", to_json(model_->bert.config())}, {"tokenizer", tokenizer_->serialize()}};
-}
-
-std::vector<std::string> MaskedLearner::summary() const {
-  std::vector<std::string> lines = glim::describe(data_, *tokenizer_);
-  if (left_out_ > 0)
-    lines.push_back(fmt::format("  {} sentences of unknown tokens left out", left_out_));
-  return lines;
-}
-
-BatchSize MaskedLearner::size(Split split, Index batch) const {
-  BatchSize size;
-  for (std::int64_t row : data_.rows(split, batch)) {
-    ++size.samples;
-    size.targets +=
-        chosen_count(known_tokens(data_.part(split).pairs[static_cast<std::size_t>(row)]),
-                     MaskingOptions{}.share);
+  Module& model() override { return *model_; }
+  std::string kind() const override { return "bert"; }
+  std::map<std::string, std::string> description() const override {
+    return {{"model", to_json(model_->bert.config())}, {"tokenizer", tokenizer_->serialize()}};
   }
-  return size;
-}
 
-Var MaskedLearner::loss(Split split, Index batch, Index /*step*/, Measures& sums) {
-  Key key = split == Split::Train ? generator().next()
-                                  : Key{0x6d61736bu, static_cast<std::uint64_t>(batch)};
-  return masked_loss(padded_ids(data_.part(split).pairs, data_.rows(split, batch)), key, sums);
-}
-
-Var MaskedLearner::probe(Index i) {
-  auto [split, row] = data_.probe(i);
-  Measures ignored;
-  return masked_loss(padded_ids(data_.part(split).pairs, {row}),
-                     {0x70726f62u, static_cast<std::uint64_t>(i)}, ignored);
-}
-
-Var MaskedLearner::masked_loss(const Tensor& ids, Key key, Measures& sums) {
-  Masked m = mask_tokens(ids, model_->bert.config().mask(), {}, key);
-  Var logits = model_->forward(m.ids, m.chosen);  // (M, V)
-  sums.correct += static_cast<Index>(sum(equal(argmax(logits.value(), -1), m.targets)).item());
-  return label_smoothing_loss(logits, m.targets, options_.label_smoothing, kPad, &sums);
-}
-
-std::string MaskedLearner::describe(const Measures& m) const {
-  return fmt::format("loss {:.4f}  perplexity {:.3f}  accuracy {:.4f}", m.nll, m.perplexity(),
-                     m.accuracy());
-}
-
-// Sentences with the middle token hidden, and what the model would put there.
-std::string MaskedLearner::demonstrate(const std::string& folder) {
-  const std::vector<TokenPair>& sentences = data_.valid.pairs;
-  if (sentences.empty()) return "";
-  model_->load_state_dict(load_checkpoint(model_file(folder)).weights);
-  model_->eval();
-  NoGrad no_tape;
-  std::string text = "\nheld-out sentences, one token hidden:\n";
-  std::size_t step = std::max<std::size_t>(1, sentences.size() / 6);
-  for (std::size_t i = 0; i < sentences.size(); i += step) {
-    Tensor ids = padded_ids(sentences, {static_cast<std::int64_t>(i)});
-    const auto& source = sentences[i].source;
-    Index at = static_cast<Index>(source.size()) / 2, was = source[static_cast<std::size_t>(at)];
-    ids.data<Index>()[at] = model_->bert.config().mask();
-    Tensor chosen = from_vector(std::vector<Index>{at}, {1});
-    Ordered best = top_k(log_softmax(model_->forward(ids, chosen).value()), 3);
-    std::string words;
-    for (std::size_t t = 1; t < source.size(); ++t)
-      words += (t > 1 ? " " : "") +
-               (static_cast<Index>(t) == at ? "[MASK]" : tokenizer_->piece(source[t]));
-    std::string guesses;
-    auto ranked = best.indices.to_vector<Index>();
-    auto log_probs = best.values.to(DType::Float64).to_vector<double>();
-    for (std::size_t k = 0; k < ranked.size(); ++k)
-      guesses +=
-          fmt::format("{}{} {:.2f}", k > 0 ? ", " : "",
-                      ranked[k] < tokenizer_->size() ? tokenizer_->piece(ranked[k]) : "[MASK]",
-                      std::exp(log_probs[k]));
-    text += fmt::format("  {}\n    {}   (it was: {})\n", words, guesses, tokenizer_->piece(was));
+  std::string fingerprint() const override { return data_.fingerprint(); }
+  std::vector<std::string> summary() const override {
+    std::vector<std::string> lines = glim::describe(data_, *tokenizer_);
+    if (left_out_ > 0)
+      lines.push_back(fmt::format("  {} sentences of unknown tokens left out", left_out_));
+    return lines;
   }
-  return text;
-}
+
+  Index begin(Split split, Index epoch) override { return data_.begin(split, options_, epoch); }
+  BatchSize size(Split split, Index batch) const override {
+    BatchSize size;
+    for (std::int64_t row : data_.rows(split, batch)) {
+      ++size.samples;
+      size.targets +=
+          chosen_count(known_tokens(data_.part(split).pairs[static_cast<std::size_t>(row)]),
+                       MaskingOptions{}.share);
+    }
+    return size;
+  }
+
+  Var loss(Split split, Index batch, Index /*step*/, Measures& sums) override {
+    Key key = split == Split::Train ? generator().next()
+                                    : Key{0x6d61736bu, static_cast<std::uint64_t>(batch)};
+    return masked_loss(padded_ids(data_.part(split).pairs, data_.rows(split, batch)), key, sums);
+  }
+
+  Var probe(Index i) override {
+    auto [split, row] = data_.probe(i);
+    Measures ignored;
+    return masked_loss(padded_ids(data_.part(split).pairs, {row}),
+                       {0x70726f62u, static_cast<std::uint64_t>(i)}, ignored);
+  }
+
+  std::string describe(const Measures& m) const override {
+    return fmt::format("loss {:.4f}  perplexity {:.3f}  accuracy {:.4f}", m.nll, m.perplexity(),
+                       m.accuracy());
+  }
+
+  // Sentences with the middle token hidden, and what the model would put there.
+  std::string demonstrate(const std::string& folder) override {
+    const std::vector<TokenPair>& sentences = data_.valid.pairs;
+    if (sentences.empty()) return "";
+    model_->load_state_dict(load_checkpoint(model_file(folder)).weights);
+    model_->eval();
+    NoGrad no_tape;
+    std::string text = "\nheld-out sentences, one token hidden:\n";
+    std::size_t step = std::max<std::size_t>(1, sentences.size() / 6);
+    for (std::size_t i = 0; i < sentences.size(); i += step) {
+      Tensor ids = padded_ids(sentences, {static_cast<std::int64_t>(i)});
+      const auto& source = sentences[i].source;
+      Index at = static_cast<Index>(source.size()) / 2, was = source[static_cast<std::size_t>(at)];
+      ids.data<Index>()[at] = model_->bert.config().mask();
+      Tensor chosen = from_vector(std::vector<Index>{at}, {1});
+      Ordered best = top_k(log_softmax(model_->forward(ids, chosen).value()), 3);
+      std::string words;
+      for (std::size_t t = 1; t < source.size(); ++t)
+        words += (t > 1 ? " " : "") +
+                 (static_cast<Index>(t) == at ? "[MASK]" : tokenizer_->piece(source[t]));
+      std::string guesses;
+      auto ranked = best.indices.to_vector<Index>();
+      auto log_probs = best.values.to(DType::Float64).to_vector<double>();
+      for (std::size_t k = 0; k < ranked.size(); ++k)
+        guesses +=
+            fmt::format("{}{} {:.2f}", k > 0 ? ", " : "",
+                        ranked[k] < tokenizer_->size() ? tokenizer_->piece(ranked[k]) : "[MASK]",
+                        std::exp(log_probs[k]));
+      text += fmt::format("  {}\n    {}   (it was: {})\n", words, guesses, tokenizer_->piece(was));
+    }
+    return text;
+  }
+
+ private:
+  // Of these (B, S) ids, tokens hidden as the key says.
+  Var masked_loss(const Tensor& ids, Key key, Measures& sums) {
+    Masked m = mask_tokens(ids, model_->bert.config().mask(), {}, key);
+    Var logits = model_->forward(m.ids, m.chosen);  // (M, V)
+    sums.correct += static_cast<Index>(sum(equal(argmax(logits.value(), -1), m.targets)).item());
+    return label_smoothing_loss(logits, m.targets, options_.label_smoothing, kPad, &sums);
+  }
+
+  TrainOptions options_;
+  TokenizerPtr tokenizer_;
+  SentenceBatches data_;
+  Index left_out_ = 0;
+  std::unique_ptr<MaskedLanguageModel> model_;
+};
+
+}  // namespace
 
 std::unique_ptr<Learner> make_masked_learner(const TrainOptions& options, const Checkpoint* from) {
   return std::make_unique<MaskedLearner>(options, from);

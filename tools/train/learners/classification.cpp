@@ -7,12 +7,10 @@
 #include "tensor/error.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
-#include "tools/train/option_names.hpp"
+#include "tools/train/learners/sizes.hpp"
 
 namespace glim {
 namespace {
-
-const OptionNames<Pooling> kPoolings{{{"first", Pooling::First}, {"mean", Pooling::Mean}}};
 
 void check_classification(const TrainOptions& o) {
   check_encoder(o, {"labelled", "valid-labelled", "init-from", "word-dropout", "pooling"});
@@ -31,10 +29,7 @@ struct DescribedClassifier {
 };
 
 DescribedClassifier described_classifier(const Checkpoint& c, const std::string& file) {
-  if (c.kind != "classifier")
-    throw FileError(file, "holds a model of kind '" + c.kind +
-                              "', which does not classify sentences; wanted is one of kind "
-                              "'classifier'");
+  c.require_kind("classifier", "classify sentences", file);
   DescribedClassifier d;
   d.config = described_bert(c, file);
   d.tokenizer = described_tokenizer(c, file, d.config);
@@ -52,12 +47,10 @@ LoadedClassifier load_classifier(const std::string& path) {
   LoadedClassifier loaded{d.tokenizer, d.labels, nullptr};
   try {
     loaded.model = std::make_unique<SequenceClassifier>(d.config, d.labels.size(), d.pooling);
-    if (c.options.precision == "float64") loaded.model->to(DType::Float64);
-    loaded.model->load_state_dict(c.weights);
   } catch (const Error& e) {
     throw FileError(file, e.one_line());
   }
-  loaded.model->eval();
+  load_weights(*loaded.model, c, file);
   return loaded;
 }
 
@@ -87,105 +80,126 @@ std::vector<Classified> classify(const LoadedClassifier& classifier,
   return found;
 }
 
-ClassificationLearner::ClassificationLearner(const TrainOptions& o, const Checkpoint* from)
-    : options_(o) {
-  check_classification(o);
-  LabelledSentences train = read_labelled(o.labelled);
-  BertConfig config;
-  StateDict pretrained;
-  Pooling pooling = kPoolings.parse("pooling", o.pooling);
-  if (from) {
-    DescribedClassifier d = described_classifier(*from, o.out);
-    config = d.config;
-    tokenizer_ = d.tokenizer;
-    labels_ = d.labels;
-  } else {
-    try {
-      labels_ = Labels::of(train.labels);
-    } catch (const ValueError& e) {
-      throw FileError(o.labelled, e.problem());
-    }
-    if (o.init_from.empty()) {
-      tokenizer_ = train_tokenizer(tokenizer_options(o, false), train.sentences);
-      config = bert_config(o, tokenizer_->size());
+namespace {
+
+class ClassificationLearner final : public Learner {
+ public:
+  ClassificationLearner(const TrainOptions& o, const Checkpoint* from) : options_(o) {
+    check_classification(o);
+    LabelledSentences train = read_labelled(o.labelled);
+    BertConfig config;
+    StateDict pretrained;
+    Pooling pooling = kNames<Pooling>.parse("pooling", o.pooling);
+    if (from) {
+      DescribedClassifier d = described_classifier(*from, o.out);
+      config = d.config;
+      tokenizer_ = d.tokenizer;
+      labels_ = d.labels;
     } else {
-      started_from_ = model_file(o.init_from);
-      Checkpoint c = load_checkpoint(started_from_);
-      if (c.kind != "bert")
-        throw FileError(started_from_, "holds a model of kind '" + c.kind +
-                                           "'; --init-from wants one of kind 'bert'");
-      config = described_bert(c, started_from_);
-      tokenizer_ = described_tokenizer(c, started_from_, config);
-      config.dropout = o.dropout;
-      pretrained = std::move(c.weights);
+      try {
+        labels_ = Labels::of(train.labels);
+      } catch (const ValueError& e) {
+        throw FileError(o.labelled, e.problem());
+      }
+      if (o.init_from.empty()) {
+        tokenizer_ = train_tokenizer(tokenizer_options(o, false), train.sentences);
+        config = bert_config(o, tokenizer_->size());
+      } else {
+        started_from_ = model_file(o.init_from);
+        Checkpoint c = load_checkpoint(started_from_);
+        if (c.kind != "bert")
+          throw FileError(started_from_, "holds a model of kind '" + c.kind +
+                                             "'; --init-from wants one of kind 'bert'");
+        config = described_bert(c, started_from_);
+        tokenizer_ = described_tokenizer(c, started_from_, config);
+        config.dropout = o.dropout;
+        pretrained = std::move(c.weights);
+      }
+    }
+    model_ = std::make_unique<SequenceClassifier>(config, labels_.size(), pooling);
+    if (!started_from_.empty()) start_from(pretrained);
+    if (o.precision == "float64") model_->to(DType::Float64);
+    auto take = [&](const LabelledSentences& from_file, SentenceSet& to) {
+      std::vector<Index> numbers = label_numbers(from_file, labels_);
+      for (std::size_t i = 0; i < numbers.size(); ++i)
+        to.add(*tokenizer_, from_file.sentences[i], numbers[i], config.max_len);
+    };
+    take(train, data_.train);
+    if (!o.valid_labelled.empty()) take(read_labelled(o.valid_labelled), data_.valid);
+  }
+
+  Module& model() override { return *model_; }
+  std::string kind() const override { return "classifier"; }
+  std::map<std::string, std::string> description() const override {
+    return {{"model", to_json(model_->bert.config())},
+            {"tokenizer", tokenizer_->serialize()},
+            {"labels", labels_.to_json()}};
+  }
+
+  std::string fingerprint() const override { return data_.fingerprint(); }
+  std::vector<std::string> summary() const override {
+    std::vector<std::string> lines = glim::describe(data_, *tokenizer_);
+    lines.push_back("  labels: " + labels_.list());
+    if (!started_from_.empty())
+      lines.push_back("  sizes, vocabulary and encoder weights are those of " + started_from_);
+    return lines;
+  }
+
+  Index begin(Split split, Index epoch) override { return data_.begin(split, options_, epoch); }
+  BatchSize size(Split split, Index batch) const override {
+    auto count = static_cast<Index>(data_.rows(split, batch).size());
+    return {count, count};
+  }
+
+  Var loss(Split split, Index batch, Index /*step*/, Measures& sums) override {
+    return sentences_loss(split, data_.rows(split, batch), sums);
+  }
+  Var probe(Index i) override {
+    auto [split, row] = data_.probe(i);
+    Measures ignored;
+    return sentences_loss(split, {row}, ignored);
+  }
+
+  double criterion(const Measures& m) const override { return 1 - m.accuracy(); }
+  std::string describe(const Measures& m) const override {
+    return fmt::format("NLL {:.4f}  accuracy {:.4f}", m.nll, m.accuracy());
+  }
+
+ private:
+  Var sentences_loss(Split split, const std::vector<std::int64_t>& rows, Measures& sums) {
+    const std::vector<TokenPair>& pairs = data_.part(split).pairs;
+    Tensor ids = padded_ids(pairs, rows), target = numbers_of(pairs, rows);
+    if (split == Split::Train && model_->training() && options_.word_dropout > 0) {
+      Tensor token = greater_equal(ids, scalar(static_cast<double>(kSpecialTokens), DType::Int64));
+      Tensor hidden =
+          logical_and(token, bernoulli(ids.shape(), options_.word_dropout, generator().next()));
+      ids = where(hidden, scalar(static_cast<double>(kUnk), DType::Int64), ids);
+    }
+    Var logits = model_->forward(ids);  // (B, C)
+    sums.correct += static_cast<Index>(sum(equal(argmax(logits.value(), -1), target)).item());
+    return label_smoothing_loss(logits, target, options_.label_smoothing, -1, &sums);
+  }
+
+  void start_from(const StateDict& pretrained) {
+    StateDict encoder;
+    for (auto& [name, value] : pretrained)
+      if (name.rfind("bert.", 0) == 0) encoder[name.substr(5)] = value;
+    try {
+      model_->bert.load_state_dict(encoder);
+    } catch (const Error& e) {
+      throw FileError(started_from_, e.one_line());
     }
   }
-  model_ = std::make_unique<SequenceClassifier>(config, labels_.size(), pooling);
-  if (!started_from_.empty()) start_from(pretrained);
-  if (o.precision == "float64") model_->to(DType::Float64);
-  auto take = [&](const LabelledSentences& from_file, SentenceSet& to) {
-    std::vector<Index> numbers = label_numbers(from_file, labels_);
-    for (std::size_t i = 0; i < numbers.size(); ++i)
-      to.add(*tokenizer_, from_file.sentences[i], numbers[i], config.max_len);
-  };
-  take(train, data_.train);
-  if (!o.valid_labelled.empty()) take(read_labelled(o.valid_labelled), data_.valid);
-}
 
-void ClassificationLearner::start_from(const StateDict& pretrained) {
-  StateDict encoder;
-  for (auto& [name, value] : pretrained)
-    if (name.rfind("bert.", 0) == 0) encoder[name.substr(5)] = value;
-  try {
-    model_->bert.load_state_dict(encoder);
-  } catch (const Error& e) {
-    throw FileError(started_from_, e.one_line());
-  }
-}
+  TrainOptions options_;
+  TokenizerPtr tokenizer_;
+  Labels labels_;
+  SentenceBatches data_;
+  std::string started_from_;
+  std::unique_ptr<SequenceClassifier> model_;
+};
 
-std::map<std::string, std::string> ClassificationLearner::description() const {
-  return {{"model", to_json(model_->bert.config())},
-          {"tokenizer", tokenizer_->serialize()},
-          {"labels", labels_.to_json()}};
-}
-
-std::vector<std::string> ClassificationLearner::summary() const {
-  std::vector<std::string> lines = glim::describe(data_, *tokenizer_);
-  lines.push_back("  labels: " + labels_.list());
-  if (!started_from_.empty())
-    lines.push_back("  sizes, vocabulary and encoder weights are those of " + started_from_);
-  return lines;
-}
-
-BatchSize ClassificationLearner::size(Split split, Index batch) const {
-  auto count = static_cast<Index>(data_.rows(split, batch).size());
-  return {count, count};
-}
-
-Var ClassificationLearner::probe(Index i) {
-  auto [split, row] = data_.probe(i);
-  Measures ignored;
-  return sentences_loss(split, {row}, ignored);
-}
-
-Var ClassificationLearner::sentences_loss(Split split, const std::vector<std::int64_t>& rows,
-                                          Measures& sums) {
-  const std::vector<TokenPair>& pairs = data_.part(split).pairs;
-  Tensor ids = padded_ids(pairs, rows), target = numbers_of(pairs, rows);
-  if (split == Split::Train && model_->training() && options_.word_dropout > 0) {
-    Tensor token = greater_equal(ids, scalar(static_cast<double>(kSpecialTokens), DType::Int64));
-    Tensor hidden =
-        logical_and(token, bernoulli(ids.shape(), options_.word_dropout, generator().next()));
-    ids = where(hidden, scalar(static_cast<double>(kUnk), DType::Int64), ids);
-  }
-  Var logits = model_->forward(ids);  // (B, C)
-  sums.correct += static_cast<Index>(sum(equal(argmax(logits.value(), -1), target)).item());
-  return label_smoothing_loss(logits, target, options_.label_smoothing, -1, &sums);
-}
-
-std::string ClassificationLearner::describe(const Measures& m) const {
-  return fmt::format("NLL {:.4f}  accuracy {:.4f}", m.nll, m.accuracy());
-}
+}  // namespace
 
 std::unique_ptr<Learner> make_classification_learner(const TrainOptions& options,
                                                      const Checkpoint* from) {

@@ -31,36 +31,6 @@ std::vector<Classified> classify(const LoadedClassifier& classifier,
                                  const std::vector<std::string>& sentences,
                                  const std::vector<std::string>& names, bool truncate);
 
-class ClassificationLearner final : public Learner {
- public:
-  ClassificationLearner(const TrainOptions& options, const Checkpoint* from);
-
-  Module& model() override { return *model_; }
-  std::string kind() const override { return "classifier"; }
-  std::map<std::string, std::string> description() const override;
-  std::string fingerprint() const override { return data_.fingerprint(); }
-  std::vector<std::string> summary() const override;
-  Index begin(Split split, Index epoch) override { return data_.begin(split, options_, epoch); }
-  BatchSize size(Split split, Index batch) const override;
-  Var loss(Split split, Index batch, Index /*step*/, Measures& sums) override {
-    return sentences_loss(split, data_.rows(split, batch), sums);
-  }
-  Var probe(Index i) override;
-  double criterion(const Measures& m) const override { return 1 - m.accuracy(); }
-  std::string describe(const Measures& m) const override;
-
- private:
-  Var sentences_loss(Split split, const std::vector<std::int64_t>& rows, Measures& sums);
-  void start_from(const StateDict& pretrained);
-
-  TrainOptions options_;
-  TokenizerPtr tokenizer_;
-  Labels labels_;
-  SentenceBatches data_;
-  std::string started_from_;
-  std::unique_ptr<SequenceClassifier> model_;
-};
-
 std::unique_ptr<Learner> make_classification_learner(const TrainOptions& options,
                                                      const Checkpoint* from);
 

@@ -4,25 +4,19 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "tensor/error.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
-#include "tools/data/corpus/stored_json.hpp"
 #include "tools/data/images/augment.hpp"
 #include "tools/data/images/idx.hpp"
 #include "tools/data/images/png.hpp"
 #include "tools/train/fingerprint.hpp"
-#include "tools/train/learners/transformer.hpp"
-#include "tools/train/option_names.hpp"
+#include "tools/train/learners/sizes.hpp"
 
 namespace glim {
 namespace {
-
-const OptionNames<ImagePooling> kImagePoolings{
-    {{"first", ImagePooling::ClassToken}, {"mean", ImagePooling::Mean}}};
 
 void check_images(const TrainOptions& o) {
   check_taken(o, {"task", "images", "labels", "valid-images", "valid-labels", "image-folder",
@@ -54,51 +48,15 @@ void check_images(const TrainOptions& o) {
     fail("batch-tokens", "counts tokens; the images of a batch are --batch-sentences");
 }
 
-std::string to_json(const VitConfig& c) {
-  nlohmann::json j = {{"channels", c.channels}, {"height", c.height},
-                      {"width", c.width},       {"patch", c.patch},
-                      {"classes", c.classes},   {"d_model", c.d_model},
-                      {"heads", c.heads},       {"layers", c.layers},
-                      {"d_ff", c.d_ff},         {"dropout", c.dropout},
-                      {"norm_eps", c.norm_eps}, {"pooling", kImagePoolings.print(c.pooling)}};
-  return j.dump();
-}
-
-VitConfig vit_config_from_json(const std::string& text, const std::string& where) {
-  return read_json(text, to_json(VitConfig{}), where, "model description",
-                   [](const nlohmann::json& j) {
-                     VitConfig c;
-                     j.at("channels").get_to(c.channels);
-                     j.at("height").get_to(c.height);
-                     j.at("width").get_to(c.width);
-                     j.at("patch").get_to(c.patch);
-                     j.at("classes").get_to(c.classes);
-                     j.at("d_model").get_to(c.d_model);
-                     j.at("heads").get_to(c.heads);
-                     j.at("layers").get_to(c.layers);
-                     j.at("d_ff").get_to(c.d_ff);
-                     j.at("dropout").get_to(c.dropout);
-                     j.at("norm_eps").get_to(c.norm_eps);
-                     c.pooling = kImagePoolings.parse("pooling", j.at("pooling"));
-                     return c;
-                   });
-}
-
 // Sizes are believed as far as the tensors bear them out.
-void require_described(const VitConfig& c, const StateDict& weights, const std::string& file) {
-  if (c.layers < 1 || c.layers > static_cast<Index>(weights.size()))
-    throw FileError(file, "describes more layers than it has tensors");
-  constexpr Index kMost = Index{1} << 30;
-  for (Index v : {c.channels, c.height, c.width, c.patch, c.d_model, c.d_ff})
-    if (v < 1 || v > kMost) throw FileError(file, "describes a size of " + std::to_string(v));
-  auto require = [&](const std::string& name, const Shape& shape) {
-    require_tensor(weights, name, shape, file);
-  };
-  require("patch_embed.weight", {c.d_model, c.channels, c.patch, c.patch});
-  require("positions.weight", {c.patches() + (c.pooling == ImagePooling::ClassToken), c.d_model});
-  require("head.weight", {c.classes, c.d_model});
-  for (Index i = 0; i < c.layers; ++i)
-    require("encoder.layers." + std::to_string(i) + ".linear1.weight", {c.d_ff, c.d_model});
+void require_described(const VitConfig& c, const Evidence& file) {
+  file.layers(c.layers);
+  for (Index v : {c.channels, c.height, c.width, c.patch, c.d_model, c.d_ff}) file.size(v);
+  file.tensor("patch_embed.weight", {c.d_model, c.channels, c.patch, c.patch});
+  file.tensor("positions.weight",
+              {c.patches() + (c.pooling == ImagePooling::ClassToken), c.d_model});
+  file.tensor("head.weight", {c.classes, c.d_model});
+  file.stack("encoder", c.layers, "linear1.weight", {c.d_ff, c.d_model});
 }
 
 struct DescribedVit {
@@ -106,15 +64,13 @@ struct DescribedVit {
   Labels labels;
 };
 DescribedVit described_vit(const Checkpoint& c, const std::string& file) {
-  if (c.kind != "vit")
-    throw FileError(file, "holds a model of kind '" + c.kind +
-                              "', which does not classify images; wanted is one of kind 'vit'");
-  DescribedVit d{vit_config_from_json(c.described("model", file), file),
+  c.require_kind("vit", "classify images", file);
+  DescribedVit d{sizes_from_json<VitConfig>(c.described("model", file), file),
                  Labels::from_json(c.described("labels", file), file)};
   if (d.labels.size() != d.config.classes)
     throw FileError(file, fmt::format("has {} labels, its model {} classes", d.labels.size(),
                                       d.config.classes));
-  require_described(d.config, c.weights, file);
+  require_described(d.config, {c.weights, file});
   return d;
 }
 
@@ -142,12 +98,10 @@ LoadedVit load_vit(const std::string& path) {
   LoadedVit loaded{d.labels, nullptr};
   try {
     loaded.model = std::make_unique<Vit>(d.config);
-    if (c.options.precision == "float64") loaded.model->to(DType::Float64);
-    loaded.model->load_state_dict(c.weights);
   } catch (const Error& e) {
     throw FileError(file, e.one_line());
   }
-  loaded.model->eval();
+  load_weights(*loaded.model, c, file);
   return loaded;
 }
 
@@ -189,196 +143,218 @@ void require_every_class(const ImageSet& set) {
                                             first.back() + 1, set.classes.back(), set.classes[c]));
 }
 
-void ImageLearner::read_images() {
-  const TrainOptions& o = options_;
-  bool folder = !o.image_folder.empty();
-  auto all = std::make_shared<const ImageSet>(folder ? read_png_folders(o.image_folder)
-                                                     : read_idx_images(o.images, o.labels));
-  train_.set = all;
-  if (!o.valid_image_folder.empty())
-    valid_.set =
-        std::make_shared<const ImageSet>(read_png_folders(o.valid_image_folder, all.get()));
-  else if (!o.valid_images.empty())
-    valid_.set = std::make_shared<const ImageSet>(read_idx_images(o.valid_images, o.valid_labels));
-  else if (o.valid_last > 0)
-    valid_.set = all;
-  Index count = all->size(), held = valid_.set == all ? o.valid_last : 0;
-  Index first = o.train_first > 0 ? o.train_first : std::max<Index>(0, count - held);
-  if (first < 1 || first + held > count)
-    throw ValueError(held > 0 ? "--valid-last" : "--train-first",
-                     fmt::format("{} training and {} validation images are more than the {} of {}",
-                                 std::max<Index>(1, first), held, count, all->name));
-  train_.rows.resize(static_cast<std::size_t>(first));
-  std::iota(train_.rows.begin(), train_.rows.end(), 0);
-  if (valid_.set) {
-    valid_.rows.resize(static_cast<std::size_t>(held > 0 ? held : valid_.set->size()));
-    std::iota(valid_.rows.begin(), valid_.rows.end(), held > 0 ? count - held : 0);
-  }
-}
+namespace {
 
-ImageLearner::ImageLearner(const TrainOptions& o, const Checkpoint* from) : options_(o) {
-  check_images(o);
-  read_images();
-  VitConfig config;
-  if (from) {
-    DescribedVit d = described_vit(*from, o.out);
-    config = d.config;
-    labels_ = d.labels;
-  } else {
-    require_every_class(*train_.set);
-    try {
-      labels_ = Labels::of(train_.set->classes);
-    } catch (const ValueError& e) {
-      throw FileError(train_.set->name, e.problem());
+class ImageLearner final : public Learner {
+ public:
+  ImageLearner(const TrainOptions& o, const Checkpoint* from) : options_(o) {
+    check_images(o);
+    read_images();
+    VitConfig config;
+    if (from) {
+      DescribedVit d = described_vit(*from, o.out);
+      config = d.config;
+      labels_ = d.labels;
+    } else {
+      require_every_class(*train_.set);
+      try {
+        labels_ = Labels::of(train_.set->classes);
+      } catch (const ValueError& e) {
+        throw FileError(train_.set->name, e.problem());
+      }
+      config = sizes_of<VitConfig>(o);
+      config.channels = train_.set->channels;
+      config.height = train_.set->height;
+      config.width = train_.set->width;
+      config.classes = labels_.size();
     }
-    config.channels = train_.set->channels;
-    config.height = train_.set->height;
-    config.width = train_.set->width;
-    config.classes = labels_.size();
-    config.patch = o.patch;
-    config.d_model = o.d_model;
-    config.heads = o.heads;
-    config.layers = o.layers;
-    config.d_ff = o.d_ff;
-    config.dropout = o.dropout;
-    config.pooling = kImagePoolings.parse("pooling", o.pooling);
+    model_ = std::make_unique<Vit>(config);
+    for (Part* p : {&train_, &valid_})
+      if (p->set) {
+        require_size(*p->set, config);
+        p->numbers = label_numbers(*p->set, labels_);
+      }
+    measure_pixels();
+    if (o.precision == "float64") model_->to(DType::Float64);
   }
-  model_ = std::make_unique<Vit>(config);
-  for (Part* p : {&train_, &valid_})
-    if (p->set) {
-      require_size(*p->set, config);
-      p->numbers = label_numbers(*p->set, labels_);
-    }
-  measure_pixels();
-  if (o.precision == "float64") model_->to(DType::Float64);
-}
 
-void ImageLearner::measure_pixels() {
-  const ImageSet& set = *train_.set;
-  Index plane = set.height * set.width;
-  for (Index c = 0; c < set.channels; ++c) {
-    double sum = 0, squares = 0,
-           n = static_cast<double>(plane) * static_cast<double>(train_.rows.size());
+  Module& model() override { return *model_; }
+  std::string kind() const override { return "vit"; }
+  std::map<std::string, std::string> description() const override {
+    return {{"model", to_json(model_->config())}, {"labels", labels_.to_json()}};
+  }
+
+  std::string fingerprint() const override {
+    Fingerprint f;
+    Index size = train_.set->image_size();
     for (Index r : train_.rows) {
-      const std::uint8_t* p = set.pixels.data() + (r * set.channels + c) * plane;
-      for (Index i = 0; i < plane; ++i) {
-        double v = p[i] / 255.0;
-        sum += v;
-        squares += v * v;
+      const std::uint8_t* p = train_.set->pixels.data() + r * size;
+      for (Index i = 0; i < size; ++i) f.mix(p[i]);
+      f.mix(train_.numbers[static_cast<std::size_t>(r)]);
+    }
+    return f.text();
+  }
+
+  std::vector<std::string> summary() const override {
+    const ImageSet& set = *train_.set;
+    std::vector<std::string> lines{fmt::format(
+        "data: {} training images, {} validation; {} x {} pixels, {} channel{}; {} classes: {}",
+        train_.rows.size(), valid_.rows.size(), set.height, set.width, set.channels,
+        set.channels > 1 ? "s" : "", labels_.size(), labels_.list())};
+    if (set.left_out > 0)
+      lines.push_back(fmt::format("  {} files that are no PNG left out", set.left_out));
+    lines.push_back(fmt::format("  patches of {0} x {0}: {1} of them an image",
+                                model_->config().patch, model_->config().patches()));
+    return lines;
+  }
+
+  Index begin(Split split, Index epoch) override {
+    Part& p = split == Split::Train ? train_ : valid_;
+    p.order = p.rows;
+    if (split == Split::Train) {
+      Key key{static_cast<std::uint64_t>(options_.seed) ^ 0x696d61676573,
+              static_cast<std::uint64_t>(epoch)};
+      auto shuffled = permutation(static_cast<Index>(p.rows.size()), key).to_vector<Index>();
+      for (std::size_t i = 0; i < shuffled.size(); ++i)
+        p.order[i] = p.rows[static_cast<std::size_t>(shuffled[i])];
+    }
+    auto count = static_cast<Index>(p.order.size());
+    return (count + options_.batch_sentences - 1) / options_.batch_sentences;
+  }
+
+  BatchSize size(Split split, Index batch) const override {
+    auto count = static_cast<Index>(rows_of(split, batch).size());
+    return {count, count};
+  }
+
+  Var loss(Split split, Index batch, Index /*step*/, Measures& sums) override {
+    return images_loss(split, rows_of(split, batch), sums);
+  }
+  Var probe(Index i) override {
+    Split split = valid_.rows.empty() ? Split::Train : Split::Valid;
+    const std::vector<Index>& rows = part(split).rows;
+    Index at = probe_row(i, static_cast<Index>(rows.size()));
+    Measures ignored;
+    return images_loss(split, {rows[static_cast<std::size_t>(at)]}, ignored);
+  }
+
+  double criterion(const Measures& m) const override { return 1 - m.accuracy(); }
+  std::string describe(const Measures& m) const override {
+    return fmt::format("NLL {:.4f}  accuracy {:.4f}", m.nll, m.accuracy());
+  }
+
+  std::string demonstrate(const std::string& folder) override {
+    if (valid_.rows.empty()) return "";
+    LoadedVit best = load_vit(folder);
+    std::map<std::pair<Index, Index>, Index> confused;  // (truth, found)
+    Index right = 0, count = static_cast<Index>(valid_.rows.size());
+    for (Index i = 0; i < count; i += 256) {
+      std::vector<Index> rows(valid_.rows.begin() + i,
+                              valid_.rows.begin() + std::min(count, i + 256));
+      auto found = classify(best, *valid_.set, rows);
+      for (std::size_t k = 0; k < rows.size(); ++k) {
+        Index truth = valid_.numbers[static_cast<std::size_t>(rows[k])];
+        if (found[k].label == truth)
+          ++right;
+        else
+          ++confused[{truth, found[k].label}];
       }
     }
-    double mean = sum / n, variance = squares / n - mean * mean;
-    model_->pixel_mean.select(0, c).fill_(mean);
-    // A channel without any contrast is left as it is.
-    model_->pixel_deviation.select(0, c).fill_(variance > 1e-6 ? std::sqrt(variance) : 1);
+    std::string text =
+        fmt::format("\nvalidation images, never trained on: {} of {} right = {:.2f} %\n", right,
+                    count, 100 * static_cast<double>(right) / static_cast<double>(count));
+    std::vector<std::pair<Index, std::pair<Index, Index>>> most;
+    for (auto& [pair, times] : confused) most.push_back({-times, pair});
+    std::sort(most.begin(), most.end());
+    if (most.size() > 5) most.resize(5);
+    for (auto& [times, pair] : most)
+      text += fmt::format("  {} taken for {}: {}\n", labels_.name(pair.first),
+                          labels_.name(pair.second), -times);
+    return text + "\n";
   }
-}
 
-std::map<std::string, std::string> ImageLearner::description() const {
-  return {{"model", to_json(model_->config())}, {"labels", labels_.to_json()}};
-}
-
-std::string ImageLearner::fingerprint() const {
-  Fingerprint f;
-  Index size = train_.set->image_size();
-  for (Index r : train_.rows) {
-    const std::uint8_t* p = train_.set->pixels.data() + r * size;
-    for (Index i = 0; i < size; ++i) f.mix(p[i]);
-    f.mix(train_.numbers[static_cast<std::size_t>(r)]);
+ private:
+  struct Part {
+    std::shared_ptr<const ImageSet> set;
+    std::vector<Index> numbers;  // of the labels of the whole set
+    std::vector<Index> rows;     // the images of the set that belong to this part
+    std::vector<Index> order;    // of the epoch
+  };
+  Var images_loss(Split split, const std::vector<Index>& rows, Measures& sums) {
+    Tensor images = images_at(*part(split).set, rows);
+    Augmentation movement{options_.shift, options_.rotation};
+    if (split == Split::Train && model_->training() && movement.any())
+      images = augment(images, movement, generator().next());
+    Tensor target = label_tensor(part(split).numbers, rows);
+    Var logits = model_->forward(Var(images.to(model_->pixel_mean.dtype())));  // (B, classes)
+    sums.correct += static_cast<Index>(sum(equal(argmax(logits.value(), -1), target)).item());
+    return label_smoothing_loss(logits, target, options_.label_smoothing, -1, &sums);
   }
-  return f.text();
-}
 
-std::vector<std::string> ImageLearner::summary() const {
-  const ImageSet& set = *train_.set;
-  std::vector<std::string> lines{fmt::format(
-      "data: {} training images, {} validation; {} x {} pixels, {} channel{}; {} classes: {}",
-      train_.rows.size(), valid_.rows.size(), set.height, set.width, set.channels,
-      set.channels > 1 ? "s" : "", labels_.size(), labels_.list())};
-  if (set.left_out > 0)
-    lines.push_back(fmt::format("  {} files that are no PNG left out", set.left_out));
-  lines.push_back(fmt::format("  patches of {0} x {0}: {1} of them an image",
-                              model_->config().patch, model_->config().patches()));
-  return lines;
-}
-
-Index ImageLearner::begin(Split split, Index epoch) {
-  Part& p = split == Split::Train ? train_ : valid_;
-  p.order = p.rows;
-  if (split == Split::Train) {
-    Key key{static_cast<std::uint64_t>(options_.seed) ^ 0x696d61676573,
-            static_cast<std::uint64_t>(epoch)};
-    auto shuffled = permutation(static_cast<Index>(p.rows.size()), key).to_vector<Index>();
-    for (std::size_t i = 0; i < shuffled.size(); ++i)
-      p.order[i] = p.rows[static_cast<std::size_t>(shuffled[i])];
-  }
-  auto count = static_cast<Index>(p.order.size());
-  return (count + options_.batch_sentences - 1) / options_.batch_sentences;
-}
-
-std::vector<Index> ImageLearner::rows_of(Split split, Index batch) const {
-  const std::vector<Index>& order = part(split).order;
-  auto first = order.begin() + batch * options_.batch_sentences;
-  return {first, first + std::min<Index>(options_.batch_sentences, order.end() - first)};
-}
-
-BatchSize ImageLearner::size(Split split, Index batch) const {
-  auto count = static_cast<Index>(rows_of(split, batch).size());
-  return {count, count};
-}
-
-Var ImageLearner::probe(Index i) {
-  Split split = valid_.rows.empty() ? Split::Train : Split::Valid;
-  const std::vector<Index>& rows = part(split).rows;
-  Index at = probe_row(i, static_cast<Index>(rows.size()));
-  Measures ignored;
-  return images_loss(split, {rows[static_cast<std::size_t>(at)]}, ignored);
-}
-
-Var ImageLearner::images_loss(Split split, const std::vector<Index>& rows, Measures& sums) {
-  Tensor images = images_at(*part(split).set, rows);
-  Augmentation movement{options_.shift, options_.rotation};
-  if (split == Split::Train && model_->training() && movement.any())
-    images = augment(images, movement, generator().next());
-  Tensor target = label_tensor(part(split).numbers, rows);
-  Var logits = model_->forward(Var(images.to(model_->pixel_mean.dtype())));  // (B, classes)
-  sums.correct += static_cast<Index>(sum(equal(argmax(logits.value(), -1), target)).item());
-  return label_smoothing_loss(logits, target, options_.label_smoothing, -1, &sums);
-}
-
-std::string ImageLearner::describe(const Measures& m) const {
-  return fmt::format("NLL {:.4f}  accuracy {:.4f}", m.nll, m.accuracy());
-}
-
-std::string ImageLearner::demonstrate(const std::string& folder) {
-  if (valid_.rows.empty()) return "";
-  LoadedVit best = load_vit(folder);
-  std::map<std::pair<Index, Index>, Index> confused;  // (truth, found)
-  Index right = 0, count = static_cast<Index>(valid_.rows.size());
-  for (Index i = 0; i < count; i += 256) {
-    std::vector<Index> rows(valid_.rows.begin() + i,
-                            valid_.rows.begin() + std::min(count, i + 256));
-    auto found = classify(best, *valid_.set, rows);
-    for (std::size_t k = 0; k < rows.size(); ++k) {
-      Index truth = valid_.numbers[static_cast<std::size_t>(rows[k])];
-      if (found[k].label == truth)
-        ++right;
-      else
-        ++confused[{truth, found[k].label}];
+  void read_images() {
+    const TrainOptions& o = options_;
+    bool folder = !o.image_folder.empty();
+    auto all = std::make_shared<const ImageSet>(folder ? read_png_folders(o.image_folder)
+                                                       : read_idx_images(o.images, o.labels));
+    train_.set = all;
+    if (!o.valid_image_folder.empty())
+      valid_.set =
+          std::make_shared<const ImageSet>(read_png_folders(o.valid_image_folder, all.get()));
+    else if (!o.valid_images.empty())
+      valid_.set =
+          std::make_shared<const ImageSet>(read_idx_images(o.valid_images, o.valid_labels));
+    else if (o.valid_last > 0)
+      valid_.set = all;
+    Index count = all->size(), held = valid_.set == all ? o.valid_last : 0;
+    Index first = o.train_first > 0 ? o.train_first : std::max<Index>(0, count - held);
+    if (first < 1 || first + held > count)
+      throw ValueError(
+          held > 0 ? "--valid-last" : "--train-first",
+          fmt::format("{} training and {} validation images are more than the {} of {}",
+                      std::max<Index>(1, first), held, count, all->name));
+    train_.rows.resize(static_cast<std::size_t>(first));
+    std::iota(train_.rows.begin(), train_.rows.end(), 0);
+    if (valid_.set) {
+      valid_.rows.resize(static_cast<std::size_t>(held > 0 ? held : valid_.set->size()));
+      std::iota(valid_.rows.begin(), valid_.rows.end(), held > 0 ? count - held : 0);
     }
   }
-  std::string text =
-      fmt::format("\nvalidation images, never trained on: {} of {} right = {:.2f} %\n", right,
-                  count, 100 * static_cast<double>(right) / static_cast<double>(count));
-  std::vector<std::pair<Index, std::pair<Index, Index>>> most;
-  for (auto& [pair, times] : confused) most.push_back({-times, pair});
-  std::sort(most.begin(), most.end());
-  if (most.size() > 5) most.resize(5);
-  for (auto& [times, pair] : most)
-    text += fmt::format("  {} taken for {}: {}\n", labels_.name(pair.first),
-                        labels_.name(pair.second), -times);
-  return text + "\n";
-}
+
+  void measure_pixels() {
+    const ImageSet& set = *train_.set;
+    Index plane = set.height * set.width;
+    for (Index c = 0; c < set.channels; ++c) {
+      double sum = 0, squares = 0,
+             n = static_cast<double>(plane) * static_cast<double>(train_.rows.size());
+      for (Index r : train_.rows) {
+        const std::uint8_t* p = set.pixels.data() + (r * set.channels + c) * plane;
+        for (Index i = 0; i < plane; ++i) {
+          double v = p[i] / 255.0;
+          sum += v;
+          squares += v * v;
+        }
+      }
+      double mean = sum / n, variance = squares / n - mean * mean;
+      model_->pixel_mean.select(0, c).fill_(mean);
+      // A channel without any contrast is left as it is.
+      model_->pixel_deviation.select(0, c).fill_(variance > 1e-6 ? std::sqrt(variance) : 1);
+    }
+  }
+
+  const Part& part(Split split) const { return split == Split::Train ? train_ : valid_; }
+  std::vector<Index> rows_of(Split split, Index batch) const {
+    const std::vector<Index>& order = part(split).order;
+    auto first = order.begin() + batch * options_.batch_sentences;
+    return {first, first + std::min<Index>(options_.batch_sentences, order.end() - first)};
+  }
+
+  TrainOptions options_;
+  Part train_, valid_;
+  Labels labels_;
+  std::unique_ptr<Vit> model_;
+};
+
+}  // namespace
 
 std::unique_ptr<Learner> make_image_learner(const TrainOptions& options, const Checkpoint* from) {
   return std::make_unique<ImageLearner>(options, from);

@@ -32,44 +32,6 @@ std::vector<Classified> classify(const LoadedVit& vit, const ImageSet& set,
 // Numbers of the model's labels for the set's own. FileError for a class that the model has not.
 std::vector<Index> label_numbers(const ImageSet& set, const Labels& labels);
 
-class ImageLearner final : public Learner {
- public:
-  ImageLearner(const TrainOptions& options, const Checkpoint* from);
-
-  Module& model() override { return *model_; }
-  std::string kind() const override { return "vit"; }
-  std::map<std::string, std::string> description() const override;
-  std::string fingerprint() const override;
-  std::vector<std::string> summary() const override;
-  Index begin(Split split, Index epoch) override;
-  BatchSize size(Split split, Index batch) const override;
-  Var loss(Split split, Index batch, Index /*step*/, Measures& sums) override {
-    return images_loss(split, rows_of(split, batch), sums);
-  }
-  Var probe(Index i) override;
-  double criterion(const Measures& m) const override { return 1 - m.accuracy(); }
-  std::string describe(const Measures& m) const override;
-  std::string demonstrate(const std::string& folder) override;
-
- private:
-  struct Part {
-    std::shared_ptr<const ImageSet> set;
-    std::vector<Index> numbers;  // of the labels of the whole set
-    std::vector<Index> rows;     // the images of the set that belong to this part
-    std::vector<Index> order;    // of the epoch
-  };
-  Var images_loss(Split split, const std::vector<Index>& rows, Measures& sums);
-  void read_images();
-  void measure_pixels();
-  const Part& part(Split split) const { return split == Split::Train ? train_ : valid_; }
-  std::vector<Index> rows_of(Split split, Index batch) const;
-
-  TrainOptions options_;
-  Part train_, valid_;
-  Labels labels_;
-  std::unique_ptr<Vit> model_;
-};
-
 std::unique_ptr<Learner> make_image_learner(const TrainOptions& options, const Checkpoint* from);
 
 }  // namespace glim

@@ -30,38 +30,6 @@ struct LoadedLanguageModel {
 // `path` as model_file takes it. FileError naming the file, also for a model of another kind.
 LoadedLanguageModel load_language_model(const std::string& path);
 
-class LanguageLearner final : public Learner {
- public:
-  LanguageLearner(const TrainOptions& options, const Checkpoint* from);
-
-  Module& model() override { return *model_; }
-  std::string kind() const override { return "gpt"; }
-  std::map<std::string, std::string> description() const override;
-  std::string fingerprint() const override;
-  std::vector<std::string> summary() const override;
-  Index begin(Split split, Index epoch) override;
-  BatchSize size(Split split, Index batch) const override;
-  Var loss(Split split, Index batch, Index step, Measures& sums) override;
-  Var probe(Index i) override;
-  std::string describe(const Measures& m) const override;
-  std::string demonstrate(const std::string& folder) override;
-
- private:
-  struct Crops {
-    std::vector<Index> starts;
-    Index length;
-  };
-  const std::vector<Index>& tokens(Split split) const;
-  Var crops_loss(Split split, const Crops& crops, Measures& sums);
-
-  TrainOptions options_;
-  TokenizerPtr tokenizer_;
-  std::string train_name_;
-  std::vector<Index> train_, valid_;
-  std::unique_ptr<Gpt> model_;
-  std::vector<Crops> train_batches_, valid_batches_;
-};
-
 std::unique_ptr<Learner> make_language_learner(const TrainOptions& options, const Checkpoint* from);
 
 }  // namespace glim

@@ -7,24 +7,8 @@
 #include "nn/attention/guided.hpp"
 #include "nn/attention/mask.hpp"
 #include "tensor/error.hpp"
-#include "tools/train/learners/conv.hpp"
-#include "tools/train/learners/non_autoregressive.hpp"
-#include "tools/train/learners/rnn.hpp"
-#include "tools/train/learners/transformer.hpp"
 
 namespace glim {
-
-const std::vector<SequenceKind>& sequence_kinds() {
-  static const std::vector<SequenceKind> list = {transformer_kind(), rnn_kind(), conv_kind(),
-                                                 non_autoregressive_kind()};
-  return list;
-}
-
-const SequenceKind* sequence_kind(const std::string& name) {
-  for (const SequenceKind& k : sequence_kinds())
-    if (k.name == name) return &k;
-  return nullptr;
-}
 
 namespace {
 
@@ -41,12 +25,10 @@ TokenizerPair tokenizers_of(const Checkpoint& c, const std::string& file) {
 
 std::unique_ptr<SequenceModel> rebuilt(const Checkpoint& c, const std::string& file) {
   const SequenceKind* kind = sequence_kind(c.kind);
-  if (!kind) {
-    std::string known;
-    for (const SequenceKind& k : sequence_kinds()) known += (known.empty() ? "" : ", ") + k.name;
+  if (!kind)
     throw FileError(file, "holds a model of kind '" + c.kind +
-                              "', which does not translate; wanted is one of " + known);
-  }
+                              "', which does not translate; wanted is one of " +
+                              sequence_kind_names());
   return kind->rebuild(c.described("model", file), c.weights, file);
 }
 
@@ -61,13 +43,7 @@ LoadedSequenceModel load_sequence_model(const std::string& path) {
   if (loaded.tokenizers.source->size() != loaded.model->src_vocab() ||
       loaded.tokenizers.target->size() != loaded.model->tgt_vocab())
     throw FileError(file, "its tokenizers do not have the vocabulary sizes of its model");
-  try {
-    if (loaded.checkpoint.options.precision == "float64") loaded.model->to(DType::Float64);
-    loaded.model->load_state_dict(loaded.checkpoint.weights);
-  } catch (const Error& e) {
-    throw FileError(file, e.one_line());
-  }
-  loaded.model->eval();
+  load_weights(*loaded.model, loaded.checkpoint, file);
   return loaded;
 }
 

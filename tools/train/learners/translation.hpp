@@ -40,6 +40,7 @@ struct SequenceKind {
 };
 const std::vector<SequenceKind>& sequence_kinds();
 const SequenceKind* sequence_kind(const std::string& name);  // null if there is none
+std::string sequence_kind_names();                           // "transformer, rnn"
 
 // A model ready to decode with, in eval().
 struct LoadedSequenceModel {

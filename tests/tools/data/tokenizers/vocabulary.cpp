@@ -62,43 +62,4 @@ TEST_CASE("a vocabulary refuses tokens that are no tokens", "[vocabulary]") {
   CHECK_THROWS_AS(Vocabulary({"\xFF"}), ValueError);
 }
 
-TEST_CASE("a vocabulary survives its file, and nothing else passes for one", "[vocabulary]") {
-  const Vocabulary v = count({"Straße", "\"", "猫", "\\", "a", "a"}).build();
-  const test::TemporaryFile file;
-  v.save(file.path());
-  CHECK(Vocabulary::load(file.path()).tokens() == v.tokens());
-  for (const std::string text :
-       {"", "{", "[]", "null", "7", "{}", R"({"format":"glim vocabulary"})",
-        R"({"format":"glim vocabulary","version":1})",
-        R"({"format":"glim vocabulary","version":2,"tokens":[]})",
-        R"({"format":"glim vocabulary","version":1,"tokens":"a"})",
-        R"({"format":"glim vocabulary","version":1,"tokens":["a",3]})",
-        R"({"format":"glim vocabulary","version":1,"tokens":["a","a"]})",
-        R"({"format":"glim vocabulary","version":1,"tokens":[""]})", "\xFF\xFE"}) {
-    INFO(text);
-    CHECK_THROWS_AS(Vocabulary::deserialize(text), FileError);
-  }
-  CHECK_THROWS_AS(Vocabulary::deserialize(std::string(200000, '[')), FileError);
-  CHECK(test::message_of<FileError>([] { Vocabulary::load("/nowhere/v.json"); }) ==
-        "vocabulary: /nowhere/v.json: No such file or directory");
-  CHECK_THROWS_AS(v.save("/nowhere/v.json"), FileError);
-
-  SplitMix64 random(3);
-  const std::string whole = v.serialize();
-  for (std::size_t n = 0; n < whole.size(); ++n) {
-    REQUIRE_THROWS_AS(Vocabulary::deserialize(whole.substr(0, n)), FileError);
-  }
-  for (int round = 0; round < 5000; ++round) {
-    std::string text = whole;
-    for (std::uint64_t k = 0; k <= random.below(3); ++k) {
-      text[random.below(text.size())] = static_cast<char>(random.below(256));
-    }
-    try {
-      const Vocabulary changed = Vocabulary::deserialize(text);
-      REQUIRE(Vocabulary::deserialize(changed.serialize()).tokens() == changed.tokens());
-    } catch (const FileError&) {
-    }
-  }
-}
-
 }  // namespace test_vocabulary

@@ -1,0 +1,29 @@
+#include "tools/train/learners/sizes.hpp"
+
+namespace glim {
+
+void Evidence::tensor(const std::string& name, const Shape& shape) const {
+  auto at = weights.find(name);
+  if (at == weights.end()) throw FileError(file, "lacks the tensor " + name);
+  if (at->second.shape() != shape)
+    throw FileError(file, name + " has shape " + to_string(at->second.shape()) +
+                              ", its model describes " + to_string(shape));
+}
+
+void Evidence::layers(Index count, Index least) const {
+  if (count < least || count > static_cast<Index>(weights.size()))
+    throw FileError(file, "describes more layers than it has tensors");
+}
+
+void Evidence::stack(const std::string& stack, Index count, const std::string& name,
+                     const Shape& shape) const {
+  for (Index i = 0; i < count; ++i)
+    tensor(stack + ".layers." + std::to_string(i) + "." + name, shape);
+}
+
+void Evidence::size(Index value) const {
+  if (value < 1 || value > (Index{1} << 30))
+    throw FileError(file, "describes a size of " + std::to_string(value));
+}
+
+}  // namespace glim

@@ -1,0 +1,214 @@
+// The sizes of the models as data: of each its name in a checkpoint, its field, and the option of a run that it
+// is taken from. New models, checkpoints and their reading all go by these lists.
+//
+//   auto c = sizes_of<GptConfig>(options);       what the options say; the rest is the caller's
+//   to_json(c)                                   for a checkpoint
+//   sizes_from_json<GptConfig>(text, file)       FileError naming the file
+#pragma once
+
+#include <concepts>
+#include <string>
+#include <type_traits>
+
+#include "models/conv/conv_seq2seq.hpp"
+#include "models/gpt/gpt.hpp"
+#include "tools/data/corpus/stored_json.hpp"
+#include "tools/train/checkpoint.hpp"
+#include "tools/train/option_names.hpp"
+
+namespace glim {
+
+struct Size {
+  enum Kept {
+    Always,
+    Since,
+    Never
+  };  // Since: files of older programs lack it, and mean its default
+  Size(const char* n, Kept k = Always) : name(n), kept(k) {}
+  const char* name;
+  Kept kept;  // in a checkpoint
+};
+
+template <class C, class Config>
+concept SizesOf = std::same_as<std::remove_const_t<C>, Config>;
+
+// f(size, field) or f(size, field, option) for each.
+template <SizesOf<TransformerConfig> C, class F>
+void each_size(C& c, const F& f) {
+  using O = TrainOptions;
+  f("src_vocab", c.src_vocab);
+  f("tgt_vocab", c.tgt_vocab);
+  f("d_model", c.d_model, &O::d_model);
+  f("heads", c.heads, &O::heads);
+  f("d_ff", c.d_ff, &O::d_ff);
+  f("encoder_layers", c.encoder_layers, &O::layers);
+  f("decoder_layers", c.decoder_layers, &O::decoder_layers);
+  f("dropout", c.dropout, &O::dropout);
+  f({"attention_dropout", Size::Since}, c.attention_dropout, &O::attention_dropout);
+  f({"activation_dropout", Size::Since}, c.activation_dropout, &O::activation_dropout);
+  f("norm", c.norm, &O::norm);
+  f("activation", c.activation, &O::activation);
+  f("tie", c.tie, &O::tie);
+  f("positions", c.positions, &O::positions);
+  f("max_len", c.max_len);
+  f("norm_eps", c.norm_eps);
+  f("pad", c.pad);
+  f({"copy", Size::Since}, c.copy, &O::copy);
+  f({"embedding_init", Size::Never}, c.embedding_init, &O::embedding_init);
+  f({"recompute", Size::Never}, c.recompute, &O::recompute);
+}
+
+template <SizesOf<NonAutoregressiveConfig> C, class F>
+void each_size(C& c, const F& f) {
+  using Base = std::conditional_t<std::is_const_v<C>, const TransformerConfig, TransformerConfig>;
+  each_size(static_cast<Base&>(c), f);
+  f("eos", c.eos);
+  f("length", c.length, &TrainOptions::length);
+  f("length_reach", c.length_reach);
+  f("copy_sharpness", c.copy_sharpness);
+}
+
+template <SizesOf<Seq2SeqRnnConfig> C, class F>
+void each_size(C& c, const F& f) {
+  using O = TrainOptions;
+  f("src_vocab", c.src_vocab);
+  f("tgt_vocab", c.tgt_vocab);
+  f("d_embed", c.d_embed, &O::d_embed);
+  f("d_model", c.d_model, &O::d_model);
+  f("layers", c.layers, &O::layers);
+  f("cell", c.cell, &O::cell);
+  f("attention", c.attention, &O::attention);
+  f("dropout", c.dropout, &O::dropout);
+  f("max_len", c.max_len);
+  f("pad", c.pad);
+  f({"copy", Size::Since}, c.copy, &O::copy);
+}
+
+template <SizesOf<ConvSeq2SeqConfig> C, class F>
+void each_size(C& c, const F& f) {
+  using O = TrainOptions;
+  f("src_vocab", c.src_vocab);
+  f("tgt_vocab", c.tgt_vocab);
+  f("d_model", c.d_model, &O::d_model);
+  f("kernel", c.kernel, &O::kernel);
+  f("encoder_layers", c.encoder_layers, &O::layers);
+  f("decoder_layers", c.decoder_layers, &O::decoder_layers);
+  f("dropout", c.dropout, &O::dropout);
+  f("max_len", c.max_len);
+  f("pad", c.pad);
+}
+
+template <SizesOf<GptConfig> C, class F>
+void each_size(C& c, const F& f) {
+  using O = TrainOptions;
+  f("vocab", c.vocab);
+  f("context", c.context, &O::block);
+  f("d_model", c.d_model, &O::d_model);
+  f("heads", c.heads, &O::heads);
+  f("layers", c.layers, &O::layers);
+  f("d_ff", c.d_ff, &O::d_ff);
+  f("dropout", c.dropout, &O::dropout);
+  f("bias", c.bias, &O::bias);
+  f("norm_eps", c.norm_eps);
+  f({"init", Size::Never}, c.init, &O::init);
+}
+
+template <SizesOf<BertConfig> C, class F>
+void each_size(C& c, const F& f) {
+  using O = TrainOptions;
+  f("vocab", c.vocab);
+  f("max_len", c.max_len, &O::max_length);
+  f("d_model", c.d_model, &O::d_model);
+  f("heads", c.heads, &O::heads);
+  f("layers", c.layers, &O::layers);
+  f("d_ff", c.d_ff, &O::d_ff);
+  f("dropout", c.dropout, &O::dropout);
+  f("norm", c.norm, &O::norm);
+  f("activation", c.activation, &O::activation);
+  f("learned_positions", c.learned_positions);
+  f("norm_eps", c.norm_eps);
+  f("pad", c.pad);
+  f({"init", Size::Never}, c.init, &O::init);
+}
+
+template <SizesOf<VitConfig> C, class F>
+void each_size(C& c, const F& f) {
+  using O = TrainOptions;
+  f("channels", c.channels);
+  f("height", c.height);
+  f("width", c.width);
+  f("patch", c.patch, &O::patch);
+  f("classes", c.classes);
+  f("d_model", c.d_model, &O::d_model);
+  f("heads", c.heads, &O::heads);
+  f("layers", c.layers, &O::layers);
+  f("d_ff", c.d_ff, &O::d_ff);
+  f("dropout", c.dropout, &O::dropout);
+  f("norm_eps", c.norm_eps);
+  f("pooling", c.pooling, &O::pooling);
+}
+
+// ValueError naming the option for the name of a choice that there is not.
+template <class Config>
+Config sizes_of(const TrainOptions& o) {
+  Config c;
+  auto take = [&](const Size& size, auto& field, const auto& value) {
+    using Field = std::remove_cvref_t<decltype(field)>;
+    if constexpr (std::is_enum_v<Field>)
+      field = kNames<Field>.parse(size.name, value);
+    else
+      field = value;
+  };
+  each_size(c, [&](const Size& size, auto& field, auto... option) {
+    (take(size, field, o.*option), ...);
+  });
+  return c;
+}
+
+template <class Config>
+std::string to_json(const Config& c) {
+  nlohmann::json j;
+  each_size(c, [&](const Size& size, const auto& field, auto...) {
+    if (size.kept == Size::Never) return;
+    using Field = std::remove_cvref_t<decltype(field)>;
+    if constexpr (std::is_enum_v<Field>)
+      j[size.name] = kNames<Field>.print(field);
+    else
+      j[size.name] = field;
+  });
+  return j.dump();
+}
+
+template <class Config>
+Config sizes_from_json(const std::string& text, const std::string& where) {
+  return read_json(text, to_json(Config{}), where, "model description", [](const auto& j) {
+    Config c;
+    each_size(c, [&](const Size& size, auto& field, auto...) {
+      if (size.kept == Size::Never || (size.kept == Size::Since && !j.contains(size.name))) return;
+      using Field = std::remove_cvref_t<decltype(field)>;
+      if constexpr (std::is_enum_v<Field>)
+        field = kNames<Field>.parse(size.name, j.at(size.name));
+      else
+        j.at(size.name).get_to(field);
+    });
+    return c;
+  });
+}
+
+// The tensors of a file, by which the sizes that it describes are believed before anything large is built.
+// FileError naming the file.
+struct Evidence {
+  const StateDict& weights;
+  const std::string& file;
+
+  // There is a tensor of this name and shape.
+  void tensor(const std::string& name, const Shape& shape) const;
+  // There are `least` layers or more, no more than tensors.
+  void layers(Index count, Index least = 1) const;
+  // So many layers, each with this tensor: "STACK.layers.0.TENSOR".
+  void stack(const std::string& stack, Index count, const std::string& tensor,
+             const Shape& shape) const;
+  void size(Index value) const;  // from 1 to 2^30
+};
+
+}  // namespace glim
