@@ -19,14 +19,13 @@ struct Training {
     if (s.decoder_only()) {
       if (recompute != Recompute::None)
         throw ValueError("bench", "'" + s.name + "' keeps all that backward reads");
-      GptConfig config;
-      config.vocab = s.vocab;
-      config.context = s.target;
-      config.d_model = s.d;
-      config.heads = s.heads;
-      config.d_ff = s.d_ff;
-      config.layers = s.layers;
-      config.dropout = 0.1;
+      GptConfig config{.vocab = s.vocab,
+                       .context = s.target,
+                       .d_model = s.d,
+                       .heads = s.heads,
+                       .layers = s.layers,
+                       .d_ff = s.d_ff,
+                       .dropout = 0.1};
       gpt = std::make_unique<Gpt>(config);
     } else {
       TransformerConfig config = transformer_config(s);

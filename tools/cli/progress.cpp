@@ -7,13 +7,14 @@
 #include <unistd.h>
 #include <vector>
 
+#include "tensor/clock.hpp"
 #include "tools/common/terminal.hpp"
 #include "tools/common/utf8.hpp"
 
 namespace glim {
 namespace {
 
-constexpr auto kRedraw = std::chrono::milliseconds(100);
+constexpr double kRedraw = 0.1;  // seconds
 constexpr int kShortestBar = 10;
 constexpr int kLongestBar = 40;
 
@@ -110,7 +111,7 @@ void Progress::write(std::string_view text) const {
 
 void Progress::show(const ProgressState& state) {
   if (mode_ != ProgressMode::Bar) return;
-  auto now = Clock::now();
+  double now = seconds_now();
   if (!drawn_.empty() && now - last_ < kRedraw) return;
   last_ = now;
   drawn_ = progress_bar(state, terminal_columns(fd_), unicode_);

@@ -6,7 +6,6 @@
 // terminal: what does not fit is left out, from the right. Lines for people (say()) go above it.
 #pragma once
 
-#include <chrono>
 #include <string>
 #include <string_view>
 
@@ -50,14 +49,13 @@ class Progress {
   void end();  // erases the bar
 
  private:
-  using Clock = std::chrono::steady_clock;
   void write(std::string_view text) const;
 
   ProgressMode mode_;
   int fd_;
   bool unicode_;
   std::string drawn_;
-  Clock::time_point last_{};
+  double last_ = 0;  // when it was drawn
 };
 
 // "auto" (a bar on a terminal, else lines), "bar", "lines" or "none".

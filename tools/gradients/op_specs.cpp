@@ -1,9 +1,9 @@
 #include "tools/gradients/op_specs.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <exception>
 
+#include "tensor/clock.hpp"
 #include "tools/gradients/spec.hpp"
 
 namespace glim {
@@ -30,7 +30,7 @@ CaseResult run(const Case& c) {
   r.op = c.op;
   r.name = c.name;
   r.kinks = c.kinks;
-  auto start = std::chrono::steady_clock::now();
+  double start = seconds_now();
   try {
     GradcheckReport report = c.check();
     r.detail = report.to_string();
@@ -44,7 +44,7 @@ CaseResult run(const Case& c) {
   } catch (const std::exception& e) {
     r.detail = e.what();
   }
-  r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  r.seconds = seconds_now() - start;
   return r;
 }
 

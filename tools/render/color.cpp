@@ -38,10 +38,6 @@ Triple mix(const Triple& a, const Triple& b, double t) {
   return {a[0] + t * (b[0] - a[0]), a[1] + t * (b[1] - a[1]), a[2] + t * (b[2] - a[2])};
 }
 
-double decoded(double byte) {  // IEC 61966-2-1
-  double v = byte / 255;
-  return v <= 0.04045 ? v / 12.92 : std::pow((v + 0.055) / 1.055, 2.4);
-}
 double encoded(double v) {
   return 255 * (v <= 0.0031308 ? 12.92 * v : 1.055 * std::pow(v, 1 / 2.4) - 0.055);
 }
@@ -73,13 +69,6 @@ std::string line_color(std::size_t i) {
   static constexpr const char* kColors[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                             "#56b4e9", "#e69f00", "#000000"};
   return kColors[i % std::size(kColors)];
-}
-
-double lightness(const std::string& c) {
-  auto channel = [&](std::size_t at) { return decoded(std::stoi(c.substr(at, 2), nullptr, 16)); };
-  double y = 0.2126729 * channel(1) + 0.7151522 * channel(3) + 0.0721750 * channel(5);
-  double f = y > kDelta * kDelta * kDelta ? std::cbrt(y) : y / (3 * kDelta * kDelta) + 4.0 / 29;
-  return 116 * f - 16;
 }
 
 }  // namespace glim

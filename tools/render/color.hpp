@@ -16,7 +16,4 @@ std::string color(double t, bool diverging);
 // Colours of lines: Okabe & Ito 2008 ("Color Universal Design"), without yellow; they repeat.
 std::string line_color(std::size_t i);
 
-// CIE 1976 L* of "#rrggbb" (sRGB, D65): 0 black, 100 white.
-double lightness(const std::string& color);
-
 }  // namespace glim

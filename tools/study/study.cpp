@@ -1,13 +1,13 @@
 #include "tools/study/study.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <ctime>
 
+#include "tensor/clock.hpp"
 #include "tensor/error.hpp"
 #include "tensor/random.hpp"
 #include "tools/common/nearest.hpp"
+#include "tools/common/processor_time.hpp"
 
 namespace glim {
 namespace {
@@ -87,9 +87,7 @@ bool StudyResult::holds() const {
 
 StudyResult run_study(const Study& study, const StudyOptions& options) {
   if (options.seeds < 1) throw ValueError("study", "at least one seed is needed");
-  using Clock = std::chrono::steady_clock;
-  auto start = Clock::now();
-  std::clock_t processor = std::clock();
+  double start = seconds_now(), processor = processor_seconds();
   StudyResult result;
   result.study = &study;
   result.small = options.small;
@@ -105,8 +103,8 @@ StudyResult run_study(const Study& study, const StudyOptions& options) {
     result.measurements.push_back(std::move(m));
   }
   result.series = join(result.measurements, study);
-  result.processor_seconds = static_cast<double>(std::clock() - processor) / CLOCKS_PER_SEC;
-  result.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  result.processor_seconds = processor_seconds() - processor;
+  result.seconds = seconds_now() - start;
   return result;
 }
 

@@ -64,10 +64,7 @@ Dataset load_dataset(const TrainOptions& o, const TokenizerPair* given) {
 
 std::string Dataset::fingerprint() const {
   Fingerprint f;
-  for (const TokenPair& p : train_tokens.pairs) {
-    f.mix_all(p.source);
-    f.mix_all(p.target, -2);
-  }
+  f.mix_pairs(train_tokens.pairs);
   return f.text();
 }
 

@@ -16,6 +16,13 @@ class Fingerprint {
     for (auto v : values) mix(v);
     mix(end);
   }
+  template <class Pairs>
+  void mix_pairs(const Pairs& pairs) {
+    for (const auto& p : pairs) {
+      mix_all(p.source);
+      mix_all(p.target, -2);
+    }
+  }
   std::string text() const {
     char digits[17];
     std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash_));

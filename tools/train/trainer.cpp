@@ -270,7 +270,6 @@ void Trainer::save_average(TrainObserver& observer) {
 
 bool Trainer::run(TrainObserver& observer, const std::atomic<bool>& stop) {
   learner_.model().train();
-  observer.started(state_);
   if (state_.finished && (state_.epoch < options_.epochs &&
                           (options_.max_steps == 0 || state_.step < options_.max_steps)))
     state_.finished = false;  // more epochs or steps were asked for

@@ -44,7 +44,6 @@ struct ValidationReport {
 class TrainObserver {
  public:
   virtual ~TrainObserver() = default;
-  virtual void started(const TrainState&) {}
   virtual void stepped(const StepReport&) {}
   virtual void validated(const ValidationReport&) {}
   virtual void saved(const std::string& /*file*/) {}

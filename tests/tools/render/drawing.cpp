@@ -98,6 +98,24 @@ TEST_CASE("logarithmic ticks are decades", "[drawing]") {
   CHECK(make_ticks(1e-30, 1, true).at.size() <= 8);
 }
 
+namespace {
+
+double decoded(double byte) {  // IEC 61966-2-1
+  double v = byte / 255;
+  return v <= 0.04045 ? v / 12.92 : std::pow((v + 0.055) / 1.055, 2.4);
+}
+
+// CIE 1976 L* of "#rrggbb" (sRGB, D65): 0 black, 100 white.
+double lightness(const std::string& c) {
+  constexpr double kDelta = 6.0 / 29;
+  auto channel = [&](std::size_t at) { return decoded(std::stoi(c.substr(at, 2), nullptr, 16)); };
+  double y = 0.2126729 * channel(1) + 0.7151522 * channel(3) + 0.0721750 * channel(5);
+  double f = y > kDelta * kDelta * kDelta ? std::cbrt(y) : y / (3 * kDelta * kDelta) + 4.0 / 29;
+  return 116 * f - 16;
+}
+
+}  // namespace
+
 TEST_CASE("colours: lightness rises, and falls away from the middle of a diverging scale",
           "[drawing]") {
   for (int i = 1; i <= 100; ++i) {

@@ -37,24 +37,6 @@ void put_row(std::vector<std::int64_t>& out, std::int64_t row, std::int64_t widt
   std::ranges::copy(ids, out.begin() + row * width + first);
 }
 
-// Rows begin … end of a (B, width) matrix, cut to `columns`.
-std::vector<std::int64_t> block(const std::vector<std::int64_t>& m, std::int64_t width,
-                                std::int64_t begin, std::int64_t end, std::int64_t columns) {
-  std::vector<std::int64_t> out;
-  out.reserve(static_cast<std::size_t>((end - begin) * columns));
-  for (std::int64_t r = begin; r < end; ++r) {
-    out.insert(out.end(), m.begin() + r * width, m.begin() + r * width + columns);
-  }
-  return out;
-}
-
-// Tokens before the padding of row r of a (B, width) matrix.
-std::int64_t row_length(const std::vector<std::int64_t>& m, std::int64_t width, std::int64_t r) {
-  std::int64_t n = width;
-  while (n > 0 && m[static_cast<std::size_t>(r * width + n - 1)] == kPad) --n;
-  return n;
-}
-
 }  // namespace
 
 std::vector<std::vector<std::int64_t>> epoch_batches(std::span<const TokenPair> pairs,
@@ -142,32 +124,6 @@ Batch make_batch(std::span<const TokenPair> pairs, std::span<const std::int64_t>
     b.target_tokens += length(ids) + 1;
   }
   return b;
-}
-
-std::vector<Batch> split_batch(const Batch& batch, std::int64_t parts) {
-  if (parts < 1)
-    throw ValueError(kBatchesOp, fmt::format("cannot split a batch into {} parts", parts));
-  parts = std::min(parts, batch.size);
-  std::vector<Batch> out;
-  for (std::int64_t k = 0; k < parts; ++k) {
-    const std::int64_t begin = batch.size * k / parts, end = batch.size * (k + 1) / parts;
-    Batch b;
-    b.size = end - begin;
-    for (std::int64_t r = begin; r < end; ++r) {
-      const std::int64_t s = row_length(batch.source, batch.source_length, r);
-      const std::int64_t t = row_length(batch.target_out, batch.target_length, r);
-      b.source_length = std::max(b.source_length, s);
-      b.target_length = std::max(b.target_length, t);
-      b.source_tokens += s;
-      b.target_tokens += t;
-    }
-    b.source = block(batch.source, batch.source_length, begin, end, b.source_length);
-    b.target_in = block(batch.target_in, batch.target_length, begin, end, b.target_length);
-    b.target_out = block(batch.target_out, batch.target_length, begin, end, b.target_length);
-    b.index.assign(batch.index.begin() + begin, batch.index.begin() + end);
-    out.push_back(std::move(b));
-  }
-  return out;
 }
 
 }  // namespace glim

@@ -50,9 +50,4 @@ Batch make_batch(std::span<const TokenPair> pairs, std::span<const std::int64_t>
 Batch make_source_batch(std::span<const std::vector<std::int64_t>> sources,
                         const BatchOptions& options);
 
-// `parts` micro-batches of consecutive rows whose sizes differ by at most one, fewer when there are
-// fewer rows, each without columns that are padding in all its rows. Summed losses (and gradients) of
-// the parts add up to those of the batch. ValueError when parts < 1.
-std::vector<Batch> split_batch(const Batch& batch, std::int64_t parts);
-
 }  // namespace glim

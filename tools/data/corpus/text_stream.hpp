@@ -2,7 +2,7 @@
 //
 // push() gives the characters that a token completes: bytes of a character that is not whole yet
 // wait for the next token, so that what is printed is valid UTF-8 at any moment. All that was
-// pushed comes out as Tokenizer::decode_text would give it.
+// pushed comes out as Tokenizer::encode_text took it.
 #pragma once
 
 #include <string>

@@ -54,25 +54,11 @@ std::vector<std::int64_t> Tokenizer::encode_valid_text(std::string_view text) co
   }
 }
 
-std::string Tokenizer::decode_text(std::span<const std::int64_t> ids) const {
-  std::string text;
-  while (true) {
-    const auto end = std::ranges::find(ids, kEos);
-    const auto length = static_cast<std::size_t>(end - ids.begin());
-    text += decode(ids.first(length));
-    if (length == ids.size()) return text;
-    text += '\n';
-    ids = ids.subspan(length + 1);
-  }
-}
-
 void Tokenizer::require_id(std::int64_t id) const {
   if (id < 0 || id >= size()) {
     throw IndexError("tokenizer", fmt::format("token {} outside 0..{}", id, size() - 1));
   }
 }
-
-void Tokenizer::save(const std::string& path) const { write_file_atomically(path, serialize()); }
 
 TokenizerPtr deserialize_tokenizer(std::string_view text, const std::string& where) {
   auto fail = [&](const std::string& problem) {
@@ -96,10 +82,6 @@ TokenizerPtr deserialize_tokenizer(std::string_view text, const std::string& whe
     throw fail(problem_of(e));
   }
   throw fail("of an unknown kind");
-}
-
-TokenizerPtr load_tokenizer(const std::string& path) {
-  return deserialize_tokenizer(read_file(path, "tokenizer"), path);
 }
 
 namespace {

@@ -42,10 +42,9 @@ class Tokenizer {
     return decode(std::span<const std::int64_t>(ids));
   }
 
-  // A text of several lines as one sequence, and back: all characters, line ends too, or the tokens
-  // of each line with </s> for its end. Errors as above.
+  // A text of several lines as one sequence: all characters, line ends too, or the tokens of each line
+  // with </s> for its end. Errors as above. TextStream gives the text back.
   std::vector<std::int64_t> encode_text(std::string_view text) const;
-  std::string decode_text(std::span<const std::int64_t> ids) const;
 
   virtual std::int64_t size() const = 0;
   // The token as a picture shows it: spaces visible as "▁", special tokens by name.
@@ -53,8 +52,6 @@ class Tokenizer {
   virtual std::string_view kind() const = 0;
 
   virtual std::string serialize() const = 0;
-  // FileError with the path.
-  void save(const std::string& path) const;
 
  protected:
   Tokenizer() = default;
@@ -74,7 +71,6 @@ using TokenizerPtr = std::shared_ptr<const Tokenizer>;
 
 // What serialize() gave. FileError, naming `where`, for anything else.
 TokenizerPtr deserialize_tokenizer(std::string_view text, const std::string& where = "tokenizer");
-TokenizerPtr load_tokenizer(const std::string& path);
 
 struct TokenizerOptions {
   std::string kind = "word";  // word, char, mixed or sentencepiece

@@ -1,11 +1,11 @@
 #include "tools/inspect/compare/compare.hpp"
 
 #include <algorithm>
-#include <ctime>
 #include <fmt/format.h>
 
 #include "tensor/clock.hpp"
 #include "tools/common/folder.hpp"
+#include "tools/common/processor_time.hpp"
 #include "tools/data/bleu/bleu.hpp"
 #include "tools/data/tokenizers/by_vocabulary.hpp"
 #include "tools/inspect/compare/dependency_path.hpp"
@@ -17,8 +17,6 @@ namespace glim {
 namespace {
 
 constexpr Index kShort = 10, kLong = 40;
-
-double processor() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 class Epochs final : public TrainObserver {
  public:
@@ -58,10 +56,10 @@ void train_for_comparison(const TrainOptions& o, Comparison& row) {
   trainer.record();
   Epochs observer(row.name, o.epochs);
   std::atomic<bool> never{false};
-  double wall = seconds_now(), cpu = processor();
+  double wall = seconds_now(), cpu = processor_seconds();
   trainer.run(observer, never);
   row.train_seconds = seconds_now() - wall;
-  row.processor_seconds = processor() - cpu;
+  row.processor_seconds = processor_seconds() - cpu;
 }
 
 void measure_for_comparison(const std::string& path, const ParallelCorpus& test,

@@ -220,28 +220,29 @@ void Debugger::move(int to, const std::vector<int>& others, const std::string& w
 }
 
 void Debugger::up(const Words& words) {
-  at_most(words, 1);
   int from = nodes_named(session_, ".", selected_)[0];
   std::vector<int> readers;
   for (const Reader& r : session_.readers(from)) readers.push_back(r.node);
-  if (readers.empty()) throw ValueError("up", session_.tape().path(from) + " is read by nothing");
-  auto k = static_cast<std::size_t>(words.size() > 1 ? count_in("up", words[1]) : 1);
-  if (k > readers.size())
-    throw ValueError("up", fmt::format("it has {} readers, not {}", readers.size(), k));
-  move(readers[k - 1], readers, "readers");
+  step_to(words, readers, "is read by nothing", "readers");
 }
 
 void Debugger::down(const Words& words) {
-  at_most(words, 1);
   int from = nodes_named(session_, ".", selected_)[0];
   std::vector<int> inputs;
   for (int i : session_.node(from).inputs)
     if (i >= 0) inputs.push_back(i);
-  if (inputs.empty()) throw ValueError("down", session_.tape().path(from) + " is a leaf");
-  auto k = static_cast<std::size_t>(words.size() > 1 ? count_in("down", words[1]) : 1);
-  if (k > inputs.size())
-    throw ValueError("down", fmt::format("it has {} inputs on the tape, not {}", inputs.size(), k));
-  move(inputs[k - 1], inputs, "inputs");
+  step_to(words, inputs, "is a leaf", "inputs on the tape");
+}
+
+void Debugger::step_to(const Words& words, const std::vector<int>& nodes, const char* none,
+                       const char* what) {
+  at_most(words, 1);
+  int from = nodes_named(session_, ".", selected_)[0];
+  if (nodes.empty()) throw ValueError(words[0], session_.tape().path(from) + " " + none);
+  auto k = static_cast<std::size_t>(words.size() > 1 ? count_in(words[0], words[1]) : 1);
+  if (k > nodes.size())
+    throw ValueError(words[0], fmt::format("it has {} {}, not {}", nodes.size(), what, k));
+  move(nodes[k - 1], nodes, what);
 }
 
 // ---- changing, checking ----

@@ -58,6 +58,9 @@ class Debugger {
 
   void select_current();
   void move(int to, const std::vector<int>& others, const std::string& what);
+  // To the K-th of these nodes, as `up K` and `down K` say; `none`: what a node without any is.
+  void step_to(const Words& words, const std::vector<int>& nodes, const char* none,
+               const char* what);
   void over_note();
   bool stopped();                                             // interrupted, which is then said
   static void at_most(const Words& words, std::size_t most);  // ValueError for more words

@@ -213,18 +213,18 @@ std::vector<RunEvent> find_events(const TrainingRun& run) {
   const Recording& r = run.recording;
   std::vector<RunEvent> events;
   using Values = std::vector<double>;
-  find(
-      r, "gradient_norm",
-      {"gradient-spike", true, 0, "the gradient spikes above 5 times its running median", "norm"},
-      [](const Values& v, std::size_t i) { return v[i] > kSpike * median_before(v, i); }, events);
-  find(
-      r, "gradient_norm",
-      {"exploding", true, kPause, "the gradient grows above 100 times that of the first 5 records",
-       "norm"},
-      [](const Values& v, std::size_t i) {
-        return i >= kLeast && v[i] > kExplosion * median_of(v, 0, kLeast, kLeast);
-      },
-      events);
+  auto rule = [&](const char* quantity, const Wording& wording, const Rule& holds) {
+    find(r, quantity, wording, holds, events);
+  };
+  rule("gradient_norm",
+       {"gradient-spike", true, 0, "the gradient spikes above 5 times its running median", "norm"},
+       [](const Values& v, std::size_t i) { return v[i] > kSpike * median_before(v, i); });
+  rule("gradient_norm",
+       {"exploding", true, kPause, "the gradient grows above 100 times that of the first 5 records",
+        "norm"},
+       [](const Values& v, std::size_t i) {
+         return i >= kLeast && v[i] > kExplosion * median_of(v, 0, kLeast, kLeast);
+       });
   Values middle;  // of the modules with a gradient, in each record
   if (const Track* t = r.track("gradient_norm"))
     for (const Values& record : t->values) {
@@ -233,44 +233,34 @@ std::vector<RunEvent> find_events(const TrainingRun& run) {
                    [](double v) { return v > 0; });
       middle.push_back(median_of(some, 0, some.size(), kLeast));
     }
-  find(
-      r, "gradient_norm",
-      {"vanishing", false, kPause, "the gradient vanishes, below 0.001 times the median of modules",
-       "norm"},
-      [&](const Values& v, std::size_t i) { return v[i] > 0 && v[i] < kVanishing * middle[i]; },
-      events);
+  rule("gradient_norm",
+       {"vanishing", false, kPause,
+        "the gradient vanishes, below 0.001 times the median of modules", "norm"},
+       [&](const Values& v, std::size_t i) { return v[i] > 0 && v[i] < kVanishing * middle[i]; });
   double peak = 0;
   for (double rate : r.rate) peak = std::max(peak, std::isfinite(rate) ? rate : 0);
-  find(
-      r, "update_ratio",
-      {"small-update", false, kPause, "updates below 1e-5 of the weights", "least"},
-      [&](const Values& v, std::size_t i) {
-        return v[i] < kSmallUpdate && r.rate[i] >= kRateShare * peak;
-      },
-      events);
-  find(
-      r, "update_ratio", {"large-update", true, kPause, "updates above 0.1 of the weights", "most"},
-      [](const Values& v, std::size_t i) { return i > 0 && v[i] > kLargeUpdate; }, events);
-  find(
-      r, "saturation",
-      {"saturated", true, kPause, "the softmax is saturated, at or above 0.9", "saturation"},
-      [](const Values& v, std::size_t i) { return v[i] >= kSaturatedRun; }, events);
-  find(
-      r, "saturation",
-      {"uniform", false, kPause, "attends to everything alike in the end, at or below 0.02",
-       "saturation"},
-      [](const Values& v, std::size_t i) {
-        return i + 1 == v.size() && i >= kLeast && v[i] <= kUniform;
-      },
-      events);
-  find(
-      r, "similarity",
-      {"collapse", true, kPause, "tokens nearly collapse to one, at or above 0.95", "mean cosine"},
-      [](const Values& v, std::size_t i) { return v[i] >= kCollapse; }, events);
-  find(
-      r, "rms",
-      {"growth", true, kPause, "activations above 10 times those of the first record", "rms"},
-      [](const Values& v, std::size_t i) { return v[i] > kGrowth * v.front(); }, events);
+  rule("update_ratio",
+       {"small-update", false, kPause, "updates below 1e-5 of the weights", "least"},
+       [&](const Values& v, std::size_t i) {
+         return v[i] < kSmallUpdate && r.rate[i] >= kRateShare * peak;
+       });
+  rule("update_ratio", {"large-update", true, kPause, "updates above 0.1 of the weights", "most"},
+       [](const Values& v, std::size_t i) { return i > 0 && v[i] > kLargeUpdate; });
+  rule("saturation",
+       {"saturated", true, kPause, "the softmax is saturated, at or above 0.9", "saturation"},
+       [](const Values& v, std::size_t i) { return v[i] >= kSaturatedRun; });
+  rule("saturation",
+       {"uniform", false, kPause, "attends to everything alike in the end, at or below 0.02",
+        "saturation"},
+       [](const Values& v, std::size_t i) {
+         return i + 1 == v.size() && i >= kLeast && v[i] <= kUniform;
+       });
+  rule("similarity",
+       {"collapse", true, kPause, "tokens nearly collapse to one, at or above 0.95", "mean cosine"},
+       [](const Values& v, std::size_t i) { return v[i] >= kCollapse; });
+  rule("rms",
+       {"growth", true, kPause, "activations above 10 times those of the first record", "rms"},
+       [](const Values& v, std::size_t i) { return v[i] > kGrowth * v.front(); });
   find_silent(r, events);
   find_loss_spikes(run.train, events);
   find_not_finite(run, events);

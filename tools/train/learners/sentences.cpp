@@ -55,10 +55,7 @@ std::pair<Split, std::int64_t> SentenceBatches::probe(Index i) const {
 
 std::string SentenceBatches::fingerprint() const {
   Fingerprint f;
-  for (const TokenPair& p : train.pairs) {
-    f.mix_all(p.source);
-    f.mix_all(p.target, -2);
-  }
+  f.mix_pairs(train.pairs);
   return f.text();
 }
 

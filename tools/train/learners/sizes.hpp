@@ -32,27 +32,44 @@ struct Size {
 template <class C, class Config>
 concept SizesOf = std::same_as<std::remove_const_t<C>, Config>;
 
+// What the models from a source to a target have in common.
+template <class C, class F>
+void each_size_of_pairs(C& c, const F& f) {
+  f("src_vocab", c.src_vocab);
+  f("tgt_vocab", c.tgt_vocab);
+  f("d_model", c.d_model, &TrainOptions::d_model);
+  f("dropout", c.dropout, &TrainOptions::dropout);
+  f("max_len", c.max_len);
+  f("pad", c.pad);
+}
+
+// And the models of one stack of attention layers.
+template <class C, class F>
+void each_size_of_stack(C& c, const F& f) {
+  f("d_model", c.d_model, &TrainOptions::d_model);
+  f("heads", c.heads, &TrainOptions::heads);
+  f("layers", c.layers, &TrainOptions::layers);
+  f("d_ff", c.d_ff, &TrainOptions::d_ff);
+  f("dropout", c.dropout, &TrainOptions::dropout);
+  f("norm_eps", c.norm_eps);
+}
+
 // f(size, field) or f(size, field, option) for each.
 template <SizesOf<TransformerConfig> C, class F>
 void each_size(C& c, const F& f) {
   using O = TrainOptions;
-  f("src_vocab", c.src_vocab);
-  f("tgt_vocab", c.tgt_vocab);
-  f("d_model", c.d_model, &O::d_model);
+  each_size_of_pairs(c, f);
   f("heads", c.heads, &O::heads);
   f("d_ff", c.d_ff, &O::d_ff);
   f("encoder_layers", c.encoder_layers, &O::layers);
   f("decoder_layers", c.decoder_layers, &O::decoder_layers);
-  f("dropout", c.dropout, &O::dropout);
   f({"attention_dropout", Size::Since}, c.attention_dropout, &O::attention_dropout);
   f({"activation_dropout", Size::Since}, c.activation_dropout, &O::activation_dropout);
   f("norm", c.norm, &O::norm);
   f("activation", c.activation, &O::activation);
   f("tie", c.tie, &O::tie);
   f("positions", c.positions, &O::positions);
-  f("max_len", c.max_len);
   f("norm_eps", c.norm_eps);
-  f("pad", c.pad);
   f({"copy", Size::Since}, c.copy, &O::copy);
   f({"embedding_init", Size::Never}, c.embedding_init, &O::embedding_init);
   f({"recompute", Size::Never}, c.recompute, &O::recompute);
@@ -70,82 +87,52 @@ void each_size(C& c, const F& f) {
 
 template <SizesOf<Seq2SeqRnnConfig> C, class F>
 void each_size(C& c, const F& f) {
-  using O = TrainOptions;
-  f("src_vocab", c.src_vocab);
-  f("tgt_vocab", c.tgt_vocab);
-  f("d_embed", c.d_embed, &O::d_embed);
-  f("d_model", c.d_model, &O::d_model);
-  f("layers", c.layers, &O::layers);
-  f("cell", c.cell, &O::cell);
-  f("attention", c.attention, &O::attention);
-  f("dropout", c.dropout, &O::dropout);
-  f("max_len", c.max_len);
-  f("pad", c.pad);
-  f({"copy", Size::Since}, c.copy, &O::copy);
+  each_size_of_pairs(c, f);
+  f("d_embed", c.d_embed, &TrainOptions::d_embed);
+  f("layers", c.layers, &TrainOptions::layers);
+  f("cell", c.cell, &TrainOptions::cell);
+  f("attention", c.attention, &TrainOptions::attention);
+  f({"copy", Size::Since}, c.copy, &TrainOptions::copy);
 }
 
 template <SizesOf<ConvSeq2SeqConfig> C, class F>
 void each_size(C& c, const F& f) {
-  using O = TrainOptions;
-  f("src_vocab", c.src_vocab);
-  f("tgt_vocab", c.tgt_vocab);
-  f("d_model", c.d_model, &O::d_model);
-  f("kernel", c.kernel, &O::kernel);
-  f("encoder_layers", c.encoder_layers, &O::layers);
-  f("decoder_layers", c.decoder_layers, &O::decoder_layers);
-  f("dropout", c.dropout, &O::dropout);
-  f("max_len", c.max_len);
-  f("pad", c.pad);
+  each_size_of_pairs(c, f);
+  f("kernel", c.kernel, &TrainOptions::kernel);
+  f("encoder_layers", c.encoder_layers, &TrainOptions::layers);
+  f("decoder_layers", c.decoder_layers, &TrainOptions::decoder_layers);
 }
 
 template <SizesOf<GptConfig> C, class F>
 void each_size(C& c, const F& f) {
-  using O = TrainOptions;
+  each_size_of_stack(c, f);
   f("vocab", c.vocab);
-  f("context", c.context, &O::block);
-  f("d_model", c.d_model, &O::d_model);
-  f("heads", c.heads, &O::heads);
-  f("layers", c.layers, &O::layers);
-  f("d_ff", c.d_ff, &O::d_ff);
-  f("dropout", c.dropout, &O::dropout);
-  f("bias", c.bias, &O::bias);
-  f("norm_eps", c.norm_eps);
-  f({"init", Size::Never}, c.init, &O::init);
+  f("context", c.context, &TrainOptions::block);
+  f("bias", c.bias, &TrainOptions::bias);
+  f({"init", Size::Never}, c.init, &TrainOptions::init);
 }
 
 template <SizesOf<BertConfig> C, class F>
 void each_size(C& c, const F& f) {
-  using O = TrainOptions;
+  each_size_of_stack(c, f);
   f("vocab", c.vocab);
-  f("max_len", c.max_len, &O::max_length);
-  f("d_model", c.d_model, &O::d_model);
-  f("heads", c.heads, &O::heads);
-  f("layers", c.layers, &O::layers);
-  f("d_ff", c.d_ff, &O::d_ff);
-  f("dropout", c.dropout, &O::dropout);
-  f("norm", c.norm, &O::norm);
-  f("activation", c.activation, &O::activation);
+  f("max_len", c.max_len, &TrainOptions::max_length);
+  f("norm", c.norm, &TrainOptions::norm);
+  f("activation", c.activation, &TrainOptions::activation);
   f("learned_positions", c.learned_positions);
-  f("norm_eps", c.norm_eps);
   f("pad", c.pad);
-  f({"init", Size::Never}, c.init, &O::init);
+  f({"init", Size::Never}, c.init, &TrainOptions::init);
 }
 
 template <SizesOf<VitConfig> C, class F>
 void each_size(C& c, const F& f) {
-  using O = TrainOptions;
+  each_size_of_stack(c, f);
   f("channels", c.channels);
   f("height", c.height);
   f("width", c.width);
-  f("patch", c.patch, &O::patch);
+  f("patch", c.patch, &TrainOptions::patch);
   f("classes", c.classes);
-  f("d_model", c.d_model, &O::d_model);
-  f("heads", c.heads, &O::heads);
-  f("layers", c.layers, &O::layers);
-  f("d_ff", c.d_ff, &O::d_ff);
-  f("dropout", c.dropout, &O::dropout);
-  f("norm_eps", c.norm_eps);
-  f("pooling", c.pooling, &O::pooling);
+  f("pooling", c.pooling, &TrainOptions::pooling);
 }
 
 // ValueError naming the option for the name of a choice that there is not.

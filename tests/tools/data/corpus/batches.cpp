@@ -172,38 +172,6 @@ TEST_CASE("options that make no batches", "[batches]") {
                   ValueError);
 }
 
-TEST_CASE("micro-batches join to the batch", "[batches]") {
-  const auto pairs = captions(200);
-  BatchOptions o = by_tokens(600);
-  o.source_eos = true;
-  for (const auto& index : epoch_batches(pairs, o, 1, 1)) {
-    const Batch whole = make_batch(pairs, index, o);
-    for (const std::int64_t parts : {1, 2, 3, 7, 1000}) {
-      const auto split = split_batch(whole, parts);
-      REQUIRE(static_cast<std::int64_t>(split.size()) == std::min(parts, whole.size));
-      Ids rows;
-      std::int64_t tokens = 0, least = whole.size, most = 0;
-      for (const Batch& part : split) {
-        // What the rows of this part alone would make.
-        const Batch alone = make_batch(pairs, part.index, o);
-        REQUIRE(part.source == alone.source);
-        REQUIRE(part.target_in == alone.target_in);
-        REQUIRE(part.target_out == alone.target_out);
-        REQUIRE(part.source_tokens == alone.source_tokens);
-        REQUIRE(part.target_length == alone.target_length);
-        rows.insert(rows.end(), part.index.begin(), part.index.end());
-        tokens += part.target_tokens;
-        least = std::min(least, part.size);
-        most = std::max(most, part.size);
-      }
-      REQUIRE(rows == whole.index);
-      REQUIRE(tokens == whole.target_tokens);
-      REQUIRE(most - least <= 1);
-    }
-    CHECK_THROWS_AS(split_batch(whole, 0), ValueError);
-  }
-}
-
 TEST_CASE("shuffles are fair and defined to the bit", "[random]") {
   SplitMix64 random(42);
   // SplitMix64's published first outputs for seed 1234567, as its mixing function gives them.

@@ -38,13 +38,26 @@ std::string joined(const std::vector<std::string>& pieces) {
   return text;
 }
 
+// Lines and their ends, as encode_text took them.
+std::string decode_text(const TokenizerPtr& t, std::span<const std::int64_t> ids) {
+  std::string text;
+  while (true) {
+    const auto end = std::ranges::find(ids, kEos);
+    const auto length = static_cast<std::size_t>(end - ids.begin());
+    text += t->decode(ids.first(length));
+    if (length == ids.size()) return text;
+    text += '\n';
+    ids = ids.subspan(length + 1);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("a text by characters keeps all of its white space", "[tokenizer][text]") {
   TokenizerPtr t = trained("char");
   Ids ids = t->encode_text(kText);
   CHECK(ids.size() == code_points(kText).size());
-  CHECK(t->decode_text(ids) == kText);
+  CHECK(decode_text(t, ids) == kText);
   CHECK(t->encode_text("\n").size() == 1);
   CHECK(t->encode_text("  \n ").size() == 4);
   CHECK(t->encode_text("").empty());
@@ -62,11 +75,11 @@ TEST_CASE("a text by words or pieces has </s> for its line ends", "[tokenizer][t
     CHECK(std::count(ids.begin(), ids.end(), kEos) == 4);
     CHECK(ids.back() == kEos);
     std::string normal = "the cat äöü sat\n\non the mat\n猫在垫子上\n";
-    CHECK(t->decode_text(ids) == normal);
+    CHECK(decode_text(t, ids) == normal);
     CHECK(t->encode_text(normal) == ids);
     CHECK(t->encode_text("\n") == Ids{kEos});
     CHECK(t->encode_text("the cat") == t->encode("the cat"));
-    CHECK(t->decode_text(Ids{}).empty());
+    CHECK(decode_text(t, Ids{}).empty());
     auto pieces = streamed(t, ids);
     CHECK(joined(pieces) == normal);
     for (const std::string& p : pieces) CHECK_FALSE(first_invalid_utf8(p));

@@ -100,6 +100,8 @@ TEST_CASE("display width counts terminal columns", "[utf8]") {
   CHECK(display_width("한국") == 4);
   CHECK(display_width("\u200D\u200B") == 0);
   CHECK(display_width("▁") == 1);
+  CHECK(display_width("\u1112\u1161\u11ab") == 2);  // one syllable of Korean in three letters
+  CHECK(display_width("\u0915\u093e") == 2);        // a vowel sign of Hindi takes a column
   CHECK(fit_columns("猫", 4) == "猫  ");
   CHECK(fit_columns("我有一只猫", 6) == "我有… ");
   CHECK(fit_columns("我有一只猫", 10) == "我有一只猫");
@@ -115,6 +117,7 @@ TEST_CASE("lower case of the common scripts", "[casing]") {
   CHECK(lower_case("ЁЖИК В ТУМАНЕ") == "ёжик в тумане");
   CHECK(lower_case("ΟΔΥΣΣΕΎΣ ΣΟΦΌΣ") == "οδυσσεύς σοφός");
   CHECK(lower_case("ΑΣ. ΑΣΑ ΑΣ' Σ 1Σ") == "ας. ασα ας' σ 1σ");
+  CHECK(lower_case("ⅧΣ ⓐΣ ʰΣ Α\u0301Σ") == "ⅷς ⓐς ʰσ α\u0301ς");
   CHECK(lower_case("İ") == "i\u0307");
   CHECK(lower_case("我 ABC 123") == "我 abc 123");
 }
