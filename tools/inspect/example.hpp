@@ -1,4 +1,4 @@
-// What lies under the microscope: a model and one example, whose loss can be recorded on a tape.
+// What is inspected: a model and one example, whose loss can be recorded on a tape.
 //
 //   Tape tape({.replay = true});
 //   Var loss = example->loss();      explicit: attention, norms and losses as their primitives

@@ -1,4 +1,4 @@
-// Everything that one look through the microscope found, for pages, files and pictures alike.
+// Everything that the inspection of one example found, for pages, files and pictures alike.
 #pragma once
 
 #include "tools/inspect/attention_view.hpp"

@@ -1,4 +1,4 @@
-// Single pictures of a inspection, for papers and slides, as SVG or PNG.
+// Single pictures of an inspection, for papers and slides, as SVG or PNG.
 //
 //   MODULE/HEAD/MAP    "decoder.layers.2.multihead_attn/1/dS": heads from 1; A, dA, S or dS
 //   NAME, NAME.grad    a value of the tape, or its gradient, as rows of its last axis

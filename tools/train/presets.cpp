@@ -1,9 +1,9 @@
 #include "tools/train/presets.hpp"
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <sstream>
+#include <stdexcept>
 #include <string_view>
 #include <type_traits>
 
@@ -81,17 +81,23 @@ bool among(std::string_view names, const std::string& name) {
   return names.empty();
 }
 
+// std::logic_error for what is no option, or no value of one.
 void set(TrainOptions& o, std::string_view name, std::string_view value) {
+  bool taken = false;
   each_option(o, [&](const OptionText& t, auto& field) {
     using Field = std::remove_cvref_t<decltype(field)>;
     if (t.name != name) return;
     if constexpr (std::is_same_v<Field, std::string>) {
       field = value;
+      taken = true;
     } else if constexpr (!std::is_same_v<Field, bool>) {
-      std::from_chars(value.data(), value.data() + value.size(), field);
-      if (value.back() == 'D') field *= static_cast<Field>(o.d_model);
+      const char* last = value.data() + value.size();
+      auto [end, error] = std::from_chars(value.data(), last, field);
+      if (end != last && *end == 'D') field *= static_cast<Field>(o.d_model), ++end;
+      taken = error == std::errc{} && end == last;
     }
   });
+  if (!taken) throw std::logic_error("preset: " + std::string(name) + "=" + std::string(value));
 }
 
 }  // namespace

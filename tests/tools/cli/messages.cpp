@@ -8,7 +8,9 @@
 #include "tools/common/output.hpp"
 #include "tools/common/utf8.hpp"
 #include "tools/train/estimate.hpp"
+#include "tools/train/learners/kinds.hpp"
 #include "tools/train/option_list.hpp"
+#include "tools/train/presets.hpp"
 
 namespace test_messages {
 
@@ -48,6 +50,19 @@ TEST_CASE("every number option says its range, and its default lies within", "[r
   o = {};
   o.source = "\xff";
   CHECK(contains(message_of<ValueError>([&] { check(o); }), "is not UTF-8"));
+}
+
+TEST_CASE("presets name options and values that there are", "[range]") {
+  for (const Kind& kind : kinds())
+    for (const char* task :
+         {"phrasebook", "names", "copy", "reverse", "noisy", "random", "files"}) {
+      INFO(kind.name << " " << task);
+      TrainOptions o;
+      o.kind = kind.name;
+      o.task = task;
+      CHECK_NOTHROW(apply_preset(o, [](const char*) { return false; }));
+      if (kind.name == "gpt") CHECK(o.d_ff == 4 * o.d_model);
+    }
 }
 
 TEST_CASE("a message is one line that a terminal can show", "[messages]") {
