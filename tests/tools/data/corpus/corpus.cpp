@@ -8,6 +8,7 @@
 #include "tensor/error.hpp"
 #include "tests/catch.hpp"
 #include "tests/tools/temporary_file.hpp"
+#include "tools/common/utf8.hpp"
 #include "tools/data/corpus/random.hpp"
 
 namespace test_corpus {

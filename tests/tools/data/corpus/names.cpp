@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/catch.hpp"
+#include "tools/common/utf8.hpp"
 #include "tools/data/tokenizers/by_vocabulary.hpp"
 
 namespace test_names {

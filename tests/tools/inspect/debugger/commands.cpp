@@ -61,7 +61,7 @@ TEST_CASE("breakpoints stop at every node of the name, and can be removed") {
 
 TEST_CASE("an interrupted command stops where it is") {
   bool stop = true;
-  Example example;
+  SmallExample example;
   Session session([&] { return example.loss(); });
   std::string said;
   Debugger debugger(

@@ -9,8 +9,8 @@
 
 namespace glim::step {
 
-struct Example : SmallTransformer {
-  Example() : SmallTransformer(Tie::Decoder, 0) { model->eval(); }
+struct SmallExample : SmallTransformer {
+  SmallExample() : SmallTransformer(Tie::Decoder, 0) { model->eval(); }
   Var loss() const {
     Magnify magnify(Magnification::Explicit);
     Var logits =
@@ -37,7 +37,7 @@ struct Driven {
     }
     return said;
   }
-  Example example;
+  SmallExample example;
   Session session;
   std::string said;
   bool go_on = true;
