@@ -19,6 +19,10 @@ class In {
   In(const Var& v, Where where = Where::current()) : var_(&v), where_(where) {}
   In(const Tensor& constant, Where where = Where::current())
       : constant_(constant), var_(&*constant_), where_(where) {}
+  // Of what stands for a Var, as a module's parameter does.
+  template <class V>
+    requires requires(const V& v) { v.operator const Var &(); }
+  In(const V& v, Where where = Where::current()) : In(v.operator const Var &(), where) {}
   In(const In&) = delete;
   In& operator=(const In&) = delete;
 
