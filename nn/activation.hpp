@@ -21,53 +21,49 @@ Activation activation_named(std::string_view s);  // ValueError for another name
 // ShapeError unless the axis has an even extent.
 Var glu(const Var& x, Index axis = -1);
 
-class ReLU final : public Layer {
- public:
-  Var forward(const Var& x) override;
+class ReLU : public Layer {
+  Var forward(const Var& x) override { return relu(x); }
 };
-class GELU final : public Layer {
+class GELU : public Layer {
  public:
   explicit GELU(GeluForm form = GeluForm::Erf) : form_(form) {}
-  Var forward(const Var& x) override;
 
  private:
+  Var forward(const Var& x) override { return gelu(x, form_); }
   GeluForm form_;
 };
-class SiLU final : public Layer {
- public:
-  Var forward(const Var& x) override;
+class SiLU : public Layer {
+  Var forward(const Var& x) override { return silu(x); }
 };
-class Tanh final : public Layer {
- public:
-  Var forward(const Var& x) override;
+class Tanh : public Layer {
+  Var forward(const Var& x) override { return tanh(x); }
 };
-class Sigmoid final : public Layer {
- public:
-  Var forward(const Var& x) override;
+class Sigmoid : public Layer {
+  Var forward(const Var& x) override { return sigmoid(x); }
 };
-class Softmax final : public Layer {
+class Softmax : public Layer {
  public:
   explicit Softmax(Index axis = -1) : axis_(axis) {}
-  Var forward(const Var& x) override;
 
  private:
+  Var forward(const Var& x) override { return softmax(x, axis_); }
   Index axis_;
 };
-class LogSoftmax final : public Layer {
+class LogSoftmax : public Layer {
  public:
   explicit LogSoftmax(Index axis = -1) : axis_(axis) {}
-  Var forward(const Var& x) override;
 
  private:
+  Var forward(const Var& x) override { return log_softmax(x, axis_); }
   Index axis_;
 };
 
-class GLU final : public Layer {
+class GLU : public Layer {
  public:
   explicit GLU(Index axis = -1) : axis_(axis) {}
-  Var forward(const Var& x) override;
 
  private:
+  Var forward(const Var& x) override { return glu(x, axis_); }
   Index axis_;
 };
 

@@ -8,15 +8,12 @@ Dropout::Dropout(double p) : p_(p) {
 }
 
 Var Dropout::forward(const Var& x) {
-  if (!training() || p_ == 0) return x;
-  Scope scope = enter();
-  return dropout(x, p_, generator().next());
+  return training() && p_ > 0 ? dropout(x, p_, generator().next()) : x;
 }
 
 Var Dropout::add_to(const Var& x, const Var& h) {
   if (!training() || p_ == 0) return add(x, h);
-  Scope scope = enter();
-  return add_dropout(x, h, p_, generator().next());
+  return within([&] { return add_dropout(x, h, p_, generator().next()); });
 }
 
 }  // namespace glim

@@ -1,22 +1,21 @@
 // Dropout: y = x/(1 - p) with probability 1 - p, else 0; in eval y = x (Srivastava et al. 2014)
 //
-//   dx = dy/(1 - p) where x was kept, else 0
-//
-// Each call in training draws one stream of generator(). ValueError for p outside [0, 1].
+// The gradient stands in autograd/ops/dropout.cpp. Each call in training draws one stream of
+// generator(). ValueError for p outside [0, 1].
 #pragma once
 
 #include "nn/module.hpp"
 
 namespace glim {
 
-class Dropout final : public Layer {
+class Dropout : public Layer {
  public:
   explicit Dropout(double p = 0.5);
-  Var forward(const Var& x) override;
-  Var add_to(const Var& x, const Var& h);  // x + forward(h), in one pass
+  Var add_to(const Var& x, const Var& h);  // x + dropout(h), in one pass
   double p() const { return p_; }
 
  private:
+  Var forward(const Var& x) override;
   double p_;
 };
 

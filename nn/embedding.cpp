@@ -5,22 +5,21 @@
 
 namespace glim {
 
-Embedding::Embedding(Index num, Index dim, Index padding_index)
-    : weight(parameter("weight", empty({num, dim}))), padding_index_(padding_index) {
-  if (padding_index < -1 || padding_index >= num)
-    throw IndexError("embedding", "the padding index " + std::to_string(padding_index) +
+Embedding::Embedding(Index num, Index dim, std::optional<Index> padding_index)
+    : weight(*this, "weight", empty({num, dim})), padding_index_(padding_index) {
+  if (padding_index && (*padding_index < 0 || *padding_index >= num))
+    throw IndexError("embedding", "the padding index " + std::to_string(*padding_index) +
                                       " is no row of a table of " + std::to_string(num));
   normal_(weight.value(), 0, 1);
-  if (padding_index >= 0) weight.value().select(0, padding_index).fill_(0);
+  if (padding_index) weight.value().select(0, *padding_index).fill_(0);
 }
 
 Var Embedding::forward(const Tensor& ids) {
-  Scope scope = enter();
   Var rows = index_select(weight, 0, ids);  // (...) -> (..., D)
-  if (padding_index_ < 0 || !Tape::current()) return rows;
+  if (!padding_index_ || !Tape::current()) return rows;
   // Padded positions read the same row as a constant, so nothing flows back into it from them.
-  Tensor pad = equal(ids, static_cast<double>(padding_index_)).unsqueeze(-1);  // (..., 1)
-  return where(pad, Var(weight.value().select(0, padding_index_)), rows);
+  Tensor pad = equal(ids, static_cast<double>(*padding_index_)).unsqueeze(-1);  // (..., 1)
+  return where(pad, Var(weight.value().select(0, *padding_index_)), rows);
 }
 
 }  // namespace glim

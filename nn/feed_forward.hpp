@@ -14,20 +14,23 @@ namespace glim {
 // For layers that own the parts under torch's names (linear1, dropout, linear2).
 Var feed_forward(const Var& x, Linear& linear1, Activation f, Dropout& dropout, Linear& linear2);
 
-class PositionwiseFeedForward final : public Layer {
+class PositionwiseFeedForward : public Layer {
  public:
-  PositionwiseFeedForward(Index d, Index d_ff, double dropout_p = 0.1,
-                          Activation f = Activation::Relu)
-      : linear1(child<Linear>("linear1", d, d_ff)),
-        dropout(child<Dropout>("dropout", dropout_p)),
-        linear2(child<Linear>("linear2", d_ff, d)),
+  PositionwiseFeedForward(Index d, Index d_ff, double p = 0.1, Activation f = Activation::Relu)
+      : linear1(*this, "linear1", d, d_ff),
+        dropout(*this, "dropout", p),
+        linear2(*this, "linear2", d_ff, d),
         activation(f) {}
-  Var forward(const Var& x) override;
 
-  Linear& linear1;
-  Dropout& dropout;
-  Linear& linear2;
+  Child<Linear> linear1;
+  Child<Dropout> dropout;
+  Child<Linear> linear2;
   Activation activation;
+
+ private:
+  Var forward(const Var& x) override {
+    return feed_forward(x, linear1, activation, dropout, linear2);
+  }
 };
 
 }  // namespace glim

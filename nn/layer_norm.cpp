@@ -3,15 +3,14 @@
 namespace glim {
 
 LayerNorm::LayerNorm(Index d, double eps, bool affine, bool with_bias)
-    : weight(affine ? parameter("weight", ones({d})) : Var()),
-      bias(affine && with_bias ? parameter("bias", zeros({d})) : Var()),
+    : weight(*this, "weight", affine ? ones({d}) : Tensor()),
+      bias(*this, "bias", affine && with_bias ? zeros({d}) : Tensor()),
       d_(d),
       eps_(eps) {
-  if (d < 1) throw ValueError("layer_norm", "needs a width of 1 at least");
+  if (d < 1) throw ValueError("layer_norm", "the width must be at least 1");
 }
 
 Var LayerNorm::forward(const Var& x) {
-  Scope scope = enter();
   if (x.rank() < 1 || x.size(-1) != d_)
     throw with_operands(ShapeError("layer_norm", "x must have " + std::to_string(d_) + " columns"),
                         Operand("x", x.value()));

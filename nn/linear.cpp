@@ -7,22 +7,19 @@
 namespace glim {
 
 Linear::Linear(Index in, Index out, bool with_bias)
-    : weight(parameter("weight", empty({out, in}))),
-      bias(with_bias ? parameter("bias", empty({out})) : Var()) {
+    : weight(*this, "weight", empty({out, in})),
+      bias(*this, "bias", with_bias ? empty({out}) : Tensor()) {
   kaiming_uniform_(weight.value(), std::sqrt(5.0));
   double bound = in > 0 ? 1 / std::sqrt(static_cast<double>(in)) : 0;
   if (with_bias) uniform_(bias.value(), -bound, bound);
 }
 
-Var Linear::forward(const Var& x) {
-  Scope scope = enter();
-  return linear(x, weight, bias);
-}
+Var Linear::forward(const Var& x) { return linear(x, weight, bias); }
 
-Var Linear::forward_relu(const Var& x, const Dropout& dropout) {
-  Scope scope = enter();
+Var Linear::relu_dropout(const Var& x, const Dropout& dropout) {
   double p = dropout.training() ? dropout.p() : 0;
-  return linear_relu(x, weight, bias, p, p > 0 ? generator().next() : Key{});
+  return within(
+      [&] { return linear_relu(x, weight, bias, p, p > 0 ? generator().next() : Key{}); });
 }
 
 }  // namespace glim

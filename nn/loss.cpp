@@ -21,7 +21,7 @@ void require_rows(std::string_view op, const Var& x, const Tensor& target) {
   bool fit = x.rank() == target.rank() + 1;
   for (int i = 0; fit && i < target.rank(); ++i) fit = x.shape()[i] == target.shape()[i];
   if (!fit)
-    throw with_operands(ShapeError(op, "needs x (..., V) and a target for each row"),
+    throw with_operands(ShapeError(op, "x must be (..., V), with one target for each row"),
                         Operand("x", x.value()), Operand("target", target));
   if (target.dtype() != DType::Int64)
     throw with_operands(DTypeError(op, "targets must be int64"), Operand("target", target));
@@ -94,7 +94,6 @@ LabelSmoothing::LabelSmoothing(double smoothing, Index pad) : smoothing_(smoothi
 }
 
 Var LabelSmoothing::forward(const Var& logits, const Tensor& target, Index tokens, LossSums* sums) {
-  Scope scope = enter();
   require_rows("label_smoothing", logits, target);
   LossSums measured;
   Var rows = reshape(logits, {target.numel(), logits.size(-1)});  // (..., V) -> (N, V)

@@ -42,20 +42,21 @@ Var mse_loss(const Var& x, const Var& y, Reduction reduction = Reduction::Mean);
 Var kl_div(const Var& log_probs, const Tensor& probs, Reduction reduction = Reduction::BatchMean);
 
 // KL(q ‖ p) per token, q = 1-ε for the target, 0 for pad, ε/(V-2) for the rest, rows of padding
-// left out (autograd/ops.hpp, label_smoothing_loss):
+// left out (autograd/ops/label_smoothing.cpp):
 //
-//   loss = Σ_{n: t_n ≠ pad} Σ_v q_v (ln q_v - ln p_v) / tokens      dlogits = (p - q)/tokens
+//   loss = Σ_{n: t_n ≠ pad} Σ_v q_v (ln q_v - ln p_v) / tokens
 //
 // logits (..., V), target (...) int64. `tokens` is the divisor: 0 counts the targets that are not
 // pad; a part of a larger batch gives the larger batch's number, so that the parts' gradients add
 // up to its gradient. `sums`, if given, receives the measures as sums over this call's tokens.
-class LabelSmoothing final : public Module {
+class LabelSmoothing : public Callable<LabelSmoothing> {
  public:
   explicit LabelSmoothing(double smoothing = 0.1, Index pad = 0);
-  Var forward(const Var& logits, const Tensor& target, Index tokens = 0, LossSums* sums = nullptr);
   double smoothing() const { return smoothing_; }
 
  private:
+  friend Callable;
+  Var forward(const Var& logits, const Tensor& target, Index tokens = 0, LossSums* sums = nullptr);
   double smoothing_;
   Index pad_;
 };

@@ -1,55 +1,117 @@
 #include "nn/module.hpp"
 
 #include <algorithm>
+#include <cstdlib>
+#include <cxxabi.h>
 
 namespace glim {
+namespace {
+
+std::string type_name(const std::type_info& type) {  // "LayerNorm"
+  int status = 0;
+  std::unique_ptr<char, void (*)(void*)> text(
+      abi::__cxa_demangle(type.name(), nullptr, nullptr, &status), std::free);
+  std::string name = status == 0 ? text.get() : type.name();
+  auto scope = name.rfind("::", name.find('<'));
+  return scope == std::string::npos ? name : name.substr(scope + 2);
+}
+
+}  // namespace
 
 template <class F>
 void Module::visit(const std::string& prefix, const F& f) const {
   f(*this, prefix);
-  for (const Child& c : children_) c.module->visit(prefix + c.name + ".", f);
+  for (auto& [name, child] : children_) child->visit(prefix + name + ".", f);
+}
+
+Module::~Module() {
+  for (auto& [name, child] : children_) child->parent_ = nullptr;
+  if (parent_) parent_->children_.erase(parent_->place_of(*this));
 }
 
 void Module::require_new(std::string_view name) const {
-  bool taken = name.empty() || name.find('.') != std::string_view::npos;
+  auto fail = [&](const std::string& problem) {
+    throw StateError("module", type_name(typeid(*this)) + " " + problem);
+  };
+  std::string quoted = "'" + std::string(name) + "'";
+  if (name.empty()) fail("has a member with an empty name");
+  if (name.find('.') != std::string_view::npos)
+    fail("has a member " + quoted + ": a name has no dot, which stands between names in a path");
+  bool taken = false;
   for (const auto& p : parameters_) taken = taken || p->name == name;
-  for (const auto& b : buffers_) taken = taken || b->name == name;
-  for (const Child& c : children_) taken = taken || c.name == name;
-  if (taken)
-    throw StateError(
-        "module", "the name '" + std::string(name) + "' is empty, has a dot or is taken already");
+  for (const auto& b : buffers_) taken = taken || b.name == name;
+  for (const auto& c : children_) taken = taken || c.first == name;
+  if (taken) fail("has two members " + quoted);
 }
 
-Var& Module::parameter(std::string_view name, Tensor initial) {
+Module::Parameter* Module::enroll(std::string_view name, Tensor initial) {
   require_new(name);
-  parameters_.push_back(std::make_unique<Parameter>(
-      Parameter{std::string(name), Var::leaf(std::move(initial), prefix() + std::string(name))}));
-  root().named_.insert(&parameters_.back()->var.leaf());
-  return parameters_.back()->var;
+  std::string own(name);
+  Var leaf = Var::leaf(std::move(initial), prefix() + own);
+  root().named_.insert(&leaf.leaf());
+  return parameters_.emplace_back(new Parameter{this, own, leaf}).get();
 }
 
-Tensor& Module::buffer(std::string_view name, Tensor initial, bool persistent) {
+void Module::enroll(std::string_view name, Tensor& buffer, bool persistent) {
   require_new(name);
-  buffers_.push_back(
-      std::make_unique<Buffer>(Buffer{std::string(name), std::move(initial), persistent}));
-  return buffers_.back()->tensor;
+  buffers_.push_back({std::string(name), &buffer, persistent});
 }
 
-void Module::adopt(std::string_view name, std::unique_ptr<Module> module) {
+void Module::enroll(std::string_view name, Module& child) {
   require_new(name);
-  Module& m = *module;
-  children_.push_back({std::string(name), std::move(module)});
-  m.parent_ = this;
-  set_scope_name(m, std::string(name));
-  m.train(training_);
-  m.name_leaves();
+  children_.emplace_back(name, &child);
+  child.parent_ = this;
+  std::string list = is_list_ && !scope_name_.empty() ? scope_name_ + "." : "";
+  child.set_scope_name(list + std::string(name));
+  child.train(training_);
+  child.name_leaves();
+}
+
+void Module::set_scope_name(std::string scope_name) {
+  scope_name_ = std::move(scope_name);
+  if (is_list_)
+    for (auto& [name, child] : children_) child->set_scope_name(scope_name_ + "." + name);
+}
+
+void refuse_absent(const std::type_info& module) {
+  throw StateError("module",
+                   "a child " + type_name(module) + " that is absent, or not made yet, is used");
+}
+
+Param& Param::operator=(const Tensor& value) {
+  if (!defined()) throw StateError("parameter", "a parameter that is absent has no value to write");
+  if (value.shape() != var().shape())
+    throw with_operands(ShapeError("parameter", var().name() + " must keep its shape"),
+                        Operand("parameter", var().value()), Operand("value", value));
+  leaf().value.copy_(value.to(dtype()));
+  return *this;
+}
+
+void Param::tie(const Var& leaf) {
+  if (!defined() || !leaf.is_leaf())
+    throw StateError("parameter", "a parameter that exists is tied to a leaf");
+  if (leaf.shape() != shape())
+    throw with_operands(ShapeError("parameter", name() + " is tied to a leaf of another shape"),
+                        Operand("parameter", value()), Operand("leaf", leaf.value()));
+  at_->var = leaf;
+  at_->owner->root().name_leaves();
+}
+
+const Var& Param::var() const {
+  static const Var absent;
+  return at_ ? at_->var : absent;
+}
+
+// Found from the back: it is the last child that is built and taken down.
+std::vector<std::pair<std::string, Module*>>::iterator Module::place_of(const Module& child) {
+  return std::find_if(children_.rbegin(), children_.rend(),
+                      [&](auto& c) { return c.second == &child; })
+             .base() -
+         1;
 }
 
 std::string Module::prefix() const {
-  if (!parent_) return {};
-  auto own = std::find_if(parent_->children_.rbegin(), parent_->children_.rend(),
-                          [&](const Child& c) { return c.module.get() == this; });
-  return parent_->prefix() + own->name + ".";
+  return parent_ ? parent_->prefix() + parent_->place_of(*this)->first + "." : std::string();
 }
 
 // A name is the path from the root. A leaf that several modules share keeps the first of its paths: when one
@@ -88,14 +150,8 @@ std::vector<Var> Module::parameters() const {
 std::vector<std::pair<std::string, Tensor>> Module::named_buffers() const {
   std::vector<std::pair<std::string, Tensor>> list;
   visit("", [&](const Module& m, const std::string& prefix) {
-    for (const auto& b : m.buffers_) list.emplace_back(prefix + b->name, b->tensor);
+    for (const auto& b : m.buffers_) list.emplace_back(prefix + b.name, *b.tensor);
   });
-  return list;
-}
-
-std::vector<std::pair<std::string, Module*>> Module::children() const {
-  std::vector<std::pair<std::string, Module*>> list;
-  for (const Child& c : children_) list.emplace_back(c.name, c.module.get());
   return list;
 }
 
@@ -107,7 +163,7 @@ Index Module::parameter_count() const {
 
 void Module::train(bool on) {
   training_ = on;
-  for (const Child& c : children_) c.module->train(on);
+  for (auto& [name, child] : children_) child->train(on);
 }
 
 void Module::zero_grad() const {
@@ -121,7 +177,7 @@ void Module::to(DType dtype) {
   }
   visit("", [&](const Module& m, const std::string&) {
     for (const auto& b : m.buffers_)
-      if (is_floating(b->tensor.dtype())) b->tensor = b->tensor.to(dtype);
+      if (is_floating(b.tensor->dtype())) *b.tensor = b.tensor->to(dtype);
   });
 }
 
@@ -140,7 +196,7 @@ StateDict Module::state_dict() const {
   for (auto& [name, var] : named_parameters(true)) state[name] = var.value();
   visit("", [&](const Module& m, const std::string& prefix) {
     for (const auto& b : m.buffers_)
-      if (b->persistent) state[prefix + b->name] = b->tensor;
+      if (b.persistent) state[prefix + b.name] = *b.tensor;
   });
   return state;
 }

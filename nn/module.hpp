@@ -1,24 +1,32 @@
 // Module: parameters, buffers and children under names.
 //
-//   struct FeedForward : Module {
+//   struct FeedForward : Layer {
 //     FeedForward(Index d, Index d_ff)
-//         : linear1(child<Linear>("linear1", d, d_ff)), linear2(child<Linear>("linear2", d_ff, d)) {}
-//     Var forward(const Var& x) {
-//       Scope scope = enter();
-//       return linear2.forward(relu(linear1.forward(x)));
-//     }
-//     Linear &linear1, &linear2;
+//         : linear1(*this, "linear1", d, d_ff), linear2(*this, "linear2", d_ff, d) {}
+//     Child<Linear> linear1, linear2;
+//
+//    private:
+//     Var forward(const Var& x) override { return linear2(relu(linear1(x))); }
 //   };
 //
-// A child or parameter is declared and registered in one line by its parent, who owns it. The
-// dotted names ("decoder.layers.1.linear1.weight") are those of state_dict(), of the scope paths on
-// the tape and of error messages. Names must be new within their parent (StateError).
+// A member registers itself: its name is written once, and the order of registration is that of the
+// declarations. The dotted names ("decoder.layers.1.linear1.weight") are those of state_dict(), of
+// the paths on the tape and of error messages.
+//
+// A module is called as a function: operator() enters its name and calls forward, which is private,
+// so that no call can leave the name out. Registration keeps addresses: modules neither copy nor move.
+//
+// Errors: StateError naming the module for a name that is empty, has a dot or is taken, and for the
+// use of a child that is absent; ShapeError where a value of another shape is assigned to a parameter.
 #pragma once
 
+#include <deque>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
 #include <string_view>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -29,7 +37,7 @@ namespace glim {
 class Module {
  public:
   Module() = default;
-  virtual ~Module() = default;
+  virtual ~Module();
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
 
@@ -38,7 +46,7 @@ class Module {
   std::vector<std::pair<std::string, Var>> named_parameters(bool aliases = false) const;
   std::vector<Var> parameters() const;
   std::vector<std::pair<std::string, Tensor>> named_buffers() const;
-  std::vector<std::pair<std::string, Module*>> children() const;
+  const std::vector<std::pair<std::string, Module*>>& children() const { return children_; }
   Index parameter_count() const;  // elements; shared ones once
 
   void train(bool on = true);  // this module and all below
@@ -57,92 +65,193 @@ class Module {
   // parameter where shapes differ; values of another floating dtype are converted.
   void load_state_dict(const StateDict& state, bool strict = true);
 
-  // The name under which the parent entered it on the scope stack.
-  const std::string& scope_name() const { return scope_name_; }
+  // Runs f under the module's name, as operator() runs forward: for entries beside forward, and for
+  // what a parent computes with the parameters of a child.
+  template <class F>
+  decltype(auto) within(const F& f) const {
+    Scope scope(scope_name_);
+    return f();
+  }
 
  protected:
-  Var& parameter(std::string_view name, Tensor initial);
-  // Part of the model that is not trained; persistent ones are saved.
-  Tensor& buffer(std::string_view name, Tensor initial, bool persistent = true);
-  template <class M, class... Args>
-  M& child(std::string_view name, Args&&... args) {
-    auto owned = std::make_unique<M>(std::forward<Args>(args)...);
-    M& module = *owned;
-    adopt(name, std::move(owned));
-    return module;
-  }
-  void adopt(std::string_view name, std::unique_ptr<Module> module);
-  Scope enter() const { return Scope(scope_name_); }
-  // Called when the module has got its place; lists pass their name on to their items.
-  virtual void attached() {}
-  static void set_scope_name(Module& m, std::string name) {
-    m.scope_name_ = std::move(name);
-    m.attached();
-  }
+  // A list is not entered itself: its items bear its name, "layers.0".
+  struct List {};
+  explicit Module(List) : is_list_(true) {}
 
  private:
+  friend class Param;
+  friend class Buffer;
+  template <class M>
+  friend class Child;
+  template <class M>
+  friend class ChildPtr;
   struct Parameter {
+    Module* owner;
     std::string name;
     Var var;
   };
-  struct Buffer {
+  struct NamedBuffer {
     std::string name;
-    Tensor tensor;
+    Tensor* tensor;
     bool persistent;
   };
-  struct Child {
-    std::string name;
-    std::unique_ptr<Module> module;
-  };
   void require_new(std::string_view name) const;
+  Parameter* enroll(std::string_view name, Tensor initial);
+  void enroll(std::string_view name, Tensor& buffer, bool persistent);
+  void enroll(std::string_view name, Module& child);
   Module& root() { return parent_ ? parent_->root() : *this; }
+  std::vector<std::pair<std::string, Module*>>::iterator place_of(const Module& child);
   std::string prefix() const;  // the path from the root and a dot; empty for the root
   void name_leaves();          // of this module and all below, when it has got its place
+  void set_scope_name(std::string scope_name);
   template <class F>
   void visit(const std::string& prefix, const F& f) const;  // f(module, prefix), parents first
 
   Module* parent_ = nullptr;
   std::vector<std::unique_ptr<Parameter>> parameters_;
-  std::vector<std::unique_ptr<Buffer>> buffers_;
-  std::vector<Child> children_;
+  std::vector<NamedBuffer> buffers_;
+  std::vector<std::pair<std::string, Module*>> children_;
   std::set<const Leaf*> named_;  // of a root: leaves that have a name
-  std::string scope_name_;
-  bool training_ = true;
+  std::string scope_name_;       // the name under which calls are entered; a root has none
+  bool training_ = true, is_list_ = false;
+};
+
+// A trained tensor of a module, to be used as the Var that it is. Undefined where it has no initial
+// value, as the bias of a layer without one: then it is registered nowhere.
+class Param {
+ public:
+  Param(Module& module, std::string_view name, Tensor initial)
+      : at_(initial.defined() ? module.enroll(name, std::move(initial)) : nullptr) {}
+  Param(const Param&) = default;  // the same parameter
+  // Writes a value, converted to the parameter's dtype; the leaf stays. ShapeError for another shape.
+  Param& operator=(const Tensor& value);
+  // A value to copy, or a leaf to share? Say .value(), or tie().
+  Param& operator=(const Param&) = delete;
+  Param& operator=(const Var&) = delete;
+  // From now on the parameter is this leaf, which may have other names too (tied weights). ShapeError
+  // for another shape, StateError unless it is a leaf.
+  void tie(const Var& leaf);
+
+  operator const Var&() const { return var(); }
+  const Var& var() const;
+  bool defined() const { return at_ != nullptr; }
+  const Tensor& value() const { return var().value(); }
+  const Tensor& grad() const { return var().grad(); }
+  Leaf& leaf() const { return var().leaf(); }
+  const std::string& name() const { return var().name(); }
+  const Shape& shape() const { return value().shape(); }
+  Index size(Index axis) const { return value().size(axis); }
+  Index numel() const { return value().numel(); }
+  DType dtype() const { return value().dtype(); }
+  friend bool same_leaf(const Var& a, const Var& b);
+
+ private:
+  Module::Parameter* at_;
+};
+
+// A tensor that is part of the module and not trained; persistent ones are saved.
+class Buffer : public Tensor {
+ public:
+  Buffer(Module& module, std::string_view name, Tensor initial, bool persistent = true)
+      : Tensor(std::move(initial)) {
+    module.enroll(name, *this, persistent);
+  }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Tensor& value) {
+    Tensor::operator=(value);
+    return *this;
+  }
+};
+
+// Whether code outside M could call forward, without entering M's name.
+template <class M, class... Args>
+inline constexpr bool kPublicForward = requires(M& m, Args&&... args) {
+  m.forward(std::forward<Args>(args)...);
+};
+
+// operator() for a module M whose forward has any signature, defaults and overloads:
+//
+//   class Gate : public Callable<Gate> {
+//     friend Callable;
+//     Var forward(const Var& x, const Var& h);
+//   };
+template <class M, class Base = Module>
+class Callable : public Base {
+ public:
+  using Base::Base;
+  template <class... Args>
+  decltype(auto) operator()(Args&&... args) {
+    static_assert(!kPublicForward<M, Args...>,
+                  "make forward private: a call of the module itself enters its name");
+    return this->within([&]() -> decltype(auto) {
+      return static_cast<M&>(*this).forward(std::forward<Args>(args)...);
+    });
+  }
 };
 
 // A module that maps one Var to one Var, as Sequential chains them.
-class Layer : public Module {
- public:
+class Layer : public Callable<Layer> {
+  friend Callable;
   virtual Var forward(const Var& x) = 0;
-  Var operator()(const Var& x) { return forward(x); }
+};
+
+// A member that is a module, used as the M that it is; M is not final.
+template <class M>
+class Child : public M {
+ public:
+  template <class... Args>
+  Child(Module& parent, std::string_view name, Args&&... args) : M(std::forward<Args>(args)...) {
+    static_assert(!kPublicForward<M, const Var&>,
+                  "make forward private: a call of the module itself enters its name");
+    parent.enroll(name, *this);
+  }
+};
+
+[[noreturn]] void refuse_absent(const std::type_info& module);  // StateError naming it
+
+// A child that may be absent, or of a type derived from M.
+template <class M>
+class ChildPtr {
+ public:
+  ChildPtr() = default;
+  ChildPtr(Module& parent, std::string_view name, std::unique_ptr<M> module)
+      : module_(std::move(module)) {
+    if (module_) parent.enroll(name, *module_);
+  }
+  explicit operator bool() const { return module_ != nullptr; }
+  M& operator*() const {
+    if (!module_) refuse_absent(typeid(M));
+    return *module_;
+  }
+  M* operator->() const { return &**this; }
+  template <class... Args>
+  decltype(auto) operator()(Args&&... args) const {
+    return (**this)(std::forward<Args>(args)...);
+  }
+
+ private:
+  std::unique_ptr<M> module_;
 };
 
 // Modules of one type under the names "0", "1", ...
 template <class M>
-class ModuleList final : public Module {
+class ModuleList : public Module {
  public:
+  ModuleList() : Module(List{}) {}
+  ~ModuleList() override {  // as they were built, from the back
+    while (!items_.empty()) items_.pop_back();
+  }
   template <class... Args>
   M& append(Args&&... args) {
-    M& m = child<M>(std::to_string(items_.size()), std::forward<Args>(args)...);
-    items_.push_back(&m);
-    place(items_.size() - 1);
-    return m;
+    return items_.emplace_back(*this, std::to_string(items_.size()), std::forward<Args>(args)...);
   }
   std::size_t size() const { return items_.size(); }
-  M& operator[](std::size_t i) const { return *items_[i]; }
-  auto begin() const { return items_.begin(); }  // of pointers
-  auto end() const { return items_.end(); }
+  M& operator[](std::size_t i) { return items_[i]; }
+  auto begin() { return items_.begin(); }
+  auto end() { return items_.end(); }
 
  private:
-  // The list itself is not entered, so its items bear its name: "layers.0".
-  void place(std::size_t i) {
-    set_scope_name(*items_[i],
-                   (scope_name().empty() ? "" : scope_name() + ".") + std::to_string(i));
-  }
-  void attached() override {
-    for (std::size_t i = 0; i < items_.size(); ++i) place(i);
-  }
-  std::vector<M*> items_;
+  std::deque<Child<M>> items_;
 };
 
 }  // namespace glim

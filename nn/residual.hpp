@@ -18,8 +18,8 @@ enum class NormPlacement { Pre, Post };
 
 template <class F>
 Var residual(NormPlacement placement, const Var& x, LayerNorm& norm, Dropout& dropout, const F& f) {
-  if (placement == NormPlacement::Pre) return dropout.add_to(x, f(norm.forward(x)));
-  return norm.forward(dropout.add_to(x, f(x)));
+  if (placement == NormPlacement::Pre) return dropout.add_to(x, f(norm(x)));
+  return norm(dropout.add_to(x, f(x)));
 }
 
 }  // namespace glim

@@ -5,12 +5,11 @@
 namespace glim {
 
 RMSNorm::RMSNorm(Index d, std::optional<double> eps, bool affine)
-    : weight(affine ? parameter("weight", ones({d})) : Var()), d_(d), eps_(eps) {
-  if (d < 1) throw ValueError("rms_norm", "needs a width of 1 at least");
+    : weight(*this, "weight", affine ? ones({d}) : Tensor()), d_(d), eps_(eps) {
+  if (d < 1) throw ValueError("rms_norm", "the width must be at least 1");
 }
 
 Var RMSNorm::forward(const Var& x) {
-  Scope scope = enter();
   if (x.rank() < 1 || x.size(-1) != d_)
     throw with_operands(ShapeError("rms_norm", "x must have " + std::to_string(d_) + " columns"),
                         Operand("x", x.value()));

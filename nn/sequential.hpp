@@ -14,25 +14,26 @@
 
 namespace glim {
 
-class Sequential final : public Layer {
+class Sequential : public Layer {
  public:
   template <class L, class... Args>
   L& append(Args&&... args) {
-    L& layer = child<L>(std::to_string(layers_.size()), std::forward<Args>(args)...);
-    layers_.push_back(&layer);
-    return layer;
-  }
-  Var forward(const Var& x) override {
-    Scope scope = enter();
-    Var y = x;
-    for (Layer* layer : layers_) y = layer->forward(y);
-    return y;
+    static_assert(!kPublicForward<L, const Var&>, "make forward private");
+    auto layer = std::make_unique<L>(std::forward<Args>(args)...);
+    L& appended = *layer;
+    layers_.emplace_back(*this, std::to_string(size()), std::move(layer));
+    return appended;
   }
   std::size_t size() const { return layers_.size(); }
   Layer& operator[](std::size_t i) const { return *layers_[i]; }
 
  private:
-  std::vector<Layer*> layers_;
+  Var forward(const Var& x) override {
+    Var y = x;
+    for (const ChildPtr<Layer>& layer : layers_) y = layer(y);
+    return y;
+  }
+  std::vector<ChildPtr<Layer>> layers_;
 };
 
 }  // namespace glim

@@ -24,11 +24,11 @@ struct Flow {
 
 // How an op came to its value: all its inputs, and its forward on other operands of any dtype that it
 // takes, with the constants (masks, random keys, indices) of the first time. Nothing is recorded then;
-// the same operands give the same bits. `forward` is empty for a checkpointed region.
+// the same operands give the same bits. `run` is empty for a checkpointed region.
 struct Replay {
   std::vector<Var> operands;  // a leaf is the leaf itself, not its value then
   Tensor value;
-  RunAgain forward;
+  RunAgain run;
 };
 
 class Observer {

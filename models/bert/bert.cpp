@@ -18,16 +18,26 @@ BertConfig checked(BertConfig c) {
   if (c.d_ff == 0) c.d_ff = 4 * c.d_model;
   if (c.d_model < 1 || c.d_ff < 1 || c.layers < 1 || c.max_len < 1)
     fail("d_model, d_ff, layers and max_len must be positive");
-  if (c.heads < 1 || c.d_model % c.heads != 0)
-    fail(std::to_string(c.heads) + " heads do not divide d_model " + std::to_string(c.d_model));
   if (!(c.init > 0)) fail("the deviation of the initial weights must be above 0");
-  if (!(c.dropout >= 0 && c.dropout < 1))
-    fail("dropout " + std::to_string(c.dropout) + " lies outside [0, 1)");
+  check_layers("bert", c.d_model, c.heads, c.dropout);
   return c;
 }
 
 LayerSizes sizes_of(const BertConfig& c) {
   return {c.d_model, c.heads, c.d_ff, c.dropout, c.norm, c.activation, c.norm_eps};
+}
+
+// Dropout comes after the norm.
+std::unique_ptr<PositionalEncoding> positions_without_dropout(const BertConfig& c) {
+  if (c.learned_positions)
+    return std::make_unique<LearnedPositionalEmbedding>(c.d_model, 0.0, c.max_len);
+  return std::make_unique<SinusoidalPositionalEncoding>(c.d_model, 0.0,
+                                                        std::min<Index>(c.max_len, 512));
+}
+
+Index two_or_more(Index classes) {
+  if (classes < 2) throw ValueError("bert", "a classifier needs at least two classes");
+  return classes;
 }
 
 void initialise(Module& model, double deviation) {
@@ -40,65 +50,56 @@ void initialise(Module& model, double deviation) {
 }  // namespace
 
 Bert::Bert(const BertConfig& config)
-    : embed(child<Embedding>("embed", checked(config).vocab, config.d_model)),
-      // Dropout comes after the norm.
-      positions(config.learned_positions
-                    ? static_cast<PositionalEncoding&>(child<LearnedPositionalEmbedding>(
-                          "positions", config.d_model, 0.0, config.max_len))
-                    : child<SinusoidalPositionalEncoding>("positions", config.d_model, 0.0,
-                                                          std::min<Index>(config.max_len, 512))),
-      norm(child<LayerNorm>("norm", config.d_model, config.norm_eps)),
-      dropout(child<Dropout>("dropout", config.dropout)),
-      encoder(child<Encoder>("encoder", config.layers, sizes_of(checked(config)))),
-      config_(checked(config)) {
+    : config_(checked(config)),
+      embed(*this, "embed", config.vocab, config.d_model),
+      positions(*this, "positions", positions_without_dropout(config)),
+      norm(*this, "norm", config.d_model, config.norm_eps),
+      dropout(*this, "dropout", config.dropout),
+      encoder(*this, "encoder", config.layers, sizes_of(config_)) {
   initialise(*this, config.init);
 }
 
 Var Bert::forward(const Tensor& ids) {
-  Scope scope = enter();
   AttentionRequest request;
   request.keep = padding_keep(ids, config_.pad);
-  Var x = dropout.forward(norm.forward(positions.forward(embed.forward(ids))));
-  return encoder.forward(x, request);
+  return encoder(dropout(norm(positions(embed(ids)))), request);
 }
 
 MaskedLanguageModel::MaskedLanguageModel(const BertConfig& config)
-    : bert(child<Bert>("bert", config)),
-      transform(child<Linear>("transform", config.d_model, config.d_model)),
-      norm(child<LayerNorm>("norm", config.d_model, config.norm_eps)),
-      generator(child<Linear>("generator", config.d_model, config.vocab)) {
-  generator.weight = bert.embed.weight;
+    : bert(*this, "bert", config),
+      transform(*this, "transform", config.d_model, config.d_model),
+      norm(*this, "norm", config.d_model, config.norm_eps),
+      generator(*this, "generator", config.d_model, config.vocab) {
+  generator.weight.tie(bert.embed.weight);
   initialise(*this, config.init);
 }
 
 Var MaskedLanguageModel::forward(const Tensor& ids, const Tensor& chosen) {
-  Var hidden = bert.forward(ids);  // (B, S, D) -> (B·S, D) -> (M, D)
+  Var hidden = bert(ids);  // (B, S, D) -> (B·S, D) -> (M, D)
   Var picked = index_select(reshape(hidden, {ids.numel(), hidden.size(2)}), 0, chosen);
-  return generator.forward(norm.forward(gelu(transform.forward(picked))));
+  return generator(norm(gelu(transform(picked))));
 }
 
 SequenceClassifier::SequenceClassifier(const BertConfig& config, Index classes, Pooling pooling)
-    : bert(child<Bert>("bert", config)),
-      pooler(pooling == Pooling::First ? &child<Linear>("pooler", config.d_model, config.d_model)
+    : bert(*this, "bert", config),
+      pooler(*this, "pooler",
+             pooling == Pooling::First ? std::make_unique<Linear>(config.d_model, config.d_model)
                                        : nullptr),
-      dropout(child<Dropout>("dropout", config.dropout)),
-      classifier([&]() -> Linear& {
-        if (classes < 2) throw ValueError("bert", "a classifier needs two classes at least");
-        return child<Linear>("classifier", config.d_model, classes);
-      }()) {
+      dropout(*this, "dropout", config.dropout),
+      classifier(*this, "classifier", config.d_model, two_or_more(classes)) {
   initialise(*this, config.init);
 }
 
 Var SequenceClassifier::forward(const Tensor& ids) {
-  Var hidden = bert.forward(ids);  // (B, S, D)
-  Var pooled = pooler ? tanh(pooler->forward(select(hidden, 1, 0)))
+  Var hidden = bert(ids);  // (B, S, D)
+  Var pooled = pooler ? tanh(pooler(select(hidden, 1, 0)))
                       : masked_mean(hidden, not_equal(ids, static_cast<double>(bert.config().pad)));
-  return classifier.forward(dropout.forward(pooled));
+  return classifier(dropout(pooled));
 }
 
 Var masked_mean(const Var& x, const Tensor& keep) {
   if (x.rank() != 3 || keep.shape() != Shape{x.size(0), x.size(1)})
-    throw with_operands(ShapeError("masked_mean", "needs x (B, S, D) and keep (B, S)"),
+    throw with_operands(ShapeError("masked_mean", "x must be (B, S, D) and keep (B, S)"),
                         Operand("x", x.value()), Operand("keep", keep));
   Tensor weight = keep.to(x.dtype());
   Tensor count = maximum(sum(weight, {1}, true), scalar(1, x.dtype()));  // (B, 1)
@@ -113,14 +114,14 @@ Index chosen_count(Index n, double share) {
 
 Masked mask_tokens(const Tensor& ids, Index mask, const MaskingOptions& o, Key key) {
   if (ids.rank() != 2 || ids.dtype() != DType::Int64)
-    throw with_operands(ShapeError("mask_tokens", "needs int64 ids (B, S)"), Operand("ids", ids));
+    throw with_operands(ShapeError("mask_tokens", "ids must be (B, S) int64"), Operand("ids", ids));
   if (!(o.share >= 0 && o.share <= 1 && o.masked >= 0 && o.random >= 0 && o.masked + o.random <= 1))
     throw ValueError("mask_tokens", "the shares must lie in [0, 1]");
   if (mask <= o.first_token) throw ValueError("mask_tokens", "the vocabulary has no tokens");
   std::uint64_t draws = 0;
   auto next = [&] { return uniform_at(key, draws++); };
-  auto below = [&](std::size_t n) {
-    return std::min(static_cast<std::size_t>(next() * static_cast<double>(n)), n - 1);
+  auto below = [&](Index n) {
+    return std::min(static_cast<Index>(next() * static_cast<double>(n)), n - 1);
   };
   Tensor out = ids.clone().contiguous();
   Index* id = out.data<Index>();
@@ -130,12 +131,11 @@ Masked mask_tokens(const Tensor& ids, Index mask, const MaskingOptions& o, Key k
     candidates.clear();
     for (Index at = b * columns; at < (b + 1) * columns; ++at)
       if (id[at] >= o.first_token && id[at] != mask) candidates.push_back(at);
-    std::size_t n = candidates.size();
-    auto count = static_cast<std::size_t>(chosen_count(static_cast<Index>(n), o.share));
-    for (std::size_t i = 0; i < count; ++i)  // the first steps of a shuffle (Fisher & Yates)
+    auto n = static_cast<Index>(candidates.size()), count = chosen_count(n, o.share);
+    for (Index i = 0; i < count; ++i)  // the first steps of a shuffle (Fisher & Yates)
       std::swap(candidates[i], candidates[i + below(n - i)]);
-    std::sort(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(count));
-    for (std::size_t i = 0; i < count; ++i) {
+    std::sort(candidates.begin(), candidates.begin() + count);
+    for (Index i = 0; i < count; ++i) {
       Index at = candidates[i];
       chosen.push_back(at);
       targets.push_back(id[at]);
@@ -143,8 +143,7 @@ Masked mask_tokens(const Tensor& ids, Index mask, const MaskingOptions& o, Key k
       if (u < o.masked)
         id[at] = mask;
       else if (u < o.masked + o.random)
-        id[at] = o.first_token +
-                 static_cast<Index>(below(static_cast<std::size_t>(mask - o.first_token)));
+        id[at] = o.first_token + below(mask - o.first_token);
     }
   }
   auto found = static_cast<Index>(chosen.size());

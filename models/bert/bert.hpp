@@ -46,48 +46,56 @@ struct BertConfig {
   Index mask() const { return vocab - 1; }
 };
 
-class Bert final : public Module {
+class Bert : public Callable<Bert> {
+  BertConfig config_;
+
  public:
   explicit Bert(const BertConfig& config);
-  Var forward(const Tensor& ids);  // (B, S) -> (B, S, D)
   const BertConfig& config() const { return config_; }
 
-  Embedding& embed;
-  PositionalEncoding& positions;
-  LayerNorm& norm;
-  Dropout& dropout;
-  Encoder& encoder;
+  Child<Embedding> embed;
+  ChildPtr<PositionalEncoding> positions;
+  Child<LayerNorm> norm;
+  Child<Dropout> dropout;
+  Child<Encoder> encoder;
 
  private:
-  BertConfig config_;
+  friend Callable;
+  Var forward(const Tensor& ids);  // (B, S) -> (B, S, D)
 };
 
-class MaskedLanguageModel final : public Module {
+class MaskedLanguageModel : public Callable<MaskedLanguageModel> {
  public:
   explicit MaskedLanguageModel(const BertConfig& config);
+
+  Child<Bert> bert;
+  Child<Linear> transform;
+  Child<LayerNorm> norm;
+  Child<Linear> generator;  // its weight is bert.embed's
+
+ private:
+  friend Callable;
   // Logits (M, V) of the positions `chosen` (M,) among the B·S of ids, row by row.
   Var forward(const Tensor& ids, const Tensor& chosen);
-
-  Bert& bert;
-  Linear& transform;
-  LayerNorm& norm;
-  Linear& generator;  // its weight is bert.embed's
 };
 
 enum class Pooling { First, Mean };
 
-class SequenceClassifier final : public Module {
+class SequenceClassifier : public Callable<SequenceClassifier> {
  public:
   // ValueError for fewer than 2 classes.
   SequenceClassifier(const BertConfig& config, Index classes, Pooling pooling);
-  Var forward(const Tensor& ids);  // (B, S) -> logits (B, C)
   Index classes() const { return classifier.weight.size(0); }
   Pooling pooling() const { return pooler ? Pooling::First : Pooling::Mean; }
 
-  Bert& bert;
-  Linear* pooler;  // with Pooling::First
-  Dropout& dropout;
-  Linear& classifier;
+  Child<Bert> bert;
+  ChildPtr<Linear> pooler;  // with Pooling::First
+  Child<Dropout> dropout;
+  Child<Linear> classifier;
+
+ private:
+  friend Callable;
+  Var forward(const Tensor& ids);  // (B, S) -> logits (B, C)
 };
 
 // The mean of x (B, S, D) over the positions with keep (B, S) = true: (B, D); 0 where there is

@@ -25,21 +25,22 @@ Tensor relative_encoding(Index height, Index width, Extent2 margin, DType dtype)
   return r.to(dtype);
 }
 
+Tensor center_table(Index in, Index out, Index heads, Index head_width, Extent2 margin) {
+  if (in < 1 || out < 1 || heads < 1 || head_width < 1)
+    throw ValueError("quadratic_attention", "channels, heads and their width must be 1 or more");
+  if (margin.rows < 0 || margin.columns < 0)
+    throw ValueError("quadratic_attention", "the margin is negative");
+  return empty({heads, 2});
+}
+
 }  // namespace
 
 QuadraticAttention::QuadraticAttention(Index in, Index out, Index heads, Index head_width,
                                        Extent2 margin)
-    : centers([&]() -> Var& {
-        if (in < 1 || out < 1 || heads < 1 || head_width < 1)
-          throw ValueError("quadratic_attention",
-                           "channels, heads and their width must be 1 or more");
-        if (margin.rows < 0 || margin.columns < 0)
-          throw ValueError("quadratic_attention", "the margin is negative");
-        return parameter("centers", empty({heads, 2}));
-      }()),
-      width_parameter(parameter("width_parameter", ones({heads}))),
-      value_proj(child<Linear>("value_proj", in, heads * head_width, false)),
-      out_proj(child<Linear>("out_proj", heads * head_width, out)),
+    : centers(*this, "centers", center_table(in, out, heads, head_width, margin)),
+      width_parameter(*this, "width_parameter", ones({heads})),
+      value_proj(*this, "value_proj", in, heads * head_width, false),
+      out_proj(*this, "out_proj", heads * head_width, out),
       in_(in),
       heads_(heads),
       head_width_(head_width),
@@ -48,7 +49,6 @@ QuadraticAttention::QuadraticAttention(Index in, Index out, Index heads, Index h
 }
 
 Var QuadraticAttention::forward(const Var& x) {
-  Scope scope = enter();
   if (x.rank() != 4 || x.size(1) != in_)
     throw with_operands(
         ShapeError("quadratic_attention", "x must be (B, " + std::to_string(in_) + ", H, W)"),
@@ -59,7 +59,7 @@ Var QuadraticAttention::forward(const Var& x) {
   Var image = permute(x, {0, 2, 3, 1});
   image = unslice(image, {b, h, width, in_}, 1, margin_.rows);
   image = unslice(image, {b, h, w, in_}, 2, margin_.columns);
-  Var value = value_proj.forward(reshape(image, {b, s, in_}));  // (B, S, heads·D_h)
+  Var value = value_proj(reshape(image, {b, s, in_}));  // (B, S, heads·D_h)
   value = permute(reshape(value, {b, s, heads_, head_width_}), {0, 2, 1, 3});
 
   // v_h = -α (1, -2Δ): (heads, 3), times r_δ (3, T·S)
@@ -73,7 +73,7 @@ Var QuadraticAttention::forward(const Var& x) {
   Var context = scaled_dot_product_attention(query, key, value, {{}, scores}).context;
   // (B, heads, T, D_h) -> (B, T, heads·D_h) -> (B, T, D_out) -> (B, D_out, H, W)
   Var joined = reshape(permute(context, {0, 2, 1, 3}), {b, t, heads_ * head_width_});
-  Var y = out_proj.forward(joined);
+  Var y = out_proj(joined);
   return permute(reshape(y, {b, height, width, y.size(-1)}), {0, 3, 1, 2});
 }
 
@@ -85,7 +85,7 @@ std::unique_ptr<QuadraticAttention> attention_from(const Conv2d& conv, double al
     if (w->kernel % 2 == 0) fail("an even kernel has no pixel in its centre");
     if (w->stride != 1) fail("attention has as many outputs as queries: the stride must be 1");
     if (2 * w->before != w->span() - 1)
-      fail("padding of " + std::to_string((w->span() - 1) / 2) + " is wanted, not " +
+      fail("the padding must be " + std::to_string((w->span() - 1) / 2) + ", not " +
            std::to_string(w->before));
   }
   if (!(alpha > 0)) fail("α must be above 0");
@@ -112,10 +112,7 @@ std::unique_ptr<QuadraticAttention> attention_from(const Conv2d& conv, double al
           .narrow(1, head * width, width)
           .copy_(out <= in ? identity : kernel);
     }
-  if (conv.bias.defined())
-    layer->out_proj.bias.value().copy_(conv.bias.value());
-  else
-    layer->out_proj.bias.value().fill_(0);
+  layer->out_proj.bias = conv.bias.defined() ? conv.bias.value() : zeros({out});
   return layer;
 }
 

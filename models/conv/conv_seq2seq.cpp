@@ -34,9 +34,9 @@ void normal_for(const Var& weight, double gain) {
 }  // namespace
 
 GatedConvolution::GatedConvolution(const ConvSeq2SeqConfig& c, ConvPadding mode, bool asks)
-    : conv(child<Conv1d>("conv", c.d_model, 2 * c.d_model, c.kernel, Conv1dOptions{.mode = mode})),
-      dropout(child<Dropout>("dropout", c.dropout)),
-      query(asks ? &child<Linear>("query", c.d_model, c.d_model) : nullptr) {
+    : conv(*this, "conv", c.d_model, 2 * c.d_model, c.kernel, Conv1dOptions{.mode = mode}),
+      dropout(*this, "dropout", c.dropout),
+      query(*this, "query", asks ? std::make_unique<Linear>(c.d_model, c.d_model) : nullptr) {
   normal_for(conv.weight, 4 * (1 - c.dropout));
   conv.bias.value().fill_(0);
   if (!query) return;
@@ -45,86 +45,69 @@ GatedConvolution::GatedConvolution(const ConvSeq2SeqConfig& c, ConvPadding mode,
 }
 
 Var GatedConvolution::forward(const Var& x) {
-  Scope scope = enter();
-  Var sequence = transpose(dropout.forward(x), 1, 2);      // (B, T, D) -> (B, D, T)
-  return glu(transpose(conv.forward(sequence), 1, 2), 2);  // (B, T, 2D) -> (B, T, D)
+  Var sequence = transpose(dropout(x), 1, 2);      // (B, T, D) -> (B, D, T)
+  return glu(transpose(conv(sequence), 1, 2), 2);  // (B, T, 2D) -> (B, T, D)
 }
 
 Var GatedConvolution::forward_window(const Var& x) {
-  Scope scope = enter();
-  return glu(transpose(conv.forward_window(transpose(x, 1, 2)), 1, 2), 2);
+  return within([&] { return glu(transpose(conv.forward_window(transpose(x, 1, 2)), 1, 2), 2); });
 }
 
-ConvEncoder::ConvEncoder(const ConvSeq2SeqConfig& c)
-    : layers(child<ModuleList<GatedConvolution>>("layers")) {
+ConvEncoder::ConvEncoder(const ConvSeq2SeqConfig& c) : layers(*this, "layers") {
   for (Index i = 0; i < c.encoder_layers; ++i) layers.append(c, ConvPadding::Same, false);
 }
 
 Var ConvEncoder::forward(const Var& e, const Tensor& keep) {
-  Scope scope = enter();
   Var real(keep.unsqueeze(2).to(e.dtype()));  // (B, S, 1)
   Var h = mul(e, real);
-  for (GatedConvolution* layer : layers) h = mul(mul(add(layer->forward(h), h), kHalf), real);
+  for (GatedConvolution& layer : layers) h = mul(mul(add(layer(h), h), kHalf), real);
   return h;
 }
 
-ConvDecoder::ConvDecoder(const ConvSeq2SeqConfig& c)
-    : layers(child<ModuleList<GatedConvolution>>("layers")) {
+ConvDecoder::ConvDecoder(const ConvSeq2SeqConfig& c) : layers(*this, "layers") {
   for (Index i = 0; i < c.decoder_layers; ++i) layers.append(c, ConvPadding::Causal, true);
 }
 
-Var ConvDecoder::attend(GatedConvolution& layer, const Var& u, const Var& h, const Var& g,
-                        const ConvMemory& memory, Var* weights) {
-  Scope scope(layer.scope_name());
-  // The paper's scores are not divided by √D: the query takes the factor back.
-  double root = std::sqrt(static_cast<double>(u.size(-1)));
-  Var query = mul(add(layer.query->forward(u), g), kHalf * root);
-  Attended a = scaled_dot_product_attention(named(query, "query"), memory.keys, memory.values,
-                                            {memory.keep, {}}, 0, {}, weights != nullptr);
-  if (weights) *weights = a.probs;
-  Var context = mul(a.context, memory.root);
-  return mul(add(mul(add(u, context), kHalf), h), kHalf);
+Attended ConvDecoder::attend(GatedConvolution& layer, const Var& u, const Var& h, const Var& g,
+                             const ConvMemory& memory, bool need_attention) {
+  return layer.within([&] {
+    // The paper's scores are not divided by √D: the query takes the factor back.
+    double root = std::sqrt(static_cast<double>(u.size(-1)));
+    Var query = mul(add(layer.query(u), g), kHalf * root);
+    Attended a = scaled_dot_product_attention(named(query, "query"), memory.keys, memory.values,
+                                              {memory.keep, {}}, 0, {}, need_attention);
+    Var context = mul(a.context, memory.root);
+    return Attended{mul(add(mul(add(u, context), kHalf), h), kHalf), a.probs};
+  });
 }
 
-Var ConvDecoder::forward(const Var& g, const ConvMemory& memory, std::vector<Var>* attention) {
-  Scope scope = enter();
-  Var h = g;
-  for (GatedConvolution* layer : layers) {
-    Var weights;
-    h = attend(*layer, layer->forward(h), h, g, memory, attention ? &weights : nullptr);
-    if (attention) attention->push_back(weights);
+ConvOutput ConvDecoder::forward(const Var& g, const ConvMemory& memory, bool need_attention) {
+  ConvOutput out{g, {}};
+  for (GatedConvolution& layer : layers) {
+    Attended a = attend(layer, layer(out.hidden), out.hidden, g, memory, need_attention);
+    out.hidden = a.context;
+    if (need_attention) out.attention.push_back(a.probs);
   }
-  return h;
+  return out;
 }
 
-Var ConvDecoder::forward_step(const Var& g, std::vector<Tensor>& windows, const ConvMemory& memory,
-                              Tensor& attention) {
-  Scope scope = enter();
-  Var h = g;
+ConvOutput ConvDecoder::forward(const Var& g, const ConvMemory& memory,
+                                std::vector<Tensor>& windows) {
+  ConvOutput out{g, {}};
   for (std::size_t i = 0; i < layers.size(); ++i) {
-    Tensor& window = windows[i];
-    window =
-        concatenate(std::vector<Tensor>{window.narrow(1, 1, window.size(1) - 1), h.value()}, 1);
-    Var weights;
-    h = attend(layers[i], layers[i].forward_window(Var(window)), h, g, memory, &weights);
-    attention = weights.value().select(1, 0);
+    Var& h = out.hidden;
+    windows[i] = concatenate(
+        std::vector<Tensor>{windows[i].narrow(1, 1, windows[i].size(1) - 1), h.value()}, 1);
+    Attended a = attend(layers[i], layers[i].forward_window(Var(windows[i])), h, g, memory, true);
+    h = a.context;
+    out.attention.push_back(a.probs);
   }
-  return h;
+  return out;
 }
 
 ConvSeq2Seq::ConvSeq2Seq(const ConvSeq2SeqConfig& c)
-    : src_embed(child<Embedding>("src_embed", checked(c).src_vocab, c.d_model)),
-      tgt_embed(child<Embedding>("tgt_embed", c.tgt_vocab, c.d_model)),
-      src_positions(
-          child<LearnedPositionalEmbedding>("src_positions", c.d_model, c.dropout, c.max_len)),
-      tgt_positions(
-          child<LearnedPositionalEmbedding>("tgt_positions", c.d_model, c.dropout, c.max_len)),
-      encoder(child<ConvEncoder>("encoder", c)),
-      decoder(child<ConvDecoder>("decoder", c)),
-      generator(child<Linear>("generator", c.d_model, c.tgt_vocab)),
-      dropout(child<Dropout>("dropout", c.dropout)),
-      config_(c) {
-  for (const Var& table :
+    : SequenceModel("conv_seq2seq", c), config_(checked(c)) {
+  for (const Param& table :
        {src_embed.weight, tgt_embed.weight, src_positions.weight, tgt_positions.weight})
     normal_(table.value(), 0, 0.1);
   normal_for(generator.weight, 1 - c.dropout);
@@ -135,40 +118,40 @@ ConvMemory ConvSeq2Seq::encode(const Tensor& src) {
   if (src.rank() != 2)
     throw with_operands(ShapeError("conv_seq2seq", "ids must be (B, S)"), Operand("src", src));
   Tensor keep = not_equal(src, static_cast<double>(config_.pad));
-  Var e = src_positions.forward(src_embed.forward(src));
-  Var z = encoder.forward(e, keep);
+  Var e = src_positions(src_embed(src));
+  Var z = encoder(e, keep);
   // m, as a matrix for each sentence: (B, S) -> (B, 1, 1)
   Tensor count = sum(keep.to(e.dtype()), {1}, true).unsqueeze(2);
   return {z, mul(add(z, e), kHalf), keep.unsqueeze(1), Var(sqrt(count))};
 }
 
 Var ConvSeq2Seq::embed_target(const Tensor& ids, Index offset) {
-  return tgt_positions.forward(tgt_embed.forward(ids), offset);
+  return tgt_positions(tgt_embed(ids), offset);
 }
 
-Var ConvSeq2Seq::generate(const Var& hidden) { return generator.forward(dropout.forward(hidden)); }
+Var ConvSeq2Seq::generate(const Var& hidden) { return generator(dropout(hidden)); }
 
 Taught ConvSeq2Seq::teach(const SourceBatch& source, const Tensor& tgt_in,
                           const TeachOptions& options) {
   if (tgt_in.rank() != 2)
     throw with_operands(ShapeError("conv_seq2seq", "ids must be (B, T)"),
                         Operand("tgt_in", tgt_in));
-  Taught out;
   ConvMemory memory = encode(source.ids);
   Tensor read = tgt_in;
   if (options.sampling > 0) {
     NoGrad first_pass;
-    Var hidden = decoder.forward(embed_target(tgt_in), memory, nullptr);
-    read = mix_predictions(tgt_in, argmax(generate(hidden).value(), -1), options.sampling,
+    Var said = generate(decoder(embed_target(tgt_in), memory, false).hidden);
+    read = mix_predictions(tgt_in, argmax(said.value(), -1), options.sampling,
                            glim::generator().next(), config_.pad);
   }
-  Var hidden = decoder.forward(embed_target(read), memory,
-                               options.need_attention ? &out.attention : nullptr);
+  ConvOutput decoded = decoder(embed_target(read), memory, options.need_attention);
+  Taught out;
+  out.attention = std::move(decoded.attention);
   if (options.defer_logits) {
-    out.hidden = dropout.forward(hidden);
+    out.hidden = dropout(decoded.hidden);
     out.head = &generator;
   } else {
-    out.logits = generate(hidden);
+    out.logits = generate(decoded.hidden);
   }
   return out;
 }
@@ -193,7 +176,8 @@ class CachedConvDecoder final : public StepDecoder {
     NoGrad no_tape;
     auto rows = static_cast<Index>(tokens.size());
     Var g = model_.embed_target(from_vector(tokens, {rows, 1}), length_++);
-    Var hidden = model_.decoder.forward_step(g, windows_, memory_, attention_);
+    auto [hidden, attention] = model_.decoder(g, memory_, windows_);
+    attention_ = attention.back().value().select(1, 0);
     return model_.generate(select(hidden, 1, 0)).value();
   }
 
@@ -222,11 +206,8 @@ class CachedConvDecoder final : public StepDecoder {
 
 }  // namespace
 
-std::unique_ptr<StepDecoder> ConvSeq2Seq::decoder_for(const SourceBatch& source, bool cached) {
-  if (training())
-    throw StateError("conv_seq2seq", "decoding needs eval(): dropout would make it random");
-  if (cached) return std::make_unique<CachedConvDecoder>(*this, source.ids);
-  return decoder_by_prefix(*this, source);
+std::unique_ptr<StepDecoder> ConvSeq2Seq::cached_decoder(const SourceBatch& source) {
+  return std::make_unique<CachedConvDecoder>(*this, source.ids);
 }
 
 }  // namespace glim

@@ -52,24 +52,29 @@ struct ConvSeq2SeqConfig {
 };
 
 // One layer's GLU(conv(dropout(x))), x (B, T, D) -> u (B, T, D).
-class GatedConvolution final : public Module {
+class GatedConvolution : public Layer {
  public:
   // asks: with the query projection of decoder layers
   GatedConvolution(const ConvSeq2SeqConfig& config, ConvPadding mode, bool asks);
-  Var forward(const Var& x);
   // The last position of a window x (B, k, D), the inputs up to it: (B, 1, D).
   Var forward_window(const Var& x);
 
-  Conv1d& conv;
-  Dropout& dropout;
-  Linear* query;  // W_l, b_l
+  Child<Conv1d> conv;
+  Child<Dropout> dropout;
+  ChildPtr<Linear> query;  // W_l, b_l
+
+ private:
+  Var forward(const Var& x) override;
 };
 
-class ConvEncoder final : public Module {
+class ConvEncoder : public Callable<ConvEncoder> {
  public:
   explicit ConvEncoder(const ConvSeq2SeqConfig& config);
+  Child<ModuleList<GatedConvolution>> layers;
+
+ private:
+  friend Callable;
   Var forward(const Var& e, const Tensor& keep);  // e (B, S, D), keep (B, S): h_L (B, S, D)
-  ModuleList<GatedConvolution>& layers;
 };
 
 // What the decoder attends to.
@@ -79,24 +84,30 @@ struct ConvMemory {
   Var root;          // (B, 1, 1): √m
 };
 
-class ConvDecoder final : public Module {
- public:
-  explicit ConvDecoder(const ConvSeq2SeqConfig& config);
-  // g (B, T, D) -> h_L (B, T, D); `attention`, if given, receives each layer's (B, T, S).
-  Var forward(const Var& g, const ConvMemory& memory, std::vector<Var>* attention);
-  // One position, g (B, 1, D): `windows` holds each layer's last k inputs (B, k, D) and goes on;
-  // at first they are zeros. `attention` receives the last layer's (B, S).
-  Var forward_step(const Var& g, std::vector<Tensor>& windows, const ConvMemory& memory,
-                   Tensor& attention);
-  ModuleList<GatedConvolution>& layers;
-
- private:
-  // From u and the layer's input h to its output; `weights`, if given, receives the attention.
-  Var attend(GatedConvolution& layer, const Var& u, const Var& h, const Var& g,
-             const ConvMemory& memory, Var* weights);
+struct ConvOutput {
+  Var hidden;                  // h_L (B, T, D)
+  std::vector<Var> attention;  // of each layer (B, T, S), where asked for
 };
 
-class ConvSeq2Seq final : public SequenceModel {
+class ConvDecoder : public Callable<ConvDecoder> {
+ public:
+  explicit ConvDecoder(const ConvSeq2SeqConfig& config);
+  Child<ModuleList<GatedConvolution>> layers;
+
+ private:
+  friend Callable;
+  ConvOutput forward(const Var& g, const ConvMemory& memory, bool need_attention);
+  // One position, g (B, 1, D): `windows` holds each layer's last k inputs (B, k, D) and goes on;
+  // at first they are zeros.
+  ConvOutput forward(const Var& g, const ConvMemory& memory, std::vector<Tensor>& windows);
+  // From u and the layer's input h to its output (as context), with the attention if asked for.
+  Attended attend(GatedConvolution& layer, const Var& u, const Var& h, const Var& g,
+                  const ConvMemory& memory, bool need_attention);
+};
+
+class ConvSeq2Seq : public SequenceModel {
+  ConvSeq2SeqConfig config_;
+
  public:
   explicit ConvSeq2Seq(const ConvSeq2SeqConfig& config);
 
@@ -107,22 +118,21 @@ class ConvSeq2Seq final : public SequenceModel {
 
   Taught teach(const SourceBatch& source, const Tensor& tgt_in,
                const TeachOptions& options = {}) override;
-  std::unique_ptr<StepDecoder> decoder_for(const SourceBatch& source, bool cached = true) override;
-  Index max_len() const override { return config_.max_len; }
-  Index pad() const override { return config_.pad; }
-  Index src_vocab() const override { return config_.src_vocab; }
-  Index tgt_vocab() const override { return config_.tgt_vocab; }
   const ConvSeq2SeqConfig& config() const { return config_; }
 
-  Embedding &src_embed, &tgt_embed;
-  LearnedPositionalEmbedding &src_positions, &tgt_positions;
-  ConvEncoder& encoder;
-  ConvDecoder& decoder;
-  Linear& generator;
-  Dropout& dropout;  // on the generator's input
+  Child<Embedding> src_embed{*this, "src_embed", config_.src_vocab, config_.d_model};
+  Child<Embedding> tgt_embed{*this, "tgt_embed", config_.tgt_vocab, config_.d_model};
+  Child<LearnedPositionalEmbedding> src_positions{*this, "src_positions", config_.d_model,
+                                                  config_.dropout, config_.max_len};
+  Child<LearnedPositionalEmbedding> tgt_positions{*this, "tgt_positions", config_.d_model,
+                                                  config_.dropout, config_.max_len};
+  Child<ConvEncoder> encoder{*this, "encoder", config_};
+  Child<ConvDecoder> decoder{*this, "decoder", config_};
+  Child<Linear> generator{*this, "generator", config_.d_model, config_.tgt_vocab};
+  Child<Dropout> dropout{*this, "dropout", config_.dropout};  // on the generator's input
 
  private:
-  ConvSeq2SeqConfig config_;
+  std::unique_ptr<StepDecoder> cached_decoder(const SourceBatch& source) override;
 };
 
 }  // namespace glim

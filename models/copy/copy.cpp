@@ -4,11 +4,8 @@
 #include "tensor/ops/elementwise.hpp"
 
 namespace glim {
-namespace {
 
 constexpr double kFloor = 1e-12;
-
-}  // namespace
 
 Var copy_mixture(const Var& logits, const Var& p_gen, const Var& attention, const Tensor& copy_ids,
                  Index extra) {
@@ -19,13 +16,13 @@ Var copy_mixture(const Var& logits, const Var& p_gen, const Var& attention, cons
                         Operand("copy_ids", copy_ids));
   };
   if (!copy_ids.defined())
-    throw ValueError("copy_mixture", "a model that copies wants the source's copy_ids");
+    throw ValueError("copy_mixture", "a model that copies needs the source's copy_ids");
   if (copy_ids.dtype() != DType::Int64)
     throw with_operands(DTypeError("copy_mixture", "copy_ids must be int64"),
                         Operand("copy_ids", copy_ids));
   if (extra < 0) throw ValueError("copy_mixture", "the number of further columns is negative");
   if (logits.rank() != 3 || attention.rank() != 3 || copy_ids.rank() != 2)
-    fail("wants logits (B, T, V), attention (B, T, S) and copy_ids (B, S)");
+    fail("logits must be (B, T, V), attention (B, T, S) and copy_ids (B, S)");
   Index b = logits.size(0), t = logits.size(1), s = copy_ids.size(1);
   if (p_gen.shape() != Shape{b, t, 1}) fail("p_gen must be (B, T, 1)");
   if (attention.shape() != Shape{b, t, s} || copy_ids.size(0) != b)
@@ -41,7 +38,7 @@ Var copy_mixture(const Var& logits, const Var& p_gen, const Var& attention, cons
 }
 
 PointerGenerator::PointerGenerator(Index context, Index state, Index input)
-    : p_gen(child<Linear>("p_gen", context + state + input, 1)) {}
+    : p_gen(*this, "p_gen", context + state + input, 1) {}
 
 Var PointerGenerator::forward(const Var& logits, const Var& attention, const Var& context,
                               const Var& state, const Var& input, const SourceBatch& source) {
@@ -50,8 +47,7 @@ Var PointerGenerator::forward(const Var& logits, const Var& attention, const Var
     return squeeze(
         forward(one(logits), one(attention), one(context), one(state), one(input), source), 1);
   }
-  Scope scope = enter();
-  Var gate = sigmoid(p_gen.forward(concatenate(std::vector<Var>{context, state, input}, -1)));
+  Var gate = sigmoid(p_gen(concatenate({context, state, input}, -1)));
   return copy_mixture(logits, gate, attention, source.copy_ids, source.extra);
 }
 

@@ -32,16 +32,18 @@ namespace glim {
 Var copy_mixture(const Var& logits, const Var& p_gen, const Var& attention, const Tensor& copy_ids,
                  Index extra);
 
-class PointerGenerator final : public Module {
+class PointerGenerator : public Callable<PointerGenerator> {
  public:
   // Columns of context, state and input.
   PointerGenerator(Index context, Index state, Index input);
 
+  Child<Linear> p_gen;  // weight (1, M + D + X)
+
+ private:
+  friend Callable;
   // y as above, of all positions (B, T, ·) or of one (B, ·). The source has copy_ids and extra.
   Var forward(const Var& logits, const Var& attention, const Var& context, const Var& state,
               const Var& input, const SourceBatch& source);
-
-  Linear& p_gen;  // weight (1, M + D + X)
 };
 
 // Tokens as the target embedding knows them: those from V on become `unknown`.

@@ -48,7 +48,7 @@ class Search {
     decoder_.keep_attention(o_.keep_attention);
     while (!tokens.empty()) {
       Tensor logits = decoder_.step(tokens).contiguous();
-      if (never_.size() != static_cast<std::size_t>(logits.size(1))) mark_never(logits.size(1));
+      if (std::ssize(never_) != logits.size(1)) mark_never(logits.size(1));
       Tensor seen = o_.keep_attention ? decoder_.attention() : Tensor();
       if (seen.defined()) seen = seen.to(DType::Float64).contiguous();
       weigh(logits);
@@ -88,7 +88,7 @@ class Search {
     if (ended && o_.keep_attention) h.attention.push_back(std::move(last_attention));
     auto at = std::upper_bound(beam.finished.begin(), beam.finished.end(), h, better);
     beam.finished.insert(at, std::move(h));
-    if (beam.finished.size() > static_cast<std::size_t>(o_.n_best)) beam.finished.pop_back();
+    if (std::ssize(beam.finished) > o_.n_best) beam.finished.pop_back();
   }
 
   // The best that an open prefix with this log-probability can still become.
@@ -99,7 +99,7 @@ class Search {
 
   // Tokens that no prefix is continued by: END is weighed on its own.
   void mark_never(Index classes) {
-    never_.assign(static_cast<std::size_t>(classes), 0);
+    never_.assign(classes, 0);
     for (Index token : o_.never)
       if (token >= 0 && token < classes) never_[token] = 1;
     if (o_.eos >= 0 && o_.eos < classes) never_[o_.eos] = 1;
@@ -167,7 +167,7 @@ class Search {
       std::size_t first = prefixes.size();
       prefixes.resize(first + beam.open.size());
       for (std::size_t i = 0; i < beam.open.size(); ++i)
-        prefixes[first + static_cast<std::size_t>(beam.open[i].row)] = {beam.open[i].log_prob, i};
+        prefixes[first + beam.open[i].row] = {beam.open[i].log_prob, i};
     }
     continuations_.resize(prefixes.size());
     Index classes = logits.size(1);
@@ -181,7 +181,7 @@ class Search {
                        const Prefix& p = prefixes[r];
                        Continuations& c = continuations_[r];
                        double base = p.log_prob - log_total(row, tops);
-                       best_of(row, tops, base, p.open, static_cast<std::size_t>(o_.beam), c.best);
+                       best_of(row, tops, base, p.open, o_.beam, c.best);
                        c.end = may_end_ ? base + static_cast<double>(row[o_.eos]) : kNever;
                      }
                    });
@@ -199,7 +199,7 @@ class Search {
     origin_.assign(next.size(), -1);
     std::vector<Open*> waiting;
     for (Open& o : next) {
-      auto row = static_cast<std::size_t>(o.row);
+      std::size_t row = o.row;
       if (next.size() == rows_before && origin_[row] < 0)
         origin_[row] = o.row;
       else
@@ -216,7 +216,7 @@ class Search {
   // Continues every open prefix of a sentence by one token, as weighed from `row` on; origin_ says
   // where the new ones came from.
   void advance(Beam& beam, Index limit, Index row, const Tensor& seen) {
-    auto width = static_cast<std::size_t>(o_.beam);
+    std::size_t width = o_.beam;
     std::vector<Candidate> all;
     for (std::size_t i = 0; i < beam.open.size(); ++i) {
       const auto& [ended, own] = continuations_[row + beam.open[i].row];
@@ -248,11 +248,10 @@ class Search {
     place(next, beam.open.size());
     beam.open = std::move(next);
     auto length = beam.open.empty() ? limit : static_cast<Index>(beam.open[0].tokens.size());
-    bool full = beam.finished.size() == static_cast<std::size_t>(o_.n_best);
+    bool full = std::ssize(beam.finished) == o_.n_best;
     if (length >= limit) {  // no room for END after this token: cut, where nothing better ended
       for (const Open& o : beam.open)
-        if (beam.finished.size() < static_cast<std::size_t>(o_.n_best))
-          finish(beam, o, o.log_prob, false, {});
+        if (std::ssize(beam.finished) < o_.n_best) finish(beam, o, o.log_prob, false, {});
       beam.done = true;
     } else if (beam.open.empty() || (full && bound(beam.open[0].log_prob, length, limit) <=
                                                  beam.finished.back().score)) {

@@ -24,7 +24,7 @@ struct Scores {
 
 Scores scores_of(const Tensor& logits, const SamplingOptions& o) {
   if (logits.rank() != 1)
-    throw with_operands(ShapeError("sampling", "needs logits (V,)"), Operand("logits", logits));
+    throw with_operands(ShapeError("sampling", "logits must be (V,)"), Operand("logits", logits));
   Scores s;
   s.logit = logits.to(DType::Float64).to_vector<double>();
   for (Index v : o.never)
@@ -71,7 +71,7 @@ std::vector<double> sampling_probs(const Tensor& logits, const SamplingOptions& 
     std::vector<std::size_t> order(p.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return p[a] > p[b]; });
-    auto kept = static_cast<std::size_t>(o.top_k > 0 ? o.top_k : classes);
+    std::size_t kept = o.top_k > 0 ? o.top_k : classes;
     total = 0;
     for (std::size_t i = 0; i < kept; ++i) total += p[order[i]];
     if (o.top_p < 1) {

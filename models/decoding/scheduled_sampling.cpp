@@ -51,7 +51,7 @@ double sampling_share(SamplingSchedule schedule, double most, Index steps, Index
   if (!(most >= 0 && most <= 1))
     throw ValueError("sampling_share", "the share lies outside [0, 1]");
   if (steps < 1 && schedule != SamplingSchedule::Constant)
-    throw ValueError("sampling_share", "the ramp needs 1 step at least");
+    throw ValueError("sampling_share", "the ramp needs at least 1 step");
   if (step < 0) throw ValueError("sampling_share", "the step is negative");
   auto t = static_cast<double>(step), n = static_cast<double>(steps);
   double truth = 0;

@@ -9,7 +9,7 @@ namespace {
 class PrefixDecoder final : public StepDecoder {
  public:
   PrefixDecoder(SequenceModel& model, const SourceBatch& source)
-      : model_(model), source_(source), prefixes_(static_cast<std::size_t>(source.ids.size(0))) {}
+      : model_(model), source_(source), prefixes_(source.ids.size(0)) {}
 
   Tensor step(const std::vector<Index>& tokens) override {
     NoGrad no_tape;
@@ -51,8 +51,17 @@ class PrefixDecoder final : public StepDecoder {
 
 }  // namespace
 
-std::unique_ptr<StepDecoder> decoder_by_prefix(SequenceModel& model, const SourceBatch& source) {
-  return std::make_unique<PrefixDecoder>(model, source);
+void SequenceModel::require_eval() const {
+  if (training()) throw StateError(name_, "decoding needs eval(): dropout would make it random");
+}
+
+std::unique_ptr<StepDecoder> SequenceModel::decoder_for(const SourceBatch& source, bool cached) {
+  require_eval();
+  return cached ? cached_decoder(source) : std::make_unique<PrefixDecoder>(*this, source);
+}
+
+std::unique_ptr<StepDecoder> SequenceModel::cached_decoder(const SourceBatch& source) {
+  return std::make_unique<PrefixDecoder>(*this, source);
 }
 
 std::vector<std::vector<Hypothesis>> SequenceModel::generate_sequences(

@@ -44,11 +44,10 @@ class SequenceModel : public Module {
   virtual Taught teach(const SourceBatch& source, const Tensor& tgt_in,
                        const TeachOptions& options = {}) = 0;
 
-  // A decoder for search over these sources; `cached` keeps what steps share, which gives the same
-  // probabilities as computing the whole prefix at each step. The model must outlive it and be in
-  // eval() (StateError).
-  virtual std::unique_ptr<StepDecoder> decoder_for(const SourceBatch& source,
-                                                   bool cached = true) = 0;
+  // A decoder for search over these sources. The definition of decoding is that teach() reads the
+  // source and the whole prefix at each step; `cached` keeps what steps share, and must give the same
+  // probabilities. The model must outlive it and be in eval() (StateError).
+  virtual std::unique_ptr<StepDecoder> decoder_for(const SourceBatch& source, bool cached = true);
 
   // Output sequences of the sources, best first; by search over decoder_for, unless the model has
   // a way of its own. Errors as search says.
@@ -57,16 +56,30 @@ class SequenceModel : public Module {
                                                                   const SearchOptions& options,
                                                                   bool cached = true);
 
-  virtual Index max_len() const = 0;  // of a sequence, <s> or </s> included
-  virtual Index pad() const = 0;
-  virtual Index src_vocab() const = 0;
-  virtual Index tgt_vocab() const = 0;
+  Index max_len() const { return max_len_; }  // of a sequence, <s> or </s> included
+  Index pad() const { return pad_; }
+  Index src_vocab() const { return src_vocab_; }
+  Index tgt_vocab() const { return tgt_vocab_; }
   // Whether it says words of the source: then it wants SourceBatch::copy_ids.
-  virtual bool copies() const { return false; }
+  bool copies() const { return copies_; }
+
+ protected:
+  // The name is that of errors.
+  template <class Config>
+  SequenceModel(std::string name, const Config& c)
+      : name_(std::move(name)),
+        max_len_(c.max_len),
+        pad_(c.pad),
+        src_vocab_(c.src_vocab),
+        tgt_vocab_(c.tgt_vocab) {
+    if constexpr (requires { c.copy; }) copies_ = c.copy;
+  }
+  void require_eval() const;  // StateError
+
+ private:
+  virtual std::unique_ptr<StepDecoder> cached_decoder(const SourceBatch& source);
+  std::string name_;
+  Index max_len_, pad_, src_vocab_, tgt_vocab_;
+  bool copies_ = false;
 };
-
-// The definition of decoding: at each step teach() reads the source and the whole prefix. What
-// cached decoders must equal. The model must outlive it and be in eval().
-std::unique_ptr<StepDecoder> decoder_by_prefix(SequenceModel& model, const SourceBatch& source);
-
 }  // namespace glim

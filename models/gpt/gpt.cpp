@@ -15,11 +15,8 @@ GptConfig checked(GptConfig c) {
   if (c.d_ff == 0) c.d_ff = 4 * c.d_model;
   if (c.d_model < 1 || c.d_ff < 1 || c.layers < 1 || c.context < 1)
     fail("d_model, d_ff, layers and the context must be positive");
-  if (c.heads < 1 || c.d_model % c.heads != 0)
-    fail(std::to_string(c.heads) + " heads do not divide d_model " + std::to_string(c.d_model));
   if (!(c.init > 0)) fail("the deviation of the initial weights must be above 0");
-  if (!(c.dropout >= 0 && c.dropout < 1))
-    fail("dropout " + std::to_string(c.dropout) + " lies outside [0, 1)");
+  check_layers("gpt", c.d_model, c.heads, c.dropout);
   return c;
 }
 
@@ -37,12 +34,12 @@ bool ends_residual_branch(const std::string& name) {
 }  // namespace
 
 Gpt::Gpt(const GptConfig& config)
-    : wte(child<Embedding>("wte", checked(config).vocab, config.d_model)),
-      wpe(child<LearnedPositionalEmbedding>("wpe", config.d_model, config.dropout, config.context)),
-      transformer(child<Encoder>("transformer", config.layers, sizes_of(checked(config)))),
-      lm_head(child<Linear>("lm_head", config.d_model, config.vocab, false)),
-      config_(checked(config)) {
-  lm_head.weight = wte.weight;
+    : config_(checked(config)),
+      wte(*this, "wte", config.vocab, config.d_model),
+      wpe(*this, "wpe", config.d_model, config.dropout, config.context),
+      transformer(*this, "transformer", config.layers, sizes_of(config_)),
+      lm_head(*this, "lm_head", config.d_model, config.vocab, false) {
+  lm_head.weight.tie(wte.weight);
   double branches = std::sqrt(2 * static_cast<double>(config.layers));
   for (auto& [name, p] : named_parameters()) {
     if (p.rank() > 1)
@@ -54,10 +51,11 @@ Gpt::Gpt(const GptConfig& config)
 
 Var Gpt::forward(const Tensor& ids) {
   if (ids.rank() != 2 || ids.size(1) < 1)
-    throw with_operands(ShapeError("gpt", "needs ids (B, T), T 1 at least"), Operand("ids", ids));
+    throw with_operands(ShapeError("gpt", "ids must be (B, T) with T at least 1"),
+                        Operand("ids", ids));
   AttentionRequest causal;
   causal.causal = true;
-  return lm_head.forward(transformer.forward(wpe.forward(wte.forward(ids)), causal));
+  return lm_head(transformer(wpe(wte(ids)), causal));
 }
 
 // Each row's context, of which the first `computed_` tokens are in the caches.
@@ -81,16 +79,13 @@ class GptDecoder final : public StepDecoder {
       forget();
     }
     context_ = concatenate(std::vector<Tensor>{context_, from_vector(tokens, {rows, 1})}, 1);
-    Var hidden;
     if (cached_) {
       Tensor fresh = context_.slice(1, computed_, context_.size(1));
-      Var x = model_.wpe.forward(model_.wte.forward(fresh), computed_);
-      hidden = model_.transformer.forward_cached(x, caches_);
+      Var hidden = model_.transformer(model_.wpe(model_.wte(fresh), computed_), caches_);
       computed_ = context_.size(1);
-      hidden = select(hidden, 1, -1);  // (B, n, D) -> (B, D)
-      return model_.lm_head.forward(hidden).value();
+      return model_.lm_head(select(hidden, 1, -1)).value();  // (B, n, D) -> (B, D) -> (B, V)
     }
-    return select(model_.forward(context_), 1, -1).value();
+    return select(model_(context_), 1, -1).value();
   }
 
   void select_rows(const std::vector<Index>& rows) override {
@@ -116,7 +111,7 @@ class GptDecoder final : public StepDecoder {
 std::unique_ptr<StepDecoder> Gpt::decoder_for(const Tensor& prefix, bool cached, Index slide) {
   if (training()) throw StateError("gpt", "decoding needs eval(): dropout would make it random");
   if (prefix.rank() != 2 || prefix.dtype() != DType::Int64)
-    throw with_operands(ShapeError("gpt", "needs an int64 prefix (B, n)"),
+    throw with_operands(ShapeError("gpt", "the prefix must be (B, n) int64"),
                         Operand("prefix", prefix));
   if (prefix.size(1) >= config_.context)
     throw ValueError("gpt", "a prefix of " + std::to_string(prefix.size(1)) +

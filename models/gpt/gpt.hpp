@@ -8,19 +8,9 @@
 // has no bias; `bias` turns those of all other layers and norms on. Weights start N(0, σ), σ = 0.02,
 // the last projection of each residual branch N(0, σ/√(2N)), biases 0 (Radford et al. 2019, 2.3).
 //
-// The blocks are the encoder layers of transformer_layers.hpp under a causal mask, so names are
+// The blocks are the encoder layers of models/transformer/layers.hpp under a causal mask, so names are
 // those of torch.nn.TransformerEncoder(TransformerEncoderLayer(norm_first=True,
-// activation="gelu")). nanoGPT's weights have the same shapes under these names:
-//
-//   here                                    nanoGPT
-//   wte.weight, wpe.weight, lm_head.weight  transformer.wte.weight, transformer.wpe.weight, lm_head.…
-//   transformer.layers.I.norm1              transformer.h.I.ln_1
-//   transformer.layers.I.self_attn.in_proj_weight, in_proj_bias
-//                                           transformer.h.I.attn.c_attn.weight, bias
-//   transformer.layers.I.self_attn.out_proj transformer.h.I.attn.c_proj
-//   transformer.layers.I.norm2              transformer.h.I.ln_2
-//   transformer.layers.I.linear1, linear2   transformer.h.I.mlp.c_fc, mlp.c_proj
-//   transformer.norm                        transformer.ln_f
+// activation="gelu")); models/gpt/gpt.md says which of nanoGPT's weights they are.
 //
 // Dropout falls on the embeddings' sum, the attention's probabilities and each branch's output.
 //
@@ -47,11 +37,11 @@ struct GptConfig {
   double init = 0.02;  // deviation of the initial weights
 };
 
-class Gpt final : public Module {
+class Gpt : public Callable<Gpt> {
+  GptConfig config_;
+
  public:
   explicit Gpt(const GptConfig& config);
-
-  Var forward(const Tensor& ids);  // (B, T) -> (B, T, V)
 
   // Continues prefixes (B, n), n ≥ 0: its first step appends token n. `cached` keeps keys and
   // values, which gives the same probabilities as the whole context at each step. When the context
@@ -65,14 +55,15 @@ class Gpt final : public Module {
 
   const GptConfig& config() const { return config_; }
 
-  Embedding& wte;
-  LearnedPositionalEmbedding& wpe;
-  Encoder& transformer;
-  Linear& lm_head;
+  Child<Embedding> wte;
+  Child<LearnedPositionalEmbedding> wpe;
+  Child<Encoder> transformer;
+  Child<Linear> lm_head;
 
  private:
+  friend Callable;
   friend class GptDecoder;
-  GptConfig config_;
+  Var forward(const Tensor& ids);  // (B, T) -> (B, T, V)
 };
 
 }  // namespace glim

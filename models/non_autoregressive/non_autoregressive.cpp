@@ -14,7 +14,7 @@ namespace {
 
 const NonAutoregressiveConfig& checked(const NonAutoregressiveConfig& c) {
   constexpr std::string_view kModel = "non-autoregressive";
-  check_sizes(c, kModel);
+  checked(static_cast<const TransformerConfig&>(c), kModel);
   if (c.copy) throw ValueError(kModel, "does not copy");
   if (c.length_reach < 1)
     throw ValueError(kModel, "the reach of the length predictor must be positive");
@@ -44,7 +44,7 @@ Tensor soft_copy_weights(const std::vector<Index>& source_lengths,
   if (!(sharpness > 0)) throw ValueError("soft_copy_weights", "the sharpness must be positive");
   auto rows = static_cast<Index>(source_lengths.size());
   Index length = longest(target_lengths);
-  std::vector<double> w(static_cast<std::size_t>(rows * length * columns), 0.0);
+  std::vector<double> w(rows * length * columns, 0.0);
   for (std::size_t b = 0; b < source_lengths.size(); ++b) {
     Index s_len = source_lengths[b], t_len = target_lengths[b];
     double stretch =
@@ -62,37 +62,19 @@ Tensor soft_copy_weights(const std::vector<Index>& source_lengths,
 }
 
 NonAutoregressive::NonAutoregressive(const NonAutoregressiveConfig& config)
-    : src_embed(child<Embedding>("src_embed", checked(config).src_vocab, config.d_model)),
-      encoder(child<Encoder>("encoder", config.encoder_layers,
-                             layer_sizes(config, Recompute::Encoder))),
-      decoder(
-          child<Decoder>("decoder", config.decoder_layers, layer_sizes(config, Recompute::All))),
-      generator(child<Linear>("generator", config.d_model, config.tgt_vocab)),
-      config_(config),
-      src_positions_(add_positions("src_positions")),
-      tgt_positions_(add_positions("tgt_positions")) {
+    : SequenceModel("non-autoregressive", config), config_(checked(config)) {
   if (config.length == OutputLength::Predict)
-    length_predictor =
-        &child<Linear>("length_predictor", config.d_model, 2 * config.length_reach + 1);
-  if (config.tie == Tie::All) generator.weight = src_embed.weight;
+    length_predictor = {*this, "length_predictor",
+                        std::make_unique<Linear>(config.d_model, 2 * config.length_reach + 1)};
+  if (config.tie == Tie::All) generator.weight.tie(src_embed.weight);
   initialise(*this, config, {src_embed.weight});
-}
-
-PositionalEncoding& NonAutoregressive::add_positions(std::string_view name) {
-  if (config_.positions == Positions::Learned)
-    return child<LearnedPositionalEmbedding>(name, config_.d_model, config_.dropout,
-                                             config_.max_len);
-  if (relative_part(config_.positions) != RelativePositions::None)
-    return child<NoPositionalEncoding>(name, config_.d_model, config_.dropout);
-  return child<SinusoidalPositionalEncoding>(name, config_.d_model, config_.dropout,
-                                             std::min<Index>(config_.max_len, 512));
 }
 
 Var NonAutoregressive::encode(const Tensor& src) {
   AttentionRequest request;
   request.keep = padding_keep(src, config_.pad);
-  Var x = mul(src_embed.forward(src), std::sqrt(static_cast<double>(config_.d_model)));
-  return encoder.forward(src_positions_.forward(x), request);
+  Var x = mul(src_embed(src), std::sqrt(static_cast<double>(config_.d_model)));
+  return encoder(src_positions_(x), request);
 }
 
 Var NonAutoregressive::length_logits(const Var& memory, const Tensor& src) {
@@ -100,17 +82,17 @@ Var NonAutoregressive::length_logits(const Var& memory, const Tensor& src) {
     throw StateError("non-autoregressive", "a model of long outputs predicts no lengths");
   std::vector<Index> lengths = row_lengths(src, config_.pad);
   Index columns = src.size(1);
-  std::vector<double> share(static_cast<std::size_t>(src.numel()), 0.0);
+  std::vector<double> share(src.numel(), 0.0);
   for (std::size_t b = 0; b < lengths.size(); ++b)
     std::fill_n(share.data() + static_cast<Index>(b) * columns, lengths[b],
                 1 / static_cast<double>(std::max<Index>(lengths[b], 1)));
   Tensor weights = from_vector(share, {src.size(0), 1, columns}).to(memory.dtype());
   Var pooled = squeeze(matmul(Var(weights), memory), 1);  // (B, 1, S) (B, S, D) -> (B, D)
-  return length_predictor->forward(pooled);
+  return length_predictor(pooled);
 }
 
-Var NonAutoregressive::decode(const std::vector<Index>& lengths, const Var& memory,
-                              const Tensor& src, std::vector<Var>* attention) {
+DecoderOutput NonAutoregressive::decode(const std::vector<Index>& lengths, const Var& memory,
+                                        const Tensor& src, bool need_attention) {
   if (static_cast<Index>(lengths.size()) != src.size(0))
     throw ValueError("non-autoregressive", std::to_string(lengths.size()) + " lengths for " +
                                                std::to_string(src.size(0)) + " sentences");
@@ -119,15 +101,14 @@ Var NonAutoregressive::decode(const std::vector<Index>& lengths, const Var& memo
   AttentionRequest self_request, memory_request;
   self_request.keep = length_keep(lengths, longest(lengths));
   memory_request.keep = padding_keep(src, config_.pad);
+  memory_request.need_weights = need_attention;
+  memory_request.average_weights = false;
   Tensor weights = soft_copy_weights(row_lengths(src, config_.pad), lengths, src.size(1),
                                      config_.copy_sharpness, memory.dtype());
-  Var embedded = mul(src_embed.forward(src), std::sqrt(static_cast<double>(config_.d_model)));
+  Var embedded = mul(src_embed(src), std::sqrt(static_cast<double>(config_.d_model)));
   Var copied = matmul(Var(weights), embedded);  // (B, T, S) (B, S, D) -> (B, T, D)
-  return decoder.forward(tgt_positions_.forward(copied), memory, self_request, memory_request,
-                         attention);
+  return decoder(tgt_positions_(copied), memory, self_request, memory_request);
 }
-
-Var NonAutoregressive::generate(const Var& hidden) { return generator.forward(hidden); }
 
 Index NonAutoregressive::long_length(Index source_length) const {
   return std::min(2 * source_length + 10, config_.max_len);
@@ -162,8 +143,7 @@ Taught NonAutoregressive::teach(const SourceBatch& source, const Tensor& tgt_in,
   // As wide as tgt_in, which may have a column of padding in all rows.
   Taught out;
   Var memory = encode(source.ids);
-  Var hidden =
-      decode(lengths, memory, source.ids, options.need_attention ? &out.attention : nullptr);
+  auto [hidden, attention] = decode(lengths, memory, source.ids, options.need_attention);
   Index wanted = tgt_in.size(1), have = hidden.size(1);
   auto fit = [&](const Var& x, Index axis) {
     if (have > wanted) return narrow(x, axis, 0, wanted);
@@ -178,7 +158,7 @@ Taught NonAutoregressive::teach(const SourceBatch& source, const Tensor& tgt_in,
   } else {
     out.logits = generate(fit(hidden, 1));
   }
-  for (Var& a : out.attention) a = fit(a, 2);  // (B, H, T, S)
+  for (const Var& a : attention) out.attention.push_back(fit(a, 2));  // (B, H, T, S)
   if (length_predictor) out.auxiliary = length_loss(memory, source.ids, sources, own);
   return out;
 }
@@ -210,7 +190,7 @@ std::vector<std::vector<NonAutoregressive::Candidate>> NonAutoregressive::candid
     std::stable_sort(list.begin(), list.end(), [](const Candidate& x, const Candidate& y) {
       return x.log_prob > y.log_prob;
     });
-    if (list.size() > static_cast<std::size_t>(count)) list.resize(static_cast<std::size_t>(count));
+    if (std::ssize(list) > count) list.resize(count);
   }
   return lists;
 }
@@ -221,7 +201,7 @@ Hypothesis NonAutoregressive::read(const Tensor& log_probs, const Candidate& can
   Hypothesis h;
   h.log_prob = candidate.log_prob;
   Index classes = log_probs.size(1), last = std::min(candidate.length, limit) - 1;
-  bool predicted = length_predictor != nullptr;
+  bool predicted(length_predictor);
   for (Index t = 0; t <= last && !h.finished; ++t) {
     const double* row = log_probs.data<double>() + t * classes;
     Index best = -1;
@@ -246,34 +226,32 @@ Hypothesis NonAutoregressive::read(const Tensor& log_probs, const Candidate& can
 std::vector<std::vector<Hypothesis>> NonAutoregressive::generate_sequences(
     const SourceBatch& source, const std::vector<Index>& limits, const SearchOptions& options,
     bool /*cached*/) {
-  if (training())
-    throw StateError("non-autoregressive", "decoding needs eval(): dropout would make it random");
+  require_eval();
   check_search(limits, options);
   if (static_cast<Index>(limits.size()) != source.ids.size(0))
-    throw ValueError("non-autoregressive", "wants one limit a sentence");
+    throw ValueError("non-autoregressive", "there must be one limit for each sentence");
   NoGrad no_tape;
   Var memory = encode(source.ids);
   auto lists = candidates(memory, source.ids, limits, options.beam);
   std::vector<std::vector<Hypothesis>> result(lists.size());
   // The first candidate of every sentence at once, then the second, and so on.
-  for (std::size_t rank = 0; rank < static_cast<std::size_t>(options.beam); ++rank) {
+  for (int rank = 0; rank < options.beam; ++rank) {
     std::vector<Index> rows, lengths;
     for (std::size_t b = 0; b < lists.size(); ++b)
-      if (rank < lists[b].size()) {
+      if (rank < std::ssize(lists[b])) {
         rows.push_back(static_cast<Index>(b));
         lengths.push_back(lists[b][rank].length);
       }
     if (rows.empty()) break;
     Tensor picked = from_vector(rows, {static_cast<Index>(rows.size())});
-    std::vector<Var> attention;
-    Var hidden = decode(lengths, index_select(memory, 0, picked),
-                        index_select(Var(source.ids), 0, picked).value(),
-                        options.keep_attention ? &attention : nullptr);
+    auto [hidden, attention] =
+        decode(lengths, index_select(memory, 0, picked),
+               index_select(Var(source.ids), 0, picked).value(), options.keep_attention);
     Tensor log_probs = log_softmax(generate(hidden).value());
     Tensor seen;  // (rows, T, S)
     if (options.keep_attention) seen = mean(attention.back().value(), {1}).to(DType::Float64);
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      auto b = static_cast<std::size_t>(rows[i]);
+      Index b = rows[i];
       Tensor own = log_probs.select(0, static_cast<Index>(i)).to(DType::Float64).contiguous();
       Hypothesis h = read(own, lists[b][rank], limits[b], options);
       for (std::size_t t = 0; seen.defined() && t < h.tokens.size() + (h.finished ? 1 : 0); ++t)
@@ -286,8 +264,7 @@ std::vector<std::vector<Hypothesis>> NonAutoregressive::generate_sequences(
   for (auto& list : result) {
     std::stable_sort(list.begin(), list.end(),
                      [](const Hypothesis& a, const Hypothesis& b) { return a.score > b.score; });
-    if (list.size() > static_cast<std::size_t>(options.n_best))
-      list.resize(static_cast<std::size_t>(options.n_best));
+    if (std::ssize(list) > options.n_best) list.resize(options.n_best);
   }
   return result;
 }

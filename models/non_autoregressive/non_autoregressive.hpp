@@ -41,45 +41,51 @@ struct NonAutoregressiveConfig : TransformerConfig {
   double copy_sharpness = 0.3;  // τ
 };
 
-class NonAutoregressive final : public SequenceModel {
+class NonAutoregressive : public SequenceModel {
+  NonAutoregressiveConfig config_;
+
  public:
   explicit NonAutoregressive(const NonAutoregressiveConfig& config);
 
   Var encode(const Tensor& src);                            // (B, S, D)
   Var length_logits(const Var& memory, const Tensor& src);  // (B, 2 reach + 1); Predict only
-  // All positions of outputs of these lengths: (B, max lengths, D); `attention`, if given, receives
-  // each layer's to the memory (B, H, T, S).
-  Var decode(const std::vector<Index>& lengths, const Var& memory, const Tensor& src,
-             std::vector<Var>* attention = nullptr);
-  Var generate(const Var& hidden);  // (..., V)
+  // All positions of outputs of these lengths: (B, max lengths, D), and if asked for each layer's
+  // attention to the memory (B, H, T, S).
+  DecoderOutput decode(const std::vector<Index>& lengths, const Var& memory, const Tensor& src,
+                       bool need_attention = false);
+  Var generate(const Var& hidden) { return generator(hidden); }  // (..., V)
 
   // Logits of the target's positions; the auxiliary loss is the length's, where it is predicted.
   Taught teach(const SourceBatch& source, const Tensor& tgt_in,
                const TeachOptions& options = {}) override;
+  // There is none: StateError.
   std::unique_ptr<StepDecoder> decoder_for(const SourceBatch& source, bool cached = true) override;
   // Predict gives up to n_best hypotheses, one a length; Long gives one.
   std::vector<std::vector<Hypothesis>> generate_sequences(const SourceBatch& source,
                                                           const std::vector<Index>& limits,
                                                           const SearchOptions& options,
                                                           bool cached = true) override;
-  Index max_len() const override { return config_.max_len; }
-  Index pad() const override { return config_.pad; }
-  Index src_vocab() const override { return config_.src_vocab; }
-  Index tgt_vocab() const override { return config_.tgt_vocab; }
   const NonAutoregressiveConfig& config() const { return config_; }
 
-  Embedding& src_embed;
-  Encoder& encoder;
-  Decoder& decoder;
-  Linear& generator;
-  Linear* length_predictor = nullptr;  // with Predict
+  Child<Embedding> src_embed{*this, "src_embed", config_.src_vocab, config_.d_model};
+  Child<Encoder> encoder{*this, "encoder", config_.encoder_layers,
+                         layer_sizes(config_, Recompute::Encoder)};
+  Child<Decoder> decoder{*this, "decoder", config_.decoder_layers,
+                         layer_sizes(config_, Recompute::All)};
+  Child<Linear> generator{*this, "generator", config_.d_model, config_.tgt_vocab};
+
+ private:
+  ChildPtr<PositionalEncoding> src_positions_{*this, "src_positions", positions_of(config_)};
+  ChildPtr<PositionalEncoding> tgt_positions_{*this, "tgt_positions", positions_of(config_)};
+
+ public:
+  ChildPtr<Linear> length_predictor;  // with Predict
 
  private:
   struct Candidate {
     Index length;
     double log_prob;  // of the length
   };
-  PositionalEncoding& add_positions(std::string_view name);
   Var length_loss(const Var& memory, const Tensor& src, const std::vector<Index>& src_lengths,
                   const std::vector<Index>& tgt_lengths);
   Index long_length(Index source_length) const;
@@ -87,9 +93,6 @@ class NonAutoregressive final : public SequenceModel {
                                                  const std::vector<Index>& limits, int count);
   Hypothesis read(const Tensor& log_probs, const Candidate& candidate, Index limit,
                   const SearchOptions& options) const;
-
-  NonAutoregressiveConfig config_;
-  PositionalEncoding &src_positions_, &tgt_positions_;
 };
 
 // w of the soft copy: (B, max target, S), zero outside the sentences' own lengths. A source of no

@@ -53,11 +53,8 @@ class CachedRnnDecoder final : public StepDecoder {
 
 }  // namespace
 
-std::unique_ptr<StepDecoder> Seq2SeqRnn::decoder_for(const SourceBatch& source, bool cached) {
-  if (training())
-    throw StateError("seq2seq_rnn", "decoding needs eval(): dropout would make it random");
-  if (cached) return std::make_unique<CachedRnnDecoder>(*this, source);
-  return decoder_by_prefix(*this, source);
+std::unique_ptr<StepDecoder> Seq2SeqRnn::cached_decoder(const SourceBatch& source) {
+  return std::make_unique<CachedRnnDecoder>(*this, source);
 }
 
 }  // namespace glim

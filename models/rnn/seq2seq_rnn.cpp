@@ -1,6 +1,7 @@
 #include "models/rnn/seq2seq_rnn.hpp"
 
 #include "nn/attention/additive.hpp"
+#include "nn/attention/mask.hpp"
 #include "nn/attention/multiplicative.hpp"
 #include "tensor/error.hpp"
 #include "tensor/ops/elementwise.hpp"
@@ -32,21 +33,34 @@ Index decoder_input(const Seq2SeqRnnConfig& c) {
   return c.d_embed + (c.attention == AttentionScore::Additive ? memory_size(c) : 0);
 }
 
-// Of each row, up to its last token that is not padding.
 Tensor lengths_of(const Tensor& ids, Index pad) {
-  if (ids.rank() != 2 || ids.dtype() != DType::Int64)
-    throw with_operands(ShapeError("seq2seq_rnn", "needs int64 ids (B, S)"), Operand("ids", ids));
-  Index columns = ids.size(1);
-  auto list = ids.to_vector<Index>();
-  std::vector<Index> lengths(static_cast<std::size_t>(ids.size(0)), 0);
-  for (std::size_t b = 0; b < lengths.size(); ++b)
-    for (Index s = 0; s < columns; ++s)
-      if (list[b * static_cast<std::size_t>(columns) + static_cast<std::size_t>(s)] != pad)
-        lengths[b] = s + 1;
+  std::vector<Index> lengths = row_lengths(ids, pad);
   for (std::size_t b = 0; b < lengths.size(); ++b)
     if (lengths[b] == 0)
       throw ValueError("seq2seq_rnn", "source " + std::to_string(b) + " has no tokens");
   return from_vector(lengths, {ids.size(0)});
+}
+
+std::unique_ptr<Recurrent> recurrent(const Seq2SeqRnnConfig& c, Index in, Index hidden,
+                                     bool bidirectional) {
+  RecurrentOptions o;
+  o.layers = c.layers;
+  o.bidirectional = bidirectional;
+  o.dropout = c.dropout;
+  if (c.cell == CellKind::Gru) return std::make_unique<GRU>(in, hidden, o);
+  if (c.cell == CellKind::Lstm) return std::make_unique<LSTM>(in, hidden, o);
+  return std::make_unique<RNN>(in, hidden, o,
+                               c.cell == CellKind::Relu ? Nonlinearity::Relu : Nonlinearity::Tanh);
+}
+
+std::unique_ptr<ScoredAttention> scored_attention(const Seq2SeqRnnConfig& c) {
+  Index query = c.d_model, key = memory_size(c);
+  if (c.attention == AttentionScore::Additive)
+    return std::make_unique<AdditiveAttention>(query, key, query);
+  LuongScore score = c.attention == AttentionScore::Dot       ? LuongScore::Dot
+                     : c.attention == AttentionScore::General ? LuongScore::General
+                                                              : LuongScore::Concat;
+  return std::make_unique<MultiplicativeAttention>(score, query, key);
 }
 
 // What the generator reads.
@@ -57,59 +71,31 @@ Var joined(const Seq2SeqRnn::Readout& r) {
 }  // namespace
 
 Seq2SeqRnn::Seq2SeqRnn(const Seq2SeqRnnConfig& config)
-    : config_(checked(config)),
-      src_embed(child<Embedding>("src_embed", config.src_vocab, config.d_embed)),
-      tgt_embed(child<Embedding>("tgt_embed", config.tgt_vocab, config.d_embed)),
-      encoder(add_recurrent("encoder", config.d_embed, encoder_hidden(config), true)),
-      bridge(child<ModuleList<Linear>>("bridge")),
-      attention(add_attention()),
-      decoder(add_recurrent("decoder", decoder_input(config), config.d_model, false)),
-      generator(child<Linear>("generator", config.d_model + memory_size(config) + config.d_embed,
-                              config.tgt_vocab)),
-      dropout(child<Dropout>("dropout", config.dropout)) {
+    : SequenceModel("seq2seq_rnn", config),
+      config_(checked(config)),
+      src_embed(*this, "src_embed", config.src_vocab, config.d_embed),
+      tgt_embed(*this, "tgt_embed", config.tgt_vocab, config.d_embed),
+      encoder(*this, "encoder", recurrent(config, config.d_embed, encoder_hidden(config), true)),
+      bridge(*this, "bridge"),
+      attention(*this, "attention", scored_attention(config)),
+      decoder(*this, "decoder", recurrent(config, decoder_input(config), config.d_model, false)),
+      generator(*this, "generator", config.d_model + memory_size(config) + config.d_embed,
+                config.tgt_vocab),
+      dropout(*this, "dropout", config.dropout),
+      copy(*this, "copy",
+           config.copy ? std::make_unique<PointerGenerator>(memory_size(config), config.d_model,
+                                                            config.d_embed)
+                       : nullptr) {
   for (Index i = 0; i < config.layers * parts_of(config.cell); ++i)
     bridge.append(memory_size(config), config.d_model);
-  if (config.copy)
-    copy = &child<PointerGenerator>("copy", memory_size(config), config.d_model, config.d_embed);
-}
-
-Recurrent& Seq2SeqRnn::add_recurrent(std::string_view name, Index in, Index hidden,
-                                     bool bidirectional) {
-  RecurrentOptions o;
-  o.layers = config_.layers;
-  o.bidirectional = bidirectional;
-  o.dropout = config_.dropout;
-  if (config_.cell == CellKind::Gru) return child<GRU>(name, in, hidden, o);
-  if (config_.cell == CellKind::Lstm) return child<LSTM>(name, in, hidden, o);
-  return child<RNN>(name, in, hidden, o,
-                    config_.cell == CellKind::Relu ? Nonlinearity::Relu : Nonlinearity::Tanh);
-}
-
-ScoredAttention& Seq2SeqRnn::add_attention() {
-  Index query = config_.d_model, key = memory_size(config_);
-  switch (config_.attention) {
-    case AttentionScore::Additive:
-      return child<AdditiveAttention>("attention", query, key, query);
-    case AttentionScore::Dot:
-      return child<MultiplicativeAttention>("attention", LuongScore::Dot, query, key);
-    case AttentionScore::General:
-      return child<MultiplicativeAttention>("attention", LuongScore::General, query, key);
-    case AttentionScore::Concat:
-      break;
-  }
-  return child<MultiplicativeAttention>("attention", LuongScore::Concat, query, key);
 }
 
 Seq2SeqRnn::Encoded Seq2SeqRnn::encode(const SourceBatch& source) {
   const Tensor& src = source.ids;
   Tensor lengths = lengths_of(src, config_.pad);
-  Encoded e{{}, {}, {}, {}, source};
-  RecurrentOutput out = encoder.forward(dropout.forward(src_embed.forward(src)), {}, lengths);
-  e.memory = out.y;
-  e.keys = attention.project(out.y);
-  e.keep = not_equal(src, static_cast<double>(config_.pad));
-  e.states = initial_states(out.state);
-  return e;
+  RecurrentOutput out = encoder(dropout(src_embed(src)), RecurrentState{}, lengths);
+  return {out.y, attention->project(out.y), not_equal(src, static_cast<double>(config_.pad)),
+          initial_states(out.state), source};
 }
 
 std::vector<Var> Seq2SeqRnn::initial_states(const RecurrentState& final) {
@@ -120,8 +106,8 @@ std::vector<Var> Seq2SeqRnn::initial_states(const RecurrentState& final) {
     auto both = [&](const Var& v) {
       return concatenate({select(v, 0, 2 * layer), select(v, 0, 2 * layer + 1)}, 1);
     };
-    Var state = tanh(bridge[next++].forward(both(final.h)));
-    if (final.c.defined()) state = concatenate({state, bridge[next++].forward(both(final.c))}, 1);
+    Var state = tanh(bridge[next++](both(final.h)));
+    if (final.c.defined()) state = concatenate({state, bridge[next++](both(final.c))}, 1);
     states.push_back(state);
   }
   return states;
@@ -129,15 +115,16 @@ std::vector<Var> Seq2SeqRnn::initial_states(const RecurrentState& final) {
 
 Var Seq2SeqRnn::embed_target(const Tensor& ids) {
   Tensor known = copy ? embeddable(ids, config_.tgt_vocab, config_.unk) : ids;
-  return dropout.forward(tgt_embed.forward(known));
+  return dropout(tgt_embed(known));
 }
 
 // The embeddings' part of the products of the decoder's first layer: (..., E) -> (..., gates·D).
 Var Seq2SeqRnn::input_gates(const Var& embedded) {
-  Scope scope(decoder.scope_name());
-  const CellWeights& w = decoder.weights(0);
-  Var weight = reads_context() ? narrow(w.weight_ih, 1, 0, config_.d_embed) : w.weight_ih;
-  return linear(embedded, weight, w.bias_ih);
+  const CellWeights& w = decoder->weights(0);
+  return decoder->within([&] {
+    Var weight = reads_context() ? narrow(w.weight_ih, 1, 0, config_.d_embed) : w.weight_ih;
+    return linear(embedded, weight, w.bias_ih);
+  });
 }
 
 Seq2SeqRnn::Readout Seq2SeqRnn::advance(Var gates, const Encoded& source,
@@ -145,25 +132,25 @@ Seq2SeqRnn::Readout Seq2SeqRnn::advance(Var gates, const Encoded& source,
   Index batch = gates.size(0);
   Readout read;
   auto look = [&](const Var& query) {
-    Attended a = attention.attend(unsqueeze(query, 1), source.keys, source.memory, source.keep);
+    Attended a = attention->attend(unsqueeze(query, 1), source.keys, source.memory, source.keep);
     read.context = reshape(a.context, {batch, -1});  // (B, 1, 2 He) -> (B, 2 He)
     read.attention = reshape(a.probs, {batch, -1});  // (B, 1, S) -> (B, S)
   };
   if (reads_context()) {
     look(hidden_of(config_.cell, states.back()));
-    Scope scope(decoder.scope_name());
-    Var weight = narrow(decoder.weights(0).weight_ih, 1, config_.d_embed, memory_size(config_));
-    gates = add(gates, linear(read.context, weight, Var()));
+    gates = decoder->within([&] {
+      Var weight = narrow(decoder->weights(0).weight_ih, 1, config_.d_embed, memory_size(config_));
+      return add(gates, linear(read.context, weight, Var()));
+    });
   }
-  {
-    Scope scope(decoder.scope_name());
+  decoder->within([&] {
     for (std::size_t layer = 0; layer < states.size(); ++layer) {
-      const CellWeights& w = decoder.weights(static_cast<Index>(layer));
-      if (layer > 0) gates = linear(decoder.between_layers(read.hidden), w.weight_ih, w.bias_ih);
+      const CellWeights& w = decoder->weights(static_cast<Index>(layer));
+      if (layer > 0) gates = linear(decoder->between_layers(read.hidden), w.weight_ih, w.bias_ih);
       states[layer] = cell_step(config_.cell, gates, states[layer], w);
       read.hidden = hidden_of(config_.cell, states[layer]);
     }
-  }
+  });
   if (!reads_context()) look(read.hidden);
   return read;
 }
@@ -177,22 +164,16 @@ Seq2SeqRnn::Readout Seq2SeqRnn::step(const Var& embedded, const Encoded& source,
 
 // Luong's decoder without sampling: the attention waits for no step.
 Seq2SeqRnn::Readout Seq2SeqRnn::decode_at_once(const Var& embedded, const Encoded& source) {
-  RecurrentState start;
   std::vector<Var> h, c;
   Index d = config_.d_model;
   for (const Var& state : source.states) {
     h.push_back(hidden_of(config_.cell, state));
     if (config_.cell == CellKind::Lstm) c.push_back(narrow(state, 1, d, d));
   }
-  start.h = stack(h, 0);
-  if (!c.empty()) start.c = stack(c, 0);
-  Readout read;
-  read.hidden = decoder.forward(embedded, start).y;
-  Attended a = attention.attend(read.hidden, source.keys, source.memory, source.keep);
-  read.context = a.context;
-  read.attention = a.probs;
-  read.embedded = embedded;
-  return read;
+  RecurrentState start{stack(h, 0), c.empty() ? Var() : stack(c, 0)};
+  Var hidden = decoder(embedded, start).y;
+  Attended a = attention->attend(hidden, source.keys, source.memory, source.keep);
+  return {hidden, a.context, embedded, a.probs};
 }
 
 Tensor Seq2SeqRnn::sampled_tokens(const Tensor& tgt_in, Index t, const Tensor& sampled,
@@ -251,19 +232,15 @@ Seq2SeqRnn::Readout Seq2SeqRnn::decode(const Tensor& tgt_in, const Encoded& sour
     context.push_back(read.context);
     attended.push_back(read.attention);
   }
-  Readout all;
-  all.hidden = stack(hidden, 1);
-  all.context = stack(context, 1);
-  all.attention = stack(attended, 1);
-  all.embedded = sampling == 0 ? embedded : stack(inputs, 1);
-  return all;
+  if (sampling > 0) embedded = stack(inputs, 1);
+  return {stack(hidden, 1), stack(context, 1), embedded, stack(attended, 1)};
 }
 
-Var Seq2SeqRnn::generate(const Readout& r) { return generator.forward(joined(r)); }
+Var Seq2SeqRnn::generate(const Readout& r) { return generator(joined(r)); }
 
 Var Seq2SeqRnn::answer(const Readout& r, const SourceBatch& source) {
   if (!copy) return generate(r);
-  return copy->forward(generate(r), r.attention, r.context, r.hidden, r.embedded, source);
+  return copy(generate(r), r.attention, r.context, r.hidden, r.embedded, source);
 }
 
 Taught Seq2SeqRnn::teach(const SourceBatch& source, const Tensor& tgt_in,

@@ -49,14 +49,13 @@ struct Seq2SeqRnnConfig {
   CellKind cell = CellKind::Gru;
   AttentionScore attention = AttentionScore::Additive;
   double dropout = 0.5;
-  Index max_len =
-      5000;  // longest sequence that a caller should ask for; nothing here depends on it
+  Index max_len = 5000;  // of a sequence that a caller asks for; nothing here depends on it
   Index pad = 0;
   bool copy = false;
   Index unk = 3;
 };
 
-class Seq2SeqRnn final : public SequenceModel {
+class Seq2SeqRnn : public SequenceModel {
   Seq2SeqRnnConfig config_;  // first: what follows is built by it
 
  public:
@@ -87,29 +86,22 @@ class Seq2SeqRnn final : public SequenceModel {
 
   Taught teach(const SourceBatch& source, const Tensor& tgt_in,
                const TeachOptions& options = {}) override;
-  std::unique_ptr<StepDecoder> decoder_for(const SourceBatch& source, bool cached = true) override;
-  Index max_len() const override { return config_.max_len; }
-  Index pad() const override { return config_.pad; }
-  Index src_vocab() const override { return config_.src_vocab; }
-  Index tgt_vocab() const override { return config_.tgt_vocab; }
-  bool copies() const override { return config_.copy; }
   const Seq2SeqRnnConfig& config() const { return config_; }
   // With dropout: (...) -> (..., E). What was copied is unk.
   Var embed_target(const Tensor& ids);
 
-  Embedding &src_embed, &tgt_embed;
-  Recurrent& encoder;
-  ModuleList<Linear>& bridge;  // for each decoder layer: h, and an LSTM's c
-  ScoredAttention& attention;
-  Recurrent& decoder;
-  Linear& generator;
-  Dropout& dropout;
-  PointerGenerator* copy = nullptr;  // with config.copy
+  Child<Embedding> src_embed, tgt_embed;
+  ChildPtr<Recurrent> encoder;
+  Child<ModuleList<Linear>> bridge;  // for each decoder layer: h, and an LSTM's c
+  ChildPtr<ScoredAttention> attention;
+  ChildPtr<Recurrent> decoder;
+  Child<Linear> generator;
+  Child<Dropout> dropout;
+  ChildPtr<PointerGenerator> copy;  // with config.copy
 
  private:
+  std::unique_ptr<StepDecoder> cached_decoder(const SourceBatch& source) override;
   bool reads_context() const { return config_.attention == AttentionScore::Additive; }
-  Recurrent& add_recurrent(std::string_view name, Index in, Index hidden, bool bidirectional);
-  ScoredAttention& add_attention();
   std::vector<Var> initial_states(const RecurrentState& final);
   Var input_gates(const Var& embedded);
   Readout advance(Var gates, const Encoded& source, std::vector<Var>& states);

@@ -1,39 +1,35 @@
 #include "models/transformer/layers.hpp"
 
-#include "autograd/ops.hpp"
-
 namespace glim {
 namespace {
 
-AttentionOptions memory_options(const LayerSizes& s) {
-  AttentionOptions o;
-  o.dropout = s.attention_dropout < 0 ? s.dropout : s.attention_dropout;
-  o.bias = s.bias;
-  return o;
-}
-AttentionOptions self_options(const LayerSizes& s) {
-  AttentionOptions o = memory_options(s);
-  o.positions = s.positions;
-  return o;
+// A single new position may attend to all before it.
+AttentionRequest causal_among(const Var& x) {
+  AttentionRequest request;
+  request.causal = x.size(1) > 1;
+  return request;
 }
 
 }  // namespace
 
-EncoderLayer::EncoderLayer(const LayerSizes& s)
-    : self_attn(child<MultiheadAttention>("self_attn", s.d_model, s.heads, self_options(s))),
-      linear1(child<Linear>("linear1", s.d_model, s.d_ff, s.bias)),
-      linear2(child<Linear>("linear2", s.d_ff, s.d_model, s.bias)),
-      norm1(child<LayerNorm>("norm1", s.d_model, s.norm_eps, true, s.bias)),
-      norm2(child<LayerNorm>("norm2", s.d_model, s.norm_eps, true, s.bias)),
-      dropout(
-          child<Dropout>("dropout", s.activation_dropout < 0 ? s.dropout : s.activation_dropout)),
-      dropout1(child<Dropout>("dropout1", s.dropout)),
-      dropout2(child<Dropout>("dropout2", s.dropout)),
-      sizes_(s) {}
+AttentionOptions LayerSizes::attention(RelativePositions relative) const {
+  AttentionOptions o;
+  o.dropout = attention_dropout.value_or(dropout);
+  o.bias = bias;
+  o.positions = relative;
+  return o;
+}
+
+void check_layers(std::string_view model, Index d_model, Index heads, double dropout) {
+  if (heads < 1 || d_model % heads != 0)
+    throw ValueError(
+        model, std::to_string(heads) + " heads do not divide d_model " + std::to_string(d_model));
+  if (!(dropout >= 0 && dropout < 1))
+    throw ValueError(model, "dropout " + std::to_string(dropout) + " lies outside [0, 1)");
+}
 
 template <class Attend>
 Var EncoderLayer::sublayers(const Var& x, const Attend& attend) {
-  Scope scope = enter();
   Var attended = residual(sizes_.norm, x, norm1, dropout1, attend);
   return residual(sizes_.norm, attended, norm2, dropout2, [&](const Var& h) {
     return feed_forward(h, linear1, sizes_.activation, dropout, linear2);
@@ -41,119 +37,79 @@ Var EncoderLayer::sublayers(const Var& x, const Attend& attend) {
 }
 
 Var EncoderLayer::forward(const Var& x, const AttentionRequest& request) {
-  return sublayers(x, [&](const Var& h) { return self_attn.forward(h, request).y; });
+  return sublayers(x, [&](const Var& h) { return self_attn(h, request).y; });
 }
 
-Var EncoderLayer::forward_cached(const Var& x, KeyValueCache& cache) {
-  AttentionRequest causal;
-  causal.causal = x.size(1) > 1;  // a single new position may attend to all before it
-  return sublayers(x, [&](const Var& h) { return self_attn.forward_cached(h, cache, causal).y; });
+Var EncoderLayer::forward(const Var& x, KeyValueCache& cache) {
+  return sublayers(x, [&](const Var& h) { return self_attn(h, cache, causal_among(x)).y; });
 }
 
-DecoderLayer::DecoderLayer(const LayerSizes& s)
-    : self_attn(child<MultiheadAttention>("self_attn", s.d_model, s.heads, self_options(s))),
-      multihead_attn(
-          child<MultiheadAttention>("multihead_attn", s.d_model, s.heads, memory_options(s))),
-      linear1(child<Linear>("linear1", s.d_model, s.d_ff, s.bias)),
-      linear2(child<Linear>("linear2", s.d_ff, s.d_model, s.bias)),
-      norm1(child<LayerNorm>("norm1", s.d_model, s.norm_eps, true, s.bias)),
-      norm2(child<LayerNorm>("norm2", s.d_model, s.norm_eps, true, s.bias)),
-      norm3(child<LayerNorm>("norm3", s.d_model, s.norm_eps, true, s.bias)),
-      dropout(
-          child<Dropout>("dropout", s.activation_dropout < 0 ? s.dropout : s.activation_dropout)),
-      dropout1(child<Dropout>("dropout1", s.dropout)),
-      dropout2(child<Dropout>("dropout2", s.dropout)),
-      dropout3(child<Dropout>("dropout3", s.dropout)),
-      sizes_(s) {}
-
-Var DecoderLayer::forward(const Var& x, const Var& memory, const AttentionRequest& self_request,
-                          const AttentionRequest& memory_request, Var* attention) {
-  Scope scope = enter();
-  Var own = residual(sizes_.norm, x, norm1, dropout1,
-                     [&](const Var& h) { return self_attn.forward(h, self_request).y; });
-  Var read = residual(sizes_.norm, own, norm2, dropout2, [&](const Var& h) {
-    AttentionRequest request = memory_request;
-    if (attention) {
-      request.need_weights = true;
-      request.average_weights = false;
-    }
-    AttentionOutput out = multihead_attn.forward(h, memory, memory, request);
-    if (attention) *attention = out.weights;
+// The layer's output, and the attention to the memory as `read` gives it.
+template <class Attend, class Read>
+AttentionOutput DecoderLayer::sublayers(const Var& x, const Attend& attend, const Read& read) {
+  AttentionOutput out;
+  Var own = residual(sizes_.norm, x, norm1, dropout1, attend);
+  Var seen = residual(sizes_.norm, own, norm2, dropout2, [&](const Var& h) {
+    out = read(h);
     return out.y;
   });
-  return residual(sizes_.norm, read, norm3, dropout3, [&](const Var& h) {
+  out.y = residual(sizes_.norm, seen, norm3, dropout3, [&](const Var& h) {
     return feed_forward(h, linear1, sizes_.activation, dropout, linear2);
   });
+  return out;
 }
 
-Var DecoderLayer::forward_cached(const Var& x, DecoderLayerCache& cache,
-                                 const AttentionRequest& memory_request, Tensor* weights) {
-  Scope scope = enter();
-  AttentionRequest causal;
-  causal.causal = x.size(1) > 1;  // a single new position may attend to all before it
-  Var own = residual(sizes_.norm, x, norm1, dropout1, [&](const Var& h) {
-    return self_attn.forward_cached(h, cache.self, causal).y;
-  });
-  Var read = residual(sizes_.norm, own, norm2, dropout2, [&](const Var& h) {
-    AttentionRequest request = memory_request;
-    request.need_weights = weights != nullptr;
-    AttentionOutput out = multihead_attn.attend(h, cache.memory, request);
-    if (weights) *weights = out.weights.value();
-    return out.y;
-  });
-  return residual(sizes_.norm, read, norm3, dropout3, [&](const Var& h) {
-    return feed_forward(h, linear1, sizes_.activation, dropout, linear2);
-  });
+AttentionOutput DecoderLayer::forward(const Var& x, const Var& memory,
+                                      const AttentionRequest& self_request,
+                                      const AttentionRequest& memory_request) {
+  return sublayers(
+      x, [&](const Var& h) { return self_attn(h, self_request).y; },
+      [&](const Var& h) { return multihead_attn(h, memory, memory, memory_request); });
 }
 
-Encoder::Encoder(Index count, const LayerSizes& sizes)
-    : layers(child<ModuleList<EncoderLayer>>("layers")), recompute_(sizes.recompute) {
-  for (Index i = 0; i < count; ++i) layers.append(sizes);
-  if (sizes.norm == NormPlacement::Pre)
-    norm = &child<LayerNorm>("norm", sizes.d_model, sizes.norm_eps, true, sizes.bias);
+AttentionOutput DecoderLayer::forward(const Var& x, DecoderLayerCache& cache,
+                                      const AttentionRequest& memory_request) {
+  return sublayers(
+      x, [&](const Var& h) { return self_attn(h, cache.self, causal_among(x)).y; },
+      [&](const Var& h) { return multihead_attn.attend(h, cache.memory, memory_request); });
 }
 
 Var Encoder::forward(Var x, const AttentionRequest& request) {
-  Scope scope = enter();
   bool again = recompute_ && training();
-  for (EncoderLayer* layer : layers)
-    x = again ? recomputed([=] { return layer->forward(x, request); }) : layer->forward(x, request);
-  return norm ? norm->forward(x) : x;
+  for (EncoderLayer& layer : layers)
+    x = again ? recomputed([=, &layer] { return layer(x, request); }) : layer(x, request);
+  return normed(x);
 }
 
-Var Encoder::forward_cached(Var x, std::vector<KeyValueCache>& caches) {
-  Scope scope = enter();
-  for (std::size_t i = 0; i < layers.size(); ++i) x = layers[i].forward_cached(x, caches[i]);
-  return norm ? norm->forward(x) : x;
+Var Encoder::forward(Var x, std::vector<KeyValueCache>& caches) {
+  for (std::size_t i = 0; i < layers.size(); ++i) x = layers[i](x, caches[i]);
+  return normed(x);
 }
 
-Decoder::Decoder(Index count, const LayerSizes& sizes)
-    : layers(child<ModuleList<DecoderLayer>>("layers")), recompute_(sizes.recompute) {
-  for (Index i = 0; i < count; ++i) layers.append(sizes);
-  if (sizes.norm == NormPlacement::Pre)
-    norm = &child<LayerNorm>("norm", sizes.d_model, sizes.norm_eps, true, sizes.bias);
-}
-
-Var Decoder::forward(Var x, const Var& memory, const AttentionRequest& self_request,
-                     const AttentionRequest& memory_request, std::vector<Var>* attention) {
-  Scope scope = enter();
-  bool again = recompute_ && training() && !attention;
-  for (DecoderLayer* layer : layers) {
-    Var* own = attention ? &attention->emplace_back() : nullptr;
-    x = again ? recomputed([=] { return layer->forward(x, memory, self_request, memory_request); })
-              : layer->forward(x, memory, self_request, memory_request, own);
+DecoderOutput Decoder::forward(Var x, const Var& memory, const AttentionRequest& self_request,
+                               const AttentionRequest& memory_request) {
+  DecoderOutput out;
+  bool again = recompute_ && training() && !memory_request.need_weights;
+  for (DecoderLayer& layer : layers) {
+    auto run = [=, &layer] { return layer(x, memory, self_request, memory_request); };
+    AttentionOutput one = again ? AttentionOutput{recomputed([=] { return run().y; }), {}} : run();
+    if (memory_request.need_weights) out.attention.push_back(one.weights);
+    x = one.y;
   }
-  return norm ? norm->forward(x) : x;
+  out.hidden = normed(x);
+  return out;
 }
 
-Var Decoder::forward_cached(Var x, std::vector<DecoderLayerCache>& caches,
-                            const AttentionRequest& memory_request, Tensor* weights) {
-  Scope scope = enter();
+AttentionOutput Decoder::forward(Var x, std::vector<DecoderLayerCache>& caches,
+                                 const AttentionRequest& memory_request) {
+  AttentionOutput out{x, {}};
   for (std::size_t i = 0; i < layers.size(); ++i) {
-    bool last = i + 1 == layers.size();
-    x = layers[i].forward_cached(x, caches[i], memory_request, last ? weights : nullptr);
+    AttentionRequest request = memory_request;
+    request.need_weights = memory_request.need_weights && i + 1 == layers.size();
+    out = layers[i](out.y, caches[i], request);
   }
-  return norm ? norm->forward(x) : x;
+  out.y = normed(out.y);
+  return out;
 }
 
 }  // namespace glim

@@ -7,7 +7,10 @@
 //
 // x (B, T, D), memory (B, S, D). Each residual is pre- or post-norm (nn/residual.hpp); with
 // pre-norm a final norm follows the stack. Keep-masks broadcast to (B, H, queries, keys).
-// `attention`, if given, receives the probabilities to the memory (B, H, T, S), a Var a layer.
+// A request that needs weights gets the probabilities of the attention to the memory.
+//
+// Called with a request, a layer or stack computes a whole sequence. Called with a cache, it computes
+// one or more new positions x (B, n, D), each of which attends to itself and all before it.
 //
 // With `recompute`, training keeps of each layer its input alone and backward runs the layer again
 // (Chen et al. 2016, arXiv 1604.06174): the same gradients, bit for bit, for one more forward pass of
@@ -27,28 +30,40 @@ struct LayerSizes {
   Activation activation = Activation::Relu;
   double norm_eps = 1e-5;
   bool bias = true;  // of every projection, linear layer and norm
-  // On attention probabilities, and on the hidden layer; below 0: as dropout.
-  double attention_dropout = -1, activation_dropout = -1;
+  // On attention probabilities, and on the hidden layer; as dropout unless given.
+  std::optional<double> attention_dropout = {}, activation_dropout = {};
   RelativePositions positions = RelativePositions::None;  // of self-attention
   bool recompute = false;                                 // a stack's layers, in training
+
+  AttentionOptions attention(RelativePositions relative = RelativePositions::None) const;
+  double hidden_dropout() const { return activation_dropout.value_or(dropout); }
 };
 
-class EncoderLayer final : public Module {
- public:
-  explicit EncoderLayer(const LayerSizes& sizes);
-  Var forward(const Var& x, const AttentionRequest& request);
-  // One or more new positions x (B, n, D), each of which attends to itself and all before it.
-  Var forward_cached(const Var& x, KeyValueCache& cache);
+// ValueError(model) where heads do not divide d_model or dropout lies outside [0, 1).
+void check_layers(std::string_view model, Index d_model, Index heads, double dropout);
 
-  MultiheadAttention& self_attn;
-  Linear &linear1, &linear2;
-  LayerNorm &norm1, &norm2;
-  Dropout &dropout, &dropout1, &dropout2;
+class EncoderLayer : public Callable<EncoderLayer> {
+  LayerSizes sizes_;
+
+ public:
+  explicit EncoderLayer(const LayerSizes& sizes) : sizes_(sizes) {}
+
+  Child<MultiheadAttention> self_attn{*this, "self_attn", sizes_.d_model, sizes_.heads,
+                                      sizes_.attention(sizes_.positions)};
+  Child<Linear> linear1{*this, "linear1", sizes_.d_model, sizes_.d_ff, sizes_.bias};
+  Child<Linear> linear2{*this, "linear2", sizes_.d_ff, sizes_.d_model, sizes_.bias};
+  Child<LayerNorm> norm1{*this, "norm1", sizes_.d_model, sizes_.norm_eps, true, sizes_.bias};
+  Child<LayerNorm> norm2{*this, "norm2", sizes_.d_model, sizes_.norm_eps, true, sizes_.bias};
+  Child<Dropout> dropout{*this, "dropout", sizes_.hidden_dropout()};
+  Child<Dropout> dropout1{*this, "dropout1", sizes_.dropout};
+  Child<Dropout> dropout2{*this, "dropout2", sizes_.dropout};
 
  private:
+  friend Callable;
+  Var forward(const Var& x, const AttentionRequest& request = {});
+  Var forward(const Var& x, KeyValueCache& cache);
   template <class Attend>
   Var sublayers(const Var& x, const Attend& attend);
-  LayerSizes sizes_;
 };
 
 // What a decoder layer keeps of the positions already decoded.
@@ -56,52 +71,73 @@ struct DecoderLayerCache {
   KeyValueCache self, memory;
 };
 
-class DecoderLayer final : public Module {
- public:
-  explicit DecoderLayer(const LayerSizes& sizes);
-  Var forward(const Var& x, const Var& memory, const AttentionRequest& self_request,
-              const AttentionRequest& memory_request, Var* attention = nullptr);
-  // One or more new positions x (B, n, D); `weights`, if given, receives the attention to the
-  // memory (B, n, S), averaged over heads.
-  Var forward_cached(const Var& x, DecoderLayerCache& cache, const AttentionRequest& memory_request,
-                     Tensor* weights);
-
-  MultiheadAttention &self_attn, &multihead_attn;
-  Linear &linear1, &linear2;
-  LayerNorm &norm1, &norm2, &norm3;
-  Dropout &dropout, &dropout1, &dropout2, &dropout3;
-
- private:
+class DecoderLayer : public Callable<DecoderLayer> {
   LayerSizes sizes_;
-};
 
-class Encoder final : public Module {
  public:
-  Encoder(Index count, const LayerSizes& sizes);
-  Var forward(Var x, const AttentionRequest& request);
-  // As a decoder without a memory: new positions x (B, n, D), one cache a layer.
-  Var forward_cached(Var x, std::vector<KeyValueCache>& caches);
+  explicit DecoderLayer(const LayerSizes& sizes) : sizes_(sizes) {}
 
-  ModuleList<EncoderLayer>& layers;
-  LayerNorm* norm = nullptr;  // with pre-norm
+  Child<MultiheadAttention> self_attn{*this, "self_attn", sizes_.d_model, sizes_.heads,
+                                      sizes_.attention(sizes_.positions)};
+  Child<MultiheadAttention> multihead_attn{*this, "multihead_attn", sizes_.d_model, sizes_.heads,
+                                           sizes_.attention()};
+  Child<Linear> linear1{*this, "linear1", sizes_.d_model, sizes_.d_ff, sizes_.bias};
+  Child<Linear> linear2{*this, "linear2", sizes_.d_ff, sizes_.d_model, sizes_.bias};
+  Child<LayerNorm> norm1{*this, "norm1", sizes_.d_model, sizes_.norm_eps, true, sizes_.bias};
+  Child<LayerNorm> norm2{*this, "norm2", sizes_.d_model, sizes_.norm_eps, true, sizes_.bias};
+  Child<LayerNorm> norm3{*this, "norm3", sizes_.d_model, sizes_.norm_eps, true, sizes_.bias};
+  Child<Dropout> dropout{*this, "dropout", sizes_.hidden_dropout()};
+  Child<Dropout> dropout1{*this, "dropout1", sizes_.dropout};
+  Child<Dropout> dropout2{*this, "dropout2", sizes_.dropout};
+  Child<Dropout> dropout3{*this, "dropout3", sizes_.dropout};
 
  private:
+  friend Callable;
+  AttentionOutput forward(const Var& x, const Var& memory, const AttentionRequest& self_request,
+                          const AttentionRequest& memory_request);
+  AttentionOutput forward(const Var& x, DecoderLayerCache& cache,
+                          const AttentionRequest& memory_request);
+  template <class Attend, class Read>
+  AttentionOutput sublayers(const Var& x, const Attend& attend, const Read& read);
+};
+
+// Layers under the names "layers.0", ..., and with pre-norm a last norm.
+template <class L>
+class LayerStack : public Module {
+ public:
+  LayerStack(Index count, const LayerSizes& s) : recompute_(s.recompute) {
+    for (Index i = 0; i < count; ++i) layers.append(s);
+    if (s.norm == NormPlacement::Post) return;
+    norm = {*this, "norm", std::make_unique<LayerNorm>(s.d_model, s.norm_eps, true, s.bias)};
+  }
+  Child<ModuleList<L>> layers{*this, "layers"};
+  ChildPtr<LayerNorm> norm;
+
+ protected:
+  Var normed(const Var& x) const { return norm ? norm(x) : x; }
   bool recompute_;
 };
 
-class Decoder final : public Module {
- public:
-  Decoder(Index count, const LayerSizes& sizes);
-  Var forward(Var x, const Var& memory, const AttentionRequest& self_request,
-              const AttentionRequest& memory_request, std::vector<Var>* attention = nullptr);
-  Var forward_cached(Var x, std::vector<DecoderLayerCache>& caches,
-                     const AttentionRequest& memory_request, Tensor* weights);
+class Encoder : public Callable<Encoder, LayerStack<EncoderLayer>> {
+  friend Callable;
+  using Callable::Callable;
+  Var forward(Var x, const AttentionRequest& request = {});
+  Var forward(Var x, std::vector<KeyValueCache>& caches);  // one cache a layer
+};
 
-  ModuleList<DecoderLayer>& layers;
-  LayerNorm* norm = nullptr;
+struct DecoderOutput {
+  Var hidden;
+  std::vector<Var> attention;  // of each layer to the memory; empty unless asked for
+};
 
- private:
-  bool recompute_;
+class Decoder : public Callable<Decoder, LayerStack<DecoderLayer>> {
+  friend Callable;
+  using Callable::Callable;
+  DecoderOutput forward(Var x, const Var& memory, const AttentionRequest& self_request,
+                        const AttentionRequest& memory_request);
+  // The weights asked for are those of the last layer.
+  AttentionOutput forward(Var x, std::vector<DecoderLayerCache>& caches,
+                          const AttentionRequest& memory_request);
 };
 
 }  // namespace glim

@@ -12,37 +12,35 @@
 
 namespace glim {
 
-void check_sizes(const TransformerConfig& c, std::string_view model) {
+const TransformerConfig& checked(const TransformerConfig& c, std::string_view model) {
   auto fail = [&](const std::string& problem) { throw ValueError(model, problem); };
   if (c.src_vocab < 1 || c.tgt_vocab < 1) fail("a vocabulary is empty");
   if (c.d_model < 1 || c.d_ff < 1 || c.encoder_layers < 0 || c.decoder_layers < 1 || c.max_len < 1)
     fail("d_model, d_ff, decoder layers and max_len must be positive");
-  if (c.heads < 1 || c.d_model % c.heads != 0)
-    fail(std::to_string(c.heads) + " heads do not divide d_model " + std::to_string(c.d_model));
-  for (double p :
-       {c.dropout, std::max(c.attention_dropout, 0.0), std::max(c.activation_dropout, 0.0)})
-    if (!(p >= 0 && p < 1)) fail("dropout " + std::to_string(p) + " lies outside [0, 1)");
+  check_layers(model, c.d_model, c.heads, c.dropout);
+  for (const auto& p : {c.attention_dropout, c.activation_dropout})
+    if (p) check_layers(model, c.d_model, c.heads, *p);
   if (!(c.embedding_init >= 0 && std::isfinite(c.embedding_init)))
     fail("the deviation of the initial embeddings must be 0 or above, and finite");
   if (c.tie == Tie::All && c.src_vocab != c.tgt_vocab)
     fail("tying all embeddings needs one vocabulary, not " + std::to_string(c.src_vocab) + " and " +
          std::to_string(c.tgt_vocab));
+  return c;
 }
 
 LayerSizes layer_sizes(const TransformerConfig& c, Recompute from) {
-  LayerSizes s;
-  s.d_model = c.d_model;
-  s.heads = c.heads;
-  s.d_ff = c.d_ff;
-  s.dropout = c.dropout;
-  s.attention_dropout = c.attention_dropout;
-  s.activation_dropout = c.activation_dropout;
-  s.norm = c.norm;
-  s.activation = c.activation;
-  s.norm_eps = c.norm_eps;
-  s.positions = relative_part(c.positions);
-  s.recompute = c.recompute >= from;
-  return s;
+  return {c.d_model,
+          c.heads,
+          c.d_ff,
+          c.dropout,
+          c.norm,
+          c.activation,
+          c.norm_eps,
+          true,
+          c.attention_dropout,
+          c.activation_dropout,
+          relative_part(c.positions),
+          c.recompute >= from};
 }
 
 void initialise(Module& model, const TransformerConfig& config,
@@ -54,116 +52,94 @@ void initialise(Module& model, const TransformerConfig& config,
 }
 
 RelativePositions relative_part(Positions positions) {
-  switch (positions) {
-    case Positions::Rotary:
-      return RelativePositions::Rotary;
-    case Positions::Alibi:
-      return RelativePositions::Alibi;
-    default:
-      return RelativePositions::None;
-  }
+  return positions == Positions::Rotary  ? RelativePositions::Rotary
+         : positions == Positions::Alibi ? RelativePositions::Alibi
+                                         : RelativePositions::None;
 }
 
-namespace {
-
-const TransformerConfig& checked(const TransformerConfig& config) {
-  check_sizes(config, "transformer");
-  return config;
+std::unique_ptr<PositionalEncoding> positions_of(const TransformerConfig& c) {
+  if (c.positions == Positions::Learned)
+    return std::make_unique<LearnedPositionalEmbedding>(c.d_model, c.dropout, c.max_len);
+  if (relative_part(c.positions) != RelativePositions::None)
+    return std::make_unique<NoPositionalEncoding>(c.d_model, c.dropout);
+  // The table grows on demand: no need to start with all of it.
+  return std::make_unique<SinusoidalPositionalEncoding>(c.d_model, c.dropout,
+                                                        std::min<Index>(c.max_len, 512));
 }
-
-}  // namespace
 
 Transformer::Transformer(const TransformerConfig& config)
-    : src_embed(child<Embedding>("src_embed", checked(config).src_vocab, config.d_model)),
-      tgt_embed(child<Embedding>("tgt_embed", config.tgt_vocab, config.d_model)),
-      encoder(child<Encoder>("encoder", config.encoder_layers,
-                             layer_sizes(config, Recompute::Encoder))),
-      decoder(
-          child<Decoder>("decoder", config.decoder_layers, layer_sizes(config, Recompute::All))),
-      generator(child<Linear>("generator", config.d_model, config.tgt_vocab)),
-      config_(config),
-      src_positions_(add_positions("src_positions")),
-      tgt_positions_(add_positions("tgt_positions")) {
-  if (config.tie == Tie::All) tgt_embed.weight = src_embed.weight;
-  if (config.tie != Tie::None) generator.weight = tgt_embed.weight;
-  if (config.copy)
-    copy = &child<PointerGenerator>("copy", config.d_model, config.d_model, config.d_model);
+    : Callable("transformer", config), config_(checked(config, "transformer")) {
+  Index d = config.d_model;
+  if (config.copy) copy = {*this, "copy", std::make_unique<PointerGenerator>(d, d, d)};
+  if (config.tie == Tie::All) tgt_embed.weight.tie(src_embed.weight);
+  if (config.tie != Tie::None) generator.weight.tie(tgt_embed.weight);
   initialise(*this, config, {src_embed.weight, tgt_embed.weight});
 }
 
-PositionalEncoding& Transformer::add_positions(std::string_view name) {
-  if (config_.positions == Positions::Learned)
-    return child<LearnedPositionalEmbedding>(name, config_.d_model, config_.dropout,
-                                             config_.max_len);
-  if (relative_part(config_.positions) != RelativePositions::None)
-    return child<NoPositionalEncoding>(name, config_.d_model, config_.dropout);
-  // The table grows on demand: no need to start with all of it.
-  return child<SinusoidalPositionalEncoding>(name, config_.d_model, config_.dropout,
-                                             std::min<Index>(config_.max_len, 512));
-}
-
-Var Transformer::embed(Embedding& table, PositionalEncoding& positions, const Tensor& ids,
-                       Index offset) {
+Var Transformer::embed(Embedding& table, const ChildPtr<PositionalEncoding>& positions,
+                       const Tensor& ids, Index offset) {
   double scale = std::sqrt(static_cast<double>(config_.d_model));
-  return positions.forward(mul(table.forward(ids), scale), offset);
+  return positions(mul(table(ids), scale), offset);
 }
 
 Var Transformer::encode(const Tensor& src) {
   AttentionRequest request;
   request.keep = padding_keep(src, config_.pad);
-  return encoder.forward(embed(src_embed, src_positions_, src), request);
+  return encoder(embed(src_embed, src_positions_, src), request);
 }
 
-Var Transformer::decode(const Tensor& tgt_in, const Var& memory, const Tensor& src,
-                        std::vector<Var>* attention) {
-  return decode_embedded(embed(tgt_embed, tgt_positions_, tgt_in), tgt_in, memory, src, attention);
+DecoderOutput Transformer::decode(const Tensor& tgt_in, const Var& memory, const Tensor& src,
+                                  bool need_attention) {
+  return decode_embedded(embed(tgt_embed, tgt_positions_, tgt_in), tgt_in, memory, src,
+                         need_attention);
 }
 
-Var Transformer::decode_embedded(const Var& x, const Tensor& tgt_in, const Var& memory,
-                                 const Tensor& src, std::vector<Var>* attention) {
+DecoderOutput Transformer::decode_embedded(const Var& x, const Tensor& tgt_in, const Var& memory,
+                                           const Tensor& src, bool need_attention) {
   AttentionRequest self_request, memory_request;
   self_request.keep = decoder_keep(tgt_in, config_.pad);
   memory_request.keep = padding_keep(src, config_.pad);
-  return decoder.forward(x, memory, self_request, memory_request, attention);
+  memory_request.need_weights = need_attention;
+  memory_request.average_weights = false;
+  return decoder(x, memory, self_request, memory_request);
 }
 
-Var Transformer::generate(const Var& hidden) { return generator.forward(hidden); }
-
 Var Transformer::forward(const Tensor& src, const Tensor& tgt_in) {
-  return generate(decode(tgt_in, encode(src), src));
+  return generate(decode(tgt_in, encode(src), src).hidden);
 }
 
 Taught Transformer::teach(const SourceBatch& source, const Tensor& tgt_in,
                           const TeachOptions& options) {
-  Taught out;
   Var memory = encode(source.ids);
   Tensor read = tgt_in;
   if (options.sampling > 0) {
     NoGrad first_pass;
-    Tensor said = argmax(answer(tgt_in, memory.detach(), source, nullptr).value(), -1);
+    Tensor said = argmax(answer(tgt_in, memory.detach(), source, false).logits.value(), -1);
     read = mix_predictions(tgt_in, said, options.sampling, glim::generator().next(), config_.pad);
   }
-  std::vector<Var>* attention = options.need_attention ? &out.attention : nullptr;
-  if (options.defer_logits && !copy) {
-    out.hidden = decode(read, memory, source.ids, attention);
-    out.head = &generator;
-  } else {
-    out.logits = answer(read, memory, source, attention);
-  }
+  if (copy || !options.defer_logits) return answer(read, memory, source, options.need_attention);
+  DecoderOutput decoded = decode(read, memory, source.ids, options.need_attention);
+  Taught out;
+  out.hidden = decoded.hidden;
+  out.head = &generator;
+  out.attention = std::move(decoded.attention);
   return out;
 }
 
-Var Transformer::answer(const Tensor& tgt_in, const Var& memory, const SourceBatch& source,
-                        std::vector<Var>* attention) {
-  if (!copy) return generate(decode(tgt_in, memory, source.ids, attention));
-  Tensor known = embeddable(tgt_in, config_.tgt_vocab, config_.unk);
-  std::vector<Var> seen;
+Taught Transformer::answer(const Tensor& tgt_in, const Var& memory, const SourceBatch& source,
+                           bool need_attention) {
+  Taught out;
+  Tensor known = copy ? embeddable(tgt_in, config_.tgt_vocab, config_.unk) : tgt_in;
   Var x = embed(tgt_embed, tgt_positions_, known);
-  Var hidden = decode_embedded(x, known, memory, source.ids, &seen);
-  Var last = mean(seen.back(), {1});  // (B, H, T, S) -> (B, T, S)
-  if (attention) *attention = std::move(seen);
-  Var context = named(matmul(last, memory), "context");  // (B, T, S) (B, S, D) -> (B, T, D)
-  return copy->forward(generate(hidden), last, context, hidden, x, source);
+  auto [hidden, seen] = decode_embedded(x, known, memory, source.ids, need_attention || copy);
+  out.logits = generate(hidden);
+  if (copy) {
+    Var last = mean(seen.back(), {1});                     // (B, H, T, S) -> (B, T, S)
+    Var context = named(matmul(last, memory), "context");  // (B, T, S) (B, S, D) -> (B, T, D)
+    out.logits = copy(out.logits, last, context, hidden, x, source);
+  }
+  if (need_attention) out.attention = std::move(seen);
+  return out;
 }
 
 // ---- decoding ----
@@ -177,11 +153,8 @@ class CachedTransformerDecoder final : public StepDecoder {
     const Tensor& src = source.ids;
     Var memory = model.encode(src);
     if (model.copy) memory_ = memory.value();
-    for (DecoderLayer* layer : model.decoder.layers) {
-      DecoderLayerCache cache;
-      cache.memory = layer->multihead_attn.project(memory);
-      caches_.push_back(std::move(cache));
-    }
+    for (DecoderLayer& layer : model.decoder.layers)
+      caches_.push_back({{}, layer.multihead_attn.project(memory)});
     keep_ = padding_keep(src, model.config().pad);
     for (Index i = 0; i < src.size(0); ++i) sentence_.push_back(i);
     memories_ = sentence_;
@@ -195,13 +168,13 @@ class CachedTransformerDecoder final : public StepDecoder {
     if (model_.copy) ids = embeddable(ids, c.tgt_vocab, c.unk);
     AttentionRequest request;
     request.keep = keep_;
+    request.need_weights = wants_attention_;
     Var x = model_.embed(model_.tgt_embed, model_.tgt_positions_, ids, length_++);
-    Var hidden = model_.decoder.forward_cached(x, caches_, request,
-                                               wants_attention_ ? &attention_ : nullptr);
+    auto [hidden, weights] = model_.decoder(x, caches_, request);
+    if (wants_attention_) attention_ = weights.value();
     Var logits = model_.generate(hidden);  // (rows, 1, V)
     if (model_.copy)
-      logits =
-          model_.copy->forward(logits, attention_, matmul(attention_, memory_), hidden, x, source_);
+      logits = model_.copy(logits, weights, matmul(weights, Var(memory_)), hidden, x, source_);
     return logits.value().select(1, 0);
   }
 
@@ -262,11 +235,8 @@ class CachedTransformerDecoder final : public StepDecoder {
   Index length_ = 0;
 };
 
-std::unique_ptr<StepDecoder> Transformer::decoder_for(const SourceBatch& source, bool cached) {
-  if (training())
-    throw StateError("transformer", "decoding needs eval(): dropout would make it random");
-  if (cached) return std::make_unique<CachedTransformerDecoder>(*this, source);
-  return decoder_by_prefix(*this, source);
+std::unique_ptr<StepDecoder> Transformer::cached_decoder(const SourceBatch& source) {
+  return std::make_unique<CachedTransformerDecoder>(*this, source);
 }
 
 }  // namespace glim

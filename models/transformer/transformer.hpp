@@ -42,8 +42,8 @@ struct TransformerConfig {
   Index d_model = 512, heads = 8, d_ff = 2048;
   Index encoder_layers = 6, decoder_layers = 6;
   double dropout = 0.1;
-  // On attention probabilities and on the hidden layer of the feed-forward; below 0: as dropout.
-  double attention_dropout = -1, activation_dropout = -1;
+  // On attention probabilities and on the hidden layer of the feed-forward; as dropout unless given.
+  std::optional<double> attention_dropout = {}, activation_dropout = {};
   NormPlacement norm = NormPlacement::Post;
   Activation activation = Activation::Relu;
   Tie tie = Tie::None;
@@ -59,57 +59,61 @@ struct TransformerConfig {
   Index unk = 3;  // what a copied word is to the target embedding
 };
 
-// ValueError, naming the model, for sizes that make none.
-void check_sizes(const TransformerConfig& config, std::string_view model);
+// The same. ValueError, naming the model, for sizes that make none.
+const TransformerConfig& checked(const TransformerConfig& config, std::string_view model);
 // Of a stack that runs its layers again from config.recompute = `from` on.
 LayerSizes layer_sizes(const TransformerConfig& config, Recompute from);
 // Draws every matrix of the model, `embeddings` as config.embedding_init says.
 void initialise(Module& model, const TransformerConfig& config, const std::vector<Var>& embeddings);
+// What is added to embeddings before the first layer.
+std::unique_ptr<PositionalEncoding> positions_of(const TransformerConfig& config);
 
-class Transformer final : public SequenceModel {
+class Transformer : public Callable<Transformer, SequenceModel> {
+  TransformerConfig config_;
+
  public:
   explicit Transformer(const TransformerConfig& config);
 
   Var encode(const Tensor& src);  // (B, S, D)
-  // (B, T, D); `attention`, if given, receives each layer's to the memory (B, H, T, S).
-  Var decode(const Tensor& tgt_in, const Var& memory, const Tensor& src,
-             std::vector<Var>* attention = nullptr);
-  Var generate(const Var& hidden);                       // (..., V)
-  Var forward(const Tensor& src, const Tensor& tgt_in);  // (B, T, V)
+  // (B, T, D), and if asked for each layer's attention to the memory (B, H, T, S).
+  DecoderOutput decode(const Tensor& tgt_in, const Var& memory, const Tensor& src,
+                       bool need_attention = false);
+  Var generate(const Var& hidden) { return generator(hidden); }  // (..., V)
 
-  // forward, or the mixture, with each decoder layer's attention to the source (B, H, T, S) if asked
+  // Logits, or the mixture, with each decoder layer's attention to the source (B, H, T, S) if asked
   // for. Scheduled sampling takes two passes (models/decoding/scheduled_sampling.hpp).
   Taught teach(const SourceBatch& source, const Tensor& tgt_in,
                const TeachOptions& options = {}) override;
-  // `cached` keeps keys and values.
-  std::unique_ptr<StepDecoder> decoder_for(const SourceBatch& source, bool cached = true) override;
-  Index max_len() const override { return config_.max_len; }
-  Index pad() const override { return config_.pad; }
-  Index src_vocab() const override { return config_.src_vocab; }
-  Index tgt_vocab() const override { return config_.tgt_vocab; }
-  bool copies() const override { return config_.copy; }
 
   const TransformerConfig& config() const { return config_; }
 
-  Embedding &src_embed, &tgt_embed;
-  Encoder& encoder;
-  Decoder& decoder;
-  Linear& generator;
-  PointerGenerator* copy = nullptr;  // with config.copy
+  Child<Embedding> src_embed{*this, "src_embed", config_.src_vocab, config_.d_model};
+  Child<Embedding> tgt_embed{*this, "tgt_embed", config_.tgt_vocab, config_.d_model};
+  Child<Encoder> encoder{*this, "encoder", config_.encoder_layers,
+                         layer_sizes(config_, Recompute::Encoder)};
+  Child<Decoder> decoder{*this, "decoder", config_.decoder_layers,
+                         layer_sizes(config_, Recompute::All)};
+  Child<Linear> generator{*this, "generator", config_.d_model, config_.tgt_vocab};
 
  private:
+  friend Callable;
+  std::unique_ptr<StepDecoder> cached_decoder(const SourceBatch& source) override;
   friend class CachedTransformerDecoder;
-  Var embed(Embedding& table, PositionalEncoding& positions, const Tensor& ids, Index offset = 0);
-  PositionalEncoding& add_positions(std::string_view name);
-  Var decode_embedded(const Var& x, const Tensor& tgt_in, const Var& memory, const Tensor& src,
-                      std::vector<Var>* attention);
+  Var forward(const Tensor& src, const Tensor& tgt_in);  // (B, T, V)
+  Var embed(Embedding& table, const ChildPtr<PositionalEncoding>& positions, const Tensor& ids,
+            Index offset = 0);
+  DecoderOutput decode_embedded(const Var& x, const Tensor& tgt_in, const Var& memory,
+                                const Tensor& src, bool need_attention);
   // What is said after each prefix of tgt_in: (B, T, V + extra).
-  Var answer(const Tensor& tgt_in, const Var& memory, const SourceBatch& source,
-             std::vector<Var>* attention);
+  Taught answer(const Tensor& tgt_in, const Var& memory, const SourceBatch& source,
+                bool need_attention);
 
-  TransformerConfig config_;
   // Learned positions are one table a side; the sinusoidal ones have no parameters.
-  PositionalEncoding &src_positions_, &tgt_positions_;
+  ChildPtr<PositionalEncoding> src_positions_{*this, "src_positions", positions_of(config_)};
+  ChildPtr<PositionalEncoding> tgt_positions_{*this, "tgt_positions", positions_of(config_)};
+
+ public:
+  ChildPtr<PointerGenerator> copy;  // with config.copy
 };
 
 }  // namespace glim

@@ -2,7 +2,7 @@
 // sequence of patches.
 //
 //   z_0 = [class; p_1 E; ...; p_N E] + E_pos        p_i: patch i, P x P pixels of C channels
-//   z_l = encoder layers, pre-norm, GELU            (transformer_layers.hpp)
+//   z_l = encoder layers, pre-norm, GELU            (models/transformer/layers.hpp)
 //   logits = W z̄ + b, z̄ = LN(z_L) at the class token, or its mean over the patches (then there is
 //            no class token)
 //
@@ -38,21 +38,22 @@ struct VitConfig {
   Index patches() const { return height / patch * (width / patch); }
 };
 
-class Vit final : public Module {
+class Vit : public Layer {
+  VitConfig config_;
+
  public:
   explicit Vit(const VitConfig& config);
-  Var forward(const Var& images);  // (B, C, H, W) -> (B, classes)
   const VitConfig& config() const { return config_; }
 
-  Conv2d& patch_embed;
-  Var class_token;  // (1, 1, D); undefined with ImagePooling::Mean
-  LearnedPositionalEmbedding& positions;
-  Encoder& encoder;
-  Linear& head;
-  Tensor &pixel_mean, &pixel_deviation;  // buffers
+  Child<Conv2d> patch_embed;
+  Param class_token;  // (1, 1, D); undefined with ImagePooling::Mean
+  Child<LearnedPositionalEmbedding> positions;
+  Child<Encoder> encoder;
+  Child<Linear> head;
+  Buffer pixel_mean, pixel_deviation;
 
  private:
-  VitConfig config_;
+  Var forward(const Var& images) override;  // (B, C, H, W) -> (B, classes)
 };
 
 }  // namespace glim

@@ -13,17 +13,14 @@ Index positive(Index size) {
 }  // namespace
 
 AdditiveAttention::AdditiveAttention(Index query_size, Index key_size, Index width)
-    : query(child<Linear>("query", positive(query_size), positive(width), false)),
-      key(child<Linear>("key", positive(key_size), width)),
-      v(child<Linear>("v", width, 1, false)) {}
+    : query(*this, "query", positive(query_size), positive(width), false),
+      key(*this, "key", positive(key_size), width),
+      v(*this, "v", width, 1, false) {}
 
-Var AdditiveAttention::project(const Var& keys) {
-  Scope scope = enter();
-  return key.forward(keys);
-}
+Var AdditiveAttention::projection(const Var& keys) { return key(keys); }
 
 Var AdditiveAttention::scores(const Var& q, const Var& projected) {
-  return additive_scores(query.forward(q), projected, reshape(v.weight, {-1}));
+  return additive_scores(query(q), projected, reshape(v.weight, {-1}));
 }
 
 }  // namespace glim

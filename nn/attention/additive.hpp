@@ -11,13 +11,15 @@
 
 namespace glim {
 
-class AdditiveAttention final : public ScoredAttention {
+class AdditiveAttention : public ScoredAttention {
  public:
   AdditiveAttention(Index query_size, Index key_size, Index width);
-  Var project(const Var& keys) override;  // W_k k + b: (B, S, A)
-  Var scores(const Var& query, const Var& projected) override;
 
-  Linear &query, &key, &v;
+  Child<Linear> query, key, v;
+
+ private:
+  Var projection(const Var& keys) override;  // W_k k + b: (B, S, A)
+  Var scores(const Var& q, const Var& projected) override;
 };
 
 }  // namespace glim

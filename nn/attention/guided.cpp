@@ -11,9 +11,9 @@ Tensor guided_attention_weights(const std::vector<Index>& target_lengths,
                                 double width, DType dtype) {
   if (!(width > 0)) throw ValueError("guided_attention", "the width g must be positive");
   if (target_lengths.size() != source_lengths.size())
-    throw ShapeError("guided_attention", "as many source as target lengths are wanted");
+    throw ShapeError("guided_attention", "there must be as many source lengths as target lengths");
   auto batch = static_cast<Index>(target_lengths.size());
-  std::vector<double> w(static_cast<std::size_t>(batch * rows * columns), 0.0);
+  std::vector<double> w(batch * rows * columns, 0.0);
   for (std::size_t b = 0; b < target_lengths.size(); ++b) {
     Index t_len = target_lengths[b], n_len = source_lengths[b];
     if (t_len < 0 || t_len > rows || n_len < 0 || n_len > columns)
@@ -37,9 +37,9 @@ Var guided_attention_loss(const Var& attention, const std::vector<Index>& target
   Scope scope("guided_attention");
   int rank = attention.rank();
   if ((rank != 3 && rank != 4) || attention.size(0) != static_cast<Index>(target_lengths.size()))
-    throw with_operands(
-        ShapeError("guided_attention", "wants attention (B, T, S) or (B, H, T, S) and B lengths"),
-        Operand("attention", attention.value()));
+    throw with_operands(ShapeError("guided_attention",
+                                   "attention must be (B, T, S) or (B, H, T, S), with B lengths"),
+                        Operand("attention", attention.value()));
   Var heads = rank == 4 ? mean(attention, {1}) : attention;  // (B, H, T, S) -> (B, T, S)
   Tensor w = guided_attention_weights(target_lengths, source_lengths, heads.size(1), heads.size(2),
                                       width, attention.dtype());

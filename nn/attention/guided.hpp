@@ -3,7 +3,7 @@
 // the diagonal, for tasks whose output follows the input's order.
 //
 //   W_tn  = 1 - exp(-(n/N - t/T)² / 2g²)            N, T: the sentence's own lengths
-//   loss  = Σ_b Σ_t Σ_n A_tn W_tn                   dA_tn = W_tn dloss
+//   loss  = Σ_b Σ_t Σ_n A_tn W_tn
 //
 //   attention A (B, T, S), or (B, H, T, S), of which the mean over heads is taken
 //

@@ -4,10 +4,57 @@
 #include "tensor/ops/elementwise.hpp"
 
 namespace glim {
+namespace {
+
+template <class E>
+[[noreturn]] void refuse_mask(E error, const Tensor& mask, const char* name) {
+  error.set_place(Scope::path(), "");
+  throw with_operands(std::move(error), Operand(name, mask));
+}
+
+// The shape of rank 4 under which a mask of scores, or of keys alone, broadcasts to the scores.
+Shape shape_for(const Shape& scores, const Tensor& m, const char* name, bool of_keys) {
+  Index b = scores[0], h = scores[1], t = scores[2], s = scores[3];
+  if (of_keys && m.shape() == Shape{b, s}) return {b, 1, 1, s};
+  if (!of_keys && m.shape() == Shape{t, s}) return {1, 1, t, s};
+  if (!of_keys && m.shape() == Shape{b * h, t, s}) return scores;
+  bool fits = !of_keys && m.rank() == 4;
+  for (int i = 0; fits && i < 4; ++i) fits = m.size(i) == 1 || m.size(i) == scores[i];
+  if (fits) return m.shape();
+  std::string wanted =
+      of_keys ? " must be (B, S) = " + to_string(Shape{b, s})
+              : " fits neither (T, S), (B·H, T, S) nor (B, H, T, S) = " + to_string(scores);
+  refuse_mask(ShapeError("attention", name + wanted), m, name);
+}
+
+}  // namespace
+
+AttentionMask combined(const AttentionRequest& r, const Shape& scores, Index offset,
+                       const Var& further) {
+  AttentionMask mask{{}, further};
+  auto keep = [&](const Tensor& more) {
+    if (more.dtype() != DType::Bool)
+      refuse_mask(DTypeError("attention", "a keep-mask must be bool"), more, "keep");
+    mask.keep = mask.keep.defined() ? logical_and(mask.keep, more) : more;
+  };
+  auto bias = [&](const Var& more) {
+    mask.bias = mask.bias.defined() ? add(mask.bias, more) : more;
+  };
+  auto shape = [&](const Tensor& m, const char* name, bool of_keys) {
+    return shape_for(scores, m, name, of_keys);
+  };
+  if (r.keep.defined()) keep(r.keep.reshape(shape(r.keep, "keep", false)));
+  if (r.key_keep.defined()) keep(r.key_keep.reshape(shape(r.key_keep, "key_keep", true)));
+  if (r.causal) keep(causal_keep(scores[2], scores[3], offset));
+  if (r.bias.defined()) bias(reshape(r.bias, shape(r.bias.value(), "bias", false)));
+  if (r.key_bias.defined()) bias(reshape(r.key_bias, shape(r.key_bias.value(), "key_bias", true)));
+  return mask;
+}
 
 Tensor padding_keep(const Tensor& ids, Index pad) {
   if (ids.rank() != 2 || ids.dtype() != DType::Int64)
-    throw with_operands(ShapeError("padding_keep", "needs int64 ids (B, S)"), Operand("ids", ids));
+    throw with_operands(ShapeError("padding_keep", "ids must be (B, S) int64"),
+                        Operand("ids", ids));
   return not_equal(ids, static_cast<double>(pad)).unsqueeze(1).unsqueeze(1);
 }
 
@@ -23,7 +70,7 @@ Tensor decoder_keep(const Tensor& ids, Index pad) {
 
 std::vector<Index> row_lengths(const Tensor& ids, Index pad) {
   if (ids.rank() != 2 || ids.dtype() != DType::Int64)
-    throw with_operands(ShapeError("row_lengths", "wants ids (B, S) int64"), Operand("ids", ids));
+    throw with_operands(ShapeError("row_lengths", "ids must be (B, S) int64"), Operand("ids", ids));
   auto list = ids.to_vector<Index>();
   Index columns = ids.size(1);
   std::vector<Index> lengths;

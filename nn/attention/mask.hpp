@@ -6,9 +6,24 @@
 
 #include <vector>
 
-#include "tensor/tensor.hpp"
+#include "autograd/ops.hpp"
 
 namespace glim {
+
+// What may be attended to, and what is wanted. All masks hold at once.
+struct AttentionRequest {
+  Tensor key_keep;  // (B, S) bool
+  Tensor keep;      // (T, S), (B·H, T, S), or rank 4 that broadcasts to (B, H, T, S); bool
+  Var key_bias;     // (B, S), added to the scores
+  Var bias;         // as keep, added to the scores
+  bool causal = false;
+  bool need_weights = false;
+  bool average_weights = true;  // over heads: (B, T, S) instead of (B, H, T, S)
+};
+// The request's masks as one, for scores (B, H, T, S) whose first query is at position `offset`, with a
+// further bias if defined. ShapeError naming the mask that does not fit; DTypeError unless keep is bool.
+AttentionMask combined(const AttentionRequest& request, const Shape& scores, Index offset = 0,
+                       const Var& bias = {});
 
 // ids (B, S) int64 -> (B, 1, 1, S): true where the token is not padding. ShapeError otherwise.
 Tensor padding_keep(const Tensor& ids, Index pad);

@@ -17,23 +17,23 @@ MultiplicativeAttention::MultiplicativeAttention(LuongScore score, Index query_s
     throw ValueError("multiplicative_attention",
                      "a dot product needs queries and keys of one size, not " +
                          std::to_string(query_size) + " and " + std::to_string(key_size));
-  if (score == LuongScore::General) key = &child<Linear>("key", key_size, query_size, false);
+  auto linear = [&](std::string_view name, Index in, Index out) {
+    return ChildPtr<Linear>(*this, name, std::make_unique<Linear>(in, out, false));
+  };
+  if (score == LuongScore::General) key = linear("key", key_size, query_size);
   if (score == LuongScore::Concat) {
     if (width == 0) width = query_size;
-    query = &child<Linear>("query", query_size, width, false);
-    key = &child<Linear>("key", key_size, width, false);
-    v = &child<Linear>("v", width, 1, false);
+    query = linear("query", query_size, width);
+    key = linear("key", key_size, width);
+    v = linear("v", width, 1);
   }
 }
 
-Var MultiplicativeAttention::project(const Var& keys) {
-  Scope scope = enter();
-  return key ? key->forward(keys) : keys;
-}
+Var MultiplicativeAttention::projection(const Var& keys) { return key ? key(keys) : keys; }
 
 Var MultiplicativeAttention::scores(const Var& q, const Var& projected) {
   if (score_ == LuongScore::Concat)
-    return additive_scores(query->forward(q), projected, reshape(v->weight, {-1}));
+    return additive_scores(query(q), projected, reshape(v->weight, {-1}));
   return matmul(q, transpose(projected));  // (B, T, Q) (B, Q, S) -> (B, T, S)
 }
 

@@ -5,9 +5,7 @@
 //   concat   score(q, k) = v · tanh(W [q; k])               query.weight (A, Q) and key.weight
 //                                                           (A, K), the parts of W; v.weight (1, A)
 //
-//   dot, general   with k' = k or W k: dq_t = Σ_s de_ts k'_s      dk'_s = Σ_t de_ts q_t
-//   concat         autograd/ops/additive_scores.cpp
-//
+// The gradients stand in autograd/ops/matmul.cpp and additive_scores.cpp.
 // Luong's scores are not divided by √Q: nn/attention/self.hpp has the scaled product. Parameters
 // start as torch.nn.Linear's without bias. ValueError unless the sizes are positive, or where dot
 // finds Q ≠ K.
@@ -20,16 +18,16 @@ namespace glim {
 enum class LuongScore { Dot, General, Concat };
 std::string_view name_of(LuongScore score);  // "dot", "general", "concat"
 
-class MultiplicativeAttention final : public ScoredAttention {
+class MultiplicativeAttention : public ScoredAttention {
  public:
   // width: A, for concat alone; 0 means Q.
   MultiplicativeAttention(LuongScore score, Index query_size, Index key_size, Index width = 0);
-  Var project(const Var& keys) override;  // (B, S, K), (B, S, Q) or (B, S, A)
-  Var scores(const Var& query, const Var& projected) override;
 
-  Linear *query = nullptr, *key = nullptr, *v = nullptr;  // those that the score has
+  ChildPtr<Linear> query, key, v;  // those that the score has
 
  private:
+  Var projection(const Var& keys) override;  // (B, S, K), (B, S, Q) or (B, S, A)
+  Var scores(const Var& q, const Var& projected) override;
   LuongScore score_;
 };
 

@@ -30,8 +30,8 @@ Tensor sinusoidal_positions(Index first, Index length, Index d_model, double bas
 }
 
 PositionalEncoding::PositionalEncoding(Index d_model, double dropout_p)
-    : dropout(child<Dropout>("dropout", dropout_p)), d_model_(d_model) {
-  if (d_model < 1) throw ValueError("positional_encoding", "needs a width of 1 at least");
+    : dropout(*this, "dropout", dropout_p), d_model_(d_model) {
+  if (d_model < 1) throw ValueError("positional_encoding", "the width must be at least 1");
 }
 
 void PositionalEncoding::check(const Var& x, Index offset) const {
@@ -47,11 +47,10 @@ void PositionalEncoding::check(const Var& x, Index offset) const {
 SinusoidalPositionalEncoding::SinusoidalPositionalEncoding(Index d_model, double dropout_p,
                                                            Index max_len, double base)
     : PositionalEncoding(d_model, dropout_p),
-      table(buffer("table", sinusoidal_positions(0, max_len, d_model, base), false)),
+      table(*this, "table", sinusoidal_positions(0, max_len, d_model, base), false),
       base_(base) {}
 
 Var SinusoidalPositionalEncoding::forward(const Var& x, Index offset) {
-  Scope scope = enter();
   check(x, offset);
   Index wanted = offset + x.size(-2);
   if (wanted > table.size(0) || computed_in_ != x.dtype() || table.dtype() != x.dtype()) {
@@ -60,24 +59,21 @@ Var SinusoidalPositionalEncoding::forward(const Var& x, Index offset) {
     table = sinusoidal_positions(0, rows, d_model_, base_, x.dtype());
     computed_in_ = x.dtype();
   }
-  return dropout.forward(add(x, Var(table.narrow(0, offset, x.size(-2)))));
+  return dropout(add(x, Var(table.narrow(0, offset, x.size(-2)))));
 }
 
 Var NoPositionalEncoding::forward(const Var& x, Index offset) {
-  Scope scope = enter();
   check(x, offset);
-  return dropout.forward(x);
+  return dropout(x);
 }
 
 LearnedPositionalEmbedding::LearnedPositionalEmbedding(Index d_model, double dropout_p,
                                                        Index max_len)
-    : PositionalEncoding(d_model, dropout_p),
-      weight(parameter("weight", empty({max_len, d_model}))) {
+    : PositionalEncoding(d_model, dropout_p), weight(*this, "weight", empty({max_len, d_model})) {
   normal_(weight.value(), 0, 1);
 }
 
 Var LearnedPositionalEmbedding::forward(const Var& x, Index offset) {
-  Scope scope = enter();
   check(x, offset);
   Index length = x.size(-2), rows = weight.size(0);
   if (offset > rows || length > rows - offset)
@@ -85,7 +81,7 @@ Var LearnedPositionalEmbedding::forward(const Var& x, Index offset) {
                                                  " from position " + std::to_string(offset) +
                                                  " needs more than the " + std::to_string(rows) +
                                                  " learned positions");
-  return dropout.forward(add(x, narrow(weight, 0, offset, length)));
+  return dropout(add(x, narrow(weight, 0, offset, length)));
 }
 
 }  // namespace glim

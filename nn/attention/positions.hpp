@@ -1,6 +1,6 @@
 // Positions are added to a sequence along its time axis, whatever the batch.
 //
-//   y[b, t] = Dropout(x[b, t] + PE(offset + t))      x, y: (..., T, D)      dx = dy
+//   y[b, t] = Dropout(x[b, t] + PE(offset + t))      x, y: (..., T, D)
 //
 // Sinusoidal (Vaswani et al. 2017, section 3.5), a table that is not trained nor saved:
 //   PE(p, 2i) = sin(p / base^(2i/D))      PE(p, 2i+1) = cos(p / base^(2i/D))
@@ -22,45 +22,50 @@ namespace glim {
 Tensor sinusoidal_positions(Index first, Index length, Index d_model, double base = 10000,
                             DType dtype = DType::Float32);
 
-class PositionalEncoding : public Module {
+class PositionalEncoding : public Callable<PositionalEncoding> {
  public:
-  virtual Var forward(const Var& x, Index offset = 0) = 0;
-  Var operator()(const Var& x, Index offset = 0) { return forward(x, offset); }
-
-  Dropout& dropout;
+  Child<Dropout> dropout;
 
  protected:
   PositionalEncoding(Index d_model, double dropout_p);
   void check(const Var& x, Index offset) const;  // shape and offset
   Index d_model_;
+
+ private:
+  friend Callable;
+  virtual Var forward(const Var& x, Index offset = 0) = 0;
 };
 
-class SinusoidalPositionalEncoding final : public PositionalEncoding {
+class SinusoidalPositionalEncoding : public PositionalEncoding {
  public:
   explicit SinusoidalPositionalEncoding(Index d_model, double dropout = 0.1, Index max_len = 5000,
                                         double base = 10000);
-  Var forward(const Var& x, Index offset = 0) override;
 
-  Tensor& table;  // (rows so far, D)
+  Buffer table;  // (rows so far, D)
 
  private:
+  Var forward(const Var& x, Index offset = 0) override;
   double base_;
   DType computed_in_ = DType::Float32;  // a table converted from float32 is not exact in float64
 };
 
-class LearnedPositionalEmbedding final : public PositionalEncoding {
+class LearnedPositionalEmbedding : public PositionalEncoding {
  public:
   explicit LearnedPositionalEmbedding(Index d_model, double dropout = 0.1, Index max_len = 5000);
-  Var forward(const Var& x, Index offset = 0) override;
 
-  Var& weight;  // (max_len, D)
+  Param weight;  // (max_len, D)
+
+ private:
+  Var forward(const Var& x, Index offset = 0) override;
 };
 
 // For models whose positions are attention's part (nn/attention/relative_positions.hpp): Dropout(x).
-class NoPositionalEncoding final : public PositionalEncoding {
+class NoPositionalEncoding : public PositionalEncoding {
  public:
   explicit NoPositionalEncoding(Index d_model, double dropout_p = 0.1)
       : PositionalEncoding(d_model, dropout_p) {}
+
+ private:
   Var forward(const Var& x, Index offset = 0) override;
 };
 

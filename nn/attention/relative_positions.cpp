@@ -16,7 +16,6 @@ RotaryPositions::RotaryPositions(Index width, double base) : width_(width), base
 }
 
 Var RotaryPositions::forward(const Var& x, Index offset) {
-  Scope scope = enter();
   require_floating(x.value(), "rotary_positions");
   if (x.rank() < 2 || x.size(-1) != width_)
     throw with_operands(
@@ -35,7 +34,7 @@ Var RotaryPositions::forward(const Var& x, Index offset) {
 }
 
 Tensor alibi_slopes(Index heads) {
-  if (heads < 1) throw ValueError("alibi", "needs one head at least");
+  if (heads < 1) throw ValueError("alibi", "needs at least one head");
   std::vector<double> slopes;
   for (Index h = 1; h <= heads; ++h)
     slopes.push_back(std::exp2(-8 * static_cast<double>(h) / static_cast<double>(heads)));

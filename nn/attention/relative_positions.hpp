@@ -22,12 +22,13 @@ enum class RelativePositions { None, Rotary, Alibi };
 // x: (..., T, D), heads apart. No parameters; the table grows with the sequence.
 // ValueError for an odd width, a base that is not positive or a negative offset; ShapeError where x
 // has another width.
-class RotaryPositions final : public Module {
+class RotaryPositions : public Callable<RotaryPositions> {
  public:
   explicit RotaryPositions(Index width, double base = 10000);
-  Var forward(const Var& x, Index offset = 0);
 
  private:
+  friend Callable;
+  Var forward(const Var& x, Index offset = 0);
   Index width_;
   double base_;
   Tensor table_;  // sinusoidal (rows so far, D)

@@ -4,9 +4,8 @@
 
 namespace glim {
 
-Attended ScoredAttention::attend(const Var& query, const Var& projected, const Var& values,
-                                 const Tensor& keep) {
-  Scope scope = enter();
+Attended ScoredAttention::attended(const Var& query, const Var& projected, const Var& values,
+                                   const Tensor& keep) {
   auto operands = [&](auto error) {
     return with_operands(std::move(error), Operand("query", query.value()),
                          Operand("keys", projected.value()), Operand("values", values.value()),
@@ -16,7 +15,7 @@ Attended ScoredAttention::attend(const Var& query, const Var& projected, const V
       projected.size(0) != query.size(0) || values.size(0) != query.size(0) ||
       projected.size(1) != values.size(1))
     throw operands(
-        ShapeError("attention", "query (B, T, Q), keys (B, S, K) and values (B, S, D) are wanted"));
+        ShapeError("attention", "query must be (B, T, Q), keys (B, S, K) and values (B, S, D)"));
   Index b = query.size(0), t = query.size(1), s = values.size(1);
   Tensor may;
   if (keep.defined()) {
@@ -31,11 +30,6 @@ Attended ScoredAttention::attend(const Var& query, const Var& projected, const V
   Var e = named(scores(query, projected), "scores");
   Var probs = named(may.defined() ? masked_softmax(e, may) : softmax(e), "probs");
   return {named(matmul(probs, values), "context"), probs};
-}
-
-Attended ScoredAttention::forward(const Var& query, const Var& keys, const Var& values,
-                                  const Tensor& keep) {
-  return attend(query, project(keys), values, keep);
 }
 
 }  // namespace glim

@@ -4,8 +4,6 @@
 //
 //   query (B, T, Q)   keys (B, S, K)   values (B, S, Dv)   e, a (B, T, S)   c (B, T, Dv)
 //
-//   dv = aᵀ dc      da = dc vᵀ      de = a (da - Σ_s da a)
-//
 // A score looks at the keys through a projection that does not depend on the query: it is computed
 // once a source sentence, however many steps a decoder takes. The scores themselves are
 // nn/attention/additive.hpp and nn/attention/multiplicative.hpp.
@@ -17,18 +15,29 @@
 
 namespace glim {
 
-class ScoredAttention : public Module {
+class ScoredAttention : public Callable<ScoredAttention> {
  public:
   // keys (B, S, K) -> what scores() wants of them.
-  virtual Var project(const Var& keys) = 0;
-  // query (B, T, Q) -> e (B, T, S), for projected keys.
-  virtual Var scores(const Var& query, const Var& projected) = 0;
-
+  Var project(const Var& keys) {
+    return within([&] { return projection(keys); });
+  }
   // keep: (B, S) or (B, T, S) bool, true = may attend; a query that may attend to nothing gets
   // context 0. The probabilities are always returned.
   Attended attend(const Var& query, const Var& projected, const Var& values,
-                  const Tensor& keep = {});
-  Attended forward(const Var& query, const Var& keys, const Var& values, const Tensor& keep = {});
+                  const Tensor& keep = {}) {
+    return within([&] { return attended(query, projected, values, keep); });
+  }
+
+ private:
+  friend Callable;
+  // attend() to keys that are yet to be projected.
+  Attended forward(const Var& query, const Var& keys, const Var& values, const Tensor& keep = {}) {
+    return attended(query, projection(keys), values, keep);
+  }
+  Attended attended(const Var& query, const Var& projected, const Var& values, const Tensor& keep);
+  virtual Var projection(const Var& keys) = 0;
+  // query (B, T, Q) -> e (B, T, S), for projected keys.
+  virtual Var scores(const Var& query, const Var& projected) = 0;
 };
 
 }  // namespace glim

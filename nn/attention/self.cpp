@@ -3,9 +3,9 @@
 namespace glim {
 
 SelfAttention::SelfAttention(Index d_model, Index d_k, Index d_v, double dropout_p, bool bias)
-    : query(child<Linear>("query", d_model, d_k, bias)),
-      key(child<Linear>("key", d_model, d_k, bias)),
-      value(child<Linear>("value", d_model, d_v, bias)),
+    : query(*this, "query", d_model, d_k, bias),
+      key(*this, "key", d_model, d_k, bias),
+      value(*this, "value", d_model, d_v, bias),
       dropout_p_(dropout_p) {
   if (d_model < 1 || d_k < 1 || d_v < 1)
     throw ValueError("self_attention", "d_model, d_k and d_v must be positive");
@@ -13,11 +13,10 @@ SelfAttention::SelfAttention(Index d_model, Index d_k, Index d_v, double dropout
     throw ValueError("self_attention", "the dropout probability lies outside [0, 1]");
 }
 
-Var SelfAttention::forward(const Var& x) { return attend(x).context; }
+Var SelfAttention::forward(const Var& x) { return forward(x, AttentionMask{}).context; }
 
-Attended SelfAttention::attend(const Var& x, const AttentionMask& mask, bool need_probs) {
-  Scope scope = enter();
-  Var q = query.forward(x), k = key.forward(x), v = value.forward(x);
+Attended SelfAttention::forward(const Var& x, const AttentionMask& mask, bool need_probs) {
+  Var q = query(x), k = key(x), v = value(x);
   bool drop = training() && dropout_p_ > 0;
   return scaled_dot_product_attention(q, k, v, mask, drop ? dropout_p_ : 0,
                                       drop ? generator().next() : Key{}, need_probs);

@@ -12,17 +12,18 @@
 
 namespace glim {
 
-class SelfAttention final : public Layer {
+class SelfAttention : public Callable<SelfAttention, Layer> {
  public:
   // dropout_p: of the probabilities, in training. ValueError unless the widths are positive.
   SelfAttention(Index d_model, Index d_k, Index d_v, double dropout_p = 0, bool bias = true);
-  Var forward(const Var& x) override;
-  // With a mask (keep: true = may attend), and the probabilities if asked for.
-  Attended attend(const Var& x, const AttentionMask& mask = {}, bool need_probs = false);
 
-  Linear &query, &key, &value;
+  Child<Linear> query, key, value;
 
  private:
+  friend Callable;
+  Var forward(const Var& x) override;
+  // With a mask (keep: true = may attend), and the probabilities if asked for.
+  Attended forward(const Var& x, const AttentionMask& mask, bool need_probs = false);
   double dropout_p_;
 };
 

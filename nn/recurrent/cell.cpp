@@ -5,6 +5,19 @@
 #include "tensor/error.hpp"
 
 namespace glim {
+namespace {
+
+Index positive_size(CellKind kind, Index size) {
+  if (size < 1) throw ValueError(name_of(kind), "the input and hidden sizes must be positive");
+  return size;
+}
+
+Tensor initial_for(Index hidden, const Shape& shape) {
+  double bound = 1 / std::sqrt(static_cast<double>(hidden));
+  return uniform(shape, -bound, bound, generator().next());
+}
+
+}  // namespace
 
 std::string_view name_of(CellKind kind) {
   return kind == CellKind::Gru ? "GRU" : kind == CellKind::Lstm ? "LSTM" : "RNN";
@@ -47,35 +60,28 @@ Var join_state(CellKind kind, const RecurrentState& state, Index batch, Index hi
   return lstm ? concatenate({state.h, state.c}, 1) : state.h;
 }
 
+CellWeights::CellWeights(Module& module, const std::string& suffix, Index rows, Index in,
+                         Index hidden, bool bias)
+    : weight_ih(module, "weight_ih" + suffix, initial_for(hidden, {rows, in})),
+      weight_hh(module, "weight_hh" + suffix, initial_for(hidden, {rows, hidden})),
+      bias_ih(module, "bias_ih" + suffix, bias ? initial_for(hidden, {rows}) : Tensor()),
+      bias_hh(module, "bias_hh" + suffix, bias ? initial_for(hidden, {rows}) : Tensor()) {}
+
 RecurrentCell::RecurrentCell(CellKind kind, Index in, Index hidden, bool bias)
-    : kind_(kind), in_(in), hidden_(hidden) {
-  if (in < 1 || hidden < 1)
-    throw ValueError(name_of(kind), "the input and hidden sizes must be positive");
-  Index rows = gates_of(kind) * hidden;
-  weights.weight_ih = parameter("weight_ih", empty({rows, in}));
-  weights.weight_hh = parameter("weight_hh", empty({rows, hidden}));
-  if (bias) {
-    weights.bias_ih = parameter("bias_ih", empty({rows}));
-    weights.bias_hh = parameter("bias_hh", empty({rows}));
-  }
-  double bound = 1 / std::sqrt(static_cast<double>(hidden));
-  for (const Var& p : parameters()) uniform_(p.value(), -bound, bound);
-}
+    : weights(*this, "", gates_of(kind) * positive_size(kind, hidden), positive_size(kind, in),
+              hidden, bias),
+      kind_(kind),
+      in_(in),
+      hidden_(hidden) {}
 
 RecurrentState RecurrentCell::forward(const Var& x, const RecurrentState& state) {
-  Scope scope = enter();
   if (x.rank() != 2 || x.size(1) != in_)
     throw with_operands(ShapeError(name_of(kind_), "x must be (B, " + std::to_string(in_) + ")"),
                         Operand("x", x.value()));
   Var before = join_state(kind_, state, x.size(0), hidden_, x.dtype());
   Var after = cell_step(kind_, linear(x, weights.weight_ih, weights.bias_ih), before, weights);
-  RecurrentState next;
-  next.h = hidden_of(kind_, after);
-  if (kind_ == CellKind::Lstm) next.c = narrow(after, 1, hidden_, hidden_);
-  return next;
+  return {hidden_of(kind_, after),
+          kind_ == CellKind::Lstm ? narrow(after, 1, hidden_, hidden_) : Var()};
 }
-
-RNNCell::RNNCell(Index in, Index hidden, bool bias, Nonlinearity f)
-    : RecurrentCell(plain_cell(f, "RNN"), in, hidden, bias) {}
 
 }  // namespace glim

@@ -27,7 +27,10 @@ Index gates_of(CellKind kind);            // 1, 1, 3, 4
 Index parts_of(CellKind kind);            // of the state: 1, and 2 for an LSTM
 
 struct CellWeights {
-  Var weight_ih, weight_hh, bias_ih, bias_hh;  // biases may be undefined
+  // Registers weight_ih, weight_hh, bias_ih, bias_hh, each with the suffix; the biases may be absent.
+  CellWeights(Module& module, const std::string& suffix, Index rows, Index in, Index hidden,
+              bool bias);
+  Param weight_ih, weight_hh, bias_ih, bias_hh;
 };
 
 // The state after a step from `state` (B, parts·H); input (B, gates·H) is i above. Rows with
@@ -42,38 +45,37 @@ struct RecurrentState {
 };
 
 // What the three cells share.
-class RecurrentCell : public Module {
+class RecurrentCell : public Callable<RecurrentCell> {
  public:
-  // Without a state it starts from zeros.
-  RecurrentState forward(const Var& x, const RecurrentState& state = {});
   CellWeights weights;
 
  protected:
   RecurrentCell(CellKind kind, Index in, Index hidden, bool bias);
 
  private:
+  friend Callable;
+  // Without a state it starts from zeros.
+  RecurrentState forward(const Var& x, const RecurrentState& state = {});
   CellKind kind_;
   Index in_, hidden_;
 };
 
-class RNNCell final : public RecurrentCell {
- public:
-  // ValueError unless tanh or ReLU.
-  RNNCell(Index in, Index hidden, bool bias = true, Nonlinearity f = Nonlinearity::Tanh);
+// Tanh or Relu; ValueError(op) for another.
+CellKind plain_cell(Nonlinearity f, std::string_view op);
+
+struct RNNCell : RecurrentCell {
+  RNNCell(Index in, Index hidden, bool bias = true, Nonlinearity f = Nonlinearity::Tanh)
+      : RecurrentCell(plain_cell(f, "RNN"), in, hidden, bias) {}
 };
-class GRUCell final : public RecurrentCell {
- public:
+struct GRUCell : RecurrentCell {
   GRUCell(Index in, Index hidden, bool bias = true)
       : RecurrentCell(CellKind::Gru, in, hidden, bias) {}
 };
-class LSTMCell final : public RecurrentCell {
- public:
+struct LSTMCell : RecurrentCell {
   LSTMCell(Index in, Index hidden, bool bias = true)
       : RecurrentCell(CellKind::Lstm, in, hidden, bias) {}
 };
 
-// Tanh or Relu; ValueError(op) for another.
-CellKind plain_cell(Nonlinearity f, std::string_view op);
 // [h, c] as one state (B, parts·H), zeros where `state` is empty. The errors above, in `kind`'s name.
 Var join_state(CellKind kind, const RecurrentState& state, Index batch, Index hidden, DType dtype);
 

@@ -1,7 +1,6 @@
 #include "nn/recurrent/rnn.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "tensor/error.hpp"
 #include "tensor/ops/elementwise.hpp"
@@ -55,19 +54,9 @@ Recurrent::Recurrent(CellKind kind, Index in, Index hidden, RecurrentOptions opt
   Index rows = gates_of(kind) * hidden;
   for (Index layer = 0; layer < options.layers; ++layer)
     for (Index d = 0; d < directions(); ++d) {
-      std::string end = suffix(layer, d == 1);
-      CellWeights w;
-      w.weight_ih =
-          parameter("weight_ih" + end, empty({rows, layer == 0 ? in : directions() * hidden}));
-      w.weight_hh = parameter("weight_hh" + end, empty({rows, hidden}));
-      if (options.bias) {
-        w.bias_ih = parameter("bias_ih" + end, empty({rows}));
-        w.bias_hh = parameter("bias_hh" + end, empty({rows}));
-      }
-      weights_.push_back(w);
+      weights_.emplace_back(*this, suffix(layer, d == 1), rows,
+                            layer == 0 ? in : directions() * hidden, hidden, options.bias);
     }
-  double bound = 1 / std::sqrt(static_cast<double>(hidden));
-  for (const Var& p : parameters()) uniform_(p.value(), -bound, bound);
 }
 
 const CellWeights& Recurrent::weights(Index layer, bool reverse) const {
@@ -105,25 +94,24 @@ Var Recurrent::initial_state(const RecurrentState& initial, Index which, Index b
   return join_state(kind_, own, batch, hidden_, dtype);
 }
 
-Var Recurrent::run(const Var& x, Index layer, bool reverse, Var state, const Lengths& lengths,
-                   std::vector<Var>& outputs) const {
+Recurrent::Run Recurrent::run(const Var& x, Index layer, bool reverse, Var state,
+                              const Lengths& lengths) const {
   Scope scope(suffix(layer, reverse).substr(1));
   const CellWeights& w = weights(layer, reverse);
   Index steps = x.size(1);
   Var input = linear(x, w.weight_ih, w.bias_ih);  // (B, T, gates·H)
+  std::vector<Var> outputs(steps);
   for (Index i = 0; i < steps; ++i) {
     Index t = reverse ? steps - 1 - i : i;
     Scope step("t" + std::to_string(t));
     state = cell_step(kind_, select(input, 1, t), state, w, lengths.at(t));
-    outputs[t * directions() + reverse] =
-        unsqueeze(hidden_of(kind_, state), 1);  // (B, H) -> (B, 1, H)
+    outputs[t] = unsqueeze(hidden_of(kind_, state), 1);  // (B, H) -> (B, 1, H)
   }
-  return state;
+  return {outputs, state};
 }
 
 RecurrentOutput Recurrent::forward(const Var& input, const RecurrentState& initial,
                                    const Tensor& lengths) {
-  Scope scope = enter();
   bool swap = !options_.batch_first && input.rank() == 3;
   Var x = swap ? transpose(input, 0, 1) : input;
   check(x, initial);
@@ -132,10 +120,11 @@ RecurrentOutput Recurrent::forward(const Var& input, const RecurrentState& initi
   std::vector<Var> h, c;
   for (Index layer = 0; layer < layers(); ++layer) {
     if (layer > 0) x = between_layers(x);
-    std::vector<Var> outputs(static_cast<std::size_t>(steps * directions()));
+    std::vector<Var> outputs(steps * directions());
     for (Index d = 0; d < directions(); ++d) {
       Var start = initial_state(initial, layer * directions() + d, batch, x.dtype());
-      Var last = run(x, layer, d == 1, start, real, outputs);
+      auto [own, last] = run(x, layer, d == 1, start, real);
+      for (Index t = 0; t < steps; ++t) outputs[t * directions() + d] = own[t];
       h.push_back(hidden_of(kind_, last));
       if (kind_ == CellKind::Lstm) c.push_back(narrow(last, 1, hidden_, hidden_));
     }
@@ -143,11 +132,7 @@ RecurrentOutput Recurrent::forward(const Var& input, const RecurrentState& initi
     x = reshape(concatenate(outputs, 1), {batch, steps, directions() * hidden_});
     if (real.live.defined()) x = where(real.live.unsqueeze(2), x, Var(scalar(0, x.dtype())));
   }
-  RecurrentOutput out;
-  out.y = swap ? transpose(x, 0, 1) : x;
-  out.state.h = stack(h, 0);
-  if (kind_ == CellKind::Lstm) out.state.c = stack(c, 0);
-  return out;
+  return {swap ? transpose(x, 0, 1) : x, {stack(h, 0), c.empty() ? Var() : stack(c, 0)}};
 }
 
 }  // namespace glim

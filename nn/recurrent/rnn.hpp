@@ -37,12 +37,8 @@ struct RecurrentOutput {
   RecurrentState state;  // of every layer and direction: layer 0, layer 0 reverse, layer 1, ...
 };
 
-class Recurrent : public Module {
+class Recurrent : public Callable<Recurrent> {
  public:
-  // Without an initial state from zeros, without lengths all T steps are real.
-  RecurrentOutput forward(const Var& x, const RecurrentState& initial = {},
-                          const Tensor& lengths = {});
-
   CellKind kind() const { return kind_; }
   Index hidden() const { return hidden_; }
   Index layers() const { return options_.layers; }
@@ -55,12 +51,18 @@ class Recurrent : public Module {
   Recurrent(CellKind kind, Index in, Index hidden, RecurrentOptions options);
 
  private:
+  friend Callable;
+  // Without an initial state from zeros, without lengths all T steps are real.
+  RecurrentOutput forward(const Var& x, const RecurrentState& initial = {},
+                          const Tensor& lengths = {});
   struct Lengths;
+  struct Run {
+    std::vector<Var> outputs;  // (B, 1, H) each, in order of time
+    Var state;                 // the final one
+  };
   void check(const Var& x, const RecurrentState& initial) const;
   Var initial_state(const RecurrentState& initial, Index which, Index batch, DType dtype) const;
-  // Appends the outputs of the steps to outputs[t·directions + reverse]; the final state.
-  Var run(const Var& x, Index layer, bool reverse, Var state, const Lengths& lengths,
-          std::vector<Var>& outputs) const;
+  Run run(const Var& x, Index layer, bool reverse, Var state, const Lengths& lengths) const;
 
   CellKind kind_;
   Index in_, hidden_;
@@ -68,19 +70,16 @@ class Recurrent : public Module {
   std::vector<CellWeights> weights_;
 };
 
-class RNN final : public Recurrent {
- public:
+struct RNN : Recurrent {
   // ValueError unless f is tanh or ReLU.
   RNN(Index in, Index hidden, RecurrentOptions options = {}, Nonlinearity f = Nonlinearity::Tanh)
       : Recurrent(plain_cell(f, "RNN"), in, hidden, options) {}
 };
-class GRU final : public Recurrent {
- public:
+struct GRU : Recurrent {
   GRU(Index in, Index hidden, RecurrentOptions options = {})
       : Recurrent(CellKind::Gru, in, hidden, options) {}
 };
-class LSTM final : public Recurrent {
- public:
+struct LSTM : Recurrent {
   LSTM(Index in, Index hidden, RecurrentOptions options = {})
       : Recurrent(CellKind::Lstm, in, hidden, options) {}
 };

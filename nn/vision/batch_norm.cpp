@@ -5,17 +5,16 @@
 namespace glim {
 
 BatchNorm::BatchNorm(Index channels, double eps, double momentum, bool affine)
-    : weight(affine ? parameter("weight", ones({channels})) : Var()),
-      bias(affine ? parameter("bias", zeros({channels})) : Var()),
-      running_mean(buffer("running_mean", zeros({channels}))),
-      running_var(buffer("running_var", ones({channels}))),
-      num_batches_tracked(buffer("num_batches_tracked", scalar(0, DType::Int64))),
+    : weight(*this, "weight", affine ? ones({channels}) : Tensor()),
+      bias(*this, "bias", affine ? zeros({channels}) : Tensor()),
+      running_mean(*this, "running_mean", zeros({channels})),
+      running_var(*this, "running_var", ones({channels})),
+      num_batches_tracked(*this, "num_batches_tracked", scalar(0, DType::Int64)),
       channels_(channels),
       eps_(eps),
       momentum_(momentum) {}
 
 Var BatchNorm::forward(const Var& x) {
-  Scope scope = enter();
   if (x.rank() < 2 || x.size(1) != channels_)
     throw with_operands(
         ShapeError("batch_norm", "x must be (B, " + std::to_string(channels_) + ", ...)"),

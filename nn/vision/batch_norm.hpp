@@ -3,10 +3,8 @@
 //   y = (x - μ)/√(σ² + ε) γ + β      x, y: (B, C, ...)   γ, β, μ, σ²: (C,)
 //
 // In training μ and σ² are the mean and population variance over all axes but C, and gradients
-// flow through them:
-//   with x̂ = (x - μ)/√(σ² + ε) and dx̂ = γ dy, means being over all axes but C:
-//   dγ = Σ dy x̂      dβ = Σ dy      dx = (dx̂ - mean(dx̂) - x̂ mean(dx̂ x̂))/√(σ² + ε)
-// and the running statistics follow: r ← (1 - momentum) r + momentum (μ or unbiased variance).
+// flow through them: layer norm's (autograd/ops/layer_norm.cpp), over these axes. The running
+// statistics follow: r ← (1 - momentum) r + momentum (μ or unbiased variance).
 // In eval they take the place of μ and σ². So an element depends on its whole batch in training;
 // with LayerNorm it depends on its own position alone, in training and after.
 //
@@ -19,16 +17,16 @@
 
 namespace glim {
 
-class BatchNorm final : public Layer {
+class BatchNorm : public Layer {
  public:
   explicit BatchNorm(Index channels, double eps = 1e-5, double momentum = 0.1, bool affine = true);
-  Var forward(const Var& x) override;
 
-  Var weight, bias;  // undefined without affine
-  Tensor &running_mean, &running_var;
-  Tensor& num_batches_tracked;  // int64
+  Param weight, bias;
+  Buffer running_mean, running_var;
+  Buffer num_batches_tracked;  // int64
 
  private:
+  Var forward(const Var& x) override;
   Index channels_;
   double eps_, momentum_;
 };

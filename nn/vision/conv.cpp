@@ -9,7 +9,7 @@ namespace {
 
 void require_sizes(Index in, Index out, Index groups, const Window& w) {
   auto fail = [](const std::string& problem) { throw ValueError("conv", problem); };
-  if (in < 1 || out < 1) fail("needs one channel at least on both sides");
+  if (in < 1 || out < 1) fail("there must be at least one input and one output channel");
   if (groups < 1 || in % groups != 0 || out % groups != 0)
     fail(std::to_string(groups) + " groups do not divide " + std::to_string(in) + " and " +
          std::to_string(out) + " channels");
@@ -19,7 +19,11 @@ void require_sizes(Index in, Index out, Index groups, const Window& w) {
   if (w.before < 0 || w.after < 0) fail("the padding is negative");
 }
 
-Tensor initial_weight(const Shape& shape) {
+// (O, C/G, k, ...), the kernel's size being each window's.
+Tensor initial_weight(Index in, Index out, Index groups, std::initializer_list<Window> windows) {
+  for (const Window& w : windows) require_sizes(in, out, groups, w);
+  Shape shape{out, in / groups};
+  for (const Window& w : windows) shape.push_back(w.kernel);
   Tensor w = empty(shape);
   kaiming_uniform_(w, std::sqrt(5.0));
   return w;
@@ -85,11 +89,8 @@ Window sequence_window(Index kernel, const Conv1dOptions& o) {
 Conv1d::Conv1d(Index in, Index out, Index kernel, const Conv1dOptions& o)
     : groups_(o.groups),
       window_(sequence_window(kernel, o)),
-      weight([&]() -> Var& {
-        require_sizes(in, out, groups_, window_);
-        return parameter("weight", initial_weight({out, in / groups_, kernel}));
-      }()),
-      bias(o.bias ? parameter("bias", initial_bias(weight.shape())) : Var()) {}
+      weight(*this, "weight", initial_weight(in, out, groups_, {window_})),
+      bias(*this, "bias", o.bias ? initial_bias(weight.shape()) : Tensor()) {}
 
 Var Conv1d::slide(const Var& x, const Window& window) {
   Index in = weight.size(1) * groups_;
@@ -101,16 +102,14 @@ Var Conv1d::slide(const Var& x, const Window& window) {
   return squeeze(permute(y, {0, 3, 1, 2}), 2);
 }
 
-Var Conv1d::forward(const Var& x) {
-  Scope scope = enter();
-  return slide(x, window_);
-}
+Var Conv1d::forward(const Var& x) { return slide(x, window_); }
 
 Var Conv1d::forward_window(const Var& x) {
-  Scope scope = enter();
-  if (x.rank() == 3 && x.size(2) != window_.span())
-    wrong_input(x, "one window of " + std::to_string(window_.span()) + " positions");
-  return slide(x, {.kernel = window_.kernel, .dilation = window_.dilation});
+  return within([&] {
+    if (x.rank() == 3 && x.size(2) != window_.span())
+      wrong_input(x, "one window of " + std::to_string(window_.span()) + " positions");
+    return slide(x, {.kernel = window_.kernel, .dilation = window_.dilation});
+  });
 }
 
 Conv2d::Conv2d(Index in, Index out, Extent2 kernel, const Conv2dOptions& o)
@@ -118,16 +117,10 @@ Conv2d::Conv2d(Index in, Index out, Extent2 kernel, const Conv2dOptions& o)
       rows_{kernel.rows, o.stride.rows, o.dilation.rows, o.padding.rows, o.padding.rows},
       columns_{kernel.columns, o.stride.columns, o.dilation.columns, o.padding.columns,
                o.padding.columns},
-      weight([&]() -> Var& {
-        require_sizes(in, out, groups_, rows_);
-        require_sizes(in, out, groups_, columns_);
-        return parameter("weight",
-                         initial_weight({out, in / groups_, kernel.rows, kernel.columns}));
-      }()),
-      bias(o.bias ? parameter("bias", initial_bias(weight.shape())) : Var()) {}
+      weight(*this, "weight", initial_weight(in, out, groups_, {rows_, columns_})),
+      bias(*this, "bias", o.bias ? initial_bias(weight.shape()) : Tensor()) {}
 
 Var Conv2d::forward(const Var& x) {
-  Scope scope = enter();
   Index in = weight.size(1) * groups_;
   if (x.rank() != 4 || x.size(1) != in) wrong_input(x, "(B, " + std::to_string(in) + ", H, W)");
   require_windows(rows_, x.value(), 2, "conv");

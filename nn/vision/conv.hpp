@@ -47,37 +47,37 @@ struct Conv2dOptions {
   bool bias = true;
 };
 
-class Conv1d final : public Layer {
- private:
+class Conv1d : public Layer {
   Index groups_;
   Window window_;
-  Var slide(const Var& x, const Window& window);
 
  public:
   Conv1d(Index in, Index out, Index kernel, const Conv1dOptions& options = {});
-  Var forward(const Var& x) override;
   // The output of one window, without padding: x (B, C, d (k - 1) + 1) -> (B, O, 1). For decoding
   // step by step, with the last inputs kept.
   Var forward_window(const Var& x);
 
-  Var& weight;
-  Var bias;  // undefined without
+  Param weight, bias;
+
+ private:
+  Var forward(const Var& x) override;
+  Var slide(const Var& x, const Window& window);
 };
 
-class Conv2d final : public Layer {
- private:
+class Conv2d : public Layer {
   Index groups_;
   Window rows_, columns_;
 
  public:
   Conv2d(Index in, Index out, Extent2 kernel, const Conv2dOptions& options = {});
-  Var forward(const Var& x) override;
   const Window& rows() const { return rows_; }
   const Window& columns() const { return columns_; }
   Index groups() const { return groups_; }
 
-  Var& weight;
-  Var bias;
+  Param weight, bias;
+
+ private:
+  Var forward(const Var& x) override;
 };
 
 }  // namespace glim

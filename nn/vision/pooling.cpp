@@ -26,84 +26,49 @@ Var windows_of(const Var& x, const Window& rows, const Window& columns, double f
   return reshape(w, {w.size(0), w.size(1), w.size(2), w.size(3) * w.size(4), w.size(5)});
 }
 
-void require_image(const Var& x, const Window& rows, const Window& columns) {
-  if (x.rank() != 4)
-    throw with_operands(ShapeError("pool", "x must be (B, C, H, W)"), Operand("x", x.value()));
-  require_windows(rows, x.value(), 2, "pool");
-  require_windows(columns, x.value(), 3, "pool");
-}
-void require_sequence(const Var& x, const Window& window) {
-  if (x.rank() != 3)
-    throw with_operands(ShapeError("pool", "x must be (B, C, T)"), Operand("x", x.value()));
-  require_windows(window, x.value(), 2, "pool");
+}  // namespace
+
+WindowPool::WindowPool(int axes, Extent2 kernel, Extent2 stride, Extent2 padding, Extent2 dilation)
+    : columns_(window_of(kernel.columns, stride.columns, padding.columns, dilation.columns)),
+      axes_(axes) {
+  if (axes == 2) rows_ = window_of(kernel.rows, stride.rows, padding.rows, dilation.rows);
 }
 
-Var max_pool(const Var& x, const Window& rows, const Window& columns) {
-  Var windows = windows_of(x, rows, columns, -std::numeric_limits<double>::infinity());
+Var WindowPool::forward(const Var& x) {
+  if (x.rank() != axes_ + 2)
+    throw with_operands(
+        ShapeError("pool", axes_ == 2 ? "x must be (B, C, H, W)" : "x must be (B, C, T)"),
+        Operand("x", x.value()));
+  if (axes_ == 2) require_windows(rows_, x.value(), 2, "pool");
+  require_windows(columns_, x.value(), axes_ + 1, "pool");
+  return axes_ == 2 ? pool(x) : squeeze(pool(unsqueeze(x, 2)), 2);
+}
+
+Var MaxPool::pool(const Var& x) const {
+  Var windows = windows_of(x, rows_, columns_, -std::numeric_limits<double>::infinity());
   Tensor largest = argmax(windows.value(), 3, true);  // the first of equals
   Var y = squeeze(gather(windows, 3, largest), 3);    // (B, H', W', C)
   return permute(y, {0, 3, 1, 2});
 }
 
-Var average_pool(const Var& x, const Window& rows, const Window& columns, bool count_padding) {
-  Var y = sum(windows_of(x, rows, columns, 0), {3});  // (B, H', W', C)
-  if (count_padding) {
-    y = mul(y, 1.0 / static_cast<double>(rows.kernel * columns.kernel));
+Var AvgPool::pool(const Var& x) const {
+  Var y = sum(windows_of(x, rows_, columns_, 0), {3});  // (B, H', W', C)
+  if (count_padding_) {
+    y = mul(y, 1.0 / static_cast<double>(rows_.kernel * columns_.kernel));
   } else {
-    Tensor inside = unfold(ones({1, x.size(2), x.size(3), 1}, x.dtype()), rows, columns);
+    Tensor inside = unfold(ones({1, x.size(2), x.size(3), 1}, x.dtype()), rows_, columns_);
     y = div(y, Var(sum(inside, {3, 4})));  // counts: (1, H', W', 1)
   }
   return permute(y, {0, 3, 1, 2});
 }
 
-}  // namespace
-
-MaxPool2d::MaxPool2d(Extent2 kernel, const MaxPoolOptions& o)
-    : rows_(window_of(kernel.rows, o.stride.rows, o.padding.rows, o.dilation.rows)),
-      columns_(window_of(kernel.columns, o.stride.columns, o.padding.columns, o.dilation.columns)) {
-}
-Var MaxPool2d::forward(const Var& x) {
-  Scope scope = enter();
-  require_image(x, rows_, columns_);
-  return max_pool(x, rows_, columns_);
-}
-
-AvgPool2d::AvgPool2d(Extent2 kernel, const AvgPoolOptions& o)
-    : rows_(window_of(kernel.rows, o.stride.rows, o.padding.rows, 1)),
-      columns_(window_of(kernel.columns, o.stride.columns, o.padding.columns, 1)),
-      count_include_pad_(o.count_include_pad) {}
-Var AvgPool2d::forward(const Var& x) {
-  Scope scope = enter();
-  require_image(x, rows_, columns_);
-  return average_pool(x, rows_, columns_, count_include_pad_);
-}
-
-MaxPool1d::MaxPool1d(Index kernel, const MaxPoolOptions& o)
-    : window_(window_of(kernel, o.stride.columns, o.padding.columns, o.dilation.columns)) {}
-Var MaxPool1d::forward(const Var& x) {
-  Scope scope = enter();
-  require_sequence(x, window_);
-  return squeeze(max_pool(unsqueeze(x, 2), Window{}, window_), 2);
-}
-
-AvgPool1d::AvgPool1d(Index kernel, const AvgPoolOptions& o)
-    : window_(window_of(kernel, o.stride.columns, o.padding.columns, 1)),
-      count_include_pad_(o.count_include_pad) {}
-Var AvgPool1d::forward(const Var& x) {
-  Scope scope = enter();
-  require_sequence(x, window_);
-  return squeeze(average_pool(unsqueeze(x, 2), Window{}, window_, count_include_pad_), 2);
-}
-
 Var AdaptiveAvgPool1d::forward(const Var& x) {
-  Scope scope = enter();
   if (x.rank() != 3 || x.size(2) < 1)
     throw with_operands(ShapeError("pool", "x must be (B, C, T), T 1 at least"),
                         Operand("x", x.value()));
   return mean(x, {2}, true);
 }
 Var AdaptiveAvgPool2d::forward(const Var& x) {
-  Scope scope = enter();
   if (x.rank() != 4 || x.size(2) < 1 || x.size(3) < 1)
     throw with_operands(ShapeError("pool", "x must be (B, C, H, W), H and W 1 at least"),
                         Operand("x", x.value()));

@@ -29,50 +29,52 @@ struct AvgPoolOptions {
   bool count_include_pad = true;
 };
 
-class MaxPool2d final : public Layer {
- public:
-  explicit MaxPool2d(Extent2 kernel, const MaxPoolOptions& options = {});
-  Var forward(const Var& x) override;
-
- private:
+// Windows of an image, or of a sequence as an image of one row: of each Extent2 its columns count.
+class WindowPool : public Layer {
+ protected:
+  WindowPool(int axes, Extent2 kernel, Extent2 stride, Extent2 padding, Extent2 dilation);
   Window rows_, columns_;
-};
-
-class AvgPool2d final : public Layer {
- public:
-  explicit AvgPool2d(Extent2 kernel, const AvgPoolOptions& options = {});
-  Var forward(const Var& x) override;
 
  private:
-  Window rows_, columns_;
-  bool count_include_pad_;
-};
-
-// For sequences; of each Extent2 the columns count.
-class MaxPool1d final : public Layer {
- public:
-  explicit MaxPool1d(Index kernel, const MaxPoolOptions& options = {});
   Var forward(const Var& x) override;
+  virtual Var pool(const Var& image) const = 0;
+  int axes_;
+};
+class MaxPool : public WindowPool {
+ protected:
+  MaxPool(int axes, Extent2 kernel, const MaxPoolOptions& o)
+      : WindowPool(axes, kernel, o.stride, o.padding, o.dilation) {}
 
  private:
-  Window window_;
+  Var pool(const Var& image) const override;
 };
-class AvgPool1d final : public Layer {
- public:
-  explicit AvgPool1d(Index kernel, const AvgPoolOptions& options = {});
-  Var forward(const Var& x) override;
+class AvgPool : public WindowPool {
+ protected:
+  AvgPool(int axes, Extent2 kernel, const AvgPoolOptions& o)
+      : WindowPool(axes, kernel, o.stride, o.padding, 1), count_padding_(o.count_include_pad) {}
 
  private:
-  Window window_;
-  bool count_include_pad_;
+  Var pool(const Var& image) const override;
+  bool count_padding_;
 };
 
-class AdaptiveAvgPool1d final : public Layer {  // (B, C, T) -> (B, C, 1)
- public:
+struct MaxPool2d : MaxPool {
+  explicit MaxPool2d(Extent2 kernel, const MaxPoolOptions& o = {}) : MaxPool(2, kernel, o) {}
+};
+struct AvgPool2d : AvgPool {
+  explicit AvgPool2d(Extent2 kernel, const AvgPoolOptions& o = {}) : AvgPool(2, kernel, o) {}
+};
+struct MaxPool1d : MaxPool {
+  explicit MaxPool1d(Index kernel, const MaxPoolOptions& o = {}) : MaxPool(1, kernel, o) {}
+};
+struct AvgPool1d : AvgPool {
+  explicit AvgPool1d(Index kernel, const AvgPoolOptions& o = {}) : AvgPool(1, kernel, o) {}
+};
+
+class AdaptiveAvgPool1d : public Layer {  // (B, C, T) -> (B, C, 1)
   Var forward(const Var& x) override;
 };
-class AdaptiveAvgPool2d final : public Layer {  // (B, C, H, W) -> (B, C, 1, 1)
- public:
+class AdaptiveAvgPool2d : public Layer {  // (B, C, H, W) -> (B, C, 1, 1)
   Var forward(const Var& x) override;
 };
 

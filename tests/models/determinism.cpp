@@ -31,7 +31,7 @@ StateDict trained(int threads) {
     Tensor target = random_integers({16, 21}, 3, 700, {8, step});
     source.narrow(1, 20, 4).narrow(0, 0, 8).fill_(0);  // padding
     Tape tape;
-    Var logits = reshape(model.forward(source, target.narrow(1, 0, 20)), {-1, 700});
+    Var logits = reshape(model(source, target.narrow(1, 0, 20)), {-1, 700});
     Var loss = label_smoothing_loss(logits, target.narrow(1, 1, 20).reshape({-1}), 0.1, 0);
     tape.backward(mul(loss, 1.0 / 320));
     clip_gradient_norm(model.named_parameters(), 1.0);
@@ -107,7 +107,7 @@ TEST_CASE("after 200 steps the fused and the explicit path have one loss", "[det
     std::vector<double> list;
     for (int step = 0; step < 200; ++step) {
       Tape tape;
-      Var logits = reshape(model.forward(source, target.narrow(1, 0, 8)), {-1, 16});
+      Var logits = reshape(model(source, target.narrow(1, 0, 8)), {-1, 16});
       Var loss =
           mul(label_smoothing_loss(logits, target.narrow(1, 1, 8).reshape({-1}), 0.1, 0), 1.0 / 32);
       list.push_back(loss.value().item());

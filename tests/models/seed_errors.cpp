@@ -30,9 +30,9 @@ TEST_CASE("1: the scale 1/√d_k stands before the softmax", "[seeds]") {
   SelfAttention attention(2, 4, 5);
   attention.to(DType::Float64);
   Var x(random({4, 3, 2}, 1));
-  Attended right = attention.attend(x, {}, true);
+  Attended right = attention(x, AttentionMask{}, true);
   CHECK(right.context.shape() == Shape{4, 3, 5});
-  Tensor q = attention.query.forward(x).value(), k = attention.key.forward(x).value();
+  Tensor q = attention.query(x).value(), k = attention.key(x).value();
   Tensor scores = matmul(Var(q), Var(k.transpose())).value();
   CHECK(furthest(right.probs.value(), softmax(mul(scores, 0.5))) < 1e-14);
   CHECK(furthest(sum(right.probs.value(), {-1}), ones({4, 3}, DType::Float64)) < 1e-14);
@@ -66,7 +66,7 @@ TEST_CASE("2: a padded query is no reason for a softmax over nothing", "[seeds]"
 TEST_CASE("3: positions run along the sequence, not along the batch", "[seeds]") {
   SinusoidalPositionalEncoding positions(8, 0.0);
   positions.to(DType::Float64);
-  Tensor y = positions.forward(Var(zeros({3, 5, 8}, DType::Float64))).value();
+  Tensor y = positions(Var(zeros({3, 5, 8}, DType::Float64))).value();
   Tensor table = sinusoidal_positions(0, 5, 8, 10000, DType::Float64);
   for (Index b = 0; b < 3; ++b) CHECK(furthest(y.select(0, b), table) == 0);
   // The slip adds row b of the table to the whole of sentence b: positions cannot be told apart.

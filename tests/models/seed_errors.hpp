@@ -26,11 +26,11 @@ class Overwritten {
     model_->to(DType::Float64);
     model_->eval();
   }
-  Tensor right(const Tensor& source) const { return model_->forward(source, target_).value(); }
+  Tensor right(const Tensor& source) const { return (*model_)(source, target_).value(); }
   Tensor slip(const Tensor& source) const {
     (void)model_->encode(source);
     Var x = model_->encode(target_);  // what the decoder is about to decode
-    return model_->generate(model_->decode(target_, x, target_)).value();
+    return model_->generate(model_->decode(target_, x, target_).hidden).value();
   }
   const Tensor one = ids({3, 4}, {1, 2}), other = ids({7, 8}, {1, 2});
 

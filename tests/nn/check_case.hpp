@@ -52,7 +52,7 @@ inline void check_case(const Reference& ref, const std::string& name, Module& la
 inline void check_case(const Reference& ref, const std::string& name, Layer& layer, DType dtype,
                        double tolerance) {
   check_case(
-      ref, name, layer, dtype, [&](const Var& x) { return layer.forward(x); }, tolerance);
+      ref, name, layer, dtype, [&](const Var& x) { return layer(x); }, tolerance);
 }
 
 }  // namespace glim

@@ -45,11 +45,10 @@ TEST_CASE("embeddings equal torch's, with and without a padding index", "[nn][re
     Embedding plain(7, 3), padded(7, 3, 0);
     check_case(
         layers(), "embedding", plain, dtype,
-        [&](const Var&) { return plain.forward(layers().get("embedding.ids")); },
-        tolerance_of(dtype));
+        [&](const Var&) { return plain(layers().get("embedding.ids")); }, tolerance_of(dtype));
     check_case(
         layers(), "embedding_padding", padded, dtype,
-        [&](const Var&) { return padded.forward(layers().get("embedding_padding.ids")); },
+        [&](const Var&) { return padded(layers().get("embedding_padding.ids")); },
         tolerance_of(dtype));
   });
 }
@@ -89,7 +88,7 @@ TEST_CASE("layer norm equals torch's", "[nn][reference]") {
   });
   LayerNorm norm(6);
   Scope scope("encoder");
-  std::string text = error_of<ShapeError>([&] { norm.forward(Var(zeros({2, 1}))); });
+  std::string text = error_of<ShapeError>([&] { norm(Var(zeros({2, 1}))); });
   CHECK(contains(text, "(2, 1)"));
   CHECK(contains(text, "encoder"));
 }
@@ -115,10 +114,10 @@ TEST_CASE("batch norm equals torch's, and its running statistics", "[nn][referen
     }
   });
   BatchNorm norm(3);
-  CHECK_THROWS_AS(norm.forward(Var(zeros({1, 3}))), ValueError);
-  CHECK_THROWS_AS(norm.forward(Var(zeros({4, 2}))), ShapeError);
+  CHECK_THROWS_AS(norm(Var(zeros({1, 3}))), ValueError);
+  CHECK_THROWS_AS(norm(Var(zeros({4, 2}))), ShapeError);
   norm.eval();
-  CHECK(norm.forward(Var(zeros({1, 3}))).shape() == Shape{1, 3});
+  CHECK(norm(Var(zeros({1, 3}))).shape() == Shape{1, 3});
 }
 
 TEST_CASE("layer norm and batch norm on one tensor", "[nn]") {
@@ -128,7 +127,7 @@ TEST_CASE("layer norm and batch norm on one tensor", "[nn]") {
   BatchNorm batch(2, 1e-12);
   layer.to(DType::Float64);
   batch.to(DType::Float64);
-  Tensor by_row = layer.forward(Var(x)).value(), by_column = batch.forward(Var(x)).value();
+  Tensor by_row = layer(Var(x)).value(), by_column = batch(Var(x)).value();
   // Layer norm: mean 0 and variance 1 in each row; batch norm: in each column.
   CHECK(close(mean(by_row, {1}), zeros({3}, DType::Float64), 1e-9));
   CHECK(close(var(by_row, {1}, 0), ones({3}, DType::Float64), 1e-9));
@@ -138,8 +137,7 @@ TEST_CASE("layer norm and batch norm on one tensor", "[nn]") {
   // Another third row changes the first row's batch norm, not its layer norm.
   Tensor other = x.clone();
   other.select(0, 2).fill_(-5);
-  Tensor other_row = layer.forward(Var(other)).value(),
-         other_column = batch.forward(Var(other)).value();
+  Tensor other_row = layer(Var(other)).value(), other_column = batch(Var(other)).value();
   CHECK(same_bits(other_row.select(0, 0).contiguous(), by_row.select(0, 0).contiguous()));
   CHECK(distance(other_column.select(0, 0), by_column.select(0, 0)) > 0.1);
 }
@@ -216,7 +214,7 @@ TEST_CASE("feed-forward equals torch's and two convolutions of kernel size 1", "
     PositionwiseFeedForward ff(4, 7, 0);
     check_case(layers(), "feed_forward", ff, dtype, tolerance_of(dtype));
     Tensor x = layers().get("feed_forward.x", dtype);  // (B, T, D)
-    CHECK(distance(ff.forward(Var(x)).value(), layers().get("feed_forward.y_conv1d")) <=
+    CHECK(distance(ff(Var(x)).value(), layers().get("feed_forward.y_conv1d")) <=
           tolerance_of(dtype));
   });
   // The convolution as such: at each position, each output channel sums over input channels.
@@ -240,11 +238,11 @@ TEST_CASE("feed-forward equals torch's and two convolutions of kernel size 1", "
   auto hidden = convolve(x.to_vector<double>(), 4, ff.linear1);
   for (double& h : hidden) h = std::max(h, 0.0);
   auto y = convolve(hidden, 7, ff.linear2);
-  CHECK(close(ff.forward(Var(x)).value(), from_vector(y, x.shape()), 1e-13));
+  CHECK(close(ff(Var(x)).value(), from_vector(y, x.shape()), 1e-13));
   // And it is the same map at every position.
   std::vector<Tensor> backwards = {x.narrow(1, 2, 1), x.narrow(1, 1, 1), x.narrow(1, 0, 1)};
   Tensor swapped = concatenate(backwards, 1);
-  Tensor straight = ff.forward(Var(x)).value(), turned = ff.forward(Var(swapped)).value();
+  Tensor straight = ff(Var(x)).value(), turned = ff(Var(swapped)).value();
   CHECK(close(turned.select(1, 0), straight.select(1, 2), 1e-14));
 }
 
@@ -256,7 +254,7 @@ TEST_CASE("residual connections, pre- and post-norm", "[nn]") {
   Linear f(6, 6);
   Var x = Var::leaf(normal({2, 3, 6}, 0, 1, {3, 3}));
   drop.eval();
-  auto sublayer = [&](const Var& v) { return f.forward(v); };
+  auto sublayer = [&](const Var& v) { return f(v); };
   CHECK(same_bits(residual(NormPlacement::Pre, x, norm, drop, sublayer).value(),
                   add(x, f(norm(x))).value()));
   CHECK(same_bits(residual(NormPlacement::Post, x, norm, drop, sublayer).value(),

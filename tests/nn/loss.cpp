@@ -107,13 +107,13 @@ TEST_CASE("a mean over nothing is zero, with zero gradient", "[loss]") {
   Var loss = cross_entropy(logits, target, {.ignore_index = 0, .label_smoothing = 0.1});
   CHECK(loss.item() == 0);
   LabelSmoothing smooth(0.1, 0);
-  Var smoothed = smooth.forward(logits, target);
+  Var smoothed = smooth(logits, target);
   CHECK(smoothed.item() == 0);
   tape.backward(add(loss, smoothed));
   CHECK(same_bits(abs(logits.grad()), zeros({2, 5})));
   Var empty_logits(zeros({0, 5}));
   CHECK(cross_entropy(empty_logits, zeros({0}, DType::Int64)).item() == 0);
-  CHECK(smooth.forward(empty_logits, zeros({0}, DType::Int64)).item() == 0);
+  CHECK(smooth(empty_logits, zeros({0}, DType::Int64)).item() == 0);
 }
 
 TEST_CASE("the fused projection and loss of no rows has zero gradients", "[loss]") {
@@ -180,7 +180,7 @@ TEST_CASE("without smoothing the loss is plain cross-entropy", "[loss][smoothing
   Tensor target = from_vector<Index>({3, 0, 1, 6, 0, 2}, {6});
   LossSums sums;
   LabelSmoothing none(0, 0);
-  double loss = none.forward(logits, target, 0, &sums).item();
+  double loss = none(logits, target, 0, &sums).item();
   CHECK(loss == Approx(cross_entropy(logits, target, {.ignore_index = 0}).item()).epsilon(1e-14));
   CHECK(sums.tokens == 4);
   CHECK(sums.kl == Approx(sums.nll));
@@ -192,14 +192,14 @@ TEST_CASE("the divisor counts real tokens alone", "[loss][smoothing]") {
   Tensor values = normal({2, 3, 6}, 0, 1, {4, 2}, kDouble);
   Tensor target = from_vector<Index>({2, 3, 0, 5, 0, 0}, {2, 3});  // (B, T)
   LossSums sums;
-  double loss = smooth.forward(Var(values), target, 0, &sums).item();
+  double loss = smooth(Var(values), target, 0, &sums).item();
   CHECK(sums.tokens == 3);
   CHECK(loss == Approx(sums.kl / 3).epsilon(1e-14));
   // More padding, whatever its logits, changes neither loss nor measures.
   Tensor padded = concatenate(std::vector<Tensor>{values, full({2, 4, 6}, 50, kDouble)}, 1);
   Tensor padded_target = concatenate(std::vector<Tensor>{target, zeros({2, 4}, DType::Int64)}, 1);
   LossSums more;
-  CHECK(smooth.forward(Var(padded), padded_target, 0, &more).item() == Approx(loss).epsilon(1e-13));
+  CHECK(smooth(Var(padded), padded_target, 0, &more).item() == Approx(loss).epsilon(1e-13));
   CHECK(more.tokens == 3);
   CHECK(more.nll == Approx(sums.nll).epsilon(1e-13));
   // KL lies below the smoothed cross-entropy by the entropy of q at any fit.
@@ -216,14 +216,13 @@ TEST_CASE("parts of a batch give the joined batch's gradient", "[loss][smoothing
   Tensor target = from_vector<Index>({2, 3, 1, 5, 0, 0}, {2, 3});
   {
     Tape tape;
-    tape.backward(smooth.forward(generator_layer.forward(Var(x)), target));
+    tape.backward(smooth(generator_layer(Var(x)), target));
   }
   Tensor joined = generator_layer.weight.grad().clone();
   generator_layer.zero_grad();
   for (Index part : {0, 1}) {
     Tape tape;
-    tape.backward(smooth.forward(generator_layer.forward(Var(x.narrow(0, part, 1))),
-                                 target.narrow(0, part, 1), 4));
+    tape.backward(smooth(generator_layer(Var(x.narrow(0, part, 1))), target.narrow(0, part, 1), 4));
   }
   CHECK(close(generator_layer.weight.grad(), joined, 1e-14));
 }
@@ -236,7 +235,7 @@ TEST_CASE("the smoothed loss of the Transformer's reference", "[loss][smoothing]
   LossSums sums;
   LabelSmoothing smooth(0.1, 0);
   Tape tape;
-  Var loss = smooth.forward(logits, t.at("tgt_out"), 0, &sums);
+  Var loss = smooth(logits, t.at("tgt_out"), 0, &sums);
   CHECK(loss.item() == Approx(t.at("loss").item()).epsilon(1e-12));
   tape.backward(loss);
   CHECK(close(logits.grad(), t.at("dlogits"), 1e-13));
@@ -273,8 +272,8 @@ TEST_CASE("what losses refuse, and where", "[loss]") {
   CHECK_THROWS_AS(LabelSmoothing(1), ValueError);
   CHECK_THROWS_AS(LabelSmoothing(-0.1), ValueError);
   LabelSmoothing smooth(0.1, 0);
-  CHECK_THROWS_AS(smooth.forward(logits, from_vector<Index>({1, 2, 5}, {3})), IndexError);
-  CHECK_THROWS_AS(smooth.forward(logits, target.narrow(0, 0, 2)), ShapeError);
+  CHECK_THROWS_AS(smooth(logits, from_vector<Index>({1, 2, 5}, {3})), IndexError);
+  CHECK_THROWS_AS(smooth(logits, target.narrow(0, 0, 2)), ShapeError);
 }
 
 TEST_CASE("where q is 0 nothing counts, be p 0 as well", "[loss]") {

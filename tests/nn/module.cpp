@@ -20,41 +20,36 @@ using namespace glim;
 
 namespace {
 
-struct Block final : Layer {
-  explicit Block(Index d)
-      : inner(child<Linear>("inner", d, d)),
-        gain(parameter("gain", ones({d}))),
-        count(buffer("count", scalar(0, DType::Int64))),
-        scratch(buffer("scratch", zeros({2}), false)) {}
-  Var forward(const Var& x) override {
-    Scope scope = enter();
-    return mul(inner.forward(x), gain);
-  }
-  Linear& inner;
-  Var& gain;
-  Tensor &count, &scratch;
+// Modules as a user writes them: no word of a scope.
+struct Block : Layer {
+  explicit Block(Index d) : inner(*this, "inner", d, d), gain(*this, "gain", ones({d})) {}
+  Child<Linear> inner;
+  Param gain;
+  Buffer count{*this, "count", scalar(0, DType::Int64)};
+  Buffer scratch{*this, "scratch", zeros({2}), false};
+
+ private:
+  Var forward(const Var& x) override { return mul(inner(x), gain); }
 };
 
-struct Net final : Module {
-  explicit Net(bool tied)
-      : embed(child<Embedding>("embed", 7, 4)),
-        blocks(child<ModuleList<Block>>("blocks")),
-        dropout(child<Dropout>("dropout", 0.5)),
-        generator(child<Linear>("generator", 4, 7, false)) {
+struct Net : Callable<Net> {
+  explicit Net(bool tied) {
     blocks.append(4);
     blocks.append(4);
-    if (tied) generator.weight = embed.weight;
+    if (tied) generator.weight.tie(embed.weight);
   }
+  Child<Embedding> embed{*this, "embed", 7, 4};
+  Child<ModuleList<Block>> blocks{*this, "blocks"};
+  Child<Dropout> dropout{*this, "dropout", 0.5};
+  Child<Linear> generator{*this, "generator", 4, 7, false};
+
+ private:
+  friend Callable;
   Var forward(const Tensor& ids) {
-    Scope scope = enter();
-    Var x = embed.forward(ids);
-    for (Block* block : blocks) x = block->forward(x);
-    return generator.forward(dropout.forward(x));
+    Var x = embed(ids);
+    for (Block& block : blocks) x = block(x);
+    return generator(dropout(x));
   }
-  Embedding& embed;
-  ModuleList<Block>& blocks;
-  Dropout& dropout;
-  Linear& generator;
 };
 
 std::vector<std::string> names_of(const Module& m, bool aliases = false) {
@@ -96,7 +91,7 @@ TEST_CASE("the tape and errors bear the names of the parameters", "[module]") {
   Net net(false);
   net.eval();
   Tape tape;
-  net.forward(kIds);
+  net(kIds);
   Names paths;
   for (std::size_t i = 0; i < tape.nodes().size(); ++i)
     paths.push_back(tape.path(static_cast<int>(i)));
@@ -109,27 +104,25 @@ TEST_CASE("the tape and errors bear the names of the parameters", "[module]") {
   CHECK(std::any_of(paths.begin(), paths.end(), [](const std::string& p) {
     return p.rfind("blocks.0.inner.", 0) == 0 && p != "blocks.0.inner.weight";
   }));
-  std::string text = error_of<ShapeError>([&] { net.blocks[1].forward(Var(zeros({2, 5}))); });
+  std::string text = error_of<ShapeError>([&] { net.blocks[1](Var(zeros({2, 5}))); });
   CHECK(contains(text, "in blocks.1.inner"));
   CHECK(contains(text, "(2, 5)"));
-  text = error_of<IndexError>([&] { net.forward(from_vector<Index>({1, 9}, {2})); });
+  text = error_of<IndexError>([&] { net(from_vector<Index>({1, 9}, {2})); });
   CHECK(contains(text, "embed"));
   CHECK(contains(text, "9"));
 }
 
 TEST_CASE("a leaf shared with a later subtree keeps its first name", "[module]") {
   struct Head : Module {
-    explicit Head(const Var& shared) : weight(parameter("weight", zeros({1}))) { weight = shared; }
-    Var& weight;
+    explicit Head(const Param& shared) { weight.tie(shared); }
+    Param weight{*this, "weight", zeros({3, 2})};
   };
   struct Model : Module {
-    Model() : embed(child<Embedding>("embed", 3, 2)), head(child<Head>("head", embed.weight)) {}
-    Embedding& embed;
-    Head& head;
+    Child<Embedding> embed{*this, "embed", 3, 2};
+    Child<Head> head{*this, "head", embed.weight};
   };
   struct Outer : Module {
-    Outer() : model(child<Model>("model")) {}
-    Model& model;
+    Child<Model> model{*this, "model"};
   } outer;
   CHECK(outer.model.head.weight.name() == "model.embed.weight");
   CHECK(names_of(outer) == Names{"model.embed.weight"});
@@ -137,10 +130,10 @@ TEST_CASE("a leaf shared with a later subtree keeps its first name", "[module]")
 
 TEST_CASE("names are given in a time that grows as the model does", "[module]") {
   struct Deep : Module {
-    Deep() : layers(child<ModuleList<Linear>>("layers")) {
+    Deep() {
       for (int i = 0; i < 20000; ++i) layers.append(1, 1);
     }
-    ModuleList<Linear>& layers;
+    Child<ModuleList<Linear>> layers{*this, "layers"};
   };
   double start = seconds_now();
   Deep deep;
@@ -149,25 +142,111 @@ TEST_CASE("names are given in a time that grows as the model does", "[module]") 
   CHECK(deep.layers[0].bias.name() == "layers.0.bias");
 }
 
-TEST_CASE("a name is given once", "[module]") {
+TEST_CASE("a name is given once, is not empty and has no dot", "[module]") {
   struct Twice : Module {
-    Twice() {
-      child<Dropout>("a", 0.1);
-      parameter("a", zeros({1}));
-    }
+    Child<Dropout> a{*this, "a", 0.1};
+    Param b{*this, "a", zeros({1})};
   };
   struct Dotted : Module {
-    Dotted() { parameter("a.b", zeros({1})); }
+    Param a{*this, "a.b", zeros({1})};
+  };
+  struct Nameless : Module {
+    Param a{*this, "", zeros({1})};
   };
   struct Buffered : Module {
-    Buffered() {
-      buffer("a", zeros({1}));
-      child<Dropout>("a", 0.1);
-    }
+    Buffer a{*this, "a", zeros({1})};
+    Child<Dropout> b{*this, "a", 0.1};
   };
-  CHECK_THROWS_AS(Twice(), StateError);
-  CHECK_THROWS_AS(Dotted(), StateError);
-  CHECK_THROWS_AS(Buffered(), StateError);
+  CHECK(contains(error_of<StateError>([] { Twice(); }), "Twice has two members 'a'"));
+  CHECK(contains(error_of<StateError>([] { Dotted(); }), "Dotted has a member 'a.b'"));
+  CHECK(contains(error_of<StateError>([] { Nameless(); }), "Nameless has a member with an empty"));
+  CHECK(contains(error_of<StateError>([] { Buffered(); }), "Buffered has two members 'a'"));
+}
+
+namespace {
+
+// Overloads, defaults and a child of any kind.
+struct Gate : Callable<Gate> {
+  explicit Gate(Index d) : linear(*this, "linear", d, d) {}
+  Child<Linear> linear;
+  ChildPtr<Layer> maybe;
+
+ private:
+  friend Callable;
+  Var forward(const Var& x, const Var& h, double scale = 1) {
+    return mul(mul(linear(x), sigmoid(h)), scale);
+  }
+  Var forward(const Tensor& x) { return maybe(Var(x)); }
+};
+struct Gated : Callable<Gated> {
+  Child<Gate> gate{*this, "gate", 3};
+
+ private:
+  friend Callable;
+  Var forward(const Var& x) { return gate(x, x); }
+};
+struct Open : Layer {
+  Var forward(const Var& x) override { return x; }
+};
+
+}  // namespace
+
+TEST_CASE("a module that says nothing of a scope has its path on nodes and in errors", "[module]") {
+  Gated net;
+  Tape tape;
+  net(Var(zeros({2, 3})));
+  bool sigmoid_in_gate = false, product_in_linear = false;
+  for (std::size_t i = 0; i < tape.nodes().size(); ++i) {
+    std::string path = tape.path(static_cast<int>(i));
+    if (path.rfind("gate.", 0) != 0) CHECK(path == "");
+    sigmoid_in_gate = sigmoid_in_gate || path == "gate.mul";
+    product_in_linear = product_in_linear || path.rfind("gate.linear.", 0) == 0;
+  }
+  CHECK(sigmoid_in_gate);
+  CHECK(product_in_linear);
+  CHECK(contains(error_of<ShapeError>([&] { net(Var(zeros({2, 5}))); }), "in gate.linear"));
+  // A forward that could be called without the scope does not compile as a child.
+  static_assert(kPublicForward<Open, const Var&>);
+  static_assert(!kPublicForward<Block, const Var&> && !kPublicForward<Linear, const Var&> &&
+                !kPublicForward<Gate, const Var&, const Var&>);
+}
+
+TEST_CASE("a child that is absent is said so, and one that goes is forgotten", "[module]") {
+  Gate gate(3);
+  CHECK(contains(error_of<StateError>([&] {
+                   gate(zeros({2, 3}));
+                 }),
+                 "a child Layer that is absent"));
+  CHECK_FALSE(gate.maybe);
+  gate.maybe = ChildPtr<Layer>(gate, "maybe", std::make_unique<Linear>(3, 1));
+  CHECK(gate(zeros({2, 3})).shape() == Shape{2, 1});
+  CHECK(names_of(gate).size() == 4);
+  gate.maybe = {};
+  CHECK(names_of(gate) == Names{"linear.weight", "linear.bias"});
+}
+
+TEST_CASE("assigning a parameter writes its value and keeps the leaf", "[module]") {
+  Gated net;
+  Param& weight = net.gate.linear.weight;
+  const Leaf* leaf = &weight.leaf();
+  weight = full({3, 3}, 2, DType::Float64);
+  CHECK(&weight.leaf() == leaf);
+  CHECK(weight.value().to_vector<float>() == std::vector<float>(9, 2));
+  std::string text = error_of<ShapeError>([&] { weight = ones({2, 3}); });
+  CHECK(contains(text, "gate.linear.weight"));
+  CHECK(contains(text, "(2, 3)"));
+  static_assert(!std::is_assignable_v<Param&, const Var&>);
+  static_assert(!std::is_assignable_v<Param&, const Param&>);
+  static_assert(!std::is_copy_constructible_v<Linear> && !std::is_move_constructible_v<Linear>);
+  // Tied on purpose: one leaf under both names, of one shape.
+  Linear other(3, 3), wide(3, 4);
+  weight.tie(other.weight);
+  CHECK(same_leaf(weight, other.weight));
+  CHECK_THROWS_AS(weight.tie(wide.weight), ShapeError);
+  CHECK_THROWS_AS(weight.tie(Var(zeros({3, 3}))), StateError);
+  Linear plain(3, 3, false);
+  CHECK_THROWS_AS(plain.bias.tie(other.bias), StateError);
+  CHECK_THROWS_AS(plain.bias = ones({3}), StateError);
 }
 
 TEST_CASE("a state dictionary gives the same model back", "[module]") {
@@ -180,10 +259,10 @@ TEST_CASE("a state dictionary gives the same model back", "[module]") {
     Net to(tied);
     from.eval();
     to.eval();
-    CHECK_FALSE(same_bits(from.forward(kIds).value(), to.forward(kIds).value()));
+    CHECK_FALSE(same_bits(from(kIds).value(), to(kIds).value()));
     StateDict state = copied(from.state_dict());
     to.load_state_dict(state);
-    CHECK(same_bits(from.forward(kIds).value(), to.forward(kIds).value()));
+    CHECK(same_bits(from(kIds).value(), to(kIds).value()));
     CHECK(to.blocks[1].count.item() == 3);
     for (auto& [name, tensor] : to.state_dict()) CHECK(same_bits(tensor, state.at(name)));
     // What was loaded is a copy.
@@ -209,7 +288,7 @@ TEST_CASE("tied leaves are one parameter under two names", "[module]") {
   apart.load_state_dict(state);
   for (Net* n : {&net, &apart}) {
     Tape tape;
-    Var y = n->forward(kIds);
+    Var y = (*n)(kIds);
     tape.backward(sum(mul(y, y)));
   }
   CHECK(close(net.embed.weight.grad(),
@@ -259,11 +338,11 @@ TEST_CASE("train and eval reach every module", "[module]") {
   CHECK_FALSE(net.training());
   CHECK_FALSE(net.blocks[1].inner.training());
   CHECK_FALSE(net.dropout.training());
-  Tensor a = net.forward(kIds).value(), b = net.forward(kIds).value();
+  Tensor a = net(kIds).value(), b = net(kIds).value();
   CHECK(same_bits(a, b));
   net.train();
-  a = net.forward(kIds).value();
-  b = net.forward(kIds).value();
+  a = net(kIds).value();
+  b = net(kIds).value();
   CHECK_FALSE(same_bits(a, b));
 }
 
@@ -271,7 +350,7 @@ TEST_CASE("to() converts parameters and floating buffers", "[module]") {
   Net net(false);
   {
     Tape tape;
-    tape.backward(sum(net.forward(kIds)));
+    tape.backward(sum(net(kIds)));
   }
   net.to(DType::Float64);
   for (auto& [name, var] : net.named_parameters()) {
@@ -281,7 +360,7 @@ TEST_CASE("to() converts parameters and floating buffers", "[module]") {
   }
   CHECK(net.blocks[0].scratch.dtype() == DType::Float64);
   CHECK(net.blocks[0].count.dtype() == DType::Int64);
-  CHECK(net.forward(kIds).dtype() == DType::Float64);
+  CHECK(net(kIds).dtype() == DType::Float64);
 }
 
 TEST_CASE("gradients add up until zero_grad, and frozen parameters get none", "[module]") {
@@ -289,7 +368,7 @@ TEST_CASE("gradients add up until zero_grad, and frozen parameters get none", "[
   net.eval();
   auto run = [&] {
     Tape tape;
-    tape.backward(sum(net.forward(kIds)));
+    tape.backward(sum(net(kIds)));
   };
   run();
   Tensor once = net.generator.weight.grad().clone();
@@ -323,7 +402,7 @@ TEST_CASE("Sequential chains layers under numbers", "[module]") {
   Var x(normal({4, 3}, 0, 1, {1, 1}));
   CHECK(same_bits(net(x).value(), last(tanh(first(x))).value()));
   Tape tape;
-  Var y = net.forward(x);
+  Var y = net(x);
   CHECK(contains(tape.path(tape.node_of(y)), "2.0."));
   Sequential empty;
   CHECK(same_bits(empty(x).value(), x.value()));

@@ -48,7 +48,7 @@ struct Training {
 
   Var loss() {
     if (gpt) {
-      Var logits = reshape(gpt->forward(input), {-1, s.vocab});  // (B, T, V) -> (B·T, V)
+      Var logits = reshape((*gpt)(input), {-1, s.vocab});  // (B, T, V) -> (B·T, V)
       return label_smoothing_loss(logits, output, 0.1, -1);
     }
     TeachOptions teach;

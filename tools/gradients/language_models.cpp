@@ -31,7 +31,7 @@ void add_gpt(std::vector<Case>& cases) {
           Gpt model(c);
           Tensor text = ids({1, 3, 3, 6, 2, 0, 5, 4, 3, 3, 1, 2}, {2, 6});
           return check("gpt", model, form, [&] {
-            return cross_entropy(model.forward(text.narrow(1, 0, length)),
+            return cross_entropy(model(text.narrow(1, 0, length)),
                                  text.narrow(1, 1, length));
           });
         });
@@ -59,7 +59,7 @@ void add_bert(std::vector<Case>& cases) {
           seed(7);
           MaskedLanguageModel model(small_bert(norm, dropout, learned));
           return check("masked language model", model, form, [&] {
-            return cross_entropy(model.forward(text, ids({1, 2, 6}, {3})), ids({4, 5, 6}, {3}));
+            return cross_entropy(model(text, ids({1, 2, 6}, {3})), ids({4, 5, 6}, {3}));
           });
         });
         for (Pooling pooling : {Pooling::First, Pooling::Mean})
@@ -70,7 +70,7 @@ void add_bert(std::vector<Case>& cases) {
                              SequenceClassifier model(small_bert(norm, dropout, learned), 3,
                                                       pooling);
                              return check("sequence classifier", model, form, [&] {
-                               return cross_entropy(model.forward(text), ids({2, 0}, {2}));
+                               return cross_entropy(model(text), ids({2, 0}, {2}));
                              });
                            });
       }

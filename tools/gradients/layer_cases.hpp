@@ -25,7 +25,7 @@ Subject subject(std::shared_ptr<M> module, F forward) {
 template <class L, class... Args>
 std::function<Subject()> layer(Args... args) {
   return [=] {
-    return subject(std::make_shared<L>(args...), [](L& l, const Var& x) { return l.forward(x); });
+    return subject(std::make_shared<L>(args...), [](L& l, const Var& x) { return l(x); });
   };
 }
 

@@ -24,15 +24,15 @@ void add_basic(LayerCases& c) {
   c.add(f, "Linear", "(B, T, D)", Shape{2, 3, 4}, layer<Linear>(4, 5));
   c.add(f, "Linear", "without bias", Shape{3, 4}, layer<Linear>(4, 2, false));
   c.add(f, "Linear", "one vector", Shape{4}, layer<Linear>(4, 3));
-  for (Index padding : {-1, 1})
-    c.add(f, "Embedding", padding < 0 ? "repeated ids" : "with a padding index", std::nullopt,
+  for (std::optional<Index> padding : {std::optional<Index>(), std::optional<Index>(1)})
+    c.add(f, "Embedding", padding ? "with a padding index" : "repeated ids", std::nullopt,
           [padding] {
             // The gradient check sees the padding row as a function of the weight, which it is;
             // so only positions without padding are asked for here, and the row's gradient of zero
             // is a test of its own.
-            Tensor at = padding < 0 ? ids({1, 4, 4, 0}, {2, 2}) : ids({2, 4, 4, 0}, {2, 2});
+            Tensor at = padding ? ids({2, 4, 4, 0}, {2, 2}) : ids({1, 4, 4, 0}, {2, 2});
             return subject(std::make_shared<Embedding>(5, 3, padding),
-                           [at](Embedding& e, const Var&) { return e.forward(at); });
+                           [at](Embedding& e, const Var&) { return e(at); });
           });
   c.add(f, "LayerNorm", "affine", Shape{2, 3, 5}, layer<LayerNorm>(5));
   c.add(f, "LayerNorm", "without bias", Shape{3, 5}, layer<LayerNorm>(5, 1e-5, true, false));
@@ -44,13 +44,13 @@ void add_basic(LayerCases& c) {
     auto norm = std::make_shared<BatchNorm>(3);
     norm->running_var.fill_(0.7);
     norm->eval();
-    return subject(norm, [](BatchNorm& n, const Var& x) { return n.forward(x); });
+    return subject(norm, [](BatchNorm& n, const Var& x) { return n(x); });
   });
   c.add(f, "Dropout", "training", Shape{4, 5}, layer<Dropout>(0.4));
   c.add(f, "Dropout", "eval", Shape{4, 5}, [] {
     auto drop = std::make_shared<Dropout>(0.4);
     drop->eval();
-    return subject(drop, [](Dropout& d, const Var& x) { return d.forward(x); });
+    return subject(drop, [](Dropout& d, const Var& x) { return d(x); });
   });
   c.add(f, "ReLU", "", Shape{3, 4}, layer<ReLU>());
   c.add(f, "GELU", "erf", Shape{3, 4}, layer<GELU>());
@@ -67,7 +67,7 @@ void add_basic(LayerCases& c) {
     net->append<Linear>(4, 3);
     net->append<Tanh>();
     net->append<Linear>(3, 2, false);
-    return subject(net, [](Sequential& n, const Var& x) { return n.forward(x); });
+    return subject(net, [](Sequential& n, const Var& x) { return n(x); });
   });
 }
 
@@ -91,17 +91,16 @@ void add_transformer_parts(LayerCases& c) {
   struct Block final : Layer {
     explicit Block(NormPlacement p)
         : placement(p),
-          norm(child<LayerNorm>("norm", 4)),
-          dropout(child<Dropout>("dropout", 0.3)),
-          inner(child<Linear>("inner", 4, 4)) {}
+          norm(*this, "norm", 4),
+          dropout(*this, "dropout", 0.3),
+          inner(*this, "inner", 4, 4) {}
     Var forward(const Var& x) override {
-      return residual(placement, x, norm, dropout,
-                      [&](const Var& v) { return tanh(inner.forward(v)); });
+      return residual(placement, x, norm, dropout, [&](const Var& v) { return tanh(inner(v)); });
     }
     NormPlacement placement;
-    LayerNorm& norm;
-    Dropout& dropout;
-    Linear& inner;
+    Child<LayerNorm> norm;
+    Child<Dropout> dropout;
+    Child<Linear> inner;
   };
   c.add(f, "residual", "pre-norm", Shape{2, 3, 4}, layer<Block>(NormPlacement::Pre));
   c.add(f, "residual", "post-norm", Shape{2, 3, 4}, layer<Block>(NormPlacement::Post));
@@ -115,14 +114,14 @@ void add_transformer_parts(LayerCases& c) {
     c.add(f, "SelfAttention", name, Shape{2, 3, 2}, [keep = keep] {
       return subject(std::make_shared<SelfAttention>(2, 3, 2),
                      [keep](SelfAttention& a, const Var& x) {
-                       return a.attend(x, {.keep = keep, .bias = {}}).context;
+                       return a(x, AttentionMask{.keep = keep, .bias = {}}).context;
                      });
     });
 
   auto self = [&](const std::string& name, AttentionOptions o, AttentionRequest r) {
     c.add(f, "MultiheadAttention", name, Shape{2, 3, 4}, [o, r] {
       return subject(std::make_shared<MultiheadAttention>(4, 2, o),
-                     [r](MultiheadAttention& a, const Var& x) { return a.forward(x, r).y; });
+                     [r](MultiheadAttention& a, const Var& x) { return a(x, r).y; });
     });
   };
   AttentionRequest any, no_future, padded, empty_row;
@@ -141,7 +140,7 @@ void add_transformer_parts(LayerCases& c) {
     Tensor value = uniform({2, 2, 5}, -1, 1, {6, 2}, kDouble);
     return subject(
         std::make_shared<MultiheadAttention>(4, 2, AttentionOptions{.kdim = 3, .vdim = 5}),
-        [=](MultiheadAttention& a, const Var& x) { return a.forward(x, key, value).y; });
+        [=](MultiheadAttention& a, const Var& x) { return a(x, key, value).y; });
   });
 }
 
@@ -172,7 +171,7 @@ void add_losses(LayerCases& c) {
     c.add(f, "LabelSmoothing", smoothing > 0 ? "smoothed" : "not smoothed", Shape{2, 2, 5},
           [smoothing, rows = target.reshape({2, 2})] {
             return subject(std::make_shared<LabelSmoothing>(smoothing, 0),
-                           [rows](LabelSmoothing& l, const Var& x) { return l.forward(x, rows); });
+                           [rows](LabelSmoothing& l, const Var& x) { return l(x, rows); });
           });
 }
 

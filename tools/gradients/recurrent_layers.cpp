@@ -19,7 +19,7 @@ void add_cell(LayerCases& c, const char* op, const std::string& name, bool lstm,
       RecurrentState start;
       start.h = Var(uniform({3, 3}, -1, 1, {4, 1}, kDouble));
       if (lstm) start.c = Var(uniform({3, 3}, -1, 1, {4, 2}, kDouble));
-      return joined(cell.forward(x, start));
+      return joined(cell(x, start));
     });
   });
 }
@@ -50,7 +50,7 @@ void add_layer(LayerCases& c, const char* op, const std::string& suffix, bool ls
         if (v.initial) start.h = Var(uniform({many, 3, 2}, -1, 1, {4, 3}, kDouble));
         if (v.initial && lstm) start.c = Var(uniform({many, 3, 2}, -1, 1, {4, 4}, kDouble));
         Tensor lengths = v.lengths.empty() ? Tensor() : from_vector(v.lengths, {3});
-        RecurrentOutput out = layer.forward(x, start, lengths);
+        RecurrentOutput out = layer(x, start, lengths);
         // The outputs and the final state, as one vector.
         return concatenate({reshape(out.y, {-1}), reshape(joined(out.state), {-1})}, 0);
       });
@@ -65,7 +65,7 @@ void add_attention(LayerCases& c) {
       c.add(kFamily, op, name + (masked ? ", keep" : ""), Shape{2, 3, query}, [=] {
         return subject(make(), [=](ScoredAttention& a, const Var& x) {
           Var keys(uniform({2, 4, key}, -1, 1, {5, 1}, kDouble));
-          Attended out = a.forward(x, keys, tanh(keys), masked ? keep : Tensor());
+          Attended out = a(x, keys, tanh(keys), masked ? keep : Tensor());
           return concatenate({out.context, out.probs}, -1);
         });
       });

@@ -50,9 +50,8 @@ void add_positions(LayerCases& c) {
   const std::string f = "layers";
   for (Index offset : {0, 3})
     c.add(f, "RotaryPositions", "offset " + std::to_string(offset), Shape{2, 2, 3, 4}, [offset] {
-      return subject(
-          std::make_shared<RotaryPositions>(4),
-          [offset](RotaryPositions& r, const Var& x) { return mul(r.forward(x, offset), x); });
+      return subject(std::make_shared<RotaryPositions>(4),
+                     [offset](RotaryPositions& r, const Var& x) { return mul(r(x, offset), x); });
     });
   for (RelativePositions p : {RelativePositions::Rotary, RelativePositions::Alibi}) {
     std::string name = p == RelativePositions::Rotary ? "rotary" : "ALiBi";
@@ -64,7 +63,7 @@ void add_positions(LayerCases& c) {
                   [causal](MultiheadAttention& a, const Var& x) {
                     AttentionRequest r;
                     r.causal = causal;
-                    return a.forward(x, r).y;
+                    return a(x, r).y;
                   });
             });
   }

@@ -95,13 +95,12 @@ Attribution attribute(Example& example, int steps) {
     std::vector<std::pair<std::string, Embedding*>>& tables;
     std::vector<Var>& before;
     ~PutBack() {
-      for (std::size_t i = 0; i < tables.size(); ++i) tables[i].second->weight = before[i];
+      for (std::size_t i = 0; i < tables.size(); ++i) tables[i].second->weight.tie(before[i]);
     }
   } put_back{tables, before};
   auto scaled = [&](double alpha) {
     for (std::size_t i = 0; i < tables.size(); ++i)
-      tables[i].second->weight =
-          Var::leaf(mul(before[i].value(), alpha), tables[i].first + ".weight");
+      tables[i].second->weight.tie(Var::leaf(mul(before[i].value(), alpha)));
   };
   std::vector<double> from_source(example.source().size()), from_target(example.target_in().size());
   for (int k = 0; k < steps; ++k) {

@@ -57,12 +57,12 @@ OutputShifts output_shifts(Index layers, NormPlacement norm) {
   Tensor before;
   {
     Tape tape;
-    Var y = encoder.forward(Var(x), {});
+    Var y = encoder(Var(x));
     before = y.value();
     tape.backward(y, dy);
   }
   auto shift = [&] {
-    Tensor change = sub(encoder.forward(Var(x), {}).value(), before);
+    Tensor change = sub(encoder(Var(x)).value(), before);
     return dot(change, change) / static_cast<double>(change.numel());
   };
   OutputShifts s;

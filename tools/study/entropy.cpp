@@ -93,7 +93,7 @@ Measurement measure(std::uint64_t, bool small) {
       Magnify magnify(Magnification::Explicit);
       Tape tape;
       tape.watch("*scores");
-      Attended a = attention.attend(Var::leaf(x), {}, true);
+      Attended a = attention(Var::leaf(x), AttentionMask{}, true);
       Tensor scores = tape.watched().at(0).value;  // (T, T)
       std::vector<double> entropies = head_statistics(a.probs.value()).row_entropy;
       Tensor centred = sub(scores, mean(scores, {-1}, true));

@@ -27,7 +27,7 @@ ProjectionGradients projection_gradients(MultiheadAttention& attention, const Te
                                          const Tensor& dy) {
   attention.zero_grad();
   Tape tape;
-  tape.backward(attention.forward(Var(x)).y, dy);
+  tape.backward(attention(Var(x)).y, dy);
   Index d = attention.d_model();
   for (auto& [name, p] : attention.named_parameters()) {
     if (name != "in_proj_weight") continue;

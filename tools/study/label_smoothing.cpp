@@ -102,7 +102,7 @@ Features decoder_features(Transformer& model, const std::vector<TokenPair>& pair
     Tensor src = from_vector(b.source, {b.size, b.source_length});
     Tensor hidden =
         model.decode(from_vector(b.target_in, {b.size, b.target_length}), model.encode(src), src)
-            .value()
+            .hidden.value()
             .reshape({b.size * b.target_length, -1});
     std::vector<Index> kept;
     for (std::size_t i = 0; i < b.target_out.size(); ++i) {

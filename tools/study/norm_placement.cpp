@@ -62,23 +62,23 @@ double last_layer_gradient(Index layers, NormPlacement norm) {
   Tensor x = normal({1, kTokens, kWidth}, 0, 1, glim::generator().next());
   Tensor target = random_integers({1}, 0, kClasses, glim::generator().next());
   Tape tape;
-  Var hidden = encoder->forward(Var(x), {});
-  tape.backward(cross_entropy(generator.forward(select(hidden, 1, 0)), target));
+  Var hidden = (*encoder)(Var(x));
+  tape.backward(cross_entropy(generator(select(hidden, 1, 0)), target));
   return glim::norm(encoder->layers[encoder->layers.size() - 1].linear2.weight.grad());
 }
 
 std::vector<double> pre_norm_growth(Index layers, Index sentences, double gain) {
   using namespace norm_placement;
   auto encoder = theorem_encoder(layers, NormPlacement::Pre);
-  for (EncoderLayer* layer : encoder->layers) mul_(layer->linear2.weight.value(), gain);
+  for (EncoderLayer& layer : encoder->layers) mul_(layer.linear2.weight.value(), gain);
   Var x(normal({sentences, kTokens, kWidth}, 0, 1, glim::generator().next()));
   std::vector<double> squares;
   auto note = [&] {
     squares.push_back(dot(x.value(), x.value()) / static_cast<double>(x.numel()));
   };
   note();
-  for (EncoderLayer* layer : encoder->layers) {
-    x = layer->forward(x, {});
+  for (EncoderLayer& layer : encoder->layers) {
+    x = layer(x);
     note();
   }
   return squares;
@@ -100,7 +100,7 @@ double whole_gradient(Index layers, NormPlacement norm) {
   Tensor src = ids(), tgt = ids(),
          target = random_integers({1}, 1, kClasses, glim::generator().next());
   Tape tape;
-  Var logits = model.forward(src, tgt);  // (1, T, V); the last position sees all others
+  Var logits = model(src, tgt);  // (1, T, V); the last position sees all others
   tape.backward(cross_entropy(select(logits, 1, kTokens - 1), target));
   return glim::norm(model.decoder.layers[model.decoder.layers.size() - 1].linear2.weight.grad());
 }

@@ -57,7 +57,7 @@ Depths through_layers(Parts parts, Index layers, const Tensor& input) {
     if (parts == Parts::WideFeedForward)  // λ four times as large
       for (Linear* w : {&layer.linear1, &layer.linear2}) mul_(w->weight.value(), 2);
     layer.to(DType::Float64);
-    auto attended = [&] { return layer.self_attn.forward(x).y; };
+    auto attended = [&] { return layer.self_attn(x).y; };
     switch (parts) {
       case Parts::Attention:
         x = attended();
@@ -67,13 +67,13 @@ Depths through_layers(Parts parts, Index layers, const Tensor& input) {
         x = feed_forward(attended(), layer.linear1, Activation::Relu, layer.dropout, layer.linear2);
         break;
       case Parts::LayerNorm:
-        x = layer.norm1.forward(attended());
+        x = layer.norm1(attended());
         break;
       case Parts::Skips:
         x = add(x, attended());
         break;
       case Parts::All:
-        x = layer.forward(x, {});
+        x = layer(x);
         break;
     }
     note();

@@ -107,7 +107,7 @@ void train(SequenceClassifier& model, const Sizes& sizes) {
     }
     {
       Tape tape;
-      tape.backward(cross_entropy(model.forward(ids), from_vector(numbers, {sizes.batch})));
+      tape.backward(cross_entropy(model(ids), from_vector(numbers, {sizes.batch})));
     }
     clip_gradient_norm(model.named_parameters(), 1);
     adam.set_rate(schedule.rate(step));
@@ -131,7 +131,7 @@ std::vector<double> ablation(SequenceClassifier& model, const AgreementSentence&
   Tensor ids = from_vector(s.ids, {1, length}).expand({length, length}).contiguous();
   for (Index j = 1; j < length; ++j)
     ids.data<Index>()[j * length + j] = AgreementSentence::kPadding;
-  std::vector<double> without = margins(model.forward(ids).value(), s.number);
+  std::vector<double> without = margins(model(ids).value(), s.number);
   std::vector<double> moved;
   for (double m : without) moved.push_back(std::abs(m - without[0]));
   return moved;
@@ -150,7 +150,7 @@ Importances importances(SequenceClassifier& model, const AgreementSentence& s) {
   Tape tape;
   tape.watch("*.probs");
   tape.watch("bert.embed.*");
-  Var logits = model.forward(from_vector(s.ids, {1, std::ssize(s.ids)}));
+  Var logits = model(from_vector(s.ids, {1, std::ssize(s.ids)}));
   found.right = margins(logits.value(), s.number)[0] > 0;
   std::vector<double> direction{-1, -1};
   direction[static_cast<std::size_t>(s.number)] = 1;

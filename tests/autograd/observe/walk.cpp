@@ -22,8 +22,7 @@ struct Example : SmallTransformer {
   Var loss() {
     seed(4);
     Var logits = reshape(
-        model->forward(ids({3, 4, 5, 6, 7, 8, 9, 0}, {2, 4}), ids({1, 3, 3, 1, 5, 0}, {2, 3})),
-        {6, 11});
+        (*model)(ids({3, 4, 5, 6, 7, 8, 9, 0}, {2, 4}), ids({1, 3, 3, 1, 5, 0}, {2, 3})), {6, 11});
     return mul(label_smoothing_loss(logits, ids({3, 3, 2, 5, 2, 0}, {6}), 0.1, 0), 1.0 / 5);
   }
 };

@@ -42,17 +42,17 @@ TEST_CASE("every op can be run again on its operands, to the bit", "[op_specs][r
         CHECK(same_bits(kept.value.contiguous(),
                         tape.value(static_cast<int>(i)).value().contiguous()));
         if (node.name == "recomputed") {
-          CHECK_FALSE(kept.forward);
+          CHECK_FALSE(kept.run);
           continue;
         }
         REQUIRE(kept.operands.size() == node.inputs.size());
         std::vector<Tensor> values;
         for (const Var& v : kept.operands) values.push_back(v.value());
-        Tensor again = kept.forward(values), third = kept.forward(values);
+        Tensor again = kept.run(values), third = kept.run(values);
         CHECK(same_bits(kept.value.contiguous(), again.contiguous()));
         CHECK(same_bits(kept.value.contiguous(), third.contiguous()));
         values.emplace_back();
-        CHECK_FALSE(error_of<ValueError>([&] { kept.forward(values); }).empty());
+        CHECK_FALSE(error_of<ValueError>([&] { kept.run(values); }).empty());
       }
       CHECK(tape.nodes().size() == size);
     });
@@ -93,12 +93,12 @@ TEST_CASE("an op runs again on other operands, and in another dtype", "[replay]"
   Var kept_half = dropout(x, 0.5, {1, 2}), y = mul(kept_half, kept_half);
   const Replay& drop = tape.replay(tape.node_of(kept_half));
   auto mask = list(kept_half.value().to(DType::Float64)),
-       again = list(drop.forward({ones({4}, DType::Float64)}));
+       again = list(drop.run({ones({4}, DType::Float64)}));
   for (std::size_t i = 0; i < 4; ++i) CHECK((mask[i] == 0) == (again[i] == 0));
   const Replay& square = tape.replay(tape.node_of(y));
   Tensor a = tensor({3, 5}, DType::Float64);
-  CHECK(list(square.forward({a, a})) == std::vector<double>{9, 25});
-  CHECK(square.forward({a, a}).dtype() == DType::Float64);
+  CHECK(list(square.run({a, a})) == std::vector<double>{9, 25});
+  CHECK(square.run({a, a}).dtype() == DType::Float64);
 }
 
 TEST_CASE("what is kept is asked for in vain otherwise, with a reason", "[replay]") {

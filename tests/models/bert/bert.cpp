@@ -30,14 +30,14 @@ TEST_CASE("BERT: logits, loss and gradients equal PyTorch's by name", "[bert][re
       std::string name = "masked" + placed;
       check_model(
           ref, name, masked, dtype,
-          [&] { return masked.forward(ref.get(name + ".ids"), ref.get(name + ".chosen")); },
+          [&] { return masked(ref.get(name + ".ids"), ref.get(name + ".chosen")); },
           "bert.embed.weight");
       for (Pooling pooling : {Pooling::First, Pooling::Mean}) {
         SequenceClassifier classifier(small(norm), 3, pooling);
         std::string own =
             (pooling == Pooling::First ? "classifier_first" : "classifier_mean") + placed;
         check_model(ref, own, classifier, dtype,
-                    [&] { return classifier.forward(ref.get(own + ".ids")); });
+                    [&] { return classifier(ref.get(own + ".ids")); });
       }
     });
   }
@@ -49,12 +49,12 @@ TEST_CASE("BERT: padding changes nothing", "[bert]") {
     SequenceClassifier model(small(), 3, pooling);
     model.to(DType::Float64);
     Tensor padded = tensor({1, 5, 9, 2, 0}, DType::Int64).reshape({1, 5});
-    CHECK(close(model.forward(padded).value(), model.forward(padded.narrow(1, 0, 4)).value()));
+    CHECK(close(model(padded).value(), model(padded.narrow(1, 0, 4)).value()));
     // And every other token counts, earlier and later ones.
     for (Index at : {0, 1, 2, 3}) {
       Tensor other = padded.clone();
       other.data<Index>()[at] = 7;
-      CHECK_FALSE(close(model.forward(other).value(), model.forward(padded).value(), 1e-9));
+      CHECK_FALSE(close(model(other).value(), model(padded).value(), 1e-9));
     }
   }
 }
@@ -69,7 +69,7 @@ TEST_CASE("BERT: pre-trained weights load by name into a classifier", "[bert]") 
   CHECK(shared.size() == own.size() - 2);
   classifier.load_state_dict(shared, false);
   Tensor ids = random_integers({2, 5}, 1, 11, {1, 1});
-  CHECK(same_bits(classifier.bert.forward(ids).value(), trained.bert.forward(ids).value()));
+  CHECK(same_bits(classifier.bert(ids).value(), trained.bert(ids).value()));
 }
 
 TEST_CASE("BERT: every parameter receives a gradient, the same bits with any number of threads",
@@ -83,7 +83,7 @@ TEST_CASE("BERT: every parameter receives a gradient, the same bits with any num
       SequenceClassifier model(c, 3, Pooling::First);
       CHECK(model.state_dict().count("bert.positions.weight") == (sinusoidal ? 0 : 1));
       Tape tape;
-      tape.backward(cross_entropy(model.forward(random_integers({6, 5}, 1, 11, {1, 2})),
+      tape.backward(cross_entropy(model(random_integers({6, 5}, 1, 11, {1, 2})),
                                   random_integers({6}, 0, 3, {1, 3})));
       return gradients_of(model);
     });
@@ -101,9 +101,9 @@ TEST_CASE("BERT: what cannot be is refused", "[bert]") {
   CHECK_THROWS_AS(MaskedLanguageModel(c), ValueError);
   CHECK_THROWS_AS(SequenceClassifier(small(), 1, Pooling::Mean), ValueError);
   SequenceClassifier model(small(), 2, Pooling::Mean);
-  CHECK_THROWS_AS(model.forward(full({1, 2}, 12, DType::Int64)), IndexError);
-  CHECK_THROWS_AS(model.forward(ones({1, 6}, DType::Int64)), IndexError);
-  CHECK_THROWS_AS(model.forward(ones({4}, DType::Int64)), ShapeError);
+  CHECK_THROWS_AS(model(full({1, 2}, 12, DType::Int64)), IndexError);
+  CHECK_THROWS_AS(model(ones({1, 6}, DType::Int64)), IndexError);
+  CHECK_THROWS_AS(model(ones({4}, DType::Int64)), ShapeError);
   CHECK_THROWS_AS(masked_mean(Var(zeros({2, 3, 4})), ones({2, 4}, DType::Bool)), ShapeError);
   // A sentence of padding alone has the mean 0, not NaN.
   CHECK(

@@ -102,7 +102,7 @@ TEST_CASE("convolutions that no attention equals are refused", "[conv_attention]
   refused(2, {.padding = 1}, "an even kernel");
   refused({3, 2}, {.padding = {1, 0}}, "an even kernel");
   refused(3, {.stride = 2, .padding = 1}, "stride must be 1");
-  refused(3, {}, "padding of 1 is wanted, not 0");
+  refused(3, {}, "the padding must be 1, not 0");
   refused(3, {.padding = 1, .groups = 2}, "groups");
   CHECK_THROWS_AS(attention_from(Conv2d(2, 2, 3, {.padding = 1}), 0), ValueError);
   CHECK_THROWS_AS(QuadraticAttention(2, 2, 0, 1, 1), ValueError);
@@ -134,9 +134,8 @@ TEST_CASE("path lengths: layers until the last position depends on the first", "
   seed(13);
   MultiheadAttention attention(2, 1);
   attention.to(DType::Float64);
-  CHECK(layers_needed([&](Index, const Var& x) {
-          return transpose(attention.forward(transpose(x)).y);
-        }) == 1);
+  CHECK(layers_needed([&](Index, const Var& x) { return transpose(attention(transpose(x)).y); }) ==
+        1);
   for (Index k : {2, 3, 5}) {
     Conv1d conv(2, 2, k, {.mode = ConvPadding::Causal});
     conv.to(DType::Float64);

@@ -41,7 +41,7 @@ TEST_CASE("GPT: logits, loss and gradients equal PyTorch's by name", "[gpt][refe
       Gpt model(small(6, ref.config(name).at("bias")));
       check_model(
           ref, name, model, dtype,
-          [&] { return model.forward(ref.get(std::string(name) + ".ids")); }, "wte.weight");
+          [&] { return model(ref.get(std::string(name) + ".ids")); }, "wte.weight");
     });
   }
 }
@@ -65,7 +65,7 @@ TEST_CASE("GPT starts as nanoGPT does", "[gpt]") {
   CHECK(same_bits(at("transformer.norm.weight"), ones({128})));
   // The loss begins at ln V.
   Tensor seen = random_integers({4, 65}, 0, 65, {1, 1});
-  Var loss = cross_entropy(model.forward(seen.narrow(1, 0, 64)), seen.narrow(1, 1, 64));
+  Var loss = cross_entropy(model(seen.narrow(1, 0, 64)), seen.narrow(1, 1, 64));
   CHECK(loss.item() == Approx(std::log(65.0)).margin(0.05));
   // nanoGPT's count for its 4-layer CPU model without biases: 0.80 M (positions not counted).
   c.bias = false;
@@ -80,7 +80,7 @@ TEST_CASE("GPT: no position sees a later one", "[gpt]") {
     model.to(DType::Float64);
     Tensor a = text(2, 6, 1), b = a.clone();
     for (Index row : {0, 1}) b.data<Index>()[row * 6 + 4] = (b.data<Index>()[row * 6 + 4] + 1) % 11;
-    Tensor x = model.forward(a).value(), y = model.forward(b).value();
+    Tensor x = model(a).value(), y = model(b).value();
     CHECK(same_bits(x.narrow(1, 0, 4), y.narrow(1, 0, 4)));
     CHECK_FALSE(same_bits(x.narrow(1, 4, 1), y.narrow(1, 4, 1)));
     CHECK_FALSE(same_bits(x.narrow(1, 5, 1), y.narrow(1, 5, 1)));
@@ -118,7 +118,7 @@ TEST_CASE("GPT: cached decoding equals computing the whole context", "[gpt][cach
         REQUIRE(a.shape() == Shape{2, 11});
         CHECK(close(a, b, 1e-12));
         auto length = static_cast<Index>(rows[0].size());
-        Tensor whole = model.forward(from_vector(flat, {2, length})).value();
+        Tensor whole = model(from_vector(flat, {2, length})).value();
         CHECK(close(b, whole.select(1, -1), 1e-12));
         if (step % 4 == 3) {  // beams move
           cached->select_rows({1, 1});
@@ -161,7 +161,7 @@ TEST_CASE("GPT: every parameter receives a gradient, the same bits with any numb
     c.dropout = 0.2;
     Gpt model(c);
     Tape tape;
-    tape.backward(cross_entropy(model.forward(text(5, 6, 2)), text(5, 6, 3)));
+    tape.backward(cross_entropy(model(text(5, 6, 2)), text(5, 6, 3)));
     return gradients_of(model);
   });
 }
@@ -177,9 +177,9 @@ TEST_CASE("GPT: what cannot be is refused", "[gpt]") {
   CHECK(refused([](GptConfig& c) { c.context = 0; }) != "");
   CHECK(refused([](GptConfig& c) { c.dropout = 1; }) != "");
   Gpt model(small());
-  CHECK_THROWS_AS(model.forward(text(1, 7, 1)), IndexError);
-  CHECK_THROWS_AS(model.forward(full({1, 2}, 11, DType::Int64)), IndexError);
-  CHECK_THROWS_AS(model.forward(zeros({1, 0}, DType::Int64)), ShapeError);
+  CHECK_THROWS_AS(model(text(1, 7, 1)), IndexError);
+  CHECK_THROWS_AS(model(full({1, 2}, 11, DType::Int64)), IndexError);
+  CHECK_THROWS_AS(model(zeros({1, 0}, DType::Int64)), ShapeError);
   CHECK_THROWS_AS(model.decoder_for(text(1, 2, 1)), StateError);
   model.eval();
   CHECK(contains(error_of<ValueError>([&] { model.decoder_for(text(1, 6, 1)); }),

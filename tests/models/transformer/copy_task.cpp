@@ -34,10 +34,9 @@ TEST_CASE("copying 1 2 ... 10 is learned and decoded greedily", "[train][slow]")
     Tensor data = random_integers({32, 10}, 1, 11, {5, static_cast<std::uint64_t>(step)});
     data.select(1, 0).fill_(1);
     Tape tape;
-    Var logits = model.forward(data, data.narrow(1, 0, 9));
+    Var logits = model(data, data.narrow(1, 0, 9));
     LossSums sums;
-    Var loss =
-        criterion.forward(reshape(logits, {-1, 11}), data.narrow(1, 1, 9).reshape({-1}), 0, &sums);
+    Var loss = criterion(reshape(logits, {-1, 11}), data.narrow(1, 1, 9).reshape({-1}), 0, &sums);
     tape.backward(loss);
     adam.set_rate(schedule.rate(step));
     adam.step();

@@ -31,7 +31,7 @@ TEST_CASE("ViT: logits, loss and gradients equal PyTorch's by name", "[vit][refe
       std::string name = by_class ? "vit_class" : "vit_mean";
       Vit model(small(by_class ? ImagePooling::ClassToken : ImagePooling::Mean));
       check_model(ref, name, model, dtype,
-                  [&] { return model.forward(ref.get(name + ".images", dtype)); });
+                  [&] { return model(ref.get(name + ".images", dtype)); });
     }
   });
 }
@@ -55,21 +55,21 @@ TEST_CASE("ViT: what it depends on", "[vit]") {
     seed(3);
     Vit model(small(pooling));
     model.to(DType::Float64);
-    Tensor y = model.forward(Var(images)).value();
+    Tensor y = model(Var(images)).value();
     // An image's logits are its own.
-    CHECK(close(model.forward(Var(images.narrow(0, 1, 1))).value(), y.narrow(0, 1, 1), 1e-12));
+    CHECK(close(model(Var(images.narrow(0, 1, 1))).value(), y.narrow(0, 1, 1), 1e-12));
     // Without positions the patches are a set: swapping two of them changes nothing.
     Tensor swapped = images.clone();
     swapped.narrow(2, 0, 2).copy_(images.narrow(2, 4, 2));
     swapped.narrow(2, 4, 2).copy_(images.narrow(2, 0, 2));
-    CHECK(distance(model.forward(Var(swapped)).value(), y) > 1e-6);
+    CHECK(distance(model(Var(swapped)).value(), y) > 1e-6);
     model.positions.weight.value().fill_(0);
-    CHECK(close(model.forward(Var(swapped)).value(), model.forward(Var(images)).value(), 1e-12));
+    CHECK(close(model(Var(swapped)).value(), model(Var(images)).value(), 1e-12));
     // Brighter images with a mean that says so are the same to the model.
     model.pixel_mean.fill_(0.25);
-    Tensor dark = model.forward(Var(images)).value();
+    Tensor dark = model(Var(images)).value();
     model.pixel_mean.fill_(0.75);
-    CHECK(close(model.forward(Var(add(images, 0.5))).value(), dark, 1e-12));
+    CHECK(close(model(Var(add(images, 0.5))).value(), dark, 1e-12));
   }
 }
 
@@ -82,7 +82,7 @@ TEST_CASE("ViT: same bits for any number of threads; every parameter learns", "[
     seed(9);
     Vit model(c);
     Tape tape;
-    Var loss = cross_entropy(model.forward(Var(images)), labels);
+    Var loss = cross_entropy(model(Var(images)), labels);
     CHECK(std::abs(loss.item() - std::log(5.0)) < 1);
     tape.backward(loss);
     return gradients_of(model);
@@ -106,10 +106,10 @@ TEST_CASE("ViT: sizes that make no model", "[vit]") {
   refused([](VitConfig& c) { c.layers = 0; }, "positive");
   Vit model(small(ImagePooling::Mean));
   CHECK(contains(error_of<ShapeError>([&] {
-                   model.forward(Var(zeros({1, 2, 6, 5})));
+                   model(Var(zeros({1, 2, 6, 5})));
                  }),
                  "images must be (B, 2, 6, 4)"));
-  CHECK_THROWS_AS(model.forward(Var(zeros({2, 6, 4}))), ShapeError);
+  CHECK_THROWS_AS(model(Var(zeros({2, 6, 4}))), ShapeError);
 }
 
 }  // namespace test_vit

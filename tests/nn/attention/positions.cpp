@@ -22,7 +22,7 @@ constexpr DType kDouble = DType::Float64;
 
 Tensor table_of(PositionalEncoding& pe, Index length, Index d, DType dtype = kDouble,
                 Index offset = 0) {
-  return pe.forward(Var(zeros({1, length, d}, dtype)), offset).value().select(0, 0).contiguous();
+  return pe(Var(zeros({1, length, d}, dtype)), offset).value().select(0, 0).contiguous();
 }
 
 }  // namespace
@@ -68,7 +68,7 @@ TEST_CASE("the numbers written out in the literature", "[positional]") {
   SinusoidalPositionalEncoding usual(4, 0);
   Tensor x = zeros({1, 4, 4}, kDouble);
   x.select(1, 3).copy_(from_vector<double>({0.4, 0.5, 0.6, 0.7}, {1, 4}));
-  Tensor y = usual.forward(Var(x)).value().select(0, 0).narrow(0, 3, 1);
+  Tensor y = usual(Var(x)).value().select(0, 0).narrow(0, 3, 1);
   CHECK(distance(y, from_vector<double>({0.5411, -0.4900, 0.6300, 1.6996}, {1, 4})) <= 5e-5);
 }
 
@@ -116,7 +116,7 @@ TEST_CASE("adding PE equals projecting the input beside a one-hot position", "[p
   Linear project(d_in, d, false);
   project.to(kDouble);
   Tensor x = normal({3, length, d_in}, 0, 1, {8, 1}, kDouble);
-  Tensor added = pe.forward(project.forward(Var(x))).value();
+  Tensor added = pe(project(Var(x))).value();
 
   Tensor where_at = one_hot(arange(0, 6), length, kDouble).unsqueeze(0).expand({3, 6, 6});
   Tensor beside =
@@ -131,13 +131,13 @@ TEST_CASE("positions run along the sequence, not along the batch", "[positional]
   LearnedPositionalEmbedding learned(6, 0, 20);
   for (PositionalEncoding* pe : {static_cast<PositionalEncoding*>(&sinusoidal),
                                  static_cast<PositionalEncoding*>(&learned)}) {
-    Tensor y = pe->forward(Var(zeros({3, 4, 6}))).value();
+    Tensor y = (*pe)(Var(zeros({3, 4, 6}))).value();
     for (Index b = 1; b < 3; ++b)
       CHECK(same_bits(y.select(0, b).contiguous(), y.select(0, 0).contiguous()));
     CHECK(distance(y.select(1, 0), y.select(1, 1)) > 0.01);
     // Step by step gives what the whole sequence gives.
     for (Index t = 0; t < 4; ++t) {
-      Tensor one = pe->forward(Var(zeros({3, 1, 6})), t).value();
+      Tensor one = (*pe)(Var(zeros({3, 1, 6})), t).value();
       CHECK(same_bits(one, y.narrow(1, t, 1).contiguous()));
     }
   }
@@ -162,13 +162,13 @@ TEST_CASE("the sinusoidal table is no parameter and is not saved", "[positional]
 TEST_CASE("dropout comes after the sum", "[positional]") {
   SinusoidalPositionalEncoding pe(4, 0.5);
   seed(6);
-  Tensor y = pe.forward(Var(full({2, 50, 4}, 3))).value();
+  Tensor y = pe(Var(full({2, 50, 4}, 3))).value();
   Tensor dropped = equal(y, 0);
   CHECK(sum(dropped).item() > 100);  // of 400 elements, none of which is 0 before
   CHECK(sum(dropped).item() < 300);
   Tensor kept = where(dropped, scalar(0), mul(y, 0.5));
   pe.eval();
-  Tensor whole = pe.forward(Var(full({2, 50, 4}, 3))).value();
+  Tensor whole = pe(Var(full({2, 50, 4}, 3))).value();
   CHECK(close(kept, where(dropped, scalar(0), whole), 1e-6));
 }
 
@@ -177,7 +177,7 @@ TEST_CASE("learned positions receive gradients and end with their table", "[posi
   CHECK(pe.weight.shape() == Shape{5, 4});
   Var x = Var::leaf(zeros({2, 3, 4}));
   Tape tape;
-  Var y = pe.forward(x, 1);
+  Var y = pe(x, 1);
   CHECK(same_bits(y.value().select(0, 1).contiguous(),
                   pe.weight.value().narrow(0, 1, 3).contiguous()));
   tape.backward(sum(y));
@@ -185,7 +185,7 @@ TEST_CASE("learned positions receive gradients and end with their table", "[posi
         std::vector<float>{0, 0, 0, 0, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 0, 0, 0, 0});
 
   Scope scope("decoder.positions");
-  std::string text = error_of<IndexError>([&] { pe.forward(Var(zeros({1, 3, 4})), 3); });
+  std::string text = error_of<IndexError>([&] { pe(Var(zeros({1, 3, 4})), 3); });
   CHECK(contains(text, "a sequence of 3 from position 3"));
   CHECK(contains(text, "5 learned positions"));
   CHECK(contains(text, "in decoder.positions"));
@@ -196,11 +196,11 @@ TEST_CASE("what positions refuse", "[positional]") {
   LearnedPositionalEmbedding learned(4, 0, 5);
   for (PositionalEncoding* pe : {static_cast<PositionalEncoding*>(&sinusoidal),
                                  static_cast<PositionalEncoding*>(&learned)}) {
-    CHECK_THROWS_AS(pe->forward(Var(zeros({2, 3, 5}))), ShapeError);
-    CHECK_THROWS_AS(pe->forward(Var(zeros({4}))), ShapeError);
-    CHECK_THROWS_AS(pe->forward(Var(zeros({1, 3, 4})), -1), ValueError);
+    CHECK_THROWS_AS((*pe)(Var(zeros({2, 3, 5}))), ShapeError);
+    CHECK_THROWS_AS((*pe)(Var(zeros({4}))), ShapeError);
+    CHECK_THROWS_AS((*pe)(Var(zeros({1, 3, 4})), -1), ValueError);
   }
-  CHECK_THROWS_AS(sinusoidal.forward(Var(zeros({1, 3, 4}, DType::Int64))), DTypeError);
+  CHECK_THROWS_AS(sinusoidal(Var(zeros({1, 3, 4}, DType::Int64))), DTypeError);
   CHECK_THROWS_AS(SinusoidalPositionalEncoding(0), ValueError);
   CHECK_THROWS_AS(SinusoidalPositionalEncoding(4, 0, 10, 0), ValueError);
   CHECK_THROWS_AS(SinusoidalPositionalEncoding(4, 0, -1), ShapeError);

@@ -14,7 +14,7 @@ TEST_CASE("rotary positions and ALiBi equal their equations", "[nn][reference][p
       RotaryPositions rotary(vision().get(name + ".x").size(-1), c.at("base"));
       check_case(
           vision(), name, rotary, dtype,
-          [&](const Var& x) { return rotary.forward(x, c.at("offset")); }, 5 * tolerance_of(dtype));
+          [&](const Var& x) { return rotary(x, c.at("offset")); }, 5 * tolerance_of(dtype));
     }
     for (const std::string& name : vision().cases("attention_")) {
       const auto& c = vision().config(name);
@@ -24,12 +24,12 @@ TEST_CASE("rotary positions and ALiBi equal their equations", "[nn][reference][p
       AttentionRequest r;
       r.causal = c.at("causal");
       check_case(
-          vision(), name, attention, dtype, [&](const Var& x) { return attention.forward(x, r).y; },
+          vision(), name, attention, dtype, [&](const Var& x) { return attention(x, r).y; },
           5 * tolerance_of(dtype));
       Var x(vision().get(name + ".x", dtype));
-      CHECK(distance(attention.forward(x, x, x, r).y.value(), vision().get(name + ".y")) <=
+      CHECK(distance(attention(x, x, x, r).y.value(), vision().get(name + ".y")) <=
             5 * tolerance_of(dtype));
-      CHECK(distance(attention.forward_head_by_head(x, x, x, r).value(),
+      CHECK(distance(attention.head_by_head(x, x, x, r).value(),
                      vision().get(name + ".y")) <= 5 * tolerance_of(dtype));
     }
   });
@@ -44,19 +44,19 @@ TEST_CASE("rotary scores depend on the distance alone", "[nn][positions]") {
   RotaryPositions rotary(6);
   Var q(draw({1, 6}, 10)), k(draw({1, 6}, 11));
   auto score = [&](Index m, Index n) {
-    return matmul(rotary.forward(q, m), transpose(rotary.forward(k, n))).item();
+    return matmul(rotary(q, m), transpose(rotary(k, n))).item();
   };
   CHECK(score(5, 2) == Approx(score(3, 0)).epsilon(1e-12));
   CHECK(score(1000, 997) == Approx(score(3, 0)).epsilon(1e-10));
   CHECK(std::abs(score(5, 2) - score(5, 3)) > 1e-3);
   // Position 0 is not turned, and no length changes.
-  CHECK(same_bits(rotary.forward(q, 0).value(), q.value()));
+  CHECK(same_bits(rotary(q, 0).value(), q.value()));
   CHECK(dot(q.value(), q.value()) ==
-        Approx(dot(rotary.forward(q, 77).value(), rotary.forward(q, 77).value())));
+        Approx(dot(rotary(q, 77).value(), rotary(q, 77).value())));
   CHECK_THROWS_AS(RotaryPositions(5), ValueError);
   CHECK_THROWS_AS(RotaryPositions(4, 0), ValueError);
-  CHECK_THROWS_AS(rotary.forward(q, -1), ValueError);
-  CHECK_THROWS_AS(rotary.forward(Var(draw({1, 4}, 1))), ShapeError);
+  CHECK_THROWS_AS(rotary(q, -1), ValueError);
+  CHECK_THROWS_AS(rotary(Var(draw({1, 4}, 1))), ShapeError);
   CHECK_THROWS_AS(MultiheadAttention(6, 2, {.positions = RelativePositions::Rotary}), ValueError);
   CHECK_THROWS_AS(rotate_pairs(q, zeros({1, 3}), zeros({1, 3})), DTypeError);
   CHECK_THROWS_AS(rotate_pairs(q, draw({2, 3}, 1), draw({2, 3}, 1)), ShapeError);
@@ -70,11 +70,11 @@ TEST_CASE("attention with relative positions: cached equals uncached", "[nn][pos
     Var x(draw({2, 7, 8}, 12));
     AttentionRequest causal;
     causal.causal = true;
-    Tensor whole = attention.forward(x, causal).y.value();
+    Tensor whole = attention(x, causal).y.value();
     KeyValueCache cache;
     Index done = 0;
     for (Index n : {3, 1, 1, 2}) {  // a prompt, then steps
-      Tensor y = attention.forward_cached(narrow(x, 1, done, n), cache, causal).y.value();
+      Tensor y = attention(narrow(x, 1, done, n), cache, causal).y.value();
       CHECK(close(y, whole.narrow(1, done, n), 1e-13));
       done += n;
     }
@@ -82,7 +82,7 @@ TEST_CASE("attention with relative positions: cached equals uncached", "[nn][pos
     AttentionRequest weights;
     weights.need_weights = true;
     Var same = broadcast_to(narrow(x, 1, 0, 1), {2, 7, 8});
-    Tensor w = attention.forward(same, weights).weights.value();
+    Tensor w = attention(same, weights).weights.value();
     CHECK(std::abs(w.at<double>({0, 0, 0}) - w.at<double>({0, 0, 6})) > 1e-3);
     CHECK_THROWS_AS(attention.project(x), ValueError);
   }

@@ -49,7 +49,7 @@ TEST_CASE("additive and multiplicative attention equal torch's values",
         Var query = leaf("query"), keys = leaf("keys"), values = leaf("values");
         Tensor keep = ref.has(name + ".keep") ? ref.get(name + ".keep") : Tensor();
         Tape tape;
-        Attended out = attention->forward(query, keys, values, keep);
+        Attended out = (*attention)(query, keys, values, keep);
         CHECK(distance(out.context.value(), ref.get(name + ".y")) <= limit);
         CHECK(distance(out.probs.value(), ref.get(name + ".probs")) <= limit);
         auto up = [&](const char* key) { return Var(ref.get(name + "." + key, dtype)); };
@@ -73,7 +73,7 @@ TEST_CASE("what may not be attended to has weight 0 and no gradient", "[nn][recu
     Var query = Var::leaf(random({2, 2, query_size(score)}, 1));
     Var keys = Var::leaf(random({2, 3, 5}, 2)), values = Var::leaf(random({2, 3, 4}, 3));
     Tape tape;
-    Attended out = attention->forward(query, keys, values, keep);
+    Attended out = (*attention)(query, keys, values, keep);
     Tensor probs = out.probs.value();
     CHECK(max(abs(probs.select(0, 0).select(1, 2))).item() == 0);
     CHECK(sum(probs.select(0, 0)).item() == Approx(2));
@@ -95,7 +95,7 @@ TEST_CASE("keys projected once serve every step", "[nn][recurrent]") {
     INFO(score);
     auto attention = make(score);
     Var query(random({2, 4, query_size(score)}, 4)), keys(random({2, 3, 5}, 5));
-    Attended all = attention->forward(query, keys, keys);
+    Attended all = (*attention)(query, keys, keys);
     Var projected = attention->project(keys);
     for (Index t = 0; t < 4; ++t) {
       Attended one = attention->attend(narrow(query, 1, t, 1), projected, keys);
@@ -109,15 +109,15 @@ TEST_CASE("general with W = I is dot, concat is additive without bias", "[nn][re
   MultiplicativeAttention dot(LuongScore::Dot, 5, 5), general(LuongScore::General, 5, 5),
       concat(LuongScore::Concat, 5, 5);
   general.key->weight.value().copy_(eye(5));
-  CHECK(distance(dot.forward(query, keys, keys).probs.value(),
-                 general.forward(query, keys, keys).probs.value()) < 1e-6);
+  CHECK(distance(dot(query, keys, keys).probs.value(), general(query, keys, keys).probs.value()) <
+        1e-6);
   AdditiveAttention additive(5, 5, 5);
   additive.query.weight.value().copy_(concat.query->weight.value());
   additive.key.weight.value().copy_(concat.key->weight.value());
   additive.v.weight.value().copy_(concat.v->weight.value());
   additive.key.bias.value().fill_(0);
-  CHECK(distance(additive.forward(query, keys, keys).probs.value(),
-                 concat.forward(query, keys, keys).probs.value()) < 1e-6);
+  CHECK(distance(additive(query, keys, keys).probs.value(),
+                 concat(query, keys, keys).probs.value()) < 1e-6);
 }
 
 TEST_CASE("scored attention refuses what does not fit", "[nn][recurrent]") {
@@ -130,12 +130,11 @@ TEST_CASE("scored attention refuses what does not fit", "[nn][recurrent]") {
     INFO(score);
     auto attention = make(score);
     Var query(zeros({2, 3, query_size(score)})), keys(zeros({2, 4, 5})), values(zeros({2, 4, 6}));
-    auto with = [&](const Tensor& keep) { attention->forward(query, keys, values, keep); };
-    CHECK_THROWS_AS(attention->forward(Var(zeros({2, 3, 7})), keys, values), ShapeError);
-    CHECK_THROWS_AS(attention->forward(Var(zeros({1, 3, query_size(score)})), keys, values),
-                    ShapeError);
-    CHECK_THROWS_AS(attention->forward(query, keys, Var(zeros({2, 5, 6}))), ShapeError);
-    CHECK_THROWS_AS(attention->forward(query, keys, Var(zeros({4, 6}))), ShapeError);
+    auto with = [&](const Tensor& keep) { (*attention)(query, keys, values, keep); };
+    CHECK_THROWS_AS((*attention)(Var(zeros({2, 3, 7})), keys, values), ShapeError);
+    CHECK_THROWS_AS((*attention)(Var(zeros({1, 3, query_size(score)})), keys, values), ShapeError);
+    CHECK_THROWS_AS((*attention)(query, keys, Var(zeros({2, 5, 6}))), ShapeError);
+    CHECK_THROWS_AS((*attention)(query, keys, Var(zeros({4, 6}))), ShapeError);
     CHECK_THROWS_AS(with(ones({2, 4})), DTypeError);
     CHECK_THROWS_AS(with(ones({2, 3}, DType::Bool)), ShapeError);
     CHECK_THROWS_AS(with(ones({1, 4}, DType::Bool)), ShapeError);

@@ -65,7 +65,7 @@ TEST_CASE("single-head self-attention equals torch's", "[attention][reference]")
     attention.load_state_dict(state);
     Var x = Var::leaf(ref.get(name + ".x", dtype));
     Tape tape;
-    Var y = attention.forward(x);
+    Var y = attention(x);
     CHECK(x.shape() == Shape{4, 3, 2});
     CHECK(y.shape() == Shape{4, 3, 5});
     CHECK(distance(y.value(), ref.get(name + ".y")) <= tolerance_of(dtype));
@@ -83,11 +83,10 @@ TEST_CASE("scores are scaled before the softmax, not after", "[attention]") {
   attention.to(kDouble);
   attention.eval();
   Var x(normal({2, 5, 6}, 0, 1, {1, 1}, kDouble));
-  Attended out = attention.attend(x, {}, true);
+  Attended out = attention(x, AttentionMask{}, true);
   Tensor sums = sum(out.probs.value(), {-1});
   CHECK(close(sums, ones({2, 5}, kDouble), 1e-14));  // scaling after it leaves 1/√d_k
-  Tensor scores =
-      matmul(attention.query.forward(x).value(), attention.key.forward(x).value().transpose());
+  Tensor scores = matmul(attention.query(x).value(), attention.key(x).value().transpose());
   CHECK(close(out.probs.value(), softmax(mul(scores, 0.25)), 1e-14));
   CHECK(distance(out.probs.value(), mul(softmax(scores), 0.25)) > 0.01);
 }
@@ -108,7 +107,7 @@ TEST_CASE("identical tokens give zero query and key weight gradients", "[attenti
   Tensor token = normal({1, 1, 4}, 0, 1, {2, 1}, kDouble);
   Var x(token.expand({2, 5, 4}).contiguous());
   Tape tape;
-  tape.backward(attention.forward(x), normal({2, 5, 3}, 0, 1, {2, 2}, kDouble));
+  tape.backward(attention(x), normal({2, 5, 3}, 0, 1, {2, 2}, kDouble));
   CHECK(max(abs(attention.query.weight.grad())).item() <= 1e-15);
   CHECK(max(abs(attention.key.weight.grad())).item() <= 1e-15);
   CHECK(max(abs(attention.value.weight.grad())).item() > 0.1);
@@ -122,7 +121,7 @@ TEST_CASE("the key bias has no gradient, and score gradients sum to zero by row"
   Tensor keep = tril(ones({5, 5}, kDouble)).to(DType::Bool);
   Tape tape;
   tape.watch("*scores");
-  tape.backward(attention.attend(x, {.keep = keep, .bias = {}}).context,
+  tape.backward(attention(x, AttentionMask{.keep = keep, .bias = {}}).context,
                 normal({2, 5, 2}, 0, 1, {3, 2}, kDouble));
   CHECK(max(abs(attention.key.bias.grad())).item() <= 1e-15);
   REQUIRE(tape.watched().size() == 1);
@@ -140,7 +139,7 @@ TEST_CASE("a query with nothing to attend to gives zeros and zero gradients", "[
     Var x = Var::leaf(normal({1, 3, 4}, 0, 1, {4, 1}, dtype));
     Tensor nothing = zeros({3, 3}, DType::Bool);
     Tape tape;
-    Attended out = attention.attend(x, {.keep = nothing, .bias = {}}, true);
+    Attended out = attention(x, AttentionMask{.keep = nothing, .bias = {}}, true);
     CHECK(same_bits(abs(out.context.value()), zeros({1, 3, 2}, dtype)));
     CHECK(same_bits(abs(out.probs.value()), zeros({1, 3, 3}, dtype)));
     tape.backward(sum(out.context));
@@ -152,12 +151,12 @@ TEST_CASE("dropout acts on the probabilities in training alone", "[attention]") 
   SelfAttention attention(4, 3, 2, 0.5);
   Var x(normal({2, 6, 4}, 0, 1, {6, 1}));
   seed(1);
-  Tensor a = attention.forward(x).value();
+  Tensor a = attention(x).value();
   seed(1);
-  CHECK(same_bits(a, attention.forward(x).value()));
-  CHECK_FALSE(same_bits(a, attention.forward(x).value()));
+  CHECK(same_bits(a, attention(x).value()));
+  CHECK_FALSE(same_bits(a, attention(x).value()));
   attention.eval();
-  CHECK(same_bits(attention.forward(x).value(), attention.forward(x).value()));
+  CHECK(same_bits(attention(x).value(), attention(x).value()));
 }
 
 TEST_CASE("what self-attention refuses", "[attention]") {
@@ -165,7 +164,7 @@ TEST_CASE("what self-attention refuses", "[attention]") {
   CHECK_THROWS_AS(SelfAttention(4, 3, 2, 1.5), ValueError);
   SelfAttention attention(4, 3, 2);
   Scope scope("net");
-  auto text = error_of<ShapeError>([&] { attention.forward(Var(zeros({2, 3, 5}))); });
+  auto text = error_of<ShapeError>([&] { attention(Var(zeros({2, 3, 5}))); });
   CHECK(contains(text, "(2, 3, 5)"));
   CHECK(contains(text, "in net.query"));
 }

@@ -104,7 +104,7 @@ TEST_CASE("recurrent cells equal torch's", "[nn][recurrent][reference]") {
         load(*cell, name, dtype);
         Inputs in = inputs_of(name, dtype);
         Tape tape;
-        RecurrentState next = cell->forward(in.x, in.start);
+        RecurrentState next = (*cell)(in.x, in.start);
         std::vector<std::pair<std::string, Var>> outputs{{"hn", next.h}};
         if (kind == "lstm") outputs.emplace_back("cn", next.c);
         compare(*cell, name, dtype, in, outputs, tape);
@@ -132,7 +132,7 @@ TEST_CASE("recurrent layers equal torch's, packed sequences among them",
         Tensor lengths;
         if (reference().has(name + ".lengths")) lengths = reference().get(name + ".lengths");
         Tape tape;
-        RecurrentOutput out = layer->forward(in.x, in.start, lengths);
+        RecurrentOutput out = (*layer)(in.x, in.start, lengths);
         std::vector<std::pair<std::string, Var>> outputs{{"y", out.y}, {"hn", out.state.h}};
         if (kind == "lstm") outputs.emplace_back("cn", out.state.c);
         compare(*layer, name, dtype, in, outputs, tape);
@@ -147,12 +147,12 @@ TEST_CASE("padding never reaches a state", "[nn][recurrent]") {
     auto layer = make_layer(kind, 3, 5, {.layers = 2, .bidirectional = true});
     Tensor lengths = lengths_of({4, 2, 1});
     Tensor x = random({3, 4, 3}, 1);
-    RecurrentOutput plain = layer->forward(Var(x), {}, lengths);
+    RecurrentOutput plain = (*layer)(Var(x), RecurrentState{}, lengths);
     // Whatever stands in the padding, even what is no number.
     Tensor other = x.clone();
     other.select(0, 1).narrow(0, 2, 2).fill_(kNaN);
     other.select(0, 2).narrow(0, 1, 3).fill_(1e30);
-    RecurrentOutput padded = layer->forward(Var(other), {}, lengths);
+    RecurrentOutput padded = (*layer)(Var(other), RecurrentState{}, lengths);
     CHECK(same_bits(plain.y.value(), padded.y.value()));
     CHECK(same_bits(plain.state.h.value(), padded.state.h.value()));
     // Outputs there are 0.
@@ -160,7 +160,7 @@ TEST_CASE("padding never reaches a state", "[nn][recurrent]") {
     CHECK(max(abs(plain.y.value().select(0, 2).narrow(0, 1, 3))).item() == 0);
     // A sequence with others gives what it gives alone.
     for (auto [row, n] : {std::pair<Index, Index>{0, 4}, {1, 2}, {2, 1}}) {
-      RecurrentOutput alone = layer->forward(Var(x.narrow(0, row, 1).narrow(1, 0, n)));
+      RecurrentOutput alone = (*layer)(Var(x.narrow(0, row, 1).narrow(1, 0, n)));
       CHECK(distance(alone.y.value().select(0, 0), plain.y.value().select(0, row).narrow(0, 0, n)) <
             1e-6);
       CHECK(distance(alone.state.h.value().select(1, 0), plain.state.h.value().select(1, row)) <
@@ -175,7 +175,7 @@ TEST_CASE("padding gets no gradient and sends none", "[nn][recurrent]") {
     auto layer = make_layer(kind, 3, 4, {.bidirectional = true});
     Var x = Var::leaf(random({2, 3, 3}, 2));
     Tape tape;
-    RecurrentOutput out = layer->forward(x, {}, lengths_of({3, 1}));
+    RecurrentOutput out = (*layer)(x, RecurrentState{}, lengths_of({3, 1}));
     tape.backward(add(sum(out.y), sum(out.state.h)));
     CHECK(max(abs(x.grad().select(0, 1).narrow(0, 1, 2))).item() == 0);
     CHECK(max(abs(x.grad().select(0, 1).narrow(0, 0, 1))).item() > 0);
@@ -183,7 +183,7 @@ TEST_CASE("padding gets no gradient and sends none", "[nn][recurrent]") {
     layer->zero_grad();
     // The upstream gradient of a padded output does not count.
     Tape again;
-    RecurrentOutput same = layer->forward(x, {}, lengths_of({3, 1}));
+    RecurrentOutput same = (*layer)(x, RecurrentState{}, lengths_of({3, 1}));
     Tensor up = ones(same.y.shape());
     up.select(0, 1).narrow(0, 1, 2).fill_(1e6);
     again.backward(add(sum(mul(same.y, Var(up))), sum(same.state.h)));
@@ -197,7 +197,7 @@ TEST_CASE("the first direction never looks ahead", "[nn][recurrent]") {
     auto layer = make_layer(kind, 3, 4, {.layers = 2});
     Tensor x = random({2, 5, 3}, 3), later = x.clone();
     later.narrow(1, 3, 2).fill_(0.5);
-    Tensor y = layer->forward(Var(x)).y.value(), z = layer->forward(Var(later)).y.value();
+    Tensor y = (*layer)(Var(x)).y.value(), z = (*layer)(Var(later)).y.value();
     CHECK(same_bits(y.narrow(1, 0, 3).contiguous(), z.narrow(1, 0, 3).contiguous()));
     CHECK(distance(y.select(1, 3), z.select(1, 3)) > 1e-4);
   }
@@ -209,9 +209,9 @@ TEST_CASE("a sequence in two halves, the state handed on, equals the whole", "[n
     auto layer = make_layer(kind, 3, 4, {.layers = 2});
     layer->to(DType::Float64);
     Tensor x = random({2, 6, 3}, 4, DType::Float64);
-    RecurrentOutput whole = layer->forward(Var(x));
-    RecurrentOutput first = layer->forward(Var(x.narrow(1, 0, 2)));
-    RecurrentOutput second = layer->forward(Var(x.narrow(1, 2, 4)), first.state);
+    RecurrentOutput whole = (*layer)(Var(x));
+    RecurrentOutput first = (*layer)(Var(x.narrow(1, 0, 2)));
+    RecurrentOutput second = (*layer)(Var(x.narrow(1, 2, 4)), first.state);
     CHECK(distance(second.y.value(), whole.y.value().narrow(1, 2, 4)) < 1e-12);
     CHECK(distance(second.state.h.value(), whole.state.h.value()) < 1e-12);
   }
@@ -244,10 +244,10 @@ TEST_CASE("dropout falls between layers, in training alone", "[nn][recurrent]") 
   GRU layer(3, 50, {.layers = 2, .dropout = 0.5});
   Var x(random({4, 3, 3}, 5));
   layer.eval();
-  Tensor calm = layer.forward(x).y.value();
-  CHECK(same_bits(calm, layer.forward(x).y.value()));
+  Tensor calm = layer(x).y.value();
+  CHECK(same_bits(calm, layer(x).y.value()));
   layer.train();
-  RecurrentOutput a = layer.forward(x), b = layer.forward(x);
+  RecurrentOutput a = layer(x), b = layer(x);
   CHECK(distance(a.y.value(), b.y.value()) > 1e-3);
   CHECK(min(abs(a.y.value())).item() > 0);  // the last layer's outputs are not dropped
   // The first layer's final state comes before any dropout.
@@ -268,7 +268,7 @@ TEST_CASE("recurrent layers give the same bits for any number of threads", "[nn]
       set_num_threads(threads);
       layer->zero_grad();
       Tape tape;
-      RecurrentOutput out = layer->forward(Var(x), {}, from_vector(list, {33}));
+      RecurrentOutput out = (*layer)(Var(x), RecurrentState{}, from_vector(list, {33}));
       tape.backward(sum(out.y));
       std::vector<Tensor> all{out.y.value()};
       for (const Var& p : layer->parameters()) all.push_back(p.grad().clone());
@@ -283,11 +283,11 @@ TEST_CASE("recurrent layers give the same bits for any number of threads", "[nn]
 TEST_CASE("the tape names steps, gates and modules", "[nn][recurrent]") {
   Magnify magnify(Magnification::Explicit);
   struct Model final : Module {
-    Model() : encoder(child<GRU>("encoder", 2, 3, RecurrentOptions{.bidirectional = true})) {}
-    GRU& encoder;
+    Model() : encoder(*this, "encoder", 2, 3, RecurrentOptions{.bidirectional = true}) {}
+    Child<GRU> encoder;
   } model;
   Tape tape;
-  model.encoder.forward(Var(random({1, 2, 2}, 7)));
+  model.encoder(Var(random({1, 2, 2}, 7)));
   std::vector<std::string> paths;
   for (int i = 0; i < static_cast<int>(tape.nodes().size()); ++i) paths.push_back(tape.path(i));
   auto has = [&](const std::string& path) {
@@ -310,27 +310,30 @@ TEST_CASE("recurrent layers refuse what does not fit, by name", "[nn][recurrent]
   CHECK_THROWS_AS(RNN(3, 4, {}, Nonlinearity::Selu), ValueError);
   CHECK_THROWS_AS(RNNCell(3, 4, true, Nonlinearity::Sigmoid), ValueError);
   CHECK_THROWS_AS(LSTMCell(0, 1), ValueError);
-  CHECK_THROWS_AS(gru.forward(Var(zeros({5, 3}))), ShapeError);
-  CHECK_THROWS_AS(gru.forward(Var(zeros({2, 5, 4}))), ShapeError);
-  CHECK_THROWS_AS(gru.forward(Var(zeros({2, 0, 3}))), ShapeError);
-  CHECK_THROWS_AS(gru.forward(x, {Var(zeros({2, 2, 4})), {}}), ShapeError);
-  CHECK_THROWS_AS(gru.forward(x, {Var(zeros({1, 2, 4})), Var(zeros({1, 2, 4}))}), ValueError);
-  CHECK_THROWS_AS(lstm.forward(x, {Var(zeros({2, 2, 4})), {}}), ValueError);
-  CHECK_THROWS_AS(gru.forward(x, {Var(zeros({1, 2, 4}, DType::Float64)), {}}), DTypeError);
+  CHECK_THROWS_AS(gru(Var(zeros({5, 3}))), ShapeError);
+  CHECK_THROWS_AS(gru(Var(zeros({2, 5, 4}))), ShapeError);
+  CHECK_THROWS_AS(gru(Var(zeros({2, 0, 3}))), ShapeError);
+  CHECK_THROWS_AS(gru(x, RecurrentState{Var(zeros({2, 2, 4})), {}}), ShapeError);
+  CHECK_THROWS_AS(gru(x, RecurrentState{Var(zeros({1, 2, 4})), Var(zeros({1, 2, 4}))}), ValueError);
+  CHECK_THROWS_AS(lstm(x, RecurrentState{Var(zeros({2, 2, 4})), {}}), ValueError);
+  CHECK_THROWS_AS(gru(x, RecurrentState{Var(zeros({1, 2, 4}, DType::Float64)), {}}), DTypeError);
   CHECK_THROWS_AS(gru.weights(0, true), IndexError);
   CHECK_THROWS_AS(gru.weights(1), IndexError);
-  CHECK_THROWS_AS(GRUCell(3, 4).forward(x), ShapeError);
-  CHECK_THROWS_AS(GRUCell(3, 4).forward(Var(zeros({2, 3})), {Var(zeros({1, 4})), {}}), ShapeError);
+  CHECK_THROWS_AS(GRUCell(3, 4)(x), ShapeError);
+  CHECK_THROWS_AS(GRUCell(3, 4)(Var(zeros({2, 3})), RecurrentState{Var(zeros({1, 4})), {}}),
+                  ShapeError);
 
-  CHECK_THROWS_AS(gru.forward(x, {}, lengths_of({1})), ShapeError);
-  CHECK_THROWS_AS(gru.forward(x, {}, zeros({2})), DTypeError);
+  CHECK_THROWS_AS(gru(x, RecurrentState{}, lengths_of({1})), ShapeError);
+  CHECK_THROWS_AS(gru(x, RecurrentState{}, zeros({2})), DTypeError);
   for (Index wrong : {-1, 0, 6}) {
-    std::string text = error_of<ValueError>([&] { gru.forward(x, {}, lengths_of({5, wrong})); });
+    std::string text = error_of<ValueError>([&] {
+      gru(x, RecurrentState{}, lengths_of({5, wrong}));
+    });
     CHECK(contains(text, "sequence 1 is " + std::to_string(wrong)));
     CHECK(contains(text, "T = 5"));
   }
   // No sequences at all are fine.
-  CHECK(gru.forward(Var(zeros({0, 5, 3}))).y.shape() == Shape{0, 5, 4});
+  CHECK(gru(Var(zeros({0, 5, 3}))).y.shape() == Shape{0, 5, 4});
 }
 
 }  // namespace test_rnn

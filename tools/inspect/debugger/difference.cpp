@@ -114,7 +114,7 @@ class Downstream {
           run.moved.emplace_back(k, place[static_cast<std::size_t>(input)]);
       if (run.moved.empty()) continue;
       run.kept = &session.tape().replay(i);
-      if (!run.kept->forward) blocked_ = i;
+      if (!run.kept->run) blocked_ = i;
       for (const Var& v : run.kept->operands)
         run.operands.push_back(movable(v.defined() ? v.value() : Tensor()));
       place[static_cast<std::size_t>(i)] = static_cast<int>(run.result);
@@ -127,7 +127,7 @@ class Downstream {
   double loss() {
     for (Run& r : runs_) {
       for (auto [k, from] : r.moved) r.operands[k] = values_[static_cast<std::size_t>(from)];
-      values_[r.result] = r.kept->forward(r.operands);
+      values_[r.result] = r.kept->run(r.operands);
     }
     return elements(values_.back())[0];
   }
@@ -171,7 +171,7 @@ void compare_op(Session& session, int node, Index most, const std::function<bool
                 Difference& found) {
   Tape& tape = session.tape();
   const Replay& kept = tape.replay(node);
-  if (!kept.forward)
+  if (!kept.run)
     throw StateError("diff", tape.path(node) +
                                  " is a checkpointed region, which is run by its "
                                  "function, not on other operands");
@@ -187,7 +187,7 @@ void compare_op(Session& session, int node, Index most, const std::function<bool
   std::vector<double> weights = elements(dy);
   std::vector<Tensor> operands;
   auto result = [&] {
-    auto y = elements(kept.forward(operands));
+    auto y = elements(kept.run(operands));
     double sum = 0;
     for (std::size_t i = 0; i < y.size(); ++i) sum += weights[i] * y[i];
     return sum;

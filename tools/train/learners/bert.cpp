@@ -170,7 +170,7 @@ class MaskedLearner final : public Learner {
       Index at = static_cast<Index>(source.size()) / 2, was = source[static_cast<std::size_t>(at)];
       ids.data<Index>()[at] = model_->bert.config().mask();
       Tensor chosen = from_vector(std::vector<Index>{at}, {1});
-      Ordered best = top_k(log_softmax(model_->forward(ids, chosen).value()), 3);
+      Ordered best = top_k(log_softmax((*model_)(ids, chosen).value()), 3);
       std::string words;
       for (std::size_t t = 1; t < source.size(); ++t)
         words += (t > 1 ? " " : "") +
@@ -192,7 +192,7 @@ class MaskedLearner final : public Learner {
   // Of these (B, S) ids, tokens hidden as the key says.
   Var masked_loss(const Tensor& ids, Key key, Measures& sums) {
     Masked m = mask_tokens(ids, model_->bert.config().mask(), {}, key);
-    Var logits = model_->forward(m.ids, m.chosen);  // (M, V)
+    Var logits = (*model_)(m.ids, m.chosen);  // (M, V)
     sums.correct += static_cast<Index>(sum(equal(argmax(logits.value(), -1), m.targets)).item());
     return label_smoothing_loss(logits, m.targets, options_.label_smoothing, kPad, &sums);
   }

@@ -70,7 +70,7 @@ std::vector<Classified> classify(const LoadedClassifier& classifier,
   }
   std::vector<std::int64_t> rows(sentences.size());
   std::iota(rows.begin(), rows.end(), 0);
-  Tensor probs = softmax(classifier.model->forward(padded_ids(set.pairs, rows)).value())
+  Tensor probs = softmax((*classifier.model)(padded_ids(set.pairs, rows)).value())
                      .to(DType::Float64)
                      .contiguous();
   auto best = argmax(probs, -1).to_vector<Index>();
@@ -175,7 +175,7 @@ class ClassificationLearner final : public Learner {
           logical_and(token, bernoulli(ids.shape(), options_.word_dropout, generator().next()));
       ids = where(hidden, scalar(static_cast<double>(kUnk), DType::Int64), ids);
     }
-    Var logits = model_->forward(ids);  // (B, C)
+    Var logits = (*model_)(ids);  // (B, C)
     sums.correct += static_cast<Index>(sum(equal(argmax(logits.value(), -1), target)).item());
     return label_smoothing_loss(logits, target, options_.label_smoothing, -1, &sums);
   }

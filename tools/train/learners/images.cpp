@@ -110,7 +110,7 @@ std::vector<Classified> classify(const LoadedVit& vit, const ImageSet& set,
   require_size(set, vit.model->config());
   NoGrad no_tape;
   Var images(images_at(set, rows).to(vit.model->pixel_mean.dtype()));
-  Tensor probs = softmax(vit.model->forward(images).value()).to(DType::Float64).contiguous();
+  Tensor probs = softmax((*vit.model)(images).value()).to(DType::Float64).contiguous();
   auto best = argmax(probs, -1).to_vector<Index>();
   std::vector<Classified> found;
   for (std::size_t i = 0; i < rows.size(); ++i)
@@ -286,7 +286,7 @@ class ImageLearner final : public Learner {
     if (split == Split::Train && model_->training() && movement.any())
       images = augment(images, movement, generator().next());
     Tensor target = label_tensor(part(split).numbers, rows);
-    Var logits = model_->forward(Var(images.to(model_->pixel_mean.dtype())));  // (B, classes)
+    Var logits = (*model_)(Var(images.to(model_->pixel_mean.dtype())));  // (B, classes)
     sums.correct += static_cast<Index>(sum(equal(argmax(logits.value(), -1), target)).item());
     return label_smoothing_loss(logits, target, options_.label_smoothing, -1, &sums);
   }

@@ -239,7 +239,7 @@ class LanguageLearner final : public Learner {
       out.insert(out.end(), text.begin() + start + 1, text.begin() + start + 1 + crops.length);
     }
     auto rows = static_cast<Index>(crops.starts.size());
-    Var logits = model_->forward(from_vector(in, {rows, crops.length}));
+    Var logits = (*model_)(from_vector(in, {rows, crops.length}));
     return label_smoothing_loss(reshape(logits, {-1, logits.size(-1)}),  // (B, T, V) -> (B·T, V)
                                 from_vector(out, {rows * crops.length}), options_.label_smoothing,
                                 kPad, &sums);

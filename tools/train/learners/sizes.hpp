@@ -7,6 +7,7 @@
 #pragma once
 
 #include <concepts>
+#include <optional>
 #include <string>
 #include <type_traits>
 
@@ -53,6 +54,13 @@ void each_size_of_stack(C& c, const F& f) {
   f("dropout", c.dropout, &TrainOptions::dropout);
   f("norm_eps", c.norm_eps);
 }
+
+// Options and files say "as dropout" by a number below 0.
+inline std::optional<double> unless_below_0(double p) {
+  return p < 0 ? std::nullopt : std::optional<double>(p);
+}
+template <class Field>
+constexpr bool kIsOptional = std::is_same_v<Field, std::optional<double>>;
 
 // f(size, field) or f(size, field, option) for each.
 template <SizesOf<TransformerConfig> C, class F>
@@ -143,6 +151,8 @@ Config sizes_of(const TrainOptions& o) {
     using Field = std::remove_cvref_t<decltype(field)>;
     if constexpr (std::is_enum_v<Field>)
       field = kNames<Field>.parse(size.name, value);
+    else if constexpr (kIsOptional<Field>)
+      field = unless_below_0(value);
     else
       field = value;
   };
@@ -160,6 +170,8 @@ std::string to_json(const Config& c) {
     using Field = std::remove_cvref_t<decltype(field)>;
     if constexpr (std::is_enum_v<Field>)
       j[size.name] = kNames<Field>.print(field);
+    else if constexpr (kIsOptional<Field>)
+      j[size.name] = field.value_or(-1);
     else
       j[size.name] = field;
   });
@@ -175,6 +187,8 @@ Config sizes_from_json(const std::string& text, const std::string& where) {
       using Field = std::remove_cvref_t<decltype(field)>;
       if constexpr (std::is_enum_v<Field>)
         field = kNames<Field>.parse(size.name, j.at(size.name));
+      else if constexpr (kIsOptional<Field>)
+        field = unless_below_0(j.at(size.name).template get<double>());
       else
         j.at(size.name).get_to(field);
     });

@@ -13,8 +13,7 @@ struct SmallExample : SmallTransformer {
   SmallExample() : SmallTransformer(Tie::Decoder, 0) { model->eval(); }
   Var loss() const {
     Magnify magnify(Magnification::Explicit);
-    Var logits =
-        reshape(model->forward(ids({3, 4, 5, 6}, {1, 4}), ids({1, 3, 3}, {1, 3})), {3, 11});
+    Var logits = reshape((*model)(ids({3, 4, 5, 6}, {1, 4}), ids({1, 3, 3}, {1, 3})), {3, 11});
     return mul(label_smoothing_loss(logits, ids({3, 3, 2}, {3}), 0.1, 0), 1.0 / 3);
   }
   std::map<std::string, Tensor> ordinary() const {

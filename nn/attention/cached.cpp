@@ -1,0 +1,63 @@
+// Multi-head attention while a sequence is decoded: keys and values are kept.
+#include "nn/attention/multihead.hpp"
+
+namespace glim {
+namespace {
+
+Var filled(const Tensor& cached, Index length) { return Var(cached.narrow(2, 0, length)); }
+
+}  // namespace
+
+AttentionOutput MultiheadAttention::forward(const Var& x, KeyValueCache& cache,
+                                            const AttentionRequest& request) {
+  check(x, x, x);
+  Index offset = cache.length;
+  Var packed = in_proj_weight_.defined() ? project(x, Query, 3) : Var();
+  auto part = [&](Part i) {
+    return split_heads(packed.defined() ? slice(packed, 2, i * d_, (i + 1) * d_) : project(x, i));
+  };
+  Var query = rotated(part(Query), offset), key = rotated(part(Key), offset);
+  cache.append(key.value(), part(Value).value());
+  return attend_heads(query, filled(cache.key, cache.length), filled(cache.value, cache.length),
+                      request, offset);
+}
+
+KeyValueCache MultiheadAttention::project(const Var& memory) {
+  if (options_.positions != RelativePositions::None)
+    throw ValueError(
+        "attention",
+        "relative positions are self-attention's: a query has no distance to a memory");
+  return within([&] {
+    KeyValueCache cache;
+    cache.append(split_heads(project(memory, Key)).value(),
+                 split_heads(project(memory, Value)).value());
+    return cache;
+  });
+}
+
+AttentionOutput MultiheadAttention::attend(const Var& x, const KeyValueCache& memory,
+                                           const AttentionRequest& request) {
+  Index rows = x.size(0), t = x.size(1), s = memory.length, memories = memory.key.size(0);
+  if (memories < 1 || rows % memories != 0)
+    throw ShapeError("attention", std::to_string(rows) + " rows do not share " +
+                                      std::to_string(memories) + " memories evenly");
+  return within([&] {
+    Index each = rows / memories;
+    // (B·K, T, D) -> (B, K·T, D): the K rows of a memory are its queries.
+    Var queries = each == 1 ? x : reshape(x, {memories, each * t, d_});
+    AttentionOutput out = attend_heads(split_heads(project(queries, Query)), filled(memory.key, s),
+                                       filled(memory.value, s), request);
+    if (each == 1) return out;
+    out.y = reshape(out.y, {rows, t, d_});
+    if (out.weights.defined() && out.weights.rank() == 3) {  // (B, K·T, S) -> (B·K, T, S)
+      out.weights = reshape(out.weights, {rows, t, s});
+    } else if (out.weights.defined()) {
+      // (B, H, K·T, S) -> (B, H, K, T, S) -> (B, K, H, T, S) -> (B·K, H, T, S)
+      Var apart = reshape(out.weights, {memories, h_, each, t, s});
+      out.weights = reshape(permute(apart, {0, 2, 1, 3, 4}), {rows, h_, t, s});
+    }
+    return out;
+  });
+}
+
+}  // namespace glim
