@@ -75,8 +75,7 @@ class Module {
 
  protected:
   // A list is not entered itself: its items bear its name, "layers.0".
-  struct List {};
-  explicit Module(List) : is_list_(true) {}
+  explicit Module(bool is_list) : is_list_(is_list) {}
 
  private:
   friend class Param;
@@ -237,7 +236,7 @@ class ChildPtr {
 template <class M>
 class ModuleList : public Module {
  public:
-  ModuleList() : Module(List{}) {}
+  ModuleList() : Module(true) {}
   ~ModuleList() override {  // as they were built, from the back
     while (!items_.empty()) items_.pop_back();
   }

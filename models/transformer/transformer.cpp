@@ -29,18 +29,12 @@ const TransformerConfig& checked(const TransformerConfig& c, std::string_view mo
 }
 
 LayerSizes layer_sizes(const TransformerConfig& c, Recompute from) {
-  return {c.d_model,
-          c.heads,
-          c.d_ff,
-          c.dropout,
-          c.norm,
-          c.activation,
-          c.norm_eps,
-          true,
-          c.attention_dropout,
-          c.activation_dropout,
-          relative_part(c.positions),
-          c.recompute >= from};
+  LayerSizes s{c.d_model, c.heads, c.d_ff, c.dropout, c.norm, c.activation, c.norm_eps};
+  s.attention_dropout = c.attention_dropout;
+  s.activation_dropout = c.activation_dropout;
+  s.positions = relative_part(c.positions);
+  s.recompute = c.recompute >= from;
+  return s;
 }
 
 void initialise(Module& model, const TransformerConfig& config,

@@ -2,11 +2,6 @@
 #include "nn/attention/multihead.hpp"
 
 namespace glim {
-namespace {
-
-Var filled(const Tensor& cached, Index length) { return Var(cached.narrow(2, 0, length)); }
-
-}  // namespace
 
 AttentionOutput MultiheadAttention::forward(const Var& x, KeyValueCache& cache,
                                             const AttentionRequest& request) {
@@ -18,8 +13,7 @@ AttentionOutput MultiheadAttention::forward(const Var& x, KeyValueCache& cache,
   };
   Var query = rotated(part(Query), offset), key = rotated(part(Key), offset);
   cache.append(key.value(), part(Value).value());
-  return attend_heads(query, filled(cache.key, cache.length), filled(cache.value, cache.length),
-                      request, offset);
+  return attend_heads(query, cache.keys(), cache.values(), request, offset);
 }
 
 KeyValueCache MultiheadAttention::project(const Var& memory) {
@@ -45,8 +39,8 @@ AttentionOutput MultiheadAttention::attend(const Var& x, const KeyValueCache& me
     Index each = rows / memories;
     // (B·K, T, D) -> (B, K·T, D): the K rows of a memory are its queries.
     Var queries = each == 1 ? x : reshape(x, {memories, each * t, d_});
-    AttentionOutput out = attend_heads(split_heads(project(queries, Query)), filled(memory.key, s),
-                                       filled(memory.value, s), request);
+    AttentionOutput out =
+        attend_heads(split_heads(project(queries, Query)), memory.keys(), memory.values(), request);
     if (each == 1) return out;
     out.y = reshape(out.y, {rows, t, d_});
     if (out.weights.defined() && out.weights.rank() == 3) {  // (B, K·T, S) -> (B·K, T, S)
