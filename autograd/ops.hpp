@@ -121,16 +121,16 @@ Var fold(const In& y, Index height, Index width, const Window& rows, const Windo
 
 // ---- dropout (ops/dropout.cpp) ----
 // x / (1 - p), but 0 with probability p: where bernoulli(p, key) (Srivastava et al. 2014, inverted)
-Var dropout(const In& x, double p, Key key);
+Var dropout(const In& x, double p, RandomKey key);
 // x + dropout(h): a residual connection in one pass
-Var add_dropout(const In& x, const Var& h, double p, Key key);
+Var add_dropout(const In& x, const Var& h, double p, RandomKey key);
 
 // ---- the parts of a Transformer; each has its own file in ops/ ----
 // y = x Wᵀ + b      x: (..., I)   weight: (O, I)   bias: (O,) or undefined   y: (..., O)
 Var linear(const In& x, const Var& weight, const Var& bias);
 // h = dropout(max(0, x Wᵀ + b)): the hidden layer of a feed-forward network
 Var linear_relu(const In& x, const Var& weight, const Var& bias, double dropout_p = 0,
-                Key dropout_key = {});
+                RandomKey dropout_key = {});
 // y = (x - mean)/√(var + eps) γ + β over the last axis, var the population's (Ba et al. 2016);
 // gamma and beta: (D,) or undefined
 Var layer_norm(const In& x, const Var& gamma, const Var& beta, double eps = 1e-5);
@@ -144,21 +144,21 @@ struct AttentionMask {
   Tensor keep;  // bool, true = may attend; broadcasts to (..., T, S); undefined keeps all
   Var bias;     // added to the scores; broadcasts to them; undefined adds nothing
 };
-struct Attended {
+struct AttentionResult {
   Var context;  // (..., T, Dv)
   Var probs;    // (..., T, S), before dropout; undefined unless asked for
 };
 // context = dropout(softmax(Q Kᵀ/√Dk + mask)) V      (Vaswani et al. 2017, equation 1)
 // query (..., T, Dk)   key (..., S, Dk)   value (..., S, Dv)
-Attended scaled_dot_product_attention(const In& query, const Var& key, const Var& value,
+AttentionResult scaled_dot_product_attention(const In& query, const Var& key, const Var& value,
                                       const AttentionMask& mask = {}, double dropout_p = 0,
-                                      Key dropout_key = {}, bool need_probs = false);
+                                      RandomKey dropout_key = {}, bool need_probs = false);
 // The same for H heads whose projections lie side by side: x (B, T, 3D) = [Q K V], or x (B, T, D) = Q
 // and memory (B, S, 2D) = [K V]; head h is the columns h·Dh ... of each block. context (B, T, D),
 // probs (B, H, T, S).
-Attended packed_attention(const In& x, const Var& memory, Index heads,
+AttentionResult packed_attention(const In& x, const Var& memory, Index heads,
                           const AttentionMask& mask = {}, double dropout_p = 0,
-                          Key dropout_key = {}, bool need_probs = false);
+                          RandomKey dropout_key = {}, bool need_probs = false);
 
 // What a loss over tokens measures, as sums over the tokens that count.
 struct LossSums {

@@ -40,7 +40,7 @@ double pair_to_unit(std::uint32_t low, std::uint32_t high) {
 
 }  // namespace
 
-std::array<std::uint32_t, 4> philox(Key key, std::uint64_t block) {
+std::array<std::uint32_t, 4> philox(RandomKey key, std::uint64_t block) {
   std::uint32_t c0 = static_cast<std::uint32_t>(block),
                 c1 = static_cast<std::uint32_t>(block >> 32);
   std::uint32_t c2 = static_cast<std::uint32_t>(key.stream),
@@ -59,12 +59,12 @@ std::array<std::uint32_t, 4> philox(Key key, std::uint64_t block) {
   return {c0, c1, c2, c3};
 }
 
-double uniform_at(Key key, std::uint64_t i) {
+double uniform_at(RandomKey key, std::uint64_t i) {
   auto w = philox(key, i / 2);
   return i % 2 ? pair_to_unit(w[2], w[3]) : pair_to_unit(w[0], w[1]);
 }
 
-std::uint32_t word_at(Key key, std::uint64_t i) { return philox(key, i / 4)[i % 4]; }
+std::uint32_t word_at(RandomKey key, std::uint64_t i) { return philox(key, i / 4)[i % 4]; }
 
 std::uint32_t word_threshold(double p) {
   double t = std::round(std::ldexp(p, 32));
@@ -78,7 +78,7 @@ Generator& generator() {
 
 void seed(std::uint64_t value) { generator().set_state(value, 0); }
 
-Tensor uniform(const Shape& shape, double low, double high, Key key, DType dtype) {
+Tensor uniform(const Shape& shape, double low, double high, RandomKey key, DType dtype) {
   if (!(low <= high)) throw ValueError("uniform", "the lower bound is above the upper one");
   bool narrow = dtype == DType::Float32;
   // Rounding may reach the upper bound, in float32 once in 2^25 numbers: the number below is next.
@@ -91,7 +91,7 @@ Tensor uniform(const Shape& shape, double low, double high, Key key, DType dtype
   });
 }
 
-Tensor normal(const Shape& shape, double mean, double deviation, Key key, DType dtype) {
+Tensor normal(const Shape& shape, double mean, double deviation, RandomKey key, DType dtype) {
   if (!(deviation >= 0)) throw ValueError("normal", "the deviation is negative");
   return floating(shape, dtype, "normal", [=](std::uint64_t i) {
     auto w = philox(key, i / 2);
@@ -101,7 +101,7 @@ Tensor normal(const Shape& shape, double mean, double deviation, Key key, DType 
   });
 }
 
-Tensor bernoulli(const Shape& shape, double probability, Key key) {
+Tensor bernoulli(const Shape& shape, double probability, RandomKey key) {
   if (!(probability >= 0 && probability <= 1))
     throw ValueError("bernoulli", "the probability lies outside [0, 1]");
   Tensor y = empty(shape, DType::Bool);
@@ -111,7 +111,7 @@ Tensor bernoulli(const Shape& shape, double probability, Key key) {
   return y;
 }
 
-Tensor random_integers(const Shape& shape, Index low, Index high, Key key) {
+Tensor random_integers(const Shape& shape, Index low, Index high, RandomKey key) {
   if (low >= high) throw ValueError("random_integers", "the range is empty");
   Tensor y = empty(shape, DType::Int64);
   // The upper 64 bits of (64 random bits)·span (Lemire 2019): below span, off from equal chances by
@@ -127,7 +127,7 @@ Tensor random_integers(const Shape& shape, Index low, Index high, Key key) {
   return y;
 }
 
-Tensor permutation(Index n, Key key) {
+Tensor permutation(Index n, RandomKey key) {
   if (n < 0) throw ValueError("permutation", "of " + std::to_string(n) + " elements");
   Tensor y = arange(0, static_cast<double>(n));
   Index* p = y.data<Index>();

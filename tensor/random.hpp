@@ -14,24 +14,24 @@
 
 namespace glim {
 
-struct Key {  // names one stream of random numbers
+struct RandomKey {  // names one stream of random numbers
   std::uint64_t seed = 0, stream = 0;
 };
 
 // Four 32-bit words: block `i` of the stream.
-std::array<std::uint32_t, 4> philox(Key key, std::uint64_t block);
+std::array<std::uint32_t, 4> philox(RandomKey key, std::uint64_t block);
 // Uniform in [0, 1): 53 bits of words (2i, 2i + 1) mod 4 of block i / 2, so that float32 and
 // float64 draw the same numbers.
-double uniform_at(Key key, std::uint64_t i);
+double uniform_at(RandomKey key, std::uint64_t i);
 // For decisions, half the work: word i mod 4 of block i / 4, and the threshold below which a word
 // lies with probability p, to 2^-32.
-std::uint32_t word_at(Key key, std::uint64_t i);
+std::uint32_t word_at(RandomKey key, std::uint64_t i);
 std::uint32_t word_threshold(double p);
 
 class Generator {
  public:
   explicit Generator(std::uint64_t seed = 0) : seed_(seed) {}
-  Key next() { return {seed_, stream_++}; }
+  RandomKey next() { return {seed_, stream_++}; }
   std::uint64_t seed() const { return seed_; }
   std::uint64_t stream() const { return stream_; }
   void set_state(std::uint64_t seed, std::uint64_t stream) {
@@ -48,12 +48,12 @@ Generator& generator();
 void seed(std::uint64_t value);  // generator() from the start of `value`
 
 // ValueError: low > high, deviation < 0, probability outside [0, 1]. Floating dtypes only.
-Tensor uniform(const Shape& shape, double low, double high, Key key, DType dtype = DType::Float32);
-Tensor normal(const Shape& shape, double mean, double deviation, Key key,
+Tensor uniform(const Shape& shape, double low, double high, RandomKey key, DType dtype = DType::Float32);
+Tensor normal(const Shape& shape, double mean, double deviation, RandomKey key,
               DType dtype = DType::Float32);  // Box & Muller 1958
 // bool: word_at(key, i) < word_threshold(probability); all true for 1
-Tensor bernoulli(const Shape& shape, double probability, Key key);
-Tensor random_integers(const Shape& shape, Index low, Index high, Key key);  // [low, high)
-Tensor permutation(Index n, Key key);  // int64: 0 … n-1 in random order (Fisher & Yates)
+Tensor bernoulli(const Shape& shape, double probability, RandomKey key);
+Tensor random_integers(const Shape& shape, Index low, Index high, RandomKey key);  // [low, high)
+Tensor permutation(Index n, RandomKey key);  // int64: 0 … n-1 in random order (Fisher & Yates)
 
 }  // namespace glim

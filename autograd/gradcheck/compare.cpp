@@ -69,7 +69,7 @@ class Check {
   };
 
   GradcheckOptions& options() { return report_.options; }
-  Key key(std::uint64_t purpose, std::size_t which) const {
+  RandomKey key(std::uint64_t purpose, std::size_t which) const {
     return {report_.options.seed, purpose << 32 | which};
   }
   bool coarse() const {  // is anything float32 on the analytic side?

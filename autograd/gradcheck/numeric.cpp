@@ -45,12 +45,12 @@ std::vector<double> flatten(const std::vector<Var>& outputs) {
   return all;
 }
 
-double signed_random(Key key, Index i) {
+double signed_random(RandomKey key, Index i) {
   double r = uniform_at(key, static_cast<std::uint64_t>(i));
   return r < 0.5 ? -0.5 - 2 * r : 2 * r - 0.5;
 }
 
-Tensor random_like(const Tensor& y, Key key) {
+Tensor random_like(const Tensor& y, RandomKey key) {
   Tensor u = empty(y.shape(), DType::Float64);
   for (Index i = 0; i < u.numel(); ++i) u.data<double>()[i] = signed_random(key, i);
   return u.to(y.dtype());

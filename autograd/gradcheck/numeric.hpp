@@ -38,10 +38,10 @@ class SameRandom {
 };
 
 // Random, of magnitude in [½, 3/2) and of either sign: nothing cancels, nothing is overlooked.
-double signed_random(Key key, Index i);
+double signed_random(RandomKey key, Index i);
 
 // signed_random in y's shape and dtype.
-Tensor random_like(const Tensor& y, Key key);
+Tensor random_like(const Tensor& y, RandomKey key);
 
 // Position of element i (in row-major order) of x, from the first.
 Index offset_of(const Tensor& x, Index i);

@@ -86,11 +86,11 @@ class AttentionHeads {
 
  public:
   AttentionHeads() = default;
-  AttentionHeads(Tensor keep, double p, Key key) : keep_(std::move(keep)), p_(p), key_(key) {}
+  AttentionHeads(Tensor keep, double p, RandomKey key) : keep_(std::move(keep)), p_(p), key_(key) {}
 
   const Tensor& keep() const { return keep_; }
   double dropout_p() const { return p_; }
-  Key dropout_key() const { return key_; }
+  RandomKey dropout_key() const { return key_; }
 
   static double scale_for(const Tensor& query) {
     return 1 / std::sqrt(static_cast<double>(query.size(-1)));
@@ -246,7 +246,7 @@ class AttentionHeads {
 
   Tensor keep_;
   double p_ = 0;
-  Key key_;
+  RandomKey key_;
   bool recomputes_ = false;
   mutable Tensor probs_;  // (heads, T, S), before dropout, which marks them
 };

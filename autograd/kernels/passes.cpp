@@ -33,7 +33,7 @@ Tensor relu_grad(const Tensor& y, const Tensor& dy, double scale) {
   return dx;
 }
 
-Tensor dropout(const Tensor& x, const Tensor& addend, double p, Key key) {
+Tensor dropout(const Tensor& x, const Tensor& addend, double p, RandomKey key) {
   Tensor in = x.contiguous(), plus = addend.defined() ? addend.contiguous() : addend;
   Tensor y = empty(x.shape(), x.dtype());
   DropSpec spec = drop_spec(p, key);

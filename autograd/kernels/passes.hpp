@@ -12,7 +12,7 @@ Tensor sum_of_rows(const Tensor& dy);
 void relu_grad_into(const Tensor& dx, const Tensor& y, const Tensor& dy, double scale);
 Tensor relu_grad(const Tensor& y, const Tensor& dy, double scale);
 // addend + dropout(x), or dropout(x) where addend is undefined; p in (0, 1).
-Tensor dropout(const Tensor& x, const Tensor& addend, double p, Key key);
+Tensor dropout(const Tensor& x, const Tensor& addend, double p, RandomKey key);
 // y (dy - Σ dy y) over the last axis.
 Tensor softmax_grad(const Tensor& y, const Tensor& dy);
 // x (..., T, D), cos and sin (T, D/2).

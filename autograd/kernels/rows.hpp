@@ -49,7 +49,7 @@ inline Tensor sum_of_pieces(const Tensor& sums) {
 }
 
 // p in [0, 1).
-inline DropSpec drop_spec(double p, Key key) {
+inline DropSpec drop_spec(double p, RandomKey key) {
   return {key.seed, key.stream, word_threshold(p), 1 / (1 - p)};
 }
 

@@ -13,7 +13,7 @@ Var probs_of(const Var& scores, const Tensor& keep) {
   return keep.defined() ? masked_softmax(scores, keep) : softmax(scores);
 }
 
-Attended attention_of_heads(const Var& query, const Var& key, const Var& value,
+AttentionResult attention_of_heads(const Var& query, const Var& key, const Var& value,
                             const AttentionMask& mask, const AttentionDropout& drop) {
   Var scores = named(matmul(query, transpose(key)) * scale_for(query), "scores");  // (..., T, S)
   if (mask.bias.defined()) scores = named(scores + mask.bias, "biased_scores");
@@ -149,8 +149,8 @@ void check(const Var& query, const Var& key, const Var& value, const AttentionMa
 
 }  // namespace ops
 
-Attended scaled_dot_product_attention(const In& query, const Var& key, const Var& value,
-                                      const AttentionMask& mask, double dropout_p, Key dropout_key,
+AttentionResult scaled_dot_product_attention(const In& query, const Var& key, const Var& value,
+                                      const AttentionMask& mask, double dropout_p, RandomKey dropout_key,
                                       bool need_probs) {
   auto fail = [&](const std::string& problem) {
     throw with_operands(ShapeError("attention", problem), Operand("query", query->value()),
@@ -163,7 +163,7 @@ Attended scaled_dot_product_attention(const In& query, const Var& key, const Var
   CallSite site(query.where());
   // Explicit, asked for probabilities, or everything dropped: the primitives say it all.
   if (magnification() == Magnification::Explicit || need_probs || dropout_p >= 1) {
-    Attended a = ops::attention_of_heads(query, key, value, mask, {dropout_p, dropout_key});
+    AttentionResult a = ops::attention_of_heads(query, key, value, mask, {dropout_p, dropout_key});
     if (!need_probs) a.probs = {};
     return a;
   }

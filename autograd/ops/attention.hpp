@@ -16,10 +16,10 @@ namespace glim::ops {
 
 struct AttentionDropout {
   double p = 0;
-  Key key;
+  RandomKey key;
 };
 
-Attended attention_of_heads(const Var& query, const Var& key, const Var& value,
+AttentionResult attention_of_heads(const Var& query, const Var& key, const Var& value,
                             const AttentionMask& mask, const AttentionDropout& drop);
 
 struct AttentionGradients {

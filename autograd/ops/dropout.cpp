@@ -14,26 +14,26 @@ struct Dropout final : Unary<Dropout> {
       "y_i = x_i / (1 - p), but 0 where word_at(key, i) < word_threshold(p)",
       {"dx = the same of dy, the mask drawn again"},
       "Srivastava et al. 2014"};
-  Dropout(double probability, Key k) : p(probability), key(k) {}
+  Dropout(double probability, RandomKey k) : p(probability), key(k) {}
   Tensor forward(const Tensor& x) {
     return p == 1 ? zeros(x.shape(), x.dtype()) : kernels::dropout(x, {}, p, key);
   }
   Var dx(const Var& dy) const { return dropout(dy, p, key); }
   double p;
-  Key key;
+  RandomKey key;
 };
 
 struct AddDropout final : Op {
   static constexpr Formula formula{
       "add_dropout", "y = x + dropout(h)", {"dx = dy", "dh = dropout(dy)"}};
   enum Input { X, H };
-  AddDropout(double probability, Key k) : p(probability), key(k) {}
+  AddDropout(double probability, RandomKey k) : p(probability), key(k) {}
   Var forward(const Var& x, const Var& h) const { return x + dropout(h, p, key); }
   Grads gradient(const Var& dy) const override { return {{X, dy}, {H, dropout(dy, p, key)}}; }
 
   Tensor forward(const Tensor& x, const Tensor& h) { return kernels::dropout(h, x, p, key); }
   double p;
-  Key key;
+  RandomKey key;
 };
 
 void check(double p) {
@@ -42,14 +42,14 @@ void check(double p) {
 
 }  // namespace ops
 
-Var dropout(const In& x, double p, Key key) {
+Var dropout(const In& x, double p, RandomKey key) {
   ops::check(p);
   if (p == 0) return x;
   require_floating(x->value(), "dropout");
   return apply(ops::Dropout(p, key), x);
 }
 
-Var add_dropout(const In& x, const Var& h, double p, Key key) {
+Var add_dropout(const In& x, const Var& h, double p, RandomKey key) {
   ops::check(p);
   ops::AddDropout op(p, key);
   if (p == 0 || p == 1 || x->shape() != h.shape() || x->dtype() != h.dtype()) {

@@ -71,7 +71,7 @@ struct LinearRelu final : Affine {
       "linear_relu",
       "y = dropout(max(0, u)), u = x Wᵀ + b",
       {"dx = du W, du = y > 0 ? dy/(1 - p) : 0", "dW = duᵀ x", "db = Σ_rows du"}};
-  LinearRelu(double probability, Key k) : p(probability), key(k) {}
+  LinearRelu(double probability, RandomKey k) : p(probability), key(k) {}
   Var forward(const Var& x, const Var& weight, const Var& bias) const {
     return dropout(relu(affine(x, weight, bias)), p, key);
   }
@@ -106,7 +106,7 @@ struct LinearRelu final : Affine {
  private:
   static constexpr Index kLarge = Index{4} << 20;  // bytes: it takes three passes
   double p;
-  Key key;
+  RandomKey key;
   NonZeros kept_;
   mutable Tensor y_;  // from the first reader in backward on
 };
@@ -127,7 +127,7 @@ Var linear(const In& x, const Var& weight, const Var& bias) {
   return apply(ops::Linear{}, x, weight, bias);
 }
 
-Var linear_relu(const In& x, const Var& weight, const Var& bias, double dropout_p, Key key) {
+Var linear_relu(const In& x, const Var& weight, const Var& bias, double dropout_p, RandomKey key) {
   ops::check(x, weight, bias);
   if (!(dropout_p >= 0 && dropout_p <= 1))
     throw ValueError("dropout", "the probability lies outside [0, 1]");

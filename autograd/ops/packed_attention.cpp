@@ -36,10 +36,10 @@ Heads heads_of(const Var& x, const Var& memory, Index heads) {
   return {split_heads(x, heads), block(memory, 0), block(memory, 1)};
 }
 
-Attended composed(const Var& x, const Var& memory, Index heads, const AttentionMask& mask,
+AttentionResult composed(const Var& x, const Var& memory, Index heads, const AttentionMask& mask,
                   const AttentionDropout& drop, bool need_probs) {
   Heads h = heads_of(x, memory, heads);
-  Attended a =
+  AttentionResult a =
       scaled_dot_product_attention(named(h.query, "query"), named(h.key, "key"),
                                    named(h.value, "value"), mask, drop.p, drop.key, need_probs);
   a.context = join_heads(a.context);
@@ -138,8 +138,8 @@ struct PackedAttention final : Op {
 
 }  // namespace ops
 
-Attended packed_attention(const In& x, const Var& memory, Index heads, const AttentionMask& mask,
-                          double dropout_p, Key dropout_key, bool need_probs) {
+AttentionResult packed_attention(const In& x, const Var& memory, Index heads, const AttentionMask& mask,
+                          double dropout_p, RandomKey dropout_key, bool need_probs) {
   auto fail = [&](const std::string& problem) {
     throw with_operands(ShapeError("packed_attention", problem), Operand("x", x->value()),
                         Operand("memory", memory.value()));

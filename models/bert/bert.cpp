@@ -112,7 +112,7 @@ Index chosen_count(Index n, double share) {
   return std::min(n, std::max<Index>(nearest, 1));
 }
 
-Masked mask_tokens(const Tensor& ids, Index mask, const MaskingOptions& o, Key key) {
+Masked mask_tokens(const Tensor& ids, Index mask, const MaskingOptions& o, RandomKey key) {
   if (ids.rank() != 2 || ids.dtype() != DType::Int64)
     throw with_operands(ShapeError("mask_tokens", "ids must be (B, S) int64"), Operand("ids", ids));
   if (!(o.share >= 0 && o.share <= 1 && o.masked >= 0 && o.random >= 0 && o.masked + o.random <= 1))

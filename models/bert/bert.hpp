@@ -116,6 +116,6 @@ struct Masked {
 };
 // A function of (ids, options, key). `mask` is [MASK]'s number, all tokens lie below it. ValueError
 // for shares outside [0, 1].
-Masked mask_tokens(const Tensor& ids, Index mask, const MaskingOptions& options, Key key);
+Masked mask_tokens(const Tensor& ids, Index mask, const MaskingOptions& options, RandomKey key);
 
 }  // namespace glim

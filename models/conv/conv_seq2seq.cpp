@@ -68,23 +68,23 @@ ConvDecoder::ConvDecoder(const ConvSeq2SeqConfig& c) : layers(*this, "layers") {
   for (Index i = 0; i < c.decoder_layers; ++i) layers.append(c, ConvPadding::Causal, true);
 }
 
-Attended ConvDecoder::attend(GatedConvolution& layer, const Var& u, const Var& h, const Var& g,
+AttentionResult ConvDecoder::attend(GatedConvolution& layer, const Var& u, const Var& h, const Var& g,
                              const ConvMemory& memory, bool need_attention) {
   return layer.within([&] {
     // The paper's scores are not divided by √D: the query takes the factor back.
     double root = std::sqrt(static_cast<double>(u.size(-1)));
     Var query = mul(add(layer.query(u), g), kHalf * root);
-    Attended a = scaled_dot_product_attention(named(query, "query"), memory.keys, memory.values,
+    AttentionResult a = scaled_dot_product_attention(named(query, "query"), memory.keys, memory.values,
                                               {memory.keep, {}}, 0, {}, need_attention);
     Var context = mul(a.context, memory.root);
-    return Attended{mul(add(mul(add(u, context), kHalf), h), kHalf), a.probs};
+    return AttentionResult{mul(add(mul(add(u, context), kHalf), h), kHalf), a.probs};
   });
 }
 
 ConvOutput ConvDecoder::forward(const Var& g, const ConvMemory& memory, bool need_attention) {
   ConvOutput out{g, {}};
   for (GatedConvolution& layer : layers) {
-    Attended a = attend(layer, layer(out.hidden), out.hidden, g, memory, need_attention);
+    AttentionResult a = attend(layer, layer(out.hidden), out.hidden, g, memory, need_attention);
     out.hidden = a.context;
     if (need_attention) out.attention.push_back(a.probs);
   }
@@ -98,7 +98,7 @@ ConvOutput ConvDecoder::forward(const Var& g, const ConvMemory& memory,
     Var& h = out.hidden;
     windows[i] = concatenate(
         std::vector<Tensor>{windows[i].narrow(1, 1, windows[i].size(1) - 1), h.value()}, 1);
-    Attended a = attend(layers[i], layers[i].forward_window(Var(windows[i])), h, g, memory, true);
+    AttentionResult a = attend(layers[i], layers[i].forward_window(Var(windows[i])), h, g, memory, true);
     h = a.context;
     out.attention.push_back(a.probs);
   }
@@ -131,7 +131,7 @@ Var ConvSeq2Seq::embed_target(const Tensor& ids, Index offset) {
 
 Var ConvSeq2Seq::generate(const Var& hidden) { return generator(dropout(hidden)); }
 
-Taught ConvSeq2Seq::teach(const SourceBatch& source, const Tensor& tgt_in,
+TeacherForced ConvSeq2Seq::teach(const SourceBatch& source, const Tensor& tgt_in,
                           const TeachOptions& options) {
   if (tgt_in.rank() != 2)
     throw with_operands(ShapeError("conv_seq2seq", "ids must be (B, T)"),
@@ -145,7 +145,7 @@ Taught ConvSeq2Seq::teach(const SourceBatch& source, const Tensor& tgt_in,
                            glim::generator().next(), config_.pad);
   }
   ConvOutput decoded = decoder(embed_target(read), memory, options.need_attention);
-  Taught out;
+  TeacherForced out;
   out.attention = std::move(decoded.attention);
   if (options.defer_logits) {
     out.hidden = dropout(decoded.hidden);

@@ -101,7 +101,7 @@ class ConvDecoder : public Callable<ConvDecoder> {
   // at first they are zeros.
   ConvOutput forward(const Var& g, const ConvMemory& memory, std::vector<Tensor>& windows);
   // From u and the layer's input h to its output (as context), with the attention if asked for.
-  Attended attend(GatedConvolution& layer, const Var& u, const Var& h, const Var& g,
+  AttentionResult attend(GatedConvolution& layer, const Var& u, const Var& h, const Var& g,
                   const ConvMemory& memory, bool need_attention);
 };
 
@@ -116,7 +116,7 @@ class ConvSeq2Seq : public SequenceModel {
   Var embed_target(const Tensor& ids, Index offset = 0);
   Var generate(const Var& hidden);  // (..., D) -> (..., V)
 
-  Taught teach(const SourceBatch& source, const Tensor& tgt_in,
+  TeacherForced teach(const SourceBatch& source, const Tensor& tgt_in,
                const TeachOptions& options = {}) override;
   const ConvSeq2SeqConfig& config() const { return config_; }
 

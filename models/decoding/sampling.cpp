@@ -103,7 +103,7 @@ Index Sampler::draw(const Tensor& logits) {
 }
 
 std::vector<Index> generate(StepDecoder& decoder, Index last, Index count,
-                            const SamplingOptions& options, Key key,
+                            const SamplingOptions& options, RandomKey key,
                             const std::function<bool(Index)>& take) {
   Sampler sampler(options, key);
   std::vector<Index> tokens;

@@ -37,19 +37,19 @@ std::vector<double> sampling_probs(const Tensor& logits, const SamplingOptions& 
 
 class Sampler {
  public:
-  Sampler(SamplingOptions options, Key key) : options_(std::move(options)), key_(key) {}
+  Sampler(SamplingOptions options, RandomKey key) : options_(std::move(options)), key_(key) {}
   Index draw(const Tensor& logits);  // (V,)
 
  private:
   SamplingOptions options_;
-  Key key_;
+  RandomKey key_;
   std::uint64_t drawn_ = 0;
 };
 
 // Continues the decoder's one row, `last` being its newest token, by `count` tokens, or fewer where
 // `take`, called with each as it is drawn, returns false.
 std::vector<Index> generate(StepDecoder& decoder, Index last, Index count,
-                            const SamplingOptions& options, Key key,
+                            const SamplingOptions& options, RandomKey key,
                             const std::function<bool(Index)>& take = {});
 
 }  // namespace glim

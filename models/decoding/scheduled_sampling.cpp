@@ -73,7 +73,7 @@ double sampling_share(SamplingSchedule schedule, double most, Index steps, Index
   return most * (1 - truth);
 }
 
-Tensor mix_predictions(const Tensor& truth, const Tensor& predicted, double share, Key key,
+Tensor mix_predictions(const Tensor& truth, const Tensor& predicted, double share, RandomKey key,
                        Index pad) {
   if (truth.rank() != 2 || truth.shape() != predicted.shape())
     throw with_operands(ShapeError("mix_predictions", "both must have one shape (B, T)"),

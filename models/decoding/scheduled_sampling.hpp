@@ -37,7 +37,7 @@ double sampling_share(SamplingSchedule schedule, double most, Index steps, Index
 // The mixture: truth (B, T), which begins with <s>; predicted (B, T), at t the token after t. Where
 // bernoulli(share, key) is true at (b, t), t > 0, the token is predicted[b, t-1] unless truth[b, t]
 // is padding or the prediction is. ShapeError unless both have one shape (B, T).
-Tensor mix_predictions(const Tensor& truth, const Tensor& predicted, double share, Key key,
+Tensor mix_predictions(const Tensor& truth, const Tensor& predicted, double share, RandomKey key,
                        Index pad);
 
 }  // namespace glim

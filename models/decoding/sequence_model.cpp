@@ -22,7 +22,7 @@ class PrefixDecoder final : public StepDecoder {
     Tensor prefix = from_vector(ids, {rows, static_cast<Index>(ids.size()) / rows});
     TeachOptions options;
     options.need_attention = true;
-    Taught taught = model_.teach(source_, prefix, options);
+    TeacherForced taught = model_.teach(source_, prefix, options);
     attention_ = {};
     if (!taught.attention.empty()) {
       Tensor last = taught.attention.back().value();  // (B, T, S), or (B, H, T, S): mean of heads

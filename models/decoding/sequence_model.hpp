@@ -31,7 +31,7 @@ struct TeachOptions {
   double sampling = 0;  // scheduled sampling: share of tgt_in that the model's own tokens replace
 };
 
-struct Taught {
+struct TeacherForced {
   Var logits;  // (B, T, V + extra); log-probabilities are logits, too
   Var hidden;  // when deferred: logits = head(hidden), hidden (B, T, D)
   const Linear* head = nullptr;
@@ -41,7 +41,7 @@ struct Taught {
 
 class SequenceModel : public Module {
  public:
-  virtual Taught teach(const SourceBatch& source, const Tensor& tgt_in,
+  virtual TeacherForced teach(const SourceBatch& source, const Tensor& tgt_in,
                        const TeachOptions& options = {}) = 0;
 
   // A decoder for search over these sources. The definition of decoding is that teach() reads the

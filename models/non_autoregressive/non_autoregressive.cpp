@@ -127,7 +127,7 @@ Var NonAutoregressive::length_loss(const Var& memory, const Tensor& src,
   return cross_entropy(length_logits(memory, src), from_vector(classes, {src.size(0)}), o);
 }
 
-Taught NonAutoregressive::teach(const SourceBatch& source, const Tensor& tgt_in,
+TeacherForced NonAutoregressive::teach(const SourceBatch& source, const Tensor& tgt_in,
                                 const TeachOptions& options) {
   if (options.sampling > 0)
     throw ValueError("non-autoregressive",
@@ -141,7 +141,7 @@ Taught NonAutoregressive::teach(const SourceBatch& source, const Tensor& tgt_in,
     for (std::size_t b = 0; b < lengths.size(); ++b)
       lengths[b] = std::max(lengths[b], long_length(sources[b]));
   // As wide as tgt_in, which may have a column of padding in all rows.
-  Taught out;
+  TeacherForced out;
   Var memory = encode(source.ids);
   auto [hidden, attention] = decode(lengths, memory, source.ids, options.need_attention);
   Index wanted = tgt_in.size(1), have = hidden.size(1);

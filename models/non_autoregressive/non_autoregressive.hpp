@@ -56,7 +56,7 @@ class NonAutoregressive : public SequenceModel {
   Var generate(const Var& hidden) { return generator(hidden); }  // (..., V)
 
   // Logits of the target's positions; the auxiliary loss is the length's, where it is predicted.
-  Taught teach(const SourceBatch& source, const Tensor& tgt_in,
+  TeacherForced teach(const SourceBatch& source, const Tensor& tgt_in,
                const TeachOptions& options = {}) override;
   // There is none: StateError.
   std::unique_ptr<StepDecoder> decoder_for(const SourceBatch& source, bool cached = true) override;

@@ -132,7 +132,7 @@ Seq2SeqRnn::Readout Seq2SeqRnn::advance(Var gates, const Encoded& source,
   Index batch = gates.size(0);
   Readout read;
   auto look = [&](const Var& query) {
-    Attended a = attention->attend(unsqueeze(query, 1), source.keys, source.memory, source.keep);
+    AttentionResult a = attention->attend(unsqueeze(query, 1), source.keys, source.memory, source.keep);
     read.context = reshape(a.context, {batch, -1});  // (B, 1, 2 He) -> (B, 2 He)
     read.attention = reshape(a.probs, {batch, -1});  // (B, 1, S) -> (B, S)
   };
@@ -172,7 +172,7 @@ Seq2SeqRnn::Readout Seq2SeqRnn::decode_at_once(const Var& embedded, const Encode
   }
   RecurrentState start{stack(h, 0), c.empty() ? Var() : stack(c, 0)};
   Var hidden = decoder(embedded, start).y;
-  Attended a = attention->attend(hidden, source.keys, source.memory, source.keep);
+  AttentionResult a = attention->attend(hidden, source.keys, source.memory, source.keep);
   return {hidden, a.context, embedded, a.probs};
 }
 
@@ -243,10 +243,10 @@ Var Seq2SeqRnn::answer(const Readout& r, const SourceBatch& source) {
   return copy(generate(r), r.attention, r.context, r.hidden, r.embedded, source);
 }
 
-Taught Seq2SeqRnn::teach(const SourceBatch& source, const Tensor& tgt_in,
+TeacherForced Seq2SeqRnn::teach(const SourceBatch& source, const Tensor& tgt_in,
                          const TeachOptions& options) {
   Readout read = decode(tgt_in, encode(source), options.sampling);
-  Taught out;
+  TeacherForced out;
   if (options.defer_logits && !copy) {
     out.hidden = joined(read);
     out.head = &generator;

@@ -84,7 +84,7 @@ class Seq2SeqRnn : public SequenceModel {
   // The same, or with `copy` the mixture: (..., V + extra).
   Var answer(const Readout& read, const SourceBatch& source);
 
-  Taught teach(const SourceBatch& source, const Tensor& tgt_in,
+  TeacherForced teach(const SourceBatch& source, const Tensor& tgt_in,
                const TeachOptions& options = {}) override;
   const Seq2SeqRnnConfig& config() const { return config_; }
   // With dropout: (...) -> (..., E). What was copied is unk.

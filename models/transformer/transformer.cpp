@@ -102,7 +102,7 @@ Var Transformer::forward(const Tensor& src, const Tensor& tgt_in) {
   return generate(decode(tgt_in, encode(src), src).hidden);
 }
 
-Taught Transformer::teach(const SourceBatch& source, const Tensor& tgt_in,
+TeacherForced Transformer::teach(const SourceBatch& source, const Tensor& tgt_in,
                           const TeachOptions& options) {
   Var memory = encode(source.ids);
   Tensor read = tgt_in;
@@ -113,16 +113,16 @@ Taught Transformer::teach(const SourceBatch& source, const Tensor& tgt_in,
   }
   if (copy || !options.defer_logits) return answer(read, memory, source, options.need_attention);
   DecoderOutput decoded = decode(read, memory, source.ids, options.need_attention);
-  Taught out;
+  TeacherForced out;
   out.hidden = decoded.hidden;
   out.head = &generator;
   out.attention = std::move(decoded.attention);
   return out;
 }
 
-Taught Transformer::answer(const Tensor& tgt_in, const Var& memory, const SourceBatch& source,
+TeacherForced Transformer::answer(const Tensor& tgt_in, const Var& memory, const SourceBatch& source,
                            bool need_attention) {
-  Taught out;
+  TeacherForced out;
   Tensor known = copy ? embeddable(tgt_in, config_.tgt_vocab, config_.unk) : tgt_in;
   Var x = embed(tgt_embed, tgt_positions_, known);
   auto [hidden, seen] = decode_embedded(x, known, memory, source.ids, need_attention || copy);

@@ -70,9 +70,9 @@ AttentionOutput MultiheadAttention::attend_heads(const Var& query, const Var& ke
                                                  const AttentionRequest& request, Index offset) {
   Index b = query.size(0), t = query.size(2), s = key.size(2);
   KeysAndMask all = with_appended({key, value, mask(request, b, t, s, offset)});
-  Attended a = scaled_dot_product_attention(
+  AttentionResult a = scaled_dot_product_attention(
       named(query, "query"), named(all.key, "key"), named(all.value, "value"), all.mask, dropout(),
-      dropout() > 0 ? generator().next() : glim::Key{}, request.need_weights);
+      dropout() > 0 ? generator().next() : RandomKey{}, request.need_weights);
   // (B, H, T, Dh) -> (B, T, H, Dh) -> (B, T, D)
   a.context = reshape(permute(a.context, {0, 2, 1, 3}), {b, t, d_});
   return project_out(a, request);
@@ -84,11 +84,11 @@ AttentionOutput MultiheadAttention::attend_packed(const Var& x, const Var& memor
   Index t = x.size(1), s = memory.defined() ? memory.size(1) : t;
   return project_out(
       packed_attention(x, memory, h_, mask(request, x.size(0), t, s), dropout(),
-                       dropout() > 0 ? generator().next() : glim::Key{}, request.need_weights),
+                       dropout() > 0 ? generator().next() : RandomKey{}, request.need_weights),
       request);
 }
 
-AttentionOutput MultiheadAttention::project_out(const Attended& a,
+AttentionOutput MultiheadAttention::project_out(const AttentionResult& a,
                                                 const AttentionRequest& request) {
   AttentionOutput out{out_proj_(a.context), {}};
   if (request.need_weights) out.weights = request.average_weights ? mean(a.probs, {1}) : a.probs;

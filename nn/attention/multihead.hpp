@@ -90,7 +90,7 @@ class MultiheadAttention : public Callable<MultiheadAttention> {
   AttentionOutput attend_packed(const Var& x, const Var& memory, const AttentionRequest& request);
   AttentionOutput attend_heads(const Var& query, const Var& key, const Var& value,
                                const AttentionRequest& request, Index offset = 0);
-  AttentionOutput project_out(const Attended& a, const AttentionRequest& request);
+  AttentionOutput project_out(const AttentionResult& a, const AttentionRequest& request);
 
   Child<Linear> out_proj_;
   ChildPtr<RotaryPositions> rotary_;

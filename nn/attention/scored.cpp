@@ -4,7 +4,7 @@
 
 namespace glim {
 
-Attended ScoredAttention::attended(const Var& query, const Var& projected, const Var& values,
+AttentionResult ScoredAttention::attended(const Var& query, const Var& projected, const Var& values,
                                    const Tensor& keep) {
   auto operands = [&](auto error) {
     return with_operands(std::move(error), Operand("query", query.value()),

@@ -15,7 +15,7 @@ SelfAttention::SelfAttention(Index d_model, Index d_k, Index d_v, double dropout
 
 Var SelfAttention::forward(const Var& x) { return forward(x, AttentionMask{}).context; }
 
-Attended SelfAttention::forward(const Var& x, const AttentionMask& mask, bool need_probs) {
+AttentionResult SelfAttention::forward(const Var& x, const AttentionMask& mask, bool need_probs) {
   Var q = query(x), k = key(x), v = value(x);
   bool drop = training() && dropout_p_ > 0;
   return scaled_dot_product_attention(q, k, v, mask, drop ? dropout_p_ : 0,

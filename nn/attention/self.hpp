@@ -23,7 +23,7 @@ class SelfAttention : public Callable<SelfAttention, Layer> {
   friend Callable;
   Var forward(const Var& x) override;
   // With a mask (keep: true = may attend), and the probabilities if asked for.
-  Attended forward(const Var& x, const AttentionMask& mask, bool need_probs = false);
+  AttentionResult forward(const Var& x, const AttentionMask& mask, bool need_probs = false);
   double dropout_p_;
 };
 

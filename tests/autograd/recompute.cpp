@@ -10,7 +10,7 @@ using namespace glim;
 
 namespace {
 
-const Key kKey{5, 6};
+const RandomKey kKey{5, 6};
 
 struct Case {
   std::string name;

@@ -10,7 +10,7 @@ using namespace glim;
 TEST_CASE("an undefined value is an error wherever it is used, not a crash", "[tape]") {
   const Var none, x = Var::leaf(ones({2, 2}), "x"), empty_leaf = Var::leaf(Tensor());
   const Tensor no_tensor, at = zeros({1}, DType::Int64);
-  const Key key{};
+  const RandomKey key{};
   const Window w{2};
   Tape tape;
   Var loss = sum(x);

@@ -149,7 +149,7 @@ TEST_CASE("variants of the Transformer give the same bits for any number of thre
     o.need_attention = true;
     o.sampling = parallel ? 0 : 0.4;
     Tape tape;
-    Taught taught = model->teach(batch, target, o);
+    TeacherForced taught = model->teach(batch, target, o);
     Var loss = label_smoothing_loss(reshape(taught.logits, {-1, taught.logits.size(-1)}),
                                     target.reshape({-1}), 0.1, 0);
     for (const Var& a : taught.attention)

@@ -30,7 +30,7 @@ TEST_CASE("1: the scale 1/√d_k stands before the softmax", "[seeds]") {
   SelfAttention attention(2, 4, 5);
   attention.to(DType::Float64);
   Var x(random({4, 3, 2}, 1));
-  Attended right = attention(x, AttentionMask{}, true);
+  AttentionResult right = attention(x, AttentionMask{}, true);
   CHECK(right.context.shape() == Shape{4, 3, 5});
   Tensor q = attention.query(x).value(), k = attention.key(x).value();
   Tensor scores = matmul(Var(q), Var(k.transpose())).value();
@@ -55,7 +55,7 @@ TEST_CASE("2: a padded query is no reason for a softmax over nothing", "[seeds]"
     Magnify magnify(m);
     Var x = Var::leaf(random({1, 1, 4, 6}, 2));
     Tape tape;
-    Attended a = scaled_dot_product_attention(x, x, x, {slip, {}});
+    AttentionResult a = scaled_dot_product_attention(x, x, x, {slip, {}});
     tape.backward(a.context, random({1, 1, 4, 6}, 3));
     CHECK(largest(a.context.value().narrow(2, 2, 2)) == 0);
     CHECK(all_finite(x.grad()));

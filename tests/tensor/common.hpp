@@ -35,7 +35,7 @@ inline DType dtype_named(const std::string& name) {
 
 // Random numbers of any dtype, the same on every run.
 inline Tensor random_tensor(const Shape& shape, DType dtype, std::uint64_t stream) {
-  Key key{2024, stream};
+  RandomKey key{2024, stream};
   if (dtype == DType::Bool) return bernoulli(shape, 0.5, key);
   if (dtype == DType::Int64) return random_integers(shape, -9, 10, key);
   return normal(shape, 0, 1, key, dtype);

@@ -73,7 +73,7 @@ TEST_CASE("float32 and float64 draw the same numbers", "[random]") {
 
 TEST_CASE("the upper bound of uniform is never reached", "[random]") {
   // Number 805 of this stream lies within 2^-25 of 1, so float32 rounds it to 1.
-  Key key{22905, 0};
+  RandomKey key{22905, 0};
   REQUIRE(static_cast<float>(uniform_at(key, 805)) == 1.0f);
   CHECK(uniform({806}, 0, 1, key, F32).at<float>({805}) < 1.0f);
   CHECK(uniform({806}, -1, 0, key, F32).at<float>({805}) < 0.0f);
@@ -93,7 +93,7 @@ TEST_CASE("streams, seeds and positions differ; the same key repeats", "[random]
 
 TEST_CASE("the generator hands out streams and can be restored", "[random]") {
   seed(42);
-  Key first = generator().next(), second = generator().next();
+  RandomKey first = generator().next(), second = generator().next();
   CHECK(first.seed == 42);
   CHECK(first.stream != second.stream);
   Generator saved(0);
@@ -138,7 +138,7 @@ TEST_CASE("random numbers do not depend on the number of threads", "[random]") {
 }
 
 TEST_CASE("arguments outside their domain", "[random]") {
-  Key key{1, 1};
+  RandomKey key{1, 1};
   double nan = std::nan("");
   CHECK(error_of<ValueError>([&] { uniform({1}, 1, 0, key); }) ==
         "uniform: the lower bound is above the upper one");

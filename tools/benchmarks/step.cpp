@@ -53,7 +53,7 @@ struct Training {
     }
     TeachOptions teach;
     teach.defer_logits = true;
-    Taught taught = transformer->teach(source, input, teach);
+    TeacherForced taught = transformer->teach(source, input, teach);
     return linear_label_smoothing_loss(reshape(taught.hidden, {-1, s.d}), taught.head->weight,
                                        taught.head->bias, output, 0.1, 0);
   }

@@ -65,7 +65,7 @@ void add_attention(LayerCases& c) {
       c.add(kFamily, op, name + (masked ? ", keep" : ""), Shape{2, 3, query}, [=] {
         return subject(make(), [=](ScoredAttention& a, const Var& x) {
           Var keys(uniform({2, 4, key}, -1, 1, {5, 1}, kDouble));
-          Attended out = a(x, keys, tanh(keys), masked ? keep : Tensor());
+          AttentionResult out = a(x, keys, tanh(keys), masked ? keep : Tensor());
           return concatenate({out.context, out.probs}, -1);
         });
       });

@@ -95,7 +95,7 @@ void attention_specs(Family& family) {
   family.add(
       {"attention with probabilities", "a composition", in(square),
        [=](const Vars& x) {
-         Attended a = scaled_dot_product_attention(x[0], x[1], x[2], {causal, {}}, 0, {}, true);
+         AttentionResult a = scaled_dot_product_attention(x[0], x[1], x[2], {causal, {}}, 0, {}, true);
          return concatenate({a.context, mul(a.probs, a.probs)}, 1);
        },
        false, 0, true});
@@ -137,7 +137,7 @@ void packed_attention_specs(Family& family) {
   family.add(
       {"packed attention with probabilities", "a composition", in({{1, 3, 12}}),
        [=](const Vars& x) {
-         Attended a = packed_attention(x[0], {}, 2, {causal, {}}, 0, {}, true);
+         AttentionResult a = packed_attention(x[0], {}, 2, {causal, {}}, 0, {}, true);
          return concatenate({reshape(a.context, {-1}), reshape(mul(a.probs, a.probs), {-1})}, 0);
        },
        false, 0, true});

@@ -109,7 +109,7 @@ GradcheckReport check_parallel(const NonAutoregressiveConfig& config, const Mode
   NonAutoregressive model(config);
   Tensor out = ids({3, 4, 2, 5, 2, 0}, {6});
   return check("non-autoregressive", model, form, [&] {
-    Taught taught = model.teach(SourceBatch(kSource), kTargetIn);
+    TeacherForced taught = model.teach(SourceBatch(kSource), kTargetIn);
     Var loss = label_smoothing_loss(reshape(taught.logits, {6, 9}), out, 0.1, 0);
     return taught.auxiliary.defined() ? add(loss, taught.auxiliary) : loss;
   });
@@ -122,7 +122,7 @@ GradcheckReport check_copying(const TransformerConfig& config, bool guided, cons
   TeachOptions teach;
   teach.need_attention = guided;
   return check("copying transformer", model, form, [&] {
-    Taught taught = model.teach(source, kTargetIn, teach);
+    TeacherForced taught = model.teach(source, kTargetIn, teach);
     Var loss = label_smoothing_loss(reshape(taught.logits, {6, 11}), kCopiedOut, 0, 0);
     for (const Var& a : taught.attention)
       loss = add(loss, guided_attention_loss(a, {3, 2}, {4, 2}, 0.3));

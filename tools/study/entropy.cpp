@@ -45,7 +45,7 @@ std::vector<double> attention_entropies(const Tensor& logits) {
   Index keys = logits.size(1);
   Tensor identity = eye(keys, logits.dtype());
   Tensor query = mul(logits, std::sqrt(static_cast<double>(keys)));
-  Attended a =
+  AttentionResult a =
       scaled_dot_product_attention(Var(query), Var(identity), Var(identity), {}, 0, {}, true);
   return head_statistics(a.probs.value()).row_entropy;
 }
@@ -93,7 +93,7 @@ Measurement measure(std::uint64_t, bool small) {
       Magnify magnify(Magnification::Explicit);
       Tape tape;
       tape.watch("*scores");
-      Attended a = attention(Var::leaf(x), AttentionMask{}, true);
+      AttentionResult a = attention(Var::leaf(x), AttentionMask{}, true);
       Tensor scores = tape.watched().at(0).value;  // (T, T)
       std::vector<double> entropies = head_statistics(a.probs.value()).row_entropy;
       Tensor centred = sub(scores, mean(scores, {-1}, true));

@@ -179,7 +179,7 @@ Measurement trained_pair(std::uint64_t seed, bool small) {
     Points train = draw_points(templates, small ? 400 : 2000);
     Points held_out = draw_points(templates, small ? 400 : 2000);
     const Index steps = small ? 20 : 1000;
-    Key weights = generator().next();  // both start from the same
+    RandomKey weights = generator().next();  // both start from the same
     auto trained = [&](double smoothing) {
       Generator before = generator();
       generator().set_state(weights.seed + 1, weights.stream);

@@ -107,6 +107,6 @@ struct AgreementSentence {
   std::vector<Index> ids;
   Index number = 0;  // 0 singular, 1 plural
 };
-AgreementSentence agreement_sentence(Key key);
+AgreementSentence agreement_sentence(RandomKey key);
 
 }  // namespace glim

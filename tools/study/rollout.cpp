@@ -39,7 +39,7 @@
 
 namespace glim {
 
-AgreementSentence agreement_sentence(Key key) {
+AgreementSentence agreement_sentence(RandomKey key) {
   std::uint64_t draws = 0;
   auto below = [&](Index n) {
     return static_cast<Index>(uniform_at(key, draws++) * static_cast<double>(n));

@@ -16,7 +16,7 @@ Var zero_like(const Var& x) { return Var(zeros(x.shape(), x.dtype())); }
 const Tensor kPattern = from_vector<bool>({true, false, true, false, false, true}, {2, 3});
 const Tensor kRepeated = from_vector<std::int64_t>({2, 0, 2, 1}, {4});
 constexpr double kDrop = 0.4;
-const Key kKey{1, 2};
+const RandomKey kKey{1, 2};
 
 // y = dy's place in x, shifted: slice's backward with any start.
 Var placed(const Var& dy, const Shape& shape, Index start) { return unslice(dy, shape, 0, start); }

@@ -81,7 +81,7 @@ void check_softmax_tile(Isa isa, Index rows, Index n, Index empty_row) {
 template <class T>
 void check_marks(Isa isa) {
   const OpKernels<T>& kernels = op_kernels<T>(isa);
-  Key key{5, 6};
+  RandomKey key{5, 6};
   DropSpec drop{key.seed, key.stream, word_threshold(0.3), 1 / 0.7};
   for (Index first : {0, 5, 64}) {
     for (Index n : {1, 33, 100}) {

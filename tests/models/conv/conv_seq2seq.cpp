@@ -138,7 +138,7 @@ TEST_CASE("ConvS2S: two passes of scheduled sampling, and logits left to the los
   CHECK(same_bits(sampled.value(), model.teach(kSource, read).logits.value()));
   TeachOptions later;
   later.defer_logits = true;
-  Taught taught = model.teach(kSource, kTarget, later);
+  TeacherForced taught = model.teach(kSource, kTarget, later);
   REQUIRE(taught.head != nullptr);
   CHECK(close(linear(taught.hidden, taught.head->weight, taught.head->bias).value(),
               model.teach(kSource, kTarget).logits.value(), 1e-14));

@@ -101,7 +101,7 @@ TEST_CASE("copying recurrent models equal PyTorch's by name", "[copy][reference]
       Tape tape;
       TeachOptions defer;
       defer.defer_logits = true;  // a mixture is no linear layer: it cannot be left to the loss
-      Taught taught = model.teach(source, ref.get(name + ".tgt_in"), defer);
+      TeacherForced taught = model.teach(source, ref.get(name + ".tgt_in"), defer);
       REQUIRE(taught.logits.defined());
       CHECK(close(taught.logits.value(), ref.get(name + ".y"), tolerance));
       Var loss = label_smoothing_loss(reshape(taught.logits, {-1, 12}),

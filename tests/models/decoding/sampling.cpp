@@ -135,7 +135,7 @@ TEST_CASE("pairs of neighbouring draws are independent", "[sampling]") {
 }
 
 TEST_CASE("a seed and a stream name one sequence of draws", "[sampling]") {
-  auto drawn = [](Key key) {
+  auto drawn = [](RandomKey key) {
     Sampler s(options(1), key);
     std::vector<Index> list;
     for (int i = 0; i < 50; ++i) list.push_back(s.draw(logs({0.3, 0.3, 0.4})));

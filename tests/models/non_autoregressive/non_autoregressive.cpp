@@ -37,7 +37,7 @@ TEST_CASE("a non-autoregressive model equals PyTorch's by name", "[nat][referenc
       NonAutoregressive model(c);
       load_case(ref, "", model, dtype);
       Tape tape;
-      Taught taught = model.teach(SourceBatch(ref.get("src")), ref.get("tgt_in"));
+      TeacherForced taught = model.teach(SourceBatch(ref.get("src")), ref.get("tgt_in"));
       Tensor real = not_equal(ref.get("tgt_out"), 0.0).unsqueeze(-1);
       auto counted = [&](const Tensor& x) {
         return where(real, x.to(DType::Float64), scalar(0, DType::Float64));
@@ -80,8 +80,8 @@ TEST_CASE("of the target only the length is read", "[nat]") {
     NonAutoregressive model(small_config(length));
     model.eval();
     Tensor other = ids({1, 9, 10, 11, 1, 12, 0, 0}, {2, 4});
-    Taught a = model.teach(SourceBatch(kSource), kTarget);
-    Taught b = model.teach(SourceBatch(kSource), other);
+    TeacherForced a = model.teach(SourceBatch(kSource), kTarget);
+    TeacherForced b = model.teach(SourceBatch(kSource), other);
     CHECK(same_bits(a.logits.value(), b.logits.value()));
     CHECK(a.logits.shape() == Shape{2, 4, 13});
     // A column of padding in every row changes no other.
@@ -182,7 +182,7 @@ TEST_CASE("every parameter of a non-autoregressive model receives a gradient", "
       NonAutoregressive model(c);
       model.to(DType::Float64);
       Tape tape;
-      Taught taught = model.teach(SourceBatch(kSource), kTarget);
+      TeacherForced taught = model.teach(SourceBatch(kSource), kTarget);
       Var loss = label_smoothing_loss(reshape(taught.logits, {-1, 13}),
                                       ids({3, 4, 5, 2, 6, 2, 0, 0}, {8}), 0.1, 0);
       if (taught.auxiliary.defined()) loss = add(loss, taught.auxiliary);

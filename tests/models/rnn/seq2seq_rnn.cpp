@@ -53,7 +53,7 @@ TEST_CASE("recurrent models: logits, loss and gradients equal PyTorch's by name"
       Tape tape;
       TeachOptions options;
       options.need_attention = true;
-      Taught taught = model.teach(ref.get(name + ".src"), ref.get(name + ".tgt_in"), options);
+      TeacherForced taught = model.teach(ref.get(name + ".src"), ref.get(name + ".tgt_in"), options);
       CHECK(close(taught.logits.value(), ref.get(name + ".logits"), tolerance));
       REQUIRE(taught.attention.size() == 1);
       CHECK(close(taught.attention[0].value(), ref.get(name + ".attention"), tolerance));
@@ -103,7 +103,7 @@ TEST_CASE("deferred logits are the head of what is handed on", "[seq2seq_rnn]") 
   Seq2SeqRnn model(small());
   TeachOptions o;
   o.defer_logits = true;
-  Taught deferred = model.teach(kSource, kTarget, o);
+  TeacherForced deferred = model.teach(kSource, kTarget, o);
   CHECK_FALSE(deferred.logits.defined());
   REQUIRE(deferred.head == &model.generator);
   CHECK(same_bits(linear(deferred.hidden, deferred.head->weight, deferred.head->bias).value(),

@@ -114,7 +114,7 @@ TEST_CASE("layers that backward runs again have the same gradients and keep less
         Tape tape;
         TeachOptions options;
         options.need_attention = attention;
-        Taught taught = model.teach(kSource, kTarget, options);
+        TeacherForced taught = model.teach(kSource, kTarget, options);
         Var loss = sum(mul(taught.logits, taught.logits));
         for (const Var& a : taught.attention) loss = add(loss, sum(mul(a, a)));
         Run r;

@@ -229,7 +229,7 @@ TEST_CASE("a query with nothing to attend to gives zeros and no gradient", "[att
     mask.keep = from_vector(
         std::vector<bool>{false, false, false, true, false, true, true, true, true}, {1, 1, 3, 3});
     Tape tape;
-    Attended a = scaled_dot_product_attention(q, k, v, mask, 0, {}, true);
+    AttentionResult a = scaled_dot_product_attention(q, k, v, mask, 0, {}, true);
     tape.backward(a.context, ones({1, 2, 3, 4}, DType::Float64));
     CHECK(max(abs(a.context.value().select(2, 0))).item() == 0);
     CHECK(max(abs(a.probs.value().select(2, 0))).item() == 0);

@@ -49,7 +49,7 @@ TEST_CASE("additive and multiplicative attention equal torch's values",
         Var query = leaf("query"), keys = leaf("keys"), values = leaf("values");
         Tensor keep = ref.has(name + ".keep") ? ref.get(name + ".keep") : Tensor();
         Tape tape;
-        Attended out = (*attention)(query, keys, values, keep);
+        AttentionResult out = (*attention)(query, keys, values, keep);
         CHECK(distance(out.context.value(), ref.get(name + ".y")) <= limit);
         CHECK(distance(out.probs.value(), ref.get(name + ".probs")) <= limit);
         auto up = [&](const char* key) { return Var(ref.get(name + "." + key, dtype)); };
@@ -73,7 +73,7 @@ TEST_CASE("what may not be attended to has weight 0 and no gradient", "[nn][recu
     Var query = Var::leaf(random({2, 2, query_size(score)}, 1));
     Var keys = Var::leaf(random({2, 3, 5}, 2)), values = Var::leaf(random({2, 3, 4}, 3));
     Tape tape;
-    Attended out = (*attention)(query, keys, values, keep);
+    AttentionResult out = (*attention)(query, keys, values, keep);
     Tensor probs = out.probs.value();
     CHECK(max(abs(probs.select(0, 0).select(1, 2))).item() == 0);
     CHECK(sum(probs.select(0, 0)).item() == Approx(2));
@@ -95,10 +95,10 @@ TEST_CASE("keys projected once serve every step", "[nn][recurrent]") {
     INFO(score);
     auto attention = make(score);
     Var query(random({2, 4, query_size(score)}, 4)), keys(random({2, 3, 5}, 5));
-    Attended all = (*attention)(query, keys, keys);
+    AttentionResult all = (*attention)(query, keys, keys);
     Var projected = attention->project(keys);
     for (Index t = 0; t < 4; ++t) {
-      Attended one = attention->attend(narrow(query, 1, t, 1), projected, keys);
+      AttentionResult one = attention->attend(narrow(query, 1, t, 1), projected, keys);
       CHECK(distance(one.context.value().select(1, 0), all.context.value().select(1, t)) < 1e-6);
     }
   }

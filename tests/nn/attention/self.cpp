@@ -83,7 +83,7 @@ TEST_CASE("scores are scaled before the softmax, not after", "[attention]") {
   attention.to(kDouble);
   attention.eval();
   Var x(normal({2, 5, 6}, 0, 1, {1, 1}, kDouble));
-  Attended out = attention(x, AttentionMask{}, true);
+  AttentionResult out = attention(x, AttentionMask{}, true);
   Tensor sums = sum(out.probs.value(), {-1});
   CHECK(close(sums, ones({2, 5}, kDouble), 1e-14));  // scaling after it leaves 1/√d_k
   Tensor scores = matmul(attention.query(x).value(), attention.key(x).value().transpose());
@@ -139,7 +139,7 @@ TEST_CASE("a query with nothing to attend to gives zeros and zero gradients", "[
     Var x = Var::leaf(normal({1, 3, 4}, 0, 1, {4, 1}, dtype));
     Tensor nothing = zeros({3, 3}, DType::Bool);
     Tape tape;
-    Attended out = attention(x, AttentionMask{.keep = nothing, .bias = {}}, true);
+    AttentionResult out = attention(x, AttentionMask{.keep = nothing, .bias = {}}, true);
     CHECK(same_bits(abs(out.context.value()), zeros({1, 3, 2}, dtype)));
     CHECK(same_bits(abs(out.probs.value()), zeros({1, 3, 3}, dtype)));
     tape.backward(sum(out.context));

@@ -29,7 +29,7 @@ bool close(T a, double b) {
 
 template <class T>
 void check_dropout(Isa isa) {
-  Key key{0x123456789ABCDEF0, 0xFEDCBA9876543210};
+  RandomKey key{0x123456789ABCDEF0, 0xFEDCBA9876543210};
   for (Index first : {0, 1, 31, 32, 100}) {
     for (Index n : {1, 16, 31, 64, 101}) {
       auto x = random<T>(static_cast<std::size_t>(n), 3), addend = random<T>(x.size(), 4), y = x;

@@ -80,7 +80,7 @@ void run_generate(Command& command, GenerateArguments& a) {
     if (command.given("prompt")) print(start);
     print_flush();
     auto decoder = loaded.model->decoder_for(before, true, a.slide);
-    Key key{static_cast<std::uint64_t>(a.seed), static_cast<std::uint64_t>(sample)};
+    RandomKey key{static_cast<std::uint64_t>(a.seed), static_cast<std::uint64_t>(sample)};
     generate(*decoder, last, a.max_tokens, a.sampling, key, [&](Index token) {
       print(text.push(token));
       print_flush();

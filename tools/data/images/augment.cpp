@@ -7,7 +7,7 @@
 
 namespace glim {
 
-Tensor augment(const Tensor& images, const Augmentation& by, Key key) {
+Tensor augment(const Tensor& images, const Augmentation& by, RandomKey key) {
   if (!(by.shift >= 0 && by.shift <= 1e6) || !(by.rotation >= 0 && by.rotation <= 180))
     throw ValueError("augment",
                      "wants a shift of 0 to 1e6 pixels and a rotation of 0 to 180 degrees");

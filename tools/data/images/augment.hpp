@@ -19,6 +19,6 @@ struct Augmentation {
   bool any() const { return shift > 0 || rotation > 0; }
 };
 
-Tensor augment(const Tensor& images, const Augmentation& by, Key key);
+Tensor augment(const Tensor& images, const Augmentation& by, RandomKey key);
 
 }  // namespace glim

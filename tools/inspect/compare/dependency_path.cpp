@@ -43,7 +43,7 @@ Index dependency_path(SequenceModel& model, Index length) {
   Tensor target = row(model.tgt_vocab(), kBos, -1);
   Magnify primitives(Magnification::Explicit);
   Tape tape;
-  Taught taught = model.teach(source, target);
+  TeacherForced taught = model.teach(source, target);
   model.train(training);
   return longest_chain(tape, embedding, taught.logits);
 }

@@ -138,8 +138,8 @@ class MaskedLearner final : public Learner {
   }
 
   Var loss(Split split, Index batch, Index /*step*/, Measures& sums) override {
-    Key key = split == Split::Train ? generator().next()
-                                    : Key{0x6d61736bu, static_cast<std::uint64_t>(batch)};
+    RandomKey key = split == Split::Train ? generator().next()
+                                    : RandomKey{0x6d61736bu, static_cast<std::uint64_t>(batch)};
     return masked_loss(padded_ids(data_.part(split).pairs, data_.rows(split, batch)), key, sums);
   }
 
@@ -190,7 +190,7 @@ class MaskedLearner final : public Learner {
 
  private:
   // Of these (B, S) ids, tokens hidden as the key says.
-  Var masked_loss(const Tensor& ids, Key key, Measures& sums) {
+  Var masked_loss(const Tensor& ids, RandomKey key, Measures& sums) {
     Masked m = mask_tokens(ids, model_->bert.config().mask(), {}, key);
     Var logits = (*model_)(m.ids, m.chosen);  // (M, V)
     sums.correct += static_cast<Index>(sum(equal(argmax(logits.value(), -1), m.targets)).item());

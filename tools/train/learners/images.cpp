@@ -212,7 +212,7 @@ class ImageLearner final : public Learner {
     Part& p = split == Split::Train ? train_ : valid_;
     p.order = p.rows;
     if (split == Split::Train) {
-      Key key{static_cast<std::uint64_t>(options_.seed) ^ 0x696d61676573,
+      RandomKey key{static_cast<std::uint64_t>(options_.seed) ^ 0x696d61676573,
               static_cast<std::uint64_t>(epoch)};
       auto shuffled = permutation(static_cast<Index>(p.rows.size()), key).to_vector<Index>();
       for (std::size_t i = 0; i < shuffled.size(); ++i)

@@ -166,7 +166,7 @@ Var TranslationLearner::pairs_loss(Split split, const std::vector<std::int64_t>&
   if (options_.scheduled_sampling > 0 && model_->training())
     teach.sampling = sampling_share(sampling_schedule_named(options_.sampling_schedule),
                                     options_.scheduled_sampling, options_.sampling_steps, step);
-  Taught taught = model_->teach(source, target_in, teach);
+  TeacherForced taught = model_->teach(source, target_in, teach);
   // (B, T, ·) -> (B·T, ·)
   auto rows = [](const Var& v) { return reshape(v, {-1, v.size(-1)}); };
   Var loss;
@@ -185,7 +185,7 @@ Var TranslationLearner::pairs_loss(Split split, const std::vector<std::int64_t>&
   return loss;
 }
 
-Var TranslationLearner::guided(const Taught& taught, const Batch& b) const {
+Var TranslationLearner::guided(const TeacherForced& taught, const Batch& b) const {
   if (taught.attention.empty())
     throw ValueError("--guided-attention",
                      "models of kind '" + options_.kind + "' have no attention to guide");

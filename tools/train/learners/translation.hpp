@@ -82,7 +82,7 @@ class TranslationLearner final : public Learner {
   // Of these pairs as one batch.
   Var pairs_loss(Split split, const std::vector<std::int64_t>& rows, Index step, Measures& sums);
   void number_copies();
-  Var guided(const Taught& taught, const Batch& batch) const;
+  Var guided(const TeacherForced& taught, const Batch& batch) const;
 
   TrainOptions options_;
   Dataset data_;
