@@ -21,8 +21,8 @@ class In {
       : constant_(constant), var_(&*constant_), where_(where) {}
   // Of what stands for a Var, as a module's parameter does.
   template <class V>
-    requires requires(const V& v) { v.operator const Var &(); }
-  In(const V& v, Where where = Where::current()) : In(v.operator const Var &(), where) {}
+  requires requires(const V& v) { v.operator const Var&(); }
+  In(const V& v, Where where = Where::current()) : In(v.operator const Var&(), where) {}
   In(const In&) = delete;
   In& operator=(const In&) = delete;
 

@@ -151,14 +151,14 @@ struct AttentionResult {
 // context = dropout(softmax(Q Kᵀ/√Dk + mask)) V      (Vaswani et al. 2017, equation 1)
 // query (..., T, Dk)   key (..., S, Dk)   value (..., S, Dv)
 AttentionResult scaled_dot_product_attention(const In& query, const Var& key, const Var& value,
-                                      const AttentionMask& mask = {}, double dropout_p = 0,
-                                      RandomKey dropout_key = {}, bool need_probs = false);
+                                             const AttentionMask& mask = {}, double dropout_p = 0,
+                                             RandomKey dropout_key = {}, bool need_probs = false);
 // The same for H heads whose projections lie side by side: x (B, T, 3D) = [Q K V], or x (B, T, D) = Q
 // and memory (B, S, 2D) = [K V]; head h is the columns h·Dh ... of each block. context (B, T, D),
 // probs (B, H, T, S).
 AttentionResult packed_attention(const In& x, const Var& memory, Index heads,
-                          const AttentionMask& mask = {}, double dropout_p = 0,
-                          RandomKey dropout_key = {}, bool need_probs = false);
+                                 const AttentionMask& mask = {}, double dropout_p = 0,
+                                 RandomKey dropout_key = {}, bool need_probs = false);
 
 // What a loss over tokens measures, as sums over the tokens that count.
 struct LossSums {

@@ -11,15 +11,15 @@ Embedding::Embedding(Index num, Index dim, std::optional<Index> padding_index)
     throw IndexError("embedding", "the padding index " + std::to_string(*padding_index) +
                                       " is no row of a table of " + std::to_string(num));
   normal_(weight.value(), 0, 1);
-  if (padding_index) weight.value().select(0, *padding_index).fill_(0);
+  if (padding_index) select(weight.value(), 0, *padding_index).fill_(0);
 }
 
 Var Embedding::forward(const Tensor& ids) {
   Var rows = index_select(weight, 0, ids);  // (...) -> (..., D)
   if (!padding_index_ || !Tape::current()) return rows;
   // Padded positions read the same row as a constant, so nothing flows back into it from them.
-  Tensor pad = equal(ids, static_cast<double>(*padding_index_)).unsqueeze(-1);  // (..., 1)
-  return where(pad, Var(weight.value().select(0, *padding_index_)), rows);
+  Tensor pad = unsqueeze(equal(ids, static_cast<double>(*padding_index_)), -1);  // (..., 1)
+  return where(pad, Var(select(weight.value(), 0, *padding_index_)), rows);
 }
 
 }  // namespace glim

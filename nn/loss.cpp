@@ -30,7 +30,7 @@ void require_rows(std::string_view op, const Var& x, const Tensor& target) {
 // -x at the target, 0 in rows that are not counted. (..., V) -> (...)
 Var picked(const Var& log_probs, const Tensor& target, const Tensor& counted) {
   Tensor zero = scalar(0, DType::Int64);
-  Tensor at = where(counted, target, zero).unsqueeze(-1);  // (..., 1)
+  Tensor at = unsqueeze(where(counted, target, zero), -1);  // (..., 1)
   Var loss = neg(squeeze(gather(log_probs, -1, at), -1));
   return where(counted, loss, Var(scalar(0, loss.dtype())));
 }
@@ -97,7 +97,7 @@ Var LabelSmoothing::forward(const Var& logits, const Tensor& target, Index token
   require_rows("label_smoothing", logits, target);
   LossSums measured;
   Var rows = reshape(logits, {target.numel(), logits.size(-1)});  // (..., V) -> (N, V)
-  Var loss = label_smoothing_loss(rows, target.reshape({-1}), smoothing_, pad_, &measured);
+  Var loss = label_smoothing_loss(rows, reshape(target, {-1}), smoothing_, pad_, &measured);
   if (sums) *sums = measured;
   Index divisor = tokens > 0 ? tokens : measured.tokens;
   return mul(loss, divisor > 0 ? 1 / static_cast<double>(divisor) : 0);

@@ -48,7 +48,8 @@ Generator& generator();
 void seed(std::uint64_t value);  // generator() from the start of `value`
 
 // ValueError: low > high, deviation < 0, probability outside [0, 1]. Floating dtypes only.
-Tensor uniform(const Shape& shape, double low, double high, RandomKey key, DType dtype = DType::Float32);
+Tensor uniform(const Shape& shape, double low, double high, RandomKey key,
+               DType dtype = DType::Float32);
 Tensor normal(const Shape& shape, double mean, double deviation, RandomKey key,
               DType dtype = DType::Float32);  // Box & Muller 1958
 // bool: word_at(key, i) < word_threshold(probability); all true for 1

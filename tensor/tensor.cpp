@@ -123,7 +123,7 @@ Tensor source_for(const Tensor& target, const Tensor& source, std::string_view o
   Tensor from = source;
   if (source.shape() != target.shape()) {
     try {
-      from = source.expand(target.shape());
+      from = broadcast_to(source, target.shape());
     } catch (const ShapeError&) {
       throw with_operands(
           ShapeError(op, "the source does not broadcast to " + to_string(target.shape())),

@@ -1,7 +1,7 @@
 // Tensor: an n-d array, i.e. storage, offset, shape, strides (in elements) and dtype. No gradients.
 //
 // Copying a Tensor copies the handle: both see the same elements. Views (reshape where strides
-// allow, permute, slice, select, expand, squeeze ...) never copy. Element (i0, i1, ...) lies at
+// allow, permute, slice, select, broadcast_to, squeeze ...) never copy. Element (i0, i1, ...) lies at
 // offset + i0·stride0 + i1·stride1 + ...
 #pragma once
 
@@ -52,19 +52,8 @@ class Tensor {
   template <class T>
   std::vector<T> to_vector() const;  // row-major copy
 
-  // Views. ShapeError / IndexError where the arguments do not fit.
-  Tensor reshape(Shape shape) const;  // one extent may be -1; copies only where strides force it
-  std::optional<Tensor> view(const Shape& shape) const;  // reshape without copy, if possible
-  Tensor permute(const Dims& axes) const;
-  Tensor transpose(Index a = -2, Index b = -1) const;
-  // Elements start, start+step, ... below stop (step >= 1; negatives count from the end, then the
-  // range is clipped as in NumPy).
-  Tensor slice(Index axis, Index start, Index stop, Index step = 1) const;
-  Tensor narrow(Index axis, Index start, Index length) const;  // IndexError instead of clipping
-  Tensor select(Index axis, Index index) const;                // drops the axis
-  Tensor expand(const Shape& shape) const;                     // stride 0 where broadcast
-  Tensor squeeze(Index axis) const;                            // ShapeError unless extent 1
-  Tensor unsqueeze(Index axis) const;                          // axis in [-rank-1, rank]
+  // reshape without a copy, where strides allow it; ShapeError where the shapes do not fit.
+  std::optional<Tensor> view(const Shape& shape) const;
 
   // Copies.
   Tensor contiguous() const;  // itself when already row-major
@@ -77,6 +66,13 @@ class Tensor {
   void fill_(double value) const;
 
   friend Tensor empty(const Shape& shape, DType dtype);
+  friend Tensor permute(const Tensor& x, const Dims& axes);
+  friend Tensor transpose(const Tensor& x, Index a, Index b);
+  friend Tensor slice(const Tensor& x, Index axis, Index start, Index stop, Index step);
+  friend Tensor select(const Tensor& x, Index axis, Index index);
+  friend Tensor broadcast_to(const Tensor& x, const Shape& shape);
+  friend Tensor squeeze(const Tensor& x, Index axis);
+  friend Tensor unsqueeze(const Tensor& x, Index axis);
   // Element `offset`, any strides, within the storage: ShapeError when they reach outside it,
   // StateError for an undefined storage.
   static Tensor from_storage(Storage storage, Index offset, const Shape& shape,
@@ -90,6 +86,20 @@ class Tensor {
   Strides strides_;
   DType dtype_ = DType::Float32;
 };
+
+// Views, spelled as on Vars (autograd/ops.hpp). ShapeError / IndexError where the arguments do not fit.
+Tensor reshape(const Tensor& x,
+               Shape shape);  // one extent may be -1; copies only where strides force it
+Tensor permute(const Tensor& x, const Dims& axes);
+Tensor transpose(const Tensor& x, Index a = -2, Index b = -1);
+// Elements start, start+step, ... below stop (step >= 1; negatives count from the end, then the
+// range is clipped as in NumPy).
+Tensor slice(const Tensor& x, Index axis, Index start, Index stop, Index step = 1);
+Tensor narrow(const Tensor& x, Index axis, Index start, Index length);  // IndexError, no clipping
+Tensor select(const Tensor& x, Index axis, Index index);                // drops the axis
+Tensor broadcast_to(const Tensor& x, const Shape& shape);               // stride 0 where broadcast
+Tensor squeeze(const Tensor& x, Index axis);    // ShapeError unless extent 1
+Tensor unsqueeze(const Tensor& x, Index axis);  // axis in [-rank-1, rank]
 
 // Factories. ShapeError for negative extents or overflowing products.
 Tensor empty(const Shape& shape, DType dtype = DType::Float32);  // uninitialised

@@ -70,113 +70,113 @@ std::optional<Tensor> Tensor::view(const Shape& wanted) const {
   return from_storage(storage_, offset_, shape, strides, dtype_);
 }
 
-Tensor Tensor::reshape(Shape shape) const {
-  if (auto v = view(shape)) return *v;
-  return *clone().view(shape);
+Tensor reshape(const Tensor& x, Shape shape) {
+  if (auto v = x.view(shape)) return *v;
+  return *x.clone().view(shape);
 }
 
-Tensor Tensor::permute(const Dims& axes) const {
-  if (axes.rank() != rank())
+Tensor permute(const Tensor& x, const Dims& axes) {
+  if (axes.rank() != x.rank())
     throw with_operands(
-        ShapeError("permute", "axes " + to_string(axes) + " for rank " + std::to_string(rank())),
-        Operand("x", *this));
-  normalize_axes(axes, rank(), "permute");  // each axis once
-  Tensor y = *this;
-  for (int i = 0; i < rank(); ++i) {
-    int a = normalize_axis(axes[i], rank(), "permute");
-    y.shape_[i] = shape_[a];
-    y.strides_[i] = strides_[a];
+        ShapeError("permute", "axes " + to_string(axes) + " for rank " + std::to_string(x.rank())),
+        Operand("x", x));
+  normalize_axes(axes, x.rank(), "permute");  // each axis once
+  Tensor y = x;
+  for (int i = 0; i < x.rank(); ++i) {
+    int a = normalize_axis(axes[i], x.rank(), "permute");
+    y.shape_[i] = x.shape()[a];
+    y.strides_[i] = x.strides()[a];
   }
   return y;
 }
 
-Tensor Tensor::transpose(Index a, Index b) const {
-  int i = normalize_axis(a, rank(), "transpose"), j = normalize_axis(b, rank(), "transpose");
-  Tensor y = *this;
+Tensor transpose(const Tensor& x, Index a, Index b) {
+  int i = normalize_axis(a, x.rank(), "transpose"), j = normalize_axis(b, x.rank(), "transpose");
+  Tensor y = x;
   std::swap(y.shape_[i], y.shape_[j]);
   std::swap(y.strides_[i], y.strides_[j]);
   return y;
 }
 
-Tensor Tensor::slice(Index axis, Index start, Index stop, Index step) const {
-  int a = normalize_axis(axis, rank(), "slice");
+Tensor slice(const Tensor& x, Index axis, Index start, Index stop, Index step) {
+  int a = normalize_axis(axis, x.rank(), "slice");
   if (step < 1)
     throw with_operands(ValueError("slice", "step " + std::to_string(step) + " is below 1"),
-                        Operand("x", *this));
-  Index n = shape_[a];
+                        Operand("x", x));
+  Index n = x.shape()[a];
   if (start < 0) start += n;
   if (stop < 0) stop += n;
   start = std::clamp<Index>(start, 0, n);
   stop = std::clamp<Index>(stop, start, n);
-  Tensor y = *this;
-  if (start < n) y.offset_ += start * strides_[a];
+  Tensor y = x;
+  if (start < n) y.offset_ += start * x.strides()[a];
   y.shape_[a] = stop > start ? (stop - start - 1) / step + 1 : 0;
   if (y.shape_[a] > 1) y.strides_[a] *= step;
   return y;
 }
 
-Tensor Tensor::narrow(Index axis, Index start, Index length) const {
-  int a = normalize_axis(axis, rank(), "narrow");
-  if (start < 0 || length < 0 || start > shape_[a] - length)
+Tensor narrow(const Tensor& x, Index axis, Index start, Index length) {
+  int a = normalize_axis(axis, x.rank(), "narrow");
+  if (start < 0 || length < 0 || start > x.shape()[a] - length)
     throw with_operands(
         IndexError("narrow", std::to_string(length) + " elements from " + std::to_string(start) +
                                  " on axis " + std::to_string(a) + " of extent " +
-                                 std::to_string(shape_[a])),
-        Operand("x", *this));
-  return slice(a, start, start + length);
+                                 std::to_string(x.shape()[a])),
+        Operand("x", x));
+  return slice(x, a, start, start + length);
 }
 
-Tensor Tensor::select(Index axis, Index index) const {
-  int a = normalize_axis(axis, rank(), "select");
-  Index n = shape_[a];
+Tensor select(const Tensor& x, Index axis, Index index) {
+  int a = normalize_axis(axis, x.rank(), "select");
+  Index n = x.shape()[a];
   if (index < -n || index >= n)
     throw with_operands(
         IndexError("select", "index " + std::to_string(index) + " on axis " + std::to_string(a) +
                                  " of extent " + std::to_string(n)),
-        Operand("x", *this));
-  Tensor y = *this;
-  y.offset_ += (index < 0 ? index + n : index) * strides_[a];
+        Operand("x", x));
+  Tensor y = x;
+  y.offset_ += (index < 0 ? index + n : index) * x.strides()[a];
   y.shape_.erase(a);
   y.strides_.erase(a);
   return y;
 }
 
-Tensor Tensor::expand(const Shape& shape) const {
-  int extra = shape.rank() - rank();
+Tensor broadcast_to(const Tensor& x, const Shape& shape) {
+  int extra = shape.rank() - x.rank();
   bool fits = extra >= 0;
   Strides strides = Dims::filled(shape.rank(), 0);
-  for (int i = 0; i < rank() && fits; ++i) {
-    if (shape_[i] == shape[i + extra]) {
-      strides[i + extra] = strides_[i];
+  for (int i = 0; i < x.rank() && fits; ++i) {
+    if (x.shape()[i] == shape[i + extra]) {
+      strides[i + extra] = x.strides()[i];
     } else {
-      fits = shape_[i] == 1;
+      fits = x.shape()[i] == 1;
     }
   }
   if (!fits)
-    throw with_operands(ShapeError("expand", "does not broadcast to " + to_string(shape)),
-                        Operand("x", *this));
-  checked_numel(shape, "expand");
-  Tensor y = *this;
+    throw with_operands(ShapeError("broadcast_to", "does not broadcast to " + to_string(shape)),
+                        Operand("x", x));
+  checked_numel(shape, "broadcast_to");
+  Tensor y = x;
   y.shape_ = shape;
   y.strides_ = strides;
   return y;
 }
 
-Tensor Tensor::squeeze(Index axis) const {
-  int a = normalize_axis(axis, rank(), "squeeze");
-  if (shape_[a] != 1)
+Tensor squeeze(const Tensor& x, Index axis) {
+  int a = normalize_axis(axis, x.rank(), "squeeze");
+  if (x.shape()[a] != 1)
     throw with_operands(ShapeError("squeeze", "axis " + std::to_string(a) + " has extent " +
-                                                  std::to_string(shape_[a])),
-                        Operand("x", *this));
-  Tensor y = *this;
+                                                  std::to_string(x.shape()[a])),
+                        Operand("x", x));
+  Tensor y = x;
   y.shape_.erase(a);
   y.strides_.erase(a);
   return y;
 }
 
-Tensor Tensor::unsqueeze(Index axis) const {
-  int a = normalize_axis(axis, rank() + 1, "unsqueeze");
-  Tensor y = *this;
+Tensor unsqueeze(const Tensor& x, Index axis) {
+  int a = normalize_axis(axis, x.rank() + 1, "unsqueeze");
+  Tensor y = x;
   y.shape_.insert(a, 1);
   y.strides_.insert(a, 1);
   return y;

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "models/transformer/transformer.hpp"
-#include "tools/gradients/sizes.hpp"
 #include "tools/gradients/ids.hpp"
+#include "tools/gradients/sizes.hpp"
 
 namespace glim {
 

@@ -25,7 +25,7 @@ bool same_doubles(const std::vector<double>& a, const std::vector<double>& b) {
 // 1 at element i, zeros elsewhere.
 Tensor unit(const Var& y, Index i) {
   Tensor e = zeros(y.shape(), y.dtype());
-  e.reshape({-1}).narrow(0, i, 1).fill_(1);
+  narrow(reshape(e, {-1}), 0, i, 1).fill_(1);
   return e;
 }
 

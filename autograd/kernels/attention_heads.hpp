@@ -37,7 +37,7 @@ struct Matrices {
     Shape full = leading;
     full.push_back(rows);
     full.push_back(columns);
-    if (x.shape() != full) x = x.expand(full);
+    if (x.shape() != full) x = broadcast_to(x, full);
     row = x.strides()[x.rank() - 2];
     column = columns == 1 ? 1 : x.strides().back();
   }

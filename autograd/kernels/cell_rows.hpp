@@ -1,8 +1,8 @@
 // The operands of a recurrent cell's step as rows, for its kernels (recurrent.hpp).
 #pragma once
 
-#include "autograd/kernels/table.hpp"
 #include "autograd/kernels/rows.hpp"
+#include "autograd/kernels/table.hpp"
 
 namespace glim {
 

@@ -65,14 +65,14 @@ CrossEntropyRows LinearCrossEntropy::run(const Tensor& x, const Tensor& weight, 
   if (d.weight.defined() && count == 0) d.weight.fill_(0);  // no chunk writes it
   if (d.bias.defined()) d.bias.fill_(0);
   for (Index begin = 0; begin < count; begin += chunk) {
-    Tensor part = x.narrow(0, begin, std::min(chunk, count - begin));
-    Tensor u = matmul_then(part, weight.transpose(), {bias, false, nullptr});  // (rows, V)
+    Tensor part = narrow(x, 0, begin, std::min(chunk, count - begin));
+    Tensor u = matmul_then(part, transpose(weight), {bias, false, nullptr});  // (rows, V)
     Tensor stats = empty({u.size(0), 2}, x.dtype());
     cross_entropy(u, target, begin, s, stats, out);
     if (!d.x.defined() && !d.weight.defined() && !d.bias.defined()) continue;
     cross_entropy_grad(u, target, begin, s, stats, 1, u);
-    if (d.x.defined()) matmul_into(d.x.narrow(0, begin, u.size(0)), u, weight, 1, 0);
-    if (d.weight.defined()) matmul_into(d.weight, u.transpose(), part, 1, begin > 0 ? 1 : 0);
+    if (d.x.defined()) matmul_into(narrow(d.x, 0, begin, u.size(0)), u, weight, 1, 0);
+    if (d.weight.defined()) matmul_into(d.weight, transpose(u), part, 1, begin > 0 ? 1 : 0);
     if (d.bias.defined()) add_(d.bias, sum_of_rows(u));
   }
   return out;

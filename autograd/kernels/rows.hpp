@@ -39,7 +39,7 @@ T* data_or_null(const Tensor& x, Index offset = 0) {
 
 // Σ of pieces' sums (pieces, D), in order.
 inline Tensor sum_of_pieces(const Tensor& sums) {
-  if (sums.size(0) == 1) return sums.select(0, 0);
+  if (sums.size(0) == 1) return select(sums, 0, 0);
   Tensor total = zeros({sums.size(1)}, sums.dtype());
   visit_floating(sums.dtype(), [&]<class T>() {
     op_kernels<T>().sum_rows(sums.size(0), sums.size(1), sums.data<T>(), sums.size(1),

@@ -14,7 +14,7 @@ Var probs_of(const Var& scores, const Tensor& keep) {
 }
 
 AttentionResult attention_of_heads(const Var& query, const Var& key, const Var& value,
-                            const AttentionMask& mask, const AttentionDropout& drop) {
+                                   const AttentionMask& mask, const AttentionDropout& drop) {
   Var scores = named(matmul(query, transpose(key)) * scale_for(query), "scores");  // (..., T, S)
   if (mask.bias.defined()) scores = named(scores + mask.bias, "biased_scores");
   Var probs = named(probs_of(scores, mask.keep), "probs");
@@ -62,7 +62,7 @@ Shape with_last(Shape lead, Index rows, Index columns) {
 
 // (B, H, R, C) laid out as (B, R, H, C): joining the heads is then a view. Other ranks row-major.
 Tensor heads_apart(const Shape& lead, Index rows, Index columns, DType dtype) {
-  if (lead.rank() == 2) return empty({lead[0], rows, lead[1], columns}, dtype).transpose(1, 2);
+  if (lead.rank() == 2) return transpose(empty({lead[0], rows, lead[1], columns}, dtype), 1, 2);
   return empty(with_last(lead, rows, columns), dtype);
 }
 
@@ -150,8 +150,8 @@ void check(const Var& query, const Var& key, const Var& value, const AttentionMa
 }  // namespace ops
 
 AttentionResult scaled_dot_product_attention(const In& query, const Var& key, const Var& value,
-                                      const AttentionMask& mask, double dropout_p, RandomKey dropout_key,
-                                      bool need_probs) {
+                                             const AttentionMask& mask, double dropout_p,
+                                             RandomKey dropout_key, bool need_probs) {
   auto fail = [&](const std::string& problem) {
     throw with_operands(ShapeError("attention", problem), Operand("query", query->value()),
                         Operand("key", key.value()), Operand("value", value.value()));

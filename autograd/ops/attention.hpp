@@ -20,7 +20,7 @@ struct AttentionDropout {
 };
 
 AttentionResult attention_of_heads(const Var& query, const Var& key, const Var& value,
-                            const AttentionMask& mask, const AttentionDropout& drop);
+                                   const AttentionMask& mask, const AttentionDropout& drop);
 
 struct AttentionGradients {
   Var query, key, value, bias;  // bias: (..., T, S), before it is summed

@@ -106,7 +106,9 @@ struct Sigmoid final : Unary<Sigmoid> {
     return sigmoid(x);
   }
   Var dx(const Var& dy) const { return dy * y() * (1 - y()); }
-  Tensor kernel(const Tensor& dy) const { return function_grad(Function::Sigmoid, y().value(), dy); }
+  Tensor kernel(const Tensor& dy) const {
+    return function_grad(Function::Sigmoid, y().value(), dy);
+  }
 };
 
 struct Relu final : Unary<Relu> {
@@ -159,7 +161,10 @@ struct Gelu final : Unary<Gelu> {
     Var du = root * (1 + 3 * cubic * (x * x));
     return dy * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * du);
   }
-  Tensor kernel(const Tensor& dy) const { return function_grad(form == GeluForm::Erf ? Function::GeluErf : Function::GeluTanh, x().value(), dy); }
+  Tensor kernel(const Tensor& dy) const {
+    return function_grad(form == GeluForm::Erf ? Function::GeluErf : Function::GeluTanh,
+                         x().value(), dy);
+  }
   GeluForm form;
 };
 

@@ -16,8 +16,8 @@ namespace ops {
 Tensor smoothed_target(const Tensor& target, Index classes, const Smoothing& s, DType dtype) {
   const double rest = s.rest(classes);
   Tensor q = (1 - s.epsilon - rest) * one_hot(target, classes, dtype) + rest;
-  if (s.pad >= 0 && s.pad < classes) q.select(1, s.pad).fill_(0);
-  return q * not_equal(target, static_cast<double>(s.pad)).unsqueeze(1).to(dtype);
+  if (s.pad >= 0 && s.pad < classes) select(q, 1, s.pad).fill_(0);
+  return q * unsqueeze(not_equal(target, static_cast<double>(s.pad)), 1).to(dtype);
 }
 
 // Σ KL(q ‖ p) = -Σ q ln p - (entropy of q), p = softmax(logits)
@@ -29,7 +29,7 @@ Var kl_of_logits(const Var& logits, const Tensor& target, const Smoothing& s, Lo
   auto tokens = static_cast<Index>(sum(real).item());
   const double entropy = s.entropy(tokens, classes);
   if (sums) {
-    Tensor picked = gather(log_probs.value(), 1, target.unsqueeze(1)).squeeze(1);
+    Tensor picked = squeeze(gather(log_probs.value(), 1, unsqueeze(target, 1)), 1);
     *sums = {cross.item() - entropy, cross.item(), -dot(picked, real), tokens};
   }
   return cross - entropy;

@@ -40,7 +40,8 @@ struct Affine : Op {
     shape[shape.rank() - 1] = weight.size(0);
     rows_ = 1;
     for (int i = 0; i + 1 < from_.rank(); ++i) rows_ *= from_[i];
-    return matmul_then(x.reshape({rows_, x.size(-1)}), weight.transpose(), epilogue).reshape(shape);
+    return reshape(matmul_then(reshape(x, {rows_, x.size(-1)}), transpose(weight), epilogue),
+                   shape);
   }
   bool any_needs_grad() const { return needs_grad(X) || needs_grad(Weight) || needs_grad(Bias); }
 

@@ -37,7 +37,7 @@ Heads heads_of(const Var& x, const Var& memory, Index heads) {
 }
 
 AttentionResult composed(const Var& x, const Var& memory, Index heads, const AttentionMask& mask,
-                  const AttentionDropout& drop, bool need_probs) {
+                         const AttentionDropout& drop, bool need_probs) {
   Heads h = heads_of(x, memory, heads);
   AttentionResult a =
       scaled_dot_product_attention(named(h.query, "query"), named(h.key, "key"),
@@ -138,8 +138,9 @@ struct PackedAttention final : Op {
 
 }  // namespace ops
 
-AttentionResult packed_attention(const In& x, const Var& memory, Index heads, const AttentionMask& mask,
-                          double dropout_p, RandomKey dropout_key, bool need_probs) {
+AttentionResult packed_attention(const In& x, const Var& memory, Index heads,
+                                 const AttentionMask& mask, double dropout_p, RandomKey dropout_key,
+                                 bool need_probs) {
   auto fail = [&](const std::string& problem) {
     throw with_operands(ShapeError("packed_attention", problem), Operand("x", x->value()),
                         Operand("memory", memory.value()));

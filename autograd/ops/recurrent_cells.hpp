@@ -32,7 +32,7 @@ inline void check_cell(std::string_view op, const Var& input, const Var& hidden,
 
 // live ? next : state, row by row; without live all rows go on.
 inline Var where_live(const Tensor& live, const Var& next, const Var& state) {
-  return live.defined() ? where(live.unsqueeze(1), next, state) : next;
+  return live.defined() ? where(unsqueeze(live, 1), next, state) : next;
 }
 inline Var zero_unless_live(const Tensor& live, const Var& x) {
   return where_live(live, x, scalar(0, x.dtype()));

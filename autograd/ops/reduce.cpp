@@ -35,7 +35,7 @@ struct Sum final : Unary<Sum> {
 // dy repeated along the axes, shared evenly among the elements that equal y.
 Var shared(const Var& dy, const Tensor& x, const Tensor& y, const Dims& axes) {
   Shape kept = kept_shape(x.shape(), axes);
-  Tensor hit = equal(x, y.reshape(kept)).to(x.dtype());
+  Tensor hit = equal(x, reshape(y, kept)).to(x.dtype());
   return broadcast_to(reshape(dy, kept), x.shape()) * (hit / sum(hit, axes, true));
 }
 

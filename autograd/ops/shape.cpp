@@ -13,7 +13,7 @@ struct Reshape final : Unary<Reshape> {
   explicit Reshape(const Shape& s) : to(s) {}
   Tensor forward(const Tensor& x) {
     from = x.shape();
-    return x.reshape(to);
+    return reshape(x, to);
   }
   Var dx(const Var& dy) const { return reshape(dy, from); }
   Shape to, from;
@@ -23,7 +23,7 @@ struct Permute final : Unary<Permute> {
   static constexpr Formula formula{
       "permute", "y = x with axis axes[i] in place i", {"dx = dy permuted back"}};
   explicit Permute(const Dims& a) : axes(a) {}
-  Tensor forward(const Tensor& x) { return x.permute(axes); }
+  Tensor forward(const Tensor& x) { return permute(x, axes); }
   Var dx(const Var& dy) const {
     Dims inverse = axes;
     for (int i = 0; i < axes.rank(); ++i)
@@ -40,7 +40,7 @@ struct BroadcastTo final : Unary<BroadcastTo> {
   explicit BroadcastTo(const Shape& s) : to(s) {}
   Tensor forward(const Tensor& x) {
     from = x.shape();
-    return x.expand(to);
+    return broadcast_to(x, to);
   }
   Var dx(const Var& dy) const { return sum_to(dy, from); }
   Shape to, from;
@@ -65,7 +65,7 @@ struct Slice final : Op {
   Slice(int a, Index from, Index to, Index by) : axis(a), start(from), stop(to), step(by) {}
   Tensor forward(const Tensor& x) {
     shape = x.shape();
-    return x.slice(axis, start, stop, step);
+    return slice(x, axis, start, stop, step);
   }
   Grads gradient(const Var& dy) const override {
     return {{0, unslice(dy, shape, axis, start, step)}};
@@ -74,7 +74,7 @@ struct Slice final : Op {
   Grads fast_gradient(const Var& dy) const override {
     Grads d;
     d.add_to(0, [this, up = dy.value()](const Tensor& total) {
-      if (up.numel() > 0) add_(total.slice(axis, start, stop, step), up);
+      if (up.numel() > 0) add_(slice(total, axis, start, stop, step), up);
     });
     return d;
   }
@@ -90,7 +90,7 @@ struct Unslice final : Unary<Unslice> {
   Tensor forward(const Tensor& x) {
     Tensor y = zeros(shape, x.dtype());
     length = x.shape()[axis];
-    y.slice(axis, start, stop(), step).copy_(x);
+    slice(y, axis, start, stop(), step).copy_(x);
     return y;
   }
   Var dx(const Var& dy) const { return slice(dy, axis, start, stop(), step); }
@@ -181,20 +181,20 @@ Var unslice(const In& x, const Shape& shape, Index axis, Index start, Index step
 }
 
 Var narrow(const In& x, Index axis, Index start, Index length) {
-  x->value().narrow(axis, start, length);  // IndexError where slice would clip
+  narrow(x->value(), axis, start, length);  // IndexError where slice would clip
   return slice(x, axis, start, start + length, 1);
 }
 
 Var select(const In& x, Index axis, Index index) {
   int a = normalize_axis(axis, x->rank(), "select");
-  x->value().select(a, index);  // IndexError outside the extent
+  select(x->value(), a, index);  // IndexError outside the extent
   if (index < 0) index += x->shape()[a];
   CallSite site(x.where());
   return squeeze(slice(x, a, index, index + 1), a);
 }
 
-Var squeeze(const In& x, Index axis) { return reshape(x, x->value().squeeze(axis).shape()); }
-Var unsqueeze(const In& x, Index axis) { return reshape(x, x->value().unsqueeze(axis).shape()); }
+Var squeeze(const In& x, Index axis) { return reshape(x, squeeze(x->value(), axis).shape()); }
+Var unsqueeze(const In& x, Index axis) { return reshape(x, unsqueeze(x->value(), axis).shape()); }
 
 Var concatenate(const Ins& parts, Index axis) {
   if (parts->empty()) throw ValueError("concatenate", "needs at least one tensor");

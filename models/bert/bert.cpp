@@ -104,7 +104,7 @@ Var masked_mean(const Var& x, const Tensor& keep) {
   Tensor weight = keep.to(x.dtype());
   Tensor count = maximum(sum(weight, {1}, true), scalar(1, x.dtype()));  // (B, 1)
   // (B, 1, S) (B, S, D) -> (B, 1, D)
-  return squeeze(matmul(Var(div(weight, count).unsqueeze(1)), x), 1);
+  return squeeze(matmul(Var(unsqueeze(div(weight, count), 1)), x), 1);
 }
 
 Index chosen_count(Index n, double share) {

@@ -66,7 +66,7 @@ Var QuadraticAttention::forward(const Var& x) {
   Var direction = concatenate({Var(ones({heads_, 1}, x.dtype())), mul(centers, -2)}, 1);
   Var encoding = named(neg(mul(unsqueeze(width_parameter, 1), direction)), "encoding");
   Tensor r = relative_encoding(height, width, margin_, x.dtype());
-  Var scores = reshape(matmul(encoding, Var(r.reshape({3, t * s}))), {1, heads_, t, s});
+  Var scores = reshape(matmul(encoding, Var(reshape(r, {3, t * s}))), {1, heads_, t, s});
 
   // W_qry = W_key = 0: what is asked does not depend on what is there.
   Var query(zeros({b, heads_, t, 1}, x.dtype())), key(zeros({b, heads_, s, 1}, x.dtype()));
@@ -100,16 +100,14 @@ std::unique_ptr<QuadraticAttention> attention_from(const Conv2d& conv, double al
   for (Index i = 0; i < rows.kernel; ++i)
     for (Index j = 0; j < columns.kernel; ++j) {
       Index head = i * columns.kernel + j;
-      Tensor center = layer->centers.value().select(0, head);
-      center.select(0, 0).fill_(static_cast<double>(i * rows.dilation - rows.before));
-      center.select(0, 1).fill_(static_cast<double>(j * columns.dilation - columns.before));
+      Tensor center = select(layer->centers.value(), 0, head);
+      select(center, 0, 0).fill_(static_cast<double>(i * rows.dilation - rows.before));
+      select(center, 0, 1).fill_(static_cast<double>(j * columns.dilation - columns.before));
       // The kernel's matrix (D_out, D_in) at this offset, as out · value, one of them the identity.
-      Tensor kernel = conv.weight.value().select(3, j).select(2, i);
-      layer->value_proj.weight.value()
-          .narrow(0, head * width, width)
+      Tensor kernel = select(select(conv.weight.value(), 3, j), 2, i);
+      narrow(layer->value_proj.weight.value(), 0, head * width, width)
           .copy_(out <= in ? kernel : identity);
-      layer->out_proj.weight.value()
-          .narrow(1, head * width, width)
+      narrow(layer->out_proj.weight.value(), 1, head * width, width)
           .copy_(out <= in ? identity : kernel);
     }
   layer->out_proj.bias = conv.bias.defined() ? conv.bias.value() : zeros({out});

@@ -58,7 +58,7 @@ ConvEncoder::ConvEncoder(const ConvSeq2SeqConfig& c) : layers(*this, "layers") {
 }
 
 Var ConvEncoder::forward(const Var& e, const Tensor& keep) {
-  Var real(keep.unsqueeze(2).to(e.dtype()));  // (B, S, 1)
+  Var real(unsqueeze(keep, 2).to(e.dtype()));  // (B, S, 1)
   Var h = mul(e, real);
   for (GatedConvolution& layer : layers) h = mul(mul(add(layer(h), h), kHalf), real);
   return h;
@@ -68,14 +68,15 @@ ConvDecoder::ConvDecoder(const ConvSeq2SeqConfig& c) : layers(*this, "layers") {
   for (Index i = 0; i < c.decoder_layers; ++i) layers.append(c, ConvPadding::Causal, true);
 }
 
-AttentionResult ConvDecoder::attend(GatedConvolution& layer, const Var& u, const Var& h, const Var& g,
-                             const ConvMemory& memory, bool need_attention) {
+AttentionResult ConvDecoder::attend(GatedConvolution& layer, const Var& u, const Var& h,
+                                    const Var& g, const ConvMemory& memory, bool need_attention) {
   return layer.within([&] {
     // The paper's scores are not divided by √D: the query takes the factor back.
     double root = std::sqrt(static_cast<double>(u.size(-1)));
     Var query = mul(add(layer.query(u), g), kHalf * root);
-    AttentionResult a = scaled_dot_product_attention(named(query, "query"), memory.keys, memory.values,
-                                              {memory.keep, {}}, 0, {}, need_attention);
+    AttentionResult a =
+        scaled_dot_product_attention(named(query, "query"), memory.keys, memory.values,
+                                     {memory.keep, {}}, 0, {}, need_attention);
     Var context = mul(a.context, memory.root);
     return AttentionResult{mul(add(mul(add(u, context), kHalf), h), kHalf), a.probs};
   });
@@ -97,8 +98,9 @@ ConvOutput ConvDecoder::forward(const Var& g, const ConvMemory& memory,
   for (std::size_t i = 0; i < layers.size(); ++i) {
     Var& h = out.hidden;
     windows[i] = concatenate(
-        std::vector<Tensor>{windows[i].narrow(1, 1, windows[i].size(1) - 1), h.value()}, 1);
-    AttentionResult a = attend(layers[i], layers[i].forward_window(Var(windows[i])), h, g, memory, true);
+        std::vector<Tensor>{narrow(windows[i], 1, 1, windows[i].size(1) - 1), h.value()}, 1);
+    AttentionResult a =
+        attend(layers[i], layers[i].forward_window(Var(windows[i])), h, g, memory, true);
     h = a.context;
     out.attention.push_back(a.probs);
   }
@@ -121,8 +123,8 @@ ConvMemory ConvSeq2Seq::encode(const Tensor& src) {
   Var e = src_positions(src_embed(src));
   Var z = encoder(e, keep);
   // m, as a matrix for each sentence: (B, S) -> (B, 1, 1)
-  Tensor count = sum(keep.to(e.dtype()), {1}, true).unsqueeze(2);
-  return {z, mul(add(z, e), kHalf), keep.unsqueeze(1), Var(sqrt(count))};
+  Tensor count = unsqueeze(sum(keep.to(e.dtype()), {1}, true), 2);
+  return {z, mul(add(z, e), kHalf), unsqueeze(keep, 1), Var(sqrt(count))};
 }
 
 Var ConvSeq2Seq::embed_target(const Tensor& ids, Index offset) {
@@ -132,7 +134,7 @@ Var ConvSeq2Seq::embed_target(const Tensor& ids, Index offset) {
 Var ConvSeq2Seq::generate(const Var& hidden) { return generator(dropout(hidden)); }
 
 TeacherForced ConvSeq2Seq::teach(const SourceBatch& source, const Tensor& tgt_in,
-                          const TeachOptions& options) {
+                                 const TeachOptions& options) {
   if (tgt_in.rank() != 2)
     throw with_operands(ShapeError("conv_seq2seq", "ids must be (B, T)"),
                         Operand("tgt_in", tgt_in));
@@ -177,7 +179,7 @@ class CachedConvDecoder final : public StepDecoder {
     auto rows = static_cast<Index>(tokens.size());
     Var g = model_.embed_target(from_vector(tokens, {rows, 1}), length_++);
     auto [hidden, attention] = model_.decoder(g, memory_, windows_);
-    attention_ = attention.back().value().select(1, 0);
+    attention_ = select(attention.back().value(), 1, 0);
     return model_.generate(select(hidden, 1, 0)).value();
   }
 

@@ -102,7 +102,7 @@ class ConvDecoder : public Callable<ConvDecoder> {
   ConvOutput forward(const Var& g, const ConvMemory& memory, std::vector<Tensor>& windows);
   // From u and the layer's input h to its output (as context), with the attention if asked for.
   AttentionResult attend(GatedConvolution& layer, const Var& u, const Var& h, const Var& g,
-                  const ConvMemory& memory, bool need_attention);
+                         const ConvMemory& memory, bool need_attention);
 };
 
 class ConvSeq2Seq : public SequenceModel {
@@ -117,7 +117,7 @@ class ConvSeq2Seq : public SequenceModel {
   Var generate(const Var& hidden);  // (..., D) -> (..., V)
 
   TeacherForced teach(const SourceBatch& source, const Tensor& tgt_in,
-               const TeachOptions& options = {}) override;
+                      const TeachOptions& options = {}) override;
   const ConvSeq2SeqConfig& config() const { return config_; }
 
   Child<Embedding> src_embed{*this, "src_embed", config_.src_vocab, config_.d_model};

@@ -32,7 +32,7 @@ Var copy_mixture(const Var& logits, const Var& p_gen, const Var& attention, cons
     generated =
         concatenate(std::vector<Var>{generated, Var(zeros({b, t, extra}, logits.dtype()))}, -1);
   Var copied = mul(add(neg(p_gen), 1), attention);
-  Tensor index = copy_ids.unsqueeze(1).expand({b, t, s});  // (B, S) -> (B, T, S)
+  Tensor index = broadcast_to(unsqueeze(copy_ids, 1), {b, t, s});  // (B, S) -> (B, T, S)
   Var probs = named(scatter_add(generated, -1, index, copied), "probs");
   return log(add(probs, kFloor));
 }

@@ -59,7 +59,7 @@ class Search {
         Beam& beam = beams_[s];
         if (beam.done) continue;
         auto count = static_cast<Index>(beam.open.size());
-        advance(beam, limits_[s], row, seen.defined() ? seen.narrow(0, row, count) : Tensor());
+        advance(beam, limits_[s], row, seen.defined() ? narrow(seen, 0, row, count) : Tensor());
         if (!beam.done) {
           auto first = static_cast<Index>(tokens.size());
           tokens.resize(tokens.size() + beam.open.size());
@@ -261,7 +261,7 @@ class Search {
 
   std::vector<double> attention_of(const Tensor& seen, Index row) const {
     if (!seen.defined()) return {};
-    return seen.select(0, row).to_vector<double>();
+    return select(seen, 0, row).to_vector<double>();
   }
 
   StepDecoder& decoder_;

@@ -108,7 +108,7 @@ std::vector<Index> generate(StepDecoder& decoder, Index last, Index count,
   Sampler sampler(options, key);
   std::vector<Index> tokens;
   while (static_cast<Index>(tokens.size()) < count) {
-    last = sampler.draw(decoder.step({last}).select(0, 0));
+    last = sampler.draw(select(decoder.step({last}), 0, 0));
     tokens.push_back(last);
     if (take && !take(last)) break;
   }

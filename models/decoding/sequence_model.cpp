@@ -26,9 +26,9 @@ class PrefixDecoder final : public StepDecoder {
     attention_ = {};
     if (!taught.attention.empty()) {
       Tensor last = taught.attention.back().value();  // (B, T, S), or (B, H, T, S): mean of heads
-      attention_ = (last.rank() == 4 ? mean(last, {1}) : last).select(1, -1);
+      attention_ = select((last.rank() == 4 ? mean(last, {1}) : last), 1, -1);
     }
-    return taught.logits.value().select(1, -1);
+    return select(taught.logits.value(), 1, -1);
   }
 
   void select_rows(const std::vector<Index>& rows) override {

@@ -42,7 +42,7 @@ struct TeacherForced {
 class SequenceModel : public Module {
  public:
   virtual TeacherForced teach(const SourceBatch& source, const Tensor& tgt_in,
-                       const TeachOptions& options = {}) = 0;
+                              const TeachOptions& options = {}) = 0;
 
   // A decoder for search over these sources. The definition of decoding is that teach() reads the
   // source and the whole prefix at each step; `cached` keeps what steps share, and must give the same

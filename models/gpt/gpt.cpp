@@ -75,12 +75,12 @@ class GptDecoder final : public StepDecoder {
       throw ValueError("gpt", std::to_string(rows) + " tokens for " +
                                   std::to_string(context_.size(0)) + " rows");
     if (context_.size(1) == model_.config().context) {
-      context_ = context_.slice(1, slide_, context_.size(1));
+      context_ = slice(context_, 1, slide_, context_.size(1));
       forget();
     }
     context_ = concatenate(std::vector<Tensor>{context_, from_vector(tokens, {rows, 1})}, 1);
     if (cached_) {
-      Tensor fresh = context_.slice(1, computed_, context_.size(1));
+      Tensor fresh = slice(context_, 1, computed_, context_.size(1));
       Var hidden = model_.transformer(model_.wpe(model_.wte(fresh), computed_), caches_);
       computed_ = context_.size(1);
       return model_.lm_head(select(hidden, 1, -1)).value();  // (B, n, D) -> (B, D) -> (B, V)

@@ -128,7 +128,7 @@ Var NonAutoregressive::length_loss(const Var& memory, const Tensor& src,
 }
 
 TeacherForced NonAutoregressive::teach(const SourceBatch& source, const Tensor& tgt_in,
-                                const TeachOptions& options) {
+                                       const TeachOptions& options) {
   if (options.sampling > 0)
     throw ValueError("non-autoregressive",
                      "reads no target tokens: there is nothing for scheduled sampling to replace");
@@ -252,12 +252,12 @@ std::vector<std::vector<Hypothesis>> NonAutoregressive::generate_sequences(
     if (options.keep_attention) seen = mean(attention.back().value(), {1}).to(DType::Float64);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       Index b = rows[i];
-      Tensor own = log_probs.select(0, static_cast<Index>(i)).to(DType::Float64).contiguous();
+      Tensor own = select(log_probs, 0, static_cast<Index>(i)).to(DType::Float64).contiguous();
       Hypothesis h = read(own, lists[b][rank], limits[b], options);
       for (std::size_t t = 0; seen.defined() && t < h.tokens.size() + (h.finished ? 1 : 0); ++t)
-        h.attention.push_back(seen.select(0, static_cast<Index>(i))
-                                  .select(0, static_cast<Index>(t))
-                                  .to_vector<double>());
+        h.attention.push_back(
+            select(select(seen, 0, static_cast<Index>(i)), 0, static_cast<Index>(t))
+                .to_vector<double>());
       result[b].push_back(std::move(h));
     }
   }

@@ -57,7 +57,7 @@ class NonAutoregressive : public SequenceModel {
 
   // Logits of the target's positions; the auxiliary loss is the length's, where it is predicted.
   TeacherForced teach(const SourceBatch& source, const Tensor& tgt_in,
-               const TeachOptions& options = {}) override;
+                      const TeachOptions& options = {}) override;
   // There is none: StateError.
   std::unique_ptr<StepDecoder> decoder_for(const SourceBatch& source, bool cached = true) override;
   // Predict gives up to n_best hypotheses, one a length; Long gives one.

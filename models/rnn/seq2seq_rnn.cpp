@@ -132,7 +132,8 @@ Seq2SeqRnn::Readout Seq2SeqRnn::advance(Var gates, const Encoded& source,
   Index batch = gates.size(0);
   Readout read;
   auto look = [&](const Var& query) {
-    AttentionResult a = attention->attend(unsqueeze(query, 1), source.keys, source.memory, source.keep);
+    AttentionResult a =
+        attention->attend(unsqueeze(query, 1), source.keys, source.memory, source.keep);
     read.context = reshape(a.context, {batch, -1});  // (B, 1, 2 He) -> (B, 2 He)
     read.attention = reshape(a.probs, {batch, -1});  // (B, 1, S) -> (B, S)
   };
@@ -178,8 +179,8 @@ Seq2SeqRnn::Readout Seq2SeqRnn::decode_at_once(const Var& embedded, const Encode
 
 Tensor Seq2SeqRnn::sampled_tokens(const Tensor& tgt_in, Index t, const Tensor& sampled,
                                   const Readout& before, const SourceBatch& source) {
-  auto tokens = tgt_in.select(1, t).to_vector<Index>();
-  auto own = sampled.select(1, t).to_vector<bool>();
+  auto tokens = select(tgt_in, 1, t).to_vector<Index>();
+  auto own = select(sampled, 1, t).to_vector<bool>();
   std::vector<Index> rows;
   for (std::size_t b = 0; b < tokens.size(); ++b)
     if (own[b] && tokens[b] != config_.pad) rows.push_back(static_cast<Index>(b));
@@ -223,7 +224,7 @@ Seq2SeqRnn::Readout Seq2SeqRnn::decode(const Tensor& tgt_in, const Encoded& sour
     if (sampling == 0) {
       read = advance(select(gates, 1, t), source, states);
     } else {
-      Tensor tokens = t == 0 ? tgt_in.select(1, 0).contiguous()
+      Tensor tokens = t == 0 ? select(tgt_in, 1, 0).contiguous()
                              : sampled_tokens(tgt_in, t, sampled, read, source.source);
       read = step(embed_target(tokens), source, states);
       inputs.push_back(read.embedded);
@@ -244,7 +245,7 @@ Var Seq2SeqRnn::answer(const Readout& r, const SourceBatch& source) {
 }
 
 TeacherForced Seq2SeqRnn::teach(const SourceBatch& source, const Tensor& tgt_in,
-                         const TeachOptions& options) {
+                                const TeachOptions& options) {
   Readout read = decode(tgt_in, encode(source), options.sampling);
   TeacherForced out;
   if (options.defer_logits && !copy) {

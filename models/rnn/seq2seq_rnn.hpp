@@ -85,7 +85,7 @@ class Seq2SeqRnn : public SequenceModel {
   Var answer(const Readout& read, const SourceBatch& source);
 
   TeacherForced teach(const SourceBatch& source, const Tensor& tgt_in,
-               const TeachOptions& options = {}) override;
+                      const TeachOptions& options = {}) override;
   const Seq2SeqRnnConfig& config() const { return config_; }
   // With dropout: (...) -> (..., E). What was copied is unk.
   Var embed_target(const Tensor& ids);

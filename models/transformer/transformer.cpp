@@ -103,7 +103,7 @@ Var Transformer::forward(const Tensor& src, const Tensor& tgt_in) {
 }
 
 TeacherForced Transformer::teach(const SourceBatch& source, const Tensor& tgt_in,
-                          const TeachOptions& options) {
+                                 const TeachOptions& options) {
   Var memory = encode(source.ids);
   Tensor read = tgt_in;
   if (options.sampling > 0) {
@@ -120,8 +120,8 @@ TeacherForced Transformer::teach(const SourceBatch& source, const Tensor& tgt_in
   return out;
 }
 
-TeacherForced Transformer::answer(const Tensor& tgt_in, const Var& memory, const SourceBatch& source,
-                           bool need_attention) {
+TeacherForced Transformer::answer(const Tensor& tgt_in, const Var& memory,
+                                  const SourceBatch& source, bool need_attention) {
   TeacherForced out;
   Tensor known = copy ? embeddable(tgt_in, config_.tgt_vocab, config_.unk) : tgt_in;
   Var x = embed(tgt_embed, tgt_positions_, known);
@@ -169,7 +169,7 @@ class CachedTransformerDecoder final : public StepDecoder {
     Var logits = model_.generate(hidden);  // (rows, 1, V)
     if (model_.copy)
       logits = model_.copy(logits, weights, matmul(weights, Var(memory_)), hidden, x, source_);
-    return logits.value().select(1, 0);
+    return select(logits.value(), 1, 0);
   }
 
   void select_rows(const std::vector<Index>& rows) override {
@@ -193,7 +193,7 @@ class CachedTransformerDecoder final : public StepDecoder {
   void keep_attention(bool wanted) override { wants_attention_ = wanted || model_.copy; }
 
   Tensor attention() const override {
-    return attention_.defined() ? attention_.select(1, -1) : Tensor();
+    return attention_.defined() ? select(attention_, 1, -1) : Tensor();
   }
 
  private:

@@ -83,7 +83,7 @@ class Transformer : public Callable<Transformer, SequenceModel> {
   // Logits, or the mixture, with each decoder layer's attention to the source (B, H, T, S) if asked
   // for. Scheduled sampling takes two passes (models/decoding/scheduled_sampling.hpp).
   TeacherForced teach(const SourceBatch& source, const Tensor& tgt_in,
-               const TeachOptions& options = {}) override;
+                      const TeachOptions& options = {}) override;
 
   const TransformerConfig& config() const { return config_; }
 
@@ -106,7 +106,7 @@ class Transformer : public Callable<Transformer, SequenceModel> {
                                 const Tensor& src, bool need_attention);
   // What is said after each prefix of tgt_in: (B, T, V + extra).
   TeacherForced answer(const Tensor& tgt_in, const Var& memory, const SourceBatch& source,
-                bool need_attention);
+                       bool need_attention);
 
   // Learned positions are one table a side; the sinusoidal ones have no parameters.
   ChildPtr<PositionalEncoding> src_positions_{*this, "src_positions", positions_of(config_)};

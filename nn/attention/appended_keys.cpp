@@ -9,7 +9,7 @@ Var one_column_more(const Var& mask, Index keys, const Tensor& last) {
   wide[3] = keys;
   column[3] = 1;
   return concatenate(
-      {mask.shape() == wide ? mask : broadcast_to(mask, wide), Var(last.expand(column))}, 3);
+      {mask.shape() == wide ? mask : broadcast_to(mask, wide), Var(broadcast_to(last, column))}, 3);
 }
 
 }  // namespace

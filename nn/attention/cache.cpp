@@ -23,14 +23,14 @@ void KeyValueCache::append(const Tensor& more_key, const Tensor& more_value) {
     Index room = length == 0 ? more : std::max<Index>(16, 2 * (length + more));
     auto grow = [&](Tensor& t, const Tensor& like) {
       Tensor bigger = empty({like.size(0), like.size(1), room, like.size(3)}, like.dtype());
-      if (length > 0) bigger.narrow(2, 0, length).copy_(t.narrow(2, 0, length));
+      if (length > 0) narrow(bigger, 2, 0, length).copy_(narrow(t, 2, 0, length));
       t = bigger;
     };
     grow(key, more_key);
     grow(value, more_value);
   }
-  key.narrow(2, length, more).copy_(more_key);
-  value.narrow(2, length, more).copy_(more_value);
+  narrow(key, 2, length, more).copy_(more_key);
+  narrow(value, 2, length, more).copy_(more_value);
   length += more;
 }
 

@@ -11,8 +11,8 @@ namespace glim {
 struct KeyValueCache {
   Tensor key, value;  // (B, H, capacity, Dh); the first `length` positions are filled
   Index length = 0;
-  Tensor keys() const { return key.narrow(2, 0, length); }
-  Tensor values() const { return value.narrow(2, 0, length); }
+  Tensor keys() const { return narrow(key, 2, 0, length); }
+  Tensor values() const { return narrow(value, 2, 0, length); }
   // Appends (B, H, n, Dh); grows by doubling.
   void append(const Tensor& more_key, const Tensor& more_value);
   // Row i becomes what row `rows[i]` was: beams are re-ordered.

@@ -20,7 +20,7 @@ Var MultiheadAttention::head_by_head(const Var& query, const Var& key, const Var
     std::vector<Var> contexts;
     for (Index head = 0; head < h_; ++head) {
       AttentionMask own;  // (B or 1, H or 1, T, S) -> (B or 1, T, S)
-      if (all.keep.defined()) own.keep = all.keep.select(1, all.keep.size(1) == 1 ? 0 : head);
+      if (all.keep.defined()) own.keep = select(all.keep, 1, all.keep.size(1) == 1 ? 0 : head);
       if (all.bias.defined()) own.bias = select(all.bias, 1, all.bias.size(1) == 1 ? 0 : head);
       Var q = rotated(head_part(query, Query, head)), k = rotated(head_part(key, Key, head));
       Var v = head_part(value, Value, head);

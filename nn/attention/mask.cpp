@@ -43,8 +43,8 @@ AttentionMask combined(const AttentionRequest& r, const Shape& scores, Index off
   auto shape = [&](const Tensor& m, const char* name, bool of_keys) {
     return shape_for(scores, m, name, of_keys);
   };
-  if (r.keep.defined()) keep(r.keep.reshape(shape(r.keep, "keep", false)));
-  if (r.key_keep.defined()) keep(r.key_keep.reshape(shape(r.key_keep, "key_keep", true)));
+  if (r.keep.defined()) keep(reshape(r.keep, shape(r.keep, "keep", false)));
+  if (r.key_keep.defined()) keep(reshape(r.key_keep, shape(r.key_keep, "key_keep", true)));
   if (r.causal) keep(causal_keep(scores[2], scores[3], offset));
   if (r.bias.defined()) bias(reshape(r.bias, shape(r.bias.value(), "bias", false)));
   if (r.key_bias.defined()) bias(reshape(r.key_bias, shape(r.key_bias.value(), "key_bias", true)));
@@ -55,13 +55,13 @@ Tensor padding_keep(const Tensor& ids, Index pad) {
   if (ids.rank() != 2 || ids.dtype() != DType::Int64)
     throw with_operands(ShapeError("padding_keep", "ids must be (B, S) int64"),
                         Operand("ids", ids));
-  return not_equal(ids, static_cast<double>(pad)).unsqueeze(1).unsqueeze(1);
+  return unsqueeze(unsqueeze(not_equal(ids, static_cast<double>(pad)), 1), 1);
 }
 
 Tensor causal_keep(Index queries, Index keys, Index offset) {
   Tensor position = arange(static_cast<double>(offset), static_cast<double>(offset + queries));
   Tensor key = arange(0, static_cast<double>(keys));
-  return less_equal(key, position.unsqueeze(1)).unsqueeze(0).unsqueeze(0);
+  return unsqueeze(unsqueeze(less_equal(key, unsqueeze(position, 1)), 0), 0);
 }
 
 Tensor decoder_keep(const Tensor& ids, Index pad) {

@@ -27,7 +27,7 @@ Tensor xavier_matrix(bool wanted, Index rows, Index columns) {
   return w;
 }
 Tensor xavier_row(bool wanted, Index d) {
-  return wanted ? xavier_matrix(true, 1, d).reshape({1, 1, d}) : Tensor();
+  return wanted ? reshape(xavier_matrix(true, 1, d), {1, 1, d}) : Tensor();
 }
 
 }  // namespace

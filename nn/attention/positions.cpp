@@ -59,7 +59,7 @@ Var SinusoidalPositionalEncoding::forward(const Var& x, Index offset) {
     table = sinusoidal_positions(0, rows, d_model_, base_, x.dtype());
     computed_in_ = x.dtype();
   }
-  return dropout(add(x, Var(table.narrow(0, offset, x.size(-2)))));
+  return dropout(add(x, Var(narrow(table, 0, offset, x.size(-2)))));
 }
 
 Var NoPositionalEncoding::forward(const Var& x, Index offset) {

@@ -29,8 +29,8 @@ Var RotaryPositions::forward(const Var& x, Index offset) {
     table_ = sinusoidal_positions(0, std::max({offset + length, 2 * rows, Index{64}}), width_,
                                   base_, x.dtype());
   // Even columns of the table are sines, odd ones cosines: (T, D) -> (T, D/2) each.
-  Tensor angles = table_.narrow(0, offset, length);
-  return rotate_pairs(x, angles.slice(1, 1, width_, 2), angles.slice(1, 0, width_, 2));
+  Tensor angles = narrow(table_, 0, offset, length);
+  return rotate_pairs(x, slice(angles, 1, 1, width_, 2), slice(angles, 1, 0, width_, 2));
 }
 
 Tensor alibi_slopes(Index heads) {

@@ -5,7 +5,7 @@
 namespace glim {
 
 AttentionResult ScoredAttention::attended(const Var& query, const Var& projected, const Var& values,
-                                   const Tensor& keep) {
+                                          const Tensor& keep) {
   auto operands = [&](auto error) {
     return with_operands(std::move(error), Operand("query", query.value()),
                          Operand("keys", projected.value()), Operand("values", values.value()),
@@ -21,7 +21,7 @@ AttentionResult ScoredAttention::attended(const Var& query, const Var& projected
   if (keep.defined()) {
     if (keep.dtype() != DType::Bool) throw operands(DTypeError("attention", "keep must be bool"));
     if (keep.shape() == Shape{b, s})
-      may = keep.unsqueeze(1);
+      may = unsqueeze(keep, 1);
     else if (keep.shape() == Shape{b, t, s})
       may = keep;
     else

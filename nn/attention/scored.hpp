@@ -24,17 +24,19 @@ class ScoredAttention : public Callable<ScoredAttention> {
   // keep: (B, S) or (B, T, S) bool, true = may attend; a query that may attend to nothing gets
   // context 0. The probabilities are always returned.
   AttentionResult attend(const Var& query, const Var& projected, const Var& values,
-                  const Tensor& keep = {}) {
+                         const Tensor& keep = {}) {
     return within([&] { return attended(query, projected, values, keep); });
   }
 
  private:
   friend Callable;
   // attend() to keys that are yet to be projected.
-  AttentionResult forward(const Var& query, const Var& keys, const Var& values, const Tensor& keep = {}) {
+  AttentionResult forward(const Var& query, const Var& keys, const Var& values,
+                          const Tensor& keep = {}) {
     return attended(query, projection(keys), values, keep);
   }
-  AttentionResult attended(const Var& query, const Var& projected, const Var& values, const Tensor& keep);
+  AttentionResult attended(const Var& query, const Var& projected, const Var& values,
+                           const Tensor& keep);
   virtual Var projection(const Var& keys) = 0;
   // query (B, T, Q) -> e (B, T, S), for projected keys.
   virtual Var scores(const Var& query, const Var& projected) = 0;

@@ -19,7 +19,7 @@ AttentionResult SelfAttention::forward(const Var& x, const AttentionMask& mask, 
   Var q = query(x), k = key(x), v = value(x);
   bool drop = training() && dropout_p_ > 0;
   return scaled_dot_product_attention(q, k, v, mask, drop ? dropout_p_ : 0,
-                                      drop ? generator().next() : Key{}, need_probs);
+                                      drop ? generator().next() : RandomKey{}, need_probs);
 }
 
 }  // namespace glim

@@ -42,7 +42,7 @@ Var cell_step(CellKind kind, const Var& input, const Var& state, const CellWeigh
   if (kind == CellKind::Lstm) return lstm_cell(input, hidden, state, live);
   Var sum = add(input, hidden);
   Var next = kind == CellKind::Tanh ? tanh(sum) : relu(sum);
-  return live.defined() ? where(live.unsqueeze(1), next, state) : next;
+  return live.defined() ? where(unsqueeze(live, 1), next, state) : next;
 }
 
 Var join_state(CellKind kind, const RecurrentState& state, Index batch, Index hidden, DType dtype) {

@@ -38,10 +38,10 @@ struct Recurrent::Lengths {
                                             ", not within 1 to T = " + std::to_string(steps));
     for (Index n : list) shortest = std::min(shortest, n);
     if (shortest == steps) return;
-    live = less(arange(0, static_cast<double>(steps)), lengths.unsqueeze(1));
-    by_step = live.transpose().contiguous();
+    live = less(arange(0, static_cast<double>(steps)), unsqueeze(lengths, 1));
+    by_step = transpose(live).contiguous();
   }
-  Tensor at(Index step) const { return step < shortest ? Tensor() : by_step.select(0, step); }
+  Tensor at(Index step) const { return step < shortest ? Tensor() : select(by_step, 0, step); }
 };
 
 Recurrent::Recurrent(CellKind kind, Index in, Index hidden, RecurrentOptions options)
@@ -130,7 +130,7 @@ RecurrentOutput Recurrent::forward(const Var& input, const RecurrentState& initi
     }
     // (B, T·directions, H) -> (B, T, directions·H)
     x = reshape(concatenate(outputs, 1), {batch, steps, directions() * hidden_});
-    if (real.live.defined()) x = where(real.live.unsqueeze(2), x, Var(scalar(0, x.dtype())));
+    if (real.live.defined()) x = where(unsqueeze(real.live, 2), x, Var(scalar(0, x.dtype())));
   }
   return {swap ? transpose(x, 0, 1) : x, {stack(h, 0), c.empty() ? Var() : stack(c, 0)}};
 }

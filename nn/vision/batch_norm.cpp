@@ -37,15 +37,15 @@ Var BatchNorm::forward(const Var& x) {
     variance = mean(mul(centered, centered), others, true);
     auto follow = [&](const Tensor& running, const Tensor& now, double scale) {
       mul_(running, 1 - momentum_);
-      add_scaled_(running, now.reshape({channels_}).to(running.dtype()), momentum_ * scale);
+      add_scaled_(running, reshape(now, {channels_}).to(running.dtype()), momentum_ * scale);
     };
     auto n = static_cast<double>(count);
     follow(running_mean, mean_of.value(), 1);
     follow(running_var, variance.value(), n / (n - 1));
     num_batches_tracked.fill_(num_batches_tracked.item() + 1);
   } else {
-    centered = sub(x, Var(running_mean.reshape(along).to(x.dtype())));
-    variance = Var(running_var.reshape(along).to(x.dtype()));
+    centered = sub(x, Var(reshape(running_mean, along).to(x.dtype())));
+    variance = Var(reshape(running_var, along).to(x.dtype()));
   }
   Var y = named(div(centered, sqrt(add(variance, eps_))), "normalized");
   if (weight.defined()) y = mul(y, reshape(weight, along));

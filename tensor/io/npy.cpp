@@ -164,7 +164,7 @@ Tensor read_npy(const std::string& path) {
   if (!header.fortran) return x;
   Dims reversed;
   for (int i = x.rank() - 1; i >= 0; --i) reversed.push_back(i);
-  return x.permute(reversed).contiguous();
+  return permute(x, reversed).contiguous();
 }
 
 void write_npy(const std::string& path, const Tensor& x) {

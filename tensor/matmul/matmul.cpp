@@ -67,8 +67,8 @@ void run(const Tensor& out, const Tensor& a, const Tensor& b, const Shape& lead,
   if (shared) {
     if (auto rows = a.view({batches * m, k});
         rows && leading(a.shape()) == lead && blas_layout(*rows)) {
-      Tensor flat = out.reshape({batches * m, n});
-      Tensor b2 = b.reshape({k, n});
+      Tensor flat = reshape(out, {batches * m, n});
+      Tensor b2 = reshape(b, {k, n});
       return run<T>(flat, *rows, blas_layout(b2) ? b2 : b2.contiguous(), {}, alpha, beta, large,
                     then);
     }
@@ -108,8 +108,8 @@ Checked check(const Tensor& a, const Tensor& b) {
                         Operand("a", a), Operand("b", b));
   if (a.rank() == 0 || b.rank() == 0) fail("a scalar has no inner dimension");
   Checked c;
-  c.a = a.rank() == 1 ? a.unsqueeze(0) : a;
-  c.b = b.rank() == 1 ? b.unsqueeze(1) : b;
+  c.a = a.rank() == 1 ? unsqueeze(a, 0) : a;
+  c.b = b.rank() == 1 ? unsqueeze(b, 1) : b;
   if (c.a.size(-1) != c.b.size(-2))
     fail("inner dimensions differ: a has " + std::to_string(c.a.size(-1)) + " columns, b has " +
          std::to_string(c.b.size(-2)) + " rows");
@@ -141,8 +141,8 @@ Tensor matmul_by(Products large, const Tensor& a, const Tensor& b) {
   Checked c = check(a, b);
   Tensor y = empty(c.result, a.dtype());
   dispatch(y, c, 1, 0, large);
-  if (a.rank() == 1) y = y.squeeze(-2);
-  if (b.rank() == 1) y = y.squeeze(-1);
+  if (a.rank() == 1) y = squeeze(y, -2);
+  if (b.rank() == 1) y = squeeze(y, -1);
   return y;
 }
 
@@ -162,7 +162,7 @@ void matmul_into(const Tensor& out, const Tensor& a, const Tensor& b, double alp
   if (out.dtype() != a.dtype())
     throw with_operands(DTypeError("matmul", "out has another dtype"), Operand("out", out),
                         Operand("a", a), Operand("b", b));
-  dispatch(out.reshape(c.result), c, alpha, beta, product_choice().products);
+  dispatch(reshape(out, c.result), c, alpha, beta, product_choice().products);
 }
 
 Tensor matmul_then(const Tensor& a, const Tensor& b, const Epilogue& epilogue) {

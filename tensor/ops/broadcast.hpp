@@ -36,7 +36,7 @@ inline Pair broadcast(const Tensor& a, const Tensor& b, std::string_view op) {
   if (a.shape() == b.shape()) return {a, b, a.shape()};
   try {
     Shape shape = broadcast_shapes(a.shape(), b.shape(), op);
-    return {a.expand(shape), b.expand(shape), shape};
+    return {broadcast_to(a, shape), broadcast_to(b, shape), shape};
   } catch (ShapeError& e) {
     throw with_operands(std::move(e), Operand("a", a), Operand("b", b));
   }

@@ -108,7 +108,8 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
     throw with_operands(std::move(e), Operand("condition", condition), Operand("a", a),
                         Operand("b", b));
   }
-  Tensor c = condition.expand(shape), x = p.a.expand(shape), z = p.b.expand(shape);
+  Tensor c = broadcast_to(condition, shape), x = broadcast_to(p.a, shape),
+         z = broadcast_to(p.b, shape);
   Tensor y = empty(shape, a.dtype());
   visit_dtype(a.dtype(), [&]<class T>() {
     const bool* pc = c.data<bool>();

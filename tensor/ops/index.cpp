@@ -203,7 +203,7 @@ Tensor concatenate(const std::vector<Tensor>& parts, Index axis) {
   Tensor y = empty(shape, first.dtype());
   Index start = 0;
   for (const Tensor& p : parts) {
-    y.narrow(a, start, p.shape()[a]).copy_(p);
+    narrow(y, a, start, p.shape()[a]).copy_(p);
     start += p.shape()[a];
   }
   return y;
@@ -217,7 +217,7 @@ Tensor stack(const std::vector<Tensor>& parts, Index axis) {
     if (p.shape() != parts[0].shape())
       throw with_operands(ShapeError("stack", "shapes differ"), Operand("first", parts[0]),
                           Operand("part", p));
-    rows.push_back(p.unsqueeze(a));
+    rows.push_back(unsqueeze(p, a));
   }
   return concatenate(rows, a);
 }
@@ -236,7 +236,7 @@ std::vector<Tensor> split(const Tensor& x, Index axis, const std::vector<Index>&
   std::vector<Tensor> parts;
   Index start = 0;
   for (Index n : lengths) {
-    parts.push_back(x.narrow(a, start, n));
+    parts.push_back(narrow(x, a, start, n));
     start += n;
   }
   return parts;

@@ -61,7 +61,7 @@ Tensor sum_columns(const Tensor& x, Index n, Index columns, DType out) {
                });
   for (Index chunk = 1; chunk < chunks; ++chunk)
     for (Index c = 0; c < columns; ++c) ps[c] = wrap_add(ps[c], ps[chunk * columns + c]);
-  return sums.select(0, 0);
+  return select(sums, 0, 0);
 }
 
 template <class T>
@@ -73,7 +73,7 @@ Tensor sum_typed(const Tensor& x, const Dims& axes, bool keepdim) {
   Dims reduced = normalize_axes(axes, x.rank(), "sum");
   bool leading = x.is_contiguous() && p.rows > 1;
   for (int i = 0; i < reduced.rank(); ++i) leading = leading && reduced[i] == i;
-  if (leading) return sum_columns<T, Acc>(x, p.n, p.rows, out).reshape(p.result);
+  if (leading) return reshape(sum_columns<T, Acc>(x, p.n, p.rows, out), p.result);
   auto value = [](T v) { return static_cast<Acc>(v); };
   if (p.rows == 1 && p.n > kBlock) {  // blocks in parallel, then their sums in order
     Tensor c = p.x.contiguous();
@@ -173,7 +173,7 @@ Tensor all(const Tensor& x, const Dims& axes, bool keepdim) {
 Tensor cumsum(const Tensor& x, Index axis) {
   int a = normalize_axis(axis, x.rank(), "cumsum");
   if (x.dtype() == DType::Bool) return cumsum(x.to(DType::Int64), axis);
-  Tensor in = x.transpose(a, -1).contiguous();
+  Tensor in = transpose(x, a, -1).contiguous();
   Tensor y = empty(in.shape(), x.dtype());
   Index n = in.shape().back(), rows = n ? in.numel() / n : 0;
   visit_dtype(x.dtype(), [&]<class T>() {
@@ -184,7 +184,7 @@ Tensor cumsum(const Tensor& x, Index axis) {
       for (Index i = 0; i < n; ++i) py[r * n + i] = running = wrap_add(running, px[r * n + i]);
     }
   });
-  return y.transpose(a, -1);
+  return transpose(y, a, -1);
 }
 
 Tensor sum_to(const Tensor& x, const Shape& shape) {
@@ -201,7 +201,7 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
   if (!fits)
     throw with_operands(ShapeError("sum_to", to_string(shape) + " does not broadcast to x"),
                         Operand("x", x));
-  return (axes.empty() ? x : sum(x, axes, true)).reshape(shape);
+  return reshape((axes.empty() ? x : sum(x, axes, true)), shape);
 }
 
 double norm(const Tensor& x) { return std::sqrt(dot(x, x)); }

@@ -40,7 +40,7 @@ inline RowPlan plan_rows(const Tensor& x, const Dims& axes, bool keepdim, std::s
     }
   }
   for (Index a : reduced) order.push_back(a);
-  p.x = x.permute(order);
+  p.x = permute(x, order);
   p.n = n;
   p.rows = numel_of(p.kept);
   return p;
@@ -57,7 +57,7 @@ Tensor reduce_rows(const RowPlan& p, DType out, const F& f) {
                [&](Index begin, Index end) {
                  for (Index r = begin; r < end; ++r) py[r] = f(px + r * p.n, p.n);
                });
-  return y.reshape(p.result);
+  return reshape(y, p.result);
 }
 
 template <class F>
@@ -71,7 +71,7 @@ template <class T, class F>
 Tensor map_rows(const Tensor& x, Index axis, std::string_view op, const F& f) {
   int a = normalize_axis(axis, x.rank(), op);
   bool last = a == x.rank() - 1;
-  Tensor in = (last ? x : x.transpose(a, -1)).contiguous();
+  Tensor in = (last ? x : transpose(x, a, -1)).contiguous();
   Tensor y = empty(in.shape(), x.dtype());
   Index n = in.shape().back(), rows = n ? in.numel() / n : 0;
   const T* px = in.data<T>();
@@ -79,7 +79,7 @@ Tensor map_rows(const Tensor& x, Index axis, std::string_view op, const F& f) {
   parallel_for(rows, std::max<Index>(1, 8192 / std::max<Index>(n, 1)), [&](Index b, Index e) {
     for (Index r = b; r < e; ++r) f(px + r * n, py + r * n, n);
   });
-  return last ? y : y.transpose(a, -1);
+  return last ? y : transpose(y, a, -1);
 }
 
 }  // namespace glim

@@ -12,7 +12,7 @@ namespace {
 // The first k of the order along the axis.
 Ordered order(const Tensor& x, Index axis, bool descending, Index k, std::string_view op) {
   int a = normalize_axis(axis, x.rank(), op);
-  Tensor in = x.transpose(a, -1).contiguous();
+  Tensor in = transpose(x, a, -1).contiguous();
   Index n = in.shape().back(), rows = n ? in.numel() / n : 0;
   Shape shape = in.shape();
   shape[shape.rank() - 1] = k;
@@ -45,7 +45,7 @@ Ordered order(const Tensor& x, Index axis, bool descending, Index k, std::string
       }
     });
   });
-  return {values.transpose(a, -1), indices.transpose(a, -1)};
+  return {transpose(values, a, -1), transpose(indices, a, -1)};
 }
 }  // namespace
 

@@ -23,9 +23,7 @@ struct Fragile final : Op {
  private:
   bool in_forward_;
 };
-Var fragile(const Var& x, bool in_forward = false) {
-  return apply(Fragile(in_forward), x);
-}
+Var fragile(const Var& x, bool in_forward = false) { return apply(Fragile(in_forward), x); }
 
 struct NoGradient final : Op {
   static constexpr Formula formula{"planted.no_gradient", "y = x", {"dx = dy"}};

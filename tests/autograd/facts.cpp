@@ -21,8 +21,8 @@ Tensor softmax_jacobian(const Tensor& x) {
   Tensor jacobian = zeros({n, n}, x.dtype());
   for (Index i = 0; i < n; ++i) {
     Tensor e = zeros({n}, x.dtype());
-    e.narrow(0, i, 1).fill_(1);
-    jacobian.select(0, i).copy_(tape.grad(y, {leaf}, e, {.retain = true})[0].value());
+    narrow(e, 0, i, 1).fill_(1);
+    select(jacobian, 0, i).copy_(tape.grad(y, {leaf}, e, {.retain = true})[0].value());
   }
   return jacobian;
 }
@@ -32,7 +32,7 @@ double spectral_norm(const Tensor& j) {
   Tensor v = uniform({j.size(1)}, 0.5, 1, {9, 9}, j.dtype());
   double norm = 0;
   for (int i = 0; i < 300; ++i) {
-    v = matmul(j.transpose(), matmul(j, v));
+    v = matmul(transpose(j), matmul(j, v));
     double length = std::sqrt(dot(v, v));
     if (length == 0) return 0;
     norm = std::sqrt(length);
@@ -80,7 +80,7 @@ TEST_CASE("masked scores have a gradient of exactly 0", "[facts]") {
   Var first = select(matmul(masked_softmax(mul(matmul(q, transpose(k)), 0.5), keep), v), 1, 0);
   again.backward(sum(mul(first, first)));
   for (const Var& leaf : {k, v})
-    for (double e : list(leaf.grad().narrow(1, 1, 4))) CHECK(e == 0);
+    for (double e : list(narrow(leaf.grad(), 1, 1, 4))) CHECK(e == 0);
 }
 
 TEST_CASE("the bias of the key projection has no gradient", "[facts]") {

@@ -30,7 +30,7 @@ Tensor random32(const Shape& shape, std::uint64_t stream) {
 std::vector<Case> cases() {
   AttentionMask causal{};
   causal.keep = ones({64, 64}, DType::Bool);
-  for (Index t = 0; t < 64; ++t) causal.keep.select(0, t).slice(0, t + 1, 64).fill_(0);
+  for (Index t = 0; t < 64; ++t) slice(select(causal.keep, 0, t), 0, t + 1, 64).fill_(0);
   return {
       {"layer_norm",
        {1100, 1024},

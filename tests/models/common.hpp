@@ -9,9 +9,9 @@
 #include "tensor/ops/reduce.hpp"
 #include "tensor/parallel.hpp"
 #include "tests/catch.hpp"
-#include "tools/gradients/sizes.hpp"
-#include "tools/gradients/ids.hpp"
 #include "tests/nn/check_case.hpp"
+#include "tools/gradients/ids.hpp"
+#include "tools/gradients/sizes.hpp"
 
 namespace glim {
 

@@ -29,10 +29,10 @@ StateDict trained(int threads) {
   for (std::uint64_t step = 0; step < 4; ++step) {
     Tensor source = random_integers({16, 24}, 3, 700, {7, step});
     Tensor target = random_integers({16, 21}, 3, 700, {8, step});
-    source.narrow(1, 20, 4).narrow(0, 0, 8).fill_(0);  // padding
+    narrow(narrow(source, 1, 20, 4), 0, 0, 8).fill_(0);  // padding
     Tape tape;
-    Var logits = reshape(model(source, target.narrow(1, 0, 20)), {-1, 700});
-    Var loss = label_smoothing_loss(logits, target.narrow(1, 1, 20).reshape({-1}), 0.1, 0);
+    Var logits = reshape(model(source, narrow(target, 1, 0, 20)), {-1, 700});
+    Var loss = label_smoothing_loss(logits, reshape(narrow(target, 1, 1, 20), {-1}), 0.1, 0);
     tape.backward(mul(loss, 1.0 / 320));
     clip_gradient_norm(model.named_parameters(), 1.0);
     adam.step();
@@ -107,9 +107,9 @@ TEST_CASE("after 200 steps the fused and the explicit path have one loss", "[det
     std::vector<double> list;
     for (int step = 0; step < 200; ++step) {
       Tape tape;
-      Var logits = reshape(model(source, target.narrow(1, 0, 8)), {-1, 16});
-      Var loss =
-          mul(label_smoothing_loss(logits, target.narrow(1, 1, 8).reshape({-1}), 0.1, 0), 1.0 / 32);
+      Var logits = reshape(model(source, narrow(target, 1, 0, 8)), {-1, 16});
+      Var loss = mul(label_smoothing_loss(logits, reshape(narrow(target, 1, 1, 8), {-1}), 0.1, 0),
+                     1.0 / 32);
       list.push_back(loss.value().item());
       tape.backward(loss);
       adam.step();
@@ -151,7 +151,7 @@ TEST_CASE("variants of the Transformer give the same bits for any number of thre
     Tape tape;
     TeacherForced taught = model->teach(batch, target, o);
     Var loss = label_smoothing_loss(reshape(taught.logits, {-1, taught.logits.size(-1)}),
-                                    target.reshape({-1}), 0.1, 0);
+                                    reshape(target, {-1}), 0.1, 0);
     for (const Var& a : taught.attention)
       loss = add(loss, guided_attention_loss(a, targets, sources));
     if (taught.auxiliary.defined()) loss = add(loss, taught.auxiliary);

@@ -33,7 +33,7 @@ TEST_CASE("1: the scale 1/√d_k stands before the softmax", "[seeds]") {
   AttentionResult right = attention(x, AttentionMask{}, true);
   CHECK(right.context.shape() == Shape{4, 3, 5});
   Tensor q = attention.query(x).value(), k = attention.key(x).value();
-  Tensor scores = matmul(Var(q), Var(k.transpose())).value();
+  Tensor scores = matmul(Var(q), Var(transpose(k))).value();
   CHECK(furthest(right.probs.value(), softmax(mul(scores, 0.5))) < 1e-14);
   CHECK(furthest(sum(right.probs.value(), {-1}), ones({4, 3}, DType::Float64)) < 1e-14);
   // The slip: rows of "probabilities" that sum to 1/√d_k, and shrink the context with them.
@@ -42,11 +42,11 @@ TEST_CASE("1: the scale 1/√d_k stands before the softmax", "[seeds]") {
 }
 
 TEST_CASE("2: a padded query is no reason for a softmax over nothing", "[seeds]") {
-  Tensor ids = tensor({5, 6, 0, 0}, DType::Int64).reshape({1, 4});
+  Tensor ids = reshape(tensor({5, 6, 0, 0}, DType::Int64), {1, 4});
   // The slip blanks the rows of padded queries: nothing is left in rows 2 and 3.
-  Tensor rows = not_equal(ids, 0.0).reshape({1, 1, 4, 1});
+  Tensor rows = reshape(not_equal(ids, 0.0), {1, 1, 4, 1});
   Tensor slip = logical_and(rows, causal_keep(4));
-  CHECK_FALSE(any(slip.select(2, 2)).item());
+  CHECK_FALSE(any(select(slip, 2, 2)).item());
   // Keys are masked instead, and every real query keeps one at least.
   Tensor keep = decoder_keep(ids, 0);
   CHECK(all(any(keep, {-1})).item() == 1);
@@ -57,9 +57,9 @@ TEST_CASE("2: a padded query is no reason for a softmax over nothing", "[seeds]"
     Tape tape;
     AttentionResult a = scaled_dot_product_attention(x, x, x, {slip, {}});
     tape.backward(a.context, random({1, 1, 4, 6}, 3));
-    CHECK(largest(a.context.value().narrow(2, 2, 2)) == 0);
+    CHECK(largest(narrow(a.context.value(), 2, 2, 2)) == 0);
     CHECK(all_finite(x.grad()));
-    CHECK(largest(x.grad().narrow(2, 2, 2)) == 0);
+    CHECK(largest(narrow(x.grad(), 2, 2, 2)) == 0);
   }
 }
 
@@ -68,11 +68,12 @@ TEST_CASE("3: positions run along the sequence, not along the batch", "[seeds]")
   positions.to(DType::Float64);
   Tensor y = positions(Var(zeros({3, 5, 8}, DType::Float64))).value();
   Tensor table = sinusoidal_positions(0, 5, 8, 10000, DType::Float64);
-  for (Index b = 0; b < 3; ++b) CHECK(furthest(y.select(0, b), table) == 0);
+  for (Index b = 0; b < 3; ++b) CHECK(furthest(select(y, 0, b), table) == 0);
   // The slip adds row b of the table to the whole of sentence b: positions cannot be told apart.
-  Tensor slip = sinusoidal_positions(0, 3, 8, 10000, DType::Float64).unsqueeze(1).expand({3, 5, 8});
-  CHECK(furthest(slip.select(1, 0), slip.select(1, 4)) == 0);
-  CHECK(furthest(y.select(1, 0), y.select(1, 4)) > 0.5);
+  Tensor slip =
+      broadcast_to(unsqueeze(sinusoidal_positions(0, 3, 8, 10000, DType::Float64), 1), {3, 5, 8});
+  CHECK(furthest(select(slip, 1, 0), select(slip, 1, 4)) == 0);
+  CHECK(furthest(select(y, 1, 0), select(y, 1, 4)) > 0.5);
 }
 
 TEST_CASE("4: the decoder attends to the encoder's output", "[seeds]") {
@@ -83,17 +84,17 @@ TEST_CASE("4: the decoder attends to the encoder's output", "[seeds]") {
 }
 
 TEST_CASE("5: the worked example of embedding plus position keeps one base", "[seeds]") {
-  Tensor x =
+  Tensor x = reshape(
       tensor({0.1, 0.2, 0.3, 0.4, 0.2, 0.3, 0.4, 0.5, 0.3, 0.4, 0.5, 0.6, 0.4, 0.5, 0.6, 0.7},
-             DType::Float64)
-          .reshape({4, 4});
+             DType::Float64),
+      {4, 4});
   Tensor y = add(x, sinusoidal_positions(0, 4, 4, 10000, DType::Float64));
   Tensor last = tensor({0.5411, -0.4900, 0.6300, 1.6996}, DType::Float64);
-  CHECK(furthest(y.select(0, 3), last) < 5e-5);
+  CHECK(furthest(select(y, 0, 3), last) < 5e-5);
   // The slip: base 100 in the last row only.
   Tensor slip = add(x, sinusoidal_positions(0, 4, 4, 100, DType::Float64));
-  CHECK(furthest(slip.select(0, 3), tensor({0.541, -0.490, 0.896, 1.655}, DType::Float64)) < 1e-3);
-  CHECK(furthest(slip.select(0, 3), last) > 0.2);
+  CHECK(furthest(select(slip, 0, 3), tensor({0.541, -0.490, 0.896, 1.655}, DType::Float64)) < 1e-3);
+  CHECK(furthest(select(slip, 0, 3), last) > 0.2);
 }
 
 TEST_CASE("6: k micro-batches accumulate to the gradient of the joined batch", "[seeds]") {
@@ -138,7 +139,7 @@ TEST_CASE("why 1/√d_k: without it the softmax saturates and its gradient fades
   for (Index dk : {4, 64, 1024}) {
     Tensor q = random({kRows, 1, dk}, 10 + static_cast<std::uint64_t>(dk));
     Tensor k = random({kRows, kKeys, dk}, 5000 + static_cast<std::uint64_t>(dk));
-    Tensor scores = matmul(Var(q), Var(k.transpose())).value().reshape({kRows, kKeys});
+    Tensor scores = reshape(matmul(Var(q), Var(transpose(k))).value(), {kRows, kKeys});
     CHECK(var(scores).item() == Approx(static_cast<double>(dk)).epsilon(0.1));
     Tensor upstream = random({kRows, kKeys}, 9);
     auto measure = [&](double scale) {

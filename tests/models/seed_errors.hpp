@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "models/transformer/transformer.hpp"
-#include "tools/gradients/sizes.hpp"
 #include "tools/gradients/ids.hpp"
+#include "tools/gradients/sizes.hpp"
 
 namespace glim::seed_errors {
 
@@ -47,8 +47,8 @@ inline Tensor accumulated(const std::vector<std::pair<Index, Index>>& parts, boo
   for (auto [start, length] : parts) {
     Tape tape;
     LossSums sums;
-    Var loss = label_smoothing_loss(linear(Var(x.narrow(0, start, length)), w, {}),
-                                    target.narrow(0, start, length), 0.1, 0, &sums);
+    Var loss = label_smoothing_loss(linear(Var(narrow(x, 0, start, length)), w, {}),
+                                    narrow(target, 0, start, length), 0.1, 0, &sums);
     tape.backward(mul(loss, 1.0 / (divide_by_all ? 4.0 : static_cast<double>(sums.tokens))));
   }
   return w.grad();
@@ -57,7 +57,7 @@ inline Tensor accumulated(const std::vector<std::pair<Index, Index>>& parts, boo
 // Slip 7: scores, and which of them may be seen.
 inline Tensor some_scores() { return random({3, 4}, 6); }
 inline Tensor some_keep() {
-  return tensor({1, 1, 0, 0, 1, 0, 1, 1, 1, 1, 1, 0}, DType::Bool).reshape({3, 4});
+  return reshape(tensor({1, 1, 0, 0, 1, 0, 1, 1, 1, 1, 1, 0}, DType::Bool), {3, 4});
 }
 
 }  // namespace glim::seed_errors

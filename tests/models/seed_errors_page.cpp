@@ -24,9 +24,9 @@ namespace {
 // One row of numbers to four digits; what rounds to 0 has no sign.
 std::string row(const Tensor& x) {
   std::string text;
-  Tensor flat = x.contiguous().reshape({-1});
+  Tensor flat = reshape(x.contiguous(), {-1});
   for (Index i = 0; i < flat.numel(); ++i) {
-    double v = flat.select(0, i).item();
+    double v = select(flat, 0, i).item();
     text += fmt::format("{:8.4f}", std::abs(v) < 5e-5 ? 0.0 : v);
   }
   return text;
@@ -39,13 +39,13 @@ std::string beside(const char* left_name, const Tensor& left, const char* right_
   auto width = static_cast<std::size_t>(8 * left.size(-1)) + 4;
   text += fmt::format("{:<{}}{}\n", left_name, width, right_name);
   for (Index i = 0; i < left.size(0); ++i)
-    text += fmt::format("{:<{}}{}\n", row(left.select(0, i)), width, row(right.select(0, i)));
+    text += fmt::format("{:<{}}{}\n", row(select(left, 0, i)), width, row(select(right, 0, i)));
   return text + "```\n\n";
 }
 
 std::string scale() {
   Tensor q = random({3, 4}, 1), k = random({3, 4}, 2);
-  Tensor scores = matmul(q, k.transpose());
+  Tensor scores = matmul(q, transpose(k));
   Tensor right = softmax(mul(scores, 0.5)), slip = mul(softmax(scores), 0.5);
   auto with_sum = [](const Tensor& p) {
     return glim::concatenate(std::vector<Tensor>{p, glim::sum(p, {1}, true)}, 1);
@@ -59,14 +59,14 @@ std::string scale() {
 }
 
 std::string padded_query() {
-  Tensor ids = tensor({5, 6, 0, 0}, DType::Int64).reshape({1, 4});
+  Tensor ids = reshape(tensor({5, 6, 0, 0}, DType::Int64), {1, 4});
   Tensor scores = random({4, 4}, 3);
-  Tensor right = decoder_keep(ids, 0).reshape({4, 4});
-  Tensor slip = logical_and(not_equal(ids, 0.0).reshape({4, 1}), causal_keep(4).reshape({4, 4}));
+  Tensor right = reshape(decoder_keep(ids, 0), {4, 4});
+  Tensor slip = logical_and(reshape(not_equal(ids, 0.0), {4, 1}), reshape(causal_keep(4), {4, 4}));
   auto naive = [&](const Tensor& keep) {  // softmax of scores with -∞, as the tutorials write it
     return softmax(where(keep, scores, full({4, 4}, -INFINITY, DType::Float64)));
   };
-  bool nan = std::isnan(naive(slip).select(0, 3).select(0, 0).item());
+  bool nan = std::isnan(select(select(naive(slip), 0, 3), 0, 0).item());
   Tensor glim = masked_softmax(Var(scores), slip).value();
   return "## 2. A padded query is no reason for a softmax over nothing\n\n"
          "The sentence has two tokens and two of padding. Masking *keys* leaves every query "
@@ -81,11 +81,11 @@ std::string padded_query() {
 std::string positions() {
   Tensor table = sinusoidal_positions(0, 4, 4, 10000, DType::Float64);
   // Sentence 1 of a batch, three positions: the slip adds row 1 of the table at each.
-  Tensor slip = table.narrow(0, 1, 1).expand({3, 4});
+  Tensor slip = broadcast_to(narrow(table, 0, 1, 1), {3, 4});
   return "## 3. Positions run along the sequence, not along the batch\n\n"
          "What is added to the three tokens of sentence 1 of a batch (D = 4). With the slip every "
          "token of a sentence gets the same row: order is lost.\n\n" +
-         beside("PE(0), PE(1), PE(2)", table.narrow(0, 0, 3), "slip: PE(1) thrice", slip);
+         beside("PE(0), PE(1), PE(2)", narrow(table, 0, 0, 3), "slip: PE(1) thrice", slip);
 }
 
 std::string memory() {
@@ -101,7 +101,7 @@ std::string memory() {
 }
 
 std::string base() {
-  Tensor x = tensor({0.4, 0.5, 0.6, 0.7}, DType::Float64).reshape({1, 4});
+  Tensor x = reshape(tensor({0.4, 0.5, 0.6, 0.7}, DType::Float64), {1, 4});
   auto last = [&](double b) { return add(x, sinusoidal_positions(3, 1, 4, b, DType::Float64)); };
   return "## 5. The worked sum of embedding and encoding keeps one base\n\n"
          "Row 3 of the example, embedding 0.4 0.5 0.6 0.7 plus PE(3), D = 4.\n\n" +

@@ -85,9 +85,9 @@ TEST_CASE("initial values have the deviations of their papers", "[init]") {
 
 TEST_CASE("initial values write through views", "[init]") {
   Tensor whole = zeros({4, 6});
-  xavier_uniform_(whole.narrow(0, 2, 2));  // one of several matrices kept in one tensor
-  CHECK(same_bits(whole.narrow(0, 0, 2).contiguous(), zeros({2, 6})));
-  CHECK(min(abs(whole.narrow(0, 2, 2))).item() > 0);
+  xavier_uniform_(narrow(whole, 0, 2, 2));  // one of several matrices kept in one tensor
+  CHECK(same_bits(narrow(whole, 0, 0, 2).contiguous(), zeros({2, 6})));
+  CHECK(min(abs(narrow(whole, 0, 2, 2))).item() > 0);
 }
 
 TEST_CASE("layers start as torch's do", "[init]") {

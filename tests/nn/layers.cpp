@@ -55,8 +55,8 @@ TEST_CASE("embeddings equal torch's, with and without a padding index", "[nn][re
 
 TEST_CASE("an embedding's padding row", "[nn]") {
   Embedding table(5, 3, 2);
-  CHECK(table.weight.value().select(0, 2).to_vector<float>() == std::vector<float>{0, 0, 0});
-  table.weight.value().select(0, 2).fill_(7);  // it is read like any other
+  CHECK(select(table.weight.value(), 0, 2).to_vector<float>() == std::vector<float>{0, 0, 0});
+  select(table.weight.value(), 0, 2).fill_(7);  // it is read like any other
   Tensor ids = from_vector<Index>({2, 4}, {2});
   CHECK(table(ids).value().at<float>({0, 1}) == 7);
   // Another use of the same weight does send its gradient into the row.
@@ -64,8 +64,8 @@ TEST_CASE("an embedding's padding row", "[nn]") {
   Var y = table(ids);
   CHECK(y.value().at<float>({0, 1}) == 7);
   tape.backward(add(sum(y), sum(table.weight)));
-  CHECK(table.weight.grad().select(0, 2).to_vector<float>() == std::vector<float>{1, 1, 1});
-  CHECK(table.weight.grad().select(0, 4).to_vector<float>() == std::vector<float>{2, 2, 2});
+  CHECK(select(table.weight.grad(), 0, 2).to_vector<float>() == std::vector<float>{1, 1, 1});
+  CHECK(select(table.weight.grad(), 0, 4).to_vector<float>() == std::vector<float>{2, 2, 2});
   CHECK_THROWS_AS(Embedding(5, 3, 5), IndexError);
   CHECK_THROWS_AS(Embedding(5, 3, -2), IndexError);
   CHECK_THROWS_AS(table(from_vector<Index>({0, 5}, {2})), IndexError);
@@ -136,10 +136,10 @@ TEST_CASE("layer norm and batch norm on one tensor", "[nn]") {
   CHECK(distance(by_row, by_column) > 0.1);
   // Another third row changes the first row's batch norm, not its layer norm.
   Tensor other = x.clone();
-  other.select(0, 2).fill_(-5);
+  select(other, 0, 2).fill_(-5);
   Tensor other_row = layer(Var(other)).value(), other_column = batch(Var(other)).value();
-  CHECK(same_bits(other_row.select(0, 0).contiguous(), by_row.select(0, 0).contiguous()));
-  CHECK(distance(other_column.select(0, 0), by_column.select(0, 0)) > 0.1);
+  CHECK(same_bits(select(other_row, 0, 0).contiguous(), select(by_row, 0, 0).contiguous()));
+  CHECK(distance(select(other_column, 0, 0), select(by_column, 0, 0)) > 0.1);
 }
 
 TEST_CASE("activations equal torch's", "[nn][reference]") {
@@ -240,10 +240,10 @@ TEST_CASE("feed-forward equals torch's and two convolutions of kernel size 1", "
   auto y = convolve(hidden, 7, ff.linear2);
   CHECK(close(ff(Var(x)).value(), from_vector(y, x.shape()), 1e-13));
   // And it is the same map at every position.
-  std::vector<Tensor> backwards = {x.narrow(1, 2, 1), x.narrow(1, 1, 1), x.narrow(1, 0, 1)};
+  std::vector<Tensor> backwards = {narrow(x, 1, 2, 1), narrow(x, 1, 1, 1), narrow(x, 1, 0, 1)};
   Tensor swapped = concatenate(backwards, 1);
   Tensor straight = ff(Var(x)).value(), turned = ff(Var(swapped)).value();
-  CHECK(close(turned.select(1, 0), straight.select(1, 2), 1e-14));
+  CHECK(close(select(turned, 1, 0), select(straight, 1, 2), 1e-14));
 }
 
 TEST_CASE("residual connections, pre- and post-norm", "[nn]") {

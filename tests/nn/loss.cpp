@@ -51,7 +51,7 @@ Tensor smoothed_target(const Tensor& target, Index classes, double smoothing, In
   Var logits = Var::leaf(normal({target.numel(), classes}, 0, 1, {9, 1}, kDouble));
   Tape tape;
   tape.backward(label_smoothing_loss(logits, target, smoothing, pad));
-  Tensor real = not_equal(target, static_cast<double>(pad)).unsqueeze(1).to(kDouble);
+  Tensor real = unsqueeze(not_equal(target, static_cast<double>(pad)), 1).to(kDouble);
   return sub(mul(softmax(logits.value()), real), logits.grad());
 }
 
@@ -97,7 +97,7 @@ TEST_CASE("ignored rows count nowhere", "[loss]") {
   Var of_rows = cross_entropy(Var(rows), from_vector<Index>({3, 0}, {2}), {.label_smoothing = 0.2});
   CHECK(loss.item() == Approx(of_rows.item()).epsilon(1e-14));
   for (Index row : {1, 3})
-    CHECK(same_bits(logits.grad().select(0, row).contiguous(), zeros({5}, kDouble)));
+    CHECK(same_bits(select(logits.grad(), 0, row).contiguous(), zeros({5}, kDouble)));
 }
 
 TEST_CASE("a mean over nothing is zero, with zero gradient", "[loss]") {
@@ -144,7 +144,7 @@ TEST_CASE("the smoothed distribution", "[loss][smoothing]") {
       INFO("smoothing " << smoothing << " classes " << classes);
       Tensor q = smoothed_target(target, classes, smoothing, 0);
       for (Index n = 0; n < 5; ++n) {
-        Tensor row = q.select(0, n);
+        Tensor row = select(q, 0, n);
         Index t = static_cast<Index>(target.at<std::int64_t>({n}));
         if (t == 0) {  // padding: nothing at all
           CHECK(same_bits(abs(row.contiguous()), zeros({classes}, kDouble)));
@@ -222,7 +222,8 @@ TEST_CASE("parts of a batch give the joined batch's gradient", "[loss][smoothing
   generator_layer.zero_grad();
   for (Index part : {0, 1}) {
     Tape tape;
-    tape.backward(smooth(generator_layer(Var(x.narrow(0, part, 1))), target.narrow(0, part, 1), 4));
+    tape.backward(
+        smooth(generator_layer(Var(narrow(x, 0, part, 1))), narrow(target, 0, part, 1), 4));
   }
   CHECK(close(generator_layer.weight.grad(), joined, 1e-14));
 }
@@ -245,8 +246,8 @@ TEST_CASE("the smoothed loss of the Transformer's reference", "[loss][smoothing]
   CHECK(sums.smoothed_ce / tokens ==
         Approx(t.at("loss_smoothed_cross_entropy").item()).epsilon(1e-12));
   Index classes = logits.size(-1);
-  Tensor q = smoothed_target(t.at("tgt_out").reshape({-1}), classes, 0.1, 0);
-  CHECK(close(q, t.at("smoothed_target").reshape({-1, classes}), 1e-13));
+  Tensor q = smoothed_target(reshape(t.at("tgt_out"), {-1}), classes, 0.1, 0);
+  CHECK(close(q, reshape(t.at("smoothed_target"), {-1, classes}), 1e-13));
   Var torch_form =
       cross_entropy(logits, t.at("tgt_out"), {.ignore_index = 0, .label_smoothing = 0.1});
   CHECK(torch_form.item() == Approx(t.at("loss_torch_label_smoothing").item()).epsilon(1e-12));
@@ -256,7 +257,7 @@ TEST_CASE("what losses refuse, and where", "[loss]") {
   Scope scope("trainer");
   Var logits(zeros({3, 5}));
   Tensor target = from_vector<Index>({1, 2, 3}, {3});
-  auto text = error_of<ShapeError>([&] { cross_entropy(logits, target.narrow(0, 0, 2)); });
+  auto text = error_of<ShapeError>([&] { cross_entropy(logits, narrow(target, 0, 0, 2)); });
   CHECK(contains(text, "(3, 5)"));
   CHECK(contains(text, "(2,)"));
   CHECK(contains(text, "in trainer.cross_entropy"));
@@ -273,7 +274,7 @@ TEST_CASE("what losses refuse, and where", "[loss]") {
   CHECK_THROWS_AS(LabelSmoothing(-0.1), ValueError);
   LabelSmoothing smooth(0.1, 0);
   CHECK_THROWS_AS(smooth(logits, from_vector<Index>({1, 2, 5}, {3})), IndexError);
-  CHECK_THROWS_AS(smooth(logits, target.narrow(0, 0, 2)), ShapeError);
+  CHECK_THROWS_AS(smooth(logits, narrow(target, 0, 0, 2)), ShapeError);
 }
 
 TEST_CASE("where q is 0 nothing counts, be p 0 as well", "[loss]") {

@@ -23,7 +23,7 @@ struct Pair {
   void set_gradients(Index step) const {
     for (auto& [name, var] : list())
       var.leaf().grad =
-          optim().get("grads." + name, var.dtype()).select(0, step).contiguous().clone();
+          select(optim().get("grads." + name, var.dtype()), 0, step).contiguous().clone();
   }
   Var w, b;
 };

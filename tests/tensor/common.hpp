@@ -118,23 +118,23 @@ inline Tensor random_view(Dice& dice, DType dtype) {
     Index axis = x.rank() ? dice.below(x.rank()) : 0;
     switch (x.rank() ? dice.below(5) : 4) {
       case 0:
-        x = x.transpose(axis, dice.below(x.rank()));
+        x = transpose(x, axis, dice.below(x.rank()));
         break;
       case 1:
-        x = x.slice(axis, dice.below(2), x.size(axis), 1 + dice.below(3));
+        x = slice(x, axis, dice.below(2), x.size(axis), 1 + dice.below(3));
         break;
       case 2:
-        if (x.size(axis) > 0) x = x.select(axis, dice.below(x.size(axis)));
+        if (x.size(axis) > 0) x = select(x, axis, dice.below(x.size(axis)));
         break;
       case 3:
         if (x.size(axis) == 1) {
           Shape wider = x.shape();
           wider[static_cast<int>(axis)] = 1 + dice.below(4);
-          x = x.expand(wider);
+          x = broadcast_to(x, wider);
         }
         break;
       default:
-        if (x.rank() < 6) x = x.unsqueeze(dice.below(x.rank() + 1));
+        if (x.rank() < 6) x = unsqueeze(x, dice.below(x.rank() + 1));
     }
   }
   return x;

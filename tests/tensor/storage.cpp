@@ -11,7 +11,7 @@ using namespace glim;
 TEST_CASE("the second identical round asks the system for nothing", "[storage]") {
   auto round = [] {
     Tensor a = zeros({100, 333}), b = ones({3, 5}, DType::Int64);
-    Tensor c = add(a, a), d = a.transpose().clone();
+    Tensor c = add(a, a), d = transpose(a).clone();
     std::vector<Tensor> kept;
     for (Index n = 1; n < 40; ++n) kept.push_back(zeros({n * 97}));
   };
@@ -115,7 +115,7 @@ TEST_CASE("threads share the allocator", "[storage]") {
 TEST_CASE("memory that the system refuses is an error", "[storage]") {
   std::int64_t live = allocator_stats().live_bytes;
   Index n = Index{1} << 52;
-  std::string text = error_of<MemoryError>([&] { scalar(1).expand({n}).clone(); });
+  std::string text = error_of<MemoryError>([&] { broadcast_to(scalar(1), {n}).clone(); });
   CHECK(text.starts_with("storage: the system refused " + std::to_string(n * 4) + " bytes"));
   CHECK(allocator_stats().live_bytes == live);
   CHECK_THROWS_AS(empty({Index{1} << 59}), MemoryError);

@@ -48,7 +48,7 @@ TEST_CASE("factories fill what they promise", "[tensor]") {
 }
 
 TEST_CASE("elements are read by index", "[tensor]") {
-  Tensor x = arange(0, 6).reshape({2, 3}).transpose();
+  Tensor x = transpose(reshape(arange(0, 6), {2, 3}));
   CHECK(x.at<Index>({2, 1}) == 5);
   CHECK(x.at<Index>({-1, 0}) == 2);
   CHECK(error_of<IndexError>([&] {
@@ -73,7 +73,7 @@ TEST_CASE("an undefined tensor is an error, not a crash", "[tensor]") {
   CHECK_THROWS_AS(none.data<float>(), StateError);
   CHECK_THROWS_AS(add(none, none), StateError);
   CHECK_THROWS_AS(none.clone(), StateError);
-  CHECK(error_of([&] { none.reshape({1}); }) == "reshape: the tensor is undefined");
+  CHECK(error_of([&] { reshape(none, {1}); }) == "reshape: the tensor is undefined");
   CHECK(error_of([] { Tensor::from_storage({}, 0, {}, {}, DType::Bool); }) ==
         "from_storage: the storage is undefined");
   CHECK(none.storage().data() == nullptr);
@@ -89,11 +89,11 @@ TEST_CASE("an undefined tensor is an error, not a crash", "[tensor]") {
       [&] {
         static_cast<void>(none.view({1, 1}));
       },
-      [&] { none.transpose(); },
-      [&] { none.slice(0, 0, 1); },
-      [&] { none.narrow(0, 0, 1); },
-      [&] { none.select(0, 0); },
-      [&] { none.squeeze(0); },
+      [&] { transpose(none); },
+      [&] { slice(none, 0, 0, 1); },
+      [&] { narrow(none, 0, 0, 1); },
+      [&] { select(none, 0, 0); },
+      [&] { squeeze(none, 0); },
       [&] { none.to(DType::Float64); },
       [&] { none.copy_(x); },
       [&] { none.copy_(none); },
@@ -134,7 +134,7 @@ TEST_CASE("an undefined tensor is an error, not a crash", "[tensor]") {
       [&] { logsumexp(none); },
       [&] { matmul(none, x); },
       [&] { matmul(x, none); },
-      [&] { matmul_into(none, x.select(0, 0), x.select(0, 0), 1, 0); },
+      [&] { matmul_into(none, select(x, 0, 0), select(x, 0, 0), 1, 0); },
       [&] { matmul_then(x, none, {}); },
       [&] { matmul_by(Products::OpenBlas, none, none); },
       [&] { gather(none, 0, at); },
@@ -212,9 +212,9 @@ TEST_CASE("copy_ broadcasts and checks", "[tensor]") {
   Tensor x = zeros({2, 3});
   x.copy_(tensor({1, 2, 3}));
   CHECK(elements(x) == std::vector<double>{1, 2, 3, 1, 2, 3});
-  x.transpose().copy_(tensor({7, 8}));
+  transpose(x).copy_(tensor({7, 8}));
   CHECK(elements(x) == std::vector<double>{7, 7, 7, 8, 8, 8});
-  x.slice(1, 0, 3, 2).fill_(0);
+  slice(x, 1, 0, 3, 2).fill_(0);
   CHECK(elements(x) == std::vector<double>{0, 7, 0, 0, 8, 0});
   CHECK(error_of<DTypeError>([&] { x.copy_(zeros({3}, DType::Int64)); }) ==
         "copy_: dtypes differ\n  to (2, 3) float32\n  from (3,) int64");
@@ -225,26 +225,26 @@ TEST_CASE("copy_ broadcasts and checks", "[tensor]") {
 TEST_CASE("a copy between overlapping views reads before it writes", "[tensor]") {
   for (Index n : {8, 50000}) {
     Tensor x = arange(0, static_cast<double>(n));
-    x.slice(0, 1, n).copy_(x.slice(0, 0, n - 1));
+    slice(x, 0, 1, n).copy_(slice(x, 0, 0, n - 1));
     std::vector<Index> expected{0};
     for (Index i = 0; i + 1 < n; ++i) expected.push_back(i);
     CHECK(x.to_vector<Index>() == expected);
   }
-  Tensor square = arange(0, 10000).reshape({100, 100}), before = square.clone();
-  square.copy_(square.transpose());
-  CHECK(same_bits(square, before.transpose()));
+  Tensor square = reshape(arange(0, 10000), {100, 100}), before = square.clone();
+  square.copy_(transpose(square));
+  CHECK(same_bits(square, transpose(before)));
 }
 
 TEST_CASE("an expanded tensor cannot be written", "[tensor]") {
-  Tensor x = zeros({3, 1}).expand({3, 4});
+  Tensor x = broadcast_to(zeros({3, 1}), {3, 4});
   std::string text = error_of<ValueError>([&] { x.copy_(ones({3, 4})); });
   CHECK(text == "copy_: several positions share one element\n  to (3, 4) float32");
   CHECK_THROWS_AS(x.fill_(1), ValueError);
   CHECK_THROWS_AS(add_(x, ones({3, 4})), ValueError);
   CHECK_THROWS_AS(add_scaled_(x, ones({3, 4}), 2), ValueError);
   CHECK_THROWS_AS(mul_(x, 2), ValueError);
-  zeros({1}).expand({1, 1}).fill_(1);  // nothing is shared
-  Tensor none = zeros({1, 0}).expand({4, 0});
+  broadcast_to(zeros({1}), {1, 1}).fill_(1);  // nothing is shared
+  Tensor none = broadcast_to(zeros({1, 0}), {4, 0});
   none.fill_(1);
   add_(none, none);
 }

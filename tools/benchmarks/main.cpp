@@ -36,7 +36,7 @@ void print_machine() {
 // A product in float32: "nn" (M, K) (K, N), "nt" (M, K) (N, K)ᵀ, "tn" (K, M)ᵀ (K, N).
 Work product(const std::string& order, Index m, Index n, Index k) {
   auto matrix = [](Index rows, Index columns, std::uint64_t stream, bool transposed) {
-    return transposed ? normal({columns, rows}, 0, 1, {1, stream}).transpose()
+    return transposed ? transpose(normal({columns, rows}, 0, 1, {1, stream}))
                       : normal({rows, columns}, 0, 1, {1, stream});
   };
   Tensor a = matrix(m, k, 1, order == "tn"), b = matrix(k, n, 2, order == "nt");

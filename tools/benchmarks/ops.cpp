@@ -87,7 +87,7 @@ const std::vector<Named>& table() {
        [] {
          Var table = normal_leaf({10000, 512}, 1);
          Tensor ids = random_integers({64, 32}, 0, 10000, {7, 2});
-         return both([=] { return index_select(table, 0, ids.reshape({-1})); }, {table});
+         return both([=] { return index_select(table, 0, reshape(ids, {-1})); }, {table});
        }},
       {"label_smoothing_loss 2048x10000",
        [] {

@@ -35,8 +35,8 @@ struct Training {
     }
     model().train();
     Tensor target = random_integers({s.batch, s.target + 1}, 3, s.vocab, {2, 1});
-    input = target.narrow(1, 0, s.target).contiguous();
-    output = target.narrow(1, 1, s.target).contiguous().reshape({-1});
+    input = narrow(target, 1, 0, s.target).contiguous();
+    output = reshape(narrow(target, 1, 1, s.target).contiguous(), {-1});
     AdamOptions options;
     options.rate = 1e-4;
     options.beta2 = 0.98;

@@ -7,7 +7,7 @@ namespace glim {
 
 // int64, of this shape, row by row.
 inline Tensor ids(std::initializer_list<double> list, const Shape& shape) {
-  return tensor(list, DType::Int64).reshape(shape);
+  return reshape(tensor(list, DType::Int64), shape);
 }
 
 }  // namespace glim

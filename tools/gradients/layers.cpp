@@ -169,7 +169,7 @@ void add_losses(LayerCases& c) {
   loss("mse_loss", "both sides", [](const Var& x) { return mse_loss(x, tanh(x)); });
   for (double smoothing : {0.0, 0.1})
     c.add(f, "LabelSmoothing", smoothing > 0 ? "smoothed" : "not smoothed", Shape{2, 2, 5},
-          [smoothing, rows = target.reshape({2, 2})] {
+          [smoothing, rows = reshape(target, {2, 2})] {
             return subject(std::make_shared<LabelSmoothing>(smoothing, 0),
                            [rows](LabelSmoothing& l, const Var& x) { return l(x, rows); });
           });

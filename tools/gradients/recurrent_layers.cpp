@@ -58,7 +58,7 @@ void add_layer(LayerCases& c, const char* op, const std::string& suffix, bool ls
 }
 
 void add_attention(LayerCases& c) {
-  Tensor keep = tensor({1, 0, 1, 1, 0, 0, 0, 1}, DType::Int64).to(DType::Bool).reshape({2, 4});
+  Tensor keep = reshape(tensor({1, 0, 1, 1, 0, 0, 0, 1}, DType::Int64).to(DType::Bool), {2, 4});
   auto add_one = [&](const char* op, const std::string& name, Index query, Index key,
                      std::function<std::shared_ptr<ScoredAttention>()> make) {
     for (bool masked : {false, true})

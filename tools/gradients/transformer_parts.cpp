@@ -92,13 +92,13 @@ void attention_specs(Family& family) {
   family.add({op, "bias and mask", in({{2, 3, 2}, {2, 3, 2}, {2, 3, 2}, {3, 3}}),
               with({padded, {}}), false, 0, true});
   family.add({op, "dropout", in(square), with({causal, {}}, 0.4), false, 0, true});
-  family.add(
-      {"attention with probabilities", "a composition", in(square),
-       [=](const Vars& x) {
-         AttentionResult a = scaled_dot_product_attention(x[0], x[1], x[2], {causal, {}}, 0, {}, true);
-         return concatenate({a.context, mul(a.probs, a.probs)}, 1);
-       },
-       false, 0, true});
+  family.add({"attention with probabilities", "a composition", in(square),
+              [=](const Vars& x) {
+                AttentionResult a =
+                    scaled_dot_product_attention(x[0], x[1], x[2], {causal, {}}, 0, {}, true);
+                return concatenate({a.context, mul(a.probs, a.probs)}, 1);
+              },
+              false, 0, true});
   family.add_empty({op, "no queries", {{2, 0, 3}, {2, 4, 3}, {2, 4, 5}}, {2, 0, 5}, with({})});
   family.add_empty({op, "no batch", {{0, 2, 3}, {0, 4, 3}, {0, 4, 5}}, {0, 2, 5}, with({})});
 }

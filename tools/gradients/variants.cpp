@@ -28,7 +28,7 @@ void add_function(std::vector<Case>& cases, const std::string& op, const std::st
                            std::vector<Var> inputs;
                            for (std::size_t i = 0; i < shapes.size(); ++i) {
                              Tensor x = uniform(shapes[i], 0.1, 0.9, {31, i}, kDouble);
-                             if (strided) x = x.transpose(0, 1).contiguous().transpose(0, 1);
+                             if (strided) x = transpose(transpose(x, 0, 1).contiguous(), 0, 1);
                              inputs.push_back(Var::leaf(x));
                              names.emplace_back("x" + std::to_string(i), inputs.back());
                            }

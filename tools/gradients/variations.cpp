@@ -17,7 +17,7 @@ using Arrange = std::function<Tensor(const Tensor&)>;
 // The same values, stored in another order.
 Tensor as_transposed(const Tensor& x) {
   if (x.rank() < 2) return x;
-  return x.transpose(0, -1).clone().transpose(0, -1);
+  return transpose(transpose(x, 0, -1).clone(), 0, -1);
 }
 
 // The same values, within something larger: an offset, and a stride that is not 1.
@@ -26,7 +26,7 @@ Tensor as_cut(const Tensor& x) {
   Shape room = x.shape();
   int last = room.rank() - 1;
   room[last] = 2 * room[last] + 3;
-  Tensor cut = full(room, 1e30, x.dtype()).slice(last, 1, 2 * x.shape()[last] + 1, 2);
+  Tensor cut = slice(full(room, 1e30, x.dtype()), last, 1, 2 * x.shape()[last] + 1, 2);
   cut.copy_(x);
   return cut;
 }
@@ -34,7 +34,7 @@ Tensor as_cut(const Tensor& x) {
 // Constant along the axis, by stride 0.
 Tensor as_expanded(const Tensor& x, int axis) {
   if (axis >= x.rank() || x.shape()[axis] == 0) return x;
-  return x.narrow(axis, 0, 1).expand(x.shape());
+  return broadcast_to(narrow(x, axis, 0, 1), x.shape());
 }
 
 // f(x), drawing the same random numbers as every other time.

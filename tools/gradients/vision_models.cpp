@@ -58,8 +58,8 @@ void append_vision_models(std::vector<Case>& cases) {
           },
           // The second sentence is shorter; x asks for a gradient of the logits themselves.
           [](Module& m, const Var& x) {
-            Tensor src = tensor({3, 4, 6, 5, 2, 0}, DType::Int64).reshape({2, 3});
-            Tensor tgt = tensor({1, 3, 4, 5, 1, 5, 3, 0}, DType::Int64).reshape({2, 4});
+            Tensor src = reshape(tensor({3, 4, 6, 5, 2, 0}, DType::Int64), {2, 3});
+            Tensor tgt = reshape(tensor({1, 3, 4, 5, 1, 5, 3, 0}, DType::Int64), {2, 4});
             return mul(dynamic_cast<ConvSeq2Seq&>(m).teach(src, tgt).logits, x);
           },
           {2, 4, 6});

@@ -21,12 +21,12 @@ namespace {
 // (1, H, T, S), (1, T, S), or one query a node: (1, S)  ->  (H, T, S)
 Tensor as_heads(const std::vector<Tensor>& parts) {
   const Tensor& first = parts[0];
-  if (parts.size() == 1 && first.rank() == 4) return first.select(0, 0).contiguous();
+  if (parts.size() == 1 && first.rank() == 4) return select(first, 0, 0).contiguous();
   if (parts.size() == 1 && first.rank() == 3) return first.contiguous();
   Index s = first.size(-1);
   Tensor rows = empty({1, static_cast<Index>(parts.size()), s}, first.dtype());
   for (std::size_t t = 0; t < parts.size(); ++t)
-    rows.select(0, 0).select(0, static_cast<Index>(t)).copy_(parts[t].reshape({s}));
+    select(select(rows, 0, 0), 0, static_cast<Index>(t)).copy_(reshape(parts[t], {s}));
   return rows;
 }
 
@@ -73,14 +73,14 @@ double head_norm(const Capture& c, const std::string& path, Index h, Index heads
   if (node < 0 || c[node].value.rank() != 4 || c[node].value.size(1) != heads)
     return std::numeric_limits<double>::quiet_NaN();
   if (!c[node].gradient.defined()) return 0;
-  Tensor g = c[node].gradient.select(0, 0).select(0, h);
+  Tensor g = select(select(c[node].gradient, 0, 0), 0, h);
   return norm(g);
 }
 
 HeadView view_of_head(const Capture& c, const AttentionView& v, Index h) {
   HeadView head;
-  head.statistics = head_statistics(v.a.select(0, h), v.keep);
-  Tensor ds = v.ds.select(0, h);
+  head.statistics = head_statistics(select(v.a, 0, h), v.keep);
+  Tensor ds = select(v.ds, 0, h);
   head.scores_gradient = norm(ds);
   Index heads = v.a.size(0);
   head.query_norm = head_norm(c, v.module + ".query", h, heads);
@@ -116,7 +116,7 @@ AttentionView view_of(const Capture& c, const std::string& module, const std::ve
   v.s = as_heads(s);
   v.ds = as_heads(ds);
   // Equal scores give every key that may be attended to the same probability, the others none.
-  v.keep = not_equal(as_heads(even).select(0, 0), 0).contiguous();
+  v.keep = not_equal(select(as_heads(even), 0, 0), 0).contiguous();
   v.side = side_of(module, v, example);
   const auto &source = example.source(), &target = example.target_in();
   v.queries = tokens_for(v.side == AttentionSide::EncoderSelf ? source : target, v.a.size(1));

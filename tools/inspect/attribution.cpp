@@ -45,8 +45,7 @@ struct Pass {
 
 // Σ_d x dx of each token.
 std::vector<double> by_token(const Tensor& x, const Tensor& dx) {
-  return sum(mul(x.to(DType::Float64), dx.to(DType::Float64)), {-1})
-      .reshape({-1})
+  return reshape(sum(mul(x.to(DType::Float64), dx.to(DType::Float64)), {-1}), {-1})
       .to_vector<double>();
 }
 
@@ -62,7 +61,7 @@ Attribution attribute(Example& example, int steps) {
     Tensor dy = zeros(log_probs.shape(), log_probs.dtype());
     for (Index t = 0; t < t_count; ++t)
       if (only < 0 || t == only)
-        dy.select(0, t).select(0, said[static_cast<std::size_t>(t)]).fill_(1);
+        select(select(dy, 0, t), 0, said[static_cast<std::size_t>(t)]).fill_(1);
     return dy;
   };
   auto log_prob = [&](const Var& log_probs) { return dot(log_probs.value(), pick(log_probs, -1)); };
@@ -81,8 +80,8 @@ Attribution attribute(Example& example, int steps) {
       auto put = [&](const Tensor& row, const std::vector<double>& values) {
         row.copy_(from_vector(values, {static_cast<Index>(values.size())}));
       };
-      put(a.to_source.select(0, t), by_token(source, d[0].value()));
-      put(a.to_target.select(0, t), by_token(target, d[1].value()));
+      put(select(a.to_source, 0, t), by_token(source, d[0].value()));
+      put(select(a.to_target, 0, t), by_token(target, d[1].value()));
     }
   }
   // Embeddings scaled by α are read in place of the model's; a generator that shares their weight

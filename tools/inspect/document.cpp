@@ -148,7 +148,7 @@ std::set<std::string> parameter_names(const Capture& c) {
 Json numbers(const Tensor& x) {
   if (x.rank() == 0) return x.item();
   Json list = Json::array();
-  for (Index i = 0; i < x.size(0); ++i) list.push_back(numbers(x.select(0, i)));
+  for (Index i = 0; i < x.size(0); ++i) list.push_back(numbers(select(x, 0, i)));
   return list;
 }
 

@@ -40,7 +40,7 @@ std::string attention_svg(const AttentionView& v, std::size_t head, const MapKin
     map.low = 0;
     map.high = 1;
   }
-  Tensor x = (v.*kind.tensor).select(0, static_cast<Index>(head)).to(DType::Float64);
+  Tensor x = select((v.*kind.tensor), 0, static_cast<Index>(head)).to(DType::Float64);
   for (Index t = 0; t < x.size(0); ++t)
     for (Index s = 0; s < x.size(1); ++s)
       map.values.push_back(v.keep.at<bool>({t, s}) ? x.at<double>({t, s})

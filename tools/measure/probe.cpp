@@ -67,7 +67,7 @@ struct ByName {
 
 // (1, H, T, S), or (1, T, S) of a single head, as (H, T, S); undefined for any other shape.
 Tensor as_heads(const Tensor& x) {
-  if (x.rank() == 4 && x.size(0) == 1) return x.squeeze(0);
+  if (x.rank() == 4 && x.size(0) == 1) return squeeze(x, 0);
   if (x.rank() == 3 && x.size(0) == 1) return x;
   return {};
 }
@@ -105,7 +105,7 @@ struct Sample {
 // A (1, n, D), or (1, D) for each of n steps.
 void take_output(Tensor& output, const Tensor& value) {
   if (value.rank() == 3 && value.size(0) == 1 && is_floating(value.dtype()))
-    output = value.squeeze(0);
+    output = squeeze(value, 0);
 }
 
 Sample sample_of(const std::function<void()>& run) {
@@ -198,7 +198,7 @@ Probed probe_inside(Module& model, Index samples, const std::function<void(Index
       heads.entropy.resize(static_cast<std::size_t>(probs.size(0)));
       heads.saturation.resize(heads.entropy.size());
       for (std::size_t h = 0; h < heads.entropy.size(); ++h) {
-        HeadStatistics s = head_statistics(probs.select(0, static_cast<Index>(h)), keep);
+        HeadStatistics s = head_statistics(select(probs, 0, static_cast<Index>(h)), keep);
         heads.entropy[h].add(s.entropy);
         heads.saturation[h].add(s.saturation);
       }

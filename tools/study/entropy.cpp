@@ -86,7 +86,7 @@ Measurement measure(std::uint64_t, bool small) {
       l->weight.value().copy_(normal({kWidth, kWidth}, 0, gain / std::sqrt(double{kWidth}),
                                      generator().next(), DType::Float64));
     Tensor product =
-        matmul(attention.key.weight.value().transpose(), attention.query.weight.value());
+        matmul(transpose(attention.key.weight.value()), attention.query.weight.value());
     double weight_norm = spectral_norm(product);
     for (Index s = 0; s < sentences; ++s) {
       Tensor x = normal({kKeys, kWidth}, 0, 1, generator().next(), DType::Float64);

@@ -60,7 +60,7 @@ void draw_plane(const Features& f, const std::string& plot, Measurement& m) {
   for (std::size_t i = 0; i < 3; ++i) {
     const std::vector<Index>& r = rows[-order[i].second];
     for (std::size_t k = 0; k < std::min<std::size_t>(r.size(), 100); ++k) {
-      Tensor h = sub(f.rows.select(0, r[k]), means[0]);
+      Tensor h = sub(select(f.rows, 0, r[k]), means[0]);
       m.curve(plot, "class " + std::to_string(i + 1), dot(h, x), dot(h, y), CurveStyle::Points);
     }
   }

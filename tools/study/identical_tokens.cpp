@@ -32,8 +32,8 @@ ProjectionGradients projection_gradients(MultiheadAttention& attention, const Te
   for (auto& [name, p] : attention.named_parameters()) {
     if (name != "in_proj_weight") continue;
     const Tensor& grad = p.grad();
-    auto part = [&](Index i) { return grad.narrow(0, i * d, d); };
-    double largest = max(abs(grad.narrow(0, 0, 2 * d))).item();
+    auto part = [&](Index i) { return narrow(grad, 0, i * d, d); };
+    double largest = max(abs(narrow(grad, 0, 0, 2 * d))).item();
     return {norm(part(0)), norm(part(1)), norm(part(2)), largest};
   }
   throw StateError("study", "attention without in_proj_weight");
@@ -54,7 +54,7 @@ Measurement measure(std::uint64_t, bool small) {
   const Index batch = small ? 1 : kBatch;
   auto shape = [&](Index tokens) { return Shape{batch, tokens, kWidth}; };
   auto repeated = [&](const Tensor& token, Index tokens) {
-    return token.expand(shape(tokens)).contiguous();
+    return broadcast_to(token, shape(tokens)).contiguous();
   };
 
   {  // exact numbers, in both magnifications

@@ -100,10 +100,10 @@ Features decoder_features(Transformer& model, const std::vector<TokenPair>& pair
       index.push_back(static_cast<std::int64_t>(i));
     Batch b = make_batch(pairs, index, batch_options(options));
     Tensor src = from_vector(b.source, {b.size, b.source_length});
-    Tensor hidden =
+    Tensor hidden = reshape(
         model.decode(from_vector(b.target_in, {b.size, b.target_length}), model.encode(src), src)
-            .hidden.value()
-            .reshape({b.size * b.target_length, -1});
+            .hidden.value(),
+        {b.size * b.target_length, -1});
     std::vector<Index> kept;
     for (std::size_t i = 0; i < b.target_out.size(); ++i) {
       if (b.target_out[i] == model.pad()) continue;
@@ -148,8 +148,9 @@ ClassifierRun train_classifier(const Points& train, const Points& held_out, doub
   for (Index step = 0; step < steps; ++step) {
     Index first = step % batches * kBatch;
     Tape tape;
-    Var logits = head(body(Var(train.x.narrow(0, first, kBatch).contiguous())));
-    tape.backward(cross_entropy(logits, train.classes.narrow(0, first, kBatch).contiguous(), loss));
+    Var logits = head(body(Var(narrow(train.x, 0, first, kBatch).contiguous())));
+    tape.backward(
+        cross_entropy(logits, narrow(train.classes, 0, first, kBatch).contiguous(), loss));
     adam.step();
     adam.zero_grad();
   }

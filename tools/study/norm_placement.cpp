@@ -42,7 +42,7 @@ std::unique_ptr<Encoder> theorem_encoder(Index layers, NormPlacement norm) {
   for (auto& [name, p] : encoder->named_parameters()) {
     if (name.ends_with("in_proj_weight")) {
       p.value().fill_(0);
-      xavier_normal_(p.value().narrow(0, 2 * kWidth, kWidth));
+      xavier_normal_(narrow(p.value(), 0, 2 * kWidth, kWidth));
     } else if (name.ends_with("out_proj.weight")) {
       p.value().copy_(eye(kWidth));
     } else if (p.rank() == 2) {

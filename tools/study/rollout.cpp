@@ -120,7 +120,7 @@ std::vector<double> doubles(const Tensor& x) { return x.to(DType::Float64).to_ve
 
 // logit_true - logit_other of each row of logits (N, 2).
 std::vector<double> margins(const Tensor& logits, Index truth) {
-  Tensor of_truth = logits.select(1, truth), of_other = logits.select(1, 1 - truth);
+  Tensor of_truth = select(logits, 1, truth), of_other = select(logits, 1, 1 - truth);
   return doubles(sub(of_truth, of_other));
 }
 
@@ -128,7 +128,7 @@ std::vector<double> margins(const Tensor& logits, Index truth) {
 // [CLS].
 std::vector<double> ablation(SequenceClassifier& model, const AgreementSentence& s) {
   Index length = std::ssize(s.ids);
-  Tensor ids = from_vector(s.ids, {1, length}).expand({length, length}).contiguous();
+  Tensor ids = broadcast_to(from_vector(s.ids, {1, length}), {length, length}).contiguous();
   for (Index j = 1; j < length; ++j)
     ids.data<Index>()[j * length + j] = AgreementSentence::kPadding;
   std::vector<double> without = margins(model(ids).value(), s.number);
@@ -158,12 +158,12 @@ Importances importances(SequenceClassifier& model, const AgreementSentence& s) {
   std::vector<Tensor> probs;
   for (const Watched& w : tape.watched()) {
     if (w.path.ends_with(".probs"))
-      probs.push_back(w.value.select(0, 0));  // (1, H, T, T) -> (H, T, T)
+      probs.push_back(select(w.value, 0, 0));  // (1, H, T, T) -> (H, T, T)
     else if (w.grad.defined())
       found.gradient = doubles(sqrt(sum(mul(w.grad, w.grad), {-1})));
   }
-  for (const Tensor& p : probs) found.raw.push_back(doubles(mean(p, {0}).select(0, 0)));
-  for (const Tensor& r : rollout_by_layer(probs)) found.rolled.push_back(doubles(r.select(0, 0)));
+  for (const Tensor& p : probs) found.raw.push_back(doubles(select(mean(p, {0}), 0, 0)));
+  for (const Tensor& r : rollout_by_layer(probs)) found.rolled.push_back(doubles(select(r, 0, 0)));
   model.zero_grad();
   found.ablation = ablation(model, s);
   return found;

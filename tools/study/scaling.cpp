@@ -38,13 +38,14 @@ ScorePair score_statistics(Index heads, Index tokens, Index d_k) {
     ScoreStatistics s;
     for (const Watched& w : tape.watched()) {
       if (w.path == "probs") {
-        s.entropy = head_statistics(w.value.reshape({heads * tokens, tokens})).entropy;
+        s.entropy = head_statistics(reshape(w.value, {heads * tokens, tokens})).entropy;
         continue;
       }
       s.variance = var(w.value).item();
       s.gradient_norm = norm(w.grad);
-      std::vector<double> rows =
-          sqrt(sum(mul(w.grad, w.grad), {-1})).reshape({-1}).to(DType::Float64).to_vector<double>();
+      std::vector<double> rows = reshape(sqrt(sum(mul(w.grad, w.grad), {-1})), {-1})
+                                     .to(DType::Float64)
+                                     .to_vector<double>();
       std::nth_element(rows.begin(), rows.begin() + std::ssize(rows) / 2, rows.end());
       s.median_row = rows[rows.size() / 2];
     }

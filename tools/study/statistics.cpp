@@ -112,7 +112,7 @@ double spectral_norm(const Tensor& a) {
     bool settled = std::abs(now - estimate) <= 1e-12 * now;
     estimate = now;
     if (settled) break;
-    v = matmul(a.transpose(), image);
+    v = matmul(transpose(a), image);
   }
   return estimate;
 }

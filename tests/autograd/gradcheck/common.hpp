@@ -27,8 +27,6 @@ struct Squared final : Unary<Squared> {
   Var dx(const Var& dy) const { return factor * (dy * x()); }
   double factor;
 };
-inline Var squared(const Var& x, double factor = 2) {
-  return apply(Squared(factor), x);
-}
+inline Var squared(const Var& x, double factor = 2) { return apply(Squared(factor), x); }
 
 }  // namespace glim::checked

@@ -107,7 +107,7 @@ std::vector<Fault> faults() {
   list.push_back(
       {"slice off by one",
        {{5}},
-       [](const std::vector<Tensor>& x) { return x[0].slice(0, 1, 4); },
+       [](const std::vector<Tensor>& x) { return slice(x[0], 0, 1, 4); },
        [](const Var& dy, const Vars& x, const Var&) { return Vars{placed(dy, x[0].shape(), 1)}; },
        [](const Var& dy, const Vars& x, const Var&) { return Vars{placed(dy, x[0].shape(), 2)}; }});
   list.push_back(
@@ -173,7 +173,7 @@ std::vector<Fault> faults() {
                   [](const Var& dy, const Vars& x, const Var&) {
                     Tensor d = zeros(x[0].shape(), dy.dtype());
                     for (Index i = 0; i < 4; ++i)
-                      d.select(0, kRepeated.at<std::int64_t>({i})).copy_(dy.value().select(0, i));
+                      select(d, 0, kRepeated.at<std::int64_t>({i})).copy_(select(dy.value(), 0, i));
                     return Vars{constant(d)};
                   }});
   list.push_back(
@@ -200,7 +200,7 @@ std::vector<Fault> faults() {
                   squares_right,
                   [](const Var& dy, const Vars& x, const Var&) {
                     Tensor d = mul(mul(dy, x[0]), 2).value().clone();
-                    d.select(0, 1).narrow(0, 2, 1).fill_(std::nan(""));
+                    narrow(select(d, 0, 1), 0, 2, 1).fill_(std::nan(""));
                     return Vars{constant(d)};
                   }});
   // Right for every e_i and every 0/1 pattern: only a random upstream gradient shows it.

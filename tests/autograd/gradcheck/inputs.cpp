@@ -15,14 +15,14 @@ TEST_CASE("inputs may be views of any kind", "[gradcheck]") {
     const char* name;
     Tensor x;
   } views[] = {
-      {"transposed", base.transpose()},
-      {"every second", base.slice(1, 1, 6, 2)},
-      {"with an offset", base.narrow(0, 1, 2)},
-      {"expanded along rows", base.narrow(0, 2, 1).expand({4, 6})},
-      {"expanded along columns", base.narrow(1, 2, 1).expand({4, 6})},
-      {"one element expanded", base.select(0, 0).narrow(0, 3, 1).expand({3, 2})},
+      {"transposed", transpose(base)},
+      {"every second", slice(base, 1, 1, 6, 2)},
+      {"with an offset", narrow(base, 0, 1, 2)},
+      {"expanded along rows", broadcast_to(narrow(base, 0, 2, 1), {4, 6})},
+      {"expanded along columns", broadcast_to(narrow(base, 1, 2, 1), {4, 6})},
+      {"one element expanded", broadcast_to(narrow(select(base, 0, 0), 0, 3, 1), {3, 2})},
       {"overlapping windows", windows},
-      {"no elements", base.narrow(0, 1, 0)},
+      {"no elements", narrow(base, 0, 1, 0)},
   };
   for (auto& [name, x] : views)
     for (auto mode : {Mode::Full, Mode::Projection})
@@ -42,9 +42,9 @@ TEST_CASE("inputs that share storage are variables of their own", "[gradcheck]")
   Tensor x = random({3, 3}, 6);
   auto product = [](const Vars& v) { return matmul(v[0], v[1]); };
   CHECK_THAT(gradcheck(product, {x, x}), PassesGradcheck(0));
-  CHECK_THAT(gradcheck(product, {x, x.transpose()}), PassesGradcheck(0));
+  CHECK_THAT(gradcheck(product, {x, transpose(x)}), PassesGradcheck(0));
   Tensor before = x.clone();
-  CHECK_THAT(gradcheck(product, {x.select(0, 1).expand({3, 3}), x}), PassesGradcheck(0));
+  CHECK_THAT(gradcheck(product, {broadcast_to(select(x, 0, 1), {3, 3}), x}), PassesGradcheck(0));
   CHECK(same_bits(x, before));
 }
 
@@ -95,7 +95,8 @@ TEST_CASE("derivatives with regard to named parameters", "[gradcheck]") {
   frozen.leaf().trainable = false;
   Var x(random({5, 4}, 4));
   auto layer = [&] { return mul(tanh(add(matmul(x, w), b)), frozen); };
-  NamedParameters names{{"linear.weight", w}, {"linear.bias", b}, {"tied.bias", b}, {"gain", frozen}};
+  NamedParameters names{
+      {"linear.weight", w}, {"linear.bias", b}, {"tied.bias", b}, {"gain", frozen}};
   Tensor before = w.value();
   for (auto mode : {Mode::Full, Mode::Projection})
     for (bool second : {false, true}) {
@@ -124,14 +125,14 @@ TEST_CASE("derivatives with regard to named parameters", "[gradcheck]") {
 
 TEST_CASE("a function that takes another course on views, or writes to its input, fails",
           "[gradcheck]") {
-  Tensor x = random({3, 3}, 1).transpose();
+  Tensor x = transpose(random({3, 3}, 1));
   auto ignores_strides = [](const Vars& v) {
     Tensor first = v[0].value();
     // Reads the storage row by row, whatever the strides say.
     double second = first.data<double>()[1];
     return mul(v[0], second);
   };
-  auto expanded = gradcheck(ignores_strides, {random({3, 1}, 1).expand({3, 3})});
+  auto expanded = gradcheck(ignores_strides, {broadcast_to(random({3, 1}, 1), {3, 3})});
   CHECK_FALSE(expanded);
   CHECK(expanded.problem.find("another value on the inputs as given") != std::string::npos);
   auto writes = [](const Vars& v) {

@@ -13,7 +13,7 @@ Tensor strided(const Tensor& x) {
   Shape wide = x.shape();
   wide.push_back(2);
   Tensor store = zeros(wide, x.dtype());
-  Tensor view = store.select(-1, 1);
+  Tensor view = select(store, -1, 1);
   view.copy_(x);
   return view;
 }
@@ -27,7 +27,7 @@ Tensor random(const Shape& shape) {
   return uniform(shape, -2, 2, {9, next_stream++}, DType::Float64);
 }
 
-Tensor swapped(const Tensor& x) { return x.transpose(0, 1).contiguous().transpose(0, 1); }
+Tensor swapped(const Tensor& x) { return transpose(transpose(x, 0, 1).contiguous(), 0, 1); }
 
 std::vector<Case> cases() {
   std::vector<Case> list;
@@ -170,16 +170,16 @@ std::vector<Case> cases() {
              attend(keep, 0.5));
   }
   Tensor empty_rows = keep_mask({2, 1, 4, 5}, 50);
-  empty_rows.select(2, 1).fill_(0);
-  empty_rows.select(0, 1).fill_(0);
+  select(empty_rows, 2, 1).fill_(0);
+  select(empty_rows, 0, 1).fill_(0);
   add_case("attention, queries that keep nothing", heads(2, 3, 4, 5, 6, 7),
            attend(empty_rows, 0.2));
   add_case("attention, strided keep", heads(2, 3, 4, 5, 6, 7),
-           attend(keep_mask({2, 1, 5, 4}, 51).transpose(-1, -2), 0));
+           attend(transpose(keep_mask({2, 1, 5, 4}, 51), -1, -2), 0));
   auto packed = [&](Index b, Index t, Index h, Index d) {  // three views of (B, T, 3, H, Dh)
     Tensor x = random({b, t, 3, h, d});
     std::vector<Tensor> parts;
-    for (Index i = 0; i < 3; ++i) parts.push_back(x.select(2, i).transpose(1, 2));
+    for (Index i = 0; i < 3; ++i) parts.push_back(transpose(select(x, 2, i), 1, 2));
     parts.push_back({});
     return parts;
   };
@@ -222,9 +222,9 @@ std::vector<Case> cases() {
            {random({90, 4 * 70}), random({90, 4 * 70}), random({90, 2 * 70})}, lstm(live));
   add_case("gru_cell, strided",
            {strided(random({3, 12})), swapped(random({3, 12})), strided(random({3, 4}))},
-           gru(keep_mask({6}, 61).slice(0, 0, 6, 2)));
+           gru(slice(keep_mask({6}, 61), 0, 0, 6, 2)));
   add_case("lstm_cell, strided",
-           {random({3, 5, 16}).select(1, 2), strided(random({3, 16})), swapped(random({3, 8}))},
+           {select(random({3, 5, 16}), 1, 2), strided(random({3, 16})), swapped(random({3, 8}))},
            lstm(keep_mask({3}, 62)));
   add_case("gru_cell, no rows", {random({0, 12}), random({0, 12}), random({0, 4})}, gru({}));
   auto scores = [](const std::vector<Var>& x) { return additive_scores(x[0], x[1], x[2]); };

@@ -36,8 +36,7 @@ TEST_CASE("BERT: logits, loss and gradients equal PyTorch's by name", "[bert][re
         SequenceClassifier classifier(small(norm), 3, pooling);
         std::string own =
             (pooling == Pooling::First ? "classifier_first" : "classifier_mean") + placed;
-        check_model(ref, own, classifier, dtype,
-                    [&] { return classifier(ref.get(own + ".ids")); });
+        check_model(ref, own, classifier, dtype, [&] { return classifier(ref.get(own + ".ids")); });
       }
     });
   }
@@ -48,8 +47,8 @@ TEST_CASE("BERT: padding changes nothing", "[bert]") {
     seed(2);
     SequenceClassifier model(small(), 3, pooling);
     model.to(DType::Float64);
-    Tensor padded = tensor({1, 5, 9, 2, 0}, DType::Int64).reshape({1, 5});
-    CHECK(close(model(padded).value(), model(padded.narrow(1, 0, 4)).value()));
+    Tensor padded = reshape(tensor({1, 5, 9, 2, 0}, DType::Int64), {1, 5});
+    CHECK(close(model(padded).value(), model(narrow(padded, 1, 0, 4)).value()));
     // And every other token counts, earlier and later ones.
     for (Index at : {0, 1, 2, 3}) {
       Tensor other = padded.clone();

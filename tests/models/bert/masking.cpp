@@ -71,7 +71,7 @@ TEST_CASE("masking follows the 80/10/10 rule", "[bert][masking]") {
 }
 
 TEST_CASE("masking: short sentences and other shares", "[bert][masking]") {
-  Tensor ids = tensor({1, 7, 2, 0, 1, 2, 0, 0, 1, 3, 3, 2}, DType::Int64).reshape({3, 4});
+  Tensor ids = reshape(tensor({1, 7, 2, 0, 1, 2, 0, 0, 1, 3, 3, 2}, DType::Int64), {3, 4});
   Masked m = mask_tokens(ids, 11, {}, {1, 1});
   CHECK(m.chosen.to_vector<Index>() == std::vector<Index>{1});  // one at least, where there is one
   CHECK(m.targets.to_vector<Index>() == std::vector<Index>{7});

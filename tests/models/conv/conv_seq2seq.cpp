@@ -61,22 +61,23 @@ TEST_CASE("ConvS2S: padding reaches nothing, and nothing comes from the future",
     ConvSeq2Seq model(small(kernel));
     spread_out(model);
     Tensor together = model.teach(kSource, kTarget).logits.value();
-    Tensor alone = kSource.narrow(0, 1, 1).narrow(1, 0, 3);  // 6 7 2 without padding
-    Tensor apart = model.teach(alone, kTarget.narrow(0, 1, 1).narrow(1, 0, 3)).logits.value();
-    CHECK(close(together.narrow(0, 1, 1).narrow(1, 0, 3), apart, 1e-12));
+    Tensor alone = narrow(narrow(kSource, 0, 1, 1), 1, 0, 3);  // 6 7 2 without padding
+    Tensor apart = model.teach(alone, narrow(narrow(kTarget, 0, 1, 1), 1, 0, 3)).logits.value();
+    CHECK(close(narrow(narrow(together, 0, 1, 1), 1, 0, 3), apart, 1e-12));
     Tensor later = kTarget.clone();
     later.data<Index>()[3] = 7;
     Tensor changed = model.teach(kSource, later).logits.value();
-    CHECK(same_bits(changed.select(0, 0).narrow(0, 0, 3).contiguous(),
-                    together.select(0, 0).narrow(0, 0, 3).contiguous()));
-    CHECK(distance(changed.select(0, 0).select(0, 3), together.select(0, 0).select(0, 3)) > 1e-6);
+    CHECK(same_bits(narrow(select(changed, 0, 0), 0, 0, 3).contiguous(),
+                    narrow(select(together, 0, 0), 0, 0, 3).contiguous()));
+    CHECK(distance(select(select(changed, 0, 0), 0, 3), select(select(together, 0, 0), 0, 3)) >
+          1e-6);
     // Masked positions have exactly zero gradient.
     model.train();
     Tape tape;
     tape.backward(sum(model.teach(kSource, kTarget).logits));
-    CHECK(max(abs(model.src_embed.weight.grad().select(0, 0))).item() == 0);
-    CHECK(max(abs(model.src_positions.weight.grad().select(0, 5))).item() == 0);
-    CHECK(max(abs(model.src_embed.weight.grad().select(0, 7))).item() > 0);
+    CHECK(max(abs(select(model.src_embed.weight.grad(), 0, 0))).item() == 0);
+    CHECK(max(abs(select(model.src_positions.weight.grad(), 0, 5))).item() == 0);
+    CHECK(max(abs(select(model.src_embed.weight.grad(), 0, 7))).item() > 0);
   }
 }
 
@@ -86,12 +87,12 @@ TEST_CASE("ConvS2S: how far a position sees", "[conv_seq2seq]") {
   ConvSeq2Seq model(small(3));
   spread_out(model);
   Tensor target = ids({1, 3, 4, 5, 6, 7, 8}, {1, 7});
-  Tensor source = kSource.narrow(0, 0, 1);
-  Tensor before = model.teach(source, target).logits.value().select(1, 6);
+  Tensor source = narrow(kSource, 0, 0, 1);
+  Tensor before = select(model.teach(source, target).logits.value(), 1, 6);
   for (Index i = 0; i < 7; ++i) {
     Tensor other = target.clone();
     other.data<Index>()[i] = 2;
-    double change = distance(model.teach(source, other).logits.value().select(1, 6), before);
+    double change = distance(select(model.teach(source, other).logits.value(), 1, 6), before);
     INFO(i);
     if (i < 2)
       CHECK(change == 0);
@@ -113,8 +114,8 @@ TEST_CASE("ConvS2S: same bits for any number of threads; the first loss is near 
     seed(6);
     ConvSeq2Seq model(c);
     Tape tape;
-    Var logits = model.teach(src, tgt.narrow(1, 0, 30)).logits;
-    Var loss = cross_entropy(reshape(logits, {-1, 300}), tgt.narrow(1, 1, 30).reshape({-1}));
+    Var logits = model.teach(src, narrow(tgt, 1, 0, 30)).logits;
+    Var loss = cross_entropy(reshape(logits, {-1, 300}), reshape(narrow(tgt, 1, 1, 30), {-1}));
     CHECK(loss.item() == Approx(std::log(300.0)).margin(0.5));
     tape.backward(loss);
     return gradients_of(model);

@@ -74,7 +74,8 @@ TEST_CASE("a copying Transformer equals PyTorch's by name", "[copy][reference]")
       Tape tape;
       Var y = model.teach(source, ref.get("tgt_in")).logits;
       CHECK(close(y.value(), ref.get("y"), tolerance));
-      Var loss = label_smoothing_loss(reshape(y, {-1, 16}), ref.get("tgt_out").reshape({-1}), 0, 0);
+      Var loss =
+          label_smoothing_loss(reshape(y, {-1, 16}), reshape(ref.get("tgt_out"), {-1}), 0, 0);
       CHECK(loss.item() == Approx(ref.get("loss").item()).epsilon(tolerance));
       tape.backward(loss);
       check_gradients(ref, "", model, tolerance);
@@ -105,7 +106,7 @@ TEST_CASE("copying recurrent models equal PyTorch's by name", "[copy][reference]
       REQUIRE(taught.logits.defined());
       CHECK(close(taught.logits.value(), ref.get(name + ".y"), tolerance));
       Var loss = label_smoothing_loss(reshape(taught.logits, {-1, 12}),
-                                      ref.get(name + ".tgt_out").reshape({-1}), 0, 0);
+                                      reshape(ref.get(name + ".tgt_out"), {-1}), 0, 0);
       CHECK(loss.item() == Approx(ref.get(name + ".loss").item()).epsilon(tolerance));
       tape.backward(loss);
       check_gradients(ref, name + ".", model, tolerance);
@@ -128,12 +129,13 @@ TEST_CASE("the mixture is a distribution, and only the sentence's own words can 
 }
 
 TEST_CASE("equal words of the source add up in one column", "[copy]") {
-  Tensor attention = tensor({0.5, 0.2, 0.3}, DType::Float64).reshape({1, 1, 3});
+  Tensor attention = reshape(tensor({0.5, 0.2, 0.3}, DType::Float64), {1, 1, 3});
   Tensor y = copy_mixture(Var(zeros({1, 1, 2}, DType::Float64)),
                           Var(full({1, 1, 1}, 0.25, DType::Float64)), Var(attention),
                           ids({2, 1, 2}, {1, 3}), 1)
                  .value();
-  CHECK(close(exp(y), tensor({0.125, 0.125 + 0.15, 0.6}, DType::Float64).reshape({1, 1, 3}), 1e-9));
+  CHECK(
+      close(exp(y), reshape(tensor({0.125, 0.125 + 0.15, 0.6}, DType::Float64), {1, 1, 3}), 1e-9));
 }
 
 TEST_CASE("cached copying equals copying with the whole prefix", "[copy][cache]") {

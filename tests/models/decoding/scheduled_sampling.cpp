@@ -54,7 +54,7 @@ TEST_CASE("predictions take the place of the tokens after them", "[sampling]") {
   CHECK(std::abs(share - 0.3) < 0.04);
   CHECK(same_bits(mixed, mix_predictions(many, other, 0.3, {1, 1}, 0)));
   CHECK_FALSE(same_bits(mixed, mix_predictions(many, other, 0.3, {1, 2}, 0)));
-  CHECK_THROWS_AS(mix_predictions(truth, said.narrow(1, 0, 3), 0.5, {1, 1}, 0), ShapeError);
+  CHECK_THROWS_AS(mix_predictions(truth, narrow(said, 1, 0, 3), 0.5, {1, 1}, 0), ShapeError);
   CHECK(same_bits(mix_predictions(ids({1, 1}, {2, 1}), ids({4, 4}, {2, 1}), 1, {1, 1}, 0),
                   ids({1, 1}, {2, 1})));
 }

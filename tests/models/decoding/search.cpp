@@ -43,7 +43,7 @@ TEST_CASE("logits of which none is finite, or one not a number, end a search", "
     Tensor step(const std::vector<Index>& tokens) override {
       double never = -std::numeric_limits<double>::infinity();
       Tensor row = tensor({first_, never, never, never, never}).to(DType::Float32);
-      return row.unsqueeze(0).expand({static_cast<Index>(tokens.size()), 5});
+      return broadcast_to(unsqueeze(row, 0), {static_cast<Index>(tokens.size()), 5});
     }
     void select_rows(const std::vector<Index>&) override {}
 
@@ -102,7 +102,7 @@ TEST_CASE("END among the tokens never generated is never taken, by greedy search
   struct Ends final : StepDecoder {
     Tensor step(const std::vector<Index>& tokens) override {
       Tensor row = tensor({-9.0, -9.0, -0.1, -3.0, -4.0}).to(DType::Float32);
-      return row.unsqueeze(0).expand({static_cast<Index>(tokens.size()), 5});
+      return broadcast_to(unsqueeze(row, 0), {static_cast<Index>(tokens.size()), 5});
     }
     void select_rows(const std::vector<Index>&) override {}
   };

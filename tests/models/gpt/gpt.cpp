@@ -40,8 +40,8 @@ TEST_CASE("GPT: logits, loss and gradients equal PyTorch's by name", "[gpt][refe
     in_every_form([&](DType dtype) {
       Gpt model(small(6, ref.config(name).at("bias")));
       check_model(
-          ref, name, model, dtype,
-          [&] { return model(ref.get(std::string(name) + ".ids")); }, "wte.weight");
+          ref, name, model, dtype, [&] { return model(ref.get(std::string(name) + ".ids")); },
+          "wte.weight");
     });
   }
 }
@@ -65,7 +65,7 @@ TEST_CASE("GPT starts as nanoGPT does", "[gpt]") {
   CHECK(same_bits(at("transformer.norm.weight"), ones({128})));
   // The loss begins at ln V.
   Tensor seen = random_integers({4, 65}, 0, 65, {1, 1});
-  Var loss = cross_entropy(model(seen.narrow(1, 0, 64)), seen.narrow(1, 1, 64));
+  Var loss = cross_entropy(model(narrow(seen, 1, 0, 64)), narrow(seen, 1, 1, 64));
   CHECK(loss.item() == Approx(std::log(65.0)).margin(0.05));
   // nanoGPT's count for its 4-layer CPU model without biases: 0.80 M (positions not counted).
   c.bias = false;
@@ -81,9 +81,9 @@ TEST_CASE("GPT: no position sees a later one", "[gpt]") {
     Tensor a = text(2, 6, 1), b = a.clone();
     for (Index row : {0, 1}) b.data<Index>()[row * 6 + 4] = (b.data<Index>()[row * 6 + 4] + 1) % 11;
     Tensor x = model(a).value(), y = model(b).value();
-    CHECK(same_bits(x.narrow(1, 0, 4), y.narrow(1, 0, 4)));
-    CHECK_FALSE(same_bits(x.narrow(1, 4, 1), y.narrow(1, 4, 1)));
-    CHECK_FALSE(same_bits(x.narrow(1, 5, 1), y.narrow(1, 5, 1)));
+    CHECK(same_bits(narrow(x, 1, 0, 4), narrow(y, 1, 0, 4)));
+    CHECK_FALSE(same_bits(narrow(x, 1, 4, 1), narrow(y, 1, 4, 1)));
+    CHECK_FALSE(same_bits(narrow(x, 1, 5, 1), narrow(y, 1, 5, 1)));
   }
 }
 
@@ -119,7 +119,7 @@ TEST_CASE("GPT: cached decoding equals computing the whole context", "[gpt][cach
         CHECK(close(a, b, 1e-12));
         auto length = static_cast<Index>(rows[0].size());
         Tensor whole = model(from_vector(flat, {2, length})).value();
-        CHECK(close(b, whole.select(1, -1), 1e-12));
+        CHECK(close(b, select(whole, 1, -1), 1e-12));
         if (step % 4 == 3) {  // beams move
           cached->select_rows({1, 1});
           plain->select_rows({1, 1});

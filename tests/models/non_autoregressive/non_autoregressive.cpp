@@ -38,14 +38,14 @@ TEST_CASE("a non-autoregressive model equals PyTorch's by name", "[nat][referenc
       load_case(ref, "", model, dtype);
       Tape tape;
       TeacherForced taught = model.teach(SourceBatch(ref.get("src")), ref.get("tgt_in"));
-      Tensor real = not_equal(ref.get("tgt_out"), 0.0).unsqueeze(-1);
+      Tensor real = unsqueeze(not_equal(ref.get("tgt_out"), 0.0), -1);
       auto counted = [&](const Tensor& x) {
         return where(real, x.to(DType::Float64), scalar(0, DType::Float64));
       };
       CHECK(close(counted(taught.logits.value()), counted(ref.get("logits")), tolerance));
       LossSums sums;
       Var loss = label_smoothing_loss(reshape(taught.logits, {-1, 13}),
-                                      ref.get("tgt_out").reshape({-1}), 0, 0, &sums);
+                                      reshape(ref.get("tgt_out"), {-1}), 0, 0, &sums);
       CHECK(taught.auxiliary.defined() == predict);
       if (predict) {
         CHECK(taught.auxiliary.item() == Approx(ref.get("length_loss").item()).epsilon(tolerance));
@@ -88,7 +88,7 @@ TEST_CASE("of the target only the length is read", "[nat]") {
     Tensor wide = ids({1, 3, 4, 5, 0, 1, 6, 0, 0, 0}, {2, 5});
     Tensor padded = model.teach(SourceBatch(kSource), wide).logits.value();
     CHECK(padded.shape() == Shape{2, 5, 13});
-    CHECK(close(padded.narrow(1, 0, 4).select(0, 0), a.logits.value().select(0, 0), 1e-5));
+    CHECK(close(select(narrow(padded, 1, 0, 4), 0, 0), select(a.logits.value(), 0, 0), 1e-5));
   }
 }
 
@@ -101,7 +101,7 @@ TEST_CASE("a sentence alone says what it says in a batch", "[nat]") {
     o.beam = 3;
     o.keep_attention = true;
     auto together = model.generate_sequences(SourceBatch(kSource), {9, 9}, o);
-    Tensor alone = kSource.narrow(0, 1, 1).narrow(1, 0, 3);
+    Tensor alone = narrow(narrow(kSource, 0, 1, 1), 1, 0, 3);
     auto apart = model.generate_sequences(SourceBatch(alone), {9}, o);
     REQUIRE(together.size() == 2);
     CHECK(together[1][0].tokens == apart[0][0].tokens);
@@ -156,10 +156,10 @@ TEST_CASE("a long output ends at the first END", "[nat]") {
   evaluate_in_float64(model);
   SearchOptions o;
   // With a bias that makes END sure, nothing is said; with one that forbids it, the limit cuts.
-  model.generator.bias.value().narrow(0, 2, 1).fill_(50);
+  narrow(model.generator.bias.value(), 0, 2, 1).fill_(50);
   for (auto& found : model.generate_sequences(SourceBatch(kSource), {9, 9}, o))
     CHECK((found[0].finished && found[0].tokens.empty()));
-  model.generator.bias.value().narrow(0, 2, 1).fill_(-50);
+  narrow(model.generator.bias.value(), 0, 2, 1).fill_(-50);
   for (auto& found : model.generate_sequences(SourceBatch(kSource), {9, 5}, o))
     CHECK(!found[0].finished);
   auto cut = model.generate_sequences(SourceBatch(kSource), {9, 5}, o);
@@ -224,7 +224,7 @@ TEST_CASE("what a non-autoregressive model refuses", "[nat]") {
   TeachOptions sampling;
   sampling.sampling = 0.5;
   CHECK_THROWS_AS(model.teach(SourceBatch(kSource), kTarget, sampling), ValueError);
-  CHECK_THROWS_AS(model.teach(SourceBatch(kSource), kTarget.narrow(0, 0, 1)), ShapeError);
+  CHECK_THROWS_AS(model.teach(SourceBatch(kSource), narrow(kTarget, 0, 0, 1)), ShapeError);
   CHECK_THROWS_AS(model.teach(SourceBatch(ids({99, 2}, {1, 2})), ids({1}, {1, 1})), IndexError);
   NonAutoregressive wordy(small_config(OutputLength::Long));
   CHECK_THROWS_AS(wordy.length_logits(wordy.encode(kSource), kSource), StateError);

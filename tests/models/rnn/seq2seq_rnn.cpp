@@ -53,12 +53,13 @@ TEST_CASE("recurrent models: logits, loss and gradients equal PyTorch's by name"
       Tape tape;
       TeachOptions options;
       options.need_attention = true;
-      TeacherForced taught = model.teach(ref.get(name + ".src"), ref.get(name + ".tgt_in"), options);
+      TeacherForced taught =
+          model.teach(ref.get(name + ".src"), ref.get(name + ".tgt_in"), options);
       CHECK(close(taught.logits.value(), ref.get(name + ".logits"), tolerance));
       REQUIRE(taught.attention.size() == 1);
       CHECK(close(taught.attention[0].value(), ref.get(name + ".attention"), tolerance));
       Var loss = cross_entropy(reshape(taught.logits, {-1, 10}),
-                               ref.get(name + ".tgt_out").reshape({-1}), {.ignore_index = 0});
+                               reshape(ref.get(name + ".tgt_out"), {-1}), {.ignore_index = 0});
       CHECK(close(loss.value(), ref.get(name + ".loss"), tolerance));
       tape.backward(loss);
       check_gradients(ref, name + ".", model, tolerance);
@@ -117,17 +118,17 @@ TEST_CASE("no future token and no padding reaches the logits", "[seq2seq_rnn]") 
     spread(model);
     Tensor logits = model.teach(kSource, kTarget).logits.value();
     Tensor later = kTarget.clone();
-    later.narrow(1, 2, 2).fill_(9);
+    narrow(later, 1, 2, 2).fill_(9);
     Tensor other = model.teach(kSource, later).logits.value();
-    CHECK(same_bits(logits.narrow(1, 0, 2).contiguous(), other.narrow(1, 0, 2).contiguous()));
+    CHECK(same_bits(narrow(logits, 1, 0, 2).contiguous(), narrow(other, 1, 0, 2).contiguous()));
     CHECK_FALSE(same_bits(logits, other));
     // A source in wider padding is the same source.
     Tensor wide = concatenate(std::vector<Tensor>{kSource, zeros({2, 3}, DType::Int64)}, 1);
     CHECK(distance(model.teach(wide, kTarget).logits.value(), logits) < 1e-6);
     // ... and alone the same as with others.
-    Tensor alone = model.teach(kSource.narrow(0, 1, 1).narrow(1, 0, 3), kTarget.narrow(0, 1, 1))
+    Tensor alone = model.teach(narrow(narrow(kSource, 0, 1, 1), 1, 0, 3), narrow(kTarget, 0, 1, 1))
                        .logits.value();
-    CHECK(distance(alone, logits.narrow(0, 1, 1)) < 1e-6);
+    CHECK(distance(alone, narrow(logits, 0, 1, 1)) < 1e-6);
   }
 }
 
@@ -140,7 +141,7 @@ TEST_CASE("attention of the model sums to 1 over real source tokens", "[seq2seq_
     Tensor a = model.teach(kSource, kTarget, o).attention.at(0).value();
     REQUIRE(a.shape() == Shape{2, 4, 5});
     CHECK(distance(sum(a, {2}), ones({2, 4})) < 1e-6);
-    CHECK(max(abs(a.select(0, 1).narrow(1, 3, 2))).item() == 0);
+    CHECK(max(abs(narrow(select(a, 0, 1), 1, 3, 2))).item() == 0);
     CHECK(model.teach(kSource, kTarget).attention.empty());
   }
 }
@@ -161,7 +162,7 @@ TEST_CASE("scheduled sampling replaces inputs by the model's own choice", "[seq2
     Tensor long_target = ids({1, 3, 4, 5, 6, 1, 4, 4, 4, 4}, {2, 5});
     Tensor own = taught(long_target, 1), chosen = argmax(own, -1);  // (B, T)
     Tensor forced =
-        concatenate(std::vector<Tensor>{long_target.narrow(1, 0, 1), chosen.narrow(1, 0, 4)}, 1);
+        concatenate(std::vector<Tensor>{narrow(long_target, 1, 0, 1), narrow(chosen, 1, 0, 4)}, 1);
     CHECK(distance(own, taught(forced, 0)) < 1e-5);
     CHECK(distance(own, taught(long_target, 0)) > 1e-3);
     // Hardly ever: plain teacher forcing, by steps instead of at once.
@@ -190,17 +191,17 @@ TEST_CASE("a share p of the inputs is sampled", "[seq2seq_rnn]") {
   Seq2SeqRnn model(c);
   // A generator that always prefers token 7, whatever it reads.
   for (const Var& p : model.generator.parameters()) p.value().fill_(0);
-  model.generator.bias.value().narrow(0, 7, 1).fill_(5);
-  Tensor source = ids({3, 2}, {1, 2}).expand({200, 2}).contiguous();
+  narrow(model.generator.bias.value(), 0, 7, 1).fill_(5);
+  Tensor source = broadcast_to(ids({3, 2}, {1, 2}), {200, 2}).contiguous();
   Tensor target = full({200, 11}, 30, DType::Int64);
   Seq2SeqRnn::Readout read = model.decode(target, model.encode(source), 0.25);
-  Tensor seven = model.tgt_embed.weight.value().select(0, 7);
+  Tensor seven = select(model.tgt_embed.weight.value(), 0, 7);
   double sampled = 0;
   auto rows = read.embedded.value();
   for (Index b = 0; b < 200; ++b) {
-    CHECK_FALSE(same_bits(rows.select(0, b).select(0, 0).contiguous(), seven.contiguous()));
+    CHECK_FALSE(same_bits(select(select(rows, 0, b), 0, 0).contiguous(), seven.contiguous()));
     for (Index t = 1; t < 11; ++t)
-      sampled += same_bits(rows.select(0, b).select(0, t).contiguous(), seven.contiguous());
+      sampled += same_bits(select(select(rows, 0, b), 0, t).contiguous(), seven.contiguous());
   }
   CHECK(sampled / 2000 == Approx(0.25).margin(0.04));  // four deviations
 }
@@ -218,7 +219,7 @@ TEST_CASE("recurrent models give the same bits for any number of threads", "[seq
       o.sampling = sampling;
       Tape tape;
       Var logits = model.teach(source, target, o).logits;
-      tape.backward(cross_entropy(reshape(logits, {-1, 70}), target.reshape({-1})));
+      tape.backward(cross_entropy(reshape(logits, {-1, 70}), reshape(target, {-1})));
       std::vector<Tensor> all{logits.value()};
       for (const Var& p : model.parameters()) all.push_back(p.grad());
       return all;
@@ -233,7 +234,7 @@ TEST_CASE("every parameter of a recurrent model receives a gradient", "[seq2seq_
       Seq2SeqRnn model(small(score, cell, 2));
       Tape tape;
       Var logits = model.teach(kSource, kTarget).logits;
-      CHECK(cross_entropy(reshape(logits, {-1, 10}), kTarget.reshape({-1})).item() ==
+      CHECK(cross_entropy(reshape(logits, {-1, 10}), reshape(kTarget, {-1})).item() ==
             Approx(std::log(10.0)).margin(0.5));
       tape.backward(sum(mul(logits, logits)));
       for (auto& [path, p] : model.named_parameters()) {
@@ -262,11 +263,11 @@ TEST_CASE("recurrent models refuse what makes none", "[seq2seq_rnn]") {
                   ValueError);
   Seq2SeqRnn model(small());
   CHECK_THROWS_AS(model.teach(ids({3, 2, 0, 0}, {2, 2}), kTarget), ValueError);  // empty source
-  CHECK_THROWS_AS(model.teach(ids({9, 2}, {1, 2}), kTarget.narrow(0, 0, 1)), IndexError);
+  CHECK_THROWS_AS(model.teach(ids({9, 2}, {1, 2}), narrow(kTarget, 0, 0, 1)), IndexError);
   CHECK_THROWS_AS(model.teach(kSource, ids({1, 10, 1, 3}, {2, 2})), IndexError);
-  CHECK_THROWS_AS(model.teach(kSource, kTarget.narrow(0, 0, 1)), ShapeError);
-  CHECK_THROWS_AS(model.teach(kSource, kTarget.select(0, 0)), ShapeError);
-  CHECK_THROWS_AS(model.teach(kSource.select(0, 0), kTarget), ShapeError);
+  CHECK_THROWS_AS(model.teach(kSource, narrow(kTarget, 0, 0, 1)), ShapeError);
+  CHECK_THROWS_AS(model.teach(kSource, select(kTarget, 0, 0)), ShapeError);
+  CHECK_THROWS_AS(model.teach(select(kSource, 0, 0), kTarget), ShapeError);
 }
 
 }  // namespace test_seq2seq_rnn

@@ -32,11 +32,11 @@ TEST_CASE("copying 1 2 ... 10 is learned and decoded greedily", "[train][slow]")
   for (int step = 1; step <= 400; ++step) {
     // As the tutorials draw it: symbols 1 to 10, the first one always 1; the target is the source.
     Tensor data = random_integers({32, 10}, 1, 11, {5, static_cast<std::uint64_t>(step)});
-    data.select(1, 0).fill_(1);
+    select(data, 1, 0).fill_(1);
     Tape tape;
-    Var logits = model(data, data.narrow(1, 0, 9));
+    Var logits = model(data, narrow(data, 1, 0, 9));
     LossSums sums;
-    Var loss = criterion(reshape(logits, {-1, 11}), data.narrow(1, 1, 9).reshape({-1}), 0, &sums);
+    Var loss = criterion(reshape(logits, {-1, 11}), reshape(narrow(data, 1, 1, 9), {-1}), 0, &sums);
     tape.backward(loss);
     adam.set_rate(schedule.rate(step));
     adam.step();
@@ -46,7 +46,7 @@ TEST_CASE("copying 1 2 ... 10 is learned and decoded greedily", "[train][slow]")
   }
   CHECK(recent < 0.05);
   model.eval();
-  Tensor source = arange(1, 11).reshape({1, 10});
+  Tensor source = reshape(arange(1, 11), {1, 10});
   auto decoder = model.decoder_for(source);
   std::vector<Index> out{1};
   for (int i = 1; i < 10; ++i) {

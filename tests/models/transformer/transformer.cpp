@@ -47,7 +47,7 @@ TEST_CASE("loss and gradients equal PyTorch's by name", "[transformer][reference
       CHECK(relative_difference(memory.value(), ref.get("memory")) < tolerance);
       CHECK(relative_difference(logits.value(), ref.get("logits")) < tolerance);
       LossSums sums;
-      Var total = label_smoothing_loss(reshape(logits, {-1, 13}), ref.get("tgt_out").reshape({-1}),
+      Var total = label_smoothing_loss(reshape(logits, {-1, 13}), reshape(ref.get("tgt_out"), {-1}),
                                        0.1, 0, &sums);
       auto tokens = static_cast<double>(sums.tokens);
       CHECK(tokens == ref.get("tokens").item());
@@ -144,9 +144,9 @@ TEST_CASE("a sentence's translation does not depend on its batch's padding", "[t
   seed(4);
   Transformer model(small_config());
   evaluate_in_float64(model);
-  Tensor alone = kSource.narrow(0, 1, 1).narrow(1, 0, 2);  // 8 9 without padding
-  Tensor together = model(kSource, kTarget).value().select(0, 1).narrow(0, 0, 2);
-  Tensor apart = model(alone, kTarget.narrow(0, 1, 1)).value().select(0, 0).narrow(0, 0, 2);
+  Tensor alone = narrow(narrow(kSource, 0, 1, 1), 1, 0, 2);  // 8 9 without padding
+  Tensor together = narrow(select(model(kSource, kTarget).value(), 0, 1), 0, 0, 2);
+  Tensor apart = narrow(select(model(alone, narrow(kTarget, 0, 1, 1)).value(), 0, 0), 0, 0, 2);
   CHECK(norm_of(sub(together, apart)) < 1e-12);
 }
 
@@ -156,8 +156,8 @@ TEST_CASE("no position sees a later one", "[transformer]") {
   evaluate_in_float64(model);
   Tensor later = changed(kTarget, 3, 9);
   Tensor a = model(kSource, kTarget).value(), b = model(kSource, later).value();
-  CHECK(same_bits(a.narrow(1, 0, 3), b.narrow(1, 0, 3)));
-  CHECK_FALSE(same_bits(a.select(0, 0).select(0, 3), b.select(0, 0).select(0, 3)));
+  CHECK(same_bits(narrow(a, 1, 0, 3), narrow(b, 1, 0, 3)));
+  CHECK_FALSE(same_bits(select(select(a, 0, 0), 0, 3), select(select(b, 0, 0), 0, 3)));
 }
 
 TEST_CASE("the decoder attends to the encoder", "[transformer][seeds]") {
@@ -166,8 +166,7 @@ TEST_CASE("the decoder attends to the encoder", "[transformer][seeds]") {
   Transformer model(small_config());
   evaluate_in_float64(model);
   Tensor other = changed(kSource, 0, 10);
-  CHECK(norm_of(sub(model(kSource, kTarget).value(),
-                    model(other, kTarget).value())) > 1e-3);
+  CHECK(norm_of(sub(model(kSource, kTarget).value(), model(other, kTarget).value())) > 1e-3);
 }
 
 TEST_CASE("the first loss is near ln V", "[transformer]") {
@@ -208,8 +207,8 @@ TEST_CASE("every parameter receives a gradient", "[transformer]") {
         REQUIRE(p.grad().defined());
         // The key projection's bias has no influence: softmax ignores what is added to a row.
         if (name.find("in_proj_bias") != std::string::npos) {
-          CHECK(norm_of(p.grad().narrow(0, 16, 16)) < 1e-14);
-          CHECK(norm_of(p.grad().narrow(0, 0, 16)) > 0);
+          CHECK(norm_of(narrow(p.grad(), 0, 16, 16)) < 1e-14);
+          CHECK(norm_of(narrow(p.grad(), 0, 0, 16)) > 0);
         } else {
           CHECK(norm_of(p.grad()) > 0);
         }

@@ -30,8 +30,7 @@ TEST_CASE("ViT: logits, loss and gradients equal PyTorch's by name", "[vit][refe
     for (bool by_class : {true, false}) {
       std::string name = by_class ? "vit_class" : "vit_mean";
       Vit model(small(by_class ? ImagePooling::ClassToken : ImagePooling::Mean));
-      check_model(ref, name, model, dtype,
-                  [&] { return model(ref.get(name + ".images", dtype)); });
+      check_model(ref, name, model, dtype, [&] { return model(ref.get(name + ".images", dtype)); });
     }
   });
 }
@@ -43,10 +42,10 @@ TEST_CASE("patches are read as the convolution reads them", "[vit]") {
   Tensor embedded = model.patch_embed(Var(image)).value();
   REQUIRE(embedded.shape() == Shape{1, 8, 3, 2});
   // Patch (2, 1): rows 4, 5 and columns 2, 3 of both channels, times the weight.
-  Tensor patch = image.narrow(2, 4, 2).narrow(3, 2, 2);
+  Tensor patch = narrow(narrow(image, 2, 4, 2), 3, 2, 2);
   Tensor by_hand = add(sum(mul(model.patch_embed.weight.value(), patch), {1, 2, 3}),
                        model.patch_embed.bias.value());
-  CHECK(close(embedded.select(3, 1).select(2, 2).select(0, 0), by_hand, 1e-12));
+  CHECK(close(select(select(select(embedded, 3, 1), 2, 2), 0, 0), by_hand, 1e-12));
 }
 
 TEST_CASE("ViT: what it depends on", "[vit]") {
@@ -57,11 +56,11 @@ TEST_CASE("ViT: what it depends on", "[vit]") {
     model.to(DType::Float64);
     Tensor y = model(Var(images)).value();
     // An image's logits are its own.
-    CHECK(close(model(Var(images.narrow(0, 1, 1))).value(), y.narrow(0, 1, 1), 1e-12));
+    CHECK(close(model(Var(narrow(images, 0, 1, 1))).value(), narrow(y, 0, 1, 1), 1e-12));
     // Without positions the patches are a set: swapping two of them changes nothing.
     Tensor swapped = images.clone();
-    swapped.narrow(2, 0, 2).copy_(images.narrow(2, 4, 2));
-    swapped.narrow(2, 4, 2).copy_(images.narrow(2, 0, 2));
+    narrow(swapped, 2, 0, 2).copy_(narrow(images, 2, 4, 2));
+    narrow(swapped, 2, 4, 2).copy_(narrow(images, 2, 0, 2));
     CHECK(distance(model(Var(swapped)).value(), y) > 1e-6);
     model.positions.weight.value().fill_(0);
     CHECK(close(model(Var(swapped)).value(), model(Var(images)).value(), 1e-12));

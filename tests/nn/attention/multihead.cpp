@@ -67,7 +67,7 @@ TEST_CASE("attention equals torch.nn.MultiheadAttention", "[attention][reference
         r.need_weights = weights;
         r.average_weights = false;
 
-        auto swapped = [&](const Tensor& x) { return o.batch_first ? x : x.transpose(0, 1); };
+        auto swapped = [&](const Tensor& x) { return o.batch_first ? x : transpose(x, 0, 1); };
         Var query = Var::leaf(swapped(get("query"))), key = query, value = query;
         bool self = c["self_attention"];
         if (!self) {
@@ -75,8 +75,7 @@ TEST_CASE("attention equals torch.nn.MultiheadAttention", "[attention][reference
           value = Var::leaf(swapped(get("value")));
         }
         Tape tape;
-        AttentionOutput out =
-            self && weights ? mha(query, r) : mha(query, key, value, r);
+        AttentionOutput out = self && weights ? mha(query, r) : mha(query, key, value, r);
         CHECK(norm_between(swapped(out.y.value()), get("y")) < 1e-10);
         if (weights) {
           CHECK(norm_between(out.weights.value(), get("weights_per_head")) < 1e-10);
@@ -175,12 +174,12 @@ TEST_CASE("rows of a cache become copies, in place or not", "[attention][cache]"
     Tensor picked = from_vector(rows, {static_cast<Index>(rows.size())});
     auto check = [&] {
       INFO(to_string(cache.key.shape()));
-      CHECK(norm_between(cache.key.narrow(2, 0, 3), index_select(key, 0, picked)) == 0);
-      CHECK(norm_between(cache.value.narrow(2, 0, 3), index_select(value, 0, picked)) == 0);
+      CHECK(norm_between(narrow(cache.key, 2, 0, 3), index_select(key, 0, picked)) == 0);
+      CHECK(norm_between(narrow(cache.value, 2, 0, 3), index_select(value, 0, picked)) == 0);
     };
     cache.select_rows(picked);
     check();
-    CHECK(norm_between(before.key.narrow(2, 0, 3), key) == 0);
+    CHECK(norm_between(narrow(before.key, 2, 0, 3), key) == 0);
     before = {};
     cache = {};
     cache.append(key, value);  // nobody else reads it
@@ -211,12 +210,12 @@ TEST_CASE("identical tokens give no gradient to query and key weights", "[attent
   mha.to(DType::Float64);
   Tensor token = normal({1, 1, 8}, 0, 1, {3, 3}, DType::Float64);
   Tape tape;
-  Var y = mha(Var(token.expand({2, 5, 8}).contiguous())).y;
+  Var y = mha(Var(broadcast_to(token, {2, 5, 8}).contiguous())).y;
   tape.backward(y, normal({2, 5, 8}, 0, 1, {3, 4}, DType::Float64));
   for (auto& [name, p] : mha.named_parameters()) {
     if (name != "in_proj_weight") continue;
-    CHECK(std::sqrt(dot(p.grad().narrow(0, 0, 16), p.grad().narrow(0, 0, 16))) < 1e-13);
-    CHECK(std::sqrt(dot(p.grad().narrow(0, 16, 8), p.grad().narrow(0, 16, 8))) > 0.1);
+    CHECK(std::sqrt(dot(narrow(p.grad(), 0, 0, 16), narrow(p.grad(), 0, 0, 16))) < 1e-13);
+    CHECK(std::sqrt(dot(narrow(p.grad(), 0, 16, 8), narrow(p.grad(), 0, 16, 8))) > 0.1);
   }
 }
 
@@ -231,9 +230,9 @@ TEST_CASE("a query with nothing to attend to gives zeros and no gradient", "[att
     Tape tape;
     AttentionResult a = scaled_dot_product_attention(q, k, v, mask, 0, {}, true);
     tape.backward(a.context, ones({1, 2, 3, 4}, DType::Float64));
-    CHECK(max(abs(a.context.value().select(2, 0))).item() == 0);
-    CHECK(max(abs(a.probs.value().select(2, 0))).item() == 0);
-    CHECK(max(abs(q.grad().select(2, 0))).item() == 0);
+    CHECK(max(abs(select(a.context.value(), 2, 0))).item() == 0);
+    CHECK(max(abs(select(a.probs.value(), 2, 0))).item() == 0);
+    CHECK(max(abs(select(q.grad(), 2, 0))).item() == 0);
     CHECK(all_finite(q.grad()));
     CHECK(all_finite(k.grad()));
     CHECK(all_finite(v.grad()));

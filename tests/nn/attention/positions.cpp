@@ -22,7 +22,7 @@ constexpr DType kDouble = DType::Float64;
 
 Tensor table_of(PositionalEncoding& pe, Index length, Index d, DType dtype = kDouble,
                 Index offset = 0) {
-  return pe(Var(zeros({1, length, d}, dtype)), offset).value().select(0, 0).contiguous();
+  return select(pe(Var(zeros({1, length, d}, dtype)), offset).value(), 0, 0).contiguous();
 }
 
 }  // namespace
@@ -49,7 +49,7 @@ TEST_CASE("sinusoidal positions equal the reference", "[positional][reference]")
   for (Index i = 0; i < rows.numel(); ++i) {
     Index p = static_cast<Index>(rows.at<std::int64_t>({i}));
     INFO("position " << p);
-    CHECK(distance(table_of(pe, 1, 8, kDouble, p), far.narrow(0, i, 1)) <= 1e-11);
+    CHECK(distance(table_of(pe, 1, 8, kDouble, p), narrow(far, 0, i, 1)) <= 1e-11);
   }
   CHECK(pe.table.size(0) > 20000);
   CHECK(same_bits(table_of(pe, 10, 8), early));
@@ -67,8 +67,8 @@ TEST_CASE("the numbers written out in the literature", "[positional]") {
   // all the way, position 3 added to (0.4, 0.5, 0.6, 0.7) is the row below.
   SinusoidalPositionalEncoding usual(4, 0);
   Tensor x = zeros({1, 4, 4}, kDouble);
-  x.select(1, 3).copy_(from_vector<double>({0.4, 0.5, 0.6, 0.7}, {1, 4}));
-  Tensor y = usual(Var(x)).value().select(0, 0).narrow(0, 3, 1);
+  select(x, 1, 3).copy_(from_vector<double>({0.4, 0.5, 0.6, 0.7}, {1, 4}));
+  Tensor y = narrow(select(usual(Var(x)).value(), 0, 0), 0, 3, 1);
   CHECK(distance(y, from_vector<double>({0.5411, -0.4900, 0.6300, 1.6996}, {1, 4})) <= 5e-5);
 }
 
@@ -103,9 +103,9 @@ TEST_CASE("PE(p + k) is one rotation of PE(p), whatever p", "[positional]") {
       r[(i + 1) * d + i + 1] = std::cos(w);
     }
     // Row p of the left is the row vector PE(p)ᵀ turned: Rᵀ PE(p), with R stored by rows above.
-    Tensor turned = matmul(table.narrow(0, 0, length - k), rotation.transpose());
-    CHECK(distance(turned, table.narrow(0, k, length - k)) <= 1e-12);
-    CHECK(distance(matmul(rotation, rotation.transpose()), eye(d, kDouble)) <= 1e-15);
+    Tensor turned = matmul(narrow(table, 0, 0, length - k), transpose(rotation));
+    CHECK(distance(turned, narrow(table, 0, k, length - k)) <= 1e-12);
+    CHECK(distance(matmul(rotation, transpose(rotation)), eye(d, kDouble)) <= 1e-15);
   }
 }
 
@@ -118,12 +118,12 @@ TEST_CASE("adding PE equals projecting the input beside a one-hot position", "[p
   Tensor x = normal({3, length, d_in}, 0, 1, {8, 1}, kDouble);
   Tensor added = pe(project(Var(x))).value();
 
-  Tensor where_at = one_hot(arange(0, 6), length, kDouble).unsqueeze(0).expand({3, 6, 6});
+  Tensor where_at = broadcast_to(unsqueeze(one_hot(arange(0, 6), length, kDouble), 0), {3, 6, 6});
   Tensor beside =
       concatenate(std::vector<Tensor>{x, where_at.contiguous()}, 2);  // (B, T, d_in + T)
   Tensor wide = concatenate(
-      std::vector<Tensor>{project.weight.value(), table_of(pe, length, d).transpose()}, 1);
-  CHECK(distance(matmul(beside, wide.transpose()), added) <= 1e-14);
+      std::vector<Tensor>{project.weight.value(), transpose(table_of(pe, length, d))}, 1);
+  CHECK(distance(matmul(beside, transpose(wide)), added) <= 1e-14);
 }
 
 TEST_CASE("positions run along the sequence, not along the batch", "[positional]") {
@@ -133,12 +133,12 @@ TEST_CASE("positions run along the sequence, not along the batch", "[positional]
                                  static_cast<PositionalEncoding*>(&learned)}) {
     Tensor y = (*pe)(Var(zeros({3, 4, 6}))).value();
     for (Index b = 1; b < 3; ++b)
-      CHECK(same_bits(y.select(0, b).contiguous(), y.select(0, 0).contiguous()));
-    CHECK(distance(y.select(1, 0), y.select(1, 1)) > 0.01);
+      CHECK(same_bits(select(y, 0, b).contiguous(), select(y, 0, 0).contiguous()));
+    CHECK(distance(select(y, 1, 0), select(y, 1, 1)) > 0.01);
     // Step by step gives what the whole sequence gives.
     for (Index t = 0; t < 4; ++t) {
       Tensor one = (*pe)(Var(zeros({3, 1, 6})), t).value();
-      CHECK(same_bits(one, y.narrow(1, t, 1).contiguous()));
+      CHECK(same_bits(one, narrow(y, 1, t, 1).contiguous()));
     }
   }
 }
@@ -178,8 +178,8 @@ TEST_CASE("learned positions receive gradients and end with their table", "[posi
   Var x = Var::leaf(zeros({2, 3, 4}));
   Tape tape;
   Var y = pe(x, 1);
-  CHECK(same_bits(y.value().select(0, 1).contiguous(),
-                  pe.weight.value().narrow(0, 1, 3).contiguous()));
+  CHECK(same_bits(select(y.value(), 0, 1).contiguous(),
+                  narrow(pe.weight.value(), 0, 1, 3).contiguous()));
   tape.backward(sum(y));
   CHECK(pe.weight.grad().to_vector<float>() ==
         std::vector<float>{0, 0, 0, 0, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 0, 0, 0, 0});

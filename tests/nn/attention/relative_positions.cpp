@@ -13,8 +13,8 @@ TEST_CASE("rotary positions and ALiBi equal their equations", "[nn][reference][p
       const auto& c = vision().config(name);
       RotaryPositions rotary(vision().get(name + ".x").size(-1), c.at("base"));
       check_case(
-          vision(), name, rotary, dtype,
-          [&](const Var& x) { return rotary(x, c.at("offset")); }, 5 * tolerance_of(dtype));
+          vision(), name, rotary, dtype, [&](const Var& x) { return rotary(x, c.at("offset")); },
+          5 * tolerance_of(dtype));
     }
     for (const std::string& name : vision().cases("attention_")) {
       const auto& c = vision().config(name);
@@ -29,8 +29,8 @@ TEST_CASE("rotary positions and ALiBi equal their equations", "[nn][reference][p
       Var x(vision().get(name + ".x", dtype));
       CHECK(distance(attention(x, x, x, r).y.value(), vision().get(name + ".y")) <=
             5 * tolerance_of(dtype));
-      CHECK(distance(attention.head_by_head(x, x, x, r).value(),
-                     vision().get(name + ".y")) <= 5 * tolerance_of(dtype));
+      CHECK(distance(attention.head_by_head(x, x, x, r).value(), vision().get(name + ".y")) <=
+            5 * tolerance_of(dtype));
     }
   });
   for (const std::string& name : vision().cases("alibi_slopes"))
@@ -51,8 +51,7 @@ TEST_CASE("rotary scores depend on the distance alone", "[nn][positions]") {
   CHECK(std::abs(score(5, 2) - score(5, 3)) > 1e-3);
   // Position 0 is not turned, and no length changes.
   CHECK(same_bits(rotary(q, 0).value(), q.value()));
-  CHECK(dot(q.value(), q.value()) ==
-        Approx(dot(rotary(q, 77).value(), rotary(q, 77).value())));
+  CHECK(dot(q.value(), q.value()) == Approx(dot(rotary(q, 77).value(), rotary(q, 77).value())));
   CHECK_THROWS_AS(RotaryPositions(5), ValueError);
   CHECK_THROWS_AS(RotaryPositions(4, 0), ValueError);
   CHECK_THROWS_AS(rotary(q, -1), ValueError);
@@ -75,7 +74,7 @@ TEST_CASE("attention with relative positions: cached equals uncached", "[nn][pos
     Index done = 0;
     for (Index n : {3, 1, 1, 2}) {  // a prompt, then steps
       Tensor y = attention(narrow(x, 1, done, n), cache, causal).y.value();
-      CHECK(close(y, whole.narrow(1, done, n), 1e-13));
+      CHECK(close(y, narrow(whole, 1, done, n), 1e-13));
       done += n;
     }
     // Seven times the same token: only positions can tell them apart.

@@ -66,7 +66,7 @@ TEST_CASE("additive and multiplicative attention equal torch's values",
 }
 
 TEST_CASE("what may not be attended to has weight 0 and no gradient", "[nn][recurrent]") {
-  Tensor keep = tensor({1, 1, 0, 0, 0, 0}, DType::Int64).to(DType::Bool).reshape({2, 3});
+  Tensor keep = reshape(tensor({1, 1, 0, 0, 0, 0}, DType::Int64).to(DType::Bool), {2, 3});
   for (const std::string& score : kScores) {
     INFO(score);
     auto attention = make(score);
@@ -75,18 +75,18 @@ TEST_CASE("what may not be attended to has weight 0 and no gradient", "[nn][recu
     Tape tape;
     AttentionResult out = (*attention)(query, keys, values, keep);
     Tensor probs = out.probs.value();
-    CHECK(max(abs(probs.select(0, 0).select(1, 2))).item() == 0);
-    CHECK(sum(probs.select(0, 0)).item() == Approx(2));
+    CHECK(max(abs(select(select(probs, 0, 0), 1, 2))).item() == 0);
+    CHECK(sum(select(probs, 0, 0)).item() == Approx(2));
     // The second sentence may attend to nothing: zeros, and zero gradients, no NaN.
-    CHECK(max(abs(probs.select(0, 1))).item() == 0);
-    CHECK(max(abs(out.context.value().select(0, 1))).item() == 0);
+    CHECK(max(abs(select(probs, 0, 1))).item() == 0);
+    CHECK(max(abs(select(out.context.value(), 0, 1))).item() == 0);
     tape.backward(sum(mul(out.context, out.context)));
     for (const Var& v : {query, keys, values}) {
-      CHECK(max(abs(v.grad().select(0, 1))).item() == 0);
-      CHECK(max(abs(v.grad().select(0, 0))).item() > 0);
+      CHECK(max(abs(select(v.grad(), 0, 1))).item() == 0);
+      CHECK(max(abs(select(v.grad(), 0, 0))).item() > 0);
     }
-    CHECK(max(abs(keys.grad().select(0, 0).select(0, 2))).item() == 0);
-    CHECK(max(abs(values.grad().select(0, 0).select(0, 2))).item() == 0);
+    CHECK(max(abs(select(select(keys.grad(), 0, 0), 0, 2))).item() == 0);
+    CHECK(max(abs(select(select(values.grad(), 0, 0), 0, 2))).item() == 0);
   }
 }
 
@@ -99,7 +99,7 @@ TEST_CASE("keys projected once serve every step", "[nn][recurrent]") {
     Var projected = attention->project(keys);
     for (Index t = 0; t < 4; ++t) {
       AttentionResult one = attention->attend(narrow(query, 1, t, 1), projected, keys);
-      CHECK(distance(one.context.value().select(1, 0), all.context.value().select(1, t)) < 1e-6);
+      CHECK(distance(select(one.context.value(), 1, 0), select(all.context.value(), 1, t)) < 1e-6);
     }
   }
 }

@@ -86,7 +86,7 @@ TEST_CASE("scores are scaled before the softmax, not after", "[attention]") {
   AttentionResult out = attention(x, AttentionMask{}, true);
   Tensor sums = sum(out.probs.value(), {-1});
   CHECK(close(sums, ones({2, 5}, kDouble), 1e-14));  // scaling after it leaves 1/√d_k
-  Tensor scores = matmul(attention.query(x).value(), attention.key(x).value().transpose());
+  Tensor scores = matmul(attention.query(x).value(), transpose(attention.key(x).value()));
   CHECK(close(out.probs.value(), softmax(mul(scores, 0.25)), 1e-14));
   CHECK(distance(out.probs.value(), mul(softmax(scores), 0.25)) > 0.01);
 }
@@ -105,7 +105,7 @@ TEST_CASE("identical tokens give zero query and key weight gradients", "[attenti
   SelfAttention attention(4, 3, 3);
   attention.to(kDouble);
   Tensor token = normal({1, 1, 4}, 0, 1, {2, 1}, kDouble);
-  Var x(token.expand({2, 5, 4}).contiguous());
+  Var x(broadcast_to(token, {2, 5, 4}).contiguous());
   Tape tape;
   tape.backward(attention(x), normal({2, 5, 3}, 0, 1, {2, 2}, kDouble));
   CHECK(max(abs(attention.query.weight.grad())).item() <= 1e-15);
@@ -128,7 +128,7 @@ TEST_CASE("the key bias has no gradient, and score gradients sum to zero by row"
   Tensor d = tape.watched()[0].grad;
   CHECK(max(abs(sum(d, {-1}))).item() <= 1e-15);
   // Masked scores have exactly none.
-  Tensor masked = where(keep.expand({2, 5, 5}), zeros({2, 5, 5}, kDouble), d);
+  Tensor masked = where(broadcast_to(keep, {2, 5, 5}), zeros({2, 5, 5}, kDouble), d);
   CHECK(same_bits(abs(masked), zeros({2, 5, 5}, kDouble)));
 }
 

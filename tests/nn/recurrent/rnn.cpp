@@ -150,20 +150,20 @@ TEST_CASE("padding never reaches a state", "[nn][recurrent]") {
     RecurrentOutput plain = (*layer)(Var(x), RecurrentState{}, lengths);
     // Whatever stands in the padding, even what is no number.
     Tensor other = x.clone();
-    other.select(0, 1).narrow(0, 2, 2).fill_(kNaN);
-    other.select(0, 2).narrow(0, 1, 3).fill_(1e30);
+    narrow(select(other, 0, 1), 0, 2, 2).fill_(kNaN);
+    narrow(select(other, 0, 2), 0, 1, 3).fill_(1e30);
     RecurrentOutput padded = (*layer)(Var(other), RecurrentState{}, lengths);
     CHECK(same_bits(plain.y.value(), padded.y.value()));
     CHECK(same_bits(plain.state.h.value(), padded.state.h.value()));
     // Outputs there are 0.
-    CHECK(max(abs(plain.y.value().select(0, 1).narrow(0, 2, 2))).item() == 0);
-    CHECK(max(abs(plain.y.value().select(0, 2).narrow(0, 1, 3))).item() == 0);
+    CHECK(max(abs(narrow(select(plain.y.value(), 0, 1), 0, 2, 2))).item() == 0);
+    CHECK(max(abs(narrow(select(plain.y.value(), 0, 2), 0, 1, 3))).item() == 0);
     // A sequence with others gives what it gives alone.
     for (auto [row, n] : {std::pair<Index, Index>{0, 4}, {1, 2}, {2, 1}}) {
-      RecurrentOutput alone = (*layer)(Var(x.narrow(0, row, 1).narrow(1, 0, n)));
-      CHECK(distance(alone.y.value().select(0, 0), plain.y.value().select(0, row).narrow(0, 0, n)) <
-            1e-6);
-      CHECK(distance(alone.state.h.value().select(1, 0), plain.state.h.value().select(1, row)) <
+      RecurrentOutput alone = (*layer)(Var(narrow(narrow(x, 0, row, 1), 1, 0, n)));
+      CHECK(distance(select(alone.y.value(), 0, 0),
+                     narrow(select(plain.y.value(), 0, row), 0, 0, n)) < 1e-6);
+      CHECK(distance(select(alone.state.h.value(), 1, 0), select(plain.state.h.value(), 1, row)) <
             1e-6);
     }
   }
@@ -177,15 +177,15 @@ TEST_CASE("padding gets no gradient and sends none", "[nn][recurrent]") {
     Tape tape;
     RecurrentOutput out = (*layer)(x, RecurrentState{}, lengths_of({3, 1}));
     tape.backward(add(sum(out.y), sum(out.state.h)));
-    CHECK(max(abs(x.grad().select(0, 1).narrow(0, 1, 2))).item() == 0);
-    CHECK(max(abs(x.grad().select(0, 1).narrow(0, 0, 1))).item() > 0);
+    CHECK(max(abs(narrow(select(x.grad(), 0, 1), 0, 1, 2))).item() == 0);
+    CHECK(max(abs(narrow(select(x.grad(), 0, 1), 0, 0, 1))).item() > 0);
     Tensor from_all = layer->weights(0).weight_hh.grad().clone();
     layer->zero_grad();
     // The upstream gradient of a padded output does not count.
     Tape again;
     RecurrentOutput same = (*layer)(x, RecurrentState{}, lengths_of({3, 1}));
     Tensor up = ones(same.y.shape());
-    up.select(0, 1).narrow(0, 1, 2).fill_(1e6);
+    narrow(select(up, 0, 1), 0, 1, 2).fill_(1e6);
     again.backward(add(sum(mul(same.y, Var(up))), sum(same.state.h)));
     CHECK(same_bits(layer->weights(0).weight_hh.grad(), from_all));
   }
@@ -196,10 +196,10 @@ TEST_CASE("the first direction never looks ahead", "[nn][recurrent]") {
     INFO(kind);
     auto layer = make_layer(kind, 3, 4, {.layers = 2});
     Tensor x = random({2, 5, 3}, 3), later = x.clone();
-    later.narrow(1, 3, 2).fill_(0.5);
+    narrow(later, 1, 3, 2).fill_(0.5);
     Tensor y = (*layer)(Var(x)).y.value(), z = (*layer)(Var(later)).y.value();
-    CHECK(same_bits(y.narrow(1, 0, 3).contiguous(), z.narrow(1, 0, 3).contiguous()));
-    CHECK(distance(y.select(1, 3), z.select(1, 3)) > 1e-4);
+    CHECK(same_bits(narrow(y, 1, 0, 3).contiguous(), narrow(z, 1, 0, 3).contiguous()));
+    CHECK(distance(select(y, 1, 3), select(z, 1, 3)) > 1e-4);
   }
 }
 
@@ -210,9 +210,9 @@ TEST_CASE("a sequence in two halves, the state handed on, equals the whole", "[n
     layer->to(DType::Float64);
     Tensor x = random({2, 6, 3}, 4, DType::Float64);
     RecurrentOutput whole = (*layer)(Var(x));
-    RecurrentOutput first = (*layer)(Var(x.narrow(1, 0, 2)));
-    RecurrentOutput second = (*layer)(Var(x.narrow(1, 2, 4)), first.state);
-    CHECK(distance(second.y.value(), whole.y.value().narrow(1, 2, 4)) < 1e-12);
+    RecurrentOutput first = (*layer)(Var(narrow(x, 1, 0, 2)));
+    RecurrentOutput second = (*layer)(Var(narrow(x, 1, 2, 4)), first.state);
+    CHECK(distance(second.y.value(), narrow(whole.y.value(), 1, 2, 4)) < 1e-12);
     CHECK(distance(second.state.h.value(), whole.state.h.value()) < 1e-12);
   }
 }
@@ -251,8 +251,8 @@ TEST_CASE("dropout falls between layers, in training alone", "[nn][recurrent]") 
   CHECK(distance(a.y.value(), b.y.value()) > 1e-3);
   CHECK(min(abs(a.y.value())).item() > 0);  // the last layer's outputs are not dropped
   // The first layer's final state comes before any dropout.
-  CHECK(same_bits(a.state.h.value().select(0, 0).contiguous(),
-                  b.state.h.value().select(0, 0).contiguous()));
+  CHECK(same_bits(select(a.state.h.value(), 0, 0).contiguous(),
+                  select(b.state.h.value(), 0, 0).contiguous()));
 }
 
 TEST_CASE("recurrent layers give the same bits for any number of threads", "[nn][recurrent]") {

@@ -41,7 +41,7 @@ TEST_CASE("files that NumPy wrote are read", "[npy]") {
 }
 
 TEST_CASE("narrower numbers are widened, what has no counterpart is refused", "[npy]") {
-  Tensor ramp = arange(0, 24).reshape({2, 3, 4});
+  Tensor ramp = reshape(arange(0, 24), {2, 3, 4});
   CHECK(same_bits(read_npy(reference("npy/unsupported_int32.npy")), ramp));
   CHECK(same_bits(read_npy(reference("npy/unsupported_float16.npy")), ramp.to(DType::Float32)));
   auto error = [](const std::string& name) {
@@ -75,7 +75,7 @@ TEST_CASE("any tensor comes back bit for bit", "[npy]") {
       write_npy(scratch / "f", x);
       CHECK(same_bits(read_npy(scratch / "f"), x));
     }
-  Tensor view = random_tensor({5, 6}, DType::Float64, 77).transpose().slice(0, 1, 6, 2);
+  Tensor view = slice(transpose(random_tensor({5, 6}, DType::Float64, 77)), 0, 1, 6, 2);
   write_npy(scratch / "f", view);
   CHECK(same_bits(read_npy(scratch / "f"), view));
   CHECK_THROWS_AS(write_npy(scratch / "g", Tensor()), FileError);

@@ -56,7 +56,7 @@ TEST_CASE("tensors and metadata come back bit for bit", "[safetensors]") {
       tensors[name] = random_tensor(s, t, stream++);
     }
   Tensor x = random_tensor({4, 6}, DType::Float32, 99);
-  tensors["view"] = x.transpose().slice(0, 1, 6, 2);
+  tensors["view"] = slice(transpose(x), 0, 1, 6, 2);
   tensors["special"] = special();
   tensors["quote\" back\\slash \n 名前"] = tensor({1});
   std::map<std::string, std::string> metadata = {{"a", ""}, {"b", "line 1\nline 2 \"猫\""}};
@@ -95,13 +95,13 @@ TEST_CASE("elements lie at multiples of their size, in an order of names", "[saf
 
 TEST_CASE("files of the safetensors library are read", "[safetensors]") {
   SafeTensors f = read_safetensors(reference("safetensors/four_dtypes.safetensors"));
-  Tensor ramp = arange(0, 6).reshape({2, 3});
+  Tensor ramp = reshape(arange(0, 6), {2, 3});
   CHECK(f.metadata == std::map<std::string, std::string>{{"note", "line 1\nline 2 \"ü\" 猫"}});
   CHECK(f.tensors.size() == 9);
   CHECK(same_bits(f.tensors["float32"], add(mul(ramp.to(DType::Float32), 0.5), -1)));
   CHECK(same_bits(f.tensors["float64"], div(ramp.to(DType::Float64), scalar(3, DType::Float64))));
   CHECK(same_bits(f.tensors["int64"], add(ramp, -1099511627776.0)));
-  CHECK(same_bits(f.tensors["bool"], tensor({1, 0, 1, 0, 1, 0}, DType::Bool).reshape({2, 3})));
+  CHECK(same_bits(f.tensors["bool"], reshape(tensor({1, 0, 1, 0, 1, 0}, DType::Bool), {2, 3})));
   CHECK(same_bits(f.tensors["scalar"], scalar(3.25, DType::Float64)));
   CHECK(same_bits(f.tensors["empty"], zeros({0, 3})));
   CHECK(same_bits(f.tensors["special.float64"], special()));
@@ -112,7 +112,7 @@ TEST_CASE("files of the safetensors library are read", "[safetensors]") {
 }
 
 TEST_CASE("narrower numbers are widened without loss", "[safetensors]") {
-  Tensor ramp = arange(0, 6).reshape({2, 3});
+  Tensor ramp = reshape(arange(0, 6), {2, 3});
   for (std::string name : {"float16", "bfloat16", "int32", "uint8"}) {
     INFO(name);
     Tensor x = read_safetensors(reference("safetensors/unsupported_" + name + ".safetensors"))

@@ -60,22 +60,22 @@ void check_close(const Tensor& y, const Tensor& expected) {
 
 // The same matrices in every way that memory can hold them.
 std::vector<Tensor> layouts(const Tensor& x) {
-  std::vector<Tensor> all{x.contiguous(), x.transpose().clone().transpose()};
+  std::vector<Tensor> all{x.contiguous(), transpose(transpose(x).clone())};
   Shape wide = x.shape(), spaced = x.shape();
   wide[wide.rank() - 1] += 3;
   spaced[spaced.rank() - 1] *= 2;
   Tensor w = full(wide, 1e30, x.dtype());
-  all.push_back(w.slice(-1, 1, 1 + x.size(-1)));
+  all.push_back(slice(w, -1, 1, 1 + x.size(-1)));
   all.back().copy_(x);
   Tensor s = full(spaced, 1e30, x.dtype());
-  all.push_back(s.slice(-1, 0, spaced.back(), 2));
+  all.push_back(slice(s, -1, 0, spaced.back(), 2));
   all.back().copy_(x);
-  Tensor wt = full(wide, 1e30, x.dtype()).transpose().clone().transpose();
-  all.push_back(wt.slice(-1, 2, 2 + x.size(-1)));
+  Tensor wt = transpose(transpose(full(wide, 1e30, x.dtype())).clone());
+  all.push_back(slice(wt, -1, 2, 2 + x.size(-1)));
   all.back().copy_(x);
   if (x.rank() > 2) {
-    all.push_back(x.transpose(0, 1).clone().transpose(0, 1));
-    all.push_back(x.transpose(0, -1).clone().transpose(0, -1));
+    all.push_back(transpose(transpose(x, 0, 1).clone(), 0, 1));
+    all.push_back(transpose(transpose(x, 0, -1).clone(), 0, -1));
   }
   return all;
 }
@@ -128,17 +128,17 @@ TEST_CASE("random views multiply", "[matmul]") {
 }
 
 TEST_CASE("vectors lose their extra axis", "[matmul]") {
-  Tensor v = tensor({1, 2, 3}), m = arange(0, 6, 1, F32).reshape({2, 3});
+  Tensor v = tensor({1, 2, 3}), m = reshape(arange(0, 6, 1, F32), {2, 3});
   CHECK(matmul(v, v).shape() == Shape{});
   CHECK(matmul(v, v).item() == 14);
   CHECK(elements(matmul(m, v)) == std::vector<double>{8, 26});
-  CHECK(elements(matmul(v, m.transpose())) == std::vector<double>{8, 26});
+  CHECK(elements(matmul(v, transpose(m))) == std::vector<double>{8, 26});
   Tensor batch = random_tensor({4, 2, 3}, F32, 1);
   CHECK(matmul(batch, v).shape() == Shape{4, 2});
-  CHECK(matmul(v, batch.transpose()).shape() == Shape{4, 2});
-  check_close(matmul(batch, v), naive(batch, v.unsqueeze(1)).squeeze(-1));
-  check_close(matmul(v, batch.transpose()), naive(v.unsqueeze(0), batch.transpose()).squeeze(-2));
-  Tensor every_second = arange(0, 6, 1, F32).slice(0, 0, 6, 2);
+  CHECK(matmul(v, transpose(batch)).shape() == Shape{4, 2});
+  check_close(matmul(batch, v), squeeze(naive(batch, unsqueeze(v, 1)), -1));
+  check_close(matmul(v, transpose(batch)), squeeze(naive(unsqueeze(v, 0), transpose(batch)), -2));
+  Tensor every_second = slice(arange(0, 6, 1, F32), 0, 0, 6, 2);
   CHECK(matmul(every_second, v).item() == 16);
 }
 
@@ -156,23 +156,23 @@ TEST_CASE("extents of zero", "[matmul]") {
 
 TEST_CASE("expanded and overlapping operands", "[matmul]") {
   Tensor row = random_tensor({1, 40}, F32, 1), x = random_tensor({50}, F32, 2);
-  Tensor same = row.expand({30, 40});
+  Tensor same = broadcast_to(row, {30, 40});
   Tensor windows = Tensor::from_storage(x.storage(), 0, {40, 8}, {1, 1}, F32);
   check_close(matmul(same, windows), naive(same, windows));
-  check_close(matmul(windows.transpose(), windows), naive(windows.transpose(), windows));
-  Tensor batch = row.expand({5, 30, 40});
+  check_close(matmul(transpose(windows), windows), naive(transpose(windows), windows));
+  Tensor batch = broadcast_to(row, {5, 30, 40});
   check_close(matmul(batch, windows), naive(batch, windows));
-  Tensor shared = random_tensor({1, 6, 7}, F64, 3).expand({4, 6, 7});
-  check_close(matmul(shared, shared.transpose()), naive(shared, shared.transpose()));
+  Tensor shared = broadcast_to(random_tensor({1, 6, 7}, F64, 3), {4, 6, 7});
+  check_close(matmul(shared, transpose(shared)), naive(shared, transpose(shared)));
 }
 
 TEST_CASE("NaN and infinity pass through", "[matmul]") {
   double nan = std::nan(""), inf = std::numeric_limits<double>::infinity();
   Tensor a = ones({2, 2}), b = zeros({2, 2});
-  a.slice(0, 0, 1).slice(1, 0, 1).fill_(nan);
+  slice(slice(a, 0, 0, 1), 1, 0, 1).fill_(nan);
   CHECK(std::isnan(matmul(a, b).at<float>({0, 1})));
   CHECK(matmul(a, b).at<float>({1, 1}) == 0);
-  a.slice(0, 0, 1).slice(1, 0, 1).fill_(inf);
+  slice(slice(a, 0, 0, 1), 1, 0, 1).fill_(inf);
   CHECK(std::isnan(matmul(a, b).at<float>({0, 0})));
 }
 
@@ -182,7 +182,7 @@ TEST_CASE("both large products are the same product", "[matmul]") {
     for (auto [m, k, n] :
          std::vector<std::array<Index, 3>>{{100, 110, 120}, {130, 250, 150}, {1100, 33, 130}}) {
       Tensor a = random_tensor({m, k}, t, stream++), b = random_tensor({k, n}, t, stream++);
-      Tensor at = a.transpose().clone().transpose(), bt = b.transpose().clone().transpose();
+      Tensor at = transpose(transpose(a).clone()), bt = transpose(transpose(b).clone());
       Tensor expected = naive(a, b);
       for (Products large : kBoth)
         for (const Tensor& u : {a, at})
@@ -221,7 +221,7 @@ TEST_CASE("matmul_into adds to where the result belongs", "[matmul]") {
     matmul_into(s, v, v, 1, 0);
     check_close(s, matmul(v, v));
     CHECK_THROWS_AS(matmul_into(y, a, b, 1, 0), ShapeError);
-    CHECK_THROWS_AS(matmul_into(out.transpose().clone().transpose(), a, b, 1, 0), ShapeError);
+    CHECK_THROWS_AS(matmul_into(transpose(transpose(out).clone()), a, b, 1, 0), ShapeError);
     CHECK_THROWS_AS(matmul_into(zeros({2, 3, 5}, t == F32 ? F64 : F32), a, b, 1, 0), DTypeError);
   }
 }
@@ -254,14 +254,14 @@ TEST_CASE("a product of many tiles agrees with its parts", "[matmul]") {
     Shape sa = lead, sb = lead;
     sa.push_back(m), sa.push_back(k), sb.push_back(k), sb.push_back(n);
     Tensor a = random_tensor(sa, F64, stream++), b = random_tensor(sb, F64, stream++);
-    Tensor y = matmul(a, b), yt = matmul(b.transpose(), a.transpose()).transpose();
+    Tensor y = matmul(a, b), yt = transpose(matmul(transpose(b), transpose(a)));
     for (Index r = 0; r < m; r += 37)  // strips of one tile
       for (Index c = 0; c < n; c += 41) {
         Index rows = std::min<Index>(37, m - r), columns = std::min<Index>(41, n - c);
-        Tensor part = matmul(a.slice(-2, r, r + rows), b.slice(-1, c, c + columns));
+        Tensor part = matmul(slice(a, -2, r, r + rows), slice(b, -1, c, c + columns));
         for (const Tensor& whole : {y, yt}) {
           Tensor difference =
-              abs(sub(whole.slice(-2, r, r + rows).slice(-1, c, c + columns), part));
+              abs(sub(slice(slice(whole, -2, r, r + rows), -1, c, c + columns), part));
           REQUIRE(max(difference).item() < 1e-11);
         }
       }

@@ -92,7 +92,7 @@ TEST_CASE("nonzeros: a tensor comes back to the bit", "[nonzeros]") {
       check_tensor<double>(shape, keep);
     }
   Tensor x = from_vector(sparse<float>(600, 0.4, 1), {20, 30});
-  Tensor turned = NonZeros(x.transpose()).dense(), wanted = x.transpose().contiguous();
+  Tensor turned = NonZeros(transpose(x)).dense(), wanted = transpose(x).contiguous();
   REQUIRE(turned.shape() == Shape{30, 20});
   CHECK(same_bits(turned.data<float>(), wanted.data<float>(), 600));
 }

@@ -4,8 +4,8 @@
 #include <thread>
 #include <vector>
 
-#include "tensor/matmul/matmul.hpp"
 #include "tensor/matmul/blas.hpp"
+#include "tensor/matmul/matmul.hpp"
 #include "tensor/simd/kernels.hpp"
 #include "tests/catch.hpp"
 #include "tests/tensor/common.hpp"
@@ -31,7 +31,7 @@ TEST_CASE("the number of threads does not change a bit of a product", "[matmul][
     for (auto [m, k, n] : kSizes) {
       INFO(m << " x " << k << " x " << n);
       Tensor a = random_tensor({m, k}, t, stream++), b = random_tensor({k, n}, t, stream++);
-      Tensor at = a.transpose().clone().transpose(), bt = b.transpose().clone().transpose();
+      Tensor at = transpose(transpose(a).clone()), bt = transpose(transpose(b).clone());
       for (Products large : {Products::Own, Products::OpenBlas})
         for (const Tensor& u : {a, at})
           for (const Tensor& v : {b, bt})
@@ -40,8 +40,8 @@ TEST_CASE("the number of threads does not change a bit of a product", "[matmul][
   for (Shape s : {Shape{64, 16, 64}, Shape{12, 100, 64}, Shape{3, 200, 150}, Shape{2, 2, 80, 80},
                   Shape{2, 700, 500}}) {
     Tensor x = random_tensor(s, F32, stream++);
-    CHECK(same_for_any_threads([&] { return matmul(x, x.transpose()); }));
-    CHECK(same_for_any_threads([&] { return matmul(x.transpose(), x); }));
+    CHECK(same_for_any_threads([&] { return matmul(x, transpose(x)); }));
+    CHECK(same_for_any_threads([&] { return matmul(transpose(x), x); }));
     Tensor w = random_tensor({s.back(), 90}, F32, stream++);
     CHECK(same_for_any_threads([&] { return matmul(x, w); }));
   }

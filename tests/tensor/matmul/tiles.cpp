@@ -1,8 +1,7 @@
-#include "tensor/matmul/plan.hpp"
-
 #include <array>
 #include <vector>
 
+#include "tensor/matmul/plan.hpp"
 #include "tests/catch.hpp"
 
 namespace test_tiles {

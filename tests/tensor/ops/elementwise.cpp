@@ -30,7 +30,7 @@ void check_unary(Tensor (*op)(const Tensor&), double (*f)(double), double ulps) 
   for (DType t : {DType::Float32, DType::Float64}) {
     std::vector<Tensor> inputs{
         tensor({0, -0.0, 1, -1, 0.5, -0.5, kInf, -kInf, kNaN, 1e-30, 20, -20, 3}, t),
-        random_tensor({40000}, t, 1), random_tensor({300, 129}, t, 2).transpose()};
+        random_tensor({40000}, t, 1), transpose(random_tensor({300, 129}, t, 2))};
     for (int round = 0; round < 60; ++round) inputs.push_back(random_view(dice, t));
     for (const Tensor& x : inputs) {
       Tensor y = op(x);
@@ -55,7 +55,7 @@ void check_binary(Tensor (*op)(const Tensor&, const Tensor&), double (*f)(double
     DType t = static_cast<DType>(round % (integers ? 3 : 2));
     Tensor a = random_view(dice, t), b = random_view(dice, t);
     if (round % 5 == 0) b = random_tensor(a.shape(), t, dice.source());
-    if (round % 5 == 1 && a.rank() > 0 && a.size(0) > 0) b = a.select(0, 0);
+    if (round % 5 == 1 && a.rank() > 0 && a.size(0) > 0) b = select(a, 0, 0);
     Shape shape;
     try {
       shape = broadcast_shapes(a.shape(), b.shape(), "f");
@@ -152,18 +152,18 @@ TEST_CASE("scalars are added and multiplied in the tensor's dtype", "[elementwis
 }
 
 TEST_CASE("in place", "[elementwise]") {
-  Tensor a = arange(0, 6, 1, DType::Float32).reshape({2, 3});
+  Tensor a = reshape(arange(0, 6, 1, DType::Float32), {2, 3});
   add_(a, tensor({10, 20, 30}));
   CHECK(elements(a) == std::vector<double>{10, 21, 32, 13, 24, 35});
-  add_scaled_(a.transpose(), tensor({1, 2}), 0.5);
+  add_scaled_(transpose(a), tensor({1, 2}), 0.5);
   CHECK(elements(a) == std::vector<double>{10.5, 21.5, 32.5, 14, 25, 36});
-  mul_(a.select(1, 0), 2);
+  mul_(select(a, 1, 0), 2);
   CHECK(elements(a) == std::vector<double>{21, 21.5, 32.5, 28, 25, 36});
   add_(a, a);
-  CHECK(elements(a.select(0, 0)) == std::vector<double>{42, 43, 65});
-  Tensor s = arange(0, 10000, 1, DType::Float64).reshape({100, 100});
-  Tensor expected = add(s, s.transpose());
-  add_(s, s.transpose());
+  CHECK(elements(select(a, 0, 0)) == std::vector<double>{42, 43, 65});
+  Tensor s = reshape(arange(0, 10000, 1, DType::Float64), {100, 100});
+  Tensor expected = add(s, transpose(s));
+  add_(s, transpose(s));
   CHECK(same_bits(s, expected));
   CHECK(error_of<ShapeError>([&] { add_(a, zeros({2})); }) ==
         "add_: the source does not broadcast to (2, 3)\n  to (2, 3) float32\n  from (2,) float32");
@@ -181,7 +181,7 @@ TEST_CASE("pow and clamp", "[elementwise]") {
   CHECK(elements(pow(x, 2)).at(0) == 4);
   CHECK(elements(pow(x, 0)) == std::vector<double>(4, 1));
   CHECK(std::isnan(pow(x, 0.5).at<double>({0})));
-  CHECK(elements(clamp(x.slice(0, 0, 3), -1, 1)) == std::vector<double>{-1, 0, 1});
+  CHECK(elements(clamp(slice(x, 0, 0, 3), -1, 1)) == std::vector<double>{-1, 0, 1});
   CHECK(std::isnan(clamp(x, -1, 1).at<double>({3})));
   CHECK_THROWS_AS(clamp(x, 1, -1), ValueError);
   CHECK_THROWS_AS(clamp(x, kNaN, 1), ValueError);
@@ -206,7 +206,7 @@ TEST_CASE("errors name op, shapes and dtypes", "[elementwise]") {
 TEST_CASE("the number of threads does not change a bit", "[elementwise]") {
   for (DType t : {DType::Float32, DType::Float64}) {
     Tensor a = random_tensor({130, 3, 517}, t, 1), b = random_tensor({517}, t, 2);
-    Tensor v = a.transpose(0, 2).slice(0, 1, 517, 3);
+    Tensor v = slice(transpose(a, 0, 2), 0, 1, 517, 3);
     CHECK(same_for_any_threads([&] { return exp(mul(add(a, b), a)); }));
     CHECK(same_for_any_threads([&] { return sigmoid(v); }));
     CHECK(same_for_any_threads([&] { return tanh(erf(v)); }));
@@ -220,12 +220,13 @@ TEST_CASE("the layout of an operand does not change a bit", "[elementwise]") {
     Tensor x = random_tensor({37, 53}, t, 5);
     for (Op op : {Op(exp), Op(log), Op(tanh), Op(erf), Op(sigmoid), Op(relu)}) {
       Tensor y = op(x);
-      CHECK(same_bits(op(x.transpose()).transpose(), y));
+      CHECK(same_bits(transpose(op(transpose(x))), y));
       for (Index start : {1, 2, 7, 20, 36})  // other lengths, other alignments
-        CHECK(same_bits(op(x.slice(0, start, 37).slice(1, start, 53)),
-                        y.slice(0, start, 37).slice(1, start, 53)));
+        CHECK(same_bits(op(slice(slice(x, 0, start, 37), 1, start, 53)),
+                        slice(slice(y, 0, start, 37), 1, start, 53)));
       for (Index i = 0; i < 53; i += 13)
-        CHECK(same_bits(op(x.select(0, 3).slice(0, i, i + 1)), y.select(0, 3).slice(0, i, i + 1)));
+        CHECK(same_bits(op(slice(select(x, 0, 3), 0, i, i + 1)),
+                        slice(select(y, 0, 3), 0, i, i + 1)));
     }
   }
 }

@@ -51,9 +51,9 @@ TEST_CASE("gather and scatter_add follow their definitions", "[index]") {
     if (dice.one_in(3) && s.rank() > 1) {  // smaller than x off the axis as well
       int other = (axis + 1) % s.rank();
       s[other] = dice.below(s[other] + 1);
-      index = index.slice(other, 0, s[other]);
+      index = slice(index, other, 0, s[other]);
     }
-    if (s.rank() > 1) index = index.transpose(0, -1).clone().transpose(0, -1);
+    if (s.rank() > 1) index = transpose(transpose(index, 0, -1).clone(), 0, -1);
     Tensor y = gather(x, axis, index);
     REQUIRE(y.shape() == s);
     Tensor source = random_tensor(s, t, dice.source());
@@ -78,7 +78,7 @@ TEST_CASE("index_select and index_add follow their definitions", "[index]") {
   on_each_axis(dice, [&](const Tensor& x, int axis) {
     if (x.rank() > 5) return;
     Tensor index = random_integers(dice.shape(2, 4), 0, x.size(axis), {2, dice.source()});
-    if (index.rank() == 2) index = index.transpose();
+    if (index.rank() == 2) index = transpose(index);
     Tensor y = index_select(x, axis, index);
     Tensor z = index_add(x.shape(), axis - x.rank(), index, y);
     REQUIRE(z.shape() == x.shape());
@@ -90,12 +90,12 @@ TEST_CASE("index_select and index_add follow their definitions", "[index]") {
       for (int i = 0; i < axis; ++i) s.push_back(x.shape()[i]);
       s.push_back(index.numel());
       for (int i = axis + 1; i < x.rank(); ++i) s.push_back(x.shape()[i]);
-      REQUIRE(elements(flat.reshape(s).select(axis, k)) == elements(x.select(axis, row)));
+      REQUIRE(elements(select(reshape(flat, s), axis, k)) == elements(select(x, axis, row)));
       counts.data<Index>()[row] += 1;
       ++checked;
     }
     for (Index row = 0; row < x.size(axis); ++row) {
-      std::vector<double> a = elements(z.select(axis, row)), b = elements(x.select(axis, row));
+      std::vector<double> a = elements(select(z, axis, row)), b = elements(select(x, axis, row));
       for (std::size_t i = 0; i < a.size(); ++i)
         REQUIRE(std::abs(a[i] - element(counts, row) * b[i]) <= 1e-5 * (1 + std::abs(a[i])));
     }
@@ -166,7 +166,7 @@ TEST_CASE("concatenate, stack and split", "[index]") {
       REQUIRE(elements(y) == elements(x));
       if (x.size(axis) == 0) continue;
       std::vector<Tensor> rows;
-      for (Index i = 0; i < x.size(axis); ++i) rows.push_back(x.select(axis, i));
+      for (Index i = 0; i < x.size(axis); ++i) rows.push_back(select(x, axis, i));
       REQUIRE(elements(stack(rows, axis)) == elements(x));
       REQUIRE(stack(rows, -1).shape().back() == x.size(axis));
     }
@@ -250,8 +250,8 @@ TEST_CASE("sort and top_k agree with a stable sort", "[index]") {
         REQUIRE(o.values.shape() == x.shape());
         Index n = x.size(axis), k = n > 0 ? dice.below(n + 1) : 0;
         Ordered top = top_k(x, k, axis - x.rank());
-        Tensor rows = x.transpose(axis, -1), values = o.values.transpose(axis, -1),
-               indices = o.indices.transpose(axis, -1);
+        Tensor rows = transpose(x, axis, -1), values = transpose(o.values, axis, -1),
+               indices = transpose(o.indices, axis, -1);
         for (Index r = 0; n > 0 && r < x.numel() / n; ++r) {
           std::vector<Index> at(static_cast<std::size_t>(n));
           std::iota(at.begin(), at.end(), Index{0});
@@ -267,7 +267,7 @@ TEST_CASE("sort and top_k agree with a stable sort", "[index]") {
                    w = element(values, r * n + i);
             REQUIRE((v == w || (std::isnan(v) && std::isnan(w))));
             if (descending && i < k)
-              REQUIRE(element(top.indices.transpose(axis, -1), r * k + i) ==
+              REQUIRE(element(transpose(top.indices, axis, -1), r * k + i) ==
                       static_cast<double>(at[static_cast<std::size_t>(i)]));
           }
         }

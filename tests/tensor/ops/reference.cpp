@@ -83,7 +83,7 @@ class Cases {
     if (op == "argmax" || op == "argmin") {
       Tensor x = in("x");
       bool whole = c["axis"].is_null();
-      if (whole) x = x.reshape({-1});
+      if (whole) x = reshape(x, {-1});
       Index axis = whole ? 0 : integer("axis");
       return op == "argmax" ? argmax(x, axis) : argmin(x, axis);
     }
@@ -105,8 +105,7 @@ class Cases {
     if (op == "slice") return sliced(in("x"), c["slices"]);
     if (op == "matmul") {
       bool transposed = name == "matmul_transposed";
-      return transposed ? matmul(in("a").transpose(), in("b").transpose())
-                        : matmul(in("a"), in("b"));
+      return transposed ? matmul(transpose(in("a")), transpose(in("b"))) : matmul(in("a"), in("b"));
     }
     if (op == "where") return where(in("condition"), in("a"), in("b"));
     if (op == "concatenate")
@@ -117,7 +116,7 @@ class Cases {
     if (op == "pow") {
       std::vector<Tensor> rows;  // one exponent for each element
       for (Index i = 0; i < in("a").numel(); ++i)
-        rows.push_back(pow(in("a").select(0, i), element(in("b"), i)));
+        rows.push_back(pow(select(in("a"), 0, i), element(in("b"), i)));
       return stack(rows, 0);
     }
     static const std::map<std::string, Tensor (*)(const Tensor&, const Tensor&)> binary = {
@@ -141,8 +140,8 @@ class Cases {
     for (const json& s : slices) {
       Index step = s[2].is_null() ? 1 : s[2].get<Index>();
       if (step < 1) return {};
-      x = x.slice(axis, s[0].is_null() ? 0 : s[0].get<Index>(),
-                  s[1].is_null() ? x.size(axis) : s[1].get<Index>(), step);
+      x = slice(x, axis, s[0].is_null() ? 0 : s[0].get<Index>(),
+                s[1].is_null() ? x.size(axis) : s[1].get<Index>(), step);
       ++axis;
     }
     return x;

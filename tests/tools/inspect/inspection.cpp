@@ -133,7 +133,7 @@ TEST_CASE("the value path's share is that of the squared gradients of q, k and v
     auto gradient = [&](const char* name, Index h) {
       const Tensor& g =
           inspection.capture[inspection.capture.find(v.module + name)].gradient;  // (1, H, ., Dh)
-      return norm(g.narrow(1, h, 1));
+      return norm(narrow(g, 1, h, 1));
     };
     for (std::size_t h = 0; h < v.heads.size(); ++h) {
       INFO(v.module << " head " << h);
@@ -313,7 +313,7 @@ TEST_CASE("packed numbers are the three digits that the program would print") {
 
 TEST_CASE("a picture of a large tensor keeps the largest element of each part") {
   Tensor x = zeros({100, 7}, DType::Float64);
-  x.select(0, 57).select(0, 3).fill_(-2.5);
+  select(select(x, 0, 57), 0, 3).fill_(-2.5);
   auto j = packed_picture(x, 10, 7);
   CHECK(j["shape"] == std::vector<int>{10, 7});
   CHECK(j["full"] == std::vector<int>{100, 7});

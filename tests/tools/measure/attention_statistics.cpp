@@ -35,7 +35,7 @@ TEST_CASE("saturation is one minus the trace of the softmax's Jacobian over its 
 }
 
 TEST_CASE("masked keys do not count, nor queries without a key, nor one key towards saturation") {
-  Tensor probs = tensor({0.5, 0.5, 0, 1, 0, 0, 0, 0, 0}).reshape({3, 3});
+  Tensor probs = reshape(tensor({0.5, 0.5, 0, 1, 0, 0, 0, 0, 0}), {3, 3});
   Tensor keep =
       from_vector<bool>({true, true, false, true, false, false, false, false, false}, {3, 3});
   HeadStatistics s = head_statistics(probs, keep);

@@ -131,7 +131,7 @@ TEST_CASE("identical-tokens: tokens that differ in one bit of one token are refu
   MultiheadAttention attention(16, 1);
   attention.to(kDouble);
   for (const Var& p : attention.parameters()) p.value().copy_(eighths(p.shape()));
-  Tensor x = eighths({1, 1, 16}).expand({1, 4, 16}).contiguous(), dy = eighths({1, 4, 16});
+  Tensor x = broadcast_to(eighths({1, 1, 16}), {1, 4, 16}).contiguous(), dy = eighths({1, 4, 16});
   const Criterion& zero = criterion("identical-tokens", "exact_query_key");
   CHECK(zero.holds(projection_gradients(attention, x, dy).largest));
   x.data<double>()[0] += 1.0 / 8;

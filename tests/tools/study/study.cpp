@@ -62,8 +62,8 @@ TEST_CASE("ranks share their mean where values are equal", "[study]") {
 
 TEST_CASE("the spectral norm is the largest singular value", "[study]") {
   Tensor d = zeros({3, 2}, kDouble);
-  d.select(0, 1).copy_(tensor({0, -4}, kDouble));
-  d.select(0, 2).copy_(tensor({3, 0}, kDouble));
+  select(d, 0, 1).copy_(tensor({0, -4}, kDouble));
+  select(d, 0, 2).copy_(tensor({3, 0}, kDouble));
   CHECK(spectral_norm(d) == Approx(4));
   CHECK(spectral_norm(zeros({2, 2}, kDouble)) == 0);
   Tensor u = normal({5, 1}, 0, 1, {1, 2}, kDouble), v = normal({1, 7}, 0, 1, {1, 3}, kDouble);
@@ -72,7 +72,7 @@ TEST_CASE("the spectral norm is the largest singular value", "[study]") {
 
 TEST_CASE("the residual is what is left beside the mean token", "[study]") {
   Tensor token = normal({1, 4}, 0, 1, {2, 1}, kDouble);
-  CHECK(relative_residual(token.expand({8, 4})) == 0);
+  CHECK(relative_residual(broadcast_to(token, {8, 4})) == 0);
   Tensor x = from_vector<double>({1, 0, -1, 0}, {2, 2});  // mean 0: all of it is residual
   CHECK(relative_residual(x) == Approx(1));
   Tensor y = from_vector<double>({1, 2, 3, 2}, {2, 2});
@@ -87,8 +87,8 @@ TEST_CASE("rollout multiplies attention, half of it the residual's", "[study]") 
   CHECK(largest_difference(rollout({uniform_rows, uniform_rows}), twice) < 1e-15);
   // Order: what the first layer moved from 0 to 1, the second moves on to 2.
   Tensor first = i.clone(), second = i.clone();
-  first.select(0, 1).copy_(tensor({1, 0, 0}, kDouble));
-  second.select(0, 2).copy_(tensor({0, 1, 0}, kDouble));
+  select(first, 0, 1).copy_(tensor({1, 0, 0}, kDouble));
+  select(second, 0, 2).copy_(tensor({0, 1, 0}, kDouble));
   CHECK(rollout({first, second}).at<double>({2, 0}) == 0.25);
   CHECK(rollout({second, first}).at<double>({2, 0}) == 0);
   CHECK(rollout_by_layer({first, second}).front().at<double>({1, 0}) == 0.5);
@@ -97,7 +97,7 @@ TEST_CASE("rollout multiplies attention, half of it the residual's", "[study]") 
   CHECK(rollout({heads}).at<double>({1, 0}) == 0.25);
   // Rows sum to 1, also one that attends to nothing.
   Tensor probs = softmax(normal({2, 5, 5}, 0, 2, {3, 1}, kDouble));
-  probs.select(1, 4).fill_(0);
+  select(probs, 1, 4).fill_(0);
   CHECK(largest_difference(sum(rollout({probs, probs, probs}), {-1}), ones({5}, kDouble)) < 1e-14);
   CHECK_THROWS_AS(rollout({}), ValueError);
   CHECK_THROWS_AS(rollout({eye(3), eye(4)}), ShapeError);
@@ -126,7 +126,7 @@ TEST_CASE("identical tokens: query and key gradients are zero to the bit, others
     MultiheadAttention attention(16, 1);
     attention.to(kDouble);
     for (const Var& p : attention.parameters()) p.value().copy_(eighths(p.shape()));
-    Tensor x = eighths({2, 1, 16}).expand({2, 4, 16}).contiguous(), dy = eighths({2, 4, 16});
+    Tensor x = broadcast_to(eighths({2, 1, 16}), {2, 4, 16}).contiguous(), dy = eighths({2, 4, 16});
     ProjectionGradients same = projection_gradients(attention, x, dy);
     CHECK(same.largest == 0);
     CHECK(same.query == 0);

@@ -51,7 +51,7 @@ struct Folder {
 TEST_CASE("token similarity is the mean cosine between different rows", "[recorder]") {
   CHECK(token_similarity(ones({4, 3})) == Approx(1));
   CHECK(token_similarity(eye(3)) == Approx(0).margin(1e-12));
-  CHECK(token_similarity(tensor({1, 0, -5, 0}).reshape({2, 2})) == Approx(-1));
+  CHECK(token_similarity(reshape(tensor({1, 0, -5, 0}), {2, 2})) == Approx(-1));
   Tensor x = normal({5, 7}, 0, 1, {1, 0}, DType::Float64);
   double sum = 0;
   auto v = x.to_vector<double>();
@@ -98,7 +98,7 @@ TEST_CASE("queries and keys of 0 give uniform attention: its entropy knows the c
           "[recorder]") {
   auto learner = small_learner();
   for (auto& [name, p] : learner->model().named_parameters())
-    if (name.ends_with("in_proj_weight")) p.value().narrow(0, 0, 32).fill_(0);
+    if (name.ends_with("in_proj_weight")) narrow(p.value(), 0, 0, 32).fill_(0);
   Probed look = probe_inside(*learner);
   // With n allowed keys the entropy is ln n: the encoder's queries see all keys, the decoder's own
   // see 1, 2, ... of them.

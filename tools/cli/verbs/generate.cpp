@@ -70,8 +70,8 @@ void run_generate(Command& command, GenerateArguments& a) {
   if (loaded.tokenizer->kind() == "char") a.sampling.never.push_back(kEos);
   std::vector<Index> prompt = prompt_tokens(a, loaded);
   Index last = prompt.back();
-  Tensor before = from_vector(prompt, {1, static_cast<Index>(prompt.size())})
-                      .narrow(1, 0, static_cast<Index>(prompt.size()) - 1);
+  Tensor before = narrow(from_vector(prompt, {1, static_cast<Index>(prompt.size())}), 1, 0,
+                         static_cast<Index>(prompt.size()) - 1);
   for (Index sample = 0; sample < a.samples; ++sample) {
     if (sample > 0) print_line("---------------");
     TextStream text(loaded.tokenizer);

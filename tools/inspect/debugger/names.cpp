@@ -43,7 +43,7 @@ Tensor along(const Tensor& x, int axis, const std::string& text) {
   auto colon = text.find(':');
   if (colon == std::string::npos) {
     if (!read_number(text, first)) fail();
-    return x.select(axis, first);
+    return select(x, axis, first);
   }
   std::string from = text.substr(0, colon), to = text.substr(colon + 1);
   if (!from.empty() && !read_number(from, first)) fail();
@@ -52,7 +52,7 @@ Tensor along(const Tensor& x, int axis, const std::string& text) {
   if (last < 0) last += extent;
   if (first < 0 || last > extent || first > last)
     throw IndexError("part", fmt::format("{} lies outside an axis of {} elements", text, extent));
-  return x.narrow(axis, first, last - first);
+  return narrow(x, axis, first, last - first);
 }
 
 }  // namespace

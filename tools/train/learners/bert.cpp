@@ -138,8 +138,9 @@ class MaskedLearner final : public Learner {
   }
 
   Var loss(Split split, Index batch, Index /*step*/, Measures& sums) override {
-    RandomKey key = split == Split::Train ? generator().next()
-                                    : RandomKey{0x6d61736bu, static_cast<std::uint64_t>(batch)};
+    RandomKey key = split == Split::Train
+                        ? generator().next()
+                        : RandomKey{0x6d61736bu, static_cast<std::uint64_t>(batch)};
     return masked_loss(padded_ids(data_.part(split).pairs, data_.rows(split, batch)), key, sums);
   }
 

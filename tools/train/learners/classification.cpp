@@ -76,7 +76,7 @@ std::vector<Classified> classify(const LoadedClassifier& classifier,
   auto best = argmax(probs, -1).to_vector<Index>();
   std::vector<Classified> found;
   for (std::size_t i = 0; i < sentences.size(); ++i)
-    found.push_back({best[i], probs.select(0, static_cast<Index>(i)).to_vector<double>()});
+    found.push_back({best[i], select(probs, 0, static_cast<Index>(i)).to_vector<double>()});
   return found;
 }
 

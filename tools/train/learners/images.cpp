@@ -114,7 +114,7 @@ std::vector<Classified> classify(const LoadedVit& vit, const ImageSet& set,
   auto best = argmax(probs, -1).to_vector<Index>();
   std::vector<Classified> found;
   for (std::size_t i = 0; i < rows.size(); ++i)
-    found.push_back({best[i], probs.select(0, static_cast<Index>(i)).to_vector<double>()});
+    found.push_back({best[i], select(probs, 0, static_cast<Index>(i)).to_vector<double>()});
   return found;
 }
 
@@ -213,7 +213,7 @@ class ImageLearner final : public Learner {
     p.order = p.rows;
     if (split == Split::Train) {
       RandomKey key{static_cast<std::uint64_t>(options_.seed) ^ 0x696d61676573,
-              static_cast<std::uint64_t>(epoch)};
+                    static_cast<std::uint64_t>(epoch)};
       auto shuffled = permutation(static_cast<Index>(p.rows.size()), key).to_vector<Index>();
       for (std::size_t i = 0; i < shuffled.size(); ++i)
         p.order[i] = p.rows[static_cast<std::size_t>(shuffled[i])];
@@ -335,9 +335,9 @@ class ImageLearner final : public Learner {
         }
       }
       double mean = sum / n, variance = squares / n - mean * mean;
-      model_->pixel_mean.select(0, c).fill_(mean);
+      select(model_->pixel_mean, 0, c).fill_(mean);
       // A channel without any contrast is left as it is.
-      model_->pixel_deviation.select(0, c).fill_(variance > 1e-6 ? std::sqrt(variance) : 1);
+      select(model_->pixel_deviation, 0, c).fill_(variance > 1e-6 ? std::sqrt(variance) : 1);
     }
   }
 

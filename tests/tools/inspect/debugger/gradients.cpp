@@ -98,9 +98,9 @@ TEST_CASE("zero on the query-key path leaves the value path untouched") {
   // Rows of W^Q, W^K, W^V in turn.
   for (const char* name : {".in_proj_weight", ".in_proj_bias"}) {
     Tensor was = ordinary.at(module + name), is = cut.at(module + name);
-    CHECK(all_zero(is.narrow(0, 0, 32)));
-    CHECK_FALSE(all_zero(was.narrow(0, 0, 16)));
-    CHECK(same_bits(is.narrow(0, 32, 16).contiguous(), was.narrow(0, 32, 16).contiguous()));
+    CHECK(all_zero(narrow(is, 0, 0, 32)));
+    CHECK_FALSE(all_zero(narrow(was, 0, 0, 16)));
+    CHECK(same_bits(narrow(is, 0, 32, 16).contiguous(), narrow(was, 0, 32, 16).contiguous()));
   }
   // What lies above the cut is as it was; something below it is not.
   CHECK(same(ordinary, cut, module + ".out_proj.weight"));
