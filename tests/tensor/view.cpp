@@ -162,7 +162,7 @@ TEST_CASE("expand repeats without copying", "[view]") {
   CHECK(broadcast_to(ramp({1, 2}), {0, 2}).numel() == 0);
   CHECK(error_of<ShapeError>([] {
           broadcast_to(ramp({3, 2}), {3, 4});
-        }) == "expand: does not broadcast to (3, 4)\n  x (3, 2) int64");
+        }) == "broadcast_to: does not broadcast to (3, 4)\n  x (3, 2) int64");
   CHECK_THROWS_AS(broadcast_to(ramp({3}), {}), ShapeError);
   CHECK_THROWS_AS(broadcast_to(ramp({1}), {INT64_MAX}), ShapeError);
   CHECK_THROWS_AS(broadcast_to(ramp({1}), {-1}), ShapeError);
