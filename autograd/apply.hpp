@@ -20,10 +20,10 @@ struct Unary : Op {
   enum Input { X };
   const Var& x() const { return saved(X); }
   const Var& y() const { return output(); }
-  Grads gradient(const Var& dy) const final { return {{X, self().dx(dy)}}; }
+  Grads gradient(const Var& dy) const final { return Grads(self().dx(dy)); }
   Grads fast_gradient(const Var& dy) const final {
     if constexpr (requires { self().kernel(dy.value()); })
-      return {{X, Var(self().kernel(dy.value()))}};
+      return Grads(Var(self().kernel(dy.value())));
     else
       return gradient(dy);
   }

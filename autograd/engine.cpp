@@ -20,7 +20,8 @@ void Engine::run(Table& table, int from, int last) {
 
 // Rules, and adding up, may add nodes, which moves them all: nodes are looked up by number each time.
 void Engine::step(Table& table, int i) {
-  Var dy = arrived(i, std::move(table[i]));
+  Var dy = std::move(table[i]);
+  arrived(i, dy);
   if (tape_.nodes_[i].leaf) {
     if (fill_leaves_) fill(*tape_.nodes_[i].leaf, std::move(dy));
     return;
@@ -28,7 +29,7 @@ void Engine::step(Table& table, int i) {
   Grads d = gradients(i, dy);
   dy = {};
   for (std::size_t k = 0; k < tape_.nodes_[i].inputs.size(); ++k)
-    if (int input = tape_.nodes_[i].inputs[k]; input >= 0) pass_on(table, {k, input, {}, i}, d);
+    if (int input = tape_.nodes_[i].inputs[k]; input >= 0) pass_on(table, i, k, input, d);
   if (!retain_) tape_.nodes_[i].op.reset();
 }
 
@@ -53,35 +54,34 @@ Grads Engine::gradients(int i, const Var& dy) {
   return d;
 }
 
-// Adds what the rule gives for one input to the gradient of the node that this input is.
-void Engine::pass_on(Table& table, const Flow& edge, Grads& d) {
-  const Node& source = tape_.nodes_[edge.node];
+// Adds what the rule of `from` gives for its input k to the gradient of the node that this input is.
+void Engine::pass_on(Table& table, int from, std::size_t k, int node, Grads& d) {
   auto refuse = [&](auto e) {
-    tape_.place(e, edge.from);
+    tape_.place(e, from);
     throw e;
   };
-  auto input = [&] { return tape_.nodes_[edge.from].formula->input_name(edge.input); };
-  if (d.has(edge.input)) {
-    Var g = d.take(edge.input);
+  const bool watched = !tape_.observers_.empty();
+  const Node& source = tape_.nodes_[node];
+  if (d.has(k)) {
+    Var g = d.take(k);
     if (g.shape() != source.shape || g.dtype() != source.dtype)
-      refuse(ShapeError(tape_.nodes_[edge.from].name,
-                        "its rule gives a gradient " + g.value().kind() + " for " + input() +
-                            ", which is " + to_string(source.shape) + " " +
-                            std::string(name_of(source.dtype))));
-    if (!tape_.observers_.empty())
-      if (Tensor other = observed({edge.input, edge.node, g.value(), edge.from}); other.defined())
-        g = other;
-    add(table, edge.node, std::move(g));
-  } else if (AddTo part = d.take_part(edge.input)) {
+      refuse(ShapeError(tape_.nodes_[from].name,
+                        "its rule gives a gradient " + g.value().kind() + " for " +
+                            tape_.nodes_[from].formula->input_name(k) + ", which is " +
+                            to_string(source.shape) + " " + std::string(name_of(source.dtype))));
+    Tensor other = watched ? observed({k, node, g.value(), from}) : Tensor();
+    add(table, node, other.defined() ? Var(other) : std::move(g));
+  } else if (AddTo part = d.take_part(k)) {
     Tensor other;
-    if (!tape_.observers_.empty()) {
+    if (watched) {
       Tensor alone = zeros(source.shape, source.dtype);
       part(alone);
-      other = observed({edge.input, edge.node, alone, edge.from});
+      other = observed({k, node, alone, from});
     }
-    other.defined() ? add(table, edge.node, other) : add(table, edge.node, part);
+    other.defined() ? add(table, node, other) : add(table, node, part);
   } else {
-    refuse(StateError(tape_.nodes_[edge.from].name, "its rule gives no gradient for " + input()));
+    refuse(StateError(tape_.nodes_[from].name, "its rule gives no gradient for " +
+                                                   tape_.nodes_[from].formula->input_name(k)));
   }
 }
 
@@ -97,7 +97,7 @@ bool exclusive(const Tensor& x) {
 
 }  // namespace
 
-void Engine::add(Table& table, int node, Var gradient) const {
+void Engine::add(Table& table, int node, Var&& gradient) const {
   Var& total = table[node];
   if (!total.defined())
     total = std::move(gradient);
@@ -119,7 +119,7 @@ void Engine::add(Table& table, int node, const AddTo& part) const {
 
 // The leaf may change its gradient in place, so it must be the only one that sees it; and it may live
 // long, so it must not be a small part of something larger.
-void Engine::fill(Leaf& leaf, Var gradient) {
+void Engine::fill(Leaf& leaf, Var&& gradient) {
   if (leaf.grad.defined()) {
     add_(leaf.grad, gradient.value());
     return;
@@ -133,12 +133,11 @@ void Engine::fill(Leaf& leaf, Var gradient) {
 
 // ---- what looks on ----
 
-Var Engine::arrived(int i, Var dy) {
+void Engine::arrived(int i, Var& dy) {
   tell(tape_, [&](Observer& o) { dy = o.change(i, std::move(dy)); });
   if (Leaf* leaf = tape_.nodes_[i].leaf.get(); leaf && !leaf->hooks.empty())
     dy = run_leaf_hooks(tape_, i, *leaf, std::move(dy));
   tell(tape_, [&](Observer& o) { o.arrived(i, dy); });
-  return dy;
 }
 
 Tensor Engine::observed(const Flow& flow) {

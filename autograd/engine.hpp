@@ -58,12 +58,12 @@ class Engine {
   template <class F>
   static void tell(Tape& tape, const F& f);
   [[noreturn]] static void refuse_used_up(const Tape& tape, int node);  // StateError
-  Var arrived(int node, Var dy);             // what hooks make of a complete gradient; all are told
+  void arrived(int node, Var& dy);           // hooks may change a complete gradient; all are told
   Grads gradients(int node, const Var& dy);  // by the op's rule, or its kernel
-  void pass_on(Table& table, const Flow& edge, Grads& d);
-  void add(Table& table, int node, Var gradient) const;
+  void pass_on(Table& table, int from, std::size_t input, int node, Grads& d);
+  void add(Table& table, int node, Var&& gradient) const;
   void add(Table& table, int node, const AddTo& part) const;
-  void fill(Leaf& leaf, Var gradient);
+  void fill(Leaf& leaf, Var&& gradient);
   Tensor observed(const Flow& flow);  // what observers put in its place; undefined keeps it
 
   Tape& tape_;

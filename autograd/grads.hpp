@@ -24,6 +24,7 @@ class Grads {
   Grads(std::initializer_list<std::pair<int, Var>> list) {
     for (const auto& [input, g] : list) (*this)[input] = g;
   }
+  explicit Grads(Var only) { list_.push_back(std::move(only)); }  // of input 0
   Var& operator[](std::size_t input) {
     if (input >= list_.size()) {
       if (list_.empty()) list_.reserve(4);
