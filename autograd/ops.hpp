@@ -167,18 +167,24 @@ struct LossSums {
   double nll = 0;          // -Σ ln p(target)
   Index tokens = 0;        // targets other than pad
 };
+// A loss, to be used as the Var that it is, and what it measured.
+struct MeasuredLoss {
+  Var loss;
+  LossSums sums;
+  operator const Var&() const { return loss; }
+  double item() const { return loss.item(); }
+};
 // Σ over rows of KL(q ‖ softmax(logits)), q = 1-ε for the target, 0 for pad, ε/(V-2) for the rest;
 // rows whose target is pad count 0 (Szegedy et al. 2016, section 7; spec of the 2017 paper).
 // logits (N, V)   target (N,) int64. ValueError for ε outside [0, 1) or without other classes;
-// IndexError for a target outside [0, V). `sums`, if given, receives the measures.
-Var label_smoothing_loss(const In& logits, const Tensor& target, double smoothing, Index pad,
-                         LossSums* sums = nullptr);
+// IndexError for a target outside [0, V).
+MeasuredLoss label_smoothing_loss(const In& logits, const Tensor& target, double smoothing,
+                                  Index pad);
 
 // The same of logits = x Wᵀ + b, in chunks of rows: they never exist for all rows at once.
 // x (N, I)   weight (V, I)   bias (V,) or undefined   target (N,). Errors as label_smoothing_loss.
-Var linear_label_smoothing_loss(const In& x, const Var& weight, const Var& bias,
-                                const Tensor& target, double smoothing, Index pad,
-                                LossSums* sums = nullptr);
+MeasuredLoss linear_label_smoothing_loss(const In& x, const Var& weight, const Var& bias,
+                                         const Tensor& target, double smoothing, Index pad);
 
 // ---- the parts of recurrent models; each has its own file in ops/ ----
 // One step of a GRU: y = (1 - z) c + z state, gates from input (B, 3H), the product of x, and hidden

@@ -93,14 +93,12 @@ LabelSmoothing::LabelSmoothing(double smoothing, Index pad) : smoothing_(smoothi
                      "smoothing " + std::to_string(smoothing) + " lies outside [0, 1)");
 }
 
-Var LabelSmoothing::forward(const Var& logits, const Tensor& target, Index tokens, LossSums* sums) {
+MeasuredLoss LabelSmoothing::forward(const Var& logits, const Tensor& target, Index tokens) {
   require_rows("label_smoothing", logits, target);
-  LossSums measured;
   Var rows = reshape(logits, {target.numel(), logits.size(-1)});  // (..., V) -> (N, V)
-  Var loss = label_smoothing_loss(rows, reshape(target, {-1}), smoothing_, pad_, &measured);
-  if (sums) *sums = measured;
-  Index divisor = tokens > 0 ? tokens : measured.tokens;
-  return mul(loss, divisor > 0 ? 1 / static_cast<double>(divisor) : 0);
+  auto [loss, sums] = label_smoothing_loss(rows, reshape(target, {-1}), smoothing_, pad_);
+  Index divisor = tokens > 0 ? tokens : sums.tokens;
+  return {loss * (divisor > 0 ? 1 / static_cast<double>(divisor) : 0), sums};
 }
 
 }  // namespace glim

@@ -48,7 +48,7 @@ Var kl_div(const Var& log_probs, const Tensor& probs, Reduction reduction = Redu
 //
 // logits (..., V), target (...) int64. `tokens` is the divisor: 0 counts the targets that are not
 // pad; a part of a larger batch gives the larger batch's number, so that the parts' gradients add
-// up to its gradient. `sums`, if given, receives the measures as sums over this call's tokens.
+// up to its gradient. Its measures are sums over this call's tokens.
 class LabelSmoothing : public Callable<LabelSmoothing> {
  public:
   explicit LabelSmoothing(double smoothing = 0.1, Index pad = 0);
@@ -56,7 +56,7 @@ class LabelSmoothing : public Callable<LabelSmoothing> {
 
  private:
   friend Callable;
-  Var forward(const Var& logits, const Tensor& target, Index tokens = 0, LossSums* sums = nullptr);
+  MeasuredLoss forward(const Var& logits, const Tensor& target, Index tokens = 0);
   double smoothing_;
   Index pad_;
 };

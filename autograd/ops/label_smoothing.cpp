@@ -21,17 +21,15 @@ Tensor smoothed_target(const Tensor& target, Index classes, const Smoothing& s, 
 }
 
 // Σ KL(q ‖ p) = -Σ q ln p - (entropy of q), p = softmax(logits)
-Var kl_of_logits(const Var& logits, const Tensor& target, const Smoothing& s, LossSums* sums) {
+Var kl_of_logits(const Var& logits, const Tensor& target, const Smoothing& s, LossSums& sums) {
   const Index classes = logits.size(1);
   Var log_probs = named(log_softmax(logits), "log_probs");
   Var cross = -sum(log_probs * smoothed_target(target, classes, s, logits.dtype()));
   Tensor real = not_equal(target, static_cast<double>(s.pad)).to(logits.dtype());
   auto tokens = static_cast<Index>(sum(real).item());
   const double entropy = s.entropy(tokens, classes);
-  if (sums) {
-    Tensor picked = squeeze(gather(log_probs.value(), 1, unsqueeze(target, 1)), 1);
-    *sums = {cross.item() - entropy, cross.item(), -dot(picked, real), tokens};
-  }
+  Tensor picked = squeeze(gather(log_probs.value(), 1, unsqueeze(target, 1)), 1);
+  sums = {cross.item() - entropy, cross.item(), -dot(picked, real), tokens};
   return cross - entropy;
 }
 
@@ -47,10 +45,9 @@ struct LabelSmoothingLoss final : Op {
                                    {"dx = dy (Σq p - q)"},
                                    "Szegedy et al. 2016, section 7"};
   enum Input { Logits };
-  LabelSmoothingLoss(const Tensor& t, Smoothing s, LossSums* out)
-      : target(t.contiguous()), smoothing(s), sums(out) {}
+  LabelSmoothingLoss(const Tensor& t, Smoothing s) : target(t.contiguous()), smoothing(s) {}
 
-  Var forward(const Var& logits) const { return kl_of_logits(logits, target, smoothing, sums); }
+  Var forward(const Var& logits) const { return kl_of_logits(logits, target, smoothing, *sums); }
   Grads gradient(const Var& dy) const override {
     return {{Logits, logits_gradient(saved(Logits), target, smoothing, dy)}};
   }
@@ -62,9 +59,8 @@ struct LabelSmoothingLoss final : Op {
     kernels::CrossEntropyRows rows(logits.size(0));
     stats = empty({logits.size(0), 2}, logits.dtype());
     kernels::cross_entropy(logits, target, 0, smoothing, stats, rows);
-    LossSums total = rows.sum(target, smoothing, logits.size(1));
-    if (sums) *std::exchange(sums, nullptr) = total;
-    return scalar(total.kl, logits.dtype());
+    *sums = rows.sum(target, smoothing, logits.size(1));
+    return scalar(sums->kl, logits.dtype());
   }
   Grads fast_gradient(const Var& dy) const override {
     Tensor dx = empty(saved(Logits).shape(), dy.dtype());
@@ -74,8 +70,8 @@ struct LabelSmoothingLoss final : Op {
 
   Tensor target;
   Smoothing smoothing;
-  LossSums* sums;
-  Tensor stats;  // (N, 2)
+  std::shared_ptr<LossSums> sums = std::make_shared<LossSums>();  // of the last forward
+  Tensor stats;                                                   // (N, 2)
 };
 
 struct LinearLabelSmoothingLoss final : Op {
@@ -85,11 +81,10 @@ struct LinearLabelSmoothingLoss final : Op {
       {"dx = du W, du = dy (Σq softmax(u) - q)", "dW = duᵀ x", "db = Σ_rows du"},
       "Szegedy et al. 2016, section 7"};
   enum Input { X, Weight, Bias };
-  LinearLabelSmoothingLoss(const Tensor& t, Smoothing s, LossSums* out)
-      : target(t.contiguous()), smoothing(s), sums(out) {}
+  LinearLabelSmoothingLoss(const Tensor& t, Smoothing s) : target(t.contiguous()), smoothing(s) {}
 
   Var forward(const Var& x, const Var& weight, const Var& bias) const {
-    return kl_of_logits(linear(x, weight, bias), target, smoothing, sums);
+    return kl_of_logits(linear(x, weight, bias), target, smoothing, *sums);
   }
   Grads gradient(const Var& dy) const override {
     const Var &x = saved(X), &weight = saved(Weight);
@@ -101,9 +96,8 @@ struct LinearLabelSmoothingLoss final : Op {
   Tensor forward(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     save(X, Weight, Bias);
     require_classes(formula.op, target, weight.size(0));
-    LossSums total = run(x, weight, bias).sum(target, smoothing, weight.size(0));
-    if (sums) *std::exchange(sums, nullptr) = total;
-    return scalar(total.kl, x.dtype());
+    *sums = run(x, weight, bias).sum(target, smoothing, weight.size(0));
+    return scalar(sums->kl, x.dtype());
   }
   Grads fast_gradient(const Var& dy) const override {
     if (std::exchange(used, true))
@@ -120,6 +114,8 @@ struct LinearLabelSmoothingLoss final : Op {
     return total;
   }
 
+  std::shared_ptr<LossSums> sums = std::make_shared<LossSums>();  // of the last forward
+
  private:
   // Fills for_one with what is wanted; nothing where no gradient is.
   kernels::CrossEntropyRows run(const Tensor& x, const Tensor& weight, const Tensor& bias) const {
@@ -132,16 +128,22 @@ struct LinearLabelSmoothingLoss final : Op {
 
   Tensor target;
   Smoothing smoothing;
-  LossSums* sums;
   // For dy = 1, until backward takes them; another backward computes them again.
   mutable kernels::LinearCrossEntropy::Gradients for_one;
   mutable bool used = false;
 };
 
+template <class OpT, class... Inputs>
+MeasuredLoss measured(OpT op, const In& first, const Inputs&... rest) {
+  std::shared_ptr<LossSums> sums = op.sums;
+  Var loss = apply(std::move(op), first, rest...);
+  return {loss, *sums};
+}
+
 }  // namespace ops
 
-Var label_smoothing_loss(const In& logits, const Tensor& target, double smoothing, Index pad,
-                         LossSums* sums) {
+MeasuredLoss label_smoothing_loss(const In& logits, const Tensor& target, double smoothing,
+                                  Index pad) {
   if (logits->rank() != 2 || target.rank() != 1 || target.dtype() != DType::Int64 ||
       target.size(0) != logits->size(0))
     throw with_operands(
@@ -149,11 +151,11 @@ Var label_smoothing_loss(const In& logits, const Tensor& target, double smoothin
         Operand("logits", logits->value()), Operand("target", target));
   require_floating(logits->value(), "label_smoothing_loss");
   require_smoothing("label_smoothing_loss", smoothing, logits->size(1), pad);
-  return apply(ops::LabelSmoothingLoss(target, {smoothing, pad}, sums), logits);
+  return ops::measured(ops::LabelSmoothingLoss(target, {smoothing, pad}), logits);
 }
 
-Var linear_label_smoothing_loss(const In& x, const Var& weight, const Var& bias,
-                                const Tensor& target, double smoothing, Index pad, LossSums* sums) {
+MeasuredLoss linear_label_smoothing_loss(const In& x, const Var& weight, const Var& bias,
+                                         const Tensor& target, double smoothing, Index pad) {
   auto bad_bias = [&] {
     return bias.defined() && (bias.shape() != Shape{weight.size(0)} || bias.dtype() != x->dtype());
   };
@@ -167,7 +169,7 @@ Var linear_label_smoothing_loss(const In& x, const Var& weight, const Var& bias,
         Operand("target", target));
   require_floating(x->value(), "linear_label_smoothing_loss");
   require_smoothing("linear_label_smoothing_loss", smoothing, weight.size(0), pad);
-  return apply(ops::LinearLabelSmoothingLoss(target, {smoothing, pad}, sums), x, weight, bias);
+  return ops::measured(ops::LinearLabelSmoothingLoss(target, {smoothing, pad}), x, weight, bias);
 }
 
 }  // namespace glim

@@ -46,9 +46,8 @@ inline Tensor accumulated(const std::vector<std::pair<Index, Index>>& parts, boo
   Var w = Var::leaf(random({4, 5}, 5));
   for (auto [start, length] : parts) {
     Tape tape;
-    LossSums sums;
-    Var loss = label_smoothing_loss(linear(Var(narrow(x, 0, start, length)), w, {}),
-                                    narrow(target, 0, start, length), 0.1, 0, &sums);
+    auto [loss, sums] = label_smoothing_loss(linear(Var(narrow(x, 0, start, length)), w, {}),
+                                             narrow(target, 0, start, length), 0.1, 0);
     tape.backward(mul(loss, 1.0 / (divide_by_all ? 4.0 : static_cast<double>(sums.tokens))));
   }
   return w.grad();

@@ -178,9 +178,9 @@ TEST_CASE("the smallest vocabularies", "[loss][smoothing]") {
 TEST_CASE("without smoothing the loss is plain cross-entropy", "[loss][smoothing]") {
   Var logits = Var(normal({6, 7}, 0, 2, {4, 1}, kDouble));
   Tensor target = from_vector<Index>({3, 0, 1, 6, 0, 2}, {6});
-  LossSums sums;
   LabelSmoothing none(0, 0);
-  double loss = none(logits, target, 0, &sums).item();
+  auto [loss_var, sums] = none(logits, target);
+  double loss = loss_var.item();
   CHECK(loss == Approx(cross_entropy(logits, target, {.ignore_index = 0}).item()).epsilon(1e-14));
   CHECK(sums.tokens == 4);
   CHECK(sums.kl == Approx(sums.nll));
@@ -191,15 +191,15 @@ TEST_CASE("the divisor counts real tokens alone", "[loss][smoothing]") {
   LabelSmoothing smooth(0.1, 0);
   Tensor values = normal({2, 3, 6}, 0, 1, {4, 2}, kDouble);
   Tensor target = from_vector<Index>({2, 3, 0, 5, 0, 0}, {2, 3});  // (B, T)
-  LossSums sums;
-  double loss = smooth(Var(values), target, 0, &sums).item();
+  auto [loss_var, sums] = smooth(Var(values), target);
+  double loss = loss_var.item();
   CHECK(sums.tokens == 3);
   CHECK(loss == Approx(sums.kl / 3).epsilon(1e-14));
   // More padding, whatever its logits, changes neither loss nor measures.
   Tensor padded = concatenate(std::vector<Tensor>{values, full({2, 4, 6}, 50, kDouble)}, 1);
   Tensor padded_target = concatenate(std::vector<Tensor>{target, zeros({2, 4}, DType::Int64)}, 1);
-  LossSums more;
-  CHECK(smooth(Var(padded), padded_target, 0, &more).item() == Approx(loss).epsilon(1e-13));
+  auto [padded_loss, more] = smooth(Var(padded), padded_target);
+  CHECK(padded_loss.item() == Approx(loss).epsilon(1e-13));
   CHECK(more.tokens == 3);
   CHECK(more.nll == Approx(sums.nll).epsilon(1e-13));
   // KL lies below the smoothed cross-entropy by the entropy of q at any fit.
@@ -233,10 +233,9 @@ TEST_CASE("the smoothed loss of the Transformer's reference", "[loss][smoothing]
       read_safetensors(std::string(GLIM_REFERENCE) + "/transformer_post_tied.safetensors");
   auto& t = file.tensors;
   Var logits = Var::leaf(t.at("logits"));
-  LossSums sums;
   LabelSmoothing smooth(0.1, 0);
   Tape tape;
-  Var loss = smooth(logits, t.at("tgt_out"), 0, &sums);
+  auto [loss, sums] = smooth(logits, t.at("tgt_out"));
   CHECK(loss.item() == Approx(t.at("loss").item()).epsilon(1e-12));
   tape.backward(loss);
   CHECK(close(logits.grad(), t.at("dlogits"), 1e-13));

@@ -25,6 +25,11 @@ enum class Split { Train, Valid };
 struct Measures : LossSums {
   Index correct = 0;     // targets whose likeliest prediction is right, where the learner counts
   double auxiliary = 0;  // of further losses, added to the one that is trained
+  // Takes a loss's sums, and gives the loss.
+  Var take(const MeasuredLoss& measured) {
+    LossSums::operator=(measured.sums);
+    return measured.loss;
+  }
   double perplexity() const;  // of means: e^nll
   double accuracy() const;    // of sums or means
   Measures& operator+=(const Measures& more);

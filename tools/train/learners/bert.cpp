@@ -195,7 +195,7 @@ class MaskedLearner final : public Learner {
     Masked m = mask_tokens(ids, model_->bert.config().mask(), {}, key);
     Var logits = (*model_)(m.ids, m.chosen);  // (M, V)
     sums.correct += static_cast<Index>(sum(equal(argmax(logits.value(), -1), m.targets)).item());
-    return label_smoothing_loss(logits, m.targets, options_.label_smoothing, kPad, &sums);
+    return sums.take(label_smoothing_loss(logits, m.targets, options_.label_smoothing, kPad));
   }
 
   TrainOptions options_;

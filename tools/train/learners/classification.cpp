@@ -177,7 +177,7 @@ class ClassificationLearner final : public Learner {
     }
     Var logits = (*model_)(ids);  // (B, C)
     sums.correct += static_cast<Index>(sum(equal(argmax(logits.value(), -1), target)).item());
-    return label_smoothing_loss(logits, target, options_.label_smoothing, -1, &sums);
+    return sums.take(label_smoothing_loss(logits, target, options_.label_smoothing, -1));
   }
 
   void start_from(const StateDict& pretrained) {

@@ -288,7 +288,7 @@ class ImageLearner final : public Learner {
     Tensor target = label_tensor(part(split).numbers, rows);
     Var logits = (*model_)(Var(images.to(model_->pixel_mean.dtype())));  // (B, classes)
     sums.correct += static_cast<Index>(sum(equal(argmax(logits.value(), -1), target)).item());
-    return label_smoothing_loss(logits, target, options_.label_smoothing, -1, &sums);
+    return sums.take(label_smoothing_loss(logits, target, options_.label_smoothing, -1));
   }
 
   void read_images() {

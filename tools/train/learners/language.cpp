@@ -240,9 +240,9 @@ class LanguageLearner final : public Learner {
     }
     auto rows = static_cast<Index>(crops.starts.size());
     Var logits = (*model_)(from_vector(in, {rows, crops.length}));
-    return label_smoothing_loss(reshape(logits, {-1, logits.size(-1)}),  // (B, T, V) -> (B·T, V)
-                                from_vector(out, {rows * crops.length}), options_.label_smoothing,
-                                kPad, &sums);
+    return sums.take(label_smoothing_loss(
+        reshape(logits, {-1, logits.size(-1)}),  // (B, T, V) -> (B·T, V)
+        from_vector(out, {rows * crops.length}), options_.label_smoothing, kPad));
   }
 
   TrainOptions options_;

@@ -171,11 +171,12 @@ Var TranslationLearner::pairs_loss(Split split, const std::vector<std::int64_t>&
   auto rows = [](const Var& v) { return reshape(v, {-1, v.size(-1)}); };
   Var loss;
   if (taught.head)
-    loss = linear_label_smoothing_loss(rows(taught.hidden), taught.head->weight, taught.head->bias,
-                                       target_out, options_.label_smoothing, model_->pad(), &sums);
+    loss = sums.take(linear_label_smoothing_loss(rows(taught.hidden), taught.head->weight,
+                                                 taught.head->bias, target_out,
+                                                 options_.label_smoothing, model_->pad()));
   else
-    loss = label_smoothing_loss(rows(taught.logits), target_out, options_.label_smoothing,
-                                model_->pad(), &sums);
+    loss = sums.take(label_smoothing_loss(rows(taught.logits), target_out, options_.label_smoothing,
+                                          model_->pad()));
   auto also = [&](const Var& more) {
     sums.auxiliary += more.item();
     loss = add(loss, more);
