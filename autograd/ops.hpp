@@ -131,10 +131,9 @@ Var linear(const In& x, const Var& weight, const Var& bias);
 // h = dropout(max(0, x Wᵀ + b)): the hidden layer of a feed-forward network
 Var linear_relu(const In& x, const Var& weight, const Var& bias, double dropout_p = 0,
                 RandomKey dropout_key = {});
-// y = (x - mean)/√(var + eps) γ + β over the last axis, var the population's (Ba et al. 2016);
-// gamma and beta: (D,) or undefined
+// y = γ (x - μ)/σ + β over the last axis, σ = √(var x + ε) (Ba et al. 2016); gamma, beta: (D,) or undefined
 Var layer_norm(const In& x, const Var& gamma, const Var& beta, double eps = 1e-5);
-// y = x/√(mean(x²) + eps) γ over the last axis (Zhang & Sennrich 2019); gamma: (D,) or undefined
+// y = γ x/√(mean x² + ε) over the last axis (Zhang & Sennrich 2019); gamma: (D,) or undefined
 Var rms_norm(const In& x, const Var& gamma, double eps);
 // neighbouring columns as points of the plane, turned by angles given as cos and sin (T, D/2)
 // (Su et al. 2021); x: (..., T, D), D even
@@ -175,7 +174,7 @@ struct MeasuredLoss {
   double item() const { return loss.item(); }
 };
 // Σ over rows of KL(q ‖ softmax(logits)), q = 1-ε for the target, 0 for pad, ε/(V-2) for the rest;
-// rows whose target is pad count 0 (Szegedy et al. 2016, section 7; spec of the 2017 paper).
+// rows whose target is pad count 0 (Szegedy et al. 2016, section 7; Vaswani et al. 2017, 5.4).
 // logits (N, V)   target (N,) int64. ValueError for ε outside [0, 1) or without other classes;
 // IndexError for a target outside [0, V).
 MeasuredLoss label_smoothing_loss(const In& logits, const Tensor& target, double smoothing,

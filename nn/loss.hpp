@@ -5,8 +5,7 @@
 //   mse_loss        ℓ_i = (x_i - y_i)²
 //   kl_div          ℓ_i = q_i (ln q_i - x_i), 0 where q_i = 0           x: log-probabilities
 //
-//   dlogits of cross_entropy = (p - q)·dℓ, q = (1-ε) onehot(t) + ε/V: torch's smoothing, which
-//   gives every class its share. LabelSmoothing below is the one of the Transformer.
+// cross_entropy smooths as torch does: every class gets ε/V. LabelSmoothing below is the Transformer's.
 //
 // Shapes: x, logits (..., V) with int64 target (...); mse_loss and kl_div two of one shape.
 // Rows whose target is ignore_index count neither in sums nor in means and receive zero gradient;

@@ -3,7 +3,7 @@
 //   Pre    y = x + Dropout(f(LN(x)))      Xiong et al. 2020; a final norm follows the last layer
 //   Post   y = LN(x + Dropout(f(x)))      Vaswani et al. 2017, section 3.1
 //
-//   dx of Pre:  dy + (∂f(LN(x))/∂x)ᵀ dropped(dy): dy reaches every layer unchanged.
+// With Pre, dy reaches every layer unchanged through the sum (AddDropout in autograd/ops/dropout.cpp).
 //
 // Norm and dropout belong to the layer (torch's norm1 and dropout1, norm2 and dropout2, ...).
 // f maps a Var to a Var of x's shape; ShapeError from the addition otherwise.

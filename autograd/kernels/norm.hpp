@@ -1,10 +1,4 @@
-// Layer norm and RMS norm of rows.
-//
-//   x̂ = (x - μ)/σ      y = γ x̂ + β
-//   dx = (g - mean(g) - x̂ mean(g x̂))/σ, g = dy γ      dγ = Σ dy x̂      dβ = Σ dy
-//
-//   x̂ = x/ρ            y = γ x̂
-//   dx = (g - x̂ mean(g x̂))/ρ, g = dy γ                dγ = Σ dy x̂
+// Layer norm and RMS norm of rows. The equations stand in autograd/ops/layer_norm.cpp and rms_norm.cpp.
 #pragma once
 
 #include "tensor/simd/vec.hpp"

@@ -74,7 +74,7 @@ struct OpKernels {
   // The same y from a marked p.
   void (*drop_marked)(Index n, T scale, const T* p, T* y);
 
-  // y = (x - mean)/σ γ + β, σ² = Σ(x - mean)²/n + eps; gamma, beta may be null
+  // y = γ (x - μ)/σ + β, σ² = mean (x - μ)² + ε; gamma, beta may be null
   void (*layer_norm)(Index rows, Index n, const T* x, Index ld, const T* gamma, const T* beta,
                      T eps, T* y, T* mean, T* inverse_sigma);
   // dx, and the rows' sums of dγ and dβ; each of dx, dgamma, dbeta, gamma may be null; dx is neither x
@@ -82,7 +82,7 @@ struct OpKernels {
   void (*layer_norm_grad)(Index rows, Index n, const T* x, Index ld, const T* gamma, const T* mean,
                           const T* inverse_sigma, const T* dy, Index ld_dy, T* dx, T* dgamma,
                           T* dbeta);
-  // y = x/ρ γ, ρ² = Σx²/n + eps; gamma may be null
+  // y = γ x/ρ, ρ² = mean x² + ε; gamma may be null
   void (*rms_norm)(Index rows, Index n, const T* x, Index ld, const T* gamma, T eps, T* y,
                    T* inverse_root);
   // dx, and the rows' sum of dγ; each of dx, dgamma, gamma may be null

@@ -1,9 +1,4 @@
-// What the two attention ops share: the equations of one head.
-//
-//   S = Q Kᵀ/√Dk (+ bias)      P = softmax of S over kept keys      C = dropout(P) V
-//
-//   dV = dropout(P)ᵀ dC      dP = dropout(dC Vᵀ)      dS = P (dP - Σ_s dP P)
-//   dQ = dS K/√Dk            dK = dSᵀ Q/√Dk           dbias = dS, summed where bias was broadcast
+// What the two attention ops share: one head, forward and back. The equations stand in attention.cpp.
 //
 // Vaswani et al. 2017, section 3.2.1. The scale stands before the softmax: q·k of independent entries of
 // variance 1 has variance Dk, and a softmax of large scores has almost no gradient.

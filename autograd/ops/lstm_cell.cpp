@@ -30,11 +30,11 @@ struct LstmGates {
 struct LstmCell final : Op {
   static constexpr Formula formula{
       "lstm_cell",
-      "y = [o tanh(c'), c'], c' = f c + i u; i = σ(a_i), f = σ(a_f), u = tanh(a_u), o = σ(a_o), "
-      "a = input + hidden",
-      {"d(input) = da; da_i = γ u i (1 - i), da_f = γ c f (1 - f), da_u = γ i (1 - u²), "
-       "da_o = dh' tanh(c') o (1 - o), γ = dc' + dh' o (1 - tanh²c')",
-       "d(hidden) = da", "d(state) = [0, γ f]"},
+      "y = [o tanh(c'), c'], c' = f c + i u; i = sigmoid(a_i), f = sigmoid(a_f), u = tanh(a_u), "
+      "o = sigmoid(a_o), a = input + hidden",
+      {"d(input) = da; da_i = δ u i (1 - i), da_f = δ c f (1 - f), da_u = δ i (1 - u²), "
+       "da_o = dh' tanh(c') o (1 - o), δ = dc' + dh' o (1 - tanh²c')",
+       "d(hidden) = da", "d(state) = [0, δ f]"},
       "Hochreiter & Schmidhuber 1997"};
   enum Input { InputGates, Hidden, State };
   explicit LstmCell(Tensor l) : live(std::move(l)) {}
@@ -50,11 +50,11 @@ struct LstmCell final : Op {
     auto [i, f, u, o, c, next_c] = LstmGates(saved(InputGates), saved(Hidden), state);
     const Index n = state.size(1) / 2;
     Var up = zero_unless_live(live, dy), dh = narrow(up, 1, 0, n), t = tanh(next_c);
-    Var gamma = narrow(up, 1, n, n) + dh * o * (1 - t * t);
-    Var da = concatenate({gamma * u * i * (1 - i), gamma * c * f * (1 - f), gamma * i * (1 - u * u),
+    Var delta = narrow(up, 1, n, n) + dh * o * (1 - t * t);
+    Var da = concatenate({delta * u * i * (1 - i), delta * c * f * (1 - f), delta * i * (1 - u * u),
                           dh * t * o * (1 - o)},
                          1);
-    Var dstate = concatenate({zeros(dh.shape(), dh.dtype()), gamma * f}, 1);
+    Var dstate = concatenate({zeros(dh.shape(), dh.dtype()), delta * f}, 1);
     return {{InputGates, da}, {Hidden, da}, {State, where_live(live, dstate, dy)}};
   }
 

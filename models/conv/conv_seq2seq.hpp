@@ -1,7 +1,7 @@
 // The convolutional sequence-to-sequence model (Gehring et al. 2017, arXiv 1705.03122, section 3):
 // no recurrence, and no attention within a sequence, but stacked convolutions on both sides.
 //
-//   GLU([a; b]) = a σ(b)          Dauphin et al. 2017; √½ keeps the variance of a sum of two
+//   GLU([a; b]) = a sigmoid(b)    Dauphin et al. 2017; √½ keeps the variance of a sum of two
 //
 //   encoder   e = embed(src) + PE              h_0 = e
 //             h_l = √½ (GLU(conv_l(h_{l-1})) + h_{l-1})      windows of k around each position

@@ -1,7 +1,7 @@
 // Copying words of the source: a pointer mixed with a generator (See et al. 2017, "Get to the
 // point", equations 8 and 9; Gu et al. 2016).
 //
-//   p_gen  = σ(w · [h ; s ; x] + b)                              (B, T, 1)
+//   p_gen  = sigmoid(w · [h ; s ; x] + b)                        (B, T, 1)
 //   P(w)   = p_gen softmax(logits)_w + (1 - p_gen) Σ_{i: copy_ids_i = w} a_i
 //   y_w    = ln(P(w) + 1e-12)                                    (B, T, V + extra)
 //
@@ -12,9 +12,6 @@
 // vocabulary, which can be both generated and copied; those from V on are the sentence's own words
 // that the vocabulary lacks, which can only be copied. Two sentences of a batch may mean different
 // words by one such number; of columns that a sentence does not use, P is 0.
-//
-//   dP = dy / (P + 1e-12)          da_i = (1 - p_gen) dP_{copy_ids_i}
-//   dsoftmax = p_gen dP            dp_gen = Σ_w dP_w (softmax_w - Σ_{i: copy_ids_i = w} a_i)
 //
 // The floor keeps the logarithm of an impossible word finite, and with it the loss of a target that
 // can be neither said nor copied. y is a logit, too: softmax(y) = P up to the floor.

@@ -3,9 +3,10 @@
 //
 //   i = x W_ihᵀ + b_ih      g = h W_hhᵀ + b_hh      x (B, I)   h (B, H)   i, g (B, gates·H)
 //
-//   RNN    h' = tanh(i + g) or max(0, i + g)                            1 gate   (Elman 1990)
-//   GRU    r, z = σ(i + g); h' = (1 - z) tanh(i_c + r g_c) + z h        3 gates: r, z, c
-//   LSTM   c' = σ(a_f) c + σ(a_i) tanh(a_u), h' = σ(a_o) tanh(c')       4 gates: i, f, u, o
+//   RNN    h' = tanh(i + g) or max(0, i + g)                             1 gate   (Elman 1990)
+//   GRU    r, z = sigmoid(i + g); h' = (1 - z) tanh(i_c + r g_c) + z h   3 gates: r, z, c
+//   LSTM   c' = sigmoid(a_f) c + sigmoid(a_i) tanh(a_u)                  4 gates: i, f, u, o
+//          h' = sigmoid(a_o) tanh(c'), a = i + g
 //
 //   weight_ih (gates·H, I)   weight_hh (gates·H, H)   bias_ih, bias_hh (gates·H,)
 //

@@ -1,12 +1,12 @@
 // BatchNorm: every channel normalised over the batch (Ioffe & Szegedy 2015, algorithms 1 and 2)
 //
-//   y = (x - μ)/√(σ² + ε) γ + β      x, y: (B, C, ...)   γ, β, μ, σ²: (C,)
+//   y = γ (x - μ)/σ + β, σ = √(var + ε)      x, y: (B, C, ...)   γ, β, μ, var: (C,)
 //
-// In training μ and σ² are the mean and population variance over all axes but C, and gradients
-// flow through them: layer norm's (autograd/ops/layer_norm.cpp), over these axes. The running
+// In training μ and var are the mean and population variance over all axes but C. Gradients flow
+// through them: they are layer norm's (autograd/ops/layer_norm.cpp), over these axes. The running
 // statistics follow: r ← (1 - momentum) r + momentum (μ or unbiased variance).
-// In eval they take the place of μ and σ². So an element depends on its whole batch in training;
-// with LayerNorm it depends on its own position alone, in training and after.
+// In eval the running statistics take the place of μ and var. So an element depends on its whole
+// batch in training; with LayerNorm it depends on its own position alone, in training and after.
 //
 // Parameters and buffers are named as torch.nn.BatchNorm1d's.
 //

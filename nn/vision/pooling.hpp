@@ -1,7 +1,7 @@
 // Pooling: every window of a channel becomes one number, as torch.nn's.
 //
-//   max      y = max over the window        dx = dy at the first of the largest elements
-//   average  y = Σ window / n               dx = dy/n at every element
+//   max      y = max over the window, the first of equal elements
+//   average  y = Σ window / n
 //   n: the window's size, or, without count_include_pad, the positions of it that lie in x
 //
 //   x: (B, C, T) or (B, C, H, W)   y: (B, C, T') or (B, C, H', W')
@@ -10,7 +10,8 @@
 // Padding counts as -∞ for max, as 0 for average; it is at most half of a window. The adaptive
 // average gives one number for each channel: (B, C, 1) or (B, C, 1, 1).
 //
-// All are compositions: unfold, then gather of the largest or a mean.
+// All are compositions: unfold, then gather of the largest or a mean. Their gradients stand in
+// autograd/ops/windows.cpp, index.cpp and reduce.cpp.
 //
 // Errors: ShapeError for another rank, or where no window fits; ValueError for a kernel or stride
 // below 1 and for padding of more than half a window.

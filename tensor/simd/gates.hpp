@@ -1,6 +1,6 @@
 // Sigmoid and tanh of a vector.
 //
-//   σ(x) = 1/(1 + e^-|x|) for x ≥ 0, e^-|x|/(1 + e^-|x|) below: no exponential overflows
+//   sigmoid(x) = 1/(1 + e^-|x|) for x ≥ 0, e^-|x|/(1 + e^-|x|) below: no exponential overflows
 //   tanh(x) = ±(1 - e^-2|x|)/(1 + e^-2|x|); float near 0, where that cancels, by the polynomial of
 //   Cephes (Moshier), |x| < 0.625. double: the C library's tanh.
 #pragma once

@@ -11,7 +11,7 @@ import sys
 
 FOLDERS = ["tensor", "autograd", "nn", "optim", "models", "tests", "tools"]
 START = r"(?<![\w/.{-])(?:%s)/" % "|".join(FOLDERS)
-PATH = re.compile(START + r"[\w./-]*\w")
+PATH = re.compile(START + r"[\w./{},-]*[\w}]")
 IN_COMMENT = re.compile(START + r"[\w./-]*\.(?:cpp|hpp|py|sh|md|toml)\b")
 BLOCK = re.compile(r"^```cpp (\S+/\S+)\n(.*?)^```$", re.M | re.S)
 FENCED = re.compile(r"^```.*?^```$", re.M | re.S)
