@@ -159,7 +159,7 @@ const bool registered = register_formula(Engine::Region::formula);
 
 Var recomputed(std::function<Var()> fn, Where where) {
   if (!fn) {
-    ValueError e("recomputed", "fn is null: a function that computes the region is wanted");
+    ValueError e("recomputed", "fn is null: it must be a function that computes the region");
     e.set_place("", to_string(where));
     throw e;
   }

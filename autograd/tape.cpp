@@ -209,7 +209,7 @@ std::vector<Var> Tape::grad(const Var& y, const std::vector<Var>& xs, const Tens
   Reader reader;
   for (std::size_t i = 0; i < xs.size(); ++i) {
     if (xs[i].tape_ && !holds(xs[i]))
-      throw with_operands(StateError("grad", "a gradient is asked for by a value of another tape"),
+      throw with_operands(StateError("grad", "x is a value of another tape"),
                           Operand("x", xs[i].value()));
     if (int node = number_of(xs[i]); node >= 0) reader.reads.emplace_back(node, &result[i]);
   }

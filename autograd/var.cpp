@@ -47,7 +47,7 @@ const std::string& Var::name() const {
   return leaf_ ? leaf_->name : none;
 }
 void require_hook(const Hook& h) {
-  if (!h) throw ValueError("hook", "the hook is null: a function of the gradient is wanted");
+  if (!h) throw ValueError("hook", "the hook is null: it must be a function of the gradient");
 }
 
 int Var::hook(Hook h) const {

@@ -13,7 +13,7 @@ std::string_view name_of(Activation f) {
 Activation activation_named(std::string_view s) {
   for (Activation f : {Activation::Relu, Activation::Gelu, Activation::Silu})
     if (name_of(f) == s) return f;
-  throw ValueError("activation", "'" + std::string(s) + "' is none of relu, gelu, silu");
+  throw ValueError("activation", "'" + std::string(s) + "' is not one of relu, gelu, silu");
 }
 
 Var glu(const Var& x, Index axis) {

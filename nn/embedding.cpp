@@ -9,7 +9,7 @@ Embedding::Embedding(Index num, Index dim, std::optional<Index> padding_index)
     : weight(*this, "weight", empty({num, dim})), padding_index_(padding_index) {
   if (padding_index && (*padding_index < 0 || *padding_index >= num))
     throw IndexError("embedding", "the padding index " + std::to_string(*padding_index) +
-                                      " is no row of a table of " + std::to_string(num));
+                                      " lies outside [0, " + std::to_string(num) + ")");
   normal_(weight.value(), 0, 1);
   if (padding_index) select(weight.value(), 0, *padding_index).fill_(0);
 }

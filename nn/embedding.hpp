@@ -1,8 +1,8 @@
 // Embedding: y = rows ids of the weight      ids: (...) int64   weight: (V, D)   y: (..., D)
 //
-// The gradient stands in autograd/ops/index.cpp. Rows start from N(0, 1). With a padding index
-// that row starts as zeros and receives no gradient from here, as in torch.nn.Embedding; its value is
-// read like any other's.
+// The gradient stands in autograd/ops/index.cpp. Rows start from N(0, 1). The row of the
+// padding index, if there is one, starts as zeros and gets no gradient here, as in torch.nn.Embedding.
+// Its value is read like any other.
 //
 // Errors: IndexError for an id or a padding index outside [0, V); DTypeError unless ids are int64.
 #pragma once

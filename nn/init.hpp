@@ -31,7 +31,7 @@ void normal_(const Tensor& x, double mean, double deviation);
 void constant_(const Tensor& x, double value);
 void xavier_uniform_(const Tensor& x, double gain = 1);
 void xavier_normal_(const Tensor& x, double gain = 1);
-// `slope` is the leaky ReLU's and counts for it alone.
+// `slope` is the leaky ReLU's; the others ignore it.
 void kaiming_uniform_(const Tensor& x, double slope = 0, Fan fan = Fan::In,
                       Nonlinearity f = Nonlinearity::LeakyRelu);
 void kaiming_normal_(const Tensor& x, double slope = 0, Fan fan = Fan::In,

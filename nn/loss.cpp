@@ -16,7 +16,7 @@ Var reduce(const Var& loss, Reduction reduction, double counted, double rows) {
 }
 double first_extent(const Tensor& t) { return t.rank() > 0 ? static_cast<double>(t.size(0)) : 1; }
 
-// x (..., V) and target (...), the rows of x being target's elements.
+// x (..., V) and target (...): a row of x for each target.
 void require_rows(std::string_view op, const Var& x, const Tensor& target) {
   bool fit = x.rank() == target.rank() + 1;
   for (int i = 0; fit && i < target.rank(); ++i) fit = x.shape()[i] == target.shape()[i];
@@ -79,7 +79,7 @@ Var kl_div(const Var& log_probs, const Tensor& probs, Reduction reduction) {
     throw with_operands(ShapeError("kl_div", "both must have one shape"),
                         Operand("log_probs", log_probs.value()), Operand("probs", probs));
   if (any(less(probs, 0)).item() != 0) throw ValueError("kl_div", "a probability is negative");
-  // 0 (ln 0 - x) counts as 0, be x -∞.
+  // 0 (ln 0 - x) counts as 0, even for x = -∞.
   Tensor positive = greater(probs, 0);
   Tensor log_q = log(where(positive, probs, scalar(1, probs.dtype())));
   Var log_p = where(positive, log_probs, Var(scalar(0, log_probs.dtype())));

@@ -45,9 +45,9 @@ Var kl_div(const Var& log_probs, const Tensor& probs, Reduction reduction = Redu
 //
 //   loss = Σ_{n: t_n ≠ pad} Σ_v q_v (ln q_v - ln p_v) / tokens
 //
-// logits (..., V), target (...) int64. `tokens` is the divisor: 0 counts the targets that are not
-// pad; a part of a larger batch gives the larger batch's number, so that the parts' gradients add
-// up to its gradient. Its measures are sums over this call's tokens.
+// logits (..., V), target (...) int64. `tokens` is the divisor; 0 counts the targets that are not
+// pad. For a part of a larger batch, give the number of the whole batch: the gradients of the parts
+// then add up to its gradient. Its measures are sums over this call's tokens.
 class LabelSmoothing : public Callable<LabelSmoothing> {
  public:
   explicit LabelSmoothing(double smoothing = 0.1, Index pad = 0);

@@ -36,7 +36,7 @@ void Module::require_new(std::string_view name) const {
   std::string quoted = "'" + std::string(name) + "'";
   if (name.empty()) fail("has a member with an empty name");
   if (name.find('.') != std::string_view::npos)
-    fail("has a member " + quoted + ": a name has no dot, which stands between names in a path");
+    fail("has a member " + quoted + ": a name must have no dot, which separates names in a path");
   bool taken = false;
   for (const auto& p : parameters_) taken = taken || p->name == name;
   for (const auto& b : buffers_) taken = taken || b.name == name;
@@ -75,7 +75,7 @@ void Module::set_scope_name(std::string scope_name) {
 
 void refuse_absent(const std::type_info& module) {
   throw StateError("module",
-                   "a child " + type_name(module) + " that is absent, or not made yet, is used");
+                   "the child " + type_name(module) + " is used, but is absent or not made yet");
 }
 
 Param& Param::operator=(const Tensor& value) {
@@ -89,10 +89,11 @@ Param& Param::operator=(const Tensor& value) {
 
 void Param::tie(const Var& leaf) {
   if (!defined() || !leaf.is_leaf())
-    throw StateError("parameter", "a parameter that exists is tied to a leaf");
+    throw StateError("parameter", "only a parameter that exists can be tied, and only to a leaf");
   if (leaf.shape() != shape())
-    throw with_operands(ShapeError("parameter", name() + " is tied to a leaf of another shape"),
-                        Operand("parameter", value()), Operand("leaf", leaf.value()));
+    throw with_operands(
+        ShapeError("parameter", name() + " cannot be tied to a leaf of another shape"),
+        Operand("parameter", value()), Operand("leaf", leaf.value()));
   at_->var = leaf;
   at_->owner->root().name_leaves();
 }

@@ -101,7 +101,7 @@ class Module {
   Module& root() { return parent_ ? parent_->root() : *this; }
   std::vector<std::pair<std::string, Module*>>::iterator place_of(const Module& child);
   std::string prefix() const;  // the path from the root and a dot; empty for the root
-  void name_leaves();          // of this module and all below, when it has got its place
+  void name_leaves();          // of this module and all below, once it has its place
   void set_scope_name(std::string scope_name);
   template <class F>
   void visit(const std::string& prefix, const F& f) const;  // f(module, prefix), parents first
@@ -115,8 +115,8 @@ class Module {
   bool training_ = true, is_list_ = false;
 };
 
-// A trained tensor of a module, to be used as the Var that it is. Undefined where it has no initial
-// value, as the bias of a layer without one: then it is registered nowhere.
+// A trained tensor of a module, to be used as the Var that it is. Undefined and not registered without
+// an initial value, like the bias of a layer that has none.
 class Param {
  public:
   Param(Module& module, std::string_view name, Tensor initial)
@@ -124,7 +124,7 @@ class Param {
   Param(const Param&) = default;  // the same parameter
   // Writes a value, converted to the parameter's dtype; the leaf stays. ShapeError for another shape.
   Param& operator=(const Tensor& value);
-  // A value to copy, or a leaf to share? Say .value(), or tie().
+  // Copy the value or share the leaf? Write .value() or tie().
   Param& operator=(const Param&) = delete;
   Param& operator=(const Var&) = delete;
   // From now on the parameter is this leaf, which may have other names too (tied weights). ShapeError
@@ -237,7 +237,7 @@ template <class M>
 class ModuleList : public Module {
  public:
   ModuleList() : Module(true) {}
-  ~ModuleList() override {  // as they were built, from the back
+  ~ModuleList() override {  // in reverse order
     while (!items_.empty()) items_.pop_back();
   }
   template <class... Args>

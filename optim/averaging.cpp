@@ -36,7 +36,7 @@ StateDict average(const std::vector<StateDict>& states) {
 }
 
 LastAverage::LastAverage(std::size_t k) : k_(k) {
-  if (k < 1) throw ValueError("average", "needs one state at least");
+  if (k < 1) throw ValueError("average", "needs at least one state");
 }
 
 void LastAverage::add(const StateDict& state) {

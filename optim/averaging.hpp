@@ -1,7 +1,7 @@
 // The average of the last k sets of parameters (Vaswani et al. 2017, section 6.1, average the last
 // five checkpoints).
 //
-//   mean[name] = 1/n Σ state_i[name]      float64 sums in order; integers and flags are the last's
+//   mean[name] = 1/n Σ state_i[name]      float64 sums in order; integers and flags: the last
 //
 // ValueError for k < 1, nothing to average, or names that differ; ShapeError and DTypeError name
 // the tensor.

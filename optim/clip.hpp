@@ -3,7 +3,7 @@
 //   ‖g‖ = √(Σ over parameters and elements of g²)      g ← g · min(1, max_norm/(‖g‖ + 1e-6))
 //
 // The sums run in float64, in an order that depends on the sizes alone. Parameters without a
-// gradient count nothing. NonFiniteError names the first parameter whose gradient is not finite,
+// gradient count 0. NonFiniteError names the first parameter whose gradient is not finite,
 // and the gradients stay as they are; ValueError unless max_norm is positive.
 #pragma once
 

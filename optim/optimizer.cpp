@@ -32,7 +32,7 @@ Optimizer::Optimizer(std::vector<ParameterGroup> groups, double rate, double wei
       if (!names.insert(name).second)
         throw ValueError("optimizer", "two parameters are named " + name);
       if (!leaves.insert(&var.leaf()).second)
-        throw ValueError("optimizer", name + " is listed twice, under another name before");
+        throw ValueError("optimizer", name + " is a parameter already listed under another name");
       require_floating(var.value(), "optimizer");
       for (Index begin = 0; begin < var.numel(); begin += kStepPiece)
         pieces_.push_back({slots_.size(), begin, std::min(var.numel(), begin + kStepPiece)});
@@ -134,7 +134,7 @@ void Optimizer::load_state_dict(const StateDict& state) {
   };
   auto whole = [&](const std::string& name) {
     double value = number(name);
-    if (value > 0x1p53) throw ValueError("optimizer", name + " must be 2^53 at most");
+    if (value > 0x1p53) throw ValueError("optimizer", name + " must be at most 2^53");
     return static_cast<Index>(value);
   };
   std::set<std::string> known{"rate", "steps"};
@@ -162,7 +162,8 @@ void Optimizer::load_state_dict(const StateDict& state) {
   }
   for (const auto& [name, tensor] : state)
     if (!known.count(name))
-      throw ValueError("optimizer", "the state has " + name + ", which is of no parameter here");
+      throw ValueError("optimizer",
+                       "the state has " + name + ", which belongs to no parameter here");
   rate_ = rate;
   steps_ = steps;
   for (std::size_t i = 0; i < slots_.size(); ++i) {

@@ -6,9 +6,9 @@
 //   optimizer.step();
 //   optimizer.zero_grad();
 //
-// A parameter without a gradient, or not trainable, is left as it is and its state with it, as in
+// A parameter that has no gradient or is not trainable stays as it is, and so does its state, as in
 // torch. Every update is one pass over parameter, gradient and state; elements are independent, so
-// the number of threads does not change a bit. After the first step, step() allocates nothing.
+// the bits are the same for any number of threads. After the first step, step() allocates nothing.
 //
 // State is kept per parameter under "STATE.NAME" ("exp_avg.encoder.layers.0.linear1.weight"), with
 // "step.NAME", the number of updates of that parameter, and "rate" and "steps" of the optimizer. A
@@ -50,7 +50,7 @@ class Optimizer {
   // The tensors are the optimizer's own, not copies.
   StateDict state_dict() const;
   // Copies values in. ValueError naming what is unknown or incomplete, ShapeError and DTypeError
-  // naming the tensor; nothing is changed then.
+  // naming the tensor; after an error nothing has changed.
   void load_state_dict(const StateDict& state);
 
  protected:
@@ -61,7 +61,7 @@ class Optimizer {
     Shape shape;
     DType dtype;
     std::vector<Tensor> state;  // by state name; undefined before the first step
-    Index step = 0;             // updates so far; during an update it counts
+    Index step = 0;             // updates so far, with the current one
     Tensor gradient;            // contiguous; undefined where this step leaves the parameter alone
   };
   // `states`: what is kept for each parameter, of its shape and dtype, at first zeros.
@@ -80,7 +80,7 @@ class Optimizer {
 
   std::vector<Slot> slots_;
   std::vector<Piece> pieces_;        // all parameters, large ones cut
-  std::vector<std::size_t> shares_;  // of the work, about equal: where each one's pieces end
+  std::vector<std::size_t> shares_;  // of the work, about equal: where the pieces of each end
   std::vector<std::string> states_;
   double rate_;
   Index steps_ = 0;

@@ -9,7 +9,7 @@
 //   constant      rate
 //
 // ValueError for rates or factors that are negative or not finite, a negative warmup or step, and
-// cosine unless warmup < total. Without warm-up noam and inverse_sqrt count it as 1.
+// cosine unless warmup < total. noam and inverse_sqrt read a warmup of 0 as 1.
 #pragma once
 
 #include <string>

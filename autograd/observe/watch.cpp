@@ -1,4 +1,4 @@
-// Watching: values and gradients that are kept for whoever asks.
+// Watching: values and gradients that are kept for later.
 #include "autograd/observe/parts.hpp"
 
 namespace glim {

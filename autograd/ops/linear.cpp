@@ -66,7 +66,7 @@ struct Linear final : Affine {
 };
 
 // y alone says which elements were dropped or negative: neither u nor the mask is kept. Half of it is
-// zeros, and a large y is kept without them (tensor/matmul/nonzeros.hpp), for whoever reads it.
+// zeros, and a large y is kept without them (tensor/matmul/nonzeros.hpp), also for other readers.
 struct LinearRelu final : Affine {
   static constexpr Formula formula{
       "linear_relu",

@@ -148,7 +148,7 @@ AttentionResult packed_attention(const In& x, const Var& memory, Index heads,
   if (heads < 1) throw ValueError("packed_attention", "there must be one head at least");
   const bool self = !memory.defined();
   if (x->rank() != 3 || (!self && memory.rank() != 3))
-    fail("x (B, T, 3D), or x (B, T, D) and memory (B, S, 2D), are wanted");
+    fail("x must be (B, T, 3D), or x (B, T, D) and memory (B, S, 2D)");
   if (self && x->size(2) % 3 != 0) fail("x is not three blocks of columns");
   const Index d = self ? x->size(2) / 3 : x->size(2);
   if (!self && (memory.size(0) != x->size(0) || memory.size(2) != 2 * d))

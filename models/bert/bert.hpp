@@ -1,7 +1,7 @@
 // Encoder-only models (BERT, Devlin et al. 2019, arXiv 1810.04805): every position sees all others.
 //
 //   x = Dropout(LN(embed[ids] + PE))                  ids (B, S) -> x (B, S, D)
-//   hidden = encoder(x)                               (B, S, D); padding is attended to by none
+//   hidden = encoder(x)                               (B, S, D); no position attends to padding
 //
 // Two heads:
 //
@@ -10,10 +10,10 @@
 //                    pooled = tanh(W_p h_0 + b_p), h_0 the first token's, as in BERT,
 //                    or the mean of the h_t that are not padding
 //
-// Pre-training (section 3.1): of each sentence 15 % of the tokens are chosen and to be told from
-// the rest; of the chosen ones 80 % become [MASK], 10 % a random token, 10 % stay as they are.
-// [MASK] has the last number of the vocabulary. There is one sentence only, so neither segments nor
-// the next-sentence task (left out to no harm: Liu et al. 2019, arXiv 1907.11692).
+// Pre-training (section 3.1): 15 % of the tokens of each sentence are chosen, to be predicted from the
+// rest. Of the chosen ones 80 % become [MASK], 10 % a random token, and 10 % stay as they are. [MASK]
+// has the last number of the vocabulary. There is only one sentence, so there are no segments and no
+// next-sentence task (which does no harm: Liu et al. 2019, arXiv 1907.11692).
 //
 // Layers have the names of torch.nn.TransformerEncoder; both heads' models hold the encoder as
 // `bert`, so that pre-trained weights load by name. Matrices start N(0, σ), σ = 0.02 as in BERT,
@@ -98,16 +98,16 @@ class SequenceClassifier : public Callable<SequenceClassifier> {
   Var forward(const Tensor& ids);  // (B, S) -> logits (B, C)
 };
 
-// The mean of x (B, S, D) over the positions with keep (B, S) = true: (B, D); 0 where there is
-// none.
+// The mean of x (B, S, D) over the positions with keep (B, S) = true: (B, D); 0 where there
+// are none.
 Var masked_mean(const Var& x, const Tensor& keep);
 
 struct MaskingOptions {
-  double share = 0.15;  // of a sentence's tokens; one at least
+  double share = 0.15;  // of a sentence's tokens; at least one
   double masked = 0.8, random = 0.1;
   Index first_token = 4;  // lower numbers are special: never chosen, never put in
 };
-// How many of a sentence's n tokens are chosen: the nearest number to share·n, 1 at least, n at most.
+// How many of a sentence's n tokens are chosen: the nearest number to share·n within 1 ... n.
 Index chosen_count(Index n, double share);
 struct Masked {
   Tensor ids;      // (B, S), with what the chosen tokens became

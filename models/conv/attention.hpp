@@ -16,7 +16,7 @@
 // kernel, W_val,h W_out,h the kernel's matrix at that offset. D_h = min(D_in, D_out) suffices, one
 // of the two factors being the identity.
 //
-// How far it saturates: other pixels are at a distance of 1 at least from a center, so all of them
+// How far it saturates: other pixels are at least 1 away from a center, so all of them
 // together weigh less than 5 e^-α (four neighbours and a little); with α = 46 that is 5e-20, below
 // the rounding of float64, and the weights are exactly 0 and 1 up to rounding.
 //

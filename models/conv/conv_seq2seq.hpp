@@ -16,11 +16,11 @@
 //   src (B, S), tgt_in (B, T) -> logits (B, T, V); all layers have width D, PE is learned
 //
 // Position t sees targets t - L (k - 1) ... t: the path from one end of a sentence to the other
-// grows with its length, n/(k - 1) layers. Padding is zero before each of the encoder's
-// convolutions, as the outside of a sequence is, so it reaches no state; no attention goes there.
+// grows with its length, n/(k - 1) layers. Padding is set to zero before each of the
+// encoder's convolutions, like the outside of a sequence, so it reaches no state. Nothing attends to it.
 //
-// Left out of the paper: weight normalisation and scaled encoder gradients (both there for the sake
-// of SGD), and the maps between widths, which are one here. Initial values are section 3.5's: with p
+// Left out of the paper: weight normalisation and scaled encoder gradients (both serve
+// SGD), and the maps between widths: here there is one width. Initial values are section 3.5's: with p
 // the share that dropout keeps and n the inputs of an output, N(0, √(4p/n)) before a GLU, N(0, √(p/n))
 // elsewhere, embeddings N(0, 0.1), biases 0. Dropout falls on embeddings and on the inputs of the
 // convolutions and of the generator.

@@ -10,8 +10,8 @@
 //
 // copy_ids says which output each source token is. Those below V are words of the target
 // vocabulary, which can be both generated and copied; those from V on are the sentence's own words
-// that the vocabulary lacks, which can only be copied. Two sentences of a batch may mean different
-// words by one such number; of columns that a sentence does not use, P is 0.
+// that the vocabulary lacks, which can only be copied. The same number may mean different words in
+// two sentences of a batch. P is 0 in columns that a sentence does not use.
 //
 // The floor keeps the logarithm of an impossible word finite, and with it the loss of a target that
 // can be neither said nor copied. y is a logit, too: softmax(y) = P up to the floor.

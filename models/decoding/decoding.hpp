@@ -6,8 +6,8 @@
 //                n counting END
 //
 // Log-probabilities only fall, so an open prefix with log P = s can still reach at best
-// max(s/lp(n+1), s/lp(limit)). Search goes on until no open prefix can beat the finished ones
-// asked for: a hypothesis that ended early never stops a better one.
+// max(s/lp(n+1), s/lp(limit)). Search continues until no open prefix can beat the n_best
+// finished ones: a hypothesis that ended early never stops a better one.
 //
 // Ties go to the lower beam row, then the lower token: results do not depend on threads.
 #pragma once
@@ -23,7 +23,7 @@ namespace glim {
 // The log-probability, or logit, of a token that cannot come.
 inline constexpr double kNever = -std::numeric_limits<double>::infinity();
 
-// A batch of prefixes that a model can continue. Rows are prefixes; they start with one row a
+// A batch of prefixes that a model can continue. Rows are prefixes; they start with one row for each
 // sentence, all at the beginning-of-sentence token.
 class StepDecoder {
  public:
@@ -43,7 +43,7 @@ struct SearchOptions {
   Index bos = 1, eos = 2;
   std::vector<Index> never = {0, 1};  // tokens that are never generated: padding, beginning
   int beam = 1;                       // 1: greedy
-  int n_best = 1;                     // hypotheses returned a sentence, best first; at most beam
+  int n_best = 1;                     // hypotheses returned, best first; at most beam
   double length_penalty = 0;          // α; 0 compares plain log-probabilities
   bool keep_attention = false;
 };
@@ -56,12 +56,12 @@ struct Hypothesis {
   std::vector<std::vector<double>> attention;  // by token, END included: over source positions
 };
 
-// One list of hypotheses a sentence; limits[i] is the longest output of sentence i, END included.
+// One list of hypotheses for each sentence; limits[i] is the longest output of sentence i, END included.
 // ValueError for beam < 1, n_best outside [1, beam], or a limit below 1.
 std::vector<std::vector<Hypothesis>> search(StepDecoder& decoder, const std::vector<Index>& limits,
                                             const SearchOptions& options);
 
-// The errors of search, for a model that searches in a way of its own.
+// The errors of search, for a model that has its own search.
 void check_search(const std::vector<Index>& limits, const SearchOptions& options);
 
 double length_penalty(Index length, double alpha);

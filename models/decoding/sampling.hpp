@@ -9,8 +9,8 @@
 // a stream is a function of (key, i, distribution): the same seed gives the same text, whatever the
 // number of threads.
 //
-// Errors: ValueError naming the option for a temperature that is not above 0 (the likeliest token
-// is what `greedy` asks for), top-k outside [0, V] or top-p outside (0, 1]; NonFiniteError where
+// Errors: ValueError naming the option for a temperature that is not above 0 (`greedy` takes
+// the likeliest token), top-k outside [0, V] or top-p outside (0, 1]; NonFiniteError where
 // no token has a finite logit.
 #pragma once
 
@@ -23,7 +23,7 @@
 namespace glim {
 
 struct SamplingOptions {
-  bool greedy = false;  // the likeliest token; what follows is not read
+  bool greedy = false;  // the likeliest token; the rest is ignored
   double temperature = 1;
   Index top_k = 0;  // 0: all tokens
   double top_p = 1;
@@ -46,8 +46,8 @@ class Sampler {
   std::uint64_t drawn_ = 0;
 };
 
-// Continues the decoder's one row, `last` being its newest token, by `count` tokens, or fewer where
-// `take`, called with each as it is drawn, returns false.
+// Continues the decoder's one row, whose newest token is `last`, by `count` tokens. `take` is called
+// with each token as it is drawn; false from it ends the text.
 std::vector<Index> generate(StepDecoder& decoder, Index last, Index count,
                             const SamplingOptions& options, RandomKey key,
                             const std::function<bool(Index)>& take = {});

@@ -38,7 +38,7 @@ SamplingSchedule sampling_schedule_named(std::string_view name) {
     if (n == name) return schedule;
     known += (known.empty() ? "" : ", ") + std::string(n);
   }
-  throw ValueError("sampling schedule", "'" + std::string(name) + "' is none of " + known);
+  throw ValueError("sampling schedule", "'" + std::string(name) + "' is not one of " + known);
 }
 
 std::string_view name_of(SamplingSchedule schedule) {

@@ -1,8 +1,8 @@
 // Scheduled sampling (Bengio et al. 2015): in training, some of the decoder's inputs are the model's
-// own predictions instead of the true tokens, and ever more of them, so that it learns to go on
-// from its own mistakes.
+// own predictions instead of the true tokens, and more of them over time, so that it learns to
+// continue after its own mistakes.
 //
-// The share of own predictions after t updates, with N the steps of the ramp (section 2.4 there;
+// The share of predictions after t updates, with N the steps of the ramp (section 2.4 there;
 // ε_t is the share of true tokens):
 //
 //   share_t = most (1 - ε_t)

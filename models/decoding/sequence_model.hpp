@@ -4,9 +4,9 @@
 //   teach     source (B, S), tgt_in (B, T) = <s> y  ->  logits (B, T, V) of y </s>
 //   decoder   one prefix a row, one token a step (models/decoding/decoding.hpp)
 //
-// A model that copies words of the source speaks of V + extra tokens: SourceBatch::copy_ids says
-// which output column each source token is, columns from V on being words of this batch that the
-// target vocabulary lacks.
+// A model that copies words of the source has V + extra output columns. SourceBatch::copy_ids says
+// which column each source token is; columns from V on are words of this batch that the target
+// vocabulary lacks.
 #pragma once
 
 #include <memory>
@@ -28,7 +28,7 @@ struct SourceBatch {
 struct TeachOptions {
   bool need_attention = false;
   bool defer_logits = false;  // a model whose last step is a linear layer may leave it to the loss
-  double sampling = 0;  // scheduled sampling: share of tgt_in that the model's own tokens replace
+  double sampling = 0;        // scheduled sampling: share of tgt_in replaced by the model's tokens
 };
 
 struct TeacherForced {
@@ -50,7 +50,7 @@ class SequenceModel : public Module {
   virtual std::unique_ptr<StepDecoder> decoder_for(const SourceBatch& source, bool cached = true);
 
   // Output sequences of the sources, best first; by search over decoder_for, unless the model has
-  // a way of its own. Errors as search says.
+  // its own search. Errors are those of search.
   virtual std::vector<std::vector<Hypothesis>> generate_sequences(const SourceBatch& source,
                                                                   const std::vector<Index>& limits,
                                                                   const SearchOptions& options,
@@ -60,11 +60,11 @@ class SequenceModel : public Module {
   Index pad() const { return pad_; }
   Index src_vocab() const { return src_vocab_; }
   Index tgt_vocab() const { return tgt_vocab_; }
-  // Whether it says words of the source: then it wants SourceBatch::copy_ids.
+  // Whether it copies words of the source: then it needs SourceBatch::copy_ids.
   bool copies() const { return copies_; }
 
  protected:
-  // The name is that of errors.
+  // `name` is the one in its errors.
   template <class Config>
   SequenceModel(std::string name, const Config& c)
       : name_(std::move(name)),

@@ -2,7 +2,7 @@
 //
 //   x = Dropout(wte[ids] + wpe[0 … T-1])              ids (B, T) -> x (B, T, D)
 //   x ← x + attention(LN(x)), x ← x + mlp(LN(x))      N times; position t attends to 0 … t
-//   logits = LN(x) wteᵀ                               (B, T, V); row t speaks of token t+1
+//   logits = LN(x) wteᵀ                               (B, T, V); row t predicts token t+1
 //
 // mlp(h) = W₂ gelu(W₁ h), d_ff = 4 D. The head's weight is the embedding's (Press & Wolf 2017) and
 // has no bias; `bias` turns those of all other layers and norms on. Weights start N(0, σ), σ = 0.02,

@@ -1,4 +1,4 @@
-// A decoder that says all positions at once (Gu et al. 2018, "Non-autoregressive neural machine
+// A decoder that gives all positions at once (Gu et al. 2018, "Non-autoregressive neural machine
 // translation", in spirit): the encoder of the Transformer, and its decoder without the causal mask.
 //
 //   memory = encoder(√D · embed(src) + PE)                    src (B, S) -> memory (B, S, D)
@@ -20,7 +20,7 @@
 // nothing; Tie::All shares the source embedding with the generator.
 //
 // Errors: ValueError for sizes that make no model, IndexError for ids outside the vocabulary,
-// StateError where a decoder by steps is asked for, or decoding in train().
+// StateError for a decoder by steps, and for decoding in train().
 #pragma once
 
 #include <memory>
@@ -37,7 +37,7 @@ enum class OutputLength { Predict, Long };
 struct NonAutoregressiveConfig : TransformerConfig {
   Index eos = 2;
   OutputLength length = OutputLength::Predict;
-  Index length_reach = 32;      // T - S is at most so much, either way; farther ones count as it
+  Index length_reach = 32;      // the largest |T - S|; larger ones count as this
   double copy_sharpness = 0.3;  // τ
 };
 

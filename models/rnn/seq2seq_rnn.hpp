@@ -11,7 +11,7 @@
 //
 //   logits_t = generator [state_t; context_t; embed(y_t)]   (B, T, V)
 //
-// He = D, but D/2 with dot, whose keys and queries must have one size. Dropout falls on both
+// He = D, but D/2 with dot, whose keys and queries must have the same size. Dropout falls on both
 // embeddings and between layers. Padding never reaches an encoder state, and no attention goes
 // there: sources are right-padded, their length is that of their last token that is not padding.
 //
@@ -56,7 +56,7 @@ struct Seq2SeqRnnConfig {
 };
 
 class Seq2SeqRnn : public SequenceModel {
-  Seq2SeqRnnConfig config_;  // first: what follows is built by it
+  Seq2SeqRnnConfig config_;  // first: the members below are built from it
 
  public:
   explicit Seq2SeqRnn(const Seq2SeqRnnConfig& config);
@@ -64,7 +64,7 @@ class Seq2SeqRnn : public SequenceModel {
   // What decoding reads of the sources.
   struct Encoded {
     Var memory;               // (B, S, 2 He)
-    Var keys;                 // what the attention wants of it, computed once
+    Var keys;                 // what the attention reads of it, computed once
     Tensor keep;              // (B, S)
     std::vector<Var> states;  // of each decoder layer, (B, D), an LSTM's (B, 2 D)
     SourceBatch source;       // what there is to copy
@@ -76,7 +76,7 @@ class Seq2SeqRnn : public SequenceModel {
     Var hidden, context, embedded;
     Var attention;  // (B, S) or (B, T, S)
   };
-  // The step that reads embedded (B, E); `states` goes on.
+  // One step, which reads embedded (B, E) and advances `states`.
   Readout step(const Var& embedded, const Encoded& source, std::vector<Var>& states);
   // Teacher forcing with tgt_in (B, T); sampling 0 reads it as it stands.
   Readout decode(const Tensor& tgt_in, const Encoded& source, double sampling = 0);

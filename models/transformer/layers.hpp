@@ -12,9 +12,9 @@
 // Called with a request, a layer or stack computes a whole sequence. Called with a cache, it computes
 // one or more new positions x (B, n, D), each of which attends to itself and all before it.
 //
-// With `recompute`, training keeps of each layer its input alone and backward runs the layer again
+// With `recompute`, training keeps only the input of each layer, and backward runs the layer again
 // (Chen et al. 2016, arXiv 1604.06174): the same gradients, bit for bit, for one more forward pass of
-// the stack. Layers whose attention was asked for are kept.
+// the stack. A layer whose attention is asked for is kept.
 #pragma once
 
 #include "nn/attention/multihead.hpp"

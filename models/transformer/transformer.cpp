@@ -197,8 +197,8 @@ class CachedTransformerDecoder final : public StepDecoder {
   }
 
  private:
-  // One memory for the rows of a sentence, where all have as many rows and they lie together; else
-  // one for each row.
+  // One memory for all rows of a sentence if sentences have equally many rows and these lie together;
+  // else one memory for each row.
   void select_memories() {
     std::vector<Index> wanted;
     for (Index s : sentence_)

@@ -13,8 +13,8 @@
 // Every matrix starts Xavier-uniform (Glorot & Bengio 2010), biases of attention at 0.
 //
 // With `copy` the output is a mixture with the source's words, log-probabilities of V + extra
-// (models/copy/copy.hpp): attention is the last layer's to the memory, mean of its heads, state the hidden
-// state, input the embedding with its position.
+// (models/copy/copy.hpp): its attention is the last layer's to the memory, averaged over heads, its state
+// the hidden state, its input the embedding with its position.
 //
 // Errors: ValueError for sizes that make no model (heads that do not divide D, vocabularies that
 // differ under Tie::All); IndexError for ids outside a vocabulary; ShapeError for other ranks.
@@ -59,9 +59,9 @@ struct TransformerConfig {
   Index unk = 3;  // what a copied word is to the target embedding
 };
 
-// The same. ValueError, naming the model, for sizes that make none.
+// Returns `config`. ValueError, naming the model, for sizes that make no model.
 const TransformerConfig& checked(const TransformerConfig& config, std::string_view model);
-// Of a stack that runs its layers again from config.recompute = `from` on.
+// Of a stack whose layers run again if config.recompute is `from` or a later value.
 LayerSizes layer_sizes(const TransformerConfig& config, Recompute from);
 // Draws every matrix of the model, `embeddings` as config.embedding_init says.
 void initialise(Module& model, const TransformerConfig& config, const std::vector<Var>& embeddings);
@@ -104,7 +104,7 @@ class Transformer : public Callable<Transformer, SequenceModel> {
             Index offset = 0);
   DecoderOutput decode_embedded(const Var& x, const Tensor& tgt_in, const Var& memory,
                                 const Tensor& src, bool need_attention);
-  // What is said after each prefix of tgt_in: (B, T, V + extra).
+  // The output after each prefix of tgt_in: (B, T, V + extra).
   TeacherForced answer(const Tensor& tgt_in, const Var& memory, const SourceBatch& source,
                        bool need_attention);
 

@@ -43,8 +43,8 @@ void KeyValueCache::select_rows(const Tensor& rows) {
                                         std::to_string(key.size(0)));
   bool others_are_copies = copies_of_what_stays(picked, key.size(0));
   for (Tensor* cached : {&key, &value}) {
-    // Rows that stay are left alone where the others become copies of them and nobody else reads the
-    // memory: in a beam most prefixes go on in their rows.
+    // Rows that stay are not copied if the others become copies of them and nobody else reads the
+    // memory: in a beam most prefixes continue in their rows.
     bool in_place = others_are_copies && cached->storage().use_count() == 1;
     Index heads = cached->size(1), capacity = cached->size(2), width = cached->size(3);
     Tensor from = *cached, to = from;

@@ -1,4 +1,4 @@
-// Keys and values that attention keeps while a sequence is decoded, one row a prefix.
+// Keys and values that attention keeps while a sequence is decoded, one row for each prefix.
 //
 // Errors: IndexError for a row that is not there.
 #pragma once

@@ -18,9 +18,8 @@ AttentionOutput MultiheadAttention::forward(const Var& x, KeyValueCache& cache,
 
 KeyValueCache MultiheadAttention::project(const Var& memory) {
   if (options_.positions != RelativePositions::None)
-    throw ValueError(
-        "attention",
-        "relative positions are self-attention's: a query has no distance to a memory");
+    throw ValueError("attention",
+                     "relative positions need self-attention: a query has no distance to a memory");
   return within([&] {
     KeyValueCache cache;
     cache.append(split_heads(project(memory, Key)).value(),

@@ -5,13 +5,13 @@
 //   W_tn  = 1 - exp(-(n/N - t/T)² / 2g²)            N, T: the sentence's own lengths
 //   loss  = Σ_b Σ_t Σ_n A_tn W_tn
 //
-//   attention A (B, T, S), or (B, H, T, S), of which the mean over heads is taken
+//   attention A (B, T, S), or (B, H, T, S), averaged over heads
 //
 // A row of A sums to 1, so each target position adds its expected W, between 0 and 1, and the loss
 // divided by the number of target positions is the paper's mean over t and n times N. Rows and
-// columns of padding count nothing.
+// columns of padding count 0.
 //
-// Errors: ShapeError unless the lengths' number is B and none exceeds its axis; ValueError for
+// Errors: ShapeError unless there are B lengths and none exceeds its axis; ValueError for
 // g <= 0.
 #pragma once
 

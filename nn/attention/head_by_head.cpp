@@ -6,7 +6,7 @@ namespace glim {
 Var MultiheadAttention::head_by_head(const Var& query, const Var& key, const Var& value,
                                      const AttentionRequest& request) {
   if (bias_k_.defined() || options_.add_zero_attn || dropout() > 0)
-    throw ValueError("attention", "head by head: without appended keys and without dropout only");
+    throw ValueError("attention", "head_by_head takes neither appended keys nor dropout");
   Index dh = d_ / h_;
   auto head_part = [&](const Var& x, Part part, Index head) {
     Index first = head * dh;

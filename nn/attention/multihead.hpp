@@ -44,7 +44,7 @@ struct AttentionOutput {
 };
 
 // Called as (query, key, value), as (x) for self-attention, which takes query, key and value by one
-// product, and as (x, cache) when decoding; each with an AttentionRequest if wanted.
+// product, and as (x, cache) when decoding; each takes an optional AttentionRequest.
 class MultiheadAttention : public Callable<MultiheadAttention> {
   AttentionOptions options_;
   Index d_, h_;
@@ -62,7 +62,7 @@ class MultiheadAttention : public Callable<MultiheadAttention> {
   // Decoding (cached.cpp). Keys and values of a memory (B, S, D), computed once ...
   KeyValueCache project(const Var& memory);
   // ... and attended to at each step. x (B·K, n, D): K neighbouring rows share a memory, as the
-  // prefixes of a beam do. ShapeError when the rows do not divide so.
+  // prefixes of a beam do. ShapeError for a number of rows that B does not divide.
   AttentionOutput attend(const Var& x, const KeyValueCache& memory,
                          const AttentionRequest& request = {});
 

@@ -7,8 +7,8 @@
 //
 // The gradients stand in autograd/ops/matmul.cpp and additive_scores.cpp.
 // Luong's scores are not divided by √Q: nn/attention/self.hpp has the scaled product. Parameters
-// start as torch.nn.Linear's without bias. ValueError unless the sizes are positive, or where dot
-// finds Q ≠ K.
+// start as torch.nn.Linear's without bias. ValueError unless the sizes are positive, and for dot
+// unless Q = K.
 #pragma once
 
 #include "nn/attention/scored.hpp"

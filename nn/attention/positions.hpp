@@ -2,7 +2,7 @@
 //
 //   y[b, t] = Dropout(x[b, t] + PE(offset + t))      x, y: (..., T, D)
 //
-// Sinusoidal (Vaswani et al. 2017, section 3.5), a table that is not trained nor saved:
+// Sinusoidal (Vaswani et al. 2017, section 3.5), a table that is neither trained nor saved:
 //   PE(p, 2i) = sin(p / base^(2i/D))      PE(p, 2i+1) = cos(p / base^(2i/D))
 // so PE(p + k) is PE(p) rotated by the angles k / base^(2i/D). The table grows when a sequence
 // reaches beyond it, and is exact in the dtype of x.
@@ -10,7 +10,7 @@
 // Learned (Gehring et al. 2017, section 3.1): PE(p) is row p of a trained weight (max_len, D),
 // at first N(0, 1). A position beyond the table is an IndexError.
 //
-// `offset` is the position of the first element, as when decoding step by step. ShapeError where
+// `offset` is the position of the first element, for decoding step by step. ShapeError where
 // x is not (..., T, D); ValueError for a negative offset.
 #pragma once
 

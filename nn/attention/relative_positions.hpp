@@ -7,10 +7,10 @@
 // not turned.
 //
 // ALiBi (Press et al. 2022, arXiv 2108.12409, section 3): head h of H subtracts its slope times the
-// distance from the scores, softmax(q·k/√D - m_h |i - j|), m_h = 2^(-8h/H), h = 1 ... H. There is
-// nothing to train, and no longest sequence.
+// distance from the scores, softmax(q·k/√D - m_h |i - j|), m_h = 2^(-8h/H), h = 1 ... H. Nothing
+// is trained, and a sequence may have any length.
 //
-// `offset` is the position of the first row, as when decoding step by step.
+// `offset` is the position of the first row, for decoding step by step.
 #pragma once
 
 #include "nn/module.hpp"

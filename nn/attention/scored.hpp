@@ -5,7 +5,7 @@
 //   query (B, T, Q)   keys (B, S, K)   values (B, S, Dv)   e, a (B, T, S)   c (B, T, Dv)
 //
 // A score looks at the keys through a projection that does not depend on the query: it is computed
-// once a source sentence, however many steps a decoder takes. The scores themselves are
+// once for a source sentence, however many steps a decoder takes. The scores themselves are
 // nn/attention/additive.hpp and nn/attention/multiplicative.hpp.
 //
 // Errors: ShapeError naming what does not fit; DTypeError unless keep is bool.
@@ -17,7 +17,7 @@ namespace glim {
 
 class ScoredAttention : public Callable<ScoredAttention> {
  public:
-  // keys (B, S, K) -> what scores() wants of them.
+  // keys (B, S, K) -> what scores() reads.
   Var project(const Var& keys) {
     return within([&] { return projection(keys); });
   }
@@ -30,7 +30,7 @@ class ScoredAttention : public Callable<ScoredAttention> {
 
  private:
   friend Callable;
-  // attend() to keys that are yet to be projected.
+  // attend(), with keys that are not yet projected.
   AttentionResult forward(const Var& query, const Var& keys, const Var& values,
                           const Tensor& keep = {}) {
     return attended(query, projection(keys), values, keep);

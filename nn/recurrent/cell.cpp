@@ -28,7 +28,7 @@ Index parts_of(CellKind kind) { return kind == CellKind::Lstm ? 2 : 1; }
 CellKind plain_cell(Nonlinearity f, std::string_view op) {
   if (f == Nonlinearity::Tanh) return CellKind::Tanh;
   if (f == Nonlinearity::Relu) return CellKind::Relu;
-  throw ValueError(op, "the nonlinearity is tanh or ReLU");
+  throw ValueError(op, "the nonlinearity must be tanh or ReLU");
 }
 
 Var hidden_of(CellKind kind, const Var& state) {
@@ -49,7 +49,7 @@ Var join_state(CellKind kind, const RecurrentState& state, Index batch, Index hi
   bool lstm = kind == CellKind::Lstm;
   if (lstm ? state.h.defined() != state.c.defined() : state.c.defined())
     throw ValueError(name_of(kind), lstm ? "an initial state needs both h and c"
-                                         : "the state has no c: only an LSTM's has");
+                                         : "only the state of an LSTM has c");
   if (!state.h.defined()) return Var(zeros({batch, parts_of(kind) * hidden}, dtype));
   for (const Var& v : {state.h, state.c})
     if (v.defined() && v.shape() != Shape{batch, hidden})

@@ -77,7 +77,7 @@ struct LSTMCell : RecurrentCell {
       : RecurrentCell(CellKind::Lstm, in, hidden, bias) {}
 };
 
-// [h, c] as one state (B, parts·H), zeros where `state` is empty. The errors above, in `kind`'s name.
+// [h, c] as one state (B, parts·H), zeros where `state` is empty. Errors as above, named after `kind`.
 Var join_state(CellKind kind, const RecurrentState& state, Index batch, Index hidden, DType dtype);
 
 }  // namespace glim

@@ -10,14 +10,14 @@
 //   (gates·H,), and the same with _reverse; all start uniform on ±1/√H
 //
 // Lengths (Schuster & Paliwal 1997 for two directions; torch's packed sequences): sequence b has
-// lengths[b] steps, what follows is padding. Padding never reaches the state: y is 0 there, the
+// lengths[b] steps; what follows is padding. Padding never reaches the state: y is 0 there, the
 // final state is that of the last real step, and the reverse direction starts at it.
 //
-// The products of the inputs are one for all steps; a step multiplies the state alone.
+// One product projects the inputs of all steps; a step multiplies only the state.
 //
 // Errors: ValueError for sizes below 1, dropout outside [0, 1], a length outside [1, T], a state
-// with c but for an LSTM; ShapeError for x of other axes, no steps, or a state or lengths that do
-// not fit; DTypeError unless lengths are int64.
+// with c unless it is an LSTM's; ShapeError for x of another shape or without steps, and for a state
+// or lengths that do not fit; DTypeError unless lengths are int64.
 #pragma once
 
 #include "nn/recurrent/cell.hpp"
@@ -52,7 +52,7 @@ class Recurrent : public Callable<Recurrent> {
 
  private:
   friend Callable;
-  // Without an initial state from zeros, without lengths all T steps are real.
+  // Without an initial state it starts from zeros; without lengths all T steps are real.
   RecurrentOutput forward(const Var& x, const RecurrentState& initial = {},
                           const Tensor& lengths = {});
   struct Lengths;

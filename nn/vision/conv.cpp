@@ -75,7 +75,7 @@ Window sequence_window(Index kernel, const Conv1dOptions& o) {
   Window w{kernel, o.stride, o.dilation, o.padding, o.padding};
   if (o.mode == ConvPadding::Given) return w;
   if (o.padding != 0)
-    throw ValueError("conv", "a padding of its own and the mode same or causal exclude each other");
+    throw ValueError("conv", "give a padding or the mode same or causal, not both");
   if (o.mode == ConvPadding::Same && o.stride != 1)
     throw ValueError("conv", "padding that keeps the length needs a stride of 1");
   Index total = w.span() - 1;

@@ -6,11 +6,10 @@
 //   x: (B, C, T) or (B, C, H, W)   weight: (O, C/groups, k) or (O, C/groups, kh, kw)   bias: (O,)
 //   y: (B, O, T') or (B, O, H', W')   T' = ⌊(T + 2p - d (k - 1) - 1)/s⌋ + 1; x is 0 outside
 //
-// With `groups` the channels are cut into as many parts, each with kernels of its own.
+// `groups` cuts the channels into that many parts, each with its own kernels.
 //
-// It is unfold (every window as a row), then linear: so the gradients are those of linear,
-// dweight = Σ dyᵀ windows(x), and fold (the windows' gradients added at their places) for dx. In
-// memory y has its channels last, which is what the next convolution reads fastest.
+// It is unfold (every window as a row), then linear; the gradients stand in autograd/ops/windows.cpp
+// and linear.cpp. In memory y has its channels last, which the next convolution reads fastest.
 //
 // Initial values are torch's: weight and bias uniform on ±1/√(C/groups · k) (kaiming_uniform with
 // slope √5).
@@ -31,9 +30,8 @@ struct Extent2 {
   Index rows, columns;
 };
 
-// Zeros around a sequence: as many as given on both sides; as many as keep the length (one more
-// behind than before when their number is odd, as torch); or all of them before, so that y[t]
-// depends on nothing after x[t].
+// Zeros around a sequence: as many as given on each side; as many as keep the length (an odd one
+// comes last, as in torch); or all of them in front, so that y[t] depends on nothing after x[t].
 enum class ConvPadding { Given, Same, Causal };
 
 struct Conv1dOptions {

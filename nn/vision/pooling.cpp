@@ -64,13 +64,13 @@ Var AvgPool::pool(const Var& x) const {
 
 Var AdaptiveAvgPool1d::forward(const Var& x) {
   if (x.rank() != 3 || x.size(2) < 1)
-    throw with_operands(ShapeError("pool", "x must be (B, C, T), T 1 at least"),
+    throw with_operands(ShapeError("pool", "x must be (B, C, T), T at least 1"),
                         Operand("x", x.value()));
   return mean(x, {2}, true);
 }
 Var AdaptiveAvgPool2d::forward(const Var& x) {
   if (x.rank() != 4 || x.size(2) < 1 || x.size(3) < 1)
-    throw with_operands(ShapeError("pool", "x must be (B, C, H, W), H and W 1 at least"),
+    throw with_operands(ShapeError("pool", "x must be (B, C, H, W), H and W at least 1"),
                         Operand("x", x.value()));
   return mean(x, {2, 3}, true);
 }

@@ -30,7 +30,7 @@ struct AvgPoolOptions {
   bool count_include_pad = true;
 };
 
-// Windows of an image, or of a sequence as an image of one row: of each Extent2 its columns count.
+// Windows of an image, or of a sequence as an image of one row: an Extent2 then gives its columns.
 class WindowPool : public Layer {
  protected:
   WindowPool(int axes, Extent2 kernel, Extent2 stride, Extent2 padding, Extent2 dilation);

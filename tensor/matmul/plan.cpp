@@ -220,7 +220,8 @@ ProductChoice choose_products(const CpuKind& cpu, Isa isa, const char* asked) {
   if (asked) {
     std::string word = asked;
     if (word == "openblas") return {Products::OpenBlas, "GLIM_PRODUCTS"};
-    if (word != "own") throw ValueError("GLIM_PRODUCTS", "'" + word + "' is none of own, openblas");
+    if (word != "own")
+      throw ValueError("GLIM_PRODUCTS", "'" + word + "' is not one of own, openblas");
     if (!own)
       throw ValueError("GLIM_PRODUCTS", "there is no own product for " + std::string(name_of(isa)) +
                                             ", only openblas");

@@ -128,7 +128,7 @@ Tensor fold(const Tensor& y, Index height, Index width, const Window& rows, cons
   };
   if (!fits(rows, height, h_out, y.size(3)) || !fits(columns, width, w_out, y.size(4)))
     throw with_operands(
-        ShapeError("fold", "y has not the windows of an image of " + std::to_string(height) +
+        ShapeError("fold", "y must have the windows of an image of " + std::to_string(height) +
                                " x " + std::to_string(width)),
         Operand("y", y));
   Tensor x = empty({y.size(0), height, width, c}, y.dtype());

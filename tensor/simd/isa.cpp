@@ -35,7 +35,7 @@ Isa choose() {
     if (name_of(isa) == asked) return isa;
     known += (known.empty() ? "" : ", ") + std::string(name_of(isa));
   }
-  throw ValueError("GLIM_ISA", "'" + std::string(asked) + "' is none of " + known);
+  throw ValueError("GLIM_ISA", "'" + std::string(asked) + "' is not one of " + known);
 }
 
 }  // namespace

@@ -216,7 +216,7 @@ TEST_CASE("a child that is absent is said so, and one that goes is forgotten", "
   CHECK(contains(error_of<StateError>([&] {
                    gate(zeros({2, 3}));
                  }),
-                 "a child Layer that is absent"));
+                 "the child Layer is used, but is absent"));
   CHECK_FALSE(gate.maybe);
   gate.maybe = ChildPtr<Layer>(gate, "maybe", std::make_unique<Linear>(3, 1));
   CHECK(gate(zeros({2, 3})).shape() == Shape{2, 1});

@@ -264,7 +264,7 @@ def main():
     chosen = a.only.split(",") if a.only else parts
     for part in chosen:
         if part not in parts:
-            parser.error(f"--only: '{part}' is none of {', '.join(parts)}")
+            parser.error(f"--only: '{part}' is not one of {', '.join(parts)}")
     if a.pairs < 1 or a.threads < 1:
         parser.error("--pairs and --threads must be 1 at least")
     try:
@@ -272,7 +272,7 @@ def main():
         for option, names in (("settings", a.settings), ("decode", a.decode)):
             for name in names.split(","):
                 if name not in bench.settings or (option == "decode" and bench.settings[name]["source"] == 0):
-                    parser.error(f"--{option}: '{name}' is none of {', '.join(bench.settings)}")
+                    parser.error(f"--{option}: '{name}' is not one of {', '.join(bench.settings)}")
             if option == "settings" and "steps" in chosen and a.recompute != "none":
                 for name in names.split(","):
                     if bench.settings[name]["source"] == 0:

@@ -21,7 +21,7 @@ const Setting& setting(const std::string& name) {
     if (s.name == name) return s;
     known += " " + s.name;
   }
-  throw ValueError("bench", "'" + name + "' is none of" + known);
+  throw ValueError("bench", "'" + name + "' is not one of" + known);
 }
 
 std::string settings_json() {

@@ -99,7 +99,7 @@ std::string set_option(Option& option, const std::vector<std::string>& values) {
   if (!option.choices.empty())
     for (const std::string& v : values)
       if (std::find(option.choices.begin(), option.choices.end(), v) == option.choices.end())
-        return fmt::format("'{}' is none of {}", v, fmt::join(option.choices, ", "));
+        return fmt::format("'{}' is not one of {}", v, fmt::join(option.choices, ", "));
   std::string problem = std::visit(Setter{option, values}, option.field);
   if (problem.empty()) option.given = true;
   return problem;

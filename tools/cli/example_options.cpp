@@ -23,14 +23,15 @@ bool of_fresh_models(const std::string& name) {
 
 void add_example_options(Command& command, ExampleOptions& options) {
   command.option("model", &options.model, "folder or file of a trained model");
-  command.option("init", &options.init, "a fresh model instead, of these sizes:");
+  command.option("init", &options.init, "a fresh model instead, with these sizes:");
   each_option(options.fresh, [&](const OptionText& t, auto& field) {
     if (of_fresh_models(t.name))
       command.option(t.name, &field, t.help, t.range).group = "Fresh model";
   });
-  command.option("source", &options.source, "sentence to read (else one of the task's)").group = "";
+  command.option("source", &options.source, "sentence to read (default: one of the task's)").group =
+      "";
   command.option("target", &options.target,
-                 "its translation (else the model's own, or the task's)");
+                 "its translation (default: the model's own, or the task's)");
 }
 
 void finish_example_options(const Command& command, ExampleOptions& options) {

@@ -16,7 +16,7 @@ namespace {
 void make_folders(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(path, error);
-  if (error) throw FileError(path, "cannot be made: " + error.message());
+  if (error) throw FileError(path, "cannot be created: " + error.message());
 }
 
 }  // namespace
@@ -25,7 +25,7 @@ void make_folder(const std::string& path) {
   make_folders(path);
   std::string trial = (std::filesystem::path(path) / ".glim-XXXXXX").string();
   if (!::mkdtemp(trial.data()))
-    throw FileError(path, std::string("no file can be made in it: ") + std::strerror(errno));
+    throw FileError(path, std::string("no file can be created in it: ") + std::strerror(errno));
   ::rmdir(trial.c_str());
 }
 
@@ -41,7 +41,7 @@ FolderLock::FolderLock(const std::string& path) {
     if (::flock(fd_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
       ::close(fd_);
       throw FileError(path,
-                      "another run is at work in it: wait for its end, or name another folder with "
+                      "another run is using it: wait until it ends, or name another folder with "
                       "--out");
     }
     struct stat mine {};

@@ -15,7 +15,7 @@ namespace {
 LoadedSequenceModel fresh_model(const TrainOptions& options) {
   const SequenceKind* kind = sequence_kind(options.kind);
   if (!kind)
-    throw ValueError("--kind", "'" + options.kind + "' reads no sentence pairs; wanted is one of " +
+    throw ValueError("--kind", "'" + options.kind + "' reads no sentence pairs; use one of " +
                                    sequence_kind_names());
   seed(static_cast<std::uint64_t>(options.seed));
   LoadedSequenceModel fresh;

@@ -29,7 +29,7 @@ void Checkpoint::require_kind(const std::string& wanted, const std::string& lack
                               const std::string& file) const {
   if (kind != wanted)
     throw FileError(file, "holds a model of kind '" + kind + "', which does not " + lacks +
-                              "; wanted is one of kind '" + wanted + "'");
+                              "; use one of kind '" + wanted + "'");
 }
 
 void load_weights(Module& model, const Checkpoint& c, const std::string& file) {

@@ -25,7 +25,7 @@ struct OptionNames {
       if (n == name) return e;
       known += (known.empty() ? "" : ", ") + n;
     }
-    throw ValueError("--" + option, "'" + name + "' is none of " + known);
+    throw ValueError("--" + option, "'" + name + "' is not one of " + known);
   }
   std::string print(E value) const {
     for (auto& [n, e] : list)

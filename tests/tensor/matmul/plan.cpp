@@ -60,7 +60,7 @@ TEST_CASE("GLIM_PRODUCTS overrides the choice or is refused", "[products]") {
     }
   for (const char* wrong : {"", "OWN", "blas", "own,openblas"})
     CHECK(refusal(Isa::Avx2, wrong) ==
-          "GLIM_PRODUCTS: '" + std::string(wrong) + "' is none of own, openblas");
+          "GLIM_PRODUCTS: '" + std::string(wrong) + "' is not one of own, openblas");
   CHECK(refusal(Isa::Baseline, "own") ==
         "GLIM_PRODUCTS: there is no own product for baseline, only openblas");
 }

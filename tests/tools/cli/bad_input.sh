@@ -72,14 +72,14 @@ refuse "a configuration of 2 MB" 'large\.toml: has 2000000 bytes' limited train 
 refuse "a device as text" '/dev/zero: is a device' train_on /dev/zero good.tgt
 # --- what a message echoes ---
 clean() { if grep -q "[^ -~]" err || [ "$(wc -c <err)" -gt 1200 ]; then echo "it holds $(head -c 200 err | od -c | head -5)"; fi; }
-refuse "an escape sequence as task" "task: '.x1b\[31mred' is none of" limited train --task $'\e[31mred' --out fresh
+refuse "an escape sequence as task" "task: '.x1b\[31mred' is not one of" limited train --task $'\e[31mred' --out fresh
 report "is shown as text" "$(clean)"
 refuse "bytes that are no text as task" 'task: .*xff' limited train --task $'\xff\xfe' --out fresh
 report "are shown as text" "$(LC_ALL=C clean)"
-refuse "10,000 bytes as task" 'task: .*is none of|bytes' limited train --task "$(head -c 10000 /dev/zero | tr '\0' x)" --out fresh
+refuse "10,000 bytes as task" 'task: .*is not one of|bytes' limited train --task "$(head -c 10000 /dev/zero | tr '\0' x)" --out fresh
 report "are shown in part" "$(LC_ALL=C; sed 's/…/.../g' err >short; mv short err; clean)"
-refuse "an instruction set that is none" "GLIM_ISA: 'sse' is none of [a-z0-9, ]*$" env GLIM_ISA=sse "$glim" doctor
-refuse "a product that is none" "GLIM_PRODUCTS: 'mkl' is none of own, openblas$" env GLIM_PRODUCTS=mkl "$glim" translate --model nowhere
+refuse "an instruction set that is none" "GLIM_ISA: 'sse' is not one of [a-z0-9, ]*$" env GLIM_ISA=sse "$glim" doctor
+refuse "a product that is none" "GLIM_PRODUCTS: 'mkl' is not one of own, openblas$" env GLIM_PRODUCTS=mkl "$glim" translate --model nowhere
 refuse "nothing to resume" 'nothing/last\.safetensors' limited train --resume --out nothing
 # A run ends with the first trial that is good enough, and not before.
 limited train --task copy --examples 2000 --epochs 30 --try-every 2 --enough 0.2 --out enough >out 2>err
@@ -216,7 +216,7 @@ refuse "full disk while overwriting" 'model/.*cannot write' overwrite_without_ro
 report "the old model survives a failed --overwrite" "$([ "$before" = "$(sum)" ] || echo "it changed")"
 
 # --- two runs in one folder ---
-working='both/rnn: another run is at work in it.*--out'
+working='both/rnn: another run is using it.*--out'
 turned_down() {  # NAME STATUS MESSAGES
   report "$1" "$([ "$2" = 1 ] && [ "$(wc -l <"$3")" = 1 ] && grep -Eq "$working" "$3" || echo "status $2: $(cat "$3")")"
 }

@@ -24,7 +24,7 @@ doctor OMP_WAIT_POLICY=passive
 has "OpenMP's own variable stays too" '^  waiting +OMP_WAIT_POLICY=passive$'
 doctor GLIM_PRODUCTS=openblas
 has "a large product asked for" '^large products +openblas \(GLIM_PRODUCTS\)$'
-refuse "a large product that is none" "GLIM_PRODUCTS: 'blas' is none of own, openblas" env GLIM_PRODUCTS=blas "$glim" doctor
+refuse "a large product that is none" "GLIM_PRODUCTS: 'blas' is not one of own, openblas" env GLIM_PRODUCTS=blas "$glim" doctor
 refuse "an own product without kernels" 'GLIM_PRODUCTS: .*baseline' env GLIM_ISA=baseline GLIM_PRODUCTS=own "$glim" doctor
 doctor OMP_NUM_THREADS=4096
 has "more threads than OpenBLAS can serve are not used" '^threads +64 \(OMP_NUM_THREADS=4096\)$'

@@ -188,7 +188,7 @@ TEST_CASE("stored JSON has the types that were written", "[checkpoint]") {
   CHECK(read(R"({"n": 3, "x": 1, "s": "", "b": false, "more": []})") == "nothing thrown");
   CHECK(read(R"({"n": 9007199254740992})") == "nothing thrown");
   CHECK(read("{}") == "FILE: its state cannot be read: key 'n' not found");
-  CHECK(read("[1]") == "FILE: its state cannot be read: it is no object");
+  CHECK(read("[1]") == "FILE: its state cannot be read: it is not an object");
   CHECK(read(R"({"n": 1.0})") ==
         "FILE: its state cannot be read: 'n' must be a whole number, not 1.0");
   CHECK(read(R"({"n": -1})") ==

@@ -23,14 +23,14 @@ Command average_command() {
     for (const std::string& f : a->files) {
       Checkpoint next = load_checkpoint(f);
       if (!states.empty() && (next.kind != first.kind || next.description != first.description))
-        throw FileError(f, "describes another model than " + a->files[0]);
+        throw FileError(f, "describes a different model than " + a->files[0]);
       states.push_back(next.weights);
       if (states.size() == 1) first = std::move(next);
     }
     first.weights = average(states);
     first.optimizer.clear();
     save_checkpoint(a->out, first);
-    print_line("the mean of " + std::to_string(states.size()) + " checkpoints lies in " + a->out);
+    print_line("the mean of " + std::to_string(states.size()) + " checkpoints is in " + a->out);
   };
   return c;
 }

@@ -26,8 +26,8 @@ void run_classify(const ClassifyArguments& a) {
     if (k.kind == kind) return k.run(a);
     known += (known.empty() ? "" : ", ") + k.kind;
   }
-  throw FileError(file, "holds a model of kind '" + kind +
-                            "', which does not classify; wanted is one of " + known);
+  throw FileError(
+      file, "holds a model of kind '" + kind + "', which does not classify; use one of " + known);
 }
 
 }  // namespace
@@ -74,11 +74,10 @@ Command classify_command() {
            "standard input)");
   c.option("truncate", &a->truncate, "cut sentences beyond the model's maximum");
   c.option("images", &a->images, "classify the images of this IDX file (vit)");
-  c.option("labels", &a->labels, "and measure the accuracy on these labels of theirs");
+  c.option("labels", &a->labels, "their labels: measure the accuracy on them");
   c.option("image-folder", &a->image_folder,
            "measure the accuracy on a folder with a folder of PNGs for each class (vit)");
-  c.argument("files", &a->files,
-             "PNG files (vit); without any their names come from standard input");
+  c.argument("files", &a->files, "PNG files (vit); without any, standard input gives their names");
   c.run = [a](Command&) { run_classify(*a); };
   return c;
 }

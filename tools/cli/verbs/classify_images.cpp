@@ -56,9 +56,9 @@ void classify_images(const ClassifyArguments& a) {
                      "is for models of sentences; this one classifies images");
   int sources = !a.images.empty() + !a.image_folder.empty() + !a.files.empty();
   if (sources > 1)
-    throw ValueError("classify", "wants one of PNG files, --images or --image-folder, not several");
+    throw ValueError("classify", "takes only one of PNG files, --images and --image-folder");
   if (!a.labels.empty() && a.images.empty())
-    throw ValueError("--labels", "go with the --images whose labels they are");
+    throw ValueError("--labels", "needs the --images that it labels");
   LoadedVit vit = load_vit(a.model);
   const VitConfig& c = vit.model->config();
   if (!a.image_folder.empty()) {

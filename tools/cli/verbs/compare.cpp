@@ -50,9 +50,9 @@ std::vector<std::string> kinds_of(const CompareArguments& a) {
   if (a.kinds.empty()) return known;
   for (const std::string& k : a.kinds) {
     if (std::count(a.kinds.begin(), a.kinds.end(), k) > 1)
-      throw ValueError("--kinds", "'" + k + "' stands there twice");
+      throw ValueError("--kinds", "'" + k + "' is listed twice");
     if (!sequence_kind(k))
-      throw ValueError("--kinds", "'" + k + "' is none of " + sequence_kind_names());
+      throw ValueError("--kinds", "'" + k + "' is not one of " + sequence_kind_names());
   }
   return a.kinds;
 }
@@ -167,8 +167,9 @@ Command compare_command() {
   c.option("table", &a->table, "also write the table to this file (Markdown)");
   c.option("beam", &a->compare.beam, "prefixes kept at each step; 1 is greedy", kPositive);
   c.option("tokenize", &a->compare.tokenize, "BLEU's tokenizer: 13a or none");
-  c.option("timed", &a->compare.timed, "most test sentences to time one by one", kPositive);
-  c.option("config", &a->config, "options from a TOML file; those given here come first")
+  c.option("timed", &a->compare.timed, "largest number of test sentences to time one by one",
+           kPositive);
+  c.option("config", &a->config, "options from a TOML file; the command line overrides them")
       .in_config = false;
   c.option("overwrite", &a->overwrite, "replace the models in --out").in_config = false;
   each_option(a->options, [&](const OptionText& t, auto& field) {

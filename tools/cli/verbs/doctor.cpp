@@ -139,9 +139,9 @@ void run_doctor(bool measure_only) {
 }  // namespace
 
 Command doctor_command() {
-  Command c("doctor", "say what this machine offers, and what makes it slow");
+  Command c("doctor", "show what this machine offers, and what makes it slow");
   auto measure = std::make_shared<bool>(false);
-  c.option("measure", measure.get(), "print the rate of matrix products alone, in GFLOP/s");
+  c.option("measure", measure.get(), "print only the rate of matrix products, in GFLOP/s");
   c.run = [measure](Command&) { run_doctor(*measure); };
   return c;
 }

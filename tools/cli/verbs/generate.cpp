@@ -96,18 +96,18 @@ Command generate_command() {
   Command c("generate", "text from a language model (--kind gpt)");
   auto a = std::make_shared<GenerateArguments>();
   c.option("model", &a->model, "folder of a model, or one of its files");
-  c.option("prompt", &a->prompt, "text to continue (a line end, unless given)");
+  c.option("prompt", &a->prompt, "text to continue (default: a line end)");
   c.option("max-tokens", &a->max_tokens, "tokens to draw", kPositive);
   c.option("temperature", &a->sampling.temperature,
-           "below 1 more predictable, above 1 more varied (for 0 there is --greedy)", kNotNegative);
+           "below 1 more predictable, above 1 more varied (for 0 use --greedy)", kNotNegative);
   c.option("top-k", &a->sampling.top_k, "draw from the k likeliest tokens (all)", kPositive)
       .default_text = "";
   c.option("top-p", &a->sampling.top_p,
            "draw from the fewest likeliest tokens whose probabilities reach p",
            {.least = 0, .most = 1, .above = true});
-  c.option("greedy", &a->sampling.greedy, "take the likeliest token, draw nothing");
-  c.option("seed", &a->seed, "of the draws", kCount);
-  c.option("samples", &a->samples, "texts to make", kPositive);
+  c.option("greedy", &a->sampling.greedy, "take the likeliest token instead of drawing");
+  c.option("seed", &a->seed, "seed of the draws", kCount);
+  c.option("samples", &a->samples, "texts to generate", kPositive);
   c.option("slide", &a->slide, "tokens dropped when the context is full (0: a quarter of it)",
            kCount);
   c.run = [a](Command& command) { run_generate(command, *a); };

@@ -90,7 +90,7 @@ Command report_command() {
   c.argument("runs", &a->folders,
              "folders of glim train --record --out FOLDER; several are compared")
       .required = true;
-  c.option("out", &a->out, "the page");
+  c.option("out", &a->out, "file of the page");
   c.option("overwrite", &a->overwrite, "replace the page and pictures");
   c.option("svg", &a->svg, "single pictures beside the page, by name or pattern (--list-pictures)");
   c.option("png", &a->png, "the same as PNG");

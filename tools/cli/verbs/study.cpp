@@ -55,7 +55,7 @@ void run_study(StudyArguments a) {
     return print(to_text(studies()));
   }
   if (a.names.empty())
-    throw ValueError("study", "name one, or 'all'; glim study --list says which there are");
+    throw ValueError("study", "name one, or 'all'; glim study --list names them");
   if (a.png && a.out.empty()) throw ValueError("--png", "needs --out, the folder for pictures");
   std::vector<const Study*> wanted = chosen(a.names);
   if (!a.out.empty()) make_folder(a.out);
@@ -85,12 +85,12 @@ Command study_command() {
   auto a = std::make_shared<StudyArguments>();
   Command c("study", "run a published claim as an experiment");
   c.argument("name", &a->names, "studies to run, or 'all'");
-  c.option("list", &a->list, "name the studies, with claim and source");
-  c.option("seeds", &a->options.seeds, "how many seeds, each a run of its own", {1, 1000});
-  c.option("seed", &a->options.first_seed, "the first of them", kCount);
+  c.option("list", &a->list, "list the studies, with claim and source");
+  c.option("seeds", &a->options.seeds, "number of seeds, one run each", {1, 1000});
+  c.option("seed", &a->options.first_seed, "the first seed", kCount);
   c.option("quick", &a->options.small, "small sizes: seconds, no verdict");
   c.option("out", &a->out, "folder for STUDY.json and the plots (SVG)");
-  c.option("png", &a->png, "the plots as PNG, too");
+  c.option("png", &a->png, "write the plots as PNG too");
   c.run = [a](Command&) { run_study(*a); };
   return c;
 }

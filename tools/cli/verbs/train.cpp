@@ -143,7 +143,7 @@ void run_train(Command& command, TrainArguments& a) {
     apply_preset(o, [&](const char* name) { return command.given(name); });
     if (fs::exists(last) && !a.overwrite)
       throw FileError(o.out,
-                      "holds a model already: --resume goes on with it, --overwrite "
+                      "holds a model already: --resume continues it, --overwrite "
                       "replaces it, --out names another folder");
   }
   check(o);
@@ -189,7 +189,7 @@ Command train_command() {
   Command c("train", "train a model on a built-in task or on text files");
   auto a = std::make_shared<TrainArguments>();
   TrainOptions& o = a->options;
-  c.option("config", &a->config, "options from a TOML file; those given here come first")
+  c.option("config", &a->config, "options from a TOML file; the command line overrides them")
       .in_config = false;
   each_option(o, [&](const OptionText& t, auto& field) {
     bool kind = t.name == std::string_view("kind");
@@ -203,7 +203,7 @@ Command train_command() {
   c.option("profile", &a->profile,
            "measure this many updates, by op and module; OUT/trace.json has a timeline", kCount)
       .in_config = false;
-  c.option("resume", &a->resume, "go on from the last checkpoint in --out").in_config = false;
+  c.option("resume", &a->resume, "continue from the last checkpoint in --out").in_config = false;
   c.option("overwrite", &a->overwrite, "replace the model in --out").in_config = false;
   c.run = [a](Command& command) { run_train(command, *a); };
   return c;

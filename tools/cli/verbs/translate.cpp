@@ -73,9 +73,9 @@ Command translate_command() {
            kNotNegative);
   c.option("nbest", &a->options.n_best, "translations of each line; at most the beam", kPositive);
   c.option("max-length", &a->options.max_length,
-           "most tokens of a translation (0: twice the source's and 10)", kCount);
-  c.option("batch", &a->options.batch,
-           "lines translated together: faster, but they wait for each other", kPositive);
+           "largest number of tokens (0: twice the source's and 10)", kCount);
+  c.option("batch", &a->options.batch, "lines translated together: faster, but printed together",
+           kPositive);
   c.option("alignments", &a->options.alignments, "also print which word attended where");
   c.option("truncate", &a->options.truncate, "cut lines beyond the model's maximum");
   c.run = [a](Command&) { run_translate(*a); };

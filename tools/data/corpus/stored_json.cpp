@@ -11,7 +11,7 @@ std::string problem_of(const nlohmann::json::exception& e) {
 }
 
 void require_types(const nlohmann::json& json, const nlohmann::json& like) {
-  if (like.is_object() && !json.is_object()) throw ValueError("", "it is no object");
+  if (like.is_object() && !json.is_object()) throw ValueError("", "it is not an object");
   for (const auto& [name, example] : like.items()) {
     auto at = json.find(name);
     if (at == json.end()) continue;

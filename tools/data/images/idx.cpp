@@ -59,9 +59,10 @@ IdxFile read_idx(const std::string& path) {
   Bytes in(path);
   std::uint8_t head[4];
   if (in.read(head, 4) < 4 || head[0] != 0 || head[1] != 0)
-    in.fail("is no IDX file: it does not begin with two bytes of 0");
+    in.fail("is not an IDX file: it does not begin with two bytes of 0");
   if (head[2] != 8)
-    in.fail("holds elements of IDX type " + std::to_string(head[2]) + ", wanted are bytes, type 8");
+    in.fail("holds elements of IDX type " + std::to_string(head[2]) +
+            "; they must be bytes, type 8");
   if (head[3] < 1 || head[3] > kMaxRank)
     in.fail("has " + std::to_string(head[3]) + " dimensions, wanted are 1 to " +
             std::to_string(kMaxRank));
@@ -99,7 +100,7 @@ ImageSet read_idx_images(const std::string& images, const std::string& labels) {
   IdxFile file = read_idx(images);
   if (file.extents.size() != 3)
     throw FileError(images, "holds an array of " + extents_text(file.extents) +
-                                "; images are wanted, N x height x width");
+                                "; images must be N x height x width");
   ImageSet set;
   set.name = images;
   set.channels = 1;
@@ -111,7 +112,7 @@ ImageSet read_idx_images(const std::string& images, const std::string& labels) {
   IdxFile numbers = read_idx(labels);
   if (numbers.extents.size() != 1)
     throw FileError(labels, "holds an array of " + extents_text(numbers.extents) +
-                                "; labels are wanted, one number for each image");
+                                "; labels must be one number for each image");
   if (numbers.extents[0] != set.size())
     throw ValueError(labels, "has " + std::to_string(numbers.extents[0]) + " labels, " + images +
                                  " has " + std::to_string(set.size()) + " images");

@@ -78,7 +78,7 @@ void append_png(ImageSet& set, const std::string& path) {
   Png png(path);
   PngHeader h = png.header();
   if (h.height != set.height || h.width != set.width)
-    throw FileError(path, "is an image of " + size_text(h.height, h.width) + ", wanted are " +
+    throw FileError(path, "is an image of " + size_text(h.height, h.width) + "; it must be " +
                               size_text(set.height, set.width));
   std::vector<std::uint8_t> bytes = png.read(set.channels);
   Index plane = set.height * set.width;
@@ -106,7 +106,8 @@ ImageSet read_png_folders(const std::string& path, const ImageSet* like) {
     std::string name = folder.filename().string();
     auto known = std::find(set.classes.begin(), set.classes.end(), name);
     if (known == set.classes.end()) {
-      if (like) throw FileError(folder.string(), "is the folder of a class that the model has not");
+      if (like)
+        throw FileError(folder.string(), "is the folder of a class that the model does not have");
       known = set.classes.insert(known, name);
       images.emplace_back();
     }
@@ -123,7 +124,7 @@ ImageSet read_png_folders(const std::string& path, const ImageSet* like) {
   for (auto& list : images) longest = std::max(longest, list.size());
   if (longest == 0)
     throw FileError(path,
-                    "holds no folders of images; wanted is one for each class, with PNG files");
+                    "holds no folders of images; it must have one for each class, with PNG files");
   for (std::size_t i = 0; i < longest; ++i)
     for (std::size_t c = 0; c < images.size(); ++c)
       if (i < images[c].size()) {

@@ -130,7 +130,7 @@ void check_trainer(std::string_view bytes) {
       static constexpr std::int64_t kIds[] = {kUnk, kBos, kEos, kPad};
       expect(field, kVarint);
       if (field.value != static_cast<std::uint64_t>(kIds[field.number - 40])) {
-        fail("its special tokens are numbered otherwise");
+        fail("its special tokens are numbered differently");
       }
     } else if (field.number == 35 && field.value != 0) {
       fail("it uses byte pieces");

@@ -158,7 +158,7 @@ void Debugger::info(const Words& words) {
   const std::string about = words.size() > 1 ? words[1] : "";
   auto topic = std::find_if(topics.begin(), topics.end(),
                             [&](const std::string& t) { return t.starts_with(about); });
-  if (about.empty()) throw ValueError("info", "wants breakpoints, sets or nodes NAME");
+  if (about.empty()) throw ValueError("info", "needs breakpoints, sets or nodes NAME");
   if (topic == topics.end())
     throw ValueError("info", "knows nothing of '" + about + "'" + nearest_names(about, topics));
   at_most(words, *topic == "nodes" ? 2 : 1);
@@ -183,7 +183,7 @@ void Debugger::info(const Words& words) {
 // and ".grad" behind it for the gradient.
 void Debugger::write_out(const Words& words) {
   at_most(words, 2);
-  if (words.size() < 2) throw ValueError("export", "wants a file to write");
+  if (words.size() < 2) throw ValueError("export", "needs a file to write");
   std::map<std::string, int> paths;
   for (int i = 0; i < session_.size(); ++i) ++paths[session_.tape().path(i)];
   bool named = words.size() > 2;
@@ -248,7 +248,7 @@ void Debugger::step_to(const Words& words, const std::vector<int>& nodes, const 
 // ---- changing, checking ----
 
 void Debugger::set(const Words& words) {
-  if (words.size() < 3) throw ValueError("set", "wants NAME and zero, freeze or scale C");
+  if (words.size() < 3) throw ValueError("set", "needs NAME and zero, freeze or scale C");
   Patch patch;
   const std::string& how = words[2];
   if (how == "scale") {
@@ -257,7 +257,7 @@ void Debugger::set(const Words& words) {
     auto [end, error] = std::from_chars(factor.data(), factor.data() + factor.size(), patch.factor);
     if (factor.empty() || error != std::errc() || end != factor.data() + factor.size() ||
         !std::isfinite(patch.factor))
-      throw ValueError("set", fmt::format("scale wants a number, not '{}'", factor));
+      throw ValueError("set", fmt::format("scale needs a number, not '{}'", factor));
     patch.kind = Patch::Scale;
   } else if (how == "zero" || how == "freeze") {
     at_most(words, 2);

@@ -186,11 +186,11 @@ void Debugger::help(const Words& words) {
     print_(fmt::format("  {:<34} {}{}\n", c.usage, c.summary,
                        *c.alias ? fmt::format(" ({})", c.alias) : ""));
   print_(
-      "Any start of a command that no other has will do. At a terminal an empty line repeats the "
-      "last command,\nthe arrow keys bring back earlier ones, and the tabulator completes "
-      "commands and paths. In a script\n(standard input that is no terminal) empty lines and "
-      "lines that begin with # are passed over; what\nfails is said on standard error with the "
-      "number of its line, the script goes on, and the exit status\nis 1 at its end.\n");
+      "A command may be shortened while it stays unique. At a terminal an empty line repeats the "
+      "last command,\nthe arrow keys bring back earlier ones, and Tab completes commands and "
+      "paths. In a script (standard\ninput that is not a terminal) empty lines and lines that "
+      "begin with # are skipped. An error goes to\nstandard error with the number of its line; "
+      "the script continues, and its exit status is 1.\n");
   print_(kNames);
 }
 

@@ -36,7 +36,7 @@ bool each_line(const std::string& path, const F& f) {
     };
     json line = json::parse(text.begin() + static_cast<std::ptrdiff_t>(start),
                             text.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
-    if (!line.is_object()) fail("is no JSON object");
+    if (!line.is_object()) fail("is not a JSON object");
     try {
       f(line, number);
     } catch (const json::exception& e) {

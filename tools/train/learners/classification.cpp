@@ -109,7 +109,7 @@ class ClassificationLearner final : public Learner {
         Checkpoint c = load_checkpoint(started_from_);
         if (c.kind != "bert")
           throw FileError(started_from_, "holds a model of kind '" + c.kind +
-                                             "'; --init-from wants one of kind 'bert'");
+                                             "'; --init-from needs one of kind 'bert'");
         config = described_bert(c, started_from_);
         tokenizer_ = described_tokenizer(c, started_from_, config);
         config.dropout = o.dropout;

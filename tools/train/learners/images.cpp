@@ -78,7 +78,7 @@ void require_size(const ImageSet& set, const VitConfig& c) {
   if (set.channels != c.channels || set.height != c.height || set.width != c.width)
     throw FileError(set.name,
                     fmt::format("holds images of {} x {} with {} channel{}; the model "
-                                "wants {} x {} with {}",
+                                "needs {} x {} with {}",
                                 set.height, set.width, set.channels, set.channels > 1 ? "s" : "",
                                 c.height, c.width, c.channels));
 }
@@ -124,7 +124,7 @@ std::vector<Index> label_numbers(const ImageSet& set, const Labels& labels) {
     const std::string& name = set.classes[static_cast<std::size_t>(set.labels[i])];
     numbers.push_back(labels.find(name));
     if (numbers.back() < 0)
-      throw FileError(set.name, fmt::format("label '{}' of image {} is none of the classes {}",
+      throw FileError(set.name, fmt::format("label '{}' of image {} is not one of the classes {}",
                                             name, i + 1, labels.list()));
   }
   return numbers;

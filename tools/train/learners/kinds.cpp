@@ -44,7 +44,7 @@ std::unique_ptr<Learner> make_learner(const TrainOptions& options, const Checkpo
       seed(static_cast<std::uint64_t>(options.seed));
       return k.learner(options, from);
     }
-  throw ValueError("--kind", "'" + options.kind + "' is none of " + kind_names());
+  throw ValueError("--kind", "'" + options.kind + "' is not one of " + kind_names());
 }
 
 }  // namespace glim

@@ -59,7 +59,7 @@ Labels Labels::from_json(const std::string& text, const std::string& where) {
   try {
     Labels l;
     nlohmann::json::parse(text).get_to(l.names_);
-    if (l.names_.size() < 2) throw FileError(where, "its labels are fewer than two");
+    if (l.names_.size() < 2) throw FileError(where, "has fewer than two labels");
     return l;
   } catch (const nlohmann::json::exception& e) {
     throw FileError(where, "its labels cannot be read: " + problem_of(e));
@@ -88,11 +88,11 @@ LabelledSentences read_labelled(const std::string& path) {
       throw FileError(data.name + ":" + std::to_string(i + 1), problem);
     };
     std::size_t tab = lines[i].rfind('\t');
-    if (tab == std::string::npos) fail("no tab: wanted is sentence<TAB>label");
+    if (tab == std::string::npos) fail("no tab: the line must be sentence<TAB>label");
     std::string sentence = lines[i].substr(0, tab),
                 label = normalize_spaces(lines[i].substr(tab + 1));
     if (blank(sentence)) fail("no sentence before the tab");
-    if (label.empty()) fail("no label behind the tab");
+    if (label.empty()) fail("no label after the tab");
     data.sentences.push_back(std::move(sentence));
     data.labels.push_back(std::move(label));
     data.line.push_back(static_cast<Index>(i) + 1);
@@ -106,7 +106,7 @@ std::vector<Index> label_numbers(const LabelledSentences& data, const Labels& la
     numbers.push_back(labels.find(data.labels[i]));
     if (numbers.back() < 0)
       throw FileError(data.name + ":" + std::to_string(data.line[i]),
-                      "the label '" + data.labels[i] + "' is none of " + labels.list());
+                      "the label '" + data.labels[i] + "' is not one of " + labels.list());
   }
   return numbers;
 }

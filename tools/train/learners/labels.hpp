@@ -47,7 +47,7 @@ struct LabelledSentences {
 // FileError with file and line for a line without a tab, a blank sentence or a blank label; for an
 // empty file. "-" is standard input.
 LabelledSentences read_labelled(const std::string& path);
-// Their numbers; FileError with file and line for a label that is none of `labels`.
+// Their numbers; FileError with file and line for a label that is not one of `labels`.
 std::vector<Index> label_numbers(const LabelledSentences& data, const Labels& labels);
 
 }  // namespace glim

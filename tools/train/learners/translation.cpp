@@ -27,8 +27,7 @@ std::unique_ptr<SequenceModel> rebuilt(const Checkpoint& c, const std::string& f
   const SequenceKind* kind = sequence_kind(c.kind);
   if (!kind)
     throw FileError(file, "holds a model of kind '" + c.kind +
-                              "', which does not translate; wanted is one of " +
-                              sequence_kind_names());
+                              "', which does not translate; use one of " + sequence_kind_names());
   return kind->rebuild(c.described("model", file), c.weights, file);
 }
 

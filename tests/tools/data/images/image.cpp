@@ -99,9 +99,10 @@ TEST_CASE("IDX files, plain and gzipped", "[image]") {
 
 TEST_CASE("IDX files that are refused, in one line", "[image]") {
   std::string good = idx_bytes({3, 2, 4}, ramp(24));
-  CHECK(contains(refused_idx(""), "is no IDX file"));
+  CHECK(contains(refused_idx(""), "is not an IDX file"));
   CHECK(contains(refused_idx("P5 28 28"), "two bytes of 0"));
-  CHECK(contains(refused_idx(idx_bytes({3}, "abc", 13)), "IDX type 13, wanted are bytes, type 8"));
+  CHECK(
+      contains(refused_idx(idx_bytes({3}, "abc", 13)), "IDX type 13; they must be bytes, type 8"));
   CHECK(contains(refused_idx(idx_bytes({}, "")), "has 0 dimensions"));
   CHECK(contains(refused_idx(good.substr(0, 10)), "ends within its header"));
   CHECK(contains(refused_idx(good.substr(0, 30)), "promises 3 x 2 x 4 = 24 bytes"));
@@ -138,8 +139,8 @@ TEST_CASE("images and labels that do not go together", "[image]") {
   };
   CHECK(contains(problem(images.path(), two.path()), "has 2 labels, " + images.path() + " has 3"));
   CHECK(contains(problem(none.path(), ""), "holds no images"));
-  CHECK(contains(problem(flat.path(), ""), "an array of 3 x 8; images are wanted"));
-  CHECK(contains(problem(images.path(), images.path()), "labels are wanted"));
+  CHECK(contains(problem(flat.path(), ""), "an array of 3 x 8; images must be"));
+  CHECK(contains(problem(images.path(), images.path()), "labels must be"));
 }
 
 TEST_CASE("PNG images of every kind", "[image]") {
@@ -208,10 +209,10 @@ TEST_CASE("a folder of PNGs for each class", "[image]") {
   Folder bird;
   write_png(bird.make("bird") + "/z.png", PNG_FORMAT_GRAY, 2, 3, one(1));
   CHECK(contains(message_of<FileError>([&] { read_png_folders(bird.path(), &set); }),
-                 "bird: is the folder of a class that the model has not"));
+                 "bird: is the folder of a class that the model does not have"));
 
   write_png(dog + "/b.png", PNG_FORMAT_GRAY, 3, 2, one(1));
-  CHECK(contains(problem(), "dog/b.png: is an image of 3 x 2, wanted are 2 x 3"));
+  CHECK(contains(problem(), "dog/b.png: is an image of 3 x 2; it must be 2 x 3"));
   fs::remove(dog + "/b.png");
   write_png(dog + "/b.png", PNG_FORMAT_RGB, 2, 3, std::vector<std::uint8_t>(18, 5));
   CHECK(read_png_folders(folder.path()).channels == 3);

@@ -284,7 +284,7 @@ TEST_CASE("a SentencePiece model must be one of Glim's kind", "[sentencepiece]")
       {specials + field(1, field(1, "a") + std::string("\x15\0\0\xC0\x7F", 5)), "no finite score"},
       {good + field(3, field(2, "map")), "compiled character map"},
       {good + field(2, std::string("\x18\x04", 2)), "neither a unigram nor a BPE model"},
-      {good + field(2, std::string("\xC0\x02\x00", 3)), "numbered otherwise"},
+      {good + field(2, std::string("\xC0\x02\x00", 3)), "numbered differently"},
       {good + field(4, "x"), "self-tests"},
       {good + "\x0A\x7F", "ends too early"},
       {good + "\x0B", "unknown type"},

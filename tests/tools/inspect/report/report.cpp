@@ -122,7 +122,7 @@ TEST_CASE("a last line cut short is left out and noted; other damage is named by
     CHECK(message.find("recording.jsonl: line " + line + ": ") != std::string::npos);
     CHECK(message.find(problem) != std::string::npos);
   };
-  refused(kHead + std::string("{\"step\":1,\n") + line_of(5), "2", "no JSON object");
+  refused(kHead + std::string("{\"step\":1,\n") + line_of(5), "2", "not a JSON object");
   refused(kHead + line_of(5) + line_of(5), "3", "not a later one");
   refused(kHead + std::string("{\"step\":1}\n"), "2", "'rate' not found");
   refused(line_of(1), "1", "not the head of a recording");

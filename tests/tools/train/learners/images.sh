@@ -58,12 +58,12 @@ head -c 8 images.idx >header.idx
 head -c 200 labels.idx >few.idx
 bad "missing file" 'nowhere\.idx' nowhere.idx
 bad "a folder as IDX" 'folders' folders
-bad "no IDX file" 'color\.png: is no IDX file' color.png
+bad "no IDX file" 'color\.png: is not an IDX file' color.png
 bad "truncated IDX" 'short\.idx: is truncated.*240 x 8 x 8' short.idx
 bad "truncated header" 'header\.idx: is truncated' header.idx
 bad "truncated gzip" 'short\.idx\.gz: .*truncated' short.idx.gz
 bad "truncated labels" 'few\.idx: is truncated' images.idx few.idx
-bad "labels as images" 'images are wanted' labels.idx
+bad "labels as images" 'images must be' labels.idx
 bad "counts that differ" 'five\.idx: has 5 labels, images\.idx has 240 images' images.idx five.idx
 head -c 20 labels.idx >gap.idx; printf '\x4d' >>gap.idx; tail -c +22 labels.idx >>gap.idx
 bad "a label far beyond the others" "image 13 has label '77', yet none has '4'" images.idx gap.idx
@@ -79,7 +79,7 @@ bad_folder() { refuse "$1" "$2" "$glim" "${vit[@]}" --image-folder "$3" --out fr
 bad_folder "a missing folder" 'nowhere' nowhere
 bad_folder "a folder without classes" 'none: holds no folders' none
 bad_folder "an empty class folder" 'empty/1: holds no PNG' empty
-bad_folder "an image of another size" 'mixed/1/wide\.png: is an image of 8 x 12, wanted are 8 x 8' mixed
+bad_folder "an image of another size" 'mixed/1/wide\.png: is an image of 8 x 12; it must be 8 x 8' mixed
 bad_folder "text as PNG" 'text/1/a\.png: cannot be read as a PNG' text
 bad_folder "a single class" 'two different labels' onlyone
 refuse "a class that was not trained" 'folders/2: is the folder of a class' "$glim" "${vit[@]}" \
@@ -110,7 +110,7 @@ refuse "an IDX file of another size" 'wide\.idx: holds images of 8 x 12' "$glim"
 refuse "a missing image" 'nowhere\.png' "$glim" classify --model by-idx nowhere.png
 refuse "labels outside the model's classes" "label '7'" "$glim" classify --model by-idx --images images.idx --labels seven.idx
 refuse "labels alone" '--labels' "$glim" classify --model by-idx --labels labels.idx
-refuse "several sources" 'not several' "$glim" classify --model by-idx --images images.idx folders/0/0.png
+refuse "several sources" 'only one of' "$glim" classify --model by-idx --images images.idx folders/0/0.png
 refuse "sentences for an image model" '--labelled' "$glim" classify --model by-idx --labelled text
 refuse "translating with an image model" "kind 'vit'" "$glim" translate --model by-idx
 

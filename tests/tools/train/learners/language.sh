@@ -119,7 +119,7 @@ refuse "missing label" 'no_label:2: no label' "${train_labels[@]}" --labelled no
 printf 'good\t1\nfine\t1\n' >one_label
 refuse "one label only" "one_label: .*'1' alone" "${train_labels[@]}" --labelled one_label
 printf 'good\t1\nbad\t2\n' >other_label
-refuse "label outside the classes" "other_label:2: the label '2' is none of 0, 1" "${train_labels[@]}" --labelled labelled --valid-labelled other_label
+refuse "label outside the classes" "other_label:2: the label '2' is not one of 0, 1" "${train_labels[@]}" --labelled labelled --valid-labelled other_label
 refuse "label outside the classes to measure" "other_label:2: the label '2'" "${classify[@]}" --labelled other_label
 refuse "missing tab to measure" 'no_tab:2: no tab' "${classify[@]}" --labelled no_tab
 refuse "missing file to measure" 'nowhere' "${classify[@]}" --labelled nowhere

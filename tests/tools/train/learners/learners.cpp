@@ -153,10 +153,10 @@ TEST_CASE("labelled lines", "[learners][labels]") {
   LabelledSentences other = data;
   other.labels[1] = "2";
   CHECK(message_of<FileError>([&] { label_numbers(other, Labels::of(data.labels)); }) ==
-        good.path() + ":2: the label '2' is none of 0, 1");
+        good.path() + ":2: the label '2' is not one of 0, 1");
   TemporaryFile no_tab("a\t1\nb 0\n");
   CHECK(message_of<FileError>([&] { read_labelled(no_tab.path()); }) ==
-        no_tab.path() + ":2: no tab: wanted is sentence<TAB>label");
+        no_tab.path() + ":2: no tab: the line must be sentence<TAB>label");
 }
 
 TEST_CASE("classifier: counts what is right, hides words in training only", "[learners]") {
