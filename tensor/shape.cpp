@@ -52,6 +52,18 @@ Strides contiguous_strides(const Shape& shape) {
   return s;
 }
 
+Shape leading(const Shape& shape) {
+  Shape lead;
+  for (int i = 0; i + 2 < shape.rank(); ++i) lead.push_back(shape[i]);
+  return lead;
+}
+
+Shape with_matrix(Shape leading, Index rows, Index columns) {
+  leading.push_back(rows);
+  leading.push_back(columns);
+  return leading;
+}
+
 void refuse_axis(Index axis, int rank, std::string_view op) {
   throw IndexError(
       op, "axis " + std::to_string(axis) + " is outside a tensor of rank " + std::to_string(rank));

@@ -82,6 +82,8 @@ inline Index numel_of(const Shape& s) {
   return n;
 }
 Strides contiguous_strides(const Shape& shape);
+Shape leading(const Shape& shape);  // all axes but the last two
+Shape with_matrix(Shape leading, Index rows, Index columns);
 
 // Axis in [0, rank) from an axis in [-rank, rank); IndexError(op) otherwise.
 [[noreturn]] void refuse_axis(Index axis, int rank, std::string_view op);

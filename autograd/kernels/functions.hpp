@@ -1,50 +1,38 @@
-// Gradients of functions of each element, in vectors.
-//
-//   dx = dy f'(x)      f' from y of tanh, sigmoid and relu, from x of silu and gelu
+// Gradients of functions of each element (autograd/ops/functions.cpp) in one pass, where the rule takes one
+// for each operation.
 #pragma once
 
-#include "tensor/simd/functions.hpp"
+#include "autograd/kernels/rows.hpp"
+#include "tensor/error.hpp"
 
-namespace glim::GLIM_ISA {
+namespace glim {
 
-template <class T>
-void function_grad(Function f, Index n, const T* kept, const T* dy, T* dx) {
-  auto run = [&](auto&& slope) {
-    each_to<T>(dx, kept, n, [&](Index i, Vec<T> v) { return at<T>(dy, i, n) * slope(v); });
+// dx from dy and what forward keeps: y = f(x) of tanh and sigmoid, x of silu and gelu, no other function.
+// ShapeError and DTypeError unless kept and dy have one shape and one floating dtype.
+inline Tensor function_grad(Function f, const Tensor& kept, const Tensor& dy) {
+  require_floating(kept, "function_grad");
+  auto operands = [&](auto error) {
+    return with_operands(std::move(error), Operand("kept", kept), Operand("dy", dy));
   };
-  switch (f) {
-    case Function::Tanh:
-      return run([](Vec<T> y) { return T(1) - y * y; });
-    case Function::Sigmoid:
-      return run([](Vec<T> y) { return y * (T(1) - y); });
-    case Function::Silu:
-      return run([](Vec<T> x) {
-        Vec<T> s = sigmoid<T>(x);
-        return s * (T(1) + x * (T(1) - s));
-      });
-    case Function::GeluErf:
-      return run([](Vec<T> x) {
-        Vec<T> e = exp_wide(T(-0.5) * x * x);  // of the density, and of erf at x/√2
-        Vec<T> cdf = T(0.5) * (T(1) + erf_wide(x * kRootHalf<T>, e));
-        return cdf + x * e * static_cast<T>(0.39894228040143267794);
-      });
-    case Function::GeluTanh:
-      return run([](Vec<T> x) {
-        Vec<T> t = tanh<T>(kRootTwoOverPi<T> * (x + kGeluCubic<T> * x * x * x));
-        Vec<T> du = kRootTwoOverPi<T> * (T(1) + T(3) * kGeluCubic<T> * x * x);
-        return T(0.5) * (T(1) + t) + T(0.5) * x * (T(1) - t * t) * du;
-      });
-    case Function::Exp:
-    case Function::Log:
-    case Function::Erf:
-      __builtin_unreachable();  // their gradients are products of other functions
-  }
+  if (kept.shape() != dy.shape())
+    throw operands(ShapeError("function_grad", "a gradient has the shape of its value"));
+  if (kept.dtype() != dy.dtype())
+    throw operands(DTypeError("function_grad", "a gradient has the dtype of its value"));
+  Tensor in = kept.contiguous(), up = dy.contiguous(), dx = empty(dy.shape(), dy.dtype());
+  each_elements(dx, [&]<class T>(Index begin, Index end) {
+    op_kernels<T>().function_grad(f, end - begin, in.data<T>() + begin, up.data<T>() + begin,
+                                  dx.data<T>() + begin);
+  });
+  return dx;
 }
 
-template <class T>
-void relu_grad(Index n, const T* y, const T* dy, T scale, T* dx) {
-  each_to<T>(dx, y, n,
-             [&](Index i, Vec<T> v) { return v > 0 ? at<T>(dy, i, n) * scale : Vec<T>{}; });
+// y > 0 ? scale·dy : 0, into dx, which may be y.
+inline void relu_grad(const Tensor& dx, const Tensor& y, const Tensor& dy, double scale) {
+  Tensor out = y.contiguous(), up = dy.contiguous();
+  each_elements(dx, [&]<class T>(Index begin, Index end) {
+    op_kernels<T>().relu_grad(end - begin, out.data<T>() + begin, up.data<T>() + begin,
+                              static_cast<T>(scale), dx.data<T>() + begin);
+  });
 }
 
-}  // namespace glim::GLIM_ISA
+}  // namespace glim

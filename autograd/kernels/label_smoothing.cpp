@@ -1,6 +1,5 @@
 #include "autograd/kernels/label_smoothing.hpp"
 
-#include "autograd/kernels/passes.hpp"
 #include "autograd/kernels/rows.hpp"
 #include "tensor/matmul/matmul.hpp"
 
@@ -33,13 +32,11 @@ void cross_entropy(const Tensor& logits, const Tensor& target, Index begin, cons
                    const Tensor& stats, const CrossEntropyRows& out) {
   Rows in = rows_of(logits);
   SmoothedTarget q = s.distribution(in.columns);
-  visit_floating(logits.dtype(), [&]<class T>() {
-    parallel_for(in.count, rows_per_piece(in.columns), [&](Index first, Index end) {
-      op_kernels<T>().cross_entropy(
-          q, end - first, in.columns, in.x.data<T>() + first * in.ld, in.ld,
-          target.data<Index>() + begin + first, stats.data<T>() + 2 * first,
-          out.cross.data<double>() + begin + first, out.nll.data<double>() + begin + first);
-    });
+  each_rows(in, [&]<class T>(Index first, Index end) {
+    op_kernels<T>().cross_entropy(q, end - first, in.columns, in.at<T>(first), in.ld,
+                                  target.data<Index>() + begin + first, stats.data<T>() + 2 * first,
+                                  out.cross.data<double>() + begin + first,
+                                  out.nll.data<double>() + begin + first);
   });
 }
 
@@ -47,13 +44,11 @@ void cross_entropy_grad(const Tensor& logits, const Tensor& target, Index begin,
                         const Tensor& stats, double dy, const Tensor& dx) {
   Rows in = rows_of(logits);
   SmoothedTarget q = s.distribution(in.columns);
-  visit_floating(logits.dtype(), [&]<class T>() {
-    parallel_for(in.count, rows_per_piece(in.columns), [&](Index first, Index end) {
-      op_kernels<T>().cross_entropy_grad(q, end - first, in.columns, in.x.data<T>() + first * in.ld,
-                                         in.ld, target.data<Index>() + begin + first,
-                                         stats.data<T>() + 2 * first, static_cast<T>(dy),
-                                         dx.data<T>() + first * in.columns, in.columns);
-    });
+  each_rows(in, [&]<class T>(Index first, Index end) {
+    op_kernels<T>().cross_entropy_grad(q, end - first, in.columns, in.at<T>(first), in.ld,
+                                       target.data<Index>() + begin + first,
+                                       stats.data<T>() + 2 * first, static_cast<T>(dy),
+                                       dx.data<T>() + first * in.columns, in.columns);
   });
 }
 

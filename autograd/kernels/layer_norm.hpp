@@ -1,20 +1,54 @@
-// Layer norm by rows (autograd/ops/layer_norm.cpp): one pass a row forward, one backward. x̂ never exists:
-// each row's μ and 1/σ are kept, and x̂ is computed again. Sums over rows are taken in pieces of rows that
-// depend on D alone, and added in order.
+// Layer norm by rows (autograd/ops/layer_norm.cpp). The rule has a tensor for each of its terms; the kernel
+// reads a row once forward and once backward. x̂ never exists: each row's μ and 1/σ are kept, and x̂ is
+// computed again. Sums over rows are taken in pieces of rows that depend on D alone, and added in order.
 #pragma once
 
-#include "tensor/tensor.hpp"
+#include "autograd/kernels/rows.hpp"
 
 namespace glim::kernels {
 
 struct LayerNorm {
   // gamma and beta (D,) or undefined.
-  Tensor forward(const Tensor& x, const Tensor& gamma, const Tensor& beta, double eps) const;
+  Tensor forward(const Tensor& x, const Tensor& gamma, const Tensor& beta, double eps) const {
+    Rows in = rows_of(x);
+    Tensor scale = contiguous_or_none(gamma), shift = contiguous_or_none(beta);
+    Tensor y = empty(x.shape(), x.dtype());
+    if (!mean.defined()) {
+      mean = empty({in.count}, x.dtype());
+      inverse_sigma = empty({in.count}, x.dtype());
+    }
+    each_rows(in, [&]<class T>(Index begin, Index end) {
+      op_kernels<T>().layer_norm(end - begin, in.columns, in.at<T>(begin), in.ld,
+                                 data_or_null<T>(scale), data_or_null<T>(shift),
+                                 static_cast<T>(eps), y.data<T>() + begin * in.columns,
+                                 mean.data<T>() + begin, inverse_sigma.data<T>() + begin);
+    });
+    return y;
+  }
+
   struct Gradients {
     Tensor x, gamma, beta;  // undefined where not wanted
   };
   Gradients backward(const Tensor& x, const Tensor& gamma, const Tensor& dy, bool want_x,
-                     bool want_gamma, bool want_beta) const;
+                     bool want_gamma, bool want_beta) const {
+    Rows in = rows_of(x), up = rows_of(dy);
+    Tensor scale = contiguous_or_none(gamma);
+    const Index piece = rows_per_piece(in.columns);
+    auto sums = [&](bool wanted) {
+      return wanted ? sums_by_piece(in.count, piece, in.columns, x.dtype()) : Tensor();
+    };
+    Tensor dx = want_x ? empty(dy.shape(), x.dtype()) : Tensor();
+    Tensor dgamma = sums(want_gamma), dbeta = sums(want_beta);
+    each_rows(in, [&]<class T>(Index begin, Index end) {
+      const Index sum = begin / piece * in.columns;
+      op_kernels<T>().layer_norm_grad(end - begin, in.columns, in.at<T>(begin), in.ld,
+                                      data_or_null<T>(scale), mean.data<T>() + begin,
+                                      inverse_sigma.data<T>() + begin, up.at<T>(begin), up.ld,
+                                      data_or_null<T>(dx, begin * in.columns),
+                                      data_or_null<T>(dgamma, sum), data_or_null<T>(dbeta, sum));
+    });
+    return {dx, sum_of_pieces(dgamma), sum_of_pieces(dbeta)};
+  }
 
   mutable Tensor mean, inverse_sigma;  // (rows), of the last forward
 };

@@ -1,5 +1,6 @@
-// What the kernels share: rows of a tensor, pieces of work, kernels of a dtype. They compute on tensors
-// that an op has checked.
+// What the kernels share: rows of a tensor, and pieces of work. A kernel computes what its op's rule says, on
+// tensors that the op has checked. A test holds it equal to the rule, relative to the largest element: within
+// 1e-12 in float64, within 1e-5 in float32 (tools/gradients/variations.cpp).
 //
 // Work is cut by size alone, never by the number of threads: results have the same bits for any.
 #pragma once
@@ -7,7 +8,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "autograd/kernels/table.hpp"
+#include "autograd/kernels/simd/table.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/parallel.hpp"
 #include "tensor/random.hpp"
@@ -18,6 +19,10 @@ namespace glim {
 struct Rows {
   Tensor x;
   Index count, columns, ld;
+  template <class T>
+  T* at(Index row) const {
+    return x.data<T>() + row * ld;
+  }
 };
 inline Rows rows_of(const Tensor& x) {
   Index columns = x.size(-1), count = columns ? x.numel() / columns : 0;
@@ -31,14 +36,37 @@ inline Index rows_per_piece(Index columns) {
   return std::max<Index>(1, 16384 / std::max<Index>(1, columns));
 }
 
+// Runs f<T>(begin, end) over [0, count) in pieces of `piece`, in parallel; T is the dtype's type.
+template <class F>
+void each_piece(DType dtype, Index count, Index piece, const F& f) {
+  visit_floating(dtype, [&]<class T>() {
+    parallel_for(count, piece,
+                 [&](Index begin, Index end) { f.template operator()<T>(begin, end); });
+  });
+}
+// The same over x's rows, and over the elements of a contiguous tensor.
+template <class F>
+void each_rows(const Rows& x, const F& f) {
+  each_piece(x.x.dtype(), x.count, rows_per_piece(x.columns), f);
+}
+template <class F>
+void each_elements(const Tensor& x, const F& f) {
+  each_piece(x.dtype(), x.numel(), 16384, f);
+}
+
 // x's elements from `offset` on, or null where there is no x.
 template <class T>
 T* data_or_null(const Tensor& x, Index offset = 0) {
   return x.defined() ? x.data<T>() + offset : nullptr;
 }
+inline Tensor contiguous_or_none(const Tensor& x) { return x.defined() ? x.contiguous() : x; }
 
-// Σ of pieces' sums (pieces, D), in order.
+// Zeros for the sums of pieces of `piece` rows, (pieces, columns), and these sums added up in order.
+inline Tensor sums_by_piece(Index rows, Index piece, Index columns, DType dtype) {
+  return zeros({std::max<Index>(1, (rows + piece - 1) / piece), columns}, dtype);
+}
 inline Tensor sum_of_pieces(const Tensor& sums) {
+  if (!sums.defined()) return sums;
   if (sums.size(0) == 1) return select(sums, 0, 0);
   Tensor total = zeros({sums.size(1)}, sums.dtype());
   visit_floating(sums.dtype(), [&]<class T>() {
@@ -46,6 +74,18 @@ inline Tensor sum_of_pieces(const Tensor& sums) {
                              total.data<T>());
   });
   return total;
+}
+
+// Σ over the rows of (..., O), as the gradient of a bias is.
+inline Tensor sum_of_rows(const Tensor& dy) {
+  Rows in = rows_of(dy);
+  Index piece = 4 * rows_per_piece(in.columns);
+  Tensor sums = sums_by_piece(in.count, piece, in.columns, dy.dtype());
+  each_piece(dy.dtype(), in.count, piece, [&]<class T>(Index begin, Index end) {
+    op_kernels<T>().sum_rows(end - begin, in.columns, in.at<T>(begin), in.ld,
+                             sums.data<T>() + begin / piece * in.columns);
+  });
+  return sum_of_pieces(sums);
 }
 
 // p in [0, 1).

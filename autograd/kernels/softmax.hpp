@@ -1,172 +1,21 @@
-// Softmax of a tile of attention scores, with scale, bias and mask in the same pass.
-//
-//   s = scale·x + bias, -∞ where not kept      p = e^{s - max}/Σ      dp -> p (dp - Σ dp p)
+// The gradient of softmax over the last axis (autograd/ops/softmax.cpp) in one pass over a row, which writes
+// dx over a copy of dy.
 #pragma once
 
-#include "autograd/kernels/table.hpp"
-#include "tensor/simd/gates.hpp"
-#include "tensor/simd/vec.hpp"
+#include "autograd/kernels/rows.hpp"
 
-namespace glim::GLIM_ISA {
+namespace glim::kernels {
 
-// Lanes that are kept, as all ones or all zeros; lanes past `count` are not.
-template <class T>
-GLIM_INLINE IntVec<T> keep_lanes(const bool* keep, Index count) {
-  typename Simd<T>::Bytes b{};
-  if (count >= kLanes<T>) {
-    __builtin_memcpy(&b, keep, kLanes<T>);
-  } else {
-    signed char first[kLanes<T>] = {};
-    constexpr Index kHalf = kLanes<T> / 2;
-    Index i = 0;
-    if (count >= kHalf) __builtin_memcpy(first, keep, kHalf), i = kHalf;
-    for (; i < count; ++i) first[i] = keep[i];
-    __builtin_memcpy(&b, first, kLanes<T>);
-  }
-  return __builtin_convertvector(b, IntVec<T>) != 0;
+// y (dy - Σ dy y)
+inline Tensor softmax_grad(const Tensor& y, const Tensor& dy) {
+  Rows p = rows_of(y);
+  Tensor dx = dy.contiguous();
+  if (dx.storage() == dy.storage()) dx = dx.clone();
+  each_rows(p, [&]<class T>(Index begin, Index end) {
+    op_kernels<T>().softmax_grad(end - begin, p.columns, p.at<T>(begin), p.ld,
+                                 dx.data<T>() + begin * p.columns, p.columns, T(0));
+  });
+  return dx;
 }
 
-// Row r of a tile: where its scores, bias and mask lie.
-template <class T>
-struct ScoreRow {
-  static constexpr Index L = kLanes<T>;
-  T* x;
-  const T* bias;
-  const bool* keep;
-  Index n;
-  T scale, row_bias;
-  bool kept = true;  // no decision that holds for the whole row says otherwise
-
-  ScoreRow() = default;
-  ScoreRow(const ScoreTile<T>& tile, Index r)
-      : x(tile.x + r * tile.ld),
-        bias(tile.bias ? tile.bias + r * tile.bias_row : nullptr),
-        keep(tile.keep ? tile.keep + r * tile.keep_row : nullptr),
-        n(tile.columns),
-        scale(tile.scale),
-        row_bias(bias && tile.bias_column == 0 ? *bias : T(0)) {
-    if (tile.bias_column == 0) bias = nullptr;
-    if (!keep || tile.keep_column != 0) return;
-    kept = *keep;
-    keep = nullptr;
-  }
-  // A vector of scores from the product's; lanes past the end do not count.
-  Vec<T> score(Index i) const {
-    constexpr T kInf = static_cast<T>(__builtin_inf());
-    Vec<T> v = (n - i >= L ? load<T>(x + i) : load_part<T>(x + i, n - i, -kInf)) * scale;
-    v += bias ? at<T>(bias, i, n) : splat<T>(row_bias);
-    return keep ? (keep_lanes<T>(keep + i, n - i) ? v : splat<T>(-kInf)) : v;
-  }
-};
-
-// R rows of at most V vectors, which stay in registers: one waits for a maximum or a sum while the
-// others go on. False if one of them has nothing that counts.
-template <class T, int R, int V>
-bool softmax_of_rows(const ScoreTile<T>& tile, Index r) {
-  constexpr Index L = kLanes<T>;
-  ScoreRow<T> row[R];
-  Vec<T> v[R][V];
-  T top[R];
-  bool all = true;
-  for (int i = 0; i < R; ++i) {
-    row[i] = {tile, r + i};
-    for (int j = 0; j < V; ++j) v[i][j] = row[i].score(j * L);
-  }
-  for (int i = 0; i < R; ++i) {
-    Vec<T> m = v[i][0];
-    for (int j = 1; j < V; ++j) m = larger<T>(v[i][j], m);
-    top[i] = max_lanes<T>(m);
-    all = all & row[i].kept & (top[i] > -static_cast<T>(__builtin_inf()));
-  }
-  if (!all) return false;
-  for (int i = 0; i < R; ++i)
-    for (int j = 0; j < V; ++j) v[i][j] = exp<T>(v[i][j] - top[i]);
-  for (int i = 0; i < R; ++i) {
-    Vec<T> total = v[i][0];
-    for (int j = 1; j < V; ++j) total += v[i][j];
-    top[i] = T(1) / sum_lanes<T>(total);
-  }
-  for (int i = 0; i < R; ++i)
-    for (int j = 0; j < V; ++j) put<T>(row[i].x, j * L, row[i].n, v[i][j] * top[i]);
-  return true;
-}
-
-template <class T>
-void softmax_of_row(const ScoreRow<T>& row) {
-  constexpr T kInf = static_cast<T>(__builtin_inf());
-  constexpr Index L = kLanes<T>;
-  T* x = row.x;
-  const Index n = row.n;
-  auto all_zero = [&] { each_to<T>(x, x, n, [](Index, Vec<T>) { return Vec<T>{}; }); };
-  if (!row.kept) return all_zero();
-  Vec<T> top = splat<T>(-kInf);
-  for (Index i = 0; i < n; i += L) {
-    Vec<T> v = row.score(i);
-    top = larger<T>(v, top);
-    put<T>(x, i, n, v);
-  }
-  T m = max_lanes<T>(top);
-  if (m == -kInf) {  // nothing is kept, unless a NaN stands in the row
-    IntVec<T> nan{};
-    each<T>(x, n, T(0), [&](Index, Vec<T> v) { nan |= v != v; });
-    bool any = false;
-    for (Index i = 0; i < L; ++i) any = any || nan[i];
-    if (!any) return all_zero();
-  }
-  Vec<T> total{};
-  for (Index i = 0; i < n; i += L) {
-    Vec<T> e = exp<T>((n - i >= L ? load<T>(x + i) : load_part<T>(x + i, n - i, -kInf)) - m);
-    total += e;
-    put<T>(x, i, n, e);
-  }
-  T inverse = T(1) / sum_lanes<T>(total);
-  each_to<T>(x, x, n, [&](Index, Vec<T> v) { return v * inverse; });
-}
-
-template <class T>
-void softmax(const ScoreTile<T>& tile) {
-  const Index vectors = (tile.columns + kLanes<T> - 1) / kLanes<T>;
-  Index r = 0;
-  auto take = [&]<int R, int V>() {
-    if (vectors != V || tile.rows - r < R || !softmax_of_rows<T, R, V>(tile, r)) return false;
-    r += R;
-    return true;
-  };
-  while (r < tile.rows) {
-    if (take.template operator()<4, 1>() || take.template operator()<1, 1>() ||
-        take.template operator()<2, 2>() || take.template operator()<1, 2>() ||
-        take.template operator()<1, 3>() || take.template operator()<1, 4>())
-      continue;
-    softmax_of_row<T>({tile, r});
-    ++r;
-  }
-}
-
-// Where `scale` is not 0, p is marked: its sign says what dropout dropped (mark_dropped), and dp is
-// the gradient of what was left.
-template <class T>
-void softmax_grad(Index rows, Index n, const T* p, Index ld_p, T* dp, Index ld_dp, T scale) {
-  struct Pair {
-    Vec<T> p, dp;
-  };
-  auto pair = [&](Index i) {
-    Vec<T> v = at<T>(p, i, n), d = at<T>(dp, i, n);
-    if (scale == T(0)) return Pair{v, d};
-    d = (IntVec<T>)v < 0 ? Vec<T>{} : d * scale;
-    return Pair{magnitude<T>(v), d};
-  };
-  for (Index r = 0; r < rows; ++r, p += ld_p, dp += ld_dp) {
-    Pair first = pair(0);
-    Vec<T> dot = first.p * first.dp;
-    for (Index i = kLanes<T>; i < n; i += kLanes<T>) {
-      Pair next = pair(i);
-      dot += next.p * next.dp;
-    }
-    T inner = sum_lanes<T>(dot);
-    auto finish = [&](Index i, Pair of) { put<T>(dp, i, n, of.p * (of.dp - inner)); };
-    finish(0, first);
-    for (Index i = kLanes<T>; i < n; i += kLanes<T>) finish(i, pair(i));
-  }
-}
-
-}  // namespace glim::GLIM_ISA
+}  // namespace glim::kernels

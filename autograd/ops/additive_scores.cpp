@@ -2,7 +2,6 @@
 //
 //   query (B, T, A)   keys (B, S, A)   v (A,)   e (B, T, S)
 #include "autograd/kernels/rows.hpp"
-#include "autograd/kernels/table.hpp"
 #include "autograd/ops.hpp"
 #include "tensor/error.hpp"
 
@@ -60,32 +59,28 @@ struct AdditiveScores final : Op {
     save(Query, Keys, V);
     Sentences o(query, keys, v);
     Tensor y = empty({o.b, o.t, o.s}, query.dtype());
-    visit_floating(query.dtype(), [&]<class T>() {
-      parallel_for(o.b, o.per_piece(), [&](Index begin, Index end) {
-        for (Index i = begin; i < end; ++i)
-          op_kernels<T>().additive_scores(o.tile<T>(i), y.data<T>() + i * o.t * o.s);
-      });
+    each_piece(query.dtype(), o.b, o.per_piece(), [&]<class T>(Index begin, Index end) {
+      for (Index i = begin; i < end; ++i)
+        op_kernels<T>().additive_scores(o.tile<T>(i), y.data<T>() + i * o.t * o.s);
     });
     return y;
   }
   Grads fast_gradient(const Var& dy) const override {
     Sentences o(saved(Query).value(), saved(Keys).value(), saved(V).value());
     Tensor up = dy.value().contiguous();
-    Index piece = o.per_piece(), pieces = std::max<Index>(1, (o.b + piece - 1) / piece);
+    const Index piece = o.per_piece();
     auto gradient = [&](Input i, const Shape& shape) {
       return needs_grad(i) ? zeros(shape, dy.dtype()) : Tensor();
     };
-    Tensor dquery = gradient(Query, {o.b, o.t, o.a}), dkeys = gradient(Keys, {o.b, o.s, o.a}),
-           dv = gradient(V, {pieces, o.a});
-    visit_floating(up.dtype(), [&]<class T>() {
-      parallel_for(o.b, piece, [&](Index begin, Index end) {
-        for (Index i = begin; i < end; ++i)
-          op_kernels<T>().additive_scores_grad(
-              o.tile<T>(i), up.data<T>() + i * o.t * o.s, data_or_null<T>(dquery, i * o.t * o.a),
-              data_or_null<T>(dkeys, i * o.s * o.a), data_or_null<T>(dv, begin / piece * o.a));
-      });
+    Tensor dquery = gradient(Query, {o.b, o.t, o.a}), dkeys = gradient(Keys, {o.b, o.s, o.a});
+    Tensor dv = needs_grad(V) ? sums_by_piece(o.b, piece, o.a, dy.dtype()) : Tensor();
+    each_piece(up.dtype(), o.b, piece, [&]<class T>(Index begin, Index end) {
+      for (Index i = begin; i < end; ++i)
+        op_kernels<T>().additive_scores_grad(
+            o.tile<T>(i), up.data<T>() + i * o.t * o.s, data_or_null<T>(dquery, i * o.t * o.a),
+            data_or_null<T>(dkeys, i * o.s * o.a), data_or_null<T>(dv, begin / piece * o.a));
     });
-    return {{Query, dquery}, {Keys, dkeys}, {V, dv.defined() ? sum_of_pieces(dv) : dv}};
+    return {{Query, dquery}, {Keys, dkeys}, {V, sum_of_pieces(dv)}};
   }
 };
 

@@ -48,22 +48,10 @@ bool fits_scores(const AttentionMask& mask, const Shape& scores) {
   return fits(mask.keep) && fits(mask.bias.value());
 }
 
-// (..., R, C) has the leading axes ...
-Shape leading(const Shape& x) {
-  Shape lead;
-  for (int i = 0; i + 2 < x.rank(); ++i) lead.push_back(x[i]);
-  return lead;
-}
-Shape with_last(Shape lead, Index rows, Index columns) {
-  lead.push_back(rows);
-  lead.push_back(columns);
-  return lead;
-}
-
 // (B, H, R, C) laid out as (B, R, H, C): joining the heads is then a view. Other ranks row-major.
 Tensor heads_apart(const Shape& lead, Index rows, Index columns, DType dtype) {
   if (lead.rank() == 2) return transpose(empty({lead[0], rows, lead[1], columns}, dtype), 1, 2);
-  return empty(with_last(lead, rows, columns), dtype);
+  return empty(with_matrix(lead, rows, columns), dtype);
 }
 
 struct Attention final : Op {
@@ -110,7 +98,7 @@ struct Attention final : Op {
         gradient(Query, query), gradient(KeyInput, key), gradient(Value, value), {}};
     if (needs_grad(Bias))
       d.scores =
-          empty(with_last(leading(query.shape()), query.size(-2), key.size(-2)), query.dtype());
+          empty(with_matrix(leading(query.shape()), query.size(-2), key.size(-2)), query.dtype());
     heads.backward(query, key, value, bias, dy.value(), d);
     return {{Query, d.query},
             {KeyInput, d.key},
@@ -168,16 +156,15 @@ AttentionResult scaled_dot_product_attention(const In& query, const Var& key, co
     return a;
   }
   ops::check(query, key, value, mask, dropout_p);
-  Shape lead = ops::leading(query->shape()), key_lead = ops::leading(key.shape()),
-        value_lead = ops::leading(value.shape());
+  Shape lead = leading(query->shape()), key_lead = leading(key.shape()),
+        value_lead = leading(value.shape());
   if (lead != key_lead || lead != value_lead)
     lead = broadcast_shapes(broadcast_shapes(lead, key_lead, "attention"), value_lead, "attention");
   auto spread = [&](const Var& v) {
-    return ops::leading(v.shape()) == lead
-               ? v
-               : broadcast_to(v, ops::with_last(lead, v.size(-2), v.size(-1)));
+    return leading(v.shape()) == lead ? v
+                                      : broadcast_to(v, with_matrix(lead, v.size(-2), v.size(-1)));
   };
-  Shape scores = ops::with_last(lead, query->size(-2), key.size(-2));
+  Shape scores = with_matrix(lead, query->size(-2), key.size(-2));
   if (!ops::fits_scores(mask, scores))
     throw with_operands(
         ShapeError("attention", "a mask does not broadcast to the scores " + to_string(scores)),

@@ -4,7 +4,7 @@
 // variance 1 has variance Dk, and a softmax of large scores has almost no gradient.
 #pragma once
 
-#include "autograd/kernels/attention_heads.hpp"
+#include "autograd/kernels/attention.hpp"
 #include "autograd/ops.hpp"
 
 namespace glim::ops {

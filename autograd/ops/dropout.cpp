@@ -2,7 +2,8 @@
 //
 // i is the position in row-major order; the mask is drawn again from the key, not stored. ValueError
 // unless 0 <= p <= 1; p = 1 gives zeros.
-#include "autograd/kernels/passes.hpp"
+#include "autograd/kernels/dropout.hpp"
+
 #include "autograd/ops.hpp"
 
 namespace glim {

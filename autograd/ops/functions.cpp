@@ -1,9 +1,9 @@
 // Element-wise functions of one tensor; x, y, dx, dy have one shape.
+#include "autograd/kernels/functions.hpp"
+
 #include <cmath>
 #include <numbers>
 
-#include "autograd/kernels/function_grad.hpp"
-#include "autograd/kernels/passes.hpp"
 #include "autograd/ops.hpp"
 
 namespace glim {
@@ -87,7 +87,7 @@ struct Clamp final : Unary<Clamp> {
   double low, high;
 };
 
-// ---- with kernels (kernels/functions.hpp), which compute the rule in one pass ----
+// ---- with kernels (kernels/functions.hpp) ----
 
 struct Tanh final : Unary<Tanh> {
   static constexpr Formula formula{"tanh", "y = tanh x", {"dx = dy (1 - y²)"}};
@@ -120,7 +120,11 @@ struct Relu final : Unary<Relu> {
   Var dx(const Var& dy) const {
     return where(greater(y().value(), 0), dy, Var(scalar(0, dy.dtype())));
   }
-  Tensor kernel(const Tensor& dy) const { return kernels::relu_grad(y().value(), dy, 1); }
+  Tensor kernel(const Tensor& dy) const {
+    Tensor dx = empty(dy.shape(), dy.dtype());
+    relu_grad(dx, y().value(), dy, 1);
+    return dx;
+  }
 };
 
 struct Silu final : Unary<Silu> {

@@ -55,14 +55,11 @@ struct GruCell final : Op {
     save(I, G, H);
     CellOperands cell(i, g, h, live, 3);
     Tensor y = empty(h.shape(), h.dtype());
-    visit_floating(h.dtype(), [&]<class T>() {
-      cell.each_piece([&](Index begin, Index end) {
-        op_kernels<T>().gru(cell.rows<T>(begin, end), from_row<T>(y, begin));
-      });
+    cell.each_cells([&]<class T>(const CellRows<T>& rows, Index begin) {
+      op_kernels<T>().gru(rows, from_row<T>(y, begin));
     });
     return y;
   }
-  // The gates are computed again.
   Grads fast_gradient(const Var& dy) const override {
     CellOperands cell(saved(I).value(), saved(G).value(), saved(H).value(), live, 3);
     Rows up = rows_of(dy.value());
@@ -70,12 +67,9 @@ struct GruCell final : Op {
       return needs_grad(i) ? empty(saved(i).shape(), dy.dtype()) : Tensor();
     };
     Tensor di = gradient(I), dg = gradient(G), dh = gradient(H);
-    visit_floating(dy.value().dtype(), [&]<class T>() {
-      cell.each_piece([&](Index begin, Index end) {
-        op_kernels<T>().gru_grad(cell.rows<T>(begin, end), {up.x.data<T>() + begin * up.ld, up.ld},
-                                 from_row<T>(di, begin), from_row<T>(dg, begin),
-                                 from_row<T>(dh, begin));
-      });
+    cell.each_cells([&]<class T>(const CellRows<T>& rows, Index begin) {
+      op_kernels<T>().gru_grad(rows, {up.at<T>(begin), up.ld}, from_row<T>(di, begin),
+                               from_row<T>(dg, begin), from_row<T>(dh, begin));
     });
     return {{I, di}, {G, dg}, {H, dh}};
   }

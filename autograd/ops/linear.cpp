@@ -1,8 +1,7 @@
 // An affine map of rows, alone or as the hidden layer of a feed-forward network.
 //
 //   x: (..., I)   W: (O, I)   b: (O,) or undefined   y: (..., O)
-#include "autograd/kernels/passes.hpp"
-#include "autograd/kernels/rows.hpp"
+#include "autograd/kernels/functions.hpp"
 #include "autograd/ops.hpp"
 #include "tensor/error.hpp"
 #include "tensor/matmul/matmul.hpp"
@@ -27,7 +26,7 @@ struct Affine : Op {
     Grads d;
     if (needs_grad(X)) d[X] = reshape(matmul(up, saved(Weight)), from_);
     if (needs_grad(Weight)) d[Weight] = matmul(transpose(up), rows(saved(X)));
-    if (needs_grad(Bias)) d[Bias] = by_kernel ? kernels::sum_of_rows(up.value()) : sum(up, {0});
+    if (needs_grad(Bias)) d[Bias] = by_kernel ? sum_of_rows(up.value()) : sum(up, {0});
     return d;
   }
 
@@ -94,7 +93,7 @@ struct LinearRelu final : Affine {
     Tensor y = kept_.defined() ? recompute() : output().value();
     y_ = {};
     Tensor du = y.storage().use_count() == 1 ? y : empty(y.shape(), y.dtype());
-    kernels::relu_grad_into(du, y, dy.value(), 1 / (1 - p));
+    relu_grad(du, y, dy.value(), 1 / (1 - p));
     return affine_gradient(du, true);
   }
   Index held_bytes() const override { return kept_.bytes(); }

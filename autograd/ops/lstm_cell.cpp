@@ -63,14 +63,11 @@ struct LstmCell final : Op {
     save(InputGates, Hidden, State);
     CellOperands cell(input, hidden, state, live, 4);
     Tensor y = empty(state.shape(), state.dtype());
-    visit_floating(state.dtype(), [&]<class T>() {
-      cell.each_piece([&](Index begin, Index end) {
-        op_kernels<T>().lstm(cell.rows<T>(begin, end), from_row<T>(y, begin));
-      });
+    cell.each_cells([&]<class T>(const CellRows<T>& rows, Index begin) {
+      op_kernels<T>().lstm(rows, from_row<T>(y, begin));
     });
     return y;
   }
-  // The gates are computed again.
   Grads fast_gradient(const Var& dy) const override {
     CellOperands cell(saved(InputGates).value(), saved(Hidden).value(), saved(State).value(), live,
                       4);
@@ -80,11 +77,9 @@ struct LstmCell final : Op {
     };
     Tensor da = like(needs_grad(InputGates) || needs_grad(Hidden), InputGates);
     Tensor dstate = like(needs_grad(State), State);
-    visit_floating(dy.value().dtype(), [&]<class T>() {
-      cell.each_piece([&](Index begin, Index end) {
-        op_kernels<T>().lstm_grad(cell.rows<T>(begin, end), {up.x.data<T>() + begin * up.ld, up.ld},
-                                  from_row<T>(da, begin), from_row<T>(dstate, begin));
-      });
+    cell.each_cells([&]<class T>(const CellRows<T>& rows, Index begin) {
+      op_kernels<T>().lstm_grad(rows, {up.at<T>(begin), up.ld}, from_row<T>(da, begin),
+                                from_row<T>(dstate, begin));
     });
     return {{InputGates, da}, {Hidden, da}, {State, dstate}};
   }

@@ -1,7 +1,7 @@
 // What the steps of recurrent cells share: their checks, and rows that keep their state.
 #pragma once
 
-#include "autograd/kernels/cell_rows.hpp"
+#include "autograd/kernels/recurrent_cells.hpp"
 #include "autograd/ops.hpp"
 #include "tensor/error.hpp"
 

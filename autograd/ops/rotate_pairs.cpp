@@ -3,7 +3,8 @@
 //   x, y: (..., T, D)      cos, sin: (T, D/2)
 //
 // A rotation is orthogonal: the gradient is turned back.
-#include "autograd/kernels/passes.hpp"
+#include "autograd/kernels/rotate_pairs.hpp"
+
 #include "autograd/ops.hpp"
 
 namespace glim {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <string>
 
-#include "autograd/kernels/table.hpp"
+#include "autograd/kernels/simd/table.hpp"
 #include "tensor/error.hpp"
 #include "tensor/tensor.hpp"
 

@@ -1,7 +1,8 @@
 // Softmax and its logarithms along one axis (Bridle 1990).
+#include "autograd/kernels/softmax.hpp"
+
 #include <limits>
 
-#include "autograd/kernels/passes.hpp"
 #include "autograd/ops.hpp"
 #include "tensor/ops/reduce.hpp"
 

@@ -39,12 +39,6 @@ Index batch_offset(const Tensor& x, const Shape& lead, Index batch) {
   return at;
 }
 
-Shape leading(const Shape& s) {
-  Shape lead;
-  for (int i = 0; i + 2 < s.rank(); ++i) lead.push_back(s[i]);
-  return lead;
-}
-
 // The epilogue of the tile whose first element is (r, column) of a result with n columns.
 template <class T>
 void finish(const Epilogue& e, Index r, Index column, Index n, Index rows, Index columns, T* tile) {
@@ -119,9 +113,7 @@ Checked check(const Tensor& a, const Tensor& b) {
   } catch (ShapeError&) {
     fail("leading axes " + to_string(la) + " and " + to_string(lb) + " do not broadcast");
   }
-  c.result = c.lead;
-  c.result.push_back(c.a.size(-2));
-  c.result.push_back(c.b.size(-1));
+  c.result = with_matrix(c.lead, c.a.size(-2), c.b.size(-1));
   checked_numel(c.result, "matmul");
   if (!blas_layout(c.a)) c.a = c.a.contiguous();
   if (!blas_layout(c.b)) c.b = c.b.contiguous();

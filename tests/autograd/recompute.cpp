@@ -1,7 +1,7 @@
 // Large values that their ops compute again in backward (Op::recomputes): the gradients are those of a
 // tape that keeps every value, to the bit, and the memory is less.
 #include "autograd/magnification.hpp"
-#include "autograd/observe/inspect.hpp"
+#include "autograd/observe/table.hpp"
 #include "tests/autograd/common.hpp"
 
 namespace test_recompute {

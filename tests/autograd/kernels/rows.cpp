@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "autograd/kernels/function_grad.hpp"
-#include "autograd/kernels/table.hpp"
+#include "autograd/kernels/functions.hpp"
+#include "autograd/kernels/simd/table.hpp"
 #include "tensor/error.hpp"
 #include "tensor/random.hpp"
 #include "tests/catch.hpp"

@@ -1,11 +1,10 @@
-// Pictures of a tape, before backward and after it: a table, a graph, a sum by op.
+// A tape as a table, and its sums by op; before backward or after it.
 //
 //   std::cout << to_table(tape);       one line a node
-//   std::ofstream("t.dot") << to_dot(tape);      dot -Tsvg t.dot > t.svg
 //   std::cout << to_string(summarize(tape));
 //
-// The tape is only read. Nothing here needs backward to have run; once it has, what an op had saved
-// is marked as freed (unless retained), and times of backward and norms of watched gradients appear.
+// After backward the table marks what an op had saved as freed (unless retained), and shows the times of
+// backward and the norms of watched gradients.
 #pragma once
 
 #include <string>
@@ -23,14 +22,6 @@ struct TableOptions {
 // again; "freed" when it was read), line of the call; with TapeOptions::profile the times of forward
 // and backward, and the norm of the gradient where one was watched. A line below sums up.
 std::string to_table(const Tape& tape, const TableOptions& options = {});
-
-struct DotOptions {
-  bool clusters = true;  // boxes around scopes
-  bool left_to_right = false;
-};
-// Graphviz's language. Leaves are ellipses, ops boxes (dashed when used up by backward), scopes
-// clusters within each other; a leaf lies in the scope that its name starts with.
-std::string to_dot(const Tape& tape, const DotOptions& options = {});
 
 struct OpSummary {
   std::string op;  // "leaf" for leaves

@@ -1,13 +1,13 @@
 // Tables, graphs and sums of tapes.
-#include "autograd/observe/inspect.hpp"
-
 #include <algorithm>
 #include <set>
 #include <sstream>
 
+#include "autograd/observe/graph.hpp"
+#include "autograd/observe/table.hpp"
 #include "tests/autograd/common.hpp"
 
-namespace test_inspect {
+namespace test_table_and_graph {
 
 using namespace glim;
 
@@ -302,4 +302,4 @@ TEST_CASE("a sum by op", "[inspect]") {
   CHECK(contains(text, "backward"));
 }
 
-}  // namespace test_inspect
+}  // namespace test_table_and_graph

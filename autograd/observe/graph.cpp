@@ -1,8 +1,8 @@
-// The tape in Graphviz's language (Gansner & North 2000; grammar: graphviz.org/doc/info/lang.html).
+// The language: Gansner & North 2000; its grammar: graphviz.org/doc/info/lang.html.
+#include "autograd/observe/graph.hpp"
+
 #include <map>
 #include <memory>
-
-#include "autograd/observe/inspect.hpp"
 
 namespace glim {
 namespace {

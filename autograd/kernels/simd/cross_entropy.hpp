@@ -5,7 +5,7 @@
 //             = total·ln Σ e^{x - m} - rest·Σ (x - m)    corrected where q is not `rest`
 #pragma once
 
-#include "autograd/kernels/table.hpp"
+#include "autograd/kernels/simd/table.hpp"
 #include "tensor/simd/functions.hpp"
 
 namespace glim::GLIM_ISA {

@@ -1,13 +1,13 @@
 // Compiled once for each instruction set, with GLIM_ISA naming it (meson.build).
-#include "autograd/kernels/table.hpp"
+#include "autograd/kernels/simd/table.hpp"
 
-#include "autograd/kernels/cells.hpp"
-#include "autograd/kernels/dropout.hpp"
-#include "autograd/kernels/functions.hpp"
-#include "autograd/kernels/loss.hpp"
-#include "autograd/kernels/norm.hpp"
-#include "autograd/kernels/softmax.hpp"
-#include "autograd/kernels/sum_rows.hpp"
+#include "autograd/kernels/simd/cross_entropy.hpp"
+#include "autograd/kernels/simd/dropout.hpp"
+#include "autograd/kernels/simd/functions.hpp"
+#include "autograd/kernels/simd/norms.hpp"
+#include "autograd/kernels/simd/recurrent_cells.hpp"
+#include "autograd/kernels/simd/softmax.hpp"
+#include "autograd/kernels/simd/sum_rows.hpp"
 #include "tensor/simd/dispatch.hpp"
 
 namespace glim::GLIM_ISA {

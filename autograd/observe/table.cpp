@@ -1,4 +1,4 @@
-#include "autograd/observe/inspect.hpp"
+#include "autograd/observe/table.hpp"
 
 #include <algorithm>
 #include <cmath>

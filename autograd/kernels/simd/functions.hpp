@@ -1,0 +1,50 @@
+// Gradients of functions of each element, in vectors.
+//
+//   dx = dy f'(x)      f' from y of tanh, sigmoid and relu, from x of silu and gelu
+#pragma once
+
+#include "tensor/simd/functions.hpp"
+
+namespace glim::GLIM_ISA {
+
+template <class T>
+void function_grad(Function f, Index n, const T* kept, const T* dy, T* dx) {
+  auto run = [&](auto&& slope) {
+    each_to<T>(dx, kept, n, [&](Index i, Vec<T> v) { return at<T>(dy, i, n) * slope(v); });
+  };
+  switch (f) {
+    case Function::Tanh:
+      return run([](Vec<T> y) { return T(1) - y * y; });
+    case Function::Sigmoid:
+      return run([](Vec<T> y) { return y * (T(1) - y); });
+    case Function::Silu:
+      return run([](Vec<T> x) {
+        Vec<T> s = sigmoid<T>(x);
+        return s * (T(1) + x * (T(1) - s));
+      });
+    case Function::GeluErf:
+      return run([](Vec<T> x) {
+        Vec<T> e = exp_wide(T(-0.5) * x * x);  // of the density, and of erf at x/√2
+        Vec<T> cdf = T(0.5) * (T(1) + erf_wide(x * kRootHalf<T>, e));
+        return cdf + x * e * static_cast<T>(0.39894228040143267794);
+      });
+    case Function::GeluTanh:
+      return run([](Vec<T> x) {
+        Vec<T> t = tanh<T>(kRootTwoOverPi<T> * (x + kGeluCubic<T> * x * x * x));
+        Vec<T> du = kRootTwoOverPi<T> * (T(1) + T(3) * kGeluCubic<T> * x * x);
+        return T(0.5) * (T(1) + t) + T(0.5) * x * (T(1) - t * t) * du;
+      });
+    case Function::Exp:
+    case Function::Log:
+    case Function::Erf:
+      __builtin_unreachable();  // their gradients are products of other functions
+  }
+}
+
+template <class T>
+void relu_grad(Index n, const T* y, const T* dy, T scale, T* dx) {
+  each_to<T>(dx, y, n,
+             [&](Index i, Vec<T> v) { return v > 0 ? at<T>(dy, i, n) * scale : Vec<T>{}; });
+}
+
+}  // namespace glim::GLIM_ISA
