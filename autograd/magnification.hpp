@@ -7,21 +7,25 @@
 // inspection explicit. The choice belongs to the thread and lasts to the end of the block.
 #pragma once
 
+#include <utility>
+
 namespace glim {
 
 enum class Magnification { Fused, Explicit };
 
-Magnification magnification();
-
 class Magnify {
  public:
-  explicit Magnify(Magnification m);
-  ~Magnify();
+  explicit Magnify(Magnification m) : before_(std::exchange(now_, m)) {}
+  ~Magnify() { now_ = before_; }
   Magnify(const Magnify&) = delete;
   Magnify& operator=(const Magnify&) = delete;
 
  private:
+  friend Magnification magnification();
+  static inline thread_local Magnification now_ = Magnification::Fused;
   Magnification before_;
 };
+
+inline Magnification magnification() { return Magnify::now_; }
 
 }  // namespace glim

@@ -55,30 +55,21 @@ class Engine::Region final : public Op {
       tape.truncate(first);
       throw;
     }
-    Tensor value = y.value();
-    Node node;
-    node.inputs = inputs_of(tape, y, first);
-    if (node.inputs.empty()) return Var(value);
-    op->inputs_on_tape_ = node.inputs;
-    op->needs_ = ~std::uint64_t{0};
-    op->formula_ = node.formula = &formula;
-    node.name = formula.op;
-    node.shape = value.shape();
-    node.dtype = value.dtype();
-    node.scope = tape.current_scope();
-    node.where = where;
-    node.bytes = value.bytes();
-    node.op = std::move(op);
+    const Tensor value = y.value();
+    const std::vector<int> inputs = inputs_of(tape, y, first);
     Var result(value);
-    const int number = tape.add_node(std::move(node));
-    tape.bind(result, number);
+    if (inputs.empty()) return result;
+    op->inputs_on_tape_ = inputs;
+    op->needs_ = ~std::uint64_t{0};
+    op->formula_ = &formula;
+    const int number = add_node(tape, std::move(op), formula, inputs, where, result);
     tell(tape, [&](Observer& o) {
       o.begins(seconds_now() - start);
       o.recorded(number, value);
     });
     if (!tape.replays_) return result;
     std::vector<Var> operands;
-    for (int input : tape.nodes_.back().inputs) operands.push_back(tape.value(input));
+    for (int input : inputs) operands.push_back(tape.value(input));
     tell(tape, [&](Observer& o) {
       if (o.wants_replay()) o.recorded_replay(number, {operands, value, {}});
     });

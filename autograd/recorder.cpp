@@ -66,23 +66,13 @@ Var Engine::Recorder::constant(Tensor y) const {
 Var Engine::Recorder::record(std::unique_ptr<Op> op, Tensor y, RunAgain run) const {
   Tape& tape = *Tape::current();
   tell(tape, [&](Observer& o) { o.computed(formula_, y); });
-  Node node;
-  node.inputs.reserve(count_);
-  for (std::size_t i = 0; i < count_; ++i) node.inputs.push_back(tape.number_of(*inputs_[i]));
+  std::vector<int> inputs;
+  inputs.reserve(count_);
+  for (std::size_t i = 0; i < count_; ++i) inputs.push_back(tape.number_of(*inputs_[i]));
   op->inputs_ = nullptr;
-  node.formula = &formula_;
-  node.name = formula_.op;
-  node.shape = y.shape();
-  node.dtype = y.dtype();
-  node.scope = tape.current_scope();
-  node.where = where_;
-  node.bytes = y.bytes();
-  bool wants_output = op->wants_output_;
-  node.op = std::move(op);
-  int number = tape.add_node(std::move(node));
   Var result(std::move(y));
-  tape.bind(result, number);
-  if (wants_output) tape.nodes_.back().op->keep(Op::kOutput, result);
+  const int number = add_node(tape, std::move(op), formula_, std::move(inputs), where_, result);
+  if (Op& own = *tape.nodes_[number].op; own.wants_output_) own.keep(Op::kOutput, result);
   tell(tape, [&](Observer& o) { o.recorded(number, result.value()); });
   if (!replays_) return result;
   std::vector<Var> operands;
@@ -91,6 +81,23 @@ Var Engine::Recorder::record(std::unique_ptr<Op> op, Tensor y, RunAgain run) con
     if (o.wants_replay()) o.recorded_replay(number, {operands, result.value(), run});
   });
   return result;
+}
+
+int Engine::add_node(Tape& tape, std::unique_ptr<Op> op, const Formula& formula,
+                     std::vector<int> inputs, const Where& where, Var& y) {
+  Node node;
+  node.op = std::move(op);
+  node.formula = &formula;
+  node.name = formula.op;
+  node.inputs = std::move(inputs);
+  node.shape = y.shape();
+  node.dtype = y.dtype();
+  node.scope = tape.current_scope();
+  node.where = where;
+  node.bytes = y.value().bytes();
+  const int number = tape.add_node(std::move(node));
+  tape.bind(y, number);
+  return number;
 }
 
 void Engine::annotate(Error& error, std::string_view op, const Var* const* inputs,

@@ -11,20 +11,6 @@ namespace glim {
 
 enum class DType : std::uint8_t { Float32, Float64, Int64, Bool };
 
-constexpr std::size_t size_of(DType t) {
-  switch (t) {
-    case DType::Float32:
-      return 4;
-    case DType::Float64:
-      return 8;
-    case DType::Int64:
-      return 8;
-    case DType::Bool:
-      return 1;
-  }
-  return 0;
-}
-
 constexpr std::string_view name_of(DType t) {
   switch (t) {
     case DType::Float32:
@@ -42,25 +28,14 @@ constexpr std::string_view name_of(DType t) {
 constexpr bool is_floating(DType t) { return t == DType::Float32 || t == DType::Float64; }
 
 template <class T>
-struct DTypeOf;
-template <>
-struct DTypeOf<float> {
-  static constexpr DType value = DType::Float32;
-};
-template <>
-struct DTypeOf<double> {
-  static constexpr DType value = DType::Float64;
-};
-template <>
-struct DTypeOf<std::int64_t> {
-  static constexpr DType value = DType::Int64;
-};
-template <>
-struct DTypeOf<bool> {
-  static constexpr DType value = DType::Bool;
-};
-template <class T>
-inline constexpr DType dtype_of = DTypeOf<T>::value;
+requires(std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, std::int64_t> ||
+         std::is_same_v<T, bool>) inline constexpr DType dtype_of = std::is_same_v<T, float>
+                                                                        ? DType::Float32
+                                                                    : std::is_same_v<T, double>
+                                                                        ? DType::Float64
+                                                                    : std::is_same_v<T, bool>
+                                                                        ? DType::Bool
+                                                                        : DType::Int64;
 
 // v as another dtype: bool from v != 0; int64 truncates, and what it cannot hold (NaN, infinity,
 // beyond 2^63) becomes the least integer, as in NumPy.
@@ -78,7 +53,7 @@ constexpr To convert(From v) {
 
 // Calls f.template operator()<T>() with the C++ type of `t`.
 template <class F>
-decltype(auto) visit_dtype(DType t, F&& f) {
+constexpr decltype(auto) visit_dtype(DType t, F&& f) {
   switch (t) {
     case DType::Float32:
       return f.template operator()<float>();
@@ -95,6 +70,10 @@ decltype(auto) visit_dtype(DType t, F&& f) {
 template <class F>
 decltype(auto) visit_floating(DType t, F&& f) {
   return t == DType::Float32 ? f.template operator()<float>() : f.template operator()<double>();
+}
+
+constexpr std::size_t size_of(DType t) {
+  return visit_dtype(t, []<class T>() { return sizeof(T); });
 }
 
 }  // namespace glim

@@ -53,6 +53,9 @@ class Check {
       e.dtype = subject_.values[k].dtype();
       report_.inputs.push_back(std::move(e));
     }
+    for (std::size_t o = 0; o < recorded_.output_shapes.size(); ++o)
+      for (Index i = 0; i < numel_of(recorded_.output_shapes[o]); ++i)
+        u_.push_back(signed_random(key(1, o), i));
     if (report_.options.mode == GradcheckOptions::Mode::Full)
       full();
     else
@@ -200,7 +203,7 @@ class Check {
     return c;
   }
 
-  static void note(GradcheckEntry& e, Verdict verdict, const GradcheckEntry& found,
+  static void note(GradcheckEntry& e, Verdict verdict, ComparedDerivative found,
                    const Tolerance& tolerance) {
     ++e.checked;
     if (verdict == Verdict::Undecidable) {
@@ -208,20 +211,18 @@ class Check {
       return;
     }
     if (verdict == Verdict::Differs) ++e.failed;
-    double excess = tolerance.excess(found.analytic, found.numeric);
+    found.excess = tolerance.excess(found.analytic, found.numeric);
     // A single element says more than a combination that it spoils.
     bool says_less = found.projected && !e.projected && e.excess > 1;
-    if (!(excess > e.excess) || says_less) return;
-    e.excess = excess;
-    e.index = found.index;
-    e.projected = found.projected;
-    e.output = found.output;
-    e.output_index = found.output_index;
-    e.analytic = found.analytic;
-    e.numeric = found.numeric;
-    e.absolute = std::abs(found.analytic - found.numeric);
+    if (!(found.excess > e.excess) || says_less) return;
+    found.absolute = std::abs(found.analytic - found.numeric);
     double larger = std::max(std::abs(found.analytic), std::abs(found.numeric));
-    e.relative = larger > 0 ? e.absolute / larger : e.absolute;
+    found.relative = larger > 0 ? found.absolute / larger : found.absolute;
+    static_cast<ComparedDerivative&>(e) = found;
+  }
+
+  Verdict judged(ComparedDerivative& found, const std::function<Probe(int level)>& probe) const {
+    return judge(found.analytic, probe, tolerance_, epsilon_of(report_.in_float64), found.numeric);
   }
 
   void full() {
@@ -232,19 +233,15 @@ class Check {
                                           subject_.names[k] +
                                           " is too large for the full mode: use Projection");
     recorded_ = record(true);
-    std::vector<double> u;
-    for (std::size_t o = 0; o < recorded_.output_shapes.size(); ++o)
-      for (Index i = 0; i < numel_of(recorded_.output_shapes[o]); ++i)
-        u.push_back(signed_random(key(1, o), i));
     for (std::size_t i = 0; i < wanted_.size(); ++i)
-      for (Index j = 0; j < near_->numel(wanted_[i]); ++j) full_column(i, j, u);
+      for (Index j = 0; j < near_->numel(wanted_[i]); ++j) full_column(i, j);
   }
 
-  void full_column(std::size_t i, Index j, const std::vector<double>& u) {
+  void full_column(std::size_t i, Index j) {
     GradcheckEntry& entry = report_.inputs[i];
     auto n = static_cast<std::size_t>(near_->numel(wanted_[i]));
     std::array<std::optional<Column>, kLevels> columns;
-    GradcheckEntry found;
+    ComparedDerivative found;
     found.index = unravel(entry.shape, j);
     double along_u = 0, allowed = 0;
     bool decidable = true;
@@ -259,12 +256,11 @@ class Check {
           if (!c) c = column(wanted_[i], j, level);
           return Probe{c->h_minus, c->h_plus, c->minus[row], origin_[row], c->plus[row]};
         };
-        Verdict verdict =
-            judge(found.analytic, probe, tolerance_, epsilon_of(report_.in_float64), found.numeric);
+        Verdict verdict = judged(found, probe);
         note(entry, verdict, found, tolerance_);
         decidable = decidable && verdict != Verdict::Undecidable;
-        along_u += u[row] * found.numeric;
-        allowed += std::abs(u[row]) * tolerance_.allowed(found.numeric);
+        along_u += u_[row] * found.numeric;
+        allowed += std::abs(u_[row]) * tolerance_.allowed(found.numeric);
       }
     }
     if (!decidable || origin_.empty()) return;
@@ -307,10 +303,6 @@ class Check {
   }
 
   void project(int direction) {
-    u_.clear();
-    for (std::size_t o = 0; o < recorded_.output_shapes.size(); ++o)
-      for (Index i = 0; i < numel_of(recorded_.output_shapes[o]); ++i)
-        u_.push_back(signed_random(key(1, o), i));
     for (std::size_t i = 0; i < wanted_.size(); ++i) {
       Index n = near_->numel(wanted_[i]);
       if (n == 0 || origin_.empty()) continue;
@@ -331,12 +323,11 @@ class Check {
         for (Index j = begin; j < end; ++j) total += v[j] * recorded_.along_u[i][j];
         return total;
       };
-      GradcheckEntry found;
+      ComparedDerivative found;
       found.projected = true;
       found.analytic = analytic(0, n);
       auto probe = [&](int level) { return probe_along(wanted_[i], v, 0, n, level); };
-      Verdict verdict =
-          judge(found.analytic, probe, tolerance_, epsilon_of(report_.in_float64), found.numeric);
+      Verdict verdict = judged(found, probe);
       Index begin = 0, end = n;
       // The half that disagrees more, until one element is left.
       while (verdict == Verdict::Differs && end - begin > 1) {
@@ -363,7 +354,7 @@ class Check {
   std::optional<Neighbourhood> near_;
   std::vector<double> origin_;  // outputs at the copies
   Recorded recorded_;
-  std::vector<double> u_;
+  std::vector<double> u_;  // of all outputs, one after the other
 };
 
 }  // namespace

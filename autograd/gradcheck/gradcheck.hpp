@@ -115,15 +115,9 @@ class CheckedClosure {
   std::function<std::vector<Var>()> call_;
 };
 
-// What was found for one input: how many derivatives, and the one furthest from its tolerance.
-struct GradcheckEntry {
-  std::size_t input = 0;
-  std::string name;
-  Shape shape;
-  DType dtype = DType::Float64;
-  Index checked = 0, failed = 0, undecidable = 0;
-
-  Shape index;             // of the worst element within the input
+// One derivative by both ways.
+struct ComparedDerivative {
+  Shape index;             // of the element within the input
   bool projected = false;  // of Jᵀu or vᵀJᵀu; else of one element of the output:
   std::size_t output = 0;
   Shape output_index;
@@ -131,6 +125,15 @@ struct GradcheckEntry {
   double absolute = 0;  // |analytic - numeric|
   double relative = 0;  // the same over the larger of the two
   double excess = -1;   // the same over atol + rtol |numeric|: above 1 is wrong; -1 when unchecked
+};
+
+// What was found for one input: how many derivatives, and the one furthest from its tolerance.
+struct GradcheckEntry : ComparedDerivative {
+  std::size_t input = 0;
+  std::string name;
+  Shape shape;
+  DType dtype = DType::Float64;
+  Index checked = 0, failed = 0, undecidable = 0;
 };
 
 struct GradcheckReport {
@@ -143,12 +146,15 @@ struct GradcheckReport {
   std::string problem;
   std::vector<GradcheckEntry> inputs;  // those that were checked
 
-  Index checked() const;
-  Index failed() const;
-  Index undecidable() const;
+  Index checked() const { return total(&GradcheckEntry::checked); }
+  Index failed() const { return total(&GradcheckEntry::failed); }
+  Index undecidable() const { return total(&GradcheckEntry::undecidable); }
   const GradcheckEntry* worst() const;  // the largest excess; null when nothing was compared
   explicit operator bool() const { return problem.empty() && failed() == 0; }
   std::string to_string() const;  // one block of text, without a newline at its end
+
+ private:
+  Index total(Index GradcheckEntry::*of) const;
 };
 std::ostream& operator<<(std::ostream& out, const GradcheckReport& report);
 

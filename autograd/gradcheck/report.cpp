@@ -53,19 +53,9 @@ std::string line_of(const GradcheckEntry& e, const GradcheckOptions& o) {
 
 }  // namespace
 
-Index GradcheckReport::checked() const {
+Index GradcheckReport::total(Index GradcheckEntry::*of) const {
   Index n = 0;
-  for (const GradcheckEntry& e : inputs) n += e.checked;
-  return n;
-}
-Index GradcheckReport::failed() const {
-  Index n = 0;
-  for (const GradcheckEntry& e : inputs) n += e.failed;
-  return n;
-}
-Index GradcheckReport::undecidable() const {
-  Index n = 0;
-  for (const GradcheckEntry& e : inputs) n += e.undecidable;
+  for (const GradcheckEntry& e : inputs) n += e.*of;
   return n;
 }
 

@@ -1,7 +1,6 @@
 // Scaled dot-product attention: query (..., T, Dk)   key (..., S, Dk)   value (..., S, Dv)
 #include "autograd/ops/attention.hpp"
 
-#include "tensor/error.hpp"
 #include "tensor/ops/reduce.hpp"
 
 namespace glim {
@@ -37,7 +36,14 @@ AttentionGradients attention_gradients(const Var& query, const Var& key, const V
   return {scale * matmul(dscores, key), scale * matmul(transpose(dscores), query), dvalue, dscores};
 }
 
-bool fits_scores(const AttentionMask& mask, const Shape& scores) {
+void require_attention(std::string_view op, DType dtype, bool same_dtypes,
+                       const AttentionMask& mask, const Shape& scores, double dropout_p,
+                       const std::function<void(Error&)>& listed) {
+  const Tensor &keep = mask.keep, &bias = mask.bias.value();
+  auto refuse = [&](auto error) {
+    listed(error);
+    throw with_operands(std::move(error), Operand("keep", keep), Operand("bias", bias));
+  };
   auto fits = [&](const Tensor& m) {
     if (!m.defined()) return true;
     if (m.rank() > scores.rank()) return false;
@@ -45,7 +51,12 @@ bool fits_scores(const AttentionMask& mask, const Shape& scores) {
       if (m.size(-i) != 1 && m.size(-i) != scores[scores.rank() - i]) return false;
     return true;
   };
-  return fits(mask.keep) && fits(mask.bias.value());
+  if (!(dropout_p >= 0)) throw ValueError("dropout", "the probability lies outside [0, 1]");
+  if (!same_dtypes || !is_floating(dtype) || (bias.defined() && bias.dtype() != dtype) ||
+      (keep.defined() && keep.dtype() != DType::Bool))
+    refuse(DTypeError(op, "needs operands of one floating dtype and a bool keep"));
+  if (!fits(keep) || !fits(bias))
+    refuse(ShapeError(op, "a mask does not broadcast to the scores " + to_string(scores)));
 }
 
 // (B, H, R, C) laid out as (B, R, H, C): joining the heads is then a view. Other ranks row-major.
@@ -122,27 +133,20 @@ struct Attention final : Op {
   AttentionHeads heads;
 };
 
-void check(const Var& query, const Var& key, const Var& value, const AttentionMask& mask,
-           double dropout_p) {
-  if (!(dropout_p >= 0)) throw ValueError("dropout", "the probability lies outside [0, 1]");
-  if (query.dtype() != key.dtype() || query.dtype() != value.dtype() ||
-      !is_floating(query.dtype()) || (mask.bias.defined() && mask.bias.dtype() != query.dtype()) ||
-      (mask.keep.defined() && mask.keep.dtype() != DType::Bool))
-    throw with_operands(
-        DTypeError("attention", "needs operands of one floating dtype and a bool keep"),
-        Operand("query", query.value()), Operand("key", key.value()),
-        Operand("value", value.value()), Operand("keep", mask.keep),
-        Operand("bias", mask.bias.value()));
-}
-
 }  // namespace ops
 
 AttentionResult scaled_dot_product_attention(const In& query, const Var& key, const Var& value,
                                              const AttentionMask& mask, double dropout_p,
                                              RandomKey dropout_key, bool need_probs) {
+  auto listed = [&](Error& e) {
+    e.add_operand("query", query->value().kind());
+    e.add_operand("key", key.value().kind());
+    e.add_operand("value", value.value().kind());
+  };
   auto fail = [&](const std::string& problem) {
-    throw with_operands(ShapeError("attention", problem), Operand("query", query->value()),
-                        Operand("key", key.value()), Operand("value", value.value()));
+    ShapeError e("attention", problem);
+    listed(e);
+    throw e;
   };
   if (query->rank() < 2 || key.rank() < 2 || value.rank() < 2)
     fail("query must be (..., T, Dk), key (..., S, Dk) and value (..., S, Dv)");
@@ -155,7 +159,6 @@ AttentionResult scaled_dot_product_attention(const In& query, const Var& key, co
     if (!need_probs) a.probs = {};
     return a;
   }
-  ops::check(query, key, value, mask, dropout_p);
   Shape lead = leading(query->shape()), key_lead = leading(key.shape()),
         value_lead = leading(value.shape());
   if (lead != key_lead || lead != value_lead)
@@ -164,12 +167,9 @@ AttentionResult scaled_dot_product_attention(const In& query, const Var& key, co
     return leading(v.shape()) == lead ? v
                                       : broadcast_to(v, with_matrix(lead, v.size(-2), v.size(-1)));
   };
-  Shape scores = with_matrix(lead, query->size(-2), key.size(-2));
-  if (!ops::fits_scores(mask, scores))
-    throw with_operands(
-        ShapeError("attention", "a mask does not broadcast to the scores " + to_string(scores)),
-        Operand("query", query->value()), Operand("key", key.value()), Operand("keep", mask.keep),
-        Operand("bias", mask.bias.value()));
+  ops::require_attention("attention", query->dtype(),
+                         key.dtype() == query->dtype() && value.dtype() == query->dtype(), mask,
+                         with_matrix(lead, query->size(-2), key.size(-2)), dropout_p, listed);
   Var context = apply(ops::Attention(mask.keep, {dropout_p, dropout_key}), spread(query),
                       spread(key), spread(value), mask.bias);
   return {named(context, "context"), {}};

@@ -6,6 +6,7 @@
 
 #include "autograd/kernels/attention.hpp"
 #include "autograd/ops.hpp"
+#include "tensor/error.hpp"
 
 namespace glim::ops {
 
@@ -24,7 +25,11 @@ AttentionGradients attention_gradients(const Var& query, const Var& key, const V
                                        const AttentionMask& mask, const AttentionDropout& drop,
                                        const Var& dcontext);
 
-// Whether keep and bias broadcast to scores of this shape.
-bool fits_scores(const AttentionMask& mask, const Shape& scores);
+// What the kernel needs beside shapes. ValueError for a dropout probability below 0; DTypeError unless the
+// operands share a floating dtype with the bias, and keep is bool; ShapeError unless both broadcast to the
+// scores. `listed` adds the operands to an error.
+void require_attention(std::string_view op, DType dtype, bool same_dtypes,
+                       const AttentionMask& mask, const Shape& scores, double dropout_p,
+                       const std::function<void(Error&)>& listed);
 
 }  // namespace glim::ops

@@ -9,66 +9,54 @@
 namespace glim {
 namespace ops {
 
-struct Exp final : Unary<Exp> {
-  static constexpr Formula formula{"exp", "y = e^x", {"dx = dy y"}};
+// y = f(x), whose rule reads x, or y.
+template <class Self, Tensor (*f)(const Tensor&)>
+struct OfInput : Unary<Self> {
   Tensor forward(const Tensor& x) {
-    save_output();
-    return exp(x);
+    this->save(this->X);
+    return f(x);
   }
+};
+template <class Self, Tensor (*f)(const Tensor&)>
+struct OfOutput : Unary<Self> {
+  Tensor forward(const Tensor& x) {
+    this->save_output();
+    return f(x);
+  }
+};
+
+struct Exp final : OfOutput<Exp, exp> {
+  static constexpr Formula formula{"exp", "y = e^x", {"dx = dy y"}};
   Var dx(const Var& dy) const { return dy * y(); }
 };
 
-struct Log final : Unary<Log> {
+struct Log final : OfInput<Log, log> {
   static constexpr Formula formula{"log", "y = ln x", {"dx = dy / x"}};
-  Tensor forward(const Tensor& x) {
-    save(X);
-    return log(x);
-  }
   Var dx(const Var& dy) const { return dy / x(); }
 };
 
-struct Sqrt final : Unary<Sqrt> {
+struct Sqrt final : OfOutput<Sqrt, sqrt> {
   static constexpr Formula formula{"sqrt", "y = √x", {"dx = dy / (2 y)"}};
-  Tensor forward(const Tensor& x) {
-    save_output();
-    return sqrt(x);
-  }
   Var dx(const Var& dy) const { return 0.5 * dy / y(); }
 };
 
-struct Sin final : Unary<Sin> {
+struct Sin final : OfInput<Sin, sin> {
   static constexpr Formula formula{"sin", "y = sin x", {"dx = dy cos x"}};
-  Tensor forward(const Tensor& x) {
-    save(X);
-    return sin(x);
-  }
   Var dx(const Var& dy) const { return dy * cos(x()); }
 };
 
-struct Cos final : Unary<Cos> {
+struct Cos final : OfInput<Cos, cos> {
   static constexpr Formula formula{"cos", "y = cos x", {"dx = -dy sin x"}};
-  Tensor forward(const Tensor& x) {
-    save(X);
-    return cos(x);
-  }
   Var dx(const Var& dy) const { return -(dy * sin(x())); }
 };
 
-struct Abs final : Unary<Abs> {
+struct Abs final : OfInput<Abs, abs> {
   static constexpr Formula formula{"abs", "y = |x|", {"dx = dy sign(x), 0 at the kink"}};
-  Tensor forward(const Tensor& x) {
-    save(X);
-    return abs(x);
-  }
   Var dx(const Var& dy) const { return dy * sign(x().value()); }
 };
 
-struct Erf final : Unary<Erf> {
+struct Erf final : OfInput<Erf, erf> {
   static constexpr Formula formula{"erf", "y = erf x", {"dx = dy 2/√π e^(-x²)"}};
-  Tensor forward(const Tensor& x) {
-    save(X);
-    return erf(x);
-  }
   Var dx(const Var& dy) const { return dy * exp(-(x() * x())) * (2 * std::numbers::inv_sqrtpi); }
 };
 
@@ -89,34 +77,22 @@ struct Clamp final : Unary<Clamp> {
 
 // ---- with kernels (kernels/functions.hpp) ----
 
-struct Tanh final : Unary<Tanh> {
+struct Tanh final : OfOutput<Tanh, tanh> {
   static constexpr Formula formula{"tanh", "y = tanh x", {"dx = dy (1 - y²)"}};
-  Tensor forward(const Tensor& x) {
-    save_output();
-    return tanh(x);
-  }
   Var dx(const Var& dy) const { return dy * (1 - y() * y()); }
   Tensor kernel(const Tensor& dy) const { return function_grad(Function::Tanh, y().value(), dy); }
 };
 
-struct Sigmoid final : Unary<Sigmoid> {
+struct Sigmoid final : OfOutput<Sigmoid, sigmoid> {
   static constexpr Formula formula{"sigmoid", "y = 1/(1 + e^-x)", {"dx = dy y (1 - y)"}};
-  Tensor forward(const Tensor& x) {
-    save_output();
-    return sigmoid(x);
-  }
   Var dx(const Var& dy) const { return dy * y() * (1 - y()); }
   Tensor kernel(const Tensor& dy) const {
     return function_grad(Function::Sigmoid, y().value(), dy);
   }
 };
 
-struct Relu final : Unary<Relu> {
+struct Relu final : OfOutput<Relu, relu> {
   static constexpr Formula formula{"relu", "y = max(0, x)", {"dx = dy where y > 0, else 0"}};
-  Tensor forward(const Tensor& x) {
-    save_output();
-    return relu(x);
-  }
   Var dx(const Var& dy) const {
     return where(greater(y().value(), 0), dy, Var(scalar(0, dy.dtype())));
   }
@@ -127,13 +103,9 @@ struct Relu final : Unary<Relu> {
   }
 };
 
-struct Silu final : Unary<Silu> {
+struct Silu final : OfInput<Silu, silu> {
   static constexpr Formula formula{
       "silu", "y = x s, s = sigmoid(x)", {"dx = dy s (1 + x (1 - s))"}};
-  Tensor forward(const Tensor& x) {
-    save(X);
-    return silu(x);
-  }
   Var dx(const Var& dy) const {
     Var s = sigmoid(x());
     return dy * s * (1 + x() * (1 - s));

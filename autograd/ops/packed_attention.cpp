@@ -8,7 +8,6 @@
 // attention.hpp. Splitting and joining the heads is a matter of strides: nothing is copied, and the kernel
 // writes each gradient once, where the projection's backward reads it.
 #include "autograd/ops/attention.hpp"
-#include "tensor/error.hpp"
 #include "tensor/ops/reduce.hpp"
 
 namespace glim {
@@ -141,9 +140,14 @@ struct PackedAttention final : Op {
 AttentionResult packed_attention(const In& x, const Var& memory, Index heads,
                                  const AttentionMask& mask, double dropout_p, RandomKey dropout_key,
                                  bool need_probs) {
+  auto listed = [&](Error& e) {
+    e.add_operand("x", x->value().kind());
+    e.add_operand("memory", memory.value().kind());
+  };
   auto fail = [&](const std::string& problem) {
-    throw with_operands(ShapeError("packed_attention", problem), Operand("x", x->value()),
-                        Operand("memory", memory.value()));
+    ShapeError e("packed_attention", problem);
+    listed(e);
+    throw e;
   };
   if (heads < 1) throw ValueError("packed_attention", "there must be one head at least");
   const bool self = !memory.defined();
@@ -159,20 +163,9 @@ AttentionResult packed_attention(const In& x, const Var& memory, Index heads,
   ops::AttentionDropout drop{dropout_p, dropout_key};
   if (magnification() == Magnification::Explicit || need_probs || dropout_p >= 1)
     return ops::composed(x, memory, heads, mask, drop, need_probs);
-  if (!(dropout_p >= 0)) throw ValueError("dropout", "the probability lies outside [0, 1]");
-  auto with_all = [&](auto e) {
-    return with_operands(std::move(e), Operand("x", x->value()), Operand("memory", memory.value()),
-                         Operand("keep", mask.keep), Operand("bias", mask.bias.value()));
-  };
-  if (!is_floating(x->dtype()) || (!self && memory.dtype() != x->dtype()) ||
-      (mask.bias.defined() && mask.bias.dtype() != x->dtype()) ||
-      (mask.keep.defined() && mask.keep.dtype() != DType::Bool))
-    throw with_all(
-        DTypeError("packed_attention", "needs operands of one floating dtype and a bool keep"));
-  Shape scores{x->size(0), heads, x->size(1), self ? x->size(1) : memory.size(1)};
-  if (!ops::fits_scores(mask, scores))
-    throw with_all(ShapeError("packed_attention",
-                              "a mask does not broadcast to the scores " + to_string(scores)));
+  ops::require_attention("packed_attention", x->dtype(), self || memory.dtype() == x->dtype(), mask,
+                         {x->size(0), heads, x->size(1), self ? x->size(1) : memory.size(1)},
+                         dropout_p, listed);
   Var y = apply(ops::PackedAttention(heads, mask.keep, drop), x, memory, mask.bias);
   return {named(y, "context"), {}};
 }

@@ -35,48 +35,32 @@ float from_half(std::uint16_t h) {
   return std::bit_cast<float>(sign | (exponent + 112) << 23 | fraction << 13);
 }
 
-template <class T, class F>
-void convert_run(const std::byte* from, std::size_t size, Tensor& y, Index at, Index n,
-                 const F& f) {
-  T* to = y.data<T>() + at;
-  for (Index i = 0; i < n; ++i) to[i] = f(from + i * size);
-}
-
+// y[at ...] = the n elements from `from` on.
 void convert_elements(const std::byte* from, const Encoding& e, Tensor& y, Index at, Index n) {
-  bool big = e.big_endian;
-  auto integer = [&]<class U>(U) {
-    if (e.kind == Encoding::Signed)
-      convert_run<Index>(from, sizeof(U), y, at, n, [big](const std::byte* p) {
-        return static_cast<Index>(static_cast<std::make_signed_t<U>>(load<U>(p, big)));
-      });
-    else
-      convert_run<Index>(from, sizeof(U), y, at, n,
-                         [big](const std::byte* p) { return static_cast<Index>(load<U>(p, big)); });
+  auto run = [&]<class T, class U>(T, U, const auto& convert) {  // U has an element's size
+    T* to = y.data<T>() + at;
+    for (Index i = 0; i < n; ++i)
+      to[i] = static_cast<T>(convert(load<U>(from + i * e.size, e.big_endian)));
   };
-  if (e.kind == Encoding::Float && e.size == 8)
-    convert_run<double>(from, 8, y, at, n, [big](const std::byte* p) {
-      return std::bit_cast<double>(load<std::uint64_t>(p, big));
-    });
-  else if (e.kind == Encoding::Float && e.size == 4)
-    convert_run<float>(from, 4, y, at, n, [big](const std::byte* p) {
-      return std::bit_cast<float>(load<std::uint32_t>(p, big));
-    });
-  else if (e.kind == Encoding::Float)
-    convert_run<float>(from, 2, y, at, n, [big](const std::byte* p) {
-      return from_half(load<std::uint16_t>(p, big));
-    });
-  else if (e.kind == Encoding::Brain)
-    convert_run<float>(from, 2, y, at, n, [big](const std::byte* p) {
-      return std::bit_cast<float>(std::uint32_t{load<std::uint16_t>(p, big)} << 16);
-    });
+  auto integer = [&]<class U>(U unsigned_type) {
+    if (e.kind == Encoding::Signed)
+      run(Index(), unsigned_type, [](U u) { return static_cast<std::make_signed_t<U>>(u); });
+    else
+      run(Index(), unsigned_type, [](U u) { return u; });
+  };
+  const bool floating = e.kind == Encoding::Float;
+  if (e.kind == Encoding::Brain)
+    run(float(), std::uint16_t(), [](std::uint32_t u) { return std::bit_cast<float>(u << 16); });
   else if (e.size == 8)
-    integer(std::uint64_t{});
+    floating ? run(double(), std::uint64_t(), [](auto u) { return std::bit_cast<double>(u); })
+             : integer(std::uint64_t());
   else if (e.size == 4)
-    integer(std::uint32_t{});
+    floating ? run(float(), std::uint32_t(), [](auto u) { return std::bit_cast<float>(u); })
+             : integer(std::uint32_t());
   else if (e.size == 2)
-    integer(std::uint16_t{});
+    floating ? run(float(), std::uint16_t(), from_half) : integer(std::uint16_t());
   else
-    integer(std::uint8_t{});
+    integer(std::uint8_t());
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <functional>
 
 #include "tensor/iterate.hpp"
 #include "tensor/ops/broadcast.hpp"
@@ -34,36 +35,24 @@ Tensor compare_scalar(const Tensor& x, double c, const F& f) {
 
 }  // namespace
 
-Tensor equal(const Tensor& a, const Tensor& b) {
-  return compare(a, b, "equal", [](auto x, auto y) { return x == y; });
-}
+Tensor equal(const Tensor& a, const Tensor& b) { return compare(a, b, "equal", std::equal_to()); }
 Tensor not_equal(const Tensor& a, const Tensor& b) {
-  return compare(a, b, "not_equal", [](auto x, auto y) { return x != y; });
+  return compare(a, b, "not_equal", std::not_equal_to());
 }
-Tensor less(const Tensor& a, const Tensor& b) {
-  return compare(a, b, "less", [](auto x, auto y) { return x < y; });
-}
+Tensor less(const Tensor& a, const Tensor& b) { return compare(a, b, "less", std::less()); }
 Tensor less_equal(const Tensor& a, const Tensor& b) {
-  return compare(a, b, "less_equal", [](auto x, auto y) { return x <= y; });
+  return compare(a, b, "less_equal", std::less_equal());
 }
 Tensor greater(const Tensor& a, const Tensor& b) {
-  return compare(a, b, "greater", [](auto x, auto y) { return x > y; });
+  return compare(a, b, "greater", std::greater());
 }
 Tensor greater_equal(const Tensor& a, const Tensor& b) {
-  return compare(a, b, "greater_equal", [](auto x, auto y) { return x >= y; });
+  return compare(a, b, "greater_equal", std::greater_equal());
 }
-Tensor equal(const Tensor& x, double c) {
-  return compare_scalar(x, c, [](auto v, auto w) { return v == w; });
-}
-Tensor not_equal(const Tensor& x, double c) {
-  return compare_scalar(x, c, [](auto v, auto w) { return v != w; });
-}
-Tensor less(const Tensor& x, double c) {
-  return compare_scalar(x, c, [](auto v, auto w) { return v < w; });
-}
-Tensor greater(const Tensor& x, double c) {
-  return compare_scalar(x, c, [](auto v, auto w) { return v > w; });
-}
+Tensor equal(const Tensor& x, double c) { return compare_scalar(x, c, std::equal_to()); }
+Tensor not_equal(const Tensor& x, double c) { return compare_scalar(x, c, std::not_equal_to()); }
+Tensor less(const Tensor& x, double c) { return compare_scalar(x, c, std::less()); }
+Tensor greater(const Tensor& x, double c) { return compare_scalar(x, c, std::greater()); }
 Tensor is_finite(const Tensor& x) {
   Tensor y = empty(x.shape(), DType::Bool);
   visit_dtype(x.dtype(), [&]<class T>() {
@@ -85,16 +74,16 @@ void require_bool(const Tensor& x, std::string_view op) {
 
 Tensor logical_and(const Tensor& a, const Tensor& b) {
   require_bool(a, "logical_and");
-  return compare(a, b, "logical_and", [](auto x, auto y) { return x && y; });
+  return compare(a, b, "logical_and", std::logical_and());
 }
 Tensor logical_or(const Tensor& a, const Tensor& b) {
   require_bool(a, "logical_or");
-  return compare(a, b, "logical_or", [](auto x, auto y) { return x || y; });
+  return compare(a, b, "logical_or", std::logical_or());
 }
 Tensor logical_not(const Tensor& a) {
   require_bool(a, "logical_not");
   Tensor y = empty(a.shape(), DType::Bool);
-  map_into<bool, bool>(y, a, [](bool v) { return !v; });
+  map_into<bool, bool>(y, a, std::logical_not());
   return y;
 }
 

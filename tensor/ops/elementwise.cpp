@@ -81,15 +81,9 @@ Tensor function_of(const Tensor& x, Function f, std::string_view op) {
 
 }  // namespace
 
-Tensor add(const Tensor& a, const Tensor& b) {
-  return arithmetic(a, b, "add", [](auto x, auto y) { return wrap_add(x, y); });
-}
-Tensor sub(const Tensor& a, const Tensor& b) {
-  return arithmetic(a, b, "sub", [](auto x, auto y) { return wrap_sub(x, y); });
-}
-Tensor mul(const Tensor& a, const Tensor& b) {
-  return arithmetic(a, b, "mul", [](auto x, auto y) { return wrap_mul(x, y); });
-}
+Tensor add(const Tensor& a, const Tensor& b) { return arithmetic(a, b, "add", wrap_add); }
+Tensor sub(const Tensor& a, const Tensor& b) { return arithmetic(a, b, "sub", wrap_sub); }
+Tensor mul(const Tensor& a, const Tensor& b) { return arithmetic(a, b, "mul", wrap_mul); }
 Tensor div(const Tensor& a, const Tensor& b) {
   require_floating(a, "div");
   return arithmetic(a, b, "div", [](auto x, auto y) {
@@ -105,20 +99,14 @@ Tensor maximum(const Tensor& a, const Tensor& b) {
 Tensor minimum(const Tensor& a, const Tensor& b) {
   return arithmetic(a, b, "minimum", [](auto x, auto y) { return x < y || x != x ? x : y; });
 }
-Tensor add(const Tensor& a, double c) {
-  return with_scalar(a, c, "add", [](auto x, auto y) { return wrap_add(x, y); });
-}
-Tensor mul(const Tensor& a, double c) {
-  return with_scalar(a, c, "mul", [](auto x, auto y) { return wrap_mul(x, y); });
-}
+Tensor add(const Tensor& a, double c) { return with_scalar(a, c, "add", wrap_add); }
+Tensor mul(const Tensor& a, double c) { return with_scalar(a, c, "mul", wrap_mul); }
 
 void add_(const Tensor& a, const Tensor& b) {
   require_same_dtype(a, b, "add_");
   require_writable(a, "add_");
   Tensor from = source_for(a, b, "add_");
-  visit_numeric(a, "add_", [&]<class T>() {
-    zip_into<T, T, T>(a, a, from, [](T x, T y) { return wrap_add(x, y); });
-  });
+  visit_numeric(a, "add_", [&]<class T>() { zip_into<T, T, T>(a, a, from, wrap_add); });
 }
 void add_scaled_(const Tensor& a, const Tensor& b, double c) {
   require_floating(a, "add_scaled_");

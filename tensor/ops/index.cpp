@@ -4,6 +4,7 @@
 #include <array>
 
 #include "tensor/error.hpp"
+#include "tensor/ops/broadcast.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/wrap.hpp"
 #include "tensor/parallel.hpp"
@@ -103,11 +104,9 @@ Tensor scatter_add(const Tensor& x, Index axis, const Tensor& index, const Tenso
   if (source.shape() != index.shape() || source.dtype() != x.dtype())
     throw with_operands(ShapeError("scatter_add", "source must have index's shape and x's dtype"),
                         Operand("x", x), Operand("index", index), Operand("source", source));
-  if (x.dtype() == DType::Bool)
-    throw with_operands(DTypeError("scatter_add", "is not defined for bool"), Operand("x", x));
   Tensor at = index.contiguous(), from = source.contiguous(), y = x.clone();
   require_range(at, x.shape()[a], "scatter_add");
-  visit_dtype(x.dtype(), [&]<class T>() {
+  visit_numeric(x, "scatter_add", [&]<class T>() {
     const T* ps = from.data<T>();
     const Index* pi = at.data<Index>();
     T* py = y.data<T>();
@@ -157,14 +156,11 @@ void index_add_(const Tensor& y, Index axis, const Tensor& index, const Tensor& 
   if (source.shape() != selected_shape(shape, a, index.shape()))
     throw with_operands(ShapeError("index_add", "source does not fit " + to_string(shape)),
                         Operand("index", index), Operand("source", source));
-  if (source.dtype() == DType::Bool)
-    throw with_operands(DTypeError("index_add", "is not defined for bool"),
-                        Operand("source", source));
   Tensor at = index.contiguous(), from = source.contiguous();
   require_range(at, shape[a], "index_add");
   Around ay(shape, a);
   Index n = index.numel();
-  visit_dtype(source.dtype(), [&]<class T>() {
+  visit_numeric(source, "index_add", [&]<class T>() {
     const T* ps = from.data<T>();
     const Index* pi = at.data<Index>();
     T* py = y.data<T>();

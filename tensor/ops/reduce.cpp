@@ -92,40 +92,28 @@ Tensor sum_typed(const Tensor& x, const Dims& axes, bool keepdim) {
       p, out, [&](const T* row, Index n) { return ordered_sum<Acc>(row, n, 1, value); });
 }
 
-template <class Better>
+// result(element, place) of the best element of each row, the first of equals.
+template <class Better, class Result>
 Tensor extremum(const Tensor& x, const Dims& axes, bool keepdim, std::string_view op,
-                const Better& better) {
+                const Better& better, const Result& result) {
   RowPlan p = plan_rows(x, axes, keepdim, op);
   if (p.n == 0 && p.rows > 0)
     throw with_operands(ValueError(op, "of no elements is not defined"), Operand("x", x));
   return visit_dtype(x.dtype(), [&]<class T>() {
-    return reduce_rows<T, T>(p, x.dtype(), [&](const T* row, Index n) {
-      T best = row[0];
-      for (Index i = 1; i < n; ++i)
-        if (better(row[i], best)) best = row[i];
-      return best;
-    });
-  });
-}
-
-template <class Better>
-Tensor arg_extremum(const Tensor& x, Index axis, bool keepdim, std::string_view op,
-                    const Better& better) {
-  RowPlan p = plan_rows(x, {axis}, keepdim, op);
-  if (p.n == 0 && p.rows > 0)
-    throw with_operands(ValueError(op, "of no elements is not defined"), Operand("x", x));
-  return visit_dtype(x.dtype(), [&]<class T>() {
-    return reduce_rows<T, Index>(p, DType::Int64, [&](const T* row, Index n) {
+    using Y = decltype(result(T(), Index()));
+    return reduce_rows<T, Y>(p, dtype_of<Y>, [&](const T* row, Index n) {
       Index best = 0;
       for (Index i = 1; i < n; ++i)
         if (better(row[i], row[best])) best = i;
-      return best;
+      return result(row[best], best);
     });
   });
 }
 
 constexpr auto above = [](auto a, auto b) { return a > b || (a != a && b == b); };
 constexpr auto below = [](auto a, auto b) { return a < b || (a != a && b == b); };
+constexpr auto value_of_best = [](auto value, Index) { return value; };
+constexpr auto place_of_best = [](auto, Index at) { return at; };
 
 }  // namespace
 
@@ -140,10 +128,10 @@ Tensor mean(const Tensor& x, const Dims& axes, bool keepdim) {
 }
 
 Tensor max(const Tensor& x, const Dims& axes, bool keepdim) {
-  return extremum(x, axes, keepdim, "max", above);
+  return extremum(x, axes, keepdim, "max", above, value_of_best);
 }
 Tensor min(const Tensor& x, const Dims& axes, bool keepdim) {
-  return extremum(x, axes, keepdim, "min", below);
+  return extremum(x, axes, keepdim, "min", below, value_of_best);
 }
 
 Tensor var(const Tensor& x, const Dims& axes, double correction, bool keepdim) {
@@ -155,10 +143,10 @@ Tensor var(const Tensor& x, const Dims& axes, double correction, bool keepdim) {
 }
 
 Tensor argmax(const Tensor& x, Index axis, bool keepdim) {
-  return arg_extremum(x, axis, keepdim, "argmax", above);
+  return extremum(x, {axis}, keepdim, "argmax", above, place_of_best);
 }
 Tensor argmin(const Tensor& x, Index axis, bool keepdim) {
-  return arg_extremum(x, axis, keepdim, "argmin", below);
+  return extremum(x, {axis}, keepdim, "argmin", below, place_of_best);
 }
 
 Tensor any(const Tensor& x, const Dims& axes, bool keepdim) {

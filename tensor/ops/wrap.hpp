@@ -3,35 +3,24 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <type_traits>
 
 namespace glim {
 
-template <class T>
-constexpr T wrap_add(T a, T b) {
-  if constexpr (std::is_integral_v<T>) {
-    return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
-  } else {
-    return a + b;
+template <class Operation>
+struct Wrapping {
+  template <class T>
+  constexpr T operator()(T a, T b) const {
+    if constexpr (std::is_integral_v<T>)
+      return static_cast<T>(
+          Operation{}(static_cast<std::uint64_t>(a), static_cast<std::uint64_t>(b)));
+    else
+      return Operation{}(a, b);
   }
-}
-
-template <class T>
-constexpr T wrap_sub(T a, T b) {
-  if constexpr (std::is_integral_v<T>) {
-    return static_cast<T>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
-  } else {
-    return a - b;
-  }
-}
-
-template <class T>
-constexpr T wrap_mul(T a, T b) {
-  if constexpr (std::is_integral_v<T>) {
-    return static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
-  } else {
-    return a * b;
-  }
-}
+};
+inline constexpr Wrapping<std::plus<>> wrap_add{};
+inline constexpr Wrapping<std::minus<>> wrap_sub{};
+inline constexpr Wrapping<std::multiplies<>> wrap_mul{};
 
 }  // namespace glim
