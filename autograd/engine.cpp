@@ -168,23 +168,21 @@ Engine::~Engine() {
 
 void Engine::check_upstream(const char* op, const Var& y, const Tensor& dy) {
   if (!dy.defined() || dy.shape() != y.shape() || dy.dtype() != y.dtype())
-    throw with_operands(ShapeError(op, "dy must have y's shape and dtype"), Operand("y", y.value()),
-                        Operand("dy", dy));
+    throw ShapeError(op, "dy must have y's shape and dtype", {{"y", y.value()}, {"dy", dy}});
 }
 
 Tensor Engine::one_for(const char* op, const Var& loss) {
   if (loss.numel() != 1)
-    throw with_operands(ShapeError(op, "the loss must have one element; give dy otherwise"),
-                        Operand("loss", loss.value()));
+    throw ShapeError(op, "the loss must have one element; give dy otherwise",
+                     {{"loss", loss.value()}});
   return ones(loss.shape(), loss.dtype());
 }
 
 int Engine::begin(Tape& tape, Table& table, const Var& y, const Tensor& dy) {
   int root = tape.number_of(y);
   if (root < 0)
-    throw with_operands(
-        StateError("backward", "the value was not computed from any leaf on this tape"),
-        Operand("y", y.value()));
+    throw StateError("backward", "the value was not computed from any leaf on this tape",
+                     {{"y", y.value()}});
   check_upstream("backward", y, dy);
   table.resize(tape.nodes_.size());
   table[root] = dy;

@@ -142,8 +142,7 @@ std::string Tape::path(int i) const {
 
 int Tape::required_node(const char* op, const Var& v) {
   int node = number_of(v);
-  if (node < 0)
-    throw with_operands(StateError(op, "the value is not on this tape"), Operand("x", v.value()));
+  if (node < 0) throw StateError(op, "the value is not on this tape", {{"x", v.value()}});
   return node;
 }
 
@@ -209,8 +208,8 @@ std::vector<Var> Tape::grad(const Var& y, const std::vector<Var>& xs, const Tens
   Reader reader;
   for (std::size_t i = 0; i < xs.size(); ++i) {
     if (xs[i].tape_ && !holds(xs[i]))
-      throw with_operands(StateError("grad", "x is a value of another tape"),
-                          Operand("x", xs[i].value()));
+      throw StateError("grad", "x is a value of another tape",
+                       {{"x", xs[i].value()}});
     if (int node = number_of(xs[i]); node >= 0) reader.reads.emplace_back(node, &result[i]);
   }
   if (number_of(y) >= 0) {

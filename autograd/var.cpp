@@ -20,24 +20,22 @@ bool Var::requires_grad() const {
   Tape* tape = Tape::open();
   if (tape && tape->holds(*this)) return true;
   if (tape && tape_ == tape->id())
-    throw with_operands(
-        StateError("recomputed",
-                   "a value computed inside a checkpointed region is used outside: return it from "
-                   "the region, or detach() it"),
-        Operand("x", value_));
+    throw StateError(
+        "recomputed",
+        "a value computed inside a checkpointed region is used outside: return it from "
+        "the region, or detach() it",
+        {{"x", value_}});
   refuse_tape();
 }
 
 void Var::refuse_tape() const {
-  throw with_operands(
-      StateError("tape",
-                 "a value computed on another tape is used: detach() it, or keep that tape"),
-      Operand("x", value_));
+  throw StateError("tape",
+                   "a value computed on another tape is used: detach() it, or keep that tape",
+                   {{"x", value_}});
 }
 
 Leaf& Var::leaf() const {
-  if (!leaf_)
-    throw with_operands(StateError("leaf", "the value is not a leaf"), Operand("x", value_));
+  if (!leaf_) throw StateError("leaf", "the value is not a leaf", {{"x", value_}});
   return *leaf_;
 }
 const Tensor& Var::grad() const { return leaf().grad; }

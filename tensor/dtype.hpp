@@ -28,14 +28,15 @@ constexpr std::string_view name_of(DType t) {
 constexpr bool is_floating(DType t) { return t == DType::Float32 || t == DType::Float64; }
 
 template <class T>
-requires(std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, std::int64_t> ||
-         std::is_same_v<T, bool>) inline constexpr DType dtype_of = std::is_same_v<T, float>
-                                                                        ? DType::Float32
-                                                                    : std::is_same_v<T, double>
-                                                                        ? DType::Float64
-                                                                    : std::is_same_v<T, bool>
-                                                                        ? DType::Bool
-                                                                        : DType::Int64;
+inline constexpr auto dtype_of = nullptr;  // no dtype's type
+template <>
+inline constexpr auto dtype_of<float> = DType::Float32;
+template <>
+inline constexpr auto dtype_of<double> = DType::Float64;
+template <>
+inline constexpr auto dtype_of<std::int64_t> = DType::Int64;
+template <>
+inline constexpr auto dtype_of<bool> = DType::Bool;
 
 // v as another dtype: bool from v != 0; int64 truncates, and what it cannot hold (NaN, infinity,
 // beyond 2^63) becomes the least integer, as in NumPy.

@@ -1,12 +1,15 @@
 #include "tensor/error.hpp"
 
+#include "tensor/tensor.hpp"
+
 namespace glim {
 namespace {
 std::string (*find_scope)() = nullptr;
 }  // namespace
 
-Error::Error(std::string_view op, std::string_view problem)
+Error::Error(std::string_view op, std::string_view problem, std::initializer_list<Operand> operands)
     : op_(op), problem_(problem), scope_(find_scope ? find_scope() : "") {
+  for (const Operand& o : operands) operands_.push_back({std::string(o.name), o.tensor.kind(), {}});
   compose();
 }
 
@@ -49,7 +52,7 @@ void Error::set_place(std::string_view scope, std::string_view site) {
 
 void Error::compose() {
   text_ = headline();
-  for (const Operand& o : operands_) {
+  for (const Listed& o : operands_) {
     text_ += "\n  " + o.name + " " + o.kind;
     if (!o.path.empty()) text_ += "  " + o.path;
   }

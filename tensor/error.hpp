@@ -11,15 +11,24 @@
 #pragma once
 
 #include <exception>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace glim {
 
+class Tensor;
+struct Operand {
+  std::string_view name;
+  const Tensor& tensor;
+  Operand(std::string_view operand, const Tensor& value) : name(operand), tensor(value) {}
+};
+
 class Error : public std::exception {
  public:
-  Error(std::string_view op, std::string_view problem);
+  Error(std::string_view op, std::string_view problem,
+        std::initializer_list<Operand> operands = {});
 
   const char* what() const noexcept override { return text_.c_str(); }
   const std::string& op() const { return op_; }
@@ -40,13 +49,13 @@ class Error : public std::exception {
   std::size_t operand_count() const { return operands_.size(); }
 
  private:
-  struct Operand {
+  struct Listed {
     std::string name, kind, path;
   };
   void compose();
 
   std::string op_, problem_, scope_, site_, text_;
-  std::vector<Operand> operands_;
+  std::vector<Listed> operands_;
   bool placed_ = false;
 };
 

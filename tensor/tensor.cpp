@@ -25,31 +25,30 @@ std::string Tensor::kind() const {
 
 void Tensor::wrong_access(DType asked) const {
   if (!defined()) throw StateError("data", "the tensor is undefined");
-  throw with_operands(DTypeError("data", "elements read as " + std::string(name_of(asked))),
-                      Operand("x", *this));
+  throw DTypeError("data", "elements read as " + std::string(name_of(asked)), {{"x", *this}});
 }
 
 double Tensor::item() const {
   if (!defined() || numel() != 1)
-    throw with_operands(ShapeError("item", "need exactly one element"), Operand("x", *this));
+    throw ShapeError("item", "need exactly one element", {{"x", *this}});
   return visit_dtype(dtype_, [&]<class T>() { return static_cast<double>(*data<T>()); });
 }
 
 template <class T>
 T Tensor::at(std::initializer_list<Index> index) const {
   if (static_cast<int>(index.size()) != rank())
-    throw with_operands(IndexError("at", std::to_string(index.size()) + " indices for rank " +
-                                             std::to_string(rank())),
-                        Operand("x", *this));
+    throw IndexError("at",
+                     std::to_string(index.size()) + " indices for rank " + std::to_string(rank()),
+                     {{"x", *this}});
   Index at = 0;
   int axis = 0;
   for (Index i : index) {
     Index n = shape_[axis];
     if (i < -n || i >= n)
-      throw with_operands(
-          IndexError("at", "index " + std::to_string(i) + " on axis " + std::to_string(axis) +
-                               " of extent " + std::to_string(n)),
-          Operand("x", *this));
+      throw IndexError("at",
+                       "index " + std::to_string(i) + " on axis " + std::to_string(axis) +
+                           " of extent " + std::to_string(n),
+                       {{"x", *this}});
     at += (i < 0 ? i + n : i) * strides_[axis++];
   }
   return data<T>()[at];
@@ -81,8 +80,7 @@ Tensor Tensor::to(DType target) const {
 
 void Tensor::copy_(const Tensor& source) const {
   if (dtype_ != source.dtype_)
-    throw with_operands(DTypeError("copy_", "dtypes differ"), Operand("to", *this),
-                        Operand("from", source));
+    throw DTypeError("copy_", "dtypes differ", {{"to", *this}, {"from", source}});
   require_writable(*this, "copy_");
   Tensor from = source_for(*this, source, "copy_");
   visit_dtype(dtype_, [&]<class T>() { map_into<T, T>(*this, from, [](T v) { return v; }); });
@@ -104,7 +102,7 @@ void Tensor::fill_(double value) const {
 void require_writable(const Tensor& x, std::string_view op) {
   for (int i = 0; i < x.rank(); ++i)
     if (x.shape()[i] > 1 && x.strides()[i] == 0 && x.numel() > 0)
-      throw with_operands(ValueError(op, "several positions share one element"), Operand("to", x));
+      throw ValueError(op, "several positions share one element", {{"to", x}});
 }
 
 namespace {
@@ -125,9 +123,8 @@ Tensor source_for(const Tensor& target, const Tensor& source, std::string_view o
     try {
       from = broadcast_to(source, target.shape());
     } catch (const ShapeError&) {
-      throw with_operands(
-          ShapeError(op, "the source does not broadcast to " + to_string(target.shape())),
-          Operand("to", target), Operand("from", source));
+      throw ShapeError(op, "the source does not broadcast to " + to_string(target.shape()),
+                       {{"to", target}, {"from", source}});
     }
   }
   if (!(from.storage() == target.storage()) || from.numel() == 0) return from;
@@ -218,8 +215,7 @@ Tensor tensor(std::initializer_list<double> values, DType dtype) {
 }
 
 void require_floating(const Tensor& x, std::string_view op) {
-  if (!is_floating(x.dtype()))
-    throw with_operands(DTypeError(op, "needs float32 or float64"), Operand("x", x));
+  if (!is_floating(x.dtype())) throw DTypeError(op, "needs float32 or float64", {{"x", x}});
 }
 
 template std::vector<float> Tensor::to_vector<float>() const;

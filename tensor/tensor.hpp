@@ -13,12 +13,11 @@
 #include <vector>
 
 #include "tensor/dtype.hpp"
+#include "tensor/error.hpp"
 #include "tensor/shape.hpp"
 #include "tensor/storage.hpp"
 
 namespace glim {
-
-class Error;
 
 class Tensor {
  public:
@@ -125,16 +124,11 @@ void require_writable(const Tensor& x, std::string_view op);
 // `source` as a loop that writes `target` element by element may read it: expanded to target's
 // shape (ShapeError(op) otherwise), cloned when it overlaps target in another layout.
 Tensor source_for(const Tensor& target, const Tensor& source, std::string_view op);
-// Adds the tensor to an error under construction: with_operands(ShapeError(...), {"a", a}, ...).
-template <class E, class... Named>
-E with_operands(E error, const Named&... named) {
-  (error.add_operand(named.first, named.second.kind()), ...);
+// Adds operands to an error that was made without them.
+template <class E, class... Operands>
+E with_operands(E error, const Operands&... operands) {
+  (error.add_operand(operands.name, operands.tensor.kind()), ...);
   return error;
 }
-struct Operand {
-  Operand(std::string_view name, const Tensor& tensor) : first(name), second(tensor) {}
-  std::string_view first;
-  const Tensor& second;
-};
 
 }  // namespace glim

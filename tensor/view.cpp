@@ -25,9 +25,9 @@ Shape resolve(Shape shape, const Tensor& x) {
     return shape;
   }
   if (unknown != -1 || known != n)
-    throw with_operands(ShapeError("reshape", "cannot view " + std::to_string(n) + " elements as " +
-                                                  to_string(shape)),
-                        Operand("x", x));
+    throw ShapeError("reshape",
+                     "cannot view " + std::to_string(n) + " elements as " + to_string(shape),
+                     {{"x", x}});
   return shape;
 }
 
@@ -77,9 +77,8 @@ Tensor reshape(const Tensor& x, Shape shape) {
 
 Tensor permute(const Tensor& x, const Dims& axes) {
   if (axes.rank() != x.rank())
-    throw with_operands(
-        ShapeError("permute", "axes " + to_string(axes) + " for rank " + std::to_string(x.rank())),
-        Operand("x", x));
+    throw ShapeError("permute", "axes " + to_string(axes) + " for rank " + std::to_string(x.rank()),
+                     {{"x", x}});
   normalize_axes(axes, x.rank(), "permute");  // each axis once
   Tensor y = x;
   for (int i = 0; i < x.rank(); ++i) {
@@ -101,8 +100,7 @@ Tensor transpose(const Tensor& x, Index a, Index b) {
 Tensor slice(const Tensor& x, Index axis, Index start, Index stop, Index step) {
   int a = normalize_axis(axis, x.rank(), "slice");
   if (step < 1)
-    throw with_operands(ValueError("slice", "step " + std::to_string(step) + " is below 1"),
-                        Operand("x", x));
+    throw ValueError("slice", "step " + std::to_string(step) + " is below 1", {{"x", x}});
   Index n = x.shape()[a];
   if (start < 0) start += n;
   if (stop < 0) stop += n;
@@ -118,11 +116,11 @@ Tensor slice(const Tensor& x, Index axis, Index start, Index stop, Index step) {
 Tensor narrow(const Tensor& x, Index axis, Index start, Index length) {
   int a = normalize_axis(axis, x.rank(), "narrow");
   if (start < 0 || length < 0 || start > x.shape()[a] - length)
-    throw with_operands(
-        IndexError("narrow", std::to_string(length) + " elements from " + std::to_string(start) +
-                                 " on axis " + std::to_string(a) + " of extent " +
-                                 std::to_string(x.shape()[a])),
-        Operand("x", x));
+    throw IndexError("narrow",
+                     std::to_string(length) + " elements from " + std::to_string(start) +
+                         " on axis " + std::to_string(a) + " of extent " +
+                         std::to_string(x.shape()[a]),
+                     {{"x", x}});
   return slice(x, a, start, start + length);
 }
 
@@ -130,10 +128,10 @@ Tensor select(const Tensor& x, Index axis, Index index) {
   int a = normalize_axis(axis, x.rank(), "select");
   Index n = x.shape()[a];
   if (index < -n || index >= n)
-    throw with_operands(
-        IndexError("select", "index " + std::to_string(index) + " on axis " + std::to_string(a) +
-                                 " of extent " + std::to_string(n)),
-        Operand("x", x));
+    throw IndexError("select",
+                     "index " + std::to_string(index) + " on axis " + std::to_string(a) +
+                         " of extent " + std::to_string(n),
+                     {{"x", x}});
   Tensor y = x;
   y.offset_ += (index < 0 ? index + n : index) * x.strides()[a];
   y.shape_.erase(a);
@@ -153,8 +151,7 @@ Tensor broadcast_to(const Tensor& x, const Shape& shape) {
     }
   }
   if (!fits)
-    throw with_operands(ShapeError("broadcast_to", "does not broadcast to " + to_string(shape)),
-                        Operand("x", x));
+    throw ShapeError("broadcast_to", "does not broadcast to " + to_string(shape), {{"x", x}});
   checked_numel(shape, "broadcast_to");
   Tensor y = x;
   y.shape_ = shape;
@@ -165,9 +162,9 @@ Tensor broadcast_to(const Tensor& x, const Shape& shape) {
 Tensor squeeze(const Tensor& x, Index axis) {
   int a = normalize_axis(axis, x.rank(), "squeeze");
   if (x.shape()[a] != 1)
-    throw with_operands(ShapeError("squeeze", "axis " + std::to_string(a) + " has extent " +
-                                                  std::to_string(x.shape()[a])),
-                        Operand("x", x));
+    throw ShapeError("squeeze",
+                     "axis " + std::to_string(a) + " has extent " + std::to_string(x.shape()[a]),
+                     {{"x", x}});
   Tensor y = x;
   y.shape_.erase(a);
   y.strides_.erase(a);

@@ -15,9 +15,8 @@ Var run(const Tape& tape, int node, const std::vector<int>& ids, Var gradient, c
     Var replaced = h(gradient);
     if (!replaced.defined()) continue;
     if (replaced.shape() != gradient.shape() || replaced.dtype() != gradient.dtype()) {
-      auto e = with_operands(
-          ShapeError("hook", "the replacement must have the gradient's shape and dtype"),
-          Operand("gradient", gradient.value()), Operand("replacement", replaced.value()));
+      auto e = ShapeError("hook", "the replacement must have the gradient's shape and dtype",
+                          {{"gradient", gradient.value()}, {"replacement", replaced.value()}});
       tape.place(e, node);
       throw e;
     }

@@ -28,10 +28,10 @@ void BackwardWalk::set_gradient(int node, Tensor g) {
                                      " has had its turn in this walk, or is not part of it");
   const Node& n = tape_.nodes()[node];
   if (g.defined() && (g.shape() != n.shape || g.dtype() != n.dtype)) {
-    throw with_operands(
-        ShapeError("backward", "a gradient must have the shape and dtype of " + tape_.path(node) +
-                                   ", " + to_string(n.shape) + " " + std::string(name_of(n.dtype))),
-        Operand("gradient", g));
+    throw ShapeError("backward",
+                     "a gradient must have the shape and dtype of " + tape_.path(node) + ", " +
+                         to_string(n.shape) + " " + std::string(name_of(n.dtype)),
+                     {{"gradient", g}});
   }
   table_[node] = g.defined() ? Var(std::move(g)) : Var();
 }
@@ -55,9 +55,8 @@ struct Scribe final : Observer {
     Tensor replaced = through ? through(flow) : Tensor();
     if (replaced.defined()) {
       if (replaced.shape() != flow.gradient.shape() || replaced.dtype() != flow.gradient.dtype()) {
-        auto e = with_operands(
-            ShapeError("backward", "a flow's replacement must have its shape and dtype"),
-            Operand("flow", flow.gradient), Operand("replacement", replaced));
+        auto e = ShapeError("backward", "a flow's replacement must have its shape and dtype",
+                            {{"flow", flow.gradient}, {"replacement", replaced}});
         tape.place(e, flow.node);
         throw e;
       }

@@ -146,9 +146,8 @@ MeasuredLoss label_smoothing_loss(const In& logits, const Tensor& target, double
                                   Index pad) {
   if (logits->rank() != 2 || target.rank() != 1 || target.dtype() != DType::Int64 ||
       target.size(0) != logits->size(0))
-    throw with_operands(
-        ShapeError("label_smoothing_loss", "needs logits (N, V) and int64 targets (N,)"),
-        Operand("logits", logits->value()), Operand("target", target));
+    throw ShapeError("label_smoothing_loss", "needs logits (N, V) and int64 targets (N,)",
+                     {{"logits", logits->value()}, {"target", target}});
   require_floating(logits->value(), "label_smoothing_loss");
   require_smoothing("label_smoothing_loss", smoothing, logits->size(1), pad);
   return ops::measured(ops::LabelSmoothingLoss(target, {smoothing, pad}), logits);
@@ -162,11 +161,12 @@ MeasuredLoss linear_label_smoothing_loss(const In& x, const Var& weight, const V
   if (x->rank() != 2 || weight.rank() != 2 || x->size(1) != weight.size(1) ||
       x->dtype() != weight.dtype() || bad_bias() || target.rank() != 1 ||
       target.dtype() != DType::Int64 || target.size(0) != x->size(0))
-    throw with_operands(
-        ShapeError("linear_label_smoothing_loss",
-                   "needs x (N, I), weight (V, I), bias (V,) of one dtype, int64 targets (N,)"),
-        Operand("x", x->value()), Operand("weight", weight.value()), Operand("bias", bias.value()),
-        Operand("target", target));
+    throw ShapeError("linear_label_smoothing_loss",
+                     "needs x (N, I), weight (V, I), bias (V,) of one dtype, int64 targets (N,)",
+                     {{"x", x->value()},
+                      {"weight", weight.value()},
+                      {"bias", bias.value()},
+                      {"target", target}});
   require_floating(x->value(), "linear_label_smoothing_loss");
   require_smoothing("linear_label_smoothing_loss", smoothing, weight.size(0), pad);
   return ops::measured(ops::LinearLabelSmoothingLoss(target, {smoothing, pad}), x, weight, bias);

@@ -63,9 +63,8 @@ Var layer_norm(const In& x, const Var& gamma, const Var& beta, double eps) {
     return !v.defined() || (v.rank() == 1 && v.size(0) == x->size(-1) && v.dtype() == x->dtype());
   };
   if (x->rank() < 1 || !fits(gamma) || !fits(beta))
-    throw with_operands(
-        ShapeError("layer_norm", "gamma and beta must be (D,) for x (..., D), of its dtype"),
-        Operand("x", x->value()), Operand("gamma", gamma.value()), Operand("beta", beta.value()));
+    throw ShapeError("layer_norm", "gamma and beta must be (D,) for x (..., D), of its dtype",
+                     {{"x", x->value()}, {"gamma", gamma.value()}, {"beta", beta.value()}});
   return apply(ops::LayerNorm(eps), x, gamma, beta);
 }
 

@@ -113,11 +113,11 @@ struct LinearRelu final : Affine {
 
 void check(const Var& x, const Var& weight, const Var& bias) {
   if (weight.rank() != 2 || x.rank() < 1 || x.size(-1) != weight.size(1))
-    throw with_operands(ShapeError("linear", "x must have as many columns as weight"),
-                        Operand("x", x.value()), Operand("weight", weight.value()));
+    throw ShapeError("linear", "x must have as many columns as weight",
+                     {{"x", x.value()}, {"weight", weight.value()}});
   if (bias.defined() && bias.shape() != Shape{weight.size(0)})
-    throw with_operands(ShapeError("linear", "bias must have one element for each row of weight"),
-                        Operand("weight", weight.value()), Operand("bias", bias.value()));
+    throw ShapeError("linear", "bias must have one element for each row of weight",
+                     {{"weight", weight.value()}, {"bias", bias.value()}});
 }
 
 }  // namespace ops

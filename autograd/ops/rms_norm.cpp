@@ -56,8 +56,8 @@ Var rms_norm(const In& x, const Var& gamma, double eps) {
   bool fits = !gamma.defined() ||
               (gamma.rank() == 1 && gamma.size(0) == x->size(-1) && gamma.dtype() == x->dtype());
   if (x->rank() < 1 || !fits)
-    throw with_operands(ShapeError("rms_norm", "gamma must be (D,) for x (..., D), of its dtype"),
-                        Operand("x", x->value()), Operand("gamma", gamma.value()));
+    throw ShapeError("rms_norm", "gamma must be (D,) for x (..., D), of its dtype",
+                     {{"x", x->value()}, {"gamma", gamma.value()}});
   return apply(ops::RmsNorm(eps), x, gamma);
 }
 

@@ -30,12 +30,11 @@ Var rotate_pairs(const In& x, const Tensor& cos, const Tensor& sin) {
               cos.shape() == sin.shape() && cos.size(0) == x->size(-2) &&
               2 * cos.size(1) == x->size(-1);
   if (!fits)
-    throw with_operands(
-        ShapeError("rotate_pairs", "x (..., T, D) with D even needs cos and sin (T, D/2)"),
-        Operand("x", x->value()), Operand("cos", cos), Operand("sin", sin));
+    throw ShapeError("rotate_pairs", "x (..., T, D) with D even needs cos and sin (T, D/2)",
+                     {{"x", x->value()}, {"cos", cos}, {"sin", sin}});
   if (cos.dtype() != x->dtype() || sin.dtype() != x->dtype())
-    throw with_operands(DTypeError("rotate_pairs", "cos and sin need x's dtype"),
-                        Operand("x", x->value()), Operand("cos", cos), Operand("sin", sin));
+    throw DTypeError("rotate_pairs", "cos and sin need x's dtype",
+                     {{"x", x->value()}, {"cos", cos}, {"sin", sin}});
   return apply(ops::RotatePairs(cos, sin), x);
 }
 

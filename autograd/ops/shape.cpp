@@ -175,8 +175,7 @@ Var unslice(const In& x, const Shape& shape, Index axis, Index start, Index step
                   : n == 0 || (start < shape[i] && n - 1 <= (shape[i] - 1 - start) / step);
   }
   if (!fits)
-    throw with_operands(ShapeError("unslice", "x does not fit into " + to_string(shape)),
-                        Operand("x", x->value()));
+    throw ShapeError("unslice", "x does not fit into " + to_string(shape), {{"x", x->value()}});
   return apply(ops::Unslice(shape, a, start, step), x);
 }
 
@@ -209,8 +208,7 @@ Var stack(const Ins& parts, Index axis) {
   std::vector<Var> rows;
   for (const Var& p : *parts) {
     if (p.shape() != first.shape())
-      throw with_operands(ShapeError("stack", "shapes differ"), Operand("first", first.value()),
-                          Operand("part", p.value()));
+      throw ShapeError("stack", "shapes differ", {{"first", first.value()}, {"part", p.value()}});
     rows.push_back(unsqueeze(p, a));
   }
   return concatenate(rows, a);

@@ -47,11 +47,10 @@ inline void require_classes(std::string_view op, const Tensor& target, Index cla
   const Index* t = target.data<Index>();
   for (Index r = 0; r < target.numel(); ++r)
     if (t[r] < 0 || t[r] >= classes)
-      throw with_operands(
-          IndexError(std::string(op), "target " + std::to_string(t[r]) + " at row " +
-                                          std::to_string(r) + " is no class of " +
-                                          std::to_string(classes)),
-          Operand("target", target));
+      throw IndexError(std::string(op),
+                       "target " + std::to_string(t[r]) + " at row " + std::to_string(r) +
+                           " is no class of " + std::to_string(classes),
+                       {{"target", target}});
 }
 
 }  // namespace glim

@@ -39,8 +39,8 @@ struct MaskedSoftmax final : Unary<MaskedSoftmax> {
     save_output();
     Tensor masked = where(keep, x, scalar(-std::numeric_limits<double>::infinity(), x.dtype()));
     if (masked.shape() != x.shape())
-      throw with_operands(ShapeError("masked_softmax", "keep does not broadcast to x"),
-                          Operand("x", x), Operand("keep", keep));
+      throw ShapeError("masked_softmax", "keep does not broadcast to x",
+                       {{"x", x}, {"keep", keep}});
     return softmax(masked, -1);
   }
   Var dx(const Var& dy) const { return softmax_gradient(y(), dy, y().rank() - 1); }

@@ -95,11 +95,10 @@ struct Checked {
 
 Checked check(const Tensor& a, const Tensor& b) {
   auto fail = [&](const std::string& problem) {
-    throw with_operands(ShapeError("matmul", problem), Operand("a", a), Operand("b", b));
+    throw ShapeError("matmul", problem, {{"a", a}, {"b", b}});
   };
   if (a.dtype() != b.dtype() || !is_floating(a.dtype()))
-    throw with_operands(DTypeError("matmul", "needs two operands of one floating dtype"),
-                        Operand("a", a), Operand("b", b));
+    throw DTypeError("matmul", "needs two operands of one floating dtype", {{"a", a}, {"b", b}});
   if (a.rank() == 0 || b.rank() == 0) fail("a scalar has no inner dimension");
   Checked c;
   c.a = a.rank() == 1 ? unsqueeze(a, 0) : a;
@@ -148,12 +147,10 @@ void matmul_into(const Tensor& out, const Tensor& a, const Tensor& b, double alp
   if (a.rank() == 1) result.erase(result.rank() - 2);
   if (b.rank() == 1) result.erase(result.rank() - 1);
   if (out.shape() != result || !out.is_contiguous())
-    throw with_operands(
-        ShapeError("matmul", "out must be contiguous, of shape " + to_string(result)),
-        Operand("out", out), Operand("a", a), Operand("b", b));
+    throw ShapeError("matmul", "out must be contiguous, of shape " + to_string(result),
+                     {{"out", out}, {"a", a}, {"b", b}});
   if (out.dtype() != a.dtype())
-    throw with_operands(DTypeError("matmul", "out has another dtype"), Operand("out", out),
-                        Operand("a", a), Operand("b", b));
+    throw DTypeError("matmul", "out has another dtype", {{"out", out}, {"a", a}, {"b", b}});
   dispatch(reshape(out, c.result), c, alpha, beta, product_choice().products);
 }
 
@@ -162,8 +159,8 @@ Tensor matmul_then(const Tensor& a, const Tensor& b, const Epilogue& epilogue) {
   Epilogue e = epilogue;
   if (a.rank() != 2 || b.rank() != 2 ||
       (e.bias.defined() && (e.bias.shape() != Shape{b.size(1)} || e.bias.dtype() != a.dtype())))
-    throw with_operands(ShapeError("matmul_then", "needs a (M, K), b (K, N) and bias (N,)"),
-                        Operand("a", a), Operand("b", b), Operand("bias", e.bias));
+    throw ShapeError("matmul_then", "needs a (M, K), b (K, N) and bias (N,)",
+                     {{"a", a}, {"b", b}, {"bias", e.bias}});
   if (e.bias.defined()) e.bias = e.bias.contiguous();
   Tensor y = empty(c.result, a.dtype());
   dispatch(y, c, 1, 0, product_choice().products, &e);

@@ -7,12 +7,11 @@
 namespace glim {
 
 inline void require_same_dtype(const Tensor& a, const Tensor& b, std::string_view op) {
-  if (a.dtype() != b.dtype())
-    throw with_operands(DTypeError(op, "dtypes differ"), Operand("a", a), Operand("b", b));
+  if (a.dtype() != b.dtype()) throw DTypeError(op, "dtypes differ", {{"a", a}, {"b", b}});
 }
 
 [[noreturn]] inline void no_bool(std::string_view op, const Tensor& x) {
-  throw with_operands(DTypeError(op, "is not defined for bool"), Operand("x", x));
+  throw DTypeError(op, "is not defined for bool", {{"x", x}});
 }
 
 // Calls f.template operator()<T>() for an x of any dtype but bool.

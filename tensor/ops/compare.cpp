@@ -68,7 +68,7 @@ Tensor is_finite(const Tensor& x) {
 
 namespace {
 void require_bool(const Tensor& x, std::string_view op) {
-  if (x.dtype() != DType::Bool) throw with_operands(DTypeError(op, "needs bool"), Operand("x", x));
+  if (x.dtype() != DType::Bool) throw DTypeError(op, "needs bool", {{"x", x}});
 }
 }  // namespace
 

@@ -48,8 +48,7 @@ T scalar_operand(const Tensor& x, double c, std::string_view op) {
     if (!(c >= -0x1p63 && c < 0x1p63) || c != std::floor(c)) {
       char text[32];
       auto end = std::to_chars(text, text + sizeof text, c).ptr;
-      throw with_operands(ValueError(op, std::string(text, end) + " is not an integer"),
-                          Operand("x", x));
+      throw ValueError(op, std::string(text, end) + " is not an integer", {{"x", x}});
     }
   }
   return static_cast<T>(c);

@@ -14,7 +14,7 @@ namespace {
 
 void require_index(const Tensor& index, std::string_view op) {
   if (index.dtype() != DType::Int64)
-    throw with_operands(DTypeError(op, "the index needs int64"), Operand("index", index));
+    throw DTypeError(op, "the index needs int64", {{"index", index}});
 }
 
 // IndexError unless every position lies in [0, extent).
@@ -22,10 +22,10 @@ void require_range(const Tensor& index, Index extent, std::string_view op) {
   const Index* p = index.data<Index>();
   for (Index i = 0; i < index.numel(); ++i)
     if (p[i] < 0 || p[i] >= extent)
-      throw with_operands(
-          IndexError(op, "index " + std::to_string(p[i]) + " at position " + std::to_string(i) +
-                             " is outside [0, " + std::to_string(extent) + ")"),
-          Operand("index", index));
+      throw IndexError(op,
+                       "index " + std::to_string(p[i]) + " at position " + std::to_string(i) +
+                           " is outside [0, " + std::to_string(extent) + ")",
+                       {{"index", index}});
 }
 
 // A contiguous tensor as (outer, extent, inner) around one axis.
@@ -51,9 +51,8 @@ void require_fits(const Tensor& x, int a, const Tensor& index, std::string_view 
   bool fits = index.rank() == x.rank();
   for (int i = 0; i < x.rank() && fits; ++i) fits = i == a || index.shape()[i] <= x.shape()[i];
   if (!fits)
-    throw with_operands(
-        ShapeError(op, "index must have x's rank and lie within x off axis " + std::to_string(a)),
-        Operand("x", x), Operand("index", index));
+    throw ShapeError(op, "index must have x's rank and lie within x off axis " + std::to_string(a),
+                     {{"x", x}, {"index", index}});
 }
 
 // Calls f(p, base) for the row-major positions p of `index`: base is the offset of the same
@@ -102,8 +101,8 @@ Tensor scatter_add(const Tensor& x, Index axis, const Tensor& index, const Tenso
   require_index(index, "scatter_add");
   require_fits(x, a, index, "scatter_add");
   if (source.shape() != index.shape() || source.dtype() != x.dtype())
-    throw with_operands(ShapeError("scatter_add", "source must have index's shape and x's dtype"),
-                        Operand("x", x), Operand("index", index), Operand("source", source));
+    throw ShapeError("scatter_add", "source must have index's shape and x's dtype",
+                     {{"x", x}, {"index", index}, {"source", source}});
   Tensor at = index.contiguous(), from = source.contiguous(), y = x.clone();
   require_range(at, x.shape()[a], "scatter_add");
   visit_numeric(x, "scatter_add", [&]<class T>() {
@@ -150,12 +149,12 @@ void index_add_(const Tensor& y, Index axis, const Tensor& index, const Tensor& 
   const Shape& shape = y.shape();
   int a = normalize_axis(axis, shape.rank(), "index_add");
   if (!y.is_contiguous() || y.dtype() != source.dtype())
-    throw with_operands(ShapeError("index_add", "needs a contiguous y of source's dtype"),
-                        Operand("y", y), Operand("source", source));
+    throw ShapeError("index_add", "needs a contiguous y of source's dtype",
+                     {{"y", y}, {"source", source}});
   require_index(index, "index_add");
   if (source.shape() != selected_shape(shape, a, index.shape()))
-    throw with_operands(ShapeError("index_add", "source does not fit " + to_string(shape)),
-                        Operand("index", index), Operand("source", source));
+    throw ShapeError("index_add", "source does not fit " + to_string(shape),
+                     {{"index", index}, {"source", source}});
   Tensor at = index.contiguous(), from = source.contiguous();
   require_range(at, shape[a], "index_add");
   Around ay(shape, a);
@@ -183,18 +182,16 @@ Tensor concatenate(const std::vector<Tensor>& parts, Index axis) {
   shape[a] = 0;
   for (const Tensor& p : parts) {
     if (p.dtype() != first.dtype())
-      throw with_operands(DTypeError("concatenate", "dtypes differ"), Operand("first", first),
-                          Operand("part", p));
+      throw DTypeError("concatenate", "dtypes differ", {{"first", first}, {"part", p}});
     bool fits = p.rank() == first.rank();
     for (int i = 0; i < first.rank() && fits; ++i)
       fits = i == a || p.shape()[i] == first.shape()[i];
     if (!fits)
-      throw with_operands(ShapeError("concatenate", "parts differ off axis " + std::to_string(a)),
-                          Operand("first", first), Operand("part", p));
+      throw ShapeError("concatenate", "parts differ off axis " + std::to_string(a),
+                       {{"first", first}, {"part", p}});
     if (__builtin_add_overflow(shape[a], p.shape()[a], &shape[a]))
-      throw with_operands(
-          ShapeError("concatenate", "the parts add up to more than int64 can count"),
-          Operand("first", first), Operand("part", p));
+      throw ShapeError("concatenate", "the parts add up to more than int64 can count",
+                       {{"first", first}, {"part", p}});
   }
   Tensor y = empty(shape, first.dtype());
   Index start = 0;
@@ -211,8 +208,7 @@ Tensor stack(const std::vector<Tensor>& parts, Index axis) {
   std::vector<Tensor> rows;
   for (const Tensor& p : parts) {
     if (p.shape() != parts[0].shape())
-      throw with_operands(ShapeError("stack", "shapes differ"), Operand("first", parts[0]),
-                          Operand("part", p));
+      throw ShapeError("stack", "shapes differ", {{"first", parts[0]}, {"part", p}});
     rows.push_back(unsqueeze(p, a));
   }
   return concatenate(rows, a);
@@ -225,10 +221,10 @@ std::vector<Tensor> split(const Tensor& x, Index axis, const std::vector<Index>&
     if (n < 0 || __builtin_add_overflow(total, n, &total))
       throw ValueError("split", "a length of " + std::to_string(n));
   if (total != x.shape()[a])
-    throw with_operands(
-        ShapeError("split", "lengths add up to " + std::to_string(total) + ", axis " +
-                                std::to_string(a) + " has " + std::to_string(x.shape()[a])),
-        Operand("x", x));
+    throw ShapeError("split",
+                     "lengths add up to " + std::to_string(total) + ", axis " + std::to_string(a) +
+                         " has " + std::to_string(x.shape()[a]),
+                     {{"x", x}});
   std::vector<Tensor> parts;
   Index start = 0;
   for (Index n : lengths) {
@@ -240,7 +236,7 @@ std::vector<Tensor> split(const Tensor& x, Index axis, const std::vector<Index>&
 
 namespace {
 Tensor triangle(const Tensor& x, Index diagonal, bool lower, std::string_view op) {
-  if (x.rank() < 2) throw with_operands(ShapeError(op, "needs rank 2 or more"), Operand("x", x));
+  if (x.rank() < 2) throw ShapeError(op, "needs rank 2 or more", {{"x", x}});
   Index rows = x.size(-2), columns = x.size(-1);
   Tensor keep = empty({rows, columns}, DType::Bool);
   bool* p = keep.data<bool>();

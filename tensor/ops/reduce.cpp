@@ -97,8 +97,7 @@ template <class Better, class Result>
 Tensor extremum(const Tensor& x, const Dims& axes, bool keepdim, std::string_view op,
                 const Better& better, const Result& result) {
   RowPlan p = plan_rows(x, axes, keepdim, op);
-  if (p.n == 0 && p.rows > 0)
-    throw with_operands(ValueError(op, "of no elements is not defined"), Operand("x", x));
+  if (p.n == 0 && p.rows > 0) throw ValueError(op, "of no elements is not defined", {{"x", x}});
   return visit_dtype(x.dtype(), [&]<class T>() {
     using Y = decltype(result(T(), Index()));
     return reduce_rows<T, Y>(p, dtype_of<Y>, [&](const T* row, Index n) {
@@ -150,8 +149,7 @@ Tensor argmin(const Tensor& x, Index axis, bool keepdim) {
 }
 
 Tensor any(const Tensor& x, const Dims& axes, bool keepdim) {
-  if (x.dtype() != DType::Bool)
-    throw with_operands(DTypeError("any", "needs bool"), Operand("x", x));
+  if (x.dtype() != DType::Bool) throw DTypeError("any", "needs bool", {{"x", x}});
   return greater(sum(x, axes, keepdim), 0.0);
 }
 Tensor all(const Tensor& x, const Dims& axes, bool keepdim) {
@@ -186,9 +184,7 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
     else
       fits = shape[i - extra] == x.shape()[i];
   }
-  if (!fits)
-    throw with_operands(ShapeError("sum_to", to_string(shape) + " does not broadcast to x"),
-                        Operand("x", x));
+  if (!fits) throw ShapeError("sum_to", to_string(shape) + " does not broadcast to x", {{"x", x}});
   return reshape((axes.empty() ? x : sum(x, axes, true)), shape);
 }
 

@@ -56,9 +56,8 @@ Ordered sort(const Tensor& x, Index axis, bool descending) {
 Ordered top_k(const Tensor& x, Index k, Index axis) {
   Index n = x.shape()[normalize_axis(axis, x.rank(), "top_k")];
   if (k < 0 || k > n)
-    throw with_operands(
-        ValueError("top_k", "k = " + std::to_string(k) + " of " + std::to_string(n) + " elements"),
-        Operand("x", x));
+    throw ValueError("top_k", "k = " + std::to_string(k) + " of " + std::to_string(n) + " elements",
+                     {{"x", x}});
   return order(x, axis, true, k, "top_k");
 }
 

@@ -40,9 +40,8 @@ struct Image {  // (B, H, W, C) by strides
 void require_image(const Tensor& x, int rank, std::string_view op) {
   require_floating(x, op);
   if (x.rank() != rank)
-    throw with_operands(
-        ShapeError(op, rank == 4 ? "x must be (B, H, W, C)" : "y must be (B, H', W', kh, kw, C)"),
-        Operand(rank == 4 ? "x" : "y", x));
+    throw ShapeError(op, rank == 4 ? "x must be (B, H, W, C)" : "y must be (B, H', W', kh, kw, C)",
+                     {{rank == 4 ? "x" : "y", x}});
 }
 
 void require_sound(const Window& w, std::string_view op) {
@@ -63,10 +62,11 @@ void require_sound(const Window& w, std::string_view op) {
 void require_windows(const Window& w, const Tensor& x, Index axis, std::string_view op) {
   require_sound(w, op);
   if (x.size(axis) > kLargest || x.size(axis) + w.before + w.after < w.span())
-    throw with_operands(ShapeError(op, "no window of " + std::to_string(w.span()) + " fits into " +
-                                           std::to_string(x.size(axis)) + " positions with " +
-                                           std::to_string(w.before + w.after) + " of padding"),
-                        Operand("x", x));
+    throw ShapeError(op,
+                     "no window of " + std::to_string(w.span()) + " fits into " +
+                         std::to_string(x.size(axis)) + " positions with " +
+                         std::to_string(w.before + w.after) + " of padding",
+                     {{"x", x}});
 }
 
 Tensor unfold(const Tensor& x, const Window& rows, const Window& columns, double fill) {
@@ -127,10 +127,10 @@ Tensor fold(const Tensor& y, Index height, Index width, const Window& rows, cons
            w.count(extent) == count && w.kernel == kernel;
   };
   if (!fits(rows, height, h_out, y.size(3)) || !fits(columns, width, w_out, y.size(4)))
-    throw with_operands(
-        ShapeError("fold", "y must have the windows of an image of " + std::to_string(height) +
-                               " x " + std::to_string(width)),
-        Operand("y", y));
+    throw ShapeError("fold",
+                     "y must have the windows of an image of " + std::to_string(height) + " x " +
+                         std::to_string(width),
+                     {{"y", y}});
   Tensor x = empty({y.size(0), height, width, c}, y.dtype());
   if (x.numel() == 0) return x;
   Tensor from = y.contiguous();
