@@ -96,7 +96,6 @@ class Engine::Recorder {
   static void unrecorded(Op& op);
 
  private:
-  void find_needs(Op& op);
   // StateError for an input whose tape is gone.
   [[gnu::cold]] void refuse_gone() const;
   const Formula& formula_;

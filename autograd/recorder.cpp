@@ -19,11 +19,16 @@ Engine::Recorder::Recorder(Op& op, const Formula& formula, const Var* const* inp
     return;
   }
   try {
-    find_needs(op);
+    for (std::size_t i = 0; i < count_; ++i) {
+      if (!inputs_[i]->requires_grad()) continue;
+      active_ = true;
+      if (i < 64) op.needs_ |= std::uint64_t{1} << i;
+    }
   } catch (Error& e) {  // an input of another tape
     annotate(e);
     throw;
   }
+  if (active_) op.inputs_ = inputs_;
   if (tape->observers_.empty()) return;
   replays_ = active_ && tape->replays_;
   tell(*tape, [&](Observer& o) { o.begins(0); });
@@ -32,15 +37,6 @@ Engine::Recorder::Recorder(Op& op, const Formula& formula, const Var* const* inp
 void Engine::Recorder::unrecorded(Op& op) {
   op.inputs_ = nullptr;
   op.needs_ = 0;
-}
-
-void Engine::Recorder::find_needs(Op& op) {
-  for (std::size_t i = 0; i < count_; ++i) {
-    if (!inputs_[i]->requires_grad()) continue;
-    active_ = true;
-    if (i < 64) op.needs_ |= std::uint64_t{1} << i;
-  }
-  if (active_) op.inputs_ = inputs_;
 }
 
 // Where nothing is recorded, a value of any open tape is a constant.

@@ -3,39 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "autograd/tape.hpp"
 
 namespace glim::detail {
-namespace {
-
-// True when no two elements of x lie in one place and hardly more room is spanned than filled.
-bool keeps_apart(const Tensor& x) {
-  std::vector<int> axes(static_cast<std::size_t>(x.rank()));
-  std::iota(axes.begin(), axes.end(), 0);
-  std::sort(axes.begin(), axes.end(),
-            [&](int a, int b) { return x.strides()[a] < x.strides()[b]; });
-  Index span = 1;  // places up to and including the last element of the axes so far
-  for (int a : axes) {
-    if (x.shape()[a] <= 1) continue;
-    if (x.strides()[a] < span) return false;
-    span += (x.shape()[a] - 1) * x.strides()[a];
-  }
-  return x.numel() > 0 && span <= 4 * x.numel();
-}
-
-Tensor movable_copy(const Tensor& x) {
-  if (!keeps_apart(x)) return x.clone();
-  Index last = offset_of(x, x.numel() - 1);
-  Tensor room = zeros({last + 1}, x.dtype());
-  Tensor copy = Tensor::from_storage(room.storage(), 0, x.shape(), x.strides(), x.dtype());
-  copy.copy_(x);
-  return copy;
-}
-
-}  // namespace
-
 std::vector<double> flatten(const std::vector<Var>& outputs) {
   std::vector<double> all;
   for (const Var& y : outputs) {
@@ -65,17 +36,10 @@ Shape unravel(const Shape& shape, Index i) {
   return index;
 }
 
-Index offset_of(const Tensor& x, Index i) {
-  Shape index = unravel(x.shape(), i);
-  Index offset = 0;
-  for (int a = 0; a < x.rank(); ++a) offset += index[a] * x.strides()[a];
-  return offset;
-}
-
 Neighbourhood::Neighbourhood(const Subject& subject, bool in_float64) : subject_(subject) {
   for (const Tensor& x : subject.values)
-    copies_.push_back(in_float64 && x.dtype() == DType::Float32 ? x.to(DType::Float64)
-                                                                : movable_copy(x));
+    copies_.push_back(in_float64 && x.dtype() == DType::Float32 ? x.to(DType::Float64).contiguous()
+                                                                : x.clone());
 }
 
 std::vector<double> Neighbourhood::evaluate() const {
@@ -87,16 +51,16 @@ std::vector<double> Neighbourhood::evaluate() const {
 
 double Neighbourhood::element(std::size_t input, Index i) const {
   const Tensor& x = copies_[input];
-  return x.dtype() == DType::Float64 ? x.data<double>()[offset_of(x, i)]
-                                     : static_cast<double>(x.data<float>()[offset_of(x, i)]);
+  return x.dtype() == DType::Float64 ? x.data<double>()[i]
+                                     : static_cast<double>(x.data<float>()[i]);
 }
 
 void Neighbourhood::set(std::size_t input, Index i, double value) const {
   const Tensor& x = copies_[input];
   if (x.dtype() == DType::Float64)
-    x.data<double>()[offset_of(x, i)] = value;
+    x.data<double>()[i] = value;
   else
-    x.data<float>()[offset_of(x, i)] = static_cast<float>(value);
+    x.data<float>()[i] = static_cast<float>(value);
 }
 
 double Tolerance::excess(double analytic, double numeric) const {

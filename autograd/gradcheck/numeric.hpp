@@ -43,12 +43,10 @@ double signed_random(RandomKey key, Index i);
 // signed_random in y's shape and dtype.
 Tensor random_like(const Tensor& y, RandomKey key);
 
-// Position of element i (in row-major order) of x, from the first.
-Index offset_of(const Tensor& x, Index i);
+// The position of element i, in row-major order.
 Shape unravel(const Shape& shape, Index i);
 
-// Copies of the inputs that may be moved. A copy has the strides of its original where no two
-// elements share a place, so that f takes the same course on both.
+// Row-major copies of the inputs, whose elements are moved one by one.
 class Neighbourhood {
  public:
   Neighbourhood(const Subject& subject, bool in_float64);
@@ -56,7 +54,6 @@ class Neighbourhood {
   double element(std::size_t input, Index i) const;
   void set(std::size_t input, Index i, double value) const;
   Index numel(std::size_t input) const { return copies_[input].numel(); }
-  const std::vector<Tensor>& copies() const { return copies_; }
 
  private:
   const Subject& subject_;

@@ -11,13 +11,12 @@ namespace glim {
 // ShapeError and DTypeError unless kept and dy have one shape and one floating dtype.
 inline Tensor function_grad(Function f, const Tensor& kept, const Tensor& dy) {
   require_floating(kept, "function_grad");
-  auto operands = [&](auto error) {
-    return with_operands(std::move(error), Operand("kept", kept), Operand("dy", dy));
-  };
   if (kept.shape() != dy.shape())
-    throw operands(ShapeError("function_grad", "a gradient has the shape of its value"));
+    throw ShapeError("function_grad", "a gradient has the shape of its value",
+                     {{"kept", kept}, {"dy", dy}});
   if (kept.dtype() != dy.dtype())
-    throw operands(DTypeError("function_grad", "a gradient has the dtype of its value"));
+    throw DTypeError("function_grad", "a gradient has the dtype of its value",
+                     {{"kept", kept}, {"dy", dy}});
   Tensor in = kept.contiguous(), up = dy.contiguous(), dx = empty(dy.shape(), dy.dtype());
   each_elements(dx, [&]<class T>(Index begin, Index end) {
     op_kernels<T>().function_grad(f, end - begin, in.data<T>() + begin, up.data<T>() + begin,

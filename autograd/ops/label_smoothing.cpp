@@ -1,8 +1,7 @@
 // Label smoothing (Szegedy et al. 2016, section 7; the 2017 paper's section 5.4), on logits and on what an
 // output projection makes of x.      logits (N, V)   target (N,)      x (N, I)   W (V, I)   b (V,)
 //
-// q is 1-ε for the target, 0 for pad, ε/(V-2) for the rest (ε/(V-1) where pad is no class); a row whose
-// target is pad counts 0 and has gradient 0. 0 ln 0 = 0.
+// smoothing.hpp says what q is. A row whose target is pad counts 0 and has gradient 0. 0 ln 0 = 0.
 #include "autograd/kernels/label_smoothing.hpp"
 
 #include "tensor/error.hpp"

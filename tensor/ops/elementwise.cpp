@@ -148,7 +148,9 @@ Tensor sign(const Tensor& x) {
   });
 }
 Tensor exp(const Tensor& x) { return function_of(x, Function::Exp, "exp"); }
-Tensor log(const Tensor& x) { return function_of(x, Function::Log, "log"); }
+Tensor log(const Tensor& x) {
+  return floating(x, "log", [](auto v) { return std::log(v); });
+}
 Tensor sqrt(const Tensor& x) {
   return floating(x, "sqrt", [](auto v) { return std::sqrt(v); });
 }

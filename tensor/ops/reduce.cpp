@@ -9,20 +9,16 @@
 namespace glim {
 namespace {
 
-// Sum of n evenly spaced numbers: 8 interleaved partial sums over blocks of 1024, added in order.
-template <class Acc, class T, class F>
-Acc ordered_sum(const T* p, Index n, Index stride, const F& f) {
+// Sum of n numbers: 8 interleaved partial sums over blocks of 1024, added in order.
+template <class Acc, class T>
+Acc ordered_sum(const T* p, Index n) {
   Acc total = 0;
   for (Index block = 0; block < n; block += 1024) {
     Acc part[8] = {};
     Index end = std::min(n, block + 1024), i = block;
-    if (stride == 1)
-      for (; i + 8 <= end; i += 8)
-        for (int k = 0; k < 8; ++k) part[k] = wrap_add(part[k], f(p[i + k]));
-    else
-      for (; i + 8 <= end; i += 8)
-        for (int k = 0; k < 8; ++k) part[k] = wrap_add(part[k], f(p[(i + k) * stride]));
-    for (; i < end; ++i) part[0] = wrap_add(part[0], f(p[i * stride]));
+    for (; i + 8 <= end; i += 8)
+      for (int k = 0; k < 8; ++k) part[k] = wrap_add(part[k], static_cast<Acc>(p[i + k]));
+    for (; i < end; ++i) part[0] = wrap_add(part[0], static_cast<Acc>(p[i]));
     for (int half = 4; half > 0; half /= 2)
       for (int k = 0; k < half; ++k) part[k] = wrap_add(part[k], part[k + half]);
     total = wrap_add(total, part[0]);
@@ -74,7 +70,6 @@ Tensor sum_typed(const Tensor& x, const Dims& axes, bool keepdim) {
   bool leading = x.is_contiguous() && p.rows > 1;
   for (int i = 0; i < reduced.rank(); ++i) leading = leading && reduced[i] == i;
   if (leading) return reshape(sum_columns<T, Acc>(x, p.n, p.rows, out), p.result);
-  auto value = [](T v) { return static_cast<Acc>(v); };
   if (p.rows == 1 && p.n > kBlock) {  // blocks in parallel, then their sums in order
     Tensor c = p.x.contiguous();
     const T* px = c.data<T>();
@@ -82,14 +77,13 @@ Tensor sum_typed(const Tensor& x, const Dims& axes, bool keepdim) {
     Tensor parts = empty({blocks}, out);
     Acc* pp = parts.data<Acc>();
     parallel_each(blocks, [&](Index b) {
-      pp[b] = ordered_sum<Acc>(px + b * kBlock, std::min(kBlock, p.n - b * kBlock), 1, value);
+      pp[b] = ordered_sum<Acc>(px + b * kBlock, std::min(kBlock, p.n - b * kBlock));
     });
     Tensor y = empty(p.result, out);
-    *y.data<Acc>() = ordered_sum<Acc>(pp, blocks, 1, [](Acc v) { return v; });
+    *y.data<Acc>() = ordered_sum<Acc>(pp, blocks);
     return y;
   }
-  return reduce_rows<T, Acc>(
-      p, out, [&](const T* row, Index n) { return ordered_sum<Acc>(row, n, 1, value); });
+  return reduce_rows<T, Acc>(p, out, ordered_sum<Acc, T>);
 }
 
 // result(element, place) of the best element of each row, the first of equals.

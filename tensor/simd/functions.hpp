@@ -1,6 +1,6 @@
 // Functions of each element, in vectors.
 //
-// float: after the Cephes library (Moshier 1989): exp, log, tanh, sigmoid and erf are within 4
+// float: after the Cephes library (Moshier 1989): exp, tanh, sigmoid and erf are within 4
 // units in the last place of the exact value (tests/tensor/simd/kernels_functions.cpp measures it), with
 // the limits at ±∞, NaN for NaN, subnormal results kept. double: the C library's, element by element.
 //
@@ -22,33 +22,6 @@ GLIM_INLINE Vec<float> exp_wide(Vec<float> x) {
   Vec<float> first = (Vec<float>)((half + 127) << 23);
   Vec<float> second = (Vec<float>)((whole - half + 127) << 23);
   return e * first * second;
-}
-
-GLIM_INLINE Vec<float> log_wide(Vec<float> x) {
-  constexpr float kInf = __builtin_inff();
-  IntVec<float> tiny = x < 1.17549435e-38f;
-  Vec<float> scaled = tiny ? x * 8388608.0f : x;  // subnormal numbers by 2^23
-  IntVec<float> bits = (IntVec<float>)scaled;
-  IntVec<float> exponent =
-      ((bits >> 23) & 0xff) - 126 - (tiny ? IntVec<float>{} + 23 : IntVec<float>{});
-  Vec<float> m = (Vec<float>)((bits & 0x007fffff) | 0x3f000000);  // in [1/2, 1)
-  IntVec<float> low = m < 0.707106781f;
-  Vec<float> e = __builtin_convertvector(low ? exponent - 1 : exponent, Vec<float>);
-  Vec<float> r = (low ? m + m : m) - 1.0f;
-  Vec<float> z = r * r;
-  Vec<float> p = r * 7.0376836292e-2f - 1.1514610310e-1f;
-  p = p * r + 1.1676998740e-1f;
-  p = p * r - 1.2420140846e-1f;
-  p = p * r + 1.4249322787e-1f;
-  p = p * r - 1.6668057665e-1f;
-  p = p * r + 2.0000714765e-1f;
-  p = p * r - 2.4999993993e-1f;
-  p = p * r + 3.3333331174e-1f;
-  Vec<float> y = p * r * z - e * 2.12194440e-4f - 0.5f * z;
-  y = r + y + e * 0.693359375f;
-  y = x == kInf ? x : y;
-  y = x == 0.0f ? splat(-kInf) : y;
-  return x >= 0.0f ? y : splat(__builtin_nanf(""));  // NaN for NaN and below 0
 }
 
 // `e` is e^{-x²}.
@@ -92,7 +65,6 @@ GLIM_INLINE Vec<float> erf_wide(Vec<float> x) { return erf_wide(x, exp_wide(-x *
     return y;                                                     \
   }
 GLIM_LANES(exp_wide, __builtin_exp)
-GLIM_LANES(log_wide, __builtin_log)
 GLIM_LANES(erf_wide, __builtin_erf)
 #undef GLIM_LANES
 GLIM_INLINE Vec<double> erf_wide(Vec<double> x, Vec<double>) { return erf_wide(x); }
@@ -135,8 +107,6 @@ void function(Function f, Index n, const T* x, T* y) {
   switch (f) {
     case Function::Exp:
       return run([](Vec<T> v) { return exp_wide(v); });
-    case Function::Log:
-      return run([](Vec<T> v) { return log_wide(v); });
     case Function::Tanh:
       return run([](Vec<T> v) { return tanh<T>(v); });
     case Function::Sigmoid:

@@ -26,7 +26,7 @@ struct PackedBlocks {
   static constexpr std::int64_t kRowUnit = 12, kColumnBytes = 128;
 };
 
-enum class Function { Exp, Log, Tanh, Sigmoid, Erf, Silu, GeluErf, GeluTanh };
+enum class Function { Exp, Tanh, Sigmoid, Erf, Silu, GeluErf, GeluTanh };
 
 template <class T>
 struct RowKernels {

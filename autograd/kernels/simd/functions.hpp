@@ -1,6 +1,4 @@
-// Gradients of functions of each element, in vectors.
-//
-//   dx = dy f'(x)      f' from y of tanh, sigmoid and relu, from x of silu and gelu
+// Gradients of functions of each element (autograd/ops/functions.cpp), in vectors.
 #pragma once
 
 #include "tensor/simd/functions.hpp"
@@ -35,7 +33,6 @@ void function_grad(Function f, Index n, const T* kept, const T* dy, T* dx) {
         return T(0.5) * (T(1) + t) + T(0.5) * x * (T(1) - t * t) * du;
       });
     case Function::Exp:
-    case Function::Log:
     case Function::Erf:
       __builtin_unreachable();  // their gradients are products of other functions
   }
