@@ -3,8 +3,7 @@
 //
 //   dx_k = Σ over the ops that read x_k of  (∂y/∂x_k)ᵀ dy        (chain rule, parts added up)
 //
-// so that a node's gradient is complete when its turn comes. Reverse-mode accumulation: Griewank &
-// Walther, Evaluating Derivatives (2nd ed.), chapter 3. Errors: tape.hpp.
+// so that a node's gradient is complete when its turn comes. Errors: tape.hpp.
 #include "autograd/engine.hpp"
 
 #include "autograd/observe/parts.hpp"
@@ -131,7 +130,7 @@ void Engine::fill(Leaf& leaf, Var&& gradient) {
   leaf.grad = alone ? g : g.clone();
 }
 
-// ---- what looks on ----
+// ---- observers ----
 
 void Engine::arrived(int i, Var& dy) {
   tell(tape_, [&](Observer& o) { dy = o.change(i, std::move(dy)); });

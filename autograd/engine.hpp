@@ -3,7 +3,7 @@
 // Forward, a Recorder finds out whether an op is to be recorded, and makes it a node. Backward is the loop
 // in engine.cpp: from the loss to the front, each node's complete gradient goes to its op's rule, and what
 // the rule gives is added up at the nodes that the op was computed from (Griewank & Walther 2008,
-// Evaluating Derivatives, section 3.2). What looks on is told at each step (observe/observer.hpp).
+// Evaluating Derivatives, section 3.2). Observers are told of each step (observe/observer.hpp).
 #pragma once
 
 #include <functional>

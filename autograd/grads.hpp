@@ -1,9 +1,10 @@
 // What a rule gives back: a gradient for each input.
 //
 //   return {{A, dy * b()}, {B, dy * a()}};        all of them, or
-//   if (needs_grad(A)) d[A] = dy * b();           those that are wanted
+//   if (needs_grad(A)) d[A] = dy * b();           those that are needed
 //
-// An input left out gets none, which is an error where one is wanted; one given too many is dropped.
+// An input that is left out gets no gradient, which is an error if it needs one. A gradient that no input
+// needs is dropped.
 #pragma once
 
 #include <functional>

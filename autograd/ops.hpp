@@ -195,9 +195,9 @@ Var lstm_cell(const In& input, const Var& hidden, const Var& state, const Tensor
 Var additive_scores(const In& query, const Var& keys, const Var& v);
 
 // ---- activation checkpointing (recomputed.cpp) ----
-// fn(), of which nothing is kept: backward runs it again, with the same random numbers (Chen et
-// al. 2016, arXiv 1604.06174). fn must compute the same again from what it captures, which must
-// live until then: capture by value. A value that fn computes and does not return stays inside.
+// fn(), of which nothing is kept: backward runs it again, with the same random numbers (Chen et al. 2016,
+// arXiv 1604.06174). fn must compute the same again, and what it captures must live until then: capture by
+// value. A value that fn computes and does not return stays inside.
 // ValueError for a null fn.
 Var recomputed(std::function<Var()> fn, Where where = Where::current());
 

@@ -150,7 +150,7 @@ const bool registered = register_formula(Engine::Region::formula);
 
 Var recomputed(std::function<Var()> fn, Where where) {
   if (!fn) {
-    ValueError e("recomputed", "fn is null: it must be a function that computes the region");
+    ValueError e("recomputed", "fn is null: pass a function that computes the region");
     e.set_place("", to_string(where));
     throw e;
   }

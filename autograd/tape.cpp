@@ -200,7 +200,7 @@ std::vector<Var> Tape::grad(const Var& y, const std::vector<Var>& xs, const Tens
   Reader reader;
   for (std::size_t i = 0; i < xs.size(); ++i) {
     if (xs[i].tape_ && !holds(xs[i]))
-      throw StateError("grad", "x is a value of another tape",
+      throw StateError("grad", "a gradient is asked for with regard to a value of another tape",
                        {{"x", xs[i].value()}});
     if (int node = number_of(xs[i]); node >= 0) reader.reads.emplace_back(node, &result[i]);
   }

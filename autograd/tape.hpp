@@ -92,8 +92,8 @@ class Tape : private TapeLists {
   // The same for Σ y·dy, y of any shape.
   void backward(const Var& y, const Tensor& dy, Backward options = {});
   // ∂(Σ y·dy)/∂x for each x, leaving leaves alone; zeros where y does not depend on x. With
-  // create_graph the results lie on the tape. Undefined dy means ones for a scalar y. They are read
-  // after the hooks. StateError for an x of another tape.
+  // create_graph the results lie on the tape. Undefined dy means ones for a scalar y. Hooks run
+  // before. StateError for an x of another tape.
   std::vector<Var> grad(const Var& y, const std::vector<Var>& xs, const Tensor& dy = {},
                         Backward options = {});
 

@@ -45,7 +45,7 @@ const std::string& Var::name() const {
   return leaf_ ? leaf_->name : none;
 }
 void require_hook(const Hook& h) {
-  if (!h) throw ValueError("hook", "the hook is null: it must be a function of the gradient");
+  if (!h) throw ValueError("hook", "the hook is null: pass a function of the gradient");
 }
 
 int Var::hook(Hook h) const {

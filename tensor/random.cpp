@@ -128,7 +128,9 @@ Tensor random_integers(const Shape& shape, Index low, Index high, RandomKey key)
 }
 
 Tensor permutation(Index n, RandomKey key) {
-  if (n < 0) throw ValueError("permutation", "of " + std::to_string(n) + " elements");
+  if (n < 0)
+    throw ValueError("permutation",
+                     "the number of elements must be at least 0, got " + std::to_string(n));
   Tensor y = arange(0, static_cast<double>(n));
   Index* p = y.data<Index>();
   for (Index i = n - 1; i > 0; --i) {

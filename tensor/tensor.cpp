@@ -25,7 +25,7 @@ std::string Tensor::kind() const {
 
 void Tensor::wrong_access(DType asked) const {
   if (!defined()) throw StateError("data", "the tensor is undefined");
-  throw DTypeError("data", "elements read as " + std::string(name_of(asked)), {{"x", *this}});
+  throw DTypeError("data", "elements are read as " + std::string(name_of(asked)), {{"x", *this}});
 }
 
 double Tensor::item() const {
@@ -34,8 +34,7 @@ double Tensor::item() const {
   return visit_dtype(dtype_, [&]<class T>() { return static_cast<double>(*data<T>()); });
 }
 
-template <class T>
-T Tensor::at(std::initializer_list<Index> index) const {
+Index Tensor::place_of(std::initializer_list<Index> index) const {
   if (static_cast<int>(index.size()) != rank())
     throw IndexError("at",
                      std::to_string(index.size()) + " indices for rank " + std::to_string(rank()),
@@ -51,14 +50,7 @@ T Tensor::at(std::initializer_list<Index> index) const {
                        {{"x", *this}});
     at += (i < 0 ? i + n : i) * strides_[axis++];
   }
-  return data<T>()[at];
-}
-
-template <class T>
-std::vector<T> Tensor::to_vector() const {
-  Tensor c = contiguous();
-  const T* p = c.data<T>();
-  return std::vector<T>(p, p + numel());
+  return at;
 }
 
 Tensor Tensor::contiguous() const { return is_contiguous() ? *this : clone(); }
@@ -200,16 +192,6 @@ Tensor eye(Index n, DType dtype) {
   return t;
 }
 
-template <class T>
-Tensor from_vector(const std::vector<T>& values, const Shape& shape) {
-  if (checked_numel(shape, "from_vector") != static_cast<Index>(values.size()))
-    throw ShapeError("from_vector",
-                     std::to_string(values.size()) + " values for shape " + to_string(shape));
-  Tensor t = empty(shape, dtype_of<T>);
-  std::copy(values.begin(), values.end(), t.template data<T>());
-  return t;
-}
-
 Tensor tensor(std::initializer_list<double> values, DType dtype) {
   return from_vector(std::vector<double>(values), {static_cast<Index>(values.size())}).to(dtype);
 }
@@ -217,18 +199,5 @@ Tensor tensor(std::initializer_list<double> values, DType dtype) {
 void require_floating(const Tensor& x, std::string_view op) {
   if (!is_floating(x.dtype())) throw DTypeError(op, "needs float32 or float64", {{"x", x}});
 }
-
-template std::vector<float> Tensor::to_vector<float>() const;
-template std::vector<double> Tensor::to_vector<double>() const;
-template std::vector<Index> Tensor::to_vector<Index>() const;
-template std::vector<bool> Tensor::to_vector<bool>() const;
-template float Tensor::at<float>(std::initializer_list<Index>) const;
-template double Tensor::at<double>(std::initializer_list<Index>) const;
-template Index Tensor::at<Index>(std::initializer_list<Index>) const;
-template bool Tensor::at<bool>(std::initializer_list<Index>) const;
-template Tensor from_vector<float>(const std::vector<float>&, const Shape&);
-template Tensor from_vector<double>(const std::vector<double>&, const Shape&);
-template Tensor from_vector<Index>(const std::vector<Index>&, const Shape&);
-template Tensor from_vector<bool>(const std::vector<bool>&, const Shape&);
 
 }  // namespace glim

@@ -5,7 +5,9 @@
 // offset + i0·stride0 + i1·stride1 + ...
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <span>
@@ -47,9 +49,14 @@ class Tensor {
   // The one element of a tensor of numel 1, converted; ShapeError otherwise.
   double item() const;
   template <class T>
-  T at(std::initializer_list<Index> index) const;  // IndexError outside the shape
+  T at(std::initializer_list<Index> index) const {  // IndexError outside the shape
+    return data<T>()[place_of(index)];
+  }
   template <class T>
-  std::vector<T> to_vector() const;  // row-major copy
+  std::vector<T> to_vector() const {  // row-major copy
+    Tensor c = contiguous();
+    return std::vector<T>(c.data<T>(), c.data<T>() + numel());
+  }
 
   // reshape without a copy, where strides allow it; ShapeError where the shapes do not fit.
   std::optional<Tensor> view(const Shape& shape) const;
@@ -79,6 +86,7 @@ class Tensor {
 
  private:
   [[noreturn]] void wrong_access(DType asked) const;
+  Index place_of(std::initializer_list<Index> index) const;
   Storage storage_;
   Index offset_ = 0;
   Shape shape_;
@@ -111,7 +119,14 @@ Tensor arange(double start, double stop, double step = 1, DType dtype = DType::I
 Tensor eye(Index n, DType dtype = DType::Float32);
 // Row-major copy of `values`; ShapeError unless their number is the product of `shape`.
 template <class T>
-Tensor from_vector(const std::vector<T>& values, const Shape& shape);
+Tensor from_vector(const std::vector<T>& values, const Shape& shape) {
+  if (checked_numel(shape, "from_vector") != static_cast<Index>(values.size()))
+    throw ShapeError("from_vector",
+                     std::to_string(values.size()) + " values for shape " + to_string(shape));
+  Tensor t = empty(shape, dtype_of<T>);
+  std::copy(values.begin(), values.end(), t.data<T>());
+  return t;
+}
 Tensor tensor(std::initializer_list<double> values, DType dtype = DType::Float32);
 
 // Tensors by name: the state of a module or an optimizer, or a file of weights.

@@ -81,39 +81,26 @@ struct GradcheckInput {
   bool check = true;
 };
 
-// f(inputs) -> one Var or several; outputs of int64 and bool are left out.
-class CheckedFunction {
+// f(args...) -> one Var or several; outputs of int64 and bool are left out.
+template <class... Args>
+class CheckedCall {
  public:
   template <class F>
-  requires std::invocable < F&, const std::vector<Var>
-  & > CheckedFunction(F f)
-      : call_([f = std::move(f)](const std::vector<Var>& x) mutable -> std::vector<Var> {
-          return {f(x)};
+  requires std::invocable<F&, Args...> CheckedCall(F f)
+      : call_([f = std::move(f)](Args... args) mutable {
+          if constexpr (std::same_as<std::invoke_result_t<F&, Args...>, std::vector<Var>>)
+            return f(args...);
+          else
+            return std::vector<Var>{f(args...)};
         }) {}
-  template <class F>
-  requires std::invocable < F&, const std::vector<Var>
-  & > &&std::same_as<std::invoke_result_t<F&, const std::vector<Var>&>, std::vector<Var>>
-      CheckedFunction(F f) : call_(std::move(f)) {}
-  std::vector<Var> operator()(const std::vector<Var>& x) const { return call_(x); }
+  std::vector<Var> operator()(Args... args) const { return call_(args...); }
 
  private:
-  std::function<std::vector<Var>(const std::vector<Var>&)> call_;
+  std::function<std::vector<Var>(Args...)> call_;
 };
-
-// f() -> one Var or several: what it reads are leaves that it captured, as a module's parameters.
-class CheckedClosure {
- public:
-  template <class F>
-  requires std::invocable<F&> CheckedClosure(F f)
-      : call_([f = std::move(f)]() mutable -> std::vector<Var> { return {f()}; }) {}
-  template <class F>
-  requires std::invocable<F&> && std::same_as<std::invoke_result_t<F&>, std::vector<Var>>
-  CheckedClosure(F f) : call_(std::move(f)) {}
-  std::vector<Var> operator()() const { return call_(); }
-
- private:
-  std::function<std::vector<Var>()> call_;
-};
+using CheckedFunction = CheckedCall<const std::vector<Var>&>;
+// What it reads are leaves that it captured, as a module's parameters.
+using CheckedClosure = CheckedCall<>;
 
 // One derivative by both ways.
 struct ComparedDerivative {

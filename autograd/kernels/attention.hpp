@@ -98,8 +98,8 @@ class AttentionHeads {
     // Rows r ... r + rows of the probabilities of head h.
     template <class T>
     void compute(Index h, Index r, Index rows, T* p) const {
-      gemm<T>(false, true, rows, s, dk, T(1), q.at<T>(h, r), q.ld(dk), k.at<T>(h, 0), k.ld(dk),
-              T(0), p, s);
+      gemm<T>({false, true, rows, s, dk, T(1), q.at<T>(h, r), q.ld(dk), k.at<T>(h, 0), k.ld(dk),
+               T(0), p, s});
       op_kernels<T>().softmax({rows, s, p, s, static_cast<T>(scale), bias.at<T>(h, r), bias.row,
                                bias.column, keep.at<bool>(h, r), keep.row, keep.column});
     }
@@ -169,20 +169,20 @@ class AttentionHeads {
       }
       T add = t > 0 ? T(1) : T(0);
       if (dv.defined())  // dV = dropout(P)ᵀ dC
-        gemm<T>(true, false, o.s, o.dv, rows, T(1), p_ > 0 ? d : p, o.s, dc.at<T>(h, t),
-                dc.ld(o.dv), add, dv.at<T>(h, 0), dv.ld(o.dv));
+        gemm<T>({true, false, o.s, o.dv, rows, T(1), p_ > 0 ? d : p, o.s, dc.at<T>(h, t),
+                 dc.ld(o.dv), add, dv.at<T>(h, 0), dv.ld(o.dv)});
       if (!dq.defined() && !dk.defined() && !dscores.defined()) return;
       if (dscores.defined()) d = dscores.data<T>() + (h * o.t + t) * o.s;
       // dP = dropout(dC Vᵀ), dS = P (dP - Σ_s dP P)
-      gemm<T>(false, true, rows, o.s, o.dv, T(1), dc.at<T>(h, t), dc.ld(o.dv), o.v.at<T>(h, 0),
-              o.v.ld(o.dv), T(0), d, o.s);
+      gemm<T>({false, true, rows, o.s, o.dv, T(1), dc.at<T>(h, t), dc.ld(o.dv), o.v.at<T>(h, 0),
+               o.v.ld(o.dv), T(0), d, o.s});
       op_kernels<T>().softmax_grad(rows, o.s, p, o.s, d, o.s, dropped_scale);
       if (dq.defined())  // dQ = dS K/√Dk
-        gemm<T>(false, false, rows, o.dk, o.s, scale, d, o.s, o.k.at<T>(h, 0), o.k.ld(o.dk), T(0),
-                dq.at<T>(h, t), dq.ld(o.dk));
+        gemm<T>({false, false, rows, o.dk, o.s, scale, d, o.s, o.k.at<T>(h, 0), o.k.ld(o.dk), T(0),
+                 dq.at<T>(h, t), dq.ld(o.dk)});
       if (dk.defined())  // dK = dSᵀ Q/√Dk
-        gemm<T>(true, false, o.s, o.dk, rows, scale, d, o.s, o.q.at<T>(h, t), o.q.ld(o.dk), add,
-                dk.at<T>(h, 0), dk.ld(o.dk));
+        gemm<T>({true, false, o.s, o.dk, rows, scale, d, o.s, o.q.at<T>(h, t), o.q.ld(o.dk), add,
+                 dk.at<T>(h, 0), dk.ld(o.dk)});
     });
   }
 
@@ -214,8 +214,8 @@ class AttentionHeads {
                   o.mark(h, t, rows, p, d);
                 else if (p_ > 0)
                   row_kernels<T>().dropout(o.drop, (h * o.t + t) * o.s, rows * o.s, p, nullptr, p);
-                gemm<T>(false, false, rows, o.dv, o.s, T(1), d ? d : p, o.s, o.v.at<T>(h, 0),
-                        o.v.ld(o.dv), T(0), c.at<T>(h, t), c.ld(o.dv));
+                gemm<T>({false, false, rows, o.dv, o.s, T(1), d ? d : p, o.s, o.v.at<T>(h, 0),
+                         o.v.ld(o.dv), T(0), c.at<T>(h, t), c.ld(o.dv)});
               });
   }
 

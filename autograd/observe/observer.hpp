@@ -1,4 +1,4 @@
-// What looks at a tape: it is told of each op that is recorded, and of each gradient on its way.
+// An observer of a tape is told of each op that is recorded, and of each gradient on its way.
 //
 //   struct Count : Observer {
 //     void arrived(int, const Var&) override { ++gradients; }
@@ -14,7 +14,7 @@
 
 namespace glim {
 
-// What the op of node `from` sends to one of its inputs; only inputs that lie on the tape get something.
+// What the op of node `from` sends to one of its inputs. Only inputs that lie on the tape get something.
 struct Flow {
   std::size_t input = 0;  // of the op
   int node = -1;          // that this input is
@@ -22,9 +22,9 @@ struct Flow {
   int from = -1;
 };
 
-// How an op came to its value: all its inputs, and its forward on other operands of any dtype that it
-// takes, with the constants (masks, random keys, indices) of the first time. Nothing is recorded then;
-// the same operands give the same bits. `run` is empty for a checkpointed region.
+// How to compute an op again. `run` is its forward on other operands, of any dtype that the op takes, with the
+// constants (masks, random keys, indices) of the first time. It records nothing, and gives the same bits for
+// the same operands. It is empty for a checkpointed region.
 struct Replay {
   std::vector<Var> operands;  // a leaf is the leaf itself, not its value then
   Tensor value;
@@ -35,27 +35,26 @@ class Observer {
  public:
   virtual ~Observer() = default;
 
-  // Forward: an op began, `ago` seconds before now; it gave y, recorded or not; it became a node, or a
-  // leaf did; a node got a name.
-  virtual void begins(double) {}
-  virtual void computed(const Formula&, const Tensor&) {}
-  virtual void recorded(int, const Tensor&) {}
+  // Forward.
+  virtual void begins(double) {}                           // an op began so many seconds ago
+  virtual void computed(const Formula&, const Tensor&) {}  // its value, recorded or not
+  virtual void recorded(int, const Tensor&) {}             // an op, or a leaf, became this node
   virtual bool wants_replay() const { return false; }
   virtual void recorded_replay(int, Replay) {}
-  virtual void named(int, const Tensor&) {}
-  // The nodes from `size` on are gone: with the tape, or with a checkpointed region that is run again
-  // later (keep: what was seen in it counts).
+  virtual void named(int, const Tensor&) {}  // the node got a name
+  // The nodes from `size` on are gone, with the tape or with a checkpointed region that is run again later.
+  // `keep`: what was seen in the region counts.
   virtual void truncated(int, bool) {}
 
-  // Backward: a node's gradient is complete, and may be changed (what comes back replaces it); it is
-  // what goes on; its op's rule begins, and has ended; the rule sends something to an input (a defined
-  // tensor replaces it).
-  virtual Var change(int, Var dy) { return dy; }
-  virtual void arrived(int, const Var&) {}
-  virtual void rule_begins(int) {}
+  // Backward.
+  virtual Var change(int, Var dy) {
+    return dy;
+  }                                         // a node's complete gradient; the result replaces it
+  virtual void arrived(int, const Var&) {}  // that result
+  virtual void rule_begins(int) {}          // of the node's op
   virtual void rule_ended(int) {}
   virtual bool sees_flows() const { return false; }
-  virtual Tensor flow(const Flow&) { return {}; }
+  virtual Tensor flow(const Flow&) { return {}; }  // on its way; a defined result replaces it
 };
 
 }  // namespace glim

@@ -94,7 +94,7 @@ Var additive_scores(const In& query, const Var& keys, const Var& v) {
   if (query->rank() != 3 || keys.rank() != 3 || v.rank() != 1 || query->size(0) != keys.size(0) ||
       query->size(2) != v.size(0) || keys.size(2) != v.size(0))
     throw operands(
-        ShapeError("additive_scores", "query must be (B, T, A), keys (B, S, A) and v (A)"));
+        ShapeError("additive_scores", "needs query (B, T, A), keys (B, S, A) and v (A)"));
   if (!is_floating(query->dtype()) || keys.dtype() != query->dtype() || v.dtype() != query->dtype())
     throw operands(DTypeError("additive_scores", "needs operands of one floating dtype"));
   return apply(ops::AdditiveScores{}, query, keys, v);

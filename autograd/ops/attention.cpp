@@ -149,7 +149,7 @@ AttentionResult scaled_dot_product_attention(const In& query, const Var& key, co
     throw e;
   };
   if (query->rank() < 2 || key.rank() < 2 || value.rank() < 2)
-    fail("query must be (..., T, Dk), key (..., S, Dk) and value (..., S, Dv)");
+    fail("needs query (..., T, Dk), key (..., S, Dk) and value (..., S, Dv)");
   if (query->size(-1) != key.size(-1)) fail("query and key differ in their last axis");
   if (key.size(-2) != value.size(-2)) fail("key and value differ in length S");
   CallSite site(query.where());

@@ -64,8 +64,8 @@ struct Linear final : Affine {
   Grads fast_gradient(const Var& dy) const override { return affine_gradient(dy, true); }
 };
 
-// y alone says which elements were dropped or negative: neither u nor the mask is kept. Half of it is
-// zeros, and a large y is kept without them (tensor/matmul/nonzeros.hpp), also for other readers.
+// y alone says which elements were dropped or negative: neither u nor the mask is kept. Half of y is zeros. A
+// large y is kept without them (tensor/matmul/nonzeros.hpp).
 struct LinearRelu final : Affine {
   static constexpr Formula formula{
       "linear_relu",
@@ -88,7 +88,7 @@ struct LinearRelu final : Affine {
     if (y.bytes() > kLarge && any_needs_grad()) kept_ = NonZeros(y);
     return y;
   }
-  // The last to read what was computed again: du takes its place, unless someone else holds it.
+  // Nobody reads y after this: du takes its place, unless someone else holds it.
   Grads fast_gradient(const Var& dy) const override {
     Tensor y = kept_.defined() ? recompute() : output().value();
     y_ = {};

@@ -149,14 +149,16 @@ AttentionResult packed_attention(const In& x, const Var& memory, Index heads,
     listed(e);
     throw e;
   };
-  if (heads < 1) throw ValueError("packed_attention", "there must be one head at least");
+  if (heads < 1)
+    throw ValueError("packed_attention", "needs at least one head, got " + std::to_string(heads));
   const bool self = !memory.defined();
   if (x->rank() != 3 || (!self && memory.rank() != 3))
-    fail("x must be (B, T, 3D), or x (B, T, D) and memory (B, S, 2D)");
-  if (self && x->size(2) % 3 != 0) fail("x is not three blocks of columns");
+    fail("needs x (B, T, 3D), or x (B, T, D) and memory (B, S, 2D)");
+  if (self && x->size(2) % 3 != 0)
+    fail("x must have 3D columns, got " + std::to_string(x->size(2)));
   const Index d = self ? x->size(2) / 3 : x->size(2);
   if (!self && (memory.size(0) != x->size(0) || memory.size(2) != 2 * d))
-    fail("memory must have the batch extent B and 2D columns of x");
+    fail("memory must be (B, S, 2D) with B and D of x");
   if (d % heads != 0)
     fail(std::to_string(heads) + " heads do not divide " + std::to_string(d) + " columns");
   CallSite site(x.where());

@@ -23,7 +23,7 @@ inline void check_cell(std::string_view op, const Var& input, const Var& hidden,
               state.size(0) == input.size(0) && state.size(1) * gates == input.size(1) * parts &&
               (!live.defined() || live.shape() == Shape{input.size(0)});
   if (!fits)
-    throw named_operands(ShapeError(op, "wants input and hidden (B, " + times_h(gates) +
+    throw named_operands(ShapeError(op, "needs input and hidden (B, " + times_h(gates) +
                                             "), state (B, " + times_h(parts) + "), live (B)"));
   if (!is_floating(input.dtype()) || hidden.dtype() != input.dtype() ||
       state.dtype() != input.dtype() || (live.defined() && live.dtype() != DType::Bool))

@@ -37,9 +37,9 @@ struct Smoothing {
 inline void require_smoothing(std::string_view op, double epsilon, Index classes, Index pad) {
   Index least = pad >= 0 && pad < classes ? 3 : 2;
   if (!(epsilon >= 0 && epsilon < 1) || (epsilon > 0 && classes < least))
-    throw ValueError(std::string(op), "smoothing " + std::to_string(epsilon) +
-                                          " must lie in [0, 1), and V be " + std::to_string(least) +
-                                          " at least");
+    throw ValueError(op, "smoothing must lie in [0, 1), and V be at least " +
+                             std::to_string(least) + ", got " + std::to_string(epsilon) + " and " +
+                             std::to_string(classes));
 }
 
 // IndexError naming the row of a target outside [0, classes).
@@ -49,7 +49,7 @@ inline void require_classes(std::string_view op, const Tensor& target, Index cla
     if (t[r] < 0 || t[r] >= classes)
       throw IndexError(std::string(op),
                        "target " + std::to_string(t[r]) + " at row " + std::to_string(r) +
-                           " is no class of " + std::to_string(classes),
+                           " is outside [0, " + std::to_string(classes) + ")",
                        {{"target", target}});
 }
 

@@ -9,7 +9,7 @@ namespace glim {
 
 // c = alpha op(a) op(b) + beta c      op(a) (m, k)   op(b) (k, n)   c (m, n)
 //
-// Row-major, with extents of at least 1; op transposes where asked; ld* is the distance between rows as
+// Row-major; op transposes where asked; ld* is the distance between rows as
 // stored.
 template <class T>
 struct Gemm {
@@ -24,6 +24,7 @@ struct Gemm {
   T* c;
   Index ldc;
 };
+// All extents at least 1.
 template <class T>
 void blas_gemm(const Gemm<T>& p);
 

@@ -12,6 +12,7 @@
 // Errors: ShapeError (inner dimensions, leading axes), DTypeError (other than equal floats).
 #pragma once
 
+#include "tensor/matmul/blas.hpp"
 #include "tensor/matmul/plan.hpp"
 #include "tensor/tensor.hpp"
 
@@ -36,10 +37,8 @@ struct Epilogue {
 // epilogue(a b) for matrices a (M, K) and b (K, N).
 Tensor matmul_then(const Tensor& a, const Tensor& b, const Epilogue& epilogue);
 
-// For kernels: c (m, n) = alpha·op(a)(m, k) op(b)(k, n) + beta·c, row-major, on this thread.
-// op transposes where asked; ld* is the distance between rows as stored.
+// For kernels: one product of matrices on this thread.
 template <class T>
-void gemm(bool transpose_a, bool transpose_b, Index m, Index n, Index k, T alpha, const T* a,
-          Index lda, const T* b, Index ldb, T beta, T* c, Index ldc);
+void gemm(const Gemm<T>& p);
 
 }  // namespace glim

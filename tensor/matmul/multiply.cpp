@@ -86,15 +86,11 @@ template void multiply(Algorithm, const Gemm<float>&);
 template void multiply(Algorithm, const Gemm<double>&);
 
 template <class T>
-void gemm(bool transpose_a, bool transpose_b, Index m, Index n, Index k, T alpha, const T* a,
-          Index lda, const T* b, Index ldb, T beta, T* c, Index ldc) {
-  if (m > 0 && n > 0)
-    multiply<T>(algorithm_for<T>(transpose_a, transpose_b, m, n, k),
-                {transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc});
+void gemm(const Gemm<T>& p) {
+  if (p.m > 0 && p.n > 0)
+    multiply<T>(algorithm_for<T>(p.transpose_a, p.transpose_b, p.m, p.n, p.k), p);
 }
-template void gemm(bool, bool, Index, Index, Index, float, const float*, Index, const float*, Index,
-                   float, float*, Index);
-template void gemm(bool, bool, Index, Index, Index, double, const double*, Index, const double*,
-                   Index, double, double*, Index);
+template void gemm(const Gemm<float>&);
+template void gemm(const Gemm<double>&);
 
 }  // namespace glim

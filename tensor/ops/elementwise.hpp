@@ -1,4 +1,4 @@
-// Element-wise functions on tensors. Binary ones broadcast (NumPy's rule) and want equal dtypes.
+// Element-wise functions on tensors. Binary ones broadcast (NumPy's rule) and need equal dtypes.
 //
 // Errors: ShapeError where shapes do not broadcast, DTypeError where dtypes differ or do not suit.
 #pragma once

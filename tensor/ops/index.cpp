@@ -46,7 +46,7 @@ Shape selected_shape(const Shape& x, int axis, const Shape& index) {
   return shape;
 }
 
-// Off the axis the index may be smaller than x: it then speaks of x's first positions.
+// Off the axis the index may be smaller than x. It then reads x's first positions.
 void require_fits(const Tensor& x, int a, const Tensor& index, std::string_view op) {
   bool fits = index.rank() == x.rank();
   for (int i = 0; i < x.rank() && fits; ++i) fits = i == a || index.shape()[i] <= x.shape()[i];
@@ -219,7 +219,8 @@ std::vector<Tensor> split(const Tensor& x, Index axis, const std::vector<Index>&
   Index total = 0;
   for (Index n : lengths)
     if (n < 0 || __builtin_add_overflow(total, n, &total))
-      throw ValueError("split", "a length of " + std::to_string(n));
+      throw ValueError(
+          "split", "lengths must be at least 0 and add up within int64, got " + std::to_string(n));
   if (total != x.shape()[a])
     throw ShapeError("split",
                      "lengths add up to " + std::to_string(total) + ", axis " + std::to_string(a) +

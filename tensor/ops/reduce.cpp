@@ -91,7 +91,7 @@ template <class Better, class Result>
 Tensor extremum(const Tensor& x, const Dims& axes, bool keepdim, std::string_view op,
                 const Better& better, const Result& result) {
   RowPlan p = plan_rows(x, axes, keepdim, op);
-  if (p.n == 0 && p.rows > 0) throw ValueError(op, "of no elements is not defined", {{"x", x}});
+  if (p.n == 0 && p.rows > 0) throw ValueError(op, "is not defined for no elements", {{"x", x}});
   return visit_dtype(x.dtype(), [&]<class T>() {
     using Y = decltype(result(T(), Index()));
     return reduce_rows<T, Y>(p, dtype_of<Y>, [&](const T* row, Index n) {

@@ -56,7 +56,8 @@ Ordered sort(const Tensor& x, Index axis, bool descending) {
 Ordered top_k(const Tensor& x, Index k, Index axis) {
   Index n = x.shape()[normalize_axis(axis, x.rank(), "top_k")];
   if (k < 0 || k > n)
-    throw ValueError("top_k", "k = " + std::to_string(k) + " of " + std::to_string(n) + " elements",
+    throw ValueError("top_k",
+                     "k must lie in [0, " + std::to_string(n) + "], got " + std::to_string(k),
                      {{"x", x}});
   return order(x, axis, true, k, "top_k");
 }

@@ -128,8 +128,8 @@ Tensor fold(const Tensor& y, Index height, Index width, const Window& rows, cons
   };
   if (!fits(rows, height, h_out, y.size(3)) || !fits(columns, width, w_out, y.size(4)))
     throw ShapeError("fold",
-                     "y must have the windows of an image of " + std::to_string(height) + " x " +
-                         std::to_string(width),
+                     "y does not hold the windows of an image of " + std::to_string(height) +
+                         " x " + std::to_string(width),
                      {{"y", y}});
   Tensor x = empty({y.size(0), height, width, c}, y.dtype());
   if (x.numel() == 0) return x;

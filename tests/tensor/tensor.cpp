@@ -58,7 +58,7 @@ TEST_CASE("elements are read by index", "[tensor]") {
         "at: 1 indices for rank 2\n  x (3, 2) int64");
   CHECK(error_of<DTypeError>([&] {
           x.at<float>({0, 0});
-        }) == "data: elements read as float32\n  x (3, 2) int64");
+        }) == "data: elements are read as float32\n  x (3, 2) int64");
   CHECK(tensor({3}).item() == 3);
   CHECK(error_of<ShapeError>([&] { x.item(); }) ==
         "item: need exactly one element\n  x (3, 2) int64");

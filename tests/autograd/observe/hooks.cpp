@@ -212,7 +212,7 @@ TEST_CASE("a null hook is refused where it is added", "[hooks]") {
   Var x = leaf_of({1, 2});
   Tape tape;
   Var h = mul(x, x);
-  const std::string null = "hook: the hook is null: it must be a function of the gradient";
+  const std::string null = "hook: the hook is null: pass a function of the gradient";
   CHECK(error_of<ValueError>([&] { x.hook({}); }) == null);
   CHECK(error_of<ValueError>([&] { tape.hook(h, Hook()); }) == null);
   CHECK(error_of<ValueError>([&] { tape.hook("*", nullptr); }) == null);

@@ -56,8 +56,8 @@ TEST_CASE("a thread of one's own gets the same bits", "[matmul][threads]") {
         Tensor a = random_tensor({m, k}, F32, stream++), b = random_tensor({k, n}, F32, stream++);
         Tensor here = zeros({m, n}), there = zeros({m, n}), product = matmul(a, b), other;
         auto multiply = [&](const Tensor& c) {
-          gemm<float>(false, false, m, n, k, 1, a.data<float>(), k, b.data<float>(), n, 0,
-                      c.data<float>(), n);
+          gemm<float>({false, false, m, n, k, 1, a.data<float>(), k, b.data<float>(), n, 0,
+                       c.data<float>(), n});
         };
         multiply(here);
         std::thread([&] {

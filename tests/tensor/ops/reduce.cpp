@@ -171,7 +171,7 @@ TEST_CASE("reductions of nothing", "[reduce]") {
   CHECK(std::isnan(var(ones({1})).item()));
   CHECK(max(none, {1}).shape() == Shape{0});
   CHECK(error_of<ValueError>([&] { max(none); }) ==
-        "max: of no elements is not defined\n  x (0, 3) float32");
+        "max: is not defined for no elements\n  x (0, 3) float32");
   CHECK_THROWS_AS(argmin(none, 0), ValueError);
   CHECK(softmax(none).shape() == Shape{0, 3});
   CHECK(softmax(none, 0).shape() == Shape{0, 3});
