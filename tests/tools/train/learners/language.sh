@@ -107,7 +107,7 @@ report "accuracy" "$(grep -q '^accuracy 1\.0000 (160 of 160)$' out || cat out er
 report "labelled lines on standard input" "$(diff out second)"
 quietly "$glim" train --kind classifier --labelled labelled --init-from bert-whole --epochs 1 --schedule constant --progress none --out tuned
 report "starts from a pre-trained encoder" "$(grep -q 'encoder weights are those of bert-whole' log || cat log)"
-refuse "start from another kind" "gpt-whole/.*kind 'gpt'; --init-from wants" "${train_labels[@]}" --labelled labelled --init-from gpt-whole
+refuse "start from another kind" "gpt-whole/.*kind 'gpt'; --init-from needs" "${train_labels[@]}" --labelled labelled --init-from gpt-whole
 refuse "no labelled file" '--labelled' "${train_labels[@]}" --task files
 refuse "empty labelled file" 'empty is empty' "${train_labels[@]}" --labelled empty
 printf 'good\t1\nbad 0\n' >no_tab
