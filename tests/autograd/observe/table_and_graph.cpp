@@ -156,7 +156,7 @@ TEST_CASE("a tape as a table", "[inspect]") {
   CHECK(contains(lines[3], "0 1"));
   CHECK(contains(lines[3], "(2, 4)  float32"));
   CHECK(contains(lines[3], "a b 72 B"));
-  CHECK(contains(lines[3], "inspect.cpp:"));
+  CHECK(contains(lines[3], "table_and_graph.cpp:"));
   CHECK(contains(lines[4], "decoder.0.probs"));
   CHECK(contains(lines[4], "y 32 B"));
   CHECK(contains(lines[5], "3 2"));
