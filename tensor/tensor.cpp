@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "tensor/error.hpp"
-#include "tensor/iterate.hpp"
+#include "tensor/ops/iterate.hpp"
 
 namespace glim {
 

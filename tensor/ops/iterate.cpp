@@ -1,4 +1,4 @@
-#include "tensor/iterate.hpp"
+#include "tensor/ops/iterate.hpp"
 
 #include <algorithm>
 
