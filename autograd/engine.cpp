@@ -68,8 +68,9 @@ void Engine::pass_on(Table& table, int from, std::size_t k, int node, Grads& d) 
                         "its rule gives a gradient " + g.value().kind() + " for " +
                             tape_.nodes_[from].formula->input_name(k) + ", which is " +
                             to_string(source.shape) + " " + std::string(name_of(source.dtype))));
-    Tensor other = watched ? observed({k, node, g.value(), from}) : Tensor();
-    add(table, node, other.defined() ? Var(other) : std::move(g));
+    if (watched)
+      if (Tensor other = observed({k, node, g.value(), from}); other.defined()) g = other;
+    add(table, node, std::move(g));
   } else if (AddTo part = d.take_part(k)) {
     Tensor other;
     if (watched) {

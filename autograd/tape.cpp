@@ -55,7 +55,7 @@ Tape* Tape::exchange_open(Tape* tape) { return std::exchange(open_tape, tape); }
 void Tape::truncate(std::size_t size, bool keep_seen) {
   while (nodes_.size() > size) {
     if (Leaf* l = nodes_.back().leaf.get()) {
-      leaf_nodes_.erase(l);
+      leaf_entries_.push_back(leaf_nodes_.extract(l));
       if (l->tape == id_) l->tape = 0;
     }
     nodes_.pop_back();
@@ -109,7 +109,15 @@ int Tape::number_of(const Var& v) {
     node.scope = -1;  // a leaf's name is its whole path
     leaf.node = add_node(std::move(node));
     leaf.tape = id_;
-    leaf_nodes_.emplace(&leaf, leaf.node);
+    if (leaf_entries_.empty()) {
+      leaf_nodes_.emplace(&leaf, leaf.node);
+    } else {
+      LeafNodes::node_type entry = std::move(leaf_entries_.back());
+      leaf_entries_.pop_back();
+      entry.key() = &leaf;
+      entry.mapped() = leaf.node;
+      leaf_nodes_.insert(std::move(entry));
+    }
     for (std::size_t k = 0; k < observers_.size(); ++k)
       observers_[k]->recorded(leaf.node, leaf.value);
   }

@@ -45,9 +45,13 @@ struct Node {
 
 // What a tape keeps in lists, whose memory is used again.
 struct TapeLists {
+  using LeafNodes = std::unordered_map<const Leaf*, int>;
+
  protected:
   std::vector<Node> nodes_;
-  std::unordered_map<const Leaf*, int> leaf_nodes_;
+  LeafNodes leaf_nodes_;
+  std::vector<LeafNodes::node_type>
+      leaf_entries_;  // of leaf_nodes_, unused: 2 % of a step of micro
   std::unordered_map<std::string, int> scope_numbers_;
   std::vector<const std::string*> scopes_;  // keys of scope_numbers_, by number
 };
