@@ -23,7 +23,7 @@ Var glu(const Var& x, Index axis) {
     throw with_operands(ShapeError("glu", "axis " + std::to_string(a) + " has the odd extent " +
                                               std::to_string(x.size(a))),
                         Operand("x", x.value()));
-  return mul(narrow(x, a, 0, half), sigmoid(narrow(x, a, half, half)));
+  return narrow(x, a, 0, half) * sigmoid(narrow(x, a, half, half));
 }
 
 }  // namespace glim

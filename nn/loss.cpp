@@ -12,7 +12,7 @@ Var reduce(const Var& loss, Reduction reduction, double counted, double rows) {
   Var total = sum(loss);
   if (reduction == Reduction::Sum) return total;
   double divisor = reduction == Reduction::Mean ? counted : rows;
-  return mul(total, divisor > 0 ? 1 / divisor : 0);
+  return total * (divisor > 0 ? 1 / divisor : 0);
 }
 double first_extent(const Tensor& t) { return t.rank() > 0 ? static_cast<double>(t.size(0)) : 1; }
 
@@ -31,7 +31,7 @@ void require_rows(std::string_view op, const Var& x, const Tensor& target) {
 Var picked(const Var& log_probs, const Tensor& target, const Tensor& counted) {
   Tensor zero = scalar(0, DType::Int64);
   Tensor at = unsqueeze(where(counted, target, zero), -1);  // (..., 1)
-  Var loss = neg(squeeze(gather(log_probs, -1, at), -1));
+  Var loss = -squeeze(gather(log_probs, -1, at), -1);
   return where(counted, loss, Var(scalar(0, loss.dtype())));
 }
 
@@ -58,7 +58,7 @@ Var cross_entropy(const Var& logits, const Tensor& target, const CrossEntropyOpt
   if (smoothing > 0) {
     Var spread = neg(mean(log_probs, {-1}));  // the cross-entropy of ε/V on every class
     spread = where(counted, spread, Var(scalar(0, spread.dtype())));
-    loss = add(mul(loss, 1 - smoothing), mul(spread, smoothing));
+    loss = (1 - smoothing) * loss + smoothing * spread;
   }
   return reduce(loss, options.reduction, sum(counted).item(), first_extent(target));
 }
@@ -68,8 +68,8 @@ Var mse_loss(const Var& x, const Var& y, Reduction reduction) {
   if (x.shape() != y.shape())
     throw with_operands(ShapeError("mse_loss", "both must have one shape"), Operand("x", x.value()),
                         Operand("y", y.value()));
-  Var difference = sub(x, y);
-  return reduce(mul(difference, difference), reduction, static_cast<double>(x.numel()),
+  Var difference = x - y;
+  return reduce(difference * difference, reduction, static_cast<double>(x.numel()),
                 first_extent(x.value()));
 }
 
@@ -83,7 +83,7 @@ Var kl_div(const Var& log_probs, const Tensor& probs, Reduction reduction) {
   Tensor positive = greater(probs, 0);
   Tensor log_q = log(where(positive, probs, scalar(1, probs.dtype())));
   Var log_p = where(positive, log_probs, Var(scalar(0, log_probs.dtype())));
-  Var loss = mul(Var(probs), sub(Var(log_q), log_p));
+  Var loss = probs * (log_q - log_p);
   return reduce(loss, reduction, static_cast<double>(loss.numel()), first_extent(probs));
 }
 

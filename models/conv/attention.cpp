@@ -63,8 +63,8 @@ Var QuadraticAttention::forward(const Var& x) {
   value = permute(reshape(value, {b, s, heads_, head_width_}), {0, 2, 1, 3});
 
   // v_h = -α (1, -2Δ): (heads, 3), times r_δ (3, T·S)
-  Var direction = concatenate({Var(ones({heads_, 1}, x.dtype())), mul(centers, -2)}, 1);
-  Var encoding = named(neg(mul(unsqueeze(width_parameter, 1), direction)), "encoding");
+  Var direction = concatenate({Var(ones({heads_, 1}, x.dtype())), -2 * centers}, 1);
+  Var encoding = named(-(unsqueeze(width_parameter, 1) * direction), "encoding");
   Tensor r = relative_encoding(height, width, margin_, x.dtype());
   Var scores = reshape(matmul(encoding, Var(reshape(r, {3, t * s}))), {1, heads_, t, s});
 

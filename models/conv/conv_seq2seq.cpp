@@ -59,8 +59,8 @@ ConvEncoder::ConvEncoder(const ConvSeq2SeqConfig& c) : layers(*this, "layers") {
 
 Var ConvEncoder::forward(const Var& e, const Tensor& keep) {
   Var real(unsqueeze(keep, 2).to(e.dtype()));  // (B, S, 1)
-  Var h = mul(e, real);
-  for (GatedConvolution& layer : layers) h = mul(mul(add(layer(h), h), kHalf), real);
+  Var h = e * real;
+  for (GatedConvolution& layer : layers) h = (layer(h) + h) * kHalf * real;
   return h;
 }
 
@@ -73,12 +73,12 @@ AttentionResult ConvDecoder::attend(GatedConvolution& layer, const Var& u, const
   return layer.within([&] {
     // The paper's scores are not divided by √D: the query takes the factor back.
     double root = std::sqrt(static_cast<double>(u.size(-1)));
-    Var query = mul(add(layer.query(u), g), kHalf * root);
+    Var query = (layer.query(u) + g) * (kHalf * root);
     AttentionResult a =
         scaled_dot_product_attention(named(query, "query"), memory.keys, memory.values,
                                      {memory.keep, {}}, 0, {}, need_attention);
-    Var context = mul(a.context, memory.root);
-    return AttentionResult{mul(add(mul(add(u, context), kHalf), h), kHalf), a.probs};
+    Var context = a.context * memory.root;
+    return AttentionResult{((u + context) * kHalf + h) * kHalf, a.probs};
   });
 }
 
@@ -124,7 +124,7 @@ ConvMemory ConvSeq2Seq::encode(const Tensor& src) {
   Var z = encoder(e, keep);
   // m, as a matrix for each sentence: (B, S) -> (B, 1, 1)
   Tensor count = unsqueeze(sum(keep.to(e.dtype()), {1}, true), 2);
-  return {z, mul(add(z, e), kHalf), unsqueeze(keep, 1), Var(sqrt(count))};
+  return {z, (z + e) * kHalf, unsqueeze(keep, 1), Var(sqrt(count))};
 }
 
 Var ConvSeq2Seq::embed_target(const Tensor& ids, Index offset) {

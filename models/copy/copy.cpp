@@ -27,14 +27,14 @@ Var copy_mixture(const Var& logits, const Var& p_gen, const Var& attention, cons
   if (p_gen.shape() != Shape{b, t, 1}) fail("p_gen must be (B, T, 1)");
   if (attention.shape() != Shape{b, t, s} || copy_ids.size(0) != b)
     fail("attention must be (B, T, S), copy_ids (B, S)");
-  Var generated = mul(p_gen, softmax(logits, -1));
+  Var generated = p_gen * softmax(logits, -1);
   if (extra > 0)
     generated =
         concatenate(std::vector<Var>{generated, Var(zeros({b, t, extra}, logits.dtype()))}, -1);
-  Var copied = mul(add(neg(p_gen), 1), attention);
+  Var copied = (1 - p_gen) * attention;
   Tensor index = broadcast_to(unsqueeze(copy_ids, 1), {b, t, s});  // (B, S) -> (B, T, S)
   Var probs = named(scatter_add(generated, -1, index, copied), "probs");
-  return log(add(probs, kFloor));
+  return log(probs + kFloor);
 }
 
 PointerGenerator::PointerGenerator(Index context, Index state, Index input)

@@ -73,7 +73,7 @@ NonAutoregressive::NonAutoregressive(const NonAutoregressiveConfig& config)
 Var NonAutoregressive::encode(const Tensor& src) {
   AttentionRequest request;
   request.keep = padding_keep(src, config_.pad);
-  Var x = mul(src_embed(src), std::sqrt(static_cast<double>(config_.d_model)));
+  Var x = src_embed(src) * std::sqrt(static_cast<double>(config_.d_model));
   return encoder(src_positions_(x), request);
 }
 
@@ -105,7 +105,7 @@ DecoderOutput NonAutoregressive::decode(const std::vector<Index>& lengths, const
   memory_request.average_weights = false;
   Tensor weights = soft_copy_weights(row_lengths(src, config_.pad), lengths, src.size(1),
                                      config_.copy_sharpness, memory.dtype());
-  Var embedded = mul(src_embed(src), std::sqrt(static_cast<double>(config_.d_model)));
+  Var embedded = src_embed(src) * std::sqrt(static_cast<double>(config_.d_model));
   Var copied = matmul(Var(weights), embedded);  // (B, T, S) (B, S, D) -> (B, T, D)
   return decoder(tgt_positions_(copied), memory, self_request, memory_request);
 }

@@ -141,7 +141,7 @@ Seq2SeqRnn::Readout Seq2SeqRnn::advance(Var gates, const Encoded& source,
     look(hidden_of(config_.cell, states.back()));
     gates = decoder->within([&] {
       Var weight = narrow(decoder->weights(0).weight_ih, 1, config_.d_embed, memory_size(config_));
-      return add(gates, linear(read.context, weight, Var()));
+      return gates + linear(read.context, weight, Var());
     });
   }
   decoder->within([&] {

@@ -73,7 +73,7 @@ Transformer::Transformer(const TransformerConfig& config)
 Var Transformer::embed(Embedding& table, const ChildPtr<PositionalEncoding>& positions,
                        const Tensor& ids, Index offset) {
   double scale = std::sqrt(static_cast<double>(config_.d_model));
-  return positions(mul(table(ids), scale), offset);
+  return positions(scale * table(ids), offset);
 }
 
 Var Transformer::encode(const Tensor& src) {

@@ -51,8 +51,8 @@ Var Vit::forward(const Var& images) {
                               std::to_string(c.height) + ", " + std::to_string(c.width) + ")"),
         Operand("images", images.value()));
   Shape along{c.channels, 1, 1};
-  Var centered = sub(images, Var(reshape(pixel_mean.to(images.dtype()), along)));
-  Var pixels = div(centered, Var(reshape(pixel_deviation.to(images.dtype()), along)));
+  Var centered = images - reshape(pixel_mean.to(images.dtype()), along);
+  Var pixels = centered / reshape(pixel_deviation.to(images.dtype()), along);
   // (B, D, H/P, W/P) -> (B, H/P, W/P, D) -> (B, N, D)
   Var tokens =
       reshape(permute(patch_embed(pixels), {0, 2, 3, 1}), {images.size(0), c.patches(), c.d_model});

@@ -43,7 +43,7 @@ Var guided_attention_loss(const Var& attention, const std::vector<Index>& target
   Var heads = rank == 4 ? mean(attention, {1}) : attention;  // (B, H, T, S) -> (B, T, S)
   Tensor w = guided_attention_weights(target_lengths, source_lengths, heads.size(1), heads.size(2),
                                       width, attention.dtype());
-  return sum(mul(heads, Var(w)));
+  return sum(heads * w);
 }
 
 }  // namespace glim

@@ -37,9 +37,7 @@ AttentionMask combined(const AttentionRequest& r, const Shape& scores, Index off
       refuse_mask(DTypeError("attention", "a keep-mask must be bool"), more, "keep");
     mask.keep = mask.keep.defined() ? logical_and(mask.keep, more) : more;
   };
-  auto bias = [&](const Var& more) {
-    mask.bias = mask.bias.defined() ? add(mask.bias, more) : more;
-  };
+  auto bias = [&](const Var& more) { mask.bias = mask.bias.defined() ? mask.bias + more : more; };
   auto shape = [&](const Tensor& m, const char* name, bool of_keys) {
     return shape_for(scores, m, name, of_keys);
   };

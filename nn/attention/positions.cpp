@@ -59,7 +59,7 @@ Var SinusoidalPositionalEncoding::forward(const Var& x, Index offset) {
     table = sinusoidal_positions(0, rows, d_model_, base_, x.dtype());
     computed_in_ = x.dtype();
   }
-  return dropout(add(x, Var(narrow(table, 0, offset, x.size(-2)))));
+  return dropout(x + narrow(table, 0, offset, x.size(-2)));
 }
 
 Var NoPositionalEncoding::forward(const Var& x, Index offset) {
@@ -81,7 +81,7 @@ Var LearnedPositionalEmbedding::forward(const Var& x, Index offset) {
                                                  " from position " + std::to_string(offset) +
                                                  " needs more than the " + std::to_string(rows) +
                                                  " learned positions");
-  return dropout(add(x, narrow(weight, 0, offset, length)));
+  return dropout(x + narrow(weight, 0, offset, length));
 }
 
 }  // namespace glim

@@ -40,7 +40,7 @@ Var cell_step(CellKind kind, const Var& input, const Var& state, const CellWeigh
   Var hidden = linear(hidden_of(kind, state), weights.weight_hh, weights.bias_hh);
   if (kind == CellKind::Gru) return gru_cell(input, hidden, state, live);
   if (kind == CellKind::Lstm) return lstm_cell(input, hidden, state, live);
-  Var sum = add(input, hidden);
+  Var sum = input + hidden;
   Var next = kind == CellKind::Tanh ? tanh(sum) : relu(sum);
   return live.defined() ? where(unsqueeze(live, 1), next, state) : next;
 }

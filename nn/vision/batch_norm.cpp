@@ -33,8 +33,8 @@ Var BatchNorm::forward(const Var& x) {
           ValueError("batch_norm", "training needs more than one value per channel"),
           Operand("x", x.value()));
     Var mean_of = mean(x, others, true);
-    centered = sub(x, mean_of);
-    variance = mean(mul(centered, centered), others, true);
+    centered = x - mean_of;
+    variance = mean(centered * centered, others, true);
     auto follow = [&](const Tensor& running, const Tensor& now, double scale) {
       mul_(running, 1 - momentum_);
       add_scaled_(running, reshape(now, {channels_}).to(running.dtype()), momentum_ * scale);
@@ -44,12 +44,12 @@ Var BatchNorm::forward(const Var& x) {
     follow(running_var, variance.value(), n / (n - 1));
     num_batches_tracked.fill_(num_batches_tracked.item() + 1);
   } else {
-    centered = sub(x, Var(reshape(running_mean, along).to(x.dtype())));
+    centered = x - reshape(running_mean, along).to(x.dtype());
     variance = Var(reshape(running_var, along).to(x.dtype()));
   }
-  Var y = named(div(centered, sqrt(add(variance, eps_))), "normalized");
-  if (weight.defined()) y = mul(y, reshape(weight, along));
-  if (bias.defined()) y = add(y, reshape(bias, along));
+  Var y = named(centered / sqrt(variance + eps_), "normalized");
+  if (weight.defined()) y = y * reshape(weight, along);
+  if (bias.defined()) y = y + reshape(bias, along);
   return y;
 }
 

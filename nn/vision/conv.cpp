@@ -53,8 +53,8 @@ Var convolve(const Var& x, const Var& weight, const Var& bias, Index groups, con
   if (groups == x.size(3) &&
       groups == out) {  // one kernel for each channel: no matrices to speak of
     Var kernels = transpose(reshape(weight, {out, taps}));  // (kh·kw, C)
-    Var y = sum(mul(reshape(windows, {b, h, w, taps, out}), kernels), {3});
-    return bias.defined() ? add(y, bias) : y;
+    Var y = sum(reshape(windows, {b, h, w, taps, out}) * kernels, {3});
+    return bias.defined() ? y + bias : y;
   }
   // (B, H', W', kh, kw, G·C/G) -> (G, R, kh·kw·C/G), R = B H' W'
   Var parts = reshape(permute(reshape(windows, {b * h * w, taps, groups, c}), {2, 0, 1, 3}),
@@ -64,7 +64,7 @@ Var convolve(const Var& x, const Var& weight, const Var& bias, Index groups, con
                         {groups, taps * c, out / groups});
   // (G, R, O/G) -> (R, G, O/G) -> (B, H', W', O)
   Var y = reshape(permute(matmul(parts, kernels), {1, 0, 2}), {b, h, w, out});
-  return bias.defined() ? add(y, bias) : y;
+  return bias.defined() ? y + bias : y;
 }
 
 [[noreturn]] void wrong_input(const Var& x, const std::string& wanted) {

@@ -54,7 +54,7 @@ Var MaxPool::pool(const Var& x) const {
 Var AvgPool::pool(const Var& x) const {
   Var y = sum(windows_of(x, rows_, columns_, 0), {3});  // (B, H', W', C)
   if (count_padding_) {
-    y = mul(y, 1.0 / static_cast<double>(rows_.kernel * columns_.kernel));
+    y = y / static_cast<double>(rows_.kernel * columns_.kernel);
   } else {
     Tensor inside = unfold(ones({1, x.size(2), x.size(3), 1}, x.dtype()), rows_, columns_);
     y = div(y, Var(sum(inside, {3, 4})));  // counts: (1, H', W', 1)
