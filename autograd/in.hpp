@@ -30,7 +30,7 @@ class In {
   const Var* operator->() const { return var_; }
   const Var& operator*() const { return *var_; }
   // The line of the call: of the outermost function of ops that is running (CallSite), or of this In.
-  const Where& where() const { return CallSite::current() ? *CallSite::current() : where_; }
+  const Where& where() const { return CallSite::or_own(where_); }
 
  private:
   std::optional<Var> constant_;
@@ -49,7 +49,7 @@ class Ins {
 
   const std::vector<Var>& operator*() const { return list_; }
   const std::vector<Var>* operator->() const { return &list_; }
-  const Where& where() const { return CallSite::current() ? *CallSite::current() : where_; }
+  const Where& where() const { return CallSite::or_own(where_); }
 
  private:
   std::vector<Var> own_;

@@ -42,10 +42,14 @@ class CallSite {
   }
   CallSite(const CallSite&) = delete;
   CallSite& operator=(const CallSite&) = delete;
-  static const Where* current() { return site_; }  // or null
+  // The line of the outermost one that is open, or else `own`.
+  static const Where& or_own(const Where& own) {
+    const Where* site = site_;
+    return site ? *site : own;
+  }
 
  private:
-  static inline thread_local const Where* site_ = nullptr;
+  static inline constinit thread_local const Where* site_ = nullptr;
   bool outermost_;
 };
 
