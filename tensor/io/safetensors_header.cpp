@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::uint64_t kMaxHeader = 100'000'000;
 constexpr int kMostNested = 32;
+constexpr int kMostMarks = 65'536;  // brackets, commas and literals without a string or a number
 
 struct Known {
   std::string_view name;
@@ -101,11 +102,31 @@ class HeaderText final : public std::streambuf {
     next_ += n;
     // The parser would take a zero for the end.
     if (std::memchr(piece_, 0, n)) file_.fail("header is not valid JSON: it has a zero byte");
+    count_marks({piece_, n});
     setg(piece_, piece_, piece_ + n);
     return traits_type::to_int_type(*piece_);
   }
 
+  // The parser keeps what it reads until a string or a number comes: no tensor's entry has many marks.
+  void count_marks(std::string_view text) {
+    for (char c : text) {
+      if (escaped_ || (in_string_ && c == '\\')) {
+        escaped_ = !escaped_;
+      } else if (c == '"') {
+        in_string_ = !in_string_;
+        marks_ = 0;
+      } else if (c >= '0' && c <= '9') {
+        marks_ = 0;
+      } else if (!in_string_ && c > ' ' && ++marks_ > kMostMarks) {
+        file_.fail("header has more than " + std::to_string(kMostMarks) +
+                   " marks without a name or a number");
+      }
+    }
+  }
+
   const InputFile& file_;
+  bool in_string_ = false, escaped_ = false;
+  int marks_ = 0;
   std::uint64_t begin_, end_, next_;  // in the file
   char piece_[16384];
 };
