@@ -279,14 +279,16 @@ class Multiplier {
     });
   }
 
-  // False for NaN in one of them alone.
+  // Equal infinities are close, NaN is not.
   static bool close(const Tensor& a, const Tensor& b) {
-    const double tolerance = a.dtype() == DType::Float64 ? 1e-12 : 1e-5;
     auto x = a.to(DType::Float64).to_vector<double>(), y = b.to(DType::Float64).to_vector<double>();
     double largest = 1;
     for (double v : y) largest = std::max(largest, std::abs(v));
-    for (std::size_t i = 0; i < x.size(); ++i)
-      if (!(std::abs(x[i] - y[i]) <= tolerance * largest) && x[i] != y[i]) return false;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const double bound =
+          a.dtype() == DType::Float64 ? 1e-12 * (1 + std::abs(y[i])) : 1e-5 * largest;
+      if (!(std::abs(x[i] - y[i]) <= bound) && x[i] != y[i]) return false;
+    }
     return x.size() == y.size();
   }
 

@@ -7,25 +7,14 @@
 #include "tensor/random.hpp"
 #include "tensor/simd/kernels.hpp"
 #include "tests/catch.hpp"
+#include "tests/tensor/simd/rows.hpp"
 
 namespace test_kernels_rows {
 
 using namespace glim;
+using namespace glim::kernel_tests;
 
 namespace {
-
-template <class T>
-std::vector<T> random(std::size_t n, std::uint64_t stream) {
-  std::vector<T> x(n);
-  for (std::size_t i = 0; i < n; ++i) x[i] = static_cast<T>(4 * uniform_at({2, stream}, i) - 2);
-  return x;
-}
-
-template <class T>
-bool close(T a, double b) {
-  return std::abs(static_cast<double>(a) - b) <=
-         (sizeof(T) == 4 ? 2e-6 : 1e-13) * std::max(1.0, std::abs(b));
-}
 
 template <class T>
 void check_dropout(Isa isa) {
