@@ -47,16 +47,17 @@ Var EncoderLayer::forward(const Var& x, KeyValueCache& cache) {
 // The layer's output, and the attention to the memory as `read` gives it.
 template <class Attend, class Read>
 AttentionOutput DecoderLayer::sublayers(const Var& x, const Attend& attend, const Read& read) {
-  AttentionOutput out;
-  Var own = residual(sizes_.norm, x, norm1, dropout1, attend);
-  Var seen = residual(sizes_.norm, own, norm2, dropout2, [&](const Var& h) {
-    out = read(h);
-    return out.y;
+  Var weights;
+  Var y = residual(sizes_.norm, x, norm1, dropout1, attend);
+  y = residual(sizes_.norm, y, norm2, dropout2, [&](const Var& h) {
+    AttentionOutput seen = read(h);
+    weights = seen.weights;
+    return seen.y;
   });
-  out.y = residual(sizes_.norm, seen, norm3, dropout3, [&](const Var& h) {
+  y = residual(sizes_.norm, y, norm3, dropout3, [&](const Var& h) {
     return feed_forward(h, linear1, sizes_.activation, dropout, linear2);
   });
-  return out;
+  return {y, weights};
 }
 
 AttentionOutput DecoderLayer::forward(const Var& x, const Var& memory,
