@@ -33,7 +33,8 @@ Var MultiplicativeAttention::projection(const Var& keys) { return key ? key(keys
 
 Var MultiplicativeAttention::scores(const Var& q, const Var& projected) {
   if (score_ == LuongScore::Concat)
-    return additive_scores(query(q), projected, reshape(v->weight, {-1}));
+    return additive_scores(query(q), projected,
+                           v->within([&] { return reshape(v->weight, {-1}); }));
   return matmul(q, transpose(projected));  // (B, T, Q) (B, Q, S) -> (B, T, S)
 }
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <set>
 #include <string>
 
 #include "nn/module.hpp"
@@ -21,6 +23,26 @@ inline void load_case(const Reference& ref, const std::string& at, Module& modul
   module.load_state_dict(state, strict);
 }
 
+// Every op that reads a parameter stands under the name of a module that has it ("decoder", for a weight
+// of the root's child), or of a layer or step within ("decoder.l0", "t3.decoder").
+inline void check_scopes(const Module& module, const Tape& tape) {
+  std::map<const Leaf*, std::set<std::string>> owners;
+  for (auto& [name, p] : module.named_parameters(true))
+    owners[&p.leaf()].insert(name.substr(0, name.find('.') == name.npos ? 0 : name.rfind('.')));
+  for (const Node& node : tape.nodes())
+    for (int input : node.inputs) {
+      auto owner = input < 0 ? owners.end() : owners.find(tape.nodes()[input].leaf.get());
+      if (owner == owners.end()) continue;
+      INFO(node.name << " in '" << tape.scope_path(node.scope) << "' reads a parameter of "
+                     << *owner->second.begin());
+      std::string scope = "." + tape.scope_path(node.scope) + ".";
+      bool within = false;
+      for (const std::string& name : owner->second)
+        within |= name.empty() || scope.find("." + name + ".") != std::string::npos;
+      CHECK(within);
+    }
+}
+
 // Every parameter's gradient is what is stored as `at` + "grad.NAME", and no other is stored.
 inline void check_gradients(const Reference& ref, const std::string& at, const Module& module,
                             double tolerance,
@@ -32,6 +54,7 @@ inline void check_gradients(const Reference& ref, const std::string& at, const M
     CHECK(difference(p.grad(), ref.get(at + "grad." + name)) <= tolerance);
   }
   CHECK(parameters.size() == ref.keys(at + "grad.").size());
+  if (Tape* tape = Tape::current()) check_scopes(module, *tape);
 }
 
 // Loads NAME.param.*, runs forward(x) and backward from NAME.dy, and compares all that is known.
