@@ -72,6 +72,7 @@ class Check {
   };
 
   GradcheckOptions& options() { return report_.options; }
+  const GradcheckOptions& options() const { return report_.options; }
   RandomKey key(std::uint64_t purpose, std::size_t which) const {
     return {report_.options.seed, purpose << 32 | which};
   }
@@ -100,7 +101,15 @@ class Check {
     if (!(o.atol >= 0 && o.rtol >= 0 && o.step >= 0) || o.directions < 1)
       throw ValueError("gradcheck",
                        "tolerances and step may not be negative, directions not below 1");
+    if (o.precise && coarse())
+      throw ValueError("gradcheck", "precise needs float64: float32 has 7 digits");
     bool own = coarse() && !report_.in_float64;
+    ordinary_ = {1e-7, 1e-5};
+    if (o.precise) {
+      if (o.atol == 0) o.atol = 1e-11;
+      if (o.rtol == 0) o.rtol = 1e-10;
+      if (o.step == 0) o.step = 0x1p-6;
+    }
     if (o.atol == 0) o.atol = !coarse() ? 1e-7 : own ? 2e-3 : 1e-5;
     if (o.rtol == 0) o.rtol = !coarse() ? 1e-5 : own ? 1e-2 : 1e-3;
     if (o.step == 0) o.step = std::cbrt(epsilon_of(report_.in_float64));
@@ -182,27 +191,42 @@ class Check {
            std::pow(refinement(report_.in_float64), level);
   }
 
+  int pairs() const { return report_.options.precise ? 4 : 1; }
+
   // All outputs on both sides of one element.
   struct Column {
-    double h_minus, h_plus;
-    std::vector<double> minus, plus;
+    double h;
+    std::vector<std::vector<double>> minus, plus;
   };
   Column column(std::size_t input, Index j, int level) const {
     double x = near_->element(input, j), h = step_at(x, level);
-    Column c;
     near_->set(input, j, x + h);
-    c.h_plus = near_->element(input, j) - x;  // as it was rounded
-    c.plus = near_->evaluate();
-    near_->set(input, j, x - h);
-    c.h_minus = x - near_->element(input, j);
-    c.minus = near_->evaluate();
+    h = near_->element(input, j) - x;  // as it was rounded
+    Column c{h, {}, {}};
+    for (int k = 1; k <= pairs(); ++k) {
+      near_->set(input, j, x + k * h);
+      c.plus.push_back(near_->evaluate());
+      near_->set(input, j, x - k * h);
+      c.minus.push_back(near_->evaluate());
+    }
     near_->set(input, j, x);
     return c;
   }
+  Probe probe_of(const Column& c, std::size_t row) const {
+    Probe p{c.h, origin_[row], {}, {}, std::abs(origin_[row])};
+    for (int k = 0; k < pairs(); ++k) {
+      p.minus.push_back(c.minus[k][row]);
+      p.plus.push_back(c.plus[k][row]);
+      p.scale = std::max({p.scale, std::abs(p.minus[k]), std::abs(p.plus[k])});
+    }
+    return p;
+  }
 
-  static void note(GradcheckEntry& e, Verdict verdict, ComparedDerivative found,
-                   const Tolerance& tolerance) {
+  void note(GradcheckEntry& e, Verdict verdict, ComparedDerivative found,
+            const Tolerance& tolerance) const {
     ++e.checked;
+    if (options().precise && tolerance.rtol == ordinary_.rtol && verdict == Verdict::Agrees)
+      ++e.coarse;
     if (verdict == Verdict::Undecidable) {
       ++e.undecidable;
       return;
@@ -218,8 +242,20 @@ class Check {
     static_cast<ComparedDerivative&>(e) = found;
   }
 
-  Verdict judged(ComparedDerivative& found, const std::function<Probe(int level)>& probe) const {
-    return judge(found.analytic, probe, tolerance_, epsilon_of(report_.in_float64), found.numeric);
+  // `tolerance` becomes the one that was held.
+  Verdict judged(ComparedDerivative& found, const std::function<Probe(int level)>& probe,
+                 Tolerance& tolerance) const {
+    double epsilon = epsilon_of(report_.in_float64);
+    tolerance = tolerance_;
+    if (!options().precise) return judge(found.analytic, probe, tolerance, epsilon, found.numeric);
+    if (auto numeric = precise_derivative(probe, tolerance, epsilon)) {
+      found.numeric = *numeric;
+      return tolerance.within(found.analytic, *numeric) ? Verdict::Agrees : Verdict::Differs;
+    }
+    tolerance = ordinary_;
+    return judge(
+        found.analytic, [&](int level) { return probe(kPreciseLevels + level); }, tolerance,
+        epsilon, found.numeric);
   }
 
   void full() {
@@ -237,7 +273,7 @@ class Check {
   void full_column(std::size_t i, Index j) {
     GradcheckEntry& entry = report_.inputs[i];
     auto n = static_cast<std::size_t>(near_->numel(wanted_[i]));
-    std::array<std::optional<Column>, kLevels> columns;
+    std::array<std::optional<Column>, kPreciseLevels + kLevels> columns;
     ComparedDerivative found;
     found.index = unravel(entry.shape, j);
     double along_u = 0, allowed = 0;
@@ -251,13 +287,14 @@ class Check {
         auto probe = [&](int level) {
           auto& c = columns[level];
           if (!c) c = column(wanted_[i], j, level);
-          return Probe{c->h_minus, c->h_plus, c->minus[row], origin_[row], c->plus[row]};
+          return probe_of(*c, row);
         };
-        Verdict verdict = judged(found, probe);
-        note(entry, verdict, found, tolerance_);
+        Tolerance held;
+        Verdict verdict = judged(found, probe, held);
+        note(entry, verdict, found, held);
         decidable = decidable && verdict != Verdict::Undecidable;
         along_u += u_[row] * found.numeric;
-        allowed += std::abs(u_[row]) * tolerance_.allowed(found.numeric);
+        allowed += std::abs(u_[row]) * held.allowed(found.numeric);
       }
     }
     if (!decidable || origin_.empty()) return;
@@ -290,11 +327,14 @@ class Check {
     auto move = [&](double t) {
       for (Index j = begin; j < end; ++j) near_->set(input, j, x[j - begin] + t * v[j]);
     };
-    Probe p{h, h, 0, along_u_now(origin_), 0};
-    move(h);
-    p.plus = along_u_now(near_->evaluate());
-    move(-h);
-    p.minus = along_u_now(near_->evaluate());
+    Probe p{h, along_u_now(origin_), {}, {}, 0};
+    for (std::size_t o = 0; o < origin_.size(); ++o) p.scale += std::abs(u_[o] * origin_[o]);
+    for (int k = 1; k <= pairs(); ++k) {
+      move(k * h);
+      p.plus.push_back(along_u_now(near_->evaluate()));
+      move(-k * h);
+      p.minus.push_back(along_u_now(near_->evaluate()));
+    }
     move(0);
     return p;
   }
@@ -324,7 +364,8 @@ class Check {
       found.projected = true;
       found.analytic = analytic(0, n);
       auto probe = [&](int level) { return probe_along(wanted_[i], v, 0, n, level); };
-      Verdict verdict = judged(found, probe);
+      Tolerance held;
+      Verdict verdict = judged(found, probe, held);
       Index begin = 0, end = n;
       // The half that disagrees more, until one element is left.
       while (verdict == Verdict::Differs && end - begin > 1) {
@@ -340,14 +381,14 @@ class Check {
           begin = middle;
       }
       found.index = unravel(report_.inputs[i].shape, begin);
-      note(report_.inputs[i], verdict, found, tolerance_);
+      note(report_.inputs[i], verdict, found, held);
     }
   }
 
   const Subject& subject_;
   GradcheckReport report_;
-  Tolerance tolerance_{};
-  std::vector<std::size_t> wanted_;  // inputs that are checked
+  Tolerance tolerance_{}, ordinary_{};  // ordinary_: of what no step makes precise
+  std::vector<std::size_t> wanted_;     // inputs that are checked
   std::optional<Neighbourhood> near_;
   std::vector<double> origin_;  // outputs at the copies
   Recorded recorded_;

@@ -11,6 +11,16 @@
 //
 //   |analytic - numeric| <= atol + rtol |numeric|       (not so for NaN and infinities)
 //
+// A precise check takes four pairs of points at kh (Fornberg 1988, "Generation of finite difference
+// formulas", table 1),
+//
+//   f'(x)  =  Σ_k c_k (f(x + kh) - f(x - kh)) / h,    c = 4/5, -1/5, 4/105, -1/280,
+//
+// whose error h⁸ f⁽⁹⁾/630 allows a step of 1/64: rounding is then some 1e-14, and rtol is 1e-10. The step
+// is refined 8-fold until the difference knows itself to the tolerance, by the stencil of sixth order and
+// the eighth difference. Where no step does (a kink nearer than 1e-4, a function steeper than its step)
+// the ordinary check takes its place and the derivative is counted as coarse.
+//
 // Full mode compares all of J: row i of the analytic one is a backward from dy = e_i, column j of
 // the numeric one two forwards; and then Jᵀu for a random u, since a backward may be wrong only in
 // how it uses dy (a plain sum, u = 1, hides most of what can go wrong in a softmax). Projection
@@ -62,8 +72,23 @@ struct GradcheckOptions {
   // against differences in float64; atol 2e-3, rtol 1e-2, step 4.9e-3 against its own.
   double atol = 0, rtol = 0;
   double step = 0;  // of an element is step · max(1, |x|)
+  // Differences of eighth order: atol 1e-11, rtol 1e-10, step 1/64 and finer. ValueError in float32.
+  bool precise = false;
   Differences differences = Differences::Float64;
   std::uint64_t seed = 0;  // of u and v
+};
+
+// Every gradcheck of this thread until the end of the block is precise, whatever tolerances it asks for,
+// unless it has an input in float32.
+class PreciseGradchecks {
+ public:
+  explicit PreciseGradchecks(bool on = true);
+  ~PreciseGradchecks();
+  PreciseGradchecks(const PreciseGradchecks&) = delete;
+  PreciseGradchecks& operator=(const PreciseGradchecks&) = delete;
+
+ private:
+  bool before_;
 };
 
 struct GradcheckInput {
@@ -121,6 +146,7 @@ struct GradcheckEntry : ComparedDerivative {
   Shape shape;
   DType dtype = DType::Float64;
   Index checked = 0, failed = 0, undecidable = 0;
+  Index coarse = 0;  // of a precise check: right, to atol 1e-7 and rtol 1e-5 alone
 };
 
 struct GradcheckReport {
@@ -136,6 +162,7 @@ struct GradcheckReport {
   Index checked() const { return total(&GradcheckEntry::checked); }
   Index failed() const { return total(&GradcheckEntry::failed); }
   Index undecidable() const { return total(&GradcheckEntry::undecidable); }
+  Index coarse() const { return total(&GradcheckEntry::coarse); }
   const GradcheckEntry* worst() const;  // the largest excess; null when nothing was compared
   explicit operator bool() const { return problem.empty() && failed() == 0; }
   std::string to_string() const;  // one block of text, without a newline at its end

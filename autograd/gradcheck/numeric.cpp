@@ -68,6 +68,35 @@ double Tolerance::excess(double analytic, double numeric) const {
   return std::isfinite(e) ? e : std::numeric_limits<double>::infinity();
 }
 
+double Probe::central() const {
+  auto odd = [&](int k) { return (plus[k - 1] - minus[k - 1]) / h; };
+  if (plus.size() == 1) return odd(1) / 2;
+  return 4.0 / 5 * odd(1) - 1.0 / 5 * odd(2) + 4.0 / 105 * odd(3) - 1.0 / 280 * odd(4);
+}
+
+double Probe::uncertainty(double epsilon) const {
+  auto odd = [&](int k) { return (plus[k - 1] - minus[k - 1]) / h; };
+  auto even = [&](int k) { return plus[k - 1] + minus[k - 1]; };
+  double sixth = 3.0 / 4 * odd(1) - 3.0 / 20 * odd(2) + 1.0 / 60 * odd(3);
+  double difference = even(4) - 8 * even(3) + 28 * even(2) - 56 * even(1) + 70 * zero;
+  return std::abs(central() - sixth) + std::abs(difference) / (1000 * h) + 4 * epsilon * scale / h;
+}
+
+std::optional<double> precise_derivative(const std::function<Probe(int level)>& probe,
+                                         Tolerance tolerance, double epsilon) {
+  double best = 0, least = std::numeric_limits<double>::infinity();
+  for (int level = 0; level < kPreciseLevels; ++level) {
+    Probe p = probe(level);
+    double uncertainty = p.uncertainty(epsilon);
+    if (!(uncertainty < least)) continue;
+    best = p.central();
+    least = uncertainty;
+    if (least <= 0.1 * tolerance.allowed(best)) break;
+  }
+  if (!(least <= tolerance.allowed(best))) return std::nullopt;
+  return best;
+}
+
 Verdict judge(double analytic, const std::function<Probe(int level)>& probe, Tolerance tolerance,
               double epsilon, double& numeric) {
   Probe first{}, last{};
@@ -87,13 +116,11 @@ Verdict judge(double analytic, const std::function<Probe(int level)>& probe, Tol
   // A kink at the point itself: the one-sided differences stay apart however small the step. A jump
   // in its middle: they agree, and grow as 1/h. Either way by more than rounding makes them, and by
   // enough to account for what was found.
-  double largest = std::max({std::abs(last.plus), std::abs(last.zero), std::abs(last.minus)});
-  double rounding = 1000 * epsilon * largest, error = std::abs(analytic - last.central());
-  double bend = std::abs((last.plus - last.zero) - (last.zero - last.minus));
-  double rise = std::abs(last.plus - last.minus);
+  double rounding = 1000 * epsilon * last.scale, error = std::abs(analytic - last.central());
+  double bend = last.gap() * last.h, rise = std::abs(last.plus[0] - last.minus[0]);
   bool kink =
       last.gap() >= 0.1 * first.gap() && bend > rounding && error <= last.gap() + tolerance.atol;
-  bool jump = rise >= 0.5 * std::abs(first.plus - first.minus) && rise > rounding &&
+  bool jump = rise >= 0.5 * std::abs(first.plus[0] - first.minus[0]) && rise > rounding &&
               error <= 2 * std::abs(last.central());
   bool finite = std::isfinite(last.gap()) && std::isfinite(analytic);
   if (finite && (kink || jump)) return Verdict::Undecidable;

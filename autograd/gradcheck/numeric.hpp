@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "autograd/gradcheck/gradcheck.hpp"
@@ -60,13 +61,19 @@ class Neighbourhood {
   std::vector<Tensor> copies_;
 };
 
-// f on both sides of a point along one direction.
+// f on both sides of a point along one direction: at kh, for k = 1, or for k = 1 to 4.
 struct Probe {
-  double h_minus, h_plus;  // both positive
-  double minus, zero, plus;
-  double central() const { return (plus - minus) / (h_plus + h_minus); }
-  double right() const { return (plus - zero) / h_plus; }
-  double left() const { return (zero - minus) / h_minus; }
+  double h, zero;
+  std::vector<double> minus, plus;
+  double scale;  // of the values that f was summed from: rounding is some ε of it
+
+  // Σ_k c_k (f(kh) - f(-kh)) / h: of second order with one pair, of eighth with four.
+  double central() const;
+  // How far central() may be from the derivative, of four pairs: its distance from the stencil of sixth
+  // order; the eighth difference of f, which a kink at the point itself does not let vanish; rounding.
+  double uncertainty(double epsilon) const;
+  double right() const { return (plus[0] - zero) / h; }
+  double left() const { return (zero - minus[0]) / h; }
   double gap() const { return std::abs(right() - left()); }
 };
 
@@ -79,7 +86,8 @@ struct Tolerance {
 
 enum class Verdict { Agrees, Undecidable, Differs };
 
-inline constexpr int kLevels = 3;  // the step, and two refinements
+inline constexpr int kLevels = 3;         // the step, and two refinements
+inline constexpr int kPreciseLevels = 4;  // before these, of the eighth order
 // 8-fold refinement in float64; in float32 rounding allows less.
 inline double refinement(bool in_float64) { return in_float64 ? 8 : 4; }
 
@@ -87,6 +95,11 @@ inline double refinement(bool in_float64) { return in_float64 ? 8 : 4; }
 // that of probe(0).
 Verdict judge(double analytic, const std::function<Probe(int level)>& probe, Tolerance tolerance,
               double epsilon, double& numeric);
+
+// The derivative of eighth order at the level whose uncertainty is least; the first that leaves a tenth
+// of the tolerance is taken. Nothing when none is certain to the tolerance.
+std::optional<double> precise_derivative(const std::function<Probe(int level)>& probe,
+                                         Tolerance tolerance, double epsilon);
 
 // gradcheck of any subject.
 GradcheckReport compare(const Subject& subject, const GradcheckOptions& options);

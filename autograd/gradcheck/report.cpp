@@ -39,6 +39,8 @@ std::string line_of(const GradcheckEntry& e, const GradcheckOptions& o) {
                           : count(e.checked, "derivative right", "derivatives right");
   }
   if (e.undecidable) text += ", " + std::to_string(e.undecidable) + " undecidable (kinks)";
+  if (e.coarse)
+    text += ", " + std::to_string(e.coarse) + " to rtol 1e-05 alone (no step is precise)";
   if (e.excess < 0) return text;
   bool whole = o.mode == GradcheckOptions::Mode::Projection && !e.failed;
   if (!e.failed)
@@ -80,8 +82,9 @@ std::string GradcheckReport::to_string() const {
               ? "full Jacobian"
               : count(options.directions, "random direction", "random directions");
   text += std::string(in_float64 ? ", differences in float64" : ", differences in float32") +
-          ", step " + number("%.1e", options.step) + ", atol " + number("%.0e", options.atol) +
-          ", rtol " + number("%.0e", options.rtol) + ", seed " + std::to_string(options.seed);
+          (options.precise ? " of eighth order" : "") + ", step " + number("%.1e", options.step) +
+          ", atol " + number("%.0e", options.atol) + ", rtol " + number("%.0e", options.rtol) +
+          ", seed " + std::to_string(options.seed);
   for (const GradcheckEntry& e : inputs) text += line_of(e, options);
   return text;
 }

@@ -36,6 +36,7 @@ CaseResult run(const Case& c) {
     r.detail = report.to_string();
     r.checked = report.checked();
     r.undecidable = report.undecidable();
+    r.coarse = report.coarse();
     if (const GradcheckEntry* worst = report.worst()) {
       r.worst = worst->absolute;
       r.excess = worst->excess;

@@ -52,9 +52,9 @@ struct CaseResult {
   std::string family, op, name;
   CaseStatus status = CaseStatus::Fail;
   bool kinks = false;
-  Index checked = 0, undecidable = 0;  // derivatives
-  double worst = 0;                    // largest |analytic - numeric|, where it was nearest to
-  double excess = 0;                   // its tolerance: above 1 is wrong
+  Index checked = 0, undecidable = 0, coarse = 0;  // derivatives
+  double worst = 0;   // largest |analytic - numeric|, where it was nearest to
+  double excess = 0;  // its tolerance: above 1 is wrong
   double seconds = 0;
   std::string detail;  // the whole report, or the exception
 };

@@ -169,4 +169,46 @@ TEST_CASE("a projection finds the one wrong element of many", "[gradcheck]") {
   CHECK(report.worst()->index == Shape{617});
 }
 
+TEST_CASE("a precise check sees the tenth digit", "[gradcheck]") {
+  Tensor x = tensor({0.3, -0.7, 1.9}, DType::Float64);
+  auto off_by = [&](double factor) {
+    // tanh with a gradient that is wrong by the factor
+    return [=](const Vars& v) {
+      Var y = tanh(v[0]);
+      return add(mul(y, factor), mul(y.detach(), 1 - factor));
+    };
+  };
+  GradcheckOptions precise{.precise = true};
+  for (double error : {1e-6, 1e-8, 1e-9}) {
+    CHECK(gradcheck(off_by(1 + error), {x}));
+    CHECK_FALSE(gradcheck(off_by(1 + error), {x}, precise));
+  }
+  auto right = gradcheck(off_by(1), {x}, precise);
+  INFO(right);
+  CHECK(right);
+  CHECK(right.coarse() == 0);
+  CHECK(right.worst()->absolute < 1e-12);
+  // The same of every gradcheck in a block, with the gradient of the gradient and a projection.
+  PreciseGradchecks all;
+  CHECK_FALSE(gradcheck(off_by(1 + 1e-9), {x}, {.mode = Mode::Projection, .rtol = 0.1}));
+  CHECK(gradcheck([](const Vars& v) { return exp(v[0]); }, {x}, {.second_order = true}));
+  CHECK_FALSE(
+      gradcheck([](const Vars& v) { return exp(v[0]); }, {x.to(DType::Float32)}).options.precise);
+  CHECK_THROWS_AS(
+      gradcheck([](const Vars& v) { return exp(v[0]); }, {x.to(DType::Float32)}, precise),
+      ValueError);
+}
+
+TEST_CASE("a precise check near a kink says that it is coarse, and at one undecidable",
+          "[gradcheck]") {
+  GradcheckOptions precise{.precise = true};
+  auto check = [&](double at) {
+    return gradcheck([](const Vars& v) { return abs(v[0]); }, {tensor({at}, DType::Float64)},
+                     precise);
+  };
+  CHECK(check(0).undecidable() == 1);
+  CHECK(check(1e-5).coarse() == 1);
+  for (double at : {1e-3, 1e-2, 1.0}) CHECK(check(at).coarse() + check(at).undecidable() == 0);
+}
+
 }  // namespace test_gradcheck

@@ -37,16 +37,14 @@ class Beside {
   // f beside element i, h to either side.
   detail::Probe probe(Index i, double h) const {
     double x = element(i);
-    detail::Probe p{};
     set(i, x + h);
-    p.h_plus = element(i) - x;
-    p.plus = f_();
+    h = element(i) - x;  // as it was rounded
+    double plus = f_();
     set(i, x - h);
-    p.h_minus = x - element(i);
-    p.minus = f_();
+    double minus = f_();
     set(i, x);
-    p.zero = zero_;
-    return p;
+    return {
+        h, zero_, {minus}, {plus}, std::max({std::abs(minus), std::abs(zero_), std::abs(plus)})};
   }
 
  private:
