@@ -10,19 +10,13 @@ std::string_view name_of(Activation f) {
   return f == Activation::Relu ? "relu" : f == Activation::Gelu ? "gelu" : "silu";
 }
 
-Activation activation_named(std::string_view s) {
-  for (Activation f : {Activation::Relu, Activation::Gelu, Activation::Silu})
-    if (name_of(f) == s) return f;
-  throw ValueError("activation", "'" + std::string(s) + "' is not one of relu, gelu, silu");
-}
-
 Var glu(const Var& x, Index axis) {
   int a = normalize_axis(axis, x.rank(), "glu");
   Index half = x.size(a) / 2;
   if (x.size(a) % 2 != 0)
-    throw with_operands(ShapeError("glu", "axis " + std::to_string(a) + " has the odd extent " +
-                                              std::to_string(x.size(a))),
-                        Operand("x", x.value()));
+    throw ShapeError(
+        "glu", "axis " + std::to_string(a) + " has the odd extent " + std::to_string(x.size(a)),
+        {{"x", x}});
   return narrow(x, a, 0, half) * sigmoid(narrow(x, a, half, half));
 }
 

@@ -15,8 +15,7 @@ namespace glim {
 
 enum class Activation { Relu, Gelu, Silu };
 Var activate(Activation f, const Var& x);
-std::string_view name_of(Activation f);           // "relu", "gelu", "silu"
-Activation activation_named(std::string_view s);  // ValueError for another name
+std::string_view name_of(Activation f);  // "relu", "gelu", "silu"
 
 // ShapeError unless the axis has an even extent.
 Var glu(const Var& x, Index axis = -1);

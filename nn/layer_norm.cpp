@@ -12,8 +12,7 @@ LayerNorm::LayerNorm(Index d, double eps, bool affine, bool with_bias)
 
 Var LayerNorm::forward(const Var& x) {
   if (x.rank() < 1 || x.size(-1) != d_)
-    throw with_operands(ShapeError("layer_norm", "x must have " + std::to_string(d_) + " columns"),
-                        Operand("x", x.value()));
+    throw ShapeError("layer_norm", "x must have " + std::to_string(d_) + " columns", {{"x", x}});
   return layer_norm(x, weight, bias, eps_);
 }
 

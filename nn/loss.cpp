@@ -21,10 +21,10 @@ void require_rows(std::string_view op, const Var& x, const Tensor& target) {
   bool fit = x.rank() == target.rank() + 1;
   for (int i = 0; fit && i < target.rank(); ++i) fit = x.shape()[i] == target.shape()[i];
   if (!fit)
-    throw with_operands(ShapeError(op, "x must be (..., V), with one target for each row"),
-                        Operand("x", x.value()), Operand("target", target));
+    throw ShapeError(op, "x must be (..., V), with one target for each row",
+                     {{"x", x}, {"target", target}});
   if (target.dtype() != DType::Int64)
-    throw with_operands(DTypeError(op, "targets must be int64"), Operand("target", target));
+    throw DTypeError(op, "targets must be int64", {{"target", target}});
 }
 
 // -x at the target, 0 in rows that are not counted. (..., V) -> (...)
@@ -66,8 +66,7 @@ Var cross_entropy(const Var& logits, const Tensor& target, const CrossEntropyOpt
 Var mse_loss(const Var& x, const Var& y, Reduction reduction) {
   Scope scope("mse_loss");
   if (x.shape() != y.shape())
-    throw with_operands(ShapeError("mse_loss", "both must have one shape"), Operand("x", x.value()),
-                        Operand("y", y.value()));
+    throw ShapeError("mse_loss", "both must have one shape", {{"x", x}, {"y", y}});
   Var difference = x - y;
   return reduce(difference * difference, reduction, static_cast<double>(x.numel()),
                 first_extent(x.value()));
@@ -76,8 +75,8 @@ Var mse_loss(const Var& x, const Var& y, Reduction reduction) {
 Var kl_div(const Var& log_probs, const Tensor& probs, Reduction reduction) {
   Scope scope("kl_div");
   if (log_probs.shape() != probs.shape())
-    throw with_operands(ShapeError("kl_div", "both must have one shape"),
-                        Operand("log_probs", log_probs.value()), Operand("probs", probs));
+    throw ShapeError("kl_div", "both must have one shape",
+                     {{"log_probs", log_probs}, {"probs", probs}});
   if (any(less(probs, 0)).item() != 0) throw ValueError("kl_div", "a probability is negative");
   // 0 (ln 0 - x) counts as 0, even for x = -∞.
   Tensor positive = greater(probs, 0);

@@ -11,8 +11,7 @@ RMSNorm::RMSNorm(Index d, std::optional<double> eps, bool affine)
 
 Var RMSNorm::forward(const Var& x) {
   if (x.rank() < 1 || x.size(-1) != d_)
-    throw with_operands(ShapeError("rms_norm", "x must have " + std::to_string(d_) + " columns"),
-                        Operand("x", x.value()));
+    throw ShapeError("rms_norm", "x must have " + std::to_string(d_) + " columns", {{"x", x}});
   double spacing = x.dtype() == DType::Float64 ? std::numeric_limits<double>::epsilon()
                                                : std::numeric_limits<float>::epsilon();
   return rms_norm(x, weight, eps_.value_or(spacing));

@@ -8,10 +8,6 @@
 namespace glim {
 namespace {
 
-std::vector<ParameterGroup> one_group(NamedParameters parameters) {
-  return {{std::move(parameters), 1, {}}};
-}
-
 // 1 - β₁ᵗ and 1 - β₂ᵗ. Parameters that are updated together mostly share t, and a power takes as long as 100
 // elements.
 struct Corrections {
@@ -30,11 +26,11 @@ Corrections corrections(const AdamOptions& o, double t) {
 }  // namespace
 
 Adam::Adam(NamedParameters parameters, AdamOptions options)
-    : Adam(one_group(std::move(parameters)), options, false) {}
+    : Adam({{std::move(parameters), 1, {}}}, options, false) {}
 Adam::Adam(std::vector<ParameterGroup> groups, AdamOptions options)
     : Adam(std::move(groups), options, false) {}
 AdamW::AdamW(NamedParameters parameters, AdamOptions options)
-    : Adam(one_group(std::move(parameters)), options, true) {}
+    : Adam({{std::move(parameters), 1, {}}}, options, true) {}
 AdamW::AdamW(std::vector<ParameterGroup> groups, AdamOptions options)
     : Adam(std::move(groups), options, true) {}
 

@@ -16,9 +16,9 @@ StateDict average(const std::vector<StateDict>& states) {
       if (at == state.end()) throw ValueError("average", name + " is not in every state");
       Operand a("one", at->second), b("last", tensor);
       if (at->second.shape() != tensor.shape())
-        throw with_operands(ShapeError("average", "the shapes of " + name + " differ"), a, b);
+        throw ShapeError("average", "the shapes of " + name + " differ", {a, b});
       if (at->second.dtype() != tensor.dtype())
-        throw with_operands(DTypeError("average", "the dtypes of " + name + " differ"), a, b);
+        throw DTypeError("average", "the dtypes of " + name + " differ", {a, b});
     }
   }
   StateDict mean;

@@ -51,11 +51,10 @@ double gradient_norm(const NamedParameters& parameters) {
     if (!g.defined()) continue;
     double part = sum_of_squares(g);
     if (!std::isfinite(part))
-      throw with_operands(
-          NonFiniteError("gradient_norm",
-                         "the gradient of " + name +
-                             (all_finite(g) ? " is too large to be squared" : " is not finite")),
-          Operand("gradient", g));
+      throw NonFiniteError("gradient_norm",
+                           "the gradient of " + name +
+                               (all_finite(g) ? " is too large to be squared" : " is not finite"),
+                           {{"gradient", g}});
     total += part;
   }
   return std::sqrt(total);

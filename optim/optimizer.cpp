@@ -78,14 +78,14 @@ void Optimizer::prepare(Slot& slot) const {
   const Leaf& leaf = slot.parameter.leaf();
   if (leaf.value.shape() != slot.shape || leaf.value.dtype() != slot.dtype ||
       !leaf.value.is_contiguous())
-    throw with_operands(StateError("optimizer", slot.name + " is not what it was when the "
-                                                            "optimizer was made, or is no "
-                                                            "contiguous tensor"),
-                        Operand("parameter", leaf.value));
+    throw StateError(
+        "optimizer",
+        slot.name + " is not what it was when the optimizer was made, or not contiguous",
+        {{"parameter", leaf.value}});
   if (!leaf.trainable || !leaf.grad.defined()) return;
   if (leaf.grad.shape() != slot.shape || leaf.grad.dtype() != slot.dtype)
-    throw with_operands(StateError("optimizer", "the gradient of " + slot.name + " does not fit"),
-                        Operand("parameter", leaf.value), Operand("gradient", leaf.grad));
+    throw StateError("optimizer", "the gradient of " + slot.name + " does not fit",
+                     {{"parameter", leaf.value}, {"gradient", leaf.grad}});
   slot.gradient = leaf.grad.contiguous();
 }
 
@@ -154,9 +154,9 @@ void Optimizer::load_state_dict(const StateDict& state) {
       if (at == state.end()) throw ValueError("optimizer", "the state lacks " + name);
       Operand own("parameter", slot.parameter.value()), given("state", at->second);
       if (at->second.shape() != slot.shape)
-        throw with_operands(ShapeError("optimizer", name + " has another shape"), own, given);
+        throw ShapeError("optimizer", name + " has another shape", {own, given});
       if (at->second.dtype() != slot.dtype)
-        throw with_operands(DTypeError("optimizer", name + " has another dtype"), own, given);
+        throw DTypeError("optimizer", name + " has another dtype", {own, given});
       tensors[i] = at->second.clone();
     }
   }

@@ -23,6 +23,9 @@ struct Operand {
   std::string_view name;
   const Tensor& tensor;
   Operand(std::string_view operand, const Tensor& value) : name(operand), tensor(value) {}
+  template <class V>
+  requires requires(const V& v) { v.value(); }
+  Operand(std::string_view operand, const V& v) : Operand(operand, v.value()) {}
 };
 
 class Error : public std::exception {

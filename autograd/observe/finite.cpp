@@ -6,16 +6,13 @@
 namespace glim {
 
 void FiniteCheck::computed(const Formula& op, const Tensor& y) {
-  if (all_finite(y)) return;
-  NonFiniteError e(op.op, "its output is not finite");
-  e.add_operand("y", y.kind());
-  throw e;
+  if (!all_finite(y)) throw NonFiniteError(op.op, "its output is not finite", {{"y", y}});
 }
 
 void FiniteCheck::arrived(int node, const Var& dy) {
   if (all_finite(dy.value())) return;
-  NonFiniteError e(tape_.nodes()[node].name, "the gradient that it was given is not finite");
-  e.add_operand("dy", dy.value().kind());
+  NonFiniteError e(tape_.nodes()[node].name, "the gradient that it was given is not finite",
+                   {{"dy", dy}});
   tape_.place(e, node);
   throw e;
 }
@@ -23,9 +20,10 @@ void FiniteCheck::arrived(int node, const Var& dy) {
 Tensor FiniteCheck::flow(const Flow& flow) {
   if (all_finite(flow.gradient)) return {};
   const Node& node = tape_.nodes()[flow.from];
-  NonFiniteError e(node.name, "its gradient of " + node.formula->input_name(flow.input) +
-                                  " is not finite, though that of its output is");
-  e.add_operand("gradient", flow.gradient.kind());
+  NonFiniteError e(node.name,
+                   "its gradient of " + node.formula->input_name(flow.input) +
+                       " is not finite, though that of its output is",
+                   {{"gradient", flow.gradient}});
   e.set_operand_path(0, tape_.path(flow.node));
   tape_.place(e, flow.from);
   throw e;

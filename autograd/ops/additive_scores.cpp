@@ -87,16 +87,12 @@ struct AdditiveScores final : Op {
 }  // namespace ops
 
 Var additive_scores(const In& query, const Var& keys, const Var& v) {
-  auto operands = [&](auto error) {
-    return with_operands(std::move(error), Operand("query", query->value()),
-                         Operand("keys", keys.value()), Operand("v", v.value()));
-  };
+  std::initializer_list<Operand> all{{"query", query->value()}, {"keys", keys}, {"v", v}};
   if (query->rank() != 3 || keys.rank() != 3 || v.rank() != 1 || query->size(0) != keys.size(0) ||
       query->size(2) != v.size(0) || keys.size(2) != v.size(0))
-    throw operands(
-        ShapeError("additive_scores", "needs query (B, T, A), keys (B, S, A) and v (A)"));
+    throw ShapeError("additive_scores", "needs query (B, T, A), keys (B, S, A) and v (A)", all);
   if (!is_floating(query->dtype()) || keys.dtype() != query->dtype() || v.dtype() != query->dtype())
-    throw operands(DTypeError("additive_scores", "needs operands of one floating dtype"));
+    throw DTypeError("additive_scores", "needs operands of one floating dtype", all);
   return apply(ops::AdditiveScores{}, query, keys, v);
 }
 

@@ -99,8 +99,8 @@ Var SequenceClassifier::forward(const Tensor& ids) {
 
 Var masked_mean(const Var& x, const Tensor& keep) {
   if (x.rank() != 3 || keep.shape() != Shape{x.size(0), x.size(1)})
-    throw with_operands(ShapeError("masked_mean", "x must be (B, S, D) and keep (B, S)"),
-                        Operand("x", x.value()), Operand("keep", keep));
+    throw ShapeError("masked_mean", "x must be (B, S, D) and keep (B, S)",
+                     {{"x", x}, {"keep", keep}});
   Tensor weight = keep.to(x.dtype());
   Tensor count = maximum(sum(weight, {1}, true), scalar(1, x.dtype()));  // (B, 1)
   // (B, 1, S) (B, S, D) -> (B, 1, D)
@@ -114,7 +114,7 @@ Index chosen_count(Index n, double share) {
 
 Masked mask_tokens(const Tensor& ids, Index mask, const MaskingOptions& o, RandomKey key) {
   if (ids.rank() != 2 || ids.dtype() != DType::Int64)
-    throw with_operands(ShapeError("mask_tokens", "ids must be (B, S) int64"), Operand("ids", ids));
+    throw ShapeError("mask_tokens", "ids must be (B, S) int64", {{"ids", ids}});
   if (!(o.share >= 0 && o.share <= 1 && o.masked >= 0 && o.random >= 0 && o.masked + o.random <= 1))
     throw ValueError("mask_tokens", "the shares must lie in [0, 1]");
   if (mask <= o.first_token) throw ValueError("mask_tokens", "the vocabulary has no tokens");

@@ -50,9 +50,8 @@ QuadraticAttention::QuadraticAttention(Index in, Index out, Index heads, Index h
 
 Var QuadraticAttention::forward(const Var& x) {
   if (x.rank() != 4 || x.size(1) != in_)
-    throw with_operands(
-        ShapeError("quadratic_attention", "x must be (B, " + std::to_string(in_) + ", H, W)"),
-        Operand("x", x.value()));
+    throw ShapeError("quadratic_attention", "x must be (B, " + std::to_string(in_) + ", H, W)",
+                     {{"x", x}});
   Index b = x.size(0), height = x.size(2), width = x.size(3), t = height * width;
   Index h = height + 2 * margin_.rows, w = width + 2 * margin_.columns, s = h * w;
   // Zeros around the image, then pixels as rows: (B, C, H, W) -> (B, h, w, C) -> (B, S, C)

@@ -117,8 +117,7 @@ ConvSeq2Seq::ConvSeq2Seq(const ConvSeq2SeqConfig& c)
 }
 
 ConvMemory ConvSeq2Seq::encode(const Tensor& src) {
-  if (src.rank() != 2)
-    throw with_operands(ShapeError("conv_seq2seq", "ids must be (B, S)"), Operand("src", src));
+  if (src.rank() != 2) throw ShapeError("conv_seq2seq", "ids must be (B, S)", {{"src", src}});
   Tensor keep = not_equal(src, static_cast<double>(config_.pad));
   Var e = src_positions(src_embed(src));
   Var z = encoder(e, keep);
@@ -136,8 +135,7 @@ Var ConvSeq2Seq::generate(const Var& hidden) { return generator(dropout(hidden))
 TeacherForced ConvSeq2Seq::teach(const SourceBatch& source, const Tensor& tgt_in,
                                  const TeachOptions& options) {
   if (tgt_in.rank() != 2)
-    throw with_operands(ShapeError("conv_seq2seq", "ids must be (B, T)"),
-                        Operand("tgt_in", tgt_in));
+    throw ShapeError("conv_seq2seq", "ids must be (B, T)", {{"tgt_in", tgt_in}});
   ConvMemory memory = encode(source.ids);
   Tensor read = tgt_in;
   if (options.sampling > 0) {

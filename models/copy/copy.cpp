@@ -11,15 +11,14 @@ Var copy_mixture(const Var& logits, const Var& p_gen, const Var& attention, cons
                  Index extra) {
   Scope scope("copy_mixture");
   auto fail = [&](const char* problem) {
-    throw with_operands(ShapeError("copy_mixture", problem), Operand("logits", logits.value()),
-                        Operand("p_gen", p_gen.value()), Operand("attention", attention.value()),
-                        Operand("copy_ids", copy_ids));
+    throw ShapeError(
+        "copy_mixture", problem,
+        {{"logits", logits}, {"p_gen", p_gen}, {"attention", attention}, {"copy_ids", copy_ids}});
   };
   if (!copy_ids.defined())
     throw ValueError("copy_mixture", "a model that copies needs the source's copy_ids");
   if (copy_ids.dtype() != DType::Int64)
-    throw with_operands(DTypeError("copy_mixture", "copy_ids must be int64"),
-                        Operand("copy_ids", copy_ids));
+    throw DTypeError("copy_mixture", "copy_ids must be int64", {{"copy_ids", copy_ids}});
   if (extra < 0) throw ValueError("copy_mixture", "the number of further columns is negative");
   if (logits.rank() != 3 || attention.rank() != 3 || copy_ids.rank() != 2)
     fail("logits must be (B, T, V), attention (B, T, S) and copy_ids (B, S)");

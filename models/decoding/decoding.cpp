@@ -171,7 +171,8 @@ class Search {
     }
     continuations_.resize(prefixes.size());
     Index classes = logits.size(1);
-    auto visit = [&]<class T>(const T* first) {
+    visit_floating(logits.dtype(), [&]<class T>() {
+      const T* first = logits.data<T>();
       parallel_for(static_cast<Index>(prefixes.size()),
                    std::max<Index>(1, 8192 / std::max<Index>(1, classes)),
                    [&](Index begin, Index end) {
@@ -185,11 +186,7 @@ class Search {
                        c.end = may_end_ ? base + static_cast<double>(row[o_.eos]) : kNever;
                      }
                    });
-    };
-    if (logits.dtype() == DType::Float32)
-      visit(logits.data<float>());
-    else
-      visit(logits.data<double>());
+    });
   }
 
   // Gives the continuations, whose rows are those of their prefixes, rows of their own: the best of a

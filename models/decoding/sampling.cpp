@@ -23,8 +23,7 @@ struct Scores {
 };
 
 Scores scores_of(const Tensor& logits, const SamplingOptions& o) {
-  if (logits.rank() != 1)
-    throw with_operands(ShapeError("sampling", "logits must be (V,)"), Operand("logits", logits));
+  if (logits.rank() != 1) throw ShapeError("sampling", "logits must be (V,)", {{"logits", logits}});
   Scores s;
   s.logit = logits.to(DType::Float64).to_vector<double>();
   for (Index v : o.never)

@@ -76,8 +76,8 @@ double sampling_share(SamplingSchedule schedule, double most, Index steps, Index
 Tensor mix_predictions(const Tensor& truth, const Tensor& predicted, double share, RandomKey key,
                        Index pad) {
   if (truth.rank() != 2 || truth.shape() != predicted.shape())
-    throw with_operands(ShapeError("mix_predictions", "both must have one shape (B, T)"),
-                        Operand("truth", truth), Operand("predicted", predicted));
+    throw ShapeError("mix_predictions", "both must have one shape (B, T)",
+                     {{"truth", truth}, {"predicted", predicted}});
   Tensor mixed = truth.clone();
   Index later = truth.size(1) - 1;
   if (later < 1) return mixed;

@@ -51,8 +51,7 @@ Gpt::Gpt(const GptConfig& config)
 
 Var Gpt::forward(const Tensor& ids) {
   if (ids.rank() != 2 || ids.size(1) < 1)
-    throw with_operands(ShapeError("gpt", "ids must be (B, T) with T at least 1"),
-                        Operand("ids", ids));
+    throw ShapeError("gpt", "ids must be (B, T) with T at least 1", {{"ids", ids}});
   AttentionRequest causal;
   causal.causal = true;
   return lm_head(transformer(wpe(wte(ids)), causal));
@@ -111,8 +110,7 @@ class GptDecoder final : public StepDecoder {
 std::unique_ptr<StepDecoder> Gpt::decoder_for(const Tensor& prefix, bool cached, Index slide) {
   if (training()) throw StateError("gpt", "decoding needs eval(): dropout would make it random");
   if (prefix.rank() != 2 || prefix.dtype() != DType::Int64)
-    throw with_operands(ShapeError("gpt", "the prefix must be (B, n) int64"),
-                        Operand("prefix", prefix));
+    throw ShapeError("gpt", "the prefix must be (B, n) int64", {{"prefix", prefix}});
   if (prefix.size(1) >= config_.context)
     throw ValueError("gpt", "a prefix of " + std::to_string(prefix.size(1)) +
                                 " tokens leaves no room in a context of " +

@@ -135,8 +135,8 @@ TeacherForced NonAutoregressive::teach(const SourceBatch& source, const Tensor& 
   std::vector<Index> own = row_lengths(tgt_in, config_.pad), lengths = own;
   std::vector<Index> sources = row_lengths(source.ids, config_.pad);
   if (own.size() != sources.size())
-    throw with_operands(ShapeError("non-autoregressive", "batch extents B differ"),
-                        Operand("source", source.ids), Operand("tgt_in", tgt_in));
+    throw ShapeError("non-autoregressive", "batch extents B differ",
+                     {{"source", source.ids}, {"tgt_in", tgt_in}});
   if (config_.length == OutputLength::Long)
     for (std::size_t b = 0; b < lengths.size(); ++b)
       lengths[b] = std::max(lengths[b], long_length(sources[b]));
@@ -187,9 +187,7 @@ std::vector<std::vector<NonAutoregressive::Candidate>> NonAutoregressive::candid
     for (Index d = -reach; d <= reach; ++d)
       if (Index n = sources[b] + d; n >= 1 && n <= most) list.push_back({n, row[d + reach]});
     if (list.empty()) list.push_back({most, 0.0});
-    std::stable_sort(list.begin(), list.end(), [](const Candidate& x, const Candidate& y) {
-      return x.log_prob > y.log_prob;
-    });
+    std::ranges::stable_sort(list, std::greater{}, &Candidate::log_prob);
     if (std::ssize(list) > count) list.resize(count);
   }
   return lists;
@@ -262,8 +260,7 @@ std::vector<std::vector<Hypothesis>> NonAutoregressive::generate_sequences(
     }
   }
   for (auto& list : result) {
-    std::stable_sort(list.begin(), list.end(),
-                     [](const Hypothesis& a, const Hypothesis& b) { return a.score > b.score; });
+    std::ranges::stable_sort(list, std::greater{}, &Hypothesis::score);
     if (std::ssize(list) > options.n_best) list.resize(options.n_best);
   }
   return result;

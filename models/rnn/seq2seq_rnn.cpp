@@ -206,10 +206,9 @@ Seq2SeqRnn::Readout Seq2SeqRnn::decode(const Tensor& tgt_in, const Encoded& sour
   if (!(sampling >= 0 && sampling <= 1))
     throw ValueError("seq2seq_rnn", "the share of sampled tokens lies outside [0, 1]");
   if (tgt_in.rank() != 2 || tgt_in.size(1) < 1 || tgt_in.size(0) != source.memory.size(0))
-    throw with_operands(
-        ShapeError("seq2seq_rnn",
-                   "the target must be (B, T) with the B of the sources and T at least 1"),
-        Operand("tgt_in", tgt_in), Operand("memory", source.memory.value()));
+    throw ShapeError("seq2seq_rnn",
+                     "the target must be (B, T) with the B of the sources and T at least 1",
+                     {{"tgt_in", tgt_in}, {"memory", source.memory}});
   Tensor sampled;
   if (sampling > 0) sampled = bernoulli(tgt_in.shape(), sampling, glim::generator().next());
   Var embedded, gates;

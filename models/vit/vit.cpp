@@ -46,10 +46,10 @@ Var Vit::forward(const Var& images) {
   const VitConfig& c = config_;
   if (images.rank() != 4 || images.size(1) != c.channels || images.size(2) != c.height ||
       images.size(3) != c.width)
-    throw with_operands(
-        ShapeError("vit", "images must be (B, " + std::to_string(c.channels) + ", " +
-                              std::to_string(c.height) + ", " + std::to_string(c.width) + ")"),
-        Operand("images", images.value()));
+    throw ShapeError("vit",
+                     "images must be (B, " + std::to_string(c.channels) + ", " +
+                         std::to_string(c.height) + ", " + std::to_string(c.width) + ")",
+                     {{"images", images}});
   Shape along{c.channels, 1, 1};
   Var centered = images - reshape(pixel_mean.to(images.dtype()), along);
   Var pixels = centered / reshape(pixel_deviation.to(images.dtype()), along);

@@ -37,9 +37,9 @@ Var guided_attention_loss(const Var& attention, const std::vector<Index>& target
   Scope scope("guided_attention");
   int rank = attention.rank();
   if ((rank != 3 && rank != 4) || attention.size(0) != static_cast<Index>(target_lengths.size()))
-    throw with_operands(ShapeError("guided_attention",
-                                   "attention must be (B, T, S) or (B, H, T, S), with B lengths"),
-                        Operand("attention", attention.value()));
+    throw ShapeError("guided_attention",
+                     "attention must be (B, T, S) or (B, H, T, S), with B lengths",
+                     {{"attention", attention}});
   Var heads = rank == 4 ? mean(attention, {1}) : attention;  // (B, H, T, S) -> (B, T, S)
   Tensor w = guided_attention_weights(target_lengths, source_lengths, heads.size(1), heads.size(2),
                                       width, attention.dtype());

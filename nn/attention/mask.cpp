@@ -6,12 +6,6 @@
 namespace glim {
 namespace {
 
-template <class E>
-[[noreturn]] void refuse_mask(E error, const Tensor& mask, const char* name) {
-  error.set_place(Scope::path(), "");
-  throw with_operands(std::move(error), Operand(name, mask));
-}
-
 // The shape of rank 4 under which a mask of scores, or of keys alone, broadcasts to the scores.
 Shape shape_for(const Shape& scores, const Tensor& m, const char* name, bool of_keys) {
   Index b = scores[0], h = scores[1], t = scores[2], s = scores[3];
@@ -24,7 +18,7 @@ Shape shape_for(const Shape& scores, const Tensor& m, const char* name, bool of_
   std::string wanted =
       of_keys ? " must be (B, S) = " + to_string(Shape{b, s})
               : " fits neither (T, S), (B·H, T, S) nor (B, H, T, S) = " + to_string(scores);
-  refuse_mask(ShapeError("attention", name + wanted), m, name);
+  throw ShapeError("attention", name + wanted, {{name, m}});
 }
 
 }  // namespace
@@ -34,7 +28,7 @@ AttentionMask combined(const AttentionRequest& r, const Shape& scores, Index off
   AttentionMask mask{{}, further};
   auto keep = [&](const Tensor& more) {
     if (more.dtype() != DType::Bool)
-      refuse_mask(DTypeError("attention", "a keep-mask must be bool"), more, "keep");
+      throw DTypeError("attention", "a keep-mask must be bool", {{"keep", more}});
     mask.keep = mask.keep.defined() ? logical_and(mask.keep, more) : more;
   };
   auto bias = [&](const Var& more) { mask.bias = mask.bias.defined() ? mask.bias + more : more; };
@@ -51,8 +45,7 @@ AttentionMask combined(const AttentionRequest& r, const Shape& scores, Index off
 
 Tensor padding_keep(const Tensor& ids, Index pad) {
   if (ids.rank() != 2 || ids.dtype() != DType::Int64)
-    throw with_operands(ShapeError("padding_keep", "ids must be (B, S) int64"),
-                        Operand("ids", ids));
+    throw ShapeError("padding_keep", "ids must be (B, S) int64", {{"ids", ids}});
   return unsqueeze(unsqueeze(not_equal(ids, static_cast<double>(pad)), 1), 1);
 }
 
@@ -68,7 +61,7 @@ Tensor decoder_keep(const Tensor& ids, Index pad) {
 
 std::vector<Index> row_lengths(const Tensor& ids, Index pad) {
   if (ids.rank() != 2 || ids.dtype() != DType::Int64)
-    throw with_operands(ShapeError("row_lengths", "ids must be (B, S) int64"), Operand("ids", ids));
+    throw ShapeError("row_lengths", "ids must be (B, S) int64", {{"ids", ids}});
   auto list = ids.to_vector<Index>();
   Index columns = ids.size(1);
   std::vector<Index> lengths;

@@ -141,10 +141,7 @@ bool MultiheadAttention::packs() const {
 
 void MultiheadAttention::check(const Var& query, const Var& key, const Var& value) const {
   auto fail = [&](const std::string& problem) {
-    ShapeError e("attention", problem);
-    e.set_place(Scope::path(), "");
-    throw with_operands(std::move(e), Operand("query", query.value()), Operand("key", key.value()),
-                        Operand("value", value.value()));
+    throw ShapeError("attention", problem, {{"query", query}, {"key", key}, {"value", value}});
   };
   auto columns = [&](const Var& x, const std::string& name, const char* width, Index wanted) {
     if (x.size(2) != wanted)

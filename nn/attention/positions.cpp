@@ -14,7 +14,9 @@ Tensor sinusoidal_positions(Index first, Index length, Index d_model, double bas
   for (Index c = 0; c < d_model; c += 2)
     frequency.push_back(std::pow(base, -static_cast<double>(c) / static_cast<double>(d_model)));
   Tensor table = empty({length, d_model}, dtype);
-  auto fill = [&]<class T>(T* out) {
+  require_floating(table, "positional_encoding");
+  visit_floating(dtype, [&]<class T>() {
+    T* out = table.data<T>();
     parallel_for(length, 64, [&](Index begin, Index end) {
       for (Index p = begin; p < end; ++p) {
         for (Index c = 0; c < d_model; ++c) {
@@ -23,9 +25,7 @@ Tensor sinusoidal_positions(Index first, Index length, Index d_model, double bas
         }
       }
     });
-  };
-  require_floating(table, "positional_encoding");
-  dtype == DType::Float32 ? fill(table.data<float>()) : fill(table.data<double>());
+  });
   return table;
 }
 
@@ -36,9 +36,8 @@ PositionalEncoding::PositionalEncoding(Index d_model, double dropout_p)
 
 void PositionalEncoding::check(const Var& x, Index offset) const {
   if (x.rank() < 2 || x.size(-1) != d_model_)
-    throw with_operands(
-        ShapeError("positional_encoding", "x must be (..., T, " + std::to_string(d_model_) + ")"),
-        Operand("x", x.value()));
+    throw ShapeError("positional_encoding", "x must be (..., T, " + std::to_string(d_model_) + ")",
+                     {{"x", x}});
   if (offset < 0)
     throw ValueError("positional_encoding",
                      "the offset " + std::to_string(offset) + " must not be negative");

@@ -18,9 +18,8 @@ RotaryPositions::RotaryPositions(Index width, double base) : width_(width), base
 Var RotaryPositions::forward(const Var& x, Index offset) {
   require_floating(x.value(), "rotary_positions");
   if (x.rank() < 2 || x.size(-1) != width_)
-    throw with_operands(
-        ShapeError("rotary_positions", "x must be (..., T, " + std::to_string(width_) + ")"),
-        Operand("x", x.value()));
+    throw ShapeError("rotary_positions", "x must be (..., T, " + std::to_string(width_) + ")",
+                     {{"x", x}});
   if (offset < 0)
     throw ValueError("rotary_positions",
                      "the offset " + std::to_string(offset) + " must not be negative");
@@ -45,7 +44,8 @@ Tensor alibi_bias(Index heads, Index queries, Index keys, Index offset, DType dt
   std::vector<double> slopes = alibi_slopes(heads).to_vector<double>();
   Tensor bias = empty({1, heads, queries, keys}, dtype);
   require_floating(bias, "alibi");
-  auto fill = [&]<class T>(T* out) {
+  visit_floating(dtype, [&]<class T>() {
+    T* out = bias.data<T>();
     parallel_for(heads * queries, std::max<Index>(1, 16384 / std::max<Index>(1, keys)),
                  [&](Index begin, Index end) {
                    for (Index r = begin; r < end; ++r) {
@@ -56,8 +56,7 @@ Tensor alibi_bias(Index heads, Index queries, Index keys, Index offset, DType dt
                            static_cast<T>(-slope * static_cast<double>(std::abs(at - j)));
                    }
                  });
-  };
-  dtype == DType::Float32 ? fill(bias.data<float>()) : fill(bias.data<double>());
+  });
   return bias;
 }
 

@@ -53,10 +53,10 @@ Var join_state(CellKind kind, const RecurrentState& state, Index batch, Index hi
   if (!state.h.defined()) return Var(zeros({batch, parts_of(kind) * hidden}, dtype));
   for (const Var& v : {state.h, state.c})
     if (v.defined() && v.shape() != Shape{batch, hidden})
-      throw with_operands(
-          ShapeError(name_of(kind), "a state must be (" + std::to_string(batch) + ", " +
-                                        std::to_string(hidden) + "), batch and hidden size"),
-          Operand("state", v.value()));
+      throw ShapeError(name_of(kind),
+                       "a state must be (" + std::to_string(batch) + ", " + std::to_string(hidden) +
+                           "), batch and hidden size",
+                       {{"state", v}});
   return lstm ? concatenate({state.h, state.c}, 1) : state.h;
 }
 
@@ -76,8 +76,7 @@ RecurrentCell::RecurrentCell(CellKind kind, Index in, Index hidden, bool bias)
 
 RecurrentState RecurrentCell::forward(const Var& x, const RecurrentState& state) {
   if (x.rank() != 2 || x.size(1) != in_)
-    throw with_operands(ShapeError(name_of(kind_), "x must be (B, " + std::to_string(in_) + ")"),
-                        Operand("x", x.value()));
+    throw ShapeError(name_of(kind_), "x must be (B, " + std::to_string(in_) + ")", {{"x", x}});
   Var before = join_state(kind_, state, x.size(0), hidden_, x.dtype());
   Var after = cell_step(kind_, linear(x, weights.weight_ih, weights.bias_ih), before, weights);
   return {hidden_of(kind_, after),

@@ -22,14 +22,12 @@ struct Recurrent::Lengths {
 
   Lengths(CellKind kind, const Tensor& lengths, Index batch, Index steps) : shortest(steps) {
     if (!lengths.defined()) return;
-    auto fail = [&](auto error) {
-      return with_operands(std::move(error), Operand("lengths", lengths));
-    };
     if (lengths.dtype() != DType::Int64)
-      throw fail(DTypeError(name_of(kind), "lengths must be int64"));
+      throw DTypeError(name_of(kind), "lengths must be int64", {{"lengths", lengths}});
     if (lengths.shape() != Shape{batch})
-      throw fail(ShapeError(
-          name_of(kind), "lengths must be (" + std::to_string(batch) + "), one for each sequence"));
+      throw ShapeError(name_of(kind),
+                       "lengths must be (" + std::to_string(batch) + "), one for each sequence",
+                       {{"lengths", lengths}});
     auto list = lengths.to_vector<Index>();
     for (std::size_t b = 0; b < list.size(); ++b)
       if (list[b] < 1 || list[b] > steps)
@@ -72,18 +70,17 @@ Var Recurrent::between_layers(const Var& y) const {
 
 void Recurrent::check(const Var& x, const RecurrentState& initial) const {
   if (x.rank() != 3 || x.size(2) != in_ || x.size(1) < 1)
-    throw with_operands(
-        ShapeError(name_of(kind_), std::string("x must be ") +
-                                       (options_.batch_first ? "(B, T, " : "(T, B, ") +
-                                       std::to_string(in_) + ") with T at least 1"),
-        Operand(options_.batch_first ? "x" : "x, batch first", x.value()));
+    throw ShapeError(name_of(kind_),
+                     std::string("x must be ") + (options_.batch_first ? "(B, T, " : "(T, B, ") +
+                         std::to_string(in_) + ") with T at least 1",
+                     {{options_.batch_first ? "x" : "x, batch first", x}});
   Shape expected{layers() * directions(), x.size(0), hidden_};
   for (const Var& v : {initial.h, initial.c})
     if (v.defined() && v.shape() != expected)
-      throw with_operands(
-          ShapeError(name_of(kind_), "the initial state must be (layers·directions, B, H), here " +
-                                         to_string(expected)),
-          Operand("state", v.value()));
+      throw ShapeError(
+          name_of(kind_),
+          "the initial state must be (layers·directions, B, H), here " + to_string(expected),
+          {{"state", v}});
 }
 
 Var Recurrent::initial_state(const RecurrentState& initial, Index which, Index batch,

@@ -16,9 +16,8 @@ BatchNorm::BatchNorm(Index channels, double eps, double momentum, bool affine)
 
 Var BatchNorm::forward(const Var& x) {
   if (x.rank() < 2 || x.size(1) != channels_)
-    throw with_operands(
-        ShapeError("batch_norm", "x must be (B, " + std::to_string(channels_) + ", ...)"),
-        Operand("x", x.value()));
+    throw ShapeError("batch_norm", "x must be (B, " + std::to_string(channels_) + ", ...)",
+                     {{"x", x}});
   Dims others;  // every axis but the channel's
   Shape along = Dims::filled(x.rank(), 1);
   along[1] = channels_;  // (1, C, 1, ...)
@@ -29,9 +28,7 @@ Var BatchNorm::forward(const Var& x) {
   if (training()) {
     Index count = channels_ > 0 ? x.numel() / channels_ : 0;
     if (count < 2)
-      throw with_operands(
-          ValueError("batch_norm", "training needs more than one value per channel"),
-          Operand("x", x.value()));
+      throw ValueError("batch_norm", "training needs more than one value per channel", {{"x", x}});
     Var mean_of = mean(x, others, true);
     centered = x - mean_of;
     variance = mean(centered * centered, others, true);

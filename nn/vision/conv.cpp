@@ -13,10 +13,7 @@ void require_sizes(Index in, Index out, Index groups, const Window& w) {
   if (groups < 1 || in % groups != 0 || out % groups != 0)
     fail(std::to_string(groups) + " groups do not divide " + std::to_string(in) + " and " +
          std::to_string(out) + " channels");
-  if (w.kernel < 1) fail("the kernel size " + std::to_string(w.kernel) + " is below 1");
-  if (w.stride < 1) fail("the stride " + std::to_string(w.stride) + " is below 1");
-  if (w.dilation < 1) fail("the dilation " + std::to_string(w.dilation) + " is below 1");
-  if (w.before < 0 || w.after < 0) fail("the padding is negative");
+  require_sound(w, "conv");
 }
 
 // (O, C/G, k, ...), the kernel's size being each window's.
@@ -68,7 +65,7 @@ Var convolve(const Var& x, const Var& weight, const Var& bias, Index groups, con
 }
 
 [[noreturn]] void wrong_input(const Var& x, const std::string& wanted) {
-  throw with_operands(ShapeError("conv", "x must be " + wanted), Operand("x", x.value()));
+  throw ShapeError("conv", "x must be " + wanted, {{"x", x}});
 }
 
 Window sequence_window(Index kernel, const Conv1dOptions& o) {

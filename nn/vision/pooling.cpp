@@ -10,13 +10,10 @@ namespace {
 
 Window window_of(Index kernel, Index stride, Index padding, Index dilation) {
   Window w{kernel, stride == 0 ? kernel : stride, dilation, padding, padding};
-  auto fail = [](const std::string& problem) { throw ValueError("pool", problem); };
-  if (w.kernel < 1) fail("the kernel size " + std::to_string(w.kernel) + " is below 1");
-  if (w.stride < 1) fail("the stride " + std::to_string(w.stride) + " is below 1");
-  if (w.dilation < 1) fail("the dilation " + std::to_string(w.dilation) + " is below 1");
-  if (padding < 0 || padding > w.span() / 2)
-    fail("padding " + std::to_string(padding) + " lies outside 0 to half a window of " +
-         std::to_string(w.span()));
+  require_sound(w, "pool");
+  if (padding > w.span() / 2)
+    throw ValueError("pool", "padding " + std::to_string(padding) +
+                                 " lies outside 0 to half a window of " + std::to_string(w.span()));
   return w;
 }
 
@@ -36,9 +33,8 @@ WindowPool::WindowPool(int axes, Extent2 kernel, Extent2 stride, Extent2 padding
 
 Var WindowPool::forward(const Var& x) {
   if (x.rank() != axes_ + 2)
-    throw with_operands(
-        ShapeError("pool", axes_ == 2 ? "x must be (B, C, H, W)" : "x must be (B, C, T)"),
-        Operand("x", x.value()));
+    throw ShapeError("pool", axes_ == 2 ? "x must be (B, C, H, W)" : "x must be (B, C, T)",
+                     {{"x", x}});
   if (axes_ == 2) require_windows(rows_, x.value(), 2, "pool");
   require_windows(columns_, x.value(), axes_ + 1, "pool");
   return axes_ == 2 ? pool(x) : squeeze(pool(unsqueeze(x, 2)), 2);
@@ -64,14 +60,12 @@ Var AvgPool::pool(const Var& x) const {
 
 Var AdaptiveAvgPool1d::forward(const Var& x) {
   if (x.rank() != 3 || x.size(2) < 1)
-    throw with_operands(ShapeError("pool", "x must be (B, C, T), T at least 1"),
-                        Operand("x", x.value()));
+    throw ShapeError("pool", "x must be (B, C, T), T at least 1", {{"x", x}});
   return mean(x, {2}, true);
 }
 Var AdaptiveAvgPool2d::forward(const Var& x) {
   if (x.rank() != 4 || x.size(2) < 1 || x.size(3) < 1)
-    throw with_operands(ShapeError("pool", "x must be (B, C, H, W), H and W at least 1"),
-                        Operand("x", x.value()));
+    throw ShapeError("pool", "x must be (B, C, H, W), H and W at least 1", {{"x", x}});
   return mean(x, {2, 3}, true);
 }
 

@@ -44,6 +44,8 @@ void require_image(const Tensor& x, int rank, std::string_view op) {
                      {{rank == 4 ? "x" : "y", x}});
 }
 
+}  // namespace
+
 void require_sound(const Window& w, std::string_view op) {
   auto lies = [&](Index v, Index least, const char* name) {
     if (v < least || v > kLargest)
@@ -56,8 +58,6 @@ void require_sound(const Window& w, std::string_view op) {
   lies(w.before, 0, "the padding");
   lies(w.after, 0, "the padding");
 }
-
-}  // namespace
 
 void require_windows(const Window& w, const Tensor& x, Index axis, std::string_view op) {
   require_sound(w, op);

@@ -29,7 +29,8 @@ struct Window {
   bool is_identity() const { return kernel == 1 && stride == 1 && before == 0 && after == 0; }
 };
 
-// ValueError(op), or ShapeError(op) naming `axis` where no window fits into x's.
+void require_sound(const Window& w, std::string_view op);  // ValueError(op)
+// The same, or ShapeError(op) naming `axis` where no window fits into x's.
 void require_windows(const Window& w, const Tensor& x, Index axis, std::string_view op);
 
 Tensor unfold(const Tensor& x, const Window& rows, const Window& columns, double fill = 0);
