@@ -28,7 +28,14 @@ constexpr std::string_view name_of(DType t) {
 constexpr bool is_floating(DType t) { return t == DType::Float32 || t == DType::Float64; }
 
 template <class T>
-inline constexpr auto dtype_of = nullptr;  // no dtype's type
+constexpr DType no_dtype() {
+  static_assert(sizeof(T) == 0,
+                "elements are float, double, std::int64_t or bool: of a std::vector<int> make a "
+                "std::vector<std::int64_t>");
+  return {};
+}
+template <class T>
+inline constexpr auto dtype_of = no_dtype<T>();
 template <>
 inline constexpr auto dtype_of<float> = DType::Float32;
 template <>

@@ -1,7 +1,7 @@
 // Tensors as text, character for character as NumPy 2.4 prints them.
 //
-//   to_string(x)   numpy.array2string(x):  [[1.  0.5]
-//                                           [2.  nan]]
+//   to_string(x)   numpy.array2string(x), also std::cout << x:  [[1.  0.5]
+//                                                                [2.  nan]]
 //   repr(x)        the same with commas, and what the picture does not tell:
 //                  tensor([[1. , 0.5],
 //                          [2. , nan]], shape=(2, 2), dtype=float32)
@@ -13,7 +13,6 @@
 // are summarised to `edgeitems` at either end of each axis. An undefined tensor prints "undefined".
 #pragma once
 
-#include <iosfwd>
 #include <string>
 
 #include "tensor/tensor.hpp"
@@ -29,6 +28,5 @@ struct PrintOptions {
 
 std::string to_string(const Tensor& x, const PrintOptions& options = {});
 std::string repr(const Tensor& x, const PrintOptions& options = {});
-std::ostream& operator<<(std::ostream& out, const Tensor& x);  // to_string
 
 }  // namespace glim

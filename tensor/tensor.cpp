@@ -193,7 +193,10 @@ Tensor eye(Index n, DType dtype) {
 }
 
 Tensor tensor(std::initializer_list<double> values, DType dtype) {
-  return from_vector(std::vector<double>(values), {static_cast<Index>(values.size())}).to(dtype);
+  return tensor(values, Shape{static_cast<Index>(values.size())}, dtype);
+}
+Tensor tensor(std::initializer_list<double> values, const Shape& shape, DType dtype) {
+  return from_vector(std::vector<double>(values), shape).to(dtype);
 }
 
 void require_floating(const Tensor& x, std::string_view op) {

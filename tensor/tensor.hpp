@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <initializer_list>
+#include <iosfwd>
 #include <map>
 #include <optional>
 #include <span>
@@ -127,7 +128,17 @@ Tensor from_vector(const std::vector<T>& values, const Shape& shape) {
   std::copy(values.begin(), values.end(), t.data<T>());
   return t;
 }
+// float32 unless another dtype is given, of whole numbers too: tensor({1, 2, 3, 4}, {2, 2}). Without a
+// shape (n,). Errors as of from_vector.
 Tensor tensor(std::initializer_list<double> values, DType dtype = DType::Float32);
+Tensor tensor(std::initializer_list<double> values, const Shape& shape,
+              DType dtype = DType::Float32);
+inline Tensor tensor(std::initializer_list<double> values, std::initializer_list<Index> shape,
+                     DType dtype = DType::Float32) {  // {} is the shape of one number, no dtype
+  return tensor(values, Shape(shape), dtype);
+}
+
+std::ostream& operator<<(std::ostream& out, const Tensor& x);  // as NumPy prints it
 
 // Tensors by name: the state of a module or an optimizer, or a file of weights.
 using StateDict = std::map<std::string, Tensor>;

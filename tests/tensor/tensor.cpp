@@ -18,6 +18,25 @@ namespace test_tensor {
 
 using namespace glim;
 
+TEST_CASE("tensor takes numbers in braces, and a shape", "[tensor]") {
+  Tensor x = tensor({1, 2, 3, 4}, {2, 2});
+  CHECK(x.shape() == Shape{2, 2});
+  CHECK(x.dtype() == DType::Float32);
+  CHECK(elements(x) == std::vector<double>{1, 2, 3, 4});
+  CHECK(tensor({1, 2, 3, 4}).shape() == Shape{4});
+  Shape row{1, 4};
+  CHECK(tensor({1, 2.5, 3, 4}, row, DType::Float64).at<double>({0, 1}) == 2.5);
+  CHECK(tensor({1, 2, 3, 4}, {4, 1}, DType::Int64).at<Index>({3, 0}) == 4);
+  CHECK(tensor({3}, {}).shape() == Shape{});
+  CHECK(tensor({}, {0, 2}).shape() == Shape{0, 2});
+  CHECK(tensor({}).shape() == Shape{0});
+  CHECK(contains(error_of<ShapeError>([] {
+                   tensor({1, 2, 3}, {2, 2});
+                 }),
+                 "3 values for shape (2, 2)"));
+  CHECK_THROWS_AS(tensor({1}, {-1, -1}), ShapeError);
+}
+
 TEST_CASE("factories fill what they promise", "[tensor]") {
   for (DType t : {DType::Float32, DType::Float64, DType::Int64, DType::Bool}) {
     Tensor z = zeros({2, 3}, t), o = ones({2, 3}, t);
