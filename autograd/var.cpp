@@ -1,5 +1,7 @@
 #include "autograd/var.hpp"
 
+#include <set>
+
 #include "autograd/tape.hpp"
 #include "tensor/error.hpp"
 
@@ -44,6 +46,14 @@ const std::string& Var::name() const {
   static const std::string none;
   return leaf_ ? leaf_->name : none;
 }
+NamedParameters::NamedParameters(const std::vector<Var>& leaves) {
+  std::set<std::string> taken{""};
+  for (const Var& leaf : leaves)
+    emplace_back(
+        taken.insert(leaf.name()).second ? leaf.name() : leaf.name() + "#" + std::to_string(size()),
+        leaf);
+}
+
 void require_hook(const Hook& h) {
   if (!h) throw ValueError("hook", "the hook is null: pass a function of the gradient");
 }

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <functional>
+#include <iosfwd>
 #include <memory>
 #include <string>
 #include <utility>
@@ -80,7 +81,14 @@ class Var {
   std::uint64_t serial_ = 0;  // of that node: numbers are used again after a checkpointed region
 };
 
+inline std::ostream& operator<<(std::ostream& out, const Var& x) { return out << x.value(); }
+
 // Leaves by their dotted names, as Module::named_parameters() gives them.
-using NamedParameters = std::vector<std::pair<std::string, Var>>;
+struct NamedParameters : std::vector<std::pair<std::string, Var>> {
+  using vector::vector;
+  // Leaves by their own names, as Module::parameters() gives them; a name that is empty or taken is
+  // followed by the place in the list, "weight#2".
+  NamedParameters(const std::vector<Var>& leaves);
+};
 
 }  // namespace glim

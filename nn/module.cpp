@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cxxabi.h>
+#include <ostream>
+
+#include "tensor/io/safetensors.hpp"
 
 namespace glim {
 namespace {
@@ -12,6 +15,8 @@ std::string type_name(const std::type_info& type) {  // "LayerNorm"
   std::unique_ptr<char, void (*)(void*)> text(
       abi::__cxa_demangle(type.name(), nullptr, nullptr, &status), std::free);
   std::string name = status == 0 ? text.get() : type.name();
+  if (constexpr std::string_view kChild = "glim::Child<"; name.starts_with(kChild))
+    name = name.substr(kChild.size(), name.size() - kChild.size() - 1);
   auto scope = name.rfind("::", name.find('<'));
   return scope == std::string::npos ? name : name.substr(scope + 2);
 }
@@ -81,8 +86,8 @@ void refuse_absent(const std::type_info& module) {
 Param& Param::operator=(const Tensor& value) {
   if (!defined()) throw StateError("parameter", "a parameter that is absent has no value to write");
   if (value.shape() != var().shape())
-    throw with_operands(ShapeError("parameter", var().name() + " must keep its shape"),
-                        Operand("parameter", var().value()), Operand("value", value));
+    throw ShapeError("parameter", var().name() + " must keep its shape",
+                     {{"parameter", var()}, {"value", value}});
   leaf().value.copy_(value.to(dtype()));
   return *this;
 }
@@ -91,9 +96,8 @@ void Param::tie(const Var& leaf) {
   if (!defined() || !leaf.is_leaf())
     throw StateError("parameter", "only a parameter that exists can be tied, and only to a leaf");
   if (leaf.shape() != shape())
-    throw with_operands(
-        ShapeError("parameter", name() + " cannot be tied to a leaf of another shape"),
-        Operand("parameter", value()), Operand("leaf", leaf.value()));
+    throw ShapeError("parameter", name() + " cannot be tied to a leaf of another shape",
+                     {{"parameter", value()}, {"leaf", leaf}});
   at_->var = leaf;
   at_->owner->root().name_leaves();
 }
@@ -131,8 +135,8 @@ void Module::name_leaves() {
     for (auto& [path, var] : top.named_parameters()) var.leaf().name = path;
 }
 
-std::vector<std::pair<std::string, Var>> Module::named_parameters(bool aliases) const {
-  std::vector<std::pair<std::string, Var>> list;
+NamedParameters Module::named_parameters(bool aliases) const {
+  NamedParameters list;
   std::set<const Leaf*> seen;
   visit("", [&](const Module& m, const std::string& prefix) {
     for (const auto& p : m.parameters_)
@@ -182,13 +186,21 @@ void Module::to(DType dtype) {
   });
 }
 
-int Module::set_trainable(std::string_view pattern, bool on) const {
-  int matched = 0;
-  for (auto& [name, var] : named_parameters()) {
+std::vector<std::string> Module::set_trainable(std::string_view pattern, bool on) const {
+  std::vector<std::string> matched;
+  NamedParameters all = named_parameters(true);
+  for (auto& [name, var] : all) {
     if (!glob_match(pattern, name)) continue;
     var.leaf().trainable = on;
-    ++matched;
+    if (!on) var.zero_grad();
+    matched.push_back(name);
   }
+  if (matched.empty())
+    throw ValueError(on ? "unfreeze" : "freeze",
+                     "no parameter matches '" + std::string(pattern) + "'; " +
+                         (all.empty() ? "there are none"
+                                      : "* stands for any text, and a name is like '" +
+                                            all.front().first + "'"));
   return matched;
 }
 
@@ -219,10 +231,42 @@ void Module::load_state_dict(const StateDict& state, bool strict) {
   // All shapes are checked before the first value is written.
   for (auto& [name, tensor] : own)
     if (auto at = state.find(name); at != state.end() && at->second.shape() != tensor.shape())
-      throw with_operands(ShapeError("load_state_dict", name + " has another shape"),
-                          Operand("model", tensor), Operand("file", at->second));
+      throw ShapeError("load_state_dict", name + " has another shape",
+                       {{"model", tensor}, {"file", at->second}});
   for (auto& [name, tensor] : own)
     if (auto at = state.find(name); at != state.end()) tensor.copy_(at->second.to(tensor.dtype()));
+}
+
+void save(const Module& module, const std::string& file) {
+  write_safetensors(file, module.state_dict());
+}
+
+void load(Module& module, const std::string& file) {
+  StateDict state = read_safetensors(file).tensors;
+  try {
+    module.load_state_dict(state);
+  } catch (const Error& e) {
+    throw FileError(file, e.one_line());
+  }
+}
+
+std::ostream& operator<<(std::ostream& out, const Module& module) {
+  std::vector<std::pair<std::string, std::string>> lines;
+  Index count = module.parameter_count(), frozen = 0;
+  for (auto& [name, p] : module.named_parameters()) {
+    bool trained = p.leaf().trainable;
+    frozen += trained ? 0 : p.numel();
+    lines.emplace_back(
+        name, p.value().kind() + ", " + std::to_string(p.numel()) + (trained ? "" : ", frozen"));
+  }
+  for (auto& [name, b] : module.named_buffers()) lines.emplace_back(name, b.kind() + ", buffer");
+  std::size_t width = 0;
+  for (auto& [name, text] : lines) width = std::max(width, name.size());
+  out << type_name(typeid(module)) << ": " << count << (count == 1 ? " parameter" : " parameters");
+  if (frozen > 0) out << ", " << frozen << " of them frozen";
+  for (auto& [name, text] : lines)
+    out << "\n  " << name << std::string(width + 2 - name.size(), ' ') << text;
+  return out;
 }
 
 }  // namespace glim

@@ -43,7 +43,7 @@ class Module {
 
   // Leaves in order of registration, depth first. A leaf shared by several modules (tied weights)
   // comes once, under its first name, unless `aliases`.
-  std::vector<std::pair<std::string, Var>> named_parameters(bool aliases = false) const;
+  NamedParameters named_parameters(bool aliases = false) const;
   std::vector<Var> parameters() const;
   std::vector<std::pair<std::string, Tensor>> named_buffers() const;
   const std::vector<std::pair<std::string, Module*>>& children() const { return children_; }
@@ -55,8 +55,16 @@ class Module {
   void zero_grad() const;
   // Converts parameters and floating buffers; gradients are dropped.
   void to(DType dtype);
-  // Parameters whose name matches (* and ?) take part in training or not; returns how many matched.
-  int set_trainable(std::string_view pattern, bool on) const;
+  // Parameters with a name that matches (* and ?, "encoder.*") are constants from now on: backward
+  // computes no gradient for them and optimizers leave them as they are; a gradient they have is
+  // dropped. Returns the names. ValueError when none matches. Buffers are no parameters: batch norm
+  // keeps its averages up to date until eval().
+  std::vector<std::string> freeze(std::string_view pattern) const {
+    return set_trainable(pattern, false);
+  }
+  std::vector<std::string> unfreeze(std::string_view pattern = "*") const {
+    return set_trainable(pattern, true);
+  }
 
   // Parameters under every one of their names, and persistent buffers. The tensors are the
   // module's own, not copies.
@@ -95,6 +103,7 @@ class Module {
     bool persistent;
   };
   void require_new(std::string_view name) const;
+  std::vector<std::string> set_trainable(std::string_view pattern, bool on) const;
   Parameter* enroll(std::string_view name, Tensor initial);
   void enroll(std::string_view name, Tensor& buffer, bool persistent);
   void enroll(std::string_view name, Module& child);
@@ -114,6 +123,13 @@ class Module {
   std::string scope_name_;       // the name under which calls are entered; a root has none
   bool training_ = true, is_list_ = false;
 };
+
+// The state_dict() as a safetensors file, and back. FileError naming the file, for what
+// load_state_dict refuses too.
+void save(const Module& module, const std::string& file);
+void load(Module& module, const std::string& file);
+// Its type and size, then a line for each parameter and buffer: name, shape, dtype, elements, "frozen".
+std::ostream& operator<<(std::ostream& out, const Module& module);
 
 // A trained tensor of a module, to be used as the Var that it is. Undefined and not registered without
 // an initial value, like the bias of a layer that has none.

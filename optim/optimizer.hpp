@@ -1,6 +1,6 @@
 // Optimizer: one step down the gradients that backward left in the parameters.
 //
-//   Adam optimizer(model.named_parameters(), {.rate = 1e-3});
+//   Adam optimizer(model.parameters(), {.rate = 1e-3});
 //   ... tape.backward(loss);
 //   optimizer.set_rate(schedule.rate(optimizer.steps() + 1));
 //   optimizer.step();

@@ -1,6 +1,7 @@
 // SGD, Adam and AdamW against torch's, groups, and what optimizers refuse.
 #include <cmath>
 
+#include "nn/linear.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tests/optim/common.hpp"
@@ -101,6 +102,26 @@ TEST_CASE("adam finds the minimum of a small problem", "[optim]") {
     adam.zero_grad();
   }
   CHECK(distance(x.value(), goal) < 1e-3);
+}
+
+TEST_CASE("optimizers take a module's parameters without names too", "[optim]") {
+  Linear one(3, 2), other(3, 2);
+  auto leaves = one.parameters();
+  for (const Var& p : other.parameters()) leaves.push_back(p);
+  leaves.push_back(Var::leaf(ones({2})));
+  Adam adam(leaves, {.rate = 0.1});
+  std::vector<std::string> names;
+  for (auto& [name, p] : adam.parameters()) names.push_back(name);
+  CHECK(names == std::vector<std::string>{"weight", "bias", "weight#2", "bias#3", "#4"});
+  AdamW decayed(one.parameters());
+  Sgd sgd(one.parameters(), {.rate = 0.1, .momentum = 0.9});
+  Sgd named(one.named_parameters());
+  CHECK(sgd.parameters()[1].first == named.parameters()[1].first);
+  CHECK_THROWS_AS(Adam(std::vector<Var>{}), ValueError);
+  leaves.push_back(leaves[0]);
+  auto text = error_of<ValueError>([&] { Sgd twice(leaves); });
+  CHECK(contains(text, "weight#5 is a parameter already listed under another name"));
+  CHECK_THROWS_AS(Adam(std::vector<Var>{Var(ones({2}))}), StateError);
 }
 
 TEST_CASE("what optimizers refuse", "[optim]") {
