@@ -216,18 +216,18 @@ StateDict Module::state_dict() const {
 
 void Module::load_state_dict(const StateDict& state, bool strict) {
   StateDict own = state_dict();
-  std::string missing, unknown;
-  auto list = [](std::string& to, const std::string& name) {
-    to += (to.empty() ? "" : ", ") + name;
+  auto lacking = [](const char* what, const StateDict& in, const StateDict& other) {
+    std::string text;
+    int n = 0;
+    for (auto& [name, tensor] : in)
+      if (!other.count(name) && ++n <= 5) text += (n == 1 ? what : ", ") + name;
+    return n > 5 ? text + " and " + std::to_string(n - 5) + " more" : text;
   };
-  for (auto& [name, tensor] : own)
-    if (!state.count(name)) list(missing, name);
-  for (auto& [name, tensor] : state)
-    if (!own.count(name)) list(unknown, name);
+  std::string missing = lacking("missing: ", own, state),
+              unknown = lacking("unknown: ", state, own);
   if (strict && !(missing.empty() && unknown.empty()))
-    throw ValueError("load_state_dict", (missing.empty() ? "" : "missing: " + missing) +
-                                            (missing.empty() || unknown.empty() ? "" : "; ") +
-                                            (unknown.empty() ? "" : "unknown: " + unknown));
+    throw ValueError("load_state_dict",
+                     missing + (missing.empty() || unknown.empty() ? "" : "; ") + unknown);
   // All shapes are checked before the first value is written.
   for (auto& [name, tensor] : own)
     if (auto at = state.find(name); at != state.end() && at->second.shape() != tensor.shape())
