@@ -7,6 +7,7 @@
 #pragma once
 
 #if __has_include(<catch2/matchers/catch_matchers.hpp>)
+#include <catch2/catch_test_macros.hpp>
 #include <catch2/catch_tostring.hpp>
 #include <catch2/matchers/catch_matchers.hpp>
 #else

@@ -1,0 +1,38 @@
+// An op of one's own: its formula, its forward on tensors, its gradient as a rule in operators, its check.
+//
+//   custom_op
+//
+// The rule is all that backward needs. It is made of ops that have gradients themselves, so the gradient
+// of the gradient is there too. autograd/op.hpp says what else an op can have.
+#include <iostream>
+
+#include "autograd/gradcheck/gradcheck.hpp"
+#include "autograd/ops.hpp"
+using namespace glim;
+
+struct Softplus final : Unary<Softplus> {
+  static constexpr Formula formula{"softplus", "y = ln(1 + e^x)", {"dx = dy sigmoid(x)"}};
+
+  Tensor forward(const Tensor& x) {
+    save(X);                                       // the rule reads it
+    return relu(x) + log(exp(neg(abs(x))) + 1.0);  // max(x, 0) + ln(1 + e^-|x|): no overflow
+  }
+  Var dx(const Var& dy) const { return dy * sigmoid(x()); }
+};
+
+Var softplus(const In& x) { return apply(Softplus{}, x); }
+
+int main() {
+  Var x = Var::leaf(tensor({-1000, -1, 0, 1, 2, 100}, {2, 3}, DType::Float64), "x");
+  Tape tape;
+  Var y = softplus(x);
+  tape.backward(sum(y));
+  std::cout << "y =\n" << y << "\ndx =\n" << x.grad() << "\n";
+
+  auto f = [](const std::vector<Var>& in) { return softplus(in[0]); };
+  Tensor at = normal({2, 3}, 0, 1, {1, 0}, DType::Float64);
+  auto first = gradcheck(f, {{"x", at}}, {.name = "softplus"});
+  auto second = gradcheck(f, {{"x", at}}, {.name = "its gradient", .second_order = true});
+  std::cout << first << "\n" << second << "\n";
+  return first && second ? 0 : 1;
+}
