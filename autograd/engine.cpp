@@ -181,7 +181,7 @@ Tensor Engine::one_for(const char* op, const Var& loss) {
 int Engine::begin(Tape& tape, Table& table, const Var& y, const Tensor& dy) {
   int root = tape.number_of(y);
   if (root < 0)
-    throw StateError("backward", "the value was not computed from any leaf on this tape",
+    throw StateError("backward", "the value was not computed from any trainable leaf on this tape",
                      {{"y", y.value()}});
   check_upstream("backward", y, dy);
   table.resize(tape.nodes_.size());

@@ -130,6 +130,8 @@ TEST_CASE("what is frozen gets no gradient and stays as it is", "[module]") {
   CHECK(same_bits(net.first.weight.value(), before.at("first.weight")));
   CHECK_FALSE(same_bits(net.first.bias.value(), before.at("first.bias")));
   CHECK(net.unfreeze().size() == 6);
+  net.freeze("*");
+  CHECK(contains(error_of<StateError>([&] { backward(net); }), "not computed from any trainable"));
 }
 
 TEST_CASE("a pattern that no parameter has is refused", "[module]") {

@@ -225,7 +225,7 @@ TEST_CASE("a walk complains as backward does", "[walk]") {
   Var h = mul(x, 2.0), y = sum(h);
   CHECK(contains(error_of<ShapeError>([&] { BackwardWalk(tape, h); }), "one element"));
   CHECK(contains(error_of<StateError>([&] { BackwardWalk(tape, Var(ones({1}))); }),
-                 "not computed from any leaf"));
+                 "not computed from any trainable leaf"));
   CHECK_FALSE(error_of<ShapeError>([&] { BackwardWalk(tape, h, ones({3})); }).empty());
   BackwardWalk walk(tape, y);
   int root = walk.next(), node = tape.node_of(h);
