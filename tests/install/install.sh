@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# install.sh BUILD: the build is installed into a folder, and a program of somebody else is built with it and
+# run: by hand with pkg-config, with CMake (where it is installed), and with Meson, as a subproject.
+set -uo pipefail
+build=$(realpath "$1") here=$(realpath "$(dirname "$0")")
+root=$(realpath "$here/../..")
+source "$root/tests/tools/common.sh"
+cxx=${CXX:-c++}
+strict=(-std=c++20 -Wall -Wextra -Wpedantic -Wshadow -Werror)
+
+learns() {  # NAME PROGRAM: it was built, and says what it should
+  report "$1" "$([ "$("$2" 2>&1)" = "exclusive or: learned" ] || tail -n 5 log)"
+}
+
+meson install -C "$build" --destdir "$work/tree" >log 2>&1 || { report "installs" "$(tail log)"; summary; exit; }
+pc=$(find tree -name glim.pc)
+prefix=$work/tree$(sed -n 's/^prefix=//p' "$pc")
+missing=
+for file in include/glim/{glim,nn,optim,nn/linear,autograd/gradcheck/catch}.hpp share/doc/glim/{README.md,LICENSE} \
+  share/doc/glim/models/gpt/gpt.md; do
+  [ -s "$prefix/$file" ] || missing+="no $file "
+done
+find tree -name 'libglim.*' | grep -q . || missing+="no library "
+report "what is installed" "$missing"
+report "headers include by <glim/...>" "$(grep -rn '#include "' "$prefix/include")"
+report "no header of kernels" "$(find "$prefix/include" -path '*kernels/*')"
+if [ -x "$build/tools/glim" ]; then
+  report "the program" "$("$prefix/bin/glim" --version 2>&1 >log)"
+fi
+
+for header in glim nn optim autograd/gradcheck/gradcheck; do
+  echo "#include <glim/$header.hpp>" >header.cpp
+  report "<glim/$header.hpp> alone" "$("$cxx" "${strict[@]}" -fsyntax-only -I"$prefix/include" header.cpp 2>&1 | head -n 5)"
+done
+
+export PKG_CONFIG_PATH=$work/${pc%/*}
+read -ra flags < <(pkg-config --define-variable=prefix="$prefix" --cflags --libs glim)
+"$cxx" "${strict[@]}" -I"$here/own" "$here/consumer.cpp" "${flags[@]}" -o by_hand >log 2>&1
+learns "pkg-config" ./by_hand
+
+if command -v cmake >/dev/null; then
+  { cmake -S "$here/cmake" -B by_cmake -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$cxx" &&
+    cmake --build by_cmake; } >log 2>&1
+  learns "CMake" by_cmake/consumer
+else
+  echo "CMake is not installed: its consumer is not tried"
+fi
+
+# The tree itself within another: only the library is built.
+unset PKG_CONFIG_PATH
+cp -r "$here" consumers
+ln -s "$root" consumers/meson/subprojects/glim
+{ meson setup by_meson consumers/meson --wrap-mode=forcefallback -Dunity=on -Dunity_size=8 -Doptimization=0 &&
+  ninja -C by_meson; } >log 2>&1
+learns "Meson" by_meson/consumer
+report "Meson builds the library alone" "$(find by_meson/subprojects/glim -name 'glim' -type f)"
+summary

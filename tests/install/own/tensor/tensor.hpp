@@ -1,0 +1,2 @@
+#pragma once
+constexpr double kOwnRate = 0.02;
