@@ -39,6 +39,11 @@ rm -f fake/*
 
 touch file
 refused "a folder that cannot be made" 'build: the folder .*file/build cannot be written' "$root/tools/build" "$PWD/file/build"
+for script in package reference; do
+  refused "a folder of tools/$script that cannot be made" "$script: the folder .*file/made cannot be written" \
+    "$root/tools/$script" "$PWD/file/made"
+  refused "an option of tools/$script that is none" "usage: tools/$script" "$root/tools/$script" --quick
+done
 refused "no folder" 'usage: tools/build' "$root/tools/build"
 fake meson 'echo "ERROR: Dependency \"fmt\" not found"; exit 1'
 PATH="$PWD/fake:$PATH" "$root/tools/build" "$PWD/half" >out 2>err
