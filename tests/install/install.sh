@@ -33,7 +33,7 @@ for header in glim nn optim autograd/gradcheck/gradcheck; do
   report "<glim/$header.hpp> alone" "$("$cxx" "${strict[@]}" -fsyntax-only -I"$prefix/include" header.cpp 2>&1 | head -n 5)"
 done
 
-export PKG_CONFIG_PATH=$work/${pc%/*}
+export PKG_CONFIG_PATH=$work/${pc%/*} LD_LIBRARY_PATH=$work/${pc%/*/*}  # the latter for a shared library
 read -ra flags < <(pkg-config --define-variable=prefix="$prefix" --cflags --libs glim)
 "$cxx" "${strict[@]}" -I"$here/own" "$here/consumer.cpp" "${flags[@]}" -o by_hand >log 2>&1
 learns "pkg-config" ./by_hand
@@ -47,10 +47,10 @@ else
 fi
 
 # The tree itself within another: only the library is built.
-unset PKG_CONFIG_PATH
+unset PKG_CONFIG_PATH LD_LIBRARY_PATH
 cp -r "$here" consumers
 ln -s "$root" consumers/meson/subprojects/glim
-{ meson setup by_meson consumers/meson --wrap-mode=forcefallback -Dunity=on -Dunity_size=8 -Doptimization=0 &&
+{ meson setup by_meson consumers/meson --wrap-mode=forcefallback -Dunity=on -Dunity_size=40 -Doptimization=0 -Ddebug=false &&
   ninja -C by_meson; } >log 2>&1
 learns "Meson" by_meson/consumer
 report "Meson builds the library alone" "$(find by_meson/subprojects/glim -name 'glim' -type f)"
