@@ -3,11 +3,13 @@
 namespace glim {
 
 Var activate(Activation f, const Var& x) {
+  if (f == Activation::GeluTanh) return gelu(x, GeluForm::Tanh);
   return f == Activation::Relu ? relu(x) : f == Activation::Gelu ? gelu(x) : silu(x);
 }
 
 std::string_view name_of(Activation f) {
-  return f == Activation::Relu ? "relu" : f == Activation::Gelu ? "gelu" : "silu";
+  constexpr std::string_view kNames[] = {"relu", "gelu", "gelu-tanh", "silu"};
+  return kNames[static_cast<int>(f)];
 }
 
 Var glu(const Var& x, Index axis) {

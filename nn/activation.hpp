@@ -1,6 +1,6 @@
 // Activations as a choice by name, and as layers.
 //
-//   ReLU max(0, x)   GELU x Φ(x)   SiLU x sigmoid(x)   Tanh   Sigmoid   Softmax   LogSoftmax
+//   ReLU max(0, x)   GELU x Φ(x), or its form with tanh   SiLU x sigmoid(x)   Tanh   Sigmoid   Softmax   LogSoftmax
 //
 // Shapes stay; Softmax and LogSoftmax run along one axis. The gradients stand in autograd/ops/.
 //
@@ -13,9 +13,9 @@
 
 namespace glim {
 
-enum class Activation { Relu, Gelu, Silu };
+enum class Activation { Relu, Gelu, GeluTanh, Silu };
 Var activate(Activation f, const Var& x);
-std::string_view name_of(Activation f);  // "relu", "gelu", "silu"
+std::string_view name_of(Activation f);  // "relu", "gelu", "gelu-tanh", "silu"
 
 // ShapeError unless the axis has an even extent.
 Var glu(const Var& x, Index axis = -1);

@@ -15,14 +15,15 @@ GptConfig checked(GptConfig c) {
   if (c.d_ff == 0) c.d_ff = 4 * c.d_model;
   if (c.d_model < 1 || c.d_ff < 1 || c.layers < 1 || c.context < 1)
     fail("d_model, d_ff, layers and the context must be positive");
+  if (c.silent < 0 || c.silent >= c.vocab) fail("no token would be left to say");
   if (!(c.init > 0)) fail("the deviation of the initial weights must be above 0");
   check_layers("gpt", c.d_model, c.heads, c.dropout);
   return c;
 }
 
 LayerSizes sizes_of(const GptConfig& c) {
-  LayerSizes s{c.d_model,          c.heads,          c.d_ff,     c.dropout,
-               NormPlacement::Pre, Activation::Gelu, c.norm_eps, c.bias};
+  LayerSizes s{c.d_model,          c.heads,      c.d_ff,     c.dropout,
+               NormPlacement::Pre, c.activation, c.norm_eps, c.bias};
   s.activation_dropout = 0;  // nanoGPT has none on the hidden layer
   return s;
 }
@@ -54,7 +55,15 @@ Var Gpt::forward(const Tensor& ids) {
     throw ShapeError("gpt", "ids must be (B, T) with T at least 1", {{"ids", ids}});
   AttentionRequest causal;
   causal.causal = true;
-  return lm_head(transformer(wpe(wte(ids)), causal));
+  return logits(transformer(wpe(wte(ids)), causal));
+}
+
+Var Gpt::logits(const Var& hidden) {
+  Var said = lm_head(hidden);
+  if (config_.silent == 0) return said;
+  Tensor never = zeros({config_.vocab}, said.dtype());
+  narrow(never, 0, 0, config_.silent).fill_(-1000);
+  return said + never;
 }
 
 // Each row's context, of which the first `computed_` tokens are in the caches.
@@ -82,7 +91,7 @@ class GptDecoder final : public StepDecoder {
       Tensor fresh = slice(context_, 1, computed_, context_.size(1));
       Var hidden = model_.transformer(model_.wpe(model_.wte(fresh), computed_), caches_);
       computed_ = context_.size(1);
-      return model_.lm_head(select(hidden, 1, -1)).value();  // (B, n, D) -> (B, D) -> (B, V)
+      return model_.logits(select(hidden, 1, -1)).value();  // (B, n, D) -> (B, D) -> (B, V)
     }
     return select(model_(context_), 1, -1).value();
   }

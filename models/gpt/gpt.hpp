@@ -35,6 +35,9 @@ struct GptConfig {
   bool bias = false;
   double norm_eps = 1e-5;
   double init = 0.02;  // deviation of the initial weights
+  Activation activation = Activation::Gelu;
+  // So many first tokens have probability 0: those that Glim's vocabularies have and an imported one lacks.
+  Index silent = 0;
 };
 
 class Gpt : public Callable<Gpt> {
@@ -64,6 +67,7 @@ class Gpt : public Callable<Gpt> {
   friend Callable;
   friend class GptDecoder;
   Var forward(const Tensor& ids);  // (B, T) -> (B, T, V)
+  Var logits(const Var& hidden);
 };
 
 }  // namespace glim

@@ -34,6 +34,7 @@ struct LayerSizes {
   std::optional<double> attention_dropout = {}, activation_dropout = {};
   RelativePositions positions = RelativePositions::None;  // of self-attention
   bool recompute = false;                                 // a stack's layers, in training
+  bool final_norm = false;  // a last norm behind a post-norm stack, too
 
   AttentionOptions attention(RelativePositions relative = RelativePositions::None) const;
   double hidden_dropout() const { return activation_dropout.value_or(dropout); }
@@ -101,13 +102,13 @@ class DecoderLayer : public Callable<DecoderLayer> {
   AttentionOutput sublayers(const Var& x, const Attend& attend, const Read& read);
 };
 
-// Layers under the names "layers.0", ..., and with pre-norm a last norm.
+// Layers under the names "layers.0", ..., and with pre-norm (or final_norm) a last norm.
 template <class L>
 class LayerStack : public Module {
  public:
   LayerStack(Index count, const LayerSizes& s) : recompute_(s.recompute) {
     for (Index i = 0; i < count; ++i) layers.append(s);
-    if (s.norm == NormPlacement::Post) return;
+    if (s.norm == NormPlacement::Post && !s.final_norm) return;
     norm = {*this, "norm", std::make_unique<LayerNorm>(s.d_model, s.norm_eps, true, s.bias)};
   }
   Child<ModuleList<L>> layers{*this, "layers"};

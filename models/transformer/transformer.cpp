@@ -34,6 +34,7 @@ LayerSizes layer_sizes(const TransformerConfig& c, Recompute from) {
   s.activation_dropout = c.activation_dropout;
   s.positions = relative_part(c.positions);
   s.recompute = c.recompute >= from;
+  s.final_norm = c.final_norm;
   return s;
 }
 

@@ -56,7 +56,8 @@ struct TransformerConfig {
   Recompute recompute = Recompute::None;
   Index pad = 0;
   bool copy = false;
-  Index unk = 3;  // what a copied word is to the target embedding
+  Index unk = 3;            // what a copied word is to the target embedding
+  bool final_norm = false;  // behind post-norm stacks, too, as torch.nn.Transformer has it
 };
 
 // Returns `config`. ValueError, naming the model, for sizes that make no model.

@@ -84,7 +84,7 @@ void add_transformer_parts(LayerCases& c) {
                      [offset](PositionalEncoding& p, const Var& x) { return p(x, offset); });
     });
   }
-  for (Activation a : {Activation::Relu, Activation::Gelu, Activation::Silu})
+  for (Activation a : {Activation::Relu, Activation::Gelu, Activation::GeluTanh, Activation::Silu})
     c.add(f, "PositionwiseFeedForward", std::string(name_of(a)), Shape{2, 3, 4},
           layer<PositionwiseFeedForward>(4, 6, 0.2, a));
 

@@ -42,8 +42,10 @@ template <>
 inline const OptionNames<NormPlacement> kNames<NormPlacement>{
     {{"pre", NormPlacement::Pre}, {"post", NormPlacement::Post}}};
 template <>
-inline const OptionNames<Activation> kNames<Activation>{
-    {{"relu", Activation::Relu}, {"gelu", Activation::Gelu}, {"silu", Activation::Silu}}};
+inline const OptionNames<Activation> kNames<Activation>{{{"relu", Activation::Relu},
+                                                         {"gelu", Activation::Gelu},
+                                                         {"gelu-tanh", Activation::GeluTanh},
+                                                         {"silu", Activation::Silu}}};
 template <>
 inline const OptionNames<Tie> kNames<Tie>{
     {{"none", Tie::None}, {"decoder", Tie::Decoder}, {"all", Tie::All}}};

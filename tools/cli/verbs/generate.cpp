@@ -23,7 +23,9 @@ struct GenerateArguments {
 };
 
 // The part of the prompt that the vocabulary lacks: a character, or a word.
-std::string unknown_part(const Tokenizer& tokenizer, const std::string& prompt) {
+template <class Unknown>
+std::string unknown_part(const Tokenizer& tokenizer, const std::string& prompt,
+                         const Unknown& unknown) {
   std::vector<std::string> parts;
   if (tokenizer.kind() == "char")
     for (const CodePoint& c : code_points(prompt))
@@ -32,10 +34,10 @@ std::string unknown_part(const Tokenizer& tokenizer, const std::string& prompt) 
     for (std::string_view word : split_spaces(prompt)) parts.emplace_back(word);
   for (const std::string& part : parts) {
     auto ids = tokenizer.encode_text(part);
-    if (std::find(ids.begin(), ids.end(), kUnk) != ids.end())
+    if (std::any_of(ids.begin(), ids.end(), unknown))
       return part == "\n" ? "a line end" : "'" + part + "'";
   }
-  return "a token";
+  return prompt == "\n" ? "a line end" : "a token";
 }
 
 std::vector<Index> prompt_tokens(const GenerateArguments& a, const LoadedLanguageModel& loaded) {
@@ -43,8 +45,9 @@ std::vector<Index> prompt_tokens(const GenerateArguments& a, const LoadedLanguag
     throw ValueError("--prompt", describe_invalid_utf8(a.prompt, *bad));
   std::vector<Index> ids = loaded.tokenizer->encode_text(a.prompt);
   if (ids.empty()) throw ValueError("--prompt", "has no token to begin with");
-  if (std::find(ids.begin(), ids.end(), kUnk) != ids.end())
-    throw ValueError("--prompt", unknown_part(*loaded.tokenizer, a.prompt) +
+  auto unknown = [&](Index id) { return id == kUnk || id < loaded.model->config().silent; };
+  if (std::any_of(ids.begin(), ids.end(), unknown))
+    throw ValueError("--prompt", unknown_part(*loaded.tokenizer, a.prompt, unknown) +
                                      " is not in the vocabulary of " + a.model);
   Index context = loaded.model->config().context;
   if (static_cast<Index>(ids.size()) > context)

@@ -26,7 +26,7 @@ void check_language(const TrainOptions& o) {
     throw ValueError("--task", "'" + o.task + "' has its own text: it takes no files");
   check_tokenizer(o);
   one_of("norm", o.norm, {"pre"});
-  one_of("activation", o.activation, {"gelu"});
+  one_of("activation", o.activation, {"gelu", "gelu-tanh"});
   one_of("tie", o.tie, {"decoder"});
   one_of("positions", o.positions, {"learned"});
 }
@@ -120,6 +120,8 @@ class LanguageLearner final : public Learner {
     }
     train_ = tokenizer_->encode_text(parts.train);
     valid_ = tokenizer_->encode_text(parts.valid);
+    for (std::vector<Index>* tokens : {&train_, &valid_})
+      silent_ += std::erase_if(*tokens, [&](Index id) { return id < config.silent; });
     if (static_cast<Index>(train_.size()) <= o.block)
       throw ValueError("--block", fmt::format("{} tokens of context need more than the {} training "
                                               "tokens of {}",
@@ -144,9 +146,15 @@ class LanguageLearner final : public Learner {
     std::vector<std::string> lines{
         fmt::format("data: {} training tokens, {} to validate; {} tokens in the vocabulary",
                     train_.size(), valid_.size(), tokenizer_->size())};
-    auto unknown = std::count(valid_.begin(), valid_.end(), kUnk);
-    if (unknown > 0)
-      lines.push_back(fmt::format("  {} tokens to validate are not in the vocabulary", unknown));
+    auto count = [&](const std::vector<Index>& tokens, const char* what) {
+      if (auto unknown = std::count(tokens.begin(), tokens.end(), kUnk))
+        lines.push_back(fmt::format("  {} tokens {} are not in the vocabulary", unknown, what));
+    };
+    if (!options_.init_from.empty()) count(train_, "to train on");
+    count(valid_, "to validate");
+    if (silent_ > 0)
+      lines.push_back(
+          fmt::format("  {} tokens that the imported vocabulary lacks are left out", silent_));
     return lines;
   }
 
@@ -249,6 +257,7 @@ class LanguageLearner final : public Learner {
   TokenizerPtr tokenizer_;
   std::string train_name_;
   std::vector<Index> train_, valid_;
+  std::size_t silent_ = 0;  // tokens of the text that the model cannot say
   std::unique_ptr<Gpt> model_;
   std::vector<Crops> train_batches_, valid_batches_;
 };

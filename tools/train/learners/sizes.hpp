@@ -79,6 +79,7 @@ void each_size(C& c, const F& f) {
   f("positions", c.positions, &O::positions);
   f("norm_eps", c.norm_eps);
   f({"copy", Size::Since}, c.copy, &O::copy);
+  f({"final_norm", Size::Since}, c.final_norm);
   f({"embedding_init", Size::Never}, c.embedding_init, &O::embedding_init);
   f({"recompute", Size::Never}, c.recompute, &O::recompute);
 }
@@ -117,6 +118,8 @@ void each_size(C& c, const F& f) {
   f("vocab", c.vocab);
   f("context", c.context, &TrainOptions::block);
   f("bias", c.bias, &TrainOptions::bias);
+  f({"activation", Size::Since}, c.activation, &TrainOptions::activation);
+  f({"silent", Size::Since}, c.silent);
   f({"init", Size::Never}, c.init, &TrainOptions::init);
 }
 
@@ -160,6 +163,22 @@ Config sizes_of(const TrainOptions& o) {
     (take(size, field, o.*option), ...);
   });
   return c;
+}
+
+// The other way round: sets the options that say these sizes.
+template <class Config>
+void set_sizes(TrainOptions& o, const Config& c) {
+  auto give = [](auto& value, const auto& field) {
+    using Field = std::remove_cvref_t<decltype(field)>;
+    if constexpr (std::is_enum_v<Field>)
+      value = kNames<Field>.print(field);
+    else if constexpr (kIsOptional<Field>)
+      value = field.value_or(-1);
+    else
+      value = field;
+  };
+  each_size(c,
+            [&](const Size&, const auto& field, auto... option) { (give(o.*option, field), ...); });
 }
 
 template <class Config>
