@@ -43,7 +43,7 @@ Dataset load_dataset(const TrainOptions& o, const TokenizerPair* given) {
     d.train = generated_corpus(o.task, generated(o, 0, o.examples));
     d.valid = generated_corpus(o.task + " (validation)", generated(o, 1, 200));
   }
-  if (!o.teacher.empty()) d.distilled = distil(o, d.train, given != nullptr);
+  if (!o.teacher.empty()) d.distilled = distil(o, d.train, given && o.init_from.empty());
   if (o.task != "files") d.test = generated_corpus(o.task + " (test)", task_test_pairs(o));
   if (given) {
     d.tokenizers = *given;

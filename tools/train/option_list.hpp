@@ -40,7 +40,8 @@ void each_option(Options& o, const F& f) {
        kCount);
   take("valid-last", o.valid_last, "validate on this many last images, which are not trained on",
        kCount);
-  take("init-from", o.init_from, "pre-trained bert model to begin with (classifier)");
+  take("init-from", o.init_from,
+       "model to begin with, of the same kind (or a bert, for a classifier)");
   take("tokenizer", o.tokenizer, "word, char, mixed, sentencepiece-bpe, sentencepiece-unigram");
   take("target-tokenizer", o.target_tokenizer, "tokenizer of the target side, if different");
   take("shared-vocabulary", o.shared_vocabulary, "one vocabulary for both sides");
@@ -65,7 +66,7 @@ void each_option(Options& o, const F& f) {
   take("activation-dropout", o.activation_dropout,
        "dropout of the feed-forward's hidden layer (below 0: --dropout)", {-1, 1, false, true});
   take("norm", o.norm, "pre or post");
-  take("activation", o.activation, "relu, gelu or silu");
+  take("activation", o.activation, "relu, gelu, gelu-tanh or silu");
   take("tie", o.tie, "weights shared by embeddings and generator: none, decoder or all");
   take("positions", o.positions, "sinusoidal, learned, rotary or alibi");
   take("d-embed", o.d_embed, "width of a recurrent model's embeddings", kPositive);

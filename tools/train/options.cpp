@@ -80,14 +80,14 @@ void check_taken(const TrainOptions& o, const std::vector<std::string>& mine) {
         std::find(mine.begin(), mine.end(), t.name) == mine.end())
       others.emplace_back(t.name);
   });
-  std::erase(others, "kind");
+  for (const char* any : {"kind", "init-from"}) std::erase(others, any);
   refuse_options(o, others, "is no option of --kind " + o.kind);
 }
 
 void check_translation(const TrainOptions& o) {
   refuse_options(o,
-                 {"text", "valid-text", "labelled", "valid-labelled", "init-from", "block", "init",
-                  "bias", "word-dropout", "pooling"},
+                 {"text", "valid-text", "labelled", "valid-labelled", "block", "init", "bias",
+                  "word-dropout", "pooling"},
                  "is no option of --kind " + o.kind);
   one_of("task", o.task, {"phrasebook", "names", "copy", "reverse", "noisy", "random", "files"});
   bool files = o.task == "files";

@@ -17,6 +17,7 @@
 #include "tools/train/metrics.hpp"
 #include "tools/train/option_list.hpp"
 #include "tools/train/presets.hpp"
+#include "tools/train/start.hpp"
 #include "tools/train/trainer.hpp"
 
 namespace glim {
@@ -116,6 +117,7 @@ void run_train(Command& command, TrainArguments& a) {
   std::string last = (fs::path(o.out) / "last.safetensors").string();
   const FolderLock lock(o.out);  // before anything in the folder is looked at
   std::unique_ptr<Checkpoint> from;
+  std::unique_ptr<Start> start;
   if (a.resume) {
     if (!fs::exists(last)) throw FileError(last, "there is no checkpoint to resume from");
     from = std::make_unique<Checkpoint>(load_checkpoint(last));
@@ -140,14 +142,18 @@ void run_train(Command& command, TrainArguments& a) {
     keep("average", saved.average, o.average);
     o = saved;
   } else {
-    apply_preset(o, [&](const char* name) { return command.given(name); });
+    auto given = [&](const char* name) { return command.given(name); };
+    start = starting_model(o, given);
+    apply_preset(o,
+                 [&](const char* name) { return given(name) || (start && said_by_start(name)); });
     if (fs::exists(last) && !a.overwrite)
       throw FileError(o.out,
                       "holds a model already: --resume continues it, --overwrite "
                       "replaces it, --out names another folder");
   }
   check(o);
-  std::unique_ptr<Learner> learner = make_learner(o, from.get());
+  std::unique_ptr<Learner> learner = make_learner(o, start ? &start->checkpoint : from.get());
+  if (start) load_start(learner->model(), *start);
   make_folder(o.out);
   // What an earlier run left would be taken for this one's; it goes when this one has a checkpoint.
   std::vector<fs::path> stale;
@@ -161,6 +167,7 @@ void run_train(Command& command, TrainArguments& a) {
   write_file_atomically((fs::path(o.out) / "config.toml").string(), toml);
 
   for (const std::string& line : learner->summary()) print_line(line);
+  if (start) print_line("weights, vocabulary and sizes are those of " + start->file);
   print_line(fmt::format("model: {} parameters; {} updates at most",
                          learner->model().parameter_count(), trainer->total_steps()));
   print_line("schedule: " + trainer->schedule().describe());

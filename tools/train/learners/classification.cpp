@@ -13,7 +13,7 @@ namespace glim {
 namespace {
 
 void check_classification(const TrainOptions& o) {
-  check_encoder(o, {"labelled", "valid-labelled", "init-from", "word-dropout", "pooling"});
+  check_encoder(o, {"labelled", "valid-labelled", "word-dropout", "pooling"});
   one_of("task", o.task, {"files"});
   if (o.labelled.empty())
     throw ValueError("--labelled", "a file of sentence<TAB>label lines is needed");

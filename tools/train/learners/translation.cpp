@@ -101,6 +101,16 @@ std::vector<std::string> TranslationLearner::summary() const {
       data_.train_tokens.pairs.size(), data_.valid_tokens.pairs.size(),
       data_.tokenizers.source->size(), data_.tokenizers.target->size())};
   if (!data_.distilled.empty()) lines.push_back(data_.distilled);
+  if (!options_.init_from.empty()) {
+    Index source = 0, target = 0;
+    for (const TokenPair& p : data_.train_tokens.pairs) {
+      source += std::count(p.source.begin(), p.source.end(), kUnk);
+      target += std::count(p.target.begin(), p.target.end(), kUnk);
+    }
+    if (source + target > 0)
+      lines.push_back(fmt::format("  {} source and {} target tokens are not in the vocabularies",
+                                  source, target));
+  }
   if (data_.train.blank)
     lines.push_back(fmt::format("  {} pairs with a blank side left out, the first in line {}",
                                 data_.train.blank, data_.train.first_blank));

@@ -1,0 +1,27 @@
+// --init-from: a new run that begins with the weights of a trained model. Vocabulary and sizes are that
+// model's, and so are the options that describe them; dropout is, too, unless it is given.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "tools/train/checkpoint.hpp"
+
+namespace glim {
+
+struct Start {
+  Checkpoint checkpoint;
+  std::string file;
+};
+
+// The model that the options name, and its kind and sizes into `options`, so far as `given` says that they are
+// not given. Null without --init-from, and for a classifier that begins with a bert, whose encoder it takes
+// itself. FileError for a model of another kind, ValueError for an option that contradicts the model.
+std::unique_ptr<Start> starting_model(TrainOptions& options,
+                                      const std::function<bool(const char*)>& given);
+// Gives a model of its sizes its weights. FileError naming the file.
+void load_start(Module& model, const Start& start);
+// Whether --init-from says the value of this option.
+bool said_by_start(const std::string& option);
+
+}  // namespace glim
