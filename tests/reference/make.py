@@ -17,6 +17,7 @@ import torch
 from safetensors import safe_open
 
 import attention
+import convert
 import files
 import language
 import layers
@@ -49,6 +50,7 @@ def write(folder):
             path = ref.save(folder)
             print(f"{path.name}  {path.stat().st_size} bytes, {len(ref.tensors)} tensors")
     files.write(folder)
+    convert.write(folder)
 
 
 def read(path):

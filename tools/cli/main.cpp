@@ -48,7 +48,8 @@ int main(int argc, char** argv) {
     std::vector<glim::Command> verbs = {
         glim::train_command(),    glim::translate_command(), glim::evaluate_command(),
         glim::generate_command(), glim::classify_command(),  glim::average_command(),
-        glim::compare_command(),  glim::gradcheck_command(), glim::doctor_command()};
+        glim::compare_command(),  glim::gradcheck_command(), glim::doctor_command(),
+        glim::import_command(),   glim::export_command()};
 #if GLIM_PAGES
     for (glim::Command (*command)() :
          {glim::inspect_command, glim::step_command, glim::report_command, glim::study_command})

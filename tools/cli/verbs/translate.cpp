@@ -29,7 +29,7 @@ void show(std::size_t line, const std::vector<Translation>& list, const Translat
     return;
   }
   for (const Translation& t : list) {
-    std::string text = fmt::format("{} ||| {} ||| {:.4f}", line, t.text, t.score);
+    std::string text = fmt::format("{} ||| {} ||| {:.6f}", line, t.text, t.score);
     if (o.alignments) text += " ||| " + pharaoh_alignment(t);
     print(text + "\n");
   }

@@ -20,5 +20,7 @@ Command study_command();
 Command inspect_command();
 Command step_command();
 Command doctor_command();
+Command import_command();
+Command export_command();
 
 }  // namespace glim

@@ -1,0 +1,27 @@
+// glim export: a model's weights under the names of PyTorch, as safetensors.
+#include <memory>
+
+#include "tools/cli/verbs/verbs.hpp"
+#include "tools/convert/convert.hpp"
+
+namespace glim {
+
+Command export_command() {
+  struct ExportArguments {
+    std::string to, model, out;
+  };
+  Command c("export", "write a model's weights for PyTorch (models/pytorch.md)");
+  auto a = std::make_shared<ExportArguments>();
+  c.argument("model", &a->model, "folder of a model, or one of its files").required = true;
+  Option& to = c.option("to", &a->to, "torch (a transformer) or nanogpt (a gpt)");
+  to.choices = {"torch", "nanogpt"};
+  to.required = true;
+  c.option("out", &a->out, "safetensors file to write").required = true;
+  c.run = [a](Command&) {
+    export_model(a->to, a->model, a->out);
+    print_line("Weights written to " + a->out);
+  };
+  return c;
+}
+
+}  // namespace glim

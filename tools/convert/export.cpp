@@ -1,0 +1,100 @@
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "tensor/error.hpp"
+#include "tensor/io/safetensors.hpp"
+#include "tensor/ops/index.hpp"
+#include "tools/convert/convert.hpp"
+#include "tools/convert/formats.hpp"
+#include "tools/train/learners/language.hpp"
+#include "tools/train/learners/sizes.hpp"
+#include "tools/train/learners/translation.hpp"
+
+namespace glim {
+namespace {
+
+using Metadata = std::map<std::string, std::string>;
+
+// The arguments of torch.nn.Transformer.
+Metadata torch_metadata(const LoadedSequenceModel& m, const std::string& file) {
+  const TransformerConfig& c = dynamic_cast<const Transformer&>(*m.model).config();
+  auto refuse = [&](const std::string& problem) {
+    throw FileError(file, problem + ", which torch.nn.Transformer cannot");
+  };
+  if (c.copy) refuse("copies words of the source (--copy)");
+  if (relative_part(c.positions) != RelativePositions::None)
+    refuse("has positions within attention (--positions " + kNames<Positions>.print(c.positions) +
+           ")");
+  nlohmann::ordered_json config = {{"d_model", c.d_model},
+                                   {"nhead", c.heads},
+                                   {"num_encoder_layers", c.encoder_layers},
+                                   {"num_decoder_layers", c.decoder_layers},
+                                   {"dim_feedforward", c.d_ff},
+                                   {"dropout", c.dropout},
+                                   {"activation", name_of(c.activation)},
+                                   {"layer_norm_eps", c.norm_eps},
+                                   {"norm_first", c.norm == NormPlacement::Pre}};
+  Metadata metadata = m.checkpoint.description;  // model and tokenizers
+  metadata["config"] = config.dump();
+  return metadata;
+}
+
+// The arguments of nanoGPT's GPTConfig.
+Metadata nanogpt_metadata(const LoadedLanguageModel& m, const std::string& file) {
+  const GptConfig& c = m.model->config();
+  auto refuse = [&](const std::string& problem) {
+    throw FileError(file, problem + ", which nanoGPT cannot have");
+  };
+  if (c.d_ff != 4 * c.d_model) refuse("has --d-ff other than 4 times --d-model");
+  if (c.activation != Activation::Gelu)
+    refuse("has the activation " + std::string(name_of(c.activation)));
+  if (c.norm_eps != 1e-5) refuse(fmt::format("has layer norms with ε = {}", c.norm_eps));
+  nlohmann::ordered_json config = {{"n_layer", c.layers}, {"n_head", c.heads},
+                                   {"n_embd", c.d_model}, {"block_size", c.context},
+                                   {"bias", c.bias},      {"vocab_size", c.vocab - c.silent},
+                                   {"dropout", c.dropout}};
+  return {{"config", config.dump()}, {"tokenizer", m.tokenizer->serialize()}};
+}
+
+// The rows of tokens that the imported model did not have are left out again.
+StateDict under_their_names(const StateDict& weights, const Format& format, const std::string& file,
+                            Index silent) {
+  StateDict theirs;
+  for (auto& [name, tensor] : weights) {
+    auto names = their_names(format, name);
+    if (names.empty())
+      throw FileError(file, fmt::format("--to {} has no name for its {}", format.name, name));
+    bool rows = silent > 0 && (name == "wte.weight" || name == "lm_head.weight");
+    theirs[names[0].name] = rows ? slice(tensor, 0, silent, tensor.size(0)).contiguous() : tensor;
+  }
+  return theirs;
+}
+
+}  // namespace
+
+void export_model(const std::string& to, const std::string& model, const std::string& out) {
+  const Format& format = format_named(to, "to");
+  std::string file = model_file(model);
+  std::string kind = load_checkpoint(file).kind;
+  if (kind != format.kind) {
+    std::string other = kind == "gpt"           ? "; use --to nanogpt"
+                        : kind == "transformer" ? "; use --to torch"
+                                                : "";
+    throw FileError(
+        file, fmt::format("holds a model of kind '{}', --to {} takes one of kind '{}'{}", kind, to,
+                          format.kind, other));
+  }
+  if (kind == "gpt") {
+    LoadedLanguageModel m = load_language_model(file);
+    Metadata metadata = nanogpt_metadata(m, file);
+    write_safetensors(
+        out, under_their_names(m.model->state_dict(), format, file, m.model->config().silent),
+        metadata);
+  } else {
+    LoadedSequenceModel m = load_sequence_model(file);
+    Metadata metadata = torch_metadata(m, file);
+    write_safetensors(out, under_their_names(m.model->state_dict(), format, file, 0), metadata);
+  }
+}
+
+}  // namespace glim

@@ -1,0 +1,243 @@
+#include <fmt/format.h>
+
+#include "tensor/error.hpp"
+#include "tensor/io/safetensors.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/index.hpp"
+#include "tools/convert/convert.hpp"
+#include "tools/convert/formats.hpp"
+#include "tools/convert/marian.hpp"
+#include "tools/convert/settings.hpp"
+#include "tools/convert/weights.hpp"
+#include "tools/data/tokenizers/words.hpp"
+#include "tools/train/learners/sizes.hpp"
+#include "tools/train/learners/translation.hpp"
+
+namespace glim {
+namespace {
+
+// Tokens whose text is their number in the file.
+TokenizerPtr numbers_as_tokens(const std::vector<Index>& ids) {
+  std::vector<std::string> tokens;
+  for (Index id : ids) tokens.push_back(std::to_string(id));
+  return std::make_shared<WordTokenizer>(Vocabulary(std::move(tokens)), false);
+}
+std::vector<Index> ids_between(Index first, Index end) {
+  std::vector<Index> list;
+  for (Index i = first; i < end; ++i) list.push_back(i);
+  return list;
+}
+
+std::string tokenizer_option(const Tokenizer& t) {
+  return t.kind() == "sentencepiece" ? "sentencepiece-unigram" : std::string(t.kind());
+}
+
+class Importer {
+ public:
+  explicit Importer(const ImportOptions& o)
+      : o_(o), format_(format_named(o.from, "from")), w_(weights_file(o.file), format_) {}
+
+  ImportedModel model() {
+    refuse_pickle(w_.file);
+    SafeTensors file = read_safetensors(w_.file);
+    metadata_ = file.metadata;
+    if (metadata_.count("glim")) throw FileError(w_.file, "is a model of Glim already");
+    settings_ = Settings::of(metadata_, w_.file);
+    w_.take(file.tensors);
+    Checkpoint& c = found_.checkpoint;
+    c.kind = format_.kind;
+    c.options.kind = format_.kind;
+    c.options.task = "files";
+    if (c.kind == "gpt")
+      gpt();
+    else
+      transformer();
+    c.weights = std::move(w_.ours);
+    if (c.weights.begin()->second.dtype() == DType::Float64) c.options.precision = "float64";
+    c.config_toml = c.options.to_toml();
+    return std::move(found_);
+  }
+
+ private:
+  Index heads(const char* key) {
+    if (o_.heads > 0) return o_.heads;
+    if (auto n = settings_.number(key)) return static_cast<Index>(*n);
+    throw ValueError("--heads",
+                     "is needed: " + w_.file + " does not say how many heads attention has");
+  }
+  void assumed(const std::string& what) { found_.summary.push_back("  assumed: " + what); }
+
+  // The tokenizer under this name, or null.
+  TokenizerPtr tokenizer(const char* name) {
+    auto at = metadata_.find(name);
+    if (at == metadata_.end()) return nullptr;
+    return deserialize_tokenizer(at->second, w_.file + ": " + name);
+  }
+
+  // Builds a model of these sizes, and compares its weights with the file's, name by name.
+  template <class Build>
+  void require_weights(const Build& build) {
+    try {
+      w_.compare(build()->state_dict());
+    } catch (const ValueError& e) {
+      throw FileError(w_.file, e.problem());
+    }
+    w_.misfits.refuse(w_.file, format_);
+  }
+
+  bool marian() const { return format_.name == std::string("marian"); }
+  void gpt();
+  void transformer();
+  TransformerConfig transformer_sizes();
+
+  const ImportOptions& o_;
+  const Format& format_;
+  ForeignWeights w_;
+  std::map<std::string, std::string> metadata_;
+  Settings settings_;
+  ImportedModel found_;
+};
+
+void Importer::gpt() {
+  Checkpoint& c = found_.checkpoint;
+  const Tensor wte = w_.need("wte.weight", 2);
+  if (const Tensor* head = w_.find("lm_head.weight"); head && !same_bits(*head, wte))
+    throw FileError(w_.file, "its lm_head.weight is not its wte.weight; a gpt of Glim ties them");
+  GptConfig g;
+  g.context = w_.need("wpe.weight", 2).size(0);
+  g.d_model = wte.size(1);
+  g.layers = w_.layers("transformer");
+  g.d_ff = w_.need("transformer.layers.0.linear1.weight", 2).size(0);
+  g.bias = w_.find("transformer.layers.0.norm1.bias") != nullptr;
+  g.heads = heads("n_head");
+  g.dropout = settings_.real("dropout").value_or(settings_.real("resid_pdrop").value_or(0));
+  g.norm_eps = settings_.real("layer_norm_epsilon").value_or(1e-5);
+  std::string activation =
+      settings_.text("activation_function").value_or(format_.conv1d ? "gelu_new" : "gelu");
+  g.activation = activation_of(o_.activation.empty() ? activation : o_.activation, w_.file);
+  TokenizerPtr t = tokenizer("tokenizer");
+  if (!t) {
+    t = numbers_as_tokens(ids_between(0, wte.size(0)));
+    assumed(fmt::format("tokens are their numbers, 0 to {}: the file has no tokenizer",
+                        wte.size(0) - 1));
+  }
+  g.silent = t->size() - wte.size(0);
+  if (g.silent != 0 && g.silent != kSpecialTokens)
+    throw FileError(
+        w_.file,
+        fmt::format("its tokenizer has {} tokens beside the special ones, its wte.weight {} rows",
+                    t->size() - kSpecialTokens, wte.size(0)));
+  g.vocab = t->size();
+  if (g.silent > 0)
+    w_.ours["wte.weight"] =
+        concatenate(std::vector<Tensor>{zeros({g.silent, g.d_model}, wte.dtype()), wte}, 0);
+  w_.ours["lm_head.weight"] = w_.ours["wte.weight"];
+  require_weights([&] { return std::make_unique<Gpt>(g); });
+  c.description = {{"model", to_json(g)}, {"tokenizer", t->serialize()}};
+  set_sizes(c.options, g);
+  c.options.tokenizer = tokenizer_option(*t);
+  c.options.norm = "pre";
+  c.options.tie = "decoder";
+  c.options.positions = "learned";
+  found_.summary.insert(found_.summary.begin(),
+                        fmt::format("gpt: {} layers, {} heads, width {}, context {}, {} tokens",
+                                    g.layers, g.heads, g.d_model, g.context, wte.size(0)));
+}
+
+TransformerConfig Importer::transformer_sizes() {
+  TransformerConfig t;
+  const Tensor source = w_.need("src_embed.weight", 2);
+  for (const char* name : {"tgt_embed.weight", "generator.weight"})
+    if (!w_.find(name))
+      w_.ours[name] = w_.ours.at(name[0] == 't' ? "src_embed.weight" : "tgt_embed.weight");
+  const Tensor target = w_.need("tgt_embed.weight", 2);
+  t.src_vocab = source.size(0);
+  t.tgt_vocab = target.size(0);
+  t.d_model = source.size(1);
+  t.encoder_layers = w_.layers("encoder");
+  t.decoder_layers = w_.layers("decoder");
+  t.d_ff = w_.need("decoder.layers.0.linear1.weight", 2).size(0);
+  t.tie = !same_bits(w_.need("generator.weight", 2), target) ? Tie::None
+          : same_bits(source, target)                        ? Tie::All
+                                                             : Tie::Decoder;
+  if (auto model = metadata_.find("model"); model != metadata_.end()) {
+    auto said = sizes_from_json<TransformerConfig>(model->second, w_.file);
+    said.tie = t.tie;
+    return said;
+  }
+  if (marian()) {
+    require_marian(settings_, w_.file);
+    t.heads = heads("encoder_attention_heads");
+    t.dropout = settings_.real("dropout").value_or(0.1);
+    t.activation = activation_of(settings_.text("activation_function").value_or("gelu"), w_.file);
+    t.norm = settings_.flag("normalize_before").value_or(false) ? NormPlacement::Pre
+                                                                : NormPlacement::Post;
+    t.max_len = settings_.number("max_position_embeddings").value_or(1024);
+    return t;
+  }
+  t.heads = heads("nhead");
+  t.dropout = settings_.real("dropout").value_or(0.1);
+  t.norm_eps = settings_.real("layer_norm_eps").value_or(1e-5);
+  auto first = settings_.flag("norm_first");
+  if (o_.norm.empty() && !first) assumed("--norm post, torch's default (pre: norm_first=True)");
+  std::string norm = !o_.norm.empty() ? o_.norm : first.value_or(false) ? "pre" : "post";
+  t.norm = kNames<NormPlacement>.parse("norm", norm);
+  t.final_norm = t.norm == NormPlacement::Post && w_.find("encoder.norm.weight");
+  auto activation = settings_.text("activation");
+  if (o_.activation.empty() && !activation) assumed("--activation relu, torch's default");
+  t.activation =
+      activation_of(o_.activation.empty() ? activation.value_or("relu") : o_.activation, w_.file);
+  if (w_.find("src_positions.weight")) {
+    t.positions = Positions::Learned;
+    t.max_len = w_.need("src_positions.weight", 2).size(0);
+  } else {
+    assumed("embeddings times the root of the width, and interleaved sines and cosines");
+  }
+  return t;
+}
+
+void Importer::transformer() {
+  Checkpoint& c = found_.checkpoint;
+  TransformerConfig t = transformer_sizes();
+  require_weights([&] { return sequence_kind(c.kind)->rebuild(to_json(t), w_.ours, w_.file); });
+  TokenizerPtr source = tokenizer("source_tokenizer"), target = tokenizer("target_tokenizer");
+  if (marian()) {
+    std::vector<Index> ids = marian_ids(settings_, t.src_vocab);
+    from_marian(w_.ours, ids);
+    t.src_vocab = t.tgt_vocab = static_cast<Index>(ids.size());
+    source = numbers_as_tokens({ids.begin() + kSpecialTokens, ids.end()});
+    assumed("tokens are their numbers: source.spm and target.spm turn text into them and back");
+  } else if (!source && !target) {
+    assumed("tokens are their numbers, from 4 on: the file has no tokenizer");
+    assumed("0 is padding, 1 begins a target, 2 ends both sides, 3 is an unknown token");
+    source = numbers_as_tokens(ids_between(kSpecialTokens, t.src_vocab));
+    if (t.tgt_vocab != t.src_vocab)
+      target = numbers_as_tokens(ids_between(kSpecialTokens, t.tgt_vocab));
+  }
+  if (!source) source = target;
+  if (!target) target = source;
+  if (source->size() != t.src_vocab || target->size() != t.tgt_vocab)
+    throw FileError(
+        w_.file, fmt::format("its tokenizers have {} and {} tokens, its embeddings {} and {} rows",
+                             source->size(), target->size(), t.src_vocab, t.tgt_vocab));
+  c.description = {{"model", to_json(t)}, {"source_tokenizer", source->serialize()}};
+  if (target != source) c.description["target_tokenizer"] = target->serialize();
+  set_sizes(c.options, t);
+  c.options.max_length = t.max_len - 1;
+  c.options.tokenizer = tokenizer_option(*source);
+  if (target->kind() != source->kind()) c.options.target_tokenizer = tokenizer_option(*target);
+  c.options.shared_vocabulary = target == source;
+  found_.summary.insert(
+      found_.summary.begin(),
+      fmt::format(
+          "transformer: {} and {} layers, {} heads, width {}, {} and {} tokens, {}-norm{}, {}",
+          t.encoder_layers, t.decoder_layers, t.heads, t.d_model, t.src_vocab, t.tgt_vocab,
+          kNames<NormPlacement>.print(t.norm), t.final_norm ? " and a last norm" : "",
+          kNames<Activation>.print(t.activation)));
+}
+
+}  // namespace
+
+ImportedModel import_model(const ImportOptions& options) { return Importer(options).model(); }
+
+}  // namespace glim

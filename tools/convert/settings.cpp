@@ -1,0 +1,107 @@
+#include "tools/convert/settings.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "tensor/error.hpp"
+#include "tensor/io/input_file.hpp"
+
+namespace glim {
+
+Settings Settings::of(const std::map<std::string, std::string>& metadata, const std::string& file) {
+  Settings s;
+  std::string text;
+  if (auto at = metadata.find("config"); at != metadata.end()) {
+    text = at->second;
+    s.where_ = file + ": the config in its metadata";
+  } else {
+    std::filesystem::path beside = std::filesystem::path(file).parent_path() / "config.json";
+    std::error_code error;
+    if (!std::filesystem::exists(beside, error)) return s;
+    InputFile config(beside.string());
+    constexpr std::uint64_t kMost = 1'000'000;
+    if (config.size() > kMost)
+      config.fail("has more than 1 MB, which is no configuration of a model");
+    text = config.read_text(0, static_cast<std::size_t>(config.size()));
+    s.where_ = beside.string();
+  }
+  s.json_ = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!s.json_.is_object()) throw FileError(s.where_, "is not a JSON object");
+  return s;
+}
+
+const nlohmann::json* Settings::member(const char* key) const {
+  auto at = json_.find(key);
+  return at == json_.end() || at->is_null() ? nullptr : &*at;
+}
+
+void Settings::refuse(const char* key, const char* wanted) const {
+  throw FileError(where_, "its '" + std::string(key) + "' is not " + wanted);
+}
+
+std::optional<std::int64_t> Settings::whole(const char* key, int least) const {
+  const nlohmann::json* m = member(key);
+  if (!m) return {};
+  if (!m->is_number_integer() || m->get<double>() < least || m->get<double>() > 1 << 30)
+    refuse(key, least == 1 ? "a whole number from 1 on" : "a whole number from 0 on");
+  return m->get<std::int64_t>();
+}
+std::optional<std::int64_t> Settings::number(const char* key) const { return whole(key, 1); }
+std::optional<std::int64_t> Settings::count(const char* key) const { return whole(key, 0); }
+
+std::optional<double> Settings::real(const char* key) const {
+  const nlohmann::json* m = member(key);
+  if (!m) return {};
+  if (!m->is_number()) refuse(key, "a number");
+  return m->get<double>();
+}
+
+std::optional<bool> Settings::flag(const char* key) const {
+  const nlohmann::json* m = member(key);
+  if (!m) return {};
+  if (!m->is_boolean()) refuse(key, "true or false");
+  return m->get<bool>();
+}
+
+std::optional<std::string> Settings::text(const char* key) const {
+  const nlohmann::json* m = member(key);
+  if (!m) return {};
+  if (!m->is_string()) refuse(key, "a text");
+  return m->get<std::string>();
+}
+
+Activation activation_of(const std::string& name, const std::string& file) {
+  static const std::pair<const char*, Activation> kTheirs[] = {
+      {"relu", Activation::Relu},
+      {"gelu", Activation::Gelu},
+      {"gelu-tanh", Activation::GeluTanh},
+      {"gelu_new", Activation::GeluTanh},
+      {"gelu_pytorch_tanh", Activation::GeluTanh},
+      {"silu", Activation::Silu},
+      {"swish", Activation::Silu}};
+  for (auto& [theirs, ours] : kTheirs)
+    if (name == theirs) return ours;
+  throw FileError(file, "its activation '" + name + "' is not one of relu, gelu, gelu-tanh, silu");
+}
+
+std::string weights_file(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(path, error)) return path;
+  return (std::filesystem::path(path) / "model.safetensors").string();
+}
+
+void refuse_pickle(const std::string& file) {
+  InputFile in(file);
+  std::string start =
+      in.read_text(0, static_cast<std::size_t>(std::min<std::uint64_t>(in.size(), 9)));
+  bool header = start.size() == 9 && start[8] == '{';  // whose length may begin with the same bytes
+  if (header || !(start.starts_with("PK") || start.starts_with('\x80'))) return;
+  in.fail(
+      "was written by torch.save; write it as safetensors: python3 -c \"import torch; from "
+      "safetensors.torch "
+      "import save_file; save_file({k: v.contiguous().clone() for k, v in "
+      "torch.load('FILE').items()}, "
+      "'FILE.safetensors')\" (models/pytorch.md says more)");
+}
+
+}  // namespace glim

@@ -1,0 +1,43 @@
+// What a file of weights says beside its weights: the JSON object `config` of its metadata, or config.json in
+// its folder, as Hugging Face writes it.
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "nn/activation.hpp"
+
+namespace glim {
+
+class Settings {
+ public:
+  // FileError for what is not a JSON object.
+  static Settings of(const std::map<std::string, std::string>& metadata, const std::string& file);
+
+  // None where there is no such member (or null); FileError for one of another type, and for numbers that are
+  // no sizes.
+  std::optional<std::int64_t> number(const char* key) const;  // from 1 on
+  std::optional<std::int64_t> count(const char* key) const;   // from 0 on
+  std::optional<double> real(const char* key) const;
+  std::optional<bool> flag(const char* key) const;
+  std::optional<std::string> text(const char* key) const;
+  [[noreturn]] void refuse(const char* key, const char* wanted) const;
+
+ private:
+  const nlohmann::json* member(const char* key) const;
+  std::optional<std::int64_t> whole(const char* key, int least) const;
+  std::string where_;
+  nlohmann::json json_ = nlohmann::json::object();
+};
+
+// The activation by our name, or by the one that torch or Hugging Face has for it. FileError for another.
+Activation activation_of(const std::string& name, const std::string& file);
+
+// `path`, or in a folder its model.safetensors.
+std::string weights_file(const std::string& path);
+// FileError with the line that converts it, for a file of torch.save.
+void refuse_pickle(const std::string& file);
+
+}  // namespace glim
