@@ -110,8 +110,8 @@ void Importer::gpt() {
   g.d_ff = w_.need("transformer.layers.0.linear1.weight", 2).size(0);
   g.bias = w_.find("transformer.layers.0.norm1.bias") != nullptr;
   g.heads = heads("n_head");
-  g.dropout = settings_.real("dropout").value_or(settings_.real("resid_pdrop").value_or(0));
-  g.norm_eps = settings_.real("layer_norm_epsilon").value_or(1e-5);
+  g.dropout = settings_.share("dropout").value_or(settings_.share("resid_pdrop").value_or(0));
+  g.norm_eps = settings_.share("layer_norm_epsilon").value_or(1e-5);
   std::string activation =
       settings_.text("activation_function").value_or(format_.conv1d ? "gelu_new" : "gelu");
   g.activation = activation_of(o_.activation.empty() ? activation : o_.activation, w_.file);
@@ -168,7 +168,7 @@ TransformerConfig Importer::transformer_sizes() {
   if (marian()) {
     require_marian(settings_, w_.file);
     t.heads = heads("encoder_attention_heads");
-    t.dropout = settings_.real("dropout").value_or(0.1);
+    t.dropout = settings_.share("dropout").value_or(0.1);
     t.activation = activation_of(settings_.text("activation_function").value_or("gelu"), w_.file);
     t.norm = settings_.flag("normalize_before").value_or(false) ? NormPlacement::Pre
                                                                 : NormPlacement::Post;
@@ -176,8 +176,8 @@ TransformerConfig Importer::transformer_sizes() {
     return t;
   }
   t.heads = heads("nhead");
-  t.dropout = settings_.real("dropout").value_or(0.1);
-  t.norm_eps = settings_.real("layer_norm_eps").value_or(1e-5);
+  t.dropout = settings_.share("dropout").value_or(0.1);
+  t.norm_eps = settings_.share("layer_norm_eps").value_or(1e-5);
   auto first = settings_.flag("norm_first");
   if (o_.norm.empty() && !first) assumed("--norm post, torch's default (pre: norm_first=True)");
   std::string norm = !o_.norm.empty() ? o_.norm : first.value_or(false) ? "pre" : "post";

@@ -49,10 +49,11 @@ std::optional<std::int64_t> Settings::whole(const char* key, int least) const {
 std::optional<std::int64_t> Settings::number(const char* key) const { return whole(key, 1); }
 std::optional<std::int64_t> Settings::count(const char* key) const { return whole(key, 0); }
 
-std::optional<double> Settings::real(const char* key) const {
+std::optional<double> Settings::share(const char* key) const {
   const nlohmann::json* m = member(key);
   if (!m) return {};
-  if (!m->is_number()) refuse(key, "a number");
+  if (!m->is_number() || !(m->get<double>() >= 0 && m->get<double>() <= 1))
+    refuse(key, "a number from 0 to 1");
   return m->get<double>();
 }
 

@@ -20,7 +20,7 @@ class Settings {
   // no sizes.
   std::optional<std::int64_t> number(const char* key) const;  // from 1 on
   std::optional<std::int64_t> count(const char* key) const;   // from 0 on
-  std::optional<double> real(const char* key) const;
+  std::optional<double> share(const char* key) const;         // from 0 to 1
   std::optional<bool> flag(const char* key) const;
   std::optional<std::string> text(const char* key) const;
   [[noreturn]] void refuse(const char* key, const char* wanted) const;

@@ -77,7 +77,10 @@ const Tensor& ForeignWeights::need(const std::string& name, int rank) {
 }
 
 void ForeignWeights::take(const StateDict& state) {
-  for (auto& [name, tensor] : state) take(name, tensor);
+  bool wide = false;
+  for (auto& [name, tensor] : state) wide = wide || tensor.dtype() == DType::Float64;
+  for (auto& [name, tensor] : state)
+    take(name, wide && is_floating(tensor.dtype()) ? tensor.to(DType::Float64) : tensor);
   join_thirds();
   misfits.refuse(file, format);
 }
@@ -105,6 +108,7 @@ void ForeignWeights::take(const std::string& name, const Tensor& value) {
     misfits.shapes.push_back(fmt::format("{}, which is {}", name, name_of(value.dtype())));
     return;
   }
+  if (!all_finite(value)) throw FileError(file, name + " holds numbers that are not finite");
   if (layout == Layout::Sines) {
     if (!are_sines(value))
       throw FileError(file,

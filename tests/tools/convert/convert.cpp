@@ -204,6 +204,10 @@ TEST_CASE("import: what does not fit is listed by its name in the file", "[conve
       refused("torch", "torch_pre",
               put("transformer.encoder.layers.99999999999.linear1.weight", zeros({12, 8}))),
       "unexpected: transformer.encoder.layers.99999999999.linear1.weight"));
+  CHECK(contains(refused("torch", "torch_pre", put("generator.bias", mul(ones({14}), NAN))),
+                 "generator.bias holds numbers that are not finite"));
+  CHECK(contains(refused("torch", "torch_pre", put("generator.bias", zeros({14}, DType::Int64))),
+                 "of another shape: generator.bias, which is int64"));
   CHECK(contains(refused("nanogpt", "nanogpt", put("_orig_mod.lm_head.weight", zeros({13, 8}))),
                  "its lm_head.weight is not its wte.weight"));
   CHECK(contains(
