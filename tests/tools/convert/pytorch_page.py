@@ -22,7 +22,7 @@ text = page.read_text()
 scripts = re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S)
 assert len(scripts) == 2, "a script for torch.nn.Transformer and one for nanoGPT"
 # Those with a word in capitals show the form only.
-commands = [c for c in re.findall(r"^    ((?:glim|python3) .*)$", text, re.M) if not re.search(r"\b[A-Z]{4,}\b(?!:)", c)]
+commands = [c for c in re.findall(r"^    ((?:glim|python3) .*)$", text, re.M) if not re.search(r"\b[A-Z][A-Z0-9]{3,}\b(?!:)", c)]
 SMALL = " --layers 1 --d-model 16 --heads 2 --d-ff 32 --epochs 1 --warmup 5 --progress none"
 
 
