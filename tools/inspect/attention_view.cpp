@@ -1,6 +1,8 @@
 #include "tools/inspect/attention_view.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <fmt/format.h>
 #include <limits>
 #include <map>
 
@@ -65,6 +67,14 @@ std::vector<std::string> tokens_for(const std::vector<std::string>& tokens, Inde
                         ? tokens[static_cast<std::size_t>(i)]
                         : std::to_string(i));
   return shown;
+}
+
+std::vector<std::string> by_head(std::size_t heads, const std::vector<std::string>& tokens) {
+  if (heads == 1) return tokens;
+  std::vector<std::string> names;
+  for (std::size_t h = 0; h < heads; ++h)
+    for (const std::string& token : tokens) names.push_back(fmt::format("head {} {}", h, token));
+  return names;
 }
 
 // ‖gradient‖ of head h at the node of this name in the module, (1, H, ., Dh); NaN when there is none.
@@ -144,7 +154,7 @@ std::vector<AttentionView> attention_views(const Capture& c, const Example& exam
       views.push_back(view_of(c, module, list[i], example));
       if (list.size() > 1) {
         views.back().layer = static_cast<int>(i);
-        views.back().module += "#" + std::to_string(i + 1);
+        views.back().module += "#" + std::to_string(i);
       }
     }
   }
@@ -153,6 +163,25 @@ std::vector<AttentionView> attention_views(const Capture& c, const Example& exam
                      "the model has no attention to show (no softmax named probs on its "
                      "tape); --no-attention shows the backward pass without it");
   return views;
+}
+
+AxisNames axis_names(const std::vector<AttentionView>& views, const CapturedNode& node) {
+  const Shape& shape = node.value.shape();
+  for (const AttentionView& v : views) {
+    for (const std::vector<int>* maps : {&v.probs, &v.scores}) {
+      auto at = std::find(maps->begin(), maps->end(), node.number);
+      if (at == maps->end()) continue;
+      if (maps->size() > 1)  // a query a node
+        return {{v.queries[static_cast<std::size_t>(at - maps->begin())]}, v.keys};
+      return {by_head(v.heads.size(), v.queries), v.keys};
+    }
+    if (node.scope != v.module || shape.rank() != 4 || shape[0] != 1) continue;
+    bool of_keys = node.path.ends_with(".key") || node.path.ends_with(".value");
+    const auto& tokens = of_keys ? v.keys : v.queries;
+    if (shape[1] == std::ssize(v.heads) && shape[2] == std::ssize(tokens))
+      return {by_head(v.heads.size(), tokens), {}};
+  }
+  return {};
 }
 
 }  // namespace glim

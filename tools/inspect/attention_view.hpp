@@ -32,7 +32,7 @@ struct HeadView {
 struct AttentionView {
   std::string module;  // "decoder.layers.2.multihead_attn"
   AttentionSide side;
-  int layer = 0;
+  int layer = 0;                           // from 0, as in the names of modules
   std::vector<int> probs, scores;          // nodes
   Tensor a, da, s, ds;                     // (H, T, S); gradients 0 where none arrived
   Tensor keep;                             // (T, S) bool: may attend
@@ -42,5 +42,12 @@ struct AttentionView {
 
 // All of a pass, in the order of their modules' first use. ValueError when there is none.
 std::vector<AttentionView> attention_views(const Capture& capture, const Example& example);
+
+// What the rows (all axes but the last) and the columns of an attention's node stand for: "head 0 My", and the
+// key's token where its last axis is that of the keys. Empty for what has no such names.
+struct AxisNames {
+  std::vector<std::string> rows, columns;
+};
+AxisNames axis_names(const std::vector<AttentionView>& views, const CapturedNode& node);
 
 }  // namespace glim

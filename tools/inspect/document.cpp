@@ -13,14 +13,15 @@
 
 namespace glim {
 
-extern const std::string_view kInspectScript, kInspectStyle;
+extern const std::string_view kMapsScript, kGraphScript, kInspectScript, kInspectStyle;
 
 namespace {
 
 using Json = nlohmann::json;
 
-// A tensor of more cells than this is shown as a picture of its largest elements.
-constexpr Index kPictureRows = 24, kPictureColumns = 32;
+// A tensor of more cells than this is shown as a picture of its largest elements; one whose rows have names
+// may have more.
+constexpr Index kPictureRows = 24, kPictureColumns = 32, kNamedRows = 256, kNamedColumns = 64;
 
 Json to_json(const Shape& shape) {
   Json j = Json::array();
@@ -236,15 +237,22 @@ void write_inspection_page(const Inspection& inspection, const std::string& path
   if (o.tensors)
     for (const CapturedNode& n : inspection.capture.nodes) {
       Json& node = data["nodes"][static_cast<std::size_t>(n.number)];
-      node["picture"] = packed_picture(n.value, kPictureRows, kPictureColumns);
+      AxisNames names = axis_names(inspection.attention, n);
+      bool named = !names.rows.empty() && std::ssize(names.rows) <= kNamedRows;
+      if (named) node["rows"] = names.rows;
+      if (named && !names.columns.empty() && std::ssize(names.columns) <= kNamedColumns)
+        node["columns"] = names.columns;
+      Index rows = named ? kNamedRows : kPictureRows,
+            columns = named ? kNamedColumns : kPictureColumns;
+      node["picture"] = packed_picture(n.value, rows, columns);
       if (n.gradient.defined())
-        node["gradient_picture"] = packed_picture(n.gradient, kPictureRows, kPictureColumns);
+        node["gradient_picture"] = packed_picture(n.gradient, rows, columns);
     }
   PageParts parts;
   parts.title = "glim inspect: " + inspection.source_text;
   parts.data = data.dump();
   parts.styles = {kInspectStyle};
-  parts.scripts = {kInspectScript};
+  parts.scripts = {kMapsScript, kGraphScript, kInspectScript};
   parts.most_bytes = o.most_bytes;
   parts.advice = "a shorter sentence, --no-tensors or a larger --most-mb";
   std::string page = html_page(parts);

@@ -2,95 +2,13 @@
 "use strict";
 (() => {
 const data = Glim.data;
-const make = Glim.make, number = Glim.number, legend = Glim.legend;
-
-// ---- packed tensors (tools/inspect/pack.hpp): three digits in 16 bits ----
-function unpack(t) {
-  if (t.values) return t.values;
-  if (t.numbers) return t.values = t.numbers.map(x => x === null ? NaN : x);
-  const bytes = atob(t.data);
-  const values = new Array(bytes.length / 2);
-  for (let i = 0; i < values.length; ++i) {
-    const code = bytes.charCodeAt(2 * i) + 256 * bytes.charCodeAt(2 * i + 1);
-    if (code < 8) { values[i] = [0, NaN, Infinity, -Infinity][code]; continue; }
-    const c = code - 8;
-    const mantissa = c % 900 + 100, negative = Math.floor(c / 900) % 2;
-    values[i] = Number(`${negative ? "-" : ""}${mantissa}e${Math.floor(c / 1800) + t.e0 - 2}`);
-  }
-  return t.values = values;
-}
-// Slice i of the first axis, as rows and columns.
-function part(t, i) {
-  const [rows, columns] = t.shape.slice(-2);
-  return {rows, columns, values: unpack(t).slice(i * rows * columns, (i + 1) * rows * columns)};
-}
-
-// ---- heat maps ----
-// map: {rows, columns, values}; row_names and column_names may be missing; keep: 0 where masked.
-// options: {title, diverging, low, high, describe(row, column, value)}
-function heat_map(map, row_names, column_names, options) {
-  const finite = map.values.filter((x, i) => Number.isFinite(x) && (!options.keep || options.keep[i]));
-  const low = options.low ?? (finite.length ? d3.min(finite) : 0);
-  const high = options.high ?? (finite.length ? d3.max(finite) : 1);
-  const color = Glim.scale(low, high, options.diverging);
-  const named = row_names && column_names;
-  const size = named ? 20 : Math.max(6, Math.min(18, Math.floor(560 / Math.max(map.columns, 1))));
-  const longest = names => Math.min(110, 14 + 7 * d3.max(names, n => [...n].length));
-  const left = named ? longest(row_names) : 4, top = named ? longest(column_names) : 4;
-  const svg = d3.create("svg").attr("width", left + size * map.columns + (named ? top / 2 : 4))
-    .attr("height", top + size * map.rows + 4).attr("role", "img")
-    .attr("tabindex", 0).attr("aria-label", options.title + ": arrow keys read the values");
-  const cells = [];
-  const place = (i) => [Math.floor(i / map.columns), i % map.columns];
-  map.values.forEach((value, i) => {
-    const [r, c] = place(i);
-    const masked = options.keep && !options.keep[i];
-    const cell = svg.append("rect").attr("class", "cell").attr("x", left + c * size)
-      .attr("y", top + r * size).attr("width", size - (named ? 1 : 0)).attr("height", size - (named ? 1 : 0))
-      .attr("fill", masked || !Number.isFinite(value) ? "url(#masked)" : color(value))
-      .attr("data-row", r).attr("data-column", c);
-    cells.push(cell.node());
-  });
-  svg.append("defs").html('<pattern id="masked" width="4" height="4" patternUnits="userSpaceOnUse">' +
-    '<rect width="4" height="4" fill="#bbb"/><path d="M0 4L4 0" stroke="#777" stroke-width="0.7"/></pattern>');
-  if (named) {
-    row_names.forEach((name, r) => svg.append("text").attr("x", left - 4).attr("y", top + r * size + 14)
-      .attr("text-anchor", "end").attr("font-size", 12).text(short(name)));
-    column_names.forEach((name, c) => svg.append("text").attr("font-size", 12)
-      .attr("transform", `translate(${left + c * size + 14},${top - 4}) rotate(-60)`).text(short(name)));
-  }
-  const text = i => {
-    const [r, c] = place(i);
-    const masked = options.keep && !options.keep[i];
-    const head = named ? `${row_names[r]} → ${column_names[c]}` : `row ${r}, column ${c}`;
-    return `${head}\n${options.title} = ${number(map.values[i])}${masked ? " (masked)" : ""}` +
-      (options.describe ? "\n" + options.describe(r, c) : "");
-  };
-  const node = svg.node();
-  node.addEventListener("mousemove", event => {
-    const i = cells.indexOf(event.target);
-    if (i >= 0) Glim.show_hover(text(i), event.clientX, event.clientY); else Glim.hide_hover();
-  });
-  node.addEventListener("mouseleave", Glim.hide_hover);
-  node.addEventListener("blur", Glim.hide_hover);
-  let at = 0;
-  node.addEventListener("keydown", event => {
-    const move = {ArrowRight: 1, ArrowLeft: -1, ArrowDown: map.columns, ArrowUp: -map.columns}[event.key];
-    if (!move || at + move < 0 || at + move >= cells.length) return;
-    event.preventDefault();
-    at += move;
-    const box = cells[at].getBoundingClientRect();
-    Glim.show_hover(text(at), box.left, box.top);
-  });
-  return make("div", {class: "map"}, node);
-}
-const short = name => [...name].length > 14 ? [...name].slice(0, 13).join("") + "…" : name;
+const make = Glim.make, number = Glim.number, legend = Glim.legend, unpack = Maps.unpack;
 
 // ---- 1. the model ----
 function draw_model(panel) {
   panel.append(make("p", {}, "Each block is coloured by the norm of the gradient of what it hands on, " +
     "‖∂L/∂output‖. At each residual connection the bar shows how much of the gradient of x takes the " +
-    "skip (blue) and how much the sub-layer (orange); shares add up to 1. A click shows the node."));
+    "skip (green) and how much the sub-layer (pink); shares add up to 1. A click shows the node."));
   const norms = data.blocks.map(b => b.gradient_norm).filter(x => x > 0);
   const low = Math.log10(d3.min(norms) || 1), high = Math.log10(d3.max(norms) || 1);
   const scale = Glim.scale(low, high, false);
@@ -153,8 +71,7 @@ function shares_table(junctions) {
 
 // ---- 2. attention ----
 const kinds_of_map = {
-  A: ["A", "probabilities A", false], dA: ["dA", "∂L/∂A", true],
-  S: ["S", "scores S", true], dS: ["dS", "∂L/∂S", true],
+  A: ["probabilities A", false], dA: ["∂L/∂A", true], S: ["scores S", true], dS: ["∂L/∂S", true],
 };
 function draw_attention(panel) {
   if (!data.attention.length) {
@@ -162,46 +79,31 @@ function draw_attention(panel) {
     return;
   }
   const module = make("select", {id: "attention-module", "aria-label": "module"},
-    data.attention.map((v, i) => make("option", {value: i}, `${v.side}, layer ${v.layer + 1}`)));
+    data.attention.map((v, i) => make("option", {value: i}, `${v.side}, layer ${v.layer}`)));
   const shown = make("select", {id: "attention-map", "aria-label": "what is shown"},
-    Object.entries(kinds_of_map).map(([key, [, words]]) => make("option", {value: key}, words)),
+    Object.entries(kinds_of_map).map(([key, [words]]) => make("option", {value: key}, words)),
     make("option", {value: "all"}, "all four"));
-  const shared = make("input", {type: "checkbox", id: "attention-shared"});
+  const shared = make("input", {type: "checkbox", id: "attention-shared", checked: true});
   const heads = make("div", {class: "heads"});
-  const about = make("div");
+  const about = make("p", {class: "soft"});
   const redraw = () => {
-    heads.replaceChildren();
-    about.replaceChildren();
-    const v = data.attention[module.value];
-    const keep = part(v.keep.shape.length === 3 ? v.keep : {...v.keep, shape: [1, ...v.keep.shape]}, 0).values;
+    const v = data.attention[module.value], keep = unpack(v.keep);
     const wanted = shown.value === "all" ? Object.keys(kinds_of_map) : [shown.value];
-    const range = key => {
-      const all = unpack(v[key]).filter(Number.isFinite);
-      return [d3.min(all), d3.max(all)];
-    };
-    about.append(make("p", {class: "soft"}, `${v.module}: queries down, keys across; hatched: masked.`));
-    if (shared.checked)
-      for (const key of wanted) about.append(legend(...range(key), kinds_of_map[key][2],
-        kinds_of_map[key][1] + ", one scale for all heads"));
-    v.heads.forEach((head, h) => {
-      const box = make("div", {class: "head", "data-head": h}, make("h3", {}, `head ${h + 1}`),
-        make("div", {class: "facts"}, `entropy ${number(head.entropy)} nats · saturation ` +
-          `${number(head.saturation)} · value path ${head.value_share === null ? "–" :
-          (100 * head.value_share).toFixed(1) + " %"} · ‖∂L/∂S‖ ${number(head.scores_gradient)}`));
-      const maps = make("div", {class: "maps"});
-      box.append(maps);
-      for (const key of wanted) {
-        const [, words, diverging] = kinds_of_map[key];
-        const options = {title: kinds_of_map[key][0], keep, diverging};
-        if (key === "A") { options.low = 0; options.high = 1; }
-        if (shared.checked) [options.low, options.high] = range(key);
-        if (shared.checked && key === "A") options.low = 0;
-        const map = heat_map(part(v[key], h), v.queries, v.keys, options);
-        map.dataset.map = key;
-        maps.append(make("div", {}, wanted.length > 1 ? make("div", {class: "facts"}, words) : "", map));
-      }
-      heads.append(box);
-    });
+    about.textContent = `${v.module}: queries down, keys across; hatched: masked. Layers and heads count from 0, as ` +
+      "in the names of modules.";
+    heads.replaceChildren(...v.heads.map((head, h) => make("div", {class: "head", "data-head": h},
+      make("h3", {}, `head ${h}`),
+      make("div", {class: "facts"}, `entropy ${number(head.entropy)} nats · saturation ` +
+        `${number(head.saturation)} · value path ${head.value_share === null ? "–" :
+        (100 * head.value_share).toFixed(1) + " %"} · ‖∂L/∂S‖ ${number(head.scores_gradient)}`),
+      make("div", {class: "maps"}, wanted.map(key => {
+        const [words, diverging] = kinds_of_map[key];
+        const options = {title: key, key, keep, diverging};
+        if (shared.checked) [options.low, options.high] = diverging ? Maps.range(unpack(v[key]), keep) : [0, 1];
+        else options.scale = "this head's own scale";
+        return make("div", {}, wanted.length > 1 ? make("div", {class: "facts"}, words) : "",
+          Maps.draw(Maps.part(v[key], h), v.queries, v.keys, options));
+      })))));
   };
   for (const control of [module, shown, shared]) control.addEventListener("change", redraw);
   panel.append(make("p", {}, "A head's saturation is 0 when its softmax is uniform and 1 when its " +
@@ -217,34 +119,65 @@ function go_to_node(node) {
   Glim.show_view("walk");
   show_node(node);
 }
+// An op that only shows its input under another shape, and has no name of its own.
+const is_view = n => ["broadcast_to", "permute", "reshape", "slice"].includes(n.op) &&
+  n.path.slice(n.path.lastIndexOf(".") + 1) === n.op;
 function draw_walk(panel) {
   const search = make("input", {type: "search", placeholder: "path or op", "aria-label": "search nodes"});
+  const views = make("input", {type: "checkbox", id: "walk-views"});
   const list = make("div", {class: "list", role: "listbox", "aria-label": "nodes in backward order"});
   const detail = make("div", {id: "node"});
   const order = data.walk;
-  let buttons = new Map(), current = order[0];
+  let buttons = new Map(), current = order[0], redraw = () => {};
   const fill = () => {
     const wanted = search.value.trim().toLowerCase();
     list.replaceChildren();
     buttons = new Map();
+    let group, head, scope;
     for (const i of order) {
       const n = data.nodes[i];
       if (wanted && !n.path.toLowerCase().includes(wanted) && n.op !== wanted) continue;
+      if (scope !== n.scope || !group) {
+        scope = n.scope;
+        head = make("summary", {}, scope || "the model");
+        group = make("details", {open: Boolean(wanted)}, head);
+        list.append(group);
+        group.shown = group.folded = 0;
+      }
+      const folded = !views.checked && is_view(n);
+      ++group[folded ? "folded" : "shown"];
+      const count = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
+      group.hidden = !group.shown;
+      head.replaceChildren(scope || "the model", " ", make("span", {class: "soft"}, count(group.shown, "node"),
+        group.folded ? ", " + count(group.folded, "view") : ""));
+      if (folded) continue;
       const button = make("button", {onclick: () => show(i), "data-node": i},
-        `${n.turn + 1}. ${n.path} `, make("span", {class: "mono soft"}, n.op));
+        `${n.turn + 1}. ${n.path.slice(scope ? scope.length + 1 : 0)} `, make("span", {class: "mono soft"}, n.op));
       buttons.set(i, button);
-      list.append(button);
+      group.append(button);
     }
     if (!buttons.size) list.append(make("p", {}, "no node's path or op contains this"));
+    mark();
+  };
+  const mark = () => {
+    for (const [k, b] of buttons) b.setAttribute("aria-current", k === current);
+    const button = buttons.get(current);
+    if (!button) return;
+    button.parentElement.open = true;
+    list.scrollTop += button.getBoundingClientRect().top - list.getBoundingClientRect().top - list.clientHeight / 3;
   };
   const show = i => {
     current = i;
-    for (const [k, b] of buttons) b.setAttribute("aria-current", k === i);
-    buttons.get(i)?.scrollIntoView({block: "nearest"});
-    detail.replaceChildren(...describe(i));
+    mark();
+    redraw = () => detail.replaceChildren(...describe(i));
+    redraw();
   };
   show_node = i => {
-    if (!buttons.has(i)) { search.value = ""; fill(); }
+    if (!buttons.has(i)) {
+      search.value = "";
+      if (is_view(data.nodes[i])) views.checked = true;
+      fill();
+    }
     show(i);
   };
   const turn = step => {
@@ -263,12 +196,16 @@ function draw_walk(panel) {
   const chosen = make("select", {id: "graph-module", "aria-label": "module to draw"},
     make("option", {value: ""}, "graph of a module…"), modules.map(m => make("option", {value: m}, m)));
   chosen.addEventListener("change", () => {
-    if (chosen.value) detail.replaceChildren(...draw_graph(chosen.value));
+    if (!chosen.value) return;
+    redraw = () => detail.replaceChildren(...draw_graph(chosen.value, views.checked));
+    redraw();
   });
-  panel.append(make("p", {}, "Every node of the tape in backward order: what arrives at it (∂L/∂y) and " +
-    "what its op sends to each of its inputs. Keys n and p, or the arrows, go on and back."),
+  views.addEventListener("change", () => { fill(); redraw(); });
+  panel.append(make("p", {}, "Every node of the tape in backward order, module by module: what arrives at it (∂L/∂y) " +
+    "and what its op sends to each of its inputs. Keys n and p, or the arrows, go on and back."),
     make("div", {class: "controls"}, make("button", {id: "previous", onclick: () => turn(-1)}, "← previous"),
-      make("button", {id: "next", onclick: () => turn(1)}, "next →"), search, chosen),
+      make("button", {id: "next", onclick: () => turn(1)}, "next →"), search,
+      make("label", {}, views, " views, too"), chosen),
     make("div", {class: "walk"}, list, detail));
   fill();
   show(current);
@@ -282,16 +219,15 @@ function statistics_row(name, s) {
   return make("tr", {}, make("td", {}, name), cell(number(s.norm)), cell(number(s.low)),
     cell(number(s.high)), cell((100 * s.zeros).toFixed(1) + " %"));
 }
-function picture(t, title) {
+function picture(t, title, n) {
   if (!t) return [];
   const [rows, columns] = t.shape;
   const full = t.full.reduce((a, b) => a * b, 1);
   const words = full > rows * columns ? `${title}, ${shape_text(t.full)}: each cell is the element of ` +
     "the largest size in its part" : `${title}, ${shape_text(t.full)}`;
-  const values = unpack(t), signed = values.some(x => x < 0);
-  return [make("div", {class: "soft"}, words),
-    heat_map({rows, columns, values}, null, null, {title, diverging: signed}),
-    legend(d3.min(values), d3.max(values), signed)];
+  const values = unpack(t);
+  return [make("div", {class: "soft"}, words), Maps.draw({rows, columns, values}, n.rows, n.columns,
+    {title, diverging: values.some(x => x < 0)})];
 }
 function describe(i) {
   const n = data.nodes[i], formula = data.formulas[n.op];
@@ -315,46 +251,37 @@ function describe(i) {
     make("p", {}, "inputs: ", n.inputs.map((k, at) => k < 0 ? make("span", {}, "a constant ") :
       node_link(k)), n.inputs.length ? "" : "none"),
     make("p", {}, "read by: ", readers.map(m => node_link(m.number)), readers.length ? "" : "nothing: the loss"),
-    ...picture(n.picture, "value"), ...picture(n.gradient_picture, "∂L/∂y"),
+    ...picture(n.picture, "value", n), ...picture(n.gradient_picture, "∂L/∂y", n),
   ];
 }
-// The nodes of a module and their edges, inputs above: rows by the longest way from an input.
-function draw_graph(scope) {
-  const inside = data.nodes.filter(n => n.scope === scope || n.scope.startsWith(scope + "."));
-  const shown = inside.slice(0, 150);
-  const depth = new Map();
-  for (const n of shown)
-    depth.set(n.number, 1 + (d3.max(n.inputs.filter(k => depth.has(k)), k => depth.get(k)) ?? -1));
-  const rows = d3.nest().key(n => depth.get(n.number)).entries(shown).map(e => e.values);
-  const place = new Map(), width = 170, height = 54;
-  rows.forEach((row, y) => row.forEach((n, x) => place.set(n.number, [x * width + 8, y * height + 8])));
-  const svg = d3.create("svg").attr("width", d3.max(rows, r => r.length) * width + 16)
-    .attr("height", rows.length * height + 16).attr("role", "img").attr("aria-label", "graph of " + scope);
-  const norms = shown.map(n => n.gradient?.norm).filter(x => x > 0).map(Math.log10);
-  const color = Glim.scale(d3.min(norms) ?? 0, d3.max(norms) ?? 1, false);
-  for (const n of shown)
-    for (const k of n.inputs) {
-      if (!place.has(k)) continue;
-      const [x0, y0] = place.get(k), [x1, y1] = place.get(n.number);
-      svg.append("path").attr("d", `M${x0 + 75},${y0 + 34}C${x0 + 75},${y1 - 8} ${x1 + 75},${y0 + 48} ${x1 + 75},${y1}`)
-        .attr("fill", "none").attr("stroke", "currentColor").attr("opacity", 0.5);
-    }
-  for (const n of shown) {
-    const [x, y] = place.get(n.number);
-    const fill = n.gradient?.norm > 0 ? color(Math.log10(n.gradient.norm)) : "#888";
-    const group = svg.append("g").attr("transform", `translate(${x},${y})`).attr("tabindex", 0)
-      .style("cursor", "pointer").on("click", () => show_node(n.number));
-    group.node().addEventListener("keydown", e => { if (e.key === "Enter") show_node(n.number); });
-    group.append("rect").attr("width", 150).attr("height", 34).attr("rx", n.op === "leaf" ? 17 : 4).attr("fill", fill);
-    const label = n.path.slice(n.path.lastIndexOf(".") + 1);
-    group.append("text").attr("x", 75).attr("y", 15).attr("text-anchor", "middle").attr("font-size", 12)
-      .style("fill", Glim.ink(fill)).text(short(label));
-    group.append("text").attr("x", 75).attr("y", 29).attr("text-anchor", "middle").attr("font-size", 10)
-      .style("fill", Glim.ink(fill)).text(`${n.op} ‖∂‖ ${number(n.gradient?.norm)}`);
-  }
-  return [make("h2", {}, scope), make("p", {class: "soft"}, "Coloured by ‖∂L/∂y‖ on a logarithmic scale" +
+// The nodes of a module with what they read from outside.
+function draw_graph(scope, with_views) {
+  const inside = data.nodes.filter(n => (n.scope === scope || n.scope.startsWith(scope + ".")) &&
+    (with_views || !is_view(n)));
+  const shown = inside.slice(0, 150), numbers = new Set(shown.map(n => n.number));
+  const source = k => {  // of an edge: behind the views that are folded
+    while (k >= 0 && !with_views && is_view(data.nodes[k])) k = data.nodes[k].inputs[0];
+    return k;
+  };
+  const inputs_of = n => n.inputs.map(source).filter(k => k >= 0);
+  const outside = [...new Set(shown.flatMap(inputs_of))].filter(k => !numbers.has(k)).sort((a, b) => a - b);
+  const all = [...outside.map(k => data.nodes[k]), ...shown];
+  const norms = all.map(n => n.gradient?.norm).filter(x => x > 0);
+  const [low, high] = Maps.range(norms.map(Math.log10));
+  const color = Glim.scale(low, high, false);
+  const boxes = all.map(n => {
+    const from_outside = !numbers.has(n.number);
+    const name = n.path.slice(n.path.lastIndexOf(".") + 1);
+    return {id: n.number, inputs: from_outside ? [] : inputs_of(n), path: n.path,
+      label: Maps.short(from_outside ? n.path.split(".").slice(-2).join(".") : name), note: `${n.op} ‖∂‖ ${number(n.gradient?.norm)}`,
+      fill: n.gradient?.norm > 0 ? color(Math.log10(n.gradient.norm)) : "#888",
+      shape: from_outside ? "input" : n.op === "leaf" ? "round" : "", click: () => show_node(n.number)};
+  });
+  return [make("h2", {}, scope), make("p", {class: "soft"}, "Forward goes down. Dashed: what the module reads from " +
+    "outside; round: parameters" + (with_views ? "" : "; views are folded into the edges") +
     (inside.length > shown.length ? `; the first ${shown.length} of ${inside.length} nodes` : "") +
-    ". A click shows the node."), make("div", {class: "map"}, svg.node())];
+    ". A click shows the node."),
+    legend(10 ** low, 10 ** high, false, "‖∂L/∂y‖, logarithmic"), Graph.draw(boxes, scope)];
 }
 
 // ---- 4. tokens ----
@@ -405,11 +332,11 @@ function draw_tokens(panel) {
     panel.append(make("h2", {}, "Attention rollout"), make("p", {}, "What each position of the last layer is " +
       "made of, if every layer mixes it half and half with what it attends to (Abnar & Zuidema 2020)."),
       make("h3", {}, "decoder positions, of source tokens"),
-      heat_map(as_map(data.rollout.source), data.target_in, data.source, {title: "rollout", low: 0}),
+      Maps.draw(as_map(data.rollout.source), data.target_in, data.source, {title: "rollout", low: 0}),
       make("h3", {}, "decoder positions, of target tokens"),
-      heat_map(as_map(data.rollout.target), data.target_in, data.target_in, {title: "rollout", low: 0}),
+      Maps.draw(as_map(data.rollout.target), data.target_in, data.target_in, {title: "rollout", low: 0}),
       make("h3", {}, "encoder positions"),
-      heat_map(as_map(data.rollout.encoder), data.source, data.source, {title: "rollout", low: 0}));
+      Maps.draw(as_map(data.rollout.encoder), data.source, data.source, {title: "rollout", low: 0}));
   }
 }
 
@@ -427,6 +354,10 @@ const main = document.querySelector("main");
 main.append(make("h1", {}, `${data.source_text} → ${data.target_text}`),
   make("p", {class: "soft"}, `${data.title} · loss ${number(data.loss)} a token · ${data.nodes.length} nodes` +
     (data.own_target ? " · the target is the model's own" : "")));
+const boxes = Glim.without_font([data.source_text, data.target_text, ...data.source, ...data.target_in].join(""));
+if (boxes)
+  main.append(make("p", {class: "warning"}, `This browser has no font for ${boxes}: they are shown as boxes. Debian's ` +
+    "package fonts-wqy-microhei has Chinese, Japanese and Korean."));
 Glim.tabs(main, [
   {id: "model", title: "Model", draw: draw_model},
   {id: "attention", title: "Attention", draw: draw_attention},

@@ -1,5 +1,6 @@
 #include "tools/inspect/pictures.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <fmt/format.h>
@@ -24,27 +25,29 @@ const std::array<MapKind, 4> kMaps{{{"A", "A", &AttentionView::a, false},
                                     {"dS", "∂L/∂S", &AttentionView::ds, true}}};
 
 std::string map_name(const AttentionView& v, std::size_t head, const MapKind& kind) {
-  return fmt::format("{}/{}/{}", v.module, head + 1, kind.name);
+  return fmt::format("{}/head{}/{}", v.module, head, kind.name);
 }
 
 std::string attention_svg(const AttentionView& v, std::size_t head, const MapKind& kind) {
   HeatMap map;
-  map.title =
-      fmt::format("{}: {}, layer {}, head {}", kind.title, name_of(v.side), v.layer + 1, head + 1);
+  map.title = fmt::format("{}: {}, layer {}, head {}", kind.title, name_of(v.side), v.layer, head);
   map.row_label = "queries";
   map.column_label = "keys";
   map.rows = v.queries;
   map.columns = v.keys;
   map.diverging = kind.diverging;
-  if (!kind.diverging) {
-    map.low = 0;
-    map.high = 1;
-  }
-  Tensor x = select((v.*kind.tensor), 0, static_cast<Index>(head)).to(DType::Float64);
-  for (Index t = 0; t < x.size(0); ++t)
-    for (Index s = 0; s < x.size(1); ++s)
-      map.values.push_back(v.keep.at<bool>({t, s}) ? x.at<double>({t, s})
-                                                   : std::numeric_limits<double>::quiet_NaN());
+  map.low = 0;
+  map.high = kind.diverging ? 0 : 1;
+  Tensor all = (v.*kind.tensor).to(DType::Float64);
+  for (Index h = 0; h < all.size(0); ++h)
+    for (Index t = 0; t < all.size(1); ++t)
+      for (Index s = 0; s < all.size(2); ++s) {
+        bool keep = v.keep.at<bool>({t, s});
+        double x = keep ? all.at<double>({h, t, s}) : std::numeric_limits<double>::quiet_NaN();
+        if (h == static_cast<Index>(head)) map.values.push_back(x);
+        if (kind.diverging && std::isfinite(x)) map.high = std::max(map.high, std::abs(x));
+      }
+  if (kind.diverging) map.low = -map.high;
   return to_svg(map);
 }
 
@@ -54,12 +57,12 @@ std::vector<std::string> numbered(Index n) {
   return names;
 }
 
-std::string tensor_svg(const std::string& title, const Tensor& x) {
+std::string tensor_svg(const std::string& title, const Tensor& x, const AxisNames& names) {
   HeatMap map;
   Index columns = x.rank() == 0 ? 1 : x.size(-1);
   map.title = title + " " + to_string(x.shape());
-  map.columns = numbered(columns);
-  map.rows = numbered(columns > 0 ? x.numel() / columns : 0);
+  map.columns = names.columns.empty() ? numbered(columns) : names.columns;
+  map.rows = names.rows.empty() ? numbered(columns > 0 ? x.numel() / columns : 0) : names.rows;
   map.values = x.to(DType::Float64).to_vector<double>();
   for (double v : map.values) map.diverging = map.diverging || v < 0;
   return to_svg(map);
@@ -117,8 +120,9 @@ std::string picture_svg(const Inspection& inspection, const std::string& name) {
   if (name == "tokens") return tokens_svg(inspection);
   if (name == "rollout") return rollout_svg(inspection);
   for (const CapturedNode& n : inspection.capture.nodes) {
-    if (name == n.name) return tensor_svg(name, n.value);
-    if (name == n.name + ".grad" && n.gradient.defined()) return tensor_svg(name, n.gradient);
+    bool gradient = name == n.name + ".grad" && n.gradient.defined();
+    if (gradient || name == n.name)
+      return tensor_svg(name, gradient ? n.gradient : n.value, axis_names(inspection.attention, n));
   }
   throw IndexError("inspect", "no picture is named '" + name + "'");
 }

@@ -1,11 +1,13 @@
 // Single pictures of an inspection, for papers and slides, as SVG or PNG.
 //
-//   MODULE/HEAD/MAP    "decoder.layers.2.multihead_attn/1/dS": heads from 1; A, dA, S or dS
-//   NAME, NAME.grad    a value of the tape, or its gradient, as rows of its last axis
+//   MODULE/HEAD/MAP    "decoder.layers.2.multihead_attn/head0/dS": heads from 0, as layers; A, dA, S or
+//                      dS, on one scale for all heads of the module
+//   NAME, NAME.grad    a value of the tape, or its gradient, as rows of its last axis; an attention's
+//                      rows have the names of heads and tokens
 //   tokens             integrated gradients of every token
 //   rollout            decoder positions made of source tokens
 //
-// A pattern may have * and ?; "*/1/A" is the first head of every attention.
+// A pattern may have * and ?; "*/head0/A" is the first head of every attention.
 #pragma once
 
 #include <string>

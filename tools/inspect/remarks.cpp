@@ -33,7 +33,7 @@ void add_strongest(std::vector<Remark>& all, std::vector<Ranked> list) {
 }
 
 std::string place(const AttentionView& v, std::size_t head) {
-  return fmt::format("{} attention, layer {}, head {}", name_of(v.side), v.layer + 1, head + 1);
+  return fmt::format("{} attention, layer {}, head {}", name_of(v.side), v.layer, head);
 }
 
 void about_heads(const Inspection& inspection, std::vector<Remark>& all) {

@@ -14,8 +14,9 @@ namespace glim {
 namespace {
 
 constexpr double kMapSide = 560;  // that a map may fill
-constexpr double kSmallest = 2, kLargest = 26, kScaleWidth = 14, kScaleGap = 10;
+constexpr double kSmallest = 2, kLabelled = 12, kLargest = 26, kScaleWidth = 14, kScaleGap = 10;
 constexpr std::size_t kLabelColumns = 40;
+constexpr std::size_t kMostLabelled = 120;  // on a side that grows until each label has room
 
 struct Scale {
   double low, high;
@@ -79,12 +80,12 @@ std::string to_svg(const HeatMap& m) {
                                              rows, columns, kMostCells));
   Scale scale = scale_of(m);
   auto cell_of = [](std::size_t n) {
-    return std::clamp(kMapSide / static_cast<double>(std::max<std::size_t>(n, 1)), kSmallest,
-                      kLargest);
+    return std::clamp(kMapSide / static_cast<double>(std::max<std::size_t>(n, 1)),
+                      n <= kMostLabelled ? kLabelled : kSmallest, kLargest);
   };
   // Square where both fit; long sides shrink alone.
   double cell_x = cell_of(columns), cell_y = cell_of(rows);
-  if (std::min(cell_x, cell_y) >= 12) cell_x = cell_y = std::min(cell_x, cell_y);
+  if (std::min(cell_x, cell_y) >= kLabelled) cell_x = cell_y = std::min(cell_x, cell_y);
   double width = cell_x * static_cast<double>(columns), height = cell_y * static_cast<double>(rows);
 
   bool cut = false;

@@ -21,7 +21,7 @@ glim = os.path.abspath(sys.argv[1])
 
 DRIVER = r"""(() => {
 "use strict";
-const found = {errors: [], hover: []};
+const found = {errors: [], hover: [], colors: []};
 const fail = text => found.errors.push(text);
 const fits = where => {
   if (document.documentElement.scrollWidth > window.innerWidth + 1)
@@ -55,6 +55,8 @@ try {
   // 2. attention: every module, map and scale; hover values
   click(document.getElementById("tab-attention"));
   const modules = [...document.getElementById("attention-module").options].map(o => o.value);
+  if (!document.getElementById("attention-shared").checked) fail("the heads have no common scale at first");
+  if (Glim.without_font("a\u00e9\u{10FFFD}") !== "\u{10FFFD}") fail("a character without a font is not found");
   for (const module of window.innerWidth > 800 ? modules : modules.slice(-1)) {
     change("attention-module", module);
     for (const map of ["A", "dA", "S", "dS", "all"])
@@ -62,13 +64,25 @@ try {
         change("attention-map", map);
         change("attention-shared", shared);
         if (!document.querySelector(".heads rect.cell")) fail(`no map ${module} ${map}`);
+        // A colour bar at each map; a head that has a scale of its own says so.
+        for (const drawn of document.querySelectorAll("#view-attention .map")) {
+          const bar = drawn.nextElementSibling;
+          if (!bar.querySelector("canvas")) fail(`no colour bar ${module} ${map}`);
+          if (bar.textContent.includes("own scale") === shared) fail(`${bar.textContent} where shared is ${shared}`);
+        }
+        const bars = new Set([...document.querySelectorAll("#view-attention .legend")].map(l => l.textContent));
+        if (shared && map !== "all" && bars.size !== 1) fail(`${bars.size} scales for the heads of ${module} ${map}`);
       }
     fits("attention " + module);
     document.querySelectorAll("#view-attention .head").forEach(head => {
-      for (const map of head.querySelectorAll(".map"))
+      for (const map of head.querySelectorAll(".map")) {
         for (const cell of [...map.querySelectorAll("rect.cell")].filter((_, i) => i % 29 === 0))
           found.hover.push([Number(module), Number(head.dataset.head), map.dataset.map,
             Number(cell.dataset.row), Number(cell.dataset.column), hover(cell)]);
+        // As in tools/render/color.cpp: the largest value of dS has the colour of the end that is its sign's.
+        if (map.dataset.map === "dS") for (const cell of map.querySelectorAll("rect.cell"))
+          found.colors.push([hover(cell).split(" = ")[1].split(" ")[0], cell.getAttribute("fill")]);
+      }
     });
   }
   // The keyboard reads values, too.
@@ -78,6 +92,8 @@ try {
   if (document.querySelector(".hover").hidden) fail("arrow keys show no value");
   // 3. walk: to the end and back, search, tensors, the graph of every module
   click(document.getElementById("tab-walk"));
+  found.folded = document.querySelectorAll("#view-walk .list button").length;
+  document.getElementById("walk-views").click();
   const list = [...document.querySelectorAll("#view-walk .list button")];
   found.nodes = list.length;
   click(list[0]);
@@ -100,9 +116,26 @@ try {
   search.dispatchEvent(new Event("input"));
   found.search = document.querySelectorAll("#view-walk .list button").length;
   const graphs = [...document.getElementById("graph-module").options].map(o => o.value).filter(Boolean);
-  for (const module of graphs) {
-    change("graph-module", module);
-    if (!document.querySelector("#node svg g rect")) fail("no graph of " + module);
+  for (const views of [true, false]) {
+    if (document.getElementById("walk-views").checked !== views) document.getElementById("walk-views").click();
+    for (const module of graphs) {
+      change("graph-module", module);
+      const svg = document.querySelector("#node svg"), corner = svg?.getBoundingClientRect();
+      if (!svg?.querySelector(".box.input, .box.round")) fail("a graph without inputs: " + module);
+      const boxes = [...svg.querySelectorAll(".box")].map(b => {
+        const r = b.querySelector("rect").getBoundingClientRect();
+        return [b.dataset.node, r.left - corner.left + 1, r.right - corner.left - 1, r.top - corner.top + 1, r.bottom - corner.top - 1];
+      });
+      found.boxes = (found.boxes ?? 0) + boxes.length;
+      for (const edge of svg.querySelectorAll(".edge")) {
+        const ends = [edge.dataset.from, edge.dataset.to], length = edge.getTotalLength();
+        for (let i = 0; i <= length; i += 8) {
+          const p = edge.getPointAtLength(i);
+          const box = boxes.find(([n, left, right, top, bottom]) => p.x > left && p.x < right && p.y > top && p.y < bottom);
+          if (box) { fail(`the edge ${ends} crosses ${box[0]} in ${module}`); break; }
+        }
+      }
+    }
   }
   fits("graph");
   // 4. tokens, 5. words
@@ -160,6 +193,15 @@ with tempfile.TemporaryDirectory() as folder:
         check(found["blocks"] >= 30, f"{found['blocks']} blocks")
         check(found["bars"] == 3 * 2 + 3 * 3, f"{found['bars']} junctions")
         check(found["nodes"] == len(data["walk"]), "not every node is in the walk")
+        views = {"broadcast_to", "permute", "reshape", "slice"}
+        plain = [n for n in data["nodes"] if n["turn"] >= 0 and not (n["op"] in views and n["path"].split(".")[-1] == n["op"])]
+        check(found["folded"] == len(plain), f"{found['folded']} nodes beside the views, not {len(plain)}")
+        signs = {-1: set(), 1: set()}
+        for value, color in found["colors"]:
+            red, green, blue = (int(color[i:i + 2], 16) for i in (1, 3, 5)) if color.startswith("#") else (0, 0, 0)
+            if abs(red - blue) > 8:
+                signs[1 if red > blue else -1].add(float(value) > 0)
+        check(signs == {-1: {False}, 1: {True}}, f"blue is not negative, or orange not positive: {signs}")
         check(found["without_picture"] == 0, f"{found['without_picture']} nodes show no tensor")
         check(found["search"] == 10,  # and log_probs
               f"a search for probs finds {found['search']}")

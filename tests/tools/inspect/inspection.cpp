@@ -244,7 +244,7 @@ TEST_CASE("a saturated head is noticed, in words and numbers") {
   CHECK(head.statistics.entropy < 0.2);
   bool said = false;
   for (const Remark& r : inspection.remarks)
-    said = said || r.text.find("encoder self attention, layer 1, head") == 0;
+    said = said || r.text.find("encoder self attention, layer 0, head") == 0;
   CHECK(said);
 }
 
@@ -273,6 +273,46 @@ TEST_CASE("the JSON has every activation and gradient, the safetensors file the 
         Approx(inspection.attention[0].a.at<float>({1, 0, 0})).epsilon(1e-6));
   std::remove(json.c_str());
   std::remove(tensors.c_str());
+}
+
+TEST_CASE("an attention's nodes name heads and tokens") {
+  for (const char* kind : {"transformer", "rnn", "conv"}) {
+    Example example(two_layers("post", kind));
+    Inspection inspection = inspect(example, {.attribution_steps = 0});
+    for (const AttentionView& v : inspection.attention)
+      for (int n : v.probs) {
+        const Tensor& a = inspection.capture[n].value;
+        AxisNames names = axis_names(inspection.attention, inspection.capture[n]);
+        CHECK(names.columns == v.keys);
+        CHECK(std::ssize(names.rows) == a.numel() / a.size(-1));
+      }
+  }
+  Example example(two_layers());
+  Inspection inspection = inspect(example, {.attribution_steps = 0});
+  auto rows = [&](const std::string& path) {
+    const Capture& c = inspection.capture;
+    return axis_names(inspection.attention, c[c.find(path)]).rows;
+  };
+  const auto &source = example.source(), &target = example.target_in();
+  std::size_t s = source.size(), t = target.size();
+  CHECK(rows("decoder.layers.1.multihead_attn.query")[t] == "head 1 " + target[0]);
+  CHECK(rows("decoder.layers.1.multihead_attn.key")[s + 1] == "head 1 " + source[1]);
+  CHECK(rows("encoder.layers.0.norm1.normalized").empty());
+  std::string svg = picture_svg(inspection, "encoder.layers.0.self_attn.probs");
+  CHECK(svg.find("head 0 " + source[0]) != std::string::npos);
+}
+
+TEST_CASE("pictures of one attention's heads have one scale") {
+  Example example(two_layers());
+  Inspection inspection = inspect(example, {.attribution_steps = 0});
+  auto colors_of_scale = [&](const std::string& name) {
+    std::string svg = picture_svg(inspection, name);
+    return svg.substr(svg.rfind("<line"));  // the highest tick of the colour bar
+  };
+  for (const char* map : {"A", "dA", "S", "dS"}) {
+    std::string module = "decoder.layers.0.self_attn/head";
+    CHECK(colors_of_scale(module + "0/" + map) == colors_of_scale(module + "1/" + map));
+  }
 }
 
 TEST_CASE("packed numbers are the three digits that the program would print") {
@@ -329,13 +369,13 @@ TEST_CASE("files that would be too large are refused with what helps; pictures h
   CHECK_THROWS_AS(write_inspection_tensors(inspection, path, small), ValueError);
   CHECK_THROWS_AS(write_inspection_page(inspection, path, small), ValueError);
   CHECK_FALSE(std::ifstream(path).good());
-  CHECK(matching_pictures(inspection, "*/1/dS").size() == 6);
-  CHECK(picture_svg(inspection, "encoder.layers.0.self_attn/2/A").starts_with("<svg"));
+  CHECK(matching_pictures(inspection, "*/head1/dS").size() == 6);
+  CHECK(picture_svg(inspection, "encoder.layers.0.self_attn/head0/A").starts_with("<svg"));
   try {
-    matching_pictures(inspection, "encoder.layers.0.self_atn/1/A");
+    matching_pictures(inspection, "encoder.layers.0.self_atn/head1/A");
     FAIL();
   } catch (const ValueError& e) {
-    CHECK(std::string(e.what()).find("nearest: encoder.layers.0.self_attn/1/A") !=
+    CHECK(std::string(e.what()).find("nearest: encoder.layers.0.self_attn/head1/A") !=
           std::string::npos);
   }
 }

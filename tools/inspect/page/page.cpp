@@ -1,12 +1,29 @@
 #include "tools/inspect/page/page.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "tensor/error.hpp"
+#include "tools/render/color.hpp"
 
 namespace glim {
 
 extern const std::string_view kD3Script, kPageScript, kPageStyle;
+
+namespace {
+
+constexpr int kColors = 257;  // of each scale; odd, so that 0 is the middle one
+
+std::string palette_script() {
+  nlohmann::json palette;
+  for (bool diverging : {false, true})
+    for (int i = 0; i < kColors; ++i)
+      palette[diverging ? "diverging" : "sequential"].push_back(
+          color(i / (kColors - 1.0), diverging));
+  return "const palette = " + palette.dump() + ";\n";
+}
+
+}  // namespace
 
 std::string escape_html(std::string_view text) {
   std::string r;
@@ -60,6 +77,7 @@ std::string html_page(const PageParts& parts) {
     page += "</script>\n";
   };
   script(kD3Script);
+  script(palette_script());
   script(kPageScript);
   for (std::string_view text : parts.scripts) script(text);
   page += "</body>\n</html>\n";

@@ -1,5 +1,5 @@
-// What the pages share. Colours are perceptually uniform and told apart by colour-blind readers:
-// viridis for amounts, purple-orange around 0 for signed values; no meaning hangs on red or green.
+// What the pages share. Colours are those of the pictures (tools/render/color.hpp), which colour-blind
+// readers can tell apart: viridis for amounts; blue below 0, white at 0 and orange above for signed values.
 "use strict";
 const Glim = {
   data: JSON.parse(document.getElementById("data").textContent),
@@ -15,12 +15,14 @@ const Glim = {
 
   // A colour scale over [low, high]; diverging ones are symmetric about 0.
   scale(low, high, diverging) {
+    const colors = diverging ? palette.diverging : palette.sequential;
+    const at = t => colors[Math.round((colors.length - 1) * Math.max(0, Math.min(1, t)))];
     if (diverging) {
       const most = Math.max(Math.abs(low), Math.abs(high)) || 1;
-      return x => d3.interpolatePuOr(0.5 - 0.5 * Math.max(-1, Math.min(1, x / most)));
+      return x => at(0.5 + 0.5 * x / most);
     }
     const width = high - low || 1;
-    return x => d3.interpolateViridis(Math.max(0, Math.min(1, (x - low) / width)));
+    return x => at((x - low) / width);
   },
 
   // Black or white, whichever can be read on this colour.
@@ -30,18 +32,31 @@ const Glim = {
   },
 
   // A bar of the colours from low to high.
-  legend(low, high, diverging, words) {
-    const canvas = Glim.make("canvas", {width: 160, height: 12, "aria-hidden": true});
+  legend(low, high, diverging, words, width = 160) {
+    const canvas = Glim.make("canvas", {width, height: 12, "aria-hidden": true});
     const context = canvas.getContext("2d");
     const most = Math.max(Math.abs(low), Math.abs(high));
     const [from, to] = diverging ? [-most, most] : [low, high];
     const color = Glim.scale(from, to, diverging);
-    for (let x = 0; x < 160; ++x) {
-      context.fillStyle = color(from + (to - from) * x / 159);
+    for (let x = 0; x < width; ++x) {
+      context.fillStyle = color(from + (to - from) * x / (width - 1));
       context.fillRect(x, 0, 1, 12);
     }
     return Glim.make("div", {class: "legend"}, Glim.make("span", {}, Glim.number(from)), canvas,
       Glim.make("span", {}, Glim.number(to)), Glim.make("span", {class: "soft"}, words || ""));
+  },
+
+  // The characters of a text for which this browser has no font: they all look like U+10FFFF.
+  without_font(text) {
+    const canvas = Glim.make("canvas", {width: 32, height: 32}), context = canvas.getContext("2d", {willReadFrequently: true});
+    context.font = `20px ${getComputedStyle(document.body).fontFamily}`;
+    const drawn = c => {
+      context.clearRect(0, 0, 32, 32);
+      context.fillText(c, 4, 24);
+      return context.getImageData(0, 0, 32, 32).data.join();
+    };
+    const box = drawn("\u{10FFFF}");
+    return [...new Set(text)].filter(c => c > "\u00ff" && drawn(c) === box).join("");
   },
 
   make(tag, attributes, ...children) {

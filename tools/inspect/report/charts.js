@@ -94,7 +94,7 @@ const Charts = {
     return node;
   },
 
-  // "encoder.layers.0.self_attn head 1" for narrow pages: "enc.0.self h1".
+  // "encoder.layers.0.self_attn head 0" for narrow pages: "enc.0.self h1".
   shorter: name => name.replace("encoder.", "enc.").replace("decoder.", "dec.").replace("layers.", "")
     .replace("self_attn", "self").replace("multihead_attn", "cross").replace(" head ", " h"),
 

@@ -109,7 +109,8 @@ function draw_inside(panel) {
       const events = marked.checked ? run.events.filter(e => e.quantity === q) : [];
       const shown = x => about.log ? 10 ** x : x;
       return make("div", {class: "panel"}, head,
-        Glim.legend(shown(low), shown(high), false, about.log ? "logarithmic" : ""),
+        Glim.legend(shown(low), shown(high), false, [about.log ? "logarithmic" : "",
+          several ? shared.checked ? "one scale for all runs" : "this run's own scale" : ""].filter(Boolean).join(", ")),
         Charts.map({rows: t.rows, steps: run.steps, values: t.values}, {run: run.name, title: about.title,
           color: v => Number.isFinite(put(v)) ? scale(put(v)) : null, events, first, last, select}));
     }));

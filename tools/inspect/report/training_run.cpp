@@ -82,7 +82,7 @@ void read_head(const json& head, Recording& r) {
     if (count < 1 || count > kMostHeads)
       throw name + " has " + std::to_string(count) + " heads, not 1 to " +
           std::to_string(kMostHeads);
-    for (Index h = 1; h <= count; ++h) heads.push_back(name + " head " + std::to_string(h));
+    for (Index h = 0; h < count; ++h) heads.push_back(name + " head " + std::to_string(h));
   }
   for (std::size_t i = 0; i < std::size(kQuantities); ++i)
     r.tracks.push_back({kQuantities[i], i < 2 ? modules : i < 4 ? layers : heads, {}});

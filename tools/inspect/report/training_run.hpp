@@ -24,7 +24,7 @@ struct Losses {
 // Numbers of rows at the recorded steps; NaN is what was not defined.
 struct Track {
   std::string quantity;           // "gradient_norm"
-  std::vector<std::string> rows;  // "encoder.layers.0.linear1", "encoder.layers.0.self_attn head 1"
+  std::vector<std::string> rows;  // "encoder.layers.0.linear1", "encoder.layers.0.self_attn head 0"
   std::vector<std::vector<double>> values;  // of each record, of each row
 };
 struct Recording {

@@ -135,7 +135,7 @@ def values_of(run):
     rows = {"gradient_norm": head["modules"], "update_ratio": head["modules"],
             "rms": head["layers"], "similarity": head["layers"]}
     rows["entropy"] = rows["saturation"] = [
-        f"{a['name']} head {h + 1}" for a in head["attention"] for h in range(a["heads"])]
+        f"{a['name']} head {h}" for a in head["attention"] for h in range(a["heads"])]
     values = {}
     for r in records:
         for quantity, names in rows.items():

@@ -58,7 +58,7 @@ TEST_CASE("a recording is read as it stands, and its page has the same numbers")
   CHECK(runs[0].name == "a");
   CHECK(runs[0].recording.step == std::vector<Index>{1, 5});
   CHECK(runs[0].recording.track("saturation")->rows ==
-        std::vector<std::string>{"att head 1", "att head 2"});
+        std::vector<std::string>{"att head 0", "att head 1"});
   auto data = nlohmann::json::parse(report_json(runs));
   auto& run = data["runs"][0];
   CHECK(run["options"] == nlohmann::json{{"kind", "rnn"}, {"layers", "7"}, {"rate", "0.001"}});

@@ -1,0 +1,91 @@
+// Heat maps of glim inspect, and the packed tensors that they show.
+"use strict";
+const Maps = {
+  // Of a packed tensor (tools/inspect/pack.hpp): three digits in 16 bits.
+  unpack(t) {
+    if (t.values) return t.values;
+    if (t.numbers) return t.values = t.numbers.map(x => x === null ? NaN : x);
+    const bytes = atob(t.data);
+    const values = new Array(bytes.length / 2);
+    for (let i = 0; i < values.length; ++i) {
+      const code = bytes.charCodeAt(2 * i) + 256 * bytes.charCodeAt(2 * i + 1);
+      if (code < 8) { values[i] = [0, NaN, Infinity, -Infinity][code]; continue; }
+      const c = code - 8;
+      const mantissa = c % 900 + 100, negative = Math.floor(c / 900) % 2;
+      values[i] = Number(`${negative ? "-" : ""}${mantissa}e${Math.floor(c / 1800) + t.e0 - 2}`);
+    }
+    return t.values = values;
+  },
+
+  // Slice i of the first axis, as rows and columns.
+  part(t, i) {
+    const [rows, columns] = t.shape.slice(-2);
+    return {rows, columns, values: Maps.unpack(t).slice(i * rows * columns, (i + 1) * rows * columns)};
+  },
+
+  // The lowest and the highest value that is shown; keep: 0 where masked.
+  range(values, keep) {
+    const shown = values.filter((x, i) => Number.isFinite(x) && (!keep || keep[i % keep.length]));
+    return shown.length ? d3.extent(shown) : [0, 1];
+  },
+
+  short: name => [...name].length > 14 ? [...name].slice(0, 13).join("") + "…" : name,
+
+  // map: {rows, columns, values}; row_names and column_names may be missing.
+  // options: {title, diverging, low, high, keep, key, scale: words beside the colour bar}
+  draw(map, row_names, column_names, options) {
+    const make = Glim.make;
+    const [lowest, highest] = Maps.range(map.values, options.keep);
+    const low = options.low ?? lowest, high = options.high ?? highest;
+    const color = Glim.scale(low, high, options.diverging);
+    const size = column_names ? 20 : row_names ? 14 : Math.max(6, Math.min(18, Math.floor(560 / Math.max(map.columns, 1))));
+    const longest = names => Math.min(130, 14 + 7 * d3.max(names, n => [...n].length));
+    const left = row_names ? longest(row_names) : 4, top = column_names ? longest(column_names) : 4;
+    const svg = d3.create("svg").attr("width", left + size * map.columns + (column_names ? top / 2 : 4))
+      .attr("height", top + size * map.rows + 4).attr("role", "img")
+      .attr("tabindex", 0).attr("aria-label", options.title + ": arrow keys read the values");
+    const place = i => [Math.floor(i / map.columns), i % map.columns];
+    const masked = i => options.keep && !options.keep[i];
+    const inner = size - (column_names ? 1 : 0);
+    const cells = map.values.map((value, i) => {
+      const [r, c] = place(i);
+      return svg.append("rect").attr("class", "cell").attr("x", left + c * size).attr("y", top + r * size)
+        .attr("width", inner).attr("height", inner).attr("data-row", r).attr("data-column", c)
+        .attr("fill", masked(i) || !Number.isFinite(value) ? "url(#masked)" : color(value)).node();
+    });
+    if (row_names)
+      row_names.forEach((name, r) => svg.append("text").attr("x", left - 4).attr("y", top + r * size + size * 0.72)
+        .attr("text-anchor", "end").attr("font-size", Math.min(12, size - 3)).text(Maps.short(name)));
+    if (column_names)
+      column_names.forEach((name, c) => svg.append("text").attr("font-size", 12)
+        .attr("transform", `translate(${left + c * size + 14},${top - 4}) rotate(-60)`).text(Maps.short(name)));
+    const text = i => {
+      const [r, c] = place(i);
+      const row = row_names ? row_names[r] : `row ${r}`, column = column_names ? column_names[c] : `column ${c}`;
+      return `${row}${row_names && column_names ? " → " : ", "}${column}\n` +
+        `${options.title} = ${Glim.number(map.values[i])}${masked(i) ? " (masked)" : ""}`;
+    };
+    const node = svg.node();
+    node.addEventListener("mousemove", event => {
+      const i = cells.indexOf(event.target);
+      if (i >= 0) Glim.show_hover(text(i), event.clientX, event.clientY); else Glim.hide_hover();
+    });
+    node.addEventListener("mouseleave", Glim.hide_hover);
+    node.addEventListener("blur", Glim.hide_hover);
+    let at = 0;
+    node.addEventListener("keydown", event => {
+      const move = {ArrowRight: 1, ArrowLeft: -1, ArrowDown: map.columns, ArrowUp: -map.columns}[event.key];
+      if (!move || at + move < 0 || at + move >= cells.length) return;
+      event.preventDefault();
+      at += move;
+      const box = cells[at].getBoundingClientRect();
+      Glim.show_hover(text(at), box.left, box.top);
+    });
+    return make("div", {}, make("div", {class: "map", "data-map": options.key}, node),
+      Glim.legend(low, high, options.diverging, options.scale, 90));
+  },
+};
+// Where nothing hides it: a pattern within a closed tab is not drawn.
+document.body.append(d3.create("svg").attr("width", 0).attr("height", 0).style("position", "absolute")
+  .html('<defs><pattern id="masked" width="4" height="4" patternUnits="userSpaceOnUse">' +
+    '<rect width="4" height="4" fill="#bbb"/><path d="M0 4L4 0" stroke="#777" stroke-width="0.7"/></pattern></defs>').node());
