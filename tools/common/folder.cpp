@@ -29,6 +29,13 @@ void make_folder(const std::string& path) {
   ::rmdir(trial.c_str());
 }
 
+void refuse_existing(const std::string& path, bool overwrite) {
+  std::error_code error;
+  // A pipe or /dev/stdout is not replaced.
+  if (!overwrite && std::filesystem::exists(path, error) && !std::filesystem::is_other(path, error))
+    throw FileError(path, "exists already: --overwrite replaces it, --out names another place");
+}
+
 FolderLock::FolderLock(const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code error;

@@ -10,6 +10,9 @@ namespace glim {
 // in it: minutes of work should not end in "cannot be written". FileError otherwise.
 void make_folder(const std::string& path);
 
+// FileError that names --overwrite and --out, where a file is there that was not to be replaced.
+void refuse_existing(const std::string& path, bool overwrite);
+
 // A folder that belongs to one run as long as this lives; the system frees it when the process dies.
 // FileError when another run has it. A folder that is not there is made, and goes again if nothing was
 // put into it. The lock is flock(2) on the folder itself: it leaves no file, holds among the programs of

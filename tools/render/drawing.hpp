@@ -3,7 +3,7 @@
 // The text of a picture depends on its data alone: the same data give the same bytes. Text is
 // measured in columns (tools/common/utf8.hpp), so it may differ from the font's width by a little.
 // PNG goes through librsvg, which draws with the fonts of the machine: Debian's fonts-dejavu-core
-// comes with it; Chinese labels want fonts-noto-cjk, without which they are boxes.
+// comes with it; Chinese labels need a font such as fonts-wqy-microhei, without which they are boxes.
 //
 // What a picture cannot show it says in a line at its bottom: points that are not finite or, on a
 // logarithmic axis, not positive; labels left out where there is no room; values beyond the scale.
@@ -11,6 +11,7 @@
 
 #include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace glim {
@@ -45,5 +46,8 @@ constexpr std::size_t kMostCells = 250'000;
 // The picture at `scale` pixels a unit, written whole or not at all. ValueError for text that is no
 // SVG or a picture beyond 32,767 pixels a side, FileError.
 void write_png(const std::string& svg, const std::string& path, double scale = 2);
+
+// The characters of a text that no font of this machine has, each once: in a PNG they are boxes.
+std::string without_font(std::string_view text);
 
 }  // namespace glim

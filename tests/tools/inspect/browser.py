@@ -177,7 +177,7 @@ check = checks.Checks()
 with tempfile.TemporaryDirectory() as folder:
     subprocess.run([glim, "inspect", "--init", "--layers", "3", "--d-model", "128", "--d-ff", "256", "--out", folder,
                     "--source", "We will feed a pig and a cat and a dog and a bird and a horse this weekend",
-                    "--target", "我们这个周末会喂一头猪和一只猫和一只狗"],
+                    "--target", "我们这个周末会喂一头猪和一只猫和一只狗", "--data"],
                    check=True, stdout=subprocess.DEVNULL)
     size = os.path.getsize(f"{folder}/inspect.html")
     check(size < 5e6, f"the page has {size} bytes")

@@ -159,6 +159,13 @@ TEST_CASE("a diverging map is white at 0", "[drawing]") {
   CHECK(svg.find(color(0.5, true)) != std::string::npos);
   CHECK(svg.find(color(1, true)) != std::string::npos);
   CHECK(svg.find(color(0.375, true)) != std::string::npos);
+  CHECK(color(0, true) == "#0764b6");  // below 0: blue
+  CHECK(color(1, true) == "#a14a00");  // above: orange
+}
+
+TEST_CASE("characters that no font has are named", "[drawing]") {
+  CHECK(without_font("plain text: é") == "");
+  CHECK(without_font("a\xF4\x8F\xBF\xBD b\xF4\x8F\xBF\xBD") == "\xF4\x8F\xBF\xBD");  // U+10FFFD
 }
 
 TEST_CASE("labels that have no room are left out, and it is said", "[drawing]") {

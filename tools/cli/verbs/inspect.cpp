@@ -1,15 +1,15 @@
 // glim inspect: one example forward and backward, as a page, as data and as pictures.
 #include <filesystem>
 #include <fmt/format.h>
+#include <map>
+#include <memory>
 
-#include "tensor/error.hpp"
-#include "tensor/io/atomic_file.hpp"
 #include "tools/cli/example_options.hpp"
+#include "tools/cli/save_picture.hpp"
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/common/folder.hpp"
 #include "tools/inspect/document.hpp"
 #include "tools/inspect/pictures.hpp"
-#include "tools/render/drawing.hpp"
 
 namespace glim {
 namespace {
@@ -18,42 +18,34 @@ struct InspectArguments {
   ExampleOptions example;
   std::string out = "inspect";
   std::vector<std::string> svg, png;
-  bool no_attention = false, no_tensors = false, pictures = false;
+  bool no_attention = false, no_tensors = false, pictures = false, data = false, overwrite = false;
   int steps = 32;
   double most_mb = 200;
 };
 
-struct WantedPicture {
-  std::string name;
-  bool png;
-};
-std::vector<WantedPicture> wanted_pictures(const Inspection& inspection,
-                                           const InspectArguments& a) {
-  std::vector<WantedPicture> wanted;
-  for (const std::string& pattern : a.svg)
-    for (const std::string& name : matching_pictures(inspection, pattern))
-      wanted.push_back({name, false});
-  for (const std::string& pattern : a.png)
-    for (const std::string& name : matching_pictures(inspection, pattern))
-      wanted.push_back({name, true});
+// Names of the pictures, by the path of each.
+std::map<std::string, std::string> wanted_pictures(const Inspection& inspection,
+                                                   const InspectArguments& a) {
+  std::map<std::string, std::string> wanted;
+  auto want = [&](const std::vector<std::string>& patterns, const char* ending) {
+    for (const std::string& pattern : patterns)
+      for (const std::string& name : matching_pictures(inspection, pattern))
+        wanted[(std::filesystem::path(a.out) / (file_stem(name) + ending)).string()] = name;
+  };
+  want(a.svg, ".svg");
+  want(a.png, ".png");
   return wanted;
-}
-
-void write_picture(const Inspection& inspection, const WantedPicture& p,
-                   const std::string& folder) {
-  std::string path =
-      (std::filesystem::path(folder) / (file_stem(p.name) + (p.png ? ".png" : ".svg"))).string();
-  std::string svg = picture_svg(inspection, p.name);
-  if (p.png)
-    write_png(svg, path);
-  else
-    write_file_atomically(path, std::string_view(svg));
-  print_line(path);
 }
 
 void run_inspect(const Command& command, InspectArguments& a) {
   namespace fs = std::filesystem;
   finish_example_options(command, a.example);
+  auto file = [&](const char* name) { return (fs::path(a.out) / name).string(); };
+  std::string page = file("inspect.html"), json = file("inspect.json"),
+              tensors = file("inspect.safetensors");
+  if (!a.pictures) refuse_existing(page, a.overwrite);
+  if (!a.pictures && a.data)
+    for (const std::string& path : {json, tensors}) refuse_existing(path, a.overwrite);
   Example example(a.example);
   InspectionOptions options;
   options.attention = !a.no_attention;
@@ -64,7 +56,8 @@ void run_inspect(const Command& command, InspectArguments& a) {
     for (const std::string& name : picture_names(inspection)) print("  " + name + "\n");
     return;
   }
-  std::vector<WantedPicture> pictures = wanted_pictures(inspection, a);
+  std::map<std::string, std::string> pictures = wanted_pictures(inspection, a);
+  for (const auto& [path, name] : pictures) refuse_existing(path, a.overwrite);
   make_folder(a.out);
   DocumentOptions document;
   document.tensors = !a.no_tensors;
@@ -74,16 +67,20 @@ void run_inspect(const Command& command, InspectArguments& a) {
                     inspection.own_target ? " (the model's own translation)" : "",
                     inspection.capture.loss, inspection.capture.nodes.size()));
   for (const Remark& r : inspection.remarks) print("  " + r.text + "\n");
-  for (const WantedPicture& p : pictures) write_picture(inspection, p, a.out);
-  auto file = [&](const char* name) { return (fs::path(a.out) / name).string(); };
-  write_inspection_json(inspection, file("inspect.json"), document);
-  print_line(file("inspect.json"));
-  if (document.tensors) {
-    write_inspection_tensors(inspection, file("inspect.safetensors"), document);
-    print_line(file("inspect.safetensors"));
+  for (const auto& [path, name] : pictures) {
+    save_picture(picture_svg(inspection, name), path);
+    print_line(path);
   }
-  write_inspection_page(inspection, file("inspect.html"), document);
-  print_line(file("inspect.html") + ": open it in a browser");
+  if (a.data) {
+    write_inspection_json(inspection, json, document);
+    print_line(json);
+  }
+  if (a.data && document.tensors) {
+    write_inspection_tensors(inspection, tensors, document);
+    print_line(tensors);
+  }
+  write_inspection_page(inspection, page, document);
+  print_line(page + ": open it in a browser");
 }
 
 }  // namespace
@@ -93,6 +90,9 @@ Command inspect_command() {
   Command c("inspect", "watch the gradient of one sentence pair: a page, data, pictures");
   add_example_options(c, a->example);
   c.option("out", &a->out, "folder of the page and the files");
+  c.option("overwrite", &a->overwrite, "replace the page and the files");
+  c.option("data", &a->data,
+           "write inspect.json and inspect.safetensors too: every tensor, in full");
   c.option("svg", &a->svg, "single pictures, by name or pattern (--list-pictures)");
   c.option("png", &a->png, "the same as PNG");
   c.option("list-pictures", &a->pictures, "print the names of all pictures and stop");

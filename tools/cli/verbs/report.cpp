@@ -5,13 +5,13 @@
 #include <fmt/format.h>
 #include <memory>
 
-#include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
+#include "tools/cli/save_picture.hpp"
 #include "tools/cli/verbs/verbs.hpp"
+#include "tools/common/folder.hpp"
 #include "tools/common/nearest.hpp"
 #include "tools/inspect/report/events.hpp"
 #include "tools/inspect/report/pictures.hpp"
-#include "tools/render/drawing.hpp"
 
 namespace glim {
 namespace {
@@ -60,22 +60,11 @@ void run_report(const ReportArguments& a) {
   };
   want(a.svg, ".svg");
   want(a.png, ".png");
-  auto refuse_existing = [&](const std::string& path) {
-    std::error_code error;
-    if (!a.overwrite && fs::exists(path, error) && !fs::is_other(path, error))
-      throw FileError(path, "exists already: --overwrite replaces it, --out names another page");
-  };
-  refuse_existing(a.out);
-  for (const auto& [path, name] : pictures) refuse_existing(path);
+  refuse_existing(a.out, a.overwrite);
+  for (const auto& [path, name] : pictures) refuse_existing(path, a.overwrite);
   std::string page = report_page(runs, static_cast<std::uint64_t>(a.most_mb * 1e6));
   write_file_atomically(a.out, std::string_view(page));
-  for (const auto& [path, name] : pictures) {
-    std::string svg = report_picture(runs, name);
-    if (path.ends_with(".png"))
-      write_png(svg, path);
-    else
-      write_file_atomically(path, std::string_view(svg));
-  }
+  for (const auto& [path, name] : pictures) save_picture(report_picture(runs, name), path);
   for (const TrainingRun& r : runs) describe(r);
   for (const auto& [path, name] : pictures) print_line(path);
   print_line(fmt::format("{} ({:.1f} MB): open it in a browser", a.out,

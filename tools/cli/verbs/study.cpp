@@ -10,10 +10,10 @@
 
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
+#include "tools/cli/save_picture.hpp"
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/common/folder.hpp"
 #include "tools/common/terminal.hpp"
-#include "tools/render/drawing.hpp"
 
 namespace glim {
 namespace {
@@ -43,8 +43,8 @@ void keep(const StudyResult& result, const StudyArguments& a) {
   };
   write_file_atomically(path(result.study->name + ".json"), to_json(result));
   for (const Picture& p : pictures(result)) {
-    write_file_atomically(path(p.name + ".svg"), p.svg);
-    if (a.png) write_png(p.svg, path(p.name + ".png"));
+    save_picture(p.svg, path(p.name + ".svg"));
+    if (a.png) save_picture(p.svg, path(p.name + ".png"));
   }
 }
 
