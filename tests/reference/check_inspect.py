@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Holds what `glim inspect` wrote for a Transformer against PyTorch.
 
-    check_inspect.py FOLDER        FOLDER/inspect.json and FOLDER/inspect.safetensors
+    check_inspect.py FOLDER        FOLDER/inspect.json and FOLDER/inspect.safetensors (--data)
 
 Builds the model anew from the weights in the safetensors file with plain matrix products, so that
 scores and probabilities have gradients of their own, and compares loss, every parameter's gradient,

@@ -35,10 +35,12 @@ const Graph = {
         way.slice(1).forEach((next, i) => join(way[i], next));
         edges.push({from: k, to: b.id, way});
       }
+    // What has no input stands beside the way of the values and does not bend it.
+    const weight = n => n.box && !n.box.inputs.length ? 0.01 : 1;
     const spread = layer => {  // beside each other, as near to where they want to be as their order allows
       let right = 0;
       const places = layer.map(i => right += i.wide).map((end, i) => end - layer[i].wide / 2);
-      const shift = d3.mean(layer, (i, at) => i.wants - places[at]);
+      const shift = d3.sum(layer, (i, at) => weight(i) * (i.wants - places[at])) / d3.sum(layer, weight);
       layer.forEach((i, at) => i.x = places[at] + shift);
       for (let pass = 0; pass < 8; ++pass)
         layer.forEach((i, at) => {
@@ -48,8 +50,6 @@ const Graph = {
           i.x = Math.max(least, Math.min(most, i.wants));
         });
     };
-    // Parameters stand beside the way of the values, they do not bend it.
-    const weight = n => n.box && !n.box.inputs.length ? 0.01 : 1;
     const wanted = list => list.length ? d3.sum(list, n => n.x * weight(n)) / d3.sum(list, weight) : undefined;
     for (let pass = 0; pass < 12; ++pass) {
       const down = pass % 2 === 0;

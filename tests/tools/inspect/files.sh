@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# files.sh GLIM: what `glim inspect` and `glim report` write, when they replace it, and what a picture without
+# a font says.
+set -uo pipefail
+glim=$(realpath "$1")
+source "$(dirname "$(realpath "$0")")/../common.sh"
+inspect=("$glim" inspect --init --layers 1 --d-model 16 --heads 2 --d-ff 32 --steps 0)
+writes() {  # NAME FILES COMMAND...: the folder `look` holds these files afterwards
+  local name=$1 files=$2
+  shift 2
+  "$@" >out 2>err || { report "$name" "$(cat err)"; return; }
+  report "$name" "$([ "$(ls look | tr '\n' ' ')" = "$files" ] || ls look)"
+}
+
+writes "the page alone" "inspect.html " "${inspect[@]}" --out look
+touch -d 2020-01-01 look/inspect.html
+refuse "a page that is there" 'look/inspect.html: exists already: --overwrite' "${inspect[@]}" --out look
+report "it is as it was" "$([ "$(stat -c %y look/inspect.html | cut -c 1-4)" = 2020 ] || echo replaced)"
+writes "--overwrite replaces it" "inspect.html " "${inspect[@]}" --out look --overwrite
+report "it is new" "$([ "$(stat -c %y look/inspect.html | cut -c 1-4)" != 2020 ] || echo old)"
+writes "data when asked for" "inspect.html inspect.json inspect.safetensors " \
+  "${inspect[@]}" --out look --overwrite --data
+rm look/inspect.html
+refuse "data that are there" 'look/inspect.json: exists already: --overwrite' "${inspect[@]}" --out look --data
+rm look/*
+map=encoder.layers.0.self_attn
+writes "a picture" "$map-head1-dS.svg inspect.html " "${inspect[@]}" --out look --svg "$map/head1/dS"
+rm look/inspect.html
+refuse "a picture that is there" "$map-head1-dS.svg: exists already: --overwrite" \
+  "${inspect[@]}" --out look --svg "$map/head1/dS"
+refuse "a head counted from 1, as before" "nearest: .*$map/head1/dS" "${inspect[@]}" --out look2 --svg "$map/1/dS"
+report "which writes nothing" "$([ ! -e look2 ] || ls look2)"
+refuse "a head that is not there" "no picture is named '$map/head2/dS'" \
+  "${inspect[@]}" --out look2 --svg "$map/head2/dS"
+
+# Without a font for them, Chinese characters are boxes in a PNG, and it is said, once.
+printf '<fontconfig><dir>%s</dir></fontconfig>\n' "$work/none" >no-fonts.conf
+chinese=(--target 我有一只猫 --png 'decoder.layers.0.self_attn/*/A' --overwrite --out look)
+FONTCONFIG_FILE=$work/no-fonts.conf "${inspect[@]}" --source "I have a cat" "${chinese[@]}" >out 2>err
+report "no font" "$(grep -c 'no font on this machine has .*我.*fonts-wqy-microhei' err | grep -vx 1)"
+"${inspect[@]}" --source "I have a cat" --target "我有一只猫" --svg "$map/head1/A" --out look3 >out 2>err
+report "an SVG has no fonts" "$(cat err)"
+summary
