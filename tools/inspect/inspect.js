@@ -57,7 +57,8 @@ function shares(j) {
   const words = j.branches.map(b => `${b.name} ${(100 * b.share).toFixed(1)} %`).join(", ");
   return make("div", {class: "junction", role: "img", title: `${j.module}: ${words}`, "aria-label": words},
     j.branches.map((b, i) => make("div", {class: kinds[i],
-      style: `width:${100 * Math.abs(b.share) / most}%`}, (100 * b.share).toFixed(0) + " %")));
+      style: `width:${100 * Math.abs(b.share) / most}%`},
+      Math.abs(b.share) > 0.1 * most ? (100 * b.share).toFixed(0) + " %" : "")));  // else there is no room
 }
 function shares_table(junctions) {
   const rows = junctions.flatMap(j => j.branches.map((b, i) => make("tr", {},
@@ -181,10 +182,9 @@ function draw_walk(panel) {
     show(i);
   };
   const turn = step => {
-    const shown = [...buttons.keys()];
-    const at = shown.indexOf(current);
-    const next = shown[Math.max(0, Math.min(shown.length - 1, at + step))];
-    if (next !== undefined) show(next);
+    const here = data.nodes[current].turn;
+    const beyond = [...buttons.keys()].filter(k => step * (data.nodes[k].turn - here) > 0);
+    if (beyond.length) show(step > 0 ? beyond[0] : beyond[beyond.length - 1]);
   };
   search.addEventListener("input", fill);
   panel.addEventListener("keydown", event => {

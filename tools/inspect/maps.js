@@ -88,4 +88,4 @@ const Maps = {
 // Where nothing hides it: a pattern within a closed tab is not drawn.
 document.body.append(d3.create("svg").attr("width", 0).attr("height", 0).style("position", "absolute")
   .html('<defs><pattern id="masked" width="4" height="4" patternUnits="userSpaceOnUse">' +
-    '<rect width="4" height="4" fill="#bbb"/><path d="M0 4L4 0" stroke="#777" stroke-width="0.7"/></pattern></defs>').node());
+    '<rect width="4" height="4" fill="#e4e4e4"/><path d="M0 4L4 0" stroke="#9a9a9a" stroke-width="0.7"/></pattern></defs>').node());

@@ -8,6 +8,7 @@ are compared with inspect.json.
 """
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -79,9 +80,9 @@ try {
         for (const cell of [...map.querySelectorAll("rect.cell")].filter((_, i) => i % 29 === 0))
           found.hover.push([Number(module), Number(head.dataset.head), map.dataset.map,
             Number(cell.dataset.row), Number(cell.dataset.column), hover(cell)]);
-        // As in tools/render/color.cpp: the largest value of dS has the colour of the end that is its sign's.
-        if (map.dataset.map === "dS") for (const cell of map.querySelectorAll("rect.cell"))
-          found.colors.push([hover(cell).split(" = ")[1].split(" ")[0], cell.getAttribute("fill")]);
+        if (Number(module) === modules.length - 1 && map.dataset.map === "dS" && head.dataset.head === "1")
+          found.colors = [...map.querySelectorAll("rect.cell")].map(cell =>
+            [hover(cell).split(" = ")[1].split(" ")[0], cell.getAttribute("fill")]);
       }
     });
   }
@@ -171,17 +172,24 @@ def three_digits(x):
     return f"{mantissa}e{int(exponent):+d}"
 
 
+def channels(color):
+    return [int(color[i:i + 2], 16) for i in (1, 3, 5)]
+
+
 check = checks.Checks()
 
 
 with tempfile.TemporaryDirectory() as folder:
     subprocess.run([glim, "inspect", "--init", "--layers", "3", "--d-model", "128", "--d-ff", "256", "--out", folder,
                     "--source", "We will feed a pig and a cat and a dog and a bird and a horse this weekend",
-                    "--target", "我们这个周末会喂一头猪和一只猫和一只狗", "--data"],
+                    "--target", "我们这个周末会喂一头猪和一只猫和一只狗", "--data",
+                    "--svg", "decoder.layers.2.multihead_attn/head1/dS"],
                    check=True, stdout=subprocess.DEVNULL)
     size = os.path.getsize(f"{folder}/inspect.html")
     check(size < 5e6, f"the page has {size} bytes")
     data = json.load(open(f"{folder}/inspect.json", encoding="utf-8"))
+    with open(f"{folder}/decoder.layers.2.multihead_attn-head1-dS.svg", encoding="utf-8") as svg:
+        fills = re.findall('<rect [^>]* fill="(#[0-9a-f]{6})"/>', svg.read().split('<g shape-rendering="crispEdges">')[1])
     for width in (1280, 390):
         with chromium.Page(f"{folder}/inspect.html", width, folder) as page:
             first_view = page.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd")
@@ -196,12 +204,14 @@ with tempfile.TemporaryDirectory() as folder:
         views = {"broadcast_to", "permute", "reshape", "slice"}
         plain = [n for n in data["nodes"] if n["turn"] >= 0 and not (n["op"] in views and n["path"].split(".")[-1] == n["op"])]
         check(found["folded"] == len(plain), f"{found['folded']} nodes beside the views, not {len(plain)}")
-        signs = {-1: set(), 1: set()}
-        for value, color in found["colors"]:
-            red, green, blue = (int(color[i:i + 2], 16) for i in (1, 3, 5)) if color.startswith("#") else (0, 0, 0)
-            if abs(red - blue) > 8:
-                signs[1 if red > blue else -1].add(float(value) > 0)
-        check(signs == {-1: {False}, 1: {True}}, f"blue is not negative, or orange not positive: {signs}")
+        # The page has the picture's colours: blue below 0, orange above.
+        check(len(found["colors"]) == len(fills), f"{len(found['colors'])} cells, {len(fills)} in the picture")
+        for (value, color), fill in zip(found["colors"], fills):
+            (red, _, blue), of_picture = channels(color), channels(fill)
+            if max(abs(a - b) for a, b in zip(channels(color), of_picture)) > 3:
+                check(False, f"{value} is {color} in the page and {fill} in the picture")
+                break
+            check(abs(red - blue) < 16 or (red > blue) == (float(value) > 0), f"{value} is {color}")
         check(found["without_picture"] == 0, f"{found['without_picture']} nodes show no tensor")
         check(found["search"] == 10,  # and log_probs
               f"a search for probs finds {found['search']}")
