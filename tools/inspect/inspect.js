@@ -62,7 +62,7 @@ function shares(j) {
 }
 function shares_table(junctions) {
   const rows = junctions.flatMap(j => j.branches.map((b, i) => make("tr", {},
-    make("td", {}, i ? "" : `${j.module} ${j.sublayer}`), make("td", {}, b.name),
+    make("td", {}, i ? "" : Glim.breakable(`${j.module} ${j.sublayer}`)), make("td", {}, Glim.breakable(b.name)),
     make("td", {class: "number", "data-share": b.share}, (100 * b.share).toFixed(1) + " %"),
     make("td", {class: "number"}, number(b.norm)))));
   return make("div", {class: "scroll"}, make("table", {}, make("thead", {}, make("tr", {},
@@ -211,12 +211,12 @@ function draw_walk(panel) {
   show(current);
 }
 const shape_text = shape => "(" + shape.join(", ") + (shape.length === 1 ? ",)" : ")");
-function node_link(i, text) {
-  return make("button", {class: "mono", onclick: () => show_node(i)}, text || data.nodes[i].path);
+function node_link(i) {
+  return make("button", {class: "mono", onclick: () => show_node(i)}, Glim.breakable(data.nodes[i].path));
 }
 function statistics_row(name, s) {
   const cell = x => make("td", {class: "number"}, x);
-  return make("tr", {}, make("td", {}, name), cell(number(s.norm)), cell(number(s.low)),
+  return make("tr", {}, make("td", {}, Glim.breakable(name)), cell(number(s.norm)), cell(number(s.low)),
     cell(number(s.high)), cell((100 * s.zeros).toFixed(1) + " %"));
 }
 function picture(t, title, n) {
@@ -238,12 +238,12 @@ function describe(i) {
   const saved = n.saved.map(k => k < 0 ? "its output" : operand(k));
   const readers = data.nodes.filter(m => m.inputs.includes(i));
   return [
-    make("h2", {}, n.path), make("p", {class: "soft"},
+    make("h2", {}, Glim.breakable(n.path)), make("p", {class: "soft"},
       `node ${i}, op ${n.op}, turn ${n.turn + 1} of ${data.walk.length}, shape ${shape_text(n.shape)}` +
       (n.where ? `, called in ${n.where}` : "")),
     formula ? make("p", {class: "mono"}, formula.forward, make("br"), formula.gradients.join("   ")) :
       make("p", {class: "soft"}, "a parameter: gradients end here"),
-    make("p", {}, "scope ", make("span", {class: "mono"}, n.scope || "(none)"), ". Backward reads: ",
+    make("p", {}, "scope ", make("span", {class: "mono"}, Glim.breakable(n.scope || "(none)")), ". Backward reads: ",
       saved.length ? saved.join(", ") : "nothing", "."),
     make("div", {class: "scroll"}, make("table", {}, make("thead", {}, make("tr", {},
       ["", "norm", "min", "max", "zeros"].map((t, k) => make("th", {class: k ? "number" : ""}, t)))),
@@ -277,7 +277,7 @@ function draw_graph(scope, with_views) {
       fill: n.gradient?.norm > 0 ? color(Math.log10(n.gradient.norm)) : "#888",
       shape: from_outside ? "input" : n.op === "leaf" ? "round" : "", click: () => show_node(n.number)};
   });
-  return [make("h2", {}, scope), make("p", {class: "soft"}, "Forward goes down. Dashed: what the module reads from " +
+  return [make("h2", {}, Glim.breakable(scope)), make("p", {class: "soft"}, "Forward goes down. Dashed: what the module reads from " +
     "outside; round: parameters" + (with_views ? "" : "; views are folded into the edges") +
     (inside.length > shown.length ? `; the first ${shown.length} of ${inside.length} nodes` : "") +
     ". A click shows the node."),

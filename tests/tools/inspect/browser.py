@@ -112,6 +112,9 @@ try {
   list[7].click();
   if (list[7].getAttribute("aria-current") !== "true") fail("a click does not lead to a node");
   fits("walk");
+  // A long name fits a phone.
+  click(list.find(b => b.textContent.includes(" probs")));
+  fits("probs");
   const search = document.querySelector("#view-walk input");
   search.value = "probs";
   search.dispatchEvent(new Event("input"));

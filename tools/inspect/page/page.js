@@ -72,6 +72,9 @@ const Glim = {
     return element;
   },
 
+  // A text with names of modules, which may break after a dot or an underscore.
+  breakable: text => text.split(/(?<=[._])(?=[a-z])/).flatMap((part, i) => i ? [Glim.make("wbr"), part] : [part]),
+
   // A hover box at the pointer (or beside the element that has the keyboard's focus).
   show_hover(text, x, y) {
     let box = document.querySelector(".hover");
