@@ -43,8 +43,8 @@ struct AttentionView {
 // All of a pass, in the order of their modules' first use. ValueError when there is none.
 std::vector<AttentionView> attention_views(const Capture& capture, const Example& example);
 
-// What the rows (all axes but the last) and the columns of an attention's node stand for: "head 0 My", and the
-// key's token where its last axis is that of the keys. Empty for what has no such names.
+// What the rows (all axes but the last) and the columns of an attention's node stand for: "head 0 My",
+// and the key's token where its last axis is that of the keys. Empty for what has no such names.
 struct AxisNames {
   std::vector<std::string> rows, columns;
 };

@@ -1,14 +1,14 @@
 // The graph of a module: its nodes in layers, inputs above, edges around the boxes.
 //
-// A node's layer is the longest way to it; what has no input of its own stands just above its first reader. An
-// edge over several layers keeps a place in each of them (Sugiyama et al. 1981), so that it crosses no box. Each
-// layer is ordered by the mean place of its neighbours, which keeps crossings few.
+// A node's layer is the longest way to it; what has no input of its own stands just above its first
+// reader. An edge over several layers keeps a place in each of them (Sugiyama et al. 1981), so that it
+// crosses no box. Each layer is ordered by the mean place of its neighbours, which keeps crossings few.
 "use strict";
 const Graph = {
   width: 166, height: 34, gap: 20, lane: 16, between: 44,
 
-  // boxes: [{id, inputs: [id…]}…], inputs before their readers. Returns {boxes: Map of id to {x, y}, edges:
-  // [{from, to, points}…], width, height}; x is the middle of a box, y its top.
+  // boxes: [{id, inputs: [id…]}…], inputs before their readers. Returns {boxes: Map of id to {x, y},
+  // edges: [{from, to, points}…], width, height}; x is the middle of a box, y its top.
   layout(boxes) {
     const depth = new Map(), readers = new Map(boxes.map(b => [b.id, []]));
     for (const b of boxes) {
@@ -74,8 +74,8 @@ const Graph = {
     const {boxes: places, edges, width, height} = Graph.layout(boxes);
     const svg = d3.create("svg").attr("width", width).attr("height", height).attr("role", "img")
       .attr("aria-label", "graph of " + title);
-    svg.append("defs").html('<marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" ' +
-      'orient="auto"><path d="M0 1L7 4L0 7z" fill="currentColor"/></marker>');
+    svg.append("defs").html('<marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" ' +
+      'markerHeight="7" orient="auto"><path d="M0 1L7 4L0 7z" fill="currentColor"/></marker>');
     const line = d3.line().curve(d3.curveMonotoneY);
     for (const e of edges)
       svg.append("path").attr("class", "edge").attr("d", line(e.points)).attr("data-from", e.from)
@@ -90,8 +90,8 @@ const Graph = {
       group.append("title").text(b.path);
       group.append("rect").attr("width", Graph.width).attr("height", Graph.height)
         .attr("rx", b.shape === "round" ? Graph.height / 2 : 4).attr("fill", b.fill);
-      group.append("text").attr("x", Graph.width / 2).attr("y", 15).attr("font-size", 12).style("fill", ink).text(b.label);
-      group.append("text").attr("x", Graph.width / 2).attr("y", 28).attr("font-size", 10).style("fill", ink).text(b.note);
+      for (const [down, size, text] of [[15, 12, b.label], [28, 10, b.note]])
+        group.append("text").attr("x", Graph.width / 2).attr("y", down).attr("font-size", size).style("fill", ink).text(text);
     }
     const map = Glim.make("div", {class: "map"}, svg.node());
     requestAnimationFrame(() => map.scrollLeft = places.get(boxes[0].id).x - map.clientWidth / 2);

@@ -273,12 +273,13 @@ function draw_graph(scope, with_views) {
     const from_outside = !numbers.has(n.number);
     const name = n.path.slice(n.path.lastIndexOf(".") + 1);
     return {id: n.number, inputs: from_outside ? [] : inputs_of(n), path: n.path,
-      label: Maps.short(from_outside ? n.path.split(".").slice(-2).join(".") : name), note: `${n.op} ‖∂‖ ${number(n.gradient?.norm)}`,
+      label: Maps.short(from_outside ? n.path.split(".").slice(-2).join(".") : name, 22),
+      note: `${n.op} ‖∂‖ ${number(n.gradient?.norm)}`,
       fill: n.gradient?.norm > 0 ? color(Math.log10(n.gradient.norm)) : "#888",
       shape: from_outside ? "input" : n.op === "leaf" ? "round" : "", click: () => show_node(n.number)};
   });
-  return [make("h2", {}, Glim.breakable(scope)), make("p", {class: "soft"}, "Forward goes down. Dashed: what the module reads from " +
-    "outside; round: parameters" + (with_views ? "" : "; views are folded into the edges") +
+  return [make("h2", {}, Glim.breakable(scope)), make("p", {class: "soft"}, "Forward goes down. Dashed: " +
+    "what the module reads from outside; round: parameters" + (with_views ? "" : "; views are folded into the edges") +
     (inside.length > shown.length ? `; the first ${shown.length} of ${inside.length} nodes` : "") +
     ". A click shows the node."),
     legend(10 ** low, 10 ** high, false, "‖∂L/∂y‖, logarithmic"), Graph.draw(boxes, scope)];

@@ -29,7 +29,7 @@ const Maps = {
     return shown.length ? d3.extent(shown) : [0, 1];
   },
 
-  short: name => [...name].length > 14 ? [...name].slice(0, 13).join("") + "…" : name,
+  short: (name, most = 14) => [...name].length > most ? [...name].slice(0, most - 1).join("") + "…" : name,
 
   // map: {rows, columns, values}; row_names and column_names may be missing.
   // options: {title, diverging, low, high, keep, key, scale: words beside the colour bar}
@@ -38,7 +38,8 @@ const Maps = {
     const [lowest, highest] = Maps.range(map.values, options.keep);
     const low = options.low ?? lowest, high = options.high ?? highest;
     const color = Glim.scale(low, high, options.diverging);
-    const size = column_names ? 20 : row_names ? 14 : Math.max(6, Math.min(18, Math.floor(560 / Math.max(map.columns, 1))));
+    const size = column_names ? 20 : row_names ? 14 :
+      Math.max(6, Math.min(18, Math.floor(560 / Math.max(map.columns, 1))));
     const longest = names => Math.min(130, 14 + 7 * d3.max(names, n => [...n].length));
     const left = row_names ? longest(row_names) : 4, top = column_names ? longest(column_names) : 4;
     const svg = d3.create("svg").attr("width", left + size * map.columns + (column_names ? top / 2 : 4))

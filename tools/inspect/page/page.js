@@ -48,7 +48,8 @@ const Glim = {
 
   // The characters of a text for which this browser has no font: they all look like U+10FFFF.
   without_font(text) {
-    const canvas = Glim.make("canvas", {width: 32, height: 32}), context = canvas.getContext("2d", {willReadFrequently: true});
+    const canvas = Glim.make("canvas", {width: 32, height: 32});
+    const context = canvas.getContext("2d", {willReadFrequently: true});
     context.font = `20px ${getComputedStyle(document.body).fontFamily}`;
     const drawn = c => {
       context.clearRect(0, 0, 32, 32);
