@@ -94,7 +94,8 @@ const Graph = {
         group.append("text").attr("x", Graph.width / 2).attr("y", down).attr("font-size", size).style("fill", ink).text(text);
     }
     const map = Glim.make("div", {class: "map"}, svg.node());
-    requestAnimationFrame(() => map.scrollLeft = places.get(boxes[0].id).x - map.clientWidth / 2);
+    const middle = d3.median(boxes.filter(b => b.inputs.length), b => places.get(b.id).x);
+    requestAnimationFrame(() => map.scrollLeft = middle - map.clientWidth / 2);  // on a phone the main way is in sight
     return map;
   },
 };
