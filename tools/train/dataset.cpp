@@ -31,8 +31,10 @@ std::vector<SentencePair> task_test_pairs(const TrainOptions& o) {
 Dataset load_dataset(const TrainOptions& o, const TokenizerPair* given) {
   Dataset d;
   if (o.task == "files") {
-    d.train = read_parallel(o.source, o.target);
+    d.train = o.pairs.empty() ? read_parallel(o.source, o.target) : read_pairs(o.pairs, o.columns);
     if (!o.valid_source.empty()) d.valid = read_parallel(o.valid_source, o.valid_target);
+    if (!o.valid_pairs.empty()) d.valid = read_pairs(o.valid_pairs, o.columns);
+    if (o.valid_share > 0) d.valid = split_off(d.train, o.valid_share, o.seed);
   } else if (o.task == "phrasebook") {
     d.train = generated_corpus("phrasebook", phrasebook_train());
     d.valid = generated_corpus("phrasebook (validation)", phrasebook_valid());

@@ -26,9 +26,16 @@ void each_option(Options& o, const F& f) {
   take("target", o.target, "file of target sentences");
   take("valid-source", o.valid_source, "file of source sentences to validate on");
   take("valid-target", o.valid_target, "file of target sentences to validate on");
+  take("pairs", o.pairs, "instead: one file of both (CSV, TSV or JSON lines; -: standard input)");
+  take("valid-pairs", o.valid_pairs, "the same to validate on");
+  take("columns", o.columns,
+       "columns of such a file, as NAME,NAME (source,target; sentence,label)");
+  take("valid-share", o.valid_share, "share of the training sentences to validate on instead",
+       kShare);
   take("text", o.text, "file of text (gpt), or of sentences, one a line (bert)");
   take("valid-text", o.valid_text, "the same to validate on (else the last tenth of --text)");
-  take("labelled", o.labelled, "file of sentence<TAB>label lines (classifier)");
+  take("labelled", o.labelled,
+       "file of sentences and labels: sentence<TAB>label lines, CSV or JSON lines (classifier)");
   take("valid-labelled", o.valid_labelled, "the same to validate on");
   take("images", o.images, "IDX file of training images, plain or gzipped (vit)");
   take("labels", o.labels, "IDX file of their labels");
@@ -47,6 +54,9 @@ void each_option(Options& o, const F& f) {
   take("shared-vocabulary", o.shared_vocabulary, "one vocabulary for both sides");
   take("vocabulary", o.vocabulary,
        "largest size of a vocabulary (0: no limit; 8,000 with sentencepiece)", kCount);
+  take("vocabulary-file", o.vocabulary_file,
+       "own vocabulary instead: a file of tokens, one a line, or a SentencePiece model");
+  take("target-vocabulary-file", o.target_vocabulary_file, "that of the target side, if different");
   take("min-frequency", o.min_frequency, "fewest occurrences of a word or character", kPositive);
   take("max-length", o.max_length, "longest sentence, in tokens; longer pairs are left out",
        kPositive);

@@ -71,6 +71,12 @@ void check_tokenizer(const TrainOptions& o) {
     if (!t.empty())
       one_of("tokenizer", t,
              {"word", "char", "mixed", "sentencepiece-bpe", "sentencepiece-unigram"});
+  if (!o.vocabulary_file.empty() && o.vocabulary > 0)
+    fail("vocabulary", "limits a vocabulary that is learned: leave it out with --vocabulary-file");
+  if (!o.target_vocabulary_file.empty() && o.vocabulary_file.empty())
+    fail("target-vocabulary-file", "needs --vocabulary-file for the source side");
+  if (!o.target_vocabulary_file.empty() && o.shared_vocabulary)
+    fail("target-vocabulary-file", "contradicts --shared-vocabulary");
 }
 
 void check_taken(const TrainOptions& o, const std::vector<std::string>& mine) {
@@ -90,12 +96,23 @@ void check_translation(const TrainOptions& o) {
                   "word-dropout", "pooling"},
                  "is no option of --kind " + o.kind);
   one_of("task", o.task, {"phrasebook", "names", "copy", "reverse", "noisy", "random", "files"});
-  bool files = o.task == "files";
-  if (files && (o.source.empty() || o.target.empty()))
-    fail(o.source.empty() ? "source" : "target", "both training files are needed");
-  if (!files &&
-      !(o.source.empty() && o.target.empty() && o.valid_source.empty() && o.valid_target.empty()))
+  bool files = o.task == "files", table = !o.pairs.empty();
+  if (table && !(o.source.empty() && o.target.empty()))
+    fail("pairs", "has both sides: leave out --source and --target");
+  if (files && !table && (o.source.empty() || o.target.empty()))
+    fail(o.source.empty() ? "source" : "target",
+         "both training files are needed, or --pairs FILE with both sides");
+  if (!files && !(o.source.empty() && o.target.empty() && o.valid_source.empty() &&
+                  o.valid_target.empty() && !table && o.valid_pairs.empty()))
     fail("task", "'" + o.task + "' makes its own data: it takes no files");
+  if (!files && o.valid_share > 0)
+    fail("valid-share", "'" + o.task + "' has its own data to validate on");
+  if (!o.columns.empty() && !table && o.valid_pairs.empty())
+    fail("columns", "names those of --pairs FILE");
+  if (!o.valid_pairs.empty() && !o.valid_source.empty())
+    fail("valid-pairs", "has both sides: leave out --valid-source and --valid-target");
+  if (o.valid_share > 0 && !(o.valid_pairs.empty() && o.valid_source.empty()))
+    fail("valid-share", "is taken of the training data, but there are others to validate on");
   if (o.valid_source.empty() != o.valid_target.empty())
     fail(o.valid_source.empty() ? "valid-source" : "valid-target",
          "both validation files are needed, or neither");
@@ -198,6 +215,8 @@ TokenizerOptions tokenizer_options(const TrainOptions& o, bool target) {
   TokenizerOptions t;
   t.min_frequency = o.min_frequency;
   t.max_size = o.vocabulary;
+  t.vocabulary_file =
+      target && !o.target_vocabulary_file.empty() ? o.target_vocabulary_file : o.vocabulary_file;
   t.kind = name;
   if (name.rfind("sentencepiece-", 0) == 0) {
     t.kind = "sentencepiece";

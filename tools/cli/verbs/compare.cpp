@@ -96,7 +96,8 @@ void run_compare(Command& command, CompareArguments& a) {
   if (!a.config.empty()) apply_config(command, a.config);
   TrainOptions& o = a.options;
   parse_bleu_tokenizer(a.compare.tokenize);
-  if (command.given("source") && !command.given("task")) o.task = "files";
+  for (const char* files : {"source", "pairs"})
+    if (command.given(files) && !command.given("task")) o.task = "files";
   std::vector<Comparison> rows;
   if (!a.models.empty()) {
     if (!a.kinds.empty()) throw ValueError("--models", "are trained already: leave out --kinds");
@@ -150,7 +151,7 @@ void run_compare(Command& command, CompareArguments& a) {
   }
   finish(a, rows,
          fmt::format("{}, {} epochs of the same training pairs, {} test pairs",
-                     o.task == "files" ? o.source : o.task, o.epochs, test.pairs.size()));
+                     o.task == "files" ? o.source + o.pairs : o.task, o.epochs, test.pairs.size()));
 }
 
 }  // namespace

@@ -112,7 +112,7 @@ void run_train(Command& command, TrainArguments& a) {
   namespace fs = std::filesystem;
   if (!a.config.empty()) apply_config(command, a.config);
   TrainOptions o = a.options;
-  for (const char* files : {"source", "text", "labelled", "images", "image-folder"})
+  for (const char* files : {"source", "pairs", "text", "labelled", "images", "image-folder"})
     if (command.given(files) && !command.given("task")) o.task = "files";
   std::string last = (fs::path(o.out) / "last.safetensors").string();
   const FolderLock lock(o.out);  // before anything in the folder is looked at

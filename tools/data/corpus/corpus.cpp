@@ -8,6 +8,8 @@
 #include "tensor/error.hpp"
 #include "tools/common/utf8.hpp"
 #include "tools/data/corpus/files.hpp"
+#include "tools/data/corpus/split.hpp"
+#include "tools/data/corpus/table.hpp"
 
 namespace glim {
 namespace {
@@ -73,25 +75,27 @@ class LineReader {
 }  // namespace
 
 std::vector<std::string> read_lines(const std::string& path) {
-  LineReader reader(path);
+  const std::string name = shown_path(path);
+  LineReader reader(name);
   read_pieces(path, kCorpusOp, [&](std::string_view piece) { reader.take(piece); });
   return reader.finish();
 }
 
 Corpus read_corpus(const std::string& path, Policy blank) {
-  Corpus corpus{path, {}, {}, 0};
+  Corpus corpus{shown_path(path), {}, {}, 0};
   std::vector<std::string> lines = read_lines(path);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const auto number = static_cast<std::int64_t>(i) + 1;
     if (is_blank(lines[i])) {
-      if (blank == Policy::Error) throw error_at(path, number, "blank line");
+      if (blank == Policy::Error) throw error_at(corpus.name, number, "blank line");
       ++corpus.blank;
       continue;
     }
     corpus.sentences.push_back(std::move(lines[i]));
     corpus.line.push_back(number);
   }
-  if (corpus.sentences.empty()) throw FileError(kCorpusOp, path + " has nothing but blank lines");
+  if (corpus.sentences.empty())
+    throw FileError(kCorpusOp, corpus.name + " has nothing but blank lines");
   return corpus;
 }
 
@@ -121,8 +125,8 @@ ParallelCorpus read_parallel(const std::string& source_path, const std::string& 
                                            source_path, source.size(), target_path, target.size()));
   }
   ParallelCorpus corpus;
-  corpus.source_name = source_path;
-  corpus.target_name = target_path;
+  corpus.source_name = shown_path(source_path);
+  corpus.target_name = shown_path(target_path);
   for (std::size_t i = 0; i < source.size(); ++i) {
     const auto number = static_cast<std::int64_t>(i) + 1;
     const bool source_blank = is_blank(source[i]);
@@ -142,6 +146,34 @@ ParallelCorpus read_parallel(const std::string& source_path, const std::string& 
                                 source_path, target_path));
   }
   return corpus;
+}
+
+ParallelCorpus read_pairs(const std::string& path, const std::string& columns) {
+  Table table = read_table(path, columns, {"source", "target"});
+  ParallelCorpus corpus;
+  corpus.source_name = corpus.target_name = table.name;
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    std::vector<std::string>& row = table.rows[i];
+    if (is_blank(row[0]) || is_blank(row[1])) {
+      if (corpus.blank++ == 0) corpus.first_blank = table.line[i];
+      continue;
+    }
+    corpus.pairs.push_back({std::move(row[0]), std::move(row[1])});
+    corpus.line.push_back(table.line[i]);
+  }
+  if (corpus.pairs.empty())
+    throw FileError(kCorpusOp, table.name + " has no pair in which neither side is blank");
+  return corpus;
+}
+
+ParallelCorpus split_off(ParallelCorpus& corpus, double share, std::int64_t seed) {
+  const std::vector<bool> kept = validation_rows(corpus.source_sentences(), share, seed);
+  ParallelCorpus valid;
+  valid.source_name = corpus.source_name;
+  valid.target_name = corpus.target_name;
+  valid.pairs = take_rows(corpus.pairs, kept);
+  valid.line = take_rows(corpus.line, kept);
+  return valid;
 }
 
 ParallelCorpus generated_corpus(const std::string& name, std::vector<SentencePair> pairs) {

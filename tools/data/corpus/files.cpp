@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 #include "tensor/error.hpp"
@@ -20,7 +21,7 @@ class Descriptor {
  public:
   explicit Descriptor(int fd) : fd_(fd) {}
   ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
+    if (fd_ > STDIN_FILENO) ::close(fd_);
   }
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
@@ -34,17 +35,21 @@ class Descriptor {
 
 void read_pieces(const std::string& path, std::string_view op,
                  const std::function<void(std::string_view)>& take) {
-  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) fail(op, path, errno);
+  const std::string name = shown_path(path);
+  static bool input_was_read = false;
+  if (path == "-" && std::exchange(input_was_read, true))
+    throw FileError(op, name + ": has been read already; '-' can be given once");
+  Descriptor file(path == "-" ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) fail(op, name, errno);
   struct stat s {};
   if (::fstat(file.get(), &s) == 0 && S_ISCHR(s.st_mode) && !::isatty(file.get()))
-    throw FileError(op, path + ": is a device, which may have no end");
+    throw FileError(op, name + ": is a device, which may have no end");
   std::vector<char> buffer(std::size_t{1} << 20);
   for (;;) {
     const ssize_t n = ::read(file.get(), buffer.data(), buffer.size());
     if (n == 0) return;
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail(op, path, errno);
+    if (n < 0) fail(op, name, errno);
     take({buffer.data(), static_cast<std::size_t>(n)});
   }
 }
@@ -54,5 +59,7 @@ std::string read_file(const std::string& path, std::string_view op) {
   read_pieces(path, op, [&](std::string_view piece) { content += piece; });
   return content;
 }
+
+std::string shown_path(const std::string& path) { return path == "-" ? "standard input" : path; }
 
 }  // namespace glim

@@ -12,6 +12,7 @@
 #include "tools/data/tokenizers/characters.hpp"
 #include "tools/data/tokenizers/mixed.hpp"
 #include "tools/data/tokenizers/sentencepiece.hpp"
+#include "tools/data/tokenizers/vocabulary_file.hpp"
 #include "tools/data/tokenizers/words.hpp"
 
 namespace glim {
@@ -96,6 +97,7 @@ TokenizerPtr train_on(const TokenizerOptions& o,
   if (o.fold && o.kind != "word") {
     throw ValueError("tokenizer", fmt::format("fold works on words, not on {} tokens", o.kind));
   }
+  if (!o.vocabulary_file.empty()) return tokenizer_of_file(o);
   for (const auto& part : parts) {
     for (std::size_t i = 0; i < part.size(); ++i) {
       if (auto bad = first_invalid_utf8(part[i])) {

@@ -83,6 +83,8 @@ struct TokenizerOptions {
   std::int64_t vocabulary_size = 8000;
   // sentencepiece: the share of all characters that must be in the vocabulary.
   double character_coverage = 1.0;
+  // Tokens that nothing is learned for: vocabulary_file.hpp. Empty: learned.
+  std::string vocabulary_file = {};
 };
 
 // ValueError for unknown or contradictory options, or when no line has a token.

@@ -53,9 +53,9 @@ Index drop_unknown(SentenceSet& set) {
 }  // namespace
 
 void check_encoder(const TrainOptions& o, std::vector<std::string> own) {
-  own.insert(own.end(),
-             {"task", "tokenizer", "vocabulary", "min-frequency", "max-length", "layers", "d-model",
-              "init", "heads", "d-ff", "dropout", "norm", "activation", "tie", "positions"});
+  own.insert(own.end(), {"task", "tokenizer", "vocabulary", "vocabulary-file", "min-frequency",
+                         "max-length", "layers", "d-model", "init", "heads", "d-ff", "dropout",
+                         "norm", "activation", "tie", "positions"});
   check_taken(o, own);
   if (o.max_length < 3) throw ValueError("--max-length", "<s>, a token and </s> need 3 at least");
   check_tokenizer(o);

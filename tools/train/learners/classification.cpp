@@ -13,10 +13,13 @@ namespace glim {
 namespace {
 
 void check_classification(const TrainOptions& o) {
-  check_encoder(o, {"labelled", "valid-labelled", "word-dropout", "pooling"});
+  check_encoder(o, {"labelled", "valid-labelled", "columns", "valid-share", "word-dropout",
+                    "pooling"});
   one_of("task", o.task, {"files"});
   if (o.labelled.empty())
     throw ValueError("--labelled", "a file of sentence<TAB>label lines is needed");
+  if (o.valid_share > 0 && !o.valid_labelled.empty())
+    throw ValueError("--valid-share", "is taken of --labelled, but there is --valid-labelled");
   one_of("tie", o.tie, {"none"});
 }
 
@@ -86,7 +89,10 @@ class ClassificationLearner final : public Learner {
  public:
   ClassificationLearner(const TrainOptions& o, const Checkpoint* from) : options_(o) {
     check_classification(o);
-    LabelledSentences train = read_labelled(o.labelled);
+    LabelledSentences train = read_labelled(o.labelled, o.columns), valid;
+    const std::vector<std::string> names = train.labels;  // of all that are given
+    if (o.valid_share > 0) valid = split_off(train, o.valid_share, o.seed);
+    if (!o.valid_labelled.empty()) valid = read_labelled(o.valid_labelled, o.columns);
     BertConfig config;
     StateDict pretrained;
     Pooling pooling = kNames<Pooling>.parse("pooling", o.pooling);
@@ -97,7 +103,7 @@ class ClassificationLearner final : public Learner {
       labels_ = d.labels;
     } else {
       try {
-        labels_ = Labels::of(train.labels);
+        labels_ = Labels::of(names);
       } catch (const ValueError& e) {
         throw FileError(o.labelled, e.problem());
       }
@@ -125,7 +131,7 @@ class ClassificationLearner final : public Learner {
         to.add(*tokenizer_, from_file.sentences[i], numbers[i], config.max_len);
     };
     take(train, data_.train);
-    if (!o.valid_labelled.empty()) take(read_labelled(o.valid_labelled), data_.valid);
+    take(valid, data_.valid);
   }
 
   Module& model() override { return *model_; }

@@ -2,14 +2,16 @@
 
 #include <algorithm>
 #include <charconv>
-#include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "tensor/error.hpp"
 #include "tools/common/utf8.hpp"
 #include "tools/data/corpus/corpus.hpp"
+#include "tools/data/corpus/files.hpp"
+#include "tools/data/corpus/split.hpp"
 #include "tools/data/corpus/stored_json.hpp"
+#include "tools/data/corpus/table.hpp"
 
 namespace glim {
 namespace {
@@ -22,20 +24,6 @@ std::optional<long long> number_of(const std::string& text) {
 }
 
 bool blank(std::string_view text) { return split_spaces(text).empty(); }
-
-std::vector<std::string> standard_input() {
-  std::vector<std::string> lines;
-  std::string line;
-  while (std::getline(std::cin, line)) {
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-    if (auto bad = first_invalid_utf8(line))
-      throw FileError("standard input:" + std::to_string(lines.size() + 1),
-                      describe_invalid_utf8(line, *bad));
-    lines.push_back(line);
-  }
-  if (lines.empty()) throw FileError("standard input", "is empty");
-  return lines;
-}
 
 }  // namespace
 
@@ -79,25 +67,46 @@ std::string Labels::list() const {
   return text;
 }
 
-LabelledSentences read_labelled(const std::string& path) {
+LabelledSentences read_labelled(const std::string& path, const std::string& columns) {
   LabelledSentences data;
-  data.name = path == "-" ? "standard input" : path;
-  std::vector<std::string> lines = path == "-" ? standard_input() : read_lines(path);
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    auto fail = [&](const std::string& problem) {
-      throw FileError(data.name + ":" + std::to_string(i + 1), problem);
+  data.name = shown_path(path);
+  const std::vector<std::string> usual = {"sentence", "label"};
+  std::vector<std::string> lines = read_lines(path);
+  auto add = [&](std::string sentence, const std::string& label, std::int64_t line) {
+    auto fail = [&](const char* problem) {
+      throw FileError(data.name + ":" + std::to_string(line), problem);
     };
-    std::size_t tab = lines[i].rfind('\t');
-    if (tab == std::string::npos) fail("no tab: the line must be sentence<TAB>label");
-    std::string sentence = lines[i].substr(0, tab),
-                label = normalize_spaces(lines[i].substr(tab + 1));
-    if (blank(sentence)) fail("no sentence before the tab");
-    if (label.empty()) fail("no label after the tab");
+    if (blank(sentence)) fail("no sentence");
+    data.labels.push_back(normalize_spaces(label));
+    if (data.labels.back().empty()) fail("no label");
     data.sentences.push_back(std::move(sentence));
-    data.labels.push_back(std::move(label));
-    data.line.push_back(static_cast<Index>(i) + 1);
+    data.line.push_back(line);
+  };
+  TableFormat format = table_format(path, lines[0]);
+  if (format == TableFormat::Tsv && columns.empty() && !names_columns(lines[0], format, usual)) {
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      std::size_t tab = lines[i].rfind('\t');
+      if (tab == std::string::npos)
+        throw FileError(data.name + ":" + std::to_string(i + 1),
+                        "no tab: the line must be sentence<TAB>label");
+      add(lines[i].substr(0, tab), lines[i].substr(tab + 1), static_cast<std::int64_t>(i) + 1);
+    }
+    return data;
   }
+  Table table = table_of(data.name, lines, format, columns, usual);
+  for (std::size_t i = 0; i < table.rows.size(); ++i)
+    add(std::move(table.rows[i][0]), table.rows[i][1], table.line[i]);
   return data;
+}
+
+LabelledSentences split_off(LabelledSentences& data, double share, Index seed) {
+  const std::vector<bool> kept = validation_rows(data.sentences, share, seed);
+  LabelledSentences valid;
+  valid.name = data.name;
+  valid.sentences = take_rows(data.sentences, kept);
+  valid.labels = take_rows(data.labels, kept);
+  valid.line = take_rows(data.line, kept);
+  return valid;
 }
 
 std::vector<Index> label_numbers(const LabelledSentences& data, const Labels& labels) {

@@ -17,9 +17,9 @@ namespace glim {
 namespace {
 
 void check_language(const TrainOptions& o) {
-  check_taken(o, {"task", "text", "valid-text", "tokenizer", "vocabulary", "min-frequency",
-                  "layers", "d-model", "heads", "d-ff", "dropout", "norm", "activation", "tie",
-                  "positions", "block", "init", "bias"});
+  check_taken(o, {"task", "text", "valid-text", "tokenizer", "vocabulary", "vocabulary-file",
+                  "min-frequency", "layers", "d-model", "heads", "d-ff", "dropout", "norm",
+                  "activation", "tie", "positions", "block", "init", "bias"});
   one_of("task", o.task, {"phrasebook", "files"});
   if (o.task == "files" && o.text.empty()) throw ValueError("--text", "a file of text is needed");
   if (o.task != "files" && !(o.text.empty() && o.valid_text.empty()))

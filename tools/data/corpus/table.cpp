@@ -1,0 +1,246 @@
+#include "tools/data/corpus/table.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "tensor/error.hpp"
+#include "tools/common/utf8.hpp"
+#include "tools/data/corpus/corpus.hpp"
+#include "tools/data/corpus/files.hpp"
+#include "tools/data/tokenizers/casing.hpp"
+
+namespace glim {
+namespace {
+
+using Fields = std::vector<std::string>;
+constexpr std::size_t kLongestRecord = 1 << 20;  // bytes of a JSON object
+
+Fields divided(std::string_view line, char by) {
+  Fields fields;
+  for (;;) {
+    std::size_t end = line.find(by);
+    fields.emplace_back(line.substr(0, end));
+    if (end == std::string_view::npos) return fields;
+    line.remove_prefix(end + 1);
+  }
+}
+
+// Where a name stands in the first line, or its length.
+std::size_t column_named(const Fields& head, const std::string& name) {
+  for (std::size_t i = 0; i < head.size(); ++i)
+    if (lower_case(normalize_spaces(head[i])) == lower_case(name)) return i;
+  return head.size();
+}
+
+Fields wanted_columns(const std::string& columns, const Fields& usual) {
+  if (columns.empty()) return usual;
+  Fields names = divided(columns, ',');
+  for (std::string& n : names) n = normalize_spaces(n);
+  std::set<std::string> different(names.begin(), names.end());
+  if (names.size() != usual.size() || different.size() != names.size() || different.contains(""))
+    throw ValueError("--columns", fmt::format("'{}' must name {} different columns, as in {}",
+                                              columns, usual.size(), fmt::join(usual, ",")));
+  return names;
+}
+
+// Columns counted from 1, as numbers from 0; empty if one of them is no number.
+std::vector<std::size_t> as_numbers(const Fields& names) {
+  std::vector<std::size_t> numbers;
+  for (const std::string& n : names) {
+    std::size_t value = 0;
+    auto [end, error] = std::from_chars(n.data(), n.data() + n.size(), value);
+    if (error != std::errc() || end != n.data() + n.size() || value == 0) return {};
+    numbers.push_back(value - 1);
+  }
+  return numbers;
+}
+
+class TableReader {
+ public:
+  TableReader(Table& table, const std::vector<std::string>& lines) : table_(table), lines_(lines) {}
+
+  void read_divided(bool csv, const Fields& wanted, bool given) {
+    std::vector<std::size_t> places = as_numbers(wanted);
+    std::size_t count = 0;  // of columns
+    for (at_ = 0; at_ < lines_.size();) {
+      const std::size_t begin = at_;
+      if (split_spaces(lines_[begin]).empty()) {
+        ++at_;
+        continue;
+      }
+      Fields fields = csv ? csv_record() : divided(lines_[at_++], '\t');
+      if (count == 0) {
+        count = fields.size();
+        if (places.empty() && find_columns(fields, wanted, !csv && !given, begin, places)) continue;
+        for (std::size_t i = 0; i < places.size(); ++i)
+          if (places[i] >= count)
+            fail(begin, fmt::format("there is no column {}: the line has {}", wanted[i], count));
+      }
+      if (fields.size() != count)
+        fail(begin, fmt::format("{} column{}, the first line has {}{}", fields.size(),
+                                fields.size() == 1 ? "" : "s", count,
+                                csv ? " (a field with a comma belongs in quotation marks)" : ""));
+      Fields row;
+      for (std::size_t place : places) row.push_back(fields[place]);
+      add(begin, std::move(row));
+    }
+  }
+
+  void read_objects(const Fields& wanted) {
+    for (at_ = 0; at_ < lines_.size(); ++at_) {
+      const std::string& line = lines_[at_];
+      if (split_spaces(line).empty()) continue;
+      if (line.size() > kLongestRecord)
+        fail(at_, fmt::format("{} bytes: a record has {} at most", line.size(), kLongestRecord));
+      nlohmann::json json;
+      try {
+        json = nlohmann::json::parse(line);
+      } catch (const nlohmann::json::parse_error& e) {
+        fail(at_, fmt::format("not JSON, at byte {}: a line must be one object", e.byte));
+      }
+      if (!json.is_object()) fail(at_, "not a JSON object: a line must be one");
+      Fields row;
+      for (const std::string& name : wanted) row.push_back(member(json, name));
+      add(at_, std::move(row));
+    }
+  }
+
+ private:
+  [[noreturn]] void fail(std::size_t line, const std::string& problem) const {
+    throw FileError(fmt::format("{}:{}", table_.name, line + 1), problem);
+  }
+
+  void add(std::size_t line, Fields row) {
+    table_.rows.push_back(std::move(row));
+    table_.line.push_back(static_cast<std::int64_t>(line) + 1);
+  }
+
+  // Whether the first line names columns; `places` are those of the wanted ones.
+  bool find_columns(const Fields& head, const Fields& wanted, bool may_lack_names, std::size_t line,
+                    std::vector<std::size_t>& places) const {
+    std::string missing;
+    for (const std::string& name : wanted) {
+      places.push_back(column_named(head, name));
+      if (places.back() == head.size() && missing.empty()) missing = name;
+    }
+    if (missing.empty()) return true;
+    bool none = std::ranges::all_of(places, [&](std::size_t p) { return p == head.size(); });
+    if (none && may_lack_names && head.size() == wanted.size()) {
+      for (std::size_t i = 0; i < places.size(); ++i) places[i] = i;
+      return false;
+    }
+    Fields numbers;
+    for (std::size_t i = 1; i <= wanted.size(); ++i) numbers.push_back(std::to_string(i));
+    fail(line, fmt::format("there is no column '{}' among {}; --columns {} takes those of other "
+                           "names, --columns {} the first of a file without names",
+                           missing, fmt::join(head, ", "),
+                           wanted.size() == 2 ? "NAME,NAME" : "NAME", fmt::join(numbers, ",")));
+  }
+
+  // The fields of the record that begins in line at_, which moves behind it.
+  Fields csv_record() {
+    Fields fields(1);
+    std::size_t opened = 0;
+    bool quoted = false, closed = false;  // closed: the field has ended with a quotation mark
+    for (;; ++at_) {
+      const std::string& line = lines_[at_];
+      for (std::size_t i = 0; i < line.size(); ++i) {
+        const char c = line[i];
+        if (quoted && c == '"' && i + 1 < line.size() && line[i + 1] == '"') {
+          fields.back() += c;
+          ++i;
+        } else if (quoted && c == '"') {
+          quoted = false;
+          closed = true;
+        } else if (quoted) {
+          fields.back() += c;
+        } else if (c == ',') {
+          fields.emplace_back();
+          closed = false;
+        } else if (closed) {
+          fail(at_, fmt::format("text behind the quotation mark that ends a field (begun in line "
+                                "{}); a mark within the field is written twice",
+                                opened + 1));
+        } else if (c == '"' && fields.back().empty()) {
+          quoted = true;
+          opened = at_;
+        } else if (c == '"') {
+          fail(at_,
+               "a quotation mark within a field: such a field stands in quotation marks, and "
+               "this one is written twice");
+        } else {
+          fields.back() += c;
+        }
+      }
+      if (!quoted) {
+        ++at_;
+        return fields;
+      }
+      if (at_ + 1 == lines_.size()) fail(opened, "a quotation mark is never closed");
+      fields.back() += ' ';
+    }
+  }
+
+  std::string member(const nlohmann::json& object, const std::string& name) const {
+    auto found = object.find(name);
+    for (auto it = object.begin(); found == object.end() && it != object.end(); ++it)
+      if (lower_case(it.key()) == lower_case(name)) found = it;
+    if (found == object.end())
+      fail(at_, fmt::format("the object has no '{}'; --columns says which members to take", name));
+    if (found->is_structured()) fail(at_, fmt::format("'{}' must be text", name));
+    if (found->is_null()) return {};
+    if (!found->is_string()) return found->dump();
+    std::string text = *found;
+    for (char& c : text)
+      if (c == '\n' || c == '\r') c = ' ';
+    if (text.find('\0') != std::string::npos) fail(at_, fmt::format("'{}' has a zero byte", name));
+    return text;
+  }
+
+  Table& table_;
+  const std::vector<std::string>& lines_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace
+
+TableFormat table_format(std::string_view path, std::string_view first_line) {
+  if (path.ends_with(".csv")) return TableFormat::Csv;
+  if (path.ends_with(".tsv")) return TableFormat::Tsv;
+  if (path.ends_with(".jsonl")) return TableFormat::JsonLines;
+  if (first_line.starts_with('{')) return TableFormat::JsonLines;
+  bool commas = first_line.find('\t') == std::string_view::npos &&
+                first_line.find(',') != std::string_view::npos;
+  return commas ? TableFormat::Csv : TableFormat::Tsv;
+}
+
+Table table_of(const std::string& name, const std::vector<std::string>& lines, TableFormat format,
+               const std::string& columns, const std::vector<std::string>& usual) {
+  Table table{name, {}, {}};
+  TableReader reader(table, lines);
+  const Fields wanted = wanted_columns(columns, usual);
+  if (format == TableFormat::JsonLines)
+    reader.read_objects(wanted);
+  else
+    reader.read_divided(format == TableFormat::Csv, wanted, !columns.empty());
+  if (table.rows.empty()) throw FileError(name, "has no record");
+  return table;
+}
+
+Table read_table(const std::string& path, const std::string& columns,
+                 const std::vector<std::string>& usual) {
+  std::vector<std::string> lines = read_lines(path);
+  return table_of(shown_path(path), lines, table_format(path, lines[0]), columns, usual);
+}
+
+bool names_columns(std::string_view line, TableFormat format,
+                   const std::vector<std::string>& usual) {
+  Fields head = divided(line, format == TableFormat::Csv ? ',' : '\t');
+  return std::ranges::all_of(
+      usual, [&](const std::string& name) { return column_named(head, name) < head.size(); });
+}
+
+}  // namespace glim
