@@ -137,7 +137,8 @@ void each_option(Options& o, const F& f) {
   take("enough", o.enough, "stop when this share of them equals the reference (0: never)", {0, 1});
   take("valid-every", o.valid_every, "steps between validations (0: each epoch)", kCount);
   take("save-every", o.save_every, "steps between checkpoints (0: at each validation)", kCount);
-  take("log-every", o.log_every, "steps between lines of the log", kPositive);
+  take("log-every", o.log_every,
+       "steps between lines of the log (0: 50; 20 lines at least, and one an epoch)", kCount);
   take("record", o.record,
        "keep gradient norms, entropies and more in OUT/recording.jsonl, for glim report");
   take("record-every", o.record_every, "steps between records", kPositive);

@@ -188,6 +188,10 @@ std::vector<std::string> differences(const TrainOptions& a, const TrainOptions& 
   return names;
 }
 
+Index log_interval(const TrainOptions& o, Index total_steps) {
+  return o.log_every > 0 ? o.log_every : std::clamp<Index>(total_steps / 20, 1, 50);
+}
+
 std::unique_ptr<Schedule> make_schedule(const TrainOptions& o, Index total_steps) {
   double rate = o.rate > 0 ? o.rate : o.schedule == "noam" ? 1 : 5e-4;
   if (o.schedule == "noam") return std::make_unique<NoamSchedule>(o.d_model, o.warmup, rate);

@@ -76,7 +76,7 @@ struct TrainOptions {
   Index patience = 0;     // validations without improvement before stopping; 0: never
   Index valid_every = 0;  // steps; 0: each epoch
   Index save_every = 0;   // steps between checkpoints; 0: at each validation
-  Index log_every = 50;   // steps
+  Index log_every = 0;    // steps between lines of the log; 0: log_interval
   bool record = false;    // what happens inside the model, every so many steps
   Index record_every = 50;
   Index try_every = 0;                // epochs between trials on validation data; 0: none
@@ -109,6 +109,9 @@ void refuse_options(const TrainOptions& options, const std::vector<std::string>&
 
 // Names of the options in which `a` and `b` differ, as on the command line ("d-model").
 std::vector<std::string> differences(const TrainOptions& a, const TrainOptions& b);
+
+// Steps between lines of the log. Unless it was chosen: 50, or as many as give a short run 20 lines.
+Index log_interval(const TrainOptions& o, Index total_steps);
 
 // total_steps: for cosine.
 std::unique_ptr<Schedule> make_schedule(const TrainOptions& o, Index total_steps);

@@ -56,6 +56,12 @@ Trainer::Trainer(const TrainOptions& options, Learner& learner, Checkpoint from)
     throw ValueError("--resume",
                      "the training data are not those that the checkpoint was made with");
   build();
+  const TrainOptions& was = from.options;
+  bool room = state_.epoch < options_.epochs &&
+              (options_.max_steps == 0 || state_.step < options_.max_steps);
+  bool other_end = was.epochs != options_.epochs || was.max_steps != options_.max_steps ||
+                   was.patience != options_.patience || was.enough != options_.enough;
+  if (room && other_end) state_.finished = false;
   Index batches = learner_.begin(Split::Train, state_.epoch);
   if (state_.batch > batches)
     throw FileError(in_folder(options_.out, "last.safetensors"),
@@ -270,9 +276,6 @@ void Trainer::save_average(TrainObserver& observer) {
 
 bool Trainer::run(TrainObserver& observer, const std::atomic<bool>& stop) {
   learner_.model().train();
-  if (state_.finished && (state_.epoch < options_.epochs &&
-                          (options_.max_steps == 0 || state_.step < options_.max_steps)))
-    state_.finished = false;  // more epochs or steps were asked for
   while (!state_.finished) {
     Index count = learner_.begin(Split::Train, state_.epoch);
     double epoch_start = seconds_now();

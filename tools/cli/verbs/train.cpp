@@ -47,6 +47,7 @@ class Console final : public TrainObserver {
       : o_(o),
         learner_(learner),
         total_(total_steps),
+        every_(log_interval(o, total_steps)),
         metrics_(metrics),
         progress_(progress),
         stale_(std::move(stale)) {}
@@ -69,9 +70,11 @@ class Console final : public TrainObserver {
     p.rate = r.rate;
     p.seconds_left = static_cast<double>(total_ - r.step) * seconds_ / steps_;
     progress_.show(p);
-    if (r.step % o_.log_every != 0) return;
+    bool due = r.step % every_ == 0;
+    bool last = o_.log_every == 0 && (r.batch == r.batches || r.step == total_);
+    if (!due && !last) return;
     metrics_.train(r, mean, speed);
-    progress_.log(p);
+    if (due) progress_.log(p);  // the end of an epoch has a line of its own
     window_ = {};
     seconds_ = steps_ = 0;
   }
@@ -100,13 +103,33 @@ class Console final : public TrainObserver {
  private:
   const TrainOptions& o_;
   const Learner& learner_;
-  Index total_;
+  Index total_, every_;
   Metrics& metrics_;
   Progress& progress_;
   std::vector<std::filesystem::path> stale_;
   Measures window_;  // sums since the last line
   double seconds_ = 0, steps_ = 0;
 };
+
+// What ended a finished run, and the options with which it goes on.
+std::string why_complete(const TrainOptions& o, const TrainState& s) {
+  std::string more;
+  if (s.epoch >= o.epochs) more += fmt::format(" --epochs {}", 2 * o.epochs);
+  if (o.max_steps > 0 && s.step >= o.max_steps)
+    more += fmt::format(" --max-steps {}", 2 * o.max_steps);
+  std::string why =
+      fmt::format("epoch {} of {}, step {}{}", std::min(s.epoch + 1, o.epochs), o.epochs, s.step,
+                  o.max_steps > 0 ? fmt::format(" of {}", o.max_steps) : "");
+  if (more.empty() && o.patience > 0 && s.bad_validations >= o.patience) {
+    why += fmt::format(", {} validations without improvement", s.bad_validations);
+    more = fmt::format(" --patience {}", 2 * o.patience);
+  } else if (more.empty()) {
+    why += fmt::format(", {} of the validation sentences right", o.enough);
+    more = " --enough 0";
+  }
+  return fmt::format("The run in {0} is complete: {1}. To go on: glim train --resume --out {0}{2}",
+                     o.out, why, more);
+}
 
 void run_train(Command& command, TrainArguments& a) {
   namespace fs = std::filesystem;
@@ -164,6 +187,7 @@ void run_train(Command& command, TrainArguments& a) {
   std::string toml = o.to_toml();
   std::unique_ptr<Trainer> trainer = from ? std::make_unique<Trainer>(o, *learner, std::move(*from))
                                           : std::make_unique<Trainer>(o, *learner, toml);
+  if (trainer->state().finished) return print_line(why_complete(o, trainer->state()));
   write_file_atomically((fs::path(o.out) / "config.toml").string(), toml);
 
   for (const std::string& line : learner->summary()) print_line(line);

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# short_run.sh GLIM: a run of a few steps leaves enough lines to see it, and one that is complete says so and what
+# would go on.
+set -uo pipefail
+glim=$(realpath "$1")
+source "$(dirname "$0")/../common.sh"
+train=("$glim" train --task copy --batch-sentences 8 --layers 1 --d-model 16 --heads 2 --d-ff 32
+  --progress none)
+steps() { grep '"train"' "$1/metrics.jsonl" | grep -o '"step":[0-9]*' | tr -dc '0-9\n' | tr '\n' ' '; }
+complete() {  # NAME PATTERN ARGS...: resuming changes nothing and says so
+  local name=$1 pattern=$2 before
+  shift 2
+  before=$(cat "$name"/* | sha256sum)
+  "$glim" train --resume --progress none --out "$name" "$@" >log 2>&1 || report "$name is complete" "status $?"
+  report "$name is complete" "$(grep -Eq -- "$pattern" log || cat log)"
+  report "$name is left alone" "$([ "$(cat "$name"/* | sha256sum)" = "$before" ] || echo "it changed")"
+}
+
+"${train[@]}" --examples 64 --epochs 3 --warmup 4 --out three >log 2>&1 || cat log
+report "24 steps: each is a line" "$([ "$(steps three | wc -w)" = 24 ] || steps three)"
+"${train[@]}" --examples 64 --epochs 1 --max-steps 5 --warmup 2 --out five >log 2>&1 || cat log
+report "5 steps: each is a line" "$([ "$(steps five)" = "1 2 3 4 5 " ] || steps five)"
+"${train[@]}" --examples 56 --epochs 11 --warmup 4 --out eleven >log 2>&1 || cat log
+report "77 steps: 20 lines at least, and each epoch's last" "$(
+  [ "$(steps eleven | wc -w)" -ge 20 ] || steps eleven
+  for ((s = 7; s <= 77; s += 7)); do [[ " $(steps eleven)" = *" $s "* ]] || echo "no $s"; done)"
+"${train[@]}" --examples 64 --epochs 3 --warmup 4 --log-every 10 --out ten >log 2>&1 || cat log
+report "what is asked for is what there is" "$([ "$(steps ten)" = "10 20 " ] || steps ten)"
+
+complete three 'three is complete: epoch 3 of 3, step 24\. To go on: glim train --resume --out three --epochs 6$'
+complete five 'step 5 of 5\. To go on: .* --max-steps 10$'
+"$glim" train --resume --out three --epochs 4 --progress none >log 2>&1
+report "with more epochs it goes on" "$([ "$(steps three | wc -w)" -ge 32 ] || cat log)"
+"${train[@]}" --examples 64 --epochs 9 --warmup 4 --rate 1e-12 --patience 1 --out early >log 2>&1 || cat log
+complete early 'validations? without improvement\. To go on: .* --patience 2$'
+summary
