@@ -54,9 +54,9 @@ const Charts = {
     for (const l of lines) {
       svg.append("path").attr("d", path(l)).attr("fill", "none").attr("stroke", l.color)
         .attr("stroke-width", 1.8).attr("stroke-dasharray", l.dash ? "6 4" : null);
-      // A value between two that are missing is no line: it gets a dot.
+      // Few values, and one between two that are missing, get dots.
       l.y.forEach((value, i) => {
-        if (good(value) && (l.marks || (!good(l.y[i - 1]) && !good(l.y[i + 1]))))
+        if (good(value) && (l.marks || l.x.length <= 40 || (!good(l.y[i - 1]) && !good(l.y[i + 1]))))
           svg.append("circle").attr("cx", x(l.x[i])).attr("cy", y(value)).attr("r", 3).attr("fill", l.color);
       });
     }

@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kWindow = 20, kLeast = 5;  // values that a running median is of
 constexpr std::size_t kPause = 3;                // records that do not end an event
 constexpr double kSpike = 5, kLossSpike = 1.3, kLossNats = 0.1;
-constexpr double kExplosion = 100, kVanishing = 1e-3;
+constexpr double kExplosion = 100, kVanishing = 1e-3, kFading = 1e-3;
 constexpr double kSmallUpdate = 1e-5, kLargeUpdate = 0.1, kRateShare = 0.1;
 constexpr double kSaturatedRun = 0.9, kUniform = 0.02, kCollapse = 0.95, kGrowth = 10;
 constexpr std::size_t kNamed = 3;  // places that a sentence names
@@ -183,6 +183,42 @@ void find_loss_spikes(const Losses& train, std::vector<RunEvent>& events) {
   }
 }
 
+// How far above its least value a loss counts as risen, of medians of so many values, and for how many values
+// until the end.
+struct Above {
+  const char* which;
+  double factor, nats;
+  std::size_t window, least;
+};
+void find_above_best(const Losses& losses, const Above& rule, std::vector<RunEvent>& events) {
+  const std::size_t count = losses.nll.size();
+  double best = HUGE_VAL, now = HUGE_VAL;
+  std::size_t best_at = 0, since = count;
+  for (std::size_t i = rule.window - 1; i < count; ++i) {
+    now = median_of(losses.nll, i + 1 - rule.window, i + 1, rule.window);
+    if (now < best) {
+      best = now;
+      best_at = i;
+    }
+    if (!(now > rule.factor * best && now > best + rule.nats))
+      since = count;
+    else if (since == count)
+      since = i;
+  }
+  if (count - since < rule.least) return;
+  events.push_back({"above-best",
+                    "nll",
+                    losses.step[since],
+                    losses.step.back(),
+                    {},
+                    now,
+                    fmt::format("steps {} to {}: the {} loss no longer falls and stays above its "
+                                "best, {:.3g} nats at step {} (in the end {:.3g}, threshold {} "
+                                "times)",
+                                losses.step[since], losses.step.back(), rule.which, best,
+                                losses.step[best_at], now, rule.factor)});
+}
+
 }  // namespace
 
 const std::vector<EventRule>& event_rules() {
@@ -191,11 +227,18 @@ const std::vector<EventRule>& event_rules() {
       {"loss-spike",
        "training loss above 1.3 times the median of the 20 log lines before, and 0.1 nats above "
        "it"},
+      {"above-best",
+       "training loss, median of 5 log lines, above 1.1 times its best and 0.05 nats above it in "
+       "the "
+       "last 5 lines or more; validation loss above 1.02 times and 0.02 nats in the last 3 or "
+       "more"},
       {"gradient-spike",
        "a module's gradient norm above 5 times the median of the 20 records before"},
       {"exploding", "a module's gradient norm above 100 times the median of its first 5 records"},
       {"vanishing",
        "a module's gradient norm below 0.001 times the median of all modules in the same record"},
+      {"fading",
+       "a module's gradient norm below 0.001 times the median of its own first 5 records"},
       {"no-gradient", "a module's gradient norm 0 or undefined in every record"},
       {"small-update",
        "update / weight ratio below 1e-5 while the learning rate is a tenth of its largest or "
@@ -237,6 +280,12 @@ std::vector<RunEvent> find_events(const TrainingRun& run) {
        {"vanishing", false, kPause,
         "the gradient vanishes, below 0.001 times the median of modules", "norm"},
        [&](const Values& v, std::size_t i) { return v[i] > 0 && v[i] < kVanishing * middle[i]; });
+  rule("gradient_norm",
+       {"fading", false, kPause, "the gradient fades, below 0.001 times its own first values",
+        "norm"},
+       [](const Values& v, std::size_t i) {
+         return i >= kLeast && v[i] < kFading * median_of(v, 0, kLeast, kLeast);
+       });
   double peak = 0;
   for (double rate : r.rate) peak = std::max(peak, std::isfinite(rate) ? rate : 0);
   rule("update_ratio",
@@ -263,6 +312,8 @@ std::vector<RunEvent> find_events(const TrainingRun& run) {
        [](const Values& v, std::size_t i) { return v[i] > kGrowth * v.front(); });
   find_silent(r, events);
   find_loss_spikes(run.train, events);
+  find_above_best(run.train, {"training", 1.1, 0.05, kLeast, kLeast}, events);
+  find_above_best(run.valid, {"validation", 1.02, 0.02, 1, 3}, events);
   find_not_finite(run, events);
   std::stable_sort(events.begin(), events.end(),
                    [](const RunEvent& a, const RunEvent& b) { return a.step < b.step; });

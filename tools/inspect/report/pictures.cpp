@@ -10,6 +10,7 @@ namespace glim {
 namespace {
 
 constexpr std::size_t kMostColumns = 200;  // of a map
+constexpr std::size_t kFewPoints = 40;     // of a line: each is marked
 
 std::vector<double> as_numbers(const std::vector<Index>& steps) {
   return {steps.begin(), steps.end()};
@@ -25,7 +26,7 @@ std::string losses_svg(const std::vector<TrainingRun>& runs, const std::string& 
     s.name = label;
     s.x = as_numbers(x);
     s.y = std::move(y);
-    s.marks = marks;
+    s.marks = marks || x.size() <= kFewPoints;
     chart.series.push_back(std::move(s));
   };
   for (const TrainingRun& r : runs) {

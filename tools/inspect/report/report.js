@@ -39,7 +39,7 @@ function draw_losses(panel) {
       Charts.lines([
         ...runs.map(r => one(label(r, "training"), r.color, r.train.step, r.train.nll)),
         ...runs.map(r => one(label(r, "validation"), r.color, r.valid.step, r.valid.nll, {dash: true, marks: true})),
-      ], {id: "chart-loss", title: "Loss: NLL, nats a target", log, flags: flags_of(["loss-spike", "not-finite"])}),
+      ], {id: "chart-loss", title: "Loss: NLL, nats a target", log, flags: flags_of(["loss-spike", "above-best", "not-finite"])}),
       Charts.lines(of_batches.map(r => one(label(r, "recorded batches"), r.color, r.steps, r.loss)),
         {id: "chart-batches", title: "Loss of the recorded batches: KL, nats a target", log}),
       Charts.lines(runs.map(r => r.train.step.length ? one(r.name, r.color, r.train.step, r.train.rate) :
@@ -51,7 +51,7 @@ function draw_losses(panel) {
   logarithmic.addEventListener("change", redraw);
   panel.append(make("div", {class: "controls"}, make("label", {}, logarithmic, " logarithmic")), charts,
     make("p", {class: "soft"}, "A training loss is the mean since the line of the log before it; a triangle marks a " +
-      "spike or where the run stopped."));
+      "spike, where the loss rose above its best for good, or where the run stopped."));
   redraw();
 }
 

@@ -67,10 +67,10 @@ TEST_CASE("gradients that explode, vanish or never arrive") {
   CHECK(e.last == 600);
 
   run = quiet_run();
-  for (std::size_t i = 40; i < 60; ++i) values(run, "gradient_norm")[i][3] = 1e-4;
+  for (auto& record : values(run, "gradient_norm")) record[3] = 1e-4;
   e = only_event(run);
   CHECK(e.rule == "vanishing");
-  CHECK(e.step == 410);
+  CHECK(e.step == 10);
   CHECK(e.where == std::vector<std::string>{"d"});
   CHECK(e.value == 1e-4);
 
@@ -79,6 +79,44 @@ TEST_CASE("gradients that explode, vanish or never arrive") {
   e = only_event(run);
   CHECK(e.rule == "no-gradient");
   CHECK(e.where == std::vector<std::string>{"f"});
+}
+
+TEST_CASE("a gradient that falls below a thousandth of its own first values fades") {
+  TrainingRun run = quiet_run();
+  for (std::size_t i = 0; i < 60; ++i)  // all together: none vanishes beside the others
+    for (double& g : values(run, "gradient_norm")[i])
+      if (i >= 40) g *= 9e-4;
+  RunEvent e = only_event(run);
+  CHECK(e.rule == "fading");
+  CHECK(e.step == 410);
+  CHECK(e.last == 600);
+  CHECK(e.where.size() == 6);
+  CHECK(e.text.find("below 0.001 times its own first values") != std::string::npos);
+}
+
+TEST_CASE("a loss that stays above its best until the end, but not one that comes back") {
+  TrainingRun run = quiet_run();
+  for (std::size_t i = 40; i < 60; ++i) run.train.nll[i] = 1.25;  // no spike: below 1.3 times
+  RunEvent e = only_event(run);
+  CHECK(e.rule == "above-best");
+  CHECK(e.quantity == "nll");
+  CHECK(e.step == 430);  // the median of 5
+  CHECK(e.last == 600);
+  CHECK(e.value == 1.25);
+  CHECK(e.text.find("the training loss no longer falls and stays above its best, 1.0") !=
+        std::string::npos);
+  for (std::size_t i = 55; i < 60; ++i) run.train.nll[i] = 1.01;
+  CHECK(find_events(run).empty());
+
+  run = quiet_run();
+  run.valid.step = {100, 200, 300, 400, 500};
+  run.valid.nll = {2, 1.5, 1.6, 1.6, 1.6};
+  e = only_event(run);
+  CHECK(e.rule == "above-best");
+  CHECK(e.step == 300);
+  CHECK(e.text.find("the validation loss") != std::string::npos);
+  run.valid.nll = {2, 1.5, 1.49, 1.6, 1.6};
+  CHECK(find_events(run).empty());
 }
 
 TEST_CASE(
