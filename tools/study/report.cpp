@@ -69,6 +69,7 @@ std::string criteria_table(const StudyResult& r) {
     auto held = std::count_if(v.begin(), v.end(), [&](double x) { return c.holds(x); });
     row.push_back(interval_text(c));
     row.push_back(!c.decides              ? "(beside)"
+                  : r.small               ? ""
                   : held == std::ssize(v) ? "holds"
                   : held == 0             ? "does not hold"
                                           : fmt::format("holds for {} of {}", held, v.size()));
@@ -163,7 +164,7 @@ std::string to_text(const StudyResult& r) {
   };
   item("claim", s.claim);
   item("source", s.source);
-  item("setting", (r.small ? "SMALL, which decides nothing: " + s.small_setting : s.setting) +
+  item("setting", (r.small ? "SMALL: " + s.small_setting : s.setting) +
                       (r.seeds.size() == 1
                            ? fmt::format("; seed {}", r.seeds[0])
                            : fmt::format("; seeds {} to {}", r.seeds.front(), r.seeds.back())));
@@ -174,14 +175,15 @@ std::string to_text(const StudyResult& r) {
   for (const Criterion& c : s.criteria)
     text += fmt::format("  {}. {}\n", ++note, wrapped(interval_text(c) + ": " + c.reason, 5));
   std::string verdict;
-  if (r.small) verdict = "none at this size; the criteria alone would say: ";
-  if (r.holds()) {
-    verdict += r.seeds.size() == 1 ? "the claim holds" : "the claim holds for each seed";
+  if (r.small) {
+    verdict = "too small to judge";
+  } else if (r.holds()) {
+    verdict = r.seeds.size() == 1 ? "the claim holds" : "the claim holds for each seed";
   } else {
     std::string without;
     for (std::size_t i = 0; i < r.seeds.size(); ++i)
       if (!r.holds(i)) without += (without.empty() ? "" : ", ") + std::to_string(r.seeds[i]);
-    verdict += "the claim does not hold as stated (seed " + without + ")";
+    verdict = "the claim does not hold as stated (seed " + without + ")";
   }
   text += fmt::format("\n  verdict   {} ({:.1f} s, processor {:.1f} s)\n", verdict, r.seconds,
                       r.processor_seconds);
@@ -190,11 +192,15 @@ std::string to_text(const StudyResult& r) {
 
 std::string to_json(const StudyResult& r) {
   const Study& s = *r.study;
-  nlohmann::json j = {{"name", s.name},       {"claim", s.claim},
-                      {"source", s.source},   {"setting", r.small ? s.small_setting : s.setting},
-                      {"small", r.small},     {"seeds", r.seeds},
-                      {"seconds", r.seconds}, {"processor_seconds", r.processor_seconds},
-                      {"holds", r.holds()}};
+  nlohmann::json j = {{"name", s.name},
+                      {"claim", s.claim},
+                      {"source", s.source},
+                      {"setting", r.small ? s.small_setting : s.setting},
+                      {"small", r.small},
+                      {"seeds", r.seeds},
+                      {"seconds", r.seconds},
+                      {"processor_seconds", r.processor_seconds},
+                      {"holds", r.small ? nlohmann::json() : nlohmann::json(r.holds())}};
   j["holds_by_seed"] = nlohmann::json::array();
   for (std::size_t i = 0; i < r.seeds.size(); ++i) j["holds_by_seed"].push_back(r.holds(i));
   j["criteria"] = nlohmann::json::array();

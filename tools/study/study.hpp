@@ -104,7 +104,7 @@ StudyResult run_study(const Study& study, const StudyOptions& options);
 std::string to_text(const std::vector<Study>& studies);
 // Claim, source, setting, a row a criterion, the curves as tables, the verdict.
 std::string to_text(const StudyResult& result);
-// Every number. Infinite bounds and values that are not finite are null.
+// Every number. Infinite bounds and values that are not finite are null, and so is `holds` at small sizes.
 std::string to_json(const StudyResult& result);
 // A picture a plot, "STUDY-PLOT" and its SVG: lines are means, bands from the least to the largest.
 struct Picture {

@@ -74,7 +74,7 @@ void run_study(StudyArguments a) {
   print("\n");
   for (const StudyResult& r : results)
     print(fmt::format("{:<18} {}\n", r.study->name,
-                      r.small     ? "small"
+                      r.small     ? "too small to judge"
                       : r.holds() ? "holds"
                                   : "does not hold as stated"));
 }
@@ -88,7 +88,7 @@ Command study_command() {
   c.option("list", &a->list, "list the studies, with claim and source");
   c.option("seeds", &a->options.seeds, "number of seeds, one run each", {1, 1000});
   c.option("seed", &a->options.first_seed, "the first seed", kCount);
-  c.option("quick", &a->options.small, "small sizes: seconds, no verdict");
+  c.option("quick", &a->options.small, "small sizes: seconds, too small to judge");
   c.option("out", &a->out, "folder for STUDY.json and the plots (SVG)");
   c.option("png", &a->png, "write the plots as PNG too");
   c.run = [a](Command&) { run_study(*a); };
