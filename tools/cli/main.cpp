@@ -60,7 +60,11 @@ int main(int argc, char** argv) {
         throw glim::UsageError(std::string(name) +
                                " is not part of this build; `tools/build build` adds it");
 #endif
+    bool quiet = false;
+    for (glim::Command& verb : verbs)
+      verb.option("quiet", &quiet, "print results and errors alone").in_config = false;
     if (glim::Command* verb = glim::parse_command_line(kAbout, verbs, argc, argv)) {
+      glim::set_quiet(quiet);
       glim::product_choice();  // GLIM_ISA and GLIM_PRODUCTS are refused here, not within some op
       verb->run(*verb);
     }

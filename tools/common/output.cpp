@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "tensor/error.hpp"
 #include "tools/common/utf8.hpp"
@@ -13,6 +14,7 @@ namespace glim {
 namespace {
 
 constexpr std::size_t kLongestMessage = 1000;
+bool is_quiet = false;
 
 void require(bool written) {
   if (written) return;
@@ -59,6 +61,23 @@ void print(const std::string& text) {
 }
 
 void print_flush() { require(std::fflush(stdout) == 0); }
+
+void print_json(const nlohmann::ordered_json& json) {
+  print_line(json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+}
+
+void set_quiet(bool on) { is_quiet = on; }
+bool quiet() { return is_quiet; }
+
+void say(const std::string& text) {
+  if (!is_quiet) print_line(text);
+}
+
+void note(const std::string& text) {
+  if (is_quiet) return;
+  std::fflush(stdout);
+  std::fprintf(stderr, "glim: note: %s\n", printable(text).c_str());
+}
 
 void print_line(const std::string& text) {
   print(text + "\n");

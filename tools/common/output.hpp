@@ -2,6 +2,7 @@
 #pragma once
 
 #include <exception>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
@@ -22,5 +23,15 @@ std::string printable(std::string_view text);
 void print(const std::string& text);
 void print_line(const std::string& text);  // and flushes
 void print_flush();
+// As one line; numbers that are not finite are null, and what is not UTF-8 is U+FFFD.
+void print_json(const nlohmann::ordered_json& json);
+
+// --quiet: results and errors alone are printed.
+void set_quiet(bool on);
+bool quiet();
+// Unless quiet: a line on standard output that is no result, as of a file that was written.
+void say(const std::string& text);
+// Unless quiet: "glim: note: TEXT" on standard error.
+void note(const std::string& text);
 
 }  // namespace glim

@@ -6,6 +6,7 @@
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
 #include "tools/common/folder.hpp"
+#include "tools/common/output.hpp"
 #include "tools/common/utf8.hpp"
 #include "tools/train/learners/translation.hpp"
 #include "tools/train/translator.hpp"
@@ -27,7 +28,7 @@ std::vector<std::string> translations(const TrainOptions& o, const ParallelCorpu
     std::vector<std::string> part(sources.begin() + static_cast<std::ptrdiff_t>(start),
                                   sources.begin() + static_cast<std::ptrdiff_t>(end));
     for (auto& list : translator.translate(part, t)) lines.push_back(list[0].text);
-    fmt::print(stderr, "teacher: {} of {} sentences translated\n", end, sources.size());
+    if (!quiet()) fmt::print(stderr, "teacher: {} of {} sentences translated\n", end, sources.size());
   }
   return lines;
 }

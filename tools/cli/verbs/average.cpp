@@ -30,7 +30,7 @@ Command average_command() {
     first.weights = average(states);
     first.optimizer.clear();
     save_checkpoint(a->out, first);
-    print_line("the mean of " + std::to_string(states.size()) + " checkpoints is in " + a->out);
+    say("the mean of " + std::to_string(states.size()) + " checkpoints is in " + a->out);
   };
   return c;
 }

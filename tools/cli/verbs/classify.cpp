@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "tensor/error.hpp"
 #include "tools/cli/verbs/verbs.hpp"
@@ -32,12 +33,19 @@ void run_classify(const ClassifyArguments& a) {
 
 }  // namespace
 
-std::string result_line(const Labels& labels, const Classified& c) {
+void print_result(const ClassifyArguments& a, const Labels& labels, const Classified& c,
+                  nlohmann::ordered_json input, const std::string& file) {
+  if (a.json) {
+    input["label"] = labels.name(c.label);
+    for (Index i = 0; i < labels.size(); ++i)
+      input["probabilities"][labels.name(i)] = c.probs[static_cast<std::size_t>(i)];
+    return print_json(input);
+  }
   std::string line = labels.name(c.label) + "\t";
   for (Index i = 0; i < labels.size(); ++i)
     line += fmt::format("{}{}={:.4f}", i > 0 ? " " : "", labels.name(i),
                         c.probs[static_cast<std::size_t>(i)]);
-  return line;
+  print_line(line + (file.empty() ? "" : "\t" + file));
 }
 
 Accuracy::Accuracy(const Labels& labels)
@@ -50,19 +58,24 @@ void Accuracy::add(Index truth, Index found) {
   if (truth == found) ++right_[static_cast<std::size_t>(truth)];
 }
 
-std::string Accuracy::text() const {
+void Accuracy::print(bool as_json) const {
   Index total = 0, right = 0;
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
   std::string classes;
   for (std::size_t i = 0; i < total_.size(); ++i) {
     total += total_[i];
     right += right_[i];
     classes +=
         fmt::format("\n  {}: {} of {}", labels_.name(static_cast<Index>(i)), right_[i], total_[i]);
+    list.push_back({{"label", labels_.name(static_cast<Index>(i))},
+                    {"right", right_[i]},
+                    {"total", total_[i]}});
   }
-  return fmt::format("accuracy {:.4f} ({} of {})",
-                     static_cast<double>(right) / static_cast<double>(std::max<Index>(total, 1)),
-                     right, total) +
-         classes;
+  double share = static_cast<double>(right) / static_cast<double>(std::max<Index>(total, 1));
+  if (as_json)
+    return print_json(
+        {{"accuracy", share}, {"right", right}, {"total", total}, {"classes", std::move(list)}});
+  print_line(fmt::format("accuracy {:.4f} ({} of {})", share, right, total) + classes);
 }
 
 Command classify_command() {
@@ -70,13 +83,15 @@ Command classify_command() {
   auto a = std::make_shared<ClassifyArguments>();
   c.option("model", &a->model, "folder of a model, or one of its files");
   c.option("labelled", &a->labelled,
-           "measure the accuracy on this file of sentence<TAB>label lines instead (-: "
-           "standard input)");
+           "measure the accuracy on this file instead: sentence<TAB>label lines, CSV or JSON lines "
+           "(-: standard input)");
+  c.option("columns", &a->columns, "its columns, as NAME,NAME (sentence,label)");
   c.option("truncate", &a->truncate, "cut sentences beyond the model's maximum");
   c.option("images", &a->images, "classify the images of this IDX file (vit)");
   c.option("labels", &a->labels, "their labels: measure the accuracy on them");
   c.option("image-folder", &a->image_folder,
            "measure the accuracy on a folder with a folder of PNGs for each class (vit)");
+  c.option("json", &a->json, "print a JSON object for each input");
   c.argument("files", &a->files, "PNG files (vit); without any, standard input gives their names");
   c.run = [a](Command&) { run_classify(*a); };
   return c;

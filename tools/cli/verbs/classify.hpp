@@ -2,6 +2,7 @@
 // own, and a line in the table of classify.cpp.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,8 @@ struct ClassifyArguments {
   std::string model = "model", labelled;
   std::string images, labels, image_folder;
   std::vector<std::string> files;
-  bool truncate = false;
+  std::string columns;  // of a table of labelled sentences
+  bool truncate = false, json = false;
 };
 
 // Sentences from standard input, or accuracy over sentence<TAB>label lines (kind `classifier`).
@@ -22,16 +24,18 @@ void classify_sentences(const ClassifyArguments& a);
 // PNG files or IDX images, or accuracy over labelled ones (kind `vit`).
 void classify_images(const ClassifyArguments& a);
 
-// "1<TAB>0=0.0312 1=0.9688"
-std::string result_line(const Labels& labels, const Classified& c);
+// Prints what was found of one input: "1<TAB>0=0.0312 1=0.9688", and behind a further tab the name of a file; with
+// --json an object that begins with `input`, what it was (tools/cli/json.md).
+void print_result(const ClassifyArguments& a, const Labels& labels, const Classified& c,
+                  nlohmann::ordered_json input, const std::string& file = {});
 
 // How often what was found is what it should be, in all and by class.
 class Accuracy {
  public:
   explicit Accuracy(const Labels& labels);
   void add(Index truth, Index found);
-  // "accuracy 0.8073 (704 of 872)", then a line a class.
-  std::string text() const;
+  // "accuracy 0.8073 (704 of 872)", then a line a class; or an object.
+  void print(bool as_json) const;
 
  private:
   const Labels& labels_;

@@ -5,6 +5,7 @@
 // name. With --labels (IDX) or --image-folder (a folder for each class) accuracy is measured instead.
 #include <algorithm>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "tensor/error.hpp"
@@ -28,16 +29,16 @@ void classify_all(const LoadedVit& vit, const ImageSet& set, const F& f) {
   }
 }
 
-void measure_labelled(const LoadedVit& vit, const ImageSet& set) {
+void measure_labelled(const LoadedVit& vit, const ImageSet& set, bool json) {
   std::vector<Index> truth = label_numbers(set, vit.labels);
   Accuracy accuracy(vit.labels);
   classify_all(vit, set, [&](Index row, const Classified& c) {
     accuracy.add(truth[static_cast<std::size_t>(row)], c.label);
   });
-  print_line(accuracy.text());
+  accuracy.print(json);
 }
 
-void classify_file(const LoadedVit& vit, const std::string& file) {
+void classify_file(const ClassifyArguments& a, const LoadedVit& vit, const std::string& file) {
   const VitConfig& c = vit.model->config();
   ImageSet one;
   one.name = file;
@@ -45,14 +46,16 @@ void classify_file(const LoadedVit& vit, const std::string& file) {
   one.height = c.height;
   one.width = c.width;
   append_png(one, file);
-  print_line(result_line(vit.labels, classify(vit, one, {0})[0]) + "\t" + file);
+  print_result(a, vit.labels, classify(vit, one, {0})[0], {{"file", file}}, file);
 }
 
 }  // namespace
 
 void classify_images(const ClassifyArguments& a) {
-  if (!a.labelled.empty() || a.truncate)
-    throw ValueError(a.truncate ? "--truncate" : "--labelled",
+  if (!a.labelled.empty() || !a.columns.empty() || a.truncate)
+    throw ValueError(a.truncate           ? "--truncate"
+                     : a.labelled.empty() ? "--columns"
+                                          : "--labelled",
                      "is for models of sentences; this one classifies images");
   int sources = !a.images.empty() + !a.image_folder.empty() + !a.files.empty();
   if (sources > 1)
@@ -67,19 +70,20 @@ void classify_images(const ClassifyArguments& a) {
     like.height = c.height;
     like.width = c.width;
     for (Index i = 0; i < vit.labels.size(); ++i) like.classes.push_back(vit.labels.name(i));
-    return measure_labelled(vit, read_png_folders(a.image_folder, &like));
+    return measure_labelled(vit, read_png_folders(a.image_folder, &like), a.json);
   }
   if (!a.images.empty()) {
     ImageSet set = read_idx_images(a.images, a.labels);
-    if (!a.labels.empty()) return measure_labelled(vit, set);
-    return classify_all(
-        vit, set, [&](Index, const Classified& f) { print_line(result_line(vit.labels, f)); });
+    if (!a.labels.empty()) return measure_labelled(vit, set, a.json);
+    return classify_all(vit, set, [&](Index row, const Classified& f) {
+      print_result(a, vit.labels, f, {{"image", row}});
+    });
   }
-  for (const std::string& file : a.files) classify_file(vit, file);
+  for (const std::string& file : a.files) classify_file(a, vit, file);
   if (!a.files.empty()) return;
   std::string line;
   while (std::getline(std::cin, line))
-    if (!line.empty()) classify_file(vit, line);
+    if (!line.empty()) classify_file(a, vit, line);
   if (std::cin.bad()) throw FileError("standard input", "cannot be read");
 }
 

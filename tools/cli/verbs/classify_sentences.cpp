@@ -3,6 +3,7 @@
 // One line in gives one line out, at once: the label, a tab, and every label's probability. An empty
 // line stays empty.
 #include <iostream>
+#include <nlohmann/json.hpp>
 
 #include "tensor/error.hpp"
 #include "tools/cli/verbs/classify.hpp"
@@ -14,14 +15,14 @@ namespace glim {
 namespace {
 
 void measure_labelled(const LoadedClassifier& classifier, const ClassifyArguments& a) {
-  LabelledSentences data = read_labelled(a.labelled);
+  LabelledSentences data = read_labelled(a.labelled, a.columns);
   std::vector<Index> truth = label_numbers(data, classifier.labels);
   Accuracy accuracy(classifier.labels);
   for (std::size_t i = 0; i < truth.size(); ++i) {
     std::string name = data.name + ":" + std::to_string(data.line[i]);
     accuracy.add(truth[i], classify(classifier, {data.sentences[i]}, {name}, a.truncate)[0].label);
   }
-  print_line(accuracy.text());
+  accuracy.print(a.json);
 }
 
 }  // namespace
@@ -29,6 +30,8 @@ void measure_labelled(const LoadedClassifier& classifier, const ClassifyArgument
 void classify_sentences(const ClassifyArguments& a) {
   if (!(a.images.empty() && a.labels.empty() && a.image_folder.empty() && a.files.empty()))
     throw ValueError("classify", "images are for models of kind 'vit'; this one reads sentences");
+  if (!a.columns.empty() && a.labelled.empty())
+    throw ValueError("--columns", "names those of --labelled FILE");
   LoadedClassifier classifier = load_classifier(a.model);
   if (!a.labelled.empty()) return measure_labelled(classifier, a);
   std::string line;
@@ -39,10 +42,16 @@ void classify_sentences(const ClassifyArguments& a) {
     if (auto bad = first_invalid_utf8(line))
       throw FileError(name, describe_invalid_utf8(line, *bad));
     if (split_spaces(line).empty()) {
-      print_line("");
+      if (a.json)
+        print_json({{"line", number},
+                    {"label", nullptr},
+                    {"probabilities", nlohmann::ordered_json::object()}});
+      else
+        print_line("");
       continue;
     }
-    print_line(result_line(classifier.labels, classify(classifier, {line}, {name}, a.truncate)[0]));
+    print_result(a, classifier.labels, classify(classifier, {line}, {name}, a.truncate)[0],
+                 {{"line", number}});
   }
   if (std::cin.bad()) throw FileError("standard input", "cannot be read");
 }

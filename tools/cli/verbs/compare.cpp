@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <forward_list>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
@@ -31,7 +32,7 @@ struct CompareArguments {
   CompareOptions compare;
   std::string config, test_source, test_reference, table;
   std::vector<std::string> kinds, models;
-  bool overwrite = false;
+  bool overwrite = false, json = false;
 };
 
 ParallelCorpus test_corpus(const CompareArguments& a, const TrainOptions& o) {
@@ -82,13 +83,38 @@ TrainOptions options_of(Command& command, const CompareArguments& a, const std::
   return o;
 }
 
+nlohmann::ordered_json comparison_json(const std::vector<Comparison>& rows, const std::string& data,
+                                       const CompareOptions& options) {
+  nlohmann::ordered_json j = {{"data", data}, {"beam", options.beam}, {"models", {}}};
+  auto seconds = [](double s) {
+    return s < 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(s);
+  };
+  for (const Comparison& r : rows)
+    j["models"].push_back({{"name", r.name},
+                           {"kind", r.kind},
+                           {"parameters", r.parameters},
+                           {"train_seconds", seconds(r.train_seconds)},
+                           {"processor_seconds", seconds(r.processor_seconds)},
+                           {"perplexity", r.perplexity},
+                           {"bleu", r.bleu},
+                           {"exact_share", r.exact / 100},
+                           {"milliseconds", r.milliseconds},
+                           {"path_short", r.path_short},
+                           {"path_long", r.path_long},
+                           {"one_pass", r.one_pass}});
+  return j;
+}
+
 void finish(const CompareArguments& a, const std::vector<Comparison>& rows,
             const std::string& data) {
   std::string table = comparison_table(rows, data, a.compare);
-  print(table);
+  if (a.json)
+    print_json(comparison_json(rows, data, a.compare));
+  else
+    print(table);
   if (a.table.empty()) return;
   write_file_atomically(a.table, table);
-  print_line("\nwritten to " + a.table);
+  if (!a.json) say("\nwritten to " + a.table);
 }
 
 void run_compare(Command& command, CompareArguments& a) {
@@ -173,6 +199,7 @@ Command compare_command() {
   c.option("config", &a->config, "options from a TOML file; the command line overrides them")
       .in_config = false;
   c.option("overwrite", &a->overwrite, "replace the models in --out").in_config = false;
+  c.option("json", &a->json, "print one JSON object instead of the table").in_config = false;
   each_option(a->options, [&](const OptionText& t, auto& field) {
     if (t.name != std::string_view("kind"))
       c.option(t.name, &field, t.help, t.range).group = t.group;

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <fmt/format.h>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
 
@@ -95,13 +96,43 @@ void print_row(std::string_view name, std::string_view value) {
   print(fmt::format("{:<16}{}\n", name, value));
 }
 
-void run_doctor(bool measure_only) {
+nlohmann::ordered_json doctor_json(const Machine& m, const Runtime& r, const Rates& rates,
+                                   const std::vector<Advice>& advice) {
+  nlohmann::ordered_json environment_json = nlohmann::ordered_json::object(), remedies;
+  for (const char* name : {"OPENBLAS_CORETYPE", "OMP_NUM_THREADS", "OMP_WAIT_POLICY",
+                           "GOMP_SPINCOUNT", "GLIM_ISA", "GLIM_PRODUCTS"})
+    if (auto value = environment(name)) environment_json[name] = *value;
+  remedies = nlohmann::ordered_json::array();
+  for (const Advice& a : advice) remedies.push_back({{"problem", a.problem}, {"remedy", a.remedy}});
+  return {{"cpu", m.cpu},
+          {"features", m.features},
+          {"cores", m.cores},
+          {"processors", m.processors},
+          {"load", m.load},
+          {"threads", r.threads},
+          {"memory_bytes", m.memory_bytes},
+          {"available_bytes", m.available_bytes},
+          {"huge_pages", m.huge_pages},
+          {"blas",
+           {{"config", r.blas_config}, {"kernels", r.blas_core}, {"threading", r.blas_parallel}}},
+          {"kernels", name_of(best_isa())},
+          {"products", name_of(product_choice().products)},
+          {"products_reason", product_choice().reason},
+          {"own_gflops", rates.own},
+          {"openblas_gflops", rates.openblas},
+          {"environment", environment_json},
+          {"advice", remedies}};
+}
+
+void run_doctor(bool measure_only, bool json) {
   const ProductChoice& choice = product_choice();
   if (measure_only) return print_line(fmt::format("{:.1f}", measure_products(0.6).openblas));
   Machine m = inspect_machine();
   Runtime r = inspect_runtime();
   Rates rates = measure_products(0.6);
   r.gflops = rates.openblas;
+  std::vector<Advice> advice = advise(m, r, measure_without_pin);
+  if (json) return print_json(doctor_json(m, r, rates, advice));
   auto variable = [](const char* name, const std::optional<std::string>& value) {
     return value ? fmt::format(" ({}={})", name, *value) : std::string();
   };
@@ -130,7 +161,6 @@ void run_doctor(bool measure_only) {
                               : fmt::format("own {:.0f}, openblas {:.0f} GFLOP/s, in turn, 1024 x "
                                             "1024 float32 matrices",
                                             rates.own, rates.openblas));
-  std::vector<Advice> advice = advise(m, r, measure_without_pin);
   if (advice.empty()) print("\nNothing here makes Glim slow.\n");
   for (const Advice& a : advice)
     print(fmt::format("\nwarning: {}\n remedy: {}\n", a.problem, a.remedy));
@@ -140,9 +170,10 @@ void run_doctor(bool measure_only) {
 
 Command doctor_command() {
   Command c("doctor", "show what this machine offers, and what makes it slow");
-  auto measure = std::make_shared<bool>(false);
+  auto measure = std::make_shared<bool>(false), json = std::make_shared<bool>(false);
   c.option("measure", measure.get(), "print only the rate of matrix products, in GFLOP/s");
-  c.run = [measure](Command&) { run_doctor(*measure); };
+  c.option("json", json.get(), "print one JSON object");
+  c.run = [measure, json](Command&) { run_doctor(*measure, *json); };
   return c;
 }
 

@@ -2,6 +2,7 @@
 // elsewhere. BLEU equals sacreBLEU's; its signature is printed.
 #include <fmt/format.h>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
@@ -15,8 +16,9 @@ namespace glim {
 namespace {
 
 struct EvaluateArguments {
-  std::string model = "model", source, reference, hypotheses, tokenize = "13a", output;
-  bool lowercase = false;
+  std::string model = "model", source, reference, pairs, columns, hypotheses, tokenize = "13a",
+              output;
+  bool lowercase = false, json = false;
   TranslateOptions options;
 };
 
@@ -26,6 +28,15 @@ BleuScore bleu(const EvaluateArguments& a, const std::vector<std::string>& hypot
   o.tokenizer = parse_bleu_tokenizer(a.tokenize);
   o.lowercase = a.lowercase;
   return corpus_bleu(hypotheses, references, o);
+}
+
+nlohmann::ordered_json bleu_json(const BleuScore& b) {
+  return {{"score", b.score},
+          {"precisions", b.precisions},
+          {"brevity_penalty", b.brevity_penalty},
+          {"hypothesis_length", b.hypothesis_length},
+          {"reference_length", b.reference_length},
+          {"signature", b.signature}};
 }
 
 // Of the references' tokens between two shares of their length: percent that stand in the same place
@@ -48,41 +59,53 @@ double in_place(const std::vector<std::string>& hypotheses,
 void run_evaluate(Command& command, EvaluateArguments& a) {
   parse_bleu_tokenizer(a.tokenize);
   if (!a.hypotheses.empty()) {
-    if (!a.source.empty() || command.given("model"))
+    if (!a.source.empty() || !a.pairs.empty() || command.given("model"))
       throw ValueError("--hypotheses",
-                       "are scored without a model: leave out --source and --model");
+                       "are scored without a model: leave out --source, --pairs and --model");
     if (a.reference.empty()) throw ValueError("--reference", "is needed with --hypotheses");
     auto h = read_lines(a.hypotheses), r = read_lines(a.reference);
     if (h.size() != r.size())
       throw FileError(a.hypotheses, "has " + std::to_string(h.size()) + " lines, " + a.reference +
                                         " has " + std::to_string(r.size()));
-    print_line(bleu(a, h, r).line_with_signature());
-    return;
+    BleuScore score = bleu(a, h, r);
+    if (a.json) return print_json({{"bleu", bleu_json(score)}});
+    return print_line(score.line_with_signature());
   }
   if (a.source.empty() != a.reference.empty())
     throw ValueError(a.source.empty() ? "--source" : "--reference",
                      "is needed beside the other test file");
+  if (!a.pairs.empty() && !a.source.empty())
+    throw ValueError("--pairs", "has both sides: leave out --source and --reference");
+  if (!a.columns.empty() && a.pairs.empty())
+    throw ValueError("--columns", "names those of --pairs FILE");
   LoadedSequenceModel loaded = load_sequence_model(a.model);
   TrainOptions trained = loaded.checkpoint.options;
   TokenizerPair tokenizers = loaded.tokenizers;
   ParallelCorpus test;
   if (!a.source.empty()) {
     test = read_parallel(a.source, a.reference);
+  } else if (!a.pairs.empty()) {
+    test = read_pairs(a.pairs, a.columns);
   } else {
     auto pairs = task_test_pairs(trained);
     if (pairs.empty())
-      throw ValueError("--source", "is needed, with --reference: the model was trained on files");
+      throw ValueError("--source",
+                       "is needed, with --reference, or --pairs: the model was trained on files");
     test = generated_corpus(trained.task + " (test)", pairs);
   }
-  if (test.blank) print_line(fmt::format("{} pairs with a blank side left out", test.blank));
+  if (test.blank)
+    note(fmt::format("{} pair{} with a blank side left out", test.blank,
+                     test.blank == 1 ? "" : "s"));
   auto references = test.target_sentences(), sources = test.source_sentences();
   TranslationLearner learner(std::move(loaded), std::move(test));
   Measures m = measure(learner, Split::Valid);
-  print_line(
-      fmt::format("{} pairs, {} target tokens: NLL {:.4f} per token, perplexity {:.3f} "
-                  "(KL {:.4f}, smoothed CE {:.4f}; {} unknown)",
-                  learner.data().valid_tokens.pairs.size(), m.tokens, m.nll, m.perplexity(), m.kl,
-                  m.smoothed_ce, learner.data().valid_tokens.target_unknown));
+  Index unknown = learner.data().valid_tokens.target_unknown;
+  if (!a.json)
+    print_line(
+        fmt::format("{} pairs, {} target tokens: NLL {:.4f} per token, perplexity {:.3f} "
+                    "(KL {:.4f}, smoothed CE {:.4f}; {} unknown)",
+                    learner.data().valid_tokens.pairs.size(), m.tokens, m.nll, m.perplexity(), m.kl,
+                    m.smoothed_ce, unknown));
   Translator translator(learner.sequence_model(), tokenizers);
   std::vector<std::string> hypotheses;
   std::size_t exact = 0;
@@ -95,15 +118,27 @@ void run_evaluate(Command& command, EvaluateArguments& a) {
     for (const std::string& h : hypotheses) text += h + "\n";
     write_file_atomically(a.output, text);
   }
-  print_line(
-      fmt::format("exact match {} of {} = {:.2f} %", exact, hypotheses.size(),
-                  100.0 * static_cast<double>(exact) / static_cast<double>(hypotheses.size())));
-  if (a.source.empty() && trained.task != "phrasebook" && trained.task != "names")
+  double share = static_cast<double>(exact) / static_cast<double>(hypotheses.size());
+  BleuScore score = bleu(a, hypotheses, references);
+  if (a.json)
+    return print_json({{"pairs", hypotheses.size()},
+                       {"target_tokens", m.tokens},
+                       {"unknown", unknown},
+                       {"nll", m.nll},
+                       {"perplexity", m.perplexity()},
+                       {"kl", m.kl},
+                       {"smoothed_ce", m.smoothed_ce},
+                       {"exact", exact},
+                       {"exact_share", share},
+                       {"bleu", bleu_json(score)}});
+  print_line(fmt::format("exact match {} of {} = {:.2f} %", exact, hypotheses.size(), 100 * share));
+  if (a.source.empty() && a.pairs.empty() && trained.task != "phrasebook" &&
+      trained.task != "names")
     print_line(fmt::format("tokens in their place: {:.1f} % (first quarter {:.1f}, last {:.1f})",
                            in_place(hypotheses, references, 0, 1),
                            in_place(hypotheses, references, 0, 0.25),
                            in_place(hypotheses, references, 0.75, 1)));
-  print_line(bleu(a, hypotheses, references).line_with_signature());
+  print_line(score.line_with_signature());
 }
 
 }  // namespace
@@ -115,6 +150,9 @@ Command evaluate_command() {
   c.option("model", &a->model, "folder of a model, or one of its files");
   c.option("source", &a->source, "file of source sentences (built-in tasks have their own)");
   c.option("reference", &a->reference, "file of reference translations");
+  c.option("pairs", &a->pairs,
+           "instead: one file of both (CSV, TSV or JSON lines; -: standard input)");
+  c.option("columns", &a->columns, "its columns, as NAME,NAME (source,target)");
   c.option("hypotheses", &a->hypotheses, "score these translations instead of a model's");
   c.option("output", &a->output, "also write the translations to this file");
   c.option("tokenize", &a->tokenize, "BLEU's tokenizer: 13a or none");
@@ -123,6 +161,7 @@ Command evaluate_command() {
   c.option("length-penalty", &a->options.length_penalty, "α of the length penalty", kNotNegative);
   c.option("batch", &a->options.batch, "sentences translated together", kPositive);
   c.option("truncate", &a->options.truncate, "cut sources beyond the model's maximum");
+  c.option("json", &a->json, "print one JSON object");
   c.run = [a](Command& command) { run_evaluate(command, *a); };
   return c;
 }

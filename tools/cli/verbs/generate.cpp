@@ -1,15 +1,18 @@
 // glim generate: text from a language model, printed as it is drawn.
 //
 // The prompt comes first, then what follows it; several samples are divided by a line of dashes, as
-// nanoGPT's are. Sample i is a function of (model, prompt, options, seed, i).
+// nanoGPT's are. A prompt of "-" is read from standard input, one of "FILE:PATH" from that file, without its last
+// line end. With --json a sample is an object (tools/cli/json.md). Sample i is a function of (model, prompt, options, seed, i).
 #include <algorithm>
 #include <fmt/format.h>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "models/decoding/sampling.hpp"
 #include "tensor/error.hpp"
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/common/utf8.hpp"
+#include "tools/data/corpus/files.hpp"
 #include "tools/data/corpus/text_stream.hpp"
 #include "tools/train/learners/language.hpp"
 
@@ -20,7 +23,19 @@ struct GenerateArguments {
   std::string model = "model", prompt = "\n";
   Index max_tokens = 500, samples = 1, slide = 0, seed = 1;
   SamplingOptions sampling;
+  bool json = false;
 };
+
+constexpr std::string_view kFilePrefix = "FILE:";
+
+std::string prompt_text(const std::string& prompt) {
+  bool file = prompt.starts_with(kFilePrefix);
+  if (!file && prompt != "-") return prompt;
+  std::string text = read_file(file ? prompt.substr(kFilePrefix.size()) : prompt, "--prompt");
+  if (text.ends_with('\n')) text.pop_back();
+  if (text.ends_with('\r')) text.pop_back();
+  return text;
+}
 
 // The part of the prompt that the vocabulary lacks: a character, or a word.
 template <class Unknown>
@@ -61,6 +76,7 @@ void run_generate(Command& command, GenerateArguments& a) {
     if (a.sampling.greedy && command.given(name))
       throw ValueError(std::string("--") + name, "contradicts --greedy, which draws nothing");
   LoadedLanguageModel loaded = load_language_model(a.model);
+  a.prompt = prompt_text(a.prompt);
   Index context = loaded.model->config().context;
   if (a.slide > context)
     throw ValueError("--slide", fmt::format("must lie in 0 to {}, the context", context));
@@ -76,20 +92,29 @@ void run_generate(Command& command, GenerateArguments& a) {
   Tensor before = narrow(from_vector(prompt, {1, static_cast<Index>(prompt.size())}), 1, 0,
                          static_cast<Index>(prompt.size()) - 1);
   for (Index sample = 0; sample < a.samples; ++sample) {
-    if (sample > 0) print_line("---------------");
+    if (sample > 0 && !a.json) print_line("---------------");
     TextStream text(loaded.tokenizer);
     std::string start;
     for (Index token : prompt) start += text.push(token);
-    if (command.given("prompt")) print(start);
+    if (!a.json && command.given("prompt")) print(start);
     print_flush();
+    std::string drawn;
     auto decoder = loaded.model->decoder_for(before, true, a.slide);
     RandomKey key{static_cast<std::uint64_t>(a.seed), static_cast<std::uint64_t>(sample)};
     generate(*decoder, last, a.max_tokens, a.sampling, key, [&](Index token) {
-      print(text.push(token));
-      print_flush();
+      std::string piece = text.push(token);
+      if (a.json) {
+        drawn += piece;
+      } else {
+        print(piece);
+        print_flush();
+      }
       return true;
     });
-    print_line("");
+    if (a.json)
+      print_json({{"sample", sample}, {"seed", a.seed}, {"prompt", start}, {"text", drawn}});
+    else
+      print_line("");
   }
 }
 
@@ -99,7 +124,8 @@ Command generate_command() {
   Command c("generate", "text from a language model (--kind gpt)");
   auto a = std::make_shared<GenerateArguments>();
   c.option("model", &a->model, "folder of a model, or one of its files");
-  c.option("prompt", &a->prompt, "text to continue (default: a line end)");
+  c.option("prompt", &a->prompt,
+           "text to continue (default: a line end); FILE:PATH reads a file, - standard input");
   c.option("max-tokens", &a->max_tokens, "tokens to draw", kPositive);
   c.option("temperature", &a->sampling.temperature,
            "below 1 more predictable, above 1 more varied (for 0 use --greedy)", kNotNegative);
@@ -113,6 +139,7 @@ Command generate_command() {
   c.option("samples", &a->samples, "texts to generate", kPositive);
   c.option("slide", &a->slide, "tokens dropped when the context is full (0: a quarter of it)",
            kCount);
+  c.option("json", &a->json, "print a JSON object for each text");
   c.run = [a](Command& command) { run_generate(command, *a); };
   return c;
 }

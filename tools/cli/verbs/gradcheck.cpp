@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "tensor/error.hpp"
 #include "tools/cli/verbs/verbs.hpp"
@@ -29,11 +30,21 @@ void add(Row& row, const CaseResult& r) {
   row.excess = std::max(row.excess, r.excess);
 }
 
-void run_gradcheck(const std::string& only, bool in_float32, bool precise) {
+nlohmann::ordered_json row_json(const Row& r) {
+  return {{"cases", r.cases},
+          {"derivatives", r.derivatives},
+          {"undecidable", r.undecidable},
+          {"coarse", r.coarse},
+          {"failed", r.failed},
+          {"worst", r.worst},
+          {"of_tolerance", r.excess}};
+}
+
+void run_gradcheck(const std::string& only, bool in_float32, bool precise, bool json) {
   if (precise && in_float32) throw ValueError("--precise", "needs float64: float32 has 7 digits");
   PreciseGradchecks precisely(precise);
   Row total;
-  std::vector<std::string> failures;
+  std::vector<CaseResult> failures;
   std::map<std::pair<std::string, std::string>, Row> rows;
   std::vector<Case> cases = op_cases(in_float32 ? DType::Float32 : DType::Float64);
   if (!in_float32)  // layers and models are defined in float64
@@ -44,10 +55,22 @@ void run_gradcheck(const std::string& only, bool in_float32, bool precise) {
     CaseResult r = glim::run(c);
     add(rows[{c.family, c.op}], r);
     add(total, r);
-    if (r.status == CaseStatus::Fail)
-      failures.push_back(fmt::format("FAIL {} {}, {}\n{}", r.family, r.op, r.name, r.detail));
+    if (r.status == CaseStatus::Fail) failures.push_back(r);
   }
   if (total.cases == 0) throw ValueError("--only", "no case matches \"" + only + "\"");
+  if (json) {
+    nlohmann::ordered_json list = nlohmann::ordered_json::array(), failed = list;
+    for (const auto& [name, row] : rows) {
+      list.push_back({{"family", name.first}, {"op", name.second}});
+      list.back().update(row_json(row));
+    }
+    for (const CaseResult& f : failures)
+      failed.push_back(
+          {{"family", f.family}, {"op", f.op}, {"case", f.name}, {"detail", f.detail}});
+    print_json({{"ops", list}, {"all", row_json(total)}, {"failures", failed}});
+    if (total.failed > 0) throw Exit(1);
+    return;
+  }
   const char* format = "{:<16} {:<30} {:>6} {:>12} {:>12}{} {:>10} {:>8}  {}\n";
   auto coarse = [&](const std::string& text) { return precise ? fmt::format(" {:>8}", text) : ""; };
   print(fmt::format(fmt::runtime(format), "family", "op", "cases", "derivatives", "undecidable",
@@ -60,7 +83,8 @@ void run_gradcheck(const std::string& only, bool in_float32, bool precise) {
   };
   for (const auto& [name, row] : rows) line(name.first, name.second, row);
   line("all", "", total);
-  for (const std::string& f : failures) print("\n" + f + "\n");
+  for (const CaseResult& f : failures)
+    print(fmt::format("\nFAIL {} {}, {}\n{}\n", f.family, f.op, f.name, f.detail));
   if (total.failed > 0) throw Exit(1);
 }
 
@@ -70,11 +94,13 @@ Command gradcheck_command() {
   Command c("gradcheck", "check the gradients of every op, layer and model, as a table");
   auto only = std::make_shared<std::string>();
   auto in_float32 = std::make_shared<bool>(false), precise = std::make_shared<bool>(false);
+  auto json = std::make_shared<bool>(false);
   c.option("only", only.get(), "cases whose family or op contains this");
   c.option("float32", in_float32.get(), "check the ops in float32, against float64");
   c.option("precise", precise.get(),
            "to 10 digits, by differences of eighth order; coarse: where no step is that precise");
-  c.run = [=](Command&) { run_gradcheck(*only, *in_float32, *precise); };
+  c.option("json", json.get(), "print one JSON object instead of the table");
+  c.run = [=](Command&) { run_gradcheck(*only, *in_float32, *precise, *json); };
   return c;
 }
 

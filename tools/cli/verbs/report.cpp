@@ -65,6 +65,7 @@ void run_report(const ReportArguments& a) {
   std::string page = report_page(runs, static_cast<std::uint64_t>(a.most_mb * 1e6));
   write_file_atomically(a.out, std::string_view(page));
   for (const auto& [path, name] : pictures) save_picture(report_picture(runs, name), path);
+  if (quiet()) return;
   for (const TrainingRun& r : runs) describe(r);
   for (const auto& [path, name] : pictures) print_line(path);
   print_line(fmt::format("{} ({:.1f} MB): open it in a browser", a.out,

@@ -61,7 +61,7 @@ void run_study(StudyArguments a) {
   if (!a.out.empty()) make_folder(a.out);
   std::vector<StudyResult> results;
   for (const Study* s : wanted) {
-    if (is_terminal(2))
+    if (is_terminal(2) && !quiet())
       a.options.starting = [&](std::uint64_t seed) {
         fmt::print(stderr, "{}: seed {}\n", s->name, seed);
       };

@@ -187,18 +187,19 @@ void run_train(Command& command, TrainArguments& a) {
   std::string toml = o.to_toml();
   std::unique_ptr<Trainer> trainer = from ? std::make_unique<Trainer>(o, *learner, std::move(*from))
                                           : std::make_unique<Trainer>(o, *learner, toml);
-  if (trainer->state().finished) return print_line(why_complete(o, trainer->state()));
+  if (trainer->state().finished) return say(why_complete(o, trainer->state()));
   write_file_atomically((fs::path(o.out) / "config.toml").string(), toml);
 
-  for (const std::string& line : learner->summary()) print_line(line);
-  if (start) print_line("weights, vocabulary and sizes are those of " + start->file);
-  print_line(fmt::format("model: {} parameters; {} updates at most",
-                         learner->model().parameter_count(), trainer->total_steps()));
-  print_line("schedule: " + trainer->schedule().describe());
+  for (const std::string& line : learner->summary()) say(line);
+  if (start) say("weights, vocabulary and sizes are those of " + start->file);
+  say(fmt::format("model: {} parameters; {} updates at most", learner->model().parameter_count(),
+                  trainer->total_steps()));
+  say("schedule: " + trainer->schedule().describe());
 
   std::signal(SIGINT, interrupt);
   std::signal(SIGTERM, interrupt);
-  Progress progress(progress_mode(a.progress, STDERR_FILENO), STDERR_FILENO);
+  Progress progress(quiet() ? ProgressMode::None : progress_mode(a.progress, STDERR_FILENO),
+                    STDERR_FILENO);
   trainer->record();  // first: what it refuses leaves an earlier run's metrics alone
   Metrics metrics((fs::path(o.out) / "metrics.jsonl").string(), trainer->state().step);
   Console console(o, *learner, trainer->total_steps(), metrics, progress, stale);
@@ -206,9 +207,10 @@ void run_train(Command& command, TrainArguments& a) {
   bool done = trainer->run(console, interrupted);
   progress.end();
   if (!done) {
-    print_line("interrupted; " + last + " holds the run: glim train --resume --out " + o.out);
+    say("interrupted; " + last + " holds the run: glim train --resume --out " + o.out);
     throw Exit(130);
   }
+  if (quiet()) return;
   print(learner->demonstrate(o.out));
   print_line("Model saved to " + model_file(o.out));
   if (o.record) print_line("what happened inside: glim report " + o.out);

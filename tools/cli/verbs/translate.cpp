@@ -2,10 +2,13 @@
 //
 // One line in gives one line out, at once; with --nbest N, N lines "LINE ||| TEXT ||| SCORE", LINE
 // counted from 0 (Moses' format). --alignments appends the source word that each word attended to
-// most, as "0-0 1-2" behind a tab (n-best: behind a further |||). An empty line stays empty.
+// most, as "0-0 1-2" behind a tab (n-best: behind a further |||). An empty line stays empty. With --json a line is
+// an object (tools/cli/json.md). Words that the vocabulary lacks are named on standard error, unless the model copies
+// them.
 #include <fmt/format.h>
 #include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "tensor/error.hpp"
 #include "tools/cli/verbs/verbs.hpp"
@@ -19,7 +22,22 @@ namespace {
 struct TranslateArguments {
   std::string model = "model";
   TranslateOptions options;
+  bool json = false;
 };
+
+nlohmann::ordered_json translation_json(std::size_t line, const std::string& source,
+                                        const std::vector<std::string>& unknown,
+                                        const std::vector<Translation>& list, bool aligned) {
+  nlohmann::ordered_json j = {
+      {"line", line + 1}, {"source", source}, {"unknown", unknown}, {"translations", {}}};
+  for (const Translation& t : list) {
+    nlohmann::ordered_json one = {
+        {"text", t.text}, {"score", t.score}, {"log_prob", t.log_prob}, {"finished", t.finished}};
+    if (aligned) one["alignment"] = pharaoh_alignment(t);
+    j["translations"].push_back(std::move(one));
+  }
+  return j;
+}
 
 void show(std::size_t line, const std::vector<Translation>& list, const TranslateOptions& o) {
   if (o.n_best == 1) {
@@ -42,7 +60,16 @@ void run_translate(TranslateArguments& a) {
   std::size_t first = 0;
   auto flush = [&] {
     auto found = translator.translate(lines, a.options, names);
-    for (std::size_t i = 0; i < found.size(); ++i) show(first + i, found[i], a.options);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      std::vector<std::string> unknown;
+      if (!loaded.model->copies()) unknown = unknown_parts(*loaded.tokenizers.source, lines[i]);
+      if (a.json)
+        print_json(translation_json(first + i, lines[i], unknown, found[i], a.options.alignments));
+      else
+        show(first + i, found[i], a.options);
+      if (!unknown.empty())
+        note(fmt::format("{}: unknown to the model: {}", names[i], fmt::join(unknown, ", ")));
+    }
     print_flush();
     first += lines.size();
     lines.clear();
@@ -78,6 +105,7 @@ Command translate_command() {
            kPositive);
   c.option("alignments", &a->options.alignments, "also print which word attended where");
   c.option("truncate", &a->options.truncate, "cut lines beyond the model's maximum");
+  c.option("json", &a->json, "print a JSON object for each line");
   c.run = [a](Command&) { run_translate(*a); };
   return c;
 }

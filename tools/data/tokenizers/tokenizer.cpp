@@ -61,6 +61,29 @@ void Tokenizer::require_id(std::int64_t id) const {
   }
 }
 
+std::vector<std::string> unknown_parts(const Tokenizer& tokenizer, std::string_view line) {
+  std::vector<std::string> unknown;
+  auto add = [&](std::string part, bool is_unknown) {
+    if (is_unknown && std::ranges::find(unknown, part) == unknown.end())
+      unknown.push_back(std::move(part));
+  };
+  const std::vector<std::int64_t> ids = tokenizer.encode(line);
+  if (std::ranges::find(ids, kUnk) == ids.end()) return unknown;
+  if (const auto* words = dynamic_cast<const VocabularyTokenizer*>(&tokenizer)) {
+    for (std::string& token : words->tokens(line)) {
+      const bool is_unknown = words->vocabulary().id(token) == kUnk;
+      add(std::move(token), is_unknown);
+    }
+    return unknown;
+  }
+  for (const CodePoint& c : code_points(line)) {
+    const std::string_view character = line.substr(c.offset, c.length);
+    const std::vector<std::int64_t> one = tokenizer.encode(character);
+    add(std::string(character), std::ranges::find(one, kUnk) != one.end());
+  }
+  return unknown;
+}
+
 TokenizerPtr deserialize_tokenizer(std::string_view text, const std::string& where) {
   auto fail = [&](const std::string& problem) {
     return FileError("tokenizer", where + ": " + problem);

@@ -69,6 +69,9 @@ class Tokenizer {
 
 using TokenizerPtr = std::shared_ptr<const Tokenizer>;
 
+// What of a line the vocabulary lacks, each once: tokens, or characters where tokens are learned pieces.
+std::vector<std::string> unknown_parts(const Tokenizer& tokenizer, std::string_view line);
+
 // What serialize() gave. FileError, naming `where`, for anything else.
 TokenizerPtr deserialize_tokenizer(std::string_view text, const std::string& where = "tokenizer");
 

@@ -5,6 +5,7 @@
 
 #include "tensor/clock.hpp"
 #include "tools/common/folder.hpp"
+#include "tools/common/output.hpp"
 #include "tools/common/processor_time.hpp"
 #include "tools/data/bleu/bleu.hpp"
 #include "tools/data/tokenizers/by_vocabulary.hpp"
@@ -22,6 +23,7 @@ class Epochs final : public TrainObserver {
  public:
   Epochs(std::string name, Index epochs) : name_(std::move(name)), epochs_(epochs) {}
   void validated(const ValidationReport& r) override {
+    if (quiet()) return;
     fmt::print(stderr, "{}: epoch {} of {}, step {}, {:.0f} s, validation perplexity {:.3f}\n",
                name_, r.epoch, epochs_, r.step, r.seconds, r.valid.perplexity());
   }

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""json_output.py GLIM ROOT MAKE_IMAGES: what every verb prints with --json is what ROOT/tools/cli/json.md says, each
+schema there is used, and without a terminal nothing is coloured."""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+TYPES = {"string": str, "integer": int, "number": (int, float), "boolean": bool, "array": list, "object": dict,
+         "null": type(None)}
+
+
+def wrong(schema, value, place="$"):
+    """What of the value is not as the schema says: those words of JSON Schema that the page uses."""
+    unknown = set(schema) - {"type", "properties", "required", "additionalProperties", "items"}
+    assert not unknown, unknown
+    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    if not any(isinstance(value, TYPES[k]) and (k == "boolean" or not isinstance(value, bool)) for k in kinds):
+        yield f"{place} is {json.dumps(value)[:60]}, not of type {kinds}"
+    elif isinstance(value, dict):
+        for name in schema.get("required", []):
+            if name not in value:
+                yield f"{place} lacks {name}"
+        for name, member in value.items():
+            other = schema.get("properties", {}).get(name, schema.get("additionalProperties"))
+            if not other:
+                yield f"{place} has {name}, which the page does not know"
+            else:
+                yield from wrong(other, member, f"{place}.{name}")
+    elif isinstance(value, list):
+        for i, item in enumerate(value):
+            yield from wrong(schema["items"], item, f"{place}[{i}]")
+
+
+def main(glim, root, make_images):
+    page = (pathlib.Path(root) / "tools/cli/json.md").read_text()
+    schemas = {name: json.loads(text)
+               for name, text in re.findall(r"^## (.+?)\n.*?^```json\n(.*?)^```$", page, re.M | re.S)}
+    glim, make_images = os.path.abspath(glim), os.path.abspath(make_images)
+    failed, used = [], set()
+
+    def run(*arguments, text=""):
+        return subprocess.run([glim, *arguments], input=text, capture_output=True, text=True, timeout=600)
+
+    def check(name, count, *arguments, text=""):
+        used.add(name)
+        done = run(*arguments, "--json", text=text)
+        lines = done.stdout.splitlines()
+        problems = [f"status {done.returncode}: {done.stderr}"] if done.returncode else []
+        problems += [f"{len(lines)} lines, not {count}"] if len(lines) != count else []
+        for line in lines:
+            problems += wrong(schemas[name], json.loads(line))
+        if "\x1b" in done.stdout + done.stderr:
+            problems.append("an escape code without a terminal")
+        failed.extend(f"{' '.join(arguments)}: {p}" for p in problems)
+        return [json.loads(line) for line in lines], done.stderr
+
+    def train(out, *arguments):
+        done = run("train", "--quiet", "--layers", "1", "--d-model", "16", "--heads", "2", "--d-ff", "32",
+                   "--max-steps", "3", "--schedule", "constant", "--out", out, *arguments)
+        if done.returncode or done.stdout or done.stderr:
+            failed.append(f"train --quiet {out} says {done.stdout}{done.stderr}")
+
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        os.environ["NO_COLOR"] = "1"
+        train("m", "--task", "copy", "--examples", "40")
+        found, said = check("translate", 3, "translate", "--model", "m", "--beam", "2", "--nbest", "2", "--alignments",
+                            text="1 zebra 2\n\n\"3\" 4\n")
+        if found[0]["unknown"] != ["zebra"] or found[1]["source"] != "" or len(found[0]["translations"]) != 2:
+            failed.append(f"translate: {found}")
+        if said.splitlines()[:1] != ["glim: note: standard input:1: unknown to the model: zebra"]:
+            failed.append(f"translate says {said}")
+        if run("translate", "--model", "m", "--quiet", text="zebra\n").stderr:
+            failed.append("translate --quiet has notes")
+        check("evaluate", 1, "evaluate", "--model", "m")
+        pathlib.Path("lines").write_text("1 2\n3 4\n")
+        pathlib.Path("pairs.csv").write_text("source,target\n1 2,1 2\n3,\n")
+        check("evaluate", 1, "evaluate", "--hypotheses", "lines", "--reference", "lines")
+        found, said = check("evaluate", 1, "evaluate", "--model", "m", "--pairs", "pairs.csv")
+        if found[0]["pairs"] != 1 or "1 pair" not in said:
+            failed.append(f"evaluate --pairs: {found} {said}")
+
+        pathlib.Path("labelled").write_text("a good film\tyes\na bad film\tno\n")
+        train("c", "--kind", "classifier", "--labelled", "labelled")
+        check("classify", 2, "classify", "--model", "c", text="good\n\n")
+        measured = "classify --labelled, --labels or --image-folder"
+        check(measured, 1, "classify", "--model", "c", "--labelled", "labelled")
+        subprocess.run([make_images, "."], check=True, stdout=subprocess.DEVNULL)
+        train("v", "--kind", "vit", "--images", "images.idx", "--labels", "labels.idx", "--patch", "4")
+        images = json.loads(json.dumps(run("classify", "--model", "v", "--images", "images.idx").stdout)).count("\n")
+        check("classify", images, "classify", "--model", "v", "--images", "images.idx")
+        check(measured, 1, "classify", "--model", "v", "--images", "images.idx", "--labels", "labels.idx")
+
+        pathlib.Path("text").write_text("KING: the day is fair.\n" * 40)
+        train("g", "--kind", "gpt", "--text", "text", "--block", "8")
+        pathlib.Path("prompt").write_text("the\n")
+        generate = ("generate", "--model", "g", "--max-tokens", "5")
+        given, _ = check("generate", 2, *generate, "--samples", "2", "--prompt", "the")
+        for prompt, text in (("FILE:prompt", ""), ("-", "the\n"), ("-", "the")):
+            if check("generate", 2, *generate, "--samples", "2", "--prompt", prompt, text=text)[0] != given:
+                failed.append(f"--prompt {prompt} gives another text")
+        if run(*generate, "--prompt", "the").stdout != "the" + given[0]["text"] + "\n":
+            failed.append("generate prints another text than its object has")
+        missing = run(*generate, "--prompt", "FILE:nowhere")
+        if missing.returncode != 1 or missing.stderr != "glim: error: --prompt: nowhere: No such file or directory\n":
+            failed.append(f"a prompt of no file: {missing.stderr}")
+
+        check("compare", 1, "compare", "--models", "m", "--timed", "2")
+        check("gradcheck", 1, "gradcheck", "--only", "relu")
+        check("doctor", 1, "doctor")
+    failed += [f"the page has {name}, which nothing prints" for name in set(schemas) - used]
+    print("\n".join(failed) or f"{len(schemas)} kinds of objects are as the page says")
+    return bool(failed)
+
+
+sys.exit(main(*sys.argv[1:]))
