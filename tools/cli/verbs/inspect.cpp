@@ -62,25 +62,25 @@ void run_inspect(const Command& command, InspectArguments& a) {
   DocumentOptions document;
   document.tensors = !a.no_tensors;
   document.most_bytes = static_cast<std::uint64_t>(a.most_mb * 1e6);
-  print(fmt::format("{}: \"{}\" -> \"{}\"{}\nloss {:.4f} a token, {} nodes\n", inspection.title,
+  say(fmt::format("{}: \"{}\" -> \"{}\"{}\nloss {:.4f} a token, {} nodes", inspection.title,
                     inspection.source_text, inspection.target_text,
                     inspection.own_target ? " (the model's own translation)" : "",
                     inspection.capture.loss, inspection.capture.nodes.size()));
-  for (const Remark& r : inspection.remarks) print("  " + r.text + "\n");
+  for (const Remark& r : inspection.remarks) say("  " + r.text);
   for (const auto& [path, name] : pictures) {
     save_picture(picture_svg(inspection, name), path);
-    print_line(path);
+    say(path);
   }
   if (a.data) {
     write_inspection_json(inspection, json, document);
-    print_line(json);
+    say(json);
   }
   if (a.data && document.tensors) {
     write_inspection_tensors(inspection, tensors, document);
-    print_line(tensors);
+    say(tensors);
   }
   write_inspection_page(inspection, page, document);
-  print_line(page + ": open it in a browser");
+  say(page + ": open it in a browser");
 }
 
 }  // namespace
