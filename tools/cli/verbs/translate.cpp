@@ -62,7 +62,8 @@ void run_translate(TranslateArguments& a) {
     auto found = translator.translate(lines, a.options, names);
     for (std::size_t i = 0; i < found.size(); ++i) {
       std::vector<std::string> unknown;
-      if (!loaded.model->copies()) unknown = unknown_parts(*loaded.tokenizers.source, lines[i]);
+      if (!loaded.model->copies())
+        unknown = unknown_parts(*loaded.tokenizers.source, lines[i], loaded.model->max_len());
       if (a.json)
         print_json(translation_json(first + i, lines[i], unknown, found[i], a.options.alignments));
       else

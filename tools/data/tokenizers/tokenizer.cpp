@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <unordered_set>
 
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
@@ -61,26 +62,27 @@ void Tokenizer::require_id(std::int64_t id) const {
   }
 }
 
-std::vector<std::string> unknown_parts(const Tokenizer& tokenizer, std::string_view line) {
-  std::vector<std::string> unknown;
-  auto add = [&](std::string part, bool is_unknown) {
-    if (is_unknown && std::ranges::find(unknown, part) == unknown.end())
-      unknown.push_back(std::move(part));
+std::vector<std::string> unknown_parts(const Tokenizer& tokenizer, std::string_view line,
+                                       std::int64_t most) {
+  auto has_unknown = [](const std::vector<std::int64_t>& ids) {
+    return std::ranges::find(ids, kUnk) != ids.end();
   };
-  const std::vector<std::int64_t> ids = tokenizer.encode(line);
-  if (std::ranges::find(ids, kUnk) == ids.end()) return unknown;
-  if (const auto* words = dynamic_cast<const VocabularyTokenizer*>(&tokenizer)) {
-    for (std::string& token : words->tokens(line)) {
-      const bool is_unknown = words->vocabulary().id(token) == kUnk;
-      add(std::move(token), is_unknown);
+  std::vector<std::string> unknown;
+  if (!has_unknown(tokenizer.encode(line, most))) return unknown;
+  std::unordered_set<std::string> seen;
+  const auto* words = dynamic_cast<const VocabularyTokenizer*>(&tokenizer);
+  if (words == nullptr) {
+    for (const CodePoint& c : code_points(line)) {
+      std::string character(line.substr(c.offset, c.length));
+      if (seen.insert(character).second && has_unknown(tokenizer.encode(character)))
+        unknown.push_back(std::move(character));
     }
     return unknown;
   }
-  for (const CodePoint& c : code_points(line)) {
-    const std::string_view character = line.substr(c.offset, c.length);
-    const std::vector<std::int64_t> one = tokenizer.encode(character);
-    add(std::string(character), std::ranges::find(one, kUnk) != one.end());
-  }
+  std::vector<std::string> tokens = words->tokens(line);
+  tokens.resize(std::min(tokens.size(), static_cast<std::size_t>(most)));
+  for (const std::string& token : tokens)
+    if (!words->vocabulary().contains(token) && seen.insert(token).second) unknown.push_back(token);
   return unknown;
 }
 

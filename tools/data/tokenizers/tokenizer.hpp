@@ -69,8 +69,10 @@ class Tokenizer {
 
 using TokenizerPtr = std::shared_ptr<const Tokenizer>;
 
-// What of a line the vocabulary lacks, each once: tokens, or characters where tokens are learned pieces.
-std::vector<std::string> unknown_parts(const Tokenizer& tokenizer, std::string_view line);
+// What the vocabulary lacks of a line's first `most` tokens, each once: tokens, or characters of the line where
+// tokens are learned pieces.
+std::vector<std::string> unknown_parts(const Tokenizer& tokenizer, std::string_view line,
+                                       std::int64_t most);
 
 // What serialize() gave. FileError, naming `where`, for anything else.
 TokenizerPtr deserialize_tokenizer(std::string_view text, const std::string& where = "tokenizer");
