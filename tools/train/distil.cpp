@@ -28,7 +28,8 @@ std::vector<std::string> translations(const TrainOptions& o, const ParallelCorpu
     std::vector<std::string> part(sources.begin() + static_cast<std::ptrdiff_t>(start),
                                   sources.begin() + static_cast<std::ptrdiff_t>(end));
     for (auto& list : translator.translate(part, t)) lines.push_back(list[0].text);
-    if (!quiet()) fmt::print(stderr, "teacher: {} of {} sentences translated\n", end, sources.size());
+    if (!quiet())
+      fmt::print(stderr, "teacher: {} of {} sentences translated\n", end, sources.size());
   }
   return lines;
 }

@@ -163,7 +163,8 @@ void check(const TrainOptions& o) {
     fail("batch-tokens", "needs a limit on tokens or on sentences");
   one_of("optimizer", o.optimizer, {"adam", "adamw", "sgd"});
   one_of("schedule", o.schedule, {"noam", "inverse-sqrt", "cosine", "constant"});
-  if (!o.record && o.record_every != TrainOptions{}.record_every)
+  constexpr Index kOlder = 50;  // of models and configurations that say the default of their time
+  if (!o.record && o.record_every != 0 && o.record_every != kOlder)
     fail("record-every", "needs --record");
   if (o.try_every > 0 &&
       (o.kind == "gpt" || o.kind == "bert" || o.kind == "classifier" || o.kind == "vit"))
@@ -188,8 +189,8 @@ std::vector<std::string> differences(const TrainOptions& a, const TrainOptions& 
   return names;
 }
 
-Index log_interval(const TrainOptions& o, Index total_steps) {
-  return o.log_every > 0 ? o.log_every : std::clamp<Index>(total_steps / 20, 1, 50);
+Index log_interval(Index chosen, Index total_steps) {
+  return chosen > 0 ? chosen : std::clamp<Index>(total_steps / 20, 1, 50);
 }
 
 std::unique_ptr<Schedule> make_schedule(const TrainOptions& o, Index total_steps) {

@@ -78,7 +78,7 @@ struct TrainOptions {
   Index save_every = 0;   // steps between checkpoints; 0: at each validation
   Index log_every = 0;    // steps between lines of the log; 0: log_interval
   bool record = false;    // what happens inside the model, every so many steps
-  Index record_every = 50;
+  Index record_every = 0;
   Index try_every = 0;                // epochs between trials on validation data; 0: none
   double enough = 0;                  // share exactly right in a trial that ends the run; 0: none
   Index average = 0;                  // epochs whose weights are averaged in the end; 0: none
@@ -110,8 +110,9 @@ void refuse_options(const TrainOptions& options, const std::vector<std::string>&
 // Names of the options in which `a` and `b` differ, as on the command line ("d-model").
 std::vector<std::string> differences(const TrainOptions& a, const TrainOptions& b);
 
-// Steps between lines of the log. Unless it was chosen: 50, or as many as give a short run 20 lines.
-Index log_interval(const TrainOptions& o, Index total_steps);
+// Steps between lines of the log, or between records: the chosen ones, or for 0 fifty, fewer where a run would
+// have less than 20.
+Index log_interval(Index chosen, Index total_steps);
 
 // total_steps: for cosine.
 std::unique_ptr<Schedule> make_schedule(const TrainOptions& o, Index total_steps);

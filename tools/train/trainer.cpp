@@ -85,8 +85,9 @@ void Trainer::build() {
 void Trainer::record() {
   std::string path = in_folder(options_.out, "recording.jsonl");
   if (options_.record)
-    recorder_ = std::make_unique<StepRecorder>(path, learner_, options_.record_every, state_.step,
-                                               total_steps_);
+    recorder_ = std::make_unique<StepRecorder>(path, learner_,
+                                               log_interval(options_.record_every, total_steps_),
+                                               state_.step, total_steps_);
   else if (state_.step == 0)
     std::filesystem::remove(path);  // an earlier run's
 }

@@ -54,8 +54,9 @@ class Trainer {
  public:
   // A new run. The learner must outlive it.
   Trainer(const TrainOptions& options, Learner& learner, std::string config_toml);
-  // Goes on from a checkpoint; a finished run goes on when the options say another end than the checkpoint's and
-  // leave room for more (else state().finished). ValueError when the data are not those it was trained on.
+  // Goes on from a checkpoint; a finished run goes on when the options say another end than the checkpoint's
+  // and leave room for more (else state().finished). ValueError when the data are not those it was trained
+  // on.
   Trainer(const TrainOptions& options, Learner& learner, Checkpoint from);
 
   // Measures this many updates of run(), after three to warm up.

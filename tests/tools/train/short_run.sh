@@ -27,6 +27,9 @@ report "77 steps: 20 lines at least, and each epoch's last" "$(
 "${train[@]}" --examples 64 --epochs 3 --warmup 4 --log-every 10 --out ten >log 2>&1 || cat log
 report "what is asked for is what there is" "$([ "$(steps ten)" = "10 20 " ] || steps ten)"
 
+"${train[@]}" --examples 56 --epochs 11 --warmup 4 --record --out recorded >log 2>&1 || cat log
+report "a short run has 20 records" "$([ "$(grep -c '"rms"' recorded/recording.jsonl)" -ge 20 ] || cat recorded/recording.jsonl)"
+
 complete three 'three is complete: epoch 3 of 3, step 24\. To go on: glim train --resume --out three --epochs 6$'
 complete five 'step 5 of 5\. To go on: .* --max-steps 10$'
 "$glim" train --resume --out three --epochs 4 --progress none >log 2>&1

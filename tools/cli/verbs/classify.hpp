@@ -24,8 +24,8 @@ void classify_sentences(const ClassifyArguments& a);
 // PNG files or IDX images, or accuracy over labelled ones (kind `vit`).
 void classify_images(const ClassifyArguments& a);
 
-// Prints what was found of one input: "1<TAB>0=0.0312 1=0.9688", and behind a further tab the name of a file; with
-// --json an object that begins with `input`, what it was (tools/cli/json.md).
+// Prints what was found of one input: "1<TAB>0=0.0312 1=0.9688", and behind a further tab the name of a file;
+// with --json an object that begins with `input`, what it was (tools/cli/json.md).
 void print_result(const ClassifyArguments& a, const Labels& labels, const Classified& c,
                   nlohmann::ordered_json input, const std::string& file = {});
 

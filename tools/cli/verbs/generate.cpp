@@ -1,8 +1,9 @@
 // glim generate: text from a language model, printed as it is drawn.
 //
-// The prompt comes first, then what follows it; several samples are divided by a line of dashes, as
-// nanoGPT's are. A prompt of "-" is read from standard input, one of "FILE:PATH" from that file, without its last
-// line end. With --json a sample is an object (tools/cli/json.md). Sample i is a function of (model, prompt, options, seed, i).
+// The prompt comes first, then what follows it; several samples are divided by a line of dashes, as nanoGPT's
+// are. A prompt of "-" is read from standard input, one of "FILE:PATH" from that file, without its last line
+// end. With --json a sample is an object (tools/cli/json.md). Sample i is a function of (model, prompt,
+// options, seed, i).
 #include <algorithm>
 #include <fmt/format.h>
 #include <memory>

@@ -47,7 +47,7 @@ class Console final : public TrainObserver {
       : o_(o),
         learner_(learner),
         total_(total_steps),
-        every_(log_interval(o, total_steps)),
+        every_(log_interval(o.log_every, total_steps)),
         metrics_(metrics),
         progress_(progress),
         stale_(std::move(stale)) {}

@@ -1,9 +1,9 @@
 // glim translate: sentences from standard input, one a line, to standard output.
 //
-// One line in gives one line out, at once; with --nbest N, N lines "LINE ||| TEXT ||| SCORE", LINE
-// counted from 0 (Moses' format). --alignments appends the source word that each word attended to
-// most, as "0-0 1-2" behind a tab (n-best: behind a further |||). An empty line stays empty. With --json a line is
-// an object (tools/cli/json.md). Words that the vocabulary lacks are named on standard error, unless the model copies
+// One line in gives one line out, at once; with --nbest N, N lines "LINE ||| TEXT ||| SCORE", LINE counted
+// from 0 (Moses' format). --alignments appends the source word that each word attended to most, as "0-0 1-2"
+// behind a tab (n-best: behind a further |||). An empty line stays empty. With --json a line is an object
+// (tools/cli/json.md). Words that the vocabulary lacks are named on standard error, unless the model copies
 // them.
 #include <fmt/format.h>
 #include <iostream>

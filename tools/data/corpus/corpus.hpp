@@ -1,9 +1,9 @@
 // Text files as sentences, one a line, and their sentences as token numbers.
 //
-// Lines end at "\n"; a "\r" before it and a byte order mark at the start of a file are dropped, and
-// the last line needs no end. Everything else in a line stays as it is. "-" is standard input. FileError, with file and
-// line, for a file that is missing, unreadable, a directory or empty, for invalid UTF-8, and for a
-// zero byte (which no text has).
+// Lines end at "\n"; a "\r" before it and a byte order mark at the start of a file are dropped, and the last
+// line needs no end. Everything else in a line stays as it is. "-" is standard input. FileError, with file
+// and line, for a file that is missing, unreadable, a directory or empty, for invalid UTF-8, and for a zero
+// byte (which no text has).
 #pragma once
 
 #include <cstdint>
@@ -54,8 +54,8 @@ struct ParallelCorpus {
 ParallelCorpus read_parallel(const std::string& source_path, const std::string& target_path,
                              Policy blank = Policy::Skip);
 
-// From one file with a column for each side (table.hpp): `columns` names them, "source,target" if it is empty.
-// Pairs with a blank side are counted and left out; FileError when none is left.
+// From one file with a column for each side (table.hpp): `columns` names them, "source,target" if it is
+// empty. Pairs with a blank side are counted and left out; FileError when none is left.
 ParallelCorpus read_pairs(const std::string& path, const std::string& columns);
 
 // The share of the pairs to validate on, which leave the corpus (split.hpp).

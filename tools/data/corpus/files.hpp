@@ -8,8 +8,8 @@
 
 namespace glim {
 
-// Hands the file to `take` in pieces of at most 1 MiB, in order; "-" is standard input, which can be read once.
-// FileError with the path and the system's reason (no such file, is a directory, permission denied …).
+// Hands the file to `take` in pieces of at most 1 MiB, in order; "-" is standard input, which can be read
+// once. FileError with the path and the system's reason (no such file, is a directory, permission denied …).
 void read_pieces(const std::string& path, std::string_view op,
                  const std::function<void(std::string_view)>& take);
 

@@ -1,7 +1,7 @@
 // Which sentences of a corpus are kept to validate on.
 //
-// A share of them, drawn with the seed. A sentence that occurs several times is on one side as a whole, so that
-// nothing of the validation data is trained on.
+// A share of them, drawn with the seed. A sentence that occurs several times is on one side as a whole, so
+// that nothing of the validation data is trained on.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@
 
 namespace glim {
 
-// Of each sentence whether it is kept: round(share · n) of them, more where the last drawn occurs often, but at
-// least one, and never all. ValueError for --valid-share when there are not two different sentences.
+// Of each sentence whether it is kept: round(share · n) of them, more where the last drawn occurs often, but
+// at least one, and never all. ValueError for --valid-share when there are not two different sentences.
 std::vector<bool> validation_rows(const std::vector<std::string>& sentences, double share,
                                   Index seed);
 

@@ -17,6 +17,7 @@ namespace {
 
 using Fields = std::vector<std::string>;
 constexpr std::size_t kLongestRecord = 1 << 20;  // bytes of a JSON object
+constexpr std::ptrdiff_t kMostFields = 10'000;   // of a record
 
 Fields divided(std::string_view line, char by) {
   Fields fields;
@@ -71,6 +72,7 @@ class TableReader {
         ++at_;
         continue;
       }
+      if (!csv && std::ranges::count(lines_[begin], '\t') >= kMostFields) fail_wide(begin);
       Fields fields = csv ? csv_record() : divided(lines_[at_++], '\t');
       if (count == 0) {
         count = fields.size();
@@ -111,6 +113,10 @@ class TableReader {
  private:
   [[noreturn]] void fail(std::size_t line, const std::string& problem) const {
     throw FileError(fmt::format("{}:{}", table_.name, line + 1), problem);
+  }
+
+  [[noreturn]] void fail_wide(std::size_t line) const {
+    fail(line, fmt::format("more than {} columns", kMostFields));
   }
 
   void add(std::size_t line, Fields row) {
@@ -158,6 +164,7 @@ class TableReader {
         } else if (quoted) {
           fields.back() += c;
         } else if (c == ',') {
+          if (std::ssize(fields) == kMostFields) fail_wide(at_);
           fields.emplace_back();
           closed = false;
         } else if (closed) {

@@ -69,8 +69,8 @@ class Tokenizer {
 
 using TokenizerPtr = std::shared_ptr<const Tokenizer>;
 
-// What the vocabulary lacks of a line's first `most` tokens, each once: tokens, or characters of the line where
-// tokens are learned pieces.
+// What the vocabulary lacks of a line's first `most` tokens, each once: tokens, or characters of the line
+// where tokens are learned pieces.
 std::vector<std::string> unknown_parts(const Tokenizer& tokenizer, std::string_view line,
                                        std::int64_t most);
 

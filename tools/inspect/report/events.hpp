@@ -9,9 +9,9 @@
 //                    gradient was not
 //   loss-spike       training NLL above 1.3 times the median of the 20 log lines before it (5 at least
 //                    are needed), and above it by 0.1 nats
-//   above-best       training NLL, the median of 5 log lines, above 1.1 times its least value so far and above it
-//                    by 0.05 nats, in the last 5 lines or more; validation NLL above 1.02 times its least and
-//                    by 0.02 nats, in the last 3 validations or more
+//   above-best       training NLL, the median of 5 log lines, above 1.1 times its least value so far and
+//                    above it by 0.05 nats, in the last 5 lines or more; validation NLL above 1.02 times its
+//                    least and by 0.02 nats, in the last 3 validations or more
 //   gradient-spike   ‖g‖ of a module above 5 times the median of the 20 records before it (5 at least)
 //   exploding        ‖g‖ of a module above 100 times the median of its first 5 records
 //   vanishing        ‖g‖ of a module below 1e-3 times the median of all modules in the same record

@@ -38,15 +38,16 @@ struct Classified {
   std::vector<double> probs;  // by class
 };
 
-// Sentences with a label each: a table (tools/data/corpus/table.hpp) with the columns sentence and label, or lines
-// of sentence<TAB>label, the label behind the last tab.
+// Sentences with a label each: a table (tools/data/corpus/table.hpp) with the columns sentence and label, or
+// lines of sentence<TAB>label, the label behind the last tab.
 struct LabelledSentences {
   std::string name;
   std::vector<std::string> sentences, labels;
   std::vector<Index> line;  // of each, counted from 1
 };
-// `columns` names the two of a table ("text,class"), if it is not empty. FileError with file and line for a line
-// without a tab, a blank sentence or a blank label, and as read_table; for an empty file. "-" is standard input.
+// `columns` names the two of a table ("text,class"), if it is not empty. FileError with file and line for a
+// line without a tab, a blank sentence or a blank label, and as read_table; for an empty file. "-" is
+// standard input.
 LabelledSentences read_labelled(const std::string& path, const std::string& columns = {});
 // The share of the sentences to validate on, which leave `data` (tools/data/corpus/split.hpp).
 LabelledSentences split_off(LabelledSentences& data, double share, Index seed);

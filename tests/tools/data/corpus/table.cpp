@@ -66,6 +66,8 @@ TEST_CASE("CSV that is damaged is refused with its line") {
   CHECK(problem("en,de\na,b\n") ==
         ":1: there is no column 'source' among en, de; --columns NAME,NAME takes those of other "
         "names, --columns 1,2 the first of a file without names");
+  CHECK(problem(std::string(20'000, ','), "1,2") == ":1: more than 10000 columns");
+  CHECK(problem("a\tb\n" + std::string(20'000, '\t') + "x") == ":2: more than 10000 columns");
   CHECK(problem("a,b\n", "1,3") == ":1: there is no column 3: the line has 2");
   CHECK(problem("a,b\n", "1") ==
         "--columns: '1' must name 2 different columns, as in source,target");

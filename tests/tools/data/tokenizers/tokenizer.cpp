@@ -83,6 +83,21 @@ TEST_CASE("one vocabulary for both sides, or one for each", "[tokenizer]") {
   CHECK(apart.source->encode("dog") == Ids{kUnk});
 }
 
+TEST_CASE("what a vocabulary lacks of a line is named once, as far as the line is read",
+          "[tokenizer]") {
+  const std::vector<std::string> lines(20, "der rote Hund und die Katze");
+  using Parts = std::vector<std::string>;
+  TokenizerPtr words = train_tokenizer({.kind = "word"}, lines);
+  CHECK(unknown_parts(*words, "der rote Zug und der lange Zug", 99) == Parts{"Zug", "lange"});
+  CHECK(unknown_parts(*words, "der rote Zug und der lange Zug", 3) == Parts{"Zug"});
+  CHECK(unknown_parts(*words, "der rote Hund", 99).empty());
+  TokenizerPtr characters = train_tokenizer({.kind = "char"}, lines);
+  CHECK(unknown_parts(*characters, "der süße Zug", 99) == Parts{"s", "ü", "ß", "Z", "g"});
+  TokenizerPtr pieces =
+      train_tokenizer({.kind = "sentencepiece", .model = "bpe", .vocabulary_size = 40}, lines);
+  CHECK(unknown_parts(*pieces, "der süße Hund", 99) == Parts{"s", "ü", "ß"});
+}
+
 TEST_CASE("options that make no tokenizer", "[tokenizer]") {
   CHECK(test::message_of<ValueError>([] { train_tokenizer(of_kind("words"), kLines); }) ==
         "tokenizer: unknown kind \"words\": word, char, mixed or sentencepiece");
