@@ -47,7 +47,7 @@ const Charts = {
     svg.append("g").attr("class", "axis").attr("transform", `translate(0,${height - bottom})`)
       .call(d3.axisBottom(x).ticks(Math.max(2, width / 110)));
     svg.append("g").attr("class", "axis").attr("transform", `translate(${left},0)`)
-      .call(options.log ? d3.axisLeft(y).ticks(5, ".1~e") : d3.axisLeft(y).ticks(6, "~g"));
+      .call(options.log ? d3.axisLeft(y).ticks(5, ".1~e") : d3.axisLeft(y).ticks(6).tickFormat(d3.format("~g")));
     svg.append("text").attr("x", (left + width - right) / 2).attr("y", height - 4).attr("text-anchor", "middle")
       .attr("font-size", 11).text("step");
     const path = l => d3.line().defined(i => good(l.y[i])).x(i => x(l.x[i])).y(i => y(l.y[i]))(d3.range(l.x.length));

@@ -7,6 +7,7 @@
 #include "tests/tools/temporary_file.hpp"
 #include "tools/data/corpus/corpus.hpp"
 #include "tools/data/corpus/split.hpp"
+#include "tools/data/tokenizers/sentencepiece.hpp"
 #include "tools/data/tokenizers/vocabulary_file.hpp"
 
 namespace test_table {
@@ -143,6 +144,13 @@ TEST_CASE("an own vocabulary: a token a line, or the line that is none") {
   CHECK(of("<s>\n", "word") == ": has no token");
   CHECK(of("der\n", "sentencepiece").starts_with(": is not a SentencePiece model"));
   CHECK(of("\n\x05?", "word").find("--unk_id=3") != std::string::npos);
+  // A SentencePiece model is known as such, whatever kind is asked for.
+  const std::vector<std::string> lines(20, "der rote Hund und die Katze");
+  TokenizerPtr learned =
+      train_tokenizer({.kind = "sentencepiece", .model = "bpe", .vocabulary_size = 40}, lines);
+  const std::string model = dynamic_cast<const SentencePieceTokenizer&>(*learned).model();
+  CHECK(of(model, "word") == learned->serialize());
+  CHECK(of(model, "sentencepiece") == learned->serialize());
 }
 
 }  // namespace test_table

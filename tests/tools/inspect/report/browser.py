@@ -48,6 +48,7 @@ for (const log of [true, false]) {
   await change("losses-log", log);
   if (!document.querySelector("#chart-loss svg")) fail("no chart of losses");
 }
+found.points = document.querySelectorAll("#chart-loss circle").length;
 for (const chart of document.querySelectorAll("#view-losses .panel")) {
   const svg = chart.querySelector("svg");
   svg.focus();
@@ -190,6 +191,8 @@ with tempfile.TemporaryDirectory() as folder:
                 at = ("train" if name.endswith("training") else "valid", int(step.split()[1]))
                 read.add(at)
                 check(on_hover(value) == six_digits(losses[at]), f"hover says {text!r}, the metrics {losses[at]}")
+        check(found["points"] == 2 * len(losses), f"the lines of two runs have {found['points']} points, each run "
+              f"{len(losses)} losses")
         check(read == set(losses), f"the chart of losses has {len(read)} values, the metrics {len(losses)}")
         module, step = head["modules"][2], records[spike]["step"]
         spikes = [e for e in found["events"] if e[1] == "gradient-spike"]

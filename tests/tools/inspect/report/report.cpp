@@ -167,6 +167,13 @@ TEST_CASE("single pictures of runs") {
   for (const std::string& name : names) CHECK(report_picture(runs, name).starts_with("<svg"));
   CHECK(report_picture(runs, "other/rms").find("layer 1") != std::string::npos);
   CHECK_THROWS_AS(report_picture(runs, "other/nothing"), IndexError);
+  auto circles = [](const std::string& svg) {
+    std::size_t count = 0;
+    for (std::size_t at = 0; (at = svg.find("<circle", at)) != std::string::npos; ++at) ++count;
+    return count;
+  };
+  CHECK(circles(report_picture({quiet_run(40)}, "rate")) == 40);  // few points are marked
+  CHECK(circles(report_picture({quiet_run(41)}, "rate")) == 0);
   // Many records share a cell, which shows the largest: 1000 of them in 200 columns.
   auto svg = [&](std::size_t record) {
     runs[0] = quiet_run(1000);
