@@ -4,6 +4,8 @@
 #include <charconv>
 #include <fmt/format.h>
 
+#include "tools/common/nearest.hpp"
+
 namespace glim {
 namespace {
 
@@ -65,6 +67,44 @@ struct Shower {
   }
 };
 
+std::string quoted(const std::string& text) {
+  std::string r = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') r += '\\';
+    if (c == '\n')
+      r += "\\n";
+    else if (c == '\t')
+      r += "\\t";
+    else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F)
+      r += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    else
+      r += c;
+  }
+  return r + '"';
+}
+
+struct TomlShower {
+  std::string operator()(const bool* field) const { return *field ? "true" : "false"; }
+  std::string operator()(const std::string* field) const { return quoted(*field); }
+  std::string operator()(const std::vector<std::string>* field) const {
+    std::vector<std::string> list;
+    for (const std::string& v : *field) list.push_back(quoted(v));
+    return fmt::format("[{}]", fmt::join(list, ", "));
+  }
+  template <class T>
+  std::string operator()(const T* field) const {
+    return fmt::format("{}", *field);
+  }
+};
+
+template <class Options>
+auto find_option(Options& options, std::string_view name) -> decltype(&options[0]) {
+  for (auto& o : options)
+    if (o.name == name || std::find(o.aliases.begin(), o.aliases.end(), name) != o.aliases.end())
+      return &o;
+  return nullptr;
+}
+
 }  // namespace
 
 Option& Command::option(const std::string& option_name, Field field, const std::string& what,
@@ -74,7 +114,6 @@ Option& Command::option(const std::string& option_name, Field field, const std::
   o.field = field;
   o.help = what;
   o.range = range;
-  o.default_text = std::visit(Shower{}, field);
   if (!options.empty()) o.group = options.back().group;
   return options.emplace_back(std::move(o));
 }
@@ -86,23 +125,60 @@ Option& Command::argument(const std::string& option_name, Field field, const std
   return o;
 }
 
+Option* Command::find(std::string_view option_name) { return find_option(options, option_name); }
+const Option* Command::find(std::string_view option_name) const {
+  return find_option(options, option_name);
+}
+
 bool Command::given(std::string_view option_name) const {
-  for (const Option& o : options)
-    if (o.name == option_name) return o.given;
+  if (const Option* o = find(option_name)) return o->given;
   throw std::logic_error(name + " has no option --" + std::string(option_name));
+}
+
+bool Command::applies(const Option& option) const {
+  const Option* kind = find("kind");
+  if (!kind || option.kinds.empty()) return true;
+  const std::string& chosen = *std::get<std::string*>(kind->field);
+  return std::find(option.kinds.begin(), option.kinds.end(), chosen) != option.kinds.end();
+}
+
+std::string Option::placeholder() const {
+  if (is_flag()) return {};
+  if (!choices.empty()) return "NAME";
+  if (std::holds_alternative<double*>(field)) return "X";
+  if (!is_list() && !std::holds_alternative<std::string*>(field)) return "N";
+  // The first of these words in the help.
+  std::size_t file = std::min(help.find("file"), help.find("IDX"));
+  std::size_t folder = help.find("folder");
+  return file < folder ? "FILE" : folder != std::string::npos ? "FOLDER" : "TEXT";
+}
+
+std::string Option::shown_default() const {
+  return default_text ? *default_text : std::visit(Shower{}, field);
+}
+
+std::string Option::full_help() const {
+  if (!choices.empty()) return fmt::format("{}: {}", help, fmt::join(choices, ", "));
+  std::string values = range.text();
+  return help + (values.empty() ? "" : " [" + values + "]");
 }
 
 std::string set_option(Option& option, const std::vector<std::string>& values) {
   if (values.empty()) return "needs a value";
   if (values.size() > 1 && !std::holds_alternative<std::vector<std::string>*>(option.field))
     return "is given more than once";
-  if (!option.choices.empty())
+  auto* text = std::get_if<std::string*>(&option.field);
+  bool unset = text && (*text)->empty() && values.back().empty();  // no choice is one too
+  if (!option.choices.empty() && !unset)
     for (const std::string& v : values)
       if (std::find(option.choices.begin(), option.choices.end(), v) == option.choices.end())
-        return fmt::format("'{}' is not one of {}", v, fmt::join(option.choices, ", "));
+        return fmt::format("'{}' is not one of {}{}", v, fmt::join(option.choices, ", "),
+                           did_you_mean(v, option.choices));
   std::string problem = std::visit(Setter{option, values}, option.field);
   if (problem.empty()) option.given = true;
   return problem;
 }
+
+std::string toml_value(const Option& option) { return std::visit(TomlShower{}, option.field); }
 
 }  // namespace glim

@@ -1,11 +1,12 @@
 // The verbs of the program as data: each has its options, the fields that they fill, and what it does
-// once they are filled. The command line, --help and configuration files all go by these lists
-// (command_line.hpp reads them).
+// once they are filled. The command line, configuration files, help, manual pages, completions and the
+// tables of options all go by these lists (command_line.hpp, help.hpp, describe.hpp).
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -24,15 +25,29 @@ struct Option {
   std::string name;  // "beam" for --beam
   Field field;
   std::string help;
-  std::string group;         // its heading in the help
-  std::string default_text;  // the value that the field has unless given, as the help shows it
-  bool argument = false;     // stands on the command line without its name
-  bool required = false;     // must be given
-  bool in_config = true;     // may stand in a configuration file
-  char delimiter = 0;        // between the values of a list that are given as one
-  std::vector<std::string> choices;  // the only values, where there are any
-  Range range;                       // of a number; the help says it
-  bool given = false;                // by the command line, or by a configuration file
+  std::string group;                        // its heading in the help
+  std::optional<std::string> default_text;  // instead of the value that the field has
+  bool argument = false;                    // stands on the command line without its name
+  bool required = false;                    // must be given
+  bool in_config = true;                    // may stand in a configuration file
+  char delimiter = 0;                       // between the values of a list that are given as one
+  std::vector<std::string> choices;         // the only values, where there are any
+  Range range;                              // of a number; the help says it
+  std::vector<std::string> aliases;         // older spellings, taken but not shown
+  std::vector<std::string> kinds;  // the kinds of model that have it, where not all of them do
+  bool hidden = false;             // taken but not shown: none of the verb's kinds has it
+  bool decides = false;            // the defaults of others depend on it
+  bool given = false;              // by the command line, or by a configuration file
+  std::string origin;              // where the value is from: "run.toml:3"; empty: a default
+
+  bool is_flag() const { return std::holds_alternative<bool*>(field); }
+  bool is_list() const { return std::holds_alternative<std::vector<std::string>*>(field); }
+  // What stands for the value: N, X, FILE, FOLDER or TEXT; empty for a flag.
+  std::string placeholder() const;
+  // The value unless given; empty where there is nothing to show.
+  std::string shown_default() const;
+  // "prefixes kept at each step [1 or more]", or the help and the choices.
+  std::string full_help() const;
 };
 
 // Wrong usage: what was typed cannot be meant.
@@ -50,15 +65,26 @@ class Command {
   // The same without a name on the command line.
   Option& argument(const std::string& option_name, Field field, const std::string& what);
 
+  // The option of this name or older spelling; nullptr if there is none.
+  Option* find(std::string_view option_name);
+  const Option* find(std::string_view option_name) const;
   // Whether the user gave this option. std::logic_error for one that the command does not have.
   bool given(std::string_view option_name) const;
+  // Whether the option belongs to the kind of model that is chosen (any, without an option `kind`).
+  bool applies(const Option& option) const;
 
   std::string name, help, footer;
-  std::deque<Option> options;  // a reference to one stays valid when more are added
+  bool hidden = false;                   // from the list of verbs
+  std::string words_are;                 // what a word without an option may have been meant as
+  std::deque<Option> options;            // a reference to one stays valid when more are added
+  std::vector<std::string> usual;        // the options that `--help` shows; empty: all
+  std::function<void(Command&)> settle;  // gives what was not given its default
   std::function<void(Command&)> run;
 };
 
 // Converts and stores what was given. Returns what is wrong with it, or nothing.
 std::string set_option(Option& option, const std::vector<std::string>& values);
+// The values of an option as they are now, as a configuration file has them: `"pre"`, `0.1`, `["a", "b"]`.
+std::string toml_value(const Option& option);
 
 }  // namespace glim

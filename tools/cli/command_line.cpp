@@ -1,107 +1,211 @@
 #include "tools/cli/command_line.hpp"
 
-#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <fmt/format.h>
-#include <sstream>
-#include <stdexcept>
 
 #include "tensor/error.hpp"
-#include "tensor/io/input_file.hpp"
+#include "tools/cli/help.hpp"
+#include "tools/cli/suggest.hpp"
 #include "tools/common/output.hpp"
+#include "tools/train/option_kinds.hpp"
 
 namespace glim {
 namespace {
 
-struct TypeName {
-  const char* operator()(const double*) const { return "FLOAT"; }
-  const char* operator()(const std::string*) const { return "TEXT"; }
-  const char* operator()(const std::vector<std::string>*) const { return "TEXT"; }
-  template <class T>
-  const char* operator()(const T*) const {
-    return "INT";
-  }
+constexpr const char* kCommandLine = "command line";
+
+struct GivenOption {
+  Option* option;
+  std::vector<std::string> values;
 };
 
-CLI::Option* add_option(CLI::App& verb, Option& o) {
-  std::string name = (o.argument ? "" : "--") + o.name;
-  std::string range = o.range.text();
-  std::string help = o.help + (range.empty() ? "" : " [" + range + "]");
-  if (std::holds_alternative<bool*>(o.field))
-    return verb.add_flag_function(
-        name, [&o](std::int64_t count) { set_option(o, {count > 0 ? "true" : "false"}); }, help);
-  CLI::callback_t take = [&o, name](const CLI::results_t& words) {
-    if (std::string problem = set_option(o, words); !problem.empty())
-      throw UsageError(name + ": " + problem);
-    return true;
-  };
-  CLI::Option* option = verb.add_option(name, take, help);
-  option->type_name(std::visit(TypeName{}, o.field))->type_size(1);
-  if (std::holds_alternative<std::vector<std::string>*>(o.field))
-    option->expected(1, CLI::detail::expected_max_vector_size)->allow_extra_args();
-  else  // one value; a second is refused in our words
-    option->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  if (o.delimiter) option->delimiter(o.delimiter);
-  if (!o.default_text.empty()) option->default_str(o.default_text);
-  return option->required(o.required);
+// The words behind a verb, sorted.
+struct Line {
+  std::vector<GivenOption> given;
+  bool help = false, help_all = false, show_config = false;
+};
+
+std::vector<std::string> split(const std::string& text, char delimiter) {
+  std::vector<std::string> parts;
+  std::size_t from = 0, to;
+  do {
+    to = text.find(delimiter, from);
+    parts.push_back(text.substr(from, to - from));
+    from = to + 1;
+  } while (to != std::string::npos);
+  return parts;
+}
+
+class WordReader {
+ public:
+  WordReader(Command& command, const std::vector<Command>& all, std::vector<std::string> words)
+      : command_(command), all_(all), words_(std::move(words)) {}
+
+  Line read() {
+    while (at_ < words_.size()) {
+      const std::string word = words_[at_++];
+      if (!only_words_ && word == "--")
+        only_words_ = true;
+      else if (!only_words_ && word.starts_with("--"))
+        option(word.substr(2));
+      else if (!only_words_ && word == "-h")
+        line_.help = true;
+      else
+        argument(word);
+    }
+    return std::move(line_);
+  }
+
+ private:
+  bool is_option(const std::string& word) const { return !only_words_ && word.starts_with("--"); }
+
+  void take(Option& o, std::vector<std::string> values) {
+    if (o.delimiter) {
+      std::vector<std::string> parts;
+      for (const std::string& v : values)
+        for (const std::string& part : split(v, o.delimiter)) parts.push_back(part);
+      values = std::move(parts);
+    }
+    for (GivenOption& g : line_.given)
+      if (g.option == &o) {
+        if (o.is_flag()) g.values.clear();  // said twice, meant once
+        g.values.insert(g.values.end(), values.begin(), values.end());
+        return;
+      }
+    line_.given.push_back({&o, std::move(values)});
+  }
+
+  void option(const std::string& text) {
+    std::size_t equals = text.find('=');
+    std::string name = text.substr(0, equals);
+    std::vector<std::string> values;
+    if (equals != std::string::npos) values.push_back(text.substr(equals + 1));
+    if (name == "help" || name == "help-all") {
+      (name == "help" ? line_.help : line_.help_all) = true;
+      return;
+    }
+    if (name == "show-config" && command_.find("config")) {
+      line_.show_config = true;
+      return;
+    }
+    Option* o = command_.find(name);
+    if (!o || o->argument)
+      throw UsageError("there is no option --" + name + about_option(command_, all_, name));
+    if (o->is_flag()) {
+      if (values.empty()) values.push_back("true");
+    } else if (values.empty()) {
+      // One value; of a list all that follow.
+      while (at_ < words_.size() && !is_option(words_[at_]) && (values.empty() || o->is_list()))
+        values.push_back(words_[at_++]);
+      if (values.empty())
+        throw UsageError(
+            fmt::format("--{} needs a value: {}{}", name, o->full_help(),
+                        at_ < words_.size()
+                            ? "; one that begins with -- is given as --" + name + "=" + words_[at_]
+                            : ""));
+    }
+    take(*o, std::move(values));
+  }
+
+  void argument(const std::string& word) {
+    auto o = std::find_if(command_.options.begin(), command_.options.end(),
+                          [](const Option& x) { return x.argument; });
+    bool dashed = !only_words_ && word.size() > 1 && word[0] == '-';
+    if (o == command_.options.end() || dashed)
+      throw UsageError(fmt::format("'{}' is no option{}", word, about_word(command_, all_, word)));
+    take(*o, {word});
+  }
+
+  Command& command_;
+  const std::vector<Command>& all_;
+  std::vector<std::string> words_;
+  std::size_t at_ = 0;
+  bool only_words_ = false;
+  Line line_;
+};
+
+void store(Option& o, const std::vector<std::string>& values) {
+  if (std::string problem = set_option(o, values); !problem.empty())
+    throw UsageError((o.argument ? "" : "--") + o.name + ": " + problem +
+                     (o.is_flag() ? "; a flag takes no value, or =true or =false" : ""));
+  o.origin = kCommandLine;
+}
+
+void print_help(const About& about, Command& command, const Line& line) {
+  for (const GivenOption& g : line.given)
+    if (g.option->decides) store(*g.option, g.values);
+  if (command.settle) command.settle(command);
+  print(verb_help(about, command, line.help_all));
 }
 
 }  // namespace
 
 Command* parse_command_line(const About& about, std::vector<Command>& commands, int argc,
                             const char* const* argv) {
-  CLI::App app{about.text, about.name};
-  app.set_version_flag("--version", about.name + " " + about.version);
-  app.require_subcommand(1);
-  app.fallthrough(false);
-  app.get_formatter()->column_width(34);
-  Command* chosen = nullptr;
-  for (Command& c : commands) {
-    CLI::App* verb = app.add_subcommand(c.name, c.help);
-    for (Option& o : c.options) {
-      CLI::Option* option = add_option(*verb, o);
-      if (!o.group.empty()) option->group(o.group);
-    }
-    if (!c.footer.empty()) verb->footer(c.footer);
-    verb->callback([&chosen, &c] { chosen = &c; });
-  }
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    if (e.get_exit_code() != 0) throw UsageError(e.what());
-    std::ostringstream text;
-    app.exit(e, text, text);  // --help, --version
-    print(text.str());
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  auto help = [&] {
+    print(program_help(about, commands));
     return nullptr;
-  } catch (const std::logic_error&) {  // CLI11's own conversion of a flag's value
-    throw UsageError("a flag takes no value, or =true or =false");
+  };
+  if (words.empty()) return help();
+  if (words[0] == "--version") {
+    print(about.name + " " + about.version + "\n");
+    return nullptr;
   }
-  return chosen;
+  bool asks =
+      words[0] == "help" || words[0] == "--help" || words[0] == "-h" || words[0] == "--help-all";
+  if (asks && words.size() == 1) return help();
+  if (asks) {
+    words.erase(words.begin());
+    words.push_back("--help");
+  }
+  auto verb = std::find_if(commands.begin(), commands.end(),
+                           [&](const Command& c) { return c.name == words[0]; });
+  if (verb == commands.end()) {
+    for (const Command& c : commands)
+      if (std::find(words.begin(), words.end(), c.name) != words.end())
+        throw UsageError(fmt::format("the verb comes first, then '{}': {} {} ...", words[0],
+                                     about.name, c.name));
+    throw UsageError(fmt::format("there is no verb '{}'{}", words[0],
+                                 words[0].starts_with("-")
+                                     ? fmt::format("; the verb comes first: {} help", about.name)
+                                     : about_verb(commands, words[0])));
+  }
+  Command& command = *verb;
+  words.erase(words.begin());
+  Line line = WordReader(command, commands, words).read();
+  if (line.help || line.help_all) {
+    print_help(about, command, line);
+    return nullptr;
+  }
+  for (const GivenOption& g : line.given) store(*g.option, g.values);
+  for (const Option& o : command.options)
+    if (o.required && !o.given)
+      throw UsageError(fmt::format("{} needs {}{}: {}", command.name, o.argument ? "" : "--",
+                                   o.argument ? option_usage(o) : o.name, o.help));
+  if (const Option* config = command.find("config"); config && config->given)
+    apply_config(command, commands, *std::get<std::string*>(config->field));
+  // A file may name every option, as the one that a run leaves does.
+  for (const Option& o : command.options)
+    if (o.origin == kCommandLine && !command.applies(o))
+      throw UsageError("--" + o.name + ": " +
+                       no_option_of(*std::get<std::string*>(command.find("kind")->field), o.kinds));
+  if (line.show_config && command.find("resume") && command.given("resume"))
+    throw UsageError("--show-config: a resumed run goes by OUT/config.toml");
+  if (command.settle) command.settle(command);
+  if (!line.show_config) return &command;
+  print(effective_config(about, command));
+  return nullptr;
 }
 
-void apply_config(Command& command, const std::string& path) {
-  InputFile file(path);  // no pipe and no device, which may have no end
-  constexpr std::uint64_t kMost = 1'000'000;
-  if (file.size() > kMost)
-    file.fail("has " + std::to_string(file.size()) + " bytes, a configuration has 1 MB at most");
-  std::istringstream text(file.read_text(0, static_cast<std::size_t>(file.size())));
-  std::vector<CLI::ConfigItem> items;
+void run_command(Command& command) {
   try {
-    items = CLI::ConfigTOML().from_config(text);
-  } catch (const CLI::Error& e) {
-    throw FileError(path, e.what());
-  }
-  for (const CLI::ConfigItem& item : items) {
-    if (item.name == "++" || item.name == "--") continue;  // CLI11's marks of a section
-    bool here =
-        item.parents.empty() || (item.parents.size() == 1 && item.parents[0] == command.name);
-    auto option =
-        std::find_if(command.options.begin(), command.options.end(),
-                     [&](const Option& o) { return here && o.in_config && o.name == item.name; });
-    if (option == command.options.end())
-      throw FileError(path, "'" + item.fullname() + "' is no option of glim " + command.name);
-    if (option->given) continue;
-    if (std::string problem = set_option(*option, item.inputs); !problem.empty())
-      throw FileError(path, item.name + ": " + problem);
+    command.run(command);
+  } catch (const ValueError& e) {
+    const Option* o = e.op().starts_with("--") ? command.find(e.op().substr(2)) : nullptr;
+    if (!o || o->origin.empty() || o->origin == kCommandLine) throw;
+    if (o->given) throw FileError(o->origin, o->name + ": " + e.problem());
+    throw ValueError(e.op(), e.problem() + " (" + toml_value(*o) + " is the " + o->origin + ")");
   }
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "tensor/error.hpp"
+#include "tools/train/learners/translation.hpp"
+#include "tools/train/option_kinds.hpp"
 #include "tools/train/option_list.hpp"
 #include "tools/train/presets.hpp"
 
@@ -23,30 +25,43 @@ bool of_fresh_models(const std::string& name) {
 
 void add_example_options(Command& command, ExampleOptions& options) {
   command.option("model", &options.model, "folder or file of a trained model");
-  command.option("init", &options.init, "a fresh model instead, with these sizes:");
+  command.option("fresh", &options.init, "a fresh model instead, with these sizes:").aliases = {
+      "init"};
   each_option(options.fresh, [&](const OptionText& t, auto& field) {
-    if (of_fresh_models(t.name))
-      command.option(t.name, &field, t.help, t.range).group = "Fresh model";
+    if (!of_fresh_models(t.name)) return;
+    Option& o = command.option(t.name, &field, t.help, t.range);
+    o.group = "Fresh model";
+    o.choices = t.choices;
+    o.kinds = kinds_with(t.name);
+    o.decides = t.name == std::string_view("kind") || t.name == std::string_view("task");
+    if (t.name == std::string_view("kind"))
+      for (const SequenceKind& k : sequence_kinds()) o.choices.push_back(k.name);
   });
-  command.option("source", &options.source, "sentence to read (default: one of the task's)").group =
-      "";
-  command.option("target", &options.target,
-                 "its translation (default: the model's own, or the task's)");
+  Option& sentence =
+      command.option("sentence", &options.source, "sentence to read (without: one of the task's)");
+  sentence.group = "";
+  sentence.aliases = {"source"};
+  command
+      .option("translation", &options.target,
+              "its translation (without: the model's own, or the task's)")
+      .aliases = {"target"};
+  command.settle = [&options](Command& c) {
+    apply_preset(options.fresh,
+                 [&](const char* name) { return of_fresh_models(name) && c.given(name); });
+  };
 }
 
-void finish_example_options(const Command& command, ExampleOptions& options) {
+void check_example_options(const Command& command, const ExampleOptions& options) {
   auto given = [&](const std::string& name) { return command.given(name); };
   if (!options.init)
     for (const std::string& name : kOfFreshModels)
       if (given(name))
-        throw ValueError("--" + name, "belongs to a fresh model: give --init, or leave it out");
+        throw ValueError("--" + name, "belongs to a fresh model: give --fresh, or leave it out");
   if (options.init && given("model"))
-    throw ValueError("--model", "is a trained model, --init a fresh one: give one of them");
-  for (const char* side : {"source", "target"})
-    if (given(side) && (side == std::string("source") ? options.source : options.target).empty())
+    throw ValueError("--model", "is a trained model, --fresh a fresh one: give one of them");
+  for (const char* side : {"sentence", "translation"})
+    if (given(side) && (side == std::string("sentence") ? options.source : options.target).empty())
       throw ValueError(std::string("--") + side, "the sentence is empty");
-  apply_preset(options.fresh,
-               [&](const char* name) { return of_fresh_models(name) && given(name); });
 }
 
 }  // namespace glim

@@ -6,11 +6,11 @@
 
 namespace glim {
 
-// --model or --init with the sizes of a fresh model, --source, --target.
+// --model or --fresh with the sizes of a fresh model, --sentence, --translation. `options` outlives the
+// command.
 void add_example_options(Command& command, ExampleOptions& options);
 
-// Once parsed: what was not given becomes the task's preset. ValueError for sizes of a fresh model
-// beside a trained one.
-void finish_example_options(const Command& command, ExampleOptions& options);
+// ValueError for sizes of a fresh model beside a trained one.
+void check_example_options(const Command& command, const ExampleOptions& options);
 
 }  // namespace glim

@@ -45,28 +45,38 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is seen where output is written
   std::signal(SIGXFSZ, SIG_IGN);  // and so is a file size limit
   try {
-    std::vector<glim::Command> verbs = {
-        glim::train_command(),    glim::translate_command(), glim::evaluate_command(),
-        glim::generate_command(), glim::classify_command(),  glim::average_command(),
-        glim::compare_command(),  glim::gradcheck_command(), glim::doctor_command(),
-        glim::import_command(),   glim::export_command()};
+    const std::vector<glim::CommandMaker> makers = {
+      glim::train_command,
+      glim::translate_command,
+      glim::evaluate_command,
+      glim::generate_command,
+      glim::classify_command,
+      glim::average_command,
+      glim::compare_command,
+      glim::gradcheck_command,
+      glim::doctor_command,
+      glim::import_command,
+      glim::export_command,
 #if GLIM_PAGES
-    for (glim::Command (*command)() :
-         {glim::inspect_command, glim::step_command, glim::report_command, glim::study_command})
-      verbs.push_back(command());
-#else
+      glim::inspect_command,
+      glim::step_command,
+      glim::report_command,
+      glim::study_command
+#endif
+    };
+#if !GLIM_PAGES
     for (const char* name : {"inspect", "step", "report", "study"})
       if (argc > 1 && argv[1] == std::string_view(name))
         throw glim::UsageError(std::string(name) +
                                " is not part of this build; `tools/build build` adds it");
 #endif
-    bool quiet = false;
-    for (glim::Command& verb : verbs)
-      verb.option("quiet", &quiet, "print results and errors alone").in_config = false;
+    std::vector<glim::Command> verbs;
+    for (const glim::CommandMaker& maker : makers) verbs.push_back(maker());
+    verbs.push_back(glim::describe_command(kAbout, makers));
     if (glim::Command* verb = glim::parse_command_line(kAbout, verbs, argc, argv)) {
       glim::set_quiet(quiet);
       glim::product_choice();  // GLIM_ISA and GLIM_PRODUCTS are refused here, not within some op
-      verb->run(*verb);
+      glim::run_command(*verb);
     }
     glim::print_flush();
     return 0;

@@ -59,6 +59,34 @@ std::string nearest_names(std::string_view name, const std::vector<std::string>&
   return text.empty() ? text : text + ")";
 }
 
+std::string meant_name(std::string_view name, const std::vector<std::string>& known) {
+  auto plain = [](std::string_view text) {
+    std::string r;
+    for (char c : lower(text))
+      if (c != '-' && c != '_' && c != '.') r += c;
+    return r;
+  };
+  const std::string wanted = plain(name);
+  std::string best;
+  std::size_t least = std::string::npos;
+  for (const std::string& k : known) {
+    const std::string other = plain(k);
+    if (other.empty() || wanted.size() < 2 || wanted.size() > 100) continue;
+    std::size_t distance = edit_distance(wanted, other);
+    bool part = wanted.size() >= 3 && (other.starts_with(wanted) || wanted.starts_with(other));
+    if (3 * distance > std::max(wanted.size(), other.size()) && !part) continue;
+    // A name begun is as good as one with a single letter wrong.
+    if (part) distance = std::min<std::size_t>(distance, other.starts_with(wanted) ? 1 : 2);
+    if (distance < least) least = distance, best = k;
+  }
+  return best;
+}
+
+std::string did_you_mean(std::string_view name, const std::vector<std::string>& known) {
+  std::string meant = meant_name(name, known);
+  return meant.empty() ? "" : ": did you mean " + meant + "?";
+}
+
 std::vector<std::string> matching_names(const std::string& op, const std::string& what,
                                         const std::string& pattern,
                                         const std::vector<std::string>& known, std::size_t most) {

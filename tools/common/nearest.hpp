@@ -15,6 +15,12 @@ std::size_t edit_distance(std::string_view a, std::string_view b);
 // those that begin with it first; nothing when there is none at all.
 std::string nearest_names(std::string_view name, const std::vector<std::string>& known);
 
+// The known name that was probably meant: with at most a third of its letters wrong, begun or contained, with
+// _ for - or without it. Empty when none is like it.
+std::string meant_name(std::string_view name, const std::vector<std::string>& known);
+// ": did you mean cosine?", or nothing.
+std::string did_you_mean(std::string_view name, const std::vector<std::string>& known);
+
 // The known names that are `pattern`, or that it means with its * and ?. ValueError of `op` naming the
 // nearest when there is none, or when there are more than `most`; `what` is what they name.
 std::vector<std::string> matching_names(const std::string& op, const std::string& what,

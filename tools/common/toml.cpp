@@ -1,22 +1,176 @@
 #include "tools/common/toml.hpp"
 
-#include <CLI/CLI.hpp>
-#include <sstream>
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
 
 #include "tensor/error.hpp"
+#include "tools/common/utf8.hpp"
 
 namespace glim {
+namespace {
+
+class TomlReader {
+ public:
+  TomlReader(const std::string& text, const std::string& where) : text_(text), where_(where) {
+    if (text_.starts_with("\xEF\xBB\xBF")) at_ = 3;
+  }
+
+  std::vector<TomlEntry> read() {
+    for (;;) {
+      skip(true);
+      if (at_ >= text_.size()) return std::move(entries_);
+      if (text_[at_] == '[')
+        open_table();
+      else
+        read_pair();
+      skip(false);
+      if (at_ < text_.size() && text_[at_] != '\n') fail("there is more behind the value");
+    }
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& problem) const {
+    throw FileError(where_ + ":" + std::to_string(line_), problem);
+  }
+  char here() const { return at_ < text_.size() ? text_[at_] : '\n'; }
+
+  // Over spaces and comments, and lines where they may end.
+  void skip(bool lines) {
+    for (; at_ < text_.size(); ++at_) {
+      char c = text_[at_];
+      if (c == '#') {
+        at_ = std::min(text_.find('\n', at_), text_.size()) - 1;
+      } else if (c == '\n' && lines) {
+        ++line_;
+      } else if (c != ' ' && c != '\t' && c != '\r') {
+        return;
+      }
+    }
+  }
+
+  std::string word(std::string_view ends) {
+    std::size_t from = at_;
+    while (at_ < text_.size() && ends.find(text_[at_]) == std::string_view::npos) ++at_;
+    std::size_t to = at_;
+    while (to > from && (text_[to - 1] == ' ' || text_[to - 1] == '\t' || text_[to - 1] == '\r'))
+      --to;
+    return text_.substr(from, to - from);
+  }
+
+  std::string key() {
+    std::string name = here() == '"' || here() == '\'' ? quoted_text() : word("=]#\n");
+    skip(false);
+    if (name.empty()) fail("a name is missing; lines are name = value");
+    return name;
+  }
+
+  void open_table() {
+    ++at_;
+    if (here() == '[') fail("there are no arrays of tables here: one [ and one ]");
+    skip(false);
+    table_ = key();
+    if (here() != ']') fail("'[" + table_ + "' lacks its ]");
+    ++at_;
+    entries_.push_back({table_, "", {}, line_, true});
+  }
+
+  void read_pair() {
+    TomlEntry e;
+    e.key = key();
+    e.table = table_;
+    e.line = line_;
+    if (here() != '=') fail("'" + e.key + "' lacks its value; lines are name = value");
+    if (std::size_t dot = e.key.rfind('.'); dot != std::string::npos) {
+      e.table += (e.table.empty() ? "" : ".") + e.key.substr(0, dot);
+      e.key.erase(0, dot + 1);
+    }
+    ++at_;
+    skip(false);
+    if (here() != '[') {
+      e.values.push_back(value("#\n", e.key));
+    } else {
+      ++at_;
+      for (skip(true); here() != ']'; skip(true)) {
+        if (at_ >= text_.size()) fail("the list of '" + e.key + "' lacks its ]");
+        e.values.push_back(value(",]#\n", e.key));
+        skip(true);
+        if (here() == ',')
+          ++at_;
+        else if (here() != ']')
+          fail("the values of '" + e.key + "' lack a comma or the ] at their end");
+      }
+      ++at_;
+    }
+    entries_.push_back(std::move(e));
+  }
+
+  std::string value(std::string_view ends, const std::string& of) {
+    if (here() == '"' || here() == '\'') return quoted_text();
+    std::string text = word(ends);
+    if (text.empty()) fail("'" + of + "' lacks its value; lines are name = value");
+    if (text[0] == '{') fail("'" + of + "': there are no tables in braces here");
+    // 1_000 is a number.
+    if (text.find_first_not_of("0123456789_+-.eE") == std::string::npos &&
+        text.find_first_of("0123456789") != std::string::npos)
+      std::erase(text, '_');
+    return text;
+  }
+
+  std::string quoted_text() {
+    char quote = text_[at_++];
+    std::string r;
+    while (here() != quote) {
+      if (here() == '\n') fail(std::string("a text lacks the ") + quote + " at its end");
+      if (quote == '"' && here() == '\\')
+        escape(r);
+      else
+        r += text_[at_++];
+    }
+    ++at_;
+    return r;
+  }
+
+  void escape(std::string& r) {
+    char c = text_[++at_];
+    ++at_;
+    constexpr std::string_view names = "btnfre\"\\", means = "\b\t\n\f\r\x1b\"\\";
+    if (std::size_t i = names.find(c); i != std::string_view::npos) {
+      r += means[i];
+      return;
+    }
+    std::size_t digits = c == 'u' ? 4 : c == 'U' ? 8 : 0;
+    std::uint32_t code = 0;
+    const char* from = text_.data() + std::min(at_, text_.size());
+    const char* to = from + std::min(digits, text_.size() - std::min(at_, text_.size()));
+    auto [end, error] = std::from_chars(from, to, code, 16);
+    if (digits == 0 || error != std::errc{} || end != from + digits || code > 0x10FFFF ||
+        (code >= 0xD800 && code < 0xE000))
+      fail("unknown escape \\" + std::string(1, c) + " in a text; '...' takes a \\ as it stands");
+    at_ += digits;
+    append_utf8(r, code);
+  }
+
+  const std::string& text_;
+  const std::string& where_;
+  std::size_t at_ = 0;
+  int line_ = 1;
+  std::string table_;
+  std::vector<TomlEntry> entries_;
+};
+
+}  // namespace
+
+std::vector<TomlEntry> parse_toml(const std::string& text, const std::string& where) {
+  return TomlReader(text, where).read();
+}
 
 std::vector<std::pair<std::string, std::string>> read_toml(const std::string& text,
                                                            const std::string& where) {
   std::vector<std::pair<std::string, std::string>> keys;
-  try {
-    std::istringstream stream(text);
-    for (const CLI::ConfigItem& item : CLI::ConfigTOML().from_config(stream))
-      if (!item.inputs.empty()) keys.emplace_back(item.fullname(), item.inputs[0]);
-  } catch (const CLI::Error& e) {
-    throw FileError(where, e.what());
-  }
+  for (const TomlEntry& e : parse_toml(text, where))
+    if (!e.values.empty())
+      keys.emplace_back((e.table.empty() ? "" : e.table + ".") + e.key, e.values[0]);
   return keys;
 }
 

@@ -1,4 +1,6 @@
-// Files of `name = value` lines, as config.toml is one.
+// Configuration files: `name = value` lines under [tables], as config.toml is one. Of TOML what a list of
+// options needs: text in " or ', numbers, true and false, arrays of them (over several lines too), # comments.
+// A word without quotes is text.
 #pragma once
 
 #include <string>
@@ -7,7 +9,17 @@
 
 namespace glim {
 
-// The keys of a TOML text with their first values. FileError naming `where`.
+struct TomlEntry {
+  std::string table, key;  // of a dotted key what stands before the last dot is a table
+  std::vector<std::string> values;
+  int line = 0;
+  bool is_table = false;  // the line that opens a table
+};
+
+// FileError naming `where` and the line.
+std::vector<TomlEntry> parse_toml(const std::string& text, const std::string& where);
+
+// The keys of a TOML text with their first values.
 std::vector<std::pair<std::string, std::string>> read_toml(const std::string& text,
                                                            const std::string& where);
 

@@ -132,7 +132,7 @@ void append_values(std::string& text, const Tensor& x) {
 [[noreturn]] void too_large(const std::string& path, double bytes, const DocumentOptions& o) {
   throw ValueError("inspect",
                    fmt::format("{} would have more than {:.0f} MB (about {:.0f}); a "
-                               "shorter sentence, --no-tensors or a larger --most-mb "
+                               "shorter sentence, --no-tensors or a larger --max-mb "
                                "helps",
                                path, static_cast<double>(o.most_bytes) / 1e6, bytes / 1e6));
 }
@@ -254,7 +254,7 @@ void write_inspection_page(const Inspection& inspection, const std::string& path
   parts.styles = {kInspectStyle};
   parts.scripts = {kMapsScript, kGraphScript, kInspectScript};
   parts.most_bytes = o.most_bytes;
-  parts.advice = "a shorter sentence, --no-tensors or a larger --most-mb";
+  parts.advice = "a shorter sentence, --no-tensors or a larger --max-mb";
   std::string page = html_page(parts);
   write_file_atomically(path, std::string_view(page));
 }

@@ -32,7 +32,7 @@ LoadedSequenceModel fresh_model(const TrainOptions& options) {
 SentencePair built_in_pair(const LoadedSequenceModel& loaded) {
   const TrainOptions& options = loaded.checkpoint.options;
   if (options.task == "files")
-    throw ValueError("--source", "a model trained on files needs a sentence to look at");
+    throw ValueError("--sentence", "a model trained on files needs a sentence to look at");
   auto known = [](const Tokenizer& t, const std::string& line) {
     for (std::int64_t id : t.encode(line))
       if (id == kUnk) return false;
@@ -84,23 +84,25 @@ Example::Example(const ExampleOptions& options) {
   SentencePair pair{options.source, options.target};
   if (pair.source.empty()) {
     if (!pair.target.empty())
-      throw ValueError("--target", "a target without a --source has nothing to be read beside");
+      throw ValueError("--translation",
+                       "a translation without a --sentence has nothing to be read beside");
     pair = built_in_pair(loaded);
   }
   Index most = loaded.model->max_len() - 1;  // <s> or </s> besides
-  require_fits("--source", from, pair.source, most);
+  require_fits("--sentence", from, pair.source, most);
   if (pair.target.empty()) {
     TranslateOptions greedy;
     pair.target = Translator(*loaded.model, loaded.tokenizers)
-                      .translate({pair.source}, greedy, {"--source"})
+                      .translate({pair.source}, greedy, {"--sentence"})
                       .at(0)
                       .at(0)
                       .text;
     own_target_ = true;
     if (to.encode(pair.target).empty())
-      throw ValueError("--target", "the model's own translation is empty; give one to look at");
+      throw ValueError("--translation",
+                       "the model's own translation is empty; give one to look at");
   }
-  require_fits("--target", to, pair.target, most);
+  require_fits("--translation", to, pair.target, most);
   source_text_ = pair.source;
   target_text_ = pair.target;
   source_ = shown_tokens(from, pair.source);

@@ -4,13 +4,15 @@
 #pragma once
 
 #include "tools/common/range.hpp"
+#include "tools/train/option_names.hpp"
 #include "tools/train/options.hpp"
 
 namespace glim {
 
 struct OptionText {
   const char *group, *name, *help;
-  Range range;  // of a number
+  Range range = {};                       // of a number
+  std::vector<std::string> choices = {};  // of a text that is one of a few
 };
 
 // f(text, field) for each, in the order of the help. `Options` may be const.
@@ -20,37 +22,49 @@ void each_option(Options& o, const F& f) {
   auto take = [&](const char* name, auto& field, const char* help, const Range& range = {}) {
     f(OptionText{group, name, help, range}, field);
   };
+  auto choose = [&](const char* name, auto& field, const char* help,
+                    const std::vector<std::string>& choices) {
+    f(OptionText{group, name, help, {}, choices}, field);
+  };
+  const std::vector<std::string> tokenizers = {"word", "char", "mixed", "sentencepiece-bpe",
+                                               "sentencepiece-unigram"};
   take("kind", o.kind, "kind of model");
-  take("task", o.task, "phrasebook, names, copy, reverse, noisy, random, or files");
+  choose("task", o.task, "what is learned: a built-in task, or files",
+         {"phrasebook", "names", "copy", "reverse", "noisy", "random", "files"});
   take("source", o.source, "file of source sentences, one a line");
   take("target", o.target, "file of target sentences");
   take("valid-source", o.valid_source, "file of source sentences to validate on");
   take("valid-target", o.valid_target, "file of target sentences to validate on");
-  take("pairs", o.pairs, "instead: one file of both (CSV, TSV or JSON lines; -: standard input)");
-  take("valid-pairs", o.valid_pairs, "the same to validate on");
+  take(
+      "pairs", o.pairs,
+      "instead of --source and --target: file of both (CSV, TSV or JSON lines; -: standard input)");
+  take("valid-pairs", o.valid_pairs, "such a file to validate on");
   take("columns", o.columns,
        "columns of such a file, as NAME,NAME (source,target; sentence,label)");
   take("valid-share", o.valid_share, "share of the training sentences to validate on instead",
        kShare);
-  take("text", o.text, "file of text (gpt), or of sentences, one a line (bert)");
-  take("valid-text", o.valid_text, "the same to validate on (else the last tenth of --text)");
+  take("text", o.text, "file of text; for bert of sentences, one a line");
+  take("valid-text", o.valid_text,
+       "file of text to validate on (without: the last tenth of --text)");
   take("labelled", o.labelled,
-       "file of sentences and labels: sentence<TAB>label lines, CSV or JSON lines (classifier)");
-  take("valid-labelled", o.valid_labelled, "the same to validate on");
-  take("images", o.images, "IDX file of training images, plain or gzipped (vit)");
+       "file of sentences and labels: sentence<TAB>label lines, CSV or JSON lines");
+  take("valid-labelled", o.valid_labelled, "such a file to validate on");
+  take("images", o.images, "IDX file of training images, plain or gzipped");
   take("labels", o.labels, "IDX file of their labels");
-  take("valid-images", o.valid_images, "the same to validate on");
-  take("valid-labels", o.valid_labels, "the same to validate on");
-  take("image-folder", o.image_folder, "instead: a folder with a folder of PNGs for each class");
-  take("valid-image-folder", o.valid_image_folder, "the same to validate on");
+  take("valid-images", o.valid_images, "IDX file of images to validate on");
+  take("valid-labels", o.valid_labels, "IDX file of their labels");
+  take("image-folder", o.image_folder,
+       "instead of --images: folder with a folder of PNGs for each class");
+  take("valid-image-folder", o.valid_image_folder, "such a folder to validate on");
   take("train-first", o.train_first, "train only on this many first images (0: all others)",
        kCount);
   take("valid-last", o.valid_last, "validate on this many last images, which are not trained on",
        kCount);
   take("init-from", o.init_from,
-       "model to begin with, of the same kind (or a bert, for a classifier)");
-  take("tokenizer", o.tokenizer, "word, char, mixed, sentencepiece-bpe, sentencepiece-unigram");
-  take("target-tokenizer", o.target_tokenizer, "tokenizer of the target side, if different");
+       "folder of a model to begin with, of the same kind (or a bert, for a classifier)");
+  choose("tokenizer", o.tokenizer, "what is one token of a text", tokenizers);
+  choose("target-tokenizer", o.target_tokenizer, "tokenizer of the target side, if different",
+         tokenizers);
   take("shared-vocabulary", o.shared_vocabulary, "one vocabulary for both sides");
   take("vocabulary", o.vocabulary,
        "largest size of a vocabulary (0: no limit; 8,000 with sentencepiece)", kCount);
@@ -61,9 +75,9 @@ void each_option(Options& o, const F& f) {
   take("max-length", o.max_length, "longest sentence, in tokens; longer pairs are left out",
        kPositive);
   take("examples", o.examples, "pairs generated by copy, reverse and noisy", kPositive);
-  take("teacher", o.teacher, "model whose translations replace the training targets");
+  take("teacher", o.teacher, "folder of a model whose translations replace the training targets");
   take("teacher-beam", o.teacher_beam, "beam of the teacher", kPositive);
-  take("word-dropout", o.word_dropout, "share of tokens hidden in training (classifier)", kShare);
+  take("word-dropout", o.word_dropout, "share of tokens hidden in training", kShare);
   group = "Model";
   take("layers", o.layers, "encoder layers", kPositive);
   take("decoder-layers", o.decoder_layers, "decoder layers (0: --layers)", kCount);
@@ -75,27 +89,30 @@ void each_option(Options& o, const F& f) {
        {-1, 1, false, true});
   take("activation-dropout", o.activation_dropout,
        "dropout of the feed-forward's hidden layer (below 0: --dropout)", {-1, 1, false, true});
-  take("norm", o.norm, "pre or post");
-  take("activation", o.activation, "relu, gelu, gelu-tanh or silu");
-  take("tie", o.tie, "weights shared by embeddings and generator: none, decoder or all");
-  take("positions", o.positions, "sinusoidal, learned, rotary or alibi");
+  choose("norm", o.norm, "norms before or after each sublayer", kNames<NormPlacement>.names());
+  choose("activation", o.activation, "activation of the feed-forward layers",
+         kNames<Activation>.names());
+  choose("tie", o.tie, "weights shared by embeddings and generator", kNames<Tie>.names());
+  choose("positions", o.positions, "how a model knows where a token stands",
+         kNames<Positions>.names());
   take("d-embed", o.d_embed, "width of a recurrent model's embeddings", kPositive);
-  take("cell", o.cell, "cell of a recurrent model: gru, lstm or rnn");
-  take("attention", o.attention,
-       "attention of a recurrent model: additive, dot, general or concat");
-  take("patch", o.patch, "side of the square patches of an image (vit)", kPositive);
+  choose("cell", o.cell, "cell of a recurrent model", kNames<CellKind>.names());
+  choose("attention", o.attention, "attention of a recurrent model",
+         kNames<AttentionScore>.names());
+  take("patch", o.patch, "side of the square patches of an image", kPositive);
   take("kernel", o.kernel, "positions that a layer of a convolutional model sees", kPositive);
   take("copy", o.copy, "copy words of the source: a pointer mixed with the generator");
-  take("length", o.length,
-       "length of a non-autoregressive output: predict, or long (cut at the first END)");
-  take("block", o.block, "tokens of context (gpt)", kPositive);
-  take("init", o.init, "deviation of the initial weights (gpt, bert, classifier)", kAboveZero);
+  choose("length", o.length, "length of a non-autoregressive output (long: cut at the first END)",
+         kNames<OutputLength>.names());
+  take("block", o.block, "tokens of context", kPositive);
+  take("init", o.init, "deviation of the initial weights", kAboveZero);
   take("embedding-init", o.embedding_init,
        "deviation of the initial embeddings (0: xavier-uniform, as other matrices)", kNotNegative);
-  take("bias", o.bias, "biases in layers and norms (gpt)");
-  take("pooling", o.pooling, "what represents a sentence: first (token) or mean (classifier)");
-  take("recompute", o.recompute,
-       "layers that backward runs again to save memory: none, encoder or all");
+  take("bias", o.bias, "biases in layers and norms");
+  choose("pooling", o.pooling, "what stands for the whole: the first token or the mean",
+         kNames<Pooling>.names());
+  choose("recompute", o.recompute, "layers that backward runs again to save memory",
+         kNames<Recompute>.names());
   group = "Training";
   take("epochs", o.epochs, "passes over the training pairs", kPositive);
   take("max-steps", o.max_steps, "largest number of updates (0: no limit)", kCount);
@@ -105,30 +122,31 @@ void each_option(Options& o, const F& f) {
        kCount);
   take("accumulate", o.accumulate, "batches in one update", kPositive);
   take("label-smoothing", o.label_smoothing, "ε: probability given to the other tokens", kShare);
-  take("shift", o.shift, "largest shift of training images, in pixels (vit)", {0, 1e6});
-  take("rotation", o.rotation, "largest rotation of training images, in degrees (vit)", {0, 180});
+  take("shift", o.shift, "largest shift of training images, in pixels", {0, 1e6});
+  take("rotation", o.rotation, "largest rotation of training images, in degrees", {0, 180});
   take("guided-attention", o.guided_attention,
        "weight of the penalty on attention off the diagonal (0: none)", kNotNegative);
   take("guided-width", o.guided_width, "g: how far from the diagonal is free, as a share",
        kAboveZero);
   take("scheduled-sampling", o.scheduled_sampling,
        "largest share of decoder inputs that are the model's own predictions (0: none)", {0, 1});
-  take("sampling-schedule", o.sampling_schedule,
-       "how the share grows: constant, linear, exponential or inverse-sigmoid");
+  choose("sampling-schedule", o.sampling_schedule, "how the share grows",
+         {"constant", "linear", "exponential", "inverse-sigmoid"});
   take("sampling-steps", o.sampling_steps, "steps until the share is largest", kPositive);
-  take("optimizer", o.optimizer, "adam, adamw or sgd");
+  choose("optimizer", o.optimizer, "algorithm of the updates", {"adam", "adamw", "sgd"});
   take("beta1", o.beta1, "Adam's β₁", kShare);
   take("beta2", o.beta2, "Adam's β₂", kShare);
   take("epsilon", o.epsilon, "Adam's ε", kAboveZero);
   take("weight-decay", o.weight_decay, "L2 penalty (adamw: decoupled decay, of matrices only)",
        kNotNegative);
   take("momentum", o.momentum, "momentum of sgd", kShare);
-  take("schedule", o.schedule, "noam, inverse-sqrt, cosine or constant");
+  choose("schedule", o.schedule, "course of the learning rate",
+         {"noam", "inverse-sqrt", "cosine", "constant"});
   take("rate", o.rate, "peak learning rate; noam: its factor (0: 5e-4; noam 1)", kNotNegative);
   take("warmup", o.warmup, "steps of warm-up", kCount);
   take("clip", o.clip, "largest global norm of the gradient (0: no limit)", kNotNegative);
   take("seed", o.seed, "seed of the initial weights, the order of batches and dropout", kCount);
-  take("precision", o.precision, "float32 or float64");
+  choose("precision", o.precision, "numbers of the model", {"float32", "float64"});
   group = "Run";
   take("patience", o.patience, "validations without improvement before stopping (0: never)",
        kCount);

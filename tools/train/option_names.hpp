@@ -12,6 +12,7 @@
 #include "models/transformer/transformer.hpp"
 #include "models/vit/vit.hpp"
 #include "tensor/error.hpp"
+#include "tools/common/nearest.hpp"
 
 namespace glim {
 
@@ -25,7 +26,15 @@ struct OptionNames {
       if (n == name) return e;
       known += (known.empty() ? "" : ", ") + n;
     }
-    throw ValueError("--" + option, "'" + name + "' is not one of " + known);
+    throw ValueError("--" + option,
+                     list.size() == 1
+                         ? "can only be " + known + " for this kind of model, not '" + name + "'"
+                         : "'" + name + "' is not one of " + known + did_you_mean(name, names()));
+  }
+  std::vector<std::string> names() const {
+    std::vector<std::string> r;
+    for (auto& [n, e] : list) r.push_back(n);
+    return r;
   }
   std::string print(E value) const {
     for (auto& [n, e] : list)

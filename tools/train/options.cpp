@@ -6,9 +6,11 @@
 
 #include "tensor/error.hpp"
 #include "tensor/matmul/plan.hpp"
+#include "tools/common/nearest.hpp"
+#include "tools/common/utf8.hpp"
 #include "tools/data/corpus/stored_json.hpp"
+#include "tools/train/option_kinds.hpp"
 #include "tools/train/option_list.hpp"
-#include "tools/train/option_names.hpp"
 
 namespace glim {
 
@@ -28,6 +30,11 @@ void check_values(const TrainOptions& o) {
     if constexpr (std::is_same_v<std::remove_cvref_t<decltype(field)>, std::string>) {
       if (first_invalid_utf8(field))
         fail(t.name, "'" + field + "' is not UTF-8");  // checkpoints are
+      // Where nothing is a choice, the field is empty unless given.
+      if (!t.choices.empty() && !field.empty() &&
+          std::find(t.choices.begin(), t.choices.end(), field) == t.choices.end())
+        fail(t.name, fmt::format("'{}' is not one of {}{}", field, fmt::join(t.choices, ", "),
+                                 did_you_mean(field, t.choices)));
     } else if (std::string problem = t.range.refuse(static_cast<double>(field)); !problem.empty()) {
       fail(t.name, fmt::format("{}, not {}", problem, field));
     }
@@ -66,11 +73,7 @@ TrainOptions TrainOptions::from_json(const std::string& text, const std::string&
   });
 }
 
-void check_tokenizer(const TrainOptions& o) {
-  for (const std::string& t : {o.tokenizer, o.target_tokenizer})
-    if (!t.empty())
-      one_of("tokenizer", t,
-             {"word", "char", "mixed", "sentencepiece-bpe", "sentencepiece-unigram"});
+void check_vocabulary(const TrainOptions& o) {
   if (!o.vocabulary_file.empty() && o.vocabulary > 0)
     fail("vocabulary", "limits a vocabulary that is learned: leave it out with --vocabulary-file");
   if (!o.target_vocabulary_file.empty() && o.vocabulary_file.empty())
@@ -79,32 +82,17 @@ void check_tokenizer(const TrainOptions& o) {
     fail("target-vocabulary-file", "contradicts --shared-vocabulary");
 }
 
-void check_taken(const TrainOptions& o, const std::vector<std::string>& mine) {
-  std::vector<std::string> others;
-  each_option(o, [&](const OptionText& t, const auto&) {
-    if ((t.group == std::string_view("Data") || t.group == std::string_view("Model")) &&
-        std::find(mine.begin(), mine.end(), t.name) == mine.end())
-      others.emplace_back(t.name);
-  });
-  for (const char* any : {"kind", "init-from"}) std::erase(others, any);
-  refuse_options(o, others, "is no option of --kind " + o.kind);
-}
-
 void check_translation(const TrainOptions& o) {
-  refuse_options(o,
-                 {"text", "valid-text", "labelled", "valid-labelled", "block", "init", "bias",
-                  "word-dropout", "pooling"},
-                 "is no option of --kind " + o.kind);
-  one_of("task", o.task, {"phrasebook", "names", "copy", "reverse", "noisy", "random", "files"});
   bool files = o.task == "files", table = !o.pairs.empty();
   if (table && !(o.source.empty() && o.target.empty()))
     fail("pairs", "has both sides: leave out --source and --target");
   if (files && !table && (o.source.empty() || o.target.empty()))
     fail(o.source.empty() ? "source" : "target",
-         "both training files are needed, or --pairs FILE with both sides");
+         "both training files are needed, --source FILE and --target FILE, or --pairs FILE with "
+         "both");
   if (!files && !(o.source.empty() && o.target.empty() && o.valid_source.empty() &&
                   o.valid_target.empty() && !table && o.valid_pairs.empty()))
-    fail("task", "'" + o.task + "' makes its own data: it takes no files");
+    fail("task", "'" + o.task + "' makes its own data: leave out --task, or the files");
   if (!files && o.valid_share > 0)
     fail("valid-share", "'" + o.task + "' has its own data to validate on");
   if (!o.columns.empty() && !table && o.valid_pairs.empty())
@@ -116,7 +104,6 @@ void check_translation(const TrainOptions& o) {
   if (o.valid_source.empty() != o.valid_target.empty())
     fail(o.valid_source.empty() ? "valid-source" : "valid-target",
          "both validation files are needed, or neither");
-  check_tokenizer(o);
   if (o.shared_vocabulary && !o.target_tokenizer.empty() && o.target_tokenizer != o.tokenizer)
     fail("shared-vocabulary", "contradicts --target-tokenizer: one vocabulary has one tokenizer");
   if (o.tie == "all" && !o.shared_vocabulary)
@@ -124,60 +111,22 @@ void check_translation(const TrainOptions& o) {
   if (o.copy && (o.tokenizer.rfind("sentencepiece", 0) == 0 ||
                  o.target_tokenizer.rfind("sentencepiece", 0) == 0))
     fail("copy", "needs tokens that are words of the text: --tokenizer word, char or mixed");
-  if (o.copy && o.kind != "transformer" && o.kind != "rnn")
-    fail("copy", "models of kind '" + o.kind + "' do not copy; transformer and rnn do");
-  one_of("length", o.length, {"predict", "long"});
-  if (o.scheduled_sampling > 0 && o.kind == "non-autoregressive")
-    fail("scheduled-sampling", "a non-autoregressive model reads no target tokens");
-  one_of("sampling-schedule", o.sampling_schedule,
-         {"constant", "linear", "exponential", "inverse-sigmoid"});
-}
-
-void refuse_strangers(const TrainOptions& o) {
-  static const std::pair<const char*, std::vector<std::string>> kOwners[] = {
-      {"rnn", {"d-embed", "cell", "attention"}},
-      {"conv", {"kernel"}},
-      {"non-autoregressive", {"length"}},
-      {"vit",
-       {"images", "labels", "valid-images", "valid-labels", "image-folder", "valid-image-folder",
-        "train-first", "valid-last", "patch", "shift", "rotation"}}};
-  for (auto& [kind, names] : kOwners)
-    if (o.kind != kind) refuse_options(o, names, std::string("belongs to --kind ") + kind);
 }
 
 void check(const TrainOptions& o) {
   check_values(o);
-  one_of("pooling", o.pooling, {"first", "mean"});
   refuse_strangers(o);
+  check_vocabulary(o);
   if (o.kind != "rnn" && o.kind != "conv" && o.d_model % o.heads != 0)
     fail("heads",
          std::to_string(o.heads) + " heads do not divide d_model " + std::to_string(o.d_model));
-  kNames<NormPlacement>.parse("norm", o.norm);
-  kNames<Activation>.parse("activation", o.activation);
-  kNames<Tie>.parse("tie", o.tie);
-  kNames<Recompute>.parse("recompute", o.recompute);
-  kNames<Positions>.parse("positions", o.positions);
-  kNames<CellKind>.parse("cell", o.cell);
-  kNames<AttentionScore>.parse("attention", o.attention);
   if (o.batch_tokens == 0 && o.batch_sentences == 0)
     fail("batch-tokens", "needs a limit on tokens or on sentences");
-  one_of("optimizer", o.optimizer, {"adam", "adamw", "sgd"});
-  one_of("schedule", o.schedule, {"noam", "inverse-sqrt", "cosine", "constant"});
   constexpr Index kOlder = 50;  // of models and configurations that say the default of their time
   if (!o.record && o.record_every != 0 && o.record_every != kOlder)
     fail("record-every", "needs --record");
-  if (o.try_every > 0 &&
-      (o.kind == "gpt" || o.kind == "bert" || o.kind == "classifier" || o.kind == "vit"))
-    fail("try-every", "belongs to kinds that translate, not to " + o.kind);
   if (o.enough > 0 && o.try_every == 0) fail("enough", "is measured every --try-every epochs");
-  one_of("precision", o.precision, {"float32", "float64"});
   if (o.out.empty()) fail("out", "needs a folder");
-}
-
-void refuse_options(const TrainOptions& o, const std::vector<std::string>& names,
-                    const std::string& reason) {
-  for (const std::string& d : differences(o, TrainOptions{}))
-    if (std::find(names.begin(), names.end(), d) != names.end()) fail(d, reason);
 }
 
 std::vector<std::string> differences(const TrainOptions& a, const TrainOptions& b) {
@@ -197,12 +146,9 @@ std::unique_ptr<Schedule> make_schedule(const TrainOptions& o, Index total_steps
   double rate = o.rate > 0 ? o.rate : o.schedule == "noam" ? 1 : 5e-4;
   if (o.schedule == "noam") return std::make_unique<NoamSchedule>(o.d_model, o.warmup, rate);
   if (o.schedule == "inverse-sqrt") return std::make_unique<InverseSqrtSchedule>(rate, o.warmup);
-  if (o.schedule == "cosine") {
-    if (o.warmup >= total_steps)
-      throw ValueError("--warmup", std::to_string(o.warmup) + " steps leave nothing of the " +
-                                       std::to_string(total_steps) + " steps for the cosine");
-    return std::make_unique<CosineSchedule>(rate, o.warmup, total_steps, 0.1 * rate);
-  }
+  if (o.schedule == "cosine")  // a run may end within the warm-up
+    return std::make_unique<CosineSchedule>(rate, o.warmup, std::max(total_steps, o.warmup + 1),
+                                            0.1 * rate);
   return std::make_unique<ConstantSchedule>(rate);
 }
 

@@ -95,18 +95,6 @@ struct TrainOptions {
 // ValueError, naming the option, for values that make no sense or contradict each other.
 void check(const TrainOptions& options);              // those of every kind
 void check_translation(const TrainOptions& options);  // those that name sentence pairs
-// ValueError for an option of the groups Data and Model that is not at its default and not among
-// `mine`, the ones that options.kind has a use for.
-void check_taken(const TrainOptions& options, const std::vector<std::string>& mine);
-void check_tokenizer(const TrainOptions& options);
-// ValueError for an option that is not at its default and belongs to one other kind alone.
-void refuse_strangers(const TrainOptions& options);
-
-// ValueError naming the first of these options that is not at its default, with this reason: what a
-// kind of model has no use for would be silently ignored.
-void refuse_options(const TrainOptions& options, const std::vector<std::string>& names,
-                    const std::string& reason);
-
 // Names of the options in which `a` and `b` differ, as on the command line ("d-model").
 std::vector<std::string> differences(const TrainOptions& a, const TrainOptions& b);
 

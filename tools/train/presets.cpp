@@ -7,6 +7,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "tools/train/option_kinds.hpp"
 #include "tools/train/option_list.hpp"
 
 namespace glim {
@@ -100,25 +101,87 @@ void set(TrainOptions& o, std::string_view name, std::string_view value) {
   if (!taken) throw std::logic_error("preset: " + std::string(name) + "=" + std::string(value));
 }
 
+using Given = std::function<bool(const char*)>;
+using Took = std::function<void(const std::string&, const std::string&)>;
+
+// What was given decides what the data are.
+void infer_task(TrainOptions& o, const Given& given, const Took& took) {
+  if (given("task")) return;
+  const char* because = nullptr;
+  for (const char* files : {"source", "target", "valid-source", "valid-target", "pairs",
+                            "valid-pairs", "text", "valid-text"})
+    if (!because && given(files)) because = files;
+  bool own = o.kind == "classifier" || o.kind == "vit";
+  if (!because && !own) return;
+  o.task = "files";
+  took("task", own ? "all that --kind " + o.kind + " has"
+                   : std::string("since --") + because + " is given");
+}
+
+std::vector<std::string> yield_to_given(TrainOptions& o, const Given& given, const Took& took) {
+  std::vector<std::string> notes;
+  auto yields = [&](const std::string& name, auto& field, const auto& value,
+                    const std::string& why) {
+    if (field == value || given(name.c_str())) return;
+    std::ostringstream line;
+    line << "--" << name << " is " << (name == "target-tokenizer" ? o.tokenizer : "");
+    if (name != "target-tokenizer") line << value;
+    line << ", not " << field << ": " << why;
+    notes.push_back(line.str());
+    field = value;
+    took(name, why);
+  };
+  if (given("d-model") && takes(o.kind, "heads") && o.heads > 0) {
+    Index heads = o.heads;
+    while (o.d_model % heads != 0) --heads;
+    yields("heads", o.heads, heads, "it must divide --d-model " + std::to_string(o.d_model));
+  }
+  if (given("shared-vocabulary") && o.shared_vocabulary && o.target_tokenizer != o.tokenizer &&
+      !o.target_tokenizer.empty())
+    yields("target-tokenizer", o.target_tokenizer, std::string(),
+           "--shared-vocabulary has one tokenizer");
+  if (given("schedule") && o.schedule == "noam")
+    yields("rate", o.rate, 0.0, "--schedule noam takes a factor, and 0 is its own of 1");
+  if (given("try-every") && o.try_every == 0)
+    yields("enough", o.enough, 0.0, "it is measured every --try-every epochs");
+  if (o.schedule != "constant" && o.max_steps > 0 && o.warmup >= o.max_steps)
+    yields("warmup", o.warmup, shorter_warmup(o.max_steps),
+           "the run ends after --max-steps " + std::to_string(o.max_steps));
+  return notes;
+}
+
 }  // namespace
 
-void apply_preset(TrainOptions& o, const std::function<bool(const char*)>& given) {
+Index shorter_warmup(Index updates) { return updates / 10; }
+
+std::vector<std::string> apply_preset(TrainOptions& o, const Given& given, const Took& tell) {
+  Took took = [&](const std::string& name, const std::string& origin) {
+    if (tell) tell(name, origin);
+  };
+  infer_task(o, given, took);
   for (const Preset& preset : kPresets) {
     if (!among(preset.kinds, o.kind) || !among(preset.tasks, o.task)) continue;
     std::istringstream options(preset.options);
     for (std::string option; options >> option;) {
       std::size_t equals = option.find('=');
       std::string name = option.substr(0, equals);
-      if (!given(name.c_str())) set(o, name, std::string_view(option).substr(equals + 1));
+      if (given(name.c_str())) continue;
+      set(o, name, std::string_view(option).substr(equals + 1));
+      took(name, *preset.tasks ? "recipe of --task " + o.task : "default of --kind " + o.kind);
     }
   }
-  if (o.kind != "gpt") return;
-  if (!given("max-steps") && !given("epochs")) {
-    o.max_steps = 2000;
-    o.epochs = 1000;
+  if (o.kind == "gpt") {
+    if (!given("epochs")) {
+      if (!given("max-steps")) o.max_steps = 2000, took("max-steps", "default of --kind gpt");
+      o.epochs = 1000, took("epochs", "default of --kind gpt");
+    }
+    // nanoGPT's 0.02 suits its wide models; this keeps the variance of a product of any width.
+    if (!given("init")) {
+      o.init = 1 / std::sqrt(static_cast<double>(o.d_model));
+      took("init", "default of --kind gpt");
+    }
   }
-  // nanoGPT's 0.02 suits its wide models; this keeps the variance of a product of any width.
-  if (!given("init")) o.init = 1 / std::sqrt(static_cast<double>(o.d_model));
+  return yield_to_given(o, given, took);
 }
 
 }  // namespace glim

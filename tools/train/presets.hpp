@@ -2,12 +2,21 @@
 #pragma once
 
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "tools/train/options.hpp"
 
 namespace glim {
 
-// `given(name)`: the user has set the option of this name.
-void apply_preset(TrainOptions& options, const std::function<bool(const char* name)>& given);
+// `given(name)`: the user has set the option of this name. `took(name, origin)` is told what was set instead,
+// and why: "default of --kind gpt", "recipe of --task names". A default that contradicts what was given
+// yields to it; the lines returned say so where it may surprise.
+std::vector<std::string> apply_preset(
+    TrainOptions& options, const std::function<bool(const char* name)>& given,
+    const std::function<void(const std::string& name, const std::string& origin)>& took = {});
+
+// The warm-up, where it was not given, that leaves most of so many updates to learn at the full rate.
+Index shorter_warmup(Index updates);
 
 }  // namespace glim

@@ -39,6 +39,14 @@ std::unique_ptr<Optimizer> make_optimizer(const TrainOptions& o, const Module& m
 
 }  // namespace
 
+Index planned_updates(const TrainOptions& o, Learner& learner) {
+  // Batches differ in number a little from epoch to epoch; those of the first stand for all.
+  Index per_epoch = learner.begin(Split::Train, 0);
+  Index updates = (per_epoch + o.accumulate - 1) / o.accumulate;
+  Index all = updates * std::min(o.epochs, (Index{1} << 53) / std::max<Index>(updates, 1));
+  return o.max_steps > 0 ? std::min(all, o.max_steps) : all;
+}
+
 Trainer::Trainer(const TrainOptions& options, Learner& learner, std::string config_toml)
     : options_(options), learner_(learner), config_toml_(std::move(config_toml)) {
   build();
@@ -73,12 +81,7 @@ Trainer::Trainer(const TrainOptions& options, Learner& learner, Checkpoint from)
 
 void Trainer::build() {
   optimizer_ = make_optimizer(options_, learner_.model());
-  // Batches differ in number a little from epoch to epoch; those of the first stand for all.
-  Index per_epoch = learner_.begin(Split::Train, 0);
-  Index updates = (per_epoch + options_.accumulate - 1) / options_.accumulate;
-  total_steps_ =
-      updates * std::min(options_.epochs, (Index{1} << 53) / std::max<Index>(updates, 1));
-  if (options_.max_steps > 0) total_steps_ = std::min(total_steps_, options_.max_steps);
+  total_steps_ = planned_updates(options_, learner_);
   schedule_ = make_schedule(options_, total_steps_);
 }
 

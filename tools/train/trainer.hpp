@@ -50,6 +50,9 @@ class TrainObserver {
   virtual void profiled(const Profile&) {}
 };
 
+// How many updates a run has at most.
+Index planned_updates(const TrainOptions& options, Learner& learner);
+
 class Trainer {
  public:
   // A new run. The learner must outlive it.

@@ -15,7 +15,7 @@ std::vector<std::vector<Translation>> Translator::translate(
     const std::vector<std::string>& sentences, const TranslateOptions& o,
     const std::vector<std::string>& names) {
   if (o.batch < 1) throw ValueError("--batch", "must be 1 at least");
-  if (o.max_length < 0) throw ValueError("--max-length", "must not be negative");
+  if (o.max_length < 0) throw ValueError("--max-tokens", "must not be negative");
   Index most = model_.max_len();
   std::vector<std::vector<std::int64_t>> sources;
   std::optional<CopyNumbering> numbering;

@@ -29,7 +29,7 @@ report "no folder is left by refused text" "$([ -e fresh ] && ls fresh)"
 
 # --- options ---
 refuse "unknown option" 'layerz' limited train --layerz 3
-refuse "unknown verb" 'trian|subcommand|expected' limited trian
+refuse "unknown verb" "'trian'.*did you mean train" limited trian
 refuse "no number" 'layers' limited train --layers many
 refuse "a flag with a value that is none" '=true or =false' limited train --bias=maybe
 refuse "an empty number" "layers: '' is not a whole number" limited train --layers ''
@@ -49,15 +49,15 @@ refuse "no such layers to run again" 'recompute.*none, encoder, all' limited tra
 refuse "layers run again by another kind" 'recompute.*gpt' limited train --kind gpt --text good.src --recompute all --out fresh
 refuse "missing configuration" 'no\.toml' limited train --config no.toml --out fresh
 printf 'layerz = 3\n' >unknown.toml
-refuse "unknown key" "unknown\.toml.*layerz" limited train --config unknown.toml --out fresh
+refuse "unknown key" "unknown\.toml:1: 'layerz'.*did you mean layers" limited train --config unknown.toml --out fresh
 printf 'layers = "many"\n' >value.toml
-refuse "value that is none" 'value\.toml' limited train --config value.toml --out fresh
+refuse "value that is none" 'value\.toml:1: layers' limited train --config value.toml --out fresh
 refuse "a share without end" 'attention-dropout: must be finite, not -inf' limited train --task copy --attention-dropout -inf --out fresh
 refuse "a rate that is no number" 'rate: must be finite, not nan' limited train --task copy --rate nan --out fresh
 printf 'dropout = inf\n' >infinite.toml
-refuse "an infinite number in a configuration" 'infinite\.toml: dropout: must be finite' limited train --config infinite.toml --out fresh
+refuse "an infinite number in a configuration" 'infinite\.toml:1: dropout: must be finite' limited train --config infinite.toml --out fresh
 refuse "a seed that JSON cannot hold" 'seed: must be 9007199254740992 at most' limited train --task copy --seed 9223372036854775807 --out fresh
-report "help says the ranges" "$(limited train --help | grep -Eq 'dropout probability +\[0 to below$|\[0 to below 1\]' || echo "it does not")"
+report "help says the ranges" "$(limited train --help-all | grep -Eq 'dropout probability \[0 to below 1\]' || echo "it does not")"
 # --- more than this machine has ---
 refuse "more examples than memory" 'examples: 10000000000 examples need 2\.56 TB.*this machine has' limited train --task copy --examples 10000000000 --out fresh
 refuse "more layers than memory" '100000000 layers.*this machine has' limited train --task copy --layers 100000000 --out fresh
@@ -113,7 +113,7 @@ refuse "a teacher that is no model" 'good\.src' limited train --task copy --teac
 refuse "a teacher without a beam" 'teacher-beam' limited train --task copy --teacher model --teacher-beam 0 --out fresh
 refuse "an output length of a Transformer" 'length.*non-autoregressive' limited train --task copy --length long "${small[@]}" --out fresh
 refuse "comparing an unknown kind" 'kinds.*abacus.*transformer' limited compare --kinds abacus --out fresh
-refuse "comparing without references" 'test-reference' limited compare --task copy --test-source good.src --out fresh
+refuse "comparing without references" 'test-target' limited compare --task copy --test-source good.src --out fresh
 refuse "comparing files without a test" 'test-source' limited compare --source good.src --target good.tgt --out fresh
 refuse "comparing what is no model" 'good\.src' limited compare --models good.src --test-source good.src --test-reference good.tgt
 refuse "comparing trained models by kind" 'models' limited compare --models model --kinds rnn

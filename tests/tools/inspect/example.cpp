@@ -52,13 +52,13 @@ TEST_CASE("what cannot be looked at is refused, naming the option") {
   };
   ExampleOptions o = small_options();
   o.source = "  ";
-  CHECK(message(o).find("--source: the sentence is empty") != std::string::npos);
+  CHECK(message(o).find("--sentence: the sentence is empty") != std::string::npos);
   o.source = "I";
   for (int i = 0; i < 300; ++i) o.source += " have";
   CHECK(message(o).find("more than the 256") != std::string::npos);
   o = small_options();
   o.target = "我";
-  CHECK(message(o).find("--target") != std::string::npos);
+  CHECK(message(o).find("--translation") != std::string::npos);
   o = small_options();
   o.fresh.kind = "gpt";
   CHECK(message(o).find("reads no sentence pairs") != std::string::npos);

@@ -16,7 +16,7 @@ Command average_command() {
   Command c("average", "average the weights of checkpoints");
   auto a = std::make_shared<AverageArguments>();
   c.argument("checkpoints", &a->files, "files of one run").required = true;
-  c.option("out", &a->out, "file to write").required = true;
+  c.option("out", &a->out, "file of the model with the mean weights").required = true;
   c.run = [a](Command&) {
     std::vector<StateDict> states;
     Checkpoint first;

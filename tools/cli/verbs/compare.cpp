@@ -14,13 +14,13 @@
 
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
-#include "tools/cli/command_line.hpp"
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/common/folder.hpp"
 #include "tools/data/bleu/bleu.hpp"
 #include "tools/train/checkpoint.hpp"
 #include "tools/train/dataset.hpp"
 #include "tools/train/learners/translation.hpp"
+#include "tools/train/option_kinds.hpp"
 #include "tools/train/option_list.hpp"
 #include "tools/train/presets.hpp"
 
@@ -37,7 +37,7 @@ struct CompareArguments {
 
 ParallelCorpus test_corpus(const CompareArguments& a, const TrainOptions& o) {
   if (a.test_source.empty() != a.test_reference.empty())
-    throw ValueError(a.test_source.empty() ? "--test-source" : "--test-reference",
+    throw ValueError(a.test_source.empty() ? "--test-source" : "--test-target",
                      "is needed beside the other test file");
   if (!a.test_source.empty()) return read_parallel(a.test_source, a.test_reference);
   auto pairs = task_test_pairs(o);
@@ -58,15 +58,21 @@ std::vector<std::string> kinds_of(const CompareArguments& a) {
   return a.kinds;
 }
 
+// The budget, one for all kinds.
+void settle_compare(Command& command, CompareArguments& a) {
+  for (const char* files : {"source", "pairs"})
+    if (command.given(files) && !command.given("task")) a.options.task = "files";
+  if (a.options.task == "files") return;
+  if (!command.given("epochs")) a.options.epochs = 12;
+  if (!command.given("batch-tokens")) a.options.batch_tokens = 1024;
+}
+
 // The options of one kind: those given, without those that are other kinds', and its presets.
 TrainOptions options_of(Command& command, const CompareArguments& a, const std::string& kind) {
   TrainOptions o = a.options;
   o.kind = kind;
-  const auto& foreign = sequence_kind(kind)->foreign;
   TrainOptions defaults;
-  auto is_foreign = [&](const std::string& name) {
-    return std::find(foreign.begin(), foreign.end(), name) != foreign.end();
-  };
+  auto is_foreign = [&](const std::string& name) { return !takes(kind, name); };
   each_option(o, [&](const OptionText& option, auto& field) {
     if (!is_foreign(option.name)) return;
     each_option(defaults, [&](const OptionText& other, auto& value) {
@@ -119,11 +125,8 @@ void finish(const CompareArguments& a, const std::vector<Comparison>& rows,
 
 void run_compare(Command& command, CompareArguments& a) {
   namespace fs = std::filesystem;
-  if (!a.config.empty()) apply_config(command, a.config);
   TrainOptions& o = a.options;
   parse_bleu_tokenizer(a.compare.tokenize);
-  for (const char* files : {"source", "pairs"})
-    if (command.given(files) && !command.given("task")) o.task = "files";
   std::vector<Comparison> rows;
   if (!a.models.empty()) {
     if (!a.kinds.empty()) throw ValueError("--models", "are trained already: leave out --kinds");
@@ -142,13 +145,6 @@ void run_compare(Command& command, CompareArguments& a) {
     }
     finish(a, rows, fmt::format("{}, {} test pairs", test.source_name, test.pairs.size()));
     return;
-  }
-  auto unless_given = [&](const char* name, auto& field, auto value) {
-    if (!command.given(name)) field = value;
-  };
-  if (o.task != "files") {
-    unless_given("epochs", o.epochs, 12);
-    unless_given("batch-tokens", o.batch_tokens, 1024);
   }
   auto kinds = kinds_of(a);
   ParallelCorpus test = test_corpus(a, o);
@@ -190,20 +186,36 @@ Command compare_command() {
   c.option("models", &a->models, "compare these trained models instead").delimiter = ',';
   c.option("test-source", &a->test_source,
            "file of source sentences to test on (built-in tasks have their own)");
-  c.option("test-reference", &a->test_reference, "file of their translations");
+  c.option("test-target", &a->test_reference, "file of their translations").aliases = {
+      "test-reference"};
   c.option("table", &a->table, "also write the table to this file (Markdown)");
   c.option("beam", &a->compare.beam, "prefixes kept at each step; 1 is greedy", kPositive);
   c.option("tokenize", &a->compare.tokenize, "BLEU's tokenizer: 13a or none");
   c.option("timed", &a->compare.timed, "largest number of test sentences to time one by one",
            kPositive);
-  c.option("config", &a->config, "options from a TOML file; the command line overrides them")
+  c.option("config", &a->config, "file of options (TOML); the command line overrides them")
       .in_config = false;
   c.option("overwrite", &a->overwrite, "replace the models in --out").in_config = false;
   c.option("json", &a->json, "print one JSON object instead of the table").in_config = false;
   each_option(a->options, [&](const OptionText& t, auto& field) {
-    if (t.name != std::string_view("kind"))
-      c.option(t.name, &field, t.help, t.range).group = t.group;
+    if (t.name == std::string_view("kind")) return;
+    Option& o = c.option(t.name, &field, t.help, t.range);
+    o.group = t.group;
+    o.choices = t.choices;
+    const auto& kinds = sequence_kinds();
+    o.hidden = std::none_of(kinds.begin(), kinds.end(),
+                            [&](const SequenceKind& k) { return takes(k.name, o.name); });
+    o.decides = t.name == std::string_view("task") || t.name == std::string_view("source");
+    // What is not given is each kind's own, but for the budget, the data and the folder.
+    static const std::vector<std::string> shared = {"task", "epochs", "batch-tokens",
+                                                    "batch-sentences", "out"};
+    if (std::find(shared.begin(), shared.end(), o.name) == shared.end()) o.default_text = "";
   });
+  c.usual = {"kinds",       "models",      "task",   "source",       "target",
+             "test-source", "test-target", "epochs", "batch-tokens", "out"};
+  c.footer =
+      "Sizes and schedules that are not given are each kind's own: glim train --kind rnn --help";
+  c.settle = [a](Command& command) { settle_compare(command, *a); };
   c.run = [a](Command& command) { run_compare(command, *a); };
   return c;
 }

@@ -62,7 +62,8 @@ void run_evaluate(Command& command, EvaluateArguments& a) {
     if (!a.source.empty() || !a.pairs.empty() || command.given("model"))
       throw ValueError("--hypotheses",
                        "are scored without a model: leave out --source, --pairs and --model");
-    if (a.reference.empty()) throw ValueError("--reference", "is needed with --hypotheses");
+    if (a.reference.empty())
+      throw ValueError("--target", "the reference translations, is needed with --hypotheses");
     auto h = read_lines(a.hypotheses), r = read_lines(a.reference);
     if (h.size() != r.size())
       throw FileError(a.hypotheses, "has " + std::to_string(h.size()) + " lines, " + a.reference +
@@ -72,10 +73,10 @@ void run_evaluate(Command& command, EvaluateArguments& a) {
     return print_line(score.line_with_signature());
   }
   if (a.source.empty() != a.reference.empty())
-    throw ValueError(a.source.empty() ? "--source" : "--reference",
+    throw ValueError(a.source.empty() ? "--source" : "--target",
                      "is needed beside the other test file");
   if (!a.pairs.empty() && !a.source.empty())
-    throw ValueError("--pairs", "has both sides: leave out --source and --reference");
+    throw ValueError("--pairs", "has both sides: leave out --source and --target");
   if (!a.columns.empty() && a.pairs.empty())
     throw ValueError("--columns", "names those of --pairs FILE");
   LoadedSequenceModel loaded = load_sequence_model(a.model);
@@ -90,7 +91,7 @@ void run_evaluate(Command& command, EvaluateArguments& a) {
     auto pairs = task_test_pairs(trained);
     if (pairs.empty())
       throw ValueError("--source",
-                       "is needed, with --reference, or --pairs: the model was trained on files");
+                       "is needed, with --target, or --pairs: the model was trained on files");
     test = generated_corpus(trained.task + " (test)", pairs);
   }
   if (test.blank)
@@ -149,17 +150,19 @@ Command evaluate_command() {
   a->options.beam = 4;
   c.option("model", &a->model, "folder of a model, or one of its files");
   c.option("source", &a->source, "file of source sentences (built-in tasks have their own)");
-  c.option("reference", &a->reference, "file of reference translations");
+  c.option("target", &a->reference, "file of their translations, the references").aliases = {
+      "reference"};
   c.option("pairs", &a->pairs,
            "instead: one file of both (CSV, TSV or JSON lines; -: standard input)");
   c.option("columns", &a->columns, "its columns, as NAME,NAME (source,target)");
   c.option("hypotheses", &a->hypotheses, "score these translations instead of a model's");
-  c.option("output", &a->output, "also write the translations to this file");
+  c.option("out", &a->output, "file that also gets the translations").aliases = {"output"};
   c.option("tokenize", &a->tokenize, "BLEU's tokenizer: 13a or none");
   c.option("lowercase", &a->lowercase, "ignore case in BLEU");
   c.option("beam", &a->options.beam, "prefixes kept at each step; 1 is greedy", kPositive);
   c.option("length-penalty", &a->options.length_penalty, "α of the length penalty", kNotNegative);
-  c.option("batch", &a->options.batch, "sentences translated together", kPositive);
+  c.option("batch-sentences", &a->options.batch, "sentences translated together", kPositive)
+      .aliases = {"batch"};
   c.option("truncate", &a->options.truncate, "cut sources beyond the model's maximum");
   c.option("json", &a->json, "print one JSON object");
   c.run = [a](Command& command) { run_evaluate(command, *a); };

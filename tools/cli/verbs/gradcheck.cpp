@@ -31,12 +31,8 @@ void add(Row& row, const CaseResult& r) {
 }
 
 nlohmann::ordered_json row_json(const Row& r) {
-  return {{"cases", r.cases},
-          {"derivatives", r.derivatives},
-          {"undecidable", r.undecidable},
-          {"coarse", r.coarse},
-          {"failed", r.failed},
-          {"worst", r.worst},
+  return {{"cases", r.cases},        {"derivatives", r.derivatives}, {"undecidable", r.undecidable},
+          {"coarse", r.coarse},      {"failed", r.failed},           {"worst", r.worst},
           {"of_tolerance", r.excess}};
 }
 

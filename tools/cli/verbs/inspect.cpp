@@ -39,7 +39,7 @@ std::map<std::string, std::string> wanted_pictures(const Inspection& inspection,
 
 void run_inspect(const Command& command, InspectArguments& a) {
   namespace fs = std::filesystem;
-  finish_example_options(command, a.example);
+  check_example_options(command, a.example);
   auto file = [&](const char* name) { return (fs::path(a.out) / name).string(); };
   std::string page = file("inspect.html"), json = file("inspect.json"),
               tensors = file("inspect.safetensors");
@@ -63,9 +63,9 @@ void run_inspect(const Command& command, InspectArguments& a) {
   document.tensors = !a.no_tensors;
   document.most_bytes = static_cast<std::uint64_t>(a.most_mb * 1e6);
   say(fmt::format("{}: \"{}\" -> \"{}\"{}\nloss {:.4f} a token, {} nodes", inspection.title,
-                    inspection.source_text, inspection.target_text,
-                    inspection.own_target ? " (the model's own translation)" : "",
-                    inspection.capture.loss, inspection.capture.nodes.size()));
+                  inspection.source_text, inspection.target_text,
+                  inspection.own_target ? " (the model's own translation)" : "",
+                  inspection.capture.loss, inspection.capture.nodes.size()));
   for (const Remark& r : inspection.remarks) say("  " + r.text);
   for (const auto& [path, name] : pictures) {
     save_picture(picture_svg(inspection, name), path);
@@ -96,11 +96,14 @@ Command inspect_command() {
   c.option("svg", &a->svg, "single pictures, by name or pattern (--list-pictures)");
   c.option("png", &a->png, "the same as PNG");
   c.option("list-pictures", &a->pictures, "print the names of all pictures and stop");
-  c.option("steps", &a->steps, "points of the integrated gradients (0: no attributions)", kCount);
+  c.option("attribution-steps", &a->steps,
+           "points of the integrated gradients (0: no attributions)", kCount)
+      .aliases = {"steps"};
   c.option("no-attention", &a->no_attention, "for a model that has none");
   c.option("no-tensors", &a->no_tensors, "leave out activations and gradients");
-  c.option("most-mb", &a->most_mb, "largest size of a file",
-           {.least = 0, .most = 1e9, .above = true});
+  c.option("max-mb", &a->most_mb, "largest size of a file",
+           {.least = 0, .most = 1e9, .above = true})
+      .aliases = {"most-mb"};
   c.run = [a](Command& command) { run_inspect(command, *a); };
   return c;
 }

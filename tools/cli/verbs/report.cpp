@@ -85,8 +85,9 @@ Command report_command() {
   c.option("svg", &a->svg, "single pictures beside the page, by name or pattern (--list-pictures)");
   c.option("png", &a->png, "the same as PNG");
   c.option("list-pictures", &a->pictures, "print the names of all pictures and stop");
-  c.option("most-mb", &a->most_mb, "largest size of the page",
-           {.least = 0, .most = 1e9, .above = true});
+  c.option("max-mb", &a->most_mb, "largest size of the page",
+           {.least = 0, .most = 1e9, .above = true})
+      .aliases = {"most-mb"};
   c.run = [a](Command&) { run_report(*a); };
   return c;
 }

@@ -51,9 +51,9 @@ Command step_command() {
   c.footer =
       "Commands come from standard input: at a terminal with editing, history and\n"
       "completion, otherwise as a script. `help` lists them.\n"
-      "  echo 'help' | glim step --init";
+      "  echo 'help' | glim step --fresh";
   c.run = [options](Command& command) {
-    finish_example_options(command, *options);
+    check_example_options(command, *options);
     run_step(*options);
   };
   return c;

@@ -1,4 +1,5 @@
 // glim train: from text to a model in a folder.
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -9,12 +10,12 @@
 
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
-#include "tools/cli/command_line.hpp"
 #include "tools/cli/progress.hpp"
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/common/folder.hpp"
 #include "tools/train/learners/kinds.hpp"
 #include "tools/train/metrics.hpp"
+#include "tools/train/option_kinds.hpp"
 #include "tools/train/option_list.hpp"
 #include "tools/train/presets.hpp"
 #include "tools/train/start.hpp"
@@ -37,7 +38,43 @@ struct TrainArguments {
   bool resume = false, overwrite = false;
   Index profile = 0;
   std::string progress = "auto";
+  std::unique_ptr<Start> start;    // --init-from
+  std::vector<std::string> notes;  // defaults that made room for what was given
 };
+
+// The options that matter first.
+std::vector<std::string> usual_options(const std::string& kind) {
+  if (kind == "gpt")
+    return {"kind",  "text",      "tokenizer",       "layers", "d-model",
+            "block", "max-steps", "batch-sentences", "rate",   "out"};
+  if (kind == "bert")
+    return {"kind",  "text",   "tokenizer",    "layers", "d-model",
+            "heads", "epochs", "batch-tokens", "rate",   "out"};
+  if (kind == "classifier")
+    return {"kind",    "labelled", "valid-labelled", "init-from", "layers",
+            "d-model", "epochs",   "batch-tokens",   "rate",      "out"};
+  if (kind == "vit")
+    return {"kind",    "images", "labels", "image-folder", "layers",
+            "d-model", "patch",  "epochs", "rate",         "out"};
+  return {"kind",    "task",   "source",       "target", "layers",
+          "d-model", "epochs", "batch-tokens", "rate",   "out"};
+}
+
+// What was not given is the kind's and the task's. A resumed run goes by its checkpoint.
+void settle_train(Command& command, TrainArguments& a) {
+  command.usual = usual_options(a.options.kind);
+  if (a.resume) return;
+  auto given = [&](const char* name) { return command.given(name); };
+  a.start = starting_model(a.options, given);
+  if (a.start)
+    for (Option& o : command.options)
+      if (!o.given && said_by_start(o.name)) o.origin = "that of --init-from";
+  a.notes = apply_preset(
+      a.options, [&](const char* name) { return given(name) || (a.start && said_by_start(name)); },
+      [&](const std::string& name, const std::string& origin) {
+        command.find(name)->origin = origin;
+      });
+}
 
 // Progress to standard error, measurements to the model's folder.
 class Console final : public TrainObserver {
@@ -131,16 +168,29 @@ std::string why_complete(const TrainOptions& o, const TrainState& s) {
                      o.out, why, more);
 }
 
+// A warm-up as long as the run leaves nothing to learn at the full rate: it is shorter unless it was given.
+void fit_warmup(const Command& command, TrainOptions& o, Learner& learner,
+                std::vector<std::string>& notes) {
+  Index updates = planned_updates(o, learner);
+  if (o.schedule == "constant" || o.warmup < updates || o.warmup == 0) return;
+  std::string run = fmt::format("{} update{}", updates, updates == 1 ? "" : "s");
+  if (command.given("warmup")) {
+    notes.push_back(fmt::format(
+        "--warmup {} is no shorter than the run of {}: the rate never falls from its peak",
+        o.warmup, run));
+    return;
+  }
+  notes.push_back(fmt::format("--warmup is {}, not {}: the run has {}", shorter_warmup(updates),
+                              o.warmup, run));
+  o.warmup = shorter_warmup(updates);
+}
+
 void run_train(Command& command, TrainArguments& a) {
   namespace fs = std::filesystem;
-  if (!a.config.empty()) apply_config(command, a.config);
   TrainOptions o = a.options;
-  for (const char* files : {"source", "pairs", "text", "labelled", "images", "image-folder"})
-    if (command.given(files) && !command.given("task")) o.task = "files";
   std::string last = (fs::path(o.out) / "last.safetensors").string();
   const FolderLock lock(o.out);  // before anything in the folder is looked at
   std::unique_ptr<Checkpoint> from;
-  std::unique_ptr<Start> start;
   if (a.resume) {
     if (!fs::exists(last)) throw FileError(last, "there is no checkpoint to resume from");
     from = std::make_unique<Checkpoint>(load_checkpoint(last));
@@ -165,18 +215,15 @@ void run_train(Command& command, TrainArguments& a) {
     keep("average", saved.average, o.average);
     o = saved;
   } else {
-    auto given = [&](const char* name) { return command.given(name); };
-    start = starting_model(o, given);
-    apply_preset(o,
-                 [&](const char* name) { return given(name) || (start && said_by_start(name)); });
     if (fs::exists(last) && !a.overwrite)
       throw FileError(o.out,
                       "holds a model already: --resume continues it, --overwrite "
                       "replaces it, --out names another folder");
   }
   check(o);
-  std::unique_ptr<Learner> learner = make_learner(o, start ? &start->checkpoint : from.get());
-  if (start) load_start(learner->model(), *start);
+  std::unique_ptr<Learner> learner = make_learner(o, a.start ? &a.start->checkpoint : from.get());
+  if (a.start) load_start(learner->model(), *a.start);
+  if (!a.resume) fit_warmup(command, o, *learner, a.notes);
   make_folder(o.out);
   // What an earlier run left would be taken for this one's; it goes when this one has a checkpoint.
   std::vector<fs::path> stale;
@@ -191,7 +238,8 @@ void run_train(Command& command, TrainArguments& a) {
   write_file_atomically((fs::path(o.out) / "config.toml").string(), toml);
 
   for (const std::string& line : learner->summary()) say(line);
-  if (start) say("weights, vocabulary and sizes are those of " + start->file);
+  if (a.start) say("weights, vocabulary and sizes are those of " + a.start->file);
+  for (const std::string& note : a.notes) say("note: " + note);
   say(fmt::format("model: {} parameters; {} updates at most", learner->model().parameter_count(),
                   trainer->total_steps()));
   say("schedule: " + trainer->schedule().describe());
@@ -222,15 +270,21 @@ Command train_command() {
   Command c("train", "train a model on a built-in task or on text files");
   auto a = std::make_shared<TrainArguments>();
   TrainOptions& o = a->options;
-  c.option("config", &a->config, "options from a TOML file; the command line overrides them")
+  c.option("config", &a->config, "file of options (TOML); the command line overrides them")
       .in_config = false;
+  static const std::vector<std::string> deciding = {
+      "kind", "task", "source", "target", "text", "valid-source", "valid-target", "valid-text"};
   each_option(o, [&](const OptionText& t, auto& field) {
-    bool kind = t.name == std::string_view("kind");
-    c.option(t.name, &field, kind ? "kind of model: " + kind_names() : t.help, t.range).group =
-        t.group;
+    Option& option = c.option(t.name, &field, t.help, t.range);
+    option.group = t.group;
+    option.choices = t.choices;
+    option.kinds = kinds_with(t.name);
+    option.decides = std::find(deciding.begin(), deciding.end(), t.name) != deciding.end();
+    if (option.name == "kind")
+      for (const Kind& k : kinds()) option.choices.push_back(k.name);
   });
   Option& progress =
-      c.option("progress", &a->progress, "auto (a bar on a terminal), bar, lines or none");
+      c.option("progress", &a->progress, "how progress is shown (auto: a bar on a terminal)");
   progress.choices = {"auto", "bar", "lines", "none"};
   progress.in_config = false;
   c.option("profile", &a->profile,
@@ -238,6 +292,7 @@ Command train_command() {
       .in_config = false;
   c.option("resume", &a->resume, "continue from the last checkpoint in --out").in_config = false;
   c.option("overwrite", &a->overwrite, "replace the model in --out").in_config = false;
+  c.settle = [a](Command& command) { settle_train(command, *a); };
   c.run = [a](Command& command) { run_train(command, *a); };
   return c;
 }

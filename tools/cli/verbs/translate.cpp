@@ -100,13 +100,16 @@ Command translate_command() {
   c.option("length-penalty", &a->options.length_penalty, "α: scores are divided by ((5 + n)/6)^α",
            kNotNegative);
   c.option("nbest", &a->options.n_best, "translations of each line; at most the beam", kPositive);
-  c.option("max-length", &a->options.max_length,
-           "largest number of tokens (0: twice the source's and 10)", kCount);
-  c.option("batch", &a->options.batch, "lines translated together: faster, but printed together",
-           kPositive);
+  c.option("max-tokens", &a->options.max_length,
+           "largest number of tokens written for a line (0: twice the source's and 10)", kCount)
+      .aliases = {"max-length"};
+  c.option("batch-sentences", &a->options.batch,
+           "lines translated together: faster, but printed together", kPositive)
+      .aliases = {"batch"};
   c.option("alignments", &a->options.alignments, "also print which word attended where");
   c.option("truncate", &a->options.truncate, "cut lines beyond the model's maximum");
   c.option("json", &a->json, "print a JSON object for each line");
+  c.words_are = "sentences are read from standard input: echo 'I have a cat' | glim translate";
   c.run = [a](Command&) { run_translate(*a); };
   return c;
 }

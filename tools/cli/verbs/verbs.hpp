@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tools/cli/command.hpp"
+#include "tools/cli/describe/describe.hpp"
 #include "tools/common/output.hpp"
 
 namespace glim {
@@ -22,5 +23,7 @@ Command step_command();
 Command doctor_command();
 Command import_command();
 Command export_command();
+// Of the verbs that these make.
+Command describe_command(const About& about, const std::vector<CommandMaker>& makers);
 
 }  // namespace glim

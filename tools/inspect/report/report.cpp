@@ -78,7 +78,7 @@ std::string report_page(const std::vector<TrainingRun>& runs, std::uint64_t most
   parts.scripts = {kChartsScript, kReportScript};
   parts.body = "<h1>" + escape_html(parts.title) + "</h1>\n";
   parts.most_bytes = most_bytes;
-  parts.advice = "a larger --most-mb, fewer runs, or glim train with a larger --record-every";
+  parts.advice = "a larger --max-mb, fewer runs, or glim train with a larger --record-every";
   return html_page(parts);
 }
 

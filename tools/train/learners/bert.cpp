@@ -11,17 +11,18 @@
 #include "tools/data/corpus/corpus.hpp"
 #include "tools/data/phrasebook/phrasebook.hpp"
 #include "tools/train/learners/sizes.hpp"
+#include "tools/train/option_kinds.hpp"
 
 namespace glim {
 namespace {
 
 void check_bert(const TrainOptions& o) {
-  check_encoder(o, {"text", "valid-text"});
+  check_encoder(o);
   one_of("task", o.task, {"phrasebook", "files"});
   if (o.task == "files" && o.text.empty())
     throw ValueError("--text", "a file of sentences, one a line, is needed");
   if (o.task != "files" && !(o.text.empty() && o.valid_text.empty()))
-    throw ValueError("--task", "'" + o.task + "' has its own text: it takes no files");
+    throw ValueError("--task", "'" + o.task + "' has its own text: leave out --task, or the files");
   one_of("tie", o.tie, {"decoder"});
 }
 
@@ -52,13 +53,9 @@ Index drop_unknown(SentenceSet& set) {
 
 }  // namespace
 
-void check_encoder(const TrainOptions& o, std::vector<std::string> own) {
-  own.insert(own.end(), {"task", "tokenizer", "vocabulary", "vocabulary-file", "min-frequency",
-                         "max-length", "layers", "d-model", "init", "heads", "d-ff", "dropout",
-                         "norm", "activation", "tie", "positions"});
-  check_taken(o, own);
+void check_encoder(const TrainOptions& o) {
+  refuse_strangers(o);
   if (o.max_length < 3) throw ValueError("--max-length", "<s>, a token and </s> need 3 at least");
-  check_tokenizer(o);
   one_of("positions", o.positions, {"sinusoidal", "learned"});
 }
 

@@ -16,8 +16,8 @@
 
 namespace glim {
 
-// What is asked of the options of encoder-only models; `own`: those of one kind alone.
-void check_encoder(const TrainOptions& o, std::vector<std::string> own);
+// What is asked of the options of encoder-only models.
+void check_encoder(const TrainOptions& o);
 BertConfig bert_config(const TrainOptions& o, Index tokens);
 // The sizes of an encoder from a checkpoint of kind bert or classifier, borne out by its tensors.
 // FileError naming the file.

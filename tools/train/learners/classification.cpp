@@ -13,13 +13,15 @@ namespace glim {
 namespace {
 
 void check_classification(const TrainOptions& o) {
-  check_encoder(o, {"labelled", "valid-labelled", "columns", "valid-share", "word-dropout",
-                    "pooling"});
-  one_of("task", o.task, {"files"});
+  check_encoder(o);
   if (o.labelled.empty())
-    throw ValueError("--labelled", "a file of sentence<TAB>label lines is needed");
+    throw ValueError("--labelled",
+                     "--kind classifier needs --labelled FILE, of sentence<TAB>label lines");
   if (o.valid_share > 0 && !o.valid_labelled.empty())
     throw ValueError("--valid-share", "is taken of --labelled, but there is --valid-labelled");
+  if (o.task != "files")
+    throw ValueError("--task",
+                     "--kind classifier learns from --labelled FILE alone: leave out --task");
   one_of("tie", o.tie, {"none"});
 }
 

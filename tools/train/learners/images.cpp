@@ -14,14 +14,13 @@
 #include "tools/data/images/png.hpp"
 #include "tools/train/fingerprint.hpp"
 #include "tools/train/learners/sizes.hpp"
+#include "tools/train/option_kinds.hpp"
 
 namespace glim {
 namespace {
 
 void check_images(const TrainOptions& o) {
-  check_taken(o, {"task", "images", "labels", "valid-images", "valid-labels", "image-folder",
-                  "valid-image-folder", "train-first", "valid-last", "layers", "d-model", "heads",
-                  "d-ff", "dropout", "pooling", "patch"});
+  refuse_strangers(o);
   auto fail = [](const char* option, const std::string& problem) {
     throw ValueError(std::string("--") + option, problem);
   };
@@ -31,7 +30,7 @@ void check_images(const TrainOptions& o) {
   if (!folder && (o.images.empty() || o.labels.empty()))
     fail(o.images.empty() ? "images" : "labels",
          "is needed, an IDX file (or --image-folder, with a folder of PNG files for each class)");
-  one_of("task", o.task, {"files"});
+  if (o.task != "files") fail("task", "--kind vit learns from images alone: leave out --task");
   if (folder && !(o.valid_images.empty() && o.valid_labels.empty()))
     fail("valid-images", "goes with --images; --valid-image-folder goes with --image-folder");
   if (!folder && !o.valid_image_folder.empty())

@@ -11,20 +11,18 @@
 #include "tools/data/phrasebook/phrasebook.hpp"
 #include "tools/train/fingerprint.hpp"
 #include "tools/train/learners/sizes.hpp"
+#include "tools/train/option_kinds.hpp"
 
 namespace glim {
 
 namespace {
 
 void check_language(const TrainOptions& o) {
-  check_taken(o, {"task", "text", "valid-text", "tokenizer", "vocabulary", "vocabulary-file",
-                  "min-frequency", "layers", "d-model", "heads", "d-ff", "dropout", "norm",
-                  "activation", "tie", "positions", "block", "init", "bias"});
+  refuse_strangers(o);
   one_of("task", o.task, {"phrasebook", "files"});
   if (o.task == "files" && o.text.empty()) throw ValueError("--text", "a file of text is needed");
   if (o.task != "files" && !(o.text.empty() && o.valid_text.empty()))
-    throw ValueError("--task", "'" + o.task + "' has its own text: it takes no files");
-  check_tokenizer(o);
+    throw ValueError("--task", "'" + o.task + "' has its own text: leave out --task, or the files");
   one_of("norm", o.norm, {"pre"});
   one_of("activation", o.activation, {"gelu", "gelu-tanh"});
   one_of("tie", o.tie, {"decoder"});

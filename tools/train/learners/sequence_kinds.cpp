@@ -1,6 +1,7 @@
 // The models from a source to a target, each from options to sizes to a model, and back from a checkpoint.
 #include "tools/train/learners/sizes.hpp"
 #include "tools/train/learners/translation.hpp"
+#include "tools/train/option_kinds.hpp"
 
 namespace glim {
 namespace {
@@ -69,14 +70,12 @@ template <class Model>
 using ConfigOf = std::remove_cvref_t<decltype(std::declval<const Model&>().config())>;
 
 template <class Model>
-SequenceKind kind_of(const char* name, std::vector<std::string> foreign) {
+SequenceKind kind_of(const char* name) {
   using Built = std::unique_ptr<SequenceModel>;
   SequenceKind kind;
   kind.name = name;
   kind.build = [](const TrainOptions& o, Index src_vocab, Index tgt_vocab) -> Built {
     refuse_strangers(o);
-    refuse_options(o, sequence_kind(o.kind)->foreign,
-                   "a model of kind '" + o.kind + "' has no such thing");
     auto c = sizes_of<ConfigOf<Model>>(o);
     c.src_vocab = src_vocab;
     c.tgt_vocab = tgt_vocab;
@@ -93,7 +92,6 @@ SequenceKind kind_of(const char* name, std::vector<std::string> foreign) {
     require_described(c, Evidence{weights, file});
     return std::make_unique<Model>(c);
   };
-  kind.foreign = std::move(foreign);
   return kind;
 }
 
@@ -101,14 +99,8 @@ SequenceKind kind_of(const char* name, std::vector<std::string> foreign) {
 
 const std::vector<SequenceKind>& sequence_kinds() {
   static const std::vector<SequenceKind> list = {
-      kind_of<Transformer>("transformer", {"d-embed", "cell", "attention", "length", "kernel"}),
-      kind_of<Seq2SeqRnn>("rnn", {"decoder-layers", "heads", "d-ff", "attention-dropout",
-                                  "activation-dropout", "norm", "activation", "tie",
-                                  "embedding-init", "recompute", "positions", "length", "kernel"}),
-      kind_of<ConvSeq2Seq>("conv", {"heads", "d-ff", "attention-dropout", "activation-dropout",
-                                    "norm", "activation", "tie", "positions", "d-embed",
-                                    "embedding-init", "recompute", "cell", "attention", "length"}),
-      kind_of<NonAutoregressive>("non-autoregressive", {"d-embed", "cell", "attention", "kernel"})};
+      kind_of<Transformer>("transformer"), kind_of<Seq2SeqRnn>("rnn"), kind_of<ConvSeq2Seq>("conv"),
+      kind_of<NonAutoregressive>("non-autoregressive")};
   return list;
 }
 

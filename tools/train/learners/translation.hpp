@@ -35,8 +35,6 @@ struct SequenceKind {
   // as the file's tensors bear it out: FileError naming the file, before anything large is built.
   std::unique_ptr<SequenceModel> (*rebuild)(const std::string& sizes, const StateDict& weights,
                                             const std::string& file);
-  // Options that are other kinds': refused by `build`, left out where kinds are compared.
-  std::vector<std::string> foreign = {};
 };
 const std::vector<SequenceKind>& sequence_kinds();
 const SequenceKind* sequence_kind(const std::string& name);  // null if there is none

@@ -78,7 +78,7 @@ TEST_CASE("a recording is read as it stands, and its page has the same numbers")
 
 TEST_CASE("a page beyond the limit names the option that helps") {
   CHECK_THROWS_AS(report_page({quiet_run()}, 1000), ValueError);
-  CHECK(message_of<ValueError>([] { report_page({quiet_run()}, 1000); }).find("--most-mb") !=
+  CHECK(message_of<ValueError>([] { report_page({quiet_run()}, 1000); }).find("--max-mb") !=
         std::string::npos);
 }
 

@@ -186,14 +186,14 @@ TEST_CASE("options of another kind are refused", "[learners]") {
   o.text = text.path();
   o.pooling = "first";
   CHECK(message_of<ValueError>([&] { make_learner(o); }) ==
-        "--pooling: is no option of --kind gpt");
+        "--pooling: is no option of --kind gpt; it belongs to --kind classifier, vit");
   o = small("bert");
   o.text = text.path();
   o.positions = "rotary";
   CHECK_THROWS_AS(make_learner(o), ValueError);
   o = small("classifier");
   CHECK(message_of<ValueError>([&] { make_learner(o); }) ==
-        "--labelled: a file of sentence<TAB>label lines is needed");
+        "--labelled: --kind classifier needs --labelled FILE, of sentence<TAB>label lines");
 }
 
 }  // namespace test_learners

@@ -1,0 +1,112 @@
+#!/usr/bin/env bash
+# options.sh GLIM SOURCE: help, manual pages, completions and the pages of options name every option of every
+# verb; the checked-in pages are what the program says now; shells offer what the completions promise.
+set -uo pipefail
+glim=$(realpath "$1")
+source_root=$(realpath "$2")
+source "$(dirname "$0")/../common.sh"
+export PATH="$(dirname "$glim"):$PATH"
+
+"$glim" study --list >/dev/null 2>&1 && pages=1 || pages=0
+for what in bash zsh fish options configuration man; do "$glim" describe $what >all.$what; done
+if [ $pages = 1 ]; then
+  for page in options configuration; do
+    report "tools/cli/$page.md is what glim describe $page says" "$(diff "$source_root/tools/cli/$page.md" all.$page | head -5)"
+  done
+fi
+report "every verb's page is installed" "$(for verb in $("$glim" describe verbs); do
+  sed -n '/^described_verbs/,/^endif/p' "$source_root/tools/cli/describe/meson.build" | grep -q "'$verb'" || echo $verb; done)"
+report "help lists the verbs" "$(for verb in $("$glim" describe verbs); do "$glim" | grep -q "^  $verb  " || echo $verb; done)"
+for verb in $("$glim" describe verbs); do
+  "$glim" describe man $verb >page.man
+  "$glim" describe names $verb >names
+  kinds=none
+  ! grep -qx kind names || kinds=$("$glim" $verb --kind nothing 2>&1 | sed 's/.*not one of //;s/[,:]/ /g')
+  for kind in $kinds; do "$glim" $verb $([ $kind = none ] || echo --kind $kind) --help-all; done >help 2>/dev/null
+  sed -n "/^## glim $verb\$/,/^## /p" all.options >page.options
+  sed -n "/^## glim $verb --config/,/^## /p" all.configuration >page.configuration
+  sed -n "/^    $verb)\$/,/;;/p" all.zsh >page.zsh
+  grep "^    $verb) options=\|^    $verb.. --" all.bash >page.bash
+  grep "from $verb'" all.fish >page.fish
+  missing=
+  while read -r name; do
+    grep -Eq -- "^  --$name( |\$)" help || missing+=" help:$name"
+    grep -Fq -- "--$name" <(sed 's/\\-/-/g' page.man) || missing+=" man:$name"
+    grep -Eq -- "[' ]--$name " page.bash || missing+=" bash:$name"
+    grep -Eq -- "'--$name(\[|=)" page.zsh || missing+=" zsh:$name"
+    grep -Eq -- " -l $name " page.fish || missing+=" fish:$name"
+    grep -Eq -- "^\| \`--$name[ \`]" page.options || missing+=" options.md:$name"
+    if grep -qx config names && "$glim" $verb --show-config | grep -q "^$name = "; then
+      grep -Eq "^\| \`$name\` " page.configuration || missing+=" configuration.md:$name"
+    fi
+  done <names
+  report "every option of $verb is named everywhere" "$missing"
+done
+report "manual pages are sound" "$(
+  type groff >/dev/null 2>&1 || exit 0
+  for verb in '' $("$glim" describe verbs); do "$glim" describe man $verb | groff -man -K utf8 -Tutf8 -ww 2>&1 >/dev/null; done)"
+
+# --- defaults are those of the kind and the task ---
+shown() { "$glim" train "${@:2}" --help-all | sed ':a;N;$!ba;s/\n \{20,\}/ /g' | sed -n "s/^  --$1 .*(default: \(.*\))\$/\1/p"; }
+used() { "$glim" train "${@:2}" --show-config | sed -n "s/^$1 = \"\?\([^\" ]*\).*/\1/p"; }
+for line in '' '--kind rnn' '--kind conv --task copy' '--kind gpt' '--kind bert' '--task random'; do
+  report "help tells the truth: $line" "$(
+    for name in layers d-model epochs rate dropout batch-tokens batch-sentences seed; do
+      [ "$(shown $name $line)" = "$(used $name $line)" ] ||
+        echo "$name: '$(shown $name $line)', not '$(used $name $line)'"
+    done)"
+done
+"$glim" train --layers 5 --task copy --show-config >run.toml
+report "a value says where it comes from" "$(
+  grep -Eq '^layers = 5 +# command line$' run.toml && grep -Eq '^heads = 4 +# recipe of --task copy$' run.toml &&
+    grep -Eq '^clip = 1 +# default$' run.toml || cat run.toml)"
+"$glim" train --config run.toml --show-config >again.toml
+values() { sed 's/ *#.*//' "$1"; }
+report "the configuration can be given back" "$(diff <(values run.toml) <(values again.toml))"
+
+# --- a default yields to what was given ---
+report "fewer heads for a narrow model" "$([ "$(used heads --d-model 30)" = 3 ] || used heads --d-model 30)"
+report "a shorter warm-up for a short run" "$([ "$(used warmup --max-steps 100)" = 10 ] || used warmup --max-steps 100)"
+report "one tokenizer for one vocabulary" "$([ -z "$(used target-tokenizer --shared-vocabulary)" ] || used target-tokenizer --shared-vocabulary)"
+report "noam's own factor" "$([ "$(used rate --schedule noam)" = 0 ] || used rate --schedule noam)"
+small=(--task copy --examples 40 --layers 1 --d-model 16 --heads 2 --d-ff 32 --progress none)
+"$glim" train "${small[@]}" --epochs 1 --out short >log 2>&1
+report "a run shorter than its warm-up says so" "$(grep -q 'note: --warmup is 0, not 150: the run has 1 update$' log || head -5 log)"
+"$glim" train "${small[@]}" --epochs 1 --warmup 50 --out given >log 2>&1
+report "a warm-up that was given stays, with a warning" "$(grep -q 'note: --warmup 50 is no shorter than the run of 1 update' log || head -5 log)"
+"$glim" train "${small[@]}" --schedule cosine --max-steps 3 --warmup 50 --out cosine >log 2>&1
+report "so does that of a cosine" "$(grep -q 'note: --warmup 50 is no shorter' log || head -5 log)"
+
+# --- old spellings ---
+printf '1 2\n3 4\n' >lines
+"$glim" translate --model short --batch 2 --max-length 5 --beam 1 <lines >new 2>&1
+"$glim" translate --model short --batch-sentences 2 --max-tokens 5 --beam 1 <lines >old 2>&1
+report "old spellings of translate" "$(cmp new old 2>&1)"
+"$glim" evaluate --model short --source lines --reference lines --output old --batch 1 >log 2>&1
+report "old spellings of evaluate" "$([ "$(wc -l <old)" = 2 ] || head -5 log)"
+
+# --- what shells offer ---
+complete_bash() {  # WORDS...: the last is being typed
+  bash --norc -c 'source all.bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _glim; printf "%s\n" "${COMPREPLY[@]}"' \
+    bash glim "$@" 2>/dev/null | sort | tr '\n' ' '
+}
+offers() {  # SHELL EXPECTED WORDS...
+  local found=$("complete_$1" "${@:3}")
+  report "$1 offers for ${*:3}" "$([ "$found" = "$2 " ] || echo "$found")"
+}
+offers bash 'train translate' tra
+offers bash '--d-embed --d-ff --d-model' train --d-
+offers bash 'post pre' train --norm ''
+offers bash 'pre' train --norm = pr
+offers bash 'run.toml' train --config ru
+offers bash 'train translate' help tra
+complete_fish() { fish --no-config -c "source all.fish; complete -C 'glim $*'" 2>/dev/null | cut -f1 | sort | tr '\n' ' '; }
+if type fish >/dev/null 2>&1; then
+  offers fish 'train translate' tra
+  offers fish '--d-embed --d-ff --d-model' train --d-
+  offers fish 'post pre' train --norm p
+fi
+if type zsh >/dev/null 2>&1; then
+  report "zsh reads its completions" "$(zsh -f -n all.zsh 2>&1)"
+fi
+summary

@@ -1,0 +1,118 @@
+#include "tools/cli/help.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "tools/common/utf8.hpp"
+
+namespace glim {
+namespace {
+
+constexpr std::size_t kColumns = 96, kIndent = 30;
+
+std::size_t width_of(std::string_view text) {  // in characters
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
+}
+
+// `left`, then the words of `text` in the columns from kIndent on.
+std::string entry(const std::string& left, const std::string& text) {
+  std::string r = "  " + left;
+  std::size_t column = 2 + width_of(left);
+  if (column + 2 > kIndent) r += "\n", column = 0;
+  r += std::string(kIndent - column, ' ');
+  column = kIndent;
+  for (std::string_view word : split_spaces(text)) {
+    std::size_t width = width_of(word);
+    if (column > kIndent && column + 1 + width > kColumns) {
+      r += "\n" + std::string(kIndent, ' ');
+      column = kIndent;
+    } else if (column > kIndent) {
+      r += ' ';
+      ++column;
+    }
+    r += word;
+    column += width;
+  }
+  return r + "\n";
+}
+
+std::string option_entry(const Option& o) {
+  std::string text = o.full_help(), value = o.shown_default();
+  if (o.required) text += " (must be given)";
+  if (!value.empty()) text += " (default: " + value + ")";
+  return entry(option_usage(o), text);
+}
+
+}  // namespace
+
+std::string option_usage(const Option& o) {
+  if (o.argument) {
+    std::string upper = o.name;
+    for (char& c : upper) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    return o.is_list() ? upper + "..." : upper;
+  }
+  std::string value = o.placeholder();
+  return "--" + o.name + (value.empty() ? "" : " " + value) +
+         (o.is_list() ? o.delimiter ? fmt::format("{}...", o.delimiter) : "..." : "");
+}
+
+std::vector<OptionGroup> option_groups(const Command& command, bool all_kinds) {
+  std::vector<OptionGroup> groups;
+  for (const Option& o : command.options) {
+    if (o.hidden || (!all_kinds && !command.applies(o))) continue;
+    std::string name = o.argument ? "Arguments" : o.group.empty() ? "Options" : o.group;
+    auto g = std::find_if(groups.begin(), groups.end(), [&](auto& x) { return x.name == name; });
+    if (g == groups.end()) g = groups.insert(groups.end(), {name, {}});
+    g->options.push_back(&o);
+  }
+  return groups;
+}
+
+std::string program_help(const About& about, const std::vector<Command>& commands) {
+  std::string text = about.text + "\nVerbs:\n";
+  for (const Command& c : commands)
+    if (!c.hidden) text += entry(c.name, c.help);
+  return text +
+         fmt::format("\n{0} help VERB   the options of a verb, as {0} VERB --help\n{0} --version\n",
+                     about.name);
+}
+
+std::string verb_help(const About& about, const Command& command, bool all) {
+  std::string call = about.name + " " + command.name, usage = call;
+  std::size_t count = 0;
+  for (const OptionGroup& g : option_groups(command)) count += g.options.size();
+  for (const Option& o : command.options)
+    if (o.argument) usage += o.required ? " " + option_usage(o) : " [" + option_usage(o) + "]";
+  std::string text = call + ": " + command.help + "\n\nUsage: " + usage + " [OPTIONS]\n";
+  bool few = !all && !command.usual.empty();
+  const Option* kind = command.find("kind");
+  std::string chosen = kind && !kind->kinds.empty() ? "" : kind ? kind->shown_default() : "";
+  const Option* task = command.find("task");
+  if (!chosen.empty() && task)
+    text +=
+        fmt::format("Defaults are those of --kind {} --task {}.\n", chosen, task->shown_default());
+  if (few) {
+    text += "\nThe options that matter first:\n";
+    for (const std::string& name : command.usual)
+      if (const Option* o = command.find(name); o && command.applies(*o)) text += option_entry(*o);
+    text += "\n";
+    text += entry("--help-all", fmt::format("all {} options, by group", count));
+  } else {
+    for (const OptionGroup& g : option_groups(command)) {
+      text += "\n" + g.name + ":\n";
+      for (const Option* o : g.options) text += option_entry(*o);
+    }
+    text += "\n";
+  }
+  text += entry("--help", "this text");
+  if (command.find("config"))
+    text += entry("--show-config",
+                  "print the options of this command line as a configuration file, with "
+                  "where each value comes from");
+  if (!command.footer.empty()) text += "\n" + command.footer + "\n";
+  return text;
+}
+
+}  // namespace glim

@@ -1,0 +1,24 @@
+// What may have been meant by a name that a command does not have. Other programs' words are known: PyTorch's,
+// nanoGPT's, Hugging Face's, fairseq's.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/cli/command.hpp"
+
+namespace glim {
+
+// What to do about `--name`, which the command does not have: ": did you mean --rate (peak learning rate)?",
+// "; it is an option of glim train", or where the options are listed. In a configuration file without dashes.
+std::string about_option(const Command& command, const std::vector<Command>& all,
+                         const std::string& name, bool in_config = false);
+
+// The same for a verb that there is not.
+std::string about_verb(const std::vector<Command>& all, const std::string& name);
+
+// A word that stands where an option is expected.
+std::string about_word(const Command& command, const std::vector<Command>& all,
+                       const std::string& word);
+
+}  // namespace glim
