@@ -203,9 +203,11 @@ void run_command(Command& command) {
     command.run(command);
   } catch (const ValueError& e) {
     const Option* o = e.op().starts_with("--") ? command.find(e.op().substr(2)) : nullptr;
-    if (!o || o->origin.empty() || o->origin == kCommandLine) throw;
+    std::string value = o ? o->shown_default() : "";
+    if (!o || o->origin == kCommandLine || (!o->given && value.empty())) throw;
     if (o->given) throw FileError(o->origin, o->name + ": " + e.problem());
-    throw ValueError(e.op(), e.problem() + " (" + toml_value(*o) + " is the " + o->origin + ")");
+    std::string origin = o->origin.empty() ? "default" : o->origin;
+    throw ValueError(e.op(), e.problem() + " (" + value + " is the " + origin + ")");
   }
 }
 

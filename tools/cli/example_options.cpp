@@ -24,7 +24,7 @@ bool of_fresh_models(const std::string& name) {
 }  // namespace
 
 void add_example_options(Command& command, ExampleOptions& options) {
-  command.option("model", &options.model, "folder or file of a trained model");
+  command.option("model", &options.model, "folder of a model, or one of its files");
   command.option("fresh", &options.init, "a fresh model instead, with these sizes:").aliases = {
       "init"};
   each_option(options.fresh, [&](const OptionText& t, auto& field) {

@@ -45,7 +45,8 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is seen where output is written
   std::signal(SIGXFSZ, SIG_IGN);  // and so is a file size limit
   try {
-    const std::vector<glim::CommandMaker> makers = {
+    bool quiet = false;
+    std::vector<glim::CommandMaker> makers = {
       glim::train_command,
       glim::translate_command,
       glim::evaluate_command,
@@ -70,6 +71,12 @@ int main(int argc, char** argv) {
         throw glim::UsageError(std::string(name) +
                                " is not part of this build; `tools/build build` adds it");
 #endif
+    for (glim::CommandMaker& maker : makers)
+      maker = [make = maker, &quiet] {
+        glim::Command command = make();
+        command.option("quiet", &quiet, "print results and errors alone").in_config = false;
+        return command;
+      };
     std::vector<glim::Command> verbs;
     for (const glim::CommandMaker& maker : makers) verbs.push_back(maker());
     verbs.push_back(glim::describe_command(kAbout, makers));

@@ -121,11 +121,12 @@ void check(const TrainOptions& o) {
     fail("heads",
          std::to_string(o.heads) + " heads do not divide d_model " + std::to_string(o.d_model));
   if (o.batch_tokens == 0 && o.batch_sentences == 0)
-    fail("batch-tokens", "needs a limit on tokens or on sentences");
+    fail("batch-tokens", "0 is no limit, and then --batch-sentences N must be one");
   constexpr Index kOlder = 50;  // of models and configurations that say the default of their time
   if (!o.record && o.record_every != 0 && o.record_every != kOlder)
-    fail("record-every", "needs --record");
-  if (o.enough > 0 && o.try_every == 0) fail("enough", "is measured every --try-every epochs");
+    fail("record-every", "needs --record: nothing is recorded without");
+  if (o.enough > 0 && o.try_every == 0)
+    fail("enough", "needs --try-every N: it is measured every N epochs");
   if (o.out.empty()) fail("out", "needs a folder");
 }
 

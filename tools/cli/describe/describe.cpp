@@ -11,7 +11,7 @@ const std::vector<std::string>& choices_of(const Command& command, const char* o
   return o ? o->choices : none;
 }
 
-Command settled(CommandMaker maker, const std::string& kind, const std::string& task) {
+Command settled(const CommandMaker& maker, const std::string& kind, const std::string& task) {
   Command c = maker();
   if (!kind.empty()) set_option(*c.find("kind"), {kind});
   if (!task.empty()) set_option(*c.find("task"), {task});
@@ -21,7 +21,7 @@ Command settled(CommandMaker maker, const std::string& kind, const std::string& 
 
 }  // namespace
 
-DescribedCommand::DescribedCommand(CommandMaker maker) : command(settled(maker, "", "")) {
+DescribedCommand::DescribedCommand(const CommandMaker& maker) : command(settled(maker, "", "")) {
   const auto &kinds = choices_of(command, "kind"), &tasks = choices_of(command, "task");
   if (kinds.empty()) {
     for (const Option& o : command.options) defaults[o.name] = o.shown_default();

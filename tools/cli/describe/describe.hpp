@@ -3,6 +3,7 @@
 // and tests/tools/cli/options.sh holds them equal.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -12,11 +13,11 @@
 
 namespace glim {
 
-using CommandMaker = Command (*)();
+using CommandMaker = std::function<Command()>;
 
 // A verb with what its options are unless given.
 struct DescribedCommand {
-  explicit DescribedCommand(CommandMaker maker);
+  explicit DescribedCommand(const CommandMaker& maker);
 
   Command command;
   // By option: "2; rnn, classifier 1; conv 3", the first kind's and those that differ.

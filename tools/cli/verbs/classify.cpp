@@ -83,14 +83,14 @@ Command classify_command() {
   auto a = std::make_shared<ClassifyArguments>();
   c.option("model", &a->model, "folder of a model, or one of its files");
   c.option("labelled", &a->labelled,
-           "measure the accuracy on this file instead: sentence<TAB>label lines, CSV or JSON lines "
-           "(-: standard input)");
+           "file of sentence<TAB>label lines, CSV or JSON lines: measure the accuracy on them (-: "
+           "standard input)");
   c.option("columns", &a->columns, "its columns, as NAME,NAME (sentence,label)");
   c.option("truncate", &a->truncate, "cut sentences beyond the model's maximum");
-  c.option("images", &a->images, "classify the images of this IDX file (vit)");
-  c.option("labels", &a->labels, "their labels: measure the accuracy on them");
+  c.option("images", &a->images, "IDX file of images to classify (vit)");
+  c.option("labels", &a->labels, "IDX file of their labels: measure the accuracy on them");
   c.option("image-folder", &a->image_folder,
-           "measure the accuracy on a folder with a folder of PNGs for each class (vit)");
+           "folder with a folder of PNGs for each class: measure the accuracy on them (vit)");
   c.option("json", &a->json, "print a JSON object for each input");
   c.argument("files", &a->files, "PNG files (vit); without any, standard input gives their names");
   c.run = [a](Command&) { run_classify(*a); };

@@ -182,8 +182,10 @@ Command compare_command() {
   Command c("compare", "train kinds of model on the same data with the same budget, as a table");
   auto a = std::make_shared<CompareArguments>();
   a->options.out = "comparison";
-  c.option("kinds", &a->kinds, "kinds of model (default: all that translate)").delimiter = ',';
-  c.option("models", &a->models, "compare these trained models instead").delimiter = ',';
+  Option& kinds = c.option("kinds", &a->kinds, "kinds of model (without: all that translate)");
+  kinds.delimiter = ',';
+  for (const SequenceKind& k : sequence_kinds()) kinds.choices.push_back(k.name);
+  c.option("models", &a->models, "folders of trained models to compare instead").delimiter = ',';
   c.option("test-source", &a->test_source,
            "file of source sentences to test on (built-in tasks have their own)");
   c.option("test-target", &a->test_reference, "file of their translations").aliases = {
@@ -200,10 +202,11 @@ Command compare_command() {
   each_option(a->options, [&](const OptionText& t, auto& field) {
     if (t.name == std::string_view("kind")) return;
     Option& o = c.option(t.name, &field, t.help, t.range);
+    if (o.name == "out") o.help = "folder of the models, one folder each";
     o.group = t.group;
     o.choices = t.choices;
-    const auto& kinds = sequence_kinds();
-    o.hidden = std::none_of(kinds.begin(), kinds.end(),
+    const auto& all = sequence_kinds();
+    o.hidden = std::none_of(all.begin(), all.end(),
                             [&](const SequenceKind& k) { return takes(k.name, o.name); });
     o.decides = t.name == std::string_view("task") || t.name == std::string_view("source");
     // What is not given is each kind's own, but for the budget, the data and the folder.

@@ -41,7 +41,7 @@ Command describe_command(const About& about, const std::vector<CommandMaker>& ma
       .required = true;
   c.run = [words, about, makers](Command&) {
     Description all{about, {}};
-    for (CommandMaker maker : makers) all.verbs.emplace_back(maker);
+    for (const CommandMaker& maker : makers) all.verbs.emplace_back(maker);
     run_describe(all, *words);
   };
   return c;

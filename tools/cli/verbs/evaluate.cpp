@@ -153,14 +153,16 @@ Command evaluate_command() {
   c.option("target", &a->reference, "file of their translations, the references").aliases = {
       "reference"};
   c.option("pairs", &a->pairs,
-           "instead: one file of both (CSV, TSV or JSON lines; -: standard input)");
+           "instead of --source and --target: file of both (CSV, TSV or JSON lines; -: standard "
+           "input)");
   c.option("columns", &a->columns, "its columns, as NAME,NAME (source,target)");
-  c.option("hypotheses", &a->hypotheses, "score these translations instead of a model's");
+  c.option("hypotheses", &a->hypotheses, "file of translations to score instead of a model's");
   c.option("out", &a->output, "file that also gets the translations").aliases = {"output"};
   c.option("tokenize", &a->tokenize, "BLEU's tokenizer: 13a or none");
   c.option("lowercase", &a->lowercase, "ignore case in BLEU");
   c.option("beam", &a->options.beam, "prefixes kept at each step; 1 is greedy", kPositive);
-  c.option("length-penalty", &a->options.length_penalty, "α of the length penalty", kNotNegative);
+  c.option("length-penalty", &a->options.length_penalty, "α: scores are divided by ((5 + n)/6)^α",
+           kNotNegative);
   c.option("batch-sentences", &a->options.batch, "sentences translated together", kPositive)
       .aliases = {"batch"};
   c.option("truncate", &a->options.truncate, "cut sources beyond the model's maximum");

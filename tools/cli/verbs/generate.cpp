@@ -126,7 +126,7 @@ Command generate_command() {
   auto a = std::make_shared<GenerateArguments>();
   c.option("model", &a->model, "folder of a model, or one of its files");
   c.option("prompt", &a->prompt,
-           "text to continue (default: a line end); FILE:PATH reads a file, - standard input");
+           "text to continue (without: a line end); FILE:PATH reads a file, - standard input");
   c.option("max-tokens", &a->max_tokens, "tokens to draw", kPositive);
   c.option("temperature", &a->sampling.temperature,
            "below 1 more predictable, above 1 more varied (for 0 use --greedy)", kNotNegative);
@@ -141,6 +141,7 @@ Command generate_command() {
   c.option("slide", &a->slide, "tokens dropped when the context is full (0: a quarter of it)",
            kCount);
   c.option("json", &a->json, "print a JSON object for each text");
+  c.words_are = "the text to continue is given as --prompt 'Once upon a time'";
   c.run = [a](Command& command) { run_generate(command, *a); };
   return c;
 }

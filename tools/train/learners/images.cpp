@@ -62,6 +62,16 @@ struct DescribedVit {
   VitConfig config;
   Labels labels;
 };
+void require_tiles(const VitConfig& c) {
+  Index common = std::gcd(c.height, c.width), fits = std::min<Index>(8, common);
+  if (common % c.patch == 0) return;
+  while (common % fits != 0) --fits;
+  throw ValueError(
+      "--patch",
+      fmt::format("patches of {0} x {0} do not tile images of {1} x {2}; --patch {3} does", c.patch,
+                  c.height, c.width, fits));
+}
+
 DescribedVit described_vit(const Checkpoint& c, const std::string& file) {
   c.require_kind("vit", "classify images", file);
   DescribedVit d{sizes_from_json<VitConfig>(c.described("model", file), file),
@@ -166,6 +176,7 @@ class ImageLearner final : public Learner {
       config.height = train_.set->height;
       config.width = train_.set->width;
       config.classes = labels_.size();
+      require_tiles(config);
     }
     model_ = std::make_unique<Vit>(config);
     for (Part* p : {&train_, &valid_})
