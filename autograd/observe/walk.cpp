@@ -25,7 +25,7 @@ Tensor BackwardWalk::gradient(int node) const {
 void BackwardWalk::set_gradient(int node, Tensor g) {
   if (node < 0 || node > place_)
     throw StateError("backward", "node " + std::to_string(node) +
-                                     " has had its turn in this walk, or is not part of it");
+                                     " was taken by this walk already, or is not part of it");
   const Node& n = tape_.nodes()[node];
   if (g.defined() && (g.shape() != n.shape || g.dtype() != n.dtype)) {
     throw ShapeError("backward",

@@ -14,7 +14,7 @@ namespace {
 
 BertConfig checked(BertConfig c) {
   auto fail = [](const std::string& problem) { throw ValueError("bert", problem); };
-  if (c.vocab < 2) fail("the vocabulary has no token beside [MASK]");
+  if (c.vocab < 2) fail("the vocabulary has no token but [MASK]");
   if (c.d_ff == 0) c.d_ff = 4 * c.d_model;
   if (c.d_model < 1 || c.d_ff < 1 || c.layers < 1 || c.max_len < 1)
     fail("d_model, d_ff, layers and max_len must be positive");

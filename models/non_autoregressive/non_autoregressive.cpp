@@ -165,7 +165,7 @@ TeacherForced NonAutoregressive::teach(const SourceBatch& source, const Tensor& 
 
 std::unique_ptr<StepDecoder> NonAutoregressive::decoder_for(const SourceBatch&, bool) {
   throw StateError("non-autoregressive",
-                   "says all tokens at once: it has no decoder by steps (generate_sequences)");
+                   "generates all tokens at once, not step by step: call generate_sequences");
 }
 
 // The likeliest lengths of each sentence that its limit allows, likeliest first.

@@ -170,16 +170,16 @@ struct Measured {
 constexpr Measured kMeasured[] = {
     // Not measured: OpenBLAS has the same kernels for Zen 1, 2 and 3.
     {"AuthenticAMD", 0x17, Isa::Avx2, Isa::Avx2, Products::OpenBlas,
-     "Zen 3, whose kernels it takes here too"},
+     "Zen 3, whose kernels OpenBLAS uses here too"},
     // base 0.87, small 0.95, gpt-char 0.955, tiny 1.00: when packing still stored parts of vectors, which
     // made Zen 4's 0.99, 0.99, 0.95, 1.02
     {"AuthenticAMD", 0x19, Isa::Avx2, Isa::Avx2, Products::OpenBlas, "Zen 3"},
     // base 0.98, small 1.03, gpt-char 1.03, tiny 1.07 with OpenBLAS's Haswell kernels
-    {"AuthenticAMD", 0x19, Isa::Avx512, Isa::Avx2, Products::Own, "Zen 4 held to AVX2"},
+    {"AuthenticAMD", 0x19, Isa::Avx512, Isa::Avx2, Products::Own, "Zen 4 limited to AVX2"},
     // base 1.10, small 1.14, gpt-char 1.06, tiny 1.13
     {"AuthenticAMD", 0x19, Isa::Avx512, Isa::Avx512, Products::Own, "Zen 4"},
     // 1.03 to 1.05
-    {"GenuineIntel", 0x6, Isa::Avx512, Isa::Avx2, Products::Own, "a Xeon held to AVX2"},
+    {"GenuineIntel", 0x6, Isa::Avx512, Isa::Avx2, Products::Own, "a Xeon limited to AVX2"},
     // base 1.19
     {"GenuineIntel", 0x6, Isa::Avx512, Isa::Avx512, Products::Own, "a Xeon"},
 };
@@ -223,17 +223,18 @@ ProductChoice choose_products(const CpuKind& cpu, Isa isa, const char* asked) {
     if (word != "own")
       throw ValueError("GLIM_PRODUCTS", "'" + word + "' is not one of own, openblas");
     if (!own)
-      throw ValueError("GLIM_PRODUCTS", "there is no own product for " + std::string(name_of(isa)) +
-                                            ", only openblas");
+      throw ValueError("GLIM_PRODUCTS", "Glim has no products of its own for " +
+                                            std::string(name_of(isa)) + "; use openblas");
     return {Products::Own, "GLIM_PRODUCTS"};
   }
-  if (!own) return {Products::OpenBlas, "there is no own one for " + std::string(name_of(isa))};
+  if (!own)
+    return {Products::OpenBlas, "Glim has none of its own for " + std::string(name_of(isa))};
   for (const Measured& m : kMeasured)
     if (m.vendor == cpu.vendor && m.family == cpu.family && m.widest == cpu.widest && m.isa == isa)
-      return {m.ahead, "ahead on " + std::string(m.on)};
+      return {m.ahead, "faster on " + std::string(m.on)};
   // OpenBLAS may not know the CPU either, and then takes kernels of older ones.
   return {Products::Own, "not measured on " + described(cpu, isa) +
-                             ": tools/bench --only products does, GLIM_PRODUCTS overrides"};
+                             "; `tools/bench --only products` measures it, GLIM_PRODUCTS chooses"};
 }
 
 const ProductChoice& product_choice() {

@@ -72,7 +72,7 @@ int main(int argc, char** argv) {
   command("ops", "names of single ops", [] {
     for (const std::string& op : op_names()) fmt::print("{}\n", op);
   });
-  command("overhead", "nanoseconds an op", print_overhead);
+  command("overhead", "nanoseconds per op", print_overhead);
   command("sgemm", "a server: a matrix product",
           [&] { serve([&] { return product(order, m, n, k); }); });
   commands.back().option("order", &order, "which operands are transposed").choices = {"nn", "nt",

@@ -266,7 +266,7 @@ def main():
         if part not in parts:
             parser.error(f"--only: '{part}' is not one of {', '.join(parts)}")
     if a.pairs < 1 or a.threads < 1:
-        parser.error("--pairs and --threads must be 1 at least")
+        parser.error("--pairs and --threads must be at least 1")
     try:
         bench = Bench(a)
         for option, names in (("settings", a.settings), ("decode", a.decode)):

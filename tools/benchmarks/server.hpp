@@ -1,5 +1,5 @@
-// A measurement that is asked for in turns. `tools/bench` runs it beside a peer's, A B A B, each
-// kept warm in its own process:
+// A measurement on request. `tools/bench` runs it in turn with a peer's, A B A B, each kept warm in its own
+// process:
 //
 //   prints   ready BYTES        resident memory before the work was built
 //   reads    N                  prints  SECONDS…   one for each of N repetitions
@@ -12,7 +12,7 @@
 
 namespace glim::bench {
 
-// `build` is called after `ready`, and gives what is timed.
+// `build` is called after `ready` and returns the function to time.
 void serve(const std::function<std::function<void()>()>& build);
 
 }  // namespace glim::bench

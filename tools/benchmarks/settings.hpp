@@ -1,4 +1,4 @@
-// The sizes that training steps and decoding are measured at.
+// The sizes at which training steps and decoding are measured.
 #pragma once
 
 #include <string>
@@ -20,8 +20,8 @@ const Setting& setting(const std::string& name);  // ValueError
 std::string settings_json();
 
 // Floating-point operations of the matrix products of one training step: two per multiplication
-// and addition, backward counted as twice forward. Element-wise work is not counted, nor are the
-// scores that a causal mask throws away saved.
+// and addition, backward counted as twice forward. Element-wise work is not counted. Scores
+// that a causal mask discards are counted.
 double step_flops(const Setting& s);
 
 TransformerConfig transformer_config(const Setting& s, double dropout = 0.1);

@@ -113,7 +113,7 @@ void profile_step(const Setting& s, int steps, Recompute recompute) {
     return a.second.forward + a.second.backward > b.second.forward + b.second.backward;
   });
   double per = 1e3 / steps, known = 0;
-  fmt::print("{}: {:.3f} ms a step, {:.1f} GFLOP/s\n", s.name, total * per,
+  fmt::print("{}: {:.3f} ms per step, {:.1f} GFLOP/s\n", s.name, total * per,
              step_flops(s) * steps / total * 1e-9);
   fmt::print("  {:<30} {:>6} {:>10} {:>10}\n", "op", "count", "forward ms", "backward ms");
   for (const auto& [name, op] : sorted) {

@@ -50,7 +50,7 @@ struct Option {
   std::string full_help() const;
 };
 
-// Wrong usage: what was typed cannot be meant.
+// Wrong usage: the command line makes no sense.
 struct UsageError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -1,4 +1,4 @@
-// The options that say what is looked at, the same for every verb that looks at one example.
+// The options that choose the example, the same for every verb that takes one.
 #pragma once
 
 #include "tools/cli/command.hpp"

@@ -2,8 +2,8 @@
 //
 //   epoch 3/30 ██████████▌            38%  loss 1.234  ppl 3.42  12.3k tok/s  lr 8.3e-04  0:42 left
 //
-// The line is drawn anew in a single write, at most ten times a second, and never wider than the
-// terminal: what does not fit is left out, from the right. Lines for people (say()) go above it.
+// The line is redrawn by a single write, at most ten times a second. It is never wider than the terminal:
+// parts that do not fit are left out, from the right. Other lines (say()) are printed above it.
 #pragma once
 
 #include <string>

@@ -30,7 +30,7 @@ bool is_of_openblas(const void* code) {
   int length =
       std::snprintf(line, sizeof line,
                     "glim: error: out of memory: OpenBLAS was refused a buffer of %zu MiB, "
-                    "and takes two a thread; raise the limit (ulimit -v or -d) or lower "
+                    "and needs two per thread; raise the limit (ulimit -v or -d) or lower "
                     "OMP_NUM_THREADS\n",
                     bytes >> 20);
   (void)!::write(STDERR_FILENO, line, static_cast<std::size_t>(length));

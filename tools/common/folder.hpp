@@ -6,17 +6,17 @@
 
 namespace glim {
 
-// Makes the folder, with those above it, where it is not there, and tries whether a file can be made
-// in it: minutes of work should not end in "cannot be written". FileError otherwise.
+// Creates the folder and its parents if they are missing, and tests that a file can be created in it: minutes
+// of work should not end in "cannot be written". FileError otherwise.
 void make_folder(const std::string& path);
 
-// FileError that names --overwrite and --out, where a file is there that was not to be replaced.
+// FileError that names --overwrite and --out if the file exists and may not be replaced.
 void refuse_existing(const std::string& path, bool overwrite);
 
-// A folder that belongs to one run as long as this lives; the system frees it when the process dies.
-// FileError when another run has it. A folder that is not there is made, and goes again if nothing was
-// put into it. The lock is flock(2) on the folder itself: it leaves no file, holds among the programs of
-// one machine, and is not there on a file system without locks.
+// Locks a folder for one run while this object lives; the system frees the lock when the process dies.
+// FileError when another run has the lock. A missing folder is created, and removed again if it stays empty.
+// The lock is flock(2) on the folder itself: it leaves no file behind, works among the programs of one
+// machine, and has no effect on a file system without locks.
 class FolderLock {
  public:
   explicit FolderLock(const std::string& path);

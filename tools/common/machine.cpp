@@ -123,18 +123,20 @@ std::vector<Advice> advise(const Machine& machine, const Runtime& runtime,
                            const std::function<std::optional<double>()>& without_pin) {
   std::vector<Advice> list;
   if (runtime.sanitized)
-    list.push_back({"this build carries sanitizers, which make it many times slower",
-                    "use a build made with meson setup build --buildtype=release"});
+    list.push_back({"this build has sanitizers, which make it many times slower",
+                    "build without them: meson setup build --buildtype=release && ninja -C build"});
   else if (!runtime.optimized)
     list.push_back(
         {"this build is not optimized", "meson setup build --buildtype=release && ninja -C build"});
 
   if (runtime.blas_parallel == "pthread")
-    list.push_back({"OpenBLAS is its pthread build: beside OpenMP loops it is many times slower",
-                    "apt-get install libopenblas-openmp-dev, then configure and build again"});
+    list.push_back(
+        {"this is the pthread build of OpenBLAS: beside OpenMP loops it is many times slower",
+         "apt-get install libopenblas-openmp-dev, then configure and build again"});
   else if (runtime.blas_parallel == "sequential")
-    list.push_back({"OpenBLAS is its sequential build, which Debian does not make for OpenMP",
-                    "apt-get install libopenblas-openmp-dev, then configure and build again"});
+    list.push_back(
+        {"this is the sequential build of OpenBLAS, not the one that Debian makes for OpenMP",
+         "apt-get install libopenblas-openmp-dev, then configure and build again"});
 
   auto level = kernel_level(runtime.blas_core);
   int offered = cpu_level(machine.features);
@@ -147,9 +149,10 @@ std::vector<Advice> advise(const Machine& machine, const Runtime& runtime,
         used += fmt::format(": {:.0f} instead of {:.0f} GFLOP/s here", runtime.gflops, *free);
       list.push_back({used, "unset OPENBLAS_CORETYPE"});
     } else {
-      list.push_back({used + ", which this release of OpenBLAS does not know",
-                      fmt::format("OPENBLAS_CORETYPE={} in the environment, or a newer OpenBLAS",
-                                  offered == 3 ? "SkylakeX" : "Haswell")});
+      list.push_back(
+          {used + ", which this release of OpenBLAS does not know",
+           fmt::format("set OPENBLAS_CORETYPE={} in the environment, or install a newer OpenBLAS",
+                       offered == 3 ? "SkylakeX" : "Haswell")});
     }
   }
 
@@ -159,7 +162,7 @@ std::vector<Advice> advise(const Machine& machine, const Runtime& runtime,
   if (runtime.threads > processors)
     list.push_back({fmt::format("{} threads share {} processor{}", runtime.threads, processors,
                                 processors == 1 ? "" : "s"),
-                    fmt::format("OMP_NUM_THREADS={} in the environment", processors)});
+                    fmt::format("set OMP_NUM_THREADS={} in the environment", processors)});
   else if (runtime.threads < machine.cores && runtime.threads < processors)
     list.push_back({fmt::format("{} thread{} on {} cores{}", runtime.threads,
                                 runtime.threads == 1 ? "" : "s", machine.cores,
@@ -168,18 +171,17 @@ std::vector<Advice> advise(const Machine& machine, const Runtime& runtime,
                                                          : ""),
                     runtime.threads_variable
                         ? "unset OMP_NUM_THREADS"
-                        : fmt::format("OMP_NUM_THREADS={} in the environment", machine.cores)});
+                        : fmt::format("set OMP_NUM_THREADS={} in the environment", machine.cores)});
 
   if (machine.load > 1.5 * processors)
     list.push_back({fmt::format("{:.1f} processes compete for {} processor{}", machine.load,
                                 processors, processors == 1 ? "" : "s"),
-                    "wait until they are done; what is measured here is too low"});
+                    "wait until they end; what is measured until then is too low"});
   if (machine.huge_pages == "never")
-    list.push_back(
-        {"transparent huge pages are switched off, which costs large matrices a few percent",
-         "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled (as root)"});
+    list.push_back({"transparent huge pages are off, which costs large matrices a few percent",
+                    "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled (as root)"});
   if (machine.available_bytes > 0 && machine.available_bytes < (std::int64_t{1} << 30))
-    list.push_back({"less than 1 GiB of memory is free", "close what else is running"});
+    list.push_back({"less than 1 GiB of memory is free", "close other programs"});
   return list;
 }
 

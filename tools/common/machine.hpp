@@ -1,5 +1,4 @@
-// What the machine is, as Linux tells it (/proc, /sys, the scheduler), and what of it makes Glim
-// slow.
+// The machine as Linux describes it (/proc, /sys, the scheduler), and what about it makes Glim slow.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +22,7 @@ struct Machine {
   std::string huge_pages;  // "always", "madvise", "never", or empty
 };
 
-// `root` stands before /proc and /sys, for tests.
+// `root` is a prefix of /proc and /sys, for tests.
 Machine inspect_machine(const std::string& root = "");
 
 // How Glim runs on it.

@@ -97,7 +97,7 @@ std::vector<std::string> matching_names(const std::string& op, const std::string
     throw ValueError(op,
                      "no " + what + " is named '" + pattern + "'" + nearest_names(pattern, known));
   if (found.size() > most)
-    throw ValueError(op, fmt::format("'{}' means {} {}s, more than {}: a narrower pattern helps",
+    throw ValueError(op, fmt::format("'{}' matches {} {}s, more than {}: use a narrower pattern",
                                      pattern, found.size(), what, most));
   return found;
 }

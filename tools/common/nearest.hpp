@@ -1,4 +1,4 @@
-// Names that look like one that is not known: what a person may have meant.
+// Known names that resemble an unknown one: what the user may have meant.
 #pragma once
 
 #include <string>
@@ -28,7 +28,7 @@ std::vector<std::string> matching_names(const std::string& op, const std::string
                                         const std::vector<std::string>& known,
                                         std::size_t most = 500);
 
-// "decoder.layers.2.multihead_attn-1-dS": a name as a file's.
+// "decoder.layers.2.multihead_attn-1-dS": a name made fit for a file.
 std::string file_stem(const std::string& name);
 
 }  // namespace glim

@@ -8,14 +8,14 @@
 
 namespace glim {
 
-// Ends the program with this status; what is to be said has been said.
+// Ends the program with this status, without a message.
 struct Exit : std::exception {
   explicit Exit(int s) : status(s) {}
   int status;
 };
 
-// A message of any bytes as one line for a terminal: control characters and what is not UTF-8 as \xNN, and of
-// more than 1,000 bytes the beginning and the end.
+// A message of any bytes as one line for a terminal. Control characters and bytes that are not UTF-8 become
+// \xNN. Of more than 1,000 bytes only the beginning and the end are kept.
 std::string printable(std::string_view text);
 
 // Writes to standard output. FileError when it cannot be written (a full disk); Exit(0) when the

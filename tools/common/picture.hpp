@@ -19,8 +19,8 @@ struct PictureOptions {
   bool unicode = true;  // false: . : * # in place of ░ ▒ ▓ █
 };
 
-// values[i][j]: row i, column j, each in [0, 1]. Rows may be shorter than `column_heads`; what is
-// missing is blank. Ends in a newline; columns that do not fit are left out, and that is said.
+// values[i][j]: row i, column j, each in [0, 1]. Rows may be shorter than `column_heads`; missing cells are
+// blank. The text ends in a newline. Columns that do not fit are left out, with a note.
 std::string matrix_picture(const std::vector<std::vector<double>>& values,
                            const std::vector<std::string>& row_heads,
                            const std::vector<std::string>& column_heads,

@@ -1,4 +1,4 @@
-// The values that a number may have. Only finite numbers lie in any range.
+// The values that a number may have. Every range contains finite numbers only.
 #pragma once
 
 #include <limits>
@@ -9,10 +9,10 @@ namespace glim {
 struct Range {
   double least = -std::numeric_limits<double>::infinity();
   double most = std::numeric_limits<double>::infinity();
-  bool above = false, below = false;  // the least, the most is itself outside
+  bool above = false, below = false;  // least or most itself is excluded
 
   std::string text() const;  // "1 or more", "0 to below 1"; empty for all finite numbers
-  // "must be 1 or more", or nothing where x lies within.
+  // "must be 1 or more"; empty when x is in the range.
   std::string refuse(double x) const;
 };
 

@@ -1,8 +1,8 @@
-// UTF-8 as the rest of the text tools need it: check, walk, split at white space, measure columns.
+// UTF-8 for the other text tools: check, walk, split at white space, measure columns.
 //
 // Valid is what RFC 3629 calls valid: shortest forms only, no surrogates, nothing above U+10FFFF.
-// Functions other than first_invalid_utf8 and require_utf8 expect valid text; given anything else
-// they read a wrong byte as U+FFFD of length one and go on, so they never leave the string.
+// Functions other than first_invalid_utf8 and require_utf8 expect valid text. They read an invalid byte as
+// U+FFFD of length one and go on, so they never leave the string.
 #pragma once
 
 #include <cstddef>

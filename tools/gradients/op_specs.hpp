@@ -1,9 +1,9 @@
 // Gradient-check specifications, run by the tests and by `glim gradcheck`.
 //
-// How it is put together
+// Its parts
 //   spec.hpp        a Spec: one op on one set of inputs. One source file per family, after the file
 //                   of the same name in autograd/ops.
-//   variations.cpp  what each Spec is multiplied by: inputs as transposed, cut or expanded views,
+//   variations.cpp  the variations of each Spec: inputs as transposed, cut or expanded views,
 //                   one value used twice, each subset of the inputs needing gradients, a zero
 //                   upstream gradient, a projection, the gradient of the gradient, and, for fused
 //                   ops, the composition that the kernel has to equal.
@@ -26,9 +26,8 @@
 //     return cases;
 //   }
 //
-// declared here, and its file named in meson.build; whoever prints a table puts the lists together.
-// What must not be part of the list of ops does not belong here (the wrong ops that the checker is
-// tested with live in tests/autograd).
+// declared here, with its file in meson.build; the callers put the lists together. Wrong ops, with which the
+// checker is tested, do not belong here but in tests/autograd.
 #pragma once
 
 #include <functional>

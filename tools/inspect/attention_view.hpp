@@ -1,10 +1,10 @@
-// Each attention of a captured pass, head by head: A = softmax(S) with masked entries 0, and the
-// gradients that arrive at both.
+// Each attention of a captured pass, head by head: A = softmax(S), with masked entries 0, and the gradients
+// of both.
 //
 //   ∂L/∂S = A ∘ (∂L/∂A - Σ_s A ∂L/∂A)      rows of ∂L/∂S add up to 0, masked entries are 0
 //
-// The gradient of a head's output goes two ways: to the value v that it carries, and through the
-// probabilities to query and key. With the gradients of the head's query, key and value,
+// The gradient of a head's output goes two ways: to the value v, and through the probabilities to query and
+// key. With the gradients of the head's query, key and value,
 //
 //   value share = ‖∂L/∂v‖² / (‖∂L/∂v‖² + ‖∂L/∂q‖² + ‖∂L/∂k‖²)
 //
@@ -40,7 +40,7 @@ struct AttentionView {
   std::vector<HeadView> heads;
 };
 
-// All of a pass, in the order of their modules' first use. ValueError when there is none.
+// All attentions of a pass, in the order of first use of their modules. ValueError when there is none.
 std::vector<AttentionView> attention_views(const Capture& capture, const Example& example);
 
 // What the rows (all axes but the last) and the columns of an attention's node stand for: "head 0 My",

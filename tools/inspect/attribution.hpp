@@ -1,4 +1,4 @@
-// How much each token that was read says for the tokens that are predicted.
+// How much each input token contributes to the predicted tokens.
 //
 //   gradient × input        g(i; t) = Σ_d x_id ∂ ln p(y_t)/∂x_id            (T, S) and (T, T)
 //   integrated gradients    G(i) = Σ_d x_id ∫₀¹ ∂F(αx)/∂x_id dα,  F = Σ_t ln p(y_t)     (S) and (T)
@@ -7,8 +7,8 @@
 //   rollout                 each layer mixes a position with what it attends to, half and half for
 //                           the skip connection: the product of the mixtures (Abnar & Zuidema 2020)
 //
-// x are the embeddings before scale and position. The integral is the midpoint rule with `steps`
-// points; how far the sum is from F(x) - F(0) is reported. Positive numbers speak for the prediction.
+// x are the embeddings before scale and position. The integral is computed by the midpoint rule with `steps`
+// points; `gap` is the error of the sum. Positive numbers support the prediction.
 #pragma once
 
 #include <vector>

@@ -1,8 +1,8 @@
 // The boxes of the paper's figure 1, with the gradient that arrives at each.
 //
-// A box is a part of a layer (self_attn, norm1, feed_forward, ...) or what stands outside the layers
-// (src_embed, generator). Its node is its last one, what it hands on; its gradient is that node's,
-// ∂L/∂(its output). The gradient of its parameters is their joint norm.
+// A box is a part of a layer (self_attn, norm1, feed_forward, ...) or a part outside the layers (src_embed,
+// generator). Its node is its last one, its output; its gradient is ∂L/∂(output). The gradient of its
+// parameters is their joint norm.
 #pragma once
 
 #include <string>

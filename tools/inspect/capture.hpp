@@ -1,9 +1,8 @@
-// A whole forward and backward pass of one example, kept: every value, every gradient, and what each
-// op sent to each of its inputs.
+// A whole forward and backward pass of one example, kept: every value, every gradient, and what each op sent
+// to each of its inputs.
 //
-// A node's gradient is the sum of the flows into it. Where one op alone reads a value the flow is
-// the gradient; the flows of values with several readers are kept besides, so that a junction can be
-// taken apart (junctions.hpp).
+// A node's gradient is the sum of the flows into it. If only one op reads a value, the flow is the gradient.
+// If several do, their flows are kept too, so that a junction can be split by branch (junctions.hpp).
 #pragma once
 
 #include <map>
@@ -32,7 +31,7 @@ struct CapturedNode {
   std::string where;  // the line of the call; empty for a leaf
   std::vector<int> inputs;
   std::vector<int> saved;  // what backward reads: numbers of inputs, Op::kOutput
-  Tensor value, gradient;  // no gradient: backward did not come here
+  Tensor value, gradient;  // no gradient: backward did not reach it
   Tensor even_probs;       // of a softmax: what it gives for equal scores, 0 where masked
   int turn = -1;           // in backward, from 0
   std::vector<CapturedFlow> flows;

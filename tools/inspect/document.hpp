@@ -1,4 +1,4 @@
-// A look as data: for the page, for a JSON file, for a safetensors file.
+// An inspection as data: for the page, for a JSON file, for a safetensors file.
 //
 //   inspect.json          the findings, and "tensors": {NAME: {"shape": [...], "values": [...]}}: each
 //                         activation under its name, its gradient under NAME.grad, row-major, every
@@ -10,8 +10,8 @@
 // NAMEs are paths on the tape, with "#NUMBER" where several nodes share one. Numbers that are not
 // finite are null.
 //
-// FileError where a file cannot be written; ValueError when one would be larger than the limit, with
-// the option that helps.
+// FileError when a file cannot be written; ValueError, naming an option to use, when it would exceed the
+// limit.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -5,7 +5,7 @@
 //   tape.backward(loss);
 //
 // The loss is the one of training (label smoothing included), its mean over the target's tokens. The
-// model is in eval(): no dropout, so that two looks see the same. Batches hold one sentence pair, so
+// model is in eval(): no dropout, so that two inspections agree. Batches hold one sentence pair, so
 // nothing is padding.
 //
 // Errors: ValueError naming the option for an empty sentence or one longer than the model's maximum;
@@ -23,7 +23,7 @@ namespace glim {
 
 struct ExampleOptions {
   std::string model = "model";  // a trained one ...
-  bool init = false;            // ... or a fresh one of the sizes that `fresh` names
+  bool init = false;            // ... or a fresh one with the sizes in `fresh`
   TrainOptions fresh;
   std::string source, target;  // empty: a pair of the model's task; the model's own translation
   bool float64 = false;
@@ -41,7 +41,7 @@ class Example {
   const std::string& source_text() const { return source_text_; }
   const std::string& target_text() const { return target_text_; }
   bool target_is_its_own() const { return own_target_; }
-  // As pictures show them: "Tanvir (unknown)" for a word that the vocabulary lacks.
+  // As pictures show them: "Tanvir (unknown)" for a word that is not in the vocabulary.
   const std::vector<std::string>& source() const { return source_; }          // (S)
   const std::vector<std::string>& target_in() const { return target_in_; }    // (T), <s> first
   const std::vector<std::string>& target_out() const { return target_out_; }  // (T), </s> last

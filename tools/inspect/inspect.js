@@ -6,7 +6,7 @@ const make = Glim.make, number = Glim.number, legend = Glim.legend, unpack = Map
 
 // ---- 1. the model ----
 function draw_model(panel) {
-  panel.append(make("p", {}, "Each block is coloured by the norm of the gradient of what it hands on, " +
+  panel.append(make("p", {}, "Each block is coloured by the norm of the gradient of its output, " +
     "‖∂L/∂output‖. At each residual connection the bar shows how much of the gradient of x takes the " +
     "skip (green) and how much the sub-layer (pink); shares add up to 1. A click shows the node."));
   const norms = data.blocks.map(b => b.gradient_norm).filter(x => x > 0);
@@ -76,7 +76,7 @@ const kinds_of_map = {
 };
 function draw_attention(panel) {
   if (!data.attention.length) {
-    panel.append(make("p", {}, "This model was looked at without attention."));
+    panel.append(make("p", {}, "This model was inspected without attention."));
     return;
   }
   const module = make("select", {id: "attention-module", "aria-label": "module"},
@@ -320,7 +320,7 @@ function draw_tokens(panel) {
       make("div", {class: "controls"}, which), rows,
       make("h2", {}, "Integrated gradients"), make("p", {}, `Of ln p(target) = ${number(a.log_prob)}, against ` +
         `empty embeddings (${number(a.baseline)}): what each token adds, over ${a.steps} points between. They ` +
-        `add up to the difference but for ${number(a.gap)}.`),
+        `add up to the difference, except for ${number(a.gap)}.`),
       make("h3", {}, "source"), token_row(data.source, a.integrated_source, most, "integrated gradient"),
       make("h3", {}, "target read so far"), token_row(data.target_in, a.integrated_target, most, "integrated gradient"),
       legend(-most, most, true, "nats"));
@@ -344,7 +344,7 @@ function draw_tokens(panel) {
 // ---- 5. in words ----
 function draw_words(panel) {
   panel.append(make("p", {}, "What is worth noticing in this pass. Each sentence is computed from the data of " +
-    "this page, and is said when its rule holds."));
+    "this page, and shown when its rule holds."));
   if (!data.remarks.length) panel.append(make("p", {}, "No rule holds: nothing stands out."));
   panel.append(make("ul", {class: "remarks"}, data.remarks.map(r => make("li", {}, r.text, " ",
     make("span", {class: "rule"}, `(${r.rule}) `),
@@ -353,7 +353,7 @@ function draw_words(panel) {
 
 const main = document.querySelector("main");
 main.append(make("h1", {}, `${data.source_text} → ${data.target_text}`),
-  make("p", {class: "soft"}, `${data.title} · loss ${number(data.loss)} a token · ${data.nodes.length} nodes` +
+  make("p", {class: "soft"}, `${data.title} · loss ${number(data.loss)} per token · ${data.nodes.length} nodes` +
     (data.own_target ? " · the target is the model's own" : "")));
 const boxes = Glim.without_font([data.source_text, data.target_text, ...data.source, ...data.target_in].join(""));
 if (boxes)

@@ -1,4 +1,4 @@
-// Everything that the inspection of one example found, for pages, files and pictures alike.
+// All results of inspecting one example, for pages, files and pictures.
 #pragma once
 
 #include "tools/inspect/attention_view.hpp"
@@ -9,7 +9,7 @@
 
 namespace glim {
 
-// A sentence that was computed, with the rule that made it worth saying.
+// A computed sentence, with the rule that produced it.
 struct Remark {
   std::string text, rule;
   std::string view;  // of the page that shows it: model, attention, walk, tokens
@@ -32,7 +32,7 @@ struct Inspection {
 };
 
 struct InspectionOptions {
-  bool attention = true;       // false: a model without any is no error
+  bool attention = true;       // false: a model may have none
   int attribution_steps = 32;  // 0: none
 };
 Inspection inspect(Example& example, const InspectionOptions& options = {});

@@ -1,5 +1,5 @@
-// Tensors in a page: three significant digits each, in 16 bits, as base64. What a page prints is then
-// what the program would print with three digits, to the digit.
+// Tensors in a page: each number has three significant digits, in 16 bits, as base64. A page then prints the
+// same digits as the program would.
 //
 //   x = ± m · 10^(e - 2), m = 100 … 999:   code 8 + (m - 100) + 900 [x < 0] + 1800 (e - e0)
 //   0: zero   1: not a number   2: ∞   3: -∞

@@ -5,7 +5,7 @@
 //   NAME, NAME.grad    a value of the tape, or its gradient, as rows of its last axis; an attention's
 //                      rows have the names of heads and tokens
 //   tokens             integrated gradients of every token
-//   rollout            decoder positions made of source tokens
+//   rollout            how much of each source token is in each decoder position
 //
 // A pattern may have * and ?; "*/head0/A" is the first head of every attention.
 #pragma once
@@ -18,14 +18,14 @@
 
 namespace glim {
 
-// Every picture that a look can give.
+// Every picture of this inspection.
 std::vector<std::string> picture_names(const Inspection& inspection);
 
-// Those that match; ValueError naming the nearest when none does, or when more than `most` do.
+// Those that match. ValueError when none does (it names the nearest) or more than `most` do.
 std::vector<std::string> matching_pictures(const Inspection& inspection, const std::string& pattern,
                                            std::size_t most = 500);
 
-// IndexError for a name that is none.
+// IndexError for an unknown name.
 std::string picture_svg(const Inspection& inspection, const std::string& name);
 
 }  // namespace glim

@@ -103,8 +103,8 @@ void about_junctions(const Inspection& inspection, std::vector<Remark>& all) {
   if (b.size() > 1 && by_layer) {
     auto most = std::max_element(
         b.begin(), b.end(), [](const Branch& x, const Branch& y) { return x.share < y.share; });
-    all.push_back({fmt::format("The encoder hears most from {}: {:.1f} % of the gradient that "
-                               "reaches it through cross-attention.",
+    all.push_back({fmt::format("Of the gradient that reaches the encoder through cross-attention, "
+                               "the largest share comes from {}: {:.1f} %.",
                                most->name, 100 * most->share),
                    "always said", "model"});
   }
@@ -152,21 +152,22 @@ void about_tokens(const Inspection& inspection, std::vector<Remark>& all) {
   for (const auto* side : {&inspection.source, &inspection.target_in})
     for (const std::string& token : *side)
       if (token.ends_with(" (unknown)"))
-        all.push_back({fmt::format("The vocabulary lacks “{}”: the model reads <unk> there.",
+        all.push_back({fmt::format("“{}” is not in the vocabulary: the model reads <unk> there.",
                                    token.substr(0, token.size() - 10)),
                        "always said", "tokens"});
   if (a.integrated_source.empty()) return;
   auto most = std::max_element(a.integrated_source.begin(), a.integrated_source.end());
   auto at = static_cast<std::size_t>(most - a.integrated_source.begin());
-  all.push_back({fmt::format("Of the source “{}” speaks most for this target: {:.3g} of the {:.3g} "
-                             "nats by which the sentence pair is likelier than with empty "
-                             "embeddings.",
-                             inspection.source[at], *most, a.log_prob - a.baseline),
-                 "always said (integrated gradients)", "tokens"});
+  all.push_back(
+      {fmt::format("“{}” in the source contributes most to this target: {:.3g} of the {:.3g} "
+                   "nats by which the sentence pair is likelier than with empty "
+                   "embeddings.",
+                   inspection.source[at], *most, a.log_prob - a.baseline),
+       "always said (integrated gradients)", "tokens"});
   double whole = a.log_prob - a.baseline;
   if (std::abs(a.gap) > kGap * std::abs(whole))
     all.push_back({fmt::format("Integrated gradients add up to {:.3g} instead of {:.3g} nats with "
-                               "{} points: more points (--steps) come nearer.",
+                               "{} points: use more points (--steps).",
                                whole + a.gap, whole, a.steps),
                    fmt::format("a gap above {} of the sum", kGap), "tokens"});
 }

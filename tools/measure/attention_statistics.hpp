@@ -1,5 +1,5 @@
-// What one head's attention looks like in two numbers. Row i of P holds the probabilities p of one
-// query over the n keys that it may attend to:
+// One head's attention in two numbers. Row i of P has the probabilities p of one query over the n keys that
+// it may attend to:
 //
 //   entropy      H = -Σ p ln p, nats: 0 for one key, ln n for all alike
 //   saturation   the Jacobian of the softmax is J = diag(p) - p pᵀ, its trace Σ p (1 - p) = 1 - Σ p²,
@@ -19,7 +19,7 @@
 
 namespace glim {
 
-// Stands for what the data do not define.
+// For a number that the data do not define.
 inline constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 struct HeadStatistics {

@@ -12,9 +12,9 @@
 // Each is the mean over the samples. Where it is not defined (the similarity of one token, the
 // saturation of queries without a choice) it is NaN.
 //
-// The model runs in explicit magnification, whose tape has the probabilities, and in eval(): what is
-// seen is the model without dropout's noise, the same for the same weights. Its mode and the random
-// generator are put back as they were, so that training goes on as if nobody had looked.
+// The model runs in explicit magnification, whose tape has the probabilities, and in eval(): without
+// dropout's noise, the same weights give the same numbers. Its mode and the random generator are restored, so
+// training is not affected.
 #pragma once
 
 #include <functional>

@@ -1,11 +1,11 @@
 // Attention rollout (Abnar & Zuidema 2020, arXiv 2005.00928, section 3): how much of each input
-// token has reached each position after L layers, were attention all that moves it.
+// token has reached each position after L layers, if only attention moved it.
 //
 //   Ā_l = mean of the heads' probabilities       Â_l = ½ Ā_l + ½ I, each row divided by its sum
 //   rollout = Â_L ... Â_2 Â_1                    (T, T): row i says where position i comes from
 //
-// The ½ I stands for the residual connection. Rows whose probabilities sum to 1 need no division; a
-// position that may attend to nothing (all 0) keeps itself alone.
+// The ½ I stands for the residual connection. Rows whose probabilities sum to 1 need no division. A position
+// that may attend to nothing (all 0) keeps only itself.
 #pragma once
 
 #include <vector>

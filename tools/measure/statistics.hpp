@@ -5,8 +5,8 @@
 
 namespace glim {
 
-// In float64. Elements that are not finite are counted, and left out of the rest; without any other
-// the rest is 0.
+// In float64. Elements that are not finite are counted and left out of the other numbers, which are 0 if
+// no element is finite.
 struct Statistics {
   Index count = 0, not_finite = 0;
   double norm = 0;  // √Σ x²

@@ -5,8 +5,8 @@
 // PNG goes through librsvg, which draws with the fonts of the machine: Debian's fonts-dejavu-core
 // comes with it; Chinese labels need a font such as fonts-wqy-microhei, without which they are boxes.
 //
-// What a picture cannot show it says in a line at its bottom: points that are not finite or, on a
-// logarithmic axis, not positive; labels left out where there is no room; values beyond the scale.
+// A line at the bottom of a picture names what it cannot show: points that are not finite or, on a
+// logarithmic axis, not positive; labels without room; values beyond the scale.
 #pragma once
 
 #include <limits>
@@ -43,8 +43,8 @@ struct HeatMap {
 std::string to_svg(const HeatMap& map);
 constexpr std::size_t kMostCells = 250'000;
 
-// The picture at `scale` pixels a unit, written whole or not at all. ValueError for text that is no
-// SVG or a picture beyond 32,767 pixels a side, FileError.
+// Writes the picture with `scale` pixels per unit, whole or not at all. ValueError for text that is not SVG
+// or a picture of more than 32,767 pixels per side; FileError.
 void write_png(const std::string& svg, const std::string& path, double scale = 2);
 
 // The characters of a text that no font of this machine has, each once: in a PNG they are boxes.

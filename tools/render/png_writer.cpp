@@ -39,8 +39,8 @@ void write_png(const std::string& svg, const std::string& path, double scale) {
     throw ValueError("png", "the picture has no size");
   double columns = std::ceil(width * scale), rows = std::ceil(height * scale);
   if (!(columns >= 1 && rows >= 1 && columns <= kLargestSide && rows <= kLargestSide))
-    throw ValueError("png", fmt::format("{} x {} pixels are outside 1 to {} a side", columns, rows,
-                                        kLargestSide));
+    throw ValueError("png", fmt::format("{} x {} pixels are outside 1 to {} per side", columns,
+                                        rows, kLargestSide));
   std::unique_ptr<cairo_surface_t, void (*)(cairo_surface_t*)> surface(
       cairo_image_surface_create(CAIRO_FORMAT_ARGB32, static_cast<int>(columns),
                                  static_cast<int>(rows)),

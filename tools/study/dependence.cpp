@@ -132,7 +132,7 @@ Study dependence_study() {
       "Liu et al. 2020, arXiv 2004.08249, theorem 2",
       "encoders of N = 3, 6, 12, 24, 48 layers (two sub-layers each), d 64, d_ff 256, 4 heads, "
       "Xavier-uniform, 2 sentences of 16 tokens N(0, 1), perturbation of 1 % of each matrix, 16 "
-      "draws a depth; update: the first step of Adam at rate 1e-4 for a random upstream gradient",
+      "draws per depth; update: the first step of Adam at rate 1e-4 for a random upstream gradient",
       "N = 2, 4, 8, 1 draw; d 64, d_ff 256, 4 heads, 2 sentences of 16 tokens, 1 %; Adam at 1e-4",
       {
           {"post_r2", "post-norm: R² of D over N", 0.95, 1, line},

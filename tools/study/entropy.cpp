@@ -159,9 +159,10 @@ Study entropy_study() {
           {"extremal", "extremal logits: largest |entropy - bound|", 0, 1e-9,
            "they are where the bound is reached; what is left is rounding."},
           {"search_above", "found by descent: largest of least entropy - bound", -kInf, 1e-3,
-           "a minimum that descent can find lies at the bound; 0.001 nats for an end of steps."},
+           "a minimum that descent can find is at the bound; 0.001 nats allow for an early end of "
+           "the steps."},
           {"search_below", "found by descent: least of the same", -1e-9, kInf,
-           "nothing that a search finds lies below."},
+           "nothing that a search finds is below."},
       },
       {{"rows", "Entropy of attention over 16 keys", "spread σ of the logits", "entropy (nats)",
         true, false, true}},

@@ -1,4 +1,4 @@
-// Features of examples, the activations before the logits, and how they lie by class.
+// Features of examples (the activations before the logits), and how they cluster by class.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct Features {
 // x (N, D) and indices -> (n, D).
 Tensor rows_of(const Tensor& x, const std::vector<Index>& rows);
 
-// How tightly rows h lie about the mean of their class:
+// How tightly rows h cluster about the mean of their class:
 //   Σ_n ‖h_n - μ_c(n)‖² / Σ_n ‖μ_c(n) - μ‖²      0 where each class is a point
 // Classes with fewer than `least` rows are left out. ValueError when fewer than two are left.
 double cluster_spread(const Features& f, Index least);

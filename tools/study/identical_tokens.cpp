@@ -125,7 +125,7 @@ Study identical_tokens_study() {
            "∂L/∂W_V is a product of dy, W_O and x, none of them small: it is of the size of dy or "
            "larger."},
           {"float_query", "float32: ‖∂L/∂W_Q‖/‖∂L/∂W_V‖", 0, 1e-5,
-           "rounding: 2^-24 = 6e-8 an operation, some hundred of them."},
+           "rounding: 2^-24 = 6e-8 per operation, about a hundred of them."},
           {"float_key", "float32: ‖∂L/∂W_K‖/‖∂L/∂W_V‖", 0, 1e-5, "the same."},
           {"control", "independent tokens: the lesser of both ratios", 0.01, kInf,
            "a control: where tokens differ, queries and keys do learn."},

@@ -1,4 +1,4 @@
-// What single studies measure, apart from them so that it can be tested on cases with a known
+// What single studies measure, in functions of their own, so that tests can call them on cases with a known
 // answer.
 #pragma once
 

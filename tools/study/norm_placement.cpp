@@ -158,7 +158,7 @@ Measurement measure(std::uint64_t, bool small) {
 }  // namespace norm_placement
 
 Study norm_placement_study() {
-  const char* near = "±0.1 leaves room for 16 draws a depth";
+  const char* near = "±0.1 leaves room for 16 draws per depth";
   return {
       "norm-placement",
       "At initialisation the last layer's gradient norm does not fall with depth L in post-norm "
@@ -167,7 +167,7 @@ Study norm_placement_study() {
       "Xiong et al. 2020, arXiv 2002.04745, Theorem 1 and Lemma 2",
       "encoders of 6, 12, 24, 48 layers, d 64, d_ff 64, one head, W_Q = W_K = 0, 16 tokens, 64 "
       "classes, 16 draws of weights and input a depth; growth over 12 layers, 16 draws of 16 "
-      "sentences; whole Transformers of 3, 6, 12, 24 layers a side, d 64, d_ff 256, 4 heads, 6 "
+      "sentences; whole Transformers of 3, 6, 12, 24 layers per side, d 64, d_ff 256, 4 heads, 6 "
       "draws",
       "encoders of 2, 4, 8 layers, 2 draws; growth over 4 layers, 2 draws of 4 sentences; whole "
       "Transformers of 1 and 2 layers, 1 draw; d 64, 16 tokens, 64 classes",
@@ -190,7 +190,7 @@ Study norm_placement_study() {
       {{"gradient", "Last layer's gradient at initialisation", "layers L", "‖∂L/∂W₂‖ of layer L",
         true, true},
        {"growth", "Growth of the residual stream, pre-norm", "layer l", "E‖x_l‖²/d"},
-       {"whole", "Last decoder layer's gradient, whole Transformer", "layers a side",
+       {"whole", "Last decoder layer's gradient, whole Transformer", "layers per side",
         "‖∂L/∂W₂‖ of the last layer", true, true}},
       norm_placement::measure};
 }

@@ -160,7 +160,7 @@ Study rank_collapse_study() {
       "4 layers, 32 tokens, d 64, 4 heads, d_ff 256, Xavier-uniform, float64, 1 draw",
       {
           {"collapse", "attention: relative residual after the last layer", 0, 1e-6,
-           "one token but for a millionth."},
+           "one token, except for a millionth."},
           {"growth", "attention: least growth of the step of ln r, above 1e-13", 2, kInf,
            "an exponential collapse has equal steps (1), the theorem's bound steps that grow "
            "threefold (3): 2 tells them apart."},
@@ -178,7 +178,7 @@ Study rank_collapse_study() {
           {"all", "all, post-norm: relative residual after the last layer", 0, kInf, "shown.",
            false},
       },
-      {{"relative", "What is left beside the mean token", "layers", "‖res(X)‖/‖X‖", false, true}},
+      {{"relative", "What is left besides the mean token", "layers", "‖res(X)‖/‖X‖", false, true}},
       rank_collapse::measure};
 }
 

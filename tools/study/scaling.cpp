@@ -138,7 +138,7 @@ Study scaling_study() {
       "d_k 4, 256, 1024; 2 heads of 64 tokens, values of width 64; all N(0, 1); float32",
       {
           {"variance_low", "least Var(q·k)/d_k", 0.9, 1.1,
-           "1 but for the sample: at d_k = 4 the 2,048 lengths ‖q‖² and ‖k‖² alone leave a "
+           "1, except for sampling: at d_k = 4 the 2,048 lengths ‖q‖² and ‖k‖² alone leave a "
            "deviation of 2 %, and more than three of them are allowed."},
           {"variance_high", "largest Var(q·k)/d_k", 0.9, 1.1, "the same."},
           {"variance_slope", "slope of ln Var(q·k) over ln d_k", 0.97, 1.03,
@@ -156,7 +156,7 @@ Study scaling_study() {
           {"raw_entropy", "largest d_k: entropy/ln 64, not divided", 0, 0.05,
            "saturated: gaps with mean 11 (d_k = 1024) leave about (π²/6)/11 = 0.15 nats of 4.16."},
           {"scaled_entropy", "divided: entropy at the largest d_k/at d_k = 4", 0.9, 1.1,
-           "constant but for the shape of the distribution at small d_k."},
+           "constant, except for the shape of the distribution at small d_k."},
       },
       {{"variance", "Variance of a score", "d_k", "Var(q·k)", true, true},
        {"gradient", "Gradient of the scores", "d_k", "‖∂L/∂S‖", true, true},

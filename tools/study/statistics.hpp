@@ -36,7 +36,7 @@ double spearman(const std::vector<double>& x, const std::vector<double>& y);
 double spectral_norm(const Tensor& a);
 // (..., T, D) -> the same shape.
 Tensor token_residual(const Tensor& x);
-// ‖res(X)‖_F/‖X‖_F: 0 when all tokens are one, near 1 when they point anywhere.
+// ‖res(X)‖_F/‖X‖_F: 0 when all tokens are equal, near 1 when they point anywhere.
 double relative_residual(const Tensor& x);
 
 }  // namespace glim

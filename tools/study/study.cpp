@@ -64,7 +64,7 @@ const Study& study_of(const std::string& name) {
     if (s.name == name) return s;
     known.push_back(s.name);
   }
-  throw ValueError("study", "there is none named '" + name + "'" + nearest_names(name, known));
+  throw ValueError("study", "there is no study '" + name + "'" + nearest_names(name, known));
 }
 
 std::vector<double> StudyResult::values(const Criterion& c) const {

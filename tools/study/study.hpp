@@ -1,15 +1,15 @@
 // A study runs a published claim as an experiment: claim, source, setting, criteria, measurement.
 //
-// The criteria stand in the study, each with its reason, before anything is measured: a quantity
-// and the interval in which it must lie. measure() is run once for each seed and sees no criterion.
-// A claim holds for a seed when every criterion that decides does (NaN never does), and it holds
-// when it does so for each seed. A claim that does not hold is a result like any other.
+// A criterion is a quantity, the interval in which it must be, and a reason, all written before anything is
+// measured. measure() runs once for each seed and does not see the criteria. A claim holds for a seed when
+// every deciding criterion holds (NaN never does). It holds when it holds for every seed. A claim that does
+// not hold is a result too.
 //
 //   Study          what is claimed, and how it would show
 //   Measurement    the numbers of one seed
 //   StudyResult    those of all seeds, with verdicts
 //
-// One file a study; studies() is the table of all.
+// Each study has its own file; studies() lists them all.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct Criterion {
   std::string quantity;  // in words
   double low = 0, high = 0;
   std::string reason;   // why this interval
-  bool decides = true;  // false: shown beside, where the claim does not speak of it
+  bool decides = true;  // false: only shown; the claim does not mention it
   bool holds(double value) const { return low <= value && value <= high; }
 };
 // "≥ 0.5", "in [0.9, 1.1]", "= 0"
@@ -96,17 +96,17 @@ struct StudyResult {
   bool holds() const;                                    // for each seed
 };
 
-// StateError when a measurement lacks a criterion's quantity or curves differ between seeds: the
-// study is wrong. Errors of the measurement pass through.
+// StateError when a measurement has no value for a criterion, or curves differ between seeds: then the study
+// itself is wrong. Errors of the measurement pass through.
 StudyResult run_study(const Study& study, const StudyOptions& options);
 
 // Name, claim and source of each.
 std::string to_text(const std::vector<Study>& studies);
-// Claim, source, setting, a row a criterion, the curves as tables, the verdict.
+// Claim, source, setting, one row per criterion, the curves as tables, the verdict.
 std::string to_text(const StudyResult& result);
 // Every number. Infinite bounds and values that are not finite are null, and so is `holds` at small sizes.
 std::string to_json(const StudyResult& result);
-// A picture a plot, "STUDY-PLOT" and its SVG: lines are means, bands from the least to the largest.
+// One picture per plot, "STUDY-PLOT" and its SVG: lines are means, bands go from the least to the largest.
 struct Picture {
   std::string name, svg;
 };

@@ -1,5 +1,5 @@
-// Training runs within a study: the program's own loop (tools/train/trainer.hpp), its checkpoints in
-// a temporary folder that goes away.
+// Training runs within a study: the program's own loop (tools/train/trainer.hpp), with checkpoints in a
+// temporary folder that is removed.
 #pragma once
 
 #include <memory>

@@ -57,7 +57,7 @@ void save_checkpoint(const std::string& path, const Checkpoint& c) {
 const std::string& Checkpoint::described(const std::string& name, const std::string& file) const {
   auto at = description.find(name);
   if (at == description.end())
-    throw FileError(file, "is not a whole checkpoint: its metadata lack '" + name + "'");
+    throw FileError(file, "is not a whole checkpoint: its metadata has no '" + name + "'");
   return at->second;
 }
 
@@ -67,12 +67,13 @@ Checkpoint load_checkpoint(const std::string& path) {
     auto at = file.metadata.find(key);
     if (at == file.metadata.end())
       throw FileError(
-          path, std::string("is not a checkpoint of glim train: its metadata lack '") + key + "'");
+          path,
+          std::string("is not a checkpoint of glim train: its metadata has no '") + key + "'");
     return at->second;
   };
   if (text("glim") != kFormat)
     throw FileError(
-        path, "has checkpoint format '" + text("glim") + "', this program reads '" + kFormat + "'");
+        path, "has checkpoint format '" + text("glim") + "'; this program reads '" + kFormat + "'");
   Checkpoint c;
   c.kind = text("kind");
   c.options = TrainOptions::from_json(text("options"), path);

@@ -1,4 +1,4 @@
-// A checkpoint is one safetensors file that holds all of one moment:
+// A checkpoint is one safetensors file with the whole state of a run:
 //
 //   NAME                  weights and buffers, under the names of torch.nn modules
 //   optimizer.NAME        the optimizer's state, in files to resume from
@@ -7,14 +7,14 @@
 //                         for translation model (JSON), source_tokenizer, target_tokenizer (absent
 //                         when shared)
 //
-// It is written beside its place, synced and renamed (tensor/io/atomic_file.hpp): at any moment there
-// is a whole one, or none. A model is a folder:
+// It is written to a temporary file, synced and renamed (tensor/io/atomic_file.hpp): at any moment there is a
+// whole checkpoint or none. A model is a folder:
 //
 //   last.safetensors      to resume from          best.safetensors    best on validation
 //   epoch-N.safetensors   for averaging           average.safetensors their mean
 //   config.toml           what the run was told   metrics.jsonl       a line for each measurement
 //
-// FileError naming the file when it is missing, is no checkpoint, or its tensors do not fit its
+// FileError naming the file when it is missing, is not a checkpoint, or has tensors that do not fit its
 // description.
 #pragma once
 
@@ -26,7 +26,7 @@
 
 namespace glim {
 
-// Where training stands, between two updates.
+// The state of training between two updates.
 struct TrainState {
   Index step = 0;                 // updates so far
   Index epoch = 0;                // epochs finished
@@ -67,8 +67,8 @@ void load_weights(Module& model, const Checkpoint& checkpoint, const std::string
 void save_checkpoint(const std::string& path, const Checkpoint& checkpoint);
 Checkpoint load_checkpoint(const std::string& path);
 
-// The file that a --model argument means: itself, or of a folder average, best or last, the first
-// that is there. FileError naming the folder otherwise.
+// The file of a --model argument: the file itself or, in a folder, the first that exists of average, best and
+// last. FileError naming the folder otherwise.
 std::string model_file(const std::string& path);
 
 }  // namespace glim

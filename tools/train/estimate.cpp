@@ -53,13 +53,13 @@ void require_memory(const TrainOptions& o, double machine) {
   if (machine <= 0 || need.model + need.data <= machine) return;
   std::string has = "; this machine has " + in_units(machine);
   if (need.data > need.model)
-    throw ValueError("--examples", fmt::format("{} examples need {} of memory at least{}",
+    throw ValueError("--examples", fmt::format("{} examples need at least {} of memory{}",
                                                o.examples, in_units(need.data), has));
   throw ValueError(
       "--layers, --d-model",
       fmt::format(
           "with {} layers of width {} (--d-ff {}, --kernel {}, --max-length {}, --block {}) the "
-          "model and its training need {} of memory at least{}",
+          "model and its training need at least {} of memory{}",
           o.layers, o.d_model, o.d_ff, o.kernel, o.max_length, o.block, in_units(need.model), has));
 }
 

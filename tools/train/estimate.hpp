@@ -1,4 +1,4 @@
-// What a run is sure to need in memory, from its options alone:
+// The memory that a run needs at least, from its options alone:
 //
 //   model   parameters · (weight + gradient + moments of the optimizer), of the layers' matrices
 //   data    the examples that a built-in task generates
@@ -15,8 +15,8 @@ struct MemoryNeed {
 };
 MemoryNeed least_memory(const TrainOptions& options);
 
-// ValueError naming the options, the bytes and what there is, when the run needs more than `machine`
-// bytes (0: unknown, nothing is refused).
+// ValueError naming the options and both sizes when the run needs more than `machine` bytes (0: unknown,
+// nothing is refused).
 void require_memory(const TrainOptions& options, double machine);
 
 }  // namespace glim

@@ -1,4 +1,4 @@
-// A number that tells one set of training data from another: FNV-1a (Fowler, Noll & Vo) over token
+// A hash that identifies the training data: FNV-1a (Fowler, Noll & Vo) over token
 // numbers.
 #pragma once
 

@@ -1,8 +1,7 @@
-// A file of JSON objects, one a line, that grows as a run goes on; each line is whole in the file as
-// soon as it is written.
+// A file of JSON objects, one per line, that grows during a run. Each line is written whole.
 //
-// A run that goes on from step n keeps the lines whose "step" is n at most, and writes the later ones
-// again. A line cut short by a kill, and what has no "step", is dropped.
+// A run that resumes at step n keeps the lines whose "step" is at most n and writes the later ones again.
+// Lines that a kill cut short and lines without "step" are dropped.
 //
 // Errors: FileError "PATH: cannot write: REASON".
 #pragma once

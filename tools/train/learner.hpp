@@ -1,9 +1,9 @@
-// What the training loop has to know of a kind of model and of the data it learns from. The loop
-// itself, its checkpoints, schedules and exact resume are the same for all kinds (trainer.hpp).
+// What the training loop has to know about a kind of model and its data. The loop itself, its checkpoints,
+// schedules and exact resume are the same for all kinds (trainer.hpp).
 //
 // A learner holds the model and the data. The batches of an epoch are a function of (data, options,
-// seed, epoch) alone, and the loss one of (weights, batch, step, random numbers): that is what makes
-// a resumed run end in the same bits as one never stopped.
+// seed, epoch) alone, and the loss is a function of (weights, batch, step, random numbers). So a resumed run
+// ends in the same bits as one that was never stopped.
 #pragma once
 
 #include <map>
@@ -20,8 +20,7 @@ namespace glim {
 
 enum class Split { Train, Valid };
 
-// Sums over the targets of what was measured, or their means: what a target is (a token, a label)
-// is the learner's to say.
+// Measurements summed over the targets, or their means. The learner defines a target: a token, a label.
 struct Measures : LossSums {
   Index correct = 0;     // targets whose likeliest prediction is right, where the learner counts
   double auxiliary = 0;  // of further losses, added to the one that is trained
@@ -40,7 +39,7 @@ struct BatchSize {
   Index samples = 0, targets = 0;
 };
 
-// The model at work on validation data while it still learns.
+// A trial of the model on validation data during training.
 struct Trial {
   double exact = 0;  // the share of outputs that are exactly right
   std::string text;  // some of them, for people
@@ -77,12 +76,12 @@ class Learner {
   // "KL 1.2345  perplexity 3.44": the measures (means) that matter for this kind.
   virtual std::string describe(const Measures& m) const;
 
-  // Tries the model out, in eval() meanwhile; nothing for kinds whose outputs are not compared whole, and
-  // without validation data.
+  // Tries the model, in eval() meanwhile. Nothing for kinds whose outputs are not compared whole, and without
+  // validation data.
   virtual std::optional<Trial> trial() { return {}; }
 
-  // Text that shows what the model in this folder has learned, with data never trained on; empty
-  // when there are none.
+  // Text that shows what the model in this folder has learned, on data that it was not trained on; empty
+  // without such data.
   virtual std::string demonstrate(const std::string& /*folder*/) { return {}; }
 };
 

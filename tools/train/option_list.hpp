@@ -1,6 +1,5 @@
-// Every option of a training run, once: its group and name on the command line, its field, what it is, and
-// the values that it may have. The command line, configuration files, checkpoints and resuming all go by
-// this list.
+// Every option of a training run, once: its group and name on the command line, its field, its help, and its
+// range. The command line, configuration files, checkpoints and resuming all use this list.
 #pragma once
 
 #include "tools/common/range.hpp"
@@ -80,12 +79,12 @@ void each_option(Options& o, const F& f) {
   take("word-dropout", o.word_dropout, "share of tokens hidden in training", kShare);
   group = "Model";
   take("layers", o.layers, "encoder layers", kPositive);
-  take("decoder-layers", o.decoder_layers, "decoder layers (0: --layers)", kCount);
+  take("decoder-layers", o.decoder_layers, "decoder layers (0: as many as --layers)", kCount);
   take("d-model", o.d_model, "width D", kPositive);
   take("heads", o.heads, "attention heads H; must divide D", kPositive);
   take("d-ff", o.d_ff, "width of the feed-forward layers", kPositive);
   take("dropout", o.dropout, "dropout probability", kShare);
-  take("attention-dropout", o.attention_dropout, "dropout of attention (below 0: --dropout)",
+  take("attention-dropout", o.attention_dropout, "dropout of attention (below 0: as --dropout)",
        {-1, 1, false, true});
   take("activation-dropout", o.activation_dropout,
        "dropout of the feed-forward's hidden layer (below 0: --dropout)", {-1, 1, false, true});
@@ -114,7 +113,7 @@ void each_option(Options& o, const F& f) {
   choose("recompute", o.recompute, "layers that backward runs again to save memory",
          kNames<Recompute>.names());
   group = "Training";
-  take("epochs", o.epochs, "passes over the training pairs", kPositive);
+  take("epochs", o.epochs, "passes over the training data", kPositive);
   take("max-steps", o.max_steps, "largest number of updates (0: no limit)", kCount);
   take("batch-tokens", o.batch_tokens, "largest number of padded tokens in a batch (0: no limit)",
        kCount);
@@ -126,8 +125,8 @@ void each_option(Options& o, const F& f) {
   take("rotation", o.rotation, "largest rotation of training images, in degrees", {0, 180});
   take("guided-attention", o.guided_attention,
        "weight of the penalty on attention off the diagonal (0: none)", kNotNegative);
-  take("guided-width", o.guided_width, "g: how far from the diagonal is free, as a share",
-       kAboveZero);
+  take("guided-width", o.guided_width,
+       "g: distance from the diagonal that costs little, as a share of the length", kAboveZero);
   take("scheduled-sampling", o.scheduled_sampling,
        "largest share of decoder inputs that are the model's own predictions (0: none)", {0, 1});
   choose("sampling-schedule", o.sampling_schedule, "how the share grows",
@@ -152,7 +151,8 @@ void each_option(Options& o, const F& f) {
        kCount);
   take("try-every", o.try_every,
        "epochs between translations of validation sentences, some shown (0: never)", kCount);
-  take("enough", o.enough, "stop when this share of them equals the reference (0: never)", {0, 1});
+  take("enough", o.enough,
+       "stop when this share of those translations equals the reference (0: never)", {0, 1});
   take("valid-every", o.valid_every, "steps between validations (0: each epoch)", kCount);
   take("save-every", o.save_every, "steps between checkpoints (0: at each validation)", kCount);
   take("log-every", o.log_every,

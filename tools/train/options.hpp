@@ -1,5 +1,5 @@
-// Everything that a training run depends on. Saved with the model, as JSON for the program and as
-// TOML for people; with the data it determines the final weights to the bit.
+// Everything that a training run depends on. It is saved with the model, as JSON for the program and as TOML
+// for people. Together with the data it determines the final weights to the bit.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ struct TrainOptions {
   std::string kind = "transformer";  // tools/train/learners/kinds.hpp
   // Data: a built-in task, or files.
   std::string task = "phrasebook";  // option_list.hpp names them
-  std::string source, target;       // files of sentences, one a line
+  std::string source, target;       // files of sentences, one per line
   std::string valid_source, valid_target;
   std::string pairs, valid_pairs;  // tables of both sides (tools/data/corpus/table.hpp)
   std::string columns;             // of a table, by name; empty: source,target or sentence,label

@@ -1,4 +1,4 @@
-// What a kind and a task train well with on two cores, for every option that was not given.
+// Values with which a kind and a task train well on two cores, for every option that was not given.
 #pragma once
 
 #include <functional>

@@ -1,8 +1,8 @@
 // Where the time of training steps goes, by op and by module, and as a trace for a timeline viewer
 // (Chrome's about:tracing, Perfetto).
 //
-// Times are of each node's forward and backward on the calling thread; what lies between them
-// (adding gradients up, freeing, the optimizer) is the rest.
+// Times are those of each node's forward and backward on the calling thread. The rest is what happens between
+// them: adding gradients up, freeing, the optimizer.
 #pragma once
 
 #include <map>
@@ -21,7 +21,7 @@ class Profile {
   void add_optimizer(double start, double seconds);
 
   Index steps() const { return updates_; }
-  std::string table() const;  // of all steps, in milliseconds a step
+  std::string table() const;  // of all steps, in milliseconds per step
   // The last step, in the Trace Event Format (JSON). FileError.
   void write_trace(const std::string& path) const;
 

@@ -60,8 +60,8 @@ StepRecorder::StepRecorder(const std::string& path, Learner& learner, Index ever
   if (line > kMostBytes / lines) {
     auto fits = (total_steps * line + kMostBytes - 1) / kMostBytes;
     throw ValueError("--record",
-                     fmt::format("{} steps with {} numbers each may take {} MB, beyond {} MB; "
-                                 "--record-every {} records fewer",
+                     fmt::format("{} steps with {} numbers each may take {} MB, more than {} MB: "
+                                 "use --record-every {}",
                                  lines, numbers, line * lines / 1'000'000, kMostBytes / 1'000'000,
                                  fits + fits / 10 + 1));
   }

@@ -6,21 +6,21 @@
 //     update_ratio    ‖Δw‖ / ‖w‖, w before the step
 //   of each layer and attention head, after the step: tools/measure/probe.hpp
 //
-// The first step is recorded, then every one that `every` divides. Recording changes nothing: a run
-// ends in the same weights with and without. It costs a copy of the weights and a few samples' forward
-// pass at the recorded steps, nothing at the others.
+// The first step is recorded, then every step that `every` divides. A run ends in the same weights with and
+// without recording. At the recorded steps it costs a copy of the weights and a forward pass of a few
+// samples, at the others nothing.
 //
-// OUT/recording.jsonl, a JSON object a line; numbers have six digits, null is what is not defined:
+// OUT/recording.jsonl has one JSON object per line; numbers have six digits, null is an undefined number:
 //
 //   {"glim_recording":1,"kind":"transformer","every":100,"modules":["src_embed",…],
 //    "layers":["encoder.layers.0",…],"attention":[{"name":"encoder.layers.0.self_attn","heads":8},…]}
 //   {"step":100,"rate":…,"loss":…,"gradient_norm":[…],"update_ratio":[…],"rms":[…],
 //    "similarity":[…],"entropy":[[…],…],"saturation":[[…],…]}
 //
-// gradient_norm and update_ratio go by modules, rms and similarity by layers, entropy and saturation
-// by attention, each a list of its heads. loss is that of the step's batch, KL in nats a target.
+// gradient_norm and update_ratio are lists by module, rms and similarity by layer, entropy and saturation by
+// attention, each a list of its heads. loss is that of the step's batch, KL in nats per target.
 // A run that cannot go on (its loss or gradient is not finite) ends with {"step":…,"stopped":"why"}.
-// A run that goes on drops the steps it will make again (tools/train/json_lines.hpp).
+// A resumed run drops the steps that it will repeat (tools/train/json_lines.hpp).
 //
 // Errors: ValueError when the recording would become larger than kMostBytes, before the run begins;
 // FileError.

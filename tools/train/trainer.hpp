@@ -9,9 +9,8 @@
 // all of it, the batches of an epoch are a function of (data, options, seed, epoch), and random
 // numbers of (seed, stream): a resumed run ends in the same bits as one never stopped.
 //
-// A loss or gradient norm that is not finite ends the run with a NonFiniteError: the update is run
-// again, explicitly and watched, to name the first op and module where it appeared; the last
-// checkpoint is as it was.
+// A loss or gradient norm that is not finite ends the run with a NonFiniteError. The update is run again,
+// explicitly and watched, to name the first op and module where it appeared. The last checkpoint is kept.
 #pragma once
 
 #include <atomic>
@@ -40,7 +39,7 @@ struct ValidationReport {
   std::optional<Trial> trial;
 };
 
-// Who watches a run: nothing here changes it.
+// Watches a run without changing it.
 class TrainObserver {
  public:
   virtual ~TrainObserver() = default;

@@ -35,7 +35,7 @@ class Translator {
   Translator(SequenceModel& model, const TokenizerPair& tokenizers)
       : model_(model), tokenizers_(tokenizers) {}
 
-  // Best first, one list a sentence. A blank sentence gives one empty translation.
+  // Best first, one list per sentence. A blank sentence gives one empty translation.
   // `names[i]` says where sentence i stands, for errors ("stdin:17").
   std::vector<std::vector<Translation>> translate(const std::vector<std::string>& sentences,
                                                   const TranslateOptions& options,

@@ -214,7 +214,7 @@ TEST_CASE("what a non-autoregressive model refuses", "[nat]") {
   CHECK_THROWS_AS(model.generate_sequences(SourceBatch(kSource), {9, 9}, {}), StateError);
   model.eval();
   CHECK(contains(error_of<StateError>([&] { model.decoder_for(SourceBatch(kSource)); }),
-                 "no decoder by steps"));
+                 "not step by step"));
   CHECK_THROWS_AS(model.generate_sequences(SourceBatch(kSource), {9}, {}), ValueError);
   CHECK_THROWS_AS(model.generate_sequences(SourceBatch(kSource), {9, 0}, {}), ValueError);
   SearchOptions none;

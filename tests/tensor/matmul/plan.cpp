@@ -29,26 +29,26 @@ std::string refusal(Isa isa, const char* asked) {
 }  // namespace
 
 TEST_CASE("a CPU that was measured gets the product that was ahead on it", "[products]") {
-  CHECK(choice(kZen3, Isa::Avx2) == "openblas: ahead on Zen 3");
+  CHECK(choice(kZen3, Isa::Avx2) == "openblas: faster on Zen 3");
   CHECK(choice({"AuthenticAMD", 0x17, Isa::Avx2}, Isa::Avx2)
-            .starts_with("openblas: ahead on Zen 3, "));
-  CHECK(choice(kZen4, Isa::Avx2) == "own: ahead on Zen 4 held to AVX2");
-  CHECK(choice(kZen4, Isa::Avx512) == "own: ahead on Zen 4");
-  CHECK(choice(kXeon, Isa::Avx2) == "own: ahead on a Xeon held to AVX2");
-  CHECK(choice(kXeon, Isa::Avx512) == "own: ahead on a Xeon");
+            .starts_with("openblas: faster on Zen 3, "));
+  CHECK(choice(kZen4, Isa::Avx2) == "own: faster on Zen 4 limited to AVX2");
+  CHECK(choice(kZen4, Isa::Avx512) == "own: faster on Zen 4");
+  CHECK(choice(kXeon, Isa::Avx2) == "own: faster on a Xeon limited to AVX2");
+  CHECK(choice(kXeon, Isa::Avx512) == "own: faster on a Xeon");
 }
 
 TEST_CASE("a CPU that was not measured is named, with what to do", "[products]") {
   for (Isa isa : {Isa::Avx2, Isa::Avx512})
-    CHECK(choice(kOther, isa) == "own: not measured on NewVendor family 0x1a with " +
-                                     std::string(name_of(isa)) +
-                                     ": tools/bench --only products does, GLIM_PRODUCTS overrides");
-  CHECK(choice({}, Isa::Avx2).starts_with("own: not measured on an unknown CPU with avx2:"));
+    CHECK(choice(kOther, isa) ==
+          "own: not measured on NewVendor family 0x1a with " + std::string(name_of(isa)) +
+              "; `tools/bench --only products` measures it, GLIM_PRODUCTS chooses");
+  CHECK(choice({}, Isa::Avx2).starts_with("own: not measured on an unknown CPU with avx2;"));
 }
 
 TEST_CASE("without AVX2 there is OpenBLAS's product alone", "[products]") {
   for (const CpuKind& cpu : {kZen3, kXeon, kOther, CpuKind{}})
-    CHECK(choice(cpu, Isa::Baseline) == "openblas: there is no own one for baseline");
+    CHECK(choice(cpu, Isa::Baseline) == "openblas: Glim has none of its own for baseline");
   CHECK(choice(kXeon, Isa::Baseline, "openblas") == "openblas: GLIM_PRODUCTS");
 }
 
@@ -62,7 +62,7 @@ TEST_CASE("GLIM_PRODUCTS overrides the choice or is refused", "[products]") {
     CHECK(refusal(Isa::Avx2, wrong) ==
           "GLIM_PRODUCTS: '" + std::string(wrong) + "' is not one of own, openblas");
   CHECK(refusal(Isa::Baseline, "own") ==
-        "GLIM_PRODUCTS: there is no own product for baseline, only openblas");
+        "GLIM_PRODUCTS: Glim has no products of its own for baseline; use openblas");
 }
 
 TEST_CASE("the CPU says what it is", "[products]") {

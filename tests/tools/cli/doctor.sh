@@ -30,7 +30,7 @@ doctor OMP_NUM_THREADS=4096
 has "more threads than OpenBLAS can serve are not used" '^threads +64 \(OMP_NUM_THREADS=4096\)$'
 if [ "$(nproc)" -lt 64 ]; then
   has "too many threads are named" '^warning: 64 threads share [0-9]+ processor'
-  has "with a remedy" '^ remedy: OMP_NUM_THREADS=[0-9]+ in the environment$'
+  has "with a remedy" '^ remedy: set OMP_NUM_THREADS=[0-9]+ in the environment$'
 fi
 
 # Started again, the program is the same process under the same name, with the same arguments.

@@ -129,12 +129,12 @@ TEST_CASE("a slow build and a slow BLAS are named") {
   r.optimized = false;
   CHECK(advice(m, r).starts_with("this build is not optimized"));
   r.sanitized = true;
-  CHECK(advice(m, r).starts_with("this build carries sanitizers"));
+  CHECK(advice(m, r).starts_with("this build has sanitizers"));
   r = quick_runtime();
   r.blas_parallel = "pthread";
   CHECK(advice(m, r).find("| apt-get install libopenblas-openmp-dev") != std::string::npos);
   r.blas_parallel = "sequential";
-  CHECK(advice(m, r).starts_with("OpenBLAS is its sequential build"));
+  CHECK(advice(m, r).starts_with("this is the sequential build of OpenBLAS"));
 }
 
 TEST_CASE("kernels below the processor's are named, with what a pin costs") {
@@ -143,7 +143,8 @@ TEST_CASE("kernels below the processor's are named, with what a pin costs") {
   Runtime r = quick_runtime();
   CHECK(advice(m, r) ==
         "OpenBLAS uses its Haswell kernels (AVX2), but the CPU has AVX-512, which this release of "
-        "OpenBLAS does not know | OPENBLAS_CORETYPE=SkylakeX in the environment, or a newer "
+        "OpenBLAS does not know | set OPENBLAS_CORETYPE=SkylakeX in the environment, or install a "
+        "newer "
         "OpenBLAS");
   r.core_variable = "Haswell";
   CHECK(advice(m, r, [] { return std::optional<double>(210); }) ==
@@ -159,9 +160,9 @@ TEST_CASE("too many threads and too few are named") {
   Machine m = quick_machine();
   Runtime r = quick_runtime();
   r.threads = 5;
-  CHECK(advice(m, r) == "5 threads share 4 processors | OMP_NUM_THREADS=4 in the environment");
+  CHECK(advice(m, r) == "5 threads share 4 processors | set OMP_NUM_THREADS=4 in the environment");
   r.threads = 3;
-  CHECK(advice(m, r) == "3 threads on 4 cores | OMP_NUM_THREADS=4 in the environment");
+  CHECK(advice(m, r) == "3 threads on 4 cores | set OMP_NUM_THREADS=4 in the environment");
   r.threads = 1;
   r.threads_variable = "1";
   CHECK(advice(m, r) ==
@@ -169,7 +170,7 @@ TEST_CASE("too many threads and too few are named") {
   r = quick_runtime();
   m.quota = 0.4;  // of a processor
   m.load = 0.1;
-  CHECK(advice(m, r) == "4 threads share 1 processor | OMP_NUM_THREADS=1 in the environment");
+  CHECK(advice(m, r) == "4 threads share 1 processor | set OMP_NUM_THREADS=1 in the environment");
   m = quick_machine();
   m.processors = 8;  // two for each core: threads for the cores are enough
   CHECK(advice(m, r) == "");
@@ -183,14 +184,14 @@ TEST_CASE("a machine that has other work is named") {
   };
   CHECK(with_load(6) == "");
   CHECK(with_load(6.1) ==
-        "6.1 processes compete for 4 processors | wait until they are done; what is measured here "
-        "is too low");
+        "6.1 processes compete for 4 processors | wait until they end; what is measured until "
+        "then is too low");
 }
 
 TEST_CASE("memory that is short or comes in small pages is named") {
   Machine m = quick_machine();
   m.huge_pages = "never";
-  CHECK(advice(m, quick_runtime()).starts_with("transparent huge pages are switched off"));
+  CHECK(advice(m, quick_runtime()).starts_with("transparent huge pages are off"));
   m = quick_machine();
   m.available_bytes = (std::int64_t{1} << 30) - 1;
   CHECK(advice(m, quick_runtime()).starts_with("less than 1 GiB of memory is free"));

@@ -96,7 +96,7 @@ TEST_CASE("what a training needs at least is known before it is made", "[memory]
   o.examples = 10'000'000'000;
   CHECK(contains(
       message_of<ValueError>([&] { require_memory(o, 24e9); }),
-      "--examples: 10000000000 examples need 2.56 TB of memory at least; this machine has 24 GB"));
+      "--examples: 10000000000 examples need at least 2.56 TB of memory; this machine has 24 GB"));
   CHECK(message_of<ValueError>([&] { require_memory(o, 0); }) == "nothing thrown");
   for (const char* positions : {"sinusoidal", "learned"}) {
     o = {};

@@ -2,6 +2,7 @@
 #include "tools/common/nearest.hpp"
 
 #include "tests/catch.hpp"
+#include "tools/common/counted.hpp"
 
 namespace test_nearest {
 
@@ -20,6 +21,12 @@ TEST_CASE("the nearest names come first, those that begin with it before others"
   CHECK(nearest_names("warmup", known) == " (nearest: warm-up, rollout, scaling)");
   CHECK(nearest_names("r", known).starts_with(" (nearest: rollout, rank-collapse"));
   CHECK(nearest_names("x", {}).empty());
+}
+
+TEST_CASE("one is singular") {
+  CHECK(counted(1, "line") == "1 line");
+  CHECK(counted(0, "line") == "0 lines");
+  CHECK(counted(std::size_t{2}, "more event") == "2 more events");
 }
 
 }  // namespace test_nearest

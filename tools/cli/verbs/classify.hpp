@@ -1,5 +1,5 @@
-// What `glim classify` does with each kind of model that classifies: a function in a file of its
-// own, and a line in the table of classify.cpp.
+// What `glim classify` does with each kind of model that classifies. Each kind has a function in its own file
+// and a line in the table of classify.cpp.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -29,7 +29,7 @@ void classify_images(const ClassifyArguments& a);
 void print_result(const ClassifyArguments& a, const Labels& labels, const Classified& c,
                   nlohmann::ordered_json input, const std::string& file = {});
 
-// How often what was found is what it should be, in all and by class.
+// How often the predicted label is right, in all and by class.
 class Accuracy {
  public:
   explicit Accuracy(const Labels& labels);

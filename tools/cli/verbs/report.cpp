@@ -8,6 +8,7 @@
 #include "tensor/io/atomic_file.hpp"
 #include "tools/cli/save_picture.hpp"
 #include "tools/cli/verbs/verbs.hpp"
+#include "tools/common/counted.hpp"
 #include "tools/common/folder.hpp"
 #include "tools/common/nearest.hpp"
 #include "tools/inspect/report/events.hpp"
@@ -29,14 +30,16 @@ struct ReportArguments {
 
 void describe(const TrainingRun& run) {
   std::vector<RunEvent> events = find_events(run);
-  print_line(fmt::format("{}: {} log lines, {} validations, {} records, {} events", run.name,
-                         run.train.step.size(), run.valid.step.size(), run.recording.step.size(),
-                         events.size()));
+  print_line(fmt::format("{}: {}, {}, {}, {}", run.name, counted(run.train.step.size(), "log line"),
+                         counted(run.valid.step.size(), "validation"),
+                         counted(run.recording.step.size(), "record"),
+                         counted(events.size(), "event")));
   for (const std::string& note : run.notes) print_line("  " + note);
   for (std::size_t i = 0; i < std::min(events.size(), kPrintedEvents); ++i)
     print_line("  " + events[i].rule + ": " + events[i].text);
   if (events.size() > kPrintedEvents)
-    print_line(fmt::format("  and {} more events, in the page", events.size() - kPrintedEvents));
+    print_line(
+        fmt::format("  and {} in the page", counted(events.size() - kPrintedEvents, "more event")));
 }
 
 // The path of a picture beside the page.

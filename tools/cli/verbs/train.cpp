@@ -261,7 +261,7 @@ void run_train(Command& command, TrainArguments& a) {
   if (quiet()) return;
   print(learner->demonstrate(o.out));
   print_line("Model saved to " + model_file(o.out));
-  if (o.record) print_line("what happened inside: glim report " + o.out);
+  if (o.record) print_line("To see what happened inside: glim report " + o.out);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The verbs of the program, a file each. What a verb has to say goes to standard output; what goes
-// wrong is thrown: main prints one line.
+// The verbs of the program, one file each. A verb prints its results to standard output and throws its
+// errors; main prints them, as one line.
 #pragma once
 
 #include "tools/cli/command.hpp"

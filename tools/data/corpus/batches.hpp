@@ -2,13 +2,13 @@
 //
 //   source      (B, S)  x_1 … x_S                 right-padded with <pad>
 //   target_in   (B, T)  <s> y_1 … y_{T-1}         what the decoder reads (shifted right)
-//   target_out  (B, T)  y_1 … y_{T-1} </s>        what it must say next
+//   target_out  (B, T)  y_1 … y_{T-1} </s>        what it must predict next
 //
-// The batches of an epoch: the pairs are shuffled, sorted by (target length, source length) — the latter up and down in turn — with
-// equal lengths left in shuffled order, cut where the next pair would break a limit, and the order of
-// the batches is shuffled. A batch therefore holds pairs of nearly one length and little padding, and
-// which of them meet changes with every epoch. All of it is a function of (pairs, options, seed,
-// epoch): a run resumes from (epoch, index of the batch) alone.
+// The batches of an epoch: the pairs are shuffled, then sorted by target length and, within it, by source
+// length, up and down in turn; equal lengths stay in shuffled order. The list is cut where the next pair
+// would exceed a limit, and the batches are shuffled. So a batch has pairs of nearly equal length and little
+// padding, and its pairs change with every epoch. Everything is a function of (pairs, options, seed, epoch):
+// a run resumes from (epoch, index of the batch) alone.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@
 namespace glim {
 
 struct BatchOptions {
-  // Most padded tokens: B times the larger of S and T stays at or below it. A single pair that is
-  // longer makes a batch of its own. 0: no limit.
+  // Largest number of padded tokens: B times the larger of S and T. A single pair that is longer makes a
+  // batch of its own. 0: no limit.
   std::int64_t max_tokens = 0;
   std::int64_t max_sentences = 0;  // most pairs in a batch; 0: no limit
   bool source_eos = false;         // the source ends in </s>

@@ -1,8 +1,8 @@
 // Numbers for the words of a sentence that a model may copy to its output (models/copy/copy.hpp).
 //
 //   output column   0 … V-1   tokens of the target vocabulary
-//                   V …       this sentence's own tokens that the vocabulary lacks, in order of
-//                             first appearance; equal tokens share a column
+//                   V …       tokens of this sentence that are not in the vocabulary, in order of first
+//                             appearance; equal tokens share a column
 //
 // "Tanvir likes tea" with a target vocabulary of Chinese characters: Tanvir is V, likes V+1, tea V+2,
 // </s> stays </s>. A target token is numbered in the same way: by the vocabulary, else by the

@@ -222,9 +222,9 @@ TokenizedCorpus tokenize(const ParallelCorpus& corpus, const Tokenizer& source,
   if (out.pairs.empty()) {
     throw FileError(
         kCorpusOp,
-        fmt::format("{} and {} have no pair left; {}", corpus.source_name, corpus.target_name,
+        fmt::format("{} and {} have no pair to use: {}", corpus.source_name, corpus.target_name,
                     out.too_long > 0 ? "all are too long, e.g. " + out.first_too_long
-                                     : std::string("there was none")));
+                                     : std::string("there are none")));
   }
   return out;
 }

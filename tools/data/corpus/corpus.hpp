@@ -1,4 +1,4 @@
-// Text files as sentences, one a line, and their sentences as token numbers.
+// Text files as sentences, one per line, and the sentences as token numbers.
 //
 // Lines end at "\n"; a "\r" before it and a byte order mark at the start of a file are dropped, and the last
 // line needs no end. Everything else in a line stays as it is. "-" is standard input. FileError, with file

@@ -1,5 +1,5 @@
-// Reading files in order, pipes too, with the system's reason when that fails. (Writing them whole is
-// tensor/io/atomic_file.hpp's.)
+// Reads files in order, pipes too, and gives the system's reason when that fails. (tensor/io/atomic_file.hpp
+// writes them.)
 #pragma once
 
 #include <functional>

@@ -1,14 +1,14 @@
-// Sentences of the phrasebook's grammar about people whose names are made up: what a model of words
-// can only get right by copying.
+// Sentences of the phrasebook's grammar about people with made-up names. A model of words can get these names
+// right only by copying them.
 //
 //   Berona bought two books at the market yesterday   Berona昨天在市场上买了两本书
 //   Is Tilvan taller than Miresa                      Tilvan比Miresa高吗
 //
-// The names stand in Latin letters on both sides; the mixed tokeniser makes each one token. There
-// are some 15,000 names; of each ten, one is kept for validation and one for the test, by the hash
-// of the name, and so are the sentences, by the hash of what they are without their names. So no
-// name of the test occurs in training, nor does one of its sentences with other names, and hardly
-// any name of the training pairs occurs there more than twice.
+// Names are in Latin letters on both sides, and the mixed tokeniser makes each one token. There are about
+// 15,000 names. The hash of a name decides its part: of ten names, one is for validation and one for the
+// test. Sentences are divided in the same way, by their hash without the names. So no name of the test occurs
+// in training, nor does one of its sentences with other names. Hardly any training name occurs more than
+// twice.
 #pragma once
 
 #include <string>

@@ -46,8 +46,8 @@ class SplitMix64 {
   std::uint64_t key_, counter_ = 0;
 };
 
-// A number for a text, always the same (FNV-1a of Fowler, Noll and Vo, stirred so that all bits count):
-// which part of a generated corpus the text belongs to goes by it.
+// The hash of a text (FNV-1a of Fowler, Noll and Vo, mixed so that all bits count). It decides to which part
+// of a generated corpus the text belongs.
 inline std::uint64_t text_hash(std::string_view text) {
   std::uint64_t h = 0xcbf29ce484222325u;
   for (char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3u;

@@ -1,5 +1,5 @@
-// JSON within the files that Glim writes: sizes, options, a training's state. Types and counts are checked
-// before anything uses them, because anybody may have changed the file.
+// JSON in the files that Glim writes: sizes, options, the state of training. Types and counts are checked
+// before they are used, because anybody may have changed the file.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,7 +9,7 @@
 
 namespace glim {
 
-// What is wrong, without the number that nlohmann::json gives it.
+// The message of an nlohmann::json error, without its number.
 std::string problem_of(const nlohmann::json::exception& e);
 
 // ValueError naming a member of the object `like` that `json` has with another type, or a whole number

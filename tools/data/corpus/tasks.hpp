@@ -3,12 +3,12 @@
 //   copy     target = source. The first word is "1" and the others are uniform among "1" … "V", as in
 //            the copy task of the Annotated Transformer (its V = 11 counts the padding as well).
 //   reverse  target = the source backwards; lengths uniform in 1 … length.
-//   noisy    a signal and what is heard of it: the target stays at its symbol with probability 0.9,
-//            else it jumps to one uniform among "1" … "V"; the source is the target with half of its
-//            symbols drawn anew. The symbol before says most about the next one, but the source alone
-//            says where it jumped: a model that trusts its own last word too much stays wrong.
-//   random   source and target independent, uniform among "1" … "V-1": nothing can be learned but by
-//            heart. V = 5000, count = 64, length = 100 is the overfitting example of the tutorials.
+//   noisy    a signal and a noisy copy of it: the target stays at its symbol with probability 0.9, else it
+//            jumps to one uniform among "1" … "V"; the source is the target with half of its symbols drawn
+//            anew. The last symbol predicts the next one best, but only the source shows the jumps: a model
+//            that trusts its own last word too much stays wrong.
+//   random   source and target independent, uniform among "1" … "V-1": they can only be memorised.
+//            V = 5000, count = 64, length = 100 is the overfitting example of the tutorials.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
-// Tokens to text as they come, for output that is read while it is made.
+// Tokens to text, one at a time, for output that is read while it is generated.
 //
-// push() gives the characters that a token completes: bytes of a character that is not whole yet
-// wait for the next token, so that what is printed is valid UTF-8 at any moment. All that was
-// pushed comes out as Tokenizer::encode_text took it.
+// push() returns the characters that a token completes. Bytes of an incomplete character wait for the next
+// token, so the printed text is valid UTF-8 at any moment. The whole text is the one that
+// Tokenizer::encode_text was given.
 #pragma once
 
 #include <string>

@@ -1,9 +1,8 @@
-// Small random movements of images, so that a model does not learn where each pixel stood: each
-// image is turned about its centre by an angle in ±rotation, then shifted by up to ±shift pixels
-// along each axis.
+// Small random movements of images, so that a model does not memorise the place of each pixel. An image is
+// turned about its centre by an angle in ±rotation, then shifted by up to ±shift pixels along each axis.
 //
-//   y[c, p] = x[c, R(-φ)(p - centre - s) + centre], between the four neighbours of that place by
-//             their distances (bilinear); 0 outside
+//   y[c, p] = x[c, R(-φ)(p - centre - s) + centre], interpolated between the four neighbours of that place
+//             (bilinear); 0 outside
 //
 // images (B, C, H, W) float32. A function of its arguments: the key says which random numbers.
 // ValueError for a shift outside 0 to 1e6 or a rotation outside 0 to 180.

@@ -32,7 +32,7 @@ class Bytes {
       int got = gzread(file_, into + done, part);
       int code = Z_OK;
       const char* message = gzerror(file_, &code);
-      if (code == Z_BUF_ERROR) fail("its gzip data break off: the file is truncated");
+      if (code == Z_BUF_ERROR) fail("its gzip data end early: the file is truncated");
       if (got < 0 || code != Z_OK) fail(std::string("its gzip data are damaged (") + message + ")");
       if (got == 0) break;
       done += static_cast<std::size_t>(got);
@@ -64,7 +64,7 @@ IdxFile read_idx(const std::string& path) {
     in.fail("holds elements of IDX type " + std::to_string(head[2]) +
             "; they must be bytes, type 8");
   if (head[3] < 1 || head[3] > kMaxRank)
-    in.fail("has " + std::to_string(head[3]) + " dimensions, wanted are 1 to " +
+    in.fail("has " + std::to_string(head[3]) + " dimensions; it must have 1 to " +
             std::to_string(kMaxRank));
   IdxFile file;
   std::uint64_t count = 1;
@@ -74,13 +74,13 @@ IdxFile read_idx(const std::string& path) {
     std::uint64_t extent = std::uint64_t{e[0]} << 24 | e[1] << 16 | e[2] << 8 | e[3];
     file.extents.push_back(static_cast<Index>(extent));
     if (__builtin_mul_overflow(count, extent, &count) || count > (std::uint64_t{1} << 40))
-      in.fail("promises " + extents_text(file.extents) + " bytes, which is no size of a data set");
+      in.fail("promises " + extents_text(file.extents) + " bytes, which no data set has");
   }
   // A header is believed as far as the file can bear it out: deflate makes data at most 1,032 times
   // smaller. The memory is taken as the data come.
   if (count > (in.compressed() ? 1032 * in.file_size() : in.file_size()))
     in.fail("is truncated: its header promises " + extents_text(file.extents) + " = " +
-            std::to_string(count) + " bytes, more than the file can hold");
+            std::to_string(count) + " bytes, more than this file can contain");
   while (file.values.size() < count) {
     std::size_t at = file.values.size();
     file.values.resize(std::min<std::uint64_t>(count, at + (std::size_t{1} << 22)));

@@ -1,4 +1,4 @@
-// IDX files, as MNIST is distributed in (LeCun et al. 1998), plain or through gzip:
+// IDX files, the format of MNIST (LeCun et al. 1998), plain or gzipped:
 //
 //   0 0 type rank, then `rank` big-endian 32-bit extents, then the elements, row-major
 //

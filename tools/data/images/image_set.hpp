@@ -1,4 +1,4 @@
-// Labelled images of one size, as bytes: what the readers of files give and the learner takes.
+// Labelled images of one size, as bytes. Readers of files make such sets, and the learner takes them.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct ImageSet {
   std::vector<Index> labels;         // (N), numbers of classes; empty: not known
   std::vector<std::string> classes;  // their names
   std::vector<std::string> files;    // (N) where each image has a file of its own, else empty
-  Index left_out = 0;                // files of a folder that are no PNG
+  Index left_out = 0;                // files of a folder that are not PNG
 
   Index image_size() const { return channels * height * width; }
   Index size() const { return image_size() ? static_cast<Index>(pixels.size()) / image_size() : 0; }

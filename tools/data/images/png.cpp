@@ -23,8 +23,8 @@ class Png {
     if (!png_image_begin_read_from_file(&image_, path.c_str())) fail();
     if (image_.width > kLargestPngSide || image_.height > kLargestPngSide)
       throw FileError(path, "is an image of " + std::to_string(image_.height) + " x " +
-                                std::to_string(image_.width) + ", beyond " +
-                                std::to_string(kLargestPngSide) + " a side");
+                                std::to_string(image_.width) + "; the limit is " +
+                                std::to_string(kLargestPngSide) + " pixels a side");
   }
   Png(const Png&) = delete;
   Png& operator=(const Png&) = delete;

@@ -1,9 +1,8 @@
-// PNG images through libpng's simplified interface: any kind of PNG as bytes of grey or of red, green
-// and blue (sRGB). Transparent pixels are laid over black. Several images make a set by their
-// folders: one folder for each class.
+// PNG images through libpng's simplified interface: any PNG becomes bytes of grey or of red, green and blue
+// (sRGB). Transparent pixels are drawn over black. A set of images has one folder for each class.
 //
-// Errors: FileError naming the file that is missing, no PNG, damaged, or of another size than the
-// rest, and the folder that is empty.
+// Errors: FileError naming a file that is missing, not PNG, damaged, or not of the size of the others, or a
+// folder that is empty.
 #pragma once
 
 #include <string>

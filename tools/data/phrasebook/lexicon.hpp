@@ -1,5 +1,5 @@
-// The words of the phrasebook: what each means, which measure word a noun takes, and what goes with
-// what, so that the grammar says sensible things.
+// The words of the phrasebook: their meanings, the measure word of each noun, and which words go together, so
+// that the grammar makes sensible sentences.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Each pattern draws one sentence. What they look like stands in phrasebook_clauses.hpp.
+// Each pattern draws one sentence. clauses.hpp shows what they look like.
 #pragma once
 
 #include "tools/data/phrasebook/phrases.hpp"
@@ -7,7 +7,7 @@ namespace glim::phrasebook {
 
 using Pattern = Phrase (*)(Draw&);
 
-// phrasebook_actions.cpp: a verb with an object, a time and a place.
+// actions.cpp: a verb with an object, a time and a place.
 Phrase past_action(Draw& d);
 Phrase future_action(Draw& d);
 Phrase habit(Draw& d);
@@ -21,7 +21,7 @@ Phrase putting(Draw& d);        // 把 … 放在 …
 Phrase going(Draw& d);
 Phrase request(Draw& d);  // please …
 
-// phrasebook_states.cpp: have, like, be, and the questions.
+// states.cpp: have, like, be, and the questions.
 Phrase possession(Draw& d);
 Phrase liking(Draw& d);
 Phrase need(Draw& d);

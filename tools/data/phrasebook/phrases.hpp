@@ -1,5 +1,5 @@
-// Phrases in two languages at once: each rule of the grammar writes its English and its Chinese
-// together, and each choice is drawn from a SplitMix64.
+// Phrases in two languages at once: each rule of the grammar writes the English and the Chinese together, and
+// draws each choice from a SplitMix64.
 //
 //   a red book         一本红色的书       number 1 and measure word
 //   two red books      两本红色的书       两, not 二, before a measure word
@@ -7,10 +7,10 @@
 //   these two books    这两本书
 //   a big black dog    一只黑色的大狗     colour before size
 //   a cup of tea       一杯茶
-//   (not) a book       (没有) 书          what is denied is not counted
+//   (not) a book       (没有) 书          no number after "not"
 //
-// `Draw` also notes which words were put together: the split into training and held-out sentences
-// is made from these combinations (phrasebook.hpp).
+// `Draw` also notes which words were combined. These combinations decide the split into training and held-out
+// sentences (phrasebook.hpp).
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Tokenisers whose tokens are pieces of the text itself, numbered by a Vocabulary: word, char, mixed.
-// They can say what a token is that has no number, which copying needs (copying.hpp).
+// They know the text of a token that has no number, which copying needs (copying.hpp).
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

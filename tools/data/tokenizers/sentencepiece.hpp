@@ -2,16 +2,15 @@
 // lines: the unigram language model (Kudo, ACL 2018) or byte-pair encoding (Sennrich et al., ACL
 // 2016).
 //
-// Text is not normalised beyond its white space (SentencePiece's rule "identity"): full-width
-// punctuation and the like come out as they went in, which BLEU on Chinese depends on, and a model
-// carries no compiled character map, the one part of it whose content SentencePiece trusts unseen.
-// The result does not depend on the machine: the number of training threads is fixed.
+// Only white space is normalised (SentencePiece's rule "identity"). So full-width punctuation comes out as it
+// went in, which BLEU on Chinese depends on, and a model has no compiled character map, the one part that
+// SentencePiece does not check. The result does not depend on the machine: the number of training threads is
+// fixed.
 //
-// The library takes quadratic time for a run of characters that have no piece, and makes one <unk> of
-// it, however long. In lines of more than 4096 bytes such a run is shortened first, which gives the same
-// tokens, but for the rounding of a unigram model's sums. Training takes a word of more than 4096
-// characters for several: the library's numbers for the places in a word have 16 bits in BPE, and a
-// longer word ends the process.
+// The library takes quadratic time for a run of characters without pieces, and makes one <unk> of it, however
+// long. In lines of more than 4096 bytes such a run is shortened first. That gives the same tokens, except
+// for the rounding of a unigram model's sums. Training splits a word of more than 4096 characters: in BPE the
+// library counts places in a word with 16 bits, and a longer word ends the process.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

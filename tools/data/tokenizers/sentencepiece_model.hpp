@@ -1,8 +1,8 @@
-// A look at a serialised SentencePiece model before the library gets it.
+// Checks a serialised SentencePiece model before the library gets it.
 //
-// The library reads untrusted bytes with assertions that end the process, and follows some of their
-// content without looking. A checkpoint may be damaged or hostile, so the model is walked here first
-// (protocol buffers wire format, sentencepiece_model.proto of SentencePiece 0.1.97 and 0.2):
+// The library's assertions end the process on bad bytes, and it uses some content unchecked. A checkpoint may
+// be damaged or hostile, so the model is walked here first (protocol buffers wire format,
+// sentencepiece_model.proto of SentencePiece 0.1.97 and 0.2):
 //
 //   pieces (1): piece (1) text, score (2) float, type (3);  trainer_spec (2): model_type (3);
 //   normalizer_spec (3) and denormalizer_spec (5): precompiled_charsmap (2) must be empty

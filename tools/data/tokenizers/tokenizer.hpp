@@ -30,9 +30,9 @@ class Tokenizer {
   // Numbers of the tokens of one line, without <s> and </s>; empty for a blank line. What is not in
   // the vocabulary is kUnk. ValueError when the line is not valid UTF-8.
   std::vector<std::int64_t> encode(std::string_view line) const;
-  // For callers that use at most `most` tokens. A line of more than 4 `most` tokens may be encoded up to
-  // there alone. The first `most` tokens are then those of the whole line, except that a run of one repeated
-  // character may be divided differently.
+  // For callers that use at most `most` tokens. Of a longer line only the first 4 `most` tokens may be
+  // encoded. The first `most` tokens are those of the whole line, except that a run of one repeated character
+  // may be split differently.
   std::vector<std::int64_t> encode(std::string_view line, std::int64_t most) const;
 
   // The text of `ids` up to the first </s>; <pad> and <s> are left out, <unk> is printed as such.

@@ -52,7 +52,7 @@ Vocabulary VocabularyBuilder::build(std::int64_t min_frequency, std::int64_t max
   if (max_size < 0 || (max_size > 0 && max_size <= kSpecialTokens)) {
     throw ValueError(
         "vocabulary",
-        fmt::format("max size {} leaves no room for a token beside the {} special ones; "
+        fmt::format("max size {} leaves no room for a token besides the {} special ones; "
                     "0 means no limit",
                     max_size, kSpecialTokens));
   }

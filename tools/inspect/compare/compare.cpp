@@ -107,7 +107,7 @@ void measure_for_comparison(const std::string& path, const ParallelCorpus& test,
 std::string comparison_table(const std::vector<Comparison>& rows, const std::string& data,
                              const CompareOptions& o) {
   std::string text = fmt::format(
-      "{}; {}; time a sentence: median of sentences translated alone.\n\n"
+      "{}; {}; time per sentence: median of sentences translated alone.\n\n"
       "| model | parameters | training | processor time | test perplexity | BLEU | exact | time a "
       "sentence | path at {} / {} tokens | decoder passes |\n"
       "|---|---|---|---|---|---|---|---|---|---|\n",

@@ -1,14 +1,13 @@
-// Models side by side: the same data and the same number of passes over them, and what each kind
-// makes of it. The argument for attention over recurrence and convolution, as a measurement.
+// Models side by side, with the same data and the same number of passes over it: the argument for attention
+// over recurrence and convolution, as a measurement.
 //
 //   parameters       as counted by the module tree
-//   training         wall-clock seconds, and processor seconds (which other work on the machine does
-//                    not lengthen)
+//   training         wall-clock seconds, and processor seconds (independent of other work on the machine)
 //   perplexity       e^NLL per target token of the test pairs; a non-autoregressive model is told the
 //                    length, and its tokens do not see each other
-//   BLEU, exact      of the test translations; BLEU on words, or on the target's characters where
-//                    its tokens are such
-//   time a sentence  median over test sentences, each translated alone, in milliseconds
+//   BLEU, exact      of the test translations; BLEU on words, or on characters if the target's tokens are
+//                    characters
+//   time per sentence  median over test sentences, each translated alone, in milliseconds
 //   path             ops on the longest chain from source to output at 10 and 40 tokens
 //                    (dependency_path.hpp)
 //   passes           of the decoder for a sentence of n tokens: n, or 1
@@ -39,15 +38,15 @@ struct Comparison {
   bool one_pass = false;
 };
 
-// Trains a model with these options in its folder, silently but for a line an epoch on standard
-// error. Errors as glim train's.
+// Trains a model with these options in its folder, and prints one line per epoch on standard error. Errors as
+// glim train's.
 void train_for_comparison(const TrainOptions& options, Comparison& row);
 
 // Fills in everything but the training of the model in `path`. `test` has its pairs.
 void measure_for_comparison(const std::string& path, const ParallelCorpus& test,
                             const CompareOptions& options, Comparison& row);
 
-// The table, and what it says, as Markdown.
+// The table and its explanation, as Markdown.
 std::string comparison_table(const std::vector<Comparison>& rows, const std::string& data,
                              const CompareOptions& options);
 

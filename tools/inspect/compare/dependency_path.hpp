@@ -4,9 +4,8 @@
 //   path(n) = most ops on any chain from the source embedding to the logits, for n source and n
 //             target tokens, every op a primitive (Magnification::Explicit)
 //
-// A model of attention has as long a path for 40 tokens as for 10. One that steps through the
-// sentence has a path that grows by the ops of a step with each token, and its gradient has to come
-// back all that way.
+// With attention the path is as long for 40 tokens as for 10. A model that steps through the sentence has a
+// path that grows with each token by the ops of a step, and its gradient has to come back all that way.
 #pragma once
 
 #include "models/decoding/sequence_model.hpp"

@@ -7,6 +7,7 @@
 #include "tensor/error.hpp"
 #include "tensor/io/safetensors.hpp"
 #include "tensor/ops/reduce.hpp"
+#include "tools/common/counted.hpp"
 #include "tools/common/nearest.hpp"
 #include "tools/inspect/debugger/debugger.hpp"
 #include "tools/inspect/debugger/difference.hpp"
@@ -87,7 +88,7 @@ void Debugger::set_break(const Words& words) {
 void Debugger::remove_break(const Words& words) {
   at_most(words, 1);
   if (words.size() == 1) {
-    print_(fmt::format("{} breakpoints removed\n", breaks_.size()));
+    print_(fmt::format("{} removed\n", counted(breaks_.size(), "breakpoint")));
     breaks_.clear();
     return;
   }
@@ -160,7 +161,8 @@ void Debugger::info(const Words& words) {
                             [&](const std::string& t) { return t.starts_with(about); });
   if (about.empty()) throw ValueError("info", "needs breakpoints, sets or nodes NAME");
   if (topic == topics.end())
-    throw ValueError("info", "knows nothing of '" + about + "'" + nearest_names(about, topics));
+    throw ValueError("info", "unknown topic '" + about + "': use breakpoints, sets or nodes NAME" +
+                                 nearest_names(about, topics));
   at_most(words, *topic == "nodes" ? 2 : 1);
   if (*topic == "nodes") {
     for (int i : nodes_named(session_, words.size() > 2 ? words[2] : "*", selected_))
@@ -201,10 +203,12 @@ void Debugger::write_out(const Words& words) {
     ++complete;
   }
   if (tensors.empty())
-    throw StateError("export", "no parameter has its gradient yet; `continue` takes the pass on");
+    throw StateError("export",
+                     "no parameter has its gradient yet; `continue` goes on with the pass");
   write_safetensors(words[1], tensors);
-  print_(fmt::format("{}: {} of {} gradients are complete, and written{}\n", words[1], complete,
-                     all.size(), named ? ", beside the values" : ""));
+  print_(fmt::format("wrote {} of {} gradients{} to {}{}\n", complete, all.size(),
+                     named ? ", with the values," : "", words[1],
+                     complete < all.size() ? "; the others are not complete yet" : ""));
 }
 
 // ---- along the graph ----
@@ -263,23 +267,23 @@ void Debugger::set(const Words& words) {
     at_most(words, 2);
     patch.kind = how == "zero" ? Patch::Zero : Patch::Freeze;
   } else {
-    throw ValueError(
-        "set", "'" + how + "' is no change" + nearest_names(how, {"zero", "freeze", "scale"}));
+    throw ValueError("set", "unknown change '" + how + "': use zero, freeze or scale C" +
+                                nearest_names(how, {"zero", "freeze", "scale"}));
   }
   auto found = nodes_named(session_, words[1], selected_);
   std::vector<int> can;
   for (int i : found)
     if (Turn t = session_.turn(i); t == Turn::ToCome || t == Turn::Now) can.push_back(i);
   if (can.empty())
-    throw StateError("set", words[1] + " has had its turn; `run` starts the pass again");
+    throw StateError("set", "the pass has gone past " + words[1] + "; `run` starts it again");
   int before = session_.current();
   // The current node last: once it is frozen the pass goes on, beyond others perhaps.
   for (auto i = can.rbegin(); i != can.rend(); ++i) session_.set(*i, patch);
-  print_(fmt::format("{}: {} {}{}\n", patch_text(patch), can.size(),
-                     can.size() == 1 ? "node" : "nodes",
-                     can.size() < found.size()
-                         ? fmt::format(", {} others have had their turn", found.size() - can.size())
-                         : ""));
+  print_(fmt::format(
+      "{}: {} {}{}\n", patch_text(patch), can.size(), can.size() == 1 ? "node" : "nodes",
+      can.size() < found.size()
+          ? fmt::format(", the pass has gone past {} more", found.size() - can.size())
+          : ""));
   if (session_.current() != before) {
     if (selected_ == before) select_current();
     show_place();

@@ -33,10 +33,10 @@ const char* kNames = R"(NAME is
 const std::vector<Debugger::Command>& Debugger::commands() {
   static const std::vector<Command> list{
       {"next", "n", "next [N]",
-       "take the node and show what its op sent; or N nodes, up to a breakpoint", &Debugger::next},
+       "take one node and show what its op sends on; or N nodes, up to a breakpoint",
+       &Debugger::next},
       {"continue", "c", "continue", "go on to the next breakpoint, or the end", &Debugger::go_on},
-      {"break", "b", "break [NAME]", "stop when a node of this name has its turn",
-       &Debugger::set_break},
+      {"break", "b", "break [NAME]", "stop before a node of this name", &Debugger::set_break},
       {"delete", "", "delete [N]", "remove breakpoint N, or all", &Debugger::remove_break},
       {"print", "p", "print [d] [NAME][PART]",
        "a value, or with d its gradient; PART is [0,1], [:,2:4] and the like",
@@ -49,13 +49,13 @@ const std::vector<Debugger::Command>& Debugger::commands() {
       {"where", "w", "where [NAME]", "module, line of the call, and how far the pass is",
        &Debugger::where},
       {"set", "", "set NAME zero|freeze|scale C",
-       "change gradients when their turn comes: zeros flow on, frozen ones stop there",
+       "change a gradient when the pass reaches it: zero sends zeros on, freeze sends nothing on",
        &Debugger::set},
       {"up", "", "up [K]", "look at the node's reader (the K-th), towards the loss", &Debugger::up},
       {"down", "", "down [K]", "look at the node's input (the K-th), towards the leaves",
        &Debugger::down},
       {"diff", "", "diff [NAME] [N]",
-       "gradient and op against difference quotients, N elements of each tensor (64)",
+       "compare gradient and op with difference quotients, N elements of each tensor (64)",
        &Debugger::diff},
       {"list", "l", "list [NAME]",
        "the nodes around it in the order of the pass, and the rule of its op", &Debugger::list},
@@ -140,8 +140,8 @@ std::vector<std::string> Debugger::completions(const std::string& before,
 
 void Debugger::at_most(const Words& words, std::size_t most) {
   if (words.size() > most + 1)
-    throw ValueError(words[0],
-                     fmt::format("'{}' is too much; see `help {}`", words[most + 1], words[0]));
+    throw ValueError(words[0], fmt::format("'{}' is one word too many; see `help {}`",
+                                           words[most + 1], words[0]));
 }
 
 void Debugger::select_current() { selected_ = session_.current(); }
@@ -167,7 +167,7 @@ void Debugger::over_note() {
 std::vector<int> Debugger::nodes(const Words& words, std::size_t at, std::size_t most) const {
   auto found = nodes_named(session_, at < words.size() ? words[at] : ".", selected_);
   if (found.size() > most)
-    throw ValueError(words[0], fmt::format("{} means {} nodes, at most {} are shown at once; "
+    throw ValueError(words[0], fmt::format("{} matches {} nodes; at most {} are shown at once; "
                                            "`info nodes {}` lists them",
                                            words[at], found.size(), most, words[at]));
   return found;

@@ -1,8 +1,7 @@
-// The commands of `glim step`, in the manner of gdb: a word, or the start of one, and what it is
-// about. Each says what it did by lines of text. Their table is in debugger.cpp, what they do in
-// commands.cpp.
+// The commands of `glim step`, in the manner of gdb: a word or its beginning, and arguments. Each prints what
+// it did. debugger.cpp has their table, commands.cpp what they do.
 //
-// Errors: ValueError, IndexError, StateError and FileError whose text says what is wrong and what is near.
+// Errors: ValueError, IndexError, StateError and FileError, naming the fault and the nearest valid names.
 #pragma once
 
 #include <functional>
@@ -15,15 +14,15 @@ namespace glim::step {
 
 class Debugger {
  public:
-  // `interrupted` is asked while a command is at work: true, and the command stops where it is.
+  // `interrupted` is called while a command works; when it returns true, the command stops.
   Debugger(Session& session, std::function<void(const std::string&)> print,
            std::function<bool()> interrupted = {});
 
   // One line. False: leave.
   bool run(const std::string& line);
-  // Where the pass stands, as it is shown after each stop.
+  // Prints where the pass is, as after each stop.
   void show_place();
-  // What may stand in place of `word`, before which stands `before` on the line.
+  // Completions of `word`, which follows `before` on the line.
   std::vector<std::string> completions(const std::string& before, const std::string& word) const;
 
  private:
@@ -58,11 +57,11 @@ class Debugger {
 
   void select_current();
   void move(int to, const std::vector<int>& others, const std::string& what);
-  // To the K-th of these nodes, as `up K` and `down K` say; `none`: what a node without any is.
+  // Moves to the K-th of these nodes, for `up K` and `down K`; `none`: the message when there are none.
   void step_to(const Words& words, const std::vector<int>& nodes, const char* none,
                const char* what);
   void over_note();
-  bool stopped();                                             // interrupted, which is then said
+  bool stopped();                                             // interrupted; prints that
   static void at_most(const Words& words, std::size_t most);  // ValueError for more words
   // The nodes of words[at], "." when there is none; ValueError for more than `most`.
   std::vector<int> nodes(const Words& words, std::size_t at, std::size_t most = 12) const;
@@ -73,7 +72,7 @@ class Debugger {
     std::vector<int> nodes;
     int hits = 0;
   };
-  bool hits();  // the current node has a breakpoint, which is then said
+  bool hits();  // the current node has a breakpoint; prints it
   void show_flows(const WalkStep& step);
 
   Session& session_;

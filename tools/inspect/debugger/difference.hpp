@@ -4,16 +4,15 @@
 //   the gradient that a value x got      (L(x + h e) - L(x - h e)) / 2h        against ∂L/∂x_e
 //   what its op sends to input x         Σ dy (op(x + h e) - op(x - h e)) / 2h
 //
-// For L every node that depends on x is run again. The second takes dy as it is, so the op at fault
-// is the one that sends what is wrong, and what it sends it to gets what is wrong. dy is the gradient
-// that the node got, or, when that is incomplete or zero, a random one; the first is then left out.
+// For L every node that depends on x is run again. The second check takes dy as it is: so the op at fault is
+// the one whose own output disagrees, not one that received a wrong gradient. dy is the gradient that the
+// node got. If that is incomplete or zero, dy is random and the first check is left out.
 //
-// Tolerances are gradcheck's, the tensor's largest element as the unit (float32: 1e-5 + 1e-3
-// |quotient|; float64: 1e-7 + 1e-5 |quotient|); a gradient that came down from the loss is given
-// 1e-6 max(1, |L|) besides (float64: 1e-8), the rounding of sums that cancel. Steps are refined where
-// the two disagree, and an element at a kink is undecidable (gradcheck_numeric.hpp). An op with
-// float32 constants of its own is run in float32, with wider tolerances (2e-3 and 1e-2), and L is
-// then not run again through it.
+// Tolerances are gradcheck's, in units of the tensor's largest element (float32: 1e-5 + 1e-3 |quotient|;
+// float64: 1e-7 + 1e-5 |quotient|). A gradient that came from the loss gets another 1e-6 max(1, |L|)
+// (float64: 1e-8) for the rounding of sums that cancel. Where the two disagree, the step is refined; an
+// element at a kink is undecidable (autograd/gradcheck/numeric.hpp). An op with float32 constants of its own
+// is run in float32, with wider tolerances (2e-3 and 1e-2), and L is then not run again through it.
 //
 // Errors: StateError for a leaf whose gradient is not complete: there is nothing to compare.
 #pragma once

@@ -51,7 +51,7 @@ Tensor along(const Tensor& x, int axis, const std::string& text) {
   if (first < 0) first += extent;
   if (last < 0) last += extent;
   if (first < 0 || last > extent || first > last)
-    throw IndexError("part", fmt::format("{} lies outside an axis of {} elements", text, extent));
+    throw IndexError("part", fmt::format("{} is outside an axis of {} elements", text, extent));
   return narrow(x, axis, first, last - first);
 }
 
@@ -66,7 +66,7 @@ std::vector<std::string> all_paths(const Session& session) {
 std::vector<int> nodes_named(const Session& session, const std::string& name, int selected) {
   if (name.empty() || name == ".") {
     if (selected < 0)
-      throw ValueError("name", "no node is looked at, the pass is over: give a NAME");
+      throw ValueError("name", "the pass is over, so there is no current node: give a NAME");
     return {selected};
   }
   if (name[0] == '#') {

@@ -1,11 +1,11 @@
-// What a person calls a node of the tape:
+// How a user names a node of the tape:
 //
 //   decoder.layers.1.self_attn.scores     its path, or the end of one: scores, self_attn.scores
 //   *self_attn.scores, *.probs            a pattern: * any run of characters, ? one
 //   #12                                   its number
-//   .                                     the node that is looked at
+//   .                                     the current node
 //
-// behind it, for printing, a part: [0,1] rows and columns by number (from the end if negative),
+// For printing, a part may follow: [0,1] rows and columns by number (from the end if negative),
 // [0,1:3] a range, [:,0] all of an axis.
 #pragma once
 
@@ -16,8 +16,8 @@
 
 namespace glim::step {
 
-// The nodes that the name means, those nearest to the loss first; never none. ValueError, with the
-// nearest names, for a name that means nothing.
+// The nodes of this name, those nearest to the loss first; at least one. ValueError with the nearest names
+// for an unknown name.
 std::vector<int> nodes_named(const Session& session, const std::string& name, int selected);
 // Every path once, in alphabetical order.
 std::vector<std::string> all_paths(const Session& session);

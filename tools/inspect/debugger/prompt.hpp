@@ -1,14 +1,13 @@
-// Lines for the debugger: from a terminal with editing, history and completion (libedit), or as they
-// come from a file or a pipe.
+// Lines for the debugger: from a terminal, with editing, history and completion (libedit), or from a file or
+// a pipe.
 #pragma once
 
 #include "tools/inspect/debugger/debugger.hpp"
 
 namespace glim::step {
 
-// Runs commands until the end of the input or `quit`. What fails is said on standard error: at a
-// terminal as it is, in a script with the number of its line. The exit status: 1 when a line of a
-// script failed.
+// Runs commands until the end of the input or `quit`. Errors go to standard error, in a script with the
+// number of the line. Returns the exit status: 1 when a line of a script failed.
 //
 // At a terminal Control-C drops the line, or stops the command at work.
 int converse(Debugger& debugger, bool terminal);

@@ -1,4 +1,4 @@
-// The rules of all ops as they stand in the sources, taken when the program is built (rules.py).
+// The rules of all ops as in the sources, taken when the program is built (rules.py).
 #pragma once
 
 #include <string_view>

@@ -49,7 +49,7 @@ const WalkStep& Session::advance() {
 
 void Session::set(int i, Patch patch) {
   if (Turn t = turn(i); t != Turn::ToCome && t != Turn::Now)
-    throw StateError("set", tape_.path(i) + " has had its turn; `run` starts the pass again");
+    throw StateError("set", "the pass has gone past " + tape_.path(i) + "; `run` starts it again");
   patches_[i].push_back(patch);
   arrive();
 }

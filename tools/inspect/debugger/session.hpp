@@ -1,8 +1,8 @@
-// One backward pass under a debugger: it stands before some node, whose gradient is complete, and
-// goes on when it is told to. What was set on a node is done when its turn comes.
+// One backward pass under a debugger. It stops before a node, whose gradient is complete, and goes on when
+// told to. A change that was set on a node is made when the pass reaches it.
 //
 //   zero      its gradient becomes zeros, which flow on
-//   freeze    it gets none: nothing below it that is reached through it alone gets one either
+//   freeze    it gets none, nor does any node that is reached through it alone
 //   scale C   its gradient becomes C times itself
 //
 // Nothing else differs from Tape::backward: left alone, a session ends with the same bits in the
@@ -51,12 +51,12 @@ class Session {
   const WalkStep& advance();
   // From the loss again, with leaves' gradients dropped and nothing set.
   void restart();
-  // StateError when the node's turn is over.
+  // StateError when the pass has gone past the node.
   void set(int node, Patch patch);
   const std::map<int, std::vector<Patch>>& patches() const { return patches_; }
 
   Turn turn(int node) const;
-  // The complete gradient; or, before the node's turn, what has come so far. Undefined: none.
+  // The complete gradient or, before the pass reaches the node, the sum so far. Undefined: none.
   Tensor gradient(int node) const;
   const std::vector<Reader>& readers(int node) const {
     return readers_[static_cast<std::size_t>(node)];
@@ -65,7 +65,7 @@ class Session {
   double sent(int node, std::size_t input) const;
 
  private:
-  void arrive();  // does what was set on the node whose turn has come
+  void arrive();  // makes the changes that were set on the node reached now
   Tape tape_;
   Var loss_value_;
   int loss_ = -1;
@@ -74,7 +74,7 @@ class Session {
   std::vector<std::vector<Reader>> readers_;
   std::map<int, Tensor> taken_;
   std::map<int, std::vector<double>> sent_;
-  std::map<int, std::vector<Patch>> patches_;  // all that were set, done or not
+  std::map<int, std::vector<Patch>> patches_;  // all that were set, made or not
   std::map<int, std::size_t> done_;            // how many of them
   std::set<int> frozen_;
 };

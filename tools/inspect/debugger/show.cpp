@@ -67,10 +67,11 @@ std::string input_name(std::string_view op, std::size_t k) {
 std::string formula_text(const Session& s, int i) {
   const Node& n = s.node(i);
   if (n.leaf)
-    return fmt::format("#{} {}: a leaf; its gradient is the sum of what its {} readers send\n", i,
-                       s.tape().path(i), s.readers(i).size());
+    return fmt::format("#{} {}: a leaf; its gradient is the sum of what its {} reader{} send{}\n",
+                       i, s.tape().path(i), s.readers(i).size(),
+                       s.readers(i).size() == 1 ? "" : "s", s.readers(i).size() == 1 ? "s" : "");
   const Formula* f = formula(n.name);
-  if (!f) return fmt::format("#{} {}: {} has no equation on record\n", i, s.tape().path(i), n.name);
+  if (!f) return fmt::format("#{} {}: {} has no formula\n", i, s.tape().path(i), n.name);
   std::string text = fmt::format("#{} {}  {}\n  {}\n", i, s.tape().path(i), n.name, f->value);
   bool each = n.inputs.size() <= f->gradients.size() && !f->gradients[n.inputs.size() - 1].empty();
   for (std::size_t k = 0; k < f->gradients.size() && !f->gradients[k].empty(); ++k) {
@@ -95,7 +96,7 @@ std::string saved_text(const Session& s, int i) {
   std::string text = fmt::format("#{} {}  {}\n", i, s.tape().path(i), n.name);
   if (n.leaf) return text + "  a leaf saves nothing\n";
   if (!n.op) return text + "  freed\n";
-  if (n.op->saved_values().empty()) return text + "  saves none of its inputs, nor its output\n";
+  if (n.op->saved_values().empty()) return text + "  saves neither inputs nor output\n";
   for (const auto& [input, recomputed, v] : n.op->saved_values()) {  // a session's tape keeps all
     if (input == Op::kOutput) {
       text += fmt::format("  y  {}  its output\n", kind(v.value()));
@@ -127,7 +128,7 @@ std::string where_text(const Session& s, int i) {
   int current = s.current();
   return text + (current < 0
                      ? fmt::format("  the pass is over: {} nodes taken\n", s.taken())
-                     : fmt::format("  {} nodes taken, of {} on the tape; the pass stands at #{}\n",
+                     : fmt::format("  {} nodes taken, of {} on the tape; the pass is at #{}\n",
                                    s.taken(), s.size(), current));
 }
 
@@ -189,11 +190,11 @@ std::string list_text(const Session& s, int i, int around) {
 std::string gradient_note(const Session& s, int i) {
   const Turn turn = s.turn(i);
   if (turn == Turn::Now || turn == Turn::Taken) return "";
-  if (turn == Turn::Frozen) return "frozen: it gets none";
-  if (turn == Turn::PassedOver) return "none reached it";
+  if (turn == Turn::Frozen) return "none: frozen";
+  if (turn == Turn::PassedOver) return "none: the pass went around it";
   std::size_t come = 0;
   for (const Reader& r : s.readers(i)) come += s.sent(r.node, r.input) >= 0;
-  return fmt::format("{} of {} readers have sent theirs; its turn is to come", come,
+  return fmt::format("{} of {} readers have sent their part; the pass has not reached it yet", come,
                      s.readers(i).size());
 }
 

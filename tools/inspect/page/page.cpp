@@ -84,7 +84,7 @@ std::string html_page(const PageParts& parts) {
   if (parts.most_bytes > 0 && page.size() > parts.most_bytes)
     throw ValueError("page",
                      fmt::format("the page would have {:.1f} MB, more than the {:.1f} MB "
-                                 "allowed; what helps: {}",
+                                 "allowed; use {}",
                                  static_cast<double>(page.size()) / 1e6,
                                  static_cast<double>(parts.most_bytes) / 1e6, parts.advice));
   return page;

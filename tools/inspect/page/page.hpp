@@ -1,8 +1,8 @@
-// One HTML file that opens from disk without a network: D3, styles, scripts and data lie within it.
+// One HTML file that opens from disk without a network: it contains D3, styles, scripts and data.
 //
-// A policy in the page forbids it to load anything. Its parts are files of their own in the source
-// (*.js, *.css), made into strings at build time. Every page has page.css and page.js: colours,
-// numbers as text, hover boxes, tabs (see the head of page.js).
+// A policy in the page forbids it to load anything. Its parts are separate source files (*.js, *.css), turned
+// into strings at build time. Every page has page.css and page.js: colours, numbers as text, hover boxes,
+// tabs (see the head of page.js).
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct PageParts {
   std::vector<std::string_view> scripts;  // after D3 and page.js, in this order
   std::string body;                       // HTML that stands within <main>
   std::uint64_t most_bytes = 0;           // ValueError when the page would be larger; 0: no limit
-  std::string advice;                     // what helps then: "a shorter sentence or --no-tensors"
+  std::string advice;                     // what to use then: "a shorter sentence or --no-tensors"
 };
 
 // UTF-8 text of the whole page.

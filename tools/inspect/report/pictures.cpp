@@ -32,7 +32,7 @@ std::string losses_svg(const std::vector<TrainingRun>& runs, const std::string& 
   for (const TrainingRun& r : runs) {
     if (name == "loss") {
       chart.title = "loss";
-      chart.y_label = "NLL, nats a target";
+      chart.y_label = "NLL, nats per target";
       add(r.name + " training", r.train.step, r.train.nll, false);
       add(r.name + " validation", r.valid.step, r.valid.nll, true);
     } else if (name == "rate") {

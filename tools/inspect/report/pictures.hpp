@@ -15,7 +15,7 @@
 namespace glim {
 
 std::vector<std::string> report_picture_names(const std::vector<TrainingRun>& runs);
-// IndexError for a name that is none; ValueError for a map of too many rows.
+// IndexError for an unknown name; ValueError for a map of too many rows.
 std::string report_picture(const std::vector<TrainingRun>& runs, const std::string& name);
 
 }  // namespace glim

@@ -14,7 +14,7 @@ const quantities = {
   update_ratio: {title: "update / weight", log: true,
     says: "‖Δw‖ / ‖w‖: what one step changes of each module's weights. About 0.001 is common."},
   rms: {title: "activation scale", log: true,
-    says: "Root mean square of what each layer hands on."},
+    says: "Root mean square of each layer's output."},
   similarity: {title: "token similarity", low: 0, high: 1,
     says: "Mean cosine between the outputs of a layer at different positions: at 1 all tokens are the same (rank collapse)."},
   entropy: {title: "attention entropy", low: 0,
@@ -41,7 +41,7 @@ function draw_losses(panel) {
         ...runs.map(r => one(label(r, "validation"), r.color, r.valid.step, r.valid.nll, {dash: true, marks: true})),
       ], {id: "chart-loss", title: "Loss: NLL, nats a target", log, flags: flags_of(["loss-spike", "above-best", "not-finite"])}),
       Charts.lines(of_batches.map(r => one(label(r, "recorded batches"), r.color, r.steps, r.loss)),
-        {id: "chart-batches", title: "Loss of the recorded batches: KL, nats a target", log}),
+        {id: "chart-batches", title: "Loss of the recorded batches: KL, nats per target", log}),
       Charts.lines(runs.map(r => r.train.step.length ? one(r.name, r.color, r.train.step, r.train.rate) :
         one(r.name, r.color, r.steps, r.rate)), {id: "chart-rate", title: "Learning rate", log}),
       Charts.lines(runs.map(r => one(r.name, r.color, r.train.step, r.train.gradient_norm)),
@@ -103,7 +103,7 @@ function draw_inside(panel) {
       const head = make("h3", {}, several ? `${run.name}${run.kind ? `, ${run.kind}` : ""}` : about.title);
       if (!t) return make("div", {class: "panel"}, head, make("p", {class: "soft"}, "This run has no such recording."));
       const first = d3.bisectLeft(run.steps, low_step), last = d3.bisectRight(run.steps, high_step) - 1;
-      if (first > last) return make("div", {class: "panel"}, head, make("p", {class: "soft"}, "No record lies within these steps."));
+      if (first > last) return make("div", {class: "panel"}, head, make("p", {class: "soft"}, "There is no record in these steps."));
       const [low, high] = shared.checked ? all : range_of([run]);
       const scale = Glim.scale(low, high, false);
       const events = marked.checked ? run.events.filter(e => e.quantity === q) : [];
@@ -132,7 +132,7 @@ function draw_inside(panel) {
   panel.append(make("div", {class: "controls"}, quantity, make("label", {}, "steps ", from), make("label", {}, "to ", to),
     make("label", {}, marked, " mark events"), several ? make("label", {}, shared, " one scale for all runs") : null),
     says, maps, make("h2", {}, "One row over the steps"),
-    make("p", {class: "soft"}, "A click into a map, or Enter, chooses the row."),
+    make("p", {class: "soft"}, "Click a cell, or press Enter, to choose its row."),
     make("div", {class: "controls"}, row), line);
   change_quantity();
 }
@@ -148,7 +148,7 @@ function show_event(event) {
   show_inside(event);
 }
 function draw_events(panel) {
-  panel.append(make("p", {}, "What stands out, found by the rules below. A rule is no verdict: it says where to look."));
+  panel.append(make("p", {}, "What stands out, found by the rules below. A rule is not a verdict: it shows where to look."));
   for (const run of runs) {
     panel.append(make("h2", {}, run.name));
     if (!run.events.length) {

@@ -104,7 +104,7 @@ bool read_recording(const std::string& path, Recording& r) {
     if (number == 1) return read_head(line, r);
     auto step = line.at("step").get<Index>();
     if (r.stopped_at > 0 || (!r.step.empty() && step <= r.step.back()))
-      throw std::string("its step is not a later one");
+      throw std::string("its step is not later than the one before");
     if (line.contains("stopped")) {
       r.stopped = line.at("stopped").get<std::string>();
       r.stopped_at = step;
@@ -162,7 +162,7 @@ void require_run(const std::string& folder) {
     throw FileError(folder, "holds no recording: glim train --record --out FOLDER makes one");
   std::string names;
   for (const std::string& name : within) names += (names.empty() ? "" : ", ") + name;
-  throw FileError(folder, "is no run itself, but holds some: " + names);
+  throw FileError(folder, "is not a run but holds some: name one of " + names);
 }
 
 void note_what_is_missing(TrainingRun& run, bool has_metrics, bool has_recording) {

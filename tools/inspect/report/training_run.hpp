@@ -1,10 +1,10 @@
-// What a training run left behind, for glim report: the losses of metrics.jsonl
+// The files of a training run, for glim report: the losses of metrics.jsonl
 // (tools/train/metrics.hpp), the recording of recording.jsonl (tools/train/recorder.hpp) and the
 // options of config.toml.
 //
-// What is not there is said in `notes`, never made up. A last line cut short, as of a run under way or
-// one that was killed, is left out and noted. FileError naming file and line for what is damaged, and
-// the nearest folders for one that is none.
+// `notes` name what is missing. A last line that is cut short, by a run that goes on or was killed, is left
+// out and noted. FileError names file and line of damaged data, and the nearest folders for a folder that
+// does not exist.
 #pragma once
 
 #include <string>
@@ -31,7 +31,7 @@ struct Recording {
   std::string kind;
   Index every = 0;
   std::vector<Index> step;
-  std::vector<double> rate, loss;  // loss: KL in nats a target, of the step's batch
+  std::vector<double> rate, loss;  // loss: KL in nats per target, of the step's batch
   std::vector<Track> tracks;  // gradient_norm, update_ratio, rms, similarity, entropy, saturation
   Index stopped_at = 0;       // the step that could not be made, and why; 0: none
   std::string stopped;

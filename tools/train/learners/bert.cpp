@@ -8,6 +8,7 @@
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/index.hpp"
 #include "tensor/ops/reduce.hpp"
+#include "tools/common/counted.hpp"
 #include "tools/data/corpus/corpus.hpp"
 #include "tools/data/phrasebook/phrasebook.hpp"
 #include "tools/train/learners/sizes.hpp"
@@ -20,7 +21,7 @@ void check_bert(const TrainOptions& o) {
   check_encoder(o);
   one_of("task", o.task, {"phrasebook", "files"});
   if (o.task == "files" && o.text.empty())
-    throw ValueError("--text", "a file of sentences, one a line, is needed");
+    throw ValueError("--text", "is needed: a file of sentences, one per line");
   if (o.task != "files" && !(o.text.empty() && o.valid_text.empty()))
     throw ValueError("--task", "'" + o.task + "' has its own text: leave out --task, or the files");
   one_of("tie", o.tie, {"decoder"});
@@ -118,7 +119,8 @@ class MaskedLearner final : public Learner {
   std::vector<std::string> summary() const override {
     std::vector<std::string> lines = glim::describe(data_, *tokenizer_);
     if (left_out_ > 0)
-      lines.push_back(fmt::format("  {} sentences of unknown tokens left out", left_out_));
+      lines.push_back(
+          fmt::format("  left out: {} of unknown tokens", counted(left_out_, "sentence")));
     return lines;
   }
 

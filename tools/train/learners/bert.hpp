@@ -3,8 +3,8 @@
 //
 //   loss = -Σ ln P(token | the rest of its sentence) over the tokens chosen anew in each epoch
 //
-// One sentence a line; without a validation file the last tenth of the lines validate, always
-// masked in the same way.
+// There is one sentence per line. Without a validation file the last tenth of the lines validate, always with
+// the same mask.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,7 @@ namespace glim {
 // What is asked of the options of encoder-only models.
 void check_encoder(const TrainOptions& o);
 BertConfig bert_config(const TrainOptions& o, Index tokens);
-// The sizes of an encoder from a checkpoint of kind bert or classifier, borne out by its tensors.
+// The sizes of an encoder from a checkpoint of kind bert or classifier, confirmed by its tensors.
 // FileError naming the file.
 BertConfig described_bert(const Checkpoint& c, const std::string& file);
 TokenizerPtr described_tokenizer(const Checkpoint& c, const std::string& file,

@@ -3,8 +3,8 @@
 //
 //   loss = Σ KL(q ‖ p) over the sentences, q the label, smoothed
 //
-// Word dropout hides tokens of training sentences, each with its probability, behind <unk>: a
-// sentence must not hang on one word (Iyyer et al. 2015, section 3.1 "word dropout").
+// Word dropout replaces each token of a training sentence by <unk> with this probability: a label must not
+// depend on one word (Iyyer et al. 2015, section 3.1 "word dropout").
 #pragma once
 
 #include <memory>

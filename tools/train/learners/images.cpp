@@ -9,6 +9,7 @@
 #include "tensor/error.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
+#include "tools/common/counted.hpp"
 #include "tools/data/images/augment.hpp"
 #include "tools/data/images/idx.hpp"
 #include "tools/data/images/png.hpp"
@@ -37,10 +38,11 @@ void check_images(const TrainOptions& o) {
     fail("valid-image-folder", "goes with --image-folder; --valid-images goes with --images");
   if (o.valid_images.empty() != o.valid_labels.empty())
     fail(o.valid_images.empty() ? "valid-images" : "valid-labels",
-         "is needed beside the other validation file");
+         "is needed with the other validation file");
   bool own = !o.valid_images.empty() || !o.valid_image_folder.empty();
   if (own && o.valid_last > 0)
-    fail("valid-last", "takes validation images from the training files: there are others already");
+    fail("valid-last",
+         "takes validation images from the training files, but other validation files are given");
   if (o.batch_sentences == 0)
     fail("batch-sentences", "is needed: it is the number of images of a batch");
   if (o.batch_tokens != 0)
@@ -212,9 +214,9 @@ class ImageLearner final : public Learner {
         train_.rows.size(), valid_.rows.size(), set.height, set.width, set.channels,
         set.channels > 1 ? "s" : "", labels_.size(), labels_.list())};
     if (set.left_out > 0)
-      lines.push_back(fmt::format("  {} files that are no PNG left out", set.left_out));
-    lines.push_back(fmt::format("  patches of {0} x {0}: {1} of them an image",
-                                model_->config().patch, model_->config().patches()));
+      lines.push_back(fmt::format("  left out: {}, not PNG", counted(set.left_out, "file")));
+    lines.push_back(fmt::format("  patches of {0} x {0}: {1} per image", model_->config().patch,
+                                model_->config().patches()));
     return lines;
   }
 

@@ -2,8 +2,8 @@
 //
 //   loss = Σ KL(q ‖ p) over the images, q the label, smoothed
 //
-// Training images are moved a little each time they are seen (tools/data/images/augment.hpp); pixels are
-// brought to mean 0 and deviation 1 by the training images' own.
+// Training images are moved a little each time they are seen (tools/data/images/augment.hpp). Pixels are
+// scaled to mean 0 and deviation 1 over the training images.
 #pragma once
 
 #include <memory>
@@ -29,7 +29,7 @@ LoadedVit load_vit(const std::string& path);
 // One for each of these images, which are of the model's size (FileError otherwise).
 std::vector<Classified> classify(const LoadedVit& vit, const ImageSet& set,
                                  const std::vector<Index>& rows);
-// Numbers of the model's labels for the set's own. FileError for a class that the model has not.
+// Numbers of the model's labels for the set's own. FileError for a class that the model does not have.
 std::vector<Index> label_numbers(const ImageSet& set, const Labels& labels);
 
 std::unique_ptr<Learner> make_image_learner(const TrainOptions& options, const Checkpoint* from);

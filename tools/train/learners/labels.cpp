@@ -33,8 +33,8 @@ Labels Labels::of(std::span<const std::string> all) {
   std::sort(l.names_.begin(), l.names_.end());
   l.names_.erase(std::unique(l.names_.begin(), l.names_.end()), l.names_.end());
   if (l.names_.size() < 2)
-    throw ValueError("labels", "a classifier needs two different labels at least, not " +
-                                   (l.names_.empty() ? "none" : "'" + l.names_[0] + "' alone"));
+    throw ValueError("labels", "a classifier needs at least two different labels, not " +
+                                   (l.names_.empty() ? "none" : "only '" + l.names_[0] + "'"));
   bool numbers = std::all_of(l.names_.begin(), l.names_.end(),
                              [](const std::string& n) { return number_of(n).has_value(); });
   if (numbers)

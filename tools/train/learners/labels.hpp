@@ -1,7 +1,7 @@
 // The classes of a classifier: their names, in the order of the outputs.
 //
-// Labels are the different ones of the training data: by their number if all are whole numbers,
-// else by their bytes. Others are an error where they are read, naming file and line.
+// Labels are those of the training data, sorted by number if all are whole numbers, else by their bytes.
+// Other labels are an error when they are read, naming file and line.
 #pragma once
 
 #include <span>
@@ -17,13 +17,13 @@ class Labels {
   Labels() = default;
   // ValueError for fewer than two different ones.
   static Labels of(std::span<const std::string> all);
-  // FileError naming `where` for anything but to_json's text.
+  // FileError naming `where` for text that is not to_json's.
   static Labels from_json(const std::string& text, const std::string& where);
   std::string to_json() const;
 
   Index size() const { return static_cast<Index>(names_.size()); }
   const std::string& name(Index label) const { return names_.at(static_cast<std::size_t>(label)); }
-  // -1 for none of them.
+  // -1 for an unknown label.
   Index find(const std::string& name) const;
   // "0, 1": for messages.
   std::string list() const;
@@ -32,7 +32,7 @@ class Labels {
   std::vector<std::string> names_;
 };
 
-// What a classifier says of one input.
+// A classifier's answer for one input.
 struct Classified {
   Index label = 0;
   std::vector<double> probs;  // by class

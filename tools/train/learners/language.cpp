@@ -20,7 +20,7 @@ namespace {
 void check_language(const TrainOptions& o) {
   refuse_strangers(o);
   one_of("task", o.task, {"phrasebook", "files"});
-  if (o.task == "files" && o.text.empty()) throw ValueError("--text", "a file of text is needed");
+  if (o.task == "files" && o.text.empty()) throw ValueError("--text", "is needed: a file of text");
   if (o.task != "files" && !(o.text.empty() && o.valid_text.empty()))
     throw ValueError("--task", "'" + o.task + "' has its own text: leave out --task, or the files");
   one_of("norm", o.norm, {"pre"});
@@ -142,7 +142,7 @@ class LanguageLearner final : public Learner {
 
   std::vector<std::string> summary() const override {
     std::vector<std::string> lines{
-        fmt::format("data: {} training tokens, {} to validate; {} tokens in the vocabulary",
+        fmt::format("data: {} training tokens, {} validation; {} tokens in the vocabulary",
                     train_.size(), valid_.size(), tokenizer_->size())};
     auto count = [&](const std::vector<Index>& tokens, const char* what) {
       if (auto unknown = std::count(tokens.begin(), tokens.end(), kUnk))

@@ -2,12 +2,11 @@
 //
 //   loss = -Σ ln P(token t+1 | tokens 1 … t) over crops of `block` tokens
 //
-// Training reads each epoch the whole text once, cut into crops from a random place on and in random
-// order, both functions of (seed, epoch): crops at random places, none of which overlap. (nanoGPT
-// draws each crop's place, and sees some of the text twice and some of it not.) Validation reads
-// the whole validation part in consecutive blocks. The
-// parts are nanoGPT's: the first 90 % of the characters (of the lines, unless tokens are
-// characters) to train, the rest to validate; or another file to validate.
+// Each epoch reads the whole text once. It is cut into crops that do not overlap, from a random place on, and
+// they are read in random order; both are functions of (seed, epoch). (nanoGPT draws the place of each crop,
+// so it sees some text twice and some not at all.) Validation reads the whole validation part in consecutive
+// blocks. The parts are nanoGPT's: the first 90 % of the characters (of the lines, unless tokens are
+// characters) train, the rest validates, or another file does.
 #pragma once
 
 #include <memory>

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "tools/common/counted.hpp"
 #include "tools/train/fingerprint.hpp"
 
 namespace glim {
@@ -61,14 +62,14 @@ std::string SentenceBatches::fingerprint() const {
 
 std::vector<std::string> describe(const SentenceBatches& data, const Tokenizer& tokenizer) {
   std::vector<std::string> lines{
-      fmt::format("data: {} training sentences, {} to validate; {} tokens in the vocabulary",
+      fmt::format("data: {} training sentences, {} validation; {} tokens in the vocabulary",
                   data.train.pairs.size(), data.valid.pairs.size(), tokenizer.size())};
   if (data.train.cut + data.valid.cut > 0)
-    lines.push_back(
-        fmt::format("  {} sentences cut to --max-length", data.train.cut + data.valid.cut));
+    lines.push_back(fmt::format("  cut to --max-length: {}",
+                                counted(data.train.cut + data.valid.cut, "sentence")));
   if (data.valid.unknown > 0)
-    lines.push_back(
-        fmt::format("  {} tokens to validate are not in the vocabulary", data.valid.unknown));
+    lines.push_back(fmt::format("  not in the vocabulary: {} of the validation text",
+                                counted(data.valid.unknown, "token")));
   return lines;
 }
 

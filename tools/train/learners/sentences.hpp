@@ -42,7 +42,7 @@ class SentenceBatches {
   std::vector<std::vector<std::int64_t>> train_batches_, valid_batches_;
 };
 
-// What the data are, in a line or more.
+// A description of the data, in one line or more.
 std::vector<std::string> describe(const SentenceBatches& data, const Tokenizer& tokenizer);
 
 }  // namespace glim

@@ -27,7 +27,7 @@ void require_described(const NonAutoregressiveConfig& c, const Evidence& file) {
   file.tensor("generator.weight", {c.tgt_vocab, c.d_model});
   if (c.length != OutputLength::Predict) return;
   if (c.length_reach < 1 || c.length_reach > c.max_len + (Index{1} << 20))
-    throw FileError(file.file, "describes a length predictor of no sensible size");
+    throw FileError(file.file, "describes a length predictor of an impossible size");
   file.tensor("length_predictor.weight", {2 * c.length_reach + 1, c.d_model});
 }
 

@@ -4,7 +4,7 @@ namespace glim {
 
 void Evidence::tensor(const std::string& name, const Shape& shape) const {
   auto at = weights.find(name);
-  if (at == weights.end()) throw FileError(file, "lacks the tensor " + name);
+  if (at == weights.end()) throw FileError(file, "has no tensor " + name);
   if (at->second.shape() != shape)
     throw FileError(file, name + " has shape " + to_string(at->second.shape()) +
                               ", its model describes " + to_string(shape));

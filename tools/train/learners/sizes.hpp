@@ -1,5 +1,5 @@
-// The sizes of the models as data: of each its name in a checkpoint, its field, and the option of a run that it
-// is taken from. New models, checkpoints and their reading all go by these lists.
+// The sizes of the models as data: for each its name in a checkpoint, its field, and the option that sets it.
+// Building models, and writing and reading checkpoints, all use these lists.
 //
 //   auto c = sizes_of<GptConfig>(options);       what the options say; the rest is the caller's
 //   to_json(c)                                   for a checkpoint
@@ -24,7 +24,7 @@ struct Size {
     Always,
     Since,
     Never
-  };  // Since: files of older programs lack it, and mean its default
+  };  // Since: absent from files of older programs, which mean its default
   Size(const char* n, Kept k = Always) : name(n), kept(k) {}
   const char* name;
   Kept kept;  // in a checkpoint
@@ -33,7 +33,7 @@ struct Size {
 template <class C, class Config>
 concept SizesOf = std::same_as<std::remove_const_t<C>, Config>;
 
-// What the models from a source to a target have in common.
+// What all models with a source and a target have in common.
 template <class C, class F>
 void each_size_of_pairs(C& c, const F& f) {
   f("src_vocab", c.src_vocab);
@@ -146,7 +146,7 @@ void each_size(C& c, const F& f) {
   f("pooling", c.pooling, &TrainOptions::pooling);
 }
 
-// ValueError naming the option for the name of a choice that there is not.
+// ValueError naming the option for an unknown choice.
 template <class Config>
 Config sizes_of(const TrainOptions& o) {
   Config c;
@@ -215,8 +215,8 @@ Config sizes_from_json(const std::string& text, const std::string& where) {
   });
 }
 
-// The tensors of a file, by which the sizes that it describes are believed before anything large is built.
-// FileError naming the file.
+// Compares the sizes that a file describes with its tensors, before anything large is built. FileError naming
+// the file.
 struct Evidence {
   const StateDict& weights;
   const std::string& file;

@@ -7,6 +7,7 @@
 #include "nn/attention/guided.hpp"
 #include "nn/attention/mask.hpp"
 #include "tensor/error.hpp"
+#include "tools/common/counted.hpp"
 
 namespace glim {
 
@@ -112,11 +113,12 @@ std::vector<std::string> TranslationLearner::summary() const {
                                   source, target));
   }
   if (data_.train.blank)
-    lines.push_back(fmt::format("  {} pairs with a blank side left out, the first in line {}",
-                                data_.train.blank, data_.train.first_blank));
+    lines.push_back(fmt::format("  left out: {} with a blank side, the first in line {}",
+                                counted(data_.train.blank, "pair"), data_.train.first_blank));
   if (data_.train_tokens.too_long)
-    lines.push_back(fmt::format("  {} pairs longer than --max-length left out, the first: {}",
-                                data_.train_tokens.too_long, data_.train_tokens.first_too_long));
+    lines.push_back(fmt::format("  left out: {} longer than --max-length, the first: {}",
+                                counted(data_.train_tokens.too_long, "pair"),
+                                data_.train_tokens.first_too_long));
   return lines;
 }
 

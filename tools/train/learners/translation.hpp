@@ -6,7 +6,7 @@
 //
 // Decoder inputs are mixed with the model's own predictions as the schedule says
 // (models/decoding/scheduled_sampling.hpp), in training only. A model that copies learns on V + extra
-// columns, the extra ones being words that the sentence has and the vocabulary lacks.
+// columns; the extra ones are words of the sentence that are not in the vocabulary.
 //
 // The table of such models says how each is built from options, and from a checkpoint.
 #pragma once
@@ -31,8 +31,8 @@ struct SequenceKind {
                                           Index tgt_vocab);
   // The sizes of a model of this kind, as JSON.
   std::string (*sizes)(const SequenceModel& model);
-  // A model of these sizes, its weights still to be loaded. A description is believed only as far
-  // as the file's tensors bear it out: FileError naming the file, before anything large is built.
+  // A model of these sizes, without its weights. FileError naming the file, before anything large is built,
+  // when its tensors contradict the description.
   std::unique_ptr<SequenceModel> (*rebuild)(const std::string& sizes, const StateDict& weights,
                                             const std::string& file);
 };

@@ -125,10 +125,11 @@ TEST_CASE("long lines are reported with their place", "[corpus]") {
   CHECK(some.first_too_long == de.path() + ":3: 4 tokens, at most 3");
   limit = {1, 1, Policy::Skip};
   CHECK_NOTHROW(tokenize(generated_corpus("one", {{"a", "x"}}), *t.source, *t.target, limit));
-  CHECK(message_of<FileError>([&] {
-          tokenize(generated_corpus("one", {{"a b", "x"}}), *t.source, *t.target, limit);
-        }) ==
-        "corpus: one and one have no pair left; all are too long, e.g. one:1: 2 tokens, at most 1");
+  CHECK(
+      message_of<FileError>([&] {
+        tokenize(generated_corpus("one", {{"a b", "x"}}), *t.source, *t.target, limit);
+      }) ==
+      "corpus: one and one have no pair to use: all are too long, e.g. one:1: 2 tokens, at most 1");
 
   const TokenizedCorpus unknown =
       tokenize(generated_corpus("new", {{"a q q", "x"}, {"b", "q"}}), *t.source, *t.target);

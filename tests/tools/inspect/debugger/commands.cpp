@@ -241,22 +241,24 @@ TEST_CASE("unknown commands and names are answered with the nearest") {
   CHECK(contains(error_of(d, "print self_atn.scores"), "nearest: self_attn.scores"));
   CHECK(contains(error_of(d, "break *.prob"), "no node is called *.prob"));
   CHECK(contains(error_of(d, "print #9999"), "they are #0 to #"));
-  CHECK(contains(error_of(d, "print *"), "nodes, at most"));
+  CHECK(contains(error_of(d, "print *"), "nodes; at most"));
   CHECK(contains(error_of(d, "set scores zeros"), "nearest: zero"));
   CHECK(contains(error_of(d, "set scores scale"), "needs a number"));
   CHECK(contains(error_of(d, "set scores scale nan"), "needs a number"));
   CHECK(contains(error_of(d, "set scores"), "needs NAME"));
   CHECK(contains(error_of(d, "next 0"), "above 0"));
   CHECK(contains(error_of(d, "info brekpoints"), "nearest: breakpoints"));
-  CHECK(contains(error_of(d, "run now"), "'now' is too much"));
+  CHECK(contains(error_of(d, "run now"), "'now' is one word too many"));
   d("next 50");
-  CHECK(contains(error_of(d, "set #" + std::to_string(d.session.loss()) + " zero"), "its turn"));
+  CHECK(contains(error_of(d, "set #" + std::to_string(d.session.loss()) + " zero"),
+                 "the pass has gone past"));
   CHECK(d("") == "");
   CHECK(contains(error_of(d, "print " + std::string(1000000, 'x')), "characters"));
   CHECK(contains(error_of(d, "export"), "needs a file"));
   CHECK(contains(error_of(d, "export nowhere/gradients.safetensors"), "nowhere"));
   CHECK(contains(error_of(d, "export gradients.safetensors nonsense"), "no node is called"));
-  CHECK(contains(error_of(d, "diff encoder.layers.0.linear1.weight"), "its turn is to come"));
+  CHECK(contains(error_of(d, "diff encoder.layers.0.linear1.weight"),
+                 "the pass has not reached it yet"));
   CHECK(contains(error_of(d, "next 99999999999999999999"), "not a whole number"));
   CHECK(contains(error_of(d, "set scores scale 1e999"), "needs a number"));
   CHECK(contains(error_of(d, "print #-1"), "no node"));

@@ -30,7 +30,7 @@ check "the script went on" [ "$(grep -c '^=> ' out)" = 3 ]
 
 # --- the gradients of a session are those of the page's own backward, bit for bit ---
 printf 'next 40\nprint d\nup\nrun\ncontinue\nexport stepped.safetensors\n' | step
-check "gradients are written" grep -q '^stepped.safetensors: \([0-9]*\) of \1 gradients are complete' out
+check "gradients are written" grep -q '^wrote \([0-9]*\) of \1 gradients to stepped.safetensors$' out
 timeout 600 "$glim" inspect "${sizes[@]}" --steps 0 --data --out looked >/dev/null 2>err
 check "the same model is inspected" [ $? = 0 ]
 compare() { # FILE FILE: the parameters' gradients of the first are in the second, with the same bytes

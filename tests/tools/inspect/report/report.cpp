@@ -123,7 +123,7 @@ TEST_CASE("a last line cut short is left out and noted; other damage is named by
     CHECK(message.find(problem) != std::string::npos);
   };
   refused(kHead + std::string("{\"step\":1,\n") + line_of(5), "2", "not a JSON object");
-  refused(kHead + line_of(5) + line_of(5), "3", "not a later one");
+  refused(kHead + line_of(5) + line_of(5), "3", "not later than");
   refused(kHead + std::string("{\"step\":1}\n"), "2", "'rate' not found");
   refused(line_of(1), "1", "not the head of a recording");
   refused("{\"glim_recording\":2}\n", "1", "format 2");
@@ -153,7 +153,7 @@ TEST_CASE("folders that are no runs: what is there is named") {
   refused({"frist"}, "(nearest: first");
   refused({"empty"}, "glim train --record");
   refused({"plain"}, "glim train --record");
-  refused({"."}, "holds some: first, second");
+  refused({"."}, "holds some: name one of first, second");
   refused({"first/recording.jsonl"}, "is a file");
   refused({"first", "second", "first/"}, "named twice");
   CHECK(read_training_runs({folder.within("first"), folder.within("plain")}).size() == 2);

@@ -117,7 +117,7 @@ refuse "missing sentence" 'no_sentence:2: no sentence' "${train_labels[@]}" --la
 printf 'good\t1\nbad\t \n' >no_label
 refuse "missing label" 'no_label:2: no label' "${train_labels[@]}" --labelled no_label
 printf 'good\t1\nfine\t1\n' >one_label
-refuse "one label only" "one_label: .*'1' alone" "${train_labels[@]}" --labelled one_label
+refuse "one label only" "one_label: .*only '1'" "${train_labels[@]}" --labelled one_label
 printf 'good\t1\nbad\t2\n' >other_label
 refuse "label outside the classes" "other_label:2: the label '2' is not one of 0, 1" "${train_labels[@]}" --labelled labelled --valid-labelled other_label
 refuse "label outside the classes to measure" "other_label:2: the label '2'" "${classify[@]}" --labelled other_label
