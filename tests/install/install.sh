@@ -14,6 +14,7 @@ learns() {  # NAME PROGRAM: it was built, and says what it should
 
 meson install -C "$build" --destdir "$work/tree" >log 2>&1 || { report "installs" "$(tail log)"; summary; exit; }
 pc=$(find tree -name glim.pc)
+export PKG_CONFIG_PATH=$work/${pc%/*} LD_LIBRARY_PATH=$work/${pc%/*/*}  # the latter for a shared library
 prefix=$work/tree$(sed -n 's/^prefix=//p' "$pc")
 missing=
 for file in include/glim/{glim,nn,optim,nn/linear,autograd/gradcheck/catch}.hpp share/doc/glim/{README.md,LICENSE} \
@@ -33,7 +34,6 @@ for header in glim nn optim autograd/gradcheck/gradcheck; do
   report "<glim/$header.hpp> alone" "$("$cxx" "${strict[@]}" -fsyntax-only -I"$prefix/include" header.cpp 2>&1 | head -n 5)"
 done
 
-export PKG_CONFIG_PATH=$work/${pc%/*} LD_LIBRARY_PATH=$work/${pc%/*/*}  # the latter for a shared library
 read -ra flags < <(pkg-config --define-variable=prefix="$prefix" --cflags --libs glim)
 "$cxx" "${strict[@]}" -I"$here/own" "$here/consumer.cpp" "${flags[@]}" -o by_hand >log 2>&1
 learns "pkg-config" ./by_hand

@@ -185,14 +185,14 @@ Command* parse_command_line(const About& about, std::vector<Command>& commands, 
                                    o.argument ? option_usage(o) : o.name, o.help));
   if (const Option* config = command.find("config"); config && config->given)
     apply_config(command, commands, *std::get<std::string*>(config->field));
+  if (line.show_config && command.find("resume") && command.given("resume"))
+    throw UsageError("--show-config: a resumed run goes by OUT/config.toml");
+  if (command.settle) command.settle(command);  // the model of --init-from says the kind
   // A file may name every option, as the one that a run leaves does.
   for (const Option& o : command.options)
     if (o.origin == kCommandLine && !command.applies(o))
       throw UsageError("--" + o.name + ": " +
                        no_option_of(*std::get<std::string*>(command.find("kind")->field), o.kinds));
-  if (line.show_config && command.find("resume") && command.given("resume"))
-    throw UsageError("--show-config: a resumed run goes by OUT/config.toml");
-  if (command.settle) command.settle(command);
   if (!line.show_config) return &command;
   print(effective_config(about, command));
   return nullptr;

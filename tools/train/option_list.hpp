@@ -39,7 +39,7 @@ void each_option(Options& o, const F& f) {
       "instead of --source and --target: file of both (CSV, TSV or JSON lines; -: standard input)");
   take("valid-pairs", o.valid_pairs, "such a file to validate on");
   take("columns", o.columns,
-       "columns of such a file, as NAME,NAME (source,target; sentence,label)");
+       "names of the columns of --pairs or --labelled (source,target; sentence,label)");
   take("valid-share", o.valid_share, "share of the training sentences to validate on instead",
        kShare);
   take("text", o.text, "file of text; for bert of sentences, one a line");

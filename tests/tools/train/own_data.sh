@@ -40,7 +40,7 @@ report "has its tokens" "$(grep -q ' 46 source and 46 target tokens' vocabulary.
 
 sed -E 's/source,target,note/sentence,label,note/' own.csv >labels.csv
 report "labelled csv" "$(trained judge --kind classifier --labelled labels.csv --valid-share 0.25)"
-report "a quarter is kept" "$(grep -q '30 training sentences, 10 to validate' judge.log || cat judge.log)"
+report "a quarter is kept" "$(grep -q '30 training sentences, 10 validation' judge.log || cat judge.log)"
 report "measured on jsonl" "$(sed 's/"en"/"sentence"/; s/"de"/"label"/' own.jsonl |
   "$glim" classify --model judge --labelled - | grep -q ' of 40)$' || echo "no accuracy")"
 

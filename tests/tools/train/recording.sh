@@ -79,7 +79,7 @@ mkdir -p full && ln -s /dev/full full/recording.jsonl
 refuse_training "a full disk" 'recording\.jsonl: cannot write: No space left' --record --out full
 mkdir -p taken/recording.jsonl
 refuse_training "a folder in its place" 'recording\.jsonl: cannot write' --record --out taken
-refuse_training "an interval of 0" 'record-every' --record --record-every 0 --out fresh
+refuse_training "an interval below 0" 'record-every' --record --record-every -1 --out fresh
 refuse_training "an interval without recording" 'record-every.*--record' --record-every 7 --out fresh
 refuse_training "a recording beyond its limit" 'record.*MB.*--record-every [0-9]+' --record --record-every 1 \
   --epochs 1000000 --out fresh

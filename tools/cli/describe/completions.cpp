@@ -22,7 +22,7 @@ std::string single_quoted(const std::string& text, bool zsh) {
   std::string r = "'";
   for (char c : text) {
     if (c == '\'')
-      r += zsh ? "'\\''" : "\\'";
+      r += "'\\''";
     else if (c == '\\' || (zsh && (c == ':' || c == '[' || c == ']')))
       r += std::string("\\") + c;
     else

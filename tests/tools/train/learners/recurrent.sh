@@ -33,9 +33,9 @@ refuse "unknown cell" 'cell.*gru, lstm, rnn' "$glim" "${copy[@]}" --cell qrnn --
 refuse "unknown attention" 'attention.*additive, dot, general, concat' "$glim" "${copy[@]}" --attention sharp --out fresh
 refuse "odd width for dot attention" 'd-model.*even' "$glim" "${tiny[@]}" --d-model 15 --attention dot --out fresh
 refuse "no width of embeddings" 'd-embed' "$glim" "${copy[@]}" --d-embed 0 --out fresh
-refuse "heads of an RNN" "--heads.*'rnn'" "$glim" "${copy[@]}" --heads 4 --out fresh
-refuse "tied weights of an RNN" "--tie.*'rnn'" "$glim" "${copy[@]}" --tie decoder --out fresh
-refuse "decoder layers of an RNN" "--decoder-layers.*'rnn'" "$glim" "${copy[@]}" --decoder-layers 2 --out fresh
+refuse "heads of an RNN" "--heads.*--kind rnn" "$glim" "${copy[@]}" --heads 4 --out fresh
+refuse "tied weights of an RNN" "--tie.*--kind rnn" "$glim" "${copy[@]}" --tie decoder --out fresh
+refuse "decoder layers of an RNN" "--decoder-layers.*--kind rnn" "$glim" "${copy[@]}" --decoder-layers 2 --out fresh
 refuse "cell of a Transformer" '--cell.*rnn' "$glim" train --task copy --cell lstm --progress none --out fresh
 refuse "another kind on resume" 'kind' "$glim" train --resume --kind transformer --progress none --out reverse
 refuse "another cell on resume" 'cell' "$glim" train --resume --cell lstm --progress none --out reverse
