@@ -61,6 +61,7 @@ struct Shower {
     return plain ? *field : std::string();
   }
   std::string operator()(const std::vector<std::string>*) const { return {}; }
+  std::string operator()(const double* field) const { return fmt::format("{:.6g}", *field); }
   template <class T>
   std::string operator()(const T* field) const {
     return fmt::format("{}", *field);
@@ -91,6 +92,7 @@ struct TomlShower {
     for (const std::string& v : *field) list.push_back(quoted(v));
     return fmt::format("[{}]", fmt::join(list, ", "));
   }
+  std::string operator()(const double* field) const { return fmt::format("{:.6g}", *field); }
   template <class T>
   std::string operator()(const T* field) const {
     return fmt::format("{}", *field);

@@ -69,7 +69,8 @@ void each_option(Options& o, const F& f) {
        "largest size of a vocabulary (0: no limit; 8,000 with sentencepiece)", kCount);
   take("vocabulary-file", o.vocabulary_file,
        "own vocabulary instead: a file of tokens, one a line, or a SentencePiece model");
-  take("target-vocabulary-file", o.target_vocabulary_file, "that of the target side, if different");
+  take("target-vocabulary-file", o.target_vocabulary_file,
+       "file of the target side's vocabulary, if different");
   take("min-frequency", o.min_frequency, "fewest occurrences of a word or character", kPositive);
   take("max-length", o.max_length, "longest sentence, in tokens; longer pairs are left out",
        kPositive);
@@ -87,7 +88,7 @@ void each_option(Options& o, const F& f) {
   take("attention-dropout", o.attention_dropout, "dropout of attention (below 0: as --dropout)",
        {-1, 1, false, true});
   take("activation-dropout", o.activation_dropout,
-       "dropout of the feed-forward's hidden layer (below 0: --dropout)", {-1, 1, false, true});
+       "dropout of the feed-forward's hidden layer (below 0: as --dropout)", {-1, 1, false, true});
   choose("norm", o.norm, "norms before or after each sublayer", kNames<NormPlacement>.names());
   choose("activation", o.activation, "activation of the feed-forward layers",
          kNames<Activation>.names());

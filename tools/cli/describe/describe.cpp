@@ -47,7 +47,8 @@ DescribedCommand::DescribedCommand(const CommandMaker& maker) : command(settled(
       for (const Option& o : c.options)
         if (std::string value = o.shown_default();
             !o.given && c.applies(o) && value != usual.find(o.name)->shown_default())
-          options += fmt::format("{}{} {}", options.empty() ? "" : ", ", o.name, value);
+          options += fmt::format("{}{} {}", options.empty() ? "" : ", ", o.name,
+                                 value.empty() ? "not given" : value);
       if (!options.empty()) recipes.push_back({kind, task, options});
     }
   }

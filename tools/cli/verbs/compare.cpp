@@ -38,7 +38,7 @@ struct CompareArguments {
 ParallelCorpus test_corpus(const CompareArguments& a, const TrainOptions& o) {
   if (a.test_source.empty() != a.test_reference.empty())
     throw ValueError(a.test_source.empty() ? "--test-source" : "--test-target",
-                     "is needed beside the other test file");
+                     "is needed: the test set has two files, line by line");
   if (!a.test_source.empty()) return read_parallel(a.test_source, a.test_reference);
   auto pairs = task_test_pairs(o);
   if (pairs.empty()) throw ValueError("--test-source", "is needed: the data are files");
@@ -192,7 +192,7 @@ Command compare_command() {
       "test-reference"};
   c.option("table", &a->table, "also write the table to this file (Markdown)");
   c.option("beam", &a->compare.beam, "prefixes kept at each step; 1 is greedy", kPositive);
-  c.option("tokenize", &a->compare.tokenize, "BLEU's tokenizer: 13a or none");
+  c.option("tokenize", &a->compare.tokenize, "BLEU's tokenizer").choices = {"13a", "none"};
   c.option("timed", &a->compare.timed, "largest number of test sentences to time one by one",
            kPositive);
   c.option("config", &a->config, "file of options (TOML); the command line overrides them")

@@ -7,6 +7,7 @@
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
 #include "tools/cli/verbs/verbs.hpp"
+#include "tools/common/counted.hpp"
 #include "tools/common/utf8.hpp"
 #include "tools/data/bleu/bleu.hpp"
 #include "tools/train/learners/translation.hpp"
@@ -74,7 +75,7 @@ void run_evaluate(Command& command, EvaluateArguments& a) {
   }
   if (a.source.empty() != a.reference.empty())
     throw ValueError(a.source.empty() ? "--source" : "--target",
-                     "is needed beside the other test file");
+                     "is needed: the test set has two files, line by line");
   if (!a.pairs.empty() && !a.source.empty())
     throw ValueError("--pairs", "has both sides: leave out --source and --target");
   if (!a.columns.empty() && a.pairs.empty())
@@ -94,9 +95,7 @@ void run_evaluate(Command& command, EvaluateArguments& a) {
                        "is needed, with --target, or --pairs: the model was trained on files");
     test = generated_corpus(trained.task + " (test)", pairs);
   }
-  if (test.blank)
-    note(fmt::format("{} pair{} with a blank side left out", test.blank,
-                     test.blank == 1 ? "" : "s"));
+  if (test.blank) note("left out: " + counted(test.blank, "pair") + " with an empty side");
   auto references = test.target_sentences(), sources = test.source_sentences();
   TranslationLearner learner(std::move(loaded), std::move(test));
   Measures m = measure(learner, Split::Valid);
@@ -158,7 +157,7 @@ Command evaluate_command() {
   c.option("columns", &a->columns, "its columns, as NAME,NAME (source,target)");
   c.option("hypotheses", &a->hypotheses, "file of translations to score instead of a model's");
   c.option("out", &a->output, "file that also gets the translations").aliases = {"output"};
-  c.option("tokenize", &a->tokenize, "BLEU's tokenizer: 13a or none");
+  c.option("tokenize", &a->tokenize, "BLEU's tokenizer").choices = {"13a", "none"};
   c.option("lowercase", &a->lowercase, "ignore case in BLEU");
   c.option("beam", &a->options.beam, "prefixes kept at each step; 1 is greedy", kPositive);
   c.option("length-penalty", &a->options.length_penalty, "α: scores are divided by ((5 + n)/6)^α",

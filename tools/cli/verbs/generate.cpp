@@ -125,8 +125,9 @@ Command generate_command() {
   Command c("generate", "text from a language model (--kind gpt)");
   auto a = std::make_shared<GenerateArguments>();
   c.option("model", &a->model, "folder of a model, or one of its files");
-  c.option("prompt", &a->prompt,
-           "text to continue (without: a line end); FILE:PATH reads a file, - standard input");
+  c.option(
+      "prompt", &a->prompt,
+      "text to continue, FILE:PATH for that of a file, - for standard input (without: a line end)");
   c.option("max-tokens", &a->max_tokens, "tokens to draw", kPositive);
   c.option("temperature", &a->sampling.temperature,
            "below 1 more predictable, above 1 more varied (for 0 use --greedy)", kNotNegative);

@@ -41,11 +41,11 @@ void run_inspect(const Command& command, InspectArguments& a) {
   namespace fs = std::filesystem;
   check_example_options(command, a.example);
   auto file = [&](const char* name) { return (fs::path(a.out) / name).string(); };
-  std::string page = file("inspect.html"), json = file("inspect.json"),
+  std::string page = file("inspect.html"), values = file("inspect.json"),
               tensors = file("inspect.safetensors");
   if (!a.pictures) refuse_existing(page, a.overwrite);
   if (!a.pictures && a.data)
-    for (const std::string& path : {json, tensors}) refuse_existing(path, a.overwrite);
+    for (const std::string& path : {values, tensors}) refuse_existing(path, a.overwrite);
   Example example(a.example);
   InspectionOptions options;
   options.attention = !a.no_attention;
@@ -62,7 +62,7 @@ void run_inspect(const Command& command, InspectArguments& a) {
   DocumentOptions document;
   document.tensors = !a.no_tensors;
   document.most_bytes = static_cast<std::uint64_t>(a.most_mb * 1e6);
-  say(fmt::format("{}: \"{}\" -> \"{}\"{}\nloss {:.4f} a token, {} nodes", inspection.title,
+  say(fmt::format("{}: \"{}\" -> \"{}\"{}\nloss {:.4f} per token, {} nodes", inspection.title,
                   inspection.source_text, inspection.target_text,
                   inspection.own_target ? " (the model's own translation)" : "",
                   inspection.capture.loss, inspection.capture.nodes.size()));
@@ -72,8 +72,8 @@ void run_inspect(const Command& command, InspectArguments& a) {
     say(path);
   }
   if (a.data) {
-    write_inspection_json(inspection, json, document);
-    say(json);
+    write_inspection_json(inspection, values, document);
+    say(values);
   }
   if (a.data && document.tensors) {
     write_inspection_tensors(inspection, tensors, document);

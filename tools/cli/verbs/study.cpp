@@ -22,7 +22,7 @@ struct StudyArguments {
   std::vector<std::string> names;
   StudyOptions options;
   std::string out;
-  bool list = false, png = false;
+  bool list = false, png = false, overwrite = false;
 };
 
 std::vector<const Study*> chosen(const std::vector<std::string>& names) {
@@ -37,14 +37,15 @@ std::vector<const Study*> chosen(const std::vector<std::string>& names) {
   return list;
 }
 
+std::string path_of(const StudyArguments& a, const std::string& name) {
+  return (std::filesystem::path(a.out) / name).string();
+}
+
 void keep(const StudyResult& result, const StudyArguments& a) {
-  auto path = [&](const std::string& name) {
-    return (std::filesystem::path(a.out) / name).string();
-  };
-  write_file_atomically(path(result.study->name + ".json"), to_json(result));
+  write_file_atomically(path_of(a, result.study->name + ".json"), to_json(result));
   for (const Picture& p : pictures(result)) {
-    save_picture(p.svg, path(p.name + ".svg"));
-    if (a.png) save_picture(p.svg, path(p.name + ".png"));
+    save_picture(p.svg, path_of(a, p.name + ".svg"));
+    if (a.png) save_picture(p.svg, path_of(a, p.name + ".png"));
   }
 }
 
@@ -58,7 +59,10 @@ void run_study(StudyArguments a) {
     throw ValueError("study", "name one, or 'all'; glim study --list names them");
   if (a.png && a.out.empty()) throw ValueError("--png", "needs --out, the folder for pictures");
   std::vector<const Study*> wanted = chosen(a.names);
-  if (!a.out.empty()) make_folder(a.out);
+  if (!a.out.empty()) {
+    for (const Study* s : wanted) refuse_existing(path_of(a, s->name + ".json"), a.overwrite);
+    make_folder(a.out);
+  }
   std::vector<StudyResult> results;
   for (const Study* s : wanted) {
     if (is_terminal(2) && !quiet())
@@ -91,6 +95,7 @@ Command study_command() {
   c.option("quick", &a->options.small, "small sizes: seconds, too small to judge");
   c.option("out", &a->out, "folder for STUDY.json and the plots (SVG)");
   c.option("png", &a->png, "write the plots as PNG too");
+  c.option("overwrite", &a->overwrite, "replace the results in --out");
   c.run = [a](Command&) { run_study(*a); };
   return c;
 }

@@ -255,7 +255,7 @@ void run_train(Command& command, TrainArguments& a) {
   bool done = trainer->run(console, interrupted);
   progress.end();
   if (!done) {
-    say("interrupted; " + last + " holds the run: glim train --resume --out " + o.out);
+    say("interrupted: saved to " + last + "; to go on: glim train --resume --out " + o.out);
     throw Exit(130);
   }
   if (quiet()) return;

@@ -39,7 +39,7 @@ function draw_losses(panel) {
       Charts.lines([
         ...runs.map(r => one(label(r, "training"), r.color, r.train.step, r.train.nll)),
         ...runs.map(r => one(label(r, "validation"), r.color, r.valid.step, r.valid.nll, {dash: true, marks: true})),
-      ], {id: "chart-loss", title: "Loss: NLL, nats a target", log, flags: flags_of(["loss-spike", "above-best", "not-finite"])}),
+      ], {id: "chart-loss", title: "Loss: NLL, in nats per token", log, flags: flags_of(["loss-spike", "above-best", "not-finite"])}),
       Charts.lines(of_batches.map(r => one(label(r, "recorded batches"), r.color, r.steps, r.loss)),
         {id: "chart-batches", title: "Loss of the recorded batches: KL, nats per target", log}),
       Charts.lines(runs.map(r => r.train.step.length ? one(r.name, r.color, r.train.step, r.train.rate) :
@@ -183,8 +183,8 @@ function draw_options(panel) {
 // ---- the head ----
 document.querySelector("main").append(...runs.map(run => make("p", {class: "soft"}, make("span", {class: "swatch",
   style: `border-top: 3px solid ${run.color}`}), " ", make("strong", {}, run.name), ` ${run.kind || "not recorded"}, ` +
-  `${run.train.step.length} log lines, ${run.valid.step.length} validations, ${run.steps.length} records, ` +
-  `${run.events.length} events`, ...run.notes.flatMap(n => [make("br"), n]))));
+  [[run.train.step, "log line"], [run.valid.step, "validation"], [run.steps, "record"], [run.events, "event"]]
+    .map(([list, noun]) => `${list.length} ${noun}${list.length === 1 ? "" : "s"}`).join(", "), ...run.notes.flatMap(n => [make("br"), n]))));
 Glim.tabs(document.querySelector("main"), [
   {id: "losses", title: "Losses", draw: draw_losses},
   {id: "inside", title: "Inside", draw: draw_inside},

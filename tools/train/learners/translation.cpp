@@ -113,7 +113,7 @@ std::vector<std::string> TranslationLearner::summary() const {
                                   source, target));
   }
   if (data_.train.blank)
-    lines.push_back(fmt::format("  left out: {} with a blank side, the first in line {}",
+    lines.push_back(fmt::format("  left out: {} with an empty side, the first in line {}",
                                 counted(data_.train.blank, "pair"), data_.train.first_blank));
   if (data_.train_tokens.too_long)
     lines.push_back(fmt::format("  left out: {} longer than --max-length, the first: {}",
