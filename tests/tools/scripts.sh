@@ -35,6 +35,20 @@ fake dpkg 'exit 0'
 refused "no network" 'setup: could not install .*libfmt-dev.*: E: Unable to fetch' "$root/tools/setup" program
 if grep -q catch2 out && ! grep -q node-d3 out; then report "program: no pages" "asks for catch2"; fi
 refused "an option that is none" 'usage: tools/setup' "$root/tools/setup" --chekcs
+# Control-C while packages are installed; the next run sets up what was left half done.
+mkdir temporary
+fake apt-get 'echo "$@" >>asked; [ -e again ] || exec sleep 20'
+fake dpkg 'echo dpkg "$@" >>asked'
+PATH="$PWD/fake:$PATH" TMPDIR=$PWD/temporary timeout -s INT -k 9 --preserve-status 1 "$root/tools/setup" program \
+  >out 2>err </dev/null
+status=$?
+report "Control-C ends it" "$([ $status = 130 ] || echo "status $status: $(cat err)")"
+report "and leaves no file" "$(ls temporary)"
+touch again
+fake apt-get 'echo "$@" >>asked; [ "$(grep -c install asked)" -gt 2 ]'
+PATH="$PWD/fake:$PATH" "$root/tools/setup" program >out 2>err </dev/null || report "the next run" "$(cat err)"
+report "the next run sets up what was half done" "$([ "$(sed -n '3,$p' asked | cut -d' ' -f1,2 | tr '\n' ';')" = \
+  'dpkg --configure;update -q;install -y;' ] || cat asked)"
 rm -f fake/*
 
 touch file

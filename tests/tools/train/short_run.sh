@@ -36,4 +36,10 @@ complete five 'step 5 of 5\. To go on: .* --max-steps 10$'
 report "with more epochs it goes on" "$([ "$(steps three | wc -w)" -ge 32 ] || cat log)"
 "${train[@]}" --examples 64 --epochs 9 --warmup 4 --rate 1e-12 --patience 1 --out early >log 2>&1 || cat log
 complete early 'validations? without improvement\. To go on: .* --patience 2$'
+# What a run tries, it tries again after it was resumed.
+"$glim" train --task copy --batch-sentences 8 --layers 1 --d-model 16 --heads 2 --d-ff 32 --examples 64 --epochs 4 \
+  --max-steps 16 --warmup 4 --try-every 1 --enough 0.9 --progress lines --out tried >log 2>&1
+report "trials" "$([ "$(grep -c ' validation sentences' log)" = 2 ] || cat log)"
+"$glim" train --resume --out tried --max-steps 32 --progress lines >log 2>&1
+report "trials after resuming" "$([ "$(grep -c ' validation sentences' log)" = 2 ] || cat log)"
 summary
