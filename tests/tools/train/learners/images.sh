@@ -20,6 +20,13 @@ report "learns from IDX files" "$([ "$(right log)" -ge 38 ] || tail -3 log)"
 "$glim" "${vit[@]}" "${folders[@]}" --valid-last 40 --epochs 40 --pooling first --out by-folder >log 2>&1
 report "learns from folders of PNGs" "$([ "$(right log)" -ge 38 ] || tail -3 log)"
 
+# --- from a model to the next ---
+"$glim" train --init-from by-idx "${idx[@]}" --valid-last 40 --max-steps 2 --rate 1e-30 --schedule constant \
+  --progress none --out begun >log 2>&1
+report "begins with a vit: it knows what that one knew" "$([ "$(right log)" -ge 38 ] || tail -3 log)"
+refuse "a patch that is another" '--patch: by-idx has 4, and a run that begins with it has the same' \
+  "$glim" train --init-from by-idx "${idx[@]}" --patch 2 --out other
+
 # --- classifying ---
 "$glim" classify --model by-idx --images images.idx >found 2>err
 report "a line for each image" "$([ "$(wc -l <found)" = 240 ] && grep -Eq '^[0-3]	0=[01]\.[0-9]{4} 1=' found || cat err)"
