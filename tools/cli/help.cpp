@@ -26,7 +26,7 @@ std::string entry(const std::string& left, const std::string& text) {
   for (std::string_view word : split_spaces(text)) {
     std::size_t width = width_of(word);
     if (column > kIndent && column + 1 + width > kColumns) {
-      r += "\n" + std::string(kIndent, ' ');
+      r.append(1, '\n').append(kIndent, ' ');
       column = kIndent;
     } else if (column > kIndent) {
       r += ' ';
