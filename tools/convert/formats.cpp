@@ -129,13 +129,14 @@ const std::vector<Format>& formats() {
   return list;
 }
 
-const Format& format_named(const std::string& name, const std::string& option) {
+const Format& format_named(std::string_view name, std::string_view option) {
   std::string known;
   for (const Format& f : formats()) {
     if (f.name == name) return f;
     known += (known.empty() ? "" : ", ") + std::string(f.name);
   }
-  throw ValueError("--" + option, "'" + name + "' is not one of " + known);
+  throw ValueError("--" + std::string(option),
+                   "'" + std::string(name) + "' is not one of " + known);
 }
 
 std::optional<Renamed> our_name(const Format& format, const std::string& theirs) {
