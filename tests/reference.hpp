@@ -50,9 +50,9 @@ class Reference {
 };
 
 // That file, read once.
-inline const Reference& stored(const std::string& name) {
+inline const Reference& stored(std::string_view name) {
   static std::map<std::string, Reference> files;
-  return files.try_emplace(name, name).first->second;
+  return files.try_emplace(std::string(name), std::string(name)).first->second;
 }
 
 // The largest |a - b|/(1 + |b|): NaN counts as infinite, and so do shapes that differ.
