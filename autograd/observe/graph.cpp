@@ -8,7 +8,7 @@ namespace glim {
 namespace {
 
 // Within double quotes only " and \ mean something; a label's line ends are written out.
-std::string quoted(std::string_view text) {
+std::string dot_text(std::string_view text) {
   std::string out = "\"";
   for (char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -83,7 +83,7 @@ class Writer {
       std::string label = options_.clusters ? parts_of(path).back() : path;
       if (!n.leaf && !n.label.empty()) label.append("\n").append(n.name);
       label.append("\n").append(to_string(n.shape)).append(" ").append(name_of(n.dtype));
-      out_ += indent + "n" + std::to_string(i) + " [label=" + quoted(label);
+      out_ += indent + "n" + std::to_string(i) + " [label=" + dot_text(label);
       if (n.leaf)
         out_ += ", shape=ellipse";
       else if (!n.op)
@@ -92,7 +92,7 @@ class Writer {
     }
     for (const auto& child : cluster.children) {
       out_ += indent + "subgraph cluster_" + std::to_string(clusters_++) + " {\n";
-      out_ += indent + "  label=" + quoted(child->name) + ";\n";
+      out_ += indent + "  label=" + dot_text(child->name) + ";\n";
       write(*child, indent + "  ");
       out_ += indent + "}\n";
     }
