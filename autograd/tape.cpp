@@ -162,17 +162,24 @@ void Tape::place(Error& error, int i) const {
   error.set_place(path(i), node.leaf ? "" : to_string(node.where));
 }
 
-void Tape::label(int i, std::string_view text, const Tensor& value) {
+Var Tape::label(Var v, std::string_view text) {
+  if (!observers_.empty()) {
+    const std::string& scope = scope_path(current_scope());
+    std::string path = scope.empty() ? std::string(text) : scope + "." + std::string(text);
+    for (std::size_t k = 0; k < observers_.size(); ++k)
+      v = observers_[k]->value_named(path, std::move(v));
+  }
+  int i = node_of(v);
+  if (i < 0) return v;
   nodes_[i].label = text;
-  for (std::size_t k = 0; k < observers_.size(); ++k) observers_[k]->named(i, value);
+  for (std::size_t k = 0; k < observers_.size(); ++k) observers_[k]->named(i, v.value());
+  return v;
 }
 
 Var named(Var v, std::string_view label) {
   Tape* tape = Tape::current();
   if (!tape || v.is_leaf()) return v;
-  int node = tape->node_of(v);
-  if (node >= 0) tape->label(node, label, v.value());
-  return v;
+  return tape->node_of(v) < 0 ? v : tape->label(std::move(v), label);
 }
 
 // ---- backward ----

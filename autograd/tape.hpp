@@ -130,7 +130,8 @@ class Tape : private TapeLists {
   const Replay& replay(int node) const;
   Var value(int node) const;                 // of a leaf, or as kept: a Var of that node
   void place(Error& error, int node) const;  // adds the node's path and line
-  void label(int node, std::string_view text, const Tensor& value);  // in place of the op's name
+  // The node of v gets this name in place of its op's; or what observers put in its place, which is returned.
+  Var label(Var v, std::string_view text);
 
   // Stops the current tape from recording until the end of the block.
   class NoGrad {

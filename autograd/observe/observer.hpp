@@ -41,6 +41,8 @@ class Observer {
   virtual void recorded(int, const Tensor&) {}             // an op, or a leaf, became this node
   virtual bool wants_replay() const { return false; }
   virtual void recorded_replay(int, Replay) {}
+  // A value is about to get its name, and with it this path; what follows reads the result in its place.
+  virtual Var value_named(std::string_view, Var v) { return v; }
   virtual void named(int, const Tensor&) {}  // the node got a name
   // The nodes from `size` on are gone, with the tape or with a checkpointed region that is run again later.
   // `keep`: what was seen in the region counts.

@@ -51,7 +51,17 @@ void add_example_options(Command& command, ExampleOptions& options) {
   };
 }
 
-void check_example_options(const Command& command, const ExampleOptions& options) {
+void add_forward_changes(Command& command, Changes& changes) {
+  Option& scale = command.option("scale", &changes.scale.emplace(1.0),
+                                 "the factor of Q Kᵀ in the scores of every attention");
+  scale.group = "Changes";
+  scale.default_text = "1/√Dk";
+  command.option("remove-head", &changes.remove_heads,
+                 "the context of these heads is 0: decoder.layers.1.multihead_attn:2");
+}
+
+void check_example_options(const Command& command, ExampleOptions& options) {
+  if (!command.given("scale")) options.changes.scale.reset();
   auto given = [&](const std::string& name) { return command.given(name); };
   if (!options.init)
     for (const std::string& name : kOfFreshModels)

@@ -10,7 +10,10 @@ namespace glim {
 // command.
 void add_example_options(Command& command, ExampleOptions& options);
 
+// --scale and --remove-head (tools/inspect/changes.hpp), under a heading of their own. `changes` are the example's.
+void add_forward_changes(Command& command, Changes& changes);
+
 // ValueError for sizes of a fresh model beside a trained one.
-void check_example_options(const Command& command, const ExampleOptions& options);
+void check_example_options(const Command& command, ExampleOptions& options);
 
 }  // namespace glim

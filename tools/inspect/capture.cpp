@@ -68,7 +68,8 @@ Capture capture(Example& example) {
   c.loss = loss.item();
   describe_nodes(tape, c);
   BackwardWalk walk(tape, loss);
-  while (walk.next() >= 0) {
+  ChangedBackward changed(example.changes());
+  while (changed.before_step(tape, walk), walk.next() >= 0) {
     WalkStep step = walk.step();
     CapturedNode& node = c.nodes[static_cast<std::size_t>(step.node)];
     node.turn = static_cast<int>(c.walk.size());
@@ -82,6 +83,7 @@ Capture capture(Example& example) {
       node.flows.push_back(std::move(kept));
     }
   }
+  changed.require_used(tape);
   example.model().zero_grad();
   return c;
 }

@@ -9,11 +9,8 @@
 #include "tensor/io/atomic_file.hpp"
 #include "tensor/io/safetensors.hpp"
 #include "tools/inspect/pack.hpp"
-#include "tools/inspect/page/page.hpp"
 
 namespace glim {
-
-extern const std::string_view kMapsScript, kGraphScript, kInspectScript, kInspectStyle;
 
 namespace {
 
@@ -231,32 +228,22 @@ void write_inspection_tensors(const Inspection& inspection, const std::string& p
                      {"of", inspection.title}});
 }
 
-void write_inspection_page(const Inspection& inspection, const std::string& path,
-                           const DocumentOptions& o) {
+Json page_data(const Inspection& inspection, const DocumentOptions& o) {
   Json data = findings(inspection, packed);
-  if (o.tensors)
-    for (const CapturedNode& n : inspection.capture.nodes) {
-      Json& node = data["nodes"][static_cast<std::size_t>(n.number)];
-      AxisNames names = axis_names(inspection.attention, n);
-      bool named = !names.rows.empty() && std::ssize(names.rows) <= kNamedRows;
-      if (named) node["rows"] = names.rows;
-      if (named && !names.columns.empty() && std::ssize(names.columns) <= kNamedColumns)
-        node["columns"] = names.columns;
-      Index rows = named ? kNamedRows : kPictureRows,
-            columns = named ? kNamedColumns : kPictureColumns;
-      node["picture"] = packed_picture(n.value, rows, columns);
-      if (n.gradient.defined())
-        node["gradient_picture"] = packed_picture(n.gradient, rows, columns);
-    }
-  PageParts parts;
-  parts.title = "glim inspect: " + inspection.source_text;
-  parts.data = data.dump();
-  parts.styles = {kInspectStyle};
-  parts.scripts = {kMapsScript, kGraphScript, kInspectScript};
-  parts.most_bytes = o.most_bytes;
-  parts.advice = "a shorter sentence, --no-tensors or a larger --max-mb";
-  std::string page = html_page(parts);
-  write_file_atomically(path, std::string_view(page));
+  if (!o.tensors) return data;
+  for (const CapturedNode& n : inspection.capture.nodes) {
+    Json& node = data["nodes"][static_cast<std::size_t>(n.number)];
+    AxisNames names = axis_names(inspection.attention, n);
+    bool named = !names.rows.empty() && std::ssize(names.rows) <= kNamedRows;
+    if (named) node["rows"] = names.rows;
+    if (named && !names.columns.empty() && std::ssize(names.columns) <= kNamedColumns)
+      node["columns"] = names.columns;
+    Index rows = named ? kNamedRows : kPictureRows,
+          columns = named ? kNamedColumns : kPictureColumns;
+    node["picture"] = packed_picture(n.value, rows, columns);
+    if (n.gradient.defined()) node["gradient_picture"] = packed_picture(n.gradient, rows, columns);
+  }
+  return data;
 }
 
 }  // namespace glim

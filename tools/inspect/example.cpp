@@ -70,7 +70,7 @@ std::vector<std::string> shown_tokens(const Tokenizer& tokenizer, const std::str
   return tokens;
 }
 
-Example::Example(const ExampleOptions& options) {
+Example::Example(const ExampleOptions& options) : changes_(options.changes) {
   LoadedSequenceModel loaded =
       options.init ? fresh_model(options.fresh) : load_sequence_model(options.model);
   const std::string& kind = loaded.checkpoint.kind;
@@ -133,8 +133,10 @@ std::vector<std::int64_t> Example::target_out_ids() const {
 
 Var Example::loss() {
   Magnify magnify(Magnification::Explicit);
+  ChangedForward changed(changes_);
   Measures sums;
   Var total = learner_->loss(Split::Valid, 0, 0, sums);
+  changed.require_used();
   return mul(total, 1 / static_cast<double>(target_out_.size()));
 }
 

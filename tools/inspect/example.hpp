@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "autograd/ops.hpp"
+#include "tools/inspect/changes.hpp"
 #include "tools/train/learners/translation.hpp"
 
 namespace glim {
@@ -27,6 +28,7 @@ struct ExampleOptions {
   TrainOptions fresh;
   std::string source, target;  // empty: a pair of the model's task; the model's own translation
   bool float64 = false;
+  Changes changes;
 };
 
 class Example {
@@ -48,12 +50,14 @@ class Example {
   std::vector<std::int64_t> source_ids() const;                               // (S)
   std::vector<std::int64_t> target_out_ids() const;                           // (T)
   double label_smoothing() const { return smoothing_; }
+  const Changes& changes() const { return changes_; }  // loss() makes those of the forward
 
  private:
   std::unique_ptr<TranslationLearner> learner_;
   std::string title_, source_text_, target_text_;
   bool own_target_ = false, source_eos_ = false;
   double smoothing_ = 0;
+  Changes changes_;
   std::vector<std::string> source_, target_in_, target_out_;
 };
 

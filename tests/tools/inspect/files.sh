@@ -33,6 +33,17 @@ report "which writes nothing" "$([ ! -e look2 ] || ls look2)"
 refuse "a head that is not there" "no picture is named '$map/head2/dS'" \
   "${inspect[@]}" --out look2 --svg "$map/head2/dS"
 
+# Changes of the pass: 1/√8 is the factor as it is.
+rm -f look/*
+losses() { "${inspect[@]}" --out look --overwrite --no-tensors "$@" | grep -o 'loss [0-9.]*'; }
+report "the factor as it is" "$([ "$(losses)" = "$(losses --scale 0.35355339)" ] || echo "another loss")"
+report "another factor" "$([ "$(losses)" != "$(losses --scale 9)" ] || echo "the same loss")"
+refuse "a head that is not there" "--remove-head: '$map:2': .* has the heads 0 to 1" "${inspect[@]}" --remove-head "$map:2"
+refuse "no such node" "--zero: no node with a gradient is named .*nearest: $map.scores" \
+  "${inspect[@]}" --out look --overwrite --zero "$map.score"
+refuse "no factor" "--scale-gradient: 'loss=x' is not of the form NODE=NUMBER" "${inspect[@]}" --scale-gradient loss=x
+refuse "no number" "--scale" "${inspect[@]}" --scale x
+
 # Without a font for them, Chinese characters are boxes in a PNG, and it is said, once.
 printf '<fontconfig><dir>%s</dir></fontconfig>\n' "$work/none" >no-fonts.conf
 chinese=(--target 我有一只猫 --png 'decoder.layers.0.self_attn/*/A' --overwrite --out look)

@@ -89,7 +89,14 @@ Command inspect_command() {
   auto a = std::make_shared<InspectArguments>();
   Command c("inspect", "watch the gradient of one sentence pair: a page, data, pictures");
   add_example_options(c, a->example);
-  c.option("out", &a->out, "folder of the page and the files");
+  Changes& changes = a->example.changes;
+  add_forward_changes(c, changes);
+  c.option("zero", &changes.zero,
+           "the gradient of these nodes is 0: NODE, or NODE:HEAD of one head");
+  c.option("freeze", &changes.freeze, "none of these nodes' gradient reaches what lies below them");
+  c.option("scale-gradient", &changes.scale_gradient,
+           "the gradient of these nodes times a number: NODE=C, NODE:HEAD=C");
+  c.option("out", &a->out, "folder of the page and the files").group = "";
   c.option("overwrite", &a->overwrite, "replace the page and the files");
   c.option("data", &a->data,
            "write inspect.json and inspect.safetensors too: every tensor, in full");

@@ -1,0 +1,123 @@
+// A change of the pass changes what follows it, exactly, and nothing else.
+#include "tools/inspect/changes.hpp"
+
+#include <cmath>
+#include <functional>
+
+#include "tensor/error.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/reduce.hpp"
+#include "tests/tools/inspect/common.hpp"
+#include "tools/inspect/capture.hpp"
+
+namespace test_changes {
+
+using namespace glim;
+
+namespace {
+
+Capture changed(const std::function<void(Changes&)>& change, bool float64 = true) {
+  ExampleOptions o = small_options();
+  o.float64 = float64;
+  change(o.changes);
+  Example example(o);
+  return capture(example);
+}
+
+Tensor gradient(const Capture& c, const std::string& path) {
+  int node = c.find(path);
+  INFO(path);
+  REQUIRE(node >= 0);
+  return c[node].gradient;
+}
+
+double largest(const Tensor& x) { return max(abs(x)).item(); }
+
+double difference(const Tensor& a, const Tensor& b) { return largest(sub(a, b)); }
+
+const std::string kSelf = "encoder.layers.0.self_attn", kCross = "decoder.layers.0.multihead_attn";
+
+}  // namespace
+
+TEST_CASE("a factor of 1/√Dk is the pass as it is; another is another pass") {
+  Capture plain = changed([](Changes&) {});
+  Capture same = changed([](Changes& c) { c.scale = 1 / std::sqrt(8.0); });  // Dk = 16/2
+  CHECK(std::abs(same.loss - plain.loss) < 1e-14);
+  for (const char* name : {".scores", ".probs", ".value"})
+    CHECK(difference(gradient(same, kSelf + name), gradient(plain, kSelf + name)) < 1e-14);
+  Capture one = changed([](Changes& c) { c.scale = 1; });
+  const Tensor was = plain[plain.find(kSelf + ".scores")].value,
+               is = one[one.find(kSelf + ".scores")].value;
+  CHECK(difference(is, mul(was, std::sqrt(8.0))) < 1e-12);
+  CHECK(one.loss != plain.loss);
+  CHECK(largest(sum(gradient(one, kSelf + ".scores"), {-1})) < 1e-14);
+}
+
+TEST_CASE("without differences in the scores attention is even and ∂L/∂Q is 0") {
+  Capture none = changed([](Changes& c) { c.scale = 0; });
+  Tensor a = none[none.find(kCross + ".probs")].value;
+  CHECK(difference(a, mul(ones(a.shape(), a.dtype()), 1.0 / static_cast<double>(a.size(-1)))) <
+        1e-15);
+  CHECK(largest(gradient(none, kCross + ".query")) == 0);
+}
+
+TEST_CASE("a head that is removed gives nothing and learns nothing; the others do") {
+  Capture c = changed([](Changes& o) { o.remove_heads = {kCross + ":1"}; });
+  for (const char* name : {".probs", ".scores", ".value"}) {
+    Tensor g = gradient(c, kCross + name);
+    CHECK(largest(select(g, 1, 1)) == 0);
+    CHECK(largest(select(g, 1, 0)) > 0);
+  }
+  Capture plain = changed([](Changes&) {});
+  CHECK(c.loss != plain.loss);
+  Capture all = changed([](Changes& o) { o.remove_heads = {"*attn:0", "*attn:1"}; });
+  CHECK(largest(gradient(all, kSelf + ".probs")) == 0);
+}
+
+TEST_CASE("zero, freeze and scale change what flows below a node") {
+  Capture plain = changed([](Changes&) {});
+  Capture zero = changed([](Changes& c) { c.zero = {kSelf + ".scores:1"}; });
+  CHECK(zero.loss == plain.loss);
+  CHECK(largest(select(gradient(zero, kSelf + ".query"), 1, 1)) == 0);
+  CHECK(difference(select(gradient(zero, kSelf + ".query"), 1, 0),
+                   select(gradient(plain, kSelf + ".query"), 1, 0)) == 0);
+  CHECK(difference(gradient(zero, kSelf + ".value"), gradient(plain, kSelf + ".value")) == 0);
+
+  Capture frozen = changed([](Changes& c) { c.freeze = {kSelf + ".scores"}; });
+  CHECK(!gradient(frozen, kSelf + ".scores").defined());
+  CHECK(!gradient(frozen, kSelf + ".query").defined());
+  CHECK(difference(gradient(frozen, kSelf + ".value"), gradient(plain, kSelf + ".value")) == 0);
+
+  Capture twice = changed([](Changes& c) { c.scale_gradient = {kSelf + ".scores=-2"}; });
+  CHECK(difference(gradient(twice, kSelf + ".query"),
+                   mul(gradient(plain, kSelf + ".query"), -2.0)) < 1e-14);
+}
+
+TEST_CASE("a change that changes nothing is refused") {
+  auto message = [](const std::function<void(Changes&)>& change) {
+    try {
+      changed(change, false);
+    } catch (const ValueError& e) {
+      return e.one_line();
+    }
+    return std::string();
+  };
+  auto says = [](const std::string& found, const std::string& part) {
+    INFO(found);
+    CHECK(found.find(part) != std::string::npos);
+  };
+  says(message([](Changes& c) { c.remove_heads = {kSelf}; }),
+       "--remove-head: '" + kSelf + "' names no head");
+  says(message([](Changes& c) { c.remove_heads = {kSelf + ":2"}; }), "has the heads 0 to 1");
+  says(message([](Changes& c) { c.remove_heads = {"encoder.layers.0.selfattn:0"}; }),
+       "nearest: " + kSelf);
+  says(message([](Changes& c) { c.zero = {kSelf + ".score"}; }), kSelf + ".scores");
+  says(message([](Changes& c) { c.zero = {kSelf + ".scores:x"}; }),
+       "a head is a whole number after ':'");
+  says(message([](Changes& c) { c.freeze = {"loss:1"}; }), "--zero takes a head");
+  says(message([](Changes& c) { c.zero = {"log_probs:0"}; }), "has no heads");
+  for (const char* text : {"loss", "loss=", "loss=nan", "loss=1e400", "=1"})
+    says(message([&](Changes& c) { c.scale_gradient = {text}; }), "--scale-gradient");
+}
+
+}  // namespace test_changes

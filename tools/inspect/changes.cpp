@@ -1,0 +1,142 @@
+#include "tools/inspect/changes.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <fmt/format.h>
+
+#include "autograd/ops.hpp"
+#include "tensor/error.hpp"
+#include "tools/common/nearest.hpp"
+
+namespace glim {
+namespace {
+
+template <class T>
+std::optional<T> number_in(std::string_view text) {
+  T x{};
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), x);
+  if (error != std::errc() || end != text.data() + text.size()) return {};
+  return x;
+}
+
+// "PATTERN", "PATTERN:HEAD".
+NodeChange parsed(std::string option, const std::string& text) {
+  NodeChange c{std::move(option), text, text, {}, 0.0};
+  if (auto colon = text.rfind(':'); colon != text.npos) {
+    c.head = number_in<Index>(std::string_view(text).substr(colon + 1));
+    if (!c.head || *c.head < 0)
+      throw ValueError(c.option, "'" + text + "': a head is a whole number after ':', from 0 on");
+    c.pattern = text.substr(0, colon);
+  }
+  if (c.pattern.empty()) throw ValueError(c.option, "'" + text + "' names no node");
+  return c;
+}
+
+// Factors (1, H, 1, 1), `factor` at the head and 1 elsewhere, for x (B, H, ., .).
+Tensor head_factors(const NodeChange& c, std::string_view path, const Tensor& x) {
+  if (x.rank() != 4)
+    throw ValueError(c.option, fmt::format("'{}': {} has no heads: its shape is {}", c.text, path,
+                                           to_string(x.shape())));
+  const Index heads = x.size(1);
+  if (*c.head >= heads)
+    throw ValueError(c.option,
+                     fmt::format("'{}': {} has the heads 0 to {}", c.text, path, heads - 1));
+  std::vector<double> factors(static_cast<std::size_t>(heads), 1.0);
+  factors[static_cast<std::size_t>(*c.head)] = *c.factor;
+  return from_vector(factors, {1, heads, 1, 1}).to(x.dtype());
+}
+
+void require_all_used(const std::vector<NodeChange>& changes, const std::vector<std::string>& known,
+                      const char* what) {
+  for (const NodeChange& c : changes)
+    if (!c.used)
+      throw ValueError(c.option, fmt::format("no {} is named '{}'{}", what, c.pattern,
+                                             nearest_names(c.pattern, known)));
+}
+
+}  // namespace
+
+// ---- forward ----
+
+ChangedForward::ChangedForward(const Changes& changes)
+    : tape_(*Tape::current()), scale_(changes.scale) {
+  for (const std::string& text : changes.remove_heads) {
+    heads_.push_back(parsed("--remove-head", text));
+    if (!heads_.back().head)
+      throw ValueError("--remove-head", "'" + text + "' names no head: write " + text + ":0");
+  }
+  tape_.observe(*this);
+}
+
+ChangedForward::~ChangedForward() { tape_.stop_observing(*this); }
+
+Var ChangedForward::value_named(std::string_view path, Var v) {
+  const auto dot = path.rfind('.');
+  const std::string_view module = path.substr(0, dot == path.npos ? 0 : dot);
+  const std::string_view name = path.substr(dot == path.npos ? 0 : dot + 1);
+  if (name == "query") dk_ = v.size(-1);
+  if (name == "scores" && scale_ && dk_ > 0)
+    v = v * (*scale_ * std::sqrt(static_cast<double>(dk_)));  // it was 1/√Dk
+  if (name != "context") return v;
+  attentions_.emplace_back(module);
+  for (NodeChange& c : heads_)
+    if (glob_match(c.pattern, module)) {
+      v = v * Var(head_factors(c, module, v.value()));
+      c.used = true;
+    }
+  return v;
+}
+
+void ChangedForward::require_used() const {
+  require_all_used(heads_, attentions_, "attention");
+  if (scale_ && attentions_.empty())
+    throw ValueError("--scale", "this model has no attention with a factor 1/√Dk");
+}
+
+// ---- backward ----
+
+ChangedBackward::ChangedBackward(const Changes& changes) {
+  for (const std::string& text : changes.zero) changes_.push_back(parsed("--zero", text));
+  for (const std::string& text : changes.freeze) {
+    changes_.push_back(parsed("--freeze", text));
+    if (changes_.back().head)
+      throw ValueError("--freeze", "'" + text + "': a whole node is frozen; --zero takes a head");
+    changes_.back().factor.reset();
+  }
+  for (const std::string& text : changes.scale_gradient) {
+    const auto equals = text.rfind('=');
+    const auto factor = number_in<double>(
+        equals == text.npos ? std::string_view() : std::string_view(text).substr(equals + 1));
+    if (!factor || !std::isfinite(*factor))
+      throw ValueError("--scale-gradient", "'" + text + "' is not of the form NODE=NUMBER");
+    changes_.push_back(parsed("--scale-gradient", text.substr(0, equals)));
+    changes_.back().factor = factor;
+  }
+}
+
+void ChangedBackward::before_step(const Tape& tape, BackwardWalk& walk) {
+  if (changes_.empty()) return;
+  for (int node = walk.next(), before = -1; node >= 0 && node != before; node = walk.next()) {
+    before = node;
+    const std::string path = tape.path(node);
+    for (NodeChange& c : changes_) {
+      if (!glob_match(c.pattern, path)) continue;
+      c.used = true;
+      if (!c.factor) {
+        walk.set_gradient(node, {});
+        break;
+      }
+      Tensor g = walk.gradient(node);
+      walk.set_gradient(node, c.head ? mul(g, head_factors(c, path, g)) : mul(g, *c.factor));
+    }
+  }
+}
+
+void ChangedBackward::require_used(const Tape& tape) const {
+  std::vector<std::string> paths;
+  for (std::size_t i = 0; i < tape.nodes().size(); ++i)
+    paths.push_back(tape.path(static_cast<int>(i)));
+  require_all_used(changes_, paths, "node with a gradient");
+}
+
+}  // namespace glim

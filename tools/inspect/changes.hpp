@@ -1,0 +1,65 @@
+// What differs from the pass as it is. Forward, a value is changed where it gets its name: what follows reads the
+// changed one, and its gradient flows through the change. Backward, a node's complete gradient is changed before its
+// op passes it on.
+//
+//   scale           S = scale Q Kᵀ in place of Q Kᵀ/√Dk, in every attention
+//   remove_heads    "decoder.layers.1.multihead_attn:2": the context of head 2 is 0
+//   zero            "decoder.layers.1.multihead_attn.scores:2": ∂L/∂(that node) is 0, of head 2 alone if one is named
+//   freeze          the pass goes around the node: none of its gradient reaches what lies below it
+//   scale_gradient  "NODE=C", "NODE:HEAD=C": the gradient is C times itself
+//
+// A node is named by its path, in which * stands for any run of characters and ? for one.
+//
+// Errors: ValueError naming the option, for a text of another form, a head that there is not, and a name that no node
+// of the pass has.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "autograd/observe/walk.hpp"
+
+namespace glim {
+
+struct Changes {
+  std::optional<double> scale;
+  std::vector<std::string> remove_heads, zero, freeze, scale_gradient;
+};
+
+// One change of a gradient, or one head that is removed.
+struct NodeChange {
+  std::string option, text, pattern;  // as given, and the part of it that names nodes
+  std::optional<Index> head;
+  std::optional<double> factor;  // none: freeze
+  bool used = false;
+};
+
+// Changes values of the tape that is open, until the end of the block.
+class ChangedForward : public Observer {
+ public:
+  explicit ChangedForward(const Changes& changes);
+  ~ChangedForward() override;
+  Var value_named(std::string_view path, Var v) override;
+  void require_used() const;  // after the forward
+
+ private:
+  Tape& tape_;
+  std::optional<double> scale_;
+  std::vector<NodeChange> heads_;
+  std::vector<std::string> attentions_;  // seen so far
+  Index dk_ = 0;                         // of the one that computes
+};
+
+class ChangedBackward {
+ public:
+  explicit ChangedBackward(const Changes& changes);
+  // Changes the gradient of walk.next(), and of what is next once that is frozen.
+  void before_step(const Tape& tape, BackwardWalk& walk);
+  void require_used(const Tape& tape) const;  // at the end of the walk
+
+ private:
+  std::vector<NodeChange> changes_;
+};
+
+}  // namespace glim
