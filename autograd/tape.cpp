@@ -179,7 +179,7 @@ Var Tape::label(Var v, std::string_view text) {
 Var named(Var v, std::string_view label) {
   Tape* tape = Tape::current();
   if (!tape || v.is_leaf()) return v;
-  return tape->node_of(v) < 0 ? v : tape->label(std::move(v), label);
+  return tape->label(std::move(v), label);
 }
 
 // ---- backward ----

@@ -16,7 +16,8 @@ AttentionResult attention_of_heads(const Var& query, const Var& key, const Var& 
                                    const AttentionMask& mask, const AttentionDropout& drop) {
   Var scores = named(matmul(query, transpose(key)) * scale_for(query), "scores");  // (..., T, S)
   if (mask.bias.defined()) scores = named(scores + mask.bias, "biased_scores");
-  Var probs = named(probs_of(scores, mask.keep), "probs");
+  Var keep = named(mask.keep, "keep");
+  Var probs = named(probs_of(scores, keep.value()), "probs");
   Var context = named(matmul(dropout(probs, drop.p, drop.key), value), "context");  // (..., T, Dv)
   return {context, probs};
 }

@@ -25,6 +25,7 @@ AttentionResult ScoredAttention::attended(const Var& query, const Var& projected
       throw ShapeError("attention", "keep must be (B, S) or (B, T, S)", all);
   }
   Var e = named(scores(query, projected), "scores");
+  may = named(may, "keep").value();
   Var probs = named(may.defined() ? masked_softmax(e, may) : softmax(e), "probs");
   return {named(matmul(probs, values), "context"), probs};
 }

@@ -56,12 +56,19 @@ void add_forward_changes(Command& command, Changes& changes) {
                                  "the factor of Q Kᵀ in the scores of every attention");
   scale.group = "Changes";
   scale.default_text = "1/√Dk";
+  command.option("mask", &changes.mask,
+                 "a query may not attend to a key: MODULE:QUERY,KEY, numbers from 0 on or *");
+  command.option("unmask", &changes.unmask, "the same, and it may");
+  command.option("label-smoothing", &changes.label_smoothing.emplace(0.0), "ε of the loss", kShare)
+      .default_text = "as in training";
+  command.option("dropout", &changes.dropout, "with the model's dropout");
   command.option("remove-head", &changes.remove_heads,
                  "the context of these heads is 0: decoder.layers.1.multihead_attn:2");
 }
 
 void check_example_options(const Command& command, ExampleOptions& options) {
   if (!command.given("scale")) options.changes.scale.reset();
+  if (!command.given("label-smoothing")) options.changes.label_smoothing.reset();
   auto given = [&](const std::string& name) { return command.given(name); };
   if (!options.init)
     for (const std::string& name : kOfFreshModels)

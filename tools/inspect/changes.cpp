@@ -32,6 +32,47 @@ NodeChange parsed(std::string option, const std::string& text) {
   return c;
 }
 
+// "PATTERN:QUERY,KEY".
+MaskChange parsed_mask(const char* option, const std::string& text, bool keep) {
+  MaskChange c{option, text, {}, {}, {}, keep, false};
+  const auto colon = text.rfind(':'), comma = text.rfind(',');
+  bool right = colon != text.npos && comma != text.npos && colon > 0 && colon < comma;
+  auto place = [&](std::string_view part) -> std::optional<Index> {
+    auto n = number_in<Index>(part);
+    right = right && (part == "*" || (n && *n >= 0));
+    return n;
+  };
+  if (right) {
+    c.pattern = text.substr(0, colon);
+    c.query = place(std::string_view(text).substr(colon + 1, comma - colon - 1));
+    c.key = place(std::string_view(text).substr(comma + 1));
+  }
+  if (!right)
+    throw ValueError(
+        option, "'" + text + "' is not of the form MODULE:QUERY,KEY, with numbers from 0 on or *");
+  return c;
+}
+
+// keep, or a mask of nothing, with the cells of c set.
+Tensor with_cells(const MaskChange& c, std::string_view module, const Tensor& keep,
+                  const Shape& scores) {
+  auto within = [&](std::optional<Index> i, Index extent, const char* what) {
+    if (i && *i >= extent)
+      throw ValueError(
+          c.option, fmt::format("'{}': {} has the {} 0 to {}", c.text, module, what, extent - 1));
+  };
+  const Index queries = scores[scores.rank() - 2], keys = scores[scores.rank() - 1];
+  within(c.query, queries, "queries");
+  within(c.key, keys, "keys");
+  Tensor all =
+      keep.defined() ? broadcast_to(keep, scores).clone() : full(scores, true, DType::Bool);
+  Tensor part = all;
+  if (c.query) part = slice(part, -2, *c.query, *c.query + 1);
+  if (c.key) part = slice(part, -1, *c.key, *c.key + 1);
+  part.fill_(c.keep);
+  return all;
+}
+
 // Factors (1, H, 1, 1), `factor` at the head and 1 elsewhere, for x (B, H, ., .).
 Tensor head_factors(const NodeChange& c, std::string_view path, const Tensor& x) {
   if (x.rank() != 4)
@@ -46,9 +87,10 @@ Tensor head_factors(const NodeChange& c, std::string_view path, const Tensor& x)
   return from_vector(factors, {1, heads, 1, 1}).to(x.dtype());
 }
 
-void require_all_used(const std::vector<NodeChange>& changes, const std::vector<std::string>& known,
+template <class Change>
+void require_all_used(const std::vector<Change>& changes, const std::vector<std::string>& known,
                       const char* what) {
-  for (const NodeChange& c : changes)
+  for (const Change& c : changes)
     if (!c.used)
       throw ValueError(c.option, fmt::format("no {} is named '{}'{}", what, c.pattern,
                                              nearest_names(c.pattern, known)));
@@ -65,6 +107,9 @@ ChangedForward::ChangedForward(const Changes& changes)
     if (!heads_.back().head)
       throw ValueError("--remove-head", "'" + text + "' names no head: write " + text + ":0");
   }
+  for (const std::string& text : changes.mask) masks_.push_back(parsed_mask("--mask", text, false));
+  for (const std::string& text : changes.unmask)
+    masks_.push_back(parsed_mask("--unmask", text, true));
   tape_.observe(*this);
 }
 
@@ -77,6 +122,13 @@ Var ChangedForward::value_named(std::string_view path, Var v) {
   if (name == "query") dk_ = v.size(-1);
   if (name == "scores" && scale_ && dk_ > 0)
     v = v * (*scale_ * std::sqrt(static_cast<double>(dk_)));  // it was 1/√Dk
+  if (name == "scores") scores_ = v.shape();
+  if (name == "keep")
+    for (MaskChange& c : masks_)
+      if (glob_match(c.pattern, module)) {
+        v = Var(with_cells(c, module, v.value(), scores_));
+        c.used = true;
+      }
   if (name != "context") return v;
   attentions_.emplace_back(module);
   for (NodeChange& c : heads_)
@@ -89,6 +141,7 @@ Var ChangedForward::value_named(std::string_view path, Var v) {
 
 void ChangedForward::require_used() const {
   require_all_used(heads_, attentions_, "attention");
+  require_all_used(masks_, attentions_, "attention");
   if (scale_ && attentions_.empty())
     throw ValueError("--scale", "this model has no attention with a factor 1/√Dk");
 }

@@ -4,6 +4,11 @@
 //
 //   scale           S = scale Q Kᵀ in place of Q Kᵀ/√Dk, in every attention
 //   remove_heads    "decoder.layers.1.multihead_attn:2": the context of head 2 is 0
+//   mask            "decoder.layers.0.self_attn:2,0": query 2 may not attend to key 0, in any head; * is every query
+//                   or every key. A query that may attend to nothing gets zeros
+//   unmask          the same, and it may
+//   label_smoothing ε of the loss
+//   dropout         with the model's dropout, the same draws each time
 //   zero            "decoder.layers.1.multihead_attn.scores:2": ∂L/∂(that node) is 0, of head 2 alone if one is named
 //   freeze          the pass goes around the node: none of its gradient reaches what lies below it
 //   scale_gradient  "NODE=C", "NODE:HEAD=C": the gradient is C times itself
@@ -23,8 +28,9 @@
 namespace glim {
 
 struct Changes {
-  std::optional<double> scale;
-  std::vector<std::string> remove_heads, zero, freeze, scale_gradient;
+  std::optional<double> scale, label_smoothing;
+  bool dropout = false;
+  std::vector<std::string> remove_heads, mask, unmask, zero, freeze, scale_gradient;
 };
 
 // One change of a gradient, or one head that is removed.
@@ -33,6 +39,13 @@ struct NodeChange {
   std::optional<Index> head;
   std::optional<double> factor;  // none: freeze
   bool used = false;
+};
+
+// Cells of a mask that are set; none: every query, every key.
+struct MaskChange {
+  std::string option, text, pattern;
+  std::optional<Index> query, key;
+  bool keep = false, used = false;
 };
 
 // Changes values of the tape that is open, until the end of the block.
@@ -47,8 +60,10 @@ class ChangedForward : public Observer {
   Tape& tape_;
   std::optional<double> scale_;
   std::vector<NodeChange> heads_;
+  std::vector<MaskChange> masks_;
   std::vector<std::string> attentions_;  // seen so far
   Index dk_ = 0;                         // of the one that computes
+  Shape scores_;                         // the same
 };
 
 class ChangedBackward {

@@ -108,7 +108,9 @@ Example::Example(const ExampleOptions& options) : changes_(options.changes) {
   source_ = shown_tokens(from, pair.source);
   source_eos_ = batch_options(loaded.checkpoint.options).source_eos;
   if (source_eos_) source_.push_back(from.piece(kEos));
-  smoothing_ = loaded.checkpoint.options.label_smoothing;
+  double& smoothing = loaded.checkpoint.options.label_smoothing;
+  smoothing = options.changes.label_smoothing.value_or(smoothing);
+  smoothing_ = smoothing;
   target_out_ = shown_tokens(to, pair.target);
   target_in_ = target_out_;
   target_in_.insert(target_in_.begin(), to.piece(kBos));
@@ -134,8 +136,13 @@ std::vector<std::int64_t> Example::target_out_ids() const {
 Var Example::loss() {
   Magnify magnify(Magnification::Explicit);
   ChangedForward changed(changes_);
+  if (changes_.dropout) {
+    model().train();
+    seed(0);
+  }
   Measures sums;
   Var total = learner_->loss(Split::Valid, 0, 0, sums);
+  model().eval();
   changed.require_used();
   return mul(total, 1 / static_cast<double>(target_out_.size()));
 }

@@ -1,24 +1,19 @@
-// Glim in a page: a request as JSON, the data of the page as JSON.
+// Glim in a page: a request as JSON (tools/inspect/request.hpp), the data of the page as JSON.
 //
-//   {"model": "/model.safetensors", "sentence": "...", "translation": "..."}   ->   {"data": ...} or {"error": "..."}
-//
-// The keys are the options of `glim inspect`; an empty sentence or translation is one that was not given.
+//   {"sentence": "...", "scale": 1, ...}   ->   {"data": ...} or {"error": "..."}
 #include <emscripten.h>
 #include <nlohmann/json.hpp>
 
 #include "tools/inspect/document.hpp"
+#include "tools/inspect/request.hpp"
 
 namespace glim {
 namespace {
 
 nlohmann::json answer(const nlohmann::json& request) {
-  ExampleOptions o;
-  o.model = request.at("model");
-  o.source = request.value("sentence", "");
-  o.target = request.value("translation", "");
-  Example example(o);
+  Example example(options_of(request));
   InspectionOptions options;
-  options.attribution_steps = request.value("attribution-steps", 0);
+  options.attribution_steps = 0;  // many passes; the page keeps those of the pass as it was
   return {{"data", page_data(inspect(example, options), {})}};
 }
 
@@ -29,6 +24,8 @@ extern "C" EMSCRIPTEN_KEEPALIVE const char* glim_live(const char* request) {
   static std::string text;
   try {
     text = glim::answer(nlohmann::json::parse(request)).dump();
+  } catch (const glim::Error& e) {
+    text = nlohmann::json({{"error", e.one_line()}}).dump();
   } catch (const std::exception& e) {
     text = nlohmann::json({{"error", e.what()}}).dump();
   }

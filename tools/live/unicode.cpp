@@ -2,18 +2,14 @@
 
 #include "tools/live/include/utf8proc.h"
 
-// Of the categories that are asked for (utf8proc.h has their order).
+// Of the categories that are asked for (utf8proc.h has their order). Emscripten cannot take a backslash here.
+// clang-format off
 EM_JS(int, page_category, (int c), {
-  const text = String.fromCodePoint(c),
-        backslash = String.fromCharCode(92);  // which Emscripten cannot take here
-  return [ "Lu", "Ll", "Lt", "Lm", "Mn", "Mc", "Me", "Cf", "Sk" ].findIndex(
-             name = > new RegExp(`^ ${backslash} p {
-                        $ { name }
-                      } $`,
-                                 "u")
-                          .test(text)) +
-         1;
+  const text = String.fromCodePoint(c), begin = "^" + String.fromCharCode(92) + "p{";
+  const names = [ "Lu", "Ll", "Lt", "Lm", "Mn", "Mc", "Me", "Cf", "Sk" ];
+  return names.findIndex(function(name) { return new RegExp(begin + name + "}$", "u").test(text); }) + 1;
 });
+// clang-format on
 EM_JS(int, page_lower, (int c), {
   const text = String.fromCodePoint(c).toLowerCase();
   return [... text].length == 1 ? text.codePointAt(0) : c;

@@ -1,0 +1,93 @@
+#include "tools/inspect/request.hpp"
+
+#include <nlohmann/json.hpp>
+#include <type_traits>
+
+#include "tensor/error.hpp"
+#include "tools/train/option_list.hpp"
+
+namespace glim {
+namespace {
+
+using Json = nlohmann::json;
+
+// f(name, field, range) for each option that a request may have, beside those of a fresh model.
+template <class Options, class F>
+void each_key(Options& o, const F& f) {
+  f("model", o.model, Range{});
+  f("sentence", o.source, Range{});
+  f("translation", o.target, Range{});
+  f("scale", o.changes.scale, Range{});
+  f("label-smoothing", o.changes.label_smoothing, kShare);
+  f("dropout", o.changes.dropout, Range{});
+  f("mask", o.changes.mask, Range{});
+  f("unmask", o.changes.unmask, Range{});
+  f("remove-head", o.changes.remove_heads, Range{});
+  f("zero", o.changes.zero, Range{});
+  f("freeze", o.changes.freeze, Range{});
+  f("scale-gradient", o.changes.scale_gradient, Range{});
+}
+
+template <class T>
+void read(const std::string& name, const Json& value, T& field, const Range& range) {
+  try {
+    if constexpr (std::is_same_v<T, std::optional<double>>) {
+      field.reset();
+      if (!value.is_null()) field = value.get<double>();
+    } else {
+      value.get_to(field);
+    }
+  } catch (const Json::exception&) {
+    throw ValueError("--" + name, "takes another value than " + value.dump());
+  }
+  if (!value.is_number()) return;
+  if (std::string wrong = range.refuse(value.get<double>()); !wrong.empty())
+    throw ValueError("--" + name, wrong + ", not " + value.dump());
+}
+
+// Sets the fields that `list` names, and refuses what it does not name.
+template <class List>
+void read_all(const Json& request, const List& list) {
+  for (const auto& [key, value] : request.items()) {
+    bool known = false;
+    list([&, &name = key, &given = value](const char* its_name, auto& field, const Range& range) {
+      if (name != its_name) return;
+      known = true;
+      read(name, given, field, range);
+    });
+    if (!known) throw ValueError("--" + key, "there is no such option");
+  }
+}
+
+}  // namespace
+
+Json request_of(const ExampleOptions& options) {
+  Json request = Json::object();
+  each_key(options, [&](const char* name, const auto& field, const Range&) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(field)>, std::optional<double>>)
+      request[name] = field ? Json(*field) : Json();
+    else
+      request[name] = field;
+  });
+  if (!options.init) return request;
+  request.erase("model");
+  each_option(options.fresh,
+              [&](const OptionText& t, const auto& field) { request["fresh"][t.name] = field; });
+  return request;
+}
+
+ExampleOptions options_of(const Json& request) {
+  ExampleOptions o;
+  Json own = request;
+  if (own.contains("fresh")) {
+    o.init = true;
+    read_all(own["fresh"], [&](const auto& f) {
+      each_option(o.fresh, [&](const OptionText& t, auto& field) { f(t.name, field, t.range); });
+    });
+    own.erase("fresh");
+  }
+  read_all(own, [&](const auto& f) { each_key(o, f); });
+  return o;
+}
+
+}  // namespace glim
