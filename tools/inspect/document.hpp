@@ -20,9 +20,18 @@
 
 namespace glim {
 
+// What makes the page live: Glim as WebAssembly, the model, and what the page was made of (request.hpp).
+struct LivePart {
+  std::string script, module, model;  // of the model: its file; empty for a fresh one
+  std::string request;                // JSON
+  std::vector<std::string>
+      command;  // what gives the page without its changes: glim inspect --model M
+};
+
 struct DocumentOptions {
   bool tensors = true;                     // activations and gradients
   std::uint64_t most_bytes = 200'000'000;  // of any file
+  std::optional<LivePart> live;
 };
 
 // The findings, without tensors but for those of attention, tokens and rollout, which `write` turns

@@ -133,6 +133,12 @@ std::vector<std::int64_t> Example::target_out_ids() const {
   return ids;
 }
 
+bool Example::sentencepiece() const {
+  const TokenizerPair& both = learner_->data().tokenizers;
+  auto words = [](const Tokenizer& t) { return dynamic_cast<const VocabularyTokenizer*>(&t); };
+  return !words(*both.source) || !words(*both.target);
+}
+
 Var Example::loss() {
   Magnify magnify(Magnification::Explicit);
   ChangedForward changed(changes_);

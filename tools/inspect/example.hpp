@@ -49,6 +49,7 @@ class Example {
   const std::vector<std::string>& target_out() const { return target_out_; }  // (T), </s> last
   std::vector<std::int64_t> source_ids() const;                               // (S)
   std::vector<std::int64_t> target_out_ids() const;                           // (T)
+  bool sentencepiece() const;  // one of its tokenizers is SentencePiece's
   double label_smoothing() const { return smoothing_; }
   const Changes& changes() const { return changes_; }  // loss() makes those of the forward
 

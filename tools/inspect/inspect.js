@@ -1,7 +1,8 @@
 // The page of glim inspect: the model, its attention, the backward walk, the tokens, in words.
 "use strict";
 (() => {
-const data = Glim.data;
+// What is drawn, and in a live page the pass as it was before any change, with its blocks and nodes by name.
+let data = Glim.data, was = null;
 const make = Glim.make, number = Glim.number, legend = Glim.legend, unpack = Maps.unpack;
 
 // ---- 1. the model ----
@@ -36,7 +37,8 @@ function draw_model(panel) {
         title: `${b.module}\n‖∂L/∂output‖ = ${number(b.gradient_norm)}\n‖output‖ = ` +
           `${number(b.value_norm)}\n‖∂L/∂parameters‖ = ${number(b.parameter_gradient_norm)}`,
         onclick: () => go_to_node(b.node)},
-        make("span", {}, b.part), make("span", {class: "mono"}, number(b.gradient_norm)));
+        make("span", {}, b.part), make("span", {class: "mono"}, number(b.gradient_norm),
+          before(was?.blocks.get(b.module)?.gradient_norm, b.gradient_norm)));
       const junction = data.junctions.find(j => b.layer >= 0 && j.sublayer === b.part &&
         j.module === b.module.slice(0, b.module.lastIndexOf(".")));
       parent.append(block);
@@ -50,6 +52,10 @@ function draw_model(panel) {
       make("p", {class: "soft"}, `‖∂L/∂memory‖ = ${number(data.memory.norm)}`), shares_table([data.memory]));
   }
   panel.append(make("h2", {}, "Residual connections"), shares_table(data.junctions));
+}
+// " (was 0.123)" beside a number that a change has changed.
+function before(old, now) {
+  return old === undefined || number(old) === number(now) ? "" : ` (was ${number(old)})`;
 }
 function shares(j) {
   const kinds = ["skip", "sub", "elsewhere"];
@@ -88,18 +94,20 @@ function draw_attention(panel) {
   const heads = make("div", {class: "heads"});
   const about = make("p", {class: "soft"});
   const redraw = () => {
-    const v = data.attention[module.value], keep = unpack(v.keep);
+    const v = data.attention[module.value], keep = unpack(v.keep), old = was?.attention.get(v.module);
     const wanted = shown.value === "all" ? Object.keys(kinds_of_map) : [shown.value];
     about.textContent = `${v.module}: queries down, keys across; hatched: masked. Layers and heads count from 0, as ` +
-      "in the names of modules.";
+      "in the names of modules." + (Glim.live ? " A click on a cell, or Enter, masks it or lets it be attended to." : "");
+    const pick = Glim.live && ((r, c) => Glim.live.toggle_mask(v.module, r, c, keep[r * v.keys.length + c]));
     heads.replaceChildren(...v.heads.map((head, h) => make("div", {class: "head", "data-head": h},
       make("h3", {}, `head ${h}`),
-      make("div", {class: "facts"}, `entropy ${number(head.entropy)} nats · saturation ` +
-        `${number(head.saturation)} · value path ${head.value_share === null ? "–" :
-        (100 * head.value_share).toFixed(1) + " %"} · ‖∂L/∂S‖ ${number(head.scores_gradient)}`),
+      make("div", {class: "facts"}, `entropy ${number(head.entropy)}${before(old?.heads[h]?.entropy, head.entropy)} ` +
+        `nats · saturation ${number(head.saturation)}${before(old?.heads[h]?.saturation, head.saturation)} · ` +
+        `value path ${head.value_share === null ? "–" : (100 * head.value_share).toFixed(1) + " %"} · ‖∂L/∂S‖ ` +
+        `${number(head.scores_gradient)}${before(old?.heads[h]?.scores_gradient, head.scores_gradient)}`),
       make("div", {class: "maps"}, wanted.map(key => {
         const [words, diverging] = kinds_of_map[key];
-        const options = {title: key, key, keep, diverging};
+        const options = {title: key, key, keep, diverging, pick};
         if (shared.checked) [options.low, options.high] = diverging ? Maps.range(unpack(v[key]), keep) : [0, 1];
         else options.scale = "this head's own scale";
         return make("div", {}, wanted.length > 1 ? make("div", {class: "facts"}, words) : "",
@@ -233,7 +241,10 @@ function describe(i) {
   const n = data.nodes[i], formula = data.formulas[n.op];
   const operand = k => n.inputs[k] >= 0 ? data.nodes[n.inputs[k]].path : "a constant";
   const rows = [statistics_row("value y", n.value)];
+  const old = was?.nodes.get(n.name);
+  if (old) rows.push(statistics_row("value y, was", old.value));
   if (n.gradient) rows.push(statistics_row("arriving ∂L/∂y", n.gradient));
+  if (old?.gradient) rows.push(statistics_row("arriving ∂L/∂y, was", old.gradient));
   for (const f of n.flows) rows.push(statistics_row(`sent to ${operand(f.input)}`, f.statistics));
   const saved = n.saved.map(k => k < 0 ? "its output" : operand(k));
   const readers = data.nodes.filter(m => m.inputs.includes(i));
@@ -243,6 +254,7 @@ function describe(i) {
       (n.where ? `, called in ${n.where}` : "")),
     formula ? make("p", {class: "mono"}, formula.forward, make("br"), formula.gradients.join("   ")) :
       make("p", {class: "soft"}, "a parameter: gradients end here"),
+    Glim.live && n.gradient ? Glim.live.gradient_controls(n) : "",
     make("p", {}, "scope ", make("span", {class: "mono"}, Glim.breakable(n.scope || "(none)")), ". Backward reads: ",
       saved.length ? saved.join(", ") : "nothing", "."),
     make("div", {class: "scroll"}, make("table", {}, make("thead", {}, make("tr", {},
@@ -326,7 +338,8 @@ function draw_tokens(panel) {
       legend(-most, most, true, "nats"));
     redraw();
   } else {
-    panel.append(make("p", {}, "No attributions were computed for this model."));
+    panel.append(make("p", {}, Glim.live ? "A live page computes no attributions: they take many passes. The command " +
+      "that it shows does." : "No attributions were computed for this model."));
   }
   if (data.rollout) {
     const as_map = t => ({rows: t.shape[0], columns: t.shape[1], values: unpack(t)});
@@ -351,19 +364,40 @@ function draw_words(panel) {
     make("button", {onclick: () => Glim.show_view(r.view)}, "show")))));
 }
 
+const view = make("div");
+// Draws a pass; `old` is the pass before the changes. Tab, choices and place stay as they are.
+function draw(now, old) {
+  data = now;
+  was = old && {blocks: new Map(old.blocks.map(b => [b.module, b])), nodes: new Map(old.nodes.map(n => [n.name, n])),
+    attention: new Map(old.attention.map(v => [v.module, v])), loss: old.loss};
+  const place = window.scrollY, chosen = [...view.querySelectorAll("select[id], input[id]")].map(e =>
+    [e.id, e.type === "checkbox" ? e.checked : e.value]);
+  const node = view.querySelector(".list button[aria-current=true]")?.dataset.node;
+  view.replaceChildren(make("h1", {}, `${data.source_text} → ${data.target_text}`),
+    make("p", {class: "soft"}, `${data.title} · loss ${number(data.loss)}${before(was?.loss, data.loss)} per token · ` +
+      `${data.nodes.length} nodes` + (data.own_target ? " · the target is the model's own" : "")));
+  const boxes = Glim.without_font([data.source_text, data.target_text, ...data.source, ...data.target_in].join(""));
+  if (boxes)
+    view.append(make("p", {class: "warning"}, `This browser has no font for ${boxes}: they are shown as boxes. Debian's ` +
+      "package fonts-wqy-microhei has Chinese, Japanese and Korean."));
+  Glim.tabs(view, [
+    {id: "model", title: "Model", draw: draw_model},
+    {id: "attention", title: "Attention", draw: draw_attention},
+    {id: "walk", title: "Backward walk", draw: draw_walk},
+    {id: "tokens", title: "Tokens", draw: draw_tokens},
+    {id: "words", title: "In words", draw: draw_words},
+  ]);
+  for (const [id, value] of chosen) {
+    const control = document.getElementById(id);
+    if (!control || (control.type === "checkbox" ? control.checked : control.value) === value) continue;
+    if (control.type === "checkbox") control.checked = value; else control.value = value;
+    control.dispatchEvent(new Event("change"));
+  }
+  if (node && data.nodes[node]?.turn >= 0) show_node(Number(node));
+  window.scrollTo(0, place);
+}
 const main = document.querySelector("main");
-main.append(make("h1", {}, `${data.source_text} → ${data.target_text}`),
-  make("p", {class: "soft"}, `${data.title} · loss ${number(data.loss)} per token · ${data.nodes.length} nodes` +
-    (data.own_target ? " · the target is the model's own" : "")));
-const boxes = Glim.without_font([data.source_text, data.target_text, ...data.source, ...data.target_in].join(""));
-if (boxes)
-  main.append(make("p", {class: "warning"}, `This browser has no font for ${boxes}: they are shown as boxes. Debian's ` +
-    "package fonts-wqy-microhei has Chinese, Japanese and Korean."));
-Glim.tabs(main, [
-  {id: "model", title: "Model", draw: draw_model},
-  {id: "attention", title: "Attention", draw: draw_attention},
-  {id: "walk", title: "Backward walk", draw: draw_walk},
-  {id: "tokens", title: "Tokens", draw: draw_tokens},
-  {id: "words", title: "In words", draw: draw_words},
-]);
+if (Glim.live) main.append(Glim.live.panel(draw));
+main.append(view);
+draw(data, null);
 })();

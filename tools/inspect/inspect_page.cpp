@@ -1,21 +1,56 @@
 // The page of an inspection: its data, and the scripts that draw them.
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <zlib.h>
 
+#include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
+#include "tools/data/corpus/base64.hpp"
 #include "tools/inspect/document.hpp"
 #include "tools/inspect/page/page.hpp"
 
 namespace glim {
 
-extern const std::string_view kMapsScript, kGraphScript, kInspectScript, kInspectStyle;
+extern const std::string_view kMapsScript, kGraphScript, kInspectScript, kLiveScript, kInspectStyle;
+
+namespace {
+
+std::string compressed(const std::string& bytes) {
+  uLongf size = compressBound(bytes.size());
+  std::string packed(size, 0);
+  if (compress(reinterpret_cast<Bytef*>(packed.data()), &size,
+               reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()) != Z_OK)
+    throw ValueError("page", "zlib was refused memory");
+  packed.resize(size);
+  return packed;
+}
+
+// Deflated, in base64, within an element that the page's scripts read.
+std::string packed_element(const std::string& id, const std::string& bytes) {
+  return fmt::format("<script type=\"text/plain\" id=\"{}\">{}</script>\n", id,
+                     base64_encode(compressed(bytes)));
+}
+
+}  // namespace
 
 void write_inspection_page(const Inspection& inspection, const std::string& path,
                            const DocumentOptions& o) {
   PageParts parts;
   parts.title = "glim inspect: " + inspection.source_text;
-  parts.data = page_data(inspection, o).dump();
+  nlohmann::json data = page_data(inspection, o);
+  if (o.live) {
+    parts.webassembly = true;
+    data["live"] = {{"request", nlohmann::json::parse(o.live->request)},
+                    {"command", o.live->command}};
+    parts.body = packed_element("live-module", o.live->module);
+    if (!o.live->model.empty()) parts.body += packed_element("live-model", o.live->model);
+  }
+  parts.data = data.dump();
   parts.styles = {kInspectStyle};
-  parts.scripts = {kMapsScript, kGraphScript, kInspectScript};
+  parts.scripts = {kMapsScript, kGraphScript};
+  if (o.live) parts.scripts.push_back(o.live->script);
+  parts.scripts.push_back(kLiveScript);
+  parts.scripts.push_back(kInspectScript);
   parts.most_bytes = o.most_bytes;
   parts.advice = "a shorter sentence, --no-tensors or a larger --max-mb";
   std::string page = html_page(parts);

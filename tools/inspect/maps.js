@@ -32,7 +32,8 @@ const Maps = {
   short: (name, most = 14) => [...name].length > most ? [...name].slice(0, most - 1).join("") + "…" : name,
 
   // map: {rows, columns, values}; row_names and column_names may be missing.
-  // options: {title, diverging, low, high, keep, key, scale: words beside the colour bar}
+  // options: {title, diverging, low, high, keep, key, scale: words beside the colour bar,
+  // pick(row, column): what a click or Enter on a cell does}
   draw(map, row_names, column_names, options) {
     const make = Glim.make;
     const [lowest, highest] = Maps.range(map.values, options.keep);
@@ -73,8 +74,11 @@ const Maps = {
     });
     node.addEventListener("mouseleave", Glim.hide_hover);
     node.addEventListener("blur", Glim.hide_hover);
+    const pick = i => { if (options.pick && i >= 0) options.pick(...place(i)); };
+    node.addEventListener("click", event => pick(cells.indexOf(event.target)));
     let at = 0;
     node.addEventListener("keydown", event => {
+      if (event.key === "Enter") { pick(at); event.preventDefault(); }
       const move = {ArrowRight: 1, ArrowLeft: -1, ArrowDown: map.columns, ArrowUp: -map.columns}[event.key];
       if (!move || at + move < 0 || at + move >= cells.length) return;
       event.preventDefault();

@@ -10,6 +10,7 @@
 #include "tools/common/folder.hpp"
 #include "tools/inspect/document.hpp"
 #include "tools/inspect/pictures.hpp"
+#include "tools/inspect/request.hpp"
 
 namespace glim {
 namespace {
@@ -18,7 +19,8 @@ struct InspectArguments {
   ExampleOptions example;
   std::string out = "inspect";
   std::vector<std::string> svg, png;
-  bool no_attention = false, no_tensors = false, pictures = false, data = false, overwrite = false;
+  bool live = false, no_attention = false, no_tensors = false, pictures = false, data = false,
+       overwrite = false;
   int steps = 32;
   double most_mb = 200;
 };
@@ -37,6 +39,44 @@ std::map<std::string, std::string> wanted_pictures(const Inspection& inspection,
   return wanted;
 }
 
+// A live page's module, which tools/live/build puts beside the program, or an installation into share/glim.
+std::string module_part(const std::string& name) {
+  namespace fs = std::filesystem;
+  const fs::path here = fs::read_symlink("/proc/self/exe").parent_path();
+  for (const fs::path& folder : {here, here.parent_path() / "share/glim"})
+    if (fs::exists(folder / name)) return read_file((folder / name).string(), "--live");
+  throw ValueError("--live", "the module " + (here / name).string() +
+                                 " is missing: `apt-get install --no-install-recommends emscripten "
+                                 "node-acorn`, then `tools/live/build " +
+                                 here.string() + "` in the sources of Glim");
+}
+
+LivePart live_part(const Command& command, const InspectArguments& a, const Example& example) {
+  if (example.sentencepiece())
+    throw ValueError(
+        "--live", "a page has no SentencePiece: the model needs --tokenizer word, char or mixed");
+  LivePart live{module_part("live.js"), module_part("live.wasm"), {}, {}, {"glim", "inspect"}};
+  ExampleOptions asked = a.example;
+  asked.source = example.source_text();
+  asked.target = example.target_text();
+  if (asked.init) {
+    live.command.push_back("--fresh");
+    for (const Option& o : command.options)
+      if (o.given && o.group == "Fresh model") {
+        std::string value = toml_value(o);
+        if (value.starts_with('"')) value = value.substr(1, value.size() - 2);
+        live.command.push_back("--" + o.name);
+        if (!o.is_flag()) live.command.push_back(value);
+      }
+  } else {
+    live.command.insert(live.command.end(), {"--model", asked.model});
+    live.model = read_file(model_file(asked.model), "--live");
+    asked.model = "model.safetensors";  // in the page's file system
+  }
+  live.request = request_of(asked).dump();
+  return live;
+}
+
 void run_inspect(const Command& command, InspectArguments& a) {
   namespace fs = std::filesystem;
   check_example_options(command, a.example);
@@ -50,6 +90,8 @@ void run_inspect(const Command& command, InspectArguments& a) {
   InspectionOptions options;
   options.attention = !a.no_attention;
   options.attribution_steps = a.steps;
+  DocumentOptions document;
+  if (a.live) document.live = live_part(command, a, example);
   Inspection inspection = inspect(example, options);
   if (a.pictures) {
     print("pictures for --svg and --png:\n");
@@ -59,7 +101,6 @@ void run_inspect(const Command& command, InspectArguments& a) {
   std::map<std::string, std::string> pictures = wanted_pictures(inspection, a);
   for (const auto& [path, name] : pictures) refuse_existing(path, a.overwrite);
   make_folder(a.out);
-  DocumentOptions document;
   document.tensors = !a.no_tensors;
   document.most_bytes = static_cast<std::uint64_t>(a.most_mb * 1e6);
   say(fmt::format("{}: \"{}\" -> \"{}\"{}\nloss {:.4f} per token, {} nodes", inspection.title,
@@ -97,6 +138,8 @@ Command inspect_command() {
   c.option("scale-gradient", &changes.scale_gradient,
            "the gradient of these nodes times a number: NODE=C, NODE:HEAD=C");
   c.option("out", &a->out, "folder of the page and the files").group = "";
+  c.option("live", &a->live,
+           "a page with Glim and the model in it: change something, see every gradient anew");
   c.option("overwrite", &a->overwrite, "replace the page and the files");
   c.option("data", &a->data,
            "write inspect.json and inspect.safetensors too: every tensor, in full");

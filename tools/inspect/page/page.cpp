@@ -55,7 +55,10 @@ std::string html_page(const PageParts& parts) {
   std::string page =
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
-      "'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:\">\n"
+      "'unsafe-inline'; script-src 'unsafe-inline'";
+  if (parts.webassembly) page += " 'wasm-unsafe-eval'";
+  page +=
+      "; img-src data: blob:\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<link rel=\"icon\" href=\"data:,\">\n";
   page += "<title>" + escape_html(parts.title) + "</title>\n<style>\n";

@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""Turns every knob of a live page in headless Chromium, and runs the command that the page then shows: its values
+are those of the page.
+
+    live.py GLIM              runs no test where there is no Chromium, or no module beside the program
+"""
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "page"))
+import checks  # noqa: E402
+import chromium  # noqa: E402
+
+chromium.leave_without()
+glim = os.path.abspath(sys.argv[1])
+if not os.path.exists(os.path.join(os.path.dirname(glim), "live.wasm")):
+    print("No tests ran: no live.wasm beside the program (tools/live/build makes it)")
+    raise SystemExit(0)
+check = checks.Checks()
+SELF, CROSS = "decoder.layers.0.self_attn", "decoder.layers.1.multihead_attn"
+KNOBS = [
+    ("scale", "set('live-scale-number', 1)"),
+    ("no scores", "set('live-scale', 0)"),
+    ("1/√Dk", "Glim.live.change({scale: null})"),
+    ("a head", f"document.querySelector('[data-head=\"{CROSS}:1\"]').click()"),
+    ("smoothing", "set('live-smoothing', 0.4)"),
+    ("dropout", "document.getElementById('live-dropout').click()"),
+    ("dropout off", "document.getElementById('live-dropout').click()"),
+    ("a cell of the mask", f"cell('{CROSS}', 3)"),
+    ("the future", f"cell('{SELF}', 1)"),
+    ("zero", f"node('{SELF}.scores', 'zero')"),
+    ("freeze", f"node('{CROSS}.value', 'freeze')"),
+    ("scaled", "node('encoder.layers.0.linear2.add', 'scale')"),
+    ("a word", "set('live-sentence', 'I have a dog')"),
+    ("a translation", "set('live-translation', '我有一只猫')"),
+    ("as it was", "document.getElementById('live-reset').click()"),
+]
+HELPERS = """
+window.set = (id, value) => { const e = document.getElementById(id); e.value = value; e.dispatchEvent(new Event("change")); };
+window.cell = (name, i) => {
+  document.getElementById("tab-attention").click();
+  const module = document.getElementById("attention-module");
+  module.value = [...module.options].findIndex((_, k) => (Glim.live.drawn() ?? Glim.data).attention[k].module === name);
+  module.dispatchEvent(new Event("change"));
+  document.querySelectorAll("#view-attention .head rect.cell")[i].dispatchEvent(new MouseEvent("click", {bubbles: true}));
+};
+window.node = (path, action) => {
+  document.getElementById("tab-walk").click();
+  const data = Glim.live.drawn() ?? Glim.data, search = document.querySelector("#view-walk input[type=search]");
+  search.value = path;
+  search.dispatchEvent(new Event("input"));
+  const number = data.nodes.find(n => n.path === path).number;
+  document.querySelector(`#view-walk .list button[data-node="${number}"]`).click();
+  [...document.querySelectorAll("#live-gradient button")].find(b => b.textContent === action).click();
+};
+"""
+SEEN = """(() => {
+  const data = Glim.live.drawn(), unpack = Maps.unpack;
+  return {status: document.getElementById("live-status").textContent, bad: document.querySelector("#live-status.warning") !== null,
+    command: document.getElementById("live-command").textContent, loss: data.loss,
+    blocks: data.blocks.map(b => [b.module, b.gradient_norm]),
+    heads: data.attention.map(v => v.heads.map(h => h.scores_gradient)),
+    shares: [...data.junctions, data.memory].filter(j => j.branches.length).map(j => j.branches.reduce((s, b) => s + b.share, 0)),
+    leaks: data.attention.reduce((n, v) => { const keep = unpack(v.keep);
+      return n + unpack(v.dS).filter((x, i) => !keep[i % keep.length] && x !== 0).length; }, 0),
+    wide: document.documentElement.scrollWidth - window.innerWidth};
+})()"""
+
+
+def near(a, b):
+    return a == b or (a is not None and b is not None and abs(a - b) <= 1e-5 * max(abs(a), abs(b), 1e-3))
+
+
+def native(command, folder):
+    folder += "/native"
+    words = shlex.split(command)
+    check(words[:2] == ["glim", "inspect"], f"the command is {command}")
+    subprocess.run([glim, *words[1:], "--attribution-steps", "0", "--data", "--no-tensors", "--overwrite", "--out", folder],
+                   check=True, stdout=subprocess.DEVNULL)
+    with open(f"{folder}/inspect.json", encoding="utf-8") as file:
+        return json.load(file)
+
+
+def turn_knobs(page, folder, times):
+    for name, knob in KNOBS:
+        page.evaluate(knob)
+        seen = page.evaluate(SEEN)
+        times.append(seen["status"])
+        check(not seen["bad"], f"{name}: {seen['status']}")
+        check(seen["wide"] <= 1, f"{name}: {seen['wide']} px wider than the window")
+        check(all(abs(s - 1) < 1e-6 for s in seen["shares"]), f"{name}: shares {seen['shares']}")
+        check(seen["leaks"] == 0, f"{name}: {seen['leaks']} masked cells have a gradient")
+        data = native(seen["command"], folder)
+        check(near(seen["loss"], data["loss"]), f"{name}: loss {seen['loss']}, natively {data['loss']}: {seen['command']}")
+        for (module, norm), b in zip(seen["blocks"], data["blocks"]):
+            check(near(norm, b["gradient_norm"]), f"{name}: {module} {norm}, natively {b['gradient_norm']}")
+        for heads, v in zip(seen["heads"], data["attention"]):
+            for h, (x, head) in enumerate(zip(heads, v["heads"])):
+                check(near(x, head["scores_gradient"]), f"{name}: {v['module']} head {h}: {x}, {head['scores_gradient']}")
+
+
+with tempfile.TemporaryDirectory() as folder:
+    subprocess.run([glim, "inspect", "--live", "--fresh", "--layers", "2", "--d-model", "32", "--heads", "2", "--sentence",
+                    "I have a cat and a dog", "--translation", "我有一只猫和一只狗", "--attribution-steps", "0", "--out", folder],
+                   check=True, stdout=subprocess.DEVNULL)
+    for width in (1280, 390):
+        times = []
+        with chromium.Page(f"{folder}/inspect.html", width, folder) as page:
+            page.evaluate("new Promise((done, fail) => { const wait = n => Glim.live.ready ? done() : n ? setTimeout(wait, 50, n - 1) "
+                          ": fail(new Error(document.getElementById('live-status').textContent)); wait(200); })")
+            page.evaluate(HELPERS)
+            turn_knobs(page, folder, times)
+            # What Glim refuses is said, and the state stays.
+            for knob, part in (("set('live-sentence', ' ')", "empty"), ("set('live-sentence', 'a '.repeat(400))", "256"),
+                               ("set('live-smoothing', 1)", "below 1"), ("Glim.live.change({zero: ['nothing']})", "no node")):
+                before = page.evaluate("document.getElementById('live-command').textContent")
+                page.evaluate(knob)
+                seen = page.evaluate(SEEN)
+                check(seen["bad"] and part in seen["status"], f"{knob}: {seen['status']}")
+                check(seen["command"] == before, f"{knob}: {seen['command']}")
+            page.evaluate("set('live-sentence', 'I have a quokka')")
+            seen = page.evaluate(SEEN)
+            check(not seen["bad"] and near(seen["loss"], native(seen["command"], folder)["loss"]), f"unknown: {seen}")
+            for error in page.errors:
+                check(False, f"{width} px: {error}")
+            check(len(page.requests) == 1, f"the page loads {page.requests[1:]}")
+        print(f"{width} px: {len(KNOBS)} knobs agree with the program; the last: {times[-1]}")
+    # A browser without WebAssembly shows the still page, and says so.
+    with open(f"{folder}/inspect.html", encoding="utf-8") as file:
+        html = file.read()
+    with open(f"{folder}/old.html", "w", encoding="utf-8") as file:
+        file.write(html.replace("<main>", "<main><script>delete window.WebAssembly</script>", 1))
+    with chromium.Page(f"{folder}/old.html", 1280, folder) as page:
+        page.evaluate("new Promise(done => setTimeout(done, 1500))")
+        said = page.evaluate("document.getElementById('live-status').textContent")
+        check("nothing can be changed" in said, said)
+        check(page.evaluate("document.querySelectorAll('#view-model .block').length") > 5, "no still page")
+check.leave()

@@ -1,0 +1,158 @@
+// What can be changed in a page of glim inspect --live: each change runs Glim's forward and backward anew, in the page.
+//
+// The state is a request (tools/inspect/request.hpp), whose names are options of the command line; the command that
+// gives the present state natively stands below the controls.
+"use strict";
+Glim.live = (() => {
+if (!Glim.data.live) return null;
+const make = Glim.make;
+const {request: original, command} = Glim.data.live;
+const still = Glim.data;
+const state = structuredClone(original);
+const lists = ["mask", "unmask", "remove-head", "zero", "freeze", "scale-gradient"];
+let module = null, base = null, drawn = null, draw = null;
+
+// ---- the module ----
+async function unpacked(id) {
+  const element = document.getElementById(id);
+  if (!element) return null;
+  const bytes = Uint8Array.from(atob(element.textContent), c => c.charCodeAt(0));
+  element.remove();
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+async function start() {
+  module = await LiveGlim({wasmBinary: await unpacked("live-module"), print: () => {}, printErr: () => {}});
+  const model = await unpacked("live-model");
+  if (model) module.FS.writeFile("model.safetensors", model);
+}
+function ask(request) {
+  const answer = JSON.parse(module.ccall("glim_live", "string", ["string"], [JSON.stringify(request)]));
+  if (answer.error) throw new Error(answer.error);
+  return Object.assign(answer.data, {title: still.title, own_target: still.own_target &&
+    answer.data.target_text === still.target_text});
+}
+
+// ---- a change ----
+const status = make("p", {role: "status", id: "live-status"}, "Glim starts in this page …");
+const shown = make("code", {id: "live-command"});
+const changes = make("div", {class: "controls", id: "live-changes"});
+const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
+function say(text, wrong) {
+  status.textContent = text;
+  status.className = wrong ? "warning" : "soft";
+}
+function quoted(word) {
+  return /^[\w@%+=:,.\/-]+$/.test(word) ? word : "'" + word.replaceAll("'", "'\\''") + "'";
+}
+function command_line() {
+  const words = [...command, "--sentence", state.sentence, "--translation", state.translation];
+  if (state.scale !== null) words.push("--scale", String(state.scale));
+  if (state["label-smoothing"] !== null) words.push("--label-smoothing", String(state["label-smoothing"]));
+  if (state.dropout) words.push("--dropout");
+  for (const name of lists) if (state[name].length) words.push("--" + name, ...state[name]);
+  return words.map(quoted).join(" ");
+}
+// Sets these values of the state and runs the pass; where Glim refuses them, the state stays as it was.
+function change(values) {
+  if (!module) return;
+  const kept = structuredClone(state);
+  Object.assign(state, values);
+  try {
+    const started = performance.now();
+    const texts = {sentence: state.sentence, translation: state.translation};
+    if (!base || !same(base.texts, texts)) base = {texts, data: ask({...original, ...texts})};
+    const unchanged = same({...original, ...texts}, state);
+    const data = unchanged ? base.data : ask(state);
+    const computed = performance.now();
+    drawn = data;
+    draw(data, unchanged ? null : base.data);
+    say(`Forward and backward in ${(computed - started).toFixed(0)} ms, drawn in ` +
+      `${(performance.now() - computed).toFixed(0)} ms.`);
+  } catch (e) {
+    Object.assign(state, kept);
+    say(e.message, true);
+  }
+  update();
+}
+const without = (list, item) => list.filter(x => x !== item);
+const toggled = (list, item) => list.includes(item) ? without(list, item) : [...list, item];
+
+// ---- the controls ----
+const text = (id, label, key) => make("label", {}, label + " ", make("input", {id, value: state[key], size: 34,
+  onchange: e => change({[key]: e.target.value})}));
+const scale = make("input", {id: "live-scale", type: "range", min: 0, max: 2, step: 0.01,
+  onchange: e => change({scale: Number(e.target.value)})});
+const scale_number = make("input", {id: "live-scale-number", type: "number", step: "any", size: 8, placeholder: "1/√Dk",
+  "aria-label": "factor of Q Kᵀ, as a number",
+  onchange: e => change({scale: e.target.value === "" ? null : Number(e.target.value)})});
+const smoothing = make("input", {id: "live-smoothing", type: "number", min: 0, max: 0.99, step: 0.05,
+  placeholder: "as in training",
+  onchange: e => change({"label-smoothing": e.target.value === "" ? null : Number(e.target.value)})});
+const dropout = make("input", {id: "live-dropout", type: "checkbox", onchange: e => change({dropout: e.target.checked})});
+const heads = make("div", {class: "controls", id: "live-heads"});
+function draw_heads() {
+  heads.replaceChildren(...still.attention.map(v => make("span", {class: "mono"}, v.module + " ", v.heads.map((_, h) => {
+    const name = `${v.module}:${h}`;
+    return make("label", {}, make("input", {type: "checkbox", "data-head": name, "aria-label": "head " + name,
+      checked: !state["remove-head"].includes(name),
+      onchange: () => change({"remove-head": toggled(state["remove-head"], name)})}), String(h));
+  }))));
+}
+function update() {
+  document.getElementById("live-sentence").value = state.sentence;
+  document.getElementById("live-translation").value = state.translation;
+  scale.value = state.scale ?? 0;
+  scale.classList.toggle("soft", state.scale === null);
+  scale_number.value = state.scale ?? "";
+  smoothing.value = state["label-smoothing"] ?? "";
+  dropout.checked = state.dropout;
+  for (const box of heads.querySelectorAll("input")) box.checked = !state["remove-head"].includes(box.dataset.head);
+  changes.replaceChildren(...lists.flatMap(name => state[name].map(item => make("button", {
+    title: "take this change back", "aria-label": `take back ${name} ${item}`,
+    onclick: () => change({[name]: without(state[name], item)})}, `${name} ${item} ✕`))));
+  shown.textContent = command_line();
+}
+// Beside a node of the walk: what can be done to its gradient.
+function gradient_controls(n) {
+  const head = make("select", {"aria-label": "head"}, make("option", {value: ""}, "all heads"),
+    n.shape.length === 4 ? n.shape.slice(1, 2).flatMap(h => d3.range(h)).map(h => make("option", {value: ":" + h}, "head " + h)) : []);
+  const factor = make("input", {type: "number", step: "any", value: 2, size: 5, "aria-label": "factor of the gradient"});
+  const add = (name, item) => change({[name]: [...without(state[name], item), item]});
+  return make("div", {class: "controls", id: "live-gradient"}, "its gradient: ", n.shape.length === 4 ? head : "",
+    make("button", {onclick: () => add("zero", n.path + head.value)}, "zero"),
+    make("button", {onclick: () => add("freeze", n.path)}, "freeze"), factor,
+    make("button", {onclick: () => add("scale-gradient", `${n.path}${head.value}=${Number(factor.value)}`)}, "scale"));
+}
+function toggle_mask(name, query, key, kept) {
+  const cell = `${name}:${query},${key}`;
+  const [to, from] = kept ? ["mask", "unmask"] : ["unmask", "mask"];
+  change(state[from].includes(cell) ? {[from]: without(state[from], cell)} : {[to]: [...state[to], cell]});
+}
+function panel(draw_inspection) {
+  draw = draw_inspection;
+  const controls = make("fieldset", {disabled: true, id: "live"}, make("legend", {}, "Change something"),
+    make("div", {class: "controls"}, text("live-sentence", "sentence", "sentence"),
+      text("live-translation", "translation", "translation")),
+    make("div", {class: "controls"}, make("label", {}, "factor of Q Kᵀ ", scale), scale_number,
+      make("button", {onclick: () => change({scale: null})}, "1/√Dk"),
+      make("button", {onclick: () => change({scale: 1})}, "1"),
+      make("label", {}, "label smoothing ε ", smoothing), make("label", {}, dropout, " dropout")),
+    make("details", {}, make("summary", {}, "heads"), heads),
+    changes,
+    make("div", {class: "controls"}, make("button", {id: "live-reset", onclick: () => change(structuredClone(original))},
+      "as it was")),
+    status, make("p", {}, "The same natively: ", shown));
+  draw_heads();
+  start().then(() => {
+    controls.disabled = false;
+    say("Each change runs forward and backward anew. In Attention a click masks a cell; in Backward walk a node's " +
+      "gradient can be zeroed, frozen or scaled.");
+    Glim.live.ready = true;
+  }).catch(e => say("Glim does not start in this browser, so that nothing can be changed; the page shows the pass as it " +
+    `was written. (${e.message})`, true));
+  setTimeout(update);
+  return controls;
+}
+return {panel, gradient_controls, toggle_mask, change, state, command_line, drawn: () => drawn, ready: false};
+})();
