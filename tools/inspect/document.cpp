@@ -228,21 +228,25 @@ void write_inspection_tensors(const Inspection& inspection, const std::string& p
                      {"of", inspection.title}});
 }
 
+Json node_pictures(const Inspection& inspection, int number) {
+  const CapturedNode& n = inspection.capture[number];
+  Json node = Json::object();
+  AxisNames names = axis_names(inspection.attention, n);
+  bool named = !names.rows.empty() && std::ssize(names.rows) <= kNamedRows;
+  if (named) node["rows"] = names.rows;
+  if (named && !names.columns.empty() && std::ssize(names.columns) <= kNamedColumns)
+    node["columns"] = names.columns;
+  Index rows = named ? kNamedRows : kPictureRows, columns = named ? kNamedColumns : kPictureColumns;
+  node["picture"] = packed_picture(n.value, rows, columns);
+  if (n.gradient.defined()) node["gradient_picture"] = packed_picture(n.gradient, rows, columns);
+  return node;
+}
+
 Json page_data(const Inspection& inspection, const DocumentOptions& o) {
   Json data = findings(inspection, packed);
   if (!o.tensors) return data;
-  for (const CapturedNode& n : inspection.capture.nodes) {
-    Json& node = data["nodes"][static_cast<std::size_t>(n.number)];
-    AxisNames names = axis_names(inspection.attention, n);
-    bool named = !names.rows.empty() && std::ssize(names.rows) <= kNamedRows;
-    if (named) node["rows"] = names.rows;
-    if (named && !names.columns.empty() && std::ssize(names.columns) <= kNamedColumns)
-      node["columns"] = names.columns;
-    Index rows = named ? kNamedRows : kPictureRows,
-          columns = named ? kNamedColumns : kPictureColumns;
-    node["picture"] = packed_picture(n.value, rows, columns);
-    if (n.gradient.defined()) node["gradient_picture"] = packed_picture(n.gradient, rows, columns);
-  }
+  for (const CapturedNode& n : inspection.capture.nodes)
+    data["nodes"][static_cast<std::size_t>(n.number)].update(node_pictures(inspection, n.number));
   return data;
 }
 

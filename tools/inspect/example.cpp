@@ -133,6 +133,8 @@ std::vector<std::int64_t> Example::target_out_ids() const {
   return ids;
 }
 
+void Example::change(const Changes& changes) { changes_ = changes; }
+
 bool Example::sentencepiece() const {
   const TokenizerPair& both = learner_->data().tokenizers;
   auto words = [](const Tokenizer& t) { return dynamic_cast<const VocabularyTokenizer*>(&t); };

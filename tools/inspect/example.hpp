@@ -51,6 +51,7 @@ class Example {
   std::vector<std::int64_t> target_out_ids() const;                           // (T)
   bool sentencepiece() const;  // one of its tokenizers is SentencePiece's
   double label_smoothing() const { return smoothing_; }
+  void change(const Changes& changes);                 // but for the label smoothing, which stays
   const Changes& changes() const { return changes_; }  // loss() makes those of the forward
 
  private:

@@ -26,11 +26,18 @@ async function start() {
   const model = await unpacked("live-model");
   if (model) module.FS.writeFile("model.safetensors", model);
 }
-function ask(request) {
+function call(request) {
   const answer = JSON.parse(module.ccall("glim_live", "string", ["string"], [JSON.stringify(request)]));
   if (answer.error) throw new Error(answer.error);
-  return Object.assign(answer.data, {title: still.title, own_target: still.own_target &&
-    answer.data.target_text === still.target_text});
+  return answer.data;
+}
+function ask(request) {
+  const data = call(request);
+  return Object.assign(data, {title: still.title, own_target: still.own_target && data.target_text === still.target_text});
+}
+// The pictures of a node, which the module keeps of its last pass, the one that is drawn.
+function add_pictures(n) {
+  if (!n.picture && drawn) Object.assign(n, call({node: n.number}));
 }
 
 // ---- a change ----
@@ -63,7 +70,7 @@ function change(values) {
     const texts = {sentence: state.sentence, translation: state.translation};
     if (!base || !same(base.texts, texts)) base = {texts, data: ask({...original, ...texts})};
     const unchanged = same({...original, ...texts}, state);
-    const data = unchanged ? base.data : ask(state);
+    const data = ask(state);
     const computed = performance.now();
     drawn = data;
     draw(data, unchanged ? null : base.data);
@@ -71,6 +78,7 @@ function change(values) {
       `${(performance.now() - computed).toFixed(0)} ms.`);
   } catch (e) {
     Object.assign(state, kept);
+    if (drawn) ask(state);
     say(e.message, true);
   }
   update();
@@ -154,5 +162,5 @@ function panel(draw_inspection) {
   setTimeout(update);
   return controls;
 }
-return {panel, gradient_controls, toggle_mask, change, state, command_line, drawn: () => drawn, ready: false};
+return {panel, add_pictures, gradient_controls, toggle_mask, change, state, command_line, drawn: () => drawn, ready: false};
 })();

@@ -15,6 +15,14 @@ struct Decimal {
 };
 
 Decimal decimal(double x) {
+  const double size = std::abs(x);
+  if (size > 1e-280 && size < 1e280) {
+    const int exponent = static_cast<int>(std::floor(std::log10(size)));
+    const double mantissa = size * std::pow(10.0, 2 - exponent), rounded = std::nearbyint(mantissa);
+    // Near the middle of two decimals, or at a power of ten, a rounding of `mantissa` could decide.
+    if (rounded > 100 && rounded < 999 && std::abs(std::abs(mantissa - rounded) - 0.5) > 1e-6)
+      return {static_cast<int>(rounded), exponent};
+  }
   char text[32];
   std::snprintf(text, sizeof text, "%.2e", std::abs(x));  // d.dde±dd
   return {(text[0] - '0') * 100 + (text[2] - '0') * 10 + (text[3] - '0'), std::atoi(text + 5)};

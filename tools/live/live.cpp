@@ -1,7 +1,11 @@
 // Glim in a page: a request as JSON (tools/inspect/request.hpp), the data of the page as JSON.
 //
 //   {"sentence": "...", "scale": 1, ...}   ->   {"data": ...} or {"error": "..."}
+//   {"node": 17}                           ->   {"data": the pictures of that node in the last pass}
+//
+// The model is read once, and again where the request names another one, other text or another loss.
 #include <emscripten.h>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "tools/inspect/document.hpp"
@@ -11,10 +15,23 @@ namespace glim {
 namespace {
 
 nlohmann::json answer(const nlohmann::json& request) {
-  Example example(options_of(request));
-  InspectionOptions options;
-  options.attribution_steps = 0;  // many passes; the page keeps those of the pass as it was
-  return {{"data", page_data(inspect(example, options), {})}};
+  static std::unique_ptr<Example> example;
+  static std::string key;
+  static Inspection last;
+  if (request.contains("node"))
+    return {{"data", node_pictures(last, request.at("node").get<int>())}};
+  ExampleOptions options = options_of(request);
+  ExampleOptions unchanged = options;
+  unchanged.changes = {};
+  unchanged.changes.label_smoothing = options.changes.label_smoothing;
+  if (std::string wanted = request_of(unchanged).dump(); !example || key != wanted) {
+    example = std::make_unique<Example>(options);
+    key = wanted;
+  }
+  example->change(options.changes);
+  // Attributions take many passes: the page keeps those of the pass as it was.
+  last = inspect(*example, {.attribution_steps = 0});
+  return {{"data", page_data(last, {.tensors = false})}};
 }
 
 }  // namespace
