@@ -143,6 +143,8 @@ bool Example::sentencepiece() const {
 
 Var Example::loss() {
   Magnify magnify(Magnification::Explicit);
+  std::optional<Tape> own;  // values get their names on a tape
+  if (!Tape::current()) own.emplace();
   ChangedForward changed(changes_);
   if (changes_.dropout) {
     model().train();

@@ -10,15 +10,20 @@ Statistics statistics(const Tensor& x) {
   s.count = x.numel();
   double squares = 0, sum = 0;
   Index zeros = 0, finite = 0;
-  for (double v : x.to(DType::Float64).to_vector<double>()) {
-    if (!std::isfinite(v)) continue;
-    s.low = finite ? std::min(s.low, v) : v;
-    s.high = finite ? std::max(s.high, v) : v;
-    squares += v * v;
-    sum += v;
-    zeros += v == 0;
-    ++finite;
-  }
+  const Tensor all = x.contiguous();
+  visit_dtype(all.dtype(), [&]<class T>() {
+    const T* values = all.data<T>();
+    for (Index i = 0; i < s.count; ++i) {
+      const double v = static_cast<double>(values[i]);
+      if (!std::isfinite(v)) continue;
+      s.low = finite ? std::min(s.low, v) : v;
+      s.high = finite ? std::max(s.high, v) : v;
+      squares += v * v;
+      sum += v;
+      zeros += v == 0;
+      ++finite;
+    }
+  });
   s.not_finite = s.count - finite;
   if (finite == 0) return s;
   s.norm = std::sqrt(squares);

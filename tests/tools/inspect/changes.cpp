@@ -3,12 +3,14 @@
 
 #include <cmath>
 #include <functional>
+#include <nlohmann/json.hpp>
 
 #include "tensor/error.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tests/tools/inspect/common.hpp"
 #include "tools/inspect/capture.hpp"
+#include "tools/inspect/request.hpp"
 
 namespace test_changes {
 
@@ -93,6 +95,71 @@ TEST_CASE("zero, freeze and scale change what flows below a node") {
                    mul(gradient(plain, kSelf + ".query"), -2.0)) < 1e-14);
 }
 
+TEST_CASE("a masked cell is exactly 0 in A and in its gradients; a query without keys gets zeros") {
+  Capture c = changed([](Changes& o) { o.mask = {kCross + ":1,0", kCross + ":2,*"}; });
+  for (const char* name : {".probs", ".scores"}) {
+    Tensor a = c[c.find(kCross + name)].value, g = gradient(c, kCross + name);
+    for (Index h = 0; h < 2; ++h) {
+      if (std::string(name) == ".probs") CHECK(a.at<double>({0, h, 1, 0}) == 0);
+      if (std::string(name) == ".scores") CHECK(g.at<double>({0, h, 1, 0}) == 0);
+    }
+  }
+  Tensor a = c[c.find(kCross + ".probs")].value;
+  CHECK(largest(select(a, 2, 2)) == 0);
+  CHECK(largest(select(c[c.find(kCross + ".context")].value, 2, 2)) == 0);
+  CHECK(std::abs(sum(select(select(a, 2, 1), 1, 0)).item() - 1) < 1e-14);
+  CHECK(std::isfinite(c.loss));
+  Capture none = changed([](Changes& o) { o.mask = {"*attn:*,*"}; });
+  CHECK(std::isfinite(none.loss));
+  CHECK(largest(gradient(none, kCross + ".scores")) == 0);
+}
+
+TEST_CASE("a position that may see the future attends to it") {
+  const std::string self = "decoder.layers.0.self_attn";
+  Capture plain = changed([](Changes&) {}),
+          seen = changed([&](Changes&c) { c.unmask = {self + ":0,1"}; });
+  CHECK(plain[plain.find(self + ".probs")].value.at<double>({0, 0, 0, 1}) == 0);
+  CHECK(seen[seen.find(self + ".probs")].value.at<double>({0, 0, 0, 1}) > 0);
+}
+
+TEST_CASE("another smoothing is another loss, and dropout draws the same each time") {
+  Capture plain = changed([](Changes&) {});
+  Capture sharp = changed([](Changes& c) { c.label_smoothing = 0; });
+  CHECK(sharp.loss != plain.loss);
+  CHECK(largest(sum(gradient(sharp, "log_probs"), {-1})) > 0);
+  auto dropped = [](Changes& c) { c.dropout = true; };
+  CHECK(changed(dropped).loss == changed(dropped).loss);
+  CHECK(changed(dropped).loss != plain.loss);
+}
+
+TEST_CASE("a request says the same options as the command line") {
+  ExampleOptions o = small_options();
+  o.source = "I have a cat";
+  o.target = "我有一只猫";
+  o.changes.scale = 1;
+  o.changes.mask = {kCross + ":0,0"};
+  o.changes.remove_heads = {kSelf + ":0"};
+  ExampleOptions again = options_of(request_of(o));
+  CHECK(request_of(again) == request_of(o));
+  Example a(o), b(again);
+  CHECK(capture(a).loss == capture(b).loss);
+  auto refuses = [](const char* request, const std::string& part) {
+    try {
+      options_of(nlohmann::json::parse(request));
+    } catch (const ValueError& e) {
+      INFO(e.one_line());
+      CHECK(e.one_line().find(part) != std::string::npos);
+      return;
+    }
+    FAIL(request);
+  };
+  refuses(R"({"scales": 1})", "--scales: there is no such option");
+  refuses(R"({"scale": "x"})", "--scale: takes another value");
+  refuses(R"({"label-smoothing": 1})", "below 1");
+  refuses(R"({"mask": [1]})", "--mask");
+  refuses(R"({"fresh": {"layers": -1}})", "--layers");
+}
+
 TEST_CASE("a change that changes nothing is refused") {
   auto message = [](const std::function<void(Changes&)>& change) {
     try {
@@ -116,6 +183,10 @@ TEST_CASE("a change that changes nothing is refused") {
        "a head is a whole number after ':'");
   says(message([](Changes& c) { c.freeze = {"loss:1"}; }), "--zero takes a head");
   says(message([](Changes& c) { c.zero = {"log_probs:0"}; }), "has no heads");
+  CHECK(message([](Changes& c) { c.mask = {kCross + ":0"}; }).find("MODULE:QUERY,KEY") !=
+        std::string::npos);
+  says(message([](Changes& c) { c.mask = {kCross + ":99,0"}; }), "has the queries 0 to");
+  says(message([](Changes& c) { c.unmask = {"nothing:0,0"}; }), "no attention is named 'nothing'");
   for (const char* text : {"loss", "loss=", "loss=nan", "loss=1e400", "=1"})
     says(message([&](Changes& c) { c.scale_gradient = {text}; }), "--scale-gradient");
 }

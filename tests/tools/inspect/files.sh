@@ -33,6 +33,7 @@ report "which writes nothing" "$([ ! -e look2 ] || ls look2)"
 refuse "a head that is not there" "no picture is named '$map/head2/dS'" \
   "${inspect[@]}" --out look2 --svg "$map/head2/dS"
 
+cp_alone() { cp -f "$glim" alone; ./alone "$@"; }  # without what may lie beside the program
 # Changes of the pass: 1/√8 is the factor as it is.
 rm -f look/*
 losses() { "${inspect[@]}" --out look --overwrite --no-tensors "$@" | grep -o 'loss [0-9.]*'; }
@@ -42,6 +43,8 @@ refuse "a head that is not there" "--remove-head: '$map:2': .* has the heads 0 t
 refuse "no such node" "--zero: no node with a gradient is named .*nearest: $map.scores" \
   "${inspect[@]}" --out look --overwrite --zero "$map.score"
 refuse "no factor" "--scale-gradient: 'loss=x' is not of the form NODE=NUMBER" "${inspect[@]}" --scale-gradient loss=x
+refuse "no module, how to get it" "--live: the module .*live.js is missing: .*tools/live/build" \
+  cp_alone inspect --live --init --layers 1 --d-model 16 --heads 2 --d-ff 32 --out look9
 refuse "no number" "--scale" "${inspect[@]}" --scale x
 
 # Without a font for them, Chinese characters are boxes in a PNG, and it is said, once.
