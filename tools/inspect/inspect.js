@@ -397,6 +397,7 @@ function draw(now, old) {
   if (node && data.nodes[node]?.turn >= 0) show_node(Number(node));
   window.scrollTo(0, place);
 }
+Glim.show_path = path => go_to_node(data.nodes.find(n => n.path === path).number);
 const main = document.querySelector("main");
 if (Glim.live) main.append(Glim.live.panel(draw));
 main.append(view);

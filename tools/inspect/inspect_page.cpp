@@ -11,7 +11,8 @@
 
 namespace glim {
 
-extern const std::string_view kMapsScript, kGraphScript, kInspectScript, kLiveScript, kInspectStyle;
+extern const std::string_view kMapsScript, kGraphScript, kInspectScript, kLiveScript, kPathScript,
+    kInspectStyle;
 
 namespace {
 
@@ -48,7 +49,7 @@ void write_inspection_page(const Inspection& inspection, const std::string& path
   parts.data = data.dump();
   parts.styles = {kInspectStyle};
   parts.scripts = {kMapsScript, kGraphScript};
-  if (o.live) parts.scripts.push_back(o.live->script);
+  if (o.live) parts.scripts.insert(parts.scripts.end(), {o.live->script, kPathScript});
   parts.scripts.push_back(kLiveScript);
   parts.scripts.push_back(kInspectScript);
   parts.most_bytes = o.most_bytes;

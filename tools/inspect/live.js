@@ -10,7 +10,8 @@ const {request: original, command} = Glim.data.live;
 const still = Glim.data;
 const state = structuredClone(original);
 const lists = ["mask", "unmask", "remove-head", "zero", "freeze", "scale-gradient"];
-let module = null, base = null, drawn = null, draw = null;
+const nothing = Object.fromEntries(lists.map(name => [name, []]));
+let module = null, base = null, drawn = null, drawn_change = null, draw = null;
 
 // ---- the module ----
 async function unpacked(id) {
@@ -33,7 +34,7 @@ function call(request) {
 }
 function ask(request) {
   const data = call(request);
-  return Object.assign(data, {title: still.title, own_target: still.own_target && data.target_text === still.target_text});
+  return Object.assign(data, {title: request.fresh && !same(request.fresh, original.fresh) ? data.title : still.title, own_target: still.own_target && data.target_text === still.target_text});
 }
 // The pictures of a node, which the module keeps of its last pass, the one that is drawn.
 function add_pictures(n) {
@@ -52,8 +53,17 @@ function say(text, wrong) {
 function quoted(word) {
   return /^[\w@%+=:,.\/-]+$/.test(word) ? word : "'" + word.replaceAll("'", "'\\''") + "'";
 }
+// The command's part that names the model: with other sizes those of them that differ.
+function model_words() {
+  if (same(state.fresh, original.fresh)) return command;
+  const whole = original.fresh && Object.keys(original.fresh).every(name => name in state.fresh);
+  const given = Object.entries(state.fresh).filter(([name, value]) => !whole || !same(value, original.fresh[name]));
+  const named = word => given.some(([name]) => word === "--" + name);
+  const kept = whole ? command.filter((word, i) => !named(word) && !named(command[i - 1])) : ["glim", "inspect", "--fresh"];
+  return [...kept, ...given.flatMap(([name, value]) => ["--" + name, String(value)])];
+}
 function command_line() {
-  const words = [...command, "--sentence", state.sentence, "--translation", state.translation];
+  const words = [...model_words(), "--sentence", state.sentence, "--translation", state.translation];
   if (state.scale !== null) words.push("--scale", String(state.scale));
   if (state["label-smoothing"] !== null) words.push("--label-smoothing", String(state["label-smoothing"]));
   if (state.dropout) words.push("--dropout");
@@ -67,21 +77,28 @@ function change(values) {
   Object.assign(state, values);
   try {
     const started = performance.now();
-    const texts = {sentence: state.sentence, translation: state.translation};
-    if (!base || !same(base.texts, texts)) base = {texts, data: ask({...original, ...texts})};
-    const unchanged = same({...original, ...texts}, state);
-    const data = ask(state);
+    // What the changes are held against: the same text in the same model, with nothing changed.
+    const own = {sentence: state.sentence, translation: state.translation, ...(state.fresh && {fresh: state.fresh})};
+    if (!base || !same(base.own, own)) base = {own, data: ask(asked({...original, ...own}))};
+    const unchanged = same(asked({...original, ...own}), asked(state));
+    const data = ask(asked(state));
     const computed = performance.now();
     drawn = data;
-    draw(data, unchanged ? null : base.data);
+    drawn_change = unchanged ? null : base.data;
+    draw(data, drawn_change);
     say(`Forward and backward in ${(computed - started).toFixed(0)} ms, drawn in ` +
       `${(performance.now() - computed).toFixed(0)} ms.`);
   } catch (e) {
     Object.assign(state, kept);
-    if (drawn) ask(state);
+    if (drawn) ask(asked(state));
     say(e.message, true);
   }
   update();
+}
+// A fresh model stands in the model's place.
+function asked(request) {
+  const {model, ...rest} = request;
+  return request.fresh ? rest : request;
 }
 const without = (list, item) => list.filter(x => x !== item);
 const toggled = (list, item) => list.includes(item) ? without(list, item) : [...list, item];
@@ -100,7 +117,7 @@ const smoothing = make("input", {id: "live-smoothing", type: "number", min: 0, m
 const dropout = make("input", {id: "live-dropout", type: "checkbox", onchange: e => change({dropout: e.target.checked})});
 const heads = make("div", {class: "controls", id: "live-heads"});
 function draw_heads() {
-  heads.replaceChildren(...still.attention.map(v => make("span", {class: "mono"}, v.module + " ", v.heads.map((_, h) => {
+  heads.replaceChildren(...(drawn ?? still).attention.map(v => make("span", {class: "mono"}, v.module + " ", v.heads.map((_, h) => {
     const name = `${v.module}:${h}`;
     return make("label", {}, make("input", {type: "checkbox", "data-head": name, "aria-label": "head " + name,
       checked: !state["remove-head"].includes(name),
@@ -115,12 +132,22 @@ function update() {
   scale_number.value = state.scale ?? "";
   smoothing.value = state["label-smoothing"] ?? "";
   dropout.checked = state.dropout;
-  for (const box of heads.querySelectorAll("input")) box.checked = !state["remove-head"].includes(box.dataset.head);
+  draw_heads();
+  for (const [name, control] of fresh) control.value = state.fresh?.[name] ?? "";
   changes.replaceChildren(...lists.flatMap(name => state[name].map(item => make("button", {
     title: "take this change back", "aria-label": `take back ${name} ${item}`,
     onclick: () => change({[name]: without(state[name], item)})}, `${name} ${item} ✕`))));
   shown.textContent = command_line();
 }
+// A fresh model in place of the page's: its sizes.
+const fresh = new Map([["norm", ["", "pre", "post"]], ["layers", ["", 1, 2, 3, 4, 6, 8, 12]], ["d-model", ["", 16, 32, 64, 128, 256]],
+  ["heads", ["", 1, 2, 4, 8]], ["seed", ["", 1, 2, 3, 4, 5]]].map(([name, values]) => [name, make("select", {"data-fresh": name,
+    "aria-label": name, onchange: e => {
+      const value = isNaN(e.target.value) ? e.target.value : Number(e.target.value);
+      const {[name]: _, ...others} = state.fresh ?? {};
+      // Changes name modules of the model before.
+      change({fresh: e.target.value === "" ? others : {...others, [name]: value}, ...nothing});
+    }}, values.map(v => make("option", {value: v}, v === "" ? "as it is" : v)))]));
 // Beside a node of the walk: what can be done to its gradient.
 function gradient_controls(n) {
   const head = make("select", {"aria-label": "head"}, make("option", {value: ""}, "all heads"),
@@ -137,9 +164,36 @@ function toggle_mask(name, query, key, kept) {
   const [to, from] = kept ? ["mask", "unmask"] : ["unmask", "mask"];
   change(state[from].includes(cell) ? {[from]: without(state[from], cell)} : {[to]: [...state[to], cell]});
 }
+function reset() {
+  delete state.fresh;
+  change(structuredClone(original));
+}
+// What the path may do: one change at a time, from the state as it was.
+const hand = {
+  now: () => drawn ?? still,
+  was: () => drawn_change,
+  self: () => (drawn ?? still).attention.find(v => v.module.startsWith("decoder") && v.side.includes("self"))?.module ?? "",
+  reset,
+  show(tab, path) {
+    Glim.show_view(tab);
+    if (tab === "walk") Glim.show_path(path);
+  },
+  change(values, tab, name) {
+    delete state.fresh;
+    change({...structuredClone(original), sentence: state.sentence, translation: state.translation, ...values});
+    if (tab) Glim.show_view(tab);
+    const module = document.getElementById("attention-module");
+    if (name && module) {
+      module.value = (drawn ?? still).attention.findIndex(v => v.module === name);
+      module.dispatchEvent(new Event("change"));
+    }
+    return !document.querySelector("#live-status.warning");
+  },
+};
 function panel(draw_inspection) {
   draw = draw_inspection;
-  const controls = make("fieldset", {disabled: true, id: "live"}, make("legend", {}, "Change something"),
+  const guide = make("div", {hidden: true});
+  const controls = make("fieldset", {disabled: true, id: "live"}, make("legend", {}, "Change something"), guide,
     make("div", {class: "controls"}, text("live-sentence", "sentence", "sentence"),
       text("live-translation", "translation", "translation")),
     make("div", {class: "controls"}, make("label", {}, "factor of Q Kᵀ ", scale), scale_number,
@@ -147,15 +201,19 @@ function panel(draw_inspection) {
       make("button", {onclick: () => change({scale: 1})}, "1"),
       make("label", {}, "label smoothing ε ", smoothing), make("label", {}, dropout, " dropout")),
     make("details", {}, make("summary", {}, "heads"), heads),
+    make("details", {}, make("summary", {}, "a fresh model in its place"), make("div", {class: "controls", id: "live-fresh"},
+      [...fresh].map(([name, control]) => make("label", {}, name + " ", control)))),
     changes,
-    make("div", {class: "controls"}, make("button", {id: "live-reset", onclick: () => change(structuredClone(original))},
-      "as it was")),
+    make("div", {class: "controls"}, make("button", {id: "live-reset", onclick: reset}, "as it was")),
     status, make("p", {}, "The same natively: ", shown));
   draw_heads();
   start().then(() => {
     controls.disabled = false;
     say("Each change runs forward and backward anew. In Attention a click masks a cell; in Backward walk a node's " +
       "gradient can be zeroed, frozen or scaled.");
+    change({});
+    guide.append(Path.panel(hand));
+    guide.hidden = false;
     Glim.live.ready = true;
   }).catch(e => say("Glim does not start in this browser, so that nothing can be changed; the page shows the pass as it " +
     `was written. (${e.message})`, true));

@@ -5,6 +5,7 @@
 
 #include "tensor/error.hpp"
 #include "tools/train/option_list.hpp"
+#include "tools/train/presets.hpp"
 
 namespace glim {
 namespace {
@@ -84,6 +85,7 @@ ExampleOptions options_of(const Json& request) {
     read_all(own["fresh"], [&](const auto& f) {
       each_option(o.fresh, [&](const OptionText& t, auto& field) { f(t.name, field, t.range); });
     });
+    apply_preset(o.fresh, [&](const char* name) { return own["fresh"].contains(name); });
     own.erase("fresh");
   }
   read_all(own, [&](const auto& f) { each_key(o, f); });

@@ -2,7 +2,8 @@
 //
 //   {"sentence": "...", "translation": "...", "scale": 1, "mask": ["MODULE:2,0"], "zero": ["NODE"], ...}
 //
-// A fresh model is {"fresh": {"kind": "transformer", "layers": 2, ...}, ...}, a trained one {"model": "FILE", ...}.
+// A fresh model is {"fresh": {"kind": "transformer", "layers": 2, ...}, ...}, with the defaults of its kind and task for
+// what is not said; a trained one {"model": "FILE", ...}.
 // Errors: ValueError naming the key, for one that is unknown, and for a value of another type or out of range.
 #pragma once
 

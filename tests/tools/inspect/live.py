@@ -6,6 +6,7 @@ are those of the page.
 """
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -37,10 +38,14 @@ KNOBS = [
     ("scaled", "node('encoder.layers.0.linear2.add', 'scale')"),
     ("a word", "set('live-sentence', 'I have a dog')"),
     ("a translation", "set('live-translation', '我有一只猫')"),
+    ("a fresh model", "document.getElementById('live-reset').click(); set_fresh('norm', 'post'); set_fresh('layers', 3)"),
+    ("of another depth", "set_fresh('layers', 1)"),
     ("as it was", "document.getElementById('live-reset').click()"),
 ]
 HELPERS = """
 window.set = (id, value) => { const e = document.getElementById(id); e.value = value; e.dispatchEvent(new Event("change")); };
+window.set_fresh = (name, value) => { const e = document.querySelector(`[data-fresh=${name}]`); e.value = value;
+  e.dispatchEvent(new Event("change")); };
 window.cell = (name, i) => {
   document.getElementById("tab-attention").click();
   const module = document.getElementById("attention-module");
@@ -68,6 +73,27 @@ SEEN = """(() => {
     leaks: data.attention.reduce((n, v) => { const keep = unpack(v.keep);
       return n + unpack(v.dS).filter((x, i) => !keep[i % keep.length] && x !== 0).length; }, 0),
     wide: document.documentElement.scrollWidth - window.innerWidth};
+})()"""
+
+
+PATH = r"""(() => {
+  const said = [];
+  document.getElementById("path-skip").click();
+  for (let stop = 0; stop < 7; ++stop) {
+    const title = document.querySelector("#path-stop h3").textContent;
+    for (const step of document.querySelectorAll("#path-stop [data-step]")) {
+      step.click();
+      said.push([title, step.textContent, document.getElementById("path-answer").innerText,
+        document.querySelector("#live-status.warning")?.textContent ?? ""]);
+    }
+    document.getElementById("path-next").click();
+  }
+  for (const i of [1, 0, 1, 1, 0]) {
+    const field = document.querySelectorAll("#path-stop fieldset")[said.quiz = (said.quiz ?? -1) + 1];
+    field.querySelectorAll("input")[i].click();
+  }
+  document.getElementById("path-quiz-done").click();
+  return [said, document.querySelector("#path-stop p[role=status]").textContent];
 })()"""
 
 
@@ -125,6 +151,13 @@ with tempfile.TemporaryDirectory() as folder:
             page.evaluate("set('live-sentence', 'I have a quokka')")
             seen = page.evaluate(SEEN)
             check(not seen["bad"] and near(seen["loss"], native(seen["command"], folder)["loss"]), f"unknown: {seen}")
+            # The path: each step of its seven stops answers with numbers.
+            page.evaluate("document.getElementById('live-reset').click()")
+            steps, result = page.evaluate(PATH)
+            check(len(steps) >= 12 and len({title for title, *_ in steps}) == 7, f"{len(steps)} steps of the path")
+            for title, step, answer, wrong in steps:
+                check(len(answer) > 80 and not wrong and not re.search("NaN|undefined|null", answer), f"{title}, {step}: {answer} {wrong}")
+            check(result.startswith("4 of 5 right"), result)
             for error in page.errors:
                 check(False, f"{width} px: {error}")
             check(len(page.requests) == 1, f"the page loads {page.requests[1:]}")

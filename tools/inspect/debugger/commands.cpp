@@ -13,6 +13,8 @@
 #include "tools/inspect/debugger/difference.hpp"
 #include "tools/inspect/debugger/names.hpp"
 #include "tools/inspect/debugger/show.hpp"
+#include "tools/inspect/debugger/why.hpp"
+#include "tools/measure/statistics.hpp"
 
 namespace glim::step {
 namespace {
@@ -26,6 +28,28 @@ int count_in(const std::string& command, const std::string& text) {
   return n;
 }
 
+// "norm>1", "norm<1e-9", "max>10", "nan", "zero": of a gradient.
+std::function<bool(const Tensor&)> condition_of(const std::string& text) {
+  if (text == "nan") return [](const Tensor& g) { return statistics(g).not_finite > 0; };
+  if (text == "zero") return [](const Tensor& g) { return statistics(g).zeros == 1; };
+  const std::size_t sign = text.find_first_of("<>");
+  const std::string what = text.substr(0, sign);
+  double bound = 0;
+  const char *begin = text.data() + std::min(sign, text.size() - 1) + 1,
+             *end = text.data() + text.size();
+  const bool number = sign != text.npos && begin < end &&
+                      std::from_chars(begin, end, bound).ptr == end && std::isfinite(bound);
+  if (!number || (what != "norm" && what != "max"))
+    throw ValueError("break", fmt::format("'{}' is no condition: use norm > X, norm < X, max > X, "
+                                          "max < X, nan or zero",
+                                          text));
+  return [bound, norm = what == "norm", more = text[sign] == '>'](const Tensor& g) {
+    const Statistics s = statistics(g);
+    const double size = norm ? s.norm : std::max(std::abs(s.low), std::abs(s.high));
+    return more ? size > bound : size < bound;
+  };
+}
+
 }  // namespace
 
 // ---- going on ----
@@ -36,7 +60,7 @@ void Debugger::next(const Words& words) {
   for (int t = 0; t < times; ++t) {
     const WalkStep& s = session_.advance();
     if (times == 1) show_flows(s);
-    if (session_.current() < 0 || hits() || stopped()) break;
+    if (session_.current() < 0 || hits_here() || stopped()) break;
   }
   select_current();
   show_place();
@@ -45,7 +69,7 @@ void Debugger::next(const Words& words) {
 void Debugger::go_on(const Words& words) {
   at_most(words, 0);
   do session_.advance();
-  while (session_.current() >= 0 && !hits() && !stopped());
+  while (session_.current() >= 0 && !hits_here() && !stopped());
   select_current();
   show_place();
 }
@@ -64,9 +88,14 @@ bool Debugger::stopped() {
   return true;
 }
 
-bool Debugger::hits() {
+bool Debugger::hits_here() {
+  return hits(session_.current(), session_.gradient(session_.current()));
+}
+
+bool Debugger::hits(int node, const Tensor& gradient) {
   for (Breakpoint& b : breaks_) {
-    if (std::find(b.nodes.begin(), b.nodes.end(), session_.current()) == b.nodes.end()) continue;
+    if (std::find(b.nodes.begin(), b.nodes.end(), node) == b.nodes.end()) continue;
+    if (b.condition && !b.condition(gradient)) continue;
     ++b.hits;
     print_(fmt::format("breakpoint {}, {}\n", b.id, b.name));
     return true;
@@ -74,15 +103,54 @@ bool Debugger::hits() {
   return false;
 }
 
-void Debugger::set_break(const Words& words) {
+void Debugger::back(const Words& words) {
   at_most(words, 1);
-  auto found = nodes_named(session_, words.size() > 1 ? words[1] : ".", selected_);
-  std::string name = words.size() > 1 && words[1] != "." ? words[1] : fmt::format("#{}", found[0]);
-  auto to_come = std::count_if(found.begin(), found.end(),
+  session_.back_to(session_.taken() - (words.size() > 1 ? count_in("back", words[1]) : 1));
+  select_current();
+  show_place();
+}
+
+void Debugger::back_to_break(const Words& words) {
+  at_most(words, 0);
+  const std::vector<int> order = session_.order();
+  std::size_t at = order.size();
+  if (at == 0) throw StateError("reverse-continue", "the pass is at its begin");
+  while (at > 0 && !hits(order[at - 1], session_.gradient(order[at - 1]))) --at;
+  session_.back_to(static_cast<int>(at > 0 ? at - 1 : 0));
+  select_current();
+  show_place();
+}
+
+void Debugger::why(const Words& words) {
+  at_most(words, 1);
+  for (int i : nodes(words, 1)) print_(why_text(session_, i));
+}
+
+void Debugger::set_break(const Words& words) {
+  const auto when = std::find(words.begin(), words.end(), "if");
+  const Words before(words.begin(), when);
+  at_most(before, 1);
+  Breakpoint b{next_break_, {}, {}, {}, 0};
+  if (when != words.end()) {
+    std::string text;
+    for (auto w = when + 1; w != words.end(); ++w) text += *w;
+    b.condition = condition_of(text);
+    text.clear();
+    for (auto w = when; w != words.end(); ++w) text += " " + *w;
+    b.name = (before.size() > 1 ? before[1] : "any node") + text;
+  }
+  if (before.size() == 1 && b.condition)
+    for (int i = 0; i < session_.size(); ++i) b.nodes.push_back(i);
+  else
+    b.nodes = nodes_named(session_, before.size() > 1 ? before[1] : ".", selected_);
+  if (b.name.empty())
+    b.name = before.size() > 1 && before[1] != "." ? before[1] : fmt::format("#{}", b.nodes[0]);
+  auto to_come = std::count_if(b.nodes.begin(), b.nodes.end(),
                                [&](int i) { return session_.turn(i) == Turn::ToCome; });
-  breaks_.push_back({next_break_++, name, found});
-  print_(fmt::format("breakpoint {}: {} ({} {}, {} still to come)\n", breaks_.back().id, name,
-                     found.size(), found.size() == 1 ? "node" : "nodes", to_come));
+  ++next_break_;
+  print_(fmt::format("breakpoint {}: {} ({} {}, {} still to come)\n", b.id, b.name, b.nodes.size(),
+                     b.nodes.size() == 1 ? "node" : "nodes", to_come));
+  breaks_.push_back(std::move(b));
 }
 
 void Debugger::remove_break(const Words& words) {

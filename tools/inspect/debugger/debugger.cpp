@@ -36,7 +36,15 @@ const std::vector<Debugger::Command>& Debugger::commands() {
        "take one node and show what its op sends on; or N nodes, up to a breakpoint",
        &Debugger::next},
       {"continue", "c", "continue", "go on to the next breakpoint, or the end", &Debugger::go_on},
-      {"break", "b", "break [NAME]", "stop before a node of this name", &Debugger::set_break},
+      {"back", "reverse-next", "back [N]",
+       "undo one node, or N: the pass is where it was, bit for bit", &Debugger::back},
+      {"reverse-continue", "rc", "reverse-continue",
+       "go back to the last breakpoint before, or the loss", &Debugger::back_to_break},
+      {"break", "b", "break [NAME] [if CONDITION]",
+       "stop before a node of this name, or any; CONDITION of its gradient: norm > X, norm < X, "
+       "max > X "
+       "(largest size), nan (or infinite), zero",
+       &Debugger::set_break},
       {"delete", "", "delete [N]", "remove breakpoint N, or all", &Debugger::remove_break},
       {"print", "p", "print [d] [NAME][PART]",
        "a value, or with d its gradient; PART is [0,1], [:,2:4] and the like",
@@ -61,12 +69,16 @@ const std::vector<Debugger::Command>& Debugger::commands() {
        "the nodes around it in the order of the pass, and the rule of its op", &Debugger::list},
       {"graph", "g", "graph [NAME]", "its readers and inputs, and what flowed along each edge",
        &Debugger::graph},
+      {"why", "", "why [NAME]",
+       "the gradient as a sum over the ways it came: skips, value, query and key by head, "
+       "feed-forward",
+       &Debugger::why},
       {"info", "i", "info breakpoints|sets|nodes NAME", "breakpoints, changes, or nodes by name",
        &Debugger::info},
       {"export", "", "export FILE [NAME]",
        "the gradients of the parameters, or value and gradient of NAME, as safetensors",
        &Debugger::write_out},
-      {"run", "restart", "run", "start again from the loss; breakpoints stay, changes do not",
+      {"run", "r restart", "run", "start again from the loss; breakpoints stay, changes do not",
        &Debugger::again},
       {"help", "h", "help [COMMAND]", "this", &Debugger::help},
       {"quit", "q", "quit", "leave", &Debugger::quit},
@@ -85,7 +97,9 @@ const Debugger::Command& Debugger::command(const std::string& word) const {
   std::vector<const Command*> starting;
   std::vector<std::string> names;
   for (const Command& c : commands()) {
-    if (word == c.name || word == c.alias) return c;
+    const Words aliases = split(c.alias);
+    if (word == c.name || std::find(aliases.begin(), aliases.end(), word) != aliases.end())
+      return c;
     if (std::string_view(c.name).starts_with(word)) starting.push_back(&c);
     names.emplace_back(c.name);
   }
@@ -128,9 +142,9 @@ std::vector<std::string> Debugger::completions(const std::string& before,
       all = {"breakpoints", "nodes", "sets"};
     else if (name == "set" && words.size() == 2)
       all = {"zero", "freeze", "scale"};
-    else if (name != "next" && name != "continue" && name != "run" && name != "quit" &&
-             name != "delete" && name != "up" && name != "down" &&
-             !(name == "export" && words.size() == 1))
+    else if (name != "next" && name != "back" && name != "continue" && name != "reverse-continue" &&
+             name != "run" && name != "quit" && name != "delete" && name != "up" &&
+             name != "down" && !(name == "export" && words.size() == 1))
       all = all_paths(session_);
   }
   for (std::string& a : all)

@@ -36,6 +36,8 @@ class Debugger {
 
   void next(const Words& words);
   void go_on(const Words& words);
+  void back(const Words& words);
+  void back_to_break(const Words& words);
   void set_break(const Words& words);
   void remove_break(const Words& words);
   void print_tensor(const Words& words);
@@ -49,6 +51,7 @@ class Debugger {
   void diff(const Words& words);
   void list(const Words& words);
   void graph(const Words& words);
+  void why(const Words& words);
   void info(const Words& words);
   void write_out(const Words& words);
   void again(const Words& words);
@@ -70,9 +73,12 @@ class Debugger {
     int id;
     std::string name;  // as given
     std::vector<int> nodes;
+    std::function<bool(const Tensor& gradient)> condition;  // none: always
     int hits = 0;
   };
-  bool hits();  // the current node has a breakpoint; prints it
+  // This node, with this gradient, has a breakpoint, which is printed.
+  bool hits(int node, const Tensor& gradient);
+  bool hits_here();
   void show_flows(const WalkStep& step);
 
   Session& session_;

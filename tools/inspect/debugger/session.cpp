@@ -6,6 +6,7 @@
 #include "tensor/error.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
+#include "tools/common/counted.hpp"
 
 namespace glim::step {
 
@@ -26,11 +27,24 @@ Session::Session(const std::function<Var()>& record)
 }
 
 void Session::restart() {
+  patches_.clear();
+  rewind();
+}
+
+void Session::back_to(int count) {
+  if (count < 0 || count > taken())
+    throw StateError("back", fmt::format("only {} were taken", counted(order_.size(), "node")));
+  rewind();
+  arrive();
+  while (taken() < count) advance();
+}
+
+void Session::rewind() {
   for (const Node& n : tape_.nodes())
     if (n.leaf) n.leaf->grad = {};
+  order_.clear();
   taken_.clear();
   sent_.clear();
-  patches_.clear();
   done_.clear();
   frozen_.clear();
   walk_.emplace(tape_, loss_value_, Backward{.retain = true});
@@ -39,6 +53,7 @@ void Session::restart() {
 const WalkStep& Session::advance() {
   if (current() < 0) throw StateError("next", "the pass is over; `run` starts it again");
   last_ = walk_->step();
+  order_.push_back(last_.node);
   taken_[last_.node] = last_.dy;
   std::vector<double>& sent = sent_[last_.node];
   sent.assign(node(last_.node).inputs.size(), -1);

@@ -51,6 +51,11 @@ class Session {
   const WalkStep& advance();
   // From the loss again, with leaves' gradients dropped and nothing set.
   void restart();
+  // To where only so many nodes were taken: the pass runs again from the loss up to there, and ends in the same
+  // bits. Changes stay, and are made again when the pass reaches them. StateError for more than were taken.
+  void back_to(int taken);
+  // The nodes taken, in their order.
+  const std::vector<int>& order() const { return order_; }
   // StateError when the pass has gone past the node.
   void set(int node, Patch patch);
   const std::map<int, std::vector<Patch>>& patches() const { return patches_; }
@@ -65,6 +70,7 @@ class Session {
   double sent(int node, std::size_t input) const;
 
  private:
+  void rewind();
   void arrive();  // makes the changes that were set on the node reached now
   Tape tape_;
   Var loss_value_;
@@ -72,6 +78,7 @@ class Session {
   std::optional<BackwardWalk> walk_;
   WalkStep last_;
   std::vector<std::vector<Reader>> readers_;
+  std::vector<int> order_;
   std::map<int, Tensor> taken_;
   std::map<int, std::vector<double>> sent_;
   std::map<int, std::vector<Patch>> patches_;  // all that were set, made or not

@@ -1,11 +1,14 @@
 // The commands: what they say, names and parts, what goes wrong.
 #include <cmath>
+#include <set>
 
 #include "tensor/error.hpp"
 #include "tests/tools/inspect/debugger/common.hpp"
 #include "tools/inspect/debugger/difference.hpp"
 #include "tools/inspect/debugger/names.hpp"
 #include "tools/inspect/debugger/show.hpp"
+#include "tools/inspect/debugger/why.hpp"
+#include "tools/measure/statistics.hpp"
 
 namespace test_commands {
 
@@ -34,6 +37,103 @@ std::string error_of(Driven& d, const std::string& line) {
 }
 
 }  // namespace
+
+TEST_CASE("back gives the state before, bit for bit, with the changes that were set") {
+  for (const char* changes :
+       {"", "set *self_attn.scores zero\nset decoder.layers.0.linear1.add scale 3"}) {
+    Driven d;
+    d(changes);
+    d("next 40");
+    const int here = d.session.current();
+    std::vector<Tensor> before, leaves;
+    for (int i = 0; i < d.session.size(); ++i) before.push_back(d.session.gradient(i));
+    for (auto& [name, g] : d.example.gradients()) leaves.push_back(g.defined() ? g.clone() : g);
+    d("next 30");
+    CHECK(d.session.current() != here);
+    CHECK(contains(d("back 30"), "=> #"));
+    REQUIRE(d.session.current() == here);
+    CHECK(d.session.taken() == 40);
+    int compared = 0;
+    for (int i = 0; i < d.session.size(); ++i) {
+      const Tensor now = d.session.gradient(i), &was = before[static_cast<std::size_t>(i)];
+      REQUIRE(now.defined() == was.defined());
+      if (!now.defined()) continue;
+      CHECK(all(equal(now, was)).item() == 1);
+      ++compared;
+    }
+    CHECK(compared > 40);
+    std::size_t at = 0;
+    for (auto& [name, g] : d.example.gradients()) {
+      const Tensor& was = leaves[at++];
+      REQUIRE(g.defined() == was.defined());
+      if (g.defined()) CHECK(all(equal(g, was)).item() == 1);
+    }
+    d("back 40");
+    CHECK(d.session.taken() == 0);
+    CHECK(contains(error_of(d, "back"), "only 0 nodes were taken"));
+    CHECK(contains(error_of(d, "reverse-continue"), "at its begin"));
+  }
+}
+
+TEST_CASE("reverse-continue goes to the breakpoint before") {
+  Driven d;
+  d("break *self_attn.probs\ncontinue");
+  const int first = d.session.current();
+  d("continue");
+  CHECK(d.session.current() != first);
+  CHECK(contains(d("reverse-continue"), "breakpoint 1, *self_attn.probs\n=> #"));
+  CHECK(d.session.current() == first);
+  CHECK(contains(d("rc"), "=> #"));
+  CHECK(d.session.taken() == 0);
+}
+
+TEST_CASE("a breakpoint with a condition stops where the gradient meets it") {
+  Driven d;
+  CHECK(contains(d("break if norm < 1e-3"), "breakpoint 1: any node if norm < 1e-3"));
+  d("continue");
+  REQUIRE(d.session.current() >= 0);
+  CHECK(statistics(d.session.gradient(d.session.current())).norm < 1e-3);
+  for (int i : d.session.order()) CHECK(statistics(d.session.gradient(i)).norm >= 1e-3);
+  d("delete\nbreak *scores if zero\nset encoder.layers.0.self_attn.probs zero\ncontinue");
+  CHECK(d.session.tape().path(d.session.current()) == "encoder.layers.0.self_attn.scores");
+  CHECK(contains(d("b if nan\nb decoder.layers.0.linear1.weight if max>0\nc"),
+                 "linear1.weight if max>0"));
+  for (const char* wrong : {"break if", "break if norm", "break if norm >", "break if norm > x",
+                            "break if size > 1", "break if norm > nan"})
+    CHECK(contains(error_of(d, wrong), "is no condition"));
+  CHECK(contains(error_of(d, "break a b if nan"), "one word too many"));
+}
+
+TEST_CASE("why: the ways of every node and parameter add up to its gradient") {
+  for (const char* changes :
+       {"", "set *self_attn.scores scale 0.5\nset decoder.layers.0.linear1.add scale 3"}) {
+    Driven d;
+    d(changes);
+    d("continue");
+    std::vector<Tensor> leaves;
+    for (auto& [name, g] : d.example.gradients()) leaves.push_back(g.clone());
+    std::set<std::string> kinds;
+    for (int i : d.session.order()) {
+      if (!d.session.node(i).leaf && i % 7) continue;
+      const Ways ways = ways_to(d.session, i);
+      INFO(d.session.tape().path(i) << ", norm " << ways.norm);
+      double shares = 0;
+      for (const Way& w : ways.all) {
+        shares += w.share;
+        kinds.insert(w.kind);
+      }
+      if (ways.norm < 1e-9) continue;  // key biases: rounding
+      CHECK(ways.gap < (d.session.node(i).leaf ? 1e-6 : 1e-5));  // float32
+      CHECK(std::abs(shares - 1) < (d.session.node(i).leaf ? 1e-6 : 1e-5));
+    }
+    CHECK(kinds == std::set<std::string>{"feed-forward", "key", "query", "skip", "value"});
+    std::size_t at = 0;
+    for (auto& [name, g] : d.example.gradients()) CHECK(all(equal(g, leaves[at++])).item() == 1);
+    CHECK(contains(d("why encoder.layers.0.linear2.weight"), "add up to the gradient, except for"));
+    d("run");
+    CHECK(contains(error_of(d, "why encoder.layers.0.linear2.weight"), "has not reached it"));
+  }
+}
 
 TEST_CASE("breakpoints stop at every node of the name, and can be removed") {
   Driven d;

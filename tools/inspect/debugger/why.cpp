@@ -1,0 +1,160 @@
+#include "tools/inspect/debugger/why.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <map>
+
+#include "tensor/error.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/reduce.hpp"
+#include "tools/common/counted.hpp"
+#include "tools/inspect/debugger/show.hpp"
+
+namespace glim::step {
+namespace {
+
+// The kind of ways that begin at a node; empty for others.
+std::string kind_of(const Session& s, int i) {
+  const Node& n = s.node(i);
+  if (n.leaf) return "";
+  const std::string path = s.tape().path(i), name = path.substr(path.rfind('.') + 1);
+  for (const char* kind : {"query", "key", "value"})
+    if (name == kind) return kind;
+  for (const char* activation : {"relu", "gelu", "silu"})
+    if (n.name == activation) return "feed-forward";
+  return "";
+}
+
+// x (B, H, ., .) with all heads but one 0.
+Tensor one_head(const Tensor& x, Index head) {
+  Tensor kept = zeros(x.shape(), x.dtype());
+  narrow(kept, 1, head, 1).copy_(narrow(x, 1, head, 1));
+  return kept;
+}
+
+double product(const Tensor& a, const Tensor& b) {
+  return sum(mul(a.to(DType::Float64), b.to(DType::Float64))).item();
+}
+
+// What a node's op would see of g, by what was set on it; undefined: nothing.
+Tensor patched(const Session& s, int node, Tensor g) {
+  auto found = s.patches().find(node);
+  if (found == s.patches().end()) return g;
+  for (const Patch& p : found->second) {
+    if (p.kind == Patch::Freeze) return {};
+    g = mul(g, p.kind == Patch::Zero ? 0 : p.factor);
+  }
+  return g;
+}
+
+// The part of ∂L/∂(target) that dy at `from` gives, where `cut` nodes pass nothing on; undefined: none.
+Tensor part_of(Session& s, int from, const Tensor& dy, int target, const std::vector<bool>& cut) {
+  BackwardWalk walk(s.tape(), s.tape().value(from), dy, {.retain = true});
+  while (walk.next() > target) {
+    const int i = walk.next();
+    if (i != from) {
+      Tensor g = cut[static_cast<std::size_t>(i)] ? Tensor() : patched(s, i, walk.gradient(i));
+      const bool none = !g.defined();
+      walk.set_gradient(i, std::move(g));
+      if (none) continue;
+    }
+    walk.step();
+  }
+  if (walk.next() < target) return {};
+  return from == target ? dy : patched(s, target, walk.gradient(target));
+}
+
+// Leaves' gradients are added to by a walk that comes past them.
+class KeptLeaves {
+ public:
+  explicit KeptLeaves(Session& s) {
+    for (const Node& n : s.tape().nodes())
+      if (n.leaf && n.leaf->grad.defined())
+        kept_.emplace_back(n.leaf, n.leaf->grad);
+      else if (n.leaf)
+        kept_.emplace_back(n.leaf, Tensor());
+    for (auto& [leaf, grad] : kept_) leaf->grad = {};
+  }
+  ~KeptLeaves() {
+    for (auto& [leaf, grad] : kept_) leaf->grad = grad;
+  }
+
+ private:
+  std::vector<std::pair<std::shared_ptr<Leaf>, Tensor>> kept_;
+};
+
+}  // namespace
+
+Ways ways_to(Session& s, int node) {
+  if (s.turn(node) != Turn::Taken && s.turn(node) != Turn::Now)
+    throw StateError("why", s.tape().path(node) + ": " + gradient_note(s, node));
+  const Tensor whole = s.gradient(node);
+  Ways ways;
+  ways.norm = norm(whole);
+  std::vector<bool> cut(static_cast<std::size_t>(s.size()), false);
+  std::vector<int> begins;
+  for (int i = s.loss(); i > node; --i)
+    if (s.turn(i) == Turn::Taken && !kind_of(s, i).empty()) {
+      cut[static_cast<std::size_t>(i)] = true;
+      begins.push_back(i);
+    }
+  KeptLeaves kept(s);
+  Tensor total = zeros(whole.shape(), DType::Float64);
+  auto add_way = [&](Way way, int from, const Tensor& dy) {
+    way.part = part_of(s, from, dy, node, cut);
+    if (!way.part.defined()) return;
+    way.share = product(way.part, whole) / product(whole, whole);
+    total = add(total, way.part.to(DType::Float64));
+    ways.all.push_back(std::move(way));
+  };
+  for (int i : begins) {
+    const std::string path = s.tape().path(i), kind = kind_of(s, i);
+    const std::string module = path.substr(0, path.rfind('.') == path.npos ? 0 : path.rfind('.'));
+    const Tensor dy = s.gradient(i);
+    if (kind == "feed-forward" || dy.rank() != 4)
+      add_way({module, kind, {}, {}, 0}, i, dy);
+    else
+      for (Index h = 0; h < dy.size(1); ++h) add_way({module, kind, h, {}, 0}, i, one_head(dy, h));
+  }
+  add_way({"", "skip", {}, {}, 0}, s.loss(), s.gradient(s.loss()));
+  ways.gap = norm(sub(total, whole.to(DType::Float64))) / ways.norm;
+  return ways;
+}
+
+std::string why_text(Session& s, int node) {
+  const Ways ways = ways_to(s, node);
+  struct Row {
+    double share = 0;
+    Tensor part;
+    std::string heads;
+  };
+  std::map<std::string, Row> rows;
+  std::map<std::string, double> kinds;
+  for (const Way& w : ways.all) {
+    Row& row = rows[w.module.empty() ? "the loss, by skips alone" : w.module + " " + w.kind];
+    row.share += w.share;
+    row.part = row.part.defined() ? add(row.part, w.part) : w.part;
+    if (w.head) row.heads += fmt::format(" {:.1f}", 100 * w.share);
+    kinds[w.kind == "query" || w.kind == "key" ? "query and key" : w.kind] += w.share;
+  }
+  std::vector<const std::pair<const std::string, Row>*> order;
+  for (const auto& row : rows) order.push_back(&row);
+  std::stable_sort(order.begin(), order.end(), [](auto* a, auto* b) {
+    return std::abs(a->second.share) > std::abs(b->second.share);
+  });
+  std::string text =
+      fmt::format("the gradient of {}, norm {:.4g}, came from\n     share      norm\n",
+                  s.tape().path(node), ways.norm);
+  for (const auto* row : order)
+    text += fmt::format("  {:6.1f} %  {:8.3g}  {}{}\n", 100 * row->second.share,
+                        norm(row->second.part), row->first,
+                        row->second.heads.empty() ? "" : "  (heads" + row->second.heads + " %)");
+  text += "  in all:";
+  for (const auto& [kind, share] : kinds) text += fmt::format(" {} {:.1f} %,", kind, 100 * share);
+  text.back() = '\n';
+  return text + fmt::format("  {} add up to the gradient, except for {:.1e} of its norm\n",
+                            counted(ways.all.size(), "way"), ways.gap);
+}
+
+}  // namespace glim::step

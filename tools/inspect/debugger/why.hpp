@@ -1,0 +1,41 @@
+// Where a node's gradient came from, as an exact sum.
+//
+// A way to the node x begins at a value, query or key of one head, at a feed-forward's activation, or at the loss, and
+// goes down to x without meeting another of them: by skips, norms and projections alone. Backward is linear in the
+// gradient that arrives, so that
+//
+//   ∂L/∂x = Σ over ways of (the part of ∂L/∂x that the beginning's own gradient alone gives)
+//
+// Each part is a backward from that beginning, its gradient as in the pass (masked to one head), in which the other
+// beginnings pass nothing on. What was set on nodes between holds there too.
+//
+// Errors: StateError for a node that the pass has not reached, or that has no gradient.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/inspect/debugger/session.hpp"
+
+namespace glim::step {
+
+struct Way {
+  std::string module;  // "decoder.layers.1.self_attn"; empty: from the loss
+  std::string kind;    // "value", "query", "key", "feed-forward", "skip"
+  std::optional<Index> head;
+  Tensor part;
+  double share = 0;  // <part, ∂L/∂x> / ‖∂L/∂x‖²: shares add up to 1
+};
+
+struct Ways {
+  std::vector<Way> all;
+  double norm = 0;  // ‖∂L/∂x‖
+  double gap = 0;   // ‖Σ parts − ∂L/∂x‖ / ‖∂L/∂x‖
+};
+
+Ways ways_to(Session& session, int node);
+
+std::string why_text(Session& session, int node);
+
+}  // namespace glim::step
