@@ -122,7 +122,7 @@ TEST_CASE("why: the ways of every node and parameter add up to its gradient") {
         shares += w.share;
         kinds.insert(w.kind);
       }
-      if (ways.norm < 1e-9) continue;  // key biases: rounding
+      if (ways.norm < 1e-9) continue;                            // key biases: rounding
       CHECK(ways.gap < (d.session.node(i).leaf ? 1e-6 : 1e-5));  // float32
       CHECK(std::abs(shares - 1) < (d.session.node(i).leaf ? 1e-6 : 1e-5));
     }
