@@ -107,7 +107,7 @@ function draw_attention(panel) {
         `${number(head.scores_gradient)}${before(old?.heads[h]?.scores_gradient, head.scores_gradient)}`),
       make("div", {class: "maps"}, wanted.map(key => {
         const [words, diverging] = kinds_of_map[key];
-        const options = {title: key, key, keep, diverging, pick};
+        const options = {title: key, key, keep, diverging, pick, name: `${v.module} head${h} ${key}`};
         if (shared.checked) [options.low, options.high] = diverging ? Maps.range(unpack(v[key]), keep) : [0, 1];
         else options.scale = "this head's own scale";
         return make("div", {}, wanted.length > 1 ? make("div", {class: "facts"}, words) : "",
@@ -235,7 +235,7 @@ function picture(t, title, n) {
     "the largest size in its part" : `${title}, ${shape_text(t.full)}`;
   const values = unpack(t);
   return [make("div", {class: "soft"}, words), Maps.draw({rows, columns, values}, n.rows, n.columns,
-    {title, diverging: values.some(x => x < 0)})];
+    {title, name: `${n.path} ${title}`, diverging: values.some(x => x < 0)})];
 }
 function describe(i) {
   Glim.live?.add_pictures(data.nodes[i]);

@@ -9,6 +9,7 @@ const make = Glim.make;
 const {request: original, command} = Glim.data.live;
 const still = Glim.data;
 const state = structuredClone(original);
+const kRun = "run/last.safetensors";  // what is trained in the page
 const lists = ["mask", "unmask", "remove-head", "zero", "freeze", "scale-gradient"];
 const nothing = Object.fromEntries(lists.map(name => [name, []]));
 let module = null, base = null, drawn = null, drawn_change = null, draw = null;
@@ -34,7 +35,7 @@ function call(request) {
 }
 function ask(request) {
   const data = call(request);
-  return Object.assign(data, {title: request.fresh && !same(request.fresh, original.fresh) ? data.title : still.title, own_target: still.own_target && data.target_text === still.target_text});
+  return Object.assign(data, {title: request.model === kRun || request.fresh && !same(request.fresh, original.fresh) ? data.title : still.title, own_target: still.own_target && data.target_text === still.target_text});
 }
 // The pictures of a node, which the module keeps of its last pass, the one that is drawn.
 function add_pictures(n) {
@@ -55,6 +56,7 @@ function quoted(word) {
 }
 // The command's part that names the model: with other sizes those of them that differ.
 function model_words() {
+  if (state.model === kRun) return ["glim", "inspect", "--model", "run"];
   if (same(state.fresh, original.fresh)) return command;
   const whole = original.fresh && Object.keys(original.fresh).every(name => name in state.fresh);
   const given = Object.entries(state.fresh).filter(([name, value]) => !whole || !same(value, original.fresh[name]));
@@ -78,9 +80,11 @@ function change(values) {
   try {
     const started = performance.now();
     // What the changes are held against: the same text in the same model, with nothing changed.
-    const own = {sentence: state.sentence, translation: state.translation, ...(state.fresh && {fresh: state.fresh})};
-    if (!base || !same(base.own, own)) base = {own, data: ask(asked({...original, ...own}))};
-    const unchanged = same(asked({...original, ...own}), asked(state));
+    const own = {sentence: state.sentence, translation: state.translation, ...(state.fresh && {fresh: state.fresh}),
+      ...(state.model && {model: state.model})};
+    const {fresh: _, ...plain} = original, still_asked = asked({...plain, ...own});
+    if (!base || !same(base.own, own)) base = {own, data: ask(still_asked)};
+    const unchanged = same(still_asked, asked(state));
     const data = ask(asked(state));
     const computed = performance.now();
     drawn = data;
@@ -97,8 +101,8 @@ function change(values) {
 }
 // A fresh model stands in the model's place.
 function asked(request) {
-  const {model, ...rest} = request;
-  return request.fresh ? rest : request;
+  const {model, fresh, ...rest} = request;
+  return fresh ? {...rest, fresh} : {...rest, model};
 }
 const without = (list, item) => list.filter(x => x !== item);
 const toggled = (list, item) => list.includes(item) ? without(list, item) : [...list, item];
@@ -166,8 +170,81 @@ function toggle_mask(name, query, key, kept) {
 }
 function reset() {
   delete state.fresh;
+  delete state.model;
   change(structuredClone(original));
 }
+
+// ---- training in the page ----
+const of_pairs = {layers: 1, "d-model": 32, heads: 2, "d-ff": 64, "try-every": 1, epochs: 40, enough: 0.99};
+const kinds_of_run = {copy: {task: "copy", ...of_pairs},
+  reverse: {task: "reverse", ...of_pairs},
+  phrasebook: {task: "phrasebook", layers: 1, "d-model": 64, heads: 2, "d-ff": 128}};
+const task = make("select", {id: "live-task", "aria-label": "what is learned"},
+  Object.keys(kinds_of_run).map(name => make("option", {value: name}, name)));
+const run = {on: false, begun: null, steps: [], tried: [], over: false, updates: 4};
+const run_status = make("p", {role: "status", id: "live-run", class: "soft"});
+const run_command = make("code", {id: "live-run-command"});
+const curves = make("div", {class: "controls", id: "live-curves"});
+// One line over the steps; a logarithmic scale where all is above 0.
+function curve(title, points) {
+  const width = 300, height = 90, [low, high] = d3.extent(points, p => p[1]);
+  const scale = (low > 0 ? d3.scaleLog() : d3.scaleLinear()).domain([low, Math.max(high, 1.01 * low)]).range([height - 4, 4]);
+  const x = d3.scaleLinear().domain([points[0][0], Math.max(points[points.length - 1][0], points[0][0] + 1)]).range([2, width - 2]);
+  const svg = d3.create("svg").attr("width", width).attr("height", height).attr("role", "img")
+    .attr("aria-label", `${title}: ${Glim.number(points[points.length - 1][1])}`);
+  svg.append("path").attr("fill", "none").attr("stroke", "var(--accent)").attr("stroke-width", 1.5)
+    .attr("d", d3.line(p => x(p[0]), p => scale(p[1]))(points));
+  return make("div", {}, make("div", {class: "soft"}, `${title}: ${Glim.number(points[points.length - 1][1])}, first ${Glim.number(points[0][1])}`), svg.node());
+}
+function train(updates) {
+  const begin = run.begun !== task.value;
+  const started = performance.now();
+  const found = call({train: begin ? kinds_of_run[task.value] : null, updates});
+  const seconds = (performance.now() - started) / 1000;
+  if (begin) Object.assign(run, {begun: task.value, steps: [], tried: [], updates: 4});
+  run.steps.push(...found.steps);
+  run.tried.push(...found.tried);
+  run.over = found.over;
+  if (found.steps.length === updates)  // some three pictures a second
+    run.updates = Math.max(1, Math.min(64, Math.round(updates * (seconds > 0.5 ? 0.5 : seconds < 0.2 ? 2 : 1))));
+  const [step] = run.steps[run.steps.length - 1], tried = run.tried[run.tried.length - 1];
+  curves.replaceChildren(curve("loss per target", run.steps.map(s => [s[0], s[1]])),
+    curve("gradient norm", run.steps.map(s => [s[0], s[2]])));
+  run_status.textContent = `${step} updates` + (tried ? `; after ${tried[0]}, ${(100 * tried[1]).toFixed(1)} % of the held-out ` +
+    "outputs were exactly right" : "") + (run.over ? "; the run is over." : ".");
+  run_command.textContent = "glim train --out run" + Object.entries(kinds_of_run[run.begun]).map(([n, v]) => ` --${n} ${v}`).join("");
+  base = null;
+  if (begin || state.model !== kRun) {  // a sentence of the task
+    delete state.fresh;
+    const example = call({model: kRun, sentence: "", translation: ""});
+    change({...structuredClone(original), fresh: undefined, model: kRun, sentence: example.source_text, translation: example.target_text});
+  } else {
+    change({});
+  }
+}
+function go_on() {
+  if (!run.on) return;
+  try {
+    train(run.updates);
+  } catch (e) {
+    run.on = false;
+    run_status.textContent = e.message;
+  }
+  if (run.over) run.on = false;
+  go.textContent = run.on ? "pause" : "go on";
+  if (run.on) setTimeout(go_on);
+}
+const go = make("button", {id: "live-train", onclick: () => {
+  run.on = !run.on && !(run.over && run.begun === task.value);
+  go.textContent = run.on ? "pause" : "go on";
+  go_on();
+}}, "train");
+const training = make("details", {id: "live-training"}, make("summary", {}, "train a model in this page"),
+  make("p", {}, "A small Transformer from scratch. All that the page shows, every A, ∂L/∂A, S and ∂L/∂S, is of the weights so far."),
+  make("div", {class: "controls"}, task, go, make("button", {id: "live-train-step", onclick: () => { run.on = false;
+    go.textContent = "go on"; if (!run.over || run.begun !== task.value) train(1); }}, "one update")),
+  curves, run_status, make("p", {}, "The same run natively: ", run_command));
+
 // What the path may do: one change at a time, from the state as it was.
 const hand = {
   now: () => drawn ?? still,
@@ -180,6 +257,7 @@ const hand = {
   },
   change(values, tab, name) {
     delete state.fresh;
+    delete state.model;
     change({...structuredClone(original), sentence: state.sentence, translation: state.translation, ...values});
     if (tab) Glim.show_view(tab);
     const module = document.getElementById("attention-module");
@@ -203,7 +281,7 @@ function panel(draw_inspection) {
     make("details", {}, make("summary", {}, "heads"), heads),
     make("details", {}, make("summary", {}, "a fresh model in its place"), make("div", {class: "controls", id: "live-fresh"},
       [...fresh].map(([name, control]) => make("label", {}, name + " ", control)))),
-    changes,
+    training, changes,
     make("div", {class: "controls"}, make("button", {id: "live-reset", onclick: reset}, "as it was")),
     status, make("p", {}, "The same natively: ", shown));
   draw_heads();
@@ -220,5 +298,5 @@ function panel(draw_inspection) {
   setTimeout(update);
   return controls;
 }
-return {panel, add_pictures, gradient_controls, toggle_mask, change, state, command_line, drawn: () => drawn, ready: false};
+return {panel, add_pictures, gradient_controls, toggle_mask, change, run, state, command_line, drawn: () => drawn, ready: false};
 })();

@@ -33,6 +33,7 @@ const Maps = {
 
   // map: {rows, columns, values}; row_names and column_names may be missing.
   // options: {title, diverging, low, high, keep, key, scale: words beside the colour bar,
+  // name: of the file that it is saved as,
   // pick(row, column): what a click or Enter on a cell does}
   draw(map, row_names, column_names, options) {
     const make = Glim.make;
@@ -86,8 +87,9 @@ const Maps = {
       const box = cells[at].getBoundingClientRect();
       Glim.show_hover(text(at), box.left, box.top);
     });
-    return make("div", {}, make("div", {class: "map", "data-map": options.key}, node),
-      Glim.legend(low, high, options.diverging, options.scale, 90));
+    const legend = Glim.legend(low, high, options.diverging, options.scale, 90);
+    legend.append(Glim.savers(node, options.name ?? options.title));
+    return make("div", {}, make("div", {class: "map", "data-map": options.key}, node), legend);
   },
 };
 // Where nothing hides it: a pattern within a closed tab is not drawn.

@@ -77,15 +77,21 @@ Json request_of(const ExampleOptions& options) {
   return request;
 }
 
+TrainOptions fresh_options(const Json& given) {
+  TrainOptions o;
+  read_all(given, [&](const auto& f) {
+    each_option(o, [&](const OptionText& t, auto& field) { f(t.name, field, t.range); });
+  });
+  apply_preset(o, [&](const char* name) { return given.contains(name); });
+  return o;
+}
+
 ExampleOptions options_of(const Json& request) {
   ExampleOptions o;
   Json own = request;
   if (own.contains("fresh")) {
     o.init = true;
-    read_all(own["fresh"], [&](const auto& f) {
-      each_option(o.fresh, [&](const OptionText& t, auto& field) { f(t.name, field, t.range); });
-    });
-    apply_preset(o.fresh, [&](const char* name) { return own["fresh"].contains(name); });
+    o.fresh = fresh_options(own["fresh"]);
     own.erase("fresh");
   }
   read_all(own, [&](const auto& f) { each_key(o, f); });

@@ -1,6 +1,7 @@
 // Glim in a page: a request as JSON (tools/inspect/request.hpp), the data of the page as JSON.
 //
 //   {"sentence": "...", "scale": 1, ...}   ->   {"data": ...} or {"error": "..."}
+//   {"train": ..., "updates": 20}          ->   training.hpp
 //   {"node": 17}                           ->   {"data": the pictures of that node in the last pass}
 //
 // The model is read once, and again where the request names another one, other text or another loss.
@@ -10,6 +11,7 @@
 
 #include "tools/inspect/document.hpp"
 #include "tools/inspect/request.hpp"
+#include "tools/live/training.hpp"
 
 namespace glim {
 namespace {
@@ -18,6 +20,10 @@ nlohmann::json answer(const nlohmann::json& request) {
   static std::unique_ptr<Example> example;
   static std::string key;
   static Inspection last;
+  if (request.contains("train")) {
+    example.reset();  // it may be of the run's weights
+    return {{"data", train_in_page(request)}};
+  }
   if (request.contains("node"))
     return {{"data", node_pictures(last, request.at("node").get<int>())}};
   ExampleOptions options = options_of(request);

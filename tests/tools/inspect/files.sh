@@ -3,6 +3,7 @@
 # a font says.
 set -uo pipefail
 glim=$(realpath "$1")
+page=$(dirname "$(realpath "$0")")/../../../tools/inspect/data.md
 source "$(dirname "$(realpath "$0")")/../common.sh"
 inspect=("$glim" inspect --init --layers 1 --d-model 16 --heads 2 --d-ff 32 --steps 0)
 writes() {  # NAME FILES COMMAND...: the folder `look` holds these files afterwards
@@ -20,6 +21,8 @@ writes "--overwrite replaces it" "inspect.html " "${inspect[@]}" --out look --ov
 report "it is new" "$([ "$(stat -c %y look/inspect.html | cut -c 1-4)" != 2020 ] || echo old)"
 writes "data when asked for" "inspect.html inspect.json inspect.safetensors " \
   "${inspect[@]}" --out look --overwrite --data
+sed -n '/^```python/,/^```$/p' "$page" | grep -v '^```' >reader.py
+report "the page's reader of the data" "$(python3 reader.py look/inspect.json 2>&1 | grep -c "head [01]: entropy" | grep -vx 6)"
 rm look/inspect.html
 refuse "data that are there" 'look/inspect.json: exists already: --overwrite' "${inspect[@]}" --out look --data
 rm look/*

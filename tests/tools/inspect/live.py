@@ -158,6 +158,23 @@ with tempfile.TemporaryDirectory() as folder:
             for title, step, answer, wrong in steps:
                 check(len(answer) > 80 and not wrong and not re.search("NaN|undefined|null", answer), f"{title}, {step}: {answer} {wrong}")
             check(result.startswith("4 of 5 right"), result)
+            # Training: as many updates of `glim train` give the loss that the page draws.
+            for _ in range(12):
+                page.evaluate("document.getElementById('live-train-step').click()")
+            seen = page.evaluate(SEEN)
+            check(not seen["bad"] and "--model run" in seen["command"], f"training: {seen['status']} {seen['command']}")
+            check(page.evaluate("document.getElementById('live-run').textContent").startswith("12 updates"), "not 12 updates")
+            words = shlex.split(page.evaluate("document.getElementById('live-run-command').textContent"))
+            subprocess.run([glim, *words[1:], "--log-every", "1", "--progress", "none", "--overwrite"], cwd=folder,
+                           check=True, stdout=subprocess.DEVNULL)
+            with open(f"{folder}/run/metrics.jsonl", encoding="utf-8") as file:
+                logged = [line for line in map(json.loads, file) if line["type"] == "train"]
+            steps = page.evaluate("Glim.live.run.steps")
+            check(len(steps) == 12, f"{len(steps)} steps")
+            for (step, loss, norm, _), line in zip(steps, logged):
+                check(step == line["step"] and abs(loss - line["kl"]) < 1e-4 * loss, f"step {step}: {loss}, natively {line}")
+            page.evaluate("document.getElementById('live-reset').click()")
+            check(page.evaluate(SEEN)["command"].startswith("glim inspect --fresh"), "no way back from training")
             for error in page.errors:
                 check(False, f"{width} px: {error}")
             check(len(page.requests) == 1, f"the page loads {page.requests[1:]}")

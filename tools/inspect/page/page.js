@@ -46,6 +46,45 @@ const Glim = {
       Glim.make("span", {}, Glim.number(to)), Glim.make("span", {class: "soft"}, words || ""));
   },
 
+  // Two buttons that save a drawing, as it looks now, as an SVG or a PNG of twice its size.
+  savers(svg, name) {
+    const looks = ["fill", "stroke", "stroke-width", "stroke-dasharray", "font-family", "font-size", "text-anchor", "color"];
+    const file = name.replace(/[^\p{L}\p{N}.]+/gu, "-");
+    const download = (blob, ending) => {
+      const link = Glim.make("a", {href: URL.createObjectURL(blob), download: file + ending});
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+    };
+    const text = () => {
+      const copy = svg.cloneNode(true), to = copy.querySelectorAll("*");
+      svg.querySelectorAll("*").forEach((from, i) => {
+        const style = getComputedStyle(from);
+        for (const look of looks) to[i].style.setProperty(look, style.getPropertyValue(look));
+      });
+      const masked = document.getElementById("masked");
+      if (masked) copy.prepend(masked.parentNode.cloneNode(true));
+      copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+      copy.style.background = getComputedStyle(document.body).backgroundColor;
+      return new XMLSerializer().serializeToString(copy);
+    };
+    const save = {
+      SVG: () => download(new Blob([text()], {type: "image/svg+xml"}), ".svg"),
+      PNG: () => {
+        const image = new Image(), width = Number(svg.getAttribute("width")), height = Number(svg.getAttribute("height"));
+        image.onload = () => {
+          const canvas = Glim.make("canvas", {width: 2 * width, height: 2 * height}), context = canvas.getContext("2d");
+          context.fillStyle = getComputedStyle(document.body).backgroundColor;
+          context.fillRect(0, 0, canvas.width, canvas.height);
+          context.drawImage(image, 0, 0, canvas.width, canvas.height);
+          canvas.toBlob(blob => download(blob, ".png"));
+        };
+        image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(text());
+      },
+    };
+    return Glim.make("span", {class: "savers"}, Object.entries(save).map(([kind, act]) =>
+      Glim.make("button", {onclick: act, "aria-label": `save ${name} as ${kind}`}, kind)));
+  },
+
   // The characters of a text for which this browser has no font: they all look like U+10FFFF.
   without_font(text) {
     const canvas = Glim.make("canvas", {width: 32, height: 32});
@@ -140,3 +179,13 @@ const Glim = {
     Glim.show_view = show;
   },
 };
+
+// Light or dark as the system has it, until the button at the top says otherwise.
+{
+  const root = document.documentElement;
+  root.dataset.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  const button = Glim.make("button", {id: "theme", "aria-label": "light or dark", onclick: () => {
+    root.dataset.theme = root.dataset.theme === "dark" ? "light" : "dark";
+  }}, "◐");
+  document.querySelector("main").append(button);
+}

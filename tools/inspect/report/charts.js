@@ -28,7 +28,10 @@ const Charts = {
     const legend = Glim.make("div", {class: "legend"}, shown.map(l => Glim.make("span", {class: "key"},
       Glim.make("span", {class: "swatch", style: `border-top: 3px ${l.dash ? "dashed" : "solid"} ${l.color}`}), l.name)));
     return Glim.make("div", {class: "panel", id: options.id}, Glim.make("h3", {}, options.title), legend,
-      Charts.fitted({class: "lines"}, (box, width) => box.replaceChildren(Charts.draw_lines(shown, options, width))));
+      Charts.fitted({class: "lines"}, (box, width) => {
+        const chart = Charts.draw_lines(shown, options, width);
+        box.replaceChildren(chart, Glim.savers(chart, options.title));
+      }));
   },
 
   draw_lines(lines, options, width) {
