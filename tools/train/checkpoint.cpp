@@ -1,5 +1,6 @@
 #include "tools/train/checkpoint.hpp"
 
+#include <charconv>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -40,6 +41,19 @@ void load_weights(Module& model, const Checkpoint& c, const std::string& file) {
     throw FileError(file, e.one_line());
   }
   model.eval();
+}
+
+std::map<Index, std::string> steps_to_return_to(const std::string& folder) {
+  std::map<Index, std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string stem = entry.path().stem().string();
+    Index step = -1;
+    if (entry.path().extension() != ".safetensors" || !stem.starts_with("step-")) continue;
+    auto [end, error] = std::from_chars(stem.data() + 5, stem.data() + stem.size(), step);
+    if (error == std::errc() && end == stem.data() + stem.size() && step >= 0)
+      files[step] = entry.path().string();
+  }
+  return files;
 }
 
 void save_checkpoint(const std::string& path, const Checkpoint& c) {

@@ -12,6 +12,7 @@
 //
 //   last.safetensors      to resume from          best.safetensors    best on validation
 //   epoch-N.safetensors   for averaging           average.safetensors their mean
+//   step-N.safetensors    to return to: of a run with --record (tools/inspect/replay.hpp)
 //   config.toml           what the run was told   metrics.jsonl       a line for each measurement
 //
 // FileError naming the file when it is missing, is not a checkpoint, or has tensors that do not fit its
@@ -63,6 +64,9 @@ struct Checkpoint {
 // Gives a model of the described sizes its precision and weights, and puts it into eval(). FileError naming
 // `file`.
 void load_weights(Module& model, const Checkpoint& checkpoint, const std::string& file);
+
+// The files step-N.safetensors of a folder, by N.
+std::map<Index, std::string> steps_to_return_to(const std::string& folder);
 
 void save_checkpoint(const std::string& path, const Checkpoint& checkpoint);
 Checkpoint load_checkpoint(const std::string& path);

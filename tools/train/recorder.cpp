@@ -114,7 +114,7 @@ void StepRecorder::after_update(Index step, double rate, double loss) {
   lines_->write(fmt::format(
       R"({{"step":{},"rate":{},"loss":{},"gradient_norm":{},"update_ratio":{},"rms":{},)"
       R"("similarity":{},"entropy":{},"saturation":{}}})",
-      step, json_number(rate), json_number(loss),
+      step, json_number(rate), std::isfinite(loss) ? fmt::format("{}", loss) : "null",
       array(each(modules_, [](const ModuleParts& m) { return m.gradient_norm; })), array(ratios),
       array(each(probed.layers, [](const ProbedLayer& l) { return l.rms; })),
       array(each(probed.layers, [](const ProbedLayer& l) { return l.similarity; })),

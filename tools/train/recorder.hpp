@@ -10,7 +10,8 @@
 // without recording. At the recorded steps it costs a copy of the weights and a forward pass of a few
 // samples, at the others nothing.
 //
-// OUT/recording.jsonl has one JSON object per line; numbers have six digits, null is an undefined number:
+// OUT/recording.jsonl has one JSON object per line; numbers have six digits (the loss all), null is an undefined
+// number:
 //
 //   {"glim_recording":1,"kind":"transformer","every":100,"modules":["src_embed",…],
 //    "layers":["encoder.layers.0",…],"attention":[{"name":"encoder.layers.0.self_attn","heads":8},…]}

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <fmt/format.h>
 
 #include "autograd/magnification.hpp"
 #include "nn/loss.hpp"
@@ -86,13 +87,22 @@ void Trainer::build() {
 }
 
 void Trainer::record() {
+  namespace fs = std::filesystem;
   std::string path = in_folder(options_.out, "recording.jsonl");
-  if (options_.record)
-    recorder_ = std::make_unique<StepRecorder>(path, learner_,
-                                               log_interval(options_.record_every, total_steps_),
-                                               state_.step, total_steps_);
-  else if (state_.step == 0)
-    std::filesystem::remove(path);  // an earlier run's
+  if (state_.step == 0) {  // an earlier run's
+    fs::remove(path);
+    for (const auto& [step, file] : steps_to_return_to(options_.out)) fs::remove(file);
+  }
+  if (!options_.record) return;
+  recorder_ = std::make_unique<StepRecorder>(
+      path, learner_, log_interval(options_.record_every, total_steps_), state_.step, total_steps_);
+  // Weights and both moments, in bytes.
+  double each = 3.0 * static_cast<double>(learner_.model().parameter_count()) *
+                (options_.precision == "float64" ? 8 : 4);
+  auto most = static_cast<Index>(std::min(16.0, 1e9 / each));
+  return_every_ = most > 0 ? (total_steps_ + most - 1) / most : 0;
+  TrainObserver nobody;  // a run that has made no step replaces no model
+  if (return_every_ > 0 && state_.step == 0) save("step-0.safetensors", true, nobody);
 }
 
 Var Trainer::batch_loss(Index batch, Index targets, Measures& sums) {
@@ -278,6 +288,20 @@ void Trainer::save_average(TrainObserver& observer) {
   learner_.model().load_state_dict(trained);
 }
 
+Trainer::Replayed Trainer::replay(Index step, const std::function<void(Index, Index)>& before) {
+  learner_.model().train();
+  for (;; ++state_.epoch, state_.batch = 0) {
+    Index count = learner_.begin(Split::Train, state_.epoch);
+    while (state_.batch < count) {
+      Index end = std::min(count, state_.batch + options_.accumulate);
+      if (state_.step + 1 == step) before(state_.batch, end);
+      Update u = update(state_.batch, end);
+      state_.batch = end;
+      if (state_.step == step) return {u.sums.per_target().kl, u.gradient_norm};
+    }
+  }
+}
+
 bool Trainer::run(TrainObserver& observer, const std::atomic<bool>& stop) {
   learner_.model().train();
   while (!state_.finished) {
@@ -294,6 +318,8 @@ bool Trainer::run(TrainObserver& observer, const std::atomic<bool>& stop) {
       }
       observer.stepped({u.sums, optimizer_->rate(), u.gradient_norm, seconds_now() - start,
                         state_.step, state_.epoch + 1, state_.batch, count});
+      if (return_every_ > 0 && state_.step % return_every_ == 0)
+        save(fmt::format("step-{}.safetensors", state_.step), true, observer);
       bool limit = options_.max_steps > 0 && state_.step >= options_.max_steps;
       bool epoch_end = state_.batch >= count;
       if (epoch_end) break;

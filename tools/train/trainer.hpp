@@ -64,12 +64,20 @@ class Trainer {
   // Measures this many updates of run(), after three to warm up.
   void profile(Index updates) { profiled_updates_ = updates; }
 
-  // Keeps a recording of run() in OUT/recording.jsonl if the options say so (recorder.hpp).
+  // Keeps a recording of run() in OUT/recording.jsonl if the options say so (recorder.hpp), and checkpoints to
+  // return to, OUT/step-N.safetensors: 17 from the beginning to the end, fewer where they would take more than 1 GB.
   void record();
 
   // Until the end, early stopping, or `stop` becomes true (a checkpoint is written then). Returns
   // true at the end, false when stopped from outside.
   bool run(TrainObserver& observer, const std::atomic<bool>& stop);
+
+  // Makes the updates up to `step` again, without validation, checkpoints and records. `before` is called before
+  // the last of them, with its batches first … end - 1. NonFiniteError as in run().
+  struct Replayed {
+    double loss, gradient_norm;  // KL in nats per target; before clipping
+  };
+  Replayed replay(Index step, const std::function<void(Index first, Index end)>& before);
 
   const TrainState& state() const { return state_; }
   const Schedule& schedule() const { return *schedule_; }
@@ -100,6 +108,7 @@ class Trainer {
   std::unique_ptr<Schedule> schedule_;
   std::unique_ptr<StepRecorder> recorder_;
   Index total_steps_ = 0;
+  Index return_every_ = 0;  // steps between the checkpoints to return to; 0: none
   Index profiled_updates_ = 0, warm_updates_ = 0;
   Profile profile_;
 };

@@ -1,4 +1,5 @@
 // glim inspect: one example forward and backward, as a page, as data and as pictures.
+#include <cmath>
 #include <filesystem>
 #include <fmt/format.h>
 #include <map>
@@ -10,6 +11,7 @@
 #include "tools/common/folder.hpp"
 #include "tools/inspect/document.hpp"
 #include "tools/inspect/pictures.hpp"
+#include "tools/inspect/replay.hpp"
 #include "tools/inspect/request.hpp"
 
 namespace glim {
@@ -22,6 +24,8 @@ struct InspectArguments {
   bool live = false, no_attention = false, no_tensors = false, pictures = false, data = false,
        overwrite = false;
   int steps = 32;
+  std::string run;
+  Index step = 0;
   double most_mb = 200;
 };
 
@@ -77,6 +81,47 @@ LivePart live_part(const Command& command, const InspectArguments& a, const Exam
   return live;
 }
 
+// The model before a step of a run, into the folder of the page, and the sentence to look at.
+void replay(const Command& command, InspectArguments& a) {
+  if (!command.given("run") && !command.given("step")) return;
+  if (!command.given("run"))
+    throw ValueError("--step", "is a step of which run? Give --run FOLDER, too");
+  if (!command.given("step")) throw ValueError("--run", "needs --step N, the step to look at");
+  for (const char* other : {"model", "fresh"})
+    if (command.given(other))
+      throw ValueError(std::string("--") + other,
+                       "--run looks at the model of the run; give one of them");
+  const std::string model =
+      (std::filesystem::path(a.out) / fmt::format("step-{}.safetensors", a.step)).string();
+  refuse_existing(model, a.overwrite);
+  ReplayedStep r = replay_step(a.run, a.step);
+  const std::string is = !r.recorded             ? ", which was not recorded"
+                         : *r.recorded == r.loss ? ", bit for bit the recorded one"
+                         : std::isnan(r.loss)
+                             ? ""
+                             : fmt::format(
+                                   ", not the recorded {}: another CPU, version or "
+                                   "OPENBLAS_CORETYPE",
+                                   *r.recorded);
+  say(fmt::format("step {} of {}, made again from step {}: loss {:.6g}{}; gradient norm {:.4g}",
+                  a.step, a.run, r.from, r.loss, is, r.gradient_norm));
+  say("the largest parts of its gradient, by sentence:");
+  for (std::size_t i = 0; i < std::min<std::size_t>(r.sentences.size(), 3); ++i)
+    say(fmt::format("  {:.4g}  \"{}\" -> \"{}\"", r.sentences[i].gradient_norm,
+                    r.sentences[i].pair.source, r.sentences[i].pair.target));
+  make_folder(a.out);
+  save_checkpoint(model, r.before);
+  say(model + ": the model before the step, for --model");
+  a.example.model = model;
+  // The first whose source is the one asked for, or the first of all.
+  for (const ReplayedSentence& s : r.sentences)
+    if (a.example.target.empty() &&
+        (a.example.source.empty() || a.example.source == s.pair.source)) {
+      a.example.source = s.pair.source;
+      a.example.target = s.pair.target;
+    }
+}
+
 void run_inspect(const Command& command, InspectArguments& a) {
   namespace fs = std::filesystem;
   check_example_options(command, a.example);
@@ -86,6 +131,7 @@ void run_inspect(const Command& command, InspectArguments& a) {
   if (!a.pictures) refuse_existing(page, a.overwrite);
   if (!a.pictures && a.data)
     for (const std::string& path : {values, tensors}) refuse_existing(path, a.overwrite);
+  replay(command, a);
   Example example(a.example);
   InspectionOptions options;
   options.attention = !a.no_attention;
@@ -130,6 +176,12 @@ Command inspect_command() {
   auto a = std::make_shared<InspectArguments>();
   Command c("inspect", "watch the gradient of one sentence pair: a page, data, pictures");
   add_example_options(c, a->example);
+  Option& run =
+      c.option("run", &a->run,
+               "a training run, whose step --step is made again: its model before, and the "
+               "sentence with the largest gradient");
+  run.group = "A step of a run";
+  c.option("step", &a->step, "which step", kCount).group = "A step of a run";
   Changes& changes = a->example.changes;
   add_forward_changes(c, changes);
   c.option("zero", &changes.zero,

@@ -226,10 +226,13 @@ void run_train(Command& command, TrainArguments& a) {
   if (!a.resume) fit_warmup(command, o, *learner, a.notes);
   make_folder(o.out);
   // What an earlier run left would be taken for this one's; it goes when this one has a checkpoint.
+  // (Those to return to go with their recording, in Trainer::record.)
   std::vector<fs::path> stale;
   if (!a.resume)
     for (const auto& entry : fs::directory_iterator(o.out))
-      if (entry.path().extension() == ".safetensors") stale.push_back(entry.path());
+      if (entry.path().extension() == ".safetensors" &&
+          !entry.path().stem().string().starts_with("step-"))
+        stale.push_back(entry.path());
 
   std::string toml = o.to_toml();
   std::unique_ptr<Trainer> trainer = from ? std::make_unique<Trainer>(o, *learner, std::move(*from))

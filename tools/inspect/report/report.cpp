@@ -5,6 +5,7 @@
 
 #include "tools/common/toml.hpp"
 #include "tools/inspect/page/page.hpp"
+#include "tools/inspect/replay.hpp"
 #include "tools/inspect/report/events.hpp"
 #include "tools/render/color.hpp"
 #include "tools/train/options.hpp"
@@ -50,7 +51,8 @@ nlohmann::ordered_json to_json(const TrainingRun& run) {
                       {"last", e.last},
                       {"where", e.where},
                       {"value", e.value},
-                      {"text", e.text}});
+                      {"text", e.text},
+                      {"command", replay_command(run.folder, r.kind, e.step)}});
   return j;
 }
 

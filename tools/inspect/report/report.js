@@ -158,7 +158,8 @@ function draw_events(panel) {
     panel.append(make("div", {class: "scroll"}, make("table", {class: "events"}, make("thead", {}, make("tr", {},
       make("th", {class: "number"}, "step"), make("th", {}, "rule"), make("th", {}, "what"), make("th", {}, ""))),
       make("tbody", {}, run.events.map(e => make("tr", {}, make("td", {class: "number"}, e.step), make("td", {class: "rule"}, e.rule),
-        make("td", {class: "text", title: e.where.join("\n")}, Glim.breakable(e.text)),
+        make("td", {class: "text", title: e.where.join("\n")}, Glim.breakable(e.text),
+          e.command ? make("div", {class: "mono soft", title: "trains again to this step, and opens the microscope on it"}, e.command) : null),
         make("td", {}, make("button", {onclick: () => show_event(e), "aria-label": `show ${e.rule} at step ${e.step}`},
           "show"))))))));
   }

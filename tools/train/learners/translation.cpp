@@ -130,6 +130,15 @@ const std::vector<std::int64_t>& TranslationLearner::rows(Split split, Index bat
   return (split == Split::Train ? train_batches_ : valid_batches_)[static_cast<std::size_t>(batch)];
 }
 
+std::vector<SentencePair> TranslationLearner::batch_pairs(Index batch) const {
+  std::vector<SentencePair> list;
+  for (std::int64_t i : rows(Split::Train, batch)) {
+    auto line = static_cast<std::size_t>(data_.train_tokens.index[static_cast<std::size_t>(i)]);
+    list.push_back(data_.train.pairs[line]);
+  }
+  return list;
+}
+
 Index TranslationLearner::begin(Split split, Index epoch) {
   auto& batches = split == Split::Train ? train_batches_ : valid_batches_;
   BatchOptions o = batch_options(options_);

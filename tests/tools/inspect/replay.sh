@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# replay.sh GLIM: `glim inspect --run DIR --step N` makes a step of a recorded run again, with the recorded loss bit
+# for bit, whichever checkpoint it begins from; the report names the command; what cannot be replayed is one line.
+set -uo pipefail
+glim=$(realpath "$1")
+source "$(dirname "$(realpath "$0")")/../common.sh"
+sizes=(--layers 1 --d-model 16 --heads 2 --d-ff 24 --progress none --batch-tokens 0 --batch-sentences 8)
+paste -d '\t' <(printf '%s\n' "a b c" "b c d" "c d e" "d e f" "e f a" "f a b" "a c e" "b d f" "c e a" "d f b") \
+  <(printf '%s\n' "A B C" "B C D" "C D E" "D E F" "E F A" "F A B" "A C E" "B D F" "C E A" "D F B") >pairs.tsv
+train() { "$glim" train "${sizes[@]}" --task files --pairs pairs.tsv --dropout 0.2 --record --record-every 3 "$@" >log 2>&1; }
+look() { "$glim" inspect --attribution-steps 0 --no-tensors --overwrite "$@" >out 2>err || cat err >>out; }
+
+train --epochs 20 --accumulate 2 --out run || report "trains" "$(tail -1 log)"
+report "checkpoints to return to" "$([ "$(ls run | grep -c '^step-')" -ge 10 ] || ls run)"
+for step in 1 3 12 18; do
+  look --run run --step $step
+  report "step $step" "$(grep -q "^step $step of run, .*bit for bit the recorded one" out || head -1 out)"
+done
+report "the sentences of the batch" "$(grep -c '^  [0-9.e-]*  "' out | grep -vx 3)"
+look --model inspect/step-18.safetensors --sentence "a b c" --translation "A B C"
+report "the model before it can be looked at" "$(grep -q '"a b c"' out || cat out)"
+rm run/step-[1-9]*
+tensors inspect/step-18.safetensors >near
+look --run run --step 18
+other=$(sed -n '4s/^[^"]*"\([^"]*\)" -> .*/\1/p' out)
+look --run run --step 18 --sentence "$other"
+report "from the beginning" "$(grep -q "made again from step 0: .*bit for bit" out && grep -q "^transformer.*\"$other\"" out || cat out)"
+report "of a sentence of the batch, with its translation" "$(grep -q "own translation" out && cat out)"
+report "is the same model" "$(tensors inspect/step-18.safetensors | cmp - near)"
+
+# A step that cannot be made, and the report's command for it.
+train --epochs 20 --rate 1e30 --schedule constant --out lost && report "is lost" "it is not"
+look --run lost --step 2
+report "a step that is not finite" "$(grep -q "^step 2 of lost, .*loss nan" out || cat out)"
+"$glim" report run lost --out report.html >out 2>err
+report "the report's command" "$(grep -q 'glim inspect --run lost --step 2"' report.html || echo none)"
+
+refuse "a step never reached" "--step: the run in run has the steps 1 to 20" "$glim" inspect --run run --step 21 --out no
+refuse "no step" "--run: needs --step N" "$glim" inspect --run run --out no
+refuse "no run" "--step: .*Give --run FOLDER" "$glim" inspect --step 2 --out no
+refuse "no such folder" "nowhere: there is no such folder" "$glim" inspect --run nowhere --step 2 --out no
+refuse "a model beside" "--model: " "$glim" inspect --run run --step 2 --model run --out no
+echo "a b c	A" >>pairs.tsv
+refuse "other data" "--run: the training data are no longer those of the run in run" "$glim" inspect --run run --step 2 --out no
+rm pairs.tsv
+refuse "data that are gone" "pairs.tsv" "$glim" inspect --run run --step 2 --out no
+"$glim" train "${sizes[@]}" --task copy --examples 20 --epochs 1 --out plain >log 2>&1
+refuse "no recording" "plain: holds no " "$glim" inspect --run plain --step 1 --out no
+for i in $(seq 40); do echo "a line of text number $i"; done >text
+"$glim" train --kind gpt --task files --text text --block 8 --layers 1 --d-model 16 --heads 2 --record --max-steps 3 \
+  --progress none --out prose >log 2>&1
+refuse "another kind" "is of kind 'gpt'" "$glim" inspect --run prose --step 1 --out no
+report "nothing was written" "$([ ! -e no ] || ls no)"
+summary
