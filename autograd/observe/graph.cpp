@@ -54,18 +54,15 @@ struct Cluster {
 
 class Writer {
  public:
-  Writer(const Tape& tape, const DotOptions& options) : tape_(tape), options_(options) {}
+  explicit Writer(const Tape& tape) : tape_(tape) {}
 
   std::string write() {
-    out_ = "digraph tape {\n";
-    if (options_.left_to_right) out_ += "  rankdir=LR;\n";
-    out_ += "  node [shape=box, fontsize=10];\n";
+    out_ = "digraph tape {\n  node [shape=box, fontsize=10];\n";
     Cluster root;
     for (int i = 0; i < static_cast<int>(tape_.nodes().size()); ++i) {
       Cluster* place = &root;
       std::vector<std::string> parts = parts_of(tape_.path(i));
-      if (options_.clusters)
-        for (std::size_t p = 0; p + 1 < parts.size(); ++p) place = &place->child(parts[p]);
+      for (std::size_t p = 0; p + 1 < parts.size(); ++p) place = &place->child(parts[p]);
       place->nodes.push_back(i);
     }
     write(root, "  ");
@@ -79,8 +76,7 @@ class Writer {
   void write(const Cluster& cluster, const std::string& indent) {
     for (int i : cluster.nodes) {
       const Node& n = tape_.nodes()[i];
-      std::string path = tape_.path(i);
-      std::string label = options_.clusters ? parts_of(path).back() : path;
+      std::string label = parts_of(tape_.path(i)).back();
       if (!n.leaf && !n.label.empty()) label.append("\n").append(n.name);
       label.append("\n").append(to_string(n.shape)).append(" ").append(name_of(n.dtype));
       out_ += indent + "n" + std::to_string(i) + " [label=" + dot_text(label);
@@ -99,15 +95,12 @@ class Writer {
   }
 
   const Tape& tape_;
-  const DotOptions& options_;
   std::string out_;
   int clusters_ = 0;
 };
 
 }  // namespace
 
-std::string to_dot(const Tape& tape, const DotOptions& options) {
-  return Writer(tape, options).write();
-}
+std::string to_dot(const Tape& tape) { return Writer(tape).write(); }
 
 }  // namespace glim

@@ -9,12 +9,8 @@
 
 namespace glim {
 
-struct DotOptions {
-  bool clusters = true;  // boxes around scopes
-  bool left_to_right = false;
-};
 // Leaves are ellipses, ops boxes (dashed when used up by backward), scopes clusters within each other. A leaf
 // lies in the scope that its name starts with.
-std::string to_dot(const Tape& tape, const DotOptions& options = {});
+std::string to_dot(const Tape& tape);
 
 }  // namespace glim

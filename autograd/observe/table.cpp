@@ -71,14 +71,6 @@ class Columns {
   std::vector<std::vector<std::string>> rows_;
 };
 
-Index saved_bytes(const Node& node) {
-  if (!node.op) return 0;
-  Index total = node.op->held_bytes();
-  for (const SavedValue& s : node.op->saved_values())
-    if (s.value.defined()) total += s.value.value().bytes();
-  return total;
-}
-
 // "a b y 1.5 KiB": inputs by letter; (a) is computed again.
 std::string saved_text(const Node& node) {
   if (node.leaf) return "-";
@@ -123,7 +115,15 @@ std::string last_line(const Tape& tape) {
 
 }  // namespace
 
-std::string to_table(const Tape& tape, const TableOptions& options) {
+Index saved_bytes(const Node& node) {
+  if (!node.op) return 0;
+  Index total = node.op->held_bytes();
+  for (const SavedValue& s : node.op->saved_values())
+    if (s.value.defined()) total += s.value.value().bytes();
+  return total;
+}
+
+std::string to_table(const Tape& tape, std::size_t most) {
   const auto& nodes = tape.nodes();
   bool times = false;
   for (std::size_t i = 0; i < nodes.size(); ++i)
@@ -144,7 +144,7 @@ std::string to_table(const Tape& tape, const TableOptions& options) {
     right += 'r';
   }
   Columns columns(head, right);
-  std::size_t shown = options.rows == 0 ? nodes.size() : std::min(options.rows, nodes.size());
+  std::size_t shown = most == 0 ? nodes.size() : std::min(most, nodes.size());
   std::size_t front = shown - shown / 2, back = nodes.size() - shown / 2;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (i == front && front < back) {
@@ -173,47 +173,6 @@ std::string to_table(const Tape& tape, const TableOptions& options) {
     columns.add(std::move(row));
   }
   return columns.text() + last_line(tape);
-}
-
-std::vector<OpSummary> summarize(const Tape& tape) {
-  std::map<std::string_view, OpSummary> by_op;
-  int number = 0;
-  for (const Node& n : tape.nodes()) {
-    const Timing& time = tape.timing(number++);
-    OpSummary& s = by_op[n.name];
-    s.op = n.name;
-    ++s.count;
-    s.bytes += n.bytes;
-    s.saved_bytes += saved_bytes(n);
-    s.forward_seconds += time.forward_seconds;
-    s.backward_seconds += time.backward_seconds;
-  }
-  std::vector<OpSummary> list;
-  for (auto& [name, s] : by_op) list.push_back(std::move(s));
-  std::stable_sort(list.begin(), list.end(), [](const OpSummary& a, const OpSummary& b) {
-    double ta = a.forward_seconds + a.backward_seconds, tb = b.forward_seconds + b.backward_seconds;
-    return ta != tb ? ta > tb : a.bytes > b.bytes;
-  });
-  return list;
-}
-
-std::string to_string(const std::vector<OpSummary>& summary) {
-  bool times = std::any_of(summary.begin(), summary.end(), [](const OpSummary& s) {
-    return s.forward_seconds > 0 || s.backward_seconds > 0;
-  });
-  std::vector<std::string> head{"op", "count", "values", "saved"};
-  if (times) head.insert(head.end(), {"forward", "backward"});
-  Columns columns(head, "lrrrrr");
-  for (const OpSummary& s : summary) {
-    std::vector<std::string> row{s.op, std::to_string(s.count), bytes_text(s.bytes),
-                                 bytes_text(s.saved_bytes)};
-    if (times) {
-      row.push_back(time_text(s.forward_seconds));
-      row.push_back(time_text(s.backward_seconds));
-    }
-    columns.add(std::move(row));
-  }
-  return columns.text();
 }
 
 }  // namespace glim
