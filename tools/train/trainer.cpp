@@ -89,11 +89,12 @@ void Trainer::build() {
 void Trainer::record() {
   namespace fs = std::filesystem;
   std::string path = in_folder(options_.out, "recording.jsonl");
-  if (state_.step == 0) {  // an earlier run's
-    fs::remove(path);
+  if (state_.step == 0)  // an earlier run's
     for (const auto& [step, file] : steps_to_return_to(options_.out)) fs::remove(file);
+  if (!options_.record) {
+    if (state_.step == 0) fs::remove(path);
+    return;
   }
-  if (!options_.record) return;
   recorder_ = std::make_unique<StepRecorder>(
       path, learner_, log_interval(options_.record_every, total_steps_), state_.step, total_steps_);
   // Weights and both moments, in bytes.
