@@ -186,6 +186,7 @@ Json findings(const Inspection& inspection, TensorWriter write) {
     j["rollout"] = {{"encoder", write(inspection.rollout.encoder)},
                     {"source", write(inspection.rollout.source)},
                     {"target", write(inspection.rollout.target)}};
+  j["lens"] = lens_data(inspection.lens);
   for (const Remark& r : inspection.remarks)
     j["remarks"].push_back({{"text", r.text}, {"rule", r.rule}, {"view", r.view}});
   return j;
@@ -226,6 +227,27 @@ void write_inspection_tensors(const Inspection& inspection, const std::string& p
                     {{"source", inspection.source_text},
                      {"target", inspection.target_text},
                      {"of", inspection.title}});
+}
+
+Json lens_data(const std::vector<LensMatrix>& lens) {
+  auto tokens = [](const std::vector<LensToken>& list) {
+    Json j = Json::array();
+    for (const LensToken& t : list) j.push_back({{"token", t.token}, {"product", t.product}});
+    return j;
+  };
+  Json list = Json::array();
+  for (const LensMatrix& m : lens) {
+    Json terms = Json::array();
+    for (const LensTerm& t : m.terms)
+      terms.push_back({{"position", t.position},
+                       {"share", t.share},
+                       {"input_norm", t.input_norm},
+                       {"delta_norm", t.delta_norm},
+                       {"input", tokens(t.input)},
+                       {"delta", tokens(t.delta)}});
+    list.push_back({{"matrix", m.matrix}, {"norm", m.norm}, {"error", m.error}, {"terms", terms}});
+  }
+  return list;
 }
 
 Json node_pictures(const Inspection& inspection, int number) {

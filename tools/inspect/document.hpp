@@ -41,6 +41,7 @@ nlohmann::json findings(const Inspection& inspection, TensorWriter write);
 nlohmann::json numbers(const Tensor& x);  // nested arrays
 // What the page draws: the findings, packed, and a picture of each node's value and gradient.
 nlohmann::json node_pictures(const Inspection& inspection, int node);
+nlohmann::json lens_data(const std::vector<LensMatrix>& lens);
 nlohmann::json page_data(const Inspection& inspection, const DocumentOptions& options);
 
 void write_inspection_json(const Inspection& inspection, const std::string& path,

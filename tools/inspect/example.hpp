@@ -49,6 +49,7 @@ class Example {
   const std::vector<std::string>& target_out() const { return target_out_; }  // (T), </s> last
   std::vector<std::int64_t> source_ids() const;                               // (S)
   std::vector<std::int64_t> target_out_ids() const;                           // (T)
+  const TokenizerPair& tokenizers() const { return learner_->data().tokenizers; }
   bool sentencepiece() const;  // one of its tokenizers is SentencePiece's
   double label_smoothing() const { return smoothing_; }
   void change(const Changes& changes);                 // but for the label smoothing, which stays

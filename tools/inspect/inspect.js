@@ -355,7 +355,36 @@ function draw_tokens(panel) {
   }
 }
 
-// ---- 5. in words ----
+// ---- 5. matrices ----
+function draw_matrices(panel) {
+  if (Glim.live) Glim.live.add_lens(data);
+  panel.append(make("p", {}, "The gradient of a matrix is a sum of one product a position, ∂L/∂W = Σ δ xᵀ: x is what " +
+    "the position brings, δ the gradient of what the matrix makes of it. A step of training answers an input like x with more of " +
+    "−δ. Both are read as tokens here, where they have the model's width: the embedding's or generator's rows with the largest " +
+    "scalar product (Katz et al. 2024, the backward lens)."));
+  if (!data.lens.length) { panel.append(make("p", {}, "This model has no matrices that can be read so.")); return; }
+  const which = make("select", {id: "lens-matrix", "aria-label": "matrix"},
+    data.lens.map((m, i) => make("option", {value: i}, m.matrix)));
+  const body = make("div");
+  const tokens = list => list.length ? list.map(t => make("span", {class: "token", title: `${t.token}: ${number(t.product)}`}, t.token)) :
+    make("span", {class: "soft"}, "–");
+  const redraw = () => {
+    const m = data.lens[Number(which.value)];
+    body.replaceChildren(make("p", {class: "soft"}, `‖∂L/∂W‖ = ${number(m.norm)}; the ${m.terms.length} products add up to it with an error of ` +
+        `${number(m.error)}.`),
+      make("div", {class: "scroll"}, make("table", {}, make("thead", {}, make("tr", {}, make("th", {}, "position"),
+        make("th", {class: "number"}, "share"), make("th", {class: "number"}, "‖x‖"), make("th", {class: "number"}, "‖δ‖"),
+        make("th", {}, "x is like"), make("th", {}, "−δ asks for"))),
+      make("tbody", {}, m.terms.map(t => make("tr", {}, make("td", {}, t.position), make("td", {class: "number"}, `${(100 * t.share).toFixed(1)} %`),
+        make("td", {class: "number"}, number(t.input_norm)), make("td", {class: "number"}, number(t.delta_norm)),
+        make("td", {}, tokens(t.input)), make("td", {}, tokens(t.delta))))))));
+  };
+  which.addEventListener("change", redraw);
+  panel.append(make("div", {class: "controls"}, which), body);
+  redraw();
+}
+
+// ---- 6. in words ----
 function draw_words(panel) {
   panel.append(make("p", {}, "What is worth noticing in this pass. Each sentence is computed from the data of " +
     "this page, and shown when its rule holds."));
@@ -386,6 +415,7 @@ function draw(now, old) {
     {id: "attention", title: "Attention", draw: draw_attention},
     {id: "walk", title: "Backward walk", draw: draw_walk},
     {id: "tokens", title: "Tokens", draw: draw_tokens},
+    {id: "matrices", title: "Matrices", draw: draw_matrices},
     {id: "words", title: "In words", draw: draw_words},
   ]);
   for (const [id, value] of chosen) {

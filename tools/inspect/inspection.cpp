@@ -24,6 +24,7 @@ Inspection inspect(Example& example, const InspectionOptions& options) {
   if (options.attention) inspection.rollout = token_rollout(inspection.attention, s, t);
   if (options.attribution_steps > 0)
     inspection.attribution = attribute(example, options.attribution_steps);
+  if (options.lens) inspection.lens = backward_lens(inspection.capture, example);
   inspection.remarks = remarks_on(inspection);
   return inspection;
 }

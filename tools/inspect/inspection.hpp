@@ -6,6 +6,7 @@
 #include "tools/inspect/blocks.hpp"
 #include "tools/inspect/capture.hpp"
 #include "tools/inspect/junctions.hpp"
+#include "tools/inspect/lens.hpp"
 
 namespace glim {
 
@@ -28,12 +29,14 @@ struct Inspection {
   std::vector<AttentionView> attention;
   Attribution attribution;
   TokenRollout rollout;
+  std::vector<LensMatrix> lens;
   std::vector<Remark> remarks;
 };
 
 struct InspectionOptions {
   bool attention = true;       // false: a model may have none
   int attribution_steps = 32;  // 0: none
+  bool lens = true;
 };
 Inspection inspect(Example& example, const InspectionOptions& options = {});
 

@@ -42,6 +42,11 @@ function add_pictures(n) {
   if (!n.picture && drawn) Object.assign(n, call({node: n.number}));
 }
 
+// The matrices' gradients as tokens, likewise.
+function add_lens(data) {
+  if (!data.lens.length && drawn) data.lens = call({lens: true});
+}
+
 // ---- a change ----
 const status = make("p", {role: "status", id: "live-status"}, "Glim starts in this page …");
 const shown = make("code", {id: "live-command"});
@@ -298,5 +303,5 @@ function panel(draw_inspection) {
   setTimeout(update);
   return controls;
 }
-return {panel, add_pictures, gradient_controls, toggle_mask, change, run, state, command_line, drawn: () => drawn, ready: false};
+return {panel, add_pictures, add_lens, gradient_controls, toggle_mask, change, run, state, command_line, drawn: () => drawn, ready: false};
 })();

@@ -3,6 +3,7 @@
 //   {"sentence": "...", "scale": 1, ...}   ->   {"data": ...} or {"error": "..."}
 //   {"train": ..., "updates": 20}          ->   training.hpp
 //   {"node": 17}                           ->   {"data": the pictures of that node in the last pass}
+//   {"lens": true}                         ->   {"data": the matrices' gradients as tokens, in the last pass}
 //
 // The model is read once, and again where the request names another one, other text or another loss.
 #include <emscripten.h>
@@ -24,6 +25,8 @@ nlohmann::json answer(const nlohmann::json& request) {
     example.reset();  // it may be of the run's weights
     return {{"data", train_in_page(request)}};
   }
+  if (request.contains("lens"))
+    return {{"data", lens_data(backward_lens(last.capture, *example))}};
   if (request.contains("node"))
     return {{"data", node_pictures(last, request.at("node").get<int>())}};
   ExampleOptions options = options_of(request);
@@ -36,7 +39,7 @@ nlohmann::json answer(const nlohmann::json& request) {
   }
   example->change(options.changes);
   // Attributions take many passes: the page keeps those of the pass as it was.
-  last = inspect(*example, {.attribution_steps = 0});
+  last = inspect(*example, {.attribution_steps = 0, .lens = false});
   return {{"data", page_data(last, {.tensors = false})}};
 }
 

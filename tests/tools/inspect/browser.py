@@ -142,19 +142,26 @@ try {
     }
   }
   fits("graph");
-  // 4. tokens, 5. words
+  // 4. tokens, 5. matrices, 6. words
   click(document.getElementById("tab-tokens"));
   for (const option of document.getElementById("token-target").options) {
     change("token-target", option.value);
     if (!document.querySelector("#view-tokens .token")) fail("no tokens");
   }
   fits("tokens");
+  click(document.getElementById("tab-matrices"));
+  for (const option of document.getElementById("lens-matrix")?.options ?? []) {
+    change("lens-matrix", option.value);
+    const shares = [...document.querySelectorAll("#view-matrices tbody tr")].map(r => parseFloat(r.children[1].textContent));
+    if (Math.abs(shares.reduce((a, b) => a + b, 0) - 100) > 0.06 * shares.length) fail(`the shares of ${option.text} are ${shares}`);
+  }
+  fits("matrices");
   click(document.getElementById("tab-words"));
   fits("words");
   found.remarks = document.querySelectorAll(".remarks li").length;
   for (const show of document.querySelectorAll(".remarks button")) show.click();
   document.getElementById("tab-words").dispatchEvent(new KeyboardEvent("keydown", {key: "ArrowLeft", bubbles: true}));
-  if (document.getElementById("view-tokens").hidden) fail("the left arrow does not change tabs");
+  if (document.getElementById("view-matrices").hidden) fail("the left arrow does not change tabs");
   for (const e of unnamed()) fail("a control has no name: " + e.outerHTML.slice(0, 80));
 } catch (e) { fail("driver: " + e.stack); }
 return found;

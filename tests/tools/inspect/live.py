@@ -151,6 +151,15 @@ with tempfile.TemporaryDirectory() as folder:
             page.evaluate("set('live-sentence', 'I have a quokka')")
             seen = page.evaluate(SEEN)
             check(not seen["bad"] and near(seen["loss"], native(seen["command"], folder)["loss"]), f"unknown: {seen}")
+            # The matrices' gradients as tokens are those of the changed pass.
+            page.evaluate("set('live-scale', 1); document.getElementById('tab-matrices').click()")
+            rows = page.evaluate("[...document.querySelectorAll('#view-matrices tbody tr')].map(r => [...r.children].map(c => "
+                                 "c.children.length ? [...c.children].map(t => t.textContent) : c.textContent))")
+            terms = native(page.evaluate("document.getElementById('live-command').textContent"), folder)["lens"][0]["terms"]
+            check(len(rows) == len(terms) > 3, f"{len(rows)} rows, natively {len(terms)}")
+            for row, term in zip(rows, terms):
+                check(abs(float(row[1].rstrip(" %")) - 100 * term["share"]) < 0.06, f"share {row[1]}, natively {term['share']}")
+                check(row[4] == [t["token"] for t in term["input"]], f"tokens {row[4]}, natively {term['input']}")
             # The path: each step of its seven stops answers with numbers.
             page.evaluate("document.getElementById('live-reset').click()")
             steps, result = page.evaluate(PATH)

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "tensor/error.hpp"
+#include "tensor/ops/reduce.hpp"
 #include "tests/tools/inspect/debugger/common.hpp"
 #include "tools/inspect/debugger/difference.hpp"
 #include "tools/inspect/debugger/names.hpp"

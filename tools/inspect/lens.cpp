@@ -1,0 +1,144 @@
+#include "tools/inspect/lens.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "tensor/matmul/matmul.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/reduce.hpp"
+
+namespace glim {
+namespace {
+
+constexpr std::size_t kLikest = 4;  // that are shown of a vector
+
+// A table with a row for each token, in which a side's vectors are read.
+struct TokenRows {
+  Tensor rows;  // (V, D)
+  const Tokenizer* tokenizer = nullptr;
+};
+
+Tensor parameter(const Capture& c, const std::string& name) {
+  int node = c.find(name);
+  return node < 0 ? Tensor() : c[node].value.to(DType::Float64);
+}
+
+std::vector<LensToken> largest(const Tensor& products, const Tokenizer& tokenizer) {
+  std::vector<double> p = products.to_vector<double>();
+  std::vector<std::size_t> order(p.size());
+  std::iota(order.begin(), order.end(), 0);
+  auto end = order.begin() + static_cast<std::ptrdiff_t>(std::min(kLikest, order.size()));
+  std::partial_sort(order.begin(), end, order.end(), [&](std::size_t a, std::size_t b) {
+    return p[a] != p[b] ? p[a] > p[b] : a < b;
+  });
+  std::vector<LensToken> list;
+  for (auto it = order.begin(); it != end; ++it)
+    list.push_back({tokenizer.piece(static_cast<std::int64_t>(*it)), p[*it]});
+  return list;
+}
+
+struct Lens {
+  const Capture& capture;
+  const Example& example;
+  TokenRows source, target;
+  std::vector<LensMatrix> found;
+
+  const TokenRows& of(const std::string& module) const {
+    return module.starts_with("encoder") ? source : target;
+  }
+
+  // y = x Wᵀ, of whose `out` columns those of one matrix; x (T, in), delta (T, out), g (out, in).
+  void read(const std::string& name, const Tensor& x, const Tensor& delta, const Tensor& g,
+            const TokenRows* of_x, const TokenRows* of_delta, bool is_generator) {
+    LensMatrix m;
+    m.matrix = name;
+    m.norm = norm(g);
+    if (m.norm == 0) return;
+    m.error = norm(sub(matmul(transpose(delta, 0, 1), x), g)) / m.norm;
+    Tensor shares = mul(sum(mul(matmul(delta, g), x), {1}), 1 / (m.norm * m.norm));  // (T)
+    Tensor x_products = of_x ? matmul(x, transpose(of_x->rows, 0, 1)) : Tensor();    // (T, V)
+    Tensor wanted = neg(delta);
+    if (of_delta && !is_generator) wanted = matmul(wanted, transpose(of_delta->rows, 0, 1));
+    const auto& names = positions(x.size(0), of_x == &source || (!of_x && of_delta == &source));
+    for (Index t = 0; t < x.size(0); ++t) {
+      LensTerm term;
+      term.position = names.at(static_cast<std::size_t>(t));
+      term.share = select(shares, 0, t).item();
+      term.input_norm = norm(select(x, 0, t));
+      term.delta_norm = norm(select(delta, 0, t));
+      if (of_x) term.input = largest(select(x_products, 0, t), *of_x->tokenizer);
+      if (of_delta) term.delta = largest(select(wanted, 0, t), *of_delta->tokenizer);
+      m.terms.push_back(std::move(term));
+    }
+    std::stable_sort(m.terms.begin(), m.terms.end(),
+                     [](const LensTerm& a, const LensTerm& b) { return a.share > b.share; });
+    found.push_back(std::move(m));
+  }
+
+  const std::vector<std::string>& positions(Index count, bool of_source) const {
+    return of_source && count == std::ssize(example.source()) ? example.source()
+                                                              : example.target_in();
+  }
+};
+
+// (..., D) -> (T, D) in float64
+Tensor rows_of(const Tensor& x) { return reshape(x, {-1, x.size(-1)}).to(DType::Float64); }
+
+}  // namespace
+
+std::vector<LensMatrix> backward_lens(const Capture& c, const Example& example) {
+  const TokenizerPair& both = example.tokenizers();
+  Lens lens{c,
+            example,
+            {parameter(c, "src_embed.weight"), both.source.get()},
+            {parameter(c, "generator.weight"), both.target.get()},
+            {}};
+  if (!lens.target.rows.defined()) lens.target.rows = parameter(c, "tgt_embed.weight");
+  if (!lens.source.rows.defined()) lens.source.rows = lens.target.rows;
+  if (!lens.target.rows.defined() || !lens.source.rows.defined()) return {};
+  const Index width = lens.target.rows.size(1);
+  for (const CapturedNode& n : c.nodes) {
+    // x Wᵀ: a matmul whose second factor is a transposed matrix, whole or rows of a larger one.
+    if (n.op != "matmul" || n.inputs.size() != 2 || n.inputs[0] < 0 || n.inputs[1] < 0) continue;
+    if (!n.gradient.defined() || c[n.inputs[1]].op != "permute") continue;
+    const CapturedNode& matrix = c[c[n.inputs[1]].inputs.at(0)];
+    int leaf = matrix.number;
+    while (c[leaf].op == "slice") leaf = c[leaf].inputs.at(0);
+    if (c[leaf].op != "leaf" || matrix.value.rank() != 2 || !matrix.gradient.defined()) continue;
+    const std::string& name = c[leaf].name;
+    Tensor x = rows_of(c[n.inputs[0]].value), delta = rows_of(n.gradient),
+           g = rows_of(matrix.gradient);
+    if (x.size(0) != delta.size(0)) continue;
+    const bool generator = delta.size(1) == lens.target.rows.size(0) &&
+                           !name.starts_with("encoder") && !name.starts_with("decoder");
+    if (generator) {
+      lens.read(name, x, delta, g, x.size(1) == width ? &lens.target : nullptr, &lens.target, true);
+      continue;
+    }
+    // What an encoder wrote, read by the decoder's cross-attention, is of the source.
+    const bool memory = name.find("multihead_attn.in_proj") != std::string::npos &&
+                        c[n.inputs[0]].scope.starts_with("encoder");
+    const TokenRows* of_x = x.size(1) == width ? (memory ? &lens.source : &lens.of(name)) : nullptr;
+    if (name.ends_with(
+            "in_proj_weight")) {  // queries, keys and values, or those of them that this x has
+      const Index parts = delta.size(1) / width;
+      std::vector<const char*> of = parts == 3   ? std::vector<const char*>{"query", "key", "value"}
+                                    : parts == 2 ? std::vector<const char*>{"key", "value"}
+                                                 : std::vector<const char*>{"query"};
+      for (std::size_t i = 0; i < of.size(); ++i) {
+        Index from = static_cast<Index>(i) * width;
+        lens.read(name + ", " + of[i], x, narrow(delta, 1, from, width), narrow(g, 0, from, width),
+                  of_x, nullptr, false);
+      }
+    } else {
+      // Only what is added to the residual stream is read: the outputs of a sub-layer.
+      const bool to_stream = name.ends_with("out_proj.weight") || name.ends_with("linear2.weight");
+      const bool from_stream = name.ends_with("linear1.weight");
+      lens.read(name, x, delta, g, from_stream ? of_x : nullptr,
+                to_stream ? &lens.of(name) : nullptr, false);
+    }
+  }
+  return lens.found;
+}
+
+}  // namespace glim
