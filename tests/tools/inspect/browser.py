@@ -204,7 +204,9 @@ with tempfile.TemporaryDirectory() as folder:
         with chromium.Page(f"{folder}/inspect.html", width, folder) as page:
             first_view = page.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd")
             found = page.evaluate(DRIVER)
-            for error in page.errors + found["errors"]:
+            texts, faint = chromium.faint(page)
+            check(texts > 100, f"contrast: {texts} texts")
+            for error in page.errors + found["errors"] + faint:
                 check(False, f"{width} px: {error}")
             check(len(page.requests) == 1, f"the page loads {page.requests[1:]}")
         check(found["width"] == width, f"the window has {found['width']} px, not {width}")

@@ -167,6 +167,8 @@ with tempfile.TemporaryDirectory() as folder:
             for title, step, answer, wrong in steps:
                 check(len(answer) > 80 and not wrong and not re.search("NaN|undefined|null", answer), f"{title}, {step}: {answer} {wrong}")
             check(result.startswith("4 of 5 right"), result)
+            for text in chromium.faint(page)[1]:
+                check(False, text)
             # Training: as many updates of `glim train` give the loss that the page draws.
             for _ in range(12):
                 page.evaluate("document.getElementById('live-train-step').click()")

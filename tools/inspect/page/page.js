@@ -26,9 +26,11 @@ const Glim = {
   },
 
   // Black or white, whichever can be read on this colour.
+  // Black or white, whichever differs more (WCAG 2.1, contrast ratio: one of them has 4.58 or more on any colour).
   ink(color) {
-    const c = d3.rgb(color);
-    return 0.299 * c.r + 0.587 * c.g + 0.114 * c.b > 140 ? "#111" : "#fff";
+    const c = d3.rgb(color), light = v => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+    const l = 0.2126 * light(c.r) + 0.7152 * light(c.g) + 0.0722 * light(c.b);
+    return (l + 0.05) / 0.05 > 1.05 / (l + 0.05) ? "#000" : "#fff";
   },
 
   // A bar of the colours from low to high.

@@ -24,6 +24,12 @@ def leave_without():
         raise SystemExit(0)
 
 
+def faint(page):
+    """The texts of a page whose contrast is too low (contrast.js), and how many were read."""
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "contrast.js"), encoding="utf-8") as script:
+        return page.evaluate(script.read())
+
+
 class Page:
     """with Page("a.html", 390, folder) as page: page.evaluate("1 + 1")"""
 

@@ -168,7 +168,9 @@ with tempfile.TemporaryDirectory() as folder:
     for width in (1280, 390):
         with chromium.Page(html, width, folder) as page:
             found = page.evaluate(DRIVER)
-            for error in page.errors + found["errors"]:
+            texts, faint = chromium.faint(page)
+            check(texts > 100, f"contrast: {texts} texts")
+            for error in page.errors + found["errors"] + faint:
                 check(False, f"{width} px: {error}")
             check(len(page.requests) == 1, f"the page loads {page.requests[1:]}")
         check(found["width"] == width, f"the window has {found['width']} px, not {width}")
