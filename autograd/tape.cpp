@@ -162,10 +162,25 @@ void Tape::place(Error& error, int i) const {
   error.set_place(path(i), node.leaf ? "" : to_string(node.where));
 }
 
+std::string Tape::path_here(std::string_view name) {
+  const std::string& scope = scope_path(current_scope());
+  return scope.empty() ? std::string(name) : scope + "." + std::string(name);
+}
+
+Var Tape::made_by(std::string_view part, const Var& in, Var out) {
+  for (std::size_t k = 0; k < observers_.size(); ++k)
+    out = observers_[k]->part_made(path_here(part), in, std::move(out));
+  return out;
+}
+
+Var made_by(std::string_view part, const Var& in, Var out) {
+  Tape* tape = Tape::current();
+  return tape ? tape->made_by(part, in, std::move(out)) : out;
+}
+
 Var Tape::label(Var v, std::string_view text) {
   if (!observers_.empty()) {
-    const std::string& scope = scope_path(current_scope());
-    std::string path = scope.empty() ? std::string(text) : scope + "." + std::string(text);
+    const std::string path = path_here(text);
     for (std::size_t k = 0; k < observers_.size(); ++k)
       v = observers_[k]->value_named(path, std::move(v));
   }

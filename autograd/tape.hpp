@@ -132,6 +132,7 @@ class Tape : private TapeLists {
   void place(Error& error, int node) const;  // adds the node's path and line
   // The node of v gets this name in place of its op's; or what observers put in its place, which is returned.
   Var label(Var v, std::string_view text);
+  Var made_by(std::string_view part, const Var& in, Var out);  // see below
 
   // Stops the current tape from recording until the end of the block.
   class NoGrad {
@@ -156,6 +157,7 @@ class Tape : private TapeLists {
   int add_node(Node node);
   void bind(Var& v, int node) const;  // v becomes the value of that node
   int current_scope();
+  std::string path_here(std::string_view name);  // in the scope that is open
   // Takes back the nodes from `size` on.
   void truncate(std::size_t size, bool keep_seen = false);
   template <class ObserverT>
@@ -188,6 +190,9 @@ struct Observing {
 
 // Gives the node of v a name of its own in place of the op's: the path ends in it.
 Var named(Var v, std::string_view label);
+
+// `out`, which this part of the scope made of `in`, or what observers put in its place.
+Var made_by(std::string_view part, const Var& in, Var out);
 
 bool glob_match(std::string_view pattern, std::string_view text);
 

@@ -6,7 +6,8 @@
 // With Pre, dy reaches every layer unchanged through the sum (AddDropout in autograd/ops/dropout.cpp).
 //
 // Norm and dropout belong to the layer (torch's norm1 and dropout1, norm2 and dropout2, ...).
-// f maps a Var to a Var of x's shape; ShapeError from the addition otherwise.
+// f maps a Var to a Var of x's shape; ShapeError from the addition otherwise. An observer sees the three parts, and may
+// put something in their place (made_by in autograd/tape.hpp).
 #pragma once
 
 #include "nn/dropout.hpp"
@@ -18,8 +19,11 @@ enum class NormPlacement { Pre, Post };
 
 template <class F>
 Var residual(NormPlacement placement, const Var& x, LayerNorm& norm, Dropout& dropout, const F& f) {
-  if (placement == NormPlacement::Pre) return dropout.add_to(x, f(norm(x)));
-  return norm(dropout.add_to(x, f(x)));
+  const Var skip = made_by("skip", x, x);
+  auto sublayer = [&](const Var& h) { return made_by("sublayer", h, f(h)); };
+  auto normed = [&](const Var& h) { return made_by("norm", h, norm(h)); };
+  if (placement == NormPlacement::Pre) return dropout.add_to(skip, sublayer(normed(x)));
+  return normed(dropout.add_to(skip, sublayer(x)));
 }
 
 }  // namespace glim

@@ -43,6 +43,8 @@ class Observer {
   virtual void recorded_replay(int, Replay) {}
   // A value is about to get its name, and with it this path; what follows reads the result in its place.
   virtual Var value_named(std::string_view, Var v) { return v; }
+  // A part of the model, of this path, made `out` of `in`; what follows reads the result in its place.
+  virtual Var part_made(std::string_view, const Var& /*in*/, Var out) { return out; }
   virtual void named(int, const Tensor&) {}  // the node got a name
   // The nodes from `size` on are gone, with the tape or with a checkpointed region that is run again later.
   // `keep`: what was seen in the region counts.

@@ -64,6 +64,9 @@ void add_forward_changes(Command& command, Changes& changes) {
   command.option("dropout", &changes.dropout, "with the model's dropout");
   command.option("remove-head", &changes.remove_heads,
                  "the context of these heads is 0: decoder.layers.1.multihead_attn:2");
+  command.option("remove", &changes.remove,
+                 "without a layer, or a part of it: encoder.layers.1, encoder.layers.1.norm2, "
+                 "….skip2, ….sublayer2");
 }
 
 void check_example_options(const Command& command, ExampleOptions& options) {

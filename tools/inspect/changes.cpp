@@ -1,5 +1,6 @@
 #include "tools/inspect/changes.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <fmt/format.h>
@@ -107,6 +108,7 @@ ChangedForward::ChangedForward(const Changes& changes)
     if (!heads_.back().head)
       throw ValueError("--remove-head", "'" + text + "' names no head: write " + text + ":0");
   }
+  for (const std::string& text : changes.remove) removed_.push_back({"--remove", text, false});
   for (const std::string& text : changes.mask) masks_.push_back(parsed_mask("--mask", text, false));
   for (const std::string& text : changes.unmask)
     masks_.push_back(parsed_mask("--unmask", text, true));
@@ -139,7 +141,24 @@ Var ChangedForward::value_named(std::string_view path, Var v) {
   return v;
 }
 
+Var ChangedForward::part_made(std::string_view path, const Var& in, Var out) {
+  if (removed_.empty()) return out;
+  const std::string_view layer = path.substr(0, path.rfind('.'));
+  const bool skip = path.ends_with(".skip"), norm = path.ends_with(".norm");
+  std::string name(path);
+  for (int n = 1; std::find(parts_.begin(), parts_.end(), name) != parts_.end() || n == 1; ++n)
+    name = std::string(path) + std::to_string(n);
+  parts_.push_back(name);
+  for (RemovedPart& r : removed_) {
+    if (!glob_match(r.pattern, name) && (skip || !glob_match(r.pattern, layer))) continue;
+    r.used = true;
+    out = norm ? in : out * 0.0;
+  }
+  return out;
+}
+
 void ChangedForward::require_used() const {
+  require_all_used(removed_, parts_, "part of a layer");
   require_all_used(heads_, attentions_, "attention");
   require_all_used(masks_, attentions_, "attention");
   if (scale_ && attentions_.empty())

@@ -4,6 +4,9 @@
 //
 //   scale           S = scale Q Kᵀ in place of Q Kᵀ/√Dk, in every attention
 //   remove_heads    "decoder.layers.1.multihead_attn:2": the context of head 2 is 0
+//   remove          a part of a layer: "encoder.layers.0.norm2" gives what it was given, "….sublayer2" and "….skip2"
+//                   give 0; the number is that of the residual connection, from 1 on. "encoder.layers.0": its norms
+//                   and sublayers, so that the layer gives what it was given
 //   mask            "decoder.layers.0.self_attn:2,0": query 2 may not attend to key 0, in any head; * is every query
 //                   or every key. A query that may attend to nothing gets zeros
 //   unmask          the same, and it may
@@ -30,7 +33,7 @@ namespace glim {
 struct Changes {
   std::optional<double> scale, label_smoothing;
   bool dropout = false;
-  std::vector<std::string> remove_heads, mask, unmask, zero, freeze, scale_gradient;
+  std::vector<std::string> remove_heads, remove, mask, unmask, zero, freeze, scale_gradient;
 };
 
 // One change of a gradient, or one head that is removed.
@@ -38,6 +41,12 @@ struct NodeChange {
   std::string option, text, pattern;  // as given, and the part of it that names nodes
   std::optional<Index> head;
   std::optional<double> factor;  // none: freeze
+  bool used = false;
+};
+
+// A part of a layer that is removed.
+struct RemovedPart {
+  std::string option, pattern;
   bool used = false;
 };
 
@@ -54,6 +63,7 @@ class ChangedForward : public Observer {
   explicit ChangedForward(const Changes& changes);
   ~ChangedForward() override;
   Var value_named(std::string_view path, Var v) override;
+  Var part_made(std::string_view path, const Var& in, Var out) override;
   void require_used() const;  // after the forward
 
  private:
@@ -61,9 +71,10 @@ class ChangedForward : public Observer {
   std::optional<double> scale_;
   std::vector<NodeChange> heads_;
   std::vector<MaskChange> masks_;
-  std::vector<std::string> attentions_;  // seen so far
-  Index dk_ = 0;                         // of the one that computes
-  Shape scores_;                         // the same
+  std::vector<RemovedPart> removed_;
+  std::vector<std::string> attentions_, parts_;  // seen so far
+  Index dk_ = 0;                                 // of the one that computes
+  Shape scores_;                                 // the same
 };
 
 class ChangedBackward {

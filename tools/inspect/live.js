@@ -10,7 +10,7 @@ const {request: original, command} = Glim.data.live;
 const still = Glim.data;
 const state = structuredClone(original);
 const kRun = "run/last.safetensors";  // what is trained in the page
-const lists = ["mask", "unmask", "remove-head", "zero", "freeze", "scale-gradient"];
+const lists = ["mask", "unmask", "remove-head", "remove", "zero", "freeze", "scale-gradient"];
 const nothing = Object.fromEntries(lists.map(name => [name, []]));
 let module = null, base = null, drawn = null, drawn_change = null, draw = null;
 
@@ -133,7 +133,18 @@ function draw_heads() {
       onchange: () => change({"remove-head": toggled(state["remove-head"], name)})}), String(h));
   }))));
 }
+// Layers, and of each residual connection the skip, the sublayer and the norm; those of the pass with nothing removed.
+const part = make("select", {id: "live-remove", "aria-label": "a layer or a part of one to remove",
+  onchange: e => e.target.value && change({remove: [...without(state.remove, e.target.value), e.target.value]})});
+function draw_parts() {
+  const seen = new Map();
+  for (const {module} of (base?.data ?? still).junctions) seen.set(module, (seen.get(module) ?? 0) + 1);
+  part.replaceChildren(make("option", {value: ""}, "…"), ...[...seen].flatMap(([layer, n]) => [layer,
+    ...d3.range(1, n + 1).flatMap(k => ["skip", "sublayer", "norm"].map(what => `${layer}.${what}${k}`))])
+    .map(name => make("option", {value: name}, name)));
+}
 function update() {
+  draw_parts();
   document.getElementById("live-sentence").value = state.sentence;
   document.getElementById("live-translation").value = state.translation;
   scale.value = state.scale ?? 0;
@@ -283,6 +294,7 @@ function panel(draw_inspection) {
       make("button", {onclick: () => change({scale: null})}, "1/√Dk"),
       make("button", {onclick: () => change({scale: 1})}, "1"),
       make("label", {}, "label smoothing ε ", smoothing), make("label", {}, dropout, " dropout")),
+    make("div", {class: "controls"}, make("label", {}, "remove ", part)),
     make("details", {}, make("summary", {}, "heads"), heads),
     make("details", {}, make("summary", {}, "a fresh model in its place"), make("div", {class: "controls", id: "live-fresh"},
       [...fresh].map(([name, control]) => make("label", {}, name + " ", control)))),

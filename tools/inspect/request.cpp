@@ -24,6 +24,7 @@ void each_key(Options& o, const F& f) {
   f("mask", o.changes.mask, Range{});
   f("unmask", o.changes.unmask, Range{});
   f("remove-head", o.changes.remove_heads, Range{});
+  f("remove", o.changes.remove, Range{});
   f("zero", o.changes.zero, Range{});
   f("freeze", o.changes.freeze, Range{});
   f("scale-gradient", o.changes.scale_gradient, Range{});

@@ -10,6 +10,7 @@
 #include "tensor/ops/reduce.hpp"
 #include "tests/tools/inspect/common.hpp"
 #include "tools/inspect/capture.hpp"
+#include "tools/inspect/junctions.hpp"
 #include "tools/inspect/request.hpp"
 
 namespace test_changes {
@@ -74,6 +75,40 @@ TEST_CASE("a head that is removed gives nothing and learns nothing; the others d
   CHECK(c.loss != plain.loss);
   Capture all = changed([](Changes& o) { o.remove_heads = {"*attn:0", "*attn:1"}; });
   CHECK(largest(gradient(all, kSelf + ".probs")) == 0);
+}
+
+TEST_CASE("a layer, a norm, a sublayer and a skip can be removed") {
+  const std::string layer = "encoder.layers.0";
+  auto without = [](const std::string& name, const char* norm) {
+    ExampleOptions o = small_options();
+    o.float64 = true;
+    o.fresh.norm = norm;
+    if (!name.empty()) o.changes.remove = {name};
+    Example example(o);
+    return capture(example);
+  };
+  for (const char* norm : {"pre", "post"}) {
+    INFO(norm);
+    Capture plain = without("", norm);
+    for (const char* part : {".norm1", ".norm2", ".sublayer1", ".sublayer2", ".skip1", ".skip2"}) {
+      INFO(part);
+      Capture c = without(layer + part, norm);
+      CHECK(c.loss != plain.loss);
+      CHECK(std::isfinite(c.loss));
+    }
+    // Without a norm nothing reaches its weight, without a sublayer its matrices get a gradient of 0.
+    CHECK_FALSE(gradient(without(layer + ".norm1", norm), layer + ".norm1.weight").defined());
+    CHECK(largest(gradient(without(layer + ".sublayer2", norm), layer + ".linear2.weight")) == 0);
+    CHECK(largest(gradient(without(layer + ".sublayer1", norm), kSelf + ".in_proj_weight")) == 0);
+    // A layer that gives what it was given: the gradients at its ends are the same.
+    Capture c = without(layer, norm);
+    std::vector<Junction> junctions = residual_junctions(c);
+    CHECK(junctions.size() >= 2);
+    Tensor entering = gradient(c, "src_positions.add");
+    CHECK(difference(entering, c[junctions[1].sum].gradient) == 0);
+    for (const char* weight : {".norm1.weight", ".norm2.weight"})
+      CHECK_FALSE(gradient(c, layer + weight).defined());
+  }
 }
 
 TEST_CASE("zero, freeze and scale change what flows below a node") {
@@ -173,6 +208,8 @@ TEST_CASE("a change that changes nothing is refused") {
     INFO(found);
     CHECK(found.find(part) != std::string::npos);
   };
+  says(message([](Changes& c) { c.remove = {"encoder.layers.0.norm3"}; }),
+       "no part of a layer is named 'encoder.layers.0.norm3'");
   says(message([](Changes& c) { c.remove_heads = {kSelf}; }),
        "--remove-head: '" + kSelf + "' names no head");
   says(message([](Changes& c) { c.remove_heads = {kSelf + ":2"}; }), "has the heads 0 to 1");

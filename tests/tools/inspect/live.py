@@ -24,6 +24,10 @@ if not os.path.exists(os.path.join(os.path.dirname(glim), "live.wasm")):
 check = checks.Checks()
 SELF, CROSS = "decoder.layers.0.self_attn", "decoder.layers.1.multihead_attn"
 KNOBS = [
+    ("no norm", "set('live-remove', 'encoder.layers.1.norm1')"),
+    ("no skip", "set('live-remove', 'decoder.layers.0.skip2')"),
+    ("no layer", "Glim.live.change({remove: ['decoder.layers.1']})"),
+    ("all there", "Glim.live.change({remove: []})"),
     ("scale", "set('live-scale-number', 1)"),
     ("no scores", "set('live-scale', 0)"),
     ("1/√Dk", "Glim.live.change({scale: null})"),
