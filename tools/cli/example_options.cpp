@@ -34,8 +34,10 @@ void add_example_options(Command& command, ExampleOptions& options) {
     o.choices = t.choices;
     o.kinds = kinds_with(t.name);
     o.decides = t.name == std::string_view("kind") || t.name == std::string_view("task");
-    if (t.name == std::string_view("kind"))
+    if (t.name == std::string_view("kind")) {
       for (const SequenceKind& k : sequence_kinds()) o.choices.push_back(k.name);
+      o.choices.push_back("gpt");
+    }
   });
   Option& sentence =
       command.option("sentence", &options.source, "sentence to read (without: one of the task's)");

@@ -5,7 +5,9 @@
 #include "autograd/magnification.hpp"
 #include "tensor/error.hpp"
 #include "tensor/random.hpp"
+#include "tools/data/phrasebook/phrasebook.hpp"
 #include "tools/data/tokenizers/by_vocabulary.hpp"
+#include "tools/train/learners/kinds.hpp"
 #include "tools/train/presets.hpp"
 #include "tools/train/translator.hpp"
 
@@ -15,8 +17,10 @@ namespace {
 LoadedSequenceModel fresh_model(const TrainOptions& options) {
   const SequenceKind* kind = sequence_kind(options.kind);
   if (!kind)
-    throw ValueError("--kind", "'" + options.kind + "' reads no sentence pairs; use one of " +
-                                   sequence_kind_names());
+    throw ValueError("--kind",
+                     "'" + options.kind +
+                         "' reads neither sentence pairs nor text to continue; use one of " +
+                         sequence_kind_names() + ", gpt");
   seed(static_cast<std::uint64_t>(options.seed));
   LoadedSequenceModel fresh;
   fresh.checkpoint.kind = options.kind;
@@ -71,16 +75,25 @@ std::vector<std::string> shown_tokens(const Tokenizer& tokenizer, const std::str
 }
 
 Example::Example(const ExampleOptions& options) : changes_(options.changes) {
-  LoadedSequenceModel loaded =
-      options.init ? fresh_model(options.fresh) : load_sequence_model(options.model);
-  const std::string& kind = loaded.checkpoint.kind;
+  const std::string kind =
+      options.init ? options.fresh.kind : load_checkpoint(model_file(options.model)).kind;
   title_ = options.init ? fmt::format("{}, fresh (seed {})", kind, options.fresh.seed)
                         : fmt::format("{}, trained ({})", kind, options.model);
+  if (kind == "gpt")
+    read_text(options);
+  else
+    read_pair(options.init ? fresh_model(options.fresh) : load_sequence_model(options.model),
+              options);
+  model().eval();
+}
+
+void Example::read_pair(LoadedSequenceModel loaded, const ExampleOptions& options) {
   if (options.float64) {
     loaded.model->to(DType::Float64);
     loaded.checkpoint.options.precision = "float64";
   }
-  const Tokenizer &from = *loaded.tokenizers.source, &to = *loaded.tokenizers.target;
+  tokenizers_ = loaded.tokenizers;
+  const Tokenizer &from = *tokenizers_.source, &to = *tokenizers_.target;
   SentencePair pair{options.source, options.target};
   if (pair.source.empty()) {
     if (!pair.target.empty())
@@ -106,8 +119,11 @@ Example::Example(const ExampleOptions& options) : changes_(options.changes) {
   source_text_ = pair.source;
   target_text_ = pair.target;
   source_ = shown_tokens(from, pair.source);
-  source_eos_ = batch_options(loaded.checkpoint.options).source_eos;
-  if (source_eos_) source_.push_back(from.piece(kEos));
+  source_ids_ = from.encode(pair.source);
+  if (batch_options(loaded.checkpoint.options).source_eos) {
+    source_.push_back(from.piece(kEos));
+    source_ids_.push_back(kEos);
+  }
   double& smoothing = loaded.checkpoint.options.label_smoothing;
   smoothing = options.changes.label_smoothing.value_or(smoothing);
   smoothing_ = smoothing;
@@ -115,30 +131,52 @@ Example::Example(const ExampleOptions& options) : changes_(options.changes) {
   target_in_ = target_out_;
   target_in_.insert(target_in_.begin(), to.piece(kBos));
   target_out_.push_back(to.piece(kEos));
+  target_out_ids_ = to.encode(pair.target);
+  target_out_ids_.push_back(kEos);
   learner_ = std::make_unique<TranslationLearner>(
       std::move(loaded), generated_corpus("the sentence pair", {std::move(pair)}));
   learner_->begin(Split::Valid, 0);
-  model().eval();
 }
 
-std::vector<std::int64_t> Example::source_ids() const {
-  std::vector<std::int64_t> ids = learner_->data().valid_tokens.pairs.at(0).source;
-  if (source_eos_) ids.push_back(kEos);
-  return ids;
-}
-
-std::vector<std::int64_t> Example::target_out_ids() const {
-  std::vector<std::int64_t> ids = learner_->data().valid_tokens.pairs.at(0).target;
-  ids.push_back(kEos);
-  return ids;
+void Example::read_text(const ExampleOptions& options) {
+  TrainOptions trained = options.fresh;
+  if (options.init) {
+    fresh_language_ = make_learner(options.fresh);
+    gpt_ = &dynamic_cast<Gpt&>(fresh_language_->model());
+    tokenizers_.source =
+        deserialize_tokenizer(fresh_language_->description().at("tokenizer"), title_);
+  } else {
+    language_ = load_language_model(options.model);
+    gpt_ = language_.model.get();
+    tokenizers_.source = language_.tokenizer;
+    trained = language_.checkpoint.options;
+  }
+  tokenizers_.target = tokenizers_.source;
+  if (options.float64) gpt_->to(DType::Float64);
+  if (!options.target.empty())
+    throw ValueError("--translation", "a language model reads one text, --sentence");
+  target_text_ = options.source;
+  if (target_text_.empty() && trained.task == "files")
+    throw ValueError("--sentence", "a model trained on files needs a text to look at");
+  if (target_text_.empty()) target_text_ = phrasebook_valid().at(0).source;
+  const Tokenizer& tokenizer = *tokenizers_.target;
+  require_fits("--sentence", tokenizer, target_text_, gpt_->config().context + 1);
+  target_out_ids_ = tokenizer.encode(target_text_);
+  if (target_out_ids_.size() < 2)
+    throw ValueError("--sentence", "a text of one token has no next one to predict");
+  target_out_ = target_in_ = shown_tokens(tokenizer, target_text_);
+  target_in_.pop_back();
+  target_out_.erase(target_out_.begin());
+  first_id_ = target_out_ids_.front();
+  target_out_ids_.erase(target_out_ids_.begin());
+  smoothing_ = options.changes.label_smoothing.value_or(trained.label_smoothing);
 }
 
 void Example::change(const Changes& changes) { changes_ = changes; }
 
 bool Example::sentencepiece() const {
-  const TokenizerPair& both = learner_->data().tokenizers;
   auto words = [](const Tokenizer& t) { return dynamic_cast<const VocabularyTokenizer*>(&t); };
-  return !words(*both.source) || !words(*both.target);
+  return !words(*tokenizers_.source) || !words(*tokenizers_.target);
 }
 
 Var Example::loss() {
@@ -150,8 +188,20 @@ Var Example::loss() {
     model().train();
     seed(0);
   }
-  Measures sums;
-  Var total = learner_->loss(Split::Valid, 0, 0, sums);
+  Var total;
+  if (gpt_) {
+    const auto length = std::ssize(target_out_ids_);
+    std::vector<std::int64_t> in = target_out_ids_;
+    in.insert(in.begin(), first_id_);
+    in.pop_back();
+    Var logits = (*gpt_)(from_vector(in, {1, length}));  // (1, T, V)
+    total = label_smoothing_loss(reshape(logits, {length, -1}),
+                                 from_vector(target_out_ids_, {length}), smoothing_, kPad)
+                .loss;
+  } else {
+    Measures sums;
+    total = learner_->loss(Split::Valid, 0, 0, sums);
+  }
   model().eval();
   changed.require_used();
   return mul(total, 1 / static_cast<double>(target_out_.size()));

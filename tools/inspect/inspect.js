@@ -15,7 +15,7 @@ function draw_model(panel) {
   const scale = Glim.scale(low, high, false);
   panel.append(legend(10 ** low, 10 ** high, false, "‖∂L/∂output‖, logarithmic"));
   const sides = make("div", {class: "model"});
-  for (const side of ["encoder", "decoder"]) {
+  for (const side of ["encoder", "decoder"].filter(s => data.blocks.some(b => b.side === s))) {
     const stack = make("div", {class: "stack"}, make("h3", {style: "order: 1"}, side));
     const layers = new Map();
     const end = x => data.nodes[x].scope;
@@ -403,7 +403,7 @@ function draw(now, old) {
   const place = window.scrollY, chosen = [...view.querySelectorAll("select[id], input[id]")].map(e =>
     [e.id, e.type === "checkbox" ? e.checked : e.value]);
   const node = view.querySelector(".list button[aria-current=true]")?.dataset.node;
-  view.replaceChildren(make("h1", {}, `${data.source_text} → ${data.target_text}`),
+  view.replaceChildren(make("h1", {}, data.source.length ? `${data.source_text} → ${data.target_text}` : data.target_text),
     make("p", {class: "soft"}, `${data.title} · loss ${number(data.loss)}${before(was?.loss, data.loss)} per token · ` +
       `${data.nodes.length} nodes` + (data.own_target ? " · the target is the model's own" : "")));
   const boxes = Glim.without_font([data.source_text, data.target_text, ...data.source, ...data.target_in].join(""));

@@ -37,7 +37,8 @@ std::string packed_element(const std::string& id, const std::string& bytes) {
 void write_inspection_page(const Inspection& inspection, const std::string& path,
                            const DocumentOptions& o) {
   PageParts parts;
-  parts.title = "glim inspect: " + inspection.source_text;
+  parts.title = "glim inspect: " +
+                (inspection.source.empty() ? inspection.target_text : inspection.source_text);
   nlohmann::json data = page_data(inspection, o);
   if (o.live) {
     parts.webassembly = true;

@@ -93,7 +93,8 @@ std::vector<LensMatrix> backward_lens(const Capture& c, const Example& example) 
             {parameter(c, "src_embed.weight"), both.source.get()},
             {parameter(c, "generator.weight"), both.target.get()},
             {}};
-  if (!lens.target.rows.defined()) lens.target.rows = parameter(c, "tgt_embed.weight");
+  for (const char* name : {"tgt_embed.weight", "wte.weight"})
+    if (!lens.target.rows.defined()) lens.target.rows = parameter(c, name);
   if (!lens.source.rows.defined()) lens.source.rows = lens.target.rows;
   if (!lens.target.rows.defined() || !lens.source.rows.defined()) return {};
   const Index width = lens.target.rows.size(1);
@@ -104,10 +105,11 @@ std::vector<LensMatrix> backward_lens(const Capture& c, const Example& example) 
     const CapturedNode& matrix = c[c[n.inputs[1]].inputs.at(0)];
     int leaf = matrix.number;
     while (c[leaf].op == "slice") leaf = c[leaf].inputs.at(0);
-    if (c[leaf].op != "leaf" || matrix.value.rank() != 2 || !matrix.gradient.defined()) continue;
+    if (c[leaf].op != "leaf" || matrix.value.rank() != 2) continue;
+    const Tensor flow = c.flow(n.inputs[1], matrix.number);  // a tied matrix has others, too
+    if (!flow.defined()) continue;
     const std::string& name = c[leaf].name;
-    Tensor x = rows_of(c[n.inputs[0]].value), delta = rows_of(n.gradient),
-           g = rows_of(matrix.gradient);
+    Tensor x = rows_of(c[n.inputs[0]].value), delta = rows_of(n.gradient), g = rows_of(flow);
     if (x.size(0) != delta.size(0)) continue;
     const bool generator = delta.size(1) == lens.target.rows.size(0) &&
                            !name.starts_with("encoder") && !name.starts_with("decoder");

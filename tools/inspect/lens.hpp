@@ -12,7 +12,7 @@
 // with a row of the embedding in the encoder, of the generator in the decoder. The generator's own δ has an element a
 // token.
 //
-// `error` is ‖Σ_t δ_t x_tᵀ - G‖ / ‖G‖, G the gradient that backward computed.
+// `error` is ‖Σ_t δ_t x_tᵀ - G‖ / ‖G‖, G what backward sent to the matrix from this product (a tied matrix has others).
 #pragma once
 
 #include <string>

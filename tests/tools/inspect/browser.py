@@ -239,4 +239,19 @@ with tempfile.TemporaryDirectory() as folder:
         print(f"{width} px: {len(found['hover'])} hover values equal the JSON, {found['nodes']} nodes, "
               f"{size / 1e6:.2f} MB, first view after {first_view:.0f} ms")
         check(first_view < 2000, "the first view takes more than 2 s")
+    # A language model has no source: every tab is drawn without it.
+    subprocess.run([glim, "inspect", "--fresh", "--kind", "gpt", "--layers", "2", "--d-model", "32", "--sentence", "I have a cat",
+                    "--out", f"{folder}/gpt"], check=True, stdout=subprocess.DEVNULL)
+    with chromium.Page(f"{folder}/gpt/inspect.html", 390, folder) as page:
+        shown = page.evaluate("""[...document.querySelectorAll("[role=tab]")].map(tab => {
+          tab.click();
+          const panel = document.getElementById(tab.id.replace("tab-", "view-"));
+          return [tab.id, panel.innerText.length, document.documentElement.scrollWidth <= window.innerWidth + 1];
+        })""")
+        stacks = page.evaluate("[...document.querySelectorAll('.stack h3')].map(h => h.textContent)")
+        for error in page.errors:
+            check(False, f"gpt: {error}")
+    check(stacks == ["decoder"], f"gpt: stacks {stacks}")
+    for tab, length, fits in shown:
+        check(length > 40 and fits, f"gpt: {tab} has {length} characters{'' if fits else ' and is too wide'}")
 check.leave()

@@ -60,8 +60,8 @@ TEST_CASE("what cannot be looked at is refused, naming the option") {
   o.target = "我";
   CHECK(message(o).find("--translation") != std::string::npos);
   o = small_options();
-  o.fresh.kind = "gpt";
-  CHECK(message(o).find("reads no sentence pairs") != std::string::npos);
+  o.fresh.kind = "bert";
+  CHECK(message(o).find("reads neither sentence pairs nor text") != std::string::npos);
 }
 
 }  // namespace test_example

@@ -13,6 +13,7 @@
 #include "tools/inspect/document.hpp"
 #include "tools/inspect/pack.hpp"
 #include "tools/inspect/pictures.hpp"
+#include "tools/train/presets.hpp"
 
 namespace test_inspection {
 
@@ -378,6 +379,78 @@ TEST_CASE("files that would be too large are refused with what helps; pictures h
     CHECK(std::string(e.what()).find("nearest: encoder.layers.0.self_attn/head1/A") !=
           std::string::npos);
   }
+}
+
+TEST_CASE("a language model is looked at with one text") {
+  ExampleOptions o;
+  o.init = true;
+  o.float64 = true;
+  o.fresh.kind = "gpt";
+  apply_preset(o.fresh, [](const char*) { return false; });
+  o.fresh.layers = 2;
+  o.fresh.d_model = 16;
+  o.fresh.heads = 2;
+  o.fresh.d_ff = 32;
+  o.source = "I have a cat";
+  Example example(o);
+  const auto T = std::ssize(example.target_out());
+  REQUIRE(T == std::ssize(example.target_in()));
+  CHECK(example.source().empty());
+  for (std::size_t t = 1; t < example.target_in().size(); ++t)
+    CHECK(example.target_in()[t] == example.target_out()[t - 1]);
+
+  Inspection look = inspect(example);
+  // The loss is the mean of -ln p of each next token.
+  const Tensor log_probs = look.capture[look.capture.find("log_probs")].value;
+  double nll = 0;
+  for (Index t = 0; t < T; ++t)
+    nll -= select(select(log_probs, 0, t), 0, example.target_out_ids()[static_cast<std::size_t>(t)])
+               .item();
+  CHECK(look.capture.loss == Approx(nll / static_cast<double>(T)).epsilon(1e-12));
+  REQUIRE(look.attention.size() == 2);
+  for (const AttentionView& v : look.attention) {
+    CHECK(v.side == AttentionSide::DecoderSelf);
+    CHECK(v.queries == example.target_in());
+    CHECK(v.keys == example.target_in());
+    for (Index i = 0; i < T; ++i)
+      for (Index k = 0; k < T; ++k)
+        CHECK((select(select(v.keep, 0, i), 0, k).item() != 0) == (k <= i));  // causal
+  }
+  for (const Block& b : look.blocks) CHECK(b.side == "decoder");
+  CHECK(look.junctions.size() == 4);
+  CHECK(look.lens.size() == 2 * 6 + 1);
+  for (const LensMatrix& m : look.lens) CHECK(m.error < 1e-12);
+  // An analytic gradient of the loss against a difference, by one weight.
+  auto parameters = example.model().named_parameters();
+  Var weight = parameters.at(0).second;
+  const Tensor g = look.capture[look.capture.find(parameters.at(0).first)].gradient;
+  Tensor flat = reshape(weight.value(), {-1});
+  const Index at = example.target_out_ids()[0] * 16 + 3;
+  const double was = select(flat, 0, at).item(), h = 1e-5;
+  auto loss_at = [&](double x) {
+    select(flat, 0, at).fill_(x);
+    return example.loss().item();
+  };
+  const double slope = (loss_at(was + h) - loss_at(was - h)) / (2 * h);
+  select(flat, 0, at).fill_(was);
+  CHECK(select(reshape(g, {-1}), 0, at).item() == Approx(slope).epsilon(1e-6));
+
+  auto refused = [&](const std::string& text, const std::string& translation) {
+    ExampleOptions bad = o;
+    bad.source = text;
+    bad.target = translation;
+    try {
+      Example refused_one(bad);
+    } catch (const Error& e) {
+      return e.one_line();
+    }
+    return std::string();
+  };
+  CHECK(refused("I", "我").find("--translation: a language model reads one text") !=
+        std::string::npos);
+  CHECK(refused(" ", "").find("--sentence: the sentence is empty") != std::string::npos);
+  CHECK(refused(std::string(999, 'a'), "").find("--sentence: the sentence has") !=
+        std::string::npos);
 }
 
 }  // namespace test_inspection

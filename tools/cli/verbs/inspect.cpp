@@ -56,6 +56,8 @@ std::string module_part(const std::string& name) {
 }
 
 LivePart live_part(const Command& command, const InspectArguments& a, const Example& example) {
+  if (example.language_model())
+    throw ValueError("--live", "the page changes sentence pairs; leave it out for a gpt");
   if (example.sentencepiece())
     throw ValueError(
         "--live", "a page has no SentencePiece: the model needs --tokenizer word, char or mixed");
@@ -149,8 +151,10 @@ void run_inspect(const Command& command, InspectArguments& a) {
   make_folder(a.out);
   document.tensors = !a.no_tensors;
   document.most_bytes = static_cast<std::uint64_t>(a.most_mb * 1e6);
-  say(fmt::format("{}: \"{}\" -> \"{}\"{}\nloss {:.4f} per token, {} nodes", inspection.title,
-                  inspection.source_text, inspection.target_text,
+  const std::string read =
+      inspection.source.empty() ? "" : fmt::format("\"{}\" -> ", inspection.source_text);
+  say(fmt::format("{}: {}\"{}\"{}\nloss {:.4f} per token, {} nodes", inspection.title, read,
+                  inspection.target_text,
                   inspection.own_target ? " (the model's own translation)" : "",
                   inspection.capture.loss, inspection.capture.nodes.size()));
   for (const Remark& r : inspection.remarks) say("  " + r.text);

@@ -26,10 +26,11 @@ void run_step(const ExampleOptions& options) {
     loss = value.item();
     return value;
   });
-  print(fmt::format(
-      "{}\n  source: {}\n  target: {}\n  loss {:.6g}, {} nodes; `help` lists commands\n",
-      example.title(), spaced(example.source()), spaced(example.target_out()), loss,
-      session.size()));
+  const std::string source =
+      example.language_model() ? spaced(example.target_in()) : spaced(example.source());
+  print(fmt::format("{}\n  {}: {}\n  target: {}\n  loss {:.6g}, {} nodes; `help` lists commands\n",
+                    example.title(), example.language_model() ? "text" : "source", source,
+                    spaced(example.target_out()), loss, session.size()));
   bool terminal = is_terminal(0) && is_terminal(1);
   step::Debugger debugger(
       session,
