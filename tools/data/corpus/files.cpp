@@ -44,7 +44,7 @@ void read_pieces(const std::string& path, std::string_view op,
   struct stat s {};
   if (::fstat(file.get(), &s) == 0 && S_ISCHR(s.st_mode) && !::isatty(file.get()))
     throw FileError(op, name + ": is a device, which may have no end");
-  std::vector<char> buffer(std::size_t{1} << 20);
+  std::vector<char> buffer(std::size_t{1} << 16);
   for (;;) {
     const ssize_t n = ::read(file.get(), buffer.data(), buffer.size());
     if (n == 0) return;
