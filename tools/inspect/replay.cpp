@@ -1,7 +1,9 @@
 #include "tools/inspect/replay.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <cstring>
 #include <fmt/format.h>
 
 #include "optim/clip.hpp"
@@ -44,6 +46,16 @@ std::vector<ReplayedSentence> sentences_of(TranslationLearner& learner, Index fi
   std::stable_sort(list.begin(), list.end(),
                    [&](const auto& a, const auto& b) { return size(a) > size(b); });
   return list;
+}
+
+// As a shell reads it.
+std::string shell_word(const std::string& text) {
+  if (std::all_of(text.begin(), text.end(),
+                  [](unsigned char c) { return std::isalnum(c) || std::strchr("_-./+,:@", c); }))
+    return text;
+  std::string quoted = "'";
+  for (char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
 }
 
 }  // namespace
@@ -103,7 +115,9 @@ ReplayedStep replay_step(const std::string& folder, Index step) {
 }
 
 std::string replay_command(const std::string& folder, const std::string& kind, Index step) {
-  return sequence_kind(kind) ? fmt::format("glim inspect --run {} --step {}", folder, step) : "";
+  return sequence_kind(kind)
+             ? fmt::format("glim inspect --run {} --step {}", shell_word(folder), step)
+             : "";
 }
 
 }  // namespace glim

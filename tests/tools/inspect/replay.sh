@@ -34,6 +34,9 @@ look --run lost --step 2
 report "a step that is not finite" "$(grep -q "^step 2 of lost, .*loss nan" out || cat out)"
 "$glim" report run lost --out report.html >out 2>err
 report "the report's command" "$(grep -q 'glim inspect --run lost --step 2"' report.html || echo none)"
+cp -r lost "it's lost"
+"$glim" report "it's lost" --out quoted.html >out 2>err
+report "a folder's name in quotes" "$(grep -qF "glim inspect --run 'it'\\\\''s lost' --step 2" quoted.html || grep -o 'glim inspect --run[^}]*' quoted.html | head -1)"
 
 refuse "a step never reached" "--step: the run in run has the steps 1 to 20" "$glim" inspect --run run --step 21 --out no
 refuse "no step" "--run: needs --step N" "$glim" inspect --run run --out no
