@@ -36,15 +36,8 @@ Optimizer::Optimizer(std::vector<ParameterGroup> groups, double rate, double wei
       require_floating(var.value(), "optimizer");
       for (Index begin = 0; begin < var.numel(); begin += kStepPiece)
         pieces_.push_back({slots_.size(), begin, std::min(var.numel(), begin + kStepPiece)});
-      slots_.push_back({name,
-                        var,
-                        group.rate_factor,
-                        decay,
-                        var.shape(),
-                        var.dtype(),
-                        std::vector<Tensor>(states_.size()),
-                        0,
-                        {}});
+      slots_.push_back({name, var, group.rate_factor, decay, var.shape(), var.dtype(),
+                        std::vector<Tensor>(states_.size())});
     }
   }
   if (slots_.empty()) throw ValueError("optimizer", "there are no parameters");

@@ -62,7 +62,7 @@ class Optimizer {
     DType dtype;
     std::vector<Tensor> state;  // by state name; undefined before the first step
     Index step = 0;             // updates so far, with the current one
-    Tensor gradient;            // contiguous; undefined where this step leaves the parameter alone
+    Tensor gradient{};          // contiguous; undefined where this step leaves the parameter alone
   };
   // `states`: what is kept for each parameter, of its shape and dtype, at first zeros.
   Optimizer(std::vector<ParameterGroup> groups, double rate, double weight_decay,

@@ -137,17 +137,16 @@ class Format {
   std::size_t digits_ = 0, exponent_ = 0;
 };
 
-// Brackets, separators and line breaks; an element is fetched by its offset.
+// Brackets, blanks and line breaks; an element is fetched by its offset.
 class Layout {
  public:
-  Layout(const Tensor& x, const PrintOptions& o, std::string separator, bool summarise)
-      : x_(x), options_(o), separator_(std::move(separator)), summarise_(summarise) {}
+  Layout(const Tensor& x, const PrintOptions& o) : x_(x), options_(o) {}
 
   // Positions shown along an axis; -1 stands for the dots.
   std::vector<Index> positions(int axis) const {
     std::vector<Index> at;
     Index n = x_.shape()[axis], edge = options_.edgeitems;
-    bool dots = summarise_ && n > 2 * edge;
+    bool dots = x_.numel() > options_.threshold && n > 2 * edge;
     for (Index i = 0; i < n; ++i) {
       if (dots && i == edge) {
         at.push_back(-1);
@@ -185,12 +184,11 @@ class Layout {
           line = indent;
         }
         line += word;
-        if (k + 1 < at.size()) line += separator_;
+        if (k + 1 < at.size()) line += ' ';
       }
       s += line;
     } else {
-      std::string end = without_trailing_blanks(separator_);
-      end.append(x_.rank() - axis - 1, '\n');
+      std::string end(x_.rank() - axis - 1, '\n');
       for (std::size_t k = 0; k < at.size(); ++k)
         s += indent + part(at[k]) + (k + 1 < at.size() ? end : "");
     }
@@ -205,42 +203,21 @@ class Layout {
   }
   const Tensor& x_;
   const PrintOptions& options_;
-  std::string separator_;
-  bool summarise_;
 };
 
-std::string picture(const Tensor& x, const PrintOptions& options, const std::string& separator,
-                    std::size_t indent, int width) {
+}  // namespace
+
+std::string to_string(const Tensor& x, const PrintOptions& options) {
+  if (!x.defined()) return "undefined";
   if (x.numel() == 0) return "[]";
-  Layout layout(x, options, separator, x.numel() > options.threshold);
+  Layout layout(x, options);
   return visit_dtype(x.dtype(), [&]<class T>() {
     const T* p = x.data<T>();
     std::vector<T> shown;
     layout.collect(0, 0, [&](Index at) { shown.push_back(p[at]); });
     Format<T> format(shown, options, x.rank() == 0);
-    return layout.text(0, 0, std::string(indent, ' '), width,
-                       [&](Index at) { return format(p[at]); });
+    return layout.text(0, 0, " ", options.linewidth, [&](Index at) { return format(p[at]); });
   });
-}
-
-}  // namespace
-
-std::string to_string(const Tensor& x, const PrintOptions& options) {
-  return x.defined() ? picture(x, options, " ", 1, options.linewidth) : "undefined";
-}
-
-std::string repr(const Tensor& x, const PrintOptions& options) {
-  const std::string prefix = "tensor(";
-  if (!x.defined()) return prefix + "undefined)";
-  // NumPy breaks the line before what follows the picture when it would not fit.
-  std::string s =
-      prefix + picture(x, options, ", ", prefix.size() + 1, options.linewidth - 1) + ",";
-  std::string extra =
-      "shape=" + to_string(x.shape()) + ", dtype=" + std::string(name_of(x.dtype())) + ")";
-  std::size_t last_line = s.size() - (s.rfind('\n') + 1);
-  bool fits = static_cast<int>(last_line + extra.size() + 1) <= options.linewidth;
-  if (fits) return s + " " + extra;
-  return s + "\n" + std::string(prefix.size(), ' ') + extra;
 }
 
 std::ostream& operator<<(std::ostream& out, const Tensor& x) { return out << to_string(x); }

@@ -2,9 +2,6 @@
 //
 //   to_string(x)   numpy.array2string(x), also std::cout << x:  [[1.  0.5]
 //                                                                [2.  nan]]
-//   repr(x)        the same with commas, and what the picture does not tell:
-//                  tensor([[1. , 0.5],
-//                          [2. , nan]], shape=(2, 2), dtype=float32)
 //
 // NumPy's rules, with its defaults (PrintOptions): a number has as many digits as tell it from its
 // neighbours of the same dtype, at most `precision` after the point; one array has one width. The
@@ -27,6 +24,5 @@ struct PrintOptions {
 };
 
 std::string to_string(const Tensor& x, const PrintOptions& options = {});
-std::string repr(const Tensor& x, const PrintOptions& options = {});
 
 }  // namespace glim

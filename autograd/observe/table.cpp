@@ -39,37 +39,23 @@ std::size_t width(const std::string& text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
-// Rows of cells as aligned columns; the columns named in `right` are flush right.
-class Columns {
- public:
-  explicit Columns(std::vector<std::string> head, std::string right)
-      : right_(std::move(right)), rows_{std::move(head)} {}
-  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
-  void add_gap(std::string text) { rows_.push_back({std::move(text)}); }
-
-  std::string text() const {
-    std::vector<std::size_t> widths(rows_[0].size());
-    for (const auto& row : rows_)
-      for (std::size_t c = 0; c < row.size() && row.size() > 1; ++c)
-        widths[c] = std::max(widths[c], width(row[c]));
-    std::string out;
-    for (const auto& row : rows_) {
-      std::string line;
-      for (std::size_t c = 0; c < row.size(); ++c) {
-        std::string gap(row.size() > 1 ? widths[c] - width(row[c]) : 0, ' ');
-        if (c) line += "  ";
-        line += right_[c] == 'r' ? gap + row[c] : row[c] + gap;
-      }
-      line.erase(line.find_last_not_of(' ') + 1);
-      out += line + "\n";
+// Aligned columns, of which `right` says whether they are flush right.
+std::string aligned(const std::vector<std::vector<std::string>>& rows, const std::string& right) {
+  std::vector<std::size_t> widths(right.size());
+  for (const auto& row : rows)
+    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], width(row[c]));
+  std::string out;
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      std::string gap(widths[c] - width(row[c]), ' ');
+      line += (c ? "  " : "") + (right[c] == 'r' ? gap + row[c] : row[c] + gap);
     }
-    return out;
+    line.erase(line.find_last_not_of(' ') + 1);
+    out += line + "\n";
   }
-
- private:
-  std::string right_;
-  std::vector<std::vector<std::string>> rows_;
-};
+  return out;
+}
 
 // "a b y 1.5 KiB": inputs by letter; (a) is computed again.
 std::string saved_text(const Node& node) {
@@ -123,7 +109,7 @@ Index saved_bytes(const Node& node) {
   return total;
 }
 
-std::string to_table(const Tape& tape, std::size_t most) {
+std::string to_table(const Tape& tape) {
   const auto& nodes = tape.nodes();
   bool times = false;
   for (std::size_t i = 0; i < nodes.size(); ++i)
@@ -143,15 +129,8 @@ std::string to_table(const Tape& tape, std::size_t most) {
     head.push_back("|gradient|");
     right += 'r';
   }
-  Columns columns(head, right);
-  std::size_t shown = most == 0 ? nodes.size() : std::min(most, nodes.size());
-  std::size_t front = shown - shown / 2, back = nodes.size() - shown / 2;
+  std::vector<std::vector<std::string>> rows{head};
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    if (i == front && front < back) {
-      columns.add_gap("... " + std::to_string(back - front) + " more ...");
-      i = back;
-      if (i == nodes.size()) break;
-    }
     const Node& n = nodes[i];
     std::vector<std::string> row{std::to_string(i),
                                  tape.path(static_cast<int>(i)),
@@ -170,9 +149,9 @@ std::string to_table(const Tape& tape, std::size_t most) {
       auto norm = norms.find(static_cast<int>(i));
       row.push_back(norm == norms.end() ? "" : format("%.3g", norm->second));
     }
-    columns.add(std::move(row));
+    rows.push_back(std::move(row));
   }
-  return columns.text() + last_line(tape);
+  return aligned(rows, right) + last_line(tape);
 }
 
 }  // namespace glim

@@ -16,8 +16,7 @@ namespace glim {
 // value, what backward will read (a, b, ... the inputs, y the output; (a) when its op will compute it
 // again; "freed" when it was read), line of the call; with TapeOptions::profile the times of forward
 // and backward, and the norm of the gradient where one was watched. A line below sums up.
-// Without `most` all nodes, else so many, from both ends.
-std::string to_table(const Tape& tape, std::size_t most = 0);
+std::string to_table(const Tape& tape);
 
 // What it keeps for backward, in bytes; a tensor saved by two ops counts for both.
 Index saved_bytes(const Node& node);

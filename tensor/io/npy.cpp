@@ -11,6 +11,8 @@
 namespace glim {
 namespace {
 
+constexpr std::string_view kMagic = "\x93NUMPY";
+
 struct Header {
   std::string descr;
   bool fortran;
@@ -128,8 +130,7 @@ Encoding encoding_of(const InputFile& file, const std::string& descr) {
 
 Tensor read_npy(const std::string& path) {
   InputFile file(path);
-  constexpr std::string_view magic = "\x93NUMPY";
-  if (file.size() < 10 || file.read_text(0, 6) != magic) file.fail("is not a .npy file");
+  if (file.size() < 10 || file.read_text(0, 6) != kMagic) file.fail("is not a .npy file");
   std::string version = file.read_text(6, 2);
   int major = version[0], minor = version[1];
   if (major < 1 || major > 3 || minor != 0)
@@ -182,18 +183,9 @@ void write_npy(const std::string& path, const Tensor& x) {
   header += '\n';
   Tensor c = x.contiguous();
   write_file_atomically(path, [&](FileSink& sink) {
-    auto n = static_cast<unsigned>(header.size());
-    const unsigned char start[] = {0x93,
-                                   'N',
-                                   'U',
-                                   'M',
-                                   'P',
-                                   'Y',
-                                   1,
-                                   0,
-                                   static_cast<unsigned char>(n & 255),
-                                   static_cast<unsigned char>(n >> 8)};
-    sink.write(start, sizeof start);
+    sink.write(std::string(kMagic) + '\1' + '\0');
+    sink.write(
+        std::string{static_cast<char>(header.size() & 255), static_cast<char>(header.size() >> 8)});
     sink.write(header);
     const std::byte* p = c.storage().data() + c.offset() * size_of(c.dtype());
     sink.write(p, c.numel() * size_of(c.dtype()));
