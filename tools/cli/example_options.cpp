@@ -36,7 +36,7 @@ void add_example_options(Command& command, ExampleOptions& options) {
     o.decides = t.name == std::string_view("kind") || t.name == std::string_view("task");
     if (t.name == std::string_view("kind")) {
       for (const SequenceKind& k : sequence_kinds()) o.choices.push_back(k.name);
-      o.choices.push_back("gpt");
+      o.choices.insert(o.choices.end(), {"gpt", "bert"});
     }
   });
   Option& sentence =
@@ -47,6 +47,14 @@ void add_example_options(Command& command, ExampleOptions& options) {
       .option("translation", &options.target,
               "its translation (without: the model's own, or the task's)")
       .aliases = {"target"};
+  command.option("hide", &options.hide,
+                 "tokens of the sentence that a bert has to guess, <s> being token 0 (without: the "
+                 "middle one)");
+  command.option(
+      "label", &options.label,
+      "the class to look at, of a classifier or a vit (without: the model's own answer)");
+  command.option("image", &options.image,
+                 "image for a vit: FILE.png, or FILE:N for image N of an IDX file, from 0 on");
   command.settle = [&options](Command& c) {
     apply_preset(options.fresh,
                  [&](const char* name) { return of_fresh_models(name) && c.given(name); });
@@ -81,9 +89,12 @@ void check_example_options(const Command& command, ExampleOptions& options) {
         throw ValueError("--" + name, "belongs to a fresh model: give --fresh, or leave it out");
   if (options.init && given("model"))
     throw ValueError("--model", "is a trained model, --fresh a fresh one: give one of them");
-  for (const char* side : {"sentence", "translation"})
-    if (given(side) && (side == std::string("sentence") ? options.source : options.target).empty())
-      throw ValueError(std::string("--") + side, "the sentence is empty");
+  for (auto [name, text] : {std::pair{"sentence", &options.source},
+                            {"translation", &options.target},
+                            {"label", &options.label},
+                            {"image", &options.image}})
+    if (given(name) && text->empty())
+      throw ValueError(std::string("--") + name, std::string("the ") + name + " is empty");
 }
 
 }  // namespace glim

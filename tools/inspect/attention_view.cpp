@@ -54,7 +54,7 @@ int layer_of(const std::string& module) {
 AttentionSide side_of(const std::string& module, const AttentionView& v, const Example& example) {
   auto s = static_cast<Index>(example.source().size()),
        t = static_cast<Index>(example.target_in().size());
-  if (module.starts_with("encoder")) return AttentionSide::EncoderSelf;
+  if (module.starts_with("encoder") || t == 0) return AttentionSide::EncoderSelf;
   if (module.find("self_attn") != std::string::npos) return AttentionSide::DecoderSelf;
   bool self = v.a.size(1) == v.a.size(2) && s != t && v.a.size(2) == t;
   return self ? AttentionSide::DecoderSelf : AttentionSide::Cross;

@@ -25,22 +25,27 @@ void collect(const Module& module, const std::string& prefix,
 struct Pass {
   explicit Pass(Example& example) : tape({.replay = true}) {
     example.loss();
+    const auto s = std::ssize(example.source()), t = std::ssize(example.target_in());
     for (std::size_t i = 0; i < tape.nodes().size(); ++i) {
       int node = static_cast<int>(i);
       if (tape.path(node) == "log_probs") log_probs = tape.value(node);
       if (tape.nodes()[i].name != "index_select" || tape.nodes()[i].shape.rank() != 3) continue;
       // The source is read before the target.
       Index length = tape.nodes()[i].shape[1];
-      if (!source.defined() && length == static_cast<Index>(example.source().size()))
+      if (!source.defined() && length == s)
         source = tape.value(node);
-      else if (!target.defined() && length == static_cast<Index>(example.target_in().size()))
+      else if (!target.defined() && length == t)
         target = tape.value(node);
     }
+    whole = log_probs.defined() && source.defined() == (s > 0) && target.defined() == (t > 0);
+    for (const Var& side : {source, target})
+      if (side.defined()) read.push_back(side);
   }
-  bool whole() const { return log_probs.defined() && source.defined() && target.defined(); }
 
   Tape tape;
   Var log_probs, source, target;  // (T, V), (1, S, D), (1, T, D)
+  std::vector<Var> read;          // those of the two that there are
+  bool whole = false;
 };
 
 // Σ_d x dx of each token.
@@ -53,7 +58,6 @@ std::vector<double> by_token(const Tensor& x, const Tensor& dx) {
 
 Attribution attribute(Example& example, int steps) {
   Attribution a;
-  a.steps = steps;
   const std::vector<std::int64_t> said = example.target_out_ids();
   auto t_count = static_cast<Index>(said.size());
   // dy picks ln p(y_t) of one row, or of all.
@@ -65,23 +69,30 @@ Attribution attribute(Example& example, int steps) {
     return dy;
   };
   auto log_prob = [&](const Var& log_probs) { return dot(log_probs.value(), pick(log_probs, -1)); };
-  Tensor source, target;
+  struct Side {
+    Tensor x;
+    Tensor* products;
+    std::vector<double>* integrated;
+  };
+  std::vector<Side> sides;
   {
     Pass pass(example);
-    if (!pass.whole()) return a;
+    if (!pass.whole) return a;
+    a.steps = steps;
     a.log_prob = log_prob(pass.log_probs);
-    source = pass.source.value();
-    target = pass.target.value();
-    a.to_source = empty({t_count, source.size(1)}, DType::Float64);
-    a.to_target = empty({t_count, target.size(1)}, DType::Float64);
+    if (pass.source.defined())
+      sides.push_back({pass.source.value(), &a.to_source, &a.integrated_source});
+    if (pass.target.defined())
+      sides.push_back({pass.target.value(), &a.to_target, &a.integrated_target});
+    for (Side& side : sides) {
+      *side.products = empty({t_count, side.x.size(1)}, DType::Float64);
+      side.integrated->assign(static_cast<std::size_t>(side.x.size(1)), 0);
+    }
     for (Index t = 0; t < t_count; ++t) {
-      auto d = pass.tape.grad(pass.log_probs, {pass.source, pass.target}, pick(pass.log_probs, t),
-                              {.retain = true});
-      auto put = [&](const Tensor& row, const std::vector<double>& values) {
-        row.copy_(from_vector(values, {static_cast<Index>(values.size())}));
-      };
-      put(select(a.to_source, 0, t), by_token(source, d[0].value()));
-      put(select(a.to_target, 0, t), by_token(target, d[1].value()));
+      auto d = pass.tape.grad(pass.log_probs, pass.read, pick(pass.log_probs, t), {.retain = true});
+      for (std::size_t i = 0; i < sides.size(); ++i)
+        select(*sides[i].products, 0, t)
+            .copy_(from_vector(by_token(sides[i].x, d[i].value()), {sides[i].x.size(1)}));
     }
   }
   // Embeddings scaled by α are read in place of the model's; a generator that shares their weight
@@ -101,25 +112,20 @@ Attribution attribute(Example& example, int steps) {
     for (std::size_t i = 0; i < tables.size(); ++i)
       tables[i].second->weight.tie(Var::leaf(mul(before[i].value(), alpha)));
   };
-  std::vector<double> from_source(example.source().size()), from_target(example.target_in().size());
   for (int k = 0; k < steps; ++k) {
     scaled((k + 0.5) / steps);
     Pass pass(example);
-    auto d = pass.tape.grad(pass.log_probs, {pass.source, pass.target}, pick(pass.log_probs, -1));
-    auto add_up = [&](std::vector<double>& total, const Tensor& x, const Tensor& dx) {
-      auto one = by_token(x, dx);
-      for (std::size_t i = 0; i < total.size(); ++i) total[i] += one[i] / steps;
-    };
-    add_up(from_source, source, d[0].value());
-    add_up(from_target, target, d[1].value());
+    auto d = pass.tape.grad(pass.log_probs, pass.read, pick(pass.log_probs, -1));
+    for (std::size_t i = 0; i < sides.size(); ++i) {
+      auto one = by_token(sides[i].x, d[i].value());
+      for (std::size_t j = 0; j < one.size(); ++j) (*sides[i].integrated)[j] += one[j] / steps;
+    }
   }
   scaled(0);
   a.baseline = log_prob(Pass(example).log_probs);
   a.gap = -(a.log_prob - a.baseline);
-  for (double g : from_source) a.gap += g;
-  for (double g : from_target) a.gap += g;
-  a.integrated_source = std::move(from_source);
-  a.integrated_target = std::move(from_target);
+  for (const Side& side : sides)
+    for (double g : *side.integrated) a.gap += g;
   return a;
 }
 

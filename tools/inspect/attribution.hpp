@@ -24,11 +24,11 @@ struct Attribution {
   std::vector<double> integrated_source, integrated_target;
   double baseline = 0;  // F(0)
   double gap = 0;       // Σ G - (F(x) - F(0))
-  int steps = 0;
+  int steps = 0;        // 0: nothing was computed
 };
 
-// Of the example's model as it is. Undefined tensors when the tape has no log_probs (a model whose
-// output is a mixture) or no embeddings.
+// Of the example's model as it is; a side that it does not have stays undefined and empty. Both do when the tape has
+// no log_probs (a model whose output is a mixture) or no embeddings.
 Attribution attribute(Example& example, int steps = 32);
 
 struct TokenRollout {

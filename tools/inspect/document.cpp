@@ -100,13 +100,14 @@ Json formulas_of(const Inspection& inspection) {
 }
 
 Json to_json(const Attribution& a, TensorWriter write) {
-  if (!a.to_source.defined()) return Json();
+  auto or_null = [&](const Tensor& x) { return x.defined() ? write(x) : Json(); };
+  if (a.steps == 0) return Json();
   return {{"log_prob", a.log_prob},
           {"baseline", a.baseline},
           {"gap", a.gap},
           {"steps", a.steps},
-          {"to_source", write(a.to_source)},
-          {"to_target", write(a.to_target)},
+          {"to_source", or_null(a.to_source)},
+          {"to_target", or_null(a.to_target)},
           {"integrated_source", a.integrated_source},
           {"integrated_target", a.integrated_target}};
 }
@@ -153,6 +154,7 @@ Json numbers(const Tensor& x) {
 Json findings(const Inspection& inspection, TensorWriter write) {
   Json j{{"format", "glim inspect"},
          {"version", 1},
+         {"kind", inspection.kind},
          {"title", inspection.title},
          {"source_text", inspection.source_text},
          {"target_text", inspection.target_text},
@@ -182,6 +184,10 @@ Json findings(const Inspection& inspection, TensorWriter write) {
   for (const CapturedNode& n : inspection.capture.nodes) j["nodes"].push_back(to_json(n));
   j["formulas"] = formulas_of(inspection);
   j["attribution"] = to_json(inspection.attribution, write);
+  const int image = inspection.capture.find("image");
+  if (image >= 0 && inspection.capture[image].gradient.defined())  // (C, H, W)
+    j["image"] = {{"pixels", write(select(inspection.capture[image].value, 0, 0))},
+                  {"gradient", write(select(inspection.capture[image].gradient, 0, 0))}};
   if (inspection.rollout.encoder.defined())
     j["rollout"] = {{"encoder", write(inspection.rollout.encoder)},
                     {"source", write(inspection.rollout.source)},

@@ -307,36 +307,45 @@ function token_row(names, values, most, title) {
       "data-value": values[i], style: `background:${fill};color:${Glim.ink(fill)}`}, name);
   }));
 }
+// The channels of an image and of its gradient, each a map.
+function draw_image(panel) {
+  const {pixels, gradient} = data.image, [channels] = pixels.shape;
+  const maps = (t, words, options) => d3.range(channels).map(c => Maps.draw(Maps.part(t, c), null, null,
+    {...options, title: words + (channels > 1 ? `, channel ${c}` : "")}));
+  const most = d3.max(unpack(gradient), Math.abs);
+  panel.append(make("h2", {}, "The image"), make("p", {}, "Pixels as they are read, 0 to 1, and ∂L/∂pixel: a brighter pixel raises the " +
+    "loss where it is orange and lowers it where it is blue."), make("div", {class: "maps"}, maps(pixels, "pixel", {low: 0, high: 1}),
+    maps(gradient, "∂L/∂pixel", {low: -most, high: most, diverging: true})));
+}
 function draw_tokens(panel) {
   const a = data.attribution;
+  if (data.image) draw_image(panel);
   if (a) {
     const which = make("select", {id: "token-target", "aria-label": "predicted token"},
       make("option", {value: -1}, "all predicted tokens"),
       data.target_out.map((t, i) => make("option", {value: i}, `${i + 1}. ${t}`)));
-    const rows = make("div");
-    const source = unpack(a.to_source), target = unpack(a.to_target);
-    const S = data.source.length, T = data.target_in.length;
+    const rows = make("div"), T = data.target_out.length;
+    const sides = [["source", data.source, a.to_source, a.integrated_source],
+      ["target read so far", data.target_in, a.to_target, a.integrated_target]].filter(([, tokens]) => tokens.length);
     const row = (values, width, t) => t >= 0 ? values.slice(t * width, (t + 1) * width) :
       d3.range(width).map(i => d3.sum(d3.range(T), k => values[k * width + i]));
     const redraw = () => {
       const t = Number(which.value);
-      const s_values = row(source, S, t), t_values = row(target, T, t);
-      const most = d3.max([...s_values, ...t_values], Math.abs);
-      rows.replaceChildren(make("h3", {}, "source"), token_row(data.source, s_values, most, "gradient × input"),
-        make("h3", {}, "target read so far"), token_row(data.target_in, t_values, most, "gradient × input"),
-        legend(-most, most, true, "nats"));
+      const values = sides.map(([, tokens, products]) => row(unpack(products), tokens.length, t));
+      const most = d3.max(values.flat(), Math.abs);
+      rows.replaceChildren(...sides.flatMap(([words, tokens], i) => [make("h3", {}, words),
+        token_row(tokens, values[i], most, "gradient × input")]), legend(-most, most, true, "nats"));
     };
     which.addEventListener("change", redraw);
-    const most = d3.max([...a.integrated_source, ...a.integrated_target], Math.abs);
+    const most = d3.max(sides.flatMap(side => side[3]), Math.abs);
     panel.append(make("h2", {}, "Gradient × input"), make("p", {}, "How ln p of the predicted token changes " +
       "with the size of each embedding that was read: Σ x ∂ ln p/∂x."),
       make("div", {class: "controls"}, which), rows,
       make("h2", {}, "Integrated gradients"), make("p", {}, `Of ln p(target) = ${number(a.log_prob)}, against ` +
         `empty embeddings (${number(a.baseline)}): what each token adds, over ${a.steps} points between. They ` +
         `add up to the difference, except for ${number(a.gap)}.`),
-      make("h3", {}, "source"), token_row(data.source, a.integrated_source, most, "integrated gradient"),
-      make("h3", {}, "target read so far"), token_row(data.target_in, a.integrated_target, most, "integrated gradient"),
-      legend(-most, most, true, "nats"));
+      ...sides.flatMap(([words, tokens, , values]) => [make("h3", {}, words),
+        token_row(tokens, values, most, "integrated gradient")]), legend(-most, most, true, "nats"));
     redraw();
   } else {
     panel.append(make("p", {}, Glim.live ? "A live page computes no attributions: they take many passes. The command " +
@@ -344,14 +353,13 @@ function draw_tokens(panel) {
   }
   if (data.rollout) {
     const as_map = t => ({rows: t.shape[0], columns: t.shape[1], values: unpack(t)});
+    const part = (words, t, rows, columns) => rows.length && columns.length ? [make("h3", {}, words),
+      Maps.draw(as_map(t), rows, columns, {title: "rollout", low: 0})] : [];
     panel.append(make("h2", {}, "Attention rollout"), make("p", {}, "What each position of the last layer is " +
       "made of, if every layer mixes it half and half with what it attends to (Abnar & Zuidema 2020)."),
-      make("h3", {}, "decoder positions, of source tokens"),
-      Maps.draw(as_map(data.rollout.source), data.target_in, data.source, {title: "rollout", low: 0}),
-      make("h3", {}, "decoder positions, of target tokens"),
-      Maps.draw(as_map(data.rollout.target), data.target_in, data.target_in, {title: "rollout", low: 0}),
-      make("h3", {}, "encoder positions"),
-      Maps.draw(as_map(data.rollout.encoder), data.source, data.source, {title: "rollout", low: 0}));
+      ...part("decoder positions, of source tokens", data.rollout.source, data.target_in, data.source),
+      ...part("decoder positions, of target tokens", data.rollout.target, data.target_in, data.target_in),
+      ...part("encoder positions", data.rollout.encoder, data.source, data.source));
   }
 }
 
@@ -404,7 +412,7 @@ function draw(now, old) {
     [e.id, e.type === "checkbox" ? e.checked : e.value]);
   const node = view.querySelector(".list button[aria-current=true]")?.dataset.node;
   view.replaceChildren(make("h1", {}, data.source.length ? `${data.source_text} → ${data.target_text}` : data.target_text),
-    make("p", {class: "soft"}, `${data.title} · loss ${number(data.loss)}${before(was?.loss, data.loss)} per token · ` +
+    make("p", {class: "soft"}, `${data.title} · loss ${number(data.loss)}${before(was?.loss, data.loss)}${data.target_out.length > 1 ? " per token" : ""} · ` +
       `${data.nodes.length} nodes` + (data.own_target ? " · the target is the model's own" : "")));
   const boxes = Glim.without_font([data.source_text, data.target_text, ...data.source, ...data.target_in].join(""));
   if (boxes)

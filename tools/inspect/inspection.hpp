@@ -17,7 +17,7 @@ struct Remark {
 };
 
 struct Inspection {
-  std::string title, source_text, target_text;
+  std::string kind, title, source_text, target_text;
   bool own_target = false;
   std::vector<std::string> source, target_in, target_out;
   std::vector<std::int64_t> source_ids, target_out_ids;

@@ -23,6 +23,10 @@ Tensor parameter(const Capture& c, const std::string& name) {
   return node < 0 ? Tensor() : c[node].value.to(DType::Float64);
 }
 
+bool of_encoder(const std::string& name) {
+  return name.starts_with("encoder.") || name.starts_with("bert.encoder.");
+}
+
 std::vector<LensToken> largest(const Tensor& products, const Tokenizer& tokenizer) {
   std::vector<double> p = products.to_vector<double>();
   std::vector<std::size_t> order(p.size());
@@ -33,7 +37,10 @@ std::vector<LensToken> largest(const Tensor& products, const Tokenizer& tokenize
   });
   std::vector<LensToken> list;
   for (auto it = order.begin(); it != end; ++it)
-    list.push_back({tokenizer.piece(static_cast<std::int64_t>(*it)), p[*it]});
+    list.push_back({static_cast<Index>(*it) < tokenizer.size()
+                        ? tokenizer.piece(static_cast<std::int64_t>(*it))
+                        : "[MASK]",  // bert's, after those of its tokenizer
+                    p[*it]});
   return list;
 }
 
@@ -44,7 +51,7 @@ struct Lens {
   std::vector<LensMatrix> found;
 
   const TokenRows& of(const std::string& module) const {
-    return module.starts_with("encoder") ? source : target;
+    return of_encoder(module) ? source : target;
   }
 
   // y = x Wᵀ, of whose `out` columns those of one matrix; x (T, in), delta (T, out), g (out, in).
@@ -76,8 +83,10 @@ struct Lens {
   }
 
   const std::vector<std::string>& positions(Index count, bool of_source) const {
-    return of_source && count == std::ssize(example.source()) ? example.source()
-                                                              : example.target_in();
+    if (of_source && count == std::ssize(example.source())) return example.source();
+    for (const auto* names : {&example.target_in(), &example.source()})
+      if (count == std::ssize(*names)) return *names;
+    return example.target_out();
   }
 };
 
@@ -87,13 +96,13 @@ Tensor rows_of(const Tensor& x) { return reshape(x, {-1, x.size(-1)}).to(DType::
 }  // namespace
 
 std::vector<LensMatrix> backward_lens(const Capture& c, const Example& example) {
-  const TokenizerPair& both = example.tokenizers();
+  const TokenizerPair& both = example.reading().tokenizers;
   Lens lens{c,
             example,
             {parameter(c, "src_embed.weight"), both.source.get()},
             {parameter(c, "generator.weight"), both.target.get()},
             {}};
-  for (const char* name : {"tgt_embed.weight", "wte.weight"})
+  for (const char* name : {"tgt_embed.weight", "wte.weight", "bert.embed.weight"})
     if (!lens.target.rows.defined()) lens.target.rows = parameter(c, name);
   if (!lens.source.rows.defined()) lens.source.rows = lens.target.rows;
   if (!lens.target.rows.defined() || !lens.source.rows.defined()) return {};
@@ -111,8 +120,8 @@ std::vector<LensMatrix> backward_lens(const Capture& c, const Example& example) 
     const std::string& name = c[leaf].name;
     Tensor x = rows_of(c[n.inputs[0]].value), delta = rows_of(n.gradient), g = rows_of(flow);
     if (x.size(0) != delta.size(0)) continue;
-    const bool generator = delta.size(1) == lens.target.rows.size(0) &&
-                           !name.starts_with("encoder") && !name.starts_with("decoder");
+    const bool generator = delta.size(1) == lens.target.rows.size(0) && !of_encoder(name) &&
+                           !name.starts_with("decoder");
     if (generator) {
       lens.read(name, x, delta, g, x.size(1) == width ? &lens.target : nullptr, &lens.target, true);
       continue;

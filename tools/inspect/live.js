@@ -11,6 +11,7 @@ const still = Glim.data;
 const state = structuredClone(original);
 const kRun = "run/last.safetensors";  // what is trained in the page
 const lists = ["mask", "unmask", "remove-head", "remove", "zero", "freeze", "scale-gradient"];
+const pairs = still.source.length > 0 && still.target_in.length > 0;  // a sentence and its translation
 const nothing = Object.fromEntries(lists.map(name => [name, []]));
 let module = null, base = null, drawn = null, drawn_change = null, draw = null;
 
@@ -35,7 +36,7 @@ function call(request) {
 }
 function ask(request) {
   const data = call(request);
-  return Object.assign(data, {title: request.model === kRun || request.fresh && !same(request.fresh, original.fresh) ? data.title : still.title, own_target: still.own_target && data.target_text === still.target_text});
+  return Object.assign(data, {title: request.model === kRun || request.fresh && !same(request.fresh, original.fresh) ? data.title : still.title, own_target: pairs ? still.own_target && data.target_text === still.target_text : data.own_target});
 }
 // The pictures of a node, which the module keeps of its last pass, the one that is drawn.
 function add_pictures(n) {
@@ -70,7 +71,10 @@ function model_words() {
   return [...kept, ...given.flatMap(([name, value]) => ["--" + name, String(value)])];
 }
 function command_line() {
-  const words = [...model_words(), "--sentence", state.sentence, "--translation", state.translation];
+  const words = [...model_words(), "--sentence", state.sentence];
+  if (pairs) words.push("--translation", state.translation);
+  if (state.hide.length) words.push("--hide", ...state.hide);
+  if (state.label) words.push("--label", state.label);
   if (state.scale !== null) words.push("--scale", String(state.scale));
   if (state["label-smoothing"] !== null) words.push("--label-smoothing", String(state["label-smoothing"]));
   if (state.dropout) words.push("--dropout");
@@ -85,7 +89,7 @@ function change(values) {
   try {
     const started = performance.now();
     // What the changes are held against: the same text in the same model, with nothing changed.
-    const own = {sentence: state.sentence, translation: state.translation, ...(state.fresh && {fresh: state.fresh}),
+    const own = {sentence: state.sentence, translation: state.translation, hide: state.hide, label: state.label, ...(state.fresh && {fresh: state.fresh}),
       ...(state.model && {model: state.model})};
     const {fresh: _, ...plain} = original, still_asked = asked({...plain, ...own});
     if (!base || !same(base.own, own)) base = {own, data: ask(still_asked)};
@@ -113,6 +117,9 @@ const without = (list, item) => list.filter(x => x !== item);
 const toggled = (list, item) => list.includes(item) ? without(list, item) : [...list, item];
 
 // ---- the controls ----
+const hide = make("input", {id: "live-hide", size: 12, placeholder: "the middle one",
+  onchange: e => change({hide: e.target.value.split(/[ ,]+/).filter(Boolean)})});
+const label = make("input", {id: "live-label", size: 12, placeholder: "the model's own", onchange: e => change({label: e.target.value.trim()})});
 const text = (id, label, key) => make("label", {}, label + " ", make("input", {id, value: state[key], size: 34,
   onchange: e => change({[key]: e.target.value})}));
 const scale = make("input", {id: "live-scale", type: "range", min: 0, max: 2, step: 0.01,
@@ -146,7 +153,9 @@ function draw_parts() {
 function update() {
   draw_parts();
   document.getElementById("live-sentence").value = state.sentence;
-  document.getElementById("live-translation").value = state.translation;
+  if (pairs) document.getElementById("live-translation").value = state.translation;
+  hide.value = state.hide.join(" ");
+  label.value = state.label;
   scale.value = state.scale ?? 0;
   scale.classList.toggle("soft", state.scale === null);
   scale_number.value = state.scale ?? "";
@@ -289,16 +298,18 @@ function panel(draw_inspection) {
   const guide = make("div", {hidden: true});
   const controls = make("fieldset", {disabled: true, id: "live"}, make("legend", {}, "Change something"), guide,
     make("div", {class: "controls"}, text("live-sentence", "sentence", "sentence"),
-      text("live-translation", "translation", "translation")),
+      pairs ? text("live-translation", "translation", "translation") : "",
+      still.kind === "bert" ? make("label", {}, "hidden tokens, from 1 on ", hide) : "",
+      still.kind === "classifier" ? make("label", {}, "class ", label) : ""),
     make("div", {class: "controls"}, make("label", {}, "factor of Q Kᵀ ", scale), scale_number,
       make("button", {onclick: () => change({scale: null})}, "1/√Dk"),
       make("button", {onclick: () => change({scale: 1})}, "1"),
       make("label", {}, "label smoothing ε ", smoothing), make("label", {}, dropout, " dropout")),
     make("div", {class: "controls"}, make("label", {}, "remove ", part)),
     make("details", {}, make("summary", {}, "heads"), heads),
-    make("details", {}, make("summary", {}, "a fresh model in its place"), make("div", {class: "controls", id: "live-fresh"},
+    !pairs && !original.fresh ? "" : make("details", {}, make("summary", {}, "a fresh model in its place"), make("div", {class: "controls", id: "live-fresh"},
       [...fresh].map(([name, control]) => make("label", {}, name + " ", control)))),
-    training, changes,
+    pairs ? training : "", changes,
     make("div", {class: "controls"}, make("button", {id: "live-reset", onclick: reset}, "as it was")),
     status, make("p", {}, "The same natively: ", shown));
   draw_heads();
@@ -307,8 +318,8 @@ function panel(draw_inspection) {
     say("Each change runs forward and backward anew. In Attention a click masks a cell; in Backward walk a node's " +
       "gradient can be zeroed, frozen or scaled.");
     change({});
-    guide.append(Path.panel(hand));
-    guide.hidden = false;
+    if (pairs) guide.append(Path.panel(hand));
+    guide.hidden = !pairs;
     Glim.live.ready = true;
   }).catch(e => say("Glim does not start in this browser, so that nothing can be changed; the page shows the pass as it " +
     `was written. (${e.message})`, true));

@@ -84,10 +84,12 @@ std::string tokens_svg(const Inspection& inspection) {
 std::string rollout_svg(const Inspection& inspection) {
   HeatMap map;
   map.title = "attention rollout";
-  map.rows = inspection.target_in;
-  map.columns = inspection.source;
+  const TokenRollout& r = inspection.rollout;
+  const bool encoder = inspection.target_in.empty(), decoder = inspection.source.empty();
+  map.rows = encoder ? inspection.source : inspection.target_in;
+  map.columns = decoder ? inspection.target_in : inspection.source;
   map.low = 0;
-  map.values = inspection.rollout.source.to_vector<double>();
+  map.values = (encoder ? r.encoder : decoder ? r.target : r.source).to_vector<double>();
   return to_svg(map);
 }
 
@@ -98,7 +100,7 @@ std::vector<std::string> picture_names(const Inspection& inspection) {
   for (const AttentionView& v : inspection.attention)
     for (std::size_t h = 0; h < v.heads.size(); ++h)
       for (const MapKind& kind : kMaps) names.push_back(map_name(v, h, kind));
-  if (!inspection.attribution.integrated_source.empty()) names.push_back("tokens");
+  if (inspection.attribution.steps > 0) names.push_back("tokens");
   if (inspection.rollout.source.defined()) names.push_back("rollout");
   for (const CapturedNode& n : inspection.capture.nodes) {
     names.push_back(n.name);

@@ -160,8 +160,7 @@ void about_tokens(const Inspection& inspection, std::vector<Remark>& all) {
   auto at = static_cast<std::size_t>(most - a.integrated_source.begin());
   all.push_back(
       {fmt::format("“{}” in the source contributes most to this target: {:.3g} of the {:.3g} "
-                   "nats by which the sentence pair is likelier than with empty "
-                   "embeddings.",
+                   "nats by which it is likelier than with empty embeddings.",
                    inspection.source[at], *most, a.log_prob - a.baseline),
        "always said (integrated gradients)", "tokens"});
   double whole = a.log_prob - a.baseline;

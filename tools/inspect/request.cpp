@@ -18,6 +18,8 @@ void each_key(Options& o, const F& f) {
   f("model", o.model, Range{});
   f("sentence", o.source, Range{});
   f("translation", o.target, Range{});
+  f("hide", o.hide, Range{});
+  f("label", o.label, Range{});
   f("scale", o.changes.scale, Range{});
   f("label-smoothing", o.changes.label_smoothing, kShare);
   f("dropout", o.changes.dropout, Range{});

@@ -15,7 +15,7 @@ TEST_CASE("a fresh model reads a pair of its task, with its own loss recorded ex
   CHECK(example.target_in().size() == example.target_out().size());
   CHECK(example.target_in().front() == "<s>");
   CHECK(example.target_out().back() == "</s>");
-  CHECK_FALSE(example.target_is_its_own());
+  CHECK_FALSE(example.reading().own_target);
   Tape tape;
   Var loss = example.loss();
   // An untrained model is about as good as guessing among V tokens.
@@ -60,8 +60,14 @@ TEST_CASE("what cannot be looked at is refused, naming the option") {
   o.target = "我";
   CHECK(message(o).find("--translation") != std::string::npos);
   o = small_options();
-  o.fresh.kind = "bert";
-  CHECK(message(o).find("reads neither sentence pairs nor text") != std::string::npos);
+  o.fresh.kind = "quokka";
+  CHECK(message(o).find("'quokka' is not one of transformer") != std::string::npos);
+  o.fresh.kind = "classifier";
+  CHECK(message(o).find("--kind: a fresh classifier has no classes") != std::string::npos);
+  o = small_options();
+  o.label = "yes";
+  CHECK(message(o).find("--label: a model of kind transformer takes --sentence and --translation") !=
+        std::string::npos);
 }
 
 }  // namespace test_example

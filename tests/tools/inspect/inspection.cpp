@@ -446,7 +446,7 @@ TEST_CASE("a language model is looked at with one text") {
     }
     return std::string();
   };
-  CHECK(refused("I", "我").find("--translation: a language model reads one text") !=
+  CHECK(refused("I", "我").find("--translation: a model of kind gpt takes --sentence") !=
         std::string::npos);
   CHECK(refused(" ", "").find("--sentence: the sentence is empty") != std::string::npos);
   CHECK(refused(std::string(999, 'a'), "").find("--sentence: the sentence has") !=

@@ -9,6 +9,7 @@
 #include "tools/cli/save_picture.hpp"
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/common/folder.hpp"
+#include "tools/data/corpus/files.hpp"
 #include "tools/inspect/document.hpp"
 #include "tools/inspect/pictures.hpp"
 #include "tools/inspect/replay.hpp"
@@ -56,15 +57,16 @@ std::string module_part(const std::string& name) {
 }
 
 LivePart live_part(const Command& command, const InspectArguments& a, const Example& example) {
-  if (example.language_model())
-    throw ValueError("--live", "the page changes sentence pairs; leave it out for a gpt");
-  if (example.sentencepiece())
+  const Reading& r = example.reading();
+  if (!r.tokenizers.source) throw ValueError("--live", "the page reads no images; leave it out");
+  if (r.tokenizers.source->kind() == "sentencepiece" ||
+      r.tokenizers.target->kind() == "sentencepiece")
     throw ValueError(
         "--live", "a page has no SentencePiece: the model needs --tokenizer word, char or mixed");
   LivePart live{module_part("live.js"), module_part("live.wasm"), {}, {}, {"glim", "inspect"}};
   ExampleOptions asked = a.example;
-  asked.source = example.source_text();
-  asked.target = example.target_text();
+  asked.source = r.source.empty() ? r.target_text : r.source_text;
+  if (!r.source.empty() && !r.target_in.empty()) asked.target = r.target_text;
   if (asked.init) {
     live.command.push_back("--fresh");
     for (const Option& o : command.options)
@@ -153,10 +155,10 @@ void run_inspect(const Command& command, InspectArguments& a) {
   document.most_bytes = static_cast<std::uint64_t>(a.most_mb * 1e6);
   const std::string read =
       inspection.source.empty() ? "" : fmt::format("\"{}\" -> ", inspection.source_text);
-  say(fmt::format("{}: {}\"{}\"{}\nloss {:.4f} per token, {} nodes", inspection.title, read,
-                  inspection.target_text,
-                  inspection.own_target ? " (the model's own translation)" : "",
-                  inspection.capture.loss, inspection.capture.nodes.size()));
+  say(fmt::format("{}: {}\"{}\"{}\nloss {:.4f}{}, {} nodes", inspection.title, read,
+                  inspection.target_text, inspection.own_target ? " (the model's own)" : "",
+                  inspection.capture.loss, inspection.target_out.size() > 1 ? " per token" : "",
+                  inspection.capture.nodes.size()));
   for (const Remark& r : inspection.remarks) say("  " + r.text);
   for (const auto& [path, name] : pictures) {
     save_picture(picture_svg(inspection, name), path);

@@ -26,10 +26,10 @@ void run_step(const ExampleOptions& options) {
     loss = value.item();
     return value;
   });
-  const std::string source =
-      example.language_model() ? spaced(example.target_in()) : spaced(example.source());
+  const bool one_text = example.source().empty();
   print(fmt::format("{}\n  {}: {}\n  target: {}\n  loss {:.6g}, {} nodes; `help` lists commands\n",
-                    example.title(), example.language_model() ? "text" : "source", source,
+                    example.title(), one_text ? "text" : "source",
+                    spaced(one_text ? example.target_in() : example.source()),
                     spaced(example.target_out()), loss, session.size()));
   bool terminal = is_terminal(0) && is_terminal(1);
   step::Debugger debugger(

@@ -85,6 +85,21 @@ TokenizerPtr described_tokenizer(const Checkpoint& c, const std::string& file,
   return t;
 }
 
+LoadedBert load_bert(const std::string& path) {
+  std::string file = model_file(path);
+  Checkpoint c = load_checkpoint(file);
+  c.require_kind("bert", "predict hidden tokens", file);
+  BertConfig config = described_bert(c, file);
+  LoadedBert loaded{described_tokenizer(c, file, config), c.options, nullptr};
+  try {
+    loaded.model = std::make_unique<MaskedLanguageModel>(config);
+  } catch (const Error& e) {
+    throw FileError(file, e.one_line());
+  }
+  load_weights(*loaded.model, c, file);
+  return loaded;
+}
+
 namespace {
 
 class MaskedLearner final : public Learner {

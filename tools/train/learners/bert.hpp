@@ -25,6 +25,15 @@ BertConfig described_bert(const Checkpoint& c, const std::string& file);
 TokenizerPtr described_tokenizer(const Checkpoint& c, const std::string& file,
                                  const BertConfig& config);
 
+// A masked-language model, in eval(), and the options it was trained with. FileError naming the file, also for a
+// model of another kind.
+struct LoadedBert {
+  TokenizerPtr tokenizer;
+  TrainOptions options;
+  std::unique_ptr<MaskedLanguageModel> model;
+};
+LoadedBert load_bert(const std::string& path);
+
 std::unique_ptr<Learner> make_masked_learner(const TrainOptions& options, const Checkpoint* from);
 
 }  // namespace glim

@@ -49,7 +49,7 @@ LoadedClassifier load_classifier(const std::string& path) {
   std::string file = model_file(path);
   Checkpoint c = load_checkpoint(file);
   DescribedClassifier d = described_classifier(c, file);
-  LoadedClassifier loaded{d.tokenizer, d.labels, nullptr};
+  LoadedClassifier loaded{d.tokenizer, d.labels, nullptr, c.options.label_smoothing};
   try {
     loaded.model = std::make_unique<SequenceClassifier>(d.config, d.labels.size(), d.pooling);
   } catch (const Error& e) {

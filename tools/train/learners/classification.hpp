@@ -21,6 +21,7 @@ struct LoadedClassifier {
   TokenizerPtr tokenizer;
   Labels labels;
   std::unique_ptr<SequenceClassifier> model;
+  double label_smoothing = 0;  // in training
 };
 // FileError naming the file, also for a model of another kind.
 LoadedClassifier load_classifier(const std::string& path);

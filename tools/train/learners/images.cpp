@@ -85,6 +85,14 @@ DescribedVit described_vit(const Checkpoint& c, const std::string& file) {
   return d;
 }
 
+Tensor label_tensor(const std::vector<Index>& numbers, const std::vector<Index>& rows) {
+  std::vector<Index> list;
+  for (Index r : rows) list.push_back(numbers[static_cast<std::size_t>(r)]);
+  return from_vector(list, {static_cast<Index>(list.size())});
+}
+
+}  // namespace
+
 void require_size(const ImageSet& set, const VitConfig& c) {
   if (set.channels != c.channels || set.height != c.height || set.width != c.width)
     throw FileError(set.name,
@@ -94,19 +102,11 @@ void require_size(const ImageSet& set, const VitConfig& c) {
                                 c.height, c.width, c.channels));
 }
 
-Tensor label_tensor(const std::vector<Index>& numbers, const std::vector<Index>& rows) {
-  std::vector<Index> list;
-  for (Index r : rows) list.push_back(numbers[static_cast<std::size_t>(r)]);
-  return from_vector(list, {static_cast<Index>(list.size())});
-}
-
-}  // namespace
-
 LoadedVit load_vit(const std::string& path) {
   std::string file = model_file(path);
   Checkpoint c = load_checkpoint(file);
   DescribedVit d = described_vit(c, file);
-  LoadedVit loaded{d.labels, nullptr};
+  LoadedVit loaded{d.labels, nullptr, c.options.label_smoothing};
   try {
     loaded.model = std::make_unique<Vit>(d.config);
   } catch (const Error& e) {

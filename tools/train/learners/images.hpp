@@ -22,10 +22,13 @@ namespace glim {
 struct LoadedVit {
   Labels labels;
   std::unique_ptr<Vit> model;
+  double label_smoothing = 0;  // in training
 };
 // FileError naming the file, also for a model of another kind.
 LoadedVit load_vit(const std::string& path);
 
+// FileError unless the images are of this size.
+void require_size(const ImageSet& set, const VitConfig& config);
 // One for each of these images, which are of the model's size (FileError otherwise).
 std::vector<Classified> classify(const LoadedVit& vit, const ImageSet& set,
                                  const std::vector<Index>& rows);

@@ -1,0 +1,113 @@
+#include "tools/inspect/reading.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "tensor/error.hpp"
+#include "tensor/ops/reduce.hpp"
+#include "tools/data/phrasebook/phrasebook.hpp"
+#include "tools/data/tokenizers/by_vocabulary.hpp"
+#include "tools/train/checkpoint.hpp"
+#include "tools/train/learners/labels.hpp"
+#include "tools/train/learners/translation.hpp"
+
+namespace glim {
+namespace {
+
+struct ReadingKind {
+  std::string_view kind;
+  std::unique_ptr<Reading> (*read)(const ExampleOptions&);
+  std::vector<std::string> takes;
+};
+
+const ReadingKind kOfPairs{"", read_pair, {"sentence", "translation"}};
+const ReadingKind kOthers[] = {
+    {"gpt", read_text, {"sentence"}},
+    {"bert", read_masked, {"sentence", "hide"}},
+    {"classifier", read_labelled_sentence, {"sentence", "label"}},
+#ifndef __EMSCRIPTEN__  // a page has no files of images
+    {"vit", read_image, {"image", "label"}},
+#endif
+};
+
+const ReadingKind& reading_of(const std::string& kind) {
+  if (sequence_kind(kind)) return kOfPairs;
+  for (const ReadingKind& k : kOthers)
+    if (k.kind == kind) return k;
+  throw ValueError("--kind", "'" + kind + "' is not one of " + inspected_kinds());
+}
+
+}  // namespace
+
+std::string inspected_kinds() {
+  std::string names = sequence_kind_names();
+  for (const ReadingKind& k : kOthers) names.append(", ").append(k.kind);
+  return names;
+}
+
+std::unique_ptr<Reading> make_reading(const ExampleOptions& o) {
+  const std::string kind = o.init ? o.fresh.kind : load_checkpoint(model_file(o.model)).kind;
+  const ReadingKind& reading = reading_of(kind);
+  auto refuse = [&](const char* option, bool given) {
+    if (!given || std::ranges::find(reading.takes, option) != reading.takes.end()) return;
+    std::string takes;
+    for (const std::string& t : reading.takes) takes += (takes.empty() ? "--" : " and --") + t;
+    throw ValueError(std::string("--") + option,
+                     fmt::format("a model of kind {} takes {}", kind, takes));
+  };
+  refuse("sentence", !o.source.empty());
+  refuse("translation", !o.target.empty());
+  refuse("hide", !o.hide.empty());
+  refuse("label", !o.label.empty());
+  refuse("image", !o.image.empty());
+  auto read = reading.read(o);
+  read->kind = kind;
+  read->label_smoothing = o.changes.label_smoothing.value_or(read->label_smoothing);
+  return read;
+}
+
+std::vector<std::string> shown_tokens(const Tokenizer& tokenizer, const std::string& line) {
+  auto ids = tokenizer.encode(line);
+  std::vector<std::string> tokens;
+  if (auto* words = dynamic_cast<const VocabularyTokenizer*>(&tokenizer))
+    tokens = words->tokens(line);
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (i >= tokens.size()) tokens.push_back(tokenizer.piece(ids[i]));
+    if (ids[i] == kUnk) tokens[i] += " (unknown)";
+  }
+  return tokens;
+}
+
+void require_fits(const std::string& option, const Tokenizer& tokenizer, const std::string& text,
+                  Index most) {
+  auto tokens = static_cast<Index>(tokenizer.encode(text).size());
+  if (tokens == 0) throw ValueError(option, "the sentence is empty");
+  if (tokens > most)
+    throw ValueError(option, fmt::format("the sentence has {} tokens, more than the {} that the "
+                                         "model was made for (--max-length when it was trained); "
+                                         "give a shorter one",
+                                         tokens, most));
+}
+
+std::string text_or_phrase(const std::string& text, const TrainOptions& trained) {
+  if (!text.empty()) return text;
+  if (trained.task == "files")
+    throw ValueError("--sentence", "a model trained on files needs a text to look at");
+  return phrasebook_valid().at(0).source;
+}
+
+Index asked_label(Reading& reading, const std::string& label, const Labels& labels,
+                  const Var& logits) {
+  Index number = labels.find(label);
+  reading.own_target = label.empty();
+  if (reading.own_target)
+    number = argmax(logits.value(), -1).to_vector<Index>().at(0);
+  else if (number < 0)
+    throw ValueError("--label", fmt::format("'{}' is not one of {}", label, labels.list()));
+  reading.target_text = labels.name(number);
+  reading.target_out = {reading.target_text};
+  reading.target_out_ids = {number};
+  return number;
+}
+
+}  // namespace glim

@@ -1,0 +1,74 @@
+// How an example is given to a kind of model: what it reads, what it is asked for, and the loss of that.
+//
+//   transformer and the like   a sentence                            its translation, token by token
+//   gpt                        a text, but for its last token        the same, but for its first
+//   bert                       a sentence, some of its tokens hidden the hidden ones
+//   classifier                 a sentence                            its class
+//   vit                        an image, in patches                  its class
+//
+// What was not given is the task's, or the model's own answer. A batch holds this one example, so that nothing is
+// padding.
+//
+// Errors: ValueError naming the option, for one that this kind does not take, an empty text, one longer than the
+// model's maximum, and what must be given; FileError for a model or an image that cannot be read.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "nn/module.hpp"
+#include "tools/data/tokenizers/tokenizer.hpp"
+#include "tools/inspect/changes.hpp"
+#include "tools/train/options.hpp"
+
+namespace glim {
+
+struct ExampleOptions {
+  std::string model = "model";  // a trained one ...
+  bool init = false;            // ... or a fresh one with the sizes in `fresh`
+  TrainOptions fresh;
+  std::string source, target;  // sentence or text, translation
+  std::vector<std::string>
+      hide;                  // tokens by number, <s> being token 0; none: the one in the middle
+  std::string label, image;  // a class by name; a PNG file, or FILE:N of an IDX file
+  bool float64 = false;
+  Changes changes;
+};
+
+struct Reading {
+  virtual ~Reading() = default;
+  virtual Module& model() = 0;
+  virtual Var loss() = 0;  // of training, label smoothing included, the sum over what is asked for
+
+  std::string kind, source_text, target_text;
+  bool own_target = false;                                 // the model's own answer
+  std::vector<std::string> source, target_in, target_out;  // by token, as pictures show them
+  std::vector<std::int64_t> source_ids, target_out_ids;    // target_out_ids: rows of the logits
+  TokenizerPair tokenizers;                                // none, where nothing is read as tokens
+  double label_smoothing = 0;
+};
+
+std::unique_ptr<Reading> make_reading(const ExampleOptions& options);
+
+// One a kind, or a family of them.
+std::unique_ptr<Reading> read_pair(const ExampleOptions& options);
+std::unique_ptr<Reading> read_text(const ExampleOptions& options);
+std::unique_ptr<Reading> read_masked(const ExampleOptions& options);
+std::unique_ptr<Reading> read_labelled_sentence(const ExampleOptions& options);
+std::unique_ptr<Reading> read_image(const ExampleOptions& options);
+
+std::string inspected_kinds();  // "transformer, rnn, ..."
+
+// What the readings share: the tokens of a line as they are read, those without a number marked; ValueError unless
+// the text has 1 to `most` of them; a sentence of the phrasebook where the model's task is that and none is given.
+std::vector<std::string> shown_tokens(const Tokenizer& tokenizer, const std::string& line);
+void require_fits(const std::string& option, const Tokenizer& tokenizer, const std::string& text,
+                  Index most);
+std::string text_or_phrase(const std::string& text, const TrainOptions& trained);
+// The class asked for, or else the most probable of logits (1, C).
+class Labels;
+Index asked_label(Reading& reading, const std::string& label, const Labels& labels,
+                  const Var& logits);
+
+}  // namespace glim

@@ -1,0 +1,88 @@
+// A sentence some of whose tokens are hidden, of a bert: <s> x_1 … x_n </s>, [MASK] in the place of the hidden ones.
+#include <charconv>
+#include <fmt/format.h>
+#include <set>
+
+#include "tensor/error.hpp"
+#include "tools/inspect/reading.hpp"
+#include "tools/train/learners/bert.hpp"
+#include "tools/train/learners/kinds.hpp"
+
+namespace glim {
+namespace {
+
+class MaskedReading final : public Reading {
+ public:
+  explicit MaskedReading(const ExampleOptions& options) {
+    TrainOptions trained = options.fresh;
+    if (options.init) {
+      fresh_ = make_learner(options.fresh);
+      bert_ = &dynamic_cast<MaskedLanguageModel&>(fresh_->model());
+      tokenizers.source = deserialize_tokenizer(fresh_->description().at("tokenizer"), "bert");
+    } else {
+      loaded_ = load_bert(options.model);
+      bert_ = loaded_.model.get();
+      tokenizers.source = loaded_.tokenizer;
+      trained = loaded_.options;
+    }
+    tokenizers.target = tokenizers.source;
+    if (options.float64) bert_->to(DType::Float64);
+    source_text = text_or_phrase(options.source, trained);
+    const Tokenizer& tokenizer = *tokenizers.source;
+    require_fits("--sentence", tokenizer, source_text, bert_->bert.config().max_len - 2);
+    source_ids = tokenizer.encode(source_text);
+    source_ids.insert(source_ids.begin(), kBos);
+    source_ids.push_back(kEos);
+    source = shown_tokens(tokenizer, source_text);
+    source.insert(source.begin(), tokenizer.piece(kBos));
+    source.push_back(tokenizer.piece(kEos));
+    hide(options.hide);
+    label_smoothing = trained.label_smoothing;
+  }
+
+  Module& model() override { return *bert_; }
+  Var loss() override {
+    Var logits = (*bert_)(from_vector(source_ids, {1, std::ssize(source_ids)}),
+                          from_vector(hidden_, {std::ssize(hidden_)}));  // (M, V)
+    return label_smoothing_loss(logits, from_vector(target_out_ids, {std::ssize(hidden_)}),
+                                label_smoothing, kPad)
+        .loss;
+  }
+
+ private:
+  void hide(const std::vector<std::string>& given) {
+    const Index last = std::ssize(source) - 2;
+    std::set<Index> tokens;
+    for (const std::string& text : given) {
+      Index t = 0;
+      auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), t);
+      if (error != std::errc() || end != text.data() + text.size() || t < 1 || t > last)
+        throw ValueError("--hide",
+                         fmt::format("the sentence has the tokens 1 to {}, not {}", last, text));
+      tokens.insert(t);
+    }
+    if (tokens.empty()) tokens.insert((last + 1) / 2);
+    for (Index t : tokens) {
+      auto at = static_cast<std::size_t>(t);
+      hidden_.push_back(t);
+      target_out.push_back(source[at]);
+      target_out_ids.push_back(source_ids[at]);
+      target_text += (target_text.empty() ? "" : " ") + source[at];
+      source[at] = "[MASK]";
+      source_ids[at] = bert_->bert.config().mask();
+    }
+  }
+
+  LoadedBert loaded_;
+  std::unique_ptr<Learner> fresh_;
+  MaskedLanguageModel* bert_ = nullptr;  // of one of them
+  std::vector<Index> hidden_;            // (M)
+};
+
+}  // namespace
+
+std::unique_ptr<Reading> read_masked(const ExampleOptions& o) {
+  return std::make_unique<MaskedReading>(o);
+}
+
+}  // namespace glim

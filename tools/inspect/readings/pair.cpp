@@ -1,0 +1,109 @@
+// A sentence and its translation.
+#include "tensor/random.hpp"
+#include "tools/inspect/reading.hpp"
+#include "tools/train/learners/translation.hpp"
+#include "tools/train/presets.hpp"
+#include "tools/train/translator.hpp"
+
+namespace glim {
+namespace {
+
+LoadedSequenceModel fresh_model(const TrainOptions& options) {
+  seed(static_cast<std::uint64_t>(options.seed));
+  LoadedSequenceModel fresh;
+  fresh.checkpoint.kind = options.kind;
+  fresh.checkpoint.options = options;
+  fresh.tokenizers = load_dataset(options).tokenizers;
+  fresh.model =
+      sequence_kind(options.kind)
+          ->build(options, fresh.tokenizers.source->size(), fresh.tokenizers.target->size());
+  fresh.model->eval();
+  return fresh;
+}
+
+// A pair to look at when none was given: a test pair of a built-in task that the model knows whole.
+SentencePair built_in_pair(const LoadedSequenceModel& loaded) {
+  const TrainOptions& options = loaded.checkpoint.options;
+  if (options.task == "files")
+    throw ValueError("--sentence", "a model trained on files needs a sentence to look at");
+  auto known = [](const Tokenizer& t, const std::string& line) {
+    for (std::int64_t id : t.encode(line))
+      if (id == kUnk) return false;
+    return true;
+  };
+  auto pairs = task_test_pairs(options);
+  for (const SentencePair& p : pairs)
+    if (known(*loaded.tokenizers.source, p.source) && known(*loaded.tokenizers.target, p.target))
+      return p;
+  return pairs.at(0);
+}
+
+class PairReading final : public Reading {
+ public:
+  PairReading(LoadedSequenceModel loaded, const ExampleOptions& options) {
+    if (options.float64) {
+      loaded.model->to(DType::Float64);
+      loaded.checkpoint.options.precision = "float64";
+    }
+    tokenizers = loaded.tokenizers;
+    const Tokenizer &from = *tokenizers.source, &to = *tokenizers.target;
+    SentencePair pair{options.source, options.target};
+    if (pair.source.empty()) {
+      if (!pair.target.empty())
+        throw ValueError("--translation",
+                         "a translation without a --sentence has nothing to be read beside");
+      pair = built_in_pair(loaded);
+    }
+    Index most = loaded.model->max_len() - 1;  // <s> or </s> besides
+    require_fits("--sentence", from, pair.source, most);
+    if (pair.target.empty()) {
+      pair.target = Translator(*loaded.model, loaded.tokenizers)
+                        .translate({pair.source}, {}, {"--sentence"})
+                        .at(0)
+                        .at(0)
+                        .text;
+      own_target = true;
+      if (to.encode(pair.target).empty())
+        throw ValueError("--translation",
+                         "the model's own translation is empty; give one to look at");
+    }
+    require_fits("--translation", to, pair.target, most);
+    source_text = pair.source;
+    target_text = pair.target;
+    source = shown_tokens(from, pair.source);
+    source_ids = from.encode(pair.source);
+    if (batch_options(loaded.checkpoint.options).source_eos) {
+      source.push_back(from.piece(kEos));
+      source_ids.push_back(kEos);
+    }
+    double& smoothing = loaded.checkpoint.options.label_smoothing;
+    smoothing = options.changes.label_smoothing.value_or(smoothing);
+    label_smoothing = smoothing;
+    target_out = target_in = shown_tokens(to, pair.target);
+    target_in.insert(target_in.begin(), to.piece(kBos));
+    target_out.push_back(to.piece(kEos));
+    target_out_ids = to.encode(pair.target);
+    target_out_ids.push_back(kEos);
+    learner_ = std::make_unique<TranslationLearner>(
+        std::move(loaded), generated_corpus("the sentence pair", {std::move(pair)}));
+    learner_->begin(Split::Valid, 0);
+  }
+
+  Module& model() override { return learner_->model(); }
+  Var loss() override {
+    Measures ignored;
+    return learner_->loss(Split::Valid, 0, 0, ignored);
+  }
+
+ private:
+  std::unique_ptr<TranslationLearner> learner_;
+};
+
+}  // namespace
+
+std::unique_ptr<Reading> read_pair(const ExampleOptions& o) {
+  return std::make_unique<PairReading>(o.init ? fresh_model(o.fresh) : load_sequence_model(o.model),
+                                       o);
+}
+
+}  // namespace glim

@@ -1,0 +1,61 @@
+// A text and its next tokens, of a gpt.
+#include "tools/inspect/reading.hpp"
+#include "tools/train/learners/kinds.hpp"
+#include "tools/train/learners/language.hpp"
+
+namespace glim {
+namespace {
+
+class TextReading final : public Reading {
+ public:
+  explicit TextReading(const ExampleOptions& options) {
+    TrainOptions trained = options.fresh;
+    if (options.init) {
+      fresh_ = make_learner(options.fresh);
+      gpt_ = &dynamic_cast<Gpt&>(fresh_->model());
+      tokenizers.source = deserialize_tokenizer(fresh_->description().at("tokenizer"), "gpt");
+    } else {
+      loaded_ = load_language_model(options.model);
+      gpt_ = loaded_.model.get();
+      tokenizers.source = loaded_.tokenizer;
+      trained = loaded_.checkpoint.options;
+    }
+    tokenizers.target = tokenizers.source;
+    if (options.float64) gpt_->to(DType::Float64);
+    target_text = text_or_phrase(options.source, trained);
+    const Tokenizer& tokenizer = *tokenizers.target;
+    require_fits("--sentence", tokenizer, target_text, gpt_->config().context + 1);
+    ids_ = target_out_ids = tokenizer.encode(target_text);
+    if (ids_.size() < 2)
+      throw ValueError("--sentence", "a text of one token has no next one to predict");
+    ids_.pop_back();
+    target_out_ids.erase(target_out_ids.begin());
+    target_out = target_in = shown_tokens(tokenizer, target_text);
+    target_in.pop_back();
+    target_out.erase(target_out.begin());
+    label_smoothing = trained.label_smoothing;
+  }
+
+  Module& model() override { return *gpt_; }
+  Var loss() override {
+    const auto length = std::ssize(ids_);
+    Var logits = (*gpt_)(from_vector(ids_, {1, length}));  // (1, T, V)
+    return label_smoothing_loss(reshape(logits, {length, -1}),
+                                from_vector(target_out_ids, {length}), label_smoothing, kPad)
+        .loss;
+  }
+
+ private:
+  LoadedLanguageModel loaded_;
+  std::unique_ptr<Learner> fresh_;
+  Gpt* gpt_ = nullptr;  // of one of them
+  std::vector<std::int64_t> ids_;
+};
+
+}  // namespace
+
+std::unique_ptr<Reading> read_text(const ExampleOptions& o) {
+  return std::make_unique<TextReading>(o);
+}
+
+}  // namespace glim
