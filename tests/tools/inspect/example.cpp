@@ -66,8 +66,9 @@ TEST_CASE("what cannot be looked at is refused, naming the option") {
   CHECK(message(o).find("--kind: a fresh classifier has no classes") != std::string::npos);
   o = small_options();
   o.label = "yes";
-  CHECK(message(o).find("--label: a model of kind transformer takes --sentence and --translation") !=
-        std::string::npos);
+  CHECK(
+      message(o).find("--label: a model of kind transformer takes --sentence and --translation") !=
+      std::string::npos);
 }
 
 }  // namespace test_example

@@ -453,4 +453,62 @@ TEST_CASE("a language model is looked at with one text") {
         std::string::npos);
 }
 
+TEST_CASE("a bert is looked at with a sentence of which some tokens are hidden") {
+  ExampleOptions o;
+  o.init = true;
+  o.float64 = true;
+  o.fresh.kind = "bert";
+  apply_preset(o.fresh, [](const char*) { return false; });
+  o.fresh.layers = 2;
+  o.fresh.d_model = 16;
+  o.fresh.heads = 2;
+  o.fresh.d_ff = 32;
+  o.source = "I have a cat";
+  using Tokens = std::vector<std::string>;
+  CHECK(Example(o).source() == Tokens{"<s>", "I", "[MASK]", "a", "cat", "</s>"});
+  o.hide = {"4", "1", "4"};
+  Example example(o);
+  CHECK(example.source() == Tokens{"<s>", "[MASK]", "have", "a", "[MASK]", "</s>"});
+  CHECK(example.target_out() == Tokens{"I", "cat"});
+  CHECK(example.target_in().empty());
+
+  Inspection look = inspect(example);
+  // The loss is the mean of -ln p of the hidden tokens.
+  const Tensor log_probs = look.capture[look.capture.find("log_probs")].value;
+  REQUIRE(log_probs.size(0) == 2);
+  double nll = 0;
+  for (Index m = 0; m < 2; ++m)
+    nll -= select(select(log_probs, 0, m), 0, example.target_out_ids()[static_cast<std::size_t>(m)])
+               .item();
+  CHECK(look.capture.loss == Approx(nll / 2).epsilon(1e-12));
+  REQUIRE(look.attention.size() == 2);
+  for (const AttentionView& v : look.attention) {
+    CHECK(v.side == AttentionSide::EncoderSelf);
+    CHECK(v.keys == example.source());
+  }
+  for (const Block& b : look.blocks) CHECK(b.side == "encoder");
+  CHECK(look.rollout.encoder.shape() == Shape{6, 6});
+  CHECK(look.attribution.to_source.shape() == Shape{2, 6});
+  CHECK_FALSE(look.attribution.to_target.defined());
+  double sum = 0;
+  for (double g : look.attribution.integrated_source) sum += g;
+  CHECK(sum ==
+        Approx(look.attribution.log_prob - look.attribution.baseline + look.attribution.gap));
+  CHECK(look.lens.size() == 2 * 6 + 2);  // transform and generator besides
+  for (const LensMatrix& m : look.lens) CHECK(m.error < 1e-12);
+  CHECK_FALSE(matching_pictures(look, "rollout").empty());
+  CHECK(picture_svg(look, "rollout").find("[MASK]") != std::string::npos);
+
+  for (const char* wrong : {"0", "5", "-1", "x", "", "1.5"}) {
+    o.hide = {wrong};
+    try {
+      Example refused(o);
+      FAIL(wrong);
+    } catch (const ValueError& e) {
+      CHECK(e.one_line().find("--hide: the sentence has the tokens 1 to 4, not") !=
+            std::string::npos);
+    }
+  }
+}
+
 }  // namespace test_inspection

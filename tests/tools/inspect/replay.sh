@@ -25,7 +25,7 @@ look --run run --step 18
 other=$(sed -n '4s/^[^"]*"\([^"]*\)" -> .*/\1/p' out)
 look --run run --step 18 --sentence "$other"
 report "from the beginning" "$(grep -q "made again from step 0: .*bit for bit" out && grep -q "^transformer.*\"$other\"" out || cat out)"
-report "of a sentence of the batch, with its translation" "$(grep -q "own translation" out && cat out)"
+report "of a sentence of the batch, with its translation" "$(grep -q "the model's own" out && cat out)"
 report "is the same model" "$(tensors inspect/step-18.safetensors | cmp - near)"
 
 # A step that cannot be made, and the report's command for it.

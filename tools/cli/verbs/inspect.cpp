@@ -180,7 +180,7 @@ void run_inspect(const Command& command, InspectArguments& a) {
 
 Command inspect_command() {
   auto a = std::make_shared<InspectArguments>();
-  Command c("inspect", "watch the gradient of one sentence pair: a page, data, pictures");
+  Command c("inspect", "watch the gradient of one example: a page, data, pictures");
   add_example_options(c, a->example);
   Option& run =
       c.option("run", &a->run,

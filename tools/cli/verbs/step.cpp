@@ -1,4 +1,4 @@
-// glim step: a debugger for one backward pass. A model, trained or fresh, reads one sentence pair;
+// glim step: a debugger for one backward pass. A model, trained or fresh, reads one example;
 // its loss is recorded explicitly, every intermediate a node; commands take the pass node by node.
 // `help` lists them.
 #include <fmt/format.h>

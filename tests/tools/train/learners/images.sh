@@ -20,6 +20,26 @@ report "learns from IDX files" "$([ "$(right log)" -ge 38 ] || tail -3 log)"
 "$glim" "${vit[@]}" "${folders[@]}" --valid-last 40 --epochs 40 --pooling first --out by-folder >log 2>&1
 report "learns from folders of PNGs" "$([ "$(right log)" -ge 38 ] || tail -3 log)"
 
+# --- under the microscope (a build without pages has none) ---
+if "$glim" inspect --help >/dev/null 2>&1; then
+  "$glim" inspect --model by-idx --image images.idx.gz:5 --data --out look >log 2>&1
+  report "an image's pixels have gradients" "$(python3 -c '
+import json
+image = json.load(open("look/inspect.json"))["image"]
+assert all(len(image[k]) == 1 and len(image[k][0]) == 8 == len(image[k][0][0]) for k in ("pixels", "gradient"))
+assert all(0 <= x <= 1 for row in image["pixels"][0] for x in row) and any(x for row in image["gradient"][0] for x in row)
+' 2>&1 || cat log)"
+  printf 'where\n' | "$glim" step --model by-folder --image folders/2/0.png --label 1 >log 2>&1
+  report "and steps back to them" "$(grep -q 'target: 1' log || cat log)"
+  look=("$glim" inspect --out other --model by-idx)
+  refuse "no image" '--image: a vit needs an image' "${look[@]}"
+  refuse "an image that there is not" '--image: images.idx has the images 0 to 239' "${look[@]}" --image images.idx:240
+  refuse "no number of an image" '--image: takes FILE.png, or FILE:N' "${look[@]}" --image images.idx
+  refuse "an image of another size" "wide.png" "${look[@]}" --image wide.png
+  refuse "a class that there is not" "--label: '9' is not one of 0, 1, 2, 3" "${look[@]}" --image images.idx:0 --label 9
+  refuse "a sentence for a vit" '--sentence: a model of kind vit takes --image and --label' "${look[@]}" --sentence a
+fi
+
 # --- from a model to the next ---
 "$glim" train --init-from by-idx "${idx[@]}" --valid-last 40 --max-steps 2 --rate 1e-30 --schedule constant \
   --progress none --out begun >log 2>&1

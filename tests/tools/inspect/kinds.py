@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""Pages of glim inspect for models that read one text or an image, in headless Chromium: every tab, and where the
+module lies beside the program the live page's controls, held against the program.
+
+    kinds.py GLIM MAKE_IMAGES       runs no test where there is no Chromium
+"""
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "page"))
+import checks  # noqa: E402
+import chromium  # noqa: E402
+
+chromium.leave_without()
+glim, make_images = map(os.path.abspath, sys.argv[1:3])
+live = os.path.exists(os.path.join(os.path.dirname(glim), "live.wasm"))
+check = checks.Checks()
+WAIT = ("new Promise(done => { const ask = () => Glim.live.ready || document.querySelector('#live-status.warning') ? "
+        "done(Glim.live.ready) : setTimeout(ask, 50); ask(); })")
+LOOK = """(() => {
+  const seen = {};
+  for (const tab of ["model", "attention", "walk", "tokens", "matrices", "words"]) {
+    document.getElementById("tab-" + tab).click();
+    seen[tab] = document.querySelectorAll(`#view-${tab} *`).length;
+    seen.text ??= document.querySelector("main").innerText.match(/.{0,40}(NaN|undefined).{0,20}/)?.[0];
+    if (document.documentElement.scrollWidth > window.innerWidth + 1) seen.wide = tab;
+  }
+  seen.stacks = [...document.querySelectorAll("#view-model .stack h3")].map(h => h.textContent);
+  seen.cells = document.querySelectorAll("#view-tokens .map rect.cell").length;
+  return seen;
+})()"""
+SET = ("window.set = (id, value) => { const e = document.getElementById(id); e.value = value; "
+       "e.dispatchEvent(new Event('change')); };")
+
+
+def run(folder, *words):
+    subprocess.run([glim, *words], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+
+
+def native(command, folder):
+    words = shlex.split(command)[1:]
+    run(folder, *words, "--data", "--no-tensors", "--out", "native", "--overwrite")
+    with open(f"{folder}/native/inspect.json", encoding="utf-8") as file:
+        return json.load(file)
+
+
+SIZES = ["--layers", "2", "--d-model", "32", "--heads", "2"]
+with tempfile.TemporaryDirectory() as folder:
+    subprocess.run([make_images, "."], cwd=folder, check=True)
+    run(folder, "train", "--kind", "vit", "--patch", "4", *SIZES, "--images", "images.idx", "--labels", "labels.idx",
+        "--max-steps", "3", "--warmup", "1", "--out", "vit", "--progress", "none")
+    with open(f"{folder}/labelled", "w", encoding="utf-8") as file:
+        file.write("a good day\tyes\na bad day\tno\nno good\tno\n" * 4)
+    run(folder, "train", "--kind", "classifier", *SIZES, "--labelled", "labelled", "--max-steps", "3", "--warmup", "1",
+        "--out", "classifier", "--progress", "none")
+    text = "My younger brother needs five coats"
+    kinds = {  # what is inspected, and what is changed in the live page
+        "gpt": (["--fresh", "--kind", "gpt", *SIZES, "--sentence", text],
+                ["set('live-sentence', 'I have a cat')", "Glim.live.change({'remove-head': ['layers.0.self_attn:1']})"]),
+        "bert": (["--fresh", "--kind", "bert", *SIZES, "--sentence", text, "--hide", "2", "5"],
+                 ["set('live-hide', '1 3')", "Glim.live.change({remove: ['bert.encoder.layers.0']})"]),
+        "classifier": (["--model", "classifier", "--sentence", "a good bad day"],
+                       ["set('live-label', 'no')", "set('live-scale-number', 1)"]),
+        "vit": (["--model", "vit", "--image", "images.idx:7"], None),
+    }
+    for kind, (words, changes) in kinds.items():
+        with_module = live and changes is not None
+        run(folder, "inspect", *words, "--out", kind, *(["--live"] if with_module else []))
+        for width in (1280, 390):
+            with chromium.Page(f"{folder}/{kind}/inspect.html", width, folder) as page:
+                seen = page.evaluate(LOOK)
+                check(all(seen[tab] > 2 for tab in ("model", "attention", "walk", "tokens", "words")), f"{kind}: {seen}")
+                check(seen["stacks"] == ["decoder" if kind == "gpt" else "encoder"], f"{kind}: {seen['stacks']}")
+                check("wide" not in seen and "text" not in seen, f"{kind}, {width} px: {seen}")
+                if kind == "vit":  # 8 x 8 pixels and as many gradients; the rollout of 4 patches
+                    check(seen["cells"] == 2 * 64 + seen["cells"] % 64 > 128, f"{seen['cells']} cells")
+                for faint in chromium.faint(page)[1]:
+                    check(False, f"{kind}: {faint}")
+                if with_module:
+                    page.evaluate(SET)
+                    check(page.evaluate(WAIT), f"{kind}: no start")
+                    for change in changes:
+                        page.evaluate(change)
+                        command = page.evaluate("document.getElementById('live-command').textContent")
+                        loss = page.evaluate("Glim.live.drawn().loss")
+                        wanted = native(command, folder)["loss"]
+                        check(abs(loss - wanted) < 1e-5 * wanted, f"{kind}, {change}: {loss}, natively {wanted} by {command}")
+                    page.evaluate("document.getElementById('live-reset').click()")
+                    check(not page.evaluate("document.querySelector('#live-status.warning')"), f"{kind}: no way back")
+                for error in page.errors:
+                    check(False, f"{kind}, {width} px: {error}")
+    with open(f"{folder}/data.json", "w", encoding="utf-8") as file:
+        json.dump(native("glim inspect --model vit --image images.idx:7 --label 0", folder), file)
+    with open(f"{folder}/data.json", encoding="utf-8") as file:
+        image = json.load(file)["image"]
+    rows = image["gradient"][0]
+    check(len(rows) == 8 and len(rows[0]) == 8 and any(x != 0 for row in rows for x in row), f"{rows}")
+    check(all(0 <= x <= 1 for row in image["pixels"][0] for x in row), "pixels beyond 0 to 1")
+check.leave()
