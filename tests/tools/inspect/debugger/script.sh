@@ -83,7 +83,7 @@ check "no command at all" [ $? = 0 ]
 refuse "an empty sentence" '--sentence: the sentence is empty' --fresh --sentence ''
 refuse "a target alone" '--translation' --init --target 'a b'
 refuse "a model that is not there" 'nowhere' --model nowhere
-refuse "a kind without sentence pairs" "kind: 'bert' is not one of transformer" --fresh --kind bert
+refuse "a kind that has no fresh example" "kind: 'vit' is not one of transformer" --fresh --kind vit
 refuse "sizes of a trained model" '--layers: belongs to a fresh model' --layers 2
 refuse "an unknown option" 'stepp' --stepp
 head -c 3000 /dev/urandom | step
