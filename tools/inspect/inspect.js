@@ -310,8 +310,10 @@ function token_row(names, values, most, title) {
 // The channels of an image and of its gradient, each a map.
 function draw_image(panel) {
   const {pixels, gradient} = data.image, [channels] = pixels.shape;
-  const maps = (t, words, options) => d3.range(channels).map(c => Maps.draw(Maps.part(t, c), null, null,
-    {...options, title: words + (channels > 1 ? `, channel ${c}` : "")}));
+  const maps = (t, words, options) => d3.range(channels).map(c => {
+    const title = words + (channels > 1 ? `, channel ${c}` : "");
+    return make("div", {}, make("div", {class: "facts"}, title), Maps.draw(Maps.part(t, c), null, null, {...options, title}));
+  });
   const most = d3.max(unpack(gradient), Math.abs);
   panel.append(make("h2", {}, "The image"), make("p", {}, "Pixels as they are read, 0 to 1, and ∂L/∂pixel: a brighter pixel raises the " +
     "loss where it is orange and lowers it where it is blue."), make("div", {class: "maps"}, maps(pixels, "pixel", {low: 0, high: 1}),
