@@ -15,7 +15,7 @@ namespace {
 const std::vector<std::string> kOfFreshModels = {
     "kind", "task",      "layers", "decoder-layers", "d-model",    "heads", "d-ff",
     "norm", "cell",      "tie",    "kernel",         "activation", "copy",  "positions",
-    "seed", "attention", "length"};
+    "seed", "attention", "length", "embedding-init"};
 
 bool of_fresh_models(const std::string& name) {
   return std::find(kOfFreshModels.begin(), kOfFreshModels.end(), name) != kOfFreshModels.end();

@@ -170,7 +170,7 @@ function update() {
 }
 // A fresh model in place of the page's: its sizes.
 const fresh = new Map([["norm", ["", "pre", "post"]], ["layers", ["", 1, 2, 3, 4, 6, 8, 12]], ["d-model", ["", 16, 32, 64, 128, 256]],
-  ["heads", ["", 1, 2, 4, 8]], ["seed", ["", 1, 2, 3, 4, 5]]].map(([name, values]) => [name, make("select", {"data-fresh": name,
+  ["heads", ["", 1, 2, 4, 8]], ["embedding-init", ["", 0.02, 0.1, 0.3, 1]], ["seed", ["", 1, 2, 3, 4, 5]]].map(([name, values]) => [name, make("select", {"data-fresh": name,
     "aria-label": name, onchange: e => {
       const value = isNaN(e.target.value) ? e.target.value : Number(e.target.value);
       const {[name]: _, ...others} = state.fresh ?? {};

@@ -6,7 +6,6 @@
 #include <memory>
 
 #include "tools/cli/example_options.hpp"
-#include "tools/cli/save_picture.hpp"
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/common/folder.hpp"
 #include "tools/data/corpus/files.hpp"
@@ -14,6 +13,7 @@
 #include "tools/inspect/pictures.hpp"
 #include "tools/inspect/replay.hpp"
 #include "tools/inspect/request.hpp"
+#include "tools/render/save_picture.hpp"
 
 namespace glim {
 namespace {

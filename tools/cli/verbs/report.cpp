@@ -6,13 +6,13 @@
 #include <memory>
 
 #include "tensor/io/atomic_file.hpp"
-#include "tools/cli/save_picture.hpp"
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/common/counted.hpp"
 #include "tools/common/folder.hpp"
 #include "tools/common/nearest.hpp"
 #include "tools/inspect/report/events.hpp"
 #include "tools/inspect/report/pictures.hpp"
+#include "tools/render/save_picture.hpp"
 
 namespace glim {
 namespace {

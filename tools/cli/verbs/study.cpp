@@ -10,10 +10,10 @@
 
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
-#include "tools/cli/save_picture.hpp"
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/common/folder.hpp"
 #include "tools/common/terminal.hpp"
+#include "tools/render/save_picture.hpp"
 
 namespace glim {
 namespace {

@@ -15,6 +15,7 @@
 #include "tools/inspect/debugger/show.hpp"
 #include "tools/inspect/debugger/why.hpp"
 #include "tools/measure/statistics.hpp"
+#include "tools/render/save_picture.hpp"
 
 namespace glim::step {
 namespace {
@@ -122,8 +123,24 @@ void Debugger::back_to_break(const Words& words) {
 }
 
 void Debugger::why(const Words& words) {
-  at_most(words, 1);
-  for (int i : nodes(words, 1)) print_(why_text(session_, i));
+  Words names = words;
+  std::string picture;
+  if (names.size() > 1 && (names.back().ends_with(".svg") || names.back().ends_with(".png"))) {
+    picture = names.back();
+    names.pop_back();
+  }
+  at_most(names, 1);
+  const std::vector<int> list = nodes(names, 1);
+  if (!picture.empty() && list.size() > 1)
+    throw ValueError("why",
+                     fmt::format("a picture shows one node, {} names {}", names[1], list.size()));
+  for (int i : list) {
+    const Ways ways = ways_to(session_, i);
+    print_(why_text(session_, i, ways));
+    if (picture.empty()) continue;
+    save_picture(why_svg(session_, i, ways), picture);
+    print_(picture + "\n");
+  }
 }
 
 void Debugger::set_break(const Words& words) {

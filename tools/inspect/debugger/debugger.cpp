@@ -69,7 +69,7 @@ const std::vector<Debugger::Command>& Debugger::commands() {
        "the nodes around it in the order of the pass, and the rule of its op", &Debugger::list},
       {"graph", "g", "graph [NAME]", "its readers and inputs, and what flowed along each edge",
        &Debugger::graph},
-      {"why", "", "why [NAME]",
+      {"why", "", "why [NAME] [FILE.svg|FILE.png]",
        "the gradient as a sum over the ways it came: skips, value, query and key by head, "
        "feed-forward",
        &Debugger::why},

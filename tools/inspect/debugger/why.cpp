@@ -10,6 +10,7 @@
 #include "tensor/ops/reduce.hpp"
 #include "tools/common/counted.hpp"
 #include "tools/inspect/debugger/show.hpp"
+#include "tools/render/drawing.hpp"
 
 namespace glim::step {
 namespace {
@@ -122,8 +123,7 @@ Ways ways_to(Session& s, int node) {
   return ways;
 }
 
-std::string why_text(Session& s, int node) {
-  const Ways ways = ways_to(s, node);
+std::string why_text(const Session& s, int node, const Ways& ways) {
   struct Row {
     double share = 0;
     Tensor part;
@@ -155,6 +155,32 @@ std::string why_text(Session& s, int node) {
   text.back() = '\n';
   return text + fmt::format("  {} add up to the gradient, except for {:.1e} of its norm\n",
                             counted(ways.all.size(), "way"), ways.gap);
+}
+
+std::string why_svg(const Session& s, int node, const Ways& ways) {
+  auto row_of = [](const Way& w) { return w.module.empty() ? "the loss" : w.module; };
+  auto column_of = [](const Way& w) {
+    return w.head ? fmt::format("{} {}", w.kind, *w.head) : w.kind;
+  };
+  auto place = [](std::vector<std::string>& names, const std::string& name) {
+    auto at = std::find(names.begin(), names.end(), name);
+    if (at == names.end()) at = names.insert(at, name);
+    return static_cast<std::size_t>(at - names.begin());
+  };
+  HeatMap map;
+  map.title = "shares of the gradient of " + s.tape().path(node);
+  map.diverging = true;
+  for (const char* kind : {"skip", "feed-forward", "value", "query", "key"})
+    for (const Way& w : ways.all)
+      if (w.kind == kind) place(map.columns, column_of(w));
+  for (const Way& w : ways.all) place(map.rows, row_of(w));
+  map.values.assign(map.rows.size() * map.columns.size(), std::nan(""));  // no such way
+  for (const Way& w : ways.all) {
+    double& cell = map.values[place(map.rows, row_of(w)) * map.columns.size() +
+                              place(map.columns, column_of(w))];
+    cell = (std::isnan(cell) ? 0 : cell) + w.share;
+  }
+  return to_svg(map);
 }
 
 }  // namespace glim::step

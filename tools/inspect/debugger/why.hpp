@@ -36,6 +36,9 @@ struct Ways {
 
 Ways ways_to(Session& session, int node);
 
-std::string why_text(Session& session, int node);
+std::string why_text(const Session& session, int node, const Ways& ways);
+// The shares as a map: a row a module, the last layer first; a column for skip, feed-forward, and value, query and key
+// of each head.
+std::string why_svg(const Session& session, int node, const Ways& ways);
 
 }  // namespace glim::step

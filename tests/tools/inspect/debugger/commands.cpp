@@ -1,5 +1,7 @@
 // The commands: what they say, names and parts, what goes wrong.
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <set>
 
 #include "tensor/error.hpp"
@@ -131,6 +133,17 @@ TEST_CASE("why: the ways of every node and parameter add up to its gradient") {
     std::size_t at = 0;
     for (auto& [name, g] : d.example.gradients()) CHECK(all(equal(g, leaves[at++])).item() == 1);
     CHECK(contains(d("why encoder.layers.0.linear2.weight"), "add up to the gradient, except for"));
+    // The picture has a cell for each way.
+    const std::string file = std::filesystem::temp_directory_path() / "glim-why.svg";
+    CHECK(contains(d("why encoder.layers.0.linear2.weight " + file), file));
+    std::ifstream in(file);
+    const std::string svg{std::istreambuf_iterator<char>(in), {}};
+    for (const char* name :
+         {"shares of the gradient of encoder.layers.0.linear2.weight", "the loss",
+          "decoder.layers.0.multihead_attn", "value 1", "feed-forward"})
+      CHECK(contains(svg, name));
+    std::filesystem::remove(file);
+    CHECK(contains(error_of(d, "why *.weight " + file), "a picture shows one node"));
     d("run");
     CHECK(contains(error_of(d, "why encoder.layers.0.linear2.weight"), "has not reached it"));
   }

@@ -1,4 +1,4 @@
-#include "tools/cli/save_picture.hpp"
+#include "tools/render/save_picture.hpp"
 
 #include <fmt/format.h>
 
