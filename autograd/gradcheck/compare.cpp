@@ -5,6 +5,7 @@
 #include <cstring>
 #include <optional>
 
+#include "autograd/gradcheck/mistakes.hpp"
 #include "autograd/gradcheck/numeric.hpp"
 #include "autograd/tape.hpp"
 #include "tensor/error.hpp"
@@ -267,7 +268,11 @@ class Check {
                                           " is too large for the full mode: use Projection");
     recorded_ = record(true);
     for (std::size_t i = 0; i < wanted_.size(); ++i)
+      jacobians_.push_back({report_.inputs[i].shape, recorded_.rows[i],
+                            std::vector<double>(recorded_.rows[i].size())});
+    for (std::size_t i = 0; i < wanted_.size(); ++i)
       for (Index j = 0; j < near_->numel(wanted_[i]); ++j) full_column(i, j);
+    name_mistakes();
   }
 
   void full_column(std::size_t i, Index j) {
@@ -292,6 +297,7 @@ class Check {
         Tolerance held;
         Verdict verdict = judged(found, probe, held);
         note(entry, verdict, found, held);
+        jacobians_[i].numeric[row * n + static_cast<std::size_t>(j)] = found.numeric;
         decidable = decidable && verdict != Verdict::Undecidable;
         along_u += u_[row] * found.numeric;
         allowed += std::abs(u_[row]) * held.allowed(found.numeric);
@@ -304,7 +310,16 @@ class Check {
     found.numeric = along_u;
     Tolerance together{allowed, 0};
     bool agrees = together.within(found.analytic, found.numeric);
+    jacobians_[i].right_along_u = jacobians_[i].right_along_u && agrees;
     note(entry, agrees ? Verdict::Agrees : Verdict::Differs, found, together);
+  }
+
+  // A derivative that no difference decides fits no name.
+  void name_mistakes() {
+    const double relative = coarse() ? 1e-2 : 1e-5;
+    for (std::size_t i = 0; i < wanted_.size(); ++i)
+      if (GradcheckEntry& e = report_.inputs[i]; e.failed && !e.undecidable)
+        e.mistake = likely_mistake(jacobians_, i, relative);
   }
 
   // Σ over the outputs of u f, at the copies as they stand.
@@ -390,7 +405,8 @@ class Check {
   Tolerance tolerance_{}, ordinary_{};  // ordinary_: of what no step makes precise
   std::vector<std::size_t> wanted_;     // inputs that are checked
   std::optional<Neighbourhood> near_;
-  std::vector<double> origin_;  // outputs at the copies
+  std::vector<double> origin_;           // outputs at the copies
+  std::vector<JacobianPair> jacobians_;  // by input; Full mode
   Recorded recorded_;
   std::vector<double> u_;  // of all outputs, one after the other
 };

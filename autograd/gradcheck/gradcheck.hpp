@@ -44,6 +44,9 @@
 // copies of the inputs where it allows (no constants of fixed dtype inside), and only the analytic
 // side is float32.
 //
+// Mistakes. When a full check fails, the whole wrong Jacobian is held against what known mistakes leave
+// (mistakes.hpp): a sign, a factor, a missing transpose, a lost term. The report then says what it looks like.
+//
 // Random numbers. generator() is set back before every evaluation, so that a dropout inside draws
 // one mask; what is still not the same twice is reported as not deterministic.
 #pragma once
@@ -146,7 +149,8 @@ struct GradcheckEntry : ComparedDerivative {
   Shape shape;
   DType dtype = DType::Float64;
   Index checked = 0, failed = 0, undecidable = 0;
-  Index coarse = 0;  // of a precise check: right, to atol 1e-7 and rtol 1e-5 alone
+  Index coarse = 0;     // of a precise check: right, to atol 1e-7 and rtol 1e-5 alone
+  std::string mistake;  // what a wrong gradient looks like (mistakes.hpp); Full mode
 };
 
 struct GradcheckReport {

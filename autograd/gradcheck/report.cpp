@@ -50,7 +50,7 @@ std::string line_of(const GradcheckEntry& e, const GradcheckOptions& o) {
          "\n      analytic  " + number("% .12g", e.analytic) + "\n      numeric   " +
          number("% .12g", e.numeric) + "\n      error      " + number("%.3e", e.absolute) +
          " absolute, " + number("%.3e", e.relative) + " relative, " + number("%.3g", e.excess) +
-         " times what is allowed";
+         " times what is allowed" + (e.mistake.empty() ? "" : "\n      looks like " + e.mistake);
 }
 
 }  // namespace

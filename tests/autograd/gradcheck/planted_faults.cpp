@@ -1,5 +1,6 @@
 // The checker is tested too: ops that are wrong on purpose, each beside the right one, which
 // passes. Every fault must be caught in both modes and blamed on the right input.
+#include <map>
 #include <set>
 
 #include "tensor/matmul/matmul.hpp"
@@ -46,6 +47,40 @@ TEST_CASE("every planted fault is caught, and the op without it passes", "[fault
   }
   CHECK(caught.size() == faults().size());
   CHECK(caught.size() >= 20);
+}
+
+TEST_CASE("a wrong gradient is named by what it looks like, a right one by nothing", "[faults]") {
+  const std::map<std::string, std::string> names = {
+      {"sign", "the sign"},
+      {"softmax without its sum over the row", "own element alone"},
+      {"softmax without the factor y", "belongs to the input's element"},
+      {"missing transpose", "missing transpose"},
+      {"dropped broadcast sum", "broadcast not summed"},
+      {"one of two uses not accumulated", "factor: 0.5 times"},
+      {"mean without 1/n", "factor: 6 times"},
+      {"slice off by one", "off by one"},
+      {"mask the wrong way round", "mask the wrong way round"},
+      {"factor of the wrong input", "the gradient of another input"},
+      {"gradients of two inputs exchanged", "the sign"},
+      {"dropout without 1/(1 - p)", "factor: 0.6 times"},
+      {"rows that repeat, overwritten instead of added", "assigned where it should be added"},
+      {"layer norm with the mean as a constant", "own element alone"},
+      {"cumulative sum backward in forward order", "missing transpose"},
+      {"no gradient at all", "no gradient reaches"},
+      {"not linear in dy", "not linear in dy"},
+  };
+  for (const Fault& f : faults()) {
+    auto right = [&](const Vars& x) { return planted(f.forward, f.right, x); };
+    auto wrong = [&](const Vars& x) { return planted(f.forward, f.wrong, x); };
+    for (const GradcheckEntry& e : gradcheck(right, inputs_of(f)).inputs) CHECK(e.mistake.empty());
+    GradcheckReport report = gradcheck(wrong, inputs_of(f), {.name = f.name});
+    INFO(report);
+    auto expected = names.find(f.name);
+    if (expected == names.end())
+      CHECK(report.worst()->mistake.empty());
+    else
+      CHECK(report.to_string().find(expected->second) != std::string::npos);
+  }
 }
 
 TEST_CASE("faults are caught in float32 too", "[faults]") {
