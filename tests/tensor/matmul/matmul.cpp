@@ -82,6 +82,14 @@ std::vector<Tensor> layouts(const Tensor& x) {
 
 }  // namespace
 
+TEST_CASE("a product over no elements is zero, whatever the strides of its operands", "[matmul]") {
+  Tensor a = broadcast_to(zeros({1, 0}, DType::Float64), {3, 0});
+  Tensor b = broadcast_to(zeros({0, 1}, DType::Float64), {0, 2});
+  for (const Tensor& y : {matmul(a, b), matmul(a, zeros({0, 2}, DType::Float64)),
+                          matmul(broadcast_to(a, {4, 3, 0}), b)})
+    CHECK(max(abs(y)).item() == 0);
+}
+
 TEST_CASE("matmul in every layout", "[matmul]") {
   std::uint64_t stream = 0;
   for (DType t : {F32, F64})
