@@ -15,6 +15,7 @@ namespace glim::detail {
 namespace {
 
 constexpr Index kLargestJacobian = Index{1} << 24;
+constexpr Index kSmallJacobian = Index{1} << 14;
 
 double epsilon_of(bool in_float64) { return in_float64 ? 0x1p-52 : 0x1p-23; }
 
@@ -29,6 +30,11 @@ Tensor unit(const Var& y, Index i) {
   narrow(reshape(e, {-1}), 0, i, 1).fill_(1);
   return e;
 }
+
+struct Recording {
+  bool rows = false;
+  bool forward_elsewhere = false;  // of other values, before backward
+};
 
 class Check {
  public:
@@ -60,7 +66,7 @@ class Check {
     if (report_.options.mode == GradcheckOptions::Mode::Full)
       full();
     else
-      for (int d = 0; d < report_.options.directions; ++d) project(d);
+      projections();
     return std::move(report_);
   }
 
@@ -70,6 +76,12 @@ class Check {
     std::vector<std::vector<double>> along_u;  // Jᵀu by input
     std::vector<std::vector<double>> rows;     // J by input, row-major; Full mode
     std::vector<Shape> output_shapes;
+    bool operator!=(const Recorded& o) const {
+      bool same = same_doubles(values, o.values);
+      for (std::size_t i = 0; i < along_u.size(); ++i)
+        same = same && same_doubles(along_u[i], o.along_u[i]);
+      return !same;
+    }
   };
 
   GradcheckOptions& options() { return report_.options; }
@@ -117,20 +129,21 @@ class Check {
     tolerance_ = {o.atol, o.rtol};
   }
 
-  // Two forwards and two backwards give the same bits, the copies the same value as the views,
-  // and nobody writes to an input.
+  // Two forwards and two backwards give the same bits, also with another forward between them; the copies
+  // give the same value as the views, and nobody writes to an input.
   bool same_twice() {
     std::vector<Tensor> before;
     for (const Tensor& x : subject_.values) before.push_back(x.clone());
     recorded_ = record();
-    Recorded again = record();
-    bool same =
-        same_doubles(recorded_.values, again.values) && same_doubles(origin_, near_->evaluate());
-    for (std::size_t i = 0; i < wanted_.size() && same; ++i)
-      same = same_doubles(recorded_.along_u[i], again.along_u[i]);
-    if (!same) {
+    const Recorded again = record();
+    if (recorded_ != again || !same_doubles(origin_, near_->evaluate())) {
       report_.deterministic = false;
       report_.problem = "is not deterministic: two runs on the same inputs differ";
+      return false;
+    }
+    if (recorded_ != record({.forward_elsewhere = true})) {
+      report_.problem =
+          "reads in its backward what a later forward has changed: a saved value gone stale";
       return false;
     }
     for (std::size_t k = 0; k < before.size(); ++k)
@@ -154,7 +167,7 @@ class Check {
   // u for output o: the same whatever runs.
   Tensor upstream(const Var& y, std::size_t o) const { return random_like(y.value(), key(1, o)); }
 
-  Recorded record(bool with_rows = false) const {
+  Recorded record(Recording how = {}) const {
     SameRandom same;
     Tape tape;
     std::vector<Var> xs;
@@ -163,6 +176,7 @@ class Check {
     for (std::size_t k : wanted_) leaves.push_back(xs[k]);
     Recorded r;
     r.values = flatten(ys);
+    if (how.forward_elsewhere) forward_elsewhere();
     r.along_u.resize(wanted_.size());
     for (std::size_t i = 0; i < wanted_.size(); ++i)
       r.along_u[i].assign(static_cast<std::size_t>(leaves[i].numel()), 0.0);
@@ -174,7 +188,7 @@ class Check {
         for (std::size_t j = 0; j < part.size(); ++j) r.along_u[i][j] += part[j];
       }
     }
-    if (!with_rows) return r;
+    if (!how.rows) return r;
     r.rows.resize(wanted_.size());
     for (const Var& y : ys)
       for (Index row = 0; row < y.numel(); ++row) {
@@ -185,6 +199,21 @@ class Check {
         }
       }
     return r;
+  }
+
+  // A forward with every element a step away.
+  void forward_elsewhere() const {
+    std::vector<std::vector<double>> x;
+    for (std::size_t k : wanted_) {
+      x.emplace_back();
+      for (Index j = 0; j < near_->numel(k); ++j) {
+        x.back().push_back(near_->element(k, j));
+        near_->set(k, j, x.back().back() + step_at(x.back().back(), 0));
+      }
+    }
+    near_->evaluate();
+    for (std::size_t i = 0; i < wanted_.size(); ++i)
+      for (Index j = 0; j < std::ssize(x[i]); ++j) near_->set(wanted_[i], j, x[i][j]);
   }
 
   double step_at(double x, int level) const {
@@ -266,10 +295,17 @@ class Check {
         throw ValueError("gradcheck", "the Jacobian of " + report_.function + " by " +
                                           subject_.names[k] +
                                           " is too large for the full mode: use Projection");
-    recorded_ = record(true);
-    for (std::size_t i = 0; i < wanted_.size(); ++i)
-      jacobians_.push_back({report_.inputs[i].shape, recorded_.rows[i],
-                            std::vector<double>(recorded_.rows[i].size())});
+    recorded_ = record({.rows = true});
+    jacobians_.y = recorded_.values;
+    jacobians_.output =
+        recorded_.output_shapes.size() == 1 ? recorded_.output_shapes[0] : Shape{outputs};
+    for (std::size_t i = 0; i < wanted_.size(); ++i) {
+      const GradcheckEntry& e = report_.inputs[i];
+      jacobians_.inputs.push_back(
+          {e.name, e.shape, {}, recorded_.rows[i], std::vector<double>(recorded_.rows[i].size())});
+      for (Index j = 0; j < near_->numel(wanted_[i]); ++j)
+        jacobians_.inputs[i].x.push_back(near_->element(wanted_[i], j));
+    }
     for (std::size_t i = 0; i < wanted_.size(); ++i)
       for (Index j = 0; j < near_->numel(wanted_[i]); ++j) full_column(i, j);
     name_mistakes();
@@ -281,7 +317,7 @@ class Check {
     std::array<std::optional<Column>, kPreciseLevels + kLevels> columns;
     ComparedDerivative found;
     found.index = unravel(entry.shape, j);
-    double along_u = 0, allowed = 0;
+    double along_u = 0, allowed = 0, linear = 0;
     bool decidable = true;
     std::size_t row = 0;
     for (std::size_t o = 0; o < recorded_.output_shapes.size(); ++o) {
@@ -297,12 +333,16 @@ class Check {
         Tolerance held;
         Verdict verdict = judged(found, probe, held);
         note(entry, verdict, found, held);
-        jacobians_[i].numeric[row * n + static_cast<std::size_t>(j)] = found.numeric;
+        jacobians_.inputs[i].numeric[row * n + static_cast<std::size_t>(j)] = found.numeric;
         decidable = decidable && verdict != Verdict::Undecidable;
         along_u += u_[row] * found.numeric;
+        linear += u_[row] * found.analytic;
         allowed += std::abs(u_[row]) * held.allowed(found.numeric);
       }
     }
+    jacobians_.inputs[i].linear =
+        jacobians_.inputs[i].linear &&
+        std::abs(recorded_.along_u[i][j] - linear) <= allowed + 1e-5 * std::abs(linear);
     if (!decidable || origin_.empty()) return;
     // The numeric side adds up the errors of its parts, and is allowed what they are.
     found.projected = true;
@@ -310,7 +350,6 @@ class Check {
     found.numeric = along_u;
     Tolerance together{allowed, 0};
     bool agrees = together.within(found.analytic, found.numeric);
-    jacobians_[i].right_along_u = jacobians_[i].right_along_u && agrees;
     note(entry, agrees ? Verdict::Agrees : Verdict::Differs, found, together);
   }
 
@@ -352,6 +391,19 @@ class Check {
     }
     move(0);
     return p;
+  }
+
+  // Names need the whole Jacobian: where it is small, a failure is worth computing it.
+  void projections() {
+    for (int d = 0; d < options().directions; ++d) project(d);
+    Index columns = 0;
+    for (std::size_t k : wanted_) columns += near_->numel(k);
+    if (report_.failed() == 0 || columns * std::ssize(origin_) > kSmallJacobian) return;
+    GradcheckOptions whole = options();
+    whole.mode = GradcheckOptions::Mode::Full;
+    const GradcheckReport named = Check(subject_, whole).run();
+    for (std::size_t i = 0; i < report_.inputs.size(); ++i)
+      if (report_.inputs[i].failed) report_.inputs[i].mistake = named.inputs[i].mistake;
   }
 
   void project(int direction) {
@@ -405,8 +457,8 @@ class Check {
   Tolerance tolerance_{}, ordinary_{};  // ordinary_: of what no step makes precise
   std::vector<std::size_t> wanted_;     // inputs that are checked
   std::optional<Neighbourhood> near_;
-  std::vector<double> origin_;           // outputs at the copies
-  std::vector<JacobianPair> jacobians_;  // by input; Full mode
+  std::vector<double> origin_;  // outputs at the copies
+  JacobianPairs jacobians_;     // Full mode
   Recorded recorded_;
   std::vector<double> u_;  // of all outputs, one after the other
 };

@@ -45,7 +45,9 @@
 // side is float32.
 //
 // Mistakes. When a full check fails, the whole wrong Jacobian is held against what known mistakes leave
-// (mistakes.hpp): a sign, a factor, a missing transpose, a lost term. The report then says what it looks like.
+// (mistakes.hpp): a sign, a factor, a missing transpose, a lost term. The report then says what it looks like,
+// and how many derivatives say so. A value that backward reads after a later forward has changed it is found by
+// running such a forward.
 //
 // Random numbers. generator() is set back before every evaluation, so that a dropout inside draws
 // one mask; what is still not the same twice is reported as not deterministic.
@@ -142,6 +144,12 @@ struct ComparedDerivative {
   double excess = -1;   // the same over atol + rtol |numeric|: above 1 is wrong; -1 when unchecked
 };
 
+// A name that explains every derivative of one input (mistakes.hpp).
+struct Mistake {
+  std::string name;    // empty: none fits
+  Index evidence = 0;  // wrong derivatives explained, less the constants fitted
+};
+
 // What was found for one input: how many derivatives, and the one furthest from its tolerance.
 struct GradcheckEntry : ComparedDerivative {
   std::size_t input = 0;
@@ -149,8 +157,8 @@ struct GradcheckEntry : ComparedDerivative {
   Shape shape;
   DType dtype = DType::Float64;
   Index checked = 0, failed = 0, undecidable = 0;
-  Index coarse = 0;     // of a precise check: right, to atol 1e-7 and rtol 1e-5 alone
-  std::string mistake;  // what a wrong gradient looks like (mistakes.hpp); Full mode
+  Index coarse = 0;  // of a precise check: right, to atol 1e-7 and rtol 1e-5 alone
+  Mistake mistake;   // what a wrong gradient looks like; in Projection mode for small Jacobians
 };
 
 struct GradcheckReport {

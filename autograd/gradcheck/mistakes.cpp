@@ -1,200 +1,233 @@
-#include "autograd/gradcheck/mistakes.hpp"
-
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <functional>
+#include <numeric>
+
+#include "autograd/gradcheck/jacobians.hpp"
 
 namespace glim::detail {
 namespace {
 
-class Jacobians {
- public:
-  Jacobians(const JacobianPair& pair, double relative)
-      : input_(pair.input), a_(pair.analytic), n_(pair.numeric), columns_(numel_of(pair.input)) {
-    rows_ = columns_ > 0 ? std::ssize(a_) / columns_ : 0;
-    double largest = 0;
-    for (double x : a_) largest = std::max(largest, std::abs(x));
-    for (double x : n_) largest = std::max(largest, std::abs(x));
-    near_ = relative * largest;
-    finite_ = std::isfinite(largest) &&
-              std::none_of(a_.begin(), a_.end(), [](double x) { return std::isnan(x); });
-  }
+// The rows of A are all alike: Jᵀ1, whatever dy is.
+bool ones_for_dy(const Jacobians& j) {
+  std::vector<double> sum(static_cast<std::size_t>(j.columns));
+  j.everywhere([&](Index i, Index k) {
+    sum[static_cast<std::size_t>(k)] += j.n(i, k);
+    return true;
+  });
+  return j.rows > 1 && j.a_is([&](Index, Index k) { return sum[static_cast<std::size_t>(k)]; });
+}
 
-  bool comparable() const { return finite_ && rows_ > 0; }
-  bool agree() const {
-    return equals([this](Index i, Index j) { return n(i, j); });
-  }
-  bool nothing() const {
-    return equals([](Index, Index) { return 0.0; });
-  }
-  bool negative() const {
-    return equals([this](Index i, Index j) { return -n(i, j); });
-  }
-  bool equals(const std::vector<double>& other) const {
-    return other.size() == a_.size() && equals([&](Index i, Index j) {
-             return other[static_cast<std::size_t>(i * columns_ + j)];
-           });
-  }
-
-  // c with A = c N, by least squares; 0 when there is none, or only one derivative to tell.
-  double factor() const {
-    double an = 0, nn = 0;
-    Index told = 0;
-    for (std::size_t i = 0; i < a_.size(); ++i) {
-      an += a_[i] * n_[i];
-      nn += n_[i] * n_[i];
-      told += std::abs(n_[i]) > near_;
+// Positions with two axes of equal length exchanged: the identity first, each beside its name.
+struct Exchange {
+  std::string axes;
+  std::vector<Index> to;
+};
+std::vector<Exchange> exchanges(const Shape& s) {
+  std::vector<Exchange> all{{"", std::vector<Index>(static_cast<std::size_t>(numel_of(s)))}};
+  std::iota(all[0].to.begin(), all[0].to.end(), Index{0});
+  for (int p = 0; p < s.rank(); ++p)
+    for (int q = p + 1; q < s.rank(); ++q) {
+      if (s[p] != s[q] || s[p] < 2) continue;
+      Exchange e{std::to_string(p) + " and " + std::to_string(q), all[0].to};
+      for (Index& i : e.to)
+        i += (coordinate(s, q, i) - coordinate(s, p, i)) * (stride_of(s, p) - stride_of(s, q));
+      all.push_back(std::move(e));
     }
-    const double c = nn > 0 ? an / nn : 0;
-    return told > 1 && equals([&](Index i, Index j) { return c * n(i, j); }) ? c : 0;
-  }
+  return all;
+}
 
-  bool transposed() const {
-    return rows_ == columns_ && columns_ > 1 &&
-           equals([this](Index i, Index j) { return n(j, i); });
-  }
+std::string exchanged(const Jacobians& j) {
+  for (const Exchange& in : exchanges(j.pair.shape))
+    for (const Exchange& out : exchanges(j.output))
+      for (const bool transposed : {false, true}) {
+        if (transposed && !j.square()) continue;
+        if (!j.a_is([&](Index i, Index k) {
+              const Index row = out.to[static_cast<std::size_t>(i)];
+              const Index column = in.to[static_cast<std::size_t>(k)];
+              return transposed ? j.n(column, row) : j.n(row, column);
+            }))
+          continue;
+        std::string text = transposed ? "a missing transpose: J dy instead of Jᵀ dy" : "";
+        if (!in.axes.empty())
+          text += (text.empty() ? "" : "; ") + ("the gradient's axes " + in.axes) + " exchanged";
+        if (!out.axes.empty())
+          text += (text.empty() ? "" : "; ") + ("dy's axes " + out.axes) + " exchanged";
+        return text;
+      }
+  return "";
+}
 
-  // The gradient's last two axes exchanged.
-  bool axes_exchanged() const {
-    const int rank = input_.rank();
-    if (rank < 2 || input_[rank - 1] != input_[rank - 2] || input_[rank - 1] < 2) return false;
-    const Index d = input_[rank - 1];
-    return equals(
-        [=, this](Index i, Index j) { return n(i, j / (d * d) * d * d + j % d * d + j / d % d); });
-  }
+// A = N ∓ I, as of x + f(x).
+std::string residual(const Jacobians& j) {
+  for (const double c : {-1.0, 1.0})
+    if (j.square() && j.a_is([&](Index i, Index k) { return j.n(i, k) + (i == k ? c : 0); }))
+      return c < 0 ? "a residual path lost: dx lacks dy itself" : "dy added once too often";
+  return "";
+}
 
-  bool shifted() const {
-    for (Index by : {-1, 1})
-      if (columns_ > 2 && equals([=, this](Index i, Index j) {
-            return j + by >= 0 && j + by < columns_ ? n(i, j + by) : 0.0;
-          }))
-        return true;
-    return false;
+// The gradient moved by one along an axis; what falls off is lost, or comes in again.
+std::string shifted(const Jacobians& j) {
+  for (const bool of_dy : {false, true}) {
+    const Shape& s = of_dy ? j.output : j.pair.shape;
+    for (int axis = 0; axis < s.rank(); ++axis)
+      for (const Index by : {-1, 1})
+        for (const bool around : {false, true})
+          if (s[axis] > 2 && j.a_is([&](Index i, Index k) {
+                const Index at = coordinate(s, axis, of_dy ? i : k), to = at + by;
+                if (!around && (to < 0 || to >= s[axis])) return 0.0;
+                const Index move = ((to + s[axis]) % s[axis] - at) * stride_of(s, axis);
+                return of_dy ? j.n(i + move, k) : j.n(i, k + move);
+              }))
+            return (of_dy ? "dy's index" : "an index") +
+                   (" off by one along axis " + std::to_string(axis));
   }
+  return "";
+}
 
-  // Is every derivative, wherever `where` holds, zero in one of the two and right elsewhere?
-  bool lost() const {
-    return equals([this](Index i, Index j) { return std::abs(a(i, j)) > near_ ? n(i, j) : 0.0; });
-  }
-  bool beyond_mask() const {
-    return masked() && holds([this](Index i, Index j) {
-             return std::abs(n(i, j)) <= near_ || std::abs(a(i, j) - n(i, j)) <= near_;
-           });
-  }
-  bool disjoint() const {
-    return masked() && holds([this](Index i, Index j) {
-             return (i != j || (std::abs(a(i, j)) > near_) != (std::abs(n(i, j)) > near_)) &&
-                    (i == j || (std::abs(a(i, j)) <= near_ && std::abs(n(i, j)) <= near_));
-           });
-  }
+bool opposite_mask(const Jacobians& j) {
+  return j.a_diagonal() && j.n_diagonal() &&
+         j.everywhere([&](Index i, Index k) { return i != k || j.no_a(i, i) != j.no_n(i, i); });
+}
 
-  bool own_element_alone() const {
-    return rows_ == columns_ && columns_ > 1 && diagonal(a_) && !diagonal(n_);
-  }
+// Right wherever there is a derivative, and more where there is none.
+bool mask_ignored(const Jacobians& j) {
+  return j.everywhere([&](Index i, Index k) { return j.right(i, k) || j.no_n(i, k); });
+}
 
-  // A - N is the same for all elements along an axis: a mean's term. -1 when along none.
-  int mean_axis() const {
-    if (diagonal(n_)) return -1;
-    Index stride = columns_;
-    for (int axis = 0; axis < input_.rank(); ++axis) {
-      stride /= input_[axis];
-      const Index length = input_[axis];
-      if (length > 1 && holds([=, this](Index i, Index j) {
-            const Index first = j - j / stride % length * stride;
-            return std::abs(a(i, j) - n(i, j) - a(i, first) + n(i, first)) <= near_;
+// -1, or the only axis along which outputs depend on other elements than their own.
+int mixed_axis(const Jacobians& j, double (Jacobians::*of)(Index, Index) const) {
+  const Shape& s = j.pair.shape;
+  if (j.output != s) return -1;
+  for (int axis = 0; axis < s.rank(); ++axis) {
+    bool mixes = false;
+    if (s[axis] > 1 && j.everywhere([&](Index i, Index k) {
+          if (i == k || std::abs((j.*of)(i, k)) <= j.near) return true;
+          mixes = true;
+          return (i - k) % stride_of(s, axis) == 0 &&
+                 i / (stride_of(s, axis) * s[axis]) == k / (stride_of(s, axis) * s[axis]);
+        }) &&
+        mixes)
+      return axis;
+  }
+  return -1;
+}
+
+std::string other_axis(const Jacobians& j) {
+  const int n = mixed_axis(j, &Jacobians::n), a = mixed_axis(j, &Jacobians::a);
+  return n < 0 || a < 0 || n == a
+             ? ""
+             : "a sum along axis " + std::to_string(a) + " instead of axis " + std::to_string(n);
+}
+
+// The axis that a reduction took away, or keeps with length 1; -1 when none.
+int reduced_axis(const Jacobians& j) {
+  const Shape& s = j.pair.shape;
+  for (int axis = 0; axis < s.rank(); ++axis)
+    if (s[axis] > 2 && numel_of(j.output) * s[axis] == numel_of(s)) {
+      const Index stride = stride_of(s, axis), length = s[axis];
+      if (j.everywhere([&](Index i, Index k) {
+            return j.no_n(i, k) || i == k / (stride * length) * stride + k % stride;
           }))
         return axis;
     }
-    return -1;
-  }
+  return -1;
+}
 
-  // A = N times a factor of each column (of the element of x), of at least two derivatives each.
-  bool factor_of_element() const {
-    if (rows_ < 2 || columns_ < 2) return false;
-    for (Index j = 0; j < columns_; ++j) {
-      Index pivot = 0, told = 0;
-      for (Index i = 0; i < rows_; ++i) {
-        if (std::abs(n(i, j)) > std::abs(n(pivot, j))) pivot = i;
-        told += std::abs(n(i, j)) > near_;
-      }
-      if (told < 2) return false;
-      const double c = a(pivot, j) / n(pivot, j);
-      for (Index i = 0; i < rows_; ++i)
-        if (std::abs(a(i, j) - c * n(i, j)) > near_) return false;
-    }
-    return true;
-  }
+// A - N is the same for all elements that a sum takes together.
+std::string mean_missing(const Jacobians& j) {
+  const int axis = reduced_axis(j);
+  if (axis < 0) return "";
+  const Index stride = stride_of(j.pair.shape, axis);
+  if (!j.everywhere([&](Index i, Index k) {
+        const Index first = k - coordinate(j.pair.shape, axis, k) * stride;
+        return std::abs(j.a(i, k) - j.n(i, k) - j.a(i, first) + j.n(i, first)) <= j.near;
+      }))
+    return "";
+  return "a term along axis " + std::to_string(axis) + " missing or wrong (a mean)";
+}
 
- private:
-  double a(Index i, Index j) const { return a_[static_cast<std::size_t>(i * columns_ + j)]; }
-  double n(Index i, Index j) const { return n_[static_cast<std::size_t>(i * columns_ + j)]; }
-  bool holds(const std::function<bool(Index i, Index j)>& at) const {
-    for (Index i = 0; i < rows_; ++i)
-      for (Index j = 0; j < columns_; ++j)
-        if (!at(i, j)) return false;
-    return true;
+// A - N = v_i w_k among the elements along an axis, 0 between others.
+std::string term_along_axis(const Jacobians& j) {
+  const Shape& s = j.pair.shape;
+  if (j.output != s || j.n_diagonal()) return "";
+  auto d = [&](Index i, Index k) { return j.a(i, k) - j.n(i, k); };
+  for (int axis = 0; axis < s.rank(); ++axis) {
+    const Index stride = stride_of(s, axis), length = s[axis];
+    if (length < 3) continue;
+    auto first = [&](Index i) { return i - coordinate(s, axis, i) * stride; };
+    std::vector<Index> pivot(static_cast<std::size_t>(j.rows));  // the largest of row i
+    for (Index i = 0; i < j.rows; ++i)
+      for (Index k = 0; k < j.columns; ++k)
+        if (std::abs(d(i, k)) > std::abs(d(i, pivot[static_cast<std::size_t>(i)])))
+          pivot[static_cast<std::size_t>(i)] = k;
+    if (j.everywhere([&](Index i, Index k) {
+          if (first(i) != first(k)) return j.right(i, k);
+          // Row i is a multiple of the first row of its kind.
+          const Index f = first(i), p = pivot[static_cast<std::size_t>(f)];
+          return std::abs(d(i, k) * d(f, p) - d(i, p) * d(f, k)) <= j.near * std::abs(d(f, p));
+        }))
+      return "a term along axis " + std::to_string(axis) +
+             " missing or wrong (a mean, softmax's sum)";
   }
-  bool equals(const std::function<double(Index i, Index j)>& expected) const {
-    return holds([&](Index i, Index j) { return std::abs(a(i, j) - expected(i, j)) <= near_; });
-  }
-  bool diagonal(const std::vector<double>& m) const {
-    return rows_ == columns_ && holds([&](Index i, Index j) {
-             return i == j || std::abs(m[static_cast<std::size_t>(i * columns_ + j)]) <= near_;
-           });
-  }
-  // An element-wise function whose derivative is zero somewhere.
-  bool masked() const {
-    bool zero = false;
-    for (Index i = 0; i < std::min(rows_, columns_); ++i) zero = zero || std::abs(n(i, i)) <= near_;
-    return zero && columns_ > 1 && diagonal(n_) && diagonal(a_);
-  }
-
-  const Shape& input_;
-  const std::vector<double>&a_, &n_;
-  Index columns_, rows_ = 0;
-  double near_ = 0;
-  bool finite_ = true;
-};
-
-std::string factor_text(double c) {
-  char text[64];
-  std::snprintf(text, sizeof text, "a constant factor: %.6g times the derivative", c);
-  return text;
+  return "";
 }
 
 }  // namespace
 
-std::string likely_mistake(const std::vector<JacobianPair>& jacobians, std::size_t k,
-                           double relative) {
-  const Jacobians j(jacobians[k], relative);
-  if (!j.comparable()) return "";
-  if (j.agree())
-    return jacobians[k].right_along_u ? "" : "not linear in dy (dy used as ones, or twice)";
-  if (j.nothing()) return "no gradient reaches the input (detached, or a rule without it)";
-  if (j.negative()) return "the sign";
-  if (const double c = j.factor(); c != 0) return factor_text(c);
-  for (std::size_t other = 0; other < jacobians.size(); ++other)
-    if (other != k && jacobians[other].input == jacobians[k].input &&
-        j.equals(jacobians[other].numeric))
-      return "the gradient of another input, number " + std::to_string(other) + " of those checked";
-  if (j.transposed()) return "a missing transpose: J dy instead of Jᵀ dy";
-  if (j.axes_exchanged()) return "the gradient transposed: its last two axes are exchanged";
-  if (j.shifted()) return "an index off by one";
-  if (j.disjoint()) return "the mask the wrong way round";
-  if (j.beyond_mask()) return "a mask ignored: a gradient where the derivative is 0";
-  if (j.own_element_alone())
-    return "a term missing: each output is taken to depend on its own element alone (a mean, "
-           "softmax's sum)";
-  if (j.lost())
-    return "contributions lost: some derivatives are 0 and the others right (assigned where it "
-           "should be "
-           "added, or a broadcast not summed)";
-  if (j.factor_of_element())
-    return "a factor that belongs to the input's element is missing or wrong";
-  if (const int axis = j.mean_axis(); axis >= 0)
-    return "a term that is the same along axis " + std::to_string(axis) + " is missing (a mean)";
-  return "";
+Mistake likely_mistake(const JacobianPairs& all, std::size_t k, double relative) {
+  const JacobianPair& pair = all.inputs[k];
+  const Index columns = numel_of(pair.shape), rows = std::ssize(all.y);
+  double largest = 0;
+  for (const auto* m : {&pair.analytic, &pair.numeric})
+    for (double x : *m) {
+      if (!std::isfinite(x)) return {};
+      largest = std::max(largest, std::abs(x));
+    }
+  const Jacobians j{pair, all.output, rows, columns, relative * largest};
+  Index wrong = 0;
+  j.everywhere([&](Index i, Index c) {
+    wrong += !j.right(i, c);
+    return true;
+  });
+  if (wrong == 0 && pair.linear) return {};
+  if (!pair.linear)
+    return {ones_for_dy(j) ? "dy used as ones: the gradient is the same whatever dy is"
+                           : "dy ignored, or used not linearly (squared, its size or its sign)",
+            std::max(wrong, rows)};
+  auto named = [&](std::string name, Index fitted = 0) {
+    return Mistake{std::move(name), wrong - fitted};
+  };
+  if (j.everywhere([&](Index i, Index c) { return j.no_a(i, c); }))
+    return named("no gradient reaches the input (detached, or a rule without it)");
+  if (j.a_is([&](Index i, Index c) { return -j.n(i, c); })) return named("the sign");
+  if (std::string text = constant_factor(j); !text.empty()) return named(text, 1);
+  for (const JacobianPair& other : all.inputs)
+    if (&other != &pair && other.shape == pair.shape && j.a_is([&](Index i, Index c) {
+          return other.numeric[static_cast<std::size_t>(i * columns + c)];
+        }))
+      return named("the gradient of another input, " + other.name);
+  for (auto explain : {exchanged, shifted})
+    if (std::string text = explain(j); !text.empty()) return named(text);
+  if (std::string text = passed_on(j, true); !text.empty()) return named(text);
+  if (std::string text = residual(j); !text.empty()) return named(text);
+  if (opposite_mask(j)) return named("the mask the wrong way round");
+  if (j.a_diagonal() && !j.n_diagonal())
+    return named(
+        "a term missing: each output is taken to depend on its own element alone (a mean, "
+        "softmax's sum)");
+  if (std::string text = other_axis(j); !text.empty()) return named(text);
+  if (mask_ignored(j)) return named("a mask ignored: a gradient where the derivative is 0");
+  if (j.everywhere([&](Index i, Index c) { return j.right(i, c) || j.no_a(i, c); }))
+    return named(
+        "contributions lost: some derivatives are 0 and the others right "
+        "(assigned where it should be added, or a broadcast not summed)");
+  if (std::string text = factor_missing(j, all); !text.empty()) return named(text, 1);
+  if (std::string text = passed_on(j, false); !text.empty()) return named(text, 1);
+  for (auto explain : {term_along_axis, mean_missing})
+    if (std::string text = explain(j); !text.empty()) return named(text);
+  if (std::string text = other_factor(j); !text.empty())
+    return named(text, std::max(rows, columns));
+  return {};
 }
 
 }  // namespace glim::detail

@@ -3,25 +3,29 @@
 // A is the Jacobian that backward gives, N the numeric one, both of one input; row i is an element of the
 // outputs, column j one of the input. Mistakes leave marks: A = -N is a sign, A = Nᵀ a missing transpose, a
 // diagonal A where N has none the sum over the others that a softmax or a norm needs. A name is given only when
-// it explains every derivative; without one nothing is said.
+// it explains every derivative; without one nothing is said. How sure it is shows in how many wrong derivatives
+// it explains beyond the constants that were fitted: a factor "fits" any single one.
 #pragma once
 
-#include <string>
-#include <vector>
-
-#include "tensor/shape.hpp"
+#include "autograd/gradcheck/gradcheck.hpp"
 
 namespace glim::detail {
 
 struct JacobianPair {
-  Shape input;
+  std::string name;
+  Shape shape;
+  std::vector<double> x;                  // the input's elements
   std::vector<double> analytic, numeric;  // row-major
-  bool right_along_u = true;              // is Jᵀu right too?
+  bool linear = true;                     // in dy: is backward's Jᵀu that of `analytic`?
 };
 
-// The name of the mistake in jacobians[k], an empty text when none fits. `relative`: differences of this share
-// of the largest derivative are none.
-std::string likely_mistake(const std::vector<JacobianPair>& jacobians, std::size_t k,
-                           double relative);
+struct JacobianPairs {
+  std::vector<JacobianPair> inputs;
+  Shape output;           // (rows) when there are several outputs
+  std::vector<double> y;  // the outputs' elements
+};
+
+// The mistake in input k. `relative`: differences of this share of the largest derivative are none.
+Mistake likely_mistake(const JacobianPairs& all, std::size_t k, double relative);
 
 }  // namespace glim::detail

@@ -28,6 +28,13 @@ std::string of_what(const GradcheckEntry& e) {
   return "output " + std::to_string(e.output) + " " + place(e.output_index);
 }
 
+// Few derivatives fit many mistakes.
+std::string looks(const Mistake& m) {
+  if (m.name.empty()) return "";
+  return (m.evidence < 4 ? "\n      may be " : "\n      looks like ") + m.name + " (" +
+         count(m.evidence, "derivative says", "derivatives say") + " so)";
+}
+
 std::string line_of(const GradcheckEntry& e, const GradcheckOptions& o) {
   std::string text = "\n  input " + std::to_string(e.input) + " " + e.name + " " +
                      to_string(e.shape) + " " + std::string(name_of(e.dtype)) + ": ";
@@ -50,7 +57,7 @@ std::string line_of(const GradcheckEntry& e, const GradcheckOptions& o) {
          "\n      analytic  " + number("% .12g", e.analytic) + "\n      numeric   " +
          number("% .12g", e.numeric) + "\n      error      " + number("%.3e", e.absolute) +
          " absolute, " + number("%.3e", e.relative) + " relative, " + number("%.3g", e.excess) +
-         " times what is allowed" + (e.mistake.empty() ? "" : "\n      looks like " + e.mistake);
+         " times what is allowed" + looks(e.mistake);
 }
 
 }  // namespace
