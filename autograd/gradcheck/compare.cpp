@@ -176,7 +176,13 @@ class Check {
     for (std::size_t k : wanted_) leaves.push_back(xs[k]);
     Recorded r;
     r.values = flatten(ys);
-    if (how.forward_elsewhere) forward_elsewhere();
+    std::optional<Neighbourhood> elsewhere;
+    if (how.forward_elsewhere) {
+      elsewhere.emplace(forward_elsewhere());
+      // A closure's leaves hold what it ran with last.
+      for (std::size_t i = 0; i < wanted_.size(); ++i)
+        leaves[i].leaf().value = subject_.values[wanted_[i]];
+    }
     r.along_u.resize(wanted_.size());
     for (std::size_t i = 0; i < wanted_.size(); ++i)
       r.along_u[i].assign(static_cast<std::size_t>(leaves[i].numel()), 0.0);
@@ -201,19 +207,16 @@ class Check {
     return r;
   }
 
-  // A forward with every element a step away.
-  void forward_elsewhere() const {
-    std::vector<std::vector<double>> x;
-    for (std::size_t k : wanted_) {
-      x.emplace_back();
-      for (Index j = 0; j < near_->numel(k); ++j) {
-        x.back().push_back(near_->element(k, j));
-        near_->set(k, j, x.back().back() + step_at(x.back().back(), 0));
+  // A forward with every element moved. Its copies live on: what it left behind may be views of them.
+  Neighbourhood forward_elsewhere() const {
+    Neighbourhood there(subject_, !coarse());
+    for (std::size_t k : wanted_)
+      for (Index j = 0; j < there.numel(k); ++j) {
+        const double x = there.element(k, j);
+        there.set(k, j, x + 0x1p-6 * std::max(1.0, std::abs(x)));
       }
-    }
-    near_->evaluate();
-    for (std::size_t i = 0; i < wanted_.size(); ++i)
-      for (Index j = 0; j < std::ssize(x[i]); ++j) near_->set(wanted_[i], j, x[i][j]);
+    there.evaluate();
+    return there;
   }
 
   double step_at(double x, int level) const {

@@ -40,7 +40,7 @@ std::string exchanged(const Jacobians& j) {
   for (const Exchange& in : exchanges(j.pair.shape))
     for (const Exchange& out : exchanges(j.output))
       for (const bool transposed : {false, true}) {
-        if (transposed && !j.square()) continue;
+        if (transposed && (!j.square() || !in.axes.empty() || !out.axes.empty())) continue;
         if (!j.a_is([&](Index i, Index k) {
               const Index row = out.to[static_cast<std::size_t>(i)];
               const Index column = in.to[static_cast<std::size_t>(k)];
@@ -211,7 +211,8 @@ Mistake likely_mistake(const JacobianPairs& all, std::size_t k, double relative)
   if (std::string text = passed_on(j, true); !text.empty()) return named(text);
   if (std::string text = residual(j); !text.empty()) return named(text);
   if (opposite_mask(j)) return named("the mask the wrong way round");
-  if (j.a_diagonal() && !j.n_diagonal())
+  if (j.a_diagonal() && !j.n_diagonal() &&
+      j.everywhere([&](Index i, Index c) { return i != c || j.no_a(i, i) || !j.no_n(i, i); }))
     return named(
         "a term missing: each output is taken to depend on its own element alone (a mean, "
         "softmax's sum)");

@@ -34,7 +34,7 @@ std::vector<WrongOp> wrong_functions() {
        {{"chain rule without its factor", kPassed, 0, [](At a) { return a.dy; }},
         {"sign", "the sign", 0, [](At a) { return -(a.dy * a.y); }},
         {"y twice", "the output too many", 0, [](At a) { return a.dy * a.y * a.y; }},
-        {"as a power", "", 0, [](At a) { return a.dy * a.x[0] * exp(a.x[0] - 1); }},
+        {"as a power", "x0 too many", 0, [](At a) { return a.dy * a.x[0] * exp(a.x[0] - 1); }},
         {"upstream forgotten", kOnes, 0, [](At a) { return a.y; }}}},
       {"log",
        {{2, 3}},

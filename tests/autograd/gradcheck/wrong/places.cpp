@@ -104,7 +104,7 @@ std::vector<WrongOp> wrong_places() {
         {"one diagonal more", kIgnored, 0, [](At a) { return tril(a.dy, 1); }},
         {"without the diagonal", kLost, 0, [](At a) { return tril(a.dy, -1); }},
         {"strictly upper", kRound, 0, [](At a) { return triu(a.dy, 1); }},
-        {"upper", "", 0, [](At a) { return triu(a.dy); }}}},
+        {"upper", "axes 0 and 1 exchanged", 0, [](At a) { return triu(a.dy); }}}},
       {"dropout",
        {{4, 4}},
        [](const Vars& x) { return dropout(x[0], kDrop, kKey); },
@@ -132,9 +132,9 @@ std::vector<WrongOp> wrong_places() {
          [](At a) {
            return index_add({3, 2}, 0, shifted(kRows, 3), a.dy);
          }},
-        {"mean over the uses", "", 0,
+        {"mean over the uses", kColumn, 0,
          [](At a) {
-           const Var uses(tensor({1, 1, 2}, {3, 1}, DType::Float64));
+           const Var uses(tensor({1, 1, 2}, {3, 1}, a.dy.dtype()));
            return index_add({3, 2}, 0, kRows, a.dy) / uses;
          }},
         {"scaled as forward was not", "constant factor: √2", 0,
@@ -155,11 +155,11 @@ std::vector<WrongOp> wrong_places() {
       {"embedding with padding 0",
        {{4, 3}},
        [](const Vars& x) {
-         return index_select(x[0], 0, kDistinct) * Var(tensor({1, 0, 1}, {3, 1}, DType::Float64));
+         return index_select(x[0], 0, kDistinct) * Var(tensor({1, 0, 1}, {3, 1}, x[0].dtype()));
        },
        {[](At a) {
          return index_add({4, 3}, 0, kDistinct,
-                          a.dy * Var(tensor({1, 0, 1}, {3, 1}, DType::Float64)));
+                          a.dy * Var(tensor({1, 0, 1}, {3, 1}, a.dy.dtype())));
        }},
        {{"padding learns", kIgnored, 0,
          [](At a) {

@@ -17,7 +17,7 @@ std::vector<WrongOp> wrong_products() {
          [](At a) { return matmul(transpose(a.dy), transpose(a.x[1])); }},
         {"result transposed", "gradient's axes 0 and 1 exchanged", 1,
          [](At a) { return transpose(matmul(transpose(a.x[0]), a.dy)) + 0; }},
-        {"order of factors", "", 0, [](At a) { return matmul(transpose(a.x[1]), a.dy); }},
+        {"order of factors", kOtherAxis, 0, [](At a) { return matmul(transpose(a.x[1]), a.dy); }},
         {"the wrong factor", "", 1, [](At a) { return matmul(transpose(a.x[1]), a.dy); }},
         {"sign", "the sign", 0, [](At a) { return -matmul(a.dy, transpose(a.x[1])); }},
         {"mean over rows", kFactor, 1, [](At a) { return matmul(transpose(a.x[0]), a.dy) / 3; }},

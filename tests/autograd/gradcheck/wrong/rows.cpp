@@ -19,7 +19,7 @@ Var length(const Var& x) { return sqrt(total(x * x)); }
 
 const Tensor kCausal = tril(ones({4, 4}, DType::Bool));
 const Tensor kTarget = from_vector<std::int64_t>({1, 0, 3}, {3});
-Var wanted() { return Var(one_hot(kTarget, 4, DType::Float64)); }
+Var wanted(const Var& x) { return Var(one_hot(kTarget, 4, x.dtype())); }
 
 }  // namespace
 
@@ -56,7 +56,7 @@ std::vector<WrongOp> wrong_rows() {
            const Var p = softmax(a.x[0]);
            return p * (a.dy - total(a.dy * p));
          }},
-        {"no sum over the row", kOwn, 0, [](At a) { return a.y * a.dy; }}}},
+        {"no sum over the row", kTerm, 0, [](At a) { return a.y * a.dy; }}}},
       {"log_softmax",
        {{4, 4}},
        [](const Vars& x) { return log_softmax(x[0]); },
@@ -91,7 +91,7 @@ std::vector<WrongOp> wrong_rows() {
            return (a.dy - mean(a.dy, {0}, true) - a.y * mean(a.dy * a.y, {0}, true)) /
                   deviation(a.x[0]);
          }},
-        {"x for y", kTerm, 0,
+        {"x for y", "", 0,
          [](At a) {
            return (a.dy - average(a.dy) - a.x[0] * average(a.dy * a.x[0])) / deviation(a.x[0]);
          }},
@@ -103,12 +103,13 @@ std::vector<WrongOp> wrong_rows() {
         [](At a) { return sum(a.dy * normal(a.x[0]), {0}); }, [](At a) { return sum(a.dy, {0}); }},
        {{"γ forgotten", "belongs to the output's element", 0,
          [](At a) { return norm_back(a.dy, a.x[0]); }},
-        {"γ after instead of before", "", 0, [](At a) { return norm_back(a.dy, a.x[0]) * a.x[1]; }},
+        {"γ after instead of before", kTranspose, 0,
+         [](At a) { return norm_back(a.dy, a.x[0]) * a.x[1]; }},
         {"γ from the first row", "contributions lost", 1,
          [](At a) { return select(a.dy * normal(a.x[0]), 0, 0); }},
         {"γ from x", "", 1, [](At a) { return sum(a.dy * a.x[0], {0}); }},
         {"γ from y", "", 1, [](At a) { return sum(a.dy * a.y, {0}); }},
-        {"γ without the norm", "dy passed on", 1, [](At a) { return sum(a.dy, {0}); }},
+        {"γ without the norm", "another input, x2", 1, [](At a) { return sum(a.dy, {0}); }},
         {"γ as mean", kFactor, 1, [](At a) { return mean(a.dy * normal(a.x[0]), {0}); }},
         {"β summed along features", "dy's axes 0 and 1 exchanged", 2,
          [](At a) { return sum(a.dy, {1}); }},
@@ -156,19 +157,23 @@ std::vector<WrongOp> wrong_rows() {
         {"sum of dy", kTerm, 0, [](At a) { return (a.dy - total(a.dy)) / total(a.x[0]); }}}},
       {"cross entropy",
        {{3, 4}},
-       [](const Vars& x) { return -sum(log_softmax(x[0]) * wanted()) / 3; },
-       {[](At a) { return a.dy * (softmax(a.x[0]) - wanted()) / 3; }},
-       {{"q - p", "the sign", 0, [](At a) { return a.dy * (wanted() - softmax(a.x[0])) / 3; }},
-        {"1/N forgotten", kFactor, 0, [](At a) { return a.dy * (softmax(a.x[0]) - wanted()); }},
-        {"1/V for 1/N", kFactor, 0, [](At a) { return a.dy * (softmax(a.x[0]) - wanted()) / 4; }},
+       [](const Vars& x) { return -sum(log_softmax(x[0]) * wanted(x[0])) / 3; },
+       {[](At a) { return a.dy * (softmax(a.x[0]) - wanted(a.x[0])) / 3; }},
+       {{"q - p", "the sign", 0,
+         [](At a) { return a.dy * (wanted(a.x[0]) - softmax(a.x[0])) / 3; }},
+        {"1/N forgotten", kFactor, 0,
+         [](At a) { return a.dy * (softmax(a.x[0]) - wanted(a.x[0])); }},
+        {"1/V for 1/N", kFactor, 0,
+         [](At a) { return a.dy * (softmax(a.x[0]) - wanted(a.x[0])) / 4; }},
         {"upstream forgotten", "dy ignored", 0,
-         [](At a) { return (softmax(a.x[0]) - wanted()) / 3; }},
+         [](At a) { return (softmax(a.x[0]) - wanted(a.x[0])) / 3; }},
         {"p alone", "", 0, [](At a) { return a.dy * softmax(a.x[0]) / 3; }},
-        {"-q/p as of NLL", "", 0, [](At a) { return -(a.dy * wanted() / softmax(a.x[0])) / 3; }},
+        {"-q/p as of NLL", "", 0,
+         [](At a) { return -(a.dy * wanted(a.x[0]) / softmax(a.x[0])) / 3; }},
         {"wanted classes only", "contributions lost", 0,
-         [](At a) { return a.dy * wanted() * (softmax(a.x[0]) - 1) / 3; }},
+         [](At a) { return a.dy * wanted(a.x[0]) * (softmax(a.x[0]) - 1) / 3; }},
         {"softmax over positions", "", 0,
-         [](At a) { return a.dy * (softmax(a.x[0], 0) - wanted()) / 3; }}}},
+         [](At a) { return a.dy * (softmax(a.x[0], 0) - wanted(a.x[0])) / 3; }}}},
       {"mean squared error",
        {{3, 4}, {3, 4}},
        [](const Vars& x) { return mean((x[0] - x[1]) * (x[0] - x[1])); },
