@@ -42,30 +42,32 @@ SafeTensors read_safetensors(const std::string& path) {
 void write_safetensors(const std::string& path, const StateDict& tensors,
                        const std::map<std::string, std::string>& metadata) {
   static_assert(std::endian::native == std::endian::little, "elements are written as they lie");
-  std::vector<std::pair<std::string, Tensor>> order;
-  for (const auto& [name, x] : tensors) {
+  std::vector<const StateDict::value_type*> order;
+  for (const auto& entry : tensors) {
+    const auto& [name, x] = entry;
     if (name == kSafeTensorsMetadata || !is_utf8(name))
       throw FileError(path, "\"" + name + "\" cannot name a tensor");
     if (!x.defined()) throw FileError(path, "tensor \"" + name + "\" is undefined");
-    order.emplace_back(name, x);
+    order.push_back(&entry);
   }
-  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
-    return size_of(a.second.dtype()) > size_of(b.second.dtype());
+  std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
+    return size_of(a->second.dtype()) > size_of(b->second.dtype());
   });
 
   std::string header = "{";
-  auto member = [&](std::string_view name, const auto& value) {
+  auto member = [&](std::string_view name, const nlohmann::json& value) {
     header += (header.size() > 1 ? "," : "") + nlohmann::json(name).dump() + ":" + value.dump();
   };
   for (const auto& [key, text] : metadata)
     if (!is_utf8(key) || !is_utf8(text)) throw FileError(path, "metadata that is not UTF-8");
-  if (!metadata.empty()) member(kSafeTensorsMetadata, nlohmann::json(metadata));
+  if (!metadata.empty()) member(kSafeTensorsMetadata, metadata);
   std::uint64_t at = 0;
-  for (const auto& [name, x] : order) {
+  for (const auto* entry : order) {
+    const Tensor& x = entry->second;
     std::uint64_t end = at + static_cast<std::uint64_t>(x.numel()) * size_of(x.dtype());
-    member(name, nlohmann::ordered_json{{"dtype", written_dtype(x.dtype())},
-                                        {"shape", x.shape().vec()},
-                                        {"data_offsets", {at, end}}});
+    member(entry->first, {{"dtype", written_dtype(x.dtype())},
+                          {"shape", x.shape().vec()},
+                          {"data_offsets", {at, end}}});
     at = end;
   }
   header += "}";
@@ -75,8 +77,8 @@ void write_safetensors(const std::string& path, const StateDict& tensors,
     std::uint64_t n = header.size();
     sink.write(&n, 8);
     sink.write(header);
-    for (const auto& [name, x] : order) {
-      Tensor c = x.contiguous();
+    for (const auto* entry : order) {
+      Tensor c = entry->second.contiguous();
       const std::byte* p = c.storage().data() + c.offset() * size_of(c.dtype());
       sink.write(p, c.numel() * size_of(c.dtype()));
     }
