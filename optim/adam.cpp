@@ -4,6 +4,7 @@
 
 #include "optim/kernels/table.hpp"
 #include "tensor/error.hpp"
+#include "tensor/portable.hpp"
 
 namespace glim {
 namespace {
@@ -17,7 +18,7 @@ Corrections corrections(const AdamOptions& o, double t) {
   thread_local double beta1 = -1, beta2 = -1, at = 0;
   thread_local Corrections last{};
   if (o.beta1 != beta1 || o.beta2 != beta2 || t != at) {
-    last = {1 - std::pow(o.beta1, t), 1 - std::pow(o.beta2, t)};
+    last = {1 - portable::pow(o.beta1, t), 1 - portable::pow(o.beta2, t)};
     beta1 = o.beta1, beta2 = o.beta2, at = t;
   }
   return last;

@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "tensor/error.hpp"
+#include "tensor/portable.hpp"
 
 namespace glim {
 namespace {
@@ -44,7 +45,7 @@ NoamSchedule::NoamSchedule(Index d_model, Index warmup, double factor)
 double NoamSchedule::at(Index step) const {
   auto s = static_cast<double>(step), w = static_cast<double>(warmup_);
   return factor_ / std::sqrt(static_cast<double>(d_model_)) *
-         std::min(1 / std::sqrt(s), s * std::pow(w, -1.5));
+         std::min(1 / std::sqrt(s), s * portable::pow(w, -1.5));
 }
 std::string NoamSchedule::options() const {
   return "noam: factor " + text(factor_) + ", d_model " + std::to_string(d_model_) + ", warmup " +
@@ -78,7 +79,7 @@ double CosineSchedule::at(Index step) const {
   if (step <= warmup_) return peak_ * s / w;
   if (step > total_) return floor_;
   double part = (s - w) / (static_cast<double>(total_) - w);
-  return floor_ + 0.5 * (peak_ - floor_) * (1 + std::cos(std::numbers::pi * part));
+  return floor_ + 0.5 * (peak_ - floor_) * (1 + portable::cos(std::numbers::pi * part));
 }
 std::string CosineSchedule::options() const {
   return "cosine: warmup " + std::to_string(warmup_) + ", total " + std::to_string(total_) +

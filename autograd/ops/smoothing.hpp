@@ -3,16 +3,16 @@
 //   q = 1-ε for the target, 0 for pad, ε/(V-2) elsewhere (ε/(V-1) where pad is no class)
 #pragma once
 
-#include <cmath>
 #include <string>
 
 #include "autograd/kernels/simd/table.hpp"
 #include "tensor/error.hpp"
+#include "tensor/portable.hpp"
 #include "tensor/tensor.hpp"
 
 namespace glim {
 
-inline double x_log_x(double v) { return v > 0 ? v * std::log(v) : 0.0; }
+inline double x_log_x(double v) { return v > 0 ? v * portable::log(v) : 0.0; }
 
 struct Smoothing {
   double epsilon = 0;

@@ -5,6 +5,7 @@
 
 #include "tensor/error.hpp"
 #include "tensor/parallel.hpp"
+#include "tensor/portable.hpp"
 #include "tensor/simd/kernels.hpp"
 
 namespace glim {
@@ -130,7 +131,7 @@ class Search {
     if (top == static_cast<T>(kNever)) top = 0;  // for a row of -∞ alone
     T sum =
         row_kernels<T>().sum_of_exponentials(static_cast<Index>(never_.size()), top, row, nullptr);
-    return static_cast<double>(top) + std::log(static_cast<double>(sum));
+    return static_cast<double>(top) + portable::log(static_cast<double>(sum));
   }
 
   // The best `width` continuations of a prefix, token v having base + row[v]: tokens come in order,
@@ -274,7 +275,7 @@ class Search {
 }  // namespace
 
 double length_penalty(Index length, double alpha) {
-  return std::pow((5 + static_cast<double>(length)) / 6, alpha);
+  return portable::pow((5 + static_cast<double>(length)) / 6, alpha);
 }
 
 void check_search(const std::vector<Index>& limits, const SearchOptions& options) {

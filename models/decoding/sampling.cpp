@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tensor/error.hpp"
+#include "tensor/portable.hpp"
 
 namespace glim {
 namespace {
@@ -62,7 +63,7 @@ std::vector<double> sampling_probs(const Tensor& logits, const SamplingOptions& 
   }
   double total = 0;
   for (std::size_t v = 0; v < p.size(); ++v) {
-    p[v] = s.logit[v] > kNever ? std::exp((s.logit[v] - s.top) / o.temperature) : 0;
+    p[v] = s.logit[v] > kNever ? portable::exp((s.logit[v] - s.top) / o.temperature) : 0;
     total += p[v];
   }
   auto classes = static_cast<Index>(p.size());

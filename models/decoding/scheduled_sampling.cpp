@@ -8,6 +8,7 @@
 
 #include "tensor/error.hpp"
 #include "tensor/ops/elementwise.hpp"
+#include "tensor/portable.hpp"
 
 namespace glim {
 namespace {
@@ -23,7 +24,7 @@ constexpr std::array<std::pair<std::string_view, SamplingSchedule>, 4> kNames = 
 double inverse_sigmoid_k(double half) {
   double k = std::max(2.0, half);
   for (int i = 0; i < 100; ++i) {
-    double step = (k * std::log(k) - half) / (std::log(k) + 1);
+    double step = (k * portable::log(k) - half) / (portable::log(k) + 1);
     k -= step;
     if (std::abs(step) < 1e-12 * k) break;
   }
@@ -62,11 +63,11 @@ double sampling_share(SamplingSchedule schedule, double most, Index steps, Index
       truth = std::max(0.0, 1 - t / n);
       break;
     case SamplingSchedule::Exponential:
-      truth = std::pow(0.01, t / n);
+      truth = portable::pow(0.01, t / n);
       break;
     case SamplingSchedule::InverseSigmoid: {
       double k = inverse_sigmoid_k(n / 2);
-      truth = k / (k + std::exp(t / k));  // e^{t/k} may be infinite: then 0
+      truth = k / (k + portable::exp(t / k));  // e^{t/k} may be infinite: then 0
       break;
     }
   }

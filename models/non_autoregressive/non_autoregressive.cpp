@@ -8,6 +8,7 @@
 #include "nn/loss.hpp"
 #include "tensor/error.hpp"
 #include "tensor/ops/reduce.hpp"
+#include "tensor/portable.hpp"
 
 namespace glim {
 namespace {
@@ -54,7 +55,7 @@ Tensor soft_copy_weights(const std::vector<Index>& source_lengths,
       double centre = static_cast<double>(t) * stretch, total = 0;
       // The nearest source position is at most 1/2 away: the sum cannot vanish.
       for (Index s = 0; s < s_len; ++s)
-        total += row[s] = std::exp(-std::abs(static_cast<double>(s) - centre) / sharpness);
+        total += row[s] = portable::exp(-std::abs(static_cast<double>(s) - centre) / sharpness);
       for (Index s = 0; s < s_len; ++s) row[s] /= total;
     }
   }

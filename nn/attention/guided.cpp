@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "tensor/error.hpp"
+#include "tensor/portable.hpp"
 
 namespace glim {
 
@@ -25,7 +26,7 @@ Tensor guided_attention_weights(const std::vector<Index>& target_lengths,
       for (Index n = 0; n < n_len; ++n) {
         double off = static_cast<double>(n) / static_cast<double>(n_len) -
                      static_cast<double>(t) / static_cast<double>(t_len);
-        row[n] = 1 - std::exp(-off * off / (2 * width * width));
+        row[n] = 1 - portable::exp(-off * off / (2 * width * width));
       }
     }
   }

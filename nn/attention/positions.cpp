@@ -5,6 +5,7 @@
 
 #include "nn/init.hpp"
 #include "tensor/parallel.hpp"
+#include "tensor/portable.hpp"
 
 namespace glim {
 
@@ -12,7 +13,8 @@ Tensor sinusoidal_positions(Index first, Index length, Index d_model, double bas
   if (!(base > 0)) throw ValueError("positional_encoding", "the base must be positive");
   std::vector<double> frequency;  // one for each pair of columns
   for (Index c = 0; c < d_model; c += 2)
-    frequency.push_back(std::pow(base, -static_cast<double>(c) / static_cast<double>(d_model)));
+    frequency.push_back(
+        portable::pow(base, -static_cast<double>(c) / static_cast<double>(d_model)));
   Tensor table = empty({length, d_model}, dtype);
   require_floating(table, "positional_encoding");
   visit_floating(dtype, [&]<class T>() {
@@ -21,7 +23,8 @@ Tensor sinusoidal_positions(Index first, Index length, Index d_model, double bas
       for (Index p = begin; p < end; ++p) {
         for (Index c = 0; c < d_model; ++c) {
           double angle = static_cast<double>(first + p) * frequency[c / 2];
-          out[p * d_model + c] = static_cast<T>(c % 2 == 0 ? std::sin(angle) : std::cos(angle));
+          out[p * d_model + c] =
+              static_cast<T>(c % 2 == 0 ? portable::sin(angle) : portable::cos(angle));
         }
       }
     });

@@ -5,6 +5,7 @@
 
 #include "nn/attention/positions.hpp"
 #include "tensor/parallel.hpp"
+#include "tensor/portable.hpp"
 
 namespace glim {
 
@@ -36,7 +37,7 @@ Tensor alibi_slopes(Index heads) {
   if (heads < 1) throw ValueError("alibi", "needs at least one head");
   std::vector<double> slopes;
   for (Index h = 1; h <= heads; ++h)
-    slopes.push_back(std::exp2(-8 * static_cast<double>(h) / static_cast<double>(heads)));
+    slopes.push_back(portable::pow(2, -8 * static_cast<double>(h) / static_cast<double>(heads)));
   return from_vector(slopes, {heads});
 }
 

@@ -33,10 +33,6 @@ template <class T>
 constexpr auto kGemm = cblas_dgemm;
 template <>
 constexpr auto kGemm<float> = cblas_sgemm;
-template <class T>
-constexpr auto kGemv = cblas_dgemv;
-template <>
-constexpr auto kGemv<float> = cblas_sgemv;
 blasint blas_int(Index i) { return static_cast<blasint>(i); }
 CBLAS_TRANSPOSE transposition(bool transpose) { return transpose ? CblasTrans : CblasNoTrans; }
 
@@ -52,19 +48,6 @@ void blas_gemm(const Gemm<T>& p) {
 }
 template void blas_gemm(const Gemm<float>&);
 template void blas_gemm(const Gemm<double>&);
-
-template <class T>
-void blas_gemv(bool transpose, Index rows, Index columns, T alpha, const T* a, Index lda,
-               const T* x, Index step_x, T beta, T* y, Index step_y) {
-  require_blas_extents({rows, columns, lda, step_x, step_y});
-  one_thread_a_call();
-  kGemv<T>(CblasRowMajor, transposition(transpose), blas_int(rows), blas_int(columns), alpha, a,
-           blas_int(lda), x, blas_int(step_x), beta, y, blas_int(step_y));
-}
-template void blas_gemv(bool, Index, Index, float, const float*, Index, const float*, Index, float,
-                        float*, Index);
-template void blas_gemv(bool, Index, Index, double, const double*, Index, const double*, Index,
-                        double, double*, Index);
 
 BlasInfo blas_info() {
   constexpr const char* kParallel[] = {"sequential", "pthread", "openmp"};

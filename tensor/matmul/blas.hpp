@@ -28,11 +28,6 @@ struct Gemm {
 template <class T>
 void blas_gemm(const Gemm<T>& p);
 
-// y = alpha op(a) x + beta y for a (rows, columns) as stored; step_* is the distance between elements.
-template <class T>
-void blas_gemv(bool transpose, Index rows, Index columns, T alpha, const T* a, Index lda,
-               const T* x, Index step_x, T beta, T* y, Index step_y);
-
 struct BlasInfo {
   std::string config;    // what the library says of its build
   std::string core;      // the kernels it chose for this CPU

@@ -138,9 +138,7 @@ Tensor matmul_by(Products large, const Tensor& a, const Tensor& b) {
   return y;
 }
 
-Tensor matmul(const Tensor& a, const Tensor& b) {
-  return matmul_by(product_choice().products, a, b);
-}
+Tensor matmul(const Tensor& a, const Tensor& b) { return matmul_by(products_in_use(), a, b); }
 
 void matmul_into(const Tensor& out, const Tensor& a, const Tensor& b, double alpha, double beta) {
   Checked c = check(a, b);
@@ -152,7 +150,7 @@ void matmul_into(const Tensor& out, const Tensor& a, const Tensor& b, double alp
                      {{"out", out}, {"a", a}, {"b", b}});
   if (out.dtype() != a.dtype())
     throw DTypeError("matmul", "out has another dtype", {{"out", out}, {"a", a}, {"b", b}});
-  dispatch(reshape(out, c.result), c, alpha, beta, product_choice().products);
+  dispatch(reshape(out, c.result), c, alpha, beta, products_in_use());
 }
 
 Tensor matmul_then(const Tensor& a, const Tensor& b, const Epilogue& epilogue) {
@@ -164,7 +162,7 @@ Tensor matmul_then(const Tensor& a, const Tensor& b, const Epilogue& epilogue) {
                      {{"a", a}, {"b", b}, {"bias", e.bias}});
   if (e.bias.defined()) e.bias = e.bias.contiguous();
   Tensor y = empty(c.result, a.dtype());
-  dispatch(y, c, 1, 0, product_choice().products, &e);
+  dispatch(y, c, 1, 0, products_in_use(), &e);
   return y;
 }
 

@@ -1,6 +1,7 @@
 #include "tensor/matmul/multiply.hpp"
 
 #include <algorithm>
+#include <vector>
 
 #include "tensor/matmul/matmul.hpp"
 #include "tensor/simd/kernels.hpp"
@@ -29,27 +30,33 @@ void scale_result(const Gemm<T>& p) {
     }
 }
 
-// The matrix is read once, in place. Dot products with its rows are our own: gemv reads four adjacent rows
-// at a time, at 0.7 of memory's rate where they are short. Weighted sums of its rows are gemv's.
+// The matrix is read once, in place: by dot products with its rows, or by weighted sums of them.
 template <class T>
 void multiply_vector(const Gemm<T>& p) {
-  // The matrix as stored is rows·columns, and multiplied transposed where `transpose` says so.
   bool row = p.m == 1;
   Index length = row ? p.n : p.m, step = row ? 1 : p.ldc;
-  bool transpose = row ? !p.transpose_b : p.transpose_a;
+  bool dots = row ? p.transpose_b : !p.transpose_a;
   const T *matrix = row ? p.b : p.a, *vector = row ? p.a : p.b;
   Index ld = row ? p.ldb : p.lda;
   Index vector_step = row ? (p.transpose_a ? p.lda : 1) : (p.transpose_b ? 1 : p.ldb);
-  if (!transpose && step == 1 && vector_step == 1)
-    return row_kernels<T>().few_rows_product(1, length, p.k, p.alpha, vector, p.k, matrix, ld,
-                                             p.beta, p.c, length, nullptr);
-  T beta = p.beta;
-  if (beta == 0) {  // some versions of gemv multiply by beta, and NaN·0 is NaN
-    for (Index i = 0; i < length; ++i) p.c[i * step] = 0;
-    beta = 1;
+  std::vector<T> gathered, result;  // what is not adjacent
+  if (vector_step != 1) {
+    for (Index i = 0; i < p.k; ++i) gathered.push_back(vector[i * vector_step]);
+    vector = gathered.data();
   }
-  blas_gemv(transpose, transpose ? p.k : length, transpose ? length : p.k, p.alpha, matrix, ld,
-            vector, vector_step, beta, p.c, step);
+  T* c = p.c;
+  if (step != 1) {
+    for (Index i = 0; i < length; ++i) result.push_back(p.c[i * step]);
+    c = result.data();
+  }
+  if (dots)
+    row_kernels<T>().dots_product(1, length, p.k, p.alpha, vector, p.k, matrix, ld, p.beta, c,
+                                  length);
+  else
+    row_kernels<T>().row_product(length, p.k, block_depth(p.k, sizeof(T)), p.alpha, vector, matrix,
+                                 ld, p.beta, c);
+  if (step != 1)
+    for (Index i = 0; i < length; ++i) p.c[i * step] = c[i];
 }
 
 }  // namespace
@@ -60,16 +67,17 @@ void multiply(Algorithm algorithm, const Gemm<T>& p) {
   switch (algorithm) {
     case Algorithm::EmptySum:
       return scale_result(p);
-    case Algorithm::WeightedRows:
-      return kernels.row_product(p.n, p.k, p.alpha, p.a, p.b, p.ldb, p.beta, p.c);
     case Algorithm::Vector:
       return multiply_vector(p);
+    case Algorithm::Dots:
+      return kernels.dots_product(p.m, p.n, p.k, p.alpha, p.a, p.lda, p.b, p.ldb, p.beta, p.c,
+                                  p.ldc);
     case Algorithm::ShortRows:
       return kernels.short_rows_product(p.m, p.n, p.k, p.alpha, p.a, p.lda, p.b, p.ldb, p.beta, p.c,
                                         p.ldc);
     case Algorithm::FewRows:
-      return kernels.few_rows_product(p.m, p.n, p.k, p.alpha, p.a, p.lda, p.b, p.ldb, p.beta, p.c,
-                                      p.ldc,
+      return kernels.few_rows_product(p.m, p.n, p.k, block_depth(p.k, sizeof(T)), p.alpha, p.a,
+                                      p.lda, p.b, p.ldb, p.beta, p.c, p.ldc,
                                       scratch_of<T>(few_rows_scratch(p.m, p.k)).template data<T>());
     case Algorithm::Packed: {
       PackedBlocks blocks = packed_blocks(p.m, p.n, p.k, sizeof(T));

@@ -17,9 +17,10 @@
 // For few columns of c a panel of a is read too few times to be worth packing: then a tile reads its
 // rows in place, unless they lie a multiple of 2 KiB apart, where a first cache holds but a few of them.
 //
-// Each element of c is the same sum in the same order wherever a product is cut: blocks of the inner
-// dimension depend on k alone, and a tile at the edge does for its elements what a whole one does.
-// So, unlike with BLAS, a product may be cut for the threads there are without a change in its bits.
+// Each element of c is the same sum in the same order wherever a product is cut and with any instruction
+// set: fused multiply-adds along k, in blocks that depend on k alone. A tile at the edge does for its elements
+// what a whole one does. So, unlike with BLAS, a product may be cut for the threads there are without a
+// change in its bits.
 #pragma once
 
 #include "tensor/matmul/skinny.hpp"

@@ -1,13 +1,9 @@
 #include "tensor/matmul/plan.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
-#include <cstring>
+#include <string>
 #include <utility>
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
 
 #include "tensor/error.hpp"
 
@@ -29,38 +25,28 @@ Index even_piece(Index extent, Index pieces, Index unit) {
 // ---- the algorithm ----
 
 namespace {
-constexpr Index kSmallResult = 1200;  // up to which BLAS has a path of its own
 
-// Whether few_rows_product is faster than BLAS, as measured with each instruction set.
+constexpr Index kDotRows = 8;
+
+// Whether few_rows_product is faster than a packed one, as measured with each instruction set.
 bool few_rows_are_faster(Isa isa, Index m, Index n, Index k) {
-  if (isa == Isa::Avx512) return m <= 128 && (m > 8 || m * n > kSmallResult);
-  if (isa == Isa::Avx2) return m <= 64 && n * k >= 4096;
-  return m <= 128;
+  return isa == Isa::Avx2 ? m <= 64 && n * k >= 4096 : m <= 128;
 }
 
 }  // namespace
 
-// BLAS packs nothing for up to 10^6 multiplications, for a bᵀ only for up to 1200 results. Our own packed
-// product is ahead of BLAS's, up to kLarge multiplications, which the heads of attention do not reach. For
-// larger products the CPU decides.
 template <class T>
 Algorithm algorithm_for(bool transpose_a, bool transpose_b, Index m, Index n, Index k,
                         Products large) {
-  constexpr Index kSmallMatrix = 1 << 16;
-  constexpr double kLarge = 1 << 22;
   const Isa isa = best_isa();
   if (k == 0) return Algorithm::EmptySum;
-  if (m == 1 && !transpose_a && !transpose_b && n * k <= kSmallMatrix)
-    return Algorithm::WeightedRows;  // not worth a call of gemv
   if (m == 1 || n == 1) return Algorithm::Vector;
   if (!transpose_a && transpose_b) {
+    if (m <= kDotRows && k > kShortRow<T>) return Algorithm::Dots;
     if (k <= kShortRow<T> && isa == Isa::Avx512) return Algorithm::ShortRows;
     if (few_rows_are_faster(isa, m, n, k)) return Algorithm::FewRows;
   }
-  double work = product(m, n, k);
-  bool small = work <= 1e6 && !(transpose_b && product(m, n, 1) > kSmallResult);
-  bool own = isa != Isa::Baseline && (large == Products::Own || work <= kLarge);
-  return !small && own ? Algorithm::Packed : Algorithm::Blas;
+  return large == Products::Own ? Algorithm::Packed : Algorithm::Blas;
 }
 template Algorithm algorithm_for<float>(bool, bool, Index, Index, Index, Products);
 template Algorithm algorithm_for<double>(bool, bool, Index, Index, Index, Products);
@@ -69,11 +55,13 @@ template Algorithm algorithm_for<double>(bool, bool, Index, Index, Index, Produc
 
 // In float: 256 along the inner dimension, so that a panel of b's 32 columns takes 32 KiB of the first cache;
 // 192 rows of a and up to 512 columns of b, 0.7 MiB in the second. How k is divided depends on k alone.
+Index block_depth(Index k, Index element_bytes) {
+  Index pieces = ceil_div(k, 1024 / element_bytes);
+  return rounded_up(ceil_div(k, pieces), 16);
+}
 PackedBlocks packed_blocks(Index m, Index n, Index k, Index element_bytes) {
   constexpr Index kRows = 192, kColumns = 512;
-  Index pieces = ceil_div(k, 1024 / element_bytes);
-  return {rounded_up(ceil_div(k, pieces), 16),
-          std::min(rounded_up(m, PackedBlocks::kRowUnit), kRows),
+  return {block_depth(k, element_bytes), std::min(rounded_up(m, PackedBlocks::kRowUnit), kRows),
           std::min(rounded_up(n, PackedBlocks::kColumnBytes / element_bytes), kColumns)};
 }
 
@@ -157,90 +145,20 @@ Tiles tiles_for(Algorithm algorithm, Index m, Index n, Index k, Index batches, i
 
 // ---- whose product computes large matrices ----
 
-namespace {
-// A training step's time with OpenBLAS's product over that with our own: medians of 5 pairs in turn, on two
-// cores unless said (`tools/bench --only products`).
-struct Measured {
-  std::string_view vendor;
-  int family;
-  Isa widest, isa;
-  Products ahead;
-  std::string_view on;
-};
-constexpr Measured kMeasured[] = {
-    // Not measured: OpenBLAS has the same kernels for Zen 1, 2 and 3.
-    {"AuthenticAMD", 0x17, Isa::Avx2, Isa::Avx2, Products::OpenBlas,
-     "Zen 3, whose kernels OpenBLAS uses here too"},
-    // base 0.87, small 0.95, gpt-char 0.955, tiny 1.00: when packing still stored parts of vectors, which
-    // made Zen 4's 0.99, 0.99, 0.95, 1.02
-    {"AuthenticAMD", 0x19, Isa::Avx2, Isa::Avx2, Products::OpenBlas, "Zen 3"},
-    // base 0.98, small 1.03, gpt-char 1.03, tiny 1.07 with OpenBLAS's Haswell kernels
-    {"AuthenticAMD", 0x19, Isa::Avx512, Isa::Avx2, Products::Own, "Zen 4 limited to AVX2"},
-    // base 1.10, small 1.14, gpt-char 1.06, tiny 1.13
-    {"AuthenticAMD", 0x19, Isa::Avx512, Isa::Avx512, Products::Own, "Zen 4"},
-    // 1.03 to 1.05
-    {"GenuineIntel", 0x6, Isa::Avx512, Isa::Avx2, Products::Own, "a Xeon limited to AVX2"},
-    // base 1.19
-    {"GenuineIntel", 0x6, Isa::Avx512, Isa::Avx512, Products::Own, "a Xeon"},
-};
-
-std::string described(const CpuKind& cpu, Isa isa) {
-  char family[16];
-  std::snprintf(family, sizeof family, "0x%x", static_cast<unsigned>(cpu.family));
-  return (cpu.vendor.empty() ? "an unknown CPU" : cpu.vendor + " family " + family) + " with " +
-         std::string(name_of(isa));
-}
-
-}  // namespace
-
 std::string_view name_of(Products products) {
   return products == Products::Own ? "own" : "openblas";
 }
 
-CpuKind cpu_kind() {
-  CpuKind kind;
-  kind.widest = supported_isas().back();
-#if defined(__x86_64__)
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  if (!__get_cpuid(0, &a, &b, &c, &d)) return kind;
-  char vendor[12];
-  std::memcpy(vendor, &b, 4);
-  std::memcpy(vendor + 4, &d, 4);
-  std::memcpy(vendor + 8, &c, 4);
-  kind.vendor.assign(vendor, sizeof vendor);
-  __get_cpuid(1, &a, &b, &c, &d);
-  kind.family = static_cast<int>(a >> 8 & 0xf);
-  if (kind.family == 0xf) kind.family += static_cast<int>(a >> 20 & 0xff);
-#endif
-  return kind;
+Products choose_products(const char* asked) {
+  std::string_view word = asked ? asked : "own";
+  for (Products p : {Products::Own, Products::OpenBlas})
+    if (word == name_of(p)) return p;
+  throw ValueError("GLIM_PRODUCTS", "'" + std::string(word) + "' is not one of own, openblas");
 }
 
-ProductChoice choose_products(const CpuKind& cpu, Isa isa, const char* asked) {
-  bool own = isa != Isa::Baseline;
-  if (asked) {
-    std::string word = asked;
-    if (word == "openblas") return {Products::OpenBlas, "GLIM_PRODUCTS"};
-    if (word != "own")
-      throw ValueError("GLIM_PRODUCTS", "'" + word + "' is not one of own, openblas");
-    if (!own)
-      throw ValueError("GLIM_PRODUCTS", "Glim has no products of its own for " +
-                                            std::string(name_of(isa)) + "; use openblas");
-    return {Products::Own, "GLIM_PRODUCTS"};
-  }
-  if (!own)
-    return {Products::OpenBlas, "Glim has none of its own for " + std::string(name_of(isa))};
-  for (const Measured& m : kMeasured)
-    if (m.vendor == cpu.vendor && m.family == cpu.family && m.widest == cpu.widest && m.isa == isa)
-      return {m.ahead, "faster on " + std::string(m.on)};
-  // OpenBLAS may not know the CPU either, and then takes kernels of older ones.
-  return {Products::Own, "not measured on " + described(cpu, isa) +
-                             "; `tools/bench --only products` measures it, GLIM_PRODUCTS chooses"};
-}
-
-const ProductChoice& product_choice() {
-  static const ProductChoice choice =
-      choose_products(cpu_kind(), best_isa(), std::getenv("GLIM_PRODUCTS"));
-  return choice;
+Products products_in_use() {
+  static const Products products = choose_products(std::getenv("GLIM_PRODUCTS"));
+  return products;
 }
 
 }  // namespace glim

@@ -2,16 +2,15 @@
 //
 //   c = alpha op(a) op(b) + beta c      op(a) (m, k)   op(b) (k, n)   c (m, n)
 //
-// The extents and the CPU decide, and nothing that varies from run to run: a choice by a measurement at run
-// time would turn with its noise, and with it the bits. GLIM_PRODUCTS in the environment ("own", "openblas")
-// overrides the choice for large products; ValueError for another word, and for "own" without AVX2.
+// There are two engines. Our own gives the same bits on any CPU (tensor/numerics.md): the extents alone say
+// whether an element of c is a dot product in lanes or a sum along k in blocks, and the instruction set only
+// how that is reached. OpenBLAS, whose bits are those of the CPU's kernels, computes where GLIM_PRODUCTS in
+// the environment is "openblas" ("own" is the default; ValueError for another word) what our own would pack.
 #pragma once
 
-#include <string>
 #include <string_view>
 
 #include "tensor/shape.hpp"
-#include "tensor/simd/isa.hpp"
 #include "tensor/simd/kernels.hpp"
 
 namespace glim {
@@ -19,40 +18,28 @@ namespace glim {
 // Whose product computes large matrices.
 enum class Products { Own, OpenBlas };
 std::string_view name_of(Products products);
-
-// As cpuid tells it: "AuthenticAMD", 0x19; empty and 0 where there is none. `widest` of what it runs tells
-// Zen 3 from Zen 4.
-struct CpuKind {
-  std::string vendor;
-  int family = 0;
-  Isa widest = Isa::Baseline;
-};
-CpuKind cpu_kind();
-
-struct ProductChoice {
-  Products products;
-  std::string reason;
-};
 // `asked`: the value of GLIM_PRODUCTS, or null.
-ProductChoice choose_products(const CpuKind& cpu, Isa isa, const char* asked);
-
-const ProductChoice& product_choice();  // the one in use
+Products choose_products(const char* asked);
+Products products_in_use();
 
 // The first five read their operands where they lie (tensor/matmul/skinny.hpp).
 enum class Algorithm {
-  EmptySum,      // k = 0: c = beta c
-  WeightedRows,  // one row of a weights the rows of a small b, as a head's context does
-  Vector,        // a or b is a vector
-  ShortRows,     // a bᵀ, rows no longer than a vector register, as in narrow heads
-  FewRows,       // a bᵀ for few rows of a, as in decoding
-  Packed,        // our own in blocks (tensor/matmul/packed.hpp); a sum does not depend on the tiles
+  EmptySum,   // k = 0: c = beta c
+  Vector,     // a or b is a vector
+  Dots,       // a bᵀ for very few rows of a, as in decoding
+  ShortRows,  // a bᵀ, rows no longer than a vector register, as in narrow heads
+  FewRows,    // a bᵀ for few rows of a
+  Packed,     // our own in blocks (tensor/matmul/packed.hpp); a sum does not depend on the tiles
   Blas,
 };
 // The fastest for these extents, at least 1 but for k, of a whole product before it is cut into tiles.
+// ShortRows, FewRows and Packed give the same bits.
 template <class T>
 Algorithm algorithm_for(bool transpose_a, bool transpose_b, Index m, Index n, Index k,
-                        Products large = product_choice().products);
+                        Products large = products_in_use());
 
+// How far the blocks of the inner dimension reach.
+Index block_depth(Index k, Index element_bytes);
 // The blocks of Algorithm::Packed.
 PackedBlocks packed_blocks(Index m, Index n, Index k, Index element_bytes);
 

@@ -7,7 +7,10 @@
 // Very few rows: dot products along k. More: a is transposed to (k, m), so that its rows lie side
 // by side in a vector and one element of b multiplies all of them; cᵀ comes out, in panels of rows
 // of b, and is transposed back. Rows no longer than a vector: b is transposed in registers, a vector's
-// worth of rows at a time. Each element of c is one sum over k in order, whatever the extents.
+// worth of rows at a time.
+//
+// An element of c is one sum over k in order, in blocks of `depth`, and so the same as a packed product's
+// (tensor/matmul/packed.hpp). Dot products alone sum along k in lanes, 64 bytes of them.
 #pragma once
 
 #include "tensor/simd/kernels.hpp"
@@ -19,18 +22,22 @@ namespace glim::GLIM_ISA {
 template <class T, int M, int N>
 GLIM_INLINE void dots(Index k, const T* a, Index lda, const T* b, Index ldb, Index apart, T alpha,
                       T beta, T* c, Index ldc) {
-  Vec<T> sum[M][N] = {};
-  auto step = [&](Index i, auto&& get) {
-    Vec<T> right[N];
-    for (int q = 0; q < N; ++q) right[q] = get(b + q * apart * ldb + i);
-    for (int p = 0; p < M; ++p) {
-      Vec<T> left = get(a + p * lda + i);
-      for (int q = 0; q < N; ++q) sum[p][q] = multiply_add<T>(left, right[q], sum[p][q]);
-    }
-  };
-  Index i = 0;
-  for (; i + kLanes<T> <= k; i += kLanes<T>) step(i, [](const T* p) { return load<T>(p); });
-  if (i < k) step(i, [&](const T* p) { return load_part<T>(p, k - i, T(0)); });
+  Sum<T> sum[M][N] = {};
+  each_part<T>(
+      k, [&](Index i, int part, bool whole) __attribute__((always_inline)) {
+        auto get = [&](const T* p) __attribute__((always_inline)) {
+          return whole ? load<T>(p) : load_part<T>(p, k - i, T(0));
+        };
+        Vec<T> right[N];
+        for (int q = 0; q < N; ++q) right[q] = get(b + q * apart * ldb + i);
+        for (int p = 0; p < M; ++p) {
+          Vec<T> left = get(a + p * lda + i);
+          for (int q = 0; q < N; ++q) {
+            Vec<T>& to = sum[p][q].part[part];
+            to = multiply_add<T>(left, right[q], to);
+          }
+        }
+      });
   for (int p = 0; p < M; ++p)
     for (int q = 0; q < N; ++q) {
       T value = alpha * sum_lanes<T>(sum[p][q]);
@@ -53,7 +60,7 @@ GLIM_INLINE void dots_down(Index m, Index k, const T* a, Index lda, const T* b, 
 template <class T>
 void dots_product(Index m, Index n, Index k, T alpha, const T* a, Index lda, const T* b, Index ldb,
                   T beta, T* c, Index ldc) {
-  constexpr int M = kVectorBytes == 64 ? 6 : 4;  // 24 sums of 32 registers
+  constexpr int M = kVectorBytes == 64 ? 6 : 1;  // 24 sums of 32 registers, 8 of 16
   Index quarter = n / 4;
   for (Index j = 0; j < quarter; ++j)
     dots_down<T, M, 4>(m, k, a, lda, b + j * ldb, ldb, quarter, alpha, beta, c + j, ldc);
@@ -90,57 +97,68 @@ void transpose_rows(Index m, Index k, const T* a, Index lda, T* to, Index column
     }
 }
 
-// A tile keeps its sums in registers: kSums of them, kAlong of which lie along a's rows. For up to kDotRows
-// rows of a dot products are faster.
+// A tile keeps its sums in registers: kSums of them, kAlong of which lie along a's rows.
 #if defined(__AVX512F__)
-inline constexpr int kSums = 24, kAlong = 4, kDotRows = 8;
-#elif defined(__AVX2__)
-inline constexpr int kSums = 12, kAlong = 2, kDotRows = 1;
+inline constexpr int kSums = 24, kAlong = 4;
 #else
-inline constexpr int kSums = 12, kAlong = 2, kDotRows = 7;
+inline constexpr int kSums = 12, kAlong = 2;
 #endif
 
-static_assert(kDotRows >= 1);  // a row alone needs no scratch memory
+// A sum of products, how far along k its parts reach, and what it is multiplied by.
+template <class T>
+struct Along {
+  Index k, depth;
+  T alpha;
+};
 
 // R rows of b times V vectors of rows of a.
 template <class T, int R, int V>
-GLIM_INLINE void transposed_tile(Index k, const T* transposed, Index columns, const T* b, Index ldb,
-                                 T* to) {
+GLIM_INLINE void transposed_tile(const Along<T>& sums, const T* transposed, Index columns,
+                                 const T* b, Index ldb, T* to) {
   constexpr Index L = kLanes<T>;
-  Vec<T> sum[R][V] = {};
-  for (Index i = 0; i < k; ++i, transposed += columns) {
-    if (i % 16 == 0)  // what the next tile reads, while this one computes
-      for (int q = 0; q < R; ++q) __builtin_prefetch(b + (q + R) * ldb + i, 0, 2);
-    Vec<T> left[V];
-    for (int p = 0; p < V; ++p) left[p] = load<T>(transposed + p * L);
-    for (int q = 0; q < R; ++q) {
-      Vec<T> right = splat<T>(b[q * ldb + i]);
-      for (int p = 0; p < V; ++p) sum[q][p] += left[p] * right;
+  for (Index begin = 0; begin < sums.k; begin += sums.depth) {
+    Index end = sums.k - begin < sums.depth ? sums.k : begin + sums.depth;
+    Vec<T> sum[R][V] = {};
+    for (Index i = begin; i < end; ++i, transposed += columns) {
+      if (i % 16 == 0)  // what the next tile reads, while this one computes
+        for (int q = 0; q < R; ++q) __builtin_prefetch(b + (q + R) * ldb + i, 0, 2);
+      Vec<T> left[V];
+      for (int p = 0; p < V; ++p) left[p] = load<T>(transposed + p * L);
+      for (int q = 0; q < R; ++q) {
+        Vec<T> right = splat<T>(b[q * ldb + i]);
+        for (int p = 0; p < V; ++p) sum[q][p] = multiply_add<T>(left[p], right, sum[q][p]);
+      }
     }
+    for (int q = 0; q < R; ++q)
+      for (int p = 0; p < V; ++p) {
+        T* place = to + q * columns + p * L;
+        Vec<T> value = sums.alpha * sum[q][p];
+        store<T>(place, begin == 0 ? value : load<T>(place) + value);
+      }
   }
-  for (int q = 0; q < R; ++q)
-    for (int p = 0; p < V; ++p) store<T>(to + q * columns + p * L, sum[q][p]);
 }
 
 // to (count, columns) = b aᵀ for `count` rows of b, V vectors of columns and R rows at once, so that
 // R·V sums go on beside each other.
 template <class T, int V, int R = (kSums / V < 16 ? kSums / V : 16)>
-GLIM_INLINE void transposed_rows(Index count, Index k, const T* transposed, Index columns,
-                                 const T* b, Index ldb, T* to) {
+GLIM_INLINE void transposed_rows(Index count, const Along<T>& sums, const T* transposed,
+                                 Index columns, const T* b, Index ldb, T* to) {
   if constexpr (R > 1) {
-    if (count < R) return transposed_rows<T, V, R / 2>(count, k, transposed, columns, b, ldb, to);
+    if (count < R)
+      return transposed_rows<T, V, R / 2>(count, sums, transposed, columns, b, ldb, to);
   }
   Index j = 0;
   for (; j + R <= count; j += R)
-    transposed_tile<T, R, V>(k, transposed, columns, b + j * ldb, ldb, to + j * columns);
+    transposed_tile<T, R, V>(sums, transposed, columns, b + j * ldb, ldb, to + j * columns);
   if (j == count) return;
   j = count - R;  // some rows once more, with the same result
-  transposed_tile<T, R, V>(k, transposed, columns, b + j * ldb, ldb, to + j * columns);
+  transposed_tile<T, R, V>(sums, transposed, columns, b + j * ldb, ldb, to + j * columns);
 }
 
 template <class T>
-void transposed_product(Index m, Index n, Index k, T alpha, const T* a, Index lda, const T* b,
+void transposed_product(Index m, Index n, const Along<T>& sums, const T* a, Index lda, const T* b,
                         Index ldb, T beta, T* c, Index ldc, T* scratch) {
+  const Index k = sums.k;
   constexpr Index L = kLanes<T>;
   Index columns = (m + L - 1) / L * L;
   T *transposed = scratch, *panel = scratch + k * columns;
@@ -152,7 +170,7 @@ void transposed_product(Index m, Index n, Index k, T alpha, const T* a, Index ld
     auto take = [&]<int V>() {
       if constexpr (V <= kAlong) {
         if (columns - done < V * L) return false;
-        transposed_rows<T, V>(count, k, transposed + done, columns, from, ldb, panel + done);
+        transposed_rows<T, V>(count, sums, transposed + done, columns, from, ldb, panel + done);
         done += V * L;
         return true;
       }
@@ -169,8 +187,8 @@ void transposed_product(Index m, Index n, Index k, T alpha, const T* a, Index ld
         transpose<T>(v);
         for (Index i = 0; i < L && r + i < m; ++i) {
           T* to = c + (r + i) * ldc + begin + j;
-          Vec<T> value = alpha * v[i];
-          if (beta != T(0)) value += beta * at<T>(to, 0, count - j);
+          Vec<T> value = v[i];
+          if (beta != T(0)) value = multiply_add<T>(at<T>(to, 0, count - j), beta, value);
           put<T>(to, 0, count - j, value);
         }
       }
@@ -213,35 +231,45 @@ void short_rows_product(Index m, Index n, Index k, T alpha, const T* a, Index ld
 }
 
 template <class T>
-void few_rows_product(Index m, Index n, Index k, T alpha, const T* a, Index lda, const T* b,
-                      Index ldb, T beta, T* c, Index ldc, T* scratch) {
-  if (m <= kDotRows)
-    dots_product<T>(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
-  else
-    transposed_product<T>(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, scratch);
+void few_rows_product(Index m, Index n, Index k, Index depth, T alpha, const T* a, Index lda,
+                      const T* b, Index ldb, T beta, T* c, Index ldc, T* scratch) {
+  if (beta == T(0))
+    return transposed_product<T>(m, n, {k, depth, alpha}, a, lda, b, ldb, beta, c, ldc, scratch);
+  // c is added to the first block of k: block by block, as a packed product.
+  for (Index p = 0; p < k; p += depth)
+    transposed_product<T>(m, n, {k - p < depth ? k - p : depth, depth, alpha}, a + p, lda, b + p,
+                          ldb, p == 0 ? beta : T(1), c, ldc, scratch);
 }
 
 // c = alpha a b + beta c for one row a (k) and b (k, n): the rows of b, weighed, as in attention by
 // one query.
 template <class T>
-void row_product(Index n, Index k, T alpha, const T* a, const T* b, Index ldb, T beta, T* c) {
+void row_product(Index n, Index k, Index depth, T alpha, const T* a, const T* b, Index ldb, T beta,
+                 T* c) {
   constexpr Index L = kLanes<T>;
-  T sums[kAlong * L];
-  for (Index j = 0; j < n;) {
-    Index count = n - j < kAlong * L ? n - j : kAlong * L;
-    if (count == kAlong * L) {
-      transposed_tile<T, 1, kAlong>(k, b + j, ldb, a, 0, sums);
-    } else if (count >= L) {
-      count = L;
-      transposed_tile<T, 1, 1>(k, b + j, ldb, a, 0, sums);
-    } else {
-      for (Index p = 0; p < count; ++p) sums[p] = 0;
-      for (Index i = 0; i < k; ++i)
-        for (Index p = 0; p < count; ++p) sums[p] += a[i] * b[i * ldb + j + p];
+  auto columns = [&]<int V>(Index j, Index p, Index count) __attribute__((always_inline)) {
+    Index last = n - j < V * L ? n - j - (V - 1) * L : L;  // columns of the last vector
+    Vec<T> sum[V] = {};
+    for (Index i = p; i < p + count; ++i) {
+      const T* row = b + i * ldb + j;
+      for (int v = 0; v < V; ++v)
+        sum[v] = multiply_add<T>(v + 1 < V ? load<T>(row + v * L) : at<T>(row + v * L, 0, last),
+                                 a[i], sum[v]);
     }
-    for (Index p = 0; p < count; ++p)
-      c[j + p] = beta == T(0) ? alpha * sums[p] : alpha * sums[p] + beta * c[j + p];
-    j += count;
+    for (int v = 0; v < V; ++v) {
+      T* to = c + j + v * L;
+      Index wide = v + 1 < V ? L : last;
+      Vec<T> value = alpha * sum[v];
+      if (p > 0 || beta != T(0))
+        value = multiply_add<T>(at<T>(to, 0, wide), p == 0 ? beta : T(1), value);
+      put<T>(to, 0, wide, value);
+    }
+  };
+  for (Index p = 0; p < k; p += depth) {
+    Index count = k - p < depth ? k - p : depth, j = 0;
+    for (; j + 8 * L <= n; j += 8 * L) columns.template operator()<8>(j, p, count);
+    for (; j + 3 * L < n; j += 4 * L) columns.template operator()<4>(j, p, count);
+    for (; j < n; j += L) columns.template operator()<1>(j, p, count);
   }
 }
 

@@ -7,6 +7,7 @@
 #include "tensor/ops/iterate.hpp"
 #include "tensor/ops/wrap.hpp"
 #include "tensor/parallel.hpp"
+#include "tensor/portable.hpp"
 #include "tensor/simd/kernels.hpp"
 
 namespace glim {
@@ -65,6 +66,13 @@ Tensor with_scalar(const Tensor& x, double c, std::string_view op, const F& f) {
 }
 
 constexpr Index kPiece = 16384;  // elements: some 10 µs of work
+
+// The float64 function, rounded for float32.
+template <class F>
+Tensor by_float64(const Tensor& x, std::string_view op, const F& f) {
+  return floating(x, op,
+                  [&](auto v) { return static_cast<decltype(v)>(f(static_cast<double>(v))); });
+}
 
 // The kernels want elements that lie side by side.
 Tensor function_of(const Tensor& x, Function f, std::string_view op) {
@@ -148,18 +156,12 @@ Tensor sign(const Tensor& x) {
   });
 }
 Tensor exp(const Tensor& x) { return function_of(x, Function::Exp, "exp"); }
-Tensor log(const Tensor& x) {
-  return floating(x, "log", [](auto v) { return std::log(v); });
-}
+Tensor log(const Tensor& x) { return by_float64(x, "log", portable::log); }
 Tensor sqrt(const Tensor& x) {
   return floating(x, "sqrt", [](auto v) { return std::sqrt(v); });
 }
-Tensor sin(const Tensor& x) {
-  return floating(x, "sin", [](auto v) { return std::sin(v); });
-}
-Tensor cos(const Tensor& x) {
-  return floating(x, "cos", [](auto v) { return std::cos(v); });
-}
+Tensor sin(const Tensor& x) { return by_float64(x, "sin", portable::sin); }
+Tensor cos(const Tensor& x) { return by_float64(x, "cos", portable::cos); }
 Tensor tanh(const Tensor& x) { return function_of(x, Function::Tanh, "tanh"); }
 Tensor erf(const Tensor& x) { return function_of(x, Function::Erf, "erf"); }
 Tensor sigmoid(const Tensor& x) { return function_of(x, Function::Sigmoid, "sigmoid"); }
@@ -172,8 +174,8 @@ Tensor relu(const Tensor& x) {
 }
 Tensor pow(const Tensor& x, double exponent) {
   if (exponent == 2) return floating(x, "pow", [](auto v) { return v * v; });
-  return floating(x, "pow",
-                  [exponent](auto v) { return std::pow(v, static_cast<decltype(v)>(exponent)); });
+  double p = x.dtype() == DType::Float32 ? static_cast<float>(exponent) : exponent;
+  return by_float64(x, "pow", [p](double v) { return portable::pow(v, p); });
 }
 Tensor clamp(const Tensor& x, double low, double high) {
   if (!(low <= high)) throw ValueError("clamp", "the lower bound is above the upper one");

@@ -4,6 +4,7 @@
 
 #include "tensor/ops/reduce.hpp"
 #include "tensor/ops/rows.hpp"
+#include "tensor/portable.hpp"
 #include "tensor/simd/kernels.hpp"
 
 namespace glim {
@@ -28,6 +29,11 @@ T sum_of_exponentials(const T* in, T m, Index n, T* out) {
 }
 
 template <class T>
+T log_of(T x) {
+  return static_cast<T>(portable::log(static_cast<double>(x)));
+}
+
+template <class T>
 void softmax_row(const T* in, T* out, Index n) {
   T m = max_of(in, n);
   if (m == kMinusInfinity<T>) {
@@ -45,7 +51,7 @@ void log_softmax_row(const T* in, T* out, Index n) {
     std::fill_n(out, n, m);
     return;
   }
-  T log_total = std::log(sum_of_exponentials<T>(in, m, n, nullptr));
+  T log_total = log_of(sum_of_exponentials<T>(in, m, n, nullptr));
   for (Index i = 0; i < n; ++i) out[i] = (in[i] - m) - log_total;
 }
 
@@ -53,7 +59,7 @@ template <class T>
 T logsumexp_row(const T* in, Index n) {
   T m = max_of(in, n);
   if (std::isinf(m)) return m;
-  return m + std::log(sum_of_exponentials<T>(in, m, n, nullptr));
+  return m + log_of(sum_of_exponentials<T>(in, m, n, nullptr));
 }
 
 }  // namespace

@@ -2,7 +2,8 @@
 //
 // float: after the Cephes library (Moshier 1989): exp, tanh, sigmoid and erf are within 4
 // units in the last place of the exact value (tests/tensor/simd/kernels_functions.cpp measures it), with
-// the limits at ±∞, NaN for NaN, subnormal results kept. double: the C library's, element by element.
+// the limits at ±∞, NaN for NaN, subnormal results kept. double: those of tensor/portable.hpp,
+// element by element.
 //
 //   sigmoid x = 1/(1 + e^-x)      gelu x = x Φ(x)      silu x = x sigmoid(x)
 #pragma once
@@ -27,45 +28,45 @@ GLIM_INLINE Vec<float> exp_wide(Vec<float> x) {
 // `e` is e^{-x²}.
 GLIM_INLINE Vec<float> erf_wide(Vec<float> x, Vec<float> e) {
   Vec<float> a = magnitude<float>(x), z = x * x;
-  Vec<float> p = z * 7.853861353153693e-5f - 8.010193625184903e-4f;
-  p = p * z + 5.188327685732524e-3f;
-  p = p * z - 2.685381193529856e-2f;
-  p = p * z + 1.128358514861418e-1f;
-  p = p * z - 3.761262582423300e-1f;
-  p = p * z + 1.128379165726710e+0f;
+  Vec<float> p = multiply_add<float>(z, 7.853861353153693e-5f, -8.010193625184903e-4f);
+  p = multiply_add<float>(p, z, 5.188327685732524e-3f);
+  p = multiply_add<float>(p, z, -2.685381193529856e-2f);
+  p = multiply_add<float>(p, z, 1.128358514861418e-1f);
+  p = multiply_add<float>(p, z, -3.761262582423300e-1f);
+  p = multiply_add<float>(p, z, 1.128379165726710e+0f);
   Vec<float> small = x * p;
   // Beyond 1: 1 - e^{-x²} q P(q²), q = 1/|x|.
   Vec<float> q = 1.0f / a, y = q * q;
-  Vec<float> near = y * 2.326819970068386e-2f - 1.387039388740657e-1f;
-  near = near * y + 3.687424674597105e-1f;
-  near = near * y - 5.824733027278666e-1f;
-  near = near * y + 6.210004621745983e-1f;
-  near = near * y - 4.944515323274145e-1f;
-  near = near * y + 3.404879937665872e-1f;
-  near = near * y - 2.741127028184656e-1f;
-  near = near * y + 5.638259427386472e-1f;
-  Vec<float> far = y * -1.047766399936249e+1f + 1.297719955372516e+1f;
-  far = far * y - 7.495518717768503e+0f;
-  far = far * y + 2.921019019210786e+0f;
-  far = far * y - 1.015265279202700e+0f;
-  far = far * y + 4.218463358204948e-1f;
-  far = far * y - 2.820767439740514e-1f;
-  far = far * y + 5.641895067754075e-1f;
-  Vec<float> large = 1.0f - e * q * (a < 2.0f ? near : far);
+  Vec<float> near = multiply_add<float>(y, 2.326819970068386e-2f, -1.387039388740657e-1f);
+  near = multiply_add<float>(near, y, 3.687424674597105e-1f);
+  near = multiply_add<float>(near, y, -5.824733027278666e-1f);
+  near = multiply_add<float>(near, y, 6.210004621745983e-1f);
+  near = multiply_add<float>(near, y, -4.944515323274145e-1f);
+  near = multiply_add<float>(near, y, 3.404879937665872e-1f);
+  near = multiply_add<float>(near, y, -2.741127028184656e-1f);
+  near = multiply_add<float>(near, y, 5.638259427386472e-1f);
+  Vec<float> far = multiply_add<float>(y, -1.047766399936249e+1f, 1.297719955372516e+1f);
+  far = multiply_add<float>(far, y, -7.495518717768503e+0f);
+  far = multiply_add<float>(far, y, 2.921019019210786e+0f);
+  far = multiply_add<float>(far, y, -1.015265279202700e+0f);
+  far = multiply_add<float>(far, y, 4.218463358204948e-1f);
+  far = multiply_add<float>(far, y, -2.820767439740514e-1f);
+  far = multiply_add<float>(far, y, 5.641895067754075e-1f);
+  Vec<float> large = multiply_add<float>(-e * q, a < 2.0f ? near : far, 1.0f);
   large = x < 0.0f ? -large : large;
   return a < 1.0f ? small : (x == x ? large : x);
 }
 GLIM_INLINE Vec<float> erf_wide(Vec<float> x) { return erf_wide(x, exp_wide(-x * x)); }
 
-// A lane at a time, by the C library.
+// A lane at a time.
 #define GLIM_LANES(NAME, CALL)                                    \
   GLIM_INLINE Vec<double> NAME(Vec<double> x) {                   \
     Vec<double> y;                                                \
     for (Index i = 0; i < kLanes<double>; ++i) y[i] = CALL(x[i]); \
     return y;                                                     \
   }
-GLIM_LANES(exp_wide, __builtin_exp)
-GLIM_LANES(erf_wide, __builtin_erf)
+GLIM_LANES(exp_wide, portable::exp)
+GLIM_LANES(erf_wide, portable::erf)
 #undef GLIM_LANES
 GLIM_INLINE Vec<double> erf_wide(Vec<double> x, Vec<double>) { return erf_wide(x); }
 
@@ -78,17 +79,17 @@ T largest(Index n, const T* x) {
   for (; i + 4 * kLanes<T> <= n; i += 4 * kLanes<T>)
     for (Index k = 0; k < 4; ++k) top[k] = larger<T>(load<T>(x + i + k * kLanes<T>), top[k]);
   each<T>(x + i, n - i, -static_cast<T>(__builtin_inf()),
-          [&](Index, Vec<T> v) { top[0] = larger<T>(v, top[0]); });
+          [&](Index, Vec<T> v, int) { top[0] = larger<T>(v, top[0]); });
   return max_lanes<T>(larger<T>(larger<T>(top[0], top[1]), larger<T>(top[2], top[3])));
 }
 
 // Σ e^{x - m}; e^{x - m} is left in y unless that is null.
 template <class T>
 T sum_of_exponentials(Index n, T m, const T* x, T* y) {
-  Vec<T> total = {};
-  each<T>(x, n, -static_cast<T>(__builtin_inf()), [&](Index i, Vec<T> v) {
+  Sum<T> total;
+  each<T>(x, n, -static_cast<T>(__builtin_inf()), [&](Index i, Vec<T> v, int part) {
     Vec<T> e = exp<T>(v - m);
-    total += e;
+    total.part[part] += e;
     if (y) put<T>(y, i, n, e);
   });
   return sum_lanes<T>(total);
@@ -119,7 +120,7 @@ void function(Function f, Index n, const T* x, T* y) {
       return run([](Vec<T> v) { return v * T(0.5) * (T(1) + erf_wide(v * kRootHalf<T>)); });
     case Function::GeluTanh:
       return run([](Vec<T> v) {
-        Vec<T> u = kRootTwoOverPi<T> * (v + kGeluCubic<T> * v * v * v);
+        Vec<T> u = kRootTwoOverPi<T> * multiply_add<T>(kGeluCubic<T> * v * v, v, v);
         return v * T(0.5) * (T(1) + tanh<T>(u));
       });
   }

@@ -2,7 +2,7 @@
 //
 //   sigmoid(x) = 1/(1 + e^-|x|) for x ≥ 0, e^-|x|/(1 + e^-|x|) below: no exponential overflows
 //   tanh(x) = ±(1 - e^-2|x|)/(1 + e^-2|x|); float near 0, where that cancels, by the polynomial of
-//   Cephes (Moshier), |x| < 0.625. double: the C library's tanh.
+//   Cephes (Moshier), |x| < 0.625. double: portable::tanh.
 #pragma once
 
 #include "tensor/simd/vec.hpp"
@@ -28,15 +28,15 @@ GLIM_INLINE Vec<T> tanh(Vec<T> x) {
     Vec<T> e = exp<T>(size * T(-2));
     Vec<T> far = (T(1) - e) / (e + T(1));
     Vec<T> z = x * x;
-    Vec<T> p = z * -5.70498872745e-3f + 2.06390887954e-2f;
-    p = p * z - 5.37397155531e-2f;
-    p = p * z + 1.33314422036e-1f;
-    p = p * z - 3.33332819422e-1f;
-    Vec<T> near = p * z * x + x;
+    Vec<T> p = multiply_add<T>(z, -5.70498872745e-3f, 2.06390887954e-2f);
+    p = multiply_add<T>(p, z, -5.37397155531e-2f);
+    p = multiply_add<T>(p, z, 1.33314422036e-1f);
+    p = multiply_add<T>(p, z, -3.33332819422e-1f);
+    Vec<T> near = multiply_add<T>(p * z, x, x);
     return size < 0.625f ? near : (x < T(0) ? -far : far);
   } else {
     Vec<T> y;
-    for (Index i = 0; i < kLanes<T>; ++i) y[i] = __builtin_tanh(x[i]);
+    for (Index i = 0; i < kLanes<T>; ++i) y[i] = portable::tanh(x[i]);
     return y;
   }
 }

@@ -16,17 +16,14 @@ constexpr RowKernels<T> kRowKernels {
   .function = function<T>, .largest = largest<T>, .sum_of_exponentials = sum_of_exponentials<T>,
   .add_bias = add_bias<T>, .dropout = dropout<T>, .mark_nonzeros = mark_nonzeros<T>,
   .gather_nonzeros = gather_nonzeros<T>, .spread_nonzeros = spread_nonzeros<T>,
-  .row_product = row_product<T>, .few_rows_product = few_rows_product<T>,
+  .row_product = row_product<T>, .dots_product = dots_product<T>,
+  .few_rows_product = few_rows_product<T>,
 #if defined(__AVX512F__)
   .short_rows_product = short_rows_product<T>,
 #else
   .short_rows_product = nullptr,
 #endif
-#if defined(__AVX2__)
   .packed_product = packed_product<T>,
-#else
-  .packed_product = nullptr,
-#endif
 };
 
 }  // namespace glim::GLIM_ISA

@@ -52,17 +52,21 @@ struct RowKernels {
 
   // Products; tensor/matmul/plan.hpp says which is for what.
   //
+  // All but the dot products sum along k in order, in blocks of `depth`: the bits do not tell which it was.
+  //
   // c = alpha a b + beta c for one row a
-  void (*row_product)(Index n, Index k, T alpha, const T* a, const T* b, Index ldb, T beta, T* c);
-  // c = alpha a bᵀ + beta c for few rows of a; b is read in place, once. `scratch` has
-  // few_rows_scratch(m, k) elements, and may be null for one row.
-  void (*few_rows_product)(Index m, Index n, Index k, T alpha, const T* a, Index lda, const T* b,
-                           Index ldb, T beta, T* c, Index ldc, T* scratch);
+  void (*row_product)(Index n, Index k, Index depth, T alpha, const T* a, const T* b, Index ldb,
+                      T beta, T* c);
+  // c = alpha a bᵀ + beta c by dot products in 64 bytes of lanes; b is read in place, once
+  void (*dots_product)(Index m, Index n, Index k, T alpha, const T* a, Index lda, const T* b,
+                       Index ldb, T beta, T* c, Index ldc);
+  // The same for few rows of a. `scratch` has few_rows_scratch(m, k) elements.
+  void (*few_rows_product)(Index m, Index n, Index k, Index depth, T alpha, const T* a, Index lda,
+                           const T* b, Index ldb, T beta, T* c, Index ldc, T* scratch);
   // The same for rows of up to kShortRow<T> elements; null without AVX-512
   void (*short_rows_product)(Index m, Index n, Index k, T alpha, const T* a, Index lda, const T* b,
                              Index ldb, T beta, T* c, Index ldc);
-  // c = alpha op(a) op(b) + beta c, packed; null without AVX2. `scratch` has depth·(rows + columns)
-  // elements.
+  // c = alpha op(a) op(b) + beta c, packed. `scratch` has depth·(rows + columns) elements.
   void (*packed_product)(bool transpose_a, bool transpose_b, Index m, Index n, Index k, T alpha,
                          const T* a, Index lda, const T* b, Index ldb, T beta, T* c, Index ldc,
                          const PackedBlocks& blocks, T* scratch);

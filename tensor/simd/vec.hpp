@@ -3,7 +3,11 @@
 //
 // 64 bytes with AVX-512, 32 with AVX2, 16 otherwise (SSE2, NEON), by GCC's vector extension. Wider
 // vectors than a register's would be legal everywhere, and GCC would keep them in memory: cross-entropy
-// takes ten times as long that way. Sums over lanes have another order on another instruction set.
+// takes ten times as long that way.
+//
+// Every instruction set gives the same bits (tensor/numerics.md): sums run over 64 bytes of lanes, in one or
+// more registers (Sum), and an expression is rounded as it is written, a fused multiply-add where
+// multiply_add stands.
 //
 // Kernel files include nothing that defines inline functions of its own (no tensor.hpp, no
 // <algorithm>): the linker keeps one copy of an inline function, and it could be the one that was
@@ -13,7 +17,11 @@
 #include <cstdint>
 #if defined(__AVX2__)
 #include <immintrin.h>
+#elif defined(__SSE2__)
+#include <emmintrin.h>
 #endif
+
+#include "tensor/portable.hpp"
 
 namespace glim::GLIM_ISA {
 
@@ -28,6 +36,7 @@ inline constexpr int kVectorBytes = 16;
 #endif
 template <class T>
 inline constexpr Index kLanes = kVectorBytes / static_cast<Index>(sizeof(T));
+inline constexpr int kParts = 64 / kVectorBytes;  // registers of 64 bytes
 
 template <class T>
 struct Simd;
@@ -111,13 +120,32 @@ GLIM_INLINE void store_part(T* p, Vec<T> v, Index n) {
 #endif
 }
 
-// A row of n elements, vector by vector: f(i, v) sees element i and following in v, lanes past the
-// end hold `fill`.
+// The vectors of a row of n elements, 64 bytes a step: f(i, part, whole) for the one from element i on, which
+// is register `part` of its 64 bytes, and whole unless the row ends in it.
+template <class T, class F>
+GLIM_INLINE void each_part(Index n, const F& f) {
+  constexpr Index L = kLanes<T>;
+  Index i = 0;
+  for (; i + kParts * L <= n; i += kParts * L) {
+#pragma GCC unroll 4
+    for (int part = 0; part < kParts; ++part) f(i + part * L, part, true);
+  }
+#pragma GCC unroll 4
+  for (int part = 0; part < kParts; ++part)
+    if (i + part * L < n) f(i + part * L, part, i + part * L + L <= n);
+}
+// The same with the elements: f(i, v, part), lanes past the end hold `fill`.
 template <class T, class F>
 GLIM_INLINE void each(const T* p, Index n, T fill, const F& f) {
+  constexpr Index L = kLanes<T>;
   Index i = 0;
-  for (; i + kLanes<T> <= n; i += kLanes<T>) f(i, load<T>(p + i));
-  if (i < n) f(i, load_part<T>(p + i, n - i, fill));
+  for (; i + kParts * L <= n; i += kParts * L) {
+#pragma GCC unroll 4
+    for (int part = 0; part < kParts; ++part) f(i + part * L, load<T>(p + i + part * L), part);
+  }
+#pragma GCC unroll 4
+  for (int part = 0; part < kParts; ++part, i += L)
+    if (i < n) f(i, i + L <= n ? load<T>(p + i) : load_part<T>(p + i, n - i, fill), part);
 }
 // y[i..] = f(i, v) for a row; f's lanes past the end are dropped.
 template <class T, class F>
@@ -144,8 +172,25 @@ GLIM_INLINE Vec<T> larger(Vec<T> a, Vec<T> b) {  // b where either is NaN
   return a > b ? a : b;
 }
 
-// a·b + c in one rounding where the instruction set has it, whatever a compiler would make of an
-// expression with two products.
+#if defined(__SSE2__) && !defined(__AVX2__)
+// p + c rounded to odd: of the two neighbours of a sum that is none, the one whose last bit is set. Rounded
+// to float then, it is as if rounded once (Boldo & Melquiond 2008, "Emulation of FMA and correctly rounded
+// sums").
+GLIM_INLINE __m128d sum_to_odd(__m128d p, __m128d c) {
+  __m128d s = p + c, t = s - p;
+  __m128d error = (p - (s - t)) + (c - t);  // s + error = p + c (Knuth's two-sum)
+  typedef long long Bits __attribute__((vector_size(16)));
+  typedef unsigned long long Unsigned __attribute__((vector_size(16)));
+  Bits bits = (Bits)s;
+  Bits inexact = (Bits)_mm_or_pd(_mm_cmplt_pd(error, _mm_setzero_pd()),
+                                 _mm_cmpgt_pd(error, _mm_setzero_pd()));  // not where one is NaN
+  Bits even = (bits & 1) - 1;
+  Bits inward = (Bits)((Unsigned)(bits ^ (Bits)error) >> 63);  // the error points to 0
+  return (__m128d)(bits + ((1 - inward - inward) & even & inexact));
+}
+#endif
+
+// a·b + c in one rounding: by an instruction, or else in some twenty.
 template <class T>
 GLIM_INLINE Vec<T> multiply_add(Vec<T> a, Vec<T> b, Vec<T> c) {
 #if defined(__AVX512F__)
@@ -158,9 +203,38 @@ GLIM_INLINE Vec<T> multiply_add(Vec<T> a, Vec<T> b, Vec<T> c) {
     return (Vec<T>)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
   else
     return (Vec<T>)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+#elif defined(__SSE2__)
+  if constexpr (sizeof(T) == 4) {
+    __m128 x = (__m128)a, y = (__m128)b, z = (__m128)c;
+    auto pair = [](__m128 p, __m128 q, __m128 r) __attribute__((always_inline)) {
+      return _mm_cvtpd_ps(sum_to_odd(_mm_cvtps_pd(p) * _mm_cvtps_pd(q), _mm_cvtps_pd(r)));
+    };
+    return (Vec<T>)_mm_movelh_ps(
+        pair(x, y, z), pair(_mm_movehl_ps(x, x), _mm_movehl_ps(y, y), _mm_movehl_ps(z, z)));
+  } else {
+    return Vec<T>{__builtin_fma(a[0], b[0], c[0]), __builtin_fma(a[1], b[1], c[1])};
+  }
 #else
-  return a * b + c;
+  Vec<T> y;
+  for (Index i = 0; i < kLanes<T>; ++i)
+    if constexpr (sizeof(T) == 4)
+      y[i] = __builtin_fmaf(a[i], b[i], c[i]);
+    else
+      y[i] = __builtin_fma(a[i], b[i], c[i]);
+  return y;
 #endif
+}
+template <class T>
+GLIM_INLINE Vec<T> multiply_add(Vec<T> a, T b, Vec<T> c) {
+  return multiply_add<T>(a, splat<T>(b), c);
+}
+template <class T>
+GLIM_INLINE Vec<T> multiply_add(Vec<T> a, Vec<T> b, T c) {
+  return multiply_add<T>(a, b, splat<T>(c));
+}
+template <class T>
+GLIM_INLINE Vec<T> multiply_add(Vec<T> a, T b, T c) {
+  return multiply_add<T>(a, splat<T>(b), splat<T>(c));
 }
 
 // Interleaves a and b: a[from], b[from], a[from + 1], b[from + 1] ...
@@ -206,6 +280,20 @@ GLIM_INLINE T sum_lanes(Vec<T> v) {
   return fold_lanes<T>(
       v, [](auto a, auto b) __attribute__((always_inline)) { return a + b; });
 }
+// 64 bytes of sums, lane j of them over elements j, j + 64/sizeof(T), and so on. They are folded in one
+// tree: lane j with the lane half of all further, until one is left.
+template <class T>
+struct Sum {
+  Vec<T> part[kParts] = {};
+};
+template <class T>
+GLIM_INLINE T sum_lanes(Sum<T> sum) {
+#pragma GCC unroll 4
+  for (int half = kParts / 2; half > 0; half /= 2)
+#pragma GCC unroll 4
+    for (int i = 0; i < half; ++i) sum.part[i] += sum.part[i + half];
+  return sum_lanes<T>(sum.part[0]);
+}
 template <class T>
 GLIM_INLINE T max_lanes(Vec<T> v) {  // the right one where either is NaN
   return fold_lanes<T>(
@@ -220,19 +308,20 @@ struct ReducedExp {
 };
 GLIM_INLINE ReducedExp reduced_exp(Vec<float> x) {
   constexpr float kRound = 12582912.0f;  // 1.5·2^23: adding it rounds to an integer
-  Vec<float> shifted = x * 1.44269504f + kRound;
+  Vec<float> shifted = multiply_add<float>(x, 1.44269504f, kRound);
   Vec<float> n = shifted - kRound;
-  Vec<float> r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
-  Vec<float> p = r * 1.9875691500e-4f + 1.3981999507e-3f;
-  p = p * r + 8.3334519073e-3f;
-  p = p * r + 4.1665795894e-2f;
-  p = p * r + 1.6666665459e-1f;
-  p = p * r + 5.0000001201e-1f;
-  return {p * (r * r) + r + 1.0f, shifted};
+  Vec<float> r = multiply_add<float>(n, -0.693359375f, x);
+  r = multiply_add<float>(n, 2.12194440e-4f, r);
+  Vec<float> p = multiply_add<float>(r, 1.9875691500e-4f, 1.3981999507e-3f);
+  p = multiply_add<float>(p, r, 8.3334519073e-3f);
+  p = multiply_add<float>(p, r, 4.1665795894e-2f);
+  p = multiply_add<float>(p, r, 1.6666665459e-1f);
+  p = multiply_add<float>(p, r, 5.0000001201e-1f);
+  return {multiply_add<float>(p, r * r, r) + 1.0f, shifted};
 }
 
 // float: error below 2 units in the last place for x in [-87.3, 88.3]; below, 0 (no subnormal results); NaN
-// stays NaN. double: the C library's.
+// stays NaN. double: portable::exp, element by element.
 template <class T>
 GLIM_INLINE Vec<T> exp(Vec<T> x) {
   if constexpr (sizeof(T) == 4) {
@@ -244,7 +333,7 @@ GLIM_INLINE Vec<T> exp(Vec<T> x) {
     return under ? Vec<T>{} : y;
   } else {
     Vec<T> y;
-    for (Index i = 0; i < kLanes<T>; ++i) y[i] = __builtin_exp(x[i]);
+    for (Index i = 0; i < kLanes<T>; ++i) y[i] = portable::exp(x[i]);
     return y;
   }
 }

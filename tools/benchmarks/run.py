@@ -99,8 +99,7 @@ class Bench:
         return Server([self.a.peer, os.path.join(HERE, "peer.py"), *command], self.environment())
 
     def by_products(self, pairs, *command):
-        names = ["own", "openblas"] if self.machine["isa"] != "baseline" else ["openblas"]
-        servers = {name: self.glim(*command, products=name) for name in names}
+        servers = {name: self.glim(*command, products=name) for name in ("own", "openblas")}
         times = in_turn(servers, pairs)
         for server in servers.values():
             server.close()
@@ -108,9 +107,8 @@ class Bench:
 
     def head(self):
         env, machine = self.environment(), self.machine
-        print(f"Glim: {machine['threads']} threads, {machine['isa']} kernels, large products: {machine['products']} "
-              f"({machine['reason']}); OpenBLAS {machine['blas']} with {machine['kernels']} kernels, OPENBLAS_CORETYPE "
-              f"{machine['coretype']}")
+        print(f"Glim: {machine['threads']} threads, {machine['isa']} kernels, large products: {machine['products']}; "
+              f"OpenBLAS {machine['blas']} with {machine['kernels']} kernels, OPENBLAS_CORETYPE {machine['coretype']}")
         if self.a.peer:
             versions = subprocess.run([self.a.peer, os.path.join(HERE, "peer.py"), "versions"], capture_output=True,
                                       text=True, env=env)
@@ -183,9 +181,6 @@ class Bench:
               ["setting", "sentences", "beam", "Glim ms", "tokens/s", "PyTorch ms", "PyTorch / Glim"], rows)
 
     def products(self):
-        if self.machine["isa"] == "baseline":
-            print("\nThis machine should use openblas: without AVX2 there is no large product of Glim's own")
-            return
         large = lambda s: s["batch"] * s["target"] * s["d"] ** 2 > 1e6
         settings = [self.settings[n] for n in self.a.settings.split(",") if large(self.settings[n])]
         if not settings:
@@ -214,8 +209,7 @@ class Bench:
             rows.append([s["name"], milliseconds(times["own"]), milliseconds(times["openblas"]), f"{ratios[-1]:.3f}"])
         table("Training step with either product", ["setting", "own ms", "openblas ms", "openblas / own"], rows)
         mean = statistics.geometric_mean(ratios)
-        print(f"\nThis machine should use {'openblas' if mean < 1 else 'own'}: with openblas a step takes {mean:.3f} of "
-              f"the time (geometric mean). It uses {self.machine['products']} ({self.machine['reason']}).")
+        print(f"\nWith openblas a step takes {mean:.3f} of the time with own (geometric mean).")
 
     def overhead(self):
         rows = [line.split() for line in self.output("overhead").splitlines()]

@@ -82,7 +82,7 @@ int main(int argc, char** argv) {
     verbs.push_back(glim::describe_command(kAbout, makers));
     if (glim::Command* verb = glim::parse_command_line(kAbout, verbs, argc, argv)) {
       glim::set_quiet(quiet);
-      glim::product_choice();  // GLIM_ISA and GLIM_PRODUCTS are refused here, not within some op
+      glim::best_isa(), glim::products_in_use();  // GLIM_ISA and GLIM_PRODUCTS are refused here
       glim::run_command(*verb);
     }
     glim::print_flush();

@@ -54,7 +54,7 @@ std::string TrainOptions::to_toml() const {
       "# The effective options of this run: glim train --config FILE takes them again.\n";
   // What decides the bits besides.
   toml += "# Kernels " + std::string(name_of(best_isa())) + " (GLIM_ISA), large products " +
-          std::string(name_of(product_choice().products)) + " (GLIM_PRODUCTS).\n";
+          std::string(name_of(products_in_use())) + " (GLIM_PRODUCTS).\n";
   each_option(*this, [&](const OptionText& t, const auto& field) {
     toml += std::string(t.name) + " = " + nlohmann::json(field).dump() + "\n";
   });

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "autograd/kernels/simd/table.hpp"
+#include "tensor/portable.hpp"
 #include "tensor/simd/functions.hpp"
 
 namespace glim::GLIM_ISA {
@@ -13,7 +14,6 @@ namespace glim::GLIM_ISA {
 template <class T>
 void cross_entropy(const SmoothedTarget& q, Index rows, Index n, const T* x, Index ld,
                    const Index* target, T* stats, double* cross, double* nll) {
-  constexpr Index L = kLanes<T>;
   constexpr T kInf = static_cast<T>(__builtin_inf());
   for (Index r = 0; r < rows; ++r, x += ld) {
     if (target[r] == q.pad) {
@@ -22,26 +22,19 @@ void cross_entropy(const SmoothedTarget& q, Index rows, Index n, const T* x, Ind
       continue;
     }
     T m = largest<T>(n, x);
-    Vec<T> total[2] = {}, away[2] = {};
-    Index i = 0;
-    for (; i + 2 * L <= n; i += 2 * L)
-      for (Index k = 0; k < 2; ++k) {
-        Vec<T> d = load<T>(x + i + k * L) - m;
-        total[k] += exp<T>(d);
-        away[k] += d;
-      }
-    for (; i < n; i += L) {
-      Index count = n - i < L ? n - i : L;
-      Vec<T> d = (count == L ? load<T>(x + i) : load_part<T>(x + i, count, -kInf)) - m;
-      total[0] += exp<T>(d);
-      away[1] += count == L ? d : load_part<T>(x + i, count, m) - m;
-    }
-    T sum = sum_lanes<T>(total[0] + total[1]);
-    double log_sum = __builtin_log(static_cast<double>(sum));
+    Sum<T> total, away;
+    each_part<T>(
+        n, [&](Index i, int part, bool whole) __attribute__((always_inline)) {
+          Vec<T> d = (whole ? load<T>(x + i) : load_part<T>(x + i, n - i, -kInf)) - m;
+          total.part[part] += exp<T>(d);
+          away.part[part] += whole ? d : load_part<T>(x + i, n - i, m) - m;
+        });
+    T sum = sum_lanes<T>(total);
+    double log_sum = portable::log(static_cast<double>(sum));
     double at_target = static_cast<double>(x[target[r]]) - static_cast<double>(m);
     double weighted = q.hit * at_target;  // Σ q (x - m)
     if (q.rest > 0) {
-      double others = static_cast<double>(sum_lanes<T>(away[0] + away[1])) - at_target;
+      double others = static_cast<double>(sum_lanes<T>(away)) - at_target;
       if (q.pad >= 0 && q.pad < n) others -= static_cast<double>(x[q.pad]) - static_cast<double>(m);
       weighted += q.rest * others;
     }
@@ -67,7 +60,7 @@ void cross_entropy_grad(const SmoothedTarget& q, Index rows, Index n, const T* x
     // Where q differs from `rest`; read first, for dx may lie over x.
     T at_target = c * exp<T>(splat<T>(x[t] - m))[0];
     T at_pad = pad_inside ? c * exp<T>(splat<T>(x[q.pad] - m))[0] : T(0);
-    each_to<T>(dx, x, n, [&](Index, Vec<T> v) { return c * exp<T>(v - m) - rest; });
+    each_to<T>(dx, x, n, [&](Index, Vec<T> v) { return multiply_add<T>(exp<T>(v - m), c, -rest); });
     dx[t] = at_target - hit;
     if (pad_inside) dx[q.pad] = at_pad;
   }

@@ -24,13 +24,13 @@ void function_grad(Function f, Index n, const T* kept, const T* dy, T* dx) {
       return run([](Vec<T> x) {
         Vec<T> e = exp_wide(T(-0.5) * x * x);  // of the density, and of erf at x/√2
         Vec<T> cdf = T(0.5) * (T(1) + erf_wide(x * kRootHalf<T>, e));
-        return cdf + x * e * static_cast<T>(0.39894228040143267794);
+        return multiply_add<T>(x * e, static_cast<T>(0.39894228040143267794), cdf);
       });
     case Function::GeluTanh:
       return run([](Vec<T> x) {
-        Vec<T> t = tanh<T>(kRootTwoOverPi<T> * (x + kGeluCubic<T> * x * x * x));
-        Vec<T> du = kRootTwoOverPi<T> * (T(1) + T(3) * kGeluCubic<T> * x * x);
-        return T(0.5) * (T(1) + t) + T(0.5) * x * (T(1) - t * t) * du;
+        Vec<T> t = tanh<T>(kRootTwoOverPi<T> * multiply_add<T>(kGeluCubic<T> * x * x, x, x));
+        Vec<T> du = kRootTwoOverPi<T> * multiply_add<T>(T(3) * kGeluCubic<T> * x, x, T(1));
+        return multiply_add<T>(T(0.5) * x * (T(1) - t * t), du, T(0.5) * (T(1) + t));
       });
     case Function::Exp:
     case Function::Erf:

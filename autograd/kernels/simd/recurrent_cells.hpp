@@ -136,9 +136,10 @@ void additive_scores(const AdditiveTile<T>& tile, T* scores) {
   for (Index t = 0; t < tile.queries; ++t)
     for (Index s = 0; s < tile.keys; ++s) {
       const T* key = tile.key + s * n;
-      Vec<T> total{};
-      each<T>(tile.query + t * n, n, T(0), [&](Index i, Vec<T> q) {
-        total += at<T>(tile.v, i, n) * tanh<T>(q + at<T>(key, i, n));
+      Sum<T> total;
+      each<T>(tile.query + t * n, n, T(0), [&](Index i, Vec<T> q, int part) {
+        total.part[part] =
+            multiply_add<T>(at<T>(tile.v, i, n), tanh<T>(q + at<T>(key, i, n)), total.part[part]);
       });
       *scores++ = sum_lanes<T>(total);
     }
@@ -154,7 +155,7 @@ void additive_scores_grad(const AdditiveTile<T>& tile, const T* dscores, T* dque
       if (up == T(0)) continue;  // masked
       const T* key = tile.key + s * n;
       T *dq = row_of(dquery, t, n), *dk = row_of(dkey, s, n);
-      each<T>(tile.query + t * n, n, T(0), [&](Index i, Vec<T> q) {
+      each<T>(tile.query + t * n, n, T(0), [&](Index i, Vec<T> q, int) {
         Vec<T> u = tanh<T>(q + at<T>(key, i, n));
         Vec<T> du = at<T>(tile.v, i, n) * up * (T(1) - u * u);
         if (dq) put<T>(dq, i, n, at<T>(dq, i, n) + du);

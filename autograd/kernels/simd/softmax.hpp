@@ -53,8 +53,8 @@ struct ScoreRow {
   // A vector of scores from the product's; lanes past the end do not count.
   Vec<T> score(Index i) const {
     constexpr T kInf = static_cast<T>(__builtin_inf());
-    Vec<T> v = (n - i >= L ? load<T>(x + i) : load_part<T>(x + i, n - i, -kInf)) * scale;
-    v += bias ? at<T>(bias, i, n) : splat<T>(row_bias);
+    Vec<T> v = n - i >= L ? load<T>(x + i) : load_part<T>(x + i, n - i, -kInf);
+    v = multiply_add<T>(v, scale, bias ? at<T>(bias, i, n) : splat<T>(row_bias));
     return keep ? (keep_lanes<T>(keep + i, n - i) ? v : splat<T>(-kInf)) : v;
   }
 };
@@ -82,8 +82,8 @@ bool softmax_of_rows(const ScoreTile<T>& tile, Index r) {
   for (int i = 0; i < R; ++i)
     for (int j = 0; j < V; ++j) v[i][j] = exp<T>(v[i][j] - top[i]);
   for (int i = 0; i < R; ++i) {
-    Vec<T> total = v[i][0];
-    for (int j = 1; j < V; ++j) total += v[i][j];
+    Sum<T> total;
+    for (int j = 0; j < V; ++j) total.part[j % kParts] += v[i][j];
     top[i] = T(1) / sum_lanes<T>(total);
   }
   for (int i = 0; i < R; ++i)
@@ -108,17 +108,17 @@ void softmax_of_row(const ScoreRow<T>& row) {
   T m = max_lanes<T>(top);
   if (m == -kInf) {  // nothing is kept, unless a NaN stands in the row
     IntVec<T> nan{};
-    each<T>(x, n, T(0), [&](Index, Vec<T> v) { nan |= v != v; });
+    each<T>(x, n, T(0), [&](Index, Vec<T> v, int) { nan |= v != v; });
     bool any = false;
     for (Index i = 0; i < L; ++i) any = any || nan[i];
     if (!any) return all_zero();
   }
-  Vec<T> total{};
-  for (Index i = 0; i < n; i += L) {
-    Vec<T> e = exp<T>((n - i >= L ? load<T>(x + i) : load_part<T>(x + i, n - i, -kInf)) - m);
-    total += e;
+  Sum<T> total;
+  each<T>(x, n, -kInf, [&](Index i, Vec<T> v, int part) {
+    Vec<T> e = exp<T>(v - m);
+    total.part[part] += e;
     put<T>(x, i, n, e);
-  }
+  });
   T inverse = T(1) / sum_lanes<T>(total);
   each_to<T>(x, x, n, [&](Index, Vec<T> v) { return v * inverse; });
 }
@@ -156,16 +156,17 @@ void softmax_grad(Index rows, Index n, const T* p, Index ld_p, T* dp, Index ld_d
     return Pair{magnitude<T>(v), d};
   };
   for (Index r = 0; r < rows; ++r, p += ld_p, dp += ld_dp) {
-    Pair first = pair(0);
-    Vec<T> dot = first.p * first.dp;
-    for (Index i = kLanes<T>; i < n; i += kLanes<T>) {
-      Pair next = pair(i);
-      dot += next.p * next.dp;
-    }
+    Sum<T> dot;
+    each_part<T>(
+        n, [&](Index i, int part, bool) __attribute__((always_inline)) {
+          Pair of = pair(i);
+          dot.part[part] = multiply_add<T>(of.p, of.dp, dot.part[part]);
+        });
     T inner = sum_lanes<T>(dot);
-    auto finish = [&](Index i, Pair of) { put<T>(dp, i, n, of.p * (of.dp - inner)); };
-    finish(0, first);
-    for (Index i = kLanes<T>; i < n; i += kLanes<T>) finish(i, pair(i));
+    for (Index i = 0; i < n; i += kLanes<T>) {
+      Pair of = pair(i);
+      put<T>(dp, i, n, of.p * (of.dp - inner));
+    }
   }
 }
 

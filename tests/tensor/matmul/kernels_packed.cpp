@@ -45,16 +45,10 @@ struct Product {
   }
 };
 
-// Calls f(kernels) for each instruction set with a packed product.
+// Calls f(kernels) for each instruction set.
 template <class T, class F>
 void each_kernel(const F& f) {
-  bool any = false;
-  for (Isa isa : supported_isas())
-    if (row_kernels<T>(isa).packed_product) {
-      any = true;
-      f(row_kernels<T>(isa));
-    }
-  if (!any) SUCCEED("no instruction set of this CPU has one");
+  for (Isa isa : supported_isas()) f(row_kernels<T>(isa));
 }
 
 template <class T>

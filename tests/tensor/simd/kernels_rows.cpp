@@ -72,13 +72,17 @@ TEST_CASE("dropout keeps what it should", "[kernels]") {
 }
 
 TEST_CASE("a product of few rows equals the sums of its definition", "[kernels]") {
-  auto check = []<class T>(Isa isa, Index m, Index n, Index k) {
+  auto check = []<class T>(Isa isa, bool dots, Index m, Index n, Index k) {
     auto size = [](Index a, Index b) { return static_cast<std::size_t>(a * b); };
     auto a = random<T>(size(m, k + 3), 1), b = random<T>(size(n, k + 1), 2),
          c = random<T>(size(m, n), 3), before = c;
     std::vector<T> scratch(static_cast<std::size_t>(few_rows_scratch(m, k)));
-    row_kernels<T>(isa).few_rows_product(m, n, k, T(0.5), a.data(), k + 3, b.data(), k + 1, T(2),
-                                         c.data(), n, scratch.data());
+    if (dots)
+      row_kernels<T>(isa).dots_product(m, n, k, T(0.5), a.data(), k + 3, b.data(), k + 1, T(2),
+                                       c.data(), n);
+    else
+      row_kernels<T>(isa).few_rows_product(m, n, k, 48, T(0.5), a.data(), k + 3, b.data(), k + 1,
+                                           T(2), c.data(), n, scratch.data());
     for (Index i = 0; i < m; ++i)
       for (Index j = 0; j < n; ++j) {
         double sum = 0;
@@ -95,14 +99,14 @@ TEST_CASE("a product of few rows equals the sums of its definition", "[kernels]"
     for (Index k : {1, 16, 37, 64}) {
       for (Index m = 1; m <= 8; ++m)
         for (Index n : {3, 4, 23}) {
-          check.operator()<float>(isa, m, n, k);
-          check.operator()<double>(isa, m, n, k);
+          check.operator()<float>(isa, true, m, n, k);
+          check.operator()<double>(isa, true, m, n, k);
         }
       // One to four registers of a's rows, rests of b's rows, and more than a panel of them.
-      for (Index m : {9, 17, 33, 60, 100}) check.operator()<float>(isa, m, 45, k);
-      for (Index m : {9, 18, 31}) check.operator()<double>(isa, m, 21, k);
-      check.operator()<float>(isa, 20, 2, k);
-      check.operator()<float>(isa, 70, 203, k);
+      for (Index m : {9, 17, 33, 60, 100}) check.operator()<float>(isa, false, m, 45, k);
+      for (Index m : {9, 18, 31}) check.operator()<double>(isa, false, m, 21, k);
+      check.operator()<float>(isa, false, 20, 2, k);
+      check.operator()<float>(isa, false, 70, 203, k);
     }
 }
 
@@ -112,7 +116,7 @@ TEST_CASE("a row times a matrix equals the sums of its definition", "[kernels]")
     auto a = random<T>(static_cast<std::size_t>(k), 1),
          b = random<T>(static_cast<std::size_t>(k * ld), 2),
          c = random<T>(static_cast<std::size_t>(n), 3), before = c;
-    row_kernels<T>(isa).row_product(n, k, T(0.5), a.data(), b.data(), ld, T(2), c.data());
+    row_kernels<T>(isa).row_product(n, k, 48, T(0.5), a.data(), b.data(), ld, T(2), c.data());
     for (Index j = 0; j < n; ++j) {
       double sum = 0;
       for (Index q = 0; q < k; ++q)

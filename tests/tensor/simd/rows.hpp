@@ -1,12 +1,17 @@
-// What the tests of row kernels share: numbers in [-2, 2), and how near a kernel is to a plain loop.
+// What the tests of row kernels share: numbers in [-2, 2), how near a kernel is to a plain loop, and that it
+// gives the same bits with every instruction set.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
+#include <string>
 #include <vector>
 
 #include "tensor/random.hpp"
+#include "tensor/simd/isa.hpp"
+#include "tests/catch.hpp"
 
 namespace glim::kernel_tests {
 
@@ -21,6 +26,21 @@ template <class T>
 bool close(T a, double b) {
   return std::abs(static_cast<double>(a) - b) <=
          (sizeof(T) == 4 ? 2e-6 : 1e-13) * std::max(1.0, std::abs(b));
+}
+
+template <class T>
+bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
+}
+
+// run(isa) returns what a kernel wrote.
+template <class F>
+void check_same_bits(const char* kernel, Index n, const F& run) {
+  auto first = run(Isa::Baseline);
+  for (Isa isa : supported_isas()) {
+    INFO(kernel << " of " << n << " with " << name_of(isa));
+    CHECK(same_bits(run(isa), first));
+  }
 }
 
 }  // namespace glim::kernel_tests

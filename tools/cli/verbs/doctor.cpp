@@ -25,15 +25,17 @@ namespace {
 struct Rates {
   double own, openblas;
 };
-constexpr Index kSide = 1024;
+
+Index side() { return best_isa() == Isa::Baseline ? 256 : 1024; }
 
 Rates measure_products(double seconds) {
-  Tensor a = uniform({kSide, kSide}, -1, 1, {1, 1}), b = uniform({kSide, kSide}, -1, 1, {1, 2});
+  const Index n = side();
+  Tensor a = uniform({n, n}, -1, 1, {1, 1}), b = uniform({n, n}, -1, 1, {1, 2});
   std::vector<double> own, openblas;
   auto once = [&](Products large, std::vector<double>& rates) {
     double start = seconds_now();
     matmul_by(large, a, b);
-    rates.push_back(2.0 * kSide * kSide * kSide / (seconds_now() - start) * 1e-9);
+    rates.push_back(2.0 * static_cast<double>(n * n * n) / (seconds_now() - start) * 1e-9);
   };
   for (double end = seconds_now() + seconds; own.size() < 3 || seconds_now() < end;) {
     once(Products::Own, own);
@@ -116,8 +118,7 @@ nlohmann::ordered_json doctor_json(const Machine& m, const Runtime& r, const Rat
           {"blas",
            {{"config", r.blas_config}, {"kernels", r.blas_core}, {"threading", r.blas_parallel}}},
           {"kernels", name_of(best_isa())},
-          {"products", name_of(product_choice().products)},
-          {"products_reason", product_choice().reason},
+          {"products", name_of(products_in_use())},
           {"own_gflops", rates.own},
           {"openblas_gflops", rates.openblas},
           {"environment", environment_json},
@@ -125,7 +126,7 @@ nlohmann::ordered_json doctor_json(const Machine& m, const Runtime& r, const Rat
 }
 
 void run_doctor(bool measure_only, bool json) {
-  const ProductChoice& choice = product_choice();
+  const Products products = products_in_use();
   if (measure_only) return print_line(fmt::format("{:.1f}", measure_products(0.6).openblas));
   Machine m = inspect_machine();
   Runtime r = inspect_runtime();
@@ -155,12 +156,12 @@ void run_doctor(bool measure_only, bool json) {
   print_row("  threading", r.blas_parallel);
   print_row("Glim's kernels",
             std::string(name_of(best_isa())) + variable("GLIM_ISA", environment("GLIM_ISA")));
-  print_row("large products", fmt::format("{} ({})", name_of(choice.products), choice.reason));
-  print_row("  measured", best_isa() == Isa::Baseline
-                              ? fmt::format("openblas {:.0f} GFLOP/s", rates.openblas)
-                              : fmt::format("own {:.0f}, openblas {:.0f} GFLOP/s, in turn, 1024 x "
-                                            "1024 float32 matrices",
-                                            rates.own, rates.openblas));
+  print_row("large products", std::string(name_of(products)) +
+                                  variable("GLIM_PRODUCTS", environment("GLIM_PRODUCTS")));
+  print_row("  measured",
+            fmt::format("own {:.3g}, openblas {:.3g} GFLOP/s ({:.2f}), in turn, {} x "
+                        "{} float32 matrices",
+                        rates.own, rates.openblas, rates.own / rates.openblas, side(), side()));
   if (advice.empty()) print("\nNothing here makes Glim slow.\n");
   for (const Advice& a : advice)
     print(fmt::format("\nwarning: {}\n remedy: {}\n", a.problem, a.remedy));

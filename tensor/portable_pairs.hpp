@@ -1,0 +1,35 @@
+// Sums and products without a rounding, as pairs of float64: for the sources of tensor/portable.hpp.
+#pragma once
+
+namespace glim::portable {
+
+struct Pair {  // hi + lo, lo no more than half a unit in the last place of hi
+  double hi, lo;
+};
+
+// a + b = hi + lo (Knuth).
+inline Pair exact_sum(double a, double b) {
+  double s = a + b, t = s - a;
+  return {s, (a - (s - t)) + (b - t)};
+}
+
+// a·b = hi + lo, from products of halves of 26 bits (Veltkamp, Dekker 1971).
+inline Pair exact_product(double a, double b) {
+  auto high = [](double x) {
+    double c = 134217729 * x;  // 2^27 + 1
+    return c - (c - x);
+  };
+  double p = a * b, a1 = high(a), a2 = a - a1, b1 = high(b), b2 = b - b1;
+  return {p, ((a1 * b1 - p) + a1 * b2 + a2 * b1) + a2 * b2};
+}
+
+inline Pair operator+(Pair a, Pair b) {
+  Pair s = exact_sum(a.hi, b.hi);
+  return exact_sum(s.hi, s.lo + (a.lo + b.lo));
+}
+inline Pair operator*(Pair a, Pair b) {
+  Pair p = exact_product(a.hi, b.hi);
+  return exact_sum(p.hi, p.lo + (a.hi * b.lo + a.lo * b.hi));
+}
+
+}  // namespace glim::portable

@@ -1,0 +1,172 @@
+// The kernels of ops give the same bits with every instruction set (tensor/numerics.md), at lengths around the
+// widths of vectors.
+#include <algorithm>
+#include <initializer_list>
+#include <memory>
+#include <vector>
+
+#include "autograd/kernels/simd/table.hpp"
+#include "tests/catch.hpp"
+#include "tests/tensor/simd/rows.hpp"
+
+namespace test_same_bits {
+
+using namespace glim;
+using namespace glim::kernel_tests;
+
+namespace {
+
+constexpr Index kRows = 5;
+
+std::size_t size(Index a, Index b = 1) { return static_cast<std::size_t>(a * b); }
+
+template <class T>
+std::vector<T> joined(std::initializer_list<std::vector<T>> parts) {
+  std::vector<T> all;
+  for (const auto& p : parts) all.insert(all.end(), p.begin(), p.end());
+  return all;
+}
+
+template <class T>
+void check_functions(Index n) {
+  auto x = random<T>(size(n), 1), dy = random<T>(size(n), 2);
+  for (Function f :
+       {Function::Tanh, Function::Sigmoid, Function::Silu, Function::GeluErf, Function::GeluTanh})
+    check_same_bits("gradient of a function", n, [&](Isa isa) {
+      std::vector<T> dx(size(n));
+      op_kernels<T>(isa).function_grad(f, n, x.data(), dy.data(), dx.data());
+      return dx;
+    });
+  check_same_bits("gradient of relu", n, [&](Isa isa) {
+    std::vector<T> dx(size(n));
+    op_kernels<T>(isa).relu_grad(n, x.data(), dy.data(), T(1.1), dx.data());
+    return dx;
+  });
+  auto rows = random<T>(size(150, n), 3);
+  check_same_bits("sum of rows", n, [&](Isa isa) {
+    auto total = dy;
+    op_kernels<T>(isa).sum_rows(150, n, rows.data(), n, total.data());
+    return total;
+  });
+}
+
+template <class T>
+void check_softmax(Index n) {
+  auto x = random<T>(size(kRows, n), 1), bias = random<T>(size(kRows, n), 2),
+       up = random<T>(size(kRows, n), 3);
+  auto draws = random<float>(size(kRows, n), 4);
+  auto keep = std::make_unique<bool[]>(size(kRows, n));
+  for (std::size_t i = 0; i < draws.size(); ++i) keep[i] = draws[i] > -1 || i % size(n) == 0;
+  for (bool masked : {false, true})
+    check_same_bits("softmax", n, [&](Isa isa) {
+      const OpKernels<T>& kernels = op_kernels<T>(isa);
+      auto p = x, dp = up, marked = x, dropped = up;
+      kernels.softmax({kRows, n, p.data(), n, T(0.3), masked ? bias.data() : nullptr, n, 1,
+                       masked ? keep.get() : nullptr, n, 1});
+      kernels.softmax_grad(kRows, n, p.data(), n, dp.data(), n, T(0));
+      auto of_dropped = dropped;
+      marked = p;
+      kernels.mark_dropped({7, 9, 1u << 30, 1 / 0.75}, 3, kRows * n, marked.data(), dropped.data());
+      kernels.softmax_grad(kRows, n, marked.data(), n, of_dropped.data(), n, T(1 / 0.75));
+      auto again = dropped;
+      kernels.drop_marked(kRows * n, T(1 / 0.75), marked.data(), again.data());
+      return joined({p, dp, marked, dropped, of_dropped, again});
+    });
+}
+
+template <class T>
+void check_norms(Index n) {
+  auto x = random<T>(size(kRows, n), 1), dy = random<T>(size(kRows, n), 2),
+       gamma = random<T>(size(n), 3), beta = random<T>(size(n), 4);
+  for (bool affine : {false, true}) {
+    const T* g = affine ? gamma.data() : nullptr;
+    check_same_bits("layer norm", n, [&](Isa isa) {
+      std::vector<T> y = x, mean(size(kRows)), inverse = mean, dx = x, dgamma = gamma, dbeta = beta;
+      op_kernels<T>(isa).layer_norm(kRows, n, x.data(), n, g, affine ? beta.data() : nullptr,
+                                    T(1e-5), y.data(), mean.data(), inverse.data());
+      op_kernels<T>(isa).layer_norm_grad(kRows, n, x.data(), n, g, mean.data(), inverse.data(),
+                                         dy.data(), n, dx.data(), dgamma.data(), dbeta.data());
+      return joined({y, mean, inverse, dx, dgamma, dbeta});
+    });
+    check_same_bits("RMS norm", n, [&](Isa isa) {
+      std::vector<T> y = x, inverse(size(kRows)), dx = x, dgamma = gamma;
+      op_kernels<T>(isa).rms_norm(kRows, n, x.data(), n, g, T(1e-5), y.data(), inverse.data());
+      op_kernels<T>(isa).rms_norm_grad(kRows, n, x.data(), n, g, inverse.data(), dy.data(), n,
+                                       dx.data(), dgamma.data());
+      return joined({y, inverse, dx, dgamma});
+    });
+  }
+}
+
+template <class T>
+void check_cross_entropy(Index n) {
+  auto x = random<T>(size(kRows, n), 1);
+  std::vector<Index> target;
+  for (Index r = 0; r < kRows; ++r) target.push_back(r * 7 % n);
+  SmoothedTarget q{0.9, 0.1 / static_cast<double>(n), 1, 0};
+  std::vector<double> losses;
+  auto run = [&](Isa isa) {
+    std::vector<T> stats(size(2 * kRows)), dx = x;
+    std::vector<double> cross(size(kRows)), nll(size(kRows));
+    op_kernels<T>(isa).cross_entropy(q, kRows, n, x.data(), n, target.data(), stats.data(),
+                                     cross.data(), nll.data());
+    op_kernels<T>(isa).cross_entropy_grad(q, kRows, n, x.data(), n, target.data(), stats.data(),
+                                          T(0.3), dx.data(), n);
+    losses = joined({cross, nll});
+    return joined({stats, dx});
+  };
+  check_same_bits("cross-entropy", n, run);
+  check_same_bits("losses", n, [&](Isa isa) {
+    run(isa);
+    return losses;
+  });
+}
+
+template <class T>
+void check_cells(Index n) {
+  auto input = random<T>(size(kRows, 4 * n), 1), hidden = random<T>(size(kRows, 4 * n), 2),
+       state = random<T>(size(kRows, 2 * n), 3), up = random<T>(size(kRows, 2 * n), 4);
+  auto run = [&](Isa isa, bool lstm) {
+    const Index gates = lstm ? 4 : 3, held = lstm ? 2 : 1;
+    const OpKernels<T>& kernels = op_kernels<T>(isa);
+    CellRows<T> cell{
+        kRows,  n, {input.data(), gates * n}, {hidden.data(), gates * n}, {state.data(), held * n},
+        nullptr};
+    std::vector<T> y(size(kRows, held * n)), dinput(size(kRows, gates * n)), dhidden = dinput,
+                                                                             dstate = y;
+    (lstm ? kernels.lstm : kernels.gru)(cell, y.data());
+    RowsAt<T> dy{up.data(), held * n};
+    if (lstm)
+      kernels.lstm_grad(cell, dy, dinput.data(), dstate.data());
+    else
+      kernels.gru_grad(cell, dy, dinput.data(), dhidden.data(), dstate.data());
+    return joined({y, dinput, dhidden, dstate});
+  };
+  for (bool lstm : {false, true})
+    check_same_bits(lstm ? "LSTM" : "GRU", n, [&](Isa isa) { return run(isa, lstm); });
+  check_same_bits("additive attention", n, [&](Isa isa) {
+    AdditiveTile<T> tile{2, 3, n, input.data(), hidden.data(), state.data()};
+    std::vector<T> scores(6), dquery(size(2, n)), dkey(size(3, n)), dv(size(n));
+    op_kernels<T>(isa).additive_scores(tile, scores.data());
+    op_kernels<T>(isa).additive_scores_grad(tile, up.data(), dquery.data(), dkey.data(), dv.data());
+    return joined({scores, dquery, dkey, dv});
+  });
+}
+
+}  // namespace
+
+TEST_CASE("kernels of ops give the same bits with every instruction set", "[kernels]") {
+  for (Index n : {3, 4, 5, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 48, 63, 64, 65, 97, 200, 515}) {
+    auto check = [n]<class T>() {
+      check_functions<T>(n);
+      check_softmax<T>(n);
+      check_norms<T>(n);
+      check_cross_entropy<T>(n);
+      check_cells<T>(n);
+    };
+    check.template operator()<float>();
+    check.template operator()<double>();
+  }
+}
+
+}  // namespace test_same_bits
