@@ -19,4 +19,4 @@ golden() {  # SETTING STEPS HASH ISA...
 golden micro 200 5966b1674d1cf174 baseline avx2 avx512
 golden gpt-char 3 c97dfd79de49e689 avx2 avx512
 golden tiny 2 babbdc5e34b8d2e1 avx2 avx512
-finish
+summary
