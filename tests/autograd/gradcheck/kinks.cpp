@@ -69,6 +69,10 @@ TEST_CASE("a projection across several kinks at once is undecidable, not wrong",
         CHECK(static_cast<bool>(report));
         CHECK(report.undecidable() > 0);
       }
+  const auto in_full = gradcheck([](const Vars& v) { return sort(v[0]).values; },
+                                 {tensor({0.3, 0.3, -1, 0.3}, DType::Float64)});
+  CHECK(static_cast<bool>(in_full));
+  CHECK(in_full.undecidable() > 0);
   // What is wrong elsewhere, or at the kinks by more than they explain, is still found.
   for (double wrong : {2.5, 40.0})
     for (std::uint64_t seed = 0; seed < 20; ++seed) {

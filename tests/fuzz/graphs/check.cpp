@@ -186,11 +186,15 @@ std::string check(const Graph& graph, const Checks& checks) {
                 {"hooks and watches", {.looked_on = true}, 0},
                 {"one checkpointed region", {.one_region = true}, 0},
                 {"checkpointed regions", {.regions = true}, 1e-12}};
-    for (const auto& [name, way, most] : ways)
+    for (const auto& [name, way, most] : ways) {
+      if (!checks.bits && !way.recorded && !way.explicitly) break;
       if (auto found = differs(graph, name, pass(graph, way), plain, most); !found.empty())
         return found;
-    if (auto found = repeated(graph, plain); !found.empty()) return found;
-    if (auto found = by_threads(graph); !found.empty()) return found;
+    }
+    if (checks.bits)
+      if (auto found = repeated(graph, plain); !found.empty()) return found;
+    if (checks.threads)
+      if (auto found = by_threads(graph); !found.empty()) return found;
     if (checks.float32)
       if (auto found = in_float32(graph, plain); !found.empty()) return found;
     return checks.differences ? by_differences(graph, checks) : "";

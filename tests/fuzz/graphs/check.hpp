@@ -13,7 +13,8 @@
 namespace glim::fuzz {
 
 struct Checks {
-  bool differences = true, second_order = false, precise = false, float32 = false;
+  bool bits = true;  // hooks, watches, regions, retained and nested tapes
+  bool differences = true, second_order = false, precise = false, float32 = false, threads = false;
 };
 
 // Of all gradient checks since the program began.

@@ -74,11 +74,15 @@ bool same(const std::vector<Value>& a, const std::vector<Value>& b) {
 Drawn draw(const Asked& asked, std::uint64_t i) {
   std::mt19937_64 random(asked.seed * 0x9e3779b97f4a7c15u + i);
   GraphSize size{.steps = static_cast<int>(asked.steps)};
-  Checks checks{.second_order = i % 4 == 0, .precise = i % 4 == 1, .float32 = i % 6 == 0};
+  Checks checks{.bits = i % 3 == 0,
+                .second_order = i % 4 == 0,
+                .precise = i % 4 == 1,
+                .float32 = i % 6 == 0,
+                .threads = i % 16 == 3};
   if (i % 64 == 63) {  // threads share the work of large values alone
     size.elements = 40000;
     size.steps = 5;
-    checks = {.differences = false};
+    checks = {.differences = false, .threads = true};
   }
   return {random_graph(random, size), checks};
 }
