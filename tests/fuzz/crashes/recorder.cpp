@@ -8,6 +8,7 @@
 //   rename - - FROM + TO    unlink - - PATH    mkdir - - PATH    rmdir - - PATH
 //
 // What stdio writes to a file it opened itself passes by; crashes.py sees that by what is missing in the end.
+#undef _FILE_OFFSET_BITS  // it would give open and open64 one name; both are wanted
 #include <cerrno>
 #include <cstdarg>
 #include <cstdint>
@@ -163,6 +164,13 @@ int fdatasync(int fd) {
 
 int ftruncate(int fd, off_t size) noexcept {
   REAL(ftruncate);
+  const int status = next(fd, size);
+  if (status == 0 && is_watched(fd)) record("truncate", fd, size, "");
+  return status;
+}
+
+int ftruncate64(int fd, off64_t size) noexcept {
+  REAL(ftruncate64);
   const int status = next(fd, size);
   if (status == 0 && is_watched(fd)) record("truncate", fd, size, "");
   return status;

@@ -15,6 +15,7 @@
 //   remove     unlink, rmdir, remove                          folder   mkdir
 //   map        mmap                                           status   stat, lstat, fstat, access
 //   lock       flock                                          close    close
+#undef _FILE_OFFSET_BITS  // it would give open and open64 one name; both are wanted
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -298,26 +299,27 @@ int mkdir(const char* path, mode_t mode) noexcept {
   REAL(mkdir);
   return next(path, mode);
 }
-void* mmap(void* at, std::size_t bytes, int protection, int flags, int fd, off_t offset) noexcept {
-  FAIL(Map, MAP_FAILED);
-  REAL(mmap);
-  return next(at, bytes, protection, flags, fd, offset);
-}
-int stat(const char* path, struct stat* s) noexcept {
-  FAIL(Status, -1);
-  REAL(stat);
-  return next(path, s);
-}
-int lstat(const char* path, struct stat* s) noexcept {
-  FAIL(Status, -1);
-  REAL(lstat);
-  return next(path, s);
-}
-int fstat(int fd, struct stat* s) noexcept {
-  FAIL(Status, -1);
-  REAL(fstat);
-  return next(fd, s);
-}
+#define MMAP(name, offset)                                                   \
+  void* name(void* at, std::size_t bytes, int protection, int flags, int fd, \
+             offset from) noexcept {                                         \
+    FAIL(Map, MAP_FAILED);                                                   \
+    REAL(name);                                                              \
+    return next(at, bytes, protection, flags, fd, from);                     \
+  }
+MMAP(mmap, off_t)
+MMAP(mmap64, off64_t)
+#define STATUS(name, of, type)                  \
+  int name(of where, struct type* s) noexcept { \
+    FAIL(Status, -1);                           \
+    REAL(name);                                 \
+    return next(where, s);                      \
+  }
+STATUS(stat, const char*, stat)
+STATUS(stat64, const char*, stat64)
+STATUS(lstat, const char*, stat)
+STATUS(lstat64, const char*, stat64)
+STATUS(fstat, int, stat)
+STATUS(fstat64, int, stat64)
 int access(const char* path, int mode) noexcept {
   FAIL(Status, -1);
   REAL(access);
