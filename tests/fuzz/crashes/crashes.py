@@ -12,7 +12,7 @@ a file system (disk.py). A state is right if
 A run that replaces another model may also leave the folder as if it had not begun: then it is the other
 model's bits that must be there. (Its best.safetensors may be the new run's already.)
 
---states N checks a sample of N states of each run; without it all are checked. --forget plays the record as if
+--states N checks a sample of N states of each run, as many of each way in which they come about; without it all are checked. --forget plays the record as if
 the program had not synced its files, or its folders: a test of this test, which must find lost models.
 """
 import argparse
@@ -23,6 +23,7 @@ import itertools
 import os
 import pathlib
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -42,7 +43,7 @@ RUNS = {
     'resumed': ([f'{COPY} --max-steps 3'], '--resume --max-steps 6'),
     'recorded': ([], f'{COPY} --record --record-every 1'),
     'language': ([], f'{TEXT} --record --record-every 2'),
-    'recurrent': ([], f'--kind rnn --d-embed 8 {COPY} --optimizer sgd --precision float64'),
+    'recurrent': ([], f'--kind rnn --d-embed 8 {COPY} --optimizer sgd --precision float64'.replace('--heads 2 --d-ff 8 ', '')),
     'replacing': ([f'{COPY} --seed 2'], f'{COPY} --overwrite'),
     'replacing_unfinished': ([f'{COPY} --max-steps 5 --seed 2'], f'{COPY} --record --record-every 1 --overwrite'),
 }
@@ -134,14 +135,21 @@ class Run:
     def states(self, sample, seed):
         """Different states, `sample` of them or all: (number, files, folders, whether a checkpoint was safe, how)."""
         disk = Disk(self.start_files, self.operations)
-        safe = {}
-        for files, folders, was_safe, _ in disk.states(LAST):
+        safe, way = {}, {}
+        for files, folders, was_safe, how in disk.states(LAST):
             key = state_key(files, folders)
-            safe[key] = safe.get(key, False) or was_safe
+            if key not in safe or was_safe and not safe[key]:
+                safe[key], way[key] = was_safe, re.sub(r'.*, |\d+', '', how)
         self.total = len(safe)
         chosen = set(range(self.total))
-        if 0 < sample < self.total:
-            chosen = set(random.Random(seed).sample(range(self.total), sample))
+        if 0 < sample < self.total:  # as many of each way in which they come about
+            ways = collections.defaultdict(list)
+            for i, key in enumerate(safe):
+                ways[way[key]].append(i)
+            for numbers in ways.values():
+                random.Random(seed).shuffle(numbers)
+            turns = itertools.chain.from_iterable(itertools.zip_longest(*ways.values()))
+            chosen = set(itertools.islice((i for i in turns if i is not None), sample))
         seen = set()
         for files, folders, _, how in disk.states(LAST):
             key = state_key(files, folders)

@@ -128,9 +128,10 @@ class Disk:
         synced_files = {op.of for op in self.operations if op.kind == 'sync_file'}
         names, data, pending = self.first_names(), {}, []  # names and data: what is durable
         for p in range(len(self.operations) + 1):
-            # Safe: its name is durable, and nothing that waits removes it. Its bytes must be as well.
+            # Safe: its name was synced, and nothing that waits removes it. The folder itself and the file's bytes
+            # must have been synced too.
             removed = any(op.kind == 'names' and op.changes[0] == (checkpoint, None) for op in pending)
-            safe = checkpoint in self.state(names, data, [])[0] and not removed
+            safe = checkpoint in names and not removed
             for kept, how in self._sets(pending, synced_files):
                 yield *self.state(names, data, kept), safe, f'operation {p}, {how}'
             if p == len(self.operations):

@@ -46,10 +46,11 @@ F* real(F*, const char* name) {
 }
 #define REAL(name) static auto* const next = real(&::name, #name)
 
-// The path below the root; "" for one that is not.
+// The path from the root on; "" for one that is not below it.
 std::string below(const char* path) {
   if (path[0] != '/') return path;
   const std::string whole = path;
+  if (whole + "/" == root) return ".";
   return whole.starts_with(root) ? whole.substr(root.size()) : "";
 }
 
