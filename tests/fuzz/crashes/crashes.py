@@ -122,7 +122,8 @@ class Run:
         real = files_of(home / 'recorded')
         if results(real) != self.wanted[0]:
             sys.exit(f'{name}: the recorded run ends in other bits than the run alone')
-        self.operations = read_record(log, forget)
+        self.operations = read_record(log)
+        self.forget = forget
         played = Disk(self.start_files, self.operations).final()
         if played != real:
             names = [n for n in sorted(played.keys() | real.keys()) if played.get(n) != real.get(n)]
@@ -134,7 +135,7 @@ class Run:
 
     def states(self, sample, seed):
         """Different states, `sample` of them or all: (number, files, folders, whether a checkpoint was safe, how)."""
-        disk = Disk(self.start_files, self.operations)
+        disk = Disk(self.start_files, self.operations, self.forget)
         safe, way = {}, {}
         for files, folders, was_safe, how in disk.states(LAST):
             key = state_key(files, folders)

@@ -33,23 +33,24 @@ class Operation:
         self.__dict__.update(more)
 
 
-def read_record(path, forget=''):
-    """The entries of a record (recorder.cpp), without the syncs of files or of folders if they are to be forgotten."""
+def read_record(path):
+    """The entries of a record (recorder.cpp)."""
     raw = pathlib.Path(path).read_bytes()
-    entries, at, kinds = [], 0, {}
+    entries, at = [], 0
     while at < len(raw):
         end = raw.index(b'\n', at)
         name, fd, number, file, size = raw[at:end].decode().split(' ')
         at = end + 1 + int(size)
-        if name == 'open':
-            kinds[fd] = 'folder' if int(number) & os.O_DIRECTORY else 'file'
-        if name != 'sync' or kinds[fd] != forget:
-            entries.append((name, int(fd), int(number), os.path.normpath(file), raw[end + 1:at]))
+        entries.append((name, int(fd), int(number), os.path.normpath(file), raw[end + 1:at]))
     return entries
 
 
 class Disk:
-    def __init__(self, files, entries):
+    """The files to begin with, and the entries of a record. `forget`: syncs of a 'file' or 'folder' that the disk
+    does not obey."""
+
+    def __init__(self, files, entries, forget=''):
+        self.forget = forget
         self.start = {n: i for i, n in enumerate(sorted(files))}
         self.data = {i: files[n] for n, i in self.start.items()}
         self.folders = {os.path.dirname(n) for n in files} - {''}
@@ -127,11 +128,12 @@ class Disk:
         """(files, folders, whether the file named `checkpoint` was safe, how the state came about)."""
         synced_files = {op.of for op in self.operations if op.kind == 'sync_file'}
         names, data, pending = self.first_names(), {}, []  # names and data: what is durable
+        promised = dict(names)  # what the program may take for durable
         for p in range(len(self.operations) + 1):
-            # Safe: its name was synced, and nothing that waits removes it. The folder itself and the file's bytes
-            # must have been synced too.
+            # Safe: the program has synced its name, and nothing that waits removes it. The folder's own name and
+            # the file's bytes must be durable then.
             removed = any(op.kind == 'names' and op.changes[0] == (checkpoint, None) for op in pending)
-            safe = checkpoint in names and not removed
+            safe = checkpoint in promised and not removed
             for kept, how in self._sets(pending, synced_files):
                 yield *self.state(names, data, kept), safe, f'operation {p}, {how}'
             if p == len(self.operations):
@@ -141,9 +143,12 @@ class Disk:
                 ready = [o for o in pending if o.kind in ('data', 'size') and o.inode == op.of]
             elif op.kind == 'sync_folder':
                 ready = [o for o in pending if o.kind == 'names' and o.folder == op.of]
+                self.apply(ready, promised, {})
             else:
                 ready = []
                 pending.append(op)
+            if op.kind == f'sync_{self.forget}':
+                continue
             self.apply(ready, names, data)
             pending = [o for o in pending if o not in ready]
 
