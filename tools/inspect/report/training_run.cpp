@@ -127,14 +127,17 @@ bool read_recording(const std::string& path, Recording& r) {
 
 bool holds(const fs::path& folder, const char* file) {
   std::error_code error;
-  return fs::exists(folder / file, error);
+  const bool there = fs::exists(folder / file, error);
+  if (error) throw FileError((folder / file).string(), "cannot be read: " + error.message());
+  return there;
 }
 
 std::vector<std::string> recorded_folders(const fs::path& parent) {
   std::vector<std::string> names;
   std::error_code error;
   for (fs::directory_iterator it(parent, error), end; !error && it != end; it.increment(error))
-    if (holds(it->path(), "recording.jsonl")) names.push_back(it->path().filename().string());
+    if (std::error_code no; fs::exists(it->path() / "recording.jsonl", no))
+      names.push_back(it->path().filename().string());
   std::sort(names.begin(), names.end());
   return names;
 }
