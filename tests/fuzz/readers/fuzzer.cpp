@@ -1,4 +1,5 @@
-// For clang's libFuzzer: readers NAME [libFuzzer's options and folders]. The script `fuzz` builds it.
+// For clang's libFuzzer. The program takes libFuzzer's options, and fuzzes the reader whose name it bears: the script
+// `fuzz` builds it, and a link to it for each reader.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -9,10 +10,13 @@ namespace {
 const glim::fuzz::Reader* reader = nullptr;
 }
 
-extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
-  reader = *argc > 1 ? glim::fuzz::reader_named((*argv)[1]) : nullptr;
+// libFuzzer starts itself again, with the same name and other arguments.
+extern "C" int LLVMFuzzerInitialize(int*, char*** argv) {
+  std::string_view name = (*argv)[0];
+  name.remove_prefix(name.rfind('/') + 1);
+  reader = glim::fuzz::reader_named(name);
   if (!reader) {
-    std::fputs("usage: readers NAME [options of libFuzzer] [folders]; names:", stderr);
+    std::fputs("this program must bear the name of a reader:", stderr);
     for (const auto& r : glim::fuzz::readers()) std::fprintf(stderr, " %s", r.name.c_str());
     std::fputc('\n', stderr);
     std::exit(2);

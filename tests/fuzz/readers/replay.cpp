@@ -15,6 +15,9 @@
 #include <iterator>
 #include <random>
 #include <unistd.h>
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/common_interface_defs.h>
+#endif
 
 #include "tests/fuzz/readers/readers.hpp"
 
@@ -146,9 +149,13 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "usage: readers [--mutations N] [--seed S] CORPUS [READER...]\n");
     return 2;
   }
+#ifdef __SANITIZE_ADDRESS__
+  __sanitizer_set_death_callback(keep);
+  for (int signal : {SIGABRT, SIGALRM}) std::signal(signal, end_by);
+#else
   for (int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGALRM})
     std::signal(signal, end_by);
-  std::atexit(keep);  // the sanitizers may end the process so
+#endif
   std::uint64_t all = 0;
   for (const Reader& reader : glim::fuzz::readers()) {
     if (words.size() > 1 && std::find(words.begin() + 1, words.end(), reader.name) == words.end())
