@@ -37,8 +37,8 @@ std::string as_toml(const std::vector<TomlEntry>& entries) {
 }
 
 void configure(const std::string& text) {
-  std::vector<Command> all;
-  all.push_back(train_command());
+  static std::vector<Command> all = {train_command()};
+  for (Option& o : all.front().options) o.given = false, o.origin.clear();
   apply_config(all.front(), all, memory_file(text));
 }
 
