@@ -30,15 +30,19 @@ class Png {
     InputFile file(path);  // FileError for what is missing or no file
     image_.version = PNG_IMAGE_VERSION;
     if (!png_image_begin_read_from_file(&image_, path.c_str())) fail();
+    std::string problem;
+    const std::string size = std::to_string(image_.height) + " x " + std::to_string(image_.width);
     if (image_.width > kLargestPngSide || image_.height > kLargestPngSide)
-      throw FileError(path, "is an image of " + std::to_string(image_.height) + " x " +
-                                std::to_string(image_.width) + "; the limit is " +
-                                std::to_string(kLargestPngSide) + " pixels a side");
+      problem = "is an image of " + size + "; the limit is " + std::to_string(kLargestPngSide) +
+                " pixels a side";
     // A header is believed as far as the file can bear it out.
-    if (std::uint64_t{image_.width} * image_.height * bits_of_pixel(file) / 8 >
-        kDeflateMost * file.size())
-      file.fail("is truncated: its header promises " + std::to_string(image_.height) + " x " +
-                std::to_string(image_.width) + " pixels, more than this file can contain");
+    else if (std::uint64_t{image_.width} * image_.height * bits_of_pixel(file) / 8 >
+             kDeflateMost * file.size())
+      problem =
+          "is truncated: its header promises " + size + " pixels, more than this file can contain";
+    if (problem.empty()) return;
+    png_image_free(&image_);
+    file.fail(problem);
   }
   Png(const Png&) = delete;
   Png& operator=(const Png&) = delete;
