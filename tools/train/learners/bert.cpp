@@ -73,7 +73,7 @@ BertConfig described_bert(const Checkpoint& checkpoint, const std::string& file)
   evidence.layers(c.layers);
   evidence.tensor("bert.embed.weight", {c.vocab, c.d_model});
   if (c.learned_positions) evidence.tensor("bert.positions.weight", {c.max_len, c.d_model});
-  evidence.stack("bert.encoder", c.layers, "linear1.weight", {c.d_ff, c.d_model});
+  evidence.attention_stack("bert.encoder", c.layers, c.d_model, c.d_ff);
   return c;
 }
 

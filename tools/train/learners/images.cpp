@@ -57,7 +57,7 @@ void require_described(const VitConfig& c, const Evidence& file) {
   file.tensor("positions.weight",
               {c.patches() + (c.pooling == ImagePooling::ClassToken), c.d_model});
   file.tensor("head.weight", {c.classes, c.d_model});
-  file.stack("encoder", c.layers, "linear1.weight", {c.d_ff, c.d_model});
+  file.attention_stack("encoder", c.layers, c.d_model, c.d_ff);
 }
 
 struct DescribedVit {

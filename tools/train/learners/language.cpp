@@ -37,7 +37,7 @@ GptConfig described_gpt(const Checkpoint& c, const std::string& file) {
   evidence.layers(config.layers);
   evidence.tensor("wte.weight", {config.vocab, config.d_model});
   evidence.tensor("wpe.weight", {config.context, config.d_model});
-  evidence.stack("transformer", config.layers, "linear1.weight", {config.d_ff, config.d_model});
+  evidence.attention_stack("transformer", config.layers, config.d_model, config.d_ff);
   return config;
 }
 
