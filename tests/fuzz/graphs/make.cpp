@@ -29,7 +29,8 @@ std::string with_constants(const char* code, const std::map<std::string, std::st
     if (end - p == 1 && *p == 'c' && *end == '.')
       for (++end; in_word(*end);) ++end;
     const std::string word(p, end);
-    const auto known = words.find(word);
+    const bool member = !text.empty() && text.back() == '.';
+    const auto known = member ? words.end() : words.find(word);
     text += known == words.end() ? word : known->second;
     p = end;
   }
