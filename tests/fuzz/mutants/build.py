@@ -202,13 +202,13 @@ def compile_all(root, folder, files, programs, dropped, say):
 
 
 def at_line(path, line):
-    """The number of the mutant at this line, or the nearest before it within its statement."""
+    """The number of the mutant at this line, or of the one that begins after it, or of the nearest before."""
     try:
         with open(path, encoding='utf-8') as file:
             lines = file.read().split('\n')
     except OSError:
         return None
-    for k in range(line - 1, max(-1, line - 6), -1):
+    for k in [line - 1, line, *range(line - 2, max(-1, line - 6), -1)]:
         if k < len(lines):
             marks = re.findall(r'/\*@(\d+)\*/', lines[k])
             if marks:

@@ -1,19 +1,26 @@
 // The gradient checks of all ops, layers and models by number, for mutants.py.
 //
 //     cases list             NUMBER <tab> FAMILY, OP, NAME of each
-//     cases reached FILE     runs each; FILE gets NUMBER, seconds, pass or FAIL, and the points it passed
-//     cases run FILE         runs those whose numbers stand in FILE, until one fails: 1, and its report
-//     cases names FILE       runs all of these: what the checker takes the mistake for, input by input
+//     cases reached FILE K N runs K, K + N, ...; FILE gets NUMBER, seconds, pass or FAIL, and the points it passed
+//     cases serve            for each line `MUTANT SECONDS run FILE`: a process of its own, in which the mutant
+//                            is chosen, runs the checks whose numbers stand in FILE until one fails, and prints
+//                            its report; `names` in place of `run` runs all of them, and prints what the checker
+//                            takes each mistake for. Then a line `= STATUS`, as of waitpid.
 #include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <iostream>
+#include <sstream>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "tools/gradients/op_specs.hpp"
 
 extern "C" {  // of a mutated library (point.hpp); others have none
 extern unsigned char glim_mutants_passed[] __attribute__((weak));
 extern int glim_mutants_number __attribute__((weak));
+extern int glim_mutant_chosen __attribute__((weak));
 }
 
 namespace {
@@ -27,9 +34,9 @@ std::vector<Case> all_cases() {
   return all;
 }
 
-void reached(const std::vector<Case>& all, const char* path) {
+void reached(const std::vector<Case>& all, const char* path, std::size_t first, std::size_t step) {
   std::ofstream out(path);
-  for (std::size_t k = 0; k < all.size(); ++k) {
+  for (std::size_t k = first; k < all.size(); k += step) {
     if (&glim_mutants_number)
       std::memset(glim_mutants_passed, 0, static_cast<std::size_t>(glim_mutants_number));
     CaseResult r = run(all[k]);
@@ -42,7 +49,7 @@ void reached(const std::vector<Case>& all, const char* path) {
   }
 }
 
-int run_listed(const std::vector<Case>& all, const char* path) {
+int run_listed(const std::vector<Case>& all, const std::string& path) {
   std::ifstream in(path);
   for (std::size_t k = 0; in >> k;) {
     CaseResult r = run(all.at(k));
@@ -53,7 +60,7 @@ int run_listed(const std::vector<Case>& all, const char* path) {
   return 0;
 }
 
-void name_listed(const std::vector<Case>& all, const char* path) {
+void name_listed(const std::vector<Case>& all, const std::string& path) {
   std::ifstream in(path);
   for (std::size_t k = 0; in >> k;) try {
       const GradcheckReport report = all.at(k).check();
@@ -66,6 +73,33 @@ void name_listed(const std::vector<Case>& all, const char* path) {
     }
 }
 
+// The cases are put together once; a process takes a millisecond then.
+void serve(const std::vector<Case>& all) {
+  std::string verb, path;
+  int mutant = 0;
+  rlim_t seconds = 0;
+  for (std::string line; std::getline(std::cin, line);) {
+    std::istringstream(line) >> mutant >> seconds >> verb >> path;
+    const pid_t child = fork();
+    if (child == 0) {
+      const rlimit limit{seconds, seconds}, none{0, 0};
+      setrlimit(RLIMIT_CPU, &limit);
+      setrlimit(RLIMIT_CORE, &none);
+      if (&glim_mutant_chosen) glim_mutant_chosen = mutant;
+      int failed = 0;
+      if (verb == "run")
+        failed = run_listed(all, path);
+      else
+        name_listed(all, path);
+      std::cout.flush();
+      _exit(failed);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    std::cout << "= " << status << std::endl;
+  }
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -76,11 +110,14 @@ int main(int count, char** words) {
       std::cout << k << '\t' << all[k].family << ", " << all[k].op << ", " << all[k].name << '\n';
     return 0;
   }
-  if (count != 3) {
-    std::fprintf(stderr, "usage: cases list | reached FILE | run FILE | names FILE\n");
-    return 2;
+  if (verb == "reached" && count == 5) {
+    reached(all, words[2], std::stoul(words[3]), std::stoul(words[4]));
+    return 0;
   }
-  if (verb == "reached") reached(all, words[2]);
-  if (verb == "run") return run_listed(all, words[2]);
-  if (verb == "names") name_listed(all, words[2]);
+  if (verb == "serve") {
+    serve(all);
+    return 0;
+  }
+  std::fprintf(stderr, "usage: cases list | reached FILE K N | serve\n");
+  return 2;
 }

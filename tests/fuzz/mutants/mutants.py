@@ -11,7 +11,7 @@
 
 All mutants stand in one tree and one build (build.py); a run chooses one. What reaches a point is measured
 once. Then each mutant runs the tests that reach it, fast ones first, until one fails. A crash is a failure; so
-is a test that takes ten times as long and 10 s more. A mutant that passes all is a survivor, unless
+is ten times the time on the CPU and 3 s more. A mutant that passes all is a survivor, unless
 equivalent.txt says why it changes nothing. FOLDER holds the tree, the build and what was found; a run that was
 stopped goes on.
 """
@@ -19,9 +19,12 @@ import argparse
 import json
 import os
 import random
+import resource
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -33,10 +36,11 @@ from equivalent import read_equivalents
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.normpath(os.path.join(HERE, '../../..'))
-FILES = ['autograd/ops/*.cpp', 'autograd/engine.cpp', 'autograd/tape.cpp', 'autograd/recomputed.cpp',
+FILES = ['tensor/ops/*.hpp',  # first: their numbers change rarely, and many files include them
+         'autograd/ops/*.cpp', 'autograd/engine.cpp', 'autograd/tape.cpp', 'autograd/recomputed.cpp',
          'autograd/kernels/*.[ch]pp', 'autograd/kernels/simd/[!t]*.hpp',
          'nn/attention/*.cpp', 'nn/loss.cpp',
-         'tensor/ops/*.[ch]pp', 'tensor/simd/functions.hpp', 'tensor/simd/dropout.hpp', 'tensor/simd/gates.hpp',
+         'tensor/ops/*.cpp', 'tensor/simd/functions.hpp', 'tensor/simd/dropout.hpp', 'tensor/simd/gates.hpp',
          'tensor/simd/bias.hpp', 'tensor/matmul/m*.cpp', 'tensor/matmul/nonzeros*.[ch]pp',
          'tensor/view.cpp',
          'optim/*.cpp', 'optim/kernels/adam.hpp']
@@ -48,7 +52,7 @@ IN_CASES = ('every op passes its gradient checks', 'a whole small Transformer pa
 
 
 def all_files():
-    return sorted({os.path.relpath(p, ROOT) for g in FILES for p in glob(os.path.join(ROOT, g))})
+    return list(dict.fromkeys(os.path.relpath(p, ROOT) for g in FILES for p in sorted(glob(os.path.join(ROOT, g)))))
 
 
 def say(text):
@@ -60,6 +64,7 @@ class Work:
         self.folder, self.jobs = os.path.abspath(folder), jobs
         os.makedirs(self.folder, exist_ok=True)
         self.files = all_files()
+        self.local = threading.local()  # a server of `cases` for each thread
         self.env = {**os.environ, 'OMP_NUM_THREADS': '1', 'OPENBLAS_NUM_THREADS': '1'}
 
     def path(self, name):
@@ -97,7 +102,7 @@ class Work:
         """Of each test: its time, whether it passes, and the points it passes."""
         start = time.time()
         with ThreadPoolExecutor(self.jobs) as pool:
-            parts = [pool.submit(self.reach_cases)]
+            parts = [pool.submit(self.reach_cases, k) for k in range(self.jobs)]
             listed = [(p, name) for p in PROGRAMS for name in self.names_of(p)]
             parts += [pool.submit(self.reach_test, *t) for t in listed]
             tests = [t for part in parts for t in part.result()]
@@ -127,33 +132,67 @@ class Work:
                     points = [i for i, b in enumerate(file.read()) if b]
         return [{'program': program, 'name': name, 'seconds': seconds, 'ok': ok, 'points': points}]
 
-    def reach_cases(self):
+    def reach_cases(self, part):
         with tempfile.TemporaryDirectory() as scratch:
             out = os.path.join(scratch, 'reached')
-            subprocess.run([self.program('cases'), 'reached', out], env=self.env, check=True, stdout=subprocess.DEVNULL)
+            subprocess.run([self.program('cases'), 'reached', out, str(part), str(self.jobs)], env=self.env, check=True,
+                           stdout=subprocess.DEVNULL)
             with open(out, encoding='utf-8') as file:
                 lines = [line.rstrip('\n').split('\t') for line in file]
         return [{'program': 'cases', 'name': number, 'seconds': float(seconds), 'ok': ok == 'pass',
                  'points': [int(i) for i in points.split()]} for number, seconds, ok, points in lines]
 
+    def ask(self, mutant, limit, verb, numbers, scratch):
+        """What `cases` prints of these, and the status of its process."""
+        listed = os.path.join(scratch, 'numbers')
+        with open(listed, 'w', encoding='utf-8') as file:
+            file.write('\n'.join(numbers))
+        server = getattr(self.local, 'server', None)
+        if server is None:
+            server = self.local.server = subprocess.Popen([self.program('cases'), 'serve'], env=self.env, text=True,
+                                                          stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                                          stderr=subprocess.DEVNULL, errors='replace')
+        server.stdin.write(f'{mutant} {limit} {verb} {listed}\n')
+        server.stdin.flush()
+        lines = []
+        for line in server.stdout:
+            if line.startswith('= '):
+                return ''.join(lines), int(line[2:])
+            lines.append(line)
+        raise SystemExit('mutants: `cases serve` ended')
+
+    def run_cases(self, mutant, numbers, limit, scratch):
+        text, status = self.ask(mutant, limit, 'run', numbers, scratch)
+        if status == 0:
+            return None
+        if os.WIFSIGNALED(status):
+            number = os.WTERMSIG(status)
+            return 'cases: ' + ('takes too long' if number in (signal.SIGXCPU, signal.SIGKILL) else f'signal {number}')
+        return 'cases: ' + report.first_failure('cases', text)
+
     def run_tests(self, program, names, limit, scratch, env=None):
         """None if all pass; else what failed, in a line or two."""
         listed = os.path.join(scratch, 'listed')
         with open(listed, 'w', encoding='utf-8') as file:
-            file.write('\n'.join(n.replace('\\', '\\\\').replace(',', '\\,') if program != 'cases' else n
-                                 for n in names) + '\n')
-        words = [self.program(program)]
-        words += ['run', listed] if program == 'cases' else ['-f', listed, '--abort']
+            file.write('\n'.join(n.replace('\\', '\\\\').replace(',', '\\,') for n in names) + '\n')
+
+        def limited():
+            resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
         try:
-            run = subprocess.run(words, env={**self.env, **(env or {})}, stdout=subprocess.PIPE,
-                                 stderr=subprocess.STDOUT, timeout=limit, cwd=scratch)
+            run = subprocess.run([self.program(program), '-f', listed, '--abort'], env={**self.env, **(env or {})},
+                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600 + 20 * limit,
+                                 cwd=scratch, preexec_fn=limited)
         except subprocess.TimeoutExpired:
-            return f'{program}: takes too long'
+            return f'{program}: waits for ever'
         text = run.stdout.decode('utf-8', 'replace')
-        if program != 'cases' and ('No test cases matched' in text or 'No tests ran' in text):
+        if 'No test cases matched' in text or 'No tests ran' in text:
             raise SystemExit(f'mutants: {program} does not know {names}:\n{text}')
         if run.returncode == 0:
             return None
+        if run.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+            return f'{program}: takes too long'
         if run.returncode < 0:
             return f'{program}: signal {-run.returncode}'
         return f'{program}: ' + report.first_failure(program, text)
@@ -197,9 +236,12 @@ class Work:
                 if not group:
                     continue
                 count += len(group)
-                limit = 10 + 10 * sum(t['seconds'] for t in group)
-                killed = self.run_tests(program, [t['name'] for t in group], limit, scratch,
-                                        {'GLIM_MUTANT': str(m.number)})
+                limit = 3 + int(10 * sum(t['seconds'] for t in group))
+                listed = [t['name'] for t in group]
+                if program == 'cases':
+                    killed = self.run_cases(m.number, listed, limit, scratch)
+                else:
+                    killed = self.run_tests(program, listed, limit, scratch, {'GLIM_MUTANT': str(m.number)})
                 if killed:
                     break
         return {'key': m.key, 'kind': m.kind, 'killed': killed, 'tests': count, 'seconds': round(time.time() - start, 2)}

@@ -54,6 +54,7 @@ class Finder:
     def __init__(self, source):
         self.s = source
         self.list = []
+        self.in_template = [False] * len(source)
         self.closed = self._closed()
 
     def open_to(self, i):
@@ -75,6 +76,10 @@ class Finder:
             return i
 
         for i, t in enumerate(s.token):
+            if t == '<' and i in s.template:
+                close(i, s.template[i])
+                for k in range(i, s.template[i]):
+                    self.in_template[k] = True
             if s.kind[i] != 'name':
                 continue
             if t == 'throw' or t in ('static_assert', 'using', 'constexpr', 'template', 'typedef', 'struct'):
@@ -114,7 +119,8 @@ class Finder:
 
     def add(self, first, last, kind, text, cast=True):
         s = self.s
-        if first >= last or s.crosses_directive(first, last) or any(self.closed[first:last]):
+        if first >= last or s.crosses_directive(first, last) or \
+                any(self.closed[k] and not self.in_template[k] for k in range(first, last)):
             return
         if not all(s.body[first:last]):
             return

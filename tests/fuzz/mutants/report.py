@@ -89,15 +89,8 @@ def names(work, mutants, results, root):
         if not numbers:
             return []
         with tempfile.TemporaryDirectory() as scratch:
-            path = os.path.join(scratch, 'listed')
-            with open(path, 'w', encoding='utf-8') as file:
-                file.write('\n'.join(numbers))
-            try:
-                run = subprocess.run([work.program('cases'), 'names', path], capture_output=True, text=True,
-                                     timeout=120, env={**work.env, 'GLIM_MUTANT': str(m.number)})
-            except subprocess.TimeoutExpired:
-                return []
-        return [line.split('\t') for line in run.stdout.split('\n') if line.count('\t') == 4]
+            text, _ = work.ask(m.number, 120, 'names', numbers, scratch)
+        return [line.split('\t') for line in text.split('\n') if line.count('\t') == 4]
 
     with ThreadPoolExecutor(work.jobs) as pool, open(work.path('names.tsv'), 'w', encoding='utf-8') as out:
         for m, lines in zip(chosen, pool.map(of_one, chosen)):

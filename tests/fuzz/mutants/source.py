@@ -36,6 +36,11 @@ class Source:
             self.end.append(m.end())
         self.directives = [m.start() for m in re.finditer(r'^[ \t]*#', text, re.M)]
         self.match = self._brackets()
+        self.template = {}  # the last `>` of template arguments and their first `<`, both ways
+        for i, token in enumerate(self.token):
+            if token == '<' and not self.is_binary(i) and i not in self.template and self.template_end(i):
+                close = self.template_end(i) - 1
+                self.template[i], self.template[close] = close, i
         self.body = self._bodies()  # of each token: the name of its function, or ''
 
     def __len__(self):
@@ -154,6 +159,9 @@ class Source:
                         return i
                     i = o
                     continue
+                if k in self.template and t != '<':
+                    i = self.template[k]
+                    continue
                 if t in '([{,;' or t in ASSIGNMENTS and self.is_binary(k):
                     return i
                 if t in PRECEDENCE and self.is_binary(k) and PRECEDENCE[t] < precedence:
@@ -173,6 +181,9 @@ class Source:
             if self.kind[i] == 'sign':
                 if t in '([{':
                     i = self.match[i] + 1
+                    continue
+                if i in self.template and t == '<':
+                    i = self.template[i] + 1
                     continue
                 if t in ')]},;' or t in ASSIGNMENTS and self.is_binary(i):
                     return i
