@@ -175,19 +175,11 @@ def at_errors(output, path_of):
     return numbers, lost
 
 
-# g++ 12 loses elements of a list of objects within a choice.
-LIST = re.compile(r'\b(concatenate|stack)\(\{')
-
-
 def compile_all(root, folder, files, programs, dropped, say):
     """Builds until everything compiles; mutants that do not are added to `dropped`."""
     tree = os.path.join(folder, 'source')
     while True:
         mutants = make(root, folder, files, dropped)
-        lists = {m.key for m in mutants if LIST.search(m.before) and m.after != 'nothing'} - dropped
-        if lists:
-            dropped |= lists
-            continue
         configure(folder)
         by_number = {str(m.number): m for m in mutants}
         run = subprocess.run(['ninja', '-k', '0', '-C', os.path.join(folder, 'build'), *programs],

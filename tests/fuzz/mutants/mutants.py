@@ -7,6 +7,8 @@
     --only TEXT                       mutants whose file, function, kind or text holds TEXT (again and again)
     --sample N --seed S               N of them at random
     --again                           runs survivors again, as after a test was added
+    --seconds S                       no more than S seconds of tests a mutant; who passes these only is listed
+                                      as a survivor of so many tests, for a run with --again
     --jobs N
 
 All mutants stand in one tree and one build (build.py); a run chooses one. What reaches a point is measured
@@ -49,6 +51,17 @@ PROGRAMS['op_specs'] = 'tests/autograd/test_op_specs'
 CASES = 'tests/fuzz/cases'
 # What `cases` runs one by one.
 IN_CASES = ('every op passes its gradient checks', 'a whole small Transformer passes')
+
+
+def within(tests, seconds):
+    """The fastest that take so long altogether."""
+    chosen, total = [], 0.0
+    for t in tests:
+        total += t['seconds']
+        if total > seconds:
+            break
+        chosen.append(t)
+    return chosen
 
 
 def all_files():
@@ -199,7 +212,7 @@ class Work:
 
     # ---- run ----
 
-    def run(self, mutants, again):
+    def run(self, mutants, again, seconds):
         tests = [t for t in self.load('reached.json', []) if t['ok']]
         reached = {}
         for t in sorted(tests, key=lambda t: t['seconds']):
@@ -209,7 +222,8 @@ class Work:
         todo = [m for m in mutants if m.key not in done or (again and done[m.key]['killed'] is None)]
         start, last = time.time(), time.time()
         with open(self.path('results.jsonl'), 'a', encoding='utf-8') as file, ThreadPoolExecutor(self.jobs) as pool:
-            for k, result in enumerate(pool.map(lambda m: self.run_one(m, reached.get(m.number, [])), todo)):
+            for k, result in enumerate(pool.map(lambda m: self.run_one(m, within(reached.get(m.number, []), seconds)),
+                                                todo)):
                 file.write(json.dumps(result) + '\n')
                 file.flush()
                 if time.time() - last > 60:
@@ -255,6 +269,7 @@ def main():
     parser.add_argument('--sample', type=int)
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--again', action='store_true')
+    parser.add_argument('--seconds', type=float, default=float('inf'))
     parser.add_argument('--jobs', type=int, default=os.cpu_count())
     o = parser.parse_args()
     work = Work(o.folder, o.jobs)
@@ -274,7 +289,7 @@ def main():
             print(f'{m.number:5} {m.file}:{m.line} {m.function}: {m.kind}: {m.before} => {m.after}')
         print(f'{len(mutants)} mutants: ' + ', '.join(f'{n} {k}' for k, n in Counter(m.kind for m in mutants).most_common()))
     if 'run' in steps:
-        work.run(mutants, o.again)
+        work.run(mutants, o.again, o.seconds)
     if 'names' in steps:
         report.names(work, mutants, work.results(), ROOT)
     if 'report' in steps:
