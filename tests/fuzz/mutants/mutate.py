@@ -253,6 +253,8 @@ class Finder:
         s = self.s
         end = s.match[i]
         a = i + 3
+        if not s.token[i + 1][0].isupper():  # a list of values
+            return
         self.add(a, end, 'sign of all', f'-1 * ({s.words(a, end)})')
         self.add(a, end, 'factor of all', f'2 * ({s.words(a, end)})')
 
