@@ -1,6 +1,7 @@
 // Softmax, norms and losses: every output of a row depends on the whole row.
 #include <cmath>
 
+#include "tensor/ops/index.hpp"
 #include "tests/autograd/gradcheck/wrong/wrong.hpp"
 
 namespace glim::checked {
