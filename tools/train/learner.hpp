@@ -41,8 +41,8 @@ struct BatchSize {
 
 // A training sample, in the words of `glim inspect`'s options.
 struct Sample {
-  std::string sentence, translation, label, image;
-  std::vector<std::string> hide;
+  std::string sentence = {}, translation = {}, label = {}, image = {};
+  std::vector<std::string> hide = {};
 };
 
 // A trial of the model on validation data during training.

@@ -135,12 +135,12 @@ std::optional<double> replay(const Command& command, InspectArguments& a) {
   a.example.model = model;
   // The first whose sentence or image is the one asked for, or the first of all.
   ExampleOptions& asked = a.example;
-  auto is = [](const std::string& given, const std::string& its) {
+  auto fits = [](const std::string& given, const std::string& its) {
     return given.empty() || given == its;
   };
   for (const ReplayedSample& s : r.samples) {
-    if (!is(asked.source, s.sentence) || !is(asked.image, s.image)) continue;
-    const bool own = !is(asked.target, s.translation) || !is(asked.label, s.label) ||
+    if (!fits(asked.source, s.sentence) || !fits(asked.image, s.image)) continue;
+    const bool own = !fits(asked.target, s.translation) || !fits(asked.label, s.label) ||
                      !(asked.hide.empty() || asked.hide == s.hide) || !asked.paint.empty() ||
                      asked.changes.forward();
     asked.source = s.sentence;
