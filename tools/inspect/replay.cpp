@@ -32,7 +32,7 @@ std::vector<ReplayedSample> samples_of(Learner& learner, const TrainState& state
   std::vector<ReplayedSample> list;
   learner.model().eval();
   for (Index b = first; b < end; ++b) {
-    std::vector<Sample> samples = learner.samples(b);
+    std::vector<TrainingSample> samples = learner.samples(b);
     for (std::size_t i = 0; i < samples.size(); ++i) {
       Tape tape;
       Var loss = learner.sample_loss(b, i);

@@ -23,7 +23,7 @@
 
 namespace glim {
 
-struct ReplayedSample : Sample {
+struct ReplayedSample : TrainingSample {
   double loss = 0;           // its own, the sum over its targets
   double gradient_norm = 0;  // ‖g_i‖
 };

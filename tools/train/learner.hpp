@@ -40,7 +40,7 @@ struct BatchSize {
 };
 
 // A training sample, in the words of `glim inspect`'s options.
-struct Sample {
+struct TrainingSample {
   std::string sentence = {}, translation = {}, label = {}, image = {};
   std::vector<std::string> hide = {};
 };
@@ -79,7 +79,7 @@ class Learner {
 
   // The training samples of a batch, and the loss of the i-th alone, summed over its targets. What a kind draws of its
   // data (hidden tokens) is what the last loss() of the batch drew.
-  virtual std::vector<Sample> samples(Index batch) const = 0;
+  virtual std::vector<TrainingSample> samples(Index batch) const = 0;
   virtual Var sample_loss(Index batch, std::size_t i) = 0;
 
   // What validation compares (means), lower being better.

@@ -88,7 +88,7 @@ LivePart live_part(const Command& command, const InspectArguments& a, const Exam
 }
 
 // "a cat" -> "一只猫"; of a long text the beginning.
-std::string words_of(const Sample& s) {
+std::string words_of(const TrainingSample& s) {
   auto quoted = [](std::string text) {
     for (std::size_t at; (at = text.find('\n')) != text.npos;) text.replace(at, 1, "↵");
     return '"' + (display_width(text) > 70 ? fit_columns(text, 70) : text) + '"';

@@ -178,12 +178,12 @@ class MaskedLearner final : public Learner {
   }
 
   // With what the chosen tokens became: [MASK], a random token, or themselves.
-  std::vector<Sample> samples(Index batch) const override {
+  std::vector<TrainingSample> samples(Index batch) const override {
     const std::vector<std::int64_t>& rows = data_.rows(Split::Train, batch);
     const Masked m = masked_batch(batch);
     const Index mask = model_->bert.config().mask(), columns = m.ids.size(1);
     const auto ids = m.ids.to_vector<Index>();
-    std::vector<Sample> list;
+    std::vector<TrainingSample> list;
     for (std::int64_t row : rows)
       list.push_back({.sentence = data_.train.text[static_cast<std::size_t>(row)]});
     for (Index at : m.chosen.to_vector<Index>()) {

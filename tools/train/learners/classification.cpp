@@ -168,8 +168,8 @@ class ClassificationLearner final : public Learner {
     return sentences_loss(split, {row}, ignored);
   }
 
-  std::vector<Sample> samples(Index batch) const override {
-    std::vector<Sample> list;
+  std::vector<TrainingSample> samples(Index batch) const override {
+    std::vector<TrainingSample> list;
     for (std::int64_t row : data_.rows(Split::Train, batch)) {
       auto at = static_cast<std::size_t>(row);
       list.push_back({.sentence = data_.train.text[at],

@@ -250,8 +250,8 @@ class ImageLearner final : public Learner {
     return images_loss(split, {rows[static_cast<std::size_t>(at)]}, ignored);
   }
 
-  std::vector<Sample> samples(Index batch) const override {
-    std::vector<Sample> list;
+  std::vector<TrainingSample> samples(Index batch) const override {
+    std::vector<TrainingSample> list;
     const ImageSet& set = *train_.set;
     for (Index row : rows_of(Split::Train, batch)) {
       auto at = static_cast<std::size_t>(row);

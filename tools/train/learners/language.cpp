@@ -210,12 +210,12 @@ class LanguageLearner final : public Learner {
   }
 
   // A crop as text, with the token beyond its end.
-  std::vector<Sample> samples(Index batch) const override {
-    std::vector<Sample> list;
+  std::vector<TrainingSample> samples(Index batch) const override {
+    std::vector<TrainingSample> list;
     const Crops& crops = train_batches_[static_cast<std::size_t>(batch)];
     for (Index start : crops.starts) {
       TextStream text(tokenizer_);
-      Sample sample;
+      TrainingSample sample;
       for (Index i = start; i <= start + crops.length; ++i)
         sample.sentence += text.push(train_[static_cast<std::size_t>(i)]);
       list.push_back(std::move(sample));

@@ -130,8 +130,8 @@ const std::vector<std::int64_t>& TranslationLearner::rows(Split split, Index bat
   return (split == Split::Train ? train_batches_ : valid_batches_)[static_cast<std::size_t>(batch)];
 }
 
-std::vector<Sample> TranslationLearner::samples(Index batch) const {
-  std::vector<Sample> list;
+std::vector<TrainingSample> TranslationLearner::samples(Index batch) const {
+  std::vector<TrainingSample> list;
   for (std::int64_t i : rows(Split::Train, batch)) {
     auto line = static_cast<std::size_t>(data_.train_tokens.index[static_cast<std::size_t>(i)]);
     const SentencePair& pair = data_.train.pairs[line];

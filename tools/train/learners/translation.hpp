@@ -68,7 +68,7 @@ class TranslationLearner final : public Learner {
     return pairs_loss(split, rows(split, batch), step, sums);
   }
   Var probe(Index i) override;
-  std::vector<Sample> samples(Index batch) const override;
+  std::vector<TrainingSample> samples(Index batch) const override;
   Var sample_loss(Index batch, std::size_t i) override;
   std::optional<Trial> trial() override;
   std::string demonstrate(const std::string& folder) override;
