@@ -88,7 +88,7 @@ with tempfile.TemporaryDirectory() as folder:
     text = "My younger brother needs five coats"
     kinds = {  # what is inspected, and what is changed in the live page
         "gpt": (["--fresh", "--kind", "gpt", *SIZES, "--sentence", text],
-                ["set('live-sentence', 'I have a cat')", "Glim.live.change({'remove-head': ['layers.0.self_attn:1']})"]),
+                ["set('live-sentence', 'I have a cat')", "Glim.live.change({'remove-head': ['transformer.layers.0.self_attn:1']})"]),
         "bert": (["--fresh", "--kind", "bert", *SIZES, "--sentence", text, "--hide", "2", "5"],
                  ["set('live-hide', '1 3')", "Glim.live.change({remove: ['bert.encoder.layers.0']})"]),
         "classifier": (["--model", "classifier", "--sentence", "a good bad day"],
@@ -116,6 +116,8 @@ with tempfile.TemporaryDirectory() as folder:
                     for change in changes:
                         page.evaluate(change)
                         command = page.evaluate("document.getElementById('live-command').textContent")
+                        refused = page.evaluate("document.querySelector('#live-status.warning')?.textContent")
+                        check(not refused, f"{kind}, {change}: {refused}")
                         check(same(page.evaluate(NUMBERS), command, folder), f"{kind}, {change}: other numbers than {command}")
                     said = page.evaluate(PATH)
                     check(len({title for title, *_ in said}) == STOPS[kind], f"{kind}: {[title for title, *_ in said]}")

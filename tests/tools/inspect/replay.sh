@@ -55,7 +55,7 @@ refuse "no recording" "plain: holds no " "$glim" inspect --run plain --step 1 --
 for i in $(seq 40); do echo "a line of text number $i"; done >text
 for i in 1 2 3 4 5 6 7 8; do printf 'a good day number %s\tyes\nno bad day\tno\n' "$i"; done >labelled
 printf 'a b c\tA B C\nb c d\tB C D\nc d e\tC D E\nd e f\tD E F\n' >pairs.tsv
-every=(--layers 1 --d-model 16 --d-ff 24 --progress none --dropout 0.2 --accumulate 2 --record --record-every 3 --max-steps 18
+every=(--layers 1 --d-model 16 --progress none --dropout 0.2 --accumulate 2 --record --record-every 3 --max-steps 18
   --schedule constant)
 kind() {  # NAME WANTED WORDS...: a run of this kind; WANTED is what the sample looks like
   local name=$1 wanted=$2 problem=
