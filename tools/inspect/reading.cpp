@@ -25,7 +25,7 @@ const ReadingKind kOthers[] = {
     {"gpt", read_text, {"sentence"}},
     {"bert", read_masked, {"sentence", "hide"}},
     {"classifier", read_labelled_sentence, {"sentence", "label"}},
-    {"vit", read_image, {"image", "paint", "label"}},
+    {"vit", read_image, {"image", "label", "paint"}},
 };
 
 const ReadingKind& reading_of(const std::string& kind) {

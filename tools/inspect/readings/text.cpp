@@ -24,7 +24,10 @@ class TextReading final : public Reading {
     if (options.float64) gpt_->to(DType::Float64);
     target_text = text_or_phrase(options.source, trained);
     const Tokenizer& tokenizer = *tokenizers.target;
-    ids_ = target_out_ids = tokenizer.encode_text(target_text);  // of several lines, too
+    const bool line = target_text.find('\n') == std::string::npos;
+    ids_ = line && tokenizer.encode(target_text).empty() ? std::vector<std::int64_t>()
+                                                         : tokenizer.encode_text(target_text);
+    target_out_ids = ids_;
     require_fits("--sentence", std::ssize(ids_), gpt_->config().context + 1);
     if (ids_.size() < 2)
       throw ValueError("--sentence", "a text of one token has no next one to predict");

@@ -190,12 +190,12 @@ TEST_CASE("a batch's loss is the sum of its samples' losses", "[learners]") {
     o.text = kind == "gpt" || kind == "bert" ? text.path() : "";
     o.labelled = kind == "classifier" ? labelled.path() : "";
     if (kind == "transformer") o.task = "copy";
-    o.block = 8;
+    if (kind == "transformer") o.examples = 12;
+    if (kind == "gpt") o.block = 8;
     o.dropout = 0;
     o.batch_tokens = 0;
     o.batch_sentences = 3;
     o.precision = "float64";
-    o.examples = 12;
     auto learner = make_learner(o);
     learner->model().eval();
     const Index batches = learner->begin(Split::Train, 0);
