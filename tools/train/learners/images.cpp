@@ -250,6 +250,22 @@ class ImageLearner final : public Learner {
     return images_loss(split, {rows[static_cast<std::size_t>(at)]}, ignored);
   }
 
+  std::vector<TrainingSample> samples(Index batch) const override {
+    std::vector<TrainingSample> list;
+    const ImageSet& set = *train_.set;
+    for (Index row : rows_of(Split::Train, batch)) {
+      auto at = static_cast<std::size_t>(row);
+      list.push_back({.label = labels_.name(train_.numbers[at]),
+                      .image = set.files.empty() ? fmt::format("{}:{}", options_.images, row)
+                                                 : set.files[at]});
+    }
+    return list;
+  }
+  Var sample_loss(Index batch, std::size_t i) override {
+    Measures ignored;
+    return images_loss(Split::Train, {rows_of(Split::Train, batch)[i]}, ignored);
+  }
+
   double criterion(const Measures& m) const override { return 1 - m.accuracy(); }
   std::string describe(const Measures& m) const override {
     return fmt::format("NLL {:.4f}  accuracy {:.4f}", m.nll, m.accuracy());
