@@ -239,8 +239,8 @@ TEST_CASE("a model larger than its file is refused before it is built", "[checkp
                         contains(name, "wte.") || contains(name, "wpe.") ||
                         contains(name, "head.") || contains(name, "linear1.weight");
     Shape shape = tensor.shape();
-    for (Index& extent : shape)
-      if (embeds && extent == was) extent = wide;
+    for (int i = 0; i < shape.rank(); ++i)
+      if (embeds && shape[i] == was) shape[i] = wide;
     if (name.ends_with("linear1.weight")) shape[0] = tensor.size(0);
     if (embeds) tensor = zeros(shape, DType::Bool);
   }
