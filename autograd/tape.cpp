@@ -29,10 +29,10 @@ thread_local bool Tape::Spare::gone = false;
 static constexpr std::size_t kMostSpare = std::size_t{1} << 16;
 
 Tape::Tape(TapeOptions options) : id_(next_tape++), outer_(open_tape) {
-  open_tape = this;
   if (options.profile) find_or_add<Profiler>();
   if (options.check_finite) find_or_add<FiniteCheck>();
   if (options.replay) find_or_add<Replayer>();
+  open_tape = this;  // when nothing can fail any more
   if (!Spare::gone) static_cast<TapeLists&>(*this) = std::exchange(Spare::get().lists, {});
 }
 
@@ -82,10 +82,12 @@ bool Tape::holds(const Var& v) const {
 
 int Tape::current_scope() {
   if (scope_version_ != Scope::version() || scopes_.empty()) {
-    scope_version_ = Scope::version();
+    // What may find no memory comes first.
+    if (scopes_.size() == scopes_.capacity()) scopes_.reserve(2 * scopes_.size() + 8);
     auto [at, added] = scope_numbers_.try_emplace(Scope::path(), static_cast<int>(scopes_.size()));
     if (added) scopes_.push_back(&at->first);
     scope_ = at->second;
+    scope_version_ = Scope::version();
   }
   return scope_;
 }
@@ -107,17 +109,27 @@ int Tape::number_of(const Var& v) {
     node.bytes = leaf.value.bytes();
     if (scopes_.empty()) current_scope();
     node.scope = -1;  // a leaf's name is its whole path
-    leaf.node = add_node(std::move(node));
-    leaf.tape = id_;
+    const int number = static_cast<int>(nodes_.size());
     if (leaf_entries_.empty()) {
-      leaf_nodes_.emplace(&leaf, leaf.node);
+      // A destructor moves all entries here (truncate): there must be room.
+      if (leaf_entries_.capacity() <= leaf_nodes_.size())
+        leaf_entries_.reserve(2 * leaf_nodes_.size() + 8);
+      leaf_nodes_.emplace(&leaf, number);
     } else {
       LeafNodes::node_type entry = std::move(leaf_entries_.back());
       leaf_entries_.pop_back();
       entry.key() = &leaf;
-      entry.mapped() = leaf.node;
+      entry.mapped() = number;
       leaf_nodes_.insert(std::move(entry));
     }
+    try {
+      add_node(std::move(node));
+    } catch (...) {
+      leaf_nodes_.erase(&leaf);
+      throw;
+    }
+    leaf.node = number;
+    leaf.tape = id_;
     for (std::size_t k = 0; k < observers_.size(); ++k)
       observers_[k]->recorded(leaf.node, leaf.value);
   }

@@ -7,7 +7,7 @@
 #include <new>
 #include <string>
 #include <sys/single_threaded.h>
-#include <vector>
+#include <utility>
 
 #include "tensor/error.hpp"
 #include "tensor/memory/arena.hpp"
@@ -23,6 +23,7 @@ struct alignas(64) Storage::Block {
   int size_class;
   Arena::Piece* piece;  // of a large block
   std::byte* data;
+  Block* next;  // in a list of unused ones
 };
 static_assert(sizeof(Storage::Block) == 64);
 
@@ -64,6 +65,17 @@ class Lock {
   std::mutex* held_;
 };
 
+// A list that takes no memory of its own: a destructor gives a block back, and must not fail.
+class BlockList {
+ public:
+  bool empty() const { return !first_; }
+  void push(Storage::Block* block) { block->next = std::exchange(first_, block); }
+  Storage::Block* pop() { return std::exchange(first_, first_->next); }
+
+ private:
+  Storage::Block* first_ = nullptr;
+};
+
 class Cache {
  public:
   static Cache& get() {
@@ -86,10 +98,10 @@ class Cache {
     live_ -= static_cast<std::int64_t>(block->capacity);
     if (block->piece) {
       arena_.give(block->piece);
-      headers_.push_back(block);
+      headers_.push(block);
     } else {
       small_cached_ += static_cast<std::int64_t>(block->capacity);
-      free_[block->size_class].push_back(block);
+      free_[block->size_class].push(block);
     }
   }
 
@@ -109,24 +121,21 @@ class Cache {
 
  private:
   void trim_locked() {
-    for (auto& list : free_) {
-      for (Storage::Block* b : list) std::free(b);
-      list.clear();
-    }
+    for (auto& list : free_)
+      while (!list.empty()) std::free(list.pop());
     small_cached_ = 0;
     arena_.trim();
   }
 
   Storage::Block* take_large(std::size_t bytes) {
+    if (headers_.empty()) headers_.push(new Storage::Block{});
     Arena::Piece* piece = arena_.take(bytes);
     if (!piece) {
       trim_locked();
       piece = arena_.take(bytes);
     }
     if (!piece) refuse(bytes);
-    if (headers_.empty()) headers_.push_back(new Storage::Block{});
-    Storage::Block* block = headers_.back();
-    headers_.pop_back();
+    Storage::Block* block = headers_.pop();
     block->piece = piece;
     block->data = Arena::data(piece);
     block->capacity = Arena::bytes(piece);
@@ -137,8 +146,7 @@ class Cache {
     int c = class_of(bytes);
     auto& list = free_[c];
     if (!list.empty()) {
-      Storage::Block* block = list.back();
-      list.pop_back();
+      Storage::Block* block = list.pop();
       small_cached_ -= static_cast<std::int64_t>(block->capacity);
       return block;
     }
@@ -165,8 +173,8 @@ class Cache {
   }
 
   std::mutex mutex_;
-  std::array<std::vector<Storage::Block*>, 128> free_;
-  std::vector<Storage::Block*> headers_;  // of large blocks, unused
+  std::array<BlockList, 128> free_;
+  BlockList headers_;  // of large blocks, unused
   Arena arena_;
   std::int64_t live_ = 0, peak_ = 0, small_cached_ = 0, small_calls_ = 0, allocations_ = 0;
 };

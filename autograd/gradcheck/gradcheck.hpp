@@ -31,7 +31,9 @@
 // derivative is the right one. Where the two disagree, the step is refined 8-fold, twice: a kink
 // beside x falls outside, and they agree. If they still differ, the one-sided differences decide:
 // for a smooth f their gap is h|f''| and shrinks with h; if it does not, and explains the
-// disagreement, the derivative is counted as undecidable, neither right nor wrong.
+// disagreement, the derivative is counted as undecidable, neither right nor wrong. Along a direction the
+// kinks of several elements may cancel: a projection that differs is compared again without the elements
+// whose own kinks explain their part, and is undecidable if the rest agrees.
 //
 // Inputs. Each is a variable of its own whose elements are those of the view given, whatever lies
 // behind it: an expanded (stride 0) or otherwise overlapping view stands for numel() independent
@@ -53,6 +55,7 @@
 // one mask; what is still not the same twice is reported as not deterministic.
 #pragma once
 
+#include <array>
 #include <concepts>
 #include <cstdint>
 #include <functional>
@@ -158,7 +161,10 @@ struct GradcheckEntry : ComparedDerivative {
   DType dtype = DType::Float64;
   Index checked = 0, failed = 0, undecidable = 0;
   Index coarse = 0;  // of a precise check: right, to atol 1e-7 and rtol 1e-5 alone
-  Mistake mistake;   // what a wrong gradient looks like; in Projection mode for small Jacobians
+  // Of those that are right, how many have an error, over atol/rtol + |numeric|, of 10^-(k+1) to 10^-k; the
+  // last counts all that are smaller.
+  std::array<Index, 18> by_decade{};
+  Mistake mistake;  // what a wrong gradient looks like; in Projection mode for small Jacobians
 };
 
 struct GradcheckReport {

@@ -96,6 +96,10 @@ inline double refinement(bool in_float64) { return in_float64 ? 8 : 4; }
 Verdict judge(double analytic, const std::function<Probe(int level)>& probe, Tolerance tolerance,
               double epsilon, double& numeric);
 
+// How far from last.central() a derivative may lie because the point is a kink or a jump, which two probes
+// show that differ in their step; 0 where f is smooth.
+double excused_by_kink(const Probe& first, const Probe& last, double epsilon);
+
 // The derivative of eighth order at the level whose uncertainty is least; the first that leaves a tenth
 // of the tolerance is taken. Nothing when none is certain to the tolerance.
 std::optional<double> precise_derivative(const std::function<Probe(int level)>& probe,

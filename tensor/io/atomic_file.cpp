@@ -37,12 +37,16 @@ class Descriptor {
   int fd_;
 };
 
+fs::path folder_of(const fs::path& file) {
+  return file.has_parent_path() ? file.parent_path() : fs::path(".");
+}
+
 // Removes temporary files whose writer is gone: their lock is free.
 void sweep(const fs::path& target) {
   std::error_code ignored;
   const std::string prefix = target.filename().string() + ".tmp.";
-  fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
-  for (fs::directory_iterator it(folder, ignored), end; it != end; it.increment(ignored)) {
+  for (fs::directory_iterator it(folder_of(target), ignored), end; it != end;
+       it.increment(ignored)) {
     std::string name = it->path().filename().string();
     if (!name.starts_with(prefix) ||
         name.find_first_not_of("0123456789.", prefix.size()) != std::string::npos)
@@ -50,13 +54,6 @@ void sweep(const fs::path& target) {
     Descriptor fd(::open(it->path().c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     if (fd.get() >= 0 && ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) ::unlink(it->path().c_str());
   }
-}
-
-// Makes a rename durable. Some file systems cannot flush a directory: they say EINVAL.
-void flush_folder(const std::string& path, const fs::path& target) {
-  fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
-  Descriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (fd.get() < 0 || (::fsync(fd.get()) != 0 && errno != EINVAL)) fail(path, errno);
 }
 
 void write_in_place(const std::string& path, const std::function<void(FileSink&)>& write) {
@@ -93,6 +90,11 @@ void FileSink::write(const void* data, std::size_t bytes) {
 void FileSink::flush() {
   put(buffer_.data(), buffer_.size());
   buffer_.clear();
+}
+
+void sync_folder(const std::string& folder, const std::string& path) {
+  Descriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (fd.get() < 0 || (::fsync(fd.get()) != 0 && errno != EINVAL)) fail(path, errno);
 }
 
 void write_file_atomically(const std::string& path, const std::function<void(FileSink&)>& write) {
@@ -132,7 +134,7 @@ void write_file_atomically(const std::string& path, const std::function<void(Fil
     }
     break;
   }
-  flush_folder(path, target);
+  sync_folder(folder_of(target), path);
 }
 
 void write_file_atomically(const std::string& path, std::span<const std::byte> bytes) {

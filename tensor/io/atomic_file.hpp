@@ -44,4 +44,8 @@ void write_file_atomically(const std::string& path, const std::function<void(Fil
 void write_file_atomically(const std::string& path, std::span<const std::byte> bytes);
 void write_file_atomically(const std::string& path, std::string_view text);
 
+// Makes the names in a folder durable: what was created in it, renamed and removed. Some file systems cannot
+// (they say EINVAL), which is no error. FileError naming `path`.
+void sync_folder(const std::string& folder, const std::string& path);
+
 }  // namespace glim

@@ -19,8 +19,9 @@ struct Arena::Piece {
   std::size_t size;
   Piece *before, *after;  // neighbours in the segment
   bool free = false;
-  std::size_t resident = 0;                            // of it in free_bytes_: its pages are there
-  std::multimap<std::size_t, Piece*>::iterator place;  // when free
+  std::size_t resident = 0;     // of it in free_bytes_: its pages are there
+  FreePieces::iterator place;   // when free
+  FreePieces::node_type entry;  // when used: giving a piece back takes no memory
 };
 
 namespace {
@@ -40,19 +41,28 @@ Arena::~Arena() {
   }
 }
 
+Arena::Piece* Arena::new_piece(Segment& s, std::byte* at, std::size_t size, Piece* before,
+                               Piece* after) {
+  auto p = std::make_unique<Piece>(Piece{&s, at, size, before, after, false, 0, {}, {}});
+  FreePieces one;
+  p->entry = one.extract(one.emplace(size, p.get()));
+  return p.release();
+}
+
 std::byte* Arena::data(const Piece* piece) { return piece->at; }
 std::size_t Arena::bytes(const Piece* piece) { return piece->size; }
 
 void Arena::set_free(Piece* p, std::size_t resident) {
   p->free = true;
   p->resident = resident;
-  p->place = free_[p->segment->large].emplace(p->size, p);
+  p->entry.key() = p->size;
+  p->place = free_[p->segment->large].insert(std::move(p->entry));
   free_bytes_ += static_cast<std::int64_t>(resident);
 }
 
 std::size_t Arena::set_used(Piece* p) {
   p->free = false;
-  free_[p->segment->large].erase(p->place);
+  p->entry = free_[p->segment->large].extract(p->place);
   free_bytes_ -= static_cast<std::int64_t>(p->resident);
   return std::exchange(p->resident, 0);
 }
@@ -70,10 +80,12 @@ Arena::Piece* Arena::from_free(bool large, std::size_t bytes) {
   auto at = free_[large].lower_bound(bytes);
   if (at == free_[large].end()) return nullptr;
   Piece* p = at->second;
-  std::size_t resident = set_used(p);
   // What is left over stays free; a sliver of less than a sixteenth is not worth a piece.
-  if (p->size - bytes >= std::max(kPage, bytes / 16)) {
-    auto* rest = new Piece{p->segment, p->at + bytes, p->size - bytes, p, p->after, false, 0, {}};
+  Piece* rest = nullptr;
+  if (p->size - bytes >= std::max(kPage, bytes / 16))
+    rest = new_piece(*p->segment, p->at + bytes, p->size - bytes, p, p->after);
+  std::size_t resident = set_used(p);
+  if (rest) {
     (p->after ? p->after->before : p->segment->last) = rest;
     p->after = rest;
     p->size = bytes;
@@ -92,7 +104,7 @@ Arena::Piece* Arena::from_top(Segment& s, std::size_t bytes) {
     set_used(last);
     last->size = bytes;
   } else {
-    last = new Piece{&s, s.begin + s.top, bytes, s.last, nullptr, false, 0, {}};
+    last = new_piece(s, s.begin + s.top, bytes, s.last, nullptr);
     (s.last ? s.last->after : s.first) = last;
     s.last = last;
   }
@@ -101,6 +113,8 @@ Arena::Piece* Arena::from_top(Segment& s, std::size_t bytes) {
 }
 
 bool Arena::add_segment(bool large, std::size_t bytes) {
+  auto segment = std::make_unique<Segment>();
+  segments_.reserve(segments_.size() + 1);
   for (std::size_t size : {std::max(kSegment, rounded(bytes, kHuge)), rounded(bytes, kHuge)}) {
     // Aligned by asking for more and giving the ends back.
     std::size_t asked = size + kHuge;
@@ -113,8 +127,8 @@ bool Arena::add_segment(bool large, std::size_t bytes) {
     if (head > 0) munmap(begin, head);
     if (kHuge > head) munmap(begin + head + size, kHuge - head);
     madvise(begin + head, size, MADV_HUGEPAGE);
-    segments_.push_back(
-        std::make_unique<Segment>(Segment{large, begin + head, size, 0, nullptr, nullptr}));
+    *segment = {large, begin + head, size, 0, nullptr, nullptr};
+    segments_.push_back(std::move(segment));
     return true;
   }
   return false;

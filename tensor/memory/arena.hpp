@@ -25,9 +25,10 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  // A piece of at least `bytes` bytes, aligned to 64; null when the system refuses.
+  // A piece of at least `bytes` bytes, aligned to 64; null when the system refuses. std::bad_alloc when there is
+  // no memory for its description: nothing has changed then.
   Piece* take(std::size_t bytes);
-  void give(Piece* piece);
+  void give(Piece* piece);  // never fails
   // Gives segments without a used piece back to the system, and the pages of other free pieces.
   void trim();
 
@@ -39,6 +40,9 @@ class Arena {
 
  private:
   struct Segment;
+  using FreePieces = std::multimap<std::size_t, Piece*>;
+  static Piece* new_piece(Segment& segment, std::byte* at, std::size_t size, Piece* before,
+                          Piece* after);
   Piece* from_free(bool large, std::size_t bytes);
   Piece* from_top(Segment& segment, std::size_t bytes);
   void set_free(Piece* piece, std::size_t resident);
@@ -48,7 +52,7 @@ class Arena {
 
   std::vector<std::unique_ptr<Segment>> segments_;
   // By size, of equal ones the oldest first: those in segments of small pieces, and of large ones.
-  std::multimap<std::size_t, Piece*> free_[2];
+  FreePieces free_[2];
   std::int64_t free_bytes_ = 0, system_calls_ = 0;
 };
 

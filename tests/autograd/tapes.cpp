@@ -207,4 +207,31 @@ TEST_CASE("tapes belong to one thread", "[tape]") {
   CHECK(x.grad().item() == 4);
 }
 
+TEST_CASE("tapes in several threads at once give the bits of one", "[tape]") {
+  const Tensor shared = normal({96, 64}, 0, 1, {1, 1});  // read by all
+  auto gradient = [&](std::uint64_t stream) {
+    Var w = Var::leaf(normal({64, 64}, 0, 0.2, {2, stream})),
+        b = Var::leaf(normal({64}, 0, 1, {3, stream}));
+    std::vector<Tensor> found;
+    for (int i = 0; i < 3; ++i) {
+      Tape tape;
+      tape.watch("*");
+      Scope scope("thread " + std::to_string(stream));
+      Var h = recomputed([=] { return layer_norm(linear_relu(Var(shared), w, b), Var(), Var()); });
+      tape.backward(sum(softmax(matmul(h, transpose(w))) * h));
+      found = {w.grad().clone(), b.grad().clone()};
+    }
+    return found;
+  };
+  constexpr std::uint64_t kThreads = 4;
+  std::vector<std::vector<Tensor>> alone, together(kThreads);
+  for (std::uint64_t t = 0; t < kThreads; ++t) alone.push_back(gradient(t));
+  std::vector<std::thread> threads;
+  for (std::uint64_t t = 0; t < kThreads; ++t)
+    threads.emplace_back([&, t] { together[t] = gradient(t); });
+  for (std::thread& t : threads) t.join();
+  for (std::uint64_t t = 0; t < kThreads; ++t)
+    for (std::size_t k = 0; k < alone[t].size(); ++k) CHECK(same_bits(alone[t][k], together[t][k]));
+}
+
 }  // namespace test_tapes

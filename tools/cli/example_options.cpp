@@ -47,14 +47,19 @@ void add_example_options(Command& command, ExampleOptions& options) {
       .option("translation", &options.target,
               "its translation (without: the model's own, or the task's)")
       .aliases = {"target"};
-  command.option("hide", &options.hide,
-                 "tokens of the sentence that a bert has to guess, <s> being token 0 (without: the "
-                 "middle one)");
+  command.option(
+      "hide", &options.hide,
+      "tokens of the sentence that a bert has to guess, <s> being token 0: 3, or 3=cat to "
+      "show cat there (without: the middle one)");
   command.option(
       "label", &options.label,
       "the class to look at, of a classifier or a vit (without: the model's own answer)");
   command.option("image", &options.image,
                  "image for a vit: FILE.png, or FILE:N for image N of an IDX file, from 0 on");
+  command.option(
+      "paint", &options.paint,
+      "pixels of the image that are changed: ROW,COLUMN=VALUE from 0 to 1, of all channels "
+      "or CHANNEL,ROW,COLUMN=VALUE; * is every row or column");
   command.settle = [&options](Command& c) {
     apply_preset(options.fresh,
                  [&](const char* name) { return of_fresh_models(name) && c.given(name); });

@@ -4,8 +4,11 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <fcntl.h>
 #include <new>
+#include <string_view>
+#include <unistd.h>
 
 #include "tensor/error.hpp"
 #include "tensor/matmul/plan.hpp"
@@ -37,14 +40,27 @@ void hold_standard_descriptors() {
       std::_Exit(1);
 }
 
+// Memory may run out where no exception can pass: nlohmann-json's destructor takes some.
+[[noreturn]] void end_in_one_line() {
+  try {
+    if (std::exception_ptr e = std::current_exception()) std::rethrow_exception(e);
+  } catch (const std::bad_alloc&) {
+    constexpr std::string_view line = "glim: error: out of memory\n";
+    if (::write(STDERR_FILENO, line.data(), line.size()) > 0) std::_Exit(1);
+  } catch (...) {
+  }
+  std::abort();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  glim::wait_briefly(argv);
+  std::set_terminate(end_in_one_line);
   hold_standard_descriptors();
   std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is seen where output is written
   std::signal(SIGXFSZ, SIG_IGN);  // and so is a file size limit
   try {
+    glim::wait_briefly(argv);
     bool quiet = false;
     std::vector<glim::CommandMaker> makers = {
       glim::train_command,

@@ -7,16 +7,25 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
 
 #include "tensor/error.hpp"
+#include "tensor/io/atomic_file.hpp"
 
 namespace glim {
 namespace {
 
-void make_folders(const std::string& path) {
+// Returns those that it made, the innermost first. They outlast a power cut.
+std::vector<std::string> make_folders(const std::string& path) {
+  namespace fs = std::filesystem;
   std::error_code error;
-  std::filesystem::create_directories(path, error);
+  std::vector<std::string> missing;
+  for (fs::path p = fs::absolute(path, error); !error && !fs::exists(p, error); p = p.parent_path())
+    missing.push_back(p.string());
+  fs::create_directories(path, error);
   if (error) throw FileError(path, "cannot be created: " + error.message());
+  for (const std::string& made : missing) sync_folder(fs::path(made).parent_path().string(), made);
+  return missing;
 }
 
 }  // namespace
@@ -37,12 +46,8 @@ void refuse_existing(const std::string& path, bool overwrite) {
 }
 
 FolderLock::FolderLock(const std::string& path) {
-  namespace fs = std::filesystem;
-  std::error_code error;
-  for (fs::path p = fs::absolute(path, error); !error && !fs::exists(p, error); p = p.parent_path())
-    made_.push_back(p.string());
   while (true) {
-    make_folders(path);
+    for (std::string& made : make_folders(path)) made_.push_back(std::move(made));
     fd_ = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd_ < 0) return;  // what reads the folder says why
     if (::flock(fd_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {

@@ -5,6 +5,7 @@
 
 #include "tensor/error.hpp"
 #include "tensor/io/input_file.hpp"
+#include "tools/data/corpus/stored_json.hpp"
 
 namespace glim {
 
@@ -25,7 +26,7 @@ Settings Settings::of(const std::map<std::string, std::string>& metadata, const 
     text = config.read_text(0, static_cast<std::size_t>(config.size()));
     s.where_ = beside.string();
   }
-  s.json_ = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  s.json_ = parse_json(text, /*allow_exceptions=*/false);
   if (!s.json_.is_object()) throw FileError(s.where_, "is not a JSON object");
   return s;
 }

@@ -34,6 +34,12 @@ struct Changes {
   std::optional<double> scale, label_smoothing;
   bool dropout = false;
   std::vector<std::string> remove_heads, remove, mask, unmask, zero, freeze, scale_gradient;
+
+  // Whether the value of the loss may be another.
+  bool forward() const {
+    return scale || label_smoothing || dropout || !remove_heads.empty() || !remove.empty() ||
+           !mask.empty() || !unmask.empty();
+  }
 };
 
 // One change of a gradient, or one head that is removed.

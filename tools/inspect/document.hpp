@@ -24,6 +24,7 @@ namespace glim {
 struct LivePart {
   std::string script, module, model;  // of the model: its file; empty for a fresh one
   std::string request;                // JSON
+  ImageSet images;                    // to choose from, of a vit
   std::vector<std::string>
       command;  // what gives the page without its changes: glim inspect --model M
 };

@@ -312,11 +312,12 @@ function draw_image(panel) {
   const {pixels, gradient} = data.image, [channels] = pixels.shape;
   const maps = (t, words, options) => d3.range(channels).map(c => {
     const title = words + (channels > 1 ? `, channel ${c}` : "");
-    return make("div", {}, make("div", {class: "facts"}, title), Maps.draw(Maps.part(t, c), null, null, {...options, title}));
+    const pick = t === pixels && Glim.live && ((row, column) => Glim.live.paint(`${channels > 1 ? c + "," : ""}${row},${column}`));
+    return make("div", {}, make("div", {class: "facts"}, title), Maps.draw(Maps.part(t, c), null, null, {...options, title, pick}));
   });
   const most = d3.max(unpack(gradient), Math.abs);
   panel.append(make("h2", {}, "The image"), make("p", {}, "Pixels as they are read, 0 to 1, and ∂L/∂pixel: a brighter pixel raises the " +
-    "loss where it is orange and lowers it where it is blue."), make("div", {class: "maps"}, maps(pixels, "pixel", {low: 0, high: 1}),
+    "loss where it is orange and lowers it where it is blue." + (Glim.live ? " A click on a pixel, or Enter, paints it." : "")), make("div", {class: "maps"}, maps(pixels, "pixel", {low: 0, high: 1}),
     maps(gradient, "∂L/∂pixel", {low: -most, high: most, diverging: true})));
 }
 function draw_tokens(panel) {
@@ -413,6 +414,8 @@ function draw(now, old) {
   const place = window.scrollY, chosen = [...view.querySelectorAll("select[id], input[id]")].map(e =>
     [e.id, e.type === "checkbox" ? e.checked : e.value]);
   const node = view.querySelector(".list button[aria-current=true]")?.dataset.node;
+  const maps = () => [...view.querySelectorAll("svg")], focused = maps().indexOf(document.activeElement);
+  const read = focused >= 0 && document.activeElement.reads?.();
   view.replaceChildren(make("h1", {}, data.source.length ? `${data.source_text} → ${data.target_text}` : data.target_text),
     make("p", {class: "soft"}, `${data.title} · loss ${number(data.loss)}${before(was?.loss, data.loss)}${data.target_out.length > 1 ? " per token" : ""} · ` +
       `${data.nodes.length} nodes` + (data.own_target ? " · the target is the model's own" : "")));
@@ -436,6 +439,10 @@ function draw(now, old) {
   }
   if (node && data.nodes[node]?.turn >= 0) show_node(Number(node));
   window.scrollTo(0, place);
+  if (focused < 0) return;  // else the keyboard goes on in the same cell of the same map
+  const again = maps()[focused];
+  again?.focus({preventScroll: true});
+  again?.read_from?.(read);
 }
 Glim.show_path = path => go_to_node(data.nodes.find(n => n.path === path).number);
 const main = document.querySelector("main");

@@ -6,11 +6,11 @@
 Glim.live = (() => {
 if (!Glim.data.live) return null;
 const make = Glim.make;
-const {request: original, command} = Glim.data.live;
+const {request: original, command, images} = Glim.data.live;  // images: of a vit, to choose from
 const still = Glim.data;
 const state = structuredClone(original);
 const kRun = "run/last.safetensors";  // what is trained in the page
-const lists = ["mask", "unmask", "remove-head", "remove", "zero", "freeze", "scale-gradient"];
+const lists = ["mask", "unmask", "remove-head", "remove", "zero", "freeze", "scale-gradient", "paint"];
 const pairs = still.source.length > 0 && still.target_in.length > 0;  // a sentence and its translation
 const nothing = Object.fromEntries(lists.map(name => [name, []]));
 let module = null, base = null, drawn = null, drawn_change = null, draw = null;
@@ -71,7 +71,7 @@ function model_words() {
   return [...kept, ...given.flatMap(([name, value]) => ["--" + name, String(value)])];
 }
 function command_line() {
-  const words = [...model_words(), "--sentence", state.sentence];
+  const words = [...model_words(), ...(images ? ["--image", state.image] : ["--sentence", state.sentence])];
   if (pairs) words.push("--translation", state.translation);
   if (state.hide.length) words.push("--hide", ...state.hide);
   if (state.label) words.push("--label", state.label);
@@ -88,15 +88,16 @@ function change(values) {
   Object.assign(state, values);
   try {
     const started = performance.now();
-    // What the changes are held against: the same text in the same model, with nothing changed.
-    const own = {sentence: state.sentence, translation: state.translation, hide: state.hide, label: state.label, ...(state.fresh && {fresh: state.fresh}),
-      ...(state.model && {model: state.model})};
+    // What the changes are held against: the same text or image in the same model, with nothing changed.
+    const own = {sentence: state.sentence, translation: state.translation, hide: state.hide, label: state.label, image: state.image,
+      ...(state.fresh && {fresh: state.fresh}), ...(state.model && {model: state.model})};
     const {fresh: _, ...plain} = original, still_asked = asked({...plain, ...own});
     if (!base || !same(base.own, own)) base = {own, data: ask(still_asked)};
     const unchanged = same(still_asked, asked(state));
     const data = ask(asked(state));
     const computed = performance.now();
     drawn = data;
+    if (!images && !state.sentence) state.sentence = data.source_text || data.target_text;  // the task's
     drawn_change = unchanged ? null : base.data;
     draw(data, drawn_change);
     say(`Forward and backward in ${(computed - started).toFixed(0)} ms, drawn in ` +
@@ -108,9 +109,10 @@ function change(values) {
   }
   update();
 }
-// A fresh model stands in the model's place.
+// A fresh model stands in the model's place, an image's pixels in that of a file.
 function asked(request) {
   const {model, fresh, ...rest} = request;
+  if (images) rest.pixels = images.find(i => i.name === rest.image).pixels;
   return fresh ? {...rest, fresh} : {...rest, model};
 }
 const without = (list, item) => list.filter(x => x !== item);
@@ -120,6 +122,9 @@ const toggled = (list, item) => list.includes(item) ? without(list, item) : [...
 const hide = make("input", {id: "live-hide", size: 12, placeholder: "the middle one",
   onchange: e => change({hide: e.target.value.split(/[ ,]+/).filter(Boolean)})});
 const label = make("input", {id: "live-label", size: 12, placeholder: "the model's own", onchange: e => change({label: e.target.value.trim()})});
+const image = make("select", {id: "live-image", onchange: e => change({image: e.target.value, paint: []})},
+  (images ?? []).map(i => make("option", {value: i.name}, i.name)));
+const brush = make("input", {id: "live-brush", type: "number", min: 0, max: 1, step: 0.05, value: 1});
 const text = (id, label, key) => make("label", {}, label + " ", make("input", {id, value: state[key], size: 34,
   onchange: e => change({[key]: e.target.value})}));
 const scale = make("input", {id: "live-scale", type: "range", min: 0, max: 2, step: 0.01,
@@ -152,7 +157,8 @@ function draw_parts() {
 }
 function update() {
   draw_parts();
-  document.getElementById("live-sentence").value = state.sentence;
+  if (!images) document.getElementById("live-sentence").value = state.sentence;
+  image.value = state.image;
   if (pairs) document.getElementById("live-translation").value = state.translation;
   hide.value = state.hide.join(" ");
   label.value = state.label;
@@ -192,6 +198,10 @@ function toggle_mask(name, query, key, kept) {
   const cell = `${name}:${query},${key}`;
   const [to, from] = kept ? ["mask", "unmask"] : ["unmask", "mask"];
   change(state[from].includes(cell) ? {[from]: without(state[from], cell)} : {[to]: [...state[to], cell]});
+}
+// A pixel gets the brush's value; `place` as --paint has it.
+function paint(place) {
+  change({paint: [...state.paint.filter(p => !p.startsWith(place + "=")), `${place}=${Number(brush.value)}`]});
 }
 function reset() {
   delete state.fresh;
@@ -270,20 +280,29 @@ const training = make("details", {id: "live-training"}, make("summary", {}, "tra
     go.textContent = "go on"; if (!run.over || run.begun !== task.value) train(1); }}, "one update")),
   curves, run_status, make("p", {}, "The same run natively: ", run_command));
 
-// What the path may do: one change at a time, from the state as it was.
+// What the path may do: one change at a time, from the state as it was, but for the reader's own text or image.
+let own_text = null;  // while a fresh model reads another one
 const hand = {
   now: () => drawn ?? still,
   was: () => drawn_change,
-  self: () => (drawn ?? still).attention.find(v => v.module.startsWith("decoder") && v.side.includes("self"))?.module ?? "",
-  reset,
+  self() {
+    const views = (drawn ?? still).attention;
+    return (views.find(v => v.side.startsWith("decoder self")) ?? views[0])?.module ?? "";
+  },
+  reset: () => hand.change({}),
   show(tab, path) {
     Glim.show_view(tab);
     if (tab === "walk") Glim.show_path(path);
   },
+  // A fresh model of the page's kind; what one text it reads is the task's.
+  fresh: sizes => hand.change({fresh: {...(!pairs && {kind: still.kind}), ...sizes}, ...(!pairs && {sentence: "", hide: []})}, "model"),
   change(values, tab, name) {
+    own_text ??= {sentence: state.sentence, hide: state.hide};
+    const {translation, label, image} = state, {sentence, hide} = own_text;
+    if (!values.fresh) own_text = null;
     delete state.fresh;
     delete state.model;
-    change({...structuredClone(original), sentence: state.sentence, translation: state.translation, ...values});
+    change({...structuredClone(original), sentence, translation, hide, label, image, ...values});
     if (tab) Glim.show_view(tab);
     const module = document.getElementById("attention-module");
     if (name && module) {
@@ -297,10 +316,11 @@ function panel(draw_inspection) {
   draw = draw_inspection;
   const guide = make("div", {hidden: true});
   const controls = make("fieldset", {disabled: true, id: "live"}, make("legend", {}, "Change something"), guide,
-    make("div", {class: "controls"}, text("live-sentence", "sentence", "sentence"),
+    make("div", {class: "controls"}, images ? make("label", {}, "image ", image) : text("live-sentence", "sentence", "sentence"),
+      images ? make("label", {}, "a click on a pixel (Tokens) paints it ", brush) : "",
       pairs ? text("live-translation", "translation", "translation") : "",
       still.kind === "bert" ? make("label", {}, "hidden tokens, from 1 on ", hide) : "",
-      still.kind === "classifier" ? make("label", {}, "class ", label) : ""),
+      ["classifier", "vit"].includes(still.kind) ? make("label", {}, "class ", label) : ""),
     make("div", {class: "controls"}, make("label", {}, "factor of Q Kᵀ ", scale), scale_number,
       make("button", {onclick: () => change({scale: null})}, "1/√Dk"),
       make("button", {onclick: () => change({scale: 1})}, "1"),
@@ -318,13 +338,13 @@ function panel(draw_inspection) {
     say("Each change runs forward and backward anew. In Attention a click masks a cell; in Backward walk a node's " +
       "gradient can be zeroed, frozen or scaled.");
     change({});
-    if (pairs) guide.append(Path.panel(hand));
-    guide.hidden = !pairs;
+    guide.append(Path.panel(hand));
+    guide.hidden = false;
     Glim.live.ready = true;
   }).catch(e => say("Glim does not start in this browser, so that nothing can be changed; the page shows the pass as it " +
     `was written. (${e.message})`, true));
   setTimeout(update);
   return controls;
 }
-return {panel, add_pictures, add_lens, gradient_controls, toggle_mask, change, run, state, command_line, drawn: () => drawn, ready: false};
+return {panel, add_pictures, add_lens, gradient_controls, toggle_mask, paint, change, run, state, command_line, drawn: () => drawn, ready: false};
 })();

@@ -78,6 +78,8 @@ const Maps = {
     const pick = i => { if (options.pick && i >= 0) options.pick(...place(i)); };
     node.addEventListener("click", event => pick(cells.indexOf(event.target)));
     let at = 0;
+    node.read_from = i => { at = Math.min(i, cells.length - 1); };
+    node.reads = () => at;
     node.addEventListener("keydown", event => {
       if (event.key === "Enter") { pick(at); event.preventDefault(); }
       const move = {ArrowRight: 1, ArrowLeft: -1, ArrowDown: map.columns, ArrowUp: -map.columns}[event.key];

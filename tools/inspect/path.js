@@ -1,5 +1,6 @@
-// The guided path of a live page: seven stops of about a minute and a half each. A stop asks a question, changes
-// something, and answers with the numbers of the pass that is shown. Five questions before and after.
+// The guided path of a live page: stops of about a minute and a half each, seven where there are sentence pairs. A stop
+// asks a question, changes something, and answers with the numbers of the pass that is shown. Questions before and after.
+// `when` says of which passes a stop or a question is.
 "use strict";
 const Path = {
   quiz: [
@@ -10,13 +11,18 @@ const Path = {
     {question: "Without the factor 1/√Dk, what happens to the gradient of query and key?",
       choices: ["it always grows by √Dk", "it grows while A is soft, and vanishes where A saturates", "nothing: the softmax divides it out"],
       right: 1},
-    {question: "A decoder position is allowed to see the next token. What follows at once, without any training?",
+    {when: data => Path.causal(data), question: "A decoder position is allowed to see the next token. What follows at once, without any training?",
       choices: ["the loss falls", "gradient flows to the newly seen value and score", "nothing: the weights decide"], right: 1},
-    {question: "In which arrangement does the gradient of the first layers keep its size when layers are added?",
+    {when: data => Path.both_norms(data), question: "In which arrangement does the gradient of the first layers keep its size when layers are added?",
       choices: ["norm after each sum (post)", "norm before each sublayer (pre)", "it makes no difference"], right: 1},
   ],
 
+  causal: data => data.attention.some(v => v.side.startsWith("decoder self")),
+  both_norms: data => data.source.length > 0 && !["classifier", "vit"].includes(data.kind),
+  pairs: data => data.source.length > 0 && data.target_in.length > 0,
+
   // What the stops read off a pass.
+  read: data => data.blocks.find(b => ["src_embed", "wte", "bert.embed", "patch_embed"].includes(b.module)),
   node: (data, path) => data.nodes.find(n => n.path === path),
   view: (data, side) => data.attention.find(v => v.side === side) ?? data.attention[0],
   mean: (view, what) => d3.mean(view.heads, h => h[what]),
@@ -39,7 +45,7 @@ const Path = {
       question: "The loss is one number. Which node gets a gradient first, which parameter first, and which last?",
       steps: [["show the walk", () => live.show("walk", live.now().nodes[live.now().walk[0]].path)]],
       answer: now => {
-        const leaves = now.walk.map(i => now.nodes[i]).filter(n => n.op === "leaf");
+        const leaves = now.walk.map(i => now.nodes[i]).filter(n => n.op === "leaf" && n.path !== "image");
         const first = now.nodes[now.walk[0]];
         return [`It enters at the loss itself, node ${first.number}, as ∂L/∂L = 1, and goes through ${now.walk.length} nodes, ` +
           "each after all that read it: only then is its gradient, a sum, complete.",
@@ -50,14 +56,16 @@ const Path = {
     {title: "p − q at the logits",
       question: "What does each logit get, and what do the gradients of one position add up to?",
       steps: [["show the logits", () => { const n = Path.logits(live.now()); if (n) live.show("walk", n.path); }],
-        ["without label smoothing", () => live.change({"label-smoothing": 0})]],
+        live.now().label_smoothing ? ["without label smoothing", () => live.change({"label-smoothing": 0})] :
+          ["with label smoothing 0.1", () => live.change({"label-smoothing": 0.1})]],
       answer: (now, was) => {
         const n = Path.logits(now);
-        return [`∂L/∂logits = (p − q)/T for the ${now.target_out.length} positions: a column for each token, negative only ` +
-          "where q > p. Over the vocabulary p and q both add up to 1, so that each row adds up to 0.",
+        const T = now.target_out.length;
+        return [`∂L/∂logits = (p − q)/T${T > 1 ? ` for the ${T} positions` : ", T = 1"}: a column for each answer, negative only ` +
+          "where q > p. Over the columns p and q both add up to 1, so that each row adds up to 0.",
           Path.change("‖∂L/∂logits‖", n?.gradient?.norm, was && Path.logits(was)?.gradient?.norm),
-          Path.change("loss per token", now.loss, was?.loss),
-          "Smoothing wants a little of every token: without it a well-predicted token sends nearly nothing."];
+          Path.change("loss", now.loss, was?.loss),
+          "Smoothing wants a little of every answer: without it one that is predicted well sends nearly nothing."];
       },
       paper: "Szegedy et al. 2016, section 7; Vaswani et al. 2017, section 5.4"},
     {title: "What a saturated softmax lets through, and what 1/√Dk does",
@@ -72,84 +80,111 @@ const Path = {
         }).concat("∂L/∂S = A (∂L/∂A − Σ A ∂L/∂A): where A is near 0 or 1 the bracket meets a factor near 0, whatever ∂L/∂A asks " +
           "for. Heads that were soft before get more gradient from a larger factor, heads that were sharp get less."),
       paper: "Vaswani et al. 2017, section 3.2.1, footnote 4"},
-    {title: "Value against query and key",
+    {title: "Value against query and key", when: data => data.attention.length > 0,
       question: "A head learns what to read (value) and where to look (query, key). Which of them gets most of the gradient, " +
         "and what is left when ∂L/∂S is 0 in every head?",
       steps: [["zero every ∂L/∂S", () => live.change({zero: ["*.scores"]}, "attention")]],
       answer: (now, was) => {
         const old = was ?? now;
         const shares = old.attention.flatMap(v => v.heads.map(h => h.value_share)).filter(x => x !== null);
-        const first = now.blocks.find(b => b.module === "src_embed"), before = was?.blocks.find(b => b.module === "src_embed");
+        const first = Path.read(now), before = was && Path.read(was);
         return [`Of ‖∂L/∂v‖² + ‖∂L/∂q‖² + ‖∂L/∂k‖² the value has between ${Glim.number(100 * d3.min(shares))} % and ` +
           `${Glim.number(100 * d3.max(shares))} % (${Glim.number(100 * d3.median(shares))} % in the middle) over the ${shares.length} heads.`,
-          ...(first ? [Path.change("‖∂L/∂ embedding of the source‖", first.gradient_norm, before?.gradient_norm)] : []),
+          ...(first ? [Path.change(`‖∂L/∂y‖ of ${first.module}, what is read`, first.gradient_norm, before?.gradient_norm)] : []),
           "What goes on when no score learns is what a fixed mixing of values would get: most of it."];
       },
       paper: "compare Vaswani et al. 2017, equation 1, with the gradient in autograd/ops/attention.cpp"},
-    {title: "Skips",
+    {title: "Skips", when: data => data.junctions.length > 0,
       question: "Each sublayer adds to its input. How much of the gradient takes the skip, and what reaches the embeddings " +
-        "when no self-attention of the encoder passes any on?",
-      steps: [["stop what goes through the encoder's self-attention", () => live.change({freeze: ["encoder.*self_attn.context"]}, "model")]],
+        `when no self-attention${Path.pairs(live.now()) ? " of the encoder" : ""} passes any on?`,
+      steps: [["stop what goes through self-attention", () =>
+        live.change({freeze: [Path.pairs(live.now()) ? "encoder.*self_attn.context" : "*self_attn.context"]}, "model")]],
       answer: (now, was) => {
         const skips = (was ?? now).junctions.map(j => j.branches.find(b => b.name === "skip")?.share).filter(x => x !== undefined);
-        const first = now.blocks.find(b => b.module === "src_embed"), before = was?.blocks.find(b => b.module === "src_embed");
+        const first = Path.read(now), before = was && Path.read(was);
         return [`The skip carries between ${Glim.number(100 * d3.min(skips))} % and ${Glim.number(100 * d3.max(skips))} % at the ` +
           `${skips.length} junctions (a share may lie outside 0 to 100 %: the branches can pull against each other).`,
-          ...(first ? [Path.change("‖∂L/∂ embedding of the source‖", first.gradient_norm, before?.gradient_norm)] : [])];
+          ...(first ? [Path.change(`‖∂L/∂y‖ of ${first.module}, what is read`, first.gradient_norm, before?.gradient_norm)] : [])];
       },
       paper: "He et al. 2016, equation 5"},
-    {title: "What a mask does",
-      question: "Position 0 of the decoder may not see position 1. What happens to score and gradient when it may, and what " +
-        "when a query may see nothing at all?",
-      steps: [["let position 0 see position 1", () => live.change({unmask: [`${live.self()}:0,1`]}, "attention", live.self())],
+    {title: "What a mask does", when: data => data.attention.length > 0,
+      question: Path.causal(live.now()) ? "Position 0 of the decoder may not see position 1. What happens to score and gradient " +
+        "when it may, and what when a query may see nothing at all?" :
+        "Every position may see every other. What becomes of score and gradient when position 0 may not see position 1, and what " +
+        "when it may see nothing at all?",
+      steps: [Path.causal(live.now()) ? ["let position 0 see position 1", () => live.change({unmask: [`${live.self()}:0,1`]}, "attention", live.self())] :
+        ["hide position 1 from position 0", () => live.change({mask: [`${live.self()}:0,1`]}, "attention", live.self())],
         ["let position 0 see nothing", () => live.change({mask: [`${live.self()}:0,*`]}, "attention", live.self())]],
       answer: (now, was) => {
         const v = now.attention.find(v => v.module === live.self());
-        if (!v) return ["This model has no self-attention in its decoder."];
         const width = v.keys.length, a = Maps.unpack(v.A), ds = Maps.unpack(v.dS);
         return [`A of position 0 on position 1, head 0: ${Glim.number(a[1])}; ∂L/∂S there: ${Glim.number(ds[1])}. Masked, both are ` +
           "exactly 0: no weight, no gradient, not a small one.",
           `Row 0 of A adds up to ${Glim.number(d3.sum(a.slice(0, width)))}, row 0 of ∂L/∂S to ${Glim.number(Math.abs(d3.sum(ds.slice(0, width))) < 1e-4 * d3.max(ds, Math.abs) ? 0 : d3.sum(ds.slice(0, width)))}.`,
-          Path.change("loss per token", now.loss, was?.loss),
-          "Whether the loss falls is another matter: the weights were trained without that sight."];
+          Path.change("loss", now.loss, was?.loss),
+          "Whether the loss falls is another matter: the weights were trained with the mask as it was."];
       },
       paper: "Vaswani et al. 2017, section 3.2.3"},
-    {title: "Pre- and post-norm with depth",
-      question: "A fresh model of 6 layers, its norms before the sublayers or after each sum: in which is the gradient of the " +
-        "first encoder layer as large as that of the last?",
-      steps: [["6 layers, norms after (post)", () => live.change({fresh: {norm: "post", layers: 6, "d-model": 64}}, "model")],
-        ["6 layers, norms before (pre)", () => live.change({fresh: {norm: "pre", layers: 6, "d-model": 64}}, "model")]],
-      answer: now => {
-        const layers = now.junctions.filter(j => j.sublayer === "self_attn" && j.module.startsWith("encoder.layers"));
-        const decoder = now.junctions.filter(j => j.sublayer === "self_attn" && j.module.startsWith("decoder.layers"));
-        const list = (words, js) => js.length ? `‖∂L/∂x‖ where x enters ${words} layer 0 to ${js.length - 1}: ` +
-          js.map(j => Glim.number(j.norm)).join(", ") : "";
-        return [list("encoder", layers), list("decoder", decoder), layers.length > 1 ? "First over last, encoder: " +
-          Glim.number(layers[0].norm / layers[layers.length - 1].norm) + (decoder.length > 1 ? "; decoder: " +
-          Glim.number(decoder[0].norm / decoder[decoder.length - 1].norm) : "") + "." : "",
-          "With pre-norm the skip passes the gradient on as it is; with post-norm each sum is divided by its deviation on the way."]
-          .filter(Boolean);
-      },
+    {title: Path.both_norms(live.now()) ? "Pre- and post-norm with depth" : "Pre-norm with depth",
+      when: data => !["classifier", "vit"].includes(data.kind) && data.junctions.length > 0,
+      question: Path.both_norms(live.now()) ? "A fresh model of 6 layers, its norms before the sublayers or after each sum: in " +
+        "which is the gradient of the first layer as large as that of the last?" :
+        "Fresh models of 3 and of 12 layers, norms before the sublayers: what does depth do to the first layer's gradient?",
+      steps: Path.both_norms(live.now()) ? ["post", "pre"].map(norm => [`6 layers, norms ${norm === "post" ? "after" : "before"} (${norm})`,
+        () => live.fresh({norm, layers: 6, "d-model": 64})]) :
+        [3, 12].map(layers => [`${layers} layers`, () => live.fresh({layers, "d-model": 64})]),
+      answer: now => [...d3.group(now.junctions.filter(j => j.sublayer === "self_attn"), j => j.module.replace(/layers\.\d+$/, ""))]
+        .flatMap(([stack, layers]) => [`‖∂L/∂x‖ where x enters ${stack}layers.0 to ${layers.length - 1}: ` +
+          layers.map(j => Glim.number(j.norm)).join(", "),
+          ...(layers.length > 1 ? ["First over last: " + Glim.number(layers[0].norm / layers[layers.length - 1].norm)] : [])])
+        .concat("With pre-norm the skip passes the gradient on as it is; with post-norm each sum is divided by its deviation on the way."),
       paper: "Xiong et al. 2020, theorem 1"},
-  ],
+    {title: "A gradient is a forecast", when: data => Boolean(data.image),
+      question: "∂L/∂pixel says how the loss changes with a pixel. Which pixel promises most when it is made black or white, and " +
+        "does the loss keep the promise?",
+      steps: [["paint the pixel that promises the largest fall", () => {
+        const pixel = Path.promise(live.was() ?? live.now());
+        return live.change({paint: [`${pixel.place}=${pixel.to}`]}, "tokens");
+      }]],
+      answer: (now, was) => {
+        const pixel = Path.promise(was ?? now);
+        return [`Pixel ${pixel.place} has ∂L/∂pixel = ${Glim.number(pixel.gradient)}. From ${Glim.number(pixel.from)} to ${pixel.to} that ` +
+          `promises a change of the loss by ${Glim.number(pixel.promised)}.`,
+          Path.change("loss", now.loss, was?.loss) + (was ? `: a change by ${Glim.number(now.loss - was.loss)}` : ""),
+          "A gradient is the slope here: it says little of a step as long as from black to white."];
+      },
+      paper: "Simonyan et al. 2014, section 3"},
+  ].filter(stop => !stop.when || stop.when(live.now())),
 
-  // live: {now(), was(), change(values, tab, module), show(tab, path), reset(), self()}
+  // Of all pixels the one whose change to 0 or 1 promises the largest fall of the loss, to first order.
+  promise(data) {
+    const {pixels, gradient} = data.image, values = Maps.unpack(pixels), [channels, rows, columns] = pixels.shape;
+    let pixel = {promised: Infinity};
+    Maps.unpack(gradient).forEach((g, i) => {
+      const to = g > 0 ? 0 : 1, promised = g * (to - values[i]), c = Math.floor(i / (rows * columns));
+      const place = `${channels > 1 ? c + "," : ""}${Math.floor(i / columns) % rows},${i % columns}`;
+      if (promised < pixel.promised) pixel = {promised, to, from: values[i], gradient: g, place};
+    });
+    return pixel;
+  },
+
+  // live: {now(), was(), change(values, tab, module), fresh(sizes), show(tab, path), reset(), self()}
   panel(live) {
-    const make = Glim.make, stops = Path.stops(live), body = make("div", {id: "path-stop"});
+    const make = Glim.make, stops = Path.stops(live), questions = Path.quiz.filter(q => !q.when || q.when(live.now())), body = make("div", {id: "path-stop"});
     const scores = {};
     let at = -1;
     const quiz = (when, next) => {
       const given = new Map();
       const result = make("p", {role: "status"});
-      const rows = Path.quiz.map((q, i) => make("fieldset", {}, make("legend", {}, q.question), q.choices.map((choice, k) =>
+      const rows = questions.map((q, i) => make("fieldset", {}, make("legend", {}, q.question), q.choices.map((choice, k) =>
         make("label", {class: "choice"}, make("input", {type: "radio", name: `path-${when}-${i}`,
           onchange: () => given.set(i, k)}), " " + choice))));
       const done = make("button", {id: "path-quiz-done", onclick: () => {
-        scores[when] = Path.quiz.filter((q, i) => given.get(i) === q.right).length;
+        scores[when] = questions.filter((q, i) => given.get(i) === q.right).length;
         if (when === "before") return next();
-        result.textContent = `${scores.after} of ${Path.quiz.length} right` +
+        result.textContent = `${scores.after} of ${questions.length} right` +
           (scores.before === undefined ? "." : `; before the path ${scores.before}.`);
-        rows.forEach((row, i) => row.querySelectorAll("label")[Path.quiz[i].right].classList.add("right"));
+        rows.forEach((row, i) => row.querySelectorAll("label")[questions[i].right].classList.add("right"));
       }}, when === "before" ? "begin" : "check");
       return [make("h3", {}, when === "before" ? "Before: what do you expect?" : "After: the same questions"), ...rows,
         make("div", {class: "controls"}, done, when === "before" ? make("button", {id: "path-skip", onclick: next}, "skip the questions") : ""),
@@ -161,7 +196,8 @@ const Path = {
       if (at >= stops.length)
         return body.replaceChildren(...quiz("after", () => {}), make("div", {class: "controls"},
           make("button", {onclick: () => go(stops.length - 1)}, "← back")),
-          make("p", {}, "Now with a sentence of your own: type it above and go through the stops again."));
+          make("p", {}, live.now().image ? "Now with another image: choose it above and go through the stops again." :
+            "Now with a sentence of your own: type it above and go through the stops again."));
       const stop = stops[at];
       const answer = make("div", {id: "path-answer", role: "status"});
       const say = () => answer.replaceChildren(...stop.answer(live.now(), live.was()).map(line => make("p", {}, line)),
@@ -175,6 +211,6 @@ const Path = {
           make("button", {id: "path-next", onclick: () => { live.reset(); go(at + 1); }}, at + 1 < stops.length ? "next stop →" : "the questions again →")));
     };
     go(-1);
-    return make("details", {id: "path", open: true}, make("summary", {}, "A path of seven stops, about ten minutes"), body);
+    return make("details", {id: "path", open: true}, make("summary", {}, `A path of ${["no", "one", "two", "three", "four", "five", "six", "seven"][stops.length]} stops, about ten minutes`), body);
   },
 };

@@ -25,9 +25,7 @@ const ReadingKind kOthers[] = {
     {"gpt", read_text, {"sentence"}},
     {"bert", read_masked, {"sentence", "hide"}},
     {"classifier", read_labelled_sentence, {"sentence", "label"}},
-#ifndef __EMSCRIPTEN__  // a page has no files of images
-    {"vit", read_image, {"image", "label"}},
-#endif
+    {"vit", read_image, {"image", "label", "paint"}},
 };
 
 const ReadingKind& reading_of(const std::string& kind) {
@@ -60,6 +58,7 @@ std::unique_ptr<Reading> make_reading(const ExampleOptions& o) {
   refuse("hide", !o.hide.empty());
   refuse("label", !o.label.empty());
   refuse("image", !o.image.empty());
+  refuse("paint", !o.paint.empty());
   auto read = reading.read(o);
   read->kind = kind;
   read->label_smoothing = o.changes.label_smoothing.value_or(read->label_smoothing);
@@ -78,9 +77,7 @@ std::vector<std::string> shown_tokens(const Tokenizer& tokenizer, const std::str
   return tokens;
 }
 
-void require_fits(const std::string& option, const Tokenizer& tokenizer, const std::string& text,
-                  Index most) {
-  auto tokens = static_cast<Index>(tokenizer.encode(text).size());
+void require_fits(const std::string& option, Index tokens, Index most) {
   if (tokens == 0) throw ValueError(option, "the sentence is empty");
   if (tokens > most)
     throw ValueError(option, fmt::format("the sentence has {} tokens, more than the {} that the "

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "nn/module.hpp"
+#include "tools/data/images/image_set.hpp"
 #include "tools/data/tokenizers/tokenizer.hpp"
 #include "tools/inspect/changes.hpp"
 #include "tools/train/options.hpp"
@@ -30,8 +31,10 @@ struct ExampleOptions {
   TrainOptions fresh;
   std::string source, target;  // sentence or text, translation
   std::vector<std::string>
-      hide;                  // tokens by number, <s> being token 0; none: the one in the middle
-  std::string label, image;  // a class by name; a PNG file, or FILE:N of an IDX file
+      hide;  // tokens by number, <s> being token 0, "3", or "3=cat"; none: the one in the middle
+  std::string label, image;          // a class by name; a PNG file, or FILE:N of an IDX file
+  std::vector<std::uint8_t> pixels;  // (C, H, W), in the file's place: in a page, which has none
+  std::vector<std::string> paint;    // pixels of the image that are changed: ROW,COLUMN=VALUE
   bool float64 = false;
   Changes changes;
 };
@@ -47,6 +50,7 @@ struct Reading {
   std::vector<std::int64_t> source_ids, target_out_ids;    // target_out_ids: rows of the logits
   TokenizerPair tokenizers;                                // none, where nothing is read as tokens
   double label_smoothing = 0;
+  ImageSet images;  // the one that is read, and those of its file that a live page offers beside it
 };
 
 std::unique_ptr<Reading> make_reading(const ExampleOptions& options);
@@ -61,10 +65,9 @@ std::unique_ptr<Reading> read_image(const ExampleOptions& options);
 std::string inspected_kinds();  // "transformer, rnn, ..."
 
 // What the readings share: the tokens of a line as they are read, those without a number marked; ValueError unless
-// the text has 1 to `most` of them; a sentence of the phrasebook where the model's task is that and none is given.
+// there are 1 to `most`; a sentence of the phrasebook where the model's task is that and none is given.
 std::vector<std::string> shown_tokens(const Tokenizer& tokenizer, const std::string& line);
-void require_fits(const std::string& option, const Tokenizer& tokenizer, const std::string& text,
-                  Index most);
+void require_fits(const std::string& option, Index tokens, Index most);
 std::string text_or_phrase(const std::string& text, const TrainOptions& trained);
 // The class asked for, or else the most probable of logits (1, C).
 class Labels;

@@ -8,39 +8,46 @@
 
 #include "optim/clip.hpp"
 #include "tensor/error.hpp"
+#include "tensor/random.hpp"
 #include "tools/inspect/report/training_run.hpp"
 #include "tools/train/learners/kinds.hpp"
-#include "tools/train/learners/translation.hpp"
 #include "tools/train/trainer.hpp"
 
 namespace glim {
 namespace {
 
-// Of the batches first … end - 1, in eval() meanwhile.
-std::vector<ReplayedSentence> sentences_of(TranslationLearner& learner, Index first, Index end) {
+// Of the batches first … end - 1: in train() to draw what the step draws of its data, then in eval().
+std::vector<ReplayedSample> samples_of(Learner& learner, const TrainState& state, Index first,
+                                       Index end) {
   auto parameters = learner.model().named_parameters();
   double targets = 0;
-  for (Index b = first; b < end; ++b)
+  generator().set_state(static_cast<std::uint64_t>(state.seed),
+                        static_cast<std::uint64_t>(state.stream));
+  for (Index b = first; b < end; ++b) {
+    NoGrad no_tape;
+    Measures ignored;
+    learner.loss(Split::Train, b, state.step, ignored);
     targets += static_cast<double>(learner.size(Split::Train, b).targets);
-  std::vector<ReplayedSentence> list;
+  }
+  std::vector<ReplayedSample> list;
   learner.model().eval();
   for (Index b = first; b < end; ++b) {
-    std::vector<SentencePair> pairs = learner.batch_pairs(b);
-    for (std::size_t i = 0; i < pairs.size(); ++i) {
-      Measures ignored;
+    std::vector<TrainingSample> samples = learner.samples(b);
+    for (std::size_t i = 0; i < samples.size(); ++i) {
       Tape tape;
-      tape.backward(mul(learner.pair_loss(b, i, ignored), 1 / targets));
+      Var loss = learner.sample_loss(b, i);
+      tape.backward(mul(loss, 1 / targets));
       double norm = kNan;
       try {
         norm = gradient_norm(parameters);
       } catch (const NonFiniteError&) {  // the largest of all
       }
-      list.push_back({pairs[i], norm});
+      list.push_back({std::move(samples[i]), loss.item(), norm});
       learner.model().zero_grad();
     }
   }
   learner.model().train();
-  auto size = [](const ReplayedSentence& s) {
+  auto size = [](const ReplayedSample& s) {
     return std::isnan(s.gradient_norm) ? HUGE_VAL : s.gradient_norm;
   };
   std::stable_sort(list.begin(), list.end(),
@@ -78,10 +85,6 @@ ReplayedStep replay_step(const std::string& folder, Index step) {
   const std::string& file = std::prev(after)->second;
 
   Checkpoint from = load_checkpoint(file);
-  if (!sequence_kind(from.kind))
-    throw ValueError("--run",
-                     fmt::format("the model in {} is of kind '{}', which reads no sentence pairs",
-                                 folder, from.kind));
   TrainOptions options = from.options;
   options.out = folder;
   std::unique_ptr<Learner> learner = make_learner(options, &from);
@@ -90,10 +93,9 @@ ReplayedStep replay_step(const std::string& folder, Index step) {
   Trainer trainer(options, *learner, std::move(from));
   ReplayedStep result;
   result.from = trainer.state().step;
-  auto& pairs = dynamic_cast<TranslationLearner&>(*learner);
   try {
     auto replayed = trainer.replay(step, [&](Index first, Index end) {
-      result.sentences = sentences_of(pairs, first, end);
+      result.samples = samples_of(*learner, trainer.state(), first, end);
       Checkpoint& before = result.before;
       before.kind = learner->kind();
       before.description = learner->description();
@@ -106,7 +108,7 @@ ReplayedStep replay_step(const std::string& folder, Index step) {
     result.loss = replayed.loss;
     result.gradient_norm = replayed.gradient_norm;
   } catch (const NonFiniteError&) {
-    if (result.sentences.empty()) throw;
+    if (result.samples.empty()) throw;
     result.loss = result.gradient_norm = kNan;
   }
   for (std::size_t i = 0; i < r.step.size(); ++i)
@@ -114,10 +116,8 @@ ReplayedStep replay_step(const std::string& folder, Index step) {
   return result;
 }
 
-std::string replay_command(const std::string& folder, const std::string& kind, Index step) {
-  return sequence_kind(kind)
-             ? fmt::format("glim inspect --run {} --step {}", shell_word(folder), step)
-             : "";
+std::string replay_command(const std::string& folder, Index step) {
+  return fmt::format("glim inspect --run {} --step {}", shell_word(folder), step);
 }
 
 }  // namespace glim

@@ -20,6 +20,9 @@ void each_key(Options& o, const F& f) {
   f("translation", o.target, Range{});
   f("hide", o.hide, Range{});
   f("label", o.label, Range{});
+  f("image", o.image, Range{});
+  f("pixels", o.pixels, Range{});
+  f("paint", o.paint, Range{});
   f("scale", o.changes.scale, Range{});
   f("label-smoothing", o.changes.label_smoothing, kShare);
   f("dropout", o.changes.dropout, Range{});

@@ -108,12 +108,19 @@ Checkpoint load_checkpoint(const std::string& path) {
 
 std::string model_file(const std::string& path) {
   namespace fs = std::filesystem;
-  std::error_code error;
-  if (!fs::exists(path, error)) throw FileError(path, "no such file or folder");
-  if (!fs::is_directory(path, error)) return path;
+  auto status = [](const std::string& file) {
+    std::error_code error;
+    const fs::file_status s = fs::status(file, error);
+    // Another model must not stand in for one that cannot be read.
+    if (!fs::status_known(s)) throw FileError(file, "cannot be read: " + error.message());
+    return s;
+  };
+  const fs::file_status whole = status(path);
+  if (!fs::exists(whole)) throw FileError(path, "no such file or folder");
+  if (!fs::is_directory(whole)) return path;
   for (const char* name : {"average.safetensors", "best.safetensors", "last.safetensors"}) {
     std::string file = (fs::path(path) / name).string();
-    if (fs::exists(file, error)) return file;
+    if (fs::exists(status(file))) return file;
   }
   throw FileError(path, "the folder holds no model (average, best or last.safetensors)");
 }

@@ -28,7 +28,7 @@ std::string lines_until(const std::string& text, Index step) {
 
 JsonLines::JsonLines(std::string path, Index from_step, const std::string& head)
     : path_(std::move(path)) {
-  if (from_step > 0 && ::access(path_.c_str(), F_OK) == 0)
+  if (from_step > 0 && (::access(path_.c_str(), F_OK) == 0 || errno != ENOENT))
     write_file_atomically(
         path_, (head.empty() ? "" : head + "\n") + lines_until(read_file(path_, path_), from_step));
   else

@@ -39,6 +39,12 @@ struct BatchSize {
   Index samples = 0, targets = 0;
 };
 
+// A training sample, in the words of `glim inspect`'s options.
+struct TrainingSample {
+  std::string sentence = {}, translation = {}, label = {}, image = {};
+  std::vector<std::string> hide = {};
+};
+
 // A trial of the model on validation data during training.
 struct Trial {
   double exact = 0;  // the share of outputs that are exactly right
@@ -70,6 +76,11 @@ class Learner {
   // samples spread over the validation data, or over the training data where there are none.
   static constexpr Index kProbes = 4;
   virtual Var probe(Index i) = 0;
+
+  // The training samples of a batch, and the loss of the i-th alone, summed over its targets. What a kind draws of its
+  // data (hidden tokens) is what the last loss() of the batch drew.
+  virtual std::vector<TrainingSample> samples(Index batch) const = 0;
+  virtual Var sample_loss(Index batch, std::size_t i) = 0;
 
   // What validation compares (means), lower being better.
   virtual double criterion(const Measures& m) const { return m.kl; }

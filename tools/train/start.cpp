@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "tensor/error.hpp"
+#include "tools/data/corpus/stored_json.hpp"
 #include "tools/train/option_list.hpp"
 
 namespace glim {
@@ -53,7 +54,7 @@ std::unique_ptr<Start> starting_model(TrainOptions& o,
                     fmt::format("holds a model of kind '{}'; --init-from needs one of kind '{}'{}",
                                 c.kind, o.kind, o.kind == "classifier" ? " or 'bert'" : ""));
   auto mine = nlohmann::json::parse(o.to_json()), its = nlohmann::json::parse(c.options.to_json());
-  auto model = nlohmann::json::parse(c.described("model", start->file), nullptr, false);
+  auto model = parse_json(c.described("model", start->file), false);
   each_option(o, [&](const OptionText& t, auto&) {
     if (!said_by_start(t.name)) return;
     std::string key = key_in_json(t.name);

@@ -46,6 +46,45 @@ TEST_CASE("kinks are counted, not failed", "[gradcheck]") {
   CHECK(whole.undecidable() == 1);
 }
 
+TEST_CASE("a projection across several kinks at once is undecidable, not wrong", "[gradcheck]") {
+  const Tensor zeros_and_more = tensor({0, 0, 0, 0.7, 0, -0.4, 0, 0}, DType::Float64);
+  const std::function<Var(const Var&)> functions[] = {
+      [](const Var& x) { return relu(x); },
+      [](const Var& x) { return clamp(x, 0, 0.7); },
+      [](const Var& x) {
+        return concatenate({relu(x), relu(-x)}, 0);
+      },  // two kinks of one element
+      [](const Var& x) { return relu(tanh(x) * 3) * (x + 1); },
+      [](const Var& x) {
+        return max(reshape(x, {2, 4}), {0});
+      },
+  };
+  for (const auto& f : functions)
+    for (bool precise : {false, true})
+      for (std::uint64_t seed = 0; seed < 20; ++seed) {
+        auto report = gradcheck(
+            [&](const Vars& v) { return f(v[0]); }, {zeros_and_more},
+            {.mode = Mode::Projection, .directions = 3, .precise = precise, .seed = seed});
+        INFO(report);
+        CHECK(static_cast<bool>(report));
+        CHECK(report.undecidable() > 0);
+      }
+  const auto in_full = gradcheck([](const Vars& v) { return sort(v[0]).values; },
+                                 {tensor({0.3, 0.3, -1, 0.3}, DType::Float64)});
+  CHECK(static_cast<bool>(in_full));
+  CHECK(in_full.undecidable() > 0);
+  // What is wrong elsewhere, or at the kinks by more than they explain, is still found.
+  for (double wrong : {2.5, 40.0})
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+      auto f = [&](const Vars& v) { return relu(v[0]) + squared(v[0], wrong); };
+      auto elsewhere = gradcheck(f, {zeros_and_more}, {.mode = Mode::Projection, .seed = seed});
+      CHECK(elsewhere.failed() == 1);
+      auto steep = [&](const Vars& v) { return relu(v[0]) + squared(v[0] + 1, 40); };
+      CHECK(gradcheck(steep, {zeros({8}, DType::Float64)}, {.mode = Mode::Projection, .seed = seed})
+                .failed() == 1);
+    }
+}
+
 TEST_CASE("a kink beside the point falls outside when the step is refined", "[gradcheck]") {
   for (double beside : {1e-7, 1e-6, 3e-6, 6e-6, -1e-7, -1e-6, -3e-6}) {
     auto report =

@@ -1,45 +1,56 @@
-// Random graphs of differentiable ops, as data: what a graph is can be run, made smaller and printed as a program.
+// A graph of differentiable ops as data: it can be run, made smaller and printed as a program.
 //
-// A graph has leaves, each perhaps a view of something larger (transposed, every second row, expanded), and steps,
-// each an op of values before it; the output is all values that nobody reads, one after the other. Shapes have rank 0 to 4 and extents 0 to 4. A value
-// may be read any number of times.
+// It has leaves, each perhaps a view of something larger, and steps, each an op or a module on values before it. A
+// value may be read any number of times. The output is all values that nobody reads, one after the other.
 #pragma once
 
 #include <functional>
-#include <random>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "autograd/ops.hpp"
+#include "nn/module.hpp"
 
 namespace glim::fuzz {
 
+using Vars = std::vector<Var>;
+
+struct GraphLeaf {
+  Var var;
+  std::function<Tensor(DType)> make;
+  std::string code;  // of its value
+};
+
 struct Step {
-  std::vector<int> inputs;  // numbers of values: first the leaves, then the steps
-  std::string code;         // "softmax($0, 1)": $0, $1 are the inputs
-  std::function<Var(const std::vector<Var>&)> run;
+  using Run = std::function<Var(Module* m, const Vars& in)>;
+  std::string op;           // its name in the catalogue
+  std::vector<int> inputs;  // i: step i; -1 - i: leaf i
+  std::string code;         // "softmax($0, 1)": $0, $1 are the inputs, $m the module
+  Run run;
+  std::string module_code;  // "Linear $m(4, 3)"
+  std::shared_ptr<Module> module;
+  std::uint64_t module_key = 0;  // of its parameters' values
 };
 
 struct Graph {
-  std::vector<Tensor> leaves;
-  std::vector<std::string> leaf_code;
+  std::vector<GraphLeaf> leaves;
   std::vector<Step> steps;
+  bool kinks = false;  // some op of it is not differentiable everywhere
 
-  Var run(const std::vector<Var>& leaves_as_vars) const;
-  std::string program() const;       // in C++
-  std::vector<int> outputs() const;  // values that nobody reads
+  // `each`, if given, runs a step in place of the step's own function. Every run draws the same random numbers.
+  using RunStep = std::function<Var(const Step&, const Vars& in)>;
+  Var run(const RunStep& each = {}) const;
+  NamedParameters parameters()
+      const;                   // leaves and parameters of modules, by their names in the program
+  void to(DType dtype) const;  // with the same values
+  std::vector<int> unread() const;
+  std::string program(DType dtype) const;  // in C++; it checks the gradients
 };
 
-// One that has finite values, below 100.
-Graph random_graph(std::mt19937_64& random, int most_steps);
+// Values other than those that modules begin with: ones and zeros hide mistakes.
+void draw_parameters(Module& m, std::uint64_t key);
 
-// What is wrong with its gradients, in one line; empty if nothing is. `deep` asks for the gradient's gradient, too.
-std::string check(const Graph& graph, bool deep);
-
-// A smaller graph that is wrong in some way, too: steps after the fault and those it does not need are gone.
-Graph reduced(Graph graph, bool deep);
-
-// Puts an op with a wrong gradient among the others: a test of this test.
-void plant();
+std::string list(const Shape& s);  // "2, 3"
 
 }  // namespace glim::fuzz

@@ -1,43 +1,181 @@
-// graphs [--graphs N] [--seed S] [--steps K] [--plant]
+// graphs [--graphs N] [--seed S] [--steps K]    checks N random graphs (check.hpp); of every fourth the gradient's
+//                                               gradient, of every sixth in float32, of every 64th with large values
+// graphs --ops        which ops the graphs record, and which not, with the reason
+// graphs --planted    plants every fault (faults.hpp): how many graphs until it is found, in how many ops
+// graphs --plant N    plants one, and prints the first graph that finds it
+// graphs --sets       the same gradients by every instruction set of this CPU
+// graphs --program    a graph of all kinds as a program in C++; its sum is in the last line
 //
-// Checks N random graphs (graph.hpp): gradients against differences, the recorded backward and the explicit ops
-// against the fused ones, of every fourth graph the gradient's gradient. A graph that is wrong is made smaller and
-// printed as a program. --plant puts an op with a wrong gradient among the others.
+// A graph that is wrong is made smaller and printed as a program.
 #include <cstdlib>
 #include <fmt/format.h>
+#include <map>
+#include <optional>
+#include <set>
 #include <string>
 
-#include "tests/fuzz/graphs/graph.hpp"
+#include "autograd/formula.hpp"
+#include "autograd/tape.hpp"
+#include "tensor/ops/reduce.hpp"
+#include "tensor/parallel.hpp"
+#include "tests/fuzz/graphs/catalogue.hpp"
+#include "tests/fuzz/graphs/faults.hpp"
+#include "tests/fuzz/graphs/sets.hpp"
 
-int main(int argc, char** argv) {
-  std::uint64_t graphs = 1000, seed = 1, steps = 12;
-  for (int i = 1; i < argc; ++i) {
-    const std::string word = argv[i];
-    std::uint64_t* number = word == "--graphs"  ? &graphs
-                            : word == "--seed"  ? &seed
-                            : word == "--steps" ? &steps
-                                                : nullptr;
-    if (word.starts_with('~')) continue;  // tags for Catch2, which tools/test gives every program
-    if (word == "--plant") {
-      glim::fuzz::plant();
-    } else if (number && i + 1 < argc) {
-      *number = std::strtoull(argv[++i], nullptr, 10);
-    } else {
-      fmt::print(stderr, "usage: graphs [--graphs N] [--seed S] [--steps K] [--plant]\n");
-      return 2;
-    }
+namespace glim::fuzz {
+namespace {
+
+struct Found {
+  std::uint64_t graph = 0;
+  std::size_t steps = 0;
+  Graph small;
+  std::string problem;
+};
+
+// The first graph from `first` on that is wrong, among so many.
+std::optional<Found> search(const Asked& asked, std::uint64_t first) {
+  for (std::uint64_t i = first; i < asked.graphs; ++i) {
+    const Drawn drawn = draw(asked, i);
+    if (drawn.graph.steps.empty() || check(drawn.graph, drawn.checks).empty()) continue;
+    Graph small = reduced(drawn.graph, drawn.checks);
+    std::string problem = check(small, drawn.checks);
+    return Found{i, drawn.graph.steps.size(), std::move(small), std::move(problem)};
   }
+  return std::nullopt;
+}
+
+void print(const Asked& asked, const Found& f) {
+  fmt::print("graph {} of seed {}, {} steps of {}:\n{}// {}\n\n", f.graph, asked.seed,
+             f.small.steps.size(), f.steps, f.small.program(DType::Float64), f.problem);
+}
+
+int check_graphs(const Asked& asked) {
   std::uint64_t wrong = 0;
-  for (std::uint64_t i = 0; i < graphs; ++i) {
-    std::mt19937_64 random(seed * 0x9e3779b97f4a7c15u + i);
-    const auto graph = glim::fuzz::random_graph(random, static_cast<int>(steps));
-    const bool deep = i % 4 == 0;
-    if (graph.steps.empty() || glim::fuzz::check(graph, deep).empty()) continue;
+  for (std::uint64_t next = 0; next < asked.graphs; ++next) {
+    const auto found = search(asked, next);
+    if (!found) break;
     ++wrong;
-    const auto small = glim::fuzz::reduced(graph, deep);
-    fmt::print("graph {} of seed {}, {} steps of {}:\n{}// {}\n\n", i, seed, small.steps.size(),
-               graph.steps.size(), small.program(), glim::fuzz::check(small, deep));
+    print(asked, *found);
+    next = found->graph;
   }
-  fmt::print("{} passed, {} failed\n", graphs - wrong, wrong);
+  const Compared& c = compared();
+  fmt::print(
+      "{} graphs without kinks to 10 digits: {} projections, {} of them coarse; {} undecidable at "
+      "kinks\n",
+      c.precise_graphs, c.derivatives, c.coarse, c.undecidable);
+  fmt::print("{} passed, {} failed\n", asked.graphs - wrong, wrong);
   return wrong > 0;
 }
+
+int list_ops(const Asked& asked) {
+  std::map<std::string, std::uint64_t> seen;
+  std::set<std::string_view> made;
+  for (std::uint64_t i = 0; i < asked.graphs; ++i) {
+    const Graph graph = draw(asked, i).graph;
+    if (graph.steps.empty()) continue;
+    for (const Step& step : graph.steps) ++seen["kind " + step.op];
+    Tape tape;
+    graph.run();
+    std::set<std::string> names;
+    for (const Node& node : tape.nodes()) names.insert(std::string(node.name));
+    for (const std::string& name : names) ++seen[name];
+  }
+  int passed = 0, failed = 0;
+  for (std::string_view op : registered_ops()) {
+    if (op.starts_with("planted.")) continue;
+    const auto n = seen[std::string(op)];
+    std::string_view reason;
+    for (const Undrawn& u : undrawn())
+      if (u.op == op) reason = u.reason;
+    fmt::print("{:<30} {:>8}  {}\n", op, n, reason);
+    ++((n > 0) != !reason.empty() ? passed : failed);
+  }
+  for (const Kind& kind : kinds())
+    if (!seen["kind " + std::string(kind.name)]) {
+      fmt::print("{}: is never drawn\n", kind.name);
+      ++failed;
+    }
+  fmt::print("{} passed, {} failed\n", passed, failed);
+  return failed > 0;
+}
+
+int plant_all(Asked asked) {
+  int passed = 0, failed = 0, number = 0;
+  for (const Fault& fault : faults()) {
+    plant(&fault);
+    const auto found = search(asked, 0);
+    plant(nullptr);
+    const bool good = found && found->small.steps.size() <= 5;
+    if (found)
+      fmt::print("{:>2} {:<7} {:<52} graph {:>4}, {} ops of {}{}\n", ++number, fault.where,
+                 fault.what, found->graph, found->small.steps.size(), found->steps,
+                 good ? "" : "  TOO MANY");
+    else
+      fmt::print("{:>2} {:<7} {:<52} NOT FOUND in {} graphs\n", ++number, fault.where, fault.what,
+                 asked.graphs);
+    ++(good ? passed : failed);
+  }
+  fmt::print("{} passed, {} failed\n", passed, failed);
+  return failed > 0;
+}
+
+int plant_one(const Asked& asked, std::uint64_t number) {
+  const auto all = faults();
+  if (number < 1 || number > all.size()) {
+    fmt::print(stderr, "graphs: --plant takes 1 to {}\n", all.size());
+    return 2;
+  }
+  plant(&all[number - 1]);
+  fmt::print("planted: {}\n", all[number - 1].what);
+  const auto found = search(asked, 0);
+  if (found) print(asked, *found);
+  return found ? 0 : 1;
+}
+
+int print_program(const Asked& asked) {
+  std::mt19937_64 random(asked.seed);
+  const Graph graph = random_graph(random, {.every_kind = true});
+  fmt::print("{}// sum {:.17g}\n", graph.program(DType::Float64), sum(graph.run().value()).item());
+  return graph.steps.size() != kinds().size();
+}
+
+int usage() {
+  fmt::print(stderr,
+             "usage: graphs [--graphs N] [--seed S] [--steps K] "
+             "[--ops | --planted | --plant N | --sets | --program]\n");
+  return 2;
+}
+
+int run(int argc, char** argv) {
+  Asked asked;
+  std::string what;
+  std::uint64_t number = 0;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word.starts_with('~')) continue;  // tags for Catch2, which tools/test gives every program
+    std::uint64_t* taken = word == "--graphs"  ? &asked.graphs
+                           : word == "--seed"  ? &asked.seed
+                           : word == "--steps" ? &asked.steps
+                           : word == "--plant" ? &number
+                                               : nullptr;
+    if (taken) {
+      if (++i == argc) return usage();
+      *taken = std::strtoull(argv[i], nullptr, 10);
+    }
+    if (!taken || word == "--plant") what = word;
+  }
+  set_num_threads(1);  // but for the checks of threads
+  if (what.empty()) return check_graphs(asked);
+  if (what == "--ops") return list_ops(asked);
+  if (what == "--planted") return plant_all(asked);
+  if (what == "--plant") return plant_one(asked, number);
+  if (what == "--sets") return compare_sets(asked, argv[0]);
+  if (what == "--values") return print_values(asked);
+  if (what == "--program") return print_program(asked);
+  return usage();
+}
+
+}  // namespace
+}  // namespace glim::fuzz
+
+int main(int argc, char** argv) { return glim::fuzz::run(argc, argv); }

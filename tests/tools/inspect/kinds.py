@@ -6,6 +6,7 @@ module lies beside the program the live page's controls, held against the progra
 """
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -33,12 +34,39 @@ LOOK = """(() => {
   seen.cells = document.querySelectorAll("#view-tokens .map rect.cell").length;
   return seen;
 })()"""
-SET = ("window.set = (id, value) => { const e = document.getElementById(id); e.value = value; "
-       "e.dispatchEvent(new Event('change')); };")
+SET = """
+window.set = (id, value) => { const e = document.getElementById(id); e.value = value; e.dispatchEvent(new Event("change")); };
+window.pixel = i => { document.getElementById("tab-tokens").click();
+  document.querySelectorAll("#view-tokens .map rect.cell")[i].dispatchEvent(new MouseEvent("click", {bubbles: true})); };
+"""
+# Every step of the path: what it answers, and what it complains of.
+PATH = """(() => {
+  const said = [];
+  document.getElementById("path-skip").click();
+  for (let title = ""; document.getElementById("path-next"); document.getElementById("path-next").click()) {
+    title = document.querySelector("#path-stop h3").textContent;
+    for (const step of document.querySelectorAll("#path-stop [data-step]")) {
+      step.click();
+      said.push([title, step.textContent, document.getElementById("path-answer").innerText,
+        document.querySelector("#live-status.warning")?.textContent ?? "", document.getElementById("live-command").textContent, NUMBERS]);
+    }
+  }
+  return said;
+})()"""
+NUMBERS = "[Glim.live.drawn().loss, ...Glim.live.drawn().blocks.map(b => b.gradient_norm)]"
+PATH = PATH.replace("NUMBERS", NUMBERS)
+STOPS = {"gpt": 7, "bert": 7, "classifier": 6, "vit": 7}
 
 
 def run(folder, *words):
     subprocess.run([glim, *words], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+
+
+def same(numbers, command, folder):
+    """The page's loss and gradients are those of the command."""
+    data = native(command, folder)
+    wanted = [data["loss"], *(b["gradient_norm"] for b in data["blocks"])]
+    return len(numbers) == len(wanted) and all(abs(x - y) <= 1e-5 * max(abs(y), 1e-3) for x, y in zip(numbers, wanted))
 
 
 def native(command, folder):
@@ -60,15 +88,17 @@ with tempfile.TemporaryDirectory() as folder:
     text = "My younger brother needs five coats"
     kinds = {  # what is inspected, and what is changed in the live page
         "gpt": (["--fresh", "--kind", "gpt", *SIZES, "--sentence", text],
-                ["set('live-sentence', 'I have a cat')", "Glim.live.change({'remove-head': ['layers.0.self_attn:1']})"]),
+                ["set('live-sentence', 'I have a cat')", "Glim.live.change({'remove-head': ['transformer.layers.0.self_attn:1']})"]),
         "bert": (["--fresh", "--kind", "bert", *SIZES, "--sentence", text, "--hide", "2", "5"],
                  ["set('live-hide', '1 3')", "Glim.live.change({remove: ['bert.encoder.layers.0']})"]),
         "classifier": (["--model", "classifier", "--sentence", "a good bad day"],
                        ["set('live-label', 'no')", "set('live-scale-number', 1)"]),
-        "vit": (["--model", "vit", "--image", "images.idx:7"], None),
+        "vit": (["--model", "vit", "--image", "images.idx:7"],
+                ["set('live-brush', 0.25); pixel(19)", "set('live-brush', 1); pixel(19); pixel(5)", "set('live-image', 'images.idx:9')",
+                 "set('live-label', '2')", "Glim.live.change({paint: ['*,3=0.5', '0,*=1'], zero: ['*.scores:0']})"]),
     }
     for kind, (words, changes) in kinds.items():
-        with_module = live and changes is not None
+        with_module = live
         run(folder, "inspect", *words, "--out", kind, *(["--live"] if with_module else []))
         for width in (1280, 390):
             with chromium.Page(f"{folder}/{kind}/inspect.html", width, folder) as page:
@@ -86,9 +116,15 @@ with tempfile.TemporaryDirectory() as folder:
                     for change in changes:
                         page.evaluate(change)
                         command = page.evaluate("document.getElementById('live-command').textContent")
-                        loss = page.evaluate("Glim.live.drawn().loss")
-                        wanted = native(command, folder)["loss"]
-                        check(abs(loss - wanted) < 1e-5 * wanted, f"{kind}, {change}: {loss}, natively {wanted} by {command}")
+                        refused = page.evaluate("document.querySelector('#live-status.warning')?.textContent")
+                        check(not refused, f"{kind}, {change}: {refused}")
+                        check(same(page.evaluate(NUMBERS), command, folder), f"{kind}, {change}: other numbers than {command}")
+                    said = page.evaluate(PATH)
+                    check(len({title for title, *_ in said}) == STOPS[kind], f"{kind}: {[title for title, *_ in said]}")
+                    for title, step, answer, wrong, command, numbers in said:
+                        check(len(answer) > 80 and not wrong and not re.search("NaN|undefined|null", answer),
+                              f"{kind}, {title}, {step}: {answer} {wrong}")
+                        check(width == 390 or same(numbers, command, folder), f"{kind}, {title}, {step}: other numbers than {command}")
                     page.evaluate("document.getElementById('live-reset').click()")
                     check(not page.evaluate("document.querySelector('#live-status.warning')"), f"{kind}: no way back")
                 for error in page.errors:

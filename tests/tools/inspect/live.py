@@ -76,9 +76,28 @@ SEEN = """(() => {
     shares: [...data.junctions, data.memory].filter(j => j.branches.length).map(j => j.branches.reduce((s, b) => s + b.share, 0)),
     leaks: data.attention.reduce((n, v) => { const keep = unpack(v.keep);
       return n + unpack(v.dS).filter((x, i) => !keep[i % keep.length] && x !== 0).length; }, 0),
+    // The largest sum of a row of ∂L/∂S, beyond what three digits an element leave.
+    row_sum: d3.max(data.attention.flatMap(v => { const n = v.keys.length, ds = unpack(v.dS), most = d3.max(ds, Math.abs);
+      return d3.range(ds.length / n).map(r => { const row = ds.slice(r * n, r * n + n);
+        return Math.abs(d3.sum(row)) - 0.005 * d3.sum(row, Math.abs) - 1e-6 * most; }); })),
     wide: document.documentElement.scrollWidth - window.innerWidth};
 })()"""
 
+
+# A cell of a mask by keyboard: the arrows read, Enter changes, and the place stays.
+KEYBOARD = """(() => {
+  const key = name => document.activeElement.dispatchEvent(new KeyboardEvent("keydown", {key: name, bubbles: true}));
+  const command = () => document.getElementById("live-command").textContent, before = command();
+  document.getElementById("tab-attention").click();
+  document.querySelector("#view-attention .head svg").focus();
+  key("ArrowRight"); key("Enter");
+  const changed = command(), stays = document.activeElement === document.querySelector("#view-attention .head svg");
+  key("Enter");
+  return [changed !== before && / --(un)?mask /.test(changed), stays, command() === before];
+})()"""
+NAMELESS = """[...document.querySelectorAll("#live input, #live select, #live button, #live summary")].filter(e =>
+  !(e.tagName === "BUTTON" || e.tagName === "SUMMARY" ? e.textContent.trim() : e.closest("label")?.textContent.trim()) &&
+  !e.getAttribute("aria-label")).map(e => e.outerHTML)"""
 
 PATH = r"""(() => {
   const said = [];
@@ -123,6 +142,7 @@ def turn_knobs(page, folder, times):
         check(not seen["bad"], f"{name}: {seen['status']}")
         check(seen["wide"] <= 1, f"{name}: {seen['wide']} px wider than the window")
         check(all(abs(s - 1) < 1e-6 for s in seen["shares"]), f"{name}: shares {seen['shares']}")
+        check(seen["row_sum"] <= 0, f"{name}: a row of ∂L/∂S adds up to {seen['row_sum']}")
         check(seen["leaks"] == 0, f"{name}: {seen['leaks']} masked cells have a gradient")
         data = native(seen["command"], folder)
         check(near(seen["loss"], data["loss"]), f"{name}: loss {seen['loss']}, natively {data['loss']}: {seen['command']}")
@@ -144,6 +164,8 @@ with tempfile.TemporaryDirectory() as folder:
                           ": fail(new Error(document.getElementById('live-status').textContent)); wait(200); })")
             page.evaluate(HELPERS)
             turn_knobs(page, folder, times)
+            check(page.evaluate(KEYBOARD) == [True, True, True], f"by keyboard: {page.evaluate(KEYBOARD)}")
+            check(page.evaluate(NAMELESS) == [], f"controls without a name: {page.evaluate(NAMELESS)}")
             # What Glim refuses is said, and the state stays.
             for knob, part in (("set('live-sentence', ' ')", "empty"), ("set('live-sentence', 'a '.repeat(400))", "256"),
                                ("set('live-smoothing', 1)", "below 1"), ("Glim.live.change({zero: ['nothing']})", "no node")):
@@ -171,6 +193,11 @@ with tempfile.TemporaryDirectory() as folder:
             for title, step, answer, wrong in steps:
                 check(len(answer) > 80 and not wrong and not re.search("NaN|undefined|null", answer), f"{title}, {step}: {answer} {wrong}")
             check(result.startswith("4 of 5 right"), result)
+            page.evaluate("[...document.querySelectorAll('#path-stop button')].find(b => b.textContent.includes('back')).click(); "
+                          "set('live-sentence', 'I have a dog'); document.getElementById('path-back').click(); "
+                          "document.querySelector('#path-stop [data-step]').click()")
+            check("'I have a dog'" in page.evaluate("document.getElementById('live-command').textContent"), "the path takes another sentence")
+            page.evaluate("document.getElementById('live-reset').click()")
             for text in chromium.faint(page)[1]:
                 check(False, text)
             # Training: as many updates of `glim train` give the loss that the page draws.
@@ -194,14 +221,17 @@ with tempfile.TemporaryDirectory() as folder:
                 check(False, f"{width} px: {error}")
             check(len(page.requests) == 1, f"the page loads {page.requests[1:]}")
         print(f"{width} px: {len(KNOBS)} knobs agree with the program; the last: {times[-1]}")
-    # A browser without WebAssembly shows the still page, and says so.
+    # A browser without WebAssembly, or without memory for the module, shows the still page, and says so.
     with open(f"{folder}/inspect.html", encoding="utf-8") as file:
         html = file.read()
-    with open(f"{folder}/old.html", "w", encoding="utf-8") as file:
-        file.write(html.replace("<main>", "<main><script>delete window.WebAssembly</script>", 1))
-    with chromium.Page(f"{folder}/old.html", 1280, folder) as page:
-        page.evaluate("new Promise(done => setTimeout(done, 1500))")
-        said = page.evaluate("document.getElementById('live-status').textContent")
-        check("nothing can be changed" in said, said)
-        check(page.evaluate("document.querySelectorAll('#view-model .block').length") > 5, "no still page")
+    for name, script in (("old", "delete window.WebAssembly"),
+                         ("full", "WebAssembly.Memory = function() { throw new RangeError('could not allocate memory'); };"
+                                  "WebAssembly.instantiate = () => Promise.reject(new RangeError('Out of memory'))")):
+        with open(f"{folder}/{name}.html", "w", encoding="utf-8") as file:
+            file.write(html.replace("<main>", f"<main><script>{script}</script>", 1))
+        with chromium.Page(f"{folder}/{name}.html", 1280, folder) as page:
+            page.evaluate("new Promise(done => setTimeout(done, 1500))")
+            said = page.evaluate("document.getElementById('live-status').textContent")
+            check("nothing can be changed" in said, f"{name}: {said}")
+            check(page.evaluate("document.querySelectorAll('#view-model .block').length") > 5, f"{name}: no still page")
 check.leave()

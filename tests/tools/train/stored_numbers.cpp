@@ -7,6 +7,7 @@
 #include "tests/catch.hpp"
 #include "tests/tools/temporary_file.hpp"
 #include "tools/data/corpus/stored_json.hpp"
+#include "tools/train/learners/bert.hpp"
 #include "tools/train/learners/classification.hpp"
 #include "tools/train/learners/images.hpp"
 #include "tools/train/learners/kinds.hpp"
@@ -198,6 +199,55 @@ TEST_CASE("stored JSON has the types that were written", "[checkpoint]") {
   CHECK(contains(read(R"({"n": 1, "s": 3})"), "'s' must be text"));
   CHECK(contains(read(R"({"n": 1, "b": 0})"), "'b' must be true or false"));
   CHECK(contains(read("{"), "FILE: its state cannot be read: parse error"));
+  std::string long_text(1000, 'x');
+  CHECK(read(R"({"n": ")" + long_text + "\"}").size() < 200);
+}
+
+TEST_CASE("stored JSON that nests without end is refused before it is read", "[checkpoint]") {
+  const std::string nested = std::string(200'000, '[') + std::string(200'000, ']');
+  auto said = [](auto read) { return message_of<FileError>(read); };
+  CHECK(contains(said([&] { TrainState::from_json("{\"step\":" + nested + "}", "FILE"); }),
+                 "FILE: its training state cannot be read: it is nested more than 32 levels deep"));
+  CHECK(contains(said([&] { Labels::from_json(nested, "FILE"); }), "FILE: its labels cannot be"));
+  CHECK(contains(said([&] { deserialize_tokenizer("{\"format\":" + nested + "}", "FILE"); }),
+                 "FILE: not valid JSON"));
+  // Brackets within a text nest nothing.
+  const std::string text = R"(["\"[\\",")" + std::string(100, '[') + "\"]";
+  CHECK(Labels::from_json(text, "FILE").name(1) == std::string(100, '['));
+}
+
+// A small file must not ask for gigabytes: zeros of one byte bear out the embeddings, and nothing the rest.
+TEST_CASE("a model larger than its file is refused before it is built", "[checkpoint]") {
+  std::string kind = GENERATE("transformer", "rnn", "gpt", "bert", "vit");
+  INFO(kind);
+  Folder folder;
+  TrainOptions o = tiny(kind, folder);
+  {
+    auto learner = make_learner(o);
+    Trainer trainer(o, *learner, "");
+    TrainObserver nobody;
+    trainer.run(nobody, true);
+  }
+  const std::string file = folder.file("last.safetensors");
+  SafeTensors stored = read_safetensors(file);
+  const Index was = kind == "rnn" ? 4 : 8, wide = 4096;
+  json sizes = json::parse(stored.metadata.at("model"));
+  sizes[kind == "rnn" ? "d_embed" : "d_model"] = wide;
+  stored.metadata["model"] = sizes.dump();
+  for (auto& [name, tensor] : stored.tensors) {
+    const bool embeds = contains(name, "embed.") || contains(name, "positions.") ||
+                        contains(name, "wte.") || contains(name, "wpe.") ||
+                        contains(name, "head.") || contains(name, "linear1.weight");
+    Shape shape = tensor.shape();
+    for (int i = 0; i < shape.rank(); ++i)
+      if (embeds && shape[i] == was) shape[i] = wide;
+    if (name.ends_with("linear1.weight")) shape[0] = tensor.size(0);
+    if (embeds) tensor = zeros(shape, DType::Bool);
+  }
+  write_safetensors(file, stored.tensors, stored.metadata);
+  const std::string said = message_of<Error>(
+      [&] { kind == "bert" ? static_cast<void>(load_bert(file)) : use(kind, file); });
+  CHECK(contains(said, "its model describes"));
 }
 
 }  // namespace test_stored_numbers

@@ -18,6 +18,7 @@ namespace {
 struct Row {
   Index cases = 0, derivatives = 0, undecidable = 0, coarse = 0, failed = 0;
   double worst = 0, excess = 0, seconds = 0;
+  decltype(CaseResult::by_decade) by_decade{};
 };
 
 void add(Row& row, const CaseResult& r) {
@@ -26,14 +27,27 @@ void add(Row& row, const CaseResult& r) {
   row.undecidable += r.undecidable;
   row.coarse += r.coarse;
   row.failed += r.status == CaseStatus::Fail;
+  for (std::size_t k = 0; k < row.by_decade.size(); ++k) row.by_decade[k] += r.by_decade[k];
   row.worst = std::max(row.worst, r.worst);
   row.excess = std::max(row.excess, r.excess);
 }
 
 nlohmann::ordered_json row_json(const Row& r) {
-  return {{"cases", r.cases},        {"derivatives", r.derivatives}, {"undecidable", r.undecidable},
-          {"coarse", r.coarse},      {"failed", r.failed},           {"worst", r.worst},
-          {"of_tolerance", r.excess}};
+  return {
+      {"cases", r.cases},         {"derivatives", r.derivatives}, {"undecidable", r.undecidable},
+      {"coarse", r.coarse},       {"failed", r.failed},           {"worst", r.worst},
+      {"of_tolerance", r.excess}, {"by_decade", r.by_decade}};
+}
+
+// How many of the right derivatives have an error of this size, relative to them.
+void print_errors(const Row& all) {
+  print("\nerrors of the right ones, over their size:\n");
+  for (std::size_t k = 0; k < all.by_decade.size(); ++k)
+    if (const Index n = all.by_decade[k])
+      print(fmt::format("  {:<22} {:>9}  {:5.2f} %\n",
+                        k + 1 == all.by_decade.size() ? fmt::format("below 1e-{}", k)
+                                                      : fmt::format("1e-{} to 1e-{}", k + 1, k),
+                        n, 100.0 * static_cast<double>(n) / static_cast<double>(all.derivatives)));
 }
 
 void run_gradcheck(const std::string& only, bool in_float32, bool precise, bool json) {
@@ -79,6 +93,7 @@ void run_gradcheck(const std::string& only, bool in_float32, bool precise, bool 
   };
   for (const auto& [name, row] : rows) line(name.first, name.second, row);
   line("all", "", total);
+  if (precise) print_errors(total);
   for (const CaseResult& f : failures)
     print(fmt::format("\nFAIL {} {}, {}\n{}\n", f.family, f.op, f.name, f.detail));
   if (total.failed > 0) throw Exit(1);

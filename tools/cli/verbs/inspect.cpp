@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "tools/cli/example_options.hpp"
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/common/folder.hpp"
+#include "tools/common/utf8.hpp"
 #include "tools/data/corpus/files.hpp"
 #include "tools/inspect/document.hpp"
 #include "tools/inspect/pictures.hpp"
@@ -58,14 +60,14 @@ std::string module_part(const std::string& name) {
 
 LivePart live_part(const Command& command, const InspectArguments& a, const Example& example) {
   const Reading& r = example.reading();
-  if (!r.tokenizers.source) throw ValueError("--live", "the page reads no images; leave it out");
-  if (r.tokenizers.source->kind() == "sentencepiece" ||
-      r.tokenizers.target->kind() == "sentencepiece")
-    throw ValueError(
-        "--live", "a page has no SentencePiece: the model needs --tokenizer word, char or mixed");
-  LivePart live{module_part("live.js"), module_part("live.wasm"), {}, {}, {"glim", "inspect"}};
+  for (const TokenizerPtr& t : {r.tokenizers.source, r.tokenizers.target})
+    if (t && t->kind() == "sentencepiece")
+      throw ValueError(
+          "--live", "a page has no SentencePiece: the model needs --tokenizer word, char or mixed");
+  LivePart live{module_part("live.js"), module_part("live.wasm"), {}, {}, r.images,
+                {"glim", "inspect"}};
   ExampleOptions asked = a.example;
-  asked.source = r.source.empty() ? r.target_text : r.source_text;
+  if (asked.image.empty()) asked.source = r.source.empty() ? r.target_text : r.source_text;
   if (!r.source.empty() && !r.target_in.empty()) asked.target = r.target_text;
   if (asked.init) {
     live.command.push_back("--fresh");
@@ -85,9 +87,24 @@ LivePart live_part(const Command& command, const InspectArguments& a, const Exam
   return live;
 }
 
-// The model before a step of a run, into the folder of the page, and the sentence to look at.
-void replay(const Command& command, InspectArguments& a) {
-  if (!command.given("run") && !command.given("step")) return;
+// "a cat" -> "一只猫"; of a long text the beginning.
+std::string words_of(const TrainingSample& s) {
+  auto quoted = [](std::string text) {
+    for (std::size_t at; (at = text.find('\n')) != text.npos;) text.replace(at, 1, "↵");
+    return '"' + (display_width(text) > 70 ? fit_columns(text, 70) : text) + '"';
+  };
+  std::string words = s.image.empty() ? quoted(s.sentence) : s.image;
+  for (const std::string* asked : {&s.translation, &s.label})
+    if (!asked->empty()) words += " -> " + quoted(*asked);
+  if (!s.hide.empty()) words += ", hidden:";
+  for (const std::string& token : s.hide) words += " " + token;
+  return words;
+}
+
+// The model before a step of a run, into the folder of the page, and the sample to look at, with its loss in the step
+// where nothing is changed.
+std::optional<double> replay(const Command& command, InspectArguments& a) {
+  if (!command.given("run") && !command.given("step")) return {};
   if (!command.given("run"))
     throw ValueError("--step", "is a step of which run? Give --run FOLDER, too");
   if (!command.given("step")) throw ValueError("--run", "needs --step N, the step to look at");
@@ -109,21 +126,31 @@ void replay(const Command& command, InspectArguments& a) {
                                    *r.recorded);
   say(fmt::format("step {} of {}, made again from step {}: loss {:.6g}{}; gradient norm {:.4g}",
                   a.step, a.run, r.from, r.loss, is, r.gradient_norm));
-  say("the largest parts of its gradient, by sentence:");
-  for (std::size_t i = 0; i < std::min<std::size_t>(r.sentences.size(), 3); ++i)
-    say(fmt::format("  {:.4g}  \"{}\" -> \"{}\"", r.sentences[i].gradient_norm,
-                    r.sentences[i].pair.source, r.sentences[i].pair.target));
+  say("the largest parts of its gradient:");
+  for (std::size_t i = 0; i < std::min<std::size_t>(r.samples.size(), 3); ++i)
+    say(fmt::format("  {:.4g}  {}", r.samples[i].gradient_norm, words_of(r.samples[i])));
   make_folder(a.out);
   save_checkpoint(model, r.before);
   say(model + ": the model before the step, for --model");
   a.example.model = model;
-  // The first whose source is the one asked for, or the first of all.
-  for (const ReplayedSentence& s : r.sentences)
-    if (a.example.target.empty() &&
-        (a.example.source.empty() || a.example.source == s.pair.source)) {
-      a.example.source = s.pair.source;
-      a.example.target = s.pair.target;
-    }
+  // The first whose sentence or image is the one asked for, or the first of all.
+  ExampleOptions& asked = a.example;
+  auto fits = [](const std::string& given, const std::string& its) {
+    return given.empty() || given == its;
+  };
+  for (const ReplayedSample& s : r.samples) {
+    if (!fits(asked.source, s.sentence) || !fits(asked.image, s.image)) continue;
+    const bool own = !fits(asked.target, s.translation) || !fits(asked.label, s.label) ||
+                     !(asked.hide.empty() || asked.hide == s.hide) || !asked.paint.empty() ||
+                     asked.changes.forward();
+    asked.source = s.sentence;
+    asked.image = s.image;
+    if (asked.target.empty()) asked.target = s.translation;
+    if (asked.label.empty()) asked.label = s.label;
+    if (asked.hide.empty()) asked.hide = s.hide;
+    return own ? std::nullopt : std::optional(s.loss);
+  }
+  return {};
 }
 
 void run_inspect(const Command& command, InspectArguments& a) {
@@ -135,7 +162,7 @@ void run_inspect(const Command& command, InspectArguments& a) {
   if (!a.pictures) refuse_existing(page, a.overwrite);
   if (!a.pictures && a.data)
     for (const std::string& path : {values, tensors}) refuse_existing(path, a.overwrite);
-  replay(command, a);
+  const std::optional<double> in_step = replay(command, a);
   Example example(a.example);
   InspectionOptions options;
   options.attention = !a.no_attention;
@@ -159,6 +186,11 @@ void run_inspect(const Command& command, InspectArguments& a) {
                   inspection.target_text, inspection.own_target ? " (the model's own)" : "",
                   inspection.capture.loss, inspection.target_out.size() > 1 ? " per token" : "",
                   inspection.capture.nodes.size()));
+  if (const double seen =
+          inspection.capture.loss * static_cast<double>(inspection.target_out.size());
+      in_step && std::abs(seen - *in_step) > 1e-4 * std::abs(*in_step))
+    say(fmt::format("its loss in the step was {:.4f}: by itself its text is read as other tokens",
+                    *in_step / static_cast<double>(inspection.target_out.size())));
   for (const Remark& r : inspection.remarks) say("  " + r.text);
   for (const auto& [path, name] : pictures) {
     save_picture(picture_svg(inspection, name), path);
@@ -185,7 +217,7 @@ Command inspect_command() {
   Option& run =
       c.option("run", &a->run,
                "a training run, whose step --step is made again: its model before, and the "
-               "sentence with the largest gradient");
+               "sample with the largest gradient, or the one that --sentence or --image names");
   run.group = "A step of a run";
   c.option("step", &a->step, "which step", kCount).group = "A step of a run";
   Changes& changes = a->example.changes;

@@ -132,8 +132,13 @@ class Console final : public TrainObserver {
                " (for ui.perfetto.dev or chrome://tracing)");
   }
   void saved(const std::string& file) override {
-    for (const std::filesystem::path& old : stale_)
-      if (old.filename() != std::filesystem::path(file).filename()) std::filesystem::remove(old);
+    namespace fs = std::filesystem;
+    const std::string name = fs::path(file).filename().string(), last = "last.safetensors";
+    if (stale_.empty() || name.starts_with("step-")) return;  // that is no model yet
+    // The one to resume from goes first, for good: a power cut must not leave it without its best and average.
+    if (name != last && fs::remove(fs::path(o_.out) / last)) sync_folder(o_.out, o_.out);
+    for (const fs::path& old : stale_)
+      if (old.filename() != name) fs::remove(old);
     stale_.clear();
   }
 

@@ -3,6 +3,43 @@
 #include "tools/common/range.hpp"
 
 namespace glim {
+namespace {
+
+constexpr int kMostNested = 32;
+constexpr std::size_t kMostShown = 60;  // of a value in a message
+
+bool nested_too_deeply(std::string_view text) {
+  bool in_string = false;
+  int depth = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '"')
+      in_string = !in_string;
+    else if (in_string)
+      i += c == '\\';
+    else if (c == '[' || c == '{')
+      ++depth;
+    else if (c == ']' || c == '}')
+      --depth;
+    if (depth > kMostNested) return true;
+  }
+  return false;
+}
+
+std::string shown(const nlohmann::json& value) {
+  std::string text = value.dump(-1, ' ', true);
+  if (text.size() > kMostShown) text = text.substr(0, kMostShown) + "...";
+  return text;
+}
+
+}  // namespace
+
+nlohmann::json parse_json(std::string_view text, bool allow_exceptions) {
+  if (!nested_too_deeply(text)) return nlohmann::json::parse(text, nullptr, allow_exceptions);
+  if (allow_exceptions)
+    throw ValueError("", "it is nested more than " + std::to_string(kMostNested) + " levels deep");
+  return nlohmann::json(nlohmann::json::value_t::discarded);
+}
 
 std::string problem_of(const nlohmann::json::exception& e) {
   std::string text = e.what();  // "[json.exception.out_of_range.403] key 'step' not found"
@@ -16,8 +53,7 @@ void require_types(const nlohmann::json& json, const nlohmann::json& like) {
     auto at = json.find(name);
     if (at == json.end()) continue;
     auto require = [&, &key = name](bool fits, const std::string& wanted) {
-      if (!fits)
-        throw ValueError("", "'" + key + "' " + wanted + ", not " + at->dump(-1, ' ', true));
+      if (!fits) throw ValueError("", "'" + key + "' " + wanted + ", not " + shown(*at));
     };
     if (example.is_number_integer()) {
       require(at->is_number_integer(), "must be a whole number");

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 #include "tensor/error.hpp"
 
@@ -11,6 +12,10 @@ namespace glim {
 
 // The message of an nlohmann::json error, without its number.
 std::string problem_of(const nlohmann::json::exception& e);
+
+// What the text says. Nested beyond 32 levels it is refused before it is read: nlohmann::json copies, compares and
+// prints by recursion. A ValueError then, a parse_error for what is not JSON; without exceptions a discarded value.
+nlohmann::json parse_json(std::string_view text, bool allow_exceptions = true);
 
 // ValueError naming a member of the object `like` that `json` has with another type, or a whole number
 // below 0 or above 2^53. What only one of them has is left alone.
@@ -25,7 +30,7 @@ auto read_json(const std::string& text, const std::string& like, const std::stri
     return FileError(where, "its " + std::string(what) + " cannot be read: " + problem);
   };
   try {
-    auto json = nlohmann::json::parse(text);
+    auto json = parse_json(text);
     require_types(json, nlohmann::json::parse(like));
     return read(json);
   } catch (const nlohmann::json::exception& e) {

@@ -102,6 +102,8 @@ class TableReader {
         json = nlohmann::json::parse(line);
       } catch (const nlohmann::json::parse_error& e) {
         fail(at_, fmt::format("not JSON, at byte {}: a line must be one object", e.byte));
+      } catch (const nlohmann::json::out_of_range&) {
+        fail(at_, "not JSON: a number is out of range");
       }
       if (!json.is_object()) fail(at_, "not a JSON object: a line must be one");
       Fields row;

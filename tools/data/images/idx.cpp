@@ -67,13 +67,16 @@ IdxFile read_idx(const std::string& path) {
     in.fail("has " + std::to_string(head[3]) + " dimensions; it must have 1 to " +
             std::to_string(kMaxRank));
   IdxFile file;
-  std::uint64_t count = 1;
+  std::uint64_t count = 1,
+                largest = 1;  // largest: without extents of 0, what others may be multiplied to
   for (int i = 0; i < head[3]; ++i) {
     std::uint8_t e[4];
     if (in.read(e, 4) < 4) in.fail("is truncated: it ends within its header");
     std::uint64_t extent = std::uint64_t{e[0]} << 24 | e[1] << 16 | e[2] << 8 | e[3];
     file.extents.push_back(static_cast<Index>(extent));
-    if (__builtin_mul_overflow(count, extent, &count) || count > (std::uint64_t{1} << 40))
+    count *= extent;
+    largest *= std::max<std::uint64_t>(extent, 1);
+    if (largest > (std::uint64_t{1} << 40))
       in.fail("promises " + extents_text(file.extents) + " bytes, which no data set has");
   }
   // A header is believed as far as the file can bear it out: deflate makes data at most 1,032 times

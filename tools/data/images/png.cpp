@@ -12,19 +12,37 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr Index kLargestPngSide = 16384;  // beyond it a small file could ask for any memory
+constexpr Index kLargestPngSide = 16384;
+constexpr std::uint64_t kDeflateMost = 1032;  // deflate makes data at most so many times smaller
+
+// By the header: behind 8 bytes of signature and 8 of the first chunk's head stand width, height, the bits of a
+// channel, and which channels there are.
+std::uint64_t bits_of_pixel(const InputFile& file) {
+  unsigned char said[2];
+  file.read(24, said, 2);
+  return said[0] * std::uint64_t{said[1] == 2 ? 3u : said[1] == 4 ? 2u : said[1] == 6 ? 4u : 1u};
+}
 
 // libpng's image with what it holds freed.
 class Png {
  public:
   explicit Png(const std::string& path) : path_(path) {
-    InputFile check(path);  // FileError for what is missing or no file
+    InputFile file(path);  // FileError for what is missing or no file
     image_.version = PNG_IMAGE_VERSION;
     if (!png_image_begin_read_from_file(&image_, path.c_str())) fail();
+    std::string problem;
+    const std::string size = std::to_string(image_.height) + " x " + std::to_string(image_.width);
     if (image_.width > kLargestPngSide || image_.height > kLargestPngSide)
-      throw FileError(path, "is an image of " + std::to_string(image_.height) + " x " +
-                                std::to_string(image_.width) + "; the limit is " +
-                                std::to_string(kLargestPngSide) + " pixels a side");
+      problem = "is an image of " + size + "; the limit is " + std::to_string(kLargestPngSide) +
+                " pixels a side";
+    // A header is believed as far as the file can bear it out.
+    else if (std::uint64_t{image_.width} * image_.height * bits_of_pixel(file) / 8 >
+             kDeflateMost * file.size())
+      problem =
+          "is truncated: its header promises " + size + " pixels, more than this file can contain";
+    if (problem.empty()) return;
+    png_image_free(&image_);
+    file.fail(problem);
   }
   Png(const Png&) = delete;
   Png& operator=(const Png&) = delete;

@@ -90,7 +90,7 @@ TokenizerPtr deserialize_tokenizer(std::string_view text, const std::string& whe
   auto fail = [&](const std::string& problem) {
     return FileError("tokenizer", where + ": " + problem);
   };
-  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const auto json = parse_json(text, /*allow_exceptions=*/false);
   if (json.is_discarded()) throw fail("not valid JSON");
   if (!json.is_object() || json.value("format", nlohmann::json()) != "glim tokenizer") {
     throw fail("not a tokenizer");

@@ -54,7 +54,7 @@ const std::vector<Debugger::Command>& Debugger::commands() {
       {"formula", "f", "formula [NAME]", "the op's equation and those of its gradients",
        &Debugger::formula},
       {"saved", "", "saved [NAME]", "what the op saved for backward", &Debugger::saved},
-      {"where", "w", "where [NAME]", "module, line of the call, and how far the pass is",
+      {"where", "w", "where [NAME]", "module, line of the forward pass, and how far the pass is",
        &Debugger::where},
       {"set", "", "set NAME zero|freeze|scale C",
        "change a gradient when the pass reaches it: zero sends zeros on, freeze sends nothing on",
@@ -165,7 +165,7 @@ void Debugger::show_place() {
   if (i < 0)
     over_note();
   else
-    print_("=> " + node_line(session_, i) + "\n");
+    print_("=> " + node_line(session_, i) + "\n" + forward_line(session_, i));
 }
 
 void Debugger::over_note() {

@@ -1,4 +1,4 @@
-// The rules of all ops as in the sources, taken when the program is built (rules.py).
+// The rules of all ops, and the sources of layers and models, taken when the program is built (rules.py, forward.py).
 #pragma once
 
 #include <string_view>
@@ -10,5 +10,10 @@ struct Rule {
   std::string_view op, place, code;  // "layer_norm", "layer_norm.cpp:33", "Grads gradient(..."
 };
 const std::vector<Rule>& rules();
+
+struct Source {
+  std::string_view name, text;  // "attention/multihead.cpp", the whole file
+};
+const std::vector<Source>& forward_sources();
 
 }  // namespace glim::step

@@ -31,6 +31,22 @@ std::string node_line(const Session& s, int i) {
   return line;
 }
 
+std::string forward_line(const Session& s, int i) {
+  const Node& n = s.node(i);
+  if (n.leaf) return "";
+  std::string line = to_string(n.where);
+  const std::string_view file = n.where.file_name();
+  for (const Source& source : forward_sources()) {
+    if (!file.ends_with(source.name)) continue;
+    std::string_view text = source.text;
+    for (int k = 1; k < n.where.line(); ++k) text.remove_prefix(text.find('\n') + 1);
+    text = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+    line.append("  ").append(text);
+  }
+  return "   " + line + "\n";
+}
+
 std::string tensor_text(const Tensor& x) {
   PrintOptions o;
   o.precision = 4;
@@ -123,8 +139,8 @@ std::string where_text(const Session& s, int i) {
   if (n.leaf)
     text += "  a leaf: a parameter of this name\n";
   else
-    text += fmt::format("  in {}\n  called at {}\n", scope.empty() ? "no module" : scope,
-                        to_string(n.where));
+    text += fmt::format("  in {}\n  called at\n{}", scope.empty() ? "no module" : scope,
+                        forward_line(s, i));
   int current = s.current();
   return text + (current < 0
                      ? fmt::format("  the pass is over: {} nodes taken\n", s.taken())

@@ -9,6 +9,9 @@ namespace glim::step {
 
 // "#41 decoder.layers.0.self_attn.probs  masked_softmax  (1, 2, 7, 7)  |gradient| 0.0123"
 std::string node_line(const Session& session, int node);
+// "   multihead.cpp:120  Var scores = ...": the line of the forward pass that made it, with its text where the sources
+// of layers and models have it; empty for a leaf.
+std::string forward_line(const Session& session, int node);
 // The tensor, long ones summarised.
 std::string tensor_text(const Tensor& x);
 

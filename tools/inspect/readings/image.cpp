@@ -1,7 +1,9 @@
 // An image and its class, of a vit. The image is a leaf of the tape, "image" (1, C, H, W), pixels in [0, 1]: so its
-// pixels have gradients.
+// pixels have gradients. "3,4=0.5" paints one before.
+#include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
+#include <optional>
 
 #include "tensor/error.hpp"
 #include "tools/data/images/idx.hpp"
@@ -12,30 +14,82 @@
 namespace glim {
 namespace {
 
-// (1, C, H, W); `name` is FILE.png, or FILE:N.
-Tensor read_one(const std::string& name, const VitConfig& c) {
+ImageSet no_images(const VitConfig& c) {
   ImageSet set;
-  Index row = 0;
-  std::size_t colon = name.rfind(':');
+  set.channels = c.channels;
+  set.height = c.height;
+  set.width = c.width;
+  return set;
+}
+
+// FILE.png, or FILE:N of an IDX file: that image, and of an IDX file those that follow it, ten in all.
+ImageSet read_images(const std::string& name, const VitConfig& c) {
   if (name.ends_with(".png") || name.ends_with(".PNG")) {
+    ImageSet set = no_images(c);
     set.name = name;
-    set.channels = c.channels;
-    set.height = c.height;
-    set.width = c.width;
     append_png(set, name);
-  } else {
-    const char* end = name.data() + name.size();
-    auto digits = colon == name.npos ? end : name.data() + colon + 1;
-    auto [stop, error] = std::from_chars(digits, end, row);
-    if (digits == end || stop != end || error != std::errc() || row < 0)
-      throw ValueError("--image", "takes FILE.png, or FILE:N for image N of an IDX file");
-    set = read_idx_images(name.substr(0, colon), "");
-    if (row >= set.size())
-      throw ValueError("--image",
-                       fmt::format("{} has the images 0 to {}", set.name, set.size() - 1));
+    set.files = {name};
+    return set;
   }
-  require_size(set, c);
-  return images_at(set, {row});
+  Index row = 0;
+  const std::size_t colon = name.rfind(':');
+  const char* end = name.data() + name.size();
+  auto digits = colon == name.npos ? end : name.data() + colon + 1;
+  auto [stop, error] = std::from_chars(digits, end, row);
+  if (digits == end || stop != end || error != std::errc() || row < 0)
+    throw ValueError("--image", "takes FILE.png, or FILE:N for image N of an IDX file");
+  ImageSet all = read_idx_images(name.substr(0, colon), "");
+  if (row >= all.size())
+    throw ValueError("--image", fmt::format("{} has the images 0 to {}", all.name, all.size() - 1));
+  require_size(all, c);
+  const Index last = std::min(row + 10, all.size());
+  const auto pixels = all.pixels.begin();
+  all.pixels = {pixels + row * all.image_size(), pixels + last * all.image_size()};
+  for (Index i = row; i < last; ++i) all.files.push_back(fmt::format("{}:{}", all.name, i));
+  return all;
+}
+
+// "ROW,COLUMN=VALUE" or "CHANNEL,ROW,COLUMN=VALUE" into image (1, C, H, W).
+void paint(const Tensor& image, const std::string& text) {
+  std::vector<std::optional<Index>> at;  // none: *
+  double value = 0;
+  const char *p = text.data(), *end = p + text.size();
+  bool right = true;
+  for (char after = ','; right && after == ',';) {
+    Index i = 0;
+    if (p != end && *p == '*') {
+      at.emplace_back();
+      ++p;
+    } else {
+      auto [stop, error] = std::from_chars(p, end, i);
+      right = error == std::errc() && i >= 0;
+      at.emplace_back(i);
+      p = stop;
+    }
+    right = right && p != end && (*p == ',' || *p == '=');
+    if (right) after = *p++;
+  }
+  if (right) {
+    auto [stop, error] = std::from_chars(p, end, value);
+    right = error == std::errc() && stop == end && value >= 0 && value <= 1;
+  }
+  if (!right || at.size() < 2 || at.size() > 3)
+    throw ValueError("--paint", "'" + text +
+                                    "' is not of the form ROW,COLUMN=VALUE or "
+                                    "CHANNEL,ROW,COLUMN=VALUE, with numbers from 0 on or *, and a "
+                                    "value from 0 to 1");
+  if (at.size() == 2) at.insert(at.begin(), std::nullopt);
+  const char* names[] = {"channels", "rows", "columns"};
+  Tensor part = image;
+  for (Index axis = 1; axis <= 3; ++axis) {
+    auto k = static_cast<std::size_t>(axis - 1);
+    if (!at[k]) continue;
+    if (*at[k] >= image.size(axis))
+      throw ValueError("--paint", fmt::format("'{}': the image has the {} 0 to {}", text, names[k],
+                                              image.size(axis) - 1));
+    part = slice(part, axis, *at[k], *at[k] + 1);
+  }
+  part.fill_(value);
 }
 
 class ImageReading final : public Reading {
@@ -49,7 +103,18 @@ class ImageReading final : public Reading {
     if (options.image.empty()) throw ValueError("--image", "a vit needs an image to look at");
     const VitConfig& c = vit.config();
     source_text = options.image;
-    image_ = Var::leaf(read_one(options.image, c).to(vit.pixel_mean.dtype()), "image");
+    if (options.pixels.empty()) {
+      images = read_images(options.image, c);
+    } else {
+      images = no_images(c);
+      images.pixels = options.pixels;
+      if (std::ssize(images.pixels) != images.image_size())
+        throw ValueError("--image", fmt::format("{} pixels are no image of the model's size",
+                                                images.pixels.size()));
+    }
+    Tensor pixels = images_at(images, {0}).to(vit.pixel_mean.dtype());
+    for (const std::string& text : options.paint) paint(pixels, text);
+    image_ = Var::leaf(pixels, "image");
     if (c.pooling == ImagePooling::ClassToken) source.push_back("class");
     for (Index i = 0; i < c.height / c.patch; ++i)
       for (Index k = 0; k < c.width / c.patch; ++k)

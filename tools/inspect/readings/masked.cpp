@@ -1,7 +1,8 @@
-// A sentence some of whose tokens are hidden, of a bert: <s> x_1 … x_n </s>, [MASK] in the place of the hidden ones.
+// A sentence some of whose tokens are hidden, of a bert: <s> x_1 … x_n </s>, [MASK] in the place of the hidden ones, or
+// another token: "3" hides token 3, "3=cat" shows cat there.
 #include <charconv>
 #include <fmt/format.h>
-#include <set>
+#include <map>
 
 #include "tensor/error.hpp"
 #include "tools/inspect/reading.hpp"
@@ -29,7 +30,8 @@ class MaskedReading final : public Reading {
     if (options.float64) bert_->to(DType::Float64);
     source_text = text_or_phrase(options.source, trained);
     const Tokenizer& tokenizer = *tokenizers.source;
-    require_fits("--sentence", tokenizer, source_text, bert_->bert.config().max_len - 2);
+    require_fits("--sentence", std::ssize(tokenizer.encode(source_text)),
+                 bert_->bert.config().max_len - 2);
     source_ids = tokenizer.encode(source_text);
     source_ids.insert(source_ids.begin(), kBos);
     source_ids.push_back(kEos);
@@ -52,25 +54,33 @@ class MaskedReading final : public Reading {
  private:
   void hide(const std::vector<std::string>& given) {
     const Index last = std::ssize(source) - 2;
-    std::set<Index> tokens;
+    std::map<Index, Index> tokens;  // place, and what stands there
     for (const std::string& text : given) {
-      Index t = 0;
-      auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), t);
-      if (error != std::errc() || end != text.data() + text.size() || t < 1 || t > last)
+      Index t = 0, shown = bert_->bert.config().mask();
+      const char* stop = text.data() + text.size();
+      auto [end, error] = std::from_chars(text.data(), stop, t);
+      if (error != std::errc() || (end != stop && *end != '=') || t < 1 || t > last)
         throw ValueError("--hide",
                          fmt::format("the sentence has the tokens 1 to {}, not {}", last, text));
-      tokens.insert(t);
+      if (end != stop) shown = token_named(std::string(end + 1, stop));
+      tokens[t] = shown;
     }
-    if (tokens.empty()) tokens.insert((last + 1) / 2);
-    for (Index t : tokens) {
+    if (tokens.empty()) tokens[(last + 1) / 2] = bert_->bert.config().mask();
+    for (auto [t, shown] : tokens) {
       auto at = static_cast<std::size_t>(t);
       hidden_.push_back(t);
       target_out.push_back(source[at]);
       target_out_ids.push_back(source_ids[at]);
       target_text += (target_text.empty() ? "" : " ") + source[at];
-      source[at] = "[MASK]";
-      source_ids[at] = bert_->bert.config().mask();
+      source_ids[at] = shown;
+      source[at] =
+          shown == bert_->bert.config().mask() ? "[MASK]" : tokenizers.source->piece(shown);
     }
+  }
+  Index token_named(const std::string& piece) const {
+    for (Index id = kSpecialTokens; id < tokenizers.source->size(); ++id)
+      if (tokenizers.source->piece(id) == piece) return id;
+    throw ValueError("--hide", "the model has no token '" + piece + "'");
   }
 
   LoadedBert loaded_;

@@ -55,7 +55,7 @@ class PairReading final : public Reading {
       pair = built_in_pair(loaded);
     }
     Index most = loaded.model->max_len() - 1;  // <s> or </s> besides
-    require_fits("--sentence", from, pair.source, most);
+    require_fits("--sentence", std::ssize(from.encode(pair.source)), most);
     if (pair.target.empty()) {
       pair.target = Translator(*loaded.model, loaded.tokenizers)
                         .translate({pair.source}, {}, {"--sentence"})
@@ -67,7 +67,7 @@ class PairReading final : public Reading {
         throw ValueError("--translation",
                          "the model's own translation is empty; give one to look at");
     }
-    require_fits("--translation", to, pair.target, most);
+    require_fits("--translation", std::ssize(to.encode(pair.target)), most);
     source_text = pair.source;
     target_text = pair.target;
     source = shown_tokens(from, pair.source);

@@ -24,13 +24,16 @@ class TextReading final : public Reading {
     if (options.float64) gpt_->to(DType::Float64);
     target_text = text_or_phrase(options.source, trained);
     const Tokenizer& tokenizer = *tokenizers.target;
-    require_fits("--sentence", tokenizer, target_text, gpt_->config().context + 1);
-    ids_ = target_out_ids = tokenizer.encode(target_text);
+    const bool line = target_text.find('\n') == std::string::npos;
+    ids_ = line && tokenizer.encode(target_text).empty() ? std::vector<std::int64_t>()
+                                                         : tokenizer.encode_text(target_text);
+    target_out_ids = ids_;
+    require_fits("--sentence", std::ssize(ids_), gpt_->config().context + 1);
     if (ids_.size() < 2)
       throw ValueError("--sentence", "a text of one token has no next one to predict");
+    target_out = target_in = shown(tokenizer);
     ids_.pop_back();
     target_out_ids.erase(target_out_ids.begin());
-    target_out = target_in = shown_tokens(tokenizer, target_text);
     target_in.pop_back();
     target_out.erase(target_out.begin());
     label_smoothing = trained.label_smoothing;
@@ -46,6 +49,15 @@ class TextReading final : public Reading {
   }
 
  private:
+  std::vector<std::string> shown(const Tokenizer& tokenizer) const {
+    std::vector<std::string> tokens = shown_tokens(tokenizer, target_text);
+    if (tokens.size() == ids_.size() && target_text.find('\n') == std::string::npos) return tokens;
+    tokens.clear();
+    for (std::int64_t id : ids_)
+      tokens.push_back(tokenizer.decode({id}) == "\n" ? "↵" : tokenizer.piece(id));
+    return tokens;
+  }
+
   LoadedLanguageModel loaded_;
   std::unique_ptr<Learner> fresh_;
   Gpt* gpt_ = nullptr;  // of one of them

@@ -7,6 +7,7 @@
 
 #include "tensor/error.hpp"
 #include "tools/common/nearest.hpp"
+#include "tools/common/range.hpp"
 #include "tools/common/toml.hpp"
 #include "tools/data/corpus/files.hpp"
 #include "tools/data/corpus/stored_json.hpp"
@@ -20,7 +21,8 @@ using nlohmann::json;
 constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 constexpr const char* kQuantities[] = {"gradient_norm", "update_ratio", "rms",
                                        "similarity",    "entropy",      "saturation"};
-constexpr Index kMostHeads = 4096;  // of one attention
+constexpr Index kMostHeads = 16'384;       // of all attentions
+constexpr std::size_t kLongestName = 256;  // of an attention: each head bears it
 
 // Calls f(object, line number) for each whole line; whether the last one was cut short.
 template <class F>
@@ -34,8 +36,7 @@ bool each_line(const std::string& path, const F& f) {
     auto fail = [&](const std::string& problem) {
       throw FileError(path, "line " + std::to_string(number) + ": " + problem);
     };
-    json line = json::parse(text.begin() + static_cast<std::ptrdiff_t>(start),
-                            text.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
+    json line = parse_json(std::string_view(text).substr(start, end - start), false);
     if (!line.is_object()) fail("is not a JSON object");
     try {
       f(line, number);
@@ -54,12 +55,20 @@ double number_of(const json& v) {
   return v.get<double>();
 }
 
+// Of a member that counts something.
+Index whole(const json& object, const char* name) {
+  const json& n = object.at(name);
+  if (!n.is_number_integer() || n < 0 || n > static_cast<std::int64_t>(kMostCount))
+    throw "its " + std::string(name) + " must be a whole number from 0 to 2^53";
+  return n.get<Index>();
+}
+
 bool read_metrics(const std::string& path, TrainingRun& run) {
   return each_line(path, [&](const json& line, int) {
     std::string type = line.at("type").get<std::string>();
     if (type != "train" && type != "valid") return;
     Losses& to = type == "train" ? run.train : run.valid;
-    to.step.push_back(line.at("step").get<Index>());
+    to.step.push_back(whole(line, "step"));
     to.nll.push_back(number_of(line.at("nll")));
     if (type == "valid") return;
     to.rate.push_back(number_of(line.at("lr")));
@@ -72,16 +81,17 @@ void read_head(const json& head, Recording& r) {
   if (head.at("glim_recording") != 1)
     throw "recording format " + head.at("glim_recording").dump() + ", this program reads 1";
   r.kind = head.at("kind").get<std::string>();
-  r.every = head.at("every").get<Index>();
+  r.every = whole(head, "every");
   auto modules = head.at("modules").get<std::vector<std::string>>();
   auto layers = head.at("layers").get<std::vector<std::string>>();
   std::vector<std::string> heads;
   for (const json& a : head.at("attention")) {
     auto name = a.at("name").get<std::string>();
-    auto count = a.at("heads").get<Index>();
-    if (count < 1 || count > kMostHeads)
-      throw name + " has " + std::to_string(count) + " heads, not 1 to " +
-          std::to_string(kMostHeads);
+    const Index count = whole(a, "heads"), most = kMostHeads - std::ssize(heads);
+    if (name.size() > kLongestName)
+      throw "the name of an attention has more than " + std::to_string(kLongestName) + " bytes";
+    if (count < 1 || count > most)
+      throw name + " has " + std::to_string(count) + " heads, not 1 to " + std::to_string(most);
     for (Index h = 0; h < count; ++h) heads.push_back(name + " head " + std::to_string(h));
   }
   for (std::size_t i = 0; i < std::size(kQuantities); ++i)
@@ -102,7 +112,7 @@ std::vector<double> numbers_of(const json& values) {
 bool read_recording(const std::string& path, Recording& r) {
   return each_line(path, [&](const json& line, int number) {
     if (number == 1) return read_head(line, r);
-    auto step = line.at("step").get<Index>();
+    const Index step = whole(line, "step");
     if (r.stopped_at > 0 || (!r.step.empty() && step <= r.step.back()))
       throw std::string("its step is not later than the one before");
     if (line.contains("stopped")) {
@@ -127,14 +137,17 @@ bool read_recording(const std::string& path, Recording& r) {
 
 bool holds(const fs::path& folder, const char* file) {
   std::error_code error;
-  return fs::exists(folder / file, error);
+  const bool there = fs::exists(folder / file, error);
+  if (error) throw FileError((folder / file).string(), "cannot be read: " + error.message());
+  return there;
 }
 
 std::vector<std::string> recorded_folders(const fs::path& parent) {
   std::vector<std::string> names;
   std::error_code error;
   for (fs::directory_iterator it(parent, error), end; !error && it != end; it.increment(error))
-    if (holds(it->path(), "recording.jsonl")) names.push_back(it->path().filename().string());
+    if (std::error_code no; fs::exists(it->path() / "recording.jsonl", no))
+      names.push_back(it->path().filename().string());
   std::sort(names.begin(), names.end());
   return names;
 }

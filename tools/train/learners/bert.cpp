@@ -47,9 +47,15 @@ Index known_tokens(const TokenPair& sentence) {
 
 // Nothing can be chosen of a sentence of unknown tokens.
 Index drop_unknown(SentenceSet& set) {
-  auto size = set.pairs.size();
-  std::erase_if(set.pairs, [](const TokenPair& p) { return known_tokens(p) == 0; });
-  return static_cast<Index>(size - set.pairs.size());
+  SentenceSet kept{{}, {}, set.cut, set.unknown};
+  for (std::size_t i = 0; i < set.pairs.size(); ++i) {
+    if (known_tokens(set.pairs[i]) == 0) continue;
+    kept.pairs.push_back(std::move(set.pairs[i]));
+    kept.text.push_back(std::move(set.text[i]));
+  }
+  auto left_out = static_cast<Index>(set.pairs.size() - kept.pairs.size());
+  set = std::move(kept);
+  return left_out;
 }
 
 }  // namespace
@@ -73,7 +79,7 @@ BertConfig described_bert(const Checkpoint& checkpoint, const std::string& file)
   evidence.layers(c.layers);
   evidence.tensor("bert.embed.weight", {c.vocab, c.d_model});
   if (c.learned_positions) evidence.tensor("bert.positions.weight", {c.max_len, c.d_model});
-  evidence.stack("bert.encoder", c.layers, "linear1.weight", {c.d_ff, c.d_model});
+  evidence.attention_stack("bert.encoder", c.layers, c.d_model, c.d_ff);
   return c;
 }
 
@@ -139,7 +145,10 @@ class MaskedLearner final : public Learner {
     return lines;
   }
 
-  Index begin(Split split, Index epoch) override { return data_.begin(split, options_, epoch); }
+  Index begin(Split split, Index epoch) override {
+    if (split == Split::Train) drawn_.clear();
+    return data_.begin(split, options_, epoch);
+  }
   BatchSize size(Split split, Index batch) const override {
     BatchSize size;
     for (std::int64_t row : data_.rows(split, batch)) {
@@ -155,14 +164,57 @@ class MaskedLearner final : public Learner {
     RandomKey key = split == Split::Train
                         ? generator().next()
                         : RandomKey{0x6d61736bu, static_cast<std::uint64_t>(batch)};
-    return masked_loss(padded_ids(data_.part(split).pairs, data_.rows(split, batch)), key, sums);
+    if (split == Split::Train) drawn_[batch] = key;
+    return masked_loss(masked(padded_ids(data_.part(split).pairs, data_.rows(split, batch)), key),
+                       sums);
   }
 
   Var probe(Index i) override {
     auto [split, row] = data_.probe(i);
     Measures ignored;
-    return masked_loss(padded_ids(data_.part(split).pairs, {row}),
-                       {0x70726f62u, static_cast<std::uint64_t>(i)}, ignored);
+    return masked_loss(masked(padded_ids(data_.part(split).pairs, {row}),
+                              {0x70726f62u, static_cast<std::uint64_t>(i)}),
+                       ignored);
+  }
+
+  // With what the chosen tokens became: [MASK], a random token, or themselves.
+  std::vector<TrainingSample> samples(Index batch) const override {
+    const std::vector<std::int64_t>& rows = data_.rows(Split::Train, batch);
+    const Masked m = masked_batch(batch);
+    const Index mask = model_->bert.config().mask(), columns = m.ids.size(1);
+    const auto ids = m.ids.to_vector<Index>();
+    std::vector<TrainingSample> list;
+    for (std::int64_t row : rows)
+      list.push_back({.sentence = data_.train.text[static_cast<std::size_t>(row)]});
+    for (Index at : m.chosen.to_vector<Index>()) {
+      const Index became = ids[static_cast<std::size_t>(at)];
+      std::string hidden = std::to_string(at % columns);
+      if (became != mask) hidden += "=" + tokenizer_->piece(became);
+      list[static_cast<std::size_t>(at / columns)].hide.push_back(std::move(hidden));
+    }
+    return list;
+  }
+  Var sample_loss(Index batch, std::size_t i) override {
+    const Masked m = masked_batch(batch);
+    const Index columns = m.ids.size(1), row = static_cast<Index>(i);
+    const auto targets = m.targets.to_vector<Index>();
+    std::vector<Index> chosen, its_targets;
+    Index k = 0;
+    for (Index at : m.chosen.to_vector<Index>()) {
+      if (at / columns == row) {
+        chosen.push_back(at % columns);
+        its_targets.push_back(targets[static_cast<std::size_t>(k)]);
+      }
+      ++k;
+    }
+    const auto& pair =
+        data_.train.pairs[static_cast<std::size_t>(data_.rows(Split::Train, batch)[i])];
+    const Index length = std::ssize(pair.source) + 1;  // and </s>
+    const Index count = std::ssize(chosen);
+    Measures ignored;
+    return masked_loss({slice(slice(m.ids, 0, row, row + 1), 1, 0, length).contiguous(),
+                        from_vector(chosen, {count}), from_vector(its_targets, {count})},
+                       ignored);
   }
 
   std::string describe(const Measures& m) const override {
@@ -204,9 +256,15 @@ class MaskedLearner final : public Learner {
   }
 
  private:
-  // Of these (B, S) ids, tokens hidden as the key says.
-  Var masked_loss(const Tensor& ids, RandomKey key, Measures& sums) {
-    Masked m = mask_tokens(ids, model_->bert.config().mask(), {}, key);
+  // (B, S) ids, tokens hidden as the key says.
+  Masked masked(const Tensor& ids, RandomKey key) const {
+    return mask_tokens(ids, model_->bert.config().mask(), {}, key);
+  }
+  // As the last loss() of this training batch hid them.
+  Masked masked_batch(Index batch) const {
+    return masked(padded_ids(data_.train.pairs, data_.rows(Split::Train, batch)), drawn_.at(batch));
+  }
+  Var masked_loss(const Masked& m, Measures& sums) {
     Var logits = (*model_)(m.ids, m.chosen);  // (M, V)
     sums.correct += static_cast<Index>(sum(equal(argmax(logits.value(), -1), m.targets)).item());
     return sums.take(label_smoothing_loss(logits, m.targets, options_.label_smoothing, kPad));
@@ -215,6 +273,7 @@ class MaskedLearner final : public Learner {
   TrainOptions options_;
   TokenizerPtr tokenizer_;
   SentenceBatches data_;
+  std::map<Index, RandomKey> drawn_;  // by training batch, in this epoch
   Index left_out_ = 0;
   std::unique_ptr<MaskedLanguageModel> model_;
 };

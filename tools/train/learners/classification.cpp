@@ -168,6 +168,20 @@ class ClassificationLearner final : public Learner {
     return sentences_loss(split, {row}, ignored);
   }
 
+  std::vector<TrainingSample> samples(Index batch) const override {
+    std::vector<TrainingSample> list;
+    for (std::int64_t row : data_.rows(Split::Train, batch)) {
+      auto at = static_cast<std::size_t>(row);
+      list.push_back({.sentence = data_.train.text[at],
+                      .label = labels_.name(data_.train.pairs[at].target[0])});
+    }
+    return list;
+  }
+  Var sample_loss(Index batch, std::size_t i) override {
+    Measures ignored;
+    return sentences_loss(Split::Train, {data_.rows(Split::Train, batch)[i]}, ignored);
+  }
+
   double criterion(const Measures& m) const override { return 1 - m.accuracy(); }
   std::string describe(const Measures& m) const override {
     return fmt::format("NLL {:.4f}  accuracy {:.4f}", m.nll, m.accuracy());

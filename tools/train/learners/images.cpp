@@ -57,7 +57,7 @@ void require_described(const VitConfig& c, const Evidence& file) {
   file.tensor("positions.weight",
               {c.patches() + (c.pooling == ImagePooling::ClassToken), c.d_model});
   file.tensor("head.weight", {c.classes, c.d_model});
-  file.stack("encoder", c.layers, "linear1.weight", {c.d_ff, c.d_model});
+  file.attention_stack("encoder", c.layers, c.d_model, c.d_ff);
 }
 
 struct DescribedVit {
@@ -248,6 +248,22 @@ class ImageLearner final : public Learner {
     Index at = probe_row(i, static_cast<Index>(rows.size()));
     Measures ignored;
     return images_loss(split, {rows[static_cast<std::size_t>(at)]}, ignored);
+  }
+
+  std::vector<TrainingSample> samples(Index batch) const override {
+    std::vector<TrainingSample> list;
+    const ImageSet& set = *train_.set;
+    for (Index row : rows_of(Split::Train, batch)) {
+      auto at = static_cast<std::size_t>(row);
+      list.push_back({.label = labels_.name(train_.numbers[at]),
+                      .image = set.files.empty() ? fmt::format("{}:{}", options_.images, row)
+                                                 : set.files[at]});
+    }
+    return list;
+  }
+  Var sample_loss(Index batch, std::size_t i) override {
+    Measures ignored;
+    return images_loss(Split::Train, {rows_of(Split::Train, batch)[i]}, ignored);
   }
 
   double criterion(const Measures& m) const override { return 1 - m.accuracy(); }

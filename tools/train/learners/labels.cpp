@@ -44,14 +44,12 @@ Labels Labels::of(std::span<const std::string> all) {
 }
 
 Labels Labels::from_json(const std::string& text, const std::string& where) {
-  try {
+  return read_json(text, "[]", where, "labels", [](const nlohmann::json& j) {
     Labels l;
-    nlohmann::json::parse(text).get_to(l.names_);
-    if (l.names_.size() < 2) throw FileError(where, "has fewer than two labels");
+    j.get_to(l.names_);
+    if (l.names_.size() < 2) throw ValueError("", "there are fewer than two");
     return l;
-  } catch (const nlohmann::json::exception& e) {
-    throw FileError(where, "its labels cannot be read: " + problem_of(e));
-  }
+  });
 }
 
 std::string Labels::to_json() const { return nlohmann::json(names_).dump(); }

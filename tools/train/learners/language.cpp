@@ -37,7 +37,7 @@ GptConfig described_gpt(const Checkpoint& c, const std::string& file) {
   evidence.layers(config.layers);
   evidence.tensor("wte.weight", {config.vocab, config.d_model});
   evidence.tensor("wpe.weight", {config.context, config.d_model});
-  evidence.stack("transformer", config.layers, "linear1.weight", {config.d_ff, config.d_model});
+  evidence.attention_stack("transformer", config.layers, config.d_model, config.d_ff);
   return config;
 }
 
@@ -207,6 +207,25 @@ class LanguageLearner final : public Learner {
     Index last = static_cast<Index>(tokens(split).size()) - options_.block;  // places to begin at
     Measures ignored;
     return crops_loss(split, {{probe_row(i, last)}, options_.block}, ignored);
+  }
+
+  // A crop as text, with the token beyond its end.
+  std::vector<TrainingSample> samples(Index batch) const override {
+    std::vector<TrainingSample> list;
+    const Crops& crops = train_batches_[static_cast<std::size_t>(batch)];
+    for (Index start : crops.starts) {
+      TextStream text(tokenizer_);
+      TrainingSample sample;
+      for (Index i = start; i <= start + crops.length; ++i)
+        sample.sentence += text.push(train_[static_cast<std::size_t>(i)]);
+      list.push_back(std::move(sample));
+    }
+    return list;
+  }
+  Var sample_loss(Index batch, std::size_t i) override {
+    const Crops& crops = train_batches_[static_cast<std::size_t>(batch)];
+    Measures ignored;
+    return crops_loss(Split::Train, {{crops.starts[i]}, crops.length}, ignored);
   }
 
   std::string describe(const Measures& m) const override {

@@ -21,6 +21,9 @@ void SentenceSet::add(const Tokenizer& tokenizer, const std::string& sentence, I
   if (ids.size() > room) {
     ids.resize(room);
     ++cut;
+    text.push_back(tokenizer.decode(ids));
+  } else {
+    text.push_back(sentence);
   }
   unknown += static_cast<Index>(std::count(ids.begin(), ids.end(), kUnk));
   ids.insert(ids.begin(), kBos);

@@ -14,9 +14,10 @@ namespace glim {
 
 // One part of the data, each sentence with a number (its class; 0 where there are no classes).
 struct SentenceSet {
-  std::vector<TokenPair> pairs;  // source: <s> and the tokens; target: the number
-  Index cut = 0;                 // sentences that were longer
-  Index unknown = 0;             // tokens outside the vocabulary
+  std::vector<TokenPair> pairs;   // source: <s> and the tokens; target: the number
+  std::vector<std::string> text;  // of each pair; of a sentence that was cut, what is left of it
+  Index cut = 0;                  // sentences that were longer
+  Index unknown = 0;              // tokens outside the vocabulary
 
   // A sentence of more than `longest` tokens, <s> and </s> included, is cut to it.
   void add(const Tokenizer& tokenizer, const std::string& sentence, Index number, Index longest);

@@ -11,8 +11,8 @@ void require_stacks(const TransformerConfig& c, const Evidence& file) {
   file.layers(c.encoder_layers, 0);
   file.layers(c.decoder_layers);
   file.tensor("src_embed.weight", {c.src_vocab, c.d_model});
-  file.stack("encoder", c.encoder_layers, "linear1.weight", {c.d_ff, c.d_model});
-  file.stack("decoder", c.decoder_layers, "linear1.weight", {c.d_ff, c.d_model});
+  file.attention_stack("encoder", c.encoder_layers, c.d_model, c.d_ff);
+  file.attention_stack("decoder", c.decoder_layers, c.d_model, c.d_ff);
   if (c.positions == Positions::Learned)
     file.tensor("src_positions.weight", {c.max_len, c.d_model});
 }
@@ -35,8 +35,12 @@ void require_described(const Seq2SeqRnnConfig& c, const Evidence& file) {
   file.layers(c.layers);
   file.tensor("src_embed.weight", {c.src_vocab, c.d_embed});
   file.tensor("tgt_embed.weight", {c.tgt_vocab, c.d_embed});
-  file.tensor("generator.bias", {c.tgt_vocab});
   file.size(c.d_model);
+  const Index memory = c.attention == AttentionScore::Dot ? c.d_model : 2 * c.d_model;
+  file.tensor("generator.weight", {c.tgt_vocab, c.d_model + memory + c.d_embed});
+  file.tensor("decoder.weight_ih_l0",
+              {gates_of(c.cell) * c.d_model,
+               c.d_embed + (c.attention == AttentionScore::Additive ? memory : 0)});
   for (Index i = 0; i < c.layers; ++i)
     file.tensor("decoder.weight_hh_l" + std::to_string(i),
                 {gates_of(c.cell) * c.d_model, c.d_model});

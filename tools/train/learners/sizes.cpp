@@ -21,6 +21,12 @@ void Evidence::stack(const std::string& stack, Index count, const std::string& n
     tensor(stack + ".layers." + std::to_string(i) + "." + name, shape);
 }
 
+void Evidence::attention_stack(const std::string& name, Index count, Index d_model,
+                               Index d_ff) const {
+  stack(name, count, "linear1.weight", {d_ff, d_model});
+  stack(name, count, "self_attn.in_proj_weight", {3 * d_model, d_model});
+}
+
 void Evidence::size(Index value) const {
   if (value < 1 || value > (Index{1} << 30))
     throw FileError(file, "describes a size of " + std::to_string(value));

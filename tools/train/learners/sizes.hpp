@@ -228,6 +228,8 @@ struct Evidence {
   // So many layers, each with this tensor: "STACK.layers.0.TENSOR".
   void stack(const std::string& stack, Index count, const std::string& tensor,
              const Shape& shape) const;
+  // Of layers of attention: both of its widths.
+  void attention_stack(const std::string& stack, Index count, Index d_model, Index d_ff) const;
   void size(Index value) const;  // from 1 to 2^30
 };
 

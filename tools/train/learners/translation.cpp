@@ -130,13 +130,19 @@ const std::vector<std::int64_t>& TranslationLearner::rows(Split split, Index bat
   return (split == Split::Train ? train_batches_ : valid_batches_)[static_cast<std::size_t>(batch)];
 }
 
-std::vector<SentencePair> TranslationLearner::batch_pairs(Index batch) const {
-  std::vector<SentencePair> list;
+std::vector<TrainingSample> TranslationLearner::samples(Index batch) const {
+  std::vector<TrainingSample> list;
   for (std::int64_t i : rows(Split::Train, batch)) {
     auto line = static_cast<std::size_t>(data_.train_tokens.index[static_cast<std::size_t>(i)]);
-    list.push_back(data_.train.pairs[line]);
+    const SentencePair& pair = data_.train.pairs[line];
+    list.push_back({.sentence = pair.source, .translation = pair.target});
   }
   return list;
+}
+
+Var TranslationLearner::sample_loss(Index batch, std::size_t i) {
+  Measures ignored;
+  return pairs_loss(Split::Train, {rows(Split::Train, batch)[i]}, 0, ignored);
 }
 
 Index TranslationLearner::begin(Split split, Index epoch) {

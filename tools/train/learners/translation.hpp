@@ -68,14 +68,10 @@ class TranslationLearner final : public Learner {
     return pairs_loss(split, rows(split, batch), step, sums);
   }
   Var probe(Index i) override;
+  std::vector<TrainingSample> samples(Index batch) const override;
+  Var sample_loss(Index batch, std::size_t i) override;
   std::optional<Trial> trial() override;
   std::string demonstrate(const std::string& folder) override;
-
-  // Of the training pairs of a batch: their text, and the loss of the i-th alone, summed over its tokens.
-  std::vector<SentencePair> batch_pairs(Index batch) const;
-  Var pair_loss(Index batch, std::size_t i, Measures& sums) {
-    return pairs_loss(Split::Train, {rows(Split::Train, batch)[i]}, 0, sums);
-  }
 
   SequenceModel& sequence_model() { return *model_; }
   const Dataset& data() const { return data_; }

@@ -153,4 +153,10 @@ TEST_CASE("an own vocabulary: a token a line, or the line that is none") {
   CHECK(of(model, "sentencepiece") == learned->serialize());
 }
 
+TEST_CASE("a number that no double holds is refused with its line", "[table]") {
+  CHECK_THROWS_AS(table_of("t", {R"({"source":"a","target":1e999})"}, TableFormat::JsonLines, "",
+                           {"source", "target"}),
+                  FileError);
+}
+
 }  // namespace test_table

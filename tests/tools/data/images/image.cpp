@@ -108,6 +108,8 @@ TEST_CASE("IDX files that are refused, in one line", "[image]") {
   CHECK(contains(refused_idx(good.substr(0, 30)), "promises 3 x 2 x 4 = 24 bytes"));
   CHECK(contains(refused_idx(good + "x"), "more than the 3 x 2 x 4 bytes"));
   CHECK(contains(refused_idx(idx_bytes({4000000000u, 4000000000u}, "")), "which no data set has"));
+  CHECK(
+      contains(refused_idx(idx_bytes({0, 4294967295u, 4294967295u}, "")), "which no data set has"));
   CHECK(contains(refused_idx(idx_bytes({60000, 28, 28}, ramp(100))),
                  "more than this file can contain"));
   // Compressed: broken off anywhere, a changed byte, a header that promises too much or too little.
@@ -167,6 +169,24 @@ TEST_CASE("PNG images of every kind", "[image]") {
   std::vector<std::uint8_t> wide(2 * 2);
   write_png(file, PNG_FORMAT_RGBA, 1, 2, {9, 8, 7, 255, 9, 8, 7, 0});
   CHECK(read(3) == Bytes{9, 0, 8, 0, 7, 0});
+}
+
+TEST_CASE("a PNG's header is believed as far as its file can bear it out", "[image]") {
+  Folder folder;
+  const std::string file = folder.path() + "/x.png";
+  write_png(file, PNG_FORMAT_GRAY, 1, 2, {10, 200});
+  std::ifstream in(file, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  for (std::size_t at : {16, 20}) bytes[at + 2] = 0x40;  // width and height: 16,384 and more
+  bytes[19] = bytes[23] = 0;
+  const auto sum = crc32(0, reinterpret_cast<const Bytef*>(bytes.data() + 12), 17);
+  for (std::size_t i = 0; i < 4; ++i) bytes[29 + i] = static_cast<char>(sum >> (24 - 8 * i));
+  std::ofstream(file, std::ios::binary) << bytes;
+  CHECK(contains(message_of<FileError>([&] { read_png_header(file); }),
+                 "x.png: is truncated: its header promises 16384 x 16384 pixels"));
+  // All of one colour it is packed as well as it can be.
+  write_png(file, PNG_FORMAT_GRAY, 2000, 2000, std::vector<std::uint8_t>(4'000'000, 7));
+  CHECK(read_png_header(file).height == 2000);
 }
 
 TEST_CASE("a folder of PNGs for each class", "[image]") {

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <set>
 
 #include "tensor/error.hpp"
@@ -195,6 +196,15 @@ TEST_CASE("an interrupted command stops where it is") {
   stop = false;
   debugger.run("continue");
   CHECK(session.current() == -1);
+}
+
+TEST_CASE("each stop shows the line of the forward pass that made the node") {
+  Driven d;
+  d("break decoder.layers.1.multihead_attn.probs\nbreak decoder.layers.0.linear1.add");
+  auto shows = [&](const char* line) { return std::regex_search(d("continue"), std::regex(line)); };
+  CHECK(shows("\n   multihead.cpp:[0-9]+  .*packed_attention\\(.*\n"));
+  CHECK(contains(d("where"), "called at\n   multihead.cpp:"));
+  CHECK(shows("\n   linear.cpp:[0-9]+  Var Linear::forward.*\n"));
 }
 
 TEST_CASE("up and down follow the graph, and leave the pass alone") {

@@ -136,6 +136,21 @@ TEST_CASE("a last line cut short is left out and noted; other damage is named by
   refused(std::string(R"({"glim_recording":1,"kind":"x","every":1,"modules":[],"layers":[],)") +
               R"("attention":[{"name":"a","heads":1000000000000}]})" + "\n",
           "1", "heads");
+  for (const char* step : {"-1", "1.5", "1e300", "18446744073709551615", "null"})
+    refused(kHead + std::string("{\"step\":") + step + "}\n", "2",
+            "its step must be a whole number");
+  refused("{\"glim_recording\":" + std::string(100'000, '[') + std::string(100'000, ']') + "}\n",
+          "1", "is not a JSON object");
+  // What a few bytes ask for: a name for each head, in two tracks.
+  auto attention = [](const std::string& list) {
+    return std::string(R"({"glim_recording":1,"kind":"x","every":1,"modules":[],"layers":[],)") +
+           "\"attention\":[" + list + "]}\n";
+  };
+  std::string many = R"({"name":"a","heads":4096})";
+  for (int i = 1; i < 5; ++i) many += R"(,{"name":"a","heads":4096})";
+  refused(attention(many), "1", "a has 4096 heads, not 1 to 0");
+  refused(attention("{\"name\":\"" + std::string(300, 'a') + "\",\"heads\":1}"), "1",
+          "the name of an attention has more than 256 bytes");
 }
 
 TEST_CASE("folders that are no runs: what is there is named") {

@@ -29,6 +29,14 @@ image = json.load(open("look/inspect.json"))["image"]
 assert all(len(image[k]) == 1 and len(image[k][0]) == 8 == len(image[k][0][0]) for k in ("pixels", "gradient"))
 assert all(0 <= x <= 1 for row in image["pixels"][0] for x in row) and any(x for row in image["gradient"][0] for x in row)
 ' 2>&1 || cat log)"
+  "$glim" inspect --model by-idx --image images.idx:5 --paint '*,3=0.5' 0,3=1 --label 1 --data --out painted >log 2>&1
+  report "a painted image" "$(python3 -c '
+import json
+rows = json.load(open("painted/inspect.json"))["image"]["pixels"][0]
+was = json.load(open("look/inspect.json"))["image"]["pixels"][0]
+assert rows[0][3] == 1 and all(row[3] == 0.5 for row in rows[1:])
+assert all(row[k] == old[k] for row, old in zip(rows, was) for k in range(8) if k != 3)
+' 2>&1 || cat log)"
   printf 'where\n' | "$glim" step --model by-folder --image folders/2/0.png --label 1 >log 2>&1
   report "and steps back to them" "$(grep -q 'target: 1' log || cat log)"
   look=("$glim" inspect --out other --model by-idx)
@@ -37,6 +45,11 @@ assert all(0 <= x <= 1 for row in image["pixels"][0] for x in row) and any(x for
   refuse "no number of an image" '--image: takes FILE.png, or FILE:N' "${look[@]}" --image images.idx
   refuse "an image of another size" "wide.png" "${look[@]}" --image wide.png
   refuse "a class that there is not" "--label: '9' is not one of 0, 1, 2, 3" "${look[@]}" --image images.idx:0 --label 9
+  for paint in 1=0 1,2 1,2=2 1,2=x -1,2=0 0,0,0,0=1 '' =1; do
+    refuse "to paint '$paint'" '--paint: ' "${look[@]}" --image images.idx:0 --paint "$paint"
+  done
+  refuse "a row that there is not" "--paint: '8,0=1': the image has the rows 0 to 7" "${look[@]}" --image images.idx:0 --paint 8,0=1
+  refuse "a channel that there is not" "--paint: '1,0,0=1': the image has the channels 0 to 0" "${look[@]}" --image images.idx:0 --paint 1,0,0=1
   refuse "a sentence for a vit" '--sentence: a model of kind vit takes --image and --label' "${look[@]}" --sentence a
 fi
 

@@ -180,6 +180,42 @@ TEST_CASE("classifier: counts what is right, hides words in training only", "[le
   CHECK(learner->criterion(m) == Approx(1 - m.accuracy()));
 }
 
+TEST_CASE("a batch's loss is the sum of its samples' losses", "[learners]") {
+  const TemporaryFile text(
+      "a line of text\nanother one is longer than it\nthe third\na b c d e f\n");
+  const TemporaryFile labelled("a good day\tyes\na bad and very long one\tno\nno good\tno\n");
+  for (const std::string kind : {"transformer", "gpt", "bert", "classifier"}) {
+    INFO(kind);
+    TrainOptions o = small(kind);
+    o.text = kind == "gpt" || kind == "bert" ? text.path() : "";
+    o.labelled = kind == "classifier" ? labelled.path() : "";
+    if (kind == "transformer") o.task = "copy";
+    if (kind == "transformer") o.examples = 12;
+    if (kind == "gpt") o.block = 8;
+    o.dropout = 0;
+    o.batch_tokens = 0;
+    o.batch_sentences = 3;
+    o.precision = "float64";
+    auto learner = make_learner(o);
+    learner->model().eval();
+    const Index batches = learner->begin(Split::Train, 0);
+    for (Index b = 0; b < batches; ++b) {
+      Measures sums;
+      const double whole = learner->loss(Split::Train, b, 0, sums).item();
+      const auto samples = learner->samples(b);
+      REQUIRE(std::ssize(samples) == learner->size(Split::Train, b).samples);
+      double parts = 0;
+      for (std::size_t i = 0; i < samples.size(); ++i) {
+        parts += learner->sample_loss(b, i).item();
+        CHECK(!samples[i].sentence.empty());
+        CHECK(samples[i].hide.empty() == (kind != "bert"));
+        CHECK(samples[i].label.empty() == (kind != "classifier"));
+      }
+      CHECK(parts == Approx(whole).epsilon(1e-10));
+    }
+  }
+}
+
 TEST_CASE("options of another kind are refused", "[learners]") {
   TemporaryFile text(unique_pairs(999));
   TrainOptions o = small("gpt");

@@ -1,0 +1,35 @@
+// What must hold of a graph's gradients:
+//
+//   kernel = rule = derivative of the explicit ops           to 1e-10 of the largest element
+//   gradients = central differences, the gradient's, too     gradcheck; where a graph has no kink, to 1e-10
+//   retained and nested tapes, hooks and watches, the graph as one checkpointed region, 1 = 3 threads
+//                                                            bit for bit
+//   each step as a checkpointed region                       to 1e-12: what is read twice adds up in another order
+//   float32 = float64                                        to what a change of the last bit of the leaves makes
+#pragma once
+
+#include "tests/fuzz/graphs/graph.hpp"
+
+namespace glim::fuzz {
+
+struct Checks {
+  bool bits = true;  // hooks, watches, regions, retained and nested tapes
+  bool differences = true, second_order = false, precise = false, float32 = false, threads = false;
+};
+
+// Of all gradient checks since the program began.
+struct Compared {
+  Index derivatives = 0, coarse = 0, undecidable = 0, precise_graphs = 0;
+};
+const Compared& compared();
+
+// What is wrong, in one line or a gradient check's report; empty if nothing is.
+std::string check(const Graph& graph, const Checks& checks);
+
+// Value and gradients of Σ u y, u fixed, by kernels.
+std::vector<Tensor> gradients(const Graph& graph);
+
+// A smaller graph that is wrong in some way, too: what the fault does not need is gone.
+Graph reduced(Graph graph, const Checks& checks);
+
+}  // namespace glim::fuzz
