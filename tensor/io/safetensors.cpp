@@ -55,19 +55,20 @@ void write_safetensors(const std::string& path, const StateDict& tensors,
   });
 
   std::string header = "{";
-  auto member = [&](std::string_view name, const nlohmann::json& value) {
-    header += (header.size() > 1 ? "," : "") + nlohmann::json(name).dump() + ":" + value.dump();
+  auto member = [&](std::string_view name, const std::string& value) {
+    header += (header.size() > 1 ? "," : "") + nlohmann::json(name).dump() + ":" + value;
   };
   for (const auto& [key, text] : metadata)
     if (!is_utf8(key) || !is_utf8(text)) throw FileError(path, "metadata that is not UTF-8");
-  if (!metadata.empty()) member(kSafeTensorsMetadata, metadata);
+  if (!metadata.empty()) member(kSafeTensorsMetadata, nlohmann::json(metadata).dump());
   std::uint64_t at = 0;
   for (const auto* entry : order) {
     const Tensor& x = entry->second;
     std::uint64_t end = at + static_cast<std::uint64_t>(x.numel()) * size_of(x.dtype());
-    member(entry->first, {{"dtype", written_dtype(x.dtype())},
-                          {"shape", x.shape().vec()},
-                          {"data_offsets", {at, end}}});
+    // In the order of the safetensors library.
+    member(entry->first, "{\"dtype\":\"" + std::string(written_dtype(x.dtype())) + "\",\"shape\":" +
+                             nlohmann::json(x.shape().vec()).dump() + ",\"data_offsets\":[" +
+                             std::to_string(at) + "," + std::to_string(end) + "]}");
     at = end;
   }
   header += "}";
