@@ -9,7 +9,13 @@
 #ifdef __SANITIZE_ADDRESS__
 #include <algorithm>
 #include <atomic>
-#include <sanitizer/allocator_interface.h>
+
+// Of sanitizer/allocator_interface.h, which g++ does not bring.
+extern "C" {
+std::size_t __sanitizer_get_allocated_size(const volatile void* block);
+int __sanitizer_install_malloc_and_free_hooks(void (*given)(const volatile void*, std::size_t),
+                                              void (*returned)(const volatile void*));
+}
 
 namespace glim::fuzz {
 namespace {
