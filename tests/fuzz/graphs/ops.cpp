@@ -13,9 +13,10 @@ Shapes weight_and_bias(const Shape& s, const Constants& c) {
   return {{c.width, extent(s, -1)}, {c.width}};
 }
 Shapes keys_and_values(const Shape& s, const Constants& c) {  // (..., S, Dk), (..., S, Dv)
+  const int rows = normalize_axis(-2, s.rank(), "graph");     // refuses a vector
   Shape k = s, v = s;
-  k[normalize_axis(-2, s.rank(), "graph")] = v[s.rank() - 2] = c.size;
-  v[s.rank() - 1] = c.width;
+  k[rows] = v[rows] = c.size;
+  v[rows + 1] = c.width;
   return {k, v};
 }
 Shapes even_columns(const Shape&, const Constants& c) { return {{c.size, 3, 4}}; }
