@@ -104,23 +104,17 @@ mode_t mode_of(int flags, va_list arguments) {
 
 extern "C" {
 
-int open(const char* path, int flags, ...) {
-  REAL(open);
-  va_list arguments;
-  va_start(arguments, flags);
-  const mode_t mode = mode_of(flags, arguments);
-  va_end(arguments);
-  return opened(next(path, flags, mode), path, flags);
-}
-
-int open64(const char* path, int flags, ...) {
-  REAL(open64);
-  va_list arguments;
-  va_start(arguments, flags);
-  const mode_t mode = mode_of(flags, arguments);
-  va_end(arguments);
-  return opened(next(path, flags, mode), path, flags);
-}
+#define OPEN(name)                                       \
+  int name(const char* path, int flags, ...) {           \
+    REAL(name);                                          \
+    va_list arguments;                                   \
+    va_start(arguments, flags);                          \
+    const mode_t mode = mode_of(flags, arguments);       \
+    va_end(arguments);                                   \
+    return opened(next(path, flags, mode), path, flags); \
+  }
+OPEN(open)
+OPEN(open64)
 
 int close(int fd) {
   REAL(close);
