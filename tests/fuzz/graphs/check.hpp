@@ -1,7 +1,8 @@
 // What must hold of a graph's gradients:
 //
 //   kernel = rule = derivative of the explicit ops           to 1e-10 of the largest element
-//   gradients = central differences, the gradient's, too     gradcheck; where a graph has no kink, to 1e-10
+//   gradients = central differences, the gradient's, too     gradcheck; where a graph has no kink, to 1e-10; where it
+//                                                            has, and they differ, at a point nearby
 //   retained and nested tapes, hooks and watches, the graph as one checkpointed region, 1 = 3 threads
 //                                                            bit for bit
 //   each step as a checkpointed region                       to 1e-12: what is read twice adds up in another order
@@ -19,7 +20,7 @@ struct Checks {
 
 // Of all gradient checks since the program began.
 struct Compared {
-  Index derivatives = 0, coarse = 0, undecidable = 0, precise_graphs = 0;
+  Index derivatives = 0, coarse = 0, undecidable = 0, precise_graphs = 0, ties = 0;
 };
 const Compared& compared();
 

@@ -10,7 +10,7 @@
 namespace glim::fuzz {
 
 struct Asked {
-  std::uint64_t graphs = 1000, seed = 1, steps = 12;
+  std::uint64_t graphs = 1000, from = 0, seed = 1, steps = 12;
 };
 
 struct Drawn {
