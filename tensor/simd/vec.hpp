@@ -190,7 +190,8 @@ GLIM_INLINE __m128d sum_to_odd(__m128d p, __m128d c) {
 }
 #endif
 
-// a·b + c in one rounding: by an instruction, or else in some twenty.
+// a·b + c in one rounding: by an instruction, or else in some twenty. WebAssembly has no such instruction, and a
+// page shall be quick: there it is rounded twice.
 template <class T>
 GLIM_INLINE Vec<T> multiply_add(Vec<T> a, Vec<T> b, Vec<T> c) {
 #if defined(__AVX512F__)
@@ -214,6 +215,8 @@ GLIM_INLINE Vec<T> multiply_add(Vec<T> a, Vec<T> b, Vec<T> c) {
   } else {
     return Vec<T>{__builtin_fma(a[0], b[0], c[0]), __builtin_fma(a[1], b[1], c[1])};
   }
+#elif defined(__wasm__)
+  return a * b + c;
 #else
   Vec<T> y;
   for (Index i = 0; i < kLanes<T>; ++i)

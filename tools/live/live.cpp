@@ -6,7 +6,6 @@
 //   {"lens": true}                         ->   {"data": the matrices' gradients as tokens, in the last pass}
 //
 // The model is read once, and again where the request names another one, other text or another loss.
-#include <emscripten.h>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -39,13 +38,15 @@ nlohmann::json answer(const nlohmann::json& request) {
   example->change(options.changes);
   // Attributions take many passes: the page keeps those of the pass as it was.
   last = inspect(*example, {.attribution_steps = 0, .lens = false});
-  return {{"data", page_data(last, {.tensors = false})}};
+  DocumentOptions document;
+  document.tensors = false;
+  return {{"data", page_data(last, document)}};
 }
 
 }  // namespace
 }  // namespace glim
 
-extern "C" EMSCRIPTEN_KEEPALIVE const char* glim_live(const char* request) {
+extern "C" const char* glim_live(const char* request) {
   static std::string text;
   try {
     text = glim::answer(nlohmann::json::parse(request)).dump();
