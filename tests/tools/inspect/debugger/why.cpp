@@ -1,16 +1,56 @@
-// The ways that a gradient came add up to it, for every parameter of every kind of model that can be made fresh.
+// The ways that a gradient came add up to it, for every parameter of every kind of model.
 #include "tools/inspect/debugger/why.hpp"
 
 #include "tests/catch.hpp"
+#include "tests/tools/temporary_file.hpp"
 #include "tools/inspect/example.hpp"
+#include "tools/train/learners/kinds.hpp"
 #include "tools/train/presets.hpp"
+#include "tools/train/trainer.hpp"
 
 namespace test_why {
 
 using namespace glim;
 using namespace glim::step;
+using glim::test::TemporaryFile;
 
-TEST_CASE("the ways to a parameter add up to its gradient, in every kind of model") {
+void check_every_parameter(const ExampleOptions& o) {
+  Example example(o);
+  Session session([&] { return example.loss(); });
+  while (session.current() >= 0) session.advance();
+  int parameters = 0;
+  for (int i = 0; i < session.size(); ++i) {
+    if (!session.node(i).leaf || !session.gradient(i).defined()) continue;
+    const Ways ways = ways_to(session, i);
+    INFO(session.tape().path(i));
+    double shares = 0;
+    for (const Way& way : ways.all) shares += way.share;
+    CHECK(ways.gap < 1e-6);
+    if (ways.norm < 1e-12) continue;
+    CHECK(shares == Approx(1).margin(1e-6));
+    ++parameters;
+  }
+  CHECK(parameters > 5);
+}
+
+// A checkpoint of a run that has made no update, in a folder that is made.
+std::string untrained(TrainOptions o, const std::string& folder) {
+  std::filesystem::remove(folder);
+  std::filesystem::create_directory(folder);
+  o.out = folder;
+  o.task = "files";
+  o.layers = 2;
+  o.d_model = 16;
+  o.heads = 2;
+  o.d_ff = 24;
+  auto learner = make_learner(o);
+  Trainer trainer(o, *learner, "");
+  TrainObserver nobody;
+  trainer.run(nobody, true);
+  return folder;
+}
+
+TEST_CASE("the ways to a parameter add up to its gradient, in every kind of fresh model") {
   for (const char* kind : {"transformer", "rnn", "conv", "non-autoregressive", "gpt", "bert"}) {
     INFO(kind);
     ExampleOptions o;
@@ -26,21 +66,37 @@ TEST_CASE("the ways to a parameter add up to its gradient, in every kind of mode
     }
     o.source = "I have a cat";
     if (kind == std::string("transformer")) o.target = "我有一只猫";
-    Example example(o);
-    Session session([&] { return example.loss(); });
-    while (session.current() >= 0) session.advance();
-    int parameters = 0;
-    for (int i = 0; i < session.size(); ++i) {
-      if (!session.node(i).leaf || !session.gradient(i).defined()) continue;
-      const Ways ways = ways_to(session, i);
-      INFO(session.tape().path(i));
-      double shares = 0;
-      for (const Way& way : ways.all) shares += way.share;
-      CHECK(ways.gap < 1e-6);
-      if (ways.norm > 1e-12) CHECK(shares == Approx(1).margin(1e-6));
-      ++parameters;
-    }
-    CHECK(parameters > 5);
+    check_every_parameter(o);
+  }
+}
+
+TEST_CASE("and in models of a class") {
+  ExampleOptions looked;
+  looked.float64 = true;
+  const TemporaryFile folder;
+  TrainOptions o;
+  SECTION("of a sentence") {
+    const TemporaryFile labelled("a good day\tyes\na bad day\tno\n");
+    o.kind = "classifier";
+    o.labelled = labelled.path();
+    looked.model = untrained(o, folder.path());
+    looked.source = "a good bad day";
+    check_every_parameter(looked);
+  }
+  SECTION("of an image") {
+    using namespace std::string_literals;
+    std::string pixels = "\0\0\x08\x03\0\0\0\x02\0\0\0\x04\0\0\0\x04"s;
+    for (char c = 0; c < 32; ++c) pixels += static_cast<char>(3 * c);
+    const TemporaryFile images(pixels), labels("\0\0\x08\x01\0\0\0\x02\0\x01"s);
+    o.kind = "vit";
+    o.images = images.path();
+    o.labels = labels.path();
+    o.patch = 2;
+    o.batch_tokens = 0;
+    o.batch_sentences = 2;
+    looked.model = untrained(o, folder.path());
+    looked.image = images.path() + ":1";
+    check_every_parameter(looked);
   }
 }
 
