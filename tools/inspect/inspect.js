@@ -97,7 +97,8 @@ function draw_attention(panel) {
     const v = data.attention[module.value], keep = unpack(v.keep), old = was?.attention.get(v.module);
     const wanted = shown.value === "all" ? Object.keys(kinds_of_map) : [shown.value];
     about.textContent = `${v.module}: queries down, keys across; hatched: masked. Layers and heads count from 0, as ` +
-      "in the names of modules." + (Glim.live ? " A click on a cell, or Enter, masks it or lets it be attended to." : "");
+      "in the names of modules." +
+      (Glim.live ? " A click on a cell, or Enter, masks it or lets it be attended to." : "");
     const pick = Glim.live && ((r, c) => Glim.live.toggle_mask(v.module, r, c, keep[r * v.keys.length + c]));
     heads.replaceChildren(...v.heads.map((head, h) => make("div", {class: "head", "data-head": h},
       make("h3", {}, `head ${h}`),
@@ -312,13 +313,17 @@ function draw_image(panel) {
   const {pixels, gradient} = data.image, [channels] = pixels.shape;
   const maps = (t, words, options) => d3.range(channels).map(c => {
     const title = words + (channels > 1 ? `, channel ${c}` : "");
-    const pick = t === pixels && Glim.live && ((row, column) => Glim.live.paint(`${channels > 1 ? c + "," : ""}${row},${column}`));
-    return make("div", {}, make("div", {class: "facts"}, title), Maps.draw(Maps.part(t, c), null, null, {...options, title, pick}));
+    const pick = t === pixels && Glim.live &&
+      ((row, column) => Glim.live.paint(`${channels > 1 ? c + "," : ""}${row},${column}`));
+    return make("div", {}, make("div", {class: "facts"}, title),
+      Maps.draw(Maps.part(t, c), null, null, {...options, title, pick}));
   });
   const most = d3.max(unpack(gradient), Math.abs);
-  panel.append(make("h2", {}, "The image"), make("p", {}, "Pixels as they are read, 0 to 1, and ∂L/∂pixel: a brighter pixel raises the " +
-    "loss where it is orange and lowers it where it is blue." + (Glim.live ? " A click on a pixel, or Enter, paints it." : "")), make("div", {class: "maps"}, maps(pixels, "pixel", {low: 0, high: 1}),
-    maps(gradient, "∂L/∂pixel", {low: -most, high: most, diverging: true})));
+  panel.append(make("h2", {}, "The image"),
+    make("p", {}, "Pixels as they are read, 0 to 1, and ∂L/∂pixel: a brighter pixel raises the loss where it is " +
+      "orange and lowers it where it is blue." + (Glim.live ? " A click on a pixel, or Enter, paints it." : "")),
+    make("div", {class: "maps"}, maps(pixels, "pixel", {low: 0, high: 1}),
+      maps(gradient, "∂L/∂pixel", {low: -most, high: most, diverging: true})));
 }
 function draw_tokens(panel) {
   const a = data.attribution;
@@ -370,23 +375,24 @@ function draw_tokens(panel) {
 function draw_matrices(panel) {
   if (Glim.live) Glim.live.add_lens(data);
   panel.append(make("p", {}, "The gradient of a matrix is a sum of one product a position, ∂L/∂W = Σ δ xᵀ: x is what " +
-    "the position brings, δ the gradient of what the matrix makes of it. A step of training answers an input like x with more of " +
-    "−δ. Both are read as tokens here, where they have the model's width: the embedding's or generator's rows with the largest " +
-    "scalar product (Katz et al. 2024, the backward lens)."));
+    "the position brings, δ the gradient of what the matrix makes of it. A step of training answers an input like x " +
+    "with more of −δ. Both are read as tokens here, where they have the model's width: the embedding's or " +
+    "generator's rows with the largest scalar product (Katz et al. 2024, the backward lens)."));
   if (!data.lens.length) { panel.append(make("p", {}, "This model has no matrices that can be read so.")); return; }
   const which = make("select", {id: "lens-matrix", "aria-label": "matrix"},
     data.lens.map((m, i) => make("option", {value: i}, m.matrix)));
   const body = make("div");
-  const tokens = list => list.length ? list.map(t => make("span", {class: "token", title: `${t.token}: ${number(t.product)}`}, t.token)) :
-    make("span", {class: "soft"}, "–");
+  const token = t => make("span", {class: "token", title: `${t.token}: ${number(t.product)}`}, t.token);
+  const tokens = list => list.length ? list.map(token) : make("span", {class: "soft"}, "–");
   const redraw = () => {
     const m = data.lens[Number(which.value)];
-    body.replaceChildren(make("p", {class: "soft"}, `‖∂L/∂W‖ = ${number(m.norm)}; the ${m.terms.length} products add up to it with an error of ` +
-        `${number(m.error)}.`),
+    body.replaceChildren(make("p", {class: "soft"}, `‖∂L/∂W‖ = ${number(m.norm)}; the ${m.terms.length} products ` +
+        `add up to it with an error of ${number(m.error)}.`),
       make("div", {class: "scroll"}, make("table", {}, make("thead", {}, make("tr", {}, make("th", {}, "position"),
-        make("th", {class: "number"}, "share"), make("th", {class: "number"}, "‖x‖"), make("th", {class: "number"}, "‖δ‖"),
-        make("th", {}, "x is like"), make("th", {}, "−δ asks for"))),
-      make("tbody", {}, m.terms.map(t => make("tr", {}, make("td", {}, t.position), make("td", {class: "number"}, `${(100 * t.share).toFixed(1)} %`),
+        make("th", {class: "number"}, "share"), make("th", {class: "number"}, "‖x‖"),
+        make("th", {class: "number"}, "‖δ‖"), make("th", {}, "x is like"), make("th", {}, "−δ asks for"))),
+      make("tbody", {}, m.terms.map(t => make("tr", {}, make("td", {}, t.position),
+        make("td", {class: "number"}, `${(100 * t.share).toFixed(1)} %`),
         make("td", {class: "number"}, number(t.input_norm)), make("td", {class: "number"}, number(t.delta_norm)),
         make("td", {}, tokens(t.input)), make("td", {}, tokens(t.delta))))))));
   };
@@ -416,13 +422,15 @@ function draw(now, old) {
   const node = view.querySelector(".list button[aria-current=true]")?.dataset.node;
   const maps = () => [...view.querySelectorAll("svg")], focused = maps().indexOf(document.activeElement);
   const read = focused >= 0 && document.activeElement.reads?.();
-  view.replaceChildren(make("h1", {}, data.source.length ? `${data.source_text} → ${data.target_text}` : data.target_text),
-    make("p", {class: "soft"}, `${data.title} · loss ${number(data.loss)}${before(was?.loss, data.loss)}${data.target_out.length > 1 ? " per token" : ""} · ` +
-      `${data.nodes.length} nodes` + (data.own_target ? " · the target is the model's own" : "")));
+  view.replaceChildren(
+    make("h1", {}, data.source.length ? `${data.source_text} → ${data.target_text}` : data.target_text),
+    make("p", {class: "soft"}, `${data.title} · loss ${number(data.loss)}${before(was?.loss, data.loss)}` +
+      `${data.target_out.length > 1 ? " per token" : ""} · ${data.nodes.length} nodes` +
+      (data.own_target ? " · the target is the model's own" : "")));
   const boxes = Glim.without_font([data.source_text, data.target_text, ...data.source, ...data.target_in].join(""));
   if (boxes)
-    view.append(make("p", {class: "warning"}, `This browser has no font for ${boxes}: they are shown as boxes. Debian's ` +
-      "package fonts-wqy-microhei has Chinese, Japanese and Korean."));
+    view.append(make("p", {class: "warning"}, `This browser has no font for ${boxes}: they are shown as boxes. ` +
+      "Debian's package fonts-wqy-microhei has Chinese, Japanese and Korean."));
   Glim.tabs(view, [
     {id: "model", title: "Model", draw: draw_model},
     {id: "attention", title: "Attention", draw: draw_attention},

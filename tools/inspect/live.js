@@ -36,7 +36,9 @@ function call(request) {
 }
 function ask(request) {
   const data = call(request);
-  return Object.assign(data, {title: request.model === kRun || request.fresh && !same(request.fresh, original.fresh) ? data.title : still.title, own_target: pairs ? still.own_target && data.target_text === still.target_text : data.own_target});
+  const other = request.model === kRun || request.fresh && !same(request.fresh, original.fresh);
+  return Object.assign(data, {title: other ? data.title : still.title,
+    own_target: pairs ? still.own_target && data.target_text === still.target_text : data.own_target});
 }
 // The pictures of a node, which the module keeps of its last pass, the one that is drawn.
 function add_pictures(n) {
@@ -67,7 +69,8 @@ function model_words() {
   const whole = original.fresh && Object.keys(original.fresh).every(name => name in state.fresh);
   const given = Object.entries(state.fresh).filter(([name, value]) => !whole || !same(value, original.fresh[name]));
   const named = word => given.some(([name]) => word === "--" + name);
-  const kept = whole ? command.filter((word, i) => !named(word) && !named(command[i - 1])) : ["glim", "inspect", "--fresh"];
+  const kept = whole ? command.filter((word, i) => !named(word) && !named(command[i - 1])) :
+    ["glim", "inspect", "--fresh"];
   return [...kept, ...given.flatMap(([name, value]) => ["--" + name, String(value)])];
 }
 function command_line() {
@@ -89,8 +92,8 @@ function change(values) {
   try {
     const started = performance.now();
     // What the changes are held against: the same text or image in the same model, with nothing changed.
-    const own = {sentence: state.sentence, translation: state.translation, hide: state.hide, label: state.label, image: state.image,
-      ...(state.fresh && {fresh: state.fresh}), ...(state.model && {model: state.model})};
+    const own = {sentence: state.sentence, translation: state.translation, hide: state.hide, label: state.label,
+      image: state.image, ...(state.fresh && {fresh: state.fresh}), ...(state.model && {model: state.model})};
     const {fresh: _, ...plain} = original, still_asked = asked({...plain, ...own});
     if (!base || !same(base.own, own)) base = {own, data: ask(still_asked)};
     const unchanged = same(still_asked, asked(state));
@@ -121,7 +124,8 @@ const toggled = (list, item) => list.includes(item) ? without(list, item) : [...
 // ---- the controls ----
 const hide = make("input", {id: "live-hide", size: 12, placeholder: "the middle one",
   onchange: e => change({hide: e.target.value.split(/[ ,]+/).filter(Boolean)})});
-const label = make("input", {id: "live-label", size: 12, placeholder: "the model's own", onchange: e => change({label: e.target.value.trim()})});
+const label = make("input", {id: "live-label", size: 12, placeholder: "the model's own",
+  onchange: e => change({label: e.target.value.trim()})});
 const image = make("select", {id: "live-image", onchange: e => change({image: e.target.value, paint: []})},
   (images ?? []).map(i => make("option", {value: i.name}, i.name)));
 const brush = make("input", {id: "live-brush", type: "number", min: 0, max: 1, step: 0.05, value: 1});
@@ -135,15 +139,18 @@ const scale_number = make("input", {id: "live-scale-number", type: "number", ste
 const smoothing = make("input", {id: "live-smoothing", type: "number", min: 0, max: 0.99, step: 0.05,
   placeholder: "as in training",
   onchange: e => change({"label-smoothing": e.target.value === "" ? null : Number(e.target.value)})});
-const dropout = make("input", {id: "live-dropout", type: "checkbox", onchange: e => change({dropout: e.target.checked})});
+const dropout = make("input", {id: "live-dropout", type: "checkbox",
+  onchange: e => change({dropout: e.target.checked})});
 const heads = make("div", {class: "controls", id: "live-heads"});
 function draw_heads() {
-  heads.replaceChildren(...(drawn ?? still).attention.map(v => make("span", {class: "mono"}, v.module + " ", v.heads.map((_, h) => {
-    const name = `${v.module}:${h}`;
+  const box = (module, h) => {
+    const name = `${module}:${h}`;
     return make("label", {}, make("input", {type: "checkbox", "data-head": name, "aria-label": "head " + name,
       checked: !state["remove-head"].includes(name),
       onchange: () => change({"remove-head": toggled(state["remove-head"], name)})}), String(h));
-  }))));
+  };
+  heads.replaceChildren(...(drawn ?? still).attention.map(v =>
+    make("span", {class: "mono"}, v.module + " ", v.heads.map((_, h) => box(v.module, h)))));
 }
 // Layers, and of each residual connection the skip, the sublayer and the norm; those of the pass with nothing removed.
 const part = make("select", {id: "live-remove", "aria-label": "a layer or a part of one to remove",
@@ -175,19 +182,21 @@ function update() {
   shown.textContent = command_line();
 }
 // A fresh model in place of the page's: its sizes.
-const fresh = new Map([["norm", ["", "pre", "post"]], ["layers", ["", 1, 2, 3, 4, 6, 8, 12]], ["d-model", ["", 16, 32, 64, 128, 256]],
-  ["heads", ["", 1, 2, 4, 8]], ["embedding-init", ["", 0.02, 0.1, 0.3, 1]], ["seed", ["", 1, 2, 3, 4, 5]]].map(([name, values]) => [name, make("select", {"data-fresh": name,
-    "aria-label": name, onchange: e => {
-      const value = isNaN(e.target.value) ? e.target.value : Number(e.target.value);
-      const {[name]: _, ...others} = state.fresh ?? {};
-      // Changes name modules of the model before.
-      change({fresh: e.target.value === "" ? others : {...others, [name]: value}, ...nothing});
-    }}, values.map(v => make("option", {value: v}, v === "" ? "as it is" : v)))]));
+const sizes = {norm: ["", "pre", "post"], layers: ["", 1, 2, 3, 4, 6, 8, 12], "d-model": ["", 16, 32, 64, 128, 256],
+  heads: ["", 1, 2, 4, 8], "embedding-init": ["", 0.02, 0.1, 0.3, 1], seed: ["", 1, 2, 3, 4, 5]};
+const fresh = new Map(Object.entries(sizes).map(([name, values]) => [name, make("select", {"data-fresh": name,
+  "aria-label": name, onchange: e => {
+    const value = isNaN(e.target.value) ? e.target.value : Number(e.target.value);
+    const {[name]: _, ...others} = state.fresh ?? {};
+    // Changes name modules of the model before.
+    change({fresh: e.target.value === "" ? others : {...others, [name]: value}, ...nothing});
+  }}, values.map(v => make("option", {value: v}, v === "" ? "as it is" : v)))]));
 // Beside a node of the walk: what can be done to its gradient.
 function gradient_controls(n) {
   const head = make("select", {"aria-label": "head"}, make("option", {value: ""}, "all heads"),
-    n.shape.length === 4 ? n.shape.slice(1, 2).flatMap(h => d3.range(h)).map(h => make("option", {value: ":" + h}, "head " + h)) : []);
-  const factor = make("input", {type: "number", step: "any", value: 2, size: 5, "aria-label": "factor of the gradient"});
+    n.shape.length === 4 ? d3.range(n.shape[1]).map(h => make("option", {value: ":" + h}, "head " + h)) : []);
+  const factor = make("input", {type: "number", step: "any", value: 2, size: 5,
+    "aria-label": "factor of the gradient"});
   const add = (name, item) => change({[name]: [...without(state[name], item), item]});
   return make("div", {class: "controls", id: "live-gradient"}, "its gradient: ", n.shape.length === 4 ? head : "",
     make("button", {onclick: () => add("zero", n.path + head.value)}, "zero"),
@@ -223,13 +232,16 @@ const curves = make("div", {class: "controls", id: "live-curves"});
 // One line over the steps; a logarithmic scale where all is above 0.
 function curve(title, points) {
   const width = 300, height = 90, [low, high] = d3.extent(points, p => p[1]);
-  const scale = (low > 0 ? d3.scaleLog() : d3.scaleLinear()).domain([low, Math.max(high, 1.01 * low)]).range([height - 4, 4]);
-  const x = d3.scaleLinear().domain([points[0][0], Math.max(points[points.length - 1][0], points[0][0] + 1)]).range([2, width - 2]);
+  const first = points[0], last = points[points.length - 1];
+  const scale = (low > 0 ? d3.scaleLog() : d3.scaleLinear()).domain([low, Math.max(high, 1.01 * low)])
+    .range([height - 4, 4]);
+  const x = d3.scaleLinear().domain([first[0], Math.max(last[0], first[0] + 1)]).range([2, width - 2]);
   const svg = d3.create("svg").attr("width", width).attr("height", height).attr("role", "img")
-    .attr("aria-label", `${title}: ${Glim.number(points[points.length - 1][1])}`);
+    .attr("aria-label", `${title}: ${Glim.number(last[1])}`);
   svg.append("path").attr("fill", "none").attr("stroke", "var(--accent)").attr("stroke-width", 1.5)
     .attr("d", d3.line(p => x(p[0]), p => scale(p[1]))(points));
-  return make("div", {}, make("div", {class: "soft"}, `${title}: ${Glim.number(points[points.length - 1][1])}, first ${Glim.number(points[0][1])}`), svg.node());
+  return make("div", {}, make("div", {class: "soft"},
+    `${title}: ${Glim.number(last[1])}, first ${Glim.number(first[1])}`), svg.node());
 }
 function train(updates) {
   const begin = run.begun !== task.value;
@@ -245,14 +257,17 @@ function train(updates) {
   const [step] = run.steps[run.steps.length - 1], tried = run.tried[run.tried.length - 1];
   curves.replaceChildren(curve("loss per target", run.steps.map(s => [s[0], s[1]])),
     curve("gradient norm", run.steps.map(s => [s[0], s[2]])));
-  run_status.textContent = `${step} updates` + (tried ? `; after ${tried[0]}, ${(100 * tried[1]).toFixed(1)} % of the held-out ` +
-    "outputs were exactly right" : "") + (run.over ? "; the run is over." : ".");
-  run_command.textContent = "glim train --out run" + Object.entries(kinds_of_run[run.begun]).map(([n, v]) => ` --${n} ${v}`).join("");
+  run_status.textContent = `${step} updates` +
+    (tried ? `; after ${tried[0]}, ${(100 * tried[1]).toFixed(1)} % of the held-out outputs were exactly right` : "") +
+    (run.over ? "; the run is over." : ".");
+  run_command.textContent = "glim train --out run" +
+    Object.entries(kinds_of_run[run.begun]).map(([n, v]) => ` --${n} ${v}`).join("");
   base = null;
   if (begin || state.model !== kRun) {  // a sentence of the task
     delete state.fresh;
     const example = call({model: kRun, sentence: "", translation: ""});
-    change({...structuredClone(original), fresh: undefined, model: kRun, sentence: example.source_text, translation: example.target_text});
+    change({...structuredClone(original), fresh: undefined, model: kRun, sentence: example.source_text,
+      translation: example.target_text});
   } else {
     change({});
   }
@@ -275,7 +290,8 @@ const go = make("button", {id: "live-train", onclick: () => {
   go_on();
 }}, "train");
 const training = make("details", {id: "live-training"}, make("summary", {}, "train a model in this page"),
-  make("p", {}, "A small Transformer from scratch. All that the page shows, every A, ∂L/∂A, S and ∂L/∂S, is of the weights so far."),
+  make("p", {}, "A small Transformer from scratch. All that the page shows, every A, ∂L/∂A, S and ∂L/∂S, is of the " +
+    "weights so far."),
   make("div", {class: "controls"}, task, go, make("button", {id: "live-train-step", onclick: () => { run.on = false;
     go.textContent = "go on"; if (!run.over || run.begun !== task.value) train(1); }}, "one update")),
   curves, run_status, make("p", {}, "The same run natively: ", run_command));
@@ -295,7 +311,8 @@ const hand = {
     if (tab === "walk") Glim.show_path(path);
   },
   // A fresh model of the page's kind; what one text it reads is the task's.
-  fresh: sizes => hand.change({fresh: {...(!pairs && {kind: still.kind}), ...sizes}, ...(!pairs && {sentence: "", hide: []})}, "model"),
+  fresh: sizes => hand.change({fresh: {...(!pairs && {kind: still.kind}), ...sizes},
+    ...(!pairs && {sentence: "", hide: []})}, "model"),
   change(values, tab, name) {
     own_text ??= {sentence: state.sentence, hide: state.hide};
     const {translation, label, image} = state, {sentence, hide} = own_text;
@@ -316,7 +333,8 @@ function panel(draw_inspection) {
   draw = draw_inspection;
   const guide = make("div", {hidden: true});
   const controls = make("fieldset", {disabled: true, id: "live"}, make("legend", {}, "Change something"), guide,
-    make("div", {class: "controls"}, images ? make("label", {}, "image ", image) : text("live-sentence", "sentence", "sentence"),
+    make("div", {class: "controls"},
+      images ? make("label", {}, "image ", image) : text("live-sentence", "sentence", "sentence"),
       images ? make("label", {}, "a click on a pixel (Tokens) paints it ", brush) : "",
       pairs ? text("live-translation", "translation", "translation") : "",
       still.kind === "bert" ? make("label", {}, "hidden tokens, from 1 on ", hide) : "",
@@ -327,8 +345,9 @@ function panel(draw_inspection) {
       make("label", {}, "label smoothing ε ", smoothing), make("label", {}, dropout, " dropout")),
     make("div", {class: "controls"}, make("label", {}, "remove ", part)),
     make("details", {}, make("summary", {}, "heads"), heads),
-    !pairs && !original.fresh ? "" : make("details", {}, make("summary", {}, "a fresh model in its place"), make("div", {class: "controls", id: "live-fresh"},
-      [...fresh].map(([name, control]) => make("label", {}, name + " ", control)))),
+    !pairs && !original.fresh ? "" : make("details", {}, make("summary", {}, "a fresh model in its place"),
+      make("div", {class: "controls", id: "live-fresh"}, [...fresh].map(([name, control]) =>
+        make("label", {}, name + " ", control)))),
     pairs ? training : "", changes,
     make("div", {class: "controls"}, make("button", {id: "live-reset", onclick: reset}, "as it was")),
     status, make("p", {}, "The same natively: ", shown));
@@ -341,10 +360,11 @@ function panel(draw_inspection) {
     guide.append(Path.panel(hand));
     guide.hidden = false;
     Glim.live.ready = true;
-  }).catch(e => say("Glim does not start in this browser, so that nothing can be changed; the page shows the pass as it " +
-    `was written. (${e.message})`, true));
+  }).catch(e => say("Glim does not start in this browser, so that nothing can be changed; the page shows the pass as " +
+    `it was written. (${e.message})`, true));
   setTimeout(update);
   return controls;
 }
-return {panel, add_pictures, add_lens, gradient_controls, toggle_mask, paint, change, run, state, command_line, drawn: () => drawn, ready: false};
+return {panel, add_pictures, add_lens, gradient_controls, toggle_mask, paint, change, run, state, command_line,
+  drawn: () => drawn, ready: false};
 })();

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Pages of glim inspect for models that read one text or an image, in headless Chromium: every tab, and where the
-module lies beside the program the live page's controls, held against the program.
+"""Pages of glim inspect for models that read one text or an image, in headless Chromium: every tab, and the live
+page's controls, held against the program.
 
-    kinds.py GLIM MAKE_IMAGES       runs no test where there is no Chromium
+    kinds.py GLIM MAKE_IMAGES LIVE_ANSWERS       runs no test where there is no Chromium
 """
 import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -15,10 +16,10 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "page"))
 import checks  # noqa: E402
 import chromium  # noqa: E402
+import without_module  # noqa: E402
 
 chromium.leave_without()
 glim, make_images = map(os.path.abspath, sys.argv[1:3])
-live = os.path.exists(os.path.join(os.path.dirname(glim), "live.wasm"))
 check = checks.Checks()
 WAIT = ("new Promise(done => { const ask = () => Glim.live.ready || document.querySelector('#live-status.warning') ? "
         "done(Glim.live.ready) : setTimeout(ask, 50); ask(); })")
@@ -78,6 +79,7 @@ def native(command, folder):
 
 SIZES = ["--layers", "2", "--d-model", "32", "--heads", "2"]
 with tempfile.TemporaryDirectory() as folder:
+    glim, answers = without_module.program(glim, sys.argv[3], folder)
     subprocess.run([make_images, "."], cwd=folder, check=True)
     run(folder, "train", "--kind", "vit", "--patch", "4", *SIZES, "--images", "images.idx", "--labels", "labels.idx",
         "--max-steps", "3", "--warmup", "1", "--out", "vit", "--progress", "none")
@@ -98,10 +100,11 @@ with tempfile.TemporaryDirectory() as folder:
                  "set('live-label', '2')", "Glim.live.change({paint: ['*,3=0.5', '0,*=1'], zero: ['*.scores:0']})"]),
     }
     for kind, (words, changes) in kinds.items():
-        with_module = live
-        run(folder, "inspect", *words, "--out", kind, *(["--live"] if with_module else []))
+        run(folder, "inspect", *words, "--out", kind, "--live")
+        if answers and words[0] == "--model":  # what the page would write into its module's file system
+            shutil.copy(f"{folder}/{kind}/model.safetensors", f"{folder}/program")
         for width in (1280, 390):
-            with chromium.Page(f"{folder}/{kind}/inspect.html", width, folder) as page:
+            with chromium.Page(f"{folder}/{kind}/inspect.html", width, folder, answers=answers) as page:
                 seen = page.evaluate(LOOK)
                 check(all(seen[tab] > 2 for tab in ("model", "attention", "walk", "tokens", "words")), f"{kind}: {seen}")
                 check(seen["stacks"] == ["decoder" if kind == "gpt" else "encoder"], f"{kind}: {seen['stacks']}")
@@ -110,23 +113,22 @@ with tempfile.TemporaryDirectory() as folder:
                     check(seen["cells"] == 2 * 64 + seen["cells"] % 64 > 128, f"{seen['cells']} cells")
                 for faint in chromium.faint(page)[1]:
                     check(False, f"{kind}: {faint}")
-                if with_module:
-                    page.evaluate(SET)
-                    check(page.evaluate(WAIT), f"{kind}: no start")
-                    for change in changes:
-                        page.evaluate(change)
-                        command = page.evaluate("document.getElementById('live-command').textContent")
-                        refused = page.evaluate("document.querySelector('#live-status.warning')?.textContent")
-                        check(not refused, f"{kind}, {change}: {refused}")
-                        check(same(page.evaluate(NUMBERS), command, folder), f"{kind}, {change}: other numbers than {command}")
-                    said = page.evaluate(PATH)
-                    check(len({title for title, *_ in said}) == STOPS[kind], f"{kind}: {[title for title, *_ in said]}")
-                    for title, step, answer, wrong, command, numbers in said:
-                        check(len(answer) > 80 and not wrong and not re.search("NaN|undefined|null", answer),
-                              f"{kind}, {title}, {step}: {answer} {wrong}")
-                        check(width == 390 or same(numbers, command, folder), f"{kind}, {title}, {step}: other numbers than {command}")
-                    page.evaluate("document.getElementById('live-reset').click()")
-                    check(not page.evaluate("document.querySelector('#live-status.warning')"), f"{kind}: no way back")
+                page.evaluate(SET)
+                check(page.evaluate(WAIT), f"{kind}: no start")
+                for change in changes:
+                    page.evaluate(change)
+                    command = page.evaluate("document.getElementById('live-command').textContent")
+                    refused = page.evaluate("document.querySelector('#live-status.warning')?.textContent")
+                    check(not refused, f"{kind}, {change}: {refused}")
+                    check(same(page.evaluate(NUMBERS), command, folder), f"{kind}, {change}: other numbers than {command}")
+                said = page.evaluate(PATH)
+                check(len({title for title, *_ in said}) == STOPS[kind], f"{kind}: {[title for title, *_ in said]}")
+                for title, step, answer, wrong, command, numbers in said:
+                    check(len(answer) > 80 and not wrong and not re.search("NaN|undefined|null", answer),
+                          f"{kind}, {title}, {step}: {answer} {wrong}")
+                    check(width == 390 or same(numbers, command, folder), f"{kind}, {title}, {step}: other numbers than {command}")
+                page.evaluate("document.getElementById('live-reset').click()")
+                check(not page.evaluate("document.querySelector('#live-status.warning')"), f"{kind}: no way back")
                 for error in page.errors:
                     check(False, f"{kind}, {width} px: {error}")
     with open(f"{folder}/data.json", "w", encoding="utf-8") as file:

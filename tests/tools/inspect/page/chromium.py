@@ -31,10 +31,13 @@ def faint(page):
 
 
 class Page:
-    """with Page("a.html", 390, folder) as page: page.evaluate("1 + 1")"""
+    """with Page("a.html", 390, folder) as page: page.evaluate("1 + 1")
 
-    def __init__(self, path, width, folder, height=900, limit=300):
-        self.errors, self.requests = [], []
+    answers(text) is what the page's prompt(text) gives.
+    """
+
+    def __init__(self, path, width, folder, height=900, limit=300, answers=None):
+        self.errors, self.requests, self.answers = [], [], answers
         self.deadline = time.monotonic() + limit
         self.count, self.rest = 0, b""
         to_read, self.to = os.pipe()
@@ -91,7 +94,7 @@ class Page:
         with open(path, "wb") as out:
             out.write(base64.b64decode(data))
 
-    def call(self, method, **parameters):
+    def send(self, method, **parameters):
         self.count += 1
         message = {"id": self.count, "method": method, "params": parameters}
         if self.session:
@@ -99,7 +102,10 @@ class Page:
         data = json.dumps(message).encode() + b"\0"
         while data:
             data = data[os.write(self.to, data):]
-        number = self.count
+        return self.count
+
+    def call(self, method, **parameters):
+        number = self.send(method, **parameters)
         while True:
             answer = self.receive()
             if answer.get("id") == number:
@@ -122,6 +128,8 @@ class Page:
     def note(self, method, p):
         if method == "Page.loadEventFired":
             self.loaded = True
+        elif method == "Page.javascriptDialogOpening":
+            self.send("Page.handleJavaScriptDialog", accept=True, promptText=self.answers(p["message"]))
         elif method == "Runtime.exceptionThrown":
             d = p["exceptionDetails"]
             self.errors.append("error: " + d.get("exception", {}).get("description", d["text"]))
