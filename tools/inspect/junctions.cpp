@@ -54,6 +54,7 @@ std::vector<Junction> residual_junctions(const Capture& c) {
     auto [x, f] = std::minmax({n.inputs[0], n.inputs[1]});
     if (without_step(n.scope) != n.scope) continue;  // a gate's mixture, no residual connection
     if (x < 0 || f == x || c[x].value.shape() != c[f].value.shape()) continue;
+    if (!c[x].gradient.defined()) continue;  // x is frozen
     std::vector<bool> marks = between(c, x, f);
     if (!marks[static_cast<std::size_t>(x)]) continue;
     Junction j;

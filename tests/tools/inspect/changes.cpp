@@ -130,6 +130,15 @@ TEST_CASE("zero, freeze and scale change what flows below a node") {
                    mul(gradient(plain, kSelf + ".query"), -2.0)) < 1e-14);
 }
 
+TEST_CASE("a residual connection whose x is frozen has no shares") {
+  const Capture plain = changed([](Changes&) {});
+  const std::vector<Junction> all = residual_junctions(plain);
+  REQUIRE(!all.empty());
+  const std::string x = plain[all.back().x].path;
+  const Capture frozen = changed([&](Changes& c) { c.freeze = {x}; });
+  CHECK(residual_junctions(frozen).size() < all.size());
+}
+
 TEST_CASE("a masked cell is exactly 0 in A and in its gradients; a query without keys gets zeros") {
   Capture c = changed([](Changes& o) { o.mask = {kCross + ":1,0", kCross + ":2,*"}; });
   for (const char* name : {".probs", ".scores"}) {
