@@ -93,6 +93,8 @@ KEYBOARD = """(() => {
   key("Enter");
   return [changed !== before && / --(un)?mask /.test(changed), stays, command() === before];
 })()"""
+OUTSIDE = """[...document.querySelectorAll("#live input, #live select, #live button")].filter(e =>
+  e.getBoundingClientRect().right > document.getElementById("live").getBoundingClientRect().right).map(e => e.id)"""
 NAMELESS = """[...document.querySelectorAll("#live input, #live select, #live button, #live summary")].filter(e =>
   !(e.tagName === "BUTTON" || e.tagName === "SUMMARY" ? e.textContent.trim() : e.closest("label")?.textContent.trim()) &&
   !e.getAttribute("aria-label")).map(e => e.outerHTML)"""
@@ -164,6 +166,7 @@ with tempfile.TemporaryDirectory() as folder:
             page.evaluate(HELPERS)
             turn_knobs(page, folder, times)
             check(page.evaluate(KEYBOARD) == [True, True, True], f"by keyboard: {page.evaluate(KEYBOARD)}")
+            check(page.evaluate(OUTSIDE) == [], f"{width} px: beyond the frame: {page.evaluate(OUTSIDE)}")
             check(page.evaluate(NAMELESS) == [], f"controls without a name: {page.evaluate(NAMELESS)}")
             # What Glim refuses is said, and the state stays.
             for knob, part in (("set('live-sentence', ' ')", "empty"), ("set('live-sentence', 'a '.repeat(400))", "256"),
