@@ -19,9 +19,17 @@ struct Tally {
   double excess = 0;
 };
 
+// The sanitizers look at memory, which the variations of one op use alike: a third of them there.
+#ifdef __SANITIZE_ADDRESS__
+constexpr std::size_t kEvery = 3;
+#else
+constexpr std::size_t kEvery = 1;
+#endif
+
 Tally run_all(const std::vector<Case>& cases) {
   Tally all;
-  for (const Case& c : cases) {
+  for (std::size_t i = 0; i < cases.size(); i += kEvery) {
+    const Case& c = cases[i];
     CaseResult r = run(c);
     INFO(r.op + ", " + r.name);
     INFO(r.detail);
@@ -49,20 +57,20 @@ void print(const char* dtype, const Tally& t) {
 TEST_CASE("every op passes its gradient checks in float64", "[op_specs]") {
   Tally t = run_all(op_cases());
   print("float64", t);
-  CHECK(t.compared >= 500);
+  CHECK(t.compared >= 500 / static_cast<Index>(kEvery));
   CHECK(t.undecidable > 0);  // the kinks that are there on purpose were met
 }
 
 TEST_CASE("every op passes its gradient checks in float32", "[op_specs]") {
   Tally t = run_all(op_cases(DType::Float32));
   print("float32", t);
-  CHECK(t.compared >= 100);
+  CHECK(t.compared >= 100 / static_cast<Index>(kEvery));
 }
 
 TEST_CASE("a whole small Transformer passes its gradient checks", "[op_specs][models][slow]") {
   Tally t = run_all(model_cases());
   print("models", t);
-  CHECK(t.compared >= 100);
+  CHECK(t.compared >= 100 / static_cast<Index>(kEvery));
 }
 
 TEST_CASE("every op that can be recorded has a specification", "[op_specs]") {

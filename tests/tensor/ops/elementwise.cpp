@@ -40,8 +40,8 @@ void check_unary(Tensor (*op)(const Tensor&), double (*f)(double), double ulps) 
         double in = element(x, i), out = element(y, i);
         double expected = f(in);
         if (t == DType::Float32) expected = static_cast<float>(expected);
-        INFO(in << " gives " << out << ", not " << expected);
-        REQUIRE(near(out, expected, t, ulps));
+        if (near(out, expected, t, ulps)) continue;  // millions: Catch2 hears of a wrong one alone
+        FAIL(in << " gives " << out << ", not " << expected);
       }
     }
   }
