@@ -134,7 +134,7 @@ def native(command, folder):
         return json.load(file)
 
 
-def turn_knobs(page, folder, times):
+def turn_knobs(page, folder, times, compared):
     for name, knob in KNOBS:
         page.evaluate(knob)
         seen = page.evaluate(SEEN)
@@ -144,6 +144,8 @@ def turn_knobs(page, folder, times):
         check(all(abs(s - 1) < 1e-6 for s in seen["shares"]), f"{name}: shares {seen['shares']}")
         check(seen["row_sum"] <= 0, f"{name}: a row of ∂L/∂S adds up to {seen['row_sum']}")
         check(seen["leaks"] == 0, f"{name}: {seen['leaks']} masked cells have a gradient")
+        if not compared:
+            continue
         data = native(seen["command"], folder)
         check(near(seen["loss"], data["loss"]), f"{name}: loss {seen['loss']}, natively {data['loss']}: {seen['command']}")
         for (module, norm), b in zip(seen["blocks"], data["blocks"]):
@@ -159,12 +161,14 @@ with tempfile.TemporaryDirectory() as folder:
                     "I have a cat and a dog", "--translation", "我有一只猫和一只狗", "--attribution-steps", "0", "--out", folder],
                    check=True, stdout=subprocess.DEVNULL)
     for width in (1280, 390):
+        # The same sources in the module's place give the same numbers at any width.
+        compared = width == 1280 or answers is None
         times = []
         with chromium.Page(f"{folder}/inspect.html", width, folder, answers=answers) as page:
             page.evaluate("new Promise((done, fail) => { const wait = n => Glim.live.ready ? done() : n ? setTimeout(wait, 50, n - 1) "
                           ": fail(new Error(document.getElementById('live-status').textContent)); wait(200); })")
             page.evaluate(HELPERS)
-            turn_knobs(page, folder, times)
+            turn_knobs(page, folder, times, compared)
             check(page.evaluate(KEYBOARD) == [True, True, True], f"by keyboard: {page.evaluate(KEYBOARD)}")
             check(page.evaluate(OUTSIDE) == [], f"{width} px: beyond the frame: {page.evaluate(OUTSIDE)}")
             check(page.evaluate(NAMELESS) == [], f"controls without a name: {page.evaluate(NAMELESS)}")
@@ -202,23 +206,24 @@ with tempfile.TemporaryDirectory() as folder:
             page.evaluate("document.getElementById('live-reset').click()")
             for text in chromium.faint(page)[1]:
                 check(False, text)
-            # Training: as many updates of `glim train` give the loss that the page draws.
-            for _ in range(12):
-                page.evaluate("document.getElementById('live-train-step').click()")
-            seen = page.evaluate(SEEN)
-            check(not seen["bad"] and "--model run" in seen["command"], f"training: {seen['status']} {seen['command']}")
-            check(page.evaluate("document.getElementById('live-run').textContent").startswith("12 updates"), "not 12 updates")
-            words = shlex.split(page.evaluate("document.getElementById('live-run-command').textContent"))
-            subprocess.run([glim, *words[1:], "--log-every", "1", "--progress", "none", "--overwrite"], cwd=folder,
-                           check=True, stdout=subprocess.DEVNULL)
-            with open(f"{folder}/run/metrics.jsonl", encoding="utf-8") as file:
-                logged = [line for line in map(json.loads, file) if line["type"] == "train"]
-            steps = page.evaluate("Glim.live.run.steps")
-            check(len(steps) == 12, f"{len(steps)} steps")
-            for (step, loss, norm, _), line in zip(steps, logged):
-                check(step == line["step"] and abs(loss - line["kl"]) < 1e-4 * loss, f"step {step}: {loss}, natively {line}")
-            page.evaluate("document.getElementById('live-reset').click()")
-            check(page.evaluate(SEEN)["command"].startswith("glim inspect --fresh"), "no way back from training")
+            if compared:
+                # Training: as many updates of `glim train` give the loss that the page draws.
+                for _ in range(12):
+                    page.evaluate("document.getElementById('live-train-step').click()")
+                seen = page.evaluate(SEEN)
+                check(not seen["bad"] and "--model run" in seen["command"], f"training: {seen['status']} {seen['command']}")
+                check(page.evaluate("document.getElementById('live-run').textContent").startswith("12 updates"), "not 12 updates")
+                words = shlex.split(page.evaluate("document.getElementById('live-run-command').textContent"))
+                subprocess.run([glim, *words[1:], "--log-every", "1", "--progress", "none", "--overwrite"], cwd=folder,
+                               check=True, stdout=subprocess.DEVNULL)
+                with open(f"{folder}/run/metrics.jsonl", encoding="utf-8") as file:
+                    logged = [line for line in map(json.loads, file) if line["type"] == "train"]
+                steps = page.evaluate("Glim.live.run.steps")
+                check(len(steps) == 12, f"{len(steps)} steps")
+                for (step, loss, norm, _), line in zip(steps, logged):
+                    check(step == line["step"] and abs(loss - line["kl"]) < 1e-4 * loss, f"step {step}: {loss}, natively {line}")
+                page.evaluate("document.getElementById('live-reset').click()")
+                check(page.evaluate(SEEN)["command"].startswith("glim inspect --fresh"), "no way back from training")
             for error in page.errors:
                 check(False, f"{width} px: {error}")
             check(len(page.requests) == 1, f"the page loads {page.requests[1:]}")
