@@ -37,28 +37,30 @@ nlohmann::json shape_json(const Shape& shape) {
 nlohmann::json packed_values(const std::vector<double>& values) {
   int lowest = 0, highest = 0;
   bool any = false;
-  for (double v : values) {
-    if (v == 0 || !std::isfinite(v)) continue;
-    int e = decimal(v).exponent;
+  std::vector<Decimal> decimals(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values[i] == 0 || !std::isfinite(values[i])) continue;
+    decimals[i] = decimal(values[i]);
+    const int e = decimals[i].exponent;
     lowest = any ? std::min(lowest, e) : e;
     highest = any ? std::max(highest, e) : e;
     any = true;
   }
   if (highest - lowest >= kDecades) return {{"numbers", values}};
-  std::string bytes;
-  bytes.reserve(2 * values.size());
-  for (double v : values) {
+  std::string bytes(2 * values.size(), '\0');
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double v = values[i];
     int code;
     if (v == 0) {
       code = 0;
     } else if (!std::isfinite(v)) {
       code = std::isnan(v) ? 1 : v > 0 ? 2 : 3;
     } else {
-      Decimal d = decimal(v);
+      const Decimal d = decimals[i];
       code = 8 + (d.mantissa - 100) + (v < 0 ? 900 : 0) + 1800 * (d.exponent - lowest);
     }
-    bytes += static_cast<char>(code & 255);
-    bytes += static_cast<char>(code >> 8);
+    bytes[2 * i] = static_cast<char>(code & 255);
+    bytes[2 * i + 1] = static_cast<char>(code >> 8);
   }
   return {{"e0", lowest}, {"data", base64_encode(bytes)}};
 }
