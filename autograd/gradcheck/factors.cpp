@@ -72,16 +72,6 @@ double left_over(const std::vector<double>& c, const std::vector<double>& v, int
   return told < 3 ? std::nan("") : r;
 }
 
-// A factor of one derivative alone fits anything.
-bool several_in_a_line(const Jacobians& j, bool by_row) {
-  std::vector<Index> told(static_cast<std::size_t>(by_row ? j.rows : j.columns));
-  j.everywhere([&](Index i, Index k) {
-    told[static_cast<std::size_t>(by_row ? i : k)] += !j.no_n(i, k);
-    return true;
-  });
-  return *std::max_element(told.begin(), told.end()) > 1;
-}
-
 }  // namespace
 
 // c by least squares.
@@ -132,12 +122,15 @@ std::string passed_on(const Jacobians& j, bool times_one) {
          (times_one ? "" : ", " + text_of(c) + " times");
 }
 
-std::string other_factor(const Jacobians& j) {
-  if (several_in_a_line(j, false) && !factors(j, false).empty())
-    return "a factor that belongs to the input's element is missing or wrong";
-  if (several_in_a_line(j, true) && !factors(j, true).empty())
-    return "a factor that belongs to the output's element is missing or wrong";
-  return "";
+bool other_factor(const Jacobians& j, bool by_row) { return !factors(j, by_row).empty(); }
+
+Index wrong_lines(const Jacobians& j, bool by_row) {
+  std::vector<bool> wrong(static_cast<std::size_t>(by_row ? j.rows : j.columns));
+  j.everywhere([&](Index i, Index k) {
+    if (!j.right(i, k)) wrong[static_cast<std::size_t>(by_row ? i : k)] = true;
+    return true;
+  });
+  return std::count(wrong.begin(), wrong.end(), true);
 }
 
 }  // namespace glim::detail

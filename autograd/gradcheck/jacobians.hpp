@@ -60,6 +60,7 @@ std::string constant_factor(const Jacobians& j);  // A = c N
 std::string factor_missing(const Jacobians& j,
                            const JacobianPairs& all);       // A = N of known elements
 std::string passed_on(const Jacobians& j, bool times_one);  // A = c where N is not 0
-std::string other_factor(const Jacobians& j);               // A_ij = r_i N_ij or N_ij c_j
+bool other_factor(const Jacobians& j, bool by_row);         // A_ij = r_i N_ij, or N_ij c_j
+Index wrong_lines(const Jacobians& j, bool by_row);  // rows with a wrong derivative, or columns
 
 }  // namespace glim::detail

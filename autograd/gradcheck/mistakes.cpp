@@ -194,8 +194,9 @@ Mistake likely_mistake(const JacobianPairs& all, std::size_t k, double relative)
     return {ones_for_dy(j) ? "dy used as ones: the gradient is the same whatever dy is"
                            : "dy ignored, or used not linearly (squared, its size or its sign)",
             std::max(wrong, rows)};
+  // What no derivative speaks for is not said: as many constants fit anything.
   auto named = [&](std::string name, Index fitted = 0) {
-    return Mistake{std::move(name), wrong - fitted};
+    return wrong > fitted ? Mistake{std::move(name), wrong - fitted} : Mistake{};
   };
   if (j.everywhere([&](Index i, Index c) { return j.no_a(i, c); }))
     return named("no gradient reaches the input (detached, or a rule without it)");
@@ -226,8 +227,11 @@ Mistake likely_mistake(const JacobianPairs& all, std::size_t k, double relative)
   if (std::string text = passed_on(j, false); !text.empty()) return named(text, 1);
   for (auto explain : {term_along_axis, mean_missing})
     if (std::string text = explain(j); !text.empty()) return named(text);
-  if (std::string text = other_factor(j); !text.empty())
-    return named(text, std::max(rows, columns));
+  for (const bool by_row : {false, true})  // one constant for each line
+    if (wrong > wrong_lines(j, by_row) && other_factor(j, by_row))
+      return named(std::string("a factor that belongs to the ") + (by_row ? "output" : "input") +
+                       "'s element is missing or wrong",
+                   wrong_lines(j, by_row));
   return {};
 }
 

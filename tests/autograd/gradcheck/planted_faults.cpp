@@ -1,7 +1,10 @@
 // The checker is tested too: ops that are wrong on purpose, each beside the right one, which
 // passes. Every fault must be caught in both modes and blamed on the right input.
+#include <algorithm>
+#include <cmath>
 #include <string_view>
 
+#include "autograd/gradcheck/mistakes.hpp"
 #include "tensor/error.hpp"
 #include "tests/autograd/gradcheck/common.hpp"
 #include "tests/autograd/gradcheck/wrong/wrong.hpp"
@@ -81,6 +84,36 @@ TEST_CASE("a wrong gradient is named by what it looks like, a right one by nothi
   CHECK(wrongly * 100 <= mistakes * 3);
 }
 
+// Zeros, the identity, masks, constants, rows alike: what wrong gradients look like, and right here.
+TEST_CASE("ten thousand right Jacobians get no name", "[faults]") {
+  constexpr Index kSide = 6;
+  constexpr double kRelative = 1e-5;
+  for (std::uint64_t n = 0; n < 10000; ++n) {
+    const std::vector<double> r = list(uniform({kSide, kSide}, -1, 1, {9, n}, DType::Float64));
+    const std::vector<double> noise =
+        list(uniform({kSide, kSide}, -0.9 * kRelative, 0.9 * kRelative, {10, n}, DType::Float64));
+    detail::JacobianPair right{"x", {2, 3}, {1, 2, 3, 4, 5, 6}, r, {}, true};
+    for (Index i = 0; i < kSide; ++i)
+      for (Index k = 0; k < kSide; ++k) {
+        double& a = right.analytic[static_cast<std::size_t>(i * kSide + k)];
+        if (n % 8 == 1) a = 0;
+        if (n % 8 == 2) a = i == k;
+        if (n % 8 == 3 && i != k) a = 0;
+        if (n % 8 == 4) a = a > 0;
+        if (n % 8 == 5) a = 2;
+        if (n % 8 == 6) a = r[static_cast<std::size_t>(k)];
+        if (n % 8 == 7) a = r[static_cast<std::size_t>(std::min(i, k) * kSide + std::max(i, k))];
+      }
+    right.numeric = right.analytic;
+    double largest = 0;
+    for (double a : right.analytic) largest = std::max(largest, std::abs(a));
+    for (std::size_t e = 0; e < right.numeric.size(); ++e) right.numeric[e] += noise[e] * largest;
+    const detail::JacobianPairs all{{right}, {2, 3}, {1, 2, 3, 4, 5, 6}};
+    INFO(n);
+    REQUIRE(detail::likely_mistake(all, 0, kRelative).name.empty());
+  }
+}
+
 TEST_CASE("wrong gradients are caught and named in float32 too", "[faults]") {
   Index named = 0, rightly = 0;
   for (const WrongOp& op : ops()) {
@@ -119,6 +152,10 @@ TEST_CASE("how many derivatives say so stands beside the name", "[faults]") {
   // Two elements fit many a name.
   auto two = gradcheck(checked_op(op, &op.wrong[0]), {tensor({0.5, 1.5}, DType::Float64)});
   CHECK(two.to_string().find("may be a constant factor") != std::string::npos);
+  // A factor for each element fits anything.
+  auto one = gradcheck(checked_op(op, &op.wrong[0]), {tensor({0.5}, DType::Float64)});
+  CHECK_FALSE(static_cast<bool>(one));
+  CHECK(one.inputs[0].mistake.name.empty());
   // Projections hide the Jacobian; where it is small, a failure is worth computing it.
   report = gradcheck(checked_op(op, &op.wrong[0]), inputs_of(op), {.mode = Mode::Projection});
   CHECK(report.inputs[0].mistake.name == "a constant factor: 1/3 times the derivative");
