@@ -1,5 +1,6 @@
 // What must hold exactly of gradients, whatever the numbers.
 #include <cmath>
+#include <limits>
 
 #include "tensor/matmul/matmul.hpp"
 #include "tensor/ops/index.hpp"
@@ -163,6 +164,61 @@ TEST_CASE("dropout sends gradients where values went, times 1/(1 - p)", "[facts]
     kept += e != 0;
   }
   CHECK(kept / 2500 == Approx(0.75).margin(0.05));
+}
+
+TEST_CASE("at a kink the gradient is the one that the formula states", "[facts]") {
+  using List = std::vector<double>;
+  const Tensor dy = tensor({10, 20, 30}, DType::Float64);
+  Var a = leaf_of({1, 2, 3}, "a"), b = leaf_of({2, 2, 2}, "b"), x = leaf_of({-1, 0, 1});
+  Tape tape;
+  auto of = [&](const Var& y, const Var& leaf, const Tensor& up) {
+    return list(tape.grad(y, {leaf}, up, {.retain = true})[0].value());
+  };
+  CHECK(of(maximum(a, b), a, dy) == List{0, 10, 30});
+  CHECK(of(maximum(a, b), b, dy) == List{10, 10, 0});
+  CHECK(of(minimum(a, b), a, dy) == List{10, 10, 0});
+  CHECK(of(minimum(a, b), b, dy) == List{0, 10, 30});
+  CHECK(of(relu(x), x, dy) == List{0, 0, 30});
+  CHECK(of(abs(x), x, dy) == List{-10, 0, 30});
+  CHECK(of(clamp(x, -1, 0), x, dy) == List{10, 20, 0});
+  const Tensor one = scalar(12, DType::Float64);
+  CHECK(of(max(b), b, one) == List{4, 4, 4});
+  CHECK(of(max(a), a, one) == List{0, 0, 12});
+  CHECK(of(min(concatenate({a, a}, 0)), a, one) == List{12, 0, 0});
+}
+
+TEST_CASE("slices of one element, of none and from before the start", "[facts]") {
+  using List = std::vector<double>;
+  Var x = leaf_of({1, 2, 3});
+  Tape tape;
+  auto dx = [&](Index start, Index stop, std::initializer_list<double> dy) {
+    const Var y = slice(x, 0, start, stop);
+    return list(tape.grad(y, {x}, tensor(dy, DType::Float64), {.retain = true})[0].value());
+  };
+  CHECK(dx(1, 2, {7}) == List{0, 7, 0});
+  CHECK(dx(-9, 2, {7, 8}) == List{7, 8, 0});
+  CHECK(dx(-1, 9, {7}) == List{0, 0, 7});
+  const Var none = slice(x, 0, 3, 3);
+  CHECK(list(tape.grad(none, {x}, zeros({0}, DType::Float64))[0].value()) == List{0, 0, 0});
+}
+
+// A bias of one column says the same of all keys: softmax forgets it, but for -inf.
+TEST_CASE("a bias of -inf for a whole row leaves it nothing to attend to", "[facts]") {
+  const double inf = std::numeric_limits<double>::infinity();
+  for (const DType dtype : {DType::Float64, DType::Float32})
+    for (const Index keys : {3, 40}) {
+      const Tensor q = random64({2, 4}, 1).to(dtype), k = random64({keys, 4}, 2).to(dtype),
+                   v = random64({keys, 4}, 3).to(dtype);
+      const Var one{tensor({0.5, -inf}, {2, 1}, dtype)};
+      const Tensor y =
+          scaled_dot_product_attention(Var(q), Var(k), Var(v), {{}, one}).context.value();
+      const Tensor plain = scaled_dot_product_attention(Var(q), Var(k), Var(v)).context.value();
+      for (Index c = 0; c < 4; ++c) {
+        CHECK(y.to(DType::Float64).at<double>({0, c}) ==
+              Approx(plain.to(DType::Float64).at<double>({0, c})).epsilon(1e-5));
+        CHECK(y.to(DType::Float64).at<double>({1, c}) == 0);
+      }
+    }
 }
 
 TEST_CASE("gradients do not depend on the number of threads", "[facts]") {
