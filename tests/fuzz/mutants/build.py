@@ -39,11 +39,11 @@ def find(tree, files):
     return mutants, parts
 
 
-def render(source, list_, dropped):
-    """The text with every mutant in it."""
+def render(source, list_, left_out):
+    """The text with every mutant in it but those left out, by key."""
     places = {}
     for mutant, m in list_:
-        if mutant.key not in dropped:
+        if mutant.key not in left_out:
             places.setdefault((m.first, m.last), []).append((mutant, m))
     order = sorted(places, key=lambda p: (p[0], -p[1]))
 
@@ -119,15 +119,17 @@ def copy_tree(root, tree):
 MUTATED = {'tensor/simd/isa.cpp'}  # written here, not copied
 
 
-def make(root, folder, files, dropped):
-    """Writes the mutated tree; returns the mutants."""
+def make(root, folder, files, choose, dropped):
+    """Writes the tree with the chosen mutants; returns them."""
     tree = os.path.join(folder, 'source')
     MUTATED.update(files)
     copy_tree(root, tree)
     mutants, parts = find(root, files)
+    chosen = choose(mutants)
+    left_out = dropped | {m.key for m in mutants} - {m.key for m in chosen}
     for file in files:
         source, list_ = parts[file]
-        write_if_changed(os.path.join(tree, file), render(source, list_, dropped))
+        write_if_changed(os.path.join(tree, file), render(source, list_, left_out))
     with open(os.path.join(root, 'tensor/simd/isa.cpp'), encoding='utf-8') as text:
         definitions = f'''
 extern "C" {{
@@ -149,7 +151,7 @@ __attribute__((destructor)) static void glim_mutants_write() {{
 }}
 '''
         write_if_changed(os.path.join(tree, 'tensor/simd/isa.cpp'), '#include <cstdio>\n' + text.read() + definitions)
-    return mutants
+    return chosen
 
 
 def configure(folder):
@@ -175,11 +177,11 @@ def at_errors(output, path_of):
     return numbers, lost
 
 
-def compile_all(root, folder, files, programs, dropped, say):
+def compile_all(root, folder, files, programs, choose, dropped, say):
     """Builds until everything compiles; mutants that do not are added to `dropped`."""
     tree = os.path.join(folder, 'source')
     while True:
-        mutants = make(root, folder, files, dropped)
+        mutants = make(root, folder, files, choose, dropped)
         configure(folder)
         by_number = {str(m.number): m for m in mutants}
         run = subprocess.run(['ninja', '-k', '0', '-C', os.path.join(folder, 'build'), *programs],

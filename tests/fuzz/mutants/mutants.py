@@ -5,7 +5,7 @@
     mutants.py FOLDER STEP...         of build, reach, run, report; `list` prints the mutants, `names` measures
                                       how the gradient checker names those in rules
     --only TEXT                       mutants whose file, function, kind or text holds TEXT (again and again)
-    --sample N --seed S               N of them at random
+    --sample N --seed S               N of them at random; with `build` no others stand in the tree: it compiles faster
     --again                           runs survivors again, as after a test was added
     --seconds S                       no more than S seconds of tests a mutant; who passes these only is listed
                                       as a survivor of so many tests, for a run with --again
@@ -98,10 +98,11 @@ class Work:
 
     # ---- build ----
 
-    def build(self):
+    def build(self, choose):
         dropped = set(self.load('dropped.json', []))
         start = time.time()
-        mutants = builder.compile_all(ROOT, self.folder, self.files, [CASES, *PROGRAMS.values()], dropped, say)
+        mutants = builder.compile_all(ROOT, self.folder, self.files, [CASES, *PROGRAMS.values()], choose,
+                                      dropped, say)
         self.save('mutants.json', [m._asdict() for m in mutants])
         say(f'{len(mutants)} mutants in {len(self.files)} files, built in {time.time() - start:.0f} s; '
             f'{len(dropped)} do not compile')
@@ -277,13 +278,16 @@ def main():
     unknown = set(steps) - {'build', 'reach', 'run', 'report', 'list', 'names'}
     if unknown:
         parser.error(f'no step is called {sorted(unknown)[0]}')
+
+    def choose(mutants):
+        mutants = [m for m in mutants if all(t in f'{m.key} | {m.kind}' for t in o.only)]
+        return random.Random(o.seed).sample(mutants, min(o.sample, len(mutants))) if o.sample else mutants
+
     if 'build' in steps:
-        work.build()
+        work.build(choose)
     if 'reach' in steps:
         work.reach()
-    mutants = [m for m in work.mutants() if all(t in f'{m.key} | {m.kind}' for t in o.only)]
-    if o.sample:
-        mutants = random.Random(o.seed).sample(mutants, min(o.sample, len(mutants)))
+    mutants = choose(work.mutants())
     if 'list' in steps:
         for m in mutants:
             print(f'{m.number:5} {m.file}:{m.line} {m.function}: {m.kind}: {m.before} => {m.after}')

@@ -8,6 +8,7 @@ import re
 from collections import namedtuple
 
 from source import ASSIGNMENTS, PRECEDENCE
+from untouched import untouched
 
 # Tokens first ... last - 1 become `text`; a statement is dropped. `cast`: the text may have another type.
 Mutation = namedtuple('Mutation', 'first last kind text cast')
@@ -36,8 +37,6 @@ FORGOTTEN = {  # f(x, ...) becomes x
     'sigmoid': 'function', 'abs': 'function', 'sign': 'function', 'erf': 'function', 'magnitude': 'function',
     'log': 'function'}
 SWAPPED = {'matmul', 'div', 'sub', 'greater', 'less', 'wrap_sub'}
-LEFT_ALONE = re.compile(r'\b(require_\w+|check\w*|annotate|held_bytes|pieces_of|rows_per_piece|heads_per_piece|per_piece|place)$')
-REFUSALS = {'fail', 'refuse', 'listed', 'throw', 'fits', 'lies', 'in_range'}
 MASK = re.compile(r'\b(mask|keep|kept|bias|pad|live|dropped|drop|scale|gamma|beta)\b')
 RULE = re.compile(r'::(d\w+|gradient|fast_gradient)$|^softmax_gradient$|^shared$|^share$|_gradients$')
 
@@ -45,7 +44,7 @@ RULE = re.compile(r'::(d\w+|gradient|fast_gradient)$|^softmax_gradient$|^shared$
 def mutations(source):
     found = Finder(source)
     for i in range(len(source)):
-        if found.open_to(i):
+        if not found.stays[i] and not found.in_template[i]:
             found.at(i)
     return found.disjoint()
 
@@ -54,77 +53,17 @@ class Finder:
     def __init__(self, source):
         self.s = source
         self.list = []
+        self.stays = untouched(source)
+        self.pointers = set(re.findall(r'(?:\w\* (?:const )?|[ (]\*)(\w+)\b', source.text))
         self.in_template = [False] * len(source)
-        self.closed = self._closed()
-
-    def open_to(self, i):
-        return bool(self.s.body[i]) and not self.closed[i] and not LEFT_ALONE.search(self.s.body[i])
-
-    def _closed(self):
-        """Tokens that stay as they are: refusals with their conditions, constants, catch blocks, declarations
-        without a value."""
-        s = self.s
-        closed = [False] * len(s)
-
-        def close(i, j):
-            for k in range(i, min(j, len(s))):
-                closed[k] = True
-
-        def statement_end(i):
-            while i < len(s) and s.token[i] not in (';', '{'):
-                i = s.match[i] + 1 if s.token[i] in ('(', '[') else i + 1
-            return i
-
-        for i, t in enumerate(s.token):
-            if t == '<' and i in s.template:
-                close(i, s.template[i])
-                for k in range(i, s.template[i]):
-                    self.in_template[k] = True
-            if s.kind[i] != 'name':
-                continue
-            if t == 'throw' or t in ('static_assert', 'using', 'constexpr', 'template', 'typedef', 'struct'):
-                end = statement_end(i)
-                if t == 'constexpr' and i and s.token[i - 1] == 'if':
-                    end = s.match[i + 1] + 1
-                elif end < len(s) and s.token[end] == '{' and t == 'constexpr':
-                    end = i + 1
-                elif t == 'struct':
-                    end = i
-                close(i, end)
-            elif t == 'catch':
-                o = s.match[i + 1] + 1
-                close(i, s.match[o] + 1)
-            elif t == 'case':
-                close(i, i + 3)
-            elif t == 'if' and s.token[i + 1] == '(':
-                after = s.match[i + 1] + 1
-                if s.token[after] == '{':
-                    after += 1
-                if s.token[after] in REFUSALS or s.token[after].startswith('refuse_') or \
-                        self._calls(after, 'add_operand'):
-                    close(i, s.match[i + 1] + 1)
-            elif t in REFUSALS and s.token[i + 1] in ('(', '='):
-                close(i, statement_end(i))
-                if s.token[i + 1] == '=':  # auto fail = [&](...) { ... };
-                    o = statement_end(i)
-                    if o < len(s) and s.token[o] == '{':
-                        close(i, s.match[o] + 1)
-            elif t == 'parallel_for' and s.token[i + 1] == '(':
-                for a in s.arguments(i + 1)[1:2]:
-                    close(*a)
-        return closed
-
-    def _calls(self, i, name):
-        return name in self.s.token[i:i + 4]
+        for i, close in source.template.items():
+            for k in range(i, close):
+                self.in_template[k] = True
 
     def add(self, first, last, kind, text, cast=True):
         s = self.s
-        if first >= last or s.crosses_directive(first, last) or \
-                any(self.closed[k] and not self.in_template[k] for k in range(first, last)):
-            return
-        if not all(s.body[first:last]):
-            return
-        if text is not None and text == s.words(first, last):
+        if first >= last or s.crosses_directive(first, last) or any(self.stays[first:last]) or \
+                text == s.words(first, last):
             return
         self.list.append(Mutation(first, last, kind, text, cast))
 
@@ -197,12 +136,16 @@ class Finder:
             self.add(a, b, 'term dropped', left)
             if t == '-':
                 self.add(a, b, 'operands swapped', f'{right} - ({left})', False)
-            elif t == '+':
+            elif t == '+' and not self.is_pointer(left):  # its offset alone is none
                 self.add(a, b, 'term dropped', right)
         elif t in '*/%':
             self.add(a, b, 'factor', left)
             if t == '*':
                 self.add(a, b, 'factor', right)
+
+    def is_pointer(self, words):
+        first = re.split(r' [-+] ', words)[0]
+        return '.data<' in first or first in self.pointers or re.search(r'\.(x|keep|query)$', first)
 
     def in_loop_head(self, i):
         s = self.s
@@ -278,7 +221,8 @@ class Finder:
             return
         if s.kind[a] == 'name' and s.kind[a + 1] in ('name',) or '=' in s.token[a:b]:  # a declaration
             return
-        if not re.search(r' [!=]= ', words) or re.search(r' (&&|\|\|) ', words):  # else as the comparison
+        negated = s.token[a] == '!' and s.postfix(a + 1) == b
+        if not negated and (not re.search(r' [!=]= ', words) or re.search(r' (&&|\|\|) ', words)):  # else as the sign
             self.add(a, b, 'condition', f'!({words})')
         if MASK.search(words):
             self.add(a, b, 'mask ignored', 'false')
