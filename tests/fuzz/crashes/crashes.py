@@ -9,11 +9,16 @@ a file system (disk.py). A state is right if
   - `--resume` says in one line what is missing, no checkpoint had been synced when the cut came, and the
     run's own command, given again, ends in those bits.
 
+The program is deterministic, so a state goes the way of one that was tried if it has the same names, the same bytes
+in each file that the try looked at, and the same checkpoints. The try itself is recorded to know these files. Most
+states differ in temporary files alone, which a run removes unread.
+
 A run that replaces another model may also leave the folder as if it had not begun: then it is the other
 model's bits that must be there. (Its best.safetensors may be the new run's already.)
 
---kind checks one run. --states N checks a sample of N states of each run, as many of each way in which they come about; without it all are checked. --forget plays the record
-on a disk that ignores the syncs of files, or of folders: a test of this test, which must find lost models.
+--kind checks one run. --states N checks a sample of N states of each run, as many of each way in which they come
+about; without it all are checked. --forget plays the record on a disk that ignores the syncs of files, or of folders:
+a test of this test, which must find lost models.
 """
 import argparse
 import collections
@@ -48,6 +53,7 @@ RUNS = {
     'replacing_unfinished': ([f'{COPY} --max-steps 5 --seed 2'], f'{COPY} --record --record-every 1 --overwrite'),
 }
 LAST = 'model/last.safetensors'
+RESULTS = LAST, 'model/best.safetensors', 'model/average.safetensors'
 
 
 def options_of(text):
@@ -92,13 +98,25 @@ class Program:
 def results(files):
     """What a run must give to the bit."""
     return {n: hashlib.sha256(d).hexdigest() for n, d in files.items()
-            if n in (LAST, 'model/best.safetensors', 'model/average.safetensors')}
+            if n in RESULTS}
+
+
+def looked_at(log):
+    """The files whose bytes, size or times a recorded program asked for."""
+    paths, seen = {}, set()
+    for call, fd, _, path, _ in read_record(log):
+        if call == 'open':
+            paths[fd] = path
+        elif call == 'look':
+            seen.add(paths[fd] if fd >= 0 else path)
+    return seen
 
 
 class Run:
     def __init__(self, name, program, recorder, forget):
         before, text = RUNS[name]
-        self.name, self.program, self.options = name, program, options_of(text)
+        self.name, self.program, self.options, self.recorder = name, program, options_of(text), recorder
+        self.tried = collections.defaultdict(list)  # by names: (bytes of what was looked at, problem)
         self.replaces = '--overwrite' in self.options
         home = program.work / name
         start = home / 'start'
@@ -117,8 +135,7 @@ class Run:
         # The recorded run.
         shutil.copytree(start, home / 'recorded')
         log = home / 'log'
-        self.done(program.train(home / 'recorded', self.options, LD_PRELOAD=recorder, RECORD_LOG=str(log),
-                                RECORD_ROOT=str(home / 'recorded')))
+        self.done(program.train(home / 'recorded', self.options, **self.recording(home / 'recorded', log)))
         real = files_of(home / 'recorded')
         if results(real) != self.wanted[0]:
             sys.exit(f'{name}: the recorded run ends in other bits than the run alone')
@@ -128,6 +145,9 @@ class Run:
         if played != real:
             names = [n for n in sorted(played.keys() | real.keys()) if played.get(n) != real.get(n)]
             sys.exit(f'{name}: the record does not give what the run left: {", ".join(names)}')
+
+    def recording(self, folder, log):
+        return {'LD_PRELOAD': self.recorder, 'RECORD_LOG': str(log), 'RECORD_ROOT': str(folder)}
 
     def done(self, process):
         if process.returncode != 0:
@@ -158,10 +178,25 @@ class Run:
                 yield len(seen), files, folders, safe[key], how
             seen.add(key)
 
-    def problem(self, state, folder):
+    def check(self, state, folder):
+        """What is wrong with a state, and whether it had to be tried."""
+        _, files, folders, safe, _ = state
+        tried = self.tried[safe, frozenset(files), frozenset(folders)]
+        for seen, problem in tried:
+            if all(files[n] == data for n, data in seen.items()):
+                return problem, False
+        log = folder.with_suffix('.log')
+        problem = self.problem(state, folder, self.recording(folder, log))
+        seen = (looked_at(log) | set(RESULTS)) & files.keys()
+        tried.append(({n: files[n] for n in seen}, problem))
+        shutil.rmtree(folder)
+        log.unlink()
+        return problem, True
+
+    def problem(self, state, folder, recording):
         _, files, folders, safe, _ = state
         write_files(files, folders, folder)
-        process = self.program.train(folder, ['--resume', *self.changes()])
+        process = self.program.train(folder, ['--resume', *self.changes()], **recording)
         if process.returncode != 0:
             lines = process.stderr.splitlines()
             if process.returncode < 0 or len(lines) != 1 or not lines[0].startswith('glim: error: '):
@@ -170,7 +205,7 @@ class Run:
                 return f'a checkpoint that was safe is lost: {lines[0]}'
             if LAST in files:
                 return f'a checkpoint is there and not whole: {lines[0]}'
-            process = self.program.train(folder, self.options)
+            process = self.program.train(folder, self.options, **recording)
             if process.returncode != 0:
                 return f'started again: {process.stderr}'
         got = results(files_of(folder))
@@ -205,21 +240,19 @@ def main():
         for name in [a.kind] if a.kind else RUNS:
             run = Run(name, program, recorder, a.forget)
             complaints = collections.Counter()
-            checked = 0
+            checked = tries = 0
 
             def check(state):
-                folder = pathlib.Path(work) / name / f'state{state[0]}'
-                problem = run.problem(state, folder)
-                shutil.rmtree(folder)
+                problem, tried = run.check(state, pathlib.Path(work) / name / f'state{state[0]}')
                 if problem and a.keep:
                     write_files(state[1], state[2], pathlib.Path(a.keep) / f'{name}-{state[0]}')
-                return state, problem
+                return state, problem, tried
 
             states = run.states(a.states, a.seed)
             with concurrent.futures.ThreadPoolExecutor(a.jobs) as pool:
                 while some := list(itertools.islice(states, 64 * a.jobs)):
-                    for state, problem in pool.map(check, some):
-                        checked += 1
+                    for state, problem, tried in pool.map(check, some):
+                        checked, tries = checked + 1, tries + tried
                         if not problem:
                             continue
                         complaints[problem] += 1
@@ -227,7 +260,8 @@ def main():
                             print(f'FAIL {name}, state {state[0]} ({state[4]}): {problem}', flush=True)
             wrong = sum(complaints.values())
             passed, failed = passed + checked - wrong, failed + wrong
-            print(f'{name}: {len(run.operations)} operations, {run.total} states, {checked} checked, {wrong} wrong',
+            print(f'{name}: {len(run.operations)} operations, {run.total} states, {checked} checked in {tries} tries, '
+                  f'{wrong} wrong',
                   flush=True)
             shutil.rmtree(pathlib.Path(work) / name)
     if a.forget:  # the test of the test

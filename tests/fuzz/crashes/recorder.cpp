@@ -6,6 +6,7 @@
 //
 //   open D FLAGS PATH    write D OFFSET + bytes    truncate D SIZE    sync D    close D
 //   rename - - FROM + TO    unlink - - PATH    mkdir - - PATH    rmdir - - PATH
+//   look D or PATH: the program asks for a file's bytes, its size or its times
 //
 // What stdio writes to a file it opened itself passes by; crashes.py sees that by what is missing in the end.
 #undef _FILE_OFFSET_BITS  // it would give open and open64 one name; both are wanted
@@ -18,6 +19,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <string>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -96,6 +98,15 @@ void written(int fd, long bytes, const void* data) {
            static_cast<std::size_t>(bytes));
 }
 
+void look(int fd) {
+  if (is_watched(fd)) record("look", fd, 0, "");
+}
+
+void look(const char* path) {
+  if (log_fd < 0 || !path) return;
+  if (const std::string name = below(path); !name.empty()) record("look", -1, 0, name);
+}
+
 mode_t mode_of(int flags, va_list arguments) {
   return flags & O_CREAT ? va_arg(arguments, mode_t) : 0;
 }
@@ -115,6 +126,59 @@ extern "C" {
   }
 OPEN(open)
 OPEN(open64)
+
+ssize_t read(int fd, void* to, std::size_t bytes) {
+  REAL(read);
+  look(fd);
+  return next(fd, to, bytes);
+}
+
+ssize_t readv(int fd, const iovec* parts, int count) {
+  REAL(readv);
+  look(fd);
+  return next(fd, parts, count);
+}
+
+#define PREAD(name, offset)                                        \
+  ssize_t name(int fd, void* to, std::size_t bytes, offset from) { \
+    REAL(name);                                                    \
+    look(fd);                                                      \
+    return next(fd, to, bytes, from);                              \
+  }
+PREAD(pread, off_t)
+PREAD(pread64, off64_t)
+
+#define MMAP(name, offset)                                                   \
+  void* name(void* at, std::size_t bytes, int protection, int flags, int fd, \
+             offset from) noexcept {                                         \
+    REAL(name);                                                              \
+    look(fd);                                                                \
+    return next(at, bytes, protection, flags, fd, from);                     \
+  }
+MMAP(mmap, off_t)
+MMAP(mmap64, off64_t)
+
+#define FOPEN(name)                                \
+  FILE* name(const char* path, const char* mode) { \
+    REAL(name);                                    \
+    look(path);                                    \
+    return next(path, mode);                       \
+  }
+FOPEN(fopen)
+FOPEN(fopen64)
+
+#define STAT(name, what, type)                    \
+  int name(what file, struct type* to) noexcept { \
+    REAL(name);                                   \
+    look(file);                                   \
+    return next(file, to);                        \
+  }
+STAT(stat, const char*, stat)
+STAT(lstat, const char*, stat)
+STAT(fstat, int, stat)
+STAT(stat64, const char*, stat64)
+STAT(lstat64, const char*, stat64)
+STAT(fstat64, int, stat64)
 
 int close(int fd) {
   REAL(close);
