@@ -62,9 +62,17 @@ class Check {
 
   double epsilon() const { return report_.in_float64 ? 0x1p-52 : 0x1p-23; }
   double step_at(double x, int level) const {
-    return report_.options.step * std::max(1.0, std::abs(x)) /
-           std::pow(refinement(report_.in_float64), level);
+    double step = report_.options.step;
+    if (report_.options.precise && level < kPreciseLevels) {
+      step *= std::pow(4, kPreciseFirst - level);
+    } else {
+      if (report_.options.precise) step = std::cbrt(epsilon());
+      step /= std::pow(refinement(report_.in_float64), level - ordinary_level());
+    }
+    return step * std::max(1.0, std::abs(x));
   }
+  int first_level() const { return report_.options.precise ? kPreciseFirst : 0; }
+  int ordinary_level() const { return report_.options.precise ? kPreciseLevels : 0; }
   int pairs() const { return report_.options.precise ? 4 : 1; }
   Verdict judged(ComparedDerivative& found, const std::function<Probe(int level)>& probe,
                  Tolerance& tolerance) const;

@@ -177,8 +177,10 @@ Neighbourhood Check::forward_elsewhere() const {
 void Check::note(GradcheckEntry& e, Verdict verdict, ComparedDerivative found,
                  const Tolerance& tolerance) const {
   ++e.checked;
-  if (options().precise && tolerance.rtol == ordinary_.rtol && verdict == Verdict::Agrees)
+  if (!found.coarse_because.empty() && verdict == Verdict::Agrees) {
     ++e.coarse;
+    e.why_coarse = found.coarse_because;
+  }
   if (verdict == Verdict::Undecidable) {
     ++e.undecidable;
     return;
@@ -202,13 +204,15 @@ Verdict Check::judged(ComparedDerivative& found, const std::function<Probe(int l
                       Tolerance& tolerance) const {
   tolerance = tolerance_;
   if (!options().precise) return judge(found.analytic, probe, tolerance, epsilon(), found.numeric);
-  if (auto numeric = precise_derivative(probe, tolerance, epsilon())) {
-    found.numeric = *numeric;
-    return tolerance.within(found.analytic, *numeric) ? Verdict::Agrees : Verdict::Differs;
+  const PreciseDerivative precise = precise_derivative(probe, tolerance, epsilon());
+  found.coarse_because = precise.uncertain;
+  if (precise.uncertain.empty()) {
+    found.numeric = precise.value;
+    return tolerance.within(found.analytic, precise.value) ? Verdict::Agrees : Verdict::Differs;
   }
   tolerance = ordinary_;
   return judge(
-      found.analytic, [&](int level) { return probe(kPreciseLevels + level); }, tolerance,
+      found.analytic, [&](int level) { return probe(ordinary_level() + level); }, tolerance,
       epsilon(), found.numeric);
 }
 

@@ -102,6 +102,7 @@ void Check::full_column(std::size_t i, Index j) {
   if (!decidable || origin_.empty()) return;
   // The numeric side adds up the errors of its parts, and is allowed what they are.
   found.projected = true;
+  found.coarse_because.clear();
   found.analytic = recorded_.along_u[i][j];
   found.numeric = along_u;
   Tolerance together{allowed, 0};
@@ -122,7 +123,7 @@ void Check::name_mistakes() {
 // kink, as three that are equal do in sort, each of them alone may pass without one.
 std::vector<double> Check::excuses(std::size_t i, Index element) const {
   const std::size_t input = wanted_[i];
-  const int level = options().precise ? kPreciseLevels : 0;
+  const int level = ordinary_level();
   const Column first = column(input, element, level);
   const Column last = column(input, element, level + kLevels - 1);
   std::vector<double> excused;

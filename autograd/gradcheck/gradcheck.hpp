@@ -17,9 +17,10 @@
 //   f'(x)  =  Σ_k c_k (f(x + kh) - f(x - kh)) / h,    c = 4/5, -1/5, 4/105, -1/280,
 //
 // whose error h⁸ f⁽⁹⁾/630 allows a step of 1/64: rounding is then some 1e-14, and rtol is 1e-10. The step
-// is refined 8-fold until the difference knows itself to the tolerance, by the stencil of sixth order and
-// the eighth difference. Where no step does (a kink nearer than 1e-4, a function steeper than its step)
-// the ordinary check takes its place and the derivative is counted as coarse.
+// is changed 4-fold until the difference knows itself to the tolerance, by the stencil of sixth order and
+// the eighth difference: it becomes coarser where rounding is the larger error, as of large values, and finer
+// where cutting off is. Where no step is certain (a kink nearer than 1e-4, a value of 700 that is steep) the
+// ordinary check takes its place, the derivative is counted as coarse, and the report says why.
 //
 // Full mode compares all of J: row i of the analytic one is a backward from dy = e_i, column j of
 // the numeric one two forwards; and then Jᵀu for a random u, since a backward may be wrong only in
@@ -145,6 +146,8 @@ struct ComparedDerivative {
   double absolute = 0;  // |analytic - numeric|
   double relative = 0;  // the same over the larger of the two
   double excess = -1;   // the same over atol + rtol |numeric|: above 1 is wrong; -1 when unchecked
+  std::string
+      coarse_because;  // why the ordinary check took the place of the precise one; else empty
 };
 
 // A name that explains every derivative of one input (mistakes.hpp).
@@ -160,7 +163,8 @@ struct GradcheckEntry : ComparedDerivative {
   Shape shape;
   DType dtype = DType::Float64;
   Index checked = 0, failed = 0, undecidable = 0;
-  Index coarse = 0;  // of a precise check: right, to atol 1e-7 and rtol 1e-5 alone
+  Index coarse = 0;        // of a precise check: right, to atol 1e-7 and rtol 1e-5 alone
+  std::string why_coarse;  // of the last of them
   // Of those that are right, how many have an error, over atol/rtol + |numeric|, of 10^-(k+1) to 10^-k; the
   // last counts all that are smaller.
   std::array<Index, 18> by_decade{};

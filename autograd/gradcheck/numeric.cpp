@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 
 #include "autograd/tape.hpp"
@@ -68,32 +69,59 @@ double Tolerance::excess(double analytic, double numeric) const {
   return std::isfinite(e) ? e : std::numeric_limits<double>::infinity();
 }
 
+namespace {
+
+std::string short_number(double x) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1g", x);
+  return text;
+}
+
+}  // namespace
+
 double Probe::central() const {
   auto odd = [&](int k) { return (plus[k - 1] - minus[k - 1]) / h; };
   if (plus.size() == 1) return odd(1) / 2;
   return 4.0 / 5 * odd(1) - 1.0 / 5 * odd(2) + 4.0 / 105 * odd(3) - 1.0 / 280 * odd(4);
 }
 
-double Probe::uncertainty(double epsilon) const {
+bool Probe::constant() const {
+  auto is_zero = [&](double y) { return y == zero; };
+  return std::all_of(plus.begin(), plus.end(), is_zero) &&
+         std::all_of(minus.begin(), minus.end(), is_zero);
+}
+
+double Probe::cut_off() const {
+  if (constant()) return 0;
   auto odd = [&](int k) { return (plus[k - 1] - minus[k - 1]) / h; };
   auto even = [&](int k) { return plus[k - 1] + minus[k - 1]; };
   double sixth = 3.0 / 4 * odd(1) - 3.0 / 20 * odd(2) + 1.0 / 60 * odd(3);
   double difference = even(4) - 8 * even(3) + 28 * even(2) - 56 * even(1) + 70 * zero;
-  return std::abs(central() - sixth) + std::abs(difference) / (1000 * h) + 4 * epsilon * scale / h;
+  return std::abs(central() - sixth) + std::abs(difference) / (1000 * h);
 }
 
-std::optional<double> precise_derivative(const std::function<Probe(int level)>& probe,
-                                         Tolerance tolerance, double epsilon) {
-  double best = 0, least = std::numeric_limits<double>::infinity();
-  for (int level = 0; level < kPreciseLevels; ++level) {
-    Probe p = probe(level);
-    double uncertainty = p.uncertainty(epsilon);
-    if (!(uncertainty < least)) continue;
-    best = p.central();
-    least = uncertainty;
-    if (least <= 0.1 * tolerance.allowed(best)) break;
+PreciseDerivative precise_derivative(const std::function<Probe(int level)>& probe,
+                                     Tolerance tolerance, double epsilon) {
+  PreciseDerivative best;
+  double least = std::numeric_limits<double>::infinity();
+  bool coarser = false;
+  for (int level = kPreciseFirst; level >= 0 && level < kPreciseLevels; level += coarser ? -1 : 1) {
+    const Probe p = probe(level);
+    const double cut_off = p.cut_off(), rounding = p.rounding(epsilon);
+    if (cut_off + rounding < least) {
+      least = cut_off + rounding;
+      best.value = p.central();
+      best.uncertain = rounding > cut_off
+                           ? "rounding of values of " + short_number(p.scale)
+                           : "a kink or a steep place within " + short_number(4 * p.h);
+    }
+    if (least <= 0.1 * tolerance.allowed(best.value)) break;
+    if (level == kPreciseFirst)
+      coarser = rounding > cut_off;
+    else if (coarser != (rounding > cut_off))
+      break;
   }
-  if (!(least <= tolerance.allowed(best))) return std::nullopt;
+  if (least <= tolerance.allowed(best.value)) best.uncertain.clear();
   return best;
 }
 

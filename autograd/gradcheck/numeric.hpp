@@ -3,7 +3,7 @@
 
 #include <cmath>
 #include <functional>
-#include <optional>
+#include <string>
 #include <vector>
 
 #include "autograd/gradcheck/gradcheck.hpp"
@@ -69,9 +69,12 @@ struct Probe {
 
   // Σ_k c_k (f(kh) - f(-kh)) / h: of second order with one pair, of eighth with four.
   double central() const;
-  // How far central() may be from the derivative, of four pairs: its distance from the stencil of sixth
-  // order; the eighth difference of f, which a kink at the point itself does not let vanish; rounding.
-  double uncertainty(double epsilon) const;
+  // How far central() may be from the derivative, of four pairs. By cutting off: its distance from the stencil
+  // of sixth order, and the eighth difference of f, which a kink at the point itself does not let vanish.
+  double cut_off() const;
+  // Of values all the same to the bit, a derivative of half an ulp over the distance of the outer two at most.
+  double rounding(double epsilon) const { return (constant() ? 0.125 : 4) * epsilon * scale / h; }
+  bool constant() const;
   double right() const { return (plus[0] - zero) / h; }
   double left() const { return (zero - minus[0]) / h; }
   double gap() const { return std::abs(right() - left()); }
@@ -86,8 +89,10 @@ struct Tolerance {
 
 enum class Verdict { Agrees, Undecidable, Differs };
 
-inline constexpr int kLevels = 3;         // the step, and two refinements
-inline constexpr int kPreciseLevels = 4;  // before these, of the eighth order
+inline constexpr int kLevels = 3;  // the step, and two refinements
+// Before these, of the eighth order: steps of 4³ down to 4⁻⁶ of the one that is tried first. At a bend, as that
+// of relu(x)² at 0, a still finer one would take its error, of the size of h, for a twentieth.
+inline constexpr int kPreciseLevels = 10, kPreciseFirst = 3;
 // 8-fold refinement in float64; in float32 rounding allows less.
 inline double refinement(bool in_float64) { return in_float64 ? 8 : 4; }
 
@@ -100,10 +105,15 @@ Verdict judge(double analytic, const std::function<Probe(int level)>& probe, Tol
 // show that differ in their step; 0 where f is smooth.
 double excused_by_kink(const Probe& first, const Probe& last, double epsilon);
 
-// The derivative of eighth order at the level whose uncertainty is least; the first that leaves a tenth
-// of the tolerance is taken. Nothing when none is certain to the tolerance.
-std::optional<double> precise_derivative(const std::function<Probe(int level)>& probe,
-                                         Tolerance tolerance, double epsilon);
+// The derivative of eighth order at the level whose uncertainty is least: from the first, towards coarser steps
+// if rounding is the larger part of it, else towards finer ones, until the other part is the larger. A level
+// that leaves a tenth of the tolerance is taken. `uncertain` says why none is certain to the tolerance, or nothing.
+struct PreciseDerivative {
+  double value = 0;
+  std::string uncertain;
+};
+PreciseDerivative precise_derivative(const std::function<Probe(int level)>& probe,
+                                     Tolerance tolerance, double epsilon);
 
 // gradcheck of any subject.
 GradcheckReport compare(const Subject& subject, const GradcheckOptions& options);

@@ -60,7 +60,8 @@ Index Check::largest_difference(std::size_t i, const std::vector<double>& v,
   while (end - begin > 1) {
     Index middle = begin + (end - begin) / 2;
     auto error = [&](Index from, Index to) {
-      double e = std::abs(analytic(from, to) - probe_along(wanted_[i], v, from, to, 0).central());
+      double e = std::abs(analytic(from, to) -
+                          probe_along(wanted_[i], v, from, to, first_level()).central());
       return std::isfinite(e) ? e : std::numeric_limits<double>::infinity();
     };
     if (error(begin, middle) >= error(middle, end))
@@ -74,8 +75,7 @@ Index Check::largest_difference(std::size_t i, const std::vector<double>& v,
 // Whether the kinks at this element are as large as the difference of its derivative along u.
 bool Check::excused_by_kinks(std::size_t i, Index element) const {
   const std::vector<double> by_output = excuses(i, element);
-  const Column last =
-      column(wanted_[i], element, (options().precise ? kPreciseLevels : 0) + kLevels - 1);
+  const Column last = column(wanted_[i], element, ordinary_level() + kLevels - 1);
   double numeric = 0, excused = 0;
   for (std::size_t row = 0; row < origin_.size(); ++row) {
     numeric += u_[row] * probe_of(last, row).central();

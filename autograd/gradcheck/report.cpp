@@ -47,7 +47,7 @@ std::string line_of(const GradcheckEntry& e, const GradcheckOptions& o) {
   }
   if (e.undecidable) text += ", " + std::to_string(e.undecidable) + " undecidable (kinks)";
   if (e.coarse)
-    text += ", " + std::to_string(e.coarse) + " to rtol 1e-05 alone (no step is precise)";
+    text += ", " + std::to_string(e.coarse) + " to rtol 1e-05 alone (" + e.why_coarse + ")";
   if (e.excess < 0) return text;
   bool whole = o.mode == GradcheckOptions::Mode::Projection && !e.failed;
   if (!e.failed)

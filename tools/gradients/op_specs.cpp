@@ -37,8 +37,10 @@ CaseResult run(const Case& c) {
     r.checked = report.checked();
     r.undecidable = report.undecidable();
     r.coarse = report.coarse();
-    for (const GradcheckEntry& e : report.inputs)
+    for (const GradcheckEntry& e : report.inputs) {
       for (std::size_t k = 0; k < e.by_decade.size(); ++k) r.by_decade[k] += e.by_decade[k];
+      if (e.coarse) r.why_coarse = e.why_coarse;
+    }
     if (const GradcheckEntry* worst = report.worst()) {
       r.worst = worst->absolute;
       r.excess = worst->excess;

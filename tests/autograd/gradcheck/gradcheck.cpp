@@ -208,7 +208,32 @@ TEST_CASE("a precise check near a kink says that it is coarse, and at one undeci
   };
   CHECK(check(0).undecidable() == 1);
   CHECK(check(1e-5).coarse() == 1);
+  CHECK(check(1e-5).inputs[0].why_coarse == "a kink or a steep place within 2e-05");
   for (double at : {1e-3, 1e-2, 1.0}) CHECK(check(at).coarse() + check(at).undecidable() == 0);
+}
+
+TEST_CASE("a precise check says that rounding leaves too little", "[gradcheck]") {
+  const GradcheckReport report =
+      gradcheck([](const Vars& v) { return add(sin(mul(v[0], 50.0)), 1e5); },
+                {tensor({0.0}, DType::Float64)}, {.precise = true});
+  INFO(report);
+  CHECK(report);
+  CHECK(report.inputs[0].why_coarse == "rounding of values of 1e+05");
+}
+
+TEST_CASE("a precise check takes a coarser step where rounding is the larger error",
+          "[gradcheck]") {
+  GradcheckOptions precise{.precise = true};
+  auto coarse = [&](const CheckedFunction& f, std::initializer_list<double> at) {
+    const GradcheckReport report = gradcheck(f, {tensor(at, DType::Float64)}, precise);
+    INFO(report);
+    CHECK(report);
+    return report.coarse() + report.undecidable();
+  };
+  // Derivatives of 0 beside large values: no step changes them.
+  CHECK(coarse([](const Vars& v) { return mul(mul(v[0], v[0]), 1e4); }, {1.5, 2.5, -3}) == 0);
+  // Linear, of a derivative that is small beside the value.
+  CHECK(coarse([](const Vars& v) { return add(mul(v[0], 0.01), 500); }, {0.3}) == 0);
 }
 
 }  // namespace test_gradcheck

@@ -91,7 +91,7 @@ class Program:
 
     def train(self, folder, options, **more):
         command = [self.glim, 'train', *options, '--out', 'model', '--progress', 'none', '--quiet']
-        return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120,
+        return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=900,
                               env={**self.environment, **more})
 
 
