@@ -111,9 +111,13 @@ PreciseDerivative precise_derivative(const std::function<Probe(int level)>& prob
     if (cut_off + rounding < least) {
       least = cut_off + rounding;
       best.value = p.central();
-      best.uncertain = rounding > cut_off
-                           ? "rounding of values of " + short_number(p.scale)
-                           : "a kink or a steep place within " + short_number(4 * p.h);
+      // The next coarser step was cut off too far.
+      const std::string place =
+          "a kink or a steep place within " + short_number(4 * p.h * (rounding > cut_off ? 4 : 1));
+      const std::string rounded = "rounding of values of " + short_number(p.scale);
+      best.uncertain = rounding <= cut_off                 ? place
+                       : coarser || level == kPreciseFirst ? rounded
+                                                           : place + ", and " + rounded;
     }
     if (least <= 0.1 * tolerance.allowed(best.value)) break;
     if (level == kPreciseFirst)

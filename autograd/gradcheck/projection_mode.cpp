@@ -24,7 +24,8 @@ Probe Check::probe_along(std::size_t input, const std::vector<double>& v, Index 
     x.push_back(near_->element(input, j));
     scale = std::max(scale, std::abs(x.back()));
   }
-  double h = step_at(scale, level);
+  // A power of two times a v of 20 bits: no point is rounded, as it would be by ε x, which is f' ε x / h of f.
+  const double h = std::exp2(std::round(std::log2(step_at(scale, level))));
   auto move = [&](double t) {
     for (Index j = begin; j < end; ++j) near_->set(input, j, x[j - begin] + t * v[j]);
   };
@@ -101,6 +102,7 @@ void Check::project(int direction) {
     double length = std::sqrt(squares);
     if (length > 4)
       for (double& e : v) e *= 4 / length;
+    for (double& e : v) e = std::ldexp(std::nearbyint(std::ldexp(e, 20)), -20);
     auto analytic = [&](Index begin, Index end) {
       double total = 0;
       for (Index j = begin; j < end; ++j) total += v[j] * recorded_.along_u[i][j];

@@ -40,7 +40,9 @@ void hold_standard_descriptors() {
       std::_Exit(1);
 }
 
-// Memory may run out where no exception can pass: nlohmann-json's destructor takes some.
+// Memory may run out where no exception can pass: nlohmann-json's destructor takes some. Whatever else ends there
+// is a fault of the program, and said as it always is.
+const std::terminate_handler say_fault = std::get_terminate();
 [[noreturn]] void end_in_one_line() {
   try {
     if (std::exception_ptr e = std::current_exception()) std::rethrow_exception(e);
@@ -48,6 +50,7 @@ void hold_standard_descriptors() {
     constexpr std::string_view line = "glim: error: out of memory\n";
     if (::write(STDERR_FILENO, line.data(), line.size()) > 0) std::_Exit(1);
   } catch (...) {
+    say_fault();
   }
   std::abort();
 }

@@ -23,11 +23,27 @@ std::uint64_t bits_of_pixel(const InputFile& file) {
   return said[0] * std::uint64_t{said[1] == 2 ? 3u : said[1] == 4 ? 2u : said[1] == 6 ? 4u : 1u};
 }
 
+// libpng takes the memory that a chunk's length asks for before it has read the chunk.
+void require_whole_chunks(const InputFile& file) {
+  for (std::uint64_t at = 8; at + 12 <= file.size();) {
+    unsigned char said[8];
+    file.read(at, said, 8);
+    const std::uint64_t length =
+        std::uint64_t{said[0]} << 24 | said[1] << 16 | said[2] << 8 | said[3];
+    if (length > file.size() - at - 12)
+      file.fail("cannot be read as a PNG image: a chunk of " + std::to_string(length) +
+                " bytes reaches beyond its end");
+    if (std::equal(said + 4, said + 8, "IEND")) return;
+    at += 12 + length;
+  }
+}
+
 // libpng's image with what it holds freed.
 class Png {
  public:
   explicit Png(const std::string& path) : path_(path) {
     InputFile file(path);  // FileError for what is missing or no file
+    require_whole_chunks(file);
     image_.version = PNG_IMAGE_VERSION;
     if (!png_image_begin_read_from_file(&image_, path.c_str())) fail();
     std::string problem;

@@ -189,6 +189,23 @@ TEST_CASE("a PNG's header is believed as far as its file can bear it out", "[ima
   CHECK(read_png_header(file).height == 2000);
 }
 
+TEST_CASE("a PNG's chunk takes no more memory than its file has bytes", "[image]") {
+  Folder folder;
+  const std::string file = folder.path() + "/x.png";
+  write_png(file, PNG_FORMAT_GRAY, 1, 2, {10, 200});
+  std::ifstream in(file, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  bytes.insert(33, std::string("\x0a\0\0\7tEXtTitle\0abc", 16));
+  std::ofstream(file, std::ios::binary) << bytes;
+  CHECK(
+      contains(message_of<FileError>([&] { read_png_header(file); }),
+               "x.png: cannot be read as a PNG image: a chunk of 167772167 bytes reaches beyond"));
+  // What follows the image does not count.
+  write_png(file, PNG_FORMAT_GRAY, 1, 2, {10, 200});
+  std::ofstream(file, std::ios::binary | std::ios::app) << "a note of a camera";
+  CHECK(read_png_header(file).width == 2);
+}
+
 TEST_CASE("a folder of PNGs for each class", "[image]") {
   Folder folder;
   std::string cat = folder.make("cat"), dog = folder.make("dog");
