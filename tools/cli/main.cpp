@@ -50,8 +50,8 @@ const std::terminate_handler say_fault = std::get_terminate();
     constexpr std::string_view line = "glim: error: out of memory\n";
     if (::write(STDERR_FILENO, line.data(), line.size()) > 0) std::_Exit(1);
   } catch (...) {
-    say_fault();
   }
+  say_fault();
   std::abort();
 }
 

@@ -19,20 +19,16 @@ import argparse
 import collections
 import concurrent.futures
 import errno
-import hashlib
 import os
-import pathlib
-import re
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
-import threading
 
-TINY = ('--task copy --examples 24 --layers 1 --d-model 8 --heads 2 --d-ff 8 --batch-sentences 8 --epochs 2 '
-        '--save-every 1 --valid-every 2 --log-every 1 --dropout 0.1 --average 2 --record --record-every 1')
-TRAIN = f'train {TINY} --out model --progress none --quiet'
+sys.dont_write_bytecode = True
+from stops import STOPS, Stops
+from works import WORKS
+
 FULL, BROKEN, NO_MEMORY, INTERRUPTED = errno.ENOSPC, errno.EIO, errno.ENOMEM, errno.EINTR
 # How each kind of call fails.
 WAYS = {
@@ -43,18 +39,6 @@ WAYS = {
     'remove': [f'{BROKEN}', f'{BROKEN} stay'], 'folder': [f'{FULL}'], 'map': [f'{NO_MEMORY}', f'{NO_MEMORY} stay'],
     'status': [f'{BROKEN}'], 'lock': [f'{errno.ENOLCK}', f'{INTERRUPTED}'], 'close': [f'{BROKEN}', f'{INTERRUPTED}'],
 }
-WIDE = '--task copy --examples 8 --layers 1 --d-model 128 --heads 2 --d-ff 1024 --max-steps 2'
-# What is done, in a folder that begins as a copy of another; whether it changes the model in it.
-WORKS = {
-    'train': ('empty', TRAIN, True),
-    'resume': ('interrupted', 'train --resume --max-steps 0 --out model --progress none --quiet', True),
-    'replace': ('other', f'{TRAIN} --overwrite', True),
-    'train_wide': ('empty', f'train {WIDE} --out model --progress none --quiet', True),  # maps memory, as large tensors do
-    'translate': ('trained', 'translate --model model --beam 2', False),
-    'inspect': ('trained', 'inspect --model model --sentence 3 --translation 4 --attribution-steps 2 --data --out page --quiet', False),
-    'report': ('trained', 'report model --out page --quiet', False),
-}
-STOPS = ['open', 'write', 'sync', 'rename', 'remove']  # where signals come, and other programs
 
 
 def spread(most, count):
@@ -64,78 +48,10 @@ def spread(most, count):
     return sorted({1 + i * (count - 1) // (most - 1) for i in range(most)})
 
 
-def digest(path):
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-class Tester:
+class Tester(Stops):
     def __init__(self, a, work):
-        self.a, self.work = a, pathlib.Path(work)
-        self.glim, self.injector = os.path.abspath(a.glim), os.path.abspath(a.injector)
-        self.environment = dict(os.environ, OMP_NUM_THREADS=str(a.threads), OMP_WAIT_POLICY='passive',
-                                XDG_CACHE_HOME=str(self.work / 'cache'))
-        self.numbers, self.lock = 0, threading.Lock()
-        self.passed = self.failed = 0
+        super().__init__(a, work)
         self.points, self.outcomes = collections.Counter(), collections.Counter()
-        for name in ('empty', 'interrupted', 'trained', 'other'):
-            (self.work / name).mkdir()
-        self.must('trained', TRAIN)
-        self.must('interrupted', f'{TRAIN} --max-steps 3')
-        self.must('other', f'{TRAIN} --seed 2')
-        self.right = {name: self.reference(name) for name in WORKS}
-        self.of_other = self.results(self.work / 'other')
-
-    def start(self, folder, words, **environment):
-        # Into files, not pipes: one that stops, or that is waited for, needs no reader.
-        with open(folder / 'out', 'wb') as out, open(folder / 'err', 'wb') as err, open(self.work / 'in', 'rb') as source:
-            return subprocess.Popen([self.glim, *words.split()], cwd=folder, stdin=source, stdout=out, stderr=err,
-                                    env={**self.environment, **environment})
-
-    def run(self, folder, words, **environment):
-        """The status, or None for a run that hangs."""
-        process = self.start(folder, words, **environment)
-        try:
-            return process.wait(timeout=120)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-            return None
-
-    def must(self, name, words):
-        (self.work / 'in').write_text('3 4 5\n\n7 3\n')
-        if self.run(self.work / name, words) != 0:
-            sys.exit(f'{words}: {(self.work / name / "err").read_text()}')
-
-    def folder(self, begins):
-        with self.lock:
-            self.numbers += 1
-            to = self.work / f'run{self.numbers}'
-        shutil.copytree(self.work / begins, to)
-        return to
-
-    @staticmethod
-    def results(folder):
-        model = folder / 'model'
-        return {n: digest(model / n) for n in ('last.safetensors', 'best.safetensors', 'average.safetensors')
-                if (model / n).exists()}
-
-    def outcome(self, folder, changes):
-        if changes:
-            lines = [(p.name, re.sub('"tokens_per_second":[^,}]*', '', p.read_text()))
-                     for p in sorted(folder.glob('model/*.jsonl'))]
-            return self.results(folder), lines
-        page = folder / 'page'
-        files = [page, *page.rglob('*')]
-        return {'out': digest(folder / 'out'), **{str(p.relative_to(folder)): digest(p) for p in files if p.is_file()}}
-
-    def reference(self, name):
-        begins, words, changes = WORKS[name]
-        folder = self.folder(begins)
-        if self.run(folder, words) != 0:
-            sys.exit(f'{words}: {(folder / "err").read_text()}')
-        right = self.outcome(folder, changes)
-        shutil.rmtree(folder)
-        return right
 
     def counts(self, name):
         begins, words, changes = WORKS[name]
@@ -147,42 +63,6 @@ class Tester:
         found = dict(line.split() for line in file.read_text().splitlines())
         shutil.rmtree(folder)
         return {k: int(n) for k, n in found.items()}
-
-    def said(self, folder, status, allowed=()):
-        """What is wrong with how a program ended that came to nothing."""
-        if status is None:
-            return 'hangs'
-        if -status in allowed:
-            return None
-        lines = (folder / 'err').read_text(errors='replace').splitlines()
-        if status < 0 or status > 128 and status != 130:
-            return f'ended by signal {-status if status < 0 else status - 128}: {lines[-1:]}'
-        # libgomp and OpenBLAS end the program themselves when they find no memory.
-        if status != 130 and (len(lines) != 1 or not lines[0].startswith(('glim: error: ', 'libgomp: Out of memory'))):
-            return f'not one line: {lines}'
-        return None
-
-    def continued(self, folder, name):
-        """What is wrong with a folder after a run: it must go on to the right bits."""
-        words = WORKS[name][1]
-        resumable = (folder / 'model/last.safetensors').exists()
-        more = '--max-steps 0' if name == 'resume' else ''
-        again = f'train --resume {more} --out model --progress none --quiet' if resumable else words
-        status = self.run(folder, again)
-        if status != 0:
-            return f'{"--resume" if resumable else "again"}: status {status}: {(folder / "err").read_text()}'
-        got = self.results(folder)
-        if got == self.right[name][0] or (name == 'replace' and got == self.of_other):
-            return None
-        return f'{"resumed" if resumable else "begun again"}, it ends in other bits'
-
-    def note(self, label, problem):
-        with self.lock:
-            if problem:
-                self.failed += 1
-                print(f'FAIL {label}: {problem}', flush=True)
-            else:
-                self.passed += 1
 
     def fault(self, name, kind, n, way):
         begins, words, changes = WORKS[name]
@@ -198,80 +78,6 @@ class Tester:
         with self.lock:
             self.outcomes[name, kind, 'done' if status == 0 else 'refused'] += 1
         self.note(f'{name}, {kind} {n} {way}', problem)
-        shutil.rmtree(folder)
-
-    def stopped(self, folder, words, kind, n, act):
-        """The status of a run in which act(process) is done before the n-th call."""
-        process = self.start(folder, words, LD_PRELOAD=self.injector, FAULT=f'{kind} {n} stop')
-        _, status = os.waitpid(process.pid, os.WUNTRACED)
-        if os.WIFSTOPPED(status):
-            act(process.pid)
-            os.kill(process.pid, signal.SIGCONT)
-            alarm = threading.Timer(120, lambda: os.kill(process.pid, signal.SIGABRT))
-            alarm.start()
-            _, status = os.waitpid(process.pid, 0)
-            alarm.cancel()
-        process.returncode = os.waitstatus_to_exitcode(status)
-        return process.returncode
-
-    def signalled(self, name, kind, n, which):
-        begins, words, _ = WORKS[name]
-        folder = self.folder(begins)
-        status = self.stopped(folder, words, kind, n, lambda pid: os.kill(pid, which))
-        # Before the program listens, and with SIGKILL always, the signal itself ends it.
-        problem = None if status == 0 else self.said(folder, status, allowed=(which,))
-        self.note(f'{name}, {which.name} before {kind} {n}', problem or self.continued(folder, name))
-        shutil.rmtree(folder)
-
-    def second_run(self, name, kind, n):
-        begins, words, _ = WORKS[name]
-        folder = self.folder(begins)
-        (folder / 'second').mkdir()
-        second = []
-
-        def run_second(_):
-            process = subprocess.run([self.glim, *words.split()], cwd=folder, capture_output=True, text=True,
-                                     env=self.environment, timeout=120)
-            second.append((process.returncode, process.stderr.splitlines()))
-
-        status = self.stopped(folder, words, kind, n, run_second)
-        other, lines = second[0] if second else (0, [])
-        problem = None if status == 0 else self.said(folder, status)
-        if not problem and other != 0 and (other < 0 or len(lines) != 1):
-            problem = f'the second run: status {other}: {lines}'
-        if not problem and status != 0 and other != 0:
-            problem = f'neither run came to its end: {(folder / "err").read_text()} {lines}'
-        self.note(f'{name}, a second run before {kind} {n}', problem or self.continued(folder, name))
-        shutil.rmtree(folder)
-
-    def changed(self, kind, n, change):
-        """A model that changes while a translation reads it."""
-        begins, words, _ = WORKS['translate']
-        folder = self.folder(begins)
-        file, other = folder / 'model/average.safetensors', self.work / 'other/model/average.safetensors'
-
-        def act(_):
-            if change == 'replaced':
-                shutil.copy(other, folder / 'new')
-                os.replace(folder / 'new', file)
-            elif change == 'cut':
-                os.truncate(file, file.stat().st_size // 2)
-            elif change == 'removed':
-                shutil.rmtree(folder / 'model')
-            elif change == 'overwritten':
-                shutil.copy(other, file)
-            elif change == 'zeros':
-                file.write_bytes(bytes(file.stat().st_size))
-
-        status = self.stopped(folder, words, kind, n, act)
-        if status != 0:
-            problem = self.said(folder, status)
-        else:
-            # One model or the other; a file overwritten in place may give a part of each.
-            known = [self.right['translate'], self.translation_of_other]
-            problem = None if self.outcome(folder, False) in known or change in ('overwritten', 'zeros') else \
-                'a translation by neither model'
-        self.note(f'translate, model {change} before {kind} {n}', problem)
         shutil.rmtree(folder)
 
     def tasks(self):
