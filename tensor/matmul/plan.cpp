@@ -1,6 +1,7 @@
 #include "tensor/matmul/plan.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <string>
 #include <utility>
@@ -156,9 +157,14 @@ Products choose_products(const char* asked) {
   throw ValueError("GLIM_PRODUCTS", "'" + std::string(word) + "' is not one of own, openblas");
 }
 
-Products products_in_use() {
-  static const Products products = choose_products(std::getenv("GLIM_PRODUCTS"));
+namespace {
+std::atomic<Products>& chosen_products() {
+  static std::atomic<Products> products = choose_products(std::getenv("GLIM_PRODUCTS"));
   return products;
 }
+}  // namespace
+
+Products products_in_use() { return chosen_products().load(std::memory_order_relaxed); }
+void use_products(Products products) { chosen_products() = products; }
 
 }  // namespace glim

@@ -4,8 +4,8 @@
 //
 // There are two engines. Our own gives the same bits on any CPU (tensor/numerics.md): the extents alone say
 // whether an element of c is a dot product in lanes or a sum along k in blocks, and the instruction set only
-// how that is reached. OpenBLAS, whose bits are those of the CPU's kernels, computes where GLIM_PRODUCTS in
-// the environment is "openblas" ("own" is the default; ValueError for another word) what our own would pack.
+// how that is reached. OpenBLAS, whose bits are those of the CPU's kernels, computes what our own would pack,
+// where use_products or GLIM_PRODUCTS in the environment says so.
 #pragma once
 
 #include <string_view>
@@ -18,9 +18,11 @@ namespace glim {
 // Whose product computes large matrices.
 enum class Products { Own, OpenBlas };
 std::string_view name_of(Products products);
-// `asked`: the value of GLIM_PRODUCTS, or null.
+// "own", "openblas", or null for the default, which is Own; ValueError naming GLIM_PRODUCTS for another word.
 Products choose_products(const char* asked);
+// What use_products chose last; before, what GLIM_PRODUCTS says.
 Products products_in_use();
+void use_products(Products products);
 
 // The first five read their operands where they lie (tensor/matmul/skinny.hpp).
 enum class Algorithm {

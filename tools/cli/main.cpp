@@ -26,6 +26,11 @@ const glim::About kAbout = {
     "  echo 'I have a cat' | glim translate --model model\n"
     "  glim gradcheck                   every op, every layer, a whole Transformer\n"};
 
+// Verbs without a product of matrices have no --products.
+bool computes(std::string_view verb) {
+  return verb != "average" && verb != "import" && verb != "export" && verb != "report";
+}
+
 int fail(const std::string& message) {
   std::fflush(stdout);
   std::fprintf(stderr, "glim: error: %s\n", glim::printable(message).c_str());
@@ -65,6 +70,7 @@ int main(int argc, char** argv) {
   try {
     glim::wait_briefly(argv);
     bool quiet = false;
+    std::string products;
     std::vector<glim::CommandMaker> makers = {
       glim::train_command,
       glim::translate_command,
@@ -91,8 +97,13 @@ int main(int argc, char** argv) {
                                " is not part of this build; `tools/build build` adds it");
 #endif
     for (glim::CommandMaker& maker : makers)
-      maker = [make = maker, &quiet] {
+      maker = [make = maker, &quiet, &products] {
         glim::Command command = make();
+        if (computes(command.name)) {
+          glim::Option& o = command.option("products", &products, "who computes large products");
+          o.choices = {"own", "openblas"};
+          o.default_text = "own";
+        }
         command.option("quiet", &quiet, "print results and errors alone").in_config = false;
         return command;
       };
@@ -102,6 +113,7 @@ int main(int argc, char** argv) {
     if (glim::Command* verb = glim::parse_command_line(kAbout, verbs, argc, argv)) {
       glim::set_quiet(quiet);
       glim::best_isa(), glim::products_in_use();  // GLIM_ISA and GLIM_PRODUCTS are refused here
+      if (!products.empty()) glim::use_products(glim::choose_products(products.c_str()));
       glim::run_command(*verb);
     }
     glim::print_flush();

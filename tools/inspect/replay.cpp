@@ -8,6 +8,7 @@
 
 #include "optim/clip.hpp"
 #include "tensor/error.hpp"
+#include "tensor/matmul/plan.hpp"
 #include "tensor/random.hpp"
 #include "tools/inspect/report/training_run.hpp"
 #include "tools/train/learners/kinds.hpp"
@@ -85,6 +86,7 @@ ReplayedStep replay_step(const std::string& folder, Index step) {
   const std::string& file = std::prev(after)->second;
 
   Checkpoint from = load_checkpoint(file);
+  use_products(products_of(from));
   TrainOptions options = from.options;
   options.out = folder;
   std::unique_ptr<Learner> learner = make_learner(options, &from);

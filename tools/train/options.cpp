@@ -52,12 +52,11 @@ std::string TrainOptions::to_json() const {
 std::string TrainOptions::to_toml() const {
   std::string toml =
       "# The effective options of this run: glim train --config FILE takes them again.\n";
-  // What decides the bits besides.
-  toml += "# Kernels " + std::string(name_of(best_isa())) + " (GLIM_ISA), large products " +
-          std::string(name_of(products_in_use())) + " (GLIM_PRODUCTS).\n";
+  toml += "# Kernels " + std::string(name_of(best_isa())) + " (GLIM_ISA).\n";
   each_option(*this, [&](const OptionText& t, const auto& field) {
     toml += std::string(t.name) + " = " + nlohmann::json(field).dump() + "\n";
   });
+  toml += "products = \"" + std::string(name_of(products_in_use())) + "\"\n";
   return toml;
 }
 

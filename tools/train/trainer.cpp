@@ -12,6 +12,7 @@
 #include "optim/sgd.hpp"
 #include "tensor/clock.hpp"
 #include "tensor/ops/elementwise.hpp"
+#include "tools/common/toml.hpp"
 
 namespace glim {
 namespace {
@@ -54,6 +55,13 @@ Trainer::Trainer(const TrainOptions& options, Learner& learner, std::string conf
   state_.seed = options.seed;
   state_.stream = static_cast<Index>(generator().stream());
   state_.data = learner.fingerprint();
+}
+
+Products products_of(const Checkpoint& c) {
+  Products products = Products::Own;
+  for (const auto& [name, value] : read_toml(c.config_toml, "the checkpoint's configuration"))
+    if (name == "products") products = choose_products(value.c_str());
+  return products;
 }
 
 Trainer::Trainer(const TrainOptions& options, Learner& learner, Checkpoint from)

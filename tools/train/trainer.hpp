@@ -19,6 +19,7 @@
 #include <optional>
 
 #include "optim/optimizer.hpp"
+#include "tensor/matmul/plan.hpp"
 #include "tools/train/checkpoint.hpp"
 #include "tools/train/learner.hpp"
 #include "tools/train/profile.hpp"
@@ -48,6 +49,9 @@ class TrainObserver {
   virtual void saved(const std::string& /*file*/) {}
   virtual void profiled(const Profile&) {}
 };
+
+// Whose product computed the large matrices of the checkpoint's run.
+Products products_of(const Checkpoint& checkpoint);
 
 // How many updates a run has at most.
 Index planned_updates(const TrainOptions& options, Learner& learner);

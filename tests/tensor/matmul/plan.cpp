@@ -19,6 +19,17 @@ TEST_CASE("GLIM_PRODUCTS chooses the engine or is refused", "[products]") {
                       "GLIM_PRODUCTS: '" + std::string(wrong) + "' is not one of own, openblas");
 }
 
+TEST_CASE("what is chosen last computes", "[products]") {
+  const Products before = products_in_use();
+  for (Products p : {Products::OpenBlas, Products::Own}) {
+    use_products(p);
+    CHECK(products_in_use() == p);
+    CHECK(algorithm_for<float>(false, false, 300, 300, 40) ==
+          (p == Products::Own ? Algorithm::Packed : Algorithm::Blas));
+  }
+  use_products(before);
+}
+
 TEST_CASE("extents alone choose between dot products and sums in blocks", "[products]") {
   auto own = [](bool ta, bool tb, Index m, Index n, Index k) {
     return algorithm_for<float>(ta, tb, m, n, k, Products::Own);

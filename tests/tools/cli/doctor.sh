@@ -24,6 +24,8 @@ doctor OMP_WAIT_POLICY=passive
 has "OpenMP's own variable stays too" '^  waiting +OMP_WAIT_POLICY=passive$'
 doctor GLIM_PRODUCTS=openblas
 has "a large product asked for" '^large products +openblas \(GLIM_PRODUCTS=openblas\)$'
+GLIM_PRODUCTS=openblas timeout 600 "$glim" doctor --products own >out 2>err
+has "an option goes before the variable" '^large products +own \(--products\)$'
 refuse "a large product that is none" "GLIM_PRODUCTS: 'blas' is not one of own, openblas" env GLIM_PRODUCTS=blas "$glim" doctor
 doctor GLIM_ISA=baseline
 has "an own product without AVX2" '^  measured +own [0-9.]+, openblas'
@@ -50,14 +52,23 @@ kill "$child"
 wait "$child" 2>/dev/null
 
 # A run says what decides its bits besides its options, and its configuration can be read again.
-train() { GLIM_PRODUCTS=openblas timeout 600 "$glim" train --task copy --layers 1 --d-model 16 --heads 2 --d-ff 32 \
+train() { timeout 600 "$glim" train --task copy --layers 1 --d-model 16 --heads 2 --d-ff 32 \
   --max-steps 2 --progress none "$@" >out 2>err; }
-train --out first
-report "a run's configuration names the products" \
-  "$(grep -Eqx '# Kernels [a-z0-9]+ \(GLIM_ISA\), large products openblas \(GLIM_PRODUCTS\)\.' first/config.toml ||
-     cat first/config.toml err)"
+engine() {  # NAME: the run in first/ is by this engine
+  [ "$(grep '^products' first/config.toml)" = "products = \"$1\"" ] || cat first/config.toml out err
+}
+GLIM_PRODUCTS=openblas train --out first
+report "a run's configuration names the products" "$(engine openblas)"
+report "and the kernels" "$(grep -Eqx '# Kernels [a-z0-9]+ \(GLIM_ISA\)\.' first/config.toml || cat first/config.toml)"
 train --config first/config.toml --out again
 report "and is read again" "$([ $? = 0 ] && diff <(grep -v '^out' first/config.toml) <(grep -v '^out' again/config.toml) || cat err)"
+again() { timeout 600 "$glim" train --resume --out first --progress none "$@" >out 2>err; }
+again --max-steps 3
+report "a resumed run keeps its products" "$(engine openblas; grep -- --products out)"
+again --max-steps 4 --products own
+report "others are said" "$(engine own; grep -Eqx 'note: --products is own from here on and was openblas: .*' out || cat out err)"
+again --max-steps 5
+report "and kept" "$(engine own; grep -- --products out)"
 refuse "training with a product that is none" 'GLIM_PRODUCTS' env GLIM_PRODUCTS=blas "$glim" train --out none --max-steps 1
 
 rate=$(timeout 600 "$glim" doctor --measure)

@@ -125,7 +125,7 @@ nlohmann::ordered_json doctor_json(const Machine& m, const Runtime& r, const Rat
           {"advice", remedies}};
 }
 
-void run_doctor(bool measure_only, bool json) {
+void run_doctor(bool measure_only, bool json, bool products_given) {
   const Products products = products_in_use();
   if (measure_only) return print_line(fmt::format("{:.1f}", measure_products(0.6).openblas));
   Machine m = inspect_machine();
@@ -156,8 +156,10 @@ void run_doctor(bool measure_only, bool json) {
   print_row("  threading", r.blas_parallel);
   print_row("Glim's kernels",
             std::string(name_of(best_isa())) + variable("GLIM_ISA", environment("GLIM_ISA")));
-  print_row("large products", std::string(name_of(products)) +
-                                  variable("GLIM_PRODUCTS", environment("GLIM_PRODUCTS")));
+  print_row("large products",
+            std::string(name_of(products)) +
+                (products_given ? " (--products)"
+                                : variable("GLIM_PRODUCTS", environment("GLIM_PRODUCTS"))));
   print_row("  measured",
             fmt::format("own {:.3g}, openblas {:.3g} GFLOP/s ({:.2f}), in turn, {} x "
                         "{} float32 matrices",
@@ -174,7 +176,9 @@ Command doctor_command() {
   auto measure = std::make_shared<bool>(false), json = std::make_shared<bool>(false);
   c.option("measure", measure.get(), "print only the rate of matrix products, in GFLOP/s");
   c.option("json", json.get(), "print one JSON object");
-  c.run = [measure, json](Command&) { run_doctor(*measure, *json); };
+  c.run = [measure, json](Command& command) {
+    run_doctor(*measure, *json, command.given("products"));
+  };
   return c;
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
@@ -10,6 +11,7 @@
 
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
+#include "tensor/matmul/plan.hpp"
 #include "tools/cli/progress.hpp"
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/common/folder.hpp"
@@ -190,6 +192,17 @@ void fit_warmup(const Command& command, TrainOptions& o, Learner& learner,
   o.warmup = shorter_warmup(updates);
 }
 
+// A resumed run goes on with the engine that it had, unless --products or GLIM_PRODUCTS says another.
+void resume_products(const Command& command, const Checkpoint& from,
+                     std::vector<std::string>& notes) {
+  const Products before = products_of(from);
+  if (!command.given("products") && !std::getenv("GLIM_PRODUCTS")) return use_products(before);
+  if (products_in_use() != before)
+    notes.push_back(fmt::format(
+        "--products is {} from here on and was {}: a run with one of them has other weights",
+        name_of(products_in_use()), name_of(before)));
+}
+
 void run_train(Command& command, TrainArguments& a) {
   namespace fs = std::filesystem;
   TrainOptions o = a.options;
@@ -219,6 +232,7 @@ void run_train(Command& command, TrainArguments& a) {
     keep("enough", saved.enough, o.enough);
     keep("average", saved.average, o.average);
     o = saved;
+    resume_products(command, *from, a.notes);
   } else {
     if (fs::exists(last) && !a.overwrite)
       throw FileError(o.out,
@@ -240,6 +254,7 @@ void run_train(Command& command, TrainArguments& a) {
         stale.push_back(entry.path());
 
   std::string toml = o.to_toml();
+  if (from) from->config_toml = toml;
   std::unique_ptr<Trainer> trainer = from ? std::make_unique<Trainer>(o, *learner, std::move(*from))
                                           : std::make_unique<Trainer>(o, *learner, toml);
   if (trainer->state().finished) return say(why_complete(o, trainer->state()));
