@@ -7,6 +7,7 @@
 #include <exception>
 #include <fcntl.h>
 #include <new>
+#include <string>
 #include <string_view>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include "tools/cli/command_line.hpp"
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/cli/waiting.hpp"
+#include "tools/train/processes.hpp"
 
 namespace {
 
@@ -31,10 +33,13 @@ bool computes(std::string_view verb) {
   return verb != "average" && verb != "import" && verb != "export" && verb != "report";
 }
 
-int fail(const std::string& message) {
+int fail(std::string message, int status = 1) {
   std::fflush(stdout);
+  if (const auto rank = glim::Processes::world().rank(); rank > 0)
+    message = "process " + std::to_string(rank) + ": " + message;
   std::fprintf(stderr, "glim: error: %s\n", glim::printable(message).c_str());
-  return 1;
+  glim::Processes::abort(status);
+  return status;
 }
 
 // A file opened later must not get the number of a closed standard stream. /dev/null is opened the
@@ -69,6 +74,9 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // and so is a file size limit
   try {
     glim::wait_briefly(argv);
+    glim::Processes::start();
+    const glim::Processes& world = glim::Processes::world();
+    if (!world.first() && !std::freopen("/dev/null", "w", stdout)) return 1;
     bool quiet = false;
     std::string products;
     std::vector<glim::CommandMaker> makers = {
@@ -110,18 +118,23 @@ int main(int argc, char** argv) {
     std::vector<glim::Command> verbs;
     for (const glim::CommandMaker& maker : makers) verbs.push_back(maker());
     verbs.push_back(glim::describe_command(kAbout, makers));
-    if (glim::Command* verb = glim::parse_command_line(kAbout, verbs, argc, argv)) {
-      glim::set_quiet(quiet);
+    glim::Command* verb = nullptr;
+    world.together([&] {
+      verb = glim::parse_command_line(kAbout, verbs, argc, argv);
+      if (verb && verb->name != "train" && world.size() > 1)
+        throw glim::UsageError(verb->name + " runs in one process: start it without mpirun");
       glim::best_isa(), glim::products_in_use();  // GLIM_ISA and GLIM_PRODUCTS are refused here
       if (!products.empty()) glim::use_products(glim::choose_products(products.c_str()));
-      glim::run_command(*verb);
-    }
+    });
+    glim::set_quiet(quiet || !world.first());
+    if (verb) glim::run_command(*verb);
     glim::print_flush();
+    glim::Processes::finish();
     return 0;
   } catch (const glim::UsageError& e) {
-    fail(e.what());
-    return 2;
+    return fail(e.what(), 2);
   } catch (const glim::Exit& e) {
+    glim::Processes::finish();
     return e.status;
   } catch (const glim::Error& e) {
     return fail(e.one_line());

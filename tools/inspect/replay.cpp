@@ -17,22 +17,26 @@
 namespace glim {
 namespace {
 
-// Of the batches first … end - 1: in train() to draw what the step draws of its data, then in eval().
-std::vector<ReplayedSample> samples_of(Learner& learner, const TrainState& state, Index first,
-                                       Index end) {
+// Of the parts first … end - 1 of batches: in train() to draw what the step draws of its data, then in eval().
+std::vector<ReplayedSample> samples_of(Learner& learner, const TrainState& state, Index shards,
+                                       Index first, Index end) {
   auto parameters = learner.model().named_parameters();
   double targets = 0;
-  generator().set_state(static_cast<std::uint64_t>(state.seed),
-                        static_cast<std::uint64_t>(state.stream));
-  for (Index b = first; b < end; ++b) {
-    NoGrad no_tape;
-    Measures ignored;
-    learner.loss(Split::Train, b, state.step, ignored);
-    targets += static_cast<double>(learner.size(Split::Train, b).targets);
+  auto is_empty = [&](Index part) { return learner.size(Split::Train, part).samples == 0; };
+  for (Index shard = 0; shard < shards; ++shard) {
+    draw_as(state, shard);
+    for (Index part = first + shard; part < end; part += shards) {
+      if (is_empty(part)) continue;
+      NoGrad no_tape;
+      Measures ignored;
+      learner.loss(Split::Train, part, state.step, ignored);
+      targets += static_cast<double>(learner.size(Split::Train, part).targets);
+    }
   }
   std::vector<ReplayedSample> list;
   learner.model().eval();
   for (Index b = first; b < end; ++b) {
+    if (is_empty(b)) continue;
     std::vector<TrainingSample> samples = learner.samples(b);
     for (std::size_t i = 0; i < samples.size(); ++i) {
       Tape tape;
@@ -97,7 +101,7 @@ ReplayedStep replay_step(const std::string& folder, Index step) {
   result.from = trainer.state().step;
   try {
     auto replayed = trainer.replay(step, [&](Index first, Index end) {
-      result.samples = samples_of(*learner, trainer.state(), first, end);
+      result.samples = samples_of(*learner, trainer.state(), options.shards, first, end);
       Checkpoint& before = result.before;
       before.kind = learner->kind();
       before.description = learner->description();

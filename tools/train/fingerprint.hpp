@@ -23,6 +23,7 @@ class Fingerprint {
       mix_all(p.target, -2);
     }
   }
+  std::uint64_t value() const { return hash_; }
   std::string text() const {
     char digits[17];
     std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash_));

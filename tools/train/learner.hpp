@@ -15,6 +15,7 @@
 #include "autograd/ops.hpp"
 #include "nn/module.hpp"
 #include "tools/measure/probe.hpp"
+#include "tools/train/processes.hpp"
 
 namespace glim {
 
@@ -65,7 +66,9 @@ class Learner {
   // Lines that say what was read.
   virtual std::vector<std::string> summary() const = 0;
 
-  // Draws the batches of an epoch; returns their number (0: there are no such data).
+  // Draws the batches of an epoch; returns their number (0: there are no such data). A training batch is divided
+  // into options.shards parts, and what follows takes parts for batches: those of batch b have the numbers
+  // b · shards to (b + 1) · shards - 1. A part may be empty.
   virtual Index begin(Split split, Index epoch) = 0;
   virtual BatchSize size(Split split, Index batch) const = 0;
   // The loss summed over the targets of a batch, on the open tape, after `step` updates; `sums`
@@ -96,13 +99,25 @@ class Learner {
   virtual std::string demonstrate(const std::string& /*folder*/) { return {}; }
 };
 
+// The rows of the i-th of `parts` parts of `count` rows: neighbours, as many in each as can be.
+struct RowRange {
+  Index begin, end;
+};
+inline RowRange part_rows(Index count, Index i, Index parts) {
+  return {count * i / parts, count * (i + 1) / parts};
+}
+// Each batch in so many parts.
+std::vector<std::vector<std::int64_t>> divided(
+    const std::vector<std::vector<std::int64_t>>& batches, Index parts);
+
 // The row, of `count`, of the i-th of Learner::kProbes samples.
 Index probe_row(Index i, Index count);
 
 // What the model does inside on these samples (tools/measure/probe.hpp).
 Probed probe_inside(Learner& learner);
 
-// Mean measures over all batches of a split, without a tape, the model in eval() meanwhile.
-Measures measure(Learner& learner, Split split, Index step = 0);
+// Mean measures over the batches of the validation data, without a tape, the model in eval() meanwhile. Processes
+// share the batches; all of them learn the result, which does not depend on their number.
+Measures measure_validation(Learner& learner, Index step = 0, const Processes& processes = {});
 
 }  // namespace glim

@@ -121,6 +121,7 @@ void each_option(Options& o, const F& f) {
   take("batch-sentences", o.batch_sentences, "largest number of pairs in a batch (0: no limit)",
        kCount);
   take("accumulate", o.accumulate, "batches in one update", kPositive);
+  take("shards", o.shards, "parts of a batch, which processes share; a power of two", kPositive);
   take("label-smoothing", o.label_smoothing, "ε: probability given to the other tokens", kShare);
   take("shift", o.shift, "largest shift of training images, in pixels", {0, 1e6});
   take("rotation", o.rotation, "largest rotation of training images, in degrees", {0, 180});

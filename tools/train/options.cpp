@@ -1,6 +1,7 @@
 #include "tools/train/options.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -121,6 +122,8 @@ void check(const TrainOptions& o) {
          std::to_string(o.heads) + " heads do not divide d_model " + std::to_string(o.d_model));
   if (o.batch_tokens == 0 && o.batch_sentences == 0)
     fail("batch-tokens", "0 is no limit, and then --batch-sentences N must be one");
+  if (!std::has_single_bit(static_cast<std::uint64_t>(o.shards)) || o.shards > kMostShards)
+    fail("shards", fmt::format("must be a power of two up to {}, not {}", kMostShards, o.shards));
   constexpr Index kOlder = 50;  // of models and configurations that say the default of their time
   if (!o.record && o.record_every != 0 && o.record_every != kOlder)
     fail("record-every", "needs --record: nothing is recorded without");

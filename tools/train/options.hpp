@@ -12,6 +12,8 @@
 
 namespace glim {
 
+inline constexpr Index kMostShards = 1024;
+
 struct TrainOptions {
   std::string kind = "transformer";  // tools/train/learners/kinds.hpp
   // Data: a built-in task, or files.
@@ -60,6 +62,7 @@ struct TrainOptions {
   // Training.
   Index epochs = 10, max_steps = 0;  // 0: no limit
   Index batch_tokens = 4096, batch_sentences = 0, accumulate = 1;
+  Index shards = 1;  // parts of a batch, a power of two
   double label_smoothing = 0.1;
   double shift = 0, rotation = 0;  // random movements of training images: pixels, degrees
   double guided_attention = 0, guided_width = 0.2;  // weight and g; 0: none

@@ -13,6 +13,7 @@
 #include "tensor/clock.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tools/common/toml.hpp"
+#include "tools/train/shards.hpp"
 
 namespace glim {
 namespace {
@@ -40,6 +41,13 @@ std::unique_ptr<Optimizer> make_optimizer(const TrainOptions& o, const Module& m
 }
 
 }  // namespace
+
+void draw_as(const TrainState& state, Index shard) {
+  // The same streams under seeds of their own, 2^64 / golden ratio apart.
+  generator().set_state(static_cast<std::uint64_t>(state.seed) +
+                            static_cast<std::uint64_t>(shard) * 0x9e3779b97f4a7c15u,
+                        static_cast<std::uint64_t>(state.stream));
+}
 
 Index planned_updates(const TrainOptions& o, Learner& learner) {
   // Batches differ in number a little from epoch to epoch; those of the first stand for all.
@@ -119,21 +127,51 @@ Var Trainer::batch_loss(Index batch, Index targets, Measures& sums) {
              1 / static_cast<double>(targets));
 }
 
-Trainer::Update Trainer::update(Index first, Index end) {
-  generator().set_state(static_cast<std::uint64_t>(state_.seed),
-                        static_cast<std::uint64_t>(state_.stream));
-  BatchSize size = joined_size(first, end);
-  Measures measured;
+Trainer::Share Trainer::backward(Index shard, Index first, Index end, Index targets,
+                                 bool check_finite) {
+  draw_as(state_, shard);
+  Share share;
   for (Index b = first; b < end; ++b) {
+    const Index part = b * options_.shards + shard;
+    if (learner_.size(Split::Train, part).samples == 0) continue;
     Measures sums;
     double start = seconds_now();
-    Tape tape({.profile = profiling()});
-    Var loss = batch_loss(b, size.targets, sums);
-    measured += sums;
-    if (!std::isfinite(sums.kl + sums.auxiliary)) diagnose(first, end, "the loss is not finite");
+    Tape tape({.profile = profiling(), .check_finite = check_finite});
+    Var loss = batch_loss(part, targets, sums);
+    share.sums += sums;
+    if (!std::isfinite(sums.kl + sums.auxiliary)) break;
     tape.backward(loss);
     if (profiling()) profile_.add(tape, seconds_now() - start);
   }
+  share.stream = generator().stream();
+  return share;
+}
+
+std::vector<Trainer::Share> Trainer::backward_all(Index first, Index end, Index targets) {
+  if (options_.shards == 1) return {backward(0, first, end, targets)};
+  const Index each = options_.shards / processes_->size(), mine = each * processes_->rank();
+  ShardGradients gradients(learner_.model().named_parameters());
+  std::vector<Share> shares;
+  processes_->together([&] {
+    for (Index shard = mine; shard < mine + each; ++shard) {
+      shares.push_back(backward(shard, first, end, targets));
+      gradients.take();
+    }
+  });
+  gradients.give(*processes_);
+  return processes_->gather(shares);
+}
+
+Trainer::Update Trainer::update(Index first, Index end) {
+  BatchSize size = joined_size(first, end);
+  Measures measured;
+  Index stream = 0;
+  for (const Share& share : backward_all(first, end, size.targets)) {
+    measured += share.sums;
+    stream = std::max(stream, static_cast<Index>(share.stream));
+  }
+  if (!std::isfinite(measured.kl + measured.auxiliary))
+    end_not_finite(first, end, "the loss is not finite");
   double after_backward = seconds_now();
   auto parameters = learner_.model().named_parameters();
   bool recorded = recorder_ && recorder_->due(state_.step + 1);
@@ -144,7 +182,7 @@ Trainer::Update Trainer::update(Index first, Index end) {
                              : gradient_norm(parameters);
   } catch (const NonFiniteError& e) {
     learner_.model().zero_grad();
-    diagnose(first, end, e.problem());
+    end_not_finite(first, end, e.problem());
   }
   optimizer_->set_rate(schedule_->rate(state_.step + 1));
   optimizer_->step();
@@ -152,7 +190,7 @@ Trainer::Update Trainer::update(Index first, Index end) {
   if (profiling()) profile_.add_optimizer(after_backward, seconds_now() - after_backward);
   ++warm_updates_;
   ++state_.step;
-  state_.stream = static_cast<Index>(generator().stream());
+  state_.stream = stream;
   state_.tokens += measured.tokens;
   state_.samples += size.samples;
   state_.epoch_kl += measured.kl;
@@ -166,8 +204,8 @@ Trainer::Update Trainer::update(Index first, Index end) {
 // The batches first … end - 1 of the epoch, together.
 BatchSize Trainer::joined_size(Index first, Index end) const {
   BatchSize total;
-  for (Index b = first; b < end; ++b) {
-    BatchSize size = learner_.size(Split::Train, b);
+  for (Index part = first * options_.shards; part < end * options_.shards; ++part) {
+    BatchSize size = learner_.size(Split::Train, part);
     total.samples += size.samples;
     total.targets += size.targets;
   }
@@ -181,7 +219,13 @@ std::string Trainer::kept_checkpoint() const {
                                               : "there was no checkpoint yet";
 }
 
-void Trainer::diagnose(Index first, Index end, const std::string& what) {
+void Trainer::end_not_finite(Index first, Index end, const std::string& what) {
+  processes_->together([&] {
+    if (processes_->first()) throw NonFiniteError("train", diagnosis(first, end, what));
+  });
+}
+
+std::string Trainer::diagnosis(Index first, Index end, const std::string& what) {
   std::string found = "no op gave such a number when the step was run again";
   std::string place;
   for (auto& [name, p] : learner_.model().named_parameters())
@@ -191,27 +235,22 @@ void Trainer::diagnose(Index first, Index end, const std::string& what) {
       break;
     }
   if (place.empty()) {
-    generator().set_state(static_cast<std::uint64_t>(state_.seed),
-                          static_cast<std::uint64_t>(state_.stream));
     Index targets = joined_size(first, end).targets;
     try {
       Magnify magnify(Magnification::Explicit);
-      for (Index b = first; b < end; ++b) {
-        Measures sums;
-        Tape tape({.check_finite = true});
-        tape.backward(batch_loss(b, targets, sums));
-      }
+      for (Index shard = 0; shard < options_.shards; ++shard)
+        backward(shard, first, end, targets, true);
     } catch (const NonFiniteError& e) {
       found = "first in " + e.one_line();
     }
   }
   if (recorder_) recorder_->stopped(state_.step + 1, what + "; " + found);
-  throw NonFiniteError("train", "step " + std::to_string(state_.step + 1) + ": " + what + "; " +
-                                    found + "; " + kept_checkpoint() +
-                                    " (a lower --rate, a longer --warmup or --clip may help)");
+  return "step " + std::to_string(state_.step + 1) + ": " + what + "; " + found + "; " +
+         kept_checkpoint() + " (a lower --rate, a longer --warmup or --clip may help)";
 }
 
 void Trainer::save(const std::string& name, bool with_optimizer, TrainObserver& observer) {
+  if (!processes_->first()) return;
   // A finite step can still end in weights that are not: they replace no good checkpoint.
   for (const auto& [parameter, p] : learner_.model().named_parameters())
     if (!all_finite(p.value()))
@@ -240,7 +279,7 @@ bool Trainer::validate_and_save(TrainObserver& observer, bool epoch_end, double 
   epoch.nll = state_.epoch_nll;
   epoch.tokens = state_.epoch_tokens;
   report.train = epoch.per_target();
-  report.valid = measure(learner_, Split::Valid, state_.step);
+  report.valid = measure_validation(learner_, state_.step, *processes_);
   report.step = state_.step;
   report.epoch = state_.epoch + (epoch_end ? 0 : 1);
   report.epoch_end = epoch_end;
@@ -270,7 +309,7 @@ bool Trainer::validate_and_save(TrainObserver& observer, bool epoch_end, double 
   // `last` comes after the others: a run that dies in between resumes before them and writes them
   // again, the same.
   if (report.improved) save("best.safetensors", false, observer);
-  if (epoch_end && options_.average > 0) {
+  if (processes_->first() && epoch_end && options_.average > 0) {
     save("epoch-" + std::to_string(state_.epoch) + ".safetensors", false, observer);
     std::error_code ignored;
     std::filesystem::remove(
@@ -284,6 +323,7 @@ bool Trainer::validate_and_save(TrainObserver& observer, bool epoch_end, double 
 }
 
 void Trainer::save_average(TrainObserver& observer) {
+  if (!processes_->first()) return;
   std::vector<StateDict> states;
   for (Index e = std::max<Index>(1, state_.epoch - options_.average + 1); e <= state_.epoch; ++e)
     states.push_back(
@@ -303,7 +343,7 @@ Trainer::Replayed Trainer::replay(Index step, const std::function<void(Index, In
     Index count = learner_.begin(Split::Train, state_.epoch);
     while (state_.batch < count) {
       Index end = std::min(count, state_.batch + options_.accumulate);
-      if (state_.step + 1 == step) before(state_.batch, end);
+      if (state_.step + 1 == step) before(state_.batch * options_.shards, end * options_.shards);
       Update u = update(state_.batch, end);
       state_.batch = end;
       if (state_.step == step) return {u.sums.per_target().kl, u.gradient_norm};
@@ -337,7 +377,7 @@ bool Trainer::run(TrainObserver& observer, const std::atomic<bool>& stop) {
       } else if (options_.save_every > 0 && state_.step % options_.save_every == 0) {
         save("last.safetensors", true, observer);
       }
-      if (stop) {
+      if (processes_->any(stop)) {
         save("last.safetensors", true, observer);
         return false;
       }
@@ -345,7 +385,7 @@ bool Trainer::run(TrainObserver& observer, const std::atomic<bool>& stop) {
     ++state_.epoch;
     state_.batch = 0;
     if (validate_and_save(observer, true, seconds_now() - epoch_start)) break;
-    if (stop) return false;
+    if (processes_->any(stop)) return false;
   }
   return true;
 }

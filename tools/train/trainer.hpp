@@ -3,6 +3,8 @@
 //   update      for each of `accumulate` batches: loss = Σ / N, N the targets of all of them
 //               together, so that the gradient is that of the joined batch; then clip, then one
 //               optimizer step at the schedule's rate for this step (counted from 1)
+//   shards      each batch in `shards` parts, with random numbers of their own, their gradients added up
+//               in a tree (shards.hpp): the number of processes does not change a bit (processes.md)
 //   validation  the same measures without dropout, at the end of each epoch or every so many steps
 //
 // After every update the state of the run is (weights, optimizer, TrainState). A checkpoint holds
@@ -52,6 +54,8 @@ class TrainObserver {
 
 // Whose product computed the large matrices of the checkpoint's run.
 Products products_of(const Checkpoint& checkpoint);
+// Sets generator() to the random numbers of a shard in the next update.
+void draw_as(const TrainState& state, Index shard);
 
 // How many updates a run has at most.
 Index planned_updates(const TrainOptions& options, Learner& learner);
@@ -68,6 +72,9 @@ class Trainer {
   // Measures this many updates of run(), after three to warm up.
   void profile(Index updates) { profiled_updates_ = updates; }
 
+  // Makes the updates of run() together with others, which do the same. Of all of them the first writes files.
+  void share(const Processes& processes) { processes_ = &processes; }
+
   // Keeps a recording of run() in OUT/recording.jsonl if the options say so (recorder.hpp), and checkpoints to
   // return to, OUT/step-N.safetensors: 17 from the beginning to the end, fewer where they would take more than 1 GB.
   void record();
@@ -77,7 +84,7 @@ class Trainer {
   bool run(TrainObserver& observer, const std::atomic<bool>& stop);
 
   // Makes the updates up to `step` again, without validation, checkpoints and records. `before` is called before
-  // the last of them, with its batches first … end - 1. NonFiniteError as in run().
+  // the last of them, with the parts first … end - 1 of its batches. NonFiniteError as in run().
   struct Replayed {
     double loss, gradient_norm;  // KL in nats per target; before clipping
   };
@@ -95,10 +102,19 @@ class Trainer {
   };
   // Batches first … end - 1 of the epoch, joined.
   Update update(Index first, Index end);
+  struct Share {
+    Measures sums;             // not finite: there is no gradient
+    std::uint64_t stream = 0;  // of the random numbers after it
+  };
+  // Adds the gradient of one part of each of these batches to the parameters'.
+  Share backward(Index shard, Index first, Index end, Index targets, bool check_finite = false);
+  // The gradient of the joined batches, with the other processes. What each part measured.
+  std::vector<Share> backward_all(Index first, Index end, Index targets);
   bool profiling() const { return warm_updates_ >= 3 && profile_.steps() < profiled_updates_; }
   BatchSize joined_size(Index first, Index end) const;
   Var batch_loss(Index batch, Index targets, Measures& sums);
-  [[noreturn]] void diagnose(Index first, Index end, const std::string& what);
+  void end_not_finite(Index first, Index end, const std::string& what);  // in all processes
+  std::string diagnosis(Index first, Index end, const std::string& what);
   std::string kept_checkpoint() const;  // for errors
   void save(const std::string& name, bool with_optimizer, TrainObserver& observer);
   void save_average(TrainObserver& observer);
@@ -111,6 +127,7 @@ class Trainer {
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<Schedule> schedule_;
   std::unique_ptr<StepRecorder> recorder_;
+  const Processes alone_, *processes_ = &alone_;
   Index total_steps_ = 0;
   Index return_every_ = 0;  // steps between the checkpoints to return to; 0: none
   Index profiled_updates_ = 0, warm_updates_ = 0;

@@ -98,7 +98,7 @@ void run_evaluate(Command& command, EvaluateArguments& a) {
   if (test.blank) note("left out: " + counted(test.blank, "pair") + " with an empty side");
   auto references = test.target_sentences(), sources = test.source_sentences();
   TranslationLearner learner(std::move(loaded), std::move(test));
-  Measures m = measure(learner, Split::Valid);
+  Measures m = measure_validation(learner);
   Index unknown = learner.data().valid_tokens.target_unknown;
   if (!a.json)
     print_line(

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <unistd.h>
 
 #include "tensor/error.hpp"
@@ -20,6 +21,7 @@
 #include "tools/train/option_kinds.hpp"
 #include "tools/train/option_list.hpp"
 #include "tools/train/presets.hpp"
+#include "tools/train/same_run.hpp"
 #include "tools/train/start.hpp"
 #include "tools/train/trainer.hpp"
 
@@ -203,11 +205,22 @@ void resume_products(const Command& command, const Checkpoint& from,
         name_of(products_in_use()), name_of(before)));
 }
 
-void run_train(Command& command, TrainArguments& a) {
+// What there is before the first step.
+struct Prepared {
+  TrainOptions options;
+  std::string last;                          // the checkpoint to resume from
+  std::optional<FolderLock> lock;            // the first process's, as the next
+  std::vector<std::filesystem::path> stale;  // what an earlier run left
+  std::unique_ptr<Learner> learner;
+  std::unique_ptr<Trainer> trainer;
+};
+
+void prepare(Command& command, TrainArguments& a, Prepared& run) {
   namespace fs = std::filesystem;
-  TrainOptions o = a.options;
-  std::string last = (fs::path(o.out) / "last.safetensors").string();
-  const FolderLock lock(o.out);  // before anything in the folder is looked at
+  const Processes& world = Processes::world();
+  TrainOptions& o = run.options = a.options;
+  const std::string& last = run.last = (fs::path(o.out) / "last.safetensors").string();
+  if (world.first()) run.lock.emplace(o.out);  // before anything in the folder is looked at
   std::unique_ptr<Checkpoint> from;
   if (a.resume) {
     if (!fs::exists(last)) throw FileError(last, "there is no checkpoint to resume from");
@@ -240,25 +253,37 @@ void run_train(Command& command, TrainArguments& a) {
                       "replaces it, --out names another folder");
   }
   check(o);
-  std::unique_ptr<Learner> learner = make_learner(o, a.start ? &a.start->checkpoint : from.get());
-  if (a.start) load_start(learner->model(), *a.start);
-  if (!a.resume) fit_warmup(command, o, *learner, a.notes);
-  make_folder(o.out);
+  require_shares(world, o);
+  if (world.size() > 1 && !o.teacher.empty() && !a.resume)
+    throw ValueError(
+        "--teacher",
+        "translates in one process: begin with one (--max-steps 1), then --resume with more");
+  run.learner = make_learner(o, a.start ? &a.start->checkpoint : from.get());
+  if (a.start) load_start(run.learner->model(), *a.start);
+  if (!a.resume) fit_warmup(command, o, *run.learner, a.notes);
+  if (world.first()) make_folder(o.out);
   // What an earlier run left would be taken for this one's; it goes when this one has a checkpoint.
   // (Those to return to go with their recording, in Trainer::record.)
-  std::vector<fs::path> stale;
-  if (!a.resume)
+  if (world.first() && !a.resume)
     for (const auto& entry : fs::directory_iterator(o.out))
       if (entry.path().extension() == ".safetensors" &&
           !entry.path().stem().string().starts_with("step-"))
-        stale.push_back(entry.path());
+        run.stale.push_back(entry.path());
+  if (from) from->config_toml = o.to_toml();
+  run.trainer = from ? std::make_unique<Trainer>(o, *run.learner, std::move(*from))
+                     : std::make_unique<Trainer>(o, *run.learner, o.to_toml());
+  run.trainer->share(world);
+}
 
-  std::string toml = o.to_toml();
-  if (from) from->config_toml = toml;
-  std::unique_ptr<Trainer> trainer = from ? std::make_unique<Trainer>(o, *learner, std::move(*from))
-                                          : std::make_unique<Trainer>(o, *learner, toml);
+void run_train(Command& command, TrainArguments& a) {
+  namespace fs = std::filesystem;
+  const Processes& world = Processes::world();
+  Prepared run;
+  world.together([&] { prepare(command, a, run); });
+  const auto& [o, last, lock, stale, learner, trainer] = run;
+  require_same_run(world, o, *learner, trainer->state());
   if (trainer->state().finished) return say(why_complete(o, trainer->state()));
-  write_file_atomically((fs::path(o.out) / "config.toml").string(), toml);
+  if (world.first()) write_file_atomically((fs::path(o.out) / "config.toml").string(), o.to_toml());
 
   for (const std::string& line : learner->summary()) say(line);
   if (a.start) say("weights, vocabulary and sizes are those of " + a.start->file);
@@ -266,16 +291,29 @@ void run_train(Command& command, TrainArguments& a) {
   say(fmt::format("model: {} parameters; {} updates at most", learner->model().parameter_count(),
                   trainer->total_steps()));
   say("schedule: " + trainer->schedule().describe());
+  if (world.size() > 1)
+    say(
+        fmt::format("processes: {}, {} of the {} parts of a batch each; {:.3g} MB sent and "
+                    "received by each in an update",
+                    world.size(), o.shards / world.size(), o.shards,
+                    world.bytes_of_sum(learner->model().parameter_count() *
+                                       (o.precision == "float64" ? 8 : 4)) /
+                        1e6));
 
   std::signal(SIGINT, interrupt);
   std::signal(SIGTERM, interrupt);
   Progress progress(quiet() ? ProgressMode::None : progress_mode(a.progress, STDERR_FILENO),
                     STDERR_FILENO);
-  trainer->record();  // first: what it refuses leaves an earlier run's metrics alone
-  Metrics metrics((fs::path(o.out) / "metrics.jsonl").string(), trainer->state().step);
-  Console console(o, *learner, trainer->total_steps(), metrics, progress, stale);
-  trainer->profile(a.profile);
-  bool done = trainer->run(console, interrupted);
+  TrainObserver nobody;
+  std::optional<Metrics> metrics;
+  std::optional<Console> console;
+  if (world.first()) {
+    trainer->record();  // first: what it refuses leaves an earlier run's metrics alone
+    metrics.emplace((fs::path(o.out) / "metrics.jsonl").string(), trainer->state().step);
+    console.emplace(o, *learner, trainer->total_steps(), *metrics, progress, stale);
+    trainer->profile(a.profile);
+  }
+  bool done = trainer->run(console ? *console : nobody, interrupted);
   progress.end();
   if (!done) {
     say("interrupted: saved to " + last + "; to go on: glim train --resume --out " + o.out);

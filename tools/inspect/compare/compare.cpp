@@ -74,7 +74,7 @@ void measure_for_comparison(const std::string& path, const ParallelCorpus& test,
   auto sources = test.source_sentences(), references = test.target_sentences();
   TranslationLearner learner(std::move(loaded), test);
   SequenceModel& model = learner.sequence_model();
-  row.perplexity = measure(learner, Split::Valid).perplexity();
+  row.perplexity = measure_validation(learner).perplexity();
 
   Translator translator(model, tokenizers);
   TranslateOptions t;

@@ -372,8 +372,11 @@ class ImageLearner final : public Learner {
   const Part& part(Split split) const { return split == Split::Train ? train_ : valid_; }
   std::vector<Index> rows_of(Split split, Index batch) const {
     const std::vector<Index>& order = part(split).order;
-    auto first = order.begin() + batch * options_.batch_sentences;
-    return {first, first + std::min<Index>(options_.batch_sentences, order.end() - first)};
+    const Index parts = split == Split::Train ? options_.shards : 1;
+    auto first = order.begin() + batch / parts * options_.batch_sentences;
+    const auto [begin, end] = part_rows(
+        std::min<Index>(options_.batch_sentences, order.end() - first), batch % parts, parts);
+    return {first + begin, first + end};
   }
 
   TrainOptions options_;

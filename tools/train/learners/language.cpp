@@ -181,13 +181,15 @@ class LanguageLearner final : public Learner {
       rows = std::max<Index>(rows, 4096 / block);
       for (Index i = 0; i < whole; ++i) starts.push_back(i * block);
     }
-    for (Index i = 0; i < whole; i += rows) {
-      auto first = starts.begin() + i;
-      batches.push_back({{first, first + std::min(rows, whole - i)}, block});
-    }
+    const Index parts = split == Split::Train ? options_.shards : 1;
+    for (Index i = 0; i < whole; i += rows)
+      for (Index k = 0; k < parts; ++k) {
+        const auto [begin, end] = part_rows(std::min(rows, whole - i), k, parts);
+        batches.push_back({{starts.begin() + i + begin, starts.begin() + i + end}, block});
+      }
     Index rest = total - 1 - whole * block;
     if (split == Split::Valid && rest > 0) batches.push_back({{whole * block}, rest});
-    return static_cast<Index>(batches.size());
+    return std::ssize(batches) / parts;
   }
 
   BatchSize size(Split split, Index batch) const override {

@@ -45,7 +45,9 @@ Index SentenceBatches::begin(Split split, const TrainOptions& options, Index epo
   batches.clear();
   if (!part(split).pairs.empty())
     batches = epoch_batches(part(split).pairs, o, static_cast<std::uint64_t>(options.seed), epoch);
-  return static_cast<Index>(batches.size());
+  const Index count = std::ssize(batches);
+  if (split == Split::Train) batches = divided(batches, options.shards);
+  return count;
 }
 
 const std::vector<std::int64_t>& SentenceBatches::rows(Split split, Index batch) const {

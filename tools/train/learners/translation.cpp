@@ -152,7 +152,9 @@ Index TranslationLearner::begin(Split split, Index epoch) {
   batches.clear();
   if (!pairs(split).empty())
     batches = epoch_batches(pairs(split), o, static_cast<std::uint64_t>(options_.seed), epoch);
-  return static_cast<Index>(batches.size());
+  const Index count = std::ssize(batches);
+  if (split == Split::Train) batches = divided(batches, options_.shards);
+  return count;
 }
 
 BatchSize TranslationLearner::size(Split split, Index batch) const {

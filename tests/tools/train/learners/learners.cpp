@@ -174,7 +174,7 @@ TEST_CASE("classifier: counts what is right, hides words in training only", "[le
   CHECK(train.nll != again.nll);
   Seen valid = read_all(*learner, Split::Valid, 0);
   CHECK(valid.nll == read_all(*learner, Split::Valid, 0).nll);
-  Measures m = measure(*learner, Split::Valid);
+  Measures m = measure_validation(*learner);
   CHECK(m.tokens == 30);
   CHECK((m.correct == 10 || m.correct == 20));  // one label for all before it has learned
   CHECK(learner->criterion(m) == Approx(1 - m.accuracy()));

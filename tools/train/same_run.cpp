@@ -1,0 +1,87 @@
+#include "tools/train/same_run.hpp"
+
+#include <cstring>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
+
+#include "tensor/error.hpp"
+#include "tensor/matmul/plan.hpp"
+#include "tools/train/fingerprint.hpp"
+#include "tools/train/option_list.hpp"
+
+namespace glim {
+namespace {
+
+void mix_bytes(Fingerprint& f, const char* bytes, std::size_t count) {
+  for (; count >= 8; bytes += 8, count -= 8) {
+    std::int64_t word;
+    std::memcpy(&word, bytes, 8);
+    f.mix(word);
+  }
+  f.mix_all(std::string(bytes, count));
+}
+
+void mix_file(Fingerprint& f, const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::vector<char> block(1 << 20);
+  while (in.read(block.data(), std::ssize(block)) || in.gcount() > 0)
+    mix_bytes(f, block.data(), static_cast<std::size_t>(in.gcount()));
+}
+
+struct Compared {
+  const char* what;
+  std::uint64_t hash;
+};
+
+std::vector<Compared> compared(const TrainOptions& o, Learner& learner, const TrainState& state) {
+  Fingerprint program, options, files, model;
+  mix_file(program, "/proc/self/exe");
+  program.mix_all(std::string(name_of(products_in_use())));
+  options.mix_all(o.to_json());
+  each_option(o, [&](const OptionText&, const auto& field) {
+    std::error_code ignored;
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(field)>, std::string>)
+      if (std::filesystem::is_regular_file(field, ignored)) mix_file(files, field);
+  });
+  model.mix_all(learner.fingerprint() + state.to_json());
+  for (const auto& [name, tensor] : learner.model().state_dict()) {
+    const Tensor t = tensor.contiguous();
+    visit_dtype(t.dtype(), [&]<class T>() {
+      mix_bytes(model, reinterpret_cast<const char*>(t.data<T>()), t.numel() * sizeof(T));
+    });
+  }
+  return {{"another program, or other large products (GLIM_PRODUCTS),", program.value()},
+          {"other options", options.value()},
+          {"other input files", files.value()},
+          {"other training data or weights", model.value()}};
+}
+
+}  // namespace
+
+void require_shares(const Processes& processes, const TrainOptions& o) {
+  if (o.shards % processes.size() == 0) return;
+  throw ValueError(
+      "--shards",
+      fmt::format(
+          "{} parts of a batch cannot be shared by {} processes: their number must divide it",
+          o.shards, processes.size()));
+}
+
+void require_same_run(const Processes& processes, const TrainOptions& options, Learner& learner,
+                      const TrainState& state) {
+  if (processes.size() == 1) return;
+  std::vector<Compared> here;
+  processes.together([&] { here = compared(options, learner, state); });
+  std::vector<std::uint64_t> hashes;
+  for (const Compared& c : here) hashes.push_back(c.hash);
+  const std::vector<std::uint64_t> all = processes.gather(hashes);
+  processes.together([&] {
+    for (std::size_t i = 0; i < all.size(); ++i)
+      if (const std::size_t k = i % hashes.size(); all[i] != all[k])
+        throw ValueError("processes", fmt::format("process {} has {} than process 0",
+                                                  i / hashes.size(), here[k].what));
+  });
+}
+
+}  // namespace glim
