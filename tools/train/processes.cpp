@@ -25,7 +25,7 @@ Processes the_world;
 #if GLIM_MPI
 bool exchanging = false;  // between MPI_Init and MPI_Finalize
 #endif
-bool all_end = false;     // together() has failed: the others know
+bool all_end = false;  // together() has failed: the others know
 
 // Of the variables, the first that is set, as a number; -1 where none is.
 Index first_set(std::initializer_list<const char*> names) {
