@@ -18,8 +18,9 @@ const Path = {
       question: "A decoder position is allowed to see the next token. What follows at once, without any training?",
       choices: ["the loss falls", "gradient flows to the newly seen value and score", "nothing: the weights decide"],
       right: 1},
-    {when: data => Path.both_norms(data),
-      question: "In which arrangement does the gradient of the first layers keep its size when layers are added?",
+    {when: data => Path.both_norms(data) && Path.pairs(data),
+      question: "In which arrangement does the gradient of the decoder's first layer keep its size when layers are " +
+        "added?",
       choices: ["norm after each sum (post)", "norm before each sublayer (pre)", "it makes no difference"], right: 1},
   ],
 
@@ -158,7 +159,8 @@ const Path = {
     {title: Path.both_norms(live.now()) ? "Pre- and post-norm with depth" : "Pre-norm with depth",
       when: data => !["classifier", "vit"].includes(data.kind) && data.junctions.length > 0,
       question: Path.both_norms(live.now()) ? "A fresh model of 6 layers, its norms before the sublayers or after " +
-        "each sum: in which is the gradient of the first layer as large as that of the last?" :
+        (Path.pairs(live.now()) ? "each sum: in which does the gradient fade on its way down the decoder?" :
+          "each sum: in which is the gradient of the first layer as large as that of the last?") :
         "Fresh models of 3 and of 12 layers, norms before the sublayers: what does depth do to the first layer's " +
         "gradient?",
       steps: Path.both_norms(live.now()) ? [["after", "post"], ["before", "pre"]].map(([words, norm]) =>
@@ -171,7 +173,8 @@ const Path = {
           ...(layers.length > 1 ? ["First over last: " + Glim.number(layers[0].norm / layers[layers.length - 1].norm)] :
             [])])
         .concat("With pre-norm the skip passes the gradient on as it is; with post-norm each sum is divided by its " +
-          "deviation on the way."),
+          "deviation on the way.", ...(Path.pairs(now) ? ["An encoder's last layer hears of the loss through the " +
+          "decoder alone: there the first layer's may be the larger with either."] : [])),
       paper: "Xiong et al. 2020, theorem 1"},
     {title: "A gradient is a forecast", when: data => Boolean(data.image),
       question: "∂L/∂pixel says how the loss changes with a pixel. Which pixel promises most when it is made black " +
