@@ -30,6 +30,11 @@ one_line() {
   report "$name" "$problem"
 }
 
+# The numbers of this folder's runs.
+processes_here() {
+  for p in $(pgrep -x glim); do [ "$(readlink "/proc/$p/cwd")" = "$PWD" ] && echo "$p"; done
+}
+
 run=("${train[@]}" --shards 4 --out model)
 mkdir alone && (cd alone && "$glim" "${run[@]}" >log 2>&1)
 for way in '1 2' '2 1' '2 2' '4 1'; do
@@ -65,9 +70,12 @@ for ((i = 1; i <= kills; ++i)); do
     again=()
     [ -e model/last.safetensors ] && again=(--resume)
     in_processes "$number" "${run[@]}" "${again[@]}" >log 2>&1 &
-    sleep "$(awk -v r="$RANDOM" 'BEGIN { printf "%.3f", 0.3 + r / 32768 }')"
-    # Any process of this run.
-    pid=$(for p in $(pgrep -x glim); do [ "$(readlink "/proc/$p/cwd")" = "$PWD" ] && echo "$p"; done | shuf -n 1)
+    for ((wait = 0; wait < 200; ++wait)); do
+      [ -n "$(processes_here)" ] && break
+      sleep 0.02
+    done
+    sleep "$(awk -v r="$RANDOM" 'BEGIN { printf "%.3f", r / 131072 }')"
+    pid=$(processes_here | shuf -n 1)
     [ -n "$pid" ] && kill -9 "$pid" 2>/dev/null && killed=$((killed + 1))
     wait $!
   done
