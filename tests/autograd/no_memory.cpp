@@ -16,6 +16,9 @@ void* operator new(std::size_t bytes) {
   if (!p) throw std::bad_alloc();
   return p;
 }
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  return std::malloc(bytes + !bytes);
+}
 void operator delete(void* p) noexcept { std::free(p); }
 void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 
