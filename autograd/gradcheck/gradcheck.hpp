@@ -146,8 +146,8 @@ struct ComparedDerivative {
   double absolute = 0;  // |analytic - numeric|
   double relative = 0;  // the same over the larger of the two
   double excess = -1;   // the same over atol + rtol |numeric|: above 1 is wrong; -1 when unchecked
-  std::string
-      coarse_because;  // why the ordinary check took the place of the precise one; else empty
+  // Why the ordinary check took the place of the precise one; else empty.
+  std::string coarse_because;
 };
 
 // A name that explains every derivative of one input (mistakes.hpp).

@@ -22,9 +22,10 @@ class Processes {
   // Called in main before the world is used. ValueError, in one process, when several were started and this
   // build or its MPI does not know of it; Exit in the others.
   static void start();
-  static void finish();  // when all end: waits for the others
-  static void abort(
-      int status);  // when this one cannot go on: ends the others, unless they end by themselves
+  // When all end: waits for the others.
+  static void finish();
+  // When this one cannot go on: ends the others, unless they end by themselves.
+  static void abort(int status);
 
   Index rank() const { return rank_; }
   Index size() const { return size_; }

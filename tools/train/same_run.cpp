@@ -7,6 +7,7 @@
 
 #include "tensor/error.hpp"
 #include "tensor/matmul/plan.hpp"
+#include "tools/common/counted.hpp"
 #include "tools/train/fingerprint.hpp"
 #include "tools/train/option_list.hpp"
 
@@ -51,7 +52,7 @@ std::vector<Compared> compared(const TrainOptions& o, Learner& learner, const Tr
       mix_bytes(model, reinterpret_cast<const char*>(t.data<T>()), t.numel() * sizeof(T));
     });
   }
-  return {{"another program, or other large products (GLIM_PRODUCTS),", program.value()},
+  return {{"another program, or other --products,", program.value()},
           {"other options", options.value()},
           {"other input files", files.value()},
           {"other training data or weights", model.value()}};
@@ -63,9 +64,8 @@ void require_shares(const Processes& processes, const TrainOptions& o) {
   if (o.shards % processes.size() == 0) return;
   throw ValueError(
       "--shards",
-      fmt::format(
-          "{} parts of a batch cannot be shared by {} processes: their number must divide it",
-          o.shards, processes.size()));
+      fmt::format("{} of a batch cannot be shared by {} processes: it must be a multiple of them",
+                  counted(o.shards, "part"), processes.size()));
 }
 
 void require_same_run(const Processes& processes, const TrainOptions& options, Learner& learner,

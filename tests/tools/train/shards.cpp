@@ -1,8 +1,8 @@
 // The parts of a batch: together they are the batch, and an update of them is the update of the whole.
 #include "tests/catch.hpp"
 #include "tests/tools/temporary_file.hpp"
+#include "tests/tools/train/smallest.hpp"
 #include "tools/train/learners/kinds.hpp"
-#include "tools/train/presets.hpp"
 #include "tools/train/trainer.hpp"
 
 namespace test_shards {
@@ -21,18 +21,7 @@ struct Texts {
 
 // Sentences in batches of five.
 TrainOptions small(const std::string& kind, const Texts& texts) {
-  TrainOptions o;
-  o.kind = kind;
-  o.task = kind == "transformer" ? "copy" : "files";
-  o.layers = 1;
-  o.d_model = 8;
-  o.heads = 2;
-  o.d_ff = 16;
-  apply_preset(o, [](const char* name) {
-    std::string given = name;
-    return given == "task" || given == "layers" || given == "d-model" || given == "heads" ||
-           given == "d-ff";
-  });
+  TrainOptions o = glim::test::smallest(kind, kind == "transformer" ? "copy" : "files");
   o.text = kind == "gpt" || kind == "bert" ? texts.text.path() : "";
   o.labelled = kind == "classifier" ? texts.labelled.path() : "";
   if (o.task == "copy") o.examples = 13;

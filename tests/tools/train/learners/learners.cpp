@@ -5,33 +5,19 @@
 #include "tensor/error.hpp"
 #include "tests/catch.hpp"
 #include "tests/tools/temporary_file.hpp"
+#include "tests/tools/train/smallest.hpp"
 #include "tools/train/learners/classification.hpp"
 #include "tools/train/learners/kinds.hpp"
 #include "tools/train/learners/language.hpp"
-#include "tools/train/presets.hpp"
 
 namespace test_learners {
 
 using namespace glim;
 using glim::test::message_of;
+using glim::test::smallest;
 using glim::test::TemporaryFile;
 
 namespace {
-
-TrainOptions small(const std::string& kind) {
-  TrainOptions o;
-  o.kind = kind;
-  o.task = "files";
-  o.layers = 1;
-  o.d_model = 8;
-  o.heads = 2;
-  o.d_ff = 16;
-  apply_preset(o, [](const char* name) {
-    std::string given = name;
-    return given == "layers" || given == "d-model" || given == "heads" || given == "d-ff";
-  });
-  return o;
-}
 
 struct Seen {
   Index targets = 0, batches = 0;
@@ -62,7 +48,7 @@ std::string unique_pairs(std::size_t length) {
 
 TEST_CASE("gpt: nine tenths train, the rest validates in whole", "[learners][gpt]") {
   TemporaryFile text(unique_pairs(999));  // and the last line's end
-  TrainOptions o = small("gpt");
+  TrainOptions o = smallest("gpt");
   o.text = text.path();
   o.block = 16;
   o.init = 0.02;
@@ -89,7 +75,7 @@ TEST_CASE("gpt: nine tenths train, the rest validates in whole", "[learners][gpt
 
 TEST_CASE("gpt: crops are a function of seed and epoch", "[learners][gpt]") {
   TemporaryFile text(unique_pairs(999));
-  TrainOptions o = small("gpt");
+  TrainOptions o = smallest("gpt");
   o.text = text.path();
   o.block = 8;
   o.dropout = 0;
@@ -113,7 +99,7 @@ TEST_CASE("bert: as many targets as were announced, other ones each time", "[lea
     lines += "\n";
   }
   TemporaryFile text(lines);
-  TrainOptions o = small("bert");
+  TrainOptions o = smallest("bert");
   o.text = text.path();
   o.dropout = 0;
   auto learner = make_learner(o);
@@ -164,7 +150,7 @@ TEST_CASE("classifier: counts what is right, hides words in training only", "[le
   for (int i = 0; i < 30; ++i)
     lines += "word" + std::to_string(i) + " and more words here\t" + (i % 3 ? "no" : "yes") + "\n";
   TemporaryFile file(lines);
-  TrainOptions o = small("classifier");
+  TrainOptions o = smallest("classifier");
   o.labelled = o.valid_labelled = file.path();
   o.dropout = 0;
   o.word_dropout = 0.5;
@@ -186,7 +172,7 @@ TEST_CASE("a batch's loss is the sum of its samples' losses", "[learners]") {
   const TemporaryFile labelled("a good day\tyes\na bad and very long one\tno\nno good\tno\n");
   for (const std::string kind : {"transformer", "gpt", "bert", "classifier"}) {
     INFO(kind);
-    TrainOptions o = small(kind);
+    TrainOptions o = smallest(kind);
     o.text = kind == "gpt" || kind == "bert" ? text.path() : "";
     o.labelled = kind == "classifier" ? labelled.path() : "";
     if (kind == "transformer") o.task = "copy";
@@ -218,16 +204,16 @@ TEST_CASE("a batch's loss is the sum of its samples' losses", "[learners]") {
 
 TEST_CASE("options of another kind are refused", "[learners]") {
   TemporaryFile text(unique_pairs(999));
-  TrainOptions o = small("gpt");
+  TrainOptions o = smallest("gpt");
   o.text = text.path();
   o.pooling = "first";
   CHECK(message_of<ValueError>([&] { make_learner(o); }) ==
         "--pooling: is no option of --kind gpt; it belongs to --kind classifier, vit");
-  o = small("bert");
+  o = smallest("bert");
   o.text = text.path();
   o.positions = "rotary";
   CHECK_THROWS_AS(make_learner(o), ValueError);
-  o = small("classifier");
+  o = smallest("classifier");
   CHECK(message_of<ValueError>([&] { make_learner(o); }) ==
         "--labelled: --kind classifier needs --labelled FILE, of sentence<TAB>label lines");
 }
