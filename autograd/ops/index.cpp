@@ -48,10 +48,10 @@ struct IndexSelect final : Op {
   Grads fast_gradient(const Var& dy) const override {
     Grads d;
     d.add_to(0, [this, up = dy.value()](const Tensor& total) {
-      if (total.is_contiguous())
-        index_add_(total, axis, index, up);
-      else
-        add_(total, index_add(from, axis, index, up));
+      // Term by term also where the total is a view: a row that is taken twice has one sum, a + b + c.
+      const Tensor sum = total.contiguous();
+      index_add_(sum, axis, index, up);
+      if (!total.is_contiguous()) total.copy_(sum);
     });
     return d;
   }
