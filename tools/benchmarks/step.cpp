@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstring>
 #include <fmt/format.h>
 #include <map>
 #include <memory>
@@ -9,6 +8,7 @@
 #include "tensor/clock.hpp"
 #include "tools/benchmarks/measures.hpp"
 #include "tools/benchmarks/server.hpp"
+#include "tools/train/weights_hash.hpp"
 
 namespace glim::bench {
 namespace {
@@ -133,16 +133,7 @@ void profile_step(const Setting& s, int steps, Recompute recompute) {
 std::string weights_after(const Setting& s, int steps, Recompute recompute) {
   Training training(s, recompute);
   for (int i = 0; i < steps; ++i) training.step();
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  for (const auto& [name, p] : training.model().named_parameters()) {
-    Tensor w = p.value().contiguous();
-    for (Index i = 0; i < w.numel(); ++i) {
-      std::uint32_t bits;
-      std::memcpy(&bits, w.data<float>() + i, sizeof bits);
-      hash = (hash ^ bits) * 0x100000001b3u;
-    }
-  }
-  return fmt::format("{:016x}", hash);
+  return weights_hash(training.model().named_parameters());
 }
 
 }  // namespace glim::bench

@@ -1,22 +1,41 @@
 #!/usr/bin/env bash
-# one_hash.sh GLIM_BENCH: the weights after some steps of training are the same bits with every instruction set of
-# this CPU and for 1 and 2 threads, and the constants below, on any machine (tensor/numerics.md).
+# one_hash.sh GLIM_BENCH GLIM MAKE_IMAGES: the weights after some steps of training are the same bits with every
+# instruction set of this CPU and for 1, 2 and 16 threads, and the constants below, on any machine
+# (tensor/numerics.md).
 set -uo pipefail
-bench=$(realpath "$1")
+bench=$(realpath "$1") glim=$(realpath "$2") make=$(realpath "$3")
 source "$(dirname "$0")/../common.sh"
+"$make" . || { echo "0 passed, 1 failed"; exit 1; }
+for i in {1..60}; do printf 'good\tthe day is fair %d\nbad\tnay, it rained all of %d days\n' "$i" "$i"; done >labelled
 
-golden() {  # SETTING STEPS HASH ISA...
-  local setting=$1 steps=$2 wanted=$3 isa threads got
-  shift 3
-  for isa in "$@"; do
-    GLIM_ISA=$isa "$bench" settings >/dev/null 2>&1 && GLIM_ISA=$isa "$bench" machine >/dev/null 2>&1 || continue
-    for threads in 1 2; do
-      got=$(GLIM_ISA=$isa OMP_NUM_THREADS=$threads timeout 600 "$bench" hash "$setting" --steps "$steps" 2>&1)
-      report "$setting, $steps steps, $isa, $threads threads" "$([ "$got" = "$wanted" ] || echo "$got, not $wanted")"
+golden() {  # NAME HASH SETS THREADS COMMAND...: the last word that the command prints is the hash
+  local name=$1 wanted=$2 sets=$3 counts=$4 isa threads got
+  shift 4
+  for isa in $sets; do
+    GLIM_ISA=$isa "$bench" machine >/dev/null 2>&1 || continue
+    for threads in $counts; do
+      got=$(GLIM_ISA=$isa OMP_NUM_THREADS=$threads timeout 600 "$@" 2>err | tail -n 1)
+      report "$name, $isa, $threads threads" "$([ "${got##* }" = "$wanted" ] || echo "$got, not $wanted $(cat err)")"
     done
   done
 }
-golden micro 200 5966b1674d1cf174 baseline avx2 avx512
-golden gpt-char 3 c97dfd79de49e689 avx2 avx512
-golden tiny 2 babbdc5e34b8d2e1 avx2 avx512
+all="baseline avx2 avx512"
+golden "micro, 200 steps" 5966b1674d1cf174 "$all" "1 2 16" "$bench" hash micro --steps 200
+golden "gpt-char, 20 steps" e0714774c5670703 "avx2 avx512" "1 2" "$bench" hash gpt-char --steps 20
+golden "tiny, 4 steps" d53789ff69add044 "avx2 avx512" "1 2" "$bench" hash tiny --steps 4
+
+trained() {  # NAME HASH OPTIONS...: ten updates by the program
+  local name=$1 wanted=$2
+  shift 2
+  golden "$name, 10 steps" "$wanted" "$all" "1 2 16" "$glim" train --max-steps 10 --dropout 0.1 --d-model 32 \
+    --progress none --overwrite --out "$name" "$@"
+}
+pairs=(--task copy --examples 400)
+layers=(--layers 2 --heads 2 --d-ff 64)
+trained transformer c9080912541cfb12 "${pairs[@]}" "${layers[@]}"
+trained rnn 8e10733d2d5790d6 --kind rnn "${pairs[@]}" --layers 2
+trained conv 64d07bc2a50a1104 --kind conv "${pairs[@]}" --layers 2
+trained non-autoregressive a463e197e2aba53b --kind non-autoregressive "${pairs[@]}" "${layers[@]}"
+trained classifier ea94e3eb08fb9e6f --kind classifier --labelled labelled --batch-sentences 16 "${layers[@]}"
+trained vit f7f3b1d173889e76 --kind vit --images images.idx.gz --labels labels.idx --patch 4 --batch-sentences 16 "${layers[@]}"
 summary

@@ -24,6 +24,7 @@
 #include "tools/train/same_run.hpp"
 #include "tools/train/start.hpp"
 #include "tools/train/trainer.hpp"
+#include "tools/train/weights_hash.hpp"
 
 namespace glim {
 namespace {
@@ -322,6 +323,9 @@ void run_train(Command& command, TrainArguments& a) {
   if (quiet()) return;
   print(learner->demonstrate(o.out));
   print_line("Model saved to " + model_file(o.out));
+  // Of the last step, whichever was the best: this is what another machine's run is held against.
+  print_line(fmt::format("weights after {} updates: {}", trainer->state().step,
+                         weights_hash(learner->model().named_parameters())));
   if (o.record) print_line("To see what happened inside: glim report " + o.out);
 }
 
