@@ -4,6 +4,8 @@
 #include <cmath>
 #include <map>
 
+#include "tools/measure/statistics.hpp"
+
 namespace glim {
 namespace {
 
@@ -67,8 +69,7 @@ std::vector<Block> blocks_of(const Capture& c) {
     if (added) list.push_back(b);
     Block& block = list[at->second];
     if (n.op == "leaf") {
-      double norm = n.gradient.defined() ? statistics(n.gradient).norm : 0;
-      block.parameter_gradient_norm = std::hypot(block.parameter_gradient_norm, norm);
+      block.parameter_gradient_norm = std::hypot(block.parameter_gradient_norm, n.gradient_norm);
     } else {
       block.node = n.number;
     }
@@ -77,7 +78,7 @@ std::vector<Block> blocks_of(const Capture& c) {
   for (Block& b : list) {
     if (b.node < 0) b.node = user_of(c, b.module);
     if (b.node < 0) continue;
-    if (c[b.node].gradient.defined()) b.gradient_norm = statistics(c[b.node].gradient).norm;
+    b.gradient_norm = c[b.node].gradient_norm;
     b.value_norm = statistics(c[b.node].value).norm;
     boxes.push_back(std::move(b));
   }

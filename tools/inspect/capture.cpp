@@ -5,15 +5,14 @@
 #include <limits>
 
 #include "tensor/ops/elementwise.hpp"
+#include "tools/measure/statistics.hpp"
 
 namespace glim {
 
 Tensor Capture::flow(int from, int to) const {
   Tensor total;
   for (const CapturedFlow& f : (*this)[from].flows) {
-    if (f.node != to) continue;
-    Tensor one = f.gradient.defined() ? f.gradient : (*this)[to].gradient;
-    total = total.defined() ? add(total, one) : one;
+    if (f.node == to) total = total.defined() ? add(total, f.gradient) : f.gradient;
   }
   return total;
 }
@@ -74,14 +73,10 @@ Capture capture(Example& example) {
     CapturedNode& node = c.nodes[static_cast<std::size_t>(step.node)];
     node.turn = static_cast<int>(c.walk.size());
     node.gradient = step.dy;
+    node.gradient_norm = statistics(step.dy).norm;
     c.walk.push_back(step.node);
-    for (Flow& flow : step.flows) {
-      CapturedFlow kept{flow.input, flow.node, statistics(flow.gradient), {}};
-      const auto at = static_cast<std::size_t>(flow.node);
-      bool read_twice = std::count(node.inputs.begin(), node.inputs.end(), flow.node) > 1;
-      if (c.consumers[at].size() > 1 || read_twice) kept.gradient = flow.gradient.clone();
-      node.flows.push_back(std::move(kept));
-    }
+    for (Flow& flow : step.flows)
+      node.flows.push_back({flow.input, flow.node, std::move(flow.gradient)});
   }
   changed.require_used(tape);
   example.model().zero_grad();

@@ -1,8 +1,8 @@
 // A whole forward and backward pass of one example, kept: every value, every gradient, and what each op sent
 // to each of its inputs.
 //
-// A node's gradient is the sum of the flows into it. If only one op reads a value, the flow is the gradient.
-// If several do, their flows are kept too, so that a junction can be split by branch (junctions.hpp).
+// A node's gradient is the sum of the flows into it, unless it was changed, so that a junction can be split by branch
+// (junctions.hpp).
 #pragma once
 
 #include <map>
@@ -11,15 +11,13 @@
 
 #include "autograd/observe/walk.hpp"
 #include "tools/inspect/example.hpp"
-#include "tools/measure/statistics.hpp"
 
 namespace glim {
 
 struct CapturedFlow {
   std::size_t input = 0;  // of the op
   int node = -1;
-  Statistics statistics;
-  Tensor gradient;  // undefined where it is all of the node's gradient
+  Tensor gradient;
 };
 
 struct CapturedNode {
@@ -33,7 +31,8 @@ struct CapturedNode {
   std::vector<int> saved;  // what backward reads: numbers of inputs, Op::kOutput
   Tensor value, gradient;  // no gradient: backward did not reach it
   Tensor even_probs;       // of a softmax: what it gives for equal scores, 0 where masked
-  int turn = -1;           // in backward, from 0
+  double gradient_norm = 0;
+  int turn = -1;  // in backward, from 0
   std::vector<CapturedFlow> flows;
 };
 

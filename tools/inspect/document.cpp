@@ -9,6 +9,7 @@
 #include "tensor/io/atomic_file.hpp"
 #include "tensor/io/safetensors.hpp"
 #include "tools/inspect/pack.hpp"
+#include "tools/measure/statistics.hpp"
 
 namespace glim {
 
@@ -61,23 +62,25 @@ Json to_json(const AttentionView& v, TensorWriter write) {
           {"dS", write(v.ds)}};
 }
 
-Json to_json(const CapturedNode& n) {
+Json node_statistics(const CapturedNode& n) {
   Json flows = Json::array();
   for (const CapturedFlow& f : n.flows)
-    flows.push_back({{"input", f.input}, {"node", f.node}, {"statistics", to_json(f.statistics)}});
-  Json j{{"number", n.number},
-         {"name", n.name},
-         {"path", n.path},
-         {"scope", n.scope},
-         {"op", n.op},
-         {"where", n.where},
-         {"inputs", n.inputs},
-         {"saved", n.saved},
-         {"shape", to_json(n.value.shape())},
-         {"turn", n.turn},
-         {"value", to_json(statistics(n.value))},
-         {"flows", flows}};
-  j["gradient"] = n.gradient.defined() ? to_json(statistics(n.gradient)) : Json();
+    flows.push_back(
+        {{"input", f.input}, {"node", f.node}, {"statistics", to_json(statistics(f.gradient))}});
+  return {{"value", to_json(statistics(n.value))},
+          {"gradient", n.gradient.defined() ? to_json(statistics(n.gradient)) : Json()},
+          {"flows", std::move(flows)}};
+}
+
+Json to_json(const CapturedNode& n, bool with_statistics) {
+  Json j{{"number", n.number}, {"name", n.name},   {"path", n.path},
+         {"scope", n.scope},   {"op", n.op},       {"where", n.where},
+         {"inputs", n.inputs}, {"saved", n.saved}, {"shape", to_json(n.value.shape())},
+         {"turn", n.turn}};
+  if (with_statistics)
+    j.update(node_statistics(n));
+  else
+    j["gradient"] = n.gradient.defined() ? Json{{"norm", n.gradient_norm}} : Json();
   return j;
 }
 
@@ -151,7 +154,7 @@ Json numbers(const Tensor& x) {
   return list;
 }
 
-Json findings(const Inspection& inspection, TensorWriter write) {
+Json findings(const Inspection& inspection, TensorWriter write, bool with_statistics) {
   Json j{{"format", "glim inspect"},
          {"version", 1},
          {"kind", inspection.kind},
@@ -181,7 +184,8 @@ Json findings(const Inspection& inspection, TensorWriter write) {
   for (const Junction& junction : inspection.junctions) j["junctions"].push_back(to_json(junction));
   j["memory"] = to_json(inspection.memory);
   for (const AttentionView& v : inspection.attention) j["attention"].push_back(to_json(v, write));
-  for (const CapturedNode& n : inspection.capture.nodes) j["nodes"].push_back(to_json(n));
+  for (const CapturedNode& n : inspection.capture.nodes)
+    j["nodes"].push_back(to_json(n, with_statistics));
   j["formulas"] = formulas_of(inspection);
   j["attribution"] = to_json(inspection.attribution, write);
   const int image = inspection.capture.find("image");
@@ -256,8 +260,9 @@ Json lens_data(const std::vector<LensMatrix>& lens) {
   return list;
 }
 
-Json node_pictures(const Inspection& inspection, int number) {
-  const CapturedNode& n = inspection.capture[number];
+namespace {
+
+Json node_pictures(const Inspection& inspection, const CapturedNode& n) {
   Json node = Json::object();
   AxisNames names = axis_names(inspection.attention, n);
   bool named = !names.rows.empty() && std::ssize(names.rows) <= kNamedRows;
@@ -270,11 +275,20 @@ Json node_pictures(const Inspection& inspection, int number) {
   return node;
 }
 
+}  // namespace
+
+Json node_details(const Inspection& inspection, int number) {
+  const CapturedNode& n = inspection.capture[number];
+  Json node = node_statistics(n);
+  node.update(node_pictures(inspection, n));
+  return node;
+}
+
 Json page_data(const Inspection& inspection, const DocumentOptions& o) {
-  Json data = findings(inspection, packed);
+  Json data = findings(inspection, packed, o.statistics);
   if (!o.tensors) return data;
   for (const CapturedNode& n : inspection.capture.nodes)
-    data["nodes"][static_cast<std::size_t>(n.number)].update(node_pictures(inspection, n.number));
+    data["nodes"][static_cast<std::size_t>(n.number)].update(node_pictures(inspection, n));
   return data;
 }
 

@@ -31,6 +31,7 @@ struct LivePart {
 
 struct DocumentOptions {
   bool tensors = true;                     // activations and gradients
+  bool statistics = true;                  // of each node; else its gradient's norm alone
   std::uint64_t most_bytes = 200'000'000;  // of any file
   std::optional<LivePart> live;
 };
@@ -38,10 +39,12 @@ struct DocumentOptions {
 // The findings, without tensors but for those of attention, tokens and rollout, which `write` turns
 // into JSON: as numbers, or packed.
 using TensorWriter = nlohmann::json (*)(const Tensor&);
-nlohmann::json findings(const Inspection& inspection, TensorWriter write);
+nlohmann::json findings(const Inspection& inspection, TensorWriter write,
+                        bool with_statistics = true);
 nlohmann::json numbers(const Tensor& x);  // nested arrays
-// What the page draws: the findings, packed, and a picture of each node's value and gradient.
-nlohmann::json node_pictures(const Inspection& inspection, int node);
+// What the page draws: the findings, packed, and a picture of each node's value and gradient. A live page asks for
+// what it shows of one node when it shows it: pictures, and the statistics of value, gradient and flows.
+nlohmann::json node_details(const Inspection& inspection, int node);
 nlohmann::json lens_data(const std::vector<LensMatrix>& lens);
 nlohmann::json page_data(const Inspection& inspection, const DocumentOptions& options);
 

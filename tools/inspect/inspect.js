@@ -239,7 +239,7 @@ function picture(t, title, n) {
     {title, name: `${n.path} ${title}`, diverging: values.some(x => x < 0)})];
 }
 function describe(i) {
-  Glim.live?.add_pictures(data.nodes[i]);
+  Glim.live?.add_details(data.nodes[i]);
   const n = data.nodes[i], formula = data.formulas[n.op];
   const operand = k => n.inputs[k] >= 0 ? data.nodes[n.inputs[k]].path : "a constant";
   const rows = [statistics_row("value y", n.value)];

@@ -40,8 +40,8 @@ function ask(request) {
   return Object.assign(data, {title: other ? data.title : still.title,
     own_target: pairs ? still.own_target && data.target_text === still.target_text : data.own_target});
 }
-// The pictures of a node, which the module keeps of its last pass, the one that is drawn.
-function add_pictures(n) {
+// Statistics and pictures of a node, which the module keeps of its last pass, the one that is drawn.
+function add_details(n) {
   if (!n.picture && drawn) Object.assign(n, call({node: n.number}));
 }
 
@@ -95,9 +95,10 @@ function change(values) {
     const own = {sentence: state.sentence, translation: state.translation, hide: state.hide, label: state.label,
       image: state.image, ...(state.fresh && {fresh: state.fresh}), ...(state.model && {model: state.model})};
     const {fresh: _, ...plain} = original, still_asked = asked({...plain, ...own});
-    if (!base || !same(base.own, own)) base = {own, data: ask(still_asked)};
+    const begun = !base || !same(base.own, own);
+    if (begun) base = {own, data: ask({...still_asked, statistics: true})};
     const unchanged = same(still_asked, asked(state));
-    const data = ask(asked(state));
+    const data = unchanged && begun ? base.data : ask(asked(state));
     const computed = performance.now();
     drawn = data;
     if (!images && !state.sentence) state.sentence = data.source_text || data.target_text;  // the task's
@@ -365,6 +366,6 @@ function panel(draw_inspection) {
   setTimeout(update);
   return controls;
 }
-return {panel, add_pictures, add_lens, gradient_controls, toggle_mask, paint, change, run, state, command_line,
+return {panel, add_details, add_lens, gradient_controls, toggle_mask, paint, change, run, state, command_line,
   drawn: () => drawn, ready: false};
 })();

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "tools/inspect/inspection.hpp"
+#include "tools/measure/statistics.hpp"
 
 namespace glim {
 namespace {

@@ -1,8 +1,9 @@
 // Glim in a page: a request as JSON (tools/inspect/request.hpp), the data of the page as JSON.
 //
 //   {"sentence": "...", "scale": 1, ...}   ->   {"data": ...} or {"error": "..."}
+//   {..., "statistics": true}              ->   the same, with the statistics of every node
 //   {"train": ..., "updates": 20}          ->   training.hpp
-//   {"node": 17}                           ->   {"data": the pictures of that node in the last pass}
+//   {"node": 17}                           ->   {"data": that node in the last pass: statistics and pictures}
 //   {"lens": true}                         ->   {"data": the matrices' gradients as tokens, in the last pass}
 //
 // The model is read once, and again where the request names another one, other text or another loss.
@@ -16,7 +17,7 @@
 namespace glim {
 namespace {
 
-nlohmann::json answer(const nlohmann::json& request) {
+nlohmann::json answer(nlohmann::json request) {
   static std::unique_ptr<Example> example;
   static std::string key;
   static Inspection last;
@@ -26,7 +27,10 @@ nlohmann::json answer(const nlohmann::json& request) {
   }
   if (request.contains("lens")) return {{"data", lens_data(backward_lens(last.capture, *example))}};
   if (request.contains("node"))
-    return {{"data", node_pictures(last, request.at("node").get<int>())}};
+    return {{"data", node_details(last, request.at("node").get<int>())}};
+  DocumentOptions document;
+  document.tensors = false;
+  document.statistics = request.erase("statistics") > 0;
   ExampleOptions options = options_of(request);
   ExampleOptions unchanged = options;
   unchanged.changes = {};
@@ -38,8 +42,6 @@ nlohmann::json answer(const nlohmann::json& request) {
   example->change(options.changes);
   // Attributions take many passes: the page keeps those of the pass as it was.
   last = inspect(*example, {.attribution_steps = 0, .lens = false});
-  DocumentOptions document;
-  document.tensors = false;
   return {{"data", page_data(last, document)}};
 }
 

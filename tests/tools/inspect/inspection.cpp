@@ -13,6 +13,7 @@
 #include "tools/inspect/document.hpp"
 #include "tools/inspect/pack.hpp"
 #include "tools/inspect/pictures.hpp"
+#include "tools/measure/statistics.hpp"
 
 namespace test_inspection {
 
