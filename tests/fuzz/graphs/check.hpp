@@ -1,12 +1,13 @@
 // What must hold of a graph's gradients:
 //
 //   kernel = rule = derivative of the explicit ops           to 1e-10 of the largest element
-//   gradients = central differences, the gradient's, too     gradcheck; where a graph has no kink, to 1e-10; where it
-//                                                            has, and they differ, at a point nearby
+//   gradients = central differences, the gradient's, too     gradcheck; where a graph has no kink, to 1e-10
 //   retained and nested tapes, hooks and watches, the graph as one checkpointed region, 1 = 3 threads
 //                                                            bit for bit
 //   each step as a checkpointed region                       to 1e-12: what is read twice adds up in another order
 //   float32 = float64                                        to what a change of the last bit of the leaves makes
+//
+// The first two, where a graph has a kink and they differ: at a point nearby.
 #pragma once
 
 #include "tests/fuzz/graphs/graph.hpp"
