@@ -33,8 +33,13 @@ bool computes(std::string_view verb) {
   return verb != "average" && verb != "import" && verb != "export" && verb != "report";
 }
 
+bool shares_work(std::string_view verb) {
+  return verb == "train" || verb == "evaluate" || verb == "compare" || verb == "study";
+}
+
 int fail(std::string message, int status = 1) {
   std::fflush(stdout);
+  glim::Processes::let_first_tell();
   if (const auto rank = glim::Processes::world().rank(); rank > 0)
     message = "process " + std::to_string(rank) + ": " + message;
   std::fprintf(stderr, "glim: error: %s\n", glim::printable(message).c_str());
@@ -121,7 +126,7 @@ int main(int argc, char** argv) {
     glim::Command* verb = nullptr;
     world.together([&] {
       verb = glim::parse_command_line(kAbout, verbs, argc, argv);
-      if (verb && verb->name != "train" && world.size() > 1)
+      if (verb && !shares_work(verb->name) && world.size() > 1)
         throw glim::UsageError(verb->name + " runs in one process: start it without mpirun");
       glim::best_isa(), glim::products_in_use();  // GLIM_ISA and GLIM_PRODUCTS are refused here
       if (!products.empty()) glim::use_products(glim::choose_products(products.c_str()));

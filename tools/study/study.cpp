@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "tensor/clock.hpp"
 #include "tensor/error.hpp"
 #include "tensor/random.hpp"
 #include "tools/common/nearest.hpp"
 #include "tools/common/processor_time.hpp"
+#include "tools/train/shared_work.hpp"
 
 namespace glim {
 namespace {
@@ -43,6 +45,21 @@ std::vector<SeriesOfSeeds> join(const std::vector<Measurement>& measurements, co
     }
   }
   return all;
+}
+
+nlohmann::json to_json(const Measurement& m) {
+  nlohmann::json curves = nlohmann::json::array();
+  for (const Curve& c : m.curves)
+    curves.push_back({c.plot, c.name, c.x, c.y, static_cast<int>(c.style)});
+  return {m.values, curves};
+}
+
+Measurement measurement(const nlohmann::json& j) {
+  Measurement m;
+  m.values = j[0].get<std::map<std::string, double>>();
+  for (const nlohmann::json& c : j[1])
+    m.curves.push_back({c[0], c[1], c[2], c[3], static_cast<CurveStyle>(c[4].get<int>())});
+  return m;
 }
 
 }  // namespace
@@ -85,25 +102,28 @@ bool StudyResult::holds() const {
   return true;
 }
 
-StudyResult run_study(const Study& study, const StudyOptions& options) {
+StudyResult run_study(const Study& study, const StudyOptions& options, const Processes& processes) {
   if (options.seeds < 1) throw ValueError("study", "at least one seed is needed");
   double start = seconds_now(), processor = processor_seconds();
   StudyResult result;
   result.study = &study;
   result.small = options.small;
-  for (int i = 0; i < options.seeds; ++i) {
-    std::uint64_t s = options.first_seed + static_cast<std::uint64_t>(i);
+  for (int i = 0; i < options.seeds; ++i)
+    result.seeds.push_back(options.first_seed + static_cast<std::uint64_t>(i));
+  const auto measured = shared_work(processes, options.seeds, [&](Index i) {
+    const std::uint64_t s = result.seeds[static_cast<std::size_t>(i)];
     if (options.starting) options.starting(s);
     seed(s);
     Measurement m = study.measure(s, options.small);
     for (const Criterion& c : study.criteria)
       if (!m.values.count(c.key))
         throw StateError("study", study.name + " did not measure " + c.key);
-    result.seeds.push_back(s);
-    result.measurements.push_back(std::move(m));
-  }
+    return to_json(m);
+  });
+  for (const nlohmann::json& m : measured) result.measurements.push_back(measurement(m));
   result.series = join(result.measurements, study);
-  result.processor_seconds = processor_seconds() - processor;
+  for (double s : processes.gather(std::vector<double>{processor_seconds() - processor}))
+    result.processor_seconds += s;
   result.seconds = seconds_now() - start;
   return result;
 }

@@ -19,6 +19,8 @@
 #include <string>
 #include <vector>
 
+#include "tools/train/processes.hpp"
+
 namespace glim {
 
 inline constexpr double kInf = std::numeric_limits<double>::infinity();  // no bound
@@ -97,8 +99,9 @@ struct StudyResult {
 };
 
 // StateError when a measurement has no value for a criterion, or curves differ between seeds: then the study
-// itself is wrong. Errors of the measurement pass through.
-StudyResult run_study(const Study& study, const StudyOptions& options);
+// itself is wrong. Errors of the measurement pass through. Processes share the seeds.
+StudyResult run_study(const Study& study, const StudyOptions& options,
+                      const Processes& processes = {});
 
 // Name, claim and source of each.
 std::string to_text(const std::vector<Study>& studies);

@@ -25,6 +25,7 @@ Processes the_world;
 #if GLIM_MPI
 bool exchanging = false;  // between MPI_Init and MPI_Finalize
 #endif
+constexpr auto kFirstTells = std::chrono::seconds(2);
 bool all_end = false;  // together() has failed: the others know
 
 // Of the variables, the first that is set, as a number; -1 where none is.
@@ -48,7 +49,7 @@ Index launched_rank() {
 // The others wait, so that the launcher does not end them all before one has said why.
 [[noreturn]] void refuse_launch(const std::string& problem) {
   if (launched_rank() > 0) {
-    std::this_thread::sleep_for(std::chrono::seconds(2));
+    std::this_thread::sleep_for(kFirstTells);
     throw Exit(1);
   }
   throw ValueError("processes", fmt::format("{} were started, but {} (tools/train/processes.md)",
@@ -160,6 +161,10 @@ void Processes::together(FunctionRef<void()> work) const {
   all_end = true;
   if (at - failed.begin() == rank_) std::rethrow_exception(error);
   throw Exit(1);
+}
+
+void Processes::let_first_tell() {
+  if (!world().first() && !all_end) std::this_thread::sleep_for(kFirstTells);
 }
 
 bool Processes::any(bool here) const {

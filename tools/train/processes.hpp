@@ -1,4 +1,4 @@
-// The processes that train one model together (processes.md).
+// The processes that train one model together, or share other work (processes.md).
 //
 //   mpirun -n 4 glim train --shards 4 …
 //
@@ -26,6 +26,8 @@ class Processes {
   static void finish();
   // When this one cannot go on: ends the others, unless they end by themselves.
   static void abort(int status);
+  // Before this one says why: of an error that all have, the first tells alone, and ends the others meanwhile.
+  static void let_first_tell();
 
   Index rank() const { return rank_; }
   Index size() const { return size_; }

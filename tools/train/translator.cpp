@@ -64,6 +64,10 @@ std::vector<std::vector<Translation>> Translator::translate(
   batch_options.max_sentences = o.batch;
   for (std::size_t start = 0; start < order.size(); start += static_cast<std::size_t>(o.batch)) {
     std::size_t end = std::min(order.size(), start + static_cast<std::size_t>(o.batch));
+    if (static_cast<Index>(start) / o.batch % o.parts != o.part) {
+      for (std::size_t i = start; i < end; ++i) result[order[i]].clear();
+      continue;
+    }
     std::vector<std::vector<std::int64_t>> part;
     std::vector<Index> limits;
     for (std::size_t i = start; i < end; ++i) {

@@ -20,6 +20,8 @@ struct TranslateOptions {
   bool alignments = false;  // keep the attention
   bool cached = true;
   Index batch = 64;  // sentences decoded together
+  // Every `parts`-th batch alone, from number `part` on; the sentences of the others get an empty list.
+  Index part = 0, parts = 1;
 };
 
 struct Translation {

@@ -61,6 +61,26 @@ for kind in gpt bert; do
   report "$kind, recorded" "$(diff $kind-1/recording.jsonl $kind-4/recording.jsonl 2>&1)"
 done
 
+# Work that falls into items: batches to translate, kinds to train, seeds to measure. Times are each run's own.
+small=(--kinds transformer,rnn,conv --task copy --examples 100 --epochs 1 --layers 1 --d-model 16 --heads 2)
+for number in 1 2 3; do
+  in_processes $number evaluate --model alone/model --batch-sentences 7 --out said$number >evaluated$number 2>&1
+  in_processes $number compare "${small[@]}" --table table$number --out compared$number >log 2>&1
+  in_processes $number study scaling entropy --quick --out studied$number >log 2>&1
+done
+plain() { sed -E 's/[0-9.]+ (ms|s) //g; s/"(processor_)?seconds": *[0-9.e+-]+//g' "$@"; }
+for number in 2 3; do
+  report "evaluate, $number processes" "$(diff evaluated1 evaluated$number && diff said1 said$number)"
+  report "compare, $number processes" "$(diff <(plain table1) <(plain table$number) 2>&1)"
+  for kind in transformer rnn conv; do
+    report "compare, $number processes, $kind" "$([ "$(tensors compared1/$kind/best.safetensors)" = \
+      "$(tensors compared$number/$kind/best.safetensors)" ] || echo "other bits")"
+  done
+  report "study, $number processes" "$(for name in scaling entropy; do
+    diff <(plain studied1/$name.json) <(plain studied$number/$name.json) 2>&1; done)"
+done
+report "something was measured" "$(grep -q 'exact match' evaluated1 && grep -q '| conv |' table1 || cat evaluated1)"
+
 killed=0
 for ((i = 1; i <= kills; ++i)); do
   mkdir "kill$i"
@@ -91,6 +111,12 @@ one_line "more processes than parts" '--shards' in_processes 8 "${bad[@]}"
 one_line "an unknown option" 'shard' in_processes 2 "${bad[@]}" --shard 4
 one_line "a missing file" 'nothing.txt' in_processes 2 train --kind gpt --text nothing.txt --shards 2 --out bad
 one_line "another verb" 'one process' in_processes 2 translate --model alone/model
+seq 400 | tr '\n' ' ' >long && echo 1 >short
+one_line "no model" 'nowhere' in_processes 2 evaluate --model nowhere
+one_line "kinds that are there" 'holds a model' in_processes 2 compare "${small[@]}" --out compared1
+one_line "a study that is there" 'scaling' in_processes 2 study scaling --quick --out studied1
+one_line "a sentence too long for one process" 'at most' in_processes 2 evaluate --model alone/model \
+  --batch-sentences 1 --source long --target short
 one_line "a model that is there" 'holds a model' in_processes 2 "${train[@]}" --shards 4 --out alone/model
 one_line "no checkpoint" 'resume' in_processes 2 "${run[@]}" --resume
 one_line "a loss that is not finite" 'not finite' in_processes 2 "${bad[@]}" --rate 1e30 --schedule constant --clip 0

@@ -2,7 +2,7 @@
 //
 // Options are glim train's, given to every kind that has them; a kind's presets fill the rest, but
 // for the budget (epochs, batch size), which is one for all. With --models, trained models are
-// compared as they are.
+// compared as they are. Processes share the models.
 #include "tools/inspect/compare/compare.hpp"
 
 #include <algorithm>
@@ -23,6 +23,7 @@
 #include "tools/train/option_kinds.hpp"
 #include "tools/train/option_list.hpp"
 #include "tools/train/presets.hpp"
+#include "tools/train/shared_work.hpp"
 
 namespace glim {
 namespace {
@@ -111,6 +112,22 @@ nlohmann::ordered_json comparison_json(const std::vector<Comparison>& rows, cons
   return j;
 }
 
+// What fill(i, row) makes of row i, each in one process.
+std::vector<Comparison> shared_rows(std::size_t count,
+                                    FunctionRef<void(std::size_t, Comparison&)> fill) {
+  const auto filled = shared_work(Processes::world(), static_cast<Index>(count), [&](Index i) {
+    Comparison r;
+    fill(static_cast<std::size_t>(i), r);
+    return nlohmann::json{
+        r.name, r.kind,  r.parameters,   r.train_seconds, r.processor_seconds, r.perplexity,
+        r.bleu, r.exact, r.milliseconds, r.path_short,    r.path_long,         r.one_pass};
+  });
+  std::vector<Comparison> rows;
+  for (const nlohmann::json& r : filled)
+    rows.push_back({r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10], r[11]});
+  return rows;
+}
+
 void finish(const CompareArguments& a, const std::vector<Comparison>& rows,
             const std::string& data) {
   std::string table = comparison_table(rows, data, a.compare);
@@ -118,7 +135,7 @@ void finish(const CompareArguments& a, const std::vector<Comparison>& rows,
     print_json(comparison_json(rows, data, a.compare));
   else
     print(table);
-  if (a.table.empty()) return;
+  if (a.table.empty() || !Processes::world().first()) return;
   write_file_atomically(a.table, table);
   if (!a.json) say("\nwritten to " + a.table);
 }
@@ -127,13 +144,12 @@ void run_compare(Command& command, CompareArguments& a) {
   namespace fs = std::filesystem;
   TrainOptions& o = a.options;
   parse_bleu_tokenizer(a.compare.tokenize);
-  std::vector<Comparison> rows;
   if (!a.models.empty()) {
     if (!a.kinds.empty()) throw ValueError("--models", "are trained already: leave out --kinds");
     TrainOptions first = load_checkpoint(model_file(a.models[0])).options;
     ParallelCorpus test = test_corpus(a, first);
-    for (const std::string& path : a.models) {
-      Comparison row;
+    const auto rows = shared_rows(a.models.size(), [&](std::size_t i, Comparison& row) {
+      const std::string& path = a.models[i];
       // "m30k" for a folder, "m30k/best" for one of its files.
       fs::path given = path;
       row.name = given.filename().string();
@@ -141,36 +157,38 @@ void run_compare(Command& command, CompareArguments& a) {
         row.name = (given.parent_path().filename() / given.stem()).string();
       if (row.name.empty()) row.name = path;
       measure_for_comparison(path, test, a.compare, row);
-      rows.push_back(std::move(row));
-    }
+    });
     finish(a, rows, fmt::format("{}, {} test pairs", test.source_name, test.pairs.size()));
     return;
   }
   auto kinds = kinds_of(a);
   ParallelCorpus test = test_corpus(a, o);
-  std::forward_list<FolderLock> locks;  // made in turn, the last is undone first
-  for (const std::string& kind : kinds) {
-    TrainOptions own = options_of(command, a, kind);
-    check(own);
-    check_translation(own);
-    locks.emplace_front(own.out);
-    std::error_code error;
-    if (fs::exists(fs::path(own.out) / "last.safetensors", error) && !a.overwrite)
-      throw FileError(own.out,
-                      "holds a model already: --overwrite replaces it, --out names another folder");
-  }
-  for (const std::string& kind : kinds) {
-    TrainOptions own = options_of(command, a, kind);
-    Comparison row;
-    row.name = kind;
+  const Processes& world = Processes::world();
+  std::forward_list<FolderLock>
+      locks;  // of all folders, by the first process; made in turn, the last is undone first
+  world.together([&] {
+    for (const std::string& kind : kinds) {
+      TrainOptions own = options_of(command, a, kind);
+      check(own);
+      check_translation(own);
+      if (!world.first()) continue;
+      locks.emplace_front(own.out);
+      std::error_code error;
+      if (fs::exists(fs::path(own.out) / "last.safetensors", error) && !a.overwrite)
+        throw FileError(
+            own.out, "holds a model already: --overwrite replaces it, --out names another folder");
+    }
+  });
+  const auto rows = shared_rows(kinds.size(), [&](std::size_t i, Comparison& row) {
+    TrainOptions own = options_of(command, a, kinds[i]);
+    row.name = kinds[i];
     std::error_code ignored;
     if (fs::exists(own.out, ignored))
       for (const auto& entry : fs::directory_iterator(own.out))
         if (entry.path().extension() == ".safetensors") fs::remove(entry.path(), ignored);
     train_for_comparison(own, row);
     measure_for_comparison(own.out, test, a.compare, row);
-    rows.push_back(std::move(row));
-  }
+  });
   finish(a, rows,
          fmt::format("{}, {} epochs of the same training pairs, {} test pairs",
                      o.task == "files" ? o.source + o.pairs : o.task, o.epochs, test.pairs.size()));

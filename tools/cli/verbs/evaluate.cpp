@@ -1,5 +1,5 @@
 // glim evaluate: perplexity and BLEU of a model on a test set, or BLEU of translations made
-// elsewhere. BLEU equals sacreBLEU's; its signature is printed.
+// elsewhere. BLEU equals sacreBLEU's; its signature is printed. Processes share the batches.
 #include <fmt/format.h>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -11,6 +11,7 @@
 #include "tools/common/utf8.hpp"
 #include "tools/data/bleu/bleu.hpp"
 #include "tools/train/learners/translation.hpp"
+#include "tools/train/shared_work.hpp"
 #include "tools/train/translator.hpp"
 
 namespace glim {
@@ -57,7 +58,28 @@ double in_place(const std::vector<std::string>& hypotheses,
   return all == 0 ? 0 : 100.0 * static_cast<double>(right) / static_cast<double>(all);
 }
 
+// The best of each source.
+std::vector<std::string> translations(Translator& translator,
+                                      const std::vector<std::string>& sources,
+                                      TranslateOptions options, const Processes& world) {
+  std::vector<std::string> all(sources.size());
+  options.part = world.rank();
+  options.parts = world.size();
+  const auto parts = shared_work(world, world.size(), [&](Index) {
+    nlohmann::json found = nlohmann::json::array();
+    const auto lists = translator.translate(sources, options);
+    for (std::size_t i = 0; i < lists.size(); ++i)
+      if (!lists[i].empty()) found.push_back({i, lists[i][0].text});
+    return found;
+  });
+  for (const nlohmann::json& part : parts)
+    for (const nlohmann::json& one : part)
+      all[one[0].get<std::size_t>()] = one[1].get<std::string>();
+  return all;
+}
+
 void run_evaluate(Command& command, EvaluateArguments& a) {
+  const Processes& world = Processes::world();
   parse_bleu_tokenizer(a.tokenize);
   if (!a.hypotheses.empty()) {
     if (!a.source.empty() || !a.pairs.empty() || command.given("model"))
@@ -98,7 +120,7 @@ void run_evaluate(Command& command, EvaluateArguments& a) {
   if (test.blank) note("left out: " + counted(test.blank, "pair") + " with an empty side");
   auto references = test.target_sentences(), sources = test.source_sentences();
   TranslationLearner learner(std::move(loaded), std::move(test));
-  Measures m = measure_validation(learner);
+  Measures m = measure_validation(learner, 0, world);
   Index unknown = learner.data().valid_tokens.target_unknown;
   if (!a.json)
     print_line(
@@ -107,13 +129,10 @@ void run_evaluate(Command& command, EvaluateArguments& a) {
                     learner.data().valid_tokens.pairs.size(), m.tokens, m.nll, m.perplexity(), m.kl,
                     m.smoothed_ce, unknown));
   Translator translator(learner.sequence_model(), tokenizers);
-  std::vector<std::string> hypotheses;
+  const std::vector<std::string> hypotheses = translations(translator, sources, a.options, world);
   std::size_t exact = 0;
-  for (auto& list : translator.translate(sources, a.options)) {
-    exact += list[0].text == references[hypotheses.size()];
-    hypotheses.push_back(list[0].text);
-  }
-  if (!a.output.empty()) {
+  for (std::size_t i = 0; i < hypotheses.size(); ++i) exact += hypotheses[i] == references[i];
+  if (!a.output.empty() && world.first()) {
     std::string text;
     for (const std::string& h : hypotheses) text += h + "\n";
     write_file_atomically(a.output, text);

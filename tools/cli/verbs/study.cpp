@@ -1,7 +1,7 @@
 // glim study: published claims as experiments, with what was measured and whether they held.
 //
 // A claim that does not hold is a result: the exit status is 0. The text goes to standard output;
-// --out keeps the numbers as JSON and the plots as pictures.
+// --out keeps the numbers as JSON and the plots as pictures. Processes share the seeds.
 #include "tools/study/study.hpp"
 
 #include <filesystem>
@@ -59,17 +59,20 @@ void run_study(StudyArguments a) {
     throw ValueError("study", "name one, or 'all'; glim study --list names them");
   if (a.png && a.out.empty()) throw ValueError("--png", "needs --out, the folder for pictures");
   std::vector<const Study*> wanted = chosen(a.names);
-  if (!a.out.empty()) {
+  const Processes& world = Processes::world();
+  if (!world.first()) a.out.clear();
+  world.together([&] {
+    if (a.out.empty()) return;
     for (const Study* s : wanted) refuse_existing(path_of(a, s->name + ".json"), a.overwrite);
     make_folder(a.out);
-  }
+  });
   std::vector<StudyResult> results;
   for (const Study* s : wanted) {
     if (is_terminal(2) && !quiet())
       a.options.starting = [&](std::uint64_t seed) {
         fmt::print(stderr, "{}: seed {}\n", s->name, seed);
       };
-    results.push_back(run_study(*s, a.options));
+    results.push_back(run_study(*s, a.options, world));
     print_line((results.size() > 1 ? "\n" : "") + to_text(results.back()));
     // After each study, so that an interrupted `all` keeps what it found.
     if (!a.out.empty()) keep(results.back(), a);
