@@ -46,12 +46,18 @@ else
   echo "CMake is not installed: its consumer is not tried"
 fi
 
-# The tree itself within another: only the library is built.
+# The tree itself within another: of Glim only the library is to be built. It has the sources that $build compiled, so
+# the consumer is linked with that one.
 unset PKG_CONFIG_PATH LD_LIBRARY_PATH
 cp -r "$here" consumers
 ln -s "$root" consumers/meson/subprojects/glim
-{ meson setup by_meson consumers/meson --wrap-mode=forcefallback -Dunity=on -Dunity_size=40 -Doptimization=0 -Ddebug=false &&
-  ninja -C by_meson; } >log 2>&1
+theirs=subprojects/glim/libglim.a
+{ meson setup by_meson consumers/meson --wrap-mode=forcefallback && ninja -C by_meson -t targets all >targets &&
+  ninja -C by_meson "$(sed -n 's/^\(consumer\.p.*\.o\): .*/\1/p' targets)" &&
+  link=$(ninja -C by_meson -t commands consumer | tail -n 1) && [[ $link = *" $theirs "* ]] &&
+  (cd by_meson && eval "${link/ $theirs / $build/libglim.a }"); } >log 2>&1
 learns "Meson" by_meson/consumer
-report "Meson builds the library alone" "$(find by_meson/subprojects/glim -name 'glim' -type f)"
+report "Meson builds the library alone" "$(grep -E '^subprojects/glim/(tools/[^/]*|tests/.*): ' targets)"
+report "Meson builds the whole library" "$(for part in kernels_baseline layers glim; do
+  grep -q "^subprojects/glim/lib$part.a: " targets || echo "no $part"; done)"
 summary

@@ -8,26 +8,24 @@ source "$(dirname "$0")/../common.sh"
 "$make" . || { echo "0 passed, 1 failed"; exit 1; }
 for i in {1..60}; do printf 'good\tthe day is fair %d\nbad\tnay, it rained all of %d days\n' "$i" "$i"; done >labelled
 
-golden() {  # NAME HASH SETS THREADS COMMAND...: the last word that the command prints is the hash
-  local name=$1 wanted=$2 sets=$3 counts=$4 isa threads got
-  shift 4
-  for isa in $sets; do
-    GLIM_ISA=$isa "$bench" machine >/dev/null 2>&1 || continue
-    for threads in $counts; do
-      got=$(GLIM_ISA=$isa OMP_NUM_THREADS=$threads timeout 600 "$@" 2>err | tail -n 1)
-      report "$name, $isa, $threads threads" "$([ "${got##* }" = "$wanted" ] || echo "$got, not $wanted $(cat err)")"
-    done
+golden() {  # NAME HASH WAYS COMMAND...: the last word that the command prints is the hash; a way is SET:THREADS
+  local name=$1 wanted=$2 ways=$3 way got
+  shift 3
+  for way in $ways; do
+    GLIM_ISA=${way%:*} "$bench" machine >/dev/null 2>&1 || continue
+    got=$(GLIM_ISA=${way%:*} OMP_NUM_THREADS=${way#*:} timeout 600 "$@" 2>err | tail -n 1)
+    report "$name, $way" "$([ "${got##* }" = "$wanted" ] || echo "$got, not $wanted $(cat err)")"
   done
 }
-all="baseline avx2 avx512"
-golden "micro, 200 steps" 5966b1674d1cf174 "$all" "1 2 16" "$bench" hash micro --steps 200
-golden "gpt-char, 20 steps" e0714774c5670703 "avx2 avx512" "1 2" "$bench" hash gpt-char --steps 20
-golden "tiny, 4 steps" d53789ff69add044 "avx2 avx512" "1 2" "$bench" hash tiny --steps 4
+ways="baseline:2 avx2:1 avx2:16 avx512:1 avx512:2"
+golden "micro, 200 steps" 5966b1674d1cf174 "$ways" "$bench" hash micro --steps 200
+golden "gpt-char, 20 steps" e0714774c5670703 "avx2:2 avx512:1" "$bench" hash gpt-char --steps 20
+golden "tiny, 4 steps" d53789ff69add044 "avx2:2 avx512:1" "$bench" hash tiny --steps 4
 
 trained() {  # NAME HASH OPTIONS...: ten updates by the program
   local name=$1 wanted=$2
   shift 2
-  golden "$name, 10 steps" "$wanted" "$all" "1 2 16" "$glim" train --max-steps 10 --dropout 0.1 --d-model 32 \
+  golden "$name, 10 steps" "$wanted" "$ways" "$glim" train --max-steps 10 --dropout 0.1 --d-model 32 \
     --progress none --overwrite --out "$name" "$@"
 }
 pairs=(--task copy --examples 400)
