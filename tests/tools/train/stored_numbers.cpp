@@ -114,6 +114,12 @@ void use(const std::string& kind, const std::string& file) {
 }
 
 const std::vector<json> kWrong = {-1, 0, 1.5, 1e308, INT64_MIN, INT64_MAX, nullptr, "2"};
+// The sanitizers, which are slow, see each number with every third of these, in turn.
+#ifdef __SANITIZE_ADDRESS__
+constexpr int kEvery = 3;
+#else
+constexpr int kEvery = 1;
+#endif
 
 }  // namespace
 
@@ -134,13 +140,14 @@ TEST_CASE("a number of a checkpoint that cannot be is refused, and indexes nothi
   const SafeTensors sound = read_safetensors(file);
   use(kind, file);
   resume(folder.path());
-  int refused = 0, taken = 0;
+  int refused = 0, taken = 0, at = 0;
   std::vector<std::string> parts{"state", "model"};
   if (kind == "transformer") parts.push_back("options");
   for (const std::string& part : parts) {
     const json told = json::parse(sound.metadata.at(part));
     for (auto& [name, value] : told.items())
       for (const json& wrong : kWrong) {
+        if (at++ % kEvery != 0) continue;  // 8 values: another third for each name
         json changed = told;
         changed[name] = wrong;
         SafeTensors unsound = sound;
