@@ -310,7 +310,8 @@ TEST_CASE("a damaged header is read or refused, never more", "[safetensors]") {
   CHECK(refused > 1000);
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they have memory of their own
+// Sanitizers have memory of their own.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 TEST_CASE("a header of brackets alone is refused before it is kept", "[safetensors]") {
   auto brackets = [](int n) {
     std::string text = "{\"w\":[";
