@@ -152,7 +152,7 @@ TEST_CASE("entropy: a bound with a spread one per cent too small is refused", "[
   CHECK_FALSE(holds("search_above", reached - entropy_bound(16, 1.1 * sigma)));
 }
 
-TEST_CASE("dependence: post-norm does not pass for log N, nor pre-norm for N", "[study]") {
+TEST_CASE("dependence: post-norm does not pass for log N, nor pre-norm for N", "[study][slow]") {
   std::vector<double> depths{2, 4, 8, 16}, logarithms;
   for (double n : depths) logarithms.push_back(std::log(n));
   auto advantage_of_line = [&](NormPlacement norm) {  // R² over N less R² over ln N

@@ -103,7 +103,7 @@ TEST_CASE("the phrasebook's size, and that each sentence occurs once", "[phraseb
   CHECK(sources.size() == 8000);
 }
 
-TEST_CASE("every draw of a sentence has the same translation", "[phrasebook]") {
+TEST_CASE("every draw of a sentence has the same translation", "[phrasebook][slow]") {
   std::map<std::string, std::string> seen;
   for (const auto& pair : everything()) seen[pair.source] = pair.target;
   SplitMix64 random(99);
@@ -227,7 +227,7 @@ TEST_CASE("what is denied is not counted, what is said to be there is", "[phrase
   CHECK(counted > 50);
 }
 
-TEST_CASE("sentences whose translation anybody can check", "[phrasebook]") {
+TEST_CASE("sentences whose translation anybody can check", "[phrasebook][slow]") {
   const std::pair<std::string, std::string> examples[] = {
       {"I have a cat", "我有一只猫"},
       {"I have two dogs", "我有两只狗"},
