@@ -32,10 +32,14 @@ TEST_CASE("the number of threads does not change a bit of a product", "[matmul][
       INFO(m << " x " << k << " x " << n);
       Tensor a = random_tensor({m, k}, t, stream++), b = random_tensor({k, n}, t, stream++);
       Tensor at = transpose(transpose(a).clone()), bt = transpose(transpose(b).clone());
-      for (Products large : {Products::Own, Products::OpenBlas})
+      for (Products large : {Products::Own, Products::OpenBlas}) {
+#ifdef __SANITIZE_ADDRESS__  // which do not see into OpenBLAS
+        if (large == Products::OpenBlas) continue;
+#endif
         for (const Tensor& u : {a, at})
           for (const Tensor& v : {b, bt})
             CHECK(same_for_any_threads([&] { return matmul_by(large, u, v); }));
+      }
     }
   for (Shape s : {Shape{64, 16, 64}, Shape{12, 100, 64}, Shape{3, 200, 150}, Shape{2, 2, 80, 80},
                   Shape{2, 700, 500}}) {
