@@ -4,8 +4,10 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <dirent.h>
 #include <fcntl.h>
 #include <filesystem>
+#include <memory>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -41,18 +43,20 @@ fs::path folder_of(const fs::path& file) {
   return file.has_parent_path() ? file.parent_path() : fs::path(".");
 }
 
-// Removes temporary files whose writer is gone: their lock is free.
+// Removes temporary files whose writer is gone: their lock is free. By readdir: a directory_iterator that finds no
+// memory ends the program (libstdc++'s advance is noexcept).
 void sweep(const fs::path& target) {
-  std::error_code ignored;
+  const fs::path folder = folder_of(target);
   const std::string prefix = target.filename().string() + ".tmp.";
-  for (fs::directory_iterator it(folder_of(target), ignored), end; it != end;
-       it.increment(ignored)) {
-    std::string name = it->path().filename().string();
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir(folder.c_str()), ::closedir);
+  while (const dirent* entry = entries ? ::readdir(entries.get()) : nullptr) {
+    const std::string name = entry->d_name;
     if (!name.starts_with(prefix) ||
         name.find_first_not_of("0123456789.", prefix.size()) != std::string::npos)
       continue;
-    Descriptor fd(::open(it->path().c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-    if (fd.get() >= 0 && ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) ::unlink(it->path().c_str());
+    const fs::path path = folder / name;
+    Descriptor fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    if (fd.get() >= 0 && ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) ::unlink(path.c_str());
   }
 }
 

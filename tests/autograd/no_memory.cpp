@@ -1,8 +1,12 @@
 // An allocation that fails in the middle: the tape, its scopes and its leaves are as before, and go on.
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <new>
 #include <thread>
+#include <unistd.h>
 
+#include "tensor/io/atomic_file.hpp"
 #include "tests/autograd/common.hpp"
 
 namespace {
@@ -99,6 +103,32 @@ TEST_CASE("whichever allocation fails, the tape goes on as before", "[tape]") {
     }
     CHECK(n > 50);
   }
+}
+
+TEST_CASE("whichever allocation fails, a file is the old one or the new one", "[atomic_file]") {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("glim-no-memory-" + std::to_string(::getpid()));
+  std::filesystem::create_directory(folder);
+  const std::string path = folder / "file";
+  auto content = [&] {
+    std::ifstream in(path);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  write_file_atomically(path, "old");
+  bool failed = true;
+  for (long n = 0; failed; ++n) {
+    failed = false;
+    until_failure = n;
+    try {
+      write_file_atomically(path, "new");
+    } catch (const std::bad_alloc&) {
+      failed = true;
+    }
+    until_failure = -1;
+    const bool whole = content() == "new" || (failed && content() == "old");
+    CHECK(whole);
+  }
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace test_no_memory
