@@ -1,4 +1,4 @@
-// An allocation that fails in the middle: the tape, its scopes and its leaves are as before, and go on.
+// An allocation that fails in the middle: the tape, its scopes and its leaves are as before, and go on; a file is whole.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>

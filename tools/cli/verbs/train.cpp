@@ -323,7 +323,7 @@ void run_train(Command& command, TrainArguments& a) {
   if (quiet()) return;
   print(learner->demonstrate(o.out));
   print_line("Model saved to " + model_file(o.out));
-  // Of the last step, whichever was the best: this is what another machine's run is held against.
+  // The weights after the last step, not the best ones: a run on another machine is held against these.
   print_line(fmt::format("weights after {} updates: {}", trainer->state().step,
                          weights_hash(learner->model().named_parameters())));
   if (o.record) print_line("To see what happened inside: glim report " + o.out);
