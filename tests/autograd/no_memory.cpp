@@ -1,4 +1,5 @@
-// An allocation that fails in the middle: the tape, its scopes and its leaves are as before, and go on; a file is whole.
+// An allocation that fails in the middle: the tape, its scopes and its leaves are as before, and go on. A file is
+// whole.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
