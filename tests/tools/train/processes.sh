@@ -71,6 +71,8 @@ done
 plain() { sed -E 's/[0-9.]+ (ms|s) //g; s/"(processor_)?seconds": *[0-9.e+-]+//g' "$@"; }
 for number in 2 3; do
   report "evaluate, $number processes" "$(diff evaluated1 evaluated$number && diff said1 said$number)"
+  report "the kinds in their order, $number processes" "$([ "$(sed -n 's/^| \(transformer\|rnn\|conv\) .*/\1/p' table$number | xargs)" = \
+    "transformer rnn conv" ] || cat table$number)"
   report "compare, $number processes" "$(diff <(plain table1) <(plain table$number) 2>&1)"
   for kind in transformer rnn conv; do
     report "compare, $number processes, $kind" "$([ "$(tensors compared1/$kind/best.safetensors)" = \
