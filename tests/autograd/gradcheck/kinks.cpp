@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "tests/autograd/gradcheck/common.hpp"
+#include "tests/sanitized.hpp"
 
 namespace test_kinks {
 
@@ -61,7 +62,7 @@ TEST_CASE("a projection across several kinks at once is undecidable, not wrong",
   };
   for (const auto& f : functions)
     for (bool precise : {false, true})
-      for (std::uint64_t seed = 0; seed < 8; ++seed) {
+      for (std::uint64_t seed = 0; seed < 8; seed += kEvery) {
         auto report = gradcheck(
             [&](const Vars& v) { return f(v[0]); }, {zeros_and_more},
             {.mode = Mode::Projection, .directions = 3, .precise = precise, .seed = seed});

@@ -12,6 +12,7 @@
 #include "tensor/parallel.hpp"
 #include "tests/autograd/kernels/fused_cases.hpp"
 #include "tests/catch.hpp"
+#include "tests/sanitized.hpp"
 
 namespace test_fused {
 
@@ -119,16 +120,11 @@ TEST_CASE("fused ops give the same bits for any number of threads", "[fused]") {
 }
 
 TEST_CASE("each subset of inputs may need a gradient", "[fused]") {
-#ifdef __SANITIZE_ADDRESS__  // slow: every third
-  constexpr std::size_t kStep = 3;
-#else
-  constexpr std::size_t kStep = 1;
-#endif
   for (const Case& c : cases()) {
     INFO(c.name);
     Outcome all = evaluate(c, DType::Float64, Magnification::Fused, false);
     std::size_t count = all.gradients.size();
-    for (std::size_t subset = 1; subset < (std::size_t{1} << count); subset += kStep) {
+    for (std::size_t subset = 1; subset < (std::size_t{1} << count); subset += kEvery) {
       std::vector<Var> in, leaves;
       std::vector<std::size_t> numbers;
       std::size_t k = 0;

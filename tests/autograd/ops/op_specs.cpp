@@ -7,6 +7,7 @@
 
 #include "autograd/op.hpp"
 #include "tests/catch.hpp"
+#include "tests/sanitized.hpp"
 
 namespace test_op_specs {
 
@@ -18,13 +19,6 @@ struct Tally {
   Index cases = 0, compared = 0, derivatives = 0, undecidable = 0;
   double excess = 0;
 };
-
-// The sanitizers look at memory, which the variations of one op use alike: a third of them there.
-#ifdef __SANITIZE_ADDRESS__
-constexpr std::size_t kEvery = 3;
-#else
-constexpr std::size_t kEvery = 1;
-#endif
 
 Tally run_all(const std::vector<Case>& cases) {
   Tally all;

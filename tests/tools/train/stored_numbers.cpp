@@ -5,6 +5,7 @@
 #include "tensor/error.hpp"
 #include "tensor/io/safetensors.hpp"
 #include "tests/catch.hpp"
+#include "tests/sanitized.hpp"
 #include "tests/tools/temporary_file.hpp"
 #include "tools/data/corpus/stored_json.hpp"
 #include "tools/train/learners/bert.hpp"
@@ -114,12 +115,6 @@ void use(const std::string& kind, const std::string& file) {
 }
 
 const std::vector<json> kWrong = {-1, 0, 1.5, 1e308, INT64_MIN, INT64_MAX, nullptr, "2"};
-// The sanitizers, which are slow, see each number with every third of these, in turn.
-#ifdef __SANITIZE_ADDRESS__
-constexpr int kEvery = 3;
-#else
-constexpr int kEvery = 1;
-#endif
 
 }  // namespace
 
@@ -140,7 +135,8 @@ TEST_CASE("a number of a checkpoint that cannot be is refused, and indexes nothi
   const SafeTensors sound = read_safetensors(file);
   use(kind, file);
   resume(folder.path());
-  int refused = 0, taken = 0, at = 0;
+  int refused = 0, taken = 0;
+  std::size_t at = 0;
   std::vector<std::string> parts{"state", "model"};
   if (kind == "transformer") parts.push_back("options");
   for (const std::string& part : parts) {

@@ -8,6 +8,7 @@
 
 #include "tensor/error.hpp"
 #include "tests/catch.hpp"
+#include "tests/sanitized.hpp"
 #include "tests/tools/temporary_file.hpp"
 #include "tools/data/corpus/base64.hpp"
 #include "tools/data/corpus/random.hpp"
@@ -110,11 +111,7 @@ TEST_CASE("SentencePiece learns pieces and gives the text back", "[sentencepiece
 
 // The library's time for a run of unknown characters is quadratic: hours for one of this length.
 TEST_CASE("a long line without spaces is tokenised in time", "[sentencepiece]") {
-#ifdef __SANITIZE_ADDRESS__
-  constexpr std::size_t length = 200'000;
-#else
-  constexpr std::size_t length = 2'000'000;
-#endif
+  constexpr std::size_t length = kSanitized ? 200'000 : 2'000'000;
   const auto text = generated_text(400);
   const auto repeated = [](const std::string& part, std::size_t times) {
     std::string all;
