@@ -16,6 +16,7 @@
 //
 // For few columns of c a panel of a is read too few times to be worth packing: then a tile reads its
 // rows in place, unless they lie a multiple of 2 KiB apart, where a first cache holds but a few of them.
+// Where both matrices lie in a first cache, so does a tile with transposed rows and with columns of b.
 //
 // Each element of c is the same sum in the same order wherever a product is cut and with any instruction
 // set: fused multiply-adds along k, in blocks that depend on k alone. A tile at the edge does for its elements
@@ -35,6 +36,7 @@ template <class T>
 inline constexpr Index kTileColumns = kLanes<T> + kLanes<T>;  // two vectors
 
 inline constexpr Index kNarrow = 256;  // columns
+inline constexpr Index kNear = 16384;  // bytes of both matrices
 
 // How a tile is written: c = alpha sum + beta c, for its first `columns` columns.
 template <class T>
@@ -44,7 +46,8 @@ struct Target {
   Index ldc, columns;
 };
 
-// Rows of a as a tile reads them, an element of each at a step: in a panel, or in place.
+// Rows of a as a tile reads them, an element of each at a step: in a panel, or in place, where rows lie `ld` apart
+// and their elements `across`.
 template <class T>
 struct Panel {
   const T* a;
@@ -53,22 +56,27 @@ struct Panel {
 };
 template <class T>
 struct InPlace {
-  // Three pointers and two distances, so that all addresses fit into registers.
+  // Three pointers and three distances, so that all addresses fit into registers.
   const T *a0, *a4, *a8;
-  Index ld, ld3;
-  InPlace(const T* a, Index distance)
-      : a0(a), a4(a + 4 * distance), a8(a + 8 * distance), ld(distance), ld3(3 * distance) {}
+  Index ld, ld3, across;
+  InPlace(const T* a, Index distance, Index step)
+      : a0(a),
+        a4(a + 4 * distance),
+        a8(a + 8 * distance),
+        ld(distance),
+        ld3(3 * distance),
+        across(step) {}
   [[gnu::always_inline]] T operator[](int r) const {
     const T* base = r < 4 ? a0 : r < 8 ? a4 : a8;
     return r % 4 == 0 ? base[0] : r % 4 == 1 ? base[ld] : r % 4 == 2 ? base[2 * ld] : base[ld3];
   }
-  [[gnu::always_inline]] void next() { ++a0, ++a4, ++a8; }
+  [[gnu::always_inline]] void next() { a0 += across, a4 += across, a8 += across; }
 };
 
-// R rows of a times V vectors of a panel of b. The tile's part of c is fetched while the first steps
+// R rows of a times V vectors of rows of b, `ldb` apart. The tile's part of c is fetched while the first steps
 // run.
 template <class T, int R, int V, class Rows>
-GLIM_INLINE void packed_tile(Index k, Rows a, const T* b, const Target<T>& to) {
+GLIM_INLINE void packed_tile(Index k, Rows a, const T* b, Index ldb, const Target<T>& to) {
   constexpr Index L = kLanes<T>;
   Vec<T> sum[R][V] = {};
   auto step = [&]() __attribute__((always_inline)) {
@@ -81,7 +89,7 @@ GLIM_INLINE void packed_tile(Index k, Rows a, const T* b, const Target<T>& to) {
       for (int v = 0; v < V; ++v) sum[r][v] = multiply_add<T>(left, right[v], sum[r][v]);
     }
     a.next();
-    b += kTileColumns<T>;
+    b += ldb;
   };
   Index i = 0;
   for (const T* row = to.c; i < R && i < k; ++i, row += to.ldc) {
@@ -178,23 +186,24 @@ void pack(bool transposed, Index m, Index k, const T* x, Index ld, T* to) {
   }
 }
 
-// The tiles of a block of rows and a block of columns of c, over `depth` of the inner dimension; b is
-// packed, rows(r) gives the rows of a from r on.
+// The tiles of a block of rows and a block of columns of c, over `depth` of the inner dimension: rows(r) gives the
+// rows of a from r on. b lies in panels (ldb is kTileColumns) or in place.
 template <class T, class Rows>
-void packed_block(Index high, Index wide, Index depth, const Rows& rows, const T* b, Target<T> to) {
+GLIM_INLINE void packed_block(Index high, Index wide, Index depth, const Rows& rows, const T* b,
+                              Index ldb, Index panel, Target<T> to) {
   T* corner = to.c;
   for (Index q = 0; q < wide; q += kTileColumns<T>) {
     to.columns = wide - q < kTileColumns<T> ? wide - q : kTileColumns<T>;
-    const T* right = b + q * depth;
+    const T* right = b + q / kTileColumns<T> * panel;
     for (Index r = 0; r < high;) {
       auto left = rows(r);
       to.c = corner + r * to.ldc + q;
       auto take = [&]<int R>() __attribute__((always_inline)) {
         if (high - r < R) return false;
         if (to.columns > kLanes<T>)
-          packed_tile<T, R, 2>(depth, left, right, to);
+          packed_tile<T, R, 2>(depth, left, right, ldb, to);
         else
-          packed_tile<T, R, 1>(depth, left, right, to);
+          packed_tile<T, R, 1>(depth, left, right, ldb, to);
         r += R;
         return true;
       };
@@ -208,32 +217,38 @@ template <class T>
 void packed_product(bool transpose_a, bool transpose_b, Index m, Index n, Index k, T alpha,
                     const T* a, Index lda, const T* b, Index ldb, T beta, T* c, Index ldc,
                     const PackedBlocks& blocks, T* scratch) {
+  constexpr Index kColumns = kTileColumns<T>, kBytes = sizeof(T);
+  auto spread = [](Index ld) { return ld * kBytes % 2048 != 0; };
+  const bool near = (m + n) * k * kBytes <= kNear && spread(lda) && spread(ldb);
   T* columns = scratch;
   T* rows = scratch + blocks.depth * blocks.columns;
   for (Index p = 0; p < k; p += blocks.depth) {
     Index depth = k - p < blocks.depth ? k - p : blocks.depth;
     for (Index j = 0; j < n; j += blocks.columns) {
       Index wide = n - j < blocks.columns ? n - j : blocks.columns;
-      bool in_place = !transpose_a && wide <= kNarrow && lda * Index{sizeof(T)} % 2048 != 0;
-      pack<T, kTileColumns<T>>(!transpose_b, wide, depth,
-                               b + (transpose_b ? j * ldb + p : p * ldb + j), ldb, columns);
+      const T* right = b + (transpose_b ? j * ldb + p : p * ldb + j);
+      const bool b_in_place = near && !transpose_b && wide % kLanes<T> == 0;
+      const bool a_in_place = near || (!transpose_a && wide <= kNarrow && spread(lda));
+      if (!b_in_place) pack<T, kColumns>(!transpose_b, wide, depth, right, ldb, columns);
       for (Index i = 0; i < m; i += blocks.rows) {
         Index high = m - i < blocks.rows ? m - i : blocks.rows;
         Target<T> to{alpha, p == 0 ? beta : T(1), c + i * ldc + j, ldc, 0};
-        const T* first = a + (transpose_a ? p * lda + i : i * lda + p);
-        if (in_place) {
+        const T* left = a + (transpose_a ? p * lda + i : i * lda + p);
+        if (a_in_place) {
+          Index down = transpose_a ? 1 : lda, across = transpose_a ? lda : 1;
           packed_block<T>(
-              high, wide, depth, [&](Index r) { return InPlace<T>(first + r * lda, lda); }, columns,
-              to);
+              high, wide, depth, [&](Index r) { return InPlace<T>(left + r * down, down, across); },
+              b_in_place ? right : columns, b_in_place ? ldb : kColumns,
+              b_in_place ? kColumns : kColumns * depth, to);
           continue;
         }
-        pack<T, kTileRows>(transpose_a, high, depth, first, lda, rows);
+        pack<T, kTileRows>(transpose_a, high, depth, left, lda, rows);
         packed_block<T>(
             high, wide, depth,
             [&](Index r) {
               return Panel<T>{rows + r / kTileRows * kTileRows * depth + r % kTileRows};
             },
-            columns, to);
+            columns, kColumns, kColumns * depth, to);
       }
     }
   }

@@ -31,7 +31,7 @@ constexpr Index kDotRows = 8;
 
 // Whether few_rows_product is faster than a packed one, as measured with each instruction set.
 bool few_rows_are_faster(Isa isa, Index m, Index n, Index k) {
-  return isa == Isa::Avx2 ? m <= 64 && n * k >= 4096 : m <= 128;
+  return m <= (isa == Isa::Avx2 ? 64 : 128) && n * k >= 4096;
 }
 
 }  // namespace

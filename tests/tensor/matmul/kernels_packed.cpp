@@ -31,8 +31,8 @@ struct Product {
   std::vector<T> b = drawn<T>((transpose_b ? n : k) * ldb, 2);
 
   static T& in(std::vector<T>& x, Index i) { return x[static_cast<std::size_t>(i)]; }
-  T at_a(Index i, Index p) { return in(a, transpose_a ? p * lda + i : i * lda + p); }
-  T at_b(Index p, Index j) { return in(b, transpose_b ? j * ldb + p : p * ldb + j); }
+  T& at_a(Index i, Index p) { return in(a, transpose_a ? p * lda + i : i * lda + p); }
+  T& at_b(Index p, Index j) { return in(b, transpose_b ? j * ldb + p : p * ldb + j); }
 
   // The part of c from (r, q) of so many rows and columns.
   void run(const RowKernels<T>& kernels, const PackedBlocks& blocks, Index r, Index q, Index rows,
@@ -102,25 +102,33 @@ TEST_CASE("a packed product equals the sums of its definition", "[kernels]") {
 }
 
 TEST_CASE("rows read in place give the bits of packed ones", "[kernels]") {
-  // The distance of a's rows decides: multiples of 2 KiB are packed.
-  auto check = []<class T>(Index m, Index n, Index k) {
+  // The distance of rows decides: multiples of 2 KiB are packed.
+  auto check = []<class T>(bool ta, bool tb, Index m, Index n, Index k) {
     each_kernel<T>([&](const RowKernels<T>& kernels) {
-      Product<T> in_place{false, true, m, n, k}, packed = in_place;
-      packed.lda = 4096;
-      packed.a.assign(static_cast<std::size_t>(m * packed.lda), T(99));
-      for (Index i = 0; i < m; ++i)
-        for (Index p = 0; p < k; ++p) packed.in(packed.a, i * packed.lda + p) = in_place.at_a(i, p);
+      Product<T> in_place{ta, tb, m, n, k}, packed = in_place;
+      packed.lda = packed.ldb = 1024;
+      packed.a.assign(static_cast<std::size_t>((ta ? k : m) * packed.lda), T(99));
+      packed.b.assign(static_cast<std::size_t>((tb ? n : k) * packed.ldb), T(99));
+      for (Index p = 0; p < k; ++p) {
+        for (Index i = 0; i < m; ++i) packed.at_a(i, p) = in_place.at_a(i, p);
+        for (Index j = 0; j < n; ++j) packed.at_b(p, j) = in_place.at_b(p, j);
+      }
       std::vector<T> c(static_cast<std::size_t>(m * packed.ldc), T(1)), d = c;
       in_place.run(kernels, {48, 24, 64}, 0, 0, m, n, T(0.3), T(0.7), c);
       packed.run(kernels, {48, 24, 64}, 0, 0, m, n, T(0.3), T(0.7), d);
-      INFO(m << " x " << n << " x " << k);
+      INFO(m << " x " << n << " x " << k << (ta ? " aT" : " a") << (tb ? " bT" : " b"));
       CHECK((c == d));
     });
   };
   for (Index m : {1, 2, 3, 5, 6, 7, 11, 12, 13, 24, 31, 61})
-    for (Index n : {1, 16, 33, 100}) {
-      check.operator()<float>(m, n, 70);
-      check.operator()<double>(m, n, 70);
+    for (Index n : {1, 16, 32, 33, 80, 100}) {
+      check.operator()<float>(false, true, m, n, 70);
+      check.operator()<double>(false, true, m, n, 70);
+      for (bool ta : {false, true})  // both matrices lie in a first cache
+        for (bool tb : {false, true}) {
+          check.operator()<float>(ta, tb, m, n, 21);
+          check.operator()<double>(ta, tb, m, n, 10);
+        }
     }
 }
 
