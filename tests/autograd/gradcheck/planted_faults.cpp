@@ -6,6 +6,7 @@
 
 #include "autograd/gradcheck/mistakes.hpp"
 #include "tensor/error.hpp"
+#include "tests/autograd/common.hpp"
 #include "tests/autograd/gradcheck/common.hpp"
 #include "tests/autograd/gradcheck/wrong/wrong.hpp"
 

@@ -74,7 +74,7 @@ def render(source, list_, left_out):
                 continue
             other = f'({m.text})'
             if m.cast:
-                other = f'glim_as<std::remove_cvref_t<decltype({original})>>{other}'
+                other = f'glim_as<decltype(({original}))>{other}'
             expressions.append(f'\nglim_mutant({mutant.number}) ? {other} /*@{mutant.number}*/ :')
         if expressions:
             inner = '(' + ''.join(expressions) + '\n(' + inner + '))'
@@ -160,7 +160,7 @@ def configure(folder):
         return
     subprocess.run(['meson', 'setup', build, os.path.join(folder, 'source'), '-Dbuildtype=plain', '-Doptimization=1',
                     '-Db_ndebug=true', '-Dwerror=false', '-Dwarning_level=0', '-Dtools=disabled', '-Dtests=enabled',
-                    '-Dcpp_args=-w -Werror=vla -fno-diagnostics-show-caret', '-Dunity_size=4'], check=True, stdout=subprocess.DEVNULL)
+                    '-Dcpp_args=-w -Werror=vla -Werror=return-local-addr -fno-diagnostics-show-caret', '-Dunity_size=4'], check=True, stdout=subprocess.DEVNULL)
 
 
 ERROR = re.compile(r'^(\S+?):(\d+):\d+: (?:fatal )?error: ')

@@ -24,5 +24,8 @@ int main() {
   check(norm.mean(x + 1, keep + 1, 2) == 8, "mean of one");
   check(norm.dx(3, 0.5) == 2.25, "dx");
   check(example::sign(-2) == -1 && example::sign(2) == 1, "sign");
+  example::Counter low, high;
+  for (double v = 1; v < 4; ++v) example::count(v, low, high);
+  check(low.n == 2 && high.n == 1, "count");
   return failures > 0;
 }

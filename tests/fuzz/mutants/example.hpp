@@ -20,6 +20,13 @@ struct Norm {
   double dx(double dy, double y) const { return dy * (1 - y * y); }
 };
 
+struct Counter {
+  int n = 0;
+  void count() { ++n; }
+};
+// An object stays the object that it is, in the tree of all mutants too.
+inline void count(double x, Counter& low, Counter& high) { (x < 3 ? low : high).count(); }
+
 inline int sign(double x) { return x < 0 ? -1 : 1; }  // 0 counts as positive, and no test says so
 
 }  // namespace example

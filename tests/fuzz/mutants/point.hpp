@@ -15,12 +15,16 @@ extern unsigned char glim_mutants_passed[];
   return glim_mutant_chosen == number;
 }
 
-// x in the type of what it replaces; a number as a vector of it.
-template <class R, class X>
-requires std::is_convertible_v<const X&, R> || requires(const X& x) { R(x - R{}); }
-[[gnu::always_inline]] static inline R glim_as(const X& x) {
-  if constexpr (std::is_convertible_v<const X&, R>)
+// x in place of an expression of type R (an lvalue's is a reference): an object in place of an object, so that what is
+// done to it is not done to a copy; else a value in the type of what it replaces; a number as a vector of it.
+template <class R>
+concept GlimObject = std::is_lvalue_reference_v<R> && std::is_class_v<std::remove_cvref_t<R>>;
+template <class R, class X, class V = std::remove_cvref_t<R>>
+requires(GlimObject<R> ? std::is_convertible_v<X, R>&& std::is_lvalue_reference_v<X>
+                       : std::is_convertible_v<const X&, V> || requires(const X& x) { V(x - V{}); })
+    [[gnu::always_inline]] static inline std::conditional_t<GlimObject<R>, R, V> glim_as(X&& x) {
+  if constexpr (GlimObject<R> || std::is_convertible_v<const X&, V>)
     return x;
   else
-    return x - R{};
+    return x - V{};
 }
