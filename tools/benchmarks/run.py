@@ -95,8 +95,11 @@ class Bench:
     def glim(self, *command, threads=None, products=None):
         return Server([self.a.glim, *command], self.environment(threads, products))
 
-    def peer(self, *command):
-        return Server([self.a.peer, os.path.join(HERE, "peer.py"), *command], self.environment())
+    def peer(self, *command, by="peer.py"):
+        return Server([self.a.peer, os.path.join(HERE, by), *command], self.environment())
+
+    def has(self, module):
+        return subprocess.run([self.a.peer, "-c", f"import {module}"], capture_output=True).returncode == 0
 
     def by_products(self, pairs, *command):
         servers = {name: self.glim(*command, products=name) for name in ("own", "openblas")}
@@ -162,23 +165,30 @@ class Bench:
               ["op", "Glim ms", "PyTorch ms", "PyTorch / Glim"], rows)
 
     def decoding(self):
+        peers = {}  # what others call it, and how a server of it starts
+        if self.a.peer:
+            peers["PyTorch"] = lambda s, sizes: self.peer("decode", "--setting", s, *sizes)
+            if self.has("ctranslate2"):
+                peers["CTranslate2"] = lambda s, sizes: self.peer(s, *sizes, by="peer_ctranslate2.py")
         rows = []
         shapes = [(name, batch, beam) for name in self.a.decode.split(",")
                   for batch, beam in ((1, 1), (64, 1), (1, 5), (64, 5))]
         for name, batch, beam in shapes:
             sizes = ["--batch", str(batch), "--beam", str(beam)]
             servers = {"glim": self.glim("decode", name, *sizes)}
-            if self.a.peer:
-                servers["eager"] = self.peer("decode", "--setting", json.dumps(self.settings[name]), *sizes)
+            for peer, start in peers.items():
+                servers[peer] = start(json.dumps(self.settings[name]), sizes)
             times = in_turn(servers, self.a.pairs)
             mine = statistics.median(times["glim"])
             row = [name, batch, beam, milliseconds(times["glim"]), f"{batch * 32 / mine:.0f}"]
-            row += [milliseconds(times["eager"]), f"{ratio(times, 'eager', 'glim'):.2f}"] if self.a.peer else ["", ""]
+            for peer in peers:
+                row += [milliseconds(times[peer]), f"{ratio(times, peer, 'glim'):.2f}"]
             rows.append(row)
             for server in servers.values():
                 server.close()
         table("Decoding with cached keys and values: 32 source tokens to 32 target tokens",
-              ["setting", "sentences", "beam", "Glim ms", "tokens/s", "PyTorch ms", "PyTorch / Glim"], rows)
+              ["setting", "sentences", "beam", "Glim ms", "tokens/s",
+               *(word for peer in peers for word in (f"{peer} ms", f"{peer} / Glim"))], rows)
 
     def products(self):
         large = lambda s: s["batch"] * s["target"] * s["d"] ** 2 > 1e6
