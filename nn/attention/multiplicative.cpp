@@ -4,10 +4,6 @@
 
 namespace glim {
 
-std::string_view name_of(LuongScore score) {
-  return score == LuongScore::Dot ? "dot" : score == LuongScore::General ? "general" : "concat";
-}
-
 MultiplicativeAttention::MultiplicativeAttention(LuongScore score, Index query_size, Index key_size,
                                                  Index width)
     : score_(score) {

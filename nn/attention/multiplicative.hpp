@@ -16,7 +16,6 @@
 namespace glim {
 
 enum class LuongScore { Dot, General, Concat };
-std::string_view name_of(LuongScore score);  // "dot", "general", "concat"
 
 class MultiplicativeAttention : public ScoredAttention {
  public:

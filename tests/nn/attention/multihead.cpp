@@ -158,6 +158,18 @@ TEST_CASE("rows that share a memory attend to it as if each had its own", "[atte
     CHECK_THROWS_AS(shared.select_rows(from_vector<Index>({0, wrong}, {2})), IndexError);
 }
 
+TEST_CASE("a mask of one column holds for all keys but those that the module appends",
+          "[attention]") {
+  seed(6);
+  MultiheadAttention mha(8, 2, {.add_bias_kv = true, .add_zero_attn = true});
+  mha.to(DType::Float64);
+  Var x = random_leaf({2, 3, 8}, 43);
+  AttentionRequest column, whole;
+  column.keep = from_vector<bool>({true, false, true}, {1, 1, 3, 1});
+  whole.keep = broadcast_to(column.keep, {1, 1, 3, 3}).contiguous();
+  CHECK(norm_between(mha(x, x, x, column).y.value(), mha(x, x, x, whole).y.value()) == 0);
+}
+
 TEST_CASE("rows of a cache become copies, in place or not", "[attention][cache]") {
   Tensor key = normal({5, 2, 3, 4}, 0, 1, {1, 1}), value = normal({5, 2, 3, 4}, 0, 1, {1, 2});
   // All stay, some become copies of what stays, of what does not, fewer, more.
@@ -165,6 +177,7 @@ TEST_CASE("rows of a cache become copies, in place or not", "[attention][cache]"
                                                                         {0, 0, 2, 3, 2},
                                                                         {1, 1, 2, 4, 4},
                                                                         {1, 0, 2, 3, 4},
+                                                                        {1, 0, 1, 0, 1},
                                                                         {1, 2, 2, 3, 4},
                                                                         {3, 1},
                                                                         {0, 1, 2, 3, 4, 4}}) {

@@ -223,6 +223,9 @@ TEST_CASE("matmul_into adds to where the result belongs", "[matmul]") {
     Tensor v = random_tensor({4}, t, 4), y = zeros({2, 3}, t);
     matmul_into(y, a, v, 1, 1);
     check_close(y, matmul(a, v));
+    Tensor of_rows = zeros({5}, t);
+    matmul_into(of_rows, v, b, 1, 0);
+    check_close(of_rows, matmul(v, b));
     Tensor s = zeros({}, t);
     matmul_into(s, v, v, 1, 0);
     check_close(s, matmul(v, v));
