@@ -65,8 +65,6 @@ std::optional<Tensor> Tensor::view(const Shape& wanted) const {
     if (left != 1) return std::nullopt;
     from = first;
   }
-  for (; to >= 0; --to)
-    if (shape[to] != 1) return std::nullopt;
   return from_storage(storage_, offset_, shape, strides, dtype_);
 }
 

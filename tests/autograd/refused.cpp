@@ -117,6 +117,14 @@ TEST_CASE("an undefined value is an error wherever it is used, not a crash", "[t
   CHECK_FALSE(none.requires_grad());
 }
 
+TEST_CASE("narrow and select refuse what slice would cut off", "[tape]") {
+  Var x = Var::leaf(ones({3, 4}), "x");
+  CHECK(narrow(x, 1, 2, 2).shape() == Shape{3, 2});
+  CHECK_THROWS_AS(narrow(x, 1, 2, 3), IndexError);
+  CHECK_THROWS_AS(narrow(x, 0, 4, 0), IndexError);
+  CHECK_THROWS_AS(select(x, 1, 4), IndexError);
+}
+
 TEST_CASE("unslice refuses what does not fit, however large the step", "[tape]") {
   Var x = Var::leaf(ones({3}), "x");
   CHECK(unslice(x, {7}, 0, 0, 3).value().to_vector<float>() ==
