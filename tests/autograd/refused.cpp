@@ -1,6 +1,7 @@
 // Undefined values and extents that do not fit are errors, not crashes.
 #include "autograd/gradcheck/gradcheck.hpp"
 #include "autograd/observe/walk.hpp"
+#include "tensor/matmul/matmul.hpp"
 #include "tests/autograd/common.hpp"
 
 namespace test_refused {
@@ -115,6 +116,13 @@ TEST_CASE("an undefined value is an error wherever it is used, not a crash", "[t
   CHECK_FALSE(tape.grad_of(none).defined());
   CHECK_FALSE(named(none, "none").defined());
   CHECK_FALSE(none.requires_grad());
+}
+
+TEST_CASE("a vector times a batch of matrices is a batch of vectors", "[tape]") {
+  Var v = Var::leaf(uniform({3}, -1, 1, {1, 1})), b = Var::leaf(uniform({4, 3, 2}, -1, 1, {1, 2}));
+  Var y = matmul(v, b);
+  CHECK(same_bits(y.value(), matmul(v.value(), b.value())));
+  CHECK(y.shape() == Shape{4, 2});
 }
 
 TEST_CASE("narrow and select refuse what slice would cut off", "[tape]") {

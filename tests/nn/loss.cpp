@@ -137,6 +137,15 @@ TEST_CASE("the gradient of smoothed cross-entropy by the logits is p - q", "[los
   CHECK(close(logits.grad(), sub(softmax(logits.value()), q), 1e-14));
 }
 
+TEST_CASE("the mean over a batch is the sum over its first extent", "[loss]") {
+  Var logits(uniform({4, 3}, -1, 1, {5, 1}, kDouble)), x(uniform({4}, 0.1, 1, {5, 2}, kDouble));
+  Tensor target = from_vector<Index>({0, 2, 1, 1}, {4});
+  auto loss = [&](Reduction r) { return cross_entropy(logits, target, {.reduction = r}).item(); };
+  CHECK(loss(Reduction::BatchMean) == loss(Reduction::Sum) / 4);
+  auto square = [&](Reduction r) { return mse_loss(x, Var(zeros({4}, kDouble)), r).item(); };
+  CHECK(square(Reduction::BatchMean) == square(Reduction::Sum) / 4);
+}
+
 TEST_CASE("the smoothed distribution", "[loss][smoothing]") {
   Tensor target = from_vector<Index>({3, 0, 1, 4, 0}, {5});
   for (double smoothing : {0.0, 0.1, 0.6}) {

@@ -214,6 +214,14 @@ TEST_CASE("gradients of functions equal their differences", "[kernels]") {
       }
 }
 
+TEST_CASE("the bias of one output gets the sum over all rows", "[kernels]") {
+  const Index rows = 200'000;  // several pieces
+  Var x = Var::leaf(ones({rows, 2})), w = Var::leaf(ones({1, 2})), b = Var::leaf(zeros({1}));
+  Tape tape;
+  tape.backward(linear(x, w, b), ones({rows, 1}));
+  CHECK(b.grad().item() == static_cast<double>(rows));
+}
+
 TEST_CASE("a gradient has the shape and dtype of its value", "[kernels]") {
   CHECK_THROWS_AS(function_grad(Function::Tanh, ones({2}), ones({3})), ShapeError);
   CHECK_THROWS_AS(function_grad(Function::GeluErf, ones({2}), ones({2}, DType::Float64)),

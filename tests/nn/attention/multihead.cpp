@@ -201,6 +201,16 @@ TEST_CASE("rows of a cache become copies, in place or not", "[attention][cache]"
   }
 }
 
+TEST_CASE("rows of a cache of one position are selected, too", "[attention][cache]") {
+  KeyValueCache cache;
+  Tensor key = normal({3, 2, 1, 4}, 0, 1, {1, 1}), value = normal({3, 2, 1, 4}, 0, 1, {1, 2});
+  cache.append(key, value);
+  Tensor picked = from_vector<Index>({2, 0, 1}, {3});
+  cache.select_rows(picked);
+  CHECK(same_bits(cache.keys(), index_select(key, 0, picked)));
+  CHECK(same_bits(cache.values(), index_select(value, 0, picked)));
+}
+
 TEST_CASE("score gradients: rows sum to 0, masked entries are exactly 0", "[attention]") {
   Magnify magnify(Magnification::Explicit);
   Var q = random_leaf({2, 2, 4, 3}, 1), k = random_leaf({2, 2, 4, 3}, 2),
