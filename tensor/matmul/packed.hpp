@@ -186,24 +186,31 @@ void pack(bool transposed, Index m, Index k, const T* x, Index ld, T* to) {
   }
 }
 
+// Columns of b: rows `ld` apart, and each next kTileColumns of them `panel` further on.
+template <class T>
+struct Columns {
+  const T* b;
+  Index ld, panel;
+};
+
 // The tiles of a block of rows and a block of columns of c, over `depth` of the inner dimension: rows(r) gives the
-// rows of a from r on. b lies in panels (ldb is kTileColumns) or in place.
+// rows of a from r on.
 template <class T, class Rows>
-GLIM_INLINE void packed_block(Index high, Index wide, Index depth, const Rows& rows, const T* b,
-                              Index ldb, Index panel, Target<T> to) {
+GLIM_INLINE void packed_block(Index high, Index wide, Index depth, const Rows& rows,
+                              const Columns<T>& columns, Target<T> to) {
   T* corner = to.c;
   for (Index q = 0; q < wide; q += kTileColumns<T>) {
     to.columns = wide - q < kTileColumns<T> ? wide - q : kTileColumns<T>;
-    const T* right = b + q / kTileColumns<T> * panel;
+    const T* right = columns.b + q / kTileColumns<T> * columns.panel;
     for (Index r = 0; r < high;) {
       auto left = rows(r);
       to.c = corner + r * to.ldc + q;
       auto take = [&]<int R>() __attribute__((always_inline)) {
         if (high - r < R) return false;
         if (to.columns > kLanes<T>)
-          packed_tile<T, R, 2>(depth, left, right, ldb, to);
+          packed_tile<T, R, 2>(depth, left, right, columns.ld, to);
         else
-          packed_tile<T, R, 1>(depth, left, right, ldb, to);
+          packed_tile<T, R, 1>(depth, left, right, columns.ld, to);
         r += R;
         return true;
       };
@@ -220,7 +227,7 @@ void packed_product(bool transpose_a, bool transpose_b, Index m, Index n, Index 
   constexpr Index kColumns = kTileColumns<T>, kBytes = sizeof(T);
   auto spread = [](Index ld) { return ld * kBytes % 2048 != 0; };
   const bool near = (m + n) * k * kBytes <= kNear && spread(lda) && spread(ldb);
-  T* columns = scratch;
+  T* panels = scratch;
   T* rows = scratch + blocks.depth * blocks.columns;
   for (Index p = 0; p < k; p += blocks.depth) {
     Index depth = k - p < blocks.depth ? k - p : blocks.depth;
@@ -229,7 +236,7 @@ void packed_product(bool transpose_a, bool transpose_b, Index m, Index n, Index 
       const T* right = b + (transpose_b ? j * ldb + p : p * ldb + j);
       const bool b_in_place = near && !transpose_b && wide % kLanes<T> == 0;
       const bool a_in_place = near || (!transpose_a && wide <= kNarrow && spread(lda));
-      if (!b_in_place) pack<T, kColumns>(!transpose_b, wide, depth, right, ldb, columns);
+      if (!b_in_place) pack<T, kColumns>(!transpose_b, wide, depth, right, ldb, panels);
       for (Index i = 0; i < m; i += blocks.rows) {
         Index high = m - i < blocks.rows ? m - i : blocks.rows;
         Target<T> to{alpha, p == 0 ? beta : T(1), c + i * ldc + j, ldc, 0};
@@ -238,8 +245,9 @@ void packed_product(bool transpose_a, bool transpose_b, Index m, Index n, Index 
           Index down = transpose_a ? 1 : lda, across = transpose_a ? lda : 1;
           packed_block<T>(
               high, wide, depth, [&](Index r) { return InPlace<T>(left + r * down, down, across); },
-              b_in_place ? right : columns, b_in_place ? ldb : kColumns,
-              b_in_place ? kColumns : kColumns * depth, to);
+              b_in_place ? Columns<T>{right, ldb, kColumns}
+                         : Columns<T>{panels, kColumns, kColumns * depth},
+              to);
           continue;
         }
         pack<T, kTileRows>(transpose_a, high, depth, left, lda, rows);
@@ -248,7 +256,7 @@ void packed_product(bool transpose_a, bool transpose_b, Index m, Index n, Index 
             [&](Index r) {
               return Panel<T>{rows + r / kTileRows * kTileRows * depth + r % kTileRows};
             },
-            columns, kColumns, kColumns * depth, to);
+            Columns<T>{panels, kColumns, kColumns * depth}, to);
       }
     }
   }
