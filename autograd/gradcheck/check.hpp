@@ -67,7 +67,8 @@ class Check {
       step *= std::pow(4, kPreciseFirst - level);
     } else {
       if (report_.options.precise) step = std::cbrt(epsilon());
-      step /= std::pow(refinement(report_.in_float64), level - ordinary_level());
+      const int finer = level - ordinary_level();
+      step /= std::pow(refinement(report_.in_float64), finer < kLevels ? finer : kLevels - 1 - finer);
     }
     return step * std::max(1.0, std::abs(x));
   }

@@ -64,7 +64,7 @@ void Check::full() {
 void Check::full_column(std::size_t i, Index j) {
   GradcheckEntry& entry = report_.inputs[i];
   auto n = static_cast<std::size_t>(near_->numel(wanted_[i]));
-  std::array<std::optional<Column>, kPreciseLevels + kLevels> columns;
+  std::array<std::optional<Column>, kPreciseLevels + kAllLevels> columns;
   std::vector<double> excused;  // by output, once one differs
   ComparedDerivative found;
   found.index = unravel(entry.shape, j);

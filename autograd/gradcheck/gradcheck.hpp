@@ -30,9 +30,10 @@
 //
 // Kinks. Where f is not differentiable (relu at 0, a tie in max, an edge of clamp or of a mask) no
 // derivative is the right one. Where the two disagree, the step is refined 8-fold, twice: a kink
-// beside x falls outside, and they agree. If they still differ, the one-sided differences decide:
-// for a smooth f their gap is h|f''| and shrinks with h; if it does not, and explains the
-// disagreement, the derivative is counted as undecidable, neither right nor wrong. Along a direction the
+// beside x falls outside, and they agree. If these differences contradict each other, they are
+// rounding, and steps 8 and 64 times coarser have less of it. If they still differ, the one-sided
+// differences decide: for a smooth f their gap is h|f''| and shrinks with h; if it does not, and explains
+// the disagreement, the derivative is counted as undecidable, neither right nor wrong. Along a direction the
 // kinks of several elements may cancel: a projection that differs is compared again without the elements
 // whose own kinks explain their part, and is undecidable if the rest agrees.
 //

@@ -89,15 +89,17 @@ struct Tolerance {
 
 enum class Verdict { Agrees, Undecidable, Differs };
 
-inline constexpr int kLevels = 3;  // the step, and two refinements
+inline constexpr int kLevels = 3;     // the step, and two refinements
+inline constexpr int kAllLevels = 5;  // and two coarser ones, for f that rounding spoils
 // Before these, of the eighth order: steps of 4³ down to 4⁻⁶ of the one that is tried first. At a bend, as that
 // of relu(x)² at 0, a still finer one would take its error, of the size of h, for a twentieth.
 inline constexpr int kPreciseLevels = 10, kPreciseFirst = 3;
 // 8-fold refinement in float64; in float32 rounding allows less.
 inline double refinement(bool in_float64) { return in_float64 ? 8 : 4; }
 
-// Compares with probe(0), then with finer ones; `numeric` becomes the first value that agreed, else
-// that of probe(0).
+// Compares with probe(0), then with finer ones; where these contradict each other, with coarser ones: large values
+// that cancel within f leave more rounding than its own value shows. `numeric` becomes the first value that
+// agreed, else that of probe(0).
 Verdict judge(double analytic, const std::function<Probe(int level)>& probe, Tolerance tolerance,
               double epsilon, double& numeric);
 

@@ -237,4 +237,22 @@ TEST_CASE("a precise check takes a coarser step where rounding is the larger err
   CHECK(coarse([](const Vars& v) { return add(mul(v[0], 0.01), 500); }, {0.3}) == 0);
 }
 
+// (x + 300)² - 300² - 600 x - x² is 0 but for rounding, by some 1e-11, of which its value shows nothing.
+TEST_CASE("a step is coarser where values that cancel leave rounding", "[gradcheck]") {
+  auto f = [](double factor) {
+    return [factor](const Vars& v) {
+      const Var &x = v[0], there = x + 300.0;
+      return sum(there * there - 9e4 - 600.0 * x - squared(x, factor));
+    };
+  };
+  for (auto mode : {Mode::Full, Mode::Projection})
+    for (std::uint64_t k = 0; k < 20; ++k) {
+      const Tensor x = random({3}, k);
+      const GradcheckReport report = gradcheck(f(2), {x}, {.mode = mode});
+      INFO(report);
+      CHECK_THAT(report, PassesGradcheck(0));
+      CHECK_FALSE(gradcheck(f(2.001), {x}, {.mode = mode}));
+    }
+}
+
 }  // namespace test_gradcheck
