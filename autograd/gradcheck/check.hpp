@@ -68,7 +68,8 @@ class Check {
     } else {
       if (report_.options.precise) step = std::cbrt(epsilon());
       const int finer = level - ordinary_level();
-      step /= std::pow(refinement(report_.in_float64), finer < kLevels ? finer : kLevels - 1 - finer);
+      step /=
+          std::pow(refinement(report_.in_float64), finer < kLevels ? finer : kLevels - 1 - finer);
     }
     return step * std::max(1.0, std::abs(x));
   }

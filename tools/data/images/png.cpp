@@ -25,12 +25,12 @@ std::uint64_t bits_of_pixel(const InputFile& file) {
 
 // libpng takes the memory that a chunk's length asks for before it has read the chunk.
 void require_whole_chunks(const InputFile& file) {
-  for (std::uint64_t at = 8; at + 12 <= file.size();) {
+  for (std::uint64_t at = 8; at + 8 <= file.size();) {
     unsigned char said[8];
     file.read(at, said, 8);
     const std::uint64_t length =
         std::uint64_t{said[0]} << 24 | said[1] << 16 | said[2] << 8 | said[3];
-    if (length > file.size() - at - 12)
+    if (at + 12 + length > file.size())
       file.fail("cannot be read as a PNG image: a chunk of " + std::to_string(length) +
                 " bytes reaches beyond its end");
     if (std::equal(said + 4, said + 8, "IEND")) return;
