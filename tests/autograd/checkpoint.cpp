@@ -185,12 +185,14 @@ TEST_CASE("an exception when a region is run, or run again, leaves all as it was
     Tape tape;
     Var h = exp(x);
     auto size = tape.nodes().size();
+    Var inside;
     CHECK_THROWS_AS(recomputed([&]() -> Var {
-                      mul(h, h);
+                      inside = mul(h, h);
                       throw ValueError("region", "on purpose");
                     }),
                     ValueError);
     CHECK(tape.nodes().size() == size);
+    CHECK(tape.node_of(inside) == -1);  // its place is free again
     CHECK(Tape::current() == &tape);
   }
   Tape tape;

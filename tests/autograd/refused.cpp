@@ -125,6 +125,47 @@ TEST_CASE("a vector times a batch of matrices is a batch of vectors", "[tape]") 
   CHECK(y.shape() == Shape{4, 2});
 }
 
+TEST_CASE("a matrix shared by all rows gets its gradient in one product", "[tape]") {
+  for (const Shape& lead : {Shape{6}, Shape{2, 3}, Shape{2, 1, 3}}) {
+    auto with = [&](Index last) {
+      Shape s = lead;
+      s.insert(s.rank(), last);
+      return s;
+    };
+    Var a = Var::leaf(reshape(random64({6, 4}, 1), with(4))), b = leaf64({4, 5}, 2);
+    Tensor dy = random64({6, 5}, 3);
+    Tape tape;
+    tape.backward(matmul(a, b), reshape(dy, with(5)));
+    CHECK(same_bits(b.grad(), matmul(transpose(random64({6, 4}, 1)), dy)));
+  }
+}
+
+TEST_CASE("what is stacked may lie along a new last axis", "[tape]") {
+  Var a = leaf_of({1, 2}), b = leaf_of({3, 4});
+  for (Index axis : {1, -1})
+    CHECK(list(stack({a, b}, axis).value()) == std::vector<double>{1, 3, 2, 4});
+  for (Index axis : {0, -2})
+    CHECK(list(stack({a, b}, axis).value()) == std::vector<double>{1, 2, 3, 4});
+  CHECK_THROWS_AS(stack({a, b}, 2), IndexError);
+}
+
+TEST_CASE("a value of many batches spreads query and key, and the other way round", "[tape]") {
+  const Tensor many = random64({3, 2, 4}, 4), one = random64({2, 4}, 5);
+  for (int which = 0; which < 3; ++which) {
+    Var x[3];
+    Tensor spread[3];
+    for (int k = 0; k < 3; ++k) {
+      x[k] = Var(k == which ? many : one);
+      spread[k] = broadcast_to(x[k].value(), {3, 2, 4});
+    }
+    Tensor y = scaled_dot_product_attention(x[0], x[1], x[2]).context.value();
+    CHECK(same_bits(y.contiguous(),
+                    scaled_dot_product_attention(Var(spread[0]), Var(spread[1]), Var(spread[2]))
+                        .context.value()
+                        .contiguous()));
+  }
+}
+
 TEST_CASE("narrow and select refuse what slice would cut off", "[tape]") {
   Var x = Var::leaf(ones({3, 4}), "x");
   CHECK(narrow(x, 1, 2, 2).shape() == Shape{3, 2});

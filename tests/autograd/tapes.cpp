@@ -75,6 +75,22 @@ TEST_CASE("an inner tape records, and the outer one goes on after it", "[tape]")
   CHECK(x.grad().item() == 9);
 }
 
+TEST_CASE("a leaf has its own number on each tape", "[tape]") {
+  Var a = leaf_of({2}), b = leaf_of({3});
+  Tape outer;
+  Var before = a * b;  // a is node 0, b is node 1
+  {
+    Tape inner;
+    Var y = b * a;  // the other way round
+    inner.backward(sum(y));
+  }
+  a.zero_grad();
+  b.zero_grad();
+  outer.backward(sum(before + 5 * a + 7 * b));
+  CHECK(a.grad().item() == 3 + 5);
+  CHECK(b.grad().item() == 2 + 7);
+}
+
 TEST_CASE("the outer tape's backward runs while an inner tape is open", "[tape]") {
   Var x = leaf_of({2});
   Tape outer;

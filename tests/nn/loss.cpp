@@ -144,6 +144,9 @@ TEST_CASE("the mean over a batch is the sum over its first extent", "[loss]") {
   CHECK(loss(Reduction::BatchMean) == loss(Reduction::Sum) / 4);
   auto square = [&](Reduction r) { return mse_loss(x, Var(zeros({4}, kDouble)), r).item(); };
   CHECK(square(Reduction::BatchMean) == square(Reduction::Sum) / 4);
+  // One number is a batch of one.
+  CHECK(mse_loss(Var(scalar(3, kDouble)), Var(scalar(1, kDouble)), Reduction::BatchMean).item() ==
+        4);
 }
 
 TEST_CASE("the smoothed distribution", "[loss][smoothing]") {
@@ -278,6 +281,13 @@ TEST_CASE("what losses refuse, and where", "[loss]") {
   CHECK_THROWS_AS(mse_loss(logits, Var(zeros({5}))), ShapeError);
   CHECK_THROWS_AS(kl_div(logits, zeros({3})), ShapeError);
   CHECK_THROWS_AS(kl_div(logits, full({3, 5}, -0.1)), ValueError);
+  Var x(zeros({3, 2})), weight(zeros({5, 2}));
+  auto fused = [&](const Tensor& bias) {
+    return linear_label_smoothing_loss(x, weight, Var(bias), target, 0.1, 0);
+  };
+  CHECK_NOTHROW(fused(zeros({5})));
+  CHECK_THROWS_AS(fused(zeros({4})), ShapeError);
+  CHECK_THROWS_AS(fused(zeros({5}, kDouble)), ShapeError);
   CHECK_THROWS_AS(LabelSmoothing(1), ValueError);
   CHECK_THROWS_AS(LabelSmoothing(-0.1), ValueError);
   LabelSmoothing smooth(0.1, 0);

@@ -1,5 +1,6 @@
 // What every Spec is multiplied by.
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "autograd/magnification.hpp"
@@ -29,6 +30,17 @@ Tensor as_cut(const Tensor& x) {
   Tensor cut = slice(full(room, 1e30, x.dtype()), last, 1, 2 * x.shape()[last] + 1, 2);
   cut.copy_(x);
   return cut;
+}
+
+// The same values, with NaN behind the axis's last element.
+Tensor before_nan(const Tensor& x, int axis) {
+  if (x.rank() == 0) return x;
+  Shape room = x.shape();
+  room[axis] += 16;
+  Tensor part = narrow(full(room, std::numeric_limits<double>::quiet_NaN(), x.dtype()), axis, 0,
+                       x.shape()[axis]);
+  part.copy_(x);
+  return part;
 }
 
 // Constant along the axis, by stride 0.
@@ -65,6 +77,7 @@ class Multiplier {
     arranged(s, "transposed", as_transposed);
     check(s, "projection", projection(), all(s));
     forms(s);
+    before_nans(s);
     if (dtype_ != DType::Float64) return;
     arranged(s, "cut", as_cut);
     if (s.expand_axis >= 0)
@@ -274,6 +287,32 @@ class Multiplier {
           if (!close(rule[k], primitives[k]))
             return verdict(s.op, "has another " + what + " by its rule than explicitly");
         }
+      }
+      return verdict(s.op, "");
+    });
+  }
+
+  // What lies behind a tensor, or behind its rows, changes no bit.
+  void before_nans(const Spec& s) {
+    append(s.op, s.name + ", NaN behind it", false, [s, dtype = dtype_] {
+      auto run = [&](const Arrange& arrange) {
+        Vars xs;
+        for (const Tensor& x : s.inputs(kSeed)) xs.push_back(Var::leaf(arrange(x.to(dtype))));
+        Tape tape;
+        Var y = with_same_random(s.f, xs);
+        std::vector<Tensor> list{y.value()};
+        for (const Var& d : tape.grad(y, xs, arrange(uniform(y.shape(), -1, 1, {kSeed, 7}, dtype))))
+          list.push_back(d.value());
+        return list;
+      };
+      const auto alone = run([](const Tensor& x) { return x.clone(); });
+      for (int axis : {0, -1}) {
+        const auto behind =
+            run([axis](const Tensor& x) { return before_nan(x, axis < 0 ? x.rank() - 1 : 0); });
+        for (std::size_t k = 0; k < alone.size(); ++k)
+          if (!same_bits(alone[k].contiguous(), behind[k].contiguous()))
+            return verdict(s.op, "reads behind its operands: another " +
+                                     (k ? "gradient " + std::to_string(k - 1) : "value"));
       }
       return verdict(s.op, "");
     });

@@ -68,6 +68,41 @@ TEST_CASE("what an observer changes is what goes on", "[observers]") {
   CHECK(list(x.grad()) == std::vector<double>{-3, 0});
 }
 
+TEST_CASE("an observer may replace a value that gets a name", "[observers]") {
+  struct Tripling final : Observer {
+    Var value_named(std::string_view path, Var v) override {
+      return path == "layer.hidden" ? 3 * v : v;
+    }
+  } tripling;
+  Var x = leaf_of({1, 2});
+  Tape tape;
+  tape.observe(tripling);
+  Scope scope("layer");
+  Var hidden = named(x + 1.0, "hidden"), other = named(x + 1.0, "other");
+  CHECK(list(hidden.value()) == std::vector<double>{6, 9});
+  CHECK(list(other.value()) == std::vector<double>{2, 3});
+  tape.backward(sum(hidden));
+  CHECK(list(x.grad()) == std::vector<double>{3, 3});
+}
+
+TEST_CASE("an observer that wants ops to run again is given them", "[observers]") {
+  struct Again final : Observer {
+    bool wants_replay() const override { return true; }
+    void recorded_replay(int, Replay r) override {
+      std::vector<Tensor> values;
+      for (const Var& v : r.operands) values.push_back(v.value());
+      again = r.run(values);
+    }
+    Tensor again;
+  } observer;
+  Var x = leaf_of({1, 2});
+  Tape tape;
+  tape.observe(observer);
+  Var y = x * 5.0;
+  REQUIRE(observer.again.defined());
+  CHECK(same_bits(observer.again, y.value()));
+}
+
 TEST_CASE("with a watch on every node gradients have the bits of without", "[observers]") {
   Var x = leaf64({4, 6}, 1), w = leaf64({5, 6}, 2), g = leaf64({5}, 3);
   auto run = [&](bool watched) {

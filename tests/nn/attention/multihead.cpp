@@ -161,13 +161,19 @@ TEST_CASE("rows that share a memory attend to it as if each had its own", "[atte
 TEST_CASE("a mask of one column holds for all keys but those that the module appends",
           "[attention]") {
   seed(6);
-  MultiheadAttention mha(8, 2, {.add_bias_kv = true, .add_zero_attn = true});
+  MultiheadAttention mha(9, 3, {.add_bias_kv = true, .add_zero_attn = true});
   mha.to(DType::Float64);
-  Var x = random_leaf({2, 3, 8}, 43);
+  Var x = random_leaf({4, 3, 9}, 43);
   AttentionRequest column, whole;
   column.keep = from_vector<bool>({true, false, true}, {1, 1, 3, 1});
   whole.keep = broadcast_to(column.keep, {1, 1, 3, 3}).contiguous();
   CHECK(norm_between(mha(x, x, x, column).y.value(), mha(x, x, x, whole).y.value()) == 0);
+  // As a bias: a penalty of 1e9 hides a key, and those that are appended have none.
+  column.bias = Var(where(column.keep, scalar(0, DType::Float64), scalar(-1e9, DType::Float64)));
+  whole.bias = broadcast_to(column.bias, {1, 1, 3, 3});
+  column.keep = whole.keep = Tensor();
+  CHECK(norm_between(mha(x, x, x, column).y.value(), mha(x, x, x, whole).y.value()) == 0);
+  CHECK(norm_between(mha(x, x, x, column).y.value(), mha(x, x, x).y.value()) > 0.01);
 }
 
 TEST_CASE("rows of a cache become copies, in place or not", "[attention][cache]") {
@@ -209,6 +215,16 @@ TEST_CASE("rows of a cache of one position are selected, too", "[attention][cach
   cache.select_rows(picked);
   CHECK(same_bits(cache.keys(), index_select(key, 0, picked)));
   CHECK(same_bits(cache.values(), index_select(value, 0, picked)));
+}
+
+TEST_CASE("a cache grows by one position at a time", "[attention][cache]") {
+  KeyValueCache cache;
+  Tensor key = normal({2, 3, 70, 4}, 0, 1, {1, 3}), value = normal({2, 3, 70, 5}, 0, 1, {1, 4});
+  for (Index t = 0; t < 70; ++t) {
+    cache.append(narrow(key, 2, t, 1), narrow(value, 2, t, 1));
+    CHECK(same_bits(cache.keys().contiguous(), narrow(key, 2, 0, t + 1).contiguous()));
+    CHECK(same_bits(cache.values().contiguous(), narrow(value, 2, 0, t + 1).contiguous()));
+  }
 }
 
 TEST_CASE("score gradients: rows sum to 0, masked entries are exactly 0", "[attention]") {
@@ -284,6 +300,11 @@ TEST_CASE("errors name the axes, the shapes and the module", "[attention]") {
   r.keep = ones({3, 4}, DType::Bool);
   has(text_of([&] { mha(x, r); }),
       "keep fits neither (T, S), (B·H, T, S) nor (B, H, T, S) = (2, 2, 3, 3)");
+  for (const Shape& wrong :
+       {Shape{3, 1, 3, 3}, Shape{1, 3, 3, 3}, Shape{2, 2, 2, 3}, Shape{2, 2, 3, 2}}) {
+    r.keep = ones(wrong, DType::Bool);
+    has(text_of([&] { mha(x, r); }), "keep fits neither (T, S)");
+  }
   r.keep = ones({3, 3});
   has(text_of([&] { mha(x, r); }), "must be bool");
 }

@@ -160,16 +160,24 @@ TEST_CASE("the sinusoidal table is no parameter and is not saved", "[positional]
 }
 
 TEST_CASE("dropout comes after the sum", "[positional]") {
-  SinusoidalPositionalEncoding pe(4, 0.5);
-  seed(6);
-  Tensor y = pe(Var(full({2, 50, 4}, 3))).value();
-  Tensor dropped = equal(y, 0);
-  CHECK(sum(dropped).item() > 100);  // of 400 elements, none of which is 0 before
-  CHECK(sum(dropped).item() < 300);
-  Tensor kept = where(dropped, scalar(0), mul(y, 0.5));
-  pe.eval();
-  Tensor whole = pe(Var(full({2, 50, 4}, 3))).value();
-  CHECK(close(kept, where(dropped, scalar(0), whole), 1e-6));
+  SinusoidalPositionalEncoding sinusoidal(4, 0.5);
+  LearnedPositionalEmbedding learned(4, 0.5, 50);
+  for (PositionalEncoding* pe : {static_cast<PositionalEncoding*>(&sinusoidal),
+                                 static_cast<PositionalEncoding*>(&learned)}) {
+    seed(6);
+    Tensor y = (*pe)(Var(full({2, 50, 4}, 3))).value();
+    Tensor dropped = equal(y, 0);
+    CHECK(sum(dropped).item() > 100);  // of 400 elements, none of which is 0 before
+    CHECK(sum(dropped).item() < 300);
+    Tensor kept = where(dropped, scalar(0), mul(y, 0.5));
+    pe->eval();
+    Tensor whole = (*pe)(Var(full({2, 50, 4}, 3))).value();
+    CHECK(close(kept, where(dropped, scalar(0), whole), 1e-6));
+  }
+}
+
+TEST_CASE("a table of positions may begin anywhere", "[positional]") {
+  CHECK(same_bits(sinusoidal_positions(3, 4, 6), narrow(sinusoidal_positions(0, 7, 6), 0, 3, 4)));
 }
 
 TEST_CASE("learned positions receive gradients and end with their table", "[positional]") {

@@ -158,6 +158,31 @@ TEST_CASE("convolutions refuse what gives no output", "[nn][conv]") {
   CHECK(conv(Var(zeros({0, 3, 6, 6}))).shape() == Shape{0, 4, 2, 2});
 }
 
+TEST_CASE("unfold reads what its definition says, far into the padding too", "[nn][conv]") {
+  Tensor x = draw({1, 1, 4, 1}, 12);
+  const auto values = x.to_vector<double>();
+  const Window one;
+  for (Index kernel : {1, 2, 3})
+    for (Index stride : {1, 2})
+      for (Index dilation : {1, 2, 3})
+        for (Index before : {0, 1, 7})
+          for (Index after : {0, 1, 7}) {
+            Window w{kernel, stride, dilation, before, after};
+            INFO(kernel << ' ' << stride << ' ' << dilation << ' ' << before << ' ' << after);
+            CHECK(w.is_identity() == (kernel * stride == 1 && before + after == 0));
+            if (4 + before + after < w.span()) continue;
+            const auto y = unfold(x, one, w, -9).to_vector<double>();
+            std::vector<double> expected;
+            for (Index q = 0; q * stride + w.span() <= 4 + before + after; ++q)
+              for (Index j = 0; j < kernel; ++j) {
+                const Index at = q * stride + j * dilation - before;
+                expected.push_back(at >= 0 && at < 4 ? values[static_cast<std::size_t>(at)] : -9);
+              }
+            CHECK(y == expected);
+          }
+  CHECK(unfold(full({1, 1, 1, 1}, 3), one, one).item() == 3);
+}
+
 TEST_CASE("fold is the adjoint of unfold", "[nn][conv]") {
   Window rows{.kernel = 3, .stride = 2, .before = 1, .after = 2},
       columns{.kernel = 2, .dilation = 3};
