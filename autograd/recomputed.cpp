@@ -97,11 +97,7 @@ class Engine::Region final : public Op {
     }
     if (!create_graph) tape.truncate(first, true);
     Grads d;
-    for (std::size_t k = 0; k < inputs_on_tape_.size(); ++k) {
-      const int input = inputs_on_tape_[k];
-      const Node& node = tape.nodes_[input];
-      d[k] = table[input].defined() ? table[input] : Var(zeros(node.shape, node.dtype));
-    }
+    for (std::size_t k = 0; k < inputs_on_tape_.size(); ++k) d[k] = table[inputs_on_tape_[k]];
     return d;
   }
 

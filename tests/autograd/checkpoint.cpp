@@ -217,6 +217,17 @@ TEST_CASE("an exception when a region is run, or run again, leaves all as it was
   CHECK(x.grad().defined());
 }
 
+TEST_CASE("a region that reads something else when it runs again is an error", "[checkpoint]") {
+  Var x = leaf_of({1, 2}), other = leaf_of({3, 4});
+  Tape tape;
+  int runs = 0;
+  Var y = recomputed([&] { return ++runs == 1 ? x * 2.0 : other * 2.0; });
+  std::string text = error_of<StateError>([&] { tape.backward(sum(y)); });
+  INFO(text);
+  CHECK(contains(text, "recomputed"));
+  CHECK(contains(text, "gives no gradient"));
+}
+
 TEST_CASE("a region of many leaves, and frozen ones", "[checkpoint]") {
   std::vector<Var> leaves;
   for (std::uint64_t i = 0; i < 100; ++i) leaves.push_back(leaf64({2}, i, "p"));
