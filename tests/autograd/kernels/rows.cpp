@@ -223,6 +223,29 @@ TEST_CASE("the bias of one output gets the sum over all rows", "[kernels]") {
   }
 }
 
+TEST_CASE("the gradient of a bias is added up in pieces of 65,536 elements", "[kernels]") {
+  const Index rows = 3000, n = 64, piece = 1024;
+  auto dy = random<float>(static_cast<std::size_t>(rows * n), 21);
+  auto sum = [&](Index count, const float* x) {
+    std::vector<float> total(n);
+    op_kernels<float>().sum_rows(count, n, x, n, total.data());
+    return total;
+  };
+  std::vector<float> parts;
+  for (Index r = 0; r < rows; r += piece) {
+    const auto part = sum(std::min(piece, rows - r), dy.data() + r * n);
+    parts.insert(parts.end(), part.begin(), part.end());
+  }
+  const auto expected = sum(static_cast<Index>(parts.size()) / n, parts.data());
+  Var x = Var::leaf(ones({rows, 2})), w = Var::leaf(ones({n, 2}));
+  for (bool relu : {false, true}) {  // of values above 0 it is the same
+    Var b = Var::leaf(zeros({n}));
+    Tape tape;
+    tape.backward(relu ? linear_relu(x, w, b) : linear(x, w, b), from_vector(dy, {rows, n}));
+    CHECK(b.grad().to_vector<float>() == expected);
+  }
+}
+
 TEST_CASE("a gradient has the shape and dtype of its value", "[kernels]") {
   CHECK_THROWS_AS(function_grad(Function::Tanh, ones({2}), ones({3})), ShapeError);
   CHECK_THROWS_AS(function_grad(Function::GeluErf, ones({2}), ones({2}, DType::Float64)),

@@ -181,6 +181,8 @@ TEST_CASE("unfold reads what its definition says, far into the padding too", "[n
             CHECK(y == expected);
           }
   CHECK(unfold(full({1, 1, 1, 1}, 3), one, one).item() == 3);
+  CHECK(unfold(full({1, 1, 1, 1}, 3), one, Window{.kernel = 3, .before = 2}).to_vector<float>() ==
+        std::vector<float>{0, 0, 3});
 }
 
 TEST_CASE("fold is the adjoint of unfold", "[nn][conv]") {
