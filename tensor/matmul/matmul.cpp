@@ -19,12 +19,11 @@ struct MatrixLayout {
 std::optional<MatrixLayout> blas_layout(const Tensor& x) {
   Index rows = x.size(-2), columns = x.size(-1);
   Index sr = x.strides()[x.rank() - 2], sc = x.strides()[x.rank() - 1];
-  Index least_r = std::max<Index>(1, columns), least_c = std::max<Index>(1, rows);
+  Index least_r = std::max<Index>(1, columns);
   if (x.numel() == 0) return MatrixLayout{least_r, false};  // whatever its strides
   if ((sc == 1 || columns <= 1) && (sr >= least_r || rows <= 1))
     return MatrixLayout{rows <= 1 ? least_r : sr, false};
-  if ((sr == 1 || rows <= 1) && (sc >= least_c || columns <= 1))
-    return MatrixLayout{columns <= 1 ? least_c : sc, true};
+  if ((sr == 1 || rows <= 1) && sc >= std::max<Index>(1, rows)) return MatrixLayout{sc, true};
   return {};
 }
 
