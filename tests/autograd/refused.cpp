@@ -166,6 +166,17 @@ TEST_CASE("a value of many batches spreads query and key, and the other way roun
   }
 }
 
+TEST_CASE("attention whose probabilities are all dropped gives zeros, and zero gradients",
+          "[tape]") {
+  Var x = leaf64({2, 3, 12}, 6), q = leaf64({2, 3, 4}, 7);
+  Tape tape;
+  Var packed = packed_attention(x, {}, 2, {}, 1, RandomKey{1, 1}).context,
+      apart = scaled_dot_product_attention(q, q, q, {}, 1, RandomKey{1, 1}).context;
+  tape.backward(sum(packed) + sum(apart));
+  for (const Tensor& t : {packed.value(), apart.value(), x.grad(), q.grad()})
+    CHECK(max(abs(t)).item() == 0);
+}
+
 TEST_CASE("narrow and select refuse what slice would cut off", "[tape]") {
   Var x = Var::leaf(ones({3, 4}), "x");
   CHECK(narrow(x, 1, 2, 2).shape() == Shape{3, 2});

@@ -92,8 +92,9 @@ TEST_CASE("reshape infers one extent and refuses the rest", "[view]") {
           reshape(x, {5, -1});
         }) == "reshape: cannot view 24 elements as (5, -1)\n  x (2, 3, 4) int64");
   for (Shape s : {Shape{-1, -1}, Shape{23}, Shape{}, Shape{-2, 12}, Shape{0, -1}, Shape{24, 0},
-                  Shape{INT64_MAX, INT64_MAX}, Shape{-24}})
-    CHECK_THROWS_AS(reshape(x, s), ShapeError);
+                  Shape{INT64_MAX, INT64_MAX}, Shape{-24}, Shape{-1, -2}, Shape{-1, 2, -1}})
+    CHECK(contains(error_of<ShapeError>([&] { reshape(x, s); }),
+                   "reshape: cannot view 24 elements as " + to_string(s)));
   CHECK_THROWS_AS(reshape(ramp({0, 3}), {0, -1}), ShapeError);
   CHECK_THROWS_AS(reshape(ramp({0, 3}), {1}), ShapeError);
 }

@@ -109,27 +109,37 @@ TEST_CASE("separate heads, then concat, is the same attention", "[attention]") {
   AttentionRequest r;
   r.key_keep =
       from_vector(std::vector<bool>{true, true, false, true, true, false, false, true}, {2, 4});
-  r.bias = Var(normal({6, 5, 4}, 0, 1, {1, 1}, DType::Float64));
   Tensor dy = normal({2, 5, 12}, 0, 1, {1, 2}, DType::Float64);
-  std::map<std::string, Tensor> together;
-  Tensor y;
-  for (bool apart : {false, true}) {
-    mha.zero_grad();
-    x.zero_grad();
-    Tape tape;
-    Var out = apart ? mha.head_by_head(x, memory, memory, r) : mha(x, memory, memory, r).y;
-    tape.backward(out, dy);
-    if (!apart) {
-      y = out.value();
-      for (auto& [name, p] : mha.named_parameters()) together[name] = p.grad();
-      together["x"] = x.grad();
-    } else {
-      CHECK(norm_between(out.value(), y) < 1e-12);
-      for (auto& [name, p] : mha.named_parameters())
-        CHECK(norm_between(p.grad(), together[name]) < 1e-12);
-      CHECK(norm_between(x.grad(), together["x"]) < 1e-12);
+  // A bias of each head, and one for all of them.
+  for (const Shape& of_bias : {Shape{6, 5, 4}, Shape{2, 3, 5, 4}, Shape{2, 1, 5, 4}, Shape{5, 4}}) {
+    INFO(to_string(of_bias));
+    r.bias = Var(normal(of_bias, 0, 1, {1, 1}, DType::Float64));
+    std::map<std::string, Tensor> together;
+    Tensor y;
+    for (bool apart : {false, true}) {
+      mha.zero_grad();
+      x.zero_grad();
+      Tape tape;
+      Var out = apart ? mha.head_by_head(x, memory, memory, r) : mha(x, memory, memory, r).y;
+      tape.backward(out, dy);
+      if (!apart) {
+        y = out.value();
+        for (auto& [name, p] : mha.named_parameters()) together[name] = p.grad();
+        together["x"] = x.grad();
+      } else {
+        CHECK(norm_between(out.value(), y) < 1e-12);
+        for (auto& [name, p] : mha.named_parameters())
+          CHECK(norm_between(p.grad(), together[name]) < 1e-12);
+        CHECK(norm_between(x.grad(), together["x"]) < 1e-12);
+      }
     }
   }
+}
+
+TEST_CASE("a row's length is what stands before its padding", "[attention]") {
+  Tensor ids = from_vector<Index>({0, 5, 0, 0, 0, 0, 7, 8, 9}, {3, 3});
+  CHECK(row_lengths(ids, 0) == std::vector<Index>{2, 0, 3});
+  CHECK(row_lengths(ids, 9) == std::vector<Index>{3, 3, 2});
 }
 
 TEST_CASE("rows that share a memory attend to it as if each had its own", "[attention][cache]") {
@@ -217,14 +227,18 @@ TEST_CASE("rows of a cache of one position are selected, too", "[attention][cach
   CHECK(same_bits(cache.values(), index_select(value, 0, picked)));
 }
 
-TEST_CASE("a cache grows by one position at a time", "[attention][cache]") {
+TEST_CASE("a cache grows by one position at a time, and by many", "[attention][cache]") {
   KeyValueCache cache;
   Tensor key = normal({2, 3, 70, 4}, 0, 1, {1, 3}), value = normal({2, 3, 70, 5}, 0, 1, {1, 4});
-  for (Index t = 0; t < 70; ++t) {
-    cache.append(narrow(key, 2, t, 1), narrow(value, 2, t, 1));
-    CHECK(same_bits(cache.keys().contiguous(), narrow(key, 2, 0, t + 1).contiguous()));
-    CHECK(same_bits(cache.values().contiguous(), narrow(value, 2, 0, t + 1).contiguous()));
-  }
+  auto append = [&](Index first, Index count) {
+    cache.append(narrow(key, 2, first, count), narrow(value, 2, first, count));
+    CHECK(same_bits(cache.keys().contiguous(), narrow(key, 2, 0, first + count).contiguous()));
+    CHECK(same_bits(cache.values().contiguous(), narrow(value, 2, 0, first + count).contiguous()));
+  };
+  for (Index t = 0; t < 70; ++t) append(t, 1);
+  cache = {};
+  append(0, 2);
+  append(2, 68);
 }
 
 TEST_CASE("score gradients: rows sum to 0, masked entries are exactly 0", "[attention]") {

@@ -162,8 +162,9 @@ TEST_CASE("the sinusoidal table is no parameter and is not saved", "[positional]
 TEST_CASE("dropout comes after the sum", "[positional]") {
   SinusoidalPositionalEncoding sinusoidal(4, 0.5);
   LearnedPositionalEmbedding learned(4, 0.5, 50);
-  for (PositionalEncoding* pe : {static_cast<PositionalEncoding*>(&sinusoidal),
-                                 static_cast<PositionalEncoding*>(&learned)}) {
+  NoPositionalEncoding none(4, 0.5);
+  for (PositionalEncoding* pe :
+       std::initializer_list<PositionalEncoding*>{&sinusoidal, &learned, &none}) {
     seed(6);
     Tensor y = (*pe)(Var(full({2, 50, 4}, 3))).value();
     Tensor dropped = equal(y, 0);
