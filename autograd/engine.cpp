@@ -124,7 +124,7 @@ void Engine::fill(Leaf& leaf, Var&& gradient) {
     add_(leaf.grad, gradient.value());
     return;
   }
-  Tensor g = gradient.value();
+  Tensor g = gradient.is_leaf() ? gradient.value() : std::move(gradient.value_);
   gradient = {};
   bool alone = g.is_contiguous() && g.storage().use_count() == 1 &&
                static_cast<Index>(g.storage().bytes()) <= 2 * g.bytes();

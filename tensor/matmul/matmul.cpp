@@ -88,48 +88,58 @@ void run(const Tensor& out, const Tensor& a, const Tensor& b, const Shape& lead,
   });
 }
 
+// Two operands as matrices: those given, or others in their place where one is a vector or has rows that BLAS
+// cannot read. Nothing is counted for what is as it should be.
 struct Checked {
-  Tensor a, b;
-  Shape lead, result;
-};
-
-Checked check(const Tensor& a, const Tensor& b) {
-  auto fail = [&](const std::string& problem) {
-    throw ShapeError("matmul", problem, {{"a", a}, {"b", b}});
-  };
-  if (a.dtype() != b.dtype() || !is_floating(a.dtype()))
-    throw DTypeError("matmul", "needs two operands of one floating dtype", {{"a", a}, {"b", b}});
-  if (a.rank() == 0 || b.rank() == 0) fail("a scalar has no inner dimension");
-  Checked c;
-  c.a = a.rank() == 1 ? unsqueeze(a, 0) : a;
-  c.b = b.rank() == 1 ? unsqueeze(b, 1) : b;
-  if (c.a.size(-1) != c.b.size(-2))
-    fail("inner dimensions differ: a has " + std::to_string(c.a.size(-1)) + " columns, b has " +
-         std::to_string(c.b.size(-2)) + " rows");
-  Shape la = leading(c.a.shape()), lb = leading(c.b.shape());
-  try {
-    c.lead = broadcast_shapes(la, lb, "matmul");
-  } catch (ShapeError&) {
-    fail("leading axes " + to_string(la) + " and " + to_string(lb) + " do not broadcast");
+  Checked(const Tensor& given_a, const Tensor& given_b) : a(&given_a), b(&given_b) {
+    auto fail = [&](const std::string& problem) {
+      throw ShapeError("matmul", problem, {{"a", given_a}, {"b", given_b}});
+    };
+    if (a->dtype() != b->dtype() || !is_floating(a->dtype()))
+      throw DTypeError("matmul", "needs two operands of one floating dtype",
+                       {{"a", *a}, {"b", *b}});
+    if (a->rank() == 0 || b->rank() == 0) fail("a scalar has no inner dimension");
+    if (a->rank() == 1) replace(a, other_a, unsqueeze(*a, 0));
+    if (b->rank() == 1) replace(b, other_b, unsqueeze(*b, 1));
+    if (a->size(-1) != b->size(-2))
+      fail("inner dimensions differ: a has " + std::to_string(a->size(-1)) + " columns, b has " +
+           std::to_string(b->size(-2)) + " rows");
+    Shape la = leading(a->shape()), lb = leading(b->shape());
+    try {
+      lead = broadcast_shapes(la, lb, "matmul");
+    } catch (ShapeError&) {
+      fail("leading axes " + to_string(la) + " and " + to_string(lb) + " do not broadcast");
+    }
+    result = with_matrix(lead, a->size(-2), b->size(-1));
+    checked_numel(result, "matmul");
+    if (!blas_layout(*a)) replace(a, other_a, a->contiguous());
+    if (!blas_layout(*b)) replace(b, other_b, b->contiguous());
   }
-  c.result = with_matrix(c.lead, c.a.size(-2), c.b.size(-1));
-  checked_numel(c.result, "matmul");
-  if (!blas_layout(c.a)) c.a = c.a.contiguous();
-  if (!blas_layout(c.b)) c.b = c.b.contiguous();
-  return c;
-}
+  Checked(const Checked&) = delete;
+  Checked& operator=(const Checked&) = delete;
+
+  const Tensor *a, *b;
+  Shape lead, result;
+
+ private:
+  static void replace(const Tensor*& x, Tensor& other, Tensor by) {
+    other = std::move(by);
+    x = &other;
+  }
+  Tensor other_a, other_b;
+};
 
 void dispatch(const Tensor& out, const Checked& c, double alpha, double beta, Products large,
               const Epilogue* then = nullptr) {
   visit_floating(out.dtype(), [&]<class T>() {
-    run<T>(out, c.a, c.b, c.lead, static_cast<T>(alpha), static_cast<T>(beta), large, then);
+    run<T>(out, *c.a, *c.b, c.lead, static_cast<T>(alpha), static_cast<T>(beta), large, then);
   });
 }
 
 }  // namespace
 
 Tensor matmul_by(Products large, const Tensor& a, const Tensor& b) {
-  Checked c = check(a, b);
+  const Checked c(a, b);
   Tensor y = empty(c.result, a.dtype());
   dispatch(y, c, 1, 0, large);
   if (a.rank() == 1) y = squeeze(y, -2);
@@ -140,7 +150,7 @@ Tensor matmul_by(Products large, const Tensor& a, const Tensor& b) {
 Tensor matmul(const Tensor& a, const Tensor& b) { return matmul_by(products_in_use(), a, b); }
 
 void matmul_into(const Tensor& out, const Tensor& a, const Tensor& b, double alpha, double beta) {
-  Checked c = check(a, b);
+  const Checked c(a, b);
   Shape result = c.result;
   if (a.rank() == 1) result.erase(result.rank() - 2);
   if (b.rank() == 1) result.erase(result.rank() - 1);
@@ -153,15 +163,16 @@ void matmul_into(const Tensor& out, const Tensor& a, const Tensor& b, double alp
 }
 
 Tensor matmul_then(const Tensor& a, const Tensor& b, const Epilogue& epilogue) {
-  Checked c = check(a, b);
-  Epilogue e = epilogue;
+  const Checked c(a, b);
+  const Tensor& bias = epilogue.bias;
   if (a.rank() != 2 || b.rank() != 2 ||
-      (e.bias.defined() && (e.bias.shape() != Shape{b.size(1)} || e.bias.dtype() != a.dtype())))
+      (bias.defined() && (bias.shape() != Shape{b.size(1)} || bias.dtype() != a.dtype())))
     throw ShapeError("matmul_then", "needs a (M, K), b (K, N) and bias (N,)",
-                     {{"a", a}, {"b", b}, {"bias", e.bias}});
-  if (e.bias.defined()) e.bias = e.bias.contiguous();
+                     {{"a", a}, {"b", b}, {"bias", bias}});
+  if (bias.defined() && !bias.is_contiguous())
+    return matmul_then(a, b, {bias.contiguous(), epilogue.relu, epilogue.drop});
   Tensor y = empty(c.result, a.dtype());
-  dispatch(y, c, 1, 0, products_in_use(), &e);
+  dispatch(y, c, 1, 0, products_in_use(), &epilogue);
   return y;
 }
 

@@ -30,7 +30,7 @@ void matmul_into(const Tensor& out, const Tensor& a, const Tensor& b, double alp
 // by the element's position in the result.
 struct DropSpec;
 struct Epilogue {
-  Tensor bias;  // or undefined
+  const Tensor& bias;  // or undefined
   bool relu = false;
   const DropSpec* drop = nullptr;
 };

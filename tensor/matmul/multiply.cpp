@@ -12,13 +12,24 @@ namespace {
 // At least n elements. Up to 2 MiB are the thread's own from product to product: in the allocator
 // threads would wait for each other, and get memory that lies in another's cache.
 template <class T>
-Tensor scratch_of(Index n) {
-  constexpr Index kMostKept = (2 << 20) / sizeof(T);
-  if (n > kMostKept) return empty({n}, dtype_of<T>);
-  thread_local Tensor kept;
-  if (!kept.defined() || kept.numel() < n) kept = empty({std::max<Index>(n, 1 << 14)}, dtype_of<T>);
-  return kept;
-}
+class Scratch {
+ public:
+  explicit Scratch(Index n) {
+    constexpr Index kMostKept = (2 << 20) / sizeof(T);
+    thread_local Tensor kept;
+    const bool own = n > kMostKept;
+    if (own)
+      large_ = empty({n}, dtype_of<T>);
+    else if (!kept.defined() || kept.numel() < n)
+      kept = empty({std::max<Index>(n, 1 << 14)}, dtype_of<T>);
+    data_ = (own ? large_ : kept).template data<T>();
+  }
+  T* data() const { return data_; }
+
+ private:
+  Tensor large_;
+  T* data_;
+};
 
 // A sum of no products; BLAS wants positive leading dimensions.
 template <class T>
@@ -78,13 +89,12 @@ void multiply(Algorithm algorithm, const Gemm<T>& p) {
     case Algorithm::FewRows:
       return kernels.few_rows_product(p.m, p.n, p.k, block_depth(p.k, sizeof(T)), p.alpha, p.a,
                                       p.lda, p.b, p.ldb, p.beta, p.c, p.ldc,
-                                      scratch_of<T>(few_rows_scratch(p.m, p.k)).template data<T>());
+                                      Scratch<T>(few_rows_scratch(p.m, p.k)).data());
     case Algorithm::Packed: {
       PackedBlocks blocks = packed_blocks(p.m, p.n, p.k, sizeof(T));
-      Tensor scratch = scratch_of<T>(blocks.depth * (blocks.rows + blocks.columns));
+      const Scratch<T> scratch(blocks.depth * (blocks.rows + blocks.columns));
       return kernels.packed_product(p.transpose_a, p.transpose_b, p.m, p.n, p.k, p.alpha, p.a,
-                                    p.lda, p.b, p.ldb, p.beta, p.c, p.ldc, blocks,
-                                    scratch.data<T>());
+                                    p.lda, p.b, p.ldb, p.beta, p.c, p.ldc, blocks, scratch.data());
     }
     case Algorithm::Blas:
       return blas_gemm(p);

@@ -33,15 +33,15 @@ TEST_CASE("live, peak and cached bytes add up", "[storage]") {
   CHECK(start.peak_bytes == start.live_bytes);
   CHECK(start.cached_bytes == 0);
   {
-    Storage a(1 << 20), b(1 << 20);
+    Storage a(1 << 16), b(1 << 20);
     Storage shared = a;
     CHECK(shared.use_count() == 2);
-    CHECK(allocator_stats().live_bytes == start.live_bytes + (2 << 20));
+    CHECK(allocator_stats().live_bytes == start.live_bytes + (2 << 16));
   }
   AllocatorStats end = allocator_stats();
   CHECK(end.live_bytes == start.live_bytes);
-  CHECK(end.peak_bytes == start.live_bytes + (2 << 20));
-  CHECK(end.cached_bytes == 2 << 20);
+  CHECK(end.peak_bytes == start.live_bytes + (2 << 16));
+  CHECK(end.cached_bytes == 2 << 16);
   reset_peak();
   CHECK(allocator_stats().peak_bytes == start.live_bytes);
   release_cache();
