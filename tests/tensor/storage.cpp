@@ -33,7 +33,7 @@ TEST_CASE("live, peak and cached bytes add up", "[storage]") {
   CHECK(start.peak_bytes == start.live_bytes);
   CHECK(start.cached_bytes == 0);
   {
-    Storage a(1 << 16), b(1 << 20);
+    Storage a(1 << 16), b(1 << 16);
     Storage shared = a;
     CHECK(shared.use_count() == 2);
     CHECK(allocator_stats().live_bytes == start.live_bytes + (2 << 16));
