@@ -198,6 +198,8 @@ TEST_CASE("slices of one element, of none and from before the start", "[facts]")
   CHECK(dx(1, 2, {7}) == List{0, 7, 0});
   CHECK(dx(-9, 2, {7, 8}) == List{7, 8, 0});
   CHECK(dx(-1, 9, {7}) == List{0, 0, 7});
+  CHECK(dx(0, -1, {7, 8}) == List{7, 8, 0});
+  CHECK(dx(-3, -2, {7}) == List{7, 0, 0});
   const Var none = slice(x, 0, 3, 3);
   CHECK(list(tape.grad(none, {x}, zeros({0}, DType::Float64))[0].value()) == List{0, 0, 0});
 }

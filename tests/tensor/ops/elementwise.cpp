@@ -121,6 +121,18 @@ TEST_CASE("signs of zero, NaN and infinity", "[elementwise]") {
   CHECK(std::signbit(relu(tensor({-0.0})).item()));
   CHECK(std::isnan(relu(tensor({kNaN})).item()));
   CHECK(relu(tensor({-kInf})).item() == 0);
+  // A bound changes nothing that equals it; of two that are equal the second is the larger, and the smaller.
+  const Tensor zero = tensor({0}), minus = tensor({-0.0});
+  for (const Tensor& x : {zero, minus}) {
+    CHECK(same_bits(clamp(x, 0, 1), x));
+    CHECK(same_bits(clamp(x, -1, 0), x));
+    for (const Tensor& y : {zero, minus}) {
+      CHECK(same_bits(maximum(x, y), y));
+      CHECK(same_bits(minimum(x, y), y));
+    }
+  }
+  CHECK(same_bits(clamp(minus, -0.0, 1), minus));
+  CHECK(same_bits(clamp(zero, -1, -0.0), zero));
   Tensor n = tensor({kNaN}), one = tensor({1});
   CHECK(std::isnan(maximum(n, one).item()));
   CHECK(std::isnan(maximum(one, n).item()));

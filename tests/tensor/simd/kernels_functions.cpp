@@ -73,7 +73,9 @@ TEST_CASE("vector functions have the limits of the C library's", "[kernels]") {
     CHECK(of(isa, Function::Tanh, {-inf, -20, 0, 20, inf}) == std::vector<float>{-1, -1, 0, 1, 1});
     CHECK(of(isa, Function::Sigmoid, {-inf, 0, inf}) == std::vector<float>{0, 0.5f, 1});
     CHECK(of(isa, Function::Erf, {-inf, -6, 0, 6, inf}) == std::vector<float>{-1, -1, 0, 1, 1});
-    // Where one polynomial ends and the next begins, the next: it rounds to the nearest float.
+    // Where one formula ends and the next begins, the next.
+    CHECK(of(isa, Function::Tanh, {-0.625, 0.625}) ==
+          std::vector<float>{-0x1.1bf48p-1f, 0x1.1bf48p-1f});
     CHECK(of(isa, Function::Erf, {-1, 1}) == std::vector<float>{-0x1.af767ap-1f, 0x1.af767ap-1f});
     float nan = std::numeric_limits<float>::quiet_NaN();
     for (Function f : {Function::Exp, Function::Tanh, Function::Sigmoid, Function::Erf,
