@@ -61,6 +61,13 @@ TEST_CASE("rotary scores depend on the distance alone", "[nn][positions]") {
   CHECK_THROWS_AS(rotate_pairs(q, draw({2, 3}, 1), draw({2, 3}, 1)), ShapeError);
 }
 
+TEST_CASE("the table of rotary positions grows with the length", "[nn][positions]") {
+  RotaryPositions grown(128), fresh(128);  // wider than its first table is long
+  const Tensor x = draw({1, 300, 128}, 14);
+  for (Index n : {10, 100, 90, 300})
+    CHECK(close(grown(Var(narrow(x, 1, 0, n))).value(), narrow(fresh(Var(x)).value(), 1, 0, n), 0));
+}
+
 TEST_CASE("attention with relative positions: cached equals uncached", "[nn][positions]") {
   for (RelativePositions p : {RelativePositions::Rotary, RelativePositions::Alibi}) {
     seed(1);
