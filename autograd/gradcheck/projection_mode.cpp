@@ -120,7 +120,7 @@ void Check::project(int direction) {
     // the kinks of several may cancel, and hide what shows them; and one excuses what is wrong elsewhere.
     while (verdict != Verdict::Agrees) {
       element = largest_difference(i, v, analytic);
-      if (!excused_by_kinks(i, element)) break;
+      if (v[element] == 0 || !excused_by_kinks(i, element)) break;
       v[element] = 0;
       left_out = true;
       found.analytic = analytic(0, n);
