@@ -207,6 +207,10 @@ TEST_CASE("the divisor counts real tokens alone", "[loss][smoothing]") {
   double loss = loss_var.item();
   CHECK(sums.tokens == 3);
   CHECK(loss == Approx(sums.kl / 3).epsilon(1e-14));
+  auto [one, its] = smooth(Var(narrow(values, 1, 0, 1)), from_vector<Index>({2, 0}, {2, 1}));
+  CHECK(its.tokens == 1);
+  CHECK(one.item() == Approx(its.kl).epsilon(1e-14));
+  CHECK(one.item() > 0.1);
   // More padding, whatever its logits, changes neither loss nor measures.
   Tensor padded = concatenate(std::vector<Tensor>{values, full({2, 4, 6}, 50, kDouble)}, 1);
   Tensor padded_target = concatenate(std::vector<Tensor>{target, zeros({2, 4}, DType::Int64)}, 1);

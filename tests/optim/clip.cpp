@@ -27,6 +27,14 @@ TEST_CASE("clipping by the norm of all gradients equals torch's", "[optim][refer
   }
 }
 
+TEST_CASE("the norm of a large gradient counts all of its pieces", "[optim]") {
+  for (DType dtype : {DType::Float64, DType::Float32}) {
+    Var x = Var::leaf(ones({40'000}, dtype), "x");  // three pieces
+    x.leaf().grad = full({40'000}, 0.5, dtype);
+    CHECK(gradient_norm({{"x", x}}) == 100);
+  }
+}
+
 TEST_CASE("a gradient that is not finite is named, and nothing is scaled", "[optim]") {
   Pair pair(DType::Float32);
   pair.set_gradients(0);

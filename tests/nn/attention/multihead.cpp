@@ -241,6 +241,22 @@ TEST_CASE("a cache grows by one position at a time, and by many", "[attention][c
   append(2, 68);
 }
 
+TEST_CASE("each call drops other probabilities", "[attention]") {
+  for (Index kdim : {8, 6}) {  // packed and apart
+    MultiheadAttention mha(8, 2, {.dropout = 0.5, .kdim = kdim, .vdim = kdim});
+    mha.to(DType::Float64);
+    Var x = random_leaf({2, 5, 8}, 44), memory = random_leaf({2, 5, kdim}, 45);
+    auto run = [&] { return mha(x, memory, memory).y.value(); };
+    seed(3);
+    const Tensor first = run(), second = run();
+    CHECK(norm_between(first, second) > 0.01);
+    seed(3);
+    CHECK(norm_between(first, run()) == 0);
+    mha.eval();
+    CHECK(norm_between(run(), run()) == 0);
+  }
+}
+
 TEST_CASE("score gradients: rows sum to 0, masked entries are exactly 0", "[attention]") {
   Magnify magnify(Magnification::Explicit);
   Var q = random_leaf({2, 2, 4, 3}, 1), k = random_leaf({2, 2, 4, 3}, 2),

@@ -203,8 +203,9 @@ TEST_CASE("learned positions receive gradients and end with their table", "[posi
 TEST_CASE("what positions refuse", "[positional]") {
   SinusoidalPositionalEncoding sinusoidal(4, 0);
   LearnedPositionalEmbedding learned(4, 0, 5);
-  for (PositionalEncoding* pe : {static_cast<PositionalEncoding*>(&sinusoidal),
-                                 static_cast<PositionalEncoding*>(&learned)}) {
+  NoPositionalEncoding none(4, 0);
+  for (PositionalEncoding* pe :
+       std::initializer_list<PositionalEncoding*>{&sinusoidal, &learned, &none}) {
     CHECK_THROWS_AS((*pe)(Var(zeros({2, 3, 5}))), ShapeError);
     CHECK_THROWS_AS((*pe)(Var(zeros({4}))), ShapeError);
     CHECK_THROWS_AS((*pe)(Var(zeros({1, 3, 4})), -1), ValueError);
