@@ -290,8 +290,8 @@ TEST_CASE("what losses refuse, and where", "[loss]") {
     return linear_label_smoothing_loss(x, weight, Var(bias), target, 0.1, 0);
   };
   CHECK_NOTHROW(fused(zeros({5})));
-  CHECK_THROWS_AS(fused(zeros({4})), ShapeError);
-  CHECK_THROWS_AS(fused(zeros({5}, kDouble)), ShapeError);
+  for (const Tensor& bias : {zeros({4}), zeros({5}, kDouble)})
+    CHECK(contains(error_of<ShapeError>([&] { fused(bias); }), "bias (V,) of one dtype"));
   CHECK_THROWS_AS(LabelSmoothing(1), ValueError);
   CHECK_THROWS_AS(LabelSmoothing(-0.1), ValueError);
   LabelSmoothing smooth(0.1, 0);
