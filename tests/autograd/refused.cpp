@@ -177,6 +177,14 @@ TEST_CASE("attention whose probabilities are all dropped gives zeros, and zero g
     CHECK(max(abs(t)).item() == 0);
 }
 
+TEST_CASE("a tape has no value for a number that no node has", "[tape]") {
+  Var x = leaf_of({1, 2});
+  Tape tape({.replay = true});
+  Var y = 2 * x;
+  CHECK(list(tape.value(1).value()) == std::vector<double>{2, 4});
+  for (int i : {-1, 2, 100}) CHECK_THROWS_AS(tape.value(i), Error);
+}
+
 TEST_CASE("narrow and select refuse what slice would cut off", "[tape]") {
   Var x = Var::leaf(ones({3, 4}), "x");
   CHECK(narrow(x, 1, 2, 2).shape() == Shape{3, 2});

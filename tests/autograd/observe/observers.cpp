@@ -85,6 +85,37 @@ TEST_CASE("an observer may replace a value that gets a name", "[observers]") {
   CHECK(list(x.grad()) == std::vector<double>{3, 3});
 }
 
+TEST_CASE("an observer may replace what a part of the model made", "[observers]") {
+  struct Skipping final : Observer {
+    Var part_made(std::string_view path, const Var& in, Var out) override {
+      return path == "layer.norm" ? in : out;
+    }
+  } skipping;
+  Var x = leaf_of({1, 2});
+  {
+    Tape tape;
+    tape.observe(skipping);
+    Scope scope("layer");
+    CHECK(list(made_by("norm", x, 5 * x).value()) == std::vector<double>{1, 2});
+    CHECK(list(made_by("other", x, 5 * x).value()) == std::vector<double>{5, 10});
+  }
+  CHECK(list(made_by("norm", x, 5 * x).value()) == std::vector<double>{5, 10});
+}
+
+TEST_CASE("a region that runs again later is an op with a time of its own", "[observers]") {
+  struct Times final : Observer {
+    void begins(double seconds) override { list.push_back(seconds); }
+    std::vector<double> list;
+  } times;
+  Var x = leaf64({200, 200}, 1);
+  Tape tape;
+  tape.observe(times);
+  recomputed([&] { return matmul(x, x); });
+  REQUIRE(times.list.size() == 2);  // of the product within it, and of the region
+  CHECK(times.list[0] == 0);
+  CHECK(times.list[1] > 0);
+}
+
 TEST_CASE("an observer that wants ops to run again is given them", "[observers]") {
   struct Again final : Observer {
     bool wants_replay() const override { return true; }
