@@ -154,8 +154,8 @@ AttentionResult scaled_dot_product_attention(const In& query, const Var& key, co
   if (query->size(-1) != key.size(-1)) fail("query and key differ in their last axis");
   if (key.size(-2) != value.size(-2)) fail("key and value differ in length S");
   CallSite site(query.where());
-  // Asked for probabilities, or everything dropped: the primitives say it all.
-  if (need_probs || dropout_p >= 1) {
+  // Explicit, asked for probabilities, or everything dropped: the primitives say it all.
+  if (magnification() == Magnification::Explicit || need_probs || dropout_p >= 1) {
     AttentionResult a = ops::attention_of_heads(query, key, value, mask, {dropout_p, dropout_key});
     if (!need_probs) a.probs = {};
     return a;

@@ -163,7 +163,8 @@ AttentionResult packed_attention(const In& x, const Var& memory, Index heads,
     fail(std::to_string(heads) + " heads do not divide " + std::to_string(d) + " columns");
   CallSite site(x.where());
   ops::AttentionDropout drop{dropout_p, dropout_key};
-  if (need_probs || dropout_p >= 1) return ops::composed(x, memory, heads, mask, drop, need_probs);
+  if (magnification() == Magnification::Explicit || need_probs || dropout_p >= 1)
+    return ops::composed(x, memory, heads, mask, drop, need_probs);
   ops::require_attention("packed_attention", x->dtype(), self || memory.dtype() == x->dtype(), mask,
                          {x->size(0), heads, x->size(1), self ? x->size(1) : memory.size(1)},
                          dropout_p, listed);
