@@ -67,6 +67,19 @@ void check_softmax_tile(Isa isa, Index rows, Index n, Index empty_row) {
   CHECK(x == p);
 }
 
+// A decision that holds for a whole row leaves it as it is, or makes it zeros.
+template <class T>
+void check_rows_kept(Isa isa, Index rows, Index n, Index empty_row) {
+  auto x = random<T>(static_cast<std::size_t>(rows * n), 13), all = x;
+  std::vector<char> keep(static_cast<std::size_t>(rows), 1);
+  keep[static_cast<std::size_t>(empty_row)] = 0;
+  op_kernels<T>(isa).softmax({rows, n, x.data(), n, T(0.5), nullptr, 0, 0,
+                              reinterpret_cast<const bool*>(keep.data()), 1, 0});
+  op_kernels<T>(isa).softmax({rows, n, all.data(), n, T(0.5), nullptr, 0, 0, nullptr, 0, 0});
+  std::fill_n(all.begin() + empty_row * n, n, T(0));
+  CHECK(x == all);
+}
+
 // Marks say what dropout dropped, for 0 and NaN as well.
 template <class T>
 void check_marks(Isa isa) {
@@ -163,6 +176,11 @@ TEST_CASE("kernels of the ops of each instruction set", "[kernels]") {
           check_softmax_tile<float>(isa, rows, n, empty_row);
           check_softmax_tile<double>(isa, rows, n, empty_row);
         }
+    for (Index rows : {1, 4, 7})
+      for (Index empty_row = 0; empty_row < rows; ++empty_row) {
+        check_rows_kept<float>(isa, rows, 5, empty_row);
+        check_rows_kept<double>(isa, rows, 5, empty_row);
+      }
     check_marks<float>(isa);
     check_marks<double>(isa);
     check_special_rows<float>(isa);

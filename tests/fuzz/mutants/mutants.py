@@ -196,7 +196,7 @@ class Work:
 
         try:
             run = subprocess.run([self.program(program), '-f', listed, '--abort'], env={**self.env, **(env or {})},
-                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120 + 20 * limit,
+                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120 + 2 * limit,
                                  cwd=scratch, preexec_fn=limited)
         except subprocess.TimeoutExpired:
             return f'{program}: waits for ever'
