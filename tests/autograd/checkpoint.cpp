@@ -185,14 +185,15 @@ TEST_CASE("an exception when a region is run, or run again, leaves all as it was
     Tape tape;
     Var h = exp(x);
     auto size = tape.nodes().size();
-    Var inside;
+    Var inside, other = leaf_of({3, 4});
     CHECK_THROWS_AS(recomputed([&]() -> Var {
-                      inside = mul(h, h);
+                      inside = mul(h, other);
                       throw ValueError("region", "on purpose");
                     }),
                     ValueError);
     CHECK(tape.nodes().size() == size);
     CHECK(tape.node_of(inside) == -1);  // its place is free again
+    CHECK_THROWS_AS(tape.value(static_cast<int>(size)), StateError);
     CHECK(Tape::current() == &tape);
   }
   Tape tape;
