@@ -67,7 +67,7 @@ class Check {
       step *= std::pow(4, kPreciseFirst - level);
     } else {
       if (report_.options.precise) step = std::cbrt(epsilon());
-      const int finer = level - ordinary_level();
+      const int finer = level - ordinary_level();  // from kLevels on coarser
       step /=
           std::pow(refinement(report_.in_float64), finer < kLevels ? finer : kLevels - 1 - finer);
     }
