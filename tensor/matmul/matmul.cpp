@@ -89,7 +89,8 @@ void run(const Tensor& out, const Tensor& a, const Tensor& b, const Shape& lead,
 }
 
 // Two operands as matrices: those given, or others in their place where one is a vector or has rows that BLAS
-// cannot read. Only then is a tensor copied: a copy counts the owners of its memory, which takes longer than a tiny product.
+// cannot read. Otherwise nothing is copied: each copy of a tensor counts the owners of its memory, atomically, which
+// is 4 % of a step of a tiny model.
 struct Checked {
   Checked(const Tensor& given_a, const Tensor& given_b) : a(&given_a), b(&given_b) {
     auto fail = [&](const std::string& problem) {
