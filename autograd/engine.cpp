@@ -6,6 +6,8 @@
 // so that a node's gradient is complete when its turn comes. Errors: tape.hpp.
 #include "autograd/engine.hpp"
 
+#include <algorithm>
+
 #include "autograd/observe/parts.hpp"
 #include "autograd/ops.hpp"
 #include "tensor/ops/elementwise.hpp"
@@ -87,24 +89,39 @@ void Engine::pass_on(Table& table, int from, std::size_t k, int node, Grads& d) 
 
 namespace {
 
-// True when nobody else sees these elements, nor one element stands for several: it may be added to
-// in place.
-bool exclusive(const Tensor& x) {
+// One element stands for several.
+bool repeats(const Tensor& x) {
   for (int i = 0; i < x.rank(); ++i)
-    if (x.strides()[i] == 0 && x.shape()[i] > 1) return false;
-  return x.storage().use_count() == 1;
+    if (x.strides()[i] == 0 && x.shape()[i] > 1) return true;
+  return false;
+}
+
+// True when nobody else sees these elements: it may be added to in place.
+bool exclusive(const Tensor& x) { return !repeats(x) && x.storage().use_count() == 1; }
+
+// Its elements in the order in which they lie: a product rounds otherwise where its operand is transposed.
+Tensor copied(const Tensor& x) {
+  if (repeats(x) || x.rank() == 0) return x.clone();
+  Dims order = x.shape(), back = x.shape();
+  for (int i = 0; i < x.rank(); ++i) order[i] = i;
+  std::stable_sort(&order[0], &order[0] + x.rank(),
+                   [&](Index a, Index b) { return x.strides()[a] > x.strides()[b]; });
+  for (int i = 0; i < x.rank(); ++i) back[static_cast<int>(order[i])] = i;
+  return permute(permute(x, order).clone(), back);
 }
 
 }  // namespace
 
 void Engine::add(Table& table, int node, Var&& gradient) const {
   Var& total = table[node];
-  if (!total.defined())
+  if (!total.defined()) {
     total = std::move(gradient);
-  else if (create_graph_ || !exclusive(total.value()))
+  } else if (create_graph_) {
     total = total + gradient;
-  else
+  } else {
+    if (!exclusive(total.value())) total = copied(total.value());
     add_(total.value(), gradient.value());
+  }
 }
 
 void Engine::add(Table& table, int node, const AddTo& part) const {
@@ -113,7 +130,7 @@ void Engine::add(Table& table, int node, const AddTo& part) const {
   if (!total.defined())
     total = zeros(source.shape, source.dtype);
   else if (!exclusive(total.value()))
-    total = total.value().clone();
+    total = copied(total.value());
   part(total.value());
 }
 
