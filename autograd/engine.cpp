@@ -101,7 +101,7 @@ bool exclusive(const Tensor& x) { return !repeats(x) && x.storage().use_count() 
 
 // Its elements in the order in which they lie: a product rounds otherwise where its operand is transposed.
 Tensor copied(const Tensor& x) {
-  if (repeats(x) || x.rank() == 0) return x.clone();
+  if (repeats(x)) return x.clone();
   Dims order = x.shape(), back = x.shape();
   for (int i = 0; i < x.rank(); ++i) order[i] = i;
   std::stable_sort(&order[0], &order[0] + x.rank(),
@@ -116,8 +116,8 @@ void Engine::add(Table& table, int node, Var&& gradient) const {
   Var& total = table[node];
   if (!total.defined()) {
     total = std::move(gradient);
-  } else if (create_graph_) {
-    total = total + gradient;
+  } else if (create_graph_ || (total.value().is_contiguous() && !exclusive(total.value()))) {
+    total = total + gradient;  // copied and added to in one pass
   } else {
     if (!exclusive(total.value())) total = copied(total.value());
     add_(total.value(), gradient.value());
@@ -145,7 +145,7 @@ void Engine::fill(Leaf& leaf, Var&& gradient) {
   gradient = {};
   bool alone = g.is_contiguous() && g.storage().use_count() == 1 &&
                static_cast<Index>(g.storage().bytes()) <= 2 * g.bytes();
-  leaf.grad = alone ? g : g.clone();
+  leaf.grad = alone ? std::move(g) : g.clone();
 }
 
 // ---- observers ----

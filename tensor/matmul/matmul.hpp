@@ -30,7 +30,7 @@ void matmul_into(const Tensor& out, const Tensor& a, const Tensor& b, double alp
 // by the element's position in the result.
 struct DropSpec;
 struct Epilogue {
-  const Tensor& bias;  // or undefined
+  const Tensor& bias;  // the caller's, or undefined
   bool relu = false;
   const DropSpec* drop = nullptr;
 };

@@ -10,26 +10,17 @@ namespace glim {
 namespace {
 
 // At least n elements. Up to 2 MiB are the thread's own from product to product: in the allocator
-// threads would wait for each other, and get memory that lies in another's cache.
+// threads would wait for each other, and get memory that lies in another's cache. `large` holds more.
 template <class T>
-class Scratch {
- public:
-  explicit Scratch(Index n) {
-    constexpr Index kMostKept = (2 << 20) / sizeof(T);
-    thread_local Tensor kept;
-    const bool own = n > kMostKept;
-    if (own)
-      large_ = empty({n}, dtype_of<T>);
-    else if (!kept.defined() || kept.numel() < n)
-      kept = empty({std::max<Index>(n, 1 << 14)}, dtype_of<T>);
-    data_ = (own ? large_ : kept).template data<T>();
-  }
-  T* data() const { return data_; }
-
- private:
-  Tensor large_;
-  T* data_;
-};
+T* scratch_of(Index n, Tensor& large) {
+  constexpr Index kMostKept = (2 << 20) / sizeof(T);
+  thread_local Tensor kept;
+  if (n > kMostKept)
+    large = empty({n}, dtype_of<T>);
+  else if (!kept.defined() || kept.numel() < n)
+    kept = empty({std::max<Index>(n, 1 << 14)}, dtype_of<T>);
+  return (n > kMostKept ? large : kept).template data<T>();
+}
 
 // A sum of no products; BLAS wants positive leading dimensions.
 template <class T>
@@ -75,6 +66,7 @@ void multiply_vector(const Gemm<T>& p) {
 template <class T>
 void multiply(Algorithm algorithm, const Gemm<T>& p) {
   const RowKernels<T>& kernels = row_kernels<T>();
+  Tensor large;
   switch (algorithm) {
     case Algorithm::EmptySum:
       return scale_result(p);
@@ -89,12 +81,12 @@ void multiply(Algorithm algorithm, const Gemm<T>& p) {
     case Algorithm::FewRows:
       return kernels.few_rows_product(p.m, p.n, p.k, block_depth(p.k, sizeof(T)), p.alpha, p.a,
                                       p.lda, p.b, p.ldb, p.beta, p.c, p.ldc,
-                                      Scratch<T>(few_rows_scratch(p.m, p.k)).data());
+                                      scratch_of<T>(few_rows_scratch(p.m, p.k), large));
     case Algorithm::Packed: {
       PackedBlocks blocks = packed_blocks(p.m, p.n, p.k, sizeof(T));
-      const Scratch<T> scratch(blocks.depth * (blocks.rows + blocks.columns));
+      T* scratch = scratch_of<T>(blocks.depth * (blocks.rows + blocks.columns), large);
       return kernels.packed_product(p.transpose_a, p.transpose_b, p.m, p.n, p.k, p.alpha, p.a,
-                                    p.lda, p.b, p.ldb, p.beta, p.c, p.ldc, blocks, scratch.data());
+                                    p.lda, p.b, p.ldb, p.beta, p.c, p.ldc, blocks, scratch);
     }
     case Algorithm::Blas:
       return blas_gemm(p);

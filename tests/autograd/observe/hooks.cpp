@@ -30,25 +30,34 @@ TEST_CASE("hooks see the complete gradient, in the order in which they were adde
   CHECK(list(x.grad()) == std::vector<double>{14, 28});
 }
 
+namespace {
+
+// x's gradient of loss(), with a hook on every node that keeps what it sees, or without one.
+template <class F>
+Tensor gradient_of(const Var& x, bool hooked, const F& loss) {
+  x.zero_grad();
+  Tape tape;
+  std::vector<Tensor> kept;
+  if (hooked)
+    tape.hook("*", [&](const Var& dy) {
+      kept.push_back(dy.value());
+      return Var();
+    });
+  tape.backward(loss());
+  return x.grad().clone();
+}
+
+}  // namespace
+
 TEST_CASE("a hook that keeps what it sees changes no bit, where rows are taken twice", "[hooks]") {
   Var x = Var::leaf(normal({5, 3}, 0, 1, {1, 0}, DType::Float64));
-  auto gradient = [&](bool hooked) {
-    x.zero_grad();
-    Tape tape;
-    std::vector<Tensor> kept;
-    if (hooked) {
-      tape.hook("*", [&](const Var& dy) {
-        kept.push_back(dy.value());
-        return Var();
-      });
-    }
+  auto loss = [&] {
     Var rows = index_select(x, 0, random_integers({64}, 0, 5, {2, 0}));
     // The transpose's gradient comes first, a view.
     Var across = transpose(x, 0, 1), turned = sqrt(1.0 + across * across);
-    tape.backward(sum(rows * rows) + sum(turned));
-    return x.grad().clone();
+    return sum(rows * rows) + sum(turned);
   };
-  CHECK(same_bits(gradient(true), gradient(false)));
+  CHECK(same_bits(gradient_of(x, true, loss), gradient_of(x, false, loss)));
 }
 
 TEST_CASE("a hook that keeps what it sees changes no bit, where a gradient is transposed",
@@ -56,22 +65,11 @@ TEST_CASE("a hook that keeps what it sees changes no bit, where a gradient is tr
   for (std::uint64_t k = 0; k < 30; ++k) {
     Var x = Var::leaf(normal({3, 4, 1}, 0, 1, {k, 0}, DType::Float64)),
         other(normal({3, 4, 1}, 0, 1, {k, 1}, DType::Float64));
-    auto gradient = [&](bool hooked) {
-      x.zero_grad();
-      Tape tape;
-      std::vector<Tensor> kept;
-      if (hooked) {
-        tape.hook("*", [&](const Var& dy) {
-          kept.push_back(dy.value());
-          return Var();
-        });
-      }
+    auto loss = [&] {
       Var product = matmul(x, transpose(other)), heights = logsumexp(product, 0, false);
-      tape.backward(
-          sum(matmul(heights, transpose(product))));  // the transpose's gradient comes first
-      return x.grad().clone();
+      return sum(matmul(heights, transpose(product)));  // the transpose's gradient comes first
     };
-    CHECK(same_bits(gradient(true), gradient(false)));
+    CHECK(same_bits(gradient_of(x, true, loss), gradient_of(x, false, loss)));
   }
 }
 
