@@ -66,7 +66,6 @@ void multiply_vector(const Gemm<T>& p) {
 template <class T>
 void multiply(Algorithm algorithm, const Gemm<T>& p) {
   const RowKernels<T>& kernels = row_kernels<T>();
-  Tensor large;
   switch (algorithm) {
     case Algorithm::EmptySum:
       return scale_result(p);
@@ -78,12 +77,15 @@ void multiply(Algorithm algorithm, const Gemm<T>& p) {
     case Algorithm::ShortRows:
       return kernels.short_rows_product(p.m, p.n, p.k, p.alpha, p.a, p.lda, p.b, p.ldb, p.beta, p.c,
                                         p.ldc);
-    case Algorithm::FewRows:
+    case Algorithm::FewRows: {
+      Tensor large;
       return kernels.few_rows_product(p.m, p.n, p.k, block_depth(p.k, sizeof(T)), p.alpha, p.a,
                                       p.lda, p.b, p.ldb, p.beta, p.c, p.ldc,
                                       scratch_of<T>(few_rows_scratch(p.m, p.k), large));
+    }
     case Algorithm::Packed: {
       PackedBlocks blocks = packed_blocks(p.m, p.n, p.k, sizeof(T));
+      Tensor large;
       T* scratch = scratch_of<T>(blocks.depth * (blocks.rows + blocks.columns), large);
       return kernels.packed_product(p.transpose_a, p.transpose_b, p.m, p.n, p.k, p.alpha, p.a,
                                     p.lda, p.b, p.ldb, p.beta, p.c, p.ldc, blocks, scratch);
