@@ -181,8 +181,13 @@ TEST_CASE("unfold reads what its definition says, far into the padding too", "[n
             CHECK(y == expected);
           }
   CHECK(unfold(full({1, 1, 1, 1}, 3), one, one).item() == 3);
-  CHECK(unfold(full({1, 1, 1, 1}, 3), one, Window{.kernel = 3, .before = 2}).to_vector<float>() ==
-        std::vector<float>{0, 0, 3});
+  // 1024 elements fill their block of memory: one more is a write behind it.
+  for (Index kernel : {3, 1024}) {
+    std::vector<float> last(static_cast<std::size_t>(kernel));
+    last.back() = 3;
+    const Window w{.kernel = kernel, .before = kernel - 1};
+    CHECK(unfold(full({1, 1, 1, 1}, 3), one, w).to_vector<float>() == last);
+  }
 }
 
 TEST_CASE("fold is the adjoint of unfold", "[nn][conv]") {
