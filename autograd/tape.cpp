@@ -279,6 +279,7 @@ ObserverT& Tape::find_or_add() {
   if (auto* found = find<ObserverT>()) return *found;
   auto added = std::make_unique<ObserverT>(*this);
   ObserverT& observer = *added;
+  own_.reserve(own_.size() + 1);  // what may find no memory comes first
   observers_.insert(observers_.begin() + static_cast<std::ptrdiff_t>(own_.size()), added.get());
   own_.push_back(std::move(added));
   replays_ = replays_ || observer.wants_replay();

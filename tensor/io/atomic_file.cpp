@@ -6,7 +6,6 @@
 #include <cstring>
 #include <dirent.h>
 #include <fcntl.h>
-#include <filesystem>
 #include <memory>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -43,21 +42,18 @@ fs::path folder_of(const fs::path& file) {
   return file.has_parent_path() ? file.parent_path() : fs::path(".");
 }
 
-// Removes temporary files whose writer is gone: their lock is free. By readdir: a directory_iterator that finds no
-// memory ends the program (libstdc++'s advance is noexcept).
-void sweep(const fs::path& target) {
-  const fs::path folder = folder_of(target);
+// Removes temporary files whose writer is gone: their lock is free.
+void sweep(const fs::path& target) try {
   const std::string prefix = target.filename().string() + ".tmp.";
-  const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir(folder.c_str()), ::closedir);
-  while (const dirent* entry = entries ? ::readdir(entries.get()) : nullptr) {
-    const std::string name = entry->d_name;
+  for (const fs::path& path : entries_of(folder_of(target))) {
+    const std::string name = path.filename();
     if (!name.starts_with(prefix) ||
         name.find_first_not_of("0123456789.", prefix.size()) != std::string::npos)
       continue;
-    const fs::path path = folder / name;
     Descriptor fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     if (fd.get() >= 0 && ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) ::unlink(path.c_str());
   }
+} catch (const FileError&) {  // a folder that cannot be listed may be written to
 }
 
 void write_in_place(const std::string& path, const std::function<void(FileSink&)>& write) {
@@ -94,6 +90,24 @@ void FileSink::write(const void* data, std::size_t bytes) {
 void FileSink::flush() {
   put(buffer_.data(), buffer_.size());
   buffer_.clear();
+}
+
+std::vector<fs::path> entries_of(const fs::path& folder) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> open(::opendir(folder.c_str()), ::closedir);
+  if (!open)
+    throw FileError(folder.string(), std::string("cannot be read: ") + std::strerror(errno));
+  std::vector<fs::path> entries;
+  for (;;) {
+    errno = 0;
+    const dirent* entry = ::readdir(open.get());
+    if (!entry) break;
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") entries.push_back(folder / name);
+  }
+  if (errno)
+    throw FileError(folder.string(), std::string("cannot be read: ") + std::strerror(errno));
+  std::sort(entries.begin(), entries.end());
+  return entries;
 }
 
 void sync_folder(const std::string& folder, const std::string& path) {

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <functional>
 #include <span>
 #include <string>
@@ -43,6 +44,10 @@ class FileSink {
 void write_file_atomically(const std::string& path, const std::function<void(FileSink&)>& write);
 void write_file_atomically(const std::string& path, std::span<const std::byte> bytes);
 void write_file_atomically(const std::string& path, std::string_view text);
+
+// What a folder holds, in order of the names. FileError if it cannot be read. (A directory_iterator that finds no memory
+// ends the program: libstdc++'s is noexcept.)
+std::vector<std::filesystem::path> entries_of(const std::filesystem::path& folder);
 
 // Makes the names in a folder durable: what was created in it, renamed and removed. Some file systems cannot
 // (they say EINVAL), which is no error. FileError naming `path`.

@@ -1,31 +1,14 @@
 // An allocation that fails in the middle: the tape, its scopes and its leaves are as before, and go on. A file is
 // whole.
-#include <cstdlib>
+#include "tests/no_memory.hpp"
+
 #include <filesystem>
 #include <fstream>
-#include <new>
 #include <thread>
 #include <unistd.h>
 
 #include "tensor/io/atomic_file.hpp"
 #include "tests/autograd/common.hpp"
-
-namespace {
-
-thread_local long until_failure = -1;  // allocations; none fails when negative
-
-}  // namespace
-
-void* operator new(std::size_t bytes) {
-  void* p = until_failure >= 0 && until_failure-- == 0 ? nullptr : std::malloc(bytes + !bytes);
-  if (!p) throw std::bad_alloc();
-  return p;
-}
-void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
-  return std::malloc(bytes + !bytes);
-}
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 
 namespace test_no_memory {
 
@@ -57,6 +40,7 @@ Found fail_at(long n, TapeOptions options) {
   try {
     {
       Tape inner(options);
+      inner.watch("*");
       inner.backward(recorded(x, w));
     }
     tape.backward(recorded(x, w));

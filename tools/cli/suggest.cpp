@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <sstream>
 
 #include "tools/common/nearest.hpp"
+#include "tools/common/utf8.hpp"
 
 namespace glim {
 namespace {
@@ -141,8 +141,7 @@ constexpr Synonym kVerbSynonyms[] = {
 };
 
 bool has_word(const char* words, const std::string& name) {
-  std::istringstream stream{std::string(words)};
-  for (std::string word; stream >> word;)
+  for (std::string_view word : split_spaces(words))
     if (word == name) return true;
   return false;
 }
@@ -171,8 +170,8 @@ const Option* meant_option(const Command& command, const std::string& name, bool
   const Option* found = command.find(key);
   for (const Synonym& s : kOptionSynonyms) {
     if (found || !has_word(s.words, key)) continue;
-    std::istringstream means{std::string(s.means)};
-    for (std::string word; !found && means >> word;) found = command.find(word);
+    for (std::string_view word : split_spaces(s.means))
+      if (!found) found = command.find(word);
   }
   if (!found && misspelt) found = command.find(meant_name(key, names_of(command)));
   return found && !found->argument && !found->hidden ? found : nullptr;

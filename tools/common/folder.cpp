@@ -20,11 +20,14 @@ std::vector<std::string> make_folders(const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code error;
   std::vector<std::string> missing;
-  for (fs::path p = fs::absolute(path, error); !error && !fs::exists(p, error); p = p.parent_path())
+  for (fs::path p = path; !p.empty() && !fs::exists(p, error) && !error; p = p.parent_path())
     missing.push_back(p.string());
   fs::create_directories(path, error);
   if (error) throw FileError(path, "cannot be created: " + error.message());
-  for (const std::string& made : missing) sync_folder(fs::path(made).parent_path().string(), made);
+  for (const std::string& made : missing) {
+    const std::string parent = fs::path(made).parent_path().string();
+    sync_folder(parent.empty() ? "." : parent, made);
+  }
   return missing;
 }
 

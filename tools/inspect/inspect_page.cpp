@@ -42,16 +42,18 @@ void write_inspection_page(const Inspection& inspection, const std::string& path
   nlohmann::json data = page_data(inspection, o);
   if (o.live) {
     parts.webassembly = true;
-    data["live"] = {{"request", nlohmann::json::parse(o.live->request)},
-                    {"command", o.live->command}};
     const ImageSet& images = o.live->images;
+    auto shown = nlohmann::json::array();
     for (std::size_t i = 0, size = static_cast<std::size_t>(images.image_size());
          i < images.files.size(); ++i) {
       const auto first = images.pixels.begin() + static_cast<std::ptrdiff_t>(i * size);
-      data["live"]["images"][i] = {
-          {"name", images.files[i]},
-          {"pixels", std::vector<int>(first, first + static_cast<std::ptrdiff_t>(size))}};
+      shown.push_back(
+          {{"name", images.files[i]},
+           {"pixels", std::vector<int>(first, first + static_cast<std::ptrdiff_t>(size))}});
     }
+    data["live"] = {{"request", nlohmann::json::parse(o.live->request)},
+                    {"command", o.live->command}};
+    if (!shown.empty()) data["live"]["images"] = std::move(shown);
     parts.body = packed_element("live-module", o.live->module);
     if (!o.live->model.empty()) parts.body += packed_element("live-model", o.live->model);
   }

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tensor/error.hpp"
+#include "tensor/io/atomic_file.hpp"
 #include "tensor/io/safetensors.hpp"
 #include "tools/data/corpus/stored_json.hpp"
 
@@ -45,13 +46,13 @@ void load_weights(Module& model, const Checkpoint& c, const std::string& file) {
 
 std::map<Index, std::string> steps_to_return_to(const std::string& folder) {
   std::map<Index, std::string> files;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    const std::string stem = entry.path().stem().string();
+  for (const auto& path : entries_of(folder)) {
+    const std::string stem = path.stem().string();
     Index step = -1;
-    if (entry.path().extension() != ".safetensors" || !stem.starts_with("step-")) continue;
+    if (path.extension() != ".safetensors" || !stem.starts_with("step-")) continue;
     auto [end, error] = std::from_chars(stem.data() + 5, stem.data() + stem.size(), step);
     if (error == std::errc() && end == stem.data() + stem.size() && step >= 0)
-      files[step] = entry.path().string();
+      files[step] = path.string();
   }
   return files;
 }

@@ -45,7 +45,7 @@ void check_values(const TrainOptions& o) {
 }  // namespace
 
 std::string TrainOptions::to_json() const {
-  nlohmann::ordered_json j;
+  auto j = nlohmann::ordered_json::object();
   each_option(*this, [&](const OptionText& t, const auto& field) { j[key_of(t.name)] = field; });
   return j.dump();
 }

@@ -2,11 +2,12 @@
 
 #include <charconv>
 #include <cmath>
-#include <sstream>
+#include <fmt/format.h>
 #include <stdexcept>
 #include <string_view>
 #include <type_traits>
 
+#include "tools/common/utf8.hpp"
 #include "tools/train/option_kinds.hpp"
 #include "tools/train/option_list.hpp"
 
@@ -76,8 +77,7 @@ constexpr Preset kPresets[] = {
 };
 
 bool among(std::string_view names, const std::string& name) {
-  std::istringstream words{std::string(names)};
-  for (std::string word; words >> word;)
+  for (std::string_view word : split_spaces(names))
     if (word == name) return true;
   return names.empty();
 }
@@ -123,11 +123,8 @@ std::vector<std::string> yield_to_given(TrainOptions& o, const Given& given, con
   auto yields = [&](const std::string& name, auto& field, const auto& value,
                     const std::string& why) {
     if (field == value || given(name.c_str())) return;
-    std::ostringstream line;
-    line << "--" << name << " is " << (name == "target-tokenizer" ? o.tokenizer : "");
-    if (name != "target-tokenizer") line << value;
-    line << ", not " << field << ": " << why;
-    notes.push_back(line.str());
+    const std::string now = name == "target-tokenizer" ? o.tokenizer : fmt::format("{}", value);
+    notes.push_back(fmt::format("--{} is {}, not {}: {}", name, now, field, why));
     field = value;
     took(name, why);
   };
@@ -161,12 +158,11 @@ std::vector<std::string> apply_preset(TrainOptions& o, const Given& given, const
   infer_task(o, given, took);
   for (const Preset& preset : kPresets) {
     if (!among(preset.kinds, o.kind) || !among(preset.tasks, o.task)) continue;
-    std::istringstream options(preset.options);
-    for (std::string option; options >> option;) {
-      std::size_t equals = option.find('=');
-      std::string name = option.substr(0, equals);
+    for (std::string_view option : split_spaces(preset.options)) {
+      const std::size_t equals = option.find('=');
+      const std::string name(option.substr(0, equals));
       if (given(name.c_str())) continue;
-      set(o, name, std::string_view(option).substr(equals + 1));
+      set(o, name, option.substr(equals + 1));
       took(name, *preset.tasks ? "recipe of --task " + o.task : "default of --kind " + o.kind);
     }
   }

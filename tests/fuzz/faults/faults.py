@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""faults.py GLIM INJECTOR [--allocations N] [--calls N] [--only WORK,...] [--kinds KIND,...] [--threads T] [--jobs J]
+"""faults.py GLIM INJECTOR [--allocations N] [--calls N] [--only WORK,...] [--kinds KIND,...] [--jobs J]
 
 Lets every call of the system fail once: the n-th allocation, open, read, write, sync, rename, ... of a small
 training run, a resumed one, one that replaces a model, a translation, an inspection and a report, for each n
@@ -22,6 +22,7 @@ import errno
 import os
 import shutil
 import signal
+import socket
 import sys
 import tempfile
 
@@ -64,21 +65,43 @@ class Tester(Stops):
         shutil.rmtree(folder)
         return {k: int(n) for k, n in found.items()}
 
-    def fault(self, name, kind, n, way):
+    def faults(self, name, kind, way, every):
+        """Of the first call, and each `every`-th from there, a copy of the program in which it fails."""
         begins, words, changes = WORKS[name]
         folder = self.folder(begins)
-        status = self.run(folder, words, LD_PRELOAD=self.injector, FAULT=f'{kind} {n} {way}')
+        copy = folder.with_name(f'{folder.name}.copy')
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        process = self.start(folder, words, sockets=[theirs.fileno()], LD_PRELOAD=self.injector,
+                             FAULT=f'{kind} 0 {way}', FAULT_EACH=f'{every} {theirs.fileno()} {copy}')
+        theirs.close()
+        ours.settimeout(600)
+        n = 0
+        try:
+            while message := ours.recv(64):
+                n, status = map(int, message.split())
+                self.judge(name, kind, n, way, copy, status)
+                shutil.rmtree(copy)
+                ours.send(b'.')
+        except TimeoutError:
+            self.note(f'{name}, {kind}, {way}, after {n}', 'hangs')
+            os.killpg(process.pid, signal.SIGKILL)
+        # In the program itself nothing has failed.
+        whole = process.wait() == 0 and self.outcome(folder, changes) == self.right[name]
+        self.note(f'{name}, {kind}, {way}', None if whole else 'the program whose copies failed came to another result')
+        shutil.rmtree(folder)
+
+    def judge(self, name, kind, n, way, folder, status):
+        changes = WORKS[name][2]
         if status == 0:
             problem = None if self.outcome(folder, changes) == self.right[name] else 'status 0, and another result'
         else:
             problem = self.said(folder, status)
         if not problem and changes:
             left = [p.name for p in folder.rglob('*.tmp.*')] if kind not in ('remove', 'allocate') else []
-            problem = f'left {left}' if left else self.continued(folder, name)
+            problem = f'left {left}' if left else self.continued_once(folder, name)
         with self.lock:
             self.outcomes[name, kind, 'done' if status == 0 else 'refused'] += 1
         self.note(f'{name}, {kind} {n} {way}', problem)
-        shutil.rmtree(folder)
 
     def tasks(self):
         only, kinds = self.a.only, self.a.kinds
@@ -93,11 +116,12 @@ class Tester(Stops):
                 if kinds and kind not in kinds:
                     continue
                 most = self.a.allocations if kind in ('allocate',) else self.a.calls
-                places = spread(most, counts.get(kind, 0))
-                self.points[name, kind] = len(places)
-                for n in places:
+                count = counts.get(kind, 0)
+                every = max(1, -(-count // most)) if most else 1
+                self.points[name, kind] = -(-count // every)
+                if count:
                     for way in ways:
-                        yield self.fault, (name, kind, n, way)
+                        yield self.faults, (name, kind, way, every)
             if WORKS[name][2] and (not kinds or 'signal' in kinds):
                 for kind in STOPS:
                     for n in spread(self.a.calls, counts.get(kind, 0)):
@@ -140,7 +164,6 @@ def main():
     parser.add_argument('--calls', type=int, default=0)
     parser.add_argument('--only', type=lambda text: text.split(','))
     parser.add_argument('--kinds', type=lambda text: text.split(','))
-    parser.add_argument('--threads', type=int, default=1)
     parser.add_argument('--jobs', type=int, default=os.cpu_count())
     a = parser.parse_args([w for w in sys.argv[1:] if not w.startswith('~')])
     with tempfile.TemporaryDirectory(dir='/dev/shm' if os.path.isdir('/dev/shm') else None) as work:

@@ -1,12 +1,5 @@
-// A library to preload (LD_PRELOAD): it counts a program's calls of the system from main() on, and lets the n-th
-// of a kind fail.
-//
-//   FAULT_COUNTS   a file: a line "KIND CALLS" for each kind, written when the program exits
-//   FAULT          "KIND N WHAT", the N-th counted from 1; WHAT is
-//                    a number   the call fails with this errno, and does nothing
-//                    short      a read or write of half the bytes (of one byte, if it is two or less)
-//                    stop       SIGSTOP before the call: the tester does something, and lets the program go on
-//                  "KIND N WHAT stay": so does every later call of the kind
+// A library to preload (LD_PRELOAD): it counts a program's calls of the system from main() on, and lets
+// them fail (fault.hpp).
 //
 //   allocate   malloc, calloc, realloc, aligned_alloc, posix_memalign; by them operator new
 //   open       open, openat, fopen, opendir, mkdtemp          read     read, pread, readv
@@ -16,23 +9,20 @@
 //   map        mmap                                           status   stat, lstat, fstat, access
 //   lock       flock                                          close    close
 #undef _FILE_OFFSET_BITS  // it would give open and open64 one name; both are wanted
-#include <atomic>
 #include <cerrno>
-#include <csignal>
 #include <cstdarg>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+#include "tests/fuzz/faults/fault.hpp"
 
 // glibc's own, below malloc and its like.
 extern "C" {
@@ -44,85 +34,7 @@ void* __libc_memalign(std::size_t, std::size_t);
 
 namespace {
 
-enum Kind {
-  Allocate,
-  Open,
-  Read,
-  Write,
-  Print,
-  Sync,
-  Rename,
-  Remove,
-  Folder,
-  Map,
-  Status,
-  Locking,
-  Close,
-  kKinds
-};
-constexpr const char* kNames[kKinds] = {"allocate", "open",   "read",   "write",  "print",
-                                        "sync",     "rename", "remove", "folder", "map",
-                                        "status",   "lock",   "close"};
-
-struct Fault {
-  int kind = -1;
-  long n = 0;
-  bool fails = false, halves = false, stays = false;
-  int error = 0;
-} fault;
-
-std::atomic<long> calls[kKinds];
-bool counting = false;
-
-void read_environment() {
-  char kind[16] = "", what[16] = "", stay[8] = "";
-  const char* text = std::getenv("FAULT");
-  if (text && std::sscanf(text, "%15s %ld %15s %7s", kind, &fault.n, what, stay) >= 3) {
-    for (int k = 0; k < kKinds; ++k)
-      if (std::strcmp(kind, kNames[k]) == 0) fault.kind = k;
-    fault.halves = std::strcmp(what, "short") == 0;
-    fault.fails = !fault.halves && std::strcmp(what, "stop") != 0;
-    fault.error = std::atoi(what);
-    fault.stays = stay[0] != 0;
-    if (fault.kind < 0) std::abort();
-  }
-  counting = true;
-}
-
-// Counts a call; true when it is the one.
-bool is_meant(Kind kind) {
-  if (!counting) return false;
-  const long n = calls[kind].fetch_add(1, std::memory_order_relaxed) + 1;
-  if (kind != fault.kind || (fault.stays ? n < fault.n : n != fault.n)) return false;
-  if (!fault.fails && !fault.halves) ::raise(SIGSTOP);
-  return true;
-}
-
-// True when the call must fail; errno says how.
-bool fails(Kind kind) {
-  if (!is_meant(kind) || !fault.fails) return false;
-  errno = fault.error;
-  return true;
-}
-
-std::size_t length(bool meant, std::size_t bytes) {
-  return meant && fault.halves && bytes > 1 ? bytes / 2 : bytes;
-}
-
-struct Counts {
-  ~Counts() {
-    const char* path = std::getenv("FAULT_COUNTS");
-    if (!path) return;
-    char text[512];
-    int at = 0;
-    for (int k = 0; k < kKinds; ++k)
-      at += std::snprintf(text + at, sizeof text - static_cast<std::size_t>(at), "%s %ld\n",
-                          kNames[k], calls[k].load());
-    const long fd = ::syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-    ::syscall(SYS_write, fd, text, at);
-    ::syscall(SYS_close, fd);
-  }
-} counts;
+using namespace glim::fuzz;
 
 template <class F>
 F* real(F*, const char* name) {
@@ -135,7 +47,7 @@ F* real(F*, const char* name) {
 
 int (*program)(int, char**, char**);
 int counted_main(int argc, char** argv, char** environment) {
-  read_environment();
+  glim::fuzz::start_counting();
   return program(argc, argv, environment);
 }
 
@@ -222,17 +134,15 @@ char* mkdtemp(char* path) noexcept {
 }
 
 ssize_t read(int fd, void* into, std::size_t bytes) {
-  const bool meant = is_meant(Read);
-  if (meant && fault.fails) return errno = fault.error, -1;
+  if (fails(Read, &bytes)) return -1;
   REAL(read);
-  return next(fd, into, length(meant, bytes));
+  return next(fd, into, bytes);
 }
 #define PREAD(name, offset)                                        \
   ssize_t name(int fd, void* into, std::size_t bytes, offset at) { \
-    const bool meant = is_meant(Read);                             \
-    if (meant && fault.fails) return errno = fault.error, -1;      \
+    if (fails(Read, &bytes)) return -1;                            \
     REAL(name);                                                    \
-    return next(fd, into, length(meant, bytes), at);               \
+    return next(fd, into, bytes, at);                              \
   }
 PREAD(pread, off_t)
 PREAD(pread64, off64_t)
@@ -243,10 +153,9 @@ ssize_t readv(int fd, const iovec* parts, int count) {
 }
 
 ssize_t write(int fd, const void* data, std::size_t bytes) {
-  const bool meant = is_meant(Write);
-  if (meant && fault.fails) return errno = fault.error, -1;
+  if (fails(Write, &bytes)) return -1;
   REAL(write);
-  return next(fd, data, length(meant, bytes));
+  return next(fd, data, bytes);
 }
 ssize_t writev(int fd, const iovec* parts, int count) {
   FAIL(Write, -1);
@@ -334,7 +243,7 @@ int flock(int fd, int operation) noexcept {
 int close(int fd) {
   REAL(close);
   const bool failing = fails(Close);
-  const int status = next(fd);
-  return failing ? (errno = fault.error, -1) : status;
+  const int error = errno, status = next(fd);
+  return failing ? (errno = error, -1) : status;
 }
 }

@@ -92,24 +92,24 @@ TrainOptions options_of(Command& command, const CompareArguments& a, const std::
 
 nlohmann::ordered_json comparison_json(const std::vector<Comparison>& rows, const std::string& data,
                                        const CompareOptions& options) {
-  nlohmann::ordered_json j = {{"data", data}, {"beam", options.beam}, {"models", {}}};
+  auto models = nlohmann::ordered_json::array();
   auto seconds = [](double s) {
     return s < 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(s);
   };
   for (const Comparison& r : rows)
-    j["models"].push_back({{"name", r.name},
-                           {"kind", r.kind},
-                           {"parameters", r.parameters},
-                           {"train_seconds", seconds(r.train_seconds)},
-                           {"processor_seconds", seconds(r.processor_seconds)},
-                           {"perplexity", r.perplexity},
-                           {"bleu", r.bleu},
-                           {"exact_share", r.exact / 100},
-                           {"milliseconds", r.milliseconds},
-                           {"path_short", r.path_short},
-                           {"path_long", r.path_long},
-                           {"one_pass", r.one_pass}});
-  return j;
+    models.push_back({{"name", r.name},
+                      {"kind", r.kind},
+                      {"parameters", r.parameters},
+                      {"train_seconds", seconds(r.train_seconds)},
+                      {"processor_seconds", seconds(r.processor_seconds)},
+                      {"perplexity", r.perplexity},
+                      {"bleu", r.bleu},
+                      {"exact_share", r.exact / 100},
+                      {"milliseconds", r.milliseconds},
+                      {"path_short", r.path_short},
+                      {"path_long", r.path_long},
+                      {"one_pass", r.one_pass}});
+  return {{"data", data}, {"beam", options.beam}, {"models", std::move(models)}};
 }
 
 // What fill(i, row) makes of row i, each in one process.
@@ -184,8 +184,8 @@ void run_compare(Command& command, CompareArguments& a) {
     row.name = kinds[i];
     std::error_code ignored;
     if (fs::exists(own.out, ignored))
-      for (const auto& entry : fs::directory_iterator(own.out))
-        if (entry.path().extension() == ".safetensors") fs::remove(entry.path(), ignored);
+      for (const fs::path& path : entries_of(own.out))
+        if (path.extension() == ".safetensors") fs::remove(path, ignored);
     train_for_comparison(own, row);
     measure_for_comparison(own.out, test, a.compare, row);
   });

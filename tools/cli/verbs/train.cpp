@@ -266,10 +266,9 @@ void prepare(Command& command, TrainArguments& a, Prepared& run) {
   // What an earlier run left would be taken for this one's; it goes when this one has a checkpoint.
   // (Those to return to go with their recording, in Trainer::record.)
   if (world.first() && !a.resume)
-    for (const auto& entry : fs::directory_iterator(o.out))
-      if (entry.path().extension() == ".safetensors" &&
-          !entry.path().stem().string().starts_with("step-"))
-        run.stale.push_back(entry.path());
+    for (const fs::path& path : entries_of(o.out))
+      if (path.extension() == ".safetensors" && !path.stem().string().starts_with("step-"))
+        run.stale.push_back(path);
   if (from) from->config_toml = o.to_toml();
   run.trainer = from ? std::make_unique<Trainer>(o, *run.learner, std::move(*from))
                      : std::make_unique<Trainer>(o, *run.learner, o.to_toml());

@@ -28,15 +28,17 @@ struct TranslateArguments {
 nlohmann::ordered_json translation_json(std::size_t line, const std::string& source,
                                         const std::vector<std::string>& unknown,
                                         const std::vector<Translation>& list, bool aligned) {
-  nlohmann::ordered_json j = {
-      {"line", line + 1}, {"source", source}, {"unknown", unknown}, {"translations", {}}};
+  auto translations = nlohmann::ordered_json::array();
   for (const Translation& t : list) {
     nlohmann::ordered_json one = {
         {"text", t.text}, {"score", t.score}, {"log_prob", t.log_prob}, {"finished", t.finished}};
     if (aligned) one["alignment"] = pharaoh_alignment(t);
-    j["translations"].push_back(std::move(one));
+    translations.push_back(std::move(one));
   }
-  return j;
+  return {{"line", line + 1},
+          {"source", source},
+          {"unknown", unknown},
+          {"translations", std::move(translations)}};
 }
 
 void show(std::size_t line, const std::vector<Translation>& list, const TranslateOptions& o) {

@@ -5,6 +5,7 @@
 #include <png.h>
 
 #include "tensor/error.hpp"
+#include "tensor/io/atomic_file.hpp"
 #include "tensor/io/input_file.hpp"
 
 namespace glim {
@@ -90,13 +91,9 @@ bool is_png_name(const fs::path& p) {
   return ending == ".png";
 }
 
-std::vector<fs::path> entries_of(const fs::path& folder) {
-  std::error_code error;
-  std::vector<fs::path> list;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
-    if (at->path().filename().string().front() != '.') list.push_back(at->path());
-  if (error) throw FileError(folder.string(), error.message());
-  std::sort(list.begin(), list.end());
+std::vector<fs::path> shown_entries_of(const fs::path& folder) {
+  std::vector<fs::path> list = entries_of(folder);
+  std::erase_if(list, [](const fs::path& p) { return p.filename().string().front() == '.'; });
   return list;
 }
 
@@ -134,7 +131,7 @@ ImageSet read_png_folders(const std::string& path, const ImageSet* like) {
     set.classes = like->classes;
   }
   std::vector<std::vector<fs::path>> images(set.classes.size());
-  for (const fs::path& folder : entries_of(path)) {
+  for (const fs::path& folder : shown_entries_of(path)) {
     std::error_code error;
     if (!fs::is_directory(folder, error)) continue;
     std::string name = folder.filename().string();
@@ -146,7 +143,7 @@ ImageSet read_png_folders(const std::string& path, const ImageSet* like) {
       images.emplace_back();
     }
     auto& list = images[static_cast<std::size_t>(known - set.classes.begin())];
-    for (const fs::path& file : entries_of(folder)) {
+    for (const fs::path& file : shown_entries_of(folder)) {
       if (is_png_name(file))
         list.push_back(file);
       else

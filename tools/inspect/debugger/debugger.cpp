@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <sstream>
 
 #include "tensor/error.hpp"
 #include "tools/common/nearest.hpp"
+#include "tools/common/utf8.hpp"
 #include "tools/inspect/debugger/names.hpp"
 #include "tools/inspect/debugger/show.hpp"
 
@@ -13,10 +13,8 @@ namespace glim::step {
 namespace {
 
 std::vector<std::string> split(const std::string& line) {
-  std::istringstream in(line);
-  std::vector<std::string> words;
-  for (std::string w; in >> w;) words.push_back(w);
-  return words;
+  const auto words = split_spaces(line);
+  return {words.begin(), words.end()};
 }
 
 constexpr std::size_t kLongestLine = 4096;

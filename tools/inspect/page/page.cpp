@@ -15,11 +15,12 @@ namespace {
 constexpr int kColors = 257;  // of each scale; odd, so that 0 is the middle one
 
 std::string palette_script() {
-  nlohmann::json palette;
-  for (bool diverging : {false, true})
-    for (int i = 0; i < kColors; ++i)
-      palette[diverging ? "diverging" : "sequential"].push_back(
-          color(i / (kColors - 1.0), diverging));
+  auto scale = [](bool diverging) {
+    std::vector<std::string> colors;
+    for (int i = 0; i < kColors; ++i) colors.push_back(color(i / (kColors - 1.0), diverging));
+    return colors;
+  };
+  const nlohmann::json palette = {{"diverging", scale(true)}, {"sequential", scale(false)}};
   return "const palette = " + palette.dump() + ";\n";
 }
 

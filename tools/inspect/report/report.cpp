@@ -59,7 +59,7 @@ nlohmann::ordered_json to_json(const TrainingRun& run) {
 }  // namespace
 
 std::string report_json(const std::vector<TrainingRun>& runs) {
-  nlohmann::ordered_json data;
+  auto data = nlohmann::ordered_json::object();
   nlohmann::ordered_json& rules = data["rules"] = nlohmann::ordered_json::array();
   for (const EventRule& r : event_rules()) rules.push_back({{"name", r.name}, {"says", r.says}});
   data["defaults"] = to_json(read_toml(TrainOptions().to_toml(), "the defaults"));

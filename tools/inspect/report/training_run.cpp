@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tensor/error.hpp"
+#include "tensor/io/atomic_file.hpp"
 #include "tools/common/nearest.hpp"
 #include "tools/common/range.hpp"
 #include "tools/common/toml.hpp"
@@ -145,10 +146,10 @@ bool holds(const fs::path& folder, const char* file) {
 std::vector<std::string> recorded_folders(const fs::path& parent) {
   std::vector<std::string> names;
   std::error_code error;
-  for (fs::directory_iterator it(parent, error), end; !error && it != end; it.increment(error))
-    if (std::error_code no; fs::exists(it->path() / "recording.jsonl", no))
-      names.push_back(it->path().filename().string());
-  std::sort(names.begin(), names.end());
+  if (!fs::is_directory(parent, error)) return names;
+  for (const fs::path& path : entries_of(parent))
+    if (std::error_code no; fs::exists(path / "recording.jsonl", no))
+      names.push_back(path.filename().string());
   return names;
 }
 

@@ -183,7 +183,7 @@ void set_sizes(TrainOptions& o, const Config& c) {
 
 template <class Config>
 std::string to_json(const Config& c) {
-  nlohmann::json j;
+  auto j = nlohmann::json::object();
   each_size(c, [&](const Size& size, const auto& field, auto...) {
     if (size.kept == Size::Never) return;
     using Field = std::remove_cvref_t<decltype(field)>;
