@@ -1,5 +1,6 @@
 // Views of a tensor: the same storage under another shape and other strides.
 #include <algorithm>
+#include <utility>
 
 #include "tensor/error.hpp"
 #include "tensor/tensor.hpp"
@@ -37,8 +38,14 @@ Shape resolve(Shape shape, const Tensor& x) {
 std::optional<Tensor> Tensor::view(const Shape& wanted) const {
   if (!defined()) throw StateError("reshape", "the tensor is undefined");
   Shape shape = resolve(wanted, *this);
-  if (numel() == 0 || is_contiguous())
+  if (numel() == 0)
     return from_storage(storage_, offset_, shape, contiguous_strides(shape), dtype_);
+  if (is_contiguous()) {
+    Tensor y = *this;
+    y.shape_ = shape;
+    y.strides_ = contiguous_strides(shape);
+    return y;
+  }
   Strides strides = Dims::filled(shape.rank(), 1);
   int to = shape.rank() - 1;
   int from = rank() - 1;
@@ -69,7 +76,7 @@ std::optional<Tensor> Tensor::view(const Shape& wanted) const {
 }
 
 Tensor reshape(const Tensor& x, Shape shape) {
-  if (auto v = x.view(shape)) return *v;
+  if (auto y = x.view(shape)) return std::move(*y);
   return *x.clone().view(shape);
 }
 
