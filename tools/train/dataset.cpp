@@ -28,7 +28,7 @@ std::vector<SentencePair> task_test_pairs(const TrainOptions& o) {
   return generated(o, 2, 200);
 }
 
-Dataset load_dataset(const TrainOptions& o, const TokenizerPair* given) {
+Dataset load_pairs(const TrainOptions& o) {
   Dataset d;
   if (o.task == "files") {
     d.train = o.pairs.empty() ? read_parallel(o.source, o.target) : read_pairs(o.pairs, o.columns);
@@ -45,7 +45,12 @@ Dataset load_dataset(const TrainOptions& o, const TokenizerPair* given) {
     d.train = generated_corpus(o.task, generated(o, 0, o.examples));
     d.valid = generated_corpus(o.task + " (validation)", generated(o, 1, 200));
   }
-  if (!o.teacher.empty()) d.distilled = distil(o, d.train, given && o.init_from.empty());
+  return d;
+}
+
+Dataset load_dataset(const TrainOptions& o, const TokenizerPair* given) {
+  Dataset d = load_pairs(o);
+  if (!o.teacher.empty()) d.distilled = take_distilled(o, d.train);
   if (o.task != "files") d.test = generated_corpus(o.task + " (test)", task_test_pairs(o));
   if (given) {
     d.tokenizers = *given;

@@ -18,8 +18,10 @@ struct Dataset {
   std::string fingerprint() const;
 };
 
+// The training and validation pairs, as text; their targets are the references.
+Dataset load_pairs(const TrainOptions& options);
 // `given`: the tokenizers of a checkpoint; otherwise they are trained. FileError and ValueError as
-// the text functions say.
+// the text functions say. With --teacher its translations are read, which distil() has written.
 Dataset load_dataset(const TrainOptions& options, const TokenizerPair* given = nullptr);
 
 // The built-in test pairs of a task (those of `phrasebook`, fresh ones of the synthetic tasks).

@@ -8,49 +8,40 @@
 #include "tools/common/folder.hpp"
 #include "tools/common/output.hpp"
 #include "tools/common/utf8.hpp"
+#include "tools/train/dataset.hpp"
 #include "tools/train/learners/translation.hpp"
 #include "tools/train/translator.hpp"
 
 namespace glim {
-namespace {
+std::string distilled_file(const TrainOptions& o) {
+  return (std::filesystem::path(o.out) / "distilled.txt").string();
+}
 
-std::vector<std::string> translations(const TrainOptions& o, const ParallelCorpus& train) {
+void distil(const TrainOptions& o, const Processes& processes) {
   LoadedSequenceModel teacher = load_sequence_model(o.teacher);
   Translator translator(*teacher.model, teacher.tokenizers);
   TranslateOptions t;
   t.beam = static_cast<int>(o.teacher_beam);
   t.truncate = true;
-  auto sources = train.source_sentences();
-  std::vector<std::string> lines;
+  const auto sources = load_pairs(o).train.source_sentences();
+  std::string text;
   constexpr std::size_t kAtOnce = 4096;
   for (std::size_t start = 0; start < sources.size(); start += kAtOnce) {
-    std::size_t end = std::min(sources.size(), start + kAtOnce);
-    std::vector<std::string> part(sources.begin() + static_cast<std::ptrdiff_t>(start),
-                                  sources.begin() + static_cast<std::ptrdiff_t>(end));
-    for (auto& list : translator.translate(part, t)) lines.push_back(list[0].text);
-    if (!quiet())
+    const std::size_t end = std::min(sources.size(), start + kAtOnce);
+    const std::vector<std::string> part(sources.begin() + static_cast<std::ptrdiff_t>(start),
+                                        sources.begin() + static_cast<std::ptrdiff_t>(end));
+    for (const std::string& line : best_translations(translator, part, t, processes))
+      text += line + "\n";
+    if (processes.first() && !quiet())
       fmt::print(stderr, "teacher: {} of {} sentences translated\n", end, sources.size());
   }
-  return lines;
+  make_folder(o.out);
+  write_file_atomically(distilled_file(o), text);
 }
 
-}  // namespace
-
-std::string distil(const TrainOptions& o, ParallelCorpus& train, bool resumed) {
-  namespace fs = std::filesystem;
-  std::string file = (fs::path(o.out) / "distilled.txt").string();
-  std::vector<std::string> lines;
-  std::error_code error;
-  bool kept = resumed && fs::exists(file, error);
-  if (kept) {
-    lines = read_lines(file);
-  } else {
-    lines = translations(o, train);
-    make_folder(o.out);
-    std::string text;
-    for (const std::string& line : lines) text += line + "\n";
-    write_file_atomically(file, text);
-  }
+std::string take_distilled(const TrainOptions& o, ParallelCorpus& train) {
+  const std::string file = distilled_file(o);
+  const std::vector<std::string> lines = read_lines(file);
   if (lines.size() != train.pairs.size())
     throw FileError(file, fmt::format("has {} lines, the training data {} pairs", lines.size(),
                                       train.pairs.size()));
@@ -70,9 +61,9 @@ std::string distil(const TrainOptions& o, ParallelCorpus& train, bool resumed) {
   std::size_t silent = lines.size() - taught.pairs.size();
   train = std::move(taught);
   return fmt::format(
-      "targets: translations by {} ({}; {} equal the reference, {} empty ones left "
-      "out)",
-      o.teacher, kept ? "kept in " + file : fmt::format("beam {}", o.teacher_beam), same, silent);
+      "targets: translations by {} (beam {}, kept in {}; {} equal the reference, {} empty ones "
+      "left out)",
+      o.teacher, o.teacher_beam, file, same, silent);
 }
 
 }  // namespace glim

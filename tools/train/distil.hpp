@@ -6,19 +6,26 @@
 // A teacher translates similar sentences in similar ways, where the references vary. That leaves fewer
 // choices open, and open choices are what a non-autoregressive model cannot handle (Gu et al. 2018, 4.3).
 //
-// The translations are kept in the model's folder, OUT/distilled.txt, one per line; a resumed run reads them
-// there. Pairs whose translation is empty are left out.
+// The translations are kept in the model's folder, OUT/distilled.txt, one per line. Pairs whose translation is empty
+// are left out.
 #pragma once
 
 #include <string>
 
 #include "tools/data/corpus/corpus.hpp"
 #include "tools/train/options.hpp"
+#include "tools/train/processes.hpp"
 
 namespace glim {
 
-// Replaces the targets of `train` and returns a line about it. `resumed`: the file is read if it
-// exists. FileError and ValueError as load_sequence_model and the translator say.
-std::string distil(const TrainOptions& options, ParallelCorpus& train, bool resumed);
+// OUT/distilled.txt.
+std::string distilled_file(const TrainOptions& options);
+// Writes it. The processes share the sentences, and each writes the file: it may have a disk of its own. FileError and
+// ValueError as load_sequence_model and the translator say.
+void distil(const TrainOptions& options, const Processes& processes = {});
+
+// Puts its lines in place of the targets of `train` and returns a line about it. FileError unless there is one for each
+// pair.
+std::string take_distilled(const TrainOptions& options, ParallelCorpus& train);
 
 }  // namespace glim

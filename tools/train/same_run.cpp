@@ -35,27 +35,19 @@ struct Compared {
   std::uint64_t hash;
 };
 
-std::vector<Compared> compared(const TrainOptions& o, Learner& learner, const TrainState& state) {
-  Fingerprint program, options, files, model;
-  mix_file(program, "/proc/self/exe");
-  program.mix_all(std::string(name_of(products_in_use())));
-  options.mix_all(o.to_json());
-  each_option(o, [&](const OptionText&, const auto& field) {
-    std::error_code ignored;
-    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(field)>, std::string>)
-      if (std::filesystem::is_regular_file(field, ignored)) mix_file(files, field);
+void require_same(const Processes& processes, FunctionRef<std::vector<Compared>()> of_this) {
+  if (processes.size() == 1) return;
+  std::vector<Compared> here;
+  processes.together([&] { here = of_this(); });
+  std::vector<std::uint64_t> hashes;
+  for (const Compared& c : here) hashes.push_back(c.hash);
+  const std::vector<std::uint64_t> all = processes.gather(hashes);
+  processes.together([&] {
+    for (std::size_t i = 0; i < all.size(); ++i)
+      if (const std::size_t k = i % hashes.size(); all[i] != all[k])
+        throw ValueError("processes", fmt::format("process {} has {} than process 0",
+                                                  i / hashes.size(), here[k].what));
   });
-  model.mix_all(learner.fingerprint() + state.to_json());
-  for (const auto& [name, tensor] : learner.model().state_dict()) {
-    const Tensor t = tensor.contiguous();
-    visit_dtype(t.dtype(), [&]<class T>() {
-      mix_bytes(model, reinterpret_cast<const char*>(t.data<T>()), t.numel() * sizeof(T));
-    });
-  }
-  return {{"another program, or other --products,", program.value()},
-          {"other options", options.value()},
-          {"other input files", files.value()},
-          {"other training data or weights", model.value()}};
 }
 
 }  // namespace
@@ -68,19 +60,35 @@ void require_shares(const Processes& processes, const TrainOptions& o) {
                   counted(o.shards, "part"), processes.size()));
 }
 
-void require_same_run(const Processes& processes, const TrainOptions& options, Learner& learner,
-                      const TrainState& state) {
-  if (processes.size() == 1) return;
-  std::vector<Compared> here;
-  processes.together([&] { here = compared(options, learner, state); });
-  std::vector<std::uint64_t> hashes;
-  for (const Compared& c : here) hashes.push_back(c.hash);
-  const std::vector<std::uint64_t> all = processes.gather(hashes);
-  processes.together([&] {
-    for (std::size_t i = 0; i < all.size(); ++i)
-      if (const std::size_t k = i % hashes.size(); all[i] != all[k])
-        throw ValueError("processes", fmt::format("process {} has {} than process 0",
-                                                  i / hashes.size(), here[k].what));
+void require_same_options(const Processes& processes, const TrainOptions& o, bool distils) {
+  require_same(processes, [&]() -> std::vector<Compared> {
+    Fingerprint program, options, files;
+    mix_file(program, "/proc/self/exe");
+    program.mix_all(std::string(name_of(products_in_use())));
+    options.mix_all(o.to_json());
+    each_option(o, [&](const OptionText&, const auto& field) {
+      std::error_code ignored;
+      if constexpr (std::is_same_v<std::remove_cvref_t<decltype(field)>, std::string>)
+        if (std::filesystem::is_regular_file(field, ignored)) mix_file(files, field);
+    });
+    if (distils && !o.teacher.empty()) mix_file(files, model_file(o.teacher));
+    return {{"another program, or other --products,", program.value()},
+            {"other options", options.value()},
+            {"other input files", files.value()}};
+  });
+}
+
+void require_same_weights(const Processes& processes, Learner& learner, const TrainState& state) {
+  require_same(processes, [&]() -> std::vector<Compared> {
+    Fingerprint model;
+    model.mix_all(learner.fingerprint() + state.to_json());
+    for (const auto& [name, tensor] : learner.model().state_dict()) {
+      const Tensor t = tensor.contiguous();
+      visit_dtype(t.dtype(), [&]<class T>() {
+        mix_bytes(model, reinterpret_cast<const char*>(t.data<T>()), t.numel() * sizeof(T));
+      });
+    }
+    return {{"other training data or weights", model.value()}};
   });
 }
 

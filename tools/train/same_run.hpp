@@ -8,9 +8,10 @@ namespace glim {
 
 // ValueError where their number does not divide the shards.
 void require_shares(const Processes& processes, const TrainOptions& options);
-// ValueError, in one of them, where one has another program, other options, other input files, or other training
-// data and weights than the first.
-void require_same_run(const Processes& processes, const TrainOptions& options, Learner& learner,
-                      const TrainState& state);
+// ValueError, in one of them, where one has another program, other options or other input files than the first. A
+// teacher is one of the files if it is going to translate.
+void require_same_options(const Processes& processes, const TrainOptions& options, bool distils);
+// The same for other training data or weights.
+void require_same_weights(const Processes& processes, Learner& learner, const TrainState& state);
 
 }  // namespace glim

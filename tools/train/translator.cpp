@@ -8,6 +8,7 @@
 #include "tensor/error.hpp"
 #include "tools/data/corpus/batches.hpp"
 #include "tools/data/corpus/copying.hpp"
+#include "tools/train/shared_work.hpp"
 
 namespace glim {
 
@@ -114,6 +115,25 @@ std::vector<std::vector<Translation>> Translator::translate(
     }
   }
   return result;
+}
+
+std::vector<std::string> best_translations(Translator& translator,
+                                           const std::vector<std::string>& sources,
+                                           TranslateOptions options, const Processes& processes) {
+  std::vector<std::string> all(sources.size());
+  options.part = processes.rank();
+  options.parts = processes.size();
+  const auto parts = shared_work(processes, processes.size(), [&](Index) {
+    nlohmann::json found = nlohmann::json::array();
+    const auto lists = translator.translate(sources, options);
+    for (std::size_t i = 0; i < lists.size(); ++i)
+      if (!lists[i].empty()) found.push_back({i, lists[i][0].text});
+    return found;
+  });
+  for (const nlohmann::json& part : parts)
+    for (const nlohmann::json& one : part)
+      all[one[0].get<std::size_t>()] = one[1].get<std::string>();
+  return all;
 }
 
 std::string pharaoh_alignment(const Translation& t) {

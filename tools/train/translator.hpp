@@ -9,6 +9,7 @@
 
 #include "models/decoding/sequence_model.hpp"
 #include "tools/data/tokenizers/tokenizer.hpp"
+#include "tools/train/processes.hpp"
 
 namespace glim {
 
@@ -47,6 +48,11 @@ class Translator {
   SequenceModel& model_;
   TokenizerPair tokenizers_;
 };
+
+// The best translation of each; the processes share the batches.
+std::vector<std::string> best_translations(Translator& translator,
+                                           const std::vector<std::string>& sentences,
+                                           TranslateOptions options, const Processes& processes);
 
 // "0-0 1-2 ...": for each target token, the source token that it attended to most (END left out).
 std::string pharaoh_alignment(const Translation& translation);

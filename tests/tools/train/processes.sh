@@ -61,6 +61,14 @@ for kind in gpt bert; do
   report "$kind, recorded" "$(diff $kind-1/recording.jsonl $kind-4/recording.jsonl 2>&1)"
 done
 
+# A teacher's translations.
+taught=("${train[@]}" --shards 4 --teacher alone/model --teacher-beam 2)
+for number in 1 2 4; do in_processes $number "${taught[@]}" --out taught$number >log 2>&1; done
+for number in 2 4; do
+  report "a teacher in $number processes" "$(cmp taught1/distilled.txt taught$number/distilled.txt 2>&1 &&
+    [ "$(tensors taught1/last.safetensors)" = "$(tensors taught$number/last.safetensors)" ] || tail -3 log)"
+done
+
 # Work that falls into items: batches to translate, kinds to train, seeds to measure. Times are each run's own.
 small=(--kinds transformer,rnn,conv --task copy --examples 100 --epochs 1 --layers 1 --d-model 16 --heads 2)
 for number in 1 2 3; do
@@ -112,6 +120,10 @@ one_line "three processes" '--shards: 4 parts .* 3 processes' in_processes 3 "${
 one_line "more processes than parts" '--shards' in_processes 8 "${bad[@]}"
 one_line "an unknown option" 'shard' in_processes 2 "${bad[@]}" --shard 4
 one_line "a missing file" 'nothing.txt' in_processes 2 train --kind gpt --text nothing.txt --shards 2 --out bad
+mkdir -p elsewhere/alone && cp -r one elsewhere/alone/model
+one_line "another teacher" 'process 1 has other input files' timeout -k 5 100 mpirun -n 1 "$glim" "${bad[@]}" \
+  --teacher alone/model : -n 1 --wdir "$PWD/elsewhere" "$glim" "${bad[@]}" --teacher alone/model
+one_line "no teacher" 'nowhere' in_processes 2 "${bad[@]}" --teacher nowhere
 one_line "another verb" 'one process' in_processes 2 translate --model alone/model
 seq 400 | tr '\n' ' ' >long && echo 1 >short
 one_line "no model" 'nowhere' in_processes 2 evaluate --model nowhere

@@ -11,7 +11,6 @@
 #include "tools/common/utf8.hpp"
 #include "tools/data/bleu/bleu.hpp"
 #include "tools/train/learners/translation.hpp"
-#include "tools/train/shared_work.hpp"
 #include "tools/train/translator.hpp"
 
 namespace glim {
@@ -56,26 +55,6 @@ double in_place(const std::vector<std::string>& hypotheses,
     }
   }
   return all == 0 ? 0 : 100.0 * static_cast<double>(right) / static_cast<double>(all);
-}
-
-// The best of each source.
-std::vector<std::string> translations(Translator& translator,
-                                      const std::vector<std::string>& sources,
-                                      TranslateOptions options, const Processes& world) {
-  std::vector<std::string> all(sources.size());
-  options.part = world.rank();
-  options.parts = world.size();
-  const auto parts = shared_work(world, world.size(), [&](Index) {
-    nlohmann::json found = nlohmann::json::array();
-    const auto lists = translator.translate(sources, options);
-    for (std::size_t i = 0; i < lists.size(); ++i)
-      if (!lists[i].empty()) found.push_back({i, lists[i][0].text});
-    return found;
-  });
-  for (const nlohmann::json& part : parts)
-    for (const nlohmann::json& one : part)
-      all[one[0].get<std::size_t>()] = one[1].get<std::string>();
-  return all;
 }
 
 void run_evaluate(Command& command, EvaluateArguments& a) {
@@ -129,7 +108,8 @@ void run_evaluate(Command& command, EvaluateArguments& a) {
                     learner.data().valid_tokens.pairs.size(), m.tokens, m.nll, m.perplexity(), m.kl,
                     m.smoothed_ce, unknown));
   Translator translator(learner.sequence_model(), tokenizers);
-  const std::vector<std::string> hypotheses = translations(translator, sources, a.options, world);
+  const std::vector<std::string> hypotheses =
+      best_translations(translator, sources, a.options, world);
   std::size_t exact = 0;
   for (std::size_t i = 0; i < hypotheses.size(); ++i) exact += hypotheses[i] == references[i];
   if (!a.output.empty() && world.first()) {

@@ -16,6 +16,7 @@
 #include "tools/cli/progress.hpp"
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/common/folder.hpp"
+#include "tools/train/distil.hpp"
 #include "tools/train/learners/kinds.hpp"
 #include "tools/train/metrics.hpp"
 #include "tools/train/option_kinds.hpp"
@@ -212,21 +213,21 @@ struct Prepared {
   std::string last;                          // the checkpoint to resume from
   std::optional<FolderLock> lock;            // the first process's, as the next
   std::vector<std::filesystem::path> stale;  // what an earlier run left
+  std::unique_ptr<Checkpoint> from;          // what is there, resumed
   std::unique_ptr<Learner> learner;
   std::unique_ptr<Trainer> trainer;
 };
 
-void prepare(Command& command, TrainArguments& a, Prepared& run) {
+void prepare_options(Command& command, TrainArguments& a, Prepared& run) {
   namespace fs = std::filesystem;
   const Processes& world = Processes::world();
   TrainOptions& o = run.options = a.options;
   const std::string& last = run.last = (fs::path(o.out) / "last.safetensors").string();
   if (world.first()) run.lock.emplace(o.out);  // before anything in the folder is looked at
-  std::unique_ptr<Checkpoint> from;
   if (a.resume) {
     if (!fs::exists(last)) throw FileError(last, "there is no checkpoint to resume from");
-    from = std::make_unique<Checkpoint>(load_checkpoint(last));
-    TrainOptions saved = from->options;
+    run.from = std::make_unique<Checkpoint>(load_checkpoint(last));
+    TrainOptions saved = run.from->options;
     saved.out = o.out;
     // What the command line says must be what the run was started with, or be free to change.
     for (const std::string& name : differences(saved, o))
@@ -246,7 +247,7 @@ void prepare(Command& command, TrainArguments& a, Prepared& run) {
     keep("enough", saved.enough, o.enough);
     keep("average", saved.average, o.average);
     o = saved;
-    resume_products(command, *from, a.notes);
+    resume_products(command, *run.from, a.notes);
   } else {
     if (fs::exists(last) && !a.overwrite)
       throw FileError(o.out,
@@ -255,10 +256,13 @@ void prepare(Command& command, TrainArguments& a, Prepared& run) {
   }
   check(o);
   require_shares(world, o);
-  if (world.size() > 1 && !o.teacher.empty() && !a.resume)
-    throw ValueError(
-        "--teacher",
-        "translates in one process: begin with one (--max-steps 1), then --resume with more");
+}
+
+void prepare_learner(Command& command, TrainArguments& a, Prepared& run) {
+  namespace fs = std::filesystem;
+  const Processes& world = Processes::world();
+  TrainOptions& o = run.options;
+  std::unique_ptr<Checkpoint>& from = run.from;
   run.learner = make_learner(o, a.start ? &a.start->checkpoint : from.get());
   if (a.start) load_start(run.learner->model(), *a.start);
   if (!a.resume) fit_warmup(command, o, *run.learner, a.notes);
@@ -279,9 +283,18 @@ void run_train(Command& command, TrainArguments& a) {
   namespace fs = std::filesystem;
   const Processes& world = Processes::world();
   Prepared run;
-  world.together([&] { prepare(command, a, run); });
-  const auto& [o, last, lock, stale, learner, trainer] = run;
-  require_same_run(world, o, *learner, trainer->state());
+  world.together([&] { prepare_options(command, a, run); });
+  const auto& [o, last, lock, stale, from, learner, trainer] = run;
+  const bool distils =
+      world.any(!o.teacher.empty() && (!a.resume || !fs::exists(distilled_file(o))));
+  if (distils) {
+    require_same_options(world, o, true);
+    distil(o, world);
+  }
+  world.together([&] { prepare_learner(command, a, run); });
+  require_same_options(world, o,
+                       distils);  // after the readers, who say better what is wrong with a file
+  require_same_weights(world, *learner, trainer->state());
   if (trainer->state().finished) return say(why_complete(o, trainer->state()));
   if (world.first()) write_file_atomically((fs::path(o.out) / "config.toml").string(), o.to_toml());
 

@@ -10,6 +10,7 @@
 #include "tools/data/bleu/bleu.hpp"
 #include "tools/data/tokenizers/by_vocabulary.hpp"
 #include "tools/inspect/compare/dependency_path.hpp"
+#include "tools/train/distil.hpp"
 #include "tools/train/learners/kinds.hpp"
 #include "tools/train/learners/translation.hpp"
 #include "tools/train/trainer.hpp"
@@ -52,8 +53,9 @@ std::string seconds(double s) { return s < 0 ? "–" : fmt::format("{:.0f} s", s
 }  // namespace
 
 void train_for_comparison(const TrainOptions& o, Comparison& row) {
-  std::unique_ptr<Learner> learner = make_learner(o);
   make_folder(o.out);
+  if (!o.teacher.empty()) distil(o);
+  std::unique_ptr<Learner> learner = make_learner(o);
   Trainer trainer(o, *learner, o.to_toml());
   trainer.record();
   Epochs observer(row.name, o.epochs);
