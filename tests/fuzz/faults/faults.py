@@ -115,7 +115,7 @@ class Tester(Stops):
             for kind, ways in WAYS.items():
                 if kinds and kind not in kinds:
                     continue
-                most = self.a.allocations if kind in ('allocate',) else self.a.calls
+                most = self.a.allocations if kind == 'allocate' else self.a.calls
                 count = counts.get(kind, 0)
                 every = max(1, -(-count // most)) if most else 1
                 self.points[name, kind] = -(-count // every)
