@@ -1,5 +1,6 @@
 #include "tests/fuzz/faults/copy.hpp"
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <fcntl.h>
