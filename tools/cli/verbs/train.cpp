@@ -218,6 +218,7 @@ struct Prepared {
   std::unique_ptr<Trainer> trainer;
 };
 
+// What is run, and whether its folder is free for it.
 void prepare_options(Command& command, TrainArguments& a, Prepared& run) {
   namespace fs = std::filesystem;
   const Processes& world = Processes::world();
@@ -258,6 +259,7 @@ void prepare_options(Command& command, TrainArguments& a, Prepared& run) {
   require_shares(world, o);
 }
 
+// Its data, its model, and where it goes on.
 void prepare_learner(Command& command, TrainArguments& a, Prepared& run) {
   namespace fs = std::filesystem;
   const Processes& world = Processes::world();
@@ -292,8 +294,8 @@ void run_train(Command& command, TrainArguments& a) {
     distil(o, world);
   }
   world.together([&] { prepare_learner(command, a, run); });
-  require_same_options(world, o,
-                       distils);  // after the readers, who say better what is wrong with a file
+  // After the readers, who say better what is wrong with a file.
+  require_same_options(world, o, distils);
   require_same_weights(world, *learner, trainer->state());
   if (trainer->state().finished) return say(why_complete(o, trainer->state()));
   if (world.first()) write_file_atomically((fs::path(o.out) / "config.toml").string(), o.to_toml());
