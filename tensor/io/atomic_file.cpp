@@ -38,10 +38,6 @@ class Descriptor {
   int fd_;
 };
 
-fs::path folder_of(const fs::path& file) {
-  return file.has_parent_path() ? file.parent_path() : fs::path(".");
-}
-
 // Removes temporary files whose writer is gone: their lock is free.
 void sweep(const fs::path& target) try {
   const std::string prefix = target.filename().string() + ".tmp.";
@@ -92,12 +88,14 @@ void FileSink::flush() {
   buffer_.clear();
 }
 
+fs::path folder_of(const fs::path& file) {
+  return file.has_parent_path() ? file.parent_path() : fs::path(".");
+}
+
 std::vector<fs::path> entries_of(const fs::path& folder) {
   const std::unique_ptr<DIR, int (*)(DIR*)> open(::opendir(folder.c_str()), ::closedir);
-  if (!open)
-    throw FileError(folder.string(), std::string("cannot be read: ") + std::strerror(errno));
   std::vector<fs::path> entries;
-  for (;;) {
+  while (open) {
     errno = 0;
     const dirent* entry = ::readdir(open.get());
     if (!entry) break;

@@ -45,6 +45,9 @@ void write_file_atomically(const std::string& path, const std::function<void(Fil
 void write_file_atomically(const std::string& path, std::span<const std::byte> bytes);
 void write_file_atomically(const std::string& path, std::string_view text);
 
+// The folder that holds a file: "." for a name alone.
+std::filesystem::path folder_of(const std::filesystem::path& file);
+
 // What a folder holds, in order of the names. FileError if it cannot be read. (A directory_iterator that finds no memory
 // ends the program: libstdc++'s is noexcept.)
 std::vector<std::filesystem::path> entries_of(const std::filesystem::path& folder);

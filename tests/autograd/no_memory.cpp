@@ -116,4 +116,22 @@ TEST_CASE("whichever allocation fails, a file is the old one or the new one", "[
   std::filesystem::remove_all(folder);
 }
 
+TEST_CASE("whichever allocation fails, a listing is whole or none", "[atomic_file]") {
+  const auto right = entries_of(".");
+  REQUIRE_FALSE(right.empty());
+  bool failed = true;
+  for (long n = 0; failed; ++n) {
+    auto found = right;
+    failed = false;
+    until_failure = n;
+    try {
+      found = entries_of(".");
+    } catch (const std::bad_alloc&) {
+      failed = true;
+    }
+    until_failure = -1;
+    CHECK(found == right);
+  }
+}
+
 }  // namespace test_no_memory

@@ -24,10 +24,7 @@ std::vector<std::string> make_folders(const std::string& path) {
     missing.push_back(p.string());
   fs::create_directories(path, error);
   if (error) throw FileError(path, "cannot be created: " + error.message());
-  for (const std::string& made : missing) {
-    const std::string parent = fs::path(made).parent_path().string();
-    sync_folder(parent.empty() ? "." : parent, made);
-  }
+  for (const std::string& made : missing) sync_folder(folder_of(made), made);
   return missing;
 }
 

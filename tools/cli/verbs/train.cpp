@@ -264,7 +264,7 @@ void prepare_learner(Command& command, TrainArguments& a, Prepared& run) {
   namespace fs = std::filesystem;
   const Processes& world = Processes::world();
   TrainOptions& o = run.options;
-  std::unique_ptr<Checkpoint>& from = run.from;
+  const std::unique_ptr<Checkpoint> from = std::move(run.from);
   run.learner = make_learner(o, a.start ? &a.start->checkpoint : from.get());
   if (a.start) load_start(run.learner->model(), *a.start);
   if (!a.resume) fit_warmup(command, o, *run.learner, a.notes);

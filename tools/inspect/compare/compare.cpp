@@ -53,9 +53,9 @@ std::string seconds(double s) { return s < 0 ? "–" : fmt::format("{:.0f} s", s
 }  // namespace
 
 void train_for_comparison(const TrainOptions& o, Comparison& row) {
-  make_folder(o.out);
   if (!o.teacher.empty()) distil(o);
   std::unique_ptr<Learner> learner = make_learner(o);
+  make_folder(o.out);
   Trainer trainer(o, *learner, o.to_toml());
   trainer.record();
   Epochs observer(row.name, o.epochs);
