@@ -2,17 +2,24 @@
 
 Each side works in a process of its own that stays warm (tools/benchmarks/server.hpp). A turn is as
 many repetitions as take about a quarter of a second; figures are medians over the turns' medians,
-ratios medians of the pairs' ratios.
+ratios medians of the pairs' ratios. With --page the tables of steps and decoding become one table, the section
+of this machine in results.md.
 """
 import argparse
+import datetime
 import json
 import os
+import pathlib
+import re
 import statistics
 import subprocess
 import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+# Each library's own switch that keeps it from AVX-512.
+AVX2 = {"GLIM_ISA": "avx2", "ATEN_CPU_CAPABILITY": "avx2", "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+        "ONEDNN_MAX_CPU_ISA": "AVX2", "CT2_FORCE_CPU_ISA": "AVX2"}
 
 
 class Server:
@@ -77,6 +84,7 @@ def table(title, header, rows):
 class Bench:
     def __init__(self, a):
         self.a = a
+        self.rows = []  # of the page: what was measured, and a cell for each of its columns
         run = lambda *c: subprocess.run([a.glim, *c], capture_output=True, text=True, check=True).stdout
         self.output = run
         self.settings = {s["name"]: s for s in json.loads(run("settings"))}
@@ -86,8 +94,8 @@ class Bench:
     def environment(self, threads=None, products=None):
         env = dict(os.environ, OMP_NUM_THREADS=str(threads or self.a.threads))
         env.pop("OPENBLAS_CORETYPE", None)
-        if self.a.openblas_kernels:
-            env["OPENBLAS_CORETYPE"] = self.a.openblas_kernels
+        if self.a.isa == "avx2":
+            env.update(AVX2, OPENBLAS_CORETYPE="Haswell")
         if products:
             env["GLIM_PRODUCTS"] = products
         return env
@@ -110,12 +118,14 @@ class Bench:
 
     def head(self):
         env, machine = self.environment(), self.machine
+        self.torch = "not measured"
         print(f"Glim: {machine['threads']} threads, {machine['isa']} kernels, large products: {machine['products']}; "
               f"OpenBLAS {machine['blas']} with {machine['kernels']} kernels, OPENBLAS_CORETYPE {machine['coretype']}")
         if self.a.peer:
             versions = subprocess.run([self.a.peer, os.path.join(HERE, "peer.py"), "versions"], capture_output=True,
                                       text=True, env=env)
             print("PyTorch:", versions.stdout.strip() or versions.stderr.strip().splitlines()[-1])
+            self.torch = json.loads(versions.stdout)["torch"] if versions.stdout else "unknown"
         times = self.by_products(5, "sgemm")
         rates = {name: 2 * 4096**3 / min(t) for name, t in times.items()}
         self.peak = max(rates.values())  # what a share of the peak refers to
@@ -144,6 +154,8 @@ class Bench:
                 row += [milliseconds(times[peer]), f"{ratio(times, peer, 'glim'):.2f}"] if peer in times else ["", ""]
             row += [f"{memory['eager'] / 1e6:.0f}", f"{memory['glim'] / memory['eager']:.2f}"] if self.a.peer else ["", ""]
             rows.append(row)
+            against = lambda peer: f"{ratio(times, peer, 'glim'):.2f}" if peer in times else ""
+            self.rows.append([f"train {name}", *row[1:2], row[4], against("eager"), against("compile"), "", row[5], row[-1]])
         again = "" if self.a.recompute == "none" else f"; Glim runs layers again in backward: {self.a.recompute}"
         table("Training step: float32, dropout 0.1, label smoothing 0.1, Adam" + again,
               ["setting", "Glim ms", "target tokens/s", "GFLOP/s", "of peak", "MB", "eager ms", "eager / Glim",
@@ -184,6 +196,9 @@ class Bench:
             for peer in peers:
                 row += [milliseconds(times[peer]), f"{ratio(times, peer, 'glim'):.2f}"]
             rows.append(row)
+            against = lambda peer: f"{ratio(times, peer, 'glim'):.2f}" if peer in times else ""
+            what = f"decode {name}, {batch} sentence{'s' * (batch > 1)}, " + (f"beam {beam}" if beam > 1 else "greedy")
+            self.rows.append([what, row[3], "", against("PyTorch"), "", against("CTranslate2"), "", ""])
             for server in servers.values():
                 server.close()
         table("Decoding with cached keys and values: 32 source tokens to 32 target tokens",
@@ -247,6 +262,31 @@ class Bench:
             rows.append(row + ["same" if len(set(row[1:])) == 1 else "DIFFERENT"])
         table("Hash of all weights after training, by threads", ["setting", "1", "2", "3", "4", ""], rows)
 
+    def page(self):
+        """Writes the section of this machine into results.md, in place of the one with the same heading."""
+        cpu = pathlib.Path("/proc/cpuinfo").read_text()
+        model, family, number = (re.search(rf"^{key}\s*: (.*)$", cpu, re.M)[1]
+                                 for key in ("model name", "cpu family", "model"))
+        isa = {"avx512": "AVX-512", "avx2": "AVX2"}.get(self.machine["isa"], self.machine["isa"])
+        commit = subprocess.run(["git", "-C", HERE, "describe", "--always", "--dirty"], capture_output=True,
+                                text=True).stdout.strip()
+        heading = f"## {model} (family {family}, model {number}), {self.a.threads} threads, {isa}\n"
+        columns = ["work", "Glim ms", "of peak", "PyTorch eager / Glim", "PyTorch compiled / Glim", "CTranslate2 / Glim",
+                   "Glim MB", "Glim MB / PyTorch MB"]
+        lines = [heading, f"Glim {commit}, {datetime.date.today()}; peak {self.peak * 1e-9:.0f} GFLOP/s; "
+                 f"PyTorch {self.torch}; medians of {self.a.pairs} turns.\n",
+                 "| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
+        lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in self.rows]
+        path = pathlib.Path(HERE, "results.md")
+        sections = re.split(r"^(?=## )", path.read_text(), flags=re.M)
+        section = "\n".join(lines)
+        at = next((i for i, old in enumerate(sections) if old.startswith(heading)), None)
+        if at is None:
+            sections.insert(1, section)
+        else:
+            sections[at] = section
+        path.write_text("\n\n".join(part.strip("\n") for part in sections) + "\n")
+
 
 def main():
     parser = argparse.ArgumentParser(prog="tools/bench", description=__doc__.splitlines()[0])
@@ -255,17 +295,20 @@ def main():
     parser.add_argument("--peer", help="Python with torch to compare with")
     parser.add_argument("--only", help="some of " + ", ".join(parts))
     parser.add_argument("--settings", default="micro,tiny,small,base,seed,gpt-char")
-    parser.add_argument("--decode", default="base", help="settings to decode at")
+    parser.add_argument("--decode", default="tiny,base", help="settings to decode at")
     parser.add_argument("--pairs", type=int, default=10)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--recompute", default="none", choices=["none", "encoder", "all"],
                         help="layers that Glim's backward runs again instead of keeping what it reads")
     parser.add_argument("--no-compile", action="store_true", help="leave out torch.compile")
-    parser.add_argument("--openblas-kernels", metavar="NAME",
-                        help="OPENBLAS_CORETYPE for Glim: Haswell, with GLIM_ISA=avx2, compares as without AVX-512")
+    parser.add_argument("--isa", choices=["avx2"], help="hold every side to AVX2")
+    parser.add_argument("--page", action="store_true",
+                        help="measure steps and decoding, and write this machine's section of tools/benchmarks/results.md")
     parser.add_argument("--bits-steps", type=int, default=200, help="steps of `tiny` in the test of bits")
     a = parser.parse_args()
-    chosen = a.only.split(",") if a.only else parts
+    if a.page and a.only:
+        parser.error("--page measures steps and decoding: leave out --only")
+    chosen = ["steps", "decoding"] if a.page else a.only.split(",") if a.only else parts
     for part in chosen:
         if part not in parts:
             parser.error(f"--only: '{part}' is not one of {', '.join(parts)}")
@@ -284,6 +327,8 @@ def main():
         bench.head()
         for part in chosen:
             getattr(bench, part)()
+        if a.page:
+            bench.page()
     except (RuntimeError, OSError, subprocess.CalledProcessError) as e:
         sys.exit(f"bench: error: {e}")
 
