@@ -11,6 +11,7 @@
 #include "tensor/matmul/plan.hpp"
 #include "tensor/random.hpp"
 #include "tools/inspect/report/training_run.hpp"
+#include "tools/measure/attention_statistics.hpp"
 #include "tools/train/learners/kinds.hpp"
 #include "tools/train/trainer.hpp"
 
