@@ -9,6 +9,8 @@
 
 #include "autograd/kernels/functions.hpp"
 #include "autograd/kernels/simd/table.hpp"
+#include "autograd/ops.hpp"
+#include "autograd/tape.hpp"
 #include "tensor/error.hpp"
 #include "tensor/random.hpp"
 #include "tests/catch.hpp"

@@ -1,6 +1,7 @@
 // Rules, kernels and views that are wrong.
 #include "tests/fuzz/graphs/faults.hpp"
 
+#include <cmath>
 #include <numbers>
 
 #include "autograd/apply.hpp"

@@ -1,6 +1,7 @@
 // From what is typed, and from configuration files, to options; and what is said where that fails.
 #include "tools/cli/command_line.hpp"
 
+#include "tensor/error.hpp"
 #include "tests/catch.hpp"
 #include "tests/tools/temporary_file.hpp"
 #include "tools/cli/suggest.hpp"

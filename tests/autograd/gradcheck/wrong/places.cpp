@@ -1,4 +1,6 @@
 // Elements that change their places: slices, indices, masks, windows.
+#include <cmath>
+
 #include "tensor/ops/index.hpp"
 #include "tests/autograd/gradcheck/wrong/wrong.hpp"
 
