@@ -3,6 +3,7 @@
 # golden hashes (tests/tools/benchmarks/one_hash.sh).
 set -euo pipefail
 cd "$(dirname "$0")/.."
+source tools/system.sh
 folder=$(realpath -m "${1:-build-arm64}")
 missing() { echo "arm64: $1"; exit 77; }
 for tool in aarch64-linux-gnu-g++ qemu-aarch64-static; do

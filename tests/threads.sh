@@ -5,6 +5,7 @@
 # parallel loop would be a race. OpenBLAS has g++'s OpenMP, with one thread: the own products take its place.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+source tools/system.sh
 folder=${1:-build-threads}
 archer=$(find /usr/lib/llvm-*/lib -name libarcher.so 2>/dev/null | sort -V | tail -1)
 [ -n "$archer" ] || { echo "threads: libarcher.so is missing: install libomp-dev"; exit 77; }
