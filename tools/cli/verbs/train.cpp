@@ -298,6 +298,8 @@ void run_train(Command& command, TrainArguments& a) {
   require_same_options(world, o, distils);
   require_same_weights(world, *learner, trainer->state());
   if (trainer->state().finished) return say(why_complete(o, trainer->state()));
+  std::signal(SIGINT, interrupt);
+  std::signal(SIGTERM, interrupt);
   if (world.first()) write_file_atomically((fs::path(o.out) / "config.toml").string(), o.to_toml());
 
   for (const std::string& line : learner->summary()) say(line);
@@ -315,8 +317,6 @@ void run_train(Command& command, TrainArguments& a) {
                                        (o.precision == "float64" ? 8 : 4)) /
                         1e6));
 
-  std::signal(SIGINT, interrupt);
-  std::signal(SIGTERM, interrupt);
   Progress progress(quiet() ? ProgressMode::None : progress_mode(a.progress, STDERR_FILENO),
                     STDERR_FILENO);
   TrainObserver nobody;
