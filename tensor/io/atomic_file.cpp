@@ -38,13 +38,17 @@ class Descriptor {
   int fd_;
 };
 
-// Removes temporary files whose writer is gone: their lock is free.
-void sweep(const fs::path& target) try {
-  const std::string prefix = target.filename().string() + ".tmp.";
-  for (const fs::path& path : entries_of(folder_of(target))) {
+// Removes temporary files whose writer is gone (their lock is free): those of one file, or of every file if `of` is
+// empty.
+void sweep(const fs::path& folder, const std::string& of) try {
+  const std::string_view mark = ".tmp.";
+  for (const fs::path& path : entries_of(folder)) {
     const std::string name = path.filename();
-    if (!name.starts_with(prefix) ||
-        name.find_first_not_of("0123456789.", prefix.size()) != std::string::npos)
+    const std::size_t at = name.rfind(mark);
+    if (at == std::string::npos || (!of.empty() && name.compare(0, at, of) != 0)) continue;
+    const std::string numbers = name.substr(at + mark.size());  // PID.N
+    if (numbers.find_first_not_of("0123456789.") != std::string::npos ||
+        std::count(numbers.begin(), numbers.end(), '.') != 1)
       continue;
     Descriptor fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     if (fd.get() >= 0 && ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) ::unlink(path.c_str());
@@ -113,6 +117,8 @@ void sync_folder(const std::string& folder, const std::string& path) {
   if (fd.get() < 0 || (::fsync(fd.get()) != 0 && errno != EINVAL)) fail(path, errno);
 }
 
+void remove_temporary_files(const std::string& folder) { sweep(folder, ""); }
+
 void write_file_atomically(const std::string& path, const std::function<void(FileSink&)>& write) {
   fs::path target = path;
   std::error_code none;
@@ -124,7 +130,7 @@ void write_file_atomically(const std::string& path, const std::function<void(Fil
   bool exists = ::stat(target.c_str(), &old) == 0;
   if (exists && S_ISDIR(old.st_mode)) fail(path, EISDIR);
   if (exists && !S_ISREG(old.st_mode)) return write_in_place(path, write);
-  sweep(target);
+  sweep(folder_of(target), target.filename());
 
   static std::atomic<unsigned> count{0};
   fs::path temporary;

@@ -45,6 +45,9 @@ void write_file_atomically(const std::string& path, const std::function<void(Fil
 void write_file_atomically(const std::string& path, std::span<const std::byte> bytes);
 void write_file_atomically(const std::string& path, std::string_view text);
 
+// Removes what killed processes left in a folder that is the program's own: the temporary files of all targets.
+void remove_temporary_files(const std::string& folder);
+
 // The folder that holds a file: "." for a name alone.
 std::filesystem::path folder_of(const std::filesystem::path& file);
 

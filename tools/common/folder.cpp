@@ -57,9 +57,10 @@ FolderLock::FolderLock(const std::string& path) {
                       "--out");
     }
     struct stat mine {};
-    if (::fstat(fd_, &mine) != 0 || mine.st_nlink > 0) return;
+    if (::fstat(fd_, &mine) != 0 || mine.st_nlink > 0) break;
     ::close(fd_);  // the run that made it came to nothing and removed it
   }
+  remove_temporary_files(path);
 }
 
 FolderLock::~FolderLock() {

@@ -14,7 +14,8 @@ void make_folder(const std::string& path);
 void refuse_existing(const std::string& path, bool overwrite);
 
 // Locks a folder for one run while this object lives; the system frees the lock when the process dies.
-// FileError when another run has the lock. A missing folder is created, and removed again if it stays empty.
+// FileError when another run has the lock. A missing folder is created, and removed again if it stays empty. What a
+// killed run left half written is removed.
 // The lock is flock(2) on the folder itself: it leaves no file behind, works among the programs of one
 // machine, and has no effect on a file system without locks.
 class FolderLock {

@@ -6,7 +6,8 @@ training run, a resumed one, one that replaces a model, a translation, an inspec
 (injector.cpp). Each time the program must
 
   - end with a status of its own and one line, or do its work all the same, with the right result,
-  - leave a folder from which `--resume`, or if it has no checkpoint the same command, ends in the right bits.
+  - leave a folder from which `--resume`, or if it has no checkpoint the same command, ends in the right bits, and
+    which then holds no temporary file.
 
 The same holds for
   - SIGTERM, SIGINT and SIGKILL before each of a training run's calls,
@@ -97,8 +98,8 @@ class Tester(Stops):
         else:
             problem = self.said(folder, status)
         if not problem and changes:
-            left = [p.name for p in folder.rglob('*.tmp.*')] if kind not in ('remove', 'allocate') else []
-            problem = f'left {left}' if left else self.continued_once(folder, name)
+            problem = self.left(folder) if kind not in ('remove', 'allocate') else None
+            problem = problem or self.continued_once(folder, name)
         with self.lock:
             self.outcomes[name, kind, 'done' if status == 0 else 'refused'] += 1
         self.note(f'{name}, {kind} {n} {way}', problem)

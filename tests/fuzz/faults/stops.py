@@ -33,6 +33,8 @@ class Stops(Works):
         status = self.stopped(folder, words, kind, n, lambda pid: os.kill(pid, which))
         # Before the program listens, and with SIGKILL always, the signal itself ends it.
         problem = None if status == 0 else self.said(folder, status, allowed=(which,))
+        if status == 130:  # it has listened
+            problem = problem or self.left(folder)
         self.note(f'{name}, {which.name} before {kind} {n}', problem or self.continued(folder, name))
         shutil.rmtree(folder)
 

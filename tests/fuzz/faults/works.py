@@ -120,6 +120,12 @@ class Works:
             return f'not one line: {lines}'
         return None
 
+    @staticmethod
+    def left(folder):
+        """The temporary files in a folder."""
+        names = [p.name for p in folder.rglob('*.tmp.*')]
+        return f'left {names}' if names else None
+
     def continued(self, folder, name):
         """What is wrong with a folder after a run: it must go on to the right bits."""
         words = WORKS[name][1]
@@ -129,6 +135,8 @@ class Works:
         status = self.run(folder, again)
         if status != 0:
             return f'{"--resume" if resumable else "again"}: status {status}: {(folder / "err").read_text()}'
+        if left := self.left(folder):
+            return f'{"--resume" if resumable else "again"}: {left}'
         got = self.results(folder)
         if got == self.right[name][0] or (name == 'replace' and got == self.of_other):
             return None

@@ -106,6 +106,19 @@ TEST_CASE("what a killed writer left is swept, what a living one writes is not",
   CHECK(scratch.names() == Names{"f", "f.tmp.notes", "g.tmp.1234.0"});
 }
 
+TEST_CASE("what killed writers left in a folder is removed, whichever file it was for",
+          "[atomic_file]") {
+  Scratch scratch;
+  for (const char* name : {"f.tmp.1234.0", "g.tmp.56.7", "f.tmp.1234", "f.tmp.notes", "h"})
+    put(scratch / name, "");
+  write_file_atomically(scratch / "open", [&](FileSink&) {
+    remove_temporary_files(scratch / ".");
+    CHECK(scratch.names().size() == 4);  // with the one that is being written
+  });
+  CHECK(scratch.names() == Names{"f.tmp.1234", "f.tmp.notes", "h", "open"});
+  CHECK_NOTHROW(remove_temporary_files(scratch / "nowhere"));
+}
+
 TEST_CASE("a writer killed at any moment leaves a whole file", "[atomic_file]") {
   Scratch scratch;
   std::string path = scratch / "f";
