@@ -5,7 +5,7 @@
 
 PATTERN is a regular expression, case ignored. Prints what to run: `test NAME` for tests of that name, or,
 where no test has it, `case PROGRAM NAME` for each case of a Catch2 program whose name or tags match; and
-`needs FILE` for what must be built first. Files are relative to BUILD.
+`needs TARGET` for what must be built first: a file relative to BUILD, or all for a test of the build folder itself.
 """
 import json
 import os
@@ -27,6 +27,7 @@ file_of = {key: os.path.relpath(t["filename"][0], build) for key, t in targets.i
 for test in ask("--tests"):
     if pattern.search(test["name"]):
         found += ["needs " + file_of[key] for key in test["depends"]] + ["test " + test["name"]]
+        found += ["needs all"] if os.path.abspath(build) in test["cmd"] else []
 if not found:
     for key, target in targets.items():
         groups = target["target_sources"] if target["name"].startswith("test_") else []
