@@ -20,7 +20,7 @@ class Stops(Works):
         if os.WIFSTOPPED(status):
             act(process.pid)
             os.kill(process.pid, signal.SIGCONT)
-            alarm = threading.Timer(120, lambda: os.kill(process.pid, signal.SIGABRT))
+            alarm = threading.Timer(600, lambda: os.kill(process.pid, signal.SIGABRT))
             alarm.start()
             _, status = os.waitpid(process.pid, 0)
             alarm.cancel()
@@ -46,7 +46,7 @@ class Stops(Works):
 
         def run_second(_):
             process = subprocess.run([self.glim, *words.split()], cwd=folder, capture_output=True, text=True,
-                                     env=self.environment, timeout=120)
+                                     env=self.environment, timeout=600)
             second.append((process.returncode, process.stderr.splitlines()))
 
         status = self.stopped(folder, words, kind, n, run_second)

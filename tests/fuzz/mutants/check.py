@@ -52,7 +52,7 @@ def outcomes(compiler, folder):
     mutants = [m for m in mutants if m.key not in dropped]
 
     def passes(number):
-        return subprocess.run([os.path.join(folder, 'example')], stdout=subprocess.DEVNULL, timeout=60,
+        return subprocess.run([os.path.join(folder, 'example')], stdout=subprocess.DEVNULL, timeout=600,
                               env={**os.environ, 'GLIM_MUTANT': str(number)}).returncode == 0
 
     check(passes(0), 'the example passes its test unchanged')

@@ -13,7 +13,7 @@ echo '1 2 3' >lines
 within() {
   local limit=$1 kib=$2 threads=$3 status=0 problem=
   shift 3
-  (ulimit "$limit" "$kib"; OMP_NUM_THREADS=$threads timeout 60 "$glim" "$@") <lines >out 2>err || status=$?
+  (ulimit "$limit" "$kib"; OMP_NUM_THREADS=$threads timeout 600 "$glim" "$@") <lines >out 2>err || status=$?
   if [ "$status" = 134 ] && grep -q '^OMP: Error' err; then :  # clang's OpenMP has no thread, says so and aborts
   elif [ "$status" -ge 124 ] && [ "$status" != 127 ]; then  # 127: the dynamic linker's refusal
     problem="status $status: crashed or hung: $(tail -1 err)"
