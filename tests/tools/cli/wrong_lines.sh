@@ -6,6 +6,8 @@ glim=$(realpath "$1")
 list=$(realpath "$(dirname "$0")/wrong_lines.txt")
 source "$(dirname "$0")/../common.sh"
 
+mkdir here
+cd here || exit 1
 for i in {1..20}; do echo "a line of text number $i"; done >text
 for i in {1..20}; do printf 'one\ttwo %d\n' "$i"; done >pairs
 for i in {1..20}; do printf 'a sentence\t%d\n' $((i % 2)); done >labelled
@@ -20,10 +22,10 @@ while IFS= read -r line; do
   words=${line%% => *} expected=${line##* => } status=0 problem=
   # Without the pages the program says that these verbs are not there.
   [ $pages = 1 ] || [[ ! $words =~ ^(inspect|step|report|study) ]] || continue
-  eval "timeout 60 '$glim' $words" >../out.$$ 2>../err.$$ </dev/null || status=$?
-  message=$(cat ../err.$$)
+  eval "timeout 600 '$glim' $words" >../out 2>../err </dev/null || status=$?
+  message=$(cat ../err)
   if [ $status = 0 ] || [ $status -ge 124 ]; then problem="status $status: $message"
-  elif [ "$(wc -l <../err.$$)" != 1 ] || [[ $message != 'glim: error: '* ]]; then problem="not one line: $message"
+  elif [ "$(wc -l <../err)" != 1 ] || [[ $message != 'glim: error: '* ]]; then problem="not one line: $message"
   else
     IFS=';' read -ra parts <<<"$expected"
     for part in "${parts[@]}"; do
@@ -33,7 +35,6 @@ while IFS= read -r line; do
   fi
   report "glim $words" "$problem"
 done <"$list"
-rm -f ../out.$$ ../err.$$
 report "a hundred of them" "$([ $passed -ge 100 ] || [ $failed -gt 0 ] || echo "$passed")"
 report "nothing is left behind" "$([ "$before" = "$(ls)" ] || ls)"
 summary

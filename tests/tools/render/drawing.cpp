@@ -9,6 +9,7 @@
 
 #include "tensor/error.hpp"
 #include "tests/catch.hpp"
+#include "tests/tools/temporary_file.hpp"
 #include "tools/data/images/png.hpp"
 #include "tools/render/color.hpp"
 #include "tools/render/svg.hpp"
@@ -229,7 +230,8 @@ TEST_CASE("text is escaped and never invalid", "[drawing]") {
 TEST_CASE("a PNG has the picture's pixels", "[drawing]") {
   Svg svg(40, 30, "");
   svg.rect(0, 0, 20, 30, "#000000");
-  std::string path = (std::filesystem::temp_directory_path() / "glim_drawing.png").string();
+  const test::TemporaryFile file;
+  const std::string& path = file.path();
   write_png(svg.finish(), path, 2);
   PngHeader header = read_png_header(path);
   CHECK(header.width == 80);

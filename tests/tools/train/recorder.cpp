@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "optim/clip.hpp"
 #include "optim/sgd.hpp"
@@ -42,7 +43,9 @@ std::vector<nlohmann::json> lines_of(const std::string& path) {
 }
 
 struct Folder {
-  std::string path = (std::filesystem::temp_directory_path() / "glim_recorder_test.jsonl").string();
+  std::string path =
+      (std::filesystem::temp_directory_path() / ("glim-recorder-" + std::to_string(::getpid())))
+          .string();
   ~Folder() { std::filesystem::remove(path); }
 };
 

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <regex>
 #include <set>
+#include <unistd.h>
 
 #include "tensor/error.hpp"
 #include "tensor/ops/reduce.hpp"
@@ -135,7 +136,8 @@ TEST_CASE("why: the ways of every node and parameter add up to its gradient") {
     for (auto& [name, g] : d.example.gradients()) CHECK(all(equal(g, leaves[at++])).item() == 1);
     CHECK(contains(d("why encoder.layers.0.linear2.weight"), "add up to the gradient, except for"));
     // The picture has a cell for each way.
-    const std::string file = std::filesystem::temp_directory_path() / "glim-why.svg";
+    const std::string file = std::filesystem::temp_directory_path() /
+                             ("glim-why-" + std::to_string(::getpid()) + ".svg");
     CHECK(contains(d("why encoder.layers.0.linear2.weight " + file), file));
     std::ifstream in(file);
     const std::string svg{std::istreambuf_iterator<char>(in), {}};

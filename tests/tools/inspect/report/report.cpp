@@ -28,7 +28,8 @@ struct Folder {
     std::ofstream(fs::path(path) / file, std::ios::binary) << text;
   }
   std::string within(const std::string& name) const { return (fs::path(path) / name).string(); }
-  std::string path = (fs::temp_directory_path() / "glim_report_test").string();
+  std::string path =
+      (fs::temp_directory_path() / ("glim-report-" + std::to_string(::getpid()))).string();
 };
 
 const char* const kHead =
