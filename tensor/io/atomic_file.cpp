@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <dirent.h>
 #include <fcntl.h>
@@ -51,7 +52,7 @@ void sweep(const fs::path& folder, const std::string& of) try {
         std::count(numbers.begin(), numbers.end(), '.') != 1)
       continue;
     Descriptor fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-    if (fd.get() >= 0 && ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) ::unlink(path.c_str());
+    if (fd.get() >= 0 && ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) std::remove(path.c_str());
   }
 } catch (const FileError&) {  // a folder that cannot be listed may be written to
 }

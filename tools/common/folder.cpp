@@ -32,8 +32,10 @@ std::vector<std::string> make_folders(const std::string& path) {
 
 void make_folder(const std::string& path) {
   make_folders(path);
-  std::string trial = (std::filesystem::path(path) / ".glim-XXXXXX").string();
-  if (!::mkdtemp(trial.data()))
+  // Named as a temporary file: if the process is killed here, a FolderLock removes it.
+  const std::string trial =
+      (std::filesystem::path(path) / (".trial.tmp." + std::to_string(::getpid()) + ".0")).string();
+  if (::mkdir(trial.c_str(), 0700) != 0 && errno != EEXIST)
     throw FileError(path, std::string("no file can be created in it: ") + std::strerror(errno));
   ::rmdir(trial.c_str());
 }

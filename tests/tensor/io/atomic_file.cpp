@@ -111,6 +111,7 @@ TEST_CASE("what killed writers left in a folder is removed, whichever file it wa
   Scratch scratch;
   for (const char* name : {"f.tmp.1234.0", "g.tmp.56.7", "f.tmp.1234", "f.tmp.notes", "h"})
     put(scratch / name, "");
+  fs::create_directory(scratch / ".trial.tmp.1234.0");
   write_file_atomically(scratch / "open", [&](FileSink&) {
     remove_temporary_files(scratch / ".");
     CHECK(scratch.names().size() == 4);  // with the one that is being written
