@@ -9,12 +9,23 @@ passed=0 failed=0
 report() {  # NAME PROBLEM: passed if there is none
   if [ -z "$2" ]; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAIL $1: $2"; fi
 }
+# wait_until COMMAND...: until it succeeds; fails after ten minutes, which is a hang.
+wait_until() {
+  local i
+  for ((i = 0; i < 6000; ++i)); do
+    "$@" && return
+    sleep 0.1
+  done
+  return 1
+}
+half_written() { find . -name '*.tmp.*'; }
 # refuse NAME PATTERN COMMAND...: the command ends with a status of its own, says one line that begins
 # with "glim: error: " and matches the pattern, and leaves no half-written file. Standard input is the
 # caller's; out and err are kept.
 refuse() {
-  local name=$1 pattern=$2 status=0 problem=
+  local name=$1 pattern=$2 status=0 problem= before=
   shift 2
+  before=$(half_written)
   local limit=(timeout 600)
   [ "$(type -t "$1")" != function ] || limit=()
   "${limit[@]}" "$@" >out 2>err || status=$?
@@ -23,7 +34,7 @@ refuse() {
   elif [ "$status" -ge 124 ]; then problem="status $status: crashed or hung: $(tail -1 err)"
   elif [ "$(wc -l <complaint)" != 1 ] || [ "$(wc -l <err)" != 1 ]; then problem="not one line: $(cat err)"
   elif ! grep -Eq -- "$pattern" complaint; then problem="no /$pattern/ in: $(cat complaint)"
-  elif [ -n "$(find . -name '*.tmp.*')" ]; then problem="left $(find . -name '*.tmp.*')"
+  elif [ "$(half_written)" != "$before" ]; then problem="left $(half_written)"
   fi
   report "$name" "$problem"
 }

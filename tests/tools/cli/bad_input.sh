@@ -233,18 +233,15 @@ together() {
   shift
   "$glim" "$@" >/dev/null 2>err1 & local first=$!
   "$glim" "$@" >/dev/null 2>err2 & local second=$!
-  for ((i = 0; i < 600; ++i)); do
-    kill -0 $first 2>/dev/null && kill -0 $second 2>/dev/null || break
-    sleep 0.1
-  done
-  winner=$first loser=$second log=err2
-  kill -0 $first 2>/dev/null || { winner=$second loser=$first log=err1; }
-  if ((i == 600)); then
+  one_ended() { ! kill -0 $first 2>/dev/null || ! kill -0 $second 2>/dev/null; }
+  if ! wait_until one_ended; then
     kill -9 $first $second
     report "$name" "both go on"
     summary
     exit
   fi
+  winner=$first loser=$second log=err2
+  kill -0 $first 2>/dev/null || { winner=$second loser=$first log=err1; }
   wait $loser || status=$?
   turned_down "$name" $status $log
   report "$name: the other goes on" "$(kill -0 $winner 2>&1)"
@@ -253,7 +250,7 @@ dies() { kill -9 $winner; wait $winner 2>/dev/null; }
 two=(train --task copy --examples 40 --layers 1 --d-model 8 --heads 1 --d-ff 8 --epochs 1000000 --save-every 1
      --progress none --out both/rnn)
 together "two runs in a new folder" "${two[@]}"
-for ((i = 0; i < 600; ++i)); do [ ! -e both/rnn/last.safetensors ] || break; sleep 0.1; done
+wait_until [ -e both/rnn/last.safetensors ]
 busy "resuming a run that goes on" train --resume --out both/rnn
 busy "overwriting a run that goes on" "${two[@]}" --overwrite
 busy "comparing where a run goes on" compare --task copy --kinds rnn --overwrite --out both
@@ -262,6 +259,7 @@ together "two that resume" "${two[@]}" --resume
 dies
 report "a killed run's folder is free" "$(
   limited train --resume --epochs 1 --progress none --out both/rnn 2>&1 >/dev/null || echo "status $?")"
+report "nothing half written is left by a killed run, after the next" "$(half_written)"
 report "no folder is left by a run that came to nothing" "$(
   limited train --resume --out new/folder >/dev/null 2>&1; ls -d new 2>/dev/null)"
 

@@ -43,13 +43,11 @@ has "arguments survive" '^glim [0-9]'
 env -u OMP_WAIT_POLICY "$glim" train --task random --layers 1 --d-model 16 --heads 2 --d-ff 32 \
   --max-steps 1000000 --epochs 1000000 --progress none --out endless >log 2>&1 &
 child=$!
-for _ in $(seq 100); do
-  grep -qsz 'GOMP_SPINCOUNT=10000' "/proc/$child/environ" && break
-  sleep 0.1
-done
+wait_until grep -qsz 'GOMP_SPINCOUNT=10000' "/proc/$child/environ"
 report "its name stays" "$([ "$(cat "/proc/$child/comm" 2>/dev/null)" = glim ] || echo "comm: $(cat "/proc/$child/comm" 2>&1) $(cat log)")"
 kill "$child"
 wait "$child" 2>/dev/null
+report "stopped at whatever moment, it leaves no half-written file" "$(half_written)"
 
 # A run says what decides its bits besides its options, and its configuration can be read again.
 train() { timeout 600 "$glim" train --task copy --layers 1 --d-model 16 --heads 2 --d-ff 32 \

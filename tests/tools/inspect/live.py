@@ -166,7 +166,7 @@ with tempfile.TemporaryDirectory() as folder:
         times = []
         with chromium.Page(f"{folder}/inspect.html", width, folder, answers=answers) as page:
             page.evaluate("new Promise((done, fail) => { const wait = n => Glim.live.ready ? done() : n ? setTimeout(wait, 50, n - 1) "
-                          ": fail(new Error(document.getElementById('live-status').textContent)); wait(200); })")
+                          ": fail(new Error(document.getElementById('live-status').textContent)); wait(6000); })")
             page.evaluate(HELPERS)
             turn_knobs(page, folder, times, compared)
             check(page.evaluate(KEYBOARD) == [True, True, True], f"by keyboard: {page.evaluate(KEYBOARD)}")
@@ -241,8 +241,9 @@ with tempfile.TemporaryDirectory() as folder:
         with open(f"{folder}/{name}.html", "w", encoding="utf-8") as file:
             file.write(html.replace("<main>", f"<main><script>{script}</script>", 1))
         with chromium.Page(f"{folder}/{name}.html", 1280, folder) as page:
-            page.evaluate("new Promise(done => setTimeout(done, 1500))")
-            said = page.evaluate("document.getElementById('live-status').textContent")
+            said = page.evaluate("new Promise(done => { const ask = n => { const said = document.getElementById('live-status')"
+                                 ".textContent; said.includes('nothing can be changed') || !n ? done(said) : setTimeout(ask, 50, n - 1); };"
+                                 " ask(6000); })")
             check("nothing can be changed" in said, f"{name}: {said}")
             check(page.evaluate("document.querySelectorAll('#view-model .block').length") > 5, f"{name}: no still page")
 check.leave()

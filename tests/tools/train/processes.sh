@@ -16,7 +16,7 @@ bad=("${train[@]}" --shards 4 --overwrite --out bad)
 in_processes() {
   local number=$1
   shift
-  if [ "$number" = 1 ]; then timeout -k 5 100 "$glim" "$@"; else timeout -k 5 100 mpirun -n "$number" "$glim" "$@"; fi
+  if [ "$number" = 1 ]; then timeout -k 5 600 "$glim" "$@"; else timeout -k 5 600 mpirun -n "$number" "$glim" "$@"; fi
 }
 # one_line NAME PATTERN COMMAND...: fails, and says one line of its own, which matches.
 one_line() {
@@ -34,6 +34,7 @@ one_line() {
 processes_here() {
   for p in $(pgrep -x glim); do [ "$(readlink "/proc/$p/cwd")" = "$PWD" ] && echo "$p"; done
 }
+begun() { [ -n "$(processes_here)" ] || ! kill -0 $! 2>/dev/null; }  # or ended, where nothing is left to do
 
 run=("${train[@]}" --shards 4 --out model)
 mkdir alone && (cd alone && "$glim" "${run[@]}" >log 2>&1)
@@ -100,11 +101,9 @@ for ((i = 1; i <= kills; ++i)); do
     again=()
     [ -e model/last.safetensors ] && again=(--resume)
     in_processes "$number" "${run[@]}" "${again[@]}" >log 2>&1 &
-    for ((wait = 0; wait < 200; ++wait)); do
-      [ -n "$(processes_here)" ] && break
-      sleep 0.02
-    done
-    sleep "$(awk -v r="$RANDOM" 'BEGIN { printf "%.3f", r / 131072 }')"
+    wait_until begun
+    # The first at once, so that one is killed however fast they are.
+    [ "$number" = "${numbers[i % 2]}" ] || sleep "$(awk -v r="$RANDOM" 'BEGIN { printf "%.3f", r / 131072 }')"
     pid=$(processes_here | shuf -n 1)
     [ -n "$pid" ] && kill -9 "$pid" 2>/dev/null && killed=$((killed + 1))
     wait $!
@@ -121,7 +120,7 @@ one_line "more processes than parts" '--shards' in_processes 8 "${bad[@]}"
 one_line "an unknown option" 'shard' in_processes 2 "${bad[@]}" --shard 4
 one_line "a missing file" 'nothing.txt' in_processes 2 train --kind gpt --text nothing.txt --shards 2 --out bad
 mkdir -p elsewhere/alone && cp -r one elsewhere/alone/model
-one_line "another teacher" 'process 1 has other input files' timeout -k 5 100 mpirun -n 1 "$glim" "${bad[@]}" \
+one_line "another teacher" 'process 1 has other input files' timeout -k 5 600 mpirun -n 1 "$glim" "${bad[@]}" \
   --teacher alone/model : -n 1 --wdir "$PWD/elsewhere" "$glim" "${bad[@]}" --teacher alone/model
 one_line "no teacher" 'nowhere' in_processes 2 "${bad[@]}" --teacher nowhere
 one_line "another verb" 'one process' in_processes 2 translate --model alone/model
@@ -134,17 +133,17 @@ one_line "a sentence too long for one process" 'at most' in_processes 2 evaluate
 one_line "a model that is there" 'holds a model' in_processes 2 "${train[@]}" --shards 4 --out alone/model
 one_line "no checkpoint" 'resume' in_processes 2 "${run[@]}" --resume
 one_line "a loss that is not finite" 'not finite' in_processes 2 "${bad[@]}" --rate 1e30 --schedule constant --clip 0
-one_line "other options" 'process 1 has other options' timeout -k 5 100 mpirun -n 1 "$glim" "${bad[@]}" \
+one_line "other options" 'process 1 has other options' timeout -k 5 600 mpirun -n 1 "$glim" "${bad[@]}" \
   : -n 1 "$glim" "${bad[@]}" --rate 0.5
 tr 1 2 <text >other
 mkdir -p a b && cp text a/text && cp other b/text
 gpt=(train --kind gpt --layers 1 --d-model 16 --heads 2 --shards 2 --text text --valid-text text --max-steps 2 --out "$PWD/bad" --overwrite)
-one_line "other files" 'process 1 has other input files' timeout -k 5 100 mpirun -n 1 --wdir "$PWD/a" "$glim" "${gpt[@]}" \
+one_line "other files" 'process 1 has other input files' timeout -k 5 600 mpirun -n 1 --wdir "$PWD/a" "$glim" "${gpt[@]}" \
   : -n 1 --wdir "$PWD/b" "$glim" "${gpt[@]}"
-one_line "an error in one process" 'process 1: .*text' timeout -k 5 100 mpirun -n 1 --wdir "$PWD/a" "$glim" "${gpt[@]}" \
+one_line "an error in one process" 'process 1: .*text' timeout -k 5 600 mpirun -n 1 --wdir "$PWD/a" "$glim" "${gpt[@]}" \
   : -n 1 --wdir "$PWD/alone" "$glim" "${gpt[@]}"
 cp "$glim" copy && printf 'x' >>copy
-one_line "another build" 'process 1 has another program' timeout -k 5 100 mpirun -n 1 "$glim" "${bad[@]}" \
+one_line "another build" 'process 1 has another program' timeout -k 5 600 mpirun -n 1 "$glim" "${bad[@]}" \
   : -n 1 ./copy "${bad[@]}"
 one_line "the mpirun of another library" '2 were started, but' env PMI_SIZE=2 PMI_RANK=0 "$glim" "${bad[@]}"
 summary

@@ -45,7 +45,7 @@ class Terminal:
             os.execv(glim, [glim, "step", "--init", "--layers", "1", "--d-model", "16", "--heads",
                             "2", "--d-ff", "32"])
 
-    def wait_for(self, text, seconds=60):
+    def wait_for(self, text, seconds=600):
         """What comes, up to the text or to the end; what follows is left for the next time."""
         end = time.time() + seconds
         while text not in self.seen and time.time() < end:
@@ -61,15 +61,17 @@ class Terminal:
         seen, self.seen = self.seen[:at], self.seen[at:]
         return seen
 
-    def type(self, keys, seconds=60):
+    def line_mode(self):
+        return termios.tcgetattr(self.slave)[3] & termios.ICANON
+
+    def type(self, keys, seconds=600):
         """Writes them once the program reads: libedit prints its prompt before it takes the terminal
         out of line mode, where Control-C drops nothing and Control-D becomes a NUL."""
         end = time.time() + seconds
         while time.time() < end:
-            line_mode = termios.tcgetattr(self.slave)[3] & termios.ICANON
             with open(f"/proc/{self.pid}/stat") as f:
                 asleep = f.read().rpartition(") ")[2].startswith("S")
-            if asleep and not line_mode:
+            if asleep and not self.line_mode():
                 break
             time.sleep(0.005)
         os.write(self.master, keys)
@@ -78,7 +80,7 @@ class Terminal:
         self.type(keys)
         return self.wait_for(answer)
 
-    def status(self, seconds=20):
+    def status(self, seconds=600):
         end = time.time() + seconds
         while time.time() < end:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
@@ -126,7 +128,8 @@ t.wait_for(b"(glim) ")
 # Each of the 6,752 elements takes two passes forward.
 t.type(b"diff src_embed.weight 100000000\n")
 t.wait_for(b"\n")
-time.sleep(0.05)
+while not t.line_mode():  # where Control-C is a signal, and no key of the line
+    time.sleep(0.005)
 os.write(t.master, b"\x03")
 seen = t.wait_for(b"(glim) ")
 check("Control-C stops a command at work", b"diff: interrupted" in seen, seen)
