@@ -57,7 +57,8 @@ refuse "a rate that is no number" 'rate: must be finite, not nan' limited train 
 printf 'dropout = inf\n' >infinite.toml
 refuse "an infinite number in a configuration" 'infinite\.toml:1: dropout: must be finite' limited train --config infinite.toml --out fresh
 refuse "a seed that JSON cannot hold" 'seed: must be 9007199254740992 at most' limited train --task copy --seed 9223372036854775807 --out fresh
-report "help says the ranges" "$(limited train --help-all | grep -Eq 'dropout probability \[0 to below 1\]' || echo "it does not")"
+limited train --help-all >out
+report "help says the ranges" "$(grep -Eq 'dropout probability \[0 to below 1\]' out || echo "it does not")"
 # --- more than this machine has ---
 refuse "more examples than memory" 'examples: 10000000000 examples need at least 2\.56 TB.*this machine has' limited train --task copy --examples 10000000000 --out fresh
 refuse "more layers than memory" '100000000 layers.*this machine has' limited train --task copy --layers 100000000 --out fresh

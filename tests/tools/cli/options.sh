@@ -16,7 +16,7 @@ if [ $pages = 1 ]; then
 fi
 report "every verb's page is installed" "$(for verb in $("$glim" describe verbs); do
   sed -n '/^described_verbs/,/^endif/p' "$source_root/tools/cli/describe/meson.build" | grep -q "'$verb'" || echo $verb; done)"
-report "help lists the verbs" "$(for verb in $("$glim" describe verbs); do "$glim" | grep -q "^  $verb  " || echo $verb; done)"
+report "help lists the verbs" "$(for verb in $("$glim" describe verbs); do "$glim" >out; grep -q "^  $verb  " out || echo $verb; done)"
 for verb in $("$glim" describe verbs); do
   "$glim" describe man $verb >page.man
   "$glim" describe names $verb >names
@@ -28,6 +28,8 @@ for verb in $("$glim" describe verbs); do
   sed -n "/^    $verb)\$/,/;;/p" all.zsh >page.zsh
   grep "^    $verb) options=\|^    $verb.. --" all.bash >page.bash
   grep "from $verb'" all.fish >page.fish
+  : >shown
+  ! grep -qx config names || "$glim" $verb --show-config >shown
   missing=
   while read -r name; do
     grep -Eq -- "^  --$name( |\$)" help || missing+=" help:$name"
@@ -36,7 +38,7 @@ for verb in $("$glim" describe verbs); do
     grep -Eq -- "'--$name(\[|=)" page.zsh || missing+=" zsh:$name"
     grep -Eq -- " -l $name " page.fish || missing+=" fish:$name"
     grep -Eq -- "^\| \`--$name[ \`]" page.options || missing+=" options.md:$name"
-    if grep -qx config names && "$glim" $verb --show-config | grep -q "^$name = "; then
+    if grep -q "^$name = " shown; then
       grep -Eq "^\| \`$name\` " page.configuration || missing+=" configuration.md:$name"
     fi
   done <names

@@ -42,7 +42,7 @@ sed -E 's/source,target,note/sentence,label,note/' own.csv >labels.csv
 report "labelled csv" "$(trained judge --kind classifier --labelled labels.csv --valid-share 0.25)"
 report "a quarter is kept" "$(grep -q '30 training sentences, 10 validation' judge.log || cat judge.log)"
 report "measured on jsonl" "$(sed 's/"en"/"sentence"/; s/"de"/"label"/' own.jsonl |
-  "$glim" classify --model judge --labelled - | grep -q ' of 40)$' || echo "no accuracy")"
+  "$glim" classify --model judge --labelled - >out; grep -q ' of 40)$' out || echo "no accuracy")"
 
 fresh=("${train[@]}" --out fresh)
 refuse "no such column" "own\.jsonl:1: the object has no 'source'" "${fresh[@]}" --pairs own.jsonl

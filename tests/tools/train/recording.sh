@@ -115,5 +115,5 @@ mkdir -p broken && head -3 one/recording.jsonl | sed '2s/"rms":\[[^,]*,/"rms":[/
 refuse_report "damage" 'broken/recording\.jsonl: line 2: rms has' broken --out new.html
 report "report: nothing is left of what was refused" "$(ls new.html 2>/dev/null)"
 head -c -20 one/recording.jsonl >broken/recording.jsonl
-report "report: a line cut short" "$("$glim" report broken --out cut.html 2>&1 | grep -q 'cut short' || echo 'not said')"
+report "report: a line cut short" "$("$glim" report broken --out cut.html >out 2>&1; grep -q 'cut short' out || cat out)"
 summary
