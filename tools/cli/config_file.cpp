@@ -11,6 +11,22 @@
 
 namespace glim {
 
+namespace {
+
+// Before --noam-factor, the rate of a noam schedule was its factor. A file that Glim wrote then has every option
+// but this one.
+void read_rate_as_factor(std::vector<TomlEntry>& entries, const std::string& text) {
+  if (!text.starts_with("# The effective options of ") && !text.starts_with("# Options of "))
+    return;
+  auto find = [&](const char* key) { return std::ranges::find(entries, key, &TomlEntry::key); };
+  const auto schedule = find("schedule"), rate = find("rate"), none = entries.end();
+  if (find("noam-factor") == none && rate != none && schedule != none &&
+      schedule->values == std::vector<std::string>{"noam"})
+    rate->key = "noam-factor";
+}
+
+}  // namespace
+
 void apply_config(Command& command, const std::vector<Command>& all, const std::string& path) {
   InputFile file(path);  // no pipe and no device, which may have no end
   constexpr std::uint64_t kMost = 1'000'000;
@@ -18,7 +34,9 @@ void apply_config(Command& command, const std::vector<Command>& all, const std::
     file.fail("has " + std::to_string(file.size()) + " bytes, a configuration has 1 MB at most");
   std::string text = file.read_text(0, static_cast<std::size_t>(file.size()));
   std::map<const Option*, int> lines;  // where each was set
-  for (const TomlEntry& e : parse_toml(text, path)) {
+  std::vector<TomlEntry> entries = parse_toml(text, path);
+  read_rate_as_factor(entries, text);
+  for (const TomlEntry& e : entries) {
     const std::string place = path + ":" + std::to_string(e.line);
     if (!e.table.empty() && e.table != command.name)
       throw FileError(place,

@@ -143,7 +143,10 @@ void each_option(Options& o, const F& f) {
   take("momentum", o.momentum, "momentum of sgd", kShare);
   choose("schedule", o.schedule, "course of the learning rate",
          {"noam", "inverse-sqrt", "cosine", "constant"});
-  take("rate", o.rate, "peak learning rate; noam: its factor (0: 5e-4; noam 1)", kNotNegative);
+  take("rate", o.rate, "peak learning rate (0: 5e-4; noam: that of --noam-factor)", kNotNegative);
+  take("noam-factor", o.noam_factor,
+       "instead of --rate, with --schedule noam: peak = factor · D^-½ · warmup^-½ (0: 1)",
+       kNotNegative);
   take("warmup", o.warmup, "steps of warm-up", kCount);
   take("clip", o.clip, "largest global norm of the gradient (0: no limit)", kNotNegative);
   take("seed", o.seed, "seed of the initial weights, the order of batches and dropout", kCount);

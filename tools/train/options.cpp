@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -68,9 +69,24 @@ TrainOptions TrainOptions::from_json(const std::string& text, const std::string&
     each_option(o, [&](const OptionText& t, auto& field) {
       if (j.contains(key_of(t.name))) j.at(key_of(t.name)).get_to(field);
     });
+    if (!j.contains("noam_factor")) read_rate_as_factor(o);
     check_values(o);
     return o;
   });
+}
+
+void read_rate_as_factor(TrainOptions& o) {
+  if (o.schedule != "noam") return;
+  o.noam_factor = o.rate;
+  o.rate = 0;
+}
+
+void shorten_warmup(TrainOptions& o, Index updates) {
+  if (o.schedule == "noam" && o.rate == 0) {
+    o.rate = make_schedule(o, updates)->peak();
+    o.noam_factor = 0;
+  }
+  o.warmup = updates / 10;
 }
 
 void check_vocabulary(const TrainOptions& o) {
@@ -129,6 +145,14 @@ void check(const TrainOptions& o) {
     fail("record-every", "needs --record: nothing is recorded without");
   if (o.enough > 0 && o.try_every == 0)
     fail("enough", "needs --try-every N: it is measured every N epochs");
+  if (o.noam_factor > 0 && o.schedule != "noam") fail("noam-factor", "needs --schedule noam");
+  if (o.noam_factor > 0 && o.rate > 0)
+    fail("noam-factor", "and --rate both say the peak learning rate: give one of them");
+  constexpr double kNoPeak = 0.1;  // as a factor is, of older command lines
+  if (o.schedule == "noam" && o.rate >= kNoPeak)
+    fail("rate", fmt::format("is the peak learning rate, and {} is too large for one: the factor "
+                             "of --schedule noam is --noam-factor {}",
+                             o.rate, o.rate));
   if (o.out.empty()) fail("out", "needs a folder");
 }
 
@@ -146,8 +170,13 @@ Index log_interval(Index chosen, Index total_steps) {
 }
 
 std::unique_ptr<Schedule> make_schedule(const TrainOptions& o, Index total_steps) {
-  double rate = o.rate > 0 ? o.rate : o.schedule == "noam" ? 1 : 5e-4;
-  if (o.schedule == "noam") return std::make_unique<NoamSchedule>(o.d_model, o.warmup, rate);
+  if (o.schedule == "noam") {
+    double factor = o.noam_factor > 0 ? o.noam_factor : 1;
+    if (o.rate > 0)  // (the schedule reads a warm-up of 0 as 1)
+      factor = o.rate * std::sqrt(static_cast<double>(o.d_model * std::max<Index>(o.warmup, 1)));
+    return std::make_unique<NoamSchedule>(o.d_model, o.warmup, factor);
+  }
+  const double rate = o.rate > 0 ? o.rate : 5e-4;
   if (o.schedule == "inverse-sqrt") return std::make_unique<InverseSqrtSchedule>(rate, o.warmup);
   if (o.schedule == "cosine")  // a run may end within the warm-up
     return std::make_unique<CosineSchedule>(rate, o.warmup, std::max(total_steps, o.warmup + 1),

@@ -72,7 +72,8 @@ struct TrainOptions {
   std::string optimizer = "adam";  // adam, adamw, sgd
   double beta1 = 0.9, beta2 = 0.98, epsilon = 1e-9, weight_decay = 0, momentum = 0.9;
   std::string schedule = "noam";  // noam, inverse-sqrt, cosine, constant
-  double rate = 0;                // peak rate; noam: factor. 0: noam 1, others 5e-4
+  double rate = 0;                // peak rate. 0: 5e-4; noam: that of its factor
+  double noam_factor = 0;  // peak = factor · D^-½ · warmup^-½ instead of rate. 0: 1 if rate is 0
   Index warmup = 400;
   double clip = 1;  // global norm; 0: none
   Index seed = 1;
@@ -98,6 +99,10 @@ struct TrainOptions {
 // ValueError, naming the option, for values that make no sense or contradict each other.
 void check(const TrainOptions& options);              // those of every kind
 void check_translation(const TrainOptions& options);  // those that name sentence pairs
+// For options of a program without --noam-factor: with --schedule noam, --rate was the factor.
+void read_rate_as_factor(TrainOptions& options);
+// A warm-up that leaves most of so many updates to learn at the full rate. The peak rate stays.
+void shorten_warmup(TrainOptions& options, Index updates);
 // Names of the options in which `a` and `b` differ, as on the command line ("d-model").
 std::vector<std::string> differences(const TrainOptions& a, const TrainOptions& b);
 

@@ -137,19 +137,21 @@ std::vector<std::string> yield_to_given(TrainOptions& o, const Given& given, con
       !o.target_tokenizer.empty())
     yields("target-tokenizer", o.target_tokenizer, std::string(),
            "--shared-vocabulary has one tokenizer");
-  if (given("schedule") && o.schedule == "noam")
-    yields("rate", o.rate, 0.0, "--schedule noam takes a factor, and 0 is its own of 1");
+  if (given("noam-factor") && o.noam_factor > 0 && !given("rate"))
+    o.rate = 0, took("rate", "--noam-factor says the peak");
   if (given("try-every") && o.try_every == 0)
     yields("enough", o.enough, 0.0, "it is measured every --try-every epochs");
-  if (o.schedule != "constant" && o.max_steps > 0 && o.warmup >= o.max_steps)
-    yields("warmup", o.warmup, shorter_warmup(o.max_steps),
-           "the run ends after --max-steps " + std::to_string(o.max_steps));
+  if (o.schedule != "constant" && o.max_steps > 0 && o.warmup >= o.max_steps && !given("warmup")) {
+    const Index before = o.warmup;
+    const std::string why = fmt::format("the run ends after --max-steps {}", o.max_steps);
+    shorten_warmup(o, o.max_steps);
+    notes.push_back(fmt::format("--warmup is {}, not {}: {}", o.warmup, before, why));
+    took("warmup", why);
+  }
   return notes;
 }
 
 }  // namespace
-
-Index shorter_warmup(Index updates) { return updates / 10; }
 
 std::vector<std::string> apply_preset(TrainOptions& o, const Given& given, const Took& tell) {
   Took took = [&](const std::string& name, const std::string& origin) {

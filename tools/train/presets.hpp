@@ -16,7 +16,4 @@ std::vector<std::string> apply_preset(
     TrainOptions& options, const std::function<bool(const char* name)>& given,
     const std::function<void(const std::string& name, const std::string& origin)>& took = {});
 
-// The warm-up, where it was not given, that leaves most of so many updates to learn at the full rate.
-Index shorter_warmup(Index updates);
-
 }  // namespace glim

@@ -70,7 +70,8 @@ report "the configuration can be given back" "$(diff <(values run.toml) <(values
 report "fewer heads for a narrow model" "$([ "$(used heads --d-model 30)" = 3 ] || used heads --d-model 30)"
 report "a shorter warm-up for a short run" "$([ "$(used warmup --max-steps 100)" = 10 ] || used warmup --max-steps 100)"
 report "one tokenizer for one vocabulary" "$([ -z "$(used target-tokenizer --shared-vocabulary)" ] || used target-tokenizer --shared-vocabulary)"
-report "noam's own factor" "$([ "$(used rate --schedule noam)" = 0 ] || used rate --schedule noam)"
+report "a peak for every schedule" "$([ "$(used rate --schedule noam)" = "$(used rate)" ] || used rate --schedule noam)"
+report "a factor instead" "$([ "$(used rate --schedule noam --noam-factor 2)" = 0 ] || used rate --schedule noam --noam-factor 2)"
 small=(--task copy --examples 40 --layers 1 --d-model 16 --heads 2 --d-ff 32 --progress none)
 "$glim" train "${small[@]}" --epochs 1 --out short >log 2>&1
 report "a run shorter than its warm-up says so" "$(grep -q 'note: --warmup is 0, not 150: the run has 1 update$' log || head -5 log)"

@@ -42,4 +42,30 @@ complete early 'validations? without improvement\. To go on: .* --patience 2$'
 report "trials" "$([ "$(grep -c ' validation sentences' log)" = 2 ] || cat log)"
 "$glim" train --resume --out tried --max-steps 32 --progress lines >log 2>&1
 report "trials after resuming" "$([ "$(grep -c ' validation sentences' log)" = 2 ] || cat log)"
+# --- the peak rate ---
+schedule() { grep '^schedule' "$1"; }
+noam=("${train[@]}" --examples 64 --schedule noam)
+"${noam[@]}" --epochs 1 --rate 1e-3 --out peak >log 2>&1
+report "--rate is noam's peak" "$(schedule log | grep -q 'peak rate 0.001 at step 1$' || cat log)"
+"${noam[@]}" --epochs 1 --warmup 400 --noam-factor 1 --out long >log 2>&1
+report "noam's factor" "$(schedule log | grep -q 'factor 1, d_model 16, warmup 400; peak rate 0.0125 at' || cat log)"
+"${noam[@]}" --epochs 5 --noam-factor 1 --out factor >log 2>&1
+report "a shorter warm-up keeps the peak" "$(schedule log | grep -q 'warmup 4; peak rate 0.02041 at step 4$' || cat log)"
+refuse "a factor and a rate" '--noam-factor: and --rate both say' "${noam[@]}" --noam-factor 1 --rate 1e-3 --out no
+refuse "a factor without noam" '--noam-factor: needs --schedule noam' "${train[@]}" --noam-factor 1 --schedule cosine --out no
+refuse "a factor for a rate" '--rate: .*--noam-factor 2' "${noam[@]}" --rate 2 --out no
+
+# --- before --noam-factor, noam's rate was the factor: such a run and such a configuration mean what they meant ---
+noam+=(--noam-factor 2 --warmup 5)
+"${noam[@]}" --epochs 4 --out whole >whole.log 2>&1
+"${noam[@]}" --epochs 2 --out half >log 2>&1
+was='\\"rate\\":0.0,\\"noam_factor\\":2.0' is='\\"rate\\":2.0                    '
+sed "s/$was/$is/" half/last.safetensors >older
+report "an older checkpoint" "$(cmp -s older half/last.safetensors && echo "nothing was changed")"
+mv older half/last.safetensors
+"$glim" train --resume --epochs 4 --out half >log 2>&1
+report "an older run goes on to the bit" "$([ "$(tail -1 log)" = "$(tail -1 whole.log)" ] || tail -1 log whole.log)"
+sed '/^noam-factor/d; s/^rate = .*/rate = 2.0/' whole/config.toml >older.toml
+"$glim" train --config older.toml --out again >log 2>&1
+report "an older configuration" "$([ "$(tail -1 log)" = "$(tail -1 whole.log)" ] || tail -1 log whole.log)"
 summary

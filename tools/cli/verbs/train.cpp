@@ -191,9 +191,9 @@ void fit_warmup(const Command& command, TrainOptions& o, Learner& learner,
         o.warmup, run));
     return;
   }
-  notes.push_back(fmt::format("--warmup is {}, not {}: the run has {}", shorter_warmup(updates),
-                              o.warmup, run));
-  o.warmup = shorter_warmup(updates);
+  const Index before = o.warmup;
+  shorten_warmup(o, updates);
+  notes.push_back(fmt::format("--warmup is {}, not {}: the run has {}", o.warmup, before, run));
 }
 
 // A resumed run goes on with the engine that it had, unless --products or GLIM_PRODUCTS says another.
