@@ -13,16 +13,20 @@ namespace glim {
 
 namespace {
 
-// Before --noam-factor, the rate of a noam schedule was its factor. A file that Glim wrote then has every option
-// but this one.
-void read_rate_as_factor(std::vector<TomlEntry>& entries, const std::string& text) {
+// A file that Glim wrote before --noam-factor has every option but this one. The rate of a noam schedule was its
+// factor, and a text was validated on its last tenth, whatever the share.
+void read_as_older(std::vector<TomlEntry>& entries, const std::string& text) {
   if (!text.starts_with("# The effective options of ") && !text.starts_with("# Options of "))
     return;
   auto find = [&](const char* key) { return std::ranges::find(entries, key, &TomlEntry::key); };
-  const auto schedule = find("schedule"), rate = find("rate"), none = entries.end();
-  if (find("noam-factor") == none && rate != none && schedule != none &&
-      schedule->values == std::vector<std::string>{"noam"})
-    rate->key = "noam-factor";
+  const auto none = entries.end(), rate = find("rate"), share = find("valid-share");
+  auto says = [&](const char* key, const std::string& value) {
+    const auto entry = find(key);
+    return entry != none && entry->values == std::vector{value};
+  };
+  if (find("noam-factor") != none) return;
+  if (rate != none && says("schedule", "noam")) rate->key = "noam-factor";
+  if (share != none && (says("kind", "gpt") || says("kind", "bert"))) share->values = {"-1"};
 }
 
 }  // namespace
@@ -35,7 +39,7 @@ void apply_config(Command& command, const std::vector<Command>& all, const std::
   std::string text = file.read_text(0, static_cast<std::size_t>(file.size()));
   std::map<const Option*, int> lines;  // where each was set
   std::vector<TomlEntry> entries = parse_toml(text, path);
-  read_rate_as_factor(entries, text);
+  read_as_older(entries, text);
   for (const TomlEntry& e : entries) {
     const std::string place = path + ":" + std::to_string(e.line);
     if (!e.table.empty() && e.table != command.name)

@@ -2,6 +2,7 @@
 
 #include "tensor/error.hpp"
 #include "tools/data/corpus/names.hpp"
+#include "tools/data/corpus/split.hpp"
 #include "tools/data/corpus/tasks.hpp"
 #include "tools/data/phrasebook/phrasebook.hpp"
 #include "tools/train/distil.hpp"
@@ -34,7 +35,11 @@ Dataset load_pairs(const TrainOptions& o) {
     d.train = o.pairs.empty() ? read_parallel(o.source, o.target) : read_pairs(o.pairs, o.columns);
     if (!o.valid_source.empty()) d.valid = read_parallel(o.valid_source, o.valid_target);
     if (!o.valid_pairs.empty()) d.valid = read_pairs(o.valid_pairs, o.columns);
-    if (o.valid_share > 0) d.valid = split_off(d.train, o.valid_share, o.seed);
+    if (o.valid_share != 0 && d.valid.pairs.empty()) {
+      const std::size_t all = d.train.pairs.size();
+      d.valid = split_off(d.train, o.valid_share, o.seed);
+      d.held_out = describe_held_out(d.valid.line, all, o.valid_share, "pair");
+    }
   } else if (o.task == "phrasebook") {
     d.train = generated_corpus("phrasebook", phrasebook_train());
     d.valid = generated_corpus("phrasebook (validation)", phrasebook_valid());

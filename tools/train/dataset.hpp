@@ -13,6 +13,7 @@ struct Dataset {
   ParallelCorpus train, valid, test;  // valid and test may be empty
   TokenizerPair tokenizers;
   TokenizedCorpus train_tokens, valid_tokens;
+  std::string held_out;   // which pairs were taken to validate on, if no others were named
   std::string distilled;  // what was done to the training targets, if a teacher made them
   // A number that differs where the tokens of the training pairs differ: resuming checks it.
   std::string fingerprint() const;

@@ -94,6 +94,12 @@ class Learner {
   // validation data.
   virtual std::optional<Trial> trial() { return {}; }
 
+  // How often each target occurs in the training data.
+  virtual std::map<Index, Index> target_counts() const = 0;
+  // What the model makes of a few different inputs, in eval() meanwhile; nothing for kinds that write no text of their
+  // own.
+  virtual std::vector<std::string> outputs() { return {}; }
+
   // Text that shows what the model in this folder has learned, on data that it was not trained on; empty
   // without such data.
   virtual std::string demonstrate(const std::string& /*folder*/) { return {}; }

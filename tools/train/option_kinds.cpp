@@ -35,7 +35,7 @@ constexpr Owners kOwners[] = {
     {"gpt bert", "text valid-text"},
     {"gpt bert classifier", "init"},
     {"gpt", "block bias"},
-    {"transformer rnn conv non-autoregressive classifier", "columns valid-share"},
+    {"transformer rnn conv non-autoregressive classifier", "columns"},
     {"classifier", "labelled valid-labelled word-dropout"},
     {"classifier vit", "pooling"},
     {"vit",

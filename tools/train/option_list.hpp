@@ -40,11 +40,13 @@ void each_option(Options& o, const F& f) {
   take("valid-pairs", o.valid_pairs, "such a file to validate on");
   take("columns", o.columns,
        "names of the columns of --pairs or --labelled (source,target; sentence,label)");
-  take("valid-share", o.valid_share, "share of the training sentences to validate on instead",
-       kShare);
+  take("valid-share", o.valid_share,
+       "share of the training data to validate on instead (below 0: a tenth, at most 1,000 "
+       "sentences, where no other data are named)",
+       {-1, 1, false, true});
   take("text", o.text, "file of text; for bert of sentences, one a line");
   take("valid-text", o.valid_text,
-       "file of text to validate on (without: the last tenth of --text)");
+       "file of text to validate on (without: the end of --text, --valid-share of it)");
   take("labelled", o.labelled,
        "file of sentences and labels: sentence<TAB>label lines, CSV or JSON lines");
   take("valid-labelled", o.valid_labelled, "such a file to validate on");

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "tensor/error.hpp"
 #include "tensor/matmul/plan.hpp"
@@ -43,6 +44,16 @@ void check_values(const TrainOptions& o) {
   });
 }
 
+// Options of a program without --noam-factor: the rate of a noam schedule was its factor, a text was validated on
+// its last tenth, and nothing else was held out unless the share was given.
+void read_as_older(TrainOptions& o, bool has_share) {
+  if (o.schedule == "noam") o.noam_factor = std::exchange(o.rate, 0);
+  if (o.kind == "gpt" || o.kind == "bert")
+    o.valid_share = -1;
+  else if (!has_share)
+    o.valid_share = 0;
+}
+
 }  // namespace
 
 std::string TrainOptions::to_json() const {
@@ -69,16 +80,10 @@ TrainOptions TrainOptions::from_json(const std::string& text, const std::string&
     each_option(o, [&](const OptionText& t, auto& field) {
       if (j.contains(key_of(t.name))) j.at(key_of(t.name)).get_to(field);
     });
-    if (!j.contains("noam_factor")) read_rate_as_factor(o);
+    if (!j.contains("noam_factor")) read_as_older(o, j.contains("valid_share"));
     check_values(o);
     return o;
   });
-}
-
-void read_rate_as_factor(TrainOptions& o) {
-  if (o.schedule != "noam") return;
-  o.noam_factor = o.rate;
-  o.rate = 0;
 }
 
 void shorten_warmup(TrainOptions& o, Index updates) {
@@ -109,14 +114,10 @@ void check_translation(const TrainOptions& o) {
   if (!files && !(o.source.empty() && o.target.empty() && o.valid_source.empty() &&
                   o.valid_target.empty() && !table && o.valid_pairs.empty()))
     fail("task", "'" + o.task + "' makes its own data: leave out --task, or the files");
-  if (!files && o.valid_share > 0)
-    fail("valid-share", "'" + o.task + "' has its own data to validate on");
   if (!o.columns.empty() && !table && o.valid_pairs.empty())
     fail("columns", "names those of --pairs FILE");
   if (!o.valid_pairs.empty() && !o.valid_source.empty())
     fail("valid-pairs", "has both sides: leave out --valid-source and --valid-target");
-  if (o.valid_share > 0 && !(o.valid_pairs.empty() && o.valid_source.empty()))
-    fail("valid-share", "is taken of the training data, but there are others to validate on");
   if (o.valid_source.empty() != o.valid_target.empty())
     fail(o.valid_source.empty() ? "valid-source" : "valid-target",
          "both validation files are needed, or neither");
@@ -145,6 +146,13 @@ void check(const TrainOptions& o) {
     fail("record-every", "needs --record: nothing is recorded without");
   if (o.enough > 0 && o.try_every == 0)
     fail("enough", "needs --try-every N: it is measured every N epochs");
+  if (o.valid_share > 0 && o.task != "files")
+    fail("valid-share", "'" + o.task + "' has its own data to validate on");
+  for (const std::string* other : {&o.valid_source, &o.valid_pairs, &o.valid_text,
+                                   &o.valid_labelled, &o.valid_images, &o.valid_image_folder})
+    if (o.valid_share > 0 && !other->empty())
+      fail("valid-share",
+           "is taken of the training data, but " + *other + " is there to validate on");
   if (o.noam_factor > 0 && o.schedule != "noam") fail("noam-factor", "needs --schedule noam");
   if (o.noam_factor > 0 && o.rate > 0)
     fail("noam-factor", "and --rate both say the peak learning rate: give one of them");
@@ -207,6 +215,15 @@ TokenizerOptions tokenizer_options(const TrainOptions& o, bool target) {
     if (o.vocabulary > 0) t.vocabulary_size = o.vocabulary;
   }
   return t;
+}
+
+void note_smaller_vocabulary(const TrainOptions& o, bool target, const Tokenizer& tokenizer,
+                             std::vector<std::string>& lines) {
+  const TokenizerOptions asked = tokenizer_options(o, target);
+  if (asked.kind == "sentencepiece" && asked.vocabulary_file.empty() && o.init_from.empty() &&
+      tokenizer.size() < asked.vocabulary_size)
+    lines.push_back(fmt::format("note: --vocabulary is {}, not {}: the {}text has no more subwords",
+                                tokenizer.size(), asked.vocabulary_size, target ? "target " : ""));
 }
 
 }  // namespace glim

@@ -22,8 +22,8 @@ struct TrainOptions {
   std::string valid_source, valid_target;
   std::string pairs, valid_pairs;  // tables of both sides (tools/data/corpus/table.hpp)
   std::string columns;             // of a table, by name; empty: source,target or sentence,label
-  double valid_share = 0;          // of the training data, to validate on
-  std::string text, valid_text;    // of a language model; bert: one sentence a line
+  double valid_share = -1;       // of the training data, to validate on; below 0: split.hpp decides
+  std::string text, valid_text;  // of a language model; bert: one sentence a line
   std::string labelled, valid_labelled;                    // sentence<TAB>label
   std::string init_from;                                   // a model to begin with
   std::string images, labels, valid_images, valid_labels;  // IDX files
@@ -99,8 +99,6 @@ struct TrainOptions {
 // ValueError, naming the option, for values that make no sense or contradict each other.
 void check(const TrainOptions& options);              // those of every kind
 void check_translation(const TrainOptions& options);  // those that name sentence pairs
-// For options of a program without --noam-factor: with --schedule noam, --rate was the factor.
-void read_rate_as_factor(TrainOptions& options);
 // A warm-up that leaves most of so many updates to learn at the full rate. The peak rate stays.
 void shorten_warmup(TrainOptions& options, Index updates);
 // Names of the options in which `a` and `b` differ, as on the command line ("d-model").
@@ -114,5 +112,8 @@ Index log_interval(Index chosen, Index total_steps);
 std::unique_ptr<Schedule> make_schedule(const TrainOptions& o, Index total_steps);
 BatchOptions batch_options(const TrainOptions& o);
 TokenizerOptions tokenizer_options(const TrainOptions& o, bool target);
+// Adds a line if the text had not enough subwords for the vocabulary that the options name.
+void note_smaller_vocabulary(const TrainOptions& o, bool target, const Tokenizer& tokenizer,
+                             std::vector<std::string>& lines);
 
 }  // namespace glim

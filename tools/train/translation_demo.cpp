@@ -5,6 +5,7 @@
 
 #include "tools/common/picture.hpp"
 #include "tools/common/terminal.hpp"
+#include "tools/data/bleu/bleu.hpp"
 #include "tools/train/learners/translation.hpp"
 #include "tools/train/translator.hpp"
 
@@ -56,20 +57,57 @@ std::optional<Trial> TranslationLearner::trial() {
   return trial;
 }
 
+std::map<Index, Index> TranslationLearner::target_counts() const {
+  std::map<Index, Index> counts;
+  for (const TokenPair& p : data_.train_tokens.pairs) {
+    for (std::int64_t id : p.target) ++counts[id];
+    ++counts[kEos];
+  }
+  return counts;
+}
+
+// Of the held-out sentences if there are any. Sentences with one translation are allowed to be translated alike.
+std::vector<std::string> TranslationLearner::outputs() {
+  constexpr std::size_t kMost = 8;
+  const ParallelCorpus& from = data_.valid.pairs.empty() ? data_.train : data_.valid;
+  std::map<std::string, std::string> sources;  // by reference
+  for (const SentencePair& p : from.pairs)
+    if (sources.size() < kMost) sources.emplace(p.target, p.source);
+  std::vector<std::string> different;
+  for (const auto& [reference, source] : sources) different.push_back(source);
+  TranslateOptions options;
+  options.truncate = true;
+  std::vector<std::string> said;
+  for (const auto& list : Translator(*model_, data_.tokenizers).translate(different, options))
+    said.push_back(list[0].text);
+  return said;
+}
+
 std::string TranslationLearner::demonstrate(const std::string& folder) {
-  const ParallelCorpus& test = data_.test;
+  constexpr std::size_t kMost = 200;  // of one's own
+  const bool own = options_.task == "files";
+  ParallelCorpus test = own ? data_.valid : data_.test;
+  if (own) test.pairs.resize(std::min(test.pairs.size(), kMost));
   if (test.pairs.empty() || options_.task == "random") return "";
   LoadedSequenceModel best = load_sequence_model(folder);
   Translator translator(*best.model, data_.tokenizers);
-  auto found = translator.translate(test.source_sentences(), {});
+  TranslateOptions options;
+  options.truncate = true;
+  auto found = translator.translate(test.source_sentences(), options);
   std::size_t exact = 0;
   for (std::size_t i = 0; i < found.size(); ++i) exact += found[i][0].text == test.pairs[i].target;
   std::string text = "\nheld-out sentences, never seen in training:\n";
-  std::size_t step = std::max<std::size_t>(1, found.size() / 8);
+  std::size_t step = std::max<std::size_t>(1, found.size() / (own ? 4 : 8));
   for (std::size_t i = 0; i < found.size(); i += step) {
     bool same = found[i][0].text == test.pairs[i].target;
     text += fmt::format("  {}\n    {} {}{}\n", test.pairs[i].source, same ? "=" : "≠",
                         found[i][0].text, same ? "" : "   reference: " + test.pairs[i].target);
+  }
+  if (own) {
+    std::vector<std::string> said;
+    for (const auto& list : found) said.push_back(list[0].text);
+    return text + fmt::format("BLEU {:.2f} on {} held-out sentences\n\n",
+                              corpus_bleu(said, test.target_sentences()).score, said.size());
   }
   text += fmt::format("exact match: {} of {} = {:.2f} %\n", exact, found.size(),
                       100.0 * static_cast<double>(exact) / static_cast<double>(found.size()));

@@ -25,6 +25,7 @@
 #include "tools/train/same_run.hpp"
 #include "tools/train/start.hpp"
 #include "tools/train/trainer.hpp"
+#include "tools/train/verdict.hpp"
 #include "tools/train/weights_hash.hpp"
 
 namespace glim {
@@ -335,11 +336,18 @@ void run_train(Command& command, TrainArguments& a) {
     throw Exit(130);
   }
   if (quiet()) return;
+  const std::string hash = weights_hash(learner->model().named_parameters());
   print(learner->demonstrate(o.out));
+  learner->model().load_state_dict(load_checkpoint(model_file(o.out)).weights);
+  if (const Measures held_out = measure_validation(*learner); held_out.tokens > 0)
+    print_line("on held-out data: " + learner->describe(held_out));
+  if (std::string line =
+          not_learned(*learner, o, trainer->state().step, trainer->schedule().peak());
+      !line.empty())
+    print_line(line);
   print_line("Model saved to " + model_file(o.out));
   // The weights after the last step, not the best ones: a run on another machine is held against these.
-  print_line(fmt::format("weights after {} updates: {}", trainer->state().step,
-                         weights_hash(learner->model().named_parameters())));
+  print_line(fmt::format("weights after {} updates: {}", trainer->state().step, hash));
   if (o.record) print_line("To see what happened inside: glim report " + o.out);
 }
 

@@ -2,12 +2,43 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/format.h>
 #include <unordered_map>
 
 #include "tensor/error.hpp"
+#include "tools/common/counted.hpp"
 #include "tools/data/corpus/random.hpp"
 
 namespace glim {
+namespace {
+
+constexpr std::size_t kLeastSentences = 20;
+
+}  // namespace
+
+double usual_share(std::size_t n) {
+  constexpr double kTenth = 0.1, kMost = 1000;
+  return n < kLeastSentences ? 0 : std::min(kTenth, kMost / static_cast<double>(n));
+}
+
+std::size_t held_out_end(std::size_t n, double share) {
+  return static_cast<std::size_t>(std::ceil((share < 0 ? 0.1 : share) * static_cast<double>(n)));
+}
+
+std::string describe_held_out(const std::vector<std::int64_t>& lines, std::size_t n, double share,
+                              const std::string& noun, const std::string& numbered) {
+  if (share == 0) return "";
+  if (lines.empty())
+    return "  nothing is held out to validate on: " +
+           (n < kLeastSentences ? counted(n, noun) + " are too few"
+                                : "all of " + counted(n, noun) + " are one sentence");
+  constexpr std::size_t kShown = 3;
+  const std::vector<std::int64_t> first(
+      lines.begin(), lines.begin() + std::min<std::ptrdiff_t>(std::ssize(lines), kShown));
+  return fmt::format("  held out to validate on: {} of {} {}s, drawn with --seed ({} {}{})",
+                     lines.size(), n, noun, numbered, fmt::join(first, ", "),
+                     lines.size() > kShown ? ", …" : "");
+}
 
 std::vector<bool> validation_rows(const std::vector<std::string>& sentences, double share,
                                   Index seed) {
@@ -17,6 +48,10 @@ std::vector<bool> validation_rows(const std::vector<std::string>& sentences, dou
     auto [at, fresh] = group_of.emplace(sentences[i], groups.size());
     if (fresh) groups.emplace_back();
     groups[at->second].push_back(i);
+  }
+  if (share < 0) {
+    share = usual_share(sentences.size());
+    if (share == 0 || groups.size() < 2) return std::vector<bool>(sentences.size(), false);
   }
   if (groups.size() < 2)
     throw ValueError("--valid-share", "the data have only one sentence, which is trained on");

@@ -4,6 +4,7 @@
 // that nothing of the validation data is trained on.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -11,10 +12,22 @@
 
 namespace glim {
 
+// The share of n sentences that is kept if none is asked for: a tenth, at most 1,000, and none of fewer than 20.
+double usual_share(std::size_t n);
+
+// The items at the end of a text of n that are kept: all of a share begun, and a tenth if it is below 0.
+std::size_t held_out_end(std::size_t n, double share);
+
 // Of each sentence whether it is kept: round(share · n) of them, more where the last drawn occurs often, but
-// at least one, and never all. ValueError for --valid-share when there are not two different sentences.
+// at least one, and never all. ValueError for --valid-share when there are not two different sentences. Below 0
+// the share is the usual one, and nothing is kept of fewer than two different sentences.
 std::vector<bool> validation_rows(const std::vector<std::string>& sentences, double share,
                                   Index seed);
+
+// "  held out to validate on: 300 of 3000 pairs, drawn with --seed (lines 4, 17, 25, …)", or that there were too few.
+// Empty for a share of 0.
+std::string describe_held_out(const std::vector<std::int64_t>& lines, std::size_t n, double share,
+                              const std::string& noun, const std::string& numbered = "lines");
 
 // The items that are kept, which leave `items`.
 template <class T>

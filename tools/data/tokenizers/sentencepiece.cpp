@@ -1,6 +1,7 @@
 #include "tools/data/tokenizers/sentencepiece.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <fmt/format.h>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -51,26 +52,24 @@ void check_options(const TokenizerOptions& o) {
   }
 }
 
+// The largest vocabulary that the text allows, as SentencePiece's complaint says it; 0 if that is not the complaint.
+std::int64_t most_possible(const std::string& complaint) {
+  static constexpr std::string_view kHint = "set it to a value <= ";
+  const std::size_t at = complaint.find(kHint);
+  return at == std::string::npos ? 0 : std::atoll(complaint.c_str() + at + kHint.size());
+}
+
 // What SentencePiece refused, in terms of what the user can change.
 std::string explain(const TokenizerOptions& o, const std::string& message, std::size_t characters) {
   const auto least = static_cast<std::int64_t>(characters) + kSpecialTokens;
   if (o.vocabulary_size < least) {
     return fmt::format(
         "vocabulary size {} is too small: the text has {} different characters, {} entries with "
-        "the special tokens; raise the vocabulary size or lower the character coverage",
+        "the special tokens; raise --vocabulary",
         o.vocabulary_size, characters, least);
   }
-  static constexpr std::string_view kHint = "set it to a value <= ";
-  if (const std::size_t at = message.find(kHint); at != std::string::npos) {
-    const std::size_t begin = at + kHint.size();
-    const std::size_t end = message.find_first_not_of("0123456789", begin);
-    return fmt::format(
-        "vocabulary size {} is too large for this text; at most {} is possible: lower the "
-        "vocabulary size or train on more text",
-        o.vocabulary_size, message.substr(begin, end - begin));
-  }
-  return fmt::format("training with vocabulary size {} failed ({}); try another vocabulary size",
-                     o.vocabulary_size, message);
+  return fmt::format(
+      "no subwords can be learned from this text ({}): more text, or --tokenizer char", message);
 }
 
 // Words of at most kLongWord characters.
@@ -120,9 +119,8 @@ TokenizerPtr SentencePieceTokenizer::train(const TokenizerOptions& options,
       lines.push_back(with_long_words_cut(words));
     }
   }
-  const std::unordered_map<std::string, std::string> settings = {
+  std::unordered_map<std::string, std::string> settings = {
       {"model_type", options.model},
-      {"vocab_size", std::to_string(options.vocabulary_size)},
       {"character_coverage", fmt::format("{}", options.character_coverage)},
       {"normalization_rule_name", "identity"},
       {"pad_id", std::to_string(kPad)},
@@ -133,12 +131,18 @@ TokenizerPtr SentencePieceTokenizer::train(const TokenizerOptions& options,
       {"max_sentence_length", std::to_string(1 << 30)},
       {"num_threads", "2"},
       {"minloglevel", "3"}};
-  Lines iterator(lines);
   std::string model;
-  const auto status = sentencepiece::SentencePieceTrainer::Train(settings, &iterator, &model);
-  if (!status.ok()) {
-    throw ValueError("sentencepiece", explain(options, status.ToString(), characters.size()));
-  }
+  auto problem = [&](std::int64_t size) {
+    settings["vocab_size"] = std::to_string(size);
+    Lines iterator(lines);
+    const auto status = sentencepiece::SentencePieceTrainer::Train(settings, &iterator, &model);
+    return status.ok() ? "" : status.ToString();
+  };
+  std::string refused = problem(options.vocabulary_size);
+  if (const std::int64_t most = most_possible(refused); most > kSpecialTokens)
+    refused = problem(most);
+  if (!refused.empty())
+    throw ValueError("sentencepiece", explain(options, refused, characters.size()));
   return std::make_shared<SentencePieceTokenizer>(std::move(model));
 }
 

@@ -10,6 +10,7 @@
 #include "tensor/ops/reduce.hpp"
 #include "tools/common/counted.hpp"
 #include "tools/data/corpus/corpus.hpp"
+#include "tools/data/corpus/split.hpp"
 #include "tools/data/phrasebook/phrasebook.hpp"
 #include "tools/train/learners/sizes.hpp"
 #include "tools/train/option_kinds.hpp"
@@ -29,15 +30,28 @@ void check_bert(const TrainOptions& o) {
 
 struct BertText {
   std::vector<std::string> train, valid;
+  std::string held_out = {};
 };
 
 BertText bert_text(const TrainOptions& o) {
   if (o.task == "phrasebook")
     return {sources_of(phrasebook_train()), sources_of(phrasebook_valid())};
-  std::vector<std::string> lines = read_corpus(o.text).sentences;
+  Corpus all = read_corpus(o.text);
+  std::vector<std::string>& lines = all.sentences;
   if (!o.valid_text.empty()) return {lines, read_corpus(o.valid_text).sentences};
-  auto cut = lines.begin() + static_cast<std::ptrdiff_t>(lines.size() - lines.size() / 10);
-  return {{lines.begin(), cut}, {cut, lines.end()}};
+  // Whole sentences: a share that is begun is trained on.
+  const std::size_t n = lines.size();
+  const auto count =
+      o.valid_share < 0 ? n / 10 : static_cast<std::size_t>(o.valid_share * static_cast<double>(n));
+  const auto cut = lines.begin() + static_cast<std::ptrdiff_t>(n - count);
+  BertText parts{{lines.begin(), cut}, {cut, lines.end()}};
+  if (count > 0)
+    parts.held_out =
+        fmt::format("  held out to validate on: the last {} of {} sentences, from line {} on",
+                    count, n, all.line[n - count]);
+  else if (o.valid_share != 0)
+    parts.held_out = describe_held_out({}, n, o.valid_share, "sentence");
+  return parts;
 }
 
 Index known_tokens(const TokenPair& sentence) {
@@ -113,6 +127,7 @@ class MaskedLearner final : public Learner {
   MaskedLearner(const TrainOptions& o, const Checkpoint* from) : options_(o) {
     check_bert(o);
     BertText parts = bert_text(o);
+    held_out_ = parts.held_out;
     BertConfig config;
     if (from) {
       config = described_bert(*from, o.out);
@@ -139,6 +154,8 @@ class MaskedLearner final : public Learner {
   std::string fingerprint() const override { return data_.fingerprint(); }
   std::vector<std::string> summary() const override {
     std::vector<std::string> lines = glim::describe(data_, *tokenizer_);
+    note_smaller_vocabulary(options_, false, *tokenizer_, lines);
+    if (!held_out_.empty()) lines.push_back(held_out_);
     if (left_out_ > 0)
       lines.push_back(
           fmt::format("  left out: {} of unknown tokens", counted(left_out_, "sentence")));
@@ -222,6 +239,14 @@ class MaskedLearner final : public Learner {
                        m.accuracy());
   }
 
+  std::map<Index, Index> target_counts() const override {
+    std::map<Index, Index> counts;
+    for (const TokenPair& p : data_.train.pairs)
+      for (std::int64_t id : p.source)
+        if (id >= kSpecialTokens) ++counts[id];
+    return counts;
+  }
+
   // Sentences with the middle token hidden, and what the model would put there.
   std::string demonstrate(const std::string& folder) override {
     const std::vector<TokenPair>& sentences = data_.valid.pairs;
@@ -275,6 +300,7 @@ class MaskedLearner final : public Learner {
   SentenceBatches data_;
   std::map<Index, RandomKey> drawn_;  // by training batch, in this epoch
   Index left_out_ = 0;
+  std::string held_out_;
   std::unique_ptr<MaskedLanguageModel> model_;
 };
 

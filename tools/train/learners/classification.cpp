@@ -7,6 +7,7 @@
 #include "tensor/error.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
+#include "tools/data/corpus/split.hpp"
 #include "tools/train/learners/sizes.hpp"
 
 namespace glim {
@@ -17,8 +18,6 @@ void check_classification(const TrainOptions& o) {
   if (o.labelled.empty())
     throw ValueError("--labelled",
                      "--kind classifier needs --labelled FILE, of sentence<TAB>label lines");
-  if (o.valid_share > 0 && !o.valid_labelled.empty())
-    throw ValueError("--valid-share", "is taken of --labelled, but there is --valid-labelled");
   if (o.task != "files")
     throw ValueError("--task",
                      "--kind classifier learns from --labelled FILE alone: leave out --task");
@@ -93,8 +92,12 @@ class ClassificationLearner final : public Learner {
     check_classification(o);
     LabelledSentences train = read_labelled(o.labelled, o.columns), valid;
     const std::vector<std::string> names = train.labels;  // of all that are given
-    if (o.valid_share > 0) valid = split_off(train, o.valid_share, o.seed);
-    if (!o.valid_labelled.empty()) valid = read_labelled(o.valid_labelled, o.columns);
+    if (!o.valid_labelled.empty()) {
+      valid = read_labelled(o.valid_labelled, o.columns);
+    } else if (o.valid_share != 0) {
+      valid = split_off(train, o.valid_share, o.seed);
+      held_out_ = describe_held_out(valid.line, names.size(), o.valid_share, "sentence");
+    }
     BertConfig config;
     StateDict pretrained;
     Pooling pooling = kNames<Pooling>.parse("pooling", o.pooling);
@@ -147,6 +150,8 @@ class ClassificationLearner final : public Learner {
   std::string fingerprint() const override { return data_.fingerprint(); }
   std::vector<std::string> summary() const override {
     std::vector<std::string> lines = glim::describe(data_, *tokenizer_);
+    note_smaller_vocabulary(options_, false, *tokenizer_, lines);
+    if (!held_out_.empty()) lines.push_back(held_out_);
     lines.push_back("  labels: " + labels_.list());
     if (!started_from_.empty())
       lines.push_back("  sizes, vocabulary and encoder weights are those of " + started_from_);
@@ -187,6 +192,12 @@ class ClassificationLearner final : public Learner {
     return fmt::format("NLL {:.4f}  accuracy {:.4f}", m.nll, m.accuracy());
   }
 
+  std::map<Index, Index> target_counts() const override {
+    std::map<Index, Index> counts;
+    for (const TokenPair& p : data_.train.pairs) ++counts[p.target[0]];
+    return counts;
+  }
+
  private:
   Var sentences_loss(Split split, const std::vector<std::int64_t>& rows, Measures& sums) {
     const std::vector<TokenPair>& pairs = data_.part(split).pairs;
@@ -217,7 +228,7 @@ class ClassificationLearner final : public Learner {
   TokenizerPtr tokenizer_;
   Labels labels_;
   SentenceBatches data_;
-  std::string started_from_;
+  std::string started_from_, held_out_;
   std::unique_ptr<SequenceClassifier> model_;
 };
 

@@ -10,6 +10,7 @@
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tools/common/counted.hpp"
+#include "tools/data/corpus/split.hpp"
 #include "tools/data/images/augment.hpp"
 #include "tools/data/images/idx.hpp"
 #include "tools/data/images/png.hpp"
@@ -40,6 +41,8 @@ void check_images(const TrainOptions& o) {
     fail(o.valid_images.empty() ? "valid-images" : "valid-labels",
          "is needed with the other validation file");
   bool own = !o.valid_images.empty() || !o.valid_image_folder.empty();
+  if (o.valid_share > 0 && o.valid_last > 0)
+    fail("valid-last", "and --valid-share both take images to validate on: give one of them");
   if (own && o.valid_last > 0)
     fail("valid-last",
          "takes validation images from the training files, but other validation files are given");
@@ -213,6 +216,7 @@ class ImageLearner final : public Learner {
         "data: {} training images, {} validation; {} x {} pixels, {} channel{}; {} classes: {}",
         train_.rows.size(), valid_.rows.size(), set.height, set.width, set.channels,
         set.channels > 1 ? "s" : "", labels_.size(), labels_.list())};
+    if (!held_out_.empty()) lines.push_back(held_out_);
     if (set.left_out > 0)
       lines.push_back(fmt::format("  left out: {}, not PNG", counted(set.left_out, "file")));
     lines.push_back(fmt::format("  patches of {0} x {0}: {1} per image", model_->config().patch,
@@ -269,6 +273,12 @@ class ImageLearner final : public Learner {
   double criterion(const Measures& m) const override { return 1 - m.accuracy(); }
   std::string describe(const Measures& m) const override {
     return fmt::format("NLL {:.4f}  accuracy {:.4f}", m.nll, m.accuracy());
+  }
+
+  std::map<Index, Index> target_counts() const override {
+    std::map<Index, Index> counts;
+    for (Index r : train_.rows) ++counts[train_.numbers[static_cast<std::size_t>(r)]];
+    return counts;
   }
 
   std::string demonstrate(const std::string& folder) override {
@@ -342,7 +352,13 @@ class ImageLearner final : public Learner {
                       std::max<Index>(1, first), held, count, all->name));
     train_.rows.resize(static_cast<std::size_t>(first));
     std::iota(train_.rows.begin(), train_.rows.end(), 0);
-    if (valid_.set) {
+    if (!valid_.set && o.valid_share != 0) {
+      std::vector<std::string> names;
+      for (Index r : train_.rows) names.push_back(std::to_string(r));
+      valid_.rows = take_rows(train_.rows, validation_rows(names, o.valid_share, o.seed));
+      held_out_ = describe_held_out(valid_.rows, names.size(), o.valid_share, "image", "images");
+      if (!valid_.rows.empty()) valid_.set = all;
+    } else if (valid_.set) {
       valid_.rows.resize(static_cast<std::size_t>(held > 0 ? held : valid_.set->size()));
       std::iota(valid_.rows.begin(), valid_.rows.end(), held > 0 ? count - held : 0);
     }
@@ -381,6 +397,7 @@ class ImageLearner final : public Learner {
 
   TrainOptions options_;
   Part train_, valid_;
+  std::string held_out_;
   Labels labels_;
   std::unique_ptr<Vit> model_;
 };

@@ -34,7 +34,8 @@ Labels Labels::of(std::span<const std::string> all) {
   l.names_.erase(std::unique(l.names_.begin(), l.names_.end()), l.names_.end());
   if (l.names_.size() < 2)
     throw ValueError("labels", "a classifier needs at least two different labels, not " +
-                                   (l.names_.empty() ? "none" : "only '" + l.names_[0] + "'"));
+                                   (l.names_.empty() ? "none" : "only '" + l.names_[0] + "'") +
+                                   ": add examples of another");
   bool numbers = std::all_of(l.names_.begin(), l.names_.end(),
                              [](const std::string& n) { return number_of(n).has_value(); });
   if (numbers)

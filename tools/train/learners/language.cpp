@@ -7,6 +7,7 @@
 #include "tensor/error.hpp"
 #include "tools/common/utf8.hpp"
 #include "tools/data/corpus/corpus.hpp"
+#include "tools/data/corpus/split.hpp"
 #include "tools/data/corpus/text_stream.hpp"
 #include "tools/data/phrasebook/phrasebook.hpp"
 #include "tools/train/fingerprint.hpp"
@@ -56,21 +57,31 @@ std::string joined(const std::vector<std::string>& lines) {
 
 struct Parts {
   std::string train, valid;
+  std::string held_out = {};  // which part of the file the second is
 };
 
+// The text's end is held out: of characters as tokens in characters, else in lines.
 Parts parts_of(const TrainOptions& o) {
   if (o.task == "phrasebook")
     return {joined(sources_of(phrasebook_train())), joined(sources_of(phrasebook_valid()))};
   std::vector<std::string> lines = read_lines(o.text);
-  if (!o.valid_text.empty()) return {joined(lines), joined(read_lines(o.valid_text))};
-  if (o.tokenizer != "char") {
-    auto cut = lines.begin() + static_cast<std::ptrdiff_t>(lines.size() * 9 / 10);
-    return {joined({lines.begin(), cut}), joined({cut, lines.end()})};
-  }
-  std::string text = joined(lines);
-  std::vector<CodePoint> characters = code_points(text);
-  std::size_t cut = characters[characters.size() * 9 / 10].offset;
-  return {text.substr(0, cut), text.substr(cut)};
+  const std::string text = joined(lines);
+  if (!o.valid_text.empty()) return {text, joined(read_lines(o.valid_text))};
+  if (o.valid_share == 0) return {text, {}};
+  const bool by_character = o.tokenizer == "char";
+  const std::vector<CodePoint> characters = code_points(text);
+  const std::size_t n = by_character ? characters.size() : lines.size();
+  const std::size_t count = held_out_end(n, o.valid_share);
+  std::size_t cut = text.size();
+  if (by_character)
+    cut = characters[n - count].offset;
+  else
+    for (std::size_t i = n - count; i < n; ++i) cut -= lines[i].size() + 1;
+  return {text.substr(0, cut), text.substr(cut),
+          fmt::format(
+              "  held out to validate on: the last {} of {} {}, from line {} on", count, n,
+              by_character ? "characters" : "lines",
+              1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(cut), '\n'))};
 }
 
 TokenizerPtr trained_tokenizer(const TrainOptions& o, const std::string& text) {
@@ -107,6 +118,7 @@ class LanguageLearner final : public Learner {
       : options_(o), train_name_(o.task == "files" ? o.text : o.task) {
     check_language(o);
     Parts parts = parts_of(o);
+    held_out_ = parts.held_out;
     GptConfig config;
     if (from) {
       config = described_gpt(*from, o.out);
@@ -122,7 +134,7 @@ class LanguageLearner final : public Learner {
       silent_ += std::erase_if(*tokens, [&](Index id) { return id < config.silent; });
     if (static_cast<Index>(train_.size()) <= o.block)
       throw ValueError("--block", fmt::format("{} tokens of context need more than the {} training "
-                                              "tokens of {}",
+                                              "tokens of {}: a smaller --block, or more text",
                                               o.block, train_.size(), train_name_));
     model_ = std::make_unique<Gpt>(config);
     if (o.precision == "float64") model_->to(DType::Float64);
@@ -144,6 +156,8 @@ class LanguageLearner final : public Learner {
     std::vector<std::string> lines{
         fmt::format("data: {} training tokens, {} validation; {} tokens in the vocabulary",
                     train_.size(), valid_.size(), tokenizer_->size())};
+    note_smaller_vocabulary(options_, false, *tokenizer_, lines);
+    if (!held_out_.empty()) lines.push_back(held_out_);
     auto count = [&](const std::vector<Index>& tokens, const char* what) {
       if (auto unknown = std::count(tokens.begin(), tokens.end(), kUnk))
         lines.push_back(fmt::format("  {} tokens {} are not in the vocabulary", unknown, what));
@@ -234,6 +248,12 @@ class LanguageLearner final : public Learner {
     return fmt::format("loss {:.4f}  perplexity {:.3f}", m.nll, m.perplexity());
   }
 
+  std::map<Index, Index> target_counts() const override {
+    std::map<Index, Index> counts;
+    for (Index id : train_) ++counts[id];
+    return counts;
+  }
+
   std::string demonstrate(const std::string& folder) override {
     LoadedLanguageModel best = load_language_model(folder);
     TextStream text(best.tokenizer);
@@ -274,7 +294,7 @@ class LanguageLearner final : public Learner {
 
   TrainOptions options_;
   TokenizerPtr tokenizer_;
-  std::string train_name_;
+  std::string train_name_, held_out_;
   std::vector<Index> train_, valid_;
   std::size_t silent_ = 0;  // tokens of the text that the model cannot say
   std::unique_ptr<Gpt> model_;

@@ -101,6 +101,10 @@ std::vector<std::string> TranslationLearner::summary() const {
       "data: {} training pairs, {} validation; {} source and {} target tokens in the vocabularies",
       data_.train_tokens.pairs.size(), data_.valid_tokens.pairs.size(),
       data_.tokenizers.source->size(), data_.tokenizers.target->size())};
+  note_smaller_vocabulary(options_, false, *data_.tokenizers.source, lines);
+  if (data_.tokenizers.target != data_.tokenizers.source)
+    note_smaller_vocabulary(options_, true, *data_.tokenizers.target, lines);
+  if (!data_.held_out.empty()) lines.push_back(data_.held_out);
   if (!data_.distilled.empty()) lines.push_back(data_.distilled);
   if (!options_.init_from.empty()) {
     Index source = 0, target = 0;

@@ -71,6 +71,8 @@ class TranslationLearner final : public Learner {
   std::vector<TrainingSample> samples(Index batch) const override;
   Var sample_loss(Index batch, std::size_t i) override;
   std::optional<Trial> trial() override;
+  std::map<Index, Index> target_counts() const override;
+  std::vector<std::string> outputs() override;
   std::string demonstrate(const std::string& folder) override;
 
   SequenceModel& sequence_model() { return *model_; }

@@ -178,16 +178,17 @@ TEST_CASE("what SentencePiece refuses comes with a remedy", "[sentencepiece]") {
   using test::message_of;
   for (const std::string model : {"unigram", "bpe"}) {
     INFO(model);
-    std::string large, small;
+    std::string small;
+    std::int64_t large = 0;
     CHECK(standard_error_of([&] {
-            large = message_of<ValueError>([&] { train_tokenizer(pieces(model, 50000), text); });
+            large = train_tokenizer(pieces(model, 50000), text)->size();
             small = message_of<ValueError>([&] { train_tokenizer(pieces(model, 10), text); });
           }).empty());
-    CHECK(large.find("vocabulary size 50000 is too large for this text; at most ") !=
-          std::string::npos);
-    CHECK(large.find("lower the vocabulary size or train on more text") != std::string::npos);
+    CHECK(large > 20);
+    CHECK(train_tokenizer(pieces(model, large), text)->size() == large);
+    CHECK(large < 50000);
     CHECK(small.find("vocabulary size 10 is too small") != std::string::npos);
-    CHECK(small.find("raise the vocabulary size") != std::string::npos);
+    CHECK(small.find("raise --vocabulary") != std::string::npos);
   }
   CHECK_THROWS_AS(train_tokenizer(pieces("bpee", 100), text), ValueError);
   CHECK_THROWS_AS(train_tokenizer(pieces("bpe", 4), text), ValueError);

@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# own_text.sh GLIM: what a newcomer types on small texts of their own ends in a model that has learned, or in a line
+# that says it has not. A share is held out unless other data are named; what is too small to hold out from, to learn
+# subwords from, or to tell classes apart is one line.
+set -uo pipefail
+glim=$(realpath "$1")
+source "$(dirname "$0")/../common.sh"
+train=("$glim" train --progress none)
+says() {  # NAME PATTERN: in the log of that run
+  report "$1: $2" "$(grep -Eq -- "$2" "$1.log" || cat "$1.log")"
+}
+silent() { report "$1 does not say $2" "$(grep -E -- "$2" "$1.log")"; }
+run() {  # NAME ARGS...
+  local name=$1
+  shift
+  "${train[@]}" "$@" --out "$name" >"$name.log" 2>&1 || cat "$name.log"
+}
+
+# 250 pairs of a small language: who does what to whom, in another order and with an ending.
+awk 'BEGIN {
+  srand(1)
+  split("the|a|my|your", d, "|"); split("die|eine|meine|deine", D, "|")
+  split("cat|dog|bird|man|woman|child|horse|fish", n, "|"); split("Katze|Hündin|Amsel|Mannfrau|Frau|Kleine|Stute|Forelle", N, "|")
+  split("sees|hears|likes|finds|seeks", v, "|"); split("sieht|hört|mag|findet|sucht", V, "|")
+  split("|today|often|never", t, "|"); split("|heute|oft|nie", T, "|")
+  for (i = 0; i < 250; ++i) {
+    a = 1 + int(4 * rand()); b = 1 + int(8 * rand()); c = 1 + int(5 * rand())
+    e = 1 + int(4 * rand()); f = 1 + int(8 * rand()); g = 1 + int(4 * rand())
+    print d[a], n[b], v[c], d[e], n[f] (t[g] ? " " t[g] : "") >"mine.en"
+    print (T[g] ? T[g] " " : "") D[a], N[b], D[e], N[f], V[c] >"mine.de"
+  }
+}'
+
+# --- what has not learned says so ---
+run still --source mine.en --target mine.de --max-steps 2 --rate 1e-6
+says still '^not learned: .*; try more updates than 2 \(--epochs [0-9]+ --max-steps 2000\)$'
+report "in one line" "$([ "$(grep -c 'not learned' still.log)" = 1 ] || cat still.log)"
+small=(--layers 1 --d-model 16 --heads 2 --d-ff 32)
+run burnt --source mine.en --target mine.de "${small[@]}" --rate 10 --schedule constant --epochs 4
+says burnt '^not learned: .* a lower --rate than 10 \(1e-03\)$'
+sed 's/.*/&\t&/; s/\t.* \(sees\|hears\|likes\) .*/\tA/; s/\t.* .*/\tB/' mine.en >labels.tsv
+run judge --kind classifier --labelled labels.tsv --epochs 40
+silent judge 'not learned'
+run unjust --kind classifier --labelled labels.tsv --max-steps 1 --rate 1e-6
+says unjust '^not learned: the training loss of [0-9.]+ is not clearly below 0\.6'
+run prose --kind gpt --text mine.en --max-steps 150
+silent prose 'not learned'
+run mute --kind gpt --text mine.en "${small[@]}" --max-steps 1 --rate 1e-6
+says mute '^not learned: '
+
+# --- what is held out ---
+says judge 'held out to validate on: 25 of 250 sentences, drawn with --seed'
+says prose 'held out to validate on: the last [0-9]+ of [0-9]+ characters, from line 22[0-9] on'
+run masked --kind bert --text mine.en "${small[@]}" --max-steps 1
+says masked 'held out to validate on: the last 25 of 250 sentences, from line 226 on'
+run none --source mine.en --target mine.de "${small[@]}" --max-steps 1 --valid-share 0
+says none '^data: 250 training pairs, 0 validation'
+silent none 'held'
+head -12 mine.en >few.en
+head -12 mine.de >few.de
+run few --source few.en --target few.de "${small[@]}" --max-steps 1
+says few 'nothing is held out to validate on: 12 pairs are too few'
+sed 's/.*/one and the same/' mine.en >same
+run alike --source same --target same "${small[@]}" --max-steps 1
+says alike 'nothing is held out to validate on: all of 250 pairs are one sentence'
+head -c 60 mine.en >tiny
+refuse "less text than its context" '--block: 64 tokens .*: a smaller --block, or more text' \
+  "${train[@]}" --kind gpt --text tiny --out no
+sed 's/.$/A/' labels.tsv >one.tsv
+refuse "one class" "one\.tsv: .*not only 'A': add examples of another" "${train[@]}" --kind classifier --labelled one.tsv --out no
+
+# --- subwords ---
+for model in bpe unigram; do
+  run $model --source few.en --target few.de "${small[@]}" --max-steps 1 --tokenizer sentencepiece-$model
+  says $model '^note: --vocabulary is [0-9]+, not 8000: the text has no more subwords$'
+  says $model '^note: --vocabulary is [0-9]+, not 8000: the target text has no more subwords$'
+  run text-$model --kind gpt --text mine.en "${small[@]}" --max-steps 1 --tokenizer sentencepiece-$model
+  says text-$model '^note: --vocabulary is [0-9]+, not 8000'
+  printf 'a\na\n' >letter
+  "${train[@]}" --source letter --target letter "${small[@]}" --max-steps 1 --tokenizer sentencepiece-$model --out letter-$model >out 2>err
+  report "subwords of one letter, $model" "$([ $? = 0 ] || [ "$(grep -c '^glim: error: .*more text' err)/$(wc -l <err)" = 1/1 ] || cat err)"
+done
+refuse "a vocabulary smaller than the alphabet" 'raise --vocabulary' "${train[@]}" --source mine.en --target mine.de \
+  --tokenizer sentencepiece-bpe --vocabulary 10 --out no
+summary

@@ -1,0 +1,78 @@
+#include "tools/train/verdict.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <set>
+namespace glim {
+namespace {
+
+constexpr double kClearly = 0.9;  // of the entropy
+
+// Without dropout, on some training batches.
+Measures training_loss(Learner& learner, Index shards) {
+  constexpr Index kBatches = 16;
+  Measures sums;
+  const Index parts = learner.begin(Split::Train, 0) * shards;
+  for (Index i = 0; i < parts && i < kBatches * shards; ++i) {
+    if (learner.size(Split::Train, i).samples == 0) continue;
+    Measures batch;
+    learner.loss(Split::Train, i, 0, batch);
+    sums += batch;
+  }
+  return sums.per_target();
+}
+
+struct Frequencies {
+  double entropy = 0, largest = 0;  // nats; share
+};
+Frequencies frequencies(const std::map<Index, Index>& counts) {
+  Frequencies f;
+  double total = 0;
+  for (const auto& [target, n] : counts) total += static_cast<double>(n);
+  for (const auto& [target, n] : counts) {
+    const double p = static_cast<double>(n) / total;
+    f.entropy -= p * std::log(p);
+    f.largest = std::max(f.largest, p);
+  }
+  return f;
+}
+
+std::string remedy(const TrainOptions& o, Index updates, double peak) {
+  constexpr Index kFew = 1000;
+  constexpr double kHigh = 2e-3;
+  std::string more;
+  if (updates < kFew)
+    more = fmt::format("more updates than {} (--epochs {}{})", updates,
+                       o.epochs * std::clamp<Index>(2 * kFew / std::max<Index>(updates, 1), 2, 100),
+                       o.max_steps > 0 ? fmt::format(" --max-steps {}", 2 * kFew) : "");
+  if (peak > kHigh || more.empty())
+    more += fmt::format("{}a lower --rate than {:.2g} ({:.0e})", more.empty() ? "" : ", or ", peak,
+                        peak > kHigh ? 1e-3 : peak / 4);
+  return more;
+}
+
+}  // namespace
+
+std::string not_learned(Learner& learner, const TrainOptions& o, Index updates, double peak) {
+  learner.model().eval();
+  NoGrad no_tape;
+  const Frequencies guess = frequencies(learner.target_counts());
+  const Measures loss = training_loss(learner, o.shards);
+  std::string found;
+  // (With label smoothing and a rare class a good model's loss may be above the entropy: its errors are few.)
+  if (!(loss.nll < kClearly * guess.entropy) &&
+      !(1 - loss.accuracy() < kClearly * (1 - guess.largest)) && guess.entropy > 0)
+    found = fmt::format(
+        "the training loss of {:.3f} is not clearly below {:.3f}, that of a guess by "
+        "the targets' frequencies",
+        loss.nll, guess.entropy);
+  const std::vector<std::string> said = learner.outputs();
+  const std::set<std::string> different(said.begin(), said.end());
+  if (said.size() > 1 && different.size() == 1)
+    found = said[0].empty() ? "every translation is empty"
+                            : "every translation is the same: " + said[0];
+  return found.empty() ? "" : "not learned: " + found + "; try " + remedy(o, updates, peak);
+}
+
+}  // namespace glim

@@ -1,0 +1,19 @@
+// Whether a run has taught its model anything, said at its end.
+#pragma once
+
+#include <string>
+
+#include "tools/train/learner.hpp"
+#include "tools/train/options.hpp"
+
+namespace glim {
+
+// One line that says that the learner's model has not learned, and what to change; empty if it has.
+//
+//   loss           on the training data is not clearly below the entropy of the targets' frequencies
+//   translations   are all empty, or one and the same
+//
+// `updates` were made, `peak` is the largest rate. The model is in eval() afterwards.
+std::string not_learned(Learner& learner, const TrainOptions& options, Index updates, double peak);
+
+}  // namespace glim
