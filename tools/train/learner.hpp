@@ -15,6 +15,7 @@
 #include "autograd/ops.hpp"
 #include "nn/module.hpp"
 #include "tools/measure/probe.hpp"
+#include "tools/train/options.hpp"
 #include "tools/train/processes.hpp"
 
 namespace glim {
@@ -54,7 +55,11 @@ struct Trial {
 
 class Learner {
  public:
+  explicit Learner(TrainOptions options) : options_(std::move(options)) {}
   virtual ~Learner() = default;
+
+  // Those that it was made with, and in the place of zeros what the amount of data says (amount.hpp).
+  const TrainOptions& options() const { return options_; }
 
   virtual Module& model() = 0;
   virtual std::string kind() const = 0;  // as in tools/train/learners/kinds.hpp
@@ -103,6 +108,9 @@ class Learner {
   // Text that shows what the model in this folder has learned, on data that it was not trained on; empty
   // without such data.
   virtual std::string demonstrate(const std::string& /*folder*/) { return {}; }
+
+ protected:
+  TrainOptions options_;
 };
 
 // The rows of the i-th of `parts` parts of `count` rows: neighbours, as many in each as can be.

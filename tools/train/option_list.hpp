@@ -116,11 +116,13 @@ void each_option(Options& o, const F& f) {
   choose("recompute", o.recompute, "layers that backward runs again to save memory",
          kNames<Recompute>.names());
   group = "Training";
-  take("epochs", o.epochs, "passes over the training data", kPositive);
+  take("epochs", o.epochs, "passes over the training data (0: 5 to 100, by its amount)", kCount);
   take("max-steps", o.max_steps, "largest number of updates (0: no limit)", kCount);
   take("batch-tokens", o.batch_tokens, "largest number of padded tokens in a batch (0: no limit)",
        kCount);
-  take("batch-sentences", o.batch_sentences, "largest number of pairs in a batch (0: no limit)",
+  take("batch-sentences", o.batch_sentences,
+       "largest number of pairs in a batch (0: no limit; without either limit by the amount of "
+       "data)",
        kCount);
   take("accumulate", o.accumulate, "batches in one update", kPositive);
   take("shards", o.shards, "parts of a batch, which processes share; a power of two", kPositive);

@@ -137,8 +137,6 @@ void check(const TrainOptions& o) {
   if (o.kind != "rnn" && o.kind != "conv" && o.d_model % o.heads != 0)
     fail("heads",
          std::to_string(o.heads) + " heads do not divide d_model " + std::to_string(o.d_model));
-  if (o.batch_tokens == 0 && o.batch_sentences == 0)
-    fail("batch-tokens", "0 is no limit, and then --batch-sentences N must be one");
   if (!std::has_single_bit(static_cast<std::uint64_t>(o.shards)) || o.shards > kMostShards)
     fail("shards", fmt::format("must be a power of two up to {}, not {}", kMostShards, o.shards));
   constexpr Index kOlder = 50;  // of models and configurations that say the default of their time

@@ -60,7 +60,7 @@ struct TrainOptions {
   bool bias = false;               // in the layers of a language model
   std::string pooling = "mean";    // of a classifier: first or mean
   // Training.
-  Index epochs = 10, max_steps = 0;  // 0: no limit
+  Index epochs = 10, max_steps = 0;  // 0: by the amount of data (amount.hpp); no limit
   Index batch_tokens = 4096, batch_sentences = 0, accumulate = 1;
   Index shards = 1;  // parts of a batch, a power of two
   double label_smoothing = 0.1;

@@ -41,7 +41,13 @@ constexpr Preset kPresets[] = {
      "layers=6 d-model=512 heads=8 d-ff=2048 label-smoothing=0 batch-tokens=0 batch-sentences=64 "
      "schedule=constant rate=1e-4 epochs=100"},
 
+    {"transformer non-autoregressive", "files",
+     "layers=2 d-model=128 heads=4 d-ff=256 norm=pre schedule=cosine rate=1e-3 warmup=200 epochs=0 "
+     "batch-tokens=0 average=3"},
+
     {"rnn conv", "", "schedule=cosine rate=1e-3"},
+    {"rnn conv", "files", "d-model=128 warmup=200 epochs=0 batch-tokens=0 average=3"},
+    {"rnn", "files", "d-embed=128"},
     {"rnn conv", kSynthetic,
      "d-model=64 label-smoothing=0 batch-tokens=0 batch-sentences=40 rate=3e-3 warmup=50"},
     {"rnn conv", "phrasebook", "target-tokenizer=char epochs=24"},
@@ -66,9 +72,11 @@ constexpr Preset kPresets[] = {
      "epochs=30 batch-tokens=2048 label-smoothing=0 optimizer=adamw weight-decay=0.01 "
      "schedule=cosine "
      "rate=1e-3 warmup=200"},
+    {"gpt", "files", "patience=20"},
+    {"bert", "files", "epochs=0 batch-tokens=0"},
     {"classifier", "",
      "layers=1 d-model=128 heads=4 d-ff=2D dropout=0.5 word-dropout=0.5 norm=pre activation=gelu "
-     "positions=learned epochs=8 batch-tokens=1024 optimizer=adamw weight-decay=1 schedule=cosine "
+     "positions=learned epochs=0 batch-tokens=0 optimizer=adamw weight-decay=1 schedule=cosine "
      "rate=1e-3 warmup=100"},
     {"vit", "",
      "layers=4 d-model=64 heads=4 d-ff=4D epochs=30 batch-tokens=0 batch-sentences=64 "

@@ -31,6 +31,17 @@ awk 'BEGIN {
   }
 }'
 
+# --- the README's own command ---
+run translator --source mine.en --target mine.de
+says translator 'held out to validate on: 25 of 250 pairs, drawn with --seed \(lines [0-9]+, [0-9]+, [0-9]+, …\)'
+says translator '^on held-out data: KL'
+silent translator 'not learned'
+"$glim" translate --model translator <mine.en >said 2>log
+report "as many lines as sentences, none empty" "$([ "$(grep -c . said)" = 250 ] || head -3 said log)"
+report "sentences differ" "$([ "$(sort -u said | wc -l)" -gt 100 ] || sort -u said | head)"
+right=$(paste -d '\t' said mine.de | awk -F '\t' '$1 == $2' | wc -l)
+report "most are right" "$([ "$right" -gt 125 ] || echo "$right of 250")"
+
 # --- what has not learned says so ---
 run still --source mine.en --target mine.de --max-steps 2 --rate 1e-6
 says still '^not learned: .*; try more updates than 2 \(--epochs [0-9]+ --max-steps 2000\)$'

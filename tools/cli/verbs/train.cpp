@@ -81,6 +81,12 @@ void settle_train(Command& command, TrainArguments& a) {
       [&](const std::string& name, const std::string& origin) {
         command.find(name)->origin = origin;
       });
+  // A trained model is changed more gently than a fresh one.
+  if (a.start && !command.given("rate") && !command.given("noam-factor")) {
+    constexpr double kUsual = 1e-3, kShare = 0.1;
+    a.options.rate = kShare * (a.options.rate > 0 ? a.options.rate : kUsual);
+    command.find("rate")->origin = "a tenth of the usual, for --init-from";
+  }
 }
 
 // Progress to standard error, measurements to the model's folder.
@@ -267,6 +273,7 @@ void prepare_learner(Command& command, TrainArguments& a, Prepared& run) {
   TrainOptions& o = run.options;
   const std::unique_ptr<Checkpoint> from = std::move(run.from);
   run.learner = make_learner(o, a.start ? &a.start->checkpoint : from.get());
+  o = run.learner->options();
   if (a.start) load_start(run.learner->model(), *a.start);
   if (!a.resume) fit_warmup(command, o, *run.learner, a.notes);
   if (world.first()) make_folder(o.out);

@@ -56,9 +56,9 @@ void train_for_comparison(const TrainOptions& o, Comparison& row) {
   if (!o.teacher.empty()) distil(o);
   std::unique_ptr<Learner> learner = make_learner(o);
   make_folder(o.out);
-  Trainer trainer(o, *learner, o.to_toml());
+  Trainer trainer(learner->options(), *learner, learner->options().to_toml());
   trainer.record();
-  Epochs observer(row.name, o.epochs);
+  Epochs observer(row.name, learner->options().epochs);
   std::atomic<bool> never{false};
   double wall = seconds_now(), cpu = processor_seconds();
   trainer.run(observer, never);

@@ -12,6 +12,7 @@
 #include "tools/data/corpus/corpus.hpp"
 #include "tools/data/corpus/split.hpp"
 #include "tools/data/phrasebook/phrasebook.hpp"
+#include "tools/train/amount.hpp"
 #include "tools/train/learners/sizes.hpp"
 #include "tools/train/option_kinds.hpp"
 
@@ -124,7 +125,7 @@ namespace {
 
 class MaskedLearner final : public Learner {
  public:
-  MaskedLearner(const TrainOptions& o, const Checkpoint* from) : options_(o) {
+  MaskedLearner(const TrainOptions& o, const Checkpoint* from) : Learner(o) {
     check_bert(o);
     BertText parts = bert_text(o);
     held_out_ = parts.held_out;
@@ -141,6 +142,7 @@ class MaskedLearner final : public Learner {
     left_out_ = drop_unknown(data_.train) + drop_unknown(data_.valid);
     if (data_.train.pairs.empty())
       throw ValueError("--min-frequency", "leaves no token in the vocabulary");
+    chosen_ = choose_by_amount(options_, std::ssize(data_.train.pairs));
     model_ = std::make_unique<MaskedLanguageModel>(config);
     if (o.precision == "float64") model_->to(DType::Float64);
   }
@@ -156,6 +158,7 @@ class MaskedLearner final : public Learner {
     std::vector<std::string> lines = glim::describe(data_, *tokenizer_);
     note_smaller_vocabulary(options_, false, *tokenizer_, lines);
     if (!held_out_.empty()) lines.push_back(held_out_);
+    if (!chosen_.empty()) lines.push_back(chosen_);
     if (left_out_ > 0)
       lines.push_back(
           fmt::format("  left out: {} of unknown tokens", counted(left_out_, "sentence")));
@@ -295,12 +298,11 @@ class MaskedLearner final : public Learner {
     return sums.take(label_smoothing_loss(logits, m.targets, options_.label_smoothing, kPad));
   }
 
-  TrainOptions options_;
   TokenizerPtr tokenizer_;
   SentenceBatches data_;
   std::map<Index, RandomKey> drawn_;  // by training batch, in this epoch
   Index left_out_ = 0;
-  std::string held_out_;
+  std::string held_out_, chosen_;
   std::unique_ptr<MaskedLanguageModel> model_;
 };
 

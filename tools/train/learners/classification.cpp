@@ -8,6 +8,7 @@
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tools/data/corpus/split.hpp"
+#include "tools/train/amount.hpp"
 #include "tools/train/learners/sizes.hpp"
 
 namespace glim {
@@ -88,7 +89,7 @@ namespace {
 
 class ClassificationLearner final : public Learner {
  public:
-  ClassificationLearner(const TrainOptions& o, const Checkpoint* from) : options_(o) {
+  ClassificationLearner(const TrainOptions& o, const Checkpoint* from) : Learner(o) {
     check_classification(o);
     LabelledSentences train = read_labelled(o.labelled, o.columns), valid;
     const std::vector<std::string> names = train.labels;  // of all that are given
@@ -137,6 +138,7 @@ class ClassificationLearner final : public Learner {
     };
     take(train, data_.train);
     take(valid, data_.valid);
+    chosen_ = choose_by_amount(options_, std::ssize(data_.train.pairs));
   }
 
   Module& model() override { return *model_; }
@@ -152,6 +154,7 @@ class ClassificationLearner final : public Learner {
     std::vector<std::string> lines = glim::describe(data_, *tokenizer_);
     note_smaller_vocabulary(options_, false, *tokenizer_, lines);
     if (!held_out_.empty()) lines.push_back(held_out_);
+    if (!chosen_.empty()) lines.push_back(chosen_);
     lines.push_back("  labels: " + labels_.list());
     if (!started_from_.empty())
       lines.push_back("  sizes, vocabulary and encoder weights are those of " + started_from_);
@@ -224,11 +227,10 @@ class ClassificationLearner final : public Learner {
     }
   }
 
-  TrainOptions options_;
   TokenizerPtr tokenizer_;
   Labels labels_;
   SentenceBatches data_;
-  std::string started_from_, held_out_;
+  std::string started_from_, held_out_, chosen_;
   std::unique_ptr<SequenceClassifier> model_;
 };
 

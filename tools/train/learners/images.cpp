@@ -14,6 +14,7 @@
 #include "tools/data/images/augment.hpp"
 #include "tools/data/images/idx.hpp"
 #include "tools/data/images/png.hpp"
+#include "tools/train/amount.hpp"
 #include "tools/train/fingerprint.hpp"
 #include "tools/train/learners/sizes.hpp"
 #include "tools/train/option_kinds.hpp"
@@ -46,8 +47,6 @@ void check_images(const TrainOptions& o) {
   if (own && o.valid_last > 0)
     fail("valid-last",
          "takes validation images from the training files, but other validation files are given");
-  if (o.batch_sentences == 0)
-    fail("batch-sentences", "is needed: it is the number of images of a batch");
   if (o.batch_tokens != 0)
     fail("batch-tokens", "counts tokens; the images of a batch are --batch-sentences");
 }
@@ -161,9 +160,10 @@ namespace {
 
 class ImageLearner final : public Learner {
  public:
-  ImageLearner(const TrainOptions& o, const Checkpoint* from) : options_(o) {
+  ImageLearner(const TrainOptions& o, const Checkpoint* from) : Learner(o) {
     check_images(o);
     read_images();
+    chosen_ = choose_by_amount(options_, std::ssize(train_.rows));
     VitConfig config;
     if (from) {
       DescribedVit d = described_vit(*from, o.out);
@@ -217,6 +217,7 @@ class ImageLearner final : public Learner {
         train_.rows.size(), valid_.rows.size(), set.height, set.width, set.channels,
         set.channels > 1 ? "s" : "", labels_.size(), labels_.list())};
     if (!held_out_.empty()) lines.push_back(held_out_);
+    if (!chosen_.empty()) lines.push_back(chosen_);
     if (set.left_out > 0)
       lines.push_back(fmt::format("  left out: {}, not PNG", counted(set.left_out, "file")));
     lines.push_back(fmt::format("  patches of {0} x {0}: {1} per image", model_->config().patch,
@@ -395,9 +396,8 @@ class ImageLearner final : public Learner {
     return {first + begin, first + end};
   }
 
-  TrainOptions options_;
   Part train_, valid_;
-  std::string held_out_;
+  std::string held_out_, chosen_;
   Labels labels_;
   std::unique_ptr<Vit> model_;
 };

@@ -10,6 +10,7 @@
 #include "tools/data/corpus/split.hpp"
 #include "tools/data/corpus/text_stream.hpp"
 #include "tools/data/phrasebook/phrasebook.hpp"
+#include "tools/train/amount.hpp"
 #include "tools/train/fingerprint.hpp"
 #include "tools/train/learners/sizes.hpp"
 #include "tools/train/option_kinds.hpp"
@@ -115,7 +116,7 @@ namespace {
 class LanguageLearner final : public Learner {
  public:
   LanguageLearner(const TrainOptions& o, const Checkpoint* from)
-      : options_(o), train_name_(o.task == "files" ? o.text : o.task) {
+      : Learner(o), train_name_(o.task == "files" ? o.text : o.task) {
     check_language(o);
     Parts parts = parts_of(o);
     held_out_ = parts.held_out;
@@ -136,6 +137,7 @@ class LanguageLearner final : public Learner {
       throw ValueError("--block", fmt::format("{} tokens of context need more than the {} training "
                                               "tokens of {}: a smaller --block, or more text",
                                               o.block, train_.size(), train_name_));
+    chosen_ = choose_by_amount(options_, std::ssize(train_) / o.block);
     model_ = std::make_unique<Gpt>(config);
     if (o.precision == "float64") model_->to(DType::Float64);
   }
@@ -158,6 +160,7 @@ class LanguageLearner final : public Learner {
                     train_.size(), valid_.size(), tokenizer_->size())};
     note_smaller_vocabulary(options_, false, *tokenizer_, lines);
     if (!held_out_.empty()) lines.push_back(held_out_);
+    if (!chosen_.empty()) lines.push_back(chosen_);
     auto count = [&](const std::vector<Index>& tokens, const char* what) {
       if (auto unknown = std::count(tokens.begin(), tokens.end(), kUnk))
         lines.push_back(fmt::format("  {} tokens {} are not in the vocabulary", unknown, what));
@@ -292,9 +295,8 @@ class LanguageLearner final : public Learner {
         from_vector(out, {rows * crops.length}), options_.label_smoothing, kPad));
   }
 
-  TrainOptions options_;
   TokenizerPtr tokenizer_;
-  std::string train_name_, held_out_;
+  std::string train_name_, held_out_, chosen_;
   std::vector<Index> train_, valid_;
   std::size_t silent_ = 0;  // tokens of the text that the model cannot say
   std::unique_ptr<Gpt> model_;

@@ -8,6 +8,7 @@
 #include "nn/attention/mask.hpp"
 #include "tensor/error.hpp"
 #include "tools/common/counted.hpp"
+#include "tools/train/amount.hpp"
 
 namespace glim {
 
@@ -48,7 +49,7 @@ LoadedSequenceModel load_sequence_model(const std::string& path) {
 }
 
 TranslationLearner::TranslationLearner(const TrainOptions& options, const Checkpoint* from)
-    : options_(options) {
+    : Learner(options) {
   check_translation(options);
   if (from) {
     TokenizerPair given = tokenizers_of(*from, options.out);
@@ -56,6 +57,7 @@ TranslationLearner::TranslationLearner(const TrainOptions& options, const Checkp
   } else {
     data_ = load_dataset(options);
   }
+  chosen_ = choose_by_amount(options_, std::ssize(data_.train_tokens.pairs));
   const TokenizerPair& t = data_.tokenizers;
   model_ = from ? rebuilt(*from, options.out)
                 : sequence_kind(options.kind)->build(options, t.source->size(), t.target->size());
@@ -64,7 +66,7 @@ TranslationLearner::TranslationLearner(const TrainOptions& options, const Checkp
 }
 
 TranslationLearner::TranslationLearner(LoadedSequenceModel loaded, ParallelCorpus test)
-    : options_(loaded.checkpoint.options), model_(std::move(loaded.model)) {
+    : Learner(loaded.checkpoint.options), model_(std::move(loaded.model)) {
   data_.tokenizers = loaded.tokenizers;
   data_.valid = std::move(test);
   LengthLimit limit{model_->max_len() - 1, model_->max_len() - 1, Policy::Error};
@@ -105,6 +107,7 @@ std::vector<std::string> TranslationLearner::summary() const {
   if (data_.tokenizers.target != data_.tokenizers.source)
     note_smaller_vocabulary(options_, true, *data_.tokenizers.target, lines);
   if (!data_.held_out.empty()) lines.push_back(data_.held_out);
+  if (!chosen_.empty()) lines.push_back(chosen_);
   if (!data_.distilled.empty()) lines.push_back(data_.distilled);
   if (!options_.init_from.empty()) {
     Index source = 0, target = 0;

@@ -86,8 +86,8 @@ class TranslationLearner final : public Learner {
   void number_copies();
   Var guided(const TeacherForced& taught, const Batch& batch) const;
 
-  TrainOptions options_;
   Dataset data_;
+  std::string chosen_;  // what the amount of data says
   std::unique_ptr<SequenceModel> model_;
   std::vector<std::vector<std::int64_t>> train_batches_, valid_batches_;
   std::vector<CopyNumbers> train_copies_, valid_copies_;  // of the pairs, if the model copies
