@@ -6,6 +6,7 @@
 #include "tests/catch.hpp"
 #include "tests/tools/temporary_file.hpp"
 #include "tests/tools/train/smallest.hpp"
+#include "tools/train/amount.hpp"
 #include "tools/train/learners/classification.hpp"
 #include "tools/train/learners/kinds.hpp"
 #include "tools/train/learners/language.hpp"
@@ -73,6 +74,24 @@ TEST_CASE("gpt: nine tenths train, the rest validates in whole", "[learners][gpt
   CHECK(two->fingerprint() != learner->fingerprint());
 }
 
+TEST_CASE("epochs and batches follow the amount of data where they are 0", "[learners]") {
+  auto chosen = [](Index n) {
+    TrainOptions o;
+    o.epochs = o.batch_tokens = 0;
+    CHECK_FALSE(choose_by_amount(o, n).empty());
+    return std::pair{o.epochs, o.batch_sentences};
+  };
+  CHECK(chosen(1) == std::pair<Index, Index>{100, 16});
+  CHECK(chosen(180) == std::pair<Index, Index>{75, 16});
+  CHECK(chosen(2700) == std::pair<Index, Index>{19, 32});
+  CHECK(chosen(28000) == std::pair<Index, Index>{6, 64});
+  CHECK(chosen(199000) == std::pair<Index, Index>{5, 128});
+  TrainOptions given;
+  CHECK(choose_by_amount(given, 2700).empty());
+  CHECK(given.epochs == 10);
+  CHECK(given.batch_sentences == 0);  // --batch-tokens is its limit
+}
+
 TEST_CASE("gpt: crops are a function of seed and epoch", "[learners][gpt]") {
   TemporaryFile text(unique_pairs(999));
   TrainOptions o = smallest("gpt");
@@ -125,7 +144,9 @@ TEST_CASE("labels are ordered, found and kept", "[learners][labels]") {
   CHECK(l.find("7") == -1);
   CHECK(message_of<ValueError>([] {
           Labels::of(std::vector<std::string>{"1", "1"});
-        }) == "labels: a classifier needs at least two different labels, not only '1': add examples of another");
+        }) ==
+        "labels: a classifier needs at least two different labels, not only '1': add examples of "
+        "another");
   CHECK_THROWS_AS(Labels::from_json("{", "here"), FileError);
   CHECK_THROWS_AS(Labels::from_json("[\"a\"]", "here"), FileError);
 }
