@@ -23,12 +23,14 @@ Tensor smoothed_target(const Tensor& target, Index classes, const Smoothing& s, 
 Var kl_of_logits(const Var& logits, const Tensor& target, const Smoothing& s, LossSums& sums) {
   const Index classes = logits.size(1);
   Var log_probs = named(log_softmax(logits), "log_probs");
-  Var cross = -sum(log_probs * smoothed_target(target, classes, s, logits.dtype()));
-  Tensor real = not_equal(target, static_cast<double>(s.pad)).to(logits.dtype());
+  Tensor q = smoothed_target(target, classes, s, logits.dtype()), zero = scalar(0, q.dtype());
+  Var cross = -sum(where(greater(q, 0), log_probs * q, zero));  // 0 ln p is 0, also for p = 0
+  Tensor real = not_equal(target, static_cast<double>(s.pad));
   auto tokens = static_cast<Index>(sum(real).item());
   const double entropy = s.entropy(tokens, classes);
   Tensor picked = squeeze(gather(log_probs.value(), 1, unsqueeze(target, 1)), 1);
-  sums = {cross.item() - entropy, cross.item(), -dot(picked, real), tokens};
+  sums = {cross.item() - entropy, cross.item(),
+          -sum(where(real, picked, zero).to(DType::Float64)).item(), tokens};
   return cross - entropy;
 }
 

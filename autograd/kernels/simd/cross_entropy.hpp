@@ -2,7 +2,10 @@
 // first-level cache holds.
 //
 //   -Σ q ln p = total·ln Σ e^{x - m} - Σ q (x - m)      m = max x, total = Σ q
-//             = total·ln Σ e^{x - m} - rest·Σ (x - m)    corrected where q is not `rest`
+//             = total·ln Σ e^{x - m} - hit (x_target - m) - rest·Σ' (x - m)
+//
+// Σ' is over the classes other than the target and pad: logits without weight may be -∞. A row of -∞ alone
+// has p = 0, as in softmax.
 #pragma once
 
 #include "autograd/kernels/simd/table.hpp"
@@ -22,22 +25,29 @@ void cross_entropy(const SmoothedTarget& q, Index rows, Index n, const T* x, Ind
       continue;
     }
     T m = largest<T>(n, x);
+    if (m == -kInf) {
+      stats[2 * r] = stats[2 * r + 1] = 0;
+      cross[r] = nll[r] = __builtin_inf();
+      continue;
+    }
     Sum<T> total, away;
+    constexpr Index L = kLanes<T>;
+    const Index t = target[r], pad = q.pad >= 0 && q.pad < n ? q.pad : t;
+    const Index t_vector = t - t % L, pad_vector = pad - pad % L;  // where theirs begin
     each_part<T>(
         n, [&](Index i, int part, bool whole) __attribute__((always_inline)) {
           Vec<T> d = (whole ? load<T>(x + i) : load_part<T>(x + i, n - i, -kInf)) - m;
           total.part[part] += exp<T>(d);
-          away.part[part] += whole ? d : load_part<T>(x + i, n - i, m) - m;
+          if (!whole) d = load_part<T>(x + i, n - i, m) - m;
+          if (i == t_vector) d[t - i] = 0;
+          if (i == pad_vector) d[pad - i] = 0;
+          away.part[part] += d;
         });
     T sum = sum_lanes<T>(total);
     double log_sum = portable::log(static_cast<double>(sum));
-    double at_target = static_cast<double>(x[target[r]]) - static_cast<double>(m);
+    double at_target = static_cast<double>(x[t]) - static_cast<double>(m);
     double weighted = q.hit * at_target;  // Σ q (x - m)
-    if (q.rest > 0) {
-      double others = static_cast<double>(sum_lanes<T>(away)) - at_target;
-      if (q.pad >= 0 && q.pad < n) others -= static_cast<double>(x[q.pad]) - static_cast<double>(m);
-      weighted += q.rest * others;
-    }
+    if (q.rest > 0) weighted += q.rest * static_cast<double>(sum_lanes<T>(away));
     stats[2 * r] = m;
     stats[2 * r + 1] = static_cast<T>(q.total / static_cast<double>(sum));
     cross[r] = q.total * log_sum - weighted;
