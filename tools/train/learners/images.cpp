@@ -369,17 +369,16 @@ class ImageLearner final : public Learner {
     const ImageSet& set = *train_.set;
     Index plane = set.height * set.width;
     for (Index c = 0; c < set.channels; ++c) {
-      double sum = 0, squares = 0,
-             n = static_cast<double>(plane) * static_cast<double>(train_.rows.size());
-      for (Index r : train_.rows) {
-        const std::uint8_t* p = set.pixels.data() + (r * set.channels + c) * plane;
-        for (Index i = 0; i < plane; ++i) {
-          double v = p[i] / 255.0;
-          sum += v;
-          squares += v * v;
+      auto mean_of = [&](auto f) {
+        double sum = 0;
+        for (Index r : train_.rows) {
+          const std::uint8_t* p = set.pixels.data() + (r * set.channels + c) * plane;
+          for (Index i = 0; i < plane; ++i) sum += f(p[i] / 255.0);
         }
-      }
-      double mean = sum / n, variance = squares / n - mean * mean;
+        return sum / (static_cast<double>(plane) * static_cast<double>(train_.rows.size()));
+      };
+      const double mean = mean_of([](double v) { return v; });
+      const double variance = mean_of([=](double v) { return (v - mean) * (v - mean); });
       select(model_->pixel_mean, 0, c).fill_(mean);
       // A channel without any contrast is left as it is.
       select(model_->pixel_deviation, 0, c).fill_(variance > 1e-6 ? std::sqrt(variance) : 1);
