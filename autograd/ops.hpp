@@ -24,6 +24,7 @@ Var maximum(const In& a, const Var& b);  // max(a, b)
 Var minimum(const In& a, const Var& b);  // min(a, b)
 Var add(const In& x, double c);          // x + c
 Var mul(const In& x, double c);          // c x
+Var div(const In& x, double c);          // x / c
 Var neg(const In& x);                    // -x
 Var sub(double c, const In& x);          // c - x
 Var div(double c, const In& x);          // c / x
@@ -42,7 +43,7 @@ inline Var operator-(const In& x, double c) { return add(x, -c); }
 inline Var operator-(double c, const In& x) { return sub(c, x); }
 inline Var operator*(const In& x, double c) { return mul(x, c); }
 inline Var operator*(double c, const In& x) { return mul(x, c); }
-inline Var operator/(const In& x, double c) { return mul(x, 1 / c); }
+inline Var operator/(const In& x, double c) { return div(x, c); }
 inline Var operator/(double c, const In& x) { return div(c, x); }
 inline Var operator-(const In& x) { return neg(x); }
 
@@ -87,7 +88,7 @@ Var mean(const In& x, const Dims& axes = {}, bool keepdim = false);
 Var max(const In& x, const Dims& axes = {}, bool keepdim = false);
 Var min(const In& x, const Dims& axes = {}, bool keepdim = false);
 Var var(const In& x, const Dims& axes = {}, double correction = 1, bool keepdim = false);
-Var cumsum(const In& x, Index axis);
+Var cumsum(const In& x, Index axis, bool reverse = false);  // reverse: from the far end
 
 // ---- softmax (ops/softmax.cpp) ----
 Var softmax(const In& x, Index axis = -1);

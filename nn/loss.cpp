@@ -12,7 +12,7 @@ Var reduce(const Var& loss, Reduction reduction, double counted, double rows) {
   Var total = sum(loss);
   if (reduction == Reduction::Sum) return total;
   double divisor = reduction == Reduction::Mean ? counted : rows;
-  return total * (divisor > 0 ? 1 / divisor : 0);
+  return divisor > 0 ? total / divisor : total;
 }
 double first_extent(const Tensor& t) { return t.rank() > 0 ? static_cast<double>(t.size(0)) : 1; }
 
@@ -58,7 +58,7 @@ Var cross_entropy(const Var& logits, const Tensor& target, const CrossEntropyOpt
   if (smoothing > 0) {
     Var spread = neg(mean(log_probs, {-1}));  // the cross-entropy of ε/V on every class
     spread = where(counted, spread, Var(scalar(0, spread.dtype())));
-    loss = (1 - smoothing) * loss + smoothing * spread;
+    loss = smoothing < 1 ? (1 - smoothing) * loss + smoothing * spread : spread;
   }
   return reduce(loss, options.reduction, sum(counted).item(), first_extent(target));
 }
@@ -97,7 +97,7 @@ MeasuredLoss LabelSmoothing::forward(const Var& logits, const Tensor& target, In
   Var rows = reshape(logits, {target.numel(), logits.size(-1)});  // (..., V) -> (N, V)
   auto [loss, sums] = label_smoothing_loss(rows, reshape(target, {-1}), smoothing_, pad_);
   Index divisor = tokens > 0 ? tokens : sums.tokens;
-  return {loss * (divisor > 0 ? 1 / static_cast<double>(divisor) : 0), sums};
+  return {divisor > 0 ? loss / static_cast<double>(divisor) : loss, sums};
 }
 
 }  // namespace glim

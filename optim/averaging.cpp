@@ -29,8 +29,7 @@ StateDict average(const std::vector<StateDict>& states) {
     }
     Tensor total = zeros(tensor.shape(), DType::Float64);
     for (const StateDict& state : states) add_(total, state.at(name).to(DType::Float64));
-    mul_(total, 1 / static_cast<double>(states.size()));
-    mean[name] = total.to(tensor.dtype());
+    mean[name] = div(total, static_cast<double>(states.size())).to(tensor.dtype());
   }
   return mean;
 }

@@ -43,10 +43,9 @@ struct Div final : Binary<Div> {
   Var db(const Var& dy) const { return -(dy * y() / b()); }
 };
 
-// 1 where the operand is taken, ½ where both are equal: one choice among the subgradients.
-Tensor share(const Tensor& taken, const Var& a, const Var& b) {
-  DType dtype = a.dtype();
-  return taken.to(dtype) + 0.5 * equal(a.value(), b.value()).to(dtype);
+// dy where the operand is taken, dy/2 where both are equal (one choice among the subgradients), else 0.
+Var share(const Var& dy, const Tensor& taken, const Tensor& both) {
+  return where(taken, dy, where(both, 0.5 * dy, Var(scalar(0, dy.dtype()))));
 }
 
 struct Maximum final : Binary<Maximum> {
@@ -58,8 +57,9 @@ struct Maximum final : Binary<Maximum> {
     save(A, B);
     return maximum(a, b);
   }
-  Var da(const Var& dy) const { return dy * share(greater(a().value(), b().value()), a(), b()); }
-  Var db(const Var& dy) const { return dy * share(greater(b().value(), a().value()), a(), b()); }
+  Var da(const Var& dy) const { return share(dy, greater(a().value(), b().value()), tie()); }
+  Var db(const Var& dy) const { return share(dy, greater(b().value(), a().value()), tie()); }
+  Tensor tie() const { return equal(a().value(), b().value()); }
 };
 
 struct Minimum final : Binary<Minimum> {
@@ -71,8 +71,9 @@ struct Minimum final : Binary<Minimum> {
     save(A, B);
     return minimum(a, b);
   }
-  Var da(const Var& dy) const { return dy * share(less(a().value(), b().value()), a(), b()); }
-  Var db(const Var& dy) const { return dy * share(less(b().value(), a().value()), a(), b()); }
+  Var da(const Var& dy) const { return share(dy, less(a().value(), b().value()), tie()); }
+  Var db(const Var& dy) const { return share(dy, less(b().value(), a().value()), tie()); }
+  Tensor tie() const { return equal(a().value(), b().value()); }
 };
 
 struct Shift final : Unary<Shift> {
@@ -91,6 +92,14 @@ struct Scale final : Unary<Scale> {
   double c;
 };
 
+struct Divide final : Unary<Divide> {
+  static constexpr Formula formula{"divide", "y = x / c", {"dx = dy / c"}};
+  explicit Divide(double divisor) : c(divisor) {}
+  Tensor forward(const Tensor& x) { return div(x, c); }
+  Var dx(const Var& dy) const { return dy / c; }
+  double c;
+};
+
 struct Neg final : Unary<Neg> {
   static constexpr Formula formula{"neg", "y = -x", {"dx = -dy"}};
   Tensor forward(const Tensor& x) { return neg(x); }
@@ -104,7 +113,9 @@ struct Pow final : Unary<Pow> {
     save(X);
     return pow(x, p);
   }
-  Var dx(const Var& dy) const { return p == 0 ? 0 * dy : dy * (p * pow(x(), p - 1)); }
+  Var dx(const Var& dy) const {
+    return p == 0 ? Var(zeros(dy.shape(), dy.dtype())) : dy * (p * pow(x(), p - 1));
+  }
   double p;
 };
 
@@ -157,6 +168,7 @@ Var maximum(const In& a, const Var& b) { return ops::binary<ops::Maximum>(a, b);
 Var minimum(const In& a, const Var& b) { return ops::binary<ops::Minimum>(a, b); }
 Var add(const In& x, double c) { return apply(ops::Shift(c), x); }
 Var mul(const In& x, double c) { return apply(ops::Scale(c), x); }
+Var div(const In& x, double c) { return apply(ops::Divide(c), x); }
 Var neg(const In& x) { return apply(ops::Neg{}, x); }
 Var pow(const In& x, double exponent) { return apply(ops::Pow(exponent), x); }
 Var sub(double c, const In& x) {
@@ -165,7 +177,7 @@ Var sub(double c, const In& x) {
 }
 Var div(double c, const In& x) {
   CallSite site(x.where());
-  return c * pow(x, -1);
+  return Var(scalar(c, x->dtype())) / x;
 }
 
 Var where(const Tensor& condition, const In& a, const Var& b) {

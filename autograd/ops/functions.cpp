@@ -52,7 +52,10 @@ struct Cos final : OfInput<Cos, cos> {
 
 struct Abs final : OfInput<Abs, abs> {
   static constexpr Formula formula{"abs", "y = |x|", {"dx = dy sign(x), 0 at the kink"}};
-  Var dx(const Var& dy) const { return dy * sign(x().value()); }
+  Var dx(const Var& dy) const {
+    const Tensor& x = this->x().value();
+    return where(equal(x, 0), scalar(0, dy.dtype()), dy * sign(x));
+  }
 };
 
 struct Erf final : OfInput<Erf, erf> {

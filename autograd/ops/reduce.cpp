@@ -35,8 +35,9 @@ struct Sum final : Unary<Sum> {
 // dy repeated along the axes, shared evenly among the elements that equal y.
 Var shared(const Var& dy, const Tensor& x, const Tensor& y, const Dims& axes) {
   Shape kept = kept_shape(x.shape(), axes);
-  Tensor hit = equal(x, reshape(y, kept)).to(x.dtype());
-  return broadcast_to(reshape(dy, kept), x.shape()) * (hit / sum(hit, axes, true));
+  Tensor hit = logical_or(equal(x, reshape(y, kept)), not_equal(x, x));  // where y is NaN, that
+  Tensor count = sum(hit, axes, true).to(x.dtype());
+  return where(hit, reshape(dy, kept) / count, Var(scalar(0, dy.dtype())));
 }
 
 struct Max final : Unary<Max> {
@@ -68,12 +69,14 @@ struct Min final : Unary<Min> {
 };
 
 struct Cumsum final : Unary<Cumsum> {
-  static constexpr Formula formula{
-      "cumsum", "y_i = Σ_{j<=i} x_j", {"dx_j = Σ_{i>=j} dy_i = Σ dy - cumsum(dy)_j + dy_j"}};
-  explicit Cumsum(int a) : axis(a) {}
-  Tensor forward(const Tensor& x) { return cumsum(x, axis); }
-  Var dx(const Var& dy) const { return sum(dy, {axis}, true) - cumsum(dy, axis) + dy; }
+  static constexpr Formula formula{"cumsum",
+                                   "y_i = Σ_{j<=i} x_j, or Σ_{j>=i} x_j",
+                                   {"dx_j = Σ_{i>=j} dy_i, from the other end"}};
+  Cumsum(int a, bool from_far_end) : axis(a), reverse(from_far_end) {}
+  Tensor forward(const Tensor& x) { return cumsum(x, axis, reverse); }
+  Var dx(const Var& dy) const { return cumsum(dy, axis, !reverse); }
   int axis;
+  bool reverse;
 };
 
 }  // namespace ops
@@ -98,8 +101,8 @@ Var var(const In& x, const Dims& axes, double correction, bool keepdim) {
          std::max(0.0, ops::count_of(x->shape(), axes) - correction);
 }
 
-Var cumsum(const In& x, Index axis) {
-  return apply(ops::Cumsum(normalize_axis(axis, x->rank(), "cumsum")), x);
+Var cumsum(const In& x, Index axis, bool reverse) {
+  return apply(ops::Cumsum(normalize_axis(axis, x->rank(), "cumsum"), reverse), x);
 }
 
 }  // namespace glim

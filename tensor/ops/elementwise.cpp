@@ -108,6 +108,9 @@ Tensor minimum(const Tensor& a, const Tensor& b) {
 }
 Tensor add(const Tensor& a, double c) { return with_scalar(a, c, "add", wrap_add); }
 Tensor mul(const Tensor& a, double c) { return with_scalar(a, c, "mul", wrap_mul); }
+Tensor div(const Tensor& a, double c) {
+  return floating(a, "div", [c](auto v) { return v / static_cast<decltype(v)>(c); });
+}
 
 void add_(const Tensor& a, const Tensor& b) {
   require_same_dtype(a, b, "add_");

@@ -16,6 +16,7 @@ Tensor maximum(const Tensor& a, const Tensor& b);  // NaN where either is NaN
 Tensor minimum(const Tensor& a, const Tensor& b);
 Tensor add(const Tensor& a, double c);  // ValueError when a is int64 and c no integer
 Tensor mul(const Tensor& a, double c);
+Tensor div(const Tensor& a, double c);
 
 inline Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }
 inline Tensor operator-(const Tensor& a, const Tensor& b) { return sub(a, b); }

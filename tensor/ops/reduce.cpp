@@ -86,6 +86,22 @@ Tensor sum_typed(const Tensor& x, const Dims& axes, bool keepdim) {
   return reduce_rows<T, Acc>(p, out, ordered_sum<Acc, T>);
 }
 
+// Sums from one end of a row, in order, in float64; blocks of 1024 keep float64 accurate, too.
+template <class T>
+void running_sums(const T* x, T* y, Index n, bool reverse) {
+  using Acc = std::conditional_t<std::is_integral_v<T>, T, double>;
+  Acc before = 0;
+  for (Index block = 0; block < n; block += 1024) {
+    Acc part = 0;
+    for (Index k = block; k < std::min(n, block + 1024); ++k) {
+      const Index i = reverse ? n - 1 - k : k;
+      part = wrap_add(part, static_cast<Acc>(x[i]));
+      y[i] = static_cast<T>(wrap_add(before, part));
+    }
+    before = wrap_add(before, part);
+  }
+}
+
 // result(element, place) of the best element of each row, the first of equals.
 template <class Better, class Result>
 Tensor extremum(const Tensor& x, const Dims& axes, bool keepdim, std::string_view op,
@@ -117,7 +133,7 @@ Tensor sum(const Tensor& x, const Dims& axes, bool keepdim) {
 Tensor mean(const Tensor& x, const Dims& axes, bool keepdim) {
   require_floating(x, "mean");
   RowPlan p = plan_rows(x, axes, keepdim, "mean");
-  return mul(sum(x, axes, keepdim), 1.0 / static_cast<double>(p.n));
+  return div(sum(x, axes, keepdim), static_cast<double>(p.n));
 }
 
 Tensor max(const Tensor& x, const Dims& axes, bool keepdim) {
@@ -132,7 +148,7 @@ Tensor var(const Tensor& x, const Dims& axes, double correction, bool keepdim) {
   RowPlan p = plan_rows(x, axes, true, "var");
   Tensor centered = sub(x, mean(x, axes, true));
   double divisor = std::max(0.0, static_cast<double>(p.n) - correction);
-  return mul(sum(mul(centered, centered), axes, keepdim), 1.0 / divisor);
+  return div(sum(mul(centered, centered), axes, keepdim), divisor);
 }
 
 Tensor argmax(const Tensor& x, Index axis, bool keepdim) {
@@ -150,21 +166,15 @@ Tensor all(const Tensor& x, const Dims& axes, bool keepdim) {
   return logical_not(any(logical_not(x), axes, keepdim));
 }
 
-Tensor cumsum(const Tensor& x, Index axis) {
-  int a = normalize_axis(axis, x.rank(), "cumsum");
-  if (x.dtype() == DType::Bool) return cumsum(x.to(DType::Int64), axis);
-  Tensor in = transpose(x, a, -1).contiguous();
-  Tensor y = empty(in.shape(), x.dtype());
-  Index n = in.shape().back(), rows = n ? in.numel() / n : 0;
-  visit_dtype(x.dtype(), [&]<class T>() {
-    const T* px = in.data<T>();
-    T* py = y.data<T>();
-    for (Index r = 0; r < rows; ++r) {
-      T running = 0;
-      for (Index i = 0; i < n; ++i) py[r * n + i] = running = wrap_add(running, px[r * n + i]);
-    }
+Tensor cumsum(const Tensor& x, Index axis, bool reverse) {
+  if (x.dtype() == DType::Bool) return cumsum(x.to(DType::Int64), axis, reverse);
+  Tensor sums;
+  visit_numeric(x, "cumsum", [&]<class T>() {
+    sums = map_rows<T>(x, axis, "cumsum", [reverse](const T* row, T* y, Index n) {
+      running_sums(row, y, n, reverse);
+    });
   });
-  return transpose(y, a, -1);
+  return sums;
 }
 
 Tensor sum_to(const Tensor& x, const Shape& shape) {

@@ -19,7 +19,8 @@ Tensor argmax(const Tensor& x, Index axis, bool keepdim = false);  // int64; the
 Tensor argmin(const Tensor& x, Index axis, bool keepdim = false);
 Tensor any(const Tensor& x, const Dims& axes = {}, bool keepdim = false);  // of bool
 Tensor all(const Tensor& x, const Dims& axes = {}, bool keepdim = false);
-Tensor cumsum(const Tensor& x, Index axis);
+// y_i = Σ_{j<=i} x_j, or from the far end, Σ_{j>=i} x_j
+Tensor cumsum(const Tensor& x, Index axis, bool reverse = false);
 // Sums x down to `shape`, the reverse of expand. ShapeError unless `shape` broadcasts to x's.
 Tensor sum_to(const Tensor& x, const Shape& shape);
 double dot(const Tensor& a, const Tensor& b);  // Σ a·b over all elements, in float64

@@ -61,7 +61,7 @@ struct Training {
   void step(bool profile = false, const std::function<void(const Tape&)>& seen = {}) {
     {
       Tape tape({.profile = profile});
-      Var scaled = mul(loss(), 1 / static_cast<double>(output.numel()));
+      Var scaled = loss() / static_cast<double>(output.numel());
       tape.backward(scaled);
       if (seen) seen(tape);
     }

@@ -28,7 +28,7 @@ Tensor read_idx(const std::string& path, unsigned rank) {
 
 int main(int argc, char** argv) try {
   if (argc != 3) throw ValueError("mlp", "give two files: mlp IMAGES LABELS");
-  Tensor images = mul(read_idx(argv[1], 3), 1.0 / 255);  // (N, H, W)
+  Tensor images = div(read_idx(argv[1], 3), 255);  // (N, H, W)
   Index n = images.size(0), train = n - n / 6;
   images = reshape(images, {n, images.size(1) * images.size(2)});
   Tensor labels = reshape(read_idx(argv[2], 1), {n}).to(DType::Int64);

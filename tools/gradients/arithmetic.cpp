@@ -44,6 +44,8 @@ Family arithmetic() {
       {"shift", "x + 1.5", [](const Var& x) { return add(x, 1.5); }, -2},
       {"scale", "-2.5 x", [](const Var& x) { return mul(x, -2.5); }, -2},
       {"scale", "0 x", [](const Var& x) { return mul(x, 0.0); }, -2},
+      {"divide", "x / -2.5", [](const Var& x) { return div(x, -2.5); }, -2},
+      {"div", "-2.5 / x", [](const Var& x) { return div(-2.5, x); }, 0.5},
       {"neg", "-x", [](const Var& x) { return neg(x); }, -2},
       {"pow", "x^3", [](const Var& x) { return pow(x, 3); }, -2},
       {"pow", "x^1.5", [](const Var& x) { return pow(x, 1.5); }, 0.5},

@@ -31,6 +31,7 @@ Family reduce() {
   family.add(
       {"min", "ties", exactly({0, 2, 0, 0}), [](const Vars& x) { return min(x[0]); }, true, -1});
   one("cumsum", "rows", {2, 4}, [](const Var& x) { return cumsum(mul(x, x), 1); });
+  one("cumsum", "from the far end", {2, 4}, [](const Var& x) { return cumsum(x * x, 1, true); });
   one("cumsum", "columns", {3, 2}, [](const Var& x) { return cumsum(x, 0); });
 
   auto empty = [&](const char* op, const char* name, Shape shape, Shape output,

@@ -26,7 +26,7 @@ Var Example::loss() {
   Var total = reading_->loss();
   model().eval();
   changed.require_used();
-  return mul(total, 1 / static_cast<double>(target_out().size()));
+  return total / static_cast<double>(target_out().size());
 }
 
 }  // namespace glim

@@ -62,8 +62,8 @@ struct Lens {
     m.norm = norm(g);
     if (m.norm == 0) return;
     m.error = norm(sub(matmul(transpose(delta, 0, 1), x), g)) / m.norm;
-    Tensor shares = mul(sum(mul(matmul(delta, g), x), {1}), 1 / (m.norm * m.norm));  // (T)
-    Tensor x_products = of_x ? matmul(x, transpose(of_x->rows, 0, 1)) : Tensor();    // (T, V)
+    Tensor shares = div(sum(mul(matmul(delta, g), x), {1}), m.norm * m.norm);      // (T)
+    Tensor x_products = of_x ? matmul(x, transpose(of_x->rows, 0, 1)) : Tensor();  // (T, V)
     Tensor wanted = neg(delta);
     if (of_delta && !is_generator) wanted = matmul(wanted, transpose(of_delta->rows, 0, 1));
     const auto& names = positions(x.size(0), of_x == &source || (!of_x && of_delta == &source));

@@ -42,7 +42,7 @@ std::vector<ReplayedSample> samples_of(Learner& learner, const TrainState& state
     for (std::size_t i = 0; i < samples.size(); ++i) {
       Tape tape;
       Var loss = learner.sample_loss(b, i);
-      tape.backward(mul(loss, 1 / targets));
+      tape.backward(loss / targets);
       double norm = kNan;
       try {
         norm = gradient_norm(parameters);

@@ -54,9 +54,9 @@ void draw_plane(const Features& f, const std::string& plot, Measurement& m) {
   for (std::size_t i = 0; i < 3; ++i)
     means.push_back(mean(rows_of(f.rows, rows[-order.at(i).second]), {0}));
   Tensor x = sub(means[1], means[0]), y = sub(means[2], means[0]);
-  x = mul(x, 1 / norm(x));
+  x = div(x, norm(x));
   y = sub(y, mul(x, dot(x, y)));
-  y = mul(y, 1 / norm(y));
+  y = div(y, norm(y));
   for (std::size_t i = 0; i < 3; ++i) {
     const std::vector<Index>& r = rows[-order[i].second];
     for (std::size_t k = 0; k < std::min<std::size_t>(r.size(), 100); ++k) {

@@ -107,7 +107,7 @@ double spectral_norm(const Tensor& a) {
   for (int round = 0; round < 10000; ++round) {
     double length = norm(v);
     if (length == 0) return 0;
-    Tensor image = matmul(a, mul(v, 1 / length));
+    Tensor image = matmul(a, div(v, length));
     double now = norm(image);
     bool settled = std::abs(now - estimate) <= 1e-12 * now;
     estimate = now;

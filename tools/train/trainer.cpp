@@ -123,8 +123,7 @@ void Trainer::record() {
 }
 
 Var Trainer::batch_loss(Index batch, Index targets, Measures& sums) {
-  return mul(learner_.loss(Split::Train, batch, state_.step, sums),
-             1 / static_cast<double>(targets));
+  return learner_.loss(Split::Train, batch, state_.step, sums) / static_cast<double>(targets);
 }
 
 Trainer::Share Trainer::backward(Index shard, Index first, Index end, Index targets,

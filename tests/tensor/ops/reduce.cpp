@@ -229,6 +229,42 @@ TEST_CASE("cumsum along every axis", "[reduce]") {
   CHECK_THROWS_AS(cumsum(scalar(1), 0), IndexError);
 }
 
+TEST_CASE("a long cumsum is exact to its last digits", "[reduce]") {
+  const Index n = 10'000'000;
+  for (DType t : {F32, F64}) {
+    const double tenth = full({1}, 0.1, t).to(F64).item();
+    Tensor y = cumsum(full({n}, 0.1, t), 0);
+    for (Index i : {Index{1}, Index{1000}, Index{1025}, n}) {
+      INFO(name_of(t) << " " << i);
+      double exact = static_cast<double>(i) * tenth, got = select(y, 0, i - 1).to(F64).item();
+      CHECK(std::abs(got - exact) <= exact * (t == F32 ? 6e-8 : 1e-12));
+    }
+  }
+  Tensor infinite = cumsum(tensor({1, kInf, 2, -kInf, 3}, F32), 0);
+  CHECK(elements(narrow(infinite, 0, 0, 3)) == std::vector<double>{1, kInf, kInf});
+  CHECK(std::isnan(elements(infinite)[4]));
+}
+
+TEST_CASE("cumsum from the far end", "[reduce]") {
+  Tensor x = tensor({1e8, 1, 2, 4}, F32);
+  CHECK(elements(cumsum(x, 0, true)) == std::vector<double>{1e8 + 8, 7, 6, 4});
+  Tensor table = from_vector<Index>({1, 2, 3, 4, 5, 6}, {2, 3});
+  CHECK(cumsum(table, 0, true).to_vector<Index>() == std::vector<Index>{5, 7, 9, 4, 5, 6});
+  CHECK(cumsum(table, 1, true).to_vector<Index>() == std::vector<Index>{6, 5, 3, 15, 11, 6});
+}
+
+TEST_CASE("mean and var divide", "[reduce]") {
+  for (DType t : {F32, F64})
+    for (Index n = 1; n <= 1000; ++n) {
+      INFO(n);
+      REQUIRE(mean(full({n}, 3, t)).item() == 3);
+      REQUIRE(div(scalar(static_cast<double>(n), t), static_cast<double>(n)).item() == 1);
+      Tensor x = zeros({n + 1}, t);
+      narrow(x, 0, 0, 1).fill_(static_cast<double>(n + 1));  // Σ (x - 1)² = n² + n
+      REQUIRE(var(x, {}, 1).item() == static_cast<double>(n + 1));
+    }
+}
+
 TEST_CASE("sum_to undoes expand", "[reduce]") {
   Tensor x = random_tensor({4, 2, 3, 5}, F64, 1);
   for (Shape s : {Shape{4, 2, 3, 5}, Shape{3, 5}, Shape{3, 1}, Shape{4, 1, 1, 5}, Shape{1}, Shape{},

@@ -1,0 +1,139 @@
+// Values and gradients where a sum would cancel, a reciprocal would round twice, and 0 would meet ∞.
+#include <cmath>
+#include <limits>
+
+#include "autograd/magnification.hpp"
+#include "tensor/ops/reduce.hpp"
+#include "tests/autograd/common.hpp"
+
+namespace test_limits {
+
+using namespace glim;
+
+namespace {
+
+constexpr DType kTypes[] = {DType::Float32, DType::Float64};
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+Tensor gradient_of(const std::function<Var(const Var&)>& f, const Tensor& x, const Tensor& dy) {
+  Var leaf = Var::leaf(x);
+  Tape tape;
+  return tape.grad(f(leaf), {leaf}, dy)[0].value().to(DType::Float64);
+}
+
+}  // namespace
+
+TEST_CASE("the gradient of cumsum adds up from the far end", "[limits]") {
+  auto f = [](const Var& x) { return cumsum(x, 0); };
+  for (DType t : kTypes) {
+    Tensor x = zeros({4}, t);
+    CHECK(list(gradient_of(f, x, tensor({1e8, 1, 1, 1}, t))) ==
+          std::vector<double>{t == DType::Float32 ? 1e8 : 1e8 + 3, 3, 2, 1});
+    CHECK(list(gradient_of(f, x, tensor({kInf, 1, 1, 1}, t))) ==
+          std::vector<double>{kInf, 3, 2, 1});
+  }
+}
+
+TEST_CASE("a division divides", "[limits]") {
+  for (DType t : kTypes) {
+    Tensor one = scalar(1, t);
+    for (int n = 1; n <= 1000; ++n) {
+      INFO(n);
+      Var x = Var::leaf(scalar(n, t));
+      REQUIRE((x / n).item() == 1);
+      REQUIRE((double(n) / x).item() == 1);
+      REQUIRE(mean(Var::leaf(full({n}, 3, t))).item() == 3);
+      REQUIRE(gradient_of([&](const Var& v) { return v / n; }, one, scalar(n, t)).item() == 1);
+    }
+    CHECK((Var(scalar(169, t)) / 13).item() == 13);
+    Tensor x = zeros({50}, t);
+    narrow(x, 0, 0, 1).fill_(50);  // Σ (x - 1)² = 49² + 49
+    CHECK(var(Var(x)).item() == 50);
+  }
+  CHECK((Var(scalar(1e-310, DType::Float64)) / 1e-310).item() == 1);
+  CHECK((1e-310 / Var(scalar(1e-310, DType::Float64))).item() == 1);
+  // y = c/x: dx = -c/x²
+  auto over = [](const Var& x) { return 3.0 / x; };
+  CHECK(gradient_of(over, scalar(2, DType::Float64), scalar(1, DType::Float64)).item() == -0.75);
+}
+
+TEST_CASE("where a rule gives an element no share, an infinite gradient gives it none",
+          "[limits]") {
+  Tensor a = tensor({1, 2}, DType::Float64), b = tensor({2, 1}, DType::Float64);
+  Tensor dy = full({2}, kInf, DType::Float64), all = scalar(kInf, DType::Float64);
+  std::vector<double> first{kInf, 0}, second{0, kInf};
+  CHECK(list(gradient_of([&](const Var& x) { return maximum(x, b); }, a, dy)) == second);
+  CHECK(list(gradient_of([&](const Var& x) { return minimum(x, b); }, a, dy)) == first);
+  CHECK(list(gradient_of([](const Var& x) { return max(x); }, a, all)) == second);
+  CHECK(list(gradient_of([](const Var& x) { return min(x); }, a, all)) == first);
+  Tensor nan = tensor({1, std::nan("")}, DType::Float64);  // what max is, takes the gradient
+  CHECK(list(gradient_of([](const Var& x) { return max(x); }, nan, all)) == second);
+  CHECK(list(gradient_of([](const Var& x) { return pow(x, 0); }, a, dy)) ==
+        std::vector<double>{0, 0});
+  CHECK(list(gradient_of([](const Var& x) { return abs(x); }, zeros({2}, DType::Float64), dy)) ==
+        std::vector<double>{0, 0});
+}
+
+namespace {
+
+// The loss in its form, and the gradient in logits.
+struct Smoothed {
+  double loss, smoothed_ce, nll;
+  std::vector<double> dx;
+};
+Smoothed smoothed(Magnification form, const Tensor& logits, const Tensor& target, double epsilon,
+                  Index pad) {
+  Magnify magnify(form);
+  Var x = Var::leaf(logits);
+  Tape tape;
+  MeasuredLoss y = label_smoothing_loss(x, target, epsilon, pad);
+  Tensor dx = tape.grad(y.loss, {x}, scalar(1, logits.dtype()))[0].value();
+  return {y.loss.item(), y.sums.smoothed_ce, y.sums.nll, list(dx.to(DType::Float64))};
+}
+bool near(double a, double b, double tolerance) {
+  return a == b || std::abs(a - b) <= tolerance * (1 + std::abs(b));
+}
+
+}  // namespace
+
+TEST_CASE("label smoothing leaves out what has no weight, in both forms", "[limits]") {
+  // Column 0 is pad; its logit must not matter but through the softmax.
+  const double columns[][6] = {
+      {-1e9, 0.1, 0.2, 0.3, 0.4, 0.5},     {-kInf, 0.1, 0.2, 0.3, 0.4, 0.5},
+      {-kInf, -kInf, 0.2, 0.3, 0.4, 0.5},  {0, -kInf, 0.2, 0.3, -1e9, 0.5},
+      {-1e30, 1e3, -1e3, 0.3, -1e4, 0.5},  {0, 0, 0, 0, -kInf, 0},
+      {-1e9, -1e9, -1e9, -1e9, -1e9, 2.0}, {-kInf, 800, -kInf, -800, 0.4, 0.5},
+  };
+  for (DType t : kTypes)
+    for (auto& row : columns)
+      for (Index wide : {6, 70})  // one vector, and several
+        for (double epsilon : {0.0, 0.1})
+          for (Index target = 1; target < 6; ++target) {
+            std::vector<double> v(static_cast<std::size_t>(wide), -1.0);
+            std::copy_n(row, 6, v.begin());
+            Tensor logits = from_vector(v, {1, wide}).to(t);
+            Tensor at = from_vector<Index>({target}, {1});
+            Smoothed fused = smoothed(Magnification::Fused, logits, at, epsilon, 0);
+            Smoothed plain = smoothed(Magnification::Explicit, logits, at, epsilon, 0);
+            // -Σ q ln p, written out.
+            double total = 0, top = -kInf, ce = 0;
+            for (double x : logits.to(DType::Float64).to_vector<double>()) top = std::max(top, x);
+            for (double x : logits.to(DType::Float64).to_vector<double>())
+              total += std::exp(x - top);
+            for (Index i = 1; i < wide; ++i) {
+              double q = i == target ? 1 - epsilon : epsilon / static_cast<double>(wide - 2);
+              double x = list(logits.to(DType::Float64))[static_cast<std::size_t>(i)];
+              if (q > 0) ce -= q * (x - top - std::log(total));
+            }
+            CAPTURE(name_of(t), row[0], row[1], row[4], wide, epsilon, target);
+            double tolerance = t == DType::Float32 ? 1e-6 : 1e-13;
+            CHECK(near(fused.smoothed_ce, ce, tolerance));
+            CHECK(near(plain.smoothed_ce, ce, tolerance));
+            CHECK(near(plain.loss, fused.loss, tolerance));
+            CHECK(near(plain.nll, fused.nll, tolerance));
+            for (std::size_t i = 0; i < fused.dx.size(); ++i)
+              CHECK(near(plain.dx[i], fused.dx[i], tolerance));
+          }
+}
+
+}  // namespace test_limits
