@@ -33,6 +33,9 @@ std::string prompt_text(const std::string& prompt) {
   bool file = prompt.starts_with(kFilePrefix);
   if (!file && prompt != "-") return prompt;
   std::string text = read_file(file ? prompt.substr(kFilePrefix.size()) : prompt, "--prompt");
+  // As in every text file: no byte order mark, no "\r" before a line end; the last line end is the editor's.
+  if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
+  for (std::size_t at = 0; (at = text.find("\r\n", at)) != std::string::npos;) text.erase(at, 1);
   if (text.ends_with('\n')) text.pop_back();
   if (text.ends_with('\r')) text.pop_back();
   return text;
@@ -112,6 +115,10 @@ void run_generate(Command& command, GenerateArguments& a) {
       }
       return true;
     });
+    if (a.json)
+      drawn += text.rest();
+    else
+      print(text.rest());
     if (a.json)
       print_json({{"sample", sample}, {"seed", a.seed}, {"prompt", start}, {"text", drawn}});
     else

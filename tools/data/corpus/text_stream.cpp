@@ -5,11 +5,7 @@
 namespace glim {
 
 std::string TextStream::push(std::int64_t id) {
-  if (id == kEos) {
-    line_.clear();
-    printed_ = 0;
-    return "\n";
-  }
+  if (id == kEos) return rest() + "\n";
   line_.push_back(id);
   std::string text = tokenizer_->decode(line_);
   std::string fresh = text.size() > printed_ ? text.substr(printed_) : "";
@@ -21,6 +17,15 @@ std::string TextStream::push(std::int64_t id) {
     line_.clear();
     printed_ = 0;
   }
+  return fresh;
+}
+
+std::string TextStream::rest() {
+  std::string text = tokenizer_->decode(line_), fresh;
+  if (text.size() > printed_) fresh = text.substr(printed_);
+  if (auto bad = first_invalid_utf8(fresh)) fresh.replace(*bad, std::string::npos, "\xEF\xBF\xBD");
+  line_.clear();
+  printed_ = 0;
   return fresh;
 }
 

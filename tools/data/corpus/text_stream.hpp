@@ -15,6 +15,8 @@ class TextStream {
  public:
   explicit TextStream(TokenizerPtr tokenizer) : tokenizer_(std::move(tokenizer)) {}
   std::string push(std::int64_t id);
+  // What still waits when no token follows: U+FFFD, for a character that was drawn or for half of one.
+  std::string rest();
 
  private:
   TokenizerPtr tokenizer_;

@@ -107,6 +107,20 @@ TEST_CASE("half a character waits for its other half", "[tokenizer][text]") {
   auto t = std::make_shared<Bytes>();
   auto pieces = streamed(t, t->encode_text("a猫é\nb"));
   CHECK(pieces == std::vector<std::string>{"a", "", "", "猫", "", "é", "\n", "b"});
+  // Where no other half comes, it is U+FFFD.
+  CHECK(streamed(t, {4 + 0xE7, kEos, 4 + 'b'}) == std::vector<std::string>{"", "\uFFFD\n", "b"});
+  TextStream half(t);
+  half.push(4 + 0xE7);
+  CHECK(half.rest() == "\uFFFD");
+  CHECK(half.rest().empty());
+}
+
+TEST_CASE("U+FFFD that was drawn last is printed", "[tokenizer][text]") {
+  TokenizerPtr t = train_tokenizer({.kind = "char"}, std::vector<std::string>{"ab\uFFFD"});
+  TextStream stream(t);
+  std::string text;
+  for (auto id : t->encode_text("a\uFFFD")) text += stream.push(id);
+  CHECK(text + stream.rest() == "a\uFFFD");
 }
 
 }  // namespace test_text_stream

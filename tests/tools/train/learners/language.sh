@@ -58,6 +58,10 @@ refuse "greedy and top-k" '--top-k: contradicts --greedy' "${generate[@]}" --gre
 refuse "no tokens" '--max-tokens' "${generate[@]}" --max-tokens 0
 refuse "no samples" '--samples' "${generate[@]}" --samples 0
 refuse "slide beyond the context" '--slide' "${generate[@]}" --slide 17
+printf '\xEF\xBB\xBFKING:\r\nthe\r\n' >prompt.txt
+"${generate[@]}" --prompt FILE:prompt.txt --max-tokens 5 --seed 5 >first 2>err
+"${generate[@]}" --prompt $'KING:\nthe' --max-tokens 5 --seed 5 >second
+report "a prompt's file may have a byte order mark and \r\n" "$([ -s first ] && cmp first second 2>&1 || cat err)"
 refuse "empty prompt" '--prompt' "${generate[@]}" --prompt ''
 refuse "prompt outside the vocabulary" "--prompt: '☃' is not in the vocabulary of gpt-whole" "${generate[@]}" --prompt 'the ☃'
 refuse "prompt beyond the context" '--prompt: has 18 tokens, gpt-whole has a context of 16' "${generate[@]}" --prompt 'KING: the day is f'
