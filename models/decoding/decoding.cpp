@@ -31,11 +31,6 @@ struct Beam {
   bool done = false;
 };
 
-// What ended comes before what was cut.
-bool better(const Hypothesis& a, const Hypothesis& b) {
-  return a.finished != b.finished ? a.finished : a.score > b.score;
-}
-
 class Search {
  public:
   Search(StepDecoder& decoder, const std::vector<Index>& limits, const SearchOptions& o)
@@ -87,6 +82,9 @@ class Search {
     h.score = log_prob / length_penalty(length, o_.length_penalty);
     h.attention = from.attention;
     if (ended && o_.keep_attention) h.attention.push_back(std::move(last_attention));
+    auto better = [this](const Hypothesis& a, const Hypothesis& b) {
+      return o_.ended_first && a.finished != b.finished ? a.finished : a.score > b.score;
+    };
     auto at = std::upper_bound(beam.finished.begin(), beam.finished.end(), h, better);
     beam.finished.insert(at, std::move(h));
     if (std::ssize(beam.finished) > o_.n_best) beam.finished.pop_back();
@@ -247,9 +245,8 @@ class Search {
     beam.open = std::move(next);
     auto length = beam.open.empty() ? limit : static_cast<Index>(beam.open[0].tokens.size());
     bool full = std::ssize(beam.finished) == o_.n_best;
-    if (length >= limit) {  // no room for END after this token: cut, where nothing better ended
-      for (const Open& o : beam.open)
-        if (std::ssize(beam.finished) < o_.n_best) finish(beam, o, o.log_prob, false, {});
+    if (length >= limit) {  // no room for END after this token: cut
+      for (const Open& o : beam.open) finish(beam, o, o.log_prob, false, {});
       beam.done = true;
     } else if (beam.open.empty() || (full && bound(beam.open[0].log_prob, length, limit) <=
                                                  beam.finished.back().score)) {

@@ -46,6 +46,9 @@ struct SearchOptions {
   int n_best = 1;                     // hypotheses returned, best first; at most beam
   double length_penalty = 0;          // α; 0 compares plain log-probabilities
   bool keep_attention = false;
+  // Hypotheses that ended come before those cut at the limit, which may repeat themselves for ever. Where the limit is
+  // short on purpose, false compares all of them by their score.
+  bool ended_first = true;
 };
 
 struct Hypothesis {
