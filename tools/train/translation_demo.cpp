@@ -45,10 +45,10 @@ std::optional<Trial> TranslationLearner::trial() {
   std::size_t exact = 0;
   for (std::size_t i = 0; i < found.size(); ++i) {
     const std::string& text = found[i][0].text;
-    exact += text == references[i];
+    const bool same = same_sentence(text, references[i]);
+    exact += same;
     if (i < kShown)
-      trial.text +=
-          fmt::format("      {}  {}  {}\n", sources[i], text == references[i] ? "=" : "≠", text);
+      trial.text += fmt::format("      {}  {}  {}\n", sources[i], same ? "=" : "≠", text);
   }
   trial.exact = static_cast<double>(exact) / static_cast<double>(found.size());
   trial.text = fmt::format("    {:.1f} % of {} validation sentences exactly right\n{}",
@@ -95,11 +95,12 @@ std::string TranslationLearner::demonstrate(const std::string& folder) {
   options.truncate = true;
   auto found = translator.translate(test.source_sentences(), options);
   std::size_t exact = 0;
-  for (std::size_t i = 0; i < found.size(); ++i) exact += found[i][0].text == test.pairs[i].target;
+  for (std::size_t i = 0; i < found.size(); ++i)
+    exact += same_sentence(found[i][0].text, test.pairs[i].target);
   std::string text = "\nheld-out sentences, never seen in training:\n";
   std::size_t step = std::max<std::size_t>(1, found.size() / (own ? 4 : 8));
   for (std::size_t i = 0; i < found.size(); i += step) {
-    bool same = found[i][0].text == test.pairs[i].target;
+    bool same = same_sentence(found[i][0].text, test.pairs[i].target);
     text += fmt::format("  {}\n    {} {}{}\n", test.pairs[i].source, same ? "=" : "≠",
                         found[i][0].text, same ? "" : "   reference: " + test.pairs[i].target);
   }

@@ -57,6 +57,7 @@ std::vector<std::vector<Translation>> Translator::translate(
   search_options.n_best = o.n_best;
   search_options.length_penalty = o.length_penalty;
   search_options.keep_attention = o.alignments;
+  search_options.ended_first = o.max_length == 0;
   search_options.never = {kPad, kBos, kUnk};
   search_options.bos = kBos;
   search_options.eos = kEos;

@@ -40,7 +40,7 @@ ParallelCorpus test_corpus(const CompareArguments& a, const TrainOptions& o) {
   if (a.test_source.empty() != a.test_reference.empty())
     throw ValueError(a.test_source.empty() ? "--test-source" : "--test-target",
                      "is needed: the test set has two files, line by line");
-  if (!a.test_source.empty()) return read_parallel(a.test_source, a.test_reference);
+  if (!a.test_source.empty()) return read_parallel(a.test_source, a.test_reference, Policy::Keep);
   auto pairs = task_test_pairs(o);
   if (pairs.empty()) throw ValueError("--test-source", "is needed: the data are files");
   return generated_corpus(o.task + " (test)", pairs);
@@ -186,7 +186,7 @@ void run_compare(Command& command, CompareArguments& a) {
     if (fs::exists(own.out, ignored))
       for (const fs::path& path : entries_of(own.out))
         if (path.extension() == ".safetensors") fs::remove(path, ignored);
-    train_for_comparison(own, row);
+    train_for_comparison(own, test, row);
     measure_for_comparison(own.out, test, a.compare, row);
   });
   finish(a, rows,

@@ -86,9 +86,9 @@ void run_evaluate(Command& command, EvaluateArguments& a) {
   TokenizerPair tokenizers = loaded.tokenizers;
   ParallelCorpus test;
   if (!a.source.empty()) {
-    test = read_parallel(a.source, a.reference);
+    test = read_parallel(a.source, a.reference, Policy::Keep);
   } else if (!a.pairs.empty()) {
-    test = read_pairs(a.pairs, a.columns);
+    test = read_pairs(a.pairs, a.columns, Policy::Keep);
   } else {
     auto pairs = task_test_pairs(trained);
     if (pairs.empty())
@@ -96,9 +96,16 @@ void run_evaluate(Command& command, EvaluateArguments& a) {
                        "is needed, with --target, or --pairs: the model was trained on files");
     test = generated_corpus(trained.task + " (test)", pairs);
   }
-  if (test.blank) note("left out: " + counted(test.blank, "pair") + " with an empty side");
+  if (test.blank)
+    note(fmt::format("left out of the perplexity: {} with an empty side, the first in line {}",
+                     counted(test.blank, "pair"), test.first_blank));
   auto references = test.target_sentences(), sources = test.source_sentences();
-  TranslationLearner learner(std::move(loaded), std::move(test));
+  TranslationLearner learner(std::move(loaded), std::move(test), a.options.truncate);
+  if (const TokenizedCorpus& t = learner.data().valid_tokens; t.too_long > 0)
+    note(
+        fmt::format("left out of the perplexity: {} with a target beyond the model's maximum, the "
+                    "first: {}",
+                    counted(t.too_long, "pair"), t.first_too_long));
   Measures m = measure_validation(learner, 0, world);
   Index unknown = learner.data().valid_tokens.target_unknown;
   if (!a.json)
@@ -110,8 +117,7 @@ void run_evaluate(Command& command, EvaluateArguments& a) {
   Translator translator(learner.sequence_model(), tokenizers);
   const std::vector<std::string> hypotheses =
       best_translations(translator, sources, a.options, world);
-  std::size_t exact = 0;
-  for (std::size_t i = 0; i < hypotheses.size(); ++i) exact += hypotheses[i] == references[i];
+  const std::size_t exact = count_same(hypotheses, references);
   if (!a.output.empty() && world.first()) {
     std::string text;
     for (const std::string& h : hypotheses) text += h + "\n";

@@ -99,6 +99,18 @@ Corpus read_corpus(const std::string& path, Policy blank) {
   return corpus;
 }
 
+bool same_sentence(std::string_view a, std::string_view b) {
+  return split_spaces(a) == split_spaces(b);
+}
+
+std::size_t count_same(const std::vector<std::string>& hypotheses,
+                       const std::vector<std::string>& references) {
+  std::size_t same = 0;
+  for (std::size_t i = 0; i < hypotheses.size(); ++i)
+    same += same_sentence(hypotheses[i], references[i]);
+  return same;
+}
+
 std::vector<std::string> sources_of(const std::vector<SentencePair>& pairs) {
   std::vector<std::string> out;
   out.reserve(pairs.size());
@@ -115,6 +127,32 @@ std::vector<std::string> ParallelCorpus::target_sentences() const {
   return out;
 }
 
+namespace {
+
+bool has_blank(const SentencePair& pair) { return is_blank(pair.source) || is_blank(pair.target); }
+
+void add_pair(ParallelCorpus& corpus, SentencePair pair, std::int64_t line, Policy blank) {
+  if (has_blank(pair)) {
+    if (blank == Policy::Error)
+      throw error_at(is_blank(pair.source) ? corpus.source_name : corpus.target_name, line,
+                     "blank line");
+    if (corpus.blank++ == 0) corpus.first_blank = line;
+    if (blank == Policy::Skip) return;
+  }
+  corpus.pairs.push_back(std::move(pair));
+  corpus.line.push_back(line);
+}
+
+void require_pairs(const ParallelCorpus& corpus) {
+  if (std::ranges::any_of(corpus.pairs, [](const SentencePair& p) { return !has_blank(p); }))
+    return;
+  const bool one_file = corpus.source_name == corpus.target_name;
+  throw FileError(kCorpusOp, corpus.source_name + (one_file ? "" : " and " + corpus.target_name) +
+                                 ": no pair of lines in which neither is blank");
+}
+
+}  // namespace
+
 ParallelCorpus read_parallel(const std::string& source_path, const std::string& target_path,
                              Policy blank) {
   std::vector<std::string> source = read_lines(source_path);
@@ -127,42 +165,21 @@ ParallelCorpus read_parallel(const std::string& source_path, const std::string& 
   ParallelCorpus corpus;
   corpus.source_name = shown_path(source_path);
   corpus.target_name = shown_path(target_path);
-  for (std::size_t i = 0; i < source.size(); ++i) {
-    const auto number = static_cast<std::int64_t>(i) + 1;
-    const bool source_blank = is_blank(source[i]);
-    if (source_blank || is_blank(target[i])) {
-      if (blank == Policy::Error) {
-        throw error_at(source_blank ? source_path : target_path, number, "blank line");
-      }
-      if (corpus.blank++ == 0) corpus.first_blank = number;
-      continue;
-    }
-    corpus.pairs.push_back({std::move(source[i]), std::move(target[i])});
-    corpus.line.push_back(number);
-  }
-  if (corpus.pairs.empty()) {
-    throw FileError(kCorpusOp,
-                    fmt::format("{} and {} have no pair of lines in which neither is blank",
-                                source_path, target_path));
-  }
+  for (std::size_t i = 0; i < source.size(); ++i)
+    add_pair(corpus, {std::move(source[i]), std::move(target[i])}, static_cast<std::int64_t>(i) + 1,
+             blank);
+  require_pairs(corpus);
   return corpus;
 }
 
-ParallelCorpus read_pairs(const std::string& path, const std::string& columns) {
+ParallelCorpus read_pairs(const std::string& path, const std::string& columns, Policy blank) {
   Table table = read_table(path, columns, {"source", "target"});
   ParallelCorpus corpus;
   corpus.source_name = corpus.target_name = table.name;
-  for (std::size_t i = 0; i < table.rows.size(); ++i) {
-    std::vector<std::string>& row = table.rows[i];
-    if (is_blank(row[0]) || is_blank(row[1])) {
-      if (corpus.blank++ == 0) corpus.first_blank = table.line[i];
-      continue;
-    }
-    corpus.pairs.push_back({std::move(row[0]), std::move(row[1])});
-    corpus.line.push_back(table.line[i]);
-  }
-  if (corpus.pairs.empty())
-    throw FileError(kCorpusOp, table.name + " has no pair in which neither side is blank");
+  for (std::size_t i = 0; i < table.rows.size(); ++i)
+    add_pair(corpus, {std::move(table.rows[i][0]), std::move(table.rows[i][1])}, table.line[i],
+             blank);
+  require_pairs(corpus);
   return corpus;
 }
 
@@ -196,12 +213,15 @@ TokenizedCorpus tokenize(const ParallelCorpus& corpus, const Tokenizer& source,
     return static_cast<std::int64_t>(std::ranges::count(ids, kUnk));
   };
   for (std::size_t i = 0; i < corpus.pairs.size(); ++i) {
+    if (has_blank(corpus.pairs[i])) continue;
     TokenPair pair{source.encode(corpus.pairs[i].source), target.encode(corpus.pairs[i].target)};
     for (const bool is_source : {true, false}) {
       if (!(is_source ? pair.source : pair.target).empty()) continue;
       throw error_at(is_source ? corpus.source_name : corpus.target_name, corpus.line[i],
                      "the tokenizer finds no token in this line");
     }
+    if (limit.policy == Policy::Keep && beyond(pair.source, limit.source))
+      pair.source.resize(static_cast<std::size_t>(limit.source));
     const bool long_source = beyond(pair.source, limit.source);
     if (long_source || beyond(pair.target, limit.target)) {
       const FileError error =

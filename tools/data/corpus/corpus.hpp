@@ -8,20 +8,27 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tools/data/tokenizers/tokenizer.hpp"
 
 namespace glim {
 
-// What to do with a line that cannot be used.
-enum class Policy { Error, Skip };
+// What to do with a line that cannot be used. Keep: a pair with a blank side stays where it is, so that the lines of
+// a test set stay aligned; a source that is too long is cut.
+enum class Policy { Error, Skip, Keep };
 
 struct SentencePair {
   std::string source, target;
   bool operator==(const SentencePair&) const = default;
 };
 std::vector<std::string> sources_of(const std::vector<SentencePair>& pairs);
+
+// Exact match: equal but for the amount of white space between words and at the ends.
+bool same_sentence(std::string_view a, std::string_view b);
+std::size_t count_same(const std::vector<std::string>& hypotheses,
+                       const std::vector<std::string>& references);
 
 // All lines, blank ones included.
 std::vector<std::string> read_lines(const std::string& path);
@@ -42,7 +49,7 @@ struct ParallelCorpus {
   std::string source_name, target_name;
   std::vector<SentencePair> pairs;
   std::vector<std::int64_t> line;  // of each pair, counted from 1
-  std::int64_t blank = 0;          // pairs skipped because a side is blank
+  std::int64_t blank = 0;          // pairs with a blank side, skipped unless they are kept
   std::int64_t first_blank = 0;    // line of the first of them, 0 if there is none
 
   std::vector<std::string> source_sentences() const;
@@ -50,13 +57,14 @@ struct ParallelCorpus {
 };
 
 // FileError also when the files differ in their number of lines (both counts are said), and when no
-// pair is left. Policy::Error makes a pair with a blank side an error; Skip counts it.
+// pair is left. Policy::Error makes a pair with a blank side an error; Skip and Keep count it.
 ParallelCorpus read_parallel(const std::string& source_path, const std::string& target_path,
                              Policy blank = Policy::Skip);
 
 // From one file with a column for each side (table.hpp): `columns` names them, "source,target" if it is
-// empty. Pairs with a blank side are counted and left out; FileError when none is left.
-ParallelCorpus read_pairs(const std::string& path, const std::string& columns);
+// empty. FileError when no pair without a blank side is left.
+ParallelCorpus read_pairs(const std::string& path, const std::string& columns,
+                          Policy blank = Policy::Skip);
 
 // The share of the pairs to validate on, which leave the corpus (split.hpp).
 ParallelCorpus split_off(ParallelCorpus& corpus, double share, std::int64_t seed);
@@ -80,9 +88,8 @@ struct TokenizedCorpus {
   std::int64_t source_unknown = 0, target_unknown = 0;  // tokens that became <unk>
 };
 
-// FileError, with file and line, for a pair beyond the limit if the policy says so, and when no pair
-// is left. A side without a token cannot occur: blank lines were dropped when the corpus was read;
-// where folding leaves nothing of a line, the pair counts as too short and is an error.
+// Pairs with a blank side are left out. FileError, with file and line, for a pair beyond the limit if the policy
+// says so, for a line that is not blank and has no token, and when no pair is left.
 TokenizedCorpus tokenize(const ParallelCorpus& corpus, const Tokenizer& source,
                          const Tokenizer& target, const LengthLimit& limit = {});
 

@@ -52,9 +52,10 @@ std::string seconds(double s) { return s < 0 ? "–" : fmt::format("{:.0f} s", s
 
 }  // namespace
 
-void train_for_comparison(const TrainOptions& o, Comparison& row) {
+void train_for_comparison(const TrainOptions& o, const ParallelCorpus& test, Comparison& row) {
   if (!o.teacher.empty()) distil(o);
   std::unique_ptr<Learner> learner = make_learner(o);
+  dynamic_cast<TranslationLearner&>(*learner).require_fits(test);
   make_folder(o.out);
   Trainer trainer(learner->options(), *learner, learner->options().to_toml());
   trainer.record();
@@ -83,9 +84,8 @@ void measure_for_comparison(const std::string& path, const ParallelCorpus& test,
   t.beam = options.beam;
   std::vector<std::string> said;
   for (auto& list : translator.translate(sources, t)) said.push_back(list[0].text);
-  std::size_t exact = 0;
-  for (std::size_t i = 0; i < said.size(); ++i) exact += said[i] == references[i];
-  row.exact = 100.0 * static_cast<double>(exact) / static_cast<double>(said.size());
+  row.exact =
+      100.0 * static_cast<double>(count_same(said, references)) / static_cast<double>(said.size());
   BleuOptions b;
   b.tokenizer = parse_bleu_tokenizer(options.tokenize);
   auto hypotheses = for_bleu(said, *tokenizers.target, b);

@@ -40,7 +40,8 @@ struct Comparison {
 
 // Trains a model with these options in its folder, and prints one line per epoch on standard error. Errors as
 // glim train's.
-void train_for_comparison(const TrainOptions& options, Comparison& row);
+// FileError before it begins when a sentence of `test` is too long for the model.
+void train_for_comparison(const TrainOptions& options, const ParallelCorpus& test, Comparison& row);
 
 // Fills in everything but the training of the model in `path`. `test` has its pairs.
 void measure_for_comparison(const std::string& path, const ParallelCorpus& test,

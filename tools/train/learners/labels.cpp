@@ -82,7 +82,7 @@ LabelledSentences read_labelled(const std::string& path, const std::string& colu
     data.line.push_back(line);
   };
   TableFormat format = table_format(path, lines[0]);
-  if (format == TableFormat::Tsv && columns.empty() && !names_columns(lines[0], format, usual)) {
+  if (format == TableFormat::Tsv && columns.empty() && !names_a_column(lines[0], format, usual)) {
     for (std::size_t i = 0; i < lines.size(); ++i) {
       std::size_t tab = lines[i].rfind('\t');
       if (tab == std::string::npos)

@@ -65,13 +65,17 @@ TranslationLearner::TranslationLearner(const TrainOptions& options, const Checkp
   number_copies();
 }
 
-TranslationLearner::TranslationLearner(LoadedSequenceModel loaded, ParallelCorpus test)
+TokenizedCorpus TranslationLearner::tokens_of(const ParallelCorpus& test, Policy too_long) const {
+  const Index most = model_->max_len() - 1;  // </s> besides
+  return tokenize(test, *data_.tokenizers.source, *data_.tokenizers.target, {most, most, too_long});
+}
+
+TranslationLearner::TranslationLearner(LoadedSequenceModel loaded, ParallelCorpus test,
+                                       bool truncate)
     : Learner(loaded.checkpoint.options), model_(std::move(loaded.model)) {
   data_.tokenizers = loaded.tokenizers;
   data_.valid = std::move(test);
-  LengthLimit limit{model_->max_len() - 1, model_->max_len() - 1, Policy::Error};
-  data_.valid_tokens =
-      tokenize(data_.valid, *data_.tokenizers.source, *data_.tokenizers.target, limit);
+  data_.valid_tokens = tokens_of(data_.valid, truncate ? Policy::Keep : Policy::Error);
   number_copies();
 }
 
@@ -119,13 +123,16 @@ std::vector<std::string> TranslationLearner::summary() const {
       lines.push_back(fmt::format("  {} source and {} target tokens are not in the vocabularies",
                                   source, target));
   }
-  if (data_.train.blank)
-    lines.push_back(fmt::format("  left out: {} with an empty side, the first in line {}",
-                                counted(data_.train.blank, "pair"), data_.train.first_blank));
-  if (data_.train_tokens.too_long)
-    lines.push_back(fmt::format("  left out: {} longer than --max-length, the first: {}",
-                                counted(data_.train_tokens.too_long, "pair"),
-                                data_.train_tokens.first_too_long));
+  auto left_out = [&](const char* split, const ParallelCorpus& corpus, const TokenizedCorpus& t) {
+    if (corpus.blank)
+      lines.push_back(fmt::format("  left out of {}: {} with an empty side, the first in line {}",
+                                  split, counted(corpus.blank, "pair"), corpus.first_blank));
+    if (t.too_long)
+      lines.push_back(fmt::format("  left out of {}: {} longer than --max-length, the first: {}",
+                                  split, counted(t.too_long, "pair"), t.first_too_long));
+  };
+  left_out("training", data_.train, data_.train_tokens);
+  left_out("validation", data_.valid, data_.valid_tokens);
   return lines;
 }
 

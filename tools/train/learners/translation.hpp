@@ -54,8 +54,8 @@ class TranslationLearner final : public Learner {
   // A new model (or, from a checkpoint, one of its sizes) and the data that the options name.
   TranslationLearner(const TrainOptions& options, const Checkpoint* from);
   // To measure a trained model on a test set, which is the Valid split. FileError, with file and
-  // line, for a sentence that is too long for it.
-  TranslationLearner(LoadedSequenceModel loaded, ParallelCorpus test);
+  // line, for a sentence that is too long for it. `truncate` cuts such a source; a pair with such a target is left out.
+  TranslationLearner(LoadedSequenceModel loaded, ParallelCorpus test, bool truncate = false);
 
   Module& model() override { return *model_; }
   std::string kind() const override { return options_.kind; }
@@ -75,10 +75,14 @@ class TranslationLearner final : public Learner {
   std::vector<std::string> outputs() override;
   std::string demonstrate(const std::string& folder) override;
 
+  // FileError, with file and line, for a sentence of `test` that is too long for the model.
+  void require_fits(const ParallelCorpus& test) const { tokens_of(test, Policy::Error); }
+
   SequenceModel& sequence_model() { return *model_; }
   const Dataset& data() const { return data_; }
 
  private:
+  TokenizedCorpus tokens_of(const ParallelCorpus& test, Policy too_long) const;
   const std::vector<TokenPair>& pairs(Split split) const;
   const std::vector<std::int64_t>& rows(Split split, Index batch) const;
   // Of these pairs as one batch.
