@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "tensor/ops/broadcast.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/rows.hpp"
 #include "tensor/ops/wrap.hpp"
