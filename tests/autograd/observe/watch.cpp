@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "tensor/clock.hpp"
 #include "tests/autograd/common.hpp"
 
 namespace test_watch {
@@ -75,6 +76,7 @@ TEST_CASE("named values carry their name in paths and errors", "[watch]") {
 TEST_CASE("profiling measures every op, both ways", "[watch]") {
   Var x = leaf64({200, 200}, 1);
   for (bool profile : {false, true}) {
+    const double start = seconds_now();
     Tape tape({.profile = profile});
     Var y = recomputed([&] { return matmul(x, x); });
     tape.backward(sum(matmul(y, x)));
@@ -85,7 +87,7 @@ TEST_CASE("profiling measures every op, both ways", "[watch]") {
       INFO(n.name);
       CHECK((time.forward_seconds > 0) == measured);
       CHECK((time.backward_seconds > 0) == measured);
-      CHECK(time.forward_seconds < 10);
+      CHECK(time.forward_seconds + time.backward_seconds < seconds_now() - start);
     }
   }
 }
