@@ -56,7 +56,7 @@ refuse "pairs for gpt" '--pairs: is no option of --kind gpt' "${fresh[@]}" --kin
 refuse "columns of nothing" '--columns: names those of --pairs' "${fresh[@]}" --source rows --target rows --columns a,b
 refuse "a share of a built-in task" '--valid-share: .phrasebook. has its own' "${fresh[@]}" --valid-share 0.1
 refuse "a share beside a file" '--valid-share: is taken' "${fresh[@]}" --pairs own.csv --valid-pairs own.csv --valid-share 0.1
-refuse "a share of all" '--valid-share: must be 0 to below 1' "${fresh[@]}" --pairs own.csv --valid-share 1
+refuse "a share of all" '--valid-share: must be -1 to below 1' "${fresh[@]}" --pairs own.csv --valid-share 1
 refuse "standard input twice" "standard input: has been read already" "${fresh[@]}" --source - --target - <rows
 refuse "a vocabulary and its size" '--vocabulary: limits' "${fresh[@]}" --pairs own.csv --vocabulary-file words --vocabulary 9
 refuse "a vocabulary that is none" 'nowhere: No such file' "${fresh[@]}" --pairs own.csv --vocabulary-file nowhere

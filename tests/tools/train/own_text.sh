@@ -44,7 +44,7 @@ report "most are right" "$([ "$right" -gt 125 ] || echo "$right of 250")"
 
 # --- what has not learned says so ---
 run still --source mine.en --target mine.de --max-steps 2 --rate 1e-6
-says still '^not learned: .*; try more updates than 2 \(--epochs [0-9]+ --max-steps 2000\)$'
+says still '^not learned: .*; try more updates than 2 \(--max-steps 2000\)$'
 report "in one line" "$([ "$(grep -c 'not learned' still.log)" = 1 ] || cat still.log)"
 small=(--layers 1 --d-model 16 --heads 2 --d-ff 32)
 run burnt --source mine.en --target mine.de "${small[@]}" --rate 10 --schedule constant --epochs 4
@@ -73,7 +73,7 @@ run few --source few.en --target few.de "${small[@]}" --max-steps 1
 says few 'nothing is held out to validate on: 12 pairs are too few'
 sed 's/.*/one and the same/' mine.en >same
 run alike --source same --target same "${small[@]}" --max-steps 1
-says alike 'nothing is held out to validate on: all of 250 pairs are one sentence'
+says alike 'nothing is held out to validate on: 250 pairs have too few different sentences'
 head -c 60 mine.en >tiny
 refuse "less text than its context" '--block: 64 tokens .*: a smaller --block, or more text' \
   "${train[@]}" --kind gpt --text tiny --out no

@@ -31,7 +31,7 @@ std::string describe_held_out(const std::vector<std::int64_t>& lines, std::size_
   if (lines.empty())
     return "  nothing is held out to validate on: " +
            (n < kLeastSentences ? counted(n, noun) + " are too few"
-                                : "all of " + counted(n, noun) + " are one sentence");
+                                : counted(n, noun) + " have too few different sentences");
   constexpr std::size_t kShown = 3;
   const std::vector<std::int64_t> first(
       lines.begin(), lines.begin() + std::min<std::ptrdiff_t>(std::ssize(lines), kShown));
@@ -49,7 +49,8 @@ std::vector<bool> validation_rows(const std::vector<std::string>& sentences, dou
     if (fresh) groups.emplace_back();
     groups[at->second].push_back(i);
   }
-  if (share < 0) {
+  const bool usual = share < 0;
+  if (usual) {
     share = usual_share(sentences.size());
     if (share == 0 || groups.size() < 2) return std::vector<bool>(sentences.size(), false);
   }
@@ -62,11 +63,13 @@ std::vector<bool> validation_rows(const std::vector<std::string>& sentences, dou
       static_cast<std::size_t>(std::llround(share * static_cast<double>(sentences.size())));
   std::vector<bool> kept(sentences.size(), false);
   std::size_t count = 0;
-  for (std::size_t g = 0; g + 1 < groups.size() && count < std::max<std::size_t>(wanted, 1); ++g)
+  for (std::size_t g = 0; g + 1 < groups.size() && count < std::max<std::size_t>(wanted, 1); ++g) {
+    if (usual && count + groups[g].size() > wanted) continue;
     for (std::size_t i : groups[g]) {
       kept[i] = true;
       ++count;
     }
+  }
   return kept;
 }
 

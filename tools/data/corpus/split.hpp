@@ -20,7 +20,8 @@ std::size_t held_out_end(std::size_t n, double share);
 
 // Of each sentence whether it is kept: round(share · n) of them, more where the last drawn occurs often, but
 // at least one, and never all. ValueError for --valid-share when there are not two different sentences. Below 0
-// the share is the usual one, and nothing is kept of fewer than two different sentences.
+// the share is the usual one, a sentence that occurs more often than there is room is trained on, and nothing is kept
+// where no sentence fits.
 std::vector<bool> validation_rows(const std::vector<std::string>& sentences, double share,
                                   Index seed);
 

@@ -118,6 +118,16 @@ TEST_CASE("a share to validate on is drawn by the seed, and no sentence is on bo
   for (std::size_t i = 0; i < 60; ++i) CHECK(kept[i] == kept[i + 40]);
   CHECK(std::ranges::count(validation_rows({"a", "b"}, 0.99, 1), true) == 1);
   CHECK(std::ranges::count(validation_rows({"a", "b"}, 0.01, 1), true) == 1);
+  // The usual share: a tenth, of 20 sentences at least, and never more because one occurs often.
+  std::vector<std::string> often(60, "often");
+  for (int i = 0; i < 40; ++i) often.push_back(std::to_string(i));
+  for (Index seed = 1; seed < 20; ++seed) {
+    const std::vector<bool> usual = validation_rows(often, -1, seed);
+    CHECK(std::ranges::count(usual, true) == 10);
+    CHECK_FALSE(usual[0]);
+  }
+  CHECK(std::ranges::count(validation_rows(std::vector<std::string>(19, "x"), -1, 1), true) == 0);
+  CHECK(std::ranges::count(validation_rows(std::vector<std::string>(50, "x"), -1, 1), true) == 0);
   CHECK(message_of<ValueError>([] {
           validation_rows({"a", "a"}, 0.5, 1);
         }).starts_with("--valid-share"));
