@@ -40,16 +40,17 @@ Frequencies frequencies(const std::map<Index, Index>& counts) {
 
 std::string remedy(const TrainOptions& o, Index updates, double peak) {
   constexpr Index kFew = 1000;
-  constexpr double kHigh = 2e-3;
+  constexpr double kLow = 2e-4, kUsual = 1e-3, kHigh = 2e-3;
   std::string more;
   if (updates < kFew && o.max_steps > 0 && updates >= o.max_steps)
     more = fmt::format("more updates than {} (--max-steps {})", updates, 2 * kFew);
   else if (updates < kFew)
     more = fmt::format("more updates than {} (--epochs {})", updates,
                        o.epochs * (2 * kFew / std::max<Index>(updates, 1)));
-  if (peak > kHigh || more.empty())
-    more += fmt::format("{}a lower --rate than {:.2g} ({:.0e})", more.empty() ? "" : ", or ", peak,
-                        peak > kHigh ? 1e-3 : peak / 4);
+  if (peak < kLow || peak > kHigh || more.empty())
+    more += fmt::format("{}a {} --rate than {:.2g} ({:.0e})", more.empty() ? "" : ", or ",
+                        peak < kLow ? "higher" : "lower", peak,
+                        peak < kLow || peak > kHigh ? kUsual : peak / 4);
   return more;
 }
 

@@ -44,7 +44,7 @@ quietly "$glim" import --from torch numbers.safetensors --out numbers2
 report "torch and back: the same file" "$(cmp numbers/best.safetensors numbers2/best.safetensors 2>&1)"
 for i in {1..30}; do echo '5 9 4'; done >source
 for i in {1..30}; do echo '10 4'; done >target
-quietly "$glim" train --init-from numbers --source source --target target --epochs 60 --warmup 5 --progress none --out tuned2
+quietly "$glim" train --init-from numbers --source source --target target --epochs 60 --rate 0.03 --warmup 5 --progress none --out tuned2
 report "fine-tuned: it learns" "$([ "$(echo '5 9 4' | "$glim" translate --model tuned2)" = '10 4' ] || cat log)"
 
 # --- every kind begins with one of its own ---
