@@ -23,6 +23,10 @@ void require_utf8(std::string_view text, std::string_view op);
 // Says what is wrong at `offset`, for messages: "invalid UTF-8 at byte 5 (0xff)". Counts from 1.
 std::string describe_invalid_utf8(std::string_view text, std::size_t offset);
 
+// `text` with U+FFFD in place of each sequence that is not UTF-8, as long as it could have been one (the practice of
+// the Unicode Standard, section 3.9: Python's errors="replace").
+std::string with_invalid_utf8_replaced(std::string_view text);
+
 struct CodePoint {
   std::uint32_t value;
   std::size_t offset, length;  // in bytes

@@ -6,7 +6,7 @@
 // clang-format off
 EM_JS(int, page_category, (int c), {
   const text = String.fromCodePoint(c), begin = "^" + String.fromCharCode(92) + "p{";
-  const names = [ "Lu", "Ll", "Lt", "Lm", "Mn", "Mc", "Me", "Cf", "Sk" ];
+  const names = [ "Lu", "Ll", "Lt", "Lm", "Mn", "Mc", "Me", "Cf", "Sk", "Lo", "Nd", "Nl", "No" ];
   return names.findIndex(function(name) { return new RegExp(begin + name + "}$", "u").test(text); }) + 1;
 });
 // clang-format on

@@ -7,6 +7,10 @@
 // SentencePiece does not check. The result does not depend on the machine: the number of training threads is
 // fixed.
 //
+// Marian's models come with two SentencePiece models of their own and one list of pieces that numbers what both of
+// them say (tools/convert/imported_tokenizers.hpp): then the model cuts the text, as it is, with its own character map,
+// and `tokens` numbers the pieces, from 4 on. A language code ">>fr<<" at the beginning of a line is a token.
+//
 // The library takes quadratic time for a run of characters without pieces, and makes one <unk> of it, however
 // long. In lines of more than 4096 bytes such a run is shortened first. That gives the same tokens, except
 // for the rounding of a unigram model's sums. Training splits a word of more than 4096 characters: in BPE the
@@ -28,6 +32,7 @@ class SentencePieceTokenizer final : public Tokenizer {
   // `model` is a SentencePiece model as train() makes them: unigram or BPE, special tokens numbered
   // as in vocabulary.hpp. ValueError when it is anything else.
   explicit SentencePieceTokenizer(std::string model);
+  SentencePieceTokenizer(std::string model, std::vector<std::string> tokens);
   ~SentencePieceTokenizer() override;
 
   // ValueError with the remedy when the text does not allow for the size asked for.
@@ -49,7 +54,10 @@ class SentencePieceTokenizer final : public Tokenizer {
   std::string beginning(std::string_view text, std::int64_t most) const;
   std::string decode_plain(std::span<const std::int64_t> ids) const override;
 
+  bool unknown(std::string_view character) const;
+
   std::string model_;
+  std::optional<Vocabulary> tokens_;  // none: the model's own numbers
   std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;
   std::size_t longest_ = 0;  // bytes of text that a token of a long line has at most
 };

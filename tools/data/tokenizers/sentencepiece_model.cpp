@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <string>
 #include <unordered_set>
+#include <vector>
 
 #include "tensor/error.hpp"
 #include "tools/common/utf8.hpp"
@@ -85,10 +86,10 @@ void expect(const WireField& field, Wire wire) {
   if (field.wire != wire) fail(fmt::format("field {} has the wrong type", field.number));
 }
 
-constexpr std::uint64_t kNormal = 1, kUnknown = 2, kControl = 3;
+constexpr std::uint64_t kNormal = 1, kUnknown = 2, kControl = 3, kUnused = 5;
 
 // Returns the piece's text.
-std::string_view check_piece(std::string_view bytes, std::int64_t id) {
+std::string_view check_piece(std::string_view bytes, std::int64_t id, bool foreign) {
   std::string_view text;
   std::uint64_t type = kNormal;
   float score = 0;
@@ -109,7 +110,9 @@ std::string_view check_piece(std::string_view bytes, std::int64_t id) {
   if (first_invalid_utf8(text)) fail(fmt::format("piece {} is not valid UTF-8", id));
   if (text.find('\0') != std::string_view::npos) fail(fmt::format("piece {} has a NUL", id));
   if (!std::isfinite(score)) fail(fmt::format("piece {} has no finite score", id));
-  if (id < kSpecialTokens) {
+  if (foreign) {
+    if (type > kUnused) fail(fmt::format("piece {} is of type {}", id, type));
+  } else if (id < kSpecialTokens) {
     if (text != kSpecialNames[id] || type != (id == kUnk ? kUnknown : kControl)) {
       fail(fmt::format("piece {} is not {}", id, kSpecialNames[id]));
     }
@@ -119,14 +122,15 @@ std::string_view check_piece(std::string_view bytes, std::int64_t id) {
   return text;
 }
 
-void check_trainer(std::string_view bytes) {
+void check_trainer(std::string_view bytes, bool foreign) {
   std::uint64_t model_type = 1;
   WireField field;
   for (Message message(bytes); message.next(field);) {
     if (field.number == 3) {
       expect(field, kVarint);
       model_type = field.value;
-    } else if (field.number >= 40 && field.number <= 43) {  // unk_id, bos_id, eos_id, pad_id
+    } else if (!foreign && field.number >= 40 &&
+               field.number <= 43) {  // unk_id, bos_id, eos_id, pad_id
       static constexpr std::int64_t kIds[] = {kUnk, kBos, kEos, kPad};
       expect(field, kVarint);
       if (field.value != static_cast<std::uint64_t>(kIds[field.number - 40])) {
@@ -139,32 +143,66 @@ void check_trainer(std::string_view bytes) {
   if (model_type != 1 && model_type != 2) fail("it is neither a unigram nor a BPE model");
 }
 
-void check_normalizer(std::string_view bytes) {
+// The map from sequences of characters to others: the size of a double array, its units of 32 bits (darts-clone),
+// and texts that end in NUL. The library follows it without looking, so that every step that some text could make
+// must stay inside.
+void check_character_map(std::string_view map) {
+  auto word = [&](std::size_t at) {
+    std::uint32_t value = 0;
+    for (std::size_t i = 4; i-- > 0;) value = value << 8 | static_cast<unsigned char>(map[at + i]);
+    return value;
+  };
+  auto broken = [] { fail("its compiled character map is broken"); };
+  if (map.size() < 4 || word(0) % 4 != 0 || word(0) == 0 || word(0) >= map.size() - 4) broken();
+  const std::uint32_t units = word(0) / 4;
+  const std::size_t texts = map.size() - 4 - word(0);
+  if (map.back() != '\0') broken();
+  auto unit = [&](std::uint32_t i) { return word(4 + 4 * std::size_t{i}); };
+  auto offset = [](std::uint32_t u) { return (u >> 10) << ((u & 0x200) >> 6); };
+  std::vector<bool> seen(units);
+  std::vector<std::uint32_t> rest{0};  // states of the array, by unit
+  for (seen[0] = true; !rest.empty();) {
+    const std::uint32_t at = rest.back(), next = at ^ offset(unit(at));
+    rest.pop_back();
+    if ((next | 0xFF) >= units) broken();  // any byte may follow
+    if ((unit(at) & 0x100) != 0 && (unit(next) & 0x7FFFFFFF) >= texts) broken();
+    for (std::uint32_t byte = 0; byte < 256; ++byte) {
+      const std::uint32_t to = next ^ byte;
+      if ((unit(to) & 0x800000FF) != byte || seen[to]) continue;
+      seen[to] = true;
+      rest.push_back(to);
+    }
+  }
+}
+
+void check_normalizer(std::string_view bytes, bool foreign) {
   WireField field;
   for (Message message(bytes); message.next(field);) {
     if (field.number == 2) {
       expect(field, kBytes);
-      if (!field.bytes.empty()) fail("it has a compiled character map");
+      if (field.bytes.empty()) continue;
+      if (!foreign) fail("it has a compiled character map");
+      check_character_map(field.bytes);
     }
   }
 }
 
 }  // namespace
 
-void check_sentencepiece_model(std::string_view model) {
+void check_sentencepiece_model(std::string_view model, bool foreign) {
   std::unordered_set<std::string_view> seen;
   WireField field;
   for (Message message(model); message.next(field);) {
     if (field.number >= 1 && field.number <= 5) expect(field, kBytes);
     if (field.number == 1) {
       const auto id = static_cast<std::int64_t>(seen.size());
-      if (!seen.insert(check_piece(field.bytes, id)).second) {
+      if (!seen.insert(check_piece(field.bytes, id, foreign)).second) {
         fail(fmt::format("piece {} occurs twice", id));
       }
     } else if (field.number == 2) {
-      check_trainer(field.bytes);
+      check_trainer(field.bytes, foreign);
     } else if (field.number == 3 || field.number == 5) {
-      check_normalizer(field.bytes);
+      check_normalizer(field.bytes, foreign);
     } else if (field.number == 4 && !field.bytes.empty()) {
       fail("it has self-tests");
     }

@@ -10,6 +10,7 @@
 #include "tools/common/utf8.hpp"
 #include "tools/data/corpus/files.hpp"
 #include "tools/data/corpus/stored_json.hpp"
+#include "tools/data/tokenizers/byte_bpe.hpp"
 #include "tools/data/tokenizers/characters.hpp"
 #include "tools/data/tokenizers/mixed.hpp"
 #include "tools/data/tokenizers/sentencepiece.hpp"
@@ -101,6 +102,7 @@ TokenizerPtr deserialize_tokenizer(std::string_view text, const std::string& whe
     if (kind == "word") return WordTokenizer::from_json(json);
     if (kind == "char") return CharTokenizer::from_json(json);
     if (kind == "mixed") return MixedTokenizer::from_json(json);
+    if (kind == "byte-bpe") return ByteBpeTokenizer::from_json(json);
     if (kind == "sentencepiece") return SentencePieceTokenizer::from_json(json);
   } catch (const Error& e) {
     throw fail(e.problem());

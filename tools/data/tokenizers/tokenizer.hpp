@@ -5,6 +5,7 @@
 //   char           a code point, spaces included   nothing             Vocabulary
 //   mixed          a Chinese character, or a run   see mixed_tokenizer Vocabulary
 //   sentencepiece  a piece learned from the text   what the pieces say SentencePiece (unigram or BPE)
+//   byte-bpe       bytes, merged: GPT-2's          nothing             the imported vocabulary
 //
 // All kinds share the special numbers of vocabulary.hpp. A tokeniser is immutable, is trained on
 // training data only, and turns into a string (JSON) and back, so that a checkpoint can carry it.
@@ -12,6 +13,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -50,6 +52,8 @@ class Tokenizer {
   // The token as a picture shows it: spaces visible as "▁", special tokens by name.
   virtual std::string piece(std::int64_t id) const = 0;
   virtual std::string_view kind() const = 0;
+  // The token after which a text is at its end, if there is one.
+  virtual std::optional<std::int64_t> end_of_text() const { return {}; }
 
   virtual std::string serialize() const = 0;
 

@@ -19,6 +19,10 @@ enum utf8proc_category_t {
   UTF8PROC_CATEGORY_ME,
   UTF8PROC_CATEGORY_CF,
   UTF8PROC_CATEGORY_SK,
+  UTF8PROC_CATEGORY_LO,
+  UTF8PROC_CATEGORY_ND,
+  UTF8PROC_CATEGORY_NL,
+  UTF8PROC_CATEGORY_NO,
 };
 
 // Length of the valid sequence at the front of n bytes, and its code point; below 0: there is none.

@@ -1,0 +1,268 @@
+#include "tools/data/tokenizers/byte_bpe.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <queue>
+#include <utf8proc.h>
+
+#include "tensor/error.hpp"
+#include "tools/common/utf8.hpp"
+
+namespace glim {
+namespace {
+
+// The printable character of each byte: itself in Latin-1 where that is visible, else one from U+0100 on.
+const std::array<std::string, 256>& byte_characters() {
+  static const auto table = [] {
+    std::array<std::string, 256> t;
+    std::uint32_t next = 0x100;
+    for (std::uint32_t b = 0; b < 256; ++b) {
+      const bool visible = (b >= '!' && b <= '~') || (b >= 0xA1 && b <= 0xAC) || b >= 0xAE;
+      append_utf8(t[b], visible ? b : next++);
+    }
+    return t;
+  }();
+  return table;
+}
+
+// The bytes of a token; of one that has another character, its own.
+std::string bytes_of(const std::string& token) {
+  static const auto byte_of = [] {
+    std::unordered_map<std::string, char> map;
+    for (std::size_t b = 0; b < 256; ++b) map[byte_characters()[b]] = static_cast<char>(b);
+    return map;
+  }();
+  std::string bytes;
+  for (const CodePoint& c : code_points(token)) {
+    auto at = byte_of.find(token.substr(c.offset, c.length));
+    if (at == byte_of.end()) return token;
+    bytes += at->second;
+  }
+  return bytes;
+}
+
+enum class Class { Space, Letter, Number, Other };
+
+Class class_of(std::uint32_t c) {
+  if (is_space(c) && !(c >= 0x1C && c <= 0x1F)) return Class::Space;  // Unicode's White_Space
+  switch (utf8proc_category(static_cast<utf8proc_int32_t>(c))) {
+    case UTF8PROC_CATEGORY_LU:
+    case UTF8PROC_CATEGORY_LL:
+    case UTF8PROC_CATEGORY_LT:
+    case UTF8PROC_CATEGORY_LM:
+    case UTF8PROC_CATEGORY_LO:
+      return Class::Letter;
+    case UTF8PROC_CATEGORY_ND:
+    case UTF8PROC_CATEGORY_NL:
+    case UTF8PROC_CATEGORY_NO:
+      return Class::Number;
+    default:
+      return Class::Other;
+  }
+}
+
+// The end of the run of this class that begins at `at`.
+std::size_t run_end(std::string_view text, std::size_t at, Class wanted) {
+  while (at < text.size()) {
+    const CodePoint c = code_point_at(text, at);
+    if (class_of(c.value) != wanted) break;
+    at += c.length;
+  }
+  return at;
+}
+
+// The end of the word that begins at `at`, by GPT-2's pattern
+//   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+std::size_t word_end(std::string_view text, std::size_t at) {
+  for (std::string_view ending : {"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"})
+    if (text.substr(at).starts_with(ending)) return at + ending.size();
+  const std::size_t start = text[at] == ' ' && at + 1 < text.size() ? at + 1 : at;
+  const Class first = class_of(code_point_at(text, start).value);
+  if (first != Class::Space) return run_end(text, start, first);
+  const std::size_t end = run_end(text, at, Class::Space);
+  if (end == text.size()) return end;
+  std::size_t last =
+      end - 1;  // the last white space, which belongs to what follows if more is before it
+  while ((text[last] & 0xC0) == 0x80) --last;
+  return last > at ? last : end;
+}
+
+std::uint64_t pair_key(std::int64_t left, std::int64_t right) {
+  return static_cast<std::uint64_t>(left) << 32 | static_cast<std::uint64_t>(right);
+}
+
+}  // namespace
+
+ByteBpeTokenizer::ByteBpeTokenizer(ByteBpe data) : data_(std::move(data)) {
+  auto fail = [](const std::string& problem) { throw ValueError("byte-bpe", problem); };
+  for (const std::string& token : data_.tokens) {
+    if (token.empty() || first_invalid_utf8(token))
+      fail(fmt::format("token {} is {}", ids_.size(), token.empty() ? "empty" : "not UTF-8"));
+    if (!ids_.emplace(token, kSpecialTokens + std::ssize(bytes_)).second)
+      fail(fmt::format("token {} (\"{}\") occurs twice", bytes_.size(), token));
+    bytes_.push_back(bytes_of(token));
+  }
+  for (const std::string& character : byte_characters()) byte_ids_.push_back(id(character));
+  for (std::size_t i = 0; i < data_.merges.size(); ++i) add_merge(i);
+  for (const std::string& token : data_.added)
+    if (id(token) == kUnk) fail(fmt::format("the added token \"{}\" has no number", token));
+  if (!data_.end.empty() && id(data_.end) == kUnk)
+    fail(fmt::format("the token \"{}\" that ends a text has no number", data_.end));
+}
+
+void ByteBpeTokenizer::add_merge(std::size_t rank) {
+  const std::string& merge = data_.merges[rank];
+  auto fail = [&](const std::string& problem) {
+    const std::string remedy = "; vocabulary and merges must be of one tokenizer";
+    if (data_.file.empty())
+      throw ValueError("byte-bpe", fmt::format("merge {}: {}{}", rank + 1, problem, remedy));
+    throw FileError(fmt::format("{}:{}", data_.file, data_.first_line + rank), problem + remedy);
+  };
+  const std::size_t space = merge.find(' ');
+  if (space == std::string::npos || merge.find(' ', space + 1) != std::string::npos)
+    fail(fmt::format("\"{}\" is not two tokens with a space between them", merge));
+  const std::string left = merge.substr(0, space), right = merge.substr(space + 1);
+  for (const std::string& token : {left, right, left + right})
+    if (id(token) == kUnk) fail(fmt::format("\"{}\" is not in the vocabulary", token));
+  merges_[pair_key(id(left), id(right))] = {static_cast<std::int64_t>(rank), id(left + right)};
+}
+
+std::int64_t ByteBpeTokenizer::id(std::string_view token) const {
+  auto at = ids_.find(std::string(token));
+  return at == ids_.end() ? kUnk : at->second;
+}
+
+const ByteBpeTokenizer::Merge* ByteBpeTokenizer::merge_of(std::int64_t left,
+                                                          std::int64_t right) const {
+  auto at = merges_.find(pair_key(left, right));
+  return at == merges_.end() ? nullptr : &at->second;
+}
+
+// The symbols of a word are a linked list; a queue holds the pairs that may be merged, lowest rank first, then
+// the leftmost. A pair that has changed since it was queued is passed over.
+void ByteBpeTokenizer::encode_word(std::string_view word, std::vector<std::int64_t>& ids) const {
+  struct Symbol {
+    std::int64_t token;
+    int before, after;
+  };
+  std::vector<Symbol> symbols;
+  const int n = static_cast<int>(word.size());
+  for (int i = 0; i < n; ++i)
+    symbols.push_back({byte_ids_[static_cast<unsigned char>(word[static_cast<std::size_t>(i)])],
+                       i - 1, i + 1 < n ? i + 1 : -1});
+  struct Candidate {
+    std::int64_t rank;
+    int at;
+    std::int64_t left, right;
+    bool operator>(const Candidate& o) const {
+      return std::pair(rank, at) > std::pair(o.rank, o.at);
+    }
+  };
+  std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> queue;
+  auto symbol = [&](int i) -> Symbol& { return symbols[static_cast<std::size_t>(i)]; };
+  auto consider = [&](int at) {
+    if (at < 0 || symbol(at).after < 0) return;
+    const std::int64_t left = symbol(at).token, right = symbol(symbol(at).after).token;
+    if (const Merge* m = merge_of(left, right)) queue.push({m->rank, at, left, right});
+  };
+  for (int i = 0; i < n; ++i) consider(i);
+  constexpr std::int64_t kGone = -1;
+  for (; !queue.empty();) {
+    const Candidate c = queue.top();
+    queue.pop();
+    Symbol& left = symbol(c.at);
+    if (left.token != c.left || left.after < 0 || symbol(left.after).token != c.right) continue;
+    Symbol& right = symbol(left.after);
+    left.token = merge_of(c.left, c.right)->token;
+    right.token = kGone;
+    left.after = right.after;
+    if (left.after >= 0) symbol(left.after).before = c.at;
+    consider(left.before);
+    consider(c.at);
+  }
+  for (const Symbol& s : symbols)
+    if (s.token != kGone) ids.push_back(s.token);
+}
+
+void ByteBpeTokenizer::encode_words(std::string text, std::vector<std::int64_t>& ids) const {
+  if (data_.prefix_space && !text.empty() && text[0] != ' ') text.insert(0, 1, ' ');
+  for (std::size_t at = 0, end; at < text.size(); at = end) {
+    end = word_end(text, at);
+    encode_word(std::string_view(text).substr(at, end - at), ids);
+  }
+}
+
+std::vector<std::int64_t> ByteBpeTokenizer::encode_valid_text(std::string_view text) const {
+  std::vector<std::int64_t> ids;
+  std::size_t start = 0;  // of the words before the next added token
+  for (std::size_t at = 0; at < text.size();) {
+    const std::string* found = nullptr;  // the longest that begins here
+    for (const std::string& token : data_.added)
+      if (text.substr(at).starts_with(token) && (!found || token.size() > found->size()))
+        found = &token;
+    at += found ? found->size() : 1;
+    if (!found) continue;
+    encode_words(std::string(text.substr(start, at - found->size() - start)), ids);
+    ids.push_back(id(*found));
+    start = at;
+  }
+  encode_words(std::string(text.substr(start)), ids);
+  return ids;
+}
+
+std::vector<std::int64_t> ByteBpeTokenizer::encode_valid(std::string_view line) const {
+  return split_spaces(line).empty() ? std::vector<std::int64_t>() : encode_valid_text(line);
+}
+
+std::string ByteBpeTokenizer::decode_plain(std::span<const std::int64_t> ids) const {
+  std::string bytes;
+  for (std::int64_t id : ids)
+    bytes += id < kSpecialTokens ? std::string(kSpecialNames[id])
+                                 : bytes_[static_cast<std::size_t>(id - kSpecialTokens)];
+  return with_invalid_utf8_replaced(bytes);
+}
+
+std::string ByteBpeTokenizer::piece(std::int64_t id) const {
+  require_id(id);
+  if (id < kSpecialTokens) return std::string(kSpecialNames[id]);
+  const std::string& bytes = bytes_[static_cast<std::size_t>(id - kSpecialTokens)];
+  std::string shown;
+  for (const CodePoint& c : code_points(bytes)) {
+    const std::string_view character = std::string_view(bytes).substr(c.offset, c.length);
+    if (first_invalid_utf8(character))
+      shown += fmt::format("<{:02X}>", static_cast<unsigned char>(character[0]));
+    else
+      shown += c.value == ' ' ? "▁" : c.value == '\n' ? "↵" : character;
+  }
+  return shown;
+}
+
+std::optional<std::int64_t> ByteBpeTokenizer::end_of_text() const {
+  return data_.end.empty() ? std::nullopt : std::optional(id(data_.end));
+}
+
+TokenizerPtr ByteBpeTokenizer::from_json(const nlohmann::json& json) {
+  ByteBpe data;
+  json.at("tokens").get_to(data.tokens);
+  json.at("merges").get_to(data.merges);
+  json.at("added").get_to(data.added);
+  json.at("end").get_to(data.end);
+  json.at("prefix_space").get_to(data.prefix_space);
+  return std::make_shared<ByteBpeTokenizer>(std::move(data));
+}
+
+std::string ByteBpeTokenizer::serialize() const {
+  return nlohmann::json{{"format", "glim tokenizer"},
+                        {"version", 1},
+                        {"kind", kind()},
+                        {"tokens", data_.tokens},
+                        {"merges", data_.merges},
+                        {"added", data_.added},
+                        {"end", data_.end},
+                        {"prefix_space", data_.prefix_space}}
+      .dump();
+}
+
+}  // namespace glim
