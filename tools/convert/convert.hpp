@@ -6,8 +6,9 @@
 //                                        words; else of config.json beside the file
 //   tokenizer                            of a gpt: what a checkpoint of Glim has under this name
 //   source_tokenizer, target_tokenizer   of a transformer; one of them: of both sides
+//   label_smoothing                      ε of the loss, else 0
 //
-// Without a tokenizer tokens are their numbers: the text "17 4 5". A file that Glim has written has also
+// Hugging Face's have their tokenizers beside them (imported_tokenizers.hpp). Without a tokenizer tokens are their numbers: the text "17 4 5". A file that Glim has written has also
 // `model`, its sizes, and so comes back the same to the bit.
 #pragma once
 

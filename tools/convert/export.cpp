@@ -36,6 +36,7 @@ Metadata torch_metadata(const LoadedSequenceModel& m, const std::string& file) {
                                    {"norm_first", c.norm == NormPlacement::Pre}};
   Metadata metadata = m.checkpoint.description;  // model and tokenizers
   metadata["config"] = config.dump();
+  metadata["label_smoothing"] = fmt::format("{}", m.checkpoint.options.label_smoothing);
   return metadata;
 }
 
@@ -53,7 +54,9 @@ Metadata nanogpt_metadata(const LoadedLanguageModel& m, const std::string& file)
                                    {"n_embd", c.d_model}, {"block_size", c.context},
                                    {"bias", c.bias},      {"vocab_size", c.vocab - c.silent},
                                    {"dropout", c.dropout}};
-  return {{"config", config.dump()}, {"tokenizer", m.tokenizer->serialize()}};
+  return {{"config", config.dump()},
+          {"tokenizer", m.tokenizer->serialize()},
+          {"label_smoothing", fmt::format("{}", m.checkpoint.options.label_smoothing)}};
 }
 
 // The rows of tokens that the imported model did not have are left out again.

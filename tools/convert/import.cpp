@@ -1,3 +1,5 @@
+#include <cmath>
+#include <filesystem>
 #include <fmt/format.h>
 
 #include "tensor/error.hpp"
@@ -6,6 +8,7 @@
 #include "tensor/ops/index.hpp"
 #include "tools/convert/convert.hpp"
 #include "tools/convert/formats.hpp"
+#include "tools/convert/imported_tokenizers.hpp"
 #include "tools/convert/marian.hpp"
 #include "tools/convert/settings.hpp"
 #include "tools/convert/weights.hpp"
@@ -28,7 +31,9 @@ std::vector<Index> ids_between(Index first, Index end) {
   return list;
 }
 
+// The option that makes such a tokenizer; of a byte-bpe, which no option makes, the default.
 std::string tokenizer_option(const Tokenizer& t) {
+  if (t.kind() == "byte-bpe") return TrainOptions().tokenizer;
   return t.kind() == "sentencepiece" ? "sentencepiece-unigram" : std::string(t.kind());
 }
 
@@ -52,6 +57,7 @@ class Importer {
       gpt();
     else
       transformer();
+    c.options.label_smoothing = metadata_.count("label_smoothing") ? label_smoothing() : 0;
     c.weights = std::move(w_.ours);
     if (c.weights.begin()->second.dtype() == DType::Float64) c.options.precision = "float64";
     c.config_toml = c.options.to_toml();
@@ -66,6 +72,28 @@ class Importer {
                      "is needed: " + w_.file + " does not say how many heads attention has");
   }
   void assumed(const std::string& what) { found_.summary.push_back("  assumed: " + what); }
+
+  // The ε that a model of Glim was trained with, which export wrote.
+  double label_smoothing() const {
+    const auto said = parse_json(metadata_.at("label_smoothing"), /*allow_exceptions=*/false);
+    if (!said.is_number() || !(said.get<double>() >= 0 && said.get<double>() < 1))
+      throw FileError(w_.file, "the label_smoothing in its metadata is not a number from 0 to 1");
+    return said.get<double>();
+  }
+  std::string folder() const { return std::filesystem::path(w_.file).parent_path().string(); }
+  // The settings, whose sizes must be those of the weights.
+  void require_settings(const std::vector<Settings::Size>& sizes) {
+    const auto unknown = settings_.require_known(format_.name, sizes);
+    if (!unknown.empty())
+      assumed(fmt::format("settings that Glim does not know change nothing: {}",
+                          fmt::join(unknown, ", ")));
+  }
+  // As transformers, which makes a head of its own where the embeddings' is not to be it.
+  void require_tied_or(const char* head) {
+    if (!settings_.flag("tie_word_embeddings").value_or(true) && !w_.find(head))
+      throw FileError(
+          w_.file, fmt::format("has no {}, and its tie_word_embeddings is false", w_.theirs(head)));
+  }
 
   // The tokenizer under this name, or null.
   TokenizerPtr tokenizer(const char* name) {
@@ -85,6 +113,7 @@ class Importer {
     w_.misfits.refuse(w_.file, format_);
   }
 
+  void scale_queries(const GptConfig& g);
   bool marian() const { return format_.name == std::string("marian"); }
   void gpt();
   void transformer();
@@ -109,24 +138,37 @@ void Importer::gpt() {
   g.layers = w_.layers("transformer");
   g.d_ff = w_.need("transformer.layers.0.linear1.weight", 2).size(0);
   g.bias = w_.find("transformer.layers.0.norm1.bias") != nullptr;
+  const Index rows = wte.size(0);
+  require_tied_or("lm_head.weight");
+  require_settings({{"vocab_size", rows},
+                    {"n_positions", g.context},
+                    {"block_size", g.context},
+                    {"n_embd", g.d_model},
+                    {"n_layer", g.layers},
+                    {"n_inner", g.d_ff}});
   g.heads = heads("n_head");
   g.dropout = settings_.share("dropout").value_or(settings_.share("resid_pdrop").value_or(0));
   g.norm_eps = settings_.share("layer_norm_epsilon").value_or(1e-5);
   std::string activation =
       settings_.text("activation_function").value_or(format_.conv1d ? "gelu_new" : "gelu");
-  g.activation = activation_of(o_.activation.empty() ? activation : o_.activation, w_.file);
+  g.activation =
+      activation_of(o_.activation.empty() ? activation : o_.activation, settings_.where());
+  scale_queries(g);
   TokenizerPtr t = tokenizer("tokenizer");
-  if (!t) {
-    t = numbers_as_tokens(ids_between(0, wte.size(0)));
-    assumed(fmt::format("tokens are their numbers, 0 to {}: the file has no tokenizer",
-                        wte.size(0) - 1));
+  if (std::vector<std::string> notes; !t && format_.name == std::string("gpt2")) {
+    t = gpt2_tokenizer(folder(), settings_, rows, notes);
+    for (const std::string& note : notes) assumed(note);
   }
-  g.silent = t->size() - wte.size(0);
+  if (!t) {
+    t = numbers_as_tokens(ids_between(0, rows));
+    assumed(fmt::format("tokens are their numbers, 0 to {}: the file has no tokenizer", rows - 1));
+  }
+  g.silent = t->size() - rows;
   if (g.silent != 0 && g.silent != kSpecialTokens)
     throw FileError(
         w_.file,
         fmt::format("its tokenizer has {} tokens beside the special ones, its wte.weight {} rows",
-                    t->size() - kSpecialTokens, wte.size(0)));
+                    t->size() - kSpecialTokens, rows));
   g.vocab = t->size();
   if (g.silent > 0)
     w_.ours["wte.weight"] =
@@ -141,12 +183,33 @@ void Importer::gpt() {
   c.options.positions = "learned";
   found_.summary.insert(found_.summary.begin(),
                         fmt::format("gpt: {} layers, {} heads, width {}, context {}, {} tokens",
-                                    g.layers, g.heads, g.d_model, g.context, wte.size(0)));
+                                    g.layers, g.heads, g.d_model, g.context, rows));
+}
+
+// Two settings of GPT-2 scale the scores otherwise than by 1/√Dk: the queries do it.
+void Importer::scale_queries(const GptConfig& g) {
+  const bool plain = !settings_.flag("scale_attn_weights").value_or(true);
+  const bool by_layer = settings_.flag("scale_attn_by_inverse_layer_idx").value_or(false);
+  if (!plain && !by_layer) return;
+  found_.summary.push_back("  queries hold the factor of the scores that " + settings_.where() +
+                           " says");
+  for (Index i = 0; i < g.layers; ++i)
+    for (const char* part : {"weight", "bias"}) {
+      auto at = w_.ours.find(fmt::format("transformer.layers.{}.self_attn.in_proj_{}", i, part));
+      if (at == w_.ours.end() || at->second.size(0) != 3 * g.d_model) continue;
+      const double factor = (plain ? std::sqrt(static_cast<double>(g.d_model / g.heads)) : 1) /
+                            (by_layer ? static_cast<double>(i + 1) : 1);
+      Tensor rows = at->second.clone();
+      Tensor queries = narrow(rows, 0, 0, g.d_model);
+      queries.copy_(mul(queries, factor));
+      at->second = rows;
+    }
 }
 
 TransformerConfig Importer::transformer_sizes() {
   TransformerConfig t;
   const Tensor source = w_.need("src_embed.weight", 2);
+  require_tied_or("generator.weight");
   for (const char* name : {"tgt_embed.weight", "generator.weight"})
     if (!w_.find(name))
       w_.ours[name] = w_.ours.at(name[0] == 't' ? "src_embed.weight" : "tgt_embed.weight");
@@ -160,18 +223,38 @@ TransformerConfig Importer::transformer_sizes() {
   t.tie = !same_bits(w_.need("generator.weight", 2), target) ? Tie::None
           : same_bits(source, target)                        ? Tie::All
                                                              : Tie::Decoder;
+  const Index encoder_ff = w_.need("encoder.layers.0.linear1.weight", 2).size(0);
+  require_settings({{"d_model", t.d_model},
+                    {"vocab_size", t.src_vocab},
+                    {"decoder_vocab_size", t.tgt_vocab},
+                    {"num_encoder_layers", t.encoder_layers},
+                    {"num_decoder_layers", t.decoder_layers},
+                    {"encoder_layers", t.encoder_layers},
+                    {"decoder_layers", t.decoder_layers},
+                    {"dim_feedforward", t.d_ff},
+                    {"encoder_ffn_dim", encoder_ff},
+                    {"decoder_ffn_dim", t.d_ff}});
   if (auto model = metadata_.find("model"); model != metadata_.end()) {
     auto said = sizes_from_json<TransformerConfig>(model->second, w_.file);
     said.tie = t.tie;
     return said;
   }
   if (marian()) {
-    require_marian(settings_, w_.file);
+    if (encoder_ff != t.d_ff)
+      throw FileError(w_.file, fmt::format("has feed-forward layers of {} in its encoder and {} in "
+                                           "its decoder; Glim's transformer has one width",
+                                           encoder_ff, t.d_ff));
     t.heads = heads("encoder_attention_heads");
+    if (auto decoder = settings_.number("decoder_attention_heads"); decoder && *decoder != t.heads)
+      throw FileError(settings_.where(), fmt::format("has {} heads in its encoder and {} in its "
+                                                     "decoder; Glim's transformer has one number",
+                                                     t.heads, *decoder));
     t.dropout = settings_.share("dropout").value_or(0.1);
-    t.activation = activation_of(settings_.text("activation_function").value_or("gelu"), w_.file);
-    t.norm = settings_.flag("normalize_before").value_or(false) ? NormPlacement::Pre
-                                                                : NormPlacement::Post;
+    t.attention_dropout = settings_.share("attention_dropout").value_or(0);
+    t.activation_dropout = settings_.share("activation_dropout").value_or(0);
+    t.activation =
+        activation_of(settings_.text("activation_function").value_or("gelu"), settings_.where());
+    t.norm = NormPlacement::Post;
     t.max_len = settings_.number("max_position_embeddings").value_or(1024);
     return t;
   }
@@ -185,8 +268,8 @@ TransformerConfig Importer::transformer_sizes() {
   t.final_norm = t.norm == NormPlacement::Post && w_.find("encoder.norm.weight");
   auto activation = settings_.text("activation");
   if (o_.activation.empty() && !activation) assumed("--activation relu, torch's default");
-  t.activation =
-      activation_of(o_.activation.empty() ? activation.value_or("relu") : o_.activation, w_.file);
+  t.activation = activation_of(o_.activation.empty() ? activation.value_or("relu") : o_.activation,
+                               settings_.where());
   if (w_.find("src_positions.weight")) {
     t.positions = Positions::Learned;
     t.max_len = w_.need("src_positions.weight", 2).size(0);
@@ -202,11 +285,26 @@ void Importer::transformer() {
   require_weights([&] { return sequence_kind(c.kind)->rebuild(to_json(t), w_.ours, w_.file); });
   TokenizerPtr source = tokenizer("source_tokenizer"), target = tokenizer("target_tokenizer");
   if (marian()) {
-    std::vector<Index> ids = marian_ids(settings_, t.src_vocab);
-    from_marian(w_.ours, ids);
+    const auto pieces = marian_pieces(folder(), t.src_vocab);
+    std::vector<Index> ids = marian_ids(settings_, t.src_vocab, pieces ? pieces->unk : 1);
+    if (pieces && (ids[kPad] != pieces->pad || ids[kEos] != pieces->eos))
+      throw FileError(
+          settings_.where(),
+          fmt::format("its pad_token_id {} and eos_token_id {} are not those of <pad> and </s> "
+                      "in vocab.json, {} and {}; both must be of one model",
+                      ids[kPad], ids[kEos], pieces->pad, pieces->eos));
+    const bool scaled = settings_.flag("scale_embedding").value_or(false);
+    from_marian(w_.ours, ids, scaled);
+    if (!scaled) t.tie = Tie::None;
     t.src_vocab = t.tgt_vocab = static_cast<Index>(ids.size());
-    source = numbers_as_tokens({ids.begin() + kSpecialTokens, ids.end()});
-    assumed("tokens are their numbers: source.spm and target.spm turn text into them and back");
+    if (pieces) {
+      TokenizerPair pair = pieces->tokenizers(ids);
+      source = pair.source;
+      target = pair.target;
+    } else {
+      source = numbers_as_tokens({ids.begin() + kSpecialTokens, ids.end()});
+      assumed("tokens are their numbers: the folder has no vocab.json, source.spm and target.spm");
+    }
   } else if (!source && !target) {
     assumed("tokens are their numbers, from 4 on: the file has no tokenizer");
     assumed("0 is padding, 1 begins a target, 2 ends both sides, 3 is an unknown token");

@@ -1,8 +1,10 @@
 #include "tools/convert/marian.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "tensor/error.hpp"
+#include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/index.hpp"
 #include "tools/data/tokenizers/vocabulary.hpp"
 
@@ -33,8 +35,8 @@ std::vector<Index> interleaved(Index d) {
 
 }  // namespace
 
-std::vector<Index> marian_ids(const Settings& s, Index vocab) {
-  Index eos = static_cast<Index>(s.count("eos_token_id").value_or(0)), unk = 1;
+std::vector<Index> marian_ids(const Settings& s, Index vocab, Index unk) {
+  Index eos = static_cast<Index>(s.count("eos_token_id").value_or(0));
   Index pad = static_cast<Index>(s.count("pad_token_id").value_or(vocab - 1));
   Index begin = static_cast<Index>(s.count("decoder_start_token_id").value_or(pad));
   for (Index id : {eos, pad, begin})
@@ -47,22 +49,14 @@ std::vector<Index> marian_ids(const Settings& s, Index vocab) {
   return ids;
 }
 
-void require_marian(const Settings& s, const std::string& file) {
-  auto refuse = [&](const std::string& problem) {
-    throw FileError(file, problem + ", which Glim's transformer cannot");
-  };
-  if (!s.flag("scale_embedding").value_or(false)) refuse("has embeddings that are not scaled");
-  if (!s.flag("share_encoder_decoder_embeddings").value_or(true))
-    refuse("has a vocabulary for each side");
-  if (s.number("encoder_attention_heads") != s.number("decoder_attention_heads"))
-    refuse("has other heads in its decoder than in its encoder");
-}
-
-void from_marian(StateDict& weights, const std::vector<Index>& ids) {
+void from_marian(StateDict& weights, const std::vector<Index>& ids, bool scaled) {
   Tensor rows = tensor_of(ids);
   for (const char* name :
        {"src_embed.weight", "tgt_embed.weight", "generator.weight", "generator.bias"})
     weights[name] = index_select(weights.at(name), 0, rows);
+  for (const char* name : {"src_embed.weight", "tgt_embed.weight"})
+    if (Tensor& table = weights[name]; !scaled)
+      table = mul(table, 1 / std::sqrt(static_cast<double>(table.size(1))));
   for (Index special = 0; special < kSpecialTokens; ++special)
     if (std::find(ids.begin(), ids.begin() + special, ids[static_cast<std::size_t>(special)]) !=
         ids.begin() + special)

@@ -15,10 +15,9 @@
 namespace glim {
 
 // The id in the file of each of Glim's tokens: the four special ones first.
-std::vector<Index> marian_ids(const Settings& settings, Index vocab);
-// FileError where the configuration is another model's.
-void require_marian(const Settings& settings, const std::string& file);
-// `weights` by our names, of a model whose embeddings and generator are in order.
-void from_marian(StateDict& weights, const std::vector<Index>& ids);
+std::vector<Index> marian_ids(const Settings& settings, Index vocab, Index unk);
+// `weights` by our names, of a model whose embeddings and generator are in order; `scaled`: it multiplies embeddings by
+// the root of the width, as Glim does, which else divides the tables by it.
+void from_marian(StateDict& weights, const std::vector<Index>& ids, bool scaled);
 
 }  // namespace glim

@@ -9,8 +9,11 @@
 
 namespace glim {
 
+using Json = nlohmann::json;
+
 Settings Settings::of(const std::map<std::string, std::string>& metadata, const std::string& file) {
   Settings s;
+  s.where_ = file;
   std::string text;
   if (auto at = metadata.find("config"); at != metadata.end()) {
     text = at->second;
@@ -28,6 +31,17 @@ Settings Settings::of(const std::map<std::string, std::string>& metadata, const 
   }
   s.json_ = parse_json(text, /*allow_exceptions=*/false);
   if (!s.json_.is_object()) throw FileError(s.where_, "is not a JSON object");
+  // transformers' other names of the same settings.
+  const bool gpt2 = s.json_.value("model_type", Json()) == "gpt2";
+  const bool marian = s.json_.value("model_type", Json()) == "marian";
+  for (auto [other, name] : {std::pair("hidden_size", gpt2 ? "n_embd" : "d_model"),
+                             {"num_attention_heads", gpt2 ? "n_head" : "encoder_attention_heads"},
+                             {"max_position_embeddings", gpt2 ? "n_positions" : ""},
+                             {"num_hidden_layers", gpt2 ? "n_layer" : ""}})
+    if ((gpt2 || marian) && *name && s.json_.contains(other)) {
+      s.json_[name] = s.json_[other];
+      s.json_.erase(other);
+    }
   return s;
 }
 
@@ -72,18 +86,24 @@ std::optional<std::string> Settings::text(const char* key) const {
   return m->get<std::string>();
 }
 
-Activation activation_of(const std::string& name, const std::string& file) {
+Activation activation_of(const std::string& name, const std::string& where) {
   static const std::pair<const char*, Activation> kTheirs[] = {
       {"relu", Activation::Relu},
       {"gelu", Activation::Gelu},
+      {"gelu_python", Activation::Gelu},
       {"gelu-tanh", Activation::GeluTanh},
       {"gelu_new", Activation::GeluTanh},
+      {"gelu_fast", Activation::GeluTanh},
+      {"gelu_accurate", Activation::GeluTanh},
       {"gelu_pytorch_tanh", Activation::GeluTanh},
       {"silu", Activation::Silu},
       {"swish", Activation::Silu}};
-  for (auto& [theirs, ours] : kTheirs)
+  std::string known;
+  for (auto& [theirs, ours] : kTheirs) {
     if (name == theirs) return ours;
-  throw FileError(file, "its activation '" + name + "' is not one of relu, gelu, gelu-tanh, silu");
+    known += (known.empty() ? "" : ", ") + std::string(theirs);
+  }
+  throw FileError(where, "its activation '" + name + "' is not one that Glim has: " + known);
 }
 
 std::string weights_file(const std::string& path) {

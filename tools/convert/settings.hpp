@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "nn/activation.hpp"
 
@@ -25,6 +26,17 @@ class Settings {
   std::optional<std::string> text(const char* key) const;
   [[noreturn]] void refuse(const char* key, const char* wanted) const;
 
+  // A setting that the weights say, too.
+  struct Size {
+    const char* key;
+    std::int64_t value;
+  };
+  // FileError for a setting that makes another model of it: a size that is not that of the weights, or a value that
+  // Glim's model has not (known_settings.cpp). The settings that nothing is known of, by name.
+  std::vector<std::string> require_known(const std::string& format,
+                                         const std::vector<Size>& sizes) const;
+  const std::string& where() const { return where_; }
+
  private:
   const nlohmann::json* member(const char* key) const;
   std::optional<std::int64_t> whole(const char* key, int least) const;
@@ -32,8 +44,9 @@ class Settings {
   nlohmann::json json_ = nlohmann::json::object();
 };
 
-// The activation by our name, or by the one that torch or Hugging Face has for it. FileError for another.
-Activation activation_of(const std::string& name, const std::string& file);
+// The activation by our name, or by the one that torch or Hugging Face has for it. FileError for another, naming `where`
+// it is said.
+Activation activation_of(const std::string& name, const std::string& where);
 
 // `path`, or in a folder its model.safetensors.
 std::string weights_file(const std::string& path);

@@ -16,8 +16,8 @@ bool is_one_of(std::string_view name, std::initializer_list<std::string_view> li
   return std::find(list.begin(), list.end(), name) != list.end();
 }
 // Those that may differ from the model's.
-bool is_dropout(std::string_view name) {
-  return is_one_of(name, {"dropout", "attention-dropout", "activation-dropout"});
+bool may_differ(std::string_view name) {
+  return is_one_of(name, {"dropout", "attention-dropout", "activation-dropout", "label-smoothing"});
 }
 bool is_limit(std::string_view name) { return is_one_of(name, {"max-length", "block"}); }
 
@@ -37,7 +37,7 @@ bool said_by_start(const std::string& option) {
   });
   return model || is_limit(option) ||
          is_one_of(option, {"tokenizer", "target-tokenizer", "shared-vocabulary", "vocabulary",
-                            "min-frequency"});
+                            "min-frequency", "label-smoothing"});
 }
 
 std::unique_ptr<Start> starting_model(TrainOptions& o,
@@ -58,7 +58,7 @@ std::unique_ptr<Start> starting_model(TrainOptions& o,
   each_option(o, [&](const OptionText& t, auto&) {
     if (!said_by_start(t.name)) return;
     std::string key = key_in_json(t.name);
-    bool keep = given(t.name) && (is_dropout(t.name) || mine[key] == its[key] ||
+    bool keep = given(t.name) && (may_differ(t.name) || mine[key] == its[key] ||
                                   (is_limit(t.name) && mine[key] < its[key]));
     if (given(t.name) && !keep)
       throw ValueError(
@@ -67,7 +67,7 @@ std::unique_ptr<Start> starting_model(TrainOptions& o,
                       o.init_from, its[key].dump(),
                       is_limit(t.name) ? "can have less, not more" : "has the same"));
     if (!keep) mine[key] = its[key];
-    if (is_dropout(t.name) && model.is_object() && model.contains(key)) model[key] = mine[key];
+    if (may_differ(t.name) && model.is_object() && model.contains(key)) model[key] = mine[key];
   });
   c.description["model"] = model.is_object() ? model.dump() : c.description["model"];
   o = TrainOptions::from_json(mine.dump(), start->file);

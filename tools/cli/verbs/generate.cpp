@@ -106,6 +106,7 @@ void run_generate(Command& command, GenerateArguments& a) {
     auto decoder = loaded.model->decoder_for(before, true, a.slide);
     RandomKey key{static_cast<std::uint64_t>(a.seed), static_cast<std::uint64_t>(sample)};
     generate(*decoder, last, a.max_tokens, a.sampling, key, [&](Index token) {
+      if (token == loaded.tokenizer->end_of_text()) return false;
       std::string piece = text.push(token);
       if (a.json) {
         drawn += piece;

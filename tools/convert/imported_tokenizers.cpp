@@ -1,0 +1,236 @@
+#include "tools/convert/imported_tokenizers.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "tensor/error.hpp"
+#include "tools/data/corpus/corpus.hpp"
+#include "tools/data/corpus/files.hpp"
+#include "tools/data/corpus/stored_json.hpp"
+#include "tools/data/tokenizers/byte_bpe.hpp"
+#include "tools/data/tokenizers/sentencepiece.hpp"
+
+namespace glim {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+// The way out of a tokenizer that cannot be read.
+constexpr const char* kElse =
+    "; without the tokenizer's files in the folder tokens are their numbers";
+
+std::string path_in(const std::string& folder, const char* name) {
+  return (fs::path(folder) / name).string();
+}
+bool has(const std::string& folder, const char* name) {
+  std::error_code error;
+  return fs::exists(fs::path(folder) / name, error);
+}
+
+Json read_object(const std::string& file) {
+  Json json = parse_json(read_file(file, "tokenizer"), /*allow_exceptions=*/false);
+  if (!json.is_object()) throw FileError(file, "is not a JSON object");
+  return json;
+}
+
+// Tokens by their ids.
+class Pieces {
+ public:
+  explicit Pieces(std::string file) : file_(std::move(file)) {}
+
+  void put(const std::string& token, const Json& id) {
+    constexpr std::int64_t kMost = 10'000'000;
+    if (!id.is_number_integer() || id.get<double>() < 0 || id.get<double>() > kMost)
+      fail(fmt::format("the token \"{}\" has the id {}, which is no number from 0 on", token,
+                       id.dump()));
+    const auto at = id.get<std::size_t>();
+    if (at >= by_id_.size()) by_id_.resize(at + 1);
+    if (token.empty()) fail(fmt::format("the token of the id {} is empty", at));
+    if (!by_id_[at].empty() && by_id_[at] != token)
+      fail(fmt::format("\"{}\" and \"{}\" both have the id {}", by_id_[at], token, at));
+    by_id_[at] = token;
+  }
+  void put_all(const Json& vocabulary) {
+    if (!vocabulary.is_object()) fail("its vocabulary is not an object of tokens and ids");
+    for (const auto& [token, id] : vocabulary.items()) put(token, id);
+  }
+  // All of them: one for each row of the embeddings.
+  std::vector<std::string> complete(Index rows) {
+    for (std::size_t id = 0; id < by_id_.size(); ++id)
+      if (by_id_[id].empty()) fail(fmt::format("no token has the id {}", id));
+    if (std::ssize(by_id_) != rows)
+      fail(fmt::format("has {} tokens, the model's embeddings {} rows: it is another model's",
+                       by_id_.size(), rows));
+    return std::move(by_id_);
+  }
+  [[noreturn]] void fail(const std::string& problem) const {
+    throw FileError(file_, problem + kElse);
+  }
+
+ private:
+  std::string file_;
+  std::vector<std::string> by_id_;
+};
+
+// The member at a path "model/type", or null.
+const Json& member(const Json& json, const char* path) {
+  static const Json kNull;
+  const Json::json_pointer pointer("/" + std::string(path));
+  return json.contains(pointer) ? json.at(pointer) : kNull;
+}
+
+void put_added(const Json& token, const Json& id, Pieces& pieces, ByteBpe& bpe) {
+  const Json& content = member(token, "content");
+  if (!content.is_string()) pieces.fail("an added token has no content");
+  for (const char* flag : {"lstrip", "rstrip", "single_word"})
+    if (member(token, flag) == true)
+      pieces.fail(fmt::format("the added token {} has {}, which Glim's tokenizer has not",
+                              content.dump(), flag));
+  pieces.put(content.get<std::string>(), id);
+  bpe.added.push_back(content.get<std::string>());
+}
+
+// A tokenizer.json of byte-level BPE.
+void read_tokenizer_json(const std::string& file, Pieces& pieces, ByteBpe& bpe,
+                         std::vector<std::string>& notes) {
+  const Json json = read_object(file);
+  // What it must say, where it says it.
+  static const std::pair<const char*, Json> kWanted[] = {{"model/type", "BPE"},
+                                                         {"model/dropout", nullptr},
+                                                         {"model/byte_fallback", false},
+                                                         {"model/ignore_merges", false},
+                                                         {"normalizer", nullptr},
+                                                         {"model/continuing_subword_prefix", ""},
+                                                         {"model/end_of_word_suffix", ""},
+                                                         {"pre_tokenizer/use_regex", true},
+                                                         {"decoder/type", "ByteLevel"},
+                                                         {"post_processor/type", "ByteLevel"}};
+  for (const auto& [path, value] : kWanted)
+    if (const Json& found = member(json, path); !found.is_null() && found != value)
+      pieces.fail(fmt::format("its {} is {}; Glim reads GPT-2's, {}", path,
+                              found.is_structured() ? "another" : found.dump(), value.dump()));
+  if (member(json, "pre_tokenizer/type") != "ByteLevel")
+    pieces.fail("its pre_tokenizer/type is not GPT-2's, \"ByteLevel\"");
+  if (member(json, "pre_tokenizer/add_prefix_space") == true && !bpe.prefix_space)
+    notes.push_back(
+        "no space before a text, although tokenizer.json says add_prefix_space: so does "
+        "transformers, unless tokenizer_config.json says it");
+  pieces.put_all(member(json, "model/vocab"));
+  const Json& merges = member(json, "model/merges");
+  if (!merges.is_array()) pieces.fail("its model/merges is not a list");
+  for (const Json& merge : merges) {
+    const bool pair =
+        merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string();
+    if (!pair && !merge.is_string())
+      pieces.fail(fmt::format("its merge {} is not two tokens", bpe.merges.size() + 1));
+    bpe.merges.push_back(pair ? merge[0].get<std::string>() + " " + merge[1].get<std::string>()
+                              : merge.get<std::string>());
+  }
+  for (const Json& token : member(json, "added_tokens"))
+    put_added(token, member(token, "id"), pieces, bpe);
+}
+
+// vocab.json, and merges.txt: after "#version: 0.2" a merge a line.
+void read_vocabulary_and_merges(const std::string& folder, const Json& config, Pieces& pieces,
+                                ByteBpe& bpe) {
+  const Json vocabulary = read_object(path_in(folder, "vocab.json"));
+  pieces.put_all(vocabulary);
+  bpe.file = path_in(folder, "merges.txt");
+  bpe.merges = read_lines(bpe.file);
+  bpe.first_line = 1;
+  if (!bpe.merges.empty() && bpe.merges[0].starts_with("#version")) {
+    bpe.merges.erase(bpe.merges.begin());
+    bpe.first_line = 2;
+  }
+  for (const auto& [id, token] : member(config, "added_tokens_decoder").items())
+    put_added(token, parse_json(id, false), pieces, bpe);
+  const char* end = "<|endoftext|>";  // added without being said
+  if (vocabulary.contains(end) && std::ranges::find(bpe.added, end) == bpe.added.end())
+    bpe.added.push_back(end);
+}
+
+}  // namespace
+
+TokenizerPtr gpt2_tokenizer(const std::string& folder, const Settings& settings, Index rows,
+                            std::vector<std::string>& notes) {
+  const bool whole = has(folder, "tokenizer.json");
+  const bool vocabulary = has(folder, "vocab.json"), merges = has(folder, "merges.txt");
+  if (!whole && !vocabulary && !merges) return nullptr;
+  if (!whole && vocabulary != merges)
+    throw FileError(
+        path_in(folder, vocabulary ? "merges.txt" : "vocab.json"),
+        fmt::format("is missing beside {}{}", vocabulary ? "vocab.json" : "merges.txt", kElse));
+  const Json config = has(folder, "tokenizer_config.json")
+                          ? read_object(path_in(folder, "tokenizer_config.json"))
+                          : Json::object();
+  const std::string file = path_in(folder, whole ? "tokenizer.json" : "vocab.json");
+  Pieces pieces(file);
+  if (member(config, "add_bos_token") == true && !whole)
+    pieces.fail("its tokenizer_config.json adds a token to each text (add_bos_token)");
+  ByteBpe bpe;
+  bpe.prefix_space = member(config, "add_prefix_space") == true;
+  if (whole)
+    read_tokenizer_json(file, pieces, bpe, notes);
+  else
+    read_vocabulary_and_merges(folder, config, pieces, bpe);
+  bpe.tokens = pieces.complete(rows);
+  if (const auto end = settings.count("eos_token_id"); end && *end < rows)
+    bpe.end = bpe.tokens[static_cast<std::size_t>(*end)];
+  try {
+    return std::make_shared<ByteBpeTokenizer>(std::move(bpe));
+  } catch (const ValueError& e) {
+    throw FileError(file, e.problem());
+  }
+}
+
+std::optional<MarianPieces> marian_pieces(const std::string& folder, Index rows) {
+  const char* names[] = {"vocab.json", "source.spm", "target.spm"};
+  const char *missing = nullptr, *present = nullptr;
+  for (const char* name : names) (has(folder, name) ? present : missing) = name;
+  if (!present) return {};
+  if (missing)
+    throw FileError(path_in(folder, missing),
+                    fmt::format("is missing beside {}{}", present, kElse));
+  if (has(folder, "target_vocab.json"))
+    throw FileError(
+        path_in(folder, "target_vocab.json"),
+        "numbers a vocabulary of the target's own; Glim reads models with one for both sides");
+  MarianPieces found;
+  const std::string file = path_in(folder, "vocab.json");
+  Pieces pieces(file);
+  pieces.put_all(read_object(file));
+  found.by_id = pieces.complete(rows);
+  found.folder = folder;
+  for (auto [name, id] :
+       {std::pair("</s>", &found.eos), {"<unk>", &found.unk}, {"<pad>", &found.pad}}) {
+    auto at = std::ranges::find(found.by_id, name);
+    if (at == found.by_id.end()) pieces.fail(fmt::format("has no token {}", name));
+    *id = at - found.by_id.begin();
+  }
+  return found;
+}
+
+TokenizerPair MarianPieces::tokenizers(const std::vector<Index>& ids) const {
+  std::vector<std::string> tokens;
+  for (std::size_t i = kSpecialTokens; i < ids.size(); ++i)
+    tokens.push_back(by_id[static_cast<std::size_t>(ids[i])]);
+  try {
+    Vocabulary numbers(tokens);
+  } catch (const ValueError& e) {
+    throw FileError(path_in(folder, "vocab.json"), e.problem());
+  }
+  auto of = [&](const char* name) -> TokenizerPtr {
+    const std::string file = path_in(folder, name);
+    try {
+      return std::make_shared<SentencePieceTokenizer>(read_file(file, "tokenizer"), tokens);
+    } catch (const ValueError& e) {
+      throw FileError(file, e.problem());
+    }
+  };
+  return {of("source.spm"), of("target.spm")};
+}
+
+}  // namespace glim
