@@ -14,6 +14,11 @@ Example::Example(const ExampleOptions& o) : reading_(make_reading(o)), changes_(
   model().eval();
 }
 
+std::string Example::heading() const {
+  const double smoothing = reading_->label_smoothing;
+  return smoothing > 0 ? title_ + fmt::format(", label smoothing ε = {}", smoothing) : title_;
+}
+
 Var Example::loss() {
   Magnify magnify(Magnification::Explicit);
   std::optional<Tape> own;  // values get their names on a tape

@@ -23,6 +23,7 @@ class Example {
 
   // "transformer, trained (model)", "transformer, fresh (seed 1)".
   const std::string& title() const { return title_; }
+  std::string heading() const;  // and ", label smoothing ε = 0.1", where the loss has it
   const std::vector<std::string>& source() const { return reading_->source; }          // (S)
   const std::vector<std::string>& target_in() const { return reading_->target_in; }    // (T)
   const std::vector<std::string>& target_out() const { return reading_->target_out; }  // (T)

@@ -424,7 +424,8 @@ function draw(now, old) {
   const read = focused >= 0 && document.activeElement.reads?.();
   view.replaceChildren(
     make("h1", {}, data.source.length ? `${data.source_text} → ${data.target_text}` : data.target_text),
-    make("p", {class: "soft"}, `${data.title} · loss ${number(data.loss)}${before(was?.loss, data.loss)}` +
+    make("p", {class: "soft"}, data.title + (data.label_smoothing ? `, label smoothing ε = ${number(data.label_smoothing)}` : "") +
+      ` · loss ${number(data.loss)}${before(was?.loss, data.loss)}` +
       `${data.target_out.length > 1 ? " per token" : ""} · ${data.nodes.length} nodes` +
       (data.own_target ? " · the target is the model's own" : "")));
   const boxes = Glim.without_font([data.source_text, data.target_text, ...data.source, ...data.target_in].join(""));

@@ -77,13 +77,23 @@ std::vector<std::string> shown_tokens(const Tokenizer& tokenizer, const std::str
   return tokens;
 }
 
-void require_fits(const std::string& option, Index tokens, Index most) {
-  if (tokens == 0) throw ValueError(option, "the sentence is empty");
-  if (tokens > most)
+void require_fits(const std::string& option, const std::vector<std::int64_t>& ids, Index most,
+                  const Tokenizer* tokenizer) {
+  if (ids.empty()) throw ValueError(option, "the sentence is empty");
+  if (std::ssize(ids) > most)
     throw ValueError(option, fmt::format("the sentence has {} tokens, more than the {} that the "
                                          "model was made for (--max-length when it was trained); "
                                          "give a shorter one",
-                                         tokens, most));
+                                         ids.size(), most));
+  auto known = [](std::int64_t id) { return id >= kSpecialTokens; };
+  if (!tokenizer || std::ranges::any_of(ids, known)) return;
+  std::string some;
+  for (std::int64_t id = kSpecialTokens; id < std::min(tokenizer->size(), kSpecialTokens + 3); ++id)
+    some += (some.empty() ? "'" : ", '") + tokenizer->piece(id) + "'";
+  throw ValueError(option,
+                   "the model's vocabulary has no token of the sentence; write it in tokens "
+                   "that the model was trained on, as " +
+                       some + " are");
 }
 
 std::string text_or_phrase(const std::string& text, const TrainOptions& trained) {

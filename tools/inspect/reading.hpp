@@ -65,9 +65,10 @@ std::unique_ptr<Reading> read_image(const ExampleOptions& options);
 std::string inspected_kinds();  // "transformer, rnn, ..."
 
 // What the readings share: the tokens of a line as they are read, those without a number marked; ValueError unless
-// there are 1 to `most`; a sentence of the phrasebook where the model's task is that and none is given.
+// there are 1 to `most`, and the vocabulary has one of them at least (null: it need not); a sentence of the phrasebook where the model's task is that and none is given.
 std::vector<std::string> shown_tokens(const Tokenizer& tokenizer, const std::string& line);
-void require_fits(const std::string& option, Index tokens, Index most);
+void require_fits(const std::string& option, const std::vector<std::int64_t>& ids, Index most,
+                  const Tokenizer* tokenizer);
 std::string text_or_phrase(const std::string& text, const TrainOptions& trained);
 // The class asked for, or else the most probable of logits (1, C).
 class Labels;

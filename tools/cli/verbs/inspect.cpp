@@ -182,7 +182,7 @@ void run_inspect(const Command& command, InspectArguments& a) {
   document.most_bytes = static_cast<std::uint64_t>(a.most_mb * 1e6);
   const std::string read =
       inspection.source.empty() ? "" : fmt::format("\"{}\" -> ", inspection.source_text);
-  say(fmt::format("{}: {}\"{}\"{}\nloss {:.4f}{}, {} nodes", inspection.title, read,
+  say(fmt::format("{}: {}\"{}\"{}\nloss {:.4f}{}, {} nodes", example.heading(), read,
                   inspection.target_text, inspection.own_target ? " (the model's own)" : "",
                   inspection.capture.loss, inspection.target_out.size() > 1 ? " per token" : "",
                   inspection.capture.nodes.size()));

@@ -28,7 +28,7 @@ void run_step(const ExampleOptions& options) {
   });
   const bool one_text = example.source().empty();
   print(fmt::format("{}\n  {}: {}\n  target: {}\n  loss {:.6g}, {} nodes; `help` lists commands\n",
-                    example.title(), one_text ? "text" : "source",
+                    example.heading(), one_text ? "text" : "source",
                     spaced(one_text ? example.target_in() : example.source()),
                     spaced(example.target_out()), loss, session.size()));
   bool terminal = is_terminal(0) && is_terminal(1);

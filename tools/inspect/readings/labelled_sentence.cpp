@@ -19,9 +19,8 @@ class SentenceClassReading final : public Reading {
       throw ValueError("--sentence", "a classifier needs a sentence to look at");
     source_text = options.source;
     const Tokenizer& tokenizer = *loaded_.tokenizer;
-    require_fits("--sentence", std::ssize(tokenizer.encode(source_text)),
-                 model.bert.config().max_len - 2);
     source_ids = tokenizer.encode(source_text);
+    require_fits("--sentence", source_ids, model.bert.config().max_len - 2, &tokenizer);
     source_ids.insert(source_ids.begin(), kBos);
     source_ids.push_back(kEos);
     source = shown_tokens(tokenizer, source_text);

@@ -30,9 +30,8 @@ class MaskedReading final : public Reading {
     if (options.float64) bert_->to(DType::Float64);
     source_text = text_or_phrase(options.source, trained);
     const Tokenizer& tokenizer = *tokenizers.source;
-    require_fits("--sentence", std::ssize(tokenizer.encode(source_text)),
-                 bert_->bert.config().max_len - 2);
     source_ids = tokenizer.encode(source_text);
+    require_fits("--sentence", source_ids, bert_->bert.config().max_len - 2, &tokenizer);
     source_ids.insert(source_ids.begin(), kBos);
     source_ids.push_back(kEos);
     source = shown_tokens(tokenizer, source_text);

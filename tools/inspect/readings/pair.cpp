@@ -54,8 +54,9 @@ class PairReading final : public Reading {
                          "a translation without a --sentence has nothing to be read beside");
       pair = built_in_pair(loaded);
     }
-    Index most = loaded.model->max_len() - 1;  // <s> or </s> besides
-    require_fits("--sentence", std::ssize(from.encode(pair.source)), most);
+    Index most = loaded.model->max_len() - 1;    // <s> or </s> besides
+    const bool copies = loaded.model->copies();  // words that the vocabulary lacks, too
+    require_fits("--sentence", from.encode(pair.source), most, copies ? nullptr : &from);
     if (pair.target.empty()) {
       pair.target = Translator(*loaded.model, loaded.tokenizers)
                         .translate({pair.source}, {}, {"--sentence"})
@@ -67,7 +68,7 @@ class PairReading final : public Reading {
         throw ValueError("--translation",
                          "the model's own translation is empty; give one to look at");
     }
-    require_fits("--translation", std::ssize(to.encode(pair.target)), most);
+    require_fits("--translation", to.encode(pair.target), most, copies ? nullptr : &to);
     source_text = pair.source;
     target_text = pair.target;
     source = shown_tokens(from, pair.source);

@@ -1,4 +1,6 @@
 // A text and its next tokens, of a gpt.
+#include <algorithm>
+
 #include "tools/inspect/reading.hpp"
 #include "tools/train/learners/kinds.hpp"
 #include "tools/train/learners/language.hpp"
@@ -28,7 +30,9 @@ class TextReading final : public Reading {
     ids_ = line && tokenizer.encode(target_text).empty() ? std::vector<std::int64_t>()
                                                          : tokenizer.encode_text(target_text);
     target_out_ids = ids_;
-    require_fits("--sentence", std::ssize(ids_), gpt_->config().context + 1);
+    require_fits("--sentence", ids_, gpt_->config().context + 1, &tokenizer);
+    if (std::ranges::any_of(ids_, [&](Index id) { return id < gpt_->config().silent; }))
+      throw ValueError("--sentence", "has a token that the imported vocabulary lacks");
     if (ids_.size() < 2)
       throw ValueError("--sentence", "a text of one token has no next one to predict");
     target_out = target_in = shown(tokenizer);
@@ -49,6 +53,10 @@ class TextReading final : public Reading {
   }
 
  private:
+  std::string lacking(const Tokenizer& tokenizer) const {
+    const auto parts = unknown_parts(tokenizer, target_text, std::ssize(ids_));
+    return parts.empty() ? "a line end" : "'" + parts[0] + "'";
+  }
   std::vector<std::string> shown(const Tokenizer& tokenizer) const {
     std::vector<std::string> tokens = shown_tokens(tokenizer, target_text);
     if (tokens.size() == ids_.size() && target_text.find('\n') == std::string::npos) return tokens;
