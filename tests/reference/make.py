@@ -19,6 +19,7 @@ from safetensors import safe_open
 import attention
 import convert
 import files
+import imported
 import language
 import layers
 import optimisers
@@ -51,6 +52,7 @@ def write(folder):
             print(f"{path.name}  {path.stat().st_size} bytes, {len(ref.tensors)} tensors")
     files.write(folder)
     convert.write(folder)
+    imported.write(folder)
 
 
 def read(path):

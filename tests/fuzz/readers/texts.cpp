@@ -115,6 +115,11 @@ void read_vocabulary_bytes(std::string_view bytes) {
 }
 
 void read_sentencepiece_bytes(std::string_view bytes) {
+  attempt(
+      [](const std::string& model) {
+        use(SentencePieceTokenizer(model, {"a", "\u2581b"}));
+      },
+      std::string(bytes));  // an imported one
   use(SentencePieceTokenizer(std::string(bytes)));
 }
 

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """models/pytorch.md as it stands: pytorch_page.py GLIM PAGE runs its scripts and commands, in order, with a model
-that was trained for a moment and a checkpoint of nanoGPT made here. Needs torch and safetensors."""
+that was trained for a moment and a checkpoint of nanoGPT made here. Needs torch and safetensors; the blocks of GPT-2 and
+Marian also transformers and sentencepiece."""
+import importlib.util
 import os
 import pathlib
 import pickle
@@ -20,7 +22,9 @@ except ImportError as missing:
 glim, page = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
 text = page.read_text()
 scripts = re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S)
-assert len(scripts) == 2, "a script for torch.nn.Transformer and one for nanoGPT"
+assert len(scripts) == 3, "a script for torch.nn.Transformer, one for nanoGPT, and one for GPT-2 and Marian"
+blocks = re.findall(r"^```sh\n(.*?)^```$", text, re.M | re.S)
+assert len(blocks) == 1, "the commands of GPT-2 and Marian"
 # Those with a word in capitals show the form only.
 commands = [c for c in re.findall(r"^    ((?:glim|python3) .*)$", text, re.M) if not re.search(r"\b[A-Z][A-Z0-9]{3,}\b(?!:)", c)]
 SMALL = " --layers 1 --d-model 16 --heads 2 --d-ff 32 --epochs 1 --warmup 5 --progress none"
@@ -54,6 +58,7 @@ with tempfile.TemporaryDirectory() as name:
     (folder / "transformer.py").write_text(scripts[0])
     (folder / "my.txt").write_text("abc def\n" * 40)
     checkpoint_of_nanogpt(folder)
+    (folder / "small.py").write_text(scripts[2])
     said = {}
     for command in commands:
         if "nanogpt.safetensors" in command:
@@ -66,5 +71,12 @@ with tempfile.TemporaryDirectory() as name:
                    for m, f in (("model", "average"), ("back", "best")))
     first = {k: w for k, w in first.items() if not k.startswith("optimizer.")}
     assert first.keys() == back.keys() and all(torch.equal(first[k], back[k]) for k in first)
+    hugging_face = all(importlib.util.find_spec(m) for m in ("transformers", "sentencepiece"))
+    if hugging_face:
+        block = blocks[0].replace("python3", sys.executable)
+        done = subprocess.run(["bash", "-e", "-c", block], cwd=folder, env=env, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert done.stdout.splitlines()[-1] == "Der Hund saß nicht.", done.stdout
+print("" if hugging_face else "Without transformers and sentencepiece: not the commands of GPT-2 and Marian")
 print(f"{len(commands)} commands and {len(scripts)} scripts of {page.name}: "
       f"log-probabilities differ by {max(differences):.1e} at most, and the weights come back the same")

@@ -124,24 +124,47 @@ TEST_CASE("tokenizers survive a string", "[tokenizer]") {
 }
 
 TEST_CASE("nothing else passes for a tokenizer", "[tokenizer]") {
-  for (const std::string text :
-       {"", "{}", "[1]", R"({"format":"glim vocabulary","version":1,"tokens":[]})",
-        R"({"format":"glim tokenizer","version":1})",
-        R"({"format":"glim tokenizer","version":1,"kind":"bytes"})",
-        R"({"format":"glim tokenizer","version":"1","kind":"char","tokens":[]})",
-        R"({"format":"glim tokenizer","version":1,"kind":"word","tokens":["a"]})",
-        R"({"format":"glim tokenizer","version":1,"kind":"word","fold":1,"tokens":["a"]})",
-        R"({"format":"glim tokenizer","version":1,"kind":"word","fold":true,"tokens":["a b"]})",
-        R"({"format":"glim tokenizer","version":1,"kind":"word","fold":true,"tokens":{"a":1}})",
-        R"({"format":"glim tokenizer","version":1,"kind":"char","tokens":["ab"]})",
-        R"({"format":"glim tokenizer","version":1,"kind":"sentencepiece"})",
-        R"({"format":"glim tokenizer","version":1,"kind":"sentencepiece","model":"?"})",
-        R"({"format":"glim tokenizer","version":1,"kind":"sentencepiece","model":"AAAA"})"}) {
+  for (
+      const std::string text :
+      {"",
+       "{}",
+       "[1]",
+       R"({"format":"glim vocabulary","version":1,"tokens":[]})",
+       R"({"format":"glim tokenizer","version":1})",
+       R"({"format":"glim tokenizer","version":1,"kind":"bytes"})",
+       R"({"format":"glim tokenizer","version":"1","kind":"char","tokens":[]})",
+       R"({"format":"glim tokenizer","version":1,"kind":"word","tokens":["a"]})",
+       R"({"format":"glim tokenizer","version":1,"kind":"word","fold":1,"tokens":["a"]})",
+       R"({"format":"glim tokenizer","version":1,"kind":"word","fold":true,"tokens":["a b"]})",
+       R"({"format":"glim tokenizer","version":1,"kind":"word","fold":true,"tokens":{"a":1}})",
+       R"({"format":"glim tokenizer","version":1,"kind":"char","tokens":["ab"]})",
+       R"({"format":"glim tokenizer","version":1,"kind":"byte-bpe","tokens":["a"]})",
+       R"({"format":"glim tokenizer","version":1,"kind":"byte-bpe","tokens":["a"],"merges":["a b"],"added":[],"end":"","prefix_space":false})",
+       R"({"format":"glim tokenizer","version":1,"kind":"byte-bpe","tokens":["a"],"merges":[],"added":["b"],"end":"","prefix_space":false})",
+       R"({"format":"glim tokenizer","version":1,"kind":"byte-bpe","tokens":["a"],"merges":[],"added":[],"end":"b","prefix_space":false})",
+       R"({"format":"glim tokenizer","version":1,"kind":"byte-bpe","tokens":["a","a"],"merges":[],"added":[],"end":"","prefix_space":false})",
+       R"({"format":"glim tokenizer","version":1,"kind":"sentencepiece"})",
+       R"({"format":"glim tokenizer","version":1,"kind":"sentencepiece","model":"?"})",
+       R"({"format":"glim tokenizer","version":1,"kind":"sentencepiece","model":"AAAA"})"}) {
     INFO(text);
     CHECK_THROWS_AS(deserialize_tokenizer(text), FileError);
   }
   CHECK(test::message_of<FileError>([] { deserialize_tokenizer("{", "model.json"); }) ==
         "tokenizer: model.json: not valid JSON");
+}
+
+TEST_CASE("byte-level BPE merges the lowest rank first, and long words in time", "[tokenizer]") {
+  const TokenizerPtr t = deserialize_tokenizer(
+      R"({"format":"glim tokenizer","version":1,"kind":"byte-bpe","tokens":["a","b","c","bc","ab","abc","aa","\u0120","x y"],)"
+      R"("merges":["b c","a b","ab c","a a"],"added":["x y"],"end":"x y","prefix_space":true})");
+  CHECK(t->encode("abc") ==
+        std::vector<std::int64_t>{11, 4, 7});  // a bc, after the space that is put before
+  CHECK(t->encode("aaa").size() == 3);
+  CHECK(t->encode("aax yb") == std::vector<std::int64_t>{11, 10, 12, 11, 5});
+  CHECK(t->decode({10, 12, 5}) == "aax yb");
+  CHECK(t->encode("a?") == std::vector<std::int64_t>{11, 4, kUnk});
+  CHECK(t->end_of_text() == 12);
+  CHECK(t->encode(std::string(200'000, 'a')).size() == 100'001);
 }
 
 TEST_CASE("random bytes and damaged tokenizers never do worse than an error", "[tokenizer]") {

@@ -81,6 +81,22 @@ TEST_CASE("any bytes can be walked, and validity agrees with the walk", "[utf8]"
   }
 }
 
+TEST_CASE("bytes that are no UTF-8 become U+FFFD as in Python", "[utf8]") {
+  const std::string r = "\uFFFD";
+  const std::pair<std::string, std::string> cases[] = {{"a\u00e9\u732b", "a\u00e9\u732b"},
+                                                       {"\xE4\xB8", r},
+                                                       {"\xE4\xB8z", r + "z"},
+                                                       {"\xF0\x90\x80"
+                                                        "a\xFF",
+                                                        r + "a" + r},
+                                                       {"\xC0\xAF", r + r},
+                                                       {"\xED\xA0\x80", r + r + r},
+                                                       {"\xF4\x90\x80\x80", r + r + r + r},
+                                                       {"\xE0\x80\xC3\xA4", r + r + "\u00e4"},
+                                                       {"\x80\xF1\x80", r + r}};
+  for (const auto& [bytes, text] : cases) CHECK(with_invalid_utf8_replaced(bytes) == text);
+}
+
 TEST_CASE("white space is what Python's split takes for it", "[utf8]") {
   CHECK(split_spaces(" a\tb\n\u00A0c\u3000d\u2003 e\x1C ") ==
         std::vector<std::string_view>{"a", "b", "c", "d", "e"});
