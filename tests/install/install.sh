@@ -23,6 +23,7 @@ for file in include/glim/{glim,nn,optim,nn/linear,autograd/gradcheck/catch}.hpp 
 done
 find tree -name 'libglim.*' | grep -q . || missing+="no library "
 report "what is installed" "$missing"
+report "links of the installed pages" "$("$root/tests/readme/pages.py" "$prefix/share/doc/glim" --links | grep -v '^every link')"
 report "headers include by <glim/...>" "$(grep -rn '#include "' "$prefix/include")"
 report "no header of kernels" "$(find "$prefix/include" -path '*kernels/*')"
 if [ -x "$build/tools/glim" ]; then
@@ -35,6 +36,9 @@ for header in glim nn optim autograd/gradcheck/gradcheck; do
 done
 
 read -ra flags < <(pkg-config --define-variable=prefix="$prefix" --cflags --libs glim)
+sed -n '/^```cpp first_layer$/,/^```$/{/^```/d;p}' "$prefix/share/doc/glim/README.md" >first.cpp
+"$cxx" "${strict[@]}" first.cpp "${flags[@]}" -o first >log 2>&1
+report "README's program" "$(./first 2>&1 | grep -q passed || tail -n 5 log)"
 "$cxx" "${strict[@]}" -I"$here/own" "$here/consumer.cpp" "${flags[@]}" -o by_hand >log 2>&1
 learns "pkg-config" ./by_hand
 

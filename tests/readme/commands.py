@@ -1,15 +1,30 @@
 #!/usr/bin/env python3
-"""Types the commands of the pages: commands.py GLIM [PAGE...]
+"""Types the commands of the pages: commands.py BUILD [PAGE...] [--mend] [--slow] [--data FOLDER]
 
-Every ```sh and ```console block of a page is run, in the order of the page, in a scratch folder that has what a
-reader has: the source tree, a model in build/demo-model, and mine.en with mine.de.
+Each page of the tree (or PAGE) has a scratch folder with what a reader has: the tree, the build, and a few files of
+their own (files_of_a_reader). Its blocks are typed there in turn, as printed, and programs of the build are found by name.
 
-- sh: each command must end with status 0. Training takes a few steps only.
-- sh setup: not run (it installs or builds); its scripts must exist.
-- console: `$ COMMAND` is run as it stands; its lines `(glim) ...` are its standard input. The lines below must be
-  what it prints: `...` stands for any lines, at the end of a line for its rest. A number may differ by 2 %.
-- console numbers vary: the same, where numbers depend on the machine (training, rounding): any number will do.
+    ```sh         every command ends with status 0, and does not print empty lines alone
+    ```console    `$ COMMAND`, its input `(glim) ...`, and what it prints, digit for digit. A line `...` is any lines,
+                  `...` at the end of a line its rest. Only a time, a rate or an amount of memory may differ (VARIES).
+    ```python F   is written to the file F
+
+Words after `sh` and `console` say when a block is typed:
+
+    setup         never: it installs, builds or tests. Its scripts exist.
+    needs X,Y     where X and Y are: programs, modules of Python, or files of FOLDER
+    slow          with --slow. Below the block the page says 'Last run: DATE', as pages.py sees to.
+
+A picture with `<!-- made by: COMMAND -->` in the line below is the file of that name that COMMAND writes.
+
+--mend writes what is printed, pictures and dates into the pages.
 """
+import argparse
+import concurrent.futures
+import datetime
+import gzip
+import importlib.util
+import itertools
 import os
 import pathlib
 import re
@@ -17,128 +32,288 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGES = ["README.md", "models/ten_minutes.md"]
-BLOCK = re.compile(r"^```(sh|console)( [\w ]+)?\n(.*?)^```$", re.M | re.S)
-NUMBER = re.compile(r"(?<![\w.])[-−+]?\d[\d,]*(?:\.\d+)?(?:e[-−+]?\d+)?(?![\w])")
-FEW = ["--max-steps", "20", "--warmup", "5"]  # of a sh block's training
-WRAPPER = """#!/bin/bash
-[ "$1" != train ] || [ -z "$FEW_STEPS" ] || set -- "$@" $FEW_STEPS
-exec {glim} "$@"
-"""
+BLOCK = re.compile(r"^```(sh|console|python)\b([^\n]*)\n(.*?)^```\n(?:Last run: [^\n]*\n)?", re.M | re.S)
+PICTURE = re.compile(r"^!\[.*?\]\(([^)]*)\)\n<!-- made by: (.*?) -->$", re.M | re.S)
+VARIES = re.compile(r" *(?<![\w.])\d[\d,]*(?:\.\d+)?k? ?(?:(?:s|ms|µs|tok/s|GFLOP/s|MB)(?![\w/])|:\d\d(?= left))")
+NUMBER = re.compile(r"[-−+]?\d[\d,]*(?:\.\d+)?(?:e[-−+]?\d+)?")
+INPUT = "(glim) "
+FOLDERS = ["tensor", "autograd", "nn", "optim", "models", "tests", "tools"]
+DEMO = "tools/demo"
 
 
-def run(command, given="", few=False):
-    env = dict(os.environ, PATH=f"{os.getcwd()}/bin:{os.environ['PATH']}", FEW_STEPS=" ".join(FEW) if few else "")
-    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], input=given, env=env, text=True,
-                          capture_output=True, timeout=600)
-    return done.returncode, done.stdout, done.stderr
+def numbered(line):
+    """A line without its times, and without any numbers."""
+    line = VARIES.sub(" #", line.rstrip())
+    return line, "".join(NUMBER.sub("#", line).split())
 
 
-def same(expected, printed, vary):
-    if expected.endswith("..."):
-        expected, printed = expected[:-3], printed[:len(expected) + 20]
-        numbers = len(NUMBER.findall(expected))
-        skeleton = "".join(NUMBER.sub("#", expected).split())
-        return "".join(NUMBER.sub("#", printed).split()).startswith(skeleton) and (
-            vary or close(expected, printed, numbers))
-    if "".join(NUMBER.sub("#", expected).split()) != "".join(NUMBER.sub("#", printed).split()):
-        return False
-    return vary or close(expected, printed, None)
+def same(expected, printed, part=0):
+    """part 1: but for all numbers."""
+    if expected.rstrip().endswith("..."):
+        wanted = numbered(expected.rstrip()[:-3])[part]
+        return numbered(printed)[part].startswith(wanted)
+    return numbered(expected)[part] == numbered(printed)[part]
 
 
-def close(expected, printed, numbers):
-    def values(line):
-        return [float(n.replace("−", "-").replace(",", "")) for n in NUMBER.findall(line)][:numbers]
-
-    pairs = zip(values(expected), values(printed))
-    return all(abs(a - b) <= 0.02 * max(abs(a), abs(b)) + 1e-9 for a, b in pairs)
-
-
-def missing(expected, printed, vary):
-    """The first expected line that is not where it should be, or None."""
+def differs(expected, printed):
+    """The first line of the page that is not where it should be, or None."""
     at, skip = 0, False
     for line in expected:
         if line.strip() == "...":
             skip = True
             continue
-        while skip and at < len(printed) and not same(line, printed[at], vary):
+        while skip and at < len(printed) and not same(line, printed[at]):
             at += 1
-        if at == len(printed) or not same(line, printed[at], vary):
-            return f"expected: {line}\n   printed: {printed[at] if at < len(printed) else '(nothing more)'}"
+        if at == len(printed) or not same(line, printed[at]):
+            last = printed[at] if at < len(printed) else "(nothing more)" if not skip else "(nothing like it)"
+            return f"on the page: {line.rstrip()}\n        printed: {last.rstrip()}"
         at, skip = at + 1, False
-    if not skip and any(line.strip() for line in printed[at:]):
-        return f"not on the page: {printed[at]}"
-    return None
+    return None if skip or at == len(printed) else f"not on the page: {printed[at].rstrip()}"
 
 
-def shell_block(text):
-    for command in re.sub(r"\\\n", " ", text).splitlines():
-        if command.strip():
-            status, _, errors = run(command, few=True)
-            yield command, f"status {status}: {errors.strip()[-300:]}" if status else None
+def lines_of(text):
+    """Its lines, each with the empty ones after it."""
+    return re.findall(r"[^\n]*\S[^\n]*\n?(?:[^\S\n]*\n)*", text)
 
 
-def console_block(text, vary):
-    for part in re.split(r"^\$ ", text, flags=re.M)[1:]:
-        command, _, rest = part.partition("\n")
-        lines = rest.splitlines()
-        given = "".join(line[len("(glim) "):] + "\n" for line in lines if line.startswith("(glim) "))
-        expected = [line for line in lines if line.strip() and not line.startswith("(glim) ")]
-        status, printed, errors = run(command, given)
-        problem = f"status {status}: {errors.strip()[-300:]}" if status else missing(
-            expected, [line for line in printed.splitlines() if line.strip()], vary)
-        yield command, problem
+def reprinted(expected, printed):
+    """The page's lines as they are printed now: between two `...` from the line like the first to that like the last."""
+    parts, text, at = [[]], "", 0
+    for line in expected:
+        if line.strip() == "...":
+            parts.append([])
+        else:
+            parts[-1].append(line)
+
+    def place(line, start, otherwise):
+        return next((k for k in range(start, len(printed)) if same(line, printed[k], 1)), otherwise)
+
+    for i, part in enumerate(parts):
+        text = text.rstrip("\n") + "\n...\n" if text else "...\n" if i else ""
+        if part:
+            first = place(part[0], at, at) if i else 0
+            at = len(printed) if i == len(parts) - 1 else place(part[-1], first, first + len(part) - 1) + 1
+            for line, old in itertools.zip_longest(printed[first:at], part[:at - first], fillvalue=""):
+                words = old.rstrip()[:-3].count(" ") if old.rstrip().endswith("...") else None
+                text += line if words is None else " ".join(line.split(" ")[:words]) + " ...\n"
+    return text
 
 
-def setup_block(text):
-    for line in text.splitlines():
-        for script in re.findall(r"\btools/\w+", line.partition("#")[0]):
-            if script != "tools/glim" and not (ROOT / script).exists():
-                yield line, f"{script} does not exist"
-        yield line, None
+def files_of_a_reader(folder):
+    """Sentences by rule: pairs, sentences with labels, and texts."""
+    english, german = ["one", "two", "three", "four", "five"], ["eins", "zwei", "drei", "vier", "fünf"]
+    chosen = [[(i * k + i // 25) % 5 for k in (1, 2, 3)] for i in range(300)]
+    sentences, german = ([" ".join(words[c] for c in row) for row in chosen] for words in (english, german))
+    good, bad = ["gripping", "funny", "warm", "clever"], ["dull", "slow", "flat", "noisy"]
+    labelled = [f"a {words[i % 4]} , {words[i // 4 % 4]} {('film', 'story', 'plot')[i % 3]}\t{label}"
+                for i in range(150) for label, words in enumerate((bad, good))]
+    pairs = [",".join(p) for p in zip(sentences, german)]
+
+    def write(name, lines):
+        (folder / name).write_text("\n".join(lines) + "\n")
+
+    for name, of in (("mine", slice(None)), ("train", slice(250)), ("valid", slice(250, None))):
+        write(f"{name}.en", sentences[of])
+        write(f"{name}.de", german[of])
+    for name, of in (("train", slice(200)), ("dev", slice(200, 250)), ("test", slice(250, None))):
+        write(f"{name}.tsv", labelled[of])
+    write("mine.csv", ["source,target"] + pairs)
+    with gzip.open(folder / "mine.tsv.gz", "wt") as file:
+        file.write("english\tgerman\n" + "".join(p.replace(",", "\t") + "\n" for p in pairs))
+    write("sentences.txt", [line.split("\t")[0] for line in labelled])
 
 
-def prepare(glim):
+def furnish(folder, build):
+    """The tree and the build, in which setting up and building do nothing."""
     for entry in ROOT.iterdir():
-        if not entry.name.startswith((".", "build")):
-            os.symlink(entry, entry.name)
-    os.makedirs("build/tools")
-    os.makedirs("bin")
-    wrapper = pathlib.Path("bin/glim")
-    wrapper.write_text(WRAPPER.format(glim=glim))
-    wrapper.chmod(0o755)
-    words = ["one", "two", "three", "four", "five"]
-    with open("mine.en", "w") as english, open("mine.de", "w") as german:
-        for i in range(100):
-            chosen = [(i * k) % 5 for k in (1, 2, 3)]
-            english.write(" ".join(words[c] for c in chosen) + "\n")
-            german.write(" ".join(["eins", "zwei", "drei", "vier", "fünf"][c] for c in chosen) + "\n")
-    return run("glim train --task phrasebook --out build/demo-model", few=True)
+        if not entry.name.startswith((".", "build")) and entry.name != "tools":
+            (folder / entry.name).symlink_to(entry)
+    (folder / "tools").mkdir()
+    for entry in (ROOT / "tools").iterdir():
+        if entry.name in ("setup", "build"):
+            (folder / "tools" / entry.name).write_text("#!/bin/sh\n")
+            (folder / "tools" / entry.name).chmod(0o755)
+        else:
+            (folder / "tools" / entry.name).symlink_to(entry)
+    (folder / "build").mkdir()
+    for entry in build.iterdir():
+        if entry.name not in ("demo-model", "look"):
+            (folder / "build" / entry.name).symlink_to(entry)
+    files_of_a_reader(folder)
 
 
-def main(glim, *pages):
-    glim, passed, failed = os.path.abspath(glim), 0, 0
-    scratch = tempfile.mkdtemp()
-    os.chdir(scratch)
-    try:
-        status, _, errors = prepare(glim)
-        if status:
-            print(f"no model to begin with: {errors}")
-            return True
-        for page in pages or PAGES:
-            for kind, tags, text in BLOCK.findall((ROOT / page).read_text()):
-                block = (setup_block(text) if "setup" in tags else shell_block(text) if kind == "sh" else
-                         console_block(text, "vary" in tags))
-                for command, problem in block:
-                    passed, failed = passed + (not problem), failed + bool(problem)
-                    if problem:
-                        print(f"FAIL {page}: {command}\n   {problem}")
-    finally:
-        shutil.rmtree(scratch)
+def typed(folder, command, given="", seconds=900):
+    env = {k: v for k, v in os.environ.items() if not k.startswith("GLIM_")}
+    env["PATH"] = f"{folder}/build/tools:{env['PATH']}"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], input=given, env=env, text=True, errors="replace",
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder, timeout=seconds)
+    return done.returncode, done.stdout, done.stderr
+
+
+class Demo:
+    """`tools/demo`, typed once for all pages, when the first of them needs it."""
+
+    def __init__(self, build):
+        self.lock, self.build, self.done = threading.Lock(), build, None
+        self.folder = pathlib.Path(tempfile.mkdtemp())
+
+    def __call__(self):
+        with self.lock:
+            if not self.done:
+                furnish(self.folder, self.build)
+                self.done = typed(self.folder, DEMO)
+        return self.done
+
+    def model(self, folder):
+        self()
+        if not (folder / "build/demo-model").exists():
+            shutil.copytree(self.folder / "build/demo-model", folder / "build/demo-model")
+
+
+class Page:
+    def __init__(self, name, options, demo):
+        self.name, self.options, self.demo = name, options, demo
+        self.text = (ROOT / name).read_text()
+        self.passed, self.failed, self.said, self.left = 0, 0, [], {}
+        self.folder = pathlib.Path(tempfile.mkdtemp())
+        furnish(self.folder, options.build)
+        if "train-images-idx3-ubyte" in self.text:  # small ones, as MNIST's unpacked
+            subprocess.run([options.build / "tests/tools/make_images", self.folder], check=True)
+            for name, to in (("images.idx", "train-images-idx3-ubyte"), ("labels.idx", "train-labels-idx1-ubyte")):
+                (self.folder / name).rename(self.folder / to)
+
+    def run(self, command, given=""):
+        if command.partition("#")[0].strip() == DEMO:
+            return self.demo()
+        if "build/demo-model" in command:
+            self.demo.model(self.folder)
+        return typed(self.folder, command, given, None if self.options.slow else 900)
+
+    def judge(self, command, problem):
+        self.passed, self.failed = self.passed + (not problem), self.failed + bool(problem)
+        if problem:
+            self.said.append(f"FAIL {self.name}: {command.strip()}\n        {problem}")
+
+    def not_here(self, words, commands):
+        """Whether the block is left out; counted by its reason."""
+        reason = "setup: it installs, builds or tests" if "setup" in words else None
+        if "slow" in words and not self.options.slow:
+            reason = "slow: --slow"
+        for needed in words[words.index("needs") + 1].split(",") if "needs" in words else []:
+            file = self.options.data / needed if self.options.data else pathlib.Path("/nothing")
+            if file.exists():
+                target = self.folder / needed
+                if not target.exists():
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    target.symlink_to(file)
+            elif not shutil.which(needed) and ("." in needed or not importlib.util.find_spec(needed)):
+                reason = f"needs {needed}"
+        if reason:
+            self.left[reason] = self.left.get(reason, 0) + len(commands)
+        return bool(reason)
+
+    def shell(self, words, text):
+        commands = [c for c in re.split(r"(?<!\\)\n(?! |done\b)", text) if c.strip() and not c.startswith("#")]
+        if self.not_here(words, commands):
+            for script in re.findall(r"^(?:tools|tests)/[\w./-]+", text, re.M) if "setup" in words else []:
+                if not (ROOT / script).exists():
+                    self.judge(script, "does not exist")
+            return text
+        for command in commands:
+            status, printed, errors = self.run(command)
+            empty = printed and not printed.strip()
+            self.judge(command, f"status {status}: {errors.strip()[-400:]}" if status else
+                       "prints empty lines alone" if empty else None)
+        return text
+
+    def console(self, words, text):
+        parts = re.split(r"^\$ ", text, flags=re.M)
+        if self.not_here(words, parts[1:]):
+            return text
+        new = parts[0]
+        for part in parts[1:]:
+            command, lines = re.match(r"((?:[^\n]*\\\n)*[^\n]*)\n(.*)", part, re.S).groups()
+            asked = [line[len(INPUT):] for line in lines.splitlines() if line.startswith(INPUT)]
+            before, new, problems = 0, new + f"$ {command}\n", []
+            for k, shown in enumerate(re.split(rf"^{re.escape(INPUT)}.*\n", lines, flags=re.M)):
+                status, printed, errors = self.run(command, "".join(a + "\n" for a in asked[:k]))
+                printed, expected = lines_of(printed), lines_of(shown)
+                here, before = printed[before:], len(printed)
+                problem = f"status {status}: {errors.strip()[-400:]}" if status else differs(expected, here)
+                if problem:
+                    problems.append(problem)
+                if problem and not status:
+                    shown = reprinted(expected, here).rstrip("\n") + re.search(r"\n*\Z", shown)[0]
+                new += (f"{INPUT}{asked[k - 1]}\n" if k else "") + shown
+            self.judge(command, "\n        ".join(problems))
+        return new
+
+    def block(self, found):
+        kind, words, text = found[1], found[2].split(), found[3]
+        if kind == "python":
+            for name in words:
+                (self.folder / name).write_text(text)
+            return found[0]
+        new = (self.console if kind == "console" else self.shell)(words, text)
+        whole = found[0].replace(text, new)
+        if "slow" in words and self.options.slow and not self.failed:
+            whole = re.sub(r"Last run: (?:[\d-]+|never as printed)", f"Last run: {datetime.date.today()}", whole)
+        return whole
+
+    def picture(self, found):
+        path, command = (ROOT / self.name).parent / found[1], found[2]
+        status, _, errors = self.run(command)
+        made = sorted(p for p in self.folder.rglob(path.name) if not p.is_symlink())
+        if status or not made:
+            self.judge(command, f"status {status}: {errors.strip()[-400:]}" if status else f"writes no {path.name}")
+            return
+        equal = made[0].read_bytes() == path.read_bytes()
+        self.judge(command, None if equal else f"{path.name} is another picture (--mend replaces it)")
+        if self.options.mend and not equal:
+            shutil.copy(made[0], path)
+
+    def typed_through(self):
+        try:
+            new = BLOCK.sub(self.block, self.text)
+            for found in PICTURE.finditer(self.text):
+                self.picture(found)
+            if self.options.mend and new != self.text:
+                (ROOT / self.name).write_text(new)
+                self.said.append(f"mended {self.name}")
+        finally:
+            shutil.rmtree(self.folder)
+        return self
+
+
+def main():
+    say = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    say.add_argument("build", type=lambda name: pathlib.Path(name).resolve())
+    say.add_argument("pages", nargs="*")
+    say.add_argument("--mend", action="store_true")
+    say.add_argument("--slow", action="store_true")
+    say.add_argument("--data", type=lambda name: pathlib.Path(name).resolve())
+    options = say.parse_args()
+    names = options.pages or sorted(str(p.relative_to(ROOT)) for f in ["."] + FOLDERS for p in (
+        ROOT.glob("*.md") if f == "." else (ROOT / f).rglob("*.md")))
+    names = [n for n in names if BLOCK.search((ROOT / n).read_text()) or PICTURE.search((ROOT / n).read_text())]
+    demo, left = Demo(options.build), {}
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # pages are typed side by side
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        pages = list(pool.map(lambda name: Page(name, options, demo).typed_through(), names))
+    shutil.rmtree(demo.folder)
+    for page in pages:
+        print("\n".join(page.said) + "\n" if page.said else "", end="")
+        for reason, count in page.left.items():
+            left.setdefault(reason, []).append(f"{page.name} {count}")
+    for reason, where in sorted(left.items()):
+        print(f"not run here ({reason}): {', '.join(where)}")
+    passed, failed = sum(p.passed for p in pages), sum(p.failed for p in pages)
     print(f"{passed} passed, {failed} failed")
     return bool(failed) or not passed
 
 
-sys.exit(main(*sys.argv[1:]))
+if __name__ == "__main__":
+    sys.exit(main())

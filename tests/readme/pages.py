@@ -1,12 +1,18 @@
 #!/usr/bin/env python3
 """The pages say what is there: pages.py ROOT [PAGE...]   (every *.md below ROOT unless pages are given)
 
+pages.py ROOT --links   looks at the links alone, in an installed tree
+
 - A code block opened by ```cpp FOLDER/FILE stands in that file; white space does not count.
 - A path of a source folder exists, and so does what a link leads to: in pages, and in comments of sources.
 - A link's #heading is a heading of that page.
 - A name after a path, as in `nn/module.hpp`: `Param`, stands in that file.
 - `FILE:LINE` | `TEXT` in a table: that line of that file has this text. pages.py ROOT --mend corrects the line.
-- A verb of `glim VERB` exists, and so does an `--option`.
+- A verb of `glim VERB` exists, and so does each option after it, by tools/cli/options.md; an `--option` alone is one of
+  some verb or script.
+- A command has a fenced block, where commands.py finds it. One that is run by hand has the date of its last run below.
+- Numbers of a paragraph before `<!-- as printed above -->` are in a block of the page.
+- A section with a measured number names the command, script or recipe that measures it, or says `<!-- by: ... -->`.
 """
 import pathlib
 import re
@@ -23,7 +29,20 @@ HEADING = re.compile(r"^#+ (.*)$", re.M)
 BUILT = {"tools/glim"}
 LINE = re.compile(r"`([\w./-]+):(\d+)` \| `([^`]+)`")
 VERB = re.compile(r"(?:`|^ {4}(?:\S.*\| )?|^)glim ([a-z]+)", re.M)
-OPTION = re.compile(r"`--([a-z][\w-]*)")
+OPTION = re.compile(r"(?<![\w-])--([a-z][\w-]*)")
+ALONE = re.compile(r"`(--[^`\n]*)`")
+CODE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.M | re.S)
+TYPED = {"console", "sh", "text"}  # blocks of commands; a text shows their form
+COMMAND = re.compile(r"\bglim ([a-z]+)([^`|#;<\n]*)")
+OF_ALL = {"help", "help-all", "show-config"}  # of every verb
+UNFENCED = re.compile(r"^ {4}(?:\$ )?(?:(?:glim|python3?|mpirun|echo|cat|meson|g\+\+|apt-get) |(?:tools|tests|build)/\S+(?: |$)).*", re.M)
+BY_HAND = re.compile(r"^```(?:console|sh) [^\n]*\bslow\b[^\n]*\n(.*?)^```\n([^\n]*)", re.M | re.S)
+LAST_RUN = re.compile(r"Last run: (?:\d{4}-\d\d-\d\d|never as printed)\b")
+MEASURED = re.compile(r"\d[\d.,]* ?(?:%|(?:s|ms|MB|minutes?|seconds?)\b)|(?:BLEU|perplexity|accuracy)\*?\*? (?:of )?\d|\d of 1,?000")
+MADE_BY = re.compile(r"^```(?:console|sh)\b|`glim [a-z]|\b(?:tools|tests|build)/[\w./-]+|<!-- by: ", re.M)
+AS_PRINTED = re.compile(r"((?:[^\n]+\n)*[^\n]*)<!-- as printed above -->")
+PRINTED = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?(?!\w)")
+FOR_ALL = "All numbers below come from `"  # in the first section: a command
 NAMES = re.compile(r"`([\w./-]+\.\w+)`: ((?:`\w+`(?:, )?)+)")
 
 
@@ -54,10 +73,55 @@ def mended(root, text):
 
 
 def option_names(root):
-    """Every word that the tools have in quotes, and every --option of the scripts."""
-    sources = [p for p in (root / "tools").rglob("*") if p.is_file() and p.suffix in (".cpp", ".hpp", ".py", "")]
-    text = "\n".join(p.read_text(errors="ignore") for p in sources)
-    return set(re.findall(r'"([a-z][\w-]*)"', text)) | set(re.findall(r"--([a-z][\w-]*)", text))
+    """By verb; under "" those of every verb and of the scripts."""
+    options = {}
+    for verb, text in re.findall(r"^## glim ([a-z]+)\n(.*?)(?=^## |\Z)", (root / "tools/cli/options.md").read_text(),
+                                 re.M | re.S):
+        options[verb] = set(re.findall(r"^\| `--([a-z][\w-]*)", text, re.M)) | OF_ALL
+    scripts = [p for f in ("tools", "tests") for p in (root / f).rglob("*")
+               if p.is_file() and p.suffix in (".py", ".sh", "") or p.suffix == ".cpp" and "fuzz" in p.parts]
+    options[""] = set().union(*options.values(), *(OPTION.findall(p.read_text(errors="ignore")) for p in scripts))
+    return options
+
+
+def wrong_in_commands(text, options):
+    prose = FENCED.sub("", text)
+    for line in UNFENCED.findall(prose):
+        yield f"a command needs a block that is opened by ```sh, ```console or ```text: {line.strip()}"
+    typed = [re.sub(r"\\\n", " ", code) for kind, _, code in CODE.findall(text) if kind in TYPED]
+    for verb, rest in COMMAND.findall("\n".join(typed + re.findall(r"`[^`]*`", prose))):
+        for option in OPTION.findall(rest) if verb in options else []:
+            if option not in options[verb]:
+                yield f"glim {verb} has no option --{option}"
+    for option in OPTION.findall(" ".join(ALONE.findall(prose))):
+        if option not in options[""]:
+            yield f"there is no option --{option}"
+    for below in BY_HAND.finditer(text):
+        if not LAST_RUN.match(below[2]):
+            yield f"a line 'Last run: YYYY-MM-DD' (or 'never as printed') has to follow this block:\n{below[1].rstrip()}"
+
+
+def wrong_in_claims(text):
+    for found in AS_PRINTED.finditer(text):
+        above = PRINTED.findall("".join(FENCED.findall(text[:found.start()])))
+        for number in PRINTED.findall(found[1]):
+            if number not in above:
+                yield f"no block above has the number {number}"
+    sections = re.split(r"^(?=#+ )", text, flags=re.M)
+    for section in sections if FOR_ALL not in "".join(sections[:2]) else []:
+        found = MEASURED.search(FENCED.sub("", section))
+        if found and not MADE_BY.search(section):
+            heading, _, rest = section.partition("\n")
+            yield f"'{heading}' has the number '{found[0]}', and names no command that makes it"
+
+
+def wrong_in_links(page, prose):
+    for link, part in LINK.findall(prose):
+        target = page.parent / link if link else page
+        if not target.exists():
+            yield f"the link {link} leads nowhere"
+        elif part and part not in map(anchor, HEADING.findall(FENCED.sub("", target.read_text()))):
+            yield f"the link {link}#{part} leads to no heading of that page"
 
 
 def wrong_in_page(root, page, options):
@@ -69,12 +133,7 @@ def wrong_in_page(root, page, options):
     for path in PATH.findall(prose):
         if path not in BUILT and not (root / path).exists():
             yield f"{path} does not exist"
-    for link, part in LINK.findall(prose):
-        target = page.parent / link if link else page
-        if not target.exists():
-            yield f"the link {link} leads nowhere"
-        elif part and part not in map(anchor, HEADING.findall(FENCED.sub("", target.read_text()))):
-            yield f"the link {link}#{part} leads to no heading of that page"
+    yield from wrong_in_links(page, prose)
     for path, line, quoted in LINE.findall(prose):
         lines = lines_with(root / path, quoted) if (root / path).is_file() else []
         if int(line) not in lines:
@@ -82,9 +141,8 @@ def wrong_in_page(root, page, options):
     for verb in VERB.findall(text):
         if verb != "help" and not (root / "tools/cli/verbs" / f"{verb}.cpp").exists():
             yield f"there is no verb glim {verb}"
-    for option in OPTION.findall(prose):
-        if option not in options:
-            yield f"there is no option --{option}"
+    yield from wrong_in_commands(text, options)
+    yield from wrong_in_claims(text)
     for path, names in NAMES.findall(prose):
         for name in re.findall(r"\w+", names):
             if (root / path).is_file() and not re.search(rf"\b{name}\b", (root / path).read_text()):
@@ -101,6 +159,11 @@ def wrong_in_source(root, source):
 
 def main(root, *pages):
     root = pathlib.Path(root)
+    if pages == ("--links",):
+        found = sorted(root.rglob("*.md"))
+        bad = [f"{p.relative_to(root)}: {e}" for p in found for e in wrong_in_links(p, FENCED.sub("", p.read_text()))]
+        print("\n".join(bad) or f"every link of {len(found)} pages leads to something")
+        return bool(bad) or not found
     mend, pages = "--mend" in pages, [p for p in pages if p != "--mend"]
     found = [root / p for p in pages]
     sources = []

@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
-"""examples.py ROOT MAKE_IMAGES PROGRAM...: the commands of tools/examples/examples.md print what the page says.
-
-Numbers differ from CPU to CPU: any stands for any other, and those that matter are checked by themselves. A line
-`...` stands for lines that the page leaves out.
-"""
+"""examples.py ROOT MAKE_IMAGES PROGRAM...: each program of tools/examples is on their page, short, and says in
+one line what is wrong with its arguments. What the page says that they print, tests/readme/commands.py compares."""
 import os
 import pathlib
 import re
@@ -16,7 +13,6 @@ import tempfile
 root, make_images, *programs = [os.path.abspath(a) for a in sys.argv[1:] if not a.startswith("~")]
 folder = pathlib.Path(root, "tools", "examples")
 programs = {os.path.basename(p): p for p in programs}
-NUMBER = r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
 failed = 0
 
 
@@ -27,37 +23,10 @@ def check(name, problem):
         print(f"FAIL {name}: {problem}")
 
 
-def plain(line):
-    return re.sub(NUMBER, "#", " ".join(line.split()))
-
-
-def pattern_of(lines):
-    return "".join(r"(?:.*\n)*?" if l.strip() == "..." else re.escape(plain(l)) + r"\n" for l in lines)
-
-
-def blocks(page):
-    """(command, lines that it prints) of the page's indented blocks."""
-    for block in re.findall(r"^(?:    .*\n)+", page, re.M):
-        command, *lines = [line[4:] for line in block.splitlines()]
-        if command.startswith("$ "):
-            yield command[2:], lines
-
-
 def run(command):
     name, *arguments = shlex.split(command)
     return subprocess.run([programs[name], *arguments], capture_output=True, text=True, errors="replace")
 
-
-def last_numbers(text, wanted):
-    return [float(n) for n in re.findall(wanted, text)]
-
-
-FACTS = {
-    "mlp": lambda out: last_numbers(out, rf"right ({NUMBER})")[-1] > 0.95,
-    "fine_tune": lambda out: min(last_numbers(out, rf": ({NUMBER}) of the last")) > 0.85,
-    "translate": lambda out: len(set(re.findall(r"(?:->|alone:) (.+)", out))) == 1,
-    "gpt": lambda out: last_numbers(out, rf"loss ({NUMBER})")[-1] < 0.5,
-}
 
 with tempfile.TemporaryDirectory() as work:
     os.chdir(work)
@@ -66,18 +35,7 @@ with tempfile.TemporaryDirectory() as work:
     shutil.copy("images.idx", "train-images-idx3-ubyte")
     shutil.copy("labels.idx", "train-labels-idx1-ubyte")
     shutil.copy(os.path.join(root, "LICENSE"), ".")
-    shown = set()
-    for command, lines in blocks((folder / "examples.md").read_text()):
-        name = command.split()[0]
-        shown.add(name)
-        done = run(command)
-        printed = "".join(plain(l) + "\n" for l in done.stdout.splitlines() if l.strip())
-        if done.returncode:
-            check(command, f"status {done.returncode}: {done.stderr}")
-        elif not re.fullmatch(pattern_of([l for l in lines if l.strip()]), printed):
-            check(command, "prints\n" + done.stdout)
-        elif name in FACTS:
-            check(command, "" if FACTS[name](done.stdout) else "does worse than it should:\n" + done.stdout)
+    shown = set(re.findall(r"^\$ build/tools/examples/(\w+)", (folder / "examples.md").read_text(), re.M))
     for name in programs:
         check(name, "" if name in shown else "is not on the page")
     for source in folder.glob("*.cpp"):

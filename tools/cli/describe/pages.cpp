@@ -65,8 +65,10 @@ brackets, comments behind `#`. The names are those of the options without their 
 or under that of the verb, `[train]`. The command line has the last word. What neither gives is the default of
 the kind of model and of the task.
 
-    {0} train --kind gpt --text FILE --show-config >run.toml     # every value, and where it comes from
-    {0} train --config run.toml --seed 2
+```sh
+{0} train --kind gpt --text README.md --show-config >run.toml     # every value, and where it comes from
+{0} train --config run.toml --seed 2 --max-steps 20 --out short   # the command line has the last word
+```
 
 A run leaves its own in `config.toml` beside the model. An unknown name or table, a value out of its range and
 an option of another kind of model are refused with file and line.
