@@ -22,6 +22,7 @@ A picture with `<!-- made by: COMMAND -->` in the line below is the file of that
 import argparse
 import concurrent.futures
 import datetime
+import difflib
 import gzip
 import importlib.util
 import itertools
@@ -89,7 +90,8 @@ def reprinted(expected, printed):
             parts[-1].append(line)
 
     def place(line, start, otherwise):
-        return next((k for k in range(start, len(printed)) if same(line, printed[k], 1)), otherwise)
+        alike = [k for k in range(start, len(printed)) if same(line, printed[k], 1)]
+        return max(alike, key=lambda k: difflib.SequenceMatcher(None, line, printed[k]).ratio(), default=otherwise)
 
     for i, part in enumerate(parts):
         text = text.rstrip("\n") + "\n...\n" if text else "...\n" if i else ""
