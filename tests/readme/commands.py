@@ -15,7 +15,9 @@ Words after `sh` and `console` say when a block is typed:
     needs X,Y     where X and Y are: programs, modules of Python, or files of FOLDER
     slow          with --slow. Below the block the page says 'Last run: DATE', as pages.py sees to.
 
-A picture with `<!-- made by: COMMAND -->` in the line below is the file of that name that COMMAND writes.
+A picture with `<!-- made by: COMMAND -->` in the line below is the file of that name that COMMAND writes. A table below
+`<!-- table: COMMAND -->` has the cells of the one that COMMAND prints with the same first word; below
+`<!-- slow table: COMMAND; last run DATE -->` it is made with --slow.
 
 --mend writes what is printed, pictures and dates into the pages.
 """
@@ -23,6 +25,7 @@ import argparse
 import concurrent.futures
 import datetime
 import difflib
+import functools
 import gzip
 import importlib.util
 import itertools
@@ -38,6 +41,7 @@ import threading
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"^```(sh|console|python)\b([^\n]*)\n(.*?)^```\n(?:Last run: [^\n]*\n)?", re.M | re.S)
 PICTURE = re.compile(r"^!\[.*?\]\(([^)]*)\)\n<!-- made by: (.*?) -->$", re.M | re.S)
+TABLE = re.compile(r"^<!-- (slow )?table: ([^;>]*?)(?:; last run ([^>]*?))? -->\n((?:\|.*\n)+)", re.M)
 VARIES = re.compile(r" *(?<![\w.])\d[\d,]*(?:\.\d+)?k? ?(?:(?:s|ms|µs|tok/s|GFLOP/s|MB)(?![\w/])|:\d\d(?= left))")
 NUMBER = re.compile(r"[-−+]?\d[\d,]*(?:\.\d+)?(?:e[-−+]?\d+)?")
 INPUT = "(glim) "
@@ -265,9 +269,33 @@ class Page:
             whole = re.sub(r"Last run: (?:[\d-]+|never as printed)", f"Last run: {datetime.date.today()}", whole)
         return whole
 
+    @functools.lru_cache(maxsize=None)
+    def made(self, command):
+        """Several tables and pictures may come from one command."""
+        return self.run(command)
+
+    def table(self, found):
+        slow, command, _, table = found.groups()
+        if slow and not self.options.slow:
+            self.left["slow: --slow"] = self.left.get("slow: --slow", 0) + 1
+            return found[0]
+        status, printed, errors = self.made(command)
+        word = re.match(r"\|\s*(\S+)", table)[1]
+        rows = re.search(rf"^ *{re.escape(word)}\b.*\n(?:.*\S.*\n)*", printed, re.M)
+        if status or not rows:
+            self.judge(command, f"status {status}: {errors.strip()[-400:]}" if status else f"prints no table '{word}'")
+            return found[0]
+        rows = [re.split(r"\s{2,}", row.strip().replace("|", "\\|")) for row in rows[0].splitlines()]
+        rows = [row + [""] * (max(map(len, rows)) - len(row)) for row in rows]
+        made = "".join(f"| {' | '.join(row)} |\n" for row in rows[:1] + [["---"] * len(rows[0])] + rows[1:])
+        made = re.sub(r" +\|$", " |", made.replace("| --- ", "|---").replace("|---|\n", "|---|\n"), flags=re.M)
+        self.judge(command, differs(lines_of(table), lines_of(made)))
+        date = f"; last run {datetime.date.today()}" if slow else ""
+        return f"<!-- {slow or ''}table: {command}{date} -->\n{made}"
+
     def picture(self, found):
         path, command = (ROOT / self.name).parent / found[1], found[2]
-        status, _, errors = self.run(command)
+        status, _, errors = self.made(command)
         made = sorted(p for p in self.folder.rglob(path.name) if not p.is_symlink())
         if status or not made:
             self.judge(command, f"status {status}: {errors.strip()[-400:]}" if status else f"writes no {path.name}")
@@ -280,6 +308,7 @@ class Page:
     def typed_through(self):
         try:
             new = BLOCK.sub(self.block, self.text)
+            new = TABLE.sub(self.table, new)
             for found in PICTURE.finditer(self.text):
                 self.picture(found)
             if self.options.mend and new != self.text:
@@ -300,7 +329,7 @@ def main():
     options = say.parse_args()
     names = options.pages or sorted(str(p.relative_to(ROOT)) for f in ["."] + FOLDERS for p in (
         ROOT.glob("*.md") if f == "." else (ROOT / f).rglob("*.md")))
-    names = [n for n in names if BLOCK.search((ROOT / n).read_text()) or PICTURE.search((ROOT / n).read_text())]
+    names = [n for n in names if any(kind.search((ROOT / n).read_text()) for kind in (BLOCK, TABLE, PICTURE))]
     demo, left = Demo(options.build), {}
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # pages are typed side by side
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:

@@ -37,9 +37,9 @@ COMMAND = re.compile(r"\bglim ([a-z]+)([^`|#;<\n]*)")
 OF_ALL = {"help", "help-all", "show-config"}  # of every verb
 UNFENCED = re.compile(r"^ {4}(?:\$ )?(?:(?:glim|python3?|mpirun|echo|cat|meson|g\+\+|apt-get) |(?:tools|tests|build)/\S+(?: |$)).*", re.M)
 BY_HAND = re.compile(r"^```(?:console|sh) [^\n]*\bslow\b[^\n]*\n(.*?)^```\n([^\n]*)", re.M | re.S)
-LAST_RUN = re.compile(r"Last run: (?:\d{4}-\d\d-\d\d|never as printed)\b")
+LAST_RUN = re.compile(r"[Ll]ast run:? (?:\d{4}-\d\d-\d\d|never as printed)\b")
 MEASURED = re.compile(r"\d[\d.,]* ?(?:%|(?:s|ms|MB|minutes?|seconds?)\b)|(?:BLEU|perplexity|accuracy)\*?\*? (?:of )?\d|\d of 1,?000")
-MADE_BY = re.compile(r"^```(?:console|sh)\b|`glim [a-z]|\b(?:tools|tests|build)/[\w./-]+|<!-- by: ", re.M)
+MADE_BY = re.compile(r"^```(?:console|sh)\b|`glim [a-z]|\b(?:tools|tests|build)/[\w./-]+|<!-- (?:(?:slow )?table|by): ", re.M)
 AS_PRINTED = re.compile(r"((?:[^\n]+\n)*[^\n]*)<!-- as printed above -->")
 PRINTED = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?(?!\w)")
 FOR_ALL = "All numbers below come from `"  # in the first section: a command
@@ -88,7 +88,8 @@ def wrong_in_commands(text, options):
     prose = FENCED.sub("", text)
     for line in UNFENCED.findall(prose):
         yield f"a command needs a block that is opened by ```sh, ```console or ```text: {line.strip()}"
-    typed = [re.sub(r"\\\n", " ", code) for kind, _, code in CODE.findall(text) if kind in TYPED]
+    typed = re.findall(r"<!-- (?:(?:slow )?table|made by): (.*?)-->", text)
+    typed += [re.sub(r"\\\n", " ", code) for kind, _, code in CODE.findall(text) if kind in TYPED]
     for verb, rest in COMMAND.findall("\n".join(typed + re.findall(r"`[^`]*`", prose))):
         for option in OPTION.findall(rest) if verb in options else []:
             if option not in options[verb]:
@@ -96,6 +97,9 @@ def wrong_in_commands(text, options):
     for option in OPTION.findall(" ".join(ALONE.findall(prose))):
         if option not in options[""]:
             yield f"there is no option --{option}"
+    for table in re.findall(r"^<!-- slow table: .*", text, re.M):
+        if not LAST_RUN.search(table):
+            yield f"'; last run YYYY-MM-DD' is missing in: {table}"
     for below in BY_HAND.finditer(text):
         if not LAST_RUN.match(below[2]):
             yield f"a line 'Last run: YYYY-MM-DD' (or 'never as printed') has to follow this block:\n{below[1].rstrip()}"
