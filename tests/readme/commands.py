@@ -12,7 +12,7 @@ their own (files_of_a_reader). Its blocks are typed there in turn, as printed, a
 Words after `sh` and `console` say when a block is typed:
 
     setup         never: it installs, builds or tests. Its scripts exist.
-    needs X,Y     where X and Y are: programs, modules of Python, or files of FOLDER
+    needs X,Y     where X and Y are: programs, modules of Python, or in FOLDER
     slow          with --slow. Below the block the page says 'Last run: DATE', as pages.py sees to.
 
 A picture with `<!-- made by: COMMAND -->` in the line below is the file of that name that COMMAND writes. A table below
