@@ -2,11 +2,11 @@
 """Types the commands of the pages: commands.py BUILD [PAGE...] [--mend] [--slow] [--data FOLDER]
 
 Each page of the tree (or PAGE) has a scratch folder with what a reader has: the tree, the build, and a few files of
-their own (files_of_a_reader). Its blocks are typed there in turn, as printed, and programs of the build are found by name.
+their own (files_of_a_reader). Its blocks are typed there in turn, as printed; `glim` is found by name.
 
     ```sh         every command ends with status 0, and does not print empty lines alone
-    ```console    `$ COMMAND`, its input `(glim) ...`, and what it prints, digit for digit. A line `...` is any lines,
-                  `...` at the end of a line its rest. Only a time, a rate or an amount of memory may differ (VARIES).
+    ```console    `$ COMMAND`, its input `(glim) ...`, and its standard output, digit for digit. A line `...` is any lines,
+                  `...` at the end of a line its rest. Only a time, a rate or an amount of memory may differ.
     ```python F   is written to the file F
 
 Words after `sh` and `console` say when a block is typed:
@@ -24,10 +24,8 @@ A picture with `<!-- made by: COMMAND -->` in the line below is the file of that
 import argparse
 import concurrent.futures
 import datetime
-import difflib
 import gzip
 import importlib.util
-import itertools
 import os
 import pathlib
 import re
@@ -37,74 +35,16 @@ import sys
 import tempfile
 import threading
 
+sys.dont_write_bytecode = True  # not into the tree
+from transcripts import as_markdown, differs, lines_of, reprinted
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"^```(sh|console|python)\b([^\n]*)\n(.*?)^```\n(?:Last run: [^\n]*\n)?", re.M | re.S)
 PICTURE = re.compile(r"^!\[.*?\]\(([^)]*)\)\n<!-- made by: (.*?) -->$", re.M | re.S)
 TABLE = re.compile(r"^<!-- (slow )?table: ([^;>]*?)(?:; last run ([^>]*?))? -->\n((?:\|.*\n)+)", re.M)
-VARIES = re.compile(r" *(?<![\w.])\d[\d,]*(?:\.\d+)?k? ?(?:(?:s|ms|µs|tok/s|GFLOP/s|MB)(?![\w/])|:\d\d(?= left))")
-NUMBER = re.compile(r"[-−+]?\d[\d,]*(?:\.\d+)?(?:e[-−+]?\d+)?")
 INPUT = "(glim) "
 FOLDERS = ["tensor", "autograd", "nn", "optim", "models", "tests", "tools"]
 DEMO = "tools/demo"
-
-
-def numbered(line):
-    """A line without its times, and without any numbers."""
-    line = VARIES.sub(" #", line.rstrip())
-    return line, "".join(NUMBER.sub("#", line).split())
-
-
-def same(expected, printed, part=0):
-    """part 1: but for all numbers."""
-    if expected.rstrip().endswith("..."):
-        wanted = numbered(expected.rstrip()[:-3])[part]
-        return numbered(printed)[part].startswith(wanted)
-    return numbered(expected)[part] == numbered(printed)[part]
-
-
-def differs(expected, printed):
-    """The first line of the page that is not where it should be, or None."""
-    at, skip = 0, False
-    for line in expected:
-        if line.strip() == "...":
-            skip = True
-            continue
-        while skip and at < len(printed) and not same(line, printed[at]):
-            at += 1
-        if at == len(printed) or not same(line, printed[at]):
-            last = printed[at] if at < len(printed) else "(nothing more)" if not skip else "(nothing like it)"
-            return f"on the page: {line.rstrip()}\n        printed: {last.rstrip()}"
-        at, skip = at + 1, False
-    return None if skip or at == len(printed) else f"not on the page: {printed[at].rstrip()}"
-
-
-def lines_of(text):
-    """Its lines, each with the empty ones after it."""
-    return re.findall(r"[^\n]*\S[^\n]*\n?(?:[^\S\n]*\n)*", text)
-
-
-def reprinted(expected, printed):
-    """The page's lines as they are printed now: between two `...` from the line like the first to that like the last."""
-    parts, text, at = [[]], "", 0
-    for line in expected:
-        if line.strip() == "...":
-            parts.append([])
-        else:
-            parts[-1].append(line)
-
-    def place(line, start, otherwise):
-        alike = [k for k in range(start, len(printed)) if same(line, printed[k], 1)]
-        return max(alike, key=lambda k: difflib.SequenceMatcher(None, line, printed[k]).ratio(), default=otherwise)
-
-    for i, part in enumerate(parts):
-        text = text.rstrip("\n") + "\n...\n" if text else "...\n" if i else ""
-        if part:
-            first = place(part[0], at, at) if i else 0
-            at = len(printed) if i == len(parts) - 1 else place(part[-1], first, first + len(part) - 1) + 1
-            for line, old in itertools.zip_longest(printed[first:at], part[:at - first], fillvalue=""):
-                words = old.rstrip()[:-3].count(" ") if old.rstrip().endswith("...") else None
-                text += line if words is None else " ".join(line.split(" ")[:words]) + " ...\n"
-    return text
 
 
 def files_of_a_reader(folder):
@@ -158,14 +98,6 @@ def typed(folder, command, given="", seconds=900):
     done = subprocess.run(["bash", "-o", "pipefail", "-c", command], input=given, env=env, text=True, errors="replace",
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder, timeout=seconds)
     return done.returncode, done.stdout, done.stderr
-
-
-def as_markdown(table):
-    """Cells that are apart by two blanks or more."""
-    rows = [re.split(r"\s{2,}", row.strip().replace("|", "\\|")) for row in table.splitlines()]
-    rows = [row + [""] * (max(map(len, rows)) - len(row)) for row in rows]
-    head, *others = ("| " + " | ".join(row) + " |\n" for row in rows)
-    return (head + "|---" * len(rows[0]) + "|\n" + "".join(others)).replace("|  |", "| |")
 
 
 class Demo:
