@@ -5,8 +5,8 @@ Each page of the tree (or PAGE) has a scratch folder with what a reader has: the
 their own (files_of_a_reader). Its blocks are typed there in turn, as printed; `glim` is found by name.
 
     ```sh         every command ends with status 0, and does not print empty lines alone
-    ```console    `$ COMMAND`, its input `(glim) ...`, and its standard output, digit for digit. A line `...` is any lines,
-                  `...` at the end of a line its rest. Only a time, a rate or an amount of memory may differ.
+    ```console    `$ COMMAND`, its input `(glim) ...`, and its standard output, digit for digit. A line `...` is any
+                  lines, `...` at the end of a line its rest. Only a time, a rate or an amount of memory may differ.
     ```python F   is written to the file F
 
 Words after `sh` and `console` say when a block is typed:

@@ -28,18 +28,21 @@ LINK = re.compile(r"\]\(([^)#:]*)(?:#([^)]*))?\)")
 HEADING = re.compile(r"^#+ (.*)$", re.M)
 BUILT = {"tools/glim"}
 LINE = re.compile(r"`([\w./-]+):(\d+)` \| `([^`]+)`")
-VERB = re.compile(r"(?:`|^ {4}(?:\S.*\| )?|^)glim ([a-z]+)", re.M)
+VERB = re.compile(r"(?:`|^(?: {4}|\$ )?(?:\S.*\| )?)glim ([a-z]+)", re.M)
 OPTION = re.compile(r"(?<![\w-])--([a-z][\w-]*)")
 ALONE = re.compile(r"`(--[^`\n]*)`")
 CODE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.M | re.S)
 TYPED = {"console", "sh", "text"}  # blocks of commands; a text shows their form
 COMMAND = re.compile(r"\bglim ([a-z]+)([^`|#;<\n]*)")
 OF_ALL = {"help", "help-all", "show-config"}  # of every verb
-UNFENCED = re.compile(r"^ {4}(?:\$ )?(?:(?:glim|python3?|mpirun|echo|cat|meson|g\+\+|apt-get) |(?:tools|tests|build)/\S+(?: |$)).*", re.M)
+UNFENCED = re.compile(r"^ {4}(?:\$ )?(?:(?:glim|python3?|mpirun|echo|z?cat|meson|g\+\+|apt-get) |"
+                      r"(?:tools|tests|build)/\S+(?: |$)).*", re.M)
 BY_HAND = re.compile(r"^```(?:console|sh) [^\n]*\bslow\b[^\n]*\n(.*?)^```\n([^\n]*)", re.M | re.S)
 LAST_RUN = re.compile(r"[Ll]ast run:? (?:\d{4}-\d\d-\d\d|never as printed)\b")
-MEASURED = re.compile(r"\d[\d.,]* ?(?:%|(?:s|ms|MB|minutes?|seconds?)\b)|(?:BLEU|perplexity|accuracy)\*?\*? (?:of )?\d|\d of 1,?000")
-MADE_BY = re.compile(r"^```(?:console|sh)\b|`glim [a-z]|\b(?:tools|tests|build)/[\w./-]+|<!-- (?:(?:slow )?table|by): ", re.M)
+MEASURED = re.compile(r"\d[\d.,]* ?(?:%|(?:s|ms|MB|minutes?|seconds?)\b)|(?:BLEU|perplexity|accuracy)\*?\*? (?:of )?\d|"
+                      r"\d of 1,?000")
+MADE_BY = re.compile(r"^```(?:console|sh)\b|`glim [a-z]|\b(?:tools|tests|build)/[\w./-]+|"
+                     r"<!-- (?:(?:slow )?table|by): ", re.M)
 AS_PRINTED = re.compile(r"((?:[^\n]+\n)*[^\n]*)<!-- as printed above -->")
 PRINTED = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?(?!\w)")
 FOR_ALL = "All numbers below come from `"  # in the first section: a command
@@ -115,8 +118,7 @@ def wrong_in_claims(text):
     for section in sections if FOR_ALL not in "".join(sections[:2]) else []:
         found = MEASURED.search(FENCED.sub("", section))
         if found and not MADE_BY.search(section):
-            heading, _, rest = section.partition("\n")
-            yield f"'{heading}' has the number '{found[0]}', and names no command that makes it"
+            yield f"'{section.splitlines()[0]}' has the number '{found[0]}', and names no command that makes it"
 
 
 def wrong_in_links(page, prose):

@@ -57,7 +57,7 @@ def lines_of(text):
 
 
 def reprinted(expected, printed):
-    """The page's lines as they are printed now: between two `...` from the line like the first to that like the last.
+    """The page's lines as they are printed now: between two `...` from the one like the first to that like the last.
 
     >>> reprinted(["a 1\\n", "...\\n", "step 20 of 9 ...\\n", "c 3\\n"],
     ...           ["a 2\\n", "b\\n", "step 10 of 8 as\\n", "step 20 of 8 as\\n", "c 4\\n", "d\\n"])
