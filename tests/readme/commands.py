@@ -196,7 +196,7 @@ class Page:
                 if problem:
                     problems.append(problem)
                 if problem and not status:
-                    shown = reprinted(expected, here).rstrip("\n") + re.search(r"\n*\Z", shown)[0]
+                    shown = reprinted(expected, here).rstrip("\n") + (re.search(r"\n*\Z", shown)[0] or "\n")
                 new += (f"{INPUT}{asked[k - 1]}\n" if k else "") + shown
             self.judge(command, "\n        ".join(problems))
         return new

@@ -62,6 +62,8 @@ def reprinted(expected, printed):
     >>> reprinted(["a 1\\n", "...\\n", "step 20 of 9 ...\\n", "c 3\\n"],
     ...           ["a 2\\n", "b\\n", "step 10 of 8 as\\n", "step 20 of 8 as\\n", "c 4\\n", "d\\n"])
     'a 2\\n...\\nstep 20 of 8 ...\\nc 4\\nd\\n'
+    >>> reprinted([], ["a\\n"])
+    'a\\n'
     """
     parts, text, at = [[]], "", 0
     for line in expected:
@@ -76,7 +78,7 @@ def reprinted(expected, printed):
 
     for i, part in enumerate(parts):
         text = text.rstrip("\n") + "\n...\n" if text else "...\n" if i else ""
-        if part:
+        if part or len(parts) == 1:
             first = place(part[0], at, at) if i else 0
             at = len(printed) if i == len(parts) - 1 else place(part[-1], first, first + len(part) - 1) + 1
             for line, old in itertools.zip_longest(printed[first:at], part[:at - first], fillvalue=""):
