@@ -41,10 +41,8 @@ Scores scores_of(const Tensor& logits, const SamplingOptions& o) {
 
 void check(const SamplingOptions& o, Index classes) {
   if (o.greedy) return;
-  if (!(o.temperature > 0 && std::isfinite(o.temperature)))
-    throw ValueError("temperature", text_of(o.temperature) +
-                                        " is not a finite number above 0 (greedy asks for the "
-                                        "likeliest token)");
+  if (!(o.temperature >= 0 && std::isfinite(o.temperature)))
+    throw ValueError("temperature", text_of(o.temperature) + " is not a finite number from 0 on");
   if (o.top_k < 0 || o.top_k > classes)
     throw ValueError("top-k", std::to_string(o.top_k) + " lies outside 0 (all) to " +
                                   std::to_string(classes) + ", the size of the vocabulary");
@@ -56,7 +54,7 @@ std::vector<double> sampling_probs(const Tensor& logits, const SamplingOptions& 
   check(o, logits.numel());
   Scores s = scores_of(logits, o);
   std::vector<double> p(s.logit.size());
-  if (o.greedy) {
+  if (o.greedy || o.temperature == 0) {
     auto best = std::find(s.logit.begin(), s.logit.end(), s.top);
     p[best - s.logit.begin()] = 1;
     return p;

@@ -1,6 +1,6 @@
 // Drawing the next token from a language model's distribution.
 //
-//   p_v ∝ exp(u_v / temperature)       u: logits; below 1 sharper, above 1 flatter
+//   p_v ∝ exp(u_v / temperature)       u: logits; below 1 sharper, above 1 flatter, 0 the likeliest token
 //   top-k     only the k likeliest tokens (Fan et al. 2018, arXiv 1805.04833)
 //   top-p     only the fewest of the likeliest tokens whose probabilities reach p together
 //             (Holtzman et al. 2020, arXiv 1904.09751, section 3.1), taken after top-k
@@ -9,9 +9,8 @@
 // a stream is a function of (key, i, distribution): the same seed gives the same text, whatever the
 // number of threads.
 //
-// Errors: ValueError naming the option for a temperature that is not above 0 (`greedy` takes
-// the likeliest token), top-k outside [0, V] or top-p outside (0, 1]; NonFiniteError where
-// no token has a finite logit.
+// Errors: ValueError naming the option for a temperature that is negative or not finite, top-k outside [0, V] or
+// top-p outside (0, 1]; NonFiniteError where no token has a finite logit.
 #pragma once
 
 #include <functional>

@@ -78,6 +78,7 @@ TEST_CASE("temperature, top-k and top-p give the distributions of their definiti
   check_equal(sampling_probs(l, options(0.5)), sharp);
   check_equal(sampling_probs(l, options(2)), flat);
   check_equal(sampling_probs(l, options(1e-300)), {0, 1, 0, 0, 0});
+  check_equal(sampling_probs(l, options(0)), {0, 1, 0, 0, 0});
   check_equal(sampling_probs(l, options(1, 2)), {0, 0.4 / 0.65, 0, 0.25 / 0.65, 0});
   check_equal(sampling_probs(l, options(1, 1)), {0, 1, 0, 0, 0});
   check_equal(sampling_probs(l, options(1, 5)), p);
@@ -153,8 +154,7 @@ TEST_CASE("options of sampling outside their domain are named", "[sampling]") {
     CHECK(contains(text, part));
     CHECK_THROWS_AS(sampling_probs(zeros({10}), o), ValueError);
   };
-  refused(options(0), "temperature: 0 is not a finite number above 0 (greedy");
-  refused(options(-0.5), "temperature: -0.5");
+  refused(options(-0.5), "temperature: -0.5 is not a finite number from 0 on");
   refused(options(std::nan("")), "temperature");
   refused(options(std::numeric_limits<double>::infinity()), "temperature");
   refused(options(1, 11), "top-k: 11 lies outside 0 (all) to 10");

@@ -138,7 +138,7 @@ Command generate_command() {
       "text to continue, FILE:PATH for that of a file, - for standard input (without: a line end)");
   c.option("max-tokens", &a->max_tokens, "tokens to draw", kPositive);
   c.option("temperature", &a->sampling.temperature,
-           "below 1 more predictable, above 1 more varied (for 0 use --greedy)", kNotNegative);
+           "below 1 more predictable, above 1 more varied, 0 the likeliest token", kNotNegative);
   c.option("top-k", &a->sampling.top_k, "draw from the k likeliest tokens (all)", kPositive)
       .default_text = "";
   c.option("top-p", &a->sampling.top_p,

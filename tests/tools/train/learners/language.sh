@@ -48,7 +48,7 @@ report "UTF-8 comes out whole" "$(iconv -f UTF-8 -t UTF-8 out >/dev/null 2>err |
 report "greedy needs no seed" "$(diff <("${generate[@]}" --greedy --seed 1) <("${generate[@]}" --greedy --seed 2))"
 "${generate[@]}" --max-tokens 100000 | head -c 20 >out
 report "a reader may go away" "$([ "${PIPESTATUS[0]}" = 0 ] || echo "status ${PIPESTATUS[0]}")"
-refuse "temperature 0" '--temperature: 0 .*greedy' "${generate[@]}" --temperature 0
+report "temperature 0 is greedy" "$(diff <("${generate[@]}" --greedy) <("${generate[@]}" --temperature 0 2>&1))"
 refuse "temperature below 0" '--temperature: must be 0 or more, not -1' "${generate[@]}" --temperature -1
 refuse "top-k 0" '--top-k' "${generate[@]}" --top-k 0
 refuse "top-k above the vocabulary" '--top-k: 999 lies outside .*vocabulary' "${generate[@]}" --top-k 999
@@ -128,6 +128,15 @@ refuse "label outside the classes to measure" "other_label:2: the label '2'" "${
 refuse "missing tab to measure" 'no_tab:2: no tab' "${classify[@]}" --labelled no_tab
 refuse "missing file to measure" 'nowhere' "${classify[@]}" --labelled nowhere
 printf 'good\n\xff\n' >latin
+printf 'good\n\xff\n%s\nthe bad day\n' "$(printf 'good %.0s' {1..300})" >mixed
+printf 'good\n\n\nthe bad day\n' | "${classify[@]}" >expected
+status=0
+"${classify[@]}" <mixed >out 2>err || status=$?
+report "bad lines among good ones" "$(cmp out expected 2>&1; [ $status = 1 ] && [ "$(wc -l <err)" = 2 ] &&
+  grep -q '^glim: error: standard input:2: invalid UTF-8' err &&
+  grep -q '^glim: error: standard input:3: more than 254 tokens' err || cat err)"
+"${classify[@]}" --json <mixed >out 2>err
+report "as JSON, the error is in its line" "$([ "$(grep -c '"label":null.*"error":"' out)" = 2 ] && [ "$(wc -l <out)" = 4 ] || cat out)"
 refuse "invalid UTF-8 to classify" 'standard input:2: invalid UTF-8' "${classify[@]}" <latin
 printf 'good %.0s' {1..300} >long
 refuse "sentence beyond the maximum" 'standard input:1: more than 254 tokens' "${classify[@]}" <long
