@@ -93,7 +93,8 @@ void finish(BleuScore& b) {
     }
     log_sum += std::log(b.precisions[n]);
   }
-  b.score = defined ? b.brevity_penalty * std::exp(log_sum / kOrders) : 0.0;
+  // exp(log 100) is 100.00000000000004.
+  b.score = defined ? b.brevity_penalty * std::min(100.0, std::exp(log_sum / kOrders)) : 0.0;
 }
 
 }  // namespace

@@ -91,6 +91,10 @@ TEST_CASE("lower case is Python's", "[bleu][casing]") {
   CHECK(h == std::stoull(data["lower_of_all"].get<std::string>(), nullptr, 16));
 }
 
+TEST_CASE("BLEU is 100 at most", "[bleu]") {
+  CHECK(corpus_bleu(Lines{"the cat is on the mat"}, Lines{"the cat is on the mat"}).score == 100);
+}
+
 TEST_CASE("a BLEU by hand", "[bleu]") {
   // Matches 5/6, 3/5, 1/4, 0/3 (smoothed to 1/6): a common length, so no penalty.
   const BleuScore b = corpus_bleu(Lines{"the cat sat on the mat"}, Lines{"the cat is on the mat"},
