@@ -28,6 +28,12 @@ const glim::About kAbout = {
     "  echo 'I have a cat' | glim translate --model model\n"
     "  glim gradcheck                   every op, every layer, a whole Transformer\n"};
 
+// `step` writes files when it is told to.
+bool writes_files(const glim::Command& command) {
+  const glim::Option* out = command.find("out");
+  return command.name == "step" || (out && !std::get<std::string*>(out->field)->empty());
+}
+
 // Verbs without a product of matrices have no --products.
 bool computes(std::string_view verb) {
   return verb != "average" && verb != "import" && verb != "export" && verb != "report";
@@ -42,7 +48,7 @@ int fail(std::string message, int status = 1) {
   glim::Processes::let_first_tell();
   if (const auto rank = glim::Processes::world().rank(); rank > 0)
     message = "process " + std::to_string(rank) + ": " + message;
-  std::fprintf(stderr, "glim: error: %s\n", glim::printable(message).c_str());
+  glim::report_error(message);
   glim::Processes::abort(status);
   return status;
 }
@@ -132,6 +138,7 @@ int main(int argc, char** argv) {
       if (!products.empty()) glim::use_products(glim::choose_products(products.c_str()));
     });
     glim::set_quiet(quiet || !world.first());
+    if (verb && writes_files(*verb)) glim::go_on_without_reader();
     if (verb) glim::run_command(*verb);
     glim::print_flush();
     glim::Processes::finish();

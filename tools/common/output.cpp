@@ -14,12 +14,14 @@ namespace glim {
 namespace {
 
 constexpr std::size_t kLongestMessage = 1000;
-bool is_quiet = false;
+bool is_quiet = false, reader_needed = true;
 
 void require(bool written) {
   if (written) return;
-  if (errno == EPIPE) throw Exit(0);
-  throw FileError("standard output", std::string("cannot be written: ") + std::strerror(errno));
+  const int reason = errno;
+  if (reason == EPIPE && reader_needed) throw Exit(0);
+  if (reason == EPIPE && std::freopen("/dev/null", "w", stdout)) return;
+  throw FileError("standard output", std::string("cannot be written: ") + std::strerror(reason));
 }
 
 // How many bytes of valid UTF-8, no control character, the text begins with: 1 to 4, or 0.
@@ -64,6 +66,13 @@ void print_flush() { require(std::fflush(stdout) == 0); }
 
 void print_json(const nlohmann::ordered_json& json) {
   print_line(json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+}
+
+void go_on_without_reader() { reader_needed = false; }
+
+void report_error(const std::string& text) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "glim: error: %s\n", printable(text).c_str());
 }
 
 void set_quiet(bool on) { is_quiet = on; }

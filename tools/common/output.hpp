@@ -18,13 +18,19 @@ struct Exit : std::exception {
 // \xNN. Of more than 1,000 bytes only the beginning and the end are kept.
 std::string printable(std::string_view text);
 
-// Writes to standard output. FileError when it cannot be written (a full disk); Exit(0) when the
-// reader has gone away, as `head` does.
+// Writes to standard output. FileError when it cannot be written (a full disk). When the reader has gone
+// away, as `head` does: Exit(0), or nothing is printed from then on if the program goes on without one.
 void print(const std::string& text);
 void print_line(const std::string& text);  // and flushes
 void print_flush();
 // As one line; numbers that are not finite are null, and what is not UTF-8 is U+FFFD.
 void print_json(const nlohmann::ordered_json& json);
+
+// For a verb that writes files besides.
+void go_on_without_reader();
+
+// "glim: error: TEXT" on standard error.
+void report_error(const std::string& text);
 
 // --quiet: results and errors alone are printed.
 void set_quiet(bool on);

@@ -167,7 +167,8 @@ void each_option(Options& o, const F& f) {
   take("log-every", o.log_every,
        "steps between lines of the log (0: 50; 20 lines at least, and one an epoch)", kCount);
   take("record", o.record,
-       "keep gradient norms, entropies and more in OUT/recording.jsonl, for glim report");
+       "keep gradient norms, entropies and more in OUT/recording.jsonl, for glim report, and up to "
+       "17 checkpoints (1 GB at most), OUT/step-N.safetensors, for glim inspect --run");
   take("record-every", o.record_every, "steps between records (0: 50; 20 records at least)",
        kCount);
   take("average", o.average, "number of last epochs whose weights are averaged (0: none)", kCount);

@@ -13,6 +13,27 @@
 
 namespace glim {
 
+std::vector<std::int64_t> Translator::encode(const std::string& sentence, const std::string& where,
+                                             bool truncate) const {
+  const Index most = model_.max_len();
+  std::vector<std::int64_t> ids;
+  try {
+    ids = tokenizers_.source->encode(sentence, most);
+  } catch (const Error& e) {
+    throw FileError(where, e.problem());
+  }
+  const auto length = static_cast<Index>(ids.size());
+  if (length < most) return ids;  // </s> besides
+  if (!truncate)
+    throw FileError(where,
+                    fmt::format("{} tokens, the model takes at most {} (--truncate cuts them)",
+                                length / 4 < most ? std::to_string(length)
+                                                  : fmt::format("at least {}", 4 * most),
+                                most - 1));
+  ids.resize(static_cast<std::size_t>(most - 1));
+  return ids;
+}
+
 std::vector<std::vector<Translation>> Translator::translate(
     const std::vector<std::string>& sentences, const TranslateOptions& o,
     const std::vector<std::string>& names) {
@@ -25,22 +46,7 @@ std::vector<std::vector<Translation>> Translator::translate(
   std::vector<CopyNumbers> copies(numbering ? sentences.size() : 0);
   for (std::size_t i = 0; i < sentences.size(); ++i) {
     std::string where = i < names.size() ? names[i] : "sentence " + std::to_string(i + 1);
-    std::vector<std::int64_t> ids;
-    try {
-      ids = tokenizers_.source->encode(sentences[i], most);
-    } catch (const Error& e) {
-      throw FileError(where, e.problem());
-    }
-    auto length = static_cast<Index>(ids.size());
-    if (length >= most) {  // </s> besides
-      const bool all = length / 4 < most;
-      if (!o.truncate)
-        throw FileError(
-            where, fmt::format("{} tokens, the model takes at most {} (--truncate cuts them)",
-                               all ? std::to_string(length) : fmt::format("at least {}", 4 * most),
-                               most - 1));
-      ids.resize(static_cast<std::size_t>(most - 1));
-    }
+    std::vector<std::int64_t> ids = encode(sentences[i], where, o.truncate);
     if (numbering) copies[i] = numbering->number(sentences[i], ids.size());
     sources.push_back(std::move(ids));
   }

@@ -44,6 +44,10 @@ class Translator {
                                                   const TranslateOptions& options,
                                                   const std::vector<std::string>& names = {});
 
+  // The tokens of one sentence, cut if asked; what translate() refuses is refused here. FileError naming `where`.
+  std::vector<std::int64_t> encode(const std::string& sentence, const std::string& where,
+                                   bool truncate) const;
+
  private:
   SequenceModel& model_;
   TokenizerPair tokenizers_;

@@ -192,7 +192,7 @@ refuse "the version on a full disk" 'standard output' sh -c "exec '$glim' --vers
 refuse "closed standard output" 'standard output' closed
 
 # --- studies ---
-refuse "unknown study" 'nearest: scaling' limited study scalling
+refuse "unknown study" "study: 'scalling' is not one of .*did you mean scaling" limited study scalling
 refuse "no study" 'study --list' limited study
 refuse "no seeds" 'seeds' limited study scaling --seeds 0
 refuse "a seed below zero" 'seed' limited study scaling --seed -1

@@ -45,11 +45,11 @@ def main(glim, root, make_images, *_):  # under sanitizers ~[slow] comes last
     def run(*arguments, text=""):
         return subprocess.run([glim, *arguments], input=text, capture_output=True, text=True, timeout=600)
 
-    def check(name, count, *arguments, text=""):
+    def check(name, count, *arguments, text="", status=0):
         used.add(name)
         done = run(*arguments, "--json", text=text)
         lines = done.stdout.splitlines()
-        problems = [f"status {done.returncode}: {done.stderr}"] if done.returncode else []
+        problems = [f"status {done.returncode}: {done.stderr}"] if done.returncode != status else []
         problems += [f"{len(lines)} lines, not {count}"] if len(lines) != count else []
         for line in lines:
             problems += wrong(schemas[name], json.loads(line))
@@ -87,6 +87,8 @@ def main(glim, root, make_images, *_):  # under sanitizers ~[slow] comes last
         pathlib.Path("labelled").write_text("a good film\tyes\na bad film\tno\n")
         train("c", "--kind", "classifier", "--labelled", "labelled")
         check("classify", 2, "classify", "--model", "c", text="good\n\n")
+        check("classify", 2, "classify", "--model", "c", text="good\n" + "good " * 300, status=1)
+        check("translate", 2, "translate", "--model", "m", text="3 4\n" + "3 " * 300, status=1)
         measured = "classify --labelled, --labels or --image-folder"
         check(measured, 1, "classify", "--model", "c", "--labelled", "labelled")
         subprocess.run([make_images, "."], check=True, stdout=subprocess.DEVNULL)

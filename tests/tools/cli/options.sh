@@ -103,11 +103,16 @@ offers bash 'post pre' train --norm ''
 offers bash 'pre' train --norm = pr
 offers bash 'run.toml' train --config ru
 offers bash 'train translate' help tra
+if [ $pages = 1 ]; then
+  offers bash 'scaling' study sc
+  offers bash 'warm-up' study scaling w
+fi
 complete_fish() { fish --no-config -c "source all.fish; complete -C 'glim $*'" 2>/dev/null | cut -f1 | sort | tr '\n' ' '; }
 if type fish >/dev/null 2>&1; then
   offers fish 'train translate' tra
   offers fish '--d-embed --d-ff --d-model' train --d-
   offers fish 'post pre' train --norm p
+  [ $pages = 0 ] || offers fish 'scaling' study sc
 fi
 if type zsh >/dev/null 2>&1; then
   report "zsh reads its completions" "$(zsh -f -n all.zsh 2>&1)"

@@ -15,6 +15,9 @@ writes() {  # NAME FILES COMMAND...: the folder `look` holds these files afterwa
 
 writes "the page alone" "inspect.html " "${inspect[@]}" --out look
 touch -d 2020-01-01 look/inspect.html
+refuse "a missing model comes before a page that is there" '^glim: error: nothere: no such file' \
+  "$glim" inspect --model nothere --out look
+refuse "and so does a missing run" '^glim: error: nothere: ' "$glim" inspect --run nothere --step 1 --out look
 refuse "a page that is there" 'look/inspect.html: exists already: --overwrite' "${inspect[@]}" --out look
 report "it is as it was" "$([ "$(stat -c %y look/inspect.html | cut -c 1-4)" = 2020 ] || echo replaced)"
 writes "--overwrite replaces it" "inspect.html " "${inspect[@]}" --out look --overwrite

@@ -39,11 +39,13 @@ std::string spaced(const std::vector<std::string>& words) {
 
 std::string bash_completion(const Description& all) {
   const std::string& name = all.about.name;
-  std::string options, values;
+  std::string options, values;  // by verb, and by verb and option
   for (const DescribedCommand& v : all.verbs) {
     const Command& c = v.command;
-    std::string list, files;
+    std::string list, files, arguments;
     for (const Option& o : c.options) {
+      if (o.argument && !o.choices.empty())
+        arguments = fmt::format(" arguments='{}'", spaced(o.choices));
       if (o.argument || o.hidden) continue;
       list += "--" + o.name + " ";
       std::string word = c.name + "\\ --" + o.name;
@@ -56,13 +58,13 @@ std::string bash_completion(const Description& all) {
     }
     if (c.find("config")) list += "--show-config ";
     if (!c.usual.empty()) list += "--help-all ";
-    options += fmt::format("    {}) options='{}--help' ;;\n", c.name, list);
+    options += fmt::format("    {}) options='{}--help'{} ;;\n", c.name, list, arguments);
     if (!files.empty()) values += "    " + files + ") files=1 ;;\n";
   }
   return fmt::format(R"(# Completions of {0} for bash, made by `{0} describe bash`.
 _{0}() {{
   local cur=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}} verb=${{COMP_WORDS[1]}}
-  local options= words= files=
+  local options= words= files= arguments=
   COMPREPLY=()
   if ((COMP_CWORD == 1)) || [ "$verb" = help ]; then
     mapfile -t COMPREPLY < <(compgen -W '{1}' -- "$cur")
@@ -78,6 +80,8 @@ _{0}() {{
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
   elif [ -z "$files" ] && [[ $cur == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur")
+  elif [ -z "$files" ] && [ -n "$arguments" ]; then
+    mapfile -t COMPREPLY < <(compgen -W "$arguments" -- "$cur")
   else
     compopt -o filenames 2>/dev/null
     mapfile -t COMPREPLY < <(compgen -f -- "$cur")
@@ -98,7 +102,8 @@ std::string zsh_completion(const Description& all) {
     for (const Option& o : c.options) {
       if (o.hidden) continue;
       if (o.argument) {
-        cases += " \\\n        '*:" + o.name + ":_files'";
+        cases += " \\\n        '*:" + o.name + ":" +
+                 (o.choices.empty() ? "_files" : "(" + spaced(o.choices) + ")") + "'";
         continue;
       }
       std::string spec = "--" + o.name + (o.is_flag() ? "" : "=") + "[";
@@ -150,6 +155,8 @@ std::string fish_completion(const Description& all) {
     std::string here =
         fmt::format("complete -c {} -n '__fish_seen_subcommand_from {}'", name, c.name);
     for (const Option& o : c.options) {
+      if (o.argument && !o.choices.empty())
+        text += here + " -f -a " + single_quoted(spaced(o.choices), false) + "\n";
       if (o.argument || o.hidden) continue;
       std::string value = !o.choices.empty() ? " -x -a " + single_quoted(spaced(o.choices), false)
                           : o.is_flag()      ? ""

@@ -1,12 +1,35 @@
-// glim average: one model whose weights are the mean of several checkpoints'.
+// glim average: one model whose weights are the mean of several checkpoints'. The folder of a run stands for its
+// epoch-N.safetensors.
+#include <filesystem>
 #include <memory>
 
 #include "optim/averaging.hpp"
 #include "tensor/error.hpp"
+#include "tensor/io/atomic_file.hpp"
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/train/checkpoint.hpp"
 
 namespace glim {
+namespace {
+
+std::vector<std::string> files_of(const std::vector<std::string>& arguments) {
+  std::vector<std::string> files;
+  for (const std::string& a : arguments) {
+    const std::size_t before = files.size();
+    if (!std::filesystem::is_directory(a)) {
+      files.push_back(a);
+      continue;
+    }
+    for (const std::filesystem::path& p : entries_of(a))
+      if (p.extension() == ".safetensors" && p.stem().string().starts_with("epoch-"))
+        files.push_back(p.string());
+    if (files.size() == before)
+      throw FileError(a, "holds no epoch-N.safetensors: glim train --average N keeps the last N");
+  }
+  return files;
+}
+
+}  // namespace
 
 Command average_command() {
   struct AverageArguments {
@@ -15,15 +38,17 @@ Command average_command() {
   };
   Command c("average", "average the weights of checkpoints");
   auto a = std::make_shared<AverageArguments>();
-  c.argument("checkpoints", &a->files, "files of one run").required = true;
+  c.argument("checkpoints", &a->files, "files of one run, or its folder (its epoch-N.safetensors)")
+      .required = true;
   c.option("out", &a->out, "file of the model with the mean weights").required = true;
   c.run = [a](Command&) {
     std::vector<StateDict> states;
     Checkpoint first;
-    for (const std::string& f : a->files) {
+    const std::vector<std::string> files = files_of(a->files);
+    for (const std::string& f : files) {
       Checkpoint next = load_checkpoint(f);
       if (!states.empty() && (next.kind != first.kind || next.description != first.description))
-        throw FileError(f, "describes a different model than " + a->files[0]);
+        throw FileError(f, "describes a different model than " + files[0]);
       states.push_back(next.weights);
       if (states.size() == 1) first = std::move(next);
     }

@@ -48,6 +48,30 @@ void print_result(const ClassifyArguments& a, const Labels& labels, const Classi
   print_line(line + (file.empty() ? "" : "\t" + file));
 }
 
+bool classify_one(const ClassifyArguments& a, const Labels& labels,
+                  const std::function<std::optional<Classified>()>& find,
+                  nlohmann::ordered_json input, const std::string& file) {
+  std::optional<Classified> found;
+  std::string error;
+  try {
+    found = find();
+  } catch (const FileError& e) {
+    report_error(e.one_line());
+    error = e.problem();
+  }
+  if (found) {
+    print_result(a, labels, *found, std::move(input), file);
+  } else if (a.json) {
+    input["label"] = nullptr;
+    input["probabilities"] = nlohmann::ordered_json::object();
+    if (!error.empty()) input["error"] = error;
+    print_json(input);
+  } else {
+    print_line(file.empty() ? "" : "\t\t" + file);
+  }
+  return error.empty();
+}
+
 Accuracy::Accuracy(const Labels& labels)
     : labels_(labels),
       total_(static_cast<std::size_t>(labels.size())),

@@ -2,7 +2,9 @@
 // and a line in the table of classify.cpp.
 #pragma once
 
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +29,12 @@ void classify_images(const ClassifyArguments& a);
 // Prints what was found of one input: "1<TAB>0=0.0312 1=0.9688", and behind a further tab the name of a file;
 // with --json an object that begins with `input`, what it was (tools/cli/json.md).
 void print_result(const ClassifyArguments& a, const Labels& labels, const Classified& c,
+                  nlohmann::ordered_json input, const std::string& file = {});
+
+// Prints what `find` gives for one input of many, or an empty result if it gives none. An error of `find` is
+// reported, is the `error` of the object, and gives an empty result too: the other inputs go on. False then.
+bool classify_one(const ClassifyArguments& a, const Labels& labels,
+                  const std::function<std::optional<Classified>()>& find,
                   nlohmann::ordered_json input, const std::string& file = {});
 
 // How often the predicted label is right, in all and by class.

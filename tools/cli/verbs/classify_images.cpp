@@ -1,8 +1,8 @@
 // glim classify with a model of kind `vit`.
 //
 // PNG files are named as arguments or, one a line, on standard input; or the images of an IDX file.
-// One line out for each: the label, a tab, every label's probability, and for files a tab and the
-// name. With --labels (IDX) or --image-folder (a folder for each class) accuracy is measured instead.
+// One line out for each: the label, a tab, every label's probability, and for files a tab and the name. A file that
+// cannot be read is reported and has neither; the exit status then is 1. With --labels (IDX) or --image-folder (a folder for each class) accuracy is measured instead.
 #include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -38,15 +38,19 @@ void measure_labelled(const LoadedVit& vit, const ImageSet& set, bool json) {
   accuracy.print(json);
 }
 
-void classify_file(const ClassifyArguments& a, const LoadedVit& vit, const std::string& file) {
-  const VitConfig& c = vit.model->config();
-  ImageSet one;
-  one.name = file;
-  one.channels = c.channels;
-  one.height = c.height;
-  one.width = c.width;
-  append_png(one, file);
-  print_result(a, vit.labels, classify(vit, one, {0})[0], {{"file", file}}, file);
+// False for a file that cannot be read.
+bool classify_file(const ClassifyArguments& a, const LoadedVit& vit, const std::string& file) {
+  auto find = [&] {
+    const VitConfig& c = vit.model->config();
+    ImageSet one;
+    one.name = file;
+    one.channels = c.channels;
+    one.height = c.height;
+    one.width = c.width;
+    append_png(one, file);
+    return classify(vit, one, {0})[0];
+  };
+  return classify_one(a, vit.labels, find, {{"file", file}}, file);
 }
 
 }  // namespace
@@ -79,12 +83,13 @@ void classify_images(const ClassifyArguments& a) {
       print_result(a, vit.labels, f, {{"image", row}});
     });
   }
-  for (const std::string& file : a.files) classify_file(a, vit, file);
-  if (!a.files.empty()) return;
+  bool all = true;
+  for (const std::string& file : a.files) all = classify_file(a, vit, file) && all;
   std::string line;
-  while (std::getline(std::cin, line))
-    if (!line.empty()) classify_file(a, vit, line);
+  while (a.files.empty() && std::getline(std::cin, line))
+    if (!line.empty()) all = classify_file(a, vit, line) && all;
   if (std::cin.bad()) throw FileError("standard input", "cannot be read");
+  if (!all) throw Exit(1);
 }
 
 }  // namespace glim

@@ -1,7 +1,7 @@
 // glim classify with a model of kind `classifier`.
 //
-// One line in gives one line out, at once: the label, a tab, and every label's probability. An empty
-// line stays empty.
+// One line in gives one line out, at once: the label, a tab, and every label's probability. An empty line stays
+// empty. So does a line that cannot be read, which is reported; the exit status then is 1.
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -35,25 +35,21 @@ void classify_sentences(const ClassifyArguments& a) {
   LoadedClassifier classifier = load_classifier(a.model);
   if (!a.labelled.empty()) return measure_labelled(classifier, a);
   std::string line;
+  bool all = true;
   for (Index number = 1; std::getline(std::cin, line); ++number) {
     if (!line.empty() && line.back() == '\r') line.pop_back();
     if (number == 1 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);
     std::string name = "standard input:" + std::to_string(number);
-    if (auto bad = first_invalid_utf8(line))
-      throw FileError(name, describe_invalid_utf8(line, *bad));
-    if (split_spaces(line).empty()) {
-      if (a.json)
-        print_json({{"line", number},
-                    {"label", nullptr},
-                    {"probabilities", nlohmann::ordered_json::object()}});
-      else
-        print_line("");
-      continue;
-    }
-    print_result(a, classifier.labels, classify(classifier, {line}, {name}, a.truncate)[0],
-                 {{"line", number}});
+    auto find = [&]() -> std::optional<Classified> {
+      if (auto bad = first_invalid_utf8(line))
+        throw FileError(name, describe_invalid_utf8(line, *bad));
+      if (split_spaces(line).empty()) return {};
+      return classify(classifier, {line}, {name}, a.truncate)[0];
+    };
+    all = classify_one(a, classifier.labels, find, {{"line", number}}) && all;
   }
   if (std::cin.bad()) throw FileError("standard input", "cannot be read");
+  if (!all) throw Exit(1);
 }
 
 }  // namespace glim

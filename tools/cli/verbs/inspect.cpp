@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "tensor/io/atomic_file.hpp"
 #include "tools/cli/example_options.hpp"
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/common/folder.hpp"
@@ -156,6 +157,11 @@ std::optional<double> replay(const Command& command, InspectArguments& a) {
 void run_inspect(const Command& command, InspectArguments& a) {
   namespace fs = std::filesystem;
   check_example_options(command, a.example);
+  // Whether there is a model or a run comes first.
+  if (command.given("run"))
+    entries_of(a.run);
+  else if (!a.example.init)
+    model_file(a.example.model);
   auto file = [&](const char* name) { return (fs::path(a.out) / name).string(); };
   std::string page = file("inspect.html"), values = file("inspect.json"),
               tensors = file("inspect.safetensors");

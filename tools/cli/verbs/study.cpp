@@ -91,7 +91,9 @@ void run_study(StudyArguments a) {
 Command study_command() {
   auto a = std::make_shared<StudyArguments>();
   Command c("study", "run a published claim as an experiment");
-  c.argument("name", &a->names, "studies to run, or 'all'");
+  Option& names = c.argument("study", &a->names, "studies to run");
+  for (const Study& s : studies()) names.choices.push_back(s.name);
+  names.choices.emplace_back("all");
   c.option("list", &a->list, "list the studies, with claim and source");
   c.option("seeds", &a->options.seeds, "number of seeds, one run each", {1, 1000});
   c.option("seed", &a->options.first_seed, "the first seed", kCount);

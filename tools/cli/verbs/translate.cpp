@@ -2,9 +2,10 @@
 //
 // One line in gives one line out, at once; with --nbest N, N lines "LINE ||| TEXT ||| SCORE", LINE counted
 // from 0 (Moses' format). --alignments appends the source word that each word attended to most, as "0-0 1-2"
-// behind a tab (n-best: behind a further |||). An empty line stays empty. With --json a line is an object
-// (tools/cli/json.md). Words that the vocabulary lacks are named on standard error, unless the model copies
-// them.
+// behind a tab (n-best: behind a further |||). An empty line stays empty. A line that cannot be translated is
+// reported on standard error and counts as empty; the others are translated, and the exit status is 1. With
+// --json a line is an object (tools/cli/json.md). Words that the vocabulary lacks are named on standard error,
+// unless the model copies them.
 #include <fmt/format.h>
 #include <iostream>
 #include <memory>
@@ -27,7 +28,8 @@ struct TranslateArguments {
 
 nlohmann::ordered_json translation_json(std::size_t line, const std::string& source,
                                         const std::vector<std::string>& unknown,
-                                        const std::vector<Translation>& list, bool aligned) {
+                                        const std::vector<Translation>& list, bool aligned,
+                                        const std::string& error) {
   auto translations = nlohmann::ordered_json::array();
   for (const Translation& t : list) {
     nlohmann::ordered_json one = {
@@ -35,10 +37,12 @@ nlohmann::ordered_json translation_json(std::size_t line, const std::string& sou
     if (aligned) one["alignment"] = pharaoh_alignment(t);
     translations.push_back(std::move(one));
   }
-  return {{"line", line + 1},
-          {"source", source},
-          {"unknown", unknown},
-          {"translations", std::move(translations)}};
+  nlohmann::ordered_json all = {{"line", line + 1},
+                                {"source", source},
+                                {"unknown", unknown},
+                                {"translations", std::move(translations)}};
+  if (!error.empty()) all["error"] = error;
+  return all;
 }
 
 void show(std::size_t line, const std::vector<Translation>& list, const TranslateOptions& o) {
@@ -58,7 +62,8 @@ void show(std::size_t line, const std::vector<Translation>& list, const Translat
 void run_translate(TranslateArguments& a) {
   LoadedSequenceModel loaded = load_sequence_model(a.model);
   Translator translator(*loaded.model, loaded.tokenizers);
-  std::vector<std::string> lines, names;
+  std::vector<std::string> lines, names, errors;  // of a line that was refused: why
+  bool refused = false;
   std::size_t first = 0;
   auto flush = [&] {
     auto found = translator.translate(lines, a.options, names);
@@ -67,7 +72,8 @@ void run_translate(TranslateArguments& a) {
       if (!loaded.model->copies())
         unknown = unknown_parts(*loaded.tokenizers.source, lines[i], loaded.model->max_len());
       if (a.json)
-        print_json(translation_json(first + i, lines[i], unknown, found[i], a.options.alignments));
+        print_json(translation_json(first + i, lines[i], unknown, found[i], a.options.alignments,
+                                    errors[i]));
       else
         show(first + i, found[i], a.options);
       if (!unknown.empty())
@@ -77,17 +83,28 @@ void run_translate(TranslateArguments& a) {
     first += lines.size();
     lines.clear();
     names.clear();
+    errors.clear();
   };
   std::string line;
   while (std::getline(std::cin, line)) {
     if (!line.empty() && line.back() == '\r') line.pop_back();
     if (first == 0 && lines.empty() && line.rfind("\xEF\xBB\xBF", 0) == 0) line.erase(0, 3);
     names.push_back("standard input:" + std::to_string(first + lines.size() + 1));
+    errors.emplace_back();
+    try {
+      translator.encode(line, names.back(), a.options.truncate);
+    } catch (const FileError& e) {
+      report_error(e.one_line());
+      refused = true;
+      errors.back() = e.problem();
+      line.clear();
+    }
     lines.push_back(line);
     if (static_cast<Index>(lines.size()) >= a.options.batch) flush();
   }
   if (std::cin.bad()) throw FileError("standard input", "cannot be read");
   if (!lines.empty()) flush();
+  if (refused) throw Exit(1);
 }
 
 }  // namespace

@@ -68,10 +68,9 @@ std::vector<Classified> classify(const LoadedClassifier& classifier,
   for (std::size_t i = 0; i < sentences.size(); ++i) {
     set.add(*classifier.tokenizer, sentences[i], 0, longest);
     if (set.cut > 0 && !truncate)
-      throw ValueError("classify",
-                       fmt::format("{}: more than {} tokens, the model's longest sentence "
-                                   "(--truncate cuts it)",
-                                   names[i], longest - 2));
+      throw FileError(names[i], fmt::format("more than {} tokens, the model's longest sentence "
+                                            "(--truncate cuts it)",
+                                            longest - 2));
   }
   std::vector<std::int64_t> rows(sentences.size());
   std::iota(rows.begin(), rows.end(), 0);

@@ -71,6 +71,12 @@ report "accuracy over folders" "$(grep -Eq '^accuracy (0\.9[5-9]|1\.0)[0-9]* ' f
 report "PNG files as arguments" "$([ "$(cut -f1,3 found)" = $'2\tfolders/2/0.png\n1\tfolders/1/0.png' ] || cat found err)"
 printf 'folders/3/0.png\ncolor.png\n' | "$glim" classify --model by-folder >found 2>err
 report "PNG files by standard input" "$([ "$(cut -f1 found | head -1)" = 3 ] && [ "$(wc -l <found)" = 2 ] || cat found err)"
+echo broken >broken.png
+status=0
+"$glim" classify --model by-folder folders/2/0.png broken.png nothere.png folders/1/0.png >found 2>err || status=$?
+report "a broken file does not end the others" "$([ $status = 1 ] && [ "$(cut -f1,3 found | tr '\n' ' ')" = \
+  $'2\tfolders/2/0.png \tbroken.png \tnothere.png 1\tfolders/1/0.png ' ] &&
+  [ "$(grep -c '^glim: error: \(broken\|nothere\).png: ' err)" = 2 ] || cat found err)"
 
 # --- resumed = never stopped; the same bits for any number of threads ---
 run=("${vit[@]}" "${idx[@]}" --train-first 100 --epochs 3 --schedule constant
