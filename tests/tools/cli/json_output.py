@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""json_output.py GLIM ROOT MAKE_IMAGES: what every verb prints with --json is what ROOT/tools/cli/json.md says, each
-schema there is used, and without a terminal nothing is coloured."""
+"""json_output.py GLIM ROOT MAKE_IMAGES: what every verb prints with --json, and what the files of a run hold, is what
+ROOT/tools/cli/json.md says, each schema there is used, and without a terminal nothing is coloured."""
 import json
 import os
 import pathlib
@@ -58,6 +58,10 @@ def main(glim, root, make_images, *_):  # under sanitizers ~[slow] comes last
         failed.extend(f"{' '.join(arguments)}: {p}" for p in problems)
         return [json.loads(line) for line in lines], done.stderr
 
+    def check_file(name, text):
+        used.add(name)
+        failed.extend(f"{name}: {p}" for p in wrong(schemas[name], json.loads(text)))
+
     def train(out, *arguments):
         done = run("train", "--quiet", "--layers", "1", "--d-model", "16", "--heads", "2", "--d-ff", "32",
                    "--max-steps", "3", "--schedule", "constant", "--out", out, *arguments)
@@ -67,7 +71,16 @@ def main(glim, root, make_images, *_):  # under sanitizers ~[slow] comes last
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         os.environ["NO_COLOR"] = "1"
-        train("m", "--task", "copy", "--examples", "40")
+        train("m", "--task", "copy", "--examples", "40", "--guided-attention", "1", "--record")
+        run("train", "--task", "copy", "--examples", "40", "--d-model", "16", "--heads", "2", "--record", "--schedule", "constant",
+            "--rate", "1e30", "--out", "burst")  # its loss is soon not finite
+        for line in pathlib.Path("m/metrics.jsonl").read_text().splitlines():
+            check_file("metrics.jsonl", line)
+        for run_folder in ("m", "burst"):
+            first, *others = pathlib.Path(run_folder, "recording.jsonl").read_text().splitlines()
+            check_file("recording.jsonl, first line", first)
+            for line in others:
+                check_file("recording.jsonl, other lines", line)
         found, said = check("translate", 3, "translate", "--model", "m", "--beam", "2", "--nbest", "2", "--alignments",
                             text="1 zebra 2\n\n\"3\" 4\n")
         if found[0]["unknown"] != ["zebra"] or found[1]["source"] != "" or len(found[0]["translations"]) != 2:
@@ -114,6 +127,13 @@ def main(glim, root, make_images, *_):  # under sanitizers ~[slow] comes last
         check("compare", 1, "compare", "--models", "m", "--timed", "2")
         check("gradcheck", 1, "gradcheck", "--only", "relu")
         check("doctor", 1, "doctor")
+        for line in pathlib.Path("c/metrics.jsonl").read_text().splitlines():
+            check_file("metrics.jsonl", line)
+        used.add("STUDY.json")
+        if run("study", "--list").returncode == 0:  # in builds with pages
+            run("study", "identical-tokens", "rollout", "--quick", "--seeds", "1", "--out", ".")
+            for name in ("identical-tokens", "rollout"):
+                check_file("STUDY.json", pathlib.Path(name + ".json").read_text())
     failed += [f"the page has {name}, which nothing prints" for name in set(schemas) - used]
     print("\n".join(failed) or f"{len(schemas)} kinds of objects are as the page says")
     return bool(failed)
