@@ -42,6 +42,15 @@ report "README's program" "$(./first 2>&1 | grep -q passed || tail -n 5 log)"
 "$cxx" "${strict[@]}" -I"$here/own" "$here/consumer.cpp" "${flags[@]}" -o by_hand >log 2>&1
 learns "pkg-config" ./by_hand
 
+# The programs of the pages.
+block() { sed -n "/^\`\`\`cpp $1\$/,/^\`\`\`\$/{/^\`\`\`/d;p}" "$root/$2" >"$1.cpp"; }
+block first_layer README.md
+block watched_attention models/ten_minutes.md
+for program in first_layer watched_attention; do
+  "$cxx" -std=c++20 "$program.cpp" "${flags[@]}" -o "$program" >log 2>&1 && "./$program" >>log 2>&1 || echo failed >>log
+  report "$program, as its page has it" "$([ -s "$program.cpp" ] || echo "no such block"; grep -m 3 'error\|^failed' log)"
+done
+
 if command -v cmake >/dev/null; then
   { cmake -S "$here/cmake" -B by_cmake -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$cxx" &&
     cmake --build by_cmake; } >log 2>&1
