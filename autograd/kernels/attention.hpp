@@ -168,12 +168,12 @@ class AttentionHeads {
         op_kernels<T>().drop_marked(rows * o.s, dropped_scale, p, d);
       }
       T add = t > 0 ? T(1) : T(0);
-      if (dv.defined())  // dV = dropout(P)ᵀ dC
+      if (dv.defined())  // dV = dropout(A)ᵀ dC
         gemm<T>({true, false, o.s, o.dv, rows, T(1), p_ > 0 ? d : p, o.s, dc.at<T>(h, t),
                  dc.ld(o.dv), add, dv.at<T>(h, 0), dv.ld(o.dv)});
       if (!dq.defined() && !dk.defined() && !dscores.defined()) return;
       if (dscores.defined()) d = dscores.data<T>() + (h * o.t + t) * o.s;
-      // dP = dropout(dC Vᵀ), dS = P (dP - Σ_s dP P)
+      // dA = dropout(dC Vᵀ), dS = A (dA - Σ_s dA A)
       gemm<T>({false, true, rows, o.s, o.dv, T(1), dc.at<T>(h, t), dc.ld(o.dv), o.v.at<T>(h, 0),
                o.v.ld(o.dv), T(0), d, o.s});
       op_kernels<T>().softmax_grad(rows, o.s, p, o.s, d, o.s, dropped_scale);

@@ -69,9 +69,9 @@ Tensor heads_apart(const Shape& lead, Index rows, Index columns, DType dtype) {
 struct Attention final : Op {
   static constexpr Formula formula{
       "scaled_dot_product_attention",
-      "y = dropout(P) V, P = softmax(S) over kept keys, S = Q Kᵀ/√Dk (+ bias)",
-      {"dQ = dS K/√Dk, dS = P (dP - Σ_s dP P), dP = dropout(dy Vᵀ)", "dK = dSᵀ Q/√Dk",
-       "dV = dropout(P)ᵀ dy", "dbias = dS, summed where bias was broadcast"},
+      "y = dropout(A) V, A = softmax(S) over kept keys, S = Q Kᵀ/√Dk (+ bias)",
+      {"dQ = dS K/√Dk, dS = A (dA - Σ_s dA A), dA = dropout(dy Vᵀ)", "dK = dSᵀ Q/√Dk",
+       "dV = dropout(A)ᵀ dy", "dbias = dS, summed where bias was broadcast"},
       "Vaswani et al. 2017, section 3.2.1"};
   enum Input { Query, KeyInput, Value, Bias };
   Attention(Tensor k, AttentionDropout d) : keep(k), drop(d), heads(std::move(k), d.p, d.key) {}

@@ -142,7 +142,7 @@ std::vector<LensMatrix> backward_lens(const Capture& c, const Example& example) 
                   of_x, nullptr, false);
       }
     } else {
-      // Only what is added to the residual stream is read: the outputs of a sub-layer.
+      // Only what is added to the residual stream is read: the outputs of a sublayer.
       const bool to_stream = name.ends_with("out_proj.weight") || name.ends_with("linear2.weight");
       const bool from_stream = name.ends_with("linear1.weight");
       lens.read(name, x, delta, g, from_stream ? of_x : nullptr,

@@ -85,15 +85,15 @@ void about_junctions(const Inspection& inspection, std::vector<Remark>& all) {
     if (skip.share > kOneWay)
       skips.push_back({skip.share,
                        {fmt::format("{}, {}: {:.1f} % of the gradient takes the skip, {:.1f} % the "
-                                    "sub-layer.",
+                                    "sublayer.",
                                     j.module, j.sublayer, 100 * skip.share, 100 * sub.share),
                         fmt::format("skip share above {}", kOneWay), "model"}});
     if (sub.share < kAgainst)
       against.push_back({-sub.share,
-                         {fmt::format("{}, {}: the sub-layer's gradient works against the skip's "
+                         {fmt::format("{}, {}: the sublayer's gradient works against the skip's "
                                       "(share {:.3g}).",
                                       j.module, j.sublayer, sub.share),
-                          fmt::format("sub-layer share below {}", kAgainst), "model"}});
+                          fmt::format("sublayer share below {}", kAgainst), "model"}});
   }
   add_strongest(all, std::move(skips));
   add_strongest(all, std::move(against));
@@ -167,7 +167,7 @@ void about_tokens(const Inspection& inspection, std::vector<Remark>& all) {
   double whole = a.log_prob - a.baseline;
   if (std::abs(a.gap) > kGap * std::abs(whole))
     all.push_back({fmt::format("Integrated gradients add up to {:.3g} instead of {:.3g} nats with "
-                               "{} points: use more points (--steps).",
+                               "{} points: use more points (--attribution-steps).",
                                whole + a.gap, whole, a.steps),
                    fmt::format("a gap above {} of the sum", kGap), "tokens"});
 }

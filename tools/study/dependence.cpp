@@ -1,7 +1,7 @@
 // dependence: how much the output moves when every weight is moved a little.
 //
-// Liu et al. 2020 (Admin, arXiv 2004.08249), theorem 2: x̂_i, the normalised output of sub-layer i,
-// depends on each sub-layer's own residual branch with a share β_ii². With perturbed parameters
+// Liu et al. 2020 (Admin, arXiv 2004.08249), theorem 2: x̂_i, the normalised output of sublayer i,
+// depends on each sublayer's own residual branch with a share β_ii². With perturbed parameters
 //
 //   E‖F(x, W) - F(x, W*)‖² ≈ Σ_i β_ii² C      post-norm: β_ii² about constant, so O(N)
 //                                             pre-norm:  β_ii² about 1/i, so O(ln N)
@@ -130,7 +130,7 @@ Study dependence_study() {
       "The change of output under perturbed parameters grows as N in post-norm and as log N in "
       "pre-norm.",
       "Liu et al. 2020, arXiv 2004.08249, theorem 2",
-      "encoders of N = 3, 6, 12, 24, 48 layers (two sub-layers each), d 64, d_ff 256, 4 heads, "
+      "encoders of N = 3, 6, 12, 24, 48 layers (two sublayers each), d 64, d_ff 256, 4 heads, "
       "Xavier-uniform, 2 sentences of 16 tokens N(0, 1), perturbation of 1 % of each matrix, 16 "
       "draws per depth; update: the first step of Adam at rate 1e-4 for a random upstream gradient",
       "N = 2, 4, 8, 1 draw; d 64, d_ff 256, 4 heads, 2 sentences of 16 tokens, 1 %; Adam at 1e-4",

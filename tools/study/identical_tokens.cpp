@@ -1,10 +1,10 @@
 // identical-tokens: what rank collapse does to the query and key weights.
 //
 // Noci et al. 2022 (arXiv 2206.03126): once all tokens are one, queries and keys learn nothing.
-// With x_j = x for all j: the scores of a row are equal, P = 1/T, and ∂L/∂P_ij = dC_i·v is the same
+// With x_j = x for all j: the scores of a row are equal, A = 1/T, and ∂L/∂A_ij = dC_i·v is the same
 // for all j, so
 //
-//   ∂L/∂S_ij = P_ij (∂L/∂P_ij - Σ_s P_is ∂L/∂P_is) = 0      ∂L/∂W_Q = ∂L/∂W_K = 0
+//   ∂L/∂S_ij = A_ij (∂L/∂A_ij - Σ_s A_is ∂L/∂A_is) = 0      ∂L/∂W_Q = ∂L/∂W_K = 0
 //   ∂L/∂W_V = Σ_i (P dC)_i xᵀ ≠ 0
 //
 // Exactly: in numbers whose sums are exact (multiples of 1/8, T and Dh powers of 4) every bit is 0.
