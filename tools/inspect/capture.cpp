@@ -78,7 +78,7 @@ Capture capture(Example& example) {
     for (Flow& flow : step.flows)
       node.flows.push_back({flow.input, flow.node, std::move(flow.gradient)});
   }
-  changed.require_used(tape);
+  changed.require_used();
   example.model().zero_grad();
   return c;
 }

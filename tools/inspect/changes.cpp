@@ -20,16 +20,23 @@ std::optional<T> number_in(std::string_view text) {
   return x;
 }
 
-// "PATTERN", "PATTERN:HEAD".
-NodeChange parsed(std::string option, const std::string& text) {
-  NodeChange c{std::move(option), text, text, {}, 0.0};
-  if (auto colon = text.rfind(':'); colon != text.npos) {
-    c.head = number_in<Index>(std::string_view(text).substr(colon + 1));
-    if (!c.head || *c.head < 0)
-      throw ValueError(c.option, "'" + text + "': a head is a whole number after ':', from 0 on");
-    c.pattern = text.substr(0, colon);
+// What `f` gives; an error of it is one of the option, at `path`.
+template <class F>
+auto of_option(const std::string& option, const std::string& text, std::string_view path,
+               const F& f) {
+  try {
+    return f();
+  } catch (const Error& e) {
+    throw ValueError(option,
+                     fmt::format("'{}': {}{}{}", text, path, path.empty() ? "" : " ", e.problem()));
   }
-  if (c.pattern.empty()) throw ValueError(c.option, "'" + text + "' names no node");
+}
+
+// "NAME", "NAME[PART]", "NAME:HEAD".
+NodeChange parsed(std::string option, const std::string& text) {
+  NodeChange c{std::move(option), text, {}, 0.0, {}};
+  c.node = of_option(c.option, text, "", [&] { return split_part(text); });
+  if (c.node.name.empty()) throw ValueError(c.option, "'" + text + "' names no node");
   return c;
 }
 
@@ -74,18 +81,16 @@ Tensor with_cells(const MaskChange& c, std::string_view module, const Tensor& ke
   return all;
 }
 
-// Factors (1, H, 1, 1), `factor` at the head and 1 elsewhere, for x (B, H, ., .).
-Tensor head_factors(const NodeChange& c, std::string_view path, const Tensor& x) {
-  if (x.rank() != 4)
-    throw ValueError(c.option, fmt::format("'{}': {} has no heads: its shape is {}", c.text, path,
-                                           to_string(x.shape())));
-  const Index heads = x.size(1);
-  if (*c.head >= heads)
-    throw ValueError(c.option,
-                     fmt::format("'{}': {} has the heads 0 to {}", c.text, path, heads - 1));
-  std::vector<double> factors(static_cast<std::size_t>(heads), 1.0);
-  factors[static_cast<std::size_t>(*c.head)] = *c.factor;
-  return from_vector(factors, {1, heads, 1, 1}).to(x.dtype());
+// x with the change's part of it multiplied; `path` is where x is.
+Tensor scaled(const NodeChange& c, std::string_view path, const Tensor& x) {
+  return of_option(c.option, c.text, path,
+                   [&] { return with_part_scaled(x, c.node.part, *c.factor); });
+}
+
+const std::string& pattern_of(const NodeChange& c) { return c.node.name; }
+template <class Change>
+const std::string& pattern_of(const Change& c) {
+  return c.pattern;
 }
 
 template <class Change>
@@ -93,8 +98,8 @@ void require_all_used(const std::vector<Change>& changes, const std::vector<std:
                       const char* what) {
   for (const Change& c : changes)
     if (!c.used)
-      throw ValueError(c.option, fmt::format("no {} is named '{}'{}", what, c.pattern,
-                                             nearest_names(c.pattern, known)));
+      throw ValueError(c.option, fmt::format("no {} is named '{}'{}", what, pattern_of(c),
+                                             nearest_names(pattern_of(c), known)));
 }
 
 }  // namespace
@@ -105,7 +110,7 @@ ChangedForward::ChangedForward(const Changes& changes)
     : tape_(*Tape::current()), scale_(changes.scale) {
   for (const std::string& text : changes.remove_heads) {
     heads_.push_back(parsed("--remove-head", text));
-    if (!heads_.back().head)
+    if (heads_.back().node.part.empty())
       throw ValueError("--remove-head", "'" + text + "' names no head: write " + text + ":0");
   }
   for (const std::string& text : changes.remove) removed_.push_back({"--remove", text, false});
@@ -134,8 +139,8 @@ Var ChangedForward::value_named(std::string_view path, Var v) {
   if (name != "context") return v;
   attentions_.emplace_back(module);
   for (NodeChange& c : heads_)
-    if (glob_match(c.pattern, module)) {
-      v = v * Var(head_factors(c, module, v.value()));
+    if (glob_match(c.node.name, module)) {
+      v = v * Var(scaled(c, module, full(v.shape(), 1, v.dtype())));
       c.used = true;
     }
   return v;
@@ -171,8 +176,8 @@ ChangedBackward::ChangedBackward(const Changes& changes) {
   for (const std::string& text : changes.zero) changes_.push_back(parsed("--zero", text));
   for (const std::string& text : changes.freeze) {
     changes_.push_back(parsed("--freeze", text));
-    if (changes_.back().head)
-      throw ValueError("--freeze", "'" + text + "': a whole node is frozen; --zero takes a head");
+    if (!changes_.back().node.part.empty())
+      throw ValueError("--freeze", "'" + text + "': a whole node is frozen; --zero takes a part");
     changes_.back().factor.reset();
   }
   for (const std::string& text : changes.scale_gradient) {
@@ -187,28 +192,26 @@ ChangedBackward::ChangedBackward(const Changes& changes) {
 }
 
 void ChangedBackward::before_step(const Tape& tape, BackwardWalk& walk) {
-  if (changes_.empty()) return;
+  for (NodeChange& c : changes_)
+    if (c.nodes.empty())
+      c.nodes = of_option(c.option, c.text, "", [&] { return nodes_named(tape, c.node.name); });
   for (int node = walk.next(), before = -1; node >= 0 && node != before; node = walk.next()) {
     before = node;
-    const std::string path = tape.path(node);
     for (NodeChange& c : changes_) {
-      if (!glob_match(c.pattern, path)) continue;
+      if (std::find(c.nodes.begin(), c.nodes.end(), node) == c.nodes.end()) continue;
       c.used = true;
       if (!c.factor) {
         walk.set_gradient(node, {});
         break;
       }
-      Tensor g = walk.gradient(node);
-      walk.set_gradient(node, c.head ? mul(g, head_factors(c, path, g)) : mul(g, *c.factor));
+      walk.set_gradient(node, scaled(c, tape.path(node), walk.gradient(node)));
     }
   }
 }
 
-void ChangedBackward::require_used(const Tape& tape) const {
-  std::vector<std::string> paths;
-  for (std::size_t i = 0; i < tape.nodes().size(); ++i)
-    paths.push_back(tape.path(static_cast<int>(i)));
-  require_all_used(changes_, paths, "node with a gradient");
+void ChangedBackward::require_used() const {
+  for (const NodeChange& c : changes_)
+    if (!c.used) throw ValueError(c.option, "'" + c.text + "': no gradient reaches it");
 }
 
 }  // namespace glim

@@ -12,11 +12,12 @@
 //   unmask          the same, and it may
 //   label_smoothing ε of the loss
 //   dropout         with the model's dropout, the same draws each time
-//   zero            "decoder.layers.1.multihead_attn.scores:2": ∂L/∂(that node) is 0, of head 2 alone if one is named
+//   zero            "decoder.layers.1.multihead_attn.scores:2": ∂L/∂(that node) is 0, or ∂L/∂(a part of it)
 //   freeze          the pass goes around the node: none of its gradient reaches what lies below it
 //   scale_gradient  "NODE=C", "NODE:HEAD=C": the gradient is C times itself
 //
-// A node is named by its path, in which * stands for any run of characters and ? for one.
+// tools/inspect/node_names.hpp says how nodes and parts are named. A module is named by its path, in which * is any run
+// of characters and ? is one.
 //
 // Errors: ValueError naming the option, for a text of another form, a head that there is not, and a name that no node
 // of the pass has.
@@ -27,6 +28,7 @@
 #include <vector>
 
 #include "autograd/observe/walk.hpp"
+#include "tools/inspect/node_names.hpp"
 
 namespace glim {
 
@@ -44,9 +46,10 @@ struct Changes {
 
 // One change of a gradient, or one head that is removed.
 struct NodeChange {
-  std::string option, text, pattern;  // as given, and the part of it that names nodes
-  std::optional<Index> head;
+  std::string option, text;      // as given
+  NodeName node;                 // or module, of a head that is removed
   std::optional<double> factor;  // none: freeze
+  std::vector<int> nodes;        // those of that name, once there is a tape
   bool used = false;
 };
 
@@ -88,7 +91,7 @@ class ChangedBackward {
   explicit ChangedBackward(const Changes& changes);
   // Changes the gradient of walk.next(), and of what is next once that is frozen.
   void before_step(const Tape& tape, BackwardWalk& walk);
-  void require_used(const Tape& tape) const;  // at the end of the walk
+  void require_used() const;  // at the end of the walk
 
  private:
   std::vector<NodeChange> changes_;

@@ -130,6 +130,23 @@ TEST_CASE("zero, freeze and scale change what flows below a node") {
                    mul(gradient(plain, kSelf + ".query"), -2.0)) < 1e-14);
 }
 
+TEST_CASE("a part of a gradient is changed, under the names that the debugger takes") {
+  Capture plain = changed([](Changes&) {});
+  const Tensor dq = gradient(plain, kSelf + ".query");
+  const std::string number = "#" + std::to_string(plain.find(kSelf + ".scores"));
+  for (const std::string& name : {kSelf + ".scores[0,1]", number + ":1", number + "[0,-1]"}) {
+    INFO(name);
+    Tensor g = gradient(changed([&](Changes& c) { c.zero = {name}; }), kSelf + ".query");
+    CHECK(largest(select(g, 1, 1)) == 0);
+    CHECK(difference(select(g, 1, 0), select(dq, 1, 0)) == 0);
+  }
+  Capture row = changed([](Changes& c) { c.zero = {"encoder.layers.0.self_attn.scores[:,:,2]"}; });
+  CHECK(largest(select(gradient(row, kSelf + ".query"), 2, 2)) == 0);
+  Capture twice = changed([](Changes& c) { c.scale_gradient = {kCross + ".scores[0,0]=2"}; });
+  CHECK(difference(select(gradient(twice, kCross + ".query"), 1, 0),
+                   mul(select(gradient(plain, kCross + ".query"), 1, 0), 2.0)) < 1e-14);
+}
+
 TEST_CASE("a residual connection whose x is frozen has no shares") {
   const Capture plain = changed([](Changes&) {});
   const std::vector<Junction> all = residual_junctions(plain);
@@ -227,7 +244,7 @@ TEST_CASE("a change that changes nothing is refused") {
   says(message([](Changes& c) { c.zero = {kSelf + ".score"}; }), kSelf + ".scores");
   says(message([](Changes& c) { c.zero = {kSelf + ".scores:x"}; }),
        "a head is a whole number after ':'");
-  says(message([](Changes& c) { c.freeze = {"loss:1"}; }), "--zero takes a head");
+  says(message([](Changes& c) { c.freeze = {"loss:1"}; }), "--zero takes a part");
   says(message([](Changes& c) { c.zero = {"log_probs:0"}; }), "has no heads");
   CHECK(message([](Changes& c) { c.mask = {kCross + ":0"}; }).find("MODULE:QUERY,KEY") !=
         std::string::npos);

@@ -54,9 +54,8 @@ std::string module_part(const std::string& name) {
   for (const fs::path& folder : {here, here.parent_path() / "share/glim"})
     if (fs::exists(folder / name)) return read_file((folder / name).string(), "--live");
   throw ValueError("--live", "the module " + (here / name).string() +
-                                 " is missing: `apt-get install --no-install-recommends emscripten "
-                                 "node-acorn`, then `tools/live/build " +
-                                 here.string() + "` in the sources of Glim");
+                                 " is missing: `tools/setup live && tools/build`, in the sources "
+                                 "of Glim, makes it");
 }
 
 LivePart live_part(const Command& command, const InspectArguments& a, const Example& example) {
@@ -229,10 +228,10 @@ Command inspect_command() {
   Changes& changes = a->example.changes;
   add_forward_changes(c, changes);
   c.option("zero", &changes.zero,
-           "the gradient of these nodes is 0: NODE, or NODE:HEAD of one head");
+           "the gradient of these nodes is 0: NODE, or a part: NODE:HEAD, NODE[0,1:3]");
   c.option("freeze", &changes.freeze, "none of these nodes' gradient reaches what lies below them");
   c.option("scale-gradient", &changes.scale_gradient,
-           "the gradient of these nodes times a number: NODE=C, NODE:HEAD=C");
+           "the gradient of these nodes times a number: NODE=C, NODE:HEAD=C, NODE[0,1:3]=C");
   c.option("out", &a->out, "folder of the page and the files").group = "";
   c.option("live", &a->live,
            "a page with Glim and the model in it: change something, see every gradient anew");

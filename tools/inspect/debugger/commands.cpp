@@ -11,9 +11,9 @@
 #include "tools/common/nearest.hpp"
 #include "tools/inspect/debugger/debugger.hpp"
 #include "tools/inspect/debugger/difference.hpp"
-#include "tools/inspect/debugger/names.hpp"
 #include "tools/inspect/debugger/show.hpp"
 #include "tools/inspect/debugger/why.hpp"
+#include "tools/inspect/node_names.hpp"
 #include "tools/measure/statistics.hpp"
 #include "tools/render/save_picture.hpp"
 
@@ -159,7 +159,7 @@ void Debugger::set_break(const Words& words) {
   if (before.size() == 1 && b.condition)
     for (int i = 0; i < session_.size(); ++i) b.nodes.push_back(i);
   else
-    b.nodes = nodes_named(session_, before.size() > 1 ? before[1] : ".", selected_);
+    b.nodes = nodes_of(before.size() > 1 ? before[1] : ".");
   if (b.name.empty())
     b.name = before.size() > 1 && before[1] != "." ? before[1] : fmt::format("#{}", b.nodes[0]);
   auto to_come = std::count_if(b.nodes.begin(), b.nodes.end(),
@@ -202,7 +202,7 @@ void Debugger::print_tensor(const Words& words) {
   std::string text;  // "scores[0, 1]" is one name
   for (std::size_t i = gradient ? 2 : 1; i < words.size(); ++i) text += words[i];
   // A part alone is a part of the node that is looked at.
-  Named named = split_part(text);
+  const NodeName named = split_part(text);
   for (int i : nodes({"print", named.name}, 1)) {
     Tensor x = session_.tape().value(i).value();
     std::string what = session_.tape().path(i), note;
@@ -250,8 +250,7 @@ void Debugger::info(const Words& words) {
                                  nearest_names(about, topics));
   at_most(words, *topic == "nodes" ? 2 : 1);
   if (*topic == "nodes") {
-    for (int i : nodes_named(session_, words.size() > 2 ? words[2] : "*", selected_))
-      print_(node_line(session_, i) + "\n");
+    for (int i : nodes_of(words.size() > 2 ? words[2] : "*")) print_(node_line(session_, i) + "\n");
   } else if (*topic == "breakpoints") {
     if (breaks_.empty()) print_("no breakpoints\n");
     for (const Breakpoint& b : breaks_)
@@ -274,7 +273,7 @@ void Debugger::write_out(const Words& words) {
   std::map<std::string, int> paths;
   for (int i = 0; i < session_.size(); ++i) ++paths[session_.tape().path(i)];
   bool named = words.size() > 2;
-  std::vector<int> all = named ? nodes_named(session_, words[2], selected_) : std::vector<int>();
+  std::vector<int> all = named ? nodes_of(words[2]) : std::vector<int>();
   for (int i = 0; !named && i < session_.size(); ++i)
     if (session_.node(i).leaf) all.push_back(i);
   std::map<std::string, Tensor> tensors;
@@ -309,14 +308,14 @@ void Debugger::move(int to, const std::vector<int>& others, const std::string& w
 }
 
 void Debugger::up(const Words& words) {
-  int from = nodes_named(session_, ".", selected_)[0];
+  int from = nodes_of(".")[0];
   std::vector<int> readers;
   for (const Reader& r : session_.readers(from)) readers.push_back(r.node);
   step_to(words, readers, "is read by nothing", "readers");
 }
 
 void Debugger::down(const Words& words) {
-  int from = nodes_named(session_, ".", selected_)[0];
+  int from = nodes_of(".")[0];
   std::vector<int> inputs;
   for (int i : session_.node(from).inputs)
     if (i >= 0) inputs.push_back(i);
@@ -326,7 +325,7 @@ void Debugger::down(const Words& words) {
 void Debugger::step_to(const Words& words, const std::vector<int>& nodes, const char* none,
                        const char* what) {
   at_most(words, 1);
-  int from = nodes_named(session_, ".", selected_)[0];
+  int from = nodes_of(".")[0];
   if (nodes.empty()) throw ValueError(words[0], session_.tape().path(from) + " " + none);
   auto k = static_cast<std::size_t>(words.size() > 1 ? count_in(words[0], words[1]) : 1);
   if (k > nodes.size())
@@ -337,30 +336,40 @@ void Debugger::step_to(const Words& words, const std::vector<int>& nodes, const 
 // ---- changing, checking ----
 
 void Debugger::set(const Words& words) {
-  if (words.size() < 3) throw ValueError("set", "needs NAME and zero, freeze or scale C");
+  std::size_t at = 1;  // of what is done, behind "scores[0, 1]"
+  std::string text = words.size() > 1 ? words[at++] : "";
+  while (text.find('[') != text.npos && !text.ends_with(']') && at < words.size())
+    text += words[at++];
+  if (at >= words.size()) throw ValueError("set", "needs NAME and zero, freeze or scale C");
+  const NodeName target = split_part(text);
   Patch patch;
-  const std::string& how = words[2];
+  patch.part = target.part;
+  const std::string& how = words[at];
   if (how == "scale") {
-    at_most(words, 3);
-    std::string factor = words.size() > 3 ? words[3] : "";
+    at_most(words, at + 1);
+    std::string factor = words.size() > at + 1 ? words[at + 1] : "";
     auto [end, error] = std::from_chars(factor.data(), factor.data() + factor.size(), patch.factor);
     if (factor.empty() || error != std::errc() || end != factor.data() + factor.size() ||
         !std::isfinite(patch.factor))
       throw ValueError("set", fmt::format("scale needs a number, not '{}'", factor));
     patch.kind = Patch::Scale;
   } else if (how == "zero" || how == "freeze") {
-    at_most(words, 2);
+    at_most(words, at);
     patch.kind = how == "zero" ? Patch::Zero : Patch::Freeze;
+    if (patch.kind == Patch::Freeze && !patch.part.empty())
+      throw ValueError("set", "'" + text + "': a whole node is frozen; zero takes a part");
   } else {
     throw ValueError("set", "unknown change '" + how + "': use zero, freeze or scale C" +
                                 nearest_names(how, {"zero", "freeze", "scale"}));
   }
-  auto found = nodes_named(session_, words[1], selected_);
+  auto found = nodes_of(target.name);
   std::vector<int> can;
   for (int i : found)
     if (Turn t = session_.turn(i); t == Turn::ToCome || t == Turn::Now) can.push_back(i);
   if (can.empty())
-    throw StateError("set", "the pass has gone past " + words[1] + "; `run` starts it again");
+    throw StateError("set", "the pass has gone past " + text + "; `run` starts it again");
+  for (int i : can)
+    part_of(session_.tape().value(i).value(), patch.part);  // whether it has the part
   int before = session_.current();
   // The current node last: once it is frozen the pass goes on, beyond others perhaps.
   for (auto i = can.rbegin(); i != can.rend(); ++i) session_.set(*i, patch);

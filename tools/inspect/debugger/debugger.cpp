@@ -6,8 +6,8 @@
 #include "tensor/error.hpp"
 #include "tools/common/nearest.hpp"
 #include "tools/common/utf8.hpp"
-#include "tools/inspect/debugger/names.hpp"
 #include "tools/inspect/debugger/show.hpp"
+#include "tools/inspect/node_names.hpp"
 
 namespace glim::step {
 namespace {
@@ -24,6 +24,8 @@ const char* kNames = R"(NAME is
   a pattern    *encoder*.probs     (* any run of characters, ? one)
   a number     #12
   .            the node that is looked at; also when NAME is left out
+PART is
+  [0,1], [:,2:4], [-1]   rows, columns and so on by number or range; :2   head 2 of attention
 )";
 
 }  // namespace
@@ -44,8 +46,7 @@ const std::vector<Debugger::Command>& Debugger::commands() {
        "(largest size), nan (or infinite), zero",
        &Debugger::set_break},
       {"delete", "", "delete [N]", "remove breakpoint N, or all", &Debugger::remove_break},
-      {"print", "p", "print [d] [NAME][PART]",
-       "a value, or with d its gradient; PART is [0,1], [:,2:4] and the like",
+      {"print", "p", "print [d] [NAME][PART]", "a value, or with d its gradient, or a part of it",
        &Debugger::print_tensor},
       {"stats", "", "stats [NAME]", "norm, minimum, maximum, mean and share of zeros",
        &Debugger::stats},
@@ -54,7 +55,7 @@ const std::vector<Debugger::Command>& Debugger::commands() {
       {"saved", "", "saved [NAME]", "what the op saved for backward", &Debugger::saved},
       {"where", "w", "where [NAME]", "module, line of the forward pass, and how far the pass is",
        &Debugger::where},
-      {"set", "", "set NAME zero|freeze|scale C",
+      {"set", "", "set NAME[PART] zero|freeze|scale C",
        "change a gradient when the pass reaches it: zero sends zeros on, freeze sends nothing on",
        &Debugger::set},
       {"up", "", "up [K]", "look at the node's reader (the K-th), towards the loss", &Debugger::up},
@@ -143,7 +144,7 @@ std::vector<std::string> Debugger::completions(const std::string& before,
     else if (name != "next" && name != "back" && name != "continue" && name != "reverse-continue" &&
              name != "run" && name != "quit" && name != "delete" && name != "up" &&
              name != "down" && !(name == "export" && words.size() == 1))
-      all = all_paths(session_);
+      all = all_paths(session_.tape());
   }
   for (std::string& a : all)
     if (a.starts_with(word)) found.push_back(std::move(a));
@@ -176,8 +177,15 @@ void Debugger::over_note() {
                   session_.taken(), leaves));
 }
 
+std::vector<int> Debugger::nodes_of(const std::string& name) const {
+  if (!name.empty() && name != ".") return nodes_named(session_.tape(), name);
+  if (selected_ < 0)
+    throw ValueError("name", "the pass is over, so there is no current node: give a NAME");
+  return {selected_};
+}
+
 std::vector<int> Debugger::nodes(const Words& words, std::size_t at, std::size_t most) const {
-  auto found = nodes_named(session_, at < words.size() ? words[at] : ".", selected_);
+  auto found = nodes_of(at < words.size() ? words[at] : ".");
   if (found.size() > most)
     throw ValueError(words[0], fmt::format("{} matches {} nodes; at most {} are shown at once; "
                                            "`info nodes {}` lists them",

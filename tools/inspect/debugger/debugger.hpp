@@ -68,6 +68,8 @@ class Debugger {
   static void at_most(const Words& words, std::size_t most);  // ValueError for more words
   // The nodes of words[at], "." when there is none; ValueError for more than `most`.
   std::vector<int> nodes(const Words& words, std::size_t at, std::size_t most = 12) const;
+  // nodes_named(); "." and "" are the node that is looked at.
+  std::vector<int> nodes_of(const std::string& name) const;
   void each(const Words& words, std::string (*text)(const Session&, int));
   struct Breakpoint {
     int id;

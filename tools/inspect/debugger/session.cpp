@@ -4,16 +4,16 @@
 #include <fmt/format.h>
 
 #include "tensor/error.hpp"
-#include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tools/common/counted.hpp"
+#include "tools/inspect/node_names.hpp"
 
 namespace glim::step {
 
 std::string patch_text(const Patch& patch) {
-  if (patch.kind == Patch::Zero) return "zero";
   if (patch.kind == Patch::Freeze) return "freeze";
-  return fmt::format("scale {:g}", patch.factor);
+  const std::string part = patch.part.empty() ? "" : "[" + patch.part + "] ";
+  return part + (patch.kind == Patch::Zero ? "zero" : fmt::format("scale {:g}", patch.factor));
 }
 
 Session::Session(const std::function<Var()>& record)
@@ -78,8 +78,8 @@ void Session::arrive() {
     for (; done < found->second.size() && !frozen_.contains(i); ++done) {
       const Patch& p = found->second[done];
       Tensor g = walk_->gradient(i);
-      if (p.kind == Patch::Zero) walk_->set_gradient(i, zeros(g.shape(), g.dtype()));
-      if (p.kind == Patch::Scale) walk_->set_gradient(i, mul(g, p.factor));
+      if (p.kind != Patch::Freeze)
+        walk_->set_gradient(i, with_part_scaled(g, p.part, p.kind == Patch::Zero ? 0 : p.factor));
       if (p.kind == Patch::Freeze) {
         walk_->set_gradient(i, {});
         frozen_.insert(i);

@@ -1,9 +1,9 @@
 // One backward pass under a debugger. It stops before a node, whose gradient is complete, and goes on when
 // told to. A change that was set on a node is made when the pass reaches it.
 //
-//   zero      its gradient becomes zeros, which flow on
+//   zero      its gradient, or a part of it, becomes zeros, which flow on
 //   freeze    it gets none, nor does any node that is reached through it alone
-//   scale C   its gradient becomes C times itself
+//   scale C   its gradient, or a part of it, becomes C times itself
 //
 // Nothing else differs from Tape::backward: left alone, a session ends with the same bits in the
 // leaves' gradients. Values, gradients and what ops saved are kept until the session ends.
@@ -23,6 +23,7 @@ namespace glim::step {
 struct Patch {
   enum Kind { Zero, Freeze, Scale } kind = Zero;
   double factor = 1;
+  std::string part;  // of the gradient (tools/inspect/node_names.hpp); empty: all of it
 };
 std::string patch_text(const Patch& patch);
 

@@ -7,12 +7,13 @@
 #include <unistd.h>
 
 #include "tensor/error.hpp"
+#include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tests/tools/inspect/debugger/common.hpp"
 #include "tools/inspect/debugger/difference.hpp"
-#include "tools/inspect/debugger/names.hpp"
 #include "tools/inspect/debugger/show.hpp"
 #include "tools/inspect/debugger/why.hpp"
+#include "tools/inspect/node_names.hpp"
 #include "tools/measure/statistics.hpp"
 
 namespace test_commands {
@@ -357,8 +358,30 @@ TEST_CASE("diff calls a kink undecidable, and compares no more than asked for") 
   CHECK(difference(session, 0).gradient->undecidable == 2);
 }
 
+TEST_CASE("a part of a gradient can be set, named as inspect names it") {
+  const std::string at = "decoder.layers.1.multihead_attn.scores";
+  for (const char* part : {"[0,1]", "[0, 1]", ":1", "[:,-1]"}) {
+    INFO(part);
+    Driven d;
+    CHECK(contains(d("set " + at + part + " zero"), " zero: 1 node"));
+    d("break " + at + "\ncontinue");
+    const Tensor g = d.session.gradient(d.session.current());
+    CHECK(max(abs(select(g, 1, 1))).item() == 0);
+    CHECK(max(abs(select(g, 1, 0))).item() > 0);
+    const Tensor before = g.clone();
+    d("set .[0,0] scale 2");
+    CHECK(max(abs(sub(select(d.session.gradient(d.session.current()), 1, 0),
+                      mul(select(before, 1, 0), 2.0))))
+              .item() == 0);
+  }
+}
+
 TEST_CASE("unknown commands and names are answered with the nearest") {
   Driven d;
+  CHECK(contains(error_of(d, "set scores:99 zero"), "has the heads 0 to "));
+  CHECK(contains(error_of(d, "set scores]0[ zero"), "does not end in ]"));
+  CHECK(contains(error_of(d, "set .[0] zero"), "more places"));
+  CHECK(contains(error_of(d, "set scores[0,0] freeze"), "a whole node is frozen"));
   CHECK(contains(error_of(d, "brake"), "nearest: break"));
   CHECK(contains(error_of(d, "s"), "may mean stats, saved, set"));
   CHECK(contains(error_of(d, "print decoder.layers.0.self_attn.score"),

@@ -1,4 +1,4 @@
-#include "tools/inspect/debugger/names.hpp"
+#include "tools/inspect/node_names.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -6,10 +6,15 @@
 #include <set>
 
 #include "tensor/error.hpp"
+#include "tensor/ops/elementwise.hpp"
 #include "tools/common/nearest.hpp"
 
-namespace glim::step {
+namespace glim {
 namespace {
+
+constexpr std::string_view kHead = "head ";
+
+int size_of(const Tape& tape) { return static_cast<int>(tape.nodes().size()); }
 
 // False unless the whole text is one number.
 bool read_number(std::string_view text, Index& n) {
@@ -22,10 +27,10 @@ bool ends_in(const std::string& path, const std::string& name) {
 }
 
 // The ends of all paths that have as many parts as the name.
-std::vector<std::string> ends_like(const Session& session, const std::string& name) {
+std::vector<std::string> ends_like(const Tape& tape, const std::string& name) {
   auto parts = std::count(name.begin(), name.end(), '.') + 1;
   std::set<std::string> ends;
-  for (const std::string& path : all_paths(session)) {
+  for (const std::string& path : all_paths(tape)) {
     std::size_t begin = path.size();
     for (auto p = parts; p > 0 && begin != std::string::npos && begin > 0; --p)
       begin = path.rfind('.', begin - 1);
@@ -57,48 +62,59 @@ Tensor along(const Tensor& x, int axis, const std::string& text) {
 
 }  // namespace
 
-std::vector<std::string> all_paths(const Session& session) {
+std::vector<std::string> all_paths(const Tape& tape) {
   std::set<std::string> paths;
-  for (int i = 0; i < session.size(); ++i) paths.insert(session.tape().path(i));
+  for (int i = 0; i < size_of(tape); ++i) paths.insert(tape.path(i));
   return {paths.begin(), paths.end()};
 }
 
-std::vector<int> nodes_named(const Session& session, const std::string& name, int selected) {
-  if (name.empty() || name == ".") {
-    if (selected < 0)
-      throw ValueError("name", "the pass is over, so there is no current node: give a NAME");
-    return {selected};
-  }
+std::vector<int> nodes_named(const Tape& tape, const std::string& name) {
   if (name[0] == '#') {
     Index number = -1;
     if (!read_number(std::string_view(name).substr(1), number) || number < 0 ||
-        number >= session.size())
+        number >= size_of(tape))
       throw ValueError(
-          "name", fmt::format("there is no node {}: they are #0 to #{}", name, session.size() - 1));
+          "name", fmt::format("there is no node {}: they are #0 to #{}", name, size_of(tape) - 1));
     return {static_cast<int>(number)};
   }
   bool pattern = name.find_first_of("*?") != std::string::npos;
   std::vector<int> exact, other;
-  for (int i = session.size() - 1; i >= 0; --i) {
-    std::string path = session.tape().path(i);
+  for (int i = size_of(tape) - 1; i >= 0; --i) {
+    std::string path = tape.path(i);
     if (path == name) exact.push_back(i);
     if (pattern ? glob_match(name, path) : ends_in(path, name)) other.push_back(i);
   }
   if (!exact.empty()) return exact;
   if (!other.empty()) return other;
   throw ValueError("name", fmt::format("no node is called {}{}", name,
-                                       nearest_names(name, ends_like(session, name))));
+                                       nearest_names(name, ends_like(tape, name))));
 }
 
-Named split_part(const std::string& text) {
-  auto open = text.find('[');
-  if (open == std::string::npos) return {text, ""};
-  if (text.back() != ']') throw ValueError("part", fmt::format("'{}' does not end in ]", text));
-  return {text.substr(0, open), text.substr(open + 1, text.size() - open - 2)};
+NodeName split_part(const std::string& text) {
+  if (auto open = text.find('['); open != std::string::npos) {
+    if (text.back() != ']') throw ValueError("part", fmt::format("'{}' does not end in ]", text));
+    return {text.substr(0, open), text.substr(open + 1, text.size() - open - 2)};
+  }
+  const auto colon = text.rfind(':');
+  if (colon == std::string::npos) return {text, ""};
+  const std::string head = text.substr(colon + 1);
+  if (Index number = -1; !read_number(head, number) || number < 0)
+    throw ValueError("part",
+                     fmt::format("'{}': a head is a whole number after ':', from 0 on", text));
+  return {text.substr(0, colon), std::string(kHead) + head};
 }
 
 Tensor part_of(const Tensor& x, const std::string& part) {
   if (part.empty()) return x;
+  if (part.starts_with(kHead)) {
+    Index head = 0;
+    read_number(std::string_view(part).substr(kHead.size()), head);
+    if (x.rank() != 4)
+      throw ValueError("part", fmt::format("has no heads: its shape is {}", to_string(x.shape())));
+    if (head >= x.size(1))
+      throw IndexError("part", fmt::format("has the heads 0 to {}", x.size(1) - 1));
+    return select(x, 1, head);
+  }
   Tensor y = x;
   std::size_t begin = 0;
   int axis = 0;
@@ -116,4 +132,13 @@ Tensor part_of(const Tensor& x, const std::string& part) {
   return y;
 }
 
-}  // namespace glim::step
+Tensor with_part_scaled(const Tensor& x, const std::string& part, double factor) {
+  const Tensor y = x.clone(), scaled = part_of(y, part);
+  if (factor == 0)
+    scaled.fill_(0);
+  else
+    scaled.copy_(mul(scaled, factor));
+  return y;
+}
+
+}  // namespace glim
