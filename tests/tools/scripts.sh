@@ -39,6 +39,8 @@ fake apt-get 'echo "E: Unable to fetch some archives" ; exit 100'
 fake dpkg 'exit 0'
 refused "no network" 'setup: could not install .*libfmt-dev.*: E: Unable to fetch' "$tools/setup" program
 if grep -q catch2 out && ! grep -q node-d3 out; then report "program: no pages" "asks for catch2"; fi
+report "Emscripten is not asked for" "$(grep -o emscripten out)"
+refused "unless live pages are" 'setup: could not install .*catch2 emscripten node-acorn' "$tools/setup" live
 refused "an option that is none" 'usage: tools/setup' "$tools/setup" --chekcs
 # Control-C while packages are installed; the next run sets up what was left half done.
 mkdir temporary
@@ -62,7 +64,7 @@ for script in package reference; do
     "$tools/$script" "$PWD/file/made"
   refused "an option of tools/$script that is none" "usage: tools/$script" "$tools/$script" --quick
 done
-refused "no folder" 'usage: tools/build' "$tools/build"
+refused "an option of tools/build that is none" 'usage: tools/build' "$tools/build" --quick
 fake meson 'echo "ERROR: Dependency \"fmt\" not found"; exit 1'
 "$tools/build" "$PWD/half" >out 2>err
 report "what Meson says is shown" "$(grep -q 'Dependency "fmt" not found' err && tail -1 err | grep -q '^build: meson could not configure' || cat err)"
@@ -70,6 +72,10 @@ rm fake/meson
 fake meson 'mkdir -p "$5"; for d in "$@"; do case $d in */half) touch $d/build.ninja;; esac; done'
 fake ninja 'echo "as: No space left on device"; exit 1'
 refused "a full disk" 'build: the disk is full' "$tools/build" "$PWD/half"
+fake meson 'mkdir -p build && touch build/build.ninja'
+fake ninja 'echo "$@" >asked'
+"$tools/build" >out 2>err || cat err
+report "without a folder, build is built" "$(grep -q -- '-C build$' fakes/asked || cat fakes/asked err)"
 refused "an option of tools/test that is none" 'usage: tools/test' "$tools/test" --qiuck
 
 # A program of two lines, built where other programs and Python modules come before Debian's.
