@@ -240,7 +240,7 @@ function curve(title, points) {
   const svg = d3.create("svg").attr("width", width).attr("height", height).attr("role", "img")
     .attr("aria-label", `${title}: ${Glim.number(last[1])}`);
   svg.append("path").attr("fill", "none").attr("stroke", "var(--accent)").attr("stroke-width", 1.5)
-    .attr("d", d3.line(p => x(p[0]), p => scale(p[1]))(points));
+    .attr("d", d3.line().x(p => x(p[0])).y(p => scale(p[1]))(points));
   return make("div", {}, make("div", {class: "soft"},
     `${title}: ${Glim.number(last[1])}, first ${Glim.number(first[1])}`), svg.node());
 }

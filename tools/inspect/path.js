@@ -46,6 +46,16 @@ const Path = {
       (Number.isFinite(times) && times > 0 ? ` (× ${number(times)})` : "");
   },
 
+  // [stack, its layers' junctions]…, a stack as "encoder.".
+  stacks(junctions) {
+    const stacks = new Map();
+    for (const j of junctions) {
+      const stack = j.module.replace(/layers\.\d+$/, "");
+      stacks.set(stack, [...(stacks.get(stack) ?? []), j]);
+    }
+    return [...stacks];
+  },
+
   // How the gradient of what is read has changed.
   first_block(now, was) {
     const first = Path.read(now), before = was && Path.read(was);
@@ -166,8 +176,7 @@ const Path = {
       steps: Path.both_norms(live.now()) ? [["after", "post"], ["before", "pre"]].map(([words, norm]) =>
         [`6 layers, norms ${words} (${norm})`, () => live.fresh({norm, layers: 6, "d-model": 64})]) :
         [3, 12].map(layers => [`${layers} layers`, () => live.fresh({layers, "d-model": 64})]),
-      answer: now => [...d3.group(now.junctions.filter(j => j.sublayer === "self_attn"),
-        j => j.module.replace(/layers\.\d+$/, ""))]
+      answer: now => Path.stacks(now.junctions.filter(j => j.sublayer === "self_attn"))
         .flatMap(([stack, layers]) => [`‖∂L/∂x‖ where x enters ${stack}layers.0 to ${layers.length - 1}: ` +
           layers.map(j => Glim.number(j.norm)).join(", "),
           ...(layers.length > 1 ? ["First over last: " + Glim.number(layers[0].norm / layers[layers.length - 1].norm)] :

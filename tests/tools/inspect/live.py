@@ -120,6 +120,20 @@ PATH = r"""(() => {
 })()"""
 
 
+CURVES = """[...document.querySelectorAll("#live-curves svg")].map(svg => ({title: svg.getAttribute("aria-label").split(":")[0],
+  width: Number(svg.getAttribute("width")), height: Number(svg.getAttribute("height")),
+  points: svg.querySelector("path").getAttribute("d").slice(1).split("L").map(p => p.split(",").map(Number))}))"""
+
+
+def drawn(curve, points):
+    """As many points from one side of the axes to the other, none outside, the values apart."""
+    x, y = zip(*curve["points"])
+    steps = [b - a for a, b in zip(x, x[1:])]
+    return (len(x) == points and max(steps) - min(steps) < 0.01 and x[-1] - x[0] > 0.9 * curve["width"] and
+            len(set(y)) > points // 2 and max(y) - min(y) > 0.9 * (curve["height"] - 8) and
+            min(x) >= 0 and max(x) <= curve["width"] and min(y) >= 0 and max(y) <= curve["height"])
+
+
 def near(a, b):
     return a == b or (a is not None and b is not None and abs(a - b) <= 1e-5 * max(abs(a), abs(b), 1e-3))
 
@@ -216,6 +230,10 @@ with tempfile.TemporaryDirectory() as folder:
             seen = page.evaluate(SEEN)
             check(not seen["bad"] and "--model run" in seen["command"], f"training: {seen['status']} {seen['command']}")
             check(page.evaluate("document.getElementById('live-run').textContent").startswith("12 updates"), "not 12 updates")
+            curves = page.evaluate(CURVES)
+            check([c["title"] for c in curves] == ["loss per target", "gradient norm"], f"curves {curves}")
+            for curve in curves:
+                check(drawn(curve, 12), f"the curve of 12 updates is {curve}")
             words = shlex.split(page.evaluate("document.getElementById('live-run-command').textContent"))
             subprocess.run([glim, *words[1:], "--log-every", "1", "--progress", "none", "--overwrite"], cwd=folder,
                            check=True, stdout=subprocess.DEVNULL)
