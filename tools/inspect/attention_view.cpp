@@ -90,8 +90,9 @@ double head_norm(const Capture& c, const std::string& path, Index h, Index heads
 HeadView view_of_head(const Capture& c, const AttentionView& v, Index h) {
   HeadView head;
   head.statistics = head_statistics(select(v.a, 0, h), v.keep);
-  Tensor ds = select(v.ds, 0, h);
-  head.scores_gradient = norm(ds);
+  head.scores_gradient = norm(select(v.ds, 0, h));
+  head.probs_gradient = norm(where(v.keep, select(v.da, 0, h), zeros({}, v.da.dtype())));
+  head.passed = head.scores_gradient / head.probs_gradient;
   Index heads = v.a.size(0);
   head.query_norm = head_norm(c, v.module + ".query", h, heads);
   head.key_norm = head_norm(c, v.module + ".key", h, heads);

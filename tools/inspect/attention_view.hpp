@@ -8,6 +8,13 @@
 //
 //   value share = ‖∂L/∂v‖² / (‖∂L/∂v‖² + ‖∂L/∂q‖² + ‖∂L/∂k‖²)
 //
+// What the softmax passes on of the gradient of A, over the cells that may be attended to,
+//
+//   passed = ‖∂L/∂S‖ / ‖∂L/∂A‖
+//
+// is at most 1/2 (no eigenvalue of diag(p) - p pᵀ is larger), about 1/n where n keys share A evenly, and 0 where the
+// softmax is saturated. ‖∂L/∂S‖ alone says nothing of that: it grows with ∂L/∂A, and so with the loss.
+//
 // Entropy and saturation are those of attention_statistics.hpp.
 #pragma once
 
@@ -24,7 +31,8 @@ std::string_view name_of(AttentionSide side);  // "encoder self", "decoder self"
 
 struct HeadView {
   HeadStatistics statistics;
-  double scores_gradient = 0;                           // ‖∂L/∂S‖ of this head
+  double scores_gradient = 0, probs_gradient = 0;  // ‖∂L/∂S‖ and ‖∂L/∂A‖ of this head
+  double passed = 0;                               // NaN when ∂L/∂A is 0
   double query_norm = 0, key_norm = 0, value_norm = 0;  // of the gradients of q, k, v
   double value_share = 0;  // NaN when none of them is known, or all are 0
 };

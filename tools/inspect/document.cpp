@@ -49,6 +49,8 @@ Json to_json(const AttentionView& v, TensorWriter write) {
                      {"saturation", h.statistics.saturation},
                      {"row_entropy", h.statistics.row_entropy},
                      {"scores_gradient", h.scores_gradient},
+                     {"probs_gradient", h.probs_gradient},
+                     {"passed", h.passed},
                      {"query_norm", h.query_norm},
                      {"key_norm", h.key_norm},
                      {"value_norm", h.value_norm},

@@ -104,8 +104,8 @@ function draw_attention(panel) {
       make("h3", {}, `head ${h}`),
       make("div", {class: "facts"}, `entropy ${number(head.entropy)}${before(old?.heads[h]?.entropy, head.entropy)} ` +
         `nats · saturation ${number(head.saturation)}${before(old?.heads[h]?.saturation, head.saturation)} · ` +
-        `value path ${head.value_share === null ? "–" : (100 * head.value_share).toFixed(1) + " %"} · ‖∂L/∂S‖ ` +
-        `${number(head.scores_gradient)}${before(old?.heads[h]?.scores_gradient, head.scores_gradient)}`),
+        `value path ${head.value_share === null ? "–" : (100 * head.value_share).toFixed(1) + " %"} · ` +
+        `‖∂L/∂S‖/‖∂L/∂A‖ ${number(head.passed)}${before(old?.heads[h]?.passed, head.passed)}`),
       make("div", {class: "maps"}, wanted.map(key => {
         const [words, diverging] = kinds_of_map[key];
         const options = {title: key, key, keep, diverging, pick, name: `${v.module} head${h} ${key}`};
@@ -117,7 +117,8 @@ function draw_attention(panel) {
   };
   for (const control of [module, shown, shared]) control.addEventListener("change", redraw);
   panel.append(make("p", {}, "A head's saturation is 0 when its softmax is uniform and 1 when its " +
-    "Jacobian is zero. The value path is ‖∂L/∂v‖² as a share of ‖∂L/∂v‖² + ‖∂L/∂q‖² + ‖∂L/∂k‖²."),
+    "Jacobian is zero. ‖∂L/∂S‖/‖∂L/∂A‖ is what the softmax passes on of the gradient, at most 1/2. The value path is " +
+    "‖∂L/∂v‖² as a share of ‖∂L/∂v‖² + ‖∂L/∂q‖² + ‖∂L/∂k‖²."),
     make("div", {class: "controls"}, module, shown,
       make("label", {}, shared, " one colour scale for all heads")), about, heads);
   redraw();

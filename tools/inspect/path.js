@@ -104,19 +104,20 @@ const Path = {
       },
       paper: "Szegedy et al. 2016, section 7; Vaswani et al. 2017, section 5.4"},
     {title: "What a saturated softmax lets through, and what 1/√Dk does",
-      question: "The scores are multiplied by 1/√Dk. What happens to ∂L/∂S when the factor is 1, and when it is 3?",
+      question: "The scores are multiplied by 1/√Dk. How much of ∂L/∂A reaches ∂L/∂S when the factor is 1, and when " +
+        "it is 3?",
       steps: [1, 3, 0.05].map(scale => [`factor ${scale}`, () => live.change({scale}, "attention")]),
       answer: (now, was) => ["decoder self", "cross", "encoder self"]
         .filter(side => now.attention.some(v => v.side.startsWith(side))).flatMap(side => {
           const v = now.attention.find(v => v.side.startsWith(side));
           const w = was?.attention.find(o => o.module === v.module);
           const words = `${side}-attention, layer ${v.layer}`;
-          const change = (what, of, unit) =>
-            Path.change(`${words}: ${what}`, Path.mean(v, of), w && Path.mean(w, of), unit);
-          return [change("entropy of a row", "entropy", " nats"), change("‖∂L/∂S‖ of a head", "scores_gradient")];
+          const passed = view => view.heads.map(h => Glim.number(h.passed)).join(", ");
+          return [Path.change(`${words}: entropy of a row`, Path.mean(v, "entropy"), w && Path.mean(w, "entropy"), " nats"),
+            `${words}: ‖∂L/∂S‖/‖∂L/∂A‖ of each head: ${passed(v)}` + (w ? `; was ${passed(w)}` : "")];
         }).concat("∂L/∂S = A (∂L/∂A − Σ A ∂L/∂A): where A is near 0 or 1 the bracket meets a factor near 0, whatever " +
-          "∂L/∂A asks for. Heads that were soft before get more gradient from a larger factor, heads that were " +
-          "sharp get less."),
+          "∂L/∂A asks for. The ratio is what the softmax passes on: at most 1/2, about 1/n where n keys share A evenly, " +
+          "and 0 in the end as the factor grows. ‖∂L/∂S‖ alone also grows with ∂L/∂A, and so with the loss."),
       paper: "Vaswani et al. 2017, section 3.2.1, footnote 4"},
     {title: "Value against query and key", when: data => data.attention.length > 0,
       question: "A head learns what to read (value) and where to look (query, key). Which of them gets most of the " +

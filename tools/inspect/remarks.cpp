@@ -45,10 +45,10 @@ void about_heads(const Inspection& inspection, std::vector<Remark>& all) {
       if (head.statistics.saturation > kSaturated)
         saturated.push_back(
             {head.statistics.saturation,
-             {fmt::format("{}: entropy {:.3g} nats, saturation {:.3g}; ‖∂L/∂S‖ is {:.2e}: its "
-                          "softmax passes almost no gradient to query and key.",
+             {fmt::format("{}: entropy {:.3g} nats, saturation {:.3g}; ‖∂L/∂S‖/‖∂L/∂A‖ is {:.2g}: "
+                          "that is what its softmax passes on to query and key.",
                           place(v, h), head.statistics.entropy, head.statistics.saturation,
-                          head.scores_gradient),
+                          head.passed),
               fmt::format("saturation above {}", kSaturated), "attention"}});
       double most = 0, rows = 0;
       for (Index t = 0; t < v.keep.size(0); ++t) {

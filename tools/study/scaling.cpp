@@ -6,7 +6,8 @@
 // σ = √(2 ln T) (2.9 for T = 64; the random energy model, Derrida 1981). Beyond it the gap between
 // the two largest is about exponential with mean σ/√(2 ln T), a row has a gradient only where that
 // gap is small, and such rows are a share ∝ 1/σ: mean ‖row‖² ∝ 1/σ, so ‖∂L/∂S‖_F ∝ d_k^-¼, while
-// the median row falls exponentially.
+// the median row falls exponentially. Values and dy have a width of their own, so ∂L/∂A is the same for every d_k and
+// ‖∂L/∂S‖ alone says what the softmax passes on.
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -2,6 +2,7 @@
 #include "tools/inspect/inspection.hpp"
 
 #include <cmath>
+#include <fmt/format.h>
 #include <fstream>
 
 #include "autograd/magnification.hpp"
@@ -245,8 +246,50 @@ TEST_CASE("a saturated head is noticed, in words and numbers") {
   CHECK(head.statistics.entropy < 0.2);
   bool said = false;
   for (const Remark& r : inspection.remarks)
-    said = said || r.text.find("encoder self attention, layer 0, head") == 0;
+    said =
+        said || (r.text.find("encoder self attention, layer 0, head") == 0 &&
+                 r.text.find(fmt::format("‖∂L/∂S‖/‖∂L/∂A‖ is {:.2g}", head.passed)) != r.text.npos);
   CHECK(said);
+}
+
+// ‖∂L/∂S‖/‖∂L/∂A‖ of every head, by attention: A where the query may attend.
+std::vector<double> passed(const Inspection& inspection) {
+  std::vector<double> all;
+  for (const AttentionView& v : inspection.attention)
+    for (std::size_t h = 0; h < v.heads.size(); ++h) {
+      double s = 0, a = 0;
+      for (Index i = 0; i < v.keep.size(0); ++i)
+        for (Index j = 0; j < v.keep.size(1); ++j) {
+          const auto head = static_cast<Index>(h);
+          if (!v.keep.at<bool>({i, j})) continue;
+          s += std::pow(v.ds.at<double>({head, i, j}), 2);
+          a += std::pow(v.da.at<double>({head, i, j}), 2);
+        }
+      CHECK(v.heads[h].passed == Approx(std::sqrt(s / a)).epsilon(1e-9));
+      CHECK(v.heads[h].passed <= 0.5);
+      all.push_back(v.heads[h].passed);
+    }
+  return all;
+}
+
+TEST_CASE("what a softmax passes on does not depend on the loss, and falls to 0 with the factor") {
+  ExampleOptions o = two_layers();
+  o.float64 = true;
+  Example example(o);
+  auto with = [&](double scale, const char* loss) {
+    Changes changes;
+    changes.scale = scale;
+    if (loss) changes.scale_gradient = {loss};
+    example.change(changes);
+    return inspect(example, {.attribution_steps = 0, .lens = false});
+  };
+  Inspection plain = with(1, nullptr), ten = with(1, "log_probs=10");
+  CHECK(ten.attention[0].heads[0].scores_gradient ==
+        Approx(10 * plain.attention[0].heads[0].scores_gradient));
+  auto one = passed(plain), same = passed(ten);
+  for (std::size_t i = 0; i < one.size(); ++i) CHECK(same[i] == Approx(one[i]));
+  std::vector<double> before = passed(with(100, nullptr)), after = passed(with(1e4, nullptr));
+  for (std::size_t i = 0; i < one.size(); ++i) CHECK(after[i] < 0.2 * one[i]);
 }
 
 TEST_CASE("the JSON has every activation and gradient, the safetensors file the same") {

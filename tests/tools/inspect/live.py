@@ -70,7 +70,7 @@ SEEN = """(() => {
   return {status: document.getElementById("live-status").textContent, bad: document.querySelector("#live-status.warning") !== null,
     command: document.getElementById("live-command").textContent, loss: data.loss,
     blocks: data.blocks.map(b => [b.module, b.gradient_norm]),
-    heads: data.attention.map(v => v.heads.map(h => h.scores_gradient)),
+    heads: data.attention.map(v => v.heads.map(h => h.passed)),
     shares: [...data.junctions, data.memory].filter(j => j.branches.length).map(j => j.branches.reduce((s, b) => s + b.share, 0)),
     leaks: data.attention.reduce((n, v) => { const keep = unpack(v.keep);
       return n + unpack(v.dS).filter((x, i) => !keep[i % keep.length] && x !== 0).length; }, 0),
@@ -107,7 +107,7 @@ PATH = r"""(() => {
     for (const step of document.querySelectorAll("#path-stop [data-step]")) {
       step.click();
       said.push([title, step.textContent, document.getElementById("path-answer").innerText,
-        document.querySelector("#live-status.warning")?.textContent ?? ""]);
+        document.querySelector("#live-status.warning")?.textContent ?? "", document.getElementById("live-command").textContent]);
     }
     document.getElementById("path-next").click();
   }
@@ -166,7 +166,7 @@ def turn_knobs(page, folder, times, compared):
             check(near(norm, b["gradient_norm"]), f"{name}: {module} {norm}, natively {b['gradient_norm']}")
         for heads, v in zip(seen["heads"], data["attention"]):
             for h, (x, head) in enumerate(zip(heads, v["heads"])):
-                check(near(x, head["scores_gradient"]), f"{name}: {v['module']} head {h}: {x}, {head['scores_gradient']}")
+                check(near(x, head["passed"]), f"{name}: {v['module']} head {h}: {x}, {head['passed']}")
 
 
 with tempfile.TemporaryDirectory() as folder:
@@ -214,8 +214,13 @@ with tempfile.TemporaryDirectory() as folder:
             page.evaluate("document.getElementById('live-reset').click()")
             steps, result = page.evaluate(PATH)
             check(len(steps) >= 12 and len({title for title, *_ in steps}) == 7, f"{len(steps)} steps of the path")
-            for title, step, answer, wrong in steps:
+            for title, step, answer, wrong, command in steps:
                 check(len(answer) > 80 and not wrong and not re.search("NaN|undefined|null", answer), f"{title}, {step}: {answer} {wrong}")
+                if step.startswith("factor "):  # what each head's softmax passes on
+                    view = next(v for v in native(command, folder)["attention"] if v["side"] == "cross")
+                    told = re.search("cross-attention, layer 0: ‖∂L/∂S‖/‖∂L/∂A‖ of each head: ([^;]*)", answer).group(1)
+                    check([float(x) for x in told.split(", ")] == [float(f"{h['passed']:.3g}") for h in view["heads"]],
+                          f"{title}, {step}: {told}, natively {view['heads']}")
             check(result.startswith("4 of 5 right"), result)
             page.evaluate("[...document.querySelectorAll('#path-stop button')].find(b => b.textContent.includes('back')).click(); "
                           "set('live-sentence', 'I have a dog'); document.getElementById('path-back').click(); "
