@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "tensor/error.hpp"
-#include "tools/train/learners/translation.hpp"
+#include "tools/train/learners/kinds.hpp"
 #include "tools/train/option_kinds.hpp"
 #include "tools/train/option_list.hpp"
 #include "tools/train/presets.hpp"
@@ -15,7 +15,7 @@ namespace {
 const std::vector<std::string> kOfFreshModels = {
     "kind", "task",      "layers", "decoder-layers", "d-model",    "heads", "d-ff",
     "norm", "cell",      "tie",    "kernel",         "activation", "copy",  "positions",
-    "seed", "attention", "length", "embedding-init"};
+    "seed", "attention", "length", "embedding-init", "patch"};
 
 bool of_fresh_models(const std::string& name) {
   return std::find(kOfFreshModels.begin(), kOfFreshModels.end(), name) != kOfFreshModels.end();
@@ -34,10 +34,8 @@ void add_example_options(Command& command, ExampleOptions& options) {
     o.choices = t.choices;
     o.kinds = kinds_with(t.name);
     o.decides = t.name == std::string_view("kind") || t.name == std::string_view("task");
-    if (t.name == std::string_view("kind")) {
-      for (const SequenceKind& k : sequence_kinds()) o.choices.push_back(k.name);
-      o.choices.insert(o.choices.end(), {"gpt", "bert"});
-    }
+    if (t.name == std::string_view("kind"))
+      for (const Kind& k : kinds()) o.choices.push_back(k.name);
   });
   Option& sentence =
       command.option("sentence", &options.source, "sentence to read (without: one of the task's)");
@@ -45,7 +43,7 @@ void add_example_options(Command& command, ExampleOptions& options) {
   sentence.aliases = {"source"};
   command
       .option("translation", &options.target,
-              "its translation (without: the model's own, or the task's)")
+              "its translation (without: the task's, or a trained model's own)")
       .aliases = {"target"};
   command.option(
       "hide", &options.hide,
@@ -53,9 +51,12 @@ void add_example_options(Command& command, ExampleOptions& options) {
       "show cat there (without: the middle one)");
   command.option(
       "label", &options.label,
-      "the class to look at, of a classifier or a vit (without: the model's own answer)");
-  command.option("image", &options.image,
-                 "image for a vit: FILE.png, or FILE:N for image N of an IDX file, from 0 on");
+      "the class to look at, of a classifier or a vit (without: a trained model's own answer, a "
+      "fresh one's 1)");
+  command.option(
+      "image", &options.image,
+      "image for a vit: FILE.png, or FILE:N for image N of an IDX file, from 0 on (fresh: "
+      "a drawn 1)");
   command.option(
       "paint", &options.paint,
       "pixels of the image that are changed: ROW,COLUMN=VALUE from 0 to 1, of all channels "

@@ -49,6 +49,7 @@ void write_inspection_page(const Inspection& inspection, const std::string& path
       const auto first = images.pixels.begin() + static_cast<std::ptrdiff_t>(i * size);
       shown.push_back(
           {{"name", images.files[i]},
+           {"size", {images.channels, images.height, images.width}},
            {"pixels", std::vector<int>(first, first + static_cast<std::ptrdiff_t>(size))}});
     }
     data["live"] = {{"request", nlohmann::json::parse(o.live->request)},

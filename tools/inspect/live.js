@@ -74,7 +74,7 @@ function model_words() {
   return [...kept, ...given.flatMap(([name, value]) => ["--" + name, String(value)])];
 }
 function command_line() {
-  const words = [...model_words(), ...(images ? ["--image", state.image] : ["--sentence", state.sentence])];
+  const words = [...model_words(), ...(!images ? ["--sentence", state.sentence] : state.image ? ["--image", state.image] : [])];
   if (pairs) words.push("--translation", state.translation);
   if (state.hide.length) words.push("--hide", ...state.hide);
   if (state.label) words.push("--label", state.label);
@@ -116,7 +116,10 @@ function change(values) {
 // A fresh model stands in the model's place, an image's pixels in that of a file.
 function asked(request) {
   const {model, fresh, ...rest} = request;
-  if (images) rest.pixels = images.find(i => i.name === rest.image).pixels;
+  if (images) {
+    const {pixels, size} = images.find(i => i.name === rest.image);
+    Object.assign(rest, {pixels, size});
+  }
   return fresh ? {...rest, fresh} : {...rest, model};
 }
 const without = (list, item) => list.filter(x => x !== item);
@@ -125,10 +128,10 @@ const toggled = (list, item) => list.includes(item) ? without(list, item) : [...
 // ---- the controls ----
 const hide = make("input", {id: "live-hide", size: 12, placeholder: "the middle one",
   onchange: e => change({hide: e.target.value.split(/[ ,]+/).filter(Boolean)})});
-const label = make("input", {id: "live-label", size: 12, placeholder: "the model's own",
+const label = make("input", {id: "live-label", size: 12, placeholder: original.fresh ? "1" : "the model's own",
   onchange: e => change({label: e.target.value.trim()})});
 const image = make("select", {id: "live-image", onchange: e => change({image: e.target.value, paint: []})},
-  (images ?? []).map(i => make("option", {value: i.name}, i.name)));
+  (images ?? []).map(i => make("option", {value: i.name}, i.name || "a drawn 1")));
 const brush = make("input", {id: "live-brush", type: "number", min: 0, max: 1, step: 0.05, value: 1});
 const text = (id, label, key) => make("label", {}, label + " ", make("input", {id, value: state[key], size: 34,
   onchange: e => change({[key]: e.target.value})}));

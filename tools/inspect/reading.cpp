@@ -103,8 +103,9 @@ std::string text_or_phrase(const std::string& text, const TrainOptions& trained)
   return phrasebook_valid().at(0).source;
 }
 
-Index asked_label(Reading& reading, const std::string& label, const Labels& labels,
+Index asked_label(Reading& reading, const ExampleOptions& options, const Labels& labels,
                   const Var& logits) {
+  const std::string label = options.label.empty() && options.init ? "1" : options.label;
   Index number = labels.find(label);
   reading.own_target = label.empty();
   if (reading.own_target)

@@ -6,8 +6,9 @@
 //   classifier                 a sentence                            its class
 //   vit                        an image, in patches                  its class
 //
-// What was not given is the task's, or the model's own answer. A batch holds this one example, so that nothing is
-// padding.
+// What was not given is the task's, or the answer of a trained model. A fresh model's answer would be babble: its target
+// is the task's translation, or class "1" of a classifier's two and a vit's ten. A batch holds this one example, so that
+// nothing is padding.
 //
 // Errors: ValueError naming the option, for one that this kind does not take, an empty text, one longer than the
 // model's maximum, and what must be given; FileError for a model or an image that cannot be read.
@@ -34,6 +35,7 @@ struct ExampleOptions {
       hide;  // tokens by number, <s> being token 0, "3", or "3=cat"; none: the one in the middle
   std::string label, image;          // a class by name; a PNG file, or FILE:N of an IDX file
   std::vector<std::uint8_t> pixels;  // (C, H, W), in the file's place: in a page, which has none
+  std::vector<Index> size;           // C, H and W of them
   std::vector<std::string> paint;    // pixels of the image that are changed: ROW,COLUMN=VALUE
   bool float64 = false;
   Changes changes;
@@ -70,9 +72,9 @@ std::vector<std::string> shown_tokens(const Tokenizer& tokenizer, const std::str
 void require_fits(const std::string& option, const std::vector<std::int64_t>& ids, Index most,
                   const Tokenizer* tokenizer);
 std::string text_or_phrase(const std::string& text, const TrainOptions& trained);
-// The class asked for, or else the most probable of logits (1, C).
+// The class asked for, or else the most probable of a trained model's logits (1, C), or a fresh one's "1".
 class Labels;
-Index asked_label(Reading& reading, const std::string& label, const Labels& labels,
+Index asked_label(Reading& reading, const ExampleOptions& options, const Labels& labels,
                   const Var& logits);
 
 }  // namespace glim

@@ -22,6 +22,7 @@ void each_key(Options& o, const F& f) {
   f("label", o.label, Range{});
   f("image", o.image, Range{});
   f("pixels", o.pixels, Range{});
+  f("size", o.size, Range{});
   f("paint", o.paint, Range{});
   f("scale", o.changes.scale, Range{});
   f("label-smoothing", o.changes.label_smoothing, kShare);

@@ -99,11 +99,15 @@ with tempfile.TemporaryDirectory() as folder:
         "vit": (["--model", "vit", "--image", "images.idx:7"],
                 ["set('live-brush', 0.25); pixel(19)", "set('live-brush', 1); pixel(19); pixel(5)", "set('live-image', 'images.idx:9')",
                  "set('live-label', '2')", "Glim.live.change({paint: ['*,3=0.5', '0,*=1'], zero: ['*.scores:0']})"]),
+        "fresh classifier": (["--fresh", "--kind", "classifier", *SIZES], ["set('live-label', '0')"]),
+        "fresh vit": (["--fresh", "--kind", "vit", *SIZES], ["set('live-brush', 0.25); pixel(19)", "set('live-label', '7')"]),
+        "sized vit": (["--fresh", "--kind", "vit", *SIZES, "--patch", "4", "--image", "images.idx:7"], ["set('live-image', 'images.idx:9')"]),
     }
-    for kind, (words, changes) in kinds.items():
-        if answers and kind in ("bert", "classifier"):  # without a module two kinds are enough: a text and an image
+    for name, (words, changes) in kinds.items():
+        kind = name.split()[-1]
+        if answers and name in ("bert", "classifier"):  # without a module two kinds are enough: a text and an image
             continue
-        run(folder, "inspect", *words, "--out", kind, "--live")
+        run(folder, "inspect", *words, "--out", kind, "--live", "--overwrite")
         if answers and words[0] == "--model":  # what the page would write into its module's file system
             with open(f"{folder}/{kind}/inspect.html", encoding="utf-8") as page:
                 packed = re.search('id="live-model">([^<]*)<', page.read()).group(1)
@@ -115,7 +119,7 @@ with tempfile.TemporaryDirectory() as folder:
                 check(all(seen[tab] > 2 for tab in ("model", "attention", "walk", "tokens", "words")), f"{kind}: {seen}")
                 check(seen["stacks"] == ["decoder" if kind == "gpt" else "encoder"], f"{kind}: {seen['stacks']}")
                 check("wide" not in seen and "text" not in seen, f"{kind}, {width} px: {seen}")
-                if kind == "vit":  # 8 x 8 pixels and as many gradients; the rollout of 4 patches
+                if name == "vit":  # 8 x 8 pixels and as many gradients; the rollout of 4 patches
                     check(seen["cells"] == 2 * 64 + seen["cells"] % 64 > 128, f"{seen['cells']} cells")
                 for faint in chromium.faint(page)[1]:
                     check(False, f"{kind}: {faint}")

@@ -67,7 +67,7 @@ LivePart live_part(const Command& command, const InspectArguments& a, const Exam
   LivePart live{module_part("live.js"), module_part("live.wasm"), {}, {}, r.images,
                 {"glim", "inspect"}};
   ExampleOptions asked = a.example;
-  if (asked.image.empty()) asked.source = r.source.empty() ? r.target_text : r.source_text;
+  if (r.images.files.empty()) asked.source = r.source.empty() ? r.target_text : r.source_text;
   if (!r.source.empty() && !r.target_in.empty()) asked.target = r.target_text;
   if (asked.init) {
     live.command.push_back("--fresh");

@@ -1,31 +1,48 @@
 // An image and its class, of a vit. The image is a leaf of the tape, "image" (1, C, H, W), pixels in [0, 1]: so its
-// pixels have gradients. "3,4=0.5" paints one before.
+// pixels have gradients. "3,4=0.5" paints one before. A fresh vit has the size of the image and the classes 0 to 9.
 #include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
 #include <optional>
 
 #include "tensor/error.hpp"
+#include "tensor/random.hpp"
 #include "tools/data/images/idx.hpp"
 #include "tools/data/images/png.hpp"
 #include "tools/inspect/reading.hpp"
 #include "tools/train/learners/images.hpp"
+#include "tools/train/learners/sizes.hpp"
+#include "tools/train/option_kinds.hpp"
 
 namespace glim {
 namespace {
 
-ImageSet no_images(const VitConfig& c) {
+ImageSet no_images(Index channels, Index height, Index width) {
   ImageSet set;
-  set.channels = c.channels;
-  set.height = c.height;
-  set.width = c.width;
+  set.channels = channels;
+  set.height = height;
+  set.width = width;
   return set;
 }
 
-// FILE.png, or FILE:N of an IDX file: that image, and of an IDX file those that follow it, ten in all.
-ImageSet read_images(const std::string& name, const VitConfig& c) {
+// A white stroke on black, as MNIST has a 1.
+ImageSet drawn_one() {
+  ImageSet set = no_images(1, 28, 28);
+  set.files = {""};
+  for (Index i = 0; i < set.image_size(); ++i) {
+    const Index row = i / set.width, column = i % set.width;
+    set.pixels.push_back(row >= 4 && row < 24 && column >= 12 && column < 16 ? 255 : 0);
+  }
+  return set;
+}
+
+// FILE.png, or FILE:N of an IDX file: that image, and of an IDX file those that follow it, ten in all. Of a trained
+// model's size, or of their own.
+ImageSet read_images(const std::string& name, const VitConfig* trained) {
   if (name.ends_with(".png") || name.ends_with(".PNG")) {
-    ImageSet set = no_images(c);
+    const PngHeader its = read_png_header(name);
+    ImageSet set = trained ? no_images(trained->channels, trained->height, trained->width)
+                           : no_images(its.color ? 3 : 1, its.height, its.width);
     set.name = name;
     append_png(set, name);
     set.files = {name};
@@ -41,12 +58,41 @@ ImageSet read_images(const std::string& name, const VitConfig& c) {
   ImageSet all = read_idx_images(name.substr(0, colon), "");
   if (row >= all.size())
     throw ValueError("--image", fmt::format("{} has the images 0 to {}", all.name, all.size() - 1));
-  require_size(all, c);
+  if (trained) require_size(all, *trained);
   const Index last = std::min(row + 10, all.size());
   const auto pixels = all.pixels.begin();
   all.pixels = {pixels + row * all.image_size(), pixels + last * all.image_size()};
   for (Index i = row; i < last; ++i) all.files.push_back(fmt::format("{}:{}", all.name, i));
   return all;
+}
+
+ImageSet images_of(const ExampleOptions& o, const VitConfig* trained) {
+  if (o.pixels.empty()) {
+    if (!o.image.empty()) return read_images(o.image, trained);
+    if (trained) throw ValueError("--image", "a vit needs an image to look at");
+    return drawn_one();
+  }
+  if (o.size.size() != 3) throw ValueError("--size", "is (channels, height, width)");
+  ImageSet set = no_images(o.size[0], o.size[1], o.size[2]);
+  set.pixels = o.pixels;
+  if (std::ssize(set.pixels) != set.image_size() || set.image_size() == 0)
+    throw ValueError("--image",
+                     fmt::format("{} pixels are no image of this size", o.pixels.size()));
+  if (trained) require_size(set, *trained);
+  return set;
+}
+
+LoadedVit fresh_vit(const TrainOptions& o, const ImageSet& images) {
+  refuse_strangers(o);
+  seed(static_cast<std::uint64_t>(o.seed));
+  auto c = sizes_of<VitConfig>(o);
+  c.channels = images.channels;
+  c.height = images.height;
+  c.width = images.width;
+  require_tiles(c);
+  std::vector<std::string> digits;
+  for (Index i = 0; i < c.classes; ++i) digits.push_back(std::to_string(i));
+  return {Labels::of(digits), std::make_unique<Vit>(c), o.label_smoothing};
 }
 
 // "ROW,COLUMN=VALUE" or "CHANNEL,ROW,COLUMN=VALUE" into image (1, C, H, W).
@@ -95,23 +141,13 @@ void paint(const Tensor& image, const std::string& text) {
 class ImageReading final : public Reading {
  public:
   explicit ImageReading(const ExampleOptions& options) {
-    if (options.init)
-      throw ValueError("--kind", "a fresh vit has no classes: train one, and give --model");
-    loaded_ = load_vit(options.model);
+    if (!options.init) loaded_ = load_vit(options.model);
+    images = images_of(options, options.init ? nullptr : &loaded_.model->config());
+    if (options.init) loaded_ = fresh_vit(options.fresh, images);
     Vit& vit = *loaded_.model;
     if (options.float64) vit.to(DType::Float64);
-    if (options.image.empty()) throw ValueError("--image", "a vit needs an image to look at");
     const VitConfig& c = vit.config();
-    source_text = options.image;
-    if (options.pixels.empty()) {
-      images = read_images(options.image, c);
-    } else {
-      images = no_images(c);
-      images.pixels = options.pixels;
-      if (std::ssize(images.pixels) != images.image_size())
-        throw ValueError("--image", fmt::format("{} pixels are no image of the model's size",
-                                                images.pixels.size()));
-    }
+    source_text = options.image.empty() ? "a drawn 1" : options.image;
     Tensor pixels = images_at(images, {0}).to(vit.pixel_mean.dtype());
     for (const std::string& text : options.paint) paint(pixels, text);
     image_ = Var::leaf(pixels, "image");
@@ -120,7 +156,7 @@ class ImageReading final : public Reading {
       for (Index k = 0; k < c.width / c.patch; ++k)
         source.push_back(fmt::format("patch {},{}", i, k));
     NoGrad no_tape;
-    asked_label(*this, options.label, loaded_.labels, vit(image_));
+    asked_label(*this, options, loaded_.labels, vit(image_));
     label_smoothing = loaded_.label_smoothing;
   }
 

@@ -1,23 +1,38 @@
 // A sentence and its class, of a classifier.
 #include "tensor/error.hpp"
+#include "tensor/random.hpp"
+#include "tools/data/phrasebook/phrasebook.hpp"
 #include "tools/inspect/reading.hpp"
 #include "tools/train/learners/classification.hpp"
+#include "tools/train/option_names.hpp"
 
 namespace glim {
 namespace {
 
+// Of the words of the phrasebook, and two classes.
+LoadedClassifier fresh_classifier(const TrainOptions& o) {
+  check_encoder(o);
+  seed(static_cast<std::uint64_t>(o.seed));
+  LoadedClassifier fresh;
+  fresh.tokenizer = train_tokenizer(tokenizer_options(o, false), sources_of(phrasebook_train()));
+  fresh.labels = Labels::of(std::vector<std::string>{"0", "1"});
+  fresh.model = std::make_unique<SequenceClassifier>(bert_config(o, fresh.tokenizer->size()),
+                                                     fresh.labels.size(),
+                                                     kNames<Pooling>.parse("pooling", o.pooling));
+  fresh.label_smoothing = o.label_smoothing;
+  return fresh;
+}
+
 class SentenceClassReading final : public Reading {
  public:
   explicit SentenceClassReading(const ExampleOptions& options) {
-    if (options.init)
-      throw ValueError("--kind", "a fresh classifier has no classes: train one, and give --model");
-    loaded_ = load_classifier(options.model);
+    loaded_ = options.init ? fresh_classifier(options.fresh) : load_classifier(options.model);
     tokenizers.source = tokenizers.target = loaded_.tokenizer;
     SequenceClassifier& model = *loaded_.model;
     if (options.float64) model.to(DType::Float64);
-    if (options.source.empty())
+    if (options.source.empty() && !options.init)
       throw ValueError("--sentence", "a classifier needs a sentence to look at");
-    source_text = options.source;
+    source_text = options.source.empty() ? phrasebook_valid().at(0).source : options.source;
     const Tokenizer& tokenizer = *loaded_.tokenizer;
     source_ids = tokenizer.encode(source_text);
     require_fits("--sentence", source_ids, model.bert.config().max_len - 2, &tokenizer);
@@ -27,7 +42,7 @@ class SentenceClassReading final : public Reading {
     source.insert(source.begin(), tokenizer.piece(kBos));
     source.push_back(tokenizer.piece(kEos));
     NoGrad no_tape;
-    asked_label(*this, options.label, loaded_.labels, logits());
+    asked_label(*this, options, loaded_.labels, logits());
     label_smoothing = loaded_.label_smoothing;
   }
 

@@ -1,5 +1,9 @@
 // A sentence and its translation.
+#include <algorithm>
+
+#include "tensor/error.hpp"
 #include "tensor/random.hpp"
+#include "tools/common/utf8.hpp"
 #include "tools/inspect/reading.hpp"
 #include "tools/train/learners/translation.hpp"
 #include "tools/train/presets.hpp"
@@ -38,6 +42,27 @@ SentencePair built_in_pair(const LoadedSequenceModel& loaded) {
   return pairs.at(0);
 }
 
+// A fresh model has no answer of its own: the task's.
+std::string translation_of_task(const TrainOptions& o, const Tokenizer& from,
+                                const std::string& sentence) {
+  if (o.task == "copy") return sentence;
+  if (o.task == "reverse") {
+    std::string reversed;
+    for (std::string_view word : split_spaces(sentence))
+      reversed = std::string(word) + (reversed.empty() ? "" : " ") + reversed;
+    return reversed;
+  }
+  const Dataset known = load_pairs(o);
+  const auto ids = from.encode(sentence);
+  const bool unknown = std::ranges::find(ids, kUnk) != ids.end();
+  for (const auto& pairs : {known.train.pairs, known.valid.pairs, task_test_pairs(o)})
+    for (const SentencePair& p : pairs)
+      if (p.source == sentence || (!unknown && from.encode(p.source) == ids)) return p.target;
+  throw ValueError("--translation",
+                   "a fresh model cannot translate, and the task " + o.task +
+                       " has no such sentence: give its translation, or leave out --sentence");
+}
+
 class PairReading final : public Reading {
  public:
   PairReading(LoadedSequenceModel loaded, const ExampleOptions& options) {
@@ -57,7 +82,9 @@ class PairReading final : public Reading {
     Index most = loaded.model->max_len() - 1;    // <s> or </s> besides
     const bool copies = loaded.model->copies();  // words that the vocabulary lacks, too
     require_fits("--sentence", from.encode(pair.source), most, copies ? nullptr : &from);
-    if (pair.target.empty()) {
+    if (pair.target.empty() && options.init) {
+      pair.target = translation_of_task(options.fresh, from, pair.source);
+    } else if (pair.target.empty()) {
       pair.target = Translator(*loaded.model, loaded.tokenizers)
                         .translate({pair.source}, {}, {"--sentence"})
                         .at(0)

@@ -66,16 +66,6 @@ struct DescribedVit {
   VitConfig config;
   Labels labels;
 };
-void require_tiles(const VitConfig& c) {
-  Index common = std::gcd(c.height, c.width), fits = std::min<Index>(8, common);
-  if (common % c.patch == 0) return;
-  while (common % fits != 0) --fits;
-  throw ValueError(
-      "--patch",
-      fmt::format("patches of {0} x {0} do not tile images of {1} x {2}; --patch {3} does", c.patch,
-                  c.height, c.width, fits));
-}
-
 DescribedVit described_vit(const Checkpoint& c, const std::string& file) {
   c.require_kind("vit", "classify images", file);
   DescribedVit d{sizes_from_json<VitConfig>(c.described("model", file), file),
@@ -94,6 +84,16 @@ Tensor label_tensor(const std::vector<Index>& numbers, const std::vector<Index>&
 }
 
 }  // namespace
+
+void require_tiles(const VitConfig& c) {
+  Index common = std::gcd(c.height, c.width), fits = std::min<Index>(8, common);
+  if (common % c.patch == 0) return;
+  while (common % fits != 0) --fits;
+  throw ValueError(
+      "--patch",
+      fmt::format("patches of {0} x {0} do not tile images of {1} x {2}; --patch {3} does", c.patch,
+                  c.height, c.width, fits));
+}
 
 void require_size(const ImageSet& set, const VitConfig& c) {
   if (set.channels != c.channels || set.height != c.height || set.width != c.width)

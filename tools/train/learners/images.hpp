@@ -29,6 +29,8 @@ LoadedVit load_vit(const std::string& path);
 
 // FileError unless the images are of this size.
 void require_size(const ImageSet& set, const VitConfig& config);
+// ValueError unless the patches tile the image; it names a patch that does.
+void require_tiles(const VitConfig& config);
 // One for each of these images, which are of the model's size (FileError otherwise).
 std::vector<Classified> classify(const LoadedVit& vit, const ImageSet& set,
                                  const std::vector<Index>& rows);

@@ -60,7 +60,7 @@ printf 'break encoder*self_attn.probs\ncontinue\ndiff\nset . scale 2\ndiff\n' | 
 check "diff agrees, and finds what was doubled" [ "$(grep -c WRONG out)" = 1 ]
 
 # --- models of other kinds ---
-for kind in rnn conv non-autoregressive; do
+for kind in rnn conv non-autoregressive gpt bert classifier vit; do
   printf 'next 3\nformula\ncontinue\n' | timeout 600 "$glim" step --init --kind $kind --d-model 16 --layers 1 >out 2>err
   check "$kind" [ $? = 0 ]
   check "$kind: the pass ends" grep -q '^the pass is over' out
@@ -83,7 +83,8 @@ check "no command at all" [ $? = 0 ]
 refuse "an empty sentence" '--sentence: the sentence is empty' --fresh --sentence ''
 refuse "a target alone" '--translation' --init --target 'a b'
 refuse "a model that is not there" 'nowhere' --model nowhere
-refuse "a kind that has no fresh example" "kind: 'vit' is not one of transformer" --fresh --kind vit
+refuse "patches that do not tile the image" '--patch: patches of 5 x 5 do not tile images of 28 x 28' --fresh --kind vit --patch 5
+refuse "a translation that a fresh model has not" '--translation: a fresh model cannot translate' --fresh --sentence quokka
 refuse "sizes of a trained model" '--layers: belongs to a fresh model' --layers 2
 refuse "an unknown option" 'stepp' --stepp
 head -c 3000 /dev/urandom | step

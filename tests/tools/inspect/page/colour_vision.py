@@ -73,7 +73,7 @@ for one, other, wanted in (((50, 2.6772, -79.7751), (50, 0, -82.7485), 2.0425), 
 
 with tempfile.TemporaryDirectory() as folder:
     subprocess.run([sys.argv[1], "inspect", "--fresh", "--layers", "1", "--d-model", "16", "--heads", "2", "--sentence",
-                    "I have a cat", "--attribution-steps", "0", "--out", folder], check=True, stdout=subprocess.DEVNULL)
+                    "I have a cat", "--translation", "我有一只猫", "--attribution-steps", "0", "--out", folder], check=True, stdout=subprocess.DEVNULL)
     with open(f"{folder}/inspect.html", encoding="utf-8") as file:
         page = file.read()
 palette = json.loads(re.search(r"const palette = (\{.*?\});", page).group(1))
