@@ -80,7 +80,16 @@ function shares_table(junctions) {
 const kinds_of_map = {
   A: ["probabilities A", false], dA: ["∂L/∂A", true], S: ["scores S", true], dS: ["∂L/∂S", true],
 };
-function draw_attention(panel) {
+// Where the page opens: the head with the largest ‖∂L/∂A‖, of which the loss asks most.
+function most_asked(views) {
+  let most = {norm: -1};
+  for (const view of views)
+    view.heads.forEach((h, head) => { if (h.probs_gradient > most.norm) most = {view, head, norm: h.probs_gradient}; });
+  return most;
+}
+const side_name = v => v.side.replace(" ", "-");
+// place: [side, layer, head, map], as #attention/cross/0/0/all.
+function draw_attention(panel, [side, layer, in_front, map]) {
   if (!data.attention.length) {
     panel.append(make("p", {}, "This model was inspected without attention."));
     return;
@@ -91,6 +100,11 @@ function draw_attention(panel) {
     Object.entries(kinds_of_map).map(([key, [words]]) => make("option", {value: key}, words)),
     make("option", {value: "all"}, "all four"));
   const shared = make("input", {type: "checkbox", id: "attention-shared", checked: true});
+  const wanted_view = data.attention.find(v => side_name(v) === side && String(v.layer) === layer);
+  let {view: first, head: front} = most_asked(data.attention);
+  if (wanted_view) [first, front] = [wanted_view, Math.min(Number(in_front) || 0, wanted_view.heads.length - 1)];
+  module.value = data.attention.indexOf(first);
+  shown.value = kinds_of_map[map] ? map : "all";
   const heads = make("div", {class: "heads"});
   const about = make("p", {class: "soft"});
   const redraw = () => {
@@ -100,27 +114,42 @@ function draw_attention(panel) {
       "in the names of modules." +
       (Glim.live ? " A click on a cell, or Enter, masks it or lets it be attended to." : "");
     const pick = Glim.live && ((r, c) => Glim.live.toggle_mask(v.module, r, c, keep[r * v.keys.length + c]));
-    heads.replaceChildren(...v.heads.map((head, h) => make("div", {class: "head", "data-head": h},
-      make("h3", {}, `head ${h}`),
+    Glim.link("attention", [side_name(v), v.layer, front, shown.value]);
+    // Cells as large as leaves all maps of a head in the window, four beside each other or two by two.
+    const room = (heads.clientWidth || 1200) - 20, above = heads.getBoundingClientRect().top + window.scrollY + 40;
+    const by_width = n => Math.min(24, Maps.fit(v.queries, v.keys, room / n - 16));
+    const by_height = n => ((window.innerHeight - above) / (4 / n) - Maps.longest(v.keys) - 80) / v.queries.length;
+    const in_sight = n => Math.floor(Math.min(by_width(n), by_height(n)));
+    const best = in_sight(4) >= in_sight(2) ? 4 : 2;
+    const size = wanted.length > 1 && room > 500 && in_sight(best) >= 10 ? in_sight(best) : Math.max(12, by_width(1));
+    const width = Math.min(room, Maps.width(v.queries, v.keys, size));
+    heads.style.setProperty("--map", `${width}px`);
+    heads.style.setProperty("--head", wanted.length === 1 ? `${width + 18}px` : "100%");
+    const order = v.heads.map((_, h) => h).sort((a, b) => (b === front) - (a === front));
+    heads.replaceChildren(...order.map(h => [h, v.heads[h]]).map(([h, head]) => make("div",
+      {class: "head", "data-head": h, "aria-current": h === front && "true"},
+      make("h3", {}, make("a", {href: Glim.address("attention", [side_name(v), v.layer, h, shown.value])}, `head ${h}`)),
       make("div", {class: "facts"}, `entropy ${number(head.entropy)}${before(old?.heads[h]?.entropy, head.entropy)} ` +
         `nats · saturation ${number(head.saturation)}${before(old?.heads[h]?.saturation, head.saturation)} · ` +
         `value path ${head.value_share === null ? "–" : (100 * head.value_share).toFixed(1) + " %"} · ` +
         `‖∂L/∂S‖/‖∂L/∂A‖ ${number(head.passed)}${before(old?.heads[h]?.passed, head.passed)}`),
       make("div", {class: "maps"}, wanted.map(key => {
         const [words, diverging] = kinds_of_map[key];
-        const options = {title: key, key, keep, diverging, pick, name: `${v.module} head${h} ${key}`};
+        const options = {title: key, key, keep, diverging, pick, size, name: `${v.module} head${h} ${key}`};
         if (shared.checked) [options.low, options.high] = diverging ? Maps.range(unpack(v[key]), keep) : [0, 1];
         else options.scale = "this head's own scale";
         return make("div", {}, wanted.length > 1 ? make("div", {class: "facts"}, words) : "",
           Maps.draw(Maps.part(v[key], h), v.queries, v.keys, options));
       })))));
   };
+  module.addEventListener("change", () => { front = most_asked([data.attention[module.value]]).head ?? 0; });
   for (const control of [module, shown, shared]) control.addEventListener("change", redraw);
-  panel.append(make("p", {}, "A head's saturation is 0 when its softmax is uniform and 1 when its " +
-    "Jacobian is zero. ‖∂L/∂S‖/‖∂L/∂A‖ is what the softmax passes on of the gradient, at most 1/2. The value path is " +
-    "‖∂L/∂v‖² as a share of ‖∂L/∂v‖² + ‖∂L/∂q‖² + ‖∂L/∂k‖²."),
-    make("div", {class: "controls"}, module, shown,
-      make("label", {}, shared, " one colour scale for all heads")), about, heads);
+  panel.append(make("div", {class: "controls"}, module, shown,
+      make("label", {}, shared, " one colour scale for all heads")), about, heads,
+    make("p", {}, "A head's saturation is 0 when its softmax is uniform and 1 when its Jacobian is zero. " +
+    "‖∂L/∂S‖/‖∂L/∂A‖ is what the softmax passes on of the gradient, at most 1/2. The value path is " +
+    "‖∂L/∂v‖² as a share of ‖∂L/∂v‖² + ‖∂L/∂q‖² + ‖∂L/∂k‖². The page opens on the head with the largest ‖∂L/∂A‖, of " +
+    "which the loss asks most."));
   redraw();
 }
 
@@ -133,7 +162,8 @@ function go_to_node(node) {
 // An op that only shows its input under another shape, and has no name of its own.
 const is_view = n => ["broadcast_to", "permute", "reshape", "slice"].includes(n.op) &&
   n.path.slice(n.path.lastIndexOf(".") + 1) === n.op;
-function draw_walk(panel) {
+// place: [node] or ["graph", module].
+function draw_walk(panel, [place, graph]) {
   const search = make("input", {type: "search", placeholder: "path or op", "aria-label": "search nodes"});
   const views = make("input", {type: "checkbox", id: "walk-views"});
   const list = make("div", {class: "list", role: "listbox", "aria-label": "nodes in backward order"});
@@ -180,6 +210,7 @@ function draw_walk(panel) {
   const show = i => {
     current = i;
     mark();
+    Glim.link("walk", [data.nodes[i].name]);
     redraw = () => detail.replaceChildren(...describe(i));
     redraw();
   };
@@ -207,6 +238,7 @@ function draw_walk(panel) {
     make("option", {value: ""}, "graph of a module…"), modules.map(m => make("option", {value: m}, m)));
   chosen.addEventListener("change", () => {
     if (!chosen.value) return;
+    Glim.link("walk", ["graph", chosen.value]);
     redraw = () => detail.replaceChildren(...draw_graph(chosen.value, views.checked));
     redraw();
   });
@@ -218,7 +250,12 @@ function draw_walk(panel) {
       make("label", {}, views, " views, too"), chosen),
     make("div", {class: "walk"}, list, detail));
   fill();
-  show(current);
+  const node = data.nodes.find(n => n.name === place && n.turn >= 0);
+  if (node) show_node(node.number); else show(current);
+  if (place === "graph" && modules.includes(graph)) {
+    chosen.value = graph;
+    chosen.dispatchEvent(new Event("change"));
+  }
 }
 const shape_text = shape => "(" + shape.join(", ") + (shape.length === 1 ? ",)" : ")");
 function node_link(i) {
@@ -326,7 +363,7 @@ function draw_image(panel) {
     make("div", {class: "maps"}, maps(pixels, "pixel", {low: 0, high: 1}),
       maps(gradient, "∂L/∂pixel", {low: -most, high: most, diverging: true})));
 }
-function draw_tokens(panel) {
+function draw_tokens(panel, [target]) {  // place: [the predicted token's number]
   const a = data.attribution;
   if (data.image) draw_image(panel);
   if (a) {
@@ -338,8 +375,10 @@ function draw_tokens(panel) {
       ["target read so far", data.target_in, a.to_target, a.integrated_target]].filter(([, tokens]) => tokens.length);
     const row = (values, width, t) => t >= 0 ? values.slice(t * width, (t + 1) * width) :
       d3.range(width).map(i => d3.sum(d3.range(T), k => values[k * width + i]));
+    if (data.target_out[target]) which.value = target;
     const redraw = () => {
       const t = Number(which.value);
+      Glim.link("tokens", t < 0 ? [] : [t]);
       const values = sides.map(([, tokens, products]) => row(unpack(products), tokens.length, t));
       const most = d3.max(values.flat(), Math.abs);
       rows.replaceChildren(...sides.flatMap(([words, tokens], i) => [make("h3", {}, words),
@@ -373,7 +412,7 @@ function draw_tokens(panel) {
 }
 
 // ---- 5. matrices ----
-function draw_matrices(panel) {
+function draw_matrices(panel, [matrix]) {  // place: [its name]
   if (Glim.live) Glim.live.add_lens(data);
   panel.append(make("p", {}, "The gradient of a matrix is a sum of one product a position, ∂L/∂W = Σ δ xᵀ: x is what " +
     "the position brings, δ the gradient of what the matrix makes of it. A step of training answers an input like x " +
@@ -385,8 +424,10 @@ function draw_matrices(panel) {
   const body = make("div");
   const token = t => make("span", {class: "token", title: `${t.token}: ${number(t.product)}`}, t.token);
   const tokens = list => list.length ? list.map(token) : make("span", {class: "soft"}, "–");
+  which.value = Math.max(0, data.lens.findIndex(m => m.matrix === matrix));
   const redraw = () => {
     const m = data.lens[Number(which.value)];
+    Glim.link("matrices", [m.matrix]);
     body.replaceChildren(make("p", {class: "soft"}, `‖∂L/∂W‖ = ${number(m.norm)}; the ${m.terms.length} products ` +
         `add up to it with an error of ${number(m.error)}.`),
       make("div", {class: "scroll"}, make("table", {}, make("thead", {}, make("tr", {}, make("th", {}, "position"),
@@ -420,7 +461,6 @@ function draw(now, old) {
     attention: new Map(old.attention.map(v => [v.module, v])), loss: old.loss};
   const place = window.scrollY, chosen = [...view.querySelectorAll("select[id], input[id]")].map(e =>
     [e.id, e.type === "checkbox" ? e.checked : e.value]);
-  const node = view.querySelector(".list button[aria-current=true]")?.dataset.node;
   const maps = () => [...view.querySelectorAll("svg")], focused = maps().indexOf(document.activeElement);
   const read = focused >= 0 && document.activeElement.reads?.();
   view.replaceChildren(
@@ -440,14 +480,13 @@ function draw(now, old) {
     {id: "tokens", title: "Tokens", draw: draw_tokens},
     {id: "matrices", title: "Matrices", draw: draw_matrices},
     {id: "words", title: "In words", draw: draw_words},
-  ]);
+  ], data.attention.length ? "attention" : "model");
   for (const [id, value] of chosen) {
     const control = document.getElementById(id);
     if (!control || (control.type === "checkbox" ? control.checked : control.value) === value) continue;
     if (control.type === "checkbox") control.checked = value; else control.value = value;
     control.dispatchEvent(new Event("change"));
   }
-  if (node && data.nodes[node]?.turn >= 0) show_node(Number(node));
   window.scrollTo(0, place);
   if (focused < 0) return;  // else the keyboard goes on in the same cell of the same map
   const again = maps()[focused];
@@ -456,7 +495,10 @@ function draw(now, old) {
 }
 Glim.show_path = path => go_to_node(data.nodes.find(n => n.path === path).number);
 const main = document.querySelector("main");
-if (Glim.live) main.append(Glim.live.panel(draw));
+if (Glim.live) {
+  main.classList.add("live");
+  main.append(Glim.live.panel(draw));
+}
 main.append(view);
 draw(data, null);
 })();

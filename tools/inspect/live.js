@@ -336,16 +336,17 @@ const hand = {
 function panel(draw_inspection) {
   draw = draw_inspection;
   const guide = make("div", {hidden: true});
-  const controls = make("fieldset", {disabled: true, id: "live"}, make("legend", {}, "Change something"), guide,
+  const controls = make("fieldset", {disabled: true, id: "live"}, make("legend", {}, "Change something"),
+    make("div", {class: "controls first"}, make("label", {}, "factor of Q Kᵀ ", scale), scale_number,
+      make("button", {onclick: () => change({scale: null})}, "1/√Dk"),
+      make("button", {onclick: () => change({scale: 1})}, "1")), guide,
     make("div", {class: "controls"},
       images ? make("label", {}, "image ", image) : text("live-sentence", "sentence", "sentence"),
       images ? make("label", {}, "a click on a pixel (Tokens) paints it ", brush) : "",
       pairs ? text("live-translation", "translation", "translation") : "",
       still.kind === "bert" ? make("label", {}, "hidden tokens, from 1 on ", hide) : "",
       ["classifier", "vit"].includes(still.kind) ? make("label", {}, "class ", label) : ""),
-    make("div", {class: "controls"}, make("label", {}, "factor of Q Kᵀ ", scale), scale_number,
-      make("button", {onclick: () => change({scale: null})}, "1/√Dk"),
-      make("button", {onclick: () => change({scale: 1})}, "1"),
+    make("div", {class: "controls"},
       make("label", {}, "label smoothing ε ", smoothing), make("label", {}, dropout, " dropout")),
     make("div", {class: "controls"}, make("label", {}, "remove ", part)),
     make("details", {}, make("summary", {}, "heads"), heads),

@@ -31,8 +31,14 @@ const Maps = {
 
   short: (name, most = 14) => [...name].length > most ? [...name].slice(0, most - 1).join("") + "…" : name,
 
+  // The width of a map with names, and the size of a cell with which it has this width.
+  longest: names => Math.min(130, 14 + 7 * d3.max(names, n => [...n].length)),
+  beside: (rows, columns) => Maps.longest(rows) + Maps.longest(columns) / 2,
+  width: (rows, columns, size) => Maps.beside(rows, columns) + size * columns.length,
+  fit: (rows, columns, width) => Math.floor((width - Maps.beside(rows, columns)) / columns.length),
+
   // map: {rows, columns, values}; row_names and column_names may be missing.
-  // options: {title, diverging, low, high, keep, key, scale: words beside the colour bar,
+  // options: {title, diverging, low, high, keep, key, size: of a cell, scale: words beside the colour bar,
   // name: of the file that it is saved as,
   // pick(row, column): what a click or Enter on a cell does}
   draw(map, row_names, column_names, options) {
@@ -40,12 +46,12 @@ const Maps = {
     const [lowest, highest] = Maps.range(map.values, options.keep);
     const low = options.low ?? lowest, high = options.high ?? highest;
     const color = Glim.scale(low, high, options.diverging);
-    const size = column_names ? 20 : row_names ? 14 :
-      Math.max(6, Math.min(18, Math.floor(560 / Math.max(map.columns, 1))));
-    const longest = names => Math.min(130, 14 + 7 * d3.max(names, n => [...n].length));
-    const left = row_names ? longest(row_names) : 4, top = column_names ? longest(column_names) : 4;
-    const svg = d3.create("svg").attr("width", left + size * map.columns + (column_names ? top / 2 : 4))
-      .attr("height", top + size * map.rows + 4).attr("role", "img")
+    const size = options.size ?? (column_names ? 20 : row_names ? 14 :
+      Math.max(6, Math.min(18, Math.floor(560 / Math.max(map.columns, 1)))));
+    const left = row_names ? Maps.longest(row_names) : 4, top = column_names ? Maps.longest(column_names) : 4;
+    const width = left + size * map.columns + (column_names ? top / 2 : 4), height = top + size * map.rows + 4;
+    const svg = d3.create("svg").attr("width", width).attr("height", height).attr("viewBox", `0 0 ${width} ${height}`)
+      .attr("role", "img")
       .attr("tabindex", 0).attr("aria-label", options.title + ": arrow keys read the values");
     const place = i => [Math.floor(i / map.columns), i % map.columns];
     const masked = i => options.keep && !options.keep[i];
@@ -58,10 +64,10 @@ const Maps = {
     });
     if (row_names)
       row_names.forEach((name, r) => svg.append("text").attr("x", left - 4).attr("y", top + r * size + size * 0.72)
-        .attr("text-anchor", "end").attr("font-size", Math.min(12, size - 3)).text(Maps.short(name)));
+        .attr("text-anchor", "end").attr("font-size", Math.min(12, size - 2)).text(Maps.short(name)));
     if (column_names)
       column_names.forEach((name, c) => svg.append("text").attr("font-size", 12)
-        .attr("transform", `translate(${left + c * size + 14},${top - 4}) rotate(-60)`).text(Maps.short(name)));
+        .attr("transform", `translate(${left + c * size + 0.7 * size},${top - 4}) rotate(-60)`).text(Maps.short(name)));
     const text = i => {
       const [r, c] = place(i);
       const row = row_names ? row_names[r] : `row ${r}`, column = column_names ? column_names[c] : `column ${c}`;

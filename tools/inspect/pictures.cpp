@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <fmt/format.h>
 #include <limits>
 
 #include "tensor/error.hpp"
 #include "tools/common/nearest.hpp"
 #include "tools/render/drawing.hpp"
+#include "tools/render/svg.hpp"
 
 namespace glim {
 namespace {
@@ -24,13 +26,20 @@ const std::array<MapKind, 4> kMaps{{{"A", "A", &AttentionView::a, false},
                                     {"S", "S", &AttentionView::s, true},
                                     {"dS", "∂L/∂S", &AttentionView::ds, true}}};
 
+std::string head_name(const AttentionView& v, std::size_t head) {
+  return fmt::format("{}/head{}", v.module, head);
+}
 std::string map_name(const AttentionView& v, std::size_t head, const MapKind& kind) {
-  return fmt::format("{}/head{}/{}", v.module, head, kind.name);
+  return head_name(v, head) + "/" + kind.name;
+}
+std::string head_title(const AttentionView& v, std::size_t head) {
+  return fmt::format("{}, layer {}, head {}", name_of(v.side), v.layer, head);
 }
 
-std::string attention_svg(const AttentionView& v, std::size_t head, const MapKind& kind) {
+std::string attention_svg(const AttentionView& v, std::size_t head, const MapKind& kind,
+                          const std::string& title) {
   HeatMap map;
-  map.title = fmt::format("{}: {}, layer {}, head {}", kind.title, name_of(v.side), v.layer, head);
+  map.title = title;
   map.row_label = "queries";
   map.column_label = "keys";
   map.rows = v.queries;
@@ -49,6 +58,27 @@ std::string attention_svg(const AttentionView& v, std::size_t head, const MapKin
       }
   if (kind.diverging) map.low = -map.high;
   return to_svg(map);
+}
+
+// Its four maps side by side.
+std::string head_svg(const AttentionView& v, std::size_t head) {
+  constexpr double kHeading = 30;
+  auto side = [](const std::string& svg, const std::string& name) {
+    return std::atof(svg.c_str() + svg.find(name + "=\"") + name.size() + 2);
+  };
+  std::string maps;
+  double width = 0, height = 0;
+  for (const MapKind& kind : kMaps) {
+    const std::string map = attention_svg(v, head, kind, kind.title);
+    maps += fmt::format("<svg x=\"{}\" y=\"{}\"", coordinate(width), coordinate(kHeading)) +
+            map.substr(std::string("<svg").size());
+    width += side(map, "width");
+    height = std::max(height, side(map, "height"));
+  }
+  Svg svg(width, kHeading + height, head_title(v, head));
+  svg.text(12, 24, head_title(v, head), 16, Anchor::Start, 0, "font-weight=\"bold\"");
+  svg.raw(maps);
+  return svg.finish();
 }
 
 std::vector<std::string> numbered(Index n) {
@@ -98,8 +128,10 @@ std::string rollout_svg(const Inspection& inspection) {
 std::vector<std::string> picture_names(const Inspection& inspection) {
   std::vector<std::string> names;
   for (const AttentionView& v : inspection.attention)
-    for (std::size_t h = 0; h < v.heads.size(); ++h)
+    for (std::size_t h = 0; h < v.heads.size(); ++h) {
+      names.push_back(head_name(v, h));
       for (const MapKind& kind : kMaps) names.push_back(map_name(v, h, kind));
+    }
   if (inspection.attribution.steps > 0) names.push_back("tokens");
   if (inspection.rollout.source.defined()) names.push_back("rollout");
   for (const CapturedNode& n : inspection.capture.nodes) {
@@ -116,9 +148,12 @@ std::vector<std::string> matching_pictures(const Inspection& inspection, const s
 
 std::string picture_svg(const Inspection& inspection, const std::string& name) {
   for (const AttentionView& v : inspection.attention)
-    for (std::size_t h = 0; h < v.heads.size(); ++h)
+    for (std::size_t h = 0; h < v.heads.size(); ++h) {
+      if (name == head_name(v, h)) return head_svg(v, h);
       for (const MapKind& kind : kMaps)
-        if (name == map_name(v, h, kind)) return attention_svg(v, h, kind);
+        if (name == map_name(v, h, kind))
+          return attention_svg(v, h, kind, fmt::format("{}: {}", kind.title, head_title(v, h)));
+    }
   if (name == "tokens") return tokens_svg(inspection);
   if (name == "rollout") return rollout_svg(inspection);
   for (const CapturedNode& n : inspection.capture.nodes) {

@@ -31,10 +31,14 @@ refuse "data that are there" 'look/inspect.json: exists already: --overwrite' "$
 rm look/*
 map=encoder.layers.0.self_attn
 writes "a picture" "$map-head1-dS.svg inspect.html " "${inspect[@]}" --out look --svg "$map/head1/dS"
+rm look/*
+writes "a head's four maps" "$map-head0.png inspect.html " "${inspect[@]}" --out look --png "$map/head0"
+rm look/*
+"${inspect[@]}" --out look --svg "$map/head1/dS" >/dev/null
 rm look/inspect.html
 refuse "a picture that is there" "$map-head1-dS.svg: exists already: --overwrite" \
   "${inspect[@]}" --out look --svg "$map/head1/dS"
-refuse "a head counted from 1, as before" "nearest: .*$map/head1/dS" "${inspect[@]}" --out look2 --svg "$map/1/dS"
+refuse "a head counted from 1, as before" "nearest: .*$map/head1" "${inspect[@]}" --out look2 --svg "$map/1/dS"
 report "which writes nothing" "$([ ! -e look2 ] || ls look2)"
 refuse "a head that is not there" "no picture is named '$map/head2/dS'" \
   "${inspect[@]}" --out look2 --svg "$map/head2/dS"

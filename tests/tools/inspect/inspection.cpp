@@ -346,6 +346,25 @@ TEST_CASE("an attention's nodes name heads and tokens") {
   CHECK(svg.find("head 0 " + source[0]) != std::string::npos);
 }
 
+TEST_CASE("the picture of a head is its four maps, side by side") {
+  Example example(two_layers());
+  Inspection inspection = inspect(example, {.attribution_steps = 0});
+  const std::string name = "decoder.layers.0.multihead_attn/head1";
+  CHECK(matching_pictures(inspection, name) == std::vector<std::string>{name});
+  std::string svg = picture_svg(inspection, name);
+  CHECK(svg.find(">cross, layer 0, head 1</text>") != svg.npos);
+  const std::string end = "</svg>\n";
+  for (std::string map : {"A", "dA", "S", "dS"}) {
+    std::string one = picture_svg(inspection, name + "/" + map);
+    std::string cells = one.substr(one.find("<g shape-rendering"));
+    cells = cells.substr(0, cells.find("</g>"));
+    const std::size_t at = svg.find(cells);
+    REQUIRE(at != svg.npos);
+    svg = svg.substr(at);  // in this order
+  }
+  CHECK(svg.ends_with(end + end));
+}
+
 TEST_CASE("pictures of one attention's heads have one scale") {
   Example example(two_layers());
   Inspection inspection = inspect(example, {.attribution_steps = 0});

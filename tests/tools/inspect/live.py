@@ -120,6 +120,15 @@ PATH = r"""(() => {
 })()"""
 
 
+READY = ("new Promise((done, fail) => { const wait = n => Glim.live.ready ? done() : n ? setTimeout(wait, 50, n - 1) "
+         ": fail(new Error(document.getElementById('live-status').textContent)); wait(6000); })")
+# Whether the slider and all maps of a head are within the window, and how far the page is too wide.
+IN_SIGHT = """(() => {
+  const within = e => { const r = e.getBoundingClientRect();
+    return r.width > 0 && r.top >= 0 && r.bottom <= window.innerHeight && r.left >= 0 && r.right <= window.innerWidth; };
+  return [within(document.getElementById("live-scale")), [...document.querySelectorAll("#view-attention .head")]
+    .some(head => [...head.querySelectorAll(".map svg")].every(within)), document.documentElement.scrollWidth - window.innerWidth];
+})()"""
 CURVES = """[...document.querySelectorAll("#live-curves svg")].map(svg => ({title: svg.getAttribute("aria-label").split(":")[0],
   width: Number(svg.getAttribute("width")), height: Number(svg.getAttribute("height")),
   points: svg.querySelector("path").getAttribute("d").slice(1).split("L").map(p => p.split(",").map(Number))}))"""
@@ -179,8 +188,7 @@ with tempfile.TemporaryDirectory() as folder:
         compared = width == 1280 or answers is None
         times = []
         with chromium.Page(f"{folder}/inspect.html", width, folder, answers=answers) as page:
-            page.evaluate("new Promise((done, fail) => { const wait = n => Glim.live.ready ? done() : n ? setTimeout(wait, 50, n - 1) "
-                          ": fail(new Error(document.getElementById('live-status').textContent)); wait(6000); })")
+            page.evaluate(READY)
             page.evaluate(HELPERS)
             turn_knobs(page, folder, times, compared)
             check(page.evaluate(KEYBOARD) == [True, True, True], f"by keyboard: {page.evaluate(KEYBOARD)}")
@@ -255,6 +263,14 @@ with tempfile.TemporaryDirectory() as folder:
             check(len(page.requests) == 1, f"the page loads {page.requests[1:]}")
         by = "the module" if answers is None else "the same sources in its place"
         print(f"{width} px: {len(KNOBS)} knobs of {by} agree with the program; the last: {times[-1]}")
+    # On a laptop and on a projector the slider is seen beside the maps of the head in front, wherever one scrolls to.
+    for width, height in ((1280, 720), (1024, 768), (1920, 1080)):
+        with chromium.Page(f"{folder}/inspect.html", width, folder, height=height, answers=answers) as page:
+            page.evaluate(READY)
+            for scroll in ("0", "document.documentElement.scrollHeight"):
+                page.evaluate(f"window.scrollTo(0, {scroll})")
+                slider, maps, across = page.evaluate(IN_SIGHT)
+                check(slider and maps and across <= 1, f"{width} x {height}, at {scroll}: {slider}, {maps}, {across}")
     # A browser without WebAssembly, or without memory for the module, shows the still page, and says so.
     with open(f"{folder}/inspect.html", encoding="utf-8") as file:
         html = file.read()
@@ -268,5 +284,5 @@ with tempfile.TemporaryDirectory() as folder:
                                  ".textContent; said.includes('nothing can be changed') || !n ? done(said) : setTimeout(ask, 50, n - 1); };"
                                  " ask(6000); })")
             check("nothing can be changed" in said, f"{name}: {said}")
-            check(page.evaluate("document.querySelectorAll('#view-model .block').length") > 5, f"{name}: no still page")
+            check(page.evaluate("document.querySelectorAll('#view-attention rect.cell').length") > 5, f"{name}: no still page")
 check.leave()

@@ -2,6 +2,7 @@
 // readers can tell apart: viridis for amounts; blue below 0, white at 0 and orange above for signed values.
 // Of D3 the scripts use what its versions 5 to 7 share: lines take .x() and .y(), and there is no d3.group.
 "use strict";
+const unescape_address = text => { try { return decodeURIComponent(text); } catch (wrong) { return text; } };
 const Glim = {
   data: JSON.parse(document.getElementById("data").textContent),
 
@@ -137,12 +138,27 @@ const Glim = {
     if (box) box.hidden = true;
   },
 
-  // Tabs within `parent`: views is [{id, title, draw(element)}]; each is drawn when first shown, and
-  // named in the address, so that a link or a reload comes back to it.
-  tabs(parent, views) {
+  places: new Map(),  // of each tab what it shows
+  address: (id, place = []) => "#" + [id, ...place].map(encodeURIComponent).join("/"),
+
+  // Tabs within `parent`: views is [{id, title, draw(element, place)}]; each is drawn when first shown, and
+  // named in the address, so that a link or a reload comes back to it: #ID, or #ID/PLACE/... where a view has
+  // said what it shows, Glim.link(id, [PLACE...]). Without an address the first tab is shown, or the one named.
+  tabs(parent, views, first = views[0].id) {
     const bar = Glim.make("div", {class: "tabs", role: "tablist"});
     const panels = new Map();
+    let shown = null;
+    const write = () => {
+      try {
+        history.replaceState(null, "", Glim.address(shown, Glim.places.get(shown)));
+      } catch (refused) {}  // a page within another one has no address of its own
+    };
+    Glim.link = (id, place) => {
+      Glim.places.set(id, place.map(String));
+      if (id === shown) write();
+    };
     const show = id => {
+      shown = id;
       for (const view of views) {
         const chosen = view.id === id;
         const panel = panels.get(view.id);
@@ -152,12 +168,19 @@ const Glim = {
         button.tabIndex = chosen ? 0 : -1;
         if (chosen && !panel.dataset.drawn) {
           panel.dataset.drawn = "yes";
-          view.draw(panel);
+          view.draw(panel, Glim.places.get(id) ?? []);
         }
       }
-      try {
-        history.replaceState(null, "", "#" + id);
-      } catch (refused) {}  // a page within another one has no address of its own
+      write();
+    };
+    const open = () => {
+      const [id, ...place] = location.hash.slice(1).split("/").map(unescape_address);
+      if (!panels.has(id)) return false;
+      Glim.places.set(id, place);
+      panels.get(id).replaceChildren();
+      delete panels.get(id).dataset.drawn;
+      show(id);
+      return true;
     };
     for (const [i, view] of views.entries()) {
       const turn = event => {
@@ -177,9 +200,9 @@ const Glim = {
       panels.set(view.id, panel);
       parent.append(panel);
     }
-    const wanted = location.hash.slice(1);
-    show(panels.has(wanted) ? wanted : views[0].id);
+    if (!open()) show(first);
     Glim.show_view = show;
+    window.onhashchange = open;
   },
 };
 
