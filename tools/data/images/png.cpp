@@ -1,7 +1,12 @@
 #include "tools/data/images/png.hpp"
 
 #include <algorithm>
+#include <array>
+#include <csetjmp>
+#include <cstdio>
 #include <filesystem>
+#include <memory>
+#include <new>
 #include <png.h>
 
 #include "tensor/error.hpp"
@@ -15,6 +20,10 @@ namespace fs = std::filesystem;
 
 constexpr Index kLargestPngSide = 16384;
 constexpr std::uint64_t kDeflateMost = 1032;  // deflate makes data at most so many times smaller
+
+std::string size_text(Index height, Index width) {
+  return std::to_string(height) + " x " + std::to_string(width);
+}
 
 // By the header: behind 8 bytes of signature and 8 of the first chunk's head stand width, height, the bits of a
 // channel, and which channels there are.
@@ -39,50 +48,100 @@ void require_whole_chunks(const InputFile& file) {
   }
 }
 
-// libpng's image with what it holds freed.
+// libpng's reader of a file, freed with it. Its simplified interface would take 16 bits for linear light, draw
+// over black in linear light, and mix the rows of interlaced images of 16 bits (1.6.39).
 class Png {
  public:
   explicit Png(const std::string& path) : path_(path) {
     InputFile file(path);  // FileError for what is missing or no file
     require_whole_chunks(file);
-    image_.version = PNG_IMAGE_VERSION;
-    if (!png_image_begin_read_from_file(&image_, path.c_str())) fail();
-    std::string problem;
-    const std::string size = std::to_string(image_.height) + " x " + std::to_string(image_.width);
-    if (image_.width > kLargestPngSide || image_.height > kLargestPngSide)
-      problem = "is an image of " + size + "; the limit is " + std::to_string(kLargestPngSide) +
-                " pixels a side";
-    // A header is believed as far as the file can bear it out.
-    else if (std::uint64_t{image_.width} * image_.height * bits_of_pixel(file) / 8 >
-             kDeflateMost * file.size())
-      problem =
-          "is truncated: its header promises " + size + " pixels, more than this file can contain";
-    if (problem.empty()) return;
-    png_image_free(&image_);
-    file.fail(problem);
+    file_.reset(std::fopen(path.c_str(), "rb"));
+    if (!file_) file.fail("cannot be opened");
+    png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, this, &Png::on_error, &Png::on_warning);
+    info_ = png_ ? png_create_info_struct(png_) : nullptr;
+    if (!info_) {
+      png_destroy_read_struct(&png_, &info_, nullptr);
+      throw std::bad_alloc();
+    }
+    try {
+      run([&] {
+        png_init_io(png_, file_.get());
+        png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
+        png_read_info(png_, info_);
+      });
+      require_size(file);
+    } catch (...) {
+      png_destroy_read_struct(&png_, &info_, nullptr);
+      throw;
+    }
   }
   Png(const Png&) = delete;
   Png& operator=(const Png&) = delete;
-  ~Png() { png_image_free(&image_); }
+  ~Png() { png_destroy_read_struct(&png_, &info_, nullptr); }
 
   PngHeader header() const {
-    return {image_.height, image_.width, (image_.format & PNG_FORMAT_FLAG_COLOR) != 0};
+    return {png_get_image_height(png_, info_), png_get_image_width(png_, info_),
+            (png_get_color_type(png_, info_) & PNG_COLOR_MASK_COLOR) != 0};
   }
-  // (H, W, channels) bytes
+  // (H, W, channels) bytes. The samples count as they are: neither gAMA nor a colour profile is applied.
   std::vector<std::uint8_t> read(Index channels) {
-    image_.format = channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
-    std::vector<std::uint8_t> bytes(PNG_IMAGE_SIZE(image_));
-    png_color black{0, 0, 0};
-    if (!png_image_finish_read(&image_, &black, bytes.data(), 0, nullptr)) fail();
+    const PngHeader h = header();
+    std::vector<std::uint8_t> rgba(static_cast<std::size_t>(h.height * h.width * 4)), bytes;
+    std::vector<png_bytep> rows;
+    for (Index r = 0; r < h.height; ++r) rows.push_back(rgba.data() + r * h.width * 4);
+    run([&] {
+      png_set_expand(png_);  // palettes, fewer bits than 8, transparent colours
+      png_set_scale_16(png_);
+      png_set_gray_to_rgb(png_);
+      png_set_add_alpha(png_, 255, PNG_FILLER_AFTER);
+      png_set_interlace_handling(png_);
+      png_read_update_info(png_, info_);
+      png_read_image(png_, rows.data());
+    });
+    for (auto p = rgba.begin(); p != rgba.end(); p += 4) {
+      if (channels == 1) p[0] = static_cast<std::uint8_t>(luminance(p[0], p[1], p[2]));
+      for (Index c = 0; c < channels; ++c)  // over black
+        bytes.push_back(static_cast<std::uint8_t>((p[c] * p[3] + 127) / 255));
+    }
     return bytes;
   }
 
  private:
-  [[noreturn]] void fail() const {
-    throw FileError(path_, std::string("cannot be read as a PNG image: ") + image_.message);
+  // Of red, green and blue by ITU-R BT.709; of grey, itself.
+  static int luminance(int r, int g, int b) {
+    return (6966 * r + 23436 * g + 2366 * b + 16384) / 32768;
   }
+  void require_size(const InputFile& file) const {
+    const PngHeader h = header();
+    const std::string size = size_text(h.height, h.width);
+    if (h.width > kLargestPngSide || h.height > kLargestPngSide)
+      file.fail("is an image of " + size + "; the limit is " + std::to_string(kLargestPngSide) +
+                " pixels a side");
+    // A header is believed as far as the file can bear it out.
+    if (static_cast<std::uint64_t>(h.width * h.height) * bits_of_pixel(file) / 8 >
+        kDeflateMost * file.size())
+      file.fail("is truncated: its header promises " + size +
+                " pixels, more than this file can contain");
+  }
+  // f calls libpng, which leaves it by longjmp where it fails: f may hold nothing that is to be destroyed.
+  template <class F>
+  void run(const F& f) {
+    if (setjmp(png_jmpbuf(png_)))
+      throw FileError(path_, std::string("cannot be read as a PNG image: ") + message_.data());
+    f();
+  }
+  [[noreturn]] static void on_error(png_structp png, png_const_charp message) {
+    auto& text = static_cast<Png*>(png_get_error_ptr(png))->message_;
+    std::snprintf(text.data(), text.size(), "%s", message);
+    png_longjmp(png, 1);
+  }
+  static void on_warning(png_structp, png_const_charp) {}
+
   std::string path_;
-  png_image image_{};
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_{nullptr, std::fclose};
+  png_structp png_ = nullptr;
+  png_infop info_ = nullptr;
+  std::array<char, 128> message_{};
 };
 
 bool is_png_name(const fs::path& p) {
@@ -95,10 +154,6 @@ std::vector<fs::path> shown_entries_of(const fs::path& folder) {
   std::vector<fs::path> list = entries_of(folder);
   std::erase_if(list, [](const fs::path& p) { return p.filename().string().front() == '.'; });
   return list;
-}
-
-std::string size_text(Index height, Index width) {
-  return std::to_string(height) + " x " + std::to_string(width);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
-// PNG images through libpng's simplified interface: any PNG becomes bytes of grey or of red, green and blue
-// (sRGB). Transparent pixels are drawn over black. A set of images has one folder for each class.
+// PNG images through libpng: any PNG becomes bytes of grey or of red, green and blue
+// (sRGB), the same for every encoding of a picture: 1 to 16 bits, palette, interlaced. A pixel's bytes are
+// multiplied by its opacity. A set of images has one folder for each class.
 //
 // Errors: FileError naming a file that is missing, not PNG, damaged, or not of the size of the others, or a
 // folder that is empty.
