@@ -30,10 +30,10 @@ trained() {  # NAME HASH OPTIONS...: ten updates by the program
 }
 pairs=(--task copy --examples 400)
 layers=(--layers 2 --heads 2 --d-ff 64)
-trained transformer c9080912541cfb12 "${pairs[@]}" "${layers[@]}"
+trained transformer bb4ee30e858b4e4f "${pairs[@]}" "${layers[@]}"
 trained rnn 8e10733d2d5790d6 --kind rnn "${pairs[@]}" --layers 2
 trained conv 64d07bc2a50a1104 --kind conv "${pairs[@]}" --layers 2
-trained non-autoregressive a463e197e2aba53b --kind non-autoregressive "${pairs[@]}" "${layers[@]}"
-trained classifier ea94e3eb08fb9e6f --kind classifier --labelled labelled --batch-sentences 16 "${layers[@]}"
-trained vit f7f3b1d173889e76 --kind vit --images images.idx.gz --labels labels.idx --patch 4 --batch-sentences 16 "${layers[@]}"
+trained non-autoregressive b23e75eaa40d5d99 --kind non-autoregressive "${pairs[@]}" "${layers[@]}"
+trained classifier ea94e3eb08fb9e6f --kind classifier --labelled labelled --valid-share 0 --batch-sentences 16 "${layers[@]}"
+trained vit f7f3b1d173889e76 --kind vit --images images.idx.gz --labels labels.idx --patch 4 --valid-share 0 --batch-sentences 16 "${layers[@]}"
 summary
