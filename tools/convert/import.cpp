@@ -324,7 +324,7 @@ void Importer::transformer() {
   c.options.max_length = t.max_len - 1;
   c.options.tokenizer = tokenizer_option(*source);
   if (target->kind() != source->kind()) c.options.target_tokenizer = tokenizer_option(*target);
-  c.options.shared_vocabulary = target == source;
+  c.options.shared_vocabulary = target == source || marian();  // whose pieces share their numbers
   found_.summary.insert(
       found_.summary.begin(),
       fmt::format(

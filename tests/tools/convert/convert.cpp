@@ -229,7 +229,7 @@ TEST_CASE("import: what does not fit is listed by its name in the file", "[conve
                          [](SafeTensors& f) {
                            f.metadata["config"] = R"({"n_head":2,"activation_function":"mish"})";
                          }),
-                 "its activation 'mish' is not one of"));
+                 "its activation 'mish' is not one that Glim has"));
   string unsaid = changed(file, "torch_pre", [](SafeTensors& f) { f.metadata.clear(); });
   CHECK(contains(message_of<ValueError>([&] { imported("torch", unsaid); }), "--heads: is needed"));
   TemporaryFile pickle("PK\x03\x04 of torch.save");

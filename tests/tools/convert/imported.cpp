@@ -283,7 +283,7 @@ TEST_CASE("import: tokenizer files that contradict the model or each other", "[c
       refused("gpt2", "tokenizer.json", [](const Folder& f) { f.write("tokenizer.json", "[]"); }),
       "is not a JSON object"));
   CHECK(contains(refused("marian", "source.spm", [](const Folder& f) { f.remove("source.spm"); }),
-                 "source.spm: is missing beside vocab.json"));
+                 "source.spm: is missing beside target.spm"));
   CHECK(contains(
       refused("marian", "target.spm", [](const Folder& f) { f.write("target.spm", "\n"); }),
       "not a usable SentencePiece model"));

@@ -1,8 +1,8 @@
 // token_ids FOLDER gpt2, token_ids FOLDER marian source|target: of each line of standard input the ids that glim import
 // gives it, and what they decode to. Lines are JSON strings, so that they may hold any white space; ids are Glim's.
 // For tests/reference/imported_lines.py, which compares them with those of PyPI's tokenizers.
-#include <fmt/format.h>
 #include <iostream>
+#include <nlohmann/json.hpp>
 
 #include "tools/convert/convert.hpp"
 #include "tools/data/tokenizers/tokenizer.hpp"

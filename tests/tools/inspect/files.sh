@@ -57,6 +57,15 @@ refuse "no module, how to get it" "--live: the module .*live.js is missing: .*to
   cp_alone inspect --live --init --layers 1 --d-model 16 --heads 2 --d-ff 32 --out look9
 refuse "no number" "--scale" "${inspect[@]}" --scale x
 
+# The first line names ε where the loss has it.
+first_line() { "$@" --init --layers 1 --d-model 16 --heads 2 --d-ff 32 --label-smoothing "$smoothing" </dev/null | sed -n 1p; }
+for verb in "inspect --steps 0 --out look --overwrite" step; do
+  first=$(smoothing=0.1 first_line "$glim" $verb)
+  report "$verb: the label smoothing is named" "$([[ $first == *', label smoothing ε = 0.1'* ]] || echo "$first")"
+  first=$(smoothing=0 first_line "$glim" $verb)
+  report "$verb: and where it is 0 it is not" "$([[ $first == 'transformer, fresh'* && $first != *ε* ]] || echo "$first")"
+done
+
 # Without a font for them, Chinese characters are boxes in a PNG, and it is said, once.
 printf '<fontconfig><dir>%s</dir></fontconfig>\n' "$work/none" >no-fonts.conf
 chinese=(--target 我有一只猫 --png 'decoder.layers.0.self_attn/*/A' --overwrite --out look)

@@ -32,7 +32,8 @@ class TextReading final : public Reading {
     target_out_ids = ids_;
     require_fits("--sentence", ids_, gpt_->config().context + 1, &tokenizer);
     if (std::ranges::any_of(ids_, [&](Index id) { return id < gpt_->config().silent; }))
-      throw ValueError("--sentence", "has a token that the imported vocabulary lacks");
+      throw ValueError("--sentence",
+                       "has what the imported vocabulary lacks: " + lacking(tokenizer));
     if (ids_.size() < 2)
       throw ValueError("--sentence", "a text of one token has no next one to predict");
     target_out = target_in = shown(tokenizer);
