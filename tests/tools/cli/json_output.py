@@ -94,7 +94,7 @@ def main(glim, root, make_images, *_):  # under sanitizers ~[slow] comes last
         pathlib.Path("pairs.csv").write_text("source,target\n1 2,1 2\n3,\n")
         check("evaluate", 1, "evaluate", "--hypotheses", "lines", "--reference", "lines")
         found, said = check("evaluate", 1, "evaluate", "--model", "m", "--pairs", "pairs.csv")
-        if found[0]["pairs"] != 1 or "1 pair" not in said:
+        if found[0]["pairs"] != 2 or "1 pair" not in said:
             failed.append(f"evaluate --pairs: {found} {said}")
 
         pathlib.Path("labelled").write_text("a good film\tyes\na bad film\tno\n")

@@ -50,7 +50,7 @@ losses() { "${inspect[@]}" --out look --overwrite --no-tensors "$@" | grep -o 'l
 report "the factor as it is" "$([ "$(losses)" = "$(losses --scale 0.35355339)" ] || echo "another loss")"
 report "another factor" "$([ "$(losses)" != "$(losses --scale 9)" ] || echo "the same loss")"
 refuse "a head that is not there" "--remove-head: '$map:2': .* has the heads 0 to 1" "${inspect[@]}" --remove-head "$map:2"
-refuse "no such node" "--zero: no node is called $map.score .*nearest: $map.scores" \
+refuse "no such node" "--zero: .*no node is called $map.score .*nearest: $map.scores" \
   "${inspect[@]}" --out look --overwrite --zero "$map.score"
 refuse "no factor" "--scale-gradient: 'loss=x' is not of the form NODE=NUMBER" "${inspect[@]}" --scale-gradient loss=x
 refuse "no module, how to get it" "--live: the module .*live.js is missing: .*tools/setup live && tools/build" \

@@ -3,7 +3,7 @@
 #include "models/gpt/gpt.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/index.hpp"
-#include "tensor/ops/softmax.hpp"
+#include "tensor/ops/reduce.hpp"
 #include "tests/reference.hpp"
 #include "tests/tools/inspect/common.hpp"
 #include "tests/tools/temporary_file.hpp"

@@ -104,9 +104,7 @@ std::string words_of(const TrainingSample& s) {
 // The model before a step of a run, into the folder of the page, and the sample to look at, with its loss in the step
 // where nothing is changed.
 std::optional<double> replay(const Command& command, InspectArguments& a) {
-  if (!command.given("run") && !command.given("step")) return {};
-  if (!command.given("run"))
-    throw ValueError("--step", "is a step of which run? Give --run FOLDER, too");
+  if (!command.given("run")) return {};
   if (!command.given("step")) throw ValueError("--run", "needs --step N, the step to look at");
   for (const char* other : {"model", "fresh"})
     if (command.given(other))
@@ -156,11 +154,10 @@ std::optional<double> replay(const Command& command, InspectArguments& a) {
 void run_inspect(const Command& command, InspectArguments& a) {
   namespace fs = std::filesystem;
   check_example_options(command, a.example);
-  // Whether there is a model or a run comes first.
-  if (command.given("run"))
-    entries_of(a.run);
-  else if (!a.example.init)
-    model_file(a.example.model);
+  // Whether there is a model comes first.
+  if (command.given("step") && !command.given("run"))
+    throw ValueError("--step", "is a step of which run? Give --run FOLDER, too");
+  if (!command.given("run") && !a.example.init) model_file(a.example.model);
   auto file = [&](const char* name) { return (fs::path(a.out) / name).string(); };
   std::string page = file("inspect.html"), values = file("inspect.json"),
               tensors = file("inspect.safetensors");

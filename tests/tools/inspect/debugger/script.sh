@@ -84,7 +84,7 @@ refuse "an empty sentence" '--sentence: the sentence is empty' --fresh --sentenc
 refuse "a target alone" '--translation' --init --target 'a b'
 refuse "a model that is not there" 'nowhere' --model nowhere
 refuse "patches that do not tile the image" '--patch: patches of 5 x 5 do not tile images of 28 x 28' --fresh --kind vit --patch 5
-refuse "a translation that a fresh model has not" '--translation: a fresh model cannot translate' --fresh --sentence quokka
+refuse "a translation that a fresh model has not" '--translation: a fresh model cannot translate' --fresh --sentence 'cat cat'
 refuse "sizes of a trained model" '--layers: belongs to a fresh model' --layers 2
 refuse "an unknown option" 'stepp' --stepp
 head -c 3000 /dev/urandom | step

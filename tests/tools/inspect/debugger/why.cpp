@@ -65,7 +65,7 @@ TEST_CASE("the ways to a parameter add up to its gradient, in every kind of fres
       o.fresh.d_ff = 24;
     }
     o.source = "I have a cat";
-    if (kind == std::string("transformer")) o.target = "我有一只猫";
+    if (kind != std::string("gpt") && kind != std::string("bert")) o.target = "我有一只猫";
     check_every_parameter(o);
   }
 }
