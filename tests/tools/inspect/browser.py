@@ -277,6 +277,15 @@ with tempfile.TemporaryDirectory() as folder:
             page.evaluate(GO % json.dumps(link))
             seen = page.evaluate(PLACE)
             check({k: seen[k] for k in wanted} == wanted and seen["hash"] == link, f"{link} leads to {seen}")
+        # What is chosen is in the address, too.
+        for tab, control, value, link in (("tokens", "token-target", "1", "#tokens/1"),
+                                          ("matrices", "lens-matrix", "2", f"#matrices/{data['lens'][2]['matrix']}"),
+                                          ("walk", "graph-module", module, f"#walk/graph/{module}"),
+                                          ("attention", "attention-map", "S", "#attention/encoder-self/2/1/S"),
+                                          ("attention", "attention-map", "all", "#attention/encoder-self/2/1/all")):
+            page.evaluate(f"document.getElementById('tab-{tab}').click(); document.getElementById('{control}').value = '{value}';"
+                          f"document.getElementById('{control}').dispatchEvent(new Event('change'))")
+            check(page.evaluate(PLACE)["hash"] == link, f"{control} {value}: {page.evaluate(PLACE)}")
         page.evaluate("document.getElementById('tab-attention').click()")
         check(page.evaluate(PLACE)["hash"] == "#attention/encoder-self/2/1/all", "a tab does not come back to its place")
         page.evaluate("document.querySelector('.head[data-head=\"3\"] h3 a').click()")
