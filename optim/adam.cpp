@@ -44,6 +44,7 @@ Adam::Adam(std::vector<ParameterGroup> groups, AdamOptions options, bool decoupl
     throw ValueError("adam", "the betas must lie in [0, 1)");
   if (!(std::isfinite(options.eps) && options.eps >= 0))
     throw ValueError("adam", "eps must be finite and not negative");
+  require_in_dtypes("eps", options.eps);
 }
 
 void Adam::update(const Slot& slot, Index begin, Index end) const {

@@ -1,12 +1,24 @@
 #include "optim/optimizer.hpp"
 
 #include <cmath>
+#include <cstdio>
 #include <set>
 
 #include "tensor/error.hpp"
 #include "tensor/parallel.hpp"
 
 namespace glim {
+namespace {
+
+double rounded(double x, DType t) { return t == DType::Float32 ? static_cast<float>(x) : x; }
+
+std::string fits_not(std::string_view what, double x, const std::string& name, DType t) {
+  char text[64];
+  std::snprintf(text, sizeof text, " %g is %g in ", x, rounded(x, t));
+  return std::string(what) + text + std::string(name_of(t)) + ", the dtype of " + name;
+}
+
+}  // namespace
 
 std::vector<ParameterGroup> decay_matrices(const NamedParameters& parameters, double weight_decay) {
   ParameterGroup matrices{{}, 1, weight_decay}, others{{}, 1, 0};
@@ -18,7 +30,6 @@ std::vector<ParameterGroup> decay_matrices(const NamedParameters& parameters, do
 Optimizer::Optimizer(std::vector<ParameterGroup> groups, double rate, double weight_decay,
                      std::vector<std::string> states)
     : states_(std::move(states)) {
-  set_rate(rate);
   constexpr Index kStepPiece = 16384;
   std::set<std::string> names;
   std::set<const Leaf*> leaves;
@@ -41,6 +52,8 @@ Optimizer::Optimizer(std::vector<ParameterGroup> groups, double rate, double wei
     }
   }
   if (slots_.empty()) throw ValueError("optimizer", "there are no parameters");
+  set_rate(rate);
+  for (const Slot& slot : slots_) require_in_dtypes("weight decay", slot.weight_decay);
   Index elements = 0;
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
     elements += pieces_[i].end - pieces_[i].begin;
@@ -54,7 +67,16 @@ void Optimizer::set_rate(double rate) {
   if (!(std::isfinite(rate) && rate >= 0))
     throw ValueError("optimizer", "the learning rate " + std::to_string(rate) +
                                       " must be finite and not negative");
+  for (const Slot& slot : slots_)
+    if (std::isinf(rounded(rate * slot.rate_factor, slot.dtype)))
+      throw ValueError("optimizer", fits_not("learning rate", rate, slot.name, slot.dtype));
   rate_ = rate;
+}
+
+void Optimizer::require_in_dtypes(std::string_view what, double x) const {
+  for (const Slot& slot : slots_)
+    if (double y = rounded(x, slot.dtype); std::isinf(y) || (y == 0 && x != 0))
+      throw ValueError("optimizer", fits_not(what, x, slot.name, slot.dtype));
 }
 
 NamedParameters Optimizer::parameters() const {

@@ -43,7 +43,7 @@ class Optimizer {
   void step();
   void zero_grad() const;  // drops the gradients
   double rate() const { return rate_; }
-  void set_rate(double rate);  // ValueError unless finite and not negative
+  void set_rate(double rate);  // ValueError unless finite, in each dtype too, and not negative
   Index steps() const { return steps_; }
   NamedParameters parameters() const;
 
@@ -68,6 +68,8 @@ class Optimizer {
   Optimizer(std::vector<ParameterGroup> groups, double rate, double weight_decay,
             std::vector<std::string> states);
 
+  // ValueError for a number that is infinite, or 0 without being it, in a parameter's dtype.
+  void require_in_dtypes(std::string_view what, double x) const;
   // Updates elements [begin, end) of a parameter and of its state.
   virtual void update(const Slot& slot, Index begin, Index end) const = 0;
 

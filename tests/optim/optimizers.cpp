@@ -141,8 +141,18 @@ TEST_CASE("what optimizers refuse", "[optim]") {
   CHECK_THROWS_AS(Adam(NamedParameters{{"w", pair.w}, {"v", pair.w}}), ValueError);
   CHECK_THROWS_AS(Adam(NamedParameters{{"c", Var(zeros({2}))}}), StateError);
 
+  // What float32 makes of a number counts.
+  CHECK(contains(error_of<ValueError>([&] { Adam(list, {.eps = 1e-50}); }),
+                 "eps 1e-50 is 0 in float32, the dtype of w"));
+  CHECK_THROWS_AS(Adam(list, {.eps = 1e39}), ValueError);
+  CHECK_THROWS_AS(Adam(list, {.rate = 1e39}), ValueError);
+  CHECK_THROWS_AS(AdamW(list, {.weight_decay = 1e-60}), ValueError);
+  CHECK_NOTHROW(Adam(Pair(DType::Float64).list(), {.rate = 1e39, .eps = 1e-50}));
+  CHECK_NOTHROW(Adam(list, {.eps = 0}));
+
   Adam adam(list);
   CHECK_THROWS_AS(adam.set_rate(-1), ValueError);
+  CHECK_THROWS_AS(adam.set_rate(1e39), ValueError);
   pair.set_gradients(0);
   pair.b.leaf().value = pair.b.value().to(DType::Float64);
   Tensor w = pair.w.value().clone();

@@ -54,6 +54,21 @@ void read_as_older(TrainOptions& o, bool has_share) {
     o.valid_share = 0;
 }
 
+// A model of float32 computes with what float32 makes of a number.
+void check_rounded(const TrainOptions& o) {
+  if (o.precision != "float32") return;
+  each_option(o, [&](const OptionText& t, const auto& field) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(field)>, double>) {
+      const std::string_view group = t.group;
+      const double rounded = static_cast<float>(field);
+      if ((group == "Model" || group == "Training") &&
+          ((rounded == 0 && field != 0) || !t.range.refuse(rounded).empty()))
+        fail(t.name, fmt::format("{} is {} in float32; --precision float64 computes with it", field,
+                                 rounded));
+    }
+  });
+}
+
 }  // namespace
 
 std::string TrainOptions::to_json() const {
@@ -132,6 +147,7 @@ void check_translation(const TrainOptions& o) {
 
 void check(const TrainOptions& o) {
   check_values(o);
+  check_rounded(o);
   refuse_strangers(o);
   check_vocabulary(o);
   if (o.kind != "rnn" && o.kind != "conv" && o.d_model % o.heads != 0)
