@@ -1,5 +1,6 @@
 #include "optim/clip.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -45,6 +46,11 @@ double sum_of_squares(const Tensor& x) {
 }
 
 double gradient_norm(const NamedParameters& parameters) {
+  std::vector<const Leaf*> leaves;
+  for (const auto& [name, var] : parameters) leaves.push_back(&var.leaf());
+  std::sort(leaves.begin(), leaves.end());
+  if (std::adjacent_find(leaves.begin(), leaves.end()) != leaves.end())
+    throw ValueError("gradient_norm", "a parameter is listed twice, and would count twice");
   double total = 0;
   for (const auto& [name, var] : parameters) {
     const Tensor& g = var.grad();

@@ -175,6 +175,9 @@ Tensor arange(double start, double stop, double step, DType dtype) {
     throw ValueError("arange", "need finite bounds and a step other than 0");
   double count = std::max(0.0, std::ceil((stop - start) / step));
   if (count > 9e18) throw ShapeError("arange", "too many elements");
+  auto holds = [](double v) { return v >= -0x1p63 && v < 0x1p63; };
+  if (dtype == DType::Int64 && count > 0 && !(holds(start) && holds(start + (count - 1) * step)))
+    throw ValueError("arange", "int64 holds no number beyond 2^63");
   Tensor t = empty({static_cast<Index>(count)}, dtype);
   visit_dtype(dtype, [&]<class T>() {
     T* p = t.data<T>();

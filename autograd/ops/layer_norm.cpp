@@ -1,6 +1,8 @@
 // Layer norm over the last axis.      x, y (..., D)      γ, β (D,) or undefined
 #include "autograd/kernels/layer_norm.hpp"
 
+#include <cmath>
+
 #include "autograd/ops.hpp"
 #include "tensor/error.hpp"
 
@@ -57,8 +59,14 @@ struct LayerNorm final : Op {
 
 }  // namespace ops
 
+void require_eps(std::string_view op, double eps) {
+  if (!(eps >= 0 && std::isfinite(eps)))
+    throw ValueError(op, "eps must be finite and not negative, got " + std::to_string(eps));
+}
+
 Var layer_norm(const In& x, const Var& gamma, const Var& beta, double eps) {
   require_floating(x->value(), "layer_norm");
+  require_eps("layer_norm", eps);
   auto fits = [&](const Var& v) {
     return !v.defined() || (v.rank() == 1 && v.size(0) == x->size(-1) && v.dtype() == x->dtype());
   };

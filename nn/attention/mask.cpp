@@ -50,6 +50,10 @@ Tensor padding_keep(const Tensor& ids, Index pad) {
 }
 
 Tensor causal_keep(Index queries, Index keys, Index offset) {
+  constexpr Index kMost = Index{1} << 53;  // positions are exact in float64
+  if (queries < 0 || keys < 0 || queries > kMost || keys > kMost || offset < -kMost ||
+      offset > kMost)
+    throw ValueError("causal_keep", "needs 0 or more queries and keys, and positions within 2^53");
   Tensor position = arange(static_cast<double>(offset), static_cast<double>(offset + queries));
   Tensor key = arange(0, static_cast<double>(keys));
   return unsqueeze(unsqueeze(less_equal(key, unsqueeze(position, 1)), 0), 0);

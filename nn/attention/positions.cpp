@@ -41,9 +41,9 @@ void PositionalEncoding::check(const Var& x, Index offset) const {
   if (x.rank() < 2 || x.size(-1) != d_model_)
     throw ShapeError("positional_encoding", "x must be (..., T, " + std::to_string(d_model_) + ")",
                      {{"x", x}});
-  if (offset < 0)
+  if (offset < 0 || offset > Index{1} << 53)
     throw ValueError("positional_encoding",
-                     "the offset " + std::to_string(offset) + " must not be negative");
+                     "the offset " + std::to_string(offset) + " must lie in [0, 2^53]");
 }
 
 SinusoidalPositionalEncoding::SinusoidalPositionalEncoding(Index d_model, double dropout_p,

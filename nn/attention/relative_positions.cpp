@@ -21,9 +21,9 @@ Var RotaryPositions::forward(const Var& x, Index offset) {
   if (x.rank() < 2 || x.size(-1) != width_)
     throw ShapeError("rotary_positions", "x must be (..., T, " + std::to_string(width_) + ")",
                      {{"x", x}});
-  if (offset < 0)
+  if (offset < 0 || offset > Index{1} << 53)
     throw ValueError("rotary_positions",
-                     "the offset " + std::to_string(offset) + " must not be negative");
+                     "the offset " + std::to_string(offset) + " must lie in [0, 2^53]");
   Index length = x.size(-2), rows = table_.defined() ? table_.size(0) : 0;
   if (offset + length > rows || table_.dtype() != x.dtype())
     table_ = sinusoidal_positions(0, std::max({offset + length, 2 * rows, Index{64}}), width_,
@@ -42,6 +42,8 @@ Tensor alibi_slopes(Index heads) {
 }
 
 Tensor alibi_bias(Index heads, Index queries, Index keys, Index offset, DType dtype) {
+  if (offset < -(Index{1} << 53) || offset > Index{1} << 53)
+    throw ValueError("alibi", "positions must lie within 2^53");
   std::vector<double> slopes = alibi_slopes(heads).to_vector<double>();
   Tensor bias = empty({1, heads, queries, keys}, dtype);
   require_floating(bias, "alibi");

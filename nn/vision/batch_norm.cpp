@@ -12,7 +12,11 @@ BatchNorm::BatchNorm(Index channels, double eps, double momentum, bool affine)
       num_batches_tracked(*this, "num_batches_tracked", scalar(0, DType::Int64)),
       channels_(channels),
       eps_(eps),
-      momentum_(momentum) {}
+      momentum_(momentum) {
+  require_eps("batch_norm", eps);
+  if (!(momentum >= 0 && momentum <= 1))
+    throw ValueError("batch_norm", "momentum must lie in [0, 1]");
+}
 
 Var BatchNorm::forward(const Var& x) {
   if (x.rank() < 2 || x.size(1) != channels_)

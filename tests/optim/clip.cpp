@@ -35,6 +35,13 @@ TEST_CASE("the norm of a large gradient counts all of its pieces", "[optim]") {
   }
 }
 
+TEST_CASE("a parameter that is listed twice is refused, and nothing is scaled", "[optim]") {
+  Var x = Var::leaf(ones({2}), "x");
+  x.leaf().grad = tensor({3, 4});
+  CHECK_THROWS_AS(clip_gradient_norm({{"x", x}, {"y", x}}, 1), ValueError);
+  CHECK(x.grad().to_vector<float>() == std::vector<float>{3, 4});
+}
+
 TEST_CASE("a gradient that is not finite is named, and nothing is scaled", "[optim]") {
   Pair pair(DType::Float32);
   pair.set_gradients(0);

@@ -51,6 +51,8 @@ TEST_CASE("factories fill what they promise", "[tensor]") {
   CHECK(elements(arange(2, 8, 3)) == std::vector<double>{2, 5});
   CHECK(elements(arange(3, 0, -1)) == std::vector<double>{3, 2, 1});
   CHECK(arange(3, 3).numel() == 0);
+  CHECK_THROWS_AS(arange(1e19, 1e19 + 4096, 2048), ValueError);
+  CHECK_THROWS_AS(arange(9.2e18, 1e19, 1e17), ValueError);
   CHECK(arange(3, 0).numel() == 0);
   CHECK(elements(arange(0, 1, 0.25, DType::Float64)) == std::vector<double>{0, 0.25, 0.5, 0.75});
   CHECK(elements(from_vector<Index>({1, 2, 3, 4}, {2, 2})) == std::vector<double>{1, 2, 3, 4});
@@ -224,7 +226,6 @@ TEST_CASE("what int64 cannot hold becomes the least integer", "[tensor]") {
     CHECK(x.to(DType::Int64).to_vector<Index>() == std::vector<Index>(7, INT64_MIN));
   }
   CHECK(full({1}, std::nan(""), DType::Int64).item() == static_cast<double>(INT64_MIN));
-  CHECK(arange(1e19, 1e19 + 1e4, 4096).to_vector<Index>() == std::vector<Index>(3, INT64_MIN));
 }
 
 TEST_CASE("copy_ broadcasts and checks", "[tensor]") {
