@@ -23,8 +23,8 @@ void Engine::run(Table& table, int from, int last) {
 void Engine::step(Table& table, int i) {
   Var dy = std::move(table[i]);
   arrived(i, dy);
-  if (tape_.nodes_[i].leaf) {
-    if (fill_leaves_) fill(*tape_.nodes_[i].leaf, std::move(dy));
+  if (Leaf* leaf = tape_.nodes_[i].leaf.get()) {
+    if (fill_leaves_ && leaf->trainable) fill(*leaf, std::move(dy));  // it may have been frozen
     return;
   }
   Grads d = gradients(i, dy);
@@ -152,7 +152,7 @@ void Engine::fill(Leaf& leaf, Var&& gradient) {
 
 void Engine::arrived(int i, Var& dy) {
   tell(tape_, [&](Observer& o) { dy = o.change(i, std::move(dy)); });
-  if (Leaf* leaf = tape_.nodes_[i].leaf.get(); leaf && !leaf->hooks.empty())
+  if (Leaf* leaf = tape_.nodes_[i].leaf.get(); leaf && leaf->trainable && !leaf->hooks.empty())
     dy = run_leaf_hooks(tape_, i, *leaf, std::move(dy));
   tell(tape_, [&](Observer& o) { o.arrived(i, dy); });
 }
@@ -173,12 +173,12 @@ Engine::Engine(Tape& tape, const Backward& options, bool fill_leaves)
       retain_(options.retain || options.create_graph),
       create_graph_(options.create_graph),
       fill_leaves_(fill_leaves),
-      recording_before_(std::exchange(tape.paused_, !options.create_graph)),
+      paused_before_(std::exchange(tape.paused_, options.create_graph ? 0 : 1)),
       engine_before_(std::exchange(tape.running_, this)),
       open_before_(Tape::exchange_open(&tape)) {}
 
 Engine::~Engine() {
-  tape_.paused_ = recording_before_;
+  tape_.paused_ = paused_before_;
   tape_.running_ = engine_before_;
   Tape::exchange_open(open_before_);
 }

@@ -71,7 +71,7 @@ class Engine {
 
   Tape& tape_;
   bool retain_, create_graph_, fill_leaves_;
-  bool recording_before_;
+  int paused_before_;
   const Engine* engine_before_;
   Tape* open_before_;
 };

@@ -129,7 +129,7 @@ class Engine::Region final : public Op {
 
   Var run_again(Tape& tape) const {
     Restored random(generator(), random_);
-    Restored recording(tape.paused_, false);
+    Restored recording(tape.paused_, 0);
     Scope scope(scope_);
     return fn_();
   }

@@ -143,7 +143,15 @@ int Tape::node_of(const Var& v) const {
   return known == leaf_nodes_.end() ? -1 : known->second;
 }
 
+const std::string& Tape::scope_path(int scope) const {
+  if (scope < 0 || static_cast<std::size_t>(scope) >= scopes_.size())
+    throw IndexError("scope_path", "there is no scope " + std::to_string(scope) + " on the tape");
+  return *scopes_[scope];
+}
+
 std::string Tape::path(int i) const {
+  if (i < 0 || static_cast<std::size_t>(i) >= nodes_.size())
+    throw IndexError("path", "there is no node " + std::to_string(i) + " on the tape");
   const Node& node = nodes_[i];
   std::string own = !node.label.empty()                     ? node.label
                     : node.leaf && !node.leaf->name.empty() ? node.leaf->name
@@ -170,8 +178,8 @@ Var Tape::value(int i) const {
 }
 
 void Tape::place(Error& error, int i) const {
-  const Node& node = nodes_[i];
-  error.set_place(path(i), node.leaf ? "" : to_string(node.where));
+  const std::string where = path(i);
+  error.set_place(where, nodes_[i].leaf ? "" : to_string(nodes_[i].where));
 }
 
 std::string Tape::path_here(std::string_view name) {
@@ -331,12 +339,12 @@ const Replay& Tape::replay(int i) const {
 
 // ---- pausing ----
 
-Tape::NoGrad::NoGrad(bool pause) : tape_(open_tape) {
-  if (tape_) before_ = std::exchange(tape_->paused_, pause || tape_->paused_);
+Tape::NoGrad::NoGrad(bool pause) : tape_(pause ? open_tape : nullptr) {
+  if (tape_) ++tape_->paused_;
 }
 Tape::NoGrad::~NoGrad() {
   for (Tape* t = open_tape; t; t = t->outer_)  // it may be gone
-    if (t == tape_) t->paused_ = before_;
+    if (t == tape_ && t->paused_ > 0) --t->paused_;
 }
 
 }  // namespace glim

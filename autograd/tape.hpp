@@ -9,7 +9,8 @@
 // backward frees what an op had saved as soon as it was read; a second backward over the same nodes
 // needs Backward{.retain = true} in the first, and is a StateError otherwise.
 //
-// Tapes nest (the inner one records); they belong to one thread. A Var computed on a tape that is
+// Tapes nest (the inner one records); they belong to one thread, and end on it. Neither a hook nor an
+// observer may end its tape. A Var computed on a tape that is
 // gone, or on an outer tape while an inner one records, is a StateError where it is used: detach()
 // says that no gradient is wanted.
 //
@@ -119,7 +120,8 @@ class Tape : private TapeLists {
   void stop_observing(Observer& observer);
 
   const std::vector<Node>& nodes() const { return nodes_; }
-  const std::string& scope_path(int scope) const { return *scopes_[scope]; }
+  // IndexError for a number that is not on the tape.
+  const std::string& scope_path(int scope) const;
   std::string path(int node) const;  // "decoder.layers.1.self_attn.scores"
   int node_of(const Var& v) const;   // -1 for a constant
   std::uint64_t id() const { return id_; }
@@ -134,7 +136,7 @@ class Tape : private TapeLists {
   Var label(Var v, std::string_view text);
   Var made_by(std::string_view part, const Var& in, Var out);  // see below
 
-  // Stops the current tape from recording until the end of the block.
+  // Stops the current tape from recording until the end of the block; of several, until the last has ended.
   class NoGrad {
    public:
     explicit NoGrad(bool pause = true);
@@ -144,7 +146,6 @@ class Tape : private TapeLists {
 
    private:
     Tape* tape_;
-    bool before_ = false;
   };
 
  private:
@@ -170,7 +171,7 @@ class Tape : private TapeLists {
   bool replays_ = false;              // one of them wants to run ops again
   std::uint64_t id_;
   Tape* outer_;
-  bool paused_ = false;
+  int paused_ = 0;                   // how many stop it from recording
   const Engine* running_ = nullptr;  // the backward under way
   std::uint64_t next_serial_ = 1;
   std::uint64_t scope_version_ = 0;

@@ -1,5 +1,6 @@
 // What a tape records, and the gradients that backward and grad give.
 #include "autograd/tape.hpp"
+#include <optional>
 
 #include "tests/autograd/common.hpp"
 
@@ -200,6 +201,64 @@ TEST_CASE("third derivatives", "[tape]") {
   CHECK(d.item() == Approx(-std::cos(0.7)));
   tape.backward(d);
   CHECK(x.grad().item() == Approx(std::sin(0.7)));
+}
+
+TEST_CASE("a number that is not on the tape is an error", "[tape]") {
+  Tape tape;
+  Var y = sum(leaf64({2}, 1));
+  for (int i : {-1, 2, 1 << 30}) {
+    CHECK_THROWS_AS(tape.path(i), IndexError);
+    StateError e("x", "y");
+    CHECK_THROWS_AS(tape.place(e, i), IndexError);
+  }
+  CHECK_THROWS_AS(tape.scope_path(-1), IndexError);
+  CHECK_THROWS_AS(tape.scope_path(1 << 30), IndexError);
+  CHECK(tape.path(1) == "sum");
+}
+
+TEST_CASE("pauses may end in any order", "[tape]") {
+  Var x = leaf64({2}, 1);
+  Tape tape;
+  std::optional<NoGrad> first(std::in_place), second(std::in_place);
+  first.reset();
+  CHECK_FALSE(sum(x).requires_grad());
+  second.reset();
+  CHECK(sum(x).requires_grad());
+  {
+    NoGrad none(false);
+    CHECK(sum(x).requires_grad());
+  }
+  NoGrad pause;
+  NoGrad no_pause(false);
+  CHECK_FALSE(sum(x).requires_grad());
+}
+
+TEST_CASE("a pause may outlive its tape", "[tape]") {
+  std::optional<Tape> tape(std::in_place);
+  std::optional<NoGrad> pause(std::in_place);
+  tape.reset();
+  pause.reset();
+  Tape next;
+  CHECK(sum(leaf64({2}, 1)).requires_grad());
+}
+
+TEST_CASE("a leaf frozen after forward gets no gradient", "[tape]") {
+  Var x = leaf64({2}, 1), w = leaf64({2}, 2);
+  int hooked = 0;
+  w.hook([&](const Var& g) {
+    ++hooked;
+    return g;
+  });
+  Tape tape;
+  Var y = sum(x * w);
+  w.leaf().trainable = false;
+  tape.backward(y, {.retain = true});
+  CHECK(same_bits(x.grad(), w.value()));
+  CHECK_FALSE(w.grad().defined());
+  CHECK(hooked == 0);
+  w.leaf().trainable = true;
+  tape.backward(y);
+  CHECK(w.grad().defined());
 }
 
 }  // namespace test_tape
