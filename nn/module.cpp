@@ -31,6 +31,7 @@ void Module::visit(const std::string& prefix, const F& f) const {
 
 Module::~Module() {
   for (auto& [name, child] : children_) child->parent_ = nullptr;
+  for (auto& p : parameters_) p->owner = nullptr;
   if (parent_) parent_->children_.erase(parent_->place_of(*this));
 }
 
@@ -49,12 +50,12 @@ void Module::require_new(std::string_view name) const {
   if (taken) fail("has two members " + quoted);
 }
 
-Module::Parameter* Module::enroll(std::string_view name, Tensor initial) {
+std::shared_ptr<Module::Parameter> Module::enroll(std::string_view name, Tensor initial) {
   require_new(name);
   std::string own(name);
   Var leaf = Var::leaf(std::move(initial), prefix() + own);
   root().named_.insert(&leaf.leaf());
-  return parameters_.emplace_back(new Parameter{this, own, leaf}).get();
+  return parameters_.emplace_back(new Parameter{this, own, leaf});
 }
 
 void Module::enroll(std::string_view name, Tensor& buffer, bool persistent) {
@@ -99,7 +100,7 @@ void Param::tie(const Var& leaf) {
     throw ShapeError("parameter", name() + " cannot be tied to a leaf of another shape",
                      {{"parameter", value()}, {"leaf", leaf}});
   at_->var = leaf;
-  at_->owner->root().name_leaves();
+  if (at_->owner) at_->owner->root().name_leaves();
 }
 
 const Var& Param::var() const {
@@ -176,6 +177,8 @@ void Module::zero_grad() const {
 }
 
 void Module::to(DType dtype) {
+  if (!is_floating(dtype))
+    throw DTypeError("module", "parameters must be floating, not " + std::string(name_of(dtype)));
   for (const Var& p : parameters()) {
     p.leaf().value = p.value().to(dtype);
     p.zero_grad();
@@ -228,11 +231,19 @@ void Module::load_state_dict(const StateDict& state, bool strict) {
   if (strict && !(missing.empty() && unknown.empty()))
     throw ValueError("load_state_dict",
                      missing + (missing.empty() || unknown.empty() ? "" : "; ") + unknown);
-  // All shapes are checked before the first value is written.
-  for (auto& [name, tensor] : own)
-    if (auto at = state.find(name); at != state.end() && at->second.shape() != tensor.shape())
+  // All are checked before the first value is written.
+  for (auto& [name, tensor] : own) {
+    auto at = state.find(name);
+    if (at == state.end()) continue;
+    const Tensor& given = at->second;
+    if (given.shape() != tensor.shape())
       throw ShapeError("load_state_dict", name + " has another shape",
-                       {{"model", tensor}, {"file", at->second}});
+                       {{"model", tensor}, {"file", given}});
+    if (given.dtype() != tensor.dtype() &&
+        !(is_floating(given.dtype()) && is_floating(tensor.dtype())))
+      throw DTypeError("load_state_dict", name + " has numbers of another kind",
+                       {{"model", tensor}, {"file", given}});
+  }
   for (auto& [name, tensor] : own)
     if (auto at = state.find(name); at != state.end()) tensor.copy_(at->second.to(tensor.dtype()));
 }

@@ -53,7 +53,7 @@ class Module {
   void eval() { train(false); }
   bool training() const { return training_; }
   void zero_grad() const;
-  // Converts parameters and floating buffers; gradients are dropped.
+  // Converts parameters and floating buffers; gradients are dropped. DTypeError unless floating.
   void to(DType dtype);
   // Parameters with a name that matches (* and ?, "encoder.*") are constants from now on: backward
   // computes no gradient for them and optimizers leave them as they are; a gradient they have is
@@ -70,7 +70,8 @@ class Module {
   // module's own, not copies.
   StateDict state_dict() const;
   // Copies values in. Strict: ValueError naming what is missing or unknown. ShapeError naming the
-  // parameter where shapes differ; values of another floating dtype are converted.
+  // parameter where shapes differ; DTypeError where integers come for floating values, or these for
+  // integers. Values of another floating dtype are converted.
   void load_state_dict(const StateDict& state, bool strict = true);
 
   // Runs f under the module's name, as operator() runs forward: for entries beside forward, and for
@@ -93,7 +94,7 @@ class Module {
   template <class M>
   friend class ChildPtr;
   struct Parameter {
-    Module* owner;
+    Module* owner;  // null once that is gone
     std::string name;
     Var var;
   };
@@ -104,7 +105,7 @@ class Module {
   };
   void require_new(std::string_view name) const;
   std::vector<std::string> set_trainable(std::string_view pattern, bool on) const;
-  Parameter* enroll(std::string_view name, Tensor initial);
+  std::shared_ptr<Parameter> enroll(std::string_view name, Tensor initial);
   void enroll(std::string_view name, Tensor& buffer, bool persistent);
   void enroll(std::string_view name, Module& child);
   Module& root() { return parent_ ? parent_->root() : *this; }
@@ -116,7 +117,7 @@ class Module {
   void visit(const std::string& prefix, const F& f) const;  // f(module, prefix), parents first
 
   Module* parent_ = nullptr;
-  std::vector<std::unique_ptr<Parameter>> parameters_;
+  std::vector<std::shared_ptr<Parameter>> parameters_;
   std::vector<NamedBuffer> buffers_;
   std::vector<std::pair<std::string, Module*>> children_;
   std::set<const Leaf*> named_;  // of a root: leaves that have a name
@@ -137,7 +138,7 @@ class Param {
  public:
   Param(Module& module, std::string_view name, Tensor initial)
       : at_(initial.defined() ? module.enroll(name, std::move(initial)) : nullptr) {}
-  Param(const Param&) = default;  // the same parameter
+  Param(const Param&) = default;  // the same parameter, which may outlive its module
   // Writes a value, converted to the parameter's dtype; the leaf stays. ShapeError for another shape.
   Param& operator=(const Tensor& value);
   // Copy the value or share the leaf? Write .value() or tie().
@@ -161,7 +162,7 @@ class Param {
   friend bool same_leaf(const Var& a, const Var& b);
 
  private:
-  Module::Parameter* at_;
+  std::shared_ptr<Module::Parameter> at_;
 };
 
 // A tensor that is part of the module and not trained; persistent ones are saved.
