@@ -38,8 +38,9 @@ std::function<bool(const Tensor&)> condition_of(const std::string& text) {
   double bound = 0;
   const char *begin = text.data() + std::min(sign, text.size() - 1) + 1,
              *end = text.data() + text.size();
-  const bool number = sign != text.npos && begin < end &&
-                      std::from_chars(begin, end, bound).ptr == end && std::isfinite(bound);
+  const auto [stop, error] = std::from_chars(begin, end, bound);
+  const bool number = sign != text.npos && begin < end && stop == end && error == std::errc() &&
+                      std::isfinite(bound);
   if (!number || (what != "norm" && what != "max"))
     throw ValueError("break", fmt::format("'{}' is no condition: use norm > X, norm < X, max > X, "
                                           "max < X, nan or zero",
