@@ -7,6 +7,7 @@
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
 #include "tools/cli/verbs/verbs.hpp"
+#include "tools/common/folder.hpp"
 #include "tools/train/checkpoint.hpp"
 
 namespace glim {
@@ -35,13 +36,16 @@ Command average_command() {
   struct AverageArguments {
     std::vector<std::string> files;
     std::string out;
+    bool overwrite = false;
   };
   Command c("average", "average the weights of checkpoints");
   auto a = std::make_shared<AverageArguments>();
   c.argument("checkpoints", &a->files, "files of one run, or its folder (its epoch-N.safetensors)")
       .required = true;
   c.option("out", &a->out, "file of the model with the mean weights").required = true;
+  c.option("overwrite", &a->overwrite, "replace the file");
   c.run = [a](Command&) {
+    refuse_existing(a->out, a->overwrite);
     std::vector<StateDict> states;
     Checkpoint first;
     const std::vector<std::string> files = files_of(a->files);

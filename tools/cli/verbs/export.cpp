@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "tools/cli/verbs/verbs.hpp"
+#include "tools/common/folder.hpp"
 #include "tools/convert/convert.hpp"
 
 namespace glim {
@@ -9,6 +10,7 @@ namespace glim {
 Command export_command() {
   struct ExportArguments {
     std::string to, model, out;
+    bool overwrite = false;
   };
   Command c("export", "write a model's weights for PyTorch (models/pytorch.md)");
   auto a = std::make_shared<ExportArguments>();
@@ -17,7 +19,9 @@ Command export_command() {
   to.choices = {"torch", "nanogpt"};
   to.required = true;
   c.option("out", &a->out, "safetensors file to write").required = true;
+  c.option("overwrite", &a->overwrite, "replace the file");
   c.run = [a](Command&) {
+    refuse_existing(a->out, a->overwrite);
     export_model(a->to, a->model, a->out);
     print_line("Weights written to " + a->out);
   };
