@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tensor/clock.hpp"
+#include "tools/common/output.hpp"
 #include "tools/common/terminal.hpp"
 #include "tools/common/utf8.hpp"
 
@@ -124,8 +125,9 @@ void Progress::log(const ProgressState& state) {
 
 void Progress::say(std::string_view text) {
   if (mode_ == ProgressMode::None) return;
-  if (drawn_.empty()) return write(std::string(text) + "\n");
-  write("\r" + std::string(text) + "\x1b[K\n" + drawn_ + "\x1b[K");
+  const std::string line = is_terminal(fd_) ? for_terminal(text) : std::string(text);
+  if (drawn_.empty()) return write(line + "\n");
+  write("\r" + line + "\x1b[K\n" + drawn_ + "\x1b[K");
 }
 
 void Progress::end() {

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tensor/error.hpp"
+#include "tools/common/terminal.hpp"
 #include "tools/common/utf8.hpp"
 
 namespace glim {
@@ -24,29 +25,43 @@ void require(bool written) {
   throw FileError("standard output", std::string("cannot be written: ") + std::strerror(reason));
 }
 
-// How many bytes of valid UTF-8, no control character, the text begins with: 1 to 4, or 0.
+// How many bytes of valid UTF-8 the text begins with, neither a control character nor one that turns the
+// direction of writing: 1 to 4, or 0.
 std::size_t shown(std::string_view text) {
   auto first = static_cast<unsigned char>(text[0]);
   if (first < 0x80) return first >= 0x20 && first != 0x7F;
   std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
   bool control = first == 0xC2 && text.size() > 1 && static_cast<unsigned char>(text[1]) < 0xA0;
+  for (std::string_view turns : {"\xD8\x9C", "\xE2\x80\x8E", "\xE2\x80\x8F"})  // U+061C, 200E, 200F
+    control = control || text.starts_with(turns);
+  if (text.size() > 2 && text.starts_with("\xE2\x80"))  // U+202A to 202E
+    control = control || (text[2] >= '\xAA' && text[2] <= '\xAE');
+  if (text.size() > 2 && text.starts_with("\xE2\x81"))  // U+2066 to 2069
+    control = control || (text[2] >= '\xA6' && text[2] <= '\xA9');
   return text.size() >= length && !first_invalid_utf8(text.substr(0, length)) && !control ? length
                                                                                           : 0;
 }
 
-}  // namespace
-
-std::string printable(std::string_view text) {
+std::string escaped(std::string_view text, bool one_line) {
   std::string line;
   for (std::size_t i = 0, length; i < text.size(); i += std::max<std::size_t>(length, 1)) {
     length = shown(text.substr(i));
     if (length > 0)
       line += text.substr(i, length);
     else if (text[i] == '\n' || text[i] == '\t')
-      line += ' ';
+      line += one_line ? ' ' : text[i];
     else
       line += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[i]));
   }
+  return line;
+}
+
+}  // namespace
+
+std::string for_terminal(std::string_view text) { return escaped(text, false); }
+
+std::string printable(std::string_view text) {
+  std::string line = escaped(text, true);
   if (line.size() <= kLongestMessage) return line;
   // The problem stands at the end or at the beginning, what was typed between them.
   auto start_of_character = [&](std::size_t at) {
@@ -59,7 +74,10 @@ std::string printable(std::string_view text) {
 }
 
 void print(const std::string& text) {
-  require(std::fwrite(text.data(), 1, text.size(), stdout) == text.size());
+  auto write = [](std::string_view s) {
+    require(std::fwrite(s.data(), 1, s.size(), stdout) == s.size());
+  };
+  is_terminal(1) ? write(for_terminal(text)) : write(text);
 }
 
 void print_flush() { require(std::fflush(stdout) == 0); }

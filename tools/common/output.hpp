@@ -18,7 +18,11 @@ struct Exit : std::exception {
 // \xNN. Of more than 1,000 bytes only the beginning and the end are kept.
 std::string printable(std::string_view text);
 
-// Writes to standard output. FileError when it cannot be written (a full disk). When the reader has gone
+// A text as it may come from a model: what a terminal would obey, control characters and those that turn the
+// direction of writing, becomes \xNN, as in printable().
+std::string for_terminal(std::string_view text);
+
+// Writes to standard output, to a terminal for_terminal() of the text. FileError when it cannot be written (a full disk). When the reader has gone
 // away, as `head` does: Exit(0), or nothing is printed from then on if the program goes on without one.
 void print(const std::string& text);
 void print_line(const std::string& text);  // and flushes

@@ -72,6 +72,12 @@ TEST_CASE("a message is one line that a terminal can show", "[messages]") {
   CHECK(printable("\xFF\xC3(\xE4\xB8") == "\\xff\\xc3(\\xe4\\xb8");
   CHECK(printable("\xC2\x9B") == "\\xc2\\x9b");  // another way to begin an escape sequence
   CHECK(printable(std::string_view("a\0b", 3)) == "a\\x00b");
+  // U+202E and U+2066 turn the direction of writing.
+  CHECK(printable("a\xE2\x80\xAE"
+                  "b\xE2\x81\xA6"
+                  "c") == "a\\xe2\\x80\\xaeb\\xe2\\x81\\xa6c");
+  CHECK(printable("\xE2\x80\xA6\xE2\x81\xBF") == "\xE2\x80\xA6\xE2\x81\xBF");  // … and ⁿ do not
+  CHECK(for_terminal("a\x1b]0;x\x07\n\tb\r") == "a\\x1b]0;x\\x07\n\tb\\x0d");
   std::string cut = printable("begin " + std::string(10000, 'x') + " end");
   CHECK(cut.size() < 1100);
   CHECK(cut.starts_with("begin xxx"));
