@@ -75,6 +75,11 @@ InputFile::InputFile(const std::string& path) : path_(path) {
     fail(S_ISDIR(s.st_mode) ? "is a directory" : "is not a regular file");
   }
   size_ = static_cast<std::uint64_t>(s.st_size);
+  char byte;
+  if (size_ == 0 && ::pread(fd_, &byte, 1, 0) > 0) {
+    ::close(fd_);
+    fail("does not say how long it is, as files of /proc: copy it, and name the copy");
+  }
 }
 
 InputFile::~InputFile() { ::close(fd_); }

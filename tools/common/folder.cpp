@@ -21,7 +21,7 @@ std::vector<std::string> make_folders(const std::string& path) {
   std::error_code error;
   std::vector<std::string> missing;
   for (fs::path p = path; !p.empty() && !fs::exists(p, error) && !error; p = p.parent_path())
-    missing.push_back(p.string());
+    if (p.filename() != "..") missing.push_back(p.string());
   fs::create_directories(path, error);
   if (error) throw FileError(path, "cannot be created: " + error.message());
   for (const std::string& made : missing) sync_folder(folder_of(made), made);
@@ -66,7 +66,8 @@ FolderLock::FolderLock(const std::string& path) {
 }
 
 FolderLock::~FolderLock() {
-  for (const std::string& folder : made_) ::rmdir(folder.c_str());  // an empty one
+  for (const std::string& folder : made_)
+    if (::rmdir(folder.c_str()) != 0) break;  // what has something in it stays, and the way to it
   if (fd_ >= 0) ::close(fd_);
 }
 
