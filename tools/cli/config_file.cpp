@@ -58,6 +58,10 @@ void apply_config(Command& command, const std::vector<Command>& all, const std::
       throw FileError(place,
                       fmt::format("{} is given in line {} already", o->name, before->second));
     if (o->given) continue;
+    const bool takes_text = std::holds_alternative<std::string*>(o->field) ||
+                            std::holds_alternative<std::vector<std::string>*>(o->field);
+    if (e.quoted && !takes_text)
+      throw FileError(place, o->name + ": leave out the quotation marks, which make it a text");
     if (std::string problem = set_option(*o, e.values); !problem.empty())
       throw FileError(place, o->name + ": " + problem);
     o->origin = place;

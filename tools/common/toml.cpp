@@ -10,10 +10,42 @@
 namespace glim {
 namespace {
 
+// Digits in groups with _ between them; of a whole part without a 0 in front.
+bool is_number(std::string_view s) {
+  auto digits = [&] {
+    std::size_t n = 0;
+    auto digit = [&](std::size_t i) { return i < s.size() && s[i] >= '0' && s[i] <= '9'; };
+    while (digit(n) || (n > 0 && n < s.size() && s[n] == '_' && digit(n + 1))) ++n;
+    const std::string_view found = s.substr(0, n);
+    s.remove_prefix(n);
+    return found;
+  };
+  auto after = [&](std::string_view either) {
+    const bool there = !s.empty() && either.find(s[0]) != std::string_view::npos;
+    if (there) s.remove_prefix(1);
+    return there;
+  };
+  after("+-");
+  const std::string_view whole = digits();
+  if (whole.empty() || (whole.size() > 1 && whole[0] == '0')) return false;
+  if (after(".") && digits().empty()) return false;
+  if (after("eE") && (after("+-"), digits().empty())) return false;
+  return s.empty();
+}
+
 class TomlReader {
  public:
   TomlReader(const std::string& text, const std::string& where) : text_(text), where_(where) {
     if (text_.starts_with("\xEF\xBB\xBF")) at_ = 3;
+    for (std::size_t i = at_; i < text_.size(); ++i) {
+      const char c = text_[i];
+      if (c == '\n') ++line_;
+      const bool control =
+          (static_cast<unsigned char>(c) < 0x20 && c != '\t' && c != '\n') || c == 0x7F;
+      if (control && !text_.substr(i, 2).starts_with("\r\n"))
+        fail("has a control character; in a text in \" it is written \\u00NN");
+    }
+    line_ = 1;
   }
 
   std::vector<TomlEntry> read() {
@@ -88,12 +120,12 @@ class TomlReader {
     ++at_;
     skip(false);
     if (here() != '[') {
-      e.values.push_back(value("#\n", e.key));
+      e.values.push_back(value("#\n", e));
     } else {
       ++at_;
       for (skip(true); here() != ']'; skip(true)) {
         if (at_ >= text_.size()) fail("the list of '" + e.key + "' lacks its ]");
-        e.values.push_back(value(",]#\n", e.key));
+        e.values.push_back(value(",]#\n", e));
         skip(true);
         if (here() == ',')
           ++at_;
@@ -105,15 +137,20 @@ class TomlReader {
     entries_.push_back(std::move(e));
   }
 
-  std::string value(std::string_view ends, const std::string& of) {
-    if (here() == '"' || here() == '\'') return quoted_text();
+  std::string value(std::string_view ends, TomlEntry& e) {
+    if (here() == '"' || here() == '\'') {
+      e.quoted = true;
+      return quoted_text();
+    }
     std::string text = word(ends);
-    if (text.empty()) fail("'" + of + "' lacks its value; lines are name = value");
-    if (text[0] == '{') fail("'" + of + "': there are no tables in braces here");
-    // 1_000 is a number.
+    if (text.empty()) fail("'" + e.key + "' lacks its value; lines are name = value");
+    if (text[0] == '{') fail("'" + e.key + "': there are no tables in braces here");
     if (text.find_first_not_of("0123456789_+-.eE") == std::string::npos &&
-        text.find_first_of("0123456789") != std::string::npos)
+        text.find_first_of("0123456789") != std::string::npos) {
+      if (!is_number(text))
+        fail("'" + text + "' is no number of TOML, as 1, 0.5 and 1_000 are; a text stands in \"");
       std::erase(text, '_');
+    }
     return text;
   }
 

@@ -1,6 +1,6 @@
 // Configuration files: `name = value` lines under [tables], as config.toml is one. Of TOML what a list of
 // options needs: text in " or ', numbers, true and false, arrays of them (over several lines too), # comments.
-// A word without quotes is text.
+// A word without quotes is text, unless it could be a number.
 #pragma once
 
 #include <string>
@@ -13,6 +13,7 @@ struct TomlEntry {
   std::string table, key;  // of a dotted key what stands before the last dot is a table
   std::vector<std::string> values;
   int line = 0;
+  bool quoted = false;    // a value stands in quotation marks
   bool is_table = false;  // the line that opens a table
 };
 

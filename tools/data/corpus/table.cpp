@@ -16,7 +16,7 @@ namespace glim {
 namespace {
 
 using Fields = std::vector<std::string>;
-constexpr std::size_t kLongestRecord = 1 << 20;  // bytes of a JSON object
+constexpr std::size_t kLongestRecord = 1 << 20;  // bytes of a line
 constexpr std::ptrdiff_t kMostFields = 10'000;   // of a record
 
 Fields divided(std::string_view line, char by) {
@@ -29,10 +29,14 @@ Fields divided(std::string_view line, char by) {
   }
 }
 
+bool names(const std::string& head, const std::string& name) {
+  return lower_case(normalize_spaces(head)) == lower_case(name);
+}
+
 // Where a name stands in the first line, or its length.
 std::size_t column_named(const Fields& head, const std::string& name) {
   for (std::size_t i = 0; i < head.size(); ++i)
-    if (lower_case(normalize_spaces(head[i])) == lower_case(name)) return i;
+    if (names(head[i], name)) return i;
   return head.size();
 }
 
@@ -72,6 +76,7 @@ class TableReader {
         ++at_;
         continue;
       }
+      require_length(begin);
       if (!csv && std::ranges::count(lines_[begin], '\t') >= kMostFields) fail_wide(begin);
       Fields fields = csv ? csv_record() : divided(lines_[at_++], '\t');
       if (count == 0) {
@@ -95,17 +100,25 @@ class TableReader {
     for (at_ = 0; at_ < lines_.size(); ++at_) {
       const std::string& line = lines_[at_];
       if (split_spaces(line).empty()) continue;
-      if (line.size() > kLongestRecord)
-        fail(at_, fmt::format("{} bytes: a record has {} at most", line.size(), kLongestRecord));
+      require_length(at_);
       nlohmann::json json;
+      std::set<std::string> members;
+      std::string twice;
+      using Event = nlohmann::json::parse_event_t;
+      auto look = [&](int depth, Event event, nlohmann::json& key) {
+        if (event == Event::key && depth == 1 && !members.insert(key.get<std::string>()).second)
+          twice = key;
+        return true;
+      };
       try {
-        json = nlohmann::json::parse(line);
+        json = nlohmann::json::parse(line, look);
       } catch (const nlohmann::json::parse_error& e) {
         fail(at_, fmt::format("not JSON, at byte {}: a line must be one object", e.byte));
       } catch (const nlohmann::json::out_of_range&) {
         fail(at_, "not JSON: a number is out of range");
       }
       if (!json.is_object()) fail(at_, "not a JSON object: a line must be one");
+      if (!twice.empty()) fail(at_, fmt::format("the object has two members '{}'", twice));
       Fields row;
       for (const std::string& name : wanted) row.push_back(member(json, name));
       add(at_, std::move(row));
@@ -115,6 +128,11 @@ class TableReader {
  private:
   [[noreturn]] void fail(std::size_t line, const std::string& problem) const {
     throw FileError(fmt::format("{}:{}", table_.name, line + 1), problem);
+  }
+
+  void require_length(std::size_t line) const {
+    if (const std::size_t n = lines_[line].size(); n > kLongestRecord)
+      fail(line, fmt::format("{} bytes: a record has {} at most", n, kLongestRecord));
   }
 
   [[noreturn]] void fail_wide(std::size_t line) const {
@@ -134,6 +152,9 @@ class TableReader {
       places.push_back(column_named(head, name));
       if (places.back() == head.size() && missing.empty()) missing = name;
     }
+    for (const std::string& name : wanted)
+      if (std::ranges::count_if(head, [&](const std::string& h) { return names(h, name); }) > 1)
+        fail(line, fmt::format("two columns are named '{}'; --columns takes them by number", name));
     if (missing.empty()) return true;
     bool none = std::ranges::all_of(places, [&](std::size_t p) { return p == head.size(); });
     if (none && may_lack_names && head.size() == wanted.size()) {
