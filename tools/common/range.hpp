@@ -21,6 +21,7 @@ inline constexpr double kMostCount = 0x1p53;
 
 inline constexpr Range kPositive{1, kMostCount};
 inline constexpr Range kCount{0, kMostCount};
+inline constexpr Range kBeam{1, 1000};  // a prefix takes memory at each step
 inline constexpr Range kShare{0, 1, false, true};
 inline constexpr Range kNotNegative{0};
 inline constexpr Range kAboveZero{.least = 0, .above = true};

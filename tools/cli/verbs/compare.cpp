@@ -209,7 +209,7 @@ Command compare_command() {
   c.option("test-target", &a->test_reference, "file of their translations").aliases = {
       "test-reference"};
   c.option("table", &a->table, "also write the table to this file (Markdown)");
-  c.option("beam", &a->compare.beam, "prefixes kept at each step; 1 is greedy", kPositive);
+  c.option("beam", &a->compare.beam, "prefixes kept at each step; 1 is greedy", kBeam);
   c.option("tokenize", &a->compare.tokenize, "BLEU's tokenizer").choices = {"13a", "none"};
   c.option("timed", &a->compare.timed, "largest number of test sentences to time one by one",
            kPositive);

@@ -164,7 +164,7 @@ Command evaluate_command() {
   c.option("out", &a->output, "file that also gets the translations").aliases = {"output"};
   c.option("tokenize", &a->tokenize, "BLEU's tokenizer").choices = {"13a", "none"};
   c.option("lowercase", &a->lowercase, "ignore case in BLEU");
-  c.option("beam", &a->options.beam, "prefixes kept at each step; 1 is greedy", kPositive);
+  c.option("beam", &a->options.beam, "prefixes kept at each step; 1 is greedy", kBeam);
   c.option("length-penalty", &a->options.length_penalty, "α: scores are divided by ((5 + n)/6)^α",
            kNotNegative);
   c.option("batch-sentences", &a->options.batch, "sentences translated together", kPositive)

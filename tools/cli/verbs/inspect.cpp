@@ -239,7 +239,7 @@ Command inspect_command() {
   c.option("png", &a->png, "the same as PNG");
   c.option("list-pictures", &a->pictures, "print the names of all pictures and stop");
   c.option("attribution-steps", &a->steps,
-           "points of the integrated gradients (0: no attributions)", kCount)
+           "points of the integrated gradients (0: no attributions)", Range{0, 10'000})
       .aliases = {"steps"};
   c.option("no-attention", &a->no_attention, "for a model that has none");
   c.option("no-tensors", &a->no_tensors, "leave out activations and gradients");

@@ -115,7 +115,7 @@ Command translate_command() {
   a->options.batch = 1;
   a->options.beam = 4;
   c.option("model", &a->model, "folder of a model, or one of its files");
-  c.option("beam", &a->options.beam, "prefixes kept at each step; 1 is greedy", kPositive);
+  c.option("beam", &a->options.beam, "prefixes kept at each step; 1 is greedy", kBeam);
   c.option("length-penalty", &a->options.length_penalty, "α: scores are divided by ((5 + n)/6)^α",
            kNotNegative);
   c.option("nbest", &a->options.n_best, "translations of each line; at most the beam", kPositive);
