@@ -54,6 +54,20 @@ printf 'layers = "many"\n' >value.toml
 refuse "value that is none" 'value\.toml:1: layers' limited train --config value.toml --out fresh
 refuse "a share without end" 'attention-dropout: must be finite, not -inf' limited train --task copy --attention-dropout -inf --out fresh
 refuse "a rate that is no number" 'rate: must be finite, not nan' limited train --task copy --rate nan --out fresh
+for line in 'layers = 01' 'dropout = .5' 'layers = 2_' 'dropout = 1.' "layers = 2 # $(printf '\001')"; do
+  echo "$line" >wrong.toml
+  refuse "no TOML: $line" 'wrong\.toml:1: .*(is no number of TOML|has a control character)' limited train --config wrong.toml --out fresh
+done
+printf 'layers = "2"\n' >quoted.toml
+refuse "a number in quotation marks" 'quoted\.toml:1: layers: leave out the quotation marks' limited train --config quoted.toml --out fresh
+refuse "a file of /proc as configuration" '/proc/self/status: does not say how long it is' limited train --config /proc/self/status --out fresh
+# What float32 makes of a number counts.
+refuse "an epsilon of 0" 'epsilon: 1e-50 is 0 in float32; --precision float64' limited train --task copy --epsilon 1e-50 --out fresh
+refuse "a rate of 0" 'rate: 1e-60 is 0 in float32' limited train --task copy --rate 1e-60 --out fresh
+refuse "an infinite rate" 'rate: 1e\+39 is inf in float32' limited train --task copy --rate 1e39 --out fresh
+refuse "a dropout of 1" 'dropout: 0\.9999999999 is 1 in float32' limited train --task copy --dropout 0.9999999999 --out fresh
+refuse "a beam beyond memory" 'beam: must be 1 to 1000, not 1000000' limited translate --beam 1000000
+refuse "attributions without end" 'attribution-steps: must be 0 to 10000' limited inspect --attribution-steps 100000000
 printf 'dropout = inf\n' >infinite.toml
 refuse "an infinite number in a configuration" 'infinite\.toml:1: dropout: must be finite' limited train --config infinite.toml --out fresh
 refuse "a seed that JSON cannot hold" 'seed: must be 9007199254740992 at most' limited train --task copy --seed 9223372036854775807 --out fresh

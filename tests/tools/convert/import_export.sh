@@ -19,6 +19,10 @@ refuse "a folder that holds a model" 'gpt: holds a model already: --overwrite' \
   "$glim" import --from nanogpt "$files/nanogpt.safetensors" --out gpt
 quietly "$glim" import --from nanogpt "$files/nanogpt.safetensors" --out gpt --overwrite
 quietly "$glim" export --to nanogpt gpt --out back.safetensors
+refuse "a file that exists" 'back\.safetensors: exists already: --overwrite' "$glim" export --to nanogpt gpt --out back.safetensors
+refuse "the model itself" 'gpt/best\.safetensors: exists already: --overwrite' "$glim" export --to nanogpt gpt --out gpt/best.safetensors
+refuse "a mean over a file" 'back\.safetensors: exists already: --overwrite' "$glim" average gpt/best.safetensors --out back.safetensors
+quietly "$glim" export --to nanogpt gpt --out back.safetensors --overwrite
 quietly "$glim" import --from nanogpt back.safetensors --out again
 report "there and back: the same bits" \
   "$([ "$(tensors gpt/best.safetensors)" = "$(tensors again/best.safetensors)" ] || echo "they differ")"

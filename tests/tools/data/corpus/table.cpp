@@ -67,6 +67,10 @@ TEST_CASE("CSV that is damaged is refused with its line") {
   CHECK(problem("en,de\na,b\n") ==
         ":1: there is no column 'source' among en, de; --columns NAME,NAME takes those of other "
         "names, --columns 1,2 the first of a file without names");
+  CHECK(problem("source,target,Source\na,b,c\n") ==
+        ":1: two columns are named 'source'; --columns takes them by number");
+  CHECK(problem("source,target\na,b\n" + std::string(2 << 20, 'x') + ",y\n") ==
+        ":3: 2097154 bytes: a record has 1048576 at most");
   CHECK(problem(std::string(20'000, ','), "1,2") == ":1: more than 10000 columns");
   CHECK(problem("a\tb\n" + std::string(20'000, '\t') + "x") == ":2: more than 10000 columns");
   CHECK(problem("a,b\n", "1,3") == ":1: there is no column 3: the line has 2");
@@ -91,6 +95,8 @@ TEST_CASE("JSON lines: members by name, numbers as written") {
   CHECK(t.line == Numbers{1, 3});
   CHECK(problem("{\"source\": \"a\"}\n").starts_with(":1: the object has no 'target'"));
   CHECK(problem("{\"source\": [], \"target\": \"\"}") == ":1: 'source' must be text");
+  CHECK(problem("{\"source\": \"a\", \"target\": \"b\", \"source\": \"c\"}") ==
+        ":1: the object has two members 'source'");
   CHECK(problem("{\"source\": \"a\", \"target\": \"b\"}\n{\"sou\n")
             .starts_with(":2: not JSON, at byte"));
   CHECK(problem("{}\n[1]\n", "a,b").starts_with(":1: the object has no 'a'"));
