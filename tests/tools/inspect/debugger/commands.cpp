@@ -379,7 +379,7 @@ TEST_CASE("a part of a gradient can be set, named as inspect names it") {
 TEST_CASE("unknown commands and names are answered with the nearest") {
   Driven d;
   CHECK(contains(error_of(d, "set scores:99 zero"), "has the heads 0 to "));
-  CHECK(contains(error_of(d, "set scores]0[ zero"), "does not end in ]"));
+  CHECK(contains(error_of(d, "set scores[0 zero"), "needs NAME"));
   CHECK(contains(error_of(d, "set .[0] zero"), "more places"));
   CHECK(contains(error_of(d, "set scores[0,0] freeze"), "a whole node is frozen"));
   CHECK(contains(error_of(d, "brake"), "nearest: break"));
