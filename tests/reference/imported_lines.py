@@ -94,7 +94,7 @@ def main(program):
             wrong += compare(f"GPT-2, {form}, ids", lines, [[i - 4 for i in s["ids"]] for s in said], ids)
             wrong += compare(f"GPT-2, {form}, text", lines, [s["text"] for s in said], t.batch_decode(ids))
             (gpt2 / "tokenizer.json").unlink(missing_ok=True)
-        t = train_marian(marian, size=6000, normalization_rule_name="nmt_nfkc", character_coverage=0.98)
+        t = train_marian(marian, size=10000, normalization_rule_name="nmt_nfkc", character_coverage=0.98)
         rows, pad = len(t), t.pad_token_id
         MarianMTModel(MarianConfig(vocab_size=rows, d_model=4, encoder_layers=1, decoder_layers=1, encoder_ffn_dim=4,
                                    decoder_ffn_dim=4, encoder_attention_heads=1, decoder_attention_heads=1, pad_token_id=pad,

@@ -58,13 +58,13 @@ report "where the factor of the scores is, is said" \
 "$glim" generate --model gpt2 --prompt 'The cat, 猫' --max-tokens 5 --seed 3 >out 2>err
 report "text goes on after text" "$(grep -q '^The cat, 猫' out || cat out err)"
 for i in {1..40}; do echo "The cat sat. We've seen the dog."; done >cats
-quietly "$glim" train --init-from gpt2 --text cats --block 16 --max-steps 300 --schedule constant --rate 1e-2 --progress none --out gpt2-tuned
+quietly "$glim" train --init-from gpt2 --text cats --block 16 --max-steps 80 --schedule constant --rate 3e-2 --progress none --out gpt2-tuned
 report "fine-tuned: it learns the text" \
   "$("$glim" generate --model gpt2-tuned --prompt 'The cat' --max-tokens 8 --greedy | grep -q '^The cat sat. We' || cat log)"
 quietly "$glim" import --from marian "$files/marian" --out marian
 for i in {1..40}; do echo "We've seen the cats."; done >source
 for i in {1..40}; do echo 'Wir haben die Katzen gesehen.'; done >target
-quietly "$glim" train --init-from marian --source source --target target --max-steps 300 --schedule constant --rate 3e-3 --progress none --out marian-tuned
+quietly "$glim" train --init-from marian --source source --target target --epochs 100 --schedule constant --rate 1e-2 --progress none --out marian-tuned
 report "fine-tuned: it translates, with the pieces of each side" \
   "$(echo "We've seen the cats." | "$glim" translate --model marian-tuned | grep -qx 'Wir haben die Katzen gesehen.' || cat log)"
 report "its loss is that of the imported model" "$(grep -q '^label-smoothing = 0' marian-tuned/config.toml || grep smoothing marian-tuned/config.toml)"
