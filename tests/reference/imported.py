@@ -221,7 +221,7 @@ def write(folder):
             if file.name in ("generation_config.json", "special_tokens_map.json"):  # which Glim does not read
                 file.unlink()
     with_settings(ref, folder)
-    (folder / "imported.json").write_text(json.dumps(
-        {**ids_of(*tokenizers, LINES), "configs": [GPT2Config().to_dict(), MarianConfig().to_dict()]},
-        indent=0, ensure_ascii=True))
+    said = {**ids_of(*tokenizers, LINES), "configs": [GPT2Config().to_dict(), MarianConfig().to_dict()]}
+    (folder / "imported.json").write_text(
+        "{" + ",\n".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in said.items()) + "}\n")
     print(ref.save(folder))
