@@ -1,5 +1,6 @@
 // What a tape records, and the gradients that backward and grad give.
 #include "autograd/tape.hpp"
+
 #include <optional>
 
 #include "tests/autograd/common.hpp"

@@ -15,6 +15,7 @@
 #include "tools/inspect/document.hpp"
 #include "tools/inspect/pictures.hpp"
 #include "tools/inspect/replay.hpp"
+#include "tools/inspect/report/training_run.hpp"
 #include "tools/inspect/request.hpp"
 #include "tools/render/save_picture.hpp"
 
@@ -154,10 +155,13 @@ std::optional<double> replay(const Command& command, InspectArguments& a) {
 void run_inspect(const Command& command, InspectArguments& a) {
   namespace fs = std::filesystem;
   check_example_options(command, a.example);
-  // Whether there is a model comes first.
+  // Whether there is a model or a run comes first.
   if (command.given("step") && !command.given("run"))
     throw ValueError("--step", "is a step of which run? Give --run FOLDER, too");
-  if (!command.given("run") && !a.example.init) model_file(a.example.model);
+  if (command.given("run"))
+    require_run(a.run);
+  else if (!a.example.init)
+    model_file(a.example.model);
   auto file = [&](const char* name) { return (fs::path(a.out) / name).string(); };
   std::string page = file("inspect.html"), values = file("inspect.json"),
               tensors = file("inspect.safetensors");

@@ -159,26 +159,6 @@ fs::path normal(const std::string& folder) {
   return path.filename().empty() ? path.parent_path() : path;
 }
 
-void require_run(const std::string& folder) {
-  std::error_code error;
-  fs::path path = normal(folder);
-  if (!fs::is_directory(folder, error)) {
-    if (fs::exists(folder, error))
-      throw FileError(folder, "is a file; a run is a folder that glim train --out made");
-    fs::path parent = path.parent_path();
-    throw FileError(folder, "there is no such folder" +
-                                nearest_names(path.filename().string(),
-                                              recorded_folders(parent.empty() ? "." : parent)));
-  }
-  if (holds(path, "recording.jsonl") || holds(path, "metrics.jsonl")) return;
-  std::vector<std::string> within = recorded_folders(path);
-  if (within.empty())
-    throw FileError(folder, "holds no recording: glim train --record --out FOLDER makes one");
-  std::string names;
-  for (const std::string& name : within) names += (names.empty() ? "" : ", ") + name;
-  throw FileError(folder, "is not a run but holds some: name one of " + names);
-}
-
 void note_what_is_missing(TrainingRun& run, bool has_metrics, bool has_recording) {
   auto note = [&](const char* text) { run.notes.emplace_back(text); };
   const Recording& r = run.recording;
@@ -198,6 +178,26 @@ void note_what_is_missing(TrainingRun& run, bool has_metrics, bool has_recording
 }
 
 }  // namespace
+
+void require_run(const std::string& folder) {
+  std::error_code error;
+  fs::path path = normal(folder);
+  if (!fs::is_directory(folder, error)) {
+    if (fs::exists(folder, error))
+      throw FileError(folder, "is a file; a run is a folder that glim train --out made");
+    fs::path parent = path.parent_path();
+    throw FileError(folder, "there is no such folder" +
+                                nearest_names(path.filename().string(),
+                                              recorded_folders(parent.empty() ? "." : parent)));
+  }
+  if (holds(path, "recording.jsonl") || holds(path, "metrics.jsonl")) return;
+  std::vector<std::string> within = recorded_folders(path);
+  if (within.empty())
+    throw FileError(folder, "holds no recording: glim train --record --out FOLDER makes one");
+  std::string names;
+  for (const std::string& name : within) names += (names.empty() ? "" : ", ") + name;
+  throw FileError(folder, "is not a run but holds some: name one of " + names);
+}
 
 const Track* Recording::track(const std::string& quantity) const {
   for (const Track& t : tracks)

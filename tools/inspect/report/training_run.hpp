@@ -50,6 +50,8 @@ struct TrainingRun {
   std::vector<std::string> notes;
 };
 
+// FileError unless the folder holds what a training run wrote; it names folders that do.
+void require_run(const std::string& folder);
 TrainingRun read_training_run(const std::string& folder);
 // Of each folder. Names are the folders' own, longer where several are alike. ValueError for a folder
 // named twice; FileError when none of them holds a recording.
