@@ -104,7 +104,7 @@ class TomlReader {
     table_ = key();
     if (here() != ']') fail("'[" + table_ + "' lacks its ]");
     ++at_;
-    entries_.push_back({table_, "", {}, line_, true});
+    entries_.push_back({.table = table_, .key = "", .values = {}, .line = line_, .is_table = true});
   }
 
   void read_pair() {
