@@ -67,7 +67,7 @@ for i in {1..40}; do echo 'Wir haben die Katzen gesehen.'; done >target
 quietly "$glim" train --init-from marian --source source --target target --epochs 100 --schedule constant --rate 1e-2 --progress none --out marian-tuned
 report "fine-tuned: it translates, with the pieces of each side" \
   "$(echo "We've seen the cats." | "$glim" translate --model marian-tuned | grep -qx 'Wir haben die Katzen gesehen.' || cat log)"
-report "its loss is that of the imported model" "$(grep -q '^label-smoothing = 0' marian-tuned/config.toml || grep smoothing marian-tuned/config.toml)"
+report "its loss is that of the imported model" "$(grep -qx 'label-smoothing = 0.0' marian-tuned/config.toml || grep smoothing marian-tuned/config.toml)"
 
 # --- every kind begins with one of its own ---
 begin() {  # KIND ARGS...
