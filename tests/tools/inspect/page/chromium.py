@@ -49,7 +49,8 @@ class Page:
 
         self.process = subprocess.Popen(
             [PROGRAM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-             "--proxy-server=127.0.0.1:9", f"--user-data-dir={folder}/profile-{width}",
+             # A test turns controls faster than a person; each writes the page's address.
+             "--disable-ipc-flooding-protection", "--proxy-server=127.0.0.1:9", f"--user-data-dir={folder}/profile-{width}",
              "--remote-debugging-pipe", "about:blank"],
             preexec_fn=pipes, close_fds=False, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL)
