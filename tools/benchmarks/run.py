@@ -274,7 +274,7 @@ class Bench:
         columns = ["work", "Glim ms", "of peak", "PyTorch eager / Glim", "PyTorch compiled / Glim", "CTranslate2 / Glim",
                    "Glim MB", "Glim MB / PyTorch MB"]
         lines = [heading, f"Glim {commit}, {datetime.date.today()}; peak {self.peak * 1e-9:.0f} GFLOP/s; "
-                 f"PyTorch {self.torch}; medians of {self.a.pairs} turns.\n",
+                 f"PyTorch {self.torch}; medians of {self.a.pairs} turns of `tools/bench --page`.\n",
                  "| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
         lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in self.rows]
         path = pathlib.Path(HERE, "results.md")
