@@ -49,9 +49,6 @@ class Engine {
   static bool recomputes(const Var& v);
   static Var without_value(const Var& v);
   static void recompute(Var& v);
-  // StateError: the rule of `op` needs `what` as it was in forward, when its storage had this version.
-  [[noreturn]] static void refuse_changed(std::string_view op, const std::string& what,
-                                          const Var& v, std::uint64_t version);
   // Adds the operands' paths and the place of an op that failed.
   static void annotate(Error& error, std::string_view op, const Var* const* inputs,
                        std::size_t count, const Where& where);
@@ -79,8 +76,8 @@ class Engine {
   Tape* open_before_;
 };
 
-// Applies an op again to other operands.
-using RunAgain = std::function<Var(const std::vector<Var>&)>;
+// Runs an op's forward again on other operands.
+using RunAgain = std::function<Tensor(const std::vector<Tensor>&)>;
 
 // One forward pass of one op: finds out whether to record, and adds places to errors.
 class Engine::Recorder {

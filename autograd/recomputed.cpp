@@ -60,10 +60,6 @@ class Engine::Region final : public Op {
     Var result(value);
     if (inputs.empty()) return result;
     op->inputs_on_tape_ = inputs;
-    for (int input : inputs) {
-      const std::shared_ptr<Leaf>& leaf = tape.nodes_[input].leaf;
-      op->versions_.push_back(leaf ? leaf->value.storage().version() : 0);
-    }
     op->needs_ = ~std::uint64_t{0};
     op->formula_ = &formula;
     const int number = add_node(tape, std::move(op), formula, inputs, where, result);
@@ -85,11 +81,6 @@ class Engine::Region final : public Op {
     const bool create_graph = !tape.paused_;
     const std::size_t first = tape.nodes_.size();
     Table table;
-    for (std::size_t k = 0; k < inputs_on_tape_.size(); ++k) {
-      const std::shared_ptr<Leaf>& leaf = tape.nodes_[inputs_on_tape_[k]].leaf;
-      if (leaf && leaf->value.storage().version() != versions_[k])
-        Engine::refuse_changed(formula.op, "its leaf", tape.value(inputs_on_tape_[k]), versions_[k]);
-    }
     try {
       Var y = run_again(tape);
       const int root = tape.number_of(y);
@@ -147,7 +138,6 @@ class Engine::Region final : public Op {
   std::vector<std::string> scope_;
   Generator random_;
   std::vector<int> inputs_on_tape_;
-  std::vector<std::uint64_t> versions_;  // of the leaves among them
 };
 
 namespace {

@@ -127,17 +127,6 @@ void Engine::recompute(Var& v) {
   v.value_ = op->recompute();
 }
 
-void Engine::refuse_changed(std::string_view op, const std::string& what, const Var& v,
-                            std::uint64_t version) {
-  const Where written = v.value().storage().written_since(version);
-  const std::string name = v.name().empty() ? what : what + " (" + v.name() + ")";
-  throw StateError(op,
-                   "backward needs " + name + " as it was in forward, but it was changed since" +
-                       (written.line() ? " at " + to_string(written) : "") +
-                       ": call backward before the change, or let forward read a clone()",
-                   {{"value", v.value()}});
-}
-
 void Engine::refuse_used_up(const Tape& tape, int node) {
   throw StateError("backward", tape.path(node) +
                                    " was used up by an earlier backward; the first one needs "

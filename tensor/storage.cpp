@@ -21,20 +21,13 @@ struct alignas(64) Storage::Block {
   std::size_t bytes;     // asked for
   std::size_t capacity;  // of the size class or piece
   int size_class;
-  int written_line;
   Arena::Piece* piece;  // of a large block
   std::byte* data;
-  union {
-    Block* next;               // in a list of unused ones
-    const char* written_file;  // of the last write, if written_line is not 0
-  };
-  std::uint64_t version;  // the number of the allocation, then of the write
+  Block* next;  // in a list of unused ones
 };
 static_assert(sizeof(Storage::Block) == 64);
 
 namespace {
-
-constexpr int kWriteBits = 24;  // more writes than these have the numbers of later allocations
 
 // Blocks from here on come from the arena. Under AddressSanitizer none does: it guards the ends of
 // what the system's allocator gave.
@@ -95,8 +88,6 @@ class Cache {
     ++allocations_;
     Storage::Block* block = bytes >= kLarge ? take_large(bytes) : take_small(bytes);
     block->bytes = bytes;
-    block->version = static_cast<std::uint64_t>(allocations_) << kWriteBits;
-    block->written_line = 0;
     live_ += static_cast<std::int64_t>(block->capacity);
     if (live_ > peak_) peak_ = live_;
     return block;
@@ -200,19 +191,6 @@ Storage::Storage(std::size_t bytes) : block_(Cache::get().take(bytes)) {
 
 std::byte* Storage::data() const { return block_ ? block_->data : nullptr; }
 std::size_t Storage::bytes() const { return block_ ? block_->bytes : 0; }
-std::uint64_t Storage::version() const { return block_ ? block_->version : 0; }
-void Storage::written(const Where& where) const {
-  if (!block_) return;
-  ++block_->version;
-  block_->written_file = where.file_name();
-  block_->written_line = where.line();
-}
-Where Storage::written_since(std::uint64_t version) const {
-  const bool same_block = block_ && block_->version >> kWriteBits == version >> kWriteBits;
-  return same_block && block_->written_line
-             ? Where::current(block_->written_file, block_->written_line)
-             : Where();
-}
 long Storage::use_count() const {
   return block_ ? block_->refs.load(std::memory_order_relaxed) : 0;
 }

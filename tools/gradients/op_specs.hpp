@@ -38,8 +38,8 @@
 
 namespace glim {
 
-enum class CaseStatus { Pass, Fail, Undecided };
-std::string_view name_of(CaseStatus status);  // "pass", "FAIL", "UNDECIDED"
+enum class CaseStatus { Pass, Fail, Undecidable };
+std::string_view name_of(CaseStatus status);  // "pass", "FAIL", "undecidable"
 
 struct Case {
   std::string family, op, name;

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "autograd/gradcheck/mistakes/jacobians.hpp"
+#include "autograd/gradcheck/jacobians.hpp"
 
 namespace glim::detail {
 namespace {
