@@ -85,7 +85,9 @@ void require_fits(const std::string& option, const std::vector<std::int64_t>& id
                                          "model was made for (--max-length when it was trained); "
                                          "give a shorter one",
                                          ids.size(), most));
-  auto known = [](std::int64_t id) { return id >= kSpecialTokens; };
+  auto known = [&](std::int64_t id) {  // SentencePiece has a piece for a space, which says nothing
+    return id >= kSpecialTokens && (!tokenizer || tokenizer->piece(id) != "▁");
+  };
   if (!tokenizer || std::ranges::any_of(ids, known)) return;
   std::string some;
   for (std::int64_t id = kSpecialTokens; id < std::min(tokenizer->size(), kSpecialTokens + 3); ++id)

@@ -141,8 +141,11 @@ TEST_CASE("inspect refuses a sentence of which nothing is known") {
   o.source = "5 cat";
   o.target = "die Katze";
   CHECK(message() == "--translation: " + unknown);
-  import_to(model.path(), "nanogpt", "nanogpt.safetensors");
   o.target = "";
+  import_to(model.path(), "marian", "marian");
+  o.source = "猫 鳥";  // the space has a piece
+  CHECK(message().starts_with("--sentence: the model's vocabulary has no token of the sentence"));
+  import_to(model.path(), "nanogpt", "nanogpt.safetensors");
   o.source = "a z";
   CHECK(message() == "--sentence: has what the imported vocabulary lacks: 'z'");
 }
