@@ -43,7 +43,7 @@ void PositionalEncoding::check(const Var& x, Index offset) const {
                      {{"x", x}});
   if (offset < 0 || offset > Index{1} << 53)
     throw ValueError("positional_encoding",
-                     "the offset " + std::to_string(offset) + " must lie in [0, 2^53]");
+                     "the offset " + std::to_string(offset) + " must be in [0, 2^53]");
 }
 
 SinusoidalPositionalEncoding::SinusoidalPositionalEncoding(Index d_model, double dropout_p,

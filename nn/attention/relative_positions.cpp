@@ -23,7 +23,7 @@ Var RotaryPositions::forward(const Var& x, Index offset) {
                      {{"x", x}});
   if (offset < 0 || offset > Index{1} << 53)
     throw ValueError("rotary_positions",
-                     "the offset " + std::to_string(offset) + " must lie in [0, 2^53]");
+                     "the offset " + std::to_string(offset) + " must be in [0, 2^53]");
   Index length = x.size(-2), rows = table_.defined() ? table_.size(0) : 0;
   if (offset + length > rows || table_.dtype() != x.dtype())
     table_ = sinusoidal_positions(0, std::max({offset + length, 2 * rows, Index{64}}), width_,

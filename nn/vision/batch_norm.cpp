@@ -15,7 +15,7 @@ BatchNorm::BatchNorm(Index channels, double eps, double momentum, bool affine)
       momentum_(momentum) {
   require_eps("batch_norm", eps);
   if (!(momentum >= 0 && momentum <= 1))
-    throw ValueError("batch_norm", "momentum must lie in [0, 1]");
+    throw ValueError("batch_norm", "momentum must be in [0, 1]");
 }
 
 Var BatchNorm::forward(const Var& x) {

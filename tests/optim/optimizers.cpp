@@ -141,7 +141,7 @@ TEST_CASE("what optimizers refuse", "[optim]") {
   CHECK_THROWS_AS(Adam(NamedParameters{{"w", pair.w}, {"v", pair.w}}), ValueError);
   CHECK_THROWS_AS(Adam(NamedParameters{{"c", Var(zeros({2}))}}), StateError);
 
-  // What float32 makes of a number counts.
+  // The check is of the number as float32 has it.
   CHECK(contains(error_of<ValueError>([&] { Adam(list, {.eps = 1e-50}); }),
                  "eps 1e-50 is 0 in float32, the dtype of w"));
   CHECK_THROWS_AS(Adam(list, {.eps = 1e39}), ValueError);

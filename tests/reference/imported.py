@@ -1,5 +1,5 @@
-"""Folders as transformers' save_pretrained writes them, with tokenizers, and what is said of sentences as they are
-typed: convert/gpt2 and convert/marian; imported.json has ids of lines, imported.safetensors log-probabilities and
+"""Folders as transformers' save_pretrained writes them, with tokenizers, and their answers to sentences as typed:
+convert/gpt2 and convert/marian; imported.json has ids of lines, imported.safetensors log-probabilities and
 ∂L/∂A, and the logits of the models of convert.py under other settings.
 
 The tokenizers are learned here from SENTENCES. Marian's SentencePiece models have a character map of a few rules, not

@@ -148,7 +148,7 @@ class TomlReader {
     if (text.find_first_not_of("0123456789_+-.eE") == std::string::npos &&
         text.find_first_of("0123456789") != std::string::npos) {
       if (!is_number(text))
-        fail("'" + text + "' is no number of TOML, as 1, 0.5 and 1_000 are; a text stands in \"");
+        fail("'" + text + "' is not a TOML number, such as 1, 0.5 or 1_000; write a text in \"");
       std::erase(text, '_');
     }
     return text;

@@ -97,7 +97,7 @@ void put_added(const Json& token, const Json& id, Pieces& pieces, ByteBpe& bpe) 
 void read_tokenizer_json(const std::string& file, Pieces& pieces, ByteBpe& bpe,
                          std::vector<std::string>& notes) {
   const Json json = read_object(file);
-  // What it must say, where it says it.
+  // The settings of byte-level BPE: a place in the file, and its value.
   static const std::pair<const char*, Json> kWanted[] = {{"model/type", "BPE"},
                                                          {"model/dropout", nullptr},
                                                          {"model/byte_fallback", false},

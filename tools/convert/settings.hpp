@@ -44,8 +44,8 @@ class Settings {
   nlohmann::json json_ = nlohmann::json::object();
 };
 
-// The activation by our name, or by the one that torch or Hugging Face has for it. FileError for another, naming `where`
-// it is said.
+// The activation by our name, or by the one that torch or Hugging Face has for it. FileError for another name, with `where`,
+// the file that has it.
 Activation activation_of(const std::string& name, const std::string& where);
 
 // `path`, or in a folder its model.safetensors.

@@ -56,7 +56,7 @@ refuse "a share without end" 'attention-dropout: must be finite, not -inf' limit
 refuse "a rate that is no number" 'rate: must be finite, not nan' limited train --task copy --rate nan --out fresh
 for line in 'layers = 01' 'dropout = .5' 'layers = 2_' 'dropout = 1.' "layers = 2 # $(printf '\001')"; do
   echo "$line" >wrong.toml
-  refuse "no TOML: $line" 'wrong\.toml:1: .*(is no number of TOML|has a control character)' limited train --config wrong.toml --out fresh
+  refuse "no TOML: $line" 'wrong\.toml:1: .*(is not a TOML number|has a control character)' limited train --config wrong.toml --out fresh
 done
 printf 'layers = "2"\n' >quoted.toml
 refuse "a number in quotation marks" 'quoted\.toml:1: layers: leave out the quotation marks' limited train --config quoted.toml --out fresh

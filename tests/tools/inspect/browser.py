@@ -169,7 +169,7 @@ return found;
 """
 
 
-# What a page shows: its address, tab, and of the tab what is chosen.
+# The state of a page: its address, its tab, and the choice within the tab.
 PLACE = """(() => ({hash: decodeURIComponent(location.hash), tab: document.querySelector("[role=tab][aria-selected=true]").id,
   module: document.getElementById("attention-module")?.selectedIndex, map: document.getElementById("attention-map")?.value,
   head: Number(document.querySelector(".head[aria-current]")?.dataset.head), panels: document.querySelector(".head[aria-current]")
@@ -277,7 +277,7 @@ with tempfile.TemporaryDirectory() as folder:
             page.evaluate(GO % json.dumps(link))
             seen = page.evaluate(PLACE)
             check({k: seen[k] for k in wanted} == wanted and seen["hash"] == link, f"{link} leads to {seen}")
-        # What is chosen is in the address, too.
+        # The address has the choice, too.
         for tab, control, value, link in (("tokens", "token-target", "1", "#tokens/1"),
                                           ("matrices", "lens-matrix", "2", f"#matrices/{data['lens'][2]['matrix']}"),
                                           ("walk", "graph-module", module, f"#walk/graph/{module}"),

@@ -15,7 +15,7 @@ class TextStream {
  public:
   explicit TextStream(TokenizerPtr tokenizer) : tokenizer_(std::move(tokenizer)) {}
   std::string push(std::int64_t id);
-  // What still waits when no token follows: U+FFFD, for a character that was drawn or for half of one.
+  // The bytes that still wait, once no token follows. Half a character becomes U+FFFD.
   std::string rest();
 
  private:
