@@ -38,11 +38,16 @@ Frequencies frequencies(const std::map<Index, Index>& counts) {
   return f;
 }
 
-std::string remedy(const TrainOptions& o, Index updates, double peak) {
+std::string remedy(const TrainOptions& o, const TrainState& state, double peak) {
   constexpr Index kFew = 1000;
   constexpr double kLow = 2e-4, kUsual = 1e-3, kHigh = 2e-3;
+  const Index updates = state.step;
   std::string more;
-  if (updates < kFew && o.max_steps > 0 && updates >= o.max_steps)
+  if (o.patience > 0 && state.bad_validations >= o.patience)
+    more = fmt::format("more data{} (the loss on held-out data was least after {} of {} updates)",
+                       o.kind == "gpt" && o.tokenizer != "char" ? ", or --tokenizer char" : "",
+                       state.best_step, updates);
+  else if (updates < kFew && o.max_steps > 0 && updates >= o.max_steps)
     more = fmt::format("more updates than {} (--max-steps {})", updates, 2 * kFew);
   else if (updates < kFew)
     more = fmt::format("more updates than {} (--epochs {})", updates,
@@ -56,7 +61,8 @@ std::string remedy(const TrainOptions& o, Index updates, double peak) {
 
 }  // namespace
 
-std::string not_learned(Learner& learner, const TrainOptions& o, Index updates, double peak) {
+std::string not_learned(Learner& learner, const TrainOptions& o, const TrainState& state,
+                        double peak) {
   learner.model().eval();
   NoGrad no_tape;
   const Frequencies guess = frequencies(learner.target_counts());
@@ -74,7 +80,7 @@ std::string not_learned(Learner& learner, const TrainOptions& o, Index updates, 
   if (said.size() > 1 && different.size() == 1)
     found = said[0].empty() ? "every translation is empty"
                             : "every translation is the same: " + said[0];
-  return found.empty() ? "" : "not learned: " + found + "; try " + remedy(o, updates, peak);
+  return found.empty() ? "" : "not learned: " + found + "; try " + remedy(o, state, peak);
 }
 
 }  // namespace glim

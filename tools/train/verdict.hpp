@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "tools/train/checkpoint.hpp"
 #include "tools/train/learner.hpp"
 #include "tools/train/options.hpp"
 
@@ -13,7 +14,8 @@ namespace glim {
 //   loss           on the training data is not clearly below the entropy of the targets' frequencies
 //   translations   are all empty, or one and the same
 //
-// `updates` were made, `peak` is the largest rate. The model is in eval() afterwards.
-std::string not_learned(Learner& learner, const TrainOptions& options, Index updates, double peak);
+// `state` is that of the run's end, `peak` its largest rate. The model is in eval() afterwards.
+std::string not_learned(Learner& learner, const TrainOptions& options, const TrainState& state,
+                        double peak);
 
 }  // namespace glim

@@ -58,6 +58,9 @@ run prose --kind gpt --text mine.en --max-steps 150
 silent prose 'not learned'
 run mute --kind gpt --text mine.en "${small[@]}" --max-steps 1 --rate 1e-6
 says mute '^not learned: '
+awk 'BEGIN { srand(2); for (i = 0; i < 400; ++i) { for (k = 0; k < 6; ++k) printf "w%d ", 300 * rand(); print "" } }' >noise
+run guess --kind gpt --tokenizer word --text noise
+says guess '^not learned: .*; try more data, or --tokenizer char \(the loss on held-out data was least after [0-9]+ of [0-9]+ updates\)'
 
 # --- what is held out ---
 says judge 'held out to validate on: 25 of 250 sentences, drawn with --seed'
