@@ -50,7 +50,7 @@ std::string scale() {
   auto with_sum = [](const Tensor& p) {
     return glim::concatenate(std::vector<Tensor>{p, glim::sum(p, {1}, true)}, 1);
   };
-  return "## 1. The scale stands before the softmax\n\n"
+  return "## 1. The scale comes before the softmax\n\n"
          "softmax(QKᵀ/√d_k), not softmax(QKᵀ)/√d_k. Here d_k = 4; the last column is the row's "
          "sum. "
          "With the slip the \"probabilities\" sum to 1/√d_k, and the scores stay as large as they "
@@ -134,7 +134,7 @@ std::string masked() {
 
 std::string page() {
   return "# Seven slips, and what they do\n\n"
-         "The tutorials that this project started from contain seven errors. Here each stands "
+         "The tutorials that this project started from contain seven errors. Here each is "
          "beside "
          "the formula. Every number is computed again by `seed_errors_page.cpp` when the tests "
          "run; "
