@@ -49,6 +49,9 @@ class Engine {
   static bool recomputes(const Var& v);
   static Var without_value(const Var& v);
   static void recompute(Var& v);
+  // StateError: the rule of `op` needs `what` as it was in forward, when its storage had this version.
+  [[noreturn]] static void refuse_changed(std::string_view op, const std::string& what,
+                                          const Var& v, std::uint64_t version);
   // Adds the operands' paths and the place of an op that failed.
   static void annotate(Error& error, std::string_view op, const Var* const* inputs,
                        std::size_t count, const Where& where);

@@ -51,17 +51,28 @@ bool Op::keeps_inputs() const {
 }
 
 void Op::keep(int number, const Var& v) {
-  SavedValue& kept = saved_.emplace_back(SavedValue{number, false, v});
+  if (saved_.empty()) saved_.reserve(4);  // few ops save more
+  SavedValue& kept =
+      saved_.emplace_back(SavedValue{number, false, v, v.value().storage().version()});
   if (v.is_leaf() || v.value().bytes() <= kLargeBytes) return;
   kept.recomputed = Engine::recomputes(v);
   if (kept.recomputed) kept.value = Engine::without_value(v);
 }
 
+void Op::refuse_changed(const SavedValue& s) const {
+  const std::string what =
+      s.input == kOutput ? "its output" : "its input " + formula_->input_name(s.input);
+  Engine::refuse_changed(formula_->op, what, s.value, s.version);
+}
+
 const Var& Op::saved(int input) const {
   for (SavedValue& s : saved_) {
     if (s.input != input) continue;
-    if (s.recomputed && !s.value.defined()) [[unlikely]]
-      Engine::recompute(s.value);
+    if (s.recomputed) [[unlikely]] {
+      if (!s.value.defined()) Engine::recompute(s.value);
+    } else if (s.version != s.value.value().storage().version()) [[unlikely]] {
+      refuse_changed(s);
+    }
     return s.value;
   }
   throw StateError(formula_ ? formula_->op : "op",

@@ -30,6 +30,7 @@ struct SavedValue {
   int input;
   bool recomputed;  // no value is kept: the op that computed it does so again (Op::recomputes)
   Var value;
+  std::uint64_t version;  // of its storage when it was saved
 };
 
 class Op {
@@ -59,7 +60,8 @@ class Op {
     if (inputs_) (keep(input, *inputs_[input]), ...);
   }
   void save_output() { wants_output_ = true; }
-  const Var& saved(int input) const;  // in the rule; StateError unless forward saved it
+  // In the rule. StateError unless forward saved it, and if it was written to or replaced since.
+  const Var& saved(int input) const;
   const Var& output() const { return saved(kOutput); }
   bool keeps_inputs()
       const;  // nothing that was saved is recomputed: recompute() never calls another
@@ -67,6 +69,7 @@ class Op {
  private:
   friend class Engine;
   void keep(int number, const Var& v);
+  [[noreturn, gnu::cold]] void refuse_changed(const SavedValue& s) const;  // StateError
   const Formula* formula_ = nullptr;
   const Var* const* inputs_ = nullptr;  // during forward, when recorded
   std::uint64_t needs_ = 0;

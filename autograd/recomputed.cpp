@@ -48,7 +48,9 @@ class Engine::Region final : public Op {
     const std::size_t first = tape.nodes_.size();
     const double start = seconds_now();
     Var y;
+    OutsideReads reads{&tape, static_cast<int>(first), {}};
     try {
+      Restored reading(outside_reads, &reads);
       y = fn();
       static_cast<void>(y.requires_grad());  // StateError when it is of another tape
     } catch (...) {
@@ -60,6 +62,13 @@ class Engine::Region final : public Op {
     Var result(value);
     if (inputs.empty()) return result;
     op->inputs_on_tape_ = inputs;
+    for (Var& v : reads.values) {
+      if (outside_reads && outside_reads->tape == &tape &&
+          (v.is_leaf() || tape.node_of(v) < outside_reads->first))
+        outside_reads->values.push_back(v);
+      const std::uint64_t version = v.value().storage().version();
+      op->outside_.emplace_back(std::move(v), version);
+    }
     op->needs_ = ~std::uint64_t{0};
     op->formula_ = &formula;
     const int number = add_node(tape, std::move(op), formula, inputs, where, result);
@@ -81,6 +90,10 @@ class Engine::Region final : public Op {
     const bool create_graph = !tape.paused_;
     const std::size_t first = tape.nodes_.size();
     Table table;
+    for (const auto& [v, version] : outside_)
+      if (v.value().storage().version() != version)
+        Engine::refuse_changed(formula.op, v.is_leaf() ? "its leaf" : "a value from outside", v,
+                               version);
     try {
       Var y = run_again(tape);
       const int root = tape.number_of(y);
@@ -138,6 +151,7 @@ class Engine::Region final : public Op {
   std::vector<std::string> scope_;
   Generator random_;
   std::vector<int> inputs_on_tape_;
+  std::vector<std::pair<Var, std::uint64_t>> outside_;  // what fn read, and its versions then
 };
 
 namespace {

@@ -4,6 +4,8 @@
 
 namespace glim {
 
+constinit thread_local OutsideReads* outside_reads = nullptr;
+
 Engine::Recorder::Recorder(Op& op, const Formula& formula, const Var* const* inputs,
                            std::size_t count, const Where& where)
     : formula_(formula), inputs_(inputs), count_(count), where_(where) {
@@ -65,6 +67,10 @@ Var Engine::Recorder::record(std::unique_ptr<Op> op, Tensor y, RunAgain run) con
   std::vector<int> inputs;
   inputs.reserve(count_);
   for (std::size_t i = 0; i < count_; ++i) inputs.push_back(tape.number_of(*inputs_[i]));
+  if (OutsideReads* reads = outside_reads; reads && reads->tape == &tape) [[unlikely]]
+    for (std::size_t i = 0; i < count_; ++i)
+      if (inputs_[i]->is_leaf() || (inputs[i] >= 0 && inputs[i] < reads->first))
+        reads->values.push_back(*inputs_[i]);
   op->inputs_ = nullptr;
   Var result(std::move(y));
   const int number = add_node(tape, std::move(op), formula_, std::move(inputs), where_, result);
@@ -125,6 +131,17 @@ void Engine::recompute(Var& v) {
   const Op* op = tape.holds(v) ? tape.nodes_[v.node_].op.get() : nullptr;
   if (!op) refuse_used_up(tape, v.node_);
   v.value_ = op->recompute();
+}
+
+void Engine::refuse_changed(std::string_view op, const std::string& what, const Var& v,
+                            std::uint64_t version) {
+  const Where written = v.value().storage().written_since(version);
+  const std::string name = v.name().empty() ? what : what + " (" + v.name() + ")";
+  throw StateError(op,
+                   "backward needs " + name + " as it was in forward, but it was changed since" +
+                       (written.line() ? " at " + to_string(written) : "") +
+                       ": call backward before the change, or let forward read a clone()",
+                   {{"value", v.value()}});
 }
 
 void Engine::refuse_used_up(const Tape& tape, int node) {

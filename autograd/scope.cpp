@@ -26,12 +26,6 @@ void join() {
 
 }  // namespace
 
-std::string to_string(const Where& where) {
-  std::string_view file = where.file_name();
-  if (auto slash = file.rfind('/'); slash != std::string_view::npos) file.remove_prefix(slash + 1);
-  return std::string(file) + ":" + std::to_string(where.line());
-}
-
 Scope::Scope(std::string_view name) : pushed_(!name.empty()) {
   if (!pushed_) return;
   joined.reserve(joined.size() + 1 + name.size());  // what may find no memory comes first

@@ -11,24 +11,9 @@
 #include <string_view>
 #include <vector>
 
+#include "tensor/where.hpp"
+
 namespace glim {
-
-// The line of a call (autograd/in.hpp). std::source_location without what clang 14 lacks for it.
-class Where {
- public:
-  static constexpr Where current(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-    return Where(file, line);
-  }
-  constexpr Where() = default;
-  constexpr const char* file_name() const { return file_; }
-  constexpr int line() const { return line_; }
-
- private:
-  constexpr Where(const char* file, int line) : file_(file), line_(line) {}
-  const char* file_ = "";
-  int line_ = 0;
-};
-std::string to_string(const Where& where);  // "attention.cpp:41"
 
 // A function that is made of ops opens one: until the end of the block, the ops that it calls are recorded
 // at the line of its own call. The outermost one counts.

@@ -89,7 +89,7 @@ Param& Param::operator=(const Tensor& value) {
   if (value.shape() != var().shape())
     throw ShapeError("parameter", var().name() + " must keep its shape",
                      {{"parameter", var()}, {"value", value}});
-  leaf().value.copy_(value.to(dtype()));
+  leaf().value.copy_(value.to(dtype()), Where());
   return *this;
 }
 

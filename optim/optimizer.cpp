@@ -104,7 +104,7 @@ void Optimizer::prepare(Slot& slot) const {
   slot.gradient = leaf.grad.contiguous();
 }
 
-void Optimizer::step() {
+void Optimizer::step(const Where& where) {
   // All checks come before the first change.
   for (Slot& slot : slots_) slot.gradient = {};
   for (Slot& slot : slots_) prepare(slot);
@@ -113,6 +113,7 @@ void Optimizer::step() {
     for (Tensor& t : slot.state)
       if (!t.defined()) t = zeros(slot.shape, slot.dtype);
     ++slot.step;
+    slot.parameter.value().storage().written(where);
   }
   ++steps_;
   parallel_each(static_cast<std::int64_t>(shares_.size()), [&](std::int64_t share) {

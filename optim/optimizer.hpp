@@ -40,7 +40,7 @@ class Optimizer {
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
-  void step();
+  void step(const Where& where = Where::current());
   void zero_grad() const;  // drops the gradients
   double rate() const { return rate_; }
   void set_rate(double rate);  // ValueError unless finite, in each dtype too, and not negative

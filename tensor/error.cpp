@@ -1,8 +1,15 @@
 #include "tensor/error.hpp"
 
 #include "tensor/tensor.hpp"
+#include "tensor/where.hpp"
 
 namespace glim {
+
+std::string to_string(const Where& where) {
+  std::string_view file = where.file_name();
+  if (auto slash = file.rfind('/'); slash != std::string_view::npos) file.remove_prefix(slash + 1);
+  return std::string(file) + ":" + std::to_string(where.line());
+}
 namespace {
 std::string (*find_scope)() = nullptr;
 }  // namespace

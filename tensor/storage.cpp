@@ -17,17 +17,24 @@ namespace glim {
 // A small block's payload follows its header, which keeps it aligned; a large one's lies in the
 // arena.
 struct alignas(64) Storage::Block {
+  std::uint64_t version;  // of the allocation, then of the write; first, for Storage::version
   std::atomic<long> refs;
   std::size_t bytes;     // asked for
   std::size_t capacity;  // of the size class or piece
   int size_class;
+  int written_line;
   Arena::Piece* piece;  // of a large block
   std::byte* data;
-  Block* next;  // in a list of unused ones
+  union {
+    Block* next;               // in a list of unused ones
+    const char* written_file;  // of the last write, if there was one
+  };
 };
-static_assert(sizeof(Storage::Block) == 64);
+static_assert(sizeof(Storage::Block) == 64 && offsetof(Storage::Block, version) == 0);
 
 namespace {
+
+constexpr int kWriteBits = 24;  // more writes than these have the numbers of later allocations
 
 // Blocks from here on come from the arena. Under AddressSanitizer none does: it guards the ends of
 // what the system's allocator gave.
@@ -88,6 +95,7 @@ class Cache {
     ++allocations_;
     Storage::Block* block = bytes >= kLarge ? take_large(bytes) : take_small(bytes);
     block->bytes = bytes;
+    block->version = static_cast<std::uint64_t>(allocations_) << kWriteBits;
     live_ += static_cast<std::int64_t>(block->capacity);
     if (live_ > peak_) peak_ = live_;
     return block;
@@ -191,6 +199,18 @@ Storage::Storage(std::size_t bytes) : block_(Cache::get().take(bytes)) {
 
 std::byte* Storage::data() const { return block_ ? block_->data : nullptr; }
 std::size_t Storage::bytes() const { return block_ ? block_->bytes : 0; }
+void Storage::written(const Where& where) const {
+  if (!block_) return;
+  ++block_->version;
+  block_->written_file = where.file_name();
+  block_->written_line = where.line();
+}
+Where Storage::written_since(std::uint64_t version) const {
+  const bool same_block = block_ && block_->version >> kWriteBits == version >> kWriteBits;
+  return same_block && block_->version != version
+             ? Where::current(block_->written_file, block_->written_line)
+             : Where();
+}
 long Storage::use_count() const {
   return block_ ? block_->refs.load(std::memory_order_relaxed) : 0;
 }

@@ -4,12 +4,16 @@
 // system for nothing: small ones by size class (powers of two and their 1.5 multiples, at most a
 // third wasted), those of 256 KiB and more as pieces of an arena of huge pages (tensor/memory/arena.hpp).
 // MemoryError when the system refuses, after the cache was given back.
+//
+// A block counts the writes to it, so that backward notices a saved value that has changed (autograd/op.hpp).
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
+
+#include "tensor/where.hpp"
 
 namespace glim {
 
@@ -45,6 +49,15 @@ class Storage {
   std::size_t bytes() const;
   explicit operator bool() const { return block_ != nullptr; }
   long use_count() const;
+
+  // What writes to a tensor in place says so: copy_, fill_ and their like, and a step of an optimizer. Equal versions
+  // are of one block of memory with no such write in between. Writes through data() do not count.
+  std::uint64_t version() const {
+    return block_ ? *reinterpret_cast<const std::uint64_t*>(block_) : 0;
+  }
+  void written(const Where& where) const;
+  // The last such write of this block, if it was written since it had `version`.
+  Where written_since(std::uint64_t version) const;
   friend bool operator==(const Storage& a, const Storage& b) { return a.block_ == b.block_; }
 
   struct Block;

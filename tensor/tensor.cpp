@@ -70,16 +70,18 @@ Tensor Tensor::to(DType target) const {
   return y;
 }
 
-void Tensor::copy_(const Tensor& source) const {
+void Tensor::copy_(const Tensor& source, const Where& where) const {
   if (dtype_ != source.dtype_)
     throw DTypeError("copy_", "dtypes differ", {{"to", *this}, {"from", source}});
   require_writable(*this, "copy_");
   Tensor from = source_for(*this, source, "copy_");
+  storage_.written(where);
   visit_dtype(dtype_, [&]<class T>() { map_into<T, T>(*this, from, [](T v) { return v; }); });
 }
 
-void Tensor::fill_(double value) const {
+void Tensor::fill_(double value, const Where& where) const {
   require_writable(*this, "fill_");
+  storage_.written(where);
   visit_dtype(dtype_, [&]<class T>() {
     T v = convert<T>(value);
     T* p = data<T>();  // written, never read: what a new tensor holds may be no bool at all

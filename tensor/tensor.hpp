@@ -69,8 +69,8 @@ class Tensor {
   // Writes. ShapeError unless `source` broadcasts to this shape; DTypeError unless dtypes agree;
   // ValueError when several positions of this tensor share one element (it was expanded). A source
   // that overlaps this tensor is read before anything is written.
-  void copy_(const Tensor& source) const;
-  void fill_(double value) const;
+  void copy_(const Tensor& source, const Where& where = Where::current()) const;
+  void fill_(double value, const Where& where = Where::current()) const;
 
   friend Tensor empty(const Shape& shape, DType dtype);
   friend Tensor permute(const Tensor& x, const Dims& axes);

@@ -1,4 +1,4 @@
-// The observers that a tape brings along. Each begins to exist when it is first asked for.
+// What the files of autograd share and no user sees: the observers that a tape brings along. Each begins to exist when it is first asked for.
 #pragma once
 
 #include "autograd/tape.hpp"
@@ -9,6 +9,14 @@ template <class F>
 void Engine::tell(Tape& tape, const F& f) {
   for (std::size_t k = 0; k < tape.observers_.size(); ++k) f(*tape.observers_[k]);
 }
+
+// While a region runs for the first time: the values from outside that its ops read (recomputed.cpp).
+struct OutsideReads {
+  const Tape* tape;
+  int first;  // node of the region
+  std::vector<Var> values;
+};
+extern constinit thread_local OutsideReads* outside_reads;
 
 // Tape::watch: keeps values and gradients (watch.cpp).
 class Watching final : public Observer {

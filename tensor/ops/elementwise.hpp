@@ -26,9 +26,9 @@ inline Tensor operator+(const Tensor& a, double c) { return add(a, c); }
 inline Tensor operator*(double c, const Tensor& a) { return mul(a, c); }
 
 // a += b, a += c·b, a *= c in place; b broadcasts to a. ValueError when a was expanded.
-void add_(const Tensor& a, const Tensor& b);
-void add_scaled_(const Tensor& a, const Tensor& b, double c);
-void mul_(const Tensor& a, double c);
+void add_(const Tensor& a, const Tensor& b, const Where& where = Where::current());
+void add_scaled_(const Tensor& a, const Tensor& b, double c, const Where& where = Where::current());
+void mul_(const Tensor& a, double c, const Where& where = Where::current());
 
 // Functions of one floating tensor.
 Tensor neg(const Tensor& x);  // int64 too

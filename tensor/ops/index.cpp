@@ -145,7 +145,8 @@ Tensor index_add(const Shape& shape, Index axis, const Tensor& index, const Tens
   return y;
 }
 
-void index_add_(const Tensor& y, Index axis, const Tensor& index, const Tensor& source) {
+void index_add_(const Tensor& y, Index axis, const Tensor& index, const Tensor& source,
+                const Where& where) {
   const Shape& shape = y.shape();
   int a = normalize_axis(axis, shape.rank(), "index_add");
   if (!y.is_contiguous() || y.dtype() != source.dtype())
@@ -157,6 +158,7 @@ void index_add_(const Tensor& y, Index axis, const Tensor& index, const Tensor& 
                      {{"index", index}, {"source", source}});
   Tensor at = index.contiguous(), from = source.contiguous();
   require_range(at, shape[a], "index_add");
+  y.storage().written(where);
   Around ay(shape, a);
   Index n = index.numel();
   visit_numeric(source, "index_add", [&]<class T>() {

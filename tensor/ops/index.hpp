@@ -20,7 +20,8 @@ Tensor index_select(const Tensor& x, Index axis, const Tensor& index);
 // The reverse: zeros of `shape`, then row index[i] along the axis += source row i, in order.
 Tensor index_add(const Shape& shape, Index axis, const Tensor& index, const Tensor& source);
 // The same added to y, which is contiguous.
-void index_add_(const Tensor& y, Index axis, const Tensor& index, const Tensor& source);
+void index_add_(const Tensor& y, Index axis, const Tensor& index, const Tensor& source,
+                const Where& where = Where::current());
 
 Tensor concatenate(const std::vector<Tensor>& parts, Index axis);  // ShapeError off the axis
 Tensor stack(const std::vector<Tensor>& parts, Index axis);        // a new axis

@@ -113,7 +113,9 @@ std::string saved_text(const Session& s, int i) {
   if (n.leaf) return text + "  a leaf saves nothing\n";
   if (!n.op) return text + "  freed\n";
   if (n.op->saved_values().empty()) return text + "  saves neither inputs nor output\n";
-  for (const auto& [input, recomputed, v] : n.op->saved_values()) {  // a session's tape keeps all
+  for (const SavedValue& saved : n.op->saved_values()) {  // a session's tape keeps all
+    const int input = saved.input;
+    const Var& v = saved.value;
     if (input == Op::kOutput) {
       text += fmt::format("  y  {}  its output\n", kind(v.value()));
       continue;
