@@ -25,13 +25,12 @@ Family arithmetic() {
   family.add({"maximum", "broadcast", in({{2, 3}, {3}}), larger});
   family.add({"minimum", "one shape", in({{2, 3}, {2, 3}}), smaller, false, -1});
   family.add({"minimum", "broadcast", in({{2, 3}, {2, 1}}), smaller});
-  auto tie = [](const Vars& x) { return maximum(x[0], x[1]); };
   family.add({"maximum", "ties",
               [](std::uint64_t) {
                 return std::vector<Tensor>{tensor({1, 2, 0}, DType::Float64),
                                            tensor({1, 3, 0}, DType::Float64)};
               },
-              tie, true, -1});
+              beside_inputs(larger), true, -1});
   family.add_empty({"maximum", "one shape", {{3, 0}, {3, 0}}, {3, 0}, larger});
   family.add_empty({"minimum", "one shape", {{3, 0}, {3, 0}}, {3, 0}, smaller});
 
@@ -43,7 +42,7 @@ Family arithmetic() {
   } unary[] = {
       {"shift", "x + 1.5", [](const Var& x) { return add(x, 1.5); }, -2},
       {"scale", "-2.5 x", [](const Var& x) { return mul(x, -2.5); }, -2},
-      {"scale", "0 x", [](const Var& x) { return mul(x, 0.0); }, -2},
+      {"scale", "0 x, beside x", [](const Var& x) { return mul(x, 0.0) + x; }, -2},
       {"divide", "x / -2.5", [](const Var& x) { return div(x, -2.5); }, -2},
       {"div", "-2.5 / x", [](const Var& x) { return div(-2.5, x); }, 0.5},
       {"neg", "-x", [](const Var& x) { return neg(x); }, -2},
@@ -51,14 +50,15 @@ Family arithmetic() {
       {"pow", "x^1.5", [](const Var& x) { return pow(x, 1.5); }, 0.5},
       {"pow", "x^-2", [](const Var& x) { return pow(x, -2); }, 0.5},
       {"pow", "x^1", [](const Var& x) { return pow(x, 1); }, -2},
-      {"pow", "x^0", [](const Var& x) { return pow(x, 0); }, -2},
+      {"pow", "x^0, beside x", [](const Var& x) { return pow(x, 0) + x; }, -2},
   };
   for (auto& u : unary) {
     auto f = [f = u.f](const Vars& x) { return f(x[0]); };
     family.add({u.op, u.name, uniform_in(u.low, 2, {{2, 3}}), f});
     family.add_empty({u.op, u.name, {{0, 3}}, {0, 3}, f});
   }
-  family.add({"pow", "x^2 at 0", exactly({0, 1, 0}), [](const Vars& x) { return pow(x[0], 2); }});
+  family.add({"pow", "x^2 at 0", exactly({0, 1, 0}),
+              beside_inputs([](const Vars& x) { return pow(x[0], 2); })});
 
   Tensor pattern = from_vector<bool>({true, false, true, false, false, true}, {2, 3});
   Tensor row = from_vector<bool>({true, false, true}, {3});

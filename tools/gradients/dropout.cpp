@@ -12,7 +12,7 @@ Family dropout_family() {
   };
   family.add({"dropout", "p = 0.3", in({{4, 4}}), with(0.3)});
   family.add({"dropout", "p = 0.9", in({{4, 4}}), with(0.9)});
-  family.add({"dropout", "p = 1", in({{2, 3}}), with(1)});
+  family.add({"dropout", "p = 1", in({{2, 3}}), beside_inputs(with(1))});
   family.add_empty({"dropout", "p = 0.3", {{0, 3}}, {0, 3}, with(0.3)});
   auto onto = [](double p) {
     return [p](const Vars& x) {

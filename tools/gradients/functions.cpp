@@ -17,27 +17,29 @@ Family functions() {
       {"cos", "cos x", [](const Var& x) { return cos(x); }, -4, 4},
       {"abs", "|x|", [](const Var& x) { return abs(x); }, -2, 2},
       {"tanh", "tanh x", [](const Var& x) { return tanh(x); }, -3, 3},
-      {"tanh", "saturated", [](const Var& x) { return tanh(x); }, 20, 40},
+      {"tanh", "saturated, beside x", [](const Var& x) { return tanh(x) + x; }, 20, 40},
       {"sigmoid", "1/(1 + e^-x)", [](const Var& x) { return sigmoid(x); }, -4, 4},
-      {"sigmoid", "saturated", [](const Var& x) { return sigmoid(x); }, -800, -700},
+      {"sigmoid", "saturated, beside x", [](const Var& x) { return sigmoid(x) + x; }, -800, -700},
       {"erf", "erf x", [](const Var& x) { return erf(x); }, -2, 2},
       {"relu", "max(0, x)", [](const Var& x) { return relu(x); }, -2, 2},
       {"silu", "x sigmoid(x)", [](const Var& x) { return silu(x); }, -4, 4},
       {"gelu", "x Φ(x)", [](const Var& x) { return gelu(x); }, -3, 3},
       {"gelu", "tanh form", [](const Var& x) { return gelu(x, GeluForm::Tanh); }, -3, 3},
-      {"clamp", "within [-1, 0.5]", [](const Var& x) { return clamp(x, -1, 0.5); }, -2, 2},
+      {"clamp", "within [-1, 0.5]", [](const Var& x) { return clamp(x, -1, 0.5); }, -1.2, 0.7},
   };
   for (auto& u : list) {
     auto f = [f = u.f](const Vars& x) { return f(x[0]); };
+    const double middle = (u.low + u.high) / 2;
     family.add({u.op, u.name, uniform_in(u.low, u.high, {{2, 3}}), f});
-    family.add({u.op, std::string(u.name) + ", one element", uniform_in(u.low, u.high, {{}}), f});
+    family.add(
+        {u.op, std::string(u.name) + ", one element", uniform_in(middle, middle + 0.4, {{}}), f});
     family.add_empty({u.op, u.name, {{3, 0}}, {3, 0}, f});
   }
-  family.add({"relu", "at the kink", exactly({-1, 0, 1, 0}),
+  family.add({"relu", "at the kink", exactly({1, 0, -1, 0}),
               [](const Vars& x) { return relu(x[0]); }, true});
   family.add(
       {"abs", "at the kink", exactly({-1, 0, 1}), [](const Vars& x) { return abs(x[0]); }, true});
-  family.add({"clamp", "at its edges", exactly({-1, 0, 0.5, 2}),
+  family.add({"clamp", "at its edges", exactly({0.25, -1, 0.5, 2}),
               [](const Vars& x) { return clamp(x[0], -1, 0.5); }, true});
   return family;
 }

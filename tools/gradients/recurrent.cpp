@@ -17,7 +17,7 @@ void cell_specs(Family& family, const char* op, Cell cell, Index gates, Index pa
   Tensor none = from_vector<bool>({false, false}, {2});
   family.add({op, "all live", in(shapes(2, 3)), with({}), false, 0, true});
   family.add({op, "a row that keeps its state", in(shapes(3, 2)), with(some), false, 0, true});
-  family.add({op, "no row live", in(shapes(2, 2)), with(none), false, 0, true});
+  family.add({op, "no row live", in(shapes(2, 2)), beside_inputs(with(none)), false, 0, true});
   // Past one vector of the kernels.
   family.add({op, "wide", in(shapes(1, 17)), with({}), false, 0, true});
   family.add_empty({op, "no rows", shapes(0, 2), {0, parts * 2}, with({})});

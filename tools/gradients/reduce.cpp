@@ -26,10 +26,10 @@ Family reduce() {
   one(
       "min", "all", {2, 3}, [](const Var& x) { return min(x); }, -1);
   one("min", "rows", {2, 4}, [](const Var& x) { return min(x, {-1}); });
-  family.add(
-      {"max", "ties", exactly({1, 2, 2, 0}), [](const Vars& x) { return max(x[0]); }, true, -1});
-  family.add(
-      {"min", "ties", exactly({0, 2, 0, 0}), [](const Vars& x) { return min(x[0]); }, true, -1});
+  family.add({"max", "ties", exactly({1, 2, 2, 0}),
+              beside_inputs([](const Vars& x) { return max(x[0]); }), true, -1});
+  family.add({"min", "ties", exactly({0, 2, 0, 0}),
+              beside_inputs([](const Vars& x) { return min(x[0]); }), true, -1});
   one("cumsum", "rows", {2, 4}, [](const Var& x) { return cumsum(mul(x, x), 1); });
   one("cumsum", "from the far end", {2, 4}, [](const Var& x) { return cumsum(x * x, 1, true); });
   one("cumsum", "columns", {3, 2}, [](const Var& x) { return cumsum(x, 0); });

@@ -20,7 +20,7 @@ Family softmax_family() {
     family.add({s.op, "columns", in({{3, 2}}), along(0)});
     family.add({s.op, "inner axis", in({{2, 3, 2}}), along(1)});
     family.add({s.op, "large scores", uniform_in(700, 703, {{2, 3}}), along(-1)});
-    family.add({s.op, "one class", in({{3, 1}}), along(-1)});
+    family.add({s.op, "one class", in({{3, 1}}), beside_inputs(along(-1))});
     Shape none = std::string_view(s.op) == "logsumexp" ? Shape{0} : Shape{0, 3};
     family.add_empty({s.op, "no rows", {{0, 3}}, none, along(-1)});
   }

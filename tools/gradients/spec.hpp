@@ -57,6 +57,16 @@ inline std::function<std::vector<Tensor>(std::uint64_t)> exactly(std::initialize
   return [x = tensor(v, DType::Float64)](std::uint64_t) { return std::vector<Tensor>{x.clone()}; };
 }
 
+// f plus a term of every input. Of a function that is constant, zeros are the right gradient, and alone they decide
+// nothing (GradcheckReport::undecided).
+inline std::function<Var(const Vars&)> beside_inputs(std::function<Var(const Vars&)> f) {
+  return [f = std::move(f)](const Vars& x) {
+    Var y = f(x);
+    for (const Var& v : x) y = y + 0.25 * sum(v);
+    return y;
+  };
+}
+
 // Multiplies a family by its variations.
 void append_cases(const Family& family, DType dtype, std::vector<Case>& cases);
 

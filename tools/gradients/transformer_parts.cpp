@@ -130,7 +130,7 @@ void packed_attention_specs(Family& family) {
   family.add(
       {op, "bias and dropout", in({{2, 3, 12}, {3, 3}}), to_itself(2, {}, 0.4), false, 0, true});
   family.add({op, "to a memory", in({{2, 2, 4}, {2, 3, 8}}), to_memory(2, {}), false, 0, true});
-  family.add({op, "to a memory, bias of each head, mask", in({{2, 3, 4}, {2, 3, 8}, {2, 3, 1}}),
+  family.add({op, "to a memory, bias of each head, mask", in({{2, 3, 4}, {2, 3, 8}, {2, 1, 3}}),
               to_memory(2, {padded, {}}), false, 0, true});
   family.add({op, "to a memory, dropout", in({{1, 2, 4}, {1, 3, 8}}), to_memory(2, {}, 0.3), false,
               0, true});

@@ -181,11 +181,11 @@ class Multiplier {
         list.erase(list.begin() + static_cast<std::ptrdiff_t>(b) - 1);
         return list;
       };
-      shared.f = [f = s.f, b](const Vars& x) {
+      shared.f = beside_inputs([f = s.f, b](const Vars& x) {  // x - x is constant
         Vars spread = x;
         spread.insert(spread.begin() + static_cast<std::ptrdiff_t>(b) - 1, x[b - 1]);
         return f(spread);
-      };
+      });
       std::string pair = "inputs " + std::to_string(b - 1) + " and " + std::to_string(b) + " one";
       if (!s.kinks && s.expand_axis >= 0) {
         check(shared, pair, {}, all(shared));
