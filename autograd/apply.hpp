@@ -66,21 +66,33 @@ Tensor forward_of(OpT& op, const std::vector<Tensor>& x, AsList) {
   return op.forward(x);
 }
 
+template <class OpT, class Forward, class Operands>
+Var apply_list(const Where& where, OpT& op, const Var* const* inputs, std::size_t count,
+               const Forward& forward, Operands operands);
+
 // As apply_list, keeping what is needed to run the op again: rare, so out of the common path.
 template <class OpT, class Forward, class Operands>
-[[gnu::cold, gnu::noinline]] Var recorded_to_replay(const Engine::Recorder& recorder, OpT& op,
-                                                    std::size_t count, const Forward& forward,
-                                                    Operands operands) {
+[[gnu::cold, gnu::noinline]] Var recorded_to_replay(const Engine::Recorder& recorder,
+                                                    const Where& where, OpT& op, std::size_t count,
+                                                    const Forward& forward, Operands operands) {
   OpT before = op;
   Engine::Recorder::unrecorded(before);
   Tensor y = forward();
-  auto run = [before = std::move(before), count, operands](const std::vector<Tensor>& x) {
+  auto run = [before = std::move(before), where, count, operands](const std::vector<Var>& x) {
     if (x.size() != count)
       throw ValueError(OpT::formula.op, "has " + std::to_string(count) +
                                             " operands, and is run again on " +
                                             std::to_string(x.size()));
     OpT fresh = before;
-    return forward_of(fresh, x, operands);
+    std::vector<const Var*> list;
+    std::vector<Tensor> values;
+    for (const Var& v : x) {
+      list.push_back(&v);
+      values.push_back(v.value());
+    }
+    // Of one type, however often the op is run again.
+    const std::function<Tensor()> once_more = [&] { return forward_of(fresh, values, operands); };
+    return apply_list(where, fresh, list.data(), count, once_more, operands);
   };
   return recorder.record(std::make_unique<OpT>(std::move(op)), std::move(y), std::move(run));
 }
@@ -92,7 +104,7 @@ Var apply_list(const Where& where, OpT& op, const Var* const* inputs, std::size_
   Engine::Recorder recorder(op, OpT::formula, inputs, count, where);
   try {
     if (recorder.replays()) [[unlikely]]
-      return recorded_to_replay(recorder, op, count, forward, operands);
+      return recorded_to_replay(recorder, where, op, count, forward, operands);
     Tensor y = forward();
     if (!recorder.active()) return recorder.constant(std::move(y));
     return recorder.record(std::make_unique<OpT>(std::move(op)), std::move(y));

@@ -79,8 +79,8 @@ class Engine {
   Tape* open_before_;
 };
 
-// Runs an op's forward again on other operands.
-using RunAgain = std::function<Tensor(const std::vector<Tensor>&)>;
+// Applies an op again to other operands.
+using RunAgain = std::function<Var(const std::vector<Var>&)>;
 
 // One forward pass of one op: finds out whether to record, and adds places to errors.
 class Engine::Recorder {

@@ -8,17 +8,16 @@
 namespace glim {
 namespace {
 
-using namespace detail;
-
 std::string numbered(std::string name, std::size_t i) { return name += std::to_string(i); }
 
-std::vector<Var> floating_only(std::vector<Var> outputs) {
+}  // namespace
+
+std::vector<Var> detail::floating_only(std::vector<Var> outputs) {
   std::erase_if(outputs, [](const Var& y) { return !is_floating(y.dtype()); });
   return outputs;
 }
 
-// (x, dy) ↦ Jᵀdy for a subject: backward itself as the function to check.
-Subject gradient_of(const Subject& f, std::uint64_t seed) {
+detail::Subject detail::gradient_of(const Subject& f, std::uint64_t seed) {
   Subject g = f;
   std::size_t n = f.values.size();
   {
@@ -49,9 +48,13 @@ Subject gradient_of(const Subject& f, std::uint64_t seed) {
   return g;
 }
 
+namespace {
+
+using namespace detail;
+
 thread_local bool all_precise = false;
 
-GradcheckReport check(Subject subject, GradcheckOptions options) {
+GradcheckReport check(const Subject& subject, GradcheckOptions options) {
   bool any = false, float32 = false;
   for (std::size_t k = 0; k < subject.checked.size(); ++k) {
     any |= subject.checked[k];
@@ -59,10 +62,13 @@ GradcheckReport check(Subject subject, GradcheckOptions options) {
   }
   if (all_precise && !float32) {
     options.precise = true;
-    options.atol = options.rtol = options.step = 0;
+    options.atol = options.rtol = 0;
   }
-  if (options.second_order && any) subject = gradient_of(subject, options.seed);
-  return compare(subject, options);
+  const Subject checked =
+      options.second_order && any ? gradient_of(subject, options.seed) : subject;
+  GradcheckReport report = compare(checked, options);
+  if (report.failed() > 0) diagnose(subject, checked, report);
+  return report;
 }
 
 }  // namespace
@@ -87,7 +93,7 @@ GradcheckReport gradcheck(const CheckedFunction& function,
       xs.push_back(checked[k] ? Var::leaf(at[k], names[k]) : Var(at[k]));
     return floating_only(function(xs));
   };
-  return check(std::move(subject), options);
+  return check(subject, options);
 }
 
 GradcheckReport gradcheck(const CheckedClosure& function, const NamedParameters& parameters,
@@ -118,7 +124,7 @@ GradcheckReport gradcheck(const CheckedClosure& function, const NamedParameters&
     xs = leaves;
     return floating_only(function());
   };
-  return check(std::move(subject), options);
+  return check(subject, options);
 }
 
 }  // namespace glim

@@ -1,60 +1,60 @@
 // The gradient checker: are the derivatives that backward computes those of the function?
 //
-// For a function f from inputs x to outputs y, with Jacobian J = ∂y/∂x, backward gives Jᵀ dy
-// ("analytic") and forward alone gives the central difference ("numeric")
+// For a function f from inputs x to outputs y, with Jacobian J = ∂y/∂x, backward gives Jᵀ dy ("analytic") and
+// forward alone gives differences ("numeric")
 //
 //   (f(x + h e) - f(x - h e)) / 2h  =  J e  +  h² f'''/6  +  ε |f| / h
 //
-// whose two errors, of cutting off and of rounding, are together smallest near h = ∛ε max(1, |x|),
-// ε the unit of rounding (Press et al., "Numerical Recipes", section 5.7). In float64 h = 6e-6 and
-// the error is some 1e-10, which is why checks belong in float64. A derivative is right when
+// with an error of cutting off and one of rounding. A derivative is right when
 //
 //   |analytic - numeric| <= atol + rtol |numeric|       (not so for NaN and infinities)
 //
-// A precise check takes four pairs of points at kh (Fornberg 1988, "Generation of finite difference
-// formulas", table 1),
+// Steps. The first step is 5e-6 max(1, |x|), near ∛ε (Press et al., "Numerical Recipes", section 5.7). One difference
+// that agrees is enough. Otherwise the step follows f's own scale: it is made 4-fold smaller, and then larger, and
+// Neville's scheme takes the powers of h out of each four neighbours (Ridders 1982, "Accurate computation of
+// F'(x)"). Each result has an estimate of its error, from its neighbours, from rounding, and from the distance of
+// the one-sided differences where that does not fall with h. The smallest error among finite results wins. A step that
+// leaves the domain of f gives no finite difference, so smaller ones count, or the differences of one side.
 //
-//   f'(x)  =  Σ_k c_k (f(x + kh) - f(x - kh)) / h,    c = 4/5, -1/5, 4/105, -1/280,
+// Verdicts. An estimate whose error is within the tolerance decides: right or wrong. So does one that is far
+// from the analytic value in units of its error. All others are undecidable, and the report says why: rounding, a kink,
+// a place that is too steep. Before a derivative is called wrong, rounding is taken to be that of the largest value
+// that any op inside f computes.
 //
-// whose error h⁸ f⁽⁹⁾/630 allows a step of 1/64: rounding is then some 1e-14, and rtol is 1e-10. The step
-// is changed 4-fold until the difference knows itself to the tolerance, by the stencil of sixth order and
-// the eighth difference: it becomes coarser where rounding is the larger error, as of large values, and finer
-// where cutting off is. Where no step is certain (a kink nearer than 1e-4, a value of 700 that is steep) the
-// ordinary check takes its place, the derivative is counted as coarse, and the report says why.
+// Undecided is not passed. A derivative tells if it was found right and is so far from 0 that a missing gradient, or one
+// of the other sign, would have been wrong. A report in which none tells is undecided, and so is one with an input of
+// which none tells and some are undecidable where there is no kink.
 //
-// Full mode compares all of J: row i of the analytic one is a backward from dy = e_i, column j of
-// the numeric one two forwards; and then Jᵀu for a random u, since a backward may be wrong only in
-// how it uses dy (a plain sum, u = 1, hides most of what can go wrong in a softmax). Projection
-// mode compares one number for each input, vᵀJᵀu with random u and v, in three forwards and one
-// backward; when it differs, halving v finds the element.
+// Precise checks start from four pairs of points, h = 1e-3 to 0.09, and hold derivatives to rtol 1e-10. An estimate
+// that agrees so closely needs no smaller error than an ordinary one. Where none agrees and none is that certain, the
+// ordinary check takes its place. The derivative is counted as coarse, with the reason.
 //
-// Kinks. Where f is not differentiable (relu at 0, a tie in max, an edge of clamp or of a mask) no
-// derivative is the right one. Where the two disagree, the step is refined 8-fold, twice: a kink
-// beside x falls outside, and they agree. If these differences contradict each other, they are
-// rounding, and steps 8 and 64 times coarser have less of it. If they still differ, the one-sided
-// differences decide: for a smooth f their gap is h|f''| and shrinks with h; if it does not, and explains
-// the disagreement, the derivative is counted as undecidable, neither right nor wrong. Along a direction the
-// kinks of several elements may cancel: a projection that differs is compared again without the elements
-// whose own kinks explain their part, and is undecidable if the rest agrees.
+// Modes. Full mode compares all of J: row i of the analytic one is a backward from dy = e_i, column j of the numeric
+// one takes two forwards. It compares Jᵀu for a random u too, since a backward may be wrong only in how it uses dy (a
+// plain sum, u = 1, hides most of what can go wrong in a softmax). Projection mode compares one number for each input,
+// vᵀJᵀu with random u and v. When it differs, halving v finds the element.
 //
-// Inputs. Each is a variable of its own whose elements are those of the view given, whatever lies
-// behind it: an expanded (stride 0) or otherwise overlapping view stands for numel() independent
-// elements, and two inputs that share storage are two variables. So steps are made in copies, one
-// logical element at a time, while backward runs on the views as given; that f has the same value
-// on both is checked too. (For the gradient of the few elements behind an expanded view, give
-// these and let the function call broadcast_to.) Inputs of int64 and bool are passed on unchecked.
+// Kinks. Where f is not differentiable (relu at 0, a tie in max, an edge of clamp or of a mask) no derivative is the
+// right one. Their mark are one-sided differences that stay apart until rounding is the larger part of their distance.
+// A derivative between them is undecidable. Along a direction the kinks of several elements may cancel: a
+// projection that differs is compared again without the elements whose own kinks explain their part.
 //
-// float32. Its own differences are good to two or three digits, so f is evaluated in float64
-// copies of the inputs where it allows (no constants of fixed dtype inside), and only the analytic
-// side is float32.
+// Inputs. Each is a variable of its own whose elements are those of the view given, whatever memory is behind it: an
+// expanded (stride 0) or otherwise overlapping view is numel() independent elements, and two inputs that share storage
+// are two variables. Steps are made in copies, one logical element at a time, while backward runs on the views as given.
+// f must have the same value on both. (For the gradient of the few elements behind an expanded view, give these and let
+// the function call broadcast_to.) Inputs of int64 and bool are passed on unchecked.
 //
-// Mistakes. When a full check fails, the whole wrong Jacobian is held against what known mistakes leave
-// (mistakes.hpp): a sign, a factor, a missing transpose, a lost term. The report then says what it looks like,
-// and how many derivatives say so. A value that backward reads after a later forward has changed it is found by
-// running such a forward.
+// float32. Its own differences are good to two or three digits, so f is evaluated in float64 copies of the inputs where
+// it allows (no constants of fixed dtype inside), and only the analytic side is float32.
 //
-// Random numbers. generator() is set back before every evaluation, so that a dropout inside draws
-// one mask; what is still not the same twice is reported as not deterministic.
+// Mistakes. When a check fails, each op that the function recorded is checked against its own forward (diagnose.cpp).
+// The report names the ops that are wrong, with file and line, and what their Jacobians look like
+// (mistakes/mistakes.hpp): a sign, a factor, a missing transpose, a lost term. It says how many derivatives say so. A
+// value that backward reads after a later forward has changed it is found by running such a forward.
+//
+// Random numbers. generator() is set back before every evaluation, so that a dropout inside draws one mask. A function
+// that is still not the same twice is reported as not deterministic.
 #pragma once
 
 #include <array>
@@ -78,11 +78,10 @@ struct GradcheckOptions {
   Mode mode = Mode::Full;
   int directions = 1;         // random directions in Projection mode
   bool second_order = false;  // check (x, dy) ↦ Jᵀdy instead of f: the gradient of the gradient
-  // Zero means by dtype. float64: atol 1e-7, rtol 1e-5, step 6.1e-6. float32: atol 1e-5, rtol 1e-3
-  // against differences in float64; atol 2e-3, rtol 1e-2, step 4.9e-3 against its own.
+  // Zero means by dtype. float64: atol 1e-7, rtol 1e-5. float32: atol 1e-5, rtol 1e-3 against differences in
+  // float64; atol 2e-3, rtol 1e-2 against its own.
   double atol = 0, rtol = 0;
-  double step = 0;  // of an element is step · max(1, |x|)
-  // Differences of eighth order: atol 1e-11, rtol 1e-10, step 1/64 and finer. ValueError in float32.
+  // Differences of eighth order: atol 1e-11, rtol 1e-10. ValueError in float32.
   bool precise = false;
   Differences differences = Differences::Float64;
   std::uint64_t seed = 0;  // of u and v
@@ -164,8 +163,11 @@ struct GradcheckEntry : ComparedDerivative {
   Shape shape;
   DType dtype = DType::Float64;
   Index checked = 0, failed = 0, undecidable = 0;
-  Index coarse = 0;        // of a precise check: right, to atol 1e-7 and rtol 1e-5 alone
-  std::string why_coarse;  // of the last of them
+  Index kinks = 0;    // of the undecidable ones, how many are at a kink
+  Index telling = 0;  // right, and so far from 0 that no gradient, or one of the other sign, is not
+  std::string why_undecidable;  // of the last of them
+  Index coarse = 0;             // of a precise check: right, to atol 1e-7 and rtol 1e-5 alone
+  std::string why_coarse;       // of the last of them
   // Of those that are right, how many have an error, over atol/rtol + |numeric|, of 10^-(k+1) to 10^-k; the
   // last counts all that are smaller.
   std::array<Index, 18> by_decade{};
@@ -174,20 +176,28 @@ struct GradcheckEntry : ComparedDerivative {
 
 struct GradcheckReport {
   std::string function;
-  GradcheckOptions options;  // as used: tolerances and step filled in
+  GradcheckOptions options;  // as used: tolerances filled in
   bool in_float64 = true;    // numeric side
   bool deterministic = true;
   // What is wrong apart from single derivatives: not deterministic, another value on a view than
   // on its copy, an input changed. Empty when all is well.
   std::string problem;
   std::vector<GradcheckEntry> inputs;  // those that were checked
+  // If a derivative is wrong: each op that the function recorded was checked against its own forward. Those that are
+  // wrong, `function` being "NAME at FILE:LINE (path)", each name once; and how many ops were right.
+  std::vector<GradcheckReport> ops_at_fault;
+  Index ops_right = 0;
 
   Index checked() const { return total(&GradcheckEntry::checked); }
   Index failed() const { return total(&GradcheckEntry::failed); }
   Index undecidable() const { return total(&GradcheckEntry::undecidable); }
   Index coarse() const { return total(&GradcheckEntry::coarse); }
+  // Nothing is wrong, but a missing gradient would look the same: no derivative other than 0 was found right, of all, or by
+  // an input of which some are undecidable, not for a kink.
+  bool undecided() const;
+  bool passed() const { return problem.empty() && failed() == 0 && !undecided(); }
   const GradcheckEntry* worst() const;  // the largest excess; null when nothing was compared
-  explicit operator bool() const { return problem.empty() && failed() == 0; }
+  explicit operator bool() const { return passed(); }
   std::string to_string() const;  // one block of text, without a newline at its end
 
  private:

@@ -1,17 +1,20 @@
-// The numeric side of gradcheck: evaluating f beside a point, and judging a derivative.
+// The numeric side of gradcheck: f on a line through the point, and the derivative that its differences give.
 #pragma once
 
 #include <cmath>
 #include <functional>
+#include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "autograd/gradcheck/gradcheck.hpp"
+#include "autograd/observe/observer.hpp"
 #include "tensor/random.hpp"
 
 namespace glim::detail {
 
-// What is checked, whichever way its inputs get in.
+// The function to check, whichever way its inputs get in.
 struct Subject {
   std::vector<std::string> names;
   std::vector<Tensor> values;  // as given, views included
@@ -48,36 +51,20 @@ Tensor random_like(const Tensor& y, RandomKey key);
 Shape unravel(const Shape& shape, Index i);
 
 // Row-major copies of the inputs, whose elements are moved one by one.
-class Neighbourhood {
+class Point {
  public:
-  Neighbourhood(const Subject& subject, bool in_float64);
-  std::vector<double> evaluate() const;
+  Point(const Subject& subject, bool in_float64);
+  std::vector<double> evaluate(Observer* observer = nullptr) const;
   double element(std::size_t input, Index i) const;
   void set(std::size_t input, Index i, double value) const;
+  void move_all(std::size_t input, const std::function<double(Index i)>& by) const;
   Index numel(std::size_t input) const { return copies_[input].numel(); }
+  // The largest finite value that an op computes here: what f loses by rounding may be its last digit.
+  double largest_inside() const;
 
  private:
   const Subject& subject_;
   std::vector<Tensor> copies_;
-};
-
-// f on both sides of a point along one direction: at kh, for k = 1, or for k = 1 to 4.
-struct Probe {
-  double h, zero;
-  std::vector<double> minus, plus;
-  double scale;  // of the values that f was summed from: rounding is some ε of it
-
-  // Σ_k c_k (f(kh) - f(-kh)) / h: of second order with one pair, of eighth with four.
-  double central() const;
-  // How far central() may be from the derivative, of four pairs. By cutting off: its distance from the stencil
-  // of sixth order, and the eighth difference of f, which a kink at the point itself does not let vanish.
-  double cut_off() const;
-  // Of values all the same to the bit, a derivative of half an ulp over the distance of the outer two at most.
-  double rounding(double epsilon) const { return (constant() ? 0.125 : 4) * epsilon * scale / h; }
-  bool constant() const;
-  double right() const { return (plus[0] - zero) / h; }
-  double left() const { return (zero - minus[0]) / h; }
-  double gap() const { return std::abs(right() - left()); }
 };
 
 struct Tolerance {
@@ -87,37 +74,91 @@ struct Tolerance {
   bool within(double analytic, double numeric) const { return excess(analytic, numeric) <= 1; }
 };
 
+// Of float64; in a precise check where no step is more certain.
+inline constexpr Tolerance kOrdinary{1e-7, 1e-5};
+
+// A derivative from differences, and how far the true one may be from it.
+struct Estimate {
+  double value = 0, error = std::numeric_limits<double>::infinity();
+  int level = 0;          // of its finest step
+  bool rounding = false;  // is the larger part of the error
+  double cut_off = 0;     // the other part
+};
+
+// f(t) at t = 0 and t = ±h, h = h(0), h(0)/4, h(0)/16, ...; each pair is evaluated when it is first asked for.
+// A row is an output, or kAlong: Σ u f over all of them.
+class Line {
+ public:
+  using F = std::function<std::vector<double>(double t)>;
+  static constexpr Index kAlong = -1;
+  // `size`: of the largest element that moves. `many` move: they are rounded where the step is small.
+  Line(F f, std::vector<double> zero, double size, double epsilon, std::vector<double> u = {},
+       bool many = false);
+
+  double h(int level) const { return unit_ * std::ldexp(1.4375, 2 - 2 * level); }
+  int ordinary() const { return ordinary_; }  // the level of h near ∛ε
+  int finest() const { return finest_; }
+  double epsilon() const { return epsilon_; }
+  double change(int level, Index row);  // of f over the step
+  // False where f may be steep within the step: what is cut off is no small part of the change of f, or the next
+  // finer difference tells another story.
+  bool resolved(const Estimate& e, Index row);
+  // Rounding is that of values of this size, where f's own are smaller.
+  void set_inside(double size) { inside_ = size; }
+
+  double at(int level, int side, Index row);  // side -1 or 1; level -1 is f(0)
+  double central(int level, Index row) {
+    return (at(level, 1, row) - at(level, -1, row)) / (2 * h(level));
+  }
+  double gap(int level, Index row);  // between the two one-sided differences
+  double rounding(int level, Index row);
+  // By Neville's scheme from this level and the three coarser ones; one-sided where f is not finite on one side.
+  Estimate estimate(int level, Index row);
+  // The estimate that is the surest in units of its tolerance, sought from `start` on: towards finer steps, unless
+  // rounding is the larger error, then the other way. Its error is infinite if no difference is finite.
+  Estimate best(int start, Index row, const Tolerance& tolerance);
+  // How far from the central difference a derivative may be because the point is a kink or a jump; 0 where f is
+  // smooth. The one-sided differences have to stay apart until rounding is the larger part of their distance.
+  double kink(Index row);
+
+ private:
+  F f_;
+  std::vector<double> zero_;
+  double unit_, epsilon_, moved_rounding_, inside_ = 0;
+  int ordinary_, finest_;
+  std::vector<double> u_;
+  std::vector<std::vector<double>> sides_[2];  // by level
+};
+
 enum class Verdict { Agrees, Undecidable, Differs };
 
-inline constexpr int kLevels = 3;     // the step, and two refinements
-inline constexpr int kAllLevels = 5;  // and two coarser ones, for f that rounding spoils
-// Before these, of the eighth order: steps of 4³ down to 4⁻⁶ of the one that is tried first. At a bend, as that
-// of relu(x)² at 0, a still finer one would take its error, of the size of h, for a twentieth.
-inline constexpr int kPreciseLevels = 10, kPreciseFirst = 3;
-// 8-fold refinement in float64; in float32 rounding allows less.
-inline double refinement(bool in_float64) { return in_float64 ? 8 : 4; }
-
-// Compares with probe(0), then with finer ones; where these contradict each other, with coarser ones: large values
-// that cancel within f leave more rounding than its own value shows. `numeric` becomes the first value that
-// agreed, else that of probe(0).
-Verdict judge(double analytic, const std::function<Probe(int level)>& probe, Tolerance tolerance,
-              double epsilon, double& numeric);
-
-// How far from last.central() a derivative may lie because the point is a kink or a jump, which two probes
-// show that differ in their step; 0 where f is smooth.
-double excused_by_kink(const Probe& first, const Probe& last, double epsilon);
-
-// The derivative of eighth order at the level whose uncertainty is least: from the first, towards coarser steps
-// if rounding is the larger part of it, else towards finer ones, until the other part is the larger. A level
-// that leaves a tenth of the tolerance is taken. `uncertain` says why none is certain to the tolerance, or nothing.
-struct PreciseDerivative {
-  double value = 0;
-  std::string uncertain;
+struct Judgement {
+  Verdict verdict = Verdict::Undecidable;
+  double numeric = 0;
+  int level = 0;
+  std::string because;  // why it is undecidable
+  bool kink = false;    // that is why
 };
-PreciseDerivative precise_derivative(const std::function<Probe(int level)>& probe,
-                                     Tolerance tolerance, double epsilon);
+
+inline constexpr int kPreciseStart = 6;  // h(6) = 1.3e-3
+
+// An analytic derivative against f's. Unless it is to be precise one difference that agrees is enough. `largest` is
+// Point::largest_inside, asked before a derivative is called wrong.
+Judgement judge(double analytic, Line& line, Index row, const Tolerance& tolerance, bool precise,
+                const std::function<double()>& largest);
+
+// The last of the subject's values are `dy`s: (x, dy) ↦ Jᵀdy, backward itself as the function to check.
+Subject gradient_of(const Subject& f, std::uint64_t seed);
+// The outputs that have derivatives.
+std::vector<Var> floating_only(std::vector<Var> outputs);
+
+// Where a Jacobian is not larger, a failure is worth computing all of it.
+inline constexpr Index kWholeJacobian = Index{1} << 14;
 
 // gradcheck of any subject.
 GradcheckReport compare(const Subject& subject, const GradcheckOptions& options);
+// Finds the ops at fault for a report that has wrong derivatives, and names mistakes (diagnose.cpp). `checked` is the
+// subject of the report: `subject`, or its gradient.
+void diagnose(const Subject& subject, const Subject& checked, GradcheckReport& report);
 
 }  // namespace glim::detail

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdio>
 #include <ostream>
 
@@ -45,7 +46,8 @@ std::string line_of(const GradcheckEntry& e, const GradcheckOptions& o) {
                                 std::to_string(e.checked) + " right"
                           : count(e.checked, "derivative right", "derivatives right");
   }
-  if (e.undecidable) text += ", " + std::to_string(e.undecidable) + " undecidable (kinks)";
+  if (e.undecidable)
+    text += ", " + std::to_string(e.undecidable) + " undecidable (" + e.why_undecidable + ")";
   if (e.coarse)
     text += ", " + std::to_string(e.coarse) + " to rtol 1e-05 alone (" + e.why_coarse + ")";
   if (e.excess < 0) return text;
@@ -60,7 +62,23 @@ std::string line_of(const GradcheckEntry& e, const GradcheckOptions& o) {
          " times what is allowed" + looks(e.mistake);
 }
 
+bool undecided_by(const GradcheckEntry& e) { return e.undecidable > e.kinks && e.telling == 0; }
+
+std::string why_undecided(const std::vector<GradcheckEntry>& inputs) {
+  const auto by = std::find_if(inputs.begin(), inputs.end(), undecided_by);
+  return (by == inputs.end() ? "" : "by " + by->name + " ") +
+         "no derivative other than 0 was found right, and a missing gradient would look the same. "
+         "Move the point, or scale "
+         "the inputs or the outputs";
+}
+
 }  // namespace
+
+bool GradcheckReport::undecided() const {
+  return problem.empty() && failed() == 0 && checked() > 0 &&
+         (total(&GradcheckEntry::telling) == 0 ||
+          std::any_of(inputs.begin(), inputs.end(), undecided_by));
+}
 
 Index GradcheckReport::total(Index GradcheckEntry::*of) const {
   Index n = 0;
@@ -81,7 +99,9 @@ std::string GradcheckReport::to_string() const {
   if (problem.empty())
     text += failed() ? "FAILED: " + std::to_string(failed()) + " of " +
                            count(checked(), "derivative is", "derivatives are") + " wrong"
-                     : "passed, " + count(checked() - undecidable(), "derivative", "derivatives");
+            : undecided()
+                ? "UNDECIDED: " + why_undecided(inputs)
+                : "passed, " + count(checked() - undecidable(), "derivative", "derivatives");
   if (undecidable()) text += ", " + std::to_string(undecidable()) + " undecidable";
   text += "\n  ";
   if (options.second_order) text += "gradient of the gradient, ";
@@ -89,10 +109,21 @@ std::string GradcheckReport::to_string() const {
               ? "full Jacobian"
               : count(options.directions, "random direction", "random directions");
   text += std::string(in_float64 ? ", differences in float64" : ", differences in float32") +
-          (options.precise ? " of eighth order" : "") + ", step " + number("%.1e", options.step) +
-          ", atol " + number("%.0e", options.atol) + ", rtol " + number("%.0e", options.rtol) +
-          ", seed " + std::to_string(options.seed);
+          (options.precise ? " of eighth order" : "") + ", atol " + number("%.0e", options.atol) +
+          ", rtol " + number("%.0e", options.rtol) + ", seed " + std::to_string(options.seed);
   for (const GradcheckEntry& e : inputs) text += line_of(e, options);
+  for (const GradcheckReport& op : ops_at_fault) {
+    text += "\n  the op at fault: " + op.function + (op.problem.empty() ? "" : " " + op.problem);
+    for (const GradcheckEntry& e : op.inputs)
+      if (e.failed && ops_right > 0) text += line_of(e, op.options);
+  }
+  const std::string ops = count(ops_right, "op", "ops");
+  if (!ops_at_fault.empty() && ops_right > 0)
+    text += "\n  the other " + ops + " agree with differences of their own forward";
+  if (ops_at_fault.empty() && ops_right > 0)
+    text += "\n  each of the " + ops +
+            " recorded agrees with differences of its own forward: look for detach(), NoGrad, or a "
+            "value that goes around the tape";
   return text;
 }
 

@@ -22,9 +22,9 @@ struct Flow {
   int from = -1;
 };
 
-// How to compute an op again. `run` is its forward on other operands, of any dtype that the op takes, with the
-// constants (masks, random keys, indices) of the first time. It records nothing, and gives the same bits for
-// the same operands. It is empty for a checkpointed region.
+// How to compute an op again. `run` applies it to other operands, of any dtype that the op takes, with the
+// constants (masks, random keys, indices) of the first time. It gives the same bits for the same operands, and
+// records nothing if they are constants. It is empty for a checkpointed region.
 struct Replay {
   std::vector<Var> operands;  // a leaf is the leaf itself, not its value then
   Tensor value;

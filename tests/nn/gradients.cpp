@@ -19,6 +19,7 @@ TEST_CASE("every layer and loss passes its gradient checks", "[nn][gradcheck]") 
     INFO(r.op + ", " + r.name);
     INFO(r.detail);
     CHECK(r.status == CaseStatus::Pass);
+    CHECK(r.undecidable == 0);
     CHECK(r.checked > 0);
     CHECK(names.insert(r.op + ", " + r.name).second);
     derivatives += r.checked;

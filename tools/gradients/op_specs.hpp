@@ -38,8 +38,8 @@
 
 namespace glim {
 
-enum class CaseStatus { Pass, Fail, Undecidable };
-std::string_view name_of(CaseStatus status);  // "pass", "FAIL", "undecidable"
+enum class CaseStatus { Pass, Fail, Undecided };
+std::string_view name_of(CaseStatus status);  // "pass", "FAIL", "UNDECIDED"
 
 struct Case {
   std::string family, op, name;

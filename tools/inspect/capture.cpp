@@ -46,7 +46,7 @@ void describe_nodes(const Tape& tape, Capture& c) {
       n.where = to_string(node.where);
       for (const SavedValue& s : node.op->saved_values()) n.saved.push_back(s.input);
       if (n.op == "softmax" || n.op == "masked_softmax")
-        n.even_probs = tape.replay(n.number).run({zeros(n.value.shape(), n.value.dtype())});
+        n.even_probs = tape.replay(n.number).run({zeros(n.value.shape(), n.value.dtype())}).value();
     }
     for (int input : node.inputs) {
       if (input < 0) continue;

@@ -149,7 +149,6 @@ TEST_CASE("options out of range are errors", "[gradcheck]") {
   auto f = [](const Vars& v) { return v[0]; };
   Tensor x = random({2}, 1);
   CHECK_THROWS_AS(gradcheck(f, {x}, {.atol = -1}), ValueError);
-  CHECK_THROWS_AS(gradcheck(f, {x}, {.step = -1}), ValueError);
   CHECK_THROWS_AS(gradcheck(f, {x}, {.directions = 0}), ValueError);
   Tensor large = zeros({5000}, DType::Float64);
   CHECK_THROWS_AS(gradcheck(f, {large}), ValueError);
@@ -203,13 +202,14 @@ TEST_CASE("a precise check near a kink says that it is coarse, and at one undeci
           "[gradcheck]") {
   GradcheckOptions precise{.precise = true};
   auto check = [&](double at) {
-    return gradcheck([](const Vars& v) { return abs(v[0]); }, {tensor({at}, DType::Float64)},
-                     precise);
+    return gradcheck([](const Vars& v) { return abs(v[0]) * exp(v[0]) + 1; },
+                     {tensor({at}, DType::Float64)}, precise);
   };
   CHECK(check(0).undecidable() == 1);
-  CHECK(check(1e-5).coarse() == 1);
-  CHECK(check(1e-5).inputs[0].why_coarse == "a kink or a steep place within 2e-05");
-  for (double at : {1e-3, 1e-2, 1.0}) CHECK(check(at).coarse() + check(at).undecidable() == 0);
+  CHECK(check(1e-7).coarse() == 1);
+  CHECK(check(1e-7).inputs[0].why_coarse == "rounding of values of 1");
+  for (double at : {1e-5, 1e-3, 1e-2, 1.0})
+    CHECK(check(at).coarse() + check(at).undecidable() == 0);
 }
 
 TEST_CASE("a precise check says that rounding leaves too little", "[gradcheck]") {
@@ -218,8 +218,7 @@ TEST_CASE("a precise check says that rounding leaves too little", "[gradcheck]")
                 {tensor({0.0}, DType::Float64)}, {.precise = true});
   INFO(report);
   CHECK(report);
-  CHECK(report.inputs[0].why_coarse ==
-        "a kink or a steep place within 0.02, and rounding of values of 1e+05");
+  CHECK(report.inputs[0].why_coarse == "rounding of values of 1e+05");
 }
 
 TEST_CASE("a precise check takes a coarser step where rounding is the larger error",
@@ -237,12 +236,12 @@ TEST_CASE("a precise check takes a coarser step where rounding is the larger err
   CHECK(coarse([](const Vars& v) { return add(mul(v[0], 0.01), 500); }, {0.3}) == 0);
 }
 
-// (x + 300)² - 300² - 600 x - x² is 0 but for rounding, by some 1e-11, of which its value shows nothing.
+// (x + 300)² - 300² - 600 x - x² + x/10 is x/10 but for rounding, by some 1e-11, of which its value shows nothing.
 TEST_CASE("a step is coarser where values that cancel leave rounding", "[gradcheck]") {
   auto f = [](double factor) {
     return [factor](const Vars& v) {
       const Var &x = v[0], there = x + 300.0;
-      return sum(there * there - 9e4 - 600.0 * x - squared(x, factor));
+      return sum(there * there - 9e4 - 600.0 * x - squared(x, factor) + 0.1 * x);
     };
   };
   for (auto mode : {Mode::Full, Mode::Projection})

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <string_view>
 
-#include "autograd/gradcheck/mistakes.hpp"
+#include "autograd/gradcheck/mistakes/mistakes.hpp"
 #include "tensor/error.hpp"
 #include "tests/autograd/common.hpp"
 #include "tests/autograd/gradcheck/common.hpp"
@@ -131,15 +131,15 @@ TEST_CASE("wrong gradients are caught and named in float32 too", "[faults]") {
   CHECK(rightly * 100 >= named * 90);
 }
 
-TEST_CASE("a plain sum as the loss would have missed faults of softmax", "[faults]") {
+TEST_CASE("a plain sum as the loss decides nothing about softmax", "[faults]") {
   const WrongOp& op = named("softmax");
   for (const WrongGradient& w : op.wrong) {
     if (std::string_view(w.mistake) != "y forgotten") continue;
     auto wrong = checked_op(op, &w);
     auto summed = [&](const Vars& x) { return sum(wrong(x)[0]); };
     // Each row of a softmax sums to 1 whatever x is: dx = 0, and the wrong one gives 1 - Σ y = 0.
-    CHECK_THAT(gradcheck(summed, inputs_of(op)), PassesGradcheck(0));
-    CHECK_THAT(gradcheck(summed, inputs_of(op), {.mode = Mode::Projection}), PassesGradcheck(0));
+    CHECK(gradcheck(summed, inputs_of(op)).undecided());
+    CHECK(gradcheck(summed, inputs_of(op), {.mode = Mode::Projection}).undecided());
     CHECK_FALSE(static_cast<bool>(gradcheck(wrong, inputs_of(op))));
   }
 }

@@ -120,9 +120,9 @@ TEST_CASE("an observer that wants ops to run again is given them", "[observers]"
   struct Again final : Observer {
     bool wants_replay() const override { return true; }
     void recorded_replay(int, Replay r) override {
-      std::vector<Tensor> values;
-      for (const Var& v : r.operands) values.push_back(v.value());
-      again = r.run(values);
+      std::vector<Var> values;
+      for (const Var& v : r.operands) values.emplace_back(v.value());
+      again = r.run(values).value();
     }
     Tensor again;
   } observer;

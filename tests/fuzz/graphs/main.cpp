@@ -61,9 +61,9 @@ int check_graphs(const Asked& asked) {
   }
   const Compared& c = compared();
   fmt::print(
-      "{} graphs without kinks to 10 digits: {} projections, {} of them coarse; {} undecidable at "
-      "kinks, {} comparisons at ties\n",
-      c.precise_graphs, c.derivatives, c.coarse, c.undecidable, c.ties);
+      "{} graphs without kinks to 10 digits: {} projections, {} of them coarse; {} undecidable, {} "
+      "checks undecided, {} comparisons at ties\n",
+      c.precise_graphs, c.derivatives, c.coarse, c.undecidable, c.undecided, c.ties);
   fmt::print("{} passed, {} failed\n", asked.graphs - asked.from - wrong, wrong);
   return wrong > 0;
 }

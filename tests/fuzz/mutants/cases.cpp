@@ -40,7 +40,7 @@ void reached(const std::vector<Case>& all, const char* path, std::size_t first, 
     if (&glim_mutants_number)
       std::memset(glim_mutants_passed, 0, static_cast<std::size_t>(glim_mutants_number));
     CaseResult r = run(all[k]);
-    out << k << '\t' << r.seconds << '\t' << (r.status == CaseStatus::Fail ? "FAIL" : "pass")
+    out << k << '\t' << r.seconds << '\t' << (r.status != CaseStatus::Pass ? "FAIL" : "pass")
         << '\t';
     if (&glim_mutants_number)
       for (int i = 0; i < glim_mutants_number; ++i)
@@ -53,7 +53,7 @@ int run_listed(const std::vector<Case>& all, const std::string& path) {
   std::ifstream in(path);
   for (std::size_t k = 0; in >> k;) {
     CaseResult r = run(all.at(k));
-    if (r.status != CaseStatus::Fail) continue;
+    if (r.status == CaseStatus::Pass) continue;
     std::cout << r.op << ", " << r.name << "\n" << r.detail << "\n";
     return 1;
   }

@@ -1,7 +1,8 @@
 // glim gradcheck: every op, layer and model that has a specification (tools/gradients), as a table.
 //
 // Undecidable derivatives lie at kinks; coarse ones are right to five digits, and the table is followed by the
-// reason why they cannot be held to more (gradcheck.hpp); a check fails on a wrong derivative or an exception.
+// reason why they cannot be held to more (gradcheck.hpp). A case fails on a wrong derivative or an exception. It is
+// undecided if it has no derivative other than 0 that was found right, which is not a pass.
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
@@ -16,7 +17,7 @@ namespace glim {
 namespace {
 
 struct Row {
-  Index cases = 0, derivatives = 0, undecidable = 0, coarse = 0, failed = 0;
+  Index cases = 0, derivatives = 0, undecidable = 0, coarse = 0, failed = 0, undecided = 0;
   double worst = 0, excess = 0, seconds = 0;
   decltype(CaseResult::by_decade) by_decade{};
 };
@@ -27,16 +28,16 @@ void add(Row& row, const CaseResult& r) {
   row.undecidable += r.undecidable;
   row.coarse += r.coarse;
   row.failed += r.status == CaseStatus::Fail;
+  row.undecided += r.status == CaseStatus::Undecided;
   for (std::size_t k = 0; k < row.by_decade.size(); ++k) row.by_decade[k] += r.by_decade[k];
   row.worst = std::max(row.worst, r.worst);
   row.excess = std::max(row.excess, r.excess);
 }
 
 nlohmann::ordered_json row_json(const Row& r) {
-  return {
-      {"cases", r.cases},         {"derivatives", r.derivatives}, {"undecidable", r.undecidable},
-      {"coarse", r.coarse},       {"failed", r.failed},           {"worst", r.worst},
-      {"of_tolerance", r.excess}, {"by_decade", r.by_decade}};
+  return {{"cases", r.cases},   {"derivatives", r.derivatives}, {"undecidable", r.undecidable},
+          {"coarse", r.coarse}, {"failed", r.failed},           {"undecided", r.undecided},
+          {"worst", r.worst},   {"of_tolerance", r.excess},     {"by_decade", r.by_decade}};
 }
 
 // How many of the right derivatives have an error of this size, relative to them.
@@ -65,7 +66,7 @@ void run_gradcheck(const std::string& only, bool in_float32, bool precise, bool 
     CaseResult r = glim::run(c);
     add(rows[{c.family, c.op}], r);
     add(total, r);
-    if (r.status == CaseStatus::Fail) failures.push_back(r);
+    if (r.status != CaseStatus::Pass) failures.push_back(r);
     if (r.coarse) coarse_cases.push_back(r);
   }
   if (total.cases == 0) throw ValueError("--only", "no case matches \"" + only + "\"");
@@ -76,8 +77,11 @@ void run_gradcheck(const std::string& only, bool in_float32, bool precise, bool 
       list.back().update(row_json(row));
     }
     for (const CaseResult& f : failures)
-      failed.push_back(
-          {{"family", f.family}, {"op", f.op}, {"case", f.name}, {"detail", f.detail}});
+      failed.push_back({{"family", f.family},
+                        {"op", f.op},
+                        {"case", f.name},
+                        {"undecided", f.status == CaseStatus::Undecided},
+                        {"detail", f.detail}});
     for (const CaseResult& r : coarse_cases)
       few_digits.push_back({{"family", r.family},
                             {"op", r.op},
@@ -88,7 +92,7 @@ void run_gradcheck(const std::string& only, bool in_float32, bool precise, bool 
                 {"all", row_json(total)},
                 {"failures", failed},
                 {"coarse_cases", few_digits}});
-    if (total.failed > 0) throw Exit(1);
+    if (!failures.empty()) throw Exit(1);
     return;
   }
   const char* format = "{:<16} {:<30} {:>6} {:>12} {:>12}{} {:>10} {:>8}  {}\n";
@@ -99,7 +103,9 @@ void run_gradcheck(const std::string& only, bool in_float32, bool precise, bool 
     print(fmt::format(fmt::runtime(format), family, op, r.cases, r.derivatives, r.undecidable,
                       coarse(std::to_string(r.coarse)), fmt::format("{:.1e}", r.worst),
                       fmt::format("{:.3f}", r.excess),
-                      r.failed ? fmt::format("FAIL ({})", r.failed) : "pass"));
+                      r.failed      ? fmt::format("FAIL ({})", r.failed)
+                      : r.undecided ? fmt::format("UNDECIDED ({})", r.undecided)
+                                    : "pass"));
   };
   for (const auto& [name, row] : rows) line(name.first, name.second, row);
   line("all", "", total);
@@ -108,8 +114,8 @@ void run_gradcheck(const std::string& only, bool in_float32, bool precise, bool 
   for (const CaseResult& r : coarse_cases)
     print(fmt::format("  {} of {} {}, {}: {}\n", r.coarse, r.family, r.op, r.name, r.why_coarse));
   for (const CaseResult& f : failures)
-    print(fmt::format("\nFAIL {} {}, {}\n{}\n", f.family, f.op, f.name, f.detail));
-  if (total.failed > 0) throw Exit(1);
+    print(fmt::format("\n{} {} {}, {}\n{}\n", name_of(f.status), f.family, f.op, f.name, f.detail));
+  if (!failures.empty()) throw Exit(1);
 }
 
 }  // namespace

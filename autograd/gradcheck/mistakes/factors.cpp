@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "autograd/gradcheck/jacobians.hpp"
+#include "autograd/gradcheck/mistakes/jacobians.hpp"
 
 namespace glim::detail {
 namespace {

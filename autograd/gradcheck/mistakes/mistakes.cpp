@@ -2,7 +2,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "autograd/gradcheck/jacobians.hpp"
+#include "autograd/gradcheck/mistakes/jacobians.hpp"
 
 namespace glim::detail {
 namespace {
