@@ -44,11 +44,6 @@ class Engine {
   // 1 for a loss: ShapeError unless it has one element.
   static Tensor one_for(const char* op, const Var& loss);
   static void check_upstream(const char* op, const Var& y, const Tensor& dy);
-  // Rematerialisation: whether the op of v's node can compute v again; v as a place without its value;
-  // the value put back (StateError for an op that was used up).
-  static bool recomputes(const Var& v);
-  static Var without_value(const Var& v);
-  static void recompute(Var& v);
   // StateError: the rule of `op` needs `what` as it was in forward, when its storage had this version.
   [[noreturn]] static void refuse_changed(std::string_view op, const std::string& what,
                                           const Var& v, std::uint64_t version);

@@ -1,6 +1,5 @@
 #include "autograd/op.hpp"
 
-#include <algorithm>
 #include <map>
 
 #include "autograd/engine.hpp"
@@ -13,9 +12,6 @@ std::map<std::string_view, const Formula*>& formulas() {
   static std::map<std::string_view, const Formula*> all;
   return all;
 }
-
-// Smaller tensors are not worth a pass to save their memory.
-constexpr Index kLargeBytes = Index{1} << 20;
 
 }  // namespace
 
@@ -45,18 +41,9 @@ std::string Formula::input_name(std::size_t input) const {
   return std::string(text);
 }
 
-bool Op::keeps_inputs() const {
-  return std::none_of(saved_.begin(), saved_.end(),
-                      [](const SavedValue& s) { return s.recomputed; });
-}
-
 void Op::keep(int number, const Var& v) {
   if (saved_.empty()) saved_.reserve(4);  // few ops save more
-  SavedValue& kept =
-      saved_.emplace_back(SavedValue{number, false, v, v.value().storage().version()});
-  if (v.is_leaf() || v.value().bytes() <= kLargeBytes) return;
-  kept.recomputed = Engine::recomputes(v);
-  if (kept.recomputed) kept.value = Engine::without_value(v);
+  saved_.push_back({number, v, v.value().storage().version()});
 }
 
 void Op::refuse_changed(const SavedValue& s) const {
@@ -66,13 +53,10 @@ void Op::refuse_changed(const SavedValue& s) const {
 }
 
 const Var& Op::saved(int input) const {
-  for (SavedValue& s : saved_) {
+  for (const SavedValue& s : saved_) {
     if (s.input != input) continue;
-    if (s.recomputed) [[unlikely]] {
-      if (!s.value.defined()) Engine::recompute(s.value);
-    } else if (s.version != s.value.value().storage().version()) [[unlikely]] {
+    if (s.version != s.value.value().storage().version()) [[unlikely]]
       refuse_changed(s);
-    }
     return s.value;
   }
   throw StateError(formula_ ? formula_->op : "op",

@@ -28,7 +28,6 @@ namespace glim {
 // A value that the rule will read: the number of an input (or Op::kOutput), and the value.
 struct SavedValue {
   int input;
-  bool recomputed;  // no value is kept: the op that computed it does so again (Op::recomputes)
   Var value;
   std::uint64_t version;  // of its storage when it was saved
 };
@@ -45,12 +44,6 @@ class Op {
   virtual Index held_bytes() const { return 0; }  // what is kept beside them
   bool needs_grad(std::size_t input) const { return input >= 64 || (needs_ >> input & 1); }
 
-  // Rematerialisation (Jain et al. 2020, arXiv 1910.02653): an op that can compute its output again from
-  // what it saved, in little more time than reading it takes, says so once forward has run. Those who
-  // save its output keep nothing if it is large. recompute() gives forward's bits.
-  virtual bool recomputes() const { return false; }
-  virtual Tensor recompute() const { return {}; }
-
  protected:
   Op() = default;
   Op(const Op&) = default;
@@ -63,8 +56,6 @@ class Op {
   // In the rule. StateError unless forward saved it, and if it was written to or replaced since.
   const Var& saved(int input) const;
   const Var& output() const { return saved(kOutput); }
-  bool keeps_inputs()
-      const;  // nothing that was saved is recomputed: recompute() never calls another
 
  private:
   friend class Engine;
@@ -74,7 +65,7 @@ class Op {
   const Var* const* inputs_ = nullptr;  // during forward, when recorded
   std::uint64_t needs_ = 0;
   bool wants_output_ = false;
-  mutable std::vector<SavedValue> saved_;
+  std::vector<SavedValue> saved_;
 };
 
 }  // namespace glim

@@ -113,26 +113,6 @@ void Engine::annotate(Error& error, std::string_view op, const Var* const* input
   error.set_place(scope.empty() ? "" : scope + "." + std::string(op), to_string(where));
 }
 
-bool Engine::recomputes(const Var& v) {
-  const Tape* tape = Tape::current();
-  if (tape->replays_ || !tape->holds(v)) return false;
-  const Op* op = tape->nodes_[v.node_].op.get();
-  return op && op->recomputes();
-}
-
-Var Engine::without_value(const Var& v) {
-  Var place = v;
-  place.value_ = {};
-  return place;
-}
-
-void Engine::recompute(Var& v) {
-  const Tape& tape = *Tape::open();
-  const Op* op = tape.holds(v) ? tape.nodes_[v.node_].op.get() : nullptr;
-  if (!op) refuse_used_up(tape, v.node_);
-  v.value_ = op->recompute();
-}
-
 void Engine::refuse_changed(std::string_view op, const std::string& what, const Var& v,
                             std::uint64_t version) {
   const Where written = v.value().storage().written_since(version);

@@ -10,8 +10,6 @@
 // sequences P would dominate the memory of the model. Backward then computes it again, tile by tile, and
 // draws the dropped elements again (Dao et al. 2022, arXiv 2205.14135, section 3.1, do so for the same
 // reason). With 100 positions of 8 heads of 64 that is 7 % of a step's memory, for 1 to 2 % of its time.
-// Where P is small but the context is large, neither is kept: both are computed again at once, for the
-// product that reads the context. P then stays for backward, which is next.
 #pragma once
 
 #include <algorithm>
@@ -64,7 +62,6 @@ struct Matrices {
 
 class AttentionHeads {
   static constexpr Index kKeptProbs = 8192;
-  static constexpr Index kLargeContext = Index{1} << 20;  // bytes
 
   // The operands of a call as matrices, one a head, and how the work is cut.
   struct Operands {
@@ -128,21 +125,20 @@ class AttentionHeads {
   void forward(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& context,
                const Tensor& bias, bool backward_follows) {
     Operands o(*this, query, key, value, bias);
-    recomputes_ = backward_follows && o.small_probs();
-    if (recomputes_ && context.bytes() <= kLargeContext) probs_ = o.probs();
-    attend(o, context, false);
+    if (backward_follows && o.small_probs()) probs_ = o.probs();
+    Matrices c(context, o.lead, o.t, o.dv);
+    each_tile(o, p_ > 0 && probs_.defined(),
+              [&]<class T>(Index h, Index t, Index rows, T* p, T* d) {
+                o.compute(h, t, rows, p);
+                if (d)
+                  o.mark(h, t, rows, p, d);
+                else if (p_ > 0)
+                  row_kernels<T>().dropout(o.drop, (h * o.t + t) * o.s, rows * o.s, p, nullptr, p);
+                gemm<T>({false, false, rows, o.dv, o.s, T(1), d ? d : p, o.s, o.v.at<T>(h, 0),
+                         o.v.ld(o.dv), T(0), c.at<T>(h, t), c.ld(o.dv)});
+              });
   }
-
-  // Writes context again, and keeps P: the op's backward comes next.
-  bool recomputes() const { return recomputes_; }
   Index held_bytes() const { return probs_.defined() ? probs_.bytes() : 0; }
-  void recompute(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& context,
-                 const Tensor& bias) const {
-    Operands o(*this, query, key, value, bias);
-    bool kept = probs_.defined();
-    if (!kept) probs_ = o.probs();
-    attend(o, context, kept);
-  }
 
   // Where gradients are written, all of them or, undefined, not at all. scores: (..., T, S).
   struct Gradients {
@@ -202,28 +198,10 @@ class AttentionHeads {
     });
   }
 
-  // With `kept`, P is there, marked.
-  void attend(const Operands& o, const Tensor& context, bool kept) const {
-    Matrices c(context, o.lead, o.t, o.dv);
-    each_tile(o, p_ > 0 && probs_.defined(),
-              [&]<class T>(Index h, Index t, Index rows, T* p, T* d) {
-                if (!kept) o.compute(h, t, rows, p);
-                if (d && kept)
-                  op_kernels<T>().drop_marked(rows * o.s, static_cast<T>(o.drop.scale), p, d);
-                else if (d)
-                  o.mark(h, t, rows, p, d);
-                else if (p_ > 0)
-                  row_kernels<T>().dropout(o.drop, (h * o.t + t) * o.s, rows * o.s, p, nullptr, p);
-                gemm<T>({false, false, rows, o.dv, o.s, T(1), d ? d : p, o.s, o.v.at<T>(h, 0),
-                         o.v.ld(o.dv), T(0), c.at<T>(h, t), c.ld(o.dv)});
-              });
-  }
-
   Tensor keep_;
   double p_ = 0;
   RandomKey key_;
-  bool recomputes_ = false;
-  mutable Tensor probs_;  // (heads, T, S), before dropout, which marks them
+  Tensor probs_;  // (heads, T, S), before dropout, which marks them
 };
 
 }  // namespace glim

@@ -57,17 +57,16 @@ std::string aligned(const std::vector<std::vector<std::string>>& rows, const std
   return out;
 }
 
-// "a b y 1.5 KiB": inputs by letter; (a) is computed again.
+// "a b y 1.5 KiB": inputs by letter.
 std::string saved_text(const Node& node) {
   if (node.leaf) return "-";
   if (!node.op) return "freed";
   std::string text;
   for (const SavedValue& s : node.op->saved_values()) {
     if (!text.empty()) text += ' ';
-    std::string name = s.input == Op::kOutput ? "y"
-                       : s.input < 24         ? std::string(1, static_cast<char>('a' + s.input))
-                                              : std::to_string(s.input);
-    text += s.recomputed ? "(" + name + ")" : name;
+    text += s.input == Op::kOutput ? "y"
+            : s.input < 24         ? std::string(1, static_cast<char>('a' + s.input))
+                                   : std::to_string(s.input);
   }
   return text.empty() ? "-" : text + " " + bytes_text(saved_bytes(node));
 }

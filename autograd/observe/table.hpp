@@ -13,8 +13,8 @@
 namespace glim {
 
 // Columns: number, path, op, numbers of the inputs (- for a constant), shape, dtype, bytes of the
-// value, what backward will read (a, b, ... the inputs, y the output; (a) when its op will compute it
-// again; "freed" when it was read), line of the call; with TapeOptions::profile the times of forward
+// value, what backward will read (a, b, ... the inputs, y the output; "freed" when it was read), line of
+// the call; with TapeOptions::profile the times of forward
 // and backward, and the norm of the gradient where one was watched. A line below sums up.
 std::string to_table(const Tape& tape);
 

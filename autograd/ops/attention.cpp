@@ -118,14 +118,6 @@ struct Attention final : Op {
             {Bias, d.scores.defined() ? sum_to(d.scores, bias.shape()) : Tensor()}};
   }
   Index held_bytes() const override { return heads.held_bytes(); }
-  bool recomputes() const override { return heads.recomputes() && keeps_inputs(); }
-  Tensor recompute() const override {
-    const Tensor &query = saved(Query).value(), &value = saved(Value).value();
-    Tensor y = context_for(query, value);
-    heads.recompute(query, saved(KeyInput).value(), value, y, saved(Bias).value());
-    return y;
-  }
-
   static Tensor context_for(const Tensor& query, const Tensor& value) {
     return heads_apart(leading(query.shape()), query.size(-2), value.size(-1), query.dtype());
   }

@@ -5,7 +5,6 @@
 #include "autograd/ops.hpp"
 #include "tensor/error.hpp"
 #include "tensor/matmul/matmul.hpp"
-#include "tensor/matmul/nonzeros.hpp"
 
 namespace glim {
 namespace ops {
@@ -42,7 +41,6 @@ struct Affine : Op {
     return reshape(matmul_then(reshape(x, {rows_, x.size(-1)}), transpose(weight), epilogue),
                    shape);
   }
-  bool any_needs_grad() const { return needs_grad(X) || needs_grad(Weight) || needs_grad(Bias); }
 
  private:
   Var rows(const Var& v) const { return reshape(v, {rows_, v.size(-1)}); }
@@ -64,8 +62,7 @@ struct Linear final : Affine {
   Grads fast_gradient(const Var& dy) const override { return affine_gradient(dy, true); }
 };
 
-// y alone says which elements were dropped or negative: neither u nor the mask is kept. Half of y is zeros. A
-// large y is kept without them (tensor/matmul/nonzeros.hpp).
+// y alone says which elements were dropped or negative: neither u nor the mask is kept.
 struct LinearRelu final : Affine {
   static constexpr Formula formula{
       "linear_relu",
@@ -84,31 +81,18 @@ struct LinearRelu final : Affine {
   Tensor forward(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     save_output();
     DropSpec drop = drop_spec(p, key);
-    Tensor y = product(x, weight, {bias, true, p > 0 ? &drop : nullptr});
-    if (y.bytes() > kLarge && any_needs_grad()) kept_ = NonZeros(y);
-    return y;
+    return product(x, weight, {bias, true, p > 0 ? &drop : nullptr});
   }
-  // Nobody reads y after this: du takes its place, unless someone else holds it.
   Grads fast_gradient(const Var& dy) const override {
-    Tensor y = kept_.defined() ? recompute() : output().value();
-    y_ = {};
-    Tensor du = y.storage().use_count() == 1 ? y : empty(y.shape(), y.dtype());
+    const Tensor& y = output().value();
+    Tensor du = empty(y.shape(), y.dtype());
     relu_grad(du, y, dy.value(), 1 / (1 - p));
     return affine_gradient(du, true);
   }
-  Index held_bytes() const override { return kept_.bytes(); }
-  bool recomputes() const override { return kept_.defined(); }
-  Tensor recompute() const override {
-    if (!y_.defined()) y_ = kept_.dense();
-    return y_;
-  }
 
  private:
-  static constexpr Index kLarge = Index{4} << 20;  // bytes: it takes three passes
   double p;
   RandomKey key;
-  NonZeros kept_;
-  mutable Tensor y_;  // from the first reader in backward on
 };
 
 void check(const Var& x, const Var& weight, const Var& bias) {

@@ -99,11 +99,6 @@ struct PackedAttention final : Op {
             {Bias, parts.scores.defined() ? sum_to(parts.scores, bias.shape()) : Tensor()}};
   }
   Index held_bytes() const override { return heads.held_bytes(); }
-  bool recomputes() const override { return heads.recomputes() && keeps_inputs(); }
-  Tensor recompute() const override {
-    return context(saved(X).value(), saved(Memory).value(),
-                   [&](const auto&... parts) { heads.recompute(parts..., saved(Bias).value()); });
-  }
 
  private:
   static Index width(const Tensor& x, const Tensor& memory) {  // D

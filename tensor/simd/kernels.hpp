@@ -44,12 +44,6 @@ struct RowKernels {
   // y[i] = addend[i] + (dropped(first + i) ? 0 : scale·x[i]); addend may be null, y may be x
   void (*dropout)(const DropSpec& drop, Index first, Index n, const T* x, const T* addend, T* y);
 
-  // Elements with a bit set (tensor/matmul/nonzeros.hpp): bit i mod 8 of byte i / 8 says so of x[i]. The
-  // first returns their number, the second writes them in order, the third puts them back.
-  Index (*mark_nonzeros)(Index n, const T* x, std::uint8_t* bits);
-  void (*gather_nonzeros)(Index n, const T* x, const std::uint8_t* bits, Index count, T* values);
-  void (*spread_nonzeros)(Index n, const std::uint8_t* bits, Index count, const T* values, T* x);
-
   // Products; tensor/matmul/plan.hpp says which is for what.
   //
   // All but the dot products sum along k in order, in blocks of `depth`: the bits do not tell which it was.

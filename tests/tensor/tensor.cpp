@@ -6,7 +6,6 @@
 #include "tensor/io/npy.hpp"
 #include "tensor/io/safetensors.hpp"
 #include "tensor/matmul/matmul.hpp"
-#include "tensor/matmul/nonzeros.hpp"
 #include "tensor/ops/index.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tensor/ops/windows.hpp"
@@ -183,8 +182,6 @@ TEST_CASE("an undefined tensor is an error, not a crash", "[tensor]") {
       [&] { top_k(none, 1); },
       [&] { unfold(none, w, w); },
       [&] { fold(none, 2, 2, w, w); },
-      [&] { NonZeros{none}; },
-      [&] { NonZeros().dense(); },
       [&] { write_npy("never", none); },
       [&] {
         write_safetensors("never", {{"x", none}});

@@ -113,9 +113,7 @@ std::string saved_text(const Session& s, int i) {
   if (n.leaf) return text + "  a leaf saves nothing\n";
   if (!n.op) return text + "  freed\n";
   if (n.op->saved_values().empty()) return text + "  saves neither inputs nor output\n";
-  for (const SavedValue& saved : n.op->saved_values()) {  // a session's tape keeps all
-    const int input = saved.input;
-    const Var& v = saved.value;
+  for (const auto& [input, v, version] : n.op->saved_values()) {
     if (input == Op::kOutput) {
       text += fmt::format("  y  {}  its output\n", kind(v.value()));
       continue;
