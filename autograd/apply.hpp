@@ -2,8 +2,8 @@
 // a tape is open and an input wants a gradient. Shapes of rules that many ops share: Unary, Binary.
 #pragma once
 
+#include <concepts>
 #include <memory>
-#include <type_traits>
 
 #include "autograd/engine.hpp"
 #include "autograd/in.hpp"
@@ -12,6 +12,8 @@
 #include "tensor/error.hpp"
 
 namespace glim {
+
+Var named(Var v, std::string_view label);  // tape.hpp
 
 // y = f(x): the op states `Var dx(const Var& dy) const`, and may have a kernel for it,
 // `Tensor kernel(const Tensor& dy) const`.
@@ -119,18 +121,20 @@ Var apply_list(const Where& where, OpT& op, const Var* const* inputs, std::size_
 template <class OpT, class... Inputs>
 Var apply(OpT op, const In& first, const Inputs&... rest) {
   const Where& where = first.where();
-  if constexpr (requires {
-                  { op.forward(*first, rest...) } -> std::same_as<Var>;
-                })
+  if constexpr (std::derived_from<OpT, Fused>)
     if (magnification() == Magnification::Explicit) {
       CallSite site(where);
-      return op.forward(*first, rest...);
+      return op.explicit_form(*first, rest...);
     }
   const Var* list[] = {&*first, &rest...};
-  return detail::apply_list(
+  Var y = detail::apply_list(
       where, op, list, 1 + sizeof...(rest),
       [&] { return op.forward(first->value(), rest.value()...); },
       std::make_index_sequence<1 + sizeof...(rest)>());
+  if constexpr (requires { OpT::label; })
+    return named(std::move(y), OpT::label);
+  else
+    return y;
 }
 // The same for any number of inputs.
 template <class OpT>

@@ -68,4 +68,8 @@ class Op {
   std::vector<SavedValue> saved_;
 };
 
+// An op that primitives compute as well. In explicit form (magnification.hpp) apply records them in the op's
+// place: `Var explicit_form(const Var& ...) const`.
+struct Fused : Op {};
+
 }  // namespace glim

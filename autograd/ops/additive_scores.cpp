@@ -35,7 +35,7 @@ struct Sentences {
   Index b, t, s, a;
 };
 
-struct AdditiveScores final : Op {
+struct AdditiveScores final : Fused {
   static constexpr Formula formula{"additive_scores",
                                    "e_ts = Σ_a v_a tanh(q_ta + k_sa)",
                                    {"dq_ta = Σ_s w_tsa, w_tsa = de_ts v_a (1 - tanh²(q_ta + k_sa))",
@@ -43,7 +43,7 @@ struct AdditiveScores final : Op {
                                    "Bahdanau et al. 2015, appendix A.1.2"};
   enum Input { Query, Keys, V };
 
-  Var forward(const Var& query, const Var& keys, const Var& v) const {
+  Var explicit_form(const Var& query, const Var& keys, const Var& v) const {
     return matmul(energy(query, keys), v);
   }
 

@@ -18,7 +18,7 @@ AttentionResult attention_of_heads(const Var& query, const Var& key, const Var& 
   if (mask.bias.defined()) scores = named(scores + mask.bias, "biased_scores");
   Var keep = named(mask.keep, "keep");
   Var probs = named(probs_of(scores, keep.value()), "probs");
-  Var context = named(matmul(dropout(probs, drop.p, drop.key), value), "context");  // (..., T, Dv)
+  Var context = named(matmul(dropout(probs, drop.p, drop.key), value), kContext);  // (..., T, Dv)
   return {context, probs};
 }
 
@@ -66,17 +66,18 @@ Tensor heads_apart(const Shape& lead, Index rows, Index columns, DType dtype) {
   return empty(with_matrix(lead, rows, columns), dtype);
 }
 
-struct Attention final : Op {
+struct Attention final : Fused {
   static constexpr Formula formula{
       "scaled_dot_product_attention",
       "y = dropout(A) V, A = softmax(S) over kept keys, S = Q Kᵀ/√Dk (+ bias)",
       {"dQ = dS K/√Dk, dS = A (dA - Σ_s dA A), dA = dropout(dy Vᵀ)", "dK = dSᵀ Q/√Dk",
        "dV = dropout(A)ᵀ dy", "dbias = dS, summed where bias was broadcast"},
       "Vaswani et al. 2017, section 3.2.1"};
+  static constexpr std::string_view label = kContext;
   enum Input { Query, KeyInput, Value, Bias };
   Attention(Tensor k, AttentionDropout d) : keep(k), drop(d), heads(std::move(k), d.p, d.key) {}
 
-  Var forward(const Var& query, const Var& key, const Var& value, const Var& bias) const {
+  Var explicit_form(const Var& query, const Var& key, const Var& value, const Var& bias) const {
     return attention_of_heads(query, key, value, {keep, bias}, drop).context;
   }
 
@@ -146,9 +147,10 @@ AttentionResult scaled_dot_product_attention(const In& query, const Var& key, co
   if (query->size(-1) != key.size(-1)) fail("query and key differ in their last axis");
   if (key.size(-2) != value.size(-2)) fail("key and value differ in length S");
   CallSite site(query.where());
-  // Explicit, asked for probabilities, or everything dropped: the primitives say it all.
-  if (magnification() == Magnification::Explicit || need_probs || dropout_p >= 1) {
-    AttentionResult a = ops::attention_of_heads(query, key, value, mask, {dropout_p, dropout_key});
+  const ops::AttentionDropout drop{dropout_p, dropout_key};
+  // The kernel returns no probabilities, and divides by 1 - p.
+  if (need_probs || dropout_p >= 1) {
+    AttentionResult a = ops::attention_of_heads(query, key, value, mask, drop);
     if (!need_probs) a.probs = {};
     return a;
   }
@@ -163,9 +165,9 @@ AttentionResult scaled_dot_product_attention(const In& query, const Var& key, co
   ops::require_attention("attention", query->dtype(),
                          key.dtype() == query->dtype() && value.dtype() == query->dtype(), mask,
                          with_matrix(lead, query->size(-2), key.size(-2)), dropout_p, listed);
-  Var context = apply(ops::Attention(mask.keep, {dropout_p, dropout_key}), spread(query),
-                      spread(key), spread(value), mask.bias);
-  return {named(context, "context"), {}};
+  return {
+      apply(ops::Attention(mask.keep, drop), spread(query), spread(key), spread(value), mask.bias),
+      {}};
 }
 
 }  // namespace glim

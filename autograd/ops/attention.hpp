@@ -10,6 +10,8 @@
 
 namespace glim::ops {
 
+inline constexpr std::string_view kContext = "context";
+
 struct AttentionDropout {
   double p = 0;
   RandomKey key;

@@ -24,12 +24,12 @@ struct Dropout final : Unary<Dropout> {
   RandomKey key;
 };
 
-struct AddDropout final : Op {
+struct AddDropout final : Fused {
   static constexpr Formula formula{
       "add_dropout", "y = x + dropout(h)", {"dx = dy", "dh = dropout(dy)"}};
   enum Input { X, H };
   AddDropout(double probability, RandomKey k) : p(probability), key(k) {}
-  Var forward(const Var& x, const Var& h) const { return x + dropout(h, p, key); }
+  Var explicit_form(const Var& x, const Var& h) const { return x + dropout(h, p, key); }
   Grads gradient(const Var& dy) const override { return {{X, dy}, {H, dropout(dy, p, key)}}; }
 
   Tensor forward(const Tensor& x, const Tensor& h) { return kernels::dropout(h, x, p, key); }
@@ -55,7 +55,7 @@ Var add_dropout(const In& x, const Var& h, double p, RandomKey key) {
   ops::AddDropout op(p, key);
   if (p == 0 || p == 1 || x->shape() != h.shape() || x->dtype() != h.dtype()) {
     CallSite site(x.where());
-    return op.forward(*x, h);
+    return op.explicit_form(*x, h);
   }
   require_floating(x->value(), "dropout");
   return apply(std::move(op), x, h);

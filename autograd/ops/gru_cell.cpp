@@ -22,7 +22,7 @@ struct GruGates {
   }
 };
 
-struct GruCell final : Op {
+struct GruCell final : Fused {
   static constexpr Formula formula{
       "gru_cell",
       "y = (1 - z) c + z h; r = sigmoid(i_r + g_r), z = sigmoid(i_z + g_z), c = tanh(i_c + r g_c)",
@@ -33,7 +33,7 @@ struct GruCell final : Op {
   enum Input { I, G, H };
   explicit GruCell(Tensor l) : live(std::move(l)) {}
 
-  Var forward(const Var& i, const Var& g, const Var& h) const {
+  Var explicit_form(const Var& i, const Var& g, const Var& h) const {
     auto [r, z, c, g_c] = GruGates(i, g);
     return where_live(live, c + z * (h - c), h);
   }

@@ -40,7 +40,7 @@ Var logits_gradient(const Var& logits, const Tensor& target, const Smoothing& s,
   return dy * (softmax(logits) * sum(q, {-1}, true) - q);
 }
 
-struct LabelSmoothingLoss final : Op {
+struct LabelSmoothingLoss final : Fused {
   static constexpr Formula formula{"label_smoothing_loss",
                                    "y = Σ_rows Σ_v q_v (ln q_v - ln p_v), p = softmax(x)",
                                    {"dx = dy (Σq p - q)"},
@@ -48,7 +48,9 @@ struct LabelSmoothingLoss final : Op {
   enum Input { Logits };
   LabelSmoothingLoss(const Tensor& t, Smoothing s) : target(t.contiguous()), smoothing(s) {}
 
-  Var forward(const Var& logits) const { return kl_of_logits(logits, target, smoothing, *sums); }
+  Var explicit_form(const Var& logits) const {
+    return kl_of_logits(logits, target, smoothing, *sums);
+  }
   Grads gradient(const Var& dy) const override {
     return {{Logits, logits_gradient(saved(Logits), target, smoothing, dy)}};
   }
@@ -75,7 +77,7 @@ struct LabelSmoothingLoss final : Op {
   Tensor stats;                                                   // (N, 2)
 };
 
-struct LinearLabelSmoothingLoss final : Op {
+struct LinearLabelSmoothingLoss final : Fused {
   static constexpr Formula formula{
       "linear_label_smoothing_loss",
       "y = Σ_rows KL(q ‖ softmax(u)), u = x Wᵀ + b",
@@ -84,7 +86,7 @@ struct LinearLabelSmoothingLoss final : Op {
   enum Input { X, Weight, Bias };
   LinearLabelSmoothingLoss(const Tensor& t, Smoothing s) : target(t.contiguous()), smoothing(s) {}
 
-  Var forward(const Var& x, const Var& weight, const Var& bias) const {
+  Var explicit_form(const Var& x, const Var& weight, const Var& bias) const {
     return kl_of_logits(linear(x, weight, bias), target, smoothing, *sums);
   }
   Grads gradient(const Var& dy) const override {

@@ -11,7 +11,7 @@ namespace ops {
 
 Var row_mean(const Var& x) { return mean(x, {-1}, true); }
 
-struct LayerNorm final : Op {
+struct LayerNorm final : Fused {
   static constexpr Formula formula{
       "layer_norm",
       "y = γ x̂ + β, x̂ = (x - μ)/σ, σ = √(mean (x - μ)² + ε)",
@@ -20,7 +20,7 @@ struct LayerNorm final : Op {
   enum Input { X, Gamma, Beta };
   explicit LayerNorm(double e) : eps(e) {}
 
-  Var forward(const Var& x, const Var& gamma, const Var& beta) const {
+  Var explicit_form(const Var& x, const Var& gamma, const Var& beta) const {
     Var centered = named(x - row_mean(x), "centered");
     Var y = named(centered / sigma_of(centered), "normalized");
     if (gamma.defined()) y = y * gamma;

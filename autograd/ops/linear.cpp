@@ -15,7 +15,7 @@ Var affine(const Var& x, const Var& weight, const Var& bias) {
 }
 
 // What both share: u = x Wᵀ + b, and its gradients from du.
-struct Affine : Op {
+struct Affine : Fused {
   enum Input { X, Weight, Bias };
 
  protected:
@@ -51,7 +51,7 @@ struct Affine : Op {
 struct Linear final : Affine {
   static constexpr Formula formula{
       "linear", "y = x Wᵀ + b", {"dx = dy W", "dW = dyᵀ x", "db = Σ_rows dy"}};
-  Var forward(const Var& x, const Var& weight, const Var& bias) const {
+  Var explicit_form(const Var& x, const Var& weight, const Var& bias) const {
     return affine(x, weight, bias);
   }
   Grads gradient(const Var& dy) const override { return affine_gradient(dy, false); }
@@ -69,7 +69,7 @@ struct LinearRelu final : Affine {
       "y = dropout(max(0, u)), u = x Wᵀ + b",
       {"dx = du W, du = y > 0 ? dy/(1 - p) : 0", "dW = duᵀ x", "db = Σ_rows du"}};
   LinearRelu(double probability, RandomKey k) : p(probability), key(k) {}
-  Var forward(const Var& x, const Var& weight, const Var& bias) const {
+  Var explicit_form(const Var& x, const Var& weight, const Var& bias) const {
     return dropout(relu(affine(x, weight, bias)), p, key);
   }
   Grads gradient(const Var& dy) const override {
@@ -118,7 +118,7 @@ Var linear_relu(const In& x, const Var& weight, const Var& bias, double dropout_
   ops::LinearRelu op(dropout_p, key);
   if (dropout_p < 1) return apply(std::move(op), x, weight, bias);
   CallSite site(x.where());
-  return op.forward(*x, weight, bias);
+  return op.explicit_form(*x, weight, bias);
 }
 
 }  // namespace glim

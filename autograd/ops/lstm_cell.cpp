@@ -27,7 +27,7 @@ struct LstmGates {
   }
 };
 
-struct LstmCell final : Op {
+struct LstmCell final : Fused {
   static constexpr Formula formula{
       "lstm_cell",
       "y = [o tanh(c'), c'], c' = f c + i u; i = sigmoid(a_i), f = sigmoid(a_f), u = tanh(a_u), "
@@ -39,7 +39,7 @@ struct LstmCell final : Op {
   enum Input { InputGates, Hidden, State };
   explicit LstmCell(Tensor l) : live(std::move(l)) {}
 
-  Var forward(const Var& input, const Var& hidden, const Var& state) const {
+  Var explicit_form(const Var& input, const Var& hidden, const Var& state) const {
     LstmGates g(input, hidden, state);
     Var h = named(g.o * tanh(g.next_c), "hidden");
     return where_live(live, concatenate({h, g.next_c}, 1), state);

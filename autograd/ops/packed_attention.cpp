@@ -45,7 +45,7 @@ AttentionResult composed(const Var& x, const Var& memory, Index heads, const Att
   return a;
 }
 
-struct PackedAttention final : Op {
+struct PackedAttention final : Fused {
   static constexpr Formula formula{
       "packed_attention",
       "y = [C_1 … C_H], C_h = dropout(P_h) V_h, P_h = softmax(Q_h K_hᵀ/√Dh (+ bias)), "
@@ -53,11 +53,12 @@ struct PackedAttention final : Op {
       {"dx = [dQ dK dV] or dQ, head by head as scaled_dot_product_attention", "dmemory = [dK dV]",
        "dbias = dS, summed where bias was broadcast"},
       "Vaswani et al. 2017, section 3.2.2"};
+  static constexpr std::string_view label = kContext;
   enum Input { X, Memory, Bias };
   PackedAttention(Index h, Tensor k, AttentionDropout d)
       : count(h), keep(k), drop(d), heads(std::move(k), d.p, d.key) {}
 
-  Var forward(const Var& x, const Var& memory, const Var& bias) const {
+  Var explicit_form(const Var& x, const Var& memory, const Var& bias) const {
     return composed(x, memory, count, {keep, bias}, drop, false).context;
   }
 
@@ -158,13 +159,12 @@ AttentionResult packed_attention(const In& x, const Var& memory, Index heads,
     fail(std::to_string(heads) + " heads do not divide " + std::to_string(d) + " columns");
   CallSite site(x.where());
   ops::AttentionDropout drop{dropout_p, dropout_key};
-  if (magnification() == Magnification::Explicit || need_probs || dropout_p >= 1)
+  if (need_probs || dropout_p >= 1)  // as in scaled_dot_product_attention
     return ops::composed(x, memory, heads, mask, drop, need_probs);
   ops::require_attention("packed_attention", x->dtype(), self || memory.dtype() == x->dtype(), mask,
                          {x->size(0), heads, x->size(1), self ? x->size(1) : memory.size(1)},
                          dropout_p, listed);
-  Var y = apply(ops::PackedAttention(heads, mask.keep, drop), x, memory, mask.bias);
-  return {named(y, "context"), {}};
+  return {apply(ops::PackedAttention(heads, mask.keep, drop), x, memory, mask.bias), {}};
 }
 
 }  // namespace glim

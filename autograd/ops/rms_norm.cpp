@@ -7,7 +7,7 @@
 namespace glim {
 namespace ops {
 
-struct RmsNorm final : Op {
+struct RmsNorm final : Fused {
   static constexpr Formula formula{"rms_norm",
                                    "y = γ x̂, x̂ = x/ρ, ρ = √(mean x² + ε)",
                                    {"dx = (g - x̂ mean(g x̂))/ρ, g = γ dy", "dγ = Σ_rows dy x̂"},
@@ -15,7 +15,7 @@ struct RmsNorm final : Op {
   enum Input { X, Gamma };
   explicit RmsNorm(double e) : eps(e) {}
 
-  Var forward(const Var& x, const Var& gamma) const {
+  Var explicit_form(const Var& x, const Var& gamma) const {
     Var y = named(x / named(rho_of(x), "root"), "normalized");
     return gamma.defined() ? y * gamma : y;
   }
