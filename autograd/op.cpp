@@ -41,7 +41,7 @@ std::string Formula::input_name(std::size_t input) const {
   return std::string(text);
 }
 
-void Op::keep(int number, const Var& v) {
+void Op::save_value(int number, const Var& v) {
   if (saved_.empty()) saved_.reserve(4);  // few ops save more
   saved_.push_back({number, v, v.value().storage().version()});
 }

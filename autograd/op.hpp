@@ -11,13 +11,26 @@
 //   4. a specification in tools/gradients: the suite fails until there is one
 //
 // Forward checks shapes and dtypes, saves what the rule reads, and computes. The rule is written in
-// differentiable ops, so that it can itself be recorded: the gradient of a gradient costs no further
-// code. The engine checks the shapes of what the rule gives, and adds the gradients up.
+// differentiable ops, so backward can record it, and the gradient of a gradient needs no further code.
+// The engine checks the shapes of the rule's gradients and adds them up. An op has one output. Functions
+// with several outputs (split, sort) are made of ops.
 //
-// Two things are optional. `Var forward(const Var& ...) const` is the op in primitives: what the explicit
-// magnification records. `fast_gradient` is the rule as a kernel (autograd/kernels), which backward runs
-// unless it is recorded. One test holds kernel, rule and the derivative of the primitives equal, for all
-// ops. An op has one output; what has several (split, sort) is made of ops.
+// An op of one input is a Unary, an op of two may be a Binary (apply.hpp). Any other op states the whole rule:
+//
+//      struct Scale final : Fused {
+//        static constexpr Formula formula{"scale", "y = x s", {"dx = dy s", "ds = Σ dy x"}};
+//        enum Input { X, S };
+//        Var explicit_form(const Var& x, const Var& s) const { return x * s; }
+//        Grads gradient(const Var& dy) const override { return {{X, dy * saved(S)}, {S, sum(dy * saved(X))}}; }
+//        // ---- the kernel ----
+//        Tensor forward(const Tensor& x, const Tensor& s) { save(X, S); return kernels::scale(x, s); }
+//        Grads fast_gradient(const Var& dy) const override { ... }
+//      };
+//
+// Fused says that primitives compute the op as well. They are its explicit form, which apply records in the
+// op's place where a caller asks for it (magnification.hpp). fast_gradient is the rule as a kernel
+// (autograd/kernels). Backward runs it unless backward itself is recorded. One test holds kernel, rule and
+// the derivative of the explicit form equal, for all ops.
 #pragma once
 
 #include "autograd/formula.hpp"
@@ -25,51 +38,55 @@
 
 namespace glim {
 
-// A value that the rule will read: the number of an input (or Op::kOutput), and the value.
 struct SavedValue {
-  int input;
+  int input;  // its number, or Op::kOutput
   Var value;
-  std::uint64_t version;  // of its storage when it was saved
+  std::uint64_t version;  // of the value's storage when it was saved
 };
 
 class Op {
  public:
   virtual ~Op() = default;
-  // ∂L/∂x for each input x, given dy = ∂L/∂y, in differentiable ops.
+  // ∂L/∂x for each input x, given dy = ∂L/∂y.
   virtual Grads gradient(const Var& dy) const = 0;
   virtual Grads fast_gradient(const Var& dy) const { return gradient(dy); }
 
   static constexpr int kOutput = -1;
   const std::vector<SavedValue>& saved_values() const { return saved_; }
-  virtual Index held_bytes() const { return 0; }  // what is kept beside them
+  const std::vector<Tensor>& kept_values() const { return kept_; }
   bool needs_grad(std::size_t input) const { return input >= 64 || (needs_ >> input & 1); }
 
  protected:
-  Op() = default;
-  Op(const Op&) = default;
-  Op(Op&&) = default;
+  // In forward: what backward reads. Nothing is saved unless the op is recorded.
   template <class... Input>
-  void save(Input... input) {  // in forward; nothing is kept unless the op is recorded
-    if (inputs_) (keep(input, *inputs_[input]), ...);
+  void save(Input... input) {
+    if (recorded()) (save_value(input, *inputs_[input]), ...);
   }
   void save_output() { wants_output_ = true; }
-  // In the rule. StateError unless forward saved it, and if it was written to or replaced since.
+  // Tensors that the kernel made and reads again, such as the statistics of rows: kept(0), kept(1), ...
+  template <class... T>
+  void keep(const T&... tensors) {
+    if (recorded()) kept_ = {tensors...};
+  }
+  bool recorded() const { return inputs_ != nullptr; }
+
+  // In the rule. StateError unless forward saved the value, or if it was written to or replaced since.
   const Var& saved(int input) const;
   const Var& output() const { return saved(kOutput); }
+  const Tensor& kept(int number) const { return kept_[static_cast<std::size_t>(number)]; }
 
  private:
   friend class Engine;
-  void keep(int number, const Var& v);
+  void save_value(int number, const Var& v);
   [[noreturn, gnu::cold]] void refuse_changed(const SavedValue& s) const;  // StateError
   const Formula* formula_ = nullptr;
   const Var* const* inputs_ = nullptr;  // during forward, when recorded
   std::uint64_t needs_ = 0;
   bool wants_output_ = false;
   std::vector<SavedValue> saved_;
+  std::vector<Tensor> kept_;
 };
 
-// An op that primitives compute as well. In explicit form (magnification.hpp) apply records them in the op's
-// place: `Var explicit_form(const Var& ...) const`.
 struct Fused : Op {};
 
 }  // namespace glim

@@ -74,7 +74,7 @@ Var Engine::Recorder::record(std::unique_ptr<Op> op, Tensor y, RunAgain run) con
   op->inputs_ = nullptr;
   Var result(std::move(y));
   const int number = add_node(tape, std::move(op), formula_, std::move(inputs), where_, result);
-  if (Op& own = *tape.nodes_[number].op; own.wants_output_) own.keep(Op::kOutput, result);
+  if (Op& own = *tape.nodes_[number].op; own.wants_output_) own.save_value(Op::kOutput, result);
   tell(tape, [&](Observer& o) { o.recorded(number, result.value()); });
   if (!replays_) return result;
   std::vector<Var> operands;

@@ -89,7 +89,6 @@ class AttentionHeads {
       return std::max<Index>(1, (Index{1} << 20) / std::max<Index>(1, each));
     }
     bool small_probs() const { return s <= 2 * (dk + dv) && t * s <= kKeptProbs; }
-    Tensor probs() const { return empty({heads, t, s}, dtype); }
     Tensor tile_scratch() const { return empty({std::min(tile, t), s}, dtype); }
 
     // Rows r ... r + rows of the probabilities of head h.
@@ -121,13 +120,14 @@ class AttentionHeads {
     return 1 / std::sqrt(static_cast<double>(query.size(-1)));
   }
 
-  // Writes context. With `backward_follows` P may be kept.
-  void forward(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& context,
-               const Tensor& bias, bool backward_follows) {
+  // Writes context. Returns P for backward where it is small; undefined elsewhere, and unless `backward_follows`.
+  Tensor forward(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& context,
+                 const Tensor& bias, bool backward_follows) const {
     Operands o(*this, query, key, value, bias);
-    if (backward_follows && o.small_probs()) probs_ = o.probs();
+    Tensor probs =
+        backward_follows && o.small_probs() ? empty({o.heads, o.t, o.s}, o.dtype) : Tensor();
     Matrices c(context, o.lead, o.t, o.dv);
-    each_tile(o, p_ > 0 && probs_.defined(),
+    each_tile(o, probs, p_ > 0 && probs.defined(),
               [&]<class T>(Index h, Index t, Index rows, T* p, T* d) {
                 o.compute(h, t, rows, p);
                 if (d)
@@ -137,15 +137,16 @@ class AttentionHeads {
                 gemm<T>({false, false, rows, o.dv, o.s, T(1), d ? d : p, o.s, o.v.at<T>(h, 0),
                          o.v.ld(o.dv), T(0), c.at<T>(h, t), c.ld(o.dv)});
               });
+    return probs;
   }
-  Index held_bytes() const { return probs_.defined() ? probs_.bytes() : 0; }
 
   // Where gradients are written, all of them or, undefined, not at all. scores: (..., T, S).
   struct Gradients {
     Tensor query, key, value, scores;
   };
+  // probs: of forward.
   void backward(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& bias,
-                const Tensor& dcontext, const Gradients& gradients) const {
+                const Tensor& probs, const Tensor& dcontext, const Gradients& gradients) const {
     Operands o(*this, query, key, value, bias);
     Matrices dc = Matrices::operand(dcontext, o.lead, o.t, o.dv);
     const Tensor& dscores = gradients.scores;
@@ -154,10 +155,10 @@ class AttentionHeads {
         if (d->defined()) d->fill_(0);
     Matrices dq(gradients.query, o.lead, o.t, o.dk), dk(gradients.key, o.lead, o.s, o.dk),
         dv(gradients.value, o.lead, o.s, o.dv);
-    each_tile(o, true, [&]<class T>(Index h, Index t, Index rows, T* p, T* d) {
+    each_tile(o, probs, true, [&]<class T>(Index h, Index t, Index rows, T* p, T* d) {
       const T dropped_scale = p_ > 0 ? static_cast<T>(o.drop.scale) : T(0);
       const T scale = static_cast<T>(o.scale);
-      if (!probs_.defined()) {
+      if (!probs.defined()) {
         o.compute(h, t, rows, p);
         if (p_ > 0) o.mark(h, t, rows, p, d);
       } else if (p_ > 0 && dv.defined()) {
@@ -184,16 +185,17 @@ class AttentionHeads {
 
  private:
   // Calls f(h, t, rows, p, d) for query rows t ... t + rows of head h, the heads in parallel: p is the place
-  // of their probabilities, d scratch memory of the same size, or null unless asked for.
+  // of their probabilities, in probs or, if that is undefined, in scratch memory; d is scratch memory of the
+  // same size, or null unless asked for.
   template <class F>
-  void each_tile(const Operands& o, bool scratch, const F& f) const {
+  void each_tile(const Operands& o, const Tensor& probs, bool scratch, const F& f) const {
     each_piece(o.dtype, o.heads, o.heads_per_piece(), [&]<class T>(Index begin, Index end) {
-      Tensor p_scratch = probs_.defined() ? Tensor() : o.tile_scratch();
+      Tensor p_scratch = probs.defined() ? Tensor() : o.tile_scratch();
       Tensor d_scratch = scratch ? o.tile_scratch() : Tensor();
       for (Index h = begin; h < end; ++h)
         for (Index t = 0; t < o.t; t += o.tile)
           f(h, t, std::min(o.tile, o.t - t),
-            probs_.defined() ? probs_.data<T>() + (h * o.t + t) * o.s : p_scratch.data<T>(),
+            probs.defined() ? probs.data<T>() + (h * o.t + t) * o.s : p_scratch.data<T>(),
             data_or_null<T>(d_scratch));
     });
   }
@@ -201,7 +203,6 @@ class AttentionHeads {
   Tensor keep_;
   double p_ = 0;
   RandomKey key_;
-  Tensor probs_;  // (heads, T, S), before dropout, which marks them
 };
 
 }  // namespace glim

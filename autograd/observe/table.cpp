@@ -102,7 +102,9 @@ std::string last_line(const Tape& tape) {
 
 Index saved_bytes(const Node& node) {
   if (!node.op) return 0;
-  Index total = node.op->held_bytes();
+  Index total = 0;
+  for (const Tensor& kept : node.op->kept_values())
+    if (kept.defined()) total += kept.bytes();
   for (const SavedValue& s : node.op->saved_values())
     if (s.value.defined()) total += s.value.value().bytes();
   return total;

@@ -75,16 +75,18 @@ struct Attention final : Fused {
       "Vaswani et al. 2017, section 3.2.1"};
   static constexpr std::string_view label = kContext;
   enum Input { Query, KeyInput, Value, Bias };
-  Attention(Tensor k, AttentionDropout d) : keep(k), drop(d), heads(std::move(k), d.p, d.key) {}
+  enum Kept { Probs };
+  Attention(Tensor k, AttentionDropout d)
+      : keep_mask(k), drop(d), heads(std::move(k), d.p, d.key) {}
 
   Var explicit_form(const Var& query, const Var& key, const Var& value, const Var& bias) const {
-    return attention_of_heads(query, key, value, {keep, bias}, drop).context;
+    return attention_of_heads(query, key, value, {keep_mask, bias}, drop).context;
   }
 
   Grads gradient(const Var& dy) const override {
     const Var& bias = saved(Bias);
-    auto d =
-        attention_gradients(saved(Query), saved(KeyInput), saved(Value), {keep, bias}, drop, dy);
+    auto d = attention_gradients(saved(Query), saved(KeyInput), saved(Value), {keep_mask, bias},
+                                 drop, dy);
     return {{Query, d.query},
             {KeyInput, d.key},
             {Value, d.value},
@@ -94,10 +96,8 @@ struct Attention final : Fused {
   // ---- the kernel ----
   Tensor forward(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& bias) {
     save(Query, KeyInput, Value, Bias);
-    Tensor y = context_for(query, value);
-    heads.forward(
-        query, key, value, y, bias,
-        needs_grad(Query) || needs_grad(KeyInput) || needs_grad(Value) || needs_grad(Bias));
+    Tensor y = heads_apart(leading(query.shape()), query.size(-2), value.size(-1), query.dtype());
+    keep(heads.forward(query, key, value, y, bias, recorded()));
     return y;
   }
   Grads fast_gradient(const Var& dy) const override {
@@ -112,17 +112,14 @@ struct Attention final : Fused {
     if (needs_grad(Bias))
       d.scores =
           empty(with_matrix(leading(query.shape()), query.size(-2), key.size(-2)), query.dtype());
-    heads.backward(query, key, value, bias, dy.value(), d);
+    heads.backward(query, key, value, bias, kept(Probs), dy.value(), d);
     return {{Query, d.query},
             {KeyInput, d.key},
             {Value, d.value},
             {Bias, d.scores.defined() ? sum_to(d.scores, bias.shape()) : Tensor()}};
   }
-  Index held_bytes() const override { return heads.held_bytes(); }
-  static Tensor context_for(const Tensor& query, const Tensor& value) {
-    return heads_apart(leading(query.shape()), query.size(-2), value.size(-1), query.dtype());
-  }
-  Tensor keep;
+
+  Tensor keep_mask;
   AttentionDropout drop;
   AttentionHeads heads;
 };

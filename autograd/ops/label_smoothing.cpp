@@ -46,6 +46,7 @@ struct LabelSmoothingLoss final : Fused {
                                    {"dx = dy (Σq p - q)"},
                                    "Szegedy et al. 2016, section 7"};
   enum Input { Logits };
+  enum Kept { Statistics };
   LabelSmoothingLoss(const Tensor& t, Smoothing s) : target(t.contiguous()), smoothing(s) {}
 
   Var explicit_form(const Var& logits) const {
@@ -60,21 +61,22 @@ struct LabelSmoothingLoss final : Fused {
     save(Logits);
     require_classes(formula.op, target, logits.size(1));
     kernels::CrossEntropyRows rows(logits.size(0));
-    stats = empty({logits.size(0), 2}, logits.dtype());
+    Tensor stats = empty({logits.size(0), 2}, logits.dtype());
+    keep(stats);
     kernels::cross_entropy(logits, target, 0, smoothing, stats, rows);
     *sums = rows.sum(target, smoothing, logits.size(1));
     return scalar(sums->kl, logits.dtype());
   }
   Grads fast_gradient(const Var& dy) const override {
     Tensor dx = empty(saved(Logits).shape(), dy.dtype());
-    kernels::cross_entropy_grad(saved(Logits).value(), target, 0, smoothing, stats, dy.item(), dx);
+    kernels::cross_entropy_grad(saved(Logits).value(), target, 0, smoothing, kept(Statistics),
+                                dy.item(), dx);
     return {{Logits, dx}};
   }
 
   Tensor target;
   Smoothing smoothing;
   std::shared_ptr<LossSums> sums = std::make_shared<LossSums>();  // of the last forward
-  Tensor stats;                                                   // (N, 2)
 };
 
 struct LinearLabelSmoothingLoss final : Fused {
@@ -96,44 +98,28 @@ struct LinearLabelSmoothingLoss final : Fused {
   }
 
   // ---- the kernel ----
+  // Logits are large (N V numbers) and exist in chunks. Forward has each chunk at hand, so it keeps the
+  // gradients for dy = 1: computing the logits again in backward would take a third product of that size.
   Tensor forward(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     save(X, Weight, Bias);
     require_classes(formula.op, target, weight.size(0));
-    *sums = run(x, weight, bias).sum(target, smoothing, weight.size(0));
+    auto like = [&](Input i, const Tensor& of) {
+      return of.defined() && needs_grad(i) ? empty(of.shape(), of.dtype()) : Tensor();
+    };
+    kernels::LinearCrossEntropy::Gradients d{like(X, x), like(Weight, weight), like(Bias, bias)};
+    *sums = kernels::LinearCrossEntropy::run(x, weight, bias, target, smoothing, d)
+                .sum(target, smoothing, weight.size(0));
+    keep(d.x, d.weight, d.bias);
     return scalar(sums->kl, x.dtype());
   }
   Grads fast_gradient(const Var& dy) const override {
-    if (std::exchange(used, true))
-      run(saved(X).value(), saved(Weight).value(), saved(Bias).value());
-    const auto d = std::exchange(for_one, {});
-    for (const Tensor* t : {&d.x, &d.weight, &d.bias})
-      if (t->defined()) mul_(*t, dy.item());
-    return {{X, d.x}, {Weight, d.weight}, {Bias, d.bias}};
-  }
-  Index held_bytes() const override {
-    Index total = 0;
-    for (const Tensor* t : {&for_one.x, &for_one.weight, &for_one.bias})
-      if (t->defined()) total += t->bytes();
-    return total;
-  }
-
-  std::shared_ptr<LossSums> sums = std::make_shared<LossSums>();  // of the last forward
-
- private:
-  // Fills for_one with what is wanted; nothing where no gradient is.
-  kernels::CrossEntropyRows run(const Tensor& x, const Tensor& weight, const Tensor& bias) const {
-    auto gradient = [&](Input i, const Tensor& of) {
-      return of.defined() && needs_grad(i) ? empty(of.shape(), of.dtype()) : Tensor();
-    };
-    for_one = {gradient(X, x), gradient(Weight, weight), gradient(Bias, bias)};
-    return kernels::LinearCrossEntropy::run(x, weight, bias, target, smoothing, for_one);
+    auto times_dy = [&](Input i) { return kept(i).defined() ? mul(kept(i), dy.item()) : Tensor(); };
+    return {{X, times_dy(X)}, {Weight, times_dy(Weight)}, {Bias, times_dy(Bias)}};
   }
 
   Tensor target;
   Smoothing smoothing;
-  // For dy = 1, until backward takes them; another backward computes them again.
-  mutable kernels::LinearCrossEntropy::Gradients for_one;
-  mutable bool used = false;
+  std::shared_ptr<LossSums> sums = std::make_shared<LossSums>();  // of the last forward
 };
 
 template <class OpT, class... Inputs>

@@ -18,6 +18,7 @@ struct LayerNorm final : Fused {
       {"dx = (g - mean g - x̂ mean(g x̂))/σ, g = γ dy", "dγ = Σ_rows dy x̂", "dβ = Σ_rows dy"},
       "Ba et al. 2016, eq. 4"};
   enum Input { X, Gamma, Beta };
+  enum Kept { Mean, InverseSigma };
   explicit LayerNorm(double e) : eps(e) {}
 
   Var explicit_form(const Var& x, const Var& gamma, const Var& beta) const {
@@ -41,16 +42,18 @@ struct LayerNorm final : Fused {
   // ---- the kernel ----
   Tensor forward(const Tensor& x, const Tensor& gamma, const Tensor& beta) {
     save(X, Gamma, Beta);
-    return kernel.forward(x, gamma, beta, eps);
+    auto [y, mean, inverse_sigma] = kernels::layer_norm(x, gamma, beta, eps);
+    keep(mean, inverse_sigma);
+    return y;
   }
   Grads fast_gradient(const Var& dy) const override {
-    auto d = kernel.backward(saved(X).value(), saved(Gamma).value(), dy.value(), needs_grad(X),
-                             needs_grad(Gamma), needs_grad(Beta));
+    auto d = kernels::layer_norm_grad(saved(X).value(), saved(Gamma).value(), kept(Mean),
+                                      kept(InverseSigma), dy.value(), needs_grad(X),
+                                      needs_grad(Gamma), needs_grad(Beta));
     return {{X, d.x}, {Gamma, d.gamma}, {Beta, d.beta}};
   }
 
   double eps;
-  kernels::LayerNorm kernel;
 };
 
 }  // namespace ops

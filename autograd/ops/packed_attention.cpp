@@ -55,18 +55,19 @@ struct PackedAttention final : Fused {
       "Vaswani et al. 2017, section 3.2.2"};
   static constexpr std::string_view label = kContext;
   enum Input { X, Memory, Bias };
+  enum Kept { Probs };
   PackedAttention(Index h, Tensor k, AttentionDropout d)
-      : count(h), keep(k), drop(d), heads(std::move(k), d.p, d.key) {}
+      : count(h), keep_mask(k), drop(d), heads(std::move(k), d.p, d.key) {}
 
   Var explicit_form(const Var& x, const Var& memory, const Var& bias) const {
-    return composed(x, memory, count, {keep, bias}, drop, false).context;
+    return composed(x, memory, count, {keep_mask, bias}, drop, false).context;
   }
 
   Grads gradient(const Var& dy) const override {
     const Var &x = saved(X), &memory = saved(Memory), &bias = saved(Bias);
     Heads h = heads_of(x, memory, count);
-    auto d =
-        attention_gradients(h.query, h.key, h.value, {keep, bias}, drop, split_heads(dy, count));
+    auto d = attention_gradients(h.query, h.key, h.value, {keep_mask, bias}, drop,
+                                 split_heads(dy, count));
     Var dq = join_heads(d.query), dk = join_heads(d.key), dv = join_heads(d.value);
     Var dbias = bias.defined() ? sum_to(d.bias, bias.shape()) : Var();
     if (!memory.defined()) return {{X, concatenate({dq, dk, dv}, 2)}, {Bias, dbias}};
@@ -76,57 +77,52 @@ struct PackedAttention final : Fused {
   // ---- the kernel ----
   Tensor forward(const Tensor& x, const Tensor& memory, const Tensor& bias) {
     save(X, Memory, Bias);
-    return context(x, memory, [&](const auto&... parts) {
-      heads.forward(parts..., bias, needs_grad(X) || needs_grad(Memory) || needs_grad(Bias));
-    });
+    const Index d = memory.defined() ? x.size(2) : x.size(2) / 3;
+    Tensor y = empty({x.size(0), x.size(1), d}, x.dtype());
+    auto [query, key, value] = blocks(x, memory, memory.defined());
+    keep(heads.forward(query, key, value, block(y, 0, 1), bias, recorded()));
+    return y;
   }
   Grads fast_gradient(const Var& dy) const override {
     const Tensor &x = saved(X).value(), &memory = saved(Memory).value(),
                  &bias = saved(Bias).value();
-    Tensor dx = needs_grad(X) ? empty(x.shape(), x.dtype()) : Tensor();
-    Tensor dmemory =
-        memory.defined() && needs_grad(Memory) ? empty(memory.shape(), x.dtype()) : Tensor();
-    const bool self = !memory.defined();
-    const Tensor &pairs = self ? x : memory, &dpairs = self ? dx : dmemory;
-    const Index d = width(x, memory), first = self ? 1 : 0;
-    AttentionHeads::Gradients parts{
-        block(dx, 0, d), block(dpairs, first, d), block(dpairs, first + 1, d), {}};
-    if (needs_grad(Bias))
-      parts.scores = empty({x.size(0), count, x.size(1), pairs.size(1)}, x.dtype());
-    heads.backward(block(x, 0, d), block(pairs, first, d), block(pairs, first + 1, d), bias,
-                   block(dy.value(), 0, d), parts);
+    auto like = [&](Input i, const Tensor& of) {
+      return of.defined() && needs_grad(i) ? empty(of.shape(), of.dtype()) : Tensor();
+    };
+    Tensor dx = like(X, x), dmemory = like(Memory, memory);
+    const bool to_memory = memory.defined();
+    auto [query, key, value] = blocks(x, memory, to_memory);
+    auto [dquery, dkey, dvalue] = blocks(dx, dmemory, to_memory);
+    Tensor dscores =
+        needs_grad(Bias) ? empty({x.size(0), count, x.size(1), key.size(2)}, x.dtype()) : Tensor();
+    heads.backward(query, key, value, bias, kept(Probs), block(dy.value(), 0, 1),
+                   {dquery, dkey, dvalue, dscores});
     return {{X, dx},
             {Memory, dmemory},
-            {Bias, parts.scores.defined() ? sum_to(parts.scores, bias.shape()) : Tensor()}};
+            {Bias, dscores.defined() ? sum_to(dscores, bias.shape()) : Tensor()}};
   }
-  Index held_bytes() const override { return heads.held_bytes(); }
 
  private:
-  static Index width(const Tensor& x, const Tensor& memory) {  // D
-    return memory.defined() ? x.size(2) : x.size(2) / 3;
-  }
-  // y, which run(query, key, value, y's heads) writes.
-  template <class Run>
-  Tensor context(const Tensor& x, const Tensor& memory, const Run& run) const {
-    const bool self = !memory.defined();
-    const Tensor& pairs = self ? x : memory;
-    const Index d = width(x, memory), first = self ? 1 : 0;
-    Tensor y = empty({x.size(0), x.size(1), d}, x.dtype());
-    run(block(x, 0, d), block(pairs, first, d), block(pairs, first + 1, d), block(y, 0, d));
-    return y;
+  struct Blocks {
+    Tensor query, key, value;
+  };
+  // Of x and memory, or of their gradients.
+  Blocks blocks(const Tensor& x, const Tensor& memory, bool to_memory) const {
+    if (to_memory) return {block(x, 0, 1), block(memory, 0, 2), block(memory, 1, 2)};
+    return {block(x, 0, 3), block(x, 1, 3), block(x, 2, 3)};
   }
   // Block i of (B, T, parts·D) as (B, H, T, Dh); undefined for undefined.
-  Tensor block(const Tensor& x, Index i, Index d) const {
+  Tensor block(const Tensor& x, Index i, Index parts) const {
     if (!x.defined()) return {};
     const Strides& s = x.strides();
-    const Index dh = d / count;
+    const Index d = x.size(2) / parts, dh = d / count;
     return Tensor::from_storage(x.storage(), x.offset() + i * d * s[2],
                                 {x.size(0), count, x.size(1), dh}, {s[0], dh * s[2], s[1], s[2]},
                                 x.dtype());
   }
 
   Index count;
-  Tensor keep;
+  Tensor keep_mask;
   AttentionDropout drop;
   AttentionHeads heads;
 };

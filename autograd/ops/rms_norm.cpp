@@ -13,6 +13,7 @@ struct RmsNorm final : Fused {
                                    {"dx = (g - x̂ mean(g x̂))/ρ, g = γ dy", "dγ = Σ_rows dy x̂"},
                                    "Zhang & Sennrich 2019, eq. 4"};
   enum Input { X, Gamma };
+  enum Kept { InverseRoot };
   explicit RmsNorm(double e) : eps(e) {}
 
   Var explicit_form(const Var& x, const Var& gamma) const {
@@ -33,16 +34,17 @@ struct RmsNorm final : Fused {
   // ---- the kernel ----
   Tensor forward(const Tensor& x, const Tensor& gamma) {
     save(X, Gamma);
-    return kernel.forward(x, gamma, eps);
+    auto [y, inverse_root] = kernels::rms_norm(x, gamma, eps);
+    keep(inverse_root);
+    return y;
   }
   Grads fast_gradient(const Var& dy) const override {
-    auto d = kernel.backward(saved(X).value(), saved(Gamma).value(), dy.value(), needs_grad(X),
-                             needs_grad(Gamma));
+    auto d = kernels::rms_norm_grad(saved(X).value(), saved(Gamma).value(), kept(InverseRoot),
+                                    dy.value(), needs_grad(X), needs_grad(Gamma));
     return {{X, d.x}, {Gamma, d.gamma}};
   }
 
   double eps;
-  kernels::RmsNorm kernel;
 };
 
 }  // namespace ops
