@@ -268,4 +268,24 @@ TEST_CASE("what an op keeps for backward is counted", "[inspect]") {
   CHECK(saved_bytes(tape.nodes().at(1)) == 0);
 }
 
+TEST_CASE("the table counts what a kernel keeps beside inputs and output", "[table]") {
+  auto saved = [](const Var& y) {
+    return saved_bytes(Tape::current()->nodes()[Tape::current()->node_of(y)]);
+  };
+  Var x = Var::leaf(uniform({2, 5, 12}, -1, 1, {78, 1}), "x");
+  Var w = Var::leaf(uniform({7, 12}, -1, 1, {78, 2}), "w");
+  const Index size = x.value().bytes();
+  Tape tape;
+  CHECK(saved(layer_norm(x, {}, {}, 1e-5)) == size + 2 * 10 * 4);  // μ and 1/σ of ten rows
+  CHECK(saved(rms_norm(x, {}, 1e-5)) == size + 10 * 4);
+  CHECK(saved(packed_attention(x, {}, 2, {}, 0, {}, false).context) == size + 2 * 2 * 5 * 5 * 4);
+  // Long rows: backward computes the probabilities again.
+  Var longer = Var::leaf(uniform({1, 200, 12}, -1, 1, {78, 3}), "longer");
+  CHECK(saved(packed_attention(longer, {}, 2, {}, 0, {}, false).context) == longer.value().bytes());
+  Tensor target = zeros({10}, DType::Int64);
+  Var rows = Var::leaf(uniform({10, 12}, -1, 1, {78, 4}), "rows");
+  CHECK(saved(linear_label_smoothing_loss(rows, w, {}, target, 0.1, -1).loss) ==
+        2 * (rows.value().bytes() + w.value().bytes()));  // and the gradients of both
+}
+
 }  // namespace test_table_and_graph
