@@ -28,7 +28,6 @@ void join() {
 
 Scope::Scope(std::string_view name) : pushed_(!name.empty()) {
   if (!pushed_) return;
-  joined.reserve(joined.size() + 1 + name.size());  // what may find no memory comes first
   names.emplace_back(name);
   length_ = joined.size();
   push_path(name);
@@ -36,9 +35,6 @@ Scope::Scope(std::string_view name) : pushed_(!name.empty()) {
 }
 
 Scope::Scope(std::vector<std::string> stack) : replaces_(true) {
-  std::size_t length = 0;
-  for (const std::string& name : stack) length += name.size() + 1;
-  joined.reserve(length);
   replaced_ = std::exchange(names, std::move(stack));
   join();
   ++changes;

@@ -32,7 +32,7 @@ Tape::Tape(TapeOptions options) : id_(next_tape++), outer_(open_tape) {
   if (options.profile) find_or_add<Profiler>();
   if (options.check_finite) find_or_add<FiniteCheck>();
   if (options.replay) find_or_add<Replayer>();
-  open_tape = this;  // when nothing can fail any more
+  open_tape = this;
   if (!Spare::gone) static_cast<TapeLists&>(*this) = std::exchange(Spare::get().lists, {});
 }
 
@@ -55,7 +55,7 @@ Tape* Tape::exchange_open(Tape* tape) { return std::exchange(open_tape, tape); }
 void Tape::truncate(std::size_t size, bool keep_seen) {
   while (nodes_.size() > size) {
     if (Leaf* l = nodes_.back().leaf.get()) {
-      leaf_entries_.push_back(leaf_nodes_.extract(l));
+      leaf_nodes_.erase(l);
       if (l->tape == id_) l->tape = 0;
     }
     nodes_.pop_back();
@@ -82,8 +82,6 @@ bool Tape::holds(const Var& v) const {
 
 int Tape::current_scope() {
   if (scope_version_ != Scope::version() || scopes_.empty()) {
-    // What may find no memory comes first.
-    if (scopes_.size() == scopes_.capacity()) scopes_.reserve(2 * scopes_.size() + 8);
     auto [at, added] = scope_numbers_.try_emplace(Scope::path(), static_cast<int>(scopes_.size()));
     if (added) scopes_.push_back(&at->first);
     scope_ = at->second;
@@ -109,27 +107,9 @@ int Tape::number_of(const Var& v) {
     node.bytes = leaf.value.bytes();
     if (scopes_.empty()) current_scope();
     node.scope = -1;  // a leaf's name is its whole path
-    const int number = static_cast<int>(nodes_.size());
-    if (leaf_entries_.empty()) {
-      // A destructor moves all entries here (truncate): there must be room.
-      if (leaf_entries_.capacity() <= leaf_nodes_.size())
-        leaf_entries_.reserve(2 * leaf_nodes_.size() + 8);
-      leaf_nodes_.emplace(&leaf, number);
-    } else {
-      LeafNodes::node_type entry = std::move(leaf_entries_.back());
-      leaf_entries_.pop_back();
-      entry.key() = &leaf;
-      entry.mapped() = number;
-      leaf_nodes_.insert(std::move(entry));
-    }
-    try {
-      add_node(std::move(node));
-    } catch (...) {
-      leaf_nodes_.erase(&leaf);
-      throw;
-    }
-    leaf.node = number;
+    leaf.node = add_node(std::move(node));
     leaf.tape = id_;
+    leaf_nodes_.emplace(&leaf, leaf.node);
     for (std::size_t k = 0; k < observers_.size(); ++k)
       observers_[k]->recorded(leaf.node, leaf.value);
   }
@@ -287,7 +267,6 @@ ObserverT& Tape::find_or_add() {
   if (auto* found = find<ObserverT>()) return *found;
   auto added = std::make_unique<ObserverT>(*this);
   ObserverT& observer = *added;
-  own_.reserve(own_.size() + 1);  // what may find no memory comes first
   observers_.insert(observers_.begin() + static_cast<std::ptrdiff_t>(own_.size()), added.get());
   own_.push_back(std::move(added));
   replays_ = replays_ || observer.wants_replay();

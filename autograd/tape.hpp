@@ -15,7 +15,8 @@
 // says that no gradient is wanted.
 //
 // An exception on the way, from an op or from a hook, passes through and leaves the tape as it was,
-// but for gradients that had already arrived at leaves and, without retain, ops already used up.
+// but for gradients that had already arrived at leaves and, without retain, ops already used up. After
+// std::bad_alloc nothing is promised: end the program, as `glim` does.
 #pragma once
 
 #include <cstdint>
@@ -46,13 +47,9 @@ struct Node {
 
 // What a tape keeps in lists, whose memory is used again.
 struct TapeLists {
-  using LeafNodes = std::unordered_map<const Leaf*, int>;
-
  protected:
   std::vector<Node> nodes_;
-  LeafNodes leaf_nodes_;
-  std::vector<LeafNodes::node_type>
-      leaf_entries_;  // of leaf_nodes_, unused: 2 % of a step of micro
+  std::unordered_map<const Leaf*, int> leaf_nodes_;
   std::unordered_map<std::string, int> scope_numbers_;
   std::vector<const std::string*> scopes_;  // keys of scope_numbers_, by number
 };

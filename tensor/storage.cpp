@@ -72,7 +72,7 @@ class Lock {
   std::mutex* held_;
 };
 
-// A list that takes no memory of its own: a destructor gives a block back, and must not fail.
+// A stack of blocks, linked through the blocks.
 class BlockList {
  public:
   bool empty() const { return !first_; }

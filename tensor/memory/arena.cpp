@@ -19,9 +19,8 @@ struct Arena::Piece {
   std::size_t size;
   Piece *before, *after;  // neighbours in the segment
   bool free = false;
-  std::size_t resident = 0;     // of it in free_bytes_: its pages are there
-  FreePieces::iterator place;   // when free
-  FreePieces::node_type entry;  // when used: giving a piece back takes no memory
+  std::size_t resident = 0;    // of it in free_bytes_: its pages are there
+  FreePieces::iterator place;  // when free
 };
 
 namespace {
@@ -43,10 +42,7 @@ Arena::~Arena() {
 
 Arena::Piece* Arena::new_piece(Segment& s, std::byte* at, std::size_t size, Piece* before,
                                Piece* after) {
-  auto p = std::make_unique<Piece>(Piece{&s, at, size, before, after, false, 0, {}, {}});
-  FreePieces one;
-  p->entry = one.extract(one.emplace(size, p.get()));
-  return p.release();
+  return new Piece{&s, at, size, before, after, false, 0, {}};
 }
 
 std::byte* Arena::data(const Piece* piece) { return piece->at; }
@@ -55,14 +51,13 @@ std::size_t Arena::bytes(const Piece* piece) { return piece->size; }
 void Arena::set_free(Piece* p, std::size_t resident) {
   p->free = true;
   p->resident = resident;
-  p->entry.key() = p->size;
-  p->place = free_[p->segment->large].insert(std::move(p->entry));
+  p->place = free_[p->segment->large].emplace(p->size, p);
   free_bytes_ += static_cast<std::int64_t>(resident);
 }
 
 std::size_t Arena::set_used(Piece* p) {
   p->free = false;
-  p->entry = free_[p->segment->large].extract(p->place);
+  free_[p->segment->large].erase(p->place);
   free_bytes_ -= static_cast<std::int64_t>(p->resident);
   return std::exchange(p->resident, 0);
 }
@@ -114,7 +109,6 @@ Arena::Piece* Arena::from_top(Segment& s, std::size_t bytes) {
 
 bool Arena::add_segment(bool large, std::size_t bytes) {
   auto segment = std::make_unique<Segment>();
-  segments_.reserve(segments_.size() + 1);
   for (std::size_t size : {std::max(kSegment, rounded(bytes, kHuge)), rounded(bytes, kHuge)}) {
     // Aligned by asking for more and giving the ends back.
     std::size_t asked = size + kHuge;

@@ -25,10 +25,9 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  // A piece of at least `bytes` bytes, aligned to 64; null when the system refuses. std::bad_alloc when there is
-  // no memory for its description: nothing has changed then.
+  // A piece of at least `bytes` bytes, aligned to 64; null when the system refuses.
   Piece* take(std::size_t bytes);
-  void give(Piece* piece);  // never fails
+  void give(Piece* piece);
   // Gives segments without a used piece back to the system, and the pages of other free pieces.
   void trim();
 
