@@ -12,25 +12,22 @@
 //
 // Forward checks shapes and dtypes, saves what the rule reads, and computes. The rule is written in
 // differentiable ops, so backward can record it, and the gradient of a gradient needs no further code.
-// The engine checks the shapes of the rule's gradients and adds them up. An op has one output. Functions
-// with several outputs (split, sort) are made of ops.
-//
-// An op of one input is a Unary, an op of two may be a Binary (apply.hpp). Any other op states the whole rule:
+// The engine checks the shapes of the gradients and adds them up. An op has one output: functions with
+// several (split, sort) are made of ops. An op of one input is a Unary, an op of two may be a Binary
+// (apply.hpp). Any other op states the whole rule:
 //
 //      struct Scale final : Fused {
 //        static constexpr Formula formula{"scale", "y = x s", {"dx = dy s", "ds = Σ dy x"}};
 //        enum Input { X, S };
 //        Var explicit_form(const Var& x, const Var& s) const { return x * s; }
 //        Grads gradient(const Var& dy) const override { return {{X, dy * saved(S)}, {S, sum(dy * saved(X))}}; }
-//        // ---- the kernel ----
 //        Tensor forward(const Tensor& x, const Tensor& s) { save(X, S); return kernels::scale(x, s); }
 //        Grads fast_gradient(const Var& dy) const override { ... }
 //      };
 //
-// Fused says that primitives compute the op as well. They are its explicit form, which apply records in the
-// op's place where a caller asks for it (magnification.hpp). fast_gradient is the rule as a kernel
-// (autograd/kernels). Backward runs it unless backward itself is recorded. One test holds kernel, rule and
-// the derivative of the explicit form equal, for all ops.
+// Fused says that primitives compute the op as well. They are its explicit form, which apply records where a
+// caller asks for it (magnification.hpp). fast_gradient is the rule as a kernel (autograd/kernels), which
+// backward runs unless it is recorded itself. One test holds all three forms equal, for all ops.
 #pragma once
 
 #include "autograd/formula.hpp"
