@@ -18,7 +18,7 @@ AttentionResult attention_of_heads(const Var& query, const Var& key, const Var& 
   if (mask.bias.defined()) scores = named(scores + mask.bias, "biased_scores");
   Var keep = named(mask.keep, "keep");
   Var probs = named(probs_of(scores, keep.value()), "probs");
-  Var context = named(matmul(dropout(probs, drop.p, drop.key), value), kContext);  // (..., T, Dv)
+  Var context = named(matmul(dropout(probs, drop.p, drop.key), value), "context");  // (..., T, Dv)
   return {context, probs};
 }
 
@@ -73,7 +73,7 @@ struct Attention final : Fused {
       {"dQ = dS K/√Dk, dS = A (dA - Σ_s dA A), dA = dropout(dy Vᵀ)", "dK = dSᵀ Q/√Dk",
        "dV = dropout(A)ᵀ dy", "dbias = dS, summed where bias was broadcast"},
       "Vaswani et al. 2017, section 3.2.1"};
-  static constexpr std::string_view label = kContext;
+  static constexpr std::string_view label = "context";
   enum Input { Query, KeyInput, Value, Bias };
   enum Kept { Probs };
   Attention(Tensor k, AttentionDropout d)

@@ -10,8 +10,6 @@
 
 namespace glim::ops {
 
-inline constexpr std::string_view kContext = "context";
-
 struct AttentionDropout {
   double p = 0;
   RandomKey key;

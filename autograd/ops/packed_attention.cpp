@@ -53,7 +53,7 @@ struct PackedAttention final : Fused {
       {"dx = [dQ dK dV] or dQ, head by head as scaled_dot_product_attention", "dmemory = [dK dV]",
        "dbias = dS, summed where bias was broadcast"},
       "Vaswani et al. 2017, section 3.2.2"};
-  static constexpr std::string_view label = kContext;
+  static constexpr std::string_view label = "context";
   enum Input { X, Memory, Bias };
   enum Kept { Probs };
   PackedAttention(Index h, Tensor k, AttentionDropout d)
