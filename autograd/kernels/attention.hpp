@@ -1,15 +1,11 @@
-// The kernel of both attentions (autograd/ops/attention.hpp has the equations): heads as strided matrices.
+// The kernel of the two attention ops (autograd/ops/attention.hpp has the equations): heads as strided matrices.
 //
 // Q (..., T, Dk), K (..., S, Dk), V and C (..., T or S, Dv) are views of any strides, so that heads may
 // lie side by side in what one projection made. The heads are independent: each (batch, head) is one
-// piece of work, in tiles of query rows whose scores stay in the cache; the mask is read through
-// strides, never expanded. The rule draws dropout's mask again; here the signs of P keep it.
-//
-// P is kept where a head's is small (T·S <= 8192, which the first cache holds) and no larger than the
-// projections around it (S <= 2 (Dk + Dv)): reading it is cheaper than a product and a softmax. For longer
-// sequences P would dominate the memory of the model. Backward then computes it again, tile by tile, and
-// draws the dropped elements again (Dao et al. 2022, arXiv 2205.14135, section 3.1, do so for the same
-// reason). With 100 positions of 8 heads of 64 that is 7 % of a step's memory, for 1 to 2 % of its time.
+// piece of work, in tiles of query rows whose scores stay in the cache. The mask is read through
+// strides, never expanded. Backward reads P where forward kept it. Where it did not, backward computes P again,
+// tile by tile (Dao et al. 2022, arXiv 2205.14135, section 3.1). The rule draws dropout's mask again; here
+// the signs of P keep it.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +14,29 @@
 #include "autograd/kernels/rows.hpp"
 #include "tensor/matmul/matmul.hpp"
 
-namespace glim {
+namespace glim::kernels {
+
+// Rows of a matrix in memory, `ld` apart.
+template <class T>
+struct Span {
+  T* x = nullptr;
+  Index rows = 0, columns = 0, ld = 0;
+  bool transposed = false;
+  explicit operator bool() const { return x != nullptr; }
+};
+template <class T>
+Span<T> transpose(Span<T> a) {
+  std::swap(a.rows, a.columns);
+  a.transposed = !a.transposed;
+  return a;
+}
+// c = scale a b, or c += scale a b
+template <class T>
+void multiply(const Span<T>& a, const Span<T>& b, const Span<T>& c, double scale = 1,
+              bool add = false) {
+  gemm<T>({a.transposed, b.transposed, c.rows, c.columns, a.columns, static_cast<T>(scale), a.x,
+           a.ld, b.x, b.ld, T(add), c.x, c.ld});
+}
 
 // (..., R, C) as matrices of adjacent columns: one for each index of the leading axes, which are
 // `lead` or broadcast to it. The rows of one matrix lie `row` apart, its columns `column` (0 or 1).
@@ -44,9 +62,6 @@ struct Matrices {
     return m;
   }
   bool defined() const { return x.defined(); }
-  Index ld(Index columns) const {  // a single row may have any stride
-    return std::max<Index>({1, columns, row});
-  }
   template <class T>
   T* at(Index matrix, Index r) const {
     if (!x.defined()) return nullptr;
@@ -58,151 +73,159 @@ struct Matrices {
     if (lead.rank() > 0) offset += matrix * x.strides()[0];
     return x.data<T>() + offset;
   }
+  // Rows r ... r + rows of a matrix.
+  template <class T>
+  Span<T> span(Index matrix, Index r, Index rows) const {
+    const Index columns = x.defined() ? x.size(-1) : 0;
+    return {at<T>(matrix, r), rows, columns,
+            std::max<Index>({1, columns, row})};  // one row may have any stride
+  }
 };
 
-class AttentionHeads {
-  static constexpr Index kKeptProbs = 8192;
-
-  // The operands of a call as matrices, one a head, and how the work is cut.
-  struct Operands {
-    Operands(const AttentionHeads& op, const Tensor& query, const Tensor& key, const Tensor& value,
-             const Tensor& bias_or_none)
-        : lead(leading(query.shape())),
-          dtype(query.dtype()),
-          heads(numel_of(lead)),
-          t(query.size(-2)),
-          s(key.size(-2)),
-          dk(query.size(-1)),
-          dv(value.size(-1)),
-          tile(std::clamp<Index>(32768 / std::max<Index>(1, s), 16, std::max<Index>(16, t))),
-          scale(scale_for(query)),
-          q(Matrices::operand(query, lead, t, dk)),
-          k(Matrices::operand(key, lead, s, dk)),
-          v(Matrices::operand(value, lead, s, dv)),
-          bias(bias_or_none, lead, t, s),
-          keep(op.keep_, lead, t, s),
-          drop(drop_spec(op.p_, op.key_)) {}
-    // About 2^20 multiplications, so that a thread's start is worth its while. For a few queries it
-    // is reading keys and values that takes the time, that of 16 multiplications an element.
-    Index heads_per_piece() const {
-      Index each = std::max<Index>(16, t) * s * (dk + dv);
-      return std::max<Index>(1, (Index{1} << 20) / std::max<Index>(1, each));
-    }
-    bool small_probs() const { return s <= 2 * (dk + dv) && t * s <= kKeptProbs; }
-    Tensor tile_scratch() const { return empty({std::min(tile, t), s}, dtype); }
-
-    // Rows r ... r + rows of the probabilities of head h.
-    template <class T>
-    void compute(Index h, Index r, Index rows, T* p) const {
-      gemm<T>({false, true, rows, s, dk, T(1), q.at<T>(h, r), q.ld(dk), k.at<T>(h, 0), k.ld(dk),
-               T(0), p, s});
-      op_kernels<T>().softmax({rows, s, p, s, static_cast<T>(scale), bias.at<T>(h, r), bias.row,
-                               bias.column, keep.at<bool>(h, r), keep.row, keep.column});
-    }
-    // `to`: what dropout leaves of them, which marks them.
-    template <class T>
-    void mark(Index h, Index r, Index rows, T* p, T* to) const {
-      op_kernels<T>().mark_dropped(drop, (h * t + r) * s, rows * s, p, to);
-    }
-
-    Shape lead;
-    DType dtype;
-    Index heads, t, s, dk, dv, tile;
-    double scale;
-    Matrices q, k, v, bias, keep;
-    DropSpec drop;
-  };
-
- public:
-  AttentionHeads(Tensor keep, double p, RandomKey key) : keep_(std::move(keep)), p_(p), key_(key) {}
-
-  static double scale_for(const Tensor& query) {
-    return 1 / std::sqrt(static_cast<double>(query.size(-1)));
+// The operands of a call, a matrix for each head, and how the work is cut.
+struct Attended {
+  Attended(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& bias_or_none,
+           const Tensor& keep_or_none, double p, RandomKey dropout_key)
+      : lead(leading(query.shape())),
+        dtype(query.dtype()),
+        heads(numel_of(lead)),
+        t(query.size(-2)),
+        s(key.size(-2)),
+        dk(query.size(-1)),
+        dv(value.size(-1)),
+        tile(std::clamp<Index>(32768 / std::max<Index>(1, s), 16, std::max<Index>(16, t))),
+        scale(1 / std::sqrt(static_cast<double>(dk))),
+        drops(p > 0),
+        q(Matrices::operand(query, lead, t, dk)),
+        k(Matrices::operand(key, lead, s, dk)),
+        v(Matrices::operand(value, lead, s, dv)),
+        bias(bias_or_none, lead, t, s),
+        keep(keep_or_none, lead, t, s),
+        drop(drop_spec(p, dropout_key)) {}
+  // About 2^20 multiplications, so that a thread's start is worth its while. For a few queries it
+  // is reading keys and values that takes the time, that of 16 multiplications an element.
+  Index heads_per_piece() const {
+    Index each = std::max<Index>(16, t) * s * (dk + dv);
+    return std::max<Index>(1, (Index{1} << 20) / std::max<Index>(1, each));
   }
+  Tensor tile_scratch() const { return empty({std::min(tile, t), s}, dtype); }
 
-  // Writes context. Returns P for backward where it is small; undefined elsewhere, and unless `backward_follows`.
-  Tensor forward(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& context,
-                 const Tensor& bias, bool backward_follows) const {
-    Operands o(*this, query, key, value, bias);
-    Tensor probs =
-        backward_follows && o.small_probs() ? empty({o.heads, o.t, o.s}, o.dtype) : Tensor();
-    Matrices c(context, o.lead, o.t, o.dv);
-    each_tile(o, probs, p_ > 0 && probs.defined(),
-              [&]<class T>(Index h, Index t, Index rows, T* p, T* d) {
-                o.compute(h, t, rows, p);
-                if (d)
-                  o.mark(h, t, rows, p, d);
-                else if (p_ > 0)
-                  row_kernels<T>().dropout(o.drop, (h * o.t + t) * o.s, rows * o.s, p, nullptr, p);
-                gemm<T>({false, false, rows, o.dv, o.s, T(1), d ? d : p, o.s, o.v.at<T>(h, 0),
-                         o.v.ld(o.dv), T(0), c.at<T>(h, t), c.ld(o.dv)});
-              });
-    return probs;
-  }
+  Shape lead;
+  DType dtype;
+  Index heads, t, s, dk, dv, tile;
+  double scale;
+  bool drops;
+  Matrices q, k, v, bias, keep;
+  DropSpec drop;
+};
 
-  // Where gradients are written, all of them or, undefined, not at all. scores: (..., T, S).
-  struct Gradients {
-    Tensor query, key, value, scores;
-  };
-  // probs: of forward.
-  void backward(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& bias,
-                const Tensor& probs, const Tensor& dcontext, const Gradients& gradients) const {
-    Operands o(*this, query, key, value, bias);
-    Matrices dc = Matrices::operand(dcontext, o.lead, o.t, o.dv);
-    const Tensor& dscores = gradients.scores;
-    if (o.t == 0)  // no query writes them
-      for (const Tensor* d : {&gradients.key, &gradients.value})
-        if (d->defined()) d->fill_(0);
-    Matrices dq(gradients.query, o.lead, o.t, o.dk), dk(gradients.key, o.lead, o.s, o.dk),
-        dv(gradients.value, o.lead, o.s, o.dv);
-    each_tile(o, probs, true, [&]<class T>(Index h, Index t, Index rows, T* p, T* d) {
-      const T dropped_scale = p_ > 0 ? static_cast<T>(o.drop.scale) : T(0);
-      const T scale = static_cast<T>(o.scale);
-      if (!probs.defined()) {
-        o.compute(h, t, rows, p);
-        if (p_ > 0) o.mark(h, t, rows, p, d);
-      } else if (p_ > 0 && dv.defined()) {
-        op_kernels<T>().drop_marked(rows * o.s, dropped_scale, p, d);
+// Query rows t ... t + p.rows of head h. p holds their scores and then their probabilities; d is scratch of
+// the same extents.
+template <class T>
+struct Tile {
+  Index h, t;
+  Span<T> p, d;
+  Index size() const { return p.rows * p.columns; }
+  Index first(const Attended& o) const { return (h * o.t + t) * o.s; }  // of its elements
+};
+
+// S = Q Kᵀ
+template <class T>
+void scores(const Attended& o, const Tile<T>& i) {
+  multiply(o.q.span<T>(i.h, i.t, i.p.rows), transpose(o.k.span<T>(i.h, 0, o.s)), i.p);
+}
+// P = softmax(S/√Dk + bias) over kept keys
+template <class T>
+void softmax_rows(const Attended& o, const Tile<T>& i) {
+  op_kernels<T>().softmax({i.p.rows, o.s, i.p.x, o.s, static_cast<T>(o.scale),
+                           o.bias.at<T>(i.h, i.t), o.bias.row, o.bias.column,
+                           o.keep.at<bool>(i.h, i.t), o.keep.row, o.keep.column});
+}
+// A = dropout(P). In d the dropped elements of P are marked, by their signs; without d, A takes P's place.
+template <class T>
+Span<T> dropout_rows(const Attended& o, const Tile<T>& i) {
+  if (!o.drops) return i.p;
+  if (i.d)
+    op_kernels<T>().mark_dropped(o.drop, i.first(o), i.size(), i.p.x, i.d.x);
+  else
+    row_kernels<T>().dropout(o.drop, i.first(o), i.size(), i.p.x, nullptr, i.p.x);
+  return i.d ? i.d : i.p;
+}
+// dS = P (dP - Σ_s dP P), dP = dropout(dA), in dA's place
+template <class T>
+void gradient_rows(const Attended& o, const Span<T>& p, const Span<T>& da) {
+  op_kernels<T>().softmax_grad(p.rows, o.s, p.x, o.s, da.x, o.s,
+                               o.drops ? static_cast<T>(o.drop.scale) : T(0));
+}
+
+// Calls f for each tile, the heads in parallel. P lies in probs (heads, T, S) or, if that is undefined, in
+// scratch memory. There is a d only with `scratch`.
+template <class F>
+void each_tile(const Attended& o, const Tensor& probs, bool scratch, const F& f) {
+  each_piece(o.dtype, o.heads, o.heads_per_piece(), [&]<class T>(Index begin, Index end) {
+    Tensor p_scratch = probs.defined() ? Tensor() : o.tile_scratch();
+    Tensor d_scratch = scratch ? o.tile_scratch() : Tensor();
+    for (Index h = begin; h < end; ++h)
+      for (Index t = 0; t < o.t; t += o.tile) {
+        auto span = [&](T* x) { return Span<T>{x, std::min(o.tile, o.t - t), o.s, o.s}; };
+        f(Tile<T>{
+            h, t,
+            span(probs.defined() ? probs.data<T>() + (h * o.t + t) * o.s : p_scratch.data<T>()),
+            span(data_or_null<T>(d_scratch))});
       }
-      T add = t > 0 ? T(1) : T(0);
-      if (dv.defined())  // dV = dropout(A)ᵀ dC
-        gemm<T>({true, false, o.s, o.dv, rows, T(1), p_ > 0 ? d : p, o.s, dc.at<T>(h, t),
-                 dc.ld(o.dv), add, dv.at<T>(h, 0), dv.ld(o.dv)});
-      if (!dq.defined() && !dk.defined() && !dscores.defined()) return;
-      if (dscores.defined()) d = dscores.data<T>() + (h * o.t + t) * o.s;
-      // dA = dropout(dC Vᵀ), dS = A (dA - Σ_s dA A)
-      gemm<T>({false, true, rows, o.s, o.dv, T(1), dc.at<T>(h, t), dc.ld(o.dv), o.v.at<T>(h, 0),
-               o.v.ld(o.dv), T(0), d, o.s});
-      op_kernels<T>().softmax_grad(rows, o.s, p, o.s, d, o.s, dropped_scale);
-      if (dq.defined())  // dQ = dS K/√Dk
-        gemm<T>({false, false, rows, o.dk, o.s, scale, d, o.s, o.k.at<T>(h, 0), o.k.ld(o.dk), T(0),
-                 dq.at<T>(h, t), dq.ld(o.dk)});
-      if (dk.defined())  // dK = dSᵀ Q/√Dk
-        gemm<T>({true, false, o.s, o.dk, rows, scale, d, o.s, o.q.at<T>(h, t), o.q.ld(o.dk), add,
-                 dk.at<T>(h, 0), dk.ld(o.dk)});
-    });
-  }
+  });
+}
 
- private:
-  // Calls f(h, t, rows, p, d) for query rows t ... t + rows of head h, the heads in parallel: p is the place
-  // of their probabilities, in probs or, if that is undefined, in scratch memory; d is scratch memory of the
-  // same size, or null unless asked for.
-  template <class F>
-  void each_tile(const Operands& o, const Tensor& probs, bool scratch, const F& f) const {
-    each_piece(o.dtype, o.heads, o.heads_per_piece(), [&]<class T>(Index begin, Index end) {
-      Tensor p_scratch = probs.defined() ? Tensor() : o.tile_scratch();
-      Tensor d_scratch = scratch ? o.tile_scratch() : Tensor();
-      for (Index h = begin; h < end; ++h)
-        for (Index t = 0; t < o.t; t += o.tile)
-          f(h, t, std::min(o.tile, o.t - t),
-            probs.defined() ? probs.data<T>() + (h * o.t + t) * o.s : p_scratch.data<T>(),
-            data_or_null<T>(d_scratch));
-    });
-  }
+// Writes context, and P into probs (heads, T, S) unless it is undefined.
+inline void attention(const Attended& o, const Tensor& context, const Tensor& probs) {
+  Matrices c(context, o.lead, o.t, o.dv);
+  each_tile(o, probs, o.drops && probs.defined(), [&]<class T>(const Tile<T>& i) {
+    scores(o, i);                                                          // S = Q Kᵀ
+    softmax_rows(o, i);                                                    // P = softmax(S/√Dk)
+    Span<T> a = dropout_rows(o, i);                                        // A = dropout(P)
+    multiply(a, o.v.span<T>(i.h, 0, o.s), c.span<T>(i.h, i.t, i.p.rows));  // C = A V
+  });
+}
 
-  Tensor keep_;
-  double p_ = 0;
-  RandomKey key_;
+// Where gradients are written, all of them or, undefined, not at all. scores: (..., T, S).
+struct AttentionGradients {
+  Tensor query, key, value, scores;
 };
+// probs: as attention wrote them, or undefined. Forward's lines are above those of their gradients.
+inline void attention_grad(const Attended& o, const Tensor& probs, const Tensor& dcontext,
+                           const AttentionGradients& d) {
+  if (o.t == 0)  // no query writes them
+    for (const Tensor* x : {&d.key, &d.value})
+      if (x->defined()) x->fill_(0);
+  Matrices dcs = Matrices::operand(dcontext, o.lead, o.t, o.dv);
+  Matrices dqs(d.query, o.lead, o.t, o.dk), dks(d.key, o.lead, o.s, o.dk),
+      dvs(d.value, o.lead, o.s, o.dv);
+  each_tile(o, probs, true, [&]<class T>(const Tile<T>& i) {
+    auto rows = [&](const Matrices& m) { return m.span<T>(i.h, i.t, i.p.rows); };
+    auto all = [&](const Matrices& m) { return m.span<T>(i.h, 0, o.s); };
+    Span<T> p = i.p, a = o.drops ? i.d : p, q = rows(o.q), k = all(o.k), v = all(o.v);
+    Span<T> dc = rows(dcs), dq = rows(dqs), dk = all(dks), dv = all(dvs);
+    const bool add =
+        i.t > 0;  // to the gradients of keys and values, which all tiles have a part in
+    if (!probs.defined()) {
+      scores(o, i);
+      softmax_rows(o, i);
+      dropout_rows(o, i);
+    } else if (o.drops && dv) {
+      op_kernels<T>().drop_marked(i.size(), static_cast<T>(o.drop.scale), p.x, a.x);
+    }
+    // C = A V
+    if (dv) multiply(transpose(a), dc, dv, 1, add);  // dV = Aᵀ dC
+    if (!dq && !dk && !d.scores.defined()) return;
+    Span<T> ds = i.d;
+    if (d.scores.defined()) ds.x = d.scores.data<T>() + i.first(o);
+    multiply(dc, transpose(v), ds);  // dA = dC Vᵀ
+    // A = dropout(P), P = softmax(S)
+    gradient_rows(o, p, ds);  // dS = P (dropout(dA) - Σ_s dropout(dA) P)
+    // S = Q Kᵀ/√Dk
+    if (dq) multiply(ds, k, dq, o.scale);                  // dQ = dS K/√Dk
+    if (dk) multiply(transpose(ds), q, dk, o.scale, add);  // dK = dSᵀ Q/√Dk
+  });
+}
 
-}  // namespace glim
+}  // namespace glim::kernels

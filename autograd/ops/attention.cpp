@@ -1,12 +1,14 @@
 // Scaled dot-product attention: query (..., T, Dk)   key (..., S, Dk)   value (..., S, Dv)
 #include "autograd/ops/attention.hpp"
 
+#include <cmath>
+
 #include "tensor/ops/reduce.hpp"
 
 namespace glim {
 namespace ops {
 
-double scale_for(const Var& query) { return AttentionHeads::scale_for(query.value()); }
+double scale_for(const Var& query) { return 1 / std::sqrt(static_cast<double>(query.size(-1))); }
 
 Var probs_of(const Var& scores, const Tensor& keep) {
   return keep.defined() ? masked_softmax(scores, keep) : softmax(scores);
@@ -76,8 +78,7 @@ struct Attention final : Fused {
   static constexpr std::string_view label = "context";
   enum Input { Query, KeyInput, Value, Bias };
   enum Kept { Probs };
-  Attention(Tensor k, AttentionDropout d)
-      : keep_mask(k), drop(d), heads(std::move(k), d.p, d.key) {}
+  Attention(Tensor k, AttentionDropout d) : keep_mask(std::move(k)), drop(d) {}
 
   Var explicit_form(const Var& query, const Var& key, const Var& value, const Var& bias) const {
     return attention_of_heads(query, key, value, {keep_mask, bias}, drop).context;
@@ -97,7 +98,7 @@ struct Attention final : Fused {
   Tensor forward(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& bias) {
     save(Query, KeyInput, Value, Bias);
     Tensor y = heads_apart(leading(query.shape()), query.size(-2), value.size(-1), query.dtype());
-    keep(heads.forward(query, key, value, y, bias, recorded()));
+    keep(attend(attended(query, key, value, bias), y, recorded()));
     return y;
   }
   Grads fast_gradient(const Var& dy) const override {
@@ -107,21 +108,25 @@ struct Attention final : Fused {
       return needs_grad(i) ? heads_apart(leading(of.shape()), of.size(-2), of.size(-1), of.dtype())
                            : Tensor();
     };
-    AttentionHeads::Gradients d{
+    kernels::AttentionGradients d{
         gradient(Query, query), gradient(KeyInput, key), gradient(Value, value), {}};
     if (needs_grad(Bias))
       d.scores =
           empty(with_matrix(leading(query.shape()), query.size(-2), key.size(-2)), query.dtype());
-    heads.backward(query, key, value, bias, kept(Probs), dy.value(), d);
+    kernels::attention_grad(attended(query, key, value, bias), kept(Probs), dy.value(), d);
     return {{Query, d.query},
             {KeyInput, d.key},
             {Value, d.value},
             {Bias, d.scores.defined() ? sum_to(d.scores, bias.shape()) : Tensor()}};
   }
 
+ private:
+  kernels::Attended attended(const Tensor& query, const Tensor& key, const Tensor& value,
+                             const Tensor& bias) const {
+    return {query, key, value, bias, keep_mask, drop.p, drop.key};
+  }
   Tensor keep_mask;
   AttentionDropout drop;
-  AttentionHeads heads;
 };
 
 }  // namespace ops

@@ -57,7 +57,7 @@ struct PackedAttention final : Fused {
   enum Input { X, Memory, Bias };
   enum Kept { Probs };
   PackedAttention(Index h, Tensor k, AttentionDropout d)
-      : count(h), keep_mask(k), drop(d), heads(std::move(k), d.p, d.key) {}
+      : count(h), keep_mask(std::move(k)), drop(d) {}
 
   Var explicit_form(const Var& x, const Var& memory, const Var& bias) const {
     return composed(x, memory, count, {keep_mask, bias}, drop, false).context;
@@ -79,8 +79,7 @@ struct PackedAttention final : Fused {
     save(X, Memory, Bias);
     const Index d = memory.defined() ? x.size(2) : x.size(2) / 3;
     Tensor y = empty({x.size(0), x.size(1), d}, x.dtype());
-    auto [query, key, value] = blocks(x, memory, memory.defined());
-    keep(heads.forward(query, key, value, block(y, 0, 1), bias, recorded()));
+    keep(attend(attended(x, memory, bias), block(y, 0, 1), recorded()));
     return y;
   }
   Grads fast_gradient(const Var& dy) const override {
@@ -91,18 +90,22 @@ struct PackedAttention final : Fused {
     };
     Tensor dx = like(X, x), dmemory = like(Memory, memory);
     const bool to_memory = memory.defined();
-    auto [query, key, value] = blocks(x, memory, to_memory);
     auto [dquery, dkey, dvalue] = blocks(dx, dmemory, to_memory);
-    Tensor dscores =
-        needs_grad(Bias) ? empty({x.size(0), count, x.size(1), key.size(2)}, x.dtype()) : Tensor();
-    heads.backward(query, key, value, bias, kept(Probs), block(dy.value(), 0, 1),
-                   {dquery, dkey, dvalue, dscores});
+    Tensor dscores;
+    if (needs_grad(Bias))
+      dscores = empty({x.size(0), count, x.size(1), (to_memory ? memory : x).size(1)}, x.dtype());
+    kernels::attention_grad(attended(x, memory, bias), kept(Probs), block(dy.value(), 0, 1),
+                            {dquery, dkey, dvalue, dscores});
     return {{X, dx},
             {Memory, dmemory},
             {Bias, dscores.defined() ? sum_to(dscores, bias.shape()) : Tensor()}};
   }
 
  private:
+  kernels::Attended attended(const Tensor& x, const Tensor& memory, const Tensor& bias) const {
+    auto [query, key, value] = blocks(x, memory, memory.defined());
+    return {query, key, value, bias, keep_mask, drop.p, drop.key};
+  }
   struct Blocks {
     Tensor query, key, value;
   };
@@ -124,7 +127,6 @@ struct PackedAttention final : Fused {
   Index count;
   Tensor keep_mask;
   AttentionDropout drop;
-  AttentionHeads heads;
 };
 
 }  // namespace ops
