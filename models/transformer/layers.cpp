@@ -65,7 +65,7 @@ AttentionOutput DecoderLayer::forward(const Var& x, const Var& memory,
                                       const AttentionRequest& memory_request) {
   return sublayers(
       x, [&](const Var& h) { return self_attn(h, self_request).y; },
-      [&](const Var& h) { return multihead_attn(h, memory, memory, memory_request); });
+      [&](const Var& h) { return multihead_attn(h, memory, memory_request); });
 }
 
 AttentionOutput DecoderLayer::forward(const Var& x, DecoderLayerCache& cache,

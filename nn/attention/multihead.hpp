@@ -43,8 +43,9 @@ struct AttentionOutput {
   Var weights;  // undefined unless asked for; before dropout
 };
 
-// Called as (query, key, value), as (x) for self-attention, which takes query, key and value by one
-// product, and as (x, cache) when decoding; each takes an optional AttentionRequest.
+// Called as (query, key, value); as (x) for self-attention and as (x, memory) for cross-attention, which project
+// by one product what one tensor is projected to (packed.cpp); and as (x, cache) when decoding. Each takes an
+// optional AttentionRequest.
 class MultiheadAttention : public Callable<MultiheadAttention> {
   AttentionOptions options_;
   Index d_, h_;
@@ -71,6 +72,7 @@ class MultiheadAttention : public Callable<MultiheadAttention> {
   AttentionOutput forward(const Var& query, const Var& key, const Var& value,
                           const AttentionRequest& request = {});
   AttentionOutput forward(const Var& x, const AttentionRequest& request = {});
+  AttentionOutput forward(const Var& x, const Var& memory, const AttentionRequest& request = {});
   // Keys and values of x (B, n, D) join the cache; x attends to the whole of it.
   AttentionOutput forward(const Var& x, KeyValueCache& cache, const AttentionRequest& request = {});
 
@@ -78,15 +80,17 @@ class MultiheadAttention : public Callable<MultiheadAttention> {
   AttentionOutput attention(const Var& query, const Var& key, const Var& value,
                             const AttentionRequest& request);
   void check(const Var& query, const Var& key, const Var& value) const;
-  Var project(const Var& x, Part first, int parts = 1) const;
+  Var project(const Var& x, Part part) const;
+  Var project(const Var& x, Part first, Part last) const;
   Var weight(Part part) const;
   Var split_heads(const Var& x) const;
+  Var join_heads(const Var& x) const;
   Var rotated(const Var& heads, Index offset = 0);
   KeysAndMask with_appended(KeysAndMask all) const;
   AttentionMask mask(const AttentionRequest& request, Index batch, Index queries, Index keys,
                      Index offset = 0) const;
   double dropout() const { return training() ? options_.dropout : 0; }
-  bool packs() const;  // nothing stands between the projections and the heads
+  bool packs() const;
   AttentionOutput attend_packed(const Var& x, const Var& memory, const AttentionRequest& request);
   AttentionOutput attend_heads(const Var& query, const Var& key, const Var& value,
                                const AttentionRequest& request, Index offset = 0);

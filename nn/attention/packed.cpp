@@ -1,0 +1,46 @@
+// Projections that share one product: x = [Q K V] of self-attention, [K V] of a memory.
+#include "nn/attention/multihead.hpp"
+
+namespace glim {
+
+AttentionOutput MultiheadAttention::forward(const Var& x, const AttentionRequest& request) {
+  if (!options_.batch_first || !in_proj_weight_.defined()) return forward(x, x, x, request);
+  check(x, x, x);
+  Var packed = project(x, Query, Value);  // (B, T, 3D)
+  if (packs()) return attend_packed(packed, {}, request);
+  auto part = [&](Part i) { return split_heads(slice(packed, 2, i * d_, (i + 1) * d_)); };
+  return attend_heads(rotated(part(Query)), rotated(part(Key)), part(Value), request);
+}
+
+AttentionOutput MultiheadAttention::forward(const Var& x, const Var& memory,
+                                            const AttentionRequest& request) {
+  if (!options_.batch_first || !packs()) return forward(x, memory, memory, request);
+  check(x, memory, memory);
+  return attend_packed(project(x, Query), project(memory, Key, Value), request);
+}
+
+// x = [Q K V], or x = Q and memory = [K V]
+AttentionOutput MultiheadAttention::attend_packed(const Var& x, const Var& memory,
+                                                  const AttentionRequest& request) {
+  Index t = x.size(1), s = memory.defined() ? memory.size(1) : t;
+  return project_out(
+      packed_attention(x, memory, h_, mask(request, x.size(0), t, s), dropout(),
+                       dropout() > 0 ? generator().next() : RandomKey{}, request.need_weights),
+      request);
+}
+
+// Of the parts from `first` to `last` by one product: (B, T, parts·D).
+Var MultiheadAttention::project(const Var& x, Part first, Part last) const {
+  auto rows = [&](const Var& v) {
+    return first == Query && last == Value ? v : slice(v, 0, first * d_, (last + 1) * d_);
+  };
+  Var bias = options_.bias ? rows(in_proj_bias_) : Var();
+  return linear(x, rows(in_proj_weight_), bias);
+}
+
+// Nothing stands between projections and heads.
+bool MultiheadAttention::packs() const {
+  return in_proj_weight_.defined() && !rotary_ && !bias_k_.defined() && !options_.add_zero_attn;
+}
+
+}  // namespace glim
