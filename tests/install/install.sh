@@ -63,10 +63,12 @@ cp -r "$here" consumers
 ln -s "$root" consumers/meson/subprojects/glim
 theirs=subprojects/glim/libglim.a
 { meson setup by_meson consumers/meson --wrap-mode=forcefallback && ninja -C by_meson -t targets all >targets &&
-  ninja -C by_meson "$(sed -n 's/^\(consumer\.p.*\.o\): .*/\1/p' targets)" &&
+  object=$(sed -n 's/^\(consumer\.p.*\.o\): .*/\1/p' targets) && ninja -C by_meson "$object" &&
   link=$(ninja -C by_meson -t commands consumer | tail -n 1) && [[ $link = *" $theirs "* ]] &&
   (cd by_meson && eval "${link/ $theirs / $build/libglim.a }"); } >log 2>&1
 learns "Meson" by_meson/consumer
+report "a changed header is compiled at once" "$(ninja -C by_meson -t deps "$object" | grep -q headers_made.hpp ||
+  echo "nothing that is made with the headers is read")"
 report "Meson builds the library alone" "$(grep -E '^subprojects/glim/(tools/[^/]*|tests/.*): ' targets)"
 report "Meson builds the whole library" "$(ninja -C by_meson -t query "$theirs" >objects 2>&1
   for part in kernels_baseline layers glim; do grep -q " subprojects/glim/lib$part.a.p/" objects || echo "no $part"; done)"
