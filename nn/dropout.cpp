@@ -1,10 +1,12 @@
 #include "nn/dropout.hpp"
 
+#include "tensor/print.hpp"
+
 namespace glim {
 
 Dropout::Dropout(double p) : p_(p) {
   if (!(p >= 0 && p <= 1))
-    throw ValueError("dropout", "the probability " + std::to_string(p) + " lies outside [0, 1]");
+    throw ValueError("dropout", "the probability " + number_text(p) + " lies outside [0, 1]");
 }
 
 Var Dropout::forward(const Var& x) {

@@ -2,6 +2,7 @@
 
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
+#include "tensor/print.hpp"
 
 namespace glim {
 namespace {
@@ -51,7 +52,7 @@ Var cross_entropy(const Var& logits, const Tensor& target, const CrossEntropyOpt
   double smoothing = options.label_smoothing;
   if (!(smoothing >= 0 && smoothing <= 1))
     throw ValueError("cross_entropy",
-                     "label smoothing " + std::to_string(smoothing) + " lies outside [0, 1]");
+                     "label smoothing " + number_text(smoothing) + " lies outside [0, 1]");
   Tensor counted = not_equal(target, static_cast<double>(options.ignore_index));
   Var log_probs = log_softmax(logits, -1);
   Var loss = picked(log_probs, target, counted);
@@ -89,7 +90,7 @@ Var kl_div(const Var& log_probs, const Tensor& probs, Reduction reduction) {
 LabelSmoothing::LabelSmoothing(double smoothing, Index pad) : smoothing_(smoothing), pad_(pad) {
   if (!(smoothing >= 0 && smoothing < 1))
     throw ValueError("label_smoothing",
-                     "smoothing " + std::to_string(smoothing) + " lies outside [0, 1)");
+                     "smoothing " + number_text(smoothing) + " lies outside [0, 1)");
 }
 
 MeasuredLoss LabelSmoothing::forward(const Var& logits, const Tensor& target, Index tokens) {

@@ -273,8 +273,9 @@ std::ostream& operator<<(std::ostream& out, const Module& module) {
   for (auto& [name, b] : module.named_buffers()) lines.emplace_back(name, b.kind() + ", buffer");
   std::size_t width = 0;
   for (auto& [name, text] : lines) width = std::max(width, name.size());
-  out << type_name(typeid(module)) << ": " << count << (count == 1 ? " parameter" : " parameters");
-  if (frozen > 0) out << ", " << frozen << " of them frozen";
+  out << type_name(typeid(module)) << ": " << std::to_string(count)
+      << (count == 1 ? " parameter" : " parameters");
+  if (frozen > 0) out << ", " << std::to_string(frozen) << " of them frozen";
   for (auto& [name, text] : lines)
     out << "\n  " << name << std::string(width + 2 - name.size(), ' ') << text;
   return out;

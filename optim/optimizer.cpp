@@ -1,11 +1,11 @@
 #include "optim/optimizer.hpp"
 
 #include <cmath>
-#include <cstdio>
 #include <set>
 
 #include "tensor/error.hpp"
 #include "tensor/parallel.hpp"
+#include "tensor/print.hpp"
 
 namespace glim {
 namespace {
@@ -13,9 +13,8 @@ namespace {
 double rounded(double x, DType t) { return t == DType::Float32 ? static_cast<float>(x) : x; }
 
 std::string fits_not(std::string_view what, double x, const std::string& name, DType t) {
-  char text[64];
-  std::snprintf(text, sizeof text, " %g is %g in ", x, rounded(x, t));
-  return std::string(what) + text + std::string(name_of(t)) + ", the dtype of " + name;
+  return std::string(what) + " " + number_text(x, 12) + " is " + number_text(rounded(x, t)) +
+         " in " + std::string(name_of(t)) + ", the dtype of " + name;
 }
 
 }  // namespace
@@ -65,8 +64,8 @@ Optimizer::Optimizer(std::vector<ParameterGroup> groups, double rate, double wei
 
 void Optimizer::set_rate(double rate) {
   if (!(std::isfinite(rate) && rate >= 0))
-    throw ValueError("optimizer", "the learning rate " + std::to_string(rate) +
-                                      " must be finite and not negative");
+    throw ValueError("optimizer",
+                     "the learning rate " + number_text(rate) + " must be finite and not negative");
   for (const Slot& slot : slots_)
     if (std::isinf(rounded(rate * slot.rate_factor, slot.dtype)))
       throw ValueError("optimizer", fits_not("learning rate", rate, slot.name, slot.dtype));

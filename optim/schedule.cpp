@@ -2,20 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <numbers>
 
 #include "tensor/error.hpp"
 #include "tensor/portable.hpp"
+#include "tensor/print.hpp"
 
 namespace glim {
 namespace {
 
-std::string text(double value) {
-  char buffer[32];
-  std::snprintf(buffer, sizeof buffer, "%.4g", value);
-  return buffer;
-}
+std::string text(double value) { return number_text(value, 4); }
 
 double require_rate(double value, const char* what) {
   if (!(std::isfinite(value) && value >= 0))

@@ -4,7 +4,6 @@
 #include "tensor/print.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -218,6 +217,10 @@ std::string to_string(const Tensor& x, const PrintOptions& options) {
     Format<T> format(shown, options, x.rank() == 0);
     return layout.text(0, 0, " ", options.linewidth, [&](Index at) { return format(p[at]); });
   });
+}
+
+std::string number_text(double x, int precision, std::chars_format form) {
+  return chars(x, form, precision);
 }
 
 std::ostream& operator<<(std::ostream& out, const Tensor& x) { return out << to_string(x); }

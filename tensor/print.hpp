@@ -10,6 +10,7 @@
 // are summarised to `edgeitems` at either end of each axis. An undefined tensor prints "undefined".
 #pragma once
 
+#include <charconv>
 #include <string>
 
 #include "tensor/tensor.hpp"
@@ -24,5 +25,9 @@ struct PrintOptions {
 };
 
 std::string to_string(const Tensor& x, const PrintOptions& options = {});
+
+// A number as printf's %g (fixed: %f, scientific: %e) has it, with a point in every locale.
+std::string number_text(double x, int precision = 6,
+                        std::chars_format form = std::chars_format::general);
 
 }  // namespace glim

@@ -2,35 +2,31 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <map>
 
 #include "tensor/ops/reduce.hpp"
+#include "tensor/print.hpp"
 
 namespace glim {
 namespace {
 
-std::string format(const char* pattern, double x) {
-  char text[48];
-  std::snprintf(text, sizeof text, pattern, x);
-  return text;
-}
+std::string fixed(double x, int digits) { return number_text(x, digits, std::chars_format::fixed); }
 
 std::string bytes_text(Index n) {
   if (n < 1024) return std::to_string(n) + " B";
   double x = static_cast<double>(n);
   for (const char* unit : {" KiB", " MiB", " GiB"}) {
     x /= 1024;
-    if (x < 1000 || unit[1] == 'G') return format("%.1f", x) + unit;
+    if (x < 1000 || unit[1] == 'G') return fixed(x, 1) + unit;
   }
   return {};
 }
 
 std::string time_text(double seconds) {
   if (seconds <= 0) return "-";
-  if (seconds < 1e-3) return format("%.1f µs", seconds * 1e6);
-  if (seconds < 1) return format("%.2f ms", seconds * 1e3);
-  return format("%.2f s", seconds);
+  if (seconds < 1e-3) return fixed(seconds * 1e6, 1) + " µs";
+  if (seconds < 1) return fixed(seconds * 1e3, 2) + " ms";
+  return fixed(seconds, 2) + " s";
 }
 
 // Characters, not bytes.
@@ -148,7 +144,7 @@ std::string to_table(const Tape& tape) {
     }
     if (!norms.empty()) {
       auto norm = norms.find(static_cast<int>(i));
-      row.push_back(norm == norms.end() ? "" : format("%.3g", norm->second));
+      row.push_back(norm == norms.end() ? "" : number_text(norm->second, 3));
     }
     rows.push_back(std::move(row));
   }

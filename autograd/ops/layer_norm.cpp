@@ -5,6 +5,7 @@
 
 #include "autograd/ops.hpp"
 #include "tensor/error.hpp"
+#include "tensor/print.hpp"
 
 namespace glim {
 namespace ops {
@@ -60,7 +61,7 @@ struct LayerNorm final : Fused {
 
 void require_eps(std::string_view op, double eps) {
   if (!(eps >= 0 && std::isfinite(eps)))
-    throw ValueError(op, "eps must be finite and not negative, got " + std::to_string(eps));
+    throw ValueError(op, "eps must be finite and not negative, got " + number_text(eps));
 }
 
 Var layer_norm(const In& x, const Var& gamma, const Var& beta, double eps) {

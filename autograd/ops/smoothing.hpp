@@ -8,6 +8,7 @@
 #include "autograd/kernels/simd/table.hpp"
 #include "tensor/error.hpp"
 #include "tensor/portable.hpp"
+#include "tensor/print.hpp"
 #include "tensor/tensor.hpp"
 
 namespace glim {
@@ -38,7 +39,7 @@ inline void require_smoothing(std::string_view op, double epsilon, Index classes
   Index least = pad >= 0 && pad < classes ? 3 : 2;
   if (!(epsilon >= 0 && epsilon < 1) || (epsilon > 0 && classes < least))
     throw ValueError(op, "smoothing must lie in [0, 1), and V be at least " +
-                             std::to_string(least) + ", got " + std::to_string(epsilon) + " and " +
+                             std::to_string(least) + ", got " + number_text(epsilon) + " and " +
                              std::to_string(classes));
 }
 

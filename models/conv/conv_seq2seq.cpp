@@ -9,6 +9,7 @@
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/index.hpp"
 #include "tensor/ops/reduce.hpp"
+#include "tensor/print.hpp"
 
 namespace glim {
 namespace {
@@ -22,7 +23,7 @@ const ConvSeq2SeqConfig& checked(const ConvSeq2SeqConfig& c) {
     fail("d_model, decoder layers and max_len must be positive");
   if (c.kernel < 1) fail("the kernel size " + std::to_string(c.kernel) + " is below 1");
   if (!(c.dropout >= 0 && c.dropout < 1))
-    fail("dropout " + std::to_string(c.dropout) + " lies outside [0, 1)");
+    fail("dropout " + number_text(c.dropout) + " lies outside [0, 1)");
   return c;
 }
 

@@ -7,15 +7,10 @@
 
 #include "tensor/error.hpp"
 #include "tensor/portable.hpp"
+#include "tensor/print.hpp"
 
 namespace glim {
 namespace {
-
-std::string text_of(double x) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%g", x);
-  return text;
-}
 
 // Logits as doubles, -∞ where a token is never drawn; and the largest of them.
 struct Scores {
@@ -42,12 +37,13 @@ Scores scores_of(const Tensor& logits, const SamplingOptions& o) {
 void check(const SamplingOptions& o, Index classes) {
   if (o.greedy) return;
   if (!(o.temperature >= 0 && std::isfinite(o.temperature)))
-    throw ValueError("temperature", text_of(o.temperature) + " is not a finite number from 0 on");
+    throw ValueError("temperature",
+                     number_text(o.temperature) + " is not a finite number from 0 on");
   if (o.top_k < 0 || o.top_k > classes)
     throw ValueError("top-k", std::to_string(o.top_k) + " lies outside 0 (all) to " +
                                   std::to_string(classes) + ", the size of the vocabulary");
   if (!(o.top_p > 0 && o.top_p <= 1))
-    throw ValueError("top-p", text_of(o.top_p) + " lies outside (0, 1]");
+    throw ValueError("top-p", number_text(o.top_p) + " lies outside (0, 1]");
 }
 
 std::vector<double> sampling_probs(const Tensor& logits, const SamplingOptions& o) {

@@ -7,6 +7,7 @@
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/index.hpp"
 #include "tensor/ops/reduce.hpp"
+#include "tensor/print.hpp"
 
 namespace glim {
 namespace {
@@ -20,7 +21,7 @@ const Seq2SeqRnnConfig& checked(const Seq2SeqRnnConfig& c) {
     fail("dot attention gives each direction half of d_model, which must be even, not " +
          std::to_string(c.d_model));
   if (!(c.dropout >= 0 && c.dropout < 1))
-    fail("dropout " + std::to_string(c.dropout) + " lies outside [0, 1)");
+    fail("dropout " + number_text(c.dropout) + " lies outside [0, 1)");
   return c;
 }
 

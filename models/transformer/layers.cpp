@@ -1,5 +1,7 @@
 #include "models/transformer/layers.hpp"
 
+#include "tensor/print.hpp"
+
 namespace glim {
 namespace {
 
@@ -25,7 +27,7 @@ void check_layers(std::string_view model, Index d_model, Index heads, double dro
     throw ValueError(
         model, std::to_string(heads) + " heads do not divide d_model " + std::to_string(d_model));
   if (!(dropout >= 0 && dropout < 1))
-    throw ValueError(model, "dropout " + std::to_string(dropout) + " lies outside [0, 1)");
+    throw ValueError(model, "dropout " + number_text(dropout) + " lies outside [0, 1)");
 }
 
 template <class Attend>

@@ -1,6 +1,7 @@
 // What multi-head attention is made of, and its options: checks, masks, positions, appended keys.
 #include "nn/attention/multihead.hpp"
 #include "nn/init.hpp"
+#include "tensor/print.hpp"
 #include "tensor/ops/index.hpp"
 
 namespace glim {
@@ -12,7 +13,7 @@ AttentionOptions checked(Index d_model, Index heads, AttentionOptions options) {
                                       std::to_string(d_model));
   if (!(options.dropout >= 0 && options.dropout <= 1))
     throw ValueError("attention",
-                     "dropout " + std::to_string(options.dropout) + " lies outside [0, 1]");
+                     "dropout " + number_text(options.dropout) + " lies outside [0, 1]");
   if (!options.kdim) options.kdim = d_model;
   if (!options.vdim) options.vdim = d_model;
   return options;

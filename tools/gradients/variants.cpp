@@ -4,6 +4,7 @@
 #include "models/non_autoregressive/non_autoregressive.hpp"
 #include "models/rnn/seq2seq_rnn.hpp"
 #include "nn/attention/guided.hpp"
+#include "tensor/print.hpp"
 #include "tools/gradients/model_cases.hpp"
 
 namespace glim {
@@ -58,8 +59,8 @@ void add_parts(std::vector<Case>& cases) {
     for (double width : {0.2, 0.7}) {
       Shape shape = heads ? Shape{2, heads, 3, 4} : Shape{2, 3, 4};
       add_function(cases, "guided_attention_loss",
-                   (heads ? "heads, g " : "one head, g ") + std::to_string(width).substr(0, 3),
-                   {shape}, [width](const std::vector<Var>& x) {
+                   (heads ? "heads, g " : "one head, g ") + number_text(width), {shape},
+                   [width](const std::vector<Var>& x) {
                      return guided_attention_loss(x[0], {3, 2}, {4, 1}, width);
                    });
     }

@@ -1,8 +1,8 @@
 #include "tools/inspect/pack.hpp"
 
 #include <cmath>
-#include <cstdio>
 
+#include "tensor/print.hpp"
 #include "tools/data/corpus/base64.hpp"
 
 namespace glim {
@@ -23,9 +23,9 @@ Decimal decimal(double x) {
     if (rounded > 100 && rounded < 999 && std::abs(std::abs(mantissa - rounded) - 0.5) > 1e-6)
       return {static_cast<int>(rounded), exponent};
   }
-  char text[32];
-  std::snprintf(text, sizeof text, "%.2e", std::abs(x));  // d.dde±dd
-  return {(text[0] - '0') * 100 + (text[2] - '0') * 10 + (text[3] - '0'), std::atoi(text + 5)};
+  const std::string text = number_text(std::abs(x), 2, std::chars_format::scientific);  // d.dde±dd
+  return {(text[0] - '0') * 100 + (text[2] - '0') * 10 + (text[3] - '0'),
+          std::stoi(text.substr(5))};
 }
 
 nlohmann::json shape_json(const Shape& shape) {
