@@ -132,8 +132,8 @@ Var linear(const In& x, const Var& weight, const Var& bias);
 // h = dropout(max(0, x Wᵀ + b)): the hidden layer of a feed-forward network
 Var linear_relu(const In& x, const Var& weight, const Var& bias, double dropout_p = 0,
                 RandomKey dropout_key = {});
-// ValueError unless a norm's ε is finite and not negative.
-void require_eps(std::string_view op, double eps);
+// ValueError unless a norm's ε is finite and not negative, in the dtype too, and 0 there only if it is 0.
+void require_eps(std::string_view op, double eps, DType dtype = DType::Float64);
 // y = γ (x - μ)/σ + β over the last axis, σ = √(var x + ε) (Ba et al. 2016); gamma, beta: (D,) or undefined
 Var layer_norm(const In& x, const Var& gamma, const Var& beta, double eps = 1e-5);
 // y = γ x/√(mean x² + ε) over the last axis (Zhang & Sennrich 2019); gamma: (D,) or undefined

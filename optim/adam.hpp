@@ -8,7 +8,7 @@
 //
 // optim/kernels/adam.hpp is this step as code, line by line.
 // The Transformer of 2017 takes β = (0.9, 0.98), ε = 1e-9 (section 5.3): Adam::transformer.
-// ValueError for β outside [0, 1) or a negative ε.
+// ValueError for β outside [0, 1) or a negative ε, in the dtype of the parameters too.
 #pragma once
 
 #include "optim/optimizer.hpp"

@@ -7,6 +7,7 @@
 #include "tensor/error.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/parallel.hpp"
+#include "tensor/print.hpp"
 
 namespace glim {
 namespace {
@@ -68,6 +69,10 @@ double gradient_norm(const NamedParameters& parameters) {
 
 double clip_gradient_norm(const NamedParameters& parameters, double max_norm) {
   if (!(max_norm > 0)) throw ValueError("clip_gradient_norm", "max_norm must be positive");
+  for (const auto& [name, var] : parameters)
+    if (var.dtype() == DType::Float32 && static_cast<float>(max_norm) == 0)
+      throw ValueError("clip_gradient_norm", "max_norm " + number_text(max_norm) +
+                                                 " is 0 in float32, the dtype of " + name);
   double norm = gradient_norm(parameters);
   double scale = max_norm / (norm + 1e-6);
   if (scale >= 1) return norm;

@@ -4,8 +4,8 @@
 //
 // The sums run in float64, in an order that depends on the sizes alone. Parameters without a
 // gradient count 0. NonFiniteError names the first parameter whose gradient is not finite,
-// and the gradients stay as they are; ValueError unless max_norm is positive, and for a parameter that is
-// listed twice.
+// and the gradients stay as they are; ValueError unless max_norm is positive, in each dtype too, and
+// for a parameter that is listed twice.
 #pragma once
 
 #include "optim/optimizer.hpp"

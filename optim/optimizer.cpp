@@ -74,7 +74,7 @@ void Optimizer::set_rate(double rate) {
 
 void Optimizer::require_in_dtypes(std::string_view what, double x) const {
   for (const Slot& slot : slots_)
-    if (double y = rounded(x, slot.dtype); std::isinf(y) || (y == 0 && x != 0))
+    if (double y = rounded(x, slot.dtype); std::isinf(y) || (y != x && (y == 0 || y == 1)))
       throw ValueError("optimizer", fits_not(what, x, slot.name, slot.dtype));
 }
 

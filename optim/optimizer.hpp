@@ -68,7 +68,7 @@ class Optimizer {
   Optimizer(std::vector<ParameterGroup> groups, double rate, double weight_decay,
             std::vector<std::string> states);
 
-  // ValueError for a number that is infinite, or 0 without being it, in a parameter's dtype.
+  // ValueError for a number that a parameter's dtype makes infinite, 0 or 1.
   void require_in_dtypes(std::string_view what, double x) const;
   // Updates elements [begin, end) of a parameter and of its state.
   virtual void update(const Slot& slot, Index begin, Index end) const = 0;

@@ -1,7 +1,5 @@
 #include "optim/sgd.hpp"
 
-#include <cmath>
-
 #include "tensor/error.hpp"
 
 namespace glim {
@@ -14,9 +12,12 @@ Sgd::Sgd(std::vector<ParameterGroup> groups, SgdOptions options)
                 options.momentum > 0 ? std::vector<std::string>{"momentum_buffer"}
                                      : std::vector<std::string>{}),
       options_(options) {
-  if (!(options.momentum >= 0 && options.momentum < 1))
-    throw ValueError("sgd", "momentum must lie in [0, 1)");
-  if (!std::isfinite(options.dampening)) throw ValueError("sgd", "dampening must be finite");
+  auto require_share = [&](const char* what, double x) {
+    if (!(x >= 0 && x < 1)) throw ValueError("sgd", std::string(what) + " must lie in [0, 1)");
+    require_in_dtypes(what, x);
+  };
+  require_share("momentum", options.momentum);
+  require_share("dampening", options.dampening);
   if (options.nesterov && (options.momentum == 0 || options.dampening != 0))
     throw ValueError("sgd", "nesterov needs momentum, and no dampening");
 }

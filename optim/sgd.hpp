@@ -6,7 +6,7 @@
 //   θ ← θ - η g
 //
 // Polyak 1964; Sutskever et al. 2013, section 2, for nesterov. State: momentum_buffer.
-// ValueError for momentum outside [0, 1), nesterov without momentum or with dampening.
+// ValueError for momentum or dampening outside [0, 1), in the dtype of the parameters too, and for nesterov without momentum or with dampening.
 #pragma once
 
 #include "optim/optimizer.hpp"

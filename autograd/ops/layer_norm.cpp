@@ -59,14 +59,17 @@ struct LayerNorm final : Fused {
 
 }  // namespace ops
 
-void require_eps(std::string_view op, double eps) {
+void require_eps(std::string_view op, double eps, DType dtype) {
   if (!(eps >= 0 && std::isfinite(eps)))
     throw ValueError(op, "eps must be finite and not negative, got " + number_text(eps));
+  const double rounded = dtype == DType::Float32 ? static_cast<float>(eps) : eps;
+  if (std::isinf(rounded) || (rounded == 0 && eps != 0))
+    throw ValueError(op, "eps " + number_text(eps) + " is " + number_text(rounded) + " in float32");
 }
 
 Var layer_norm(const In& x, const Var& gamma, const Var& beta, double eps) {
   require_floating(x->value(), "layer_norm");
-  require_eps("layer_norm", eps);
+  require_eps("layer_norm", eps, x->dtype());
   auto fits = [&](const Var& v) {
     return !v.defined() || (v.rank() == 1 && v.size(0) == x->size(-1) && v.dtype() == x->dtype());
   };

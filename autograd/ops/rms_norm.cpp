@@ -51,7 +51,7 @@ struct RmsNorm final : Fused {
 
 Var rms_norm(const In& x, const Var& gamma, double eps) {
   require_floating(x->value(), "rms_norm");
-  require_eps("rms_norm", eps);
+  require_eps("rms_norm", eps, x->dtype());
   bool fits = !gamma.defined() ||
               (gamma.rank() == 1 && gamma.size(0) == x->size(-1) && gamma.dtype() == x->dtype());
   if (x->rank() < 1 || !fits)

@@ -22,6 +22,7 @@ Var BatchNorm::forward(const Var& x) {
   if (x.rank() < 2 || x.size(1) != channels_)
     throw ShapeError("batch_norm", "x must be (B, " + std::to_string(channels_) + ", ...)",
                      {{"x", x}});
+  require_eps("batch_norm", eps_, x.dtype());
   Dims others;  // every axis but the channel's
   Shape along = Dims::filled(x.rank(), 1);
   along[1] = channels_;  // (1, C, 1, ...)

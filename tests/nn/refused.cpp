@@ -30,6 +30,13 @@ TEST_CASE("a norm's numbers are checked", "[nn]") {
     CHECK_THROWS_AS(rms_norm(x, Var(), eps), ValueError);
     CHECK_THROWS_AS(BatchNorm(3, eps), ValueError);
   }
+  for (double eps : {1e-50, 1e39}) {  // 0 and ∞ in float32
+    Var fine(ones({2, 3}, DType::Float64));
+    CHECK_THROWS_AS(layer_norm(x, Var(), Var(), eps), ValueError);
+    CHECK_THROWS_AS(rms_norm(x, Var(), eps), ValueError);
+    CHECK_THROWS_AS(BatchNorm(3, eps)(x), ValueError);
+    CHECK_NOTHROW(layer_norm(fine, Var(), Var(), eps));
+  }
   for (double momentum : {kNan, -0.1, 1.1})
     CHECK_THROWS_AS(BatchNorm(3, 1e-5, momentum), ValueError);
 }

@@ -64,6 +64,8 @@ TEST_CASE("a gradient that is not finite is named, and nothing is scaled", "[opt
   CHECK(contains(text, "too large"));
   CHECK_THROWS_AS(clip_gradient_norm(pair.list(), 0), ValueError);
   CHECK_THROWS_AS(clip_gradient_norm(pair.list(), std::nan("")), ValueError);
+  CHECK_THROWS_AS(clip_gradient_norm(pair.list(), 1e-50), ValueError);  // 0 in float32
+  CHECK_NOTHROW(clip_gradient_norm(Pair(DType::Float64).list(), 1e-50));
 }
 
 }  // namespace test_clip

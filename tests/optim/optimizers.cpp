@@ -134,6 +134,8 @@ TEST_CASE("what optimizers refuse", "[optim]") {
   CHECK_THROWS_AS(Adam(list, {.eps = -1}), ValueError);
   CHECK_THROWS_AS(AdamW(list, {.weight_decay = -1}), ValueError);
   CHECK_THROWS_AS(Sgd(list, {.momentum = 1}), ValueError);
+  for (double dampening : {std::nan(""), -0.1, 1.0})
+    CHECK_THROWS_AS(Sgd(list, {.momentum = 0.9, .dampening = dampening}), ValueError);
   CHECK_THROWS_AS(Sgd(list, {.nesterov = true}), ValueError);
   CHECK_THROWS_AS(Sgd(list, {.momentum = 0.9, .dampening = 0.1, .nesterov = true}), ValueError);
   CHECK_THROWS_AS(Adam(NamedParameters{}), ValueError);
@@ -147,6 +149,11 @@ TEST_CASE("what optimizers refuse", "[optim]") {
   CHECK_THROWS_AS(Adam(list, {.eps = 1e39}), ValueError);
   CHECK_THROWS_AS(Adam(list, {.rate = 1e39}), ValueError);
   CHECK_THROWS_AS(AdamW(list, {.weight_decay = 1e-60}), ValueError);
+  CHECK(contains(error_of<ValueError>([&] { Adam(list, {.beta2 = 1 - 1e-9}); }),
+                 "beta2 0.999999999 is 1 in float32, the dtype of w"));
+  CHECK_THROWS_AS(Adam(list, {.beta1 = 1 - 1e-9}), ValueError);
+  CHECK_THROWS_AS(Sgd(list, {.momentum = 1 - 1e-9}), ValueError);
+  CHECK_NOTHROW(Adam(Pair(DType::Float64).list(), {.beta2 = 1 - 1e-9}));
   CHECK_NOTHROW(Adam(Pair(DType::Float64).list(), {.rate = 1e39, .eps = 1e-50}));
   CHECK_NOTHROW(Adam(list, {.eps = 0}));
 
