@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
+#include <cstdlib>
 
 #include "autograd/observe/parts.hpp"
 #include "tensor/error.hpp"
@@ -11,6 +13,12 @@ namespace {
 
 thread_local Tape* open_tape = nullptr;
 std::atomic<std::uint64_t> next_tape{1};
+
+// A destructor cannot throw, and what follows would use a tape that is gone.
+[[noreturn]] void end_program(const char* where) {
+  std::fprintf(stderr, "glim: a Tape ends %s (autograd/tape.hpp)\n", where);
+  std::abort();
+}
 
 }  // namespace
 
@@ -38,10 +46,13 @@ Tape::Tape(TapeOptions options) : id_(next_tape++), outer_(open_tape) {
 
 // Nodes are freed from the back, so that no chain of owners can recurse.
 Tape::~Tape() {
+  Tape** at = &open_tape;
+  while (*at && *at != this) at = &(*at)->outer_;  // tapes may go in any order
+  if (!*at)
+    end_program("on another thread than it began on, or within the backward of an outer one");
+  if (running_) end_program("within its own backward, as by a hook");
   truncate(0);
-  if (open_tape == this) open_tape = outer_;
-  for (Tape* t = open_tape; t; t = t->outer_)  // not the innermost one: tapes may go in any order
-    if (t->outer_ == this) t->outer_ = outer_;
+  *at = outer_;
   if (!Spare::gone && nodes_.capacity() + scopes_.size() <= kMostSpare)
     Spare::get().lists = std::move(static_cast<TapeLists&>(*this));
 }
@@ -318,12 +329,12 @@ const Replay& Tape::replay(int i) const {
 
 // ---- pausing ----
 
-Tape::NoGrad::NoGrad(bool pause) : tape_(pause ? open_tape : nullptr) {
-  if (tape_) ++tape_->paused_;
+Tape::NoGrad::NoGrad(bool pause) : tape_(pause && open_tape ? open_tape->id_ : 0) {
+  if (tape_) ++open_tape->paused_;
 }
 Tape::NoGrad::~NoGrad() {
   for (Tape* t = open_tape; t; t = t->outer_)  // it may be gone
-    if (t == tape_ && t->paused_ > 0) --t->paused_;
+    if (t->id_ == tape_ && t->paused_ > 0) --t->paused_;
 }
 
 }  // namespace glim

@@ -10,9 +10,9 @@
 // needs Backward{.retain = true} in the first, and is a StateError otherwise.
 //
 // Tapes nest (the inner one records); they belong to one thread, and end on it. Neither a hook nor an
-// observer may end its tape. A Var computed on a tape that is
-// gone, or on an outer tape while an inner one records, is a StateError where it is used: detach()
-// says that no gradient is wanted.
+// observer may end its tape. A tape that ends on another thread, or within its own backward, ends the
+// program with a message. A Var computed on a tape that is gone, or on an outer tape while an inner one
+// records, is a StateError where it is used: detach() says that no gradient is wanted.
 //
 // An exception on the way, from an op or from a hook, passes through and leaves the tape as it was,
 // but for gradients that had already arrived at leaves and, without retain, ops already used up. After
@@ -133,7 +133,8 @@ class Tape : private TapeLists {
   Var label(Var v, std::string_view text);
   Var made_by(std::string_view part, const Var& in, Var out);  // see below
 
-  // Stops the current tape from recording until the end of the block; of several, until the last has ended.
+  // Stops the current tape from recording until the end of the block, on the same thread; of several, until
+  // the last has ended.
   class NoGrad {
    public:
     explicit NoGrad(bool pause = true);
@@ -142,7 +143,7 @@ class Tape : private TapeLists {
     NoGrad& operator=(const NoGrad&) = delete;
 
    private:
-    Tape* tape_;
+    std::uint64_t tape_;  // its id
   };
 
  private:
