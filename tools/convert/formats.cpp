@@ -81,6 +81,18 @@ std::string_view without_prefix(std::string_view name, std::string_view prefix) 
   return name.starts_with(prefix) ? name.substr(prefix.size()) : name;
 }
 
+// torch.compile and DataParallel may wrap the model or a part of it, in any order.
+std::string without_wrappers(std::string name) {
+  for (std::size_t at = 0, end; (end = name.find('.', at)) != std::string::npos;) {
+    const std::string part = name.substr(at, end - at);
+    if (part == "_orig_mod" || part == "module")
+      name.erase(at, part.size() + 1);
+    else
+      at = end + 1;
+  }
+  return name;
+}
+
 // What '#' and '*' of a pattern stand for in a name.
 struct Match {
   std::string number, rest;
@@ -140,8 +152,8 @@ const Format& format_named(std::string_view name, std::string_view option) {
 }
 
 std::optional<Renamed> our_name(const Format& format, const std::string& theirs) {
-  std::string_view name = without_prefix(
-      without_prefix(without_prefix(theirs, "_orig_mod."), "module."), format.prefix);
+  const std::string bare = without_wrappers(theirs);
+  const std::string_view name = without_prefix(bare, format.prefix);
   for (const NameRow& row : format.names)
     if (auto m = match(without_prefix(row.theirs, format.prefix), name))
       return Renamed{filled(row.ours, *m), row.layout};

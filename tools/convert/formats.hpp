@@ -46,7 +46,7 @@ struct Renamed {
 const std::vector<Format>& formats();
 // ValueError(--option) for a name that there is not.
 const Format& format_named(std::string_view name, std::string_view option);
-// What torch.compile and DataParallel put before a name is left out.
+// The names of the wrappers of torch.compile and DataParallel are left out.
 std::optional<Renamed> our_name(const Format& format, const std::string& theirs);
 // One, or three that make up ours; none where the format has no such weight.
 std::vector<Renamed> their_names(const Format& format, const std::string& ours);

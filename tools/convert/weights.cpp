@@ -115,17 +115,22 @@ void ForeignWeights::take(const std::string& name, const Tensor& value) {
                       name + " is not the table of interleaved sines and cosines that Glim adds");
     return;
   }
+  auto require_same = [&](const Tensor& had, const Tensor& now) {
+    if (!same_bits(had, now))
+      throw FileError(file, name + " and another name of the same weight hold different values");
+  };
   if (layout == Layout::Query || layout == Layout::Key || layout == Layout::Value) {
-    thirds_[own][static_cast<std::size_t>(layout) - static_cast<std::size_t>(Layout::Query)] =
-        value;
+    Tensor& third =
+        thirds_[own][static_cast<std::size_t>(layout) - static_cast<std::size_t>(Layout::Query)];
+    if (third.defined()) require_same(third, value);
+    third = value;
     return;
   }
   Tensor laid = value;
   if (layout == Layout::Conv1d && format.conv1d && value.rank() == 2)
     laid = transpose(value).contiguous();
   if (layout == Layout::Row && value.rank() == 2 && value.size(0) == 1) laid = select(value, 0, 0);
-  if (const Tensor* had = find(own); had && !same_bits(*had, laid))
-    throw FileError(file, name + " and another name of the same weight hold different values");
+  if (const Tensor* had = find(own)) require_same(*had, laid);
   ours[own] = laid;
 }
 

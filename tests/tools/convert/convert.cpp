@@ -169,6 +169,23 @@ TEST_CASE("import: tied weights are found by their bits", "[convert]") {
   CHECK(tie([](SafeTensors& f) { f.tensors.erase("generator.weight"); }) == "decoder");
 }
 
+TEST_CASE("import: wrappers of a model and of its parts, in any order", "[convert]") {
+  TemporaryFile file;
+  auto renamed = [&](const std::string& before, const std::string& wrapped) {
+    return changed(file, "torch_pre", [&](SafeTensors& f) {
+      for (StateDict bare = std::exchange(f.tensors, {}); auto& [name, tensor] : bare)
+        f.tensors[name.starts_with(before) ? wrapped + name.substr(before.size()) : name] = tensor;
+    });
+  };
+  const ImportedModel bare = imported("torch", stored_file("torch_pre"));
+  for (const char* prefix : {"module._orig_mod.", "_orig_mod.module.", "module.module."})
+    CHECK(same_weights(imported("torch", renamed("", prefix)).checkpoint.weights,
+                       bare.checkpoint.weights));
+  CHECK(same_weights(
+      imported("torch", renamed("transformer.", "transformer._orig_mod.")).checkpoint.weights,
+      bare.checkpoint.weights));
+}
+
 TEST_CASE("import: what does not fit is listed by its name in the file", "[convert]") {
   TemporaryFile file;
   auto refused = [&](const std::string& from, const std::string& name, auto change) {
@@ -210,6 +227,17 @@ TEST_CASE("import: what does not fit is listed by its name in the file", "[conve
                  "of another shape: generator.bias, which is int64"));
   CHECK(contains(refused("nanogpt", "nanogpt", put("_orig_mod.lm_head.weight", zeros({13, 8}))),
                  "its lm_head.weight is not its wte.weight"));
+  // Two names that the wrappers make one.
+  auto both = [](const char* name) {
+    return [name](SafeTensors& f) {
+      f.tensors[std::string("module.") + name] = mul(f.tensors.at(name), 2.0);
+    };
+  };
+  CHECK(contains(refused("torch", "torch_pre", both("generator.bias")),
+                 "another name of the same weight hold different values"));
+  CHECK(
+      contains(refused("marian", "marian", both("model.encoder.layers.0.self_attn.q_proj.weight")),
+               "another name of the same weight hold different values"));
   CHECK(contains(
       refused("nanogpt", "nanogpt",
               [](SafeTensors& f) {
