@@ -107,8 +107,11 @@ std::string TranslationLearner::demonstrate(const std::string& folder) {
   if (own) {
     std::vector<std::string> said;
     for (const auto& list : found) said.push_back(list[0].text);
-    return text + fmt::format("BLEU {:.2f} on {} held-out sentences\n\n",
-                              corpus_bleu(said, test.target_sentences()).score, said.size());
+    return text +
+           fmt::format(
+               "BLEU {:.2f} on {} held-out sentences\n\n",
+               corpus_bleu(said, test.target_sentences(), {BleuTokenizer::automatic, false}).score,
+               said.size());
   }
   text += fmt::format("exact match: {} of {} = {:.2f} %\n", exact, found.size(),
                       100.0 * static_cast<double>(exact) / static_cast<double>(found.size()));

@@ -210,7 +210,9 @@ Command compare_command() {
       "test-reference"};
   c.option("table", &a->table, "also write the table to this file (Markdown)");
   c.option("beam", &a->compare.beam, "prefixes kept at each step; 1 is greedy", kBeam);
-  c.option("tokenize", &a->compare.tokenize, "BLEU's tokenizer").choices = {"13a", "none"};
+  c.option("tokenize", &a->compare.tokenize,
+           "BLEU's tokenizer (auto: zh for Chinese references, else 13a)")
+      .choices = kBleuTokenizers;
   c.option("timed", &a->compare.timed, "largest number of test sentences to time one by one",
            kPositive);
   c.option("config", &a->config, "file of options (TOML); the command line overrides them")

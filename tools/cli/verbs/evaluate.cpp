@@ -17,7 +17,7 @@ namespace glim {
 namespace {
 
 struct EvaluateArguments {
-  std::string model = "model", source, reference, pairs, columns, hypotheses, tokenize = "13a",
+  std::string model = "model", source, reference, pairs, columns, hypotheses, tokenize = "auto",
               output;
   bool lowercase = false, json = false;
   TranslateOptions options;
@@ -162,7 +162,8 @@ Command evaluate_command() {
   c.option("columns", &a->columns, "its columns, as NAME,NAME (source,target)");
   c.option("hypotheses", &a->hypotheses, "file of translations to score instead of a model's");
   c.option("out", &a->output, "file that also gets the translations").aliases = {"output"};
-  c.option("tokenize", &a->tokenize, "BLEU's tokenizer").choices = {"13a", "none"};
+  c.option("tokenize", &a->tokenize, "BLEU's tokenizer (auto: zh for Chinese references, else 13a)")
+      .choices = kBleuTokenizers;
   c.option("lowercase", &a->lowercase, "ignore case in BLEU");
   c.option("beam", &a->options.beam, "prefixes kept at each step; 1 is greedy", kBeam);
   c.option("length-penalty", &a->options.length_penalty, "α: scores are divided by ((5 + n)/6)^α",

@@ -42,6 +42,7 @@ Segment count_ngrams(const std::string& line) {
 std::string prepare(const std::string& line, const BleuOptions& options) {
   std::string text = options.lowercase ? lower_case(line) : line;
   if (options.tokenizer == BleuTokenizer::none) return text;
+  if (options.tokenizer == BleuTokenizer::zh) return tokenize_zh(text);
   // sacreBLEU strips the end of a line first, which decides what "-\n" can still join.
   std::size_t end = 0;
   for (const CodePoint& c : code_points(text)) {
@@ -100,9 +101,11 @@ void finish(BleuScore& b) {
 }  // namespace
 
 BleuTokenizer parse_bleu_tokenizer(std::string_view name) {
-  if (name == "13a") return BleuTokenizer::v13a;
-  if (name == "none") return BleuTokenizer::none;
-  throw ValueError("bleu", fmt::format("unknown tokenizer \"{}\": 13a or none", name));
+  const auto at = std::ranges::find(kBleuTokenizers, name);
+  if (at == kBleuTokenizers.end())
+    throw ValueError("bleu", fmt::format("unknown tokenizer \"{}\": {}", name,
+                                         fmt::join(kBleuTokenizers, ", ")));
+  return static_cast<BleuTokenizer>(at - kBleuTokenizers.begin());
 }
 
 double BleuScore::ratio() const {
@@ -132,8 +135,11 @@ std::string BleuScore::line_with_signature() const {
 
 BleuScore corpus_bleu(std::span<const std::string> hypotheses,
                       std::span<const std::vector<std::string>> references,
-                      const BleuOptions& options) {
+                      const BleuOptions& asked) {
   check(hypotheses, references);
+  BleuOptions options = asked;
+  if (options.tokenizer == BleuTokenizer::automatic)
+    options.tokenizer = mostly_chinese(references[0]) ? BleuTokenizer::zh : BleuTokenizer::v13a;
   BleuScore b;
   for (std::size_t i = 0; i < hypotheses.size(); ++i) {
     const Segment hypothesis = count_ngrams(prepare(hypotheses[i], options));
@@ -164,7 +170,7 @@ BleuScore corpus_bleu(std::span<const std::string> hypotheses,
   finish(b);
   b.signature = fmt::format("nrefs:{}|case:{}|eff:no|tok:{}|smooth:exp|version:{}",
                             references.size(), options.lowercase ? "lc" : "mixed",
-                            options.tokenizer == BleuTokenizer::v13a ? "13a" : "none", kVersion);
+                            kBleuTokenizers[static_cast<std::size_t>(options.tokenizer)], kVersion);
   return b;
 }
 

@@ -11,8 +11,9 @@
 // Smoothing "exp" (mteval-v13a): the k-th order without a match counts as 2^-k matches. No match at
 // all, or no n-gram of some order, gives 0.
 //
-// Tokenisers: "13a", the one of mteval-v13a as sacreBLEU runs it, and "none", which only splits at
-// white space. Lower-casing is casing.hpp's.
+// Tokenisers: "13a", the one of mteval-v13a as sacreBLEU runs it; "zh", sacreBLEU's for Chinese; "none", which
+// only splits at white space; and "auto", which is zh where most characters of the references are Chinese, else
+// 13a. The signature names the one that was used. Lower-casing is casing.hpp's.
 #pragma once
 
 #include <array>
@@ -24,14 +25,16 @@
 
 namespace glim {
 
-enum class BleuTokenizer { v13a, none };
+enum class BleuTokenizer { v13a, zh, none, automatic };
 
 struct BleuOptions {
   BleuTokenizer tokenizer = BleuTokenizer::v13a;
   bool lowercase = false;
 };
 
-// "13a" or "none"; ValueError for any other name.
+// Their names, as options take them.
+inline const std::vector<std::string> kBleuTokenizers = {"13a", "zh", "none", "auto"};
+// ValueError for any other name.
 BleuTokenizer parse_bleu_tokenizer(std::string_view name);
 
 struct BleuScore {
@@ -59,5 +62,8 @@ BleuScore corpus_bleu(std::span<const std::string> hypotheses,
 
 // A line's tokens, joined by single spaces.
 std::string tokenize_13a(std::string_view line);
+std::string tokenize_zh(std::string_view line);
+
+bool mostly_chinese(std::span<const std::string> lines);
 
 }  // namespace glim

@@ -1,5 +1,6 @@
 // The tokeniser of mteval-v13a (NIST, 2009) as sacreBLEU runs it: entities, then four substitutions
-// for Western languages, each over the whole line from left to right without overlap:
+// for Western languages, each over the whole line from left to right without overlap. That for Chinese sets
+// each Chinese character apart instead, then makes the same four:
 //
 //   1. [{-~[-` -&(-+:-@/]      a space on either side (ASCII symbols but ' , - .)
 //   2. ([^0-9])([.,])          space around a period or comma unless a digit stands before it
@@ -8,6 +9,7 @@
 //
 // The patterns look at one character on either side. All that they ask is whether that character is
 // one of a few ASCII ones, so working on bytes gives the same as working on characters.
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -53,20 +55,9 @@ std::string substitute_pairs(std::string_view line, Matches matches, Write write
   return out;
 }
 
-}  // namespace
-
-std::string tokenize_13a(std::string_view input) {
-  std::string line(input);
-  replace_all(line, "<skipped>", "");
-  replace_all(line, "-\n", "");
-  replace_all(line, "\n", " ");
-  replace_all(line, "&quot;", "\"");
-  replace_all(line, "&amp;", "&");
-  replace_all(line, "&lt;", "<");
-  replace_all(line, "&gt;", ">");
-
+std::string tokenize_western(const std::string& line) {
   std::string spaced;
-  for (char c : " " + line + " ") {
+  for (char c : line) {
     if (is_symbol(c)) {
       spaced += {' ', c, ' '};
     } else {
@@ -89,6 +80,51 @@ std::string tokenize_13a(std::string_view input) {
         out += {a, ' ', b, ' '};
       });
   return normalize_spaces(spaced);
+}
+
+// What sacreBLEU's list of ranges takes for Chinese. Its first line here, punctuation and symbols, comes of
+// "\u20000" in Python, which is U+2000 and a zero.
+bool is_chinese(std::uint32_t c) {
+  constexpr std::pair<std::uint32_t, std::uint32_t> kRanges[] = {
+      {0x2001, 0x2A6D}, {0x2E80, 0x2FDF}, {0x2FF0, 0x303F}, {0x3100, 0x312F}, {0x31A0, 0x31BF},
+      {0x31C0, 0x31EF}, {0x3200, 0x4DB5}, {0x4E00, 0x9FBB}, {0xF900, 0xFA2D}, {0xFA30, 0xFA6A},
+      {0xFA70, 0xFAD9}, {0xFE10, 0xFE1F}, {0xFE30, 0xFE4F}, {0xFF00, 0xFFEF}};
+  return std::ranges::any_of(kRanges, [c](auto r) { return r.first <= c && c <= r.second; });
+}
+
+}  // namespace
+
+std::string tokenize_zh(std::string_view line) {
+  const auto words = split_spaces(line);
+  if (words.empty()) return {};
+  line = {words.front().data(), words.back().data() + words.back().size()};  // without outer spaces
+  std::string apart;
+  for (const CodePoint& c : code_points(line)) {
+    const std::string space = is_chinese(c.value) ? " " : "";
+    append_utf8(apart += space, c.value);
+    apart += space;
+  }
+  return tokenize_western(apart);
+}
+
+bool mostly_chinese(std::span<const std::string> lines) {
+  std::int64_t chinese = 0, others = 0;
+  for (const std::string& line : lines)
+    for (const CodePoint& c : code_points(line))
+      if (!is_space(c.value)) ++(is_chinese(c.value) ? chinese : others);
+  return chinese > others;
+}
+
+std::string tokenize_13a(std::string_view input) {
+  std::string line(input);
+  replace_all(line, "<skipped>", "");
+  replace_all(line, "-\n", "");
+  replace_all(line, "\n", " ");
+  replace_all(line, "&quot;", "\"");
+  replace_all(line, "&amp;", "&");
+  replace_all(line, "&lt;", "<");
+  replace_all(line, "&gt;", ">");
+  return tokenize_western(" " + line + " ");
 }
 
 }  // namespace glim

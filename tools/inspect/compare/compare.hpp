@@ -24,8 +24,8 @@ namespace glim {
 
 struct CompareOptions {
   int beam = 1;
-  std::string tokenize = "13a";  // of BLEU on words
-  Index timed = 200;             // test sentences translated alone
+  std::string tokenize = "auto";  // of BLEU on words
+  Index timed = 200;              // test sentences translated alone
 };
 
 struct Comparison {

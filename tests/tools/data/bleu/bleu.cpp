@@ -74,6 +74,35 @@ TEST_CASE("13a splits as sacreBLEU's 13a does", "[bleu]") {
   }
 }
 
+TEST_CASE("zh splits as sacreBLEU's zh does", "[bleu]") {
+  CHECK(tokenize_zh("我有3.5只猫，ok.") == "我 有 3.5 只 猫 ， ok .");
+  REQUIRE(reference()["tokenize_zh"].size() == 400);
+  for (const auto& c : reference()["tokenize_zh"]) {
+    INFO(c[0]);
+    CHECK(tokenize_zh(c[0].get<std::string>()) == c[1].get<std::string>());
+  }
+  std::uint64_t h = 0xcbf29ce484222325u;  // FNV-1a over what each code point becomes
+  for (std::uint32_t c = 0; c <= 0x10FFFF; ++c) {
+    if ((c >= 0xD800 && c <= 0xDFFF) || is_space(c)) continue;
+    std::string text = "a";
+    append_utf8(text, c);
+    for (char byte : tokenize_zh(text + "b"))
+      h = (h ^ static_cast<unsigned char>(byte)) * 0x100000001b3u;
+  }
+  CHECK(h == std::stoull(reference()["zh_of_all"].get<std::string>(), nullptr, 16));
+}
+
+TEST_CASE("BLEU of Chinese is that of its characters", "[bleu]") {
+  const Lines chinese = {"床下面有一些很贵的鸟", "我弟弟需要你的五件大衣"};
+  const BleuOptions automatic{BleuTokenizer::automatic, false};
+  const BleuScore b = corpus_bleu(chinese, chinese, automatic);
+  CHECK(b.score == 100);
+  CHECK(b.signature.find("tok:zh") != std::string::npos);
+  CHECK(corpus_bleu(chinese, chinese).score == 0);  // one word a sentence: no 4-gram
+  const Lines english = {"the cat sat on the 垫子", "a b c d"};
+  CHECK(corpus_bleu(english, english, automatic).signature.find("tok:13a") != std::string::npos);
+}
+
 TEST_CASE("lower case is Python's", "[bleu][casing]") {
   const auto& data = reference();
   REQUIRE(data["lower"].size() == 300);

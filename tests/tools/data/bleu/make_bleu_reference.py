@@ -11,6 +11,7 @@ import random
 import sacrebleu
 from sacrebleu.metrics import BLEU
 from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
+from sacrebleu.tokenizers.tokenizer_zh import TokenizerZh
 
 rng = random.Random(2017)
 
@@ -101,10 +102,10 @@ for name, words, lines, rate, refs, lengths in [
         ("synthetic, almost random", LATIN, 30, 2.0, 1, (3, 12))]:
     cases.append((name, *synthetic(words, lines, rate, refs, lengths)))
 
-out = {"sacrebleu": sacrebleu.__version__, "cases": [], "tokenize_13a": [], "lower": []}
+out = {"sacrebleu": sacrebleu.__version__, "cases": [], "tokenize_13a": [], "tokenize_zh": [], "lower": []}
 for name, hypotheses, references in cases:
     case = {"name": name, "hypotheses": hypotheses, "references": references, "scores": []}
-    for tokenizer in ("13a", "none"):
+    for tokenizer in ("13a", "zh", "none"):
         for lowercase in (False, True):
             metric = BLEU(tokenize=tokenizer, lowercase=lowercase, force=True)
             b = metric.corpus_score(hypotheses, references)
@@ -125,6 +126,19 @@ for _ in range(300):
     line = "".join(rng.choice(list("ΣσςΑα'.\u0301\u00ad 1-ß中Жİ") + ["ΣΣ", "\u02b0", "\u0345"])
                    for _ in range(rng.randint(1, 8)))
     out["lower"].append([line, line.lower()])
+
+# Each character that the tokeniser for Chinese sets apart, and lines of them.
+apart = [f"a{chr(c)}b" for c in range(0x110000) if not 0xD800 <= c <= 0xDFFF and not chr(c).isspace()]
+zh = TokenizerZh()
+h = 0xcbf29ce484222325
+for line in apart:
+    for byte in zh(line).encode():
+        h = ((h ^ byte) * 0x100000001b3) % 2**64
+out["zh_of_all"] = f"{h:016x}"
+ALPHABET += ["我", "有", "，", "“", "”", "—", "…", "３", "％", "か", "한", "\U00020000"]
+for _ in range(400):
+    line = "".join(rng.choice(ALPHABET) for _ in range(rng.randint(0, 25)))
+    out["tokenize_zh"].append([line, zh(line)])
 
 # FNV-1a over the lower case of each code point alone.
 h = 0xcbf29ce484222325
