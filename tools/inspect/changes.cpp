@@ -127,8 +127,12 @@ Var ChangedForward::value_named(std::string_view path, Var v) {
   const std::string_view module = path.substr(0, dot == path.npos ? 0 : dot);
   const std::string_view name = path.substr(dot == path.npos ? 0 : dot + 1);
   if (name == "query") dk_ = v.size(-1);
-  if (name == "scores" && scale_ && dk_ > 0)
-    v = v * (*scale_ * std::sqrt(static_cast<double>(dk_)));  // it was 1/√Dk
+  if (name == "scores" && scale_ && dk_ > 0) {
+    const double factor = *scale_ * std::sqrt(static_cast<double>(dk_));  // it was 1/√Dk
+    of_option("--scale", fmt::format("{}", *scale_), "",
+              [&] { require_factor(factor, v.dtype()); });
+    v = v * factor;
+  }
   if (name == "scores") scores_ = v.shape();
   if (name == "keep")
     for (MaskChange& c : masks_)

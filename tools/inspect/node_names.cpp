@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <fmt/format.h>
 #include <set>
 
@@ -132,7 +133,14 @@ Tensor part_of(const Tensor& x, const std::string& part) {
   return y;
 }
 
+void require_factor(double factor, DType dtype) {
+  const double rounded = dtype == DType::Float32 ? static_cast<float>(factor) : factor;
+  if (std::isinf(rounded) || (rounded == 0 && factor != 0))
+    throw ValueError("factor", fmt::format("{} is {} in {}", factor, rounded, name_of(dtype)));
+}
+
 Tensor with_part_scaled(const Tensor& x, const std::string& part, double factor) {
+  require_factor(factor, x.dtype());
   const Tensor y = x.clone(), scaled = part_of(y, part);
   if (factor == 0)
     scaled.fill_(0);

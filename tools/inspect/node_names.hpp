@@ -28,6 +28,8 @@ struct NodeName {
 NodeName split_part(const std::string& text);
 // The part as a view. ValueError for what is no number or range, or has no heads; IndexError outside the extents.
 Tensor part_of(const Tensor& x, const std::string& part);
+// ValueError for a factor that the dtype makes 0 or infinite.
+void require_factor(double factor, DType dtype);
 // x with the part multiplied; a factor of 0 gives zeros, whatever was there.
 Tensor with_part_scaled(const Tensor& x, const std::string& part, double factor);
 

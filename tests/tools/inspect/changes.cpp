@@ -252,6 +252,10 @@ TEST_CASE("a change that changes nothing is refused") {
   says(message([](Changes& c) { c.unmask = {"nothing:0,0"}; }), "no attention is named 'nothing'");
   for (const char* text : {"loss", "loss=", "loss=nan", "loss=1e400", "=1"})
     says(message([&](Changes& c) { c.scale_gradient = {text}; }), "--scale-gradient");
+  // What float32 makes of a number counts.
+  says(message([](Changes& c) { c.scale_gradient = {kSelf + ".scores=1e-50"}; }), "1e-50 is 0 in float32");
+  says(message([](Changes& c) { c.scale = 1e39; }), "--scale: '1e+39': ");
+  CHECK(message([](Changes& c) { c.scale_gradient = {kSelf + ".scores=1e-30"}; }).empty());
 }
 
 }  // namespace test_changes

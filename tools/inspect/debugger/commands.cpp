@@ -369,8 +369,10 @@ void Debugger::set(const Words& words) {
     if (Turn t = session_.turn(i); t == Turn::ToCome || t == Turn::Now) can.push_back(i);
   if (can.empty())
     throw StateError("set", "the pass has gone past " + text + "; `run` starts it again");
-  for (int i : can)
+  for (int i : can) {
     part_of(session_.tape().value(i).value(), patch.part);  // whether it has the part
+    if (patch.kind == Patch::Scale) require_factor(patch.factor, session_.tape().value(i).dtype());
+  }
   int before = session_.current();
   // The current node last: once it is frozen the pass goes on, beyond others perhaps.
   for (auto i = can.rbegin(); i != can.rend(); ++i) session_.set(*i, patch);

@@ -410,6 +410,8 @@ TEST_CASE("unknown commands and names are answered with the nearest") {
                  "the pass has not reached it yet"));
   CHECK(contains(error_of(d, "next 99999999999999999999"), "not a whole number"));
   CHECK(contains(error_of(d, "set scores scale 1e999"), "needs a number"));
+  CHECK(contains(error_of(d, "set scores scale 1e-50"), "1e-50 is 0 in float32"));
+  CHECK(contains(error_of(d, "set scores scale 1e39"), "1e+39 is inf in float32"));
   CHECK(contains(error_of(d, "print #-1"), "no node"));
   CHECK(contains(error_of(d, "up 0"), "above 0"));
   CHECK(contains(error_of(d, "help me"), "no such command"));
