@@ -170,6 +170,9 @@ printf '1 2 3 4 5 6 7 8 9 10 1 2 3 4 5 6\n' >long.src
 refuse "line beyond the maximum" ':1' limited translate --model model <long.src
 printf '1 2\n\xff\n' >bad.src
 refuse "invalid UTF-8 to translate" ':2' limited translate --model model <bad.src
+{ echo '1 2'; head -c 20000000 /dev/zero | tr '\0' 1; echo; } >wide.src
+refuse "a line of 20 MB to translate" 'standard input:2: more than 1048576 bytes' limited translate --model model <wide.src
+refuse "a line of 20 MB to train on" 'wide\.src:2: more than 1048576 bytes' train_on wide.src wide.src
 printf '1 2\r\n\n3 4\n' | "$glim" translate --model model >out 2>err
 report "CRLF and an empty line: a line each" "$([ "$(wc -l <out)" = 3 ] && [ -z "$(sed -n 2p out)" ] && ! grep -q $'\r' out || cat out err)"
 refuse "n-best beyond the beam" 'n-?best' limited translate --model model --beam 2 --nbest 3 <good.src

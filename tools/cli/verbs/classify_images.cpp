@@ -11,6 +11,7 @@
 #include "tensor/error.hpp"
 #include "tools/cli/verbs/classify.hpp"
 #include "tools/cli/verbs/verbs.hpp"
+#include "tools/data/corpus/corpus.hpp"
 #include "tools/data/images/idx.hpp"
 #include "tools/data/images/png.hpp"
 #include "tools/train/learners/images.hpp"
@@ -86,7 +87,7 @@ void classify_images(const ClassifyArguments& a) {
   bool all = true;
   for (const std::string& file : a.files) all = classify_file(a, vit, file) && all;
   std::string line;
-  while (a.files.empty() && std::getline(std::cin, line))
+  while (a.files.empty() && next_line(std::cin, line))
     if (!line.empty()) all = classify_file(a, vit, line) && all;
   if (std::cin.bad()) throw FileError("standard input", "cannot be read");
   if (!all) throw Exit(1);

@@ -9,6 +9,7 @@
 #include "tools/cli/verbs/classify.hpp"
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/common/utf8.hpp"
+#include "tools/data/corpus/corpus.hpp"
 #include "tools/train/learners/classification.hpp"
 
 namespace glim {
@@ -36,11 +37,12 @@ void classify_sentences(const ClassifyArguments& a) {
   if (!a.labelled.empty()) return measure_labelled(classifier, a);
   std::string line;
   bool all = true;
-  for (Index number = 1; std::getline(std::cin, line); ++number) {
+  for (Index number = 1; next_line(std::cin, line); ++number) {
     if (!line.empty() && line.back() == '\r') line.pop_back();
     if (number == 1 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);
     std::string name = "standard input:" + std::to_string(number);
     auto find = [&]() -> std::optional<Classified> {
+      require_length(name, line);
       if (auto bad = first_invalid_utf8(line))
         throw FileError(name, describe_invalid_utf8(line, *bad));
       if (split_spaces(line).empty()) return {};

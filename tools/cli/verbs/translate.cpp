@@ -14,6 +14,7 @@
 #include "tensor/error.hpp"
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/common/utf8.hpp"
+#include "tools/data/corpus/corpus.hpp"
 #include "tools/train/learners/translation.hpp"
 #include "tools/train/translator.hpp"
 
@@ -86,12 +87,13 @@ void run_translate(TranslateArguments& a) {
     errors.clear();
   };
   std::string line;
-  while (std::getline(std::cin, line)) {
+  while (next_line(std::cin, line)) {
     if (!line.empty() && line.back() == '\r') line.pop_back();
     if (first == 0 && lines.empty() && line.rfind("\xEF\xBB\xBF", 0) == 0) line.erase(0, 3);
     names.push_back("standard input:" + std::to_string(first + lines.size() + 1));
     errors.emplace_back();
     try {
+      require_length(names.back(), line);
       translator.encode(line, names.back(), a.options.truncate);
     } catch (const FileError& e) {
       report_error(e.one_line());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <istream>
 #include <string_view>
 #include <utility>
 
@@ -20,13 +21,17 @@ FileError error_at(const std::string& file, std::int64_t line, const std::string
   return FileError(kCorpusOp, fmt::format("{}:{}: {}", file, line, problem));
 }
 
+FileError too_long(const std::string& place, std::size_t most) {
+  return FileError(place, fmt::format("more than {} bytes, the most that a line may have", most));
+}
+
 bool is_blank(std::string_view line) { return split_spaces(line).empty(); }
 
 // Cuts pieces of a file into checked lines as they come, so that a large file of another kind is
 // refused at its first line.
 class LineReader {
  public:
-  explicit LineReader(const std::string& path) : path_(path) {}
+  LineReader(const std::string& path, std::size_t most) : path_(path), most_(most) {}
 
   void take(std::string_view piece) {
     while (!piece.empty()) {
@@ -38,6 +43,7 @@ class LineReader {
             fmt::format("zero byte at byte {}: not a text file in UTF-8", open_.size() + at + 1));
       }
       open_ += part;
+      if (open_.size() > most_) throw too_long(fmt::format("{}:{}", path_, number()), most_);
       if (end == std::string_view::npos) return;
       finish_line();
       piece.remove_prefix(end + 1);
@@ -68,15 +74,28 @@ class LineReader {
   }
 
   const std::string& path_;
+  std::size_t most_;
   std::string open_;
   std::vector<std::string> lines_;
 };
 
 }  // namespace
 
-std::vector<std::string> read_lines(const std::string& path) {
+bool next_line(std::istream& in, std::string& line) {
+  line.clear();
+  int c = 0;
+  while ((c = in.get()) != std::istream::traits_type::eof() && c != '\n')
+    if (line.size() <= kMostLineBytes) line += static_cast<char>(c);
+  return c == '\n' || !line.empty();
+}
+
+void require_length(const std::string& name, const std::string& line) {
+  if (line.size() > kMostLineBytes) throw too_long(name, kMostLineBytes);
+}
+
+std::vector<std::string> read_lines(const std::string& path, std::size_t most) {
   const std::string name = shown_path(path);
-  LineReader reader(name);
+  LineReader reader(name, most);
   read_pieces(path, kCorpusOp, [&](std::string_view piece) { reader.take(piece); });
   return reader.finish();
 }

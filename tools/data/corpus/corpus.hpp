@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iosfwd>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,8 +31,16 @@ bool same_sentence(std::string_view a, std::string_view b);
 std::size_t count_same(const std::vector<std::string>& hypotheses,
                        const std::vector<std::string>& references);
 
-// All lines, blank ones included.
-std::vector<std::string> read_lines(const std::string& path);
+// Bytes of a line: a file without line ends is no file of sentences, and would take all memory.
+inline constexpr std::size_t kMostLineBytes = 1 << 20;
+
+// All lines, blank ones included. FileError with file and line for one of more than `most` bytes.
+std::vector<std::string> read_lines(const std::string& path, std::size_t most = kMostLineBytes);
+
+// The next line of a stream, false at its end. Of a line that is too long, for which require_length throws a
+// FileError, the end is not kept.
+bool next_line(std::istream& in, std::string& line);
+void require_length(const std::string& name, const std::string& line);
 
 // Sentences of one file (a language model's training text, or a test's source).
 struct Corpus {

@@ -16,8 +16,7 @@ namespace glim {
 namespace {
 
 using Fields = std::vector<std::string>;
-constexpr std::size_t kLongestRecord = 1 << 20;  // bytes of a line
-constexpr std::ptrdiff_t kMostFields = 10'000;   // of a record
+constexpr std::ptrdiff_t kMostFields = 10'000;  // of a record
 
 Fields divided(std::string_view line, char by) {
   Fields fields;
@@ -76,7 +75,6 @@ class TableReader {
         ++at_;
         continue;
       }
-      require_length(begin);
       if (!csv && std::ranges::count(lines_[begin], '\t') >= kMostFields) fail_wide(begin);
       Fields fields = csv ? csv_record() : divided(lines_[at_++], '\t');
       if (count == 0) {
@@ -100,7 +98,6 @@ class TableReader {
     for (at_ = 0; at_ < lines_.size(); ++at_) {
       const std::string& line = lines_[at_];
       if (split_spaces(line).empty()) continue;
-      require_length(at_);
       nlohmann::json json;
       std::set<std::string> members;
       std::string twice;
@@ -128,11 +125,6 @@ class TableReader {
  private:
   [[noreturn]] void fail(std::size_t line, const std::string& problem) const {
     throw FileError(fmt::format("{}:{}", table_.name, line + 1), problem);
-  }
-
-  void require_length(std::size_t line) const {
-    if (const std::size_t n = lines_[line].size(); n > kLongestRecord)
-      fail(line, fmt::format("{} bytes: a record has {} at most", n, kLongestRecord));
   }
 
   [[noreturn]] void fail_wide(std::size_t line) const {

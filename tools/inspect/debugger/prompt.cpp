@@ -11,6 +11,7 @@
 
 #include "tensor/error.hpp"
 #include "tools/common/output.hpp"
+#include "tools/data/corpus/corpus.hpp"
 
 namespace glim::step {
 namespace {
@@ -73,7 +74,7 @@ int converse(Debugger& debugger, bool terminal) {
   bool failed = false;
   if (!terminal) {
     std::string line;
-    for (int number = 1; std::getline(std::cin, line); ++number) {
+    for (int number = 1; next_line(std::cin, line); ++number) {
       auto first = line.find_first_not_of(" \t\r");
       if (first == std::string::npos || line[first] == '#') continue;
       if (!run(debugger, line, "line " + std::to_string(number) + ": ", failed)) break;

@@ -65,9 +65,10 @@ struct Parts {
 Parts parts_of(const TrainOptions& o) {
   if (o.task == "phrasebook")
     return {joined(sources_of(phrasebook_train())), joined(sources_of(phrasebook_valid()))};
-  std::vector<std::string> lines = read_lines(o.text);
+  auto read = [](const std::string& path) { return read_lines(path, std::string::npos); };
+  std::vector<std::string> lines = read(o.text);  // which may all be one line
   const std::string text = joined(lines);
-  if (!o.valid_text.empty()) return {text, joined(read_lines(o.valid_text))};
+  if (!o.valid_text.empty()) return {text, joined(read(o.valid_text))};
   if (o.valid_share == 0) return {text, {}};
   const bool by_character = o.tokenizer == "char";
   const std::vector<CodePoint> characters = code_points(text);

@@ -1,5 +1,6 @@
 #include "tools/data/corpus/corpus.hpp"
 
+#include <sstream>
 #include <string>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -35,7 +36,22 @@ TEST_CASE("lines end at line feeds", "[corpus]") {
   CHECK(read_lines(TemporaryFile("a\rb\x0B\x0C c\u2028d\n").path()) ==
         Lines{"a\rb\x0B\x0C c\u2028d"});
   const std::string wide(3 << 20, 'x');  // longer than one piece of the file
-  CHECK(read_lines(TemporaryFile(wide + "\n" + wide).path()) == Lines{wide, wide});
+  CHECK(read_lines(TemporaryFile(wide + "\n" + wide).path(), std::string::npos) ==
+        Lines{wide, wide});
+}
+
+TEST_CASE("a line that is too long is refused with file and line", "[corpus]") {
+  const std::string most(kMostLineBytes, 'x');
+  CHECK(read_lines(TemporaryFile("a\n" + most + "\nb").path()) == Lines{"a", most, "b"});
+  const TemporaryFile longer("a\n" + most + "x\nb");
+  CHECK(refusal(longer.path()) ==
+        longer.path() + ":2: more than 1048576 bytes, the most that a line may have");
+  std::istringstream in("a\n" + most + most + "\n\n" + most);
+  std::vector<std::size_t> sizes;
+  for (std::string line; next_line(in, line);) sizes.push_back(line.size());
+  CHECK(sizes == std::vector<std::size_t>{1, kMostLineBytes + 1, 0, kMostLineBytes});
+  CHECK_THROWS_AS(require_length("x:1", most + "x"), FileError);
+  CHECK_NOTHROW(require_length("x:1", most));
 }
 
 TEST_CASE("files that are no text", "[corpus]") {

@@ -70,7 +70,7 @@ TEST_CASE("CSV that is damaged is refused with its line") {
   CHECK(problem("source,target,Source\na,b,c\n") ==
         ":1: two columns are named 'source'; --columns takes them by number");
   CHECK(problem("source,target\na,b\n" + std::string(2 << 20, 'x') + ",y\n") ==
-        ":3: 2097154 bytes: a record has 1048576 at most");
+        ":3: more than 1048576 bytes, the most that a line may have");
   CHECK(problem(std::string(20'000, ','), "1,2") == ":1: more than 10000 columns");
   CHECK(problem("a\tb\n" + std::string(20'000, '\t') + "x") == ":2: more than 10000 columns");
   CHECK(problem("a,b\n", "1,3") == ":1: there is no column 3: the line has 2");
@@ -101,7 +101,7 @@ TEST_CASE("JSON lines: members by name, numbers as written") {
             .starts_with(":2: not JSON, at byte"));
   CHECK(problem("{}\n[1]\n", "a,b").starts_with(":1: the object has no 'a'"));
   CHECK(problem("{" + std::string(2 << 20, '[')) ==
-        ":1: 2097153 bytes: a record has 1048576 at most");
+        ":1: more than 1048576 bytes, the most that a line may have");
 }
 
 TEST_CASE("pairs with a blank side are left out and counted") {
