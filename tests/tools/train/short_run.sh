@@ -34,6 +34,10 @@ complete three 'three is complete: epoch 3 of 3, step 24\. To go on: glim train 
 complete five 'step 5 of 5\. To go on: .* --max-steps 10$'
 "$glim" train --resume --out three --epochs 4 --progress none >log 2>&1
 report "with more epochs it goes on" "$([ "$(steps three | wc -w)" -ge 32 ] || cat log)"
+complete three 'epoch 4 of 2, .* --epochs 8$' --epochs 2
+complete three 'step 32 of 3\. To go on: .* --epochs 8 --max-steps 64$' --max-steps 3
+"$glim" train --resume --out three --epochs 8 --max-steps 64 --progress none >log 2>&1
+report "as advised it goes on" "$([[ $(steps three) = *" 64 " ]] || cat log)"
 "${train[@]}" --examples 64 --epochs 9 --warmup 4 --rate 1e-12 --patience 1 --out early >log 2>&1 || cat log
 complete early 'validations? without improvement\. To go on: .* --patience 2$'
 # What a run tries, it tries again after it was resumed.

@@ -169,15 +169,15 @@ class Console final : public TrainObserver {
 // What ended a finished run, and the options with which it goes on.
 std::string why_complete(const TrainOptions& o, const TrainState& s) {
   std::string more;
-  if (s.epoch >= o.epochs) more += fmt::format(" --epochs {}", 2 * o.epochs);
+  if (s.epoch >= o.epochs) more += fmt::format(" --epochs {}", 2 * std::max(o.epochs, s.epoch));
   if (o.max_steps > 0 && s.step >= o.max_steps)
-    more += fmt::format(" --max-steps {}", 2 * o.max_steps);
+    more += fmt::format(" --max-steps {}", 2 * std::max(o.max_steps, s.step));
   std::string why =
-      fmt::format("epoch {} of {}, step {}{}", std::min(s.epoch + 1, o.epochs), o.epochs, s.step,
+      fmt::format("epoch {} of {}, step {}{}", s.epoch + (s.epoch < o.epochs), o.epochs, s.step,
                   o.max_steps > 0 ? fmt::format(" of {}", o.max_steps) : "");
   if (more.empty() && o.patience > 0 && s.bad_validations >= o.patience) {
     why += fmt::format(", {} validations without improvement", s.bad_validations);
-    more = fmt::format(" --patience {}", 2 * o.patience);
+    more = fmt::format(" --patience {}", 2 * std::max(o.patience, s.bad_validations));
   } else if (more.empty()) {
     why += fmt::format(", {} of the validation sentences right", o.enough);
     more = " --enough 0";
