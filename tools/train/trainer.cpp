@@ -76,7 +76,8 @@ Trainer::Trainer(const TrainOptions& options, Learner& learner, Checkpoint from)
     : options_(options),
       learner_(learner),
       config_toml_(std::move(from.config_toml)),
-      state_(from.state) {
+      state_(from.state),
+      saved_last_(true) {
   if (state_.data != learner.fingerprint())
     throw ValueError("--resume",
                      "the training data are not those that the checkpoint was made with");
@@ -213,9 +214,9 @@ BatchSize Trainer::joined_size(Index first, Index end) const {
 
 std::string Trainer::kept_checkpoint() const {
   std::string last = in_folder(options_.out, "last.safetensors");
-  std::error_code error;
-  return std::filesystem::exists(last, error) ? "the last good checkpoint is " + last
-                                              : "there was no checkpoint yet";
+  std::error_code error;  // it may be of a run that --overwrite is about to replace
+  return saved_last_ && std::filesystem::exists(last, error) ? "the last good checkpoint is " + last
+                                                             : "there was no checkpoint yet";
 }
 
 void Trainer::end_not_finite(Index first, Index end, const std::string& what) {
@@ -266,6 +267,7 @@ void Trainer::save(const std::string& name, bool with_optimizer, TrainObserver& 
   if (with_optimizer) c.optimizer = optimizer_->state_dict();
   std::string path = in_folder(options_.out, name);
   save_checkpoint(path, c);
+  saved_last_ = saved_last_ || name == "last.safetensors";
   observer.saved(path);
 }
 

@@ -124,6 +124,7 @@ class Trainer {
   Learner& learner_;
   std::string config_toml_;
   TrainState state_;
+  bool saved_last_ = false;  // OUT/last.safetensors is of this run
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<Schedule> schedule_;
   std::unique_ptr<StepRecorder> recorder_;

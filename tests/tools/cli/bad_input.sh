@@ -284,10 +284,12 @@ report "no folder is left by a run that came to nothing" "$(
 # --- a loss that is not finite ---
 explode() {
   limited train --task copy --examples 80 --layers 1 --d-model 16 --heads 2 --d-ff 32 --epochs 3 --progress none \
-    --schedule constant --optimizer sgd --rate 3e38 --weight-decay 1e3 --clip 0 --save-every 1 --out burst
+    --schedule constant --optimizer sgd --rate 3e38 --weight-decay 1e3 --clip 0 --save-every 1 --out "${@:-burst}"
 }
 refuse "weights that are not finite" 'parameter .* is not finite' explode
 report "are never saved" "$(ls burst | grep safetensors)"
+cp -r model replaced
+refuse "before another run was replaced" 'there was no checkpoint yet' explode replaced --overwrite
 diverge() {
   limited train --task copy --examples 80 --layers 1 --d-model 16 --heads 2 --d-ff 32 --epochs 6 --progress none \
     --schedule constant --optimizer sgd --rate 1e30 --clip 0 --save-every 1 --out wild
