@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "tensor/error.hpp"
+#include "tensor/interrupt.hpp"
 #include "tensor/memory/arena.hpp"
 
 namespace glim {
@@ -193,7 +194,9 @@ AllocatorStats allocator_stats() { return Cache::get().stats(); }
 void reset_peak() { Cache::get().reset_peak(); }
 void release_cache() { Cache::get().trim(); }
 
-Storage::Storage(std::size_t bytes) : block_(Cache::get().take(bytes)) {
+Storage::Storage(std::size_t bytes) {
+  Interruptible::check();
+  block_ = Cache::get().take(bytes);
   block_->refs.store(1, std::memory_order_relaxed);
 }
 

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <thread>
 
+#include "tensor/interrupt.hpp"
 #include "tests/catch.hpp"
 #include "tests/tensor/common.hpp"
 
@@ -123,3 +124,18 @@ TEST_CASE("memory that the system refuses is an error", "[storage]") {
 #endif
 
 namespace test_storage {}  // namespace test_storage
+
+TEST_CASE("a computation ends when its flag is set", "[storage]") {
+  std::atomic<bool> stop{false};
+  const Tensor x = ones({4});
+  {
+    Interruptible interruptible(&stop);
+    CHECK_NOTHROW(add(x, x));
+    stop = true;
+    CHECK_THROWS_AS(add(x, x), Interrupted);
+    std::thread([&] { CHECK_NOTHROW(add(x, x)); }).join();  // another thread's goes on
+    Interruptible not_here(nullptr);
+    CHECK_NOTHROW(add(x, x));
+  }
+  CHECK_NOTHROW(add(x, x));
+}

@@ -11,6 +11,7 @@
 #include "optim/clip.hpp"
 #include "optim/sgd.hpp"
 #include "tensor/clock.hpp"
+#include "tensor/interrupt.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tools/common/toml.hpp"
 #include "tools/train/shards.hpp"
@@ -129,6 +130,7 @@ Var Trainer::batch_loss(Index batch, Index targets, Measures& sums) {
 
 Trainer::Share Trainer::backward(Index shard, Index first, Index end, Index targets,
                                  bool check_finite) {
+  Interruptible interruptible(stop_);
   draw_as(state_, shard);
   Share share;
   for (Index b = first; b < end; ++b) {
@@ -280,6 +282,8 @@ bool Trainer::validate_and_save(TrainObserver& observer, bool epoch_end, double 
   epoch.nll = state_.epoch_nll;
   epoch.tokens = state_.epoch_tokens;
   report.train = epoch.per_target();
+  // What stops it at an epoch's end has it made again; within an epoch it would be left out.
+  std::optional<Interruptible> interruptible(std::in_place, epoch_end ? stop_ : nullptr);
   report.valid = measure_validation(learner_, state_.step, *processes_);
   report.step = state_.step;
   report.epoch = state_.epoch + (epoch_end ? 0 : 1);
@@ -287,6 +291,7 @@ bool Trainer::validate_and_save(TrainObserver& observer, bool epoch_end, double 
   report.seconds = seconds;
   if (epoch_end && options_.try_every > 0 && state_.epoch % options_.try_every == 0)
     report.trial = learner_.trial();
+  interruptible.reset();
   ++state_.validations;
   double now_at = report.valid.tokens > 0 ? learner_.criterion(report.valid) : report.train.kl;
   report.improved = std::isfinite(now_at) && (state_.best_step == 0 || now_at < state_.best);
@@ -354,13 +359,26 @@ Trainer::Replayed Trainer::replay(Index step, const std::function<void(Index, In
 
 bool Trainer::run(TrainObserver& observer, const std::atomic<bool>& stop) {
   learner_.model().train();
+  if (processes_->size() == 1) stop_ = &stop;  // several stop after the same update
+  // Within an update, or the validation after an epoch's last, the run is what it was before.
+  auto save_interrupted = [&] {
+    learner_.model().zero_grad();
+    learner_.model().train();
+    save("last.safetensors", true, observer);
+    return false;
+  };
   while (!state_.finished) {
     Index count = learner_.begin(Split::Train, state_.epoch);
     double epoch_start = seconds_now();
     while (state_.batch < count) {
       double start = seconds_now();
       Index end = std::min(count, state_.batch + options_.accumulate);
-      Update u = update(state_.batch, end);
+      Update u{};
+      try {
+        u = update(state_.batch, end);
+      } catch (const Interrupted&) {
+        return save_interrupted();
+      }
       state_.batch = end;
       if (profiled_updates_ > 0 && profile_.steps() == profiled_updates_) {
         observer.profiled(profile_);
@@ -385,7 +403,13 @@ bool Trainer::run(TrainObserver& observer, const std::atomic<bool>& stop) {
     }
     ++state_.epoch;
     state_.batch = 0;
-    if (validate_and_save(observer, true, seconds_now() - epoch_start)) break;
+    try {
+      if (validate_and_save(observer, true, seconds_now() - epoch_start)) break;
+    } catch (const Interrupted&) {
+      --state_.epoch;
+      state_.batch = count;
+      return save_interrupted();
+    }
     if (processes_->any(stop)) return false;
   }
   return true;

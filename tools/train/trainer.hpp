@@ -79,8 +79,8 @@ class Trainer {
   // return to, OUT/step-N.safetensors: 17 from the beginning to the end, fewer where they would take more than 1 GB.
   void record();
 
-  // Until the end, early stopping, or `stop` becomes true (a checkpoint is written then). Returns
-  // true at the end, false when stopped from outside.
+  // Until the end, early stopping, or `stop` becomes true: the update under way is given up, but not by one
+  // of several processes, and a checkpoint is written. Returns true at the end, false when stopped from outside.
   bool run(TrainObserver& observer, const std::atomic<bool>& stop);
 
   // Makes the updates up to `step` again, without validation, checkpoints and records. `before` is called before
@@ -125,6 +125,7 @@ class Trainer {
   std::string config_toml_;
   TrainState state_;
   bool saved_last_ = false;  // OUT/last.safetensors is of this run
+  const std::atomic<bool>* stop_ = nullptr;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<Schedule> schedule_;
   std::unique_ptr<StepRecorder> recorder_;

@@ -338,6 +338,8 @@ void run_train(Command& command, TrainArguments& a) {
   }
   bool done = trainer->run(console ? *console : nobody, interrupted);
   progress.end();
+  std::signal(SIGINT, SIG_DFL);  // everything is saved
+  std::signal(SIGTERM, SIG_DFL);
   if (!done) {
     say("interrupted: saved to " + last + "; to go on: glim train --resume --out " + o.out);
     throw Exit(130);
