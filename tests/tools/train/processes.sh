@@ -105,8 +105,8 @@ for ((i = 1; i <= kills; ++i)); do
     # The first at once, so that one is killed however fast they are.
     [ "$number" = "${numbers[i % 2]}" ] || sleep "$(awk -v r="$RANDOM" 'BEGIN { printf "%.3f", r / 131072 }')"
     pid=$(processes_here | shuf -n 1)
-    [ -n "$pid" ] && kill -9 "$pid" 2>/dev/null && killed=$((killed + 1))
-    wait $!
+    [ -n "$pid" ] && kill -9 "$pid" 2>/dev/null
+    wait $! || killed=$((killed + 1))  # the kill may have come too late
   done
   in_processes 2 "${run[@]}" $([ -e model/last.safetensors ] && echo --resume) >log 2>&1
   report "killed and resumed, run $i" "$(cmp ../alone/model/last.safetensors model/last.safetensors 2>&1 || tail -3 log)"

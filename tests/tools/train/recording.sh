@@ -60,11 +60,11 @@ for run in 1 2 3 4; do
     pid=$!
     if ((attempts < 3)); then
       sleep "$(awk -v t="$took" -v r="$RANDOM" 'BEGIN { printf "%.4f", t * r / 32768 / 1e6 }')"
-      kill -9 "$pid" 2>/dev/null && kills=$((kills + 1))
+      kill -9 "$pid" 2>/dev/null
     fi
     wait "$pid" 2>/dev/null
     status=$? attempts=$((attempts + 1))
-    [ "$status" = 137 ] && continue
+    [ "$status" = 137 ] && kills=$((kills + 1)) && continue  # the kill may have come too late
     [ "$status" = 0 ] || problem=$(cat err)
     break
   done
