@@ -1,8 +1,8 @@
 // What multi-head attention is made of, and its options: checks, masks, positions, appended keys.
 #include "nn/attention/multihead.hpp"
 #include "nn/init.hpp"
-#include "tensor/print.hpp"
 #include "tensor/ops/index.hpp"
+#include "tensor/print.hpp"
 
 namespace glim {
 namespace {

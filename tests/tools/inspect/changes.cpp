@@ -253,7 +253,8 @@ TEST_CASE("a change that changes nothing is refused") {
   for (const char* text : {"loss", "loss=", "loss=nan", "loss=1e400", "=1"})
     says(message([&](Changes& c) { c.scale_gradient = {text}; }), "--scale-gradient");
   // What float32 makes of a number counts.
-  says(message([](Changes& c) { c.scale_gradient = {kSelf + ".scores=1e-50"}; }), "1e-50 is 0 in float32");
+  says(message([](Changes& c) { c.scale_gradient = {kSelf + ".scores=1e-50"}; }),
+       "1e-50 is 0 in float32");
   says(message([](Changes& c) { c.scale = 1e39; }), "--scale: '1e+39': ");
   CHECK(message([](Changes& c) { c.scale_gradient = {kSelf + ".scores=1e-30"}; }).empty());
 }
