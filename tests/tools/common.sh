@@ -47,7 +47,7 @@ translates() {
   "$@" --out "$name" >log 2>&1 || problem="train: $(tail -1 log)"
   "$glim" translate --model "$name" --beam 3 <lines >found 2>err || problem="translate: $(cat err)"
   [ "$(wc -l <found)" = 4 ] && [ -z "$(sed -n 3p found)" ] || problem="translate: $(cat found)"
-  "$glim" evaluate --model "$name" --source lines --reference lines >log 2>&1
+  "$glim" evaluate --model "$name" --source lines --target lines >log 2>&1
   grep -q BLEU log || problem="evaluate: $(tail -1 log)"
   report "$name" "$problem"
 }

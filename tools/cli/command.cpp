@@ -102,8 +102,7 @@ struct TomlShower {
 template <class Options>
 auto find_option(Options& options, std::string_view name) -> decltype(&options[0]) {
   for (auto& o : options)
-    if (o.name == name || std::find(o.aliases.begin(), o.aliases.end(), name) != o.aliases.end())
-      return &o;
+    if (o.name == name) return &o;
   return nullptr;
 }
 

@@ -33,7 +33,6 @@ struct Option {
   char delimiter = 0;                       // between the values of a list that are given as one
   std::vector<std::string> choices;         // the only values, where there are any
   Range range;                              // of a number; the help says it
-  std::vector<std::string> aliases;         // older spellings, taken but not shown
   std::vector<std::string> kinds;  // the kinds of model that have it, where not all of them do
   bool hidden = false;             // taken but not shown: none of the verb's kinds has it
   bool decides = false;            // the defaults of others depend on it
@@ -65,7 +64,7 @@ class Command {
   // The same without a name on the command line.
   Option& argument(const std::string& option_name, Field field, const std::string& what);
 
-  // The option of this name or older spelling; nullptr if there is none.
+  // The option of this name; nullptr if there is none.
   Option* find(std::string_view option_name);
   const Option* find(std::string_view option_name) const;
   // Whether the user gave this option. std::logic_error for one that the command does not have.

@@ -25,8 +25,7 @@ bool of_fresh_models(const std::string& name) {
 
 void add_example_options(Command& command, ExampleOptions& options) {
   command.option("model", &options.model, "folder of a model, or one of its files");
-  command.option("fresh", &options.init, "a fresh model instead, with these sizes:").aliases = {
-      "init"};
+  command.option("fresh", &options.init, "a fresh model instead, with these sizes:");
   each_option(options.fresh, [&](const OptionText& t, auto& field) {
     if (!of_fresh_models(t.name)) return;
     Option& o = command.option(t.name, &field, t.help, t.range);
@@ -40,11 +39,8 @@ void add_example_options(Command& command, ExampleOptions& options) {
   Option& sentence =
       command.option("sentence", &options.source, "sentence to read (without: one of the task's)");
   sentence.group = "";
-  sentence.aliases = {"source"};
-  command
-      .option("translation", &options.target,
-              "its translation (without: the task's, or a trained model's own)")
-      .aliases = {"target"};
+  command.option("translation", &options.target,
+                 "its translation (without: the task's, or a trained model's own)");
   command.option(
       "hide", &options.hide,
       "tokens of the sentence that a bert has to guess, <s> being token 0: 3, or 3=cat to "

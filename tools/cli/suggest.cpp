@@ -24,7 +24,7 @@ constexpr Synonym kOptionSynonyms[] = {
     {"steps max-iters max-iter iters iterations num-steps n-steps train-steps max-update "
      "max-updates updates "
      "num-iterations total-steps",
-     "max-steps"},
+     "max-steps attribution-steps"},
     {"n-layer n-layers num-layers nlayers encoder-layers num-encoder-layers num-hidden-layers "
      "depth "
      "enc-layers",
@@ -88,12 +88,16 @@ constexpr Synonym kOptionSynonyms[] = {
      "model init-from"},
     {"pretrain finetune fine-tune init-checkpoint", "init-from"},
     {"src source-file train-src src-file from", "source"},
-    {"tgt trg target-file train-tgt tgt-file ref references reference-file to", "target"},
+    {"tgt trg target-file train-tgt tgt-file ref reference references reference-file to", "target"},
     {"data dataset train-file train-data train input input-file infile corpus file data-dir",
      "text pairs source labelled images"},
     {"valid val dev validation val-data valid-data dev-file val-file", "valid-source valid-text"},
     {"val-split validation-split valid-fraction val-fraction dev-share test-size", "valid-share"},
     {"sentence", "source"},
+    {"source", "sentence"},
+    {"target", "translation"},
+    {"test-reference", "test-target"},
+    {"most-mb max-size", "max-mb"},
     {"beam-size beams num-beams beam-width beamsize b k", "beam"},
     {"n-best num-return-sequences", "nbest"},
     {"lenpen alpha length-alpha len-penalty", "length-penalty"},
@@ -111,7 +115,7 @@ constexpr Synonym kOptionSynonyms[] = {
     {"verbose v quiet q silent", "quiet progress"},
     {"filter pattern op ops layer", "only"},
     {"png-file picture image images plot", "png"},
-    {"random fresh-model untrained new", "fresh"},
+    {"random fresh-model untrained new init", "fresh"},
 };
 
 // What there is nothing for, and why.
@@ -157,10 +161,7 @@ std::string plain(const std::string& name) {
 std::vector<std::string> names_of(const Command& command) {
   std::vector<std::string> names;
   for (const Option& o : command.options)
-    if (!o.argument && !o.hidden) {
-      names.push_back(o.name);
-      names.insert(names.end(), o.aliases.begin(), o.aliases.end());
-    }
+    if (!o.argument && !o.hidden) names.push_back(o.name);
   return names;
 }
 

@@ -131,7 +131,7 @@ refuse "an output length of a Transformer" 'length.*non-autoregressive' limited 
 refuse "comparing an unknown kind" 'kinds.*abacus.*transformer' limited compare --kinds abacus --out fresh
 refuse "comparing without references" 'test-target' limited compare --task copy --test-source good.src --out fresh
 refuse "comparing files without a test" 'test-source' limited compare --source good.src --target good.tgt --out fresh
-refuse "comparing what is no model" 'good\.src' limited compare --models good.src --test-source good.src --test-reference good.tgt
+refuse "comparing what is no model" 'good\.src' limited compare --models good.src --test-source good.src --test-target good.tgt
 refuse "comparing trained models by kind" 'models' limited compare --models model --kinds rnn
 refuse "comparing a kind with itself" 'kinds.*rnn.*twice' limited compare --kinds rnn,rnn --out fresh
 refuse "comparing with no beam" 'beam' limited compare --beam 0 --out fresh

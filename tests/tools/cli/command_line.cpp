@@ -30,7 +30,7 @@ std::vector<Command> commands(Fields& f) {
   c.option("layers", &f.layers, "layers", kPositive);
   c.option("d-model", &f.width, "width", kPositive).kinds = {"gpt"};
   c.option("rate", &f.rate, "learning rate", kNotNegative);
-  c.option("bias", &f.bias, "biases").aliases = {"use-bias"};
+  c.option("bias", &f.bias, "biases");
   c.option("names", &f.names, "names").delimiter = ',';
   c.option("out", &f.out, "folder");
   c.argument("files", &f.files, "files");
@@ -74,7 +74,7 @@ TEST_CASE("words fill the fields of their options", "[command line]") {
   CHECK(f.files == std::vector<std::string>{"a", "b", "--c"});
   CHECK(f.out == "-");
   f = {};
-  CHECK(parse(f, {"train", "--use-bias=false", "--kind", "rnn"}) == "train");
+  CHECK(parse(f, {"train", "--bias=false", "--kind", "rnn"}) == "train");
   CHECK_FALSE(f.bias);
   CHECK(f.rate == 0.25);
   CHECK(parse({"train", "--out="}) == "train");

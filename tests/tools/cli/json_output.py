@@ -92,7 +92,7 @@ def main(glim, root, make_images, *_):  # under sanitizers ~[slow] comes last
         check("evaluate", 1, "evaluate", "--model", "m")
         pathlib.Path("lines").write_text("1 2\n3 4\n")
         pathlib.Path("pairs.csv").write_text("source,target\n1 2,1 2\n3,\n")
-        check("evaluate", 1, "evaluate", "--hypotheses", "lines", "--reference", "lines")
+        check("evaluate", 1, "evaluate", "--hypotheses", "lines", "--target", "lines")
         found, said = check("evaluate", 1, "evaluate", "--model", "m", "--pairs", "pairs.csv")
         if found[0]["pairs"] != 2 or "1 pair" not in said:
             failed.append(f"evaluate --pairs: {found} {said}")

@@ -80,14 +80,6 @@ report "a warm-up that was given stays, with a warning" "$(grep -q 'note: --warm
 "$glim" train "${small[@]}" --schedule cosine --max-steps 3 --warmup 50 --out cosine >log 2>&1
 report "so does that of a cosine" "$(grep -q 'note: --warmup 50 is no shorter' log || head -5 log)"
 
-# --- old spellings ---
-printf '1 2\n3 4\n' >lines
-"$glim" translate --model short --batch 2 --max-length 5 --beam 1 <lines >new 2>&1
-"$glim" translate --model short --batch-sentences 2 --max-tokens 5 --beam 1 <lines >old 2>&1
-report "old spellings of translate" "$(cmp new old 2>&1)"
-"$glim" evaluate --model short --source lines --reference lines --output old --batch 1 >log 2>&1
-report "old spellings of evaluate" "$([ "$(wc -l <old)" = 2 ] || head -5 log)"
-
 # --- what shells offer ---
 complete_bash() {  # WORDS...: the last is being typed
   bash --norc -c 'source all.bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _glim; printf "%s\n" "${COMPREPLY[@]}"' \

@@ -206,9 +206,9 @@ check = checks.Checks()
 
 
 with tempfile.TemporaryDirectory() as folder:
-    subprocess.run([glim, "inspect", "--init", "--layers", "3", "--d-model", "128", "--d-ff", "256", "--out", folder,
-                    "--source", "We will feed a pig and a cat and a dog and a bird and a horse this weekend",
-                    "--target", "我们这个周末会喂一头猪和一只猫和一只狗", "--data",
+    subprocess.run([glim, "inspect", "--fresh", "--layers", "3", "--d-model", "128", "--d-ff", "256", "--out", folder,
+                    "--sentence", "We will feed a pig and a cat and a dog and a bird and a horse this weekend",
+                    "--translation", "我们这个周末会喂一头猪和一只猫和一只狗", "--data",
                     "--svg", "decoder.layers.2.multihead_attn/head1/dS"],
                    check=True, stdout=subprocess.DEVNULL)
     size = os.path.getsize(f"{folder}/inspect.html")

@@ -5,7 +5,7 @@ set -uo pipefail
 glim=$(realpath "$1")
 page=$(dirname "$(realpath "$0")")/../../../tools/inspect/data.md
 source "$(dirname "$(realpath "$0")")/../common.sh"
-inspect=("$glim" inspect --init --layers 1 --d-model 16 --heads 2 --d-ff 32 --steps 0)
+inspect=("$glim" inspect --fresh --layers 1 --d-model 16 --heads 2 --d-ff 32 --attribution-steps 0)
 writes() {  # NAME FILES COMMAND...: the folder `look` holds these files afterwards
   local name=$1 files=$2
   shift 2
@@ -54,12 +54,12 @@ refuse "no such node" "--zero: .*no node is called $map.score .*nearest: $map.sc
   "${inspect[@]}" --out look --overwrite --zero "$map.score"
 refuse "no factor" "--scale-gradient: 'loss=x' is not of the form NODE=NUMBER" "${inspect[@]}" --scale-gradient loss=x
 refuse "no module, how to get it" "--live: the module .*live.js is missing: .*tools/setup live && tools/build" \
-  cp_alone inspect --live --init --layers 1 --d-model 16 --heads 2 --d-ff 32 --out look9
+  cp_alone inspect --live --fresh --layers 1 --d-model 16 --heads 2 --d-ff 32 --out look9
 refuse "no number" "--scale" "${inspect[@]}" --scale x
 
 # The first line names ε where the loss has it.
-first_line() { "$@" --init --layers 1 --d-model 16 --heads 2 --d-ff 32 --label-smoothing "$smoothing" </dev/null | sed -n 1p; }
-for verb in "inspect --steps 0 --out look --overwrite" step; do
+first_line() { "$@" --fresh --layers 1 --d-model 16 --heads 2 --d-ff 32 --label-smoothing "$smoothing" </dev/null | sed -n 1p; }
+for verb in "inspect --attribution-steps 0 --out look --overwrite" step; do
   first=$(smoothing=0.1 first_line "$glim" $verb)
   report "$verb: the label smoothing is named" "$([[ $first == *', label smoothing ε = 0.1'* ]] || echo "$first")"
   first=$(smoothing=0 first_line "$glim" $verb)
@@ -68,9 +68,9 @@ done
 
 # Without a font for them, Chinese characters are boxes in a PNG, and it is said, once.
 printf '<fontconfig><dir>%s</dir></fontconfig>\n' "$work/none" >no-fonts.conf
-chinese=(--target 我有一只猫 --png 'decoder.layers.0.self_attn/*/A' --overwrite --out look)
-FONTCONFIG_FILE=$work/no-fonts.conf "${inspect[@]}" --source "I have a cat" "${chinese[@]}" >out 2>err
+chinese=(--translation 我有一只猫 --png 'decoder.layers.0.self_attn/*/A' --overwrite --out look)
+FONTCONFIG_FILE=$work/no-fonts.conf "${inspect[@]}" --sentence "I have a cat" "${chinese[@]}" >out 2>err
 report "no font" "$(grep -c 'no font on this machine has .*我.*fonts-wqy-microhei' err | grep -vx 1)"
-"${inspect[@]}" --source "I have a cat" --target "我有一只猫" --svg "$map/head1/A" --out look3 >out 2>err
+"${inspect[@]}" --sentence "I have a cat" --translation "我有一只猫" --svg "$map/head1/A" --out look3 >out 2>err
 report "an SVG has no fonts" "$(cat err)"
 summary

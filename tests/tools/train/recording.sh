@@ -107,7 +107,7 @@ report "report: it is as it was" "$([ "$(sha256sum report.html)" = "$before" ] |
 refuse_report "no recording" 'glim train --record' plain --out new.html
 refuse_report "an unknown folder" 'aloen.*nearest: alone' aloen --out new.html
 refuse_report "a run twice" 'twice' one ./one/ --out new.html
-refuse_report "a page beyond its limit" 'max-mb' one --most-mb 0.1 --out new.html
+refuse_report "a page beyond its limit" 'max-mb' one --max-mb 0.1 --out new.html
 refuse_report "an unknown picture" 'nearest: loss' alone --png los --out new.html
 refuse_report "a picture that exists" 'loss\.svg: exists' alone --svg loss --out new.html
 refuse_report "a folder that is not there" 'nowhere/new\.html' one --out nowhere/new.html

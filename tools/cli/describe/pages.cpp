@@ -27,12 +27,11 @@ std::string options_page(const Description& all) {
       "`{0} VERB --help` says the same of one verb, `{0} train --kind gpt --help` with the "
       "defaults of one "
       "kind\nof model. Where kinds differ, the first default is the Transformer's. Options without "
-      "a default are off or empty.\nNames that options had before are still taken.\n",
+      "a default are off or empty.\n",
       name);
   for (const DescribedCommand& v : all.verbs) {
     const Command& c = v.command;
     page += fmt::format("\n## {} {}\n\n{}\n", name, c.name, c.help);
-    std::string old;
     bool by_kind = c.find("kind");
     for (const OptionGroup& group : option_groups(c, true)) {
       page += fmt::format("\n| {} | meaning | default |{}\n|---|---|---|{}\n", group.name,
@@ -43,11 +42,8 @@ std::string options_page(const Description& all) {
                             cell(d == v.defaults.end() ? "" : d->second));
         if (by_kind) page += fmt::format(" {} |", fmt::join(o->kinds, ", "));
         page += "\n";
-        for (const std::string& alias : o->aliases)
-          old += fmt::format("{}`--{}` is `--{}`", old.empty() ? "" : ", ", alias, o->name);
       }
     }
-    if (!old.empty()) page += "\nFormerly: " + old + ".\n";
     if (v.recipes.empty()) continue;
     page += "\nWhat differs with other tasks:\n\n| kind | task | defaults |\n|---|---|---|\n";
     for (const auto& r : v.recipes)

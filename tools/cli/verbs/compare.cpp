@@ -206,8 +206,7 @@ Command compare_command() {
   c.option("models", &a->models, "folders of trained models to compare instead").delimiter = ',';
   c.option("test-source", &a->test_source,
            "file of source sentences to test on (built-in tasks have their own)");
-  c.option("test-target", &a->test_reference, "file of their translations").aliases = {
-      "test-reference"};
+  c.option("test-target", &a->test_reference, "file of their translations");
   c.option("table", &a->table, "also write the table to this file (Markdown)");
   c.option("beam", &a->compare.beam, "prefixes kept at each step; 1 is greedy", kBeam);
   c.option("tokenize", &a->compare.tokenize,

@@ -154,22 +154,20 @@ Command evaluate_command() {
   a->options.beam = 4;
   c.option("model", &a->model, "folder of a model, or one of its files");
   c.option("source", &a->source, "file of source sentences (built-in tasks have their own)");
-  c.option("target", &a->reference, "file of their translations, the references").aliases = {
-      "reference"};
+  c.option("target", &a->reference, "file of their translations, the references");
   c.option("pairs", &a->pairs,
            "instead of --source and --target: file of both (CSV, TSV or JSON lines; -: standard "
            "input)");
   c.option("columns", &a->columns, "its columns, as NAME,NAME (source,target)");
   c.option("hypotheses", &a->hypotheses, "file of translations to score instead of a model's");
-  c.option("out", &a->output, "file that also gets the translations").aliases = {"output"};
+  c.option("out", &a->output, "file that also gets the translations");
   c.option("tokenize", &a->tokenize, "BLEU's tokenizer (auto: zh for Chinese references, else 13a)")
       .choices = kBleuTokenizers;
   c.option("lowercase", &a->lowercase, "ignore case in BLEU");
   c.option("beam", &a->options.beam, "prefixes kept at each step; 1 is greedy", kBeam);
   c.option("length-penalty", &a->options.length_penalty, "α: scores are divided by ((5 + n)/6)^α",
            kNotNegative);
-  c.option("batch-sentences", &a->options.batch, "sentences translated together", kPositive)
-      .aliases = {"batch"};
+  c.option("batch-sentences", &a->options.batch, "sentences translated together", kPositive);
   c.option("truncate", &a->options.truncate, "cut sources beyond the model's maximum");
   c.option("json", &a->json, "print one JSON object");
   c.run = [a](Command& command) { run_evaluate(command, *a); };

@@ -243,13 +243,11 @@ Command inspect_command() {
   c.option("png", &a->png, "the same as PNG");
   c.option("list-pictures", &a->pictures, "print the names of all pictures and stop");
   c.option("attribution-steps", &a->steps,
-           "points of the integrated gradients (0: no attributions)", Range{0, 10'000})
-      .aliases = {"steps"};
+           "points of the integrated gradients (0: no attributions)", Range{0, 10'000});
   c.option("no-attention", &a->no_attention, "for a model that has none");
   c.option("no-tensors", &a->no_tensors, "leave out activations and gradients");
   c.option("max-mb", &a->most_mb, "largest size of a file",
-           {.least = 0, .most = 1e9, .above = true})
-      .aliases = {"most-mb"};
+           {.least = 0, .most = 1e9, .above = true});
   c.run = [a](Command& command) { run_inspect(command, *a); };
   return c;
 }

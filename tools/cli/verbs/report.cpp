@@ -89,8 +89,7 @@ Command report_command() {
   c.option("png", &a->png, "the same as PNG");
   c.option("list-pictures", &a->pictures, "print the names of all pictures and stop");
   c.option("max-mb", &a->most_mb, "largest size of the page",
-           {.least = 0, .most = 1e9, .above = true})
-      .aliases = {"most-mb"};
+           {.least = 0, .most = 1e9, .above = true});
   c.run = [a](Command&) { run_report(*a); };
   return c;
 }

@@ -122,11 +122,9 @@ Command translate_command() {
            kNotNegative);
   c.option("nbest", &a->options.n_best, "translations of each line; at most the beam", kPositive);
   c.option("max-tokens", &a->options.max_length,
-           "largest number of tokens written for a line (0: twice the source's and 10)", kCount)
-      .aliases = {"max-length"};
+           "largest number of tokens written for a line (0: twice the source's and 10)", kCount);
   c.option("batch-sentences", &a->options.batch,
-           "lines translated together: faster, but printed together", kPositive)
-      .aliases = {"batch"};
+           "lines translated together: faster, but printed together", kPositive);
   c.option("alignments", &a->options.alignments, "also print which word attended where");
   c.option("truncate", &a->options.truncate, "cut lines beyond the model's maximum");
   c.option("json", &a->json, "print a JSON object for each line");

@@ -12,7 +12,7 @@ check() { # NAME CONDITION...
   shift
   "$@" || { echo "FAIL: $name"; failed=1; }
 }
-sizes=(--init --layers 1 --d-model 16 --heads 2 --d-ff 32 --seed 5)
+sizes=(--fresh --layers 1 --d-model 16 --heads 2 --d-ff 32 --seed 5)
 step() { timeout 600 "$glim" step "${sizes[@]}" >out 2>err; }
 
 printf '# a comment\nbreak *self_attn.scores\n\ncontinue\nset . zero\nstats\ncontinue\ncontinue\n' | step
@@ -31,7 +31,7 @@ check "the script went on" [ "$(grep -c '^=> ' out)" = 3 ]
 # --- the gradients of a session are those of the page's own backward, bit for bit ---
 printf 'next 40\nprint d\nup\nrun\ncontinue\nexport stepped.safetensors\n' | step
 check "gradients are written" grep -q '^wrote \([0-9]*\) of \1 gradients to stepped.safetensors$' out
-timeout 600 "$glim" inspect "${sizes[@]}" --steps 0 --data --out looked >/dev/null 2>err
+timeout 600 "$glim" inspect "${sizes[@]}" --attribution-steps 0 --data --out looked >/dev/null 2>err
 check "the same model is inspected" [ $? = 0 ]
 compare() { # FILE FILE: the parameters' gradients of the first are in the second, with the same bytes
   python3 - "$1" "$2" <<'END'
@@ -61,10 +61,10 @@ check "diff agrees, and finds what was doubled" [ "$(grep -c WRONG out)" = 1 ]
 
 # --- models of other kinds ---
 for kind in rnn conv non-autoregressive gpt bert classifier vit; do
-  printf 'next 3\nformula\ncontinue\n' | timeout 600 "$glim" step --init --kind $kind --d-model 16 --layers 1 >out 2>err
+  printf 'next 3\nformula\ncontinue\n' | timeout 600 "$glim" step --fresh --kind $kind --d-model 16 --layers 1 >out 2>err
   check "$kind" [ $? = 0 ]
   check "$kind: the pass ends" grep -q '^the pass is over' out
-  printf 'break *no_such_name*\n' | timeout 600 "$glim" step --init --kind $kind --d-model 16 --layers 1 >out 2>err
+  printf 'break *no_such_name*\n' | timeout 600 "$glim" step --fresh --kind $kind --d-model 16 --layers 1 >out 2>err
   check "$kind: a name that it lacks" grep -q '^line 1: .*no node is called' err
 done
 
@@ -81,7 +81,7 @@ refuse() { # NAME PATTERN ARGUMENT...
 step </dev/null
 check "no command at all" [ $? = 0 ]
 refuse "an empty sentence" '--sentence: the sentence is empty' --fresh --sentence ''
-refuse "a target alone" '--translation' --init --target 'a b'
+refuse "a target alone" '--translation' --fresh --translation 'a b'
 refuse "a model that is not there" 'nowhere' --model nowhere
 refuse "patches that do not tile the image" '--patch: patches of 5 x 5 do not tile images of 28 x 28' --fresh --kind vit --patch 5
 refuse "a translation that a fresh model has not" '--translation: a fresh model cannot translate' --fresh --sentence 'cat cat'

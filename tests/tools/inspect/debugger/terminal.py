@@ -42,7 +42,7 @@ class Terminal:
             import fcntl
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
             os.environ["TERM"] = term
-            os.execv(glim, [glim, "step", "--init", "--layers", "1", "--d-model", "16", "--heads",
+            os.execv(glim, [glim, "step", "--fresh", "--layers", "1", "--d-model", "16", "--heads",
                             "2", "--d-ff", "32"])
 
     def wait_for(self, text, seconds=600):

@@ -31,7 +31,7 @@ refuse "rotary heads of odd width" 'width of a head, 5' "$glim" train --task cop
   --positions rotary --progress none --out fresh
 report "no folder is left by what was refused" "$([ -e fresh ] && ls fresh)"
 printf '3 4 5 6 7 8 9 3 4 5 6 7 8 9 3 4 5 6 7 8\n' >long
-refuse "a sentence beyond the positions" 'long|12' "$glim" evaluate --model kernel-2 --source long --reference long
+refuse "a sentence beyond the positions" 'long|12' "$glim" evaluate --model kernel-2 --source long --target long
 
 # --- a description that its tensors do not bear out ---
 genuine=kernel-2/best.safetensors reads=(translate --model bad.safetensors)

@@ -22,11 +22,11 @@ check() {
     problem="resume: $(tail -1 two/log)"
   [ "$(tensors one/model/last.safetensors)" = "$(tensors two/model/last.safetensors)" ] ||
     problem="a resumed run ends in other bits: $(tail -1 two/log)"
-  for way in "--beam 1" "--beam 3 --nbest 2" "--beam 1 --alignments --batch 4"; do
+  for way in "--beam 1" "--beam 3 --nbest 2" "--beam 1 --alignments --batch-sentences 4"; do
     "$glim" translate --model one/model $way <lines >found 2>err || problem="translate $way: $(cat err)"
   done
   [ "$(wc -l <found)" = 4 ] || problem="translate: $(cat found)"
-  "$glim" evaluate --model one/model --source lines --reference lines >log 2>&1
+  "$glim" evaluate --model one/model --source lines --target lines >log 2>&1
   grep -q BLEU log || problem="evaluate: $(tail -1 log)"
   report "$name" "$problem"
 }
