@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "tools/common/nearest.hpp"
+#include "tools/train/option_list.hpp"
 
 namespace glim {
 namespace {
@@ -119,6 +120,16 @@ Option& Command::option(const std::string& option_name, Field field, const std::
   return options.emplace_back(std::move(o));
 }
 
+Option& Command::option(const TrainOption& t, TrainOptions& options_filled) {
+  Field field = std::visit([&](auto m) -> Field { return &(options_filled.*m); }, t.member);
+  Option& o = option(t.name, field, t.help, t.range);
+  o.group = t.group;
+  o.choices = t.choices;
+  o.kinds = t.kinds;
+  o.decides = t.decides;
+  return o;
+}
+
 Option& Command::argument(const std::string& option_name, Field field, const std::string& what) {
   Option& o = option(option_name, field, what);
   o.argument = true;
@@ -138,10 +149,10 @@ bool Command::given(std::string_view option_name) const {
 
 bool Command::applies(const Option& option) const {
   const Option* kind = find("kind");
-  if (!kind || option.kinds.empty()) return true;
-  const std::string& chosen = *std::get<std::string*>(kind->field);
-  return std::find(option.kinds.begin(), option.kinds.end(), chosen) != option.kinds.end();
+  return !kind || option.kinds.empty() || lists(option.kinds, *std::get<std::string*>(kind->field));
 }
+
+bool Command::has_usual() const { return std::ranges::any_of(options, &Option::usual); }
 
 std::string Option::placeholder() const {
   if (is_flag()) return {};

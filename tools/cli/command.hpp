@@ -17,6 +17,9 @@
 
 namespace glim {
 
+struct TrainOption;
+struct TrainOptions;
+
 // Where the value of an option goes. A bool is a flag, which takes no value.
 using Field = std::variant<bool*, int*, std::int64_t*, std::uint64_t*, double*, std::string*,
                            std::vector<std::string>*>;
@@ -33,11 +36,12 @@ struct Option {
   char delimiter = 0;                       // between the values of a list that are given as one
   std::vector<std::string> choices;         // the only values, where there are any
   Range range;                              // of a number; the help says it
-  std::vector<std::string> kinds;  // the kinds of model that have it, where not all of them do
-  bool hidden = false;             // taken but not shown: none of the verb's kinds has it
-  bool decides = false;            // the defaults of others depend on it
-  bool given = false;              // by the command line, or by a configuration file
-  std::string origin;              // where the value is from: "run.toml:3"; empty: a default
+  std::string kinds;     // the kinds of model that have it, where not all do: "gpt, bert"
+  bool usual = false;    // `--help` shows it; all where none is
+  bool hidden = false;   // taken but not shown: none of the verb's kinds has it
+  bool decides = false;  // the defaults of others depend on it
+  bool given = false;    // by the command line, or by a configuration file
+  std::string origin;    // where the value is from: "run.toml:3"; empty: a default
 
   bool is_flag() const { return std::holds_alternative<bool*>(field); }
   bool is_list() const { return std::holds_alternative<std::vector<std::string>*>(field); }
@@ -61,6 +65,8 @@ class Command {
   // Adds an option, under the heading of the one before it. Its default is what the field holds now.
   Option& option(const std::string& option_name, Field field, const std::string& what,
                  const Range& range = {});
+  // The option of a training run that fills its field of `options`.
+  Option& option(const TrainOption& text, TrainOptions& options);
   // The same without a name on the command line.
   Option& argument(const std::string& option_name, Field field, const std::string& what);
 
@@ -71,12 +77,13 @@ class Command {
   bool given(std::string_view option_name) const;
   // Whether the option belongs to the kind of model that is chosen (any, without an option `kind`).
   bool applies(const Option& option) const;
+  // Whether `--help` shows only some of the options.
+  bool has_usual() const;
 
   std::string name, help, footer;
   bool hidden = false;                   // from the list of verbs
   std::string words_are;                 // what a word without an option may have been meant as
   std::deque<Option> options;            // a reference to one stays valid when more are added
-  std::vector<std::string> usual;        // the options that `--help` shows; empty: all
   std::function<void(Command&)> settle;  // gives what was not given its default
   std::function<void(Command&)> run;
 };

@@ -7,7 +7,7 @@
 #include "tools/cli/help.hpp"
 #include "tools/cli/suggest.hpp"
 #include "tools/common/output.hpp"
-#include "tools/train/option_kinds.hpp"
+#include "tools/train/option_list.hpp"
 
 namespace glim {
 namespace {

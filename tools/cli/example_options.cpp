@@ -1,41 +1,16 @@
 #include "tools/cli/example_options.hpp"
 
-#include <algorithm>
-
 #include "tensor/error.hpp"
-#include "tools/train/learners/kinds.hpp"
-#include "tools/train/option_kinds.hpp"
 #include "tools/train/option_list.hpp"
 #include "tools/train/presets.hpp"
 
 namespace glim {
-namespace {
-
-// Of the options of a training run those that a model's first weights depend on.
-const std::vector<std::string> kOfFreshModels = {
-    "kind", "task",      "layers", "decoder-layers", "d-model",    "heads", "d-ff",
-    "norm", "cell",      "tie",    "kernel",         "activation", "copy",  "positions",
-    "seed", "attention", "length", "embedding-init", "patch"};
-
-bool of_fresh_models(const std::string& name) {
-  return std::find(kOfFreshModels.begin(), kOfFreshModels.end(), name) != kOfFreshModels.end();
-}
-
-}  // namespace
 
 void add_example_options(Command& command, ExampleOptions& options) {
   command.option("model", &options.model, "folder of a model, or one of its files");
   command.option("fresh", &options.init, "a fresh model instead, with these sizes:");
-  each_option(options.fresh, [&](const OptionText& t, auto& field) {
-    if (!of_fresh_models(t.name)) return;
-    Option& o = command.option(t.name, &field, t.help, t.range);
-    o.group = "Fresh model";
-    o.choices = t.choices;
-    o.kinds = kinds_with(t.name);
-    o.decides = t.name == std::string_view("kind") || t.name == std::string_view("task");
-    if (t.name == std::string_view("kind"))
-      for (const Kind& k : kinds()) o.choices.push_back(k.name);
-  });
+  for (const TrainOption& t : train_options())
+    if (t.fresh) command.option(t, options.fresh).group = "Fresh model";
   Option& sentence =
       command.option("sentence", &options.source, "sentence to read (without: one of the task's)");
   sentence.group = "";
@@ -59,7 +34,7 @@ void add_example_options(Command& command, ExampleOptions& options) {
       "or CHANNEL,ROW,COLUMN=VALUE; * is every row or column");
   command.settle = [&options](Command& c) {
     apply_preset(options.fresh,
-                 [&](const char* name) { return of_fresh_models(name) && c.given(name); });
+                 [&](const char* name) { return train_option(name).fresh && c.given(name); });
   };
 }
 
@@ -86,9 +61,9 @@ void check_example_options(const Command& command, ExampleOptions& options) {
   if (!command.given("label-smoothing")) options.changes.label_smoothing.reset();
   auto given = [&](const std::string& name) { return command.given(name); };
   if (!options.init)
-    for (const std::string& name : kOfFreshModels)
-      if (given(name))
-        throw ValueError("--" + name, "belongs to a fresh model: give --fresh, or leave it out");
+    for (const TrainOption& t : train_options())
+      if (t.fresh && given(t.name))
+        throw ValueError("--" + t.name, "belongs to a fresh model: give --fresh, or leave it out");
   if (options.init && given("model"))
     throw ValueError("--model", "is a trained model, --fresh a fresh one: give one of them");
   for (auto [name, text] : {std::pair{"sentence", &options.source},

@@ -86,7 +86,7 @@ std::string verb_help(const About& about, const Command& command, bool all) {
   for (const Option& o : command.options)
     if (o.argument) usage += o.required ? " " + option_usage(o) : " [" + option_usage(o) + "]";
   std::string text = call + ": " + command.help + "\n\nUsage: " + usage + " [OPTIONS]\n";
-  bool few = !all && !command.usual.empty();
+  bool few = !all && command.has_usual();
   const Option* kind = command.find("kind");
   std::string chosen = kind && !kind->kinds.empty() ? "" : kind ? kind->shown_default() : "";
   const Option* task = command.find("task");
@@ -95,8 +95,8 @@ std::string verb_help(const About& about, const Command& command, bool all) {
         fmt::format("Defaults are those of --kind {} --task {}.\n", chosen, task->shown_default());
   if (few) {
     text += "\nThe options that matter first:\n";
-    for (const std::string& name : command.usual)
-      if (const Option* o = command.find(name); o && command.applies(*o)) text += option_entry(*o);
+    for (const Option& o : command.options)
+      if (o.usual && command.applies(o)) text += option_entry(o);
     text += "\n";
     text += entry("--help-all", fmt::format("all {} options, by group", count));
   } else {

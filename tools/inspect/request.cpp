@@ -58,7 +58,8 @@ template <class List>
 void read_all(const Json& request, const List& list) {
   for (const auto& [key, value] : request.items()) {
     bool known = false;
-    list([&, &name = key, &given = value](const char* its_name, auto& field, const Range& range) {
+    list([&, &name = key, &given = value](const std::string& its_name, auto& field,
+                                          const Range& range) {
       if (name != its_name) return;
       known = true;
       read(name, given, field, range);
@@ -79,15 +80,14 @@ Json request_of(const ExampleOptions& options) {
   });
   if (!options.init) return request;
   request.erase("model");
-  each_option(options.fresh,
-              [&](const OptionText& t, const auto& field) { request["fresh"][t.name] = field; });
+  for (const TrainOption& t : train_options()) request["fresh"][t.name] = t.json(options.fresh);
   return request;
 }
 
 TrainOptions fresh_options(const Json& given) {
   TrainOptions o;
   read_all(given, [&](const auto& f) {
-    each_option(o, [&](const OptionText& t, auto& field) { f(t.name, field, t.range); });
+    each_option(o, [&](const TrainOption& t, auto& field) { f(t.name, field, t.range); });
   });
   apply_preset(o, [&](const char* name) { return given.contains(name); });
   return o;

@@ -1,178 +1,61 @@
-// Every option of a training run, once: its group and name on the command line, its field, its help, and its
-// range. The command line, configuration files, checkpoints and resuming all use this list.
+// The options of a training run as a table, made of the rows of option_table.hpp.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <variant>
+#include <vector>
+
 #include "tools/common/range.hpp"
-#include "tools/train/option_names.hpp"
 #include "tools/train/options.hpp"
 
 namespace glim {
 
-struct OptionText {
-  const char *group, *name, *help;
+// With --init-from an option is free, the same as the model's, at most the model's, or the model's unless given.
+enum class FromStart { Free, Same, AtMost, Default };
+
+struct TrainOption {
+  std::string key;  // in a checkpoint: "d_model"
+  const char *help, *group;
+  std::variant<bool TrainOptions::*, Index TrainOptions::*, double TrainOptions::*,
+               std::string TrainOptions::*>
+      member;
   Range range = {};                       // of a number
   std::vector<std::string> choices = {};  // of a text that is one of a few
+  std::string kinds = {};                 // that have it: "gpt, bert"; empty: all
+  std::string usual = {};                 // kinds whose help shows it first
+  FromStart from_start = group == std::string("Model") ? FromStart::Same : FromStart::Free;
+  bool decides = false;  // the defaults of other options depend on it
+  bool resumes = false;  // may change when a run is resumed: the updates so far do not depend on it
+  bool fresh = false;    // the initial weights depend on it: an option of glim inspect --fresh
+  std::string name = dashed(key);  // on the command line: "d-model"
+
+  bool is_of(const std::string& kind) const;
+  nlohmann::json json(const TrainOptions& options) const;
+  bool same(const TrainOptions& a, const TrainOptions& b) const;
+  void copy(const TrainOptions& from, TrainOptions& to) const;
+  static std::string dashed(std::string key);
 };
 
-// f(text, field) for each, in the order of the help. `Options` may be const.
+// In the order of the help.
+const std::vector<TrainOption>& train_options();
+// std::logic_error if there is none of this name.
+const TrainOption& train_option(std::string_view name);
+
+// f(option, field) for each. `Options` may be const.
 template <class Options, class F>
 void each_option(Options& o, const F& f) {
-  const char* group = "Data";
-  auto take = [&](const char* name, auto& field, const char* help, const Range& range = {}) {
-    f(OptionText{group, name, help, range}, field);
-  };
-  auto choose = [&](const char* name, auto& field, const char* help,
-                    const std::vector<std::string>& choices) {
-    f(OptionText{group, name, help, {}, choices}, field);
-  };
-  const std::vector<std::string> tokenizers = {"word", "char", "mixed", "sentencepiece-bpe",
-                                               "sentencepiece-unigram"};
-  take("kind", o.kind, "kind of model");
-  choose("task", o.task, "what is learned: a built-in task, or files",
-         {"phrasebook", "names", "copy", "reverse", "noisy", "random", "files"});
-  take("source", o.source, "file of source sentences, one a line");
-  take("target", o.target, "file of target sentences");
-  take("valid-source", o.valid_source, "file of source sentences to validate on");
-  take("valid-target", o.valid_target, "file of target sentences to validate on");
-  take(
-      "pairs", o.pairs,
-      "instead of --source and --target: file of both (CSV, TSV or JSON lines; -: standard input)");
-  take("valid-pairs", o.valid_pairs, "such a file to validate on");
-  take("columns", o.columns,
-       "names of the columns of --pairs or --labelled (source,target; sentence,label)");
-  take("valid-share", o.valid_share,
-       "share of the training data to validate on instead (below 0: a tenth, at most 1,000 "
-       "sentences, where no other data are named)",
-       {-1, 1, false, true});
-  take("text", o.text, "file of text; for bert of sentences, one a line");
-  take("valid-text", o.valid_text,
-       "file of text to validate on (without: the end of --text, --valid-share of it)");
-  take("labelled", o.labelled,
-       "file of sentences and labels: sentence<TAB>label lines, CSV or JSON lines");
-  take("valid-labelled", o.valid_labelled, "such a file to validate on");
-  take("images", o.images, "IDX file of training images, plain or gzipped");
-  take("labels", o.labels, "IDX file of their labels");
-  take("valid-images", o.valid_images, "IDX file of images to validate on");
-  take("valid-labels", o.valid_labels, "IDX file of their labels");
-  take("image-folder", o.image_folder,
-       "instead of --images: folder with a folder of PNGs for each class");
-  take("valid-image-folder", o.valid_image_folder, "such a folder to validate on");
-  take("train-first", o.train_first, "train only on this many first images (0: all others)",
-       kCount);
-  take("valid-last", o.valid_last, "validate on this many last images, which are not trained on",
-       kCount);
-  take("init-from", o.init_from,
-       "folder of a model to begin with, of the same kind (or a bert, for a classifier)");
-  choose("tokenizer", o.tokenizer, "what is one token of a text", tokenizers);
-  choose("target-tokenizer", o.target_tokenizer, "tokenizer of the target side, if different",
-         tokenizers);
-  take("shared-vocabulary", o.shared_vocabulary, "one vocabulary for both sides");
-  take("vocabulary", o.vocabulary,
-       "largest size of a vocabulary (0: no limit; 8,000 with sentencepiece)", kCount);
-  take("vocabulary-file", o.vocabulary_file,
-       "own vocabulary instead: a file of tokens, one a line, or a SentencePiece model");
-  take("target-vocabulary-file", o.target_vocabulary_file,
-       "file of the target side's vocabulary, if different");
-  take("min-frequency", o.min_frequency, "fewest occurrences of a word or character", kPositive);
-  take("max-length", o.max_length, "longest sentence, in tokens; longer pairs are left out",
-       kPositive);
-  take("examples", o.examples, "pairs generated by copy, reverse and noisy", kPositive);
-  take("teacher", o.teacher, "folder of a model whose translations replace the training targets");
-  take("teacher-beam", o.teacher_beam, "beam of the teacher", kBeam);
-  take("word-dropout", o.word_dropout, "share of tokens hidden in training", kShare);
-  group = "Model";
-  take("layers", o.layers, "encoder layers", kPositive);
-  take("decoder-layers", o.decoder_layers, "decoder layers (0: as many as --layers)", kCount);
-  take("d-model", o.d_model, "width D", kPositive);
-  take("heads", o.heads, "attention heads H; must divide D", kPositive);
-  take("d-ff", o.d_ff, "width of the feed-forward layers", kPositive);
-  take("dropout", o.dropout, "dropout probability", kShare);
-  take("attention-dropout", o.attention_dropout, "dropout of attention (below 0: as --dropout)",
-       {-1, 1, false, true});
-  take("activation-dropout", o.activation_dropout,
-       "dropout of the feed-forward's hidden layer (below 0: as --dropout)", {-1, 1, false, true});
-  choose("norm", o.norm, "norms before or after each sublayer", kNames<NormPlacement>.names());
-  choose("activation", o.activation, "activation of the feed-forward layers",
-         kNames<Activation>.names());
-  choose("tie", o.tie, "weights shared by embeddings and generator", kNames<Tie>.names());
-  choose("positions", o.positions, "how a model knows where a token stands",
-         kNames<Positions>.names());
-  take("d-embed", o.d_embed, "width of a recurrent model's embeddings", kPositive);
-  choose("cell", o.cell, "cell of a recurrent model", kNames<CellKind>.names());
-  choose("attention", o.attention, "attention of a recurrent model",
-         kNames<AttentionScore>.names());
-  take("patch", o.patch, "side of the square patches of an image", kPositive);
-  take("kernel", o.kernel, "positions that a layer of a convolutional model sees", kPositive);
-  take("copy", o.copy, "copy words of the source: a pointer mixed with the generator");
-  choose("length", o.length, "length of a non-autoregressive output (long: cut at the first END)",
-         kNames<OutputLength>.names());
-  take("block", o.block, "tokens of context", kPositive);
-  take("init", o.init, "deviation of the initial weights", kAboveZero);
-  take("embedding-init", o.embedding_init,
-       "deviation of the initial embeddings (0: xavier-uniform, as other matrices)", kNotNegative);
-  take("bias", o.bias, "biases in layers and norms");
-  choose("pooling", o.pooling, "what stands for the whole: the first token or the mean",
-         kNames<Pooling>.names());
-  choose("recompute", o.recompute, "layers that backward runs again to save memory",
-         kNames<Recompute>.names());
-  group = "Training";
-  take("epochs", o.epochs, "passes over the training data (0: 5 to 100, by its amount)", kCount);
-  take("max-steps", o.max_steps, "largest number of updates (0: no limit)", kCount);
-  take("batch-tokens", o.batch_tokens, "largest number of padded tokens in a batch (0: no limit)",
-       kCount);
-  take("batch-sentences", o.batch_sentences,
-       "largest number of pairs in a batch (0: no limit; without either limit by the amount of "
-       "data)",
-       kCount);
-  take("accumulate", o.accumulate, "batches in one update", kPositive);
-  take("shards", o.shards, "parts of a batch, which processes share; a power of two", kPositive);
-  take("label-smoothing", o.label_smoothing, "ε: probability given to the other tokens", kShare);
-  take("shift", o.shift, "largest shift of training images, in pixels", {0, 1e6});
-  take("rotation", o.rotation, "largest rotation of training images, in degrees", {0, 180});
-  take("guided-attention", o.guided_attention,
-       "weight of the penalty on attention off the diagonal (0: none)", kNotNegative);
-  take("guided-width", o.guided_width,
-       "g: distance from the diagonal that costs little, as a share of the length", kAboveZero);
-  take("scheduled-sampling", o.scheduled_sampling,
-       "largest share of decoder inputs that are the model's own predictions (0: none)", {0, 1});
-  choose("sampling-schedule", o.sampling_schedule, "how the share grows",
-         {"constant", "linear", "exponential", "inverse-sigmoid"});
-  take("sampling-steps", o.sampling_steps, "steps until the share is largest", kPositive);
-  choose("optimizer", o.optimizer, "algorithm of the updates", {"adam", "adamw", "sgd"});
-  take("beta1", o.beta1, "Adam's β₁", kShare);
-  take("beta2", o.beta2, "Adam's β₂", kShare);
-  take("epsilon", o.epsilon, "Adam's ε", kAboveZero);
-  take("weight-decay", o.weight_decay, "L2 penalty (adamw: decoupled decay, of matrices only)",
-       kNotNegative);
-  take("momentum", o.momentum, "momentum of sgd", kShare);
-  choose("schedule", o.schedule, "course of the learning rate",
-         {"noam", "inverse-sqrt", "cosine", "constant"});
-  take("rate", o.rate, "peak learning rate (0: 5e-4; noam: that of --noam-factor)", kNotNegative);
-  take("noam-factor", o.noam_factor,
-       "instead of --rate, with --schedule noam: peak = factor · D^-½ · warmup^-½ (0: 1)",
-       kNotNegative);
-  take("warmup", o.warmup, "steps of warm-up", kCount);
-  take("clip", o.clip, "largest global norm of the gradient (0: no limit)", kNotNegative);
-  take("seed", o.seed, "seed of the initial weights, the order of batches and dropout", kCount);
-  choose("precision", o.precision, "numbers of the model", {"float32", "float64"});
-  group = "Run";
-  take("patience", o.patience, "validations without improvement before stopping (0: never)",
-       kCount);
-  take("try-every", o.try_every,
-       "epochs between translations of validation sentences, some shown (0: never)", kCount);
-  take("enough", o.enough,
-       "stop when this share of those translations equals the reference (0: never)", {0, 1});
-  take("valid-every", o.valid_every, "steps between validations (0: each epoch)", kCount);
-  take("save-every", o.save_every, "steps between checkpoints (0: at each validation)", kCount);
-  take("log-every", o.log_every,
-       "steps between lines of the log (0: 50; 20 lines at least, and one an epoch)", kCount);
-  take("record", o.record,
-       "keep gradient norms, entropies and more in OUT/recording.jsonl, for glim report, and up to "
-       "17 checkpoints (1 GB at most), OUT/step-N.safetensors, for glim inspect --run");
-  take("record-every", o.record_every, "steps between records (0: 50; 20 records at least)",
-       kCount);
-  take("average", o.average, "number of last epochs whose weights are averaged (0: none)", kCount);
-  take("out", o.out, "folder of the model");
+  for (const TrainOption& t : train_options())
+    std::visit([&](auto member) { f(t, o.*member); }, t.member);
 }
+
+// Whether "gpt, bert" names this one.
+bool lists(const std::string& list, const std::string& name);
+
+// "is no option of --kind gpt; it belongs to --kind rnn".
+std::string no_option_of(const std::string& kind, const std::string& owners);
+
+// ValueError if an option that options.kind does not have differs from its default: it would be ignored.
+void refuse_strangers(const TrainOptions& options);
 
 }  // namespace glim

@@ -12,24 +12,18 @@
 #include "tools/common/nearest.hpp"
 #include "tools/common/utf8.hpp"
 #include "tools/data/corpus/stored_json.hpp"
-#include "tools/train/option_kinds.hpp"
 #include "tools/train/option_list.hpp"
 
 namespace glim {
 
 namespace {
 
-std::string key_of(std::string name) {
-  for (char& c : name) c = c == '-' ? '_' : c;
-  return name;
-}
-
 [[noreturn]] void fail(const std::string& option, const std::string& problem) {
   throw ValueError("--" + option, problem);
 }
 
 void check_values(const TrainOptions& o) {
-  each_option(o, [&](const OptionText& t, const auto& field) {
+  each_option(o, [&](const TrainOption& t, const auto& field) {
     if constexpr (std::is_same_v<std::remove_cvref_t<decltype(field)>, std::string>) {
       if (first_invalid_utf8(field))
         fail(t.name, "'" + field + "' is not UTF-8");  // checkpoints are
@@ -57,7 +51,7 @@ void read_as_older(TrainOptions& o, bool has_share) {
 // A model of float32 computes with what float32 makes of a number.
 void check_rounded(const TrainOptions& o) {
   if (o.precision != "float32") return;
-  each_option(o, [&](const OptionText& t, const auto& field) {
+  each_option(o, [&](const TrainOption& t, const auto& field) {
     if constexpr (std::is_same_v<std::remove_cvref_t<decltype(field)>, double>) {
       const std::string_view group = t.group;
       const double rounded = static_cast<float>(field);
@@ -73,7 +67,7 @@ void check_rounded(const TrainOptions& o) {
 
 std::string TrainOptions::to_json() const {
   auto j = nlohmann::ordered_json::object();
-  each_option(*this, [&](const OptionText& t, const auto& field) { j[key_of(t.name)] = field; });
+  for (const TrainOption& t : train_options()) j[t.key] = t.json(*this);
   return j.dump();
 }
 
@@ -81,9 +75,7 @@ std::string TrainOptions::to_toml() const {
   std::string toml =
       "# The effective options of this run: glim train --config FILE takes them again.\n";
   toml += "# Kernels " + std::string(name_of(best_isa())) + " (GLIM_ISA).\n";
-  each_option(*this, [&](const OptionText& t, const auto& field) {
-    toml += std::string(t.name) + " = " + nlohmann::json(field).dump() + "\n";
-  });
+  for (const TrainOption& t : train_options()) toml += t.name + " = " + t.json(*this).dump() + "\n";
   toml += "products = \"" + std::string(name_of(products_in_use())) + "\"\n";
   return toml;
 }
@@ -92,8 +84,8 @@ TrainOptions TrainOptions::from_json(const std::string& text, const std::string&
   return read_json(text, TrainOptions{}.to_json(), where, "training options", [](const auto& j) {
     TrainOptions o;
     // An option that the file's program did not know yet has its default.
-    each_option(o, [&](const OptionText& t, auto& field) {
-      if (j.contains(key_of(t.name))) j.at(key_of(t.name)).get_to(field);
+    each_option(o, [&](const TrainOption& t, auto& field) {
+      if (j.contains(t.key)) j.at(t.key).get_to(field);
     });
     if (!j.contains("noam_factor")) read_as_older(o, j.contains("valid_share"));
     check_values(o);
@@ -176,15 +168,6 @@ void check(const TrainOptions& o) {
                              "of --schedule noam is --noam-factor {}",
                              o.rate, o.rate));
   if (o.out.empty()) fail("out", "needs a folder");
-}
-
-std::vector<std::string> differences(const TrainOptions& a, const TrainOptions& b) {
-  std::vector<std::string> names;
-  auto other = nlohmann::json::parse(b.to_json());
-  each_option(a, [&](const OptionText& t, const auto& field) {
-    if (nlohmann::json(field) != other[key_of(t.name)]) names.push_back(t.name);
-  });
-  return names;
 }
 
 Index log_interval(Index chosen, Index total_steps) {

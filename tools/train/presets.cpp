@@ -8,7 +8,6 @@
 #include <type_traits>
 
 #include "tools/common/utf8.hpp"
-#include "tools/train/option_kinds.hpp"
 #include "tools/train/option_list.hpp"
 
 namespace glim {
@@ -92,20 +91,21 @@ bool among(std::string_view names, const std::string& name) {
 
 // std::logic_error for what is no option, or no value of one.
 void set(TrainOptions& o, std::string_view name, std::string_view value) {
-  bool taken = false;
-  each_option(o, [&](const OptionText& t, auto& field) {
-    using Field = std::remove_cvref_t<decltype(field)>;
-    if (t.name != name) return;
-    if constexpr (std::is_same_v<Field, std::string>) {
-      field = value;
-      taken = true;
-    } else if constexpr (!std::is_same_v<Field, bool>) {
-      const char* last = value.data() + value.size();
-      auto [end, error] = std::from_chars(value.data(), last, field);
-      if (end != last && *end == 'D') field *= static_cast<Field>(o.d_model), ++end;
-      taken = error == std::errc{} && end == last;
-    }
-  });
+  const bool taken = std::visit(
+      [&]<class Field>(Field TrainOptions::*member) {
+        Field& field = o.*member;
+        if constexpr (std::is_same_v<Field, std::string>) {
+          field = value;
+          return true;
+        } else if constexpr (!std::is_same_v<Field, bool>) {
+          const char* last = value.data() + value.size();
+          auto [end, error] = std::from_chars(value.data(), last, field);
+          if (end != last && *end == 'D') field *= static_cast<Field>(o.d_model), ++end;
+          return error == std::errc{} && end == last;
+        }
+        return false;
+      },
+      train_option(name).member);
   if (!taken) throw std::logic_error("preset: " + std::string(name) + "=" + std::string(value));
 }
 
@@ -115,15 +115,14 @@ using Took = std::function<void(const std::string&, const std::string&)>;
 // What was given decides what the data are.
 void infer_task(TrainOptions& o, const Given& given, const Took& took) {
   if (given("task")) return;
-  const char* because = nullptr;
-  for (const char* files : {"source", "target", "valid-source", "valid-target", "pairs",
-                            "valid-pairs", "text", "valid-text"})
-    if (!because && given(files)) because = files;
-  bool own = o.kind == "classifier" || o.kind == "vit";
-  if (!because && !own) return;
+  std::string because;
+  for (const TrainOption& t : train_options())
+    if (t.decides && t.name != "kind" && because.empty() && given(t.name.c_str()))
+      because = "since --" + t.name + " is given";
+  if (o.kind == "classifier" || o.kind == "vit") because = "all that --kind " + o.kind + " has";
+  if (because.empty()) return;
   o.task = "files";
-  took("task", own ? "all that --kind " + o.kind + " has"
-                   : std::string("since --") + because + " is given");
+  took("task", because);
 }
 
 std::vector<std::string> yield_to_given(TrainOptions& o, const Given& given, const Took& took) {
@@ -136,7 +135,7 @@ std::vector<std::string> yield_to_given(TrainOptions& o, const Given& given, con
     field = value;
     took(name, why);
   };
-  if (given("d-model") && takes(o.kind, "heads") && o.heads > 0) {
+  if (given("d-model") && train_option("heads").is_of(o.kind) && o.heads > 0) {
     Index heads = o.heads;
     while (o.d_model % heads != 0) --heads;
     yields("heads", o.heads, heads, "it must divide --d-model " + std::to_string(o.d_model));

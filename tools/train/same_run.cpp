@@ -66,7 +66,7 @@ void require_same_options(const Processes& processes, const TrainOptions& o, boo
     mix_file(program, "/proc/self/exe");
     program.mix_all(std::string(name_of(products_in_use())));
     options.mix_all(o.to_json());
-    each_option(o, [&](const OptionText&, const auto& field) {
+    each_option(o, [&](const TrainOption&, const auto& field) {
       std::error_code ignored;
       if constexpr (std::is_same_v<std::remove_cvref_t<decltype(field)>, std::string>)
         if (std::filesystem::is_regular_file(field, ignored)) mix_file(files, field);

@@ -21,7 +21,5 @@ std::unique_ptr<Start> starting_model(TrainOptions& options,
                                       const std::function<bool(const char*)>& given);
 // Gives a model of its sizes its weights. FileError naming the file.
 void load_start(Module& model, const Start& start);
-// Whether --init-from says the value of this option.
-bool said_by_start(const std::string& option);
 
 }  // namespace glim

@@ -36,7 +36,7 @@ TEST_CASE("a range says what it takes and refuses the rest", "[range]") {
 
 TEST_CASE("every number option says its range, and its default lies within", "[range]") {
   TrainOptions o;
-  each_option(o, [&](const OptionText& t, auto& field) {
+  each_option(o, [&](const TrainOption& t, auto& field) {
     using Value = std::remove_cvref_t<decltype(field)>;
     INFO(t.name);
     if constexpr (std::is_same_v<Value, double> || std::is_same_v<Value, Index>) {
@@ -50,6 +50,21 @@ TEST_CASE("every number option says its range, and its default lies within", "[r
   o = {};
   o.source = "\xff";
   CHECK(contains(message_of<ValueError>([&] { check(o); }), "is not UTF-8"));
+}
+
+TEST_CASE("rows of the table of options name kinds that there are", "[options]") {
+  for (const TrainOption& t : train_options()) {
+    INFO(t.name);
+    for (const std::string& list : {t.kinds, t.usual}) {
+      std::string known;  // the kinds of the list, in any order, are as long as the list
+      for (const Kind& k : kinds())
+        if (lists(list, k.name)) known += (known.empty() ? "" : ", ") + k.name;
+      CHECK(known.size() == list.size());
+    }
+    for (const Kind& k : kinds()) CHECK((!lists(t.usual, k.name) || t.is_of(k.name)));
+  }
+  CHECK(train_option("d-model").key == "d_model");
+  CHECK_THROWS_AS(train_option("width"), std::logic_error);
 }
 
 TEST_CASE("presets name options and values that there are", "[range]") {

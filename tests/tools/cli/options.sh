@@ -58,6 +58,7 @@ for line in '' '--kind rnn' '--kind conv --task copy' '--kind gpt' '--kind bert'
         echo "$name: '$(shown $name $line)', not '$(used $name $line)'"
     done)"
 done
+report "files decide the defaults that help shows" "$([ "$(shown task --pairs pairs.tsv)" = files ] || shown task --pairs pairs.tsv)"
 "$glim" train --layers 5 --task copy --show-config >run.toml
 report "a value says where it comes from" "$(
   grep -Eq '^layers = 5 +# command line$' run.toml && grep -Eq '^heads = 4 +# recipe of --task copy$' run.toml &&

@@ -57,7 +57,7 @@ std::string bash_completion(const Description& all) {
         values += fmt::format("    {}) return ;;\n", word);
     }
     if (c.find("config")) list += "--show-config ";
-    if (!c.usual.empty()) list += "--help-all ";
+    if (c.has_usual()) list += "--help-all ";
     options += fmt::format("    {}) options='{}--help'{} ;;\n", c.name, list, arguments);
     if (!files.empty()) values += "    " + files + ") files=1 ;;\n";
   }
@@ -116,7 +116,7 @@ std::string zsh_completion(const Description& all) {
       cases += " \\\n        '" + spec + help.substr(1, help.size() - 2) + "]" + action + "'";
     }
     if (c.find("config")) cases += " \\\n        '--show-config[print the configuration]'";
-    if (!c.usual.empty()) cases += " \\\n        '--help-all[all options]'";
+    if (c.has_usual()) cases += " \\\n        '--help-all[all options]'";
     cases += " \\\n        '--help[the options]'\n      ;;\n";
   }
   return fmt::format(R"(#compdef {0}
@@ -165,7 +165,7 @@ std::string fish_completion(const Description& all) {
       text += here + " -l " + o.name + value + " -d " + single_quoted(o.help, false) + "\n";
     }
     if (c.find("config")) text += here + " -l show-config -d 'print the configuration'\n";
-    if (!c.usual.empty()) text += here + " -l help-all -d 'all options'\n";
+    if (c.has_usual()) text += here + " -l help-all -d 'all options'\n";
     text += here + " -l help -d 'the options'\n";
   }
   return text;

@@ -42,7 +42,7 @@ std::string manual_page(const Description& all, const DescribedCommand& verb) {
     if (!group.name.empty()) page += ".SS " + roff(group.name) + "\n";
     for (const Option* o : group.options) {
       page += ".TP\n\\fB" + roff(option_usage(*o)) + "\\fR\n" + roff(o->full_help()) + ".\n";
-      if (!o->kinds.empty()) page += roff(fmt::format("Kinds: {}.\n", fmt::join(o->kinds, ", ")));
+      if (!o->kinds.empty()) page += roff("Kinds: " + o->kinds + ".\n");
       if (auto d = verb.defaults.find(o->name); d != verb.defaults.end() && !d->second.empty())
         page += roff("Default: " + d->second + ".\n");
     }

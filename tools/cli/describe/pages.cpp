@@ -40,7 +40,7 @@ std::string options_page(const Description& all) {
         auto d = v.defaults.find(o->name);
         page += fmt::format("| `{}` | {} | {} |", option_usage(*o), cell(o->full_help()),
                             cell(d == v.defaults.end() ? "" : d->second));
-        if (by_kind) page += fmt::format(" {} |", fmt::join(o->kinds, ", "));
+        if (by_kind) page += " " + o->kinds + " |";
         page += "\n";
       }
     }
@@ -85,8 +85,7 @@ an option of another kind of model are refused with file and line.
                                                                             : "whole number";
         auto d = v.defaults.find(o->name);
         rows += fmt::format("| `{}` | {} | {} | {} | {} |\n", o->name, type, cell(o->full_help()),
-                            o->kinds.empty() ? "" : fmt::format("{}", fmt::join(o->kinds, ", ")),
-                            cell(d == v.defaults.end() ? "" : d->second));
+                            o->kinds, cell(d == v.defaults.end() ? "" : d->second));
       }
       if (!rows.empty())
         page += fmt::format("\n| {} | value | meaning | kinds | default |\n|---|---|---|---|---|\n",

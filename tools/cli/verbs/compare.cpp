@@ -20,7 +20,6 @@
 #include "tools/train/checkpoint.hpp"
 #include "tools/train/dataset.hpp"
 #include "tools/train/learners/translation.hpp"
-#include "tools/train/option_kinds.hpp"
 #include "tools/train/option_list.hpp"
 #include "tools/train/presets.hpp"
 #include "tools/train/shared_work.hpp"
@@ -72,19 +71,11 @@ void settle_compare(Command& command, CompareArguments& a) {
 TrainOptions options_of(Command& command, const CompareArguments& a, const std::string& kind) {
   TrainOptions o = a.options;
   o.kind = kind;
-  TrainOptions defaults;
-  auto is_foreign = [&](const std::string& name) { return !takes(kind, name); };
-  each_option(o, [&](const OptionText& option, auto& field) {
-    if (!is_foreign(option.name)) return;
-    each_option(defaults, [&](const OptionText& other, auto& value) {
-      if constexpr (std::is_same_v<decltype(value), decltype(field)>)
-        if (std::string(other.name) == option.name) field = value;
-    });
-  });
+  for (const TrainOption& t : train_options())
+    if (!t.is_of(kind)) t.copy(TrainOptions{}, o);
   static const std::vector<std::string> budget = {"epochs", "batch-tokens", "batch-sentences"};
   apply_preset(o, [&](const char* name) {
-    return std::find(budget.begin(), budget.end(), name) != budget.end() || is_foreign(name) ||
-           command.given(name);
+    return std::find(budget.begin(), budget.end(), name) != budget.end() || command.given(name);
   });
   o.out = (std::filesystem::path(a.options.out) / kind).string();
   return o;
@@ -218,23 +209,22 @@ Command compare_command() {
       .in_config = false;
   c.option("overwrite", &a->overwrite, "replace the models in --out").in_config = false;
   c.option("json", &a->json, "print one JSON object instead of the table").in_config = false;
-  each_option(a->options, [&](const OptionText& t, auto& field) {
-    if (t.name == std::string_view("kind")) return;
-    Option& o = c.option(t.name, &field, t.help, t.range);
+  for (const TrainOption& t : train_options()) {
+    if (t.name == "kind") continue;
+    Option& o = c.option(t, a->options);
     if (o.name == "out") o.help = "folder of the models, one folder each";
-    o.group = t.group;
-    o.choices = t.choices;
     const auto& all = sequence_kinds();
     o.hidden = std::none_of(all.begin(), all.end(),
-                            [&](const SequenceKind& k) { return takes(k.name, o.name); });
-    o.decides = t.name == std::string_view("task") || t.name == std::string_view("source");
+                            [&](const SequenceKind& k) { return t.is_of(k.name); });
+    o.kinds = "";
     // What is not given is each kind's own, but for the budget, the data and the folder.
     static const std::vector<std::string> shared = {"task", "epochs", "batch-tokens",
                                                     "batch-sentences", "out"};
     if (std::find(shared.begin(), shared.end(), o.name) == shared.end()) o.default_text = "";
-  });
-  c.usual = {"kinds",       "models",      "task",   "source",       "target",
-             "test-source", "test-target", "epochs", "batch-tokens", "out"};
+  }
+  for (const char* name : {"kinds", "models", "test-source", "test-target", "task", "source",
+                           "target", "epochs", "batch-tokens", "out"})
+    c.find(name)->usual = true;
   c.footer =
       "Sizes and schedules that are not given are each kind's own: glim train --kind rnn --help";
   c.settle = [a](Command& command) { settle_compare(command, *a); };

@@ -19,7 +19,6 @@
 #include "tools/train/distil.hpp"
 #include "tools/train/learners/kinds.hpp"
 #include "tools/train/metrics.hpp"
-#include "tools/train/option_kinds.hpp"
 #include "tools/train/option_list.hpp"
 #include "tools/train/presets.hpp"
 #include "tools/train/same_run.hpp"
@@ -34,11 +33,6 @@ namespace {
 std::atomic<bool> interrupted{false};
 extern "C" void interrupt(int) { interrupted = true; }
 
-// The options that a resumed run may change: none has a part in the updates done so far.
-const std::vector<std::string> kMayChange = {"epochs",     "max-steps", "patience", "valid-every",
-                                             "save-every", "log-every", "average",  "try-every",
-                                             "enough",     "out"};
-
 struct TrainArguments {
   TrainOptions options;
   std::string config;
@@ -49,35 +43,21 @@ struct TrainArguments {
   std::vector<std::string> notes;  // defaults that made room for what was given
 };
 
-// The options that matter first.
-std::vector<std::string> usual_options(const std::string& kind) {
-  if (kind == "gpt")
-    return {"kind",  "text",      "tokenizer",       "layers", "d-model",
-            "block", "max-steps", "batch-sentences", "rate",   "out"};
-  if (kind == "bert")
-    return {"kind",  "text",   "tokenizer",    "layers", "d-model",
-            "heads", "epochs", "batch-tokens", "rate",   "out"};
-  if (kind == "classifier")
-    return {"kind",    "labelled", "valid-labelled", "init-from", "layers",
-            "d-model", "epochs",   "batch-tokens",   "rate",      "out"};
-  if (kind == "vit")
-    return {"kind",    "images", "labels", "image-folder", "layers",
-            "d-model", "patch",  "epochs", "rate",         "out"};
-  return {"kind",    "task",   "source",       "target", "layers",
-          "d-model", "epochs", "batch-tokens", "rate",   "out"};
-}
-
 // What was not given is the kind's and the task's. A resumed run goes by its checkpoint.
 void settle_train(Command& command, TrainArguments& a) {
-  command.usual = usual_options(a.options.kind);
+  for (const TrainOption& t : train_options())
+    command.find(t.name)->usual = lists(t.usual, a.options.kind);
   if (a.resume) return;
   auto given = [&](const char* name) { return command.given(name); };
   a.start = starting_model(a.options, given);
-  if (a.start)
-    for (Option& o : command.options)
-      if (!o.given && said_by_start(o.name)) o.origin = "that of --init-from";
+  auto from_start = [&](const TrainOption& t) {
+    return a.start && t.from_start != FromStart::Free;
+  };
+  for (const TrainOption& t : train_options())
+    if (from_start(t) && !command.given(t.name))
+      command.find(t.name)->origin = "that of --init-from";
   a.notes = apply_preset(
-      a.options, [&](const char* name) { return given(name) || (a.start && said_by_start(name)); },
+      a.options, [&](const char* name) { return given(name) || from_start(train_option(name)); },
       [&](const std::string& name, const std::string& origin) {
         command.find(name)->origin = origin;
       });
@@ -238,22 +218,12 @@ void prepare_options(Command& command, TrainArguments& a, Prepared& run) {
     TrainOptions saved = run.from->options;
     saved.out = o.out;
     // What the command line says must be what the run was started with, or be free to change.
-    for (const std::string& name : differences(saved, o))
-      if (command.given(name) &&
-          std::find(kMayChange.begin(), kMayChange.end(), name) == kMayChange.end())
-        throw ValueError("--" + name, "cannot change when a run is resumed (" + last + ")");
-    auto keep = [&](const char* name, auto& field, const auto& given) {
-      if (command.given(name)) field = given;
-    };
-    keep("epochs", saved.epochs, o.epochs);
-    keep("max-steps", saved.max_steps, o.max_steps);
-    keep("patience", saved.patience, o.patience);
-    keep("valid-every", saved.valid_every, o.valid_every);
-    keep("save-every", saved.save_every, o.save_every);
-    keep("log-every", saved.log_every, o.log_every);
-    keep("try-every", saved.try_every, o.try_every);
-    keep("enough", saved.enough, o.enough);
-    keep("average", saved.average, o.average);
+    for (const TrainOption& t : train_options()) {
+      if (!command.given(t.name) || t.same(o, saved)) continue;
+      if (!t.resumes)
+        throw ValueError("--" + t.name, "cannot change when a run is resumed (" + last + ")");
+      t.copy(o, saved);
+    }
     o = saved;
     resume_products(command, *run.from, a.notes);
   } else {
@@ -364,20 +334,9 @@ void run_train(Command& command, TrainArguments& a) {
 Command train_command() {
   Command c("train", "train a model on a built-in task or on text files");
   auto a = std::make_shared<TrainArguments>();
-  TrainOptions& o = a->options;
   c.option("config", &a->config, "file of options (TOML); the command line overrides them")
       .in_config = false;
-  static const std::vector<std::string> deciding = {
-      "kind", "task", "source", "target", "text", "valid-source", "valid-target", "valid-text"};
-  each_option(o, [&](const OptionText& t, auto& field) {
-    Option& option = c.option(t.name, &field, t.help, t.range);
-    option.group = t.group;
-    option.choices = t.choices;
-    option.kinds = kinds_with(t.name);
-    option.decides = std::find(deciding.begin(), deciding.end(), t.name) != deciding.end();
-    if (option.name == "kind")
-      for (const Kind& k : kinds()) option.choices.push_back(k.name);
-  });
+  for (const TrainOption& t : train_options()) c.option(t, a->options);
   Option& progress =
       c.option("progress", &a->progress, "how progress is shown (auto: a bar on a terminal)");
   progress.choices = {"auto", "bar", "lines", "none"};

@@ -12,7 +12,7 @@
 #include "tools/inspect/reading.hpp"
 #include "tools/train/learners/images.hpp"
 #include "tools/train/learners/sizes.hpp"
-#include "tools/train/option_kinds.hpp"
+#include "tools/train/option_list.hpp"
 
 namespace glim {
 namespace {

@@ -14,7 +14,7 @@
 #include "tools/data/phrasebook/phrasebook.hpp"
 #include "tools/train/amount.hpp"
 #include "tools/train/learners/sizes.hpp"
-#include "tools/train/option_kinds.hpp"
+#include "tools/train/option_list.hpp"
 
 namespace glim {
 namespace {

@@ -13,7 +13,7 @@
 #include "tools/train/amount.hpp"
 #include "tools/train/fingerprint.hpp"
 #include "tools/train/learners/sizes.hpp"
-#include "tools/train/option_kinds.hpp"
+#include "tools/train/option_list.hpp"
 
 namespace glim {
 

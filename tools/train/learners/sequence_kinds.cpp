@@ -1,7 +1,7 @@
 // The models from a source to a target, each from options to sizes to a model, and back from a checkpoint.
 #include "tools/train/learners/sizes.hpp"
 #include "tools/train/learners/translation.hpp"
-#include "tools/train/option_kinds.hpp"
+#include "tools/train/option_list.hpp"
 
 namespace glim {
 namespace {
