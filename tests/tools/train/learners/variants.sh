@@ -68,6 +68,8 @@ report "a resumed run needs no teacher" "$(grep -q 'kept in' log || tail -1 log)
   --schedule constant --epochs 1 --batch-sentences 20 --table table.md --out side >log 2>err
 report "a row for each kind" "$([ "$(grep -c '^| ' table.md 2>/dev/null)" -ge 5 ] || tail -1 err)"
 report "the table is what is printed" "$(grep -q '^| rnn |.*| n |' log || cat log)"
+"$glim" compare --kinds rnn --max-steps 1 --d-model 8 --d-embed 8 --beam 1 --timed 1 --out usual >log 2>err
+report "the phrasebook unless another task is named" "$(grep -q '^phrasebook, ' log || cat err)"
 "$glim" compare --models side/rnn,side/non-autoregressive --timed 5 >log 2>err
 report "trained models side by side" "$(grep -q '^| non-autoregressive |.*| 1 |' log || cat err)"
 "$glim" compare --task copy --kinds rnn --out side >log 2>err
