@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
-#include <functional>
 
 namespace glim {
 namespace {
@@ -36,15 +35,41 @@ double median_before(const std::vector<double>& values, std::size_t at) {
   return median_of(values, at > kWindow ? at - kWindow : 0, at, kLeast);
 }
 
-// holds(values of one row, index of the record)
-using Rule = std::function<bool(const std::vector<double>&, std::size_t)>;
+using Values = std::vector<double>;
 
-struct Wording {
-  const char* rule;
-  bool largest;                // whether large values are the extreme ones
-  std::size_t pause;           // records that do not end an event, nor part two
-  const char *what, *measure;  // "{places}: what, measure value"
+// What a record is compared with beside its own row.
+struct Context {
+  std::vector<double> rate,
+      middle;       // by record; middle: the median gradient norm of the modules that have one
+  double peak = 0;  // the largest rate
 };
+
+struct Rule;
+using Finder = void (*)(const TrainingRun&, const Rule&, std::vector<RunEvent>&);
+void find_records(const TrainingRun& run, const Rule& rule, std::vector<RunEvent>& events);
+
+// A rule judges the rows of one quantity, record by record, unless it finds its events itself.
+struct Rule {
+  const char *name, *says, *quantity = nullptr;
+  bool largest = false;                            // whether large values are the extreme ones
+  const char *what = nullptr, *measure = nullptr;  // "{places}: what, measure value"
+  bool (*holds)(const Values& row, std::size_t record, const Context&) = nullptr;
+  std::size_t pause = kPause;  // records that do not end an event, nor part two
+  Finder find = find_records;
+};
+
+Context context_of(const Recording& r) {
+  Context c{r.rate, {}, 0};
+  for (double rate : r.rate) c.peak = std::max(c.peak, std::isfinite(rate) ? rate : 0);
+  if (const Track* t = r.track("gradient_norm"))
+    for (const Values& record : t->values) {
+      Values some;
+      std::copy_if(record.begin(), record.end(), std::back_inserter(some),
+                   [](double v) { return v > 0; });
+      c.middle.push_back(median_of(some, 0, some.size(), kLeast));
+    }
+  return c;
+}
 
 std::string places(const std::vector<std::string>& where) {
   std::string text;
@@ -65,12 +90,12 @@ struct Interval {
   std::size_t row, first, last;
   double extreme;
 };
-std::vector<Interval> intervals(const Track& t, const Wording& w, const Rule& holds) {
+std::vector<Interval> intervals(const Track& t, const Rule& w, const Context& context) {
   std::vector<Interval> found;
   for (std::size_t row = 0; row < t.rows.size(); ++row) {
     std::vector<double> values = row_of(t, row);
     for (std::size_t i = 0; i < values.size(); ++i) {
-      if (!holds(values, i)) continue;
+      if (!w.holds(values, i, context)) continue;
       bool goes_on =
           !found.empty() && found.back().row == row && i - found.back().last <= w.pause + 1;
       if (!goes_on) found.push_back({row, i, i, values[i]});
@@ -85,11 +110,11 @@ std::vector<Interval> intervals(const Track& t, const Wording& w, const Rule& ho
   return found;
 }
 
-void find(const Recording& r, const char* quantity, const Wording& w, const Rule& holds,
-          std::vector<RunEvent>& events) {
-  const Track* t = r.track(quantity);
+void find_records(const TrainingRun& run, const Rule& w, std::vector<RunEvent>& events) {
+  const Recording& r = run.recording;
+  const Track* t = r.track(w.quantity);
   if (!t) return;
-  std::vector<Interval> found = intervals(*t, w, holds);
+  std::vector<Interval> found = intervals(*t, w, context_of(r));
   for (std::size_t i = 0, end; i < found.size(); i = end) {
     auto together = [&](const Interval& other) {
       return w.pause > 0 ? other.first <= found[i].first + w.pause
@@ -100,7 +125,7 @@ void find(const Recording& r, const char* quantity, const Wording& w, const Rule
     auto end_at = found.begin() + static_cast<std::ptrdiff_t>(end);
     std::size_t last = 0;
     for (auto it = begin_at; it != end_at; ++it) last = std::max(last, it->last);
-    RunEvent e{w.rule, quantity, r.step[found[i].first], r.step[last], {}, 0, {}};
+    RunEvent e{w.name, w.quantity, r.step[found[i].first], r.step[last], {}, 0, {}};
     std::stable_sort(begin_at, end_at, [&](const Interval& a, const Interval& b) {
       return w.largest ? a.extreme > b.extreme : a.extreme < b.extreme;
     });
@@ -117,10 +142,11 @@ void find(const Recording& r, const char* quantity, const Wording& w, const Rule
   }
 }
 
-void find_silent(const Recording& r, std::vector<RunEvent>& events) {
+void find_silent(const TrainingRun& run, const Rule& rule, std::vector<RunEvent>& events) {
+  const Recording& r = run.recording;
   const Track* t = r.track("gradient_norm");
   if (!t) return;
-  RunEvent e{"no-gradient", t->quantity, r.step.front(), r.step.back(), {}, 0, {}};
+  RunEvent e{rule.name, t->quantity, r.step.front(), r.step.back(), {}, 0, {}};
   for (std::size_t row = 0; row < t->rows.size(); ++row) {
     std::vector<double> values = row_of(*t, row);
     if (std::all_of(values.begin(), values.end(), [](double v) { return !(v > 0); }))
@@ -131,12 +157,12 @@ void find_silent(const Recording& r, std::vector<RunEvent>& events) {
   events.push_back(e);
 }
 
-void find_not_finite(const TrainingRun& run, std::vector<RunEvent>& events) {
+void find_not_finite(const TrainingRun& run, const Rule& rule, std::vector<RunEvent>& events) {
   auto look = [&](const Losses& losses, const char* which) {
     for (std::size_t i = 0; i < losses.step.size(); ++i)
       if (!std::isfinite(losses.nll[i])) {
         events.push_back(
-            {"not-finite",
+            {rule.name,
              "nll",
              losses.step[i],
              losses.step[i],
@@ -150,7 +176,7 @@ void find_not_finite(const TrainingRun& run, std::vector<RunEvent>& events) {
   look(run.valid, "validation");
   const Recording& r = run.recording;
   if (r.stopped_at == 0) return;
-  events.push_back({"not-finite",
+  events.push_back({rule.name,
                     "nll",
                     r.stopped_at,
                     r.stopped_at,
@@ -159,7 +185,8 @@ void find_not_finite(const TrainingRun& run, std::vector<RunEvent>& events) {
                     fmt::format("step {}: the run stopped: {}", r.stopped_at, r.stopped)});
 }
 
-void find_loss_spikes(const Losses& train, std::vector<RunEvent>& events) {
+void find_loss_spikes(const TrainingRun& run, const Rule& rule, std::vector<RunEvent>& events) {
+  const Losses& train = run.train;
   auto holds = [&](std::size_t i) {
     double m = median_before(train.nll, i);
     return train.nll[i] > kLossSpike * m && train.nll[i] > m + kLossNats;
@@ -170,7 +197,7 @@ void find_loss_spikes(const Losses& train, std::vector<RunEvent>& events) {
     for (; i < train.nll.size() && holds(i); ++i)
       if (train.nll[i] > train.nll[most]) most = i;
     events.push_back(
-        {"loss-spike",
+        {rule.name,
          "nll",
          train.step[first],
          train.step[i - 1],
@@ -190,7 +217,8 @@ struct Above {
   double factor, nats;
   std::size_t window, least;
 };
-void find_above_best(const Losses& losses, const Above& rule, std::vector<RunEvent>& events) {
+void find_above(const Losses& losses, const Above& rule, const char* name,
+                std::vector<RunEvent>& events) {
   const std::size_t count = losses.nll.size();
   double best = HUGE_VAL, now = HUGE_VAL;
   std::size_t best_at = 0, since = count;
@@ -206,7 +234,7 @@ void find_above_best(const Losses& losses, const Above& rule, std::vector<RunEve
       since = i;
   }
   if (count - since < rule.least) return;
-  events.push_back({"above-best",
+  events.push_back({name,
                     "nll",
                     losses.step[since],
                     losses.step.back(),
@@ -219,102 +247,89 @@ void find_above_best(const Losses& losses, const Above& rule, std::vector<RunEve
                                 losses.step[best_at], now, rule.factor)});
 }
 
+void find_above_best(const TrainingRun& run, const Rule& rule, std::vector<RunEvent>& events) {
+  find_above(run.train, {"training", 1.1, 0.05, kLeast, kLeast}, rule.name, events);
+  find_above(run.valid, {"validation", 1.02, 0.02, 1, 3}, rule.name, events);
+}
+
+using Record = std::size_t;
+
+const Rule kRules[] = {
+    {"gradient-spike", "a module's gradient norm above 5 times the median of the 20 records before",
+     "gradient_norm", true, "the gradient spikes above 5 times its running median", "norm",
+     [](const Values& v, Record i, const Context&) { return v[i] > kSpike * median_before(v, i); },
+     0},
+    {"exploding", "a module's gradient norm above 100 times the median of its first 5 records",
+     "gradient_norm", true, "the gradient grows above 100 times that of the first 5 records",
+     "norm",
+     [](const Values& v, Record i, const Context&) {
+       return i >= kLeast && v[i] > kExplosion * median_of(v, 0, kLeast, kLeast);
+     }},
+    {"vanishing",
+     "a module's gradient norm below 0.001 times the median of all modules in the same record",
+     "gradient_norm", false, "the gradient vanishes, below 0.001 times the median of modules",
+     "norm",
+     [](const Values& v, Record i, const Context& c) {
+       return v[i] > 0 && v[i] < kVanishing * c.middle[i];
+     }},
+    {"fading", "a module's gradient norm below 0.001 times the median of its own first 5 records",
+     "gradient_norm", false, "the gradient fades, below 0.001 times its own first values", "norm",
+     [](const Values& v, Record i, const Context&) {
+       return i >= kLeast && v[i] < kFading * median_of(v, 0, kLeast, kLeast);
+     }},
+    {"small-update",
+     "update / weight ratio below 1e-5 while the learning rate is a tenth of its largest or more",
+     "update_ratio", false, "updates below 1e-5 of the weights", "least",
+     [](const Values& v, Record i, const Context& c) {
+       return v[i] < kSmallUpdate && c.rate[i] >= kRateShare * c.peak;
+     }},
+    {"large-update", "update / weight ratio above 0.1 after the first record", "update_ratio", true,
+     "updates above 0.1 of the weights", "most",
+     [](const Values& v, Record i, const Context&) { return i > 0 && v[i] > kLargeUpdate; }},
+    {"saturated", "saturation of a head at or above 0.9", "saturation", true,
+     "the softmax is saturated, at or above 0.9", "saturation",
+     [](const Values& v, Record i, const Context&) { return v[i] >= kSaturatedRun; }},
+    // In the last record alone: untrained heads are all like that.
+    {"uniform", "saturation of a head at or below 0.02 in the last record, of more than 5",
+     "saturation", false, "attends to everything alike in the end, at or below 0.02", "saturation",
+     [](const Values& v, Record i, const Context&) {
+       return i + 1 == v.size() && i >= kLeast && v[i] <= kUniform;
+     }},
+    {"collapse", "token similarity of a layer at or above 0.95", "similarity", true,
+     "tokens nearly collapse to one, at or above 0.95", "mean cosine",
+     [](const Values& v, Record i, const Context&) { return v[i] >= kCollapse; }},
+    {"growth", "activation scale of a layer above 10 times that of the first record", "rms", true,
+     "activations above 10 times those of the first record", "rms",
+     [](const Values& v, Record i, const Context&) { return v[i] > kGrowth * v.front(); }},
+    {.name = "no-gradient",
+     .says = "a module's gradient norm 0 or undefined in every record",
+     .find = find_silent},
+    {.name = "loss-spike",
+     .says = "training loss above 1.3 times the median of the 20 log lines before, and 0.1 nats "
+             "above it",
+     .find = find_loss_spikes},
+    {.name = "above-best",
+     .says = "training loss, median of 5 log lines, above 1.1 times its best and 0.05 nats above "
+             "it in the "
+             "last 5 lines or more; validation loss above 1.02 times and 0.02 nats in the last 3 "
+             "or more",
+     .find = find_above_best},
+    {.name = "not-finite",
+     .says = "a loss is not finite, or the run stopped because a loss or gradient was not",
+     .find = find_not_finite},
+};
+
 }  // namespace
 
-const std::vector<EventRule>& event_rules() {
-  static const std::vector<EventRule> rules = {
-      {"not-finite", "a loss is not finite, or the run stopped because a loss or gradient was not"},
-      {"loss-spike",
-       "training loss above 1.3 times the median of the 20 log lines before, and 0.1 nats above "
-       "it"},
-      {"above-best",
-       "training loss, median of 5 log lines, above 1.1 times its best and 0.05 nats above it in "
-       "the "
-       "last 5 lines or more; validation loss above 1.02 times and 0.02 nats in the last 3 or "
-       "more"},
-      {"gradient-spike",
-       "a module's gradient norm above 5 times the median of the 20 records before"},
-      {"exploding", "a module's gradient norm above 100 times the median of its first 5 records"},
-      {"vanishing",
-       "a module's gradient norm below 0.001 times the median of all modules in the same record"},
-      {"fading",
-       "a module's gradient norm below 0.001 times the median of its own first 5 records"},
-      {"no-gradient", "a module's gradient norm 0 or undefined in every record"},
-      {"small-update",
-       "update / weight ratio below 1e-5 while the learning rate is a tenth of its largest or "
-       "more"},
-      {"large-update", "update / weight ratio above 0.1 after the first record"},
-      {"saturated", "saturation of a head at or above 0.9"},
-      {"uniform", "saturation of a head at or below 0.02 in the last record, of more than 5"},
-      {"collapse", "token similarity of a layer at or above 0.95"},
-      {"growth", "activation scale of a layer above 10 times that of the first record"},
-  };
+std::vector<EventRule> event_rules() {
+  std::vector<EventRule> rules;
+  for (const Rule& rule : kRules) rules.push_back({rule.name, rule.says});
   return rules;
 }
 
 std::vector<RunEvent> find_events(const TrainingRun& run) {
-  const Recording& r = run.recording;
   std::vector<RunEvent> events;
-  using Values = std::vector<double>;
-  auto rule = [&](const char* quantity, const Wording& wording, const Rule& holds) {
-    find(r, quantity, wording, holds, events);
-  };
-  rule("gradient_norm",
-       {"gradient-spike", true, 0, "the gradient spikes above 5 times its running median", "norm"},
-       [](const Values& v, std::size_t i) { return v[i] > kSpike * median_before(v, i); });
-  rule("gradient_norm",
-       {"exploding", true, kPause, "the gradient grows above 100 times that of the first 5 records",
-        "norm"},
-       [](const Values& v, std::size_t i) {
-         return i >= kLeast && v[i] > kExplosion * median_of(v, 0, kLeast, kLeast);
-       });
-  Values middle;  // of the modules with a gradient, in each record
-  if (const Track* t = r.track("gradient_norm"))
-    for (const Values& record : t->values) {
-      Values some;
-      std::copy_if(record.begin(), record.end(), std::back_inserter(some),
-                   [](double v) { return v > 0; });
-      middle.push_back(median_of(some, 0, some.size(), kLeast));
-    }
-  rule("gradient_norm",
-       {"vanishing", false, kPause,
-        "the gradient vanishes, below 0.001 times the median of modules", "norm"},
-       [&](const Values& v, std::size_t i) { return v[i] > 0 && v[i] < kVanishing * middle[i]; });
-  rule("gradient_norm",
-       {"fading", false, kPause, "the gradient fades, below 0.001 times its own first values",
-        "norm"},
-       [](const Values& v, std::size_t i) {
-         return i >= kLeast && v[i] < kFading * median_of(v, 0, kLeast, kLeast);
-       });
-  double peak = 0;
-  for (double rate : r.rate) peak = std::max(peak, std::isfinite(rate) ? rate : 0);
-  rule("update_ratio",
-       {"small-update", false, kPause, "updates below 1e-5 of the weights", "least"},
-       [&](const Values& v, std::size_t i) {
-         return v[i] < kSmallUpdate && r.rate[i] >= kRateShare * peak;
-       });
-  rule("update_ratio", {"large-update", true, kPause, "updates above 0.1 of the weights", "most"},
-       [](const Values& v, std::size_t i) { return i > 0 && v[i] > kLargeUpdate; });
-  rule("saturation",
-       {"saturated", true, kPause, "the softmax is saturated, at or above 0.9", "saturation"},
-       [](const Values& v, std::size_t i) { return v[i] >= kSaturatedRun; });
-  rule("saturation",
-       {"uniform", false, kPause, "attends to everything alike in the end, at or below 0.02",
-        "saturation"},
-       [](const Values& v, std::size_t i) {
-         return i + 1 == v.size() && i >= kLeast && v[i] <= kUniform;
-       });
-  rule("similarity",
-       {"collapse", true, kPause, "tokens nearly collapse to one, at or above 0.95", "mean cosine"},
-       [](const Values& v, std::size_t i) { return v[i] >= kCollapse; });
-  rule("rms",
-       {"growth", true, kPause, "activations above 10 times those of the first record", "rms"},
-       [](const Values& v, std::size_t i) { return v[i] > kGrowth * v.front(); });
-  find_silent(r, events);
-  find_loss_spikes(run.train, events);
-  find_above_best(run.train, {"training", 1.1, 0.05, kLeast, kLeast}, events);
-  find_above_best(run.valid, {"validation", 1.02, 0.02, 1, 3}, events);
-  find_not_finite(run, events);
+  for (const Rule& rule : kRules) rule.find(run, rule, events);
   std::stable_sort(events.begin(), events.end(),
                    [](const RunEvent& a, const RunEvent& b) { return a.step < b.step; });
   return events;
