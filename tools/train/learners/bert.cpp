@@ -100,10 +100,7 @@ BertConfig described_bert(const Checkpoint& checkpoint, const std::string& file)
 
 TokenizerPtr described_tokenizer(const Checkpoint& c, const std::string& file,
                                  const BertConfig& config) {
-  TokenizerPtr t = deserialize_tokenizer(c.described("tokenizer", file), file + ": tokenizer");
-  if (t->size() + 1 != config.vocab)
-    throw FileError(file, "its tokenizer does not have the vocabulary size of its model");
-  return t;
+  return described_tokenizer(c, file, config.vocab - 1);
 }
 
 LoadedBert load_bert(const std::string& path) {
@@ -111,14 +108,8 @@ LoadedBert load_bert(const std::string& path) {
   Checkpoint c = load_checkpoint(file);
   c.require_kind("bert", "predict hidden tokens", file);
   BertConfig config = described_bert(c, file);
-  LoadedBert loaded{described_tokenizer(c, file, config), c.options, nullptr};
-  try {
-    loaded.model = std::make_unique<MaskedLanguageModel>(config);
-  } catch (const Error& e) {
-    throw FileError(file, e.one_line());
-  }
-  load_weights(*loaded.model, c, file);
-  return loaded;
+  return {described_tokenizer(c, file, config), c.options,
+          loaded_model<MaskedLanguageModel>(c, file, config)};
 }
 
 namespace {

@@ -22,6 +22,7 @@ BertConfig bert_config(const TrainOptions& o, Index tokens);
 // The sizes of an encoder from a checkpoint of kind bert or classifier, confirmed by its tensors.
 // FileError naming the file.
 BertConfig described_bert(const Checkpoint& c, const std::string& file);
+// Its tokenizer has a token less than the model: [MASK].
 TokenizerPtr described_tokenizer(const Checkpoint& c, const std::string& file,
                                  const BertConfig& config);
 

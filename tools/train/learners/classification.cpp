@@ -49,14 +49,9 @@ LoadedClassifier load_classifier(const std::string& path) {
   std::string file = model_file(path);
   Checkpoint c = load_checkpoint(file);
   DescribedClassifier d = described_classifier(c, file);
-  LoadedClassifier loaded{d.tokenizer, d.labels, nullptr, c.options.label_smoothing};
-  try {
-    loaded.model = std::make_unique<SequenceClassifier>(d.config, d.labels.size(), d.pooling);
-  } catch (const Error& e) {
-    throw FileError(file, e.one_line());
-  }
-  load_weights(*loaded.model, c, file);
-  return loaded;
+  return {d.tokenizer, d.labels,
+          loaded_model<SequenceClassifier>(c, file, d.config, d.labels.size(), d.pooling),
+          c.options.label_smoothing};
 }
 
 std::vector<Classified> classify(const LoadedClassifier& classifier,

@@ -108,14 +108,7 @@ LoadedVit load_vit(const std::string& path) {
   std::string file = model_file(path);
   Checkpoint c = load_checkpoint(file);
   DescribedVit d = described_vit(c, file);
-  LoadedVit loaded{d.labels, nullptr, c.options.label_smoothing};
-  try {
-    loaded.model = std::make_unique<Vit>(d.config);
-  } catch (const Error& e) {
-    throw FileError(file, e.one_line());
-  }
-  load_weights(*loaded.model, c, file);
-  return loaded;
+  return {d.labels, loaded_model<Vit>(c, file, d.config), c.options.label_smoothing};
 }
 
 std::vector<Classified> classify(const LoadedVit& vit, const ImageSet& set,

@@ -43,13 +43,6 @@ GptConfig described_gpt(const Checkpoint& c, const std::string& file) {
   return config;
 }
 
-TokenizerPtr tokenizer_of(const Checkpoint& c, const std::string& file, Index vocab) {
-  TokenizerPtr t = deserialize_tokenizer(c.described("tokenizer", file), file + ": tokenizer");
-  if (t->size() != vocab)
-    throw FileError(file, "its tokenizer does not have the vocabulary size of its model");
-  return t;
-}
-
 std::string joined(const std::vector<std::string>& lines) {
   std::string text;
   for (const std::string& line : lines) text += line + "\n";
@@ -102,13 +95,8 @@ LoadedLanguageModel load_language_model(const std::string& path) {
   LoadedLanguageModel loaded;
   loaded.checkpoint = load_checkpoint(file);
   GptConfig config = described_gpt(loaded.checkpoint, file);
-  loaded.tokenizer = tokenizer_of(loaded.checkpoint, file, config.vocab);
-  try {
-    loaded.model = std::make_unique<Gpt>(config);
-  } catch (const Error& e) {
-    throw FileError(file, e.one_line());
-  }
-  load_weights(*loaded.model, loaded.checkpoint, file);
+  loaded.tokenizer = described_tokenizer(loaded.checkpoint, file, config.vocab);
+  loaded.model = loaded_model<Gpt>(loaded.checkpoint, file, config);
   return loaded;
 }
 
@@ -124,7 +112,7 @@ class LanguageLearner final : public Learner {
     GptConfig config;
     if (from) {
       config = described_gpt(*from, o.out);
-      tokenizer_ = tokenizer_of(*from, o.out, config.vocab);
+      tokenizer_ = described_tokenizer(*from, o.out, config.vocab);
     } else {
       tokenizer_ = trained_tokenizer(o, parts.train);
       config = sizes_of<GptConfig>(o);

@@ -2,6 +2,13 @@
 
 namespace glim {
 
+TokenizerPtr described_tokenizer(const Checkpoint& c, const std::string& file, Index tokens) {
+  TokenizerPtr t = deserialize_tokenizer(c.described("tokenizer", file), file + ": tokenizer");
+  if (t->size() != tokens)
+    throw FileError(file, "its tokenizer does not have the vocabulary size of its model");
+  return t;
+}
+
 void Evidence::tensor(const std::string& name, const Shape& shape) const {
   auto at = weights.find(name);
   if (at == weights.end()) throw FileError(file, "has no tensor " + name);

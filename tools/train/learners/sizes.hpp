@@ -7,6 +7,7 @@
 #pragma once
 
 #include <concepts>
+#include <memory>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -214,6 +215,23 @@ Config sizes_from_json(const std::string& text, const std::string& where) {
     return c;
   });
 }
+
+// A model of the sizes that a file describes, with its weights, in eval(). FileError naming the file.
+template <class Model, class... Sizes>
+std::unique_ptr<Model> loaded_model(const Checkpoint& c, const std::string& file,
+                                    const Sizes&... sizes) {
+  std::unique_ptr<Model> model;
+  try {
+    model = std::make_unique<Model>(sizes...);
+  } catch (const Error& e) {
+    throw FileError(file, e.one_line());
+  }
+  load_weights(*model, c, file);
+  return model;
+}
+
+// The tokenizer of a model with so many tokens. FileError naming the file.
+TokenizerPtr described_tokenizer(const Checkpoint& c, const std::string& file, Index tokens);
 
 // Compares the sizes that a file describes with its tensors, before anything large is built. FileError naming
 // the file.
