@@ -49,6 +49,9 @@ struct Setter {
     *field = values;
     return {};
   }
+  std::string operator()(std::optional<double>* field) const {
+    return set_number(option, field->emplace(), values.back());
+  }
   template <class T>
   std::string operator()(T* field) const {
     return set_number(option, *field, values.back());
@@ -62,6 +65,9 @@ struct Shower {
     return plain ? *field : std::string();
   }
   std::string operator()(const std::vector<std::string>*) const { return {}; }
+  std::string operator()(const std::optional<double>* field) const {
+    return *field ? (*this)(&**field) : "";
+  }
   std::string operator()(const double* field) const { return fmt::format("{:.6g}", *field); }
   template <class T>
   std::string operator()(const T* field) const {
@@ -85,18 +91,14 @@ std::string quoted(const std::string& text) {
   return r + '"';
 }
 
-struct TomlShower {
+struct TomlShower : Shower {
+  using Shower::operator();
   std::string operator()(const bool* field) const { return *field ? "true" : "false"; }
   std::string operator()(const std::string* field) const { return quoted(*field); }
   std::string operator()(const std::vector<std::string>* field) const {
     std::vector<std::string> list;
     for (const std::string& v : *field) list.push_back(quoted(v));
     return fmt::format("[{}]", fmt::join(list, ", "));
-  }
-  std::string operator()(const double* field) const { return fmt::format("{:.6g}", *field); }
-  template <class T>
-  std::string operator()(const T* field) const {
-    return fmt::format("{}", *field);
   }
 };
 
@@ -157,7 +159,9 @@ bool Command::has_usual() const { return std::ranges::any_of(options, &Option::u
 std::string Option::placeholder() const {
   if (is_flag()) return {};
   if (!choices.empty()) return "NAME";
-  if (std::holds_alternative<double*>(field)) return "X";
+  if (std::holds_alternative<double*>(field) ||
+      std::holds_alternative<std::optional<double>*>(field))
+    return "X";
   if (!is_list() && !std::holds_alternative<std::string*>(field)) return "N";
   // The first of these words in the help.
   std::size_t file = std::min(help.find("file"), help.find("IDX"));

@@ -21,8 +21,8 @@ struct TrainOption;
 struct TrainOptions;
 
 // Where the value of an option goes. A bool is a flag, which takes no value.
-using Field = std::variant<bool*, int*, std::int64_t*, std::uint64_t*, double*, std::string*,
-                           std::vector<std::string>*>;
+using Field = std::variant<bool*, int*, std::int64_t*, std::uint64_t*, double*,
+                           std::optional<double>*, std::string*, std::vector<std::string>*>;
 
 struct Option {
   std::string name;  // "beam" for --beam

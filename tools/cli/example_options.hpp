@@ -6,14 +6,11 @@
 
 namespace glim {
 
-// --model or --fresh with the sizes of a fresh model, --sentence, --translation. `options` outlives the
-// command.
-void add_example_options(Command& command, ExampleOptions& options);
-
-// --scale and --remove-head (tools/inspect/changes.hpp), under a heading of their own. `changes` are the example's.
-void add_forward_changes(Command& command, Changes& changes);
+// The options of tools/inspect/example_list.hpp, those that change gradients if `backward`, and --fresh with the sizes
+// of a fresh model. `options` outlives the command.
+void add_example_options(Command& command, ExampleOptions& options, bool backward);
 
 // ValueError for sizes of a fresh model beside a trained one.
-void check_example_options(const Command& command, ExampleOptions& options);
+void check_example_options(const Command& command, const ExampleOptions& options);
 
 }  // namespace glim

@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "tensor/error.hpp"
+#include "tools/inspect/example_list.hpp"
 #include "tools/train/option_list.hpp"
 #include "tools/train/presets.hpp"
 
@@ -11,30 +12,6 @@ namespace glim {
 namespace {
 
 using Json = nlohmann::json;
-
-// f(name, field, range) for each option that a request may have, beside those of a fresh model.
-template <class Options, class F>
-void each_key(Options& o, const F& f) {
-  f("model", o.model, Range{});
-  f("sentence", o.source, Range{});
-  f("translation", o.target, Range{});
-  f("hide", o.hide, Range{});
-  f("label", o.label, Range{});
-  f("image", o.image, Range{});
-  f("pixels", o.pixels, Range{});
-  f("size", o.size, Range{});
-  f("paint", o.paint, Range{});
-  f("scale", o.changes.scale, Range{});
-  f("label-smoothing", o.changes.label_smoothing, kShare);
-  f("dropout", o.changes.dropout, Range{});
-  f("mask", o.changes.mask, Range{});
-  f("unmask", o.changes.unmask, Range{});
-  f("remove-head", o.changes.remove_heads, Range{});
-  f("remove", o.changes.remove, Range{});
-  f("zero", o.changes.zero, Range{});
-  f("freeze", o.changes.freeze, Range{});
-  f("scale-gradient", o.changes.scale_gradient, Range{});
-}
 
 template <class T>
 void read(const std::string& name, const Json& value, T& field, const Range& range) {
@@ -72,7 +49,7 @@ void read_all(const Json& request, const List& list) {
 
 Json request_of(const ExampleOptions& options) {
   Json request = Json::object();
-  each_key(options, [&](const char* name, const auto& field, const Range&) {
+  each_example_option(options, [&](Changed, const char* name, const auto& field, auto...) {
     if constexpr (std::is_same_v<std::decay_t<decltype(field)>, std::optional<double>>)
       request[name] = field ? Json(*field) : Json();
     else
@@ -101,7 +78,10 @@ ExampleOptions options_of(const Json& request) {
     o.fresh = fresh_options(own["fresh"]);
     own.erase("fresh");
   }
-  read_all(own, [&](const auto& f) { each_key(o, f); });
+  read_all(own, [&](const auto& f) {
+    each_example_option(o, [&](Changed, const char* name, auto& field, const char*,
+                               const Range& range = {}, auto...) { f(name, field, range); });
+  });
   return o;
 }
 

@@ -71,7 +71,6 @@ LivePart live_part(const Command& command, const InspectArguments& a, const Exam
   if (r.images.files.empty()) asked.source = r.source.empty() ? r.target_text : r.source_text;
   if (!r.source.empty() && !r.target_in.empty()) asked.target = r.target_text;
   if (asked.init) {
-    live.command.push_back("--fresh");
     for (const Option& o : command.options)
       if (o.given && o.group == "Fresh model") {
         std::string value = toml_value(o);
@@ -219,20 +218,13 @@ void run_inspect(const Command& command, InspectArguments& a) {
 Command inspect_command() {
   auto a = std::make_shared<InspectArguments>();
   Command c("inspect", "watch the gradient of one example: a page, data, pictures");
-  add_example_options(c, a->example);
+  add_example_options(c, a->example, true);
   Option& run =
       c.option("run", &a->run,
                "a training run, whose step --step is made again: its model before, and the "
                "sample with the largest gradient, or the one that --sentence or --image names");
   run.group = "A step of a run";
   c.option("step", &a->step, "which step", kCount).group = "A step of a run";
-  Changes& changes = a->example.changes;
-  add_forward_changes(c, changes);
-  c.option("zero", &changes.zero,
-           "the gradient of these nodes is 0: NODE, or a part: NODE:HEAD, NODE[0,1:3]");
-  c.option("freeze", &changes.freeze, "none of these nodes' gradient reaches what lies below them");
-  c.option("scale-gradient", &changes.scale_gradient,
-           "the gradient of these nodes times a number: NODE=C, NODE:HEAD=C, NODE[0,1:3]=C");
   c.option("out", &a->out, "folder of the page and the files").group = "";
   c.option("live", &a->live,
            "a page with Glim and the model in it: change something, see every gradient anew");

@@ -48,8 +48,7 @@ void run_step(const ExampleOptions& options) {
 Command step_command() {
   Command c("step", "a debugger for the backward pass, node by node");
   auto options = std::make_shared<ExampleOptions>();
-  add_forward_changes(c, options->changes);
-  add_example_options(c, *options);
+  add_example_options(c, *options, false);
   c.footer =
       "Commands come from standard input: at a terminal with editing, history and\n"
       "completion, otherwise as a script. `help` lists them.\n"
