@@ -75,7 +75,7 @@ const std::vector<Only> kOnly = {{"pruned_heads", "{}"},
                                  {"cross_attention_hidden_size", "null"},
                                  {"quantization_config", "null"}};
 
-bool lists(const char* words, const std::string& key) {
+bool names_setting(const char* words, const std::string& key) {
   std::istringstream in(words);
   for (std::string word; in >> word;)
     if (word == key) return true;
@@ -89,8 +89,8 @@ std::vector<std::string> Settings::require_known(const std::string& format,
   const auto& known = *std::ranges::find(known_settings(), format, &KnownSettings::format);
   std::vector<std::string> unknown;
   for (const auto& [key, value] : json_.items()) {
-    if (value.is_null() || lists(known.read, key) || lists(known.harmless, key) ||
-        lists(kHarmless, key))
+    if (value.is_null() || names_setting(known.read, key) || names_setting(known.harmless, key) ||
+        names_setting(kHarmless, key))
       continue;
     bool found = false;
     for (const std::vector<Only>* list : {&known.only, &kOnly})
