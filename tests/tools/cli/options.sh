@@ -58,6 +58,9 @@ for line in '' '--kind rnn' '--kind conv --task copy' '--kind gpt' '--kind bert'
         echo "$name: '$(shown $name $line)', not '$(used $name $line)'"
     done)"
 done
+listed() { "$glim" train --kind $1 --help | grep -oE '^  --[a-z-]+' | tr -d ' \n'; }
+first=--kind--text--tokenizer--layers--d-model--block--max-steps--batch-sentences--rate--out--help-all--help--show-config
+report "help shows first what matters first" "$([ "$(listed gpt)" = $first ] || listed gpt)"
 report "files decide the defaults that help shows" "$([ "$(shown task --pairs pairs.tsv)" = files ] || shown task --pairs pairs.tsv)"
 "$glim" train --layers 5 --task copy --show-config >run.toml
 report "a value says where it comes from" "$(
