@@ -38,28 +38,28 @@ double median_before(const std::vector<double>& values, std::size_t at) {
 using Values = std::vector<double>;
 
 // What a record is compared with beside its own row.
-struct Context {
+struct RunContext {
   std::vector<double> rate,
       middle;       // by record; middle: the median gradient norm of the modules that have one
   double peak = 0;  // the largest rate
 };
 
-struct Rule;
-using Finder = void (*)(const TrainingRun&, const Rule&, std::vector<RunEvent>&);
-void find_records(const TrainingRun& run, const Rule& rule, std::vector<RunEvent>& events);
+struct RunRule;
+using Finder = void (*)(const TrainingRun&, const RunRule&, std::vector<RunEvent>&);
+void find_records(const TrainingRun& run, const RunRule& rule, std::vector<RunEvent>& events);
 
 // A rule judges the rows of one quantity, record by record, unless it finds its events itself.
-struct Rule {
+struct RunRule {
   const char *name, *says, *quantity = nullptr;
   bool largest = false;                            // whether large values are the extreme ones
   const char *what = nullptr, *measure = nullptr;  // "{places}: what, measure value"
-  bool (*holds)(const Values& row, std::size_t record, const Context&) = nullptr;
+  bool (*holds)(const Values& row, std::size_t record, const RunContext&) = nullptr;
   std::size_t pause = kPause;  // records that do not end an event, nor part two
   Finder find = find_records;
 };
 
-Context context_of(const Recording& r) {
-  Context c{r.rate, {}, 0};
+RunContext context_of(const Recording& r) {
+  RunContext c{r.rate, {}, 0};
   for (double rate : r.rate) c.peak = std::max(c.peak, std::isfinite(rate) ? rate : 0);
   if (const Track* t = r.track("gradient_norm"))
     for (const Values& record : t->values) {
@@ -90,7 +90,7 @@ struct Interval {
   std::size_t row, first, last;
   double extreme;
 };
-std::vector<Interval> intervals(const Track& t, const Rule& w, const Context& context) {
+std::vector<Interval> intervals(const Track& t, const RunRule& w, const RunContext& context) {
   std::vector<Interval> found;
   for (std::size_t row = 0; row < t.rows.size(); ++row) {
     std::vector<double> values = row_of(t, row);
@@ -110,7 +110,7 @@ std::vector<Interval> intervals(const Track& t, const Rule& w, const Context& co
   return found;
 }
 
-void find_records(const TrainingRun& run, const Rule& w, std::vector<RunEvent>& events) {
+void find_records(const TrainingRun& run, const RunRule& w, std::vector<RunEvent>& events) {
   const Recording& r = run.recording;
   const Track* t = r.track(w.quantity);
   if (!t) return;
@@ -142,7 +142,7 @@ void find_records(const TrainingRun& run, const Rule& w, std::vector<RunEvent>& 
   }
 }
 
-void find_silent(const TrainingRun& run, const Rule& rule, std::vector<RunEvent>& events) {
+void find_silent(const TrainingRun& run, const RunRule& rule, std::vector<RunEvent>& events) {
   const Recording& r = run.recording;
   const Track* t = r.track("gradient_norm");
   if (!t) return;
@@ -157,7 +157,7 @@ void find_silent(const TrainingRun& run, const Rule& rule, std::vector<RunEvent>
   events.push_back(e);
 }
 
-void find_not_finite(const TrainingRun& run, const Rule& rule, std::vector<RunEvent>& events) {
+void find_not_finite(const TrainingRun& run, const RunRule& rule, std::vector<RunEvent>& events) {
   auto look = [&](const Losses& losses, const char* which) {
     for (std::size_t i = 0; i < losses.step.size(); ++i)
       if (!std::isfinite(losses.nll[i])) {
@@ -185,7 +185,7 @@ void find_not_finite(const TrainingRun& run, const Rule& rule, std::vector<RunEv
                     fmt::format("step {}: the run stopped: {}", r.stopped_at, r.stopped)});
 }
 
-void find_loss_spikes(const TrainingRun& run, const Rule& rule, std::vector<RunEvent>& events) {
+void find_loss_spikes(const TrainingRun& run, const RunRule& rule, std::vector<RunEvent>& events) {
   const Losses& train = run.train;
   auto holds = [&](std::size_t i) {
     double m = median_before(train.nll, i);
@@ -247,60 +247,62 @@ void find_above(const Losses& losses, const Above& rule, const char* name,
                                 losses.step[best_at], now, rule.factor)});
 }
 
-void find_above_best(const TrainingRun& run, const Rule& rule, std::vector<RunEvent>& events) {
+void find_above_best(const TrainingRun& run, const RunRule& rule, std::vector<RunEvent>& events) {
   find_above(run.train, {"training", 1.1, 0.05, kLeast, kLeast}, rule.name, events);
   find_above(run.valid, {"validation", 1.02, 0.02, 1, 3}, rule.name, events);
 }
 
 using Record = std::size_t;
 
-const Rule kRules[] = {
+const RunRule kRules[] = {
     {"gradient-spike", "a module's gradient norm above 5 times the median of the 20 records before",
      "gradient_norm", true, "the gradient spikes above 5 times its running median", "norm",
-     [](const Values& v, Record i, const Context&) { return v[i] > kSpike * median_before(v, i); },
+     [](const Values& v, Record i, const RunContext&) {
+       return v[i] > kSpike * median_before(v, i);
+     },
      0},
     {"exploding", "a module's gradient norm above 100 times the median of its first 5 records",
      "gradient_norm", true, "the gradient grows above 100 times that of the first 5 records",
      "norm",
-     [](const Values& v, Record i, const Context&) {
+     [](const Values& v, Record i, const RunContext&) {
        return i >= kLeast && v[i] > kExplosion * median_of(v, 0, kLeast, kLeast);
      }},
     {"vanishing",
      "a module's gradient norm below 0.001 times the median of all modules in the same record",
      "gradient_norm", false, "the gradient vanishes, below 0.001 times the median of modules",
      "norm",
-     [](const Values& v, Record i, const Context& c) {
+     [](const Values& v, Record i, const RunContext& c) {
        return v[i] > 0 && v[i] < kVanishing * c.middle[i];
      }},
     {"fading", "a module's gradient norm below 0.001 times the median of its own first 5 records",
      "gradient_norm", false, "the gradient fades, below 0.001 times its own first values", "norm",
-     [](const Values& v, Record i, const Context&) {
+     [](const Values& v, Record i, const RunContext&) {
        return i >= kLeast && v[i] < kFading * median_of(v, 0, kLeast, kLeast);
      }},
     {"small-update",
      "update / weight ratio below 1e-5 while the learning rate is a tenth of its largest or more",
      "update_ratio", false, "updates below 1e-5 of the weights", "least",
-     [](const Values& v, Record i, const Context& c) {
+     [](const Values& v, Record i, const RunContext& c) {
        return v[i] < kSmallUpdate && c.rate[i] >= kRateShare * c.peak;
      }},
     {"large-update", "update / weight ratio above 0.1 after the first record", "update_ratio", true,
      "updates above 0.1 of the weights", "most",
-     [](const Values& v, Record i, const Context&) { return i > 0 && v[i] > kLargeUpdate; }},
+     [](const Values& v, Record i, const RunContext&) { return i > 0 && v[i] > kLargeUpdate; }},
     {"saturated", "saturation of a head at or above 0.9", "saturation", true,
      "the softmax is saturated, at or above 0.9", "saturation",
-     [](const Values& v, Record i, const Context&) { return v[i] >= kSaturatedRun; }},
+     [](const Values& v, Record i, const RunContext&) { return v[i] >= kSaturatedRun; }},
     // In the last record alone: untrained heads are all like that.
     {"uniform", "saturation of a head at or below 0.02 in the last record, of more than 5",
      "saturation", false, "attends to everything alike in the end, at or below 0.02", "saturation",
-     [](const Values& v, Record i, const Context&) {
+     [](const Values& v, Record i, const RunContext&) {
        return i + 1 == v.size() && i >= kLeast && v[i] <= kUniform;
      }},
     {"collapse", "token similarity of a layer at or above 0.95", "similarity", true,
      "tokens nearly collapse to one, at or above 0.95", "mean cosine",
-     [](const Values& v, Record i, const Context&) { return v[i] >= kCollapse; }},
+     [](const Values& v, Record i, const RunContext&) { return v[i] >= kCollapse; }},
     {"growth", "activation scale of a layer above 10 times that of the first record", "rms", true,
      "activations above 10 times those of the first record", "rms",
-     [](const Values& v, Record i, const Context&) { return v[i] > kGrowth * v.front(); }},
+     [](const Values& v, Record i, const RunContext&) { return v[i] > kGrowth * v.front(); }},
     {.name = "no-gradient",
      .says = "a module's gradient norm 0 or undefined in every record",
      .find = find_silent},
@@ -323,13 +325,13 @@ const Rule kRules[] = {
 
 std::vector<EventRule> event_rules() {
   std::vector<EventRule> rules;
-  for (const Rule& rule : kRules) rules.push_back({rule.name, rule.says});
+  for (const RunRule& rule : kRules) rules.push_back({rule.name, rule.says});
   return rules;
 }
 
 std::vector<RunEvent> find_events(const TrainingRun& run) {
   std::vector<RunEvent> events;
-  for (const Rule& rule : kRules) rule.find(run, rule, events);
+  for (const RunRule& rule : kRules) rule.find(run, rule, events);
   std::stable_sort(events.begin(), events.end(),
                    [](const RunEvent& a, const RunEvent& b) { return a.step < b.step; });
   return events;
