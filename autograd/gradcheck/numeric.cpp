@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <numeric>
 
 #include "autograd/tape.hpp"
+#include "tensor/print.hpp"
 
 namespace glim::detail {
 
@@ -234,16 +234,6 @@ double Line::kink(Index row) {
 
 // ---- a verdict ----
 
-namespace {
-
-std::string short_number(double x) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1g", x);
-  return text;
-}
-
-}  // namespace
-
 Judgement judge(double analytic, Line& line, Index row, const Tolerance& tolerance, bool precise,
                 const std::function<double()>& largest) {
   Judgement j;
@@ -312,8 +302,8 @@ Judgement judge(double analytic, Line& line, Index row, const Tolerance& toleran
     return differs();
   }
   j.because = e.rounding || with_inside.rounding
-                  ? "rounding of values of " + short_number(e.rounding ? std::abs(zero) : inside)
-                  : "a kink or a steep place within " + short_number(4 * line.h(e.level));
+                  ? "rounding of values of " + number_text(e.rounding ? std::abs(zero) : inside, 1)
+                  : "a kink or a steep place within " + number_text(4 * line.h(e.level), 1);
   return j;
 }
 

@@ -1,17 +1,18 @@
 #include <algorithm>
-#include <cstdio>
+#include <cmath>
 #include <ostream>
 
 #include "autograd/gradcheck/gradcheck.hpp"
+#include "tensor/print.hpp"
 
 namespace glim {
 namespace {
 
-std::string number(const char* format, double x) {
-  char text[48];
-  std::snprintf(text, sizeof text, format, x);
-  return text;
+std::string scientific(double x, int digits) {
+  return number_text(x, digits, std::chars_format::scientific);
 }
+// A blank in the sign's place where there is none.
+std::string aligned(double x) { return (std::signbit(x) ? "" : " ") + number_text(x, 12); }
 
 std::string count(Index n, const char* one, const char* many) {
   return std::to_string(n) + " " + (n == 1 ? one : many);
@@ -53,12 +54,12 @@ std::string line_of(const GradcheckEntry& e, const GradcheckOptions& o) {
   if (e.excess < 0) return text;
   bool whole = o.mode == GradcheckOptions::Mode::Projection && !e.failed;
   if (!e.failed)
-    return text + ", largest error " + number("%.1e", e.absolute) +
+    return text + ", largest error " + scientific(e.absolute, 1) +
            (whole ? "" : " at " + place(e.index));
   return text + "\n    worst at " + e.name + place(e.index) + ", derivative of " + of_what(e) +
-         "\n      analytic  " + number("% .12g", e.analytic) + "\n      numeric   " +
-         number("% .12g", e.numeric) + "\n      error      " + number("%.3e", e.absolute) +
-         " absolute, " + number("%.3e", e.relative) + " relative, " + number("%.3g", e.excess) +
+         "\n      analytic  " + aligned(e.analytic) + "\n      numeric   " + aligned(e.numeric) +
+         "\n      error      " + scientific(e.absolute, 3) + " absolute, " +
+         scientific(e.relative, 3) + " relative, " + number_text(e.excess, 3) +
          " times what is allowed" + looks(e.mistake);
 }
 
@@ -109,8 +110,8 @@ std::string GradcheckReport::to_string() const {
               ? "full Jacobian"
               : count(options.directions, "random direction", "random directions");
   text += std::string(in_float64 ? ", differences in float64" : ", differences in float32") +
-          (options.precise ? " of eighth order" : "") + ", atol " + number("%.0e", options.atol) +
-          ", rtol " + number("%.0e", options.rtol) + ", seed " + std::to_string(options.seed);
+          (options.precise ? " of eighth order" : "") + ", atol " + scientific(options.atol, 0) +
+          ", rtol " + scientific(options.rtol, 0) + ", seed " + std::to_string(options.seed);
   for (const GradcheckEntry& e : inputs) text += line_of(e, options);
   for (const GradcheckReport& op : ops_at_fault) {
     text += "\n  the op at fault: " + op.function + (op.problem.empty() ? "" : " " + op.problem);

@@ -7,6 +7,7 @@
 #include <sstream>
 #include <unistd.h>
 
+#include "autograd/gradcheck/gradcheck.hpp"
 #include "autograd/observe/table.hpp"
 #include "models/decoding/sampling.hpp"
 #include "nn/dropout.hpp"
@@ -66,6 +67,9 @@ std::vector<std::string> texts() {
   refused([&] { Adam(w, {.eps = 1.5e-50}); });
   refused([] { check(SamplingOptions{.top_p = 1.5}, 3); });
   all.push_back(NoamSchedule(512, 4000, 1.5).describe());
+  NamedParameters x{{"x", Var::leaf(full({2}, 0.25, DType::Float64))}};
+  all.push_back(
+      gradcheck([&] { return 1.5 * sum(Var(x[0].second.value()) * x[0].second); }, x).to_string());
   Tape tape;
   tape.backward(sum(mul(w[0].second, 0.25)));
   all.push_back(to_table(tape));

@@ -1,28 +1,25 @@
 // Gradients that a factor would make right.
 #include <cmath>
-#include <cstdio>
 #include <utility>
 #include <vector>
 
 #include "autograd/gradcheck/mistakes/jacobians.hpp"
+#include "tensor/print.hpp"
 
 namespace glim::detail {
 namespace {
 
 // "2", "1/6", "√8" or digits.
 std::string text_of(double c) {
-  char text[32];
   const double size = std::abs(c);
   for (bool root : {false, true})
     for (bool below : {false, true}) {
       const double of = root ? size * size : size, k = below ? 1 / of : of;
       if (std::abs(k - std::round(k)) > 1e-4 * k || k > 1000) continue;
-      std::snprintf(text, sizeof text, "%s%s%s%.0f", c < 0 ? "-" : "", below ? "1/" : "",
-                    root ? "√" : "", k);
-      return text;
+      return std::string(c < 0 ? "-" : "") + (below ? "1/" : "") + (root ? "√" : "") +
+             number_text(k, 0, std::chars_format::fixed);
     }
-  std::snprintf(text, sizeof text, "%.6g", c);
-  return text;
+  return number_text(c);
 }
 
 // c of A_ij = c_j N_ij (by_row: c_i N_ij), NaN where N has nothing; empty when there is none.
