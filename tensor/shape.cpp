@@ -53,9 +53,9 @@ Strides contiguous_strides(const Shape& shape) {
 }
 
 Shape leading(const Shape& shape) {
-  Shape lead;
-  for (int i = 0; i + 2 < shape.rank(); ++i) lead.push_back(shape[i]);
-  return lead;
+  Shape batch_dims;
+  for (int i = 0; i + 2 < shape.rank(); ++i) batch_dims.push_back(shape[i]);
+  return batch_dims;
 }
 
 Shape with_matrix(Shape leading, Index rows, Index columns) {

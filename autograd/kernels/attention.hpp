@@ -39,14 +39,14 @@ void multiply(const Span<T>& a, const Span<T>& b, const Span<T>& c, double scale
 }
 
 // (..., R, C) as matrices of adjacent columns: one for each index of the leading axes, which are
-// `lead` or broadcast to it. The rows of one matrix lie `row` apart, its columns `column` (0 or 1).
+// `batch_dims` or broadcast to it. The rows of one matrix lie `row` apart, its columns `column` (0 or 1).
 struct Matrices {
   Tensor x;
   Index row = 0, column = 0;
-  Shape lead;
+  Shape batch_dims;
 
   Matrices() = default;
-  Matrices(const Tensor& from, const Shape& batch, Index rows, Index columns) : lead(batch) {
+  Matrices(const Tensor& from, const Shape& batch, Index rows, Index columns) : batch_dims(batch) {
     if (!from.defined()) return;
     x = from;
     if (from.size(-1) > 1 && from.strides().back() != 1) x = from.contiguous();
@@ -66,11 +66,11 @@ struct Matrices {
   T* at(Index matrix, Index r) const {
     if (!x.defined()) return nullptr;
     Index offset = r * row;
-    for (int i = lead.rank() - 1; i > 0; --i) {
-      offset += matrix % lead[i] * x.strides()[i];
-      matrix /= lead[i];
+    for (int i = batch_dims.rank() - 1; i > 0; --i) {
+      offset += matrix % batch_dims[i] * x.strides()[i];
+      matrix /= batch_dims[i];
     }
-    if (lead.rank() > 0) offset += matrix * x.strides()[0];
+    if (batch_dims.rank() > 0) offset += matrix * x.strides()[0];
     return x.data<T>() + offset;
   }
   // Rows r ... r + rows of a matrix.
@@ -86,9 +86,9 @@ struct Matrices {
 struct Attended {
   Attended(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& bias_or_none,
            const Tensor& keep_or_none, double p, RandomKey dropout_key)
-      : lead(leading(query.shape())),
+      : batch_dims(leading(query.shape())),
         dtype(query.dtype()),
-        heads(numel_of(lead)),
+        heads(numel_of(batch_dims)),
         t(query.size(-2)),
         s(key.size(-2)),
         dk(query.size(-1)),
@@ -96,11 +96,11 @@ struct Attended {
         tile(std::clamp<Index>(32768 / std::max<Index>(1, s), 16, std::max<Index>(16, t))),
         scale(1 / std::sqrt(static_cast<double>(dk))),
         drops(p > 0),
-        q(Matrices::operand(query, lead, t, dk)),
-        k(Matrices::operand(key, lead, s, dk)),
-        v(Matrices::operand(value, lead, s, dv)),
-        bias(bias_or_none, lead, t, s),
-        keep(keep_or_none, lead, t, s),
+        q(Matrices::operand(query, batch_dims, t, dk)),
+        k(Matrices::operand(key, batch_dims, s, dk)),
+        v(Matrices::operand(value, batch_dims, s, dv)),
+        bias(bias_or_none, batch_dims, t, s),
+        keep(keep_or_none, batch_dims, t, s),
         drop(drop_spec(p, dropout_key)) {}
   // About 2^20 multiplications, so that a thread's start is worth its while. For a few queries it
   // is reading keys and values that takes the time, that of 16 multiplications an element.
@@ -110,7 +110,7 @@ struct Attended {
   }
   Tensor tile_scratch() const { return empty({std::min(tile, t), s}, dtype); }
 
-  Shape lead;
+  Shape batch_dims;
   DType dtype;
   Index heads, t, s, dk, dv, tile;
   double scale;
@@ -178,7 +178,7 @@ void each_tile(const Attended& o, const Tensor& probs, bool scratch, const F& f)
 
 // Writes context, and P into probs (heads, T, S) unless it is undefined.
 inline void attention(const Attended& o, const Tensor& context, const Tensor& probs) {
-  Matrices c(context, o.lead, o.t, o.dv);
+  Matrices c(context, o.batch_dims, o.t, o.dv);
   each_tile(o, probs, o.drops && probs.defined(), [&]<class T>(const Tile<T>& i) {
     scores(o, i);                                                          // S = Q Kᵀ
     softmax_rows(o, i);                                                    // P = softmax(S/√Dk)
@@ -197,9 +197,9 @@ inline void attention_grad(const Attended& o, const Tensor& probs, const Tensor&
   if (o.t == 0)  // no query writes them
     for (const Tensor* x : {&d.key, &d.value})
       if (x->defined()) x->fill_(0);
-  Matrices dcs = Matrices::operand(dcontext, o.lead, o.t, o.dv);
-  Matrices dqs(d.query, o.lead, o.t, o.dk), dks(d.key, o.lead, o.s, o.dk),
-      dvs(d.value, o.lead, o.s, o.dv);
+  Matrices dcs = Matrices::operand(dcontext, o.batch_dims, o.t, o.dv);
+  Matrices dqs(d.query, o.batch_dims, o.t, o.dk), dks(d.key, o.batch_dims, o.s, o.dk),
+      dvs(d.value, o.batch_dims, o.s, o.dv);
   each_tile(o, probs, true, [&]<class T>(const Tile<T>& i) {
     auto rows = [&](const Matrices& m) { return m.span<T>(i.h, i.t, i.p.rows); };
     auto all = [&](const Matrices& m) { return m.span<T>(i.h, 0, o.s); };

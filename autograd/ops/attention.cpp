@@ -63,9 +63,10 @@ void require_attention(std::string_view op, DType dtype, bool same_dtypes,
 }
 
 // (B, H, R, C) laid out as (B, R, H, C): joining the heads is then a view. Other ranks row-major.
-Tensor heads_apart(const Shape& lead, Index rows, Index columns, DType dtype) {
-  if (lead.rank() == 2) return transpose(empty({lead[0], rows, lead[1], columns}, dtype), 1, 2);
-  return empty(with_matrix(lead, rows, columns), dtype);
+Tensor heads_apart(const Shape& batch_dims, Index rows, Index columns, DType dtype) {
+  if (batch_dims.rank() == 2)
+    return transpose(empty({batch_dims[0], rows, batch_dims[1], columns}, dtype), 1, 2);
+  return empty(with_matrix(batch_dims, rows, columns), dtype);
 }
 
 struct Attention final : Fused {
@@ -156,17 +157,19 @@ AttentionResult scaled_dot_product_attention(const In& query, const Var& key, co
     if (!need_probs) a.probs = {};
     return a;
   }
-  Shape lead = leading(query->shape()), key_lead = leading(key.shape()),
-        value_lead = leading(value.shape());
-  if (lead != key_lead || lead != value_lead)
-    lead = broadcast_shapes(broadcast_shapes(lead, key_lead, "attention"), value_lead, "attention");
+  Shape batch_dims = leading(query->shape()), key_batch_dims = leading(key.shape()),
+        value_batch_dims = leading(value.shape());
+  if (batch_dims != key_batch_dims || batch_dims != value_batch_dims)
+    batch_dims = broadcast_shapes(broadcast_shapes(batch_dims, key_batch_dims, "attention"),
+                                  value_batch_dims, "attention");
   auto spread = [&](const Var& v) {
-    return leading(v.shape()) == lead ? v
-                                      : broadcast_to(v, with_matrix(lead, v.size(-2), v.size(-1)));
+    return leading(v.shape()) == batch_dims
+               ? v
+               : broadcast_to(v, with_matrix(batch_dims, v.size(-2), v.size(-1)));
   };
   ops::require_attention("attention", query->dtype(),
                          key.dtype() == query->dtype() && value.dtype() == query->dtype(), mask,
-                         with_matrix(lead, query->size(-2), key.size(-2)), dropout_p, listed);
+                         with_matrix(batch_dims, query->size(-2), key.size(-2)), dropout_p, listed);
   return {
       apply(ops::Attention(mask.keep, drop), spread(query), spread(key), spread(value), mask.bias),
       {}};

@@ -27,13 +27,13 @@ std::optional<MatrixLayout> blas_layout(const Tensor& x) {
   return {};
 }
 
-// Offsets of the batches of x (its leading axes broadcast to `lead`).
-Index batch_offset(const Tensor& x, const Shape& lead, Index batch) {
+// Offsets of the batches of x (its leading axes broadcast to `batch_dims`).
+Index batch_offset(const Tensor& x, const Shape& batch_dims, Index batch) {
   Index at = 0;
-  int extra = lead.rank() - (x.rank() - 2);
-  for (int i = lead.rank() - 1; i >= 0; --i) {
-    Index c = batch % lead[i];
-    batch /= lead[i];
+  int extra = batch_dims.rank() - (x.rank() - 2);
+  for (int i = batch_dims.rank() - 1; i >= 0; --i) {
+    Index c = batch % batch_dims[i];
+    batch /= batch_dims[i];
     if (i >= extra && x.shape()[i - extra] != 1) at += c * x.strides()[i - extra];
   }
   return at;
@@ -51,16 +51,16 @@ void finish(const Epilogue& e, Index r, Index column, Index n, Index rows, Index
 }
 
 template <class T>
-void run(const Tensor& out, const Tensor& a, const Tensor& b, const Shape& lead, T alpha, T beta,
-         Products large, const Epilogue* then) {
+void run(const Tensor& out, const Tensor& a, const Tensor& b, const Shape& batch_dims, T alpha,
+         T beta, Products large, const Epilogue* then) {
   Index m = a.size(-2), k = a.size(-1), n = b.size(-1);
-  Index batches = numel_of(lead);
+  Index batches = numel_of(batch_dims);
   if (m == 0 || n == 0 || batches == 0) return;
   // One product with many rows instead of many products, when b is shared and a's rows lie evenly.
-  bool shared = numel_of(leading(b.shape())) == 1 && lead.rank() > 0;
+  bool shared = numel_of(leading(b.shape())) == 1 && batch_dims.rank() > 0;
   if (shared) {
     if (auto rows = a.view({batches * m, k});
-        rows && leading(a.shape()) == lead && blas_layout(*rows)) {
+        rows && leading(a.shape()) == batch_dims && blas_layout(*rows)) {
       Tensor flat = reshape(out, {batches * m, n});
       Tensor b2 = reshape(b, {k, n});
       return run<T>(flat, *rows, blas_layout(b2) ? b2 : b2.contiguous(), {}, alpha, beta, large,
@@ -77,9 +77,10 @@ void run(const Tensor& out, const Tensor& a, const Tensor& b, const Shape& lead,
       Index batch = piece / tiles, tile = piece % tiles;
       Index r = tile / across * t.rows, column = tile % across * t.columns;
       Index rows = std::min(t.rows, m - r), columns = std::min(t.columns, n - column);
-      const T* pa = a.data<T>() + batch_offset(a, lead, batch) + r * (la.transposed ? 1 : la.ld);
+      const T* pa =
+          a.data<T>() + batch_offset(a, batch_dims, batch) + r * (la.transposed ? 1 : la.ld);
       const T* pb =
-          b.data<T>() + batch_offset(b, lead, batch) + column * (lb.transposed ? lb.ld : 1);
+          b.data<T>() + batch_offset(b, batch_dims, batch) + column * (lb.transposed ? lb.ld : 1);
       T* to = out.data<T>() + batch * m * n + r * n + column;
       multiply<T>(algorithm, {la.transposed, lb.transposed, rows, columns, k, alpha, pa, la.ld, pb,
                               lb.ld, beta, to, n});
@@ -107,11 +108,11 @@ struct Checked {
            std::to_string(b->size(-2)) + " rows");
     Shape la = leading(a->shape()), lb = leading(b->shape());
     try {
-      lead = broadcast_shapes(la, lb, "matmul");
+      batch_dims = broadcast_shapes(la, lb, "matmul");
     } catch (ShapeError&) {
       fail("leading axes " + to_string(la) + " and " + to_string(lb) + " do not broadcast");
     }
-    result = with_matrix(lead, a->size(-2), b->size(-1));
+    result = with_matrix(batch_dims, a->size(-2), b->size(-1));
     checked_numel(result, "matmul");
     if (!blas_layout(*a)) replace(a, other_a, a->contiguous());
     if (!blas_layout(*b)) replace(b, other_b, b->contiguous());
@@ -120,7 +121,7 @@ struct Checked {
   Checked& operator=(const Checked&) = delete;
 
   const Tensor *a, *b;
-  Shape lead, result;
+  Shape batch_dims, result;
 
  private:
   static void replace(const Tensor*& x, Tensor& other, Tensor by) {
@@ -133,7 +134,7 @@ struct Checked {
 void dispatch(const Tensor& out, const Checked& c, double alpha, double beta, Products large,
               const Epilogue* then = nullptr) {
   visit_floating(out.dtype(), [&]<class T>() {
-    run<T>(out, *c.a, *c.b, c.lead, static_cast<T>(alpha), static_cast<T>(beta), large, then);
+    run<T>(out, *c.a, *c.b, c.batch_dims, static_cast<T>(alpha), static_cast<T>(beta), large, then);
   });
 }
 
