@@ -29,7 +29,7 @@ double power_of_two(int n) {  // n from -1022 to 1023
 }
 
 // e^(hi + lo) = 2ⁿ e^r,  n = round(hi/ln 2),  |r| ≤ ln2/2, by the Taylor series.
-double exp_of(Pair x) {
+double exp_of(HiLo x) {
   constexpr std::array<double, 12> c = {
       1.0 / 6227020800, 1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320,
       1.0 / 5040,       1.0 / 720,       1.0 / 120,      1.0 / 24,      1.0 / 6,      1.0 / 2};
@@ -71,22 +71,22 @@ constexpr std::array<double, 10> kAtanh = {2.0 / 21, 2.0 / 19, 2.0 / 17, 2.0 / 1
                                            2.0 / 11, 2.0 / 9,  2.0 / 7,  2.0 / 5,  2.0 / 3};
 
 // ln x to some 64 bits, for pow.
-Pair log_pair(double x) {
+HiLo log_pair(double x) {
   auto [k, m] = split(x);
   double f = m - 1;
-  Pair g = exact_sum(m, 1);
+  HiLo g = exact_sum(m, 1);
   double s = f / g.hi;
-  Pair back = exact_product(s, g.hi);
-  Pair quotient = exact_sum(s, (((f - back.hi) - back.lo) - s * g.lo) / g.hi);
-  Pair square = quotient * quotient;
+  HiLo back = exact_product(s, g.hi);
+  HiLo quotient = exact_sum(s, (((f - back.hi) - back.lo) - s * g.lo) / g.hi);
+  HiLo square = quotient * quotient;
   // 1/3 + s²/5 + s⁴/7 ...: the first term in two parts
   std::array<double, 9> c;
   for (std::size_t i = 0; i < c.size(); ++i) c[i] = kAtanh[i] / 2;
-  Pair third{0x1.5555555555555p-2, 0x1.5555555555555p-56};
-  Pair rest = square * (third + Pair{square.hi * horner(square.hi, c), 0});
-  Pair twice{2 * quotient.hi, 2 * quotient.lo};
-  Pair log_m = twice + twice * rest;
-  return Pair{k * kLn2High, 0} + Pair{k * kLn2Low, 0} + log_m;
+  HiLo third{0x1.5555555555555p-2, 0x1.5555555555555p-56};
+  HiLo rest = square * (third + HiLo{square.hi * horner(square.hi, c), 0});
+  HiLo twice{2 * quotient.hi, 2 * quotient.lo};
+  HiLo log_m = twice + twice * rest;
+  return HiLo{k * kLn2High, 0} + HiLo{k * kLn2Low, 0} + log_m;
 }
 
 }  // namespace
@@ -117,7 +117,7 @@ double pow(double x, double y) {
   if (x < 0 && !whole) return kNaN;
   if (size == 1) return sign;
   if (std::abs(y) > 0x1p66) return sign * ((size > 1) == (y > 0) ? kInf : 0);
-  Pair product = log_pair(size) * Pair{y, 0};
+  HiLo product = log_pair(size) * HiLo{y, 0};
   return sign * exp_of(product);
 }
 

@@ -26,11 +26,11 @@ constexpr std::array<std::uint64_t, 20> kTwoOverPi = {
     0x1ff897ffde05980f, 0xef2f118b5a0a6d1f, 0x6d367ecf27cb09b7, 0x4f463f669e5fea2d,
     0x7527bac7ebe5f17b, 0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08, 0x56033046fc7b6bab,
 };
-constexpr Pair kHalfPi{0x1.921fb54442d18p+0, 0x1.1a62633145c07p-54};
+constexpr HiLo kHalfPi{0x1.921fb54442d18p+0, 0x1.1a62633145c07p-54};
 
 struct Reduced {
   unsigned quadrant;
-  Pair rest;
+  HiLo rest;
 };
 
 // Of a finite |x| > π/4, for x > 0.
@@ -73,7 +73,7 @@ Reduced reduce(double x) {
               static_cast<double>(static_cast<std::uint64_t>(rest >> 64)) * 0x1p-128;
   double scale = std::bit_cast<double>(static_cast<std::uint64_t>(1023 - zeros) << 52);
   if (above) scale = -scale;
-  return {quadrant % 4, Pair{hi * scale, lo * scale} * kHalfPi};
+  return {quadrant % 4, HiLo{hi * scale, lo * scale} * kHalfPi};
 }
 
 // c₀ + c₁ z + c₂ z² ...
@@ -84,7 +84,7 @@ double series(double z, const std::array<double, n>& c) {
   return p;
 }
 
-double sine(Pair r) {
+double sine(HiLo r) {
   constexpr std::array<double, 7> c = {
       1.0 / 120,        -1.0 / 5040,          1.0 / 362880,         -1.0 / 39916800,
       1.0 / 6227020800, -1.0 / 1307674368000, 1.0 / 355687428096000};
@@ -93,7 +93,7 @@ double sine(Pair r) {
   return x - ((z * (0.5 * r.lo - cube * series(z, c)) - r.lo) + cube * (1.0 / 6));
 }
 
-double cosine(Pair r) {
+double cosine(HiLo r) {
   constexpr std::array<double, 7> c = {
       1.0 / 24,        -1.0 / 720,         1.0 / 40320,         -1.0 / 3628800,
       1.0 / 479001600, -1.0 / 87178291200, 1.0 / 20922789888000};

@@ -3,18 +3,18 @@
 
 namespace glim::portable {
 
-struct Pair {  // hi + lo, lo no more than half a unit in the last place of hi
+struct HiLo {  // hi + lo, lo no more than half a unit in the last place of hi
   double hi, lo;
 };
 
 // a + b = hi + lo (Knuth).
-inline Pair exact_sum(double a, double b) {
+inline HiLo exact_sum(double a, double b) {
   double s = a + b, t = s - a;
   return {s, (a - (s - t)) + (b - t)};
 }
 
 // a·b = hi + lo, from products of halves of 26 bits (Veltkamp, Dekker 1971).
-inline Pair exact_product(double a, double b) {
+inline HiLo exact_product(double a, double b) {
   auto high = [](double x) {
     double c = 134217729 * x;  // 2^27 + 1
     return c - (c - x);
@@ -23,12 +23,12 @@ inline Pair exact_product(double a, double b) {
   return {p, ((a1 * b1 - p) + a1 * b2 + a2 * b1) + a2 * b2};
 }
 
-inline Pair operator+(Pair a, Pair b) {
-  Pair s = exact_sum(a.hi, b.hi);
+inline HiLo operator+(HiLo a, HiLo b) {
+  HiLo s = exact_sum(a.hi, b.hi);
   return exact_sum(s.hi, s.lo + (a.lo + b.lo));
 }
-inline Pair operator*(Pair a, Pair b) {
-  Pair p = exact_product(a.hi, b.hi);
+inline HiLo operator*(HiLo a, HiLo b) {
+  HiLo p = exact_product(a.hi, b.hi);
   return exact_sum(p.hi, p.lo + (a.hi * b.lo + a.lo * b.hi));
 }
 

@@ -129,12 +129,12 @@ struct Choose final : Binary<Choose> {
   Tensor condition;
 };
 
-struct Pair {
+struct BroadcastVars {
   Var a, b;
 };
 
 // Both operands in their common shape.
-Pair broadcast(const In& a, const Var& b, std::string_view op) {
+BroadcastVars broadcast(const In& a, const Var& b, std::string_view op) {
   CallSite site(a.where());
   try {
     Shape shape = broadcast_shapes(a->shape(), b.shape(), op);
@@ -154,7 +154,7 @@ Pair broadcast(const In& a, const Var& b, std::string_view op) {
 template <class OpT>
 Var binary(const In& a, const Var& b) {
   if (a->shape() == b.shape()) return apply(OpT{}, a, b);
-  Pair both = broadcast(a, b, OpT::formula.op);
+  BroadcastVars both = broadcast(a, b, OpT::formula.op);
   return apply(OpT{}, In(both.a, a.where()), both.b);
 }
 

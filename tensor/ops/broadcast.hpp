@@ -25,12 +25,12 @@ void visit_numeric(const Tensor& x, std::string_view op, const F& f) {
   });
 }
 
-struct Pair {  // two operands expanded to one shape
+struct BroadcastTensors {  // two operands expanded to one shape
   Tensor a, b;
   Shape shape;
 };
 
-inline Pair broadcast(const Tensor& a, const Tensor& b, std::string_view op) {
+inline BroadcastTensors broadcast(const Tensor& a, const Tensor& b, std::string_view op) {
   require_same_dtype(a, b, op);
   if (a.shape() == b.shape()) return {a, b, a.shape()};
   try {

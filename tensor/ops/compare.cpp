@@ -13,7 +13,7 @@ namespace {
 
 template <class F>
 Tensor compare(const Tensor& a, const Tensor& b, std::string_view op, const F& f) {
-  Pair p = broadcast(a, b, op);
+  BroadcastTensors p = broadcast(a, b, op);
   Tensor y = empty(p.shape, DType::Bool);
   visit_dtype(a.dtype(), [&]<class T>() { zip_into<bool, T, T>(y, p.a, p.b, f); });
   return y;
@@ -89,7 +89,7 @@ Tensor logical_not(const Tensor& a) {
 
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
   require_bool(condition, "where");
-  Pair p = broadcast(a, b, "where");
+  BroadcastTensors p = broadcast(a, b, "where");
   Shape shape;
   try {
     shape = broadcast_shapes(condition.shape(), p.shape, "where");

@@ -23,7 +23,7 @@ Tensor arithmetic(const Tensor& a, const Tensor& b, std::string_view op, const F
   // Nothing to broadcast, the common case: no views are made.
   if (a.dtype() == b.dtype() && a.shape() == b.shape())
     return into(empty(a.shape(), a.dtype()), a, b);
-  Pair p = broadcast(a, b, op);
+  BroadcastTensors p = broadcast(a, b, op);
   return into(empty(p.shape, a.dtype()), p.a, p.b);
 }
 

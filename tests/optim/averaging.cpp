@@ -11,7 +11,7 @@ namespace test_averaging {
 using namespace glim;
 
 TEST_CASE("the average of the last k", "[optim][reference]") {
-  Pair pair(DType::Float64);
+  TwoParams pair(DType::Float64);
   auto optimizer = optimizer_for(optim().config("sgd_momentum"), pair.list());
   LastAverage last(3);
   CHECK_THROWS_AS(last.average(), ValueError);

@@ -14,7 +14,7 @@ TEST_CASE("clipping by the norm of all gradients equals torch's", "[optim][refer
   for (std::string name : {"clip_above", "clip_below", "clip_tiny", "clip_zero"}) {
     for (DType dtype : {DType::Float64, DType::Float32}) {
       INFO(name << " " << name_of(dtype));
-      Pair pair(dtype);
+      TwoParams pair(dtype);
       for (auto& [key, var] : pair.list())
         var.leaf().grad = name == "clip_zero" ? zeros(var.shape(), dtype)
                                               : optim().get("clip.grad." + key, dtype).clone();
@@ -43,7 +43,7 @@ TEST_CASE("a parameter that is listed twice is refused, and nothing is scaled", 
 }
 
 TEST_CASE("a gradient that is not finite is named, and nothing is scaled", "[optim]") {
-  Pair pair(DType::Float32);
+  TwoParams pair(DType::Float32);
   pair.set_gradients(0);
   Tensor w = pair.w.grad().clone();
   pair.b.grad().data<float>()[3] = std::nanf("");
@@ -57,7 +57,7 @@ TEST_CASE("a gradient that is not finite is named, and nothing is scaled", "[opt
   CHECK(gradient_norm(pair.list()) == Approx(std::sqrt(5.0) * 3e38));
   pair.b.zero_grad();
   CHECK(gradient_norm(pair.list()) > 0);
-  Pair wide(DType::Float64);
+  TwoParams wide(DType::Float64);
   wide.set_gradients(0);
   wide.w.grad().fill_(1e200);
   text = error_of<NonFiniteError>([&] { gradient_norm(wide.list()); });
@@ -65,7 +65,7 @@ TEST_CASE("a gradient that is not finite is named, and nothing is scaled", "[opt
   CHECK_THROWS_AS(clip_gradient_norm(pair.list(), 0), ValueError);
   CHECK_THROWS_AS(clip_gradient_norm(pair.list(), std::nan("")), ValueError);
   CHECK_THROWS_AS(clip_gradient_norm(pair.list(), 1e-50), ValueError);  // 0 in float32
-  CHECK_NOTHROW(clip_gradient_norm(Pair(DType::Float64).list(), 1e-50));
+  CHECK_NOTHROW(clip_gradient_norm(TwoParams(DType::Float64).list(), 1e-50));
 }
 
 }  // namespace test_clip

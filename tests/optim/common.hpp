@@ -15,8 +15,8 @@ inline constexpr Index kSteps = 12;
 inline const Reference& optim() { return stored("optim"); }
 
 // The reference's two parameters.
-struct Pair {
-  explicit Pair(DType dtype)
+struct TwoParams {
+  explicit TwoParams(DType dtype)
       : w(Var::leaf(optim().get("param.w", dtype).clone(), "w")),
         b(Var::leaf(optim().get("param.b", dtype).clone(), "b")) {}
   NamedParameters list() const { return {{"w", w}, {"b", b}}; }

@@ -14,7 +14,7 @@ TEST_CASE("every step equals torch's", "[optim][reference]") {
   for (const std::string& name : kCases) {
     for (DType dtype : {DType::Float64, DType::Float32}) {
       INFO(name << " " << name_of(dtype));
-      Pair pair(dtype);
+      TwoParams pair(dtype);
       auto optimizer = optimizer_for(optim().config(name), pair.list());
       for (Index i = 0; i < kSteps; ++i) {
         INFO("step " << i + 1);
@@ -33,13 +33,13 @@ TEST_CASE("every step equals torch's", "[optim][reference]") {
 }
 
 TEST_CASE("defaults are torch's", "[optim][reference]") {
-  Pair pair(DType::Float64);
+  TwoParams pair(DType::Float64);
   Adam adam(pair.list());
   CHECK(adam.rate() == 1e-3);
   pair.set_gradients(0);
   adam.step();
   CHECK(close(pair.w.value(), select(optim().get("adam.w"), 0, 0), 1e-15));
-  Pair other(DType::Float64);
+  TwoParams other(DType::Float64);
   AdamW adamw(other.list());
   other.set_gradients(0);
   adamw.step();
@@ -48,7 +48,7 @@ TEST_CASE("defaults are torch's", "[optim][reference]") {
 
 TEST_CASE("a parameter without a gradient is left alone, its bias correction too", "[optim]") {
   // b gets its first gradient at step 4, and must move as at a first step.
-  Pair pair(DType::Float64), fresh(DType::Float64);
+  TwoParams pair(DType::Float64), fresh(DType::Float64);
   Adam adam(pair.list()), one(fresh.list());
   Tensor before = pair.b.value().clone();
   for (Index i = 0; i < 3; ++i) {
@@ -74,14 +74,14 @@ TEST_CASE("a parameter without a gradient is left alone, its bias correction too
 }
 
 TEST_CASE("groups have their own rate and weight decay", "[optim]") {
-  Pair grouped(DType::Float64), plain(DType::Float64), decayed(DType::Float64);
+  TwoParams grouped(DType::Float64), plain(DType::Float64), decayed(DType::Float64);
   auto groups = decay_matrices(grouped.list(), 0.1);
   groups[1].rate_factor = 0.5;
   AdamW adam(groups, {.rate = 0.01});
   AdamW half(plain.list(), {.rate = 0.005});
   AdamW with(decayed.list(), {.rate = 0.01, .weight_decay = 0.1});
   for (Index i = 0; i < 3; ++i) {
-    for (const Pair* p : {&grouped, &plain, &decayed}) p->set_gradients(i);
+    for (const TwoParams* p : {&grouped, &plain, &decayed}) p->set_gradients(i);
     adam.step();
     half.step();
     with.step();
@@ -125,7 +125,7 @@ TEST_CASE("optimizers take a module's parameters without names too", "[optim]") 
 }
 
 TEST_CASE("what optimizers refuse", "[optim]") {
-  Pair pair(DType::Float32);
+  TwoParams pair(DType::Float32);
   auto list = pair.list();
   CHECK_THROWS_AS(Adam(list, {.rate = -1}), ValueError);
   CHECK_THROWS_AS(Adam(list, {.rate = std::nan("")}), ValueError);
@@ -153,8 +153,8 @@ TEST_CASE("what optimizers refuse", "[optim]") {
                  "beta2 0.999999999 is 1 in float32, the dtype of w"));
   CHECK_THROWS_AS(Adam(list, {.beta1 = 1 - 1e-9}), ValueError);
   CHECK_THROWS_AS(Sgd(list, {.momentum = 1 - 1e-9}), ValueError);
-  CHECK_NOTHROW(Adam(Pair(DType::Float64).list(), {.beta2 = 1 - 1e-9}));
-  CHECK_NOTHROW(Adam(Pair(DType::Float64).list(), {.rate = 1e39, .eps = 1e-50}));
+  CHECK_NOTHROW(Adam(TwoParams(DType::Float64).list(), {.beta2 = 1 - 1e-9}));
+  CHECK_NOTHROW(Adam(TwoParams(DType::Float64).list(), {.rate = 1e39, .eps = 1e-50}));
   CHECK_NOTHROW(Adam(list, {.eps = 0}));
 
   Adam adam(list);

@@ -12,9 +12,9 @@ TEST_CASE("an optimizer continues from its state bit by bit", "[optim]") {
   for (const std::string& name : kCases) {
     INFO(name);
     auto& config = optim().config(name);
-    Pair straight(DType::Float32);
+    TwoParams straight(DType::Float32);
     auto whole = optimizer_for(config, straight.list());
-    Pair first(DType::Float32);
+    TwoParams first(DType::Float32);
     auto before = optimizer_for(config, first.list());
     for (Index i = 0; i < kSteps; ++i) {
       straight.set_gradients(i);
@@ -23,7 +23,7 @@ TEST_CASE("an optimizer continues from its state bit by bit", "[optim]") {
       first.set_gradients(i);
       before->step();
     }
-    Pair second(DType::Float32);
+    TwoParams second(DType::Float32);
     second.w.value().copy_(first.w.value());
     second.b.value().copy_(first.b.value());
     auto after = optimizer_for(config, second.list());
@@ -43,7 +43,7 @@ TEST_CASE("an optimizer continues from its state bit by bit", "[optim]") {
 }
 
 TEST_CASE("state is named by parameter", "[optim]") {
-  Pair pair(DType::Float32);
+  TwoParams pair(DType::Float32);
   Adam adam(pair.list());
   CHECK(adam.state_dict().size() == 2);  // rate, steps
   pair.set_gradients(0);
@@ -59,7 +59,7 @@ TEST_CASE("state is named by parameter", "[optim]") {
 }
 
 TEST_CASE("loading a state says what does not fit, and changes nothing then", "[optim]") {
-  Pair pair(DType::Float32);
+  TwoParams pair(DType::Float32);
   Adam adam(pair.list());
   pair.set_gradients(0);
   adam.step();

@@ -146,25 +146,25 @@ void softmax(const ScoreTile<T>& tile) {
 // the gradient of what was left.
 template <class T>
 void softmax_grad(Index rows, Index n, const T* p, Index ld_p, T* dp, Index ld_dp, T scale) {
-  struct Pair {
+  struct ProbGradient {
     Vec<T> p, dp;
   };
   auto pair = [&](Index i) {
     Vec<T> v = at<T>(p, i, n), d = at<T>(dp, i, n);
-    if (scale == T(0)) return Pair{v, d};
+    if (scale == T(0)) return ProbGradient{v, d};
     d = (IntVec<T>)v < 0 ? Vec<T>{} : d * scale;
-    return Pair{magnitude<T>(v), d};
+    return ProbGradient{magnitude<T>(v), d};
   };
   for (Index r = 0; r < rows; ++r, p += ld_p, dp += ld_dp) {
     Sum<T> dot;
     each_part<T>(
         n, [&](Index i, int part, bool) __attribute__((always_inline)) {
-          Pair of = pair(i);
+          ProbGradient of = pair(i);
           dot.part[part] = multiply_add<T>(of.p, of.dp, dot.part[part]);
         });
     T inner = sum_lanes<T>(dot);
     for (Index i = 0; i < n; i += kLanes<T>) {
-      Pair of = pair(i);
+      ProbGradient of = pair(i);
       put<T>(dp, i, n, of.p * (of.dp - inner));
     }
   }
