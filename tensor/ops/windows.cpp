@@ -12,10 +12,10 @@ constexpr Index kLargest = Index{1} << 30;  // sums and products of a few of the
 
 // The windows' positions that lie within [0, extent): first and last of kernel offsets 0 … k - 1
 // for the window that starts at `start`, as a half-open range.
-struct Range {
+struct Columns {
   Index begin, end;
 };
-Range inside(const Window& w, Index start, Index extent) {
+Columns inside(const Window& w, Index start, Index extent) {
   Index begin = start < 0 ? (-start + w.dilation - 1) / w.dilation : 0;
   Index end = start < extent ? (extent - start - 1) / w.dilation + 1 : 0;
   begin = std::min(begin, w.kernel);
@@ -90,7 +90,7 @@ Tensor unfold(const Tensor& x, const Window& rows, const Window& columns, double
         T* to = y.data<T>() + r * line;
         for (Index q = 0; q < w_out; ++q) {
           Index left = q * columns.stride - columns.before;
-          Range seen = inside(columns, left, width);
+          Columns seen = inside(columns, left, width);
           for (Index i = 0; i < rows.kernel; ++i, to += columns.kernel * c) {
             Index h = top + i * rows.dilation;
             if (h < 0 || h >= height || seen.begin == seen.end) {
@@ -148,7 +148,7 @@ Tensor fold(const Tensor& y, Index height, Index width, const Window& rows, cons
                              i * columns.kernel * c;
           for (Index q = 0; q < w_out; ++q) {
             Index left = q * columns.stride - columns.before;
-            Range seen = inside(columns, left, width);
+            Columns seen = inside(columns, left, width);
             if (seen.begin == seen.end) continue;
             const T* term = windows + q * window;
             auto add = [&](T* sum, const T* t, Index n) {

@@ -65,31 +65,31 @@ void exchange(int partner, const void* out, std::size_t out_bytes, void* in, std
 
 constexpr Index kMessage = 1 << 20;  // elements: a message is added while it lies in the cache
 
-struct Range {
+struct Slice {
   Index begin, end;
   Index size() const { return end - begin; }
 };
 
 // f(place in a, place in b, elements) for the messages that carry one range while the other comes.
 template <class F>
-void by_messages(Range a, Range b, const F& f) {
+void by_messages(Slice a, Slice b, const F& f) {
   for (Index at = 0; at < std::max(a.size(), b.size()); at += kMessage)
-    f(Range{std::min(a.begin + at, a.end), std::min(a.begin + at + kMessage, a.end)},
-      Range{std::min(b.begin + at, b.end), std::min(b.begin + at + kMessage, b.end)});
+    f(Slice{std::min(a.begin + at, a.end), std::min(a.begin + at + kMessage, a.end)},
+      Slice{std::min(b.begin + at, b.end), std::min(b.begin + at + kMessage, b.end)});
 }
 
 template <class T>
 void sum_in_tree(T* x, Index n, Index rank, Index size) {
-  auto bytes = [](Range r) { return static_cast<std::size_t>(r.size()) * sizeof(T); };
+  auto bytes = [](Slice r) { return static_cast<std::size_t>(r.size()) * sizeof(T); };
   std::vector<T> incoming(static_cast<std::size_t>(std::min(kMessage, n)));
-  std::vector<Range> own{
+  std::vector<Slice> own{
       {0, n}};  // what is summed here, level by level: half of it remains each time
   for (Index distance = 1; distance < size; distance *= 2) {
     const auto [begin, end] = own.back();
-    const Range low{begin, begin + (end - begin) / 2}, high{low.end, end};
+    const Slice low{begin, begin + (end - begin) / 2}, high{low.end, end};
     const bool upper = (rank & distance) != 0;
-    const Range mine = upper ? high : low, theirs = upper ? low : high;
-    by_messages(mine, theirs, [&](Range in, Range out) {
+    const Slice mine = upper ? high : low, theirs = upper ? low : high;
+    by_messages(mine, theirs, [&](Slice in, Slice out) {
       exchange(static_cast<int>(rank ^ distance), x + out.begin, bytes(out), incoming.data(),
                bytes(in));
       parallel_for(in.size(), 1 << 14, [&](Index from, Index to) {
@@ -99,12 +99,12 @@ void sum_in_tree(T* x, Index n, Index rank, Index size) {
     own.push_back(mine);
   }
   for (Index distance = size / 2; distance > 0; distance /= 2) {
-    const Range mine = own.back();
+    const Slice mine = own.back();
     own.pop_back();
     const bool upper = (rank & distance) != 0;
-    const Range theirs =
-        upper ? Range{own.back().begin, mine.begin} : Range{mine.end, own.back().end};
-    by_messages(theirs, mine, [&](Range in, Range out) {
+    const Slice theirs =
+        upper ? Slice{own.back().begin, mine.begin} : Slice{mine.end, own.back().end};
+    by_messages(theirs, mine, [&](Slice in, Slice out) {
       exchange(static_cast<int>(rank ^ distance), x + out.begin, bytes(out), x + in.begin,
                bytes(in));
     });
