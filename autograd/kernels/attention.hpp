@@ -146,7 +146,7 @@ template <class T>
 Span<T> dropout_rows(const Attended& o, const Tile<T>& i) {
   if (!o.drops) return i.p;
   if (i.d)
-    op_kernels<T>().mark_dropped(o.drop, i.first(o), i.size(), i.p.x, i.d.x);
+    op_kernels<T>().draw_mask(o.drop, i.first(o), i.size(), i.p.x, i.d.x);
   else
     row_kernels<T>().dropout(o.drop, i.first(o), i.size(), i.p.x, nullptr, i.p.x);
   return i.d ? i.d : i.p;
@@ -212,7 +212,7 @@ inline void attention_grad(const Attended& o, const Tensor& probs, const Tensor&
       softmax_rows(o, i);
       dropout_rows(o, i);
     } else if (o.drops && dv) {
-      op_kernels<T>().drop_marked(i.size(), static_cast<T>(o.drop.scale), p.x, a.x);
+      op_kernels<T>().apply_mask(i.size(), static_cast<T>(o.drop.scale), p.x, a.x);
     }
     // C = A V
     if (dv) multiply(transpose(a), dc, dv, 1, add);  // dV = Aᵀ dC

@@ -8,7 +8,7 @@
 namespace glim::GLIM_ISA {
 
 template <class T>
-void mark_dropped(const DropSpec& drop, Index first, Index n, T* p, T* y) {
+void draw_mask(const DropSpec& drop, Index first, Index n, T* p, T* y) {
   const T scale = static_cast<T>(drop.scale);
   each_decision<T>(
       drop, first, n,
@@ -25,7 +25,7 @@ void mark_dropped(const DropSpec& drop, Index first, Index n, T* p, T* y) {
 }
 
 template <class T>
-void drop_marked(Index n, T scale, const T* p, T* y) {
+void apply_mask(Index n, T scale, const T* p, T* y) {
   each_to<T>(y, p, n, [&](Index, Vec<T> v) { return (IntVec<T>)v < 0 ? Vec<T>{} : v * scale; });
 }
 

@@ -142,7 +142,7 @@ void softmax(const ScoreTile<T>& tile) {
   }
 }
 
-// Where `scale` is not 0, p is marked: its sign says what dropout dropped (mark_dropped), and dp is
+// Where `scale` is not 0, p is marked: its sign says what dropout dropped (draw_mask), and dp is
 // the gradient of what was left.
 template <class T>
 void softmax_grad(Index rows, Index n, const T* p, Index ld_p, T* dp, Index ld_dp, T scale) {

@@ -70,9 +70,9 @@ struct OpKernels {
   void (*softmax_grad)(Index rows, Index n, const T* p, Index ld_p, T* dp, Index ld_dp, T scale);
   // y[i] = dropped(first + i) ? 0 : scale·p[i] for p >= 0, which is marked: its sign becomes - where
   // it is dropped (-0 too), so that backward need not draw again. y may not be p.
-  void (*mark_dropped)(const DropSpec& drop, Index first, Index n, T* p, T* y);
+  void (*draw_mask)(const DropSpec& drop, Index first, Index n, T* p, T* y);
   // The same y from a marked p.
-  void (*drop_marked)(Index n, T scale, const T* p, T* y);
+  void (*apply_mask)(Index n, T scale, const T* p, T* y);
 
   // y = γ (x - μ)/σ + β, σ² = mean (x - μ)² + ε; gamma, beta may be null
   void (*layer_norm)(Index rows, Index n, const T* x, Index ld, const T* gamma, const T* beta,

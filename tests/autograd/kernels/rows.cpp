@@ -95,8 +95,8 @@ void check_marks(Isa isa) {
       for (T& v : p) v = std::abs(v);
       if (n > 1) p[1] = 0;
       auto marked = p;
-      kernels.mark_dropped(drop, first, n, marked.data(), y.data());
-      kernels.drop_marked(n, static_cast<T>(drop.scale), marked.data(), again.data());
+      kernels.draw_mask(drop, first, n, marked.data(), y.data());
+      kernels.apply_mask(n, static_cast<T>(drop.scale), marked.data(), again.data());
       CHECK(again == y);
       std::vector<T> dropped = p, gradient = dp, left = dp;
       row_kernels<T>(isa).dropout(drop, first, n, p.data(), nullptr, dropped.data());
@@ -120,7 +120,7 @@ void check_marks(Isa isa) {
   const T nan = std::numeric_limits<T>::quiet_NaN();
   std::vector<T> p(64), y(64);
   for (std::size_t i = 0; i < 64; ++i) p[i] = i % 2 ? nan : -nan;
-  kernels.mark_dropped(drop, 0, 64, p.data(), y.data());
+  kernels.draw_mask(drop, 0, 64, p.data(), y.data());
   for (std::size_t i = 0; i < 64; ++i) {
     CHECK(std::isnan(p[i]));
     CHECK(std::isnan(y[i]) != (word_at(key, i) < word_threshold(0.3)));

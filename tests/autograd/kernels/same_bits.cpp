@@ -66,10 +66,10 @@ void check_softmax(Index n) {
       kernels.softmax_grad(kRows, n, p.data(), n, dp.data(), n, T(0));
       auto of_dropped = dropped;
       marked = p;
-      kernels.mark_dropped({7, 9, 1u << 30, 1 / 0.75}, 3, kRows * n, marked.data(), dropped.data());
+      kernels.draw_mask({7, 9, 1u << 30, 1 / 0.75}, 3, kRows * n, marked.data(), dropped.data());
       kernels.softmax_grad(kRows, n, marked.data(), n, of_dropped.data(), n, T(1 / 0.75));
       auto again = dropped;
-      kernels.drop_marked(kRows * n, T(1 / 0.75), marked.data(), again.data());
+      kernels.apply_mask(kRows * n, T(1 / 0.75), marked.data(), again.data());
       return joined({p, dp, marked, dropped, of_dropped, again});
     });
 }
