@@ -97,14 +97,14 @@ class Cache {
     Storage::Block* block = bytes >= kLarge ? take_large(bytes) : take_small(bytes);
     block->bytes = bytes;
     block->version = static_cast<std::uint64_t>(allocations_) << kWriteBits;
-    live_ += static_cast<std::int64_t>(block->capacity);
-    if (live_ > peak_) peak_ = live_;
+    allocated_ += static_cast<std::int64_t>(block->capacity);
+    if (allocated_ > peak_) peak_ = allocated_;
     return block;
   }
 
   void give(Storage::Block* block) {
     Lock lock(mutex_);
-    live_ -= static_cast<std::int64_t>(block->capacity);
+    allocated_ -= static_cast<std::int64_t>(block->capacity);
     if (block->piece) {
       arena_.give(block->piece);
       headers_.push(block);
@@ -120,12 +120,12 @@ class Cache {
   }
   AllocatorStats stats() {
     std::lock_guard lock(mutex_);
-    return {live_, peak_, small_cached_ + arena_.free_bytes(), small_calls_ + arena_.system_calls(),
-            allocations_};
+    return {allocated_, peak_, small_cached_ + arena_.free_bytes(),
+            small_calls_ + arena_.system_calls(), allocations_};
   }
   void reset_peak() {
     std::lock_guard lock(mutex_);
-    peak_ = live_;
+    peak_ = allocated_;
   }
 
  private:
@@ -178,14 +178,14 @@ class Cache {
 
   [[noreturn]] void refuse(std::size_t bytes) const {
     throw MemoryError("storage", "the system refused " + std::to_string(bytes) + " bytes (" +
-                                     std::to_string(live_) + " are in use)");
+                                     std::to_string(allocated_) + " are in use)");
   }
 
   std::mutex mutex_;
   std::array<BlockList, 128> free_;
   BlockList headers_;  // of large blocks, unused
   Arena arena_;
-  std::int64_t live_ = 0, peak_ = 0, small_cached_ = 0, small_calls_ = 0, allocations_ = 0;
+  std::int64_t allocated_ = 0, peak_ = 0, small_cached_ = 0, small_calls_ = 0, allocations_ = 0;
 };
 
 }  // namespace

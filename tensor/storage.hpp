@@ -18,15 +18,15 @@
 namespace glim {
 
 struct AllocatorStats {
-  std::int64_t live_bytes = 0;    // handed out now
-  std::int64_t peak_bytes = 0;    // the largest live_bytes since reset_peak
-  std::int64_t cached_bytes = 0;  // kept for reuse
-  std::int64_t system_calls = 0;  // allocations that went to the system
-  std::int64_t allocations = 0;   // all allocations
+  std::int64_t allocated_bytes = 0;  // handed out now
+  std::int64_t peak_bytes = 0;       // the largest allocated_bytes since reset_peak
+  std::int64_t cached_bytes = 0;     // kept for reuse
+  std::int64_t system_calls = 0;     // allocations that went to the system
+  std::int64_t allocations = 0;      // all allocations
 };
 
 AllocatorStats allocator_stats();
-void reset_peak();     // peak_bytes = live_bytes
+void reset_peak();     // peak_bytes = allocated_bytes
 void release_cache();  // gives every cached block back to the system
 
 class Storage {

@@ -23,37 +23,37 @@ TEST_CASE("the second identical round asks the system for nothing", "[storage]")
   AllocatorStats after = allocator_stats();
   CHECK(after.system_calls == before.system_calls);
   CHECK(after.allocations > before.allocations + 40);
-  CHECK(after.live_bytes == before.live_bytes);
+  CHECK(after.allocated_bytes == before.allocated_bytes);
   CHECK(after.cached_bytes == before.cached_bytes);
 }
 
-TEST_CASE("live, peak and cached bytes add up", "[storage]") {
+TEST_CASE("allocated, peak and cached bytes add up", "[storage]") {
   release_cache();
   reset_peak();
   AllocatorStats start = allocator_stats();
-  CHECK(start.peak_bytes == start.live_bytes);
+  CHECK(start.peak_bytes == start.allocated_bytes);
   CHECK(start.cached_bytes == 0);
   {
     Storage a(1 << 16), b(1 << 16);
     Storage shared = a;
     CHECK(shared.use_count() == 2);
-    CHECK(allocator_stats().live_bytes == start.live_bytes + (2 << 16));
+    CHECK(allocator_stats().allocated_bytes == start.allocated_bytes + (2 << 16));
   }
   AllocatorStats end = allocator_stats();
-  CHECK(end.live_bytes == start.live_bytes);
-  CHECK(end.peak_bytes == start.live_bytes + (2 << 16));
+  CHECK(end.allocated_bytes == start.allocated_bytes);
+  CHECK(end.peak_bytes == start.allocated_bytes + (2 << 16));
   CHECK(end.cached_bytes == 2 << 16);
   reset_peak();
-  CHECK(allocator_stats().peak_bytes == start.live_bytes);
+  CHECK(allocator_stats().peak_bytes == start.allocated_bytes);
   release_cache();
   CHECK(allocator_stats().cached_bytes == 0);
 }
 
 TEST_CASE("blocks are aligned, large enough, and at most a third larger", "[storage]") {
   for (std::size_t n : {0, 1, 63, 64, 65, 96, 97, 128, 1000, 4097, 1 << 20, (1 << 21) + 1}) {
-    std::int64_t before = allocator_stats().live_bytes;
+    std::int64_t before = allocator_stats().allocated_bytes;
     Storage s(n);
-    auto used = allocator_stats().live_bytes - before;
+    auto used = allocator_stats().allocated_bytes - before;
     CHECK(reinterpret_cast<std::uintptr_t>(s.data()) % 64 == 0);
     CHECK(s.bytes() == n);
     CHECK(used >= static_cast<std::int64_t>(n));
@@ -97,7 +97,7 @@ TEST_CASE("handles count their references from several threads", "[storage]") {
 }
 
 TEST_CASE("threads share the allocator", "[storage]") {
-  std::int64_t live = allocator_stats().live_bytes;
+  std::int64_t live = allocator_stats().allocated_bytes;
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t)
     threads.emplace_back([t] {
@@ -109,16 +109,16 @@ TEST_CASE("threads share the allocator", "[storage]") {
       }
     });
   for (std::thread& t : threads) t.join();
-  CHECK(allocator_stats().live_bytes == live);
+  CHECK(allocator_stats().allocated_bytes == live);
 }
 
 #ifndef __SANITIZE_ADDRESS__  // it aborts instead of refusing
 TEST_CASE("memory that the system refuses is an error", "[storage]") {
-  std::int64_t live = allocator_stats().live_bytes;
+  std::int64_t live = allocator_stats().allocated_bytes;
   Index n = Index{1} << 52;
   std::string text = error_of<MemoryError>([&] { broadcast_to(scalar(1), {n}).clone(); });
   CHECK(text.starts_with("storage: the system refused " + std::to_string(n * 4) + " bytes"));
-  CHECK(allocator_stats().live_bytes == live);
+  CHECK(allocator_stats().allocated_bytes == live);
   CHECK_THROWS_AS(empty({Index{1} << 59}), MemoryError);
 }
 #endif

@@ -126,7 +126,7 @@ void profile_step(const Setting& s, int steps, Recompute recompute) {
   AllocatorStats memory = allocator_stats();
   auto megabytes = [](std::int64_t bytes) { return static_cast<double>(bytes) / 1e6; };
   fmt::print("memory: {:.0f} MB between steps, {:.0f} MB at the peak, {:.0f} MB kept for reuse\n",
-             megabytes(memory.live_bytes), megabytes(memory.peak_bytes),
+             megabytes(memory.allocated_bytes), megabytes(memory.peak_bytes),
              megabytes(memory.cached_bytes));
 }
 

@@ -109,7 +109,7 @@ TEST_CASE("layers that backward runs again have the same gradients and keep less
         c.recompute = recompute;
         Transformer model(c);
         model.train();
-        std::int64_t before = allocator_stats().live_bytes;
+        std::int64_t before = allocator_stats().allocated_bytes;
         Tape tape;
         TeachOptions options;
         options.need_attention = attention;
@@ -118,7 +118,7 @@ TEST_CASE("layers that backward runs again have the same gradients and keep less
         for (const Var& a : taught.attention) loss = add(loss, sum(mul(a, a)));
         Run r;
         r.loss = loss.value().item();
-        r.kept = allocator_stats().live_bytes - before;
+        r.kept = allocator_stats().allocated_bytes - before;
         tape.backward(loss);
         for (auto& [name, p] : model.named_parameters()) r.gradients[name] = p.grad().clone();
         return r;
