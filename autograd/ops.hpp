@@ -190,10 +190,10 @@ MeasuredLoss linear_label_smoothing_loss(const In& x, const Var& weight, const V
 
 // ---- the parts of recurrent models; each has its own file in ops/ ----
 // One step of a GRU: y = (1 - z) c + z state, gates from input (B, 3H), the product of x, and hidden
-// (B, 3H), that of state (B, H). Rows with live = false ((B,) bool, or undefined) keep their state.
-Var gru_cell(const In& input, const Var& hidden, const Var& state, const Tensor& live = {});
+// (B, 3H), that of state (B, H). Rows with valid = false ((B,) bool, or undefined) keep their state.
+Var gru_cell(const In& input, const Var& hidden, const Var& state, const Tensor& valid = {});
 // One step of an LSTM: [h', c'] (B, 2H) from input and hidden (B, 4H) and state [h, c] (B, 2H).
-Var lstm_cell(const In& input, const Var& hidden, const Var& state, const Tensor& live = {});
+Var lstm_cell(const In& input, const Var& hidden, const Var& state, const Tensor& valid = {});
 // e_ts = Σ_a v_a tanh(q_ta + k_sa)      query (B, T, A)   keys (B, S, A)   v (A,)   e (B, T, S)
 Var additive_scores(const In& query, const Var& keys, const Var& v);
 

@@ -6,17 +6,17 @@
 
 namespace glim {
 
-// `live` is made contiguous.
+// `valid` is made contiguous.
 struct CellOperands {
   Rows input, hidden, state;
-  Tensor live;
+  Tensor valid;
   Index n;  // H
 
   CellOperands(const Tensor& i, const Tensor& h, const Tensor& s, const Tensor& l, Index gates)
       : input(rows_of(i)),
         hidden(rows_of(h)),
         state(rows_of(s)),
-        live(contiguous_or_none(l)),
+        valid(contiguous_or_none(l)),
         n(i.size(1) / gates) {}
 
   // f(rows, begin) for the rows from `begin` on of each piece of work.
@@ -25,7 +25,7 @@ struct CellOperands {
     each_rows(input, [&]<class T>(Index begin, Index end) {
       auto from = [&](const Rows& r) { return RowsAt<T>{r.at<T>(begin), r.ld}; };
       f(CellRows<T>{end - begin, n, from(input), from(hidden), from(state),
-                    live.defined() ? live.data<bool>() + begin : nullptr},
+                    valid.defined() ? valid.data<bool>() + begin : nullptr},
         begin);
     });
   }

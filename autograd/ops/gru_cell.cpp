@@ -4,7 +4,7 @@
 //   input  i = x W_ihᵀ + b_ih (B, 3H): reset, update, candidate      state h (B, H)
 //   hidden g = h W_hhᵀ + b_hh (B, 3H)                                y (B, H)
 //
-// A row with live = false keeps its state: y = h, dh = dy, di = dg = 0.
+// A row with valid = false keeps its state: y = h, dh = dy, di = dg = 0.
 #include "autograd/ops/recurrent_cells.hpp"
 
 namespace glim {
@@ -31,29 +31,29 @@ struct GruCell final : Fused {
        "dg = [a_r, a_z, a_c r]", "dh = dy z"},
       "Cho et al. 2014"};
   enum Input { I, G, H };
-  explicit GruCell(Tensor l) : live(std::move(l)) {}
+  explicit GruCell(Tensor l) : valid(std::move(l)) {}
 
   Var explicit_form(const Var& i, const Var& g, const Var& h) const {
     auto [r, z, c, g_c] = GruGates(i, g);
-    return where_live(live, c + z * (h - c), h);
+    return where_valid(valid, c + z * (h - c), h);
   }
 
   Grads gradient(const Var& dy) const override {
     const Var& h = saved(H);
     auto [r, z, c, g_c] = GruGates(saved(I), saved(G));
-    Var up = zero_unless_live(live, dy);
+    Var up = zero_unless_valid(valid, dy);
     Var a_c = up * (1 - z) * (1 - c * c);
     Var a_z = up * (h - c) * z * (1 - z);
     Var a_r = a_c * g_c * r * (1 - r);
     return {{I, concatenate({a_r, a_z, a_c}, 1)},
             {G, concatenate({a_r, a_z, a_c * r}, 1)},
-            {H, where_live(live, dy * z, dy)}};
+            {H, where_valid(valid, dy * z, dy)}};
   }
 
   // ---- the kernel ----
   Tensor forward(const Tensor& i, const Tensor& g, const Tensor& h) {
     save(I, G, H);
-    CellOperands cell(i, g, h, live, 3);
+    CellOperands cell(i, g, h, valid, 3);
     Tensor y = empty(h.shape(), h.dtype());
     cell.each_cells([&]<class T>(const CellRows<T>& rows, Index begin) {
       op_kernels<T>().gru(rows, from_row<T>(y, begin));
@@ -61,7 +61,7 @@ struct GruCell final : Fused {
     return y;
   }
   Grads fast_gradient(const Var& dy) const override {
-    CellOperands cell(saved(I).value(), saved(G).value(), saved(H).value(), live, 3);
+    CellOperands cell(saved(I).value(), saved(G).value(), saved(H).value(), valid, 3);
     Rows up = rows_of(dy.value());
     auto gradient = [&](Input i) {
       return needs_grad(i) ? empty(saved(i).shape(), dy.dtype()) : Tensor();
@@ -74,14 +74,14 @@ struct GruCell final : Fused {
     return {{I, di}, {G, dg}, {H, dh}};
   }
 
-  Tensor live;
+  Tensor valid;
 };
 
 }  // namespace ops
 
-Var gru_cell(const In& input, const Var& hidden, const Var& state, const Tensor& live) {
-  check_cell("gru_cell", input, hidden, state, live, 3, 1);
-  return apply(ops::GruCell(live), input, hidden, state);
+Var gru_cell(const In& input, const Var& hidden, const Var& state, const Tensor& valid) {
+  check_cell("gru_cell", input, hidden, state, valid, 3, 1);
+  return apply(ops::GruCell(valid), input, hidden, state);
 }
 
 }  // namespace glim

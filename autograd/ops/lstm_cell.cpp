@@ -4,7 +4,7 @@
 //   input  x W_ihᵀ + b_ih (B, 4H): input, forget, cell, output      state [h, c] (B, 2H)
 //   hidden h W_hhᵀ + b_hh (B, 4H)                                   y = [h', c'] (B, 2H)
 //
-// a is the gradient of both products; h has none here but through its product. A row with live = false
+// a is the gradient of both products; h has none here but through its product. A row with valid = false
 // keeps its state: y = [h, c], da = 0.
 #include "autograd/ops/recurrent_cells.hpp"
 
@@ -37,31 +37,31 @@ struct LstmCell final : Fused {
        "d(hidden) = da", "d(state) = [0, δ f]"},
       "Hochreiter & Schmidhuber 1997"};
   enum Input { InputGates, Hidden, State };
-  explicit LstmCell(Tensor l) : live(std::move(l)) {}
+  explicit LstmCell(Tensor l) : valid(std::move(l)) {}
 
   Var explicit_form(const Var& input, const Var& hidden, const Var& state) const {
     LstmGates g(input, hidden, state);
     Var h = named(g.o * tanh(g.next_c), "hidden");
-    return where_live(live, concatenate({h, g.next_c}, 1), state);
+    return where_valid(valid, concatenate({h, g.next_c}, 1), state);
   }
 
   Grads gradient(const Var& dy) const override {
     const Var& state = saved(State);
     auto [i, f, u, o, c, next_c] = LstmGates(saved(InputGates), saved(Hidden), state);
     const Index n = state.size(1) / 2;
-    Var up = zero_unless_live(live, dy), dh = narrow(up, 1, 0, n), t = tanh(next_c);
+    Var up = zero_unless_valid(valid, dy), dh = narrow(up, 1, 0, n), t = tanh(next_c);
     Var delta = narrow(up, 1, n, n) + dh * o * (1 - t * t);
     Var da = concatenate({delta * u * i * (1 - i), delta * c * f * (1 - f), delta * i * (1 - u * u),
                           dh * t * o * (1 - o)},
                          1);
     Var dstate = concatenate({zeros(dh.shape(), dh.dtype()), delta * f}, 1);
-    return {{InputGates, da}, {Hidden, da}, {State, where_live(live, dstate, dy)}};
+    return {{InputGates, da}, {Hidden, da}, {State, where_valid(valid, dstate, dy)}};
   }
 
   // ---- the kernel ----
   Tensor forward(const Tensor& input, const Tensor& hidden, const Tensor& state) {
     save(InputGates, Hidden, State);
-    CellOperands cell(input, hidden, state, live, 4);
+    CellOperands cell(input, hidden, state, valid, 4);
     Tensor y = empty(state.shape(), state.dtype());
     cell.each_cells([&]<class T>(const CellRows<T>& rows, Index begin) {
       op_kernels<T>().lstm(rows, from_row<T>(y, begin));
@@ -69,7 +69,7 @@ struct LstmCell final : Fused {
     return y;
   }
   Grads fast_gradient(const Var& dy) const override {
-    CellOperands cell(saved(InputGates).value(), saved(Hidden).value(), saved(State).value(), live,
+    CellOperands cell(saved(InputGates).value(), saved(Hidden).value(), saved(State).value(), valid,
                       4);
     Rows up = rows_of(dy.value());
     auto like = [&](bool wanted, Input i) {
@@ -84,14 +84,14 @@ struct LstmCell final : Fused {
     return {{InputGates, da}, {Hidden, da}, {State, dstate}};
   }
 
-  Tensor live;
+  Tensor valid;
 };
 
 }  // namespace ops
 
-Var lstm_cell(const In& input, const Var& hidden, const Var& state, const Tensor& live) {
-  check_cell("lstm_cell", input, hidden, state, live, 4, 2);
-  return apply(ops::LstmCell(live), input, hidden, state);
+Var lstm_cell(const In& input, const Var& hidden, const Var& state, const Tensor& valid) {
+  check_cell("lstm_cell", input, hidden, state, valid, 4, 2);
+  return apply(ops::LstmCell(valid), input, hidden, state);
 }
 
 }  // namespace glim

@@ -36,13 +36,13 @@ Var hidden_of(CellKind kind, const Var& state) {
 }
 
 Var cell_step(CellKind kind, const Var& input, const Var& state, const CellWeights& weights,
-              const Tensor& live) {
+              const Tensor& valid) {
   Var hidden = linear(hidden_of(kind, state), weights.weight_hh, weights.bias_hh);
-  if (kind == CellKind::Gru) return gru_cell(input, hidden, state, live);
-  if (kind == CellKind::Lstm) return lstm_cell(input, hidden, state, live);
+  if (kind == CellKind::Gru) return gru_cell(input, hidden, state, valid);
+  if (kind == CellKind::Lstm) return lstm_cell(input, hidden, state, valid);
   Var sum = input + hidden;
   Var next = kind == CellKind::Tanh ? tanh(sum) : relu(sum);
-  return live.defined() ? where(unsqueeze(live, 1), next, state) : next;
+  return valid.defined() ? where(unsqueeze(valid, 1), next, state) : next;
 }
 
 Var join_state(CellKind kind, const RecurrentState& state, Index batch, Index hidden, DType dtype) {

@@ -35,9 +35,9 @@ struct CellWeights {
 };
 
 // The state after a step from `state` (B, parts·H); input (B, gates·H) is i above. Rows with
-// live = false ((B,) bool; undefined: all live) keep their state.
+// valid = false ((B,) bool; undefined: all valid) keep their state.
 Var cell_step(CellKind kind, const Var& input, const Var& state, const CellWeights& weights,
-              const Tensor& live = {});
+              const Tensor& valid = {});
 Var hidden_of(CellKind kind, const Var& state);  // (B, parts·H) -> (B, H)
 
 // h and, for an LSTM, c. Of a cell (B, H) each; of a layer (layers·directions, B, H).

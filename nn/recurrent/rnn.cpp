@@ -17,7 +17,7 @@ std::string suffix(Index layer, bool reverse) {
 
 // Which steps are real.
 struct Recurrent::Lengths {
-  Tensor live;         // (B, T) bool; undefined: all
+  Tensor valid;        // (B, T) bool; undefined: all
   Tensor by_step;      // the same as (T, B)
   Index shortest = 0;  // steps before it are real everywhere
 
@@ -37,8 +37,8 @@ struct Recurrent::Lengths {
                                             ", not within 1 to T = " + std::to_string(steps));
     for (Index n : list) shortest = std::min(shortest, n);
     if (shortest == steps) return;
-    live = less(arange(0, static_cast<double>(steps)), unsqueeze(lengths, 1));
-    by_step = transpose(live).contiguous();
+    valid = less(arange(0, static_cast<double>(steps)), unsqueeze(lengths, 1));
+    by_step = transpose(valid).contiguous();
   }
   Tensor at(Index step) const { return step < shortest ? Tensor() : select(by_step, 0, step); }
 };
@@ -128,7 +128,7 @@ RecurrentOutput Recurrent::forward(const Var& input, const RecurrentState& initi
     }
     // (B, T·directions, H) -> (B, T, directions·H)
     x = reshape(concatenate(outputs, 1), {batch, steps, directions() * hidden_});
-    if (real.live.defined()) x = where(unsqueeze(real.live, 2), x, Var(scalar(0, x.dtype())));
+    if (real.valid.defined()) x = where(unsqueeze(real.valid, 2), x, Var(scalar(0, x.dtype())));
   }
   return {swap ? transpose(x, 0, 1) : x, {stack(h, 0), c.empty() ? Var() : stack(c, 0)}};
 }

@@ -7,17 +7,17 @@ namespace {
 using Cell = Var (*)(const In&, const Var&, const Var&, const Tensor&);
 
 void cell_specs(Family& family, const char* op, Cell cell, Index gates, Index parts) {
-  auto with = [cell](Tensor live) {
-    return [=](const Vars& x) { return cell(x[0], x[1], x[2], live); };
+  auto with = [cell](Tensor valid) {
+    return [=](const Vars& x) { return cell(x[0], x[1], x[2], valid); };
   };
   auto shapes = [&](Index batch, Index n) {
     return std::vector<Shape>{{batch, gates * n}, {batch, gates * n}, {batch, parts * n}};
   };
   Tensor some = from_vector<bool>({true, false, true}, {3});
   Tensor none = from_vector<bool>({false, false}, {2});
-  family.add({op, "all live", in(shapes(2, 3)), with({}), false, 0, true});
+  family.add({op, "all valid", in(shapes(2, 3)), with({}), false, 0, true});
   family.add({op, "a row that keeps its state", in(shapes(3, 2)), with(some), false, 0, true});
-  family.add({op, "no row live", in(shapes(2, 2)), beside_inputs(with(none)), false, 0, true});
+  family.add({op, "no row valid", in(shapes(2, 2)), beside_inputs(with(none)), false, 0, true});
   // Past one vector of the kernels.
   family.add({op, "wide", in(shapes(1, 17)), with({}), false, 0, true});
   family.add_empty({op, "no rows", shapes(0, 2), {0, parts * 2}, with({})});

@@ -26,7 +26,7 @@ void gru(const CellRows<T>& cell, T* y) {
   for (Index r = 0; r < cell.rows; ++r, y += n) {
     const T *gi = cell.input.x + r * cell.input.ld, *gh = cell.hidden.x + r * cell.hidden.ld;
     const T* h = cell.state.x + r * cell.state.ld;
-    if (cell.live && !cell.live[r]) {
+    if (cell.valid && !cell.valid[r]) {
       copy_row(y, h, n);
       continue;
     }
@@ -46,7 +46,7 @@ void gru_grad(const CellRows<T>& cell, RowsAt<T> dy, T* dinput, T* dhidden, T* d
     const T *gi = cell.input.x + r * cell.input.ld, *gh = cell.hidden.x + r * cell.hidden.ld;
     const T *h = cell.state.x + r * cell.state.ld, *up = dy.x + r * dy.ld;
     T *di = row_of(dinput, r, 3 * n), *dg = row_of(dhidden, r, 3 * n), *dh = row_of(dstate, r, n);
-    if (cell.live && !cell.live[r]) {
+    if (cell.valid && !cell.valid[r]) {
       fill_zero(di, 3 * n);
       fill_zero(dg, 3 * n);
       if (dh) copy_row(dh, up, n);
@@ -82,7 +82,7 @@ void lstm(const CellRows<T>& cell, T* y) {
   for (Index r = 0; r < cell.rows; ++r, y += 2 * n) {
     const T *gi = cell.input.x + r * cell.input.ld, *gh = cell.hidden.x + r * cell.hidden.ld;
     const T* state = cell.state.x + r * cell.state.ld;
-    if (cell.live && !cell.live[r]) {
+    if (cell.valid && !cell.valid[r]) {
       copy_row(y, state, 2 * n);
       continue;
     }
@@ -103,7 +103,7 @@ void lstm_grad(const CellRows<T>& cell, RowsAt<T> dy, T* dgates, T* dstate) {
     const T *gi = cell.input.x + r * cell.input.ld, *gh = cell.hidden.x + r * cell.hidden.ld;
     const T *state = cell.state.x + r * cell.state.ld, *up = dy.x + r * dy.ld;
     T *dg = row_of(dgates, r, 4 * n), *ds = row_of(dstate, r, 2 * n);
-    if (cell.live && !cell.live[r]) {
+    if (cell.valid && !cell.valid[r]) {
       fill_zero(dg, 4 * n);
       if (ds) copy_row(ds, up, 2 * n);
       continue;

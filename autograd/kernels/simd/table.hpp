@@ -37,12 +37,12 @@ struct RowsAt {
 
 // One step of a recurrent cell for `rows` sequences of `n` hidden elements: `input` and `hidden`
 // are the two products (with their biases) that the gates are made of, `state` is what the step
-// starts from. Rows with live = false (null: all live) keep their state.
+// starts from. Rows with valid = false (null: all valid) keep their state.
 template <class T>
 struct CellRows {
   std::int64_t rows, n;
   RowsAt<T> input, hidden, state;
-  const bool* live;
+  const bool* valid;
 };
 
 // Of one sequence: query (queries, n), key (keys, n), v (n), each contiguous.

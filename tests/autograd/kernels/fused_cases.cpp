@@ -203,11 +203,11 @@ std::vector<Case> cases() {
            attend(keep_mask({70, 700}, 56), 0.2));
 
   // ---- recurrent cells: input, hidden, state ----
-  auto gru = [](Tensor live) {
-    return [=](const std::vector<Var>& x) { return gru_cell(x[0], x[1], x[2], live); };
+  auto gru = [](Tensor valid) {
+    return [=](const std::vector<Var>& x) { return gru_cell(x[0], x[1], x[2], valid); };
   };
-  auto lstm = [](Tensor live) {
-    return [=](const std::vector<Var>& x) { return lstm_cell(x[0], x[1], x[2], live); };
+  auto lstm = [](Tensor valid) {
+    return [=](const std::vector<Var>& x) { return lstm_cell(x[0], x[1], x[2], valid); };
   };
   for (Index n : {1, 16, 37}) {
     std::string width = " of " + std::to_string(n);
@@ -215,11 +215,11 @@ std::vector<Case> cases() {
     add_case("lstm_cell" + width, {random({3, 4 * n}), random({3, 4 * n}), random({3, 2 * n})},
              lstm({}));
   }
-  Tensor live = keep_mask({90}, 60);
+  Tensor valid = keep_mask({90}, 60);
   add_case("gru_cell, many rows", {random({90, 3 * 70}), random({90, 3 * 70}), random({90, 70})},
-           gru(live));
+           gru(valid));
   add_case("lstm_cell, many rows",
-           {random({90, 4 * 70}), random({90, 4 * 70}), random({90, 2 * 70})}, lstm(live));
+           {random({90, 4 * 70}), random({90, 4 * 70}), random({90, 2 * 70})}, lstm(valid));
   add_case("gru_cell, strided",
            {strided(random({3, 12})), swapped(random({3, 12})), strided(random({3, 4}))},
            gru(slice(keep_mask({6}, 61), 0, 0, 6, 2)));
