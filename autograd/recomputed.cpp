@@ -73,7 +73,7 @@ class Engine::Region final : public Op {
     op->formula_ = &formula;
     const int number = add_node(tape, std::move(op), formula, inputs, where, result);
     tell(tape, [&](Observer& o) {
-      o.begins(seconds_now() - start);
+      o.op_started(seconds_now() - start);
       o.recorded(number, value);
     });
     if (!tape.replays_) return result;

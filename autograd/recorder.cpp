@@ -33,7 +33,7 @@ Engine::Recorder::Recorder(Op& op, const Formula& formula, const Var* const* inp
   if (active_) op.inputs_ = inputs_;
   if (tape->observers_.empty()) return;
   replays_ = active_ && tape->replays_;
-  tell(*tape, [&](Observer& o) { o.begins(0); });
+  tell(*tape, [&](Observer& o) { o.op_started(0); });
 }
 
 void Engine::Recorder::unrecorded(Op& op) {

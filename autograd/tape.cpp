@@ -71,7 +71,7 @@ void Tape::truncate(std::size_t size, bool keep_seen) {
     }
     nodes_.pop_back();
   }
-  for (Observer* o : observers_) o->truncated(static_cast<int>(size), keep_seen);
+  for (Observer* o : observers_) o->nodes_removed(static_cast<int>(size), keep_seen);
 }
 
 int Tape::add_node(Node node) {
@@ -178,22 +178,22 @@ std::string Tape::path_here(std::string_view name) {
   return scope.empty() ? std::string(name) : scope + "." + std::string(name);
 }
 
-Var Tape::made_by(std::string_view part, const Var& in, Var out) {
+Var Tape::module_output(std::string_view part, const Var& in, Var out) {
   for (std::size_t k = 0; k < observers_.size(); ++k)
-    out = observers_[k]->part_made(path_here(part), in, std::move(out));
+    out = observers_[k]->on_module_output(path_here(part), in, std::move(out));
   return out;
 }
 
-Var made_by(std::string_view part, const Var& in, Var out) {
+Var module_output(std::string_view part, const Var& in, Var out) {
   Tape* tape = Tape::current();
-  return tape ? tape->made_by(part, in, std::move(out)) : out;
+  return tape ? tape->module_output(part, in, std::move(out)) : out;
 }
 
 Var Tape::label(Var v, std::string_view text) {
   if (!observers_.empty()) {
     const std::string path = path_here(text);
     for (std::size_t k = 0; k < observers_.size(); ++k)
-      v = observers_[k]->value_named(path, std::move(v));
+      v = observers_[k]->on_value(path, std::move(v));
   }
   int i = node_of(v);
   if (i < 0) return v;

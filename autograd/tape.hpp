@@ -131,7 +131,7 @@ class Tape : private TapeLists {
   void place(Error& error, int node) const;  // adds the node's path and line
   // The node of v gets this name in place of its op's; or what observers put in its place, which is returned.
   Var label(Var v, std::string_view text);
-  Var made_by(std::string_view part, const Var& in, Var out);  // see below
+  Var module_output(std::string_view part, const Var& in, Var out);  // see below
 
   // Stops the current tape from recording until the end of the block, on the same thread; of several, until
   // the last has ended.
@@ -191,7 +191,7 @@ struct Observing {
 Var named(Var v, std::string_view label);
 
 // `out`, which this part of the scope made of `in`, or what observers put in its place.
-Var made_by(std::string_view part, const Var& in, Var out);
+Var module_output(std::string_view part, const Var& in, Var out);
 
 bool glob_match(std::string_view pattern, std::string_view text);
 

@@ -7,7 +7,7 @@
 //
 // Norm and dropout belong to the layer (torch's norm1 and dropout1, norm2 and dropout2, ...).
 // f maps a Var to a Var of x's shape; ShapeError from the addition otherwise. An observer sees the three parts, and may
-// put something in their place (made_by in autograd/tape.hpp).
+// put something in their place (module_output in autograd/tape.hpp).
 #pragma once
 
 #include "nn/dropout.hpp"
@@ -19,9 +19,9 @@ enum class NormPlacement { Pre, Post };
 
 template <class F>
 Var residual(NormPlacement placement, const Var& x, LayerNorm& norm, Dropout& dropout, const F& f) {
-  const Var skip = made_by("skip", x, x);
-  auto sublayer = [&](const Var& h) { return made_by("sublayer", h, f(h)); };
-  auto normed = [&](const Var& h) { return made_by("norm", h, norm(h)); };
+  const Var skip = module_output("skip", x, x);
+  auto sublayer = [&](const Var& h) { return module_output("sublayer", h, f(h)); };
+  auto normed = [&](const Var& h) { return module_output("norm", h, norm(h)); };
   if (placement == NormPlacement::Pre) return dropout.add_to(skip, sublayer(normed(x)));
   return normed(dropout.add_to(skip, sublayer(x)));
 }

@@ -48,7 +48,7 @@ Var Hooks::change(int node, Var dy) {
   });
 }
 
-void Hooks::truncated(int size, bool) {
+void Hooks::nodes_removed(int size, bool) {
   std::erase_if(entries_, [size](const Entry& e) { return e.node >= size; });
 }
 

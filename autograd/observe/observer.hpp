@@ -36,19 +36,19 @@ class Observer {
   virtual ~Observer() = default;
 
   // Forward.
-  virtual void begins(double) {}                           // an op began so many seconds ago
+  virtual void op_started(double) {}                       // an op began so many seconds ago
   virtual void computed(const Formula&, const Tensor&) {}  // its value, recorded or not
   virtual void recorded(int, const Tensor&) {}             // an op, or a leaf, became this node
   virtual bool wants_replay() const { return false; }
   virtual void recorded_replay(int, Replay) {}
   // A value is about to get its name, and with it this path; what follows reads the result in its place.
-  virtual Var value_named(std::string_view, Var v) { return v; }
+  virtual Var on_value(std::string_view, Var v) { return v; }
   // A part of the model, of this path, made `out` of `in`; what follows reads the result in its place.
-  virtual Var part_made(std::string_view, const Var& /*in*/, Var out) { return out; }
+  virtual Var on_module_output(std::string_view, const Var& /*in*/, Var out) { return out; }
   virtual void named(int, const Tensor&) {}  // the node got a name
   // The nodes from `size` on are gone, with the tape or with a checkpointed region that is run again later.
   // `keep`: what was seen in the region counts.
-  virtual void truncated(int, bool) {}
+  virtual void nodes_removed(int, bool) {}
 
   // Backward.
   virtual Var change(int, Var dy) {

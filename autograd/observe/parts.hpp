@@ -29,7 +29,7 @@ class Watching final : public Observer {
   void recorded(int node, const Tensor& value) override;
   void named(int node, const Tensor& value) override;
   void arrived(int node, const Var& dy) override;
-  void truncated(int size, bool keep) override;
+  void nodes_removed(int size, bool keep) override;
 
  private:
   const Tape& tape_;
@@ -45,7 +45,7 @@ class Hooks final : public Observer {
   void remove(int id);
 
   Var change(int node, Var dy) override;
-  void truncated(int size, bool keep) override;
+  void nodes_removed(int size, bool keep) override;
 
  private:
   struct Entry {
@@ -66,11 +66,11 @@ class Profiler final : public Observer {
   explicit Profiler(Tape& tape) : tape_(tape) {}
   const Timing& of(int node) const;
 
-  void begins(double ago) override;
+  void op_started(double ago) override;
   void recorded(int node, const Tensor&) override;
   void rule_begins(int node) override;
   void rule_ended(int node) override;
-  void truncated(int size, bool) override;
+  void nodes_removed(int size, bool) override;
 
  private:
   Timing& at(int node);
@@ -99,7 +99,7 @@ class Replayer final : public Observer {
   const Replay* of(int node) const;  // null where nothing is kept
   bool wants_replay() const override { return true; }
   void recorded_replay(int node, Replay replay) override;
-  void truncated(int size, bool) override;
+  void nodes_removed(int size, bool) override;
 
  private:
   std::vector<Replay> kept_;  // by node

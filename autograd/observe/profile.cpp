@@ -13,7 +13,7 @@ Timing& Profiler::at(int node) {
   return times_[node];
 }
 
-void Profiler::begins(double ago) { start_ = seconds_now() - ago; }
+void Profiler::op_started(double ago) { start_ = seconds_now() - ago; }
 
 void Profiler::recorded(int node, const Tensor&) {
   if (tape_.nodes()[node].leaf) return;
@@ -29,7 +29,7 @@ void Profiler::rule_ended(int node) {
   t.backward_seconds += seconds_now() - t.backward_start;
 }
 
-void Profiler::truncated(int size, bool) {
+void Profiler::nodes_removed(int size, bool) {
   if (times_.size() > static_cast<std::size_t>(size)) times_.resize(size);
 }
 

@@ -14,7 +14,7 @@ void Replayer::recorded_replay(int node, Replay replay) {
 }
 
 // From the back, so that no chain of owners can recurse.
-void Replayer::truncated(int size, bool) {
+void Replayer::nodes_removed(int size, bool) {
   while (kept_.size() > static_cast<std::size_t>(size)) kept_.pop_back();
 }
 

@@ -46,7 +46,7 @@ void Watching::arrived(int node, const Var& dy) {
 }
 
 // What was seen in a checkpointed region that backward ran again stays, by path alone.
-void Watching::truncated(int size, bool keep) {
+void Watching::nodes_removed(int size, bool keep) {
   if (!keep) std::erase_if(list_, [size](const Watched& w) { return w.node >= size; });
   for (Watched& w : list_)
     if (w.node >= size) w.node = -1;

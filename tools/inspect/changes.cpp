@@ -122,7 +122,7 @@ ChangedForward::ChangedForward(const Changes& changes)
 
 ChangedForward::~ChangedForward() { tape_.stop_observing(*this); }
 
-Var ChangedForward::value_named(std::string_view path, Var v) {
+Var ChangedForward::on_value(std::string_view path, Var v) {
   const auto dot = path.rfind('.');
   const std::string_view module = path.substr(0, dot == path.npos ? 0 : dot);
   const std::string_view name = path.substr(dot == path.npos ? 0 : dot + 1);
@@ -150,7 +150,7 @@ Var ChangedForward::value_named(std::string_view path, Var v) {
   return v;
 }
 
-Var ChangedForward::part_made(std::string_view path, const Var& in, Var out) {
+Var ChangedForward::on_module_output(std::string_view path, const Var& in, Var out) {
   if (removed_.empty()) return out;
   const std::string_view layer = path.substr(0, path.rfind('.'));
   const bool skip = path.ends_with(".skip"), norm = path.ends_with(".norm");

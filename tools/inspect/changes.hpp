@@ -71,8 +71,8 @@ class ChangedForward : public Observer {
  public:
   explicit ChangedForward(const Changes& changes);
   ~ChangedForward() override;
-  Var value_named(std::string_view path, Var v) override;
-  Var part_made(std::string_view path, const Var& in, Var out) override;
+  Var on_value(std::string_view path, Var v) override;
+  Var on_module_output(std::string_view path, const Var& in, Var out) override;
   void require_used() const;  // after the forward
 
  private:

@@ -70,7 +70,7 @@ TEST_CASE("what an observer changes is what goes on", "[observers]") {
 
 TEST_CASE("an observer may replace a value that gets a name", "[observers]") {
   struct Tripling final : Observer {
-    Var value_named(std::string_view path, Var v) override {
+    Var on_value(std::string_view path, Var v) override {
       return path == "layer.hidden" ? 3 * v : v;
     }
   } tripling;
@@ -87,7 +87,7 @@ TEST_CASE("an observer may replace a value that gets a name", "[observers]") {
 
 TEST_CASE("an observer may replace what a part of the model made", "[observers]") {
   struct Skipping final : Observer {
-    Var part_made(std::string_view path, const Var& in, Var out) override {
+    Var on_module_output(std::string_view path, const Var& in, Var out) override {
       return path == "layer.norm" ? in : out;
     }
   } skipping;
@@ -96,15 +96,15 @@ TEST_CASE("an observer may replace what a part of the model made", "[observers]"
     Tape tape;
     tape.observe(skipping);
     Scope scope("layer");
-    CHECK(list(made_by("norm", x, 5 * x).value()) == std::vector<double>{1, 2});
-    CHECK(list(made_by("other", x, 5 * x).value()) == std::vector<double>{5, 10});
+    CHECK(list(module_output("norm", x, 5 * x).value()) == std::vector<double>{1, 2});
+    CHECK(list(module_output("other", x, 5 * x).value()) == std::vector<double>{5, 10});
   }
-  CHECK(list(made_by("norm", x, 5 * x).value()) == std::vector<double>{5, 10});
+  CHECK(list(module_output("norm", x, 5 * x).value()) == std::vector<double>{5, 10});
 }
 
 TEST_CASE("a region that runs again later is an op with a time of its own", "[observers]") {
   struct Times final : Observer {
-    void begins(double seconds) override { list.push_back(seconds); }
+    void op_started(double seconds) override { list.push_back(seconds); }
     std::vector<double> list;
   } times;
   Var x = leaf64({200, 200}, 1);

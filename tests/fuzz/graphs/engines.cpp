@@ -24,7 +24,7 @@ struct Engine : Observer {
     const Parts parts = std::exchange(parts_[node], {});
     return changed(std::move(dy), parts, rounds_[node]++);
   }
-  void truncated(int size, bool) override {
+  void nodes_removed(int size, bool) override {
     parts_.erase(parts_.lower_bound(size), parts_.end());
     rounds_.erase(rounds_.lower_bound(size), rounds_.end());
   }
