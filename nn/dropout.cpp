@@ -15,7 +15,7 @@ Var Dropout::forward(const Var& x) {
 
 Var Dropout::add_to(const Var& x, const Var& h) {
   if (!training() || p_ == 0) return x + h;
-  return within([&] { return add_dropout(x, h, p_, generator().next()); });
+  return in_scope([&] { return add_dropout(x, h, p_, generator().next()); });
 }
 
 }  // namespace glim

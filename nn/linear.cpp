@@ -18,7 +18,7 @@ Var Linear::forward(const Var& x) { return linear(x, weight, bias); }
 
 Var Linear::relu_dropout(const Var& x, const Dropout& dropout) {
   double p = dropout.training() ? dropout.p() : 0;
-  return within(
+  return in_scope(
       [&] { return linear_relu(x, weight, bias, p, p > 0 ? generator().next() : RandomKey{}); });
 }
 

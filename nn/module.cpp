@@ -50,7 +50,8 @@ void Module::require_new(std::string_view name) const {
   if (taken) fail("has two members " + quoted);
 }
 
-std::shared_ptr<Module::Parameter> Module::enroll(std::string_view name, Tensor initial) {
+std::shared_ptr<Module::Parameter> Module::register_parameter(std::string_view name,
+                                                              Tensor initial) {
   require_new(name);
   std::string own(name);
   Var leaf = Var::leaf(std::move(initial), prefix() + own);
@@ -58,12 +59,12 @@ std::shared_ptr<Module::Parameter> Module::enroll(std::string_view name, Tensor 
   return parameters_.emplace_back(new Parameter{this, own, leaf});
 }
 
-void Module::enroll(std::string_view name, Tensor& buffer, bool persistent) {
+void Module::register_buffer(std::string_view name, Tensor& buffer, bool persistent) {
   require_new(name);
   buffers_.push_back({std::string(name), &buffer, persistent});
 }
 
-void Module::enroll(std::string_view name, Module& child) {
+void Module::register_child(std::string_view name, Module& child) {
   require_new(name);
   children_.emplace_back(name, &child);
   child.parent_ = this;

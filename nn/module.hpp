@@ -77,7 +77,7 @@ class Module {
   // Runs f under the module's name, as operator() runs forward: for entries beside forward, and for
   // what a parent computes with the parameters of a child.
   template <class F>
-  decltype(auto) within(const F& f) const {
+  decltype(auto) in_scope(const F& f) const {
     Scope scope(scope_name_);
     return f();
   }
@@ -105,9 +105,9 @@ class Module {
   };
   void require_new(std::string_view name) const;
   std::vector<std::string> set_trainable(std::string_view pattern, bool on) const;
-  std::shared_ptr<Parameter> enroll(std::string_view name, Tensor initial);
-  void enroll(std::string_view name, Tensor& buffer, bool persistent);
-  void enroll(std::string_view name, Module& child);
+  std::shared_ptr<Parameter> register_parameter(std::string_view name, Tensor initial);
+  void register_buffer(std::string_view name, Tensor& buffer, bool persistent);
+  void register_child(std::string_view name, Module& child);
   Module& root() { return parent_ ? parent_->root() : *this; }
   std::vector<std::pair<std::string, Module*>>::iterator place_of(const Module& child);
   std::string prefix() const;  // the path from the root and a dot; empty for the root
@@ -137,7 +137,7 @@ std::ostream& operator<<(std::ostream& out, const Module& module);
 class Param {
  public:
   Param(Module& module, std::string_view name, Tensor initial)
-      : at_(initial.defined() ? module.enroll(name, std::move(initial)) : nullptr) {}
+      : at_(initial.defined() ? module.register_parameter(name, std::move(initial)) : nullptr) {}
   Param(const Param&) = default;  // the same parameter, which may outlive its module
   // Writes a value, converted to the parameter's dtype; the leaf stays. ShapeError for another shape.
   Param& operator=(const Tensor& value);
@@ -170,7 +170,7 @@ class Buffer : public Tensor {
  public:
   Buffer(Module& module, std::string_view name, Tensor initial, bool persistent = true)
       : Tensor(std::move(initial)) {
-    module.enroll(name, *this, persistent);
+    module.register_buffer(name, *this, persistent);
   }
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Tensor& value) {
@@ -199,7 +199,7 @@ class Callable : public Base {
   decltype(auto) operator()(Args&&... args) {
     static_assert(!kPublicForward<M, Args...>,
                   "make forward private: a call of the module itself enters its name");
-    return this->within([&]() -> decltype(auto) {
+    return this->in_scope([&]() -> decltype(auto) {
       return static_cast<M&>(*this).forward(std::forward<Args>(args)...);
     });
   }
@@ -219,7 +219,7 @@ class Child : public M {
   Child(Module& parent, std::string_view name, Args&&... args) : M(std::forward<Args>(args)...) {
     static_assert(!kPublicForward<M, const Var&>,
                   "make forward private: a call of the module itself enters its name");
-    parent.enroll(name, *this);
+    parent.register_child(name, *this);
   }
 };
 
@@ -232,7 +232,7 @@ class ChildPtr {
   ChildPtr() = default;
   ChildPtr(Module& parent, std::string_view name, std::unique_ptr<M> module)
       : module_(std::move(module)) {
-    if (module_) parent.enroll(name, *module_);
+    if (module_) parent.register_child(name, *module_);
   }
   explicit operator bool() const { return module_ != nullptr; }
   M& operator*() const {

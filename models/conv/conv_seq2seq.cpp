@@ -51,7 +51,7 @@ Var GatedConvolution::forward(const Var& x) {
 }
 
 Var GatedConvolution::forward_window(const Var& x) {
-  return within([&] { return glu(transpose(conv.forward_window(transpose(x, 1, 2)), 1, 2), 2); });
+  return in_scope([&] { return glu(transpose(conv.forward_window(transpose(x, 1, 2)), 1, 2), 2); });
 }
 
 ConvEncoder::ConvEncoder(const ConvSeq2SeqConfig& c) : layers(*this, "layers") {
@@ -71,7 +71,7 @@ ConvDecoder::ConvDecoder(const ConvSeq2SeqConfig& c) : layers(*this, "layers") {
 
 AttentionResult ConvDecoder::attend(GatedConvolution& layer, const Var& u, const Var& h,
                                     const Var& g, const ConvMemory& memory, bool need_attention) {
-  return layer.within([&] {
+  return layer.in_scope([&] {
     // The paper's scores are not divided by √D: the query takes the factor back.
     double root = std::sqrt(static_cast<double>(u.size(-1)));
     Var query = (layer.query(u) + g) * (kHalf * root);

@@ -122,7 +122,7 @@ Var Seq2SeqRnn::embed_target(const Tensor& ids) {
 // The embeddings' part of the products of the decoder's first layer: (..., E) -> (..., gates·D).
 Var Seq2SeqRnn::input_gates(const Var& embedded) {
   const CellWeights& w = decoder->weights(0);
-  return decoder->within([&] {
+  return decoder->in_scope([&] {
     Var weight = reads_context() ? narrow(w.weight_ih, 1, 0, config_.d_embed) : w.weight_ih;
     return linear(embedded, weight, w.bias_ih);
   });
@@ -140,12 +140,12 @@ Seq2SeqRnn::Readout Seq2SeqRnn::advance(Var gates, const Encoded& source,
   };
   if (reads_context()) {
     look(hidden_of(config_.cell, states.back()));
-    gates = decoder->within([&] {
+    gates = decoder->in_scope([&] {
       Var weight = narrow(decoder->weights(0).weight_ih, 1, config_.d_embed, memory_size(config_));
       return gates + linear(read.context, weight, Var());
     });
   }
-  decoder->within([&] {
+  decoder->in_scope([&] {
     for (std::size_t layer = 0; layer < states.size(); ++layer) {
       const CellWeights& w = decoder->weights(static_cast<Index>(layer));
       if (layer > 0) gates = linear(decoder->between_layers(read.hidden), w.weight_ih, w.bias_ih);

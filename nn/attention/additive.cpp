@@ -20,7 +20,7 @@ AdditiveAttention::AdditiveAttention(Index query_size, Index key_size, Index wid
 Var AdditiveAttention::projection(const Var& keys) { return key(keys); }
 
 Var AdditiveAttention::scores(const Var& q, const Var& projected) {
-  return additive_scores(query(q), projected, v.within([&] { return reshape(v.weight, {-1}); }));
+  return additive_scores(query(q), projected, v.in_scope([&] { return reshape(v.weight, {-1}); }));
 }
 
 }  // namespace glim

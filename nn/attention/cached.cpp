@@ -20,7 +20,7 @@ KeyValueCache MultiheadAttention::project(const Var& memory) {
   if (options_.positions != RelativePositions::None)
     throw ValueError("attention",
                      "relative positions need self-attention: a query has no distance to a memory");
-  return within([&] {
+  return in_scope([&] {
     KeyValueCache cache;
     cache.append(split_heads(project(memory, Key)).value(),
                  split_heads(project(memory, Value)).value());
@@ -34,7 +34,7 @@ AttentionOutput MultiheadAttention::attend(const Var& x, const KeyValueCache& me
   if (memories < 1 || rows % memories != 0)
     throw ShapeError("attention", std::to_string(rows) + " rows do not share " +
                                       std::to_string(memories) + " memories evenly");
-  return within([&] {
+  return in_scope([&] {
     Index each = rows / memories;
     // (B·K, T, D) -> (B, K·T, D): the K rows of a memory are its queries.
     Var queries = each == 1 ? x : reshape(x, {memories, each * t, d_});

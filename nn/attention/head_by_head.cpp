@@ -14,7 +14,7 @@ Var MultiheadAttention::head_by_head(const Var& query, const Var& key, const Var
         options_.bias ? slice(in_proj_bias_, 0, part * d_ + first, part * d_ + first + dh) : Var();
     return linear(x, slice(weight(part), 0, first, first + dh), bias);  // (B, T, Dh)
   };
-  return within([&] {
+  return in_scope([&] {
     check(query, key, value);
     AttentionMask all = mask(request, query.size(0), query.size(1), key.size(1));
     std::vector<Var> contexts;

@@ -30,7 +30,7 @@ Var MultiplicativeAttention::projection(const Var& keys) { return key ? key(keys
 Var MultiplicativeAttention::scores(const Var& q, const Var& projected) {
   if (score_ == LuongScore::Concat)
     return additive_scores(query(q), projected,
-                           v->within([&] { return reshape(v->weight, {-1}); }));
+                           v->in_scope([&] { return reshape(v->weight, {-1}); }));
   return matmul(q, transpose(projected));  // (B, T, Q) (B, Q, S) -> (B, T, S)
 }
 

@@ -19,13 +19,13 @@ class ScoredAttention : public Callable<ScoredAttention> {
  public:
   // keys (B, S, K) -> what scores() reads.
   Var project(const Var& keys) {
-    return within([&] { return projection(keys); });
+    return in_scope([&] { return projection(keys); });
   }
   // keep: (B, S) or (B, T, S) bool, true = may attend; a query that may attend to nothing gets
   // context 0. The probabilities are always returned.
   AttentionResult attend(const Var& query, const Var& projected, const Var& values,
                          const Tensor& keep = {}) {
-    return within([&] { return attended(query, projected, values, keep); });
+    return in_scope([&] { return attended(query, projected, values, keep); });
   }
 
  private:

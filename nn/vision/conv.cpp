@@ -102,7 +102,7 @@ Var Conv1d::slide(const Var& x, const Window& window) {
 Var Conv1d::forward(const Var& x) { return slide(x, window_); }
 
 Var Conv1d::forward_window(const Var& x) {
-  return within([&] {
+  return in_scope([&] {
     if (x.rank() == 3 && x.size(2) != window_.span())
       wrong_input(x, "one window of " + std::to_string(window_.span()) + " positions");
     return slide(x, {.kernel = window_.kernel, .dilation = window_.dilation});
