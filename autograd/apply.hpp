@@ -6,9 +6,9 @@
 #include <memory>
 
 #include "autograd/engine.hpp"
-#include "autograd/in.hpp"
 #include "autograd/magnification.hpp"
 #include "autograd/op.hpp"
+#include "autograd/operand.hpp"
 #include "tensor/error.hpp"
 
 namespace glim {
@@ -119,7 +119,7 @@ Var apply_list(const Where& where, OpT& op, const Var* const* inputs, std::size_
 }  // namespace detail
 
 template <class OpT, class... Inputs>
-Var apply(OpT op, const In& first, const Inputs&... rest) {
+Var apply(OpT op, const Operand& first, const Inputs&... rest) {
   const Where& where = first.where();
   if constexpr (std::derived_from<OpT, Fused>)
     if (magnification() == Magnification::Explicit) {
@@ -138,7 +138,7 @@ Var apply(OpT op, const In& first, const Inputs&... rest) {
 }
 // The same for any number of inputs.
 template <class OpT>
-Var apply(OpT op, const Ins& inputs) {
+Var apply(OpT op, const Operands& inputs) {
   std::vector<const Var*> list;
   std::vector<Tensor> values;
   for (const Var& v : *inputs) {

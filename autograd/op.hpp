@@ -6,7 +6,7 @@
 //        Tensor forward(const Tensor& x) { save(X); return mul(x, x); }
 //        Var dx(const Var& dy) const { return 2 * x() * dy; }
 //      };
-//   2. Var square(const In& x) { return apply(Square{}, x); }
+//   2. Var square(const Operand& x) { return apply(Square{}, x); }
 //   3. a line in autograd/ops.hpp: the equation and what may go wrong
 //   4. a specification in tools/gradients: the suite fails until there is one
 //

@@ -1,5 +1,5 @@
 // Every op, with one line of mathematics each. Formula and rule stand in each op's struct in
-// autograd/ops/. The first operand is an In: it knows the line of the call.
+// autograd/ops/. The first operand is an Operand: it knows the line of the call.
 //
 // Errors, unless said otherwise: ShapeError and DTypeError as for the tensor function of the name.
 #pragma once
@@ -16,131 +16,131 @@
 namespace glim {
 
 // ---- arithmetic (ops/arithmetic.cpp); operands broadcast through broadcast_to ----
-Var add(const In& a, const Var& b);      // a + b
-Var sub(const In& a, const Var& b);      // a - b
-Var mul(const In& a, const Var& b);      // a b
-Var div(const In& a, const Var& b);      // a / b
-Var maximum(const In& a, const Var& b);  // max(a, b)
-Var minimum(const In& a, const Var& b);  // min(a, b)
-Var add(const In& x, double c);          // x + c
-Var mul(const In& x, double c);          // c x
-Var div(const In& x, double c);          // x / c
-Var neg(const In& x);                    // -x
-Var sub(double c, const In& x);          // c - x
-Var div(double c, const In& x);          // c / x
-Var pow(const In& x, double exponent);   // x^p
+Var add(const Operand& a, const Var& b);      // a + b
+Var sub(const Operand& a, const Var& b);      // a - b
+Var mul(const Operand& a, const Var& b);      // a b
+Var div(const Operand& a, const Var& b);      // a / b
+Var maximum(const Operand& a, const Var& b);  // max(a, b)
+Var minimum(const Operand& a, const Var& b);  // min(a, b)
+Var add(const Operand& x, double c);          // x + c
+Var mul(const Operand& x, double c);          // c x
+Var div(const Operand& x, double c);          // x / c
+Var neg(const Operand& x);                    // -x
+Var sub(double c, const Operand& x);          // c - x
+Var div(double c, const Operand& x);          // c / x
+Var pow(const Operand& x, double exponent);   // x^p
 // condition ? a : b; condition is a bool tensor and has no gradient
-Var where(const Tensor& condition, const In& a, const Var& b);
+Var where(const Tensor& condition, const Operand& a, const Var& b);
 
-// A number stands for a tensor of its value; a Tensor for a constant (autograd/in.hpp).
-inline Var operator+(const In& a, const Var& b) { return add(a, b); }
-inline Var operator-(const In& a, const Var& b) { return sub(a, b); }
-inline Var operator*(const In& a, const Var& b) { return mul(a, b); }
-inline Var operator/(const In& a, const Var& b) { return div(a, b); }
-inline Var operator+(const In& x, double c) { return add(x, c); }
-inline Var operator+(double c, const In& x) { return add(x, c); }
-inline Var operator-(const In& x, double c) { return add(x, -c); }
-inline Var operator-(double c, const In& x) { return sub(c, x); }
-inline Var operator*(const In& x, double c) { return mul(x, c); }
-inline Var operator*(double c, const In& x) { return mul(x, c); }
-inline Var operator/(const In& x, double c) { return div(x, c); }
-inline Var operator/(double c, const In& x) { return div(c, x); }
-inline Var operator-(const In& x) { return neg(x); }
+// A number stands for a tensor of its value; a Tensor for a constant (autograd/operand.hpp).
+inline Var operator+(const Operand& a, const Var& b) { return add(a, b); }
+inline Var operator-(const Operand& a, const Var& b) { return sub(a, b); }
+inline Var operator*(const Operand& a, const Var& b) { return mul(a, b); }
+inline Var operator/(const Operand& a, const Var& b) { return div(a, b); }
+inline Var operator+(const Operand& x, double c) { return add(x, c); }
+inline Var operator+(double c, const Operand& x) { return add(x, c); }
+inline Var operator-(const Operand& x, double c) { return add(x, -c); }
+inline Var operator-(double c, const Operand& x) { return sub(c, x); }
+inline Var operator*(const Operand& x, double c) { return mul(x, c); }
+inline Var operator*(double c, const Operand& x) { return mul(x, c); }
+inline Var operator/(const Operand& x, double c) { return div(x, c); }
+inline Var operator/(double c, const Operand& x) { return div(c, x); }
+inline Var operator-(const Operand& x) { return neg(x); }
 
 // ---- functions (ops/functions.cpp) ----
-Var exp(const In& x);      // e^x
-Var log(const In& x);      // ln x
-Var sqrt(const In& x);     // √x
-Var sin(const In& x);      // sin x
-Var cos(const In& x);      // cos x
-Var abs(const In& x);      // |x|
-Var tanh(const In& x);     // tanh x
-Var sigmoid(const In& x);  // 1/(1 + e^-x)
-Var erf(const In& x);      // 2/√π ∫₀ˣ e^-t² dt
-Var relu(const In& x);     // max(0, x)
-Var silu(const In& x);     // x sigmoid(x)
-Var clamp(const In& x, double low, double high);
+Var exp(const Operand& x);      // e^x
+Var log(const Operand& x);      // ln x
+Var sqrt(const Operand& x);     // √x
+Var sin(const Operand& x);      // sin x
+Var cos(const Operand& x);      // cos x
+Var abs(const Operand& x);      // |x|
+Var tanh(const Operand& x);     // tanh x
+Var sigmoid(const Operand& x);  // 1/(1 + e^-x)
+Var erf(const Operand& x);      // 2/√π ∫₀ˣ e^-t² dt
+Var relu(const Operand& x);     // max(0, x)
+Var silu(const Operand& x);     // x sigmoid(x)
+Var clamp(const Operand& x, double low, double high);
 // x Φ(x), Φ the normal distribution; or its tanh approximation (Hendrycks & Gimpel 2016)
-Var gelu(const In& x, GeluForm form = GeluForm::Erf);
+Var gelu(const Operand& x, GeluForm form = GeluForm::Erf);
 
 // ---- shape (ops/shape.cpp); views, no element moves ----
-Var reshape(const In& x, const Shape& shape);
-Var permute(const In& x, const Dims& axes);
-Var transpose(const In& x, Index a = -2, Index b = -1);
-Var broadcast_to(const In& x, const Shape& shape);
-Var slice(const In& x, Index axis, Index start, Index stop, Index step = 1);
+Var reshape(const Operand& x, const Shape& shape);
+Var permute(const Operand& x, const Dims& axes);
+Var transpose(const Operand& x, Index a = -2, Index b = -1);
+Var broadcast_to(const Operand& x, const Shape& shape);
+Var slice(const Operand& x, Index axis, Index start, Index stop, Index step = 1);
 // zeros of `shape` with x at start, start + step, ... of the axis: slice's reverse
-Var unslice(const In& x, const Shape& shape, Index axis, Index start, Index step = 1);
-Var narrow(const In& x, Index axis, Index start, Index length);
-Var select(const In& x, Index axis, Index index);
-Var squeeze(const In& x, Index axis);
-Var unsqueeze(const In& x, Index axis);
-Var concatenate(const Ins& parts, Index axis);
-Var stack(const Ins& parts, Index axis);
-std::vector<Var> split(const In& x, Index axis, const std::vector<Index>& lengths);
-Var tril(const In& x, Index diagonal = 0);
-Var triu(const In& x, Index diagonal = 0);
+Var unslice(const Operand& x, const Shape& shape, Index axis, Index start, Index step = 1);
+Var narrow(const Operand& x, Index axis, Index start, Index length);
+Var select(const Operand& x, Index axis, Index index);
+Var squeeze(const Operand& x, Index axis);
+Var unsqueeze(const Operand& x, Index axis);
+Var concatenate(const Operands& parts, Index axis);
+Var stack(const Operands& parts, Index axis);
+std::vector<Var> split(const Operand& x, Index axis, const std::vector<Index>& lengths);
+Var tril(const Operand& x, Index diagonal = 0);
+Var triu(const Operand& x, Index diagonal = 0);
 
 // ---- reductions (ops/reduce.cpp); no axes means all ----
-Var sum(const In& x, const Dims& axes = {}, bool keepdim = false);
-Var sum_to(const In& x, const Shape& shape);
-Var mean(const In& x, const Dims& axes = {}, bool keepdim = false);
-Var max(const In& x, const Dims& axes = {}, bool keepdim = false);
-Var min(const In& x, const Dims& axes = {}, bool keepdim = false);
-Var var(const In& x, const Dims& axes = {}, double correction = 1, bool keepdim = false);
-Var cumsum(const In& x, Index axis, bool reverse = false);  // reverse: from the far end
+Var sum(const Operand& x, const Dims& axes = {}, bool keepdim = false);
+Var sum_to(const Operand& x, const Shape& shape);
+Var mean(const Operand& x, const Dims& axes = {}, bool keepdim = false);
+Var max(const Operand& x, const Dims& axes = {}, bool keepdim = false);
+Var min(const Operand& x, const Dims& axes = {}, bool keepdim = false);
+Var var(const Operand& x, const Dims& axes = {}, double correction = 1, bool keepdim = false);
+Var cumsum(const Operand& x, Index axis, bool reverse = false);  // reverse: from the far end
 
 // ---- softmax (ops/softmax.cpp) ----
-Var softmax(const In& x, Index axis = -1);
-Var log_softmax(const In& x, Index axis = -1);
-Var logsumexp(const In& x, Index axis = -1, bool keepdim = false);
+Var softmax(const Operand& x, Index axis = -1);
+Var log_softmax(const Operand& x, Index axis = -1);
+Var logsumexp(const Operand& x, Index axis = -1, bool keepdim = false);
 
 // softmax over the last axis of the elements with keep = true, 0 elsewhere; a row of which nothing
 // is kept is all 0. keep is bool and broadcasts to x.
-Var masked_softmax(const In& x, const Tensor& keep);
+Var masked_softmax(const Operand& x, const Tensor& keep);
 
 // ---- products (ops/matmul.cpp) ----
-Var matmul(const In& a, const Var& b);  // a b
+Var matmul(const Operand& a, const Var& b);  // a b
 
 // ---- index (ops/index.cpp); index tensors are int64 and have no gradient ----
-Var gather(const In& x, Index axis, const Tensor& index);
-Var scatter_add(const In& x, Index axis, const Tensor& index, const Var& source);
-Var index_select(const In& x, Index axis, const Tensor& index);
-Var index_add(const Shape& shape, Index axis, const Tensor& index, const In& source);
+Var gather(const Operand& x, Index axis, const Tensor& index);
+Var scatter_add(const Operand& x, Index axis, const Tensor& index, const Var& source);
+Var index_select(const Operand& x, Index axis, const Tensor& index);
+Var index_add(const Shape& shape, Index axis, const Tensor& index, const Operand& source);
 struct OrderedVar {
   Var values;
   Tensor indices;
 };
-OrderedVar sort(const In& x, Index axis = -1, bool descending = false);
-OrderedVar top_k(const In& x, Index k, Index axis = -1);
+OrderedVar sort(const Operand& x, Index axis = -1, bool descending = false);
+OrderedVar top_k(const Operand& x, Index k, Index axis = -1);
 
 // ---- sliding windows over images (B, H, W, C) (ops/windows.cpp) ----
 // every window as its own copy: (B, H', W', kh, kw, C); positions outside x are `fill`
-Var unfold(const In& x, const Window& rows, const Window& columns, double fill = 0);
+Var unfold(const Operand& x, const Window& rows, const Window& columns, double fill = 0);
 // the sum of all windows at their places, (B, height, width, C): unfold's adjoint
-Var fold(const In& y, Index height, Index width, const Window& rows, const Window& columns);
+Var fold(const Operand& y, Index height, Index width, const Window& rows, const Window& columns);
 
 // ---- dropout (ops/dropout.cpp) ----
 // x / (1 - p), but 0 with probability p: where bernoulli(p, key) (Srivastava et al. 2014, inverted)
-Var dropout(const In& x, double p, RandomKey key);
+Var dropout(const Operand& x, double p, RandomKey key);
 // x + dropout(h): a residual connection in one pass
-Var add_dropout(const In& x, const Var& h, double p, RandomKey key);
+Var add_dropout(const Operand& x, const Var& h, double p, RandomKey key);
 
 // ---- the parts of a Transformer; each has its own file in ops/ ----
 // y = x Wᵀ + b      x: (..., I)   weight: (O, I)   bias: (O,) or undefined   y: (..., O)
-Var linear(const In& x, const Var& weight, const Var& bias);
+Var linear(const Operand& x, const Var& weight, const Var& bias);
 // h = dropout(max(0, x Wᵀ + b)): the hidden layer of a feed-forward network
-Var linear_relu(const In& x, const Var& weight, const Var& bias, double dropout_p = 0,
+Var linear_relu(const Operand& x, const Var& weight, const Var& bias, double dropout_p = 0,
                 RandomKey dropout_key = {});
 // ValueError unless a norm's ε is finite and not negative, in the dtype too, and 0 there only if it is 0.
 void require_eps(std::string_view op, double eps, DType dtype = DType::Float64);
 // y = γ (x - μ)/σ + β over the last axis, σ = √(var x + ε) (Ba et al. 2016); gamma, beta: (D,) or undefined
-Var layer_norm(const In& x, const Var& gamma, const Var& beta, double eps = 1e-5);
+Var layer_norm(const Operand& x, const Var& gamma, const Var& beta, double eps = 1e-5);
 // y = γ x/√(mean x² + ε) over the last axis (Zhang & Sennrich 2019); gamma: (D,) or undefined
-Var rms_norm(const In& x, const Var& gamma, double eps);
+Var rms_norm(const Operand& x, const Var& gamma, double eps);
 // neighbouring columns as points of the plane, turned by angles given as cos and sin (T, D/2)
 // (Su et al. 2021); x: (..., T, D), D even
-Var rotate_pairs(const In& x, const Tensor& cos, const Tensor& sin);
+Var rotate_pairs(const Operand& x, const Tensor& cos, const Tensor& sin);
 
 struct AttentionMask {
   Tensor keep;  // bool, true = may attend; broadcasts to (..., T, S); undefined keeps all
@@ -152,13 +152,13 @@ struct AttentionResult {
 };
 // context = dropout(softmax(Q Kᵀ/√Dk + mask)) V      (Vaswani et al. 2017, equation 1)
 // query (..., T, Dk)   key (..., S, Dk)   value (..., S, Dv)
-AttentionResult scaled_dot_product_attention(const In& query, const Var& key, const Var& value,
+AttentionResult scaled_dot_product_attention(const Operand& query, const Var& key, const Var& value,
                                              const AttentionMask& mask = {}, double dropout_p = 0,
                                              RandomKey dropout_key = {}, bool need_probs = false);
 // The same for H heads whose projections lie side by side: x (B, T, 3D) = [Q K V], or x (B, T, D) = Q
 // and memory (B, S, 2D) = [K V]; head h is the columns h·Dh ... of each block. context (B, T, D),
 // probs (B, H, T, S).
-AttentionResult packed_attention(const In& x, const Var& memory, Index heads,
+AttentionResult packed_attention(const Operand& x, const Var& memory, Index heads,
                                  const AttentionMask& mask = {}, double dropout_p = 0,
                                  RandomKey dropout_key = {}, bool need_probs = false);
 
@@ -180,22 +180,22 @@ struct MeasuredLoss {
 // rows whose target is pad count 0 (Szegedy et al. 2016, section 7; Vaswani et al. 2017, 5.4).
 // logits (N, V)   target (N,) int64. ValueError for ε outside [0, 1) or without other classes;
 // IndexError for a target outside [0, V).
-MeasuredLoss label_smoothing_loss(const In& logits, const Tensor& target, double smoothing,
+MeasuredLoss label_smoothing_loss(const Operand& logits, const Tensor& target, double smoothing,
                                   Index pad);
 
 // The same of logits = x Wᵀ + b, in chunks of rows: they never exist for all rows at once.
 // x (N, I)   weight (V, I)   bias (V,) or undefined   target (N,). Errors as label_smoothing_loss.
-MeasuredLoss linear_label_smoothing_loss(const In& x, const Var& weight, const Var& bias,
+MeasuredLoss linear_label_smoothing_loss(const Operand& x, const Var& weight, const Var& bias,
                                          const Tensor& target, double smoothing, Index pad);
 
 // ---- the parts of recurrent models; each has its own file in ops/ ----
 // One step of a GRU: y = (1 - z) c + z state, gates from input (B, 3H), the product of x, and hidden
 // (B, 3H), that of state (B, H). Rows with valid = false ((B,) bool, or undefined) keep their state.
-Var gru_cell(const In& input, const Var& hidden, const Var& state, const Tensor& valid = {});
+Var gru_cell(const Operand& input, const Var& hidden, const Var& state, const Tensor& valid = {});
 // One step of an LSTM: [h', c'] (B, 2H) from input and hidden (B, 4H) and state [h, c] (B, 2H).
-Var lstm_cell(const In& input, const Var& hidden, const Var& state, const Tensor& valid = {});
+Var lstm_cell(const Operand& input, const Var& hidden, const Var& state, const Tensor& valid = {});
 // e_ts = Σ_a v_a tanh(q_ta + k_sa)      query (B, T, A)   keys (B, S, A)   v (A,)   e (B, T, S)
-Var additive_scores(const In& query, const Var& keys, const Var& v);
+Var additive_scores(const Operand& query, const Var& keys, const Var& v);
 
 // ---- activation checkpointing (recomputed.cpp) ----
 // fn(), of which nothing is kept: backward runs it again, with the same random numbers (Chen et al. 2016,

@@ -14,7 +14,7 @@ StateDict average(const std::vector<StateDict>& states) {
     for (const auto& [name, tensor] : last) {
       auto at = state.find(name);
       if (at == state.end()) throw ValueError("average", name + " is not in every state");
-      Operand a("one", at->second), b("last", tensor);
+      NamedOperand a("one", at->second), b("last", tensor);
       if (at->second.shape() != tensor.shape())
         throw ShapeError("average", "the shapes of " + name + " differ", {a, b});
       if (at->second.dtype() != tensor.dtype())

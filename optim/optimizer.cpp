@@ -167,7 +167,7 @@ void Optimizer::load_state_dict(const StateDict& state) {
       known.insert(name);
       auto at = state.find(name);
       if (at == state.end()) throw ValueError("optimizer", "the state lacks " + name);
-      Operand own("parameter", slot.parameter.value()), given("state", at->second);
+      NamedOperand own("parameter", slot.parameter.value()), given("state", at->second);
       if (at->second.shape() != slot.shape)
         throw ShapeError("optimizer", name + " has another shape", {own, given});
       if (at->second.dtype() != slot.dtype)

@@ -14,9 +14,11 @@ namespace {
 std::string (*find_scope)() = nullptr;
 }  // namespace
 
-Error::Error(std::string_view op, std::string_view problem, std::initializer_list<Operand> operands)
+Error::Error(std::string_view op, std::string_view problem,
+             std::initializer_list<NamedOperand> operands)
     : op_(op), problem_(problem), scope_(find_scope ? find_scope() : "") {
-  for (const Operand& o : operands) operands_.push_back({std::string(o.name), o.tensor.kind(), {}});
+  for (const NamedOperand& o : operands)
+    operands_.push_back({std::string(o.name), o.tensor.kind(), {}});
   compose();
 }
 

@@ -19,19 +19,19 @@
 namespace glim {
 
 class Tensor;
-struct Operand {
+struct NamedOperand {
   std::string_view name;
   const Tensor& tensor;
-  Operand(std::string_view operand, const Tensor& value) : name(operand), tensor(value) {}
+  NamedOperand(std::string_view operand, const Tensor& value) : name(operand), tensor(value) {}
   template <class V>
   requires requires(const V& v) { v.value(); }
-  Operand(std::string_view operand, const V& v) : Operand(operand, v.value()) {}
+  NamedOperand(std::string_view operand, const V& v) : NamedOperand(operand, v.value()) {}
 };
 
 class Error : public std::exception {
  public:
   Error(std::string_view op, std::string_view problem,
-        std::initializer_list<Operand> operands = {});
+        std::initializer_list<NamedOperand> operands = {});
 
   const char* what() const noexcept override { return text_.c_str(); }
   const std::string& op() const { return op_; }

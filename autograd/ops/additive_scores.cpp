@@ -86,8 +86,8 @@ struct AdditiveScores final : Fused {
 
 }  // namespace ops
 
-Var additive_scores(const In& query, const Var& keys, const Var& v) {
-  std::initializer_list<Operand> all{{"query", query->value()}, {"keys", keys}, {"v", v}};
+Var additive_scores(const Operand& query, const Var& keys, const Var& v) {
+  std::initializer_list<NamedOperand> all{{"query", query->value()}, {"keys", keys}, {"v", v}};
   if (query->rank() != 3 || keys.rank() != 3 || v.rank() != 1 || query->size(0) != keys.size(0) ||
       query->size(2) != v.size(0) || keys.size(2) != v.size(0))
     throw ShapeError("additive_scores", "needs query (B, T, A), keys (B, S, A) and v (A)", all);

@@ -134,7 +134,7 @@ struct BroadcastVars {
 };
 
 // Both operands in their common shape.
-BroadcastVars broadcast(const In& a, const Var& b, std::string_view op) {
+BroadcastVars broadcast(const Operand& a, const Var& b, std::string_view op) {
   CallSite site(a.where());
   try {
     Shape shape = broadcast_shapes(a->shape(), b.shape(), op);
@@ -152,35 +152,35 @@ BroadcastVars broadcast(const In& a, const Var& b, std::string_view op) {
 }
 
 template <class OpT>
-Var binary(const In& a, const Var& b) {
+Var binary(const Operand& a, const Var& b) {
   if (a->shape() == b.shape()) return apply(OpT{}, a, b);
   BroadcastVars both = broadcast(a, b, OpT::formula.op);
-  return apply(OpT{}, In(both.a, a.where()), both.b);
+  return apply(OpT{}, Operand(both.a, a.where()), both.b);
 }
 
 }  // namespace ops
 
-Var add(const In& a, const Var& b) { return ops::binary<ops::Add>(a, b); }
-Var sub(const In& a, const Var& b) { return ops::binary<ops::Sub>(a, b); }
-Var mul(const In& a, const Var& b) { return ops::binary<ops::Mul>(a, b); }
-Var div(const In& a, const Var& b) { return ops::binary<ops::Div>(a, b); }
-Var maximum(const In& a, const Var& b) { return ops::binary<ops::Maximum>(a, b); }
-Var minimum(const In& a, const Var& b) { return ops::binary<ops::Minimum>(a, b); }
-Var add(const In& x, double c) { return apply(ops::Shift(c), x); }
-Var mul(const In& x, double c) { return apply(ops::Scale(c), x); }
-Var div(const In& x, double c) { return apply(ops::Divide(c), x); }
-Var neg(const In& x) { return apply(ops::Neg{}, x); }
-Var pow(const In& x, double exponent) { return apply(ops::Pow(exponent), x); }
-Var sub(double c, const In& x) {
+Var add(const Operand& a, const Var& b) { return ops::binary<ops::Add>(a, b); }
+Var sub(const Operand& a, const Var& b) { return ops::binary<ops::Sub>(a, b); }
+Var mul(const Operand& a, const Var& b) { return ops::binary<ops::Mul>(a, b); }
+Var div(const Operand& a, const Var& b) { return ops::binary<ops::Div>(a, b); }
+Var maximum(const Operand& a, const Var& b) { return ops::binary<ops::Maximum>(a, b); }
+Var minimum(const Operand& a, const Var& b) { return ops::binary<ops::Minimum>(a, b); }
+Var add(const Operand& x, double c) { return apply(ops::Shift(c), x); }
+Var mul(const Operand& x, double c) { return apply(ops::Scale(c), x); }
+Var div(const Operand& x, double c) { return apply(ops::Divide(c), x); }
+Var neg(const Operand& x) { return apply(ops::Neg{}, x); }
+Var pow(const Operand& x, double exponent) { return apply(ops::Pow(exponent), x); }
+Var sub(double c, const Operand& x) {
   CallSite site(x.where());
   return -x + c;
 }
-Var div(double c, const In& x) {
+Var div(double c, const Operand& x) {
   CallSite site(x.where());
   return Var(scalar(c, x->dtype())) / x;
 }
 
-Var where(const Tensor& condition, const In& a, const Var& b) {
+Var where(const Tensor& condition, const Operand& a, const Var& b) {
   CallSite site(a.where());
   auto [x, y] = ops::broadcast(a, b, "where");
   Shape shape = broadcast_shapes(condition.shape(), x.shape(), "where");

@@ -45,7 +45,7 @@ void require_attention(std::string_view op, DType dtype, bool same_dtypes,
   const Tensor &keep = mask.keep, &bias = mask.bias.value();
   auto refuse = [&](auto error) {
     listed(error);
-    throw with_operands(std::move(error), Operand("keep", keep), Operand("bias", bias));
+    throw with_operands(std::move(error), NamedOperand("keep", keep), NamedOperand("bias", bias));
   };
   auto fits = [&](const Tensor& m) {
     if (!m.defined()) return true;
@@ -132,7 +132,7 @@ struct Attention final : Fused {
 
 }  // namespace ops
 
-AttentionResult scaled_dot_product_attention(const In& query, const Var& key, const Var& value,
+AttentionResult scaled_dot_product_attention(const Operand& query, const Var& key, const Var& value,
                                              const AttentionMask& mask, double dropout_p,
                                              RandomKey dropout_key, bool need_probs) {
   auto listed = [&](Error& e) {

@@ -43,14 +43,14 @@ void check(double p) {
 
 }  // namespace ops
 
-Var dropout(const In& x, double p, RandomKey key) {
+Var dropout(const Operand& x, double p, RandomKey key) {
   ops::check(p);
   if (p == 0) return x;
   require_floating(x->value(), "dropout");
   return apply(ops::Dropout(p, key), x);
 }
 
-Var add_dropout(const In& x, const Var& h, double p, RandomKey key) {
+Var add_dropout(const Operand& x, const Var& h, double p, RandomKey key) {
   ops::check(p);
   ops::AddDropout op(p, key);
   if (p == 0 || p == 1 || x->shape() != h.shape() || x->dtype() != h.dtype()) {

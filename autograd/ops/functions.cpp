@@ -149,18 +149,18 @@ struct Gelu final : Unary<Gelu> {
 
 }  // namespace ops
 
-Var exp(const In& x) { return apply(ops::Exp{}, x); }
-Var log(const In& x) { return apply(ops::Log{}, x); }
-Var sqrt(const In& x) { return apply(ops::Sqrt{}, x); }
-Var sin(const In& x) { return apply(ops::Sin{}, x); }
-Var cos(const In& x) { return apply(ops::Cos{}, x); }
-Var abs(const In& x) { return apply(ops::Abs{}, x); }
-Var tanh(const In& x) { return apply(ops::Tanh{}, x); }
-Var sigmoid(const In& x) { return apply(ops::Sigmoid{}, x); }
-Var erf(const In& x) { return apply(ops::Erf{}, x); }
-Var relu(const In& x) { return apply(ops::Relu{}, x); }
-Var silu(const In& x) { return apply(ops::Silu{}, x); }
-Var clamp(const In& x, double low, double high) { return apply(ops::Clamp(low, high), x); }
-Var gelu(const In& x, GeluForm form) { return apply(ops::Gelu(form), x); }
+Var exp(const Operand& x) { return apply(ops::Exp{}, x); }
+Var log(const Operand& x) { return apply(ops::Log{}, x); }
+Var sqrt(const Operand& x) { return apply(ops::Sqrt{}, x); }
+Var sin(const Operand& x) { return apply(ops::Sin{}, x); }
+Var cos(const Operand& x) { return apply(ops::Cos{}, x); }
+Var abs(const Operand& x) { return apply(ops::Abs{}, x); }
+Var tanh(const Operand& x) { return apply(ops::Tanh{}, x); }
+Var sigmoid(const Operand& x) { return apply(ops::Sigmoid{}, x); }
+Var erf(const Operand& x) { return apply(ops::Erf{}, x); }
+Var relu(const Operand& x) { return apply(ops::Relu{}, x); }
+Var silu(const Operand& x) { return apply(ops::Silu{}, x); }
+Var clamp(const Operand& x, double low, double high) { return apply(ops::Clamp(low, high), x); }
+Var gelu(const Operand& x, GeluForm form) { return apply(ops::Gelu(form), x); }
 
 }  // namespace glim

@@ -79,7 +79,7 @@ struct GruCell final : Fused {
 
 }  // namespace ops
 
-Var gru_cell(const In& input, const Var& hidden, const Var& state, const Tensor& valid) {
+Var gru_cell(const Operand& input, const Var& hidden, const Var& state, const Tensor& valid) {
   check_cell("gru_cell", input, hidden, state, valid, 3, 1);
   return apply(ops::GruCell(valid), input, hidden, state);
 }

@@ -73,26 +73,26 @@ struct IndexAdd final : Unary<IndexAdd> {
 
 }  // namespace ops
 
-Var gather(const In& x, Index axis, const Tensor& index) {
+Var gather(const Operand& x, Index axis, const Tensor& index) {
   return apply(ops::Gather(normalize_axis(axis, x->rank(), "gather"), index), x);
 }
-Var scatter_add(const In& x, Index axis, const Tensor& index, const Var& source) {
+Var scatter_add(const Operand& x, Index axis, const Tensor& index, const Var& source) {
   return apply(ops::ScatterAdd(normalize_axis(axis, x->rank(), "scatter_add"), index), x, source);
 }
-Var index_select(const In& x, Index axis, const Tensor& index) {
+Var index_select(const Operand& x, Index axis, const Tensor& index) {
   return apply(ops::IndexSelect(normalize_axis(axis, x->rank(), "index_select"), index), x);
 }
-Var index_add(const Shape& shape, Index axis, const Tensor& index, const In& source) {
+Var index_add(const Shape& shape, Index axis, const Tensor& index, const Operand& source) {
   return apply(ops::IndexAdd(shape, normalize_axis(axis, shape.rank(), "index_add"), index),
                source);
 }
 
 // The order is found on values; what flows back goes to where each value came from.
-OrderedVar sort(const In& x, Index axis, bool descending) {
+OrderedVar sort(const Operand& x, Index axis, bool descending) {
   Tensor indices = sort(x->value(), axis, descending).indices;
   return {gather(x, axis, indices), indices};
 }
-OrderedVar top_k(const In& x, Index k, Index axis) {
+OrderedVar top_k(const Operand& x, Index k, Index axis) {
   Tensor indices = top_k(x->value(), k, axis).indices;
   return {gather(x, axis, indices), indices};
 }

@@ -123,7 +123,7 @@ struct LinearLabelSmoothingLoss final : Fused {
 };
 
 template <class OpT, class... Inputs>
-MeasuredLoss measured(OpT op, const In& first, const Inputs&... rest) {
+MeasuredLoss measured(OpT op, const Operand& first, const Inputs&... rest) {
   std::shared_ptr<LossSums> sums = op.sums;
   Var loss = apply(std::move(op), first, rest...);
   return {loss, *sums};
@@ -131,7 +131,7 @@ MeasuredLoss measured(OpT op, const In& first, const Inputs&... rest) {
 
 }  // namespace ops
 
-MeasuredLoss label_smoothing_loss(const In& logits, const Tensor& target, double smoothing,
+MeasuredLoss label_smoothing_loss(const Operand& logits, const Tensor& target, double smoothing,
                                   Index pad) {
   if (logits->rank() != 2 || target.rank() != 1 || target.dtype() != DType::Int64 ||
       target.size(0) != logits->size(0))
@@ -142,7 +142,7 @@ MeasuredLoss label_smoothing_loss(const In& logits, const Tensor& target, double
   return ops::measured(ops::LabelSmoothingLoss(target, {smoothing, pad}), logits);
 }
 
-MeasuredLoss linear_label_smoothing_loss(const In& x, const Var& weight, const Var& bias,
+MeasuredLoss linear_label_smoothing_loss(const Operand& x, const Var& weight, const Var& bias,
                                          const Tensor& target, double smoothing, Index pad) {
   auto bad_bias = [&] {
     return bias.defined() && (bias.shape() != Shape{weight.size(0)} || bias.dtype() != x->dtype());

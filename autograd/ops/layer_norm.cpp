@@ -67,7 +67,7 @@ void require_eps(std::string_view op, double eps, DType dtype) {
     throw ValueError(op, "eps " + number_text(eps) + " is " + number_text(rounded) + " in float32");
 }
 
-Var layer_norm(const In& x, const Var& gamma, const Var& beta, double eps) {
+Var layer_norm(const Operand& x, const Var& gamma, const Var& beta, double eps) {
   require_floating(x->value(), "layer_norm");
   require_eps("layer_norm", eps, x->dtype());
   auto fits = [&](const Var& v) {

@@ -106,12 +106,13 @@ void check(const Var& x, const Var& weight, const Var& bias) {
 
 }  // namespace ops
 
-Var linear(const In& x, const Var& weight, const Var& bias) {
+Var linear(const Operand& x, const Var& weight, const Var& bias) {
   ops::check(x, weight, bias);
   return apply(ops::Linear{}, x, weight, bias);
 }
 
-Var linear_relu(const In& x, const Var& weight, const Var& bias, double dropout_p, RandomKey key) {
+Var linear_relu(const Operand& x, const Var& weight, const Var& bias, double dropout_p,
+                RandomKey key) {
   ops::check(x, weight, bias);
   if (!(dropout_p >= 0 && dropout_p <= 1))
     throw ValueError("dropout", "the probability lies outside [0, 1]");

@@ -89,7 +89,7 @@ struct LstmCell final : Fused {
 
 }  // namespace ops
 
-Var lstm_cell(const In& input, const Var& hidden, const Var& state, const Tensor& valid) {
+Var lstm_cell(const Operand& input, const Var& hidden, const Var& state, const Tensor& valid) {
   check_cell("lstm_cell", input, hidden, state, valid, 4, 2);
   return apply(ops::LstmCell(valid), input, hidden, state);
 }

@@ -35,7 +35,7 @@ struct MatMul final : Binary<MatMul> {
 
 }  // namespace ops
 
-Var matmul(const In& a, const Var& b) {
+Var matmul(const Operand& a, const Var& b) {
   if (a->rank() != 1 && b.rank() != 1) return apply(ops::MatMul{}, a, b);
   CallSite site(a.where());
   if (a->rank() == 1 && b.rank() >= 1)

@@ -131,7 +131,7 @@ struct PackedAttention final : Fused {
 
 }  // namespace ops
 
-AttentionResult packed_attention(const In& x, const Var& memory, Index heads,
+AttentionResult packed_attention(const Operand& x, const Var& memory, Index heads,
                                  const AttentionMask& mask, double dropout_p, RandomKey dropout_key,
                                  bool need_probs) {
   auto listed = [&](Error& e) {

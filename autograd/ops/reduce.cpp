@@ -81,27 +81,31 @@ struct Cumsum final : Unary<Cumsum> {
 
 }  // namespace ops
 
-Var sum(const In& x, const Dims& axes, bool keepdim) {
+Var sum(const Operand& x, const Dims& axes, bool keepdim) {
   require_floating(x->value(), "sum");
   return apply(ops::Sum(axes, keepdim), x);
 }
-Var mean(const In& x, const Dims& axes, bool keepdim) {
+Var mean(const Operand& x, const Dims& axes, bool keepdim) {
   require_floating(x->value(), "mean");
   CallSite site(x.where());
   return sum(x, axes, keepdim) / ops::count_of(x->shape(), axes);
 }
-Var max(const In& x, const Dims& axes, bool keepdim) { return apply(ops::Max(axes, keepdim), x); }
-Var min(const In& x, const Dims& axes, bool keepdim) { return apply(ops::Min(axes, keepdim), x); }
+Var max(const Operand& x, const Dims& axes, bool keepdim) {
+  return apply(ops::Max(axes, keepdim), x);
+}
+Var min(const Operand& x, const Dims& axes, bool keepdim) {
+  return apply(ops::Min(axes, keepdim), x);
+}
 
 //   Σ (x - mean)² / (n - correction)
-Var var(const In& x, const Dims& axes, double correction, bool keepdim) {
+Var var(const Operand& x, const Dims& axes, double correction, bool keepdim) {
   CallSite site(x.where());
   Var centered = x - mean(x, axes, true);
   return sum(centered * centered, axes, keepdim) /
          std::max(0.0, ops::count_of(x->shape(), axes) - correction);
 }
 
-Var cumsum(const In& x, Index axis, bool reverse) {
+Var cumsum(const Operand& x, Index axis, bool reverse) {
   return apply(ops::Cumsum(normalize_axis(axis, x->rank(), "cumsum"), reverse), x);
 }
 

@@ -49,7 +49,7 @@ struct RmsNorm final : Fused {
 
 }  // namespace ops
 
-Var rms_norm(const In& x, const Var& gamma, double eps) {
+Var rms_norm(const Operand& x, const Var& gamma, double eps) {
   require_floating(x->value(), "rms_norm");
   require_eps("rms_norm", eps, x->dtype());
   bool fits = !gamma.defined() ||

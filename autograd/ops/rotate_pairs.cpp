@@ -24,7 +24,7 @@ struct RotatePairs final : Unary<RotatePairs> {
 
 }  // namespace ops
 
-Var rotate_pairs(const In& x, const Tensor& cos, const Tensor& sin) {
+Var rotate_pairs(const Operand& x, const Tensor& cos, const Tensor& sin) {
   require_floating(x->value(), "rotate_pairs");
   bool fits = x->rank() >= 2 && x->size(-1) % 2 == 0 && cos.rank() == 2 &&
               cos.shape() == sin.shape() && cos.size(0) == x->size(-2) &&

@@ -143,10 +143,10 @@ struct Triu final : Unary<Triu> {
 
 }  // namespace ops
 
-Var reshape(const In& x, const Shape& shape) { return apply(ops::Reshape(shape), x); }
-Var permute(const In& x, const Dims& axes) { return apply(ops::Permute(axes), x); }
+Var reshape(const Operand& x, const Shape& shape) { return apply(ops::Reshape(shape), x); }
+Var permute(const Operand& x, const Dims& axes) { return apply(ops::Permute(axes), x); }
 
-Var transpose(const In& x, Index a, Index b) {
+Var transpose(const Operand& x, Index a, Index b) {
   Dims axes;
   for (int i = 0; i < x->rank(); ++i) axes.push_back(i);
   std::swap(axes[normalize_axis(a, x->rank(), "transpose")],
@@ -154,10 +154,10 @@ Var transpose(const In& x, Index a, Index b) {
   return permute(x, axes);
 }
 
-Var broadcast_to(const In& x, const Shape& shape) { return apply(ops::BroadcastTo(shape), x); }
-Var sum_to(const In& x, const Shape& shape) { return apply(ops::SumTo(shape), x); }
+Var broadcast_to(const Operand& x, const Shape& shape) { return apply(ops::BroadcastTo(shape), x); }
+Var sum_to(const Operand& x, const Shape& shape) { return apply(ops::SumTo(shape), x); }
 
-Var slice(const In& x, Index axis, Index start, Index stop, Index step) {
+Var slice(const Operand& x, Index axis, Index start, Index stop, Index step) {
   int a = normalize_axis(axis, x->rank(), "slice");
   Index n = x->shape()[a];
   if (start < 0) start = std::max<Index>(0, start + n);
@@ -165,7 +165,7 @@ Var slice(const In& x, Index axis, Index start, Index stop, Index step) {
   return apply(ops::Slice(a, std::min(start, n), std::max<Index>(stop, 0), step), x);
 }
 
-Var unslice(const In& x, const Shape& shape, Index axis, Index start, Index step) {
+Var unslice(const Operand& x, const Shape& shape, Index axis, Index start, Index step) {
   int a = normalize_axis(axis, shape.rank(), "unslice");
   bool fits = x->rank() == shape.rank() && start >= 0 && step >= 1;
   for (int i = 0; i < shape.rank() && fits; ++i) {
@@ -179,12 +179,12 @@ Var unslice(const In& x, const Shape& shape, Index axis, Index start, Index step
   return apply(ops::Unslice(shape, a, start, step), x);
 }
 
-Var narrow(const In& x, Index axis, Index start, Index length) {
+Var narrow(const Operand& x, Index axis, Index start, Index length) {
   narrow(x->value(), axis, start, length);  // IndexError where slice would clip
   return slice(x, axis, start, start + length, 1);
 }
 
-Var select(const In& x, Index axis, Index index) {
+Var select(const Operand& x, Index axis, Index index) {
   int a = normalize_axis(axis, x->rank(), "select");
   select(x->value(), a, index);  // IndexError outside the extent
   if (index < 0) index += x->shape()[a];
@@ -192,15 +192,17 @@ Var select(const In& x, Index axis, Index index) {
   return squeeze(slice(x, a, index, index + 1), a);
 }
 
-Var squeeze(const In& x, Index axis) { return reshape(x, squeeze(x->value(), axis).shape()); }
-Var unsqueeze(const In& x, Index axis) { return reshape(x, unsqueeze(x->value(), axis).shape()); }
+Var squeeze(const Operand& x, Index axis) { return reshape(x, squeeze(x->value(), axis).shape()); }
+Var unsqueeze(const Operand& x, Index axis) {
+  return reshape(x, unsqueeze(x->value(), axis).shape());
+}
 
-Var concatenate(const Ins& parts, Index axis) {
+Var concatenate(const Operands& parts, Index axis) {
   if (parts->empty()) throw ValueError("concatenate", "needs at least one tensor");
   return apply(ops::Concatenate(normalize_axis(axis, parts->front().rank(), "concatenate")), parts);
 }
 
-Var stack(const Ins& parts, Index axis) {
+Var stack(const Operands& parts, Index axis) {
   if (parts->empty()) throw ValueError("stack", "needs at least one tensor");
   CallSite site(parts.where());
   const Var& first = parts->front();
@@ -214,7 +216,7 @@ Var stack(const Ins& parts, Index axis) {
   return concatenate(rows, a);
 }
 
-std::vector<Var> split(const In& x, Index axis, const std::vector<Index>& lengths) {
+std::vector<Var> split(const Operand& x, Index axis, const std::vector<Index>& lengths) {
   split(x->value(), axis, lengths);  // ShapeError unless the lengths add up
   std::vector<Var> parts;
   Index start = 0;
@@ -225,7 +227,7 @@ std::vector<Var> split(const In& x, Index axis, const std::vector<Index>& length
   return parts;
 }
 
-Var tril(const In& x, Index diagonal) { return apply(ops::Tril(diagonal), x); }
-Var triu(const In& x, Index diagonal) { return apply(ops::Triu(diagonal), x); }
+Var tril(const Operand& x, Index diagonal) { return apply(ops::Tril(diagonal), x); }
+Var triu(const Operand& x, Index diagonal) { return apply(ops::Triu(diagonal), x); }
 
 }  // namespace glim

@@ -74,14 +74,16 @@ struct LogSumExp final : Unary<LogSumExp> {
 
 }  // namespace ops
 
-Var softmax(const In& x, Index axis) {
+Var softmax(const Operand& x, Index axis) {
   return apply(ops::Softmax(normalize_axis(axis, x->rank(), "softmax")), x);
 }
-Var masked_softmax(const In& x, const Tensor& keep) { return apply(ops::MaskedSoftmax(keep), x); }
-Var log_softmax(const In& x, Index axis) {
+Var masked_softmax(const Operand& x, const Tensor& keep) {
+  return apply(ops::MaskedSoftmax(keep), x);
+}
+Var log_softmax(const Operand& x, Index axis) {
   return apply(ops::LogSoftmax(normalize_axis(axis, x->rank(), "log_softmax")), x);
 }
-Var logsumexp(const In& x, Index axis, bool keepdim) {
+Var logsumexp(const Operand& x, Index axis, bool keepdim) {
   return apply(ops::LogSumExp(normalize_axis(axis, x->rank(), "logsumexp"), keepdim), x);
 }
 

@@ -36,10 +36,10 @@ struct Fold final : Unary<Fold> {
 
 }  // namespace ops
 
-Var unfold(const In& x, const Window& rows, const Window& columns, double fill) {
+Var unfold(const Operand& x, const Window& rows, const Window& columns, double fill) {
   return apply(ops::Unfold(rows, columns, fill), x);
 }
-Var fold(const In& x, Index height, Index width, const Window& rows, const Window& columns) {
+Var fold(const Operand& x, Index height, Index width, const Window& rows, const Window& columns) {
   return apply(ops::Fold(height, width, rows, columns), x);
 }
 

@@ -6,7 +6,7 @@ namespace glim {
 
 AttentionResult ScoredAttention::attended(const Var& query, const Var& projected, const Var& values,
                                           const Tensor& keep) {
-  std::initializer_list<Operand> all{
+  std::initializer_list<NamedOperand> all{
       {"query", query}, {"keys", projected}, {"values", values}, {"keep", keep}};
   if (query.rank() != 3 || projected.rank() != 3 || values.rank() != 3 ||
       projected.size(0) != query.size(0) || values.size(0) != query.size(0) ||

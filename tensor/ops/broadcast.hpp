@@ -37,7 +37,7 @@ inline BroadcastTensors broadcast(const Tensor& a, const Tensor& b, std::string_
     Shape shape = broadcast_shapes(a.shape(), b.shape(), op);
     return {broadcast_to(a, shape), broadcast_to(b, shape), shape};
   } catch (ShapeError& e) {
-    throw with_operands(std::move(e), Operand("a", a), Operand("b", b));
+    throw with_operands(std::move(e), NamedOperand("a", a), NamedOperand("b", b));
   }
 }
 

@@ -94,8 +94,8 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
   try {
     shape = broadcast_shapes(condition.shape(), p.shape, "where");
   } catch (ShapeError& e) {
-    throw with_operands(std::move(e), Operand("condition", condition), Operand("a", a),
-                        Operand("b", b));
+    throw with_operands(std::move(e), NamedOperand("condition", condition), NamedOperand("a", a),
+                        NamedOperand("b", b));
   }
   Tensor c = broadcast_to(condition, shape), x = broadcast_to(p.a, shape),
          z = broadcast_to(p.b, shape);

@@ -22,7 +22,7 @@ inline RowPlan plan_rows(const Tensor& x, const Dims& axes, bool keepdim, std::s
   try {
     reduced = normalize_axes(axes, x.rank(), op);
   } catch (IndexError& e) {
-    throw with_operands(std::move(e), Operand("x", x));
+    throw with_operands(std::move(e), NamedOperand("x", x));
   }
   RowPlan p;
   Dims order;

@@ -20,7 +20,7 @@ struct Softplus final : Unary<Softplus> {
   Var dx(const Var& dy) const { return dy * sigmoid(x()); }
 };
 
-Var softplus(const In& x) { return apply(Softplus{}, x); }
+Var softplus(const Operand& x) { return apply(Softplus{}, x); }
 
 int main() {
   Var x = Var::leaf(tensor({-1000, -1, 0, 1, 2, 100}, {2, 3}, DType::Float64), "x");

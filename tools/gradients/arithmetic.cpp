@@ -6,7 +6,7 @@ Family arithmetic() {
   Family family{"arithmetic", {}, {}};
   struct {
     const char* name;
-    Var (*f)(const In&, const Var&);
+    Var (*f)(const Operand&, const Var&);
     double low;
   } binary[] = {{"add", add, -2}, {"sub", sub, -2}, {"mul", mul, -2}, {"div", div, 0.5}};
   for (auto& b : binary) {

@@ -4,7 +4,7 @@
 namespace glim::specs {
 namespace {
 
-using Cell = Var (*)(const In&, const Var&, const Var&, const Tensor&);
+using Cell = Var (*)(const Operand&, const Var&, const Var&, const Tensor&);
 
 void cell_specs(Family& family, const char* op, Cell cell, Index gates, Index parts) {
   auto with = [cell](Tensor valid) {

@@ -10,10 +10,10 @@ HeadStatistics head_statistics(const Tensor& probs, const Tensor& keep) {
   require_floating(probs, "head_statistics");
   if (probs.rank() != 2)
     throw with_operands(ShapeError("head_statistics", "probs must be (T, S)"),
-                        Operand{"probs", probs});
+                        NamedOperand{"probs", probs});
   if (keep.defined() && keep.shape() != probs.shape())
     throw with_operands(ShapeError("head_statistics", "keep must have the shape of probs"),
-                        Operand{"probs", probs}, Operand{"keep", keep});
+                        NamedOperand{"probs", probs}, NamedOperand{"keep", keep});
   Index rows = probs.size(0), columns = probs.size(1);
   std::vector<double> p = probs.to(DType::Float64).to_vector<double>();
   std::vector<bool> may(p.size(), true);

@@ -18,7 +18,7 @@ std::vector<Tensor> rollout_by_layer(const std::vector<Tensor>& probs) {
       throw with_operands(ShapeError("rollout", "layer " + std::to_string(l) +
                                                     " is neither (H, T, T) nor (T, T) with the T "
                                                     "of layer 0"),
-                          Operand("probs", p));
+                          NamedOperand("probs", p));
     Tensor attention = p.rank() == 3 ? mean(p, {0}) : p;
     Tensor mixed = mul(add(attention, eye(length, p.dtype())), 0.5);
     mixed = div(mixed, sum(mixed, {-1}, true));

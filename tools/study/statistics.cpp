@@ -100,7 +100,7 @@ double spearman(const std::vector<double>& x, const std::vector<double>& y) {
 
 double spectral_norm(const Tensor& a) {
   if (a.rank() != 2)
-    throw with_operands(ShapeError("spectral_norm", "a must be a matrix"), Operand("a", a));
+    throw with_operands(ShapeError("spectral_norm", "a must be a matrix"), NamedOperand("a", a));
   if (a.numel() == 0) return 0;
   Tensor v = normal({a.size(1), 1}, 0, 1, {1, 1}, a.dtype());
   double estimate = 0;
@@ -119,7 +119,8 @@ double spectral_norm(const Tensor& a) {
 
 Tensor token_residual(const Tensor& x) {
   if (x.rank() < 2)
-    throw with_operands(ShapeError("token_residual", "x must be (..., T, D)"), Operand("x", x));
+    throw with_operands(ShapeError("token_residual", "x must be (..., T, D)"),
+                        NamedOperand("x", x));
   return sub(x, mean(x, {-2}, true));
 }
 

@@ -1,8 +1,8 @@
-// In: a Var handed to a function, and the line that hands it over.
+// Operand: a Var handed to a function, and the line that hands it over.
 //
 //   Var y = gelu(x * w);        an error in the product or in gelu names this line
 //
-// An op takes its first operand as an In, which is made where the call stands, also when the call is an
+// An op takes its first operand as an Operand, which is made where the call stands, also when the call is an
 // operator. A Tensor becomes a constant: mixing one into an expression of Vars is allowed everywhere,
 // and nothing flows into it.
 #pragma once
@@ -14,22 +14,22 @@
 
 namespace glim {
 
-class In {
+class Operand {
  public:
-  In(const Var& v, Where where = Where::current()) : var_(&v), where_(where) {}
-  In(const Tensor& constant, Where where = Where::current())
+  Operand(const Var& v, Where where = Where::current()) : var_(&v), where_(where) {}
+  Operand(const Tensor& constant, Where where = Where::current())
       : constant_(constant), var_(&*constant_), where_(where) {}
   // Of what stands for a Var, as a module's parameter does.
   template <class V>
   requires requires(const V& v) { v.operator const Var&(); }
-  In(const V& v, Where where = Where::current()) : In(v.operator const Var&(), where) {}
-  In(const In&) = delete;
-  In& operator=(const In&) = delete;
+  Operand(const V& v, Where where = Where::current()) : Operand(v.operator const Var&(), where) {}
+  Operand(const Operand&) = delete;
+  Operand& operator=(const Operand&) = delete;
 
   operator const Var&() const { return *var_; }
   const Var* operator->() const { return var_; }
   const Var& operator*() const { return *var_; }
-  // The line of the call: of the outermost function of ops that is running (CallSite), or of this In.
+  // The line of the call: of the outermost function of ops that is running (CallSite), or of this Operand.
   const Where& where() const { return CallSite::or_own(where_); }
 
  private:
@@ -39,13 +39,14 @@ class In {
 };
 
 // The same for a list of Vars.
-class Ins {
+class Operands {
  public:
-  Ins(const std::vector<Var>& list, Where where = Where::current()) : list_(list), where_(where) {}
-  Ins(std::initializer_list<Var> list, Where where = Where::current())
+  Operands(const std::vector<Var>& list, Where where = Where::current())
+      : list_(list), where_(where) {}
+  Operands(std::initializer_list<Var> list, Where where = Where::current())
       : own_(list), list_(own_), where_(where) {}
-  Ins(const Ins&) = delete;
-  Ins& operator=(const Ins&) = delete;
+  Operands(const Operands&) = delete;
+  Operands& operator=(const Operands&) = delete;
 
   const std::vector<Var>& operator*() const { return list_; }
   const std::vector<Var>* operator->() const { return &list_; }
