@@ -119,10 +119,10 @@ struct Pow final : Unary<Pow> {
   double p;
 };
 
-struct Choose final : Binary<Choose> {
+struct Select final : Binary<Select> {
   static constexpr Formula formula{
       "where", "y = condition ? a : b", {"da = condition ? dy : 0", "db = condition ? 0 : dy"}};
-  explicit Choose(Tensor c) : condition(std::move(c)) {}
+  explicit Select(Tensor c) : condition(std::move(c)) {}
   Tensor forward(const Tensor& a, const Tensor& b) { return where(condition, a, b); }
   Var da(const Var& dy) const { return where(condition, dy, Var(scalar(0, dy.dtype()))); }
   Var db(const Var& dy) const { return where(condition, scalar(0, dy.dtype()), dy); }
@@ -188,7 +188,7 @@ Var where(const Tensor& condition, const Operand& a, const Var& b) {
     x = broadcast_to(x, shape);
     y = broadcast_to(y, shape);
   }
-  return apply(ops::Choose(condition), x, y);
+  return apply(ops::Select(condition), x, y);
 }
 
 }  // namespace glim
