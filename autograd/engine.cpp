@@ -38,7 +38,7 @@ void Engine::step(Table& table, int i) {
 Grads Engine::gradients(int i, const Var& dy) {
   const Op* op = tape_.nodes_[i].op.get();
   if (!op) refuse_used_up(tape_, i);
-  tell(tape_, [&](Observer& o) { o.rule_begins(i); });
+  notify(tape_, [&](Observer& o) { o.rule_begins(i); });
   Grads d;
   try {
     if (create_graph_) {
@@ -51,7 +51,7 @@ Grads Engine::gradients(int i, const Var& dy) {
     tape_.place(e, i);
     throw;
   }
-  tell(tape_, [&](Observer& o) { o.rule_ended(i); });
+  notify(tape_, [&](Observer& o) { o.rule_ended(i); });
   return d;
 }
 
@@ -151,15 +151,15 @@ void Engine::fill(Leaf& leaf, Var&& gradient) {
 // ---- observers ----
 
 void Engine::arrived(int i, Var& dy) {
-  tell(tape_, [&](Observer& o) { dy = o.change(i, std::move(dy)); });
+  notify(tape_, [&](Observer& o) { dy = o.change(i, std::move(dy)); });
   if (Leaf* leaf = tape_.nodes_[i].leaf.get(); leaf && leaf->trainable && !leaf->hooks.empty())
     dy = run_leaf_hooks(tape_, i, *leaf, std::move(dy));
-  tell(tape_, [&](Observer& o) { o.arrived(i, dy); });
+  notify(tape_, [&](Observer& o) { o.arrived(i, dy); });
 }
 
 Tensor Engine::observed(const Flow& flow) {
   Tensor replaced;
-  tell(tape_, [&](Observer& o) {
+  notify(tape_, [&](Observer& o) {
     if (!o.sees_flows()) return;
     if (Tensor other = o.flow(flow); other.defined()) replaced = other;
   });

@@ -72,14 +72,14 @@ class Engine::Region final : public Op {
     op->needs_ = ~std::uint64_t{0};
     op->formula_ = &formula;
     const int number = add_node(tape, std::move(op), formula, inputs, where, result);
-    tell(tape, [&](Observer& o) {
+    notify(tape, [&](Observer& o) {
       o.op_started(seconds_now() - start);
       o.recorded(number, value);
     });
     if (!tape.replays_) return result;
     std::vector<Var> operands;
     for (int input : inputs) operands.push_back(tape.value(input));
-    tell(tape, [&](Observer& o) {
+    notify(tape, [&](Observer& o) {
       if (o.wants_replay()) o.recorded_replay(number, {operands, value, {}});
     });
     return result;

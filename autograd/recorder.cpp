@@ -33,7 +33,7 @@ Engine::Recorder::Recorder(Op& op, const Formula& formula, const Var* const* inp
   if (active_) op.inputs_ = inputs_;
   if (tape->observers_.empty()) return;
   replays_ = active_ && tape->replays_;
-  tell(*tape, [&](Observer& o) { o.op_started(0); });
+  notify(*tape, [&](Observer& o) { o.op_started(0); });
 }
 
 void Engine::Recorder::unrecorded(Op& op) {
@@ -57,13 +57,13 @@ void Engine::Recorder::refuse_gone() const {
 }
 
 Var Engine::Recorder::constant(Tensor y) const {
-  if (Tape* tape = Tape::current()) tell(*tape, [&](Observer& o) { o.computed(formula_, y); });
+  if (Tape* tape = Tape::current()) notify(*tape, [&](Observer& o) { o.computed(formula_, y); });
   return Var(std::move(y));
 }
 
 Var Engine::Recorder::record(std::unique_ptr<Op> op, Tensor y, RunAgain run) const {
   Tape& tape = *Tape::current();
-  tell(tape, [&](Observer& o) { o.computed(formula_, y); });
+  notify(tape, [&](Observer& o) { o.computed(formula_, y); });
   std::vector<int> inputs;
   inputs.reserve(count_);
   for (std::size_t i = 0; i < count_; ++i) inputs.push_back(tape.number_of(*inputs_[i]));
@@ -75,11 +75,11 @@ Var Engine::Recorder::record(std::unique_ptr<Op> op, Tensor y, RunAgain run) con
   Var result(std::move(y));
   const int number = add_node(tape, std::move(op), formula_, std::move(inputs), where_, result);
   if (Op& own = *tape.nodes_[number].op; own.wants_output_) own.save_value(Op::kOutput, result);
-  tell(tape, [&](Observer& o) { o.recorded(number, result.value()); });
+  notify(tape, [&](Observer& o) { o.recorded(number, result.value()); });
   if (!replays_) return result;
   std::vector<Var> operands;
   for (std::size_t i = 0; i < count_; ++i) operands.push_back(*inputs_[i]);
-  tell(tape, [&](Observer& o) {
+  notify(tape, [&](Observer& o) {
     if (o.wants_replay()) o.recorded_replay(number, {operands, result.value(), run});
   });
   return result;

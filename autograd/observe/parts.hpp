@@ -6,7 +6,7 @@
 namespace glim {
 
 template <class F>
-void Engine::tell(Tape& tape, const F& f) {
+void Engine::notify(Tape& tape, const F& f) {
   for (std::size_t k = 0; k < tape.observers_.size(); ++k) f(*tape.observers_[k]);
 }
 

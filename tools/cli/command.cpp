@@ -58,7 +58,7 @@ struct Setter {
   }
 };
 
-struct Shower {
+struct Printer {
   std::string operator()(const bool*) const { return {}; }
   std::string operator()(const std::string* field) const {
     bool plain = std::all_of(field->begin(), field->end(), [](char c) { return c > ' '; });
@@ -91,8 +91,8 @@ std::string quoted(const std::string& text) {
   return r + '"';
 }
 
-struct TomlShower : Shower {
-  using Shower::operator();
+struct TomlShower : Printer {
+  using Printer::operator();
   std::string operator()(const bool* field) const { return *field ? "true" : "false"; }
   std::string operator()(const std::string* field) const { return quoted(*field); }
   std::string operator()(const std::vector<std::string>* field) const {
@@ -170,7 +170,7 @@ std::string Option::placeholder() const {
 }
 
 std::string Option::shown_default() const {
-  return default_text ? *default_text : std::visit(Shower{}, field);
+  return default_text ? *default_text : std::visit(Printer{}, field);
 }
 
 std::string Option::full_help() const {

@@ -84,7 +84,7 @@ class Command {
   bool hidden = false;                   // from the list of verbs
   std::string words_are;                 // what a word without an option may have been meant as
   std::deque<Option> options;            // a reference to one stays valid when more are added
-  std::function<void(Command&)> settle;  // gives what was not given its default
+  std::function<void(Command&)> adjust;  // gives what was not given its default
   std::function<void(Command&)> run;
 };
 

@@ -134,7 +134,7 @@ void store(Option& o, const std::vector<std::string>& values) {
 void print_help(const About& about, Command& command, const Line& line) {
   for (const GivenOption& g : line.given)
     if (g.option->decides) store(*g.option, g.values);
-  if (command.settle) command.settle(command);
+  if (command.adjust) command.adjust(command);
   print(verb_help(about, command, line.help_all));
 }
 
@@ -187,12 +187,13 @@ Command* parse_command_line(const About& about, std::vector<Command>& commands, 
     apply_config(command, commands, *std::get<std::string*>(config->field));
   if (line.show_config && command.find("resume") && command.given("resume"))
     throw UsageError("--show-config: a resumed run goes by OUT/config.toml");
-  if (command.settle) command.settle(command);  // the model of --init-from says the kind
+  if (command.adjust) command.adjust(command);  // the model of --init-from says the kind
   // A file may name every option, as the one that a run leaves does.
   for (const Option& o : command.options)
     if (o.origin == kCommandLine && !command.applies(o))
-      throw UsageError("--" + o.name + ": " +
-                       no_option_of(*std::get<std::string*>(command.find("kind")->field), o.kinds));
+      throw UsageError(
+          "--" + o.name + ": " +
+          not_an_option_of(*std::get<std::string*>(command.find("kind")->field), o.kinds));
   if (!line.show_config) return &command;
   print(effective_config(about, command));
   return nullptr;

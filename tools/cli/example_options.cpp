@@ -22,7 +22,7 @@ void add_example_options(Command& command, ExampleOptions& options, bool backwar
       "Fresh model";
   for (const TrainOption& t : train_options())
     if (t.fresh) command.option(t, options.fresh).group = "Fresh model";
-  command.settle = [&options](Command& c) {
+  command.adjust = [&options](Command& c) {
     apply_preset(options.fresh,
                  [&](const char* name) { return train_option(name).fresh && c.given(name); });
   };

@@ -45,7 +45,7 @@ bool shares_work(std::string_view verb) {
 
 int fail(std::string message, int status = 1) {
   std::fflush(stdout);
-  glim::Processes::let_first_tell();
+  glim::Processes::report_on_rank0();
   if (const auto rank = glim::Processes::world().rank(); rank > 0)
     message = "process " + std::to_string(rank) + ": " + message;
   glim::report_error(message);

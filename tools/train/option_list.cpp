@@ -67,15 +67,15 @@ bool lists(const std::string& list, const std::string& name) {
   return (", " + list + ", ").find(", " + name + ", ") != std::string::npos;
 }
 
-std::string no_option_of(const std::string& kind, const std::string& owners) {
+std::string not_an_option_of(const std::string& kind, const std::string& owners) {
   return fmt::format("is no option of --kind {}; it belongs to --kind {}", kind, owners);
 }
 
-void refuse_strangers(const TrainOptions& o) {
+void reject_unknown(const TrainOptions& o) {
   const TrainOptions defaults;
   for (const TrainOption& t : train_options())
     if (!t.is_of(o.kind) && !t.same(o, defaults))
-      throw ValueError("--" + t.name, no_option_of(o.kind, t.kinds));
+      throw ValueError("--" + t.name, not_an_option_of(o.kind, t.kinds));
 }
 
 }  // namespace glim

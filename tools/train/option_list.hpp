@@ -53,9 +53,9 @@ void each_option(Options& o, const F& f) {
 bool lists(const std::string& list, const std::string& name);
 
 // "is no option of --kind gpt; it belongs to --kind rnn".
-std::string no_option_of(const std::string& kind, const std::string& owners);
+std::string not_an_option_of(const std::string& kind, const std::string& owners);
 
 // ValueError if an option that options.kind does not have differs from its default: it would be ignored.
-void refuse_strangers(const TrainOptions& options);
+void reject_unknown(const TrainOptions& options);
 
 }  // namespace glim

@@ -140,7 +140,7 @@ void check_translation(const TrainOptions& o) {
 void check(const TrainOptions& o) {
   check_values(o);
   check_rounded(o);
-  refuse_strangers(o);
+  reject_unknown(o);
   check_vocabulary(o);
   if (o.kind != "rnn" && o.kind != "conv" && o.d_model % o.heads != 0)
     fail("heads",

@@ -163,7 +163,7 @@ void Processes::together(FunctionRef<void()> work) const {
   throw Exit(1);
 }
 
-void Processes::let_first_tell() {
+void Processes::report_on_rank0() {
   if (!world().first() && !all_end) std::this_thread::sleep_for(kFirstTells);
 }
 

@@ -27,7 +27,7 @@ class Processes {
   // When this one cannot go on: ends the others, unless they end by themselves.
   static void abort(int status);
   // Before this one says why: of an error that all have, the first tells alone, and ends the others meanwhile.
-  static void let_first_tell();
+  static void report_on_rank0();
 
   Index rank() const { return rank_; }
   Index size() const { return size_; }

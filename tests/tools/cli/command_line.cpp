@@ -34,7 +34,7 @@ std::vector<Command> commands(Fields& f) {
   c.option("names", &f.names, "names").delimiter = ',';
   c.option("out", &f.out, "folder");
   c.argument("files", &f.files, "files");
-  c.settle = [&f](Command& command) {
+  c.adjust = [&f](Command& command) {
     if (!command.given("rate") && f.kind == "rnn") {
       f.rate = 0.25;
       command.find("rate")->origin = "default of --kind rnn";

@@ -11,17 +11,17 @@ const std::vector<std::string>& choices_of(const Command& command, const char* o
   return o ? o->choices : none;
 }
 
-Command settled(const CommandMaker& maker, const std::string& kind, const std::string& task) {
+Command adjusted(const CommandMaker& maker, const std::string& kind, const std::string& task) {
   Command c = maker();
   if (!kind.empty()) set_option(*c.find("kind"), {kind});
   if (!task.empty()) set_option(*c.find("task"), {task});
-  if (c.settle) c.settle(c);
+  if (c.adjust) c.adjust(c);
   return c;
 }
 
 }  // namespace
 
-DescribedCommand::DescribedCommand(const CommandMaker& maker) : command(settled(maker, "", "")) {
+DescribedCommand::DescribedCommand(const CommandMaker& maker) : command(adjusted(maker, "", "")) {
   const auto &kinds = choices_of(command, "kind"), &tasks = choices_of(command, "task");
   if (kinds.empty()) {
     for (const Option& o : command.options) defaults[o.name] = o.shown_default();
@@ -29,7 +29,7 @@ DescribedCommand::DescribedCommand(const CommandMaker& maker) : command(settled(
   }
   std::map<std::string, std::vector<std::pair<std::string, std::string>>> found;  // value, kinds
   for (const std::string& kind : kinds) {
-    Command usual = settled(maker, kind, "");
+    Command usual = adjusted(maker, kind, "");
     for (const Option& o : usual.options) {
       std::string value = o.name == "kind" ? kinds[0] : o.shown_default();
       if (!usual.applies(o) || value.empty()) continue;
@@ -42,7 +42,7 @@ DescribedCommand::DescribedCommand(const CommandMaker& maker) : command(settled(
         same->second += ", " + kind;
     }
     for (const std::string& task : tasks) {
-      Command c = settled(maker, kind, task);
+      Command c = adjusted(maker, kind, task);
       std::string options;
       for (const Option& o : c.options)
         if (std::string value = o.shown_default();

@@ -59,7 +59,7 @@ std::vector<std::string> kinds_of(const CompareArguments& a) {
 }
 
 // The budget, one for all kinds.
-void settle_compare(Command& command, CompareArguments& a) {
+void adjust_compare(Command& command, CompareArguments& a) {
   for (const char* files : {"source", "pairs"})
     if (command.given(files) && !command.given("task")) a.options.task = "files";
   if (a.options.task == "files") return;
@@ -227,7 +227,7 @@ Command compare_command() {
     c.find(name)->usual = true;
   c.footer =
       "Sizes and schedules that are not given are each kind's own: glim train --kind rnn --help";
-  c.settle = [a](Command& command) { settle_compare(command, *a); };
+  c.adjust = [a](Command& command) { adjust_compare(command, *a); };
   c.run = [a](Command& command) { run_compare(command, *a); };
   return c;
 }

@@ -44,7 +44,7 @@ struct TrainArguments {
 };
 
 // What was not given is the kind's and the task's. A resumed run goes by its checkpoint.
-void settle_train(Command& command, TrainArguments& a) {
+void adjust_train(Command& command, TrainArguments& a) {
   for (const TrainOption& t : train_options())
     command.find(t.name)->usual = lists(t.usual, a.options.kind);
   if (a.resume) return;
@@ -70,10 +70,10 @@ void settle_train(Command& command, TrainArguments& a) {
 }
 
 // Progress to standard error, measurements to the model's folder.
-class Console final : public TrainObserver {
+class ProgressPrinter final : public TrainObserver {
  public:
-  Console(const TrainOptions& o, const Learner& learner, Index total_steps, Metrics& metrics,
-          Progress& progress, std::vector<std::filesystem::path> stale)
+  ProgressPrinter(const TrainOptions& o, const Learner& learner, Index total_steps,
+                  Metrics& metrics, Progress& progress, std::vector<std::filesystem::path> stale)
       : o_(o),
         learner_(learner),
         total_(total_steps),
@@ -299,7 +299,7 @@ void run_train(Command& command, TrainArguments& a) {
                     STDERR_FILENO);
   TrainObserver nobody;
   std::optional<Metrics> metrics;
-  std::optional<Console> console;
+  std::optional<ProgressPrinter> console;
   if (world.first()) {
     trainer->record();  // first: what it refuses leaves an earlier run's metrics alone
     metrics.emplace((fs::path(o.out) / "metrics.jsonl").string(), trainer->state().step);
@@ -346,7 +346,7 @@ Command train_command() {
       .in_config = false;
   c.option("resume", &a->resume, "continue from the last checkpoint in --out").in_config = false;
   c.option("overwrite", &a->overwrite, "replace the model in --out").in_config = false;
-  c.settle = [a](Command& command) { settle_train(command, *a); };
+  c.adjust = [a](Command& command) { adjust_train(command, *a); };
   c.run = [a](Command& command) { run_train(command, *a); };
   return c;
 }

@@ -83,7 +83,7 @@ ImageSet images_of(const ExampleOptions& o, const VitConfig* trained) {
 }
 
 LoadedVit fresh_vit(const TrainOptions& o, const ImageSet& images) {
-  refuse_strangers(o);
+  reject_unknown(o);
   seed(static_cast<std::uint64_t>(o.seed));
   auto c = sizes_of<VitConfig>(o);
   c.channels = images.channels;

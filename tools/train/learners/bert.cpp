@@ -76,7 +76,7 @@ Index drop_unknown(SentenceSet& set) {
 }  // namespace
 
 void check_encoder(const TrainOptions& o) {
-  refuse_strangers(o);
+  reject_unknown(o);
   if (o.max_length < 3) throw ValueError("--max-length", "<s>, a token and </s> need 3 at least");
   one_of("positions", o.positions, {"sinusoidal", "learned"});
 }

@@ -23,7 +23,7 @@ namespace glim {
 namespace {
 
 void check_images(const TrainOptions& o) {
-  refuse_strangers(o);
+  reject_unknown(o);
   auto fail = [](const char* option, const std::string& problem) {
     throw ValueError(std::string("--") + option, problem);
   };

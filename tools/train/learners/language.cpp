@@ -20,7 +20,7 @@ namespace glim {
 namespace {
 
 void check_language(const TrainOptions& o) {
-  refuse_strangers(o);
+  reject_unknown(o);
   one_of("task", o.task, {"phrasebook", "files"});
   if (o.task == "files" && o.text.empty()) throw ValueError("--text", "is needed: a file of text");
   if (o.task != "files" && !(o.text.empty() && o.valid_text.empty()))

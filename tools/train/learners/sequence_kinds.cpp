@@ -79,7 +79,7 @@ SequenceKind kind_of(const char* name) {
   SequenceKind kind;
   kind.name = name;
   kind.build = [](const TrainOptions& o, Index src_vocab, Index tgt_vocab) -> Built {
-    refuse_strangers(o);
+    reject_unknown(o);
     auto c = sizes_of<ConfigOf<Model>>(o);
     c.src_vocab = src_vocab;
     c.tgt_vocab = tgt_vocab;
