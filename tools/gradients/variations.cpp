@@ -65,9 +65,9 @@ GradcheckReport verdict(const std::string& name, std::string problem) {
   return report;
 }
 
-class Multiplier {
+class Variations {
  public:
-  Multiplier(const Family& family, DType dtype, std::vector<Case>& cases)
+  Variations(const Family& family, DType dtype, std::vector<Case>& cases)
       : family_(family), dtype_(dtype), cases_(cases) {}
 
   void multiply(const Spec& s) {
@@ -339,7 +339,7 @@ class Multiplier {
 }  // namespace
 
 void append_cases(const Family& family, DType dtype, std::vector<Case>& cases) {
-  Multiplier m(family, dtype, cases);
+  Variations m(family, dtype, cases);
   for (const Spec& s : family.specs) m.multiply(s);
   for (const EmptySpec& s : family.empty) m.multiply(s);
 }

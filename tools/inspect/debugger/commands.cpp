@@ -136,7 +136,7 @@ void Debugger::why(const Words& words) {
     throw ValueError("why",
                      fmt::format("a picture shows one node, {} names {}", names[1], list.size()));
   for (int i : list) {
-    const Ways ways = ways_to(session_, i);
+    const Paths ways = ways_to(session_, i);
     print_(why_text(session_, i, ways));
     if (picture.empty()) continue;
     save_picture(why_svg(session_, i, ways), picture);
@@ -164,7 +164,7 @@ void Debugger::set_break(const Words& words) {
   if (b.name.empty())
     b.name = before.size() > 1 && before[1] != "." ? before[1] : fmt::format("#{}", b.nodes[0]);
   auto to_come = std::count_if(b.nodes.begin(), b.nodes.end(),
-                               [&](int i) { return session_.turn(i) == Turn::ToCome; });
+                               [&](int i) { return session_.turn(i) == GradientState::ToCome; });
   ++next_break_;
   print_(fmt::format("breakpoint {}: {} ({} {}, {} still to come)\n", b.id, b.name, b.nodes.size(),
                      b.nodes.size() == 1 ? "node" : "nodes", to_come));
@@ -283,7 +283,8 @@ void Debugger::write_out(const Words& words) {
     std::string name = session_.tape().path(i);
     if (paths[name] > 1) name += "#" + std::to_string(i);
     if (named) tensors[name] = session_.tape().value(i).value().contiguous();
-    if (Turn t = session_.turn(i); t != Turn::Now && t != Turn::Taken) continue;
+    if (GradientState t = session_.turn(i); t != GradientState::Now && t != GradientState::Taken)
+      continue;
     tensors[name + ".grad"] = session_.gradient(i).contiguous();
     ++complete;
   }
@@ -366,7 +367,8 @@ void Debugger::set(const Words& words) {
   auto found = nodes_of(target.name);
   std::vector<int> can;
   for (int i : found)
-    if (Turn t = session_.turn(i); t == Turn::ToCome || t == Turn::Now) can.push_back(i);
+    if (GradientState t = session_.turn(i); t == GradientState::ToCome || t == GradientState::Now)
+      can.push_back(i);
   if (can.empty())
     throw StateError("set", "the pass has gone past " + text + "; `run` starts it again");
   for (int i : can) {

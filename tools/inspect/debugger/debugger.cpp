@@ -170,7 +170,7 @@ void Debugger::show_place() {
 void Debugger::over_note() {
   int leaves = 0;
   for (int i = 0; i < session_.size(); ++i)
-    leaves += session_.node(i).leaf && session_.turn(i) == Turn::Taken;
+    leaves += session_.node(i).leaf && session_.turn(i) == GradientState::Taken;
   print_(
       fmt::format("the pass is over: {} nodes taken, {} of them leaves, whose gradients are now "
                   "complete; `run` starts it again\n",

@@ -226,8 +226,8 @@ bool Difference::agrees() const {
 Difference difference(Session& session, int node, Index most, const std::function<bool()>& stop) {
   bool leaf = session.node(node).leaf != nullptr;
   Difference found;
-  Turn turn = session.turn(node);
-  found.own_gradient = turn == Turn::Now || turn == Turn::Taken;
+  GradientState turn = session.turn(node);
+  found.own_gradient = turn == GradientState::Now || turn == GradientState::Taken;
   if (found.own_gradient)
     compare_gradient(session, node, most, stop, found);
   else

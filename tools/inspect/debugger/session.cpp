@@ -63,7 +63,7 @@ const WalkStep& Session::advance() {
 }
 
 void Session::set(int i, Patch patch) {
-  if (Turn t = turn(i); t != Turn::ToCome && t != Turn::Now)
+  if (GradientState t = turn(i); t != GradientState::ToCome && t != GradientState::Now)
     throw StateError("set", "the pass has gone past " + tape_.path(i) + "; `run` starts it again");
   patches_[i].push_back(patch);
   arrive();
@@ -89,11 +89,11 @@ void Session::arrive() {
   }
 }
 
-Turn Session::turn(int i) const {
-  if (taken_.contains(i)) return Turn::Taken;
-  if (frozen_.contains(i)) return Turn::Frozen;
-  if (i == current()) return Turn::Now;
-  return i < current() ? Turn::ToCome : Turn::PassedOver;
+GradientState Session::turn(int i) const {
+  if (taken_.contains(i)) return GradientState::Taken;
+  if (frozen_.contains(i)) return GradientState::Frozen;
+  if (i == current()) return GradientState::Now;
+  return i < current() ? GradientState::ToCome : GradientState::PassedOver;
 }
 
 Tensor Session::gradient(int i) const {

@@ -33,7 +33,7 @@ struct Reader {
   std::size_t input = 0;
 };
 
-enum class Turn { ToCome, Now, Taken, Frozen, PassedOver };
+enum class GradientState { ToCome, Now, Taken, Frozen, PassedOver };
 
 class Session {
  public:
@@ -61,7 +61,7 @@ class Session {
   void set(int node, Patch patch);
   const std::map<int, std::vector<Patch>>& patches() const { return patches_; }
 
-  Turn turn(int node) const;
+  GradientState turn(int node) const;
   // The complete gradient or, before the pass reaches the node, the sum so far. Undefined: none.
   Tensor gradient(int node) const;
   const std::vector<Reader>& readers(int node) const {

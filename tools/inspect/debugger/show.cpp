@@ -23,11 +23,12 @@ std::string kind(const Tensor& x) {
 std::string node_line(const Session& s, int i) {
   const Node& n = s.node(i);
   std::string line = fmt::format("#{} {}  {}  {}", i, s.tape().path(i), n.name, to_string(n.shape));
-  Turn turn = s.turn(i);
-  if (turn == Turn::Frozen) return line + "  frozen";
-  if (turn == Turn::PassedOver) return line + "  no gradient";
+  GradientState turn = s.turn(i);
+  if (turn == GradientState::Frozen) return line + "  frozen";
+  if (turn == GradientState::PassedOver) return line + "  no gradient";
   if (Tensor g = s.gradient(i); g.defined())
-    line += fmt::format("  |gradient| {:.4g}{}", norm(g), turn == Turn::ToCome ? " so far" : "");
+    line += fmt::format("  |gradient| {:.4g}{}", norm(g),
+                        turn == GradientState::ToCome ? " so far" : "");
   return line;
 }
 
@@ -196,18 +197,20 @@ std::string list_text(const Session& s, int i, int around) {
   std::string text;
   int top = std::min(s.size() - 1, i + around), bottom = std::max(0, i - around);
   for (int k = top; k >= bottom; --k) {
-    Turn turn = s.turn(k);
-    const char* mark = turn == Turn::Now ? "=>" : turn == Turn::Taken ? " *" : "  ";
+    GradientState turn = s.turn(k);
+    const char* mark = turn == GradientState::Now     ? "=>"
+                       : turn == GradientState::Taken ? " *"
+                                                      : "  ";
     text += fmt::format("{}{}{}\n", mark, k == i ? "> " : "  ", node_line(s, k));
   }
   return text + rule_text(s.node(i).name);
 }
 
 std::string gradient_note(const Session& s, int i) {
-  const Turn turn = s.turn(i);
-  if (turn == Turn::Now || turn == Turn::Taken) return "";
-  if (turn == Turn::Frozen) return "none: frozen";
-  if (turn == Turn::PassedOver) return "none: the pass went around it";
+  const GradientState turn = s.turn(i);
+  if (turn == GradientState::Now || turn == GradientState::Taken) return "";
+  if (turn == GradientState::Frozen) return "none: frozen";
+  if (turn == GradientState::PassedOver) return "none: the pass went around it";
   std::size_t come = 0;
   for (const Reader& r : s.readers(i)) come += s.sent(r.node, r.input) >= 0;
   return fmt::format("{} of {} readers have sent their part; the pass has not reached it yet", come,

@@ -87,22 +87,22 @@ class KeptLeaves {
 
 }  // namespace
 
-Ways ways_to(Session& s, int node) {
-  if (s.turn(node) != Turn::Taken && s.turn(node) != Turn::Now)
+Paths ways_to(Session& s, int node) {
+  if (s.turn(node) != GradientState::Taken && s.turn(node) != GradientState::Now)
     throw StateError("why", s.tape().path(node) + ": " + gradient_note(s, node));
   const Tensor whole = s.gradient(node);
-  Ways ways;
+  Paths ways;
   ways.norm = norm(whole);
   std::vector<bool> cut(static_cast<std::size_t>(s.size()), false);
   std::vector<int> begins;
   for (int i = s.loss(); i > node; --i)
-    if (s.turn(i) == Turn::Taken && !kind_of(s, i).empty()) {
+    if (s.turn(i) == GradientState::Taken && !kind_of(s, i).empty()) {
       cut[static_cast<std::size_t>(i)] = true;
       begins.push_back(i);
     }
   KeptLeaves kept(s);
   Tensor total = zeros(whole.shape(), DType::Float64);
-  auto add_way = [&](Way way, int from, const Tensor& dy) {
+  auto add_way = [&](Path way, int from, const Tensor& dy) {
     way.part = part_of(s, from, dy, node, cut);
     if (!way.part.defined()) return;
     way.share = product(way.part, whole) / product(whole, whole);
@@ -123,7 +123,7 @@ Ways ways_to(Session& s, int node) {
   return ways;
 }
 
-std::string why_text(const Session& s, int node, const Ways& ways) {
+std::string why_text(const Session& s, int node, const Paths& ways) {
   struct Row {
     double share = 0;
     Tensor part;
@@ -131,7 +131,7 @@ std::string why_text(const Session& s, int node, const Ways& ways) {
   };
   std::map<std::string, Row> rows;
   std::map<std::string, double> kinds;
-  for (const Way& w : ways.all) {
+  for (const Path& w : ways.all) {
     Row& row = rows[w.module.empty() ? "the loss, by skips alone" : w.module + " " + w.kind];
     row.share += w.share;
     row.part = row.part.defined() ? add(row.part, w.part) : w.part;
@@ -157,9 +157,9 @@ std::string why_text(const Session& s, int node, const Ways& ways) {
                             counted(ways.all.size(), "way"), ways.gap);
 }
 
-std::string why_svg(const Session& s, int node, const Ways& ways) {
-  auto row_of = [](const Way& w) { return w.module.empty() ? "the loss" : w.module; };
-  auto column_of = [](const Way& w) {
+std::string why_svg(const Session& s, int node, const Paths& ways) {
+  auto row_of = [](const Path& w) { return w.module.empty() ? "the loss" : w.module; };
+  auto column_of = [](const Path& w) {
     return w.head ? fmt::format("{} {}", w.kind, *w.head) : w.kind;
   };
   auto place = [](std::vector<std::string>& names, const std::string& name) {
@@ -171,11 +171,11 @@ std::string why_svg(const Session& s, int node, const Ways& ways) {
   map.title = "shares of the gradient of " + s.tape().path(node);
   map.diverging = true;
   for (const char* kind : {"skip", "feed-forward", "value", "query", "key"})
-    for (const Way& w : ways.all)
+    for (const Path& w : ways.all)
       if (w.kind == kind) place(map.columns, column_of(w));
-  for (const Way& w : ways.all) place(map.rows, row_of(w));
+  for (const Path& w : ways.all) place(map.rows, row_of(w));
   map.values.assign(map.rows.size() * map.columns.size(), std::nan(""));  // no such way
-  for (const Way& w : ways.all) {
+  for (const Path& w : ways.all) {
     double& cell = map.values[place(map.rows, row_of(w)) * map.columns.size() +
                               place(map.columns, column_of(w))];
     cell = (std::isnan(cell) ? 0 : cell) + w.share;

@@ -20,7 +20,7 @@
 
 namespace glim::step {
 
-struct Way {
+struct Path {
   std::string module;  // "decoder.layers.1.self_attn"; empty: from the loss
   std::string kind;    // "value", "query", "key", "feed-forward", "skip"
   std::optional<Index> head;
@@ -28,17 +28,17 @@ struct Way {
   double share = 0;  // <part, ∂L/∂x> / ‖∂L/∂x‖²: shares add up to 1
 };
 
-struct Ways {
-  std::vector<Way> all;
+struct Paths {
+  std::vector<Path> all;
   double norm = 0;  // ‖∂L/∂x‖
   double gap = 0;   // ‖Σ parts − ∂L/∂x‖ / ‖∂L/∂x‖
 };
 
-Ways ways_to(Session& session, int node);
+Paths ways_to(Session& session, int node);
 
-std::string why_text(const Session& session, int node, const Ways& ways);
+std::string why_text(const Session& session, int node, const Paths& ways);
 // The shares as a map: a row a module, the last layer first; a column for skip, feed-forward, and value, query and key
 // of each head.
-std::string why_svg(const Session& session, int node, const Ways& ways);
+std::string why_svg(const Session& session, int node, const Paths& ways);
 
 }  // namespace glim::step

@@ -121,10 +121,10 @@ TEST_CASE("why: the ways of every node and parameter add up to its gradient") {
     std::set<std::string> kinds;
     for (int i : d.session.order()) {
       if (!d.session.node(i).leaf && i % 7) continue;
-      const Ways ways = ways_to(d.session, i);
+      const Paths ways = ways_to(d.session, i);
       INFO(d.session.tape().path(i) << ", norm " << ways.norm);
       double shares = 0;
-      for (const Way& w : ways.all) {
+      for (const Path& w : ways.all) {
         shares += w.share;
         kinds.insert(w.kind);
       }

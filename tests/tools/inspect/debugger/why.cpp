@@ -21,10 +21,10 @@ void check_every_parameter(const ExampleOptions& o) {
   int parameters = 0;
   for (int i = 0; i < session.size(); ++i) {
     if (!session.node(i).leaf || !session.gradient(i).defined()) continue;
-    const Ways ways = ways_to(session, i);
+    const Paths ways = ways_to(session, i);
     INFO(session.tape().path(i));
     double shares = 0;
-    for (const Way& way : ways.all) shares += way.share;
+    for (const Path& way : ways.all) shares += way.share;
     CHECK(ways.gap < 1e-6);
     if (ways.norm < 1e-12) continue;
     CHECK(shares == Approx(1).margin(1e-6));
