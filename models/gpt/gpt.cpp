@@ -15,7 +15,7 @@ GptConfig checked(GptConfig c) {
   if (c.d_ff == 0) c.d_ff = 4 * c.d_model;
   if (c.d_model < 1 || c.d_ff < 1 || c.layers < 1 || c.context < 1)
     fail("d_model, d_ff, layers and the context must be positive");
-  if (c.silent < 0 || c.silent >= c.vocab) fail("no token would be left to say");
+  if (c.never_predicted < 0 || c.never_predicted >= c.vocab) fail("no token would be left to say");
   if (!(c.init > 0)) fail("the deviation of the initial weights must be above 0");
   check_layers("gpt", c.d_model, c.heads, c.dropout);
   return c;
@@ -60,9 +60,9 @@ Var Gpt::forward(const Tensor& ids) {
 
 Var Gpt::logits(const Var& hidden) {
   Var said = lm_head(hidden);
-  if (config_.silent == 0) return said;
+  if (config_.never_predicted == 0) return said;
   Tensor never = zeros({config_.vocab}, said.dtype());
-  narrow(never, 0, 0, config_.silent).fill_(-1000);
+  narrow(never, 0, 0, config_.never_predicted).fill_(-1000);
   return said + never;
 }
 

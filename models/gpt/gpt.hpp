@@ -37,7 +37,7 @@ struct GptConfig {
   double init = 0.02;  // deviation of the initial weights
   Activation activation = Activation::Gelu;
   // So many first tokens have probability 0: those that Glim's vocabularies have and an imported one lacks.
-  Index silent = 0;
+  Index never_predicted = 0;
 };
 
 class Gpt : public Callable<Gpt> {

@@ -50,10 +50,10 @@ Metadata nanogpt_metadata(const LoadedLanguageModel& m, const std::string& file)
   if (c.activation != Activation::Gelu)
     refuse("has the activation " + std::string(name_of(c.activation)));
   if (c.norm_eps != 1e-5) refuse(fmt::format("has layer norms with ε = {}", c.norm_eps));
-  nlohmann::ordered_json config = {{"n_layer", c.layers}, {"n_head", c.heads},
-                                   {"n_embd", c.d_model}, {"block_size", c.context},
-                                   {"bias", c.bias},      {"vocab_size", c.vocab - c.silent},
-                                   {"dropout", c.dropout}};
+  nlohmann::ordered_json config = {
+      {"n_layer", c.layers},     {"n_head", c.heads}, {"n_embd", c.d_model},
+      {"block_size", c.context}, {"bias", c.bias},    {"vocab_size", c.vocab - c.never_predicted},
+      {"dropout", c.dropout}};
   return {{"config", config.dump()},
           {"tokenizer", m.tokenizer->serialize()},
           {"label_smoothing", fmt::format("{}", m.checkpoint.options.label_smoothing)}};
@@ -61,14 +61,15 @@ Metadata nanogpt_metadata(const LoadedLanguageModel& m, const std::string& file)
 
 // The rows of tokens that the imported model did not have are left out again.
 StateDict under_their_names(const StateDict& weights, const Format& format, const std::string& file,
-                            Index silent) {
+                            Index never_predicted) {
   StateDict theirs;
   for (auto& [name, tensor] : weights) {
     auto names = their_names(format, name);
     if (names.empty())
       throw FileError(file, fmt::format("--to {} has no name for its {}", format.name, name));
-    bool rows = silent > 0 && (name == "wte.weight" || name == "lm_head.weight");
-    theirs[names[0].name] = rows ? slice(tensor, 0, silent, tensor.size(0)).contiguous() : tensor;
+    bool rows = never_predicted > 0 && (name == "wte.weight" || name == "lm_head.weight");
+    theirs[names[0].name] =
+        rows ? slice(tensor, 0, never_predicted, tensor.size(0)).contiguous() : tensor;
   }
   return theirs;
 }
@@ -91,7 +92,8 @@ void export_model(const std::string& to, const std::string& model, const std::st
     LoadedLanguageModel m = load_language_model(file);
     Metadata metadata = nanogpt_metadata(m, file);
     write_safetensors(
-        out, under_their_names(m.model->state_dict(), format, file, m.model->config().silent),
+        out,
+        under_their_names(m.model->state_dict(), format, file, m.model->config().never_predicted),
         metadata);
   } else {
     LoadedSequenceModel m = load_sequence_model(file);

@@ -163,16 +163,16 @@ void Importer::gpt() {
     t = numbers_as_tokens(ids_between(0, rows));
     assumed(fmt::format("tokens are their numbers, 0 to {}: the file has no tokenizer", rows - 1));
   }
-  g.silent = t->size() - rows;
-  if (g.silent != 0 && g.silent != kSpecialTokens)
+  g.never_predicted = t->size() - rows;
+  if (g.never_predicted != 0 && g.never_predicted != kSpecialTokens)
     throw FileError(
         w_.file,
         fmt::format("its tokenizer has {} tokens beside the special ones, its wte.weight {} rows",
                     t->size() - kSpecialTokens, rows));
   g.vocab = t->size();
-  if (g.silent > 0)
-    w_.ours["wte.weight"] =
-        concatenate(std::vector<Tensor>{zeros({g.silent, g.d_model}, wte.dtype()), wte}, 0);
+  if (g.never_predicted > 0)
+    w_.ours["wte.weight"] = concatenate(
+        std::vector<Tensor>{zeros({g.never_predicted, g.d_model}, wte.dtype()), wte}, 0);
   w_.ours["lm_head.weight"] = w_.ours["wte.weight"];
   require_weights([&] { return std::make_unique<Gpt>(g); });
   c.description = {{"model", to_json(g)}, {"tokenizer", t->serialize()}};

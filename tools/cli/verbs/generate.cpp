@@ -64,7 +64,9 @@ std::vector<Index> prompt_tokens(const GenerateArguments& a, const LoadedLanguag
     throw ValueError("--prompt", describe_invalid_utf8(a.prompt, *bad));
   std::vector<Index> ids = loaded.tokenizer->encode_text(a.prompt);
   if (ids.empty()) throw ValueError("--prompt", "has no token to begin with");
-  auto unknown = [&](Index id) { return id == kUnk || id < loaded.model->config().silent; };
+  auto unknown = [&](Index id) {
+    return id == kUnk || id < loaded.model->config().never_predicted;
+  };
   if (std::any_of(ids.begin(), ids.end(), unknown))
     throw ValueError("--prompt", unknown_part(*loaded.tokenizer, a.prompt, unknown) +
                                      " is not in the vocabulary of " + a.model);

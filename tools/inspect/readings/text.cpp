@@ -31,7 +31,7 @@ class TextReading final : public Reading {
                                                          : tokenizer.encode_text(target_text);
     target_out_ids = ids_;
     require_fits("--sentence", ids_, gpt_->config().context + 1, &tokenizer);
-    if (std::ranges::any_of(ids_, [&](Index id) { return id < gpt_->config().silent; }))
+    if (std::ranges::any_of(ids_, [&](Index id) { return id < gpt_->config().never_predicted; }))
       throw ValueError("--sentence",
                        "has what the imported vocabulary lacks: " + lacking(tokenizer));
     if (ids_.size() < 2)

@@ -121,7 +121,8 @@ class LanguageLearner final : public Learner {
     train_ = tokenizer_->encode_text(parts.train);
     valid_ = tokenizer_->encode_text(parts.valid);
     for (std::vector<Index>* tokens : {&train_, &valid_})
-      silent_ += std::erase_if(*tokens, [&](Index id) { return id < config.silent; });
+      never_predicted_ +=
+          std::erase_if(*tokens, [&](Index id) { return id < config.never_predicted; });
     if (static_cast<Index>(train_.size()) <= o.block)
       throw ValueError("--block", fmt::format("{} tokens of context need more than the {} training "
                                               "tokens of {}: a smaller --block, or more text",
@@ -156,9 +157,9 @@ class LanguageLearner final : public Learner {
     };
     if (!options_.init_from.empty()) count(train_, "to train on");
     count(valid_, "to validate");
-    if (silent_ > 0)
-      lines.push_back(
-          fmt::format("  {} tokens that the imported vocabulary lacks are left out", silent_));
+    if (never_predicted_ > 0)
+      lines.push_back(fmt::format("  {} tokens that the imported vocabulary lacks are left out",
+                                  never_predicted_));
     return lines;
   }
 
@@ -287,7 +288,7 @@ class LanguageLearner final : public Learner {
   TokenizerPtr tokenizer_;
   std::string train_name_, held_out_, chosen_;
   std::vector<Index> train_, valid_;
-  std::size_t silent_ = 0;  // tokens of the text that the model cannot say
+  std::size_t never_predicted_ = 0;  // tokens of the text that the model cannot say
   std::unique_ptr<Gpt> model_;
   std::vector<Crops> train_batches_, valid_batches_;
 };

@@ -120,7 +120,7 @@ void each_size(C& c, const F& f) {
   f("context", c.context, &TrainOptions::block);
   f("bias", c.bias, &TrainOptions::bias);
   f({"activation", Size::Since}, c.activation, &TrainOptions::activation);
-  f({"silent", Size::Since}, c.silent);
+  f({"silent", Size::Since}, c.never_predicted);
   f({"init", Size::Never}, c.init, &TrainOptions::init);
 }
 
