@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "autograd/kernels/simd/table.hpp"
+#include "autograd/kernels/simd/op_kernels.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/parallel.hpp"
 #include "tensor/random.hpp"

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "autograd/kernels/simd/table.hpp"
+#include "autograd/kernels/simd/op_kernels.hpp"
 #include "tensor/error.hpp"
 #include "tensor/portable.hpp"
 #include "tensor/print.hpp"

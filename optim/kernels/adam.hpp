@@ -2,7 +2,7 @@
 // the compiler turns into vectors of each instruction set.
 #pragma once
 
-#include "optim/kernels/table.hpp"
+#include "optim/kernels/adam_kernels.hpp"
 
 namespace glim::GLIM_ISA {
 

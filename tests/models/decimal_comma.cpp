@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "autograd/gradcheck/gradcheck.hpp"
-#include "autograd/observe/table.hpp"
+#include "autograd/observe/tape_table.hpp"
 #include "models/decoding/sampling.hpp"
 #include "nn/dropout.hpp"
 #include "nn/linear.hpp"

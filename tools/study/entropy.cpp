@@ -20,9 +20,9 @@
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tools/measure/attention_statistics.hpp"
+#include "tools/study/all_studies.hpp"
 #include "tools/study/measures.hpp"
 #include "tools/study/statistics.hpp"
-#include "tools/study/table.hpp"
 
 namespace glim {
 

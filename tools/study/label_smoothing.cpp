@@ -29,10 +29,10 @@
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/index.hpp"
 #include "tensor/ops/reduce.hpp"
+#include "tools/study/all_studies.hpp"
 #include "tools/study/features.hpp"
 #include "tools/study/measures.hpp"
 #include "tools/study/statistics.hpp"
-#include "tools/study/table.hpp"
 #include "tools/study/training.hpp"
 #include "tools/train/learners/translation.hpp"
 

@@ -20,9 +20,9 @@
 #include "nn/init.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
+#include "tools/study/all_studies.hpp"
 #include "tools/study/measures.hpp"
 #include "tools/study/statistics.hpp"
-#include "tools/study/table.hpp"
 
 namespace glim {
 namespace rank_collapse {

@@ -12,8 +12,8 @@
 #include <cmath>
 #include <limits>
 
+#include "tools/study/all_studies.hpp"
 #include "tools/study/measures.hpp"
-#include "tools/study/table.hpp"
 #include "tools/study/training.hpp"
 
 namespace glim {

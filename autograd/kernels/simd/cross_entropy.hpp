@@ -8,7 +8,7 @@
 // has p = 0, as in softmax.
 #pragma once
 
-#include "autograd/kernels/simd/table.hpp"
+#include "autograd/kernels/simd/op_kernels.hpp"
 #include "tensor/portable.hpp"
 #include "tensor/simd/functions.hpp"
 

@@ -2,7 +2,7 @@
 // autograd/ops/gru_cell.cpp and autograd/ops/lstm_cell.cpp.
 #pragma once
 
-#include "autograd/kernels/simd/table.hpp"
+#include "autograd/kernels/simd/op_kernels.hpp"
 #include "tensor/simd/gates.hpp"
 
 namespace glim::GLIM_ISA {

@@ -3,7 +3,7 @@
 //   s = scale·x + bias, -∞ where not kept      p = e^{s - max}/Σ      dp -> p (dp - Σ dp p)
 #pragma once
 
-#include "autograd/kernels/simd/table.hpp"
+#include "autograd/kernels/simd/op_kernels.hpp"
 #include "tensor/simd/gates.hpp"
 #include "tensor/simd/vec.hpp"
 

@@ -4,7 +4,7 @@
 #include <limits>
 #include <vector>
 
-#include "autograd/kernels/simd/table.hpp"
+#include "autograd/kernels/simd/op_kernels.hpp"
 #include "tensor/random.hpp"
 #include "tests/catch.hpp"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "autograd/kernels/functions.hpp"
-#include "autograd/kernels/simd/table.hpp"
+#include "autograd/kernels/simd/op_kernels.hpp"
 #include "autograd/ops.hpp"
 #include "autograd/tape.hpp"
 #include "tensor/error.hpp"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "autograd/kernels/simd/table.hpp"
+#include "autograd/kernels/simd/op_kernels.hpp"
 #include "tests/catch.hpp"
 #include "tests/tensor/simd/rows.hpp"
 

@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "autograd/observe/graph.hpp"
-#include "autograd/observe/table.hpp"
+#include "autograd/observe/tape_table.hpp"
 #include "tests/autograd/common.hpp"
 
 namespace test_table_and_graph {

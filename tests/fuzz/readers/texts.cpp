@@ -6,7 +6,7 @@
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/common/toml.hpp"
 #include "tools/data/corpus/corpus.hpp"
-#include "tools/data/corpus/table.hpp"
+#include "tools/data/corpus/records.hpp"
 #include "tools/data/tokenizers/sentencepiece.hpp"
 #include "tools/data/tokenizers/tokenizer.hpp"
 #include "tools/train/learners/labels.hpp"

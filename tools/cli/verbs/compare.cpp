@@ -3,8 +3,6 @@
 // Options are glim train's, given to every kind that has them; a kind's presets fill the rest, but
 // for the budget (epochs, batch size), which is one for all. With --models, trained models are
 // compared as they are. Processes share the models.
-#include "tools/inspect/compare/compare.hpp"
-
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
@@ -17,6 +15,7 @@
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/common/folder.hpp"
 #include "tools/data/bleu/bleu.hpp"
+#include "tools/inspect/compare/kinds_compared.hpp"
 #include "tools/train/checkpoint.hpp"
 #include "tools/train/dataset.hpp"
 #include "tools/train/learners/translation.hpp"

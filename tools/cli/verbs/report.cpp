@@ -1,6 +1,4 @@
 // glim report: recorded training runs as one HTML page, and as single pictures.
-#include "tools/inspect/report/report.hpp"
-
 #include <filesystem>
 #include <fmt/format.h>
 #include <memory>
@@ -12,6 +10,7 @@
 #include "tools/common/nearest.hpp"
 #include "tools/inspect/report/events.hpp"
 #include "tools/inspect/report/pictures.hpp"
+#include "tools/inspect/report/training_report.hpp"
 #include "tools/render/save_picture.hpp"
 
 namespace glim {

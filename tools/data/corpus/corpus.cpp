@@ -9,8 +9,8 @@
 #include "tensor/error.hpp"
 #include "tools/common/utf8.hpp"
 #include "tools/data/corpus/files.hpp"
+#include "tools/data/corpus/records.hpp"
 #include "tools/data/corpus/split.hpp"
-#include "tools/data/corpus/table.hpp"
 
 namespace glim {
 namespace {

@@ -9,9 +9,9 @@
 #include "tools/common/utf8.hpp"
 #include "tools/data/corpus/corpus.hpp"
 #include "tools/data/corpus/files.hpp"
+#include "tools/data/corpus/records.hpp"
 #include "tools/data/corpus/split.hpp"
 #include "tools/data/corpus/stored_json.hpp"
-#include "tools/data/corpus/table.hpp"
 
 namespace glim {
 namespace {

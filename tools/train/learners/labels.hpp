@@ -38,7 +38,7 @@ struct Classified {
   std::vector<double> probs;  // by class
 };
 
-// Sentences with a label each: a table (tools/data/corpus/table.hpp) with the columns sentence and label, or
+// Sentences with a label each: a table (tools/data/corpus/records.hpp) with the columns sentence and label, or
 // lines of sentence<TAB>label, the label behind the last tab.
 struct LabelledSentences {
   std::string name;

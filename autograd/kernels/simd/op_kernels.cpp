@@ -1,5 +1,5 @@
 // Compiled once for each instruction set, with GLIM_ISA naming it (meson.build).
-#include "autograd/kernels/simd/table.hpp"
+#include "autograd/kernels/simd/op_kernels.hpp"
 
 #include "autograd/kernels/simd/cross_entropy.hpp"
 #include "autograd/kernels/simd/dropout.hpp"

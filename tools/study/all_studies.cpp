@@ -1,4 +1,4 @@
-#include "tools/study/table.hpp"
+#include "tools/study/all_studies.hpp"
 
 namespace glim {
 

@@ -1,5 +1,5 @@
 // glim report: the page's numbers are the recording's, and what is damaged is named by file and line.
-#include "tools/inspect/report/report.hpp"
+#include "tools/inspect/report/training_report.hpp"
 
 #include <filesystem>
 #include <fstream>

@@ -1,4 +1,4 @@
-#include "tools/data/corpus/table.hpp"
+#include "tools/data/corpus/records.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "tools/inspect/compare/compare.hpp"
+#include "tools/inspect/compare/kinds_compared.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "autograd/observe/table.hpp"
+#include "autograd/observe/tape_table.hpp"
 
 #include <algorithm>
 #include <cmath>

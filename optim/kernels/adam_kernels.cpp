@@ -1,5 +1,5 @@
 // Compiled once for each instruction set, with GLIM_ISA naming it (meson.build).
-#include "optim/kernels/table.hpp"
+#include "optim/kernels/adam_kernels.hpp"
 
 #include "optim/kernels/adam.hpp"
 #include "tensor/simd/dispatch.hpp"

@@ -1,4 +1,4 @@
-#include "tools/inspect/report/report.hpp"
+#include "tools/inspect/report/training_report.hpp"
 
 #include <cmath>
 #include <nlohmann/json.hpp>

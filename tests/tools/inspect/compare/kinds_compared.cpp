@@ -1,5 +1,5 @@
 // What glim compare measures, on models that need no training.
-#include "tools/inspect/compare/compare.hpp"
+#include "tools/inspect/compare/kinds_compared.hpp"
 
 #include "models/non_autoregressive/non_autoregressive.hpp"
 #include "models/rnn/seq2seq_rnn.hpp"
