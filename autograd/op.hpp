@@ -8,7 +8,7 @@
 //      };
 //   2. Var square(const Operand& x) { return apply(Square{}, x); }
 //   3. a line in autograd/ops.hpp: the equation and what may go wrong
-//   4. a specification in tools/gradients: the suite fails until there is one
+//   4. a specification in tools/gradient_cases: the suite fails until there is one
 //
 // Forward checks shapes and dtypes, saves what the rule reads, and computes. The rule is written in
 // differentiable ops, so backward can record it, and the gradient of a gradient needs no further code.

@@ -3,7 +3,7 @@
 # headers to compile once.
 set -euo pipefail
 cd "$1"
-rooms="tensor autograd nn optim models tools/gradients tools/common tools/data tools/render tools/measure
+rooms="tensor autograd nn optim models tools/gradient_cases tools/common tools/data tools/render tools/measure
   tools/train tools/convert tools/inspect tools/live tools/study tools/cli tools/benchmarks tools/examples tests"
 grep -rHoE '^#include "[^"]+"' --include='*.cpp' --include='*.hpp' tensor autograd nn optim models tools tests |
   awk -F'[:"]' -v list="$rooms" '

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "models/transformer/transformer.hpp"
-#include "tools/gradients/ids.hpp"
-#include "tools/gradients/sizes.hpp"
+#include "tools/gradient_cases/ids.hpp"
+#include "tools/gradient_cases/sizes.hpp"
 
 namespace glim {
 

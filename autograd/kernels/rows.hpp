@@ -1,6 +1,6 @@
 // What the kernels share: rows of a tensor, and pieces of work. A kernel computes what its op's rule says, on
 // tensors that the op has checked. A test holds it equal to the rule, relative to the largest element: within
-// 1e-12 in float64, within 1e-5 in float32 (tools/gradients/variations.cpp).
+// 1e-12 in float64, within 1e-5 in float32 (tools/gradient_cases/variations.cpp).
 //
 // Work is cut by size alone, never by the number of threads: results have the same bits for any.
 #pragma once

@@ -10,8 +10,8 @@
 #include "tensor/parallel.hpp"
 #include "tests/catch.hpp"
 #include "tests/nn/check_case.hpp"
-#include "tools/gradients/ids.hpp"
-#include "tools/gradients/sizes.hpp"
+#include "tools/gradient_cases/ids.hpp"
+#include "tools/gradient_cases/sizes.hpp"
 
 namespace glim {
 

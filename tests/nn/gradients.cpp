@@ -4,7 +4,7 @@
 #include "nn/module.hpp"
 #include "tests/catch.hpp"
 #include "tests/sanitized.hpp"
-#include "tools/gradients/op_specs.hpp"
+#include "tools/gradient_cases/op_specs.hpp"
 
 namespace test_gradients {
 

@@ -4,7 +4,7 @@
 
 #include "autograd/formula.hpp"
 #include "tests/autograd/common.hpp"
-#include "tools/gradients/spec.hpp"
+#include "tools/gradient_cases/spec.hpp"
 
 namespace test_every_op {
 

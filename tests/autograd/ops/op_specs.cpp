@@ -1,5 +1,5 @@
 // Every op against its specification, in every variation.
-#include "tools/gradients/op_specs.hpp"
+#include "tools/gradient_cases/op_specs.hpp"
 
 #include <algorithm>
 #include <cstdio>

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tools/gradients/op_specs.hpp"
+#include "tools/gradient_cases/op_specs.hpp"
 
 extern "C" {  // of a mutated library (point.hpp); others have none
 extern unsigned char glim_mutants_passed[] __attribute__((weak));

@@ -1,4 +1,4 @@
-// glim gradcheck: every op, layer and model that has a specification (tools/gradients), as a table.
+// glim gradcheck: every op, layer and model that has a specification (tools/gradient_cases), as a table.
 //
 // Undecidable derivatives lie at kinks; coarse ones are right to five digits, and the table is followed by the
 // reason why they cannot be held to more (gradcheck.hpp). A case fails on a wrong derivative or an exception. It is
@@ -11,7 +11,7 @@
 
 #include "tensor/error.hpp"
 #include "tools/cli/verbs/verbs.hpp"
-#include "tools/gradients/op_specs.hpp"
+#include "tools/gradient_cases/op_specs.hpp"
 
 namespace glim {
 namespace {

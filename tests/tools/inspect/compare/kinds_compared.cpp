@@ -6,7 +6,7 @@
 #include "models/transformer/transformer.hpp"
 #include "tensor/error.hpp"
 #include "tests/catch.hpp"
-#include "tools/gradients/sizes.hpp"
+#include "tools/gradient_cases/sizes.hpp"
 #include "tools/inspect/compare/dependency_path.hpp"
 
 namespace test_compare {

@@ -4,7 +4,7 @@
 #include "nn/rms_norm.hpp"
 #include "nn/vision/conv.hpp"
 #include "nn/vision/pooling.hpp"
-#include "tools/gradients/layer_cases.hpp"
+#include "tools/gradient_cases/layer_cases.hpp"
 
 namespace glim::specs {
 namespace {

@@ -3,7 +3,7 @@
 #include "models/bert/bert.hpp"
 #include "models/gpt/gpt.hpp"
 #include "nn/loss.hpp"
-#include "tools/gradients/model_cases.hpp"
+#include "tools/gradient_cases/model_cases.hpp"
 
 namespace glim {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "autograd/magnification.hpp"
 #include "tensor/ops/elementwise.hpp"
-#include "tools/gradients/spec.hpp"
+#include "tools/gradient_cases/spec.hpp"
 
 namespace glim::specs {
 namespace {

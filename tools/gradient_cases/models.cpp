@@ -2,7 +2,7 @@
 // padding on both sides, and tied or untied weights; fused, explicit, and the gradient of the
 // gradient. By random projection: one number stands for each parameter's gradient.
 #include "models/transformer/transformer.hpp"
-#include "tools/gradients/model_cases.hpp"
+#include "tools/gradient_cases/model_cases.hpp"
 
 namespace glim {
 namespace {

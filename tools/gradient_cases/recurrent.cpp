@@ -1,5 +1,5 @@
 // The element-wise steps of recurrent cells, and additive scores.
-#include "tools/gradients/spec.hpp"
+#include "tools/gradient_cases/spec.hpp"
 
 namespace glim::specs {
 namespace {

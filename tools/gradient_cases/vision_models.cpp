@@ -4,7 +4,7 @@
 #include "models/conv/conv_seq2seq.hpp"
 #include "models/vit/vit.hpp"
 #include "nn/loss.hpp"
-#include "tools/gradients/model_cases.hpp"
+#include "tools/gradient_cases/model_cases.hpp"
 
 namespace glim {
 namespace {

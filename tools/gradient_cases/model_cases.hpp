@@ -7,9 +7,9 @@
 
 #include "autograd/magnification.hpp"
 #include "nn/module.hpp"
-#include "tools/gradients/ids.hpp"
-#include "tools/gradients/op_specs.hpp"
-#include "tools/gradients/sizes.hpp"
+#include "tools/gradient_cases/ids.hpp"
+#include "tools/gradient_cases/op_specs.hpp"
+#include "tools/gradient_cases/sizes.hpp"
 
 namespace glim::specs {
 

@@ -1,5 +1,5 @@
 // The ops that are a kernel when fused and a composition when explicit.
-#include "tools/gradients/spec.hpp"
+#include "tools/gradient_cases/spec.hpp"
 
 namespace glim::specs {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/gradients/spec.hpp"
+#include "tools/gradient_cases/spec.hpp"
 
 namespace glim::specs {
 

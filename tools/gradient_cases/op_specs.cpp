@@ -1,10 +1,10 @@
-#include "tools/gradients/op_specs.hpp"
+#include "tools/gradient_cases/op_specs.hpp"
 
 #include <algorithm>
 #include <exception>
 
 #include "tensor/clock.hpp"
-#include "tools/gradients/spec.hpp"
+#include "tools/gradient_cases/spec.hpp"
 
 namespace glim {
 

@@ -5,7 +5,7 @@
 #include "models/rnn/seq2seq_rnn.hpp"
 #include "nn/attention/guided.hpp"
 #include "tensor/print.hpp"
-#include "tools/gradients/model_cases.hpp"
+#include "tools/gradient_cases/model_cases.hpp"
 
 namespace glim {
 namespace {

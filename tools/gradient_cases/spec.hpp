@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "autograd/ops.hpp"
-#include "tools/gradients/op_specs.hpp"
+#include "tools/gradient_cases/op_specs.hpp"
 
 namespace glim::specs {
 

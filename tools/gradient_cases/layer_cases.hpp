@@ -6,7 +6,7 @@
 
 #include "autograd/magnification.hpp"
 #include "nn/module.hpp"
-#include "tools/gradients/op_specs.hpp"
+#include "tools/gradient_cases/op_specs.hpp"
 
 namespace glim::specs {
 

@@ -11,8 +11,8 @@
 #include "nn/sequential.hpp"
 #include "nn/vision/batch_norm.hpp"
 #include "tensor/ops/index.hpp"
-#include "tools/gradients/ids.hpp"
-#include "tools/gradients/layer_cases.hpp"
+#include "tools/gradient_cases/ids.hpp"
+#include "tools/gradient_cases/layer_cases.hpp"
 
 namespace glim {
 namespace {

@@ -2,7 +2,7 @@
 #include "nn/attention/additive.hpp"
 #include "nn/attention/multiplicative.hpp"
 #include "nn/recurrent/rnn.hpp"
-#include "tools/gradients/layer_cases.hpp"
+#include "tools/gradient_cases/layer_cases.hpp"
 
 namespace glim::specs {
 namespace {

@@ -1,7 +1,7 @@
 // The recurrent sequence-to-sequence model: every parameter's gradient of the mean loss, with seeded
 // dropout and padding on both sides; fused, explicit, and the gradient of the gradient.
 #include "models/rnn/seq2seq_rnn.hpp"
-#include "tools/gradients/model_cases.hpp"
+#include "tools/gradient_cases/model_cases.hpp"
 
 namespace glim {
 namespace {
