@@ -1,4 +1,4 @@
-// Every op, with one line of mathematics each. Formula and rule stand in each op's struct in
+// Every op, with one line of mathematics each. Formula and rule are in each op's struct in
 // autograd/ops/. The first operand is an Operand: it knows the line of the call.
 //
 // Errors, unless said otherwise: ShapeError and DTypeError as for the tensor function of the name.
@@ -155,7 +155,7 @@ struct AttentionResult {
 AttentionResult scaled_dot_product_attention(const Operand& query, const Var& key, const Var& value,
                                              const AttentionMask& mask = {}, double dropout_p = 0,
                                              RandomKey dropout_key = {}, bool need_probs = false);
-// The same for H heads whose projections lie side by side: x (B, T, 3D) = [Q K V], or x (B, T, D) = Q
+// The same for H heads whose projections are side by side: x (B, T, 3D) = [Q K V], or x (B, T, D) = Q
 // and memory (B, S, 2D) = [K V]; head h is the columns h·Dh ... of each block. context (B, T, D),
 // probs (B, H, T, S).
 AttentionResult packed_attention(const Operand& x, const Var& memory, Index heads,

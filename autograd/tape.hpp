@@ -4,7 +4,7 @@
 //   Var loss = ...;
 //   tape.backward(loss);              // fills grad() of the leaves
 //
-// Without a tape nothing is recorded. Nodes lie in one vector in order of creation, so backward is
+// Without a tape nothing is recorded. Nodes are in one vector in order of creation, so backward is
 // one loop from the loss to the front (engine.cpp), and nothing recurses however deep the chain is.
 // backward frees what an op had saved as soon as it was read; a second backward over the same nodes
 // needs Backward{.retain = true} in the first, and is a StateError otherwise.
@@ -94,7 +94,7 @@ class Tape : private TapeLists {
   // The same for Σ y·dy, y of any shape.
   void backward(const Var& y, const Tensor& dy, Backward options = {});
   // ∂(Σ y·dy)/∂x for each x, leaving leaves alone; zeros where y does not depend on x. With
-  // create_graph the results lie on the tape. Undefined dy means ones for a scalar y. Hooks run
+  // create_graph the results are on the tape. Undefined dy means ones for a scalar y. Hooks run
   // before. StateError for an x of another tape.
   std::vector<Var> grad(const Var& y, const std::vector<Var>& xs, const Tensor& dy = {},
                         Backward options = {});

@@ -1,4 +1,4 @@
-// Var: a tensor that may lie on a tape.
+// Var: a tensor that may be on a tape.
 //
 // A Var is one of three things:
 //   constant   Var(tensor)          nothing flows into it
@@ -32,7 +32,7 @@ struct Leaf {
   bool trainable = true;
   std::vector<std::pair<int, Hook>> hooks;
   int next_hook = 0;
-  // Where it lies on the tape that used it last.
+  // Where it is on the tape that used it last.
   std::uint64_t tape = 0;
   int node = -1;
 };

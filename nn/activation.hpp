@@ -2,7 +2,7 @@
 //
 //   ReLU max(0, x)   GELU x Φ(x), or its form with tanh   SiLU x sigmoid(x)   Tanh   Sigmoid   Softmax   LogSoftmax
 //
-// Shapes stay; Softmax and LogSoftmax run along one axis. The gradients stand in autograd/ops/.
+// Shapes stay; Softmax and LogSoftmax run along one axis. The gradients are in autograd/ops/.
 //
 //   GLU: y = a sigmoid(b), x = [a; b] along one axis, which halves (Dauphin et al. 2017, eq. 1)
 #pragma once

@@ -1,6 +1,6 @@
 // Dropout: y = x/(1 - p) with probability 1 - p, else 0; in eval y = x (Srivastava et al. 2014)
 //
-// The gradient stands in autograd/ops/dropout.cpp. Each call in training draws one stream of
+// The gradient is in autograd/ops/dropout.cpp. Each call in training draws one stream of
 // generator(). ValueError for p outside [0, 1].
 #pragma once
 

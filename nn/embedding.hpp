@@ -1,6 +1,6 @@
 // Embedding: y = rows ids of the weight      ids: (...) int64   weight: (V, D)   y: (..., D)
 //
-// The gradient stands in autograd/ops/index.cpp. Rows start from N(0, 1). The row of the
+// The gradient is in autograd/ops/index.cpp. Rows start from N(0, 1). The row of the
 // padding index, if there is one, starts as zeros and gets no gradient here, as in torch.nn.Embedding.
 // Its value is read like any other.
 //

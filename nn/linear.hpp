@@ -1,6 +1,6 @@
 // Linear: y = x Wᵀ + b      x: (..., in)   weight W: (out, in)   bias b: (out,)   y: (..., out)
 //
-// The gradient stands in autograd/ops/linear.cpp. Initial values are torch.nn.Linear's: both uniform
+// The gradient is in autograd/ops/linear.cpp. Initial values are torch.nn.Linear's: both uniform
 // on ±1/√in (kaiming_uniform with slope √5). ShapeError where x has another number of columns.
 #pragma once
 

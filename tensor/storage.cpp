@@ -15,7 +15,7 @@
 
 namespace glim {
 
-// A small block's payload follows its header, which keeps it aligned; a large one's lies in the
+// A small block's payload follows its header, which keeps it aligned; a large one's is in the
 // arena.
 struct alignas(64) Storage::Block {
   std::uint64_t version;  // of the allocation, then of the write; first, for Storage::version

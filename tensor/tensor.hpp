@@ -1,7 +1,7 @@
 // Tensor: an n-d array, i.e. storage, offset, shape, strides (in elements) and dtype. No gradients.
 //
 // Copying a Tensor copies the handle: both see the same elements. Views (reshape where strides
-// allow, permute, slice, select, broadcast_to, squeeze ...) never copy. Element (i0, i1, ...) lies at
+// allow, permute, slice, select, broadcast_to, squeeze ...) never copy. Element (i0, i1, ...) is at
 // offset + i0·stride0 + i1·stride1 + ...
 #pragma once
 

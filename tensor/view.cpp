@@ -34,7 +34,7 @@ Shape resolve(Shape shape, const Tensor& x) {
 
 }  // namespace
 
-// A new axis may span old axes only while these lie evenly: stride[i] = stride[i+1]·extent[i+1].
+// A new axis may span old axes only while these are evenly spaced: stride[i] = stride[i+1]·extent[i+1].
 std::optional<Tensor> Tensor::view(const Shape& wanted) const {
   if (!defined()) throw StateError("reshape", "the tensor is undefined");
   Shape shape = resolve(wanted, *this);

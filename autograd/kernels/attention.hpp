@@ -1,7 +1,7 @@
 // The kernel of the two attention ops (autograd/ops/attention.hpp has the equations): heads as strided matrices.
 //
 // Q (..., T, Dk), K (..., S, Dk), V and C (..., T or S, Dv) are views of any strides, so that heads may
-// lie side by side in what one projection made. The heads are independent: each (batch, head) is one
+// are side by side in what one projection made. The heads are independent: each (batch, head) is one
 // piece of work, in tiles of query rows whose scores stay in the cache. The mask is read through
 // strides, never expanded. Backward reads P where forward kept it. Where it did not, backward computes P again,
 // tile by tile (Dao et al. 2022, arXiv 2205.14135, section 3.1). The rule draws dropout's mask again; here
@@ -158,7 +158,7 @@ void gradient_rows(const Attended& o, const Span<T>& p, const Span<T>& da) {
                                o.drops ? static_cast<T>(o.drop.scale) : T(0));
 }
 
-// Calls f for each tile, the heads in parallel. P lies in probs (heads, T, S) or, if that is undefined, in
+// Calls f for each tile, the heads in parallel. P is in probs (heads, T, S) or, if that is undefined, in
 // scratch memory. There is a d only with `scratch`.
 template <class F>
 void each_tile(const Attended& o, const Tensor& probs, bool scratch, const F& f) {

@@ -10,7 +10,7 @@
 namespace glim {
 
 // Leaves are ellipses, ops boxes (dashed when used up by backward), scopes clusters within each other. A leaf
-// lies in the scope that its name starts with.
+// is in the scope that its name starts with.
 std::string to_dot(const Tape& tape);
 
 }  // namespace glim

@@ -14,7 +14,7 @@
 
 namespace glim {
 
-// What the op of node `from` sends to one of its inputs. Only inputs that lie on the tape get something.
+// What the op of node `from` sends to one of its inputs. Only inputs that are on the tape get something.
 struct Flow {
   std::size_t input = 0;  // of the op
   int node = -1;          // that this input is

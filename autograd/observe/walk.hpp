@@ -12,7 +12,7 @@
 //
 // Between steps the gradients that wait can be read and replaced. One that is replaced before its
 // turn is added to by the flows that are still to come; at its turn (node == next()) it is final.
-// An undefined gradient is none: the pass goes around the node, and what lies below it alone gets
+// An undefined gradient is none: the pass goes around the node, and what is below it alone gets
 // no gradient at all.
 //
 // What is given out are copies. A walk must not outlive its tape. An exception from step() ends the

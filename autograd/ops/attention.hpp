@@ -1,6 +1,6 @@
-// What the two attention ops share: one head, forward and back. The equations stand in attention.cpp.
+// What the two attention ops share: one head, forward and back. The equations are in attention.cpp.
 //
-// Vaswani et al. 2017, section 3.2.1. The scale stands before the softmax: q·k of independent entries of
+// Vaswani et al. 2017, section 3.2.1. The scale is before the softmax: q·k of independent entries of
 // variance 1 has variance Dk, and a softmax of large scores has almost no gradient.
 #pragma once
 

@@ -1,10 +1,10 @@
-// Attention of H heads whose projections lie side by side, as one product makes them: head h of a
+// Attention of H heads whose projections are side by side, as one product makes them: head h of a
 // block of D columns is its columns h·Dh ... (h + 1)·Dh, Dh = D/H.
 //
 //   [Q K V] = x      (B, T, 3D)                           to itself
 //   Q = x, [K V] = memory      (B, T, D), (B, S, 2D)      to a memory
 //
-// It stands between the projections W^Q, W^K, W^V and W^O. Head by head the gradients are those of
+// It is between the projections W^Q, W^K, W^V and W^O. Head by head the gradients are those of
 // attention.hpp. Splitting and joining the heads is a matter of strides: nothing is copied, and the kernel
 // writes each gradient once, where the projection's backward reads it.
 #include "autograd/ops/attention.hpp"

@@ -114,7 +114,7 @@ struct Masked {
   Tensor chosen;   // (M,): positions among the B·S
   Tensor targets;  // (M,): what stood there
 };
-// A function of (ids, options, key). `mask` is [MASK]'s number, all tokens lie below it. ValueError
+// A function of (ids, options, key). `mask` is [MASK]'s number, all tokens are below it. ValueError
 // for shares outside [0, 1].
 Masked mask_tokens(const Tensor& ids, Index mask, const MaskingOptions& options, RandomKey key);
 

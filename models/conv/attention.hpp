@@ -22,7 +22,7 @@
 //
 // Borders: a convolution pads with zeros. Here keys and values are those of the image with `margin`
 // zero pixels around it and queries are the pixels of the image alone (the paper's remark on
-// padding): a head whose center lies outside attends to a pixel of zeros, whose value is 0 because
+// padding): a head whose center is outside attends to a pixel of zeros, whose value is 0 because
 // value_proj has no bias. So the borders agree exactly, without a mask.
 //
 // Gradients flow to Δ and α: the paper also learns where the heads look.

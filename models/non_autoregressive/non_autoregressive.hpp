@@ -13,7 +13,7 @@
 //             its cross-entropy counts like that of one more token of the sentence. Decoding tries
 //             the `beam` likeliest lengths and keeps the best by log p(y, T | x) / lp(T).
 //   Long      T = 2 S + 10, longer than what will be said; the output ends at the first END. What
-//             stands behind END is neither trained nor read.
+//             is behind END is neither trained nor read.
 //
 // T counts END; S, T are the sentences' own lengths, not the batch's. Target tokens are never read:
 // of tgt_in only the lengths matter. There is no target embedding, so that Tie::Decoder ties

@@ -198,7 +198,7 @@ class CachedTransformerDecoder final : public StepDecoder {
   }
 
  private:
-  // One memory for all rows of a sentence if sentences have equally many rows and these lie together;
+  // One memory for all rows of a sentence if sentences have equally many rows and these are together;
   // else one memory for each row.
   void select_memories() {
     std::vector<Index> wanted;

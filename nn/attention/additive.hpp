@@ -2,7 +2,7 @@
 //
 //   score(q, k) = v · tanh(W_q q + W_k k + b)      v (A,)   W_q (A, Q)   W_k (A, K)   b (A,)
 //
-// The gradients stand in autograd/ops/additive_scores.cpp. Parameters: query.weight (A, Q),
+// The gradients are in autograd/ops/additive_scores.cpp. Parameters: query.weight (A, Q),
 // key.weight (A, K), key.bias (A,), v.weight (1, A); they start as torch.nn.Linear's.
 // ValueError unless the sizes are positive.
 #pragma once

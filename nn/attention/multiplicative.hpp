@@ -5,7 +5,7 @@
 //   concat   score(q, k) = v · tanh(W [q; k])               query.weight (A, Q) and key.weight
 //                                                           (A, K), the parts of W; v.weight (1, A)
 //
-// The gradients stand in autograd/ops/matmul.cpp and additive_scores.cpp.
+// The gradients are in autograd/ops/matmul.cpp and additive_scores.cpp.
 // Luong's scores are not divided by √Q: nn/attention/self.hpp has the scaled product. Parameters
 // start as torch.nn.Linear's without bias. ValueError unless the sizes are positive, and for dot
 // unless Q = K.

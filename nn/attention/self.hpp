@@ -4,7 +4,7 @@
 //
 //   x: (..., T, D)   Q, K: (..., T, d_k)   V, y: (..., T, d_v)   probs: (..., T, T)
 //
-// Vaswani et al. 2017, equation 1; the scale stands before the softmax. There is no output
+// Vaswani et al. 2017, equation 1; the scale is before the softmax. There is no output
 // projection. With d_k = D/h, d_v = D/h this is one head of multi-head attention.
 #pragma once
 

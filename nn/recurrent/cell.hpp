@@ -10,7 +10,7 @@
 //
 //   weight_ih (gates·H, I)   weight_hh (gates·H, H)   bias_ih, bias_hh (gates·H,)
 //
-// The gradients stand in autograd/ops/gru_cell.cpp and lstm_cell.cpp. Every parameter starts uniform
+// The gradients are in autograd/ops/gru_cell.cpp and lstm_cell.cpp. Every parameter starts uniform
 // on ±1/√H. Within a layer the state is one tensor: h, for an LSTM [h, c].
 //
 // Errors: ValueError for sizes below 1, or a c given to a cell that has none; ShapeError, DTypeError

@@ -1,5 +1,5 @@
 // Recurrent layers over sequences: RNN (Elman 1990), GRU (Cho et al. 2014), LSTM (Hochreiter &
-// Schmidhuber 1997), as torch.nn.RNN, GRU and LSTM. The step's equations stand in nn/recurrent/cell.hpp.
+// Schmidhuber 1997), as torch.nn.RNN, GRU and LSTM. The step's equations are in nn/recurrent/cell.hpp.
 //
 //   x (B, T, I) -> y (B, T, directions·H)      state (layers·directions, B, H)
 //

@@ -8,7 +8,7 @@
 //
 // `groups` cuts the channels into that many parts, each with its own kernels.
 //
-// It is unfold (every window as a row), then linear; the gradients stand in autograd/ops/windows.cpp
+// It is unfold (every window as a row), then linear; the gradients are in autograd/ops/windows.cpp
 // and linear.cpp. In memory y has its channels last, which the next convolution reads fastest.
 //
 // Initial values are torch's: weight and bias uniform on ±1/√(C/groups · k) (kaiming_uniform with

@@ -2,7 +2,7 @@
 //
 //   max      y = max over the window, the first of equal elements
 //   average  y = Σ window / n
-//   n: the window's size, or, without count_include_pad, the positions of it that lie in x
+//   n: the window's size, or, without count_include_pad, the positions of it that are in x
 //
 //   x: (B, C, T) or (B, C, H, W)   y: (B, C, T') or (B, C, H', W')
 //   T' = ⌊(T + 2p - d (k - 1) - 1)/s⌋ + 1; the stride is the kernel's size unless given
@@ -10,7 +10,7 @@
 // Padding counts as -∞ for max, as 0 for average; it is at most half of a window. The adaptive
 // average gives one number for each channel: (B, C, 1) or (B, C, 1, 1).
 //
-// All are compositions: unfold, then gather of the largest or a mean. Their gradients stand in
+// All are compositions: unfold, then gather of the largest or a mean. Their gradients are in
 // autograd/ops/windows.cpp, index.cpp and reduce.cpp.
 //
 // Errors: ShapeError for another rank, or where no window fits; ValueError for a kernel or stride

@@ -5,8 +5,8 @@
 //                    "__metadata__": {"KEY": "TEXT", ...}}, padded with blanks
 //   the rest  the elements, row-major, little endian; offsets count from here
 //
-// Nothing in a file is trusted before it is checked: the header lies within the file and below
-// 100 MB and is valid JSON without repeated names, every offset lies within the data, no two
+// Nothing in a file is trusted before it is checked: the header is within the file and below
+// 100 MB and is valid JSON without repeated names, every offset is within the data, no two
 // tensors overlap, no byte of the data belongs to none, and every shape's product, times the size
 // of an element, is what its offsets span. Whatever a header says, reading it takes about a dozen times
 // its size of memory at most.
@@ -15,7 +15,7 @@
 // integers U8 I8 U16 I16 U32 I32 become int64, all without loss; others are refused by name.
 //
 // Writing is atomic and durable (tensor/io/atomic_file.hpp) and gives the same bytes for the same
-// tensors: wider elements come first, so that each lies at a multiple of its size, and by name
+// tensors: wider elements come first, so that each is at a multiple of its size, and by name
 // within a size; the data begin at a multiple of 8.
 //
 // Errors: FileError "PATH: ..." that names the tensor.

@@ -56,7 +56,7 @@ void run(const Tensor& out, const Tensor& a, const Tensor& b, const Shape& batch
   Index m = a.size(-2), k = a.size(-1), n = b.size(-1);
   Index batches = numel_of(batch_dims);
   if (m == 0 || n == 0 || batches == 0) return;
-  // One product with many rows instead of many products, when b is shared and a's rows lie evenly.
+  // One product with many rows instead of many products, when b is shared and a's rows are evenly spaced.
   bool shared = numel_of(leading(b.shape())) == 1 && batch_dims.rank() > 0;
   if (shared) {
     if (auto rows = a.view({batches * m, k});

@@ -10,7 +10,7 @@ namespace glim {
 namespace {
 
 // At least n elements. Up to 2 MiB are the thread's own from product to product: in the allocator
-// threads would wait for each other, and get memory that lies in another's cache. `large` holds more.
+// threads would wait for each other, and get memory that is in another's cache. `large` holds more.
 template <class T>
 T* scratch_of(Index n, Tensor& large) {
   constexpr Index kMostKept = (2 << 20) / sizeof(T);

@@ -16,7 +16,7 @@
 //
 // For few columns of c a panel of a is read too few times to be worth packing: then a tile reads its
 // rows in place, unless they lie a multiple of 2 KiB apart, where a first cache holds but a few of them.
-// Where both matrices lie in a first cache, so does a tile with transposed rows and with columns of b.
+// Where both matrices are in a first cache, so does a tile with transposed rows and with columns of b.
 //
 // Each element of c is the same sum in the same order wherever a product is cut and with any instruction
 // set: fused multiply-adds along k, in blocks that depend on k alone. A tile at the edge does for its elements
@@ -157,7 +157,7 @@ void pack(bool transposed, Index m, Index k, const T* x, Index ld, T* to) {
       const T* row = x;
       T* panels = to + first * k;
       for (Index i = 0; i < k; ++i, row += ld, panels += W) {
-        // Rows lie too far apart for the processor to foresee the next.
+        // Rows are too far apart for the processor to foresee the next.
         if constexpr (kVectorBytes < 64)
           for (Index c = first; c < end; c += 64 / sizeof(T))
             __builtin_prefetch(row + 8 * ld + c, 0, 3);

@@ -3,7 +3,7 @@
 //
 // Blocks of any size reuse the same memory, so the memory that a training step holds stays near
 // the sum of what lives at its peak. Pieces of 8 MiB and more have segments of their own, where no
-// smaller one settles in the middle of their place; they may lie in the others' free places. Segments
+// smaller one settles in the middle of their place; they may be in the others' free places. Segments
 // ask the kernel for huge pages; pages that were never used cost nothing. Not thread-safe: the caller
 // holds a lock.
 #pragma once

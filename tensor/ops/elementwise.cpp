@@ -74,7 +74,7 @@ Tensor by_float64(const Tensor& x, std::string_view op, const F& f) {
                   [&](auto v) { return static_cast<decltype(v)>(f(static_cast<double>(v))); });
 }
 
-// The kernels want elements that lie side by side.
+// The kernels want elements that are side by side.
 Tensor function_of(const Tensor& x, Function f, std::string_view op) {
   require_floating(x, op);
   Tensor in = x.contiguous(), y = empty(x.shape(), x.dtype());

@@ -17,7 +17,7 @@ void require_index(const Tensor& index, std::string_view op) {
     throw DTypeError(op, "the index needs int64", {{"index", index}});
 }
 
-// IndexError unless every position lies in [0, extent).
+// IndexError unless every position is in [0, extent).
 void require_range(const Tensor& index, Index extent, std::string_view op) {
   const Index* p = index.data<Index>();
   for (Index i = 0; i < index.numel(); ++i)

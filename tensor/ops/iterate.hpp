@@ -1,6 +1,6 @@
 // Element-wise loops over strided tensors, for kernels.
 //
-// Axes that lie evenly in every operand are merged, so that contiguous tensors become one run;
+// Axes that are evenly spaced in every operand are merged, so that contiguous tensors become one run;
 // the innermost axis is the run, the outer ones are counted by an odometer. Runs are cut into
 // pieces of fixed size: each element is computed alone, so threads cannot change its bits.
 #pragma once

@@ -10,7 +10,7 @@ namespace {
 
 constexpr Index kLargest = Index{1} << 30;  // sums and products of a few of them fit into int64
 
-// The windows' positions that lie within [0, extent): first and last of kernel offsets 0 … k - 1
+// The windows' positions that are within [0, extent): first and last of kernel offsets 0 … k - 1
 // for the window that starts at `start`, as a half-open range.
 struct Columns {
   Index begin, end;

@@ -12,7 +12,7 @@
 namespace glim {
 
 // One draw of dropout per element: word i mod 4 of block i / 4 of the stream (tensor/random.hpp).
-// An element is dropped when its word lies below `threshold`, else multiplied by `scale`.
+// An element is dropped when its word is below `threshold`, else multiplied by `scale`.
 struct DropSpec {
   std::uint64_t seed, stream;
   std::uint32_t threshold;

@@ -11,7 +11,7 @@
 //
 // Kernel files include nothing that defines inline functions of its own (no tensor.hpp, no
 // <algorithm>): the linker keeps one copy of an inline function, and it could be the one that was
-// compiled for AVX-512. Everything here lies in a namespace named after the instruction set.
+// compiled for AVX-512. Everything here is in a namespace named after the instruction set.
 #pragma once
 
 #include <cstdint>
@@ -307,7 +307,7 @@ GLIM_INLINE T max_lanes(Vec<T> v) {  // the right one where either is NaN
 
 //   e^x = 2^n e^r,  n = round(x/ln 2),  r = x - n ln 2 in [-ln2/2, ln2/2]
 //
-// e^r by the polynomial of Cephes (Moshier); n stands in the low bits of `shifted`.
+// e^r by the polynomial of Cephes (Moshier); n is in the low bits of `shifted`.
 struct ReducedExp {
   Vec<float> e, shifted;
 };

@@ -111,7 +111,7 @@ TEST_CASE("broadcasting is a node of its own, and its backward a sum", "[complai
   CHECK(list(b.grad()) == std::vector<double>{5, 7, 9});
 }
 
-// candle #2168, #2977, #3011: an op without a backward that silently freezes what lies upstream.
+// candle #2168, #2977, #3011: an op without a backward that silently freezes what is upstream.
 
 TEST_CASE("every op sends a gradient to every input that wants one", "[complaints]") {
   // An op that computed and sent nothing would leave a leaf without gradient; the engine refuses

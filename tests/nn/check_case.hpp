@@ -23,7 +23,7 @@ inline void load_case(const Reference& ref, const std::string& at, Module& modul
   module.load_state_dict(state, strict);
 }
 
-// Every op that reads a parameter stands under the name of a module that has it ("decoder", for a weight
+// Every op that reads a parameter is under the name of a module that has it ("decoder", for a weight
 // of the root's child), or of a layer or step within ("decoder.l0", "t3.decoder").
 inline void check_scopes(const Module& module, const Tape& tape) {
   std::map<const Leaf*, std::set<std::string>> owners;

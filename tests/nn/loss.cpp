@@ -218,7 +218,7 @@ TEST_CASE("the divisor counts real tokens alone", "[loss][smoothing]") {
   CHECK(padded_loss.item() == Approx(loss).epsilon(1e-13));
   CHECK(more.tokens == 3);
   CHECK(more.nll == Approx(sums.nll).epsilon(1e-13));
-  // KL lies below the smoothed cross-entropy by the entropy of q at any fit.
+  // KL is below the smoothed cross-entropy by the entropy of q at any fit.
   double entropy = -(0.9 * std::log(0.9) + 0.1 * std::log(0.1 / 4));
   CHECK(sums.smoothed_ce - sums.kl == Approx(3 * entropy).epsilon(1e-13));
 }

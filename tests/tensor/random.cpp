@@ -72,7 +72,7 @@ TEST_CASE("float32 and float64 draw the same numbers", "[random]") {
 }
 
 TEST_CASE("the upper bound of uniform is never reached", "[random]") {
-  // Number 805 of this stream lies within 2^-25 of 1, so float32 rounds it to 1.
+  // Number 805 of this stream is within 2^-25 of 1, so float32 rounds it to 1.
   RandomKey key{22905, 0};
   REQUIRE(static_cast<float>(uniform_at(key, 805)) == 1.0f);
   CHECK(uniform({806}, 0, 1, key, F32).at<float>({805}) < 1.0f);

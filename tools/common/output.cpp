@@ -63,7 +63,7 @@ std::string for_terminal(std::string_view text) { return escaped(text, false); }
 std::string printable(std::string_view text) {
   std::string line = escaped(text, true);
   if (line.size() <= kLongestMessage) return line;
-  // The problem stands at the end or at the beginning, what was typed between them.
+  // The problem is at the end or at the beginning, what was typed between them.
   auto start_of_character = [&](std::size_t at) {
     while ((static_cast<unsigned char>(line[at]) & 0xC0) == 0x80) --at;
     return at;

@@ -116,7 +116,7 @@ std::string normalize_spaces(std::string_view text) {
 
 int display_width(std::uint32_t c) {
   if (c >= 0x20 && c < 0x7F) return 1;
-  // Vowels and final consonants of Korean stand within the block of their syllable's first letter.
+  // Vowels and final consonants of Korean are within the block of their syllable's first letter.
   if (c >= 0x1160 && c <= 0x11FF) return 0;
   const auto point = static_cast<utf8proc_int32_t>(c);
   // Marks that take a column of their own, as in the scripts of India.

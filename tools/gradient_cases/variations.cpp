@@ -292,7 +292,7 @@ class Variations {
     });
   }
 
-  // What lies behind a tensor, or behind its rows, changes no bit.
+  // What is behind a tensor, or behind its rows, changes no bit.
   void before_nans(const Spec& s) {
     append(s.op, s.name + ", NaN behind it", false, [s, dtype = dtype_] {
       auto run = [&](const Arrange& arrange) {

@@ -21,7 +21,7 @@ std::vector<std::string> parts_of(const std::string& path) {
   return parts;
 }
 
-// The box that a scope lies in; an empty module for what lies in none.
+// The box that a scope is in; an empty module for what is in none.
 Block block_of(const std::string& scope) {
   Block b;
   std::vector<std::string> parts = parts_of(scope);

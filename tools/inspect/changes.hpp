@@ -13,7 +13,7 @@
 //   label_smoothing ε of the loss
 //   dropout         with the model's dropout, the same draws each time
 //   zero            "decoder.layers.1.multihead_attn.scores:2": ∂L/∂(that node) is 0, or ∂L/∂(a part of it)
-//   freeze          the pass goes around the node: none of its gradient reaches what lies below it
+//   freeze          the pass goes around the node: none of its gradient reaches what is below it
 //   scale_gradient  "NODE=C", "NODE:HEAD=C": the gradient is C times itself
 //
 // tools/inspect/node_names.hpp says how nodes and parts are named. A module is named by its path, in which * is any run

@@ -35,7 +35,7 @@ std::string join(const std::vector<std::string>& parts, std::size_t count) {
   return path;
 }
 
-// "encoder.layers.0" of what lies in it, "" outside of lists.
+// "encoder.layers.0" of what is in it, "" outside of lists.
 std::string layer_of(const std::vector<std::string>& parts) {
   for (std::size_t i = 1; i + 1 < parts.size(); ++i)
     if (is_number(parts[i])) return join(parts, i + 1);
@@ -72,7 +72,7 @@ Tensor as_heads(const Tensor& x) {
   return {};
 }
 
-// True = may attend. Where no key is masked, probabilities are above 0 unless the score lies far
+// True = may attend. Where no key is masked, probabilities are above 0 unless the score is far
 // below the best one: a 0 beside a score that does not is a mask's. One head tells for all.
 Tensor kept(const Tensor& scores, const Tensor& probs) {
   constexpr double kFar = 80;  // e^-80 is well above float32's least number

@@ -7,7 +7,7 @@
 //
 //   ‖row i‖ = ‖X W_Kᵀ W_Q x_i‖/√d_k ≤ ‖X‖₂ ‖W_Kᵀ W_Q‖₂ max‖x_i‖/√d_k
 //
-// Three tests: rows of real attention lie above the bound; the extremal logits lie on it; a search
+// Three tests: rows of real attention are above the bound; the extremal logits are on it; a search
 // by gradient descent over all logits of a norm comes down to it and no lower.
 #include <algorithm>
 #include <cmath>

@@ -5,7 +5,7 @@
 // (tools/measure/rollout.hpp) does.
 //
 // Their task, from a small grammar: is the verb that is hidden singular or plural? It agrees with
-// the subject's head, which stands behind an optional phrase and an adjective, and before nouns of
+// the subject's head, which is behind an optional phrase and an adjective, and before nouns of
 // any number that distract:
 //
 //   [CLS] (by the old KEYS ,) the (old) CABINET near the DOORS (of the HOUSE) [VERB]  ->  singular

@@ -67,7 +67,7 @@ void cross_entropy_grad(const SmoothedTarget& q, Index rows, Index n, const T* x
     T m = stats[2 * r], c = g * stats[2 * r + 1];
     Index t = target[r];
     bool pad_inside = q.pad >= 0 && q.pad < n;
-    // Where q differs from `rest`; read first, for dx may lie over x.
+    // Where q differs from `rest`; read first, for dx may be over x.
     T at_target = c * exp<T>(splat<T>(x[t] - m))[0];
     T at_pad = pad_inside ? c * exp<T>(splat<T>(x[q.pad] - m))[0] : T(0);
     each_to<T>(dx, x, n, [&](Index, Vec<T> v) { return multiply_add<T>(exp<T>(v - m), c, -rest); });

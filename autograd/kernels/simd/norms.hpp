@@ -1,4 +1,4 @@
-// Layer norm and RMS norm of rows. The equations stand in autograd/ops/layer_norm.cpp and rms_norm.cpp.
+// Layer norm and RMS norm of rows. The equations are in autograd/ops/layer_norm.cpp and rms_norm.cpp.
 #pragma once
 
 #include "tensor/simd/vec.hpp"

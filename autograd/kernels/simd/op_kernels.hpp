@@ -1,6 +1,6 @@
 // The kernels of the ops that have one, compiled for each instruction set like those of
 // tensor/simd/kernels.hpp and under the same rules: no tensors, no checks, no threads. The rule of each op
-// stands in autograd/ops.
+// is in autograd/ops.
 //
 // T is float or double. A row's elements are adjacent; `ld` is the distance between rows.
 #pragma once

@@ -1,4 +1,4 @@
-// The element-wise part of a step of a GRU and of an LSTM, and back. The equations stand in
+// The element-wise part of a step of a GRU and of an LSTM, and back. The equations are in
 // autograd/ops/gru_cell.cpp and autograd/ops/lstm_cell.cpp.
 #pragma once
 

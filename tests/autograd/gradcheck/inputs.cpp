@@ -79,7 +79,7 @@ TEST_CASE("several outputs, some of integers, some that depend on nothing", "[gr
       CHECK_THAT(report, PassesGradcheck(0));
       if (second) CHECK(report.inputs.back().name == "dy4");
     }
-  // The error lies in the second output.
+  // The error is in the second output.
   auto report = gradcheck(
       [](const Vars& v) {
         return Vars{exp(v[0]), squared(v[0], 3)};

@@ -35,7 +35,7 @@ const bool kLive[kRows] = {true, false, true};
 
 template <class T>
 void check_gru(Isa isa, Index n) {
-  // Rows of the input lie further apart than they are long, as those of one step of many do.
+  // Rows of the input are further apart than they are long, as those of one step of many do.
   auto gi = random<T>(kRows * (3 * n + 5), 1), gh = random<T>(kRows * 3 * n, 2),
        h = random<T>(kRows * n, 3);
   std::vector<T> y(h.size());

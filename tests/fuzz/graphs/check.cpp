@@ -147,7 +147,7 @@ std::string in_float32(const Graph& g, const Tensors& plain) {
 // Where equal values meet a kink, an op passes on a subgradient, and what the ops after it make of several need not be
 // one: max(x, min(x, y)) is x, and at x = y gets 3/4 of the gradient from rules that halve it (Bolte & Pauwels 2021,
 // "Conservative set valued fields"). Nor is the value sure: a norm of equal values is 0 or 1e-17, as it is computed,
-// and relu tells them apart. The leaves stand at a point nearby, where no two values are equal, while this lives.
+// and relu tells them apart. The leaves are at a point nearby, where no two values are equal, while this lives.
 class AwayFromTies {
  public:
   explicit AwayFromTies(const Graph& g) : graph_(g) {

@@ -3,7 +3,7 @@
 //     cases list             NUMBER <tab> FAMILY, OP, NAME of each
 //     cases reached FILE K N runs K, K + N, ...; FILE gets NUMBER, seconds, pass or FAIL, and the points it passed
 //     cases serve            for each line `MUTANT SECONDS run FILE`: a process of its own, in which the mutant
-//                            is chosen, runs the checks whose numbers stand in FILE until one fails, and prints
+//                            is chosen, runs the checks whose numbers are in FILE until one fails, and prints
 //                            its report; `names` in place of `run` runs all of them, and prints what the checker
 //                            takes each mistake for. Then a line `= STATUS`, as of waitpid.
 #include <cstdio>

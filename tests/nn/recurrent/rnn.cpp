@@ -148,7 +148,7 @@ TEST_CASE("padding never reaches a state", "[nn][recurrent]") {
     Tensor lengths = lengths_of({4, 2, 1});
     Tensor x = random({3, 4, 3}, 1);
     RecurrentOutput plain = (*layer)(Var(x), RecurrentState{}, lengths);
-    // Whatever stands in the padding, even what is no number.
+    // Whatever is in the padding, even what is no number.
     Tensor other = x.clone();
     narrow(select(other, 0, 1), 0, 2, 2).fill_(kNaN);
     narrow(select(other, 0, 2), 0, 1, 3).fill_(1e30);

@@ -70,7 +70,7 @@ TEST_CASE("a thread of one's own gets the same bits", "[matmul][threads]") {
         }).join();
         CHECK(same_bits(here, there));
         CHECK(same_bits(product, other));
-        // One whose first product stands in a parallel loop: what is set there ends with the loop.
+        // One whose first product is in a parallel loop: what is set there ends with the loop.
         there.fill_(0);
         int threads_of_libraries = 0;
         std::thread([&] {

@@ -115,7 +115,7 @@ TEST_CASE("products give the same bits with every instruction set, by every algo
       }
 }
 
-// c·beta + b, by a product whose sum is b: sums that lie between two numbers, or nearly, and cancel.
+// c·beta + b, by a product whose sum is b: sums that are between two numbers, or nearly, and cancel.
 TEST_CASE("a fused multiply-add rounds once with every instruction set", "[kernels]") {
   auto spread = [](std::uint64_t stream) {
     std::vector<float> x(20000);

@@ -90,7 +90,7 @@ TEST_CASE("import: nanoGPT and GPT-2 say what they say in torch", "[convert]") {
     const Reference& ref = stored("convert");
     Tensor ids = ref.get(std::string(name) + ".ids"),
            expected = ref.get(std::string(name) + ".logits");
-    // Four special tokens stand before the 13 of the file, and are never said.
+    // Four special tokens are before the 13 of the file, and are never said.
     Tensor all = (*m.model)(add(ids, scalar(4.0, DType::Int64))).value().to(DType::Float64);
     REQUIRE(all.size(-1) == 17);
     Tensor log_probs = log_softmax(all, -1);

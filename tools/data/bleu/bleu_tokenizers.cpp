@@ -3,7 +3,7 @@
 // each Chinese character apart instead, then makes the same four:
 //
 //   1. [{-~[-` -&(-+:-@/]      a space on either side (ASCII symbols but ' , - .)
-//   2. ([^0-9])([.,])          space around a period or comma unless a digit stands before it
+//   2. ([^0-9])([.,])          space around a period or comma unless a digit is before it
 //   3. ([.,])([^0-9])          … or after it
 //   4. ([0-9])(-)              space around a dash after a digit
 //

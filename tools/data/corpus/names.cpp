@@ -32,7 +32,7 @@ constexpr std::array<Person, 8> kPeople = {{{"Tom", "汤姆"},
                                             {"our teacher", "我们的老师"},
                                             {"his friend", "他的朋友"}}};
 
-// Where `words` stand in an English text, as whole words, with a capital at its start or without.
+// Where `words` are in an English text, as whole words, with a capital at its start or without.
 std::vector<std::size_t> english_places(std::string_view text, std::string_view words) {
   std::string first(words);
   first[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(first[0])));

@@ -32,7 +32,7 @@ bool names(const std::string& head, const std::string& name) {
   return lower_case(normalize_spaces(head)) == lower_case(name);
 }
 
-// Where a name stands in the first line, or its length.
+// Where a name is in the first line, or its length.
 std::size_t column_named(const Fields& head, const std::string& name) {
   for (std::size_t i = 0; i < head.size(); ++i)
     if (names(head[i], name)) return i;

@@ -9,7 +9,7 @@ struct Attributes {
   std::string english, chinese;
 };
 
-// Adjectives that stand before the noun without 的: size, age, 好.
+// Adjectives that are before the noun without 的: size, age, 好.
 bool is_short(const Adjective& a) { return !a.attribute.ends_with("的"); }
 
 bool fits(const Adjective& a, const Noun& n) {

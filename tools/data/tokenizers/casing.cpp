@@ -13,7 +13,7 @@ constexpr std::uint32_t kCapitalSigma = 0x3A3, kSigma = 0x3C3, kFinalSigma = 0x3
 
 utf8proc_int32_t point(const CodePoint& c) { return static_cast<utf8proc_int32_t>(c.value); }
 
-// Case_Ignorable of the Unicode Standard: marks, modifiers, and what may stand within a word.
+// Case_Ignorable of the Unicode Standard: marks, modifiers, and what may be within a word.
 bool case_ignorable(const CodePoint& c) {
   static constexpr std::u32string_view kWithinWords =
       U"'.:·\u0387\u055F\u05F4‘’\u2024\u2027"

@@ -2,7 +2,7 @@
 //
 // Covered: every simple mapping (Latin, Greek, Cyrillic, Armenian, Georgian, …; ß stays ß and ẞ becomes
 // it), the one special mapping (U+0130 İ becomes i and U+0307), and the Greek final sigma: Σ becomes ς
-// when, characters that casing ignores aside, a cased letter stands before it and none after (Unicode
+// when, characters that casing ignores aside, a cased letter is before it and none after (Unicode
 // Standard, table 3-17; ª, º and letters in squares do not count as cased here, as they do in Python).
 // Locale-dependent casing (Turkish) is not done; Python does not do it either.
 //

@@ -10,7 +10,7 @@
 namespace glim {
 namespace {
 
-// Blocks of the Unicode Standard whose characters are words, or stand between them, on their own.
+// Blocks of the Unicode Standard whose characters are words, or are between them, on their own.
 bool stands_alone(std::uint32_t c) {
   return (c >= 0x2E80 && c <= 0x312F) ||  // radicals, CJK punctuation, kana, bopomofo
          (c >= 0x31A0 && c <= 0x9FFF) ||  // bopomofo extended ... unified ideographs

@@ -230,7 +230,7 @@ std::string SentencePieceTokenizer::decode_plain(std::span<const std::int64_t> i
     require(processor_->Decode(std::vector<int>(ids.begin(), ids.end()), &text));
     return text;
   }
-  // As transformers does it: <unk> stands between the texts of the pieces around it, and a piece that this side's
+  // As transformers does it: <unk> is between the texts of the pieces around it, and a piece that this side's
   // model lacks is itself.
   std::vector<std::string> pieces;
   auto say = [&] {

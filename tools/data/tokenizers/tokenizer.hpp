@@ -67,7 +67,7 @@ class Tokenizer {
     return encode_valid(line);
   }
   virtual std::vector<std::int64_t> encode_valid_text(std::string_view text) const;
-  // `ids` has neither <pad>, <s> nor </s>, and lies inside the vocabulary.
+  // `ids` has neither <pad>, <s> nor </s>, and is inside the vocabulary.
   virtual std::string decode_plain(std::span<const std::int64_t> ids) const = 0;
 };
 

@@ -293,7 +293,7 @@ TEST_CASE("longer sentences move time, place and clause", "[phrasebook]") {
         return s.find(" bought ") != s.npos && s.find("at the market") != s.npos;
       },
       [](const auto& t) { return t.find("在市场上") < t.find("买"); }, 3);
-  // Relative clauses stand before the noun.
+  // Relative clauses are before the noun.
   check_all([](const auto& s) { return s.starts_with("The books that "); },
             [](const auto& t) { return t.find("的书") != t.npos && !t.starts_with("书"); }, 1);
   // Colour before size and age.

@@ -331,7 +331,7 @@ TEST_CASE("diff finds a planted wrong gradient, and says where it is worst") {
   double y = std::tanh(-1.0);
   CHECK(std::abs(d.inputs[0].analytic - 2 * y * (1 - y)) < 1e-5);
   CHECK(std::abs(d.inputs[0].quotient - 2 * y * (1 - y * y)) < 1e-5);
-  // The gradient that comes in is right; what lies below has got a wrong one, by right ops.
+  // The gradient that comes in is right; what is below has got a wrong one, by right ops.
   REQUIRE(d.gradient);
   CHECK(d.gradient->wrong == 0);
   session.advance();
