@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iomanip>
 #include <locale>
 #include <sstream>
 #include <unistd.h>
@@ -29,9 +30,18 @@ class CommaLocale {
     std::filesystem::create_directory(folder_);
     std::ofstream(folder_ / "source") << "LC_NUMERIC\ndecimal_point \",\"\nthousands_sep \".\"\n"
                                          "grouping 3;3\nEND LC_NUMERIC\n";
+    std::ofstream charmap(folder_ / "charmap");  // a bare Debian has none
+    charmap << "<code_set_name> ANSI_X3.4-1968\n<comment_char> %\n<escape_char> /\nCHARMAP\n"
+            << std::hex;
+    for (int c = 0; c < 128; ++c)
+      charmap << "<U" << std::setw(4) << std::setfill('0') << c << "> /x" << std::setw(2) << c
+              << " C" << c << "\n";
+    charmap << "END CHARMAP\n";
+    charmap.close();
     std::string at = folder_.string();  // localedef warns of what the source lacks, and writes it
-    [[maybe_unused]] int status = std::system(
-        ("localedef -c -i " + at + "/source " + at + "/comma >" + at + "/log 2>&1").c_str());
+    [[maybe_unused]] int status = std::system(("localedef -c -f " + at + "/charmap -i " + at +
+                                               "/source " + at + "/comma >" + at + "/log 2>&1")
+                                                  .c_str());
     ::setenv("LOCPATH", at.c_str(), 1);
     REQUIRE(std::setlocale(LC_ALL, "comma"));  // else localedef (libc-bin) is missing
     std::locale::global(std::locale("comma"));
