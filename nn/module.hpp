@@ -83,7 +83,7 @@ class Module {
   }
 
  protected:
-  // A list is not entered itself: its items bear its name, "layers.0".
+  // A list is not entered itself. Its items have its name, as "layers.0".
   explicit Module(bool is_list) : is_list_(is_list) {}
 
  private:

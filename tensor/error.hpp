@@ -7,7 +7,7 @@
 //     in decoder.layers.1.multihead_attn, at attention.cpp:41
 //
 // The tensor layer knows shapes; autograd adds names, scope and call site as the error passes by.
-// An error that passes no op bears the module in which it was made.
+// Errors raised outside an op carry the current module's path.
 #pragma once
 
 #include <exception>

@@ -5,7 +5,7 @@
 // initialisation; a pre-norm one learns without.
 //
 // Here a grid of rate × warm-up × placement on the copy task: the rate rises linearly for 100 steps,
-// or not at all, and falls as a cosine to the end. Whoever knows the task's symbols and lengths but
+// or not at all, and falls as a cosine to the end. A guesser who knows the task's symbols and lengths but
 // looks at no source has a loss of 9/11 ln 10 = 1.884 nats per token (the first word is always "1",
 // and </s> is at a known place): a run has learned when it gets below half of that, 0.942.
 #include <algorithm>

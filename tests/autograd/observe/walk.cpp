@@ -60,7 +60,7 @@ TEST_CASE("a walk over a whole Transformer leaves the bits that backward leaves"
     int last = static_cast<int>(tape.nodes().size());
     // The flows into a node are all of its gradient, to rounding.
     std::map<int, Tensor> sums;
-    // Whoever holds on to what a step gave must not change how later gradients add up: rows of the
+    // Holding on to what a step gave must not change how later gradients add up: rows of the
     // tied embedding are added in place, and round otherwise than to a copy of another layout.
     std::vector<WalkStep> held;
     while (walk.next() >= 0) {

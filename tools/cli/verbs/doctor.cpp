@@ -21,7 +21,7 @@
 namespace glim {
 namespace {
 
-// GFLOP/s of products of two n × n float32 matrices, in turn for about so many seconds: medians.
+// GFLOP/s of products of two n × n float32 matrices, in turn for about that many seconds: medians.
 struct Rates {
   double own, openblas;
 };
