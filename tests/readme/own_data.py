@@ -137,7 +137,8 @@ def write_table(results, page):
         text = file.read()
     first, last = "<!-- own_data.py -->\n", "<!-- end -->"
     before, rest = text.split(first)
-    made = f"Made by `tests/readme/own_data.py`, {min(r['date'] for r in rows)} to {max(r['date'] for r in rows)}.\n\n"
+    dates = sorted({r["date"] for r in rows})
+    made = f"Made by `tests/readme/own_data.py`, {' to '.join(dates[:1] + dates[1:][-1:])}.\n\n"
     with open(page, "w", encoding="utf-8") as file:
         file.write(before + first + made + "\n".join(table(rows)) + "\n" + last + rest.split(last, 1)[1])
 
