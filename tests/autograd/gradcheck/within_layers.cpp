@@ -81,7 +81,7 @@ std::string looks(const WrongGradient& w, const GradcheckReport& at) {
 
 }  // namespace
 
-TEST_CASE("within a layer the op at fault is named, and its mistake", "[faults]") {
+TEST_CASE("within a layer the op at fault is named, and its mistake", "[faults][slow]") {
   const char* kinds[] = {"linear", "attention", "LSTM"};
   Index planted_ones = 0, found = 0, other = 0, missed = 0, mistakes = 0, named = 0, wrongly = 0;
   for (int kind : {0, 1, 2}) {
