@@ -50,8 +50,8 @@ class Storage {
   explicit operator bool() const { return block_ != nullptr; }
   long use_count() const;
 
-  // What writes to a tensor in place says so: copy_, fill_ and their like, and a step of an optimizer. Equal versions
-  // are of one block of memory with no such write in between. Writes through data() do not count.
+  // Counts the writes in place: copy_, fill_ and the like, and steps of optimizers. Equal versions mean the same
+  // block of memory and no such write in between. Writes through data() are not counted.
   std::uint64_t version() const {
     return block_ ? *reinterpret_cast<const std::uint64_t*>(block_) : 0;
   }

@@ -69,8 +69,8 @@ void diagnose(const Subject& subject, const Subject& checked, GradcheckReport& r
                      [&](const GradcheckReport& r) { return r.function.starts_with(named); }))
       report.ops_at_fault.push_back(std::move(one));
   }
-  // What the Jacobian of many ops looks like tells no rule from another. But where all rules are right, it shows
-  // whether any gradient comes.
+  // The Jacobian of many ops does not show which rule is wrong. If all rules are right, it shows whether any
+  // gradient arrives.
   const bool one_op = report.ops_at_fault.size() + static_cast<std::size_t>(report.ops_right) == 1;
   GradcheckReport whole = report;
   const bool named = one_op || report.ops_at_fault.empty();

@@ -11,7 +11,7 @@ namespace {
 std::string scientific(double x, int digits) {
   return number_text(x, digits, std::chars_format::scientific);
 }
-// A blank in the sign's place where there is none.
+// With a blank in place of a plus sign.
 std::string aligned(double x) { return (std::signbit(x) ? "" : " ") + number_text(x, 12); }
 
 std::string count(Index n, const char* one, const char* many) {

@@ -1,4 +1,4 @@
-// What the files of autograd share and no user sees: the observers that a tape brings along. Each begins to exist when it is first asked for.
+// The observers that a tape makes itself, each on first use. Internal to autograd.
 #pragma once
 
 #include "autograd/tape.hpp"

@@ -1,4 +1,4 @@
-// What multi-head attention is made of, and its options: checks, masks, positions, appended keys.
+// The constructor and the options of multi-head attention: checks, masks, positions, appended keys.
 #include "nn/attention/multihead.hpp"
 #include "nn/init.hpp"
 #include "tensor/ops/index.hpp"

@@ -38,7 +38,7 @@ Var MultiheadAttention::project(const Var& x, Part first, Part last) const {
   return linear(x, rows(in_proj_weight_), bias);
 }
 
-// Nothing is between projections and heads.
+// True if nothing comes between the projections and the heads.
 bool MultiheadAttention::packs() const {
   return in_proj_weight_.defined() && !rotary_ && !bias_k_.defined() && !options_.add_zero_attn;
 }

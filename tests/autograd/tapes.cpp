@@ -47,7 +47,7 @@ TEST_CASE("a tape that takes over another's lists numbers its leaves anew", "[ta
   CHECK(tape.nodes().size() == size + 6 + 5 + 1);
 }
 
-// What a child that does this writes to standard error, if abort() ends it.
+// The standard error of a child process that runs `act`, if abort() ends it.
 template <class Act>
 std::string aborted_with(Act act) {
   int ends[2];

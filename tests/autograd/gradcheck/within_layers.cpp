@@ -70,7 +70,7 @@ GradcheckReport check(const WrongOp& op, const WrongGradient* wrong, int kind) {
   return gradcheck([&] { return layer.forward(x); }, layer.used(), {.mode = Mode::Projection});
 }
 
-// What the mistake looks like, with the names that this report gives to the inputs x0, x1, ...
+// The expected text of the mistake, with this report's names for the inputs x0, x1, ...
 std::string looks(const WrongGradient& w, const GradcheckReport& at) {
   std::string text = w.looks;
   for (std::size_t k = 0; k < at.inputs.size(); ++k)

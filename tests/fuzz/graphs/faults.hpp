@@ -1,6 +1,6 @@
 // Faults that are planted into random graphs, to test the graphs: wrong rules, kernels, views and engines.
 //
-// None is in the product. A wrong rule, kernel or view is an op beside the right one that takes the place of every
+// The product has none of them. A wrong rule, kernel or view is an op beside the right one that takes the place of every
 // step of a kind. A wrong engine is an observer that changes what arrives at nodes, as a real one would.
 #pragma once
 

@@ -320,7 +320,7 @@ TEST_CASE("a header of brackets alone is refused before it is kept", "[safetenso
   };
   CHECK(contains(brackets(20'000), "needs dtype, shape and data_offsets"));
   CHECK(contains(brackets(30'000), "more than 65536 marks without a name or a number"));
-  // What is within a string is no mark, a quote behind a backslash no end of it.
+  // A bracket within a string is text. A quote behind a backslash does not end the string.
   std::string text(100'000, '[');
   CHECK(problem_of(file_bytes("{\"__metadata__\":{\"a\":\"\\\"" + text + "\"}}", 0)).empty());
 }

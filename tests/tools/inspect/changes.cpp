@@ -252,7 +252,7 @@ TEST_CASE("a change that changes nothing is refused") {
   says(message([](Changes& c) { c.unmask = {"nothing:0,0"}; }), "no attention is named 'nothing'");
   for (const char* text : {"loss", "loss=", "loss=nan", "loss=1e400", "=1"})
     says(message([&](Changes& c) { c.scale_gradient = {text}; }), "--scale-gradient");
-  // What float32 makes of a number counts.
+  // Factors are checked in float32, the model's dtype.
   says(message([](Changes& c) { c.scale_gradient = {kSelf + ".scores=1e-50"}; }),
        "1e-50 is 0 in float32");
   says(message([](Changes& c) { c.scale = 1e39; }), "--scale: '1e+39': ");

@@ -102,7 +102,7 @@ TEST_CASE("zero on the query-key path leaves the value path untouched") {
     CHECK_FALSE(all_zero(narrow(was, 0, 0, 16)));
     CHECK(same_bits(narrow(is, 0, 32, 16).contiguous(), narrow(was, 0, 32, 16).contiguous()));
   }
-  // What is above the cut is as it was; something below it is not.
+  // Gradients above the cut stay the same. Some below it change.
   CHECK(same(ordinary, cut, module + ".out_proj.weight"));
   CHECK(same(ordinary, cut, "decoder.layers.1.linear1.weight"));
   CHECK(same_ones(ordinary, cut) < ordinary.size() - 2);
