@@ -87,7 +87,7 @@ def run(args, kind, size, tokenizer, seed):
         result["nll"] = number(r"^on held-out data: .*?(?:NLL|loss) ([\d.]+)", text)
         result["accuracy"] = number(r"^on held-out data: .*accuracy ([\d.]+)", text)
         result["bleu"] = number(r"^BLEU ([\d.]+) on", text)
-        said = re.search(r"^not learned: .*$", text, re.M)
+        said = re.search(r"^(not learned|learned by heart): .*$", text, re.M)
         result["says"] = said.group(0) if said else done.stderr.strip() if done.returncode else ""
         if result["bleu"] is not None:
             told = subprocess.run([args.glim, "evaluate", "--model", folder + "/model", "--json",
@@ -123,9 +123,11 @@ def table(rows):
             held = f"accuracy {mean(own, 'accuracy', 3)}"
         elif kind == "gpt":
             held = "–"
-        says = sum(bool(r.get("says")) for r in own)
+        said = [r["says"].split(":")[0] for r in own if r.get("says")]
         stopped = [r for r in own if "stopped" in r]
-        word = f"stopped after {stopped[0]['stopped']} s" if stopped else f"not learned ({says} of {len(own)})" if says else ""
+        word = ", ".join(f"{s} ({said.count(s)} of {len(own)})" for s in sorted(set(said)))
+        if stopped:
+            word = f"stopped after {stopped[0]['stopped']} s"
         lines.append(f"| {kind} | {data} | {tokenizer} | {len(own)} | {mean(own, 'updates', 0)} | {mean(own, 'cpu', 0)} "
                      f"| {mean(own, 'nll', 2)} | {held} | {mean(own, 'train_bleu', 1)} | {word} |")
     return lines

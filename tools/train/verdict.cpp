@@ -38,15 +38,18 @@ Frequencies frequencies(const std::map<Index, Index>& counts) {
   return f;
 }
 
+std::string more_data(const TrainOptions& o) {
+  return o.kind == "gpt" && o.tokenizer != "char" ? "more data, or --tokenizer char" : "more data";
+}
+
 std::string remedy(const TrainOptions& o, const TrainState& state, double peak) {
   constexpr Index kFew = 1000;
   constexpr double kLow = 2e-4, kUsual = 1e-3, kHigh = 2e-3;
   const Index updates = state.step;
   std::string more;
   if (o.patience > 0 && state.bad_validations >= o.patience)
-    more = fmt::format("more data{} (the loss on held-out data was least after {} of {} updates)",
-                       o.kind == "gpt" && o.tokenizer != "char" ? ", or --tokenizer char" : "",
-                       state.best_step, updates);
+    more = fmt::format("{} (the loss on held-out data was least after {} of {} updates)",
+                       more_data(o), state.best_step, updates);
   else if (updates < kFew && o.max_steps > 0 && updates >= o.max_steps)
     more = fmt::format("more updates than {} (--max-steps {})", updates, 2 * kFew);
   else if (updates < kFew)
@@ -62,15 +65,18 @@ std::string remedy(const TrainOptions& o, const TrainState& state, double peak) 
 }  // namespace
 
 std::string not_learned(Learner& learner, const TrainOptions& o, const TrainState& state,
-                        double peak) {
+                        double peak, const Measures& held_out) {
   learner.model().eval();
   NoGrad no_tape;
   const Frequencies guess = frequencies(learner.target_counts());
   const Measures loss = training_loss(learner, o.shards);
-  std::string found;
   // (With label smoothing and a rare class a good model's loss may be above the entropy: its errors are few.)
-  if (!(loss.nll < kClearly * guess.entropy) &&
-      !(1 - loss.accuracy() < kClearly * (1 - guess.largest)) && guess.entropy > 0)
+  const auto guesses = [&](const Measures& m) {
+    return !(m.nll < kClearly * guess.entropy) &&
+           !(1 - m.accuracy() < kClearly * (1 - guess.largest)) && guess.entropy > 0;
+  };
+  std::string found;
+  if (guesses(loss))
     found = fmt::format(
         "the training loss of {:.3f} is not clearly below {:.3f}, that of a guess by "
         "the targets' frequencies",
@@ -80,7 +86,15 @@ std::string not_learned(Learner& learner, const TrainOptions& o, const TrainStat
   if (said.size() > 1 && different.size() == 1)
     found = said[0].empty() ? "every translation is empty"
                             : "every translation is the same: " + said[0];
-  return found.empty() ? "" : "not learned: " + found + "; try " + remedy(o, state, peak);
+  if (!found.empty()) return "not learned: " + found + "; try " + remedy(o, state, peak);
+  if (held_out.tokens > 0 && guesses(held_out))
+    return fmt::format(
+        "learned by heart: the loss of {:.3f} on held-out data is not clearly below {:.3f}, that "
+        "of a "
+        "guess by "
+        "the targets' frequencies; try {}",
+        held_out.nll, guess.entropy, more_data(o));
+  return "";
 }
 
 }  // namespace glim

@@ -14,8 +14,12 @@ namespace glim {
 //   loss           on the training data is not clearly below the entropy of the targets' frequencies
 //   translations   are all empty, or one and the same
 //
+// or that it has learned its training data alone:
+//
+//   held_out       the loss on held-out data is not clearly below that entropy
+//
 // `state` is that of the run's end, `peak` its largest rate. The model is in eval() afterwards.
 std::string not_learned(Learner& learner, const TrainOptions& options, const TrainState& state,
-                        double peak);
+                        double peak, const Measures& held_out);
 
 }  // namespace glim

@@ -61,6 +61,11 @@ says mute '^not learned: '
 awk 'BEGIN { srand(2); for (i = 0; i < 400; ++i) { for (k = 0; k < 6; ++k) printf "w%d ", 300 * rand(); print "" } }' >noise
 run guess --kind gpt --tokenizer word --text noise
 says guess '^not learned: .*; try more data, or --tokenizer char \(the loss on held-out data was least after [0-9]+ of [0-9]+ updates\)'
+head -100 noise >ask
+tail -100 noise >answer
+run heart --source ask --target answer
+says heart '^learned by heart: the loss of [0-9.]+ on held-out data is not clearly below [0-9.]+, .*; try more data$'
+silent translator 'learned by heart'
 
 # --- what is held out ---
 says judge 'held out to validate on: 25 of 250 sentences, drawn with --seed'

@@ -318,9 +318,10 @@ void run_train(Command& command, TrainArguments& a) {
   const std::string hash = weights_hash(learner->model().named_parameters());
   print(learner->demonstrate(o.out));
   learner->model().load_state_dict(load_checkpoint(model_file(o.out)).weights);
-  if (const Measures held_out = measure_validation(*learner); held_out.tokens > 0)
-    print_line("on held-out data: " + learner->describe(held_out));
-  if (std::string line = not_learned(*learner, o, trainer->state(), trainer->schedule().peak());
+  const Measures held_out = measure_validation(*learner);
+  if (held_out.tokens > 0) print_line("on held-out data: " + learner->describe(held_out));
+  if (std::string line =
+          not_learned(*learner, o, trainer->state(), trainer->schedule().peak(), held_out);
       !line.empty())
     print_line(line);
   print_line("Model saved to " + model_file(o.out));
