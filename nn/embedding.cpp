@@ -6,7 +6,7 @@
 namespace glim {
 
 Embedding::Embedding(Index num, Index dim, std::optional<Index> padding_index)
-    : weight(*this, "weight", empty({num, dim})), padding_index_(padding_index) {
+    : GLIM_NAMED(weight, empty({num, dim})), padding_index_(padding_index) {
   if (padding_index && (*padding_index < 0 || *padding_index >= num))
     throw IndexError("embedding", "the padding index " + std::to_string(*padding_index) +
                                       " lies outside [0, " + std::to_string(num) + ")");

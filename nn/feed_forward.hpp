@@ -17,9 +17,9 @@ Var feed_forward(const Var& x, Linear& linear1, Activation f, Dropout& dropout, 
 class PositionwiseFeedForward : public Layer {
  public:
   PositionwiseFeedForward(Index d, Index d_ff, double p = 0.1, Activation f = Activation::Relu)
-      : linear1(*this, "linear1", d, d_ff),
-        dropout(*this, "dropout", p),
-        linear2(*this, "linear2", d_ff, d),
+      : GLIM_NAMED(linear1, d, d_ff),
+        GLIM_NAMED(dropout, p),
+        GLIM_NAMED(linear2, d_ff, d),
         activation(f) {}
 
   Child<Linear> linear1;

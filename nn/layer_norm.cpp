@@ -3,8 +3,8 @@
 namespace glim {
 
 LayerNorm::LayerNorm(Index d, double eps, bool affine, bool with_bias)
-    : weight(*this, "weight", affine ? ones({d}) : Tensor()),
-      bias(*this, "bias", affine && with_bias ? zeros({d}) : Tensor()),
+    : GLIM_NAMED(weight, affine ? ones({d}) : Tensor()),
+      GLIM_NAMED(bias, affine && with_bias ? zeros({d}) : Tensor()),
       d_(d),
       eps_(eps) {
   if (d < 1) throw ValueError("layer_norm", "the width must be at least 1");

@@ -7,8 +7,7 @@
 namespace glim {
 
 Linear::Linear(Index in, Index out, bool with_bias)
-    : weight(*this, "weight", empty({out, in})),
-      bias(*this, "bias", with_bias ? empty({out}) : Tensor()) {
+    : GLIM_NAMED(weight, empty({out, in})), GLIM_NAMED(bias, with_bias ? empty({out}) : Tensor()) {
   kaiming_uniform_(weight.value(), std::sqrt(5.0));
   double bound = in > 0 ? 1 / std::sqrt(static_cast<double>(in)) : 0;
   if (with_bias) uniform_(bias.value(), -bound, bound);

@@ -2,14 +2,16 @@
 //
 //   struct FeedForward : Layer {
 //     FeedForward(Index d, Index d_ff)
-//         : linear1(*this, "linear1", d, d_ff), linear2(*this, "linear2", d_ff, d) {}
+//         : GLIM_NAMED(linear1, d, d_ff), GLIM_NAMED(linear2, d_ff, d) {}
 //     Child<Linear> linear1, linear2;
 //
 //    private:
 //     Var forward(const Var& x) override { return linear2(relu(linear1(x))); }
 //   };
 //
-// A member registers itself: its name is written once, and the order of registration is that of the
+// GLIM_NAMED(linear1, d, d_ff) is linear1{*this, "linear1", d, d_ff}. It is a macro because C++20 has no
+// way to get the name of a member as text. It may be in the declaration itself, which then is all that
+// a class writes: Child<Dropout> GLIM_NAMED(dropout, 0.1). A member registers itself, in the order of the
 // declarations. The dotted names ("decoder.layers.1.linear1.weight") are those of state_dict(), of
 // the paths on the tape and of error messages.
 //
@@ -31,6 +33,9 @@
 #include <vector>
 
 #include "autograd/ops.hpp"
+
+#define GLIM_NAMED(member, ...) \
+  member { *this, #member __VA_OPT__(, ) __VA_ARGS__ }
 
 namespace glim {
 

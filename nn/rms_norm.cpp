@@ -5,7 +5,7 @@
 namespace glim {
 
 RMSNorm::RMSNorm(Index d, std::optional<double> eps, bool affine)
-    : weight(*this, "weight", affine ? ones({d}) : Tensor()), d_(d), eps_(eps) {
+    : GLIM_NAMED(weight, affine ? ones({d}) : Tensor()), d_(d), eps_(eps) {
   if (d < 1) throw ValueError("rms_norm", "the width must be at least 1");
 }
 

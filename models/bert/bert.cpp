@@ -51,11 +51,11 @@ void initialise(Module& model, double deviation) {
 
 Bert::Bert(const BertConfig& config)
     : config_(checked(config)),
-      embed(*this, "embed", config.vocab, config.d_model),
-      positions(*this, "positions", positions_without_dropout(config)),
-      norm(*this, "norm", config.d_model, config.norm_eps),
-      dropout(*this, "dropout", config.dropout),
-      encoder(*this, "encoder", config.layers, sizes_of(config_)) {
+      GLIM_NAMED(embed, config.vocab, config.d_model),
+      GLIM_NAMED(positions, positions_without_dropout(config)),
+      GLIM_NAMED(norm, config.d_model, config.norm_eps),
+      GLIM_NAMED(dropout, config.dropout),
+      GLIM_NAMED(encoder, config.layers, sizes_of(config_)) {
   initialise(*this, config.init);
 }
 
@@ -66,10 +66,10 @@ Var Bert::forward(const Tensor& ids) {
 }
 
 MaskedLanguageModel::MaskedLanguageModel(const BertConfig& config)
-    : bert(*this, "bert", config),
-      transform(*this, "transform", config.d_model, config.d_model),
-      norm(*this, "norm", config.d_model, config.norm_eps),
-      generator(*this, "generator", config.d_model, config.vocab) {
+    : GLIM_NAMED(bert, config),
+      GLIM_NAMED(transform, config.d_model, config.d_model),
+      GLIM_NAMED(norm, config.d_model, config.norm_eps),
+      GLIM_NAMED(generator, config.d_model, config.vocab) {
   generator.weight.tie(bert.embed.weight);
   initialise(*this, config.init);
 }
@@ -81,12 +81,12 @@ Var MaskedLanguageModel::forward(const Tensor& ids, const Tensor& chosen) {
 }
 
 SequenceClassifier::SequenceClassifier(const BertConfig& config, Index classes, Pooling pooling)
-    : bert(*this, "bert", config),
-      pooler(*this, "pooler",
-             pooling == Pooling::First ? std::make_unique<Linear>(config.d_model, config.d_model)
-                                       : nullptr),
-      dropout(*this, "dropout", config.dropout),
-      classifier(*this, "classifier", config.d_model, two_or_more(classes)) {
+    : GLIM_NAMED(bert, config),
+      GLIM_NAMED(pooler, pooling == Pooling::First
+                             ? std::make_unique<Linear>(config.d_model, config.d_model)
+                             : nullptr),
+      GLIM_NAMED(dropout, config.dropout),
+      GLIM_NAMED(classifier, config.d_model, two_or_more(classes)) {
   initialise(*this, config.init);
 }
 

@@ -37,10 +37,10 @@ Tensor center_table(Index in, Index out, Index heads, Index head_width, Extent2 
 
 QuadraticAttention::QuadraticAttention(Index in, Index out, Index heads, Index head_width,
                                        Extent2 margin)
-    : centers(*this, "centers", center_table(in, out, heads, head_width, margin)),
-      width_parameter(*this, "width_parameter", ones({heads})),
-      value_proj(*this, "value_proj", in, heads * head_width, false),
-      out_proj(*this, "out_proj", heads * head_width, out),
+    : GLIM_NAMED(centers, center_table(in, out, heads, head_width, margin)),
+      GLIM_NAMED(width_parameter, ones({heads})),
+      GLIM_NAMED(value_proj, in, heads * head_width, false),
+      GLIM_NAMED(out_proj, heads * head_width, out),
       in_(in),
       heads_(heads),
       head_width_(head_width),

@@ -35,9 +35,9 @@ void normal_for(const Var& weight, double gain) {
 }  // namespace
 
 GatedConvolution::GatedConvolution(const ConvSeq2SeqConfig& c, ConvPadding mode, bool asks)
-    : conv(*this, "conv", c.d_model, 2 * c.d_model, c.kernel, Conv1dOptions{.mode = mode}),
-      dropout(*this, "dropout", c.dropout),
-      query(*this, "query", asks ? std::make_unique<Linear>(c.d_model, c.d_model) : nullptr) {
+    : GLIM_NAMED(conv, c.d_model, 2 * c.d_model, c.kernel, Conv1dOptions{.mode = mode}),
+      GLIM_NAMED(dropout, c.dropout),
+      GLIM_NAMED(query, asks ? std::make_unique<Linear>(c.d_model, c.d_model) : nullptr) {
   normal_for(conv.weight, 4 * (1 - c.dropout));
   conv.bias.value().fill_(0);
   if (!query) return;
@@ -54,7 +54,7 @@ Var GatedConvolution::forward_window(const Var& x) {
   return in_scope([&] { return glu(transpose(conv.forward_window(transpose(x, 1, 2)), 1, 2), 2); });
 }
 
-ConvEncoder::ConvEncoder(const ConvSeq2SeqConfig& c) : layers(*this, "layers") {
+ConvEncoder::ConvEncoder(const ConvSeq2SeqConfig& c) : GLIM_NAMED(layers) {
   for (Index i = 0; i < c.encoder_layers; ++i) layers.append(c, ConvPadding::Same, false);
 }
 
@@ -65,7 +65,7 @@ Var ConvEncoder::forward(const Var& e, const Tensor& keep) {
   return h;
 }
 
-ConvDecoder::ConvDecoder(const ConvSeq2SeqConfig& c) : layers(*this, "layers") {
+ConvDecoder::ConvDecoder(const ConvSeq2SeqConfig& c) : GLIM_NAMED(layers) {
   for (Index i = 0; i < c.decoder_layers; ++i) layers.append(c, ConvPadding::Causal, true);
 }
 

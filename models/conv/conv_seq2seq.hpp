@@ -120,16 +120,16 @@ class ConvSeq2Seq : public SequenceModel {
                       const TeachOptions& options = {}) override;
   const ConvSeq2SeqConfig& config() const { return config_; }
 
-  Child<Embedding> src_embed{*this, "src_embed", config_.src_vocab, config_.d_model};
-  Child<Embedding> tgt_embed{*this, "tgt_embed", config_.tgt_vocab, config_.d_model};
-  Child<LearnedPositionalEmbedding> src_positions{*this, "src_positions", config_.d_model,
-                                                  config_.dropout, config_.max_len};
-  Child<LearnedPositionalEmbedding> tgt_positions{*this, "tgt_positions", config_.d_model,
-                                                  config_.dropout, config_.max_len};
-  Child<ConvEncoder> encoder{*this, "encoder", config_};
-  Child<ConvDecoder> decoder{*this, "decoder", config_};
-  Child<Linear> generator{*this, "generator", config_.d_model, config_.tgt_vocab};
-  Child<Dropout> dropout{*this, "dropout", config_.dropout};  // on the generator's input
+  Child<Embedding> GLIM_NAMED(src_embed, config_.src_vocab, config_.d_model);
+  Child<Embedding> GLIM_NAMED(tgt_embed, config_.tgt_vocab, config_.d_model);
+  Child<LearnedPositionalEmbedding> GLIM_NAMED(src_positions, config_.d_model, config_.dropout,
+                                               config_.max_len);
+  Child<LearnedPositionalEmbedding> GLIM_NAMED(tgt_positions, config_.d_model, config_.dropout,
+                                               config_.max_len);
+  Child<ConvEncoder> GLIM_NAMED(encoder, config_);
+  Child<ConvDecoder> GLIM_NAMED(decoder, config_);
+  Child<Linear> GLIM_NAMED(generator, config_.d_model, config_.tgt_vocab);
+  Child<Dropout> GLIM_NAMED(dropout, config_.dropout);  // on the generator's input
 
  private:
   std::unique_ptr<StepDecoder> cached_decoder(const SourceBatch& source) override;

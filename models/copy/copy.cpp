@@ -37,7 +37,7 @@ Var copy_mixture(const Var& logits, const Var& p_gen, const Var& attention, cons
 }
 
 PointerGenerator::PointerGenerator(Index context, Index state, Index input)
-    : p_gen(*this, "p_gen", context + state + input, 1) {}
+    : GLIM_NAMED(p_gen, context + state + input, 1) {}
 
 Var PointerGenerator::forward(const Var& logits, const Var& attention, const Var& context,
                               const Var& state, const Var& input, const SourceBatch& source) {

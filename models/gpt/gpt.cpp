@@ -36,10 +36,10 @@ bool ends_residual_branch(const std::string& name) {
 
 Gpt::Gpt(const GptConfig& config)
     : config_(checked(config)),
-      wte(*this, "wte", config.vocab, config.d_model),
-      wpe(*this, "wpe", config.d_model, config.dropout, config.context),
-      transformer(*this, "transformer", config.layers, sizes_of(config_)),
-      lm_head(*this, "lm_head", config.d_model, config.vocab, false) {
+      GLIM_NAMED(wte, config.vocab, config.d_model),
+      GLIM_NAMED(wpe, config.d_model, config.dropout, config.context),
+      GLIM_NAMED(transformer, config.layers, sizes_of(config_)),
+      GLIM_NAMED(lm_head, config.d_model, config.vocab, false) {
   lm_head.weight.tie(wte.weight);
   double branches = std::sqrt(2 * static_cast<double>(config.layers));
   for (auto& [name, p] : named_parameters()) {

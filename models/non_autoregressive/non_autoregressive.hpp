@@ -67,12 +67,11 @@ class NonAutoregressive : public SequenceModel {
                                                           bool cached = true) override;
   const NonAutoregressiveConfig& config() const { return config_; }
 
-  Child<Embedding> src_embed{*this, "src_embed", config_.src_vocab, config_.d_model};
-  Child<Encoder> encoder{*this, "encoder", config_.encoder_layers,
-                         layer_sizes(config_, Recompute::Encoder)};
-  Child<Decoder> decoder{*this, "decoder", config_.decoder_layers,
-                         layer_sizes(config_, Recompute::All)};
-  Child<Linear> generator{*this, "generator", config_.d_model, config_.tgt_vocab};
+  Child<Embedding> GLIM_NAMED(src_embed, config_.src_vocab, config_.d_model);
+  Child<Encoder> GLIM_NAMED(encoder, config_.encoder_layers,
+                            layer_sizes(config_, Recompute::Encoder));
+  Child<Decoder> GLIM_NAMED(decoder, config_.decoder_layers, layer_sizes(config_, Recompute::All));
+  Child<Linear> GLIM_NAMED(generator, config_.d_model, config_.tgt_vocab);
 
  private:
   ChildPtr<PositionalEncoding> src_positions_{*this, "src_positions", positions_of(config_)};

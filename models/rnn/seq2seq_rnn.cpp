@@ -74,19 +74,18 @@ Var joined(const Seq2SeqRnn::Readout& r) {
 Seq2SeqRnn::Seq2SeqRnn(const Seq2SeqRnnConfig& config)
     : SequenceModel("seq2seq_rnn", config),
       config_(checked(config)),
-      src_embed(*this, "src_embed", config.src_vocab, config.d_embed),
-      tgt_embed(*this, "tgt_embed", config.tgt_vocab, config.d_embed),
-      encoder(*this, "encoder", recurrent(config, config.d_embed, encoder_hidden(config), true)),
-      bridge(*this, "bridge"),
-      attention(*this, "attention", scored_attention(config)),
-      decoder(*this, "decoder", recurrent(config, decoder_input(config), config.d_model, false)),
-      generator(*this, "generator", config.d_model + memory_size(config) + config.d_embed,
-                config.tgt_vocab),
-      dropout(*this, "dropout", config.dropout),
-      copy(*this, "copy",
-           config.copy ? std::make_unique<PointerGenerator>(memory_size(config), config.d_model,
-                                                            config.d_embed)
-                       : nullptr) {
+      GLIM_NAMED(src_embed, config.src_vocab, config.d_embed),
+      GLIM_NAMED(tgt_embed, config.tgt_vocab, config.d_embed),
+      GLIM_NAMED(encoder, recurrent(config, config.d_embed, encoder_hidden(config), true)),
+      GLIM_NAMED(bridge),
+      GLIM_NAMED(attention, scored_attention(config)),
+      GLIM_NAMED(decoder, recurrent(config, decoder_input(config), config.d_model, false)),
+      GLIM_NAMED(generator, config.d_model + memory_size(config) + config.d_embed,
+                 config.tgt_vocab),
+      GLIM_NAMED(dropout, config.dropout),
+      GLIM_NAMED(copy, config.copy ? std::make_unique<PointerGenerator>(
+                                         memory_size(config), config.d_model, config.d_embed)
+                                   : nullptr) {
   for (Index i = 0; i < config.layers * parts_of(config.cell); ++i)
     bridge.append(memory_size(config), config.d_model);
 }

@@ -49,15 +49,15 @@ class EncoderLayer : public Callable<EncoderLayer> {
  public:
   explicit EncoderLayer(const LayerSizes& sizes) : sizes_(sizes) {}
 
-  Child<MultiheadAttention> self_attn{*this, "self_attn", sizes_.d_model, sizes_.heads,
-                                      sizes_.attention(sizes_.positions)};
-  Child<Linear> linear1{*this, "linear1", sizes_.d_model, sizes_.d_ff, sizes_.bias};
-  Child<Linear> linear2{*this, "linear2", sizes_.d_ff, sizes_.d_model, sizes_.bias};
-  Child<LayerNorm> norm1{*this, "norm1", sizes_.d_model, sizes_.norm_eps, true, sizes_.bias};
-  Child<LayerNorm> norm2{*this, "norm2", sizes_.d_model, sizes_.norm_eps, true, sizes_.bias};
-  Child<Dropout> dropout{*this, "dropout", sizes_.hidden_dropout()};
-  Child<Dropout> dropout1{*this, "dropout1", sizes_.dropout};
-  Child<Dropout> dropout2{*this, "dropout2", sizes_.dropout};
+  Child<MultiheadAttention> GLIM_NAMED(self_attn, sizes_.d_model, sizes_.heads,
+                                       sizes_.attention(sizes_.positions));
+  Child<Linear> GLIM_NAMED(linear1, sizes_.d_model, sizes_.d_ff, sizes_.bias);
+  Child<Linear> GLIM_NAMED(linear2, sizes_.d_ff, sizes_.d_model, sizes_.bias);
+  Child<LayerNorm> GLIM_NAMED(norm1, sizes_.d_model, sizes_.norm_eps, true, sizes_.bias);
+  Child<LayerNorm> GLIM_NAMED(norm2, sizes_.d_model, sizes_.norm_eps, true, sizes_.bias);
+  Child<Dropout> GLIM_NAMED(dropout, sizes_.hidden_dropout());
+  Child<Dropout> GLIM_NAMED(dropout1, sizes_.dropout);
+  Child<Dropout> GLIM_NAMED(dropout2, sizes_.dropout);
 
  private:
   friend Callable;
@@ -78,19 +78,19 @@ class DecoderLayer : public Callable<DecoderLayer> {
  public:
   explicit DecoderLayer(const LayerSizes& sizes) : sizes_(sizes) {}
 
-  Child<MultiheadAttention> self_attn{*this, "self_attn", sizes_.d_model, sizes_.heads,
-                                      sizes_.attention(sizes_.positions)};
-  Child<MultiheadAttention> multihead_attn{*this, "multihead_attn", sizes_.d_model, sizes_.heads,
-                                           sizes_.attention()};
-  Child<Linear> linear1{*this, "linear1", sizes_.d_model, sizes_.d_ff, sizes_.bias};
-  Child<Linear> linear2{*this, "linear2", sizes_.d_ff, sizes_.d_model, sizes_.bias};
-  Child<LayerNorm> norm1{*this, "norm1", sizes_.d_model, sizes_.norm_eps, true, sizes_.bias};
-  Child<LayerNorm> norm2{*this, "norm2", sizes_.d_model, sizes_.norm_eps, true, sizes_.bias};
-  Child<LayerNorm> norm3{*this, "norm3", sizes_.d_model, sizes_.norm_eps, true, sizes_.bias};
-  Child<Dropout> dropout{*this, "dropout", sizes_.hidden_dropout()};
-  Child<Dropout> dropout1{*this, "dropout1", sizes_.dropout};
-  Child<Dropout> dropout2{*this, "dropout2", sizes_.dropout};
-  Child<Dropout> dropout3{*this, "dropout3", sizes_.dropout};
+  Child<MultiheadAttention> GLIM_NAMED(self_attn, sizes_.d_model, sizes_.heads,
+                                       sizes_.attention(sizes_.positions));
+  Child<MultiheadAttention> GLIM_NAMED(multihead_attn, sizes_.d_model, sizes_.heads,
+                                       sizes_.attention());
+  Child<Linear> GLIM_NAMED(linear1, sizes_.d_model, sizes_.d_ff, sizes_.bias);
+  Child<Linear> GLIM_NAMED(linear2, sizes_.d_ff, sizes_.d_model, sizes_.bias);
+  Child<LayerNorm> GLIM_NAMED(norm1, sizes_.d_model, sizes_.norm_eps, true, sizes_.bias);
+  Child<LayerNorm> GLIM_NAMED(norm2, sizes_.d_model, sizes_.norm_eps, true, sizes_.bias);
+  Child<LayerNorm> GLIM_NAMED(norm3, sizes_.d_model, sizes_.norm_eps, true, sizes_.bias);
+  Child<Dropout> GLIM_NAMED(dropout, sizes_.hidden_dropout());
+  Child<Dropout> GLIM_NAMED(dropout1, sizes_.dropout);
+  Child<Dropout> GLIM_NAMED(dropout2, sizes_.dropout);
+  Child<Dropout> GLIM_NAMED(dropout3, sizes_.dropout);
 
  private:
   friend Callable;
@@ -111,7 +111,7 @@ class LayerStack : public Module {
     if (s.norm == NormPlacement::Post && !s.final_norm) return;
     norm = {*this, "norm", std::make_unique<LayerNorm>(s.d_model, s.norm_eps, true, s.bias)};
   }
-  Child<ModuleList<L>> layers{*this, "layers"};
+  Child<ModuleList<L>> GLIM_NAMED(layers);
   ChildPtr<LayerNorm> norm;
 
  protected:

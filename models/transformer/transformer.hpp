@@ -88,13 +88,12 @@ class Transformer : public Callable<Transformer, SequenceModel> {
 
   const TransformerConfig& config() const { return config_; }
 
-  Child<Embedding> src_embed{*this, "src_embed", config_.src_vocab, config_.d_model};
-  Child<Embedding> tgt_embed{*this, "tgt_embed", config_.tgt_vocab, config_.d_model};
-  Child<Encoder> encoder{*this, "encoder", config_.encoder_layers,
-                         layer_sizes(config_, Recompute::Encoder)};
-  Child<Decoder> decoder{*this, "decoder", config_.decoder_layers,
-                         layer_sizes(config_, Recompute::All)};
-  Child<Linear> generator{*this, "generator", config_.d_model, config_.tgt_vocab};
+  Child<Embedding> GLIM_NAMED(src_embed, config_.src_vocab, config_.d_model);
+  Child<Embedding> GLIM_NAMED(tgt_embed, config_.tgt_vocab, config_.d_model);
+  Child<Encoder> GLIM_NAMED(encoder, config_.encoder_layers,
+                            layer_sizes(config_, Recompute::Encoder));
+  Child<Decoder> GLIM_NAMED(decoder, config_.decoder_layers, layer_sizes(config_, Recompute::All));
+  Child<Linear> GLIM_NAMED(generator, config_.d_model, config_.tgt_vocab);
 
  private:
   friend Callable;

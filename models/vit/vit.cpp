@@ -28,15 +28,14 @@ LayerSizes sizes_of(const VitConfig& c) {
 
 Vit::Vit(const VitConfig& c)
     : config_(checked(c)),
-      patch_embed(*this, "patch_embed", c.channels, c.d_model, c.patch,
-                  Conv2dOptions{.stride = c.patch}),
-      class_token(*this, "class_token",
-                  c.pooling == ImagePooling::ClassToken ? zeros({1, 1, c.d_model}) : Tensor()),
-      positions(*this, "positions", c.d_model, c.dropout, c.patches() + class_token.defined()),
-      encoder(*this, "encoder", c.layers, sizes_of(c)),
-      head(*this, "head", c.d_model, c.classes),
-      pixel_mean(*this, "pixel_mean", zeros({c.channels})),
-      pixel_deviation(*this, "pixel_deviation", ones({c.channels})) {
+      GLIM_NAMED(patch_embed, c.channels, c.d_model, c.patch, Conv2dOptions{.stride = c.patch}),
+      GLIM_NAMED(class_token,
+                 c.pooling == ImagePooling::ClassToken ? zeros({1, 1, c.d_model}) : Tensor()),
+      GLIM_NAMED(positions, c.d_model, c.dropout, c.patches() + class_token.defined()),
+      GLIM_NAMED(encoder, c.layers, sizes_of(c)),
+      GLIM_NAMED(head, c.d_model, c.classes),
+      GLIM_NAMED(pixel_mean, zeros({c.channels})),
+      GLIM_NAMED(pixel_deviation, ones({c.channels})) {
   for (const Var& p : parameters())
     if (p.rank() == 2) xavier_uniform_(p.value());
   normal_(positions.weight.value(), 0, 0.02);

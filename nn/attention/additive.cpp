@@ -13,9 +13,9 @@ Index positive(Index size) {
 }  // namespace
 
 AdditiveAttention::AdditiveAttention(Index query_size, Index key_size, Index width)
-    : query(*this, "query", positive(query_size), positive(width), false),
-      key(*this, "key", positive(key_size), width),
-      v(*this, "v", width, 1, false) {}
+    : GLIM_NAMED(query, positive(query_size), positive(width), false),
+      GLIM_NAMED(key, positive(key_size), width),
+      GLIM_NAMED(v, width, 1, false) {}
 
 Var AdditiveAttention::projection(const Var& keys) { return key(keys); }
 

@@ -33,7 +33,7 @@ Tensor sinusoidal_positions(Index first, Index length, Index d_model, double bas
 }
 
 PositionalEncoding::PositionalEncoding(Index d_model, double dropout_p)
-    : dropout(*this, "dropout", dropout_p), d_model_(d_model) {
+    : GLIM_NAMED(dropout, dropout_p), d_model_(d_model) {
   if (d_model < 1) throw ValueError("positional_encoding", "the width must be at least 1");
 }
 
@@ -49,7 +49,7 @@ void PositionalEncoding::check(const Var& x, Index offset) const {
 SinusoidalPositionalEncoding::SinusoidalPositionalEncoding(Index d_model, double dropout_p,
                                                            Index max_len, double base)
     : PositionalEncoding(d_model, dropout_p),
-      table(*this, "table", sinusoidal_positions(0, max_len, d_model, base), false),
+      GLIM_NAMED(table, sinusoidal_positions(0, max_len, d_model, base), false),
       base_(base) {}
 
 Var SinusoidalPositionalEncoding::forward(const Var& x, Index offset) {
@@ -71,7 +71,7 @@ Var NoPositionalEncoding::forward(const Var& x, Index offset) {
 
 LearnedPositionalEmbedding::LearnedPositionalEmbedding(Index d_model, double dropout_p,
                                                        Index max_len)
-    : PositionalEncoding(d_model, dropout_p), weight(*this, "weight", empty({max_len, d_model})) {
+    : PositionalEncoding(d_model, dropout_p), GLIM_NAMED(weight, empty({max_len, d_model})) {
   normal_(weight.value(), 0, 1);
 }
 

@@ -3,9 +3,9 @@
 namespace glim {
 
 SelfAttention::SelfAttention(Index d_model, Index d_k, Index d_v, double dropout_p, bool bias)
-    : query(*this, "query", d_model, d_k, bias),
-      key(*this, "key", d_model, d_k, bias),
-      value(*this, "value", d_model, d_v, bias),
+    : GLIM_NAMED(query, d_model, d_k, bias),
+      GLIM_NAMED(key, d_model, d_k, bias),
+      GLIM_NAMED(value, d_model, d_v, bias),
       dropout_p_(dropout_p) {
   if (d_model < 1 || d_k < 1 || d_v < 1)
     throw ValueError("self_attention", "d_model, d_k and d_v must be positive");

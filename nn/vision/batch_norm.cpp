@@ -5,11 +5,11 @@
 namespace glim {
 
 BatchNorm::BatchNorm(Index channels, double eps, double momentum, bool affine)
-    : weight(*this, "weight", affine ? ones({channels}) : Tensor()),
-      bias(*this, "bias", affine ? zeros({channels}) : Tensor()),
-      running_mean(*this, "running_mean", zeros({channels})),
-      running_var(*this, "running_var", ones({channels})),
-      num_batches_tracked(*this, "num_batches_tracked", scalar(0, DType::Int64)),
+    : GLIM_NAMED(weight, affine ? ones({channels}) : Tensor()),
+      GLIM_NAMED(bias, affine ? zeros({channels}) : Tensor()),
+      GLIM_NAMED(running_mean, zeros({channels})),
+      GLIM_NAMED(running_var, ones({channels})),
+      GLIM_NAMED(num_batches_tracked, scalar(0, DType::Int64)),
       channels_(channels),
       eps_(eps),
       momentum_(momentum) {

@@ -86,8 +86,8 @@ Window sequence_window(Index kernel, const Conv1dOptions& o) {
 Conv1d::Conv1d(Index in, Index out, Index kernel, const Conv1dOptions& o)
     : groups_(o.groups),
       window_(sequence_window(kernel, o)),
-      weight(*this, "weight", initial_weight(in, out, groups_, {window_})),
-      bias(*this, "bias", o.bias ? initial_bias(weight.shape()) : Tensor()) {}
+      GLIM_NAMED(weight, initial_weight(in, out, groups_, {window_})),
+      GLIM_NAMED(bias, o.bias ? initial_bias(weight.shape()) : Tensor()) {}
 
 Var Conv1d::slide(const Var& x, const Window& window) {
   Index in = weight.size(1) * groups_;
@@ -114,8 +114,8 @@ Conv2d::Conv2d(Index in, Index out, Extent2 kernel, const Conv2dOptions& o)
       rows_{kernel.rows, o.stride.rows, o.dilation.rows, o.padding.rows, o.padding.rows},
       columns_{kernel.columns, o.stride.columns, o.dilation.columns, o.padding.columns,
                o.padding.columns},
-      weight(*this, "weight", initial_weight(in, out, groups_, {rows_, columns_})),
-      bias(*this, "bias", o.bias ? initial_bias(weight.shape()) : Tensor()) {}
+      GLIM_NAMED(weight, initial_weight(in, out, groups_, {rows_, columns_})),
+      GLIM_NAMED(bias, o.bias ? initial_bias(weight.shape()) : Tensor()) {}
 
 Var Conv2d::forward(const Var& x) {
   Index in = weight.size(1) * groups_;

@@ -22,11 +22,11 @@ namespace {
 
 // Modules as a user writes them: no word of a scope.
 struct Block : Layer {
-  explicit Block(Index d) : inner(*this, "inner", d, d), gain(*this, "gain", ones({d})) {}
+  explicit Block(Index d) : GLIM_NAMED(inner, d, d), GLIM_NAMED(gain, ones({d})) {}
   Child<Linear> inner;
   Param gain;
-  Buffer count{*this, "count", scalar(0, DType::Int64)};
-  Buffer scratch{*this, "scratch", zeros({2}), false};
+  Buffer GLIM_NAMED(count, scalar(0, DType::Int64));
+  Buffer GLIM_NAMED(scratch, zeros({2}), false);
 
  private:
   Var forward(const Var& x) override { return mul(inner(x), gain); }
@@ -38,10 +38,10 @@ struct Net : Callable<Net> {
     blocks.append(4);
     if (tied) generator.weight.tie(embed.weight);
   }
-  Child<Embedding> embed{*this, "embed", 7, 4};
-  Child<ModuleList<Block>> blocks{*this, "blocks"};
-  Child<Dropout> dropout{*this, "dropout", 0.5};
-  Child<Linear> generator{*this, "generator", 4, 7, false};
+  Child<Embedding> GLIM_NAMED(embed, 7, 4);
+  Child<ModuleList<Block>> GLIM_NAMED(blocks);
+  Child<Dropout> GLIM_NAMED(dropout, 0.5);
+  Child<Linear> GLIM_NAMED(generator, 4, 7, false);
 
  private:
   friend Callable;
@@ -115,14 +115,14 @@ TEST_CASE("the tape and errors bear the names of the parameters", "[module]") {
 TEST_CASE("a leaf shared with a later subtree keeps its first name", "[module]") {
   struct Head : Module {
     explicit Head(const Param& shared) { weight.tie(shared); }
-    Param weight{*this, "weight", zeros({3, 2})};
+    Param GLIM_NAMED(weight, zeros({3, 2}));
   };
   struct Model : Module {
-    Child<Embedding> embed{*this, "embed", 3, 2};
-    Child<Head> head{*this, "head", embed.weight};
+    Child<Embedding> GLIM_NAMED(embed, 3, 2);
+    Child<Head> GLIM_NAMED(head, embed.weight);
   };
   struct Outer : Module {
-    Child<Model> model{*this, "model"};
+    Child<Model> GLIM_NAMED(model);
   } outer;
   CHECK(outer.model.head.weight.name() == "model.embed.weight");
   CHECK(names_of(outer) == Names{"model.embed.weight"});
@@ -133,7 +133,7 @@ TEST_CASE("names are given in a time that grows as the model does", "[module]") 
     Deep() {
       for (int i = 0; i < 20000; ++i) layers.append(1, 1);
     }
-    Child<ModuleList<Linear>> layers{*this, "layers"};
+    Child<ModuleList<Linear>> GLIM_NAMED(layers);
   };
   const std::clock_t start = std::clock();  // processor time: the machine may be busy
   Deep deep;
@@ -145,7 +145,7 @@ TEST_CASE("names are given in a time that grows as the model does", "[module]") 
 
 TEST_CASE("a name is given once, is not empty and has no dot", "[module]") {
   struct Twice : Module {
-    Child<Dropout> a{*this, "a", 0.1};
+    Child<Dropout> GLIM_NAMED(a, 0.1);
     Param b{*this, "a", zeros({1})};
   };
   struct Dotted : Module {
@@ -155,7 +155,7 @@ TEST_CASE("a name is given once, is not empty and has no dot", "[module]") {
     Param a{*this, "", zeros({1})};
   };
   struct Buffered : Module {
-    Buffer a{*this, "a", zeros({1})};
+    Buffer GLIM_NAMED(a, zeros({1}));
     Child<Dropout> b{*this, "a", 0.1};
   };
   CHECK(contains(error_of<StateError>([] { Twice(); }), "Twice has two members 'a'"));
@@ -168,7 +168,7 @@ namespace {
 
 // Overloads, defaults and a child of any kind.
 struct Gate : Callable<Gate> {
-  explicit Gate(Index d) : linear(*this, "linear", d, d) {}
+  explicit Gate(Index d) : GLIM_NAMED(linear, d, d) {}
   Child<Linear> linear;
   ChildPtr<Layer> maybe;
 
@@ -180,7 +180,7 @@ struct Gate : Callable<Gate> {
   Var forward(const Tensor& x) { return maybe(Var(x)); }
 };
 struct Gated : Callable<Gated> {
-  Child<Gate> gate{*this, "gate", 3};
+  Child<Gate> GLIM_NAMED(gate, 3);
 
  private:
   friend Callable;

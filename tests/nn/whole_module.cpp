@@ -22,8 +22,8 @@ namespace {
 using Names = std::vector<std::string>;
 
 struct Net : Layer {
-  Child<Linear> first{*this, "first", 2, 3}, last{*this, "last", 3, 1};
-  Child<BatchNorm> norm{*this, "norm", 3};
+  Child<Linear> GLIM_NAMED(first, 2, 3), GLIM_NAMED(last, 3, 1);
+  Child<BatchNorm> GLIM_NAMED(norm, 3);
 
  private:
   Var forward(const Var& x) override { return last(norm(tanh(first(x)))); }
@@ -147,7 +147,7 @@ TEST_CASE("a pattern that no parameter has is refused", "[module]") {
 
 TEST_CASE("a tied parameter is frozen under each of its names", "[module]") {
   struct Tied : Module {
-    Child<Linear> a{*this, "a", 2, 2, false}, b{*this, "b", 2, 2, false};
+    Child<Linear> GLIM_NAMED(a, 2, 2, false), GLIM_NAMED(b, 2, 2, false);
     Tied() { b.weight.tie(a.weight); }
   } tied;
   CHECK(tied.freeze("b.*") == Names{"b.weight"});

@@ -11,10 +11,10 @@ using namespace glim;
 
 struct CosineAttention : Layer {
   explicit CosineAttention(Index d)
-      : query(*this, "query", d, d),
-        key(*this, "key", d, d),
-        value(*this, "value", d, d),
-        factor(*this, "factor", tensor({3})) {}
+      : GLIM_NAMED(query, d, d),
+        GLIM_NAMED(key, d, d),
+        GLIM_NAMED(value, d, d),
+        GLIM_NAMED(factor, tensor({3})) {}
   Child<Linear> query, key, value;
   Param factor;
 

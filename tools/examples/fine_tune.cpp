@@ -15,13 +15,13 @@
 using namespace glim;
 
 struct Net : Layer {
-  explicit Net(Index classes) : head(*this, "head", 16, classes) {
+  explicit Net(Index classes) : GLIM_NAMED(head, 16, classes) {
     body.append<Linear>(2, 32);
     body.append<Tanh>();
     body.append<Linear>(32, 16);
     body.append<Tanh>();
   }
-  Child<Sequential> body{*this, "body"};
+  Child<Sequential> GLIM_NAMED(body);
   Child<Linear> head;
 
  private:

@@ -90,10 +90,7 @@ void add_transformer_parts(LayerCases& c) {
 
   struct Block final : Layer {
     explicit Block(NormPlacement p)
-        : placement(p),
-          norm(*this, "norm", 4),
-          dropout(*this, "dropout", 0.3),
-          inner(*this, "inner", 4, 4) {}
+        : placement(p), GLIM_NAMED(norm, 4), GLIM_NAMED(dropout, 0.3), GLIM_NAMED(inner, 4, 4) {}
     Var forward(const Var& x) override {
       return residual(placement, x, norm, dropout, [&](const Var& v) { return tanh(inner(v)); });
     }

@@ -19,10 +19,10 @@ struct Around final : Module {
   Around(const WrongOp& op, const WrongGradient* wrong, int kind)
       : op_(op),
         wrong_(wrong),
-        linear(*this, "linear", 2, 3),
-        attention(*this, "attention", 2, 2, 3),
-        lstm(*this, "lstm", 2, 3),
-        out(*this, "out", 1, 2),
+        GLIM_NAMED(linear, 2, 3),
+        GLIM_NAMED(attention, 2, 2, 3),
+        GLIM_NAMED(lstm, 2, 3),
+        GLIM_NAMED(out, 1, 2),
         kind_(kind) {
     to(DType::Float64);
   }
