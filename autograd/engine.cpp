@@ -1,5 +1,4 @@
-// The backward pass over a tape: gradients go from the last node to the first, each to what its op was
-// computed from,
+// The backward pass over a tape: gradients go from the last node to the first, each to the inputs of its op,
 //
 //   dx_k = Σ over the ops that read x_k of  (∂y/∂x_k)ᵀ dy        (chain rule, parts added up)
 //
@@ -55,7 +54,7 @@ Grads Engine::gradients(int i, const Var& dy) {
   return d;
 }
 
-// Adds what the rule of `from` gives for its input k to the gradient of the node that this input is.
+// Adds the gradient that the rule of `from` returns for its input k to `node`, which is that input.
 void Engine::pass_on(Table& table, int from, std::size_t k, int node, Grads& d) {
   auto refuse = [&](auto e) {
     tape_.place(e, from);
@@ -89,7 +88,7 @@ void Engine::pass_on(Table& table, int from, std::size_t k, int node, Grads& d) 
 
 namespace {
 
-// One element stands for several.
+// True if several indices share one element.
 bool repeats(const Tensor& x) {
   for (int i = 0; i < x.rank(); ++i)
     if (x.strides()[i] == 0 && x.shape()[i] > 1) return true;

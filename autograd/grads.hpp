@@ -1,7 +1,7 @@
-// What a rule gives back: a gradient for each input.
+// Grads: the gradients that a rule returns, one for each input.
 //
 //   return {{A, dy * b()}, {B, dy * a()}};        all of them, or
-//   if (needs_grad(A)) d[A] = dy * b();           those that are needed
+//   if (needs_grad(A)) d[A] = dy * b();           skips an unneeded one
 //
 // An input that is left out gets no gradient, which is an error if it needs one. A gradient that no input
 // needs is dropped.

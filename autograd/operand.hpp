@@ -2,7 +2,7 @@
 //
 //   Var y = gelu(x * w);        an error in the product or in gelu names this line
 //
-// An op takes its first operand as an Operand, which is made where the call stands, also when the call is an
+// An op takes its first operand as an Operand, which is made at the place of the call, also when the call is an
 // operator. A Tensor becomes a constant: mixing one into an expression of Vars is allowed everywhere,
 // and nothing flows into it.
 #pragma once
@@ -19,7 +19,7 @@ class Operand {
   Operand(const Var& v, Where where = Where::current()) : var_(&v), where_(where) {}
   Operand(const Tensor& constant, Where where = Where::current())
       : constant_(constant), var_(&*constant_), where_(where) {}
-  // Of what stands for a Var, as a module's parameter does.
+  // From a type that converts to Var, such as a module's Param.
   template <class V>
   requires requires(const V& v) { v.operator const Var&(); }
   Operand(const V& v, Where where = Where::current()) : Operand(v.operator const Var&(), where) {}

@@ -32,7 +32,7 @@ Var pow(const Operand& x, double exponent);   // x^p
 // condition ? a : b; condition is a bool tensor and has no gradient
 Var where(const Tensor& condition, const Operand& a, const Var& b);
 
-// A number stands for a tensor of its value; a Tensor for a constant (autograd/operand.hpp).
+// A number is taken as a tensor of its value, a Tensor as a constant (autograd/operand.hpp).
 inline Var operator+(const Operand& a, const Var& b) { return add(a, b); }
 inline Var operator-(const Operand& a, const Var& b) { return sub(a, b); }
 inline Var operator*(const Operand& a, const Var& b) { return mul(a, b); }
@@ -162,14 +162,14 @@ AttentionResult packed_attention(const Operand& x, const Var& memory, Index head
                                  const AttentionMask& mask = {}, double dropout_p = 0,
                                  RandomKey dropout_key = {}, bool need_probs = false);
 
-// What a loss over tokens measures, as sums over the tokens that count.
+// Measurements of a loss over tokens, summed over the tokens that count.
 struct LossSums {
   double kl = 0;           // Σ KL(q ‖ p)
   double smoothed_ce = 0;  // -Σ q ln p
   double nll = 0;          // -Σ ln p(target)
   Index tokens = 0;        // targets other than pad
 };
-// A loss, to be used as the Var that it is, and what it measured.
+// A loss, which is used as a Var, and its measurements.
 struct MeasuredLoss {
   Var loss;
   LossSums sums;

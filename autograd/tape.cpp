@@ -14,7 +14,7 @@ namespace {
 thread_local Tape* open_tape = nullptr;
 std::atomic<std::uint64_t> next_tape{1};
 
-// A destructor cannot throw, and what follows would use a tape that is gone.
+// A destructor cannot throw, and the code after it would use a tape that is gone.
 [[noreturn]] void end_program(const char* where) {
   std::fprintf(stderr, "glim: a Tape ends %s (autograd/tape.hpp)\n", where);
   std::abort();
@@ -272,7 +272,7 @@ ObserverT* Tape::find() const {
   return nullptr;
 }
 
-// Those of the tape come before others: what others see has passed them.
+// The tape's own observers come first. Others see values after them.
 template <class ObserverT>
 ObserverT& Tape::find_or_add() {
   if (auto* found = find<ObserverT>()) return *found;

@@ -38,14 +38,14 @@ struct Node {
   Shape shape;
   DType dtype;
   int scope = 0;      // of Tape::scope_path
-  std::string label;  // given by named(), else empty: an op's name or a leaf's stands for it
+  std::string label;  // given by named(); if empty, the name of the op or leaf is used
   Where where;
   std::shared_ptr<Leaf> leaf;
   std::int64_t bytes = 0;  // of the output
   std::uint64_t serial = 0;
 };
 
-// What a tape keeps in lists, whose memory is used again.
+// The lists of a tape. The next tape uses their memory again.
 struct TapeLists {
  protected:
   std::vector<Node> nodes_;
@@ -107,7 +107,7 @@ class Tape : private TapeLists {
   // The watched gradient of v; undefined if none came.
   Tensor grad_of(const Var& v) const;
   // Calls h with the complete gradient of v, or of every node whose path matches. Hooks run in the
-  // order in which they were added, then those of the leaf. One removed by another that runs before
+  // order in which they were added, then the hooks of the leaf. One removed by another that runs before
   // it does not run; one added meanwhile waits for the next gradient. ValueError for a null one.
   int hook(const Var& v, Hook h);
   int hook(std::string pattern, Hook h);
@@ -165,7 +165,7 @@ class Tape : private TapeLists {
   ObserverT& find_or_add();
 
   std::vector<std::unique_ptr<Observer>> own_;
-  std::vector<Observer*> observers_;  // own_, then those of observe()
+  std::vector<Observer*> observers_;  // own_, then the ones added by observe()
   bool replays_ = false;              // one of them wants to run ops again
   std::uint64_t id_;
   Tape* outer_;

@@ -22,7 +22,7 @@ namespace glim {
 
 class Var;
 
-// Sees a gradient when it is complete; what it returns replaces the gradient, undefined keeps it.
+// Called with a complete gradient. Returns a replacement, or undefined to keep it.
 using Hook = std::function<Var(const Var& gradient)>;
 void require_hook(const Hook& h);  // ValueError for a null one
 

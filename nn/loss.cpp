@@ -7,7 +7,7 @@
 namespace glim {
 namespace {
 
-// The loss over what was counted; `rows` is the first extent.
+// The loss over the counted elements. `rows` is the first extent.
 Var reduce(const Var& loss, Reduction reduction, double counted, double rows) {
   if (reduction == Reduction::None) return loss;
   Var total = sum(loss);

@@ -19,7 +19,7 @@
 
 namespace glim {
 
-// Mean divides by what was counted, BatchMean by the first extent.
+// Mean divides by the number of counted elements, BatchMean by the first extent.
 enum class Reduction { None, Mean, Sum, BatchMean };
 
 inline constexpr Index kIgnoreNothing = -100;  // torch's default: no class has this number

@@ -12,8 +12,8 @@
 // GLIM_NAMED(linear1, d, d_ff) is linear1{*this, "linear1", d, d_ff}. It is a macro because C++20 has no
 // way to get the name of a member as text. It may be in the declaration itself, which then is all that
 // a class writes: Child<Dropout> GLIM_NAMED(dropout, 0.1). A member registers itself, in the order of the
-// declarations. The dotted names ("decoder.layers.1.linear1.weight") are those of state_dict(), of
-// the paths on the tape and of error messages.
+// declarations. The dotted names ("decoder.layers.1.linear1.weight") are used by state_dict(), by
+// paths on the tape and in error messages.
 //
 // A module is called as a function: operator() enters its name and calls forward, which is private,
 // so that no call can leave the name out. Registration keeps addresses: modules neither copy nor move.
@@ -80,7 +80,7 @@ class Module {
   void load_state_dict(const StateDict& state, bool strict = true);
 
   // Runs f under the module's name, as operator() runs forward: for entries beside forward, and for
-  // what a parent computes with the parameters of a child.
+  // a parent that computes with the parameters of a child.
   template <class F>
   decltype(auto) in_scope(const F& f) const {
     Scope scope(scope_name_);

@@ -64,7 +64,7 @@ class Optimizer {
     Index step = 0;             // updates so far, with the current one
     Tensor gradient{};          // contiguous; undefined where this step leaves the parameter alone
   };
-  // `states`: what is kept for each parameter, of its shape and dtype, at first zeros.
+  // `states`: tensors kept for each parameter, of its shape and dtype, at first zeros.
   Optimizer(std::vector<ParameterGroup> groups, double rate, double weight_decay,
             std::vector<std::string> states);
 

@@ -5,7 +5,7 @@
 namespace glim {
 namespace {
 
-// Hooks may add and remove hooks, so those of now are taken by number, and looked up.
+// Hooks may add and remove hooks, so the present ones are listed by number and looked up.
 template <class Find>
 Var run(const Tape& tape, int node, const std::vector<int>& ids, Var gradient, const Find& find) {
   for (int id : ids) {

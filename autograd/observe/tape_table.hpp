@@ -18,7 +18,7 @@ namespace glim {
 // and backward, and the norm of the gradient where one was watched. A line below sums up.
 std::string to_table(const Tape& tape);
 
-// What it keeps for backward, in bytes; a tensor saved by two ops counts for both.
+// Bytes kept for backward. A tensor saved by two ops counts for both.
 Index saved_bytes(const Node& node);
 
 }  // namespace glim

@@ -15,7 +15,7 @@
 // An undefined gradient is none: the pass goes around the node, and what is below it alone gets
 // no gradient at all.
 //
-// What is given out are copies. A walk must not outlive its tape. An exception from step() ends the
+// Callers get copies. A walk must not outlive its tape. An exception from step() ends the
 // walk, as it ends backward.
 #pragma once
 
@@ -26,7 +26,7 @@
 
 namespace glim {
 
-// Sees what an op sends to one input; what it returns replaces it, undefined keeps it.
+// Sees the gradient that an op sends to one input. Returns a replacement, or undefined to keep it.
 using FlowHook = std::function<Tensor(const Flow&)>;
 
 struct WalkStep {

@@ -45,7 +45,7 @@ void Watching::arrived(int node, const Var& dy) {
     if (w.node == node) w.grad = dy.value();
 }
 
-// What was seen in a checkpointed region that backward ran again stays, by path alone.
+// Values seen in a checkpointed region that backward ran again stay, by path alone.
 void Watching::nodes_removed(int size, bool keep) {
   if (!keep) std::erase_if(list_, [size](const Watched& w) { return w.node >= size; });
   for (Watched& w : list_)

@@ -25,7 +25,7 @@ struct Sentences {
         t(q.size(1)),
         s(k.size(1)),
         a(v_.size(0)) {}
-  // Those of one piece of work: about 32,768 values of tanh.
+  // Rows in one piece of work: about 32,768 values of tanh.
   Index per_piece() const { return std::max<Index>(1, 32768 / std::max<Index>(1, t * s * a)); }
   template <class T>
   AdditiveTile<T> tile(Index i) const {

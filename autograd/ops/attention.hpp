@@ -40,7 +40,7 @@ AttentionGradients attention_gradients(const Var& query, const Var& key, const V
                                        const AttentionMask& mask, const AttentionDropout& drop,
                                        const Var& dcontext);
 
-// What the kernel needs beside shapes. ValueError for a dropout probability below 0; DTypeError unless the
+// The options of the kernel. ValueError for a dropout probability below 0; DTypeError unless the
 // operands share a floating dtype with the bias, and keep is bool; ShapeError unless both broadcast to the
 // scores. `listed` adds the operands to an error.
 void require_attention(std::string_view op, DType dtype, bool same_dtypes,

@@ -1,4 +1,4 @@
-// What the steps of recurrent cells share: their checks, and rows that keep their state.
+// Shared by the steps of recurrent cells: checks, and rows that keep their state.
 #pragma once
 
 #include "autograd/kernels/recurrent_cells.hpp"

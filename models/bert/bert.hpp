@@ -110,7 +110,7 @@ struct MaskingOptions {
 // How many of a sentence's n tokens are chosen: the nearest number to share·n within 1 ... n.
 Index chosen_count(Index n, double share);
 struct Masked {
-  Tensor ids;      // (B, S), with what the chosen tokens became
+  Tensor ids;      // (B, S), with the chosen tokens replaced
   Tensor chosen;   // (M,): positions among the B·S
   Tensor targets;  // (M,): what stood there
 };

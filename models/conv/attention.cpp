@@ -67,7 +67,7 @@ Var QuadraticAttention::forward(const Var& x) {
   Tensor r = relative_encoding(height, width, margin_, x.dtype());
   Var scores = reshape(matmul(encoding, Var(reshape(r, {3, t * s}))), {1, heads_, t, s});
 
-  // W_qry = W_key = 0: what is asked does not depend on what is there.
+  // W_qry = W_key = 0: the scores do not depend on the content.
   Var query(zeros({b, heads_, t, 1}, x.dtype())), key(zeros({b, heads_, s, 1}, x.dtype()));
   Var context = scaled_dot_product_attention(query, key, value, {{}, scores}).context;
   // (B, heads, T, D_h) -> (B, T, heads·D_h) -> (B, T, D_out) -> (B, D_out, H, W)

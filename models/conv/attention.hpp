@@ -20,7 +20,7 @@
 // together weigh less than 5 e^-α (four neighbours and a little); with α = 46 that is 5e-20, below
 // the rounding of float64, and the weights are exactly 0 and 1 up to rounding.
 //
-// Borders: a convolution pads with zeros. Here keys and values are those of the image with `margin`
+// Borders: a convolution pads with zeros. Here keys and values come from the image with `margin`
 // zero pixels around it and queries are the pixels of the image alone (the paper's remark on
 // padding): a head whose center is outside attends to a pixel of zeros, whose value is 0 because
 // value_proj has no bias. So the borders agree exactly, without a mask.

@@ -77,7 +77,7 @@ class ConvEncoder : public Callable<ConvEncoder> {
   Var forward(const Var& e, const Tensor& keep);  // e (B, S, D), keep (B, S): h_L (B, S, D)
 };
 
-// What the decoder attends to.
+// The encoder's output, to which the decoder attends.
 struct ConvMemory {
   Var keys, values;  // (B, S, D)
   Tensor keep;       // (B, 1, S)

@@ -5,7 +5,7 @@
 //   top-p     only the fewest of the likeliest tokens whose probabilities reach p together
 //             (Holtzman et al. 2020, arXiv 1904.09751, section 3.1), taken after top-k
 //
-// What is left is scaled to sum 1. Equal probabilities are ordered by token, lower first. Draw i of
+// The remaining probabilities are scaled to sum 1. Equal probabilities are ordered by token, lower first. Draw i of
 // a stream is a function of (key, i, distribution): the same seed gives the same text, whatever the
 // number of threads.
 //

@@ -50,7 +50,7 @@ class SequenceModel : public Module {
   virtual std::unique_ptr<StepDecoder> decoder_for(const SourceBatch& source, bool cached = true);
 
   // Output sequences of the sources, best first; by search over decoder_for, unless the model has
-  // its own search. Errors are those of search.
+  // its own search. Errors are the same as of search.
   virtual std::vector<std::vector<Hypothesis>> generate_sequences(const SourceBatch& source,
                                                                   const std::vector<Index>& limits,
                                                                   const SearchOptions& options,

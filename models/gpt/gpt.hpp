@@ -5,11 +5,11 @@
 //   logits = LN(x) wteᵀ                               (B, T, V); row t predicts token t+1
 //
 // mlp(h) = W₂ gelu(W₁ h), d_ff = 4 D. The head's weight is the embedding's (Press & Wolf 2017) and
-// has no bias; `bias` turns those of all other layers and norms on. Weights start N(0, σ), σ = 0.02,
+// has no bias; `bias` gives all other layers and norms one. Weights start N(0, σ), σ = 0.02,
 // the last projection of each residual branch N(0, σ/√(2N)), biases 0 (Radford et al. 2019, 2.3).
 //
 // The blocks are the encoder layers of models/transformer/layers.hpp under a causal mask, so names are
-// those of torch.nn.TransformerEncoder(TransformerEncoderLayer(norm_first=True,
+// the names of torch.nn.TransformerEncoder(TransformerEncoderLayer(norm_first=True,
 // activation="gelu")); models/gpt/gpt.md says which of nanoGPT's weights they are.
 //
 // Dropout falls on the embeddings' sum, the attention's probabilities and each branch's output.
@@ -36,7 +36,7 @@ struct GptConfig {
   double norm_eps = 1e-5;
   double init = 0.02;  // deviation of the initial weights
   Activation activation = Activation::Gelu;
-  // So many first tokens have probability 0: those that Glim's vocabularies have and an imported one lacks.
+  // The number of first tokens that have probability 0: Glim's vocabularies have them, an imported one lacks them.
   Index never_predicted = 0;
 };
 
@@ -48,9 +48,9 @@ class Gpt : public Callable<Gpt> {
 
   // Continues prefixes (B, n), n ≥ 0: its first step appends token n. `cached` keeps keys and
   // values, which gives the same probabilities as the whole context at each step. When the context
-  // is full its first `slide` tokens are dropped, and what stays moves to the front and is computed
-  // anew: with 1, as nanoGPT does, each token sees all the context there is; with more, the cache
-  // serves that many steps (0: a quarter of the context). The model must outlive it and be in
+  // is full its first `slide` tokens are dropped. The rest moves to the front and is computed again.
+  // With slide 1, as in nanoGPT, each token sees the whole context. With more, the cache is used for
+  // `slide` steps (0: a quarter of the context). The model must outlive it and be in
   // eval() (StateError). ValueError for a prefix that leaves no room for a step, or a slide
   // outside [0, context].
   std::unique_ptr<StepDecoder> decoder_for(const Tensor& prefix, bool cached = true,

@@ -64,7 +64,7 @@ std::unique_ptr<ScoredAttention> scored_attention(const Seq2SeqRnnConfig& c) {
   return std::make_unique<MultiplicativeAttention>(score, query, key);
 }
 
-// What the generator reads.
+// The generator's input.
 Var joined(const Seq2SeqRnn::Readout& r) {
   return concatenate({r.hidden, r.context, r.embedded}, -1);
 }

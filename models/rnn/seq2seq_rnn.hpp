@@ -64,21 +64,21 @@ class Seq2SeqRnn : public SequenceModel {
   // What decoding reads of the sources.
   struct Encoded {
     Var memory;               // (B, S, 2 He)
-    Var keys;                 // what the attention reads of it, computed once
+    Var keys;                 // the attention's keys, computed once
     Tensor keep;              // (B, S)
     std::vector<Var> states;  // of each decoder layer, (B, D), an LSTM's (B, 2 D)
-    SourceBatch source;       // what there is to copy
+    SourceBatch source;       // the words to copy
   };
   Encoded encode(const SourceBatch& source);
 
-  // What the logits are made of; of one step (B, ·), of all (B, T, ·).
+  // The inputs of the logits: (B, ·) of one step, (B, T, ·) of all.
   struct Readout {
     Var hidden, context, embedded;
     Var attention;  // (B, S) or (B, T, S)
   };
   // One step, which reads embedded (B, E) and advances `states`.
   Readout step(const Var& embedded, const Encoded& source, std::vector<Var>& states);
-  // Teacher forcing with tgt_in (B, T); sampling 0 reads it as it stands.
+  // Teacher forcing with tgt_in (B, T); sampling 0 reads it unchanged.
   Readout decode(const Tensor& tgt_in, const Encoded& source, double sampling = 0);
   Var generate(const Readout& read);  // (..., V)
   // The same, or with `copy` the mixture: (..., V + extra).
@@ -87,7 +87,7 @@ class Seq2SeqRnn : public SequenceModel {
   TeacherForced teach(const SourceBatch& source, const Tensor& tgt_in,
                       const TeachOptions& options = {}) override;
   const Seq2SeqRnnConfig& config() const { return config_; }
-  // With dropout: (...) -> (..., E). What was copied is unk.
+  // With dropout: (...) -> (..., E). A copied word is unk.
   Var embed_target(const Tensor& ids);
 
   Child<Embedding> src_embed, tgt_embed;

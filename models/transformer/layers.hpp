@@ -67,7 +67,7 @@ class EncoderLayer : public Callable<EncoderLayer> {
   Var sublayers(const Var& x, const Attend& attend);
 };
 
-// What a decoder layer keeps of the positions already decoded.
+// Keys and values that a decoder layer keeps of the positions already decoded.
 struct DecoderLayerCache {
   KeyValueCache self, memory;
 };
@@ -136,7 +136,7 @@ class Decoder : public Callable<Decoder, LayerStack<DecoderLayer>> {
   using Callable::Callable;
   DecoderOutput forward(Var x, const Var& memory, const AttentionRequest& self_request,
                         const AttentionRequest& memory_request);
-  // The weights asked for are those of the last layer.
+  // The attention weights returned are the last layer's.
   AttentionOutput forward(Var x, std::vector<DecoderLayerCache>& caches,
                           const AttentionRequest& memory_request);
 };

@@ -56,7 +56,7 @@ struct TransformerConfig {
   Recompute recompute = Recompute::None;
   Index pad = 0;
   bool copy = false;
-  Index unk = 3;            // what a copied word is to the target embedding
+  Index unk = 3;            // the target embedding of a copied word
   bool final_norm = false;  // behind post-norm stacks, too, as torch.nn.Transformer has it
 };
 
@@ -66,7 +66,7 @@ const TransformerConfig& checked(const TransformerConfig& config, std::string_vi
 LayerSizes layer_sizes(const TransformerConfig& config, Recompute from);
 // Draws every matrix of the model, `embeddings` as config.embedding_init says.
 void initialise(Module& model, const TransformerConfig& config, const std::vector<Var>& embeddings);
-// What is added to embeddings before the first layer.
+// Positions, added to the embeddings before the first layer.
 std::unique_ptr<PositionalEncoding> positions_of(const TransformerConfig& config);
 
 class Transformer : public Callable<Transformer, SequenceModel> {

@@ -1,4 +1,4 @@
-// Keys that a module appends to those it is given, as torch's add_bias_kv and add_zero_attn do.
+// Keys that a module appends to its input keys, as torch's add_bias_kv and add_zero_attn do.
 #pragma once
 
 #include "autograd/ops.hpp"

@@ -50,7 +50,7 @@ void KeyValueCache::select_rows(const Tensor& rows) {
     Tensor from = *cached, to = from;
     if (!in_place)
       to = empty({static_cast<Index>(picked.size()), heads, capacity, width}, from.dtype());
-    // Only what is filled is copied: `length` of `capacity` positions of each (row, head).
+    // Only the filled part is copied: `length` of `capacity` positions of each (row, head).
     visit_dtype(from.dtype(), [&]<class T>() {
       const T* source = from.data<T>();
       T* target = to.data<T>();

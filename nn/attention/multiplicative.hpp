@@ -22,7 +22,7 @@ class MultiplicativeAttention : public ScoredAttention {
   // width: A, for concat alone; 0 means Q.
   MultiplicativeAttention(LuongScore score, Index query_size, Index key_size, Index width = 0);
 
-  ChildPtr<Linear> query, key, v;  // those that the score has
+  ChildPtr<Linear> query, key, v;  // the ones that the score uses
 
  private:
   Var projection(const Var& keys) override;  // (B, S, K), (B, S, Q) or (B, S, A)

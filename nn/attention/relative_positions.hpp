@@ -3,7 +3,7 @@
 // Rotary (Su et al. 2021, arXiv 2104.09864, equation 15): query and key at position m are turned,
 // each pair of columns (2i, 2i+1) by the angle m / base^(2i/D):
 //   y[2i]   = x[2i] cos - x[2i+1] sin      y[2i+1] = x[2i] sin + x[2i+1] cos
-// so <y_m, y'_n> depends on m - n alone. The angles are those of the sinusoidal table. Values are
+// so <y_m, y'_n> depends on m - n alone. The angles are the same as in the sinusoidal table. Values are
 // not turned.
 //
 // ALiBi (Press et al. 2022, arXiv 2108.12409, section 3): head h of H subtracts its slope times the

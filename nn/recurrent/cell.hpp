@@ -45,7 +45,7 @@ struct RecurrentState {
   Var h, c;
 };
 
-// What the three cells share.
+// Shared by the three cells.
 class RecurrentCell : public Callable<RecurrentCell> {
  public:
   CellWeights weights;

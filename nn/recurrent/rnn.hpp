@@ -10,7 +10,7 @@
 //   (gates·H,), and the same with _reverse; all start uniform on ±1/√H
 //
 // Lengths (Schuster & Paliwal 1997 for two directions; torch's packed sequences): sequence b has
-// lengths[b] steps; what follows is padding. Padding never reaches the state: y is 0 there, the
+// lengths[b] steps; the rest is padding. Padding never reaches the state: y is 0 there, the
 // final state is that of the last real step, and the reverse direction starts at it.
 //
 // One product projects the inputs of all steps; a step multiplies only the state.

@@ -6,7 +6,7 @@
 //   x: (B, C, T) or (B, C, H, W)   weight: (O, C/groups, k) or (O, C/groups, kh, kw)   bias: (O,)
 //   y: (B, O, T') or (B, O, H', W')   T' = ⌊(T + 2p - d (k - 1) - 1)/s⌋ + 1; x is 0 outside
 //
-// `groups` cuts the channels into that many parts, each with its own kernels.
+// The channels are cut into `groups` parts, each with its own kernels.
 //
 // It is unfold (every window as a row), then linear; the gradients are in autograd/ops/windows.cpp
 // and linear.cpp. In memory y has its channels last, which the next convolution reads fastest.

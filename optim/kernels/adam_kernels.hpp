@@ -7,7 +7,7 @@
 
 namespace glim {
 
-// What is the same for all elements of a parameter in one step, with the symbols of optim/adam.hpp. Each
+// Factors shared by all elements of a parameter in one step, with the symbols of optim/adam.hpp. Each
 // number is computed in float64 and rounded once: 1 - β₂ computed from a float32 β₂ would lose half of its
 // digits.
 template <class T>
