@@ -17,7 +17,7 @@ using Work = std::function<void()>;
 Work training_step(const Setting& s, Recompute recompute);
 // Where the time of `steps` steps goes, as a table by op.
 void profile_step(const Setting& s, int steps, Recompute recompute);
-// Of all weights after so many steps (tools/train/weights_hash.hpp).
+// The hash of all weights after `steps` steps (tools/train/weights_hash.hpp).
 std::string weights_after(const Setting& s, int steps, Recompute recompute);
 
 // One op forward and backward (NAME "forward only" ops say so), by name; ValueError if unknown.

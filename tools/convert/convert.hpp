@@ -4,7 +4,7 @@
 //
 //   config                               JSON: number of heads, activation, dropout, ... in the format's own
 //                                        words; else of config.json beside the file
-//   tokenizer                            of a gpt: what a checkpoint of Glim has under this name
+//   tokenizer                            of a gpt: as a checkpoint of Glim has under this name
 //   source_tokenizer, target_tokenizer   of a transformer; one of them: of both sides
 //   label_smoothing                      ε of the loss, else 0
 //
@@ -18,12 +18,12 @@ namespace glim {
 
 struct ImportOptions {
   std::string from, file;  // a format's name; a file, or a folder with model.safetensors
-  Index heads = 0;         // what the file does not say: 0, empty
+  Index heads = 0;         // 0, empty: not in the file
   std::string norm, activation;
 };
 struct ImportedModel {
   Checkpoint checkpoint;
-  std::vector<std::string> summary;  // what was taken, and what was assumed
+  std::vector<std::string> summary;  // values that were found, and assumptions
 };
 // FileError naming the file and the weights, by their names there, that are missing, unexpected or of another
 // shape; ValueError("--heads") where the number of heads is not known.

@@ -1,7 +1,7 @@
 // The names that other programs give to the weights of these models, as data. One table serves both
 // directions: of several lines for one of our names, the first is the one that is written.
 //
-//   format    kind         what it is
+//   format    kind         description
 //   torch     transformer  torch.nn.Transformer with embeddings and generator (models/pytorch.md)
 //   nanogpt   gpt          a checkpoint of nanoGPT
 //   gpt2      gpt          GPT-2 as Hugging Face's GPT2LMHeadModel stores it

@@ -81,7 +81,7 @@ class Importer {
     return said.get<double>();
   }
   std::string folder() const { return std::filesystem::path(w_.file).parent_path().string(); }
-  // The settings, whose sizes must be those of the weights.
+  // The settings. Their sizes must match the weights.
   void require_settings(const std::vector<Settings::Size>& sizes) {
     const auto unknown = settings_.require_known(format_.name, sizes);
     if (!unknown.empty())

@@ -15,7 +15,7 @@
 
 namespace glim {
 
-// Token i of the files is token i + 4. What was assumed is added to `notes`.
+// Token i of the files is token i + 4. Assumptions are added to `notes`.
 TokenizerPtr gpt2_tokenizer(const std::string& folder, const Settings& settings, Index rows,
                             std::vector<std::string>& notes);
 

@@ -1,4 +1,4 @@
-// What is different in Marian, as Hugging Face stores it, brought into the form that Glim has. The model says
+// Marian, as Hugging Face stores it, converted to Glim's form. The model says
 // the same: only the order of its numbers changes.
 //
 //   tokens      </s>, <unk> and <pad> have other ids, and a target begins with <pad>. Glim's <s> is a second row

@@ -1,4 +1,4 @@
-// What a file of weights says beside its weights: the JSON object `config` of its metadata, or config.json in
+// The settings of a file of weights: the JSON object `config` of its metadata, or config.json in
 // its folder, as Hugging Face writes it.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace glim {
 
 class Settings {
  public:
-  // FileError for what is not a JSON object.
+  // FileError unless it is a JSON object.
   static Settings of(const std::map<std::string, std::string>& metadata, const std::string& file);
 
   // None where there is no such member (or null); FileError for one of another type, and for numbers that are

@@ -13,7 +13,7 @@
 #include "tensor/ops/reduce.hpp"
 using namespace glim;
 
-// IDX: two zeros, 8 for bytes, the rank, that many big-endian extents, and the elements.
+// IDX: two zeros, 8 for bytes, the rank, its big-endian extents, and the elements.
 Tensor read_idx(const std::string& path, unsigned rank) {
   std::ifstream file(path, std::ios::binary);
   std::vector<unsigned char> bytes(std::istreambuf_iterator<char>(file), {});

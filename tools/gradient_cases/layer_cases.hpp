@@ -1,4 +1,4 @@
-// Gradient checks of layers: what the files of layer cases share.
+// Gradient checks of layers: shared by the files of layer cases.
 #pragma once
 
 #include <memory>

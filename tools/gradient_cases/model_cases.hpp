@@ -1,4 +1,4 @@
-// Gradient checks of whole models: what the files of model cases share.
+// Gradient checks of whole models: shared by the files of model cases.
 #pragma once
 
 #include <functional>
@@ -26,7 +26,7 @@ struct ModelForm {
   bool second_order = false;
 };
 
-// By random projection: one number stands for each parameter's gradient.
+// By random projection: each parameter's gradient becomes one number.
 inline GradcheckReport check_model(const std::string& name, const ModelForm& form,
                                    const NamedParameters& parameters,
                                    const std::function<Var()>& loss, int directions = 3) {

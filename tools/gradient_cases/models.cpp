@@ -1,6 +1,6 @@
 // A whole small Transformer: every parameter's gradient of the smoothed loss, with seeded dropout,
 // padding on both sides, and tied or untied weights; fused, explicit, and the gradient of the
-// gradient. By random projection: one number stands for each parameter's gradient.
+// gradient. By random projection: each parameter's gradient becomes one number.
 #include "models/transformer/transformer.hpp"
 #include "tools/gradient_cases/model_cases.hpp"
 

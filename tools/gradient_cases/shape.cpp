@@ -4,7 +4,7 @@ namespace glim::specs {
 
 Family shape() {
   Family family{"shape", {}, {}};
-  // A view's backward only moves elements: the function is squared, so that what is moved depends
+  // A view's backward only moves elements: the function is squared, so that the gradient depends
   // on where it was.
   auto one = [&](const char* op, const char* name, std::vector<Shape> shapes,
                  std::function<Var(const Var&)> f) {

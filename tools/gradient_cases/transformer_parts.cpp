@@ -48,7 +48,7 @@ void rms_norm_specs(Family& family) {
 }
 
 void rotation_specs(Family& family) {
-  // A rotation is linear: it is squared, so that what is turned depends on x.
+  // A rotation is linear: it is squared, so that its gradient depends on x.
   auto turn = [](Index length, Index pairs) {
     return [=](const Vars& x) {
       Var angles(uniform({length, pairs}, -3, 3, {4, 9}, DType::Float64).to(x[0].dtype()));

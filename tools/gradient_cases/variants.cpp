@@ -96,7 +96,7 @@ GradcheckReport check(const char* name, Module& model, const ModelForm& form,
   return specs::check_model(name, form, model.named_parameters(), loss);
 }
 
-// The sources, of which words can be copied, and what is said.
+// The sources, whose words can be copied, and the targets.
 SourceBatch copied() {
   SourceBatch source(kSource);
   source.copy_ids = ids({9, 4, 10, 9, 7, 9, 0, 0}, {2, 4});

@@ -223,7 +223,7 @@ class Variations {
     });
   }
 
-  // Recording must not change the value, and the op must be what it says it is.
+  // Recording must not change the value, and the op must be the one specified.
   void unrecorded(const Spec& s) {
     append(s.op, s.name + ", recorded or not", false, [s, dtype = dtype_] {
       Vars xs, constants;
@@ -292,7 +292,7 @@ class Variations {
     });
   }
 
-  // What is behind a tensor, or behind its rows, changes no bit.
+  // Memory behind a tensor, or behind its rows, changes no bit.
   void before_nans(const Spec& s) {
     append(s.op, s.name + ", NaN behind it", false, [s, dtype = dtype_] {
       auto run = [&](const Arrange& arrange) {

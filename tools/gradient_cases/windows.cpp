@@ -4,7 +4,7 @@ namespace glim::specs {
 
 Family windows() {
   Family family{"windows", {}, {}};
-  // Windows only move elements: the function is squared, so that what is moved depends on x.
+  // Windows only move elements: the function is squared, so that the gradient depends on x.
   auto cut = [&](const char* name, const Shape& x, Window rows, Window columns, double fill = 0) {
     family.add({"unfold", name, in({x}), [=](const Vars& v) {
                   Var y = unfold(v[0], rows, columns, fill);

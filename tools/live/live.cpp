@@ -40,7 +40,7 @@ nlohmann::json answer(nlohmann::json request) {
     key = wanted;
   }
   example->change(options.changes);
-  // Attributions take many passes: the page keeps those of the pass as it was.
+  // Attributions take many passes: the page keeps the ones of the unchanged pass.
   last = inspect(*example, {.attribution_steps = 0, .lens = false});
   return {{"data", page_data(last, document)}};
 }

@@ -4,7 +4,7 @@
 //   {"train": null, "updates": 20}                                 goes on with it
 //
 // Answer: {"steps": [[step, loss per target, gradient norm, rate]...], "tried": [[step, share of exact outputs]...],
-// "over": whether the run has ended}. The weights are those of `glim train` with as many updates; they are in
+// "over": whether the run has ended}. The weights equal those of `glim train` after as many updates; they are in
 // run/last.safetensors. ValueError naming an option, and when no run has begun.
 #pragma once
 

@@ -35,14 +35,14 @@ std::string join(const std::vector<std::string>& parts, std::size_t count) {
   return path;
 }
 
-// "encoder.layers.0" of what is in it, "" outside of lists.
+// "encoder.layers.0" of a path within it, "" outside of lists.
 std::string layer_of(const std::vector<std::string>& parts) {
   for (std::size_t i = 1; i + 1 < parts.size(); ++i)
     if (is_number(parts[i])) return join(parts, i + 1);
   return "";
 }
 
-// Mean of what is defined.
+// Mean of the defined values.
 struct Mean {
   double sum = 0;
   Index count = 0;
@@ -122,7 +122,7 @@ Sample sample_of(const std::function<void()>& run) {
     std::string scope = join(parts, parts.size() - 1), what = parts.back();
     if (what == "scores" || what == "biased_scores") scores[scope] = w.value;
     if (what != "probs") continue;
-    // Probabilities that come from no scores are not those of an attention.
+    // Probabilities without scores are not an attention's.
     Tensor probs = as_heads(w.value), score = as_heads(scores[scope]);
     if (!probs.defined() || !score.defined() || score.shape() != probs.shape()) continue;
     int again = seen[w.path]++;

@@ -1,4 +1,4 @@
-// What a model does inside, on a few samples that never change:
+// Measurements inside a model, on a few samples that never change:
 //
 //   layer l, output x_1 … x_n (n tokens, D wide; the last value computed in the layer's scope)
 //     rms          √(mean of x²): the scale of its activations
@@ -38,7 +38,7 @@ struct Probed {
   std::vector<ProbedAttention> attention;  // the same; empty for a model without
 };
 
-// run(i) computes the i-th of so many samples, on the open tape.
+// run(i) computes the i-th of `samples` samples, on the open tape.
 Probed probe_inside(Module& model, Index samples, const std::function<void(Index i)>& run);
 
 // Mean cosine between different rows of x (n, D); NaN for n < 2 or when a row is 0.

@@ -4,7 +4,7 @@
 //   Ā_l = mean of the heads' probabilities       Â_l = ½ Ā_l + ½ I, each row divided by its sum
 //   rollout = Â_L ... Â_2 Â_1                    (T, T): row i says where position i comes from
 //
-// The ½ I stands for the residual connection. Rows whose probabilities sum to 1 need no division. A position
+// The ½ I is the residual connection. Rows whose probabilities sum to 1 need no division. A position
 // that may attend to nothing (all 0) keeps only itself.
 #pragma once
 

@@ -14,11 +14,11 @@ enum class Anchor { Start, Middle, End };
 
 // & < > " ' as entities; control characters that XML forbids and bytes that are not UTF-8 as U+FFFD.
 std::string xml_escaped(std::string_view text);
-// "12.5": two decimals at most; 0 for what is not finite, so that the picture stays readable.
+// "12.5": two decimals at most; 0 for a number that is not finite, so that the picture stays readable.
 std::string coordinate(double v);
 // The approximate width of a line of text.
 double text_width(std::string_view text, double size);
-// Cut to so many columns, the last "…".
+// Cut to `columns` columns, the last "…".
 std::string cut_to(std::string_view text, std::size_t columns);
 
 class Svg {

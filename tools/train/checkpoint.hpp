@@ -3,7 +3,7 @@
 //   NAME                  weights and buffers, under the names of torch.nn modules
 //   optimizer.NAME        the optimizer's state, in files to resume from
 //   metadata              glim (format), kind (tools/train/learners/kinds.hpp), options (JSON), config
-//                         (TOML), state (JSON), and what the kind needs to build its model again:
+//                         (TOML), state (JSON), and the description from which the kind rebuilds its model:
 //                         for translation model (JSON), source_tokenizer, target_tokenizer (absent
 //                         when shared)
 //
@@ -13,7 +13,7 @@
 //   last.safetensors      to resume from          best.safetensors    best on validation
 //   epoch-N.safetensors   for averaging           average.safetensors their mean
 //   step-N.safetensors    to return to: of a run with --record (tools/inspect/replay.hpp)
-//   config.toml           what the run was told   metrics.jsonl       a line for each measurement
+//   config.toml           the run's options       metrics.jsonl       a line for each measurement
 //
 // FileError naming the file when it is missing, is not a checkpoint, or has tensors that do not fit its
 // description.

@@ -1,4 +1,4 @@
-// What a run trains on: sentence pairs from a built-in task or from files, as text and as tokens.
+// The data of a run: sentence pairs from a built-in task or from files, as text and as tokens.
 // Tokenizers are trained on the training pairs only.
 #pragma once
 
@@ -14,7 +14,7 @@ struct Dataset {
   TokenizerPair tokenizers;
   TokenizedCorpus train_tokens, valid_tokens;
   std::string held_out;   // which pairs were taken to validate on, if no others were named
-  std::string distilled;  // what was done to the training targets, if a teacher made them
+  std::string distilled;  // describes the training targets, if a teacher made them
   // A number that differs where the tokens of the training pairs differ: resuming checks it.
   std::string fingerprint() const;
 };
@@ -25,7 +25,7 @@ Dataset load_pairs(const TrainOptions& options);
 // the text functions say. With --teacher its translations are read, which distil() has written.
 Dataset load_dataset(const TrainOptions& options, const TokenizerPair* given = nullptr);
 
-// The built-in test pairs of a task (those of `phrasebook`, fresh ones of the synthetic tasks).
+// The built-in test pairs of a task (for `phrasebook` its own; for synthetic tasks fresh ones).
 std::vector<SentencePair> task_test_pairs(const TrainOptions& options);
 
 }  // namespace glim

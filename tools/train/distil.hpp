@@ -1,4 +1,4 @@
-// Sequence-level distillation (Kim & Rush 2016, section 3.2): a student learns from what its teacher
+// Sequence-level distillation (Kim & Rush 2016, section 3.2): a student learns from the output of its teacher
 // translates, not from the references.
 //
 //   target_i ← the teacher's best translation of source_i (beam search)

@@ -3,7 +3,7 @@
 //   model   parameters · (weight + gradient + moments of the optimizer), of the layers' matrices
 //   data    the examples that a built-in task generates
 //
-// A lower bound: vocabularies, biases and what a step keeps for backward come on top.
+// A lower bound: vocabularies, biases and values saved for backward are not counted.
 #pragma once
 
 #include "tools/train/options.hpp"

@@ -14,7 +14,7 @@ namespace glim {
 
 class JsonLines {
  public:
-  // from_step 0 starts a new file. `head`, if any, is the first line, before those that are kept.
+  // from_step 0 starts a new file. `head`, if any, is the first line, before the kept ones.
   JsonLines(std::string path, Index from_step, const std::string& head = {});
   ~JsonLines();
   JsonLines(const JsonLines&) = delete;

@@ -1,4 +1,4 @@
-// What the training loop has to know about a kind of model and its data. The loop itself, its checkpoints,
+// Learner: a kind of model and its data, as the training loop sees them. The loop itself, its checkpoints,
 // schedules and exact resume are the same for all kinds (trainer.hpp).
 //
 // A learner holds the model and the data. The batches of an epoch are a function of (data, options,
@@ -58,26 +58,26 @@ class Learner {
   explicit Learner(TrainOptions options) : options_(std::move(options)) {}
   virtual ~Learner() = default;
 
-  // Those that it was made with, and in the place of zeros what the amount of data says (amount.hpp).
+  // The options it was made with. Zeros are replaced by values for the amount of data (amount.hpp).
   const TrainOptions& options() const { return options_; }
 
   virtual Module& model() = 0;
   virtual std::string kind() const = 0;  // as in tools/train/learners/kinds.hpp
-  // What a checkpoint needs beside the weights to build the model again (its sizes as JSON, its
+  // The parts of a checkpoint beside the weights that rebuild the model (its sizes as JSON, its
   // tokenizers), by name.
   virtual std::map<std::string, std::string> description() const = 0;
   // Differs where the training data differ: resuming checks it.
   virtual std::string fingerprint() const = 0;
-  // Lines that say what was read.
+  // Lines that describe the data.
   virtual std::vector<std::string> summary() const = 0;
 
   // Draws the batches of an epoch; returns their number (0: there are no such data). A training batch is divided
-  // into options.shards parts, and what follows takes parts for batches: those of batch b have the numbers
+  // into options.shards parts. Below, `batch` is the number of a part: the parts of batch b have the numbers
   // b · shards to (b + 1) · shards - 1. A part may be empty.
   virtual Index begin(Split split, Index epoch) = 0;
   virtual BatchSize size(Split split, Index batch) const = 0;
   // The loss summed over the targets of a batch, on the open tape, after `step` updates; `sums`
-  // receives what it measures. The model is in train() or eval().
+  // receives its measurements. The model is in train() or eval().
   virtual Var loss(Split split, Index batch, Index step, Measures& sums) = 0;
 
   // The loss of one sample of a small fixed set, 0 <= i < kProbes, by itself and so without padding:
@@ -85,8 +85,8 @@ class Learner {
   static constexpr Index kProbes = 4;
   virtual Var probe(Index i) = 0;
 
-  // The training samples of a batch, and the loss of the i-th alone, summed over its targets. What a kind draws of its
-  // data (hidden tokens) is what the last loss() of the batch drew.
+  // The training samples of a batch, and the loss of the i-th alone, summed over its targets. Random choices
+  // (hidden tokens) are the same as in the last loss() of the batch.
   virtual std::vector<TrainingSample> samples(Index batch) const = 0;
   virtual Var sample_loss(Index batch, std::size_t i) = 0;
 
@@ -101,8 +101,7 @@ class Learner {
 
   // How often each target occurs in the training data.
   virtual std::map<Index, Index> target_counts() const = 0;
-  // What the model makes of a few different inputs, in eval() meanwhile; nothing for kinds that write no text of their
-  // own.
+  // The model's outputs for a few different inputs, in eval() meanwhile. Empty for kinds that write no text.
   virtual std::vector<std::string> outputs() { return {}; }
 
   // Text that shows what the model in this folder has learned, on data that it was not trained on; empty
@@ -120,14 +119,14 @@ struct RowRange {
 inline RowRange part_rows(Index count, Index i, Index parts) {
   return {count * i / parts, count * (i + 1) / parts};
 }
-// Each batch in so many parts.
+// Each batch in `parts` parts.
 std::vector<std::vector<std::int64_t>> divided(
     const std::vector<std::vector<std::int64_t>>& batches, Index parts);
 
 // The row, of `count`, of the i-th of Learner::kProbes samples.
 Index probe_row(Index i, Index count);
 
-// What the model does inside on these samples (tools/measure/probe.hpp).
+// Measurements inside the model on these samples (tools/measure/probe.hpp).
 Probed probe_inside(Learner& learner);
 
 // Mean measures over the batches of the validation data, without a tape, the model in eval() meanwhile. Processes

@@ -39,7 +39,7 @@ struct TrainOption {
 
 // In the order of the help.
 const std::vector<TrainOption>& train_options();
-// std::logic_error if there is none of this name.
+// std::logic_error for an unknown name.
 const TrainOption& train_option(std::string_view name);
 
 // f(option, field) for each. `Options` may be const.

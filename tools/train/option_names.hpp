@@ -19,7 +19,7 @@ namespace glim {
 template <class E>
 struct OptionNames {
   std::vector<std::pair<std::string, E>> list;
-  // ValueError naming the option and what it may be.
+  // ValueError naming the option and its choices.
   E parse(const std::string& option, const std::string& name) const {
     std::string known;
     for (auto& [n, e] : list) {

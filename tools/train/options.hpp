@@ -21,14 +21,14 @@ struct TrainOptions {
 
   std::string to_json() const;
   std::string to_toml() const;  // as `glim train --config` reads it
-  // ValueError naming what is missing or of the wrong type; `where` is the file.
+  // ValueError naming the option that is missing or has the wrong type; `where` is the file.
   static TrainOptions from_json(const std::string& text, const std::string& where);
 };
 
 // ValueError, naming the option, for values that make no sense or contradict each other.
-void check(const TrainOptions& options);              // those of every kind
-void check_translation(const TrainOptions& options);  // those that name sentence pairs
-// A warm-up that leaves most of so many updates to learn at the full rate. The peak rate stays.
+void check(const TrainOptions& options);              // the options of every kind
+void check_translation(const TrainOptions& options);  // the options that name sentence pairs
+// A warm-up that is a small part of `updates`. The peak rate stays.
 void shorten_warmup(TrainOptions& options, Index updates);
 
 // Steps between lines of the log, or between records: the chosen ones, or for 0 fifty, fewer where a run would

@@ -89,7 +89,7 @@ bool among(std::string_view names, const std::string& name) {
   return names.empty();
 }
 
-// std::logic_error for what is no option, or no value of one.
+// std::logic_error for an unknown option or value.
 void set(TrainOptions& o, std::string_view name, std::string_view value) {
   const bool taken = std::visit(
       [&]<class Field>(Field TrainOptions::*member) {
@@ -112,7 +112,7 @@ void set(TrainOptions& o, std::string_view name, std::string_view value) {
 using Given = std::function<bool(const char*)>;
 using Took = std::function<void(const std::string&, const std::string&)>;
 
-// What was given decides what the data are.
+// The options that are given decide which data are used.
 void infer_task(TrainOptions& o, const Given& given, const Took& took) {
   if (given("task")) return;
   std::string because;

@@ -9,8 +9,8 @@
 
 namespace glim {
 
-// `given(name)`: the user has set the option of this name. `took(name, origin)` is told what was set instead,
-// and why: "default of --kind gpt", "recipe of --task names". A default that contradicts what was given
+// `given(name)`: the user has set the option of this name. `took(name, origin)` is called with each option that is set instead,
+// and why: "default of --kind gpt", "recipe of --task names". A default that contradicts a given option
 // yields to it; the lines returned say so where it may surprise.
 std::vector<std::string> apply_preset(
     TrainOptions& options, const std::function<bool(const char* name)>& given,

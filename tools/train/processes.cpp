@@ -63,7 +63,7 @@ void exchange(int partner, const void* out, std::size_t out_bytes, void* in, std
                static_cast<int>(in_bytes), MPI_BYTE, partner, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-constexpr Index kMessage = 1 << 20;  // elements: a message is added while it lies in the cache
+constexpr Index kMessage = 1 << 20;  // elements: a message is added while it is in the cache
 
 struct Slice {
   Index begin, end;
@@ -82,8 +82,7 @@ template <class T>
 void sum_in_tree(T* x, Index n, Index rank, Index size) {
   auto bytes = [](Slice r) { return static_cast<std::size_t>(r.size()) * sizeof(T); };
   std::vector<T> incoming(static_cast<std::size_t>(std::min(kMessage, n)));
-  std::vector<Slice> own{
-      {0, n}};  // what is summed here, level by level: half of it remains each time
+  std::vector<Slice> own{{0, n}};  // the range summed here, halved level by level
   for (Index distance = 1; distance < size; distance *= 2) {
     const auto [begin, end] = own.back();
     const Slice low{begin, begin + (end - begin) / 2}, high{low.end, end};

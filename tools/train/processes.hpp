@@ -17,7 +17,7 @@ namespace glim {
 class Processes {
  public:
   Processes() = default;  // this process alone
-  // Those that one mpirun (or srun) started; before start(), and where nothing did, this process alone.
+  // All processes that one mpirun (or srun) started. Before start(), or without mpirun, this process alone.
   static const Processes& world();
   // Called in main before the world is used. ValueError, in one process, when several were started and this
   // build or its MPI does not know of it; Exit in the others.

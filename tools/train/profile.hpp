@@ -1,7 +1,7 @@
 // Where the time of training steps goes, by op and by module, and as a trace for a timeline viewer
 // (Chrome's about:tracing, Perfetto).
 //
-// Times are those of each node's forward and backward on the calling thread. The rest is what happens between
+// Each node's forward and backward are timed on the calling thread. The rest is what happens between
 // them: adding gradients up, freeing, the optimizer.
 #pragma once
 

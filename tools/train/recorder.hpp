@@ -1,4 +1,4 @@
-// The training recorder: what happens inside a model while it learns, every so many steps.
+// The training recorder: measurements inside a model while it learns, every few steps.
 //
 //   of each module that has parameters w, with their gradient g (before clipping) and the change Δw
 //   that the optimizer made of it:

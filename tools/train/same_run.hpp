@@ -1,4 +1,4 @@
-// Whether several processes do the same run: each hashes what its numbers depend on, before the first step.
+// Whether several processes do the same run: each hashes everything its numbers depend on, before the first step.
 #pragma once
 
 #include "tools/train/learner.hpp"

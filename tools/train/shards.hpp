@@ -1,4 +1,4 @@
-// The gradients of the parts of a batch, added up in one tree whoever computed them:
+// The gradients of the parts of a batch, added up in one tree for any number of processes:
 //
 //   ((g_0 + g_1) + (g_2 + g_3)) + …         of a power of two of parts
 //
@@ -18,7 +18,7 @@ class ShardGradients {
   explicit ShardGradients(NamedParameters parameters) : parameters_(std::move(parameters)) {}
   // Takes the gradient of the next part out of the parameters.
   void take();
-  // Puts the sum of those of all processes into them.
+  // Replaces each by its sum over all processes.
   void give(const Processes& processes);
 
  private:

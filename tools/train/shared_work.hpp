@@ -10,7 +10,7 @@
 
 namespace glim {
 
-// What item(i) gives for each i < count: process r of P does r, r + P, …, and all get the results of all, numbers bit
+// The results of item(i) for each i < count: process r of P does r, r + P, …, and all get the results of all, numbers bit
 // for bit. An item exchanges nothing with other processes; its error ends them all (Processes::together).
 std::vector<nlohmann::json> shared_work(const Processes& processes, Index count,
                                         FunctionRef<nlohmann::json(Index)> item);

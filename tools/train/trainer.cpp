@@ -51,7 +51,7 @@ void draw_as(const TrainState& state, Index shard) {
 }
 
 Index planned_updates(const TrainOptions& o, Learner& learner) {
-  // Batches differ in number a little from epoch to epoch; those of the first stand for all.
+  // Batches differ in number a little from epoch to epoch; the first epoch's number is used for all.
   Index per_epoch = learner.begin(Split::Train, 0);
   Index updates = (per_epoch + o.accumulate - 1) / o.accumulate;
   Index all = updates * std::min(o.epochs, (Index{1} << 53) / std::max<Index>(updates, 1));

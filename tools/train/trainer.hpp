@@ -65,7 +65,7 @@ class Trainer {
   // A new run. The learner must outlive it.
   Trainer(const TrainOptions& options, Learner& learner, std::string config_toml);
   // Goes on from a checkpoint; a finished run goes on when the options say another end than the checkpoint's
-  // and leave room for more (else state().finished). ValueError when the data are not those it was trained
+  // and leave room for more (else state().finished). ValueError unless the data are the ones it was trained
   // on.
   Trainer(const TrainOptions& options, Learner& learner, Checkpoint from);
 

@@ -1,4 +1,4 @@
-// What a trained translation model says to sentences that it has never seen, and what it attends to.
+// Translations of sentences that a trained model has never seen, and its attention.
 #include <algorithm>
 #include <fmt/format.h>
 #include <unistd.h>

@@ -39,7 +39,7 @@ class Translator {
       : model_(model), tokenizers_(tokenizers) {}
 
   // Best first, one list per sentence. A blank sentence gives one empty translation.
-  // `names[i]` says where sentence i stands, for errors ("stdin:17").
+  // `names[i]` is the place of sentence i, for errors ("stdin:17").
   std::vector<std::vector<Translation>> translate(const std::vector<std::string>& sentences,
                                                   const TranslateOptions& options,
                                                   const std::vector<std::string>& names = {});

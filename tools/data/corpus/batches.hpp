@@ -1,8 +1,8 @@
 // Token pairs to padded batches.
 //
 //   source      (B, S)  x_1 … x_S                 right-padded with <pad>
-//   target_in   (B, T)  <s> y_1 … y_{T-1}         what the decoder reads (shifted right)
-//   target_out  (B, T)  y_1 … y_{T-1} </s>        what it must predict next
+//   target_in   (B, T)  <s> y_1 … y_{T-1}         input of the decoder (shifted right)
+//   target_out  (B, T)  y_1 … y_{T-1} </s>        targets to predict
 //
 // The batches of an epoch: the pairs are shuffled, then sorted by target length and, within it, by source
 // length, up and down in turn; equal lengths stay in shuffled order. The list is cut where the next pair

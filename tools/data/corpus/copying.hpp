@@ -46,7 +46,7 @@ class CopyNumbering {
   const VocabularyTokenizer &source_, &target_;
 };
 
-// What a batch needs beside its token numbers.
+// The parts of a batch beside its token numbers.
 struct CopyBatch {
   std::vector<std::int64_t> source;      // (B, S): columns, </s> and <pad> by their own numbers
   std::vector<std::int64_t> target_out;  // (B, T); empty without a target side

@@ -65,7 +65,7 @@ struct ParallelCorpus {
   std::vector<std::string> target_sentences() const;
 };
 
-// FileError also when the files differ in their number of lines (both counts are said), and when no
+// FileError also when the files differ in their number of lines (the message has both counts), and when no
 // pair is left. Policy::Error makes a pair with a blank side an error; Skip and Keep count it.
 ParallelCorpus read_parallel(const std::string& source_path, const std::string& target_path,
                              Policy blank = Policy::Skip);

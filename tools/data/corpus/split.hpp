@@ -12,7 +12,7 @@
 
 namespace glim {
 
-// The share of n sentences that is kept if none is asked for: a tenth, at most 1,000, and none of fewer than 20.
+// The default share of n sentences that is held out: a tenth, at most 1,000, and none of fewer than 20.
 double usual_share(std::size_t n);
 
 // The items at the end of a text of n that are kept: all of a share begun, and a tenth if it is below 0.

@@ -13,8 +13,8 @@ namespace glim {
 // The message of an nlohmann::json error, without its number.
 std::string problem_of(const nlohmann::json::exception& e);
 
-// What the text says. Nested beyond 32 levels it is refused before it is read: nlohmann::json copies, compares and
-// prints by recursion. A ValueError then, a parse_error for what is not JSON; without exceptions a discarded value.
+// The value of the text. Nesting beyond 32 levels is refused before it is read: nlohmann::json copies, compares and
+// prints by recursion. A ValueError then, a parse_error for invalid JSON; without exceptions a discarded value.
 nlohmann::json parse_json(std::string_view text, bool allow_exceptions = true);
 
 // ValueError naming a member of the object `like` that `json` has with another type, or a whole number
@@ -22,7 +22,7 @@ nlohmann::json parse_json(std::string_view text, bool allow_exceptions = true);
 void require_types(const nlohmann::json& json, const nlohmann::json& like);
 
 // read(json) of a text whose members have the types of those in `like`, the JSON of default values. FileError
-// "WHERE: its WHAT cannot be read: …" for what is not JSON, has other types, or is refused by `read`.
+// "WHERE: its WHAT cannot be read: …" for invalid JSON, other types, or a value that `read` refuses.
 template <class Read>
 auto read_json(const std::string& text, const std::string& like, const std::string& where,
                const char* what, const Read& read) {

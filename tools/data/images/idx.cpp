@@ -9,12 +9,12 @@
 namespace glim {
 namespace {
 
-// zlib reads what is not compressed as it is.
+// zlib reads uncompressed files unchanged.
 class Bytes {
  public:
   explicit Bytes(const std::string& path)
       : path_(path),
-        size_(InputFile(path).size()),  // FileError for what is missing or no file
+        size_(InputFile(path).size()),  // FileError for a missing file or a folder
         file_(gzopen(path.c_str(), "rb")) {
     if (!file_) throw FileError(path, "cannot be read");
   }

@@ -4,7 +4,7 @@
 //
 // Elements are bytes here (type 8): images (N, H, W), labels (N).
 //
-// Errors: FileError naming the file for what is missing, damaged, truncated, longer than its header
+// Errors: FileError naming the file if it is missing, damaged, truncated, longer than its header
 // says, of another type or rank; ValueError where images and labels differ in number.
 #pragma once
 

@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr Index kLargestPngSide = 16384;
-constexpr std::uint64_t kDeflateMost = 1032;  // deflate makes data at most so many times smaller
+constexpr std::uint64_t kDeflateMost = 1032;  // largest ratio of deflate
 
 std::string size_text(Index height, Index width) {
   return std::to_string(height) + " x " + std::to_string(width);
@@ -53,7 +53,7 @@ void require_whole_chunks(const InputFile& file) {
 class Png {
  public:
   explicit Png(const std::string& path) : path_(path) {
-    InputFile file(path);  // FileError for what is missing or no file
+    InputFile file(path);  // FileError for a missing file or a folder
     require_whole_chunks(file);
     file_.reset(std::fopen(path.c_str(), "rb"));
     if (!file_) file.fail("cannot be opened");

@@ -84,7 +84,7 @@ std::size_t word_end(std::string_view text, std::size_t at) {
   const std::size_t end = run_end(text, at, Class::Space);
   if (end == text.size()) return end;
   std::size_t last =
-      end - 1;  // the last white space, which belongs to what follows if more is before it
+      end - 1;  // the last white space, which belongs to the next word if more is before it
   while ((text[last] & 0xC0) == 0x80) --last;
   return last > at ? last : end;
 }

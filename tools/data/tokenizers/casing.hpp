@@ -6,7 +6,7 @@
 // Standard, table 3-17; ª, º and letters in squares do not count as cased here, as they do in Python).
 // Locale-dependent casing (Turkish) is not done; Python does not do it either.
 //
-// The letters are those that the utf8proc of the system knows: Unicode 15 in Debian 12, 15.1 in Debian 13.
+// The system's utf8proc decides what is a letter: Unicode 15 in Debian 12, 15.1 in Debian 13.
 #pragma once
 
 #include <string>

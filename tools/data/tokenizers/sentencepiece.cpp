@@ -59,7 +59,7 @@ std::int64_t most_possible(const std::string& complaint) {
   return at == std::string::npos ? 0 : std::atoll(complaint.c_str() + at + kHint.size());
 }
 
-// What SentencePiece refused, in terms of what the user can change.
+// The error of SentencePiece, in terms of the options that the user can change.
 std::string explain(const TokenizerOptions& o, const std::string& message, std::size_t characters) {
   const auto least = static_cast<std::int64_t>(characters) + kSpecialTokens;
   if (o.vocabulary_size < least) {
@@ -182,7 +182,7 @@ std::vector<std::int64_t> SentencePieceTokenizer::encode_valid(std::string_view 
 
 bool SentencePieceTokenizer::unknown(std::string_view character) const {
   if (!tokens_) return processor_->PieceToId(character == " " ? "▁" : character) == kUnk;
-  std::vector<int> ids;  // of what the character map makes of it
+  std::vector<int> ids;  // of the text after the character map
   if (!processor_->Encode(character, &ids).ok()) return true;
   return std::ranges::any_of(ids, [&](int id) { return processor_->IsUnknown(id); });
 }

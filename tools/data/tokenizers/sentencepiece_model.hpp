@@ -13,7 +13,7 @@
 
 namespace glim {
 
-// Throws ValueError, saying what is wrong, unless `model` is whole, is a unigram or BPE model without
+// ValueError naming the problem unless `model` is whole, is a unigram or BPE model without
 // a character map, its pieces are distinct valid texts with finite scores, of which the first four
 // are the special tokens of vocabulary.hpp and the others are normal. A `foreign` one may number its special pieces
 // as it likes, and may have a character map, each step of which stays inside.

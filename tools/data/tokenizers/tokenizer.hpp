@@ -33,7 +33,7 @@ class Tokenizer {
   // the vocabulary is kUnk. ValueError when the line is not valid UTF-8.
   std::vector<std::int64_t> encode(std::string_view line) const;
   // For callers that use at most `most` tokens. Of a longer line only the first 4 `most` tokens may be
-  // encoded. The first `most` tokens are those of the whole line, except that a run of one repeated character
+  // encoded. The first `most` tokens equal the whole line's, except that a run of one repeated character
   // may be split differently.
   std::vector<std::int64_t> encode(std::string_view line, std::int64_t most) const;
 
@@ -73,7 +73,7 @@ class Tokenizer {
 
 using TokenizerPtr = std::shared_ptr<const Tokenizer>;
 
-// What the vocabulary lacks of a line's first `most` tokens, each once: tokens, or characters of the line
+// Tokens of a line's first `most` that the vocabulary lacks, each once: tokens, or characters of the line
 // where tokens are learned pieces.
 std::vector<std::string> unknown_parts(const Tokenizer& tokenizer, std::string_view line,
                                        std::int64_t most);

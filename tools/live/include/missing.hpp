@@ -1,4 +1,4 @@
-// What the C++ library of Debian 12's Emscripten lacks of C++20, in so far as Glim uses it. Read before every source
+// Parts of C++20 that Glim uses and the C++ library of Debian 12's Emscripten lacks. Read before every source
 // of the module; namespace std is not ours to add to, but there is no other place where the sources look.
 #pragma once
 
