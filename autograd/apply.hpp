@@ -103,6 +103,8 @@ template <class OpT, class Forward, class Operands>
 Var apply_list(const Where& where, OpT& op, const Var* const* inputs, std::size_t count,
                const Forward& forward, Operands operands) {
   (void)Registered<OpT>::done;
+  static_assert(std::is_nothrow_move_constructible_v<OpT>,
+                "an op is moved onto the tape, not copied");
   Engine::Recorder recorder(op, OpT::formula, inputs, count, where);
   try {
     if (recorder.replays()) [[unlikely]]

@@ -43,6 +43,9 @@ struct SavedValue {
 
 class Op {
  public:
+  Op() = default;
+  Op(const Op&) = default;  // to run it again
+  Op(Op&&) = default;       // onto the tape
   virtual ~Op() = default;
   // ∂L/∂x for each input x, given dy = ∂L/∂y.
   virtual Grads gradient(const Var& dy) const = 0;
