@@ -97,7 +97,8 @@ bool is_chinese(std::uint32_t c) {
 std::string tokenize_zh(std::string_view line) {
   const auto words = split_spaces(line);
   if (words.empty()) return {};
-  line = {words.front().data(), words.back().data() + words.back().size()};  // without outer spaces
+  const char *begin = words.front().data(), *end = words.back().data() + words.back().size();
+  line = {begin, static_cast<std::size_t>(end - begin)};  // without outer spaces
   std::string apart;
   for (const CodePoint& c : code_points(line)) {
     const std::string space = is_chinese(c.value) ? " " : "";
