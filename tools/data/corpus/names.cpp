@@ -6,7 +6,7 @@
 #include <string_view>
 #include <unordered_set>
 
-#include "tools/data/phrasebook/clauses.hpp"
+#include "tools/data/phrasebook/phrasebook.hpp"
 
 namespace glim {
 namespace {

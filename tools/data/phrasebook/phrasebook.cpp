@@ -7,7 +7,6 @@
 #include <unordered_set>
 
 #include "tools/data/corpus/random.hpp"
-#include "tools/data/phrasebook/clauses.hpp"
 
 namespace glim {
 namespace {

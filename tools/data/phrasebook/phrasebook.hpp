@@ -1,5 +1,5 @@
-// The default task: English–Chinese sentence pairs from a small synchronous grammar in the program itself,
-// the same on every machine.
+// The default task: English–Chinese sentence pairs from a small synchronous grammar in the program itself
+// (grammar.txt), the same on every machine.
 //
 //   I have a cat                                   我有一只猫
 //   She bought two books at the market yesterday   她昨天在市场上买了两本书
@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "tools/data/corpus/corpus.hpp"
+#include "tools/data/corpus/random.hpp"
 
 namespace glim {
 
@@ -34,4 +35,15 @@ const std::vector<SentencePair>& phrasebook_test();   // 1,000
 // "V:buy|book", "P:in the park|dog", "S:she|buy". Empty for any other text.
 std::vector<std::string> phrasebook_combinations(const std::string& english);
 
+namespace phrasebook {
+
+struct Sentence {
+  std::string english, chinese;
+  std::vector<std::string> combinations;
+};
+
+// One sentence of the grammar, of any length.
+Sentence draw_sentence(SplitMix64& random);
+
+}  // namespace phrasebook
 }  // namespace glim

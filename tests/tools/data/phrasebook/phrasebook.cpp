@@ -8,9 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "tensor/error.hpp"
 #include "tests/catch.hpp"
 #include "tools/common/utf8.hpp"
-#include "tools/data/phrasebook/clauses.hpp"
+#include "tools/data/phrasebook/grammar.hpp"
 #include "tools/data/tokenizers/tokenizer.hpp"
 
 namespace test_phrasebook {
@@ -114,6 +115,29 @@ TEST_CASE("every draw of a sentence has the same translation", "[phrasebook][slo
       FAIL(s.english << ": " << at->second << ", " << s.chinese);
   }
   CHECK(seen.size() > 100000);
+}
+
+// Trained weights and golden hashes depend on them.
+TEST_CASE("the same seed draws the same sentences and combinations", "[phrasebook]") {
+  SplitMix64 random(1);
+  std::string all;
+  for (int i = 0; i < 10000; ++i) {
+    const auto s = phrasebook::draw_sentence(random);
+    all += s.english + '\t' + s.chinese;
+    for (const std::string& c : s.combinations) all += '\t' + c;
+    all += '\n';
+  }
+  CHECK(text_hash(all) == 0xa4e973fb7afeb21au);
+}
+
+TEST_CASE("a grammar names what it does not know", "[phrasebook]") {
+  using phrasebook::read_grammar;
+  const std::string words = "tags small\ntable noun: english zh tags*\n  cat  猫  small\n";
+  CHECK_NOTHROW(read_grammar(words + "sentence\n  n: noun where n & small\n  a {n} / {n}\n"));
+  CHECK_THROWS_AS(read_grammar(words + "  dog  狗  big\n"), ValueError);
+  CHECK_THROWS_AS(read_grammar(words + "sentence\n  n: verb\n"), ValueError);
+  CHECK_THROWS_AS(read_grammar(words + "sentence\n  a {n} / 一\n"), ValueError);
+  CHECK_THROWS_AS(read_grammar(words + "sentence\n  [n.plural] a / 一\n"), ValueError);
 }
 
 TEST_CASE("sentences are short, clean text", "[phrasebook]") {
