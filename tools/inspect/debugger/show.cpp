@@ -8,7 +8,8 @@
 #include "autograd/formula.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tensor/print.hpp"
-#include "tools/inspect/debugger/rules.hpp"
+#include "tools/inspect/debugger/rule.hpp"
+#include "tools/inspect/debugger/sources.hpp"
 #include "tools/measure/statistics.hpp"
 
 namespace glim::step {
@@ -36,14 +37,10 @@ std::string forward_line(const Session& s, int i) {
   const Node& n = s.node(i);
   if (n.leaf) return "";
   std::string line = to_string(n.where);
-  const std::string_view file = n.where.file_name();
-  for (const Source& source : forward_sources()) {
-    if (!file.ends_with(source.name)) continue;
-    std::string_view text = source.text;
-    for (int k = 1; k < n.where.line(); ++k) text.remove_prefix(text.find('\n') + 1);
-    text = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
-    line.append("  ").append(text);
+  if (const auto lines = source_lines(n.where); !lines.empty()) {
+    std::string_view code = lines[static_cast<std::size_t>(n.where.line()) - 1];
+    code.remove_prefix(std::min(code.find_first_not_of(' '), code.size()));
+    line.append("  ").append(code);
   }
   return "   " + line + "\n";
 }
@@ -179,20 +176,6 @@ std::string graph_text(const Session& s, int i) {
   return text;
 }
 
-std::string rule_text(std::string_view op) {
-  for (const Rule& rule : rules()) {
-    if (rule.op != op) continue;
-    std::string text = fmt::format("the rule of {} ({})\n", op, rule.place);
-    std::string_view code = rule.code;
-    for (std::size_t end = 0; !code.empty(); code.remove_prefix(std::min(end + 1, code.size()))) {
-      end = std::min(code.find('\n'), code.size());
-      text += fmt::format("    {}\n", code.substr(0, end));
-    }
-    return text;
-  }
-  return {};
-}
-
 std::string list_text(const Session& s, int i, int around) {
   std::string text;
   int top = std::min(s.size() - 1, i + around), bottom = std::max(0, i - around);
@@ -203,7 +186,7 @@ std::string list_text(const Session& s, int i, int around) {
                                                       : "  ";
     text += fmt::format("{}{}{}\n", mark, k == i ? "> " : "  ", node_line(s, k));
   }
-  return text + rule_text(s.node(i).name);
+  return text + rule_text(s, i);
 }
 
 std::string gradient_note(const Session& s, int i) {

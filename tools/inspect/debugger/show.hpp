@@ -24,8 +24,6 @@ std::string saved_text(const Session& session, int node);
 std::string where_text(const Session& session, int node);
 // Inputs below it, readers above it, with what flowed along each edge.
 std::string graph_text(const Session& session, int node);
-// The op's rule as it is in its source; "" for a leaf.
-std::string rule_text(std::string_view op);
 // `around` nodes on each side in the order of the walk, and the rule of this one.
 std::string list_text(const Session& session, int node, int around = 5);
 // "" when the gradient is complete; else why there is none, or not all of it.

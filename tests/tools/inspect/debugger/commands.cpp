@@ -10,7 +10,9 @@
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tests/tools/inspect/debugger/common.hpp"
+#include "tools/gradient_cases/spec.hpp"
 #include "tools/inspect/debugger/difference.hpp"
+#include "tools/inspect/debugger/rule.hpp"
 #include "tools/inspect/debugger/show.hpp"
 #include "tools/inspect/debugger/why.hpp"
 #include "tools/inspect/node_names.hpp"
@@ -231,19 +233,36 @@ TEST_CASE("up and down follow the graph, and leave the pass alone") {
   CHECK(contains(d("graph"), "the loss: read by nothing"));
 }
 
-TEST_CASE("list shows the rule as it stands in the source, for every op") {
+TEST_CASE("list shows the rule of every op, by the lines at which it runs") {
   Driven d;
   std::string text = d("list decoder.layers.1.multihead_attn.probs");
-  CHECK(contains(text, "the rule of masked_softmax (softmax.cpp:"));
-  CHECK(contains(text, "return y * (dy - sum(dy * y, {axis}, true));"));
-  for (std::string_view op : registered_ops()) {
-    if (op.starts_with("wrong_")) continue;  // planted below
-    INFO(op);
-    CHECK(contains(rule_text(op), "the rule of " + std::string(op) + " ("));
-    CHECK((contains(rule_text(op), " dx(") || contains(rule_text(op), " da(") ||
-           contains(rule_text(op), "Grads gradient(const Var&")));
-  }
-  CHECK(rule_text("leaf").empty());
+  CHECK(contains(text, "the rule of masked_softmax\n  softmax.cpp:"));
+  CHECK(contains(text, "    return y * (dy - sum(dy * y, {axis}, true));\n"));
+  CHECK(rule_text(d.session, 0).empty());  // a leaf
+  std::set<std::string> seen, without_code;
+  for (const specs::Family& family : specs::families())
+    for (const specs::Spec& spec : family.specs) {
+      specs::Vars x;
+      for (const Tensor& t : spec.inputs(1)) x.push_back(Var::leaf(t));
+      Session session([&] { return sum(spec.f(x)); });
+      for (int i = 0; i < session.size(); ++i) {
+        if (session.node(i).leaf) continue;
+        const std::string op(session.node(i).name), rule = rule_text(session, i);
+        INFO(op << ", " << spec.name << ": " << rule);
+        CHECK(rule.starts_with("the rule of " + op + "\n"));
+        if (seen.insert(op).second) without_code.insert(op);
+        if (contains(rule, ".cpp:")) without_code.erase(op);
+      }
+    }
+  for (std::string_view op : registered_ops())
+    if (!op.starts_with("wrong_")) CHECK(seen.contains(std::string(op)));  // planted below
+  // These hand dy on, or run again: their equations are shown.
+  CHECK(without_code == std::set<std::string>{"add", "recomputed", "shift"});
+  Session alone([] {
+    Var x = Var::leaf(ones({2}));
+    return sum(x + 1);
+  });
+  CHECK(contains(rule_text(alone, 1), "the rule of shift\n    dx = dy\n"));
 }
 
 TEST_CASE("values and gradients are printed, whole or in part") {
