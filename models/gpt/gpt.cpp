@@ -1,6 +1,7 @@
 #include "models/gpt/gpt.hpp"
 
 #include <cmath>
+#include <set>
 
 #include "nn/init.hpp"
 #include "tensor/error.hpp"
@@ -28,10 +29,6 @@ LayerSizes sizes_of(const GptConfig& c) {
   return s;
 }
 
-bool ends_residual_branch(const std::string& name) {
-  return name.ends_with("self_attn.out_proj.weight") || name.ends_with("linear2.weight");
-}
-
 }  // namespace
 
 Gpt::Gpt(const GptConfig& config)
@@ -41,10 +38,13 @@ Gpt::Gpt(const GptConfig& config)
       GLIM_NAMED(transformer, config.layers, sizes_of(config_)),
       GLIM_NAMED(lm_head, config.d_model, config.vocab, false) {
   lm_head.weight.tie(wte.weight);
-  double branches = std::sqrt(2 * static_cast<double>(config.layers));
+  std::set<const Leaf*> last;  // of a residual branch
+  for (EncoderLayer& layer : transformer.layers)
+    last.insert({&layer.self_attn.out_proj.weight.leaf(), &layer.linear2.weight.leaf()});
+  const double branches = std::sqrt(2 * static_cast<double>(config.layers));
   for (auto& [name, p] : named_parameters()) {
     if (p.rank() > 1)
-      normal_(p.value(), 0, config.init / (ends_residual_branch(name) ? branches : 1));
+      normal_(p.value(), 0, config.init / (last.contains(&p.leaf()) ? branches : 1));
     else if (name.ends_with("bias"))
       constant_(p.value(), 0);
   }

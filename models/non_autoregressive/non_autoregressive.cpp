@@ -75,7 +75,7 @@ Var NonAutoregressive::encode(const Tensor& src) {
   AttentionRequest request;
   request.keep = padding_keep(src, config_.pad);
   Var x = src_embed(src) * std::sqrt(static_cast<double>(config_.d_model));
-  return encoder(src_positions_(x), request);
+  return encoder(src_positions(x), request);
 }
 
 Var NonAutoregressive::length_logits(const Var& memory, const Tensor& src) {
@@ -108,7 +108,7 @@ DecoderOutput NonAutoregressive::decode(const std::vector<Index>& lengths, const
                                      config_.copy_sharpness, memory.dtype());
   Var embedded = src_embed(src) * std::sqrt(static_cast<double>(config_.d_model));
   Var copied = matmul(Var(weights), embedded);  // (B, T, S) (B, S, D) -> (B, T, D)
-  return decoder(tgt_positions_(copied), memory, self_request, memory_request);
+  return decoder(tgt_positions(copied), memory, self_request, memory_request);
 }
 
 Index NonAutoregressive::long_length(Index source_length) const {

@@ -72,12 +72,8 @@ class NonAutoregressive : public SequenceModel {
                             layer_sizes(config_, Recompute::Encoder));
   Child<Decoder> GLIM_NAMED(decoder, config_.decoder_layers, layer_sizes(config_, Recompute::All));
   Child<Linear> GLIM_NAMED(generator, config_.d_model, config_.tgt_vocab);
-
- private:
-  ChildPtr<PositionalEncoding> src_positions_{*this, "src_positions", positions_of(config_)};
-  ChildPtr<PositionalEncoding> tgt_positions_{*this, "tgt_positions", positions_of(config_)};
-
- public:
+  ChildPtr<PositionalEncoding> GLIM_NAMED(src_positions, positions_of(config_));
+  ChildPtr<PositionalEncoding> GLIM_NAMED(tgt_positions, positions_of(config_));
   ChildPtr<Linear> length_predictor;  // with Predict
 
  private:

@@ -80,12 +80,12 @@ Var Transformer::embed(Embedding& table, const ChildPtr<PositionalEncoding>& pos
 Var Transformer::encode(const Tensor& src) {
   AttentionRequest request;
   request.keep = padding_keep(src, config_.pad);
-  return encoder(embed(src_embed, src_positions_, src), request);
+  return encoder(embed(src_embed, src_positions, src), request);
 }
 
 DecoderOutput Transformer::decode(const Tensor& tgt_in, const Var& memory, const Tensor& src,
                                   bool need_attention) {
-  return decode_embedded(embed(tgt_embed, tgt_positions_, tgt_in), tgt_in, memory, src,
+  return decode_embedded(embed(tgt_embed, tgt_positions, tgt_in), tgt_in, memory, src,
                          need_attention);
 }
 
@@ -125,7 +125,7 @@ TeacherForced Transformer::answer(const Tensor& tgt_in, const Var& memory,
                                   const SourceBatch& source, bool need_attention) {
   TeacherForced out;
   Tensor known = copy ? embeddable(tgt_in, config_.tgt_vocab, config_.unk) : tgt_in;
-  Var x = embed(tgt_embed, tgt_positions_, known);
+  Var x = embed(tgt_embed, tgt_positions, known);
   auto [hidden, seen] = decode_embedded(x, known, memory, source.ids, need_attention || copy);
   out.logits = generate(hidden);
   if (copy) {
@@ -164,7 +164,7 @@ class CachedTransformerDecoder final : public StepDecoder {
     AttentionRequest request;
     request.keep = keep_;
     request.need_weights = wants_attention_;
-    Var x = model_.embed(model_.tgt_embed, model_.tgt_positions_, ids, length_++);
+    Var x = model_.embed(model_.tgt_embed, model_.tgt_positions, ids, length_++);
     auto [hidden, weights] = model_.decoder(x, caches_, request);
     if (wants_attention_) attention_ = weights.value();
     Var logits = model_.generate(hidden);  // (rows, 1, V)

@@ -108,11 +108,10 @@ class Transformer : public Callable<Transformer, SequenceModel> {
   TeacherForced answer(const Tensor& tgt_in, const Var& memory, const SourceBatch& source,
                        bool need_attention);
 
-  // Learned positions are one table a side; the sinusoidal ones have no parameters.
-  ChildPtr<PositionalEncoding> src_positions_{*this, "src_positions", positions_of(config_)};
-  ChildPtr<PositionalEncoding> tgt_positions_{*this, "tgt_positions", positions_of(config_)};
-
  public:
+  // Learned positions are one table a side; the sinusoidal ones have no parameters.
+  ChildPtr<PositionalEncoding> src_positions{*this, "src_positions", positions_of(config_)};
+  ChildPtr<PositionalEncoding> tgt_positions{*this, "tgt_positions", positions_of(config_)};
   ChildPtr<PointerGenerator> copy;  // with config.copy
 };
 

@@ -7,7 +7,7 @@ AttentionOutput MultiheadAttention::forward(const Var& x, KeyValueCache& cache,
                                             const AttentionRequest& request) {
   check(x, x, x);
   Index offset = cache.length;
-  Var packed = in_proj_weight_.defined() ? project(x, Query, Value) : Var();
+  Var packed = in_proj_weight.defined() ? project(x, Query, Value) : Var();
   auto part = [&](Part i) {
     return split_heads(packed.defined() ? slice(packed, 2, i * d_, (i + 1) * d_) : project(x, i));
   };

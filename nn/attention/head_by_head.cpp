@@ -26,7 +26,7 @@ Var MultiheadAttention::head_by_head(const Var& query, const Var& key, const Var
       Var v = head_part(value, Value, head);
       contexts.push_back(scaled_dot_product_attention(q, k, v, own).context);
     }
-    return out_proj_(concatenate(contexts, -1));
+    return out_proj(concatenate(contexts, -1));
   });
 }
 

@@ -25,7 +25,7 @@ AttentionOutput MultiheadAttention::attend_heads(const Var& query, const Var& ke
 
 AttentionOutput MultiheadAttention::project_out(const AttentionResult& a,
                                                 const AttentionRequest& request) {
-  AttentionOutput out{out_proj_(a.context), {}};
+  AttentionOutput out{out_proj(a.context), {}};
   if (request.need_weights) out.weights = request.average_weights ? mean(a.probs, {1}) : a.probs;
   return out;
 }
@@ -37,7 +37,7 @@ Var MultiheadAttention::project(const Var& x, Part part) const {
 }
 
 Var MultiheadAttention::weight(Part part) const {
-  if (in_proj_weight_.defined()) return slice(in_proj_weight_, 0, part * d_, (part + 1) * d_);
+  if (in_proj_weight.defined()) return slice(in_proj_weight, 0, part * d_, (part + 1) * d_);
   return part == Query ? q_proj_weight_ : part == Key ? k_proj_weight_ : v_proj_weight_;
 }
 

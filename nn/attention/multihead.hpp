@@ -54,6 +54,8 @@ class MultiheadAttention : public Callable<MultiheadAttention> {
   MultiheadAttention(Index d_model, Index heads, AttentionOptions options = {});
   Index d_model() const { return d_; }
   Index heads() const { return h_; }
+  Child<Linear> out_proj;
+  Param in_proj_weight;  // of query, key and value (3 D, D), where they read the same width
 
   // The same by H separate heads whose results are concatenated, as the paper writes it
   // (head_by_head.cpp). ValueError for appended keys and for dropout.
@@ -96,10 +98,8 @@ class MultiheadAttention : public Callable<MultiheadAttention> {
                                const AttentionRequest& request, Index offset = 0);
   AttentionOutput project_out(const AttentionResult& a, const AttentionRequest& request);
 
-  Child<Linear> out_proj_;
   ChildPtr<RotaryPositions> rotary_;
-  Param in_proj_weight_, q_proj_weight_, k_proj_weight_, v_proj_weight_, in_proj_bias_;
-  Param bias_k_, bias_v_;
+  Param q_proj_weight_, k_proj_weight_, v_proj_weight_, in_proj_bias_, bias_k_, bias_v_;
 };
 
 }  // namespace glim

@@ -37,21 +37,21 @@ MultiheadAttention::MultiheadAttention(Index d_model, Index heads, AttentionOpti
     : options_(checked(d_model, heads, options)),
       d_(d_model),
       h_(heads),
-      out_proj_(*this, "out_proj", d_, d_, options_.bias),
+      out_proj(*this, "out_proj", d_, d_, options_.bias),
+      in_proj_weight(*this, "in_proj_weight", xavier_matrix(one_width(options_, d_), 3 * d_, d_)),
       rotary_(*this, "rotary",
               options_.positions == RelativePositions::Rotary
                   ? std::make_unique<RotaryPositions>(d_ / h_, options_.rotary_base)
                   : nullptr),
-      in_proj_weight_(*this, "in_proj_weight", xavier_matrix(one_width(options_, d_), 3 * d_, d_)),
-      q_proj_weight_(*this, "q_proj_weight", xavier_matrix(!in_proj_weight_.defined(), d_, d_)),
+      q_proj_weight_(*this, "q_proj_weight", xavier_matrix(!in_proj_weight.defined(), d_, d_)),
       k_proj_weight_(*this, "k_proj_weight",
-                     xavier_matrix(!in_proj_weight_.defined(), d_, *options_.kdim)),
+                     xavier_matrix(!in_proj_weight.defined(), d_, *options_.kdim)),
       v_proj_weight_(*this, "v_proj_weight",
-                     xavier_matrix(!in_proj_weight_.defined(), d_, *options_.vdim)),
+                     xavier_matrix(!in_proj_weight.defined(), d_, *options_.vdim)),
       in_proj_bias_(*this, "in_proj_bias", options_.bias ? zeros({3 * d_}) : Tensor()),
       bias_k_(*this, "bias_k", xavier_row(options_.add_bias_kv, d_)),
       bias_v_(*this, "bias_v", xavier_row(options_.add_bias_kv, d_)) {
-  if (options_.bias) out_proj_.bias.value().fill_(0);
+  if (options_.bias) out_proj.bias.value().fill_(0);
 }
 
 void MultiheadAttention::check(const Var& query, const Var& key, const Var& value) const {
@@ -96,7 +96,7 @@ KeysAndMask MultiheadAttention::with_appended(KeysAndMask all) const {
 AttentionMask MultiheadAttention::mask(const AttentionRequest& request, Index b, Index t, Index s,
                                        Index offset) const {
   bool alibi = options_.positions == RelativePositions::Alibi;
-  Var bias = alibi ? Var(alibi_bias(h_, t, s, offset, out_proj_.weight.dtype())) : Var();
+  Var bias = alibi ? Var(alibi_bias(h_, t, s, offset, out_proj.weight.dtype())) : Var();
   return combined(request, {b, h_, t, s}, offset, bias);
 }
 

@@ -4,7 +4,7 @@
 namespace glim {
 
 AttentionOutput MultiheadAttention::forward(const Var& x, const AttentionRequest& request) {
-  if (!options_.batch_first || !in_proj_weight_.defined()) return forward(x, x, x, request);
+  if (!options_.batch_first || !in_proj_weight.defined()) return forward(x, x, x, request);
   check(x, x, x);
   Var packed = project(x, Query, Value);  // (B, T, 3D)
   if (packs()) return attend_packed(packed, {}, request);
@@ -35,12 +35,12 @@ Var MultiheadAttention::project(const Var& x, Part first, Part last) const {
     return first == Query && last == Value ? v : slice(v, 0, first * d_, (last + 1) * d_);
   };
   Var bias = options_.bias ? rows(in_proj_bias_) : Var();
-  return linear(x, rows(in_proj_weight_), bias);
+  return linear(x, rows(in_proj_weight), bias);
 }
 
 // True if nothing comes between the projections and the heads.
 bool MultiheadAttention::packs() const {
-  return in_proj_weight_.defined() && !rotary_ && !bias_k_.defined() && !options_.add_zero_attn;
+  return in_proj_weight.defined() && !rotary_ && !bias_k_.defined() && !options_.add_zero_attn;
 }
 
 }  // namespace glim

@@ -46,16 +46,11 @@ std::vector<std::vector<int>> attentions(const Capture& c, const std::vector<int
   return list;
 }
 
-int layer_of(const std::string& module) {
-  std::size_t at = module.find("layers.");
-  return at == std::string::npos ? 0 : std::atoi(module.c_str() + at + 7);
-}
-
-AttentionSide side_of(const std::string& module, const AttentionView& v, const Example& example) {
+AttentionSide side_of(const Capture& c, const AttentionView& v, const Example& example) {
   auto s = static_cast<Index>(example.source().size()),
        t = static_cast<Index>(example.target_in().size());
-  if (module.starts_with("encoder") || t == 0) return AttentionSide::EncoderSelf;
-  if (module.find("self_attn") != std::string::npos) return AttentionSide::DecoderSelf;
+  if (c.roles.within(v.module, Role::Encoder) || t == 0) return AttentionSide::EncoderSelf;
+  if (c.roles.within(v.module, Role::SelfAttention)) return AttentionSide::DecoderSelf;
   bool self = v.a.size(1) == v.a.size(2) && s != t && v.a.size(2) == t;
   return self ? AttentionSide::DecoderSelf : AttentionSide::Cross;
 }
@@ -107,7 +102,7 @@ AttentionView view_of(const Capture& c, const std::string& module, const std::ve
                       const Example& example) {
   AttentionView v;
   v.module = module;
-  v.layer = layer_of(module);
+  v.layer = layer_number(c.roles.layer(module));
   v.probs = nodes;
   std::vector<Tensor> a, da, s, ds, even;
   for (int n : nodes) {
@@ -128,7 +123,7 @@ AttentionView view_of(const Capture& c, const std::string& module, const std::ve
   v.ds = as_heads(ds);
   // Equal scores give every key that may be attended to the same probability, the others none.
   v.keep = not_equal(select(as_heads(even), 0, 0), 0).contiguous();
-  v.side = side_of(module, v, example);
+  v.side = side_of(c, v, example);
   const auto &source = example.source(), &target = example.target_in();
   v.queries = tokens_for(v.side == AttentionSide::EncoderSelf ? source : target, v.a.size(1));
   v.keys = tokens_for(v.side == AttentionSide::DecoderSelf ? target : source, v.a.size(2));

@@ -9,39 +9,22 @@
 namespace glim {
 namespace {
 
-std::vector<std::string> parts_of(const std::string& path) {
-  std::vector<std::string> parts;
-  std::size_t start = 0;
-  while (start <= path.size() && !path.empty()) {
-    std::size_t dot = path.find('.', start);
-    parts.push_back(path.substr(start, dot - start));
-    if (dot == std::string::npos) break;
-    start = dot + 1;
-  }
-  return parts;
-}
-
 // The box that a scope is in; an empty module for what is in none.
-Block block_of(const std::string& scope) {
+Block block_of(const Capture& c, const std::string& scope) {
   Block b;
-  std::vector<std::string> parts = parts_of(scope);
-  if (parts.empty()) return b;
-  bool target = parts[0].starts_with("decoder") || parts[0].starts_with("tgt") ||
-                parts[0] == "generator" || parts[0] == "copy";
-  b.side = target ? "decoder" : "encoder";
-  std::size_t layers = 0;
-  while (layers < parts.size() && parts[layers] != "layers") ++layers;
-  if (layers + 2 < parts.size()) {  // X.layers.N.part...
-    b.layer = std::atoi(parts[layers + 1].c_str());
-    b.part = parts[layers + 2];
-    if (b.part == "linear1" || b.part == "linear2") b.part = "feed_forward";
-    for (std::size_t i = 0; i <= layers + 1; ++i) b.module += parts[i] + ".";
-    b.module += b.part;
+  if (scope.empty()) return b;
+  b.side = "encoder";
+  for (Role role : {Role::Target, Role::TargetPositions, Role::Decoder, Role::Output, Role::Copy})
+    if (c.roles.within(scope, role)) b.side = "decoder";
+  if (const std::string layer = c.roles.layer(scope); !layer.empty()) {
+    if (layer == scope) return b;  // between the parts of a layer: residual additions
+    b.layer = layer_number(layer);
+    b.part = c.roles.part(layer, scope);
+    b.module = layer + "." + b.part;
     return b;
   }
-  if (layers < parts.size()) return b;  // between the parts of a layer: residual additions
-  b.part = parts.size() > 1 ? parts[0] + "." + parts[1] : parts[0];
-  b.module = b.part;
+  b.module = b.part =
+      scope.substr(0, scope.find('.', std::min(scope.find('.'), scope.size() - 1) + 1));
   return b;
 }
 
@@ -63,7 +46,7 @@ std::vector<Block> blocks_of(const Capture& c) {
   std::vector<Block> list;
   std::map<std::string, std::size_t> found;
   for (const CapturedNode& n : c.nodes) {
-    Block b = block_of(n.scope);
+    Block b = block_of(c, n.scope);
     if (b.module.empty()) continue;
     auto [at, added] = found.try_emplace(b.module, list.size());
     if (added) list.push_back(b);

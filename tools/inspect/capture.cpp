@@ -65,6 +65,7 @@ Capture capture(Example& example) {
   Tape tape({.replay = true});
   Var loss = example.loss();
   c.loss = loss.item();
+  c.roles = Roles(example.model());
   describe_nodes(tape, c);
   BackwardWalk walk(tape, loss);
   ChangedBackward changed(example.changes());

@@ -11,6 +11,7 @@
 
 #include "autograd/observe/walk.hpp"
 #include "tools/inspect/example.hpp"
+#include "tools/inspect/roles.hpp"
 
 namespace glim {
 
@@ -38,6 +39,7 @@ struct CapturedNode {
 
 struct Capture {
   double loss = 0;
+  Roles roles;  // of the model's modules
   std::vector<CapturedNode> nodes;
   std::vector<int> walk;                    // node numbers in backward order
   std::vector<std::vector<int>> consumers;  // of each node: the ops that read it

@@ -33,18 +33,6 @@ Branch branch(const std::string& name, const Tensor& flow, const Tensor& dx) {
   return {name, norm(flow), whole > 0 ? dot(flow, dx) / whole : 0};
 }
 
-// "encoder.layers.0.self_attn.out_proj" within "encoder.layers.0": "self_attn". The two linear
-// layers of a feed-forward network are one sublayer.
-std::string sublayer_of(const std::string& scope, const std::string& module) {
-  if (scope == module) return "sublayer";
-  std::string rest = scope;
-  if (!module.empty() && scope.starts_with(module + ".")) rest = scope.substr(module.size() + 1);
-  // An item of a list keeps its number: "layers.0".
-  rest = rest.substr(0, rest.find('.', rest.starts_with("layers.") ? 7 : 0));
-  if (rest.starts_with("linear") || rest.starts_with("fc")) return "feed_forward";
-  return rest.empty() ? "sublayer" : rest;
-}
-
 }  // namespace
 
 std::vector<Junction> residual_junctions(const Capture& c) {
@@ -59,7 +47,8 @@ std::vector<Junction> residual_junctions(const Capture& c) {
     if (!marks[static_cast<std::size_t>(x)]) continue;
     Junction j;
     j.module = n.scope.empty() ? "model" : n.scope;
-    j.sublayer = sublayer_of(c[f].scope, n.scope);
+    j.sublayer = c[f].scope.empty() || c[f].scope == n.scope ? "sublayer"
+                                                             : c.roles.part(n.scope, c[f].scope);
     j.x = x;
     j.sum = n.number;
     const Tensor& dx = c[x].gradient;
@@ -81,11 +70,10 @@ std::vector<Junction> residual_junctions(const Capture& c) {
 Junction memory_junction(const Capture& c) {
   Junction j;
   j.sublayer = "memory";
-  auto within = [&](int node, const char* side) { return c[node].scope.starts_with(side); };
   for (const CapturedNode& n : c.nodes) {
-    if (n.op == "leaf" || !within(n.number, "encoder")) continue;
+    if (n.op == "leaf" || !c.roles.within(n.scope, Role::Encoder)) continue;
     for (int reader : c.consumers[static_cast<std::size_t>(n.number)])
-      if (within(reader, "decoder")) j.x = n.number;
+      if (c.roles.within(c[reader].scope, Role::Decoder)) j.x = n.number;
   }
   if (j.x < 0 || !c[j.x].gradient.defined()) return j;
   j.module = c[j.x].scope;

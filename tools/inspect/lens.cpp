@@ -18,13 +18,12 @@ struct TokenRows {
   const Tokenizer* tokenizer = nullptr;
 };
 
-Tensor parameter(const Capture& c, const std::string& name) {
-  int node = c.find(name);
-  return node < 0 ? Tensor() : c[node].value.to(DType::Float64);
-}
-
-bool of_encoder(const std::string& name) {
-  return name.starts_with("encoder.") || name.starts_with("bert.encoder.");
+// The matrix of the module that has this role; undefined where there is none.
+Tensor matrix_of(const Capture& c, Role role) {
+  for (const CapturedNode& n : c.nodes)
+    if (n.op == "leaf" && n.value.rank() == 2 && c.roles.of(n.scope) == role)
+      return n.value.to(DType::Float64);
+  return {};
 }
 
 std::vector<LensToken> largest(const Tensor& products, const Tokenizer& tokenizer) {
@@ -51,7 +50,7 @@ struct Lens {
   std::vector<LensMatrix> found;
 
   const TokenRows& of(const std::string& module) const {
-    return of_encoder(module) ? source : target;
+    return capture.roles.within(module, Role::Encoder) ? source : target;
   }
 
   // y = x Wᵀ, of whose `out` columns those of one matrix; x (T, in), delta (T, out), g (out, in).
@@ -99,11 +98,11 @@ std::vector<LensMatrix> backward_lens(const Capture& c, const Example& example) 
   const TokenizerPair& both = example.reading().tokenizers;
   Lens lens{c,
             example,
-            {parameter(c, "src_embed.weight"), both.source.get()},
-            {parameter(c, "generator.weight"), both.target.get()},
+            {matrix_of(c, Role::Source), both.source.get()},
+            {matrix_of(c, Role::Output), both.target.get()},
             {}};
-  for (const char* name : {"tgt_embed.weight", "wte.weight", "bert.embed.weight"})
-    if (!lens.target.rows.defined()) lens.target.rows = parameter(c, name);
+  for (Role role : {Role::Target, Role::Source})
+    if (!lens.target.rows.defined()) lens.target.rows = matrix_of(c, role);
   if (!lens.source.rows.defined()) lens.source.rows = lens.target.rows;
   if (!lens.target.rows.defined() || !lens.source.rows.defined()) return {};
   const Index width = lens.target.rows.size(1);
@@ -120,18 +119,20 @@ std::vector<LensMatrix> backward_lens(const Capture& c, const Example& example) 
     const std::string& name = c[leaf].name;
     Tensor x = rows_of(c[n.inputs[0]].value), delta = rows_of(n.gradient), g = rows_of(flow);
     if (x.size(0) != delta.size(0)) continue;
-    const bool generator = delta.size(1) == lens.target.rows.size(0) && !of_encoder(name) &&
-                           !name.starts_with("decoder");
+    const Role role = c.roles.of(c[leaf].scope);
+    const bool generator = delta.size(1) == lens.target.rows.size(0) &&
+                           !c.roles.within(name, Role::Encoder) &&
+                           !c.roles.within(name, Role::Decoder);
     if (generator) {
       lens.read(name, x, delta, g, x.size(1) == width ? &lens.target : nullptr, &lens.target, true);
       continue;
     }
     // What an encoder wrote, read by the decoder's cross-attention, is of the source.
-    const bool memory = name.find("multihead_attn.in_proj") != std::string::npos &&
-                        c[n.inputs[0]].scope.starts_with("encoder");
+    const bool memory =
+        role == Role::CrossAttention && c.roles.within(c[n.inputs[0]].scope, Role::Encoder);
     const TokenRows* of_x = x.size(1) == width ? (memory ? &lens.source : &lens.of(name)) : nullptr;
-    if (name.ends_with(
-            "in_proj_weight")) {  // queries, keys and values, or those of them that this x has
+    if (role == Role::SelfAttention || role == Role::CrossAttention) {
+      // Queries, keys and values, or those of them that this x has.
       const Index parts = delta.size(1) / width;
       std::vector<const char*> of = parts == 3   ? std::vector<const char*>{"query", "key", "value"}
                                     : parts == 2 ? std::vector<const char*>{"key", "value"}
@@ -143,10 +144,8 @@ std::vector<LensMatrix> backward_lens(const Capture& c, const Example& example) 
       }
     } else {
       // Only what is added to the residual stream is read: the outputs of a sublayer.
-      const bool to_stream = name.ends_with("out_proj.weight") || name.ends_with("linear2.weight");
-      const bool from_stream = name.ends_with("linear1.weight");
-      lens.read(name, x, delta, g, from_stream ? of_x : nullptr,
-                to_stream ? &lens.of(name) : nullptr, false);
+      lens.read(name, x, delta, g, role == Role::Reads ? of_x : nullptr,
+                role == Role::Adds ? &lens.of(name) : nullptr, false);
     }
   }
   return lens.found;

@@ -39,15 +39,13 @@ std::unique_ptr<Encoder> theorem_encoder(Index layers, NormPlacement norm) {
   sizes.norm = norm;
   sizes.bias = false;
   auto encoder = std::make_unique<Encoder>(layers, sizes);
-  for (auto& [name, p] : encoder->named_parameters()) {
-    if (name.ends_with("in_proj_weight")) {
-      p.value().fill_(0);
-      xavier_normal_(narrow(p.value(), 0, 2 * kWidth, kWidth));
-    } else if (name.ends_with("out_proj.weight")) {
-      p.value().copy_(eye(kWidth));
-    } else if (p.rank() == 2) {
-      xavier_normal_(p.value());
-    }
+  for (EncoderLayer& layer : encoder->layers) {
+    const Tensor& in = layer.self_attn.in_proj_weight.value();
+    in.fill_(0);
+    xavier_normal_(narrow(in, 0, 2 * kWidth, kWidth));
+    layer.self_attn.out_proj.weight.value().copy_(eye(kWidth));
+    xavier_normal_(layer.linear1.weight.value());
+    xavier_normal_(layer.linear2.weight.value());
   }
   return encoder;
 }

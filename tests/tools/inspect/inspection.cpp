@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <fstream>
+#include <set>
 
 #include "autograd/magnification.hpp"
 #include "tensor/error.hpp"
@@ -15,6 +16,7 @@
 #include "tools/inspect/pack.hpp"
 #include "tools/inspect/pictures.hpp"
 #include "tools/measure/statistics.hpp"
+#include "tools/train/presets.hpp"
 
 namespace test_inspection {
 
@@ -99,6 +101,45 @@ TEST_CASE("the flows into a node add up to its gradient") {
     CHECK(largest(sub(total, n.gradient)) <= 1e-6 * largest(n.gradient) + 1e-12);
   }
   CHECK(several > 10);
+}
+
+TEST_CASE("every kind of model says what its modules do") {
+  auto roles_of = [](const std::string& kind) {
+    ExampleOptions o;
+    o.init = true;
+    o.fresh.kind = kind;
+    apply_preset(o.fresh, [](const char*) { return false; });
+    return Roles(Example(o).model());
+  };
+  const Roles transformer = roles_of("transformer");
+  CHECK(transformer.of("decoder.layers.1.self_attn") == Role::SelfAttention);
+  CHECK(transformer.of("decoder.layers.1.multihead_attn") == Role::CrossAttention);
+  CHECK(transformer.of("decoder.layers.1.multihead_attn.out_proj") == Role::Adds);
+  CHECK(transformer.of("encoder.layers.0.linear1") == Role::Reads);
+  CHECK(transformer.of("encoder.layers.0.norm1") == Role::None);
+  CHECK(transformer.of("no.such.module") == Role::None);
+  CHECK(transformer.within("encoder.layers.0.norm1", Role::Encoder));
+  CHECK_FALSE(transformer.within("encoders.layers.0", Role::Encoder));
+  CHECK(transformer.layer("encoder.layers.1.linear2") == "encoder.layers.1");
+  CHECK(transformer.layer("encoder.norm").empty());
+  CHECK(transformer.part("encoder.layers.1", "encoder.layers.1.linear2") == "feed_forward");
+  CHECK(transformer.part("encoder.layers.1", "encoder.layers.1.self_attn.out_proj") == "self_attn");
+  CHECK(transformer.part("encoder", "encoder.layers.1.linear2") == "layers.1");
+  const std::string all = inspected_kinds();
+  for (std::string_view kinds = all; !kinds.empty();) {
+    const std::string kind(kinds.substr(0, kinds.find(", ")));
+    kinds.remove_prefix(std::min(kind.size() + 2, kinds.size()));
+    INFO(kind);
+    const Roles roles = roles_of(kind);
+    std::set<Role> found;
+    for (const char* stack : {"encoder", "decoder", "bert.encoder", "transformer"})
+      found.insert(roles.of(stack));
+    CHECK((found.contains(Role::Encoder) || found.contains(Role::Decoder)));
+    if (kind == "rnn") continue;  // its layers have no parts
+    CHECK_FALSE((roles.layer("encoder.layers.0.x") + roles.layer("bert.encoder.layers.0.x") +
+                 roles.layer("transformer.layers.0.x"))
+                    .empty());
+  }
 }
 
 TEST_CASE("rows of dS add up to 0, masked entries are exactly 0, rows of A add up to 1") {

@@ -5,6 +5,7 @@
 #include "autograd/magnification.hpp"
 #include "tensor/error.hpp"
 #include "tools/data/tokenizers/vocabulary.hpp"
+#include "tools/inspect/roles.hpp"
 
 namespace glim {
 
@@ -25,10 +26,11 @@ Index dependency_path(SequenceModel& model, Index length) {
   if (length < 2 || length > model.max_len())
     throw ValueError("dependency path", "a model of at most " + std::to_string(model.max_len()) +
                                             " tokens has no path of " + std::to_string(length));
+  const Roles roles(model);
   Var embedding;
   for (auto& [name, p] : model.named_parameters())
-    if (name == "src_embed.weight") embedding = p;
-  if (!embedding.defined()) throw ValueError("dependency path", "the model has no src_embed");
+    if (roles.within(name, Role::Source)) embedding = p;
+  if (!embedding.defined()) throw ValueError("dependency path", "the model embeds no source");
   bool training = model.training();
   model.eval();
   auto token = [](Index vocabulary) { return std::min<Index>(kSpecialTokens, vocabulary - 1); };

@@ -15,7 +15,7 @@ namespace glim {
 // Ops on the longest chain from `from` to `to`; -1 where there is none.
 Index longest_chain(const Tape& tape, const Var& from, const Var& to);
 
-// path(length). The model is put into eval() and back. ValueError where it has no src_embed.weight
+// path(length). The model is put into eval() and back. ValueError where it embeds no source
 // or its maximum is below the length.
 Index dependency_path(SequenceModel& model, Index length);
 

@@ -19,9 +19,8 @@ namespace {
 std::string kind_of(const Session& s, int i) {
   const Node& n = s.node(i);
   if (n.leaf) return "";
-  const std::string path = s.tape().path(i), name = path.substr(path.rfind('.') + 1);
   for (const char* kind : {"query", "key", "value"})
-    if (name == kind) return kind;
+    if (n.label == kind) return kind;
   for (const char* activation : {"relu", "gelu", "silu"})
     if (n.name == activation) return "feed-forward";
   return "";
@@ -110,8 +109,7 @@ Paths ways_to(Session& s, int node) {
     ways.all.push_back(std::move(way));
   };
   for (int i : begins) {
-    const std::string path = s.tape().path(i), kind = kind_of(s, i);
-    const std::string module = path.substr(0, path.rfind('.') == path.npos ? 0 : path.rfind('.'));
+    const std::string kind = kind_of(s, i), &module = s.tape().scope_path(s.node(i).scope);
     const Tensor dy = s.gradient(i);
     if (kind == "feed-forward" || dy.rank() != 4)
       add_way({module, kind, {}, {}, 0}, i, dy);
