@@ -1,24 +1,16 @@
 #include "tools/inspect/changes.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <fmt/format.h>
 
 #include "autograd/ops.hpp"
 #include "tensor/error.hpp"
 #include "tools/common/nearest.hpp"
+#include "tools/common/number.hpp"
 
 namespace glim {
 namespace {
-
-template <class T>
-std::optional<T> number_in(std::string_view text) {
-  T x{};
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), x);
-  if (error != std::errc() || end != text.data() + text.size()) return {};
-  return x;
-}
 
 // What `f` gives; an error of it is one of the option, at `path`.
 template <class F>

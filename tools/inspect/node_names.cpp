@@ -1,7 +1,6 @@
 #include "tools/inspect/node_names.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <fmt/format.h>
 #include <set>
@@ -9,6 +8,7 @@
 #include "tensor/error.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tools/common/nearest.hpp"
+#include "tools/common/number.hpp"
 
 namespace glim {
 namespace {
@@ -16,12 +16,6 @@ namespace {
 constexpr std::string_view kHead = "head ";
 
 int size_of(const Tape& tape) { return static_cast<int>(tape.nodes().size()); }
-
-// False unless the whole text is one number.
-bool read_number(std::string_view text, Index& n) {
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
-  return error == std::errc() && end == text.data() + text.size();
-}
 
 bool ends_in(const std::string& path, const std::string& name) {
   return path == name || path.ends_with("." + name);
@@ -42,18 +36,20 @@ std::vector<std::string> ends_like(const Tape& tape, const std::string& name) {
 
 // Numbers may be negative: from the end.
 Tensor along(const Tensor& x, int axis, const std::string& text) {
-  Index extent = x.size(axis), first = 0, last = extent;
+  Index extent = x.size(axis), first = 0, last = 0;
   auto fail = [&] {
     throw ValueError("part", fmt::format("'{}' is neither a number nor a range such as 1:3", text));
   };
   auto colon = text.find(':');
-  if (colon == std::string::npos) {
-    if (!read_number(text, first)) fail();
-    return select(x, axis, first);
-  }
-  std::string from = text.substr(0, colon), to = text.substr(colon + 1);
-  if (!from.empty() && !read_number(from, first)) fail();
-  if (!to.empty() && !read_number(to, last)) fail();
+  auto number = [&](const std::string& part, Index otherwise) {
+    if (part.empty() && colon != std::string::npos) return otherwise;
+    const auto n = number_in<Index>(part);
+    if (!n) fail();
+    return *n;
+  };
+  if (colon == std::string::npos) return select(x, axis, number(text, 0));
+  first = number(text.substr(0, colon), 0);
+  last = number(text.substr(colon + 1), extent);
   if (first < 0) first += extent;
   if (last < 0) last += extent;
   if (first < 0 || last > extent || first > last)
@@ -71,12 +67,11 @@ std::vector<std::string> all_paths(const Tape& tape) {
 
 std::vector<int> nodes_named(const Tape& tape, const std::string& name) {
   if (name[0] == '#') {
-    Index number = -1;
-    if (!read_number(std::string_view(name).substr(1), number) || number < 0 ||
-        number >= size_of(tape))
+    const auto number = number_in<Index>(std::string_view(name).substr(1));
+    if (!number || *number < 0 || *number >= size_of(tape))
       throw ValueError(
           "name", fmt::format("there is no node {}: they are #0 to #{}", name, size_of(tape) - 1));
-    return {static_cast<int>(number)};
+    return {static_cast<int>(*number)};
   }
   bool pattern = name.find_first_of("*?") != std::string::npos;
   std::vector<int> exact, other;
@@ -99,7 +94,7 @@ NodeName split_part(const std::string& text) {
   const auto colon = text.rfind(':');
   if (colon == std::string::npos) return {text, ""};
   const std::string head = text.substr(colon + 1);
-  if (Index number = -1; !read_number(head, number) || number < 0)
+  if (number_in<Index>(head).value_or(-1) < 0)
     throw ValueError("part",
                      fmt::format("'{}': a head is a whole number after ':', from 0 on", text));
   return {text.substr(0, colon), std::string(kHead) + head};
@@ -108,8 +103,7 @@ NodeName split_part(const std::string& text) {
 Tensor part_of(const Tensor& x, const std::string& part) {
   if (part.empty()) return x;
   if (part.starts_with(kHead)) {
-    Index head = 0;
-    read_number(std::string_view(part).substr(kHead.size()), head);
+    const Index head = *number_in<Index>(std::string_view(part).substr(kHead.size()));
     if (x.rank() != 4)
       throw ValueError("part", fmt::format("has no heads: its shape is {}", to_string(x.shape())));
     if (head >= x.size(1))

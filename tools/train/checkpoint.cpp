@@ -1,12 +1,12 @@
 #include "tools/train/checkpoint.hpp"
 
-#include <charconv>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
 #include "tensor/io/safetensors.hpp"
+#include "tools/common/number.hpp"
 #include "tools/data/corpus/stored_json.hpp"
 
 namespace glim {
@@ -48,11 +48,9 @@ std::map<Index, std::string> steps_to_return_to(const std::string& folder) {
   std::map<Index, std::string> files;
   for (const auto& path : entries_of(folder)) {
     const std::string stem = path.stem().string();
-    Index step = -1;
     if (path.extension() != ".safetensors" || !stem.starts_with("step-")) continue;
-    auto [end, error] = std::from_chars(stem.data() + 5, stem.data() + stem.size(), step);
-    if (error == std::errc() && end == stem.data() + stem.size() && step >= 0)
-      files[step] = path.string();
+    if (const auto step = number_in<Index>(stem.substr(5)); step && *step >= 0)
+      files[*step] = path.string();
   }
   return files;
 }

@@ -1,12 +1,12 @@
 #include "tools/data/corpus/records.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "tensor/error.hpp"
+#include "tools/common/number.hpp"
 #include "tools/common/utf8.hpp"
 #include "tools/data/corpus/corpus.hpp"
 #include "tools/data/corpus/files.hpp"
@@ -54,9 +54,8 @@ Fields wanted_columns(const std::string& columns, const Fields& usual) {
 std::vector<std::size_t> as_numbers(const Fields& names) {
   std::vector<std::size_t> numbers;
   for (const std::string& n : names) {
-    std::size_t value = 0;
-    auto [end, error] = std::from_chars(n.data(), n.data() + n.size(), value);
-    if (error != std::errc() || end != n.data() + n.size() || value == 0) return {};
+    const auto value = number_in<std::size_t>(n).value_or(0);
+    if (value == 0) return {};
     numbers.push_back(value - 1);
   }
   return numbers;

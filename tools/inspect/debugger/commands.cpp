@@ -1,6 +1,5 @@
 // What the debugger's commands do.
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <fmt/format.h>
 
@@ -9,6 +8,7 @@
 #include "tensor/ops/reduce.hpp"
 #include "tools/common/counted.hpp"
 #include "tools/common/nearest.hpp"
+#include "tools/common/number.hpp"
 #include "tools/inspect/debugger/debugger.hpp"
 #include "tools/inspect/debugger/difference.hpp"
 #include "tools/inspect/debugger/show.hpp"
@@ -22,10 +22,8 @@ namespace {
 
 // A whole positive number.
 int count_in(const std::string& command, const std::string& text) {
-  int n = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
-  if (error != std::errc() || end != text.data() + text.size() || n < 1)
-    throw ValueError(command, fmt::format("'{}' is not a whole number above 0", text));
+  const int n = number_in<int>(text).value_or(0);
+  if (n < 1) throw ValueError(command, fmt::format("'{}' is not a whole number above 0", text));
   return n;
 }
 
@@ -35,13 +33,9 @@ std::function<bool(const Tensor&)> condition_of(const std::string& text) {
   if (text == "zero") return [](const Tensor& g) { return statistics(g).zeros == 1; };
   const std::size_t sign = text.find_first_of("<>");
   const std::string what = text.substr(0, sign);
-  double bound = 0;
-  const char *begin = text.data() + std::min(sign, text.size() - 1) + 1,
-             *end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(begin, end, bound);
-  const bool number = sign != text.npos && begin < end && stop == end && error == std::errc() &&
-                      std::isfinite(bound);
-  if (!number || (what != "norm" && what != "max"))
+  const double bound =
+      number_in<double>(sign == text.npos ? "" : text.substr(sign + 1)).value_or(std::nan(""));
+  if (!std::isfinite(bound) || (what != "norm" && what != "max"))
     throw ValueError("break", fmt::format("'{}' is no condition: use norm > X, norm < X, max > X, "
                                           "max < X, nan or zero",
                                           text));
@@ -349,10 +343,9 @@ void Debugger::set(const Words& words) {
   const std::string& how = words[at];
   if (how == "scale") {
     at_most(words, at + 1);
-    std::string factor = words.size() > at + 1 ? words[at + 1] : "";
-    auto [end, error] = std::from_chars(factor.data(), factor.data() + factor.size(), patch.factor);
-    if (factor.empty() || error != std::errc() || end != factor.data() + factor.size() ||
-        !std::isfinite(patch.factor))
+    const std::string factor = words.size() > at + 1 ? words[at + 1] : "";
+    patch.factor = number_in<double>(factor).value_or(std::nan(""));
+    if (!std::isfinite(patch.factor))
       throw ValueError("set", fmt::format("scale needs a number, not '{}'", factor));
     patch.kind = Patch::Scale;
   } else if (how == "zero" || how == "freeze") {

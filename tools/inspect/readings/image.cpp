@@ -7,6 +7,7 @@
 
 #include "tensor/error.hpp"
 #include "tensor/random.hpp"
+#include "tools/common/number.hpp"
 #include "tools/data/images/idx.hpp"
 #include "tools/data/images/png.hpp"
 #include "tools/inspect/reading.hpp"
@@ -48,13 +49,9 @@ ImageSet read_images(const std::string& name, const VitConfig* trained) {
     set.files = {name};
     return set;
   }
-  Index row = 0;
   const std::size_t colon = name.rfind(':');
-  const char* end = name.data() + name.size();
-  auto digits = colon == name.npos ? end : name.data() + colon + 1;
-  auto [stop, error] = std::from_chars(digits, end, row);
-  if (digits == end || stop != end || error != std::errc() || row < 0)
-    throw ValueError("--image", "takes FILE.png, or FILE:N for image N of an IDX file");
+  const Index row = colon == name.npos ? -1 : number_in<Index>(name.substr(colon + 1)).value_or(-1);
+  if (row < 0) throw ValueError("--image", "takes FILE.png, or FILE:N for image N of an IDX file");
   ImageSet all = read_idx_images(name.substr(0, colon), "");
   if (row >= all.size())
     throw ValueError("--image", fmt::format("{} has the images 0 to {}", all.name, all.size() - 1));

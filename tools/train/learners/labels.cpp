@@ -1,11 +1,11 @@
 #include "tools/train/learners/labels.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "tensor/error.hpp"
+#include "tools/common/number.hpp"
 #include "tools/common/utf8.hpp"
 #include "tools/data/corpus/corpus.hpp"
 #include "tools/data/corpus/files.hpp"
@@ -15,13 +15,6 @@
 
 namespace glim {
 namespace {
-
-std::optional<long long> number_of(const std::string& text) {
-  long long value = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 bool blank(std::string_view text) { return split_spaces(text).empty(); }
 
@@ -36,11 +29,13 @@ Labels Labels::of(std::span<const std::string> all) {
     throw ValueError("labels", "a classifier needs at least two different labels, not " +
                                    (l.names_.empty() ? "none" : "only '" + l.names_[0] + "'") +
                                    ": add examples of another");
-  bool numbers = std::all_of(l.names_.begin(), l.names_.end(),
-                             [](const std::string& n) { return number_of(n).has_value(); });
+  bool numbers = std::all_of(l.names_.begin(), l.names_.end(), [](const std::string& n) {
+    return number_in<long long>(n).has_value();
+  });
   if (numbers)
-    std::stable_sort(l.names_.begin(), l.names_.end(),
-                     [](const auto& a, const auto& b) { return *number_of(a) < *number_of(b); });
+    std::stable_sort(l.names_.begin(), l.names_.end(), [](const auto& a, const auto& b) {
+      return *number_in<long long>(a) < *number_in<long long>(b);
+    });
   return l;
 }
 
