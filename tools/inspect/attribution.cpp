@@ -12,12 +12,10 @@
 namespace glim {
 namespace {
 
-void collect(const Module& module, const std::string& prefix,
-             std::vector<std::pair<std::string, Embedding*>>& list) {
+void collect(const Module& module, std::vector<Embedding*>& list) {
   for (const auto& [name, child] : module.children()) {
-    std::string path = prefix.empty() ? name : prefix + "." + name;
-    if (auto* e = dynamic_cast<Embedding*>(child)) list.emplace_back(path, e);
-    collect(*child, path, list);
+    if (auto* e = dynamic_cast<Embedding*>(child)) list.push_back(e);
+    collect(*child, list);
   }
 }
 
@@ -97,20 +95,20 @@ Attribution attribute(Example& example, int steps) {
   }
   // Embeddings scaled by α are read in place of the model's; a generator that shares their weight
   // keeps its own.
-  std::vector<std::pair<std::string, Embedding*>> tables;
-  collect(example.model(), "", tables);
+  std::vector<Embedding*> tables;
+  collect(example.model(), tables);
   std::vector<Var> before;
-  for (auto& [name, e] : tables) before.push_back(e->weight);
+  for (Embedding* e : tables) before.push_back(e->weight);
   struct PutBack {
-    std::vector<std::pair<std::string, Embedding*>>& tables;
+    std::vector<Embedding*>& tables;
     std::vector<Var>& before;
     ~PutBack() {
-      for (std::size_t i = 0; i < tables.size(); ++i) tables[i].second->weight.tie(before[i]);
+      for (std::size_t i = 0; i < tables.size(); ++i) tables[i]->weight.tie(before[i]);
     }
   } put_back{tables, before};
   auto scaled = [&](double alpha) {
     for (std::size_t i = 0; i < tables.size(); ++i)
-      tables[i].second->weight.tie(Var::leaf(mul(before[i].value(), alpha)));
+      tables[i]->weight.tie(Var::leaf(mul(before[i].value(), alpha)));
   };
   for (int k = 0; k < steps; ++k) {
     scaled((k + 0.5) / steps);
