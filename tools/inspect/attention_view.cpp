@@ -84,7 +84,7 @@ double head_norm(const Capture& c, const std::string& path, Index h, Index heads
 
 HeadView view_of_head(const Capture& c, const AttentionView& v, Index h) {
   HeadView head;
-  head.statistics = head_statistics(select(v.a, 0, h), v.keep);
+  static_cast<HeadStatistics&>(head) = head_statistics(select(v.a, 0, h), v.keep);
   head.scores_gradient = norm(select(v.ds, 0, h));
   head.probs_gradient = norm(where(v.keep, select(v.da, 0, h), zeros({}, v.da.dtype())));
   head.passed = head.scores_gradient / head.probs_gradient;

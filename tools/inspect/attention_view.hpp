@@ -29,8 +29,7 @@ namespace glim {
 enum class AttentionSide { EncoderSelf, DecoderSelf, Cross };
 std::string_view name_of(AttentionSide side);  // "encoder self", "decoder self", "cross"
 
-struct HeadView {
-  HeadStatistics statistics;
+struct HeadView : HeadStatistics {
   double scores_gradient = 0, probs_gradient = 0;  // ‖∂L/∂S‖ and ‖∂L/∂A‖ of this head
   double passed = 0;                               // NaN when ∂L/∂A is 0
   double query_norm = 0, key_norm = 0, value_norm = 0;  // of the gradients of q, k, v

@@ -13,6 +13,22 @@
 
 namespace glim {
 
+// Members under their own names.
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Block, module, part, side, layer, node, gradient_norm,
+                                   value_norm, parameter_gradient_norm)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Branch, name, norm, share)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Junction, module, sublayer, x, sum, norm, branches)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LensToken, token, product)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LensTerm, position, share, input_norm, delta_norm, input, delta)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LensMatrix, matrix, norm, error, terms)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Remark, text, rule, view)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ReadText, kind, source_text, target_text, own_target, source,
+                                   target_in, target_out, source_ids, target_out_ids,
+                                   label_smoothing)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(HeadView, entropy, saturation, row_entropy, scores_gradient,
+                                   probs_gradient, passed, query_norm, key_norm, value_norm,
+                                   value_share)
+
 namespace {
 
 using Json = nlohmann::json;
@@ -21,12 +37,6 @@ using Json = nlohmann::json;
 // may have more.
 constexpr Index kPictureRows = 24, kPictureColumns = 32, kNamedRows = 256, kNamedColumns = 64;
 
-Json to_json(const Shape& shape) {
-  Json j = Json::array();
-  for (int i = 0; i < shape.rank(); ++i) j.push_back(shape[i]);
-  return j;
-}
-
 Json to_json(const Statistics& s) {
   Json j = {
       {"norm", s.norm}, {"low", s.low}, {"high", s.high}, {"mean", s.mean}, {"zeros", s.zeros}};
@@ -34,32 +44,12 @@ Json to_json(const Statistics& s) {
   return j;
 }
 
-Json to_json(const Junction& j) {
-  Json branches = Json::array();
-  for (const Branch& b : j.branches)
-    branches.push_back({{"name", b.name}, {"norm", b.norm}, {"share", b.share}});
-  return {{"module", j.module}, {"sublayer", j.sublayer}, {"x", j.x},
-          {"sum", j.sum},       {"norm", j.norm},         {"branches", branches}};
-}
-
 Json to_json(const AttentionView& v, TensorWriter write) {
-  Json heads = Json::array();
-  for (const HeadView& h : v.heads)
-    heads.push_back({{"entropy", h.statistics.entropy},
-                     {"saturation", h.statistics.saturation},
-                     {"row_entropy", h.statistics.row_entropy},
-                     {"scores_gradient", h.scores_gradient},
-                     {"probs_gradient", h.probs_gradient},
-                     {"passed", h.passed},
-                     {"query_norm", h.query_norm},
-                     {"key_norm", h.key_norm},
-                     {"value_norm", h.value_norm},
-                     {"value_share", h.value_share}});
   return {{"module", v.module},       {"side", name_of(v.side)},
           {"layer", v.layer},         {"probs_nodes", v.probs},
           {"scores_nodes", v.scores}, {"queries", v.queries},
           {"keys", v.keys},           {"keep", write(v.keep.to(DType::Int64).to(DType::Float32))},
-          {"heads", heads},           {"A", write(v.a)},
+          {"heads", v.heads},         {"A", write(v.a)},
           {"dA", write(v.da)},        {"S", write(v.s)},
           {"dS", write(v.ds)}};
 }
@@ -77,7 +67,7 @@ Json node_statistics(const CapturedNode& n) {
 Json to_json(const CapturedNode& n, bool with_statistics) {
   Json j{{"number", n.number}, {"name", n.name},   {"path", n.path},
          {"scope", n.scope},   {"op", n.op},       {"where", n.where},
-         {"inputs", n.inputs}, {"saved", n.saved}, {"shape", to_json(n.value.shape())},
+         {"inputs", n.inputs}, {"saved", n.saved}, {"shape", shape_json(n.value.shape())},
          {"turn", n.turn}};
   if (with_statistics)
     j.update(node_statistics(n));
@@ -157,34 +147,19 @@ Json numbers(const Tensor& x) {
 }
 
 Json findings(const Inspection& inspection, TensorWriter write, bool with_statistics) {
-  Json j{{"format", "glim inspect"},
-         {"version", 1},
-         {"kind", inspection.kind},
-         {"title", inspection.title},
-         {"source_text", inspection.source_text},
-         {"target_text", inspection.target_text},
-         {"own_target", inspection.own_target},
-         {"source", inspection.source},
-         {"target_in", inspection.target_in},
-         {"target_out", inspection.target_out},
-         {"source_ids", inspection.source_ids},
-         {"target_out_ids", inspection.target_out_ids},
-         {"label_smoothing", inspection.label_smoothing},
-         {"loss", inspection.capture.loss},
-         {"walk", inspection.capture.walk}};
-  for (const char* list : {"blocks", "junctions", "attention", "nodes", "remarks"})
-    j[list] = Json::array();
-  for (const Block& b : inspection.blocks)
-    j["blocks"].push_back({{"module", b.module},
-                           {"part", b.part},
-                           {"side", b.side},
-                           {"layer", b.layer},
-                           {"node", b.node},
-                           {"gradient_norm", b.gradient_norm},
-                           {"value_norm", b.value_norm},
-                           {"parameter_gradient_norm", b.parameter_gradient_norm}});
-  for (const Junction& junction : inspection.junctions) j["junctions"].push_back(to_json(junction));
-  j["memory"] = to_json(inspection.memory);
+  Json j = static_cast<const ReadText&>(inspection);
+  j.update({{"format", "glim inspect"},
+            {"version", 1},
+            {"title", inspection.title},
+            {"loss", inspection.capture.loss},
+            {"walk", inspection.capture.walk},
+            {"blocks", inspection.blocks},
+            {"junctions", inspection.junctions},
+            {"memory", inspection.memory},
+            {"lens", inspection.lens},
+            {"remarks", inspection.remarks},
+            {"attention", Json::array()},
+            {"nodes", Json::array()}});
   for (const AttentionView& v : inspection.attention) j["attention"].push_back(to_json(v, write));
   for (const CapturedNode& n : inspection.capture.nodes)
     j["nodes"].push_back(to_json(n, with_statistics));
@@ -198,9 +173,6 @@ Json findings(const Inspection& inspection, TensorWriter write, bool with_statis
     j["rollout"] = {{"encoder", write(inspection.rollout.encoder)},
                     {"source", write(inspection.rollout.source)},
                     {"target", write(inspection.rollout.target)}};
-  j["lens"] = lens_data(inspection.lens);
-  for (const Remark& r : inspection.remarks)
-    j["remarks"].push_back({{"text", r.text}, {"rule", r.rule}, {"view", r.view}});
   return j;
 }
 
@@ -216,7 +188,8 @@ void write_inspection_json(const Inspection& inspection, const std::string& path
       if (parameters.count(name)) continue;  // they are in the model
       if (!first) text += ",\n";
       first = false;
-      text += Json(name).dump() + ":{\"shape\":" + to_json(tensor.shape()).dump() + ",\"values\":[";
+      text +=
+          Json(name).dump() + ":{\"shape\":" + shape_json(tensor.shape()).dump() + ",\"values\":[";
       append_values(text, tensor);
       text += "]}";
       if (text.size() > o.most_bytes) too_large(path, static_cast<double>(text.size()), o);
@@ -241,26 +214,7 @@ void write_inspection_tensors(const Inspection& inspection, const std::string& p
                      {"of", inspection.title}});
 }
 
-Json lens_data(const std::vector<LensMatrix>& lens) {
-  auto tokens = [](const std::vector<LensToken>& list) {
-    Json j = Json::array();
-    for (const LensToken& t : list) j.push_back({{"token", t.token}, {"product", t.product}});
-    return j;
-  };
-  Json list = Json::array();
-  for (const LensMatrix& m : lens) {
-    Json terms = Json::array();
-    for (const LensTerm& t : m.terms)
-      terms.push_back({{"position", t.position},
-                       {"share", t.share},
-                       {"input_norm", t.input_norm},
-                       {"delta_norm", t.delta_norm},
-                       {"input", tokens(t.input)},
-                       {"delta", tokens(t.delta)}});
-    list.push_back({{"matrix", m.matrix}, {"norm", m.norm}, {"error", m.error}, {"terms", terms}});
-  }
-  return list;
-}
+Json lens_data(const std::vector<LensMatrix>& lens) { return lens; }
 
 namespace {
 

@@ -5,17 +5,8 @@ namespace glim {
 Inspection inspect(Example& example, const InspectionOptions& options) {
   Inspection inspection;
   const Reading& r = example.reading();
-  inspection.kind = r.kind;
+  static_cast<ReadText&>(inspection) = r;
   inspection.title = example.title();
-  inspection.source_text = r.source_text;
-  inspection.target_text = r.target_text;
-  inspection.own_target = r.own_target;
-  inspection.source = r.source;
-  inspection.target_in = r.target_in;
-  inspection.target_out = r.target_out;
-  inspection.source_ids = r.source_ids;
-  inspection.target_out_ids = r.target_out_ids;
-  inspection.label_smoothing = r.label_smoothing;
   inspection.capture = capture(example);
   inspection.blocks = blocks_of(inspection.capture);
   if (r.source.empty() || r.target_in.empty())  // one stack

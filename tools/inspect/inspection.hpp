@@ -16,12 +16,8 @@ struct Remark {
   std::string view;  // of the page that shows it: model, attention, walk, tokens
 };
 
-struct Inspection {
-  std::string kind, title, source_text, target_text;
-  bool own_target = false;
-  std::vector<std::string> source, target_in, target_out;
-  std::vector<std::int64_t> source_ids, target_out_ids;
-  double label_smoothing = 0;
+struct Inspection : ReadText {
+  std::string title;
   Capture capture;
   std::vector<Block> blocks;
   std::vector<Junction> junctions;

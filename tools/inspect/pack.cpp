@@ -28,12 +28,6 @@ Decimal decimal(double x) {
           std::stoi(text.substr(5))};
 }
 
-nlohmann::json shape_json(const Shape& shape) {
-  nlohmann::json j = nlohmann::json::array();
-  for (int i = 0; i < shape.rank(); ++i) j.push_back(shape[i]);
-  return j;
-}
-
 nlohmann::json packed_values(const std::vector<double>& values) {
   int lowest = 0, highest = 0;
   bool any = false;
@@ -66,6 +60,12 @@ nlohmann::json packed_values(const std::vector<double>& values) {
 }
 
 }  // namespace
+
+nlohmann::json shape_json(const Shape& shape) {
+  nlohmann::json j = nlohmann::json::array();
+  for (int i = 0; i < shape.rank(); ++i) j.push_back(shape[i]);
+  return j;
+}
 
 nlohmann::json packed(const Tensor& x) {
   nlohmann::json j = packed_values(x.to(DType::Float64).to_vector<double>());

@@ -41,17 +41,21 @@ struct ExampleOptions {
   Changes changes;
 };
 
-struct Reading {
-  virtual ~Reading() = default;
-  virtual Module& model() = 0;
-  virtual Var loss() = 0;  // of training, label smoothing included, the sum over what is asked for
-
+// What is read and asked for.
+struct ReadText {
   std::string kind, source_text, target_text;
   bool own_target = false;                                 // the model's own answer
   std::vector<std::string> source, target_in, target_out;  // by token, as pictures show them
   std::vector<std::int64_t> source_ids, target_out_ids;    // target_out_ids: rows of the logits
-  TokenizerPair tokenizers;                                // none, where nothing is read as tokens
   double label_smoothing = 0;
+};
+
+struct Reading : ReadText {
+  virtual ~Reading() = default;
+  virtual Module& model() = 0;
+  virtual Var loss() = 0;  // of training, label smoothing included, the sum over what is asked for
+
+  TokenizerPair tokenizers;  // none, where nothing is read as tokens
   ImageSet images;  // the one that is read, and those of its file that a live page offers beside it
 };
 

@@ -42,13 +42,12 @@ void about_heads(const Inspection& inspection, std::vector<Remark>& all) {
   for (const AttentionView& v : inspection.attention)
     for (std::size_t h = 0; h < v.heads.size(); ++h) {
       const HeadView& head = v.heads[h];
-      if (head.statistics.saturation > kSaturated)
+      if (head.saturation > kSaturated)
         saturated.push_back(
-            {head.statistics.saturation,
+            {head.saturation,
              {fmt::format("{}: entropy {:.3g} nats, saturation {:.3g}; ‖∂L/∂S‖/‖∂L/∂A‖ is {:.2g}: "
                           "that is what its softmax passes on to query and key.",
-                          place(v, h), head.statistics.entropy, head.statistics.saturation,
-                          head.passed),
+                          place(v, h), head.entropy, head.saturation, head.passed),
               fmt::format("saturation above {}", kSaturated), "attention"}});
       double most = 0, rows = 0;
       for (Index t = 0; t < v.keep.size(0); ++t) {
@@ -60,11 +59,11 @@ void about_heads(const Inspection& inspection, std::vector<Remark>& all) {
         }
       }
       most /= std::max(rows, 1.0);
-      if (most > 0 && head.statistics.entropy > kEven * most)
-        even.push_back({head.statistics.entropy / most,
+      if (most > 0 && head.entropy > kEven * most)
+        even.push_back({head.entropy / most,
                         {fmt::format("{}: entropy {:.3g} of at most {:.3g} nats: it attends to all "
                                      "keys alike.",
-                                     place(v, h), head.statistics.entropy, most),
+                                     place(v, h), head.entropy, most),
                          fmt::format("entropy above {} of the largest", kEven), "attention"}});
       if (head.value_share > kOneWay)
         one_way.push_back({head.value_share,

@@ -283,8 +283,8 @@ TEST_CASE("a saturated head is noticed, in words and numbers") {
     if (name == "encoder.layers.0.self_attn.in_proj_weight") mul_(p.value(), 60);
   Inspection inspection = inspect(example, {.attribution_steps = 0});
   const HeadView& head = inspection.attention[0].heads[0];
-  CHECK(head.statistics.saturation > 0.95);
-  CHECK(head.statistics.entropy < 0.2);
+  CHECK(head.saturation > 0.95);
+  CHECK(head.entropy < 0.2);
   bool said = false;
   for (const Remark& r : inspection.remarks)
     said =
