@@ -5,6 +5,7 @@
 
 #include "tensor/error.hpp"
 #include "tools/render/color.hpp"
+#include "tools/render/svg.hpp"
 
 namespace glim {
 
@@ -26,32 +27,6 @@ std::string palette_script() {
 
 }  // namespace
 
-std::string escape_html(std::string_view text) {
-  std::string r;
-  for (char c : text) {
-    switch (c) {
-      case '&':
-        r += "&amp;";
-        break;
-      case '<':
-        r += "&lt;";
-        break;
-      case '>':
-        r += "&gt;";
-        break;
-      case '"':
-        r += "&quot;";
-        break;
-      case '\'':
-        r += "&#39;";
-        break;
-      default:
-        r += c;
-    }
-  }
-  return r;
-}
-
 std::string html_page(const PageParts& parts) {
   std::string page =
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
@@ -62,7 +37,7 @@ std::string html_page(const PageParts& parts) {
       "; img-src data: blob:\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<link rel=\"icon\" href=\"data:,\">\n";
-  page += "<title>" + escape_html(parts.title) + "</title>\n<style>\n";
+  page += "<title>" + xml_escaped(parts.title) + "</title>\n<style>\n";
   page += kPageStyle;
   for (std::string_view style : parts.styles) page += style;
   page += "</style>\n</head>\n<body>\n<main>\n" + parts.body + "\n</main>\n";

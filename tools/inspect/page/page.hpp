@@ -26,6 +26,4 @@ struct PageParts {
 // UTF-8 text of the whole page.
 std::string html_page(const PageParts& parts);
 
-std::string escape_html(std::string_view text);
-
 }  // namespace glim
