@@ -98,6 +98,18 @@ void require_fits(const std::string& option, const std::vector<std::int64_t>& id
                        some + " are");
 }
 
+void read_sentence(Reading& reading, const std::string& sentence, Index most) {
+  const Tokenizer& tokenizer = *reading.tokenizers.source;
+  reading.source_text = sentence;
+  auto& ids = reading.source_ids = tokenizer.encode(sentence);
+  require_fits("--sentence", ids, most, &tokenizer);
+  ids.insert(ids.begin(), kBos);
+  ids.push_back(kEos);
+  auto& tokens = reading.source = shown_tokens(tokenizer, sentence);
+  tokens.insert(tokens.begin(), tokenizer.piece(kBos));
+  tokens.push_back(tokenizer.piece(kEos));
+}
+
 std::string text_or_phrase(const std::string& text, const TrainOptions& trained) {
   if (!text.empty()) return text;
   if (trained.task == "files")

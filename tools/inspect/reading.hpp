@@ -75,6 +75,8 @@ std::string inspected_kinds();  // "transformer, rnn, ..."
 std::vector<std::string> shown_tokens(const Tokenizer& tokenizer, const std::string& line);
 void require_fits(const std::string& option, const std::vector<std::int64_t>& ids, Index most,
                   const Tokenizer* tokenizer);
+// <s> sentence </s>, which an encoder reads, of `most` tokens without its ends.
+void read_sentence(Reading& reading, const std::string& sentence, Index most);
 std::string text_or_phrase(const std::string& text, const TrainOptions& trained);
 // The class asked for, or else the most probable of a trained model's logits (1, C), or a fresh one's "1".
 class Labels;

@@ -32,15 +32,8 @@ class SentenceClassReading final : public Reading {
     if (options.float64) model.to(DType::Float64);
     if (options.source.empty() && !options.init)
       throw ValueError("--sentence", "a classifier needs a sentence to look at");
-    source_text = options.source.empty() ? phrasebook_valid().at(0).source : options.source;
-    const Tokenizer& tokenizer = *loaded_.tokenizer;
-    source_ids = tokenizer.encode(source_text);
-    require_fits("--sentence", source_ids, model.bert.config().max_len - 2, &tokenizer);
-    source_ids.insert(source_ids.begin(), kBos);
-    source_ids.push_back(kEos);
-    source = shown_tokens(tokenizer, source_text);
-    source.insert(source.begin(), tokenizer.piece(kBos));
-    source.push_back(tokenizer.piece(kEos));
+    read_sentence(*this, options.source.empty() ? phrasebook_valid().at(0).source : options.source,
+                  model.bert.config().max_len - 2);
     NoGrad no_tape;
     asked_label(*this, options, loaded_.labels, logits());
     label_smoothing = loaded_.label_smoothing;

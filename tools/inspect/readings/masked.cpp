@@ -28,15 +28,7 @@ class MaskedReading final : public Reading {
     }
     tokenizers.target = tokenizers.source;
     if (options.float64) bert_->to(DType::Float64);
-    source_text = text_or_phrase(options.source, trained);
-    const Tokenizer& tokenizer = *tokenizers.source;
-    source_ids = tokenizer.encode(source_text);
-    require_fits("--sentence", source_ids, bert_->bert.config().max_len - 2, &tokenizer);
-    source_ids.insert(source_ids.begin(), kBos);
-    source_ids.push_back(kEos);
-    source = shown_tokens(tokenizer, source_text);
-    source.insert(source.begin(), tokenizer.piece(kBos));
-    source.push_back(tokenizer.piece(kEos));
+    read_sentence(*this, text_or_phrase(options.source, trained), bert_->bert.config().max_len - 2);
     hide(options.hide);
     label_smoothing = trained.label_smoothing;
   }
