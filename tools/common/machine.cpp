@@ -9,6 +9,8 @@
 #include <sstream>
 #include <utility>
 
+#include "tools/common/counted.hpp"
+
 namespace glim {
 namespace {
 
@@ -160,22 +162,22 @@ std::vector<Advice> advise(const Machine& machine, const Runtime& runtime,
   if (machine.quota > 0) processors = std::max(1, static_cast<int>(std::lround(machine.quota)));
   processors = std::min(processors, machine.processors);
   if (runtime.threads > processors)
-    list.push_back({fmt::format("{} threads share {} processor{}", runtime.threads, processors,
-                                processors == 1 ? "" : "s"),
-                    fmt::format("set OMP_NUM_THREADS={} in the environment", processors)});
+    list.push_back(
+        {fmt::format("{} threads share {}", runtime.threads, counted(processors, "processor")),
+         fmt::format("set OMP_NUM_THREADS={} in the environment", processors)});
   else if (runtime.threads < machine.cores && runtime.threads < processors)
-    list.push_back({fmt::format("{} thread{} on {} cores{}", runtime.threads,
-                                runtime.threads == 1 ? "" : "s", machine.cores,
-                                runtime.threads_variable ? ", because OMP_NUM_THREADS=" +
-                                                               *runtime.threads_variable + " is set"
-                                                         : ""),
-                    runtime.threads_variable
-                        ? "unset OMP_NUM_THREADS"
-                        : fmt::format("set OMP_NUM_THREADS={} in the environment", machine.cores)});
+    list.push_back(
+        {fmt::format("{} on {} cores{}", counted(runtime.threads, "thread"), machine.cores,
+                     runtime.threads_variable
+                         ? ", because OMP_NUM_THREADS=" + *runtime.threads_variable + " is set"
+                         : ""),
+         runtime.threads_variable
+             ? "unset OMP_NUM_THREADS"
+             : fmt::format("set OMP_NUM_THREADS={} in the environment", machine.cores)});
 
   if (machine.load > 1.5 * processors)
-    list.push_back({fmt::format("{:.1f} processes compete for {} processor{}", machine.load,
-                                processors, processors == 1 ? "" : "s"),
+    list.push_back({fmt::format("{:.1f} processes compete for {}", machine.load,
+                                counted(processors, "processor")),
                     "wait until they end; what is measured until then is too low"});
   if (machine.huge_pages == "never")
     list.push_back({"transparent huge pages are off, which costs large matrices a few percent",

@@ -16,6 +16,7 @@
 #include "tensor/random.hpp"
 #include "tensor/simd/isa.hpp"
 #include "tools/cli/verbs/verbs.hpp"
+#include "tools/common/counted.hpp"
 #include "tools/common/machine.hpp"
 
 namespace glim {
@@ -139,9 +140,9 @@ void run_doctor(bool measure_only, bool json, bool products_given) {
   };
   print_row("CPU", m.cpu.empty() ? "unknown" : m.cpu);
   print_row("  has", features_line(m.features));
-  print_row("cores", fmt::format("{}; {} processor{} usable, load {:.1f}",
-                                 m.cores > 0 ? std::to_string(m.cores) : "unknown", m.processors,
-                                 m.processors == 1 ? "" : "s", m.load));
+  print_row("cores", fmt::format("{}; {} usable, load {:.1f}",
+                                 m.cores > 0 ? std::to_string(m.cores) : "unknown",
+                                 counted(m.processors, "processor"), m.load));
   print_row("threads", std::to_string(r.threads) + variable("OMP_NUM_THREADS", r.threads_variable));
   std::string waiting;
   for (const char* name : {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"})

@@ -15,6 +15,7 @@
 #include "tensor/matmul/plan.hpp"
 #include "tools/cli/progress.hpp"
 #include "tools/cli/verbs/verbs.hpp"
+#include "tools/common/counted.hpp"
 #include "tools/common/folder.hpp"
 #include "tools/train/distil.hpp"
 #include "tools/train/learners/kinds.hpp"
@@ -171,7 +172,7 @@ void fit_warmup(const Command& command, TrainOptions& o, Learner& learner,
                 std::vector<std::string>& notes) {
   Index updates = planned_updates(o, learner);
   if (o.schedule == "constant" || o.warmup < updates || o.warmup == 0) return;
-  std::string run = fmt::format("{} update{}", updates, updates == 1 ? "" : "s");
+  const std::string run = counted(updates, "update");
   if (command.given("warmup")) {
     notes.push_back(fmt::format(
         "--warmup {} is no shorter than the run of {}: the rate never falls from its peak",

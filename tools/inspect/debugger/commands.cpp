@@ -51,7 +51,6 @@ std::function<bool(const Tensor&)> condition_of(const std::string& text) {
 // ---- going on ----
 
 void Debugger::next(const Words& words) {
-  at_most(words, 1);
   int times = words.size() > 1 ? count_in("next", words[1]) : 1;
   for (int t = 0; t < times; ++t) {
     const WalkStep& s = session_.advance();
@@ -62,8 +61,7 @@ void Debugger::next(const Words& words) {
   show_place();
 }
 
-void Debugger::go_on(const Words& words) {
-  at_most(words, 0);
+void Debugger::go_on(const Words&) {
   do session_.advance();
   while (session_.current() >= 0 && !hits_here() && !stopped());
   select_current();
@@ -100,14 +98,12 @@ bool Debugger::hits(int node, const Tensor& gradient) {
 }
 
 void Debugger::back(const Words& words) {
-  at_most(words, 1);
   session_.back_to(session_.taken() - (words.size() > 1 ? count_in("back", words[1]) : 1));
   select_current();
   show_place();
 }
 
-void Debugger::back_to_break(const Words& words) {
-  at_most(words, 0);
+void Debugger::back_to_break(const Words&) {
   const std::vector<int> order = session_.order();
   std::size_t at = order.size();
   if (at == 0) throw StateError("reverse-continue", "the pass is at its begin");
@@ -160,13 +156,12 @@ void Debugger::set_break(const Words& words) {
   auto to_come = std::count_if(b.nodes.begin(), b.nodes.end(),
                                [&](int i) { return session_.turn(i) == GradientState::ToCome; });
   ++next_break_;
-  print_(fmt::format("breakpoint {}: {} ({} {}, {} still to come)\n", b.id, b.name, b.nodes.size(),
-                     b.nodes.size() == 1 ? "node" : "nodes", to_come));
+  print_(fmt::format("breakpoint {}: {} ({}, {} still to come)\n", b.id, b.name,
+                     counted(b.nodes.size(), "node"), to_come));
   breaks_.push_back(std::move(b));
 }
 
 void Debugger::remove_break(const Words& words) {
-  at_most(words, 1);
   if (words.size() == 1) {
     print_(fmt::format("{} removed\n", counted(breaks_.size(), "breakpoint")));
     breaks_.clear();
@@ -178,17 +173,13 @@ void Debugger::remove_break(const Words& words) {
                      fmt::format("there is no breakpoint {}; `info breakpoints` lists them", id));
 }
 
-void Debugger::again(const Words& words) {
-  at_most(words, 0);
+void Debugger::again(const Words&) {
   session_.restart();
   select_current();
   show_place();
 }
 
-void Debugger::quit(const Words& words) {
-  at_most(words, 0);
-  leaving_ = true;
-}
+void Debugger::quit(const Words&) { leaving_ = true; }
 
 // ---- looking ----
 
@@ -218,7 +209,6 @@ void Debugger::print_tensor(const Words& words) {
 }
 
 void Debugger::each(const Words& words, std::string (*text)(const Session&, int)) {
-  at_most(words, 1);
   for (int i : nodes(words, 1)) print_(text(session_, i));
 }
 
@@ -229,7 +219,6 @@ void Debugger::where(const Words& words) { each(words, where_text); }
 void Debugger::graph(const Words& words) { each(words, graph_text); }
 
 void Debugger::list(const Words& words) {
-  at_most(words, 1);
   int at = words.size() > 1 ? nodes(words, 1)[0] : std::max(selected_, 0);
   print_(list_text(session_, at));
 }
@@ -249,9 +238,8 @@ void Debugger::info(const Words& words) {
   } else if (*topic == "breakpoints") {
     if (breaks_.empty()) print_("no breakpoints\n");
     for (const Breakpoint& b : breaks_)
-      print_(fmt::format("{}  {}  {} {}, hit {} {}\n", b.id, b.name, b.nodes.size(),
-                         b.nodes.size() == 1 ? "node" : "nodes", b.hits,
-                         b.hits == 1 ? "time" : "times"));
+      print_(fmt::format("{}  {}  {}, hit {}\n", b.id, b.name, counted(b.nodes.size(), "node"),
+                         counted(b.hits, "time")));
   } else {
     if (session_.patches().empty()) print_("nothing is set\n");
     for (const auto& [i, patches] : session_.patches())
@@ -263,7 +251,6 @@ void Debugger::info(const Words& words) {
 // The names are those of inspect.safetensors: a path, with the node's number where several share it,
 // and ".grad" behind it for the gradient.
 void Debugger::write_out(const Words& words) {
-  at_most(words, 2);
   if (words.size() < 2) throw ValueError("export", "needs a file to write");
   std::map<std::string, int> paths;
   for (int i = 0; i < session_.size(); ++i) ++paths[session_.tape().path(i)];
@@ -320,7 +307,6 @@ void Debugger::down(const Words& words) {
 
 void Debugger::step_to(const Words& words, const std::vector<int>& nodes, const char* none,
                        const char* what) {
-  at_most(words, 1);
   int from = nodes_of(".")[0];
   if (nodes.empty()) throw ValueError(words[0], session_.tape().path(from) + " " + none);
   auto k = static_cast<std::size_t>(words.size() > 1 ? count_in(words[0], words[1]) : 1);
@@ -371,11 +357,10 @@ void Debugger::set(const Words& words) {
   int before = session_.current();
   // The current node last: once it is frozen the pass goes on, beyond others perhaps.
   for (auto i = can.rbegin(); i != can.rend(); ++i) session_.set(*i, patch);
-  print_(fmt::format(
-      "{}: {} {}{}\n", patch_text(patch), can.size(), can.size() == 1 ? "node" : "nodes",
-      can.size() < found.size()
-          ? fmt::format(", the pass has gone past {} more", found.size() - can.size())
-          : ""));
+  print_(fmt::format("{}: {}{}\n", patch_text(patch), counted(can.size(), "node"),
+                     can.size() < found.size() ? fmt::format(", the pass has gone past {} more",
+                                                             found.size() - can.size())
+                                               : ""));
   if (session_.current() != before) {
     if (selected_ == before) select_current();
     show_place();
@@ -383,7 +368,6 @@ void Debugger::set(const Words& words) {
 }
 
 void Debugger::diff(const Words& words) {
-  at_most(words, 2);
   Index most = words.size() > 2 ? count_in("diff", words[2]) : 64;
   for (int i : nodes(words, 1))
     print_(to_text(session_, i, difference(session_, i, most, interrupted_)));

@@ -17,8 +17,6 @@ std::vector<std::string> split(const std::string& line) {
   return {words.begin(), words.end()};
 }
 
-constexpr std::size_t kLongestLine = 4096;
-
 const char* kNames = R"(NAME is
   a path       decoder.layers.1.self_attn.scores, or the end of one: self_attn.scores, scores
   a pattern    *encoder*.probs     (* any run of characters, ? one)
@@ -34,40 +32,42 @@ const std::vector<Debugger::Command>& Debugger::commands() {
   static const std::vector<Command> list{
       {"next", "n", "next [N]",
        "take one node and show what its op sends on; or N nodes, up to a breakpoint",
-       &Debugger::next},
-      {"continue", "c", "continue", "go on to the next breakpoint, or the end", &Debugger::go_on},
+       &Debugger::next, 1},
+      {"continue", "c", "continue", "go on to the next breakpoint, or the end", &Debugger::go_on,
+       0},
       {"back", "reverse-next", "back [N]",
-       "undo one node, or N: the pass is where it was, bit for bit", &Debugger::back},
+       "undo one node, or N: the pass is where it was, bit for bit", &Debugger::back, 1},
       {"reverse-continue", "rc", "reverse-continue",
-       "go back to the last breakpoint before, or the loss", &Debugger::back_to_break},
+       "go back to the last breakpoint before, or the loss", &Debugger::back_to_break, 0},
       {"break", "b", "break [NAME] [if CONDITION]",
        "stop before a node of this name, or any; CONDITION of its gradient: norm > X, norm < X, "
        "max > X "
        "(largest size), nan (or infinite), zero",
        &Debugger::set_break},
-      {"delete", "", "delete [N]", "remove breakpoint N, or all", &Debugger::remove_break},
+      {"delete", "", "delete [N]", "remove breakpoint N, or all", &Debugger::remove_break, 1},
       {"print", "p", "print [d] [NAME][PART]", "a value, or with d its gradient, or a part of it",
        &Debugger::print_tensor},
       {"stats", "", "stats [NAME]", "norm, minimum, maximum, mean and share of zeros",
-       &Debugger::stats},
+       &Debugger::stats, 1},
       {"formula", "f", "formula [NAME]", "the op's equation and those of its gradients",
-       &Debugger::formula},
-      {"saved", "", "saved [NAME]", "what the op saved for backward", &Debugger::saved},
+       &Debugger::formula, 1},
+      {"saved", "", "saved [NAME]", "what the op saved for backward", &Debugger::saved, 1},
       {"where", "w", "where [NAME]", "module, line of the forward pass, and how far the pass is",
-       &Debugger::where},
+       &Debugger::where, 1},
       {"set", "", "set NAME[PART] zero|freeze|scale C",
        "change a gradient when the pass reaches it: zero sends zeros on, freeze sends nothing on",
        &Debugger::set},
-      {"up", "", "up [K]", "look at the node's reader (the K-th), towards the loss", &Debugger::up},
+      {"up", "", "up [K]", "look at the node's reader (the K-th), towards the loss", &Debugger::up,
+       1},
       {"down", "", "down [K]", "look at the node's input (the K-th), towards the leaves",
-       &Debugger::down},
+       &Debugger::down, 1},
       {"diff", "", "diff [NAME] [N]",
        "compare gradient and op with difference quotients, N elements of each tensor (64)",
-       &Debugger::diff},
+       &Debugger::diff, 2},
       {"list", "l", "list [NAME]",
-       "the nodes around it in the order of the pass, and the rule of its op", &Debugger::list},
+       "the nodes around it in the order of the pass, and the rule of its op", &Debugger::list, 1},
       {"graph", "g", "graph [NAME]", "its readers and inputs, and what flowed along each edge",
-       &Debugger::graph},
+       &Debugger::graph, 1},
       {"why", "", "why [NAME] [FILE.svg|FILE.png]",
        "the gradient as a sum over the ways it came: skips, value, query and key by head, "
        "feed-forward",
@@ -76,11 +76,11 @@ const std::vector<Debugger::Command>& Debugger::commands() {
        &Debugger::info},
       {"export", "", "export FILE [NAME]",
        "the gradients of the parameters, or value and gradient of NAME, as safetensors",
-       &Debugger::write_out},
+       &Debugger::write_out, 2},
       {"run", "r restart", "run", "start again from the loss; breakpoints stay, changes do not",
-       &Debugger::again},
-      {"help", "h", "help [COMMAND]", "this", &Debugger::help},
-      {"quit", "q", "quit", "leave", &Debugger::quit},
+       &Debugger::again, 0},
+      {"help", "h", "help [COMMAND]", "this", &Debugger::help, 1},
+      {"quit", "q", "quit", "leave", &Debugger::quit, 0},
   };
   return list;
 }
@@ -118,6 +118,7 @@ bool Debugger::run(const std::string& line) {
   if (words.empty()) return true;
   const Command& c = command(words[0]);
   words[0] = c.name;
+  at_most(words, c.most);
   (this->*c.run)(words);
   return !leaving_;
 }
@@ -194,7 +195,6 @@ std::vector<int> Debugger::nodes(const Words& words, std::size_t at, std::size_t
 }
 
 void Debugger::help(const Words& words) {
-  at_most(words, 1);
   if (words.size() > 1) {
     const Command& c = command(words[1]);
     std::string alias = *c.alias ? fmt::format(" (short: {})", c.alias) : "";

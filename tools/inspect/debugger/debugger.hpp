@@ -12,6 +12,8 @@
 
 namespace glim::step {
 
+inline constexpr std::size_t kLongestLine = 4096;
+
 class Debugger {
  public:
   // `interrupted` is called while a command works; when it returns true, the command stops.
@@ -30,6 +32,7 @@ class Debugger {
   struct Command {
     const char *name, *alias, *usage, *summary;
     void (Debugger::*run)(const Words&);
+    std::size_t most = kLongestLine;  // words behind the name; else the command counts them
   };
   static const std::vector<Command>& commands();
   const Command& command(const std::string& word) const;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <map>
+#include <utility>
 
 #include "tensor/error.hpp"
 #include "tensor/ops/elementwise.hpp"
@@ -70,11 +71,7 @@ class KeptLeaves {
  public:
   explicit KeptLeaves(Session& s) {
     for (const Node& n : s.tape().nodes())
-      if (n.leaf && n.leaf->grad.defined())
-        kept_.emplace_back(n.leaf, n.leaf->grad);
-      else if (n.leaf)
-        kept_.emplace_back(n.leaf, Tensor());
-    for (auto& [leaf, grad] : kept_) leaf->grad = {};
+      if (n.leaf) kept_.emplace_back(n.leaf, std::exchange(n.leaf->grad, {}));
   }
   ~KeptLeaves() {
     for (auto& [leaf, grad] : kept_) leaf->grad = grad;
