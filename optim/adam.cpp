@@ -64,8 +64,8 @@ void Adam::update(const Slot& slot, Index begin, Index end) const {
                      .unbias2 = rounded(1 / correction.second),
                      .lambda = rounded(decoupled_ ? 0 : slot.weight_decay),
                      .lambda_decoupled = rounded(decoupled_ ? slot.weight_decay : 0)};
-    step_kernels<T>().adam(step, end - begin, from(slot.parameter.value()), from(slot.gradient),
-                           from(slot.state[0]), from(slot.state[1]));
+    dispatch<simd::adam<T>>(step, end - begin, from(slot.parameter.value()), from(slot.gradient),
+                            from(slot.state[0]), from(slot.state[1]));
   });
 }
 

@@ -137,25 +137,25 @@ void scores(const Attended& o, const Tile<T>& i) {
 // P = softmax(S/√Dk + bias) over kept keys
 template <class T>
 void softmax_rows(const Attended& o, const Tile<T>& i) {
-  op_kernels<T>().softmax({i.p.rows, o.s, i.p.x, o.s, static_cast<T>(o.scale),
-                           o.bias.at<T>(i.h, i.t), o.bias.row, o.bias.column,
-                           o.keep.at<bool>(i.h, i.t), o.keep.row, o.keep.column});
+  dispatch<simd::softmax<T>>({i.p.rows, o.s, i.p.x, o.s, static_cast<T>(o.scale),
+                              o.bias.at<T>(i.h, i.t), o.bias.row, o.bias.column,
+                              o.keep.at<bool>(i.h, i.t), o.keep.row, o.keep.column});
 }
 // A = dropout(P). In d the dropped elements of P are marked, by their signs; without d, A takes P's place.
 template <class T>
 Span<T> dropout_rows(const Attended& o, const Tile<T>& i) {
   if (!o.drops) return i.p;
   if (i.d)
-    op_kernels<T>().draw_mask(o.drop, i.first(o), i.size(), i.p.x, i.d.x);
+    dispatch<simd::draw_mask<T>>(o.drop, i.first(o), i.size(), i.p.x, i.d.x);
   else
-    row_kernels<T>().dropout(o.drop, i.first(o), i.size(), i.p.x, nullptr, i.p.x);
+    dispatch<simd::dropout<T>>(o.drop, i.first(o), i.size(), i.p.x, nullptr, i.p.x);
   return i.d ? i.d : i.p;
 }
 // dS = P (dP - Σ_s dP P), dP = dropout(dA), in dA's place
 template <class T>
 void gradient_rows(const Attended& o, const Span<T>& p, const Span<T>& da) {
-  op_kernels<T>().softmax_grad(p.rows, o.s, p.x, o.s, da.x, o.s,
-                               o.drops ? static_cast<T>(o.drop.scale) : T(0));
+  dispatch<simd::softmax_grad<T>>(p.rows, o.s, p.x, o.s, da.x, o.s,
+                                  o.drops ? static_cast<T>(o.drop.scale) : T(0));
 }
 
 // Calls f for each tile, the heads in parallel. P is in probs (heads, T, S) or, if that is undefined, in
@@ -212,7 +212,7 @@ inline void attention_grad(const Attended& o, const Tensor& probs, const Tensor&
       softmax_rows(o, i);
       dropout_rows(o, i);
     } else if (o.drops && dv) {
-      op_kernels<T>().apply_mask(i.size(), static_cast<T>(o.drop.scale), p.x, a.x);
+      dispatch<simd::apply_mask<T>>(i.size(), static_cast<T>(o.drop.scale), p.x, a.x);
     }
     // C = A V
     if (dv) multiply(transpose(a), dc, dv, 1, add);  // dV = Aᵀ dC

@@ -11,8 +11,8 @@ inline Tensor dropout(const Tensor& x, const Tensor& addend, double p, RandomKey
   Tensor in = x.contiguous(), plus = contiguous_or_none(addend), y = empty(x.shape(), x.dtype());
   DropSpec spec = drop_spec(p, key);
   each_elements(y, [&]<class T>(Index begin, Index end) {
-    row_kernels<T>().dropout(spec, begin, end - begin, in.data<T>() + begin,
-                             data_or_null<T>(plus, begin), y.data<T>() + begin);
+    dispatch<simd::dropout<T>>(spec, begin, end - begin, in.data<T>() + begin,
+                               data_or_null<T>(plus, begin), y.data<T>() + begin);
   });
   return y;
 }

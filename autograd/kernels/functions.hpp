@@ -19,8 +19,8 @@ inline Tensor function_grad(Function f, const Tensor& kept, const Tensor& dy) {
                      {{"kept", kept}, {"dy", dy}});
   Tensor in = kept.contiguous(), up = dy.contiguous(), dx = empty(dy.shape(), dy.dtype());
   each_elements(dx, [&]<class T>(Index begin, Index end) {
-    op_kernels<T>().function_grad(f, end - begin, in.data<T>() + begin, up.data<T>() + begin,
-                                  dx.data<T>() + begin);
+    dispatch<simd::function_grad<T>>(f, end - begin, in.data<T>() + begin, up.data<T>() + begin,
+                                     dx.data<T>() + begin);
   });
   return dx;
 }
@@ -29,8 +29,8 @@ inline Tensor function_grad(Function f, const Tensor& kept, const Tensor& dy) {
 inline void relu_grad(const Tensor& dx, const Tensor& y, const Tensor& dy, double scale) {
   Tensor out = y.contiguous(), up = dy.contiguous();
   each_elements(dx, [&]<class T>(Index begin, Index end) {
-    op_kernels<T>().relu_grad(end - begin, out.data<T>() + begin, up.data<T>() + begin,
-                              static_cast<T>(scale), dx.data<T>() + begin);
+    dispatch<simd::relu_grad<T>>(end - begin, out.data<T>() + begin, up.data<T>() + begin,
+                                 static_cast<T>(scale), dx.data<T>() + begin);
   });
 }
 

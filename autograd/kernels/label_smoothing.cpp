@@ -33,10 +33,10 @@ void cross_entropy(const Tensor& logits, const Tensor& target, Index begin, cons
   Rows in = rows_of(logits);
   SmoothedTarget q = s.distribution(in.columns);
   each_rows(in, [&]<class T>(Index first, Index end) {
-    op_kernels<T>().cross_entropy(q, end - first, in.columns, in.at<T>(first), in.ld,
-                                  target.data<Index>() + begin + first, stats.data<T>() + 2 * first,
-                                  out.cross.data<double>() + begin + first,
-                                  out.nll.data<double>() + begin + first);
+    dispatch<simd::cross_entropy<T>>(
+        q, end - first, in.columns, in.at<T>(first), in.ld, target.data<Index>() + begin + first,
+        stats.data<T>() + 2 * first, out.cross.data<double>() + begin + first,
+        out.nll.data<double>() + begin + first);
   });
 }
 
@@ -45,10 +45,10 @@ void cross_entropy_grad(const Tensor& logits, const Tensor& target, Index begin,
   Rows in = rows_of(logits);
   SmoothedTarget q = s.distribution(in.columns);
   each_rows(in, [&]<class T>(Index first, Index end) {
-    op_kernels<T>().cross_entropy_grad(q, end - first, in.columns, in.at<T>(first), in.ld,
-                                       target.data<Index>() + begin + first,
-                                       stats.data<T>() + 2 * first, static_cast<T>(dy),
-                                       dx.data<T>() + first * in.columns, in.columns);
+    dispatch<simd::cross_entropy_grad<T>>(q, end - first, in.columns, in.at<T>(first), in.ld,
+                                          target.data<Index>() + begin + first,
+                                          stats.data<T>() + 2 * first, static_cast<T>(dy),
+                                          dx.data<T>() + first * in.columns, in.columns);
   });
 }
 

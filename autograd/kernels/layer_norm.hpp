@@ -18,10 +18,10 @@ inline LayerNormed layer_norm(const Tensor& x, const Tensor& gamma, const Tensor
   Tensor y = empty(x.shape(), x.dtype());
   Tensor mean = empty({in.count}, x.dtype()), inverse_sigma = empty({in.count}, x.dtype());
   each_rows(in, [&]<class T>(Index begin, Index end) {
-    op_kernels<T>().layer_norm(end - begin, in.columns, in.at<T>(begin), in.ld,
-                               data_or_null<T>(scale), data_or_null<T>(shift), static_cast<T>(eps),
-                               y.data<T>() + begin * in.columns, mean.data<T>() + begin,
-                               inverse_sigma.data<T>() + begin);
+    dispatch<simd::layer_norm<T>>(end - begin, in.columns, in.at<T>(begin), in.ld,
+                                  data_or_null<T>(scale), data_or_null<T>(shift),
+                                  static_cast<T>(eps), y.data<T>() + begin * in.columns,
+                                  mean.data<T>() + begin, inverse_sigma.data<T>() + begin);
   });
   return {y, mean, inverse_sigma};
 }
@@ -42,11 +42,11 @@ inline LayerNormGradients layer_norm_grad(const Tensor& x, const Tensor& gamma, 
   Tensor dgamma = sums(want_gamma), dbeta = sums(want_beta);
   each_rows(in, [&]<class T>(Index begin, Index end) {
     const Index sum = begin / piece * in.columns;
-    op_kernels<T>().layer_norm_grad(end - begin, in.columns, in.at<T>(begin), in.ld,
-                                    data_or_null<T>(scale), mean.data<T>() + begin,
-                                    inverse_sigma.data<T>() + begin, up.at<T>(begin), up.ld,
-                                    data_or_null<T>(dx, begin * in.columns),
-                                    data_or_null<T>(dgamma, sum), data_or_null<T>(dbeta, sum));
+    dispatch<simd::layer_norm_grad<T>>(end - begin, in.columns, in.at<T>(begin), in.ld,
+                                       data_or_null<T>(scale), mean.data<T>() + begin,
+                                       inverse_sigma.data<T>() + begin, up.at<T>(begin), up.ld,
+                                       data_or_null<T>(dx, begin * in.columns),
+                                       data_or_null<T>(dgamma, sum), data_or_null<T>(dbeta, sum));
   });
   return {dx, sum_of_pieces(dgamma), sum_of_pieces(dbeta)};
 }

@@ -15,9 +15,9 @@ inline RmsNormed rms_norm(const Tensor& x, const Tensor& gamma, double eps) {
   Tensor scale = contiguous_or_none(gamma), y = empty(x.shape(), x.dtype());
   Tensor inverse_root = empty({in.count}, x.dtype());
   each_rows(in, [&]<class T>(Index begin, Index end) {
-    op_kernels<T>().rms_norm(end - begin, in.columns, in.at<T>(begin), in.ld,
-                             data_or_null<T>(scale), static_cast<T>(eps),
-                             y.data<T>() + begin * in.columns, inverse_root.data<T>() + begin);
+    dispatch<simd::rms_norm<T>>(end - begin, in.columns, in.at<T>(begin), in.ld,
+                                data_or_null<T>(scale), static_cast<T>(eps),
+                                y.data<T>() + begin * in.columns, inverse_root.data<T>() + begin);
   });
   return {y, inverse_root};
 }
@@ -34,10 +34,11 @@ inline RmsNormGradients rms_norm_grad(const Tensor& x, const Tensor& gamma,
   Tensor dx = want_x ? empty(dy.shape(), x.dtype()) : Tensor();
   Tensor dgamma = want_gamma ? sums_by_piece(in.count, piece, in.columns, x.dtype()) : Tensor();
   each_rows(in, [&]<class T>(Index begin, Index end) {
-    op_kernels<T>().rms_norm_grad(end - begin, in.columns, in.at<T>(begin), in.ld,
-                                  data_or_null<T>(scale), inverse_root.data<T>() + begin,
-                                  up.at<T>(begin), up.ld, data_or_null<T>(dx, begin * in.columns),
-                                  data_or_null<T>(dgamma, begin / piece * in.columns));
+    dispatch<simd::rms_norm_grad<T>>(end - begin, in.columns, in.at<T>(begin), in.ld,
+                                     data_or_null<T>(scale), inverse_root.data<T>() + begin,
+                                     up.at<T>(begin), up.ld,
+                                     data_or_null<T>(dx, begin * in.columns),
+                                     data_or_null<T>(dgamma, begin / piece * in.columns));
   });
   return {dx, sum_of_pieces(dgamma)};
 }

@@ -70,8 +70,8 @@ inline Tensor sum_of_pieces(const Tensor& sums) {
   if (sums.size(0) == 1) return select(sums, 0, 0);
   Tensor total = zeros({sums.size(1)}, sums.dtype());
   visit_floating(sums.dtype(), [&]<class T>() {
-    op_kernels<T>().sum_rows(sums.size(0), sums.size(1), sums.data<T>(), sums.size(1),
-                             total.data<T>());
+    dispatch<simd::sum_rows<T>>(sums.size(0), sums.size(1), sums.data<T>(), sums.size(1),
+                                total.data<T>());
   });
   return total;
 }
@@ -82,8 +82,8 @@ inline Tensor sum_of_rows(const Tensor& dy) {
   Index piece = 4 * rows_per_piece(in.columns);
   Tensor sums = sums_by_piece(in.count, piece, in.columns, dy.dtype());
   each_piece(dy.dtype(), in.count, piece, [&]<class T>(Index begin, Index end) {
-    op_kernels<T>().sum_rows(end - begin, in.columns, in.at<T>(begin), in.ld,
-                             sums.data<T>() + begin / piece * in.columns);
+    dispatch<simd::sum_rows<T>>(end - begin, in.columns, in.at<T>(begin), in.ld,
+                                sums.data<T>() + begin / piece * in.columns);
   });
   return sum_of_pieces(sums);
 }

@@ -12,8 +12,8 @@ inline Tensor softmax_grad(const Tensor& y, const Tensor& dy) {
   Tensor dx = dy.contiguous();
   if (dx.storage() == dy.storage()) dx = dx.clone();
   each_rows(p, [&]<class T>(Index begin, Index end) {
-    op_kernels<T>().softmax_grad(end - begin, p.columns, p.at<T>(begin), p.ld,
-                                 dx.data<T>() + begin * p.columns, p.columns, T(0));
+    dispatch<simd::softmax_grad<T>>(end - begin, p.columns, p.at<T>(begin), p.ld,
+                                    dx.data<T>() + begin * p.columns, p.columns, T(0));
   });
   return dx;
 }

@@ -61,7 +61,7 @@ struct AdditiveScores final : Fused {
     Tensor y = empty({o.b, o.t, o.s}, query.dtype());
     each_piece(query.dtype(), o.b, o.per_piece(), [&]<class T>(Index begin, Index end) {
       for (Index i = begin; i < end; ++i)
-        op_kernels<T>().additive_scores(o.tile<T>(i), y.data<T>() + i * o.t * o.s);
+        dispatch<simd::additive_scores<T>>(o.tile<T>(i), y.data<T>() + i * o.t * o.s);
     });
     return y;
   }
@@ -76,7 +76,7 @@ struct AdditiveScores final : Fused {
     Tensor dv = needs_grad(V) ? sums_by_piece(o.b, piece, o.a, dy.dtype()) : Tensor();
     each_piece(up.dtype(), o.b, piece, [&]<class T>(Index begin, Index end) {
       for (Index i = begin; i < end; ++i)
-        op_kernels<T>().additive_scores_grad(
+        dispatch<simd::additive_scores_grad<T>>(
             o.tile<T>(i), up.data<T>() + i * o.t * o.s, data_or_null<T>(dquery, i * o.t * o.a),
             data_or_null<T>(dkeys, i * o.s * o.a), data_or_null<T>(dv, begin / piece * o.a));
     });

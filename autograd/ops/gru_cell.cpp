@@ -56,7 +56,7 @@ struct GruCell final : Fused {
     CellOperands cell(i, g, h, valid, 3);
     Tensor y = empty(h.shape(), h.dtype());
     cell.each_cells([&]<class T>(const CellRows<T>& rows, Index begin) {
-      op_kernels<T>().gru(rows, from_row<T>(y, begin));
+      dispatch<simd::gru<T>>(rows, from_row<T>(y, begin));
     });
     return y;
   }
@@ -68,8 +68,8 @@ struct GruCell final : Fused {
     };
     Tensor di = gradient(I), dg = gradient(G), dh = gradient(H);
     cell.each_cells([&]<class T>(const CellRows<T>& rows, Index begin) {
-      op_kernels<T>().gru_grad(rows, {up.at<T>(begin), up.ld}, from_row<T>(di, begin),
-                               from_row<T>(dg, begin), from_row<T>(dh, begin));
+      dispatch<simd::gru_grad<T>>(rows, {up.at<T>(begin), up.ld}, from_row<T>(di, begin),
+                                  from_row<T>(dg, begin), from_row<T>(dh, begin));
     });
     return {{I, di}, {G, dg}, {H, dh}};
   }

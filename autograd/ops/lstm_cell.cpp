@@ -64,7 +64,7 @@ struct LstmCell final : Fused {
     CellOperands cell(input, hidden, state, valid, 4);
     Tensor y = empty(state.shape(), state.dtype());
     cell.each_cells([&]<class T>(const CellRows<T>& rows, Index begin) {
-      op_kernels<T>().lstm(rows, from_row<T>(y, begin));
+      dispatch<simd::lstm<T>>(rows, from_row<T>(y, begin));
     });
     return y;
   }
@@ -78,8 +78,8 @@ struct LstmCell final : Fused {
     Tensor da = like(needs_grad(InputGates) || needs_grad(Hidden), InputGates);
     Tensor dstate = like(needs_grad(State), State);
     cell.each_cells([&]<class T>(const CellRows<T>& rows, Index begin) {
-      op_kernels<T>().lstm_grad(rows, {up.at<T>(begin), up.ld}, from_row<T>(da, begin),
-                                from_row<T>(dstate, begin));
+      dispatch<simd::lstm_grad<T>>(rows, {up.at<T>(begin), up.ld}, from_row<T>(da, begin),
+                                   from_row<T>(dstate, begin));
     });
     return {{InputGates, da}, {Hidden, da}, {State, dstate}};
   }

@@ -123,12 +123,12 @@ class Search {
   double log_total(const T* row, std::vector<T>& tops) const {
     tops.clear();
     for (std::size_t begin = 0; begin < never_.size(); begin += kStretch)
-      tops.push_back(row_kernels<T>().largest(
+      tops.push_back(dispatch<simd::largest<T>>(
           static_cast<Index>(std::min(kStretch, never_.size() - begin)), row + begin));
-    T top = row_kernels<T>().largest(static_cast<Index>(tops.size()), tops.data());
+    T top = dispatch<simd::largest<T>>(static_cast<Index>(tops.size()), tops.data());
     if (top == static_cast<T>(kNever)) top = 0;  // for a row of -∞ alone
-    T sum =
-        row_kernels<T>().sum_of_exponentials(static_cast<Index>(never_.size()), top, row, nullptr);
+    T sum = dispatch<simd::sum_of_exponentials<T>>(static_cast<Index>(never_.size()), top, row,
+                                                   nullptr);
     return static_cast<double>(top) + portable::log(static_cast<double>(sum));
   }
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "tensor/simd/isa.hpp"
+#include "tensor/simd/dispatch.hpp"
 
 namespace glim {
 
@@ -18,14 +18,12 @@ struct AdamStep {
   T lambda, lambda_decoupled;  // weight decay: Adam's in the gradient, AdamW's in the parameter
 };
 
-template <class T>
-struct StepKernels {
-  // Updates parameter θ and its averages m and v with the gradient.
-  void (*adam)(const AdamStep<T>& step, std::int64_t n, T* theta, const T* gradient, T* m, T* v);
-};
+namespace simd {
 
-// For this CPU, or for a given one of supported_isas().
+// Updates parameter θ and its averages m and v with the gradient.
 template <class T>
-const StepKernels<T>& step_kernels(Isa isa = best_isa());
+void adam(const AdamStep<T>& step, std::int64_t n, T* theta, const T* gradient, T* m, T* v);
+
+}  // namespace simd
 
 }  // namespace glim

@@ -42,12 +42,12 @@ Index batch_offset(const Tensor& x, const Shape& batch_dims, Index batch) {
 // The epilogue of the tile whose first element is (r, column) of a result with n columns.
 template <class T>
 void finish(const Epilogue& e, Index r, Index column, Index n, Index rows, Index columns, T* tile) {
-  const RowKernels<T>& kernels = row_kernels<T>();
   if (e.bias.defined() || e.relu)
-    kernels.add_bias(rows, columns, e.bias.defined() ? e.bias.data<T>() + column : nullptr, e.relu,
-                     tile, n);
+    dispatch<simd::add_bias<T>>(
+        rows, columns, e.bias.defined() ? e.bias.data<T>() + column : nullptr, e.relu, tile, n);
   for (Index i = 0; e.drop && i < rows; ++i)
-    kernels.dropout(*e.drop, (r + i) * n + column, columns, tile + i * n, nullptr, tile + i * n);
+    dispatch<simd::dropout<T>>(*e.drop, (r + i) * n + column, columns, tile + i * n, nullptr,
+                               tile + i * n);
 }
 
 template <class T>
@@ -131,8 +131,8 @@ struct Checked {
   Tensor other_a, other_b;
 };
 
-void dispatch(const Tensor& out, const Checked& c, double alpha, double beta, Products large,
-              const Epilogue* then = nullptr) {
+void compute(const Tensor& out, const Checked& c, double alpha, double beta, Products large,
+             const Epilogue* then = nullptr) {
   visit_floating(out.dtype(), [&]<class T>() {
     run<T>(out, *c.a, *c.b, c.batch_dims, static_cast<T>(alpha), static_cast<T>(beta), large, then);
   });
@@ -143,7 +143,7 @@ void dispatch(const Tensor& out, const Checked& c, double alpha, double beta, Pr
 Tensor matmul_by(Products large, const Tensor& a, const Tensor& b) {
   const Checked c(a, b);
   Tensor y = empty(c.result, a.dtype());
-  dispatch(y, c, 1, 0, large);
+  compute(y, c, 1, 0, large);
   if (a.rank() == 1) y = squeeze(y, -2);
   if (b.rank() == 1) y = squeeze(y, -1);
   return y;
@@ -161,7 +161,7 @@ void matmul_into(const Tensor& out, const Tensor& a, const Tensor& b, double alp
                      {{"out", out}, {"a", a}, {"b", b}});
   if (out.dtype() != a.dtype())
     throw DTypeError("matmul", "out has another dtype", {{"out", out}, {"a", a}, {"b", b}});
-  dispatch(reshape(out, c.result), c, alpha, beta, products_in_use());
+  compute(reshape(out, c.result), c, alpha, beta, products_in_use());
 }
 
 Tensor matmul_then(const Tensor& a, const Tensor& b, const Epilogue& epilogue) {
@@ -174,7 +174,7 @@ Tensor matmul_then(const Tensor& a, const Tensor& b, const Epilogue& epilogue) {
   if (bias.defined() && !bias.is_contiguous())
     return matmul_then(a, b, {bias.contiguous(), epilogue.relu, epilogue.drop});
   Tensor y = empty(c.result, a.dtype());
-  dispatch(y, c, 1, 0, products_in_use(), &epilogue);
+  compute(y, c, 1, 0, products_in_use(), &epilogue);
   return y;
 }
 

@@ -52,11 +52,11 @@ void multiply_vector(const Gemm<T>& p) {
     c = result.data();
   }
   if (dots)
-    row_kernels<T>().dots_product(1, length, p.k, p.alpha, vector, p.k, matrix, ld, p.beta, c,
-                                  length);
+    dispatch<simd::dots_product<T>>(1, length, p.k, p.alpha, vector, p.k, matrix, ld, p.beta, c,
+                                    length);
   else
-    row_kernels<T>().row_product(length, p.k, block_depth(p.k, sizeof(T)), p.alpha, vector, matrix,
-                                 ld, p.beta, c);
+    dispatch<simd::row_product<T>>(length, p.k, block_depth(p.k, sizeof(T)), p.alpha, vector,
+                                   matrix, ld, p.beta, c);
   if (step != 1)
     for (Index i = 0; i < length; ++i) p.c[i * step] = c[i];
 }
@@ -65,30 +65,30 @@ void multiply_vector(const Gemm<T>& p) {
 
 template <class T>
 void multiply(Algorithm algorithm, const Gemm<T>& p) {
-  const RowKernels<T>& kernels = row_kernels<T>();
   switch (algorithm) {
     case Algorithm::EmptySum:
       return scale_result(p);
     case Algorithm::Vector:
       return multiply_vector(p);
     case Algorithm::Dots:
-      return kernels.dots_product(p.m, p.n, p.k, p.alpha, p.a, p.lda, p.b, p.ldb, p.beta, p.c,
-                                  p.ldc);
+      return dispatch<simd::dots_product<T>>(p.m, p.n, p.k, p.alpha, p.a, p.lda, p.b, p.ldb, p.beta,
+                                             p.c, p.ldc);
     case Algorithm::ShortRows:
-      return kernels.short_rows_product(p.m, p.n, p.k, p.alpha, p.a, p.lda, p.b, p.ldb, p.beta, p.c,
-                                        p.ldc);
+      return dispatch<simd::short_rows_product<T>>(p.m, p.n, p.k, p.alpha, p.a, p.lda, p.b, p.ldb,
+                                                   p.beta, p.c, p.ldc);
     case Algorithm::FewRows: {
       Tensor large;
-      return kernels.few_rows_product(p.m, p.n, p.k, block_depth(p.k, sizeof(T)), p.alpha, p.a,
-                                      p.lda, p.b, p.ldb, p.beta, p.c, p.ldc,
-                                      scratch_of<T>(few_rows_scratch(p.m, p.k), large));
+      return dispatch<simd::few_rows_product<T>>(
+          p.m, p.n, p.k, block_depth(p.k, sizeof(T)), p.alpha, p.a, p.lda, p.b, p.ldb, p.beta, p.c,
+          p.ldc, scratch_of<T>(few_rows_scratch(p.m, p.k), large));
     }
     case Algorithm::Packed: {
       PackedBlocks blocks = packed_blocks(p.m, p.n, p.k, sizeof(T));
       Tensor large;
       T* scratch = scratch_of<T>(blocks.depth * (blocks.rows + blocks.columns), large);
-      return kernels.packed_product(p.transpose_a, p.transpose_b, p.m, p.n, p.k, p.alpha, p.a,
-                                    p.lda, p.b, p.ldb, p.beta, p.c, p.ldc, blocks, scratch);
+      return dispatch<simd::packed_product<T>>(p.transpose_a, p.transpose_b, p.m, p.n, p.k, p.alpha,
+                                               p.a, p.lda, p.b, p.ldb, p.beta, p.c, p.ldc, blocks,
+                                               scratch);
     }
     case Algorithm::Blas:
       return blas_gemm(p);

@@ -216,7 +216,7 @@ template <class T>
 void short_rows_product(Index m, Index n, Index k, T alpha, const T* a, Index lda, const T* b,
                         Index ldb, T beta, T* c, Index ldc) {
   constexpr Index L = kLanes<T>;
-  static_assert(kShortRow<T> <= L);
+  if constexpr (kShortRow < T >> L) __builtin_trap();
   for (Index j = 0; j < n; j += L) {
     Index count = n - j < L ? n - j : L;
     Vec<T> v[L];

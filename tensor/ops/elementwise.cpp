@@ -80,7 +80,7 @@ Tensor function_of(const Tensor& x, Function f, std::string_view op) {
   Tensor in = x.contiguous(), y = empty(x.shape(), x.dtype());
   visit_floating(x.dtype(), [&]<class T>() {
     parallel_for(y.numel(), kPiece, [&](Index begin, Index end) {
-      row_kernels<T>().function(f, end - begin, in.data<T>() + begin, y.data<T>() + begin);
+      dispatch<simd::function<T>>(f, end - begin, in.data<T>() + begin, y.data<T>() + begin);
     });
   });
   return y;

@@ -16,7 +16,7 @@ constexpr T kMinusInfinity = -std::numeric_limits<T>::infinity();
 // Where that is not finite, NaN if there is one.
 template <class T>
 T max_of(const T* row, Index n) {
-  T m = row_kernels<T>().largest(n, row);
+  T m = dispatch<simd::largest<T>>(n, row);
   if (std::isfinite(m)) return m;
   for (Index i = 0; i < n; ++i)
     if (row[i] != row[i]) return row[i];
@@ -25,7 +25,7 @@ T max_of(const T* row, Index n) {
 
 template <class T>
 T sum_of_exponentials(const T* in, T m, Index n, T* out) {
-  return row_kernels<T>().sum_of_exponentials(n, m, in, out);
+  return dispatch<simd::sum_of_exponentials<T>>(n, m, in, out);
 }
 
 template <class T>

@@ -1,75 +1,67 @@
-// One source of kernels, several instruction sets. A room's kernels are the members of a struct, its table:
+// One source of kernels, several instruction sets, in the way of Google's Highway: one function, one line of
+// export, one call.
 //
+//   // A header declares the kernel for its callers.
+//   namespace glim::simd {
 //   template <class T>
-//   struct OpKernels { void (*softmax)(const ScoreTile<T>& scores); ... };
-//   template <class T>
-//   const OpKernels<T>& op_kernels(Isa isa = best_isa());  // for this CPU, or for one of supported_isas()
+//   void halve(std::int64_t n, const T* x, T* y);
+//   }
 //
-// A source that is compiled once for each instruction set (`kernel_sources` in meson.build) fills it, and
-// ends with the macro below, which defines the function:
-//
+//   // A source that is compiled once for each instruction set (`kernel_sources` in meson.build) defines it.
 //   namespace glim::GLIM_ISA {
 //   template <class T>
-//   constexpr OpKernels<T> kOpKernels{.softmax = softmax<T>, ...};
+//   void halve(std::int64_t n, const T* x, T* y) { ... }
 //   }
-//   GLIM_KERNELS(OpKernels, op_kernels, kOpKernels)
+//   GLIM_EXPORT(halve)
+//
+//   dispatch<simd::halve<T>>(n, x, y);          // the best one for this CPU
+//   dispatch<simd::halve<T>>.on(isa)(n, x, y);  // the one for an instruction set of supported_isas()
 #pragma once
+
+#include <type_traits>
 
 #include "tensor/simd/isa.hpp"
 
 namespace glim {
 
-namespace baseline {
-template <class Table>
-const Table& table();
-}
+// A kernel as it was compiled for one instruction set. GLIM_EXPORT defines it.
+template <auto kernel, Isa isa>
+decltype(kernel) version();
+
+template <class Signature, Signature* kernel>
+struct Dispatch;
+template <class R, class... Args, R (*kernel)(Args...)>
+struct Dispatch<R(Args...), kernel> {
+  static auto on(Isa isa) {
 #if defined(__x86_64__)
+    if (isa == Isa::Avx512) return version<kernel, Isa::Avx512>();
+    if (isa == Isa::Avx2) return version<kernel, Isa::Avx2>();
+#endif
+    (void)isa;
+    return version<kernel, Isa::Baseline>();
+  }
+  R operator()(Args... args) const { return on(best_isa())(args...); }
+};
+template <auto kernel>
+inline constexpr Dispatch<std::remove_pointer_t<decltype(kernel)>, kernel> dispatch;
+
+namespace baseline {
+inline constexpr Isa kIsa = Isa::Baseline;
+}
 namespace avx2 {
-template <class Table>
-const Table& table();
+inline constexpr Isa kIsa = Isa::Avx2;
 }
 namespace avx512 {
-template <class Table>
-const Table& table();
-}
-#endif
-
-// Instantiated in the baseline's compilation alone.
-template <class Table>
-const Table& table_for(Isa isa) {
-#if defined(__x86_64__)
-  if (isa == Isa::Avx512) return avx512::table<Table>();
-  if (isa == Isa::Avx2) return avx2::table<Table>();
-#endif
-  (void)isa;
-  return baseline::table<Table>();
+inline constexpr Isa kIsa = Isa::Avx512;
 }
 
 }  // namespace glim
 
-#define GLIM_KERNELS(Table, accessor, values) \
-  namespace glim::GLIM_ISA {                  \
-  template <>                                 \
-  const Table<float>& table() {               \
-    return values<float>;                     \
-  }                                           \
-  template <>                                 \
-  const Table<double>& table() {              \
-    return values<double>;                    \
-  }                                           \
-  }                                           \
-  GLIM_JOIN(GLIM_ACCESSOR_, GLIM_ISA)(Table, accessor)
-
-#define GLIM_JOIN(a, b) GLIM_JOIN_(a, b)
-#define GLIM_JOIN_(a, b) a##b
-#define GLIM_ACCESSOR_avx2(Table, accessor)
-#define GLIM_ACCESSOR_avx512(Table, accessor)
-#define GLIM_ACCESSOR_baseline(Table, accessor) \
-  namespace glim {                              \
-  template <class T>                            \
-  const Table<T>& accessor(Isa isa) {           \
-    return table_for<Table<T>>(isa);            \
-  }                                             \
-  template const Table<float>& accessor(Isa);   \
-  template const Table<double>& accessor(Isa);  \
+#define GLIM_EXPORT(name)     \
+  GLIM_EXPORT_OF(name<float>) \
+  GLIM_EXPORT_OF(name<double>)
+#define GLIM_EXPORT_OF(kernel)                                                              \
+  template <>                                                                               \
+  decltype(&glim::simd::kernel) glim::version<glim::simd::kernel, glim::GLIM_ISA::kIsa>() { \
+    return glim::GLIM_ISA::kernel;                                                          \
   }

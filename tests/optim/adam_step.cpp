@@ -148,7 +148,7 @@ TEST_CASE("a step of Adam with each instruction set", "[optim][kernels]") {
                      .unbias2 = T(4),
                      .lambda = T(0.2),
                      .lambda_decoupled = T(0.1)};
-    step_kernels<T>(isa).adam(step, n, theta1.data(), g.data(), m1.data(), v1.data());
+    dispatch<simd::adam<T>>.on(isa)(step, n, theta1.data(), g.data(), m1.data(), v1.data());
     auto same = [](T a, double b) {
       return std::abs(static_cast<double>(a) - b) <= (sizeof(T) == 4 ? 1e-6 : 1e-14) * std::abs(b);
     };

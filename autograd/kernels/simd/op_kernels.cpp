@@ -8,33 +8,23 @@
 #include "autograd/kernels/simd/recurrent_cells.hpp"
 #include "autograd/kernels/simd/softmax.hpp"
 #include "autograd/kernels/simd/sum_rows.hpp"
-#include "tensor/simd/dispatch.hpp"
 
-namespace glim::GLIM_ISA {
-
-template <class T>
-constexpr OpKernels<T> kOpKernels{
-    .function_grad = function_grad<T>,
-    .relu_grad = relu_grad<T>,
-    .sum_rows = sum_rows<T>,
-    .softmax = softmax<T>,
-    .softmax_grad = softmax_grad<T>,
-    .draw_mask = draw_mask<T>,
-    .apply_mask = apply_mask<T>,
-    .layer_norm = layer_norm<T>,
-    .layer_norm_grad = layer_norm_grad<T>,
-    .rms_norm = rms_norm<T>,
-    .rms_norm_grad = rms_norm_grad<T>,
-    .cross_entropy = cross_entropy<T>,
-    .cross_entropy_grad = cross_entropy_grad<T>,
-    .gru = gru<T>,
-    .gru_grad = gru_grad<T>,
-    .lstm = lstm<T>,
-    .lstm_grad = lstm_grad<T>,
-    .additive_scores = additive_scores<T>,
-    .additive_scores_grad = additive_scores_grad<T>,
-};
-
-}  // namespace glim::GLIM_ISA
-
-GLIM_KERNELS(OpKernels, op_kernels, kOpKernels)
+GLIM_EXPORT(function_grad)
+GLIM_EXPORT(relu_grad)
+GLIM_EXPORT(sum_rows)
+GLIM_EXPORT(softmax)
+GLIM_EXPORT(softmax_grad)
+GLIM_EXPORT(draw_mask)
+GLIM_EXPORT(apply_mask)
+GLIM_EXPORT(layer_norm)
+GLIM_EXPORT(layer_norm_grad)
+GLIM_EXPORT(rms_norm)
+GLIM_EXPORT(rms_norm_grad)
+GLIM_EXPORT(cross_entropy)
+GLIM_EXPORT(cross_entropy_grad)
+GLIM_EXPORT(gru)
+GLIM_EXPORT(gru_grad)
+GLIM_EXPORT(lstm)
+GLIM_EXPORT(lstm_grad)
+GLIM_EXPORT(additive_scores)
+GLIM_EXPORT(additive_scores_grad)

@@ -1,8 +1,6 @@
 // The kernels of the ops that have one, compiled for each instruction set like those of
 // tensor/simd/kernels.hpp and under the same rules: no tensors, no checks, no threads. The rule of each op
 // is in autograd/ops.
-//
-// T is float or double. A row's elements are adjacent; `ld` is the distance between rows.
 #pragma once
 
 #include "tensor/simd/kernels.hpp"
@@ -52,69 +50,80 @@ struct AdditiveTile {
   const T *query, *key, *v;
 };
 
+namespace simd {
+
+// dx = dy f'(·) from what is kept: y of tanh and sigmoid, x of silu and gelu; not for the others
 template <class T>
-struct OpKernels {
-  using Index = std::int64_t;
-
-  // dx = dy f'(·) from what is kept: y of tanh and sigmoid, x of silu and gelu; not for the others
-  void (*function_grad)(Function f, Index n, const T* kept, const T* dy, T* dx);
-  // dx = y > 0 ? scale·dy : 0; dx may be y
-  void (*relu_grad)(Index n, const T* y, const T* dy, T scale, T* dx);
-  // total[c] += Σ_r x[r][c], partial sums of 64 rows
-  void (*sum_rows)(Index rows, Index n, const T* x, Index ld, T* total);
-
-  // scores -> probabilities; a row of which nothing is kept becomes 0
-  void (*softmax)(const ScoreTile<T>& scores);
-  // dx = p (dp - Σ dp p), in place of dp. If scale is not 0, p is marked, and dp is the gradient of what
-  // dropout left.
-  void (*softmax_grad)(Index rows, Index n, const T* p, Index ld_p, T* dp, Index ld_dp, T scale);
-  // y[i] = dropped(first + i) ? 0 : scale·p[i] for p >= 0, which is marked: its sign becomes - where
-  // it is dropped (-0 too), so that backward need not draw again. y may not be p.
-  void (*draw_mask)(const DropSpec& drop, Index first, Index n, T* p, T* y);
-  // The same y from a marked p.
-  void (*apply_mask)(Index n, T scale, const T* p, T* y);
-
-  // y = γ (x - μ)/σ + β, σ² = mean (x - μ)² + ε; gamma, beta may be null
-  void (*layer_norm)(Index rows, Index n, const T* x, Index ld, const T* gamma, const T* beta,
-                     T eps, T* y, T* mean, T* inverse_sigma);
-  // dx, and the rows' sums of dγ and dβ; each of dx, dgamma, dbeta, gamma may be null; dx is neither x
-  // nor dy
-  void (*layer_norm_grad)(Index rows, Index n, const T* x, Index ld, const T* gamma, const T* mean,
-                          const T* inverse_sigma, const T* dy, Index ld_dy, T* dx, T* dgamma,
-                          T* dbeta);
-  // y = γ x/ρ, ρ² = mean x² + ε; gamma may be null
-  void (*rms_norm)(Index rows, Index n, const T* x, Index ld, const T* gamma, T eps, T* y,
-                   T* inverse_root);
-  // dx, and the rows' sum of dγ; each of dx, dgamma, gamma may be null
-  void (*rms_norm_grad)(Index rows, Index n, const T* x, Index ld, const T* gamma,
-                        const T* inverse_root, const T* dy, Index ld_dy, T* dx, T* dgamma);
-
-  // cross[r] = -Σ q ln p, nll[r] = -ln p(target), stats[r] = {max, Σ_v q_v / Σ e^{x - max}}
-  void (*cross_entropy)(const SmoothedTarget& q, Index rows, Index n, const T* x, Index ld,
-                        const Index* target, T* stats, double* cross, double* nll);
-  // dx = g (total·p - q) from the stats
-  void (*cross_entropy_grad)(const SmoothedTarget& q, Index rows, Index n, const T* x, Index ld,
-                             const Index* target, const T* stats, T g, T* dx, Index ld_dx);
-
-  // GRU: input, hidden (rows, 3n) in the order reset, update, candidate; state, y (rows, n)
-  void (*gru)(const CellRows<T>& cell, T* y);
-  // each of dinput, dhidden (rows, 3n), dstate (rows, n) may be null
-  void (*gru_grad)(const CellRows<T>& cell, RowsAt<T> dy, T* dinput, T* dhidden, T* dstate);
-  // LSTM: input, hidden (rows, 4n) in the order input, forget, cell, output; state and y (rows, 2n)
-  // hold h, then c
-  void (*lstm)(const CellRows<T>& cell, T* y);
-  // dgates (rows, 4n) is both products' gradient; each of dgates, dstate (rows, 2n) may be null
-  void (*lstm_grad)(const CellRows<T>& cell, RowsAt<T> dy, T* dgates, T* dstate);
-
-  // scores[t][s] = Σ_a v_a tanh(query[t][a] + key[s][a])
-  void (*additive_scores)(const AdditiveTile<T>& tile, T* scores);
-  // adds to dquery (queries, n), dkey (keys, n) and dv (n), each of which may be null
-  void (*additive_scores_grad)(const AdditiveTile<T>& tile, const T* dscores, T* dquery, T* dkey,
-                               T* dv);
-};
-
-// For this CPU, or for a given one of supported_isas().
+void function_grad(Function f, Index n, const T* kept, const T* dy, T* dx);
+// dx = y > 0 ? scale·dy : 0; dx may be y
 template <class T>
-const OpKernels<T>& op_kernels(Isa isa = best_isa());
+void relu_grad(Index n, const T* y, const T* dy, T scale, T* dx);
+// total[c] += Σ_r x[r][c], partial sums of 64 rows
+template <class T>
+void sum_rows(Index rows, Index n, const T* x, Index ld, T* total);
+
+// scores -> probabilities; a row of which nothing is kept becomes 0
+template <class T>
+void softmax(const ScoreTile<T>& scores);
+// dx = p (dp - Σ dp p), in place of dp. If scale is not 0, p is marked, and dp is the gradient of what
+// dropout left.
+template <class T>
+void softmax_grad(Index rows, Index n, const T* p, Index ld_p, T* dp, Index ld_dp, T scale);
+// y[i] = dropped(first + i) ? 0 : scale·p[i] for p >= 0, which is marked: its sign becomes - where
+// it is dropped (-0 too), so that backward need not draw again. y may not be p.
+template <class T>
+void draw_mask(const DropSpec& drop, Index first, Index n, T* p, T* y);
+// The same y from a marked p.
+template <class T>
+void apply_mask(Index n, T scale, const T* p, T* y);
+
+// y = γ (x - μ)/σ + β, σ² = mean (x - μ)² + ε; gamma, beta may be null
+template <class T>
+void layer_norm(Index rows, Index n, const T* x, Index ld, const T* gamma, const T* beta, T eps,
+                T* y, T* mean, T* inverse_sigma);
+// dx, and the rows' sums of dγ and dβ; each of dx, dgamma, dbeta, gamma may be null; dx is neither x
+// nor dy
+template <class T>
+void layer_norm_grad(Index rows, Index n, const T* x, Index ld, const T* gamma, const T* mean,
+                     const T* inverse_sigma, const T* dy, Index ld_dy, T* dx, T* dgamma, T* dbeta);
+// y = γ x/ρ, ρ² = mean x² + ε; gamma may be null
+template <class T>
+void rms_norm(Index rows, Index n, const T* x, Index ld, const T* gamma, T eps, T* y,
+              T* inverse_root);
+// dx, and the rows' sum of dγ; each of dx, dgamma, gamma may be null
+template <class T>
+void rms_norm_grad(Index rows, Index n, const T* x, Index ld, const T* gamma, const T* inverse_root,
+                   const T* dy, Index ld_dy, T* dx, T* dgamma);
+
+// cross[r] = -Σ q ln p, nll[r] = -ln p(target), stats[r] = {max, Σ_v q_v / Σ e^{x - max}}
+template <class T>
+void cross_entropy(const SmoothedTarget& q, Index rows, Index n, const T* x, Index ld,
+                   const Index* target, T* stats, double* cross, double* nll);
+// dx = g (total·p - q) from the stats
+template <class T>
+void cross_entropy_grad(const SmoothedTarget& q, Index rows, Index n, const T* x, Index ld,
+                        const Index* target, const T* stats, T g, T* dx, Index ld_dx);
+
+// GRU: input, hidden (rows, 3n) in the order reset, update, candidate; state, y (rows, n)
+template <class T>
+void gru(const CellRows<T>& cell, T* y);
+// each of dinput, dhidden (rows, 3n), dstate (rows, n) may be null
+template <class T>
+void gru_grad(const CellRows<T>& cell, RowsAt<T> dy, T* dinput, T* dhidden, T* dstate);
+// LSTM: input, hidden (rows, 4n) in the order input, forget, cell, output; state, y (rows, 2n) are h, c
+template <class T>
+void lstm(const CellRows<T>& cell, T* y);
+// dgates (rows, 4n) is both products' gradient; each of dgates, dstate (rows, 2n) may be null
+template <class T>
+void lstm_grad(const CellRows<T>& cell, RowsAt<T> dy, T* dgates, T* dstate);
+
+// scores[t][s] = Σ_a v_a tanh(query[t][a] + key[s][a])
+template <class T>
+void additive_scores(const AdditiveTile<T>& tile, T* scores);
+// adds to dquery (queries, n), dkey (keys, n) and dv (n), each of which may be null
+template <class T>
+void additive_scores_grad(const AdditiveTile<T>& tile, const T* dscores, T* dquery, T* dkey, T* dv);
+
+}  // namespace simd
 
 }  // namespace glim

@@ -39,7 +39,7 @@ void check_gru(Isa isa, Index n) {
   auto gi = random<T>(kRows * (3 * n + 5), 1), gh = random<T>(kRows * 3 * n, 2),
        h = random<T>(kRows * n, 3);
   std::vector<T> y(h.size());
-  op_kernels<T>(isa).gru(
+  dispatch<simd::gru<T>>.on(isa)(
       {kRows, n, {gi.data(), 3 * n + 5}, {gh.data(), 3 * n}, {h.data(), n}, kLive}, y.data());
   for (Index r = 0; r < kRows; ++r)
     for (Index j = 0; j < n; ++j) {
@@ -59,7 +59,7 @@ void check_lstm(Isa isa, Index n) {
   auto gi = random<T>(kRows * 4 * n, 1), gh = random<T>(gi.size(), 2),
        state = random<T>(kRows * 2 * n, 3);
   std::vector<T> y(state.size());
-  op_kernels<T>(isa).lstm(
+  dispatch<simd::lstm<T>>.on(isa)(
       {kRows, n, {gi.data(), 4 * n}, {gh.data(), 4 * n}, {state.data(), 2 * n}, kLive}, y.data());
   for (Index r = 0; r < kRows; ++r)
     for (Index j = 0; j < n; ++j) {
@@ -83,7 +83,7 @@ template <class T>
 void check_scores(Isa isa, Index n) {
   auto q = random<T>(2 * n, 1), k = random<T>(3 * n, 2), v = random<T>(n, 3);
   std::vector<T> e(6);
-  op_kernels<T>(isa).additive_scores({2, 3, n, q.data(), k.data(), v.data()}, e.data());
+  dispatch<simd::additive_scores<T>>.on(isa)({2, 3, n, q.data(), k.data(), v.data()}, e.data());
   for (Index t = 0; t < 2; ++t)
     for (Index s = 0; s < 3; ++s) {
       double total = 0;
@@ -98,14 +98,14 @@ void check_scores(Isa isa, Index n) {
 template <class T>
 T tanh_of(Isa isa, T x) {
   T gi[3] = {0, -1000, x}, gh[3] = {0, 0, 0}, h = 0, y = 0;
-  op_kernels<T>(isa).gru({1, 1, {gi, 3}, {gh, 3}, {&h, 1}, nullptr}, &y);
+  dispatch<simd::gru<T>>.on(isa)({1, 1, {gi, 3}, {gh, 3}, {&h, 1}, nullptr}, &y);
   return y;
 }
 // σ by itself: the update gate, between a candidate of 0 and a state of 1.
 template <class T>
 T sigma_of(Isa isa, T x) {
   T gi[3] = {0, x, 0}, gh[3] = {0, 0, 0}, h = 1, y = 0;
-  op_kernels<T>(isa).gru({1, 1, {gi, 3}, {gh, 3}, {&h, 1}, nullptr}, &y);
+  dispatch<simd::gru<T>>.on(isa)({1, 1, {gi, 3}, {gh, 3}, {&h, 1}, nullptr}, &y);
   return y;
 }
 

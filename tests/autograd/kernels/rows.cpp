@@ -27,7 +27,7 @@ void check_softmax(Isa isa, Index n) {
   auto x = random<T>(static_cast<std::size_t>(2 * n), 1), p = x;
   std::vector<char> keep(static_cast<std::size_t>(n));
   for (std::size_t i = 0; i < keep.size(); ++i) keep[i] = i % 3 != 1;
-  op_kernels<T>(isa).softmax(
+  dispatch<simd::softmax<T>>.on(isa)(
       {2, n, p.data(), n, T(0.5), nullptr, 0, 0, reinterpret_cast<const bool*>(keep.data()), 0, 1});
   for (Index r = 0; r < 2; ++r) {
     double total = 0;
@@ -49,8 +49,8 @@ void check_softmax_tile(Isa isa, Index rows, Index n, Index empty_row) {
   std::vector<char> keep(x.size());
   for (Index r = 0; r < rows; ++r)
     for (Index i = 0; i < n; ++i) keep[at(r, i)] = r != empty_row && (i <= r || i % 3 == 0);
-  op_kernels<T>(isa).softmax({rows, n, p.data(), n, T(0.5), bias.data(), n, 1,
-                              reinterpret_cast<const bool*>(keep.data()), n, 1});
+  dispatch<simd::softmax<T>>.on(isa)({rows, n, p.data(), n, T(0.5), bias.data(), n, 1,
+                                      reinterpret_cast<const bool*>(keep.data()), n, 1});
   for (Index r = 0; r < rows; ++r) {
     double total = 0;
     auto e = [&](Index i) {
@@ -64,8 +64,9 @@ void check_softmax_tile(Isa isa, Index rows, Index n, Index empty_row) {
   }
   // One row at a time: the same bits.
   for (Index r = 0; r < rows; ++r)
-    op_kernels<T>(isa).softmax({1, n, x.data() + r * n, n, T(0.5), bias.data() + r * n, n, 1,
-                                reinterpret_cast<const bool*>(keep.data()) + r * n, n, 1});
+    dispatch<simd::softmax<T>>.on(isa)({1, n, x.data() + r * n, n, T(0.5), bias.data() + r * n, n,
+                                        1, reinterpret_cast<const bool*>(keep.data()) + r * n, n,
+                                        1});
   CHECK(x == p);
 }
 
@@ -75,9 +76,10 @@ void check_rows_kept(Isa isa, Index rows, Index n, Index empty_row) {
   auto x = random<T>(static_cast<std::size_t>(rows * n), 13), all = x;
   std::vector<char> keep(static_cast<std::size_t>(rows), 1);
   keep[static_cast<std::size_t>(empty_row)] = 0;
-  op_kernels<T>(isa).softmax({rows, n, x.data(), n, T(0.5), nullptr, 0, 0,
-                              reinterpret_cast<const bool*>(keep.data()), 1, 0});
-  op_kernels<T>(isa).softmax({rows, n, all.data(), n, T(0.5), nullptr, 0, 0, nullptr, 0, 0});
+  dispatch<simd::softmax<T>>.on(isa)({rows, n, x.data(), n, T(0.5), nullptr, 0, 0,
+                                      reinterpret_cast<const bool*>(keep.data()), 1, 0});
+  dispatch<simd::softmax<T>>.on(isa)(
+      {rows, n, all.data(), n, T(0.5), nullptr, 0, 0, nullptr, 0, 0});
   std::fill_n(all.begin() + empty_row * n, n, T(0));
   CHECK(x == all);
 }
@@ -85,7 +87,6 @@ void check_rows_kept(Isa isa, Index rows, Index n, Index empty_row) {
 // Marks say what dropout dropped, for 0 and NaN as well.
 template <class T>
 void check_marks(Isa isa) {
-  const OpKernels<T>& kernels = op_kernels<T>(isa);
   RandomKey key{5, 6};
   DropSpec drop{key.seed, key.stream, word_threshold(0.3), 1 / 0.7};
   for (Index first : {0, 5, 64}) {
@@ -95,19 +96,21 @@ void check_marks(Isa isa) {
       for (T& v : p) v = std::abs(v);
       if (n > 1) p[1] = 0;
       auto marked = p;
-      kernels.draw_mask(drop, first, n, marked.data(), y.data());
-      kernels.apply_mask(n, static_cast<T>(drop.scale), marked.data(), again.data());
+      dispatch<simd::draw_mask<T>>.on(isa)(drop, first, n, marked.data(), y.data());
+      dispatch<simd::apply_mask<T>>.on(isa)(n, static_cast<T>(drop.scale), marked.data(),
+                                            again.data());
       CHECK(again == y);
       std::vector<T> dropped = p, gradient = dp, left = dp;
-      row_kernels<T>(isa).dropout(drop, first, n, p.data(), nullptr, dropped.data());
+      dispatch<simd::dropout<T>>.on(isa)(drop, first, n, p.data(), nullptr, dropped.data());
       CHECK(y == dropped);
       for (std::size_t i = 0; i < size; ++i) {
         CHECK(std::abs(marked[i]) == p[i]);
         CHECK(std::signbit(marked[i]) ==
               (word_at(key, static_cast<std::uint64_t>(first) + i) < word_threshold(0.3)));
       }
-      kernels.softmax_grad(1, n, marked.data(), n, gradient.data(), n, static_cast<T>(drop.scale));
-      row_kernels<T>(isa).dropout(drop, first, n, dp.data(), nullptr, left.data());
+      dispatch<simd::softmax_grad<T>>.on(isa)(1, n, marked.data(), n, gradient.data(), n,
+                                              static_cast<T>(drop.scale));
+      dispatch<simd::dropout<T>>.on(isa)(drop, first, n, dp.data(), nullptr, left.data());
       double inner = 0;
       for (std::size_t i = 0; i < size; ++i)
         inner += static_cast<double>(p[i]) * static_cast<double>(left[i]);
@@ -120,7 +123,7 @@ void check_marks(Isa isa) {
   const T nan = std::numeric_limits<T>::quiet_NaN();
   std::vector<T> p(64), y(64);
   for (std::size_t i = 0; i < 64; ++i) p[i] = i % 2 ? nan : -nan;
-  kernels.draw_mask(drop, 0, 64, p.data(), y.data());
+  dispatch<simd::draw_mask<T>>.on(isa)(drop, 0, 64, p.data(), y.data());
   for (std::size_t i = 0; i < 64; ++i) {
     CHECK(std::isnan(p[i]));
     CHECK(std::isnan(y[i]) != (word_at(key, i) < word_threshold(0.3)));
@@ -133,7 +136,7 @@ void check_special_rows(Isa isa) {
   const T inf = std::numeric_limits<T>::infinity(), nan = std::numeric_limits<T>::quiet_NaN();
   auto softmax = [&](std::vector<T> x) {
     auto n = static_cast<Index>(x.size());
-    op_kernels<T>(isa).softmax({1, n, x.data(), n, T(1), nullptr, 0, 0, nullptr, 0, 0});
+    dispatch<simd::softmax<T>>.on(isa)({1, n, x.data(), n, T(1), nullptr, 0, 0, nullptr, 0, 0});
     return x;
   };
   CHECK(softmax({-inf, -inf, -inf}) == std::vector<T>{0, 0, 0});
@@ -150,7 +153,7 @@ void check_sums(Isa isa, Index n) {
   Index rows = 130;
   auto x = random<T>(static_cast<std::size_t>(rows) * size, 5);
   std::vector<T> total(size, T(1));
-  op_kernels<T>(isa).sum_rows(rows, n, x.data(), n, total.data());
+  dispatch<simd::sum_rows<T>>.on(isa)(rows, n, x.data(), n, total.data());
   for (std::size_t c = 0; c < size; ++c) {
     double expected = 1;
     for (std::size_t r = 0; r < static_cast<std::size_t>(rows); ++r)
@@ -197,9 +200,9 @@ TEST_CASE("one element has a layer norm's gradient of exactly 0", "[kernels]") {
     auto size = static_cast<std::size_t>(rows);
     auto x = random<T>(size, 1), dy = random<T>(size, 2), gamma = random<T>(1, 3);
     std::vector<T> mean = x, inverse_sigma(size, T(316)), dx(size, T(1));
-    op_kernels<T>(isa).layer_norm_grad(rows, 1, x.data(), 1, gamma.data(), mean.data(),
-                                       inverse_sigma.data(), dy.data(), 1, dx.data(), nullptr,
-                                       nullptr);
+    dispatch<simd::layer_norm_grad<T>>.on(isa)(rows, 1, x.data(), 1, gamma.data(), mean.data(),
+                                               inverse_sigma.data(), dy.data(), 1, dx.data(),
+                                               nullptr, nullptr);
     CHECK(dx == std::vector<T>(size, T(0)));
   };
   for (Isa isa : supported_isas()) {
@@ -226,9 +229,9 @@ TEST_CASE("gradients of functions equal their differences", "[kernels]") {
         auto above = x, below = x;
         for (std::size_t i = 0; i < x.size(); ++i) above[i] += h, below[i] -= h;
         for (auto* v : {&y, &above, &below})
-          row_kernels<double>(isa).function(f, n, v->data(), v->data());
-        op_kernels<double>(isa).function_grad(f, n, (keeps_output ? y : x).data(), dy.data(),
-                                              dx.data());
+          dispatch<simd::function<double>>.on(isa)(f, n, v->data(), v->data());
+        dispatch<simd::function_grad<double>>.on(isa)(f, n, (keeps_output ? y : x).data(),
+                                                      dy.data(), dx.data());
         for (std::size_t i = 0; i < x.size(); ++i)
           CHECK(dx[i] == Approx(dy[i] * (above[i] - below[i]) / (2 * h)).margin(1e-8));
       }
@@ -248,7 +251,7 @@ TEST_CASE("the gradient of a bias is added up in pieces of 65,536 elements", "[k
   auto dy = random<float>(static_cast<std::size_t>(rows * n), 21);
   auto sum = [&](Index count, const float* x) {
     std::vector<float> total(n);
-    op_kernels<float>().sum_rows(count, n, x, n, total.data());
+    dispatch<simd::sum_rows<float>>(count, n, x, n, total.data());
     return total;
   };
   std::vector<float> parts;

@@ -34,18 +34,18 @@ void check_functions(Index n) {
        {Function::Tanh, Function::Sigmoid, Function::Silu, Function::GeluErf, Function::GeluTanh})
     check_same_bits("gradient of a function", n, [&](Isa isa) {
       std::vector<T> dx(size(n));
-      op_kernels<T>(isa).function_grad(f, n, x.data(), dy.data(), dx.data());
+      dispatch<simd::function_grad<T>>.on(isa)(f, n, x.data(), dy.data(), dx.data());
       return dx;
     });
   check_same_bits("gradient of relu", n, [&](Isa isa) {
     std::vector<T> dx(size(n));
-    op_kernels<T>(isa).relu_grad(n, x.data(), dy.data(), T(1.1), dx.data());
+    dispatch<simd::relu_grad<T>>.on(isa)(n, x.data(), dy.data(), T(1.1), dx.data());
     return dx;
   });
   auto rows = random<T>(size(150, n), 3);
   check_same_bits("sum of rows", n, [&](Isa isa) {
     auto total = dy;
-    op_kernels<T>(isa).sum_rows(150, n, rows.data(), n, total.data());
+    dispatch<simd::sum_rows<T>>.on(isa)(150, n, rows.data(), n, total.data());
     return total;
   });
 }
@@ -59,17 +59,19 @@ void check_softmax(Index n) {
   for (std::size_t i = 0; i < draws.size(); ++i) keep[i] = draws[i] > -1 || i % size(n) == 0;
   for (bool masked : {false, true})
     check_same_bits("softmax", n, [&](Isa isa) {
-      const OpKernels<T>& kernels = op_kernels<T>(isa);
       auto p = x, dp = up, marked = x, dropped = up;
-      kernels.softmax({kRows, n, p.data(), n, T(0.3), masked ? bias.data() : nullptr, n, 1,
-                       masked ? keep.get() : nullptr, n, 1});
-      kernels.softmax_grad(kRows, n, p.data(), n, dp.data(), n, T(0));
+      dispatch<simd::softmax<T>>.on(isa)({kRows, n, p.data(), n, T(0.3),
+                                          masked ? bias.data() : nullptr, n, 1,
+                                          masked ? keep.get() : nullptr, n, 1});
+      dispatch<simd::softmax_grad<T>>.on(isa)(kRows, n, p.data(), n, dp.data(), n, T(0));
       auto of_dropped = dropped;
       marked = p;
-      kernels.draw_mask({7, 9, 1u << 30, 1 / 0.75}, 3, kRows * n, marked.data(), dropped.data());
-      kernels.softmax_grad(kRows, n, marked.data(), n, of_dropped.data(), n, T(1 / 0.75));
+      dispatch<simd::draw_mask<T>>.on(isa)({7, 9, 1u << 30, 1 / 0.75}, 3, kRows * n, marked.data(),
+                                           dropped.data());
+      dispatch<simd::softmax_grad<T>>.on(isa)(kRows, n, marked.data(), n, of_dropped.data(), n,
+                                              T(1 / 0.75));
       auto again = dropped;
-      kernels.apply_mask(kRows * n, T(1 / 0.75), marked.data(), again.data());
+      dispatch<simd::apply_mask<T>>.on(isa)(kRows * n, T(1 / 0.75), marked.data(), again.data());
       return joined({p, dp, marked, dropped, of_dropped, again});
     });
 }
@@ -82,17 +84,20 @@ void check_norms(Index n) {
     const T* g = affine ? gamma.data() : nullptr;
     check_same_bits("layer norm", n, [&](Isa isa) {
       std::vector<T> y = x, mean(size(kRows)), inverse = mean, dx = x, dgamma = gamma, dbeta = beta;
-      op_kernels<T>(isa).layer_norm(kRows, n, x.data(), n, g, affine ? beta.data() : nullptr,
-                                    T(1e-5), y.data(), mean.data(), inverse.data());
-      op_kernels<T>(isa).layer_norm_grad(kRows, n, x.data(), n, g, mean.data(), inverse.data(),
-                                         dy.data(), n, dx.data(), dgamma.data(), dbeta.data());
+      dispatch<simd::layer_norm<T>>.on(isa)(kRows, n, x.data(), n, g,
+                                            affine ? beta.data() : nullptr, T(1e-5), y.data(),
+                                            mean.data(), inverse.data());
+      dispatch<simd::layer_norm_grad<T>>.on(isa)(kRows, n, x.data(), n, g, mean.data(),
+                                                 inverse.data(), dy.data(), n, dx.data(),
+                                                 dgamma.data(), dbeta.data());
       return joined({y, mean, inverse, dx, dgamma, dbeta});
     });
     check_same_bits("RMS norm", n, [&](Isa isa) {
       std::vector<T> y = x, inverse(size(kRows)), dx = x, dgamma = gamma;
-      op_kernels<T>(isa).rms_norm(kRows, n, x.data(), n, g, T(1e-5), y.data(), inverse.data());
-      op_kernels<T>(isa).rms_norm_grad(kRows, n, x.data(), n, g, inverse.data(), dy.data(), n,
-                                       dx.data(), dgamma.data());
+      dispatch<simd::rms_norm<T>>.on(isa)(kRows, n, x.data(), n, g, T(1e-5), y.data(),
+                                          inverse.data());
+      dispatch<simd::rms_norm_grad<T>>.on(isa)(kRows, n, x.data(), n, g, inverse.data(), dy.data(),
+                                               n, dx.data(), dgamma.data());
       return joined({y, inverse, dx, dgamma});
     });
   }
@@ -108,10 +113,10 @@ void check_cross_entropy(Index n) {
   auto run = [&](Isa isa) {
     std::vector<T> stats(size(2 * kRows)), dx = x;
     std::vector<double> cross(size(kRows)), nll(size(kRows));
-    op_kernels<T>(isa).cross_entropy(q, kRows, n, x.data(), n, target.data(), stats.data(),
-                                     cross.data(), nll.data());
-    op_kernels<T>(isa).cross_entropy_grad(q, kRows, n, x.data(), n, target.data(), stats.data(),
-                                          T(0.3), dx.data(), n);
+    dispatch<simd::cross_entropy<T>>.on(isa)(q, kRows, n, x.data(), n, target.data(), stats.data(),
+                                             cross.data(), nll.data());
+    dispatch<simd::cross_entropy_grad<T>>.on(isa)(q, kRows, n, x.data(), n, target.data(),
+                                                  stats.data(), T(0.3), dx.data(), n);
     losses = joined({cross, nll});
     return joined({stats, dx});
   };
@@ -128,18 +133,17 @@ void check_cells(Index n) {
        state = random<T>(size(kRows, 2 * n), 3), up = random<T>(size(kRows, 2 * n), 4);
   auto run = [&](Isa isa, bool lstm) {
     const Index gates = lstm ? 4 : 3, held = lstm ? 2 : 1;
-    const OpKernels<T>& kernels = op_kernels<T>(isa);
     CellRows<T> cell{
         kRows,  n, {input.data(), gates * n}, {hidden.data(), gates * n}, {state.data(), held * n},
         nullptr};
     std::vector<T> y(size(kRows, held * n)), dinput(size(kRows, gates * n)), dhidden = dinput,
                                                                              dstate = y;
-    (lstm ? kernels.lstm : kernels.gru)(cell, y.data());
+    (lstm ? dispatch<simd::lstm<T>>.on(isa) : dispatch<simd::gru<T>>.on(isa))(cell, y.data());
     RowsAt<T> dy{up.data(), held * n};
     if (lstm)
-      kernels.lstm_grad(cell, dy, dinput.data(), dstate.data());
+      dispatch<simd::lstm_grad<T>>.on(isa)(cell, dy, dinput.data(), dstate.data());
     else
-      kernels.gru_grad(cell, dy, dinput.data(), dhidden.data(), dstate.data());
+      dispatch<simd::gru_grad<T>>.on(isa)(cell, dy, dinput.data(), dhidden.data(), dstate.data());
     return joined({y, dinput, dhidden, dstate});
   };
   for (bool lstm : {false, true})
@@ -147,8 +151,9 @@ void check_cells(Index n) {
   check_same_bits("additive attention", n, [&](Isa isa) {
     AdditiveTile<T> tile{2, 3, n, input.data(), hidden.data(), state.data()};
     std::vector<T> scores(6), dquery(size(2, n)), dkey(size(3, n)), dv(size(n));
-    op_kernels<T>(isa).additive_scores(tile, scores.data());
-    op_kernels<T>(isa).additive_scores_grad(tile, up.data(), dquery.data(), dkey.data(), dv.data());
+    dispatch<simd::additive_scores<T>>.on(isa)(tile, scores.data());
+    dispatch<simd::additive_scores_grad<T>>.on(isa)(tile, up.data(), dquery.data(), dkey.data(),
+                                                    dv.data());
     return joined({scores, dquery, dkey, dv});
   });
 }

@@ -35,31 +35,31 @@ struct Product {
   T& at_b(Index p, Index j) { return in(b, transpose_b ? j * ldb + p : p * ldb + j); }
 
   // The part of c from (r, q) of so many rows and columns.
-  void run(const RowKernels<T>& kernels, const PackedBlocks& blocks, Index r, Index q, Index rows,
-           Index columns, T alpha, T beta, std::vector<T>& c) {
+  void run(Isa isa, const PackedBlocks& blocks, Index r, Index q, Index rows, Index columns,
+           T alpha, T beta, std::vector<T>& c) {
     std::vector<T> scratch(static_cast<std::size_t>(blocks.depth * (blocks.rows + blocks.columns)));
-    kernels.packed_product(transpose_a, transpose_b, rows, columns, k, alpha,
-                           a.data() + (transpose_a ? r : r * lda), lda,
-                           b.data() + (transpose_b ? q * ldb : q), ldb, beta,
-                           c.data() + r * ldc + q, ldc, blocks, scratch.data());
+    dispatch<simd::packed_product<T>>.on(isa)(transpose_a, transpose_b, rows, columns, k, alpha,
+                                              a.data() + (transpose_a ? r : r * lda), lda,
+                                              b.data() + (transpose_b ? q * ldb : q), ldb, beta,
+                                              c.data() + r * ldc + q, ldc, blocks, scratch.data());
   }
 };
 
-// Calls f(kernels) for each instruction set.
-template <class T, class F>
-void each_kernel(const F& f) {
-  for (Isa isa : supported_isas()) f(row_kernels<T>(isa));
+// Calls f for each instruction set.
+template <class F>
+void for_each_isa(const F& f) {
+  for (Isa isa : supported_isas()) f(isa);
 }
 
 template <class T>
 void check_sums(const PackedBlocks& blocks, bool ta, bool tb, Index m, Index n, Index k, T alpha,
                 T beta) {
-  each_kernel<T>([&](const RowKernels<T>& kernels) {
+  for_each_isa([&](Isa isa) {
     Product<T> product{ta, tb, m, n, k};
     auto before = drawn<T>(m * product.ldc, 3);
     if (beta == T(0)) before.assign(before.size(), std::numeric_limits<T>::quiet_NaN());
     auto c = before;
-    product.run(kernels, blocks, 0, 0, m, n, alpha, beta, c);
+    product.run(isa, blocks, 0, 0, m, n, alpha, beta, c);
     INFO(m << " x " << n << " x " << k << (ta ? " aT" : " a") << (tb ? " bT" : " b"));
     for (Index i = 0; i < m; ++i)
       for (Index j = 0; j < product.ldc; ++j) {
@@ -104,7 +104,7 @@ TEST_CASE("a packed product equals the sums of its definition", "[kernels]") {
 TEST_CASE("rows read in place give the bits of packed ones", "[kernels]") {
   // The distance of rows decides: multiples of 2 KiB are packed.
   auto check = []<class T>(bool ta, bool tb, Index m, Index n, Index k) {
-    each_kernel<T>([&](const RowKernels<T>& kernels) {
+    for_each_isa([&](Isa isa) {
       Product<T> in_place{ta, tb, m, n, k}, packed = in_place;
       packed.lda = packed.ldb = 1024;
       packed.a.assign(static_cast<std::size_t>((ta ? k : m) * packed.lda), T(99));
@@ -114,8 +114,8 @@ TEST_CASE("rows read in place give the bits of packed ones", "[kernels]") {
         for (Index j = 0; j < n; ++j) packed.at_b(p, j) = in_place.at_b(p, j);
       }
       std::vector<T> c(static_cast<std::size_t>(m * packed.ldc), T(1)), d = c;
-      in_place.run(kernels, {48, 24, 64}, 0, 0, m, n, T(0.3), T(0.7), c);
-      packed.run(kernels, {48, 24, 64}, 0, 0, m, n, T(0.3), T(0.7), d);
+      in_place.run(isa, {48, 24, 64}, 0, 0, m, n, T(0.3), T(0.7), c);
+      packed.run(isa, {48, 24, 64}, 0, 0, m, n, T(0.3), T(0.7), d);
       INFO(m << " x " << n << " x " << k << (ta ? " aT" : " a") << (tb ? " bT" : " b"));
       CHECK((c == d));
     });
@@ -134,19 +134,19 @@ TEST_CASE("rows read in place give the bits of packed ones", "[kernels]") {
 
 TEST_CASE("a packed product may be cut anywhere without a change in its bits", "[kernels]") {
   auto check = []<class T>(bool ta, bool tb, T alpha, T beta) {
-    each_kernel<T>([&](const RowKernels<T>& kernels) {
+    for_each_isa([&](Isa isa) {
       Index m = 67, n = 133, k = 90;
       Product<T> product{ta, tb, m, n, k};
       auto before = drawn<T>(m * product.ldc, 3);
       auto whole = before;
-      product.run(kernels, {48, 240, 512}, 0, 0, m, n, alpha, beta, whole);
+      product.run(isa, {48, 240, 512}, 0, 0, m, n, alpha, beta, whole);
       for (auto [rows, columns] :
            std::vector<std::array<Index, 2>>{{1, 1}, {5, 9}, {12, 32}, {13, 33}, {40, 100}}) {
         auto c = before;
         for (Index r = 0; r < m; r += rows)
           for (Index q = 0; q < n; q += columns)
-            product.run(kernels, {48, 12, 32}, r, q, std::min(rows, m - r),
-                        std::min(columns, n - q), alpha, beta, c);
+            product.run(isa, {48, 12, 32}, r, q, std::min(rows, m - r), std::min(columns, n - q),
+                        alpha, beta, c);
         INFO("tiles of " << rows << " x " << columns << ", alpha " << alpha << ", " << sizeof(T)
                          << " bytes");
         CHECK((c == whole));

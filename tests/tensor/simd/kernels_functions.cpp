@@ -36,7 +36,7 @@ double unit(double y) {
 }
 
 std::vector<float> of(Isa isa, Function f, std::vector<float> x) {
-  row_kernels<float>(isa).function(f, static_cast<Index>(x.size()), x.data(), x.data());
+  dispatch<simd::function<float>>.on(isa)(f, static_cast<Index>(x.size()), x.data(), x.data());
   return x;
 }
 
@@ -92,7 +92,7 @@ TEST_CASE("rows of any length equal the definition", "[kernels]") {
     for (Index n : {1, 7, 8, 15, 16, 17, 33}) {
       std::vector<double> x(static_cast<std::size_t>(n)), y = x;
       for (std::size_t i = 0; i < x.size(); ++i) x[i] = 0.37 * static_cast<double>(i) - 3;
-      row_kernels<double>(isa).function(Function::GeluErf, n, x.data(), y.data());
+      dispatch<simd::function<double>>.on(isa)(Function::GeluErf, n, x.data(), y.data());
       for (std::size_t i = 0; i < x.size(); ++i)
         CHECK(y[i] == Approx(x[i] * 0.5 * (1 + std::erf(x[i] / std::sqrt(2.0)))).margin(1e-14));
     }

@@ -22,8 +22,8 @@ void check_dropout(Isa isa) {
   for (Index first : {0, 1, 31, 32, 100}) {
     for (Index n : {1, 16, 31, 64, 101}) {
       auto x = random<T>(static_cast<std::size_t>(n), 3), addend = random<T>(x.size(), 4), y = x;
-      row_kernels<T>(isa).dropout({key.seed, key.stream, word_threshold(0.3), 1 / 0.7}, first, n,
-                                  x.data(), addend.data(), y.data());
+      dispatch<simd::dropout<T>>.on(isa)({key.seed, key.stream, word_threshold(0.3), 1 / 0.7},
+                                         first, n, x.data(), addend.data(), y.data());
       for (Index i = 0; i < n; ++i) {
         auto k = static_cast<std::size_t>(i);
         bool dropped = word_at(key, static_cast<std::uint64_t>(first + i)) < word_threshold(0.3);
@@ -39,7 +39,7 @@ template <class T>
 void check_bias(Isa isa, Index n) {
   auto size = static_cast<std::size_t>(n);
   auto x = random<T>(2 * size, 5), bias = random<T>(size, 6), y = x;
-  row_kernels<T>(isa).add_bias(2, n, bias.data(), true, y.data(), n);
+  dispatch<simd::add_bias<T>>.on(isa)(2, n, bias.data(), true, y.data(), n);
   for (std::size_t i = 0; i < 2 * size; ++i)
     CHECK(close(y[i],
                 std::max(0.0, static_cast<double>(x[i]) + static_cast<double>(bias[i % size]))));
@@ -63,8 +63,8 @@ TEST_CASE("bias and dropout of each instruction set", "[kernels]") {
 TEST_CASE("dropout keeps what it should", "[kernels]") {
   Index n = 100000;
   std::vector<float> x(static_cast<std::size_t>(n), 1), y = x;
-  row_kernels<float>().dropout({1, 2, word_threshold(0.25), 1 / 0.75}, 0, n, x.data(), nullptr,
-                               y.data());
+  dispatch<simd::dropout<float>>({1, 2, word_threshold(0.25), 1 / 0.75}, 0, n, x.data(), nullptr,
+                                 y.data());
   double kept = 0;
   for (float v : y) kept += v != 0;
   // Five standard deviations of a binomial.
@@ -78,11 +78,11 @@ TEST_CASE("a product of few rows equals the sums of its definition", "[kernels]"
          c = random<T>(size(m, n), 3), before = c;
     std::vector<T> scratch(static_cast<std::size_t>(few_rows_scratch(m, k)));
     if (dots)
-      row_kernels<T>(isa).dots_product(m, n, k, T(0.5), a.data(), k + 3, b.data(), k + 1, T(2),
-                                       c.data(), n);
+      dispatch<simd::dots_product<T>>.on(isa)(m, n, k, T(0.5), a.data(), k + 3, b.data(), k + 1,
+                                              T(2), c.data(), n);
     else
-      row_kernels<T>(isa).few_rows_product(m, n, k, 48, T(0.5), a.data(), k + 3, b.data(), k + 1,
-                                           T(2), c.data(), n, scratch.data());
+      dispatch<simd::few_rows_product<T>>.on(isa)(m, n, k, 48, T(0.5), a.data(), k + 3, b.data(),
+                                                  k + 1, T(2), c.data(), n, scratch.data());
     for (Index i = 0; i < m; ++i)
       for (Index j = 0; j < n; ++j) {
         double sum = 0;
@@ -116,7 +116,8 @@ TEST_CASE("a row times a matrix equals the sums of its definition", "[kernels]")
     auto a = random<T>(static_cast<std::size_t>(k), 1),
          b = random<T>(static_cast<std::size_t>(k * ld), 2),
          c = random<T>(static_cast<std::size_t>(n), 3), before = c;
-    row_kernels<T>(isa).row_product(n, k, 48, T(0.5), a.data(), b.data(), ld, T(2), c.data());
+    dispatch<simd::row_product<T>>.on(isa)(n, k, 48, T(0.5), a.data(), b.data(), ld, T(2),
+                                           c.data());
     for (Index j = 0; j < n; ++j) {
       double sum = 0;
       for (Index q = 0; q < k; ++q)

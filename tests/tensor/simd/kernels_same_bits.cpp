@@ -28,20 +28,21 @@ void check_rows(Index n) {
                      Function::Silu, Function::GeluErf, Function::GeluTanh})
     check_same_bits("function", n, [&](Isa isa) {
       auto y = x;
-      row_kernels<T>(isa).function(f, n, x.data(), y.data());
+      dispatch<simd::function<T>>.on(isa)(f, n, x.data(), y.data());
       return y;
     });
   check_same_bits("sum of exponentials", n, [&](Isa isa) {
     auto y = x;
-    T m = row_kernels<T>(isa).largest(n, x.data());
+    T m = dispatch<simd::largest<T>>.on(isa)(n, x.data());
     y.push_back(m);
-    y.push_back(row_kernels<T>(isa).sum_of_exponentials(n, m, x.data(), y.data()));
+    y.push_back(dispatch<simd::sum_of_exponentials<T>>.on(isa)(n, m, x.data(), y.data()));
     return y;
   });
   check_same_bits("bias and dropout", n, [&](Isa isa) {
     auto y = x;
-    row_kernels<T>(isa).add_bias(1, n, z.data(), true, y.data(), n);
-    row_kernels<T>(isa).dropout({7, 9, 1u << 30, 1 / 0.75}, 5, n, y.data(), z.data(), y.data());
+    dispatch<simd::add_bias<T>>.on(isa)(1, n, z.data(), true, y.data(), n);
+    dispatch<simd::dropout<T>>.on(isa)({7, 9, 1u << 30, 1 / 0.75}, 5, n, y.data(), z.data(),
+                                       y.data());
     return y;
   });
 }
@@ -58,39 +59,40 @@ void check_products(Index m, Index n, Index k) {
     const T alpha = T(0.3);
     auto packed = [&](Isa isa, bool transpose_b) {
       auto c = before;
-      row_kernels<T>(isa).packed_product(false, transpose_b, m, n, k, alpha, a.data(), ld, b.data(),
-                                         ld, beta, c.data(), n, blocks, scratch.data());
+      dispatch<simd::packed_product<T>>.on(isa)(false, transpose_b, m, n, k, alpha, a.data(), ld,
+                                                b.data(), ld, beta, c.data(), n, blocks,
+                                                scratch.data());
       return c;
     };
     check_same_bits("packed product", k, [&](Isa isa) { return packed(isa, false); });
     auto in_blocks = packed(Isa::Baseline, true);
     check_same_bits("few rows", k, [&](Isa isa) {
       auto c = before;
-      row_kernels<T>(isa).few_rows_product(m, n, k, kDepth, alpha, a.data(), ld, b.data(), ld, beta,
-                                           c.data(), n, scratch.data());
+      dispatch<simd::few_rows_product<T>>.on(isa)(m, n, k, kDepth, alpha, a.data(), ld, b.data(),
+                                                  ld, beta, c.data(), n, scratch.data());
       CHECK(same_bits(c, in_blocks));
       return c;
     });
     check_same_bits("dot products", k, [&](Isa isa) {
       auto c = before;
-      row_kernels<T>(isa).dots_product(m, n, k, alpha, a.data(), ld, b.data(), ld, beta, c.data(),
-                                       n);
+      dispatch<simd::dots_product<T>>.on(isa)(m, n, k, alpha, a.data(), ld, b.data(), ld, beta,
+                                              c.data(), n);
       return c;
     });
     auto by_rows = packed(Isa::Baseline, false);
     check_same_bits("a row times a matrix", k, [&](Isa isa) {
       auto c = before;
       for (Index r = 0; r < m; ++r)
-        row_kernels<T>(isa).row_product(n, k, kDepth, alpha, a.data() + r * ld, b.data(), ld, beta,
-                                        c.data() + r * n);
+        dispatch<simd::row_product<T>>.on(isa)(n, k, kDepth, alpha, a.data() + r * ld, b.data(), ld,
+                                               beta, c.data() + r * n);
       CHECK(same_bits(c, by_rows));
       return c;
     });
     for (Isa isa : supported_isas())
-      if (row_kernels<T>(isa).short_rows_product && k <= kShortRow<T>) {
+      if (isa == Isa::Avx512 && k <= kShortRow<T>) {
         auto c = before;
-        row_kernels<T>(isa).short_rows_product(m, n, k, alpha, a.data(), ld, b.data(), ld, beta,
-                                               c.data(), n);
+        dispatch<simd::short_rows_product<T>>.on(isa)(m, n, k, alpha, a.data(), ld, b.data(), ld,
+                                                      beta, c.data(), n);
         CHECK(same_bits(c, in_blocks));
       }
   }
@@ -138,7 +140,7 @@ TEST_CASE("a fused multiply-add rounds once with every instruction set", "[kerne
     std::vector<float> y = c;
     Index wrong = 0;
     for (std::size_t i = 0; i < c.size(); ++i) {
-      row_kernels<float>(isa).row_product(1, 1, 16, 1, &one, &b[i], 1, beta[i], &y[i]);
+      dispatch<simd::row_product<float>>.on(isa)(1, 1, 16, 1, &one, &b[i], 1, beta[i], &y[i]);
       wrong += y[i] != std::fma(beta[i], c[i], b[i]);
     }
     INFO(name_of(isa));
