@@ -110,8 +110,8 @@ class Transformer : public Callable<Transformer, SequenceModel> {
 
  public:
   // Learned positions are one table a side; the sinusoidal ones have no parameters.
-  ChildPtr<PositionalEncoding> src_positions{*this, "src_positions", positions_of(config_)};
-  ChildPtr<PositionalEncoding> tgt_positions{*this, "tgt_positions", positions_of(config_)};
+  ChildPtr<PositionalEncoding> GLIM_NAMED(src_positions, positions_of(config_));
+  ChildPtr<PositionalEncoding> GLIM_NAMED(tgt_positions, positions_of(config_));
   ChildPtr<PointerGenerator> copy;  // with config.copy
 };
 

@@ -37,8 +37,8 @@ MultiheadAttention::MultiheadAttention(Index d_model, Index heads, AttentionOpti
     : options_(checked(d_model, heads, options)),
       d_(d_model),
       h_(heads),
-      out_proj(*this, "out_proj", d_, d_, options_.bias),
-      in_proj_weight(*this, "in_proj_weight", xavier_matrix(one_width(options_, d_), 3 * d_, d_)),
+      GLIM_NAMED(out_proj, d_, d_, options_.bias),
+      GLIM_NAMED(in_proj_weight, xavier_matrix(one_width(options_, d_), 3 * d_, d_)),
       rotary_(*this, "rotary",
               options_.positions == RelativePositions::Rotary
                   ? std::make_unique<RotaryPositions>(d_ / h_, options_.rotary_base)
