@@ -1,29 +1,57 @@
-// The analytic side of gradcheck: what backward gives.
+// analytic: what backward gives; and the function to check, in the form that all of the checker takes.
 #pragma once
 
-#include "autograd/gradcheck/numeric.hpp"
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "autograd/var.hpp"
+#include "tensor/random.hpp"
 
 namespace glim::detail {
 
-// Of one run on a tape.
-struct Analytic {
-  std::vector<double> values;
-  std::vector<std::vector<double>> along_u;  // Jᵀu by checked input
-  std::vector<std::vector<double>> rows;     // J by checked input, row-major
-  std::vector<Shape> output_shapes;
-  friend bool operator==(const Analytic& a, const Analytic& b);  // to the bit, but for rows
+struct Subject {
+  std::vector<std::string> names;
+  std::vector<Tensor> values;  // the inputs as given, views included
+  std::vector<bool> checked;
+  // Runs the function on the current tape at `at`; xs[k] becomes the leaf of input k. `recorded`: derivatives of the
+  // result will be asked for. All outputs are floating.
+  std::function<std::vector<Var>(const std::vector<Tensor>& at, std::vector<Var>& xs,
+                                 bool recorded)>
+      run;
 };
 
-// The key of u for output o.
-inline RandomKey upstream_key(std::uint64_t seed, std::size_t o) {
-  return {seed, std::uint64_t{1} << 32 | o};
-}
+// (x, dy) ↦ Jᵀdy: backward itself as the function to check.
+Subject gradient_of(const Subject& f, std::uint64_t seed);
 
-// `rows`: the whole Jacobian too. `forward_elsewhere`: another forward, with every element moved, comes between
-// forward and backward.
+// Sets generator() back at the end of a block.
+struct SameRandom {
+  const Generator before = generator();
+  ~SameRandom() { generator() = before; }
+};
+
+// The values of all outputs at `at`, one after the other. Random numbers are the same each time. `largest` becomes the
+// largest finite value that an op within f computes: what f loses by rounding may be its last digit.
+std::vector<double> evaluate(const Subject& subject, const std::vector<Tensor>& at,
+                             double* largest = nullptr);
+
+// Of magnitude in [½, 3/2) and of either sign: nothing cancels, nothing is overlooked.
+Tensor random_like(const Tensor& y, RandomKey key);
+Shape unravel(const Shape& shape, Index i);  // the position of element i, in row-major order
+std::vector<Var> floating_only(std::vector<Var> outputs);
+std::vector<double> flatten(const std::vector<Var>& outputs);
+bool same_doubles(const std::vector<double>& a, const std::vector<double>& b);  // to the bit
+
+struct Analytic {
+  std::vector<double> y, u;                  // the outputs, and random weights of them
+  std::vector<std::vector<double>> along_u;  // Jᵀu by input; empty where it is not checked
+  std::vector<std::vector<double>> rows;     // J by input, row-major
+  std::vector<Shape> output_shapes;
+};
+
+// `rows`: all of J too, by a backward for each output. `forward_elsewhere`: another forward, with every element moved,
+// comes between forward and backward.
 Analytic analytic(const Subject& subject, std::uint64_t seed, bool rows = false,
                   bool forward_elsewhere = false);
-
-bool same_doubles(const std::vector<double>& a, const std::vector<double>& b);
 
 }  // namespace glim::detail

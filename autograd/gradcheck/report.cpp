@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <ostream>
 
 #include "autograd/gradcheck/gradcheck.hpp"
@@ -24,54 +23,39 @@ std::string place(const Shape& index) {
   return text + "]";
 }
 
-// "element [0, 1] of output 0", or the random combination of them all.
-std::string of_what(const GradcheckEntry& e) {
-  if (e.projected) return "the outputs along a random u";
-  return "output " + std::to_string(e.output) + " " + place(e.output_index);
-}
-
-// Few derivatives fit many mistakes.
-std::string looks(const Mistake& m) {
-  if (m.name.empty()) return "";
-  return (m.evidence < 4 ? "\n      may be " : "\n      looks like ") + m.name + " (" +
-         count(m.evidence, "derivative says", "derivatives say") + " so)";
-}
-
 std::string line_of(const GradcheckEntry& e, const GradcheckOptions& o) {
   std::string text = "\n  input " + std::to_string(e.input) + " " + e.name + " " +
                      to_string(e.shape) + " " + std::string(name_of(e.dtype)) + ": ";
-  if (e.failed) {
-    text += std::to_string(e.failed) + " of " + std::to_string(e.checked) + " wrong";
-  } else {
-    text += e.undecidable ? std::to_string(e.checked - e.undecidable) + " of " +
-                                std::to_string(e.checked) + " right"
-                          : count(e.checked, "derivative right", "derivatives right");
-  }
+  const Index n = e.failed ? e.failed : e.checked - e.undecidable;
+  if (e.failed || e.undecidable)
+    text +=
+        std::to_string(n) + " of " + std::to_string(e.checked) + (e.failed ? " wrong" : " right");
+  else
+    text += count(n, "derivative right", "derivatives right");
   if (e.undecidable)
     text += ", " + std::to_string(e.undecidable) + " undecidable (" + e.why_undecidable + ")";
-  if (e.coarse)
-    text += ", " + std::to_string(e.coarse) + " to rtol 1e-05 alone (" + e.why_coarse + ")";
+  if (e.low_precision)
+    text += ", " + std::to_string(e.low_precision) + " to rtol 1e-05 alone (" +
+            e.why_low_precision + ")";
   if (e.excess < 0) return text;
-  bool whole = o.mode == GradcheckOptions::Mode::Projection && !e.failed;
+  const bool whole = o.mode == GradcheckOptions::Mode::Projection;
   if (!e.failed)
-    return text + ", largest error " + scientific(e.absolute, 1) +
+    return text + ", largest error " + scientific(e.absolute(), 1) +
            (whole ? "" : " at " + place(e.index));
-  return text + "\n    worst at " + e.name + place(e.index) + ", derivative of " + of_what(e) +
-         "\n      analytic  " + aligned(e.analytic) + "\n      numeric   " + aligned(e.numeric) +
-         "\n      error      " + scientific(e.absolute, 3) + " absolute, " +
-         scientific(e.relative, 3) + " relative, " + number_text(e.excess, 3) +
-         " times what is allowed" + looks(e.mistake);
+  text += "\n    worst at " + e.name + place(e.index) + ", derivative of " +
+          (e.projected ? "the outputs along a random u"
+                       : "output " + std::to_string(e.output) + " " + place(e.output_index)) +
+          "\n      analytic  " + aligned(e.analytic) + "\n      numeric   " + aligned(e.numeric) +
+          "\n      error      " + scientific(e.absolute(), 3) + ", " + number_text(e.excess, 3) +
+          " times what is allowed";
+  if (e.mistake.name.empty()) return text;
+  // Few derivatives fit many mistakes.
+  return text + (e.mistake.evidence < 4 ? "\n      may be " : "\n      looks like ") +
+         e.mistake.name + " (" + count(e.mistake.evidence, "derivative says", "derivatives say") +
+         " so)";
 }
 
 bool undecided_by(const GradcheckEntry& e) { return e.undecidable > e.kinks && e.telling == 0; }
-
-std::string why_undecided(const std::vector<GradcheckEntry>& inputs) {
-  const auto by = std::find_if(inputs.begin(), inputs.end(), undecided_by);
-  return (by == inputs.end() ? "" : "by " + by->name + " ") +
-         "no derivative other than 0 was found right, and a missing gradient would look the same. "
-         "Move the point, or scale "
-         "the inputs or the outputs";
-}
 
 }  // namespace
 
@@ -96,16 +80,21 @@ const GradcheckEntry* GradcheckReport::worst() const {
 
 std::string GradcheckReport::to_string() const {
   std::string text = "gradcheck of " + function + ": ";
-  if (!problem.empty()) text += "FAILED: the function " + problem;
-  if (problem.empty())
-    text += failed() ? "FAILED: " + std::to_string(failed()) + " of " +
-                           count(checked(), "derivative is", "derivatives are") + " wrong"
-            : undecided()
-                ? "UNDECIDED: " + why_undecided(inputs)
-                : "passed, " + count(checked() - undecidable(), "derivative", "derivatives");
+  if (!problem.empty()) {
+    text += "FAILED: the function " + problem;
+  } else if (failed()) {
+    text += "FAILED: " + std::to_string(failed()) + " of " +
+            count(checked(), "derivative is", "derivatives are") + " wrong";
+  } else if (undecided()) {
+    const auto by = std::find_if(inputs.begin(), inputs.end(), undecided_by);
+    text += "UNDECIDED: " + (by == inputs.end() ? "" : "by " + by->name + " ") +
+            "no derivative other than 0 was found right, and a missing gradient would look the "
+            "same. Move the point, or scale the inputs or the outputs";
+  } else {
+    text += "passed, " + count(checked() - undecidable(), "derivative", "derivatives");
+  }
   if (undecidable()) text += ", " + std::to_string(undecidable()) + " undecidable";
-  text += "\n  ";
-  if (options.second_order) text += "gradient of the gradient, ";
+  text += options.second_order ? "\n  gradient of the gradient, " : "\n  ";
   text += options.mode == GradcheckOptions::Mode::Full
               ? "full Jacobian"
               : count(options.directions, "random direction", "random directions");
@@ -118,14 +107,13 @@ std::string GradcheckReport::to_string() const {
     for (const GradcheckEntry& e : op.inputs)
       if (e.failed && ops_right > 0) text += line_of(e, op.options);
   }
+  if (ops_right == 0) return text;
   const std::string ops = count(ops_right, "op", "ops");
-  if (!ops_at_fault.empty() && ops_right > 0)
-    text += "\n  the other " + ops + " agree with differences of their own forward";
-  if (ops_at_fault.empty() && ops_right > 0)
-    text += "\n  each of the " + ops +
-            " recorded agrees with differences of its own forward: look for detach(), NoGrad, or a "
-            "value that goes around the tape";
-  return text;
+  return text + (ops_at_fault.empty()
+                     ? "\n  each of the " + ops +
+                           " recorded agrees with differences of its own forward: look for "
+                           "detach(), NoGrad, or a value that goes around the tape"
+                     : "\n  the other " + ops + " agree with differences of their own forward");
 }
 
 std::ostream& operator<<(std::ostream& out, const GradcheckReport& report) {

@@ -36,13 +36,13 @@ CaseResult run(const Case& c) {
     r.detail = report.to_string();
     r.checked = report.checked();
     r.undecidable = report.undecidable();
-    r.coarse = report.coarse();
+    r.low_precision = report.low_precision();
     for (const GradcheckEntry& e : report.inputs) {
       for (std::size_t k = 0; k < e.by_decade.size(); ++k) r.by_decade[k] += e.by_decade[k];
-      if (e.coarse) r.why_coarse = e.why_coarse;
+      if (e.low_precision) r.why = e.why_low_precision;
     }
     if (const GradcheckEntry* worst = report.worst()) {
-      r.worst = worst->absolute;
+      r.worst = worst->absolute();
       r.excess = worst->excess;
     }
     if (report.passed()) r.status = CaseStatus::Pass;

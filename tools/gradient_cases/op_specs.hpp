@@ -51,8 +51,8 @@ struct CaseResult {
   std::string family, op, name;
   CaseStatus status = CaseStatus::Fail;
   bool kinks = false;
-  Index checked = 0, undecidable = 0, coarse = 0;  // derivatives
-  std::string why_coarse;
+  Index checked = 0, undecidable = 0, low_precision = 0;  // derivatives
+  std::string why;                                        // of low precision
   decltype(GradcheckEntry::by_decade) by_decade{};
   double worst = 0;   // largest |analytic - numeric|, where it was nearest to
   double excess = 0;  // its tolerance: above 1 is wrong

@@ -142,7 +142,7 @@ class Variations {
       for (std::size_t k = 0; k < drawn.size(); ++k) {
         Tensor x = drawn[k].to(dtype);
         if (k < arrange.size() && arrange[k]) x = arrange[k](x);
-        inputs.push_back(needs[k] ? GradcheckInput(x) : GradcheckInput::constant(x));
+        inputs.emplace_back("", x, needs[k]);
       }
       return gradcheck(s.f, inputs, options);
     });

@@ -7,7 +7,7 @@
 // it explains beyond the constants that were fitted: a factor "fits" any single one.
 #pragma once
 
-#include "autograd/gradcheck/gradcheck.hpp"
+#include "autograd/gradcheck/check.hpp"
 
 namespace glim::detail {
 
@@ -27,5 +27,9 @@ struct JacobianPairs {
 
 // The mistake in input k. `relative`: differences of this share of the largest derivative are none.
 Mistake likely_mistake(const JacobianPairs& all, std::size_t k, double relative);
+
+// Finds the ops at fault for a report that has wrong derivatives, and names mistakes (explain.cpp). `checked` is the
+// subject of the report: `f`, or its gradient.
+void explain(const Subject& f, const Subject& checked, Checked& found);
 
 }  // namespace glim::detail

@@ -61,7 +61,7 @@ TEST_CASE("inputs of integers and truth values are passed on", "[gradcheck]") {
   CHECK_THROWS_AS(gradcheck([](const Vars& v) { return v[0]; }, {index}), ValueError);
   // A floating input that is not to be checked.
   auto fixed = gradcheck([](const Vars& v) { return mul(v[0], v[1]); },
-                         {random({3}, 1), GradcheckInput::constant(random({3}, 2))});
+                         {random({3}, 1), GradcheckInput("", random({3}, 2), false)});
   CHECK_THAT(fixed, PassesGradcheck(0));
   CHECK(fixed.inputs.size() == 1);
 }

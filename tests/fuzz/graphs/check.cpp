@@ -197,7 +197,7 @@ std::string by_differences(const Graph& g, const Checks& checks) {
     if (options.precise) {
       ++counted.precise_graphs;
       counted.derivatives += report.checked();
-      counted.coarse += report.coarse();
+      counted.low_precision += report.low_precision();
     }
     counted.undecidable += report.undecidable();
     counted.undecided += report.undecided();

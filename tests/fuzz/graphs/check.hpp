@@ -21,7 +21,8 @@ struct Checks {
 
 // Of all gradient checks since the program began.
 struct Compared {
-  Index derivatives = 0, coarse = 0, undecidable = 0, precise_graphs = 0, undecided = 0, ties = 0;
+  Index derivatives = 0, low_precision = 0, undecidable = 0, precise_graphs = 0, undecided = 0,
+        ties = 0;
 };
 const Compared& compared();
 

@@ -61,9 +61,10 @@ int check_graphs(const Asked& asked) {
   }
   const Compared& c = compared();
   fmt::print(
-      "{} graphs without kinks to 10 digits: {} projections, {} of them coarse; {} undecidable, {} "
+      "{} graphs without kinks to 10 digits: {} projections, {} of them of low precision; {} "
+      "undecidable, {} "
       "checks undecided, {} comparisons at ties\n",
-      c.precise_graphs, c.derivatives, c.coarse, c.undecidable, c.undecided, c.ties);
+      c.precise_graphs, c.derivatives, c.low_precision, c.undecidable, c.undecided, c.ties);
   fmt::print("{} passed, {} failed\n", asked.graphs - asked.from - wrong, wrong);
   return wrong > 0;
 }

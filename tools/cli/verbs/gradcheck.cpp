@@ -1,7 +1,7 @@
 // glim gradcheck: every op, layer and model that has a specification (tools/gradient_cases), as a table.
 //
-// Undecidable derivatives are at kinks; coarse ones are right to five digits, and the table is followed by the
-// reason why they cannot be held to more (gradcheck.hpp). A case fails on a wrong derivative or an exception. It is
+// Undecidable derivatives are at kinks. Those of low precision are right to five digits, and the table is followed by
+// the reason why they cannot be held to more (gradcheck.hpp). A case fails on a wrong derivative or an exception. It is
 // undecided if it has no derivative other than 0 that was found right, which is not a pass.
 #include <algorithm>
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ namespace glim {
 namespace {
 
 struct Row {
-  Index cases = 0, derivatives = 0, undecidable = 0, coarse = 0, failed = 0, undecided = 0;
+  Index cases = 0, derivatives = 0, undecidable = 0, low = 0, failed = 0, undecided = 0;
   double worst = 0, excess = 0, seconds = 0;
   decltype(CaseResult::by_decade) by_decade{};
 };
@@ -26,7 +26,7 @@ void add(Row& row, const CaseResult& r) {
   ++row.cases;
   row.derivatives += r.checked;
   row.undecidable += r.undecidable;
-  row.coarse += r.coarse;
+  row.low += r.low_precision;
   row.failed += r.status == CaseStatus::Fail;
   row.undecided += r.status == CaseStatus::Undecided;
   for (std::size_t k = 0; k < row.by_decade.size(); ++k) row.by_decade[k] += r.by_decade[k];
@@ -35,9 +35,9 @@ void add(Row& row, const CaseResult& r) {
 }
 
 nlohmann::ordered_json row_json(const Row& r) {
-  return {{"cases", r.cases},   {"derivatives", r.derivatives}, {"undecidable", r.undecidable},
-          {"coarse", r.coarse}, {"failed", r.failed},           {"undecided", r.undecided},
-          {"worst", r.worst},   {"of_tolerance", r.excess},     {"by_decade", r.by_decade}};
+  return {{"cases", r.cases},       {"derivatives", r.derivatives}, {"undecidable", r.undecidable},
+          {"low_precision", r.low}, {"failed", r.failed},           {"undecided", r.undecided},
+          {"worst", r.worst},       {"of_tolerance", r.excess},     {"by_decade", r.by_decade}};
 }
 
 // How many of the right derivatives have an error of this size, relative to them.
@@ -53,9 +53,9 @@ void print_errors(const Row& all) {
 
 void run_gradcheck(const std::string& only, bool in_float32, bool precise, bool json) {
   if (precise && in_float32) throw ValueError("--precise", "needs float64: float32 has 7 digits");
-  PreciseGradchecks precisely(precise);
+  GradcheckOptions::all_precise = precise;
   Row total;
-  std::vector<CaseResult> failures, coarse_cases;
+  std::vector<CaseResult> failures, low_cases;
   std::map<std::pair<std::string, std::string>, Row> rows;
   std::vector<Case> cases = op_cases(in_float32 ? DType::Float32 : DType::Float64);
   if (!in_float32)  // layers and models are defined in float64
@@ -67,7 +67,7 @@ void run_gradcheck(const std::string& only, bool in_float32, bool precise, bool 
     add(rows[{c.family, c.op}], r);
     add(total, r);
     if (r.status != CaseStatus::Pass) failures.push_back(r);
-    if (r.coarse) coarse_cases.push_back(r);
+    if (r.low_precision) low_cases.push_back(r);
   }
   if (total.cases == 0) throw ValueError("--only", "no case matches \"" + only + "\"");
   if (json) {
@@ -82,26 +82,26 @@ void run_gradcheck(const std::string& only, bool in_float32, bool precise, bool 
                         {"case", f.name},
                         {"undecided", f.status == CaseStatus::Undecided},
                         {"detail", f.detail}});
-    for (const CaseResult& r : coarse_cases)
+    for (const CaseResult& r : low_cases)
       few_digits.push_back({{"family", r.family},
                             {"op", r.op},
                             {"case", r.name},
-                            {"coarse", r.coarse},
-                            {"because", r.why_coarse}});
+                            {"low_precision", r.low_precision},
+                            {"because", r.why}});
     print_json({{"ops", list},
                 {"all", row_json(total)},
                 {"failures", failed},
-                {"coarse_cases", few_digits}});
+                {"low_precision_cases", few_digits}});
     if (!failures.empty()) throw Exit(1);
     return;
   }
   const char* format = "{:<16} {:<30} {:>6} {:>12} {:>12}{} {:>10} {:>8}  {}\n";
-  auto coarse = [&](const std::string& text) { return precise ? fmt::format(" {:>8}", text) : ""; };
+  auto low = [&](const std::string& text) { return precise ? fmt::format(" {:>13}", text) : ""; };
   print(fmt::format(fmt::runtime(format), "family", "op", "cases", "derivatives", "undecidable",
-                    coarse("coarse"), "worst", "of tol.", ""));
+                    low("low precision"), "worst", "of tol.", ""));
   auto line = [&](const std::string& family, const std::string& op, const Row& r) {
     print(fmt::format(fmt::runtime(format), family, op, r.cases, r.derivatives, r.undecidable,
-                      coarse(std::to_string(r.coarse)), fmt::format("{:.1e}", r.worst),
+                      low(std::to_string(r.low)), fmt::format("{:.1e}", r.worst),
                       fmt::format("{:.3f}", r.excess),
                       r.failed      ? fmt::format("FAIL ({})", r.failed)
                       : r.undecided ? fmt::format("UNDECIDED ({})", r.undecided)
@@ -110,9 +110,9 @@ void run_gradcheck(const std::string& only, bool in_float32, bool precise, bool 
   for (const auto& [name, row] : rows) line(name.first, name.second, row);
   line("all", "", total);
   if (precise) print_errors(total);
-  if (!coarse_cases.empty()) print("\nto five digits alone:\n");
-  for (const CaseResult& r : coarse_cases)
-    print(fmt::format("  {} of {} {}, {}: {}\n", r.coarse, r.family, r.op, r.name, r.why_coarse));
+  if (!low_cases.empty()) print("\nto five digits alone:\n");
+  for (const CaseResult& r : low_cases)
+    print(fmt::format("  {} of {} {}, {}: {}\n", r.low_precision, r.family, r.op, r.name, r.why));
   for (const CaseResult& f : failures)
     print(fmt::format("\n{} {} {}, {}\n{}\n", name_of(f.status), f.family, f.op, f.name, f.detail));
   if (!failures.empty()) throw Exit(1);
@@ -128,7 +128,7 @@ Command gradcheck_command() {
   c.option("only", only.get(), "cases whose family or op contains this");
   c.option("float32", in_float32.get(), "check the ops in float32, against float64");
   c.option("precise", precise.get(),
-           "to 10 digits, by differences of eighth order; coarse: where no step is that precise");
+           "to 10 digits, by differences of eighth order, or 5 where no step is that precise");
   c.option("json", json.get(), "print one JSON object instead of the table");
   c.run = [=](Command&) { run_gradcheck(*only, *in_float32, *precise, *json); };
   return c;

@@ -4,7 +4,8 @@
 #include <cmath>
 #include <fmt/format.h>
 
-#include "autograd/gradcheck/numeric.hpp"
+#include "autograd/gradcheck/analytic.hpp"
+#include "autograd/gradcheck/compare.hpp"
 #include "tensor/error.hpp"
 #include "tools/inspect/debugger/show.hpp"
 
@@ -28,7 +29,8 @@ Tensor movable(const Tensor& x, bool in_float64 = true) {
 // A number that depends on a tensor x, whose elements are moved one at a time.
 class Beside {
  public:
-  Beside(Tensor x, std::function<double()> f) : x_(std::move(x)), f_(std::move(f)), zero_(f_()) {}
+  Beside(Tensor x, std::function<double()> f)
+      : x_(std::move(x)), f_(std::move(f)), origin_{{f_()}, {}, in_float64() ? 0x1p-52 : 0x1p-23} {}
 
   bool in_float64() const { return x_.dtype() == DType::Float64; }
   double element(Index i) const {
@@ -36,15 +38,14 @@ class Beside {
   }
   detail::Line line(Index i) const {
     const double x = element(i);
-    return {[this, i, x](double t) {
+    return {origin_,
+            [this, i, x](double t) {
               set(i, x + t);
               const double y = f_();
               set(i, x);
               return std::vector<double>{y};
             },
-            {zero_},
-            std::abs(x),
-            in_float64() ? 0x1p-52 : 0x1p-23};
+            std::abs(x)};
   }
 
  private:
@@ -56,7 +57,7 @@ class Beside {
   }
   Tensor x_;
   std::function<double()> f_;
-  double zero_;
+  detail::Origin origin_;
 };
 
 Comparison compare(const Beside& f, const Tensor& gradient, Index most,
@@ -70,22 +71,21 @@ Comparison compare(const Beside& f, const Tensor& gradient, Index most,
     Index e = c * d.elements / d.compared;
     double analytic = sent[static_cast<std::size_t>(e)];
     detail::Line line = f.line(e);
-    const auto [verdict, quotient, level, because, kink] =
-        detail::judge(analytic, line, 0, tolerance, false, [] { return 0.0; });
-    if (verdict == detail::Verdict::Undecidable) {
+    const detail::Verdict v = detail::compare(analytic, line, 0, tolerance, false);
+    if (v.kind == detail::Verdict::Undecidable) {
       ++d.undecidable;
       continue;
     }
-    bool wrong = verdict == detail::Verdict::Differs;
-    double excess = tolerance.excess(analytic, quotient);
-    bool first = c == d.undecidable;  // of those that could be judged
+    const bool wrong = v.kind == detail::Verdict::Wrong;
+    const double excess = tolerance.excess(analytic, v.numeric);
+    const bool first = c == d.undecidable;  // of those that could be decided
     d.wrong += wrong;
     if (!first && excess <= d.excess) continue;
     d.excess = excess;
-    d.worst = std::abs(analytic - quotient);
+    d.worst = std::abs(analytic - v.numeric);
     d.at = detail::unravel(gradient.shape(), e);
     d.analytic = analytic;
-    d.quotient = quotient;
+    d.quotient = v.numeric;
   }
   return d;
 }

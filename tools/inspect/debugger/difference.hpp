@@ -11,7 +11,7 @@
 // Tolerances are gradcheck's, in units of the tensor's largest element (float32: 1e-5 + 1e-3 |quotient|;
 // float64: 1e-7 + 1e-5 |quotient|). A gradient that came from the loss gets another 1e-6 max(1, |L|)
 // (float64: 1e-8) for the rounding of sums that cancel. Where the two disagree, the step is refined; an
-// element at a kink is undecidable (autograd/gradcheck/numeric.hpp). An op with float32 constants of its own
+// element at a kink is undecidable (autograd/gradcheck/compare.hpp). An op with float32 constants of its own
 // is run in float32, with wider tolerances (2e-3 and 1e-2), and L is then not run again through it.
 //
 // Errors: StateError for a leaf whose gradient is not complete: there is nothing to compare.

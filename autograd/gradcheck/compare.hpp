@@ -1,0 +1,45 @@
+// compare: is a derivative that backward gives the one that differences give?
+//
+//   |analytic - numeric| <= atol + rtol |numeric|       (not so for NaN and infinities)
+//
+// An estimate whose error is within the tolerance decides: right or wrong. So does one that is far from the analytic
+// value in units of its error. Before a derivative is called wrong, rounding is taken to be that of the largest value
+// that any op within f computes. At a kink no derivative is the right one: those between the one-sided differences are
+// undecidable. Others are undecidable for rounding, or because f is too steep.
+//
+// A derivative tells if it is right and so far from 0 that a missing gradient, or one of the other sign, would be wrong.
+#pragma once
+
+#include <string>
+
+#include "autograd/gradcheck/numeric.hpp"
+
+namespace glim::detail {
+
+struct Verdict {
+  enum Kind { Right, Wrong, Undecidable } kind = Undecidable;
+  double numeric = 0;
+  Tolerance tolerance{};
+  int level = 0;          // of the step
+  std::string because{};  // why it is undecidable, or of low precision
+  bool kink = false;      // it is undecidable for a kink
+  bool low_precision = false;
+  bool tells = false;
+
+  void at_kink() {
+    kind = Undecidable;
+    because = "a kink";
+    kink = true;
+  }
+  // A wrong derivative is undecidable if a kink may move it by `jump`.
+  void explain_by(double jump, double analytic) {
+    if (jump > 0 && std::abs(analytic - numeric) <= jump + tolerance.atol) at_kink();
+  }
+};
+
+Verdict decided_by(double analytic, double numeric, const Tolerance& tolerance);  // right or wrong
+// A precise comparison starts at steps of 1e-3 to 0.09. If nothing decides, the ordinary tolerance takes the place of
+// the precise one, and the verdict is of low precision.
+Verdict compare(double analytic, Line& line, Index row, const Tolerance& tolerance, bool precise);
+
+}  // namespace glim::detail
