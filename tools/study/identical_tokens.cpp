@@ -12,16 +12,14 @@
 // ∂L/∂S = O(ε), and Σ_j ∂L/∂S_ij k_j only sees the ε δ_j since the rows sum to 0: both O(ε²).
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "autograd/magnification.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
-#include "tools/study/all_studies.hpp"
 #include "tools/study/measures.hpp"
 #include "tools/study/statistics.hpp"
 
-namespace glim {
+namespace glim::identical_tokens {
 
 ProjectionGradients projection_gradients(MultiheadAttention& attention, const Tensor& x,
                                          const Tensor& dy) {
@@ -44,10 +42,12 @@ Tensor eighths(const Shape& shape) {
   return mul(n.to(DType::Float64), 0.125);
 }
 
-namespace identical_tokens {
+namespace {
 
 constexpr Index kBatch = 4, kWidth = 64, kHeads = 4;
 constexpr Index kExact = 16, kRounded = 15;  // tokens: 1/16 is exact, 1/15 is not
+
+}  // namespace
 
 Measurement measure(std::uint64_t, bool small) {
   Measurement m;
@@ -62,7 +62,7 @@ Measurement measure(std::uint64_t, bool small) {
     attention.to(DType::Float64);
     for (const Var& p : attention.parameters()) p.value().copy_(eighths(p.shape()));
     Tensor x = repeated(eighths({batch, 1, kWidth}), kExact), dy = eighths(shape(kExact));
-    double largest = 0, value = std::numeric_limits<double>::infinity();
+    double largest = 0, value = kInf;
     for (Magnification how : {Magnification::Fused, Magnification::Explicit}) {
       Magnify magnify(how);
       ProjectionGradients g = projection_gradients(attention, x, dy);
@@ -105,37 +105,4 @@ Measurement measure(std::uint64_t, bool small) {
   return m;
 }
 
-}  // namespace identical_tokens
-
-Study identical_tokens_study() {
-  return {
-      "identical-tokens",
-      "When tokens are identical, query and key weights get exactly zero gradient, value weights "
-      "do not.",
-      "Noci et al. 2022, arXiv 2206.03126",
-      "multi-head attention, d 64, 4 heads, 4 sentences; exact: 16 tokens, multiples of 1/8 in "
-      "float64, fused and explicit; rounded: 15 tokens N(0, 1), Xavier weights, float32; spread ε "
-      "1e-5 to 1: the same in float64",
-      "multi-head attention, d 64, 4 heads, 1 sentence; exact: 16 tokens, rounded: 15; ε 1e-3, "
-      "1e-2",
-      {
-          {"exact_query_key", "exact numbers: largest |element| of ∂L/∂W_Q and ∂L/∂W_K", 0, 0,
-           "every operation is exact, so the zero is one of every bit."},
-          {"exact_value", "exact numbers: ‖∂L/∂W_V‖/‖dy‖", 0.1, kInf,
-           "∂L/∂W_V is a product of dy, W_O and x, none of them small: it is of the size of dy or "
-           "larger."},
-          {"float_query", "float32: ‖∂L/∂W_Q‖/‖∂L/∂W_V‖", 0, 1e-5,
-           "rounding: 2^-24 = 6e-8 per operation, about a hundred of them."},
-          {"float_key", "float32: ‖∂L/∂W_K‖/‖∂L/∂W_V‖", 0, 1e-5, "the same."},
-          {"control", "independent tokens: the lesser of both ratios", 0.01, kInf,
-           "a control: where tokens differ, queries and keys do learn."},
-          {"query_slope", "slope of ln ‖∂L/∂W_Q‖ over ln ε, ε ≤ 0.01", 1.9, 2.1,
-           "derived in the study's file, not in the paper.", false},
-          {"key_slope", "slope of ln ‖∂L/∂W_K‖ over ln ε, ε ≤ 0.01", 1.9, 2.1, "the same.", false},
-      },
-      {{"spread", "Gradient of queries and keys as tokens become one", "spread ε of the tokens",
-        "‖∂L/∂W‖/‖∂L/∂W_V‖", true, true}},
-      identical_tokens::measure};
-}
-
-}  // namespace glim
+}  // namespace glim::identical_tokens

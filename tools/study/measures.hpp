@@ -4,20 +4,29 @@
 
 #include <vector>
 
+#include "models/bert/bert.hpp"
 #include "nn/attention/multihead.hpp"
 #include "nn/residual.hpp"
 #include "tensor/random.hpp"
+#include "tools/study/features.hpp"
+#include "tools/study/study.hpp"
 
 namespace glim {
 
-// ---- norm-placement ----
+namespace norm_placement {
+
+Measurement measure(std::uint64_t seed, bool small);
 // ‖∂L/∂W₂‖_F of the last encoder layer in the theorem's setting (norm_placement.cpp), for fresh
 // weights, input and target.
 double last_layer_gradient(Index layers, NormPlacement norm);
 // E‖x_l‖²/d after each layer of pre-norm, x_0 first. The theorem's gain of W₂ is 1.
 std::vector<double> pre_norm_growth(Index layers, Index sentences, double gain = 1);
 
-// ---- warm-up ----
+}  // namespace norm_placement
+
+namespace warm_up {
+
+Measurement measure(std::uint64_t seed, bool small);
 // Losses at one rate, infinite after a divergence.
 struct WarmUpLosses {
   double post = 0, post_warmed = 0, pre = 0, pre_warmed = 0;
@@ -27,7 +36,11 @@ struct WarmUpLosses {
 bool only_post_needs_warm_up(const WarmUpLosses& loss, double limit);
 bool only_pre_needs_warm_up(const WarmUpLosses& loss, double limit);
 
-// ---- scaling ----
+}  // namespace warm_up
+
+namespace scaling {
+
+Measurement measure(std::uint64_t seed, bool small);
 // Scores of independent queries and keys of unit variance, (heads, tokens, d_k) each, through
 // scaled_dot_product_attention with values of width 64 and a random upstream gradient, all N(0, 1).
 struct ScoreStatistics {
@@ -42,7 +55,11 @@ struct ScorePair {
 };
 ScorePair score_statistics(Index heads, Index tokens, Index d_k);
 
-// ---- identical-tokens ----
+}  // namespace scaling
+
+namespace identical_tokens {
+
+Measurement measure(std::uint64_t seed, bool small);
 // Norms of the gradients of W_Q, W_K and W_V when <y, dy> is differentiated, y = attention(x).
 struct ProjectionGradients {
   double query = 0, key = 0, value = 0;
@@ -53,12 +70,20 @@ ProjectionGradients projection_gradients(MultiheadAttention& attention, const Te
 // Multiples of 1/8 in [-1, 1], float64: sums of products of a few of them are exact.
 Tensor eighths(const Shape& shape);
 
-// ---- rank-collapse ----
+}  // namespace identical_tokens
+
+namespace rank_collapse {
+
+Measurement measure(std::uint64_t seed, bool small);
 // Least (ln r_l - ln r_{l-1})/(ln r_{l-1} - ln r_{l-2}) with r_l > floor: 1 where r falls
 // exponentially, 3 where ln r does, threefold in each layer. Infinite for fewer than three r.
 double step_growth(const std::vector<double>& r, double floor);
 
-// ---- label-smoothing ----
+}  // namespace rank_collapse
+
+namespace label_smoothing {
+
+Measurement measure(std::uint64_t seed, bool small);
 // Largest |∂ℓ/∂logits - (p - q)| over rows of logits (N, V) float64 whose loss is summed: the
 // Transformer's (q = 1-ε for the target, 0 for pad, ε/(V-2) for the rest; rows of padding 0), and
 // cross-entropy's (q = (1-ε) onehot + ε/V). The losses have `smoothing`, q has `epsilon`. In the
@@ -66,7 +91,25 @@ double step_growth(const std::vector<double>& r, double floor);
 double smoothing_gradient_error(const Tensor& logits, const Tensor& target, double smoothing,
                                 double epsilon, Index pad);
 
-// ---- dependence ----
+// A network trained with or without smoothing.
+struct Trained {
+  double train_spread = 0, held_out_spread = 0;  // cluster_spread() of its features
+  double score = 0;                              // on held-out examples: accuracy, or NLL
+  Features features = {};                        // of examples that it was trained on
+};
+// A classifier of points N(template, I), of 10 classes, and a Transformer (label_smoothing.cpp).
+struct Points {
+  Tensor x, classes;
+};
+Trained train_classifier(const Points& train, const Points& held_out, double smoothing,
+                         Index steps);
+Trained train_transformer(std::uint64_t seed, bool small, double smoothing);
+
+}  // namespace label_smoothing
+
+namespace dependence {
+
+Measurement measure(std::uint64_t seed, bool small);
 // Adds N(0, (η · rms(W))²) to every matrix W of the model; vectors stay.
 void perturb(Module& model, double eta);
 // Mean square of the change of a fresh encoder's output (dependence.cpp).
@@ -76,7 +119,11 @@ struct OutputShifts {
 };
 OutputShifts output_shifts(Index layers, NormPlacement norm);
 
-// ---- entropy ----
+}  // namespace dependence
+
+namespace entropy {
+
+Measurement measure(std::uint64_t seed, bool small);
 // Zhai et al. 2023, theorem 3.1: the least entropy of a softmax over T keys whose logits, less
 // their mean, have norm σ. With β = exp(-σ √(T/(T-1))):
 //
@@ -90,7 +137,11 @@ std::vector<double> extremal_logits(Index keys, double sigma);
 // attention does: queries √T · logits, keys the identity.
 std::vector<double> attention_entropies(const Tensor& logits);
 
-// ---- rollout ----
+}  // namespace entropy
+
+namespace rollout_study {
+
+Measurement measure(std::uint64_t seed, bool small);
 // A sentence whose hidden verb agrees with its subject's head (rollout.cpp has the grammar).
 struct AgreementSentence {
   enum Token : Index {
@@ -108,5 +159,10 @@ struct AgreementSentence {
   Index number = 0;  // 0 singular, 1 plural
 };
 AgreementSentence agreement_sentence(RandomKey key);
+SequenceClassifier agreement_classifier(Index layers);
+// By fresh sentences, each step `batch` of them.
+void train_on_agreement(SequenceClassifier& model, Index steps, Index batch);
+
+}  // namespace rollout_study
 
 }  // namespace glim

@@ -14,30 +14,23 @@
 // Transformer as Glim initialises it: N + N layers, 4 heads, d_ff = 4 d, Xavier-uniform.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "models/transformer/transformer.hpp"
 #include "nn/init.hpp"
 #include "nn/loss.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
-#include "tools/study/all_studies.hpp"
 #include "tools/study/measures.hpp"
-#include "tools/study/statistics.hpp"
 
-namespace glim {
-namespace norm_placement {
+namespace glim::norm_placement {
+namespace {
 
 constexpr Index kWidth = 64, kTokens = 16, kClasses = 64;
 
 // An encoder with the weights of the theorem.
 std::unique_ptr<Encoder> theorem_encoder(Index layers, NormPlacement norm) {
-  LayerSizes sizes;
-  sizes.d_model = sizes.d_ff = kWidth;
-  sizes.heads = 1;
-  sizes.dropout = 0;
-  sizes.norm = norm;
-  sizes.bias = false;
+  const LayerSizes sizes{
+      .d_model = kWidth, .heads = 1, .d_ff = kWidth, .dropout = 0, .norm = norm, .bias = false};
   auto encoder = std::make_unique<Encoder>(layers, sizes);
   for (EncoderLayer& layer : encoder->layers) {
     const Tensor& in = layer.self_attn.in_proj_weight.value();
@@ -50,10 +43,9 @@ std::unique_ptr<Encoder> theorem_encoder(Index layers, NormPlacement norm) {
   return encoder;
 }
 
-}  // namespace norm_placement
+}  // namespace
 
 double last_layer_gradient(Index layers, NormPlacement norm) {
-  using namespace norm_placement;
   auto encoder = theorem_encoder(layers, norm);
   Linear generator(kWidth, kClasses, false);
   xavier_normal_(generator.weight.value());
@@ -66,7 +58,6 @@ double last_layer_gradient(Index layers, NormPlacement norm) {
 }
 
 std::vector<double> pre_norm_growth(Index layers, Index sentences, double gain) {
-  using namespace norm_placement;
   auto encoder = theorem_encoder(layers, NormPlacement::Pre);
   for (EncoderLayer& layer : encoder->layers) mul_(layer.linear2.weight.value(), gain);
   Var x(normal({sentences, kTokens, kWidth}, 0, 1, glim::generator().next()));
@@ -82,7 +73,7 @@ std::vector<double> pre_norm_growth(Index layers, Index sentences, double gain) 
   return squares;
 }
 
-namespace norm_placement {
+namespace {
 
 double whole_gradient(Index layers, NormPlacement norm) {
   TransformerConfig c;
@@ -103,6 +94,8 @@ double whole_gradient(Index layers, NormPlacement norm) {
   return glim::norm(model.decoder.layers[model.decoder.layers.size() - 1].linear2.weight.grad());
 }
 
+}  // namespace
+
 Measurement measure(std::uint64_t, bool small) {
   Measurement m;
   const std::vector<Index> depths =
@@ -110,27 +103,20 @@ Measurement measure(std::uint64_t, bool small) {
   const std::vector<Index> whole_depths =
       small ? std::vector<Index>{1, 2} : std::vector<Index>{3, 6, 12, 24};
   const int draws = small ? 2 : 16, whole_draws = small ? 1 : 6;
-  auto slope = [&](const char* key, const char* plot, const char* name,
-                   const std::vector<Index>& over, int repeats, NormPlacement norm,
-                   double (*gradient)(Index, NormPlacement)) {
-    std::vector<double> x, y;
-    for (Index layers : over) {
-      double total = 0;
-      for (int i = 0; i < repeats; ++i) total += gradient(layers, norm);
-      x.push_back(static_cast<double>(layers));
-      y.push_back(total / repeats);
-      m.curve(plot, name, x.back(), y.back());
+  for (bool whole : {false, true})
+    for (bool post : {true, false}) {
+      const char *plot = whole ? "whole" : "gradient", *name = post ? "post-norm" : "pre-norm";
+      const int repeats = whole ? whole_draws : draws;
+      for (Index layers : whole ? whole_depths : depths) {
+        const NormPlacement norm = post ? NormPlacement::Post : NormPlacement::Pre;
+        double total = 0;
+        for (int i = 0; i < repeats; ++i)
+          total += whole ? whole_gradient(layers, norm) : last_layer_gradient(layers, norm);
+        m.curve(plot, name, static_cast<double>(layers), total / repeats);
+      }
+      m.values[std::string(whole ? "whole_" : "") + (post ? "post_slope" : "pre_slope")] =
+          m.exponent(plot, name);
     }
-    m.values[key] = fit_power_law(x, y).slope;
-  };
-  slope("post_slope", "gradient", "post-norm", depths, draws, NormPlacement::Post,
-        last_layer_gradient);
-  slope("pre_slope", "gradient", "pre-norm", depths, draws, NormPlacement::Pre,
-        last_layer_gradient);
-  slope("whole_post_slope", "whole", "post-norm", whole_depths, whole_draws, NormPlacement::Post,
-        whole_gradient);
-  slope("whole_pre_slope", "whole", "pre-norm", whole_depths, whole_draws, NormPlacement::Pre,
-        whole_gradient);
 
   const Index depth = small ? 4 : 12;
   std::vector<double> growth(static_cast<std::size_t>(depth) + 1, 0);
@@ -138,7 +124,7 @@ Measurement measure(std::uint64_t, bool small) {
     std::vector<double> one = pre_norm_growth(depth, small ? 4 : 16);
     for (std::size_t l = 0; l < growth.size(); ++l) growth[l] += one[l] / draws;
   }
-  double lowest = std::numeric_limits<double>::infinity(), highest = -lowest;
+  double lowest = kInf, highest = -kInf;
   for (std::size_t l = 0; l < growth.size(); ++l) {
     auto at = static_cast<double>(l);
     m.curve("growth", "E‖x_l‖²/d", at, growth[l]);
@@ -153,44 +139,4 @@ Measurement measure(std::uint64_t, bool small) {
   return m;
 }
 
-}  // namespace norm_placement
-
-Study norm_placement_study() {
-  const char* near = "±0.1 leaves room for 16 draws per depth";
-  return {
-      "norm-placement",
-      "At initialisation the last layer's gradient norm does not fall with depth L in post-norm "
-      "(log-log slope near 0) and falls as 1/√L in pre-norm (slope near -½); E‖x_l‖² of pre-norm "
-      "lies between (1 + l/2) d and (1 + 3l/2) d.",
-      "Xiong et al. 2020, arXiv 2002.04745, Theorem 1 and Lemma 2",
-      "encoders of 6, 12, 24, 48 layers, d 64, d_ff 64, one head, W_Q = W_K = 0, 16 tokens, 64 "
-      "classes, 16 draws of weights and input a depth; growth over 12 layers, 16 draws of 16 "
-      "sentences; whole Transformers of 3, 6, 12, 24 layers per side, d 64, d_ff 256, 4 heads, 6 "
-      "draws",
-      "encoders of 2, 4, 8 layers, 2 draws; growth over 4 layers, 2 draws of 4 sentences; whole "
-      "Transformers of 1 and 2 layers, 1 draw; d 64, 16 tokens, 64 classes",
-      {
-          {"post_slope", "post-norm: slope of ln ‖∂L/∂W₂‖ over ln L", -0.1, 0.1,
-           std::string("the bound does not contain L; ") + near + "."},
-          {"pre_slope", "pre-norm: the same", -0.6, -0.4,
-           std::string("the bound falls as L^-½. With ‖x_L‖² = (1 + c L) d the slope at a depth "
-                       "is -½ c L/(1 + c L), -0.38 to -0.48 from 6 to 48 layers for c = ½; ") +
-               near + "."},
-          {"growth_low", "pre-norm: least (E‖x_l‖²/d - 1)/l of l = 1 … 12", 0.5, kInf,
-           "Lemma 2, lower bound."},
-          {"growth_high", "pre-norm: largest (E‖x_l‖²/d - 1)/l", -kInf, 1.5,
-           "Lemma 2, upper bound."},
-          {"whole_post_slope", "post-norm, whole Transformer: slope", -0.1, 0.1,
-           "the same criterion outside the theorem's setting.", false},
-          {"whole_pre_slope", "pre-norm, whole Transformer: slope", -0.6, -0.4,
-           "the same criterion outside the theorem's setting.", false},
-      },
-      {{"gradient", "Last layer's gradient at initialisation", "layers L", "‖∂L/∂W₂‖ of layer L",
-        true, true},
-       {"growth", "Growth of the residual stream, pre-norm", "layer l", "E‖x_l‖²/d"},
-       {"whole", "Last decoder layer's gradient, whole Transformer", "layers per side",
-        "‖∂L/∂W₂‖ of the last layer", true, true}},
-      norm_placement::measure};
-}
-
-}  // namespace glim
+}  // namespace glim::norm_placement

@@ -4,12 +4,7 @@
 // 2016) the attention of [CLS] at the last layer hardly correlates with the input gradients, rollout
 // (tools/measure/rollout.hpp) does.
 //
-// Their task, from a small grammar: is the verb that is hidden singular or plural? It agrees with
-// the subject's head, which is behind an optional phrase and an adjective, and before nouns of
-// any number that distract:
-//
-//   [CLS] (by the old KEYS ,) the (old) CABINET near the DOORS (of the HOUSE) [VERB]  ->  singular
-//
+// Their task, from a small grammar: is the verb that is hidden singular or plural (agreement.cpp)?
 // A classifier of 6 layers is trained on fresh sentences. Then, for sentences it has not seen and
 // each input token j but [CLS] itself:
 //
@@ -23,98 +18,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "autograd/magnification.hpp"
-#include "models/bert/bert.hpp"
-#include "nn/loss.hpp"
-#include "optim/adam.hpp"
-#include "optim/clip.hpp"
-#include "optim/schedule.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
-#include "tools/study/all_studies.hpp"
 #include "tools/study/measures.hpp"
 #include "tools/study/statistics.hpp"
 
-namespace glim {
-
-AgreementSentence agreement_sentence(RandomKey key) {
-  std::uint64_t draws = 0;
-  auto below = [&](Index n) {
-    return static_cast<Index>(uniform_at(key, draws++) * static_cast<double>(n));
-  };
-  AgreementSentence s;
-  s.ids.push_back(AgreementSentence::kCls);
-  auto noun = [&](Index number) {
-    s.ids.push_back(AgreementSentence::kThe);
-    if (below(3) == 0) s.ids.push_back(AgreementSentence::kFirstAdjective + below(8));
-    s.ids.push_back(AgreementSentence::kFirstNoun + 2 * below(20) + number);
-  };
-  auto preposition = [&] { s.ids.push_back(AgreementSentence::kFirstPreposition + below(5)); };
-  if (below(2) == 0) {
-    preposition();
-    noun(below(2));
-    s.ids.push_back(AgreementSentence::kComma);
-  }
-  s.number = below(2);
-  noun(s.number);
-  for (Index more = 1 + below(2); more > 0; --more) {
-    preposition();
-    noun(below(2));
-  }
-  s.ids.push_back(AgreementSentence::kVerb);
-  return s;
-}
-
+namespace glim::rollout_study {
 namespace {
-
-struct Sizes {
-  Index layers, steps, batch, sentences;
-};
-
-SequenceClassifier make_classifier(const Sizes& sizes) {
-  BertConfig c;
-  c.vocab = AgreementSentence::kVocabulary;
-  c.d_model = 64;
-  c.heads = 4;
-  c.d_ff = 128;
-  c.layers = sizes.layers;
-  c.max_len = 32;
-  c.dropout = 0;
-  c.norm = NormPlacement::Pre;
-  c.init = 1 / std::sqrt(64.0);
-  return SequenceClassifier(c, 2, Pooling::First);
-}
-
-void train(SequenceClassifier& model, const Sizes& sizes) {
-  Adam adam(model.named_parameters(), {.rate = 1e-3, .beta2 = 0.98});
-  CosineSchedule schedule(1e-3, sizes.steps / 10, sizes.steps + 1);
-  for (Index step = 1; step <= sizes.steps; ++step) {
-    std::vector<AgreementSentence> sentences;
-    std::size_t longest = 0;
-    for (Index i = 0; i < sizes.batch; ++i) {
-      sentences.push_back(agreement_sentence(generator().next()));
-      longest = std::max(longest, sentences.back().ids.size());
-    }
-    Tensor ids = zeros({sizes.batch, static_cast<Index>(longest)}, DType::Int64);
-    std::vector<Index> numbers;
-    for (Index i = 0; i < sizes.batch; ++i) {
-      const AgreementSentence& s = sentences[static_cast<std::size_t>(i)];
-      for (std::size_t t = 0; t < s.ids.size(); ++t)
-        ids.data<Index>()[i * static_cast<Index>(longest) + static_cast<Index>(t)] = s.ids[t];
-      numbers.push_back(s.number);
-    }
-    {
-      Tape tape;
-      tape.backward(cross_entropy(model(ids), from_vector(numbers, {sizes.batch})));
-    }
-    clip_gradient_norm(model.named_parameters(), 1);
-    adam.set_rate(schedule.rate(step));
-    adam.step();
-    adam.zero_grad();
-  }
-}
 
 std::vector<double> doubles(const Tensor& x) { return x.to(DType::Float64).to_vector<double>(); }
 
@@ -176,86 +88,54 @@ double correlation(std::vector<double> a, std::vector<double> b) {
   return spearman(a, b);
 }
 
-Measurement trained_classifier(std::uint64_t, bool small) {
+}  // namespace
+
+Measurement measure(std::uint64_t, bool small) {
   Measurement m;
-  const Sizes sizes = small ? Sizes{2, 20, 8, 4} : Sizes{6, 400, 64, 200};
-  SequenceClassifier model = make_classifier(sizes);
-  train(model, sizes);
+  const Index depth = small ? 2 : 6, sentences = small ? 4 : 200;
+  SequenceClassifier model = agreement_classifier(depth);
+  train_on_agreement(model, small ? 20 : 400, small ? 8 : 64);
   model.eval();
-  auto layers = static_cast<std::size_t>(sizes.layers);
-  std::vector<double> raw(layers, 0), rolled(layers, 0), raw_ablation = raw, rolled_ablation = raw;
-  double right = 0, both = 0, both_raw = 0;
-  for (Index i = 0; i < sizes.sentences; ++i) {
+  auto layers = static_cast<std::size_t>(depth);
+  // Mean correlations by layer, of raw attention and of rollout.
+  std::vector<double> gradient[2], ablation[2];
+  for (auto* means : {&gradient[0], &gradient[1], &ablation[0], &ablation[1]})
+    means->resize(layers);
+  double right = 0, both[2] = {0, 0};
+  for (Index i = 0; i < sentences; ++i) {
     Importances of = importances(model, agreement_sentence(generator().next()));
     right += of.right;
-    for (std::size_t l = 0; l < layers; ++l) {
-      raw[l] += correlation(of.raw[l], of.gradient);
-      rolled[l] += correlation(of.rolled[l], of.gradient);
-      raw_ablation[l] += correlation(of.raw[l], of.ablation);
-      rolled_ablation[l] += correlation(of.rolled[l], of.ablation);
+    for (int rolled : {0, 1}) {
+      const auto& attention = rolled ? of.rolled : of.raw;
+      for (std::size_t l = 0; l < layers; ++l) {
+        gradient[rolled][l] += correlation(attention[l], of.gradient);
+        ablation[rolled][l] += correlation(attention[l], of.ablation);
+      }
+      both[rolled] += spearman(attention.back(), of.gradient);
     }
-    both += spearman(of.rolled.back(), of.gradient);
-    both_raw += spearman(of.raw.back(), of.gradient);
   }
-  auto count = static_cast<double>(sizes.sentences);
-  for (std::size_t l = 0; l < layers; ++l) {
-    for (auto* sum : {&raw, &rolled, &raw_ablation, &rolled_ablation}) (*sum)[l] /= count;
-    auto layer = static_cast<double>(l + 1);
-    m.curve("correlation", "raw attention", layer, raw[l]);
-    m.curve("correlation", "rollout", layer, rolled[l]);
-    m.curve("ablation", "raw attention", layer, raw_ablation[l]);
-    m.curve("ablation", "rollout", layer, rolled_ablation[l]);
-  }
+  auto count = static_cast<double>(sentences);
+  for (std::size_t l = 0; l < layers; ++l)
+    for (int rolled : {0, 1}) {
+      gradient[rolled][l] /= count;
+      ablation[rolled][l] /= count;
+      const char* name = rolled ? "rollout" : "raw attention";
+      m.curve("correlation", name, static_cast<double>(l + 1), gradient[rolled][l]);
+      m.curve("ablation", name, static_cast<double>(l + 1), ablation[rolled][l]);
+    }
+  const auto &raw = gradient[0], &rolled = gradient[1];
   m.values["last"] = rolled.back() - raw.back();
   double difference = 0;
   for (std::size_t l = 1; l < layers; ++l)
     difference += (rolled[l] - raw[l]) / static_cast<double>(layers - 1);
   m.values["layers"] = difference;
-  m.values["ablation"] = rolled_ablation.back() - raw_ablation.back();
+  m.values["ablation"] = ablation[1].back() - ablation[0].back();
   m.values["raw"] = raw.back();
   m.values["rollout"] = rolled.back();
   m.values["best_raw"] = *std::max_element(raw.begin(), raw.end());
-  m.values["with_cls"] = (both - both_raw) / count;
+  m.values["with_cls"] = (both[1] - both[0]) / count;
   m.values["accuracy"] = right / count;
   return m;
 }
 
-}  // namespace
-
-Study rollout_study() {
-  return {
-      "rollout",
-      "Rollout correlates better with input gradients and with ablation than raw attention does "
-      "(Spearman).",
-      "Abnar & Zuidema 2020, arXiv 2005.00928, tables 1 and 2",
-      "verb number prediction on sentences of 7 to 18 tokens, vocabulary 58; classifier of 6 "
-      "layers, d 64, d_ff 128, 4 heads, pre-norm, [CLS] pooling; 400 updates of 64 sentences, "
-      "Adam, "
-      "peak rate 1e-3; 200 fresh sentences",
-      "classifier of 2 layers, 20 updates of 8 sentences; 4 fresh sentences",
-      {
-          {"last", "gradients, last layer: correlation of rollout less that of raw attention", 0.06,
-           kInf,
-           "better is a positive difference. Over some 12 tokens a correlation has a deviation "
-           "of about 0.3, the mean difference of 200 sentences one of 0.03: two of them."},
-          {"layers", "the same, mean of the layers from the second on", 0.06, kInf,
-           "the paper compares at each layer; at the first the two order tokens alike."},
-          {"ablation", "ablation, last layer: the same difference", 0.06, kInf,
-           "as for gradients."},
-          {"raw", "last layer: correlation of raw attention", -1, 1, "shown.", false},
-          {"rollout", "last layer: correlation of rollout", -1, 1, "shown.", false},
-          {"best_raw", "raw attention at the layer where it correlates best", -1, 1, "shown.",
-           false},
-          {"with_cls", "last layer, [CLS] among the tokens: difference", -1, 2,
-           "shown: the residual gives [CLS] much of its own rollout.", false},
-          {"accuracy", "accuracy of the classifier", 0, 1,
-           "shown: what is explained should be right.", false},
-      },
-      {{"correlation", "Correlation with the input gradients", "layer",
-        "Spearman, mean of the sentences"},
-       {"ablation", "Correlation with the effect of leaving tokens out", "layer",
-        "Spearman, mean of the sentences"}},
-      trained_classifier};
-}
-
-}  // namespace glim
+}  // namespace glim::rollout_study

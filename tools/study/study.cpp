@@ -9,6 +9,7 @@
 #include "tensor/random.hpp"
 #include "tools/common/nearest.hpp"
 #include "tools/common/processor_time.hpp"
+#include "tools/study/statistics.hpp"
 #include "tools/train/shared_work.hpp"
 
 namespace glim {
@@ -73,6 +74,23 @@ void Measurement::curve(const std::string& plot, const std::string& name, double
       return;
     }
   curves.push_back({plot, name, {x}, {y}, style});
+}
+
+Curve Measurement::points(const std::string& plot, const std::string& name, double from,
+                          double to) const {
+  Curve found{plot, name, {}, {}};
+  for (const Curve& c : curves)
+    for (std::size_t i = 0; c.plot == plot && c.name == name && i < c.x.size(); ++i) {
+      if (c.x[i] < from || c.x[i] > to) continue;
+      found.x.push_back(c.x[i]);
+      found.y.push_back(c.y[i]);
+    }
+  return found;
+}
+
+double Measurement::exponent(const std::string& plot, const std::string& name, double from) const {
+  Curve c = points(plot, name, from);
+  return fit_power_law(c.x, c.y).slope;
 }
 
 const Study& study_of(const std::string& name) {

@@ -9,7 +9,7 @@
 //   Measurement    the numbers of one seed
 //   StudyResult    those of all seeds, with verdicts
 //
-// Each study has its own file; studies() lists them all.
+// The claims and criteria are data (studies.toml); each study's measurement has a file of its own.
 #pragma once
 
 #include <cstdint>
@@ -55,8 +55,14 @@ struct Measurement {
   std::map<std::string, double> values;  // by criterion's key
   std::vector<Curve> curves;             // the same ones, with the same x, for each seed
 
+  // Adds a point to a curve.
   void curve(const std::string& plot, const std::string& name, double x, double y,
              CurveStyle style = CurveStyle::Line);
+  // The curve, of x in [from, to].
+  Curve points(const std::string& plot, const std::string& name, double from = -kInf,
+               double to = kInf) const;
+  // "Grows as": b of y ≈ c x^b, over the points with x ≥ from.
+  double exponent(const std::string& plot, const std::string& name, double from = -kInf) const;
 };
 
 struct Study {

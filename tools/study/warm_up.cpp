@@ -10,13 +10,11 @@
 // and </s> is at a known place): a run has learned when it gets below half of that, 0.942.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
-#include "tools/study/all_studies.hpp"
 #include "tools/study/measures.hpp"
 #include "tools/study/training.hpp"
 
-namespace glim {
+namespace glim::warm_up {
 
 bool only_post_needs_warm_up(const WarmUpLosses& loss, double limit) {
   return !(loss.post < limit) && loss.post_warmed < limit && loss.pre < limit;
@@ -51,7 +49,9 @@ TrainOptions run_options(std::uint64_t seed, bool small, double rate, Index warm
   return o;
 }
 
-Measurement rate_grid(std::uint64_t seed, bool small) {
+}  // namespace
+
+Measurement measure(std::uint64_t seed, bool small) {
   Measurement m;
   const std::vector<double> rates =
       small ? std::vector<double>{1e-3} : std::vector<double>{1e-3, 2e-3, 4e-3, 8e-3};
@@ -63,7 +63,7 @@ Measurement rate_grid(std::uint64_t seed, bool small) {
     for (bool post : {true, false})
       for (Index warmup : {0, 100}) {
         StudyRun run = train_for_study(run_options(seed, small, rate, warmup, post));
-        loss.push_back(run.diverged ? std::numeric_limits<double>::infinity() : run.valid.nll);
+        loss.push_back(run.diverged ? kInf : run.valid.nll);
         m.curve("loss", std::string(post ? "post" : "pre") + "-norm" + (warmup ? ", warm-up" : ""),
                 rate, loss.back());
       }
@@ -82,34 +82,4 @@ Measurement rate_grid(std::uint64_t seed, bool small) {
   return m;
 }
 
-}  // namespace
-
-Study warm_up_study() {
-  return {
-      "warm-up",
-      "Post-norm needs warm-up at rates where pre-norm does not.",
-      "Xiong et al. 2020, arXiv 2002.04745, section 3.1",
-      "copy task (2,000 pairs of 10 of 10 symbols), 6 + 6 layers, d 32, d_ff 64, 4 heads, no "
-      "dropout, no clipping; Adam (0.9, 0.98), 300 updates of 400 tokens, peak rates 1e-3, 2e-3, "
-      "4e-3, 8e-3, warm-up of 0 or 100 updates, cosine",
-      "copy task, 1 + 1 layers, d 32, d_ff 64, 4 heads; Adam, 10 updates of 400 tokens, peak rate "
-      "1e-3, warm-up of 0 or 5 updates, cosine",
-      {
-          {"post_needs", "rates at which only post-norm without warm-up does not learn", 1, kInf,
-           "the claim: at one rate of the grid at least post-norm fails without and learns with "
-           "warm-up, while pre-norm learns without. Learned: validation NLL below half of a blind "
-           "guess."},
-          {"pre_needs", "rates at which only pre-norm without warm-up does not learn", 0, 0,
-           "the other way round would speak against it. (Each rate counts where post-norm learns "
-           "without and pre-norm only with warm-up.)"},
-          {"post_without", "rates learned: post-norm", 0, kInf, "shown.", false},
-          {"post_with", "rates learned: post-norm, warm-up", 0, kInf, "shown.", false},
-          {"pre_without", "rates learned: pre-norm", 0, kInf, "shown.", false},
-          {"pre_with", "rates learned: pre-norm, warm-up", 0, kInf, "shown.", false},
-      },
-      {{"loss", "Copy task after 300 updates", "peak learning rate",
-        "validation NLL (nats per token)", true, false}},
-      rate_grid};
-}
-
-}  // namespace glim
+}  // namespace glim::warm_up

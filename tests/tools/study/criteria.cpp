@@ -15,7 +15,14 @@
 namespace test_criteria {
 
 using namespace glim;
-
+using namespace glim::dependence;
+using namespace glim::entropy;
+using namespace glim::identical_tokens;
+using namespace glim::label_smoothing;
+using namespace glim::norm_placement;
+using namespace glim::rank_collapse;
+using namespace glim::scaling;
+using namespace glim::warm_up;
 namespace {
 
 constexpr DType kDouble = DType::Float64;

@@ -24,7 +24,12 @@
 namespace test_study {
 
 using namespace glim;
-
+using namespace glim::dependence;
+using namespace glim::entropy;
+using namespace glim::identical_tokens;
+using namespace glim::label_smoothing;
+using namespace glim::rollout_study;
+using namespace glim::scaling;
 namespace {
 
 constexpr DType kDouble = DType::Float64;

@@ -1,0 +1,121 @@
+// The networks of the label-smoothing study, trained alike but for the smoothing.
+#include <algorithm>
+
+#include "models/transformer/transformer.hpp"
+#include "nn/activation.hpp"
+#include "nn/loss.hpp"
+#include "nn/sequential.hpp"
+#include "optim/adam.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/index.hpp"
+#include "tensor/ops/reduce.hpp"
+#include "tools/study/features.hpp"
+#include "tools/study/measures.hpp"
+#include "tools/study/training.hpp"
+#include "tools/train/learners/translation.hpp"
+
+namespace glim::label_smoothing {
+namespace {
+
+constexpr Index kLeastRows = 10;  // of a class that is looked at
+
+TrainOptions run_options(std::uint64_t seed, bool small, double smoothing) {
+  TrainOptions o;
+  o.task = "phrasebook";
+  o.target_tokenizer = "char";
+  o.layers = small ? 1 : 2;
+  o.d_model = small ? 32 : 64;
+  o.heads = 4;
+  o.d_ff = 128;
+  o.norm = "pre";
+  o.dropout = 0.1;
+  o.epochs = 8;
+  o.max_steps = small ? 10 : 0;
+  o.batch_tokens = 1024;
+  o.schedule = "cosine";
+  o.rate = 2e-3;
+  o.warmup = small ? 2 : 100;
+  o.label_smoothing = smoothing;
+  o.seed = static_cast<Index>(seed);
+  return o;
+}
+
+// The decoder's output at each target token of the first `count` pairs.
+Features decoder_features(Transformer& model, const std::vector<TokenPair>& pairs,
+                          std::size_t count, const TrainOptions& options) {
+  Features f;
+  std::vector<Tensor> parts;
+  for (std::size_t first = 0; first < count; first += 50) {
+    std::vector<std::int64_t> index;
+    for (std::size_t i = first; i < std::min(first + 50, count); ++i)
+      index.push_back(static_cast<std::int64_t>(i));
+    Batch b = make_batch(pairs, index, batch_options(options));
+    Tensor src = from_vector(b.source, {b.size, b.source_length});
+    Tensor hidden = reshape(
+        model.decode(from_vector(b.target_in, {b.size, b.target_length}), model.encode(src), src)
+            .hidden.value(),
+        {b.size * b.target_length, -1});
+    std::vector<Index> kept;
+    for (std::size_t i = 0; i < b.target_out.size(); ++i) {
+      if (b.target_out[i] == model.pad()) continue;
+      kept.push_back(static_cast<Index>(i));
+      f.classes.push_back(b.target_out[i]);
+    }
+    parts.push_back(rows_of(hidden, kept));
+  }
+  f.rows = concatenate(parts, 0).to(DType::Float64);
+  return f;
+}
+
+}  // namespace
+
+Trained train_classifier(const Points& train, const Points& held_out, double smoothing,
+                         Index steps) {
+  constexpr Index kClasses = 10, kFeatures = 64, kBatch = 200;
+  Sequential body;
+  body.append<Linear>(train.x.size(1), 2 * kFeatures);
+  body.append<ReLU>();
+  body.append<Linear>(2 * kFeatures, kFeatures);
+  body.append<ReLU>();
+  Linear head(kFeatures, kClasses);
+  NamedParameters parameters = body.named_parameters();
+  for (auto& [name, p] : head.named_parameters()) parameters.push_back({"head." + name, p});
+  Adam adam(parameters, {.rate = 1e-3});
+  CrossEntropyOptions loss;
+  loss.label_smoothing = smoothing;
+  Index batches = train.x.size(0) / kBatch;
+  for (Index step = 0; step < steps; ++step) {
+    Index first = step % batches * kBatch;
+    Tape tape;
+    Var logits = head(body(Var(narrow(train.x, 0, first, kBatch).contiguous())));
+    tape.backward(
+        cross_entropy(logits, narrow(train.classes, 0, first, kBatch).contiguous(), loss));
+    adam.step();
+    adam.zero_grad();
+  }
+  auto features = [&](const Points& p) {
+    return Features{body(Var(p.x)).value().to(DType::Float64), p.classes.to_vector<Index>()};
+  };
+  Tensor found = argmax(head(body(Var(held_out.x))).value(), -1);
+  return {cluster_spread(features(train), kLeastRows),
+          cluster_spread(features(held_out), kLeastRows),
+          mean(equal(found, held_out.classes).to(DType::Float64)).item()};
+}
+
+Trained train_transformer(std::uint64_t seed, bool small, double smoothing) {
+  TrainOptions o = run_options(seed, small, smoothing);
+  StudyRun run = train_for_study(o);
+  if (run.diverged) throw NonFiniteError("label-smoothing", "the training run diverged");
+  auto& translation = dynamic_cast<TranslationLearner&>(*run.learner);
+  auto& model = dynamic_cast<Transformer&>(translation.sequence_model());
+  model.eval();
+  const std::vector<TokenPair>&held_out = translation.data().valid_tokens.pairs,
+        &known = translation.data().train_tokens.pairs;
+  const std::size_t count = std::min(held_out.size(), known.size());
+  Features f = decoder_features(model, known, count, o);
+  return {cluster_spread(f, kLeastRows),
+          cluster_spread(decoder_features(model, held_out, count, o), kLeastRows), run.valid.nll,
+          f};
+}
+
+}  // namespace glim::label_smoothing
