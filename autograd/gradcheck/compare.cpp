@@ -29,6 +29,8 @@ Verdict compare_once(double analytic, Line& line, Index row, const Tolerance& to
   auto one_slope = [&](const Estimate& e) {
     return line.gap(e.level, row) <= 1000 * sure.allowed(e.value);
   };
+
+  // Does one difference agree, do four neighbours, or those where the error is smallest?
   line.round_inside(false);
   const int start = precise ? kPreciseStart : line.ordinary();
   if (const Estimate e = line.single(start, row); !precise && agrees(e) && one_slope(e))
@@ -38,6 +40,7 @@ Verdict compare_once(double analytic, Line& line, Index row, const Tolerance& to
   const Estimate own = line.best(start, row, tolerance);
   if (agrees(own) && one_slope(own)) return decided(own);
 
+  // Is there a derivative at all?
   const double zero = line.at(-1, 0, row);
   if (std::isnan(zero) || std::isnan(analytic)) return decided(own);
   if (!std::isfinite(own.error()))
@@ -52,6 +55,7 @@ Verdict compare_once(double analytic, Line& line, Index row, const Tolerance& to
   for (const Estimate& e : {own, first})
     if (agrees(e)) return decided(e);
 
+  // Does it differ by more than rounding within f explains?
   line.round_inside(true);
   const Estimate inside = line.best(start, row, tolerance);
   if (agrees(inside)) return decided(inside);
