@@ -47,8 +47,8 @@ std::vector<std::vector<int>> attentions(const Capture& c, const std::vector<int
 }
 
 AttentionSide side_of(const Capture& c, const AttentionView& v, const Example& example) {
-  auto s = static_cast<Index>(example.source().size()),
-       t = static_cast<Index>(example.target_in().size());
+  auto s = static_cast<Index>(example.source.size()),
+       t = static_cast<Index>(example.target_in.size());
   if (c.roles.within(v.module, Role::Encoder) || t == 0) return AttentionSide::EncoderSelf;
   if (c.roles.within(v.module, Role::SelfAttention)) return AttentionSide::DecoderSelf;
   bool self = v.a.size(1) == v.a.size(2) && s != t && v.a.size(2) == t;
@@ -124,7 +124,7 @@ AttentionView view_of(const Capture& c, const std::string& module, const std::ve
   // Equal scores give every key that may be attended to the same probability, the others none.
   v.keep = not_equal(select(as_heads(even), 0, 0), 0).contiguous();
   v.side = side_of(c, v, example);
-  const auto &source = example.source(), &target = example.target_in();
+  const auto &source = example.source, &target = example.target_in;
   v.queries = tokens_for(v.side == AttentionSide::EncoderSelf ? source : target, v.a.size(1));
   v.keys = tokens_for(v.side == AttentionSide::DecoderSelf ? target : source, v.a.size(2));
   for (Index h = 0; h < v.a.size(0); ++h) v.heads.push_back(view_of_head(c, v, h));

@@ -23,7 +23,7 @@ void collect(const Module& module, std::vector<Embedding*>& list) {
 struct Pass {
   explicit Pass(Example& example) : tape({.replay = true}) {
     example.loss();
-    const auto s = std::ssize(example.source()), t = std::ssize(example.target_in());
+    const auto s = std::ssize(example.source), t = std::ssize(example.target_in);
     for (std::size_t i = 0; i < tape.nodes().size(); ++i) {
       int node = static_cast<int>(i);
       if (tape.path(node) == "log_probs") log_probs = tape.value(node);
@@ -56,7 +56,7 @@ std::vector<double> by_token(const Tensor& x, const Tensor& dx) {
 
 Attribution attribute(Example& example, int steps) {
   Attribution a;
-  const std::vector<std::int64_t> said = example.target_out_ids();
+  const std::vector<std::int64_t> said = example.target_out_ids;
   auto t_count = static_cast<Index>(said.size());
   // dy picks ln p(y_t) of one row, or of all.
   auto pick = [&](const Var& log_probs, Index only) {

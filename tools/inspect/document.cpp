@@ -22,8 +22,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LensToken, token, product)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LensTerm, position, share, input_norm, delta_norm, input, delta)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LensMatrix, matrix, norm, error, terms)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Remark, text, rule, view)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ReadText, kind, source_text, target_text, own_target, source,
-                                   target_in, target_out, source_ids, target_out_ids,
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ExampleText, kind, title, source_text, target_text, own_target,
+                                   source, target_in, target_out, source_ids, target_out_ids,
                                    label_smoothing)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(HeadView, entropy, saturation, row_entropy, scores_gradient,
                                    probs_gradient, passed, query_norm, key_norm, value_norm,
@@ -147,10 +147,9 @@ Json numbers(const Tensor& x) {
 }
 
 Json findings(const Inspection& inspection, TensorWriter write, bool with_statistics) {
-  Json j = static_cast<const ReadText&>(inspection);
+  Json j = static_cast<const ExampleText&>(inspection);
   j.update({{"format", "glim inspect"},
             {"version", 1},
-            {"title", inspection.title},
             {"loss", inspection.capture.loss},
             {"walk", inspection.capture.walk},
             {"blocks", inspection.blocks},

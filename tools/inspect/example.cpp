@@ -1,22 +1,80 @@
 #include "tools/inspect/example.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <optional>
 
 #include "autograd/magnification.hpp"
+#include "tensor/error.hpp"
+#include "tensor/ops/reduce.hpp"
 #include "tensor/random.hpp"
+#include "tools/data/phrasebook/phrasebook.hpp"
+#include "tools/data/tokenizers/by_vocabulary.hpp"
+#include "tools/train/checkpoint.hpp"
+#include "tools/train/learners/labels.hpp"
+#include "tools/train/learners/translation.hpp"
 
 namespace glim {
+namespace {
 
-Example::Example(const ExampleOptions& o) : reading_(make_reading(o)), changes_(o.changes) {
-  title_ = reading_->kind + (o.init ? fmt::format(", fresh (seed {})", o.fresh.seed)
-                                    : fmt::format(", trained ({})", o.model));
-  model().eval();
+struct ExampleKind {
+  std::string_view kind;
+  std::unique_ptr<Example> (*read)(const ExampleOptions&);
+  std::vector<std::string> takes;
+};
+
+const ExampleKind kOfPairs{"", read_pair, {"sentence", "translation"}};
+const ExampleKind kOthers[] = {
+    {"gpt", read_text, {"sentence"}},
+    {"bert", read_masked, {"sentence", "hide"}},
+    {"classifier", read_labelled_sentence, {"sentence", "label"}},
+    {"vit", read_image, {"image", "label", "paint"}},
+};
+
+const ExampleKind& kind_of_example(const std::string& kind) {
+  if (sequence_kind(kind)) return kOfPairs;
+  for (const ExampleKind& k : kOthers)
+    if (k.kind == kind) return k;
+  throw ValueError("--kind", "'" + kind + "' is not one of " + inspected_kinds());
+}
+
+}  // namespace
+
+std::string inspected_kinds() {
+  std::string names = sequence_kind_names();
+  for (const ExampleKind& k : kOthers) names.append(", ").append(k.kind);
+  return names;
+}
+
+std::unique_ptr<Example> make_example(const ExampleOptions& o) {
+  const std::string kind = o.init ? o.fresh.kind : load_checkpoint(model_file(o.model)).kind;
+  const ExampleKind& of_kind = kind_of_example(kind);
+  auto refuse = [&](const char* option, bool given) {
+    if (!given || std::ranges::find(of_kind.takes, option) != of_kind.takes.end()) return;
+    std::string takes;
+    for (const std::string& t : of_kind.takes) takes += (takes.empty() ? "--" : " and --") + t;
+    throw ValueError(std::string("--") + option,
+                     fmt::format("a model of kind {} takes {}", kind, takes));
+  };
+  refuse("sentence", !o.source.empty());
+  refuse("translation", !o.target.empty());
+  refuse("hide", !o.hide.empty());
+  refuse("label", !o.label.empty());
+  refuse("image", !o.image.empty());
+  refuse("paint", !o.paint.empty());
+  auto example = of_kind.read(o);
+  example->kind = kind;
+  example->title = kind + (o.init ? fmt::format(", fresh (seed {})", o.fresh.seed)
+                                  : fmt::format(", trained ({})", o.model));
+  example->label_smoothing = o.changes.label_smoothing.value_or(example->label_smoothing);
+  example->change(o.changes);
+  example->model().eval();
+  return example;
 }
 
 std::string Example::heading() const {
-  const double smoothing = reading_->label_smoothing;
-  return smoothing > 0 ? title_ + fmt::format(", label smoothing ε = {}", smoothing) : title_;
+  return label_smoothing > 0 ? title + fmt::format(", label smoothing ε = {}", label_smoothing)
+                             : title;
 }
 
 Var Example::loss() {
@@ -28,10 +86,77 @@ Var Example::loss() {
     model().train();
     seed(0);
   }
-  Var total = reading_->loss();
+  Var total = summed_loss();
   model().eval();
   changed.require_used();
-  return total / static_cast<double>(target_out().size());
+  return total / static_cast<double>(target_out.size());
+}
+
+std::vector<std::string> shown_tokens(const Tokenizer& tokenizer, const std::string& line) {
+  auto ids = tokenizer.encode(line);
+  std::vector<std::string> tokens;
+  if (auto* words = dynamic_cast<const VocabularyTokenizer*>(&tokenizer))
+    tokens = words->tokens(line);
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (i >= tokens.size()) tokens.push_back(tokenizer.piece(ids[i]));
+    if (ids[i] == kUnk) tokens[i] += " (unknown)";
+  }
+  return tokens;
+}
+
+void require_fits(const std::string& option, const std::vector<std::int64_t>& ids, Index most,
+                  const Tokenizer* tokenizer) {
+  if (ids.empty()) throw ValueError(option, "the sentence is empty");
+  if (std::ssize(ids) > most)
+    throw ValueError(option, fmt::format("the sentence has {} tokens, more than the {} that the "
+                                         "model was made for (--max-length when it was trained); "
+                                         "give a shorter one",
+                                         ids.size(), most));
+  auto known = [&](std::int64_t id) {  // SentencePiece has a piece for a space, which says nothing
+    return id >= kSpecialTokens && (!tokenizer || tokenizer->piece(id) != "▁");
+  };
+  if (!tokenizer || std::ranges::any_of(ids, known)) return;
+  std::string some;
+  for (std::int64_t id = kSpecialTokens; id < std::min(tokenizer->size(), kSpecialTokens + 3); ++id)
+    some += (some.empty() ? "'" : ", '") + tokenizer->piece(id) + "'";
+  throw ValueError(option,
+                   "the model's vocabulary has no token of the sentence; write it in tokens "
+                   "that the model was trained on, as " +
+                       some + " are");
+}
+
+void read_sentence(Example& example, const std::string& sentence, Index most) {
+  const Tokenizer& tokenizer = *example.tokenizers.source;
+  example.source_text = sentence;
+  auto& ids = example.source_ids = tokenizer.encode(sentence);
+  require_fits("--sentence", ids, most, &tokenizer);
+  ids.insert(ids.begin(), kBos);
+  ids.push_back(kEos);
+  auto& tokens = example.source = shown_tokens(tokenizer, sentence);
+  tokens.insert(tokens.begin(), tokenizer.piece(kBos));
+  tokens.push_back(tokenizer.piece(kEos));
+}
+
+std::string text_or_phrase(const std::string& text, const TrainOptions& trained) {
+  if (!text.empty()) return text;
+  if (trained.task == "files")
+    throw ValueError("--sentence", "a model trained on files needs a text to look at");
+  return phrasebook_valid().at(0).source;
+}
+
+Index asked_label(Example& example, const ExampleOptions& options, const Labels& labels,
+                  const Var& logits) {
+  const std::string label = options.label.empty() && options.init ? "1" : options.label;
+  Index number = labels.find(label);
+  example.own_target = label.empty();
+  if (example.own_target)
+    number = argmax(logits.value(), -1).to_vector<Index>().at(0);
+  else if (number < 0)
+    throw ValueError("--label", fmt::format("'{}' is not one of {}", label, labels.list()));
+  example.target_text = labels.name(number);
+  example.target_out = {example.target_text};
+  example.target_out_ids = {number};
+  return number;
 }
 
 }  // namespace glim

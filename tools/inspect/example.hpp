@@ -1,40 +1,103 @@
-// What is inspected: a model and one example (tools/inspect/reading.hpp), whose loss can be recorded on a tape.
+// What is inspected: a model and one example, whose loss can be recorded on a tape.
 //
 //   Tape tape({.replay = true});
 //   Var loss = example.loss();       explicit: attention, norms and losses as their primitives
 //   tape.backward(loss);
 //
 // The loss is the one of training, its mean over what is asked for. The model is in eval(): no dropout, so that two
-// inspections agree.
+// inspections agree. What is read and what is asked for depends on the kind of model (kinds/):
+//
+//   transformer and the like   a sentence                            its translation, token by token
+//   gpt                        a text, but for its last token        the same, but for its first
+//   bert                       a sentence, some of its tokens hidden the hidden ones
+//   classifier                 a sentence                            its class
+//   vit                        an image, in patches                  its class
+//
+// What was not given is the task's, or the answer of a trained model. A fresh model has no sensible answer. Its target
+// is the task's translation, or class "1" of a classifier's two and a vit's ten. A batch holds this one example, so that
+// nothing is padding.
+//
+// Errors: ValueError naming the option, for one that this kind does not take, an empty text, one longer than the
+// model's maximum, and what must be given; FileError for a model or an image that cannot be read.
 #pragma once
 
+#include <memory>
+#include <string>
+#include <vector>
+
 #include "autograd/ops.hpp"
-#include "tools/inspect/reading.hpp"
+#include "nn/module.hpp"
+#include "tools/data/images/image_set.hpp"
+#include "tools/data/tokenizers/tokenizer.hpp"
+#include "tools/inspect/changes.hpp"
+#include "tools/train/options.hpp"
 
 namespace glim {
 
-class Example {
+struct ExampleOptions {
+  std::string model = "model";  // a trained one ...
+  bool init = false;            // ... or a fresh one with the sizes in `fresh`
+  TrainOptions fresh;
+  std::string source, target;  // sentence or text, translation
+  std::vector<std::string>
+      hide;  // tokens by number, <s> being token 0, "3", or "3=cat"; none: the one in the middle
+  std::string label, image;          // a class by name; a PNG file, or FILE:N of an IDX file
+  std::vector<std::uint8_t> pixels;  // (C, H, W), in the file's place: in a page, which has none
+  std::vector<Index> size;           // C, H and W of them
+  std::vector<std::string> paint;    // pixels of the image that are changed: ROW,COLUMN=VALUE
+  bool float64 = false;
+  Changes changes;
+};
+
+// What is read and asked for.
+struct ExampleText {
+  std::string kind, source_text, target_text;
+  std::string title;                                       // "transformer, trained (model)"
+  bool own_target = false;                                 // the model's own answer
+  std::vector<std::string> source, target_in, target_out;  // by token, as pictures show them
+  std::vector<std::int64_t> source_ids, target_out_ids;    // target_out_ids: rows of the logits
+  double label_smoothing = 0;
+};
+
+class Example : public ExampleText {
  public:
-  explicit Example(const ExampleOptions& options);
-
-  Var loss();  // records on the open tape
-  Module& model() { return reading_->model(); }
-  const Reading& reading() const { return *reading_; }
-
-  // "transformer, trained (model)", "transformer, fresh (seed 1)".
-  const std::string& title() const { return title_; }
-  std::string heading() const;  // and ", label smoothing ε = 0.1", where the loss has it
-  const std::vector<std::string>& source() const { return reading_->source; }          // (S)
-  const std::vector<std::string>& target_in() const { return reading_->target_in; }    // (T)
-  const std::vector<std::string>& target_out() const { return reading_->target_out; }  // (T)
-  const std::vector<std::int64_t>& target_out_ids() const { return reading_->target_out_ids; }
+  virtual ~Example() = default;
+  virtual Module& model() = 0;
+  Var loss();                   // records on the open tape
+  std::string heading() const;  // the title, and ", label smoothing ε = 0.1", where the loss has it
   void change(const Changes& changes) { changes_ = changes; }  // the label smoothing stays
   const Changes& changes() const { return changes_; }          // loss() makes those of the forward
 
+  TokenizerPair tokenizers;  // none, where nothing is read as tokens
+  ImageSet images;  // the one that is read, and those of its file that a live page offers beside it
+
  private:
-  std::unique_ptr<Reading> reading_;
-  std::string title_;
+  virtual Var summed_loss() = 0;  // of training, label smoothing included, over what is asked for
   Changes changes_;
 };
+
+std::unique_ptr<Example> make_example(const ExampleOptions& options);
+
+// One a kind, or a family of them.
+std::unique_ptr<Example> read_pair(const ExampleOptions& options);
+std::unique_ptr<Example> read_text(const ExampleOptions& options);
+std::unique_ptr<Example> read_masked(const ExampleOptions& options);
+std::unique_ptr<Example> read_labelled_sentence(const ExampleOptions& options);
+std::unique_ptr<Example> read_image(const ExampleOptions& options);
+
+std::string inspected_kinds();  // "transformer, rnn, ..."
+
+// What the kinds share: the tokens of a line as they are read, those without a number marked; ValueError unless
+// there are 1 to `most`, and the vocabulary has one of them at least (null: it need not); a sentence of the phrasebook where the model's task is that and none is given.
+std::vector<std::string> shown_tokens(const Tokenizer& tokenizer, const std::string& line);
+void require_fits(const std::string& option, const std::vector<std::int64_t>& ids, Index most,
+                  const Tokenizer* tokenizer);
+// <s> sentence </s>, which an encoder reads, of `most` tokens without its ends.
+void read_sentence(Example& example, const std::string& sentence, Index most);
+std::string text_or_phrase(const std::string& text, const TrainOptions& trained);
+// The class asked for, or else the most probable of a trained model's logits (1, C), or a fresh one's "1".
+class Labels;
+Index asked_label(Example& example, const ExampleOptions& options, const Labels& labels,
+                  const Var& logits);
 
 }  // namespace glim

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "tools/common/range.hpp"
-#include "tools/inspect/reading.hpp"
+#include "tools/inspect/example.hpp"
 
 namespace glim {
 

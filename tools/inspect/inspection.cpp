@@ -4,19 +4,17 @@ namespace glim {
 
 Inspection inspect(Example& example, const InspectionOptions& options) {
   Inspection inspection;
-  const Reading& r = example.reading();
-  static_cast<ReadText&>(inspection) = r;
-  inspection.title = example.title();
+  static_cast<ExampleText&>(inspection) = example;
   inspection.capture = capture(example);
   inspection.blocks = blocks_of(inspection.capture);
-  if (r.source.empty() || r.target_in.empty())  // one stack
-    for (Block& b : inspection.blocks) b.side = r.source.empty() ? "decoder" : "encoder";
+  if (example.source.empty() || example.target_in.empty())  // one stack
+    for (Block& b : inspection.blocks) b.side = example.source.empty() ? "decoder" : "encoder";
   inspection.junctions = residual_junctions(inspection.capture);
   inspection.memory = memory_junction(inspection.capture);
   if (options.attention) inspection.attention = attention_views(inspection.capture, example);
   if (options.attention)
-    inspection.rollout =
-        token_rollout(inspection.attention, std::ssize(r.source), std::ssize(r.target_in));
+    inspection.rollout = token_rollout(inspection.attention, std::ssize(example.source),
+                                       std::ssize(example.target_in));
   if (options.attribution_steps > 0)
     inspection.attribution = attribute(example, options.attribution_steps);
   if (options.lens) inspection.lens = backward_lens(inspection.capture, example);

@@ -16,8 +16,7 @@ struct Remark {
   std::string view;  // of the page that shows it: model, attention, walk, tokens
 };
 
-struct Inspection : ReadText {
-  std::string title;
+struct Inspection : ExampleText {
   Capture capture;
   std::vector<Block> blocks;
   std::vector<Junction> junctions;

@@ -82,10 +82,10 @@ struct Lens {
   }
 
   const std::vector<std::string>& positions(Index count, bool of_source) const {
-    if (of_source && count == std::ssize(example.source())) return example.source();
-    for (const auto* names : {&example.target_in(), &example.source()})
+    if (of_source && count == std::ssize(example.source)) return example.source;
+    for (const auto* names : {&example.target_in, &example.source})
       if (count == std::ssize(*names)) return *names;
-    return example.target_out();
+    return example.target_out;
   }
 };
 
@@ -95,7 +95,7 @@ Tensor rows_of(const Tensor& x) { return reshape(x, {-1, x.size(-1)}).to(DType::
 }  // namespace
 
 std::vector<LensMatrix> backward_lens(const Capture& c, const Example& example) {
-  const TokenizerPair& both = example.reading().tokenizers;
+  const TokenizerPair& both = example.tokenizers;
   Lens lens{c,
             example,
             {matrix_of(c, Role::Source), both.source.get()},

@@ -36,7 +36,7 @@ nlohmann::json answer(nlohmann::json request) {
   unchanged.changes = {};
   unchanged.changes.label_smoothing = options.changes.label_smoothing;
   if (std::string wanted = request_of(unchanged).dump(); !example || key != wanted) {
-    example = std::make_unique<Example>(options);
+    example = make_example(options);
     key = wanted;
   }
   example->change(options.changes);

@@ -14,13 +14,14 @@ namespace test_example {
 using namespace glim;
 
 TEST_CASE("a fresh model reads a pair of its task, with its own loss recorded explicitly") {
-  Example example(small_options());
-  CHECK(example.title() == "transformer, fresh (seed 1)");
-  CHECK(example.source().size() >= 3);
-  CHECK(example.target_in().size() == example.target_out().size());
-  CHECK(example.target_in().front() == "<s>");
-  CHECK(example.target_out().back() == "</s>");
-  CHECK_FALSE(example.reading().own_target);
+  const auto made = make_example(small_options());
+  Example& example = *made;
+  CHECK(example.title == "transformer, fresh (seed 1)");
+  CHECK(example.source.size() >= 3);
+  CHECK(example.target_in.size() == example.target_out.size());
+  CHECK(example.target_in.front() == "<s>");
+  CHECK(example.target_out.back() == "</s>");
+  CHECK_FALSE(example.own_target);
   Tape tape;
   Var loss = example.loss();
   // An untrained model is about as good as guessing among V tokens.
@@ -40,10 +41,11 @@ TEST_CASE("a fresh model of each kind reads an example of its task, never its ow
     o.fresh.kind = kind.name;
     if (kind.name == "classifier" || kind.name == "vit") o.fresh.task = "files";
     apply_preset(o.fresh, [](const char* name) { return name == std::string("task"); });
-    Example example(o);
-    CHECK_FALSE(example.reading().own_target);
+    const auto made = make_example(o);
+    Example& example = *made;
+    CHECK_FALSE(example.own_target);
     CHECK(std::isfinite(example.loss().item()));
-    if (o.fresh.task == "files") CHECK(example.target_out() == std::vector<std::string>{"1"});
+    if (o.fresh.task == "files") CHECK(example.target_out == std::vector<std::string>{"1"});
   }
   ExampleOptions o;
   o.init = true;
@@ -51,9 +53,9 @@ TEST_CASE("a fresh model of each kind reads an example of its task, never its ow
   o.fresh.patch = 4;
   o.size = {3, 8, 12};  // as a page has an image
   o.pixels.resize(3 * 8 * 12, 7);
-  CHECK(std::ssize(Example(o).source()) == 2 * 3);
+  CHECK(std::ssize(make_example(o)->source) == 2 * 3);
   o.size = {3, 8, 8};
-  CHECK_THROWS_AS(Example(o), ValueError);
+  CHECK_THROWS_AS(make_example(o), ValueError);
 }
 
 TEST_CASE("the translation that a fresh model is asked for is its task's") {
@@ -62,9 +64,10 @@ TEST_CASE("the translation that a fresh model is asked for is its task's") {
     o.fresh.task = task;
     if (task != "phrasebook") o.fresh.target_tokenizer = "word";
     o.source = sentence;
-    Example example(o);
-    CHECK_FALSE(example.reading().own_target);
-    return example.reading().target_text;
+    const auto made = make_example(o);
+    Example& example = *made;
+    CHECK_FALSE(example.own_target);
+    return example.target_text;
   };
   CHECK(target("copy", "3 1 2") == "3 1 2");
   CHECK(target("reverse", "3 1 2") == "2 1 3");
@@ -79,23 +82,24 @@ TEST_CASE("the translation that a fresh model is asked for is its task's") {
 }
 
 TEST_CASE("two looks see the same bits") {
-  Example a(small_options()), b(small_options());
-  CHECK(a.loss().item() == b.loss().item());
-  CHECK(a.loss().item() == a.loss().item());
+  const auto a = make_example(small_options()), b = make_example(small_options());
+  CHECK(a->loss().item() == b->loss().item());
+  CHECK(a->loss().item() == a->loss().item());
 }
 
 TEST_CASE("words that the vocabulary lacks are shown as such") {
   ExampleOptions o = small_options();
   o.source = "I have a quokka";
   o.target = "我有";
-  Example example(o);
-  CHECK(example.source() == std::vector<std::string>{"I", "have", "a", "quokka (unknown)", "</s>"});
+  const auto made = make_example(o);
+  Example& example = *made;
+  CHECK(example.source == std::vector<std::string>{"I", "have", "a", "quokka (unknown)", "</s>"});
 }
 
 TEST_CASE("what cannot be looked at is refused, naming the option") {
   auto message = [](ExampleOptions o) {
     try {
-      Example example(o);
+      make_example(o);
     } catch (const Error& e) {
       return e.one_line();
     }

@@ -67,7 +67,8 @@ TEST_CASE("statistics are those of the elements") {
 
 TEST_CASE("a capture has the gradients of an ordinary backward, bit for bit") {
   for (const char* norm : {"pre", "post"}) {
-    Example example(two_layers(norm));
+    const auto made = make_example(two_layers(norm));
+    Example& example = *made;
     Capture c = capture(example);
     example.model().zero_grad();
     Tape tape;
@@ -86,7 +87,8 @@ TEST_CASE("a capture has the gradients of an ordinary backward, bit for bit") {
 }
 
 TEST_CASE("the flows into a node add up to its gradient") {
-  Example example(two_layers());
+  const auto made = make_example(two_layers());
+  Example& example = *made;
   Capture c = capture(example);
   int several = 0;
   for (const CapturedNode& n : c.nodes) {
@@ -109,7 +111,7 @@ TEST_CASE("every kind of model says what its modules do") {
     o.init = true;
     o.fresh.kind = kind;
     apply_preset(o.fresh, [](const char*) { return false; });
-    return Roles(Example(o).model());
+    return Roles(make_example(o)->model());
   };
   const Roles transformer = roles_of("transformer");
   CHECK(transformer.of("decoder.layers.1.self_attn") == Role::SelfAttention);
@@ -144,7 +146,8 @@ TEST_CASE("every kind of model says what its modules do") {
 
 TEST_CASE("rows of dS add up to 0, masked entries are exactly 0, rows of A add up to 1") {
   for (const char* kind : {"transformer", "rnn", "conv", "non-autoregressive"}) {
-    Example example(two_layers("post", kind));
+    const auto made = make_example(two_layers("post", kind));
+    Example& example = *made;
     Inspection inspection = inspect(example, {.attribution_steps = 0});
     REQUIRE(!inspection.attention.empty());
     int masked = 0;
@@ -170,7 +173,8 @@ TEST_CASE("rows of dS add up to 0, masked entries are exactly 0, rows of A add u
 }
 
 TEST_CASE("the value path's share is that of the squared gradients of q, k and v, head by head") {
-  Example example(two_layers("post"));
+  const auto made = make_example(two_layers("post"));
+  Example& example = *made;
   Inspection inspection = inspect(example, {.attribution_steps = 0});
   for (const AttentionView& v : inspection.attention) {
     auto gradient = [&](const char* name, Index h) {
@@ -194,7 +198,8 @@ TEST_CASE("the value path's share is that of the squared gradients of q, k and v
 
 TEST_CASE("shares of a junction add up to 1, and its branches to the gradient") {
   for (const char* norm : {"pre", "post"}) {
-    Example example(two_layers(norm));
+    const auto made = make_example(two_layers(norm));
+    Example& example = *made;
     Inspection inspection = inspect(example, {.attribution_steps = 0});
     // Two sublayers in each encoder layer, three in each decoder layer.
     CHECK(inspection.junctions.size() == 2 * 2 + 2 * 3);
@@ -220,18 +225,20 @@ TEST_CASE("a recurrent model has one attention, with a query a step, and no resi
   CHECK(without_step("encoder.l0.t12") == "encoder.l0");
   CHECK(without_step("t3.attention") == "attention");
   CHECK(without_step("t.tgt_embed.t3x") == "t.tgt_embed.t3x");
-  Example example(two_layers("pre", "rnn"));
+  const auto made = make_example(two_layers("pre", "rnn"));
+  Example& example = *made;
   Inspection inspection = inspect(example, {.attribution_steps = 0});
   REQUIRE(inspection.attention.size() == 1);
   const AttentionView& v = inspection.attention[0];
   CHECK(v.module == "attention");
-  CHECK(v.a.shape() == Shape{1, static_cast<Index>(example.target_in().size()),
-                             static_cast<Index>(example.source().size())});
+  CHECK(v.a.shape() == Shape{1, static_cast<Index>(example.target_in.size()),
+                             static_cast<Index>(example.source.size())});
   CHECK(inspection.junctions.empty());
 }
 
 TEST_CASE("a convolutional model's attentions and residual connections are named by their layers") {
-  Example example(two_layers("pre", "conv"));
+  const auto made = make_example(two_layers("pre", "conv"));
+  Example& example = *made;
   Inspection inspection = inspect(example, {.attribution_steps = 0});
   REQUIRE(inspection.attention.size() == 2);
   CHECK(inspection.attention[0].module == "decoder.layers.0");
@@ -254,15 +261,16 @@ TEST_CASE("a convolutional model's attentions and residual connections are named
 }
 
 TEST_CASE("integrated gradients add up to the difference, gradient x input has its rows") {
-  Example example(two_layers("post"));
+  const auto made = make_example(two_layers("post"));
+  Example& example = *made;
   auto before = example.model().state_dict();
   double loss = example.loss().item();
   Attribution a = attribute(example, 64);
   CHECK(example.loss().item() == loss);  // the model is as it was
   double whole = a.log_prob - a.baseline;
   CHECK(std::abs(a.gap) < 0.02 * std::abs(whole) + 1e-3);
-  auto t = static_cast<Index>(example.target_in().size()),
-       s = static_cast<Index>(example.source().size());
+  auto t = static_cast<Index>(example.target_in.size()),
+       s = static_cast<Index>(example.source.size());
   CHECK(a.to_source.shape() == Shape{t, s});
   // A prediction cannot hear from what comes after it.
   for (Index i = 0; i < t; ++i)
@@ -270,7 +278,8 @@ TEST_CASE("integrated gradients add up to the difference, gradient x input has i
 }
 
 TEST_CASE("rollout mixes: rows of source and target shares add up to 1") {
-  Example example(two_layers());
+  const auto made = make_example(two_layers());
+  Example& example = *made;
   Inspection inspection = inspect(example, {.attribution_steps = 0});
   Tensor both = add(sum(inspection.rollout.source, {-1}), sum(inspection.rollout.target, {-1}));
   CHECK(largest(add(both, -1.0)) < 1e-5);
@@ -278,7 +287,8 @@ TEST_CASE("rollout mixes: rows of source and target shares add up to 1") {
 }
 
 TEST_CASE("a saturated head is noticed, in words and numbers") {
-  Example example(two_layers("post"));
+  const auto made = make_example(two_layers("post"));
+  Example& example = *made;
   for (auto& [name, p] : example.model().named_parameters())
     if (name == "encoder.layers.0.self_attn.in_proj_weight") mul_(p.value(), 60);
   Inspection inspection = inspect(example, {.attribution_steps = 0});
@@ -316,7 +326,8 @@ std::vector<double> passed(const Inspection& inspection) {
 TEST_CASE("what a softmax passes on does not depend on the loss, and falls to 0 with the factor") {
   ExampleOptions o = two_layers();
   o.float64 = true;
-  Example example(o);
+  const auto made = make_example(o);
+  Example& example = *made;
   auto with = [&](double scale, const char* loss) {
     Changes changes;
     changes.scale = scale;
@@ -334,7 +345,8 @@ TEST_CASE("what a softmax passes on does not depend on the loss, and falls to 0 
 }
 
 TEST_CASE("the JSON has every activation and gradient, the safetensors file the same") {
-  Example example(two_layers());
+  const auto made = make_example(two_layers());
+  Example& example = *made;
   Inspection inspection = inspect(example);
   std::string folder = std::string(P_tmpdir) + "/glim-look-test";
   std::string json = folder + ".json", tensors = folder + ".safetensors";
@@ -362,7 +374,8 @@ TEST_CASE("the JSON has every activation and gradient, the safetensors file the 
 
 TEST_CASE("an attention's nodes name heads and tokens") {
   for (const char* kind : {"transformer", "rnn", "conv"}) {
-    Example example(two_layers("post", kind));
+    const auto made = make_example(two_layers("post", kind));
+    Example& example = *made;
     Inspection inspection = inspect(example, {.attribution_steps = 0});
     for (const AttentionView& v : inspection.attention)
       for (int n : v.probs) {
@@ -372,13 +385,14 @@ TEST_CASE("an attention's nodes name heads and tokens") {
         CHECK(std::ssize(names.rows) == a.numel() / a.size(-1));
       }
   }
-  Example example(two_layers());
+  const auto made = make_example(two_layers());
+  Example& example = *made;
   Inspection inspection = inspect(example, {.attribution_steps = 0});
   auto rows = [&](const std::string& path) {
     const Capture& c = inspection.capture;
     return axis_names(inspection.attention, c[c.find(path)]).rows;
   };
-  const auto &source = example.source(), &target = example.target_in();
+  const auto &source = example.source, &target = example.target_in;
   std::size_t s = source.size(), t = target.size();
   CHECK(rows("decoder.layers.1.multihead_attn.query")[t] == "head 1 " + target[0]);
   CHECK(rows("decoder.layers.1.multihead_attn.key")[s + 1] == "head 1 " + source[1]);
@@ -388,7 +402,8 @@ TEST_CASE("an attention's nodes name heads and tokens") {
 }
 
 TEST_CASE("the picture of a head is its four maps, side by side") {
-  Example example(two_layers());
+  const auto made = make_example(two_layers());
+  Example& example = *made;
   Inspection inspection = inspect(example, {.attribution_steps = 0});
   const std::string name = "decoder.layers.0.multihead_attn/head1";
   CHECK(matching_pictures(inspection, name) == std::vector<std::string>{name});
@@ -407,7 +422,8 @@ TEST_CASE("the picture of a head is its four maps, side by side") {
 }
 
 TEST_CASE("pictures of one attention's heads have one scale") {
-  Example example(two_layers());
+  const auto made = make_example(two_layers());
+  Example& example = *made;
   Inspection inspection = inspect(example, {.attribution_steps = 0});
   auto colors_of_scale = [&](const std::string& name) {
     std::string svg = picture_svg(inspection, name);
@@ -464,7 +480,8 @@ TEST_CASE("a picture of a large tensor keeps the largest element of each part") 
 }
 
 TEST_CASE("files that would be too large are refused with what helps; pictures have names") {
-  Example example(two_layers());
+  const auto made = make_example(two_layers());
+  Example& example = *made;
   Inspection inspection = inspect(example, {.attribution_steps = 0});
   DocumentOptions small;
   small.most_bytes = 1000;

@@ -30,7 +30,8 @@ TEST_CASE("products of inputs and deltas add up to each matrix's gradient", "[le
     o.fresh.norm = norm;
     o.fresh.layers = 2;
     o.float64 = true;
-    Example example(o);
+    const auto made = make_example(o);
+    Example& example = *made;
     std::vector<LensMatrix> lens = lens_of(example);
     // A layer of the encoder has 4 matrices of attention and 2 of its network, of the decoder 8 and 2.
     CHECK(lens.size() == 2 * 6 + 2 * 10 + 1);
@@ -51,7 +52,8 @@ TEST_CASE("products of inputs and deltas add up to each matrix's gradient", "[le
 }
 
 TEST_CASE("factors of the model's width are read as tokens, others are not", "[lens]") {
-  Example example(small_options());
+  const auto made = make_example(small_options());
+  Example& example = *made;
   std::vector<LensMatrix> lens = lens_of(example);
   auto reads = [&](const std::string& name, bool input, bool delta) {
     INFO(name);
@@ -70,20 +72,21 @@ TEST_CASE("factors of the model's width are read as tokens, others are not", "[l
   reads("decoder.layers.0.linear2.weight", false, true);
   // Cross-attention's keys come from the source, its queries from the target.
   CHECK(named(lens, "decoder.layers.0.multihead_attn.in_proj_weight, key").terms.size() ==
-        example.source().size());
+        example.source.size());
   CHECK(named(lens, "decoder.layers.0.multihead_attn.in_proj_weight, query").terms.size() ==
-        example.target_in().size());
+        example.target_in.size());
 }
 
 TEST_CASE("at the generator, minus delta is q - p: it asks for the target first", "[lens]") {
-  Example example(small_options());
+  const auto made = make_example(small_options());
+  Example& example = *made;
   const LensMatrix generator = named(lens_of(example), "generator.weight");
-  REQUIRE(generator.terms.size() == example.target_out().size());
+  REQUIRE(generator.terms.size() == example.target_out.size());
   for (const LensTerm& t : generator.terms) {
-    const auto& in = example.target_in();
+    const auto& in = example.target_in;
     bool follows = false;  // the first token asked for is one that follows a token of this name
     for (std::size_t i = 0; i < in.size(); ++i)
-      follows = follows || (in[i] == t.position && example.target_out()[i] == t.delta.at(0).token);
+      follows = follows || (in[i] == t.position && example.target_out[i] == t.delta.at(0).token);
     INFO(t.position);
     CHECK(follows);
   }

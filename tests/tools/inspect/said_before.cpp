@@ -48,12 +48,13 @@ TEST_CASE("inspect: a GPT-2 of transformers says of a typed sentence what it say
   o.model = model.path();
   o.source = "We've seen the cats; they're in the garden.";
   o.float64 = true;
-  Example example(o);
+  const auto made = make_example(o);
+  Example& example = *made;
   CHECK(example.heading() == "gpt, trained (" + model.path() + ")");  // no label smoothing
   const Inspection seen = inspect(example);
   CHECK(std::abs(seen.capture.loss - ref.get("gpt2.loss").item()) < 1e-6);
   const Tensor expected = ref.get("gpt2.log_probs");
-  std::vector<Index> ids = example.reading().tokenizers.target->encode_text(o.source);
+  std::vector<Index> ids = example.tokenizers.target->encode_text(o.source);
   ids.pop_back();
   const Tensor logits =
       dynamic_cast<Gpt&>(example.model())(from_vector(ids, {1, std::ssize(ids)})).value();
@@ -73,7 +74,8 @@ TEST_CASE("inspect: a Marian of transformers says of a typed pair what it says t
   o.source = "We've seen the cats; they're in the garden.";
   o.target = "Wir haben die Katzen gesehen; sie sind im Garten.";
   o.float64 = true;
-  Example example(o);
+  const auto made = make_example(o);
+  Example& example = *made;
   const Inspection seen = inspect(example);
   CHECK(std::abs(seen.capture.loss - ref.get("marian.loss").item()) < 1e-6);
   const Tensor expected = ref.get("marian.log_probs");
@@ -81,7 +83,7 @@ TEST_CASE("inspect: a Marian of transformers says of a typed pair what it says t
   std::vector<Index> ours{kEos, kUnk};
   for (Index id = 2; id < rows - 1; ++id) ours.push_back(id + 2);
   ours.push_back(kPad);
-  const Reading& r = example.reading();
+  const Example& r = example;
   std::vector<Index> in = r.target_out_ids;
   in.insert(in.begin(), kBos);
   in.pop_back();
@@ -115,7 +117,8 @@ TEST_CASE("inspect: a model that was exported and imported has the same loss and
     o.model = model;
     o.source = "5 9 4";
     o.target = "10 4";
-    Example example(o);
+    const auto made = make_example(o);
+    Example& example = *made;
     CHECK(example.heading().ends_with(", label smoothing ε = 0.1"));
     return inspect(example);
   };
@@ -133,7 +136,7 @@ TEST_CASE("inspect refuses a sentence of which nothing is known") {
   ExampleOptions o;
   o.model = model.path();
   o.source = "the cat";
-  auto message = [&] { return message_of<ValueError>([&] { Example example(o); }); };
+  auto message = [&] { return message_of<ValueError>([&] { make_example(o); }); };
   const std::string unknown =
       "the model's vocabulary has no token of the sentence; write it in tokens that the model was "
       "trained on, as '4', '5', '6' are";

@@ -60,16 +60,16 @@ std::string module_part(const std::string& name) {
 }
 
 LivePart live_part(const Command& command, const InspectArguments& a, const Example& example) {
-  const Reading& r = example.reading();
-  for (const TokenizerPtr& t : {r.tokenizers.source, r.tokenizers.target})
+  for (const TokenizerPtr& t : {example.tokenizers.source, example.tokenizers.target})
     if (t && t->kind() == "sentencepiece")
       throw ValueError(
           "--live", "a page has no SentencePiece: the model needs --tokenizer word, char or mixed");
-  LivePart live{module_part("live.js"), module_part("live.wasm"), {}, {}, r.images,
-                {"glim", "inspect"}};
+  LivePart live{module_part("live.js"), module_part("live.wasm"), {}, {},
+                example.images,         {"glim", "inspect"}};
   ExampleOptions asked = a.example;
-  if (r.images.files.empty()) asked.source = r.source.empty() ? r.target_text : r.source_text;
-  if (!r.source.empty() && !r.target_in.empty()) asked.target = r.target_text;
+  if (example.images.files.empty())
+    asked.source = example.source.empty() ? example.target_text : example.source_text;
+  if (!example.source.empty() && !example.target_in.empty()) asked.target = example.target_text;
   if (asked.init) {
     for (const Option& o : command.options)
       if (o.given && o.group == "Fresh model") {
@@ -168,7 +168,8 @@ void run_inspect(const Command& command, InspectArguments& a) {
   if (!a.pictures && a.data)
     for (const std::string& path : {values, tensors}) refuse_existing(path, a.overwrite);
   const std::optional<double> in_step = replay(command, a);
-  Example example(a.example);
+  const auto made = make_example(a.example);
+  Example& example = *made;
   InspectionOptions options;
   options.attention = !a.no_attention;
   options.attribution_steps = a.steps;

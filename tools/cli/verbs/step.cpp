@@ -19,18 +19,19 @@ std::string spaced(const std::vector<std::string>& tokens) {
 }
 
 void run_step(const ExampleOptions& options) {
-  Example example(options);
+  const auto made = make_example(options);
+  Example& example = *made;
   double loss = 0;
   step::Session session([&] {
     Var value = example.loss();
     loss = value.item();
     return value;
   });
-  const bool one_text = example.source().empty();
+  const bool one_text = example.source.empty();
   print(fmt::format("{}\n  {}: {}\n  target: {}\n  loss {:.6g}, {} nodes; `help` lists commands\n",
                     example.heading(), one_text ? "text" : "source",
-                    spaced(one_text ? example.target_in() : example.source()),
-                    spaced(example.target_out()), loss, session.size()));
+                    spaced(one_text ? example.target_in : example.source),
+                    spaced(example.target_out), loss, session.size()));
   bool terminal = is_terminal(0) && is_terminal(1);
   step::Debugger debugger(
       session,

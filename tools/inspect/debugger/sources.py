@@ -11,7 +11,7 @@ with open(out, "w", encoding="utf-8") as cpp:
     cpp.write('#include "tools/inspect/debugger/sources.hpp"\n\nnamespace glim::step {\n\n'
               "const std::vector<Source>& sources() {\n  static const std::vector<Source> all{\n")
     for path in files:
-        folders = {"ops", "nn", "models", "learners", "readings"}
+        folders = {"ops", "nn", "models", "learners", "kinds"}
         if not folders & set(path.split("/")) and not path.endswith("example.cpp"):
             continue
         name = "/".join(os.path.abspath(path).split(os.sep)[-2:])

@@ -15,7 +15,8 @@ using namespace glim::step;
 using glim::test::TemporaryFile;
 
 void check_every_parameter(const ExampleOptions& o) {
-  Example example(o);
+  const auto made = make_example(o);
+  Example& example = *made;
   Session session([&] { return example.loss(); });
   while (session.current() >= 0) session.advance();
   int parameters = 0;

@@ -1,16 +1,16 @@
 // A text and its next tokens, of a gpt.
 #include <algorithm>
 
-#include "tools/inspect/reading.hpp"
+#include "tools/inspect/example.hpp"
 #include "tools/train/learners/kinds.hpp"
 #include "tools/train/learners/language.hpp"
 
 namespace glim {
 namespace {
 
-class TextReading final : public Reading {
+class TextExample final : public Example {
  public:
-  explicit TextReading(const ExampleOptions& options) {
+  explicit TextExample(const ExampleOptions& options) {
     TrainOptions trained = options.fresh;
     if (options.init) {
       fresh_ = make_learner(options.fresh);
@@ -45,7 +45,7 @@ class TextReading final : public Reading {
   }
 
   Module& model() override { return *gpt_; }
-  Var loss() override {
+  Var summed_loss() override {
     const auto length = std::ssize(ids_);
     Var logits = (*gpt_)(from_vector(ids_, {1, length}));  // (1, T, V)
     return label_smoothing_loss(reshape(logits, {length, -1}),
@@ -75,8 +75,8 @@ class TextReading final : public Reading {
 
 }  // namespace
 
-std::unique_ptr<Reading> read_text(const ExampleOptions& o) {
-  return std::make_unique<TextReading>(o);
+std::unique_ptr<Example> read_text(const ExampleOptions& o) {
+  return std::make_unique<TextExample>(o);
 }
 
 }  // namespace glim

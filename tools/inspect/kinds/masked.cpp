@@ -5,16 +5,16 @@
 #include <map>
 
 #include "tensor/error.hpp"
-#include "tools/inspect/reading.hpp"
+#include "tools/inspect/example.hpp"
 #include "tools/train/learners/bert.hpp"
 #include "tools/train/learners/kinds.hpp"
 
 namespace glim {
 namespace {
 
-class MaskedReading final : public Reading {
+class MaskedExample final : public Example {
  public:
-  explicit MaskedReading(const ExampleOptions& options) {
+  explicit MaskedExample(const ExampleOptions& options) {
     TrainOptions trained = options.fresh;
     if (options.init) {
       fresh_ = make_learner(options.fresh);
@@ -34,7 +34,7 @@ class MaskedReading final : public Reading {
   }
 
   Module& model() override { return *bert_; }
-  Var loss() override {
+  Var summed_loss() override {
     Var logits = (*bert_)(from_vector(source_ids, {1, std::ssize(source_ids)}),
                           from_vector(hidden_, {std::ssize(hidden_)}));  // (M, V)
     return label_smoothing_loss(logits, from_vector(target_out_ids, {std::ssize(hidden_)}),
@@ -45,7 +45,7 @@ class MaskedReading final : public Reading {
  private:
   void hide(const std::vector<std::string>& given) {
     const Index last = std::ssize(source) - 2;
-    std::map<Index, Index> tokens;  // place, and what stands there
+    std::map<Index, Index> tokens;  // by position: the token that is shown there
     for (const std::string& text : given) {
       Index t = 0, shown = bert_->bert.config().mask();
       const char* stop = text.data() + text.size();
@@ -82,8 +82,8 @@ class MaskedReading final : public Reading {
 
 }  // namespace
 
-std::unique_ptr<Reading> read_masked(const ExampleOptions& o) {
-  return std::make_unique<MaskedReading>(o);
+std::unique_ptr<Example> read_masked(const ExampleOptions& o) {
+  return std::make_unique<MaskedExample>(o);
 }
 
 }  // namespace glim

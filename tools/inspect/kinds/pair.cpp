@@ -4,7 +4,7 @@
 #include "tensor/error.hpp"
 #include "tensor/random.hpp"
 #include "tools/common/utf8.hpp"
-#include "tools/inspect/reading.hpp"
+#include "tools/inspect/example.hpp"
 #include "tools/train/learners/translation.hpp"
 #include "tools/train/presets.hpp"
 #include "tools/train/translator.hpp"
@@ -63,9 +63,9 @@ std::string translation_of_task(const TrainOptions& o, const Tokenizer& from,
                        " has no such sentence: give its translation, or leave out --sentence");
 }
 
-class PairReading final : public Reading {
+class PairExample final : public Example {
  public:
-  PairReading(LoadedSequenceModel loaded, const ExampleOptions& options) {
+  PairExample(LoadedSequenceModel loaded, const ExampleOptions& options) {
     if (options.float64) {
       loaded.model->to(DType::Float64);
       loaded.checkpoint.options.precision = "float64";
@@ -118,7 +118,7 @@ class PairReading final : public Reading {
   }
 
   Module& model() override { return learner_->model(); }
-  Var loss() override {
+  Var summed_loss() override {
     Measures ignored;
     return learner_->loss(Split::Valid, 0, 0, ignored);
   }
@@ -129,8 +129,8 @@ class PairReading final : public Reading {
 
 }  // namespace
 
-std::unique_ptr<Reading> read_pair(const ExampleOptions& o) {
-  return std::make_unique<PairReading>(o.init ? fresh_model(o.fresh) : load_sequence_model(o.model),
+std::unique_ptr<Example> read_pair(const ExampleOptions& o) {
+  return std::make_unique<PairExample>(o.init ? fresh_model(o.fresh) : load_sequence_model(o.model),
                                        o);
 }
 

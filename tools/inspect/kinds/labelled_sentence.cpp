@@ -2,7 +2,7 @@
 #include "tensor/error.hpp"
 #include "tensor/random.hpp"
 #include "tools/data/phrasebook/phrasebook.hpp"
-#include "tools/inspect/reading.hpp"
+#include "tools/inspect/example.hpp"
 #include "tools/train/learners/classification.hpp"
 #include "tools/train/option_names.hpp"
 
@@ -23,9 +23,9 @@ LoadedClassifier fresh_classifier(const TrainOptions& o) {
   return fresh;
 }
 
-class SentenceClassReading final : public Reading {
+class SentenceClassExample final : public Example {
  public:
-  explicit SentenceClassReading(const ExampleOptions& options) {
+  explicit SentenceClassExample(const ExampleOptions& options) {
     loaded_ = options.init ? fresh_classifier(options.fresh) : load_classifier(options.model);
     tokenizers.source = tokenizers.target = loaded_.tokenizer;
     SequenceClassifier& model = *loaded_.model;
@@ -40,7 +40,7 @@ class SentenceClassReading final : public Reading {
   }
 
   Module& model() override { return *loaded_.model; }
-  Var loss() override {
+  Var summed_loss() override {
     return label_smoothing_loss(logits(), from_vector(target_out_ids, {1}), label_smoothing, -1)
         .loss;
   }
@@ -52,8 +52,8 @@ class SentenceClassReading final : public Reading {
 
 }  // namespace
 
-std::unique_ptr<Reading> read_labelled_sentence(const ExampleOptions& o) {
-  return std::make_unique<SentenceClassReading>(o);
+std::unique_ptr<Example> read_labelled_sentence(const ExampleOptions& o) {
+  return std::make_unique<SentenceClassExample>(o);
 }
 
 }  // namespace glim

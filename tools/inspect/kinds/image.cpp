@@ -10,7 +10,7 @@
 #include "tools/common/number.hpp"
 #include "tools/data/images/idx.hpp"
 #include "tools/data/images/png.hpp"
-#include "tools/inspect/reading.hpp"
+#include "tools/inspect/example.hpp"
 #include "tools/train/learners/images.hpp"
 #include "tools/train/learners/sizes.hpp"
 #include "tools/train/option_list.hpp"
@@ -135,9 +135,9 @@ void paint(const Tensor& image, const std::string& text) {
   part.fill_(value);
 }
 
-class ImageReading final : public Reading {
+class ImageExample final : public Example {
  public:
-  explicit ImageReading(const ExampleOptions& options) {
+  explicit ImageExample(const ExampleOptions& options) {
     if (!options.init) loaded_ = load_vit(options.model);
     images = images_of(options, options.init ? nullptr : &loaded_.model->config());
     if (options.init) loaded_ = fresh_vit(options.fresh, images);
@@ -158,7 +158,7 @@ class ImageReading final : public Reading {
   }
 
   Module& model() override { return *loaded_.model; }
-  Var loss() override {
+  Var summed_loss() override {
     return label_smoothing_loss((*loaded_.model)(image_), from_vector(target_out_ids, {1}),
                                 label_smoothing, -1)
         .loss;
@@ -171,8 +171,8 @@ class ImageReading final : public Reading {
 
 }  // namespace
 
-std::unique_ptr<Reading> read_image(const ExampleOptions& o) {
-  return std::make_unique<ImageReading>(o);
+std::unique_ptr<Example> read_image(const ExampleOptions& o) {
+  return std::make_unique<ImageExample>(o);
 }
 
 }  // namespace glim
