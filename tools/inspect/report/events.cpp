@@ -157,18 +157,19 @@ void find_silent(const TrainingRun& run, const RunRule& rule, std::vector<RunEve
   events.push_back(e);
 }
 
+// Of the losses, not of a module.
+RunEvent loss_event(const RunRule& rule, Index step, Index last, double value, std::string text) {
+  return {rule.name, "nll", step, last, {}, value, std::move(text)};
+}
+
 void find_not_finite(const TrainingRun& run, const RunRule& rule, std::vector<RunEvent>& events) {
   auto look = [&](const Losses& losses, const char* which) {
     for (std::size_t i = 0; i < losses.step.size(); ++i)
       if (!std::isfinite(losses.nll[i])) {
+        const Index step = losses.step[i];
         events.push_back(
-            {rule.name,
-             "nll",
-             losses.step[i],
-             losses.step[i],
-             {},
-             std::nan(""),
-             fmt::format("step {}: the {} loss is not finite", losses.step[i], which)});
+            loss_event(rule, step, step, std::nan(""),
+                       fmt::format("step {}: the {} loss is not finite", step, which)));
         return;  // the first says it
       }
   };
@@ -176,13 +177,9 @@ void find_not_finite(const TrainingRun& run, const RunRule& rule, std::vector<Ru
   look(run.valid, "validation");
   const Recording& r = run.recording;
   if (r.stopped_at == 0) return;
-  events.push_back({rule.name,
-                    "nll",
-                    r.stopped_at,
-                    r.stopped_at,
-                    {},
-                    std::nan(""),
-                    fmt::format("step {}: the run stopped: {}", r.stopped_at, r.stopped)});
+  events.push_back(
+      loss_event(rule, r.stopped_at, r.stopped_at, std::nan(""),
+                 fmt::format("step {}: the run stopped: {}", r.stopped_at, r.stopped)));
 }
 
 void find_loss_spikes(const TrainingRun& run, const RunRule& rule, std::vector<RunEvent>& events) {
@@ -196,17 +193,12 @@ void find_loss_spikes(const TrainingRun& run, const RunRule& rule, std::vector<R
     std::size_t first = i, most = i;
     for (; i < train.nll.size() && holds(i); ++i)
       if (train.nll[i] > train.nll[most]) most = i;
-    events.push_back(
-        {rule.name,
-         "nll",
-         train.step[first],
-         train.step[i - 1],
-         {},
-         train.nll[most],
-         fmt::format("step {}: the training loss rises to {:.3g} nats at step {}, {:.3g} times the "
-                     "median before it (threshold {})",
-                     train.step[first], train.nll[most], train.step[most],
-                     train.nll[most] / median_before(train.nll, most), kLossSpike)});
+    events.push_back(loss_event(
+        rule, train.step[first], train.step[i - 1], train.nll[most],
+        fmt::format("step {}: the training loss rises to {:.3g} nats at step {}, {:.3g} times the "
+                    "median before it (threshold {})",
+                    train.step[first], train.nll[most], train.step[most],
+                    train.nll[most] / median_before(train.nll, most), kLossSpike)));
   }
 }
 
@@ -217,39 +209,34 @@ struct Above {
   double factor, nats;
   std::size_t window, least;
 };
-void find_above(const Losses& losses, const Above& rule, const char* name,
+void find_above(const Losses& losses, const Above& above, const RunRule& rule,
                 std::vector<RunEvent>& events) {
   const std::size_t count = losses.nll.size();
   double best = HUGE_VAL, now = HUGE_VAL;
   std::size_t best_at = 0, since = count;
-  for (std::size_t i = rule.window - 1; i < count; ++i) {
-    now = median_of(losses.nll, i + 1 - rule.window, i + 1, rule.window);
+  for (std::size_t i = above.window - 1; i < count; ++i) {
+    now = median_of(losses.nll, i + 1 - above.window, i + 1, above.window);
     if (now < best) {
       best = now;
       best_at = i;
     }
-    if (!(now > rule.factor * best && now > best + rule.nats))
+    if (!(now > above.factor * best && now > best + above.nats))
       since = count;
     else if (since == count)
       since = i;
   }
-  if (count - since < rule.least) return;
-  events.push_back({name,
-                    "nll",
-                    losses.step[since],
-                    losses.step.back(),
-                    {},
-                    now,
-                    fmt::format("steps {} to {}: the {} loss no longer falls and stays above its "
-                                "best, {:.3g} nats at step {} (in the end {:.3g}, threshold {} "
-                                "times)",
-                                losses.step[since], losses.step.back(), rule.which, best,
-                                losses.step[best_at], now, rule.factor)});
+  if (count - since < above.least) return;
+  events.push_back(loss_event(
+      rule, losses.step[since], losses.step.back(), now,
+      fmt::format("steps {} to {}: the {} loss no longer falls and stays above its best, {:.3g} "
+                  "nats at step {} (in the end {:.3g}, threshold {} times)",
+                  losses.step[since], losses.step.back(), above.which, best, losses.step[best_at],
+                  now, above.factor)));
 }
 
 void find_above_best(const TrainingRun& run, const RunRule& rule, std::vector<RunEvent>& events) {
-  find_above(run.train, {"training", 1.1, 0.05, kLeast, kLeast}, rule.name, events);
-  find_above(run.valid, {"validation", 1.02, 0.02, 1, 3}, rule.name, events);
+  find_above(run.train, {"training", 1.1, 0.05, kLeast, kLeast}, rule, events);
+  find_above(run.valid, {"validation", 1.02, 0.02, 1, 3}, rule, events);
 }
 
 using Record = std::size_t;
