@@ -137,7 +137,7 @@ std::vector<AttentionView> attention_views(const Capture& c, const Example& exam
   std::vector<std::string> order;
   std::map<std::string, std::vector<int>> groups;
   for (const CapturedNode& n : c.nodes) {
-    if (n.path != "probs" && !n.path.ends_with(".probs")) continue;
+    if (n.label != "probs") continue;
     if (n.op != "softmax" && n.op != "masked_softmax") continue;
     std::string module = without_step(n.scope);
     if (!groups.count(module)) order.push_back(module);
@@ -172,7 +172,7 @@ AxisNames axis_names(const std::vector<AttentionView>& views, const CapturedNode
       return {by_head(v.heads.size(), v.queries), v.keys};
     }
     if (node.scope != v.module || shape.rank() != 4 || shape[0] != 1) continue;
-    bool of_keys = node.path.ends_with(".key") || node.path.ends_with(".value");
+    const bool of_keys = node.label == "key" || node.label == "value";
     const auto& tokens = of_keys ? v.keys : v.queries;
     if (shape[1] == std::ssize(v.heads) && shape[2] == std::ssize(tokens))
       return {by_head(v.heads.size(), tokens), {}};

@@ -36,6 +36,7 @@ void describe_nodes(const Tape& tape, Capture& c) {
     n.path = tape.path(n.number);
     n.name = paths[n.path] > 1 ? n.path + "#" + std::to_string(i) : n.path;
     n.op = node.name;
+    n.label = node.label;
     n.inputs = node.inputs;
     n.value = tape.value(n.number).value();
     if (node.leaf) {

@@ -26,6 +26,7 @@ struct CapturedNode {
   std::string name;   // its path; "PATH#NUMBER" where several nodes have this path
   std::string path;   // Tape::path
   std::string scope;  // the module's path
+  std::string label;  // the name that its module gave the value: "probs"
   std::string op;     // "leaf" for a parameter
   std::string where;  // the line of the call; empty for a leaf
   std::vector<int> inputs;

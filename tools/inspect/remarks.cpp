@@ -97,8 +97,8 @@ void about_junctions(const Inspection& inspection, std::vector<Remark>& all) {
   add_strongest(all, std::move(skips));
   add_strongest(all, std::move(against));
   const auto& b = inspection.memory.branches;
-  bool by_layer = std::all_of(b.begin(), b.end(), [](const Branch& branch) {
-    return branch.name.find("layers.") != std::string::npos;
+  const bool by_layer = std::ranges::all_of(b, [&](const Branch& branch) {
+    return !inspection.capture.roles.layer(branch.name).empty();
   });
   if (b.size() > 1 && by_layer) {
     auto most = std::max_element(
