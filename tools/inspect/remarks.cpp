@@ -21,60 +21,61 @@ constexpr std::size_t kMost = 4;
 
 struct Ranked {
   double strength;
-  Remark remark;
+  std::string text;
 };
 
-void add_strongest(std::vector<Remark>& all, std::vector<Ranked> list) {
+void add_strongest(std::vector<Remark>& all, std::vector<Ranked> list, const std::string& rule,
+                   const char* view) {
   std::stable_sort(list.begin(), list.end(),
                    [](const Ranked& a, const Ranked& b) { return a.strength > b.strength; });
-  for (std::size_t i = 0; i < std::min(kMost, list.size()); ++i) all.push_back(list[i].remark);
+  for (std::size_t i = 0; i < std::min(kMost, list.size()); ++i)
+    all.push_back({list[i].text, rule, view});
   if (list.size() > kMost)
-    all.push_back({fmt::format("... and {} more like the last.", list.size() - kMost),
-                   list[0].remark.rule, list[0].remark.view});
+    all.push_back({fmt::format("... and {} more like the last.", list.size() - kMost), rule, view});
 }
 
-std::string place(const AttentionView& v, std::size_t head) {
-  return fmt::format("{} attention, layer {}, head {}", name_of(v.side), v.layer, head);
+// The entropy of rows that attend to all that they may, their mean.
+double largest_entropy(const AttentionView& v) {
+  double most = 0, rows = 0;
+  for (Index t = 0; t < v.keep.size(0); ++t) {
+    Index kept = 0;
+    for (Index s = 0; s < v.keep.size(1); ++s) kept += v.keep.at<bool>({t, s});
+    if (kept == 0) continue;
+    most += std::log(static_cast<double>(kept));
+    ++rows;
+  }
+  return most / std::max(rows, 1.0);
 }
 
 void about_heads(const Inspection& inspection, std::vector<Remark>& all) {
   std::vector<Ranked> saturated, even, one_way;
-  for (const AttentionView& v : inspection.attention)
+  for (const AttentionView& v : inspection.attention) {
+    const double most = largest_entropy(v);
     for (std::size_t h = 0; h < v.heads.size(); ++h) {
       const HeadView& head = v.heads[h];
+      const std::string place =
+          fmt::format("{} attention, layer {}, head {}", name_of(v.side), v.layer, h);
       if (head.saturation > kSaturated)
         saturated.push_back(
             {head.saturation,
-             {fmt::format("{}: entropy {:.3g} nats, saturation {:.3g}; ‖∂L/∂S‖/‖∂L/∂A‖ is {:.2g}: "
-                          "that is what its softmax passes on to query and key.",
-                          place(v, h), head.entropy, head.saturation, head.passed),
-              fmt::format("saturation above {}", kSaturated), "attention"}});
-      double most = 0, rows = 0;
-      for (Index t = 0; t < v.keep.size(0); ++t) {
-        Index kept = 0;
-        for (Index s = 0; s < v.keep.size(1); ++s) kept += v.keep.at<bool>({t, s});
-        if (kept > 0) {
-          most += std::log(static_cast<double>(kept));
-          ++rows;
-        }
-      }
-      most /= std::max(rows, 1.0);
+             fmt::format("{}: entropy {:.3g} nats, saturation {:.3g}; ‖∂L/∂S‖/‖∂L/∂A‖ is {:.2g}: "
+                         "that is what its softmax passes on to query and key.",
+                         place, head.entropy, head.saturation, head.passed)});
       if (most > 0 && head.entropy > kEven * most)
         even.push_back({head.entropy / most,
-                        {fmt::format("{}: entropy {:.3g} of at most {:.3g} nats: it attends to all "
-                                     "keys alike.",
-                                     place(v, h), head.entropy, most),
-                         fmt::format("entropy above {} of the largest", kEven), "attention"}});
+                        fmt::format("{}: entropy {:.3g} of at most {:.3g} nats: it attends to all "
+                                    "keys alike.",
+                                    place, head.entropy, most)});
       if (head.value_share > kOneWay)
         one_way.push_back({head.value_share,
-                           {fmt::format("{}: {:.1f} % of the gradient goes through the value, the "
-                                        "rest through query and key.",
-                                        place(v, h), 100 * head.value_share),
-                            fmt::format("value share above {}", kOneWay), "attention"}});
+                           fmt::format("{}: {:.1f} % of the gradient goes through the value, the "
+                                       "rest through query and key.",
+                                       place, 100 * head.value_share)});
     }
-  add_strongest(all, std::move(saturated));
-  add_strongest(all, std::move(even));
-  add_strongest(all, std::move(one_way));
+  }
+  add_strongest(all, saturated, fmt::format("saturation above {}", kSaturated), "attention");
+  add_strongest(all, even, fmt::format("entropy above {} of the largest", kEven), "attention");
+  add_strongest(all, one_way, fmt::format("value share above {}", kOneWay), "attention");
 }
 
 void about_junctions(const Inspection& inspection, std::vector<Remark>& all) {
@@ -82,20 +83,18 @@ void about_junctions(const Inspection& inspection, std::vector<Remark>& all) {
   for (const Junction& j : inspection.junctions) {
     const Branch &skip = j.branches[0], &sub = j.branches[1];
     if (skip.share > kOneWay)
-      skips.push_back({skip.share,
-                       {fmt::format("{}, {}: {:.1f} % of the gradient takes the skip, {:.1f} % the "
-                                    "sublayer.",
-                                    j.module, j.sublayer, 100 * skip.share, 100 * sub.share),
-                        fmt::format("skip share above {}", kOneWay), "model"}});
+      skips.push_back(
+          {skip.share, fmt::format("{}, {}: {:.1f} % of the gradient takes the skip, {:.1f} % the "
+                                   "sublayer.",
+                                   j.module, j.sublayer, 100 * skip.share, 100 * sub.share)});
     if (sub.share < kAgainst)
-      against.push_back({-sub.share,
-                         {fmt::format("{}, {}: the sublayer's gradient works against the skip's "
-                                      "(share {:.3g}).",
-                                      j.module, j.sublayer, sub.share),
-                          fmt::format("sublayer share below {}", kAgainst), "model"}});
+      against.push_back(
+          {-sub.share, fmt::format("{}, {}: the sublayer's gradient works against the skip's "
+                                   "(share {:.3g}).",
+                                   j.module, j.sublayer, sub.share)});
   }
-  add_strongest(all, std::move(skips));
-  add_strongest(all, std::move(against));
+  add_strongest(all, skips, fmt::format("skip share above {}", kOneWay), "model");
+  add_strongest(all, against, fmt::format("sublayer share below {}", kAgainst), "model");
   const auto& b = inspection.memory.branches;
   const bool by_layer = std::ranges::all_of(b, [&](const Branch& branch) {
     return !inspection.capture.roles.layer(branch.name).empty();
@@ -138,13 +137,12 @@ void about_units(const Inspection& inspection, std::vector<Remark>& all) {
     if (n.op != "relu") continue;
     double zeros = statistics(n.value).zeros;
     if (zeros > kSilent)
-      silent.push_back({zeros,
-                        {fmt::format("{}: {:.1f} % of the hidden units are 0 for these tokens and "
-                                     "pass no gradient.",
-                                     n.path, 100 * zeros),
-                         fmt::format("zero share above {}", kSilent), "walk"}});
+      silent.push_back(
+          {zeros, fmt::format("{}: {:.1f} % of the hidden units are 0 for these tokens and "
+                              "pass no gradient.",
+                              n.path, 100 * zeros)});
   }
-  add_strongest(all, std::move(silent));
+  add_strongest(all, silent, fmt::format("zero share above {}", kSilent), "walk");
 }
 
 void about_tokens(const Inspection& inspection, std::vector<Remark>& all) {
