@@ -30,9 +30,9 @@ struct Option {
   std::string help;
   std::string group;                        // its heading in the help
   std::optional<std::string> default_text;  // instead of the value that the field has
-  bool argument = false;                    // stands on the command line without its name
+  bool argument = false;                    // given without its name
   bool required = false;                    // must be given
-  bool in_config = true;                    // may stand in a configuration file
+  bool in_config = true;                    // a configuration file may have it
   char delimiter = 0;                       // between the values of a list that are given as one
   std::vector<std::string> choices;         // the only values, where there are any
   Range range;                              // of a number; the help says it
@@ -45,7 +45,7 @@ struct Option {
 
   bool is_flag() const { return std::holds_alternative<bool*>(field); }
   bool is_list() const { return std::holds_alternative<std::vector<std::string>*>(field); }
-  // What stands for the value: N, X, FILE, FOLDER or TEXT; empty for a flag.
+  // The placeholder of the value: N, X, FILE, FOLDER or TEXT; empty for a flag.
   std::string placeholder() const;
   // The value unless given; empty where there is nothing to show.
   std::string shown_default() const;

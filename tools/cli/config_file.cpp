@@ -44,7 +44,7 @@ void apply_config(Command& command, const std::vector<Command>& all, const std::
     const std::string place = path + ":" + std::to_string(e.line);
     if (!e.table.empty() && e.table != command.name)
       throw FileError(place,
-                      fmt::format("'[{}]' is no table of glim {}: its options stand under [{}], or "
+                      fmt::format("'[{}]' is no table of glim {}: its options are under [{}], or "
                                   "under no table",
                                   e.table, command.name, command.name));
     if (e.is_table) continue;

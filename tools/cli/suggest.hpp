@@ -14,10 +14,10 @@ namespace glim {
 std::string about_option(const Command& command, const std::vector<Command>& all,
                          const std::string& name, bool in_config = false);
 
-// The same for a verb that there is not.
+// The same for an unknown verb.
 std::string about_verb(const std::vector<Command>& all, const std::string& name);
 
-// A word that stands where an option is expected.
+// For a word in the place of an option.
 std::string about_word(const Command& command, const std::vector<Command>& all,
                        const std::string& word);
 

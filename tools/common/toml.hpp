@@ -10,10 +10,10 @@
 namespace glim {
 
 struct TomlEntry {
-  std::string table, key;  // of a dotted key what stands before the last dot is a table
+  std::string table, key;  // the table of a dotted key is the part before the last dot
   std::vector<std::string> values;
   int line = 0;
-  bool quoted = false;    // a value stands in quotation marks
+  bool quoted = false;    // a value is in quotation marks
   bool is_table = false;  // the line that opens a table
 };
 

@@ -19,7 +19,7 @@
 // tools/inspect/node_names.hpp says how nodes and parts are named. A module is named by its path, in which * is any run
 // of characters and ? is one.
 //
-// Errors: ValueError naming the option, for a text of another form, a head that there is not, and a name that no node
+// Errors: ValueError naming the option, for a text of another form, an unknown head, and a name that no node
 // of the pass has.
 #pragma once
 

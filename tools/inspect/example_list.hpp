@@ -47,7 +47,7 @@ void each_example_option(Options& o, const F& f) {
     "….skip2, ….sublayer2");
   f(Backward, "zero", c.zero,
     "the gradient of these nodes is 0: NODE, or a part: NODE:HEAD, NODE[0,1:3]");
-  f(Backward, "freeze", c.freeze, "none of these nodes' gradient reaches what lies below them");
+  f(Backward, "freeze", c.freeze, "none of these nodes' gradient reaches the nodes below them");
   f(Backward, "scale-gradient", c.scale_gradient,
     "the gradient of these nodes times a number: NODE=C, NODE:HEAD=C, NODE[0,1:3]=C");
 }

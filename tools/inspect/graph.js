@@ -1,6 +1,6 @@
 // The graph of a module: its nodes in layers, inputs above, edges around the boxes.
 //
-// A node's layer is the longest way to it; what has no input of its own stands just above its first
+// A node's layer is the longest way to it; a node without inputs is just above its first
 // reader. An edge over several layers keeps a place in each of them (Sugiyama et al. 1981), so that it
 // crosses no box. Each layer is ordered by the mean place of its neighbours, which keeps crossings few.
 "use strict";
@@ -35,7 +35,7 @@ const Graph = {
         way.slice(1).forEach((next, i) => join(way[i], next));
         edges.push({from: k, to: b.id, way});
       }
-    // What has no input stands beside the way of the values and does not bend it.
+    // A node without inputs is beside the way of the values and does not bend it.
     const weight = n => n.box && !n.box.inputs.length ? 0.01 : 1;
     const spread = layer => {  // beside each other, as near to where they want to be as their order allows
       let right = 0;

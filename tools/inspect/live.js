@@ -1,7 +1,7 @@
 // What can be changed in a page of glim inspect --live: each change runs Glim's forward and backward anew, in the page.
 //
 // The state is a request (tools/inspect/request.hpp), whose names are options of the command line; the command that
-// gives the present state natively stands below the controls.
+// gives the present state natively is below the controls.
 "use strict";
 Glim.live = (() => {
 if (!Glim.data.live) return null;
@@ -113,7 +113,7 @@ function change(values) {
   }
   update();
 }
-// A fresh model stands in the model's place, an image's pixels in that of a file.
+// A fresh model takes the model's place, an image's pixels in that of a file.
 function asked(request) {
   const {model, fresh, ...rest} = request;
   if (images) {

@@ -1,5 +1,5 @@
 // The guided path of a live page: stops of about a minute and a half each, seven where there are sentence pairs. A stop
-// asks a question, changes something, and answers with the numbers of the pass that is shown. Questions stand before
+// asks a question, changes something, and answers with the numbers of the pass that is shown. There are questions before
 // and after.
 // `when` says of which passes a stop or a question is.
 "use strict";

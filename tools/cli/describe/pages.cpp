@@ -57,7 +57,7 @@ std::string configuration_page(const Description& all) {
   std::string page = "# Configuration files\n\n" + generated(all, "configuration");
   page += fmt::format(R"(
 A configuration is a file of `name = value` lines, in TOML: text in quotes, numbers, `true` and `false`, lists in
-brackets, comments behind `#`. The names are those of the options without their dashes. They stand under no table
+brackets, comments behind `#`. The names are those of the options without their dashes. They are under no table
 or under that of the verb, `[train]`. The command line has the last word. What neither gives is the default of
 the kind of model and of the task.
 

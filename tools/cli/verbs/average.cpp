@@ -1,4 +1,4 @@
-// glim average: one model whose weights are the mean of several checkpoints'. The folder of a run stands for its
+// glim average: one model whose weights are the mean of several checkpoints'. The folder of a run means its
 // epoch-N.safetensors.
 #include <filesystem>
 #include <memory>

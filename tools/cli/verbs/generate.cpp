@@ -91,7 +91,7 @@ void run_generate(Command& command, GenerateArguments& a) {
   } catch (const ValueError& e) {
     throw ValueError("--" + e.op(), e.problem());
   }
-  // As characters, line ends are tokens of their own; else </s> stands for them.
+  // As characters, line ends are tokens of their own; else they are </s>.
   if (loaded.tokenizer->kind() == "char") a.sampling.never.push_back(kEos);
   std::vector<Index> prompt = prompt_tokens(a, loaded);
   Index last = prompt.back();

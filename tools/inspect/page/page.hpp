@@ -17,7 +17,7 @@ struct PageParts {
   std::string data;                       // JSON; in the page `Glim.data`
   std::vector<std::string_view> styles;   // after page.css
   std::vector<std::string_view> scripts;  // after D3 and page.js, in this order
-  std::string body;                       // HTML that stands within <main>
+  std::string body;                       // HTML within <main>
   bool webassembly = false;      // the policy lets the page start a module that it contains
   std::uint64_t most_bytes = 0;  // ValueError when the page would be larger; 0: no limit
   std::string advice;            // what to use then: "a shorter sentence or --no-tensors"

@@ -117,7 +117,7 @@ const Charts = {
     const together = Math.ceil(count / Math.max(1, Math.floor(room / 3)));
     const columns = Math.ceil(count / together), cell = Math.min(80, room / columns);
     const height = size * map.rows.length, wide = Math.round(cell * columns);
-    // The record that a cell stands for.
+    // The record that a cell shows.
     const record_of = (row, column) => {
       const from = options.first + column * together, to = Math.min(from + together - 1, options.last);
       let most = from;
@@ -199,7 +199,7 @@ const Charts = {
         Glim.make("div", {class: "names", style: `width:${labels}px`}, names.map((name, i) =>
           Glim.make("div", {style: `height:${size}px;line-height:${size}px`, title: map.rows[i]}, name))),
         Glim.make("div", {}, canvas, Glim.make("div", {class: "axis-steps", style: `width:${wide}px`}, axis))),
-      together > 1 ? Glim.make("p", {class: "soft"}, `A cell stands for ${together} records and shows the largest; ` +
+      together > 1 ? Glim.make("p", {class: "soft"}, `A cell shows the largest of ${together} records; ` +
         "fewer steps show each.") : null,
     ].filter(Boolean);
   },

@@ -23,7 +23,7 @@ constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 constexpr const char* kQuantities[] = {"gradient_norm", "update_ratio", "rms",
                                        "similarity",    "entropy",      "saturation"};
 constexpr Index kMostHeads = 16'384;       // of all attentions
-constexpr std::size_t kLongestName = 256;  // of an attention: each head bears it
+constexpr std::size_t kLongestName = 256;  // of an attention; its heads' names contain it
 
 // Calls f(object, line number) for each whole line; whether the last one was cut short.
 template <class F>
