@@ -8,6 +8,7 @@
 
 #include "tensor/error.hpp"
 #include "tensor/parallel.hpp"
+#include "tensor/philox.hpp"
 #include "tensor/portable.hpp"
 
 namespace glim {
@@ -42,22 +43,10 @@ double pair_to_unit(std::uint32_t low, std::uint32_t high) {
 }  // namespace
 
 std::array<std::uint32_t, 4> philox(RandomKey key, std::uint64_t block) {
-  std::uint32_t c0 = static_cast<std::uint32_t>(block),
-                c1 = static_cast<std::uint32_t>(block >> 32);
-  std::uint32_t c2 = static_cast<std::uint32_t>(key.stream),
-                c3 = static_cast<std::uint32_t>(key.stream >> 32);
-  std::uint32_t k0 = static_cast<std::uint32_t>(key.seed),
-                k1 = static_cast<std::uint32_t>(key.seed >> 32);
-  for (int round = 0; round < 10; ++round) {
-    std::uint64_t p0 = std::uint64_t{0xD2511F53} * c0, p1 = std::uint64_t{0xCD9E8D57} * c2;
-    c0 = static_cast<std::uint32_t>(p1 >> 32) ^ c1 ^ k0;
-    c2 = static_cast<std::uint32_t>(p0 >> 32) ^ c3 ^ k1;
-    c1 = static_cast<std::uint32_t>(p1);
-    c3 = static_cast<std::uint32_t>(p0);
-    k0 += 0x9E3779B9;
-    k1 += 0xBB67AE85;
-  }
-  return {c0, c1, c2, c3};
+  auto product = [](std::uint64_t a, std::uint64_t b) { return (a & 0xFFFFFFFF) * b; };
+  auto [w] = philox_words(key.seed, key.stream, block, product);
+  auto low = [](std::uint64_t word) { return static_cast<std::uint32_t>(word); };
+  return {low(w[0]), low(w[1]), low(w[2]), low(w[3])};
 }
 
 double uniform_at(RandomKey key, std::uint64_t i) {

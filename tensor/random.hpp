@@ -1,5 +1,5 @@
-// Counter-based random numbers: Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as
-// easy as 1, 2, 3", table 2). Number i of stream s under seed k is a pure function of (k, s, i):
+// Counter-based random numbers: Philox4x32-10 (tensor/philox.hpp). Number i of stream s under seed k is a pure
+// function of (k, s, i):
 // whatever the number of threads and the order of work, the numbers are the same, and a dropout
 // mask need not be stored to be known again.
 //

@@ -1,7 +1,8 @@
-// Dropout from counters: Philox4x32-10 (tensor/random.hpp) on as many blocks at once as a vector has
+// Dropout from counters: Philox4x32-10 (tensor/philox.hpp) on as many blocks at once as a vector has
 // 64-bit lanes.
 #pragma once
 
+#include "tensor/philox.hpp"
 #include "tensor/simd/kernels.hpp"
 #include "tensor/simd/vec.hpp"
 
@@ -11,39 +12,23 @@ typedef std::uint32_t Words __attribute__((vector_size(kVectorBytes)));
 typedef std::uint64_t Pairs __attribute__((vector_size(kVectorBytes)));
 inline constexpr int kBlocks = kVectorBytes / 8;  // of four words
 
-// a·b of the low halves of 64-bit lanes.
-GLIM_INLINE Pairs product(Pairs a, std::uint64_t b) {
-#if defined(__AVX512F__)
-  return (Pairs)_mm512_mul_epu32((__m512i)a, _mm512_set1_epi64(static_cast<long long>(b)));
-#elif defined(__AVX2__)
-  return (Pairs)_mm256_mul_epu32((__m256i)a, _mm256_set1_epi64x(static_cast<long long>(b)));
-#else
-  return (a & 0xFFFFFFFF) * b;
-#endif
-}
-
 // Words of elements 4·block ... 4·(block + kBlocks) - 1, in order.
 GLIM_INLINE void draw(const DropSpec& drop, std::uint64_t block, Words out[2]) {
   constexpr std::uint64_t kLow = 0xFFFFFFFF;
   Pairs lanes{};
   for (int i = 0; i < kBlocks; ++i) lanes[i] = static_cast<std::uint64_t>(i);
-  Pairs counter = lanes + block;
-  // Lane i holds a word of block + i; only the low half of a lane counts.
-  Pairs c0 = counter & kLow, c1 = counter >> 32;
-  Pairs c2 = Pairs{} + (drop.stream & kLow), c3 = Pairs{} + (drop.stream >> 32);
-  std::uint32_t k0 = static_cast<std::uint32_t>(drop.seed);
-  std::uint32_t k1 = static_cast<std::uint32_t>(drop.seed >> 32);
-  for (int round = 0; round < 10; ++round) {
-    Pairs p0 = product(c0, 0xD2511F53), p1 = product(c2, 0xCD9E8D57);
-    c0 = (p1 >> 32) ^ c1 ^ k0;
-    c2 = (p0 >> 32) ^ c3 ^ k1;
-    c1 = p1;
-    c3 = p0;
-    k0 += 0x9E3779B9;
-    k1 += 0xBB67AE85;
-  }
-  Pairs first = (c0 & kLow) | c1 << 32,
-        second = (c2 & kLow) | c3 << 32;  // words 0 1 and 2 3 of each block
+  auto product = [](Pairs a, std::uint64_t b) __attribute__((always_inline)) {
+#if defined(__AVX512F__)
+    return (Pairs)_mm512_mul_epu32((__m512i)a, _mm512_set1_epi64(static_cast<long long>(b)));
+#elif defined(__AVX2__)
+    return (Pairs)_mm256_mul_epu32((__m256i)a, _mm256_set1_epi64x(static_cast<long long>(b)));
+#else
+    return (a & kLow) * b;
+#endif
+  };
+  auto [w] = philox_words(drop.seed, drop.stream, lanes + block, product);
+  Pairs first = (w[0] & kLow) | w[1] << 32,
+        second = (w[2] & kLow) | w[3] << 32;  // words 0 1 and 2 3 of each block
   out[0] = (Words)shuffled<0>(first, second);
   out[1] = (Words)shuffled<kBlocks / 2>(first, second);
 }
