@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cblas.h>
 #include <climits>
+#include <dlfcn.h>
 #include <initializer_list>
+#include <sys/mman.h>
+#include <vector>
 
 #include "tensor/error.hpp"
 #include "tensor/parallel.hpp"
@@ -11,17 +14,75 @@
 namespace glim {
 namespace {
 
-// The tiles of a product are what runs in parallel. OpenBLAS asks its own setting, which a thread makes once,
-// or OpenMP's, which ends with the parallel loop it was made in. num_threads() is read first because both
-// lower omp_get_max_threads().
-void one_thread_a_call() {
+// The functions of the library, which is loaded when it is first asked for.
+struct OpenBlas {
+  decltype(&cblas_sgemm) sgemm;
+  decltype(&cblas_dgemm) dgemm;
+  decltype(&openblas_set_num_threads) set_num_threads;
+  decltype(&openblas_get_config) config;
+  decltype(&openblas_get_corename) core;
+  decltype(&openblas_get_parallel) parallel;
+  void* (*take_buffer)(int);
+  void (*give_buffer)(void*);
+};
+
+// OpenBLAS takes a buffer for each thread when it is loaded, and another for each that multiplies. Before 0.3.30 it
+// asks a system that refuses one again, for ever.
+void require_room_for_buffers() {
+  constexpr std::size_t kBuffer = std::size_t{128} << 20, kLibrary = std::size_t{64} << 20;
+  const std::size_t bytes = 2 * static_cast<std::size_t>(num_threads()) * kBuffer + kLibrary;
+  void* room = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED)
+    throw MemoryError("OpenBLAS", "the system refused " + std::to_string(bytes >> 20) +
+                                      " MiB, which are two buffers per thread; raise the limit "
+                                      "(ulimit -v or -d) or lower OMP_NUM_THREADS");
+  munmap(room, bytes);
+}
+
+OpenBlas load_library() {
+  require_room_for_buffers();
+  void* library = dlopen(GLIM_OPENBLAS, RTLD_NOW);  // the build that Glim was configured with
+  if (!library) library = dlopen("libopenblas.so.0", RTLD_NOW);
+  if (!library)
+    throw StateError("OpenBLAS", "not found; apt-get install libopenblas0-openmp (" +
+                                     std::string(dlerror()) + ")");
+  OpenBlas blas{};
+  auto find = [&](auto& function, const char* name) {
+    function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(library, name));
+    if (!function) throw StateError("OpenBLAS", std::string("the library has no ") + name);
+  };
+  find(blas.sgemm, "cblas_sgemm");
+  find(blas.dgemm, "cblas_dgemm");
+  find(blas.set_num_threads, "openblas_set_num_threads");
+  find(blas.config, "openblas_get_config");
+  find(blas.core, "openblas_get_corename");
+  find(blas.parallel, "openblas_get_parallel");
+  find(blas.take_buffer, "blas_memory_alloc");
+  find(blas.give_buffer, "blas_memory_free");
+  // Every thread's buffer is taken while there is room for it, and kept for its products.
+  blas.set_num_threads(1);
+  std::vector<void*> buffers(static_cast<std::size_t>(num_threads()));
+  for (void*& buffer : buffers) buffer = blas.take_buffer(0);
+  for (void* buffer : buffers) blas.give_buffer(buffer);
+  return blas;
+}
+
+const OpenBlas& library() {
+  static const OpenBlas blas = load_library();
+  return blas;
+}
+
+// The tiles of a product run in parallel, so a call has one thread. OpenBLAS reads its own setting, which each
+// thread makes once, or OpenMP's, which ends with the parallel loop it was made in.
+const OpenBlas& library_of_this_thread() {
   thread_local const bool set = [] {
-    (void)num_threads();
-    openblas_set_num_threads(1);
+    library().set_num_threads(1);
     return true;
   }();
   (void)set;
   confine_libraries();
+  return library();
 }
 
 void require_blas_extents(std::initializer_list<Index> extents) {
@@ -29,10 +90,6 @@ void require_blas_extents(std::initializer_list<Index> extents) {
     throw ShapeError("matmul", "an extent is beyond the 32-bit integers of BLAS");
 }
 
-template <class T>
-constexpr auto kGemm = cblas_dgemm;
-template <>
-constexpr auto kGemm<float> = cblas_sgemm;
 blasint blas_int(Index i) { return static_cast<blasint>(i); }
 CBLAS_TRANSPOSE transposition(bool transpose) { return transpose ? CblasTrans : CblasNoTrans; }
 
@@ -41,17 +98,24 @@ CBLAS_TRANSPOSE transposition(bool transpose) { return transpose ? CblasTrans : 
 template <class T>
 void blas_gemm(const Gemm<T>& p) {
   require_blas_extents({p.m, p.n, p.k, p.lda, p.ldb, p.ldc});
-  one_thread_a_call();
-  kGemm<T>(CblasRowMajor, transposition(p.transpose_a), transposition(p.transpose_b), blas_int(p.m),
-           blas_int(p.n), blas_int(p.k), p.alpha, p.a, blas_int(p.lda), p.b, blas_int(p.ldb),
-           p.beta, p.c, blas_int(p.ldc));
+  const OpenBlas& blas = library_of_this_thread();
+  auto multiply = [&](auto gemm) {
+    gemm(CblasRowMajor, transposition(p.transpose_a), transposition(p.transpose_b), blas_int(p.m),
+         blas_int(p.n), blas_int(p.k), p.alpha, p.a, blas_int(p.lda), p.b, blas_int(p.ldb), p.beta,
+         p.c, blas_int(p.ldc));
+  };
+  if constexpr (std::is_same_v<T, float>)
+    multiply(blas.sgemm);
+  else
+    multiply(blas.dgemm);
 }
 template void blas_gemm(const Gemm<float>&);
 template void blas_gemm(const Gemm<double>&);
 
 BlasInfo blas_info() {
   constexpr const char* kParallel[] = {"sequential", "pthread", "openmp"};
-  return {openblas_get_config(), openblas_get_corename(), kParallel[openblas_get_parallel()]};
+  const OpenBlas& blas = library();
+  return {blas.config(), blas.core(), kParallel[blas.parallel()]};
 }
 
 }  // namespace glim

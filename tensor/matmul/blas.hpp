@@ -1,4 +1,5 @@
-// OpenBLAS, on one thread a call. ShapeError for an extent beyond its 32-bit integers.
+// OpenBLAS, on one thread a call. The library is loaded by the first of these calls. StateError where it is not
+// installed, MemoryError where its buffers find no room, ShapeError for an extent beyond its 32-bit integers.
 #pragma once
 
 #include <string>

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tensor/error.hpp"
+#include "tensor/matmul/blas.hpp"
 
 namespace glim {
 namespace {
@@ -158,13 +159,18 @@ Products choose_products(const char* asked) {
 }
 
 namespace {
+// Errors of OpenBLAS are those of who asks for it, not of a product in the midst of a run.
+Products loaded(Products products) {
+  if (products == Products::OpenBlas) blas_info();
+  return products;
+}
 std::atomic<Products>& chosen_products() {
-  static std::atomic<Products> products = choose_products(std::getenv("GLIM_PRODUCTS"));
+  static std::atomic<Products> products = loaded(choose_products(std::getenv("GLIM_PRODUCTS")));
   return products;
 }
 }  // namespace
 
 Products products_in_use() { return chosen_products().load(std::memory_order_relaxed); }
-void use_products(Products products) { chosen_products() = products; }
+void use_products(Products products) { chosen_products() = loaded(products); }
 
 }  // namespace glim

@@ -131,14 +131,11 @@ std::vector<Advice> advise(const Machine& machine, const Runtime& runtime,
     list.push_back(
         {"this build is not optimized", "meson setup build --buildtype=release && ninja -C build"});
 
-  if (runtime.blas_parallel == "pthread")
-    list.push_back(
-        {"this is the pthread build of OpenBLAS: beside OpenMP loops it is many times slower",
-         "apt-get install libopenblas-openmp-dev, then configure and build again"});
-  else if (runtime.blas_parallel == "sequential")
-    list.push_back(
-        {"this is the sequential build of OpenBLAS, not the one that Debian makes for OpenMP",
-         "apt-get install libopenblas-openmp-dev, then configure and build again"});
+  if (runtime.blas_parallel == "pthread" || runtime.blas_parallel == "sequential")
+    list.push_back({fmt::format("this is the {} build of OpenBLAS, not the one that Debian makes "
+                                "for OpenMP, which Glim is measured with",
+                                runtime.blas_parallel),
+                    "apt-get install libopenblas0-openmp"});
 
   auto level = kernel_level(runtime.blas_core);
   int offered = cpu_level(machine.features);

@@ -101,7 +101,7 @@ std::string Graph::program(DType dtype) const {
     outputs += fmt::format("{}reshape(v{}, {{-1}})", outputs.empty() ? "" : ", ", i);
   const bool in_float64 = dtype == DType::Float64;
   return fmt::format(
-      R"(// g++ -std=c++20 -I. graph.cpp build/libglim.a -fopenmp -lopenblas
+      R"(// g++ -std=c++20 -I. graph.cpp build/libglim.a -fopenmp
 #include <iostream>
 
 #include "autograd/gradcheck/gradcheck.hpp"

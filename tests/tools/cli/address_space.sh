@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # address_space.sh GLIM: with however little address space, a verb does its work or says in one line why
-# not. OpenBLAS takes 128 MiB for each thread before main and as much in its first product.
+# not. OpenBLAS takes 128 MiB for each thread when it is loaded, and as much for their products.
 set -uo pipefail
 glim=$(realpath "$1")
 source "$(dirname "$0")/../common.sh"
@@ -19,7 +19,7 @@ within() {
     problem="status $status: crashed or hung: $(tail -1 err)"
   elif [ "$status" = 0 ]; then
     [ -s out ] && ! [ -s err ] || problem="status 0: $(head -c 1000 out err)"
-  elif [ "$(grep -c . err)" != 1 ]; then  # OpenMP begins its own with an empty line
+  elif [ "$(grep -c . err)" != 1 ]; then
     problem="status $status, not one line: $(cat err)"
   fi
   cat err >>said
@@ -29,11 +29,13 @@ for kib in 60000 150000 200000 300000 500000 700000 1000000 1500000 3000000; do
   for threads in 1 2 8; do
     within -v $kib $threads --version
     within -v $kib $threads translate --model model
+    within -v $kib $threads translate --model model --products openblas
     within -v $kib $threads doctor
   done
   within -d $kib 2 translate --model model
+  within -d $kib 2 translate --model model --products openblas
 done
 
 report "what is missing is named, with a remedy" \
-  "$(grep -Eq 'OpenBLAS was refused .*ulimit -v.*OMP_NUM_THREADS' said || sort said | uniq -c)"
+  "$(grep -Eq '^glim: error: OpenBLAS: the system refused .*ulimit -v.*OMP_NUM_THREADS' said || sort said | uniq -c)"
 summary

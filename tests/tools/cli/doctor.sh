@@ -16,7 +16,7 @@ has "cores" '^cores +([0-9]+|unknown); [0-9]+ processors? usable, load [0-9.]+'
 has "memory" '^memory +[0-9.]+ GiB, [0-9.]+ GiB free'
 has "BLAS" '^BLAS +OpenBLAS '
 has "the large product" '^large products +(own|openblas)( \(GLIM_PRODUCTS=.+\))?$'
-has "rates" '^  measured +own [0-9.]+, openblas [0-9.]+ GFLOP/s \([0-9.]+\)'
+has "rates" '^  measured +own [0-9.e+]+, openblas [0-9.e+]+ GFLOP/s'
 has "the program starts itself again to wait briefly" '^  waiting +GOMP_SPINCOUNT=10000$'
 doctor GOMP_SPINCOUNT=7
 has "what the user has set stays" '^  waiting +GOMP_SPINCOUNT=7$'

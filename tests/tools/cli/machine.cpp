@@ -132,7 +132,7 @@ TEST_CASE("a slow build and a slow BLAS are named") {
   CHECK(advice(m, r).starts_with("this build has sanitizers"));
   r = quick_runtime();
   r.blas_parallel = "pthread";
-  CHECK(advice(m, r).find("| apt-get install libopenblas-openmp-dev") != std::string::npos);
+  CHECK(advice(m, r).find("| apt-get install libopenblas0-openmp") != std::string::npos);
   r.blas_parallel = "sequential";
   CHECK(advice(m, r).starts_with("this is the sequential build of OpenBLAS"));
 }
