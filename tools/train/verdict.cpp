@@ -71,12 +71,12 @@ std::string not_learned(Learner& learner, const TrainOptions& o, const TrainStat
   const Frequencies guess = frequencies(learner.target_counts());
   const Measures loss = training_loss(learner, o.shards);
   // (With label smoothing and a rare class a good model's loss may be above the entropy: its errors are few.)
-  const auto guesses = [&](const Measures& m) {
-    return !(m.nll < kClearly * guess.entropy) &&
-           !(1 - m.accuracy() < kClearly * (1 - guess.largest)) && guess.entropy > 0;
+  const auto guesses = [&](const Measures& m, double clearly) {
+    return !(m.nll < clearly * guess.entropy) &&
+           !(1 - m.accuracy() < clearly * (1 - guess.largest)) && guess.entropy > 0;
   };
   std::string found;
-  if (guesses(loss))
+  if (guesses(loss, kClearly))
     found = fmt::format(
         "the training loss of {:.3f} is not clearly below {:.3f}, that of a guess by "
         "the targets' frequencies",
@@ -87,9 +87,9 @@ std::string not_learned(Learner& learner, const TrainOptions& o, const TrainStat
     found = said[0].empty() ? "every translation is empty"
                             : "every translation is the same: " + said[0];
   if (!found.empty()) return "not learned: " + found + "; try " + remedy(o, state, peak);
-  if (held_out.tokens > 0 && guesses(held_out))
+  if (held_out.tokens > 0 && guesses(held_out, 1))
     return fmt::format(
-        "learned by heart: the loss of {:.3f} on held-out data is not clearly below {:.3f}, that "
+        "learned by heart: the loss of {:.3f} on held-out data is not below {:.3f}, that "
         "of a "
         "guess by "
         "the targets' frequencies; try {}",
