@@ -135,6 +135,19 @@ TEST_CASE("two hundred hard functions: no wrong gradient passes, no right one fa
   }
 }
 
+// Far from 0 a small step along a random direction is rounded, which f's own values do not show.
+TEST_CASE("a right gradient far from 0 does not fail along a direction", "[gradcheck]") {
+  for (double c : {1e4, 1e6, 1e8, 1e10})
+    for (double k : {1e1, 1e3, 1e5, 1e6})
+      for (std::uint64_t n = 0; n < 10; ++n) {
+        const Tensor x = uniform({3}, -1, 1, {7, n}, DType::Float64) + c;
+        const GradcheckReport report = gradcheck([&](const Vars& v) { return sin(k * (v[0] - c)); },
+                                                 {x}, {.mode = Mode::Projection, .seed = n});
+        INFO("sin " << k << " (x - " << c << "), " << report);
+        CHECK(report.failed() == 0);
+      }
+}
+
 TEST_CASE("an input without a derivative that tells makes the report undecided", "[gradcheck]") {
   // The derivatives by x0 are right, and say nothing about the missing gradient of x1.
   auto missing = [](const Vars& v) { return v[0] * v[0] + sin(1e12 * v[1]).detach() + 0.0 * v[1]; };
