@@ -4,6 +4,10 @@
 #include <cmath>
 #include <fmt/format.h>
 
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/reduce.hpp"
+#include "tools/train/amount.hpp"
+
 namespace glim {
 
 double Measures::perplexity() const { return std::exp(nll); }
@@ -37,15 +41,36 @@ std::string Learner::describe(const Measures& m) const {
                      m.nll, m.perplexity());
 }
 
-std::vector<std::vector<std::int64_t>> divided(
-    const std::vector<std::vector<std::int64_t>>& batches, Index parts) {
-  std::vector<std::vector<std::int64_t>> list;
-  for (const auto& rows : batches)
+void Learner::choose_by_amount(Index examples) {
+  chosen_ = glim::choose_by_amount(options_, examples);
+}
+
+void Learner::add_choices(std::vector<std::string>& lines) const {
+  for (const std::string* line : {&held_out_, &chosen_})
+    if (!line->empty()) lines.push_back(*line);
+}
+
+Var classes_loss(const Var& logits, const Tensor& target, double label_smoothing, Index pad,
+                 Measures& sums) {
+  sums.correct += static_cast<Index>(sum(equal(argmax(logits.value(), -1), target)).item());
+  return sums.take(label_smoothing_loss(logits, target, label_smoothing, pad));
+}
+
+Index EpochBatches::begin(Split split, const std::vector<TokenPair>& pairs,
+                          const TrainOptions& options, Index epoch) {
+  auto& batches = split == Split::Train ? train_ : valid_;
+  batches.clear();
+  if (pairs.empty()) return 0;
+  BatchOptions o = batch_options(options);
+  o.shuffle = split == Split::Train;
+  const auto whole = epoch_batches(pairs, o, static_cast<std::uint64_t>(options.seed), epoch);
+  const Index parts = split == Split::Train ? options.shards : 1;
+  for (const auto& rows : whole)
     for (Index i = 0; i < parts; ++i) {
       const auto [begin, end] = part_rows(std::ssize(rows), i, parts);
-      list.emplace_back(rows.begin() + begin, rows.begin() + end);
+      batches.emplace_back(rows.begin() + begin, rows.begin() + end);
     }
-  return list;
+  return std::ssize(whole);
 }
 
 Index probe_row(Index i, Index count) { return i * count / Learner::kProbes; }

@@ -14,6 +14,7 @@
 
 #include "autograd/ops.hpp"
 #include "nn/module.hpp"
+#include "tools/data/corpus/batches.hpp"
 #include "tools/measure/probe.hpp"
 #include "tools/train/options.hpp"
 #include "tools/train/processes.hpp"
@@ -109,7 +110,34 @@ class Learner {
   virtual std::string demonstrate(const std::string& /*folder*/) { return {}; }
 
  protected:
+  // Chooses the options that depend on the number of training examples (amount.hpp).
+  void choose_by_amount(Index examples);
+  // Adds what was held out, and what was chosen, to a summary.
+  void add_choices(std::vector<std::string>& lines) const;
+
   TrainOptions options_;
+  std::string held_out_;  // which data validate, in a line; empty where that needs no words
+
+ private:
+  std::string chosen_;
+};
+
+// The loss of logits (N, C) for the classes in `target`, which are not `pad`. Counts those that are right.
+Var classes_loss(const Var& logits, const Tensor& target, double label_smoothing, Index pad,
+                 Measures& sums);
+
+// The batches of the current epochs, of pairs of tokens.
+class EpochBatches {
+ public:
+  // As Learner::begin.
+  Index begin(Split split, const std::vector<TokenPair>& pairs, const TrainOptions& options,
+              Index epoch);
+  const std::vector<std::int64_t>& rows(Split split, Index batch) const {
+    return (split == Split::Train ? train_ : valid_)[static_cast<std::size_t>(batch)];
+  }
+
+ private:
+  std::vector<std::vector<std::int64_t>> train_, valid_;
 };
 
 // The rows of the i-th of `parts` parts of `count` rows: neighbours, as many in each as can be.
@@ -119,10 +147,6 @@ struct RowRange {
 inline RowRange part_rows(Index count, Index i, Index parts) {
   return {count * i / parts, count * (i + 1) / parts};
 }
-// Each batch in `parts` parts.
-std::vector<std::vector<std::int64_t>> divided(
-    const std::vector<std::vector<std::int64_t>>& batches, Index parts);
-
 // The row, of `count`, of the i-th of Learner::kProbes samples.
 Index probe_row(Index i, Index count);
 

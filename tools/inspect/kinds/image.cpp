@@ -89,7 +89,7 @@ LoadedVit fresh_vit(const TrainOptions& o, const ImageSet& images) {
   require_tiles(c);
   std::vector<std::string> digits;
   for (Index i = 0; i < c.classes; ++i) digits.push_back(std::to_string(i));
-  return {Labels::of(digits), std::make_unique<Vit>(c), o.label_smoothing};
+  return {Labels::of(digits, "--labels"), std::make_unique<Vit>(c), o.label_smoothing};
 }
 
 // "ROW,COLUMN=VALUE" or "CHANNEL,ROW,COLUMN=VALUE" into image (1, C, H, W).

@@ -15,7 +15,7 @@ LoadedClassifier fresh_classifier(const TrainOptions& o) {
   seed(static_cast<std::uint64_t>(o.seed));
   LoadedClassifier fresh;
   fresh.tokenizer = train_tokenizer(tokenizer_options(o, false), sources_of(phrasebook_train()));
-  fresh.labels = Labels::of(std::vector<std::string>{"0", "1"});
+  fresh.labels = Labels::of(std::vector<std::string>{"0", "1"}, "--labels");
   fresh.model = std::make_unique<SequenceClassifier>(bert_config(o, fresh.tokenizer->size()),
                                                      fresh.labels.size(),
                                                      kNames<Pooling>.parse("pooling", o.pooling));

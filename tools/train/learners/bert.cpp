@@ -12,7 +12,6 @@
 #include "tools/data/corpus/corpus.hpp"
 #include "tools/data/corpus/split.hpp"
 #include "tools/data/phrasebook/phrasebook.hpp"
-#include "tools/train/amount.hpp"
 #include "tools/train/learners/sizes.hpp"
 #include "tools/train/option_list.hpp"
 
@@ -133,9 +132,8 @@ class MaskedLearner final : public Learner {
     left_out_ = drop_unknown(data_.train) + drop_unknown(data_.valid);
     if (data_.train.pairs.empty())
       throw ValueError("--min-frequency", "leaves no token in the vocabulary");
-    chosen_ = choose_by_amount(options_, std::ssize(data_.train.pairs));
+    choose_by_amount(std::ssize(data_.train.pairs));
     model_ = std::make_unique<MaskedLanguageModel>(config);
-    if (o.precision == "float64") model_->to(DType::Float64);
   }
 
   Module& model() override { return *model_; }
@@ -148,8 +146,7 @@ class MaskedLearner final : public Learner {
   std::vector<std::string> summary() const override {
     std::vector<std::string> lines = glim::describe(data_, *tokenizer_);
     note_smaller_vocabulary(options_, false, *tokenizer_, lines);
-    if (!held_out_.empty()) lines.push_back(held_out_);
-    if (!chosen_.empty()) lines.push_back(chosen_);
+    add_choices(lines);
     if (left_out_ > 0)
       lines.push_back(
           fmt::format("  left out: {} of unknown tokens", counted(left_out_, "sentence")));
@@ -285,15 +282,13 @@ class MaskedLearner final : public Learner {
   }
   Var masked_loss(const Masked& m, Measures& sums) {
     Var logits = (*model_)(m.ids, m.chosen);  // (M, V)
-    sums.correct += static_cast<Index>(sum(equal(argmax(logits.value(), -1), m.targets)).item());
-    return sums.take(label_smoothing_loss(logits, m.targets, options_.label_smoothing, kPad));
+    return classes_loss(logits, m.targets, options_.label_smoothing, kPad, sums);
   }
 
   TokenizerPtr tokenizer_;
   SentenceBatches data_;
   std::map<Index, RandomKey> drawn_;  // by training batch, in this epoch
   Index left_out_ = 0;
-  std::string held_out_, chosen_;
   std::unique_ptr<MaskedLanguageModel> model_;
 };
 

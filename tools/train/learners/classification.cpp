@@ -8,7 +8,6 @@
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tools/data/corpus/split.hpp"
-#include "tools/train/amount.hpp"
 #include "tools/train/learners/sizes.hpp"
 
 namespace glim {
@@ -69,14 +68,7 @@ std::vector<Classified> classify(const LoadedClassifier& classifier,
   }
   std::vector<std::int64_t> rows(sentences.size());
   std::iota(rows.begin(), rows.end(), 0);
-  Tensor probs = softmax((*classifier.model)(padded_ids(set.pairs, rows)).value())
-                     .to(DType::Float64)
-                     .contiguous();
-  auto best = argmax(probs, -1).to_vector<Index>();
-  std::vector<Classified> found;
-  for (std::size_t i = 0; i < sentences.size(); ++i)
-    found.push_back({best[i], select(probs, 0, static_cast<Index>(i)).to_vector<double>()});
-  return found;
+  return classified((*classifier.model)(padded_ids(set.pairs, rows)).value());
 }
 
 namespace {
@@ -102,11 +94,7 @@ class ClassificationLearner final : public Learner {
       tokenizer_ = d.tokenizer;
       labels_ = d.labels;
     } else {
-      try {
-        labels_ = Labels::of(names);
-      } catch (const ValueError& e) {
-        throw FileError(o.labelled, e.problem());
-      }
+      labels_ = Labels::of(names, o.labelled);
       if (o.init_from.empty()) {
         tokenizer_ = train_tokenizer(tokenizer_options(o, false), train.sentences);
         config = bert_config(o, tokenizer_->size());
@@ -124,7 +112,6 @@ class ClassificationLearner final : public Learner {
     }
     model_ = std::make_unique<SequenceClassifier>(config, labels_.size(), pooling);
     if (!started_from_.empty()) start_from(pretrained);
-    if (o.precision == "float64") model_->to(DType::Float64);
     auto take = [&](const LabelledSentences& from_file, SentenceSet& to) {
       std::vector<Index> numbers = label_numbers(from_file, labels_);
       for (std::size_t i = 0; i < numbers.size(); ++i)
@@ -132,7 +119,7 @@ class ClassificationLearner final : public Learner {
     };
     take(train, data_.train);
     take(valid, data_.valid);
-    chosen_ = choose_by_amount(options_, std::ssize(data_.train.pairs));
+    choose_by_amount(std::ssize(data_.train.pairs));
   }
 
   Module& model() override { return *model_; }
@@ -147,8 +134,7 @@ class ClassificationLearner final : public Learner {
   std::vector<std::string> summary() const override {
     std::vector<std::string> lines = glim::describe(data_, *tokenizer_);
     note_smaller_vocabulary(options_, false, *tokenizer_, lines);
-    if (!held_out_.empty()) lines.push_back(held_out_);
-    if (!chosen_.empty()) lines.push_back(chosen_);
+    add_choices(lines);
     lines.push_back("  labels: " + labels_.list());
     if (!started_from_.empty())
       lines.push_back("  sizes, vocabulary and encoder weights are those of " + started_from_);
@@ -206,8 +192,7 @@ class ClassificationLearner final : public Learner {
       ids = where(hidden, scalar(static_cast<double>(kUnk), DType::Int64), ids);
     }
     Var logits = (*model_)(ids);  // (B, C)
-    sums.correct += static_cast<Index>(sum(equal(argmax(logits.value(), -1), target)).item());
-    return sums.take(label_smoothing_loss(logits, target, options_.label_smoothing, -1));
+    return classes_loss(logits, target, options_.label_smoothing, -1, sums);
   }
 
   void start_from(const StateDict& pretrained) {
@@ -224,7 +209,7 @@ class ClassificationLearner final : public Learner {
   TokenizerPtr tokenizer_;
   Labels labels_;
   SentenceBatches data_;
-  std::string started_from_, held_out_, chosen_;
+  std::string started_from_;
   std::unique_ptr<SequenceClassifier> model_;
 };
 

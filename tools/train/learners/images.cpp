@@ -14,7 +14,6 @@
 #include "tools/data/images/augment.hpp"
 #include "tools/data/images/idx.hpp"
 #include "tools/data/images/png.hpp"
-#include "tools/train/amount.hpp"
 #include "tools/train/fingerprint.hpp"
 #include "tools/train/learners/sizes.hpp"
 #include "tools/train/option_list.hpp"
@@ -116,12 +115,7 @@ std::vector<Classified> classify(const LoadedVit& vit, const ImageSet& set,
   require_size(set, vit.model->config());
   NoGrad no_tape;
   Var images(images_at(set, rows).to(vit.model->pixel_mean.dtype()));
-  Tensor probs = softmax((*vit.model)(images).value()).to(DType::Float64).contiguous();
-  auto best = argmax(probs, -1).to_vector<Index>();
-  std::vector<Classified> found;
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    found.push_back({best[i], select(probs, 0, static_cast<Index>(i)).to_vector<double>()});
-  return found;
+  return classified((*vit.model)(images).value());
 }
 
 std::vector<Index> label_numbers(const ImageSet& set, const Labels& labels) {
@@ -156,7 +150,7 @@ class ImageLearner final : public Learner {
   ImageLearner(const TrainOptions& o, const Checkpoint* from) : Learner(o) {
     check_images(o);
     read_images();
-    chosen_ = choose_by_amount(options_, std::ssize(train_.rows));
+    choose_by_amount(std::ssize(train_.rows));
     VitConfig config;
     if (from) {
       DescribedVit d = described_vit(*from, o.out);
@@ -164,11 +158,7 @@ class ImageLearner final : public Learner {
       labels_ = d.labels;
     } else {
       require_every_class(*train_.set);
-      try {
-        labels_ = Labels::of(train_.set->classes);
-      } catch (const ValueError& e) {
-        throw FileError(train_.set->name, e.problem());
-      }
+      labels_ = Labels::of(train_.set->classes, train_.set->name);
       config = sizes_of<VitConfig>(o);
       config.channels = train_.set->channels;
       config.height = train_.set->height;
@@ -183,7 +173,6 @@ class ImageLearner final : public Learner {
         p->numbers = label_numbers(*p->set, labels_);
       }
     measure_pixels();
-    if (o.precision == "float64") model_->to(DType::Float64);
   }
 
   Module& model() override { return *model_; }
@@ -209,8 +198,7 @@ class ImageLearner final : public Learner {
         "data: {} training images, {} validation; {} x {} pixels, {} channel{}; {} classes: {}",
         train_.rows.size(), valid_.rows.size(), set.height, set.width, set.channels,
         set.channels > 1 ? "s" : "", labels_.size(), labels_.list())};
-    if (!held_out_.empty()) lines.push_back(held_out_);
-    if (!chosen_.empty()) lines.push_back(chosen_);
+    add_choices(lines);
     if (set.left_out > 0)
       lines.push_back(fmt::format("  left out: {}, not PNG", counted(set.left_out, "file")));
     lines.push_back(fmt::format("  patches of {0} x {0}: {1} per image", model_->config().patch,
@@ -319,8 +307,7 @@ class ImageLearner final : public Learner {
       images = augment(images, movement, generator().next());
     Tensor target = label_tensor(part(split).numbers, rows);
     Var logits = (*model_)(Var(images.to(model_->pixel_mean.dtype())));  // (B, classes)
-    sums.correct += static_cast<Index>(sum(equal(argmax(logits.value(), -1), target)).item());
-    return sums.take(label_smoothing_loss(logits, target, options_.label_smoothing, -1));
+    return classes_loss(logits, target, options_.label_smoothing, -1, sums);
   }
 
   void read_images() {
@@ -389,7 +376,6 @@ class ImageLearner final : public Learner {
   }
 
   Part train_, valid_;
-  std::string held_out_, chosen_;
   Labels labels_;
   std::unique_ptr<Vit> model_;
 };

@@ -43,7 +43,9 @@ std::unique_ptr<Learner> make_learner(const TrainOptions& options, const Checkpo
     if (k.name == options.kind) {
       require_memory(options, static_cast<double>(inspect_machine().memory_bytes));
       seed(static_cast<std::uint64_t>(options.seed));
-      return k.learner(options, from);
+      auto learner = k.learner(options, from);
+      if (options.precision == "float64") learner->model().to(DType::Float64);
+      return learner;
     }
   throw ValueError("--kind", "'" + options.kind + "' is not one of " + kind_names());
 }

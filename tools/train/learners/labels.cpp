@@ -5,6 +5,8 @@
 #include <optional>
 
 #include "tensor/error.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/reduce.hpp"
 #include "tools/common/number.hpp"
 #include "tools/common/utf8.hpp"
 #include "tools/data/corpus/corpus.hpp"
@@ -20,15 +22,15 @@ bool blank(std::string_view text) { return split_spaces(text).empty(); }
 
 }  // namespace
 
-Labels Labels::of(std::span<const std::string> all) {
+Labels Labels::of(std::span<const std::string> all, const std::string& where) {
   Labels l;
   l.names_.assign(all.begin(), all.end());
   std::sort(l.names_.begin(), l.names_.end());
   l.names_.erase(std::unique(l.names_.begin(), l.names_.end()), l.names_.end());
   if (l.names_.size() < 2)
-    throw ValueError("labels", "a classifier needs at least two different labels, not " +
-                                   (l.names_.empty() ? "none" : "only '" + l.names_[0] + "'") +
-                                   ": add examples of another");
+    throw FileError(where, "a classifier needs at least two different labels, not " +
+                               (l.names_.empty() ? "none" : "only '" + l.names_[0] + "'") +
+                               ": add examples of another");
   bool numbers = std::all_of(l.names_.begin(), l.names_.end(), [](const std::string& n) {
     return number_in<long long>(n).has_value();
   });
@@ -59,6 +61,14 @@ std::string Labels::list() const {
   std::string text;
   for (const std::string& n : names_) text += (text.empty() ? "" : ", ") + n;
   return text;
+}
+
+std::vector<Classified> classified(const Tensor& logits) {
+  Tensor probs = softmax(logits).to(DType::Float64).contiguous();
+  std::vector<Classified> found;
+  for (Index best : argmax(probs, -1).to_vector<Index>())
+    found.push_back({best, select(probs, 0, std::ssize(found)).to_vector<double>()});
+  return found;
 }
 
 LabelledSentences read_labelled(const std::string& path, const std::string& columns) {

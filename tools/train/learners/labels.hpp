@@ -8,15 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "tensor/shape.hpp"
+#include "tensor/tensor.hpp"
 
 namespace glim {
 
 class Labels {
  public:
   Labels() = default;
-  // ValueError for fewer than two different ones.
-  static Labels of(std::span<const std::string> all);
+  // FileError naming `where` for fewer than two different ones.
+  static Labels of(std::span<const std::string> all, const std::string& where);
   // FileError naming `where` for text that is not to_json's.
   static Labels from_json(const std::string& text, const std::string& where);
   std::string to_json() const;
@@ -37,6 +37,8 @@ struct Classified {
   Index label = 0;
   std::vector<double> probs;  // by class
 };
+// Of each row of logits (N, C).
+std::vector<Classified> classified(const Tensor& logits);
 
 // Sentences with a label each: a table (tools/data/corpus/records.hpp) with the columns sentence and label, or
 // lines of sentence<TAB>label, the label behind the last tab.

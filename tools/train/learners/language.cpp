@@ -10,7 +10,6 @@
 #include "tools/data/corpus/split.hpp"
 #include "tools/data/corpus/text_stream.hpp"
 #include "tools/data/phrasebook/phrasebook.hpp"
-#include "tools/train/amount.hpp"
 #include "tools/train/fingerprint.hpp"
 #include "tools/train/learners/sizes.hpp"
 #include "tools/train/option_list.hpp"
@@ -127,9 +126,8 @@ class LanguageLearner final : public Learner {
       throw ValueError("--block", fmt::format("{} tokens of context need more than the {} training "
                                               "tokens of {}: a smaller --block, or more text",
                                               o.block, train_.size(), train_name_));
-    chosen_ = choose_by_amount(options_, std::ssize(train_) / o.block);
+    choose_by_amount(std::ssize(train_) / o.block);
     model_ = std::make_unique<Gpt>(config);
-    if (o.precision == "float64") model_->to(DType::Float64);
   }
 
   Module& model() override { return *model_; }
@@ -149,8 +147,7 @@ class LanguageLearner final : public Learner {
         fmt::format("data: {} training tokens, {} validation; {} tokens in the vocabulary",
                     train_.size(), valid_.size(), tokenizer_->size())};
     note_smaller_vocabulary(options_, false, *tokenizer_, lines);
-    if (!held_out_.empty()) lines.push_back(held_out_);
-    if (!chosen_.empty()) lines.push_back(chosen_);
+    add_choices(lines);
     auto count = [&](const std::vector<Index>& tokens, const char* what) {
       if (auto unknown = std::count(tokens.begin(), tokens.end(), kUnk))
         lines.push_back(fmt::format("  {} tokens {} are not in the vocabulary", unknown, what));
@@ -286,7 +283,7 @@ class LanguageLearner final : public Learner {
   }
 
   TokenizerPtr tokenizer_;
-  std::string train_name_, held_out_, chosen_;
+  std::string train_name_;
   std::vector<Index> train_, valid_;
   std::size_t never_predicted_ = 0;  // tokens of the text that the model cannot say
   std::unique_ptr<Gpt> model_;

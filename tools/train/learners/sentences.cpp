@@ -38,22 +38,6 @@ Tensor padded_ids(const std::vector<TokenPair>& pairs, const std::vector<std::in
   return from_vector(b.source, {b.size, b.source_length});
 }
 
-Index SentenceBatches::begin(Split split, const TrainOptions& options, Index epoch) {
-  auto& batches = split == Split::Train ? train_batches_ : valid_batches_;
-  BatchOptions o = batch_options(options);
-  o.shuffle = split == Split::Train;
-  batches.clear();
-  if (!part(split).pairs.empty())
-    batches = epoch_batches(part(split).pairs, o, static_cast<std::uint64_t>(options.seed), epoch);
-  const Index count = std::ssize(batches);
-  if (split == Split::Train) batches = divided(batches, options.shards);
-  return count;
-}
-
-const std::vector<std::int64_t>& SentenceBatches::rows(Split split, Index batch) const {
-  return (split == Split::Train ? train_batches_ : valid_batches_)[static_cast<std::size_t>(batch)];
-}
-
 std::pair<Split, std::int64_t> SentenceBatches::probe(Index i) const {
   Split split = valid.pairs.empty() ? Split::Train : Split::Valid;
   return {split, probe_row(i, static_cast<Index>(part(split).pairs.size()))};

@@ -33,14 +33,18 @@ class SentenceBatches {
   SentenceSet train, valid;
 
   const SentenceSet& part(Split split) const { return split == Split::Train ? train : valid; }
-  Index begin(Split split, const TrainOptions& options, Index epoch);
-  const std::vector<std::int64_t>& rows(Split split, Index batch) const;
+  Index begin(Split split, const TrainOptions& options, Index epoch) {
+    return batches_.begin(split, part(split).pairs, options, epoch);
+  }
+  const std::vector<std::int64_t>& rows(Split split, Index batch) const {
+    return batches_.rows(split, batch);
+  }
   // The pair that Learner::probe takes.
   std::pair<Split, std::int64_t> probe(Index i) const;
   std::string fingerprint() const;
 
  private:
-  std::vector<std::vector<std::int64_t>> train_batches_, valid_batches_;
+  EpochBatches batches_;
 };
 
 // A description of the data, in one line or more.

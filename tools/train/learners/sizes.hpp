@@ -56,12 +56,29 @@ void each_size_of_stack(C& c, const F& f) {
   f("norm_eps", c.norm_eps);
 }
 
-// Options and files say "as dropout" by a number below 0.
-inline std::optional<double> unless_below_0(double p) {
-  return p < 0 ? std::nullopt : std::optional<double>(p);
+// A field as options and files have it: the name of a choice, and below 0 for "as dropout".
+template <class Field>
+auto stored(const Field& field) {
+  if constexpr (std::is_enum_v<Field>)
+    return kNames<Field>.print(field);
+  else if constexpr (std::is_same_v<Field, std::optional<double>>)
+    return field.value_or(-1);
+  else
+    return field;
 }
 template <class Field>
-constexpr bool kIsOptional = std::is_same_v<Field, std::optional<double>>;
+using Stored = decltype(stored(std::declval<Field>()));
+
+// ValueError naming the option for an unknown choice.
+template <class Field>
+void restore(const Size& size, Field& field, const Stored<Field>& value) {
+  if constexpr (std::is_enum_v<Field>)
+    field = kNames<Field>.parse(size.name, value);
+  else if constexpr (std::is_same_v<Field, std::optional<double>>)
+    field = value < 0 ? std::nullopt : std::optional<double>(value);
+  else
+    field = value;
+}
 
 // f(size, field) or f(size, field, option) for each.
 template <SizesOf<TransformerConfig> C, class F>
@@ -151,17 +168,8 @@ void each_size(C& c, const F& f) {
 template <class Config>
 Config sizes_of(const TrainOptions& o) {
   Config c;
-  auto take = [&](const Size& size, auto& field, const auto& value) {
-    using Field = std::remove_cvref_t<decltype(field)>;
-    if constexpr (std::is_enum_v<Field>)
-      field = kNames<Field>.parse(size.name, value);
-    else if constexpr (kIsOptional<Field>)
-      field = unless_below_0(value);
-    else
-      field = value;
-  };
   each_size(c, [&](const Size& size, auto& field, auto... option) {
-    (take(size, field, o.*option), ...);
+    (restore(size, field, o.*option), ...);
   });
   return c;
 }
@@ -169,31 +177,16 @@ Config sizes_of(const TrainOptions& o) {
 // The other way round: sets the options that say these sizes.
 template <class Config>
 void set_sizes(TrainOptions& o, const Config& c) {
-  auto give = [](auto& value, const auto& field) {
-    using Field = std::remove_cvref_t<decltype(field)>;
-    if constexpr (std::is_enum_v<Field>)
-      value = kNames<Field>.print(field);
-    else if constexpr (kIsOptional<Field>)
-      value = field.value_or(-1);
-    else
-      value = field;
-  };
-  each_size(c,
-            [&](const Size&, const auto& field, auto... option) { (give(o.*option, field), ...); });
+  each_size(c, [&](const Size&, const auto& field, auto... option) {
+    ((o.*option = stored(field)), ...);
+  });
 }
 
 template <class Config>
 std::string to_json(const Config& c) {
   auto j = nlohmann::json::object();
   each_size(c, [&](const Size& size, const auto& field, auto...) {
-    if (size.kept == Size::Never) return;
-    using Field = std::remove_cvref_t<decltype(field)>;
-    if constexpr (std::is_enum_v<Field>)
-      j[size.name] = kNames<Field>.print(field);
-    else if constexpr (kIsOptional<Field>)
-      j[size.name] = field.value_or(-1);
-    else
-      j[size.name] = field;
+    if (size.kept != Size::Never) j[size.name] = stored(field);
   });
   return j.dump();
 }
@@ -205,12 +198,7 @@ Config sizes_from_json(const std::string& text, const std::string& where) {
     each_size(c, [&](const Size& size, auto& field, auto...) {
       if (size.kept == Size::Never || (size.kept == Size::Since && !j.contains(size.name))) return;
       using Field = std::remove_cvref_t<decltype(field)>;
-      if constexpr (std::is_enum_v<Field>)
-        field = kNames<Field>.parse(size.name, j.at(size.name));
-      else if constexpr (kIsOptional<Field>)
-        field = unless_below_0(j.at(size.name).template get<double>());
-      else
-        j.at(size.name).get_to(field);
+      restore(size, field, j.at(size.name).template get<Stored<Field>>());
     });
     return c;
   });

@@ -8,7 +8,6 @@
 #include "nn/attention/mask.hpp"
 #include "tensor/error.hpp"
 #include "tools/common/counted.hpp"
-#include "tools/train/amount.hpp"
 
 namespace glim {
 
@@ -57,11 +56,11 @@ TranslationLearner::TranslationLearner(const TrainOptions& options, const Checkp
   } else {
     data_ = load_dataset(options);
   }
-  chosen_ = choose_by_amount(options_, std::ssize(data_.train_tokens.pairs));
+  held_out_ = data_.held_out;
+  choose_by_amount(std::ssize(data_.train_tokens.pairs));
   const TokenizerPair& t = data_.tokenizers;
   model_ = from ? rebuilt(*from, options.out)
                 : sequence_kind(options.kind)->build(options, t.source->size(), t.target->size());
-  if (options.precision == "float64") model_->to(DType::Float64);
   number_copies();
 }
 
@@ -110,8 +109,7 @@ std::vector<std::string> TranslationLearner::summary() const {
   note_smaller_vocabulary(options_, false, *data_.tokenizers.source, lines);
   if (data_.tokenizers.target != data_.tokenizers.source)
     note_smaller_vocabulary(options_, true, *data_.tokenizers.target, lines);
-  if (!data_.held_out.empty()) lines.push_back(data_.held_out);
-  if (!chosen_.empty()) lines.push_back(chosen_);
+  add_choices(lines);
   if (!data_.distilled.empty()) lines.push_back(data_.distilled);
   if (!options_.init_from.empty()) {
     Index source = 0, target = 0;
@@ -140,13 +138,9 @@ const std::vector<TokenPair>& TranslationLearner::pairs(Split split) const {
   return split == Split::Train ? data_.train_tokens.pairs : data_.valid_tokens.pairs;
 }
 
-const std::vector<std::int64_t>& TranslationLearner::rows(Split split, Index batch) const {
-  return (split == Split::Train ? train_batches_ : valid_batches_)[static_cast<std::size_t>(batch)];
-}
-
 std::vector<TrainingSample> TranslationLearner::samples(Index batch) const {
   std::vector<TrainingSample> list;
-  for (std::int64_t i : rows(Split::Train, batch)) {
+  for (std::int64_t i : batches_.rows(Split::Train, batch)) {
     auto line = static_cast<std::size_t>(data_.train_tokens.index[static_cast<std::size_t>(i)]);
     const SentencePair& pair = data_.train.pairs[line];
     list.push_back({.sentence = pair.source, .translation = pair.target});
@@ -156,24 +150,12 @@ std::vector<TrainingSample> TranslationLearner::samples(Index batch) const {
 
 Var TranslationLearner::sample_loss(Index batch, std::size_t i) {
   Measures ignored;
-  return pairs_loss(Split::Train, {rows(Split::Train, batch)[i]}, 0, ignored);
-}
-
-Index TranslationLearner::begin(Split split, Index epoch) {
-  auto& batches = split == Split::Train ? train_batches_ : valid_batches_;
-  BatchOptions o = batch_options(options_);
-  o.shuffle = split == Split::Train;
-  batches.clear();
-  if (!pairs(split).empty())
-    batches = epoch_batches(pairs(split), o, static_cast<std::uint64_t>(options_.seed), epoch);
-  const Index count = std::ssize(batches);
-  if (split == Split::Train) batches = divided(batches, options_.shards);
-  return count;
+  return pairs_loss(Split::Train, {batches_.rows(Split::Train, batch)[i]}, 0, ignored);
 }
 
 BatchSize TranslationLearner::size(Split split, Index batch) const {
   BatchSize size;
-  for (std::int64_t i : rows(split, batch)) {
+  for (std::int64_t i : batches_.rows(split, batch)) {
     ++size.samples;
     size.targets +=
         static_cast<Index>(pairs(split)[static_cast<std::size_t>(i)].target.size()) + 1;  // </s>

@@ -62,10 +62,12 @@ class TranslationLearner final : public Learner {
   std::map<std::string, std::string> description() const override;
   std::string fingerprint() const override { return data_.fingerprint(); }
   std::vector<std::string> summary() const override;
-  Index begin(Split split, Index epoch) override;
+  Index begin(Split split, Index epoch) override {
+    return batches_.begin(split, pairs(split), options_, epoch);
+  }
   BatchSize size(Split split, Index batch) const override;
   Var loss(Split split, Index batch, Index step, Measures& sums) override {
-    return pairs_loss(split, rows(split, batch), step, sums);
+    return pairs_loss(split, batches_.rows(split, batch), step, sums);
   }
   Var probe(Index i) override;
   std::vector<TrainingSample> samples(Index batch) const override;
@@ -84,16 +86,14 @@ class TranslationLearner final : public Learner {
  private:
   TokenizedCorpus tokens_of(const ParallelCorpus& test, Policy too_long) const;
   const std::vector<TokenPair>& pairs(Split split) const;
-  const std::vector<std::int64_t>& rows(Split split, Index batch) const;
   // Of these pairs as one batch.
   Var pairs_loss(Split split, const std::vector<std::int64_t>& rows, Index step, Measures& sums);
   void number_copies();
   Var guided(const TeacherForced& taught, const Batch& batch) const;
 
   Dataset data_;
-  std::string chosen_;  // what the amount of data says
   std::unique_ptr<SequenceModel> model_;
-  std::vector<std::vector<std::int64_t>> train_batches_, valid_batches_;
+  EpochBatches batches_;
   std::vector<CopyNumbers> train_copies_, valid_copies_;  // of the pairs, if the model copies
 };
 

@@ -136,16 +136,16 @@ TEST_CASE("bert: as many targets as were announced, other ones each time", "[lea
 
 TEST_CASE("labels are ordered, found and kept", "[learners][labels]") {
   std::vector<std::string> numbers{"10", "9", "10", "0"}, words{"good", "bad", "2"};
-  CHECK(Labels::of(numbers).list() == "0, 9, 10");
-  CHECK(Labels::of(words).list() == "2, bad, good");
-  Labels l = Labels::from_json(Labels::of(numbers).to_json(), "here");
+  CHECK(Labels::of(numbers, "here").list() == "0, 9, 10");
+  CHECK(Labels::of(words, "here").list() == "2, bad, good");
+  Labels l = Labels::from_json(Labels::of(numbers, "here").to_json(), "here");
   CHECK(l.size() == 3);
   CHECK(l.find("9") == 1);
   CHECK(l.find("7") == -1);
-  CHECK(message_of<ValueError>([] {
-          Labels::of(std::vector<std::string>{"1", "1"});
+  CHECK(message_of<FileError>([] {
+          Labels::of(std::vector<std::string>{"1", "1"}, "here");
         }) ==
-        "labels: a classifier needs at least two different labels, not only '1': add examples of "
+        "here: a classifier needs at least two different labels, not only '1': add examples of "
         "another");
   CHECK_THROWS_AS(Labels::from_json("{", "here"), FileError);
   CHECK_THROWS_AS(Labels::from_json("[\"a\"]", "here"), FileError);
@@ -156,10 +156,10 @@ TEST_CASE("labelled lines", "[learners][labels]") {
   LabelledSentences data = read_labelled(good.path());
   CHECK(data.sentences == std::vector<std::string>{"a\tb", " fine film "});
   CHECK(data.labels == std::vector<std::string>{"1", "0"});
-  CHECK(label_numbers(data, Labels::of(data.labels)) == std::vector<Index>{1, 0});
+  CHECK(label_numbers(data, Labels::of(data.labels, "here")) == std::vector<Index>{1, 0});
   LabelledSentences other = data;
   other.labels[1] = "2";
-  CHECK(message_of<FileError>([&] { label_numbers(other, Labels::of(data.labels)); }) ==
+  CHECK(message_of<FileError>([&] { label_numbers(other, Labels::of(data.labels, "here")); }) ==
         good.path() + ":2: the label '2' is not one of 0, 1");
   TemporaryFile no_tab("a\t1\nb 0\n");
   CHECK(message_of<FileError>([&] { read_labelled(no_tab.path()); }) ==
