@@ -16,6 +16,11 @@ std::string patch_text(const Patch& patch) {
   return part + (patch.kind == Patch::Zero ? "zero" : fmt::format("scale {:g}", patch.factor));
 }
 
+Tensor patched(const Patch& patch, const Tensor& gradient) {
+  if (patch.kind == Patch::Freeze) return {};
+  return with_part_scaled(gradient, patch.part, patch.kind == Patch::Zero ? 0 : patch.factor);
+}
+
 Session::Session(const std::function<Var()>& record)
     : tape_({.replay = true}), loss_value_(record()), loss_(tape_.node_of(loss_value_)) {
   readers_.resize(tape_.nodes().size());
@@ -77,13 +82,8 @@ void Session::arrive() {
     std::size_t& done = done_[i];
     for (; done < found->second.size() && !frozen_.contains(i); ++done) {
       const Patch& p = found->second[done];
-      Tensor g = walk_->gradient(i);
-      if (p.kind != Patch::Freeze)
-        walk_->set_gradient(i, with_part_scaled(g, p.part, p.kind == Patch::Zero ? 0 : p.factor));
-      if (p.kind == Patch::Freeze) {
-        walk_->set_gradient(i, {});
-        frozen_.insert(i);
-      }
+      walk_->set_gradient(i, patched(p, walk_->gradient(i)));
+      if (p.kind == Patch::Freeze) frozen_.insert(i);
     }
     if (!frozen_.contains(i)) return;
   }

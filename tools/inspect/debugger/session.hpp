@@ -26,6 +26,8 @@ struct Patch {
   std::string part;  // of the gradient (tools/inspect/node_names.hpp); empty: all of it
 };
 std::string patch_text(const Patch& patch);
+// The gradient with the change made; undefined: none of it goes on.
+Tensor patched(const Patch& patch, const Tensor& gradient);
 
 // One node that reads a value: the op and which of its inputs it is.
 struct Reader {

@@ -38,14 +38,11 @@ double product(const Tensor& a, const Tensor& b) {
   return sum(mul(a.to(DType::Float64), b.to(DType::Float64))).item();
 }
 
-// What a node's op would see of g, by what was set on it; undefined: nothing.
+// The part of g that a node's op would see, by what was set on it; undefined: nothing.
 Tensor patched(const Session& s, int node, Tensor g) {
-  auto found = s.patches().find(node);
-  if (found == s.patches().end()) return g;
-  for (const Patch& p : found->second) {
-    if (p.kind == Patch::Freeze) return {};
-    g = mul(g, p.kind == Patch::Zero ? 0 : p.factor);
-  }
+  if (auto found = s.patches().find(node); found != s.patches().end())
+    for (const Patch& p : found->second)
+      if (g.defined()) g = patched(p, g);
   return g;
 }
 

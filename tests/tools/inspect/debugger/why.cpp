@@ -4,6 +4,7 @@
 #include "tests/catch.hpp"
 #include "tests/tools/temporary_file.hpp"
 #include "tools/inspect/example.hpp"
+#include "tools/inspect/node_names.hpp"
 #include "tools/train/learners/kinds.hpp"
 #include "tools/train/presets.hpp"
 #include "tools/train/trainer.hpp"
@@ -69,6 +70,25 @@ TEST_CASE("the ways to a parameter add up to its gradient, in every kind of fres
     if (kind != std::string("gpt") && kind != std::string("bert")) o.target = "我有一只猫";
     check_every_parameter(o);
   }
+}
+
+TEST_CASE("and where a part of a gradient was changed on the way") {
+  ExampleOptions o;
+  o.init = true;
+  o.float64 = true;
+  apply_preset(o.fresh, [](const char*) { return false; });
+  o.fresh.layers = 1;
+  o.fresh.d_model = 16;
+  o.fresh.heads = 2;
+  o.fresh.d_ff = 24;
+  o.source = "I have a cat";
+  o.target = "我有一只猫";
+  const auto example = make_example(o);
+  Session session([&] { return example->loss(); });
+  for (int i : nodes_named(session.tape(), "decoder.layers.0.add"))
+    session.set(i, {Patch::Scale, 3, "0,1"});
+  while (session.current() >= 0) session.advance();
+  CHECK(ways_to(session, nodes_named(session.tape(), "tgt_embed.weight").at(0)).gap < 1e-6);
 }
 
 TEST_CASE("and in models of a class") {
