@@ -24,6 +24,12 @@
 #include "tools/train/shared_work.hpp"
 
 namespace glim {
+
+// From one process to another.
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Comparison, name, kind, parameters, train_seconds,
+                                   processor_seconds, perplexity, bleu, exact, milliseconds,
+                                   path_short, path_long, one_pass)
+
 namespace {
 
 struct CompareArguments {
@@ -108,14 +114,9 @@ std::vector<Comparison> shared_rows(std::size_t count,
   const auto filled = shared_work(Processes::world(), static_cast<Index>(count), [&](Index i) {
     Comparison r;
     fill(static_cast<std::size_t>(i), r);
-    return nlohmann::json{
-        r.name, r.kind,  r.parameters,   r.train_seconds, r.processor_seconds, r.perplexity,
-        r.bleu, r.exact, r.milliseconds, r.path_short,    r.path_long,         r.one_pass};
+    return nlohmann::json(r);
   });
-  std::vector<Comparison> rows;
-  for (const nlohmann::json& r : filled)
-    rows.push_back({r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10], r[11]});
-  return rows;
+  return {filled.begin(), filled.end()};
 }
 
 void finish(const CompareArguments& a, const std::vector<Comparison>& rows,
