@@ -1,4 +1,4 @@
-// Parallel loops: the only OpenMP pragmas of the project.
+// Parallel loops. The only OpenMP pragma of the project is in tensor/fast/parallel.cpp.
 //
 // Work is cut into pieces that depend on the problem alone, never on the number of threads, and a
 // piece is computed by one thread from beginning to end. So the bits of a result do not depend on
@@ -7,8 +7,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <exception>
-#include <mutex>
 
 #include "tensor/function_ref.hpp"
 
@@ -30,20 +28,7 @@ bool in_parallel();
 
 namespace detail {
 // Calls f(piece) for piece in [0, pieces), in any order, on all threads.
-inline void run_pieces(std::int64_t pieces, FunctionRef<void(std::int64_t)> f) {
-  std::exception_ptr error;
-  std::mutex error_mutex;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(num_threads())
-  for (std::int64_t i = 0; i < pieces; ++i) {
-    try {
-      f(i);
-    } catch (...) {  // an exception may not leave a parallel region
-      std::lock_guard lock(error_mutex);
-      if (!error) error = std::current_exception();
-    }
-  }
-  if (error) std::rethrow_exception(error);
-}
+void run_pieces(std::int64_t pieces, FunctionRef<void(std::int64_t)> f);
 }  // namespace detail
 
 // f(i) for every i in [0, n): each one is a piece of work worth a thread's while.

@@ -2,7 +2,7 @@
 //
 // A released block is kept and handed out again, so that a training step after the first asks the
 // system for nothing: small ones by size class (powers of two and their 1.5 multiples, at most a
-// third wasted), those of 256 KiB and more as pieces of an arena of huge pages (tensor/memory/arena.hpp).
+// third wasted), those of 256 KiB and more as pieces of an arena of huge pages (tensor/fast/arena.hpp).
 // MemoryError when the system refuses, after the cache was given back.
 //
 // A block counts the writes to it, so that backward notices a saved value that has changed (autograd/op.hpp).

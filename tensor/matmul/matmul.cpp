@@ -1,6 +1,8 @@
 #include "tensor/matmul/matmul.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <cstdlib>
 #include <optional>
 
 #include "tensor/error.hpp"
@@ -177,5 +179,39 @@ Tensor matmul_then(const Tensor& a, const Tensor& b, const Epilogue& epilogue) {
   compute(y, c, 1, 0, products_in_use(), &epilogue);
   return y;
 }
+
+template <class T>
+void gemm(const Gemm<T>& p) {
+  if (p.m > 0 && p.n > 0)
+    multiply<T>(algorithm_for<T>(p.transpose_a, p.transpose_b, p.m, p.n, p.k), p);
+}
+template void gemm(const Gemm<float>&);
+template void gemm(const Gemm<double>&);
+
+std::string_view name_of(Products products) {
+  return products == Products::Own ? "own" : "openblas";
+}
+
+Products choose_products(const char* asked) {
+  std::string_view word = asked ? asked : "own";
+  for (Products p : {Products::Own, Products::OpenBlas})
+    if (word == name_of(p)) return p;
+  throw ValueError("GLIM_PRODUCTS", "'" + std::string(word) + "' is not one of own, openblas");
+}
+
+namespace {
+// Errors of OpenBLAS are those of who asks for it, not of a product in the midst of a run.
+Products loaded(Products products) {
+  if (products == Products::OpenBlas) blas_info();
+  return products;
+}
+std::atomic<Products>& chosen_products() {
+  static std::atomic<Products> products = loaded(choose_products(std::getenv("GLIM_PRODUCTS")));
+  return products;
+}
+}  // namespace
+
+Products products_in_use() { return chosen_products().load(std::memory_order_relaxed); }
+void use_products(Products products) { chosen_products() = loaded(products); }
 
 }  // namespace glim

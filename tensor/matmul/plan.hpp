@@ -11,7 +11,6 @@
 #include <string_view>
 
 #include "tensor/shape.hpp"
-#include "tensor/simd/kernels.hpp"
 
 namespace glim {
 
@@ -24,14 +23,14 @@ Products choose_products(const char* asked);
 Products products_in_use();
 void use_products(Products products);
 
-// The first five read their operands where they lie (tensor/matmul/skinny.hpp).
+// The first five read their operands where they lie (tensor/fast/skinny.hpp).
 enum class Algorithm {
   EmptySum,   // k = 0: c = beta c
   Vector,     // a or b is a vector
   Dots,       // a bᵀ for very few rows of a, as in decoding
   ShortRows,  // a bᵀ, rows no longer than a vector register, as in narrow heads
   FewRows,    // a bᵀ for few rows of a
-  Packed,     // our own in blocks (tensor/matmul/packed.hpp); a sum does not depend on the tiles
+  Packed,     // our own in blocks (tensor/fast/packed.hpp); a sum does not depend on the tiles
   Blas,
 };
 // The fastest for these extents, at least 1 but for k, of a whole product before it is cut into tiles.
@@ -43,6 +42,7 @@ Algorithm algorithm_for(bool transpose_a, bool transpose_b, Index m, Index n, In
 // How far the blocks of the inner dimension reach.
 Index block_depth(Index k, Index element_bytes);
 // The blocks of Algorithm::Packed.
+struct PackedBlocks;
 PackedBlocks packed_blocks(Index m, Index n, Index k, Index element_bytes);
 
 // The result is cut into tiles, each the work of one thread over the whole inner dimension.

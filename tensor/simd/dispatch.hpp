@@ -33,7 +33,7 @@ struct Dispatch;
 template <class R, class... Args, R (*kernel)(Args...)>
 struct Dispatch<R(Args...), kernel> {
   static auto on(Isa isa) {
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(GLIM_PLAIN)
     if (isa == Isa::Avx512) return version<kernel, Isa::Avx512>();
     if (isa == Isa::Avx2) return version<kernel, Isa::Avx2>();
 #endif

@@ -19,13 +19,6 @@ struct DropSpec {
   double scale;
 };
 
-// How far a packed product's blocks reach (tensor/matmul/packed.hpp).
-struct PackedBlocks {
-  std::int64_t depth, rows, columns;
-  // Rows and columns are multiples of these, which a tile of any instruction set divides.
-  static constexpr std::int64_t kRowUnit = 12, kColumnBytes = 128;
-};
-
 enum class Function { Exp, Tanh, Sigmoid, Erf, Silu, GeluErf, GeluTanh };
 
 namespace simd {
@@ -49,39 +42,6 @@ void add_bias(Index rows, Index n, const T* bias, bool relu, T* y, Index ld);
 template <class T>
 void dropout(const DropSpec& drop, Index first, Index n, const T* x, const T* addend, T* y);
 
-// Products; tensor/matmul/plan.hpp says which is for what.
-//
-// All but the dot products sum along k in order, in blocks of `depth`: the bits do not tell which it was.
-//
-// c = alpha a b + beta c for one row a
-template <class T>
-void row_product(Index n, Index k, Index depth, T alpha, const T* a, const T* b, Index ldb, T beta,
-                 T* c);
-// c = alpha a bᵀ + beta c by dot products in 64 bytes of lanes; b is read in place, once
-template <class T>
-void dots_product(Index m, Index n, Index k, T alpha, const T* a, Index lda, const T* b, Index ldb,
-                  T beta, T* c, Index ldc);
-// The same for few rows of a. `scratch` has few_rows_scratch(m, k) elements.
-template <class T>
-void few_rows_product(Index m, Index n, Index k, Index depth, T alpha, const T* a, Index lda,
-                      const T* b, Index ldb, T beta, T* c, Index ldc, T* scratch);
-// The same for rows of up to kShortRow<T> elements, with AVX-512 alone
-template <class T>
-void short_rows_product(Index m, Index n, Index k, T alpha, const T* a, Index lda, const T* b,
-                        Index ldb, T beta, T* c, Index ldc);
-// c = alpha op(a) op(b) + beta c, packed. `scratch` has depth·(rows + columns) elements.
-template <class T>
-void packed_product(bool transpose_a, bool transpose_b, Index m, Index n, Index k, T alpha,
-                    const T* a, Index lda, const T* b, Index ldb, T beta, T* c, Index ldc,
-                    const PackedBlocks& blocks, T* scratch);
-
 }  // namespace simd
-
-inline constexpr std::int64_t kPanelRows = 96;  // rows of b whose products wait to be transposed
-template <class T>
-inline constexpr std::int64_t kShortRow = 64 / sizeof(T);
-constexpr std::int64_t few_rows_scratch(std::int64_t m, std::int64_t k) {
-  return (m + 15) / 16 * 16 * (k + kPanelRows);
-}
 
 }  // namespace glim

@@ -13,6 +13,7 @@
 
 #include "tensor/error.hpp"
 #include "tensor/matmul/plan.hpp"
+#include "tensor/simd/isa.hpp"
 #include "tools/cli/command_line.hpp"
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/cli/waiting.hpp"

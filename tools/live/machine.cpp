@@ -1,8 +1,10 @@
-// The machine that a page runs on, as far as it is known: a module's memory grows to 2 GB, and there is no OpenBLAS.
+// The machine that a page runs on, as far as it is known: a module's memory grows to 2 GB, it has one thread, and there
+// is no OpenBLAS.
 #include "tools/common/machine.hpp"
 
 #include "tensor/error.hpp"
 #include "tensor/matmul/blas.hpp"
+#include "tensor/parallel.hpp"
 
 namespace glim {
 
@@ -11,6 +13,13 @@ Machine inspect_machine(const std::string&) {
   m.processors = 1;
   m.memory_bytes = std::int64_t{1} << 31;
   return m;
+}
+
+int num_threads() { return 1; }
+void set_num_threads(int) {}
+bool in_parallel() { return false; }
+void detail::run_pieces(std::int64_t pieces, FunctionRef<void(std::int64_t)> f) {
+  for (std::int64_t i = 0; i < pieces; ++i) f(i);
 }
 
 template <class T>

@@ -9,6 +9,7 @@
 
 #include "tensor/error.hpp"
 #include "tensor/matmul/plan.hpp"
+#include "tensor/simd/isa.hpp"
 #include "tools/common/nearest.hpp"
 #include "tools/common/utf8.hpp"
 #include "tools/data/corpus/stored_json.hpp"

@@ -116,7 +116,7 @@ def copy_tree(root, tree):
                     shutil.copy2(source, target)
 
 
-MUTATED = {'tensor/simd/isa.cpp'}  # written here, not copied
+MUTATED = {'tensor/fast/isa.cpp'}  # written here, not copied
 
 
 def make(root, folder, files, choose, dropped):
@@ -130,7 +130,7 @@ def make(root, folder, files, choose, dropped):
     for file in files:
         source, list_ = parts[file]
         write_if_changed(os.path.join(tree, file), render(source, list_, left_out))
-    with open(os.path.join(root, 'tensor/simd/isa.cpp'), encoding='utf-8') as text:
+    with open(os.path.join(root, 'tensor/fast/isa.cpp'), encoding='utf-8') as text:
         definitions = f'''
 extern "C" {{
 int glim_mutants_number = {len(mutants) + 1};
@@ -150,7 +150,7 @@ __attribute__((destructor)) static void glim_mutants_write() {{
 }}
 }}
 '''
-        write_if_changed(os.path.join(tree, 'tensor/simd/isa.cpp'), '#include <cstdio>\n' + text.read() + definitions)
+        write_if_changed(os.path.join(tree, 'tensor/fast/isa.cpp'), '#include <cstdio>\n' + text.read() + definitions)
     return chosen
 
 

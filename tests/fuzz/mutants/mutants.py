@@ -43,7 +43,7 @@ FILES = ['tensor/ops/*.hpp',  # first: their numbers change rarely, and many fil
          'autograd/kernels/*.[ch]pp', 'autograd/kernels/simd/[!t]*.hpp',
          'nn/attention/*.cpp', 'nn/loss.cpp',
          'tensor/ops/*.cpp', 'tensor/simd/functions.hpp', 'tensor/simd/dropout.hpp', 'tensor/simd/gates.hpp',
-         'tensor/simd/bias.hpp', 'tensor/matmul/m*.cpp', 'tensor/view.cpp',
+         'tensor/simd/bias.hpp', 'tensor/matmul/m*.cpp', 'tensor/fast/multiply.cpp', 'tensor/view.cpp',
          'optim/*.cpp', 'optim/kernels/adam.hpp']
 PROGRAMS = {name: f'tests/{name}/test_{name}' for name in ('autograd', 'nn', 'optim', 'tensor')}
 PROGRAMS['op_specs'] = 'tests/autograd/test_op_specs'

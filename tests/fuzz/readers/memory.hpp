@@ -1,5 +1,5 @@
 // How much memory malloc and new have given out at once since it was made, as AddressSanitizer sees it: what libraries
-// take is counted, too. Tensors of 256 KiB and more are mapped (tensor/memory/arena.hpp) and are not. Without the
+// take is counted, too. Tensors of 256 KiB and more are mapped (tensor/fast/arena.hpp) and are not. Without the
 // sanitizer 0.
 #pragma once
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "tensor/fast/products.hpp"
 #include "tensor/random.hpp"
-#include "tensor/simd/kernels.hpp"
 #include "tests/catch.hpp"
 #include "tests/tensor/simd/rows.hpp"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "tensor/simd/kernels.hpp"
+#include "tensor/fast/products.hpp"
 #include "tests/catch.hpp"
 #include "tests/tensor/simd/rows.hpp"
 

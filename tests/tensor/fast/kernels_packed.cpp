@@ -3,7 +3,7 @@
 #include <limits>
 #include <vector>
 
-#include "tensor/simd/kernels.hpp"
+#include "tensor/fast/products.hpp"
 #include "tests/catch.hpp"
 #include "tests/tensor/common.hpp"
 

@@ -1,4 +1,4 @@
-#include "tensor/memory/arena.hpp"
+#include "tensor/fast/arena.hpp"
 
 #include <algorithm>
 #include <sys/mman.h>

@@ -1,6 +1,8 @@
 #include "tensor/parallel.hpp"
 
 #include <algorithm>
+#include <exception>
+#include <mutex>
 #include <omp.h>
 #include <string>
 
@@ -32,5 +34,20 @@ void confine_libraries() {
 }
 
 bool in_parallel() { return omp_in_parallel(); }
+
+void detail::run_pieces(std::int64_t pieces, FunctionRef<void(std::int64_t)> f) {
+  std::exception_ptr error;
+  std::mutex error_mutex;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(num_threads())
+  for (std::int64_t i = 0; i < pieces; ++i) {
+    try {
+      f(i);
+    } catch (...) {  // an exception may not leave a parallel region
+      std::lock_guard lock(error_mutex);
+      if (!error) error = std::current_exception();
+    }
+  }
+  if (error) std::rethrow_exception(error);
+}
 
 }  // namespace glim

@@ -24,8 +24,8 @@
 // change in its bits.
 #pragma once
 
-#include "tensor/matmul/skinny.hpp"
-#include "tensor/simd/kernels.hpp"
+#include "tensor/fast/products.hpp"
+#include "tensor/fast/skinny.hpp"
 #include "tensor/simd/vec.hpp"
 
 namespace glim::GLIM_ISA {

@@ -1,13 +1,9 @@
 #include "tensor/matmul/plan.hpp"
 
 #include <algorithm>
-#include <atomic>
-#include <cstdlib>
-#include <string>
 #include <utility>
 
-#include "tensor/error.hpp"
-#include "tensor/matmul/blas.hpp"
+#include "tensor/fast/products.hpp"
 
 namespace glim {
 namespace {
@@ -144,33 +140,5 @@ Tiles tiles_for(Algorithm algorithm, Index m, Index n, Index k, Index batches, i
   t.together = static_cast<Index>(std::max(1.0, (1 << 20) / (cost / static_cast<double>(tiles))));
   return t;
 }
-
-// ---- whose product computes large matrices ----
-
-std::string_view name_of(Products products) {
-  return products == Products::Own ? "own" : "openblas";
-}
-
-Products choose_products(const char* asked) {
-  std::string_view word = asked ? asked : "own";
-  for (Products p : {Products::Own, Products::OpenBlas})
-    if (word == name_of(p)) return p;
-  throw ValueError("GLIM_PRODUCTS", "'" + std::string(word) + "' is not one of own, openblas");
-}
-
-namespace {
-// Errors of OpenBLAS are those of who asks for it, not of a product in the midst of a run.
-Products loaded(Products products) {
-  if (products == Products::OpenBlas) blas_info();
-  return products;
-}
-std::atomic<Products>& chosen_products() {
-  static std::atomic<Products> products = loaded(choose_products(std::getenv("GLIM_PRODUCTS")));
-  return products;
-}
-}  // namespace
-
-Products products_in_use() { return chosen_products().load(std::memory_order_relaxed); }
-void use_products(Products products) { chosen_products() = loaded(products); }
 
 }  // namespace glim

@@ -10,10 +10,10 @@
 // worth of rows at a time.
 //
 // An element of c is one sum over k in order, in blocks of `depth`, and so the same as a packed product's
-// (tensor/matmul/packed.hpp). Dot products alone sum along k in lanes, 64 bytes of them.
+// (tensor/fast/packed.hpp). Dot products alone sum along k in lanes, 64 bytes of them.
 #pragma once
 
-#include "tensor/simd/kernels.hpp"
+#include "tensor/fast/products.hpp"
 #include "tensor/simd/vec.hpp"
 
 namespace glim::GLIM_ISA {

@@ -7,8 +7,8 @@
 #include <limits>
 #include <vector>
 
+#include "tensor/fast/products.hpp"
 #include "tensor/matmul/matmul.hpp"
-#include "tensor/simd/kernels.hpp"
 #include "tests/catch.hpp"
 #include "tests/tensor/common.hpp"
 

@@ -1,6 +1,6 @@
 // The arena alone, without the tensors that live in it: which memory a block gets, and that no two
 // blocks share any.
-#include "tensor/memory/arena.hpp"
+#include "tensor/fast/arena.hpp"
 
 #include <algorithm>
 #include <array>

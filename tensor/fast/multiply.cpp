@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "tensor/fast/products.hpp"
 #include "tensor/matmul/matmul.hpp"
-#include "tensor/simd/kernels.hpp"
 
 namespace glim {
 namespace {
@@ -96,13 +96,5 @@ void multiply(Algorithm algorithm, const Gemm<T>& p) {
 }
 template void multiply(Algorithm, const Gemm<float>&);
 template void multiply(Algorithm, const Gemm<double>&);
-
-template <class T>
-void gemm(const Gemm<T>& p) {
-  if (p.m > 0 && p.n > 0)
-    multiply<T>(algorithm_for<T>(p.transpose_a, p.transpose_b, p.m, p.n, p.k), p);
-}
-template void gemm(const Gemm<float>&);
-template void gemm(const Gemm<double>&);
 
 }  // namespace glim

@@ -1,0 +1,35 @@
+// The blocks of memory that storages share, and where they come from: tensor/fast/allocator.cpp.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "tensor/storage.hpp"
+
+namespace glim {
+
+struct alignas(64) Storage::Block {
+  std::uint64_t version;  // of the allocation, then of the write; first, for Storage::version
+  std::atomic<long> refs;
+  std::size_t bytes;     // asked for
+  std::size_t capacity;  // of the size class or piece
+  int size_class;        // of a small block
+  int written_line;
+  void* piece;  // of a large block
+  std::byte* data;
+  union {
+    Block* next;               // in a list of unused ones
+    const char* written_file;  // of the last write, if there was one
+  };
+};
+static_assert(sizeof(Storage::Block) == 64 && offsetof(Storage::Block, version) == 0);
+
+// The numbers of the writes to a block follow the number of its allocation, which is shifted by so many bits: a block with
+// more writes has the numbers of later allocations.
+inline constexpr int kWriteBits = 24;
+
+Storage::Block* take_block(std::size_t bytes);  // MemoryError where the system refuses
+void give_block(Storage::Block* block);
+
+}  // namespace glim
