@@ -109,7 +109,7 @@ OPTION(std::string, activation, "relu", "activation of the feed-forward layers",
 OPTION(std::string, tie, "none", "weights shared by embeddings and generator",
        .choices = kNames<Tie>.names(), .kinds = kAttentive + ", gpt, bert, classifier",
        .fresh = true)
-OPTION(std::string, positions, "sinusoidal", "how a model knows where a token stands",
+OPTION(std::string, positions, "sinusoidal", "how a model knows a token's position",
        .choices = kNames<Positions>.names(), .kinds = kAttentive + ", gpt, bert, classifier",
        .fresh = true)
 OPTION(Index, d_embed, 256, "width of a recurrent model's embeddings", .range = kPositive,
@@ -135,7 +135,7 @@ OPTION(double, embedding_init, 0,
        "deviation of the initial embeddings (0: xavier-uniform, as other matrices)",
        .range = kNotNegative, .kinds = kAttentive, .fresh = true)
 OPTION(bool, bias, false, "biases in layers and norms", .kinds = "gpt")
-OPTION(std::string, pooling, "mean", "what stands for the whole: the first token or the mean",
+OPTION(std::string, pooling, "mean", "the vector of the whole: the first token's or the mean",
        .choices = kNames<Pooling>.names(), .kinds = "classifier, vit")
 OPTION(std::string, recompute, "none", "layers that backward runs again to save memory",
        .choices = kNames<Recompute>.names(), .kinds = kAttentive)
