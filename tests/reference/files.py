@@ -1,4 +1,4 @@
-"""Sample files of other programs: .npy by NumPy, .safetensors by its own library, printed arrays."""
+"""Sample files of other programs: .safetensors by its own library, arrays as NumPy prints them."""
 
 import json
 from pathlib import Path
@@ -8,52 +8,6 @@ import torch
 from safetensors.torch import save_file
 
 SPECIAL = [0.0, -0.0, 1.5, -2.25, np.nan, np.inf, -np.inf, 1e-300, 1.7976931348623157e308, 5e-324]
-
-
-def npy(folder):
-    """npy/NAME.npy, and npy/expected.safetensors with the values by NAME."""
-    folder = Path(folder) / "npy"
-    folder.mkdir(exist_ok=True)
-    ramp = np.arange(24).reshape(2, 3, 4)
-    samples = {
-        "float32_v1": ((ramp * 0.5 - 3).astype("<f4"), (1, 0)),
-        "float64_v1": ((ramp / 3).astype("<f8"), (1, 0)),
-        "int64_v1": ((ramp - 2**40).astype("<i8"), (1, 0)),
-        "bool_v1": (ramp % 3 == 0, (1, 0)),
-        "float32_v2": ((ramp * 0.5 - 3).astype("<f4"), (2, 0)),
-        "float64_v2": ((ramp / 3).astype("<f8"), (2, 0)),
-        "float64_v3": ((ramp / 3).astype("<f8"), (3, 0)),
-        "float32_fortran": (np.asfortranarray((ramp * 0.5 - 3).astype("<f4")), (1, 0)),
-        "float64_fortran": (np.asfortranarray((ramp / 3).astype("<f8")), (1, 0)),
-        "int64_fortran": (np.asfortranarray((ramp - 2**40).astype("<i8")), (1, 0)),
-        "float32_big_endian": ((ramp * 0.5 - 3).astype(">f4"), (1, 0)),
-        "float64_big_endian": ((ramp / 3).astype(">f8"), (1, 0)),
-        "int64_big_endian": ((ramp - 2**40).astype(">i8"), (1, 0)),
-        "float64_big_endian_fortran": (np.asfortranarray((ramp / 3).astype(">f8")), (1, 0)),
-        "scalar": (np.array(3.25), (1, 0)),
-        "one_element": (np.array([3.25]), (1, 0)),
-        "empty": (np.zeros((0, 3)), (1, 0)),
-        "special_float64": (np.array(SPECIAL), (1, 0)),
-    }
-    unsupported = {
-        "unsupported_int32": ramp.astype("<i4"),
-        "unsupported_float16": ramp.astype("<f2"),
-        "unsupported_complex128": ramp.astype("<c16"),
-        "unsupported_text": np.array(["a", "bc"]),
-        "unsupported_record": np.array([(1, 2.0)], dtype=[("a", "<i8"), ("b", "<f8")]),
-        "unsupported_object": np.array([None, 1], dtype=object),
-    }
-    for name, (array, version) in samples.items():
-        with open(folder / f"{name}.npy", "wb") as f:
-            np.lib.format.write_array(f, array, version=version)
-    for name, array in unsupported.items():
-        np.save(folder / f"{name}.npy", array)
-    expected = {
-        name: torch.from_numpy(np.array(a, dtype=a.dtype.newbyteorder("="), order="C"))
-        for name, (a, _) in samples.items()
-    }
-    write_safetensors(expected, folder / "expected.safetensors", {"case": json.dumps(
-        {"description": "values of npy/NAME.npy by NAME; unsupported_*.npy have none"})})
 
 
 def write_safetensors(tensors, path, metadata=None):
@@ -187,6 +141,5 @@ def numpy_print(folder):
 
 
 def write(folder):
-    npy(folder)
     safetensors(folder)
     numpy_print(folder)

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <limits>
 
-#include "tensor/io/npy.hpp"
 #include "tensor/io/safetensors.hpp"
 #include "tensor/matmul/matmul.hpp"
 #include "tensor/ops/index.hpp"
@@ -182,7 +181,6 @@ TEST_CASE("an undefined tensor is an error, not a crash", "[tensor]") {
       [&] { top_k(none, 1); },
       [&] { unfold(none, w, w); },
       [&] { fold(none, 2, 2, w, w); },
-      [&] { write_npy("never", none); },
       [&] {
         write_safetensors("never", {{"x", none}});
       },

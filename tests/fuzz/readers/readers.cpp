@@ -53,7 +53,6 @@ struct InMemory {
 
 const std::vector<Reader>& readers() {
   static const std::vector<Reader> list = {{"safetensors", read_safetensors_bytes},
-                                           {"npy", read_npy_bytes},
                                            {"idx", read_idx_bytes, unpacked_size},
                                            {"gzip", read_idx_bytes, unpacked_size},
                                            {"png", read_png_bytes, png_size},

@@ -43,7 +43,6 @@ std::string scratch(const std::string& name);
 
 // The readers, by what they read.
 void read_safetensors_bytes(std::string_view bytes);
-void read_npy_bytes(std::string_view bytes);
 void read_idx_bytes(std::string_view bytes);
 std::size_t unpacked_size(std::string_view bytes);
 void read_png_bytes(std::string_view bytes);

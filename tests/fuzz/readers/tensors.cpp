@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include "tensor/io/npy.hpp"
 #include "tensor/io/safetensors.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tests/fuzz/readers/readers.hpp"
@@ -15,12 +14,6 @@ void read_safetensors_bytes(std::string_view bytes) {
           "written again, a safetensors file reads differently");
   for (const auto& [name, x] : read.tensors)
     require(same_bits(x, again.tensors.at(name)), "written again, a tensor reads differently");
-}
-
-void read_npy_bytes(std::string_view bytes) {
-  const Tensor x = read_npy(memory_file(bytes));
-  write_npy(scratch("f"), x);
-  require(same_bits(x, read_npy(scratch("f"))), "written again, an array reads differently");
 }
 
 }  // namespace glim::fuzz
