@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "autograd/engine.hpp"
-#include "autograd/magnification.hpp"
 #include "autograd/op.hpp"
+#include "autograd/op_form.hpp"
 #include "autograd/operand.hpp"
 #include "tensor/error.hpp"
 
@@ -124,7 +124,7 @@ template <class OpT, class... Inputs>
 Var apply(OpT op, const Operand& first, const Inputs&... rest) {
   const Where& where = first.where();
   if constexpr (std::derived_from<OpT, Fused>)
-    if (magnification() == Magnification::Explicit) {
+    if (op_form() == OpForm::Explicit) {
       CallSite site(where);
       return op.explicit_form(*first, rest...);
     }

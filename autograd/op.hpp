@@ -26,7 +26,7 @@
 //      };
 //
 // Fused says that primitives compute the op as well. They are its explicit form, which apply records where a
-// caller asks for it (magnification.hpp). fast_gradient is the rule as a kernel (autograd/kernels), which
+// caller asks for it (op_form.hpp). fast_gradient is the rule as a kernel (autograd/kernels), which
 // backward runs unless it is recorded itself. One test holds all three forms equal, for all ops.
 #pragma once
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "autograd/magnification.hpp"
+#include "autograd/op_form.hpp"
 #include "autograd/ops.hpp"
 #include "tensor/error.hpp"
 #include "tensor/io/safetensors.hpp"
@@ -77,9 +77,9 @@ inline double tolerance_of(DType dtype) { return dtype == DType::Float64 ? 1e-11
 // Runs f in float32 and float64, fused and explicit.
 inline void in_every_form(const std::function<void(DType)>& f) {
   for (DType dtype : {DType::Float64, DType::Float32})
-    for (Magnification m : {Magnification::Fused, Magnification::Explicit}) {
-      INFO(name_of(dtype) << (m == Magnification::Fused ? ", fused" : ", explicit"));
-      Magnify magnify(m);
+    for (OpForm m : {OpForm::Fused, OpForm::Explicit}) {
+      INFO(name_of(dtype) << (m == OpForm::Fused ? ", fused" : ", explicit"));
+      UseForm use(m);
       f(dtype);
     }
 }

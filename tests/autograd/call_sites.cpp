@@ -52,8 +52,8 @@ TEST_CASE("a node knows the line of its call", "[call_sites]") {
 
 TEST_CASE("a function of ops records them all at its caller's line", "[call_sites]") {
   Var a = leaf64({2, 3}, 1, "a"), b = leaf64({3}, 2, "b");
-  for (Magnification m : {Magnification::Fused, Magnification::Explicit}) {
-    Magnify magnify(m);
+  for (OpForm m : {OpForm::Fused, OpForm::Explicit}) {
+    UseForm use(m);
     Tape tape;
     layer_norm(var(a * b, {1}, 1, true) + a, b, b);
     int at = __LINE__ - 1;

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "autograd/magnification.hpp"
+#include "autograd/op_form.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tests/autograd/common.hpp"
 
@@ -81,9 +81,9 @@ struct Smoothed {
   double loss, smoothed_ce, nll;
   std::vector<double> dx;
 };
-Smoothed smoothed(Magnification form, const Tensor& logits, const Tensor& target, double epsilon,
+Smoothed smoothed(OpForm form, const Tensor& logits, const Tensor& target, double epsilon,
                   Index pad) {
-  Magnify magnify(form);
+  UseForm use(form);
   Var x = Var::leaf(logits);
   Tape tape;
   MeasuredLoss y = label_smoothing_loss(x, target, epsilon, pad);
@@ -113,8 +113,8 @@ TEST_CASE("label smoothing leaves out what has no weight, in both forms", "[limi
             std::copy_n(row, 6, v.begin());
             Tensor logits = from_vector(v, {1, wide}).to(t);
             Tensor at = from_vector<Index>({target}, {1});
-            Smoothed fused = smoothed(Magnification::Fused, logits, at, epsilon, 0);
-            Smoothed plain = smoothed(Magnification::Explicit, logits, at, epsilon, 0);
+            Smoothed fused = smoothed(OpForm::Fused, logits, at, epsilon, 0);
+            Smoothed plain = smoothed(OpForm::Explicit, logits, at, epsilon, 0);
             // -Σ q ln p, written out.
             double total = 0, top = -kInf, ce = 0;
             for (double x : logits.to(DType::Float64).to_vector<double>()) top = std::max(top, x);

@@ -1,7 +1,7 @@
 // The same seed gives the same bits, for any number of threads.
 #include <cmath>
 
-#include "autograd/magnification.hpp"
+#include "autograd/op_form.hpp"
 #include "models/non_autoregressive/non_autoregressive.hpp"
 #include "models/transformer/transformer.hpp"
 #include "nn/attention/guided.hpp"
@@ -94,8 +94,8 @@ TEST_CASE("a search finds the same for 1, 2, 3 and 4 threads", "[determinism]") 
 }
 
 TEST_CASE("after 200 steps the fused and the explicit path have one loss", "[determinism]") {
-  auto losses = [](Magnification level) {
-    Magnify magnify(level);
+  auto losses = [](OpForm level) {
+    UseForm use(level);
     seed(23);
     auto c = sized<TransformerConfig>(16, 16, 2, 32, 1);
     c.dropout = 0.1;
@@ -117,7 +117,7 @@ TEST_CASE("after 200 steps the fused and the explicit path have one loss", "[det
     }
     return list;
   };
-  auto fused = losses(Magnification::Fused), composed = losses(Magnification::Explicit);
+  auto fused = losses(OpForm::Fused), composed = losses(OpForm::Explicit);
   CHECK(fused.back() < 0.8 * fused.front());  // something was learned on the way
   double worst = 0;
   for (std::size_t i = 0; i < fused.size(); ++i)

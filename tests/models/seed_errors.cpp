@@ -5,7 +5,7 @@
 #include <cmath>
 #include <map>
 
-#include "autograd/magnification.hpp"
+#include "autograd/op_form.hpp"
 #include "nn/attention/mask.hpp"
 #include "nn/attention/self.hpp"
 #include "tensor/ops/elementwise.hpp"
@@ -50,9 +50,9 @@ TEST_CASE("2: a padded query is no reason for a softmax over nothing", "[seeds]"
   // Keys are masked instead, and every real query keeps one at least.
   Tensor keep = decoder_keep(ids, 0);
   CHECK(all(any(keep, {-1})).item() == 1);
-  // And even over nothing there is no NaN, in either magnification.
-  for (Magnification m : {Magnification::Fused, Magnification::Explicit}) {
-    Magnify magnify(m);
+  // And even over nothing there is no NaN, in either form.
+  for (OpForm m : {OpForm::Fused, OpForm::Explicit}) {
+    UseForm use(m);
     Var x = Var::leaf(random({1, 1, 4, 6}, 2));
     Tape tape;
     AttentionResult a = scaled_dot_product_attention(x, x, x, {slip, {}});
@@ -109,8 +109,8 @@ TEST_CASE("6: k micro-batches accumulate to the gradient of the joined batch", "
 TEST_CASE("smoothed targets sum to 1, with a class for padding and without", "[seeds]") {
   // At uniform logits the smoothed cross-entropy is Σq · ln V.
   for (Index pad : {0, -100}) {
-    for (Magnification m : {Magnification::Fused, Magnification::Explicit}) {
-      Magnify magnify(m);
+    for (OpForm m : {OpForm::Fused, OpForm::Explicit}) {
+      UseForm use(m);
       LossSums sums = label_smoothing_loss(Var(zeros({1, 5}, DType::Float64)),
                                            tensor({3}, DType::Int64), 0.1, pad)
                           .sums;

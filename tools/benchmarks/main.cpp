@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <memory>
 
-#include "autograd/magnification.hpp"
+#include "autograd/op_form.hpp"
 #include "tensor/error.hpp"
 #include "tensor/matmul/blas.hpp"
 #include "tensor/matmul/matmul.hpp"
@@ -58,7 +58,7 @@ int main(int argc, char** argv) {
   // One that measures a training step or an op.
   auto measured = [&](const char* verb, const char* help, std::function<void(Recompute)> run) {
     command(verb, help, [&, run] {
-      Magnify magnify(explicit_ops ? Magnification::Explicit : Magnification::Fused);
+      UseForm use(explicit_ops ? OpForm::Explicit : OpForm::Fused);
       run(kNames<Recompute>.parse("recompute", recompute));
     });
     Command& c = commands.back();

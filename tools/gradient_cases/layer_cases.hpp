@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "autograd/magnification.hpp"
+#include "autograd/op_form.hpp"
 #include "nn/module.hpp"
 #include "tools/gradient_cases/op_specs.hpp"
 
@@ -34,16 +34,16 @@ class LayerCases {
   // `x`: the shape of the input, if there is one. The module is made anew by each case.
   void add(const std::string& family, const std::string& op, const std::string& name,
            std::optional<Shape> x, const std::function<Subject()>& make) {
-    add_one(family, op, name, x, make, Magnification::Fused, false);
-    add_one(family, op, name + ", explicit", x, make, Magnification::Explicit, false);
-    add_one(family, op, name + ", second order", x, make, Magnification::Fused, true);
+    add_one(family, op, name, x, make, OpForm::Fused, false);
+    add_one(family, op, name + ", explicit", x, make, OpForm::Explicit, false);
+    add_one(family, op, name + ", second order", x, make, OpForm::Fused, true);
   }
   std::vector<Case> take() { return std::move(list_); }
 
  private:
   void add_one(const std::string& family, const std::string& op, const std::string& name,
                const std::optional<Shape>& shape, const std::function<Subject()>& make,
-               Magnification magnification, bool second_order) {
+               OpForm magnification, bool second_order) {
     list_.push_back({family, op, name, [=] {
                        seed(20);
                        Subject s = make();
@@ -62,7 +62,7 @@ class LayerCases {
                          x = Var::leaf(uniform(*shape, -1, 1, generator().next(), kDouble));
                          names.emplace_back("x", x);
                        }
-                       Magnify magnify(magnification);
+                       UseForm use(magnification);
                        return gradcheck([&] { return s.forward(x); }, names,
                                         {.name = op, .second_order = second_order});
                      }});

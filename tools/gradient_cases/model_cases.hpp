@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "autograd/magnification.hpp"
+#include "autograd/op_form.hpp"
 #include "nn/module.hpp"
 #include "tools/gradient_cases/ids.hpp"
 #include "tools/gradient_cases/op_specs.hpp"
@@ -22,7 +22,7 @@ inline void spread(Module& model) {
 
 // How a model is checked: fused, explicit, or by the gradient of its gradient.
 struct ModelForm {
-  Magnification magnification = Magnification::Fused;
+  OpForm magnification = OpForm::Fused;
   bool second_order = false;
 };
 
@@ -30,7 +30,7 @@ struct ModelForm {
 inline GradcheckReport check_model(const std::string& name, const ModelForm& form,
                                    const NamedParameters& parameters,
                                    const std::function<Var()>& loss, int directions = 3) {
-  Magnify magnify(form.magnification);
+  UseForm use(form.magnification);
   GradcheckOptions o;
   o.name = name;
   o.mode = GradcheckOptions::Mode::Projection;
@@ -47,8 +47,8 @@ inline void add_model(std::vector<Case>& cases, const std::string& op, const std
     cases.push_back({"models", op, name + more, [=] { return check(form); }, kinks});
   };
   add("", {});
-  add(", explicit", {Magnification::Explicit});
-  if (!kinks && second_order) add(", second order", {Magnification::Fused, true});
+  add(", explicit", {OpForm::Explicit});
+  if (!kinks && second_order) add(", second order", {OpForm::Fused, true});
 }
 
 }  // namespace glim::specs

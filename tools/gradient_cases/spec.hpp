@@ -19,7 +19,7 @@ struct Spec {
   std::function<Var(const Vars&)> f;                              // any floating dtype
   bool kinks = false;   // some derivatives are undecidable
   int expand_axis = 0;  // inputs may be constant along this axis; -1: along none (ties)
-  bool fused = false;   // has an explicit composition: Magnify chooses
+  bool fused = false;   // has an explicit composition: UseForm chooses
 };
 
 // A use with no elements: it must run and give these shapes.

@@ -18,11 +18,11 @@ constexpr DType kDouble = DType::Float64;
 void add_function(std::vector<Case>& cases, const std::string& op, const std::string& name,
                   const std::vector<Shape>& shapes,
                   const std::function<Var(const std::vector<Var>&)>& f) {
-  for (Magnification m : {Magnification::Fused, Magnification::Explicit})
+  for (OpForm m : {OpForm::Fused, OpForm::Explicit})
     for (bool second_order : {false, true})
       for (bool strided : {false, true}) {
         if (second_order && strided) continue;
-        std::string full = name + (m == Magnification::Explicit ? ", explicit" : "") +
+        std::string full = name + (m == OpForm::Explicit ? ", explicit" : "") +
                            (second_order ? ", second order" : "") + (strided ? ", strided" : "");
         cases.push_back({"layers", op, full, [=] {
                            NamedParameters names;
@@ -33,7 +33,7 @@ void add_function(std::vector<Case>& cases, const std::string& op, const std::st
                              inputs.push_back(Var::leaf(x));
                              names.emplace_back("x" + std::to_string(i), inputs.back());
                            }
-                           Magnify magnify(m);
+                           UseForm use(m);
                            return gradcheck([&] { return f(inputs); }, names,
                                             {.name = op, .second_order = second_order});
                          }});
@@ -64,27 +64,26 @@ void add_parts(std::vector<Case>& cases) {
                      return guided_attention_loss(x[0], {3, 2}, {4, 1}, width);
                    });
     }
-  for (Magnification m : {Magnification::Fused, Magnification::Explicit})
-    cases.push_back(
-        {"layers", "PointerGenerator", m == Magnification::Fused ? "fused" : "explicit", [m] {
-           seed(21);
-           PointerGenerator copy(3, 4, 2);
-           copy.to(kDouble);
-           NamedParameters names = copy.named_parameters();
-           std::vector<Var> x;
-           std::uint64_t stream = 0;
-           for (const Shape& s :
-                {Shape{2, 2, 5}, Shape{2, 2, 3}, Shape{2, 2, 3}, Shape{2, 2, 4}, Shape{2, 2, 2}}) {
-             x.push_back(Var::leaf(uniform(s, 0.1, 0.9, {22, stream++}, kDouble)));
-             names.emplace_back("x" + std::to_string(stream), x.back());
-           }
-           SourceBatch source(ids({4, 5, 6, 7, 8, 9}, {2, 3}));
-           source.copy_ids = ids({5, 0, 5, 1, 6, 2}, {2, 3});
-           source.extra = 2;
-           Magnify magnify(m);
-           return gradcheck([&] { return copy(x[0], x[1], x[2], x[3], x[4], source); }, names,
-                            {.name = "PointerGenerator"});
-         }});
+  for (OpForm m : {OpForm::Fused, OpForm::Explicit})
+    cases.push_back({"layers", "PointerGenerator", m == OpForm::Fused ? "fused" : "explicit", [m] {
+                       seed(21);
+                       PointerGenerator copy(3, 4, 2);
+                       copy.to(kDouble);
+                       NamedParameters names = copy.named_parameters();
+                       std::vector<Var> x;
+                       std::uint64_t stream = 0;
+                       for (const Shape& s : {Shape{2, 2, 5}, Shape{2, 2, 3}, Shape{2, 2, 3},
+                                              Shape{2, 2, 4}, Shape{2, 2, 2}}) {
+                         x.push_back(Var::leaf(uniform(s, 0.1, 0.9, {22, stream++}, kDouble)));
+                         names.emplace_back("x" + std::to_string(stream), x.back());
+                       }
+                       SourceBatch source(ids({4, 5, 6, 7, 8, 9}, {2, 3}));
+                       source.copy_ids = ids({5, 0, 5, 1, 6, 2}, {2, 3});
+                       source.extra = 2;
+                       UseForm use(m);
+                       return gradcheck([&] { return copy(x[0], x[1], x[2], x[3], x[4], source); },
+                                        names, {.name = "PointerGenerator"});
+                     }});
 }
 
 const Tensor kSource = ids({3, 4, 5, 6, 7, 8, 0, 0}, {2, 4});

@@ -3,7 +3,7 @@
 #include <limits>
 #include <utility>
 
-#include "autograd/magnification.hpp"
+#include "autograd/op_form.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tools/gradient_cases/spec.hpp"
 
@@ -136,7 +136,7 @@ class Variations {
     std::string name = s.name + ", " + variation;
     options.name = s.op + " (" + name + ")";
     append(s.op, name, s.kinks, [=, dtype = dtype_] {
-      Magnify fused(Magnification::Fused);
+      UseForm fused(OpForm::Fused);
       std::vector<GradcheckInput> inputs;
       Inputs drawn = s.inputs(kSeed);
       for (std::size_t k = 0; k < drawn.size(); ++k) {
@@ -248,7 +248,7 @@ class Variations {
     Spec composed = s;
     composed.fused = false;
     composed.f = [f = s.f](const Vars& x) {
-      Magnify primitives(Magnification::Explicit);
+      UseForm primitives(OpForm::Explicit);
       return f(x);
     };
     check(composed, "explicit", {}, all(s));
@@ -267,8 +267,8 @@ class Variations {
           xs.push_back(subset >> k & 1 ? Var::leaf(drawn[k].to(dtype)) : Var(drawn[k].to(dtype)));
           if (subset >> k & 1) leaves.push_back(xs.back());
         }
-        auto run = [&](Magnification m, bool recorded) {
-          Magnify magnify(m);
+        auto run = [&](OpForm m, bool recorded) {
+          UseForm use(m);
           Tape tape;
           Var y = with_same_random(s.f, xs);
           Tensor dy = uniform(y.shape(), -1, 1, {kSeed, 7}, dtype);
@@ -277,8 +277,8 @@ class Variations {
             list.push_back(d.value());
           return list;
         };
-        auto kernel = run(Magnification::Fused, false), rule = run(Magnification::Fused, true),
-             primitives = run(Magnification::Explicit, false);
+        auto kernel = run(OpForm::Fused, false), rule = run(OpForm::Fused, true),
+             primitives = run(OpForm::Explicit, false);
         for (std::size_t k = 0; k < kernel.size(); ++k) {
           const std::string what = (k ? "gradient " + std::to_string(k - 1) : "value") +
                                    " of subset " + std::to_string(subset);

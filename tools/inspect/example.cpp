@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <optional>
 
-#include "autograd/magnification.hpp"
+#include "autograd/op_form.hpp"
 #include "tensor/error.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tensor/random.hpp"
@@ -78,7 +78,7 @@ std::string Example::heading() const {
 }
 
 Var Example::loss() {
-  Magnify magnify(Magnification::Explicit);
+  UseForm use(OpForm::Explicit);
   std::optional<Tape> own;  // values get their names on a tape
   if (!Tape::current()) own.emplace();
   ChangedForward changed(changes_);

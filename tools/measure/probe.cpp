@@ -4,7 +4,7 @@
 #include <cmath>
 #include <map>
 
-#include "autograd/magnification.hpp"
+#include "autograd/op_form.hpp"
 #include "optim/clip.hpp"
 #include "tensor/ops/index.hpp"
 #include "tensor/random.hpp"
@@ -151,7 +151,7 @@ class Undisturbed {
   Module& model_;
   bool training_;
   Generator generator_;
-  Magnify explicit_{Magnification::Explicit};
+  UseForm explicit_{OpForm::Explicit};
 };
 
 }  // namespace

@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "autograd/magnification.hpp"
+#include "autograd/op_form.hpp"
 #include "nn/attention/self.hpp"
 #include "optim/adam.hpp"
 #include "tensor/matmul/matmul.hpp"
@@ -97,7 +97,7 @@ Measurement measure(std::uint64_t, bool small) {
     double weight_norm = spectral_norm(product);
     for (Index s = 0; s < sentences; ++s) {
       Tensor x = normal({kKeys, kWidth}, 0, 1, generator().next(), DType::Float64);
-      Magnify magnify(Magnification::Explicit);
+      UseForm use(OpForm::Explicit);
       Tape tape;
       tape.watch("*scores");
       AttentionResult a = attention(Var::leaf(x), AttentionMask{}, true);

@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "autograd/magnification.hpp"
+#include "autograd/op_form.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tools/study/measures.hpp"
@@ -57,14 +57,14 @@ Measurement measure(std::uint64_t, bool small) {
     return broadcast_to(token, shape(tokens)).contiguous();
   };
 
-  {  // exact numbers, in both magnifications
+  {  // exact numbers, in both forms
     MultiheadAttention attention(kWidth, kHeads);
     attention.to(DType::Float64);
     for (const Var& p : attention.parameters()) p.value().copy_(eighths(p.shape()));
     Tensor x = repeated(eighths({batch, 1, kWidth}), kExact), dy = eighths(shape(kExact));
     double largest = 0, value = kInf;
-    for (Magnification how : {Magnification::Fused, Magnification::Explicit}) {
-      Magnify magnify(how);
+    for (OpForm how : {OpForm::Fused, OpForm::Explicit}) {
+      UseForm use(how);
       ProjectionGradients g = projection_gradients(attention, x, dy);
       largest = std::max(largest, g.largest);
       value = std::min(value, g.value);

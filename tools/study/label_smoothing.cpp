@@ -18,7 +18,7 @@
 // The pictures are Müller's: three classes of the Transformer on the plane through their means.
 #include <algorithm>
 
-#include "autograd/magnification.hpp"
+#include "autograd/op_form.hpp"
 #include "nn/loss.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/index.hpp"
@@ -70,9 +70,9 @@ Measurement measure(std::uint64_t seed, bool small) {
   Measurement m;
   double error = 0;
   const Index classes = 12, rows = 40;
-  for (Magnification how : {Magnification::Fused, Magnification::Explicit})
+  for (OpForm how : {OpForm::Fused, OpForm::Explicit})
     for (double smoothing : {0.0, 0.1, 0.5}) {
-      Magnify magnify(how);
+      UseForm use(how);
       Tensor logits = normal({rows, classes}, 0, 3, generator().next(), DType::Float64);
       Tensor target = random_integers({rows}, 0, classes, generator().next());
       error = std::max(error, smoothing_gradient_error(logits, target, smoothing, smoothing, 0));

@@ -19,7 +19,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "autograd/magnification.hpp"
+#include "autograd/op_form.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tools/study/measures.hpp"
@@ -58,7 +58,7 @@ struct Importances {
 
 Importances importances(SequenceClassifier& model, const AgreementSentence& s) {
   Importances found;
-  Magnify magnify(Magnification::Explicit);
+  UseForm use(OpForm::Explicit);
   Tape tape;
   tape.watch("*.probs");
   tape.watch("bert.embed.*");

@@ -12,7 +12,7 @@
 #include <cmath>
 #include <optional>
 
-#include "autograd/magnification.hpp"
+#include "autograd/op_form.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tools/measure/attention_statistics.hpp"
@@ -27,7 +27,7 @@ ScorePair score_statistics(Index heads, Index tokens, Index d_k) {
   };
   Tensor q = random(d_k), k = random(d_k), v = random(kValueWidth), dy = random(kValueWidth);
   double root = std::sqrt(static_cast<double>(d_k));
-  Magnify magnify(Magnification::Explicit);
+  UseForm use(OpForm::Explicit);
   auto measured = [&](const Tensor& queries) {
     Tape tape;
     tape.watch("scores");

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 
-#include "autograd/magnification.hpp"
+#include "autograd/op_form.hpp"
 #include "nn/loss.hpp"
 #include "optim/adam.hpp"
 #include "optim/averaging.hpp"
@@ -239,7 +239,7 @@ std::string Trainer::diagnosis(Index first, Index end, const std::string& what) 
   if (place.empty()) {
     Index targets = joined_size(first, end).targets;
     try {
-      Magnify magnify(Magnification::Explicit);
+      UseForm use(OpForm::Explicit);
       for (Index shard = 0; shard < options_.shards; ++shard)
         backward(shard, first, end, targets, true);
     } catch (const NonFiniteError& e) {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "autograd/magnification.hpp"
+#include "autograd/op_form.hpp"
 #include "autograd/ops.hpp"
 #include "tensor/error.hpp"
 #include "tensor/ops/elementwise.hpp"
@@ -27,8 +27,8 @@ struct Outcome {
 };
 
 // y, ∂<y, u>/∂x, and with u and v random ∂<∂<y, u>/∂x, v>/∂x.
-Outcome evaluate(const Case& c, DType dtype, Magnification level, bool second) {
-  Magnify magnify(level);
+Outcome evaluate(const Case& c, DType dtype, OpForm level, bool second) {
+  UseForm use(level);
   std::vector<Var> in, leaves;
   for (const Tensor& x : c.inputs) {
     if (!x.defined()) {
@@ -81,13 +81,13 @@ void check_close(const std::vector<Tensor>& a, const std::vector<Tensor>& b, dou
 TEST_CASE("fused ops equal their compositions", "[fused]") {
   for (const Case& c : cases()) {
     INFO(c.name);
-    Outcome fused = evaluate(c, DType::Float64, Magnification::Fused, true);
-    Outcome plain = evaluate(c, DType::Float64, Magnification::Explicit, true);
+    Outcome fused = evaluate(c, DType::Float64, OpForm::Fused, true);
+    Outcome plain = evaluate(c, DType::Float64, OpForm::Explicit, true);
     CHECK(difference(fused.y, plain.y) <= 1e-12);
     check_close(fused.gradients, plain.gradients, 1e-12);
     check_close(fused.second, plain.second, 1e-11);
     // Not recorded, so that the hand-written backward runs.
-    Outcome kernel = evaluate(c, DType::Float64, Magnification::Fused, false);
+    Outcome kernel = evaluate(c, DType::Float64, OpForm::Fused, false);
     check_close(kernel.gradients, plain.gradients, 1e-12);
   }
 }
@@ -95,8 +95,8 @@ TEST_CASE("fused ops equal their compositions", "[fused]") {
 TEST_CASE("fused ops equal their compositions in float32", "[fused]") {
   for (const Case& c : cases()) {
     INFO(c.name);
-    Outcome fused = evaluate(c, DType::Float32, Magnification::Fused, false);
-    Outcome plain = evaluate(c, DType::Float32, Magnification::Explicit, false);
+    Outcome fused = evaluate(c, DType::Float32, OpForm::Fused, false);
+    Outcome plain = evaluate(c, DType::Float32, OpForm::Explicit, false);
     CHECK(difference(fused.y, plain.y) <= 1e-5);
     check_close(fused.gradients, plain.gradients, 1e-5);
   }
@@ -107,10 +107,10 @@ TEST_CASE("fused ops give the same bits for any number of threads", "[fused]") {
   for (const Case& c : cases()) {
     INFO(c.name);
     set_num_threads(1);
-    Outcome one = evaluate(c, DType::Float32, Magnification::Fused, false);
+    Outcome one = evaluate(c, DType::Float32, OpForm::Fused, false);
     for (int n : {2, 3, 4}) {
       set_num_threads(n);
-      Outcome many = evaluate(c, DType::Float32, Magnification::Fused, false);
+      Outcome many = evaluate(c, DType::Float32, OpForm::Fused, false);
       CHECK(same_bits(one.y, many.y));
       for (std::size_t i = 0; i < one.gradients.size(); ++i)
         CHECK(same_bits(one.gradients[i], many.gradients[i]));
@@ -122,7 +122,7 @@ TEST_CASE("fused ops give the same bits for any number of threads", "[fused]") {
 TEST_CASE("each subset of inputs may need a gradient", "[fused]") {
   for (const Case& c : cases()) {
     INFO(c.name);
-    Outcome all = evaluate(c, DType::Float64, Magnification::Fused, false);
+    Outcome all = evaluate(c, DType::Float64, OpForm::Fused, false);
     std::size_t count = all.gradients.size();
     for (std::size_t subset = 1; subset < (std::size_t{1} << count); subset += kEvery) {
       std::vector<Var> in, leaves;
@@ -214,7 +214,7 @@ TEST_CASE("the loss's measures are those of the composition", "[fused]") {
   Var logits(random({6, 9}));
   Tensor target = from_vector(std::vector<Index>{1, 0, 8, 3, 0, 2}, {6});
   LossSums fused = label_smoothing_loss(logits, target, 0.1, 0).sums;
-  Magnify magnify(Magnification::Explicit);
+  UseForm use(OpForm::Explicit);
   LossSums plain = label_smoothing_loss(logits, target, 0.1, 0).sums;
   CHECK(fused.tokens == 4);
   CHECK(plain.tokens == 4);

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <map>
 
-#include "autograd/magnification.hpp"
+#include "autograd/op_form.hpp"
 #include "tensor/ops/index.hpp"
 #include "tests/autograd/common.hpp"
 #include "tests/small_transformer.hpp"
@@ -46,8 +46,8 @@ bool same(const std::map<std::string, Tensor>& a, const std::map<std::string, Te
 
 TEST_CASE("a walk over a whole Transformer leaves the bits that backward leaves", "[walk]") {
   Example e;
-  for (auto m : {Magnification::Fused, Magnification::Explicit}) {
-    Magnify magnify(m);
+  for (auto m : {OpForm::Fused, OpForm::Explicit}) {
+    UseForm use(m);
     std::map<std::string, Tensor> at_once, walked;
     {
       Tape tape;

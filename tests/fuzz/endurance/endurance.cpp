@@ -12,7 +12,7 @@
 #include <thread>
 #include <unistd.h>
 
-#include "autograd/magnification.hpp"
+#include "autograd/op_form.hpp"
 #include "tensor/clock.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tests/small_transformer.hpp"
@@ -89,7 +89,7 @@ void debug() {
   SmallTransformer example(Tie::Decoder, 0);
   example.model->eval();
   step::Session session([&] {
-    Magnify magnify(Magnification::Explicit);
+    UseForm use(OpForm::Explicit);
     Var logits =
         reshape((*example.model)(ids({3, 4, 5, 6}, {1, 4}), ids({1, 3, 3}, {1, 3})), {3, 11});
     return mul(label_smoothing_loss(logits, ids({3, 3, 2}, {3}), 0.1, 0), 1.0 / 3);

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "autograd/gradcheck/gradcheck.hpp"
-#include "autograd/magnification.hpp"
+#include "autograd/op_form.hpp"
 #include "autograd/tape.hpp"
 #include "tensor/error.hpp"
 #include "tensor/ops/elementwise.hpp"
@@ -47,7 +47,7 @@ Var run(const Graph& g, const Way& way = {}) {
 }
 
 Tensors pass(const Graph& g, const Way& way = {}) {
-  Magnify magnify(way.explicitly ? Magnification::Explicit : Magnification::Fused);
+  UseForm use(way.explicitly ? OpForm::Explicit : OpForm::Fused);
   const Vars leaves = leaves_of(g);
   Tape tape;
   observe_faults(tape);

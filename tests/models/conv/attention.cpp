@@ -44,8 +44,8 @@ TEST_CASE("a convolution is a multi-head self-attention", "[conv_attention]") {
                    << s.out);
     Index heads = s.kernel.rows * s.kernel.columns;
     CHECK(attention->centers.shape() == Shape{heads, 2});
-    for (Magnification m : {Magnification::Fused, Magnification::Explicit}) {
-      Magnify magnify(m);
+    for (OpForm m : {OpForm::Fused, OpForm::Explicit}) {
+      UseForm use(m);
       Var x = Var::leaf(draw({2, s.in, 6, 7}, 1)), same = Var::leaf(x.value().clone());
       conv.zero_grad();
       attention->zero_grad();

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "autograd/magnification.hpp"
+#include "autograd/op_form.hpp"
 #include "models/decoding/sampling.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/index.hpp"
@@ -73,8 +73,8 @@ TEST_CASE("GPT starts as nanoGPT does", "[gpt]") {
 }
 
 TEST_CASE("GPT: no position sees a later one", "[gpt]") {
-  for (Magnification m : {Magnification::Fused, Magnification::Explicit}) {
-    Magnify magnify(m);
+  for (OpForm m : {OpForm::Fused, OpForm::Explicit}) {
+    UseForm use(m);
     seed(2);
     Gpt model(small());
     model.to(DType::Float64);

@@ -1,7 +1,7 @@
 // The Transformer against PyTorch, and against facts that must hold exactly.
 #include <cmath>
 
-#include "autograd/magnification.hpp"
+#include "autograd/op_form.hpp"
 #include "nn/attention/mask.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/index.hpp"
@@ -221,7 +221,7 @@ TEST_CASE("every parameter receives a gradient", "[transformer]") {
 
 TEST_CASE("scope paths and parameters share their names", "[transformer]") {
   Transformer model(small_config());
-  Magnify magnify(Magnification::Explicit);
+  UseForm use(OpForm::Explicit);
   Tape tape;
   tape.watch("*.probs");
   Var loss = sum(model(kSource, kTarget));

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "autograd/magnification.hpp"
+#include "autograd/op_form.hpp"
 #include "nn/attention/mask.hpp"
 #include "tensor/io/safetensors.hpp"
 #include "tensor/ops/elementwise.hpp"
@@ -42,10 +42,10 @@ TEST_CASE("attention equals torch.nn.MultiheadAttention", "[attention][reference
     auto extent = [&](const char* key) {
       return c[key].is_null() ? std::nullopt : std::optional<Index>(c[key].get<Index>());
     };
-    for (Magnification m : {Magnification::Fused, Magnification::Explicit}) {
+    for (OpForm m : {OpForm::Fused, OpForm::Explicit}) {
       for (bool weights : {false, true}) {
         INFO(prefix << " " << c["note"] << (weights ? " with weights" : ""));
-        Magnify magnify(m);
+        UseForm use(m);
         AttentionOptions o;
         o.bias = c["bias"];
         o.add_bias_kv = c["add_bias_kv"];
@@ -258,7 +258,7 @@ TEST_CASE("each call drops other probabilities", "[attention]") {
 }
 
 TEST_CASE("score gradients: rows sum to 0, masked entries are exactly 0", "[attention]") {
-  Magnify magnify(Magnification::Explicit);
+  UseForm use(OpForm::Explicit);
   Var q = random_leaf({2, 2, 4, 3}, 1), k = random_leaf({2, 2, 4, 3}, 2),
       v = random_leaf({2, 2, 4, 3}, 3);
   AttentionMask mask;
@@ -289,8 +289,8 @@ TEST_CASE("identical tokens give no gradient to query and key weights", "[attent
 }
 
 TEST_CASE("a query with nothing to attend to gives zeros and no gradient", "[attention]") {
-  for (Magnification m : {Magnification::Fused, Magnification::Explicit}) {
-    Magnify magnify(m);
+  for (OpForm m : {OpForm::Fused, OpForm::Explicit}) {
+    UseForm use(m);
     Var q = random_leaf({1, 2, 3, 4}, 5), k = random_leaf({1, 2, 3, 4}, 6),
         v = random_leaf({1, 2, 3, 4}, 7);
     AttentionMask mask;

@@ -114,7 +114,7 @@ TEST_CASE("identical tokens give zero query and key weight gradients", "[attenti
 }
 
 TEST_CASE("the key bias has no gradient, and score gradients sum to zero by row", "[attention]") {
-  Magnify magnify(Magnification::Explicit);
+  UseForm use(OpForm::Explicit);
   SelfAttention attention(4, 3, 2);
   attention.to(kDouble);
   Var x(normal({2, 5, 4}, 0, 1, {3, 1}, kDouble));

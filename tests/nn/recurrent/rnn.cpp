@@ -281,7 +281,7 @@ TEST_CASE("recurrent layers give the same bits for any number of threads", "[nn]
 }
 
 TEST_CASE("the tape names steps, gates and modules", "[nn][recurrent]") {
-  Magnify magnify(Magnification::Explicit);
+  UseForm use(OpForm::Explicit);
   struct Model final : Module {
     Model() : GLIM_NAMED(encoder, 2, 3, RecurrentOptions{.bidirectional = true}) {}
     Child<GRU> encoder;

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <set>
 
-#include "autograd/magnification.hpp"
+#include "autograd/op_form.hpp"
 #include "tensor/error.hpp"
 #include "tensor/io/safetensors.hpp"
 #include "tensor/ops/elementwise.hpp"

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "autograd/magnification.hpp"
+#include "autograd/op_form.hpp"
 #include "nn/linear.hpp"
 #include "tensor/error.hpp"
 #include "tensor/matmul/matmul.hpp"
@@ -126,8 +126,8 @@ TEST_CASE("scores have variance d_k, and 1 after the division", "[study]") {
 TEST_CASE("identical tokens: query and key gradients are zero to the bit, others are not",
           "[study]") {
   seed(6);
-  for (Magnification how : {Magnification::Fused, Magnification::Explicit}) {
-    Magnify magnify(how);
+  for (OpForm how : {OpForm::Fused, OpForm::Explicit}) {
+    UseForm use(how);
     MultiheadAttention attention(16, 1);
     attention.to(kDouble);
     for (const Var& p : attention.parameters()) p.value().copy_(eighths(p.shape()));
@@ -171,11 +171,11 @@ TEST_CASE("the entropy bound is reached by the extremal logits, and by nothing e
   CHECK_THROWS_AS(entropy_bound(4, std::nan("")), ValueError);
 }
 
-TEST_CASE("the gradient of smoothed losses is p - q, in both magnifications", "[study]") {
+TEST_CASE("the gradient of smoothed losses is p - q, in both forms", "[study]") {
   Tensor logits = normal({6, 5}, 0, 2, {8, 1}, kDouble);
   Tensor target = from_vector<std::int64_t>({4, 1, 0, 2, 3, 1}, {6});  // the third is padding
-  for (Magnification how : {Magnification::Fused, Magnification::Explicit}) {
-    Magnify magnify(how);
+  for (OpForm how : {OpForm::Fused, OpForm::Explicit}) {
+    UseForm use(how);
     for (double smoothing : {0.0, 0.1, 0.3})
       CHECK(smoothing_gradient_error(logits, target, smoothing, smoothing, 0) < 1e-15);
   }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "autograd/magnification.hpp"
+#include "autograd/op_form.hpp"
 #include "tensor/error.hpp"
 #include "tools/data/tokenizers/vocabulary.hpp"
 #include "tools/inspect/roles.hpp"
@@ -43,7 +43,7 @@ Index dependency_path(SequenceModel& model, Index length) {
   SourceBatch source(row(model.src_vocab(), -1, kEos));
   if (model.copies()) source.copy_ids = row(model.tgt_vocab(), -1, kEos);
   Tensor target = row(model.tgt_vocab(), kBos, -1);
-  Magnify primitives(Magnification::Explicit);
+  UseForm primitives(OpForm::Explicit);
   Tape tape;
   TeacherForced taught = model.teach(source, target);
   model.train(training);

@@ -2,7 +2,7 @@
 // path length"), counted on the tape of one teacher-forced pass instead of derived on paper:
 //
 //   path(n) = most ops on any chain from the source embedding to the logits, for n source and n
-//             target tokens, every op a primitive (Magnification::Explicit)
+//             target tokens, every op a primitive (OpForm::Explicit)
 //
 // With attention the path is as long for 40 tokens as for 10. A model that steps through the sentence has a
 // path that grows with each token by the ops of a step, and its gradient has to come back all that way.

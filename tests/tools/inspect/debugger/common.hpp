@@ -1,7 +1,7 @@
 // A whole small Transformer under the debugger.
 #pragma once
 
-#include "autograd/magnification.hpp"
+#include "autograd/op_form.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tests/catch.hpp"
 #include "tests/small_transformer.hpp"
@@ -12,7 +12,7 @@ namespace glim::step {
 struct SmallExample : SmallTransformer {
   SmallExample() : SmallTransformer(Tie::Decoder, 0) { model->eval(); }
   Var loss() const {
-    Magnify magnify(Magnification::Explicit);
+    UseForm use(OpForm::Explicit);
     Var logits = reshape((*model)(ids({3, 4, 5, 6}, {1, 4}), ids({1, 3, 3}, {1, 3})), {3, 11});
     return mul(label_smoothing_loss(logits, ids({3, 3, 2}, {3}), 0.1, 0), 1.0 / 3);
   }
