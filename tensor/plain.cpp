@@ -24,11 +24,11 @@ std::vector<Isa> supported_isas() { return {Isa::Baseline}; }
 std::string_view name_of(Isa) { return "baseline"; }
 
 template <class T>
-Algorithm algorithm_for(bool, bool, Index, Index, Index, Products) {
+Algorithm algorithm_for(bool, bool, Index, Index, Index, GemmEngine) {
   return Algorithm::EmptySum;
 }
-template Algorithm algorithm_for<float>(bool, bool, Index, Index, Index, Products);
-template Algorithm algorithm_for<double>(bool, bool, Index, Index, Index, Products);
+template Algorithm algorithm_for<float>(bool, bool, Index, Index, Index, GemmEngine);
+template Algorithm algorithm_for<double>(bool, bool, Index, Index, Index, GemmEngine);
 Tiles tiles_for(Algorithm, Index m, Index n, Index, Index batches, int) { return {m, n, batches}; }
 
 template <class T>

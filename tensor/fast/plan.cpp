@@ -35,7 +35,7 @@ bool few_rows_are_faster(Isa isa, Index m, Index n, Index k) {
 
 template <class T>
 Algorithm algorithm_for(bool transpose_a, bool transpose_b, Index m, Index n, Index k,
-                        Products large) {
+                        GemmEngine large) {
   const Isa isa = best_isa();
   if (k == 0) return Algorithm::EmptySum;
   if (m == 1 || n == 1) return Algorithm::Vector;
@@ -44,10 +44,10 @@ Algorithm algorithm_for(bool transpose_a, bool transpose_b, Index m, Index n, In
     if (k <= kShortRow<T> && isa == Isa::Avx512) return Algorithm::ShortRows;
     if (few_rows_are_faster(isa, m, n, k)) return Algorithm::FewRows;
   }
-  return large == Products::Own ? Algorithm::Packed : Algorithm::Blas;
+  return large == GemmEngine::Builtin ? Algorithm::Packed : Algorithm::Blas;
 }
-template Algorithm algorithm_for<float>(bool, bool, Index, Index, Index, Products);
-template Algorithm algorithm_for<double>(bool, bool, Index, Index, Index, Products);
+template Algorithm algorithm_for<float>(bool, bool, Index, Index, Index, GemmEngine);
+template Algorithm algorithm_for<double>(bool, bool, Index, Index, Index, GemmEngine);
 
 // ---- its blocks ----
 

@@ -54,7 +54,7 @@ void finish(const Epilogue& e, Index r, Index column, Index n, Index rows, Index
 
 template <class T>
 void run(const Tensor& out, const Tensor& a, const Tensor& b, const Shape& batch_dims, T alpha,
-         T beta, Products large, const Epilogue* then) {
+         T beta, GemmEngine large, const Epilogue* then) {
   Index m = a.size(-2), k = a.size(-1), n = b.size(-1);
   Index batches = numel_of(batch_dims);
   if (m == 0 || n == 0 || batches == 0) return;
@@ -133,7 +133,7 @@ struct Checked {
   Tensor other_a, other_b;
 };
 
-void compute(const Tensor& out, const Checked& c, double alpha, double beta, Products large,
+void compute(const Tensor& out, const Checked& c, double alpha, double beta, GemmEngine large,
              const Epilogue* then = nullptr) {
   visit_floating(out.dtype(), [&]<class T>() {
     run<T>(out, *c.a, *c.b, c.batch_dims, static_cast<T>(alpha), static_cast<T>(beta), large, then);
@@ -142,7 +142,7 @@ void compute(const Tensor& out, const Checked& c, double alpha, double beta, Pro
 
 }  // namespace
 
-Tensor matmul_by(Products large, const Tensor& a, const Tensor& b) {
+Tensor matmul_by(GemmEngine large, const Tensor& a, const Tensor& b) {
   const Checked c(a, b);
   Tensor y = empty(c.result, a.dtype());
   compute(y, c, 1, 0, large);
@@ -151,7 +151,7 @@ Tensor matmul_by(Products large, const Tensor& a, const Tensor& b) {
   return y;
 }
 
-Tensor matmul(const Tensor& a, const Tensor& b) { return matmul_by(products_in_use(), a, b); }
+Tensor matmul(const Tensor& a, const Tensor& b) { return matmul_by(gemm_engine(), a, b); }
 
 void matmul_into(const Tensor& out, const Tensor& a, const Tensor& b, double alpha, double beta) {
   const Checked c(a, b);
@@ -163,7 +163,7 @@ void matmul_into(const Tensor& out, const Tensor& a, const Tensor& b, double alp
                      {{"out", out}, {"a", a}, {"b", b}});
   if (out.dtype() != a.dtype())
     throw DTypeError("matmul", "out has another dtype", {{"out", out}, {"a", a}, {"b", b}});
-  compute(reshape(out, c.result), c, alpha, beta, products_in_use());
+  compute(reshape(out, c.result), c, alpha, beta, gemm_engine());
 }
 
 Tensor matmul_then(const Tensor& a, const Tensor& b, const Epilogue& epilogue) {
@@ -176,7 +176,7 @@ Tensor matmul_then(const Tensor& a, const Tensor& b, const Epilogue& epilogue) {
   if (bias.defined() && !bias.is_contiguous())
     return matmul_then(a, b, {bias.contiguous(), epilogue.relu, epilogue.drop});
   Tensor y = empty(c.result, a.dtype());
-  compute(y, c, 1, 0, products_in_use(), &epilogue);
+  compute(y, c, 1, 0, gemm_engine(), &epilogue);
   return y;
 }
 
@@ -188,30 +188,30 @@ void gemm(const Gemm<T>& p) {
 template void gemm(const Gemm<float>&);
 template void gemm(const Gemm<double>&);
 
-std::string_view name_of(Products products) {
-  return products == Products::Own ? "own" : "openblas";
+std::string_view name_of(GemmEngine engine) {
+  return engine == GemmEngine::Builtin ? "builtin" : "openblas";
 }
 
-Products choose_products(const char* asked) {
-  std::string_view word = asked ? asked : "own";
-  for (Products p : {Products::Own, Products::OpenBlas})
+GemmEngine choose_gemm_engine(const char* asked) {
+  std::string_view word = asked ? asked : "builtin";
+  for (GemmEngine p : {GemmEngine::Builtin, GemmEngine::OpenBlas})
     if (word == name_of(p)) return p;
-  throw ValueError("GLIM_PRODUCTS", "'" + std::string(word) + "' is not one of own, openblas");
+  throw ValueError("GLIM_GEMM", "'" + std::string(word) + "' is not one of builtin, openblas");
 }
 
 namespace {
 // Errors of OpenBLAS are those of who asks for it, not of a product in the midst of a run.
-Products loaded(Products products) {
-  if (products == Products::OpenBlas) blas_info();
-  return products;
+GemmEngine loaded(GemmEngine engine) {
+  if (engine == GemmEngine::OpenBlas) blas_info();
+  return engine;
 }
-std::atomic<Products>& chosen_products() {
-  static std::atomic<Products> products = loaded(choose_products(std::getenv("GLIM_PRODUCTS")));
-  return products;
+std::atomic<GemmEngine>& chosen_engine() {
+  static std::atomic<GemmEngine> engine = loaded(choose_gemm_engine(std::getenv("GLIM_GEMM")));
+  return engine;
 }
 }  // namespace
 
-Products products_in_use() { return chosen_products().load(std::memory_order_relaxed); }
-void use_products(Products products) { chosen_products() = loaded(products); }
+GemmEngine gemm_engine() { return chosen_engine().load(std::memory_order_relaxed); }
+void use_gemm_engine(GemmEngine engine) { chosen_engine() = loaded(engine); }
 
 }  // namespace glim

@@ -20,7 +20,7 @@ namespace glim {
 
 Tensor matmul(const Tensor& a, const Tensor& b);
 // Computes large products by the one named instead of by the one chosen for this CPU, for comparisons.
-Tensor matmul_by(Products large, const Tensor& a, const Tensor& b);
+Tensor matmul_by(GemmEngine large, const Tensor& a, const Tensor& b);
 
 // out = alpha·a b + beta·out, out contiguous rows of the result's shape: how a gradient is added
 // to where it belongs without a temporary.

@@ -5,7 +5,7 @@
 // There are two engines. Our own gives the same bits on any CPU (tensor/numerics.md): the extents alone say
 // whether an element of c is a dot product in lanes or a sum along k in blocks, and the instruction set only
 // how that is reached. OpenBLAS, whose bits are those of the CPU's kernels, computes what our own would pack,
-// where use_products or GLIM_PRODUCTS in the environment says so.
+// where use_gemm_engine or GLIM_GEMM in the environment says so.
 #pragma once
 
 #include <string_view>
@@ -15,13 +15,13 @@
 namespace glim {
 
 // Whose product computes large matrices.
-enum class Products { Own, OpenBlas };
-std::string_view name_of(Products products);
-// "own", "openblas", or null for the default, which is Own; ValueError naming GLIM_PRODUCTS for another word.
-Products choose_products(const char* asked);
-// What use_products chose last; before, what GLIM_PRODUCTS says.
-Products products_in_use();
-void use_products(Products products);
+enum class GemmEngine { Builtin, OpenBlas };
+std::string_view name_of(GemmEngine engine);
+// "builtin", "openblas", or null for the default, which is Builtin; ValueError naming GLIM_GEMM for another word.
+GemmEngine choose_gemm_engine(const char* asked);
+// The last choice of use_gemm_engine; before it, that of GLIM_GEMM.
+GemmEngine gemm_engine();
+void use_gemm_engine(GemmEngine engine);
 
 // The first five read their operands where they lie (tensor/fast/skinny.hpp).
 enum class Algorithm {
@@ -37,7 +37,7 @@ enum class Algorithm {
 // ShortRows, FewRows and Packed give the same bits.
 template <class T>
 Algorithm algorithm_for(bool transpose_a, bool transpose_b, Index m, Index n, Index k,
-                        Products large = products_in_use());
+                        GemmEngine large = gemm_engine());
 
 // How far the blocks of the inner dimension reach.
 Index block_depth(Index k, Index element_bytes);

@@ -155,7 +155,7 @@ TEST_CASE("an undefined tensor is an error, not a crash", "[tensor]") {
       [&] { matmul(x, none); },
       [&] { matmul_into(none, select(x, 0, 0), select(x, 0, 0), 1, 0); },
       [&] { matmul_then(x, none, {none}); },
-      [&] { matmul_by(Products::OpenBlas, none, none); },
+      [&] { matmul_by(GemmEngine::OpenBlas, none, none); },
       [&] { gather(none, 0, at); },
       [&] { gather(x, 0, none); },
       [&] {

@@ -27,10 +27,10 @@ void print_machine() {
   BlasInfo blas = blas_info();
   fmt::print(
       "{{\"threads\": {}, \"kernels\": \"{}\", \"blas\": \"{}\", \"coretype\": \"{}\", "
-      "\"isa\": \"{}\", \"products\": \"{}\"}}\n",
+      "\"isa\": \"{}\", \"gemm\": \"{}\"}}\n",
       num_threads(), blas.core, blas.parallel,
       std::getenv("OPENBLAS_CORETYPE") ? std::getenv("OPENBLAS_CORETYPE") : "unset",
-      name_of(best_isa()), name_of(products_in_use()));
+      name_of(best_isa()), name_of(gemm_engine()));
 }
 
 // A product in float32: "nn" (M, K) (K, N), "nt" (M, K) (N, K)ᵀ, "tn" (K, M)ᵀ (K, N).

@@ -97,7 +97,7 @@ class Bench:
         if self.a.isa == "avx2":
             env.update(AVX2, OPENBLAS_CORETYPE="Haswell")
         if products:
-            env["GLIM_PRODUCTS"] = products
+            env["GLIM_GEMM"] = products
         return env
 
     def glim(self, *command, threads=None, products=None):
@@ -110,7 +110,7 @@ class Bench:
         return subprocess.run([self.a.peer, "-c", f"import {module}"], capture_output=True).returncode == 0
 
     def by_products(self, pairs, *command):
-        servers = {name: self.glim(*command, products=name) for name in ("own", "openblas")}
+        servers = {name: self.glim(*command, products=name) for name in ("builtin", "openblas")}
         times = in_turn(servers, pairs)
         for server in servers.values():
             server.close()
@@ -119,7 +119,7 @@ class Bench:
     def head(self):
         env, machine = self.environment(), self.machine
         self.torch = "not measured"
-        print(f"Glim: {machine['threads']} threads, {machine['isa']} kernels, large products: {machine['products']}; "
+        print(f"Glim: {machine['threads']} threads, {machine['isa']} kernels, GEMM: {machine['gemm']}; "
               f"OpenBLAS {machine['blas']} with {machine['kernels']} kernels, OPENBLAS_CORETYPE {machine['coretype']}")
         if self.a.peer:
             versions = subprocess.run([self.a.peer, os.path.join(HERE, "peer.py"), "versions"], capture_output=True,
@@ -221,20 +221,20 @@ class Bench:
                 for order, *extents in (("nt", n, m, k), ("nn", n, k, m), ("tn", m, k, n)):
                     sizes = [word for flag, x in zip(("--m", "--n", "--k"), extents) for word in (flag, str(x))]
                     times = self.by_products(self.a.pairs, "sgemm", "--order", order, *sizes)
-                    rate = 2e-9 * n * m * k / statistics.median(times["own"])
-                    row += [f"{rate:.0f}", f"{ratio(times, 'openblas', 'own'):.2f}"]
+                    rate = 2e-9 * n * m * k / statistics.median(times["builtin"])
+                    row += [f"{rate:.0f}", f"{ratio(times, 'openblas', 'builtin'):.2f}"]
                 rows.append(row)
-        table("Products of linear layers (rows, inputs) -> (rows, outputs): GFLOP/s of Glim's own, and times of "
-              "OpenBLAS's / own", ["setting", "layer", "rows", "inputs", "outputs", "forward", "", "input's gradient", "",
+        table("Products of linear layers (rows, inputs) -> (rows, outputs): GFLOP/s of Glim's GEMM, and times of "
+              "OpenBLAS's / Glim's", ["setting", "layer", "rows", "inputs", "outputs", "forward", "", "input's gradient", "",
                                    "weight's gradient", ""], rows)
         rows, ratios = [], []
         for s in settings:
             times = self.by_products(self.a.pairs, "step", s["name"])
-            ratios.append(ratio(times, "openblas", "own"))
-            rows.append([s["name"], milliseconds(times["own"]), milliseconds(times["openblas"]), f"{ratios[-1]:.3f}"])
-        table("Training step with either product", ["setting", "own ms", "openblas ms", "openblas / own"], rows)
+            ratios.append(ratio(times, "openblas", "builtin"))
+            rows.append([s["name"], milliseconds(times["builtin"]), milliseconds(times["openblas"]), f"{ratios[-1]:.3f}"])
+        table("Training step with either product", ["setting", "builtin ms", "openblas ms", "openblas / builtin"], rows)
         mean = statistics.geometric_mean(ratios)
-        print(f"\nWith openblas a step takes {mean:.3f} of the time with own (geometric mean).")
+        print(f"\nWith openblas a step takes {mean:.3f} of the time with builtin (geometric mean).")
 
     def overhead(self):
         rows = [line.split() for line in self.output("overhead").splitlines()]

@@ -14,7 +14,7 @@ namespace glim {
 namespace {
 
 // A file that Glim wrote before --noam-factor has every option but this one. The rate of a noam schedule was its
-// factor, and a text was validated on its last tenth, whatever the share.
+// factor, and a text was validated on its last tenth, whatever the share. `gemm` was `products`, with the value "own".
 void read_as_older(std::vector<TomlEntry>& entries, const std::string& text) {
   if (!text.starts_with("# The effective options of ") && !text.starts_with("# Options of "))
     return;
@@ -24,6 +24,10 @@ void read_as_older(std::vector<TomlEntry>& entries, const std::string& text) {
     const auto entry = find(key);
     return entry != none && entry->values == std::vector{value};
   };
+  if (const auto gemm = find("products"); gemm != none) {
+    gemm->key = "gemm";
+    if (says("gemm", "own")) gemm->values = {"builtin"};
+  }
   if (find("noam-factor") != none) return;
   if (rate != none && says("schedule", "noam")) rate->key = "noam-factor";
   if (share != none && (says("kind", "gpt") || says("kind", "bert"))) share->values = {"-1"};

@@ -35,7 +35,7 @@ bool writes_files(const glim::Command& command) {
   return command.name == "step" || (out && !std::get<std::string*>(out->field)->empty());
 }
 
-// Verbs without a product of matrices have no --products.
+// Verbs without a product of matrices have no --gemm.
 bool computes(std::string_view verb) {
   return verb != "average" && verb != "import" && verb != "export" && verb != "report";
 }
@@ -90,7 +90,7 @@ int main(int argc, char** argv) {
     const glim::Processes& world = glim::Processes::world();
     if (!world.first() && !std::freopen("/dev/null", "w", stdout)) return 1;
     bool quiet = false;
-    std::string products;
+    std::string gemm;
     std::vector<glim::CommandMaker> makers = {
       glim::train_command,
       glim::translate_command,
@@ -117,12 +117,12 @@ int main(int argc, char** argv) {
                                " is not part of this build; `tools/build build` adds it");
 #endif
     for (glim::CommandMaker& maker : makers)
-      maker = [make = maker, &quiet, &products] {
+      maker = [make = maker, &quiet, &gemm] {
         glim::Command command = make();
         if (computes(command.name)) {
-          glim::Option& o = command.option("products", &products, "who computes large products");
-          o.choices = {"own", "openblas"};
-          o.default_text = "own";
+          glim::Option& o = command.option("gemm", &gemm, "which GEMM computes large products");
+          o.choices = {"builtin", "openblas"};
+          o.default_text = "builtin";
         }
         command.option("quiet", &quiet, "print results and errors alone").in_config = false;
         return command;
@@ -135,8 +135,8 @@ int main(int argc, char** argv) {
       verb = glim::parse_command_line(kAbout, verbs, argc, argv);
       if (verb && !shares_work(verb->name) && world.size() > 1)
         throw glim::UsageError(verb->name + " runs in one process: start it without mpirun");
-      glim::best_isa(), glim::products_in_use();  // GLIM_ISA and GLIM_PRODUCTS are refused here
-      if (!products.empty()) glim::use_products(glim::choose_products(products.c_str()));
+      glim::best_isa(), glim::gemm_engine();  // GLIM_ISA and GLIM_GEMM are refused here
+      if (!gemm.empty()) glim::use_gemm_engine(glim::choose_gemm_engine(gemm.c_str()));
     });
     glim::set_quiet(quiet || !world.first());
     if (verb && writes_files(*verb)) glim::go_on_without_reader();

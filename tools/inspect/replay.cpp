@@ -91,7 +91,7 @@ ReplayedStep replay_step(const std::string& folder, Index step) {
   const std::string& file = std::prev(after)->second;
 
   Checkpoint from = load_checkpoint(file);
-  use_products(products_of(from));
+  use_gemm_engine(gemm_engine_of(from));
   TrainOptions options = from.options;
   options.out = folder;
   std::unique_ptr<Learner> learner = make_learner(options, &from);

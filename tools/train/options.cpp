@@ -77,7 +77,7 @@ std::string TrainOptions::to_toml() const {
       "# The effective options of this run: glim train --config FILE takes them again.\n";
   toml += "# Kernels " + std::string(name_of(best_isa())) + " (GLIM_ISA).\n";
   for (const TrainOption& t : train_options()) toml += t.name + " = " + t.json(*this).dump() + "\n";
-  toml += "products = \"" + std::string(name_of(products_in_use())) + "\"\n";
+  toml += "gemm = \"" + std::string(name_of(gemm_engine())) + "\"\n";
   return toml;
 }
 

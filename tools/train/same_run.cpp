@@ -64,7 +64,7 @@ void require_same_options(const Processes& processes, const TrainOptions& o, boo
   require_same(processes, [&]() -> std::vector<Compared> {
     Fingerprint program, options, files;
     mix_file(program, "/proc/self/exe");
-    program.mix_all(std::string(name_of(products_in_use())));
+    program.mix_all(std::string(name_of(gemm_engine())));
     options.mix_all(o.to_json());
     each_option(o, [&](const TrainOption&, const auto& field) {
       std::error_code ignored;
@@ -72,7 +72,7 @@ void require_same_options(const Processes& processes, const TrainOptions& o, boo
         if (std::filesystem::is_regular_file(field, ignored)) mix_file(files, field);
     });
     if (distils && !o.teacher.empty()) mix_file(files, model_file(o.teacher));
-    return {{"another program, or other --products,", program.value()},
+    return {{"another program, or other --gemm,", program.value()},
             {"other options", options.value()},
             {"other input files", files.value()}};
   });

@@ -66,11 +66,12 @@ Trainer::Trainer(const TrainOptions& options, Learner& learner, std::string conf
   state_.data = learner.fingerprint();
 }
 
-Products products_of(const Checkpoint& c) {
-  Products products = Products::Own;
+GemmEngine gemm_engine_of(const Checkpoint& c) {
+  GemmEngine engine = GemmEngine::Builtin;
   for (const auto& [name, value] : read_toml(c.config_toml, "the checkpoint's configuration"))
-    if (name == "products") products = choose_products(value.c_str());
-  return products;
+    if (name == "gemm" || name == "products")  // its older name
+      engine = choose_gemm_engine(value == "own" ? "builtin" : value.c_str());
+  return engine;
 }
 
 Trainer::Trainer(const TrainOptions& options, Learner& learner, Checkpoint from)

@@ -53,7 +53,7 @@ class TrainObserver {
 };
 
 // Whose product computed the large matrices of the checkpoint's run.
-Products products_of(const Checkpoint& checkpoint);
+GemmEngine gemm_engine_of(const Checkpoint& checkpoint);
 // Sets generator() to the random numbers of a shard in the next update.
 void draw_as(const TrainState& state, Index shard);
 

@@ -10,29 +10,29 @@ namespace test_plan {
 
 using namespace glim;
 
-TEST_CASE("GLIM_PRODUCTS chooses the engine or is refused", "[products]") {
-  CHECK(choose_products(nullptr) == Products::Own);
-  CHECK(choose_products("own") == Products::Own);
-  CHECK(choose_products("openblas") == Products::OpenBlas);
+TEST_CASE("GLIM_GEMM chooses the engine or is refused", "[products]") {
+  CHECK(choose_gemm_engine(nullptr) == GemmEngine::Builtin);
+  CHECK(choose_gemm_engine("builtin") == GemmEngine::Builtin);
+  CHECK(choose_gemm_engine("openblas") == GemmEngine::OpenBlas);
   for (const char* wrong : {"", "OWN", "blas", "own,openblas"})
-    CHECK_THROWS_WITH(choose_products(wrong),
-                      "GLIM_PRODUCTS: '" + std::string(wrong) + "' is not one of own, openblas");
+    CHECK_THROWS_WITH(choose_gemm_engine(wrong),
+                      "GLIM_GEMM: '" + std::string(wrong) + "' is not one of builtin, openblas");
 }
 
 TEST_CASE("what is chosen last computes", "[products]") {
-  const Products before = products_in_use();
-  for (Products p : {Products::OpenBlas, Products::Own}) {
-    use_products(p);
-    CHECK(products_in_use() == p);
+  const GemmEngine before = gemm_engine();
+  for (GemmEngine p : {GemmEngine::OpenBlas, GemmEngine::Builtin}) {
+    use_gemm_engine(p);
+    CHECK(gemm_engine() == p);
     CHECK(algorithm_for<float>(false, false, 300, 300, 40) ==
-          (p == Products::Own ? Algorithm::Packed : Algorithm::Blas));
+          (p == GemmEngine::Builtin ? Algorithm::Packed : Algorithm::Blas));
   }
-  use_products(before);
+  use_gemm_engine(before);
 }
 
 TEST_CASE("extents alone choose between dot products and sums in blocks", "[products]") {
   auto own = [](bool ta, bool tb, Index m, Index n, Index k) {
-    return algorithm_for<float>(ta, tb, m, n, k, Products::Own);
+    return algorithm_for<float>(ta, tb, m, n, k, GemmEngine::Builtin);
   };
   for (Index m : {2, 8}) CHECK(own(false, true, m, 300, 40) == Algorithm::Dots);
   CHECK(own(false, true, 9, 300, 40) != Algorithm::Dots);

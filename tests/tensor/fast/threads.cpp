@@ -34,8 +34,8 @@ TEST_CASE("the number of threads does not change a bit of a product", "[matmul][
       INFO(m << " x " << k << " x " << n);
       Tensor a = random_tensor({m, k}, t, stream++), b = random_tensor({k, n}, t, stream++);
       Tensor at = transpose(transpose(a).clone()), bt = transpose(transpose(b).clone());
-      for (Products large : {Products::Own, Products::OpenBlas}) {
-        if (kSanitized && large == Products::OpenBlas) continue;  // whose memory they do not see
+      for (GemmEngine large : {GemmEngine::Builtin, GemmEngine::OpenBlas}) {
+        if (kSanitized && large == GemmEngine::OpenBlas) continue;  // whose memory they do not see
         for (const Tensor& u : {a, at})
           for (const Tensor& v : {b, bt})
             CHECK(same_for_any_threads([&] { return matmul_by(large, u, v); }));
@@ -76,7 +76,7 @@ TEST_CASE("a thread of one's own gets the same bits", "[matmul][threads]") {
         std::thread([&] {
           parallel_each(4, [&](Index) { static_cast<void>(matmul(a, b)); });
           multiply(there);
-          static_cast<void>(matmul_by(Products::OpenBlas, zeros({8, 8}), zeros({8, 8})));
+          static_cast<void>(matmul_by(GemmEngine::OpenBlas, zeros({8, 8}), zeros({8, 8})));
           threads_of_libraries = omp_get_max_threads();  // what OpenBLAS asks before a call
         }).join();
         CHECK(threads_of_libraries == 1);

@@ -24,7 +24,7 @@ const std::vector<std::pair<Shape, Shape>> kBatches{
     {{2, 3, 4}, {2, 4, 5}},       {{2, 3, 4}, {4, 5}},    {{3, 4}, {2, 4, 5}},
     {{2, 1, 3, 4}, {5, 4, 2}},    {{1, 3, 4}, {6, 4, 1}}, {{2, 3, 3, 4}, {3, 4, 5}},
     {{2, 3, 3, 4}, {1, 1, 4, 5}}, {{1, 3, 4}, {1, 4, 5}}, {{3, 1, 4}, {3, 4, 1}}};
-constexpr Products kBoth[] = {Products::Own, Products::OpenBlas};
+constexpr GemmEngine kBoth[] = {GemmEngine::Builtin, GemmEngine::OpenBlas};
 
 // Σ_k a[.., i, k] b[.., k, j] element by element, for operands of rank 2 or more.
 Tensor naive(const Tensor& a, const Tensor& b) {
@@ -192,7 +192,7 @@ TEST_CASE("both large products are the same product", "[matmul]") {
       Tensor a = random_tensor({m, k}, t, stream++), b = random_tensor({k, n}, t, stream++);
       Tensor at = transpose(transpose(a).clone()), bt = transpose(transpose(b).clone());
       Tensor expected = naive(a, b);
-      for (Products large : kBoth)
+      for (GemmEngine large : kBoth)
         for (const Tensor& u : {a, at})
           for (const Tensor& v : {b, bt}) check_close(matmul_by(large, u, v), expected);
     }
@@ -201,14 +201,14 @@ TEST_CASE("both large products are the same product", "[matmul]") {
 TEST_CASE("a large product is the one asked for, one of few rows the same with either",
           "[matmul]") {
   Tensor a = random_tensor({300, 500}, F32, 1), b = random_tensor({500, 200}, F32, 2);
-  auto chosen = [](Index rows, Products large) {
+  auto chosen = [](Index rows, GemmEngine large) {
     return algorithm_for<float>(false, true, rows, 200, 200, large);
   };
-  CHECK(chosen(200, Products::Own) == Algorithm::Packed);
-  CHECK(chosen(200, Products::OpenBlas) == Algorithm::Blas);
+  CHECK(chosen(200, GemmEngine::Builtin) == Algorithm::Packed);
+  CHECK(chosen(200, GemmEngine::OpenBlas) == Algorithm::Blas);
   for (Index rows : {2, 8, 30, 60})
-    CHECK(chosen(rows, Products::Own) == chosen(rows, Products::OpenBlas));
-  CHECK(same_bits(matmul(a, b), matmul_by(products_in_use(), a, b)));
+    CHECK(chosen(rows, GemmEngine::Builtin) == chosen(rows, GemmEngine::OpenBlas));
+  CHECK(same_bits(matmul(a, b), matmul_by(gemm_engine(), a, b)));
 }
 
 TEST_CASE("matmul_into adds to where the result belongs", "[matmul]") {

@@ -25,7 +25,7 @@ serves "decoding by beam search" decode micro --batch 3 --beam 5
 serves "an op" op softmax
 serves "a product" sgemm --m 300 --n 200 --k 100
 serves "a product with a transpose" sgemm --order nt --m 20 --n 30 --k 40
-GLIM_PRODUCTS=openblas serves "a product by OpenBLAS" sgemm --order tn --m 300 --n 200 --k 100
+GLIM_GEMM=openblas serves "a product by OpenBLAS" sgemm --order tn --m 300 --n 200 --k 100
 
 problem=
 settings=$("$bench" settings) || problem="status $?"
@@ -39,7 +39,7 @@ problem=
 [ "$(sort -u <<<"$hashes" | wc -l)" = 1 ] || problem="$hashes"
 grep -Eqx '[0-9a-f]{16}' <<<"$hashes" || problem="no hash: $hashes"
 report "the same weights for 1, 2 and 3 threads" "$problem"
-for chosen in "" GLIM_PRODUCTS=openblas; do
+for chosen in "" GLIM_GEMM=openblas; do
   by=$(for threads in 1 2 3; do env OMP_NUM_THREADS=$threads $chosen "$bench" hash gpt-char --steps 1; done)
   report "the same weights, large products: ${chosen:-as chosen}" \
     "$(grep -Eqx '[0-9a-f]{16}' <<<"$by" && [ "$(sort -u <<<"$by" | wc -l)" = 1 ] || echo "$by")"

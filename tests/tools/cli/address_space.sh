@@ -29,11 +29,11 @@ for kib in 60000 150000 200000 300000 500000 700000 1000000 1500000 3000000; do
   for threads in 1 2 8; do
     within -v $kib $threads --version
     within -v $kib $threads translate --model model
-    within -v $kib $threads translate --model model --products openblas
+    within -v $kib $threads translate --model model --gemm openblas
     within -v $kib $threads doctor
   done
   within -d $kib 2 translate --model model
-  within -d $kib 2 translate --model model --products openblas
+  within -d $kib 2 translate --model model --gemm openblas
 done
 
 report "what is missing is named, with a remedy" \

@@ -94,8 +94,8 @@ report "are shown as text" "$(LC_ALL=C clean)"
 refuse "10,000 bytes as task" 'task: .*is not one of|bytes' limited train --task "$(head -c 10000 /dev/zero | tr '\0' x)" --out fresh
 report "are shown in part" "$(LC_ALL=C; sed 's/…/.../g' err >short; mv short err; clean)"
 refuse "an instruction set that is none" "GLIM_ISA: 'sse' is not one of [a-z0-9, ]*$" env GLIM_ISA=sse "$glim" doctor
-refuse "an engine that is none" "--products: 'mkl' is not one of own, openblas$" "$glim" translate --model nowhere --products mkl
-refuse "a product that is none" "GLIM_PRODUCTS: 'mkl' is not one of own, openblas$" env GLIM_PRODUCTS=mkl "$glim" translate --model nowhere
+refuse "an engine that is none" "--gemm: 'mkl' is not one of builtin, openblas$" "$glim" translate --model nowhere --gemm mkl
+refuse "a product that is none" "GLIM_GEMM: 'mkl' is not one of builtin, openblas$" env GLIM_GEMM=mkl "$glim" translate --model nowhere
 refuse "nothing to resume" 'nothing/last\.safetensors' limited train --resume --out nothing
 # A run ends with the first trial that is good enough, and not before.
 limited train --task copy --examples 2000 --epochs 30 --try-every 2 --enough 0.2 --out enough >out 2>err

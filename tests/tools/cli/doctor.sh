@@ -15,20 +15,20 @@ has "the processor" '^CPU +[^ ]'
 has "cores" '^cores +([0-9]+|unknown); [0-9]+ processors? usable, load [0-9.]+'
 has "memory" '^memory +[0-9.]+ GiB, [0-9.]+ GiB free'
 has "BLAS" '^BLAS +OpenBLAS '
-has "the large product" '^large products +(own|openblas)( \(GLIM_PRODUCTS=.+\))?$'
-has "rates" '^  measured +own [0-9.e+]+, openblas [0-9.e+]+ GFLOP/s'
+has "the large product" '^large GEMM +(builtin|openblas)( \(GLIM_GEMM=.+\))?$'
+has "rates" '^  measured +builtin [0-9.e+]+, openblas [0-9.e+]+ GFLOP/s'
 has "the program starts itself again to wait briefly" '^  waiting +GOMP_SPINCOUNT=10000$'
 doctor GOMP_SPINCOUNT=7
 has "what the user has set stays" '^  waiting +GOMP_SPINCOUNT=7$'
 doctor OMP_WAIT_POLICY=passive
 has "OpenMP's own variable stays too" '^  waiting +OMP_WAIT_POLICY=passive$'
-doctor GLIM_PRODUCTS=openblas
-has "a large product asked for" '^large products +openblas \(GLIM_PRODUCTS=openblas\)$'
-GLIM_PRODUCTS=openblas timeout 600 "$glim" doctor --products own >out 2>err
-has "an option goes before the variable" '^large products +own \(--products\)$'
-refuse "a large product that is none" "GLIM_PRODUCTS: 'blas' is not one of own, openblas" env GLIM_PRODUCTS=blas "$glim" doctor
+doctor GLIM_GEMM=openblas
+has "a large product asked for" '^large GEMM +openblas \(GLIM_GEMM=openblas\)$'
+GLIM_GEMM=openblas timeout 600 "$glim" doctor --gemm builtin >out 2>err
+has "an option goes before the variable" '^large GEMM +builtin \(--gemm\)$'
+refuse "a large product that is none" "GLIM_GEMM: 'blas' is not one of builtin, openblas" env GLIM_GEMM=blas "$glim" doctor
 doctor GLIM_ISA=baseline
-has "an own product without AVX2" '^  measured +own [0-9.]+, openblas'
+has "an own product without AVX2" '^  measured +builtin [0-9.]+, openblas'
 doctor OMP_NUM_THREADS=4096
 has "more threads than OpenBLAS can serve are not used" '^threads +64 \(OMP_NUM_THREADS=4096\)$'
 if [ "$(nproc)" -lt 64 ]; then
@@ -53,21 +53,21 @@ report "stopped at whatever moment, it leaves no half-written file" "$(half_writ
 train() { timeout 600 "$glim" train --task copy --layers 1 --d-model 16 --heads 2 --d-ff 32 \
   --max-steps 2 --progress none "$@" >out 2>err; }
 engine() {  # NAME: the run in first/ is by this engine
-  [ "$(grep '^products' first/config.toml)" = "products = \"$1\"" ] || cat first/config.toml out err
+  [ "$(grep '^gemm' first/config.toml)" = "gemm = \"$1\"" ] || cat first/config.toml out err
 }
-GLIM_PRODUCTS=openblas train --out first
+GLIM_GEMM=openblas train --out first
 report "a run's configuration names the products" "$(engine openblas)"
 report "and the kernels" "$(grep -Eqx '# Kernels [a-z0-9]+ \(GLIM_ISA\)\.' first/config.toml || cat first/config.toml)"
 train --config first/config.toml --out again
 report "and is read again" "$([ $? = 0 ] && diff <(grep -v '^out' first/config.toml) <(grep -v '^out' again/config.toml) || cat err)"
 again() { timeout 600 "$glim" train --resume --out first --progress none "$@" >out 2>err; }
 again --max-steps 3
-report "a resumed run keeps its products" "$(engine openblas; grep -- --products out)"
-again --max-steps 4 --products own
-report "others are said" "$(engine own; grep -Eqx 'note: --products is own from here on and was openblas: .*' out || cat out err)"
+report "a resumed run keeps its products" "$(engine openblas; grep -- --gemm out)"
+again --max-steps 4 --gemm builtin
+report "others are said" "$(engine builtin; grep -Eqx 'note: --gemm is builtin from here on and was openblas: .*' out || cat out err)"
 again --max-steps 5
-report "and kept" "$(engine own; grep -- --products out)"
-refuse "training with a product that is none" 'GLIM_PRODUCTS' env GLIM_PRODUCTS=blas "$glim" train --out none --max-steps 1
+report "and kept" "$(engine builtin; grep -- --gemm out)"
+refuse "training with a product that is none" 'GLIM_GEMM' env GLIM_GEMM=blas "$glim" train --out none --max-steps 1
 
 rate=$(timeout 600 "$glim" doctor --measure)
 report "--measure" "$(grep -Eqx '[0-9]+\.[0-9]' <<<"$rate" || echo "printed '$rate'")"

@@ -70,7 +70,8 @@ std::string manual_page(const Description& all) {
   page +=
       ".SH ENVIRONMENT\n.TP\n\\fBOMP_NUM_THREADS\\fR\nnumber of threads; any number gives the same "
       "results\n.TP\n\\fBGLIM_ISA\\fR\ninstruction set of the kernels: baseline, avx2 or avx512\n"
-      ".TP\n\\fBGLIM_PRODUCTS\\fR\nwho computes large products where --products does not say: own "
+      ".TP\n\\fBGLIM_GEMM\\fR\nwhich GEMM computes large products where --gemm does not say: "
+      "builtin "
       "or openblas\n";
   page +=
       ".SH EXIT STATUS\n0 done; 1 an error, which standard error says in one line; 2 wrong usage; "

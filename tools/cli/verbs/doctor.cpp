@@ -24,30 +24,30 @@ namespace {
 
 // GFLOP/s of products of two n × n float32 matrices, in turn for about that many seconds: medians.
 struct Rates {
-  double own, openblas;
+  double builtin, openblas;
 };
 
 Index side() { return best_isa() == Isa::Baseline ? 256 : 1024; }
 
-Rates measure_products(double seconds, bool with_openblas) {
+Rates measure_gemm(double seconds, bool with_openblas) {
   const Index n = side();
   Tensor a = uniform({n, n}, -1, 1, {1, 1}), b = uniform({n, n}, -1, 1, {1, 2});
-  std::vector<double> own, openblas;
-  auto once = [&](Products large, std::vector<double>& rates) {
+  std::vector<double> builtin, openblas;
+  auto once = [&](GemmEngine large, std::vector<double>& rates) {
     double start = seconds_now();
     matmul_by(large, a, b);
     rates.push_back(2.0 * static_cast<double>(n * n * n) / (seconds_now() - start) * 1e-9);
   };
-  for (double end = seconds_now() + seconds; own.size() < 3 || seconds_now() < end;) {
-    once(Products::Own, own);
-    if (with_openblas) once(Products::OpenBlas, openblas);
+  for (double end = seconds_now() + seconds; builtin.size() < 3 || seconds_now() < end;) {
+    once(GemmEngine::Builtin, builtin);
+    if (with_openblas) once(GemmEngine::OpenBlas, openblas);
   }
   auto median = [](std::vector<double>& x) {
     if (x.empty()) return 0.0;
     std::sort(x.begin(), x.end());
     return x[x.size() / 2];
   };
-  return {median(own), median(openblas)};
+  return {median(builtin), median(openblas)};
 }
 
 std::optional<std::string> environment(const char* name) {
@@ -108,7 +108,7 @@ nlohmann::ordered_json doctor_json(const Machine& m, const Runtime& r, const Rat
                                    const std::vector<Advice>& advice) {
   nlohmann::ordered_json environment_json = nlohmann::ordered_json::object(), remedies;
   for (const char* name : {"OPENBLAS_CORETYPE", "OMP_NUM_THREADS", "OMP_WAIT_POLICY",
-                           "GOMP_SPINCOUNT", "GLIM_ISA", "GLIM_PRODUCTS"})
+                           "GOMP_SPINCOUNT", "GLIM_ISA", "GLIM_GEMM"})
     if (auto value = environment(name)) environment_json[name] = *value;
   remedies = nlohmann::ordered_json::array();
   for (const Advice& a : advice) remedies.push_back({{"problem", a.problem}, {"remedy", a.remedy}});
@@ -124,19 +124,19 @@ nlohmann::ordered_json doctor_json(const Machine& m, const Runtime& r, const Rat
           {"blas",
            {{"config", r.blas_config}, {"kernels", r.blas_core}, {"threading", r.blas_parallel}}},
           {"kernels", name_of(best_isa())},
-          {"products", name_of(products_in_use())},
-          {"own_gflops", rates.own},
+          {"gemm", name_of(gemm_engine())},
+          {"builtin_gflops", rates.builtin},
           {"openblas_gflops", rates.openblas},
           {"environment", environment_json},
           {"advice", remedies}};
 }
 
-void run_doctor(bool measure_only, bool json, bool products_given) {
-  const Products products = products_in_use();
-  if (measure_only) return print_line(fmt::format("{:.1f}", measure_products(0.6, true).openblas));
+void run_doctor(bool measure_only, bool json, bool gemm_given) {
+  const GemmEngine engine = gemm_engine();
+  if (measure_only) return print_line(fmt::format("{:.1f}", measure_gemm(0.6, true).openblas));
   Machine m = inspect_machine();
   Runtime r = inspect_runtime();
-  Rates rates = measure_products(0.6, !r.blas_core.empty());
+  Rates rates = measure_gemm(0.6, !r.blas_core.empty());
   r.gflops = rates.openblas;
   std::vector<Advice> advice = advise(m, r, measure_without_pin);
   if (json) return print_json(doctor_json(m, r, rates, advice));
@@ -164,12 +164,11 @@ void run_doctor(bool measure_only, bool json, bool products_given) {
   }
   print_row("Glim's kernels",
             std::string(name_of(best_isa())) + variable("GLIM_ISA", environment("GLIM_ISA")));
-  print_row("large products",
-            std::string(name_of(products)) +
-                (products_given ? " (--products)"
-                                : variable("GLIM_PRODUCTS", environment("GLIM_PRODUCTS"))));
+  print_row("large GEMM",
+            std::string(name_of(engine)) +
+                (gemm_given ? " (--gemm)" : variable("GLIM_GEMM", environment("GLIM_GEMM"))));
   print_row("  measured",
-            fmt::format("own {:.3g}{} GFLOP/s, {} x {} float32 matrices", rates.own,
+            fmt::format("builtin {:.3g}{} GFLOP/s, {} x {} float32 matrices", rates.builtin,
                         rates.openblas > 0 ? fmt::format(", openblas {:.3g}", rates.openblas) : "",
                         side(), side()));
   if (advice.empty()) print("\nNothing here makes Glim slow.\n");
@@ -184,9 +183,7 @@ Command doctor_command() {
   auto measure = std::make_shared<bool>(false), json = std::make_shared<bool>(false);
   c.option("measure", measure.get(), "print only the rate of matrix products, in GFLOP/s");
   c.option("json", json.get(), "print one JSON object");
-  c.run = [measure, json](Command& command) {
-    run_doctor(*measure, *json, command.given("products"));
-  };
+  c.run = [measure, json](Command& command) { run_doctor(*measure, *json, command.given("gemm")); };
   return c;
 }
 

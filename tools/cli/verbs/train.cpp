@@ -184,15 +184,15 @@ void fit_warmup(const Command& command, TrainOptions& o, Learner& learner,
   notes.push_back(fmt::format("--warmup is {}, not {}: the run has {}", o.warmup, before, run));
 }
 
-// A resumed run goes on with the engine that it had, unless --products or GLIM_PRODUCTS says another.
-void resume_products(const Command& command, const Checkpoint& from,
-                     std::vector<std::string>& notes) {
-  const Products before = products_of(from);
-  if (!command.given("products") && !std::getenv("GLIM_PRODUCTS")) return use_products(before);
-  if (products_in_use() != before)
+// A resumed run goes on with the engine that it had, unless --gemm or GLIM_GEMM says another.
+void resume_gemm_engine(const Command& command, const Checkpoint& from,
+                        std::vector<std::string>& notes) {
+  const GemmEngine before = gemm_engine_of(from);
+  if (!command.given("gemm") && !std::getenv("GLIM_GEMM")) return use_gemm_engine(before);
+  if (gemm_engine() != before)
     notes.push_back(fmt::format(
-        "--products is {} from here on and was {}: a run with one of them has other weights",
-        name_of(products_in_use()), name_of(before)));
+        "--gemm is {} from here on and was {}: a run with one of them has other weights",
+        name_of(gemm_engine()), name_of(before)));
 }
 
 // What there is before the first step.
@@ -226,7 +226,7 @@ void prepare_options(Command& command, TrainArguments& a, Prepared& run) {
       t.copy(o, saved);
     }
     o = saved;
-    resume_products(command, *run.from, a.notes);
+    resume_gemm_engine(command, *run.from, a.notes);
   } else {
     if (fs::exists(last) && !a.overwrite)
       throw FileError(o.out,
