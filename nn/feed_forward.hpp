@@ -1,8 +1,6 @@
 // Position-wise feed-forward network (Vaswani et al. 2017, equation 2), f = ReLU there:
 //
 //   y = Dropout(f(x W₁ᵀ + b₁)) W₂ᵀ + b₂      x, y: (..., D)   hidden: (..., D_ff)
-//
-// The same for every position, so equal to two convolutions of kernel size 1.
 #pragma once
 
 #include "nn/activation.hpp"

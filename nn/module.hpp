@@ -9,17 +9,16 @@
 //     Var forward(const Var& x) override { return linear2(relu(linear1(x))); }
 //   };
 //
-// GLIM_NAMED(linear1, d, d_ff) is linear1{*this, "linear1", d, d_ff}. It is a macro because C++20 has no
-// way to get the name of a member as text. It may be in the declaration itself, which then is all that
-// a class writes: Child<Dropout> GLIM_NAMED(dropout, 0.1). A member registers itself, in the order of the
-// declarations. The dotted names ("decoder.layers.1.linear1.weight") are used by state_dict(), by
-// paths on the tape and in error messages.
+// GLIM_NAMED(linear1, d, d_ff) is linear1{*this, "linear1", d, d_ff}: C++20 has no name of a member as text. In a
+// declaration it is all that a class writes: Child<Dropout> GLIM_NAMED(dropout, 0.1). Members register in the order of
+// their declarations. Paths on the tape, state_dict() and messages have the dotted names
+// ("decoder.layers.1.linear1.weight").
 //
 // A module is called as a function: operator() enters its name and calls forward, which is private,
 // so that no call can leave the name out. Registration keeps addresses: modules neither copy nor move.
 //
-// Errors: StateError naming the module for a name that is empty, has a dot or is taken, and for the
-// use of a child that is absent; ShapeError where a value of another shape is assigned to a parameter.
+// Errors: StateError naming the module for a name that is empty, has a dot or is taken, and for the use of an absent
+// child; ShapeError where a value of another shape is assigned to a parameter.
 #pragma once
 
 #include <deque>
@@ -88,7 +87,7 @@ class Module {
   }
 
  protected:
-  // A list is not entered itself. Its items have its name, as "layers.0".
+  // A list enters no name. Its items have its name, as "layers.0".
   explicit Module(bool is_list) : is_list_(is_list) {}
 
  private:
@@ -130,8 +129,7 @@ class Module {
   bool training_ = true, is_list_ = false;
 };
 
-// The state_dict() as a safetensors file, and back. FileError naming the file, for what
-// load_state_dict refuses too.
+// The state_dict() as a safetensors file, and back. FileError naming the file, also where load_state_dict refuses it.
 void save(const Module& module, const std::string& file);
 void load(Module& module, const std::string& file);
 // Its type and size, then a line for each parameter and buffer: name, shape, dtype, elements, "frozen".
