@@ -17,19 +17,19 @@ inline Tensor function_grad(Function f, const Tensor& kept, const Tensor& dy) {
   if (kept.dtype() != dy.dtype())
     throw DTypeError("function_grad", "a gradient has the dtype of its value",
                      {{"kept", kept}, {"dy", dy}});
-  Tensor in = kept.contiguous(), up = dy.contiguous(), dx = empty(dy.shape(), dy.dtype());
+  Tensor in = kept.contiguous(), dy_flat = dy.contiguous(), dx = empty(dy.shape(), dy.dtype());
   each_elements(dx, [&]<class T>(Index begin, Index end) {
-    dispatch<simd::function_grad<T>>(f, end - begin, in.data<T>() + begin, up.data<T>() + begin,
-                                     dx.data<T>() + begin);
+    dispatch<simd::function_grad<T>>(f, end - begin, in.data<T>() + begin,
+                                     dy_flat.data<T>() + begin, dx.data<T>() + begin);
   });
   return dx;
 }
 
 // y > 0 ? scale·dy : 0, into dx, which may be y.
 inline void relu_grad(const Tensor& dx, const Tensor& y, const Tensor& dy, double scale) {
-  Tensor out = y.contiguous(), up = dy.contiguous();
+  Tensor out = y.contiguous(), dy_flat = dy.contiguous();
   each_elements(dx, [&]<class T>(Index begin, Index end) {
-    dispatch<simd::relu_grad<T>>(end - begin, out.data<T>() + begin, up.data<T>() + begin,
+    dispatch<simd::relu_grad<T>>(end - begin, out.data<T>() + begin, dy_flat.data<T>() + begin,
                                  static_cast<T>(scale), dx.data<T>() + begin);
   });
 }

@@ -32,7 +32,7 @@ struct LayerNormGradients {
 inline LayerNormGradients layer_norm_grad(const Tensor& x, const Tensor& gamma, const Tensor& mean,
                                           const Tensor& inverse_sigma, const Tensor& dy,
                                           bool want_x, bool want_gamma, bool want_beta) {
-  Rows in = rows_of(x), up = rows_of(dy);
+  Rows in = rows_of(x), dy_rows = rows_of(dy);
   Tensor scale = contiguous_or_none(gamma);
   const Index piece = rows_per_piece(in.columns);
   auto sums = [&](bool wanted) {
@@ -44,8 +44,8 @@ inline LayerNormGradients layer_norm_grad(const Tensor& x, const Tensor& gamma, 
     const Index sum = begin / piece * in.columns;
     dispatch<simd::layer_norm_grad<T>>(end - begin, in.columns, in.at<T>(begin), in.ld,
                                        data_or_null<T>(scale), mean.data<T>() + begin,
-                                       inverse_sigma.data<T>() + begin, up.at<T>(begin), up.ld,
-                                       data_or_null<T>(dx, begin * in.columns),
+                                       inverse_sigma.data<T>() + begin, dy_rows.at<T>(begin),
+                                       dy_rows.ld, data_or_null<T>(dx, begin * in.columns),
                                        data_or_null<T>(dgamma, sum), data_or_null<T>(dbeta, sum));
   });
   return {dx, sum_of_pieces(dgamma), sum_of_pieces(dbeta)};

@@ -28,7 +28,7 @@ struct RmsNormGradients {
 inline RmsNormGradients rms_norm_grad(const Tensor& x, const Tensor& gamma,
                                       const Tensor& inverse_root, const Tensor& dy, bool want_x,
                                       bool want_gamma) {
-  Rows in = rows_of(x), up = rows_of(dy);
+  Rows in = rows_of(x), dy_rows = rows_of(dy);
   Tensor scale = contiguous_or_none(gamma);
   const Index piece = rows_per_piece(in.columns);
   Tensor dx = want_x ? empty(dy.shape(), x.dtype()) : Tensor();
@@ -36,7 +36,7 @@ inline RmsNormGradients rms_norm_grad(const Tensor& x, const Tensor& gamma,
   each_rows(in, [&]<class T>(Index begin, Index end) {
     dispatch<simd::rms_norm_grad<T>>(end - begin, in.columns, in.at<T>(begin), in.ld,
                                      data_or_null<T>(scale), inverse_root.data<T>() + begin,
-                                     up.at<T>(begin), up.ld,
+                                     dy_rows.at<T>(begin), dy_rows.ld,
                                      data_or_null<T>(dx, begin * in.columns),
                                      data_or_null<T>(dgamma, begin / piece * in.columns));
   });

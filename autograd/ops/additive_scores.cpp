@@ -49,9 +49,9 @@ struct AdditiveScores final : Fused {
 
   Grads gradient(const Var& de) const override {
     const Var& v = saved(V);
-    Var u = energy(saved(Query), saved(Keys)), up = unsqueeze(de, 3);  // (B, T, S, A), (B, T, S, 1)
-    Var w = up * v * (1 - u * u);
-    return {{Query, sum(w, {2})}, {Keys, sum(w, {1})}, {V, sum_to(up * u, v.shape())}};
+    Var u = energy(saved(Query), saved(Keys));  // (B, T, S, A)
+    Var d = unsqueeze(de, 3), w = d * v * (1 - u * u);
+    return {{Query, sum(w, {2})}, {Keys, sum(w, {1})}, {V, sum_to(d * u, v.shape())}};
   }
 
   // ---- the kernel ----
@@ -67,17 +67,17 @@ struct AdditiveScores final : Fused {
   }
   Grads fast_gradient(const Var& dy) const override {
     Sentences o(saved(Query).value(), saved(Keys).value(), saved(V).value());
-    Tensor up = dy.value().contiguous();
+    Tensor de = dy.value().contiguous();
     const Index piece = o.per_piece();
     auto gradient = [&](Input i, const Shape& shape) {
       return needs_grad(i) ? zeros(shape, dy.dtype()) : Tensor();
     };
     Tensor dquery = gradient(Query, {o.b, o.t, o.a}), dkeys = gradient(Keys, {o.b, o.s, o.a});
     Tensor dv = needs_grad(V) ? sums_by_piece(o.b, piece, o.a, dy.dtype()) : Tensor();
-    each_piece(up.dtype(), o.b, piece, [&]<class T>(Index begin, Index end) {
+    each_piece(de.dtype(), o.b, piece, [&]<class T>(Index begin, Index end) {
       for (Index i = begin; i < end; ++i)
         dispatch<simd::additive_scores_grad<T>>(
-            o.tile<T>(i), up.data<T>() + i * o.t * o.s, data_or_null<T>(dquery, i * o.t * o.a),
+            o.tile<T>(i), de.data<T>() + i * o.t * o.s, data_or_null<T>(dquery, i * o.t * o.a),
             data_or_null<T>(dkeys, i * o.s * o.a), data_or_null<T>(dv, begin / piece * o.a));
     });
     return {{Query, dquery}, {Keys, dkeys}, {V, sum_of_pieces(dv)}};

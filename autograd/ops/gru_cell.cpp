@@ -41,9 +41,9 @@ struct GruCell final : Fused {
   Grads gradient(const Var& dy) const override {
     const Var& h = saved(H);
     auto [r, z, c, g_c] = GruGates(saved(I), saved(G));
-    Var up = zero_unless_valid(valid, dy);
-    Var a_c = up * (1 - z) * (1 - c * c);
-    Var a_z = up * (h - c) * z * (1 - z);
+    Var dy_valid = zero_unless_valid(valid, dy);
+    Var a_c = dy_valid * (1 - z) * (1 - c * c);
+    Var a_z = dy_valid * (h - c) * z * (1 - z);
     Var a_r = a_c * g_c * r * (1 - r);
     return {{I, concatenate({a_r, a_z, a_c}, 1)},
             {G, concatenate({a_r, a_z, a_c * r}, 1)},
@@ -62,13 +62,13 @@ struct GruCell final : Fused {
   }
   Grads fast_gradient(const Var& dy) const override {
     CellOperands cell(saved(I).value(), saved(G).value(), saved(H).value(), valid, 3);
-    Rows up = rows_of(dy.value());
+    Rows dy_rows = rows_of(dy.value());
     auto gradient = [&](Input i) {
       return needs_grad(i) ? empty(saved(i).shape(), dy.dtype()) : Tensor();
     };
     Tensor di = gradient(I), dg = gradient(G), dh = gradient(H);
     cell.each_cells([&]<class T>(const CellRows<T>& rows, Index begin) {
-      dispatch<simd::gru_grad<T>>(rows, {up.at<T>(begin), up.ld}, from_row<T>(di, begin),
+      dispatch<simd::gru_grad<T>>(rows, {dy_rows.at<T>(begin), dy_rows.ld}, from_row<T>(di, begin),
                                   from_row<T>(dg, begin), from_row<T>(dh, begin));
     });
     return {{I, di}, {G, dg}, {H, dh}};

@@ -47,10 +47,10 @@ struct IndexSelect final : Op {
   // The zeros never exist.
   Grads fast_gradient(const Var& dy) const override {
     Grads d;
-    d.add_to(0, [this, up = dy.value()](const Tensor& total) {
+    d.add_to(0, [this, part = dy.value()](const Tensor& total) {
       // Term by term also where the total is a view: a row that is taken twice has one sum, a + b + c.
       const Tensor sum = total.contiguous();
-      index_add_(sum, axis, index, up);
+      index_add_(sum, axis, index, part);
       if (!total.is_contiguous()) total.copy_(sum);
     });
     return d;

@@ -21,11 +21,11 @@ struct Affine : Fused {
  protected:
   // All rows at once: (..., O) counts as (R, O).
   Grads affine_gradient(const Var& du, bool by_kernel) const {
-    Var up = rows(du);
+    Var du_rows = rows(du);
     Grads d;
-    if (needs_grad(X)) d[X] = reshape(matmul(up, saved(Weight)), from_);
-    if (needs_grad(Weight)) d[Weight] = matmul(transpose(up), rows(saved(X)));
-    if (needs_grad(Bias)) d[Bias] = by_kernel ? sum_of_rows(up.value()) : sum(up, {0});
+    if (needs_grad(X)) d[X] = reshape(matmul(du_rows, saved(Weight)), from_);
+    if (needs_grad(Weight)) d[Weight] = matmul(transpose(du_rows), rows(saved(X)));
+    if (needs_grad(Bias)) d[Bias] = by_kernel ? sum_of_rows(du_rows.value()) : sum(du_rows, {0});
     return d;
   }
 

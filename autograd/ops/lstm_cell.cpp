@@ -49,8 +49,8 @@ struct LstmCell final : Fused {
     const Var& state = saved(State);
     auto [i, f, u, o, c, next_c] = LstmGates(saved(InputGates), saved(Hidden), state);
     const Index n = state.size(1) / 2;
-    Var up = zero_unless_valid(valid, dy), dh = narrow(up, 1, 0, n), t = tanh(next_c);
-    Var delta = narrow(up, 1, n, n) + dh * o * (1 - t * t);
+    Var dy_valid = zero_unless_valid(valid, dy), dh = narrow(dy_valid, 1, 0, n), t = tanh(next_c);
+    Var delta = narrow(dy_valid, 1, n, n) + dh * o * (1 - t * t);
     Var da = concatenate({delta * u * i * (1 - i), delta * c * f * (1 - f), delta * i * (1 - u * u),
                           dh * t * o * (1 - o)},
                          1);
@@ -71,14 +71,14 @@ struct LstmCell final : Fused {
   Grads fast_gradient(const Var& dy) const override {
     CellOperands cell(saved(InputGates).value(), saved(Hidden).value(), saved(State).value(), valid,
                       4);
-    Rows up = rows_of(dy.value());
+    Rows dy_rows = rows_of(dy.value());
     auto like = [&](bool wanted, Input i) {
       return wanted ? empty(saved(i).shape(), dy.dtype()) : Tensor();
     };
     Tensor da = like(needs_grad(InputGates) || needs_grad(Hidden), InputGates);
     Tensor dstate = like(needs_grad(State), State);
     cell.each_cells([&]<class T>(const CellRows<T>& rows, Index begin) {
-      dispatch<simd::lstm_grad<T>>(rows, {up.at<T>(begin), up.ld}, from_row<T>(da, begin),
+      dispatch<simd::lstm_grad<T>>(rows, {dy_rows.at<T>(begin), dy_rows.ld}, from_row<T>(da, begin),
                                    from_row<T>(dstate, begin));
     });
     return {{InputGates, da}, {Hidden, da}, {State, dstate}};

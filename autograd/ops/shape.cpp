@@ -73,8 +73,8 @@ struct Slice final : Op {
   // The zeros never exist.
   Grads fast_gradient(const Var& dy) const override {
     Grads d;
-    d.add_to(0, [this, up = dy.value()](const Tensor& total) {
-      if (up.numel() > 0) add_(slice(total, axis, start, stop, step), up);
+    d.add_to(0, [this, part = dy.value()](const Tensor& total) {
+      if (part.numel() > 0) add_(slice(total, axis, start, stop, step), part);
     });
     return d;
   }

@@ -44,12 +44,12 @@ void gru_grad(const CellRows<T>& cell, RowsAt<T> dy, T* dinput, T* dhidden, T* d
   const Index n = cell.n;
   for (Index r = 0; r < cell.rows; ++r) {
     const T *gi = cell.input.x + r * cell.input.ld, *gh = cell.hidden.x + r * cell.hidden.ld;
-    const T *h = cell.state.x + r * cell.state.ld, *up = dy.x + r * dy.ld;
+    const T *h = cell.state.x + r * cell.state.ld, *dy_row = dy.x + r * dy.ld;
     T *di = row_of(dinput, r, 3 * n), *dg = row_of(dhidden, r, 3 * n), *dh = row_of(dstate, r, n);
     if (cell.valid && !cell.valid[r]) {
       fill_zero(di, 3 * n);
       fill_zero(dg, 3 * n);
-      if (dh) copy_row(dh, up, n);
+      if (dh) copy_row(dh, dy_row, n);
       continue;
     }
     for (Index i = 0; i < n; i += kLanes<T>) {
@@ -57,7 +57,7 @@ void gru_grad(const CellRows<T>& cell, RowsAt<T> dy, T* dinput, T* dhidden, T* d
       Vec<T> reset = sigmoid<T>(at<T>(gi, i, n) + at<T>(gh, i, n));
       Vec<T> update = sigmoid<T>(at<T>(gi + n, i, n) + at<T>(gh + n, i, n));
       Vec<T> candidate = tanh<T>(at<T>(gi + 2 * n, i, n) + reset * hidden);
-      Vec<T> g = at<T>(up, i, n);
+      Vec<T> g = at<T>(dy_row, i, n);
       Vec<T> dcandidate = g * (T(1) - update) * (T(1) - candidate * candidate);
       Vec<T> dupdate = g * (at<T>(h, i, n) - candidate) * update * (T(1) - update);
       Vec<T> dreset = dcandidate * hidden * reset * (T(1) - reset);
@@ -101,11 +101,11 @@ void lstm_grad(const CellRows<T>& cell, RowsAt<T> dy, T* dgates, T* dstate) {
   const Index n = cell.n;
   for (Index r = 0; r < cell.rows; ++r) {
     const T *gi = cell.input.x + r * cell.input.ld, *gh = cell.hidden.x + r * cell.hidden.ld;
-    const T *state = cell.state.x + r * cell.state.ld, *up = dy.x + r * dy.ld;
+    const T *state = cell.state.x + r * cell.state.ld, *dy_row = dy.x + r * dy.ld;
     T *dg = row_of(dgates, r, 4 * n), *ds = row_of(dstate, r, 2 * n);
     if (cell.valid && !cell.valid[r]) {
       fill_zero(dg, 4 * n);
-      if (ds) copy_row(ds, up, 2 * n);
+      if (ds) copy_row(ds, dy_row, 2 * n);
       continue;
     }
     fill_zero(ds, n);  // h reaches the step through its product alone
@@ -115,8 +115,8 @@ void lstm_grad(const CellRows<T>& cell, RowsAt<T> dy, T* dgates, T* dstate) {
       Vec<T> fresh = tanh<T>(gate(2, i)), out = sigmoid<T>(gate(3, i));
       Vec<T> before = at<T>(state + n, i, n);
       Vec<T> seen = tanh<T>(forget * before + in * fresh);
-      Vec<T> dh = at<T>(up, i, n);
-      Vec<T> dc = at<T>(up + n, i, n) + dh * out * (T(1) - seen * seen);
+      Vec<T> dh = at<T>(dy_row, i, n);
+      Vec<T> dc = at<T>(dy_row + n, i, n) + dh * out * (T(1) - seen * seen);
       if (dg) {
         put<T>(dg, i, n, dc * fresh * in * (T(1) - in));
         put<T>(dg + n, i, n, dc * before * forget * (T(1) - forget));
@@ -151,16 +151,16 @@ void additive_scores_grad(const AdditiveTile<T>& tile, const T* dscores, T* dque
   const Index n = tile.n;
   for (Index t = 0; t < tile.queries; ++t)
     for (Index s = 0; s < tile.keys; ++s) {
-      T up = *dscores++;
-      if (up == T(0)) continue;  // masked
+      T dscore = *dscores++;
+      if (dscore == T(0)) continue;  // masked
       const T* key = tile.key + s * n;
       T *dq = row_of(dquery, t, n), *dk = row_of(dkey, s, n);
       each<T>(tile.query + t * n, n, T(0), [&](Index i, Vec<T> q, int) {
         Vec<T> u = tanh<T>(q + at<T>(key, i, n));
-        Vec<T> du = at<T>(tile.v, i, n) * up * (T(1) - u * u);
+        Vec<T> du = at<T>(tile.v, i, n) * dscore * (T(1) - u * u);
         if (dq) put<T>(dq, i, n, at<T>(dq, i, n) + du);
         if (dk) put<T>(dk, i, n, at<T>(dk, i, n) + du);
-        if (dv) put<T>(dv, i, n, at<T>(dv, i, n) + u * up);
+        if (dv) put<T>(dv, i, n, at<T>(dv, i, n) + u * dscore);
       });
     }
 }
