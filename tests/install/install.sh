@@ -21,7 +21,7 @@ for file in include/glim/{glim,nn,optim,nn/linear,autograd/gradcheck/catch}.hpp 
   share/doc/glim/models/gpt/gpt.md; do
   [ -s "$prefix/$file" ] || missing+="no $file "
 done
-find tree -name 'libglim.*' | grep -q . || missing+="no library "
+find tree -name 'libglim.*' | grep . >/dev/null || missing+="no library "
 report "what is installed" "$missing"
 report "links of the installed pages" "$("$root/tests/readme/pages.py" "$prefix/share/doc/glim" --links | grep -v '^every link')"
 report "headers include by <glim/...>" "$(grep -rn '#include "' "$prefix/include")"
@@ -67,7 +67,7 @@ theirs=subprojects/glim/libglim.a
   link=$(ninja -C by_meson -t commands consumer | tail -n 1) && [[ $link = *" $theirs "* ]] &&
   (cd by_meson && eval "${link/ $theirs / $build/libglim.a }"); } >log 2>&1
 learns "Meson" by_meson/consumer
-report "a changed header is compiled at once" "$(ninja -C by_meson -t deps "$object" | grep -q headers_made.hpp ||
+report "a changed header is compiled at once" "$(ninja -C by_meson -t deps "$object" | grep headers_made.hpp >/dev/null ||
   echo "nothing that is made with the headers is read")"
 report "Meson builds the library alone" "$(grep -E '^subprojects/glim/(tools/[^/]*|tests/.*): ' targets)"
 report "Meson builds the whole library" "$(ninja -C by_meson -t query "$theirs" >objects 2>&1
