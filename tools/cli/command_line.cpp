@@ -186,7 +186,7 @@ Command* parse_command_line(const About& about, std::vector<Command>& commands, 
   if (const Option* config = command.find("config"); config && config->given)
     apply_config(command, commands, *std::get<std::string*>(config->field));
   if (line.show_config && command.find("resume") && command.given("resume"))
-    throw UsageError("--show-config: a resumed run goes by OUT/config.toml");
+    throw UsageError("--show-config: a resumed run has the options of OUT/config.toml");
   if (command.adjust) command.adjust(command);  // the model of --init-from says the kind
   // A file may name every option, as the one that a run leaves does.
   for (const Option& o : command.options)

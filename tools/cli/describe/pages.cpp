@@ -14,8 +14,8 @@ std::string cell(const std::string& text) {
 }
 
 std::string generated(const Description& all, const char* what) {
-  return fmt::format("Made by `{} describe {}`, from the lists that the program itself goes by.\n",
-                     all.about.name, what);
+  return fmt::format("Made by `{} describe {}`, from the program's own tables.\n", all.about.name,
+                     what);
 }
 
 }  // namespace
@@ -58,12 +58,12 @@ std::string configuration_page(const Description& all) {
   page += fmt::format(R"(
 A configuration is a file of `name = value` lines, in TOML: text in quotes, numbers, `true` and `false`, lists in
 brackets, comments behind `#`. The names are those of the options without their dashes. They are under no table
-or under that of the verb, `[train]`. The command line has the last word. What neither gives is the default of
-the kind of model and of the task.
+or under that of the verb, `[train]`. The command line overrides the file. Other options have the default of the
+kind of model and of the task.
 
 ```sh
 {0} train --kind gpt --text README.md --show-config >run.toml     # every value, and where it comes from
-{0} train --config run.toml --seed 2 --max-steps 20 --out short   # the command line has the last word
+{0} train --config run.toml --seed 2 --max-steps 20 --out short   # --seed of the command line is used
 ```
 
 A run leaves its own in `config.toml` beside the model. An unknown name or table, a value out of its range and

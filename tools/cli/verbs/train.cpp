@@ -44,7 +44,7 @@ struct TrainArguments {
   std::vector<std::string> notes;  // defaults that made room for what was given
 };
 
-// What was not given is the kind's and the task's. A resumed run goes by its checkpoint.
+// Options that are not given have the defaults of the kind and the task. A resumed run has its checkpoint's.
 void adjust_train(Command& command, TrainArguments& a) {
   for (const TrainOption& t : train_options())
     command.find(t.name)->usual = lists(t.usual, a.options.kind);
