@@ -18,7 +18,7 @@ void Engine::run(Table& table, int from, int last) {
     if (table[i].defined()) step(table, i);
 }
 
-// Rules, and adding up, may add nodes, which moves them all: nodes are looked up by number each time.
+// A rule may add nodes to the vector and so move all nodes: each use looks a node up by number.
 void Engine::step(Table& table, int i) {
   Var dy = std::move(table[i]);
   arrived(i, dy);
@@ -54,7 +54,7 @@ Grads Engine::gradients(int i, const Var& dy) {
   return d;
 }
 
-// Adds the gradient that the rule of `from` returns for its input k to `node`, which is that input.
+// Input k of `from` is `node`. Adds the gradient of this input to the node's total.
 void Engine::pass_on(Table& table, int from, std::size_t k, int node, Grads& d) {
   auto refuse = [&](auto e) {
     tape_.place(e, from);
@@ -98,7 +98,7 @@ bool repeats(const Tensor& x) {
 // True when nobody else sees these elements: it may be added to in place.
 bool exclusive(const Tensor& x) { return !repeats(x) && x.storage().use_count() == 1; }
 
-// Its elements in the order in which they lie: a product rounds otherwise where its operand is transposed.
+// A copy with the same memory order. Another order would change how a later product rounds.
 Tensor copied(const Tensor& x) {
   if (repeats(x)) return x.clone();
   Dims order = x.shape(), back = x.shape();
@@ -133,8 +133,8 @@ void Engine::add(Table& table, int node, const AddTo& part) const {
   part(total.value());
 }
 
-// The leaf may change its gradient in place, so it must be the only one that sees it; and it may live
-// long, so it must not be a small part of something larger.
+// The leaf must own its gradient alone, because it writes to it. The gradient must not keep a much
+// larger block alive.
 void Engine::fill(Leaf& leaf, Var&& gradient) {
   if (leaf.grad.defined()) {
     add_(leaf.grad, gradient.value());

@@ -8,7 +8,7 @@
 //      };
 //   2. Var square(const Operand& x) { return apply(Square{}, x); }
 //   3. a line in autograd/ops.hpp: the equation and what may go wrong
-//   4. a specification in tools/gradient_cases: the suite fails until there is one
+//   4. a specification in tools/gradient_cases, a line in tests/fuzz/graphs/ops.cpp: the suite fails without
 //
 // Forward checks shapes and dtypes, saves what the rule reads, and computes. The rule is written in
 // differentiable ops, so backward can record it, and the gradient of a gradient needs no further code.
@@ -25,9 +25,9 @@
 //        Grads fast_gradient(const Var& dy) const override { ... }
 //      };
 //
-// Fused says that primitives compute the op as well. They are its explicit form, which apply records where a
-// caller asks for it (op_form.hpp). fast_gradient is the rule as a kernel (autograd/kernels), which
-// backward runs unless it is recorded itself. One test holds all three forms equal, for all ops.
+// A Fused op can also be computed by primitives, its explicit form. apply records them when UseForm asks for
+// them (op_form.hpp). fast_gradient is the rule as a kernel (autograd/kernels). Backward runs it, and with
+// create_graph it runs gradient instead. One test holds all three forms equal, for all ops.
 #pragma once
 
 #include "autograd/formula.hpp"
@@ -70,7 +70,7 @@ class Op {
   }
   bool recorded() const { return inputs_ != nullptr; }
 
-  // In the rule. StateError unless forward saved the value, or if it was written to or replaced since.
+  // In the rule. StateError if forward did not save the value, or if it has changed since.
   const Var& saved(int input) const;
   const Var& output() const { return saved(kOutput); }
   const Tensor& kept(int number) const { return kept_[static_cast<std::size_t>(number)]; }

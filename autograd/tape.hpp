@@ -11,11 +11,11 @@
 //
 // Tapes nest (the inner one records); they belong to one thread, and end on it. Neither a hook nor an
 // observer may end its tape. A tape that ends on another thread, or within its own backward, ends the
-// program with a message. A Var computed on a tape that is gone, or on an outer tape while an inner one
-// records, is a StateError where it is used: detach() says that no gradient is wanted.
+// program with a message. Using a Var of an ended tape is a StateError. So is using a Var of an outer tape
+// while an inner tape records: detach() says that it needs no gradient.
 //
-// An exception on the way, from an op or from a hook, passes through and leaves the tape as it was,
-// but for gradients that had already arrived at leaves and, without retain, ops already used up. After
+// An exception on the way, from an op or from a hook, passes through. The tape stays as it was,
+// but leaves keep the gradients they have got, and without retain used ops stay used. After
 // std::bad_alloc nothing is promised: end the program, as `glim` does.
 #pragma once
 
@@ -107,8 +107,8 @@ class Tape : private TapeLists {
   // The watched gradient of v; undefined if none came.
   Tensor grad_of(const Var& v) const;
   // Calls h with the complete gradient of v, or of every node whose path matches. Hooks run in the
-  // order in which they were added, then the hooks of the leaf. One removed by another that runs before
-  // it does not run; one added meanwhile waits for the next gradient. ValueError for a null one.
+  // order in which they were added, then the hooks of the leaf. A hook that an earlier hook removes does
+  // not run. A hook that is added meanwhile runs at the next gradient. ValueError for a null one.
   int hook(const Var& v, Hook h);
   int hook(std::string pattern, Hook h);
   void remove_hook(int id);
@@ -127,14 +127,14 @@ class Tape : private TapeLists {
   const Timing& timing(int node) const;
   // With TapeOptions::replay; StateError otherwise, or for a leaf.
   const Replay& replay(int node) const;
-  Var value(int node) const;                 // of a leaf, or as kept: a Var of that node
+  Var value(int node) const;                 // of a leaf, or kept by replay
   void place(Error& error, int node) const;  // adds the node's path and line
-  // The node of v gets this name in place of its op's; or what observers put in its place, which is returned.
+  // The node of v gets this name in place of its op's. Observers may replace v; the result is returned.
   Var label(Var v, std::string_view text);
   Var module_output(std::string_view part, const Var& in, Var out);  // see below
 
-  // Stops the current tape from recording until the end of the block, on the same thread; of several, until
-  // the last has ended.
+  // Stops the current tape from recording until the end of the block, on the same thread. If there are
+  // several, recording resumes after the last one ends.
   class NoGrad {
    public:
     explicit NoGrad(bool pause = true);
@@ -190,7 +190,7 @@ struct Observing {
 // Gives the node of v a name of its own in place of the op's: the path ends in it.
 Var named(Var v, std::string_view label);
 
-// `out`, which this part of the scope made of `in`, or what observers put in its place.
+// Tells observers that this part computed `out` from `in`. Returns `out` or their replacement.
 Var module_output(std::string_view part, const Var& in, Var out);
 
 bool glob_match(std::string_view pattern, std::string_view text);

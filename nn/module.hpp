@@ -9,9 +9,9 @@
 //     Var forward(const Var& x) override { return linear2(relu(linear1(x))); }
 //   };
 //
-// GLIM_NAMED(linear1, d, d_ff) is linear1{*this, "linear1", d, d_ff}: C++20 has no name of a member as text. In a
-// declaration it is all that a class writes: Child<Dropout> GLIM_NAMED(dropout, 0.1). Members register in the order of
-// their declarations. Paths on the tape, state_dict() and messages have the dotted names
+// GLIM_NAMED(linear1, d, d_ff) is linear1{*this, "linear1", d, d_ff}: C++20 cannot turn a member's name into text.
+// A member may also be initialised where it is declared: Child<Dropout> GLIM_NAMED(dropout, 0.1). Members register in
+// the order of their declarations. Paths on the tape, state_dict() and messages have the dotted names
 // ("decoder.layers.1.linear1.weight").
 //
 // A module is called as a function: operator() enters its name and calls forward, which is private,
@@ -74,8 +74,8 @@ class Module {
   // module's own, not copies.
   StateDict state_dict() const;
   // Copies values in. Strict: ValueError naming what is missing or unknown. ShapeError naming the
-  // parameter where shapes differ; DTypeError where integers come for floating values, or these for
-  // integers. Values of another floating dtype are converted.
+  // parameter where shapes differ; DTypeError if one side has integers and the other floating
+  // values. Values of another floating dtype are converted.
   void load_state_dict(const StateDict& state, bool strict = true);
 
   // Runs f under the module's name, as operator() runs forward: for entries beside forward, and for
@@ -87,7 +87,7 @@ class Module {
   }
 
  protected:
-  // A list enters no name. Its items have its name, as "layers.0".
+  // Calls through a list add no level. Its items are named "layers.0", "layers.1" ...
   explicit Module(bool is_list) : is_list_(is_list) {}
 
  private:
@@ -135,7 +135,7 @@ void load(Module& module, const std::string& file);
 // Its type and size, then a line for each parameter and buffer: name, shape, dtype, elements, "frozen".
 std::ostream& operator<<(std::ostream& out, const Module& module);
 
-// A trained tensor of a module, to be used as the Var that it is. Undefined and not registered without
+// A trained tensor of a module. It converts to a Var. Undefined and not registered without
 // an initial value, like the bias of a layer that has none.
 class Param {
  public:

@@ -128,7 +128,7 @@ Tensor from_vector(const std::vector<T>& values, const Shape& shape) {
   std::copy(values.begin(), values.end(), t.data<T>());
   return t;
 }
-// float32 unless another dtype is given, of whole numbers too: tensor({1, 2, 3, 4}, {2, 2}). Without a
+// The dtype is float32 by default, for whole numbers too: tensor({1, 2, 3, 4}, {2, 2}). Without a
 // shape (n,). Errors as of from_vector.
 Tensor tensor(std::initializer_list<double> values, DType dtype = DType::Float32);
 Tensor tensor(std::initializer_list<double> values, const Shape& shape,
@@ -147,10 +147,10 @@ using StateDict = std::map<std::string, Tensor>;
 void require_floating(const Tensor& x, std::string_view op);
 // Throws ValueError(op) when an axis of x repeats one element: a write would not be defined.
 void require_writable(const Tensor& x, std::string_view op);
-// `source` as a loop that writes `target` element by element may read it: expanded to target's
+// Makes `source` safe to read while a loop writes `target`: expanded to target's
 // shape (ShapeError(op) otherwise), cloned when it overlaps target in another layout.
 Tensor source_for(const Tensor& target, const Tensor& source, std::string_view op);
-// Adds operands to an error that was made without them.
+// Adds operands to an error that has none.
 template <class E, class... Operands>
 E with_operands(E error, const Operands&... operands) {
   (error.add_operand(operands.name, operands.tensor.kind()), ...);

@@ -8,13 +8,13 @@
 //   compare    |analytic - numeric| <= atol + rtol |numeric|, or undecidable
 //
 // Full mode compares all of J: row i of the analytic one is a backward from dy = e_i, column j of the numeric one takes
-// two forwards. It compares Jᵀu for a random u too, since a backward may be wrong only in how it uses dy. (A plain sum,
+// two forwards. It compares Jᵀu for a random u too, since some backwards are right for each e_i and wrong for a general dy. (A plain sum,
 // u = 1, hides most of what can go wrong in a softmax.) Projection mode compares one number for each input, vᵀJᵀu with
 // random u and v. When it differs, halving v finds the element.
 //
-// Undecided is not passed. A derivative tells if it is right, and so far from 0 that a missing gradient, or one of the
-// other sign, would be wrong. A report in which none tells is undecided, and so is one with an input of which none
-// tells and some are undecidable where there is no kink.
+// Undecided is not passed. A derivative tells if it is right, and so large that a missing gradient, or its negative,
+// would fail. A report without a derivative that tells is undecided. So is a report with an input that has none and has
+// undecidable derivatives away from kinks.
 //
 // Each input is a variable of its own whose elements are those of the view given, whatever memory is behind it: an
 // expanded (stride 0) or overlapping view is numel() independent elements, and two inputs that share storage are two
@@ -106,8 +106,8 @@ struct GradcheckEntry : ComparedDerivative {
   Index low_precision = 0;        // of a precise check: right to atol 1e-7 and rtol 1e-5 alone
   std::string why_undecidable;    // of the last of them
   std::string why_low_precision;  // of the last of them
-  // Of those that are right, how many have an error, over atol/rtol + |numeric|, of 10^-(k+1) to 10^-k; the
-  // last counts all that are smaller.
+  // by_decade[k] counts right derivatives with an error of 10^-(k+1) to 10^-k, the last one smaller errors too. The
+  // error is divided by atol/rtol + |numeric|.
   std::array<Index, 18> by_decade{};
   Mistake mistake;  // what a wrong gradient looks like; in Projection mode for small Jacobians
 };
@@ -119,8 +119,8 @@ struct GradcheckReport {
   // What is wrong apart from single derivatives, as "is not deterministic"; else empty.
   std::string problem;
   std::vector<GradcheckEntry> inputs;  // those that were checked
-  // If a derivative is wrong: the ops whose own check fails, `function` being "NAME at FILE:LINE (path)", each name
-  // once; and how many ops are right.
+  // If a derivative is wrong: the ops whose own check fails, each op name once. Their `function` is
+  // "NAME at FILE:LINE (path)". ops_right counts the others.
   std::vector<GradcheckReport> ops_at_fault;
   Index ops_right = 0;
 

@@ -43,8 +43,8 @@ struct AttentionOutput {
   Var weights;  // undefined unless asked for; before dropout
 };
 
-// Called as (query, key, value); as (x) for self-attention and as (x, memory) for cross-attention, which project
-// by one product what one tensor is projected to (packed.cpp); and as (x, cache) when decoding. Each takes an
+// Called as (query, key, value); as (x) for self-attention and as (x, memory) for cross-attention, where one product
+// computes all projections of the same tensor (packed.cpp); and as (x, cache) when decoding. Each takes an
 // optional AttentionRequest.
 class MultiheadAttention : public Callable<MultiheadAttention> {
   AttentionOptions options_;

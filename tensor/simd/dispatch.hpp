@@ -1,5 +1,5 @@
-// One source of kernels, several instruction sets, in the way of Google's Highway: one function, one line of
-// export, one call.
+// One source of kernels, several instruction sets, in the way of Google's Highway. Write the function once, export
+// it in one line, call it through `dispatch`.
 //
 //   // A header declares the kernel for its callers.
 //   namespace glim::simd {
@@ -7,7 +7,8 @@
 //   void halve(std::int64_t n, const T* x, T* y);
 //   }
 //
-//   // A source that is compiled once for each instruction set (`kernel_sources` in meson.build) defines it.
+//   // This source defines it. Meson compiles it once for each instruction set (`kernel_sources`). It calls no inline
+//   // function of other headers (tensor/simd/vec.hpp says why).
 //   namespace glim::GLIM_ISA {
 //   template <class T>
 //   void halve(std::int64_t n, const T* x, T* y) { ... }
@@ -24,7 +25,7 @@
 
 namespace glim {
 
-// A kernel as it was compiled for one instruction set. GLIM_EXPORT defines it.
+// Returns the kernel that was compiled for `isa`. GLIM_EXPORT defines it.
 template <auto kernel, Isa isa>
 decltype(kernel) version();
 
