@@ -276,10 +276,9 @@ ObserverT* Tape::find() const {
 template <class ObserverT>
 ObserverT& Tape::find_or_add() {
   if (auto* found = find<ObserverT>()) return *found;
-  auto added = std::make_unique<ObserverT>(*this);
-  ObserverT& observer = *added;
-  observers_.insert(observers_.begin() + static_cast<std::ptrdiff_t>(own_.size()), added.get());
-  own_.push_back(std::move(added));
+  own_.push_back(std::make_unique<ObserverT>(*this));
+  auto& observer = static_cast<ObserverT&>(*own_.back());  // owned first: insert may throw
+  observers_.insert(observers_.begin() + static_cast<std::ptrdiff_t>(own_.size()) - 1, &observer);
   replays_ = replays_ || observer.wants_replay();
   return observer;
 }

@@ -1,6 +1,7 @@
 // An allocation that fails in the middle: a run has all of its options, or none.
 #include "tests/no_memory.hpp"
 
+#include "autograd/tape.hpp"
 #include "tests/catch.hpp"
 #include "tools/train/presets.hpp"
 
@@ -30,4 +31,20 @@ TEST_CASE("whichever allocation fails, a preset is taken whole or not at all", "
     INFO("allocation " << n);
     CHECK(options == right);
   }
+}
+
+TEST_CASE("whichever allocation fails, a tape ends with the observers that it has", "[tape]") {
+  bool failed = true;
+  for (long n = 0; failed; ++n) {
+    failed = false;
+    try {
+      Tape tape;
+      until_failure = n;
+      tape.watch("*");
+    } catch (const std::bad_alloc&) {
+      failed = true;
+    }
+    until_failure = -1;
+  }
+  SUCCEED();
 }
