@@ -25,8 +25,8 @@ struct alignas(64) Storage::Block {
 };
 static_assert(sizeof(Storage::Block) == 64 && offsetof(Storage::Block, version) == 0);
 
-// The numbers of the writes to a block follow the number of its allocation, which is shifted by so many bits: a block with
-// more writes has the numbers of later allocations.
+// A version is the number of the allocation, shifted by kWriteBits, plus the number of writes. A block with more writes
+// than that has room for takes versions of later allocations.
 inline constexpr int kWriteBits = 24;
 
 Storage::Block* take_block(std::size_t bytes);  // MemoryError where the system refuses

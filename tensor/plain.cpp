@@ -1,4 +1,4 @@
-// What tensor/fast does, as plainly as it can be said: one thread, one instruction set, the sums of a product's
+// The functions of tensor/fast in their plainest form: one thread, one instruction set, the sums of a product's
 // definition, the system's memory. It is compiled where that folder is missing (tests/plain.sh).
 #include <atomic>
 #include <cstdlib>

@@ -8,15 +8,15 @@
 //   compare    |analytic - numeric| <= atol + rtol |numeric|, or undecidable
 //
 // Full mode compares all of J: row i of the analytic one is a backward from dy = e_i, column j of the numeric one takes
-// two forwards. It compares Jᵀu for a random u too, since some backwards are right for each e_i and wrong for a general dy. (A plain sum,
-// u = 1, hides most of what can go wrong in a softmax.) Projection mode compares one number for each input, vᵀJᵀu with
-// random u and v. When it differs, halving v finds the element.
+// two forwards. It compares Jᵀu for a random u too, since some backwards are right for each e_i and wrong for a general
+// dy. (A plain sum, u = 1, hides most mistakes in a softmax.) Projection mode compares one number for each input, vᵀJᵀu
+// with random u and v. When it differs, halving v finds the element.
 //
 // Undecided is not passed. A derivative tells if it is right, and so large that a missing gradient, or its negative,
 // would fail. A report without a derivative that tells is undecided. So is a report with an input that has none and has
 // undecidable derivatives away from kinks.
 //
-// Each input is a variable of its own whose elements are those of the view given, whatever memory is behind it: an
+// Each input is a variable of its own with the elements of the given view, whatever memory is behind it: an
 // expanded (stride 0) or overlapping view is numel() independent elements, and two inputs that share storage are two
 // variables. f must have the same value on the views and on copies of them. generator() is set back before every
 // evaluation, so that a dropout within draws one mask.
@@ -68,7 +68,7 @@ struct GradcheckInput {
   bool check = true;  // false: passed to the function, not checked
 };
 
-// What a function returns: one Var or several. Those of int64 and bool are left out.
+// The outputs of a function: one Var or several. Outputs of int64 and bool are left out.
 struct CheckedOutputs : std::vector<Var> {
   CheckedOutputs(Var y) : vector{std::move(y)} {}
   CheckedOutputs(std::vector<Var> ys) : vector(std::move(ys)) {}
@@ -84,7 +84,7 @@ struct ComparedDerivative {
   std::size_t output = 0;
   Shape output_index;
   double analytic = 0, numeric = 0;
-  double excess = -1;  // absolute() over what is allowed: above 1 is wrong; -1 when unchecked
+  double excess = -1;  // absolute() over the allowed error: above 1 is wrong; -1 when unchecked
   double absolute() const { return std::abs(analytic - numeric); }
 };
 
@@ -116,7 +116,7 @@ struct GradcheckReport {
   std::string function;
   GradcheckOptions options;  // as used: tolerances filled in
   bool in_float64 = true;    // numeric side
-  // What is wrong apart from single derivatives, as "is not deterministic"; else empty.
+  // A fault beside single derivatives, such as "is not deterministic"; else empty.
   std::string problem;
   std::vector<GradcheckEntry> inputs;  // those that were checked
   // If a derivative is wrong: the ops whose own check fails, each op name once. Their `function` is

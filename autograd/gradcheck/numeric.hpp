@@ -35,7 +35,7 @@ struct Estimate {
   bool is_rounding() const { return rounded > cut_off; }  // mostly
 };
 
-// What the lines through a point have in common.
+// Shared by all lines through a point.
 struct Origin {
   std::vector<double> y{};    // the outputs
   std::vector<double> u{};    // their weights in kAlong

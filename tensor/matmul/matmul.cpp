@@ -200,7 +200,7 @@ GemmEngine choose_gemm_engine(const char* asked) {
 }
 
 namespace {
-// Errors of OpenBLAS are those of who asks for it, not of a product in the midst of a run.
+// OpenBLAS is loaded here, so that its errors come at once and not in the middle of a run.
 GemmEngine loaded(GemmEngine engine) {
   if (engine == GemmEngine::OpenBlas) blas_info();
   return engine;

@@ -50,7 +50,7 @@ struct AttentionView {
 // All attentions of a pass, in the order of first use of their modules. ValueError when there is none.
 std::vector<AttentionView> attention_views(const Capture& capture, const Example& example);
 
-// What the rows (all axes but the last) and the columns of an attention's node are: "head 0 My",
+// Labels of the rows (all axes but the last) and columns of an attention's node: "head 0 My",
 // and the key's token where its last axis is that of the keys. Empty for what has no such names.
 struct AxisNames {
   std::vector<std::string> rows, columns;

@@ -1,11 +1,11 @@
-// What is inspected: a model and one example, whose loss can be recorded on a tape.
+// A model and one example to inspect. Its loss can be recorded on a tape.
 //
 //   Tape tape({.replay = true});
 //   Var loss = example.loss();       explicit: attention, norms and losses as their primitives
 //   tape.backward(loss);
 //
-// The loss is the one of training, its mean over what is asked for. The model is in eval(): no dropout, so that two
-// inspections agree. What is read and what is asked for depends on the kind of model (kinds/):
+// The loss is the one of training, its mean over the predicted tokens. The model is in eval(): no dropout, so that two
+// inspections agree. The kind of model decides what is read and what is predicted (kinds/):
 //
 //   transformer and the like   a sentence                            its translation, token by token
 //   gpt                        a text, but for its last token        the same, but for its first
@@ -13,9 +13,9 @@
 //   classifier                 a sentence                            its class
 //   vit                        an image, in patches                  its class
 //
-// What was not given is the task's, or the answer of a trained model. A fresh model has no sensible answer. Its target
-// is the task's translation, or class "1" of a classifier's two and a vit's ten. A batch holds this one example, so that
-// nothing is padding.
+// Parts that are not given come from the task, or from a trained model's answer. A fresh model has no sensible answer.
+// Its target is the task's translation, or class "1" of a classifier's two and a vit's ten. A batch holds this one
+// example, so that nothing is padding.
 //
 // Errors: ValueError naming the option, for one that this kind does not take, an empty text, one longer than the
 // model's maximum, and what must be given; FileError for a model or an image that cannot be read.
@@ -49,7 +49,7 @@ struct ExampleOptions {
   Changes changes;
 };
 
-// What is read and asked for.
+// The tokens that the model reads and those it must predict.
 struct ExampleText {
   std::string kind, source_text, target_text;
   std::string title;                                       // "transformer, trained (model)"
@@ -87,8 +87,8 @@ std::unique_ptr<Example> read_image(const ExampleOptions& options);
 
 std::string inspected_kinds();  // "transformer, rnn, ..."
 
-// What the kinds share: the tokens of a line as they are read, those without a number marked; ValueError unless
-// there are 1 to `most`, and the vocabulary has one of them at least (null: it need not); a sentence of the phrasebook where the model's task is that and none is given.
+// Shared by the kinds. shown_tokens: a line's tokens as they are read, unknown ones marked. text_or_phrase: the text, or
+// the task's if empty. require_fits: ValueError unless there are 1 to `most` tokens, one of them known (unless null).
 std::vector<std::string> shown_tokens(const Tokenizer& tokenizer, const std::string& line);
 void require_fits(const std::string& option, const std::vector<std::int64_t>& ids, Index most,
                   const Tokenizer* tokenizer);

@@ -38,7 +38,7 @@ void if_is(const Module& module, const F& f) {
   if (const auto* m = dynamic_cast<const M*>(&module)) f(*m);
 }
 
-// What the module makes of its members.
+// The roles of a module's members.
 void add_members(const Module& module, RolesOfModules& roles) {
   auto set = [&](const auto& member, Role role) { roles[address(member)] = role; };
   auto layer = [&](const auto& m) {

@@ -1,5 +1,5 @@
-// What each module does in its model, known by its type and by which member it is: a decoder layer's multihead_attn is
-// the attention to the memory. No name of a module or parameter has a meaning.
+// The role of each module in its model. It follows from the module's type and from which member it is: a decoder
+// layer's multihead_attn is the attention to the memory. No name of a module or parameter has a meaning.
 #pragma once
 
 #include <map>
@@ -11,8 +11,8 @@ namespace glim {
 
 enum class Role {
   None,
-  Source,           // embeds the tokens that the encoder reads
-  Target,           // embeds those that the decoder reads
+  Source,           // embeds the encoder's tokens
+  Target,           // embeds the decoder's tokens
   TargetPositions,  // and their positions
   Encoder,
   Decoder,
@@ -22,7 +22,7 @@ enum class Role {
   SelfAttention,
   CrossAttention,
   Reads,  // the first matrix of a feed-forward network: it reads the residual stream
-  Adds,   // the last matrix of a sublayer: what it gives is added to the residual stream
+  Adds,   // the last matrix of a sublayer: its output is added to the residual stream
 };
 
 class Roles {
