@@ -1,5 +1,6 @@
-// What nearly every source of the core includes, compiled once (meson.build). A source includes what it
-// uses all the same: without precompiled headers it must compile too.
+// The standard headers of nearly every source of the core, compiled once (meson.build). A source includes each
+// that it uses, too: it must compile without precompiled headers. No header of Glim is here: ccache hands out the
+// precompiled header of before where only comments changed, and then GCC includes a `#pragma once` header again.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -18,7 +19,3 @@
 #include <unordered_map>
 #include <utility>
 #include <vector>
-
-#include "tensor/error.hpp"
-#include "tensor/ops/elementwise.hpp"
-#include "tensor/tensor.hpp"
