@@ -14,6 +14,7 @@ import re
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -24,6 +25,7 @@ AVX2 = {"GLIM_ISA": "avx2", "ATEN_CPU_CAPABILITY": "avx2", "MKL_ENABLE_INSTRUCTI
 
 class Server:
     def __init__(self, command, env):
+        self.command = command
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
         ready = self.process.stdout.readline().split()
         if len(ready) != 2 or ready[0] != "ready":
@@ -35,7 +37,7 @@ class Server:
         self.process.stdin.flush()
         answer = self.process.stdout.readline().split()
         if not answer:
-            raise RuntimeError("a measured process ended early")
+            raise RuntimeError("a measured process ended early: " + " ".join(self.command))
         return answer
 
     def warm(self):
@@ -94,6 +96,8 @@ class Bench:
     def environment(self, threads=None, products=None):
         env = dict(os.environ, OMP_NUM_THREADS=str(threads or self.a.threads))
         env.pop("OPENBLAS_CORETYPE", None)
+        # torch.compile keeps kernels for AVX2 and for AVX-512 under one name, and crashes with the other's.
+        env["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(tempfile.gettempdir(), f"torchinductor-{self.a.isa or 'widest'}")
         if self.a.isa == "avx2":
             env.update(AVX2, OPENBLAS_CORETYPE="Haswell")
         if products:
@@ -271,10 +275,11 @@ class Bench:
         commit = subprocess.run(["git", "-C", HERE, "describe", "--always", "--dirty"], capture_output=True,
                                 text=True).stdout.strip()
         heading = f"## {model} (family {family}, model {number}), {self.a.threads} threads, {isa}\n"
+        given = re.sub(r"--(glim|peer) \S+ ?", "", " ".join(sys.argv[1:]))
         columns = ["work", "Glim ms", "of peak", "PyTorch eager / Glim", "PyTorch compiled / Glim", "CTranslate2 / Glim",
                    "Glim MB", "Glim MB / PyTorch MB"]
         lines = [heading, f"Glim {commit}, {datetime.date.today()}; peak {self.peak * 1e-9:.0f} GFLOP/s; "
-                 f"PyTorch {self.torch}; medians of {self.a.pairs} turns of `tools/bench --page`.\n",
+                 f"PyTorch {self.torch}; medians of {self.a.pairs} turns of `tools/bench {given}`.\n",
                  "| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
         lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in self.rows]
         path = pathlib.Path(HERE, "results.md")
