@@ -12,74 +12,28 @@
 // cosine unless warmup < total. noam and inverse_sqrt read a warmup of 0 as 1.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "tensor/shape.hpp"
 
 namespace glim {
 
-class Schedule {
- public:
-  virtual ~Schedule() = default;
+struct Schedule {
+  std::string options;               // "noam: factor 1, d_model 512, warmup 4000"
+  Index peak_step;                   // with the largest rate of all steps
+  std::function<double(double)> at;  // the rate of a step from 1 on
+
   double rate(Index step) const;
-  // The largest rate of all steps, and when.
-  double peak() const { return rate(peak_step()); }
-  virtual Index peak_step() const = 0;
+  double peak() const { return rate(peak_step); }
   // "noam: factor 1, d_model 512, warmup 4000; peak rate 0.0006988 at step 4000"
   std::string describe() const;
-
- protected:
-  virtual double at(Index step) const = 0;  // step >= 1
-  virtual std::string options() const = 0;  // "noam: factor 1, d_model 512, warmup 4000"
 };
 
-class NoamSchedule final : public Schedule {
- public:
-  NoamSchedule(Index d_model, Index warmup, double factor = 1);
-  Index peak_step() const override { return warmup_; }
-
- private:
-  double at(Index step) const override;
-  std::string options() const override;
-  Index d_model_, warmup_;
-  double factor_;
-};
-
-class InverseSqrtSchedule final : public Schedule {
- public:
-  InverseSqrtSchedule(double peak, Index warmup, double start = 0);  // start <= peak
-  Index peak_step() const override { return warmup_; }
-
- private:
-  double at(Index step) const override;
-  std::string options() const override;
-  double peak_;
-  Index warmup_;
-  double start_;
-};
-
-class CosineSchedule final : public Schedule {
- public:
-  CosineSchedule(double peak, Index warmup, Index total, double floor = 0);  // floor <= peak
-  Index peak_step() const override { return warmup_ > 0 ? warmup_ : 1; }
-
- private:
-  double at(Index step) const override;
-  std::string options() const override;
-  double peak_;
-  Index warmup_, total_;
-  double floor_;
-};
-
-class ConstantSchedule final : public Schedule {
- public:
-  explicit ConstantSchedule(double rate);
-  Index peak_step() const override { return 1; }
-
- private:
-  double at(Index) const override { return rate_; }
-  std::string options() const override { return "constant"; }
-  double rate_;
-};
+Schedule noam_schedule(Index d_model, Index warmup, double factor = 1);
+Schedule inverse_sqrt_schedule(double peak, Index warmup, double start = 0);  // start <= peak
+Schedule cosine_schedule(double peak, Index warmup, Index total,
+                         double floor = 0);  // floor <= peak
+Schedule constant_schedule(double rate);
 
 }  // namespace glim

@@ -76,7 +76,7 @@ std::vector<std::string> texts() {
   refused([&] { Adam(w, {.rate = -1.5}); });
   refused([&] { Adam(w, {.eps = 1.5e-50}); });
   refused([] { check(SamplingOptions{.top_p = 1.5}, 3); });
-  all.push_back(NoamSchedule(512, 4000, 1.5).describe());
+  all.push_back(noam_schedule(512, 4000, 1.5).describe());
   NamedParameters x{{"x", Var::leaf(full({2}, 0.25, DType::Float64))}};
   all.push_back(
       gradcheck([&] { return 1.5 * sum(Var(x[0].second.value()) * x[0].second); }, x).to_string());

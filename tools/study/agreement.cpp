@@ -57,7 +57,7 @@ SequenceClassifier agreement_classifier(Index layers) {
 
 void train_on_agreement(SequenceClassifier& model, Index steps, Index batch) {
   Adam adam(model.named_parameters(), {.rate = 1e-3, .beta2 = 0.98});
-  CosineSchedule schedule(1e-3, steps / 10, steps + 1);
+  Schedule schedule = cosine_schedule(1e-3, steps / 10, steps + 1);
   for (Index step = 1; step <= steps; ++step) {
     std::vector<AgreementSentence> sentences;
     std::size_t longest = 0;

@@ -96,7 +96,7 @@ TrainOptions TrainOptions::from_json(const std::string& text, const std::string&
 
 void shorten_warmup(TrainOptions& o, Index updates) {
   if (o.schedule == "noam" && o.rate == 0) {
-    o.rate = make_schedule(o, updates)->peak();
+    o.rate = make_schedule(o, updates).peak();
     o.noam_factor = 0;
   }
   o.warmup = updates / 10;
@@ -175,19 +175,18 @@ Index log_interval(Index chosen, Index total_steps) {
   return chosen > 0 ? chosen : std::clamp<Index>(total_steps / 20, 1, 50);
 }
 
-std::unique_ptr<Schedule> make_schedule(const TrainOptions& o, Index total_steps) {
+Schedule make_schedule(const TrainOptions& o, Index total_steps) {
   if (o.schedule == "noam") {
     double factor = o.noam_factor > 0 ? o.noam_factor : 1;
     if (o.rate > 0)  // (the schedule reads a warm-up of 0 as 1)
       factor = o.rate * std::sqrt(static_cast<double>(o.d_model * std::max<Index>(o.warmup, 1)));
-    return std::make_unique<NoamSchedule>(o.d_model, o.warmup, factor);
+    return noam_schedule(o.d_model, o.warmup, factor);
   }
   const double rate = o.rate > 0 ? o.rate : 5e-4;
-  if (o.schedule == "inverse-sqrt") return std::make_unique<InverseSqrtSchedule>(rate, o.warmup);
+  if (o.schedule == "inverse-sqrt") return inverse_sqrt_schedule(rate, o.warmup);
   if (o.schedule == "cosine")  // a run may end within the warm-up
-    return std::make_unique<CosineSchedule>(rate, o.warmup, std::max(total_steps, o.warmup + 1),
-                                            0.1 * rate);
-  return std::make_unique<ConstantSchedule>(rate);
+    return cosine_schedule(rate, o.warmup, std::max(total_steps, o.warmup + 1), 0.1 * rate);
+  return constant_schedule(rate);
 }
 
 BatchOptions batch_options(const TrainOptions& o) {

@@ -36,7 +36,7 @@ void shorten_warmup(TrainOptions& options, Index updates);
 Index log_interval(Index chosen, Index total_steps);
 
 // total_steps: for cosine.
-std::unique_ptr<Schedule> make_schedule(const TrainOptions& o, Index total_steps);
+Schedule make_schedule(const TrainOptions& o, Index total_steps);
 BatchOptions batch_options(const TrainOptions& o);
 TokenizerOptions tokenizer_options(const TrainOptions& o, bool target);
 // Adds a line if the text had not enough subwords for the vocabulary that the options name.

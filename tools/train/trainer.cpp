@@ -187,7 +187,7 @@ Trainer::Update Trainer::update(Index first, Index end) {
     learner_.model().zero_grad();
     end_not_finite(first, end, e.problem());
   }
-  optimizer_->set_rate(schedule_->rate(state_.step + 1));
+  optimizer_->set_rate(schedule_.rate(state_.step + 1));
   optimizer_->step();
   optimizer_->zero_grad();
   if (profiling()) profile_.add_optimizer(after_backward, seconds_now() - after_backward);

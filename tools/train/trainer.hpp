@@ -91,7 +91,7 @@ class Trainer {
   Replayed replay(Index step, const std::function<void(Index first, Index end)>& before);
 
   const TrainState& state() const { return state_; }
-  const Schedule& schedule() const { return *schedule_; }
+  const Schedule& schedule() const { return schedule_; }
   Index total_steps() const { return total_steps_; }
 
  private:
@@ -127,7 +127,7 @@ class Trainer {
   bool saved_last_ = false;  // OUT/last.safetensors is of this run
   const std::atomic<bool>* stop_ = nullptr;
   std::unique_ptr<Optimizer> optimizer_;
-  std::unique_ptr<Schedule> schedule_;
+  Schedule schedule_;
   std::unique_ptr<StepRecorder> recorder_;
   const Processes alone_, *processes_ = &alone_;
   Index total_steps_ = 0;

@@ -27,7 +27,7 @@ TEST_CASE("copying 1 2 ... 10 is learned and decoded greedily", "[train][slow]")
   Transformer model(copy_config());
   LabelSmoothing criterion(0.0, 0);
   Adam adam(model.named_parameters(), Adam::transformer());
-  NoamSchedule schedule(64, 100, 0.3);
+  Schedule schedule = noam_schedule(64, 100, 0.3);
   double recent = 0;  // running mean of the loss
   for (int step = 1; step <= 400; ++step) {
     // As the tutorials draw it: symbols 1 to 10, the first one always 1; the target is the source.
