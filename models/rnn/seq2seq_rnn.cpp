@@ -1,8 +1,6 @@
 #include "models/rnn/seq2seq_rnn.hpp"
 
-#include "nn/attention/additive.hpp"
 #include "nn/attention/mask.hpp"
-#include "nn/attention/multiplicative.hpp"
 #include "tensor/error.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/index.hpp"
@@ -54,16 +52,6 @@ std::unique_ptr<Recurrent> recurrent(const Seq2SeqRnnConfig& c, Index in, Index 
                                c.cell == CellKind::Relu ? Nonlinearity::Relu : Nonlinearity::Tanh);
 }
 
-std::unique_ptr<ScoredAttention> scored_attention(const Seq2SeqRnnConfig& c) {
-  Index query = c.d_model, key = memory_size(c);
-  if (c.attention == AttentionScore::Additive)
-    return std::make_unique<AdditiveAttention>(query, key, query);
-  LuongScore score = c.attention == AttentionScore::Dot       ? LuongScore::Dot
-                     : c.attention == AttentionScore::General ? LuongScore::General
-                                                              : LuongScore::Concat;
-  return std::make_unique<MultiplicativeAttention>(score, query, key);
-}
-
 // The generator's input.
 Var joined(const Seq2SeqRnn::Readout& r) {
   return concatenate({r.hidden, r.context, r.embedded}, -1);
@@ -78,7 +66,7 @@ Seq2SeqRnn::Seq2SeqRnn(const Seq2SeqRnnConfig& config)
       GLIM_NAMED(tgt_embed, config.tgt_vocab, config.d_embed),
       GLIM_NAMED(encoder, recurrent(config, config.d_embed, encoder_hidden(config), true)),
       GLIM_NAMED(bridge),
-      GLIM_NAMED(attention, scored_attention(config)),
+      GLIM_NAMED(attention, config.attention, config.d_model, memory_size(config)),
       GLIM_NAMED(decoder, recurrent(config, decoder_input(config), config.d_model, false)),
       GLIM_NAMED(generator, config.d_model + memory_size(config) + config.d_embed,
                  config.tgt_vocab),
@@ -94,7 +82,7 @@ Seq2SeqRnn::Encoded Seq2SeqRnn::encode(const SourceBatch& source) {
   const Tensor& src = source.ids;
   Tensor lengths = lengths_of(src, config_.pad);
   RecurrentOutput out = encoder(dropout(src_embed(src)), RecurrentState{}, lengths);
-  return {out.y, attention->project(out.y), not_equal(src, static_cast<double>(config_.pad)),
+  return {out.y, attention.project(out.y), not_equal(src, static_cast<double>(config_.pad)),
           initial_states(out.state), source};
 }
 
@@ -133,7 +121,7 @@ Seq2SeqRnn::Readout Seq2SeqRnn::advance(Var gates, const Encoded& source,
   Readout read;
   auto look = [&](const Var& query) {
     AttentionResult a =
-        attention->attend(unsqueeze(query, 1), source.keys, source.memory, source.keep);
+        attention.attend(unsqueeze(query, 1), source.keys, source.memory, source.keep);
     read.context = reshape(a.context, {batch, -1});  // (B, 1, 2 He) -> (B, 2 He)
     read.attention = reshape(a.probs, {batch, -1});  // (B, 1, S) -> (B, S)
   };
@@ -173,7 +161,7 @@ Seq2SeqRnn::Readout Seq2SeqRnn::decode_at_once(const Var& embedded, const Encode
   }
   RecurrentState start{stack(h, 0), c.empty() ? Var() : stack(c, 0)};
   Var hidden = decoder(embedded, start).y;
-  AttentionResult a = attention->attend(hidden, source.keys, source.memory, source.keep);
+  AttentionResult a = attention.attend(hidden, source.keys, source.memory, source.keep);
   return {hidden, a.context, embedded, a.probs};
 }
 

@@ -40,8 +40,6 @@
 
 namespace glim {
 
-enum class AttentionScore { Additive, Dot, General, Concat };
-
 struct Seq2SeqRnnConfig {
   Index src_vocab = 0, tgt_vocab = 0;
   Index d_embed = 256, d_model = 512;  // E, D: the decoder's hidden size
@@ -93,7 +91,7 @@ class Seq2SeqRnn : public SequenceModel {
   Child<Embedding> src_embed, tgt_embed;
   ChildPtr<Recurrent> encoder;
   Child<ModuleList<Linear>> bridge;  // for each decoder layer: h, and an LSTM's c
-  ChildPtr<ScoredAttention> attention;
+  Child<ScoredAttention> attention;
   ChildPtr<Recurrent> decoder;
   Child<Linear> generator;
   Child<Dropout> dropout;

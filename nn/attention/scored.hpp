@@ -4,42 +4,41 @@
 //
 //   query (B, T, Q)   keys (B, S, K)   values (B, S, Dv)   e, a (B, T, S)   c (B, T, Dv)
 //
-// A score looks at the keys through a projection that does not depend on the query: it is computed
-// once for a source sentence, however many steps a decoder takes. The scores themselves are
-// nn/attention/additive.hpp and nn/attention/multiplicative.hpp.
+//   additive  score(q, k) = v · tanh(W_q q + W_k k + b)   Bahdanau, Cho & Bengio 2015 (arXiv 1409.0473), A.1.2
+//   dot       score(q, k) = q · k, Q = K                  Luong, Pham & Manning 2015 (arXiv 1508.04025), 3.1
+//   general   score(q, k) = q · W k                       the same
+//   concat    score(q, k) = v · tanh(W [q; k])            the same: additive without b
 //
-// Errors: ShapeError naming what does not fit; DTypeError unless keep is bool.
+// W_q is query.weight (A, Q), W_k key.weight (A, K), b key.bias (A,) and v v.weight (1, A); general's W is key.weight
+// (Q, K). They start as torch.nn.Linear's. The gradients are in autograd/ops/matmul.cpp and additive_scores.cpp.
+// Luong's scores are not divided by √Q: nn/attention/self.hpp has the scaled product.
+//
+// A score looks at the keys through a projection that does not depend on the query: it is computed
+// once for a source sentence, however many steps a decoder takes.
+//
+// Errors: ValueError unless the sizes are positive, and for dot unless Q = K; ShapeError naming what does not fit;
+// DTypeError unless keep is bool.
 #pragma once
 
 #include "nn/linear.hpp"
 
 namespace glim {
 
-class ScoredAttention : public Callable<ScoredAttention> {
+enum class AttentionScore { Additive, Dot, General, Concat };
+
+class ScoredAttention : public Module {
  public:
-  // keys (B, S, K) -> what scores() reads.
-  Var project(const Var& keys) {
-    return in_scope([&] { return projection(keys); });
-  }
+  // width: A; 0 means Q.
+  ScoredAttention(AttentionScore score, Index query_size, Index key_size, Index width = 0);
+
+  ChildPtr<Linear> query, key, v;  // the ones that the score uses
+
+  // keys (B, S, K) -> what attend() reads.
+  Var project(const Var& keys);
   // keep: (B, S) or (B, T, S) bool, true = may attend; a query that may attend to nothing gets
   // context 0. The probabilities are always returned.
   AttentionResult attend(const Var& query, const Var& projected, const Var& values,
-                         const Tensor& keep = {}) {
-    return in_scope([&] { return attended(query, projected, values, keep); });
-  }
-
- private:
-  friend Callable;
-  // attend(), with keys that are not yet projected.
-  AttentionResult forward(const Var& query, const Var& keys, const Var& values,
-                          const Tensor& keep = {}) {
-    return attended(query, projection(keys), values, keep);
-  }
-  AttentionResult attended(const Var& query, const Var& projected, const Var& values,
-                           const Tensor& keep);
-  virtual Var projection(const Var& keys) = 0;
-  // query (B, T, Q) -> e (B, T, S), for projected keys.
-  virtual Var scores(const Var& query, const Var& projected) = 0;
+                         const Tensor& keep = {});
 };
 
 }  // namespace glim

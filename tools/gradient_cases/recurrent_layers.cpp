@@ -1,6 +1,5 @@
 // Gradient checks of recurrent cells and layers, and of their attention.
-#include "nn/attention/additive.hpp"
-#include "nn/attention/multiplicative.hpp"
+#include "nn/attention/scored.hpp"
 #include "nn/recurrent/rnn.hpp"
 #include "tools/gradient_cases/layer_cases.hpp"
 
@@ -59,25 +58,23 @@ void add_layer(LayerCases& c, const char* op, const std::string& suffix, bool ls
 
 void add_attention(LayerCases& c) {
   Tensor keep = reshape(tensor({1, 0, 1, 1, 0, 0, 0, 1}, DType::Int64).to(DType::Bool), {2, 4});
-  auto add_one = [&](const char* op, const std::string& name, Index query, Index key,
-                     std::function<std::shared_ptr<ScoredAttention>()> make) {
+  auto add_one = [&](const std::string& name, AttentionScore score, Index query, Index key,
+                     Index width = 0) {
     for (bool masked : {false, true})
-      c.add(kFamily, op, name + (masked ? ", keep" : ""), Shape{2, 3, query}, [=] {
-        return subject(make(), [=](ScoredAttention& a, const Var& x) {
-          Var keys(uniform({2, 4, key}, -1, 1, {5, 1}, kDouble));
-          AttentionResult out = a(x, keys, tanh(keys), masked ? keep : Tensor());
-          return concatenate({out.context, out.probs}, -1);
-        });
+      c.add(kFamily, "ScoredAttention", name + (masked ? ", keep" : ""), Shape{2, 3, query}, [=] {
+        return subject(std::make_shared<ScoredAttention>(score, query, key, width),
+                       [=](ScoredAttention& a, const Var& x) {
+                         Var keys(uniform({2, 4, key}, -1, 1, {5, 1}, kDouble));
+                         AttentionResult out =
+                             a.attend(x, a.project(keys), tanh(keys), masked ? keep : Tensor());
+                         return concatenate({out.context, out.probs}, -1);
+                       });
       });
   };
-  add_one("AdditiveAttention", "sizes 3, 2, 4", 3, 2,
-          [] { return std::make_shared<AdditiveAttention>(3, 2, 4); });
-  add_one("MultiplicativeAttention", "dot", 3, 3,
-          [] { return std::make_shared<MultiplicativeAttention>(LuongScore::Dot, 3, 3); });
-  add_one("MultiplicativeAttention", "general", 3, 2,
-          [] { return std::make_shared<MultiplicativeAttention>(LuongScore::General, 3, 2); });
-  add_one("MultiplicativeAttention", "concat", 3, 2,
-          [] { return std::make_shared<MultiplicativeAttention>(LuongScore::Concat, 3, 2, 4); });
+  add_one("additive", AttentionScore::Additive, 3, 2, 4);
+  add_one("dot", AttentionScore::Dot, 3, 3);
+  add_one("general", AttentionScore::General, 3, 2);
+  add_one("concat", AttentionScore::Concat, 3, 2, 4);
 }
 
 }  // namespace

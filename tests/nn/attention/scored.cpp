@@ -1,8 +1,8 @@
 // Additive and multiplicative attention against their definitions in torch, and facts about them.
+#include "nn/attention/scored.hpp"
+
 #include <memory>
 
-#include "nn/attention/additive.hpp"
-#include "nn/attention/multiplicative.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tests/catch.hpp"
@@ -15,11 +15,15 @@ using namespace glim;
 namespace {
 
 std::unique_ptr<ScoredAttention> make(const std::string& score) {
-  if (score == "additive") return std::make_unique<AdditiveAttention>(4, 5, 3);
-  if (score == "dot") return std::make_unique<MultiplicativeAttention>(LuongScore::Dot, 5, 5);
-  if (score == "general")
-    return std::make_unique<MultiplicativeAttention>(LuongScore::General, 4, 5);
-  return std::make_unique<MultiplicativeAttention>(LuongScore::Concat, 4, 5, 3);
+  if (score == "additive")
+    return std::make_unique<ScoredAttention>(AttentionScore::Additive, 4, 5, 3);
+  if (score == "dot") return std::make_unique<ScoredAttention>(AttentionScore::Dot, 5, 5);
+  if (score == "general") return std::make_unique<ScoredAttention>(AttentionScore::General, 4, 5);
+  return std::make_unique<ScoredAttention>(AttentionScore::Concat, 4, 5, 3);
+}
+AttentionResult attended(ScoredAttention& a, const Var& query, const Var& keys, const Var& values,
+                         const Tensor& keep = {}) {
+  return a.attend(query, a.project(keys), values, keep);
 }
 const std::vector<std::string> kScores = {"additive", "dot", "general", "concat"};
 
@@ -49,7 +53,7 @@ TEST_CASE("additive and multiplicative attention equal torch's values",
         Var query = leaf("query"), keys = leaf("keys"), values = leaf("values");
         Tensor keep = ref.has(name + ".keep") ? ref.get(name + ".keep") : Tensor();
         Tape tape;
-        AttentionResult out = (*attention)(query, keys, values, keep);
+        AttentionResult out = attended(*attention, query, keys, values, keep);
         CHECK(distance(out.context.value(), ref.get(name + ".y")) <= limit);
         CHECK(distance(out.probs.value(), ref.get(name + ".probs")) <= limit);
         auto up = [&](const char* key) { return Var(ref.get(name + "." + key, dtype)); };
@@ -73,7 +77,7 @@ TEST_CASE("what may not be attended to has weight 0 and no gradient", "[nn][recu
     Var query = Var::leaf(random({2, 2, query_size(score)}, 1));
     Var keys = Var::leaf(random({2, 3, 5}, 2)), values = Var::leaf(random({2, 3, 4}, 3));
     Tape tape;
-    AttentionResult out = (*attention)(query, keys, values, keep);
+    AttentionResult out = attended(*attention, query, keys, values, keep);
     Tensor probs = out.probs.value();
     CHECK(max(abs(select(select(probs, 0, 0), 1, 2))).item() == 0);
     CHECK(sum(select(probs, 0, 0)).item() == Approx(2));
@@ -95,7 +99,7 @@ TEST_CASE("keys projected once serve every step", "[nn][recurrent]") {
     INFO(score);
     auto attention = make(score);
     Var query(random({2, 4, query_size(score)}, 4)), keys(random({2, 3, 5}, 5));
-    AttentionResult all = (*attention)(query, keys, keys);
+    AttentionResult all = attended(*attention, query, keys, keys);
     Var projected = attention->project(keys);
     for (Index t = 0; t < 4; ++t) {
       AttentionResult one = attention->attend(narrow(query, 1, t, 1), projected, keys);
@@ -106,35 +110,34 @@ TEST_CASE("keys projected once serve every step", "[nn][recurrent]") {
 
 TEST_CASE("general with W = I is dot, concat is additive without bias", "[nn][recurrent]") {
   Var query(random({2, 3, 5}, 6)), keys(random({2, 4, 5}, 7));
-  MultiplicativeAttention dot(LuongScore::Dot, 5, 5), general(LuongScore::General, 5, 5),
-      concat(LuongScore::Concat, 5, 5);
+  ScoredAttention dot(AttentionScore::Dot, 5, 5), general(AttentionScore::General, 5, 5),
+      concat(AttentionScore::Concat, 5, 5), additive(AttentionScore::Additive, 5, 5);
   general.key->weight.value().copy_(eye(5));
-  CHECK(distance(dot(query, keys, keys).probs.value(), general(query, keys, keys).probs.value()) <
-        1e-6);
-  AdditiveAttention additive(5, 5, 5);
-  additive.query.weight.value().copy_(concat.query->weight.value());
-  additive.key.weight.value().copy_(concat.key->weight.value());
-  additive.v.weight.value().copy_(concat.v->weight.value());
-  additive.key.bias.value().fill_(0);
-  CHECK(distance(additive(query, keys, keys).probs.value(),
-                 concat(query, keys, keys).probs.value()) < 1e-6);
+  auto probs = [&](ScoredAttention& a) { return attended(a, query, keys, keys).probs.value(); };
+  CHECK(distance(probs(dot), probs(general)) < 1e-6);
+  additive.query->weight.value().copy_(concat.query->weight.value());
+  additive.key->weight.value().copy_(concat.key->weight.value());
+  additive.v->weight.value().copy_(concat.v->weight.value());
+  additive.key->bias.value().fill_(0);
+  CHECK(distance(probs(additive), probs(concat)) < 1e-6);
 }
 
 TEST_CASE("scored attention refuses what does not fit", "[nn][recurrent]") {
-  CHECK_THROWS_AS(AdditiveAttention(0, 2, 3), ValueError);
-  CHECK_THROWS_AS(AdditiveAttention(2, 0, 3), ValueError);
-  CHECK_THROWS_AS(AdditiveAttention(2, 3, 0), ValueError);
-  CHECK_THROWS_AS(MultiplicativeAttention(LuongScore::Dot, 3, 4), ValueError);
-  CHECK_THROWS_AS(MultiplicativeAttention(LuongScore::General, 0, 4), ValueError);
+  CHECK_THROWS_AS(ScoredAttention(AttentionScore::Additive, 0, 2, 3), ValueError);
+  CHECK_THROWS_AS(ScoredAttention(AttentionScore::Additive, 2, 0, 3), ValueError);
+  CHECK_THROWS_AS(ScoredAttention(AttentionScore::Additive, 2, 3, -1), ValueError);
+  CHECK_THROWS_AS(ScoredAttention(AttentionScore::Dot, 3, 4), ValueError);
+  CHECK_THROWS_AS(ScoredAttention(AttentionScore::General, 0, 4), ValueError);
   for (const std::string& score : kScores) {
     INFO(score);
     auto attention = make(score);
     Var query(zeros({2, 3, query_size(score)})), keys(zeros({2, 4, 5})), values(zeros({2, 4, 6}));
-    auto with = [&](const Tensor& keep) { (*attention)(query, keys, values, keep); };
-    CHECK_THROWS_AS((*attention)(Var(zeros({2, 3, 7})), keys, values), ShapeError);
-    CHECK_THROWS_AS((*attention)(Var(zeros({1, 3, query_size(score)})), keys, values), ShapeError);
-    CHECK_THROWS_AS((*attention)(query, keys, Var(zeros({2, 5, 6}))), ShapeError);
-    CHECK_THROWS_AS((*attention)(query, keys, Var(zeros({4, 6}))), ShapeError);
+    auto with = [&](const Tensor& keep) { attended(*attention, query, keys, values, keep); };
+    CHECK_THROWS_AS(attended(*attention, Var(zeros({2, 3, 7})), keys, values), ShapeError);
+    CHECK_THROWS_AS(attended(*attention, Var(zeros({1, 3, query_size(score)})), keys, values),
+                    ShapeError);
+    CHECK_THROWS_AS(attended(*attention, query, keys, Var(zeros({2, 5, 6}))), ShapeError);
+    CHECK_THROWS_AS(attended(*attention, query, keys, Var(zeros({4, 6}))), ShapeError);
     CHECK_THROWS_AS(with(ones({2, 4})), DTypeError);
     CHECK_THROWS_AS(with(ones({2, 3}, DType::Bool)), ShapeError);
     CHECK_THROWS_AS(with(ones({1, 4}, DType::Bool)), ShapeError);
