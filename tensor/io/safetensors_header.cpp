@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <cstring>
-#include <istream>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
+#include <sstream>
 
 #include "tensor/error.hpp"
 #include "tensor/io/safetensors.hpp"
@@ -10,9 +10,10 @@
 namespace glim {
 namespace {
 
+using nlohmann::json;
+
 constexpr std::uint64_t kMaxHeader = 100'000'000;
 constexpr int kMostNested = 32;
-constexpr int kMostMarks = 65'536;  // brackets, commas and literals without a string or a number
 
 struct Known {
   std::string_view name;
@@ -28,40 +29,35 @@ constexpr Known kKnown[] = {
 };
 
 // "text" with escapes. type_error unless it is UTF-8.
-std::string in_quotes(std::string_view text) { return nlohmann::json(text).dump(); }
+std::string in_quotes(std::string_view text) { return json(text).dump(); }
 
-// A list of whole numbers: how many there are, and those that a shape has room for.
-struct WholeNumbers {
-  bool valid = false;
-  Index count = 0;
-  Dims first;
-};
+// At most kMaxRank + 1 of them (HeaderReader).
+std::optional<std::vector<Index>> whole_numbers(const json& list) {
+  std::vector<Index> numbers;
+  for (const json& n : list)
+    if (n.is_number_unsigned() && n.get<std::uint64_t>() <= INT64_MAX)
+      numbers.push_back(n.get<Index>());
+  return list.is_array() && numbers.size() == list.size() ? std::optional(numbers) : std::nullopt;
+}
 
-// What a header says of one tensor, before it is checked.
-struct Described {
-  bool has_dtype = false, has_shape = false, has_offsets = false;
-  int members = 0;
-  std::optional<std::string> dtype;  // where it is a string
-  WholeNumbers shape, offsets;
-};
+// Fills `entry` from what a header says of it. Returns what is wrong, or nothing.
+std::string check_entry(const json& said, bool other_members, SafeTensorsEntry& entry) {
+  if (!said.is_object() || !said.contains("dtype") || !said.contains("shape") ||
+      !said.contains("data_offsets"))
+    return "needs dtype, shape and data_offsets";
+  if (other_members) return "has members other than dtype, shape and data_offsets";
 
-// Fills `entry`. Returns what is wrong, or nothing.
-std::string check_entry(const Described& d, SafeTensorsEntry& entry) {
-  if (!d.has_dtype || !d.has_shape || !d.has_offsets) return "needs dtype, shape and data_offsets";
-  if (d.members != 3) return "has members other than dtype, shape and data_offsets";
-
-  if (!d.dtype) return "dtype is not a string";
-  entry.dtype = *d.dtype;
+  if (!said["dtype"].is_string()) return "dtype is not a string";
+  entry.dtype = said["dtype"].get<std::string>();
   auto known = std::find_if(std::begin(kKnown), std::end(kKnown),
                             [&](const Known& k) { return k.name == entry.dtype; });
   if (known == std::end(kKnown)) return "dtype " + in_quotes(entry.dtype) + " is not supported";
   entry.encoding = known->encoding;
 
-  if (!d.shape.valid) return "shape is not a list of whole numbers";
-  if (d.shape.count > kMaxRank)
-    return "rank " + std::to_string(d.shape.count) + " exceeds the maximum of " +
-           std::to_string(kMaxRank);
-  entry.shape = d.shape.first;
+  auto shape = whole_numbers(said["shape"]);
+  if (!shape) return "shape is not a list of whole numbers";
+  if (shape->size() > kMaxRank) return "shape has more than " + std::to_string(kMaxRank) + " axes";
+  entry.shape = *shape;
   Index elements = 0;
   try {
     elements = checked_numel(entry.shape, "safetensors");
@@ -69,10 +65,10 @@ std::string check_entry(const Described& d, SafeTensorsEntry& entry) {
     return e.problem();
   }
 
-  if (!d.offsets.valid || d.offsets.count != 2)
-    return "data_offsets is not a pair of whole numbers";
-  entry.begin = static_cast<std::uint64_t>(d.offsets.first[0]);
-  entry.end = static_cast<std::uint64_t>(d.offsets.first[1]);
+  auto offsets = whole_numbers(said["data_offsets"]);
+  if (!offsets || offsets->size() != 2) return "data_offsets is not a pair of whole numbers";
+  entry.begin = static_cast<std::uint64_t>((*offsets)[0]);
+  entry.end = static_cast<std::uint64_t>((*offsets)[1]);
   std::string span =
       "data_offsets [" + std::to_string(entry.begin) + ", " + std::to_string(entry.end) + "]";
   if (entry.begin > entry.end) return span + " run backwards";
@@ -83,187 +79,109 @@ std::string check_entry(const Described& d, SafeTensorsEntry& entry) {
   return "";
 }
 
-// The text of a header, read from its file piece by piece.
-class HeaderText final : public std::streambuf {
+// Takes each tensor's entry as soon as it is parsed, and drops what no entry has: a tree of all values would take up to
+// a hundred times the memory of the text. What an entry says wrongly is told once all the text is known to be valid.
+class HeaderReader {
  public:
-  HeaderText(const InputFile& file, std::uint64_t begin, std::uint64_t size)
-      : file_(file), begin_(begin), end_(begin + size), next_(begin) {}
-
-  std::uint64_t size() const { return end_ - begin_; }
-  std::uint64_t taken() const {  // bytes
-    return next_ - begin_ - static_cast<std::uint64_t>(egptr() - gptr());
-  }
-
- private:
-  int_type underflow() override {
-    if (next_ == end_) return traits_type::eof();
-    std::size_t n = std::min<std::uint64_t>(sizeof piece_, end_ - next_);
-    file_.read(next_, piece_, n);
-    next_ += n;
+  HeaderReader(const InputFile& file, const std::string& text)
+      : file_(file), size_(text.size()), text_(text) {
     // The parser would take a zero for the end.
-    if (std::memchr(piece_, 0, n)) file_.fail("header is not valid JSON: it has a zero byte");
-    count_marks({piece_, n});
-    setg(piece_, piece_, piece_ + n);
-    return traits_type::to_int_type(*piece_);
+    if (text.find('\0') != text.npos) invalid("it has a zero byte");
   }
-
-  // The parser keeps what it reads until a string or a number comes: no tensor's entry has many marks.
-  void count_marks(std::string_view text) {
-    for (char c : text) {
-      if (escaped_ || (in_string_ && c == '\\')) {
-        escaped_ = !escaped_;
-      } else if (c == '"') {
-        in_string_ = !in_string_;
-        marks_ = 0;
-      } else if (c >= '0' && c <= '9') {
-        marks_ = 0;
-      } else if (!in_string_ && c > ' ' && ++marks_ > kMostMarks) {
-        file_.fail("header has more than " + std::to_string(kMostMarks) +
-                   " marks without a name or a number");
-      }
-    }
-  }
-
-  const InputFile& file_;
-  bool in_string_ = false, escaped_ = false;
-  int marks_ = 0;
-  std::uint64_t begin_, end_, next_;  // in the file
-  char piece_[16384];
-};
-
-// Takes a header event by event, as the parser reads it, and keeps only what it asks for: a tree of its
-// values would take up to a hundred times the memory of its text. Invalid JSON is an error at once; what an
-// entry says wrongly is told once all the text is known to be valid.
-class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
- public:
-  HeaderReader(const InputFile& file, HeaderText& text) : file_(file), text_(text) {}
 
   SafeTensorsHeader read() {
-    std::istream stream(&text_);
-    nlohmann::json::sax_parse(stream, this);
-    if (!problem_.empty()) file_.fail(problem_);
-    while (!entry_of_.empty()) {
-      auto named = entry_of_.extract(entry_of_.begin());
-      header_.entries[named.mapped()].name = std::move(named.key());
+    try {
+      json root = json::parse(text_, [&](int depth, json::parse_event_t event, json& value) {
+        return take(depth, event, value);
+      });
+      if (!root.is_object()) file_.fail("header is not a JSON object");
+    } catch (const json::parse_error& e) {
+      // "... while parsing value - PROBLEM; last read: '...'"
+      std::string_view what = e.what();
+      what = what.substr(0, what.find("; last read"));
+      if (size_ == 0 || what.find("unexpected end of input;") != what.npos)
+        invalid_at("the text ends early", size_);
+      invalid_at(std::string(what.substr(what.find(" - ") + 3)), e.byte > 0 ? e.byte - 1 : 0);
+    } catch (const json::out_of_range& e) {  // "[...] number overflow parsing '1e999'"
+      std::string_view what = e.what();
+      invalid(std::string(what.substr(what.find("] ") + 2)));
     }
+    if (!problem_.empty()) file_.fail(problem_);
     return std::move(header_);
   }
 
-  bool null() override { return value(); }
-  bool boolean(bool) override { return value(); }
-  bool number_integer(std::int64_t n) override { return value(n); }
-  bool number_unsigned(std::uint64_t n) override {
-    return value(n <= INT64_MAX ? static_cast<Index>(n) : -1);
-  }
-  bool number_float(double, const std::string&) override { return value(); }
-  bool string(std::string& text) override { return value(-1, &text); }
-  bool binary(nlohmann::json::binary_t&) override { return value(); }
-
-  bool start_object(std::size_t) override {
-    if (depth_ > 1) value();
-    if (depth_ == 1) described_ = {};
-    return open();
-  }
-  bool start_array(std::size_t) override {
-    bool list = depth_ == 2 && (name_ == "shape" || name_ == "data_offsets");
-    if (list && !in_metadata_) {
-      list_ = name_ == "shape" ? &described_.shape : &described_.offsets;
-      list_->valid = true;
-    } else {
-      value();
-    }
-    return open();
-  }
-  bool end_array() override {
-    list_ = nullptr;
-    --depth_;
-    return true;
-  }
-  bool end_object() override {
-    if (--depth_ == 1 && !in_metadata_ && problem_.empty()) {
-      std::string wrong = check_entry(described_, header_.entries.back());
-      if (!wrong.empty()) problem_ = "tensor " + in_quotes(tensor_) + ": " + wrong;
-    }
-    return true;
-  }
-  bool key(std::string& name) override {
-    bool again = false;
-    if (depth_ == 1) {
-      in_metadata_ = name == kSafeTensorsMetadata;
-      again = in_metadata_ ? std::exchange(has_metadata_, true)
-                           : !entry_of_.emplace(name, header_.entries.size()).second;
-      if (problem_.empty() && !in_metadata_) header_.entries.emplace_back();
-      tensor_ = name;
-    } else if (depth_ == 2 && problem_.empty()) {
-      ++described_.members;
-      if (in_metadata_)
-        again = !header_.metadata.try_emplace(name).second;
-      else if (name == "dtype")
-        again = std::exchange(described_.has_dtype, true);
-      else if (name == "shape")
-        again = std::exchange(described_.has_shape, true);
-      else if (name == "data_offsets")
-        again = std::exchange(described_.has_offsets, true);
-      name_ = name;
-    }
-    if (again) invalid("the name " + in_quotes(name) + " comes twice", text_.taken());
-    return true;
-  }
-  bool parse_error(std::size_t position, const std::string&,
-                   const nlohmann::json::exception& error) override {
-    // "... while parsing value - PROBLEM; last read: '...'"
-    std::string_view what = error.what();
-    what = what.substr(0, what.find("; last read"));
-    if (text_.size() == 0 || what.find("unexpected end of input;") != what.npos)
-      invalid("the text ends early", text_.size());
-    auto dash = what.find(" - ");
-    invalid(dash == what.npos ? "a number out of range" : std::string(what.substr(dash + 3)),
-            position > 0 ? position - 1 : 0);
-  }
-
  private:
-  [[noreturn]] void invalid(const std::string& problem, std::uint64_t byte) const {
-    file_.fail("header is not valid JSON: " + problem + " at byte " + std::to_string(byte));
+  [[noreturn]] void invalid(const std::string& problem) const {
+    file_.fail("header is not valid JSON: " + problem);
   }
-  bool open() {
-    if (depth_ == kMostNested) invalid("nested too deeply", text_.taken());
-    ++depth_;
-    return true;
+  [[noreturn]] void invalid_at(const std::string& problem, std::uint64_t byte) const {
+    invalid(problem + " at byte " + std::to_string(byte));
   }
-  // Any value but the containers that are wanted; whole: -1 for all but whole numbers.
-  bool value(Index whole = -1, const std::string* text = nullptr) {
-    if (!problem_.empty()) return true;
-    if (depth_ == 0) {
-      problem_ = "header is not a JSON object";
-    } else if (depth_ == 1) {
-      problem_ = in_metadata_ ? "__metadata__ is not an object"
-                              : "tensor " + in_quotes(tensor_) + ": " +
-                                    check_entry({}, header_.entries.back());
-    } else if (depth_ == 2 && in_metadata_) {
-      if (text)
-        header_.metadata[name_] = *text;
-      else
-        problem_ = "__metadata__: " + in_quotes(name_) + " is no string";
-    } else if (depth_ == 2 && name_ == "dtype" && text) {
-      described_.dtype = *text;
-    } else if (depth_ == 3 && list_) {
-      if (whole < 0)
-        list_->valid = false;
-      else if (++list_->count <= kMaxRank)
-        list_->first.push_back(whole);
+  std::uint64_t taken() {  // bytes
+    return static_cast<std::uint64_t>(text_.rdbuf()->pubseekoff(0, std::ios::cur, std::ios::in));
+  }
+
+  // Returns whether to keep the value, or the name. depth: the objects and lists around it.
+  bool take(int depth, json::parse_event_t event, const json& value) {
+    using Event = json::parse_event_t;
+    const bool starts = event == Event::object_start || event == Event::array_start;
+    if (starts && depth == kMostNested) invalid_at("nested too deeply", taken());
+    if (event == Event::key) return take_name(depth, value.get<std::string>());
+    if (depth == 1 && !starts) {
+      take_entry(value);
+      return false;
     }
-    return true;
+    if (depth == 2 && in_metadata_) {
+      if (value.is_string())
+        header_.metadata[name_] = value.get<std::string>();
+      else
+        report("__metadata__: " + in_quotes(name_) + " is no string");
+    }
+    const bool ends = event == Event::object_end || event == Event::array_end;
+    return ends || depth < 3 || ++elements_ <= kMaxRank + 1;
+  }
+  bool take_name(int depth, const std::string& name) {
+    if (depth > 2) return true;
+    elements_ = 0;
+    bool again = false, keep = false;
+    if (depth == 1) {
+      again = !names_.insert(name).second;
+      keep = true;
+      in_metadata_ = name == kSafeTensorsMetadata;
+      tensor_ = name;
+      members_.clear();
+      other_members_ = false;
+    } else if (in_metadata_) {
+      again = !header_.metadata.try_emplace(name).second;
+    } else {
+      keep = name == "dtype" || name == "shape" || name == "data_offsets";
+      again = keep && !members_.insert(name).second;
+      other_members_ = other_members_ || !keep;
+    }
+    if (again) invalid_at("the name " + in_quotes(name) + " comes twice", taken());
+    name_ = name;
+    return keep && problem_.empty();
+  }
+  void take_entry(const json& value) {
+    if (in_metadata_ && !value.is_object()) report("__metadata__ is not an object");
+    if (in_metadata_ || !problem_.empty()) return;
+    SafeTensorsEntry& entry = header_.entries.emplace_back();
+    entry.name = tensor_;
+    std::string wrong = check_entry(value, other_members_, entry);
+    if (!wrong.empty()) report("tensor " + in_quotes(tensor_) + ": " + wrong);
+  }
+  void report(const std::string& problem) {
+    if (problem_.empty()) problem_ = problem;
   }
 
   const InputFile& file_;
-  HeaderText& text_;
-  int depth_ = 0;  // objects and arrays that are open
-  bool in_metadata_ = false, has_metadata_ = false;
-  std::string tensor_, name_;     // the names read last: of a tensor, of its members
-  Described described_;           // the tensor under way
-  WholeNumbers* list_ = nullptr;  // of it, where one is open
-  std::map<std::string, std::size_t> entry_of_;
+  std::uint64_t size_;
+  std::istringstream text_;
   SafeTensorsHeader header_;
+  std::set<std::string> names_, members_;  // so far: of the header, and of the tensor under way
+  std::string tensor_, name_;              // the names read last: of a tensor, of its members
+  bool in_metadata_ = false, other_members_ = false;
+  int elements_ = 0;     // of the list under way
   std::string problem_;  // the first
 };
 
@@ -300,8 +218,7 @@ SafeTensorsHeader read_safetensors_header(const InputFile& file) {
   if (n > file.size() - 8)
     file.fail("header of " + std::to_string(n) + " bytes reaches beyond the file's " +
               std::to_string(file.size()));
-  HeaderText text(file, 8, n);
-  SafeTensorsHeader header = HeaderReader(file, text).read();
+  SafeTensorsHeader header = HeaderReader(file, file.read_text(8, n)).read();
   header.data_at = 8 + n;
   // Empty tensors span nothing: they sort before what begins where they lie.
   std::sort(header.entries.begin(), header.entries.end(), [](const auto& a, const auto& b) {
