@@ -26,6 +26,29 @@ bool is_utf8(std::string_view text) {
   }
 }
 
+// The elements from byte `at` of the file on.
+Tensor read_elements(const InputFile& file, std::uint64_t at, const SafeTensorsEntry& e) {
+  Tensor y = empty(e.shape, e.encoding.dtype);
+  const Index n = y.numel();
+  const std::size_t size = e.encoding.size;
+  std::byte* storage = y.storage().data();
+  if (e.encoding.widen) {
+    constexpr Index kChunk = 1 << 17;
+    std::vector<std::byte> chunk(std::min(n, kChunk) * size);
+    for (Index i = 0; i < n; i += kChunk) {
+      Index length = std::min(kChunk, n - i);
+      file.read(at + static_cast<std::uint64_t>(i) * size, chunk.data(), length * size);
+      e.encoding.widen(chunk.data(), y, i, length);
+    }
+  } else if (n > 0) {
+    file.read(at, storage, n * size);
+  }
+  if (y.dtype() == DType::Bool &&
+      !std::all_of(storage, storage + n, [](std::byte b) { return b <= std::byte{1}; }))
+    file.fail("tensor " + nlohmann::json(e.name).dump() + " holds a bool that is neither 0 nor 1");
+  return y;
+}
+
 }  // namespace
 
 SafeTensors read_safetensors(const std::string& path) {
@@ -33,15 +56,15 @@ SafeTensors read_safetensors(const std::string& path) {
   SafeTensorsHeader header = read_safetensors_header(file);
   SafeTensors out;
   for (const SafeTensorsEntry& e : header.entries)
-    out.tensors[e.name] = read_elements(file, header.data_at + e.begin, e.encoding, e.shape,
-                                        "tensor " + nlohmann::json(e.name).dump());
+    out.tensors[e.name] = read_elements(file, header.data_at + e.begin, e);
   out.metadata = std::move(header.metadata);
   return out;
 }
 
 void write_safetensors(const std::string& path, const StateDict& tensors,
                        const std::map<std::string, std::string>& metadata) {
-  static_assert(std::endian::native == std::endian::little, "elements are written as they lie");
+  static_assert(std::endian::native == std::endian::little,
+                "elements are read and written as they lie");
   std::vector<const StateDict::value_type*> order;
   for (const auto& entry : tensors) {
     const auto& [name, x] = entry;

@@ -43,6 +43,13 @@ void write_safetensors(const std::string& path, const StateDict& tensors,
 // The member of a header that names no tensor.
 inline constexpr std::string_view kSafeTensorsMetadata = "__metadata__";
 
+// How a file stores elements.
+struct Encoding {
+  DType dtype;       // which they become
+  std::size_t size;  // bytes of one as stored
+  // Makes elements at ... at + n - 1 of a tensor from stored ones; null where both are the same.
+  void (*widen)(const std::byte* from, const Tensor& to, Index at, Index n) = nullptr;
+};
 // What a header says, without the elements: in order of position, all checks made.
 struct SafeTensorsEntry {
   std::string name, dtype;  // as written: "F32"

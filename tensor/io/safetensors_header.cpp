@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <bit>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -15,17 +17,52 @@ using nlohmann::json;
 constexpr std::uint64_t kMaxHeader = 100'000'000;
 constexpr int kMostNested = 32;
 
+// IEEE binary16 to binary32: every value has an exact counterpart.
+float from_half(std::uint16_t h) {
+  std::uint32_t sign = std::uint32_t{h} >> 15 << 31, exponent = h >> 10 & 31, fraction = h & 1023;
+  if (exponent == 31) return std::bit_cast<float>(sign | 0x7F800000u | fraction << 13);
+  if (exponent == 0) {  // subnormal: fraction · 2^-24
+    float magnitude = static_cast<float>(fraction) * 0x1p-24f;
+    return sign ? -magnitude : magnitude;
+  }
+  return std::bit_cast<float>(sign | (exponent + 112) << 23 | fraction << 13);
+}
+float from_brain(std::uint16_t b) { return std::bit_cast<float>(std::uint32_t{b} << 16); }
+template <class U>
+Index whole(U u) {
+  return u;
+}
+
+template <auto convert, class To, class U>
+constexpr Encoding widened(To (*)(U)) {
+  return {dtype_of<To>, sizeof(U), [](const std::byte* from, const Tensor& to, Index at, Index n) {
+            for (Index i = 0; i < n; ++i, from += sizeof(U)) {
+              U u;
+              std::memcpy(&u, from, sizeof u);
+              to.data<To>()[at + i] = convert(u);
+            }
+          }};
+}
+template <auto convert>
+constexpr Encoding kWidened = widened<convert>(convert);
+
 struct Known {
   std::string_view name;
   Encoding encoding;
 };
 constexpr Known kKnown[] = {
-    {"F32", {Encoding::Float, 4}},    {"F64", {Encoding::Float, 8}},
-    {"I64", {Encoding::Signed, 8}},   {"BOOL", {Encoding::Bool, 1}},
-    {"F16", {Encoding::Float, 2}},    {"BF16", {Encoding::Brain, 2}},
-    {"I32", {Encoding::Signed, 4}},   {"I16", {Encoding::Signed, 2}},
-    {"I8", {Encoding::Signed, 1}},    {"U32", {Encoding::Unsigned, 4}},
-    {"U16", {Encoding::Unsigned, 2}}, {"U8", {Encoding::Unsigned, 1}},
+    {"F32", {DType::Float32, 4}},
+    {"F64", {DType::Float64, 8}},
+    {"I64", {DType::Int64, 8}},
+    {"BOOL", {DType::Bool, 1}},
+    {"F16", kWidened<from_half>},
+    {"BF16", kWidened<from_brain>},
+    {"I32", kWidened<whole<std::int32_t>>},
+    {"I16", kWidened<whole<std::int16_t>>},
+    {"I8", kWidened<whole<std::int8_t>>},
+    {"U32", kWidened<whole<std::uint32_t>>},
+    {"U16", kWidened<whole<std::uint16_t>>},
+    {"U8", kWidened<whole<std::uint8_t>>},
 };
 
 // "text" with escapes. type_error unless it is UTF-8.
