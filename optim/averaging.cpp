@@ -34,19 +34,4 @@ StateDict average(const std::vector<StateDict>& states) {
   return mean;
 }
 
-LastAverage::LastAverage(std::size_t k) : k_(k) {
-  if (k < 1) throw ValueError("average", "needs at least one state");
-}
-
-void LastAverage::add(const StateDict& state) {
-  StateDict copy;
-  for (const auto& [name, tensor] : state) copy[name] = tensor.clone();
-  states_.push_back(std::move(copy));
-  if (states_.size() > k_) states_.pop_front();
-}
-
-StateDict LastAverage::average() const {
-  return glim::average(std::vector<StateDict>(states_.begin(), states_.end()));
-}
-
 }  // namespace glim
