@@ -40,16 +40,8 @@ Tensor lengths_of(const Tensor& ids, Index pad) {
   return from_vector(lengths, {ids.size(0)});
 }
 
-std::unique_ptr<Recurrent> recurrent(const Seq2SeqRnnConfig& c, Index in, Index hidden,
-                                     bool bidirectional) {
-  RecurrentOptions o;
-  o.layers = c.layers;
-  o.bidirectional = bidirectional;
-  o.dropout = c.dropout;
-  if (c.cell == CellKind::Gru) return std::make_unique<GRU>(in, hidden, o);
-  if (c.cell == CellKind::Lstm) return std::make_unique<LSTM>(in, hidden, o);
-  return std::make_unique<RNN>(in, hidden, o,
-                               c.cell == CellKind::Relu ? Nonlinearity::Relu : Nonlinearity::Tanh);
+RecurrentOptions recurrent_options(const Seq2SeqRnnConfig& c, bool bidirectional) {
+  return {.layers = c.layers, .bidirectional = bidirectional, .dropout = c.dropout};
 }
 
 // The generator's input.
@@ -64,10 +56,12 @@ Seq2SeqRnn::Seq2SeqRnn(const Seq2SeqRnnConfig& config)
       config_(checked(config)),
       GLIM_NAMED(src_embed, config.src_vocab, config.d_embed),
       GLIM_NAMED(tgt_embed, config.tgt_vocab, config.d_embed),
-      GLIM_NAMED(encoder, recurrent(config, config.d_embed, encoder_hidden(config), true)),
+      GLIM_NAMED(encoder, config.cell, config.d_embed, encoder_hidden(config),
+                 recurrent_options(config, true)),
       GLIM_NAMED(bridge),
       GLIM_NAMED(attention, config.attention, config.d_model, memory_size(config)),
-      GLIM_NAMED(decoder, recurrent(config, decoder_input(config), config.d_model, false)),
+      GLIM_NAMED(decoder, config.cell, decoder_input(config), config.d_model,
+                 recurrent_options(config, false)),
       GLIM_NAMED(generator, config.d_model + memory_size(config) + config.d_embed,
                  config.tgt_vocab),
       GLIM_NAMED(dropout, config.dropout),
@@ -108,8 +102,8 @@ Var Seq2SeqRnn::embed_target(const Tensor& ids) {
 
 // The embeddings' part of the products of the decoder's first layer: (..., E) -> (..., gates·D).
 Var Seq2SeqRnn::input_gates(const Var& embedded) {
-  const CellWeights& w = decoder->weights(0);
-  return decoder->in_scope([&] {
+  const CellWeights& w = decoder.weights(0);
+  return decoder.in_scope([&] {
     Var weight = reads_context() ? narrow(w.weight_ih, 1, 0, config_.d_embed) : w.weight_ih;
     return linear(embedded, weight, w.bias_ih);
   });
@@ -127,15 +121,15 @@ Seq2SeqRnn::Readout Seq2SeqRnn::advance(Var gates, const Encoded& source,
   };
   if (reads_context()) {
     look(hidden_of(config_.cell, states.back()));
-    gates = decoder->in_scope([&] {
-      Var weight = narrow(decoder->weights(0).weight_ih, 1, config_.d_embed, memory_size(config_));
+    gates = decoder.in_scope([&] {
+      Var weight = narrow(decoder.weights(0).weight_ih, 1, config_.d_embed, memory_size(config_));
       return gates + linear(read.context, weight, Var());
     });
   }
-  decoder->in_scope([&] {
+  decoder.in_scope([&] {
     for (std::size_t layer = 0; layer < states.size(); ++layer) {
-      const CellWeights& w = decoder->weights(static_cast<Index>(layer));
-      if (layer > 0) gates = linear(decoder->between_layers(read.hidden), w.weight_ih, w.bias_ih);
+      const CellWeights& w = decoder.weights(static_cast<Index>(layer));
+      if (layer > 0) gates = linear(decoder.between_layers(read.hidden), w.weight_ih, w.bias_ih);
       states[layer] = cell_step(config_.cell, gates, states[layer], w);
       read.hidden = hidden_of(config_.cell, states[layer]);
     }

@@ -89,10 +89,10 @@ class Seq2SeqRnn : public SequenceModel {
   Var embed_target(const Tensor& ids);
 
   Child<Embedding> src_embed, tgt_embed;
-  ChildPtr<Recurrent> encoder;
+  Child<Recurrent> encoder;
   Child<ModuleList<Linear>> bridge;  // for each decoder layer: h, and an LSTM's c
   Child<ScoredAttention> attention;
-  ChildPtr<Recurrent> decoder;
+  Child<Recurrent> decoder;
   Child<Linear> generator;
   Child<Dropout> dropout;
   ChildPtr<PointerGenerator> copy;  // with config.copy

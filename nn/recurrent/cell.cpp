@@ -25,12 +25,6 @@ std::string_view name_of(CellKind kind) {
 Index gates_of(CellKind kind) { return kind == CellKind::Gru ? 3 : kind == CellKind::Lstm ? 4 : 1; }
 Index parts_of(CellKind kind) { return kind == CellKind::Lstm ? 2 : 1; }
 
-CellKind plain_cell(Nonlinearity f, std::string_view op) {
-  if (f == Nonlinearity::Tanh) return CellKind::Tanh;
-  if (f == Nonlinearity::Relu) return CellKind::Relu;
-  throw ValueError(op, "the nonlinearity must be tanh or ReLU");
-}
-
 Var hidden_of(CellKind kind, const Var& state) {
   return kind == CellKind::Lstm ? narrow(state, 1, 0, state.size(1) / 2) : state;
 }

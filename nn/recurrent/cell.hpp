@@ -17,7 +17,6 @@
 // for operands that do not fit.
 #pragma once
 
-#include "nn/init.hpp"
 #include "nn/module.hpp"
 
 namespace glim {
@@ -45,13 +44,10 @@ struct RecurrentState {
   Var h, c;
 };
 
-// Shared by the three cells.
 class RecurrentCell : public Callable<RecurrentCell> {
  public:
+  RecurrentCell(CellKind kind, Index in, Index hidden, bool bias = true);
   CellWeights weights;
-
- protected:
-  RecurrentCell(CellKind kind, Index in, Index hidden, bool bias);
 
  private:
   friend Callable;
@@ -59,22 +55,6 @@ class RecurrentCell : public Callable<RecurrentCell> {
   RecurrentState forward(const Var& x, const RecurrentState& state = {});
   CellKind kind_;
   Index in_, hidden_;
-};
-
-// Tanh or Relu; ValueError(op) for another.
-CellKind plain_cell(Nonlinearity f, std::string_view op);
-
-struct RNNCell : RecurrentCell {
-  RNNCell(Index in, Index hidden, bool bias = true, Nonlinearity f = Nonlinearity::Tanh)
-      : RecurrentCell(plain_cell(f, "RNN"), in, hidden, bias) {}
-};
-struct GRUCell : RecurrentCell {
-  GRUCell(Index in, Index hidden, bool bias = true)
-      : RecurrentCell(CellKind::Gru, in, hidden, bias) {}
-};
-struct LSTMCell : RecurrentCell {
-  LSTMCell(Index in, Index hidden, bool bias = true)
-      : RecurrentCell(CellKind::Lstm, in, hidden, bias) {}
 };
 
 // [h, c] as one state (B, parts·H), zeros where `state` is empty. Errors as above, named after `kind`.

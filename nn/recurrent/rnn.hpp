@@ -39,6 +39,7 @@ struct RecurrentOutput {
 
 class Recurrent : public Callable<Recurrent> {
  public:
+  Recurrent(CellKind kind, Index in, Index hidden, RecurrentOptions options = {});
   CellKind kind() const { return kind_; }
   Index hidden() const { return hidden_; }
   Index layers() const { return options_.layers; }
@@ -46,9 +47,6 @@ class Recurrent : public Callable<Recurrent> {
   const CellWeights& weights(Index layer, bool reverse = false) const;
   // Dropout between layers, as forward applies it.
   Var between_layers(const Var& y) const;
-
- protected:
-  Recurrent(CellKind kind, Index in, Index hidden, RecurrentOptions options);
 
  private:
   friend Callable;
@@ -68,20 +66,6 @@ class Recurrent : public Callable<Recurrent> {
   Index in_, hidden_;
   RecurrentOptions options_;
   std::vector<CellWeights> weights_;
-};
-
-struct RNN : Recurrent {
-  // ValueError unless f is tanh or ReLU.
-  RNN(Index in, Index hidden, RecurrentOptions options = {}, Nonlinearity f = Nonlinearity::Tanh)
-      : Recurrent(plain_cell(f, "RNN"), in, hidden, options) {}
-};
-struct GRU : Recurrent {
-  GRU(Index in, Index hidden, RecurrentOptions options = {})
-      : Recurrent(CellKind::Gru, in, hidden, options) {}
-};
-struct LSTM : Recurrent {
-  LSTM(Index in, Index hidden, RecurrentOptions options = {})
-      : Recurrent(CellKind::Lstm, in, hidden, options) {}
 };
 
 }  // namespace glim

@@ -11,15 +11,16 @@ const char* const kFamily = "layers";
 // All of h and c in one number each element, so that every output counts.
 Var joined(const RecurrentState& s) { return s.c.defined() ? concatenate({s.h, s.c}, -1) : s.h; }
 
-template <class C, class... Args>
-void add_cell(LayerCases& c, const char* op, const std::string& name, bool lstm, Args... args) {
-  c.add(kFamily, op, name, Shape{3, 2}, [=] {
-    return subject(std::make_shared<C>(2, 3, args...), [lstm](C& cell, const Var& x) {
-      RecurrentState start;
-      start.h = Var(uniform({3, 3}, -1, 1, {4, 1}, kDouble));
-      if (lstm) start.c = Var(uniform({3, 3}, -1, 1, {4, 2}, kDouble));
-      return joined(cell(x, start));
-    });
+void add_cell(LayerCases& c, CellKind kind, const std::string& name, bool bias) {
+  c.add(kFamily, "RecurrentCell", std::string(name_of(kind)) + ", " + name, Shape{3, 2}, [=] {
+    return subject(std::make_shared<RecurrentCell>(kind, 2, 3, bias),
+                   [kind](RecurrentCell& cell, const Var& x) {
+                     RecurrentState start;
+                     start.h = Var(uniform({3, 3}, -1, 1, {4, 1}, kDouble));
+                     if (kind == CellKind::Lstm)
+                       start.c = Var(uniform({3, 3}, -1, 1, {4, 2}, kDouble));
+                     return joined(cell(x, start));
+                   });
   });
 }
 
@@ -30,8 +31,7 @@ struct Variant {
   std::vector<Index> lengths;
 };
 
-template <class L, class... Args>
-void add_layer(LayerCases& c, const char* op, const std::string& suffix, bool lstm, Args... args) {
+void add_layer(LayerCases& c, CellKind kind, const std::string& suffix) {
   std::vector<Variant> variants;
   variants.push_back({"one layer", {}, false, {}});
   variants.push_back({"initial state, no bias", {.bias = false}, true, {}});
@@ -42,18 +42,21 @@ void add_layer(LayerCases& c, const char* op, const std::string& suffix, bool ls
                       {2, 3, 1}});
   variants.push_back({"time first", {.bidirectional = true, .batch_first = false}, false, {}});
   for (const Variant& v : variants)
-    c.add(kFamily, op, v.name + suffix, Shape{3, 3, 2}, [=] {
-      return subject(std::make_shared<L>(2, 2, v.options, args...), [=](L& layer, const Var& x) {
-        Index many = layer.layers() * layer.directions();
-        RecurrentState start;
-        if (v.initial) start.h = Var(uniform({many, 3, 2}, -1, 1, {4, 3}, kDouble));
-        if (v.initial && lstm) start.c = Var(uniform({many, 3, 2}, -1, 1, {4, 4}, kDouble));
-        Tensor lengths = v.lengths.empty() ? Tensor() : from_vector(v.lengths, {3});
-        RecurrentOutput out = layer(x, start, lengths);
-        // The outputs and the final state, as one vector.
-        return concatenate({reshape(out.y, {-1}), reshape(joined(out.state), {-1})}, 0);
-      });
-    });
+    c.add(kFamily, "Recurrent", std::string(name_of(kind)) + ", " + v.name + suffix, Shape{3, 3, 2},
+          [=] {
+            return subject(std::make_shared<Recurrent>(kind, 2, 2, v.options), [=](Recurrent& layer,
+                                                                                   const Var& x) {
+              Index many = layer.layers() * layer.directions();
+              RecurrentState start;
+              if (v.initial) start.h = Var(uniform({many, 3, 2}, -1, 1, {4, 3}, kDouble));
+              if (v.initial && kind == CellKind::Lstm)
+                start.c = Var(uniform({many, 3, 2}, -1, 1, {4, 4}, kDouble));
+              Tensor lengths = v.lengths.empty() ? Tensor() : from_vector(v.lengths, {3});
+              RecurrentOutput out = layer(x, start, lengths);
+              // The outputs and the final state, as one vector.
+              return concatenate({reshape(out.y, {-1}), reshape(joined(out.state), {-1})}, 0);
+            });
+          });
 }
 
 void add_attention(LayerCases& c) {
@@ -80,16 +83,12 @@ void add_attention(LayerCases& c) {
 }  // namespace
 
 void add_recurrent_layers(LayerCases& c) {
-  add_cell<RNNCell>(c, "RNNCell", "tanh", false);
-  add_cell<RNNCell>(c, "RNNCell", "ReLU, no bias", false, false, Nonlinearity::Relu);
-  add_cell<GRUCell>(c, "GRUCell", "with bias", false);
-  add_cell<GRUCell>(c, "GRUCell", "no bias", false, false);
-  add_cell<LSTMCell>(c, "LSTMCell", "with bias", true);
-  add_cell<LSTMCell>(c, "LSTMCell", "no bias", true, false);
-  add_layer<RNN>(c, "RNN", "", false);
-  add_layer<RNN>(c, "RNN", ", ReLU", false, Nonlinearity::Relu);
-  add_layer<GRU>(c, "GRU", "", false);
-  add_layer<LSTM>(c, "LSTM", "", true);
+  for (CellKind kind : {CellKind::Tanh, CellKind::Relu, CellKind::Gru, CellKind::Lstm}) {
+    const std::string relu = kind == CellKind::Relu ? ", ReLU" : "";
+    for (bool bias : {true, false})
+      add_cell(c, kind, (bias ? "with bias" : "no bias") + relu, bias);
+    add_layer(c, kind, relu);
+  }
   add_attention(c);
 }
 

@@ -67,12 +67,11 @@ void compare(Module& module, const std::string& name, DType dtype, const Inputs&
   }
 }
 
-std::unique_ptr<Recurrent> make_layer(const std::string& kind, Index in, Index hidden,
-                                      const RecurrentOptions& o) {
-  if (kind == "gru") return std::make_unique<GRU>(in, hidden, o);
-  if (kind == "lstm") return std::make_unique<LSTM>(in, hidden, o);
-  return std::make_unique<RNN>(in, hidden, o,
-                               kind == "rnn" ? Nonlinearity::Tanh : Nonlinearity::Relu);
+CellKind kind_named(const std::string& name) {
+  return name == "gru"    ? CellKind::Gru
+         : name == "lstm" ? CellKind::Lstm
+         : name == "rnn"  ? CellKind::Tanh
+                          : CellKind::Relu;
 }
 
 const std::vector<std::string> kKinds = {"rnn", "rnn_relu", "gru", "lstm"};
@@ -93,21 +92,14 @@ TEST_CASE("recurrent cells equal torch's", "[nn][recurrent][reference]") {
       for (bool bias : {true, false}) {
         std::string name = "cell_" + kind + (bias ? "" : "_no_bias");
         INFO(name << " " << name_of(dtype));
-        std::unique_ptr<RecurrentCell> cell;
-        if (kind == "gru")
-          cell = std::make_unique<GRUCell>(3, 4, bias);
-        else if (kind == "lstm")
-          cell = std::make_unique<LSTMCell>(3, 4, bias);
-        else
-          cell = std::make_unique<RNNCell>(3, 4, bias,
-                                           kind == "rnn" ? Nonlinearity::Tanh : Nonlinearity::Relu);
-        load(*cell, name, dtype);
+        RecurrentCell cell(kind_named(kind), 3, 4, bias);
+        load(cell, name, dtype);
         Inputs in = inputs_of(name, dtype);
         Tape tape;
-        RecurrentState next = (*cell)(in.x, in.start);
+        RecurrentState next = cell(in.x, in.start);
         std::vector<std::pair<std::string, Var>> outputs{{"hn", next.h}};
         if (kind == "lstm") outputs.emplace_back("cn", next.c);
-        compare(*cell, name, dtype, in, outputs, tape);
+        compare(cell, name, dtype, in, outputs, tape);
       }
   });
 }
@@ -126,7 +118,7 @@ TEST_CASE("recurrent layers equal torch's, packed sequences among them",
         o.bidirectional = config.at("bidirectional");
         o.bias = config.at("bias");
         o.batch_first = config.at("batch_first");
-        auto layer = make_layer(kind, 3, 4, o);
+        auto layer = std::make_unique<Recurrent>(kind_named(kind), 3, 4, o);
         load(*layer, name, dtype);
         Inputs in = inputs_of(name, dtype);
         Tensor lengths;
@@ -144,7 +136,8 @@ TEST_CASE("padding never reaches a state", "[nn][recurrent]") {
   constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
   for (const std::string& kind : kKinds) {
     INFO(kind);
-    auto layer = make_layer(kind, 3, 5, {.layers = 2, .bidirectional = true});
+    auto layer = std::make_unique<Recurrent>(kind_named(kind), 3, 5,
+                                             RecurrentOptions{.layers = 2, .bidirectional = true});
     Tensor lengths = lengths_of({4, 2, 1});
     Tensor x = random({3, 4, 3}, 1);
     RecurrentOutput plain = (*layer)(Var(x), RecurrentState{}, lengths);
@@ -172,7 +165,8 @@ TEST_CASE("padding never reaches a state", "[nn][recurrent]") {
 TEST_CASE("padding gets no gradient and sends none", "[nn][recurrent]") {
   for (const std::string& kind : kKinds) {
     INFO(kind);
-    auto layer = make_layer(kind, 3, 4, {.bidirectional = true});
+    auto layer = std::make_unique<Recurrent>(kind_named(kind), 3, 4,
+                                             RecurrentOptions{.bidirectional = true});
     Var x = Var::leaf(random({2, 3, 3}, 2));
     Tape tape;
     RecurrentOutput out = (*layer)(x, RecurrentState{}, lengths_of({3, 1}));
@@ -194,7 +188,7 @@ TEST_CASE("padding gets no gradient and sends none", "[nn][recurrent]") {
 TEST_CASE("the first direction never looks ahead", "[nn][recurrent]") {
   for (const std::string& kind : kKinds) {
     INFO(kind);
-    auto layer = make_layer(kind, 3, 4, {.layers = 2});
+    auto layer = std::make_unique<Recurrent>(kind_named(kind), 3, 4, RecurrentOptions{.layers = 2});
     Tensor x = random({2, 5, 3}, 3), later = x.clone();
     narrow(later, 1, 3, 2).fill_(0.5);
     Tensor y = (*layer)(Var(x)).y.value(), z = (*layer)(Var(later)).y.value();
@@ -206,7 +200,7 @@ TEST_CASE("the first direction never looks ahead", "[nn][recurrent]") {
 TEST_CASE("a sequence in two halves, the state handed on, equals the whole", "[nn][recurrent]") {
   for (const std::string& kind : kKinds) {
     INFO(kind);
-    auto layer = make_layer(kind, 3, 4, {.layers = 2});
+    auto layer = std::make_unique<Recurrent>(kind_named(kind), 3, 4, RecurrentOptions{.layers = 2});
     layer->to(DType::Float64);
     Tensor x = random({2, 6, 3}, 4, DType::Float64);
     RecurrentOutput whole = (*layer)(Var(x));
@@ -219,7 +213,7 @@ TEST_CASE("a sequence in two halves, the state handed on, equals the whole", "[n
 
 TEST_CASE("recurrent layers start as torch's and bear its names", "[nn][recurrent]") {
   seed(8);
-  LSTM layer(30, 64, {.layers = 2, .bidirectional = true});
+  Recurrent layer(CellKind::Lstm, 30, 64, {.layers = 2, .bidirectional = true});
   std::vector<std::string> names;
   for (auto& [name, p] : layer.named_parameters()) {
     names.push_back(name);
@@ -235,13 +229,13 @@ TEST_CASE("recurrent layers start as torch's and bear its names", "[nn][recurren
                      "bias_hh_l1", "weight_ih_l1_reverse", "weight_hh_l1_reverse",
                      "bias_ih_l1_reverse", "bias_hh_l1_reverse"});
   CHECK(layer.weights(1).weight_ih.shape() == Shape{256, 128});
-  CHECK(GRU(3, 4).weights(0).weight_ih.shape() == Shape{12, 3});
-  CHECK(GRU(3, 4, {.bias = false}).named_parameters().size() == 2);
+  CHECK(Recurrent(CellKind::Gru, 3, 4).weights(0).weight_ih.shape() == Shape{12, 3});
+  CHECK(Recurrent(CellKind::Gru, 3, 4, {.bias = false}).named_parameters().size() == 2);
 }
 
 TEST_CASE("dropout falls between layers, in training alone", "[nn][recurrent]") {
   seed(9);
-  GRU layer(3, 50, {.layers = 2, .dropout = 0.5});
+  Recurrent layer(CellKind::Gru, 3, 50, {.layers = 2, .dropout = 0.5});
   Var x(random({4, 3, 3}, 5));
   layer.eval();
   Tensor calm = layer(x).y.value();
@@ -260,7 +254,8 @@ TEST_CASE("recurrent layers give the same bits for any number of threads", "[nn]
   for (const std::string& kind : kKinds) {
     INFO(kind);
     seed(10);
-    auto layer = make_layer(kind, 40, 96, {.bidirectional = true});
+    auto layer = std::make_unique<Recurrent>(kind_named(kind), 40, 96,
+                                             RecurrentOptions{.bidirectional = true});
     Tensor x = random({33, 6, 40}, 6);
     std::vector<Index> list(33, 6);
     for (std::size_t i = 0; i < list.size(); i += 3) list[i] = 4;
@@ -283,8 +278,8 @@ TEST_CASE("recurrent layers give the same bits for any number of threads", "[nn]
 TEST_CASE("the tape names steps, gates and modules", "[nn][recurrent]") {
   UseForm use(OpForm::Explicit);
   struct Model final : Module {
-    Model() : GLIM_NAMED(encoder, 2, 3, RecurrentOptions{.bidirectional = true}) {}
-    Child<GRU> encoder;
+    Model() : GLIM_NAMED(encoder, CellKind::Gru, 2, 3, RecurrentOptions{.bidirectional = true}) {}
+    Child<Recurrent> encoder;
   } model;
   Tape tape;
   model.encoder(Var(random({1, 2, 2}, 7)));
@@ -299,17 +294,14 @@ TEST_CASE("the tape names steps, gates and modules", "[nn][recurrent]") {
 }
 
 TEST_CASE("recurrent layers refuse what does not fit, by name", "[nn][recurrent]") {
-  GRU gru(3, 4);
-  LSTM lstm(3, 4, {.bidirectional = true});
+  Recurrent gru(CellKind::Gru, 3, 4), lstm(CellKind::Lstm, 3, 4, {.bidirectional = true});
   Var x(zeros({2, 5, 3}));
-  CHECK_THROWS_AS(GRU(0, 4), ValueError);
-  CHECK_THROWS_AS(GRU(3, 0), ValueError);
-  CHECK_THROWS_AS(GRU(3, 4, {.layers = 0}), ValueError);
-  CHECK_THROWS_AS(GRU(3, 4, {.dropout = 1.5}), ValueError);
-  CHECK_THROWS_AS(GRU(3, 4, {.dropout = std::nan("")}), ValueError);
-  CHECK_THROWS_AS(RNN(3, 4, {}, Nonlinearity::Selu), ValueError);
-  CHECK_THROWS_AS(RNNCell(3, 4, true, Nonlinearity::Sigmoid), ValueError);
-  CHECK_THROWS_AS(LSTMCell(0, 1), ValueError);
+  CHECK_THROWS_AS(Recurrent(CellKind::Gru, 0, 4), ValueError);
+  CHECK_THROWS_AS(Recurrent(CellKind::Gru, 3, 0), ValueError);
+  CHECK_THROWS_AS(Recurrent(CellKind::Gru, 3, 4, {.layers = 0}), ValueError);
+  CHECK_THROWS_AS(Recurrent(CellKind::Gru, 3, 4, {.dropout = 1.5}), ValueError);
+  CHECK_THROWS_AS(Recurrent(CellKind::Gru, 3, 4, {.dropout = std::nan("")}), ValueError);
+  CHECK_THROWS_AS(RecurrentCell(CellKind::Lstm, 0, 1), ValueError);
   CHECK_THROWS_AS(gru(Var(zeros({5, 3}))), ShapeError);
   CHECK_THROWS_AS(gru(Var(zeros({2, 5, 4}))), ShapeError);
   CHECK_THROWS_AS(gru(Var(zeros({2, 0, 3}))), ShapeError);
@@ -319,8 +311,9 @@ TEST_CASE("recurrent layers refuse what does not fit, by name", "[nn][recurrent]
   CHECK_THROWS_AS(gru(x, RecurrentState{Var(zeros({1, 2, 4}, DType::Float64)), {}}), DTypeError);
   CHECK_THROWS_AS(gru.weights(0, true), IndexError);
   CHECK_THROWS_AS(gru.weights(1), IndexError);
-  CHECK_THROWS_AS(GRUCell(3, 4)(x), ShapeError);
-  CHECK_THROWS_AS(GRUCell(3, 4)(Var(zeros({2, 3})), RecurrentState{Var(zeros({1, 4})), {}}),
+  CHECK_THROWS_AS(RecurrentCell(CellKind::Gru, 3, 4)(x), ShapeError);
+  CHECK_THROWS_AS(RecurrentCell(CellKind::Gru, 3, 4)(Var(zeros({2, 3})),
+                                                     RecurrentState{Var(zeros({1, 4})), {}}),
                   ShapeError);
 
   CHECK_THROWS_AS(gru(x, RecurrentState{}, lengths_of({1})), ShapeError);
