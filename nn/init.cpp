@@ -16,11 +16,6 @@ double xavier_deviation(const Tensor& x, double gain) {
   return over_root(gain * std::sqrt(2.0), static_cast<double>(fans.in + fans.out));
 }
 
-double kaiming_deviation(const Tensor& x, double slope, Fan fan, Nonlinearity f) {
-  Fans fans = fans_of(x.shape());
-  return over_root(gain_of(f, slope), static_cast<double>(fan == Fan::In ? fans.in : fans.out));
-}
-
 }  // namespace
 
 Fans fans_of(const Shape& shape) {
@@ -31,44 +26,21 @@ Fans fans_of(const Shape& shape) {
   return {shape[1] * rest, shape[0] * rest};
 }
 
-double gain_of(Nonlinearity f, double slope) {
-  switch (f) {
-    case Nonlinearity::Linear:
-    case Nonlinearity::Sigmoid:
-      return 1;
-    case Nonlinearity::Tanh:
-      return 5.0 / 3;
-    case Nonlinearity::Relu:
-      return std::sqrt(2.0);
-    case Nonlinearity::LeakyRelu:
-      return std::sqrt(2 / (1 + slope * slope));
-    case Nonlinearity::Selu:
-      return 0.75;
-  }
-  return 1;
-}
-
 void uniform_(const Tensor& x, double low, double high) {
   x.copy_(uniform(x.shape(), low, high, generator().next(), x.dtype()));
 }
 void normal_(const Tensor& x, double mean, double deviation) {
   x.copy_(normal(x.shape(), mean, deviation, generator().next(), x.dtype()));
 }
-void constant_(const Tensor& x, double value) {
-  require_floating(x, "constant_");
-  x.fill_(value);
-}
 void xavier_uniform_(const Tensor& x, double gain) {
   double a = std::sqrt(3.0) * xavier_deviation(x, gain);
   uniform_(x, -a, a);
 }
 void xavier_normal_(const Tensor& x, double gain) { normal_(x, 0, xavier_deviation(x, gain)); }
-void kaiming_uniform_(const Tensor& x, double slope, Fan fan, Nonlinearity f) {
-  double a = std::sqrt(3.0) * kaiming_deviation(x, slope, fan, f);
+void kaiming_uniform_(const Tensor& x, double slope) {
+  double fan_in = static_cast<double>(fans_of(x.shape()).in);
+  double a = std::sqrt(3.0) * over_root(std::sqrt(2 / (1 + slope * slope)), fan_in);
   uniform_(x, -a, a);
-}
-void kaiming_normal_(const Tensor& x, double slope, Fan fan, Nonlinearity f) {
-  normal_(x, 0, kaiming_deviation(x, slope, fan, f));
 }
 
 }  // namespace glim

@@ -1,11 +1,10 @@
 // Initial values, written in place. Random ones draw one stream of generator() each.
 //
-//   xavier    deviation gain √(2/(fan_in + fan_out))     Glorot & Bengio 2010, equation 16
-//   kaiming   deviation gain / √fan                      He et al. 2015, equation 10
+//   xavier    deviation gain √(2/(fan_in + fan_out))      Glorot & Bengio 2010, equation 16
+//   kaiming   deviation √(2/((1 + slope²) fan_in))        He et al. 2015, equation 10, for a leaky ReLU
 //
 // A uniform distribution on ±a has deviation a/√3. For a weight (out, in, ...) fan_in = in · rest
-// and fan_out = out · rest, rest being the product of the axes after the second. The gains are
-// torch.nn.init.calculate_gain's.
+// and fan_out = out · rest, rest being the product of the axes after the second.
 //
 // Errors: DTypeError unless floating; ShapeError where fans are needed and the rank is below 2;
 // ValueError for low > high or a negative deviation.
@@ -20,21 +19,10 @@ struct Fans {
 };
 Fans fans_of(const Shape& shape);
 
-enum class Nonlinearity { Linear, Sigmoid, Tanh, Relu, LeakyRelu, Selu };
-// 1, 1, 5/3, √2, √(2/(1 + slope²)), 3/4
-double gain_of(Nonlinearity f, double slope = 0.01);
-
-enum class Fan { In, Out };
-
 void uniform_(const Tensor& x, double low, double high);
 void normal_(const Tensor& x, double mean, double deviation);
-void constant_(const Tensor& x, double value);
 void xavier_uniform_(const Tensor& x, double gain = 1);
 void xavier_normal_(const Tensor& x, double gain = 1);
-// `slope` is the leaky ReLU's; the others ignore it.
-void kaiming_uniform_(const Tensor& x, double slope = 0, Fan fan = Fan::In,
-                      Nonlinearity f = Nonlinearity::LeakyRelu);
-void kaiming_normal_(const Tensor& x, double slope = 0, Fan fan = Fan::In,
-                     Nonlinearity f = Nonlinearity::LeakyRelu);
+void kaiming_uniform_(const Tensor& x, double slope = 0);
 
 }  // namespace glim

@@ -13,6 +13,12 @@ Linear::Linear(Index in, Index out, bool with_bias)
   if (with_bias) uniform_(bias.value(), -bound, bound);
 }
 
+void zero_biases(Module& module) {
+  if (auto* layer = dynamic_cast<Linear*>(&module); layer && layer->bias.defined())
+    layer->bias.value().fill_(0);
+  for (auto& [name, child] : module.children()) zero_biases(*child);
+}
+
 Var Linear::forward(const Var& x) { return linear(x, weight, bias); }
 
 Var Linear::relu_dropout(const Var& x, const Dropout& dropout) {

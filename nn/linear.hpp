@@ -19,4 +19,7 @@ class Linear : public Layer {
   Param weight, bias;
 };
 
+// Writes 0 into the biases of the Linear layers of a module and below.
+void zero_biases(Module& module);
+
 }  // namespace glim

@@ -41,10 +41,9 @@ Index two_or_more(Index classes) {
 }
 
 void initialise(Module& model, double deviation) {
-  for (auto& [name, p] : model.named_parameters()) {
+  for (const Var& p : model.parameters())
     if (p.rank() > 1) normal_(p.value(), 0, deviation);
-    if (p.rank() == 1 && name.ends_with("bias")) constant_(p.value(), 0);
-  }
+  zero_biases(model);
 }
 
 }  // namespace

@@ -42,12 +42,10 @@ Gpt::Gpt(const GptConfig& config)
   for (EncoderLayer& layer : transformer.layers)
     last.insert({&layer.self_attn.out_proj.weight.leaf(), &layer.linear2.weight.leaf()});
   const double branches = std::sqrt(2 * static_cast<double>(config.layers));
-  for (auto& [name, p] : named_parameters()) {
+  for (const Var& p : parameters())
     if (p.rank() > 1)
       normal_(p.value(), 0, config.init / (last.contains(&p.leaf()) ? branches : 1));
-    else if (name.ends_with("bias"))
-      constant_(p.value(), 0);
-  }
+  zero_biases(*this);
 }
 
 Var Gpt::forward(const Tensor& ids) {
