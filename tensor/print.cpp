@@ -34,36 +34,13 @@ Parts cut(const std::string& text) {
   return p;
 }
 
-void trim_zeros(std::string& s) { s.erase(s.find_last_not_of('0') + 1); }
-
 // At most `precision` digits after the point, none of them needless.
 template <class T>
-Parts positional(T x, int precision) {
-  Parts s = cut(chars(x, std::chars_format::scientific));
-  int exponent = std::stoi(s.exponent);
-  if (static_cast<int>(s.fraction.size()) - exponent > precision) {
-    Parts p = cut(chars(x, std::chars_format::fixed, precision));
-    trim_zeros(p.fraction);
-    return p;
-  }
-  bool negative = s.whole[0] == '-';
-  std::string digits = s.whole.substr(negative) + s.fraction;
-  auto length = static_cast<int>(digits.size());
-  if (exponent < 0) digits.insert(0, -exponent, '0');
-  if (exponent >= length) digits.append(exponent + 1 - length, '0');
-  auto whole = static_cast<std::size_t>(std::max(exponent, 0) + 1);
-  Parts p{digits.substr(0, whole), digits.substr(whole), {}};
-  if (negative) p.whole.insert(0, 1, '-');
-  trim_zeros(p.fraction);
-  return p;
-}
-
-template <class T>
-Parts scientific(T x, int precision) {
-  Parts p = cut(chars(x, std::chars_format::scientific));
+Parts shortest(T x, std::chars_format form, int precision) {
+  Parts p = cut(chars(x, form));
   if (static_cast<int>(p.fraction.size()) <= precision) return p;
-  p = cut(chars(x, std::chars_format::scientific, precision));
-  trim_zeros(p.fraction);
+  p = cut(chars(x, form, precision));
+  p.fraction.erase(p.fraction.find_last_not_of('0') + 1);
   return p;
 }
 
@@ -97,7 +74,7 @@ class Format {
         if (e.size() < exponent_) e.insert(0, exponent_ - e.size(), '0');
         return padded(p.whole, left_) + "." + p.fraction + "e" + p.exponent[0] + e;
       }
-      Parts p = positional(x, precision_);
+      Parts p = shortest(x, std::chars_format::fixed, precision_);
       p.fraction.resize(right_, ' ');
       return padded(p.whole, left_) + "." + p.fraction;
     }
@@ -120,7 +97,8 @@ class Format {
                                      largest / smallest > 1000);
     for (T v : shown) {
       if (!std::isfinite(v)) continue;
-      Parts p = exponent_form_ ? scientific(v, precision_) : positional(v, precision_);
+      Parts p = shortest(
+          v, exponent_form_ ? std::chars_format::scientific : std::chars_format::fixed, precision_);
       left_ = std::max(left_, p.whole.size());
       digits_ = std::max(digits_, p.fraction.size());
       if (exponent_form_) exponent_ = std::max(exponent_, p.exponent.size() - 1);
