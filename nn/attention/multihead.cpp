@@ -12,12 +12,12 @@ AttentionOutput MultiheadAttention::attention(const Var& query, const Var& key, 
   return attend_heads(rotated(q), rotated(k), v, request);
 }
 
-AttentionOutput MultiheadAttention::attend_heads(const Var& query, const Var& key, const Var& value,
+AttentionOutput MultiheadAttention::attend_heads(const Var& query, Var key, Var value,
                                                  const AttentionRequest& request, Index offset) {
   AttentionMask masked = mask(request, query.size(0), query.size(2), key.size(2), offset);
-  KeysAndMask all = with_appended({key, value, masked});
+  append_keys(key, value, masked);
   AttentionResult a = scaled_dot_product_attention(
-      named(query, "query"), named(all.key, "key"), named(all.value, "value"), all.mask, dropout(),
+      named(query, "query"), named(key, "key"), named(value, "value"), masked, dropout(),
       dropout() > 0 ? generator().next() : RandomKey{}, request.need_weights);
   a.context = join_heads(a.context);  // (B, H, T, Dh) -> (B, T, D)
   return project_out(a, request);

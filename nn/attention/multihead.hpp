@@ -18,7 +18,6 @@
 
 #include <optional>
 
-#include "nn/attention/appended_keys.hpp"
 #include "nn/attention/cache.hpp"
 #include "nn/attention/mask.hpp"
 #include "nn/attention/relative_positions.hpp"
@@ -88,13 +87,13 @@ class MultiheadAttention : public Callable<MultiheadAttention> {
   Var split_heads(const Var& x) const;
   Var join_heads(const Var& x) const;
   Var rotated(const Var& heads, Index offset = 0);
-  KeysAndMask with_appended(KeysAndMask all) const;
+  void append_keys(Var& key, Var& value, AttentionMask& mask) const;
   AttentionMask mask(const AttentionRequest& request, Index batch, Index queries, Index keys,
                      Index offset = 0) const;
   double dropout() const { return training() ? options_.dropout : 0; }
   bool packs() const;
   AttentionOutput attend_packed(const Var& x, const Var& memory, const AttentionRequest& request);
-  AttentionOutput attend_heads(const Var& query, const Var& key, const Var& value,
+  AttentionOutput attend_heads(const Var& query, Var key, Var value,
                                const AttentionRequest& request, Index offset = 0);
   AttentionOutput project_out(const AttentionResult& a, const AttentionRequest& request);
 

@@ -86,11 +86,29 @@ Var MultiheadAttention::rotated(const Var& heads, Index offset) {
   return rotary_ ? rotary_(heads, offset) : heads;
 }
 
-KeysAndMask MultiheadAttention::with_appended(KeysAndMask all) const {
-  if (bias_k_.defined()) all = appended(all, split_heads(bias_k_), split_heads(bias_v_));
-  if (!options_.add_zero_attn) return all;
-  Var none(zeros({1, 1, 1, 1}, all.key.dtype()));
-  return appended(all, none, none);
+// torch's add_bias_kv and add_zero_attn: a key and a value each, to which every query may attend.
+void MultiheadAttention::append_keys(Var& key, Var& value, AttentionMask& mask) const {
+  if (!bias_k_.defined() && !options_.add_zero_attn) return;
+  const Shape row{key.size(0), h_, 1, d_ / h_};
+  std::vector<Var> keys{key}, values{value};
+  if (bias_k_.defined()) {
+    keys.push_back(broadcast_to(split_heads(bias_k_), row));
+    values.push_back(broadcast_to(split_heads(bias_v_), row));
+  }
+  if (options_.add_zero_attn)
+    for (auto* list : {&keys, &values}) list->emplace_back(zeros(row, key.dtype()));
+  const Index before = key.size(2), more = std::ssize(keys) - 1;
+  key = concatenate(keys, 2);
+  value = concatenate(values, 2);
+  auto longer = [&](const Var& m, const Tensor& last) {  // (..., S) -> (..., S + more)
+    Shape wide = m.shape(), columns = wide;
+    wide[3] = before;
+    columns[3] = more;
+    return concatenate({broadcast_to(m, wide), Var(broadcast_to(last, columns))}, 3);
+  };
+  if (mask.keep.defined())
+    mask.keep = longer(Var(mask.keep), ones({1, 1, 1, 1}, DType::Bool)).value();
+  if (mask.bias.defined()) mask.bias = longer(mask.bias, zeros({1, 1, 1, 1}, mask.bias.dtype()));
 }
 
 AttentionMask MultiheadAttention::mask(const AttentionRequest& request, Index b, Index t, Index s,
