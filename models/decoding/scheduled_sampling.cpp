@@ -1,10 +1,7 @@
 #include "models/decoding/scheduled_sampling.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <string>
-#include <utility>
 
 #include "tensor/error.hpp"
 #include "tensor/ops/elementwise.hpp"
@@ -12,13 +9,6 @@
 
 namespace glim {
 namespace {
-
-constexpr std::array<std::pair<std::string_view, SamplingSchedule>, 4> kNames = {{
-    {"constant", SamplingSchedule::Constant},
-    {"linear", SamplingSchedule::Linear},
-    {"exponential", SamplingSchedule::Exponential},
-    {"inverse-sigmoid", SamplingSchedule::InverseSigmoid},
-}};
 
 // k > 1 with k ln k = half, by Newton's method; the function is convex and rising there.
 double inverse_sigmoid_k(double half) {
@@ -32,21 +22,6 @@ double inverse_sigmoid_k(double half) {
 }
 
 }  // namespace
-
-SamplingSchedule sampling_schedule_named(std::string_view name) {
-  std::string known;
-  for (const auto& [n, schedule] : kNames) {
-    if (n == name) return schedule;
-    known += (known.empty() ? "" : ", ") + std::string(n);
-  }
-  throw ValueError("sampling schedule", "'" + std::string(name) + "' is not one of " + known);
-}
-
-std::string_view name_of(SamplingSchedule schedule) {
-  for (const auto& [n, s] : kNames)
-    if (s == schedule) return n;
-  return "?";
-}
 
 double sampling_share(SamplingSchedule schedule, double most, Index steps, Index step) {
   if (!(most >= 0 && most <= 1))

@@ -21,15 +21,11 @@
 // Padding stays padding.
 #pragma once
 
-#include <string_view>
-
 #include "tensor/random.hpp"
 
 namespace glim {
 
 enum class SamplingSchedule { Constant, Linear, Exponential, InverseSigmoid };
-SamplingSchedule sampling_schedule_named(std::string_view name);  // ValueError for another name
-std::string_view name_of(SamplingSchedule schedule);              // "inverse-sigmoid" ...
 
 // ValueError for `most` outside [0, 1], steps < 1 (of a ramp), or a negative step.
 double sampling_share(SamplingSchedule schedule, double most, Index steps, Index step);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/bert/bert.hpp"
+#include "models/decoding/scheduled_sampling.hpp"
 #include "models/non_autoregressive/non_autoregressive.hpp"
 #include "models/rnn/seq2seq_rnn.hpp"
 #include "models/transformer/transformer.hpp"
@@ -84,6 +85,13 @@ inline const OptionNames<Pooling> kNames<Pooling>{
 template <>
 inline const OptionNames<ImagePooling> kNames<ImagePooling>{
     {{"first", ImagePooling::ClassToken}, {"mean", ImagePooling::Mean}}};
+
+template <>
+inline const OptionNames<SamplingSchedule> kNames<SamplingSchedule>{
+    {{"constant", SamplingSchedule::Constant},
+     {"linear", SamplingSchedule::Linear},
+     {"exponential", SamplingSchedule::Exponential},
+     {"inverse-sigmoid", SamplingSchedule::InverseSigmoid}}};
 
 inline void one_of(const std::string& option, const std::string& value,
                    std::initializer_list<const char*> known) {

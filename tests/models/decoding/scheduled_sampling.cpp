@@ -32,10 +32,8 @@ TEST_CASE("the share of own predictions rises as each schedule says", "[sampling
       CHECK(share(s, step) >= before);
       before = share(s, step);
     }
-    CHECK(sampling_schedule_named(name_of(s)) == s);
     CHECK(sampling_share(s, 1, 1, 1) <= 1);
   }
-  CHECK_THROWS_AS(sampling_schedule_named("cubic"), ValueError);
   CHECK_THROWS_AS(sampling_share(S::Linear, 1.1, 10, 0), ValueError);
   CHECK_THROWS_AS(sampling_share(S::Linear, 0.5, 0, 0), ValueError);
   CHECK_THROWS_AS(sampling_share(S::Linear, 0.5, 10, -1), ValueError);

@@ -188,8 +188,9 @@ Var TranslationLearner::pairs_loss(Split split, const std::vector<std::int64_t>&
   teach.defer_logits = true;
   teach.need_attention = options_.guided_attention > 0;
   if (options_.scheduled_sampling > 0 && model_->training())
-    teach.sampling = sampling_share(sampling_schedule_named(options_.sampling_schedule),
-                                    options_.scheduled_sampling, options_.sampling_steps, step);
+    teach.sampling = sampling_share(
+        kNames<SamplingSchedule>.parse("sampling-schedule", options_.sampling_schedule),
+        options_.scheduled_sampling, options_.sampling_steps, step);
   TeacherForced taught = model_->teach(source, target_in, teach);
   // (B, T, ·) -> (B·T, ·)
   auto rows = [](const Var& v) { return reshape(v, {-1, v.size(-1)}); };
