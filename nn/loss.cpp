@@ -7,15 +7,11 @@
 namespace glim {
 namespace {
 
-// The loss over the counted elements. `rows` is the first extent.
-Var reduce(const Var& loss, Reduction reduction, double counted, double rows) {
+Var reduce(const Var& loss, Reduction reduction, double counted) {
   if (reduction == Reduction::None) return loss;
   Var total = sum(loss);
-  if (reduction == Reduction::Sum) return total;
-  double divisor = reduction == Reduction::Mean ? counted : rows;
-  return divisor > 0 ? total / divisor : total;
+  return reduction == Reduction::Mean && counted > 0 ? total / counted : total;
 }
-double first_extent(const Tensor& t) { return t.rank() > 0 ? static_cast<double>(t.size(0)) : 1; }
 
 // x (..., V) and target (...): a row of x for each target.
 void require_rows(std::string_view op, const Var& x, const Tensor& target) {
@@ -38,14 +34,6 @@ Var picked(const Var& log_probs, const Tensor& target, const Tensor& counted) {
 
 }  // namespace
 
-Var nll_loss(const Var& log_probs, const Tensor& target, const NllOptions& options) {
-  Scope scope("nll_loss");
-  require_rows("nll_loss", log_probs, target);
-  Tensor counted = not_equal(target, static_cast<double>(options.ignore_index));
-  return reduce(picked(log_probs, target, counted), options.reduction, sum(counted).item(),
-                first_extent(target));
-}
-
 Var cross_entropy(const Var& logits, const Tensor& target, const CrossEntropyOptions& options) {
   Scope scope("cross_entropy");
   require_rows("cross_entropy", logits, target);
@@ -61,7 +49,7 @@ Var cross_entropy(const Var& logits, const Tensor& target, const CrossEntropyOpt
     spread = where(counted, spread, Var(scalar(0, spread.dtype())));
     loss = smoothing < 1 ? (1 - smoothing) * loss + smoothing * spread : spread;
   }
-  return reduce(loss, options.reduction, sum(counted).item(), first_extent(target));
+  return reduce(loss, options.reduction, sum(counted).item());
 }
 
 Var mse_loss(const Var& x, const Var& y, Reduction reduction) {
@@ -69,22 +57,7 @@ Var mse_loss(const Var& x, const Var& y, Reduction reduction) {
   if (x.shape() != y.shape())
     throw ShapeError("mse_loss", "both must have one shape", {{"x", x}, {"y", y}});
   Var difference = x - y;
-  return reduce(difference * difference, reduction, static_cast<double>(x.numel()),
-                first_extent(x.value()));
-}
-
-Var kl_div(const Var& log_probs, const Tensor& probs, Reduction reduction) {
-  Scope scope("kl_div");
-  if (log_probs.shape() != probs.shape())
-    throw ShapeError("kl_div", "both must have one shape",
-                     {{"log_probs", log_probs}, {"probs", probs}});
-  if (any(less(probs, 0)).item() != 0) throw ValueError("kl_div", "a probability is negative");
-  // 0 (ln 0 - x) counts as 0, even for x = -∞.
-  Tensor positive = greater(probs, 0);
-  Tensor log_q = log(where(positive, probs, scalar(1, probs.dtype())));
-  Var log_p = where(positive, log_probs, Var(scalar(0, log_probs.dtype())));
-  Var loss = probs * (log_q - log_p);
-  return reduce(loss, reduction, static_cast<double>(loss.numel()), first_extent(probs));
+  return reduce(difference * difference, reduction, static_cast<double>(x.numel()));
 }
 
 LabelSmoothing::LabelSmoothing(double smoothing, Index pad) : smoothing_(smoothing), pad_(pad) {

@@ -1,44 +1,35 @@
 // Losses. Each is a loss per element (or per row), then a reduction:
 //
-//   nll_loss        ℓ_n = -x[n, t_n]                                    x: log-probabilities
 //   cross_entropy   ℓ_n = -(1-ε) ln p[n, t_n] - ε/V Σ_v ln p[n, v]      p = softmax(logits)
 //   mse_loss        ℓ_i = (x_i - y_i)²
-//   kl_div          ℓ_i = q_i (ln q_i - x_i), 0 where q_i = 0           x: log-probabilities
 //
 // cross_entropy smooths as torch does: every class gets ε/V. LabelSmoothing below is the Transformer's.
 //
-// Shapes: x, logits (..., V) with int64 target (...); mse_loss and kl_div two of one shape.
+// Shapes: x, logits (..., V) with int64 target (...); mse_loss two of one shape.
 // Rows whose target is ignore_index count neither in sums nor in means and receive zero gradient;
 // a mean over nothing is 0, with zero gradient.
 //
 // Errors: ShapeError, DTypeError; IndexError for a target outside [0, V) that is not ignored;
-// ValueError for label_smoothing outside [0, 1] or a negative q.
+// ValueError for label_smoothing outside [0, 1].
 #pragma once
 
 #include "nn/module.hpp"
 
 namespace glim {
 
-// Mean divides by the number of counted elements, BatchMean by the first extent.
-enum class Reduction { None, Mean, Sum, BatchMean };
+// Mean divides by the number of counted elements.
+enum class Reduction { None, Mean, Sum };
 
 inline constexpr Index kIgnoreNothing = -100;  // torch's default: no class has this number
 
-struct NllOptions {
-  Index ignore_index = kIgnoreNothing;
-  Reduction reduction = Reduction::Mean;
-};
 struct CrossEntropyOptions {
   Index ignore_index = kIgnoreNothing;
   double label_smoothing = 0;
   Reduction reduction = Reduction::Mean;
 };
 
-Var nll_loss(const Var& log_probs, const Tensor& target, const NllOptions& options = {});
 Var cross_entropy(const Var& logits, const Tensor& target, const CrossEntropyOptions& options = {});
 Var mse_loss(const Var& x, const Var& y, Reduction reduction = Reduction::Mean);
-// BatchMean is the mathematical mean of the divergence of rows (N, V).
-Var kl_div(const Var& log_probs, const Tensor& probs, Reduction reduction = Reduction::BatchMean);
 
 // KL(q ‖ p) per token, q = 1-ε for the target, 0 for pad, ε/(V-2) for the rest, rows of padding
 // left out (autograd/ops/label_smoothing.cpp):
