@@ -148,12 +148,7 @@ TeacherForced ConvSeq2Seq::teach(const SourceBatch& source, const Tensor& tgt_in
   ConvOutput decoded = decoder(embed_target(read), memory, options.need_attention);
   TeacherForced out;
   out.attention = std::move(decoded.attention);
-  if (options.defer_logits) {
-    out.hidden = dropout(decoded.hidden);
-    out.head = &generator;
-  } else {
-    out.logits = generate(decoded.hidden);
-  }
+  out.set_logits(generator, dropout(decoded.hidden), options.defer_logits);
   return out;
 }
 

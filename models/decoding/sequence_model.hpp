@@ -37,6 +37,12 @@ struct TeacherForced {
   const Linear* head = nullptr;
   std::vector<Var> attention;  // to the source, (B, H, T, S) or (B, T, S) each; when asked for
   Var auxiliary;               // a further loss, summed over the batch; may be undefined
+
+  // Sets logits = layer(x), or leaves them to the loss.
+  void set_logits(Linear& layer, const Var& x, bool defer) {
+    (defer ? hidden : logits) = defer ? x : layer(x);
+    if (defer) head = &layer;
+  }
 };
 
 class SequenceModel : public Module {

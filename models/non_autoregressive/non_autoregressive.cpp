@@ -153,12 +153,7 @@ TeacherForced NonAutoregressive::teach(const SourceBatch& source, const Tensor& 
     more[static_cast<int>(axis)] = wanted - have;
     return concatenate(std::vector<Var>{x, Var(zeros(more, x.dtype()))}, axis);
   };
-  if (options.defer_logits) {
-    out.hidden = fit(hidden, 1);
-    out.head = &generator;
-  } else {
-    out.logits = generate(fit(hidden, 1));
-  }
+  out.set_logits(generator, fit(hidden, 1), options.defer_logits);
   for (const Var& a : attention) out.attention.push_back(fit(a, 2));  // (B, H, T, S)
   if (length_predictor) out.auxiliary = length_loss(memory, source.ids, sources, own);
   return out;

@@ -230,12 +230,10 @@ TeacherForced Seq2SeqRnn::teach(const SourceBatch& source, const Tensor& tgt_in,
                                 const TeachOptions& options) {
   Readout read = decode(tgt_in, encode(source), options.sampling);
   TeacherForced out;
-  if (options.defer_logits && !copy) {
-    out.hidden = joined(read);
-    out.head = &generator;
-  } else {
+  if (copy)
     out.logits = answer(read, source);
-  }
+  else
+    out.set_logits(generator, joined(read), options.defer_logits);
   if (options.need_attention) out.attention.push_back(read.attention);
   return out;
 }

@@ -109,31 +109,26 @@ TeacherForced Transformer::teach(const SourceBatch& source, const Tensor& tgt_in
   Tensor read = tgt_in;
   if (options.sampling > 0) {
     NoGrad first_pass;
-    Tensor said = argmax(answer(tgt_in, memory.detach(), source, false).logits.value(), -1);
+    Tensor said = argmax(answer(tgt_in, memory.detach(), source, {}).logits.value(), -1);
     read = mix_predictions(tgt_in, said, options.sampling, glim::generator().next(), config_.pad);
   }
-  if (copy || !options.defer_logits) return answer(read, memory, source, options.need_attention);
-  DecoderOutput decoded = decode(read, memory, source.ids, options.need_attention);
-  TeacherForced out;
-  out.hidden = decoded.hidden;
-  out.head = &generator;
-  out.attention = std::move(decoded.attention);
-  return out;
+  return answer(read, memory, source, options);
 }
 
 TeacherForced Transformer::answer(const Tensor& tgt_in, const Var& memory,
-                                  const SourceBatch& source, bool need_attention) {
+                                  const SourceBatch& source, const TeachOptions& options) {
   TeacherForced out;
   Tensor known = copy ? embeddable(tgt_in, config_.tgt_vocab, config_.unk) : tgt_in;
   Var x = embed(tgt_embed, tgt_positions, known);
-  auto [hidden, seen] = decode_embedded(x, known, memory, source.ids, need_attention || copy);
-  out.logits = generate(hidden);
+  auto [hidden, seen] =
+      decode_embedded(x, known, memory, source.ids, options.need_attention || copy);
+  out.set_logits(generator, hidden, options.defer_logits && !copy);
   if (copy) {
     Var last = mean(seen.back(), {1});                     // (B, H, T, S) -> (B, T, S)
     Var context = named(matmul(last, memory), "context");  // (B, T, S) (B, S, D) -> (B, T, D)
     out.logits = copy(out.logits, last, context, hidden, x, source);
   }
-  if (need_attention) out.attention = std::move(seen);
+  if (options.need_attention) out.attention = std::move(seen);
   return out;
 }
 

@@ -106,7 +106,7 @@ class Transformer : public Callable<Transformer, SequenceModel> {
                                 const Tensor& src, bool need_attention);
   // The output after each prefix of tgt_in: (B, T, V + extra).
   TeacherForced answer(const Tensor& tgt_in, const Var& memory, const SourceBatch& source,
-                       bool need_attention);
+                       const TeachOptions& options);
 
  public:
   // Learned positions are one table a side; the sinusoidal ones have no parameters.
