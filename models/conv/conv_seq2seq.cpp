@@ -202,7 +202,7 @@ class CachedConvDecoder final : public StepDecoder {
 
 }  // namespace
 
-std::unique_ptr<StepDecoder> ConvSeq2Seq::cached_decoder(const SourceBatch& source) {
+std::unique_ptr<StepDecoder> ConvSeq2Seq::new_decoder(const SourceBatch& source) {
   return std::make_unique<CachedConvDecoder>(*this, source.ids);
 }
 

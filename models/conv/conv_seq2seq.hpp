@@ -132,7 +132,7 @@ class ConvSeq2Seq : public SequenceModel {
   Child<Dropout> GLIM_NAMED(dropout, config_.dropout);  // on the generator's input
 
  private:
-  std::unique_ptr<StepDecoder> cached_decoder(const SourceBatch& source) override;
+  std::unique_ptr<StepDecoder> new_decoder(const SourceBatch& source) override;
 };
 
 }  // namespace glim

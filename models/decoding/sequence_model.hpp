@@ -51,16 +51,15 @@ class SequenceModel : public Module {
                               const TeachOptions& options = {}) = 0;
 
   // A decoder for search over these sources. The definition of decoding is that teach() reads the
-  // source and the whole prefix at each step; `cached` keeps what steps share, and must give the same
+  // source and the whole prefix at each step; a decoder keeps what steps share, and must give the same
   // probabilities. The model must outlive it and be in eval() (StateError).
-  virtual std::unique_ptr<StepDecoder> decoder_for(const SourceBatch& source, bool cached = true);
+  std::unique_ptr<StepDecoder> decoder_for(const SourceBatch& source);
 
   // Output sequences of the sources, best first; by search over decoder_for, unless the model has
   // its own search. Errors are the same as of search.
   virtual std::vector<std::vector<Hypothesis>> generate_sequences(const SourceBatch& source,
                                                                   const std::vector<Index>& limits,
-                                                                  const SearchOptions& options,
-                                                                  bool cached = true);
+                                                                  const SearchOptions& options);
 
   Index max_len() const { return max_len_; }  // of a sequence, <s> or </s> included
   Index pad() const { return pad_; }
@@ -83,7 +82,7 @@ class SequenceModel : public Module {
   void require_eval() const;  // StateError
 
  private:
-  virtual std::unique_ptr<StepDecoder> cached_decoder(const SourceBatch& source);
+  virtual std::unique_ptr<StepDecoder> new_decoder(const SourceBatch& source) = 0;
   std::string name_;
   Index max_len_, pad_, src_vocab_, tgt_vocab_;
   bool copies_ = false;

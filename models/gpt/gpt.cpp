@@ -67,11 +67,10 @@ Var Gpt::logits(const Var& hidden) {
 // Each row's context, of which the first `computed_` tokens are in the caches.
 class GptDecoder final : public StepDecoder {
  public:
-  GptDecoder(Gpt& model, const Tensor& prefix, bool cached, Index slide)
+  GptDecoder(Gpt& model, const Tensor& prefix, Index slide)
       : model_(model),
         context_(prefix.clone()),
         slide_(slide),
-        cached_(cached),
         caches_(model.transformer.layers.size()) {}
 
   Tensor step(const std::vector<Index>& tokens) override {
@@ -82,16 +81,14 @@ class GptDecoder final : public StepDecoder {
                                   std::to_string(context_.size(0)) + " rows");
     if (context_.size(1) == model_.config().context) {
       context_ = slice(context_, 1, slide_, context_.size(1));
-      forget();
+      computed_ = 0;
+      for (KeyValueCache& c : caches_) c = {};
     }
     context_ = concatenate(std::vector<Tensor>{context_, from_vector(tokens, {rows, 1})}, 1);
-    if (cached_) {
-      Tensor fresh = slice(context_, 1, computed_, context_.size(1));
-      Var hidden = model_.transformer(model_.wpe(model_.wte(fresh), computed_), caches_);
-      computed_ = context_.size(1);
-      return model_.logits(select(hidden, 1, -1)).value();  // (B, n, D) -> (B, D) -> (B, V)
-    }
-    return select(model_(context_), 1, -1).value();
+    Tensor fresh = slice(context_, 1, computed_, context_.size(1));
+    Var hidden = model_.transformer(model_.wpe(model_.wte(fresh), computed_), caches_);
+    computed_ = context_.size(1);
+    return model_.logits(select(hidden, 1, -1)).value();  // (B, n, D) -> (B, D) -> (B, V)
   }
 
   void select_rows(const std::vector<Index>& rows) override {
@@ -101,20 +98,14 @@ class GptDecoder final : public StepDecoder {
   }
 
  private:
-  void forget() {
-    computed_ = 0;
-    for (KeyValueCache& c : caches_) c = {};
-  }
-
   Gpt& model_;
   Tensor context_;  // (B, length)
   Index slide_;
-  bool cached_;
   std::vector<KeyValueCache> caches_;
   Index computed_ = 0;
 };
 
-std::unique_ptr<StepDecoder> Gpt::decoder_for(const Tensor& prefix, bool cached, Index slide) {
+std::unique_ptr<StepDecoder> Gpt::decoder_for(const Tensor& prefix, Index slide) {
   if (training()) throw StateError("gpt", "decoding needs eval(): dropout would make it random");
   if (prefix.rank() != 2 || prefix.dtype() != DType::Int64)
     throw ShapeError("gpt", "the prefix must be (B, n) int64", {{"prefix", prefix}});
@@ -126,7 +117,7 @@ std::unique_ptr<StepDecoder> Gpt::decoder_for(const Tensor& prefix, bool cached,
     throw ValueError("gpt", "a slide of " + std::to_string(slide) + " lies outside [0, " +
                                 std::to_string(config_.context) + "]");
   if (slide == 0) slide = (config_.context + 3) / 4;
-  return std::make_unique<GptDecoder>(*this, prefix, cached, slide);
+  return std::make_unique<GptDecoder>(*this, prefix, slide);
 }
 
 }  // namespace glim

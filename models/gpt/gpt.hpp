@@ -46,15 +46,14 @@ class Gpt : public Callable<Gpt> {
  public:
   explicit Gpt(const GptConfig& config);
 
-  // Continues prefixes (B, n), n ≥ 0: its first step appends token n. `cached` keeps keys and
-  // values, which gives the same probabilities as the whole context at each step. When the context
+  // Continues prefixes (B, n), n ≥ 0: its first step appends token n. Keys and values are
+  // kept, which gives the same probabilities as the whole context at each step. When the context
   // is full its first `slide` tokens are dropped. The rest moves to the front and is computed again.
   // With slide 1, as in nanoGPT, each token sees the whole context. With more, the cache is used for
   // `slide` steps (0: a quarter of the context). The model must outlive it and be in
   // eval() (StateError). ValueError for a prefix that leaves no room for a step, or a slide
   // outside [0, context].
-  std::unique_ptr<StepDecoder> decoder_for(const Tensor& prefix, bool cached = true,
-                                           Index slide = 0);
+  std::unique_ptr<StepDecoder> decoder_for(const Tensor& prefix, Index slide = 0);
 
   const GptConfig& config() const { return config_; }
 

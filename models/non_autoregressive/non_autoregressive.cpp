@@ -159,7 +159,7 @@ TeacherForced NonAutoregressive::teach(const SourceBatch& source, const Tensor& 
   return out;
 }
 
-std::unique_ptr<StepDecoder> NonAutoregressive::decoder_for(const SourceBatch&, bool) {
+std::unique_ptr<StepDecoder> NonAutoregressive::new_decoder(const SourceBatch&) {
   throw StateError("non-autoregressive",
                    "generates all tokens at once, not step by step: call generate_sequences");
 }
@@ -218,8 +218,7 @@ Hypothesis NonAutoregressive::read(const Tensor& log_probs, const Candidate& can
 }
 
 std::vector<std::vector<Hypothesis>> NonAutoregressive::generate_sequences(
-    const SourceBatch& source, const std::vector<Index>& limits, const SearchOptions& options,
-    bool /*cached*/) {
+    const SourceBatch& source, const std::vector<Index>& limits, const SearchOptions& options) {
   require_eval();
   check_search(limits, options);
   if (static_cast<Index>(limits.size()) != source.ids.size(0))

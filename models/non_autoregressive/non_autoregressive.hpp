@@ -58,13 +58,10 @@ class NonAutoregressive : public SequenceModel {
   // Logits of the target's positions; the auxiliary loss is the length's, where it is predicted.
   TeacherForced teach(const SourceBatch& source, const Tensor& tgt_in,
                       const TeachOptions& options = {}) override;
-  // There is none: StateError.
-  std::unique_ptr<StepDecoder> decoder_for(const SourceBatch& source, bool cached = true) override;
   // Predict gives up to n_best hypotheses, one a length; Long gives one.
   std::vector<std::vector<Hypothesis>> generate_sequences(const SourceBatch& source,
                                                           const std::vector<Index>& limits,
-                                                          const SearchOptions& options,
-                                                          bool cached = true) override;
+                                                          const SearchOptions& options) override;
   const NonAutoregressiveConfig& config() const { return config_; }
 
   Child<Embedding> GLIM_NAMED(src_embed, config_.src_vocab, config_.d_model);
@@ -77,6 +74,8 @@ class NonAutoregressive : public SequenceModel {
   ChildPtr<Linear> length_predictor;  // with Predict
 
  private:
+  // There is none: StateError.
+  std::unique_ptr<StepDecoder> new_decoder(const SourceBatch& source) override;
   struct Candidate {
     Index length;
     double log_prob;  // of the length

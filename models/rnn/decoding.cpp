@@ -53,7 +53,7 @@ class CachedRnnDecoder final : public StepDecoder {
 
 }  // namespace
 
-std::unique_ptr<StepDecoder> Seq2SeqRnn::cached_decoder(const SourceBatch& source) {
+std::unique_ptr<StepDecoder> Seq2SeqRnn::new_decoder(const SourceBatch& source) {
   return std::make_unique<CachedRnnDecoder>(*this, source);
 }
 

@@ -98,7 +98,7 @@ class Seq2SeqRnn : public SequenceModel {
   ChildPtr<PointerGenerator> copy;  // with config.copy
 
  private:
-  std::unique_ptr<StepDecoder> cached_decoder(const SourceBatch& source) override;
+  std::unique_ptr<StepDecoder> new_decoder(const SourceBatch& source) override;
   bool reads_context() const { return config_.attention == AttentionScore::Additive; }
   std::vector<Var> initial_states(const RecurrentState& final);
   Var input_gates(const Var& embedded);

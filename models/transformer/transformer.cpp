@@ -225,7 +225,7 @@ class CachedTransformerDecoder final : public StepDecoder {
   Index length_ = 0;
 };
 
-std::unique_ptr<StepDecoder> Transformer::cached_decoder(const SourceBatch& source) {
+std::unique_ptr<StepDecoder> Transformer::new_decoder(const SourceBatch& source) {
   return std::make_unique<CachedTransformerDecoder>(*this, source);
 }
 

@@ -97,7 +97,7 @@ class Transformer : public Callable<Transformer, SequenceModel> {
 
  private:
   friend Callable;
-  std::unique_ptr<StepDecoder> cached_decoder(const SourceBatch& source) override;
+  std::unique_ptr<StepDecoder> new_decoder(const SourceBatch& source) override;
   friend class CachedTransformerDecoder;
   Var forward(const Tensor& src, const Tensor& tgt_in);  // (B, T, V)
   Var embed(Embedding& table, const ChildPtr<PositionalEncoding>& positions, const Tensor& ids,

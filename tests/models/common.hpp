@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "models/decoding/sequence_model.hpp"
 #include "nn/loss.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tensor/parallel.hpp"
 #include "tests/catch.hpp"
+#include "tests/models/prefix_decoder.hpp"
 #include "tests/nn/check_case.hpp"
 #include "tools/gradient_cases/ids.hpp"
 #include "tools/gradient_cases/sizes.hpp"
@@ -74,24 +74,25 @@ inline void check_threads(const std::function<std::vector<Tensor>()>& f) {
 // with beams that move between rows and every token up to `columns`, and by search.
 inline void check_cached(SequenceModel& model, const SourceBatch& source, Index columns, int steps,
                          double tolerance) {
-  auto cached = model.decoder_for(source), plain = model.decoder_for(source, false);
+  auto cached = model.decoder_for(source);
+  PrefixDecoder plain(model, source);
   std::vector<Index> tokens{1, 1};
   for (int step = 0; step < steps; ++step) {
-    Tensor a = cached->step(tokens), b = plain->step(tokens);
+    Tensor a = cached->step(tokens), b = plain.step(tokens);
     CHECK(a.shape() == Shape{2, columns});
     CHECK(close(a, b, tolerance));
-    CHECK(close(cached->attention(), plain->attention(), tolerance));
+    CHECK(close(cached->attention(), plain.attention(), tolerance));
     CHECK(close(sum(cached->attention(), {1}), ones({2}, DType::Float64), tolerance));
     std::vector<Index> rows{step % 3 == 0 ? 1 : 0, 1};
     cached->select_rows(rows);
-    plain->select_rows(rows);
+    plain.select_rows(rows);
     tokens = {3 + step % (columns - 3), columns - 1 - step % 5};
   }
   for (int beam : {1, 4}) {
     SearchOptions o;
     o.beam = beam;
     auto found = model.generate_sequences(source, {12, 12}, o);
-    auto expected = model.generate_sequences(source, {12, 12}, o, false);
+    auto expected = search_prefixes(model, source, {12, 12}, o);
     for (std::size_t i = 0; i < 2; ++i) {
       CHECK(found[i][0].tokens == expected[i][0].tokens);
       CHECK(found[i][0].score == Approx(expected[i][0].score).epsilon(1e-10));

@@ -93,7 +93,7 @@ std::vector<std::vector<Translation>> Translator::translate(
       source.copy_ids = from_vector(c.source, {b.size, b.source_length});
       source.extra = c.extra;
     }
-    auto found = model_.generate_sequences(source, limits, search_options, o.cached);
+    auto found = model_.generate_sequences(source, limits, search_options);
     for (std::size_t i = start; i < end; ++i) {
       std::vector<Translation>& list = result[order[i]];
       list.clear();

@@ -80,8 +80,8 @@ TEST_CASE("decoding step by step equals teaching the whole prefix", "[seq2seq_rn
       o.beam = 3;
       o.n_best = 3;
       o.keep_attention = true;
-      auto cached = model.generate_sequences(kSource, {7, 4}, o, true);
-      auto plain = model.generate_sequences(kSource, {7, 4}, o, false);
+      auto cached = model.generate_sequences(kSource, {7, 4}, o);
+      auto plain = search_prefixes(model, kSource, {7, 4}, o);
       for (std::size_t s = 0; s < 2; ++s) {
         REQUIRE(cached[s].size() == plain[s].size());
         for (std::size_t k = 0; k < cached[s].size(); ++k) {

@@ -27,8 +27,9 @@ TEST_CASE("prefixes of one sentence share its memory", "[transformer][cache]") {
   seed(8);
   Transformer model(small_config());
   evaluate_in_float64(model);
-  auto cached = model.decoder_for(kSource), plain = model.decoder_for(kSource, false),
-       unseen = model.decoder_for(kSource);
+  std::unique_ptr<StepDecoder> cached = model.decoder_for(kSource),
+                               plain = std::make_unique<PrefixDecoder>(model, kSource),
+                               unseen = model.decoder_for(kSource);
   unseen->keep_attention(false);
   std::vector<Index> tokens{1, 1};
   // Sentences 0 0 0 1 1 1, then turned about, as many rows each, unevenly, 1 alone, 1 once.

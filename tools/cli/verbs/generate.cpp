@@ -105,7 +105,7 @@ void run_generate(Command& command, GenerateArguments& a) {
     if (!a.json && command.given("prompt")) print(start);
     print_flush();
     std::string drawn;
-    auto decoder = loaded.model->decoder_for(before, true, a.slide);
+    auto decoder = loaded.model->decoder_for(before, a.slide);
     RandomKey key{static_cast<std::uint64_t>(a.seed), static_cast<std::uint64_t>(sample)};
     generate(*decoder, last, a.max_tokens, a.sampling, key, [&](Index token) {
       if (token == loaded.tokenizer->end_of_text()) return false;
