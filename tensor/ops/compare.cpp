@@ -53,18 +53,6 @@ Tensor equal(const Tensor& x, double c) { return compare_scalar(x, c, std::equal
 Tensor not_equal(const Tensor& x, double c) { return compare_scalar(x, c, std::not_equal_to()); }
 Tensor less(const Tensor& x, double c) { return compare_scalar(x, c, std::less()); }
 Tensor greater(const Tensor& x, double c) { return compare_scalar(x, c, std::greater()); }
-Tensor is_finite(const Tensor& x) {
-  Tensor y = empty(x.shape(), DType::Bool);
-  visit_dtype(x.dtype(), [&]<class T>() {
-    map_into<bool, T>(y, x, [](T v) {
-      if constexpr (std::is_floating_point_v<T>)
-        return std::isfinite(v);
-      else
-        return (void)v, true;
-    });
-  });
-  return y;
-}
 
 namespace {
 void require_bool(const Tensor& x, std::string_view op) {

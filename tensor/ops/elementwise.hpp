@@ -61,7 +61,6 @@ Tensor equal(const Tensor& x, double c);
 Tensor not_equal(const Tensor& x, double c);
 Tensor less(const Tensor& x, double c);
 Tensor greater(const Tensor& x, double c);
-Tensor is_finite(const Tensor& x);
 
 // Logic on bool.
 Tensor logical_and(const Tensor& a, const Tensor& b);

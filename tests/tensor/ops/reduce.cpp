@@ -155,7 +155,7 @@ TEST_CASE("NaN wins in max and min, and is found first", "[reduce]") {
       slice(row, 0, at, at + 1).fill_(kNaN);
       CHECK(std::isnan(max(row).item()));
       CHECK(argmax(row, 0).item() == static_cast<double>(at));
-      CHECK(elements(is_finite(softmax(row))) == std::vector<double>(100, 0));
+      for (double v : elements(softmax(row))) CHECK_FALSE(std::isfinite(v));
     }
   }
   CHECK(argmax(tensor({3, 7, 7, 1}), 0).item() == 1);
