@@ -72,9 +72,7 @@ Var Recurrent::between_layers(const Var& y) const {
 void Recurrent::check(const Var& x, const RecurrentState& initial) const {
   if (x.rank() != 3 || x.size(2) != in_ || x.size(1) < 1)
     throw ShapeError(name_of(kind_),
-                     std::string("x must be ") + (options_.batch_first ? "(B, T, " : "(T, B, ") +
-                         std::to_string(in_) + ") with T at least 1",
-                     {{options_.batch_first ? "x" : "x, batch first", x}});
+                     "x must be (B, T, " + std::to_string(in_) + ") with T at least 1", {{"x", x}});
   Shape expected{layers() * directions(), x.size(0), hidden_};
   for (const Var& v : {initial.h, initial.c})
     if (v.defined() && v.shape() != expected)
@@ -110,9 +108,8 @@ Recurrent::Run Recurrent::run(const Var& x, Index layer, bool reverse, Var state
 
 RecurrentOutput Recurrent::forward(const Var& input, const RecurrentState& initial,
                                    const Tensor& lengths) {
-  bool swap = !options_.batch_first && input.rank() == 3;
-  Var x = swap ? transpose(input, 0, 1) : input;
-  check(x, initial);
+  check(input, initial);
+  Var x = input;
   Index batch = x.size(0), steps = x.size(1);
   Lengths real(kind_, lengths, batch, steps);
   std::vector<Var> h, c;
@@ -130,7 +127,7 @@ RecurrentOutput Recurrent::forward(const Var& input, const RecurrentState& initi
     x = reshape(concatenate(outputs, 1), {batch, steps, directions() * hidden_});
     if (real.valid.defined()) x = where(unsqueeze(real.valid, 2), x, Var(scalar(0, x.dtype())));
   }
-  return {swap ? transpose(x, 0, 1) : x, {stack(h, 0), c.empty() ? Var() : stack(c, 0)}};
+  return {x, {stack(h, 0), c.empty() ? Var() : stack(c, 0)}};
 }
 
 }  // namespace glim

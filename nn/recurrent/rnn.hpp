@@ -29,7 +29,6 @@ struct RecurrentOptions {
   bool bidirectional = false;
   double dropout = 0;  // on the outputs of every layer but the last
   bool bias = true;
-  bool batch_first = true;  // false: x (T, B, I), y (T, B, directions·H)
 };
 
 struct RecurrentOutput {

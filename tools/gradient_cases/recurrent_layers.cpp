@@ -40,7 +40,7 @@ void add_layer(LayerCases& c, CellKind kind, const std::string& suffix) {
                       {.layers = 2, .bidirectional = true, .dropout = 0.3},
                       true,
                       {2, 3, 1}});
-  variants.push_back({"time first", {.bidirectional = true, .batch_first = false}, false, {}});
+  variants.push_back({"both ways", {.bidirectional = true}, false, {}});
   for (const Variant& v : variants)
     c.add(kFamily, "Recurrent", std::string(name_of(kind)) + ", " + v.name + suffix, Shape{3, 3, 2},
           [=] {
