@@ -81,11 +81,11 @@ std::vector<double> sampling_probs(const Tensor& logits, const SamplingOptions& 
   return p;
 }
 
-Index Sampler::draw(const Tensor& logits) {
-  std::vector<double> p = sampling_probs(logits, options_);
+Index draw(const Tensor& logits, const SamplingOptions& options, RandomKey key, std::uint64_t i) {
+  std::vector<double> p = sampling_probs(logits, options);
   // The first token at which the cumulative probability exceeds u; rounding may leave a u beyond
   // the last, which then is the one.
-  double u = uniform_at(key_, drawn_++), sum = 0;
+  double u = uniform_at(key, i), sum = 0;
   Index last = 0;
   for (std::size_t v = 0; v < p.size(); ++v) {
     if (p[v] == 0) continue;
@@ -99,10 +99,9 @@ Index Sampler::draw(const Tensor& logits) {
 std::vector<Index> generate(StepDecoder& decoder, Index last, Index count,
                             const SamplingOptions& options, RandomKey key,
                             const std::function<bool(Index)>& take) {
-  Sampler sampler(options, key);
   std::vector<Index> tokens;
   while (static_cast<Index>(tokens.size()) < count) {
-    last = sampler.draw(select(decoder.step({last}), 0, 0));
+    last = draw(select(decoder.step({last}), 0, 0), options, key, tokens.size());
     tokens.push_back(last);
     if (take && !take(last)) break;
   }

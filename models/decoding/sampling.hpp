@@ -34,16 +34,8 @@ void check(const SamplingOptions& options, Index classes);
 // The distribution that is drawn from: logits (V,).
 std::vector<double> sampling_probs(const Tensor& logits, const SamplingOptions& options);
 
-class Sampler {
- public:
-  Sampler(SamplingOptions options, RandomKey key) : options_(std::move(options)), key_(key) {}
-  Index draw(const Tensor& logits);  // (V,)
-
- private:
-  SamplingOptions options_;
-  RandomKey key_;
-  std::uint64_t drawn_ = 0;
-};
+// Draw i of a stream: logits (V,).
+Index draw(const Tensor& logits, const SamplingOptions& options, RandomKey key, std::uint64_t i);
 
 // Continues the decoder's one row, whose newest token is `last`, by `count` tokens. `take` is called
 // with each token as it is drawn; false from it ends the text.

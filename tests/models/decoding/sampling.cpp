@@ -108,9 +108,9 @@ TEST_CASE("tokens are drawn with their probabilities", "[sampling]") {
                                    options(1, 0, 0.8), options(0.9, 6, 0.9)}) {
     INFO("temperature " << o.temperature << " top-k " << o.top_k << " top-p " << o.top_p);
     std::vector<double> exact = sampling_probs(logs(p), o);
-    Sampler sampler(o, {11, 0});
     std::vector<Index> counts(p.size());
-    for (Index i = 0; i < kDraws; ++i) ++counts[static_cast<std::size_t>(sampler.draw(logs(p)))];
+    for (Index i = 0; i < kDraws; ++i)
+      ++counts[static_cast<std::size_t>(draw(logs(p), o, {11, 0}, static_cast<std::uint64_t>(i)))];
     // 7 degrees of freedom at most: 24.3 is exceeded with probability 0.001.
     CHECK(chi_square(exact, counts, kDraws) < 24.3);
     // The test can tell: the same counts do not fit another distribution.
@@ -122,14 +122,15 @@ TEST_CASE("tokens are drawn with their probabilities", "[sampling]") {
 
 TEST_CASE("pairs of neighbouring draws are independent", "[sampling]") {
   std::vector<double> p{0.5, 0.3, 0.2};
-  Sampler sampler(options(1), {12, 3});
+  std::uint64_t drawn = 0;
+  auto next = [&] { return draw(logs(p), options(1), {12, 3}, drawn++); };
   std::vector<Index> counts(9);
   std::vector<double> pairs;
   for (double a : p)
     for (double b : p) pairs.push_back(a * b);
   constexpr Index kPairs = 20000;
   for (Index i = 0; i < kPairs; ++i) {
-    Index a = sampler.draw(logs(p)), b = sampler.draw(logs(p));
+    Index a = next(), b = next();
     ++counts[static_cast<std::size_t>(3 * a + b)];
   }
   CHECK(chi_square(pairs, counts, kPairs) < 26.1);  // 8 degrees of freedom, probability 0.001
@@ -137,9 +138,9 @@ TEST_CASE("pairs of neighbouring draws are independent", "[sampling]") {
 
 TEST_CASE("a seed and a stream name one sequence of draws", "[sampling]") {
   auto drawn = [](RandomKey key) {
-    Sampler s(options(1), key);
     std::vector<Index> list;
-    for (int i = 0; i < 50; ++i) list.push_back(s.draw(logs({0.3, 0.3, 0.4})));
+    for (std::uint64_t i = 0; i < 50; ++i)
+      list.push_back(draw(logs({0.3, 0.3, 0.4}), options(1), key, i));
     return list;
   };
   CHECK(drawn({1, 0}) == drawn({1, 0}));
