@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "optim/kernels/adam_kernels.hpp"
+#include "optim/kernels/adam.hpp"
 #include "tensor/error.hpp"
 #include "tensor/portable.hpp"
 

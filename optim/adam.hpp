@@ -6,7 +6,7 @@
 //   v ← β₂ v + (1 - β₂) g²              exp_avg_sq
 //   θ ← θ - η m̂ / (√v̂ + ε)              m̂ = m/(1 - β₁ᵗ)   v̂ = v/(1 - β₂ᵗ)
 //
-// optim/kernels/adam.hpp is this step as code, line by line.
+// optim/kernels/adam.cpp is this step as code, line by line.
 // The Transformer of 2017 takes β = (0.9, 0.98), ε = 1e-9 (section 5.3): Adam::transformer.
 // ValueError for β outside [0, 1) or a negative ε, in the dtype of the parameters too.
 #pragma once

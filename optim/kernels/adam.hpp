@@ -1,29 +1,29 @@
-// A step of Adam, element by element: the algorithm of the paper, with its symbols. It is a plain loop, which
-// the compiler turns into vectors of each instruction set.
+// The kernel of optim/, compiled for each instruction set: no tensors, no checks, no threads.
 #pragma once
 
-#include "optim/kernels/adam_kernels.hpp"
+#include <cstdint>
 
-namespace glim::GLIM_ISA {
+#include "tensor/simd/dispatch.hpp"
 
-[[gnu::always_inline]] static inline float square_root(float x) { return __builtin_sqrtf(x); }
-[[gnu::always_inline]] static inline double square_root(double x) { return __builtin_sqrt(x); }
+namespace glim {
 
+// Factors shared by all elements of a parameter in one step, with the symbols of optim/adam.hpp. Each
+// number is computed in float64 and rounded once: 1 - β₂ computed from a float32 β₂ would lose half of its
+// digits.
 template <class T>
-void adam(const AdamStep<T>& s, std::int64_t n, T* theta, const T* gradient, T* mean, T* square) {
-  const T eta = s.eta, eps = s.eps;
-  for (std::int64_t i = 0; i < n; ++i) {
-    T w = theta[i];
-    T g = gradient[i] + s.lambda * w;                         // Adam: g ← g + λ θ
-    w = w - eta * s.lambda_decoupled * w;                     // AdamW: θ ← θ - η λ θ
-    T m = s.beta1 * mean[i] + s.one_minus_beta1 * g;          // m ← β₁ m + (1 - β₁) g
-    T v = s.beta2 * square[i] + s.one_minus_beta2 * g * g;    // v ← β₂ v + (1 - β₂) g²
-    T m_hat = m * s.unbias1;                                  // m̂ = m / (1 - β₁ᵗ)
-    T v_hat = v * s.unbias2;                                  // v̂ = v / (1 - β₂ᵗ)
-    theta[i] = w - eta * m_hat / (square_root(v_hat) + eps);  // θ ← θ - η m̂ / (√v̂ + ε)
-    mean[i] = m;
-    square[i] = v;
-  }
-}
+struct AdamStep {
+  T eta, beta1, beta2, eps;
+  T one_minus_beta1, one_minus_beta2;
+  T unbias1, unbias2;  // 1/(1 - β₁ᵗ), 1/(1 - β₂ᵗ): divisions take a quarter longer
+  T lambda, lambda_decoupled;  // weight decay: Adam's in the gradient, AdamW's in the parameter
+};
 
-}  // namespace glim::GLIM_ISA
+namespace simd {
+
+// Updates parameter θ and its averages m and v with the gradient.
+template <class T>
+void adam(const AdamStep<T>& step, std::int64_t n, T* theta, const T* gradient, T* m, T* v);
+
+}  // namespace simd
+
+}  // namespace glim

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "optim/adam.hpp"
-#include "optim/kernels/adam_kernels.hpp"
+#include "optim/kernels/adam.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tensor/random.hpp"
