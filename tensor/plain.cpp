@@ -6,7 +6,7 @@
 
 #include "tensor/block.hpp"
 #include "tensor/error.hpp"
-#include "tensor/matmul/multiply.hpp"
+#include "tensor/matmul/plan.hpp"
 #include "tensor/parallel.hpp"
 #include "tensor/simd/isa.hpp"
 

@@ -1,5 +1,3 @@
-#include "tensor/matmul/multiply.hpp"
-
 #include <algorithm>
 #include <vector>
 

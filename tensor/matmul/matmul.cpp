@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "tensor/error.hpp"
-#include "tensor/matmul/multiply.hpp"
 #include "tensor/parallel.hpp"
 #include "tensor/simd/kernels.hpp"
 

@@ -10,7 +10,7 @@
 
 #include <string_view>
 
-#include "tensor/shape.hpp"
+#include "tensor/matmul/blas.hpp"
 
 namespace glim {
 
@@ -38,6 +38,10 @@ enum class Algorithm {
 template <class T>
 Algorithm algorithm_for(bool transpose_a, bool transpose_b, Index m, Index n, Index k,
                         GemmEngine large = gemm_engine());
+
+// One product on this thread.
+template <class T>
+void multiply(Algorithm algorithm, const Gemm<T>& p);
 
 // How far the blocks of the inner dimension reach.
 Index block_depth(Index k, Index element_bytes);

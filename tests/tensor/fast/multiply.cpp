@@ -1,5 +1,5 @@
 // Every algorithm of a product against the sums of its definition.
-#include "tensor/matmul/multiply.hpp"
+#include "tensor/matmul/plan.hpp"
 
 #include <algorithm>
 #include <array>
