@@ -75,21 +75,23 @@ Seq2SeqRnn::Seq2SeqRnn(const Seq2SeqRnnConfig& config)
 Seq2SeqRnn::Encoded Seq2SeqRnn::encode(const SourceBatch& source) {
   const Tensor& src = source.ids;
   Tensor lengths = lengths_of(src, config_.pad);
-  RecurrentOutput out = encoder(dropout(src_embed(src)), RecurrentState{}, lengths);
+  RecurrentOutput out = encoder(dropout(src_embed(src)), Var(), lengths);
   return {out.y, attention.project(out.y), not_equal(src, static_cast<double>(config_.pad)),
           initial_states(out.state), source};
 }
 
-std::vector<Var> Seq2SeqRnn::initial_states(const RecurrentState& final) {
+std::vector<Var> Seq2SeqRnn::initial_states(const Var& final) {
   std::vector<Var> states;
+  const Index he = encoder_hidden(config_);
   std::size_t next = 0;
   for (Index layer = 0; layer < config_.layers; ++layer) {
-    // The layer's two directions: (2, B, He) -> (B, 2 He)
-    auto both = [&](const Var& v) {
-      return concatenate({select(v, 0, 2 * layer), select(v, 0, 2 * layer + 1)}, 1);
+    // Of the layer's two directions h or c: (2, B, He) -> (B, 2 He)
+    auto both = [&](Index part) {
+      auto of = [&](Index i) { return narrow(select(final, 0, i), 1, part * he, he); };
+      return concatenate({of(2 * layer), of(2 * layer + 1)}, 1);
     };
-    Var state = tanh(bridge[next++](both(final.h)));
-    if (final.c.defined()) state = concatenate({state, bridge[next++](both(final.c))}, 1);
+    Var state = tanh(bridge[next++](both(0)));
+    if (config_.cell == CellKind::Lstm) state = concatenate({state, bridge[next++](both(1))}, 1);
     states.push_back(state);
   }
   return states;
@@ -147,14 +149,7 @@ Seq2SeqRnn::Readout Seq2SeqRnn::step(const Var& embedded, const Encoded& source,
 
 // Luong's decoder without sampling: the attention waits for no step.
 Seq2SeqRnn::Readout Seq2SeqRnn::decode_at_once(const Var& embedded, const Encoded& source) {
-  std::vector<Var> h, c;
-  Index d = config_.d_model;
-  for (const Var& state : source.states) {
-    h.push_back(hidden_of(config_.cell, state));
-    if (config_.cell == CellKind::Lstm) c.push_back(narrow(state, 1, d, d));
-  }
-  RecurrentState start{stack(h, 0), c.empty() ? Var() : stack(c, 0)};
-  Var hidden = decoder(embedded, start).y;
+  Var hidden = decoder(embedded, stack(source.states, 0)).y;
   AttentionResult a = attention.attend(hidden, source.keys, source.memory, source.keep);
   return {hidden, a.context, embedded, a.probs};
 }

@@ -100,7 +100,7 @@ class Seq2SeqRnn : public SequenceModel {
  private:
   std::unique_ptr<StepDecoder> new_decoder(const SourceBatch& source) override;
   bool reads_context() const { return config_.attention == AttentionScore::Additive; }
-  std::vector<Var> initial_states(const RecurrentState& final);
+  std::vector<Var> initial_states(const Var& final);
   Var input_gates(const Var& embedded);
   Readout advance(Var gates, const Encoded& source, std::vector<Var>& states);
   Readout decode_at_once(const Var& embedded, const Encoded& source);

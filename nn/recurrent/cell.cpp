@@ -39,21 +39,6 @@ Var cell_step(CellKind kind, const Var& input, const Var& state, const CellWeigh
   return valid.defined() ? where(unsqueeze(valid, 1), next, state) : next;
 }
 
-Var join_state(CellKind kind, const RecurrentState& state, Index batch, Index hidden, DType dtype) {
-  bool lstm = kind == CellKind::Lstm;
-  if (lstm ? state.h.defined() != state.c.defined() : state.c.defined())
-    throw ValueError(name_of(kind), lstm ? "an initial state needs both h and c"
-                                         : "only the state of an LSTM has c");
-  if (!state.h.defined()) return Var(zeros({batch, parts_of(kind) * hidden}, dtype));
-  for (const Var& v : {state.h, state.c})
-    if (v.defined() && v.shape() != Shape{batch, hidden})
-      throw ShapeError(name_of(kind),
-                       "a state must be (" + std::to_string(batch) + ", " + std::to_string(hidden) +
-                           "), batch and hidden size",
-                       {{"state", v}});
-  return lstm ? concatenate({state.h, state.c}, 1) : state.h;
-}
-
 CellWeights::CellWeights(Module& module, const std::string& suffix, Index rows, Index in,
                          Index hidden, bool bias)
     : weight_ih(module, "weight_ih" + suffix, initial_for(hidden, {rows, in})),
@@ -68,13 +53,14 @@ RecurrentCell::RecurrentCell(CellKind kind, Index in, Index hidden, bool bias)
       in_(in),
       hidden_(hidden) {}
 
-RecurrentState RecurrentCell::forward(const Var& x, const RecurrentState& state) {
+Var RecurrentCell::forward(const Var& x, const Var& state) {
   if (x.rank() != 2 || x.size(1) != in_)
     throw ShapeError(name_of(kind_), "x must be (B, " + std::to_string(in_) + ")", {{"x", x}});
-  Var before = join_state(kind_, state, x.size(0), hidden_, x.dtype());
-  Var after = cell_step(kind_, linear(x, weights.weight_ih, weights.bias_ih), before, weights);
-  return {hidden_of(kind_, after),
-          kind_ == CellKind::Lstm ? narrow(after, 1, hidden_, hidden_) : Var()};
+  const Shape shape{x.size(0), parts_of(kind_) * hidden_};
+  if (state.defined() && state.shape() != shape)
+    throw ShapeError(name_of(kind_), "a state must be " + to_string(shape), {{"state", state}});
+  return cell_step(kind_, linear(x, weights.weight_ih, weights.bias_ih),
+                   state.defined() ? state : Var(zeros(shape, x.dtype())), weights);
 }
 
 }  // namespace glim

@@ -11,10 +11,9 @@
 //   weight_ih (gates·H, I)   weight_hh (gates·H, H)   bias_ih, bias_hh (gates·H,)
 //
 // The gradients are in autograd/ops/gru_cell.cpp and lstm_cell.cpp. Every parameter starts uniform
-// on ±1/√H. Within a layer the state is one tensor: h, for an LSTM [h, c].
+// on ±1/√H. The state is one tensor: h, for an LSTM [h, c] along the last axis.
 //
-// Errors: ValueError for sizes below 1, or a c given to a cell that has none; ShapeError, DTypeError
-// for operands that do not fit.
+// Errors: ValueError for sizes below 1; ShapeError, DTypeError for operands that do not fit.
 #pragma once
 
 #include "nn/module.hpp"
@@ -39,11 +38,6 @@ Var cell_step(CellKind kind, const Var& input, const Var& state, const CellWeigh
               const Tensor& valid = {});
 Var hidden_of(CellKind kind, const Var& state);  // (B, parts·H) -> (B, H)
 
-// h and, for an LSTM, c. Of a cell (B, H) each; of a layer (layers·directions, B, H).
-struct RecurrentState {
-  Var h, c;
-};
-
 class RecurrentCell : public Callable<RecurrentCell> {
  public:
   RecurrentCell(CellKind kind, Index in, Index hidden, bool bias = true);
@@ -51,13 +45,10 @@ class RecurrentCell : public Callable<RecurrentCell> {
 
  private:
   friend Callable;
-  // Without a state it starts from zeros.
-  RecurrentState forward(const Var& x, const RecurrentState& state = {});
+  // The state after x (B, I), (B, parts·H). Without one before, it starts from zeros.
+  Var forward(const Var& x, const Var& state = {});
   CellKind kind_;
   Index in_, hidden_;
 };
-
-// [h, c] as one state (B, parts·H), zeros where `state` is empty. Errors as above, named after `kind`.
-Var join_state(CellKind kind, const RecurrentState& state, Index batch, Index hidden, DType dtype);
 
 }  // namespace glim

@@ -69,25 +69,16 @@ Var Recurrent::between_layers(const Var& y) const {
   return dropout(y, options_.dropout, generator().next());
 }
 
-void Recurrent::check(const Var& x, const RecurrentState& initial) const {
+void Recurrent::check(const Var& x, const Var& initial) const {
   if (x.rank() != 3 || x.size(2) != in_ || x.size(1) < 1)
     throw ShapeError(name_of(kind_),
                      "x must be (B, T, " + std::to_string(in_) + ") with T at least 1", {{"x", x}});
-  Shape expected{layers() * directions(), x.size(0), hidden_};
-  for (const Var& v : {initial.h, initial.c})
-    if (v.defined() && v.shape() != expected)
-      throw ShapeError(
-          name_of(kind_),
-          "the initial state must be (layers·directions, B, H), here " + to_string(expected),
-          {{"state", v}});
-}
-
-Var Recurrent::initial_state(const RecurrentState& initial, Index which, Index batch,
-                             DType dtype) const {
-  RecurrentState own;
-  if (initial.h.defined()) own.h = select(initial.h, 0, which);
-  if (initial.c.defined()) own.c = select(initial.c, 0, which);
-  return join_state(kind_, own, batch, hidden_, dtype);
+  Shape expected{layers() * directions(), x.size(0), parts_of(kind_) * hidden_};
+  if (initial.defined() && initial.shape() != expected)
+    throw ShapeError(
+        name_of(kind_),
+        "the initial state must be " + to_string(expected) + ", for each layer and direction",
+        {{"state", initial}});
 }
 
 Recurrent::Run Recurrent::run(const Var& x, Index layer, bool reverse, Var state,
@@ -106,28 +97,27 @@ Recurrent::Run Recurrent::run(const Var& x, Index layer, bool reverse, Var state
   return {outputs, state};
 }
 
-RecurrentOutput Recurrent::forward(const Var& input, const RecurrentState& initial,
-                                   const Tensor& lengths) {
+RecurrentOutput Recurrent::forward(const Var& input, const Var& initial, const Tensor& lengths) {
   check(input, initial);
   Var x = input;
   Index batch = x.size(0), steps = x.size(1);
   Lengths real(kind_, lengths, batch, steps);
-  std::vector<Var> h, c;
+  std::vector<Var> states;
   for (Index layer = 0; layer < layers(); ++layer) {
     if (layer > 0) x = between_layers(x);
     std::vector<Var> outputs(steps * directions());
     for (Index d = 0; d < directions(); ++d) {
-      Var start = initial_state(initial, layer * directions() + d, batch, x.dtype());
+      Var start = initial.defined() ? select(initial, 0, layer * directions() + d)
+                                    : Var(zeros({batch, parts_of(kind_) * hidden_}, x.dtype()));
       auto [own, last] = run(x, layer, d == 1, start, real);
       for (Index t = 0; t < steps; ++t) outputs[t * directions() + d] = own[t];
-      h.push_back(hidden_of(kind_, last));
-      if (kind_ == CellKind::Lstm) c.push_back(narrow(last, 1, hidden_, hidden_));
+      states.push_back(last);
     }
     // (B, T·directions, H) -> (B, T, directions·H)
     x = reshape(concatenate(outputs, 1), {batch, steps, directions() * hidden_});
     if (real.valid.defined()) x = where(unsqueeze(real.valid, 2), x, Var(scalar(0, x.dtype())));
   }
-  return {x, {stack(h, 0), c.empty() ? Var() : stack(c, 0)}};
+  return {x, stack(states, 0)};
 }
 
 }  // namespace glim

@@ -1,7 +1,7 @@
 // Recurrent layers over sequences: RNN (Elman 1990), GRU (Cho et al. 2014), LSTM (Hochreiter &
 // Schmidhuber 1997), as torch.nn.RNN, GRU and LSTM. The step's equations are in nn/recurrent/cell.hpp.
 //
-//   x (B, T, I) -> y (B, T, directions·H)      state (layers·directions, B, H)
+//   x (B, T, I) -> y (B, T, directions·H)      state (layers·directions, B, H), an LSTM's [h, c] (…, B, 2 H)
 //
 // Layer k > 0 reads layer k - 1's y, with dropout in between in training. A second direction reads
 // from the end; its part of y comes after the first's. Parameters, for layer k:
@@ -15,8 +15,7 @@
 //
 // One product projects the inputs of all steps; a step multiplies only the state.
 //
-// Errors: ValueError for sizes below 1, dropout outside [0, 1], a length outside [1, T], a state
-// with c unless it is an LSTM's; ShapeError for x of another shape or without steps, and for a state
+// Errors: ValueError for sizes below 1, dropout outside [0, 1], a length outside [1, T]; ShapeError for x of another shape or without steps, and for a state
 // or lengths that do not fit; DTypeError unless lengths are int64.
 #pragma once
 
@@ -33,7 +32,7 @@ struct RecurrentOptions {
 
 struct RecurrentOutput {
   Var y;
-  RecurrentState state;  // of every layer and direction: layer 0, layer 0 reverse, layer 1, ...
+  Var state;  // of every layer and direction: layer 0, layer 0 reverse, layer 1, ...
 };
 
 class Recurrent : public Callable<Recurrent> {
@@ -50,15 +49,13 @@ class Recurrent : public Callable<Recurrent> {
  private:
   friend Callable;
   // Without an initial state it starts from zeros; without lengths all T steps are real.
-  RecurrentOutput forward(const Var& x, const RecurrentState& initial = {},
-                          const Tensor& lengths = {});
+  RecurrentOutput forward(const Var& x, const Var& initial = {}, const Tensor& lengths = {});
   struct Lengths;
   struct Run {
     std::vector<Var> outputs;  // (B, 1, H) each, in order of time
     Var state;                 // the final one
   };
-  void check(const Var& x, const RecurrentState& initial) const;
-  Var initial_state(const RecurrentState& initial, Index which, Index batch, DType dtype) const;
+  void check(const Var& x, const Var& initial) const;
   Run run(const Var& x, Index layer, bool reverse, Var state, const Lengths& lengths) const;
 
   CellKind kind_;

@@ -8,18 +8,11 @@ namespace {
 
 const char* const kFamily = "layers";
 
-// All of h and c in one number each element, so that every output counts.
-Var joined(const RecurrentState& s) { return s.c.defined() ? concatenate({s.h, s.c}, -1) : s.h; }
-
 void add_cell(LayerCases& c, CellKind kind, const std::string& name, bool bias) {
   c.add(kFamily, "RecurrentCell", std::string(name_of(kind)) + ", " + name, Shape{3, 2}, [=] {
     return subject(std::make_shared<RecurrentCell>(kind, 2, 3, bias),
                    [kind](RecurrentCell& cell, const Var& x) {
-                     RecurrentState start;
-                     start.h = Var(uniform({3, 3}, -1, 1, {4, 1}, kDouble));
-                     if (kind == CellKind::Lstm)
-                       start.c = Var(uniform({3, 3}, -1, 1, {4, 2}, kDouble));
-                     return joined(cell(x, start));
+                     return cell(x, Var(uniform({3, 3 * parts_of(kind)}, -1, 1, {4, 1}, kDouble)));
                    });
   });
 }
@@ -47,14 +40,13 @@ void add_layer(LayerCases& c, CellKind kind, const std::string& suffix) {
             return subject(std::make_shared<Recurrent>(kind, 2, 2, v.options), [=](Recurrent& layer,
                                                                                    const Var& x) {
               Index many = layer.layers() * layer.directions();
-              RecurrentState start;
-              if (v.initial) start.h = Var(uniform({many, 3, 2}, -1, 1, {4, 3}, kDouble));
-              if (v.initial && kind == CellKind::Lstm)
-                start.c = Var(uniform({many, 3, 2}, -1, 1, {4, 4}, kDouble));
+              Var start;
+              if (v.initial)
+                start = Var(uniform({many, 3, 2 * parts_of(kind)}, -1, 1, {4, 3}, kDouble));
               Tensor lengths = v.lengths.empty() ? Tensor() : from_vector(v.lengths, {3});
               RecurrentOutput out = layer(x, start, lengths);
               // The outputs and the final state, as one vector.
-              return concatenate({reshape(out.y, {-1}), reshape(joined(out.state), {-1})}, 0);
+              return concatenate({reshape(out.y, {-1}), reshape(out.state, {-1})}, 0);
             });
           });
 }

@@ -33,15 +33,19 @@ void load(Module& module, const std::string& name, DType dtype) {
 }
 
 struct Inputs {
-  Var x;
-  RecurrentState start;
+  Var x, h, c;
+  // One state, as Glim has it.
+  Var start() const { return c.defined() ? concatenate({h, c}, -1) : h; }
 };
+// torch's two of an LSTM's state.
+Var part(const Var& state, Index i, Index hidden) { return narrow(state, -1, i * hidden, hidden); }
+
 Inputs inputs_of(const std::string& name, DType dtype) {
   auto leaf = [&](const std::string& key) {
     bool has = reference().has(name + "." + key);
     return has ? Var::leaf(reference().get(name + "." + key, dtype)) : Var();
   };
-  return {leaf("x"), {leaf("h0"), leaf("c0")}};
+  return {leaf("x"), leaf("h0"), leaf("c0")};
 }
 
 // Outputs, and the gradients of their products with the upstream ones.
@@ -55,8 +59,7 @@ void compare(Module& module, const std::string& name, DType dtype, const Inputs&
     total = add(total, sum(mul(value, Var(reference().get(name + ".d" + key, dtype)))));
   }
   tape.backward(total);
-  for (auto& [key, var] :
-       {std::pair("dx", in.x), std::pair("dh0", in.start.h), std::pair("dc0", in.start.c)})
+  for (auto& [key, var] : {std::pair("dx", in.x), std::pair("dh0", in.h), std::pair("dc0", in.c)})
     if (var.defined()) {
       INFO(key);
       CHECK(distance(var.grad(), reference().get(name + "." + key)) <= limit);
@@ -96,9 +99,9 @@ TEST_CASE("recurrent cells equal torch's", "[nn][recurrent][reference]") {
         load(cell, name, dtype);
         Inputs in = inputs_of(name, dtype);
         Tape tape;
-        RecurrentState next = cell(in.x, in.start);
-        std::vector<std::pair<std::string, Var>> outputs{{"hn", next.h}};
-        if (kind == "lstm") outputs.emplace_back("cn", next.c);
+        Var next = cell(in.x, in.start());
+        std::vector<std::pair<std::string, Var>> outputs{{"hn", part(next, 0, 4)}};
+        if (kind == "lstm") outputs.emplace_back("cn", part(next, 1, 4));
         compare(cell, name, dtype, in, outputs, tape);
       }
   });
@@ -125,9 +128,10 @@ TEST_CASE("recurrent layers equal torch's, packed sequences among them",
         if (reference().has(name + ".lengths")) lengths = reference().get(name + ".lengths");
         Tape tape;
         auto turned = [&](const Var& v) { return time_first ? transpose(v, 0, 1) : v; };
-        RecurrentOutput out = (*layer)(turned(in.x), in.start, lengths);
-        std::vector<std::pair<std::string, Var>> outputs{{"y", turned(out.y)}, {"hn", out.state.h}};
-        if (kind == "lstm") outputs.emplace_back("cn", out.state.c);
+        RecurrentOutput out = (*layer)(turned(in.x), in.start(), lengths);
+        std::vector<std::pair<std::string, Var>> outputs{{"y", turned(out.y)},
+                                                         {"hn", part(out.state, 0, 4)}};
+        if (kind == "lstm") outputs.emplace_back("cn", part(out.state, 1, 4));
         compare(*layer, name, dtype, in, outputs, tape);
       }
   });
@@ -141,14 +145,14 @@ TEST_CASE("padding never reaches a state", "[nn][recurrent]") {
                                              RecurrentOptions{.layers = 2, .bidirectional = true});
     Tensor lengths = lengths_of({4, 2, 1});
     Tensor x = random({3, 4, 3}, 1);
-    RecurrentOutput plain = (*layer)(Var(x), RecurrentState{}, lengths);
+    RecurrentOutput plain = (*layer)(Var(x), Var(), lengths);
     // Whatever is in the padding, even what is no number.
     Tensor other = x.clone();
     narrow(select(other, 0, 1), 0, 2, 2).fill_(kNaN);
     narrow(select(other, 0, 2), 0, 1, 3).fill_(1e30);
-    RecurrentOutput padded = (*layer)(Var(other), RecurrentState{}, lengths);
+    RecurrentOutput padded = (*layer)(Var(other), Var(), lengths);
     CHECK(same_bits(plain.y.value(), padded.y.value()));
-    CHECK(same_bits(plain.state.h.value(), padded.state.h.value()));
+    CHECK(same_bits(plain.state.value(), padded.state.value()));
     // Outputs there are 0.
     CHECK(max(abs(narrow(select(plain.y.value(), 0, 1), 0, 2, 2))).item() == 0);
     CHECK(max(abs(narrow(select(plain.y.value(), 0, 2), 0, 1, 3))).item() == 0);
@@ -157,7 +161,7 @@ TEST_CASE("padding never reaches a state", "[nn][recurrent]") {
       RecurrentOutput alone = (*layer)(Var(narrow(narrow(x, 0, row, 1), 1, 0, n)));
       CHECK(distance(select(alone.y.value(), 0, 0),
                      narrow(select(plain.y.value(), 0, row), 0, 0, n)) < 1e-6);
-      CHECK(distance(select(alone.state.h.value(), 1, 0), select(plain.state.h.value(), 1, row)) <
+      CHECK(distance(select(alone.state.value(), 1, 0), select(plain.state.value(), 1, row)) <
             1e-6);
     }
   }
@@ -170,18 +174,18 @@ TEST_CASE("padding gets no gradient and sends none", "[nn][recurrent]") {
                                              RecurrentOptions{.bidirectional = true});
     Var x = Var::leaf(random({2, 3, 3}, 2));
     Tape tape;
-    RecurrentOutput out = (*layer)(x, RecurrentState{}, lengths_of({3, 1}));
-    tape.backward(add(sum(out.y), sum(out.state.h)));
+    RecurrentOutput out = (*layer)(x, Var(), lengths_of({3, 1}));
+    tape.backward(add(sum(out.y), sum(out.state)));
     CHECK(max(abs(narrow(select(x.grad(), 0, 1), 0, 1, 2))).item() == 0);
     CHECK(max(abs(narrow(select(x.grad(), 0, 1), 0, 0, 1))).item() > 0);
     Tensor from_all = layer->weights(0).weight_hh.grad().clone();
     layer->zero_grad();
     // The upstream gradient of a padded output does not count.
     Tape again;
-    RecurrentOutput same = (*layer)(x, RecurrentState{}, lengths_of({3, 1}));
+    RecurrentOutput same = (*layer)(x, Var(), lengths_of({3, 1}));
     Tensor up = ones(same.y.shape());
     narrow(select(up, 0, 1), 0, 1, 2).fill_(1e6);
-    again.backward(add(sum(mul(same.y, Var(up))), sum(same.state.h)));
+    again.backward(add(sum(mul(same.y, Var(up))), sum(same.state)));
     CHECK(same_bits(layer->weights(0).weight_hh.grad(), from_all));
   }
 }
@@ -208,7 +212,7 @@ TEST_CASE("a sequence in two halves, the state handed on, equals the whole", "[n
     RecurrentOutput first = (*layer)(Var(narrow(x, 1, 0, 2)));
     RecurrentOutput second = (*layer)(Var(narrow(x, 1, 2, 4)), first.state);
     CHECK(distance(second.y.value(), narrow(whole.y.value(), 1, 2, 4)) < 1e-12);
-    CHECK(distance(second.state.h.value(), whole.state.h.value()) < 1e-12);
+    CHECK(distance(second.state.value(), whole.state.value()) < 1e-12);
   }
 }
 
@@ -246,8 +250,8 @@ TEST_CASE("dropout falls between layers, in training alone", "[nn][recurrent]") 
   CHECK(distance(a.y.value(), b.y.value()) > 1e-3);
   CHECK(min(abs(a.y.value())).item() > 0);  // the last layer's outputs are not dropped
   // The first layer's final state comes before any dropout.
-  CHECK(same_bits(select(a.state.h.value(), 0, 0).contiguous(),
-                  select(b.state.h.value(), 0, 0).contiguous()));
+  CHECK(same_bits(select(a.state.value(), 0, 0).contiguous(),
+                  select(b.state.value(), 0, 0).contiguous()));
 }
 
 TEST_CASE("recurrent layers give the same bits for any number of threads", "[nn][recurrent]") {
@@ -264,7 +268,7 @@ TEST_CASE("recurrent layers give the same bits for any number of threads", "[nn]
       set_num_threads(threads);
       layer->zero_grad();
       Tape tape;
-      RecurrentOutput out = (*layer)(Var(x), RecurrentState{}, from_vector(list, {33}));
+      RecurrentOutput out = (*layer)(Var(x), Var(), from_vector(list, {33}));
       tape.backward(sum(out.y));
       std::vector<Tensor> all{out.y.value()};
       for (const Var& p : layer->parameters()) all.push_back(p.grad().clone());
@@ -306,23 +310,19 @@ TEST_CASE("recurrent layers refuse what does not fit, by name", "[nn][recurrent]
   CHECK_THROWS_AS(gru(Var(zeros({5, 3}))), ShapeError);
   CHECK_THROWS_AS(gru(Var(zeros({2, 5, 4}))), ShapeError);
   CHECK_THROWS_AS(gru(Var(zeros({2, 0, 3}))), ShapeError);
-  CHECK_THROWS_AS(gru(x, RecurrentState{Var(zeros({2, 2, 4})), {}}), ShapeError);
-  CHECK_THROWS_AS(gru(x, RecurrentState{Var(zeros({1, 2, 4})), Var(zeros({1, 2, 4}))}), ValueError);
-  CHECK_THROWS_AS(lstm(x, RecurrentState{Var(zeros({2, 2, 4})), {}}), ValueError);
-  CHECK_THROWS_AS(gru(x, RecurrentState{Var(zeros({1, 2, 4}, DType::Float64)), {}}), DTypeError);
+  CHECK_THROWS_AS(gru(x, Var(zeros({2, 2, 4}))), ShapeError);
+  CHECK_THROWS_AS(lstm(x, Var(zeros({2, 2, 4}))), ShapeError);
+  CHECK_THROWS_AS(gru(x, Var(zeros({1, 2, 4}, DType::Float64))), DTypeError);
   CHECK_THROWS_AS(gru.weights(0, true), IndexError);
   CHECK_THROWS_AS(gru.weights(1), IndexError);
   CHECK_THROWS_AS(RecurrentCell(CellKind::Gru, 3, 4)(x), ShapeError);
-  CHECK_THROWS_AS(RecurrentCell(CellKind::Gru, 3, 4)(Var(zeros({2, 3})),
-                                                     RecurrentState{Var(zeros({1, 4})), {}}),
+  CHECK_THROWS_AS(RecurrentCell(CellKind::Gru, 3, 4)(Var(zeros({2, 3})), Var(zeros({1, 4}))),
                   ShapeError);
 
-  CHECK_THROWS_AS(gru(x, RecurrentState{}, lengths_of({1})), ShapeError);
-  CHECK_THROWS_AS(gru(x, RecurrentState{}, zeros({2})), DTypeError);
+  CHECK_THROWS_AS(gru(x, Var(), lengths_of({1})), ShapeError);
+  CHECK_THROWS_AS(gru(x, Var(), zeros({2})), DTypeError);
   for (Index wrong : {-1, 0, 6}) {
-    std::string text = error_of<ValueError>([&] {
-      gru(x, RecurrentState{}, lengths_of({5, wrong}));
-    });
+    std::string text = error_of<ValueError>([&] { gru(x, Var(), lengths_of({5, wrong})); });
     CHECK(contains(text, "sequence 1 is " + std::to_string(wrong)));
     CHECK(contains(text, "T = 5"));
   }
