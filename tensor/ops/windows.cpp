@@ -25,18 +25,6 @@ Columns inside(const Window& w, Index start, Index extent) {
 // Elements of one piece of work.
 Index pieces_of(Index elements) { return std::max<Index>(1, 16384 / std::max<Index>(1, elements)); }
 
-template <class T>
-struct Image {  // (B, H, W, C) by strides
-  explicit Image(const Tensor& x)
-      : p(x.data<T>()),
-        batch(x.strides()[0]),
-        row(x.strides()[1]),
-        column(x.strides()[2]),
-        channel(x.strides()[3]) {}
-  T* p;
-  Index batch, row, column, channel;
-};
-
 void require_image(const Tensor& x, int rank, std::string_view op) {
   require_floating(x, op);
   if (x.rank() != rank)
@@ -77,16 +65,15 @@ Tensor unfold(const Tensor& x, const Window& rows, const Window& columns, double
   Index h_out = rows.count(height), w_out = columns.count(width);
   Tensor y = empty({x.size(0), h_out, w_out, rows.kernel, columns.kernel, c}, x.dtype());
   if (y.numel() == 0) return y;
+  Tensor from = x.contiguous();
   visit_floating(x.dtype(), [&]<class T>() {
-    Image<T> in(x);
     auto blank = static_cast<T>(fill);
     Index line = w_out * rows.kernel * columns.kernel * c;  // one row of windows
-    // Neighbouring positions are neighbours in memory: a row of a window is one run.
-    bool runs = in.channel == 1 && in.column == c && columns.dilation == 1;
+    bool runs = columns.dilation == 1;                      // a row of a window is one run
     parallel_for(x.size(0) * h_out, pieces_of(line), [&](Index begin, Index end) {
       for (Index r = begin; r < end; ++r) {
         Index top = r % h_out * rows.stride - rows.before;
-        const T* image = in.p + r / h_out * in.batch;
+        const T* image = from.data<T>() + r / h_out * height * width * c;
         T* to = y.data<T>() + r * line;
         for (Index q = 0; q < w_out; ++q) {
           Index left = q * columns.stride - columns.before;
@@ -97,16 +84,14 @@ Tensor unfold(const Tensor& x, const Window& rows, const Window& columns, double
               std::fill_n(to, columns.kernel * c, blank);
               continue;
             }
-            const T* line_of_x = image + h * in.row;
+            const T* line_of_x = image + h * width * c;
             std::fill_n(to, seen.begin * c, blank);
             if (runs) {
               std::copy_n(line_of_x + (left + seen.begin) * c, (seen.end - seen.begin) * c,
                           to + seen.begin * c);
             } else {
-              for (Index j = seen.begin; j < seen.end; ++j) {
-                const T* pixel = line_of_x + (left + j * columns.dilation) * in.column;
-                for (Index k = 0; k < c; ++k) to[j * c + k] = pixel[k * in.channel];
-              }
+              for (Index j = seen.begin; j < seen.end; ++j)
+                std::copy_n(line_of_x + (left + j * columns.dilation) * c, c, to + j * c);
             }
             std::fill_n(to + seen.end * c, (columns.kernel - seen.end) * c, blank);
           }
