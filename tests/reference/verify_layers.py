@@ -75,14 +75,6 @@ def classification(log_probs, target, c):
     return reduce(value * real, real, c["reduction"])
 
 
-def kl(t, c):
-    p = t["target"]
-    value = p * (np.log(np.where(p > 0, p, 1.0)) - t["x"])
-    if c["reduction"] == "batchmean":
-        return value.sum() / len(p)
-    return reduce(value, np.ones_like(value), c["reduction"])
-
-
 def layer(name, t, w, c):
     """y of the case called `name` in layers.safetensors, or None if it has no form here."""
     if name.startswith("linear"):
@@ -106,10 +98,6 @@ def layer(name, t, w, c):
         return attention({**t, **causal}, c)
     if name == "feed_forward":
         return linear(np.maximum(linear(t["x"], w, "linear1."), 0.0), w, "linear2.")
-    if name.startswith("kl_div"):
-        return kl(t, c)
-    if name.startswith("nll"):
-        return classification(t["x"], t["target"], c)
     if name.startswith("cross_entropy"):
         return classification(log_softmax(t["x"]), t["target"], c)
     if name.startswith("mse"):
