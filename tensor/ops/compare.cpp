@@ -1,6 +1,5 @@
 // Comparisons, logic and choice; declared in tensor/ops/elementwise.hpp.
 #include <atomic>
-#include <cmath>
 #include <cstring>
 #include <functional>
 
