@@ -79,7 +79,6 @@ Var QuadraticAttention::forward(const Var& x) {
 std::unique_ptr<QuadraticAttention> attention_from(const Conv2d& conv, double alpha) {
   auto fail = [](const std::string& problem) { throw ValueError("attention_from", problem); };
   const Window &rows = conv.rows(), &columns = conv.columns();
-  if (conv.groups() != 1) fail("the convolution must have one group");
   for (const Window* w : {&rows, &columns}) {
     if (w->kernel % 2 == 0) fail("an even kernel has no pixel in its centre");
     if (w->stride != 1) fail("attention has as many outputs as queries: the stride must be 1");

@@ -3,20 +3,17 @@
 //   Conv1d: y[b, o, t]    = bias[o] + Σ_{c, j}    weight[o, c, j]    x[b, c, t·s + j·d - p]
 //   Conv2d: y[b, o, h, w] = bias[o] + Σ_{c, i, j} weight[o, c, i, j] x[b, c, h·s + i·d - p, ...]
 //
-//   x: (B, C, T) or (B, C, H, W)   weight: (O, C/groups, k) or (O, C/groups, kh, kw)   bias: (O,)
+//   x: (B, C, T) or (B, C, H, W)   weight: (O, C, k) or (O, C, kh, kw)   bias: (O,)
 //   y: (B, O, T') or (B, O, H', W')   T' = ⌊(T + 2p - d (k - 1) - 1)/s⌋ + 1; x is 0 outside
-//
-// The channels are cut into `groups` parts, each with its own kernels.
 //
 // It is unfold (every window as a row), then linear; the gradients are in autograd/ops/windows.cpp
 // and linear.cpp. In memory y has its channels last, which the next convolution reads fastest.
 //
-// Initial values are torch's: weight and bias uniform on ±1/√(C/groups · k) (kaiming_uniform with
+// Initial values are torch's: weight and bias uniform on ±1/√(C · k) (kaiming_uniform with
 // slope √5).
 //
-// Errors: ValueError for sizes that make no convolution (groups that do not divide the channels, a
-// stride below 1, Same with a stride); ShapeError for other ranks or channels, and where no window
-// fits into x.
+// Errors: ValueError for sizes that make no convolution (a stride below 1, Same with a stride); ShapeError
+// for other ranks or channels, and where no window fits into x.
 #pragma once
 
 #include "nn/module.hpp"
@@ -35,18 +32,16 @@ struct Extent2 {
 enum class ConvPadding { Given, Same, Causal };
 
 struct Conv1dOptions {
-  Index stride = 1, padding = 0, dilation = 1, groups = 1;
+  Index stride = 1, padding = 0, dilation = 1;
   bool bias = true;
   ConvPadding mode = ConvPadding::Given;
 };
 struct Conv2dOptions {
   Extent2 stride = 1, padding = 0, dilation = 1;
-  Index groups = 1;
   bool bias = true;
 };
 
 class Conv1d : public Layer {
-  Index groups_;
   Window window_;
 
  public:
@@ -63,14 +58,12 @@ class Conv1d : public Layer {
 };
 
 class Conv2d : public Layer {
-  Index groups_;
   Window rows_, columns_;
 
  public:
   Conv2d(Index in, Index out, Extent2 kernel, const Conv2dOptions& options = {});
   const Window& rows() const { return rows_; }
   const Window& columns() const { return columns_; }
-  Index groups() const { return groups_; }
 
   Param weight, bias;
 

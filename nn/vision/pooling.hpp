@@ -4,13 +4,12 @@
 //   average  y = Σ window / n
 //   n: the window's size, or, without count_include_pad, the positions of it that are in x
 //
-//   x: (B, C, T) or (B, C, H, W)   y: (B, C, T') or (B, C, H', W')
-//   T' = ⌊(T + 2p - d (k - 1) - 1)/s⌋ + 1; the stride is the kernel's size unless given
+//   x: (B, C, H, W)   y: (B, C, H', W')   H' = ⌊(H + 2p - d (k - 1) - 1)/s⌋ + 1
 //
-// Padding counts as -∞ for max, as 0 for average; it is at most half of a window. The adaptive
-// average gives one number for each channel: (B, C, 1) or (B, C, 1, 1).
+// The stride is the kernel's size unless given. Padding counts as -∞ for max, as 0 for average; it is at most half of
+// a window. The average over all of an image is mean(x, {2, 3}).
 //
-// All are compositions: unfold, then gather of the largest or a mean. Their gradients are in
+// Both are compositions: unfold, then gather of the largest or a mean. Their gradients are in
 // autograd/ops/windows.cpp, index.cpp and reduce.cpp.
 //
 // Errors: ShapeError for another rank, or where no window fits; ValueError for a kernel or stride
@@ -21,62 +20,33 @@
 
 namespace glim {
 
-struct MaxPoolOptions {
+struct PoolOptions {
   Extent2 stride = 0;  // 0: the kernel's size
   Extent2 padding = 0, dilation = 1;
-};
-struct AvgPoolOptions {
-  Extent2 stride = 0, padding = 0;
-  bool count_include_pad = true;
+  bool count_include_pad = true;  // of an average
 };
 
-// Windows of an image, or of a sequence as an image of one row: an Extent2 then gives its columns.
 class WindowPool : public Layer {
  protected:
-  WindowPool(int axes, Extent2 kernel, Extent2 stride, Extent2 padding, Extent2 dilation);
+  WindowPool(Extent2 kernel, const PoolOptions& options);
+  Var windows(const Var& x, double fill) const;  // (B, C, H, W) -> (B, H', W', kh·kw, C)
   Window rows_, columns_;
+};
+class MaxPool2d : public WindowPool {
+ public:
+  explicit MaxPool2d(Extent2 kernel, const PoolOptions& o = {}) : WindowPool(kernel, o) {}
 
  private:
   Var forward(const Var& x) override;
-  virtual Var pool(const Var& image) const = 0;
-  int axes_;
 };
-class MaxPool : public WindowPool {
- protected:
-  MaxPool(int axes, Extent2 kernel, const MaxPoolOptions& o)
-      : WindowPool(axes, kernel, o.stride, o.padding, o.dilation) {}
+class AvgPool2d : public WindowPool {
+ public:
+  explicit AvgPool2d(Extent2 kernel, const PoolOptions& o = {})
+      : WindowPool(kernel, o), count_padding_(o.count_include_pad) {}
 
  private:
-  Var pool(const Var& image) const override;
-};
-class AvgPool : public WindowPool {
- protected:
-  AvgPool(int axes, Extent2 kernel, const AvgPoolOptions& o)
-      : WindowPool(axes, kernel, o.stride, o.padding, 1), count_padding_(o.count_include_pad) {}
-
- private:
-  Var pool(const Var& image) const override;
+  Var forward(const Var& x) override;
   bool count_padding_;
-};
-
-struct MaxPool2d : MaxPool {
-  explicit MaxPool2d(Extent2 kernel, const MaxPoolOptions& o = {}) : MaxPool(2, kernel, o) {}
-};
-struct AvgPool2d : AvgPool {
-  explicit AvgPool2d(Extent2 kernel, const AvgPoolOptions& o = {}) : AvgPool(2, kernel, o) {}
-};
-struct MaxPool1d : MaxPool {
-  explicit MaxPool1d(Index kernel, const MaxPoolOptions& o = {}) : MaxPool(1, kernel, o) {}
-};
-struct AvgPool1d : AvgPool {
-  explicit AvgPool1d(Index kernel, const AvgPoolOptions& o = {}) : AvgPool(1, kernel, o) {}
-};
-
-class AdaptiveAvgPool1d : public Layer {  // (B, C, T) -> (B, C, 1)
-  Var forward(const Var& x) override;
-};
-class AdaptiveAvgPool2d : public Layer {  // (B, C, H, W) -> (B, C, 1, 1)
-  Var forward(const Var& x) override;
 };
 
 }  // namespace glim

@@ -38,17 +38,12 @@ def convolve(x, w, c):
     if flat:
         x, c = as_image(x, c)
         weight = weight[:, :, None, :]
-    groups = c.get("groups", 1)
-    seen = windows(x, weight.shape[2:], c, 0.0)
-    parts = zip(np.split(seen, groups, 1), np.split(weight, groups, 0))
-    y = np.concatenate([np.einsum("bchwij,ocij->bohw", s, k) for s, k in parts], 1)
+    y = np.einsum("bchwij,ocij->bohw", windows(x, weight.shape[2:], c, 0.0), weight)
     y = y + w.get("bias", np.zeros(len(weight)))[:, None, None]
     return y[:, :, 0] if flat else y
 
 
 def pool(name, x, c):
-    if name.startswith("adaptive"):
-        return x.mean(tuple(range(2, x.ndim)), keepdims=True)
     flat = x.ndim == 3
     c = {"stride": c["kernel_size"]} | c
     if flat:

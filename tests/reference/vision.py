@@ -36,16 +36,12 @@ def convolutions(ref, draw):
     case("conv1d", (2, 3, 7), (4, 3, 3))
     case("conv1d_stride", (2, 3, 9), (4, 3, 3), stride=2, padding=1)
     case("conv1d_dilation", (2, 3, 9), (2, 3, 3), dilation=2, padding=3)
-    case("conv1d_groups", (2, 6, 5), (4, 3, 2), groups=2)
-    case("conv1d_depthwise", (2, 3, 5), (6, 1, 3), groups=3, padding=1)
     case("conv1d_kernel1", (2, 3, 4), (5, 3, 1))
     case("conv1d_same", (2, 3, 6), (4, 3, 4), padding="same", dilation=1)
     case("conv1d_no_bias", (1, 2, 4), (3, 2, 2), bias=False)
     case("conv2d", (2, 3, 5, 6), (4, 3, 3, 3))
     case("conv2d_padding", (2, 3, 4, 5), (4, 3, 3, 3), padding=1)
     case("conv2d_uneven", (2, 2, 7, 8), (3, 2, 3, 2), stride=(2, 3), padding=(1, 0), dilation=(1, 2))
-    case("conv2d_groups", (2, 4, 5, 5), (6, 2, 2, 3), groups=2, padding=1)
-    case("conv2d_depthwise", (2, 4, 4, 4), (4, 1, 3, 3), groups=4, bias=False)
     case("conv2d_patches", (2, 3, 8, 8), (5, 3, 4, 4), stride=4)
     case("conv2d_kernel1", (2, 3, 2, 3), (5, 3, 1, 1))
     case("conv2d_kernel1_stride", (2, 3, 4, 5), (5, 3, 1, 1), stride=2)
@@ -58,20 +54,14 @@ def pooling(ref, draw):
 
     # Rectified, so that many windows hold several zeros: the first of equals gets the gradient.
     ties = lambda *shape: F.relu(draw.normal(*shape))
-    case("max_pool1d", F.max_pool1d, draw.normal(2, 3, 7), kernel_size=2)
-    case("max_pool1d_ties", F.max_pool1d, ties(2, 3, 8), kernel_size=3, stride=2, padding=1)
     case("max_pool2d", F.max_pool2d, draw.normal(2, 3, 5, 6), kernel_size=2)
     case("max_pool2d_ties", F.max_pool2d, ties(2, 3, 6, 6), kernel_size=3, stride=2, padding=1)
     case("max_pool2d_dilation", F.max_pool2d, draw.normal(1, 2, 6, 7), kernel_size=(2, 3), stride=1,
          dilation=2)
-    case("avg_pool1d", F.avg_pool1d, draw.normal(2, 3, 7), kernel_size=2)
-    case("avg_pool1d_padding", F.avg_pool1d, draw.normal(2, 3, 7), kernel_size=3, stride=2, padding=1)
     case("avg_pool2d", F.avg_pool2d, draw.normal(2, 3, 5, 6), kernel_size=2)
     for count in (True, False):
         case(f"avg_pool2d_padding_{'counts' if count else 'out'}", F.avg_pool2d,
              draw.normal(2, 3, 5, 6), kernel_size=3, stride=2, padding=1, count_include_pad=count)
-    case("adaptive_avg_pool1d", F.adaptive_avg_pool1d, draw.normal(2, 3, 5), output_size=1)
-    case("adaptive_avg_pool2d", F.adaptive_avg_pool2d, draw.normal(2, 3, 4, 5), output_size=1)
 
 
 def turn(x, offset=0, base=10000.0):

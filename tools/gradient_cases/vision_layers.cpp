@@ -23,27 +23,21 @@ void add_convolutions(LayerCases& c) {
   sequence("kernel 1", {2, 2, 3}, 3, 1, {});
   sequence("stride 2, padding 1", {1, 2, 5}, 2, 3, {.stride = 2, .padding = 1});
   sequence("dilation 2, without bias", {1, 2, 6}, 2, 2, {.dilation = 2, .bias = false});
-  sequence("two groups", {2, 4, 4}, 2, 2, {.groups = 2});
   sequence("same, even kernel", {1, 2, 4}, 2, 2, {.mode = ConvPadding::Same});
   sequence("causal", {2, 2, 4}, 2, 3, {.mode = ConvPadding::Causal});
   image("kernel 2", {2, 2, 3, 3}, 2, 2, {});
   image("kernel 3 x 2, padding 1 x 0", {1, 2, 3, 3}, 2, {3, 2}, {.padding = {1, 0}});
   image("patches of 2", {1, 2, 4, 4}, 3, 2, {.stride = 2});
   image("stride and dilation", {1, 1, 5, 6}, 2, 2, {.stride = {1, 2}, .dilation = {2, 1}});
-  image("a group for each channel", {1, 3, 3, 3}, 3, 2, {.groups = 3, .bias = false});
 
-  c.add(f, "MaxPool1d", "kernel 2", Shape{2, 2, 5}, layer<MaxPool1d>(2, MaxPoolOptions{}));
+  c.add(f, "MaxPool2d", "kernel 2", Shape{2, 2, 5, 2}, layer<MaxPool2d>(2));
   c.add(f, "MaxPool2d", "kernel 3, stride 2, padding 1", Shape{1, 2, 4, 5},
-        layer<MaxPool2d>(3, MaxPoolOptions{.stride = 2, .padding = 1}));
+        layer<MaxPool2d>(3, PoolOptions{.stride = 2, .padding = 1}));
   c.add(f, "MaxPool2d", "dilation 2", Shape{1, 1, 4, 3},
-        layer<MaxPool2d>(Extent2(2, 1), MaxPoolOptions{.stride = 1, .dilation = 2}));
-  c.add(f, "AvgPool1d", "kernel 3, stride 1", Shape{2, 2, 4},
-        layer<AvgPool1d>(3, AvgPoolOptions{.stride = 1}));
+        layer<MaxPool2d>(Extent2(2, 1), PoolOptions{.stride = 1, .dilation = 2}));
   for (bool padding : {true, false})
     c.add(f, "AvgPool2d", padding ? "padding counts" : "padding does not count", Shape{1, 2, 3, 4},
-          layer<AvgPool2d>(2, AvgPoolOptions{.padding = 1, .count_include_pad = padding}));
-  c.add(f, "AdaptiveAvgPool1d", "", Shape{2, 3, 4}, layer<AdaptiveAvgPool1d>());
-  c.add(f, "AdaptiveAvgPool2d", "", Shape{2, 3, 2, 4}, layer<AdaptiveAvgPool2d>());
+          layer<AvgPool2d>(2, PoolOptions{.padding = 1, .count_include_pad = padding}));
 }
 
 void add_positions(LayerCases& c) {
