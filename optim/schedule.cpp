@@ -36,11 +36,10 @@ Schedule noam_schedule(Index d_model, Index warmup, double factor) {
   require_rate(factor, "factor");
   if (d_model < 1) throw ValueError("schedule", "d_model must be positive");
   warmup = std::max<Index>(warmup, 1);
-  const double scale = factor / std::sqrt(static_cast<double>(d_model));
   return {"noam: factor " + text(factor) + ", d_model " + std::to_string(d_model) + ", warmup " +
               std::to_string(warmup),
-          warmup, [scale, w = static_cast<double>(warmup)](double s) {
-            return scale * std::min(1 / std::sqrt(s), s * portable::pow(w, -1.5));
+          warmup, [=, d = static_cast<double>(d_model), w = static_cast<double>(warmup)](double s) {
+            return factor / std::sqrt(d) * std::min(1 / std::sqrt(s), s * portable::pow(w, -1.5));
           }};
 }
 
