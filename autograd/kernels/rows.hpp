@@ -61,31 +61,52 @@ T* data_or_null(const Tensor& x, Index offset = 0) {
 }
 inline Tensor contiguous_or_none(const Tensor& x) { return x.defined() ? x.contiguous() : x; }
 
-// Zeros for the sums of pieces of `piece` rows, (pieces, columns), and these sums added up in order.
-inline Tensor sums_by_piece(Index rows, Index piece, Index columns, DType dtype) {
-  return zeros({std::max<Index>(1, (rows + piece - 1) / piece), columns}, dtype);
-}
-inline Tensor sum_of_pieces(const Tensor& sums) {
-  if (!sums.defined()) return sums;
-  if (sums.size(0) == 1) return select(sums, 0, 0);
-  Tensor total = zeros({sums.size(1)}, sums.dtype());
-  visit_floating(sums.dtype(), [&]<class T>() {
-    dispatch<simd::sum_rows<T>>(sums.size(0), sums.size(1), sums.data<T>(), sums.size(1),
-                                total.data<T>());
-  });
-  return total;
-}
+// Sums over rows: zeros that each piece of `piece` rows adds to, and what the pieces add up to in order. Undefined
+// unless wanted.
+struct RowSums {
+  Index piece;
+  Tensor sums;  // (pieces, columns)
+  RowSums(Index rows, Index rows_of_piece, Index columns, DType dtype, bool wanted = true)
+      : piece(rows_of_piece) {
+    if (wanted) sums = zeros({std::max<Index>(1, (rows + piece - 1) / piece), columns}, dtype);
+  }
+  RowSums(const Rows& of, bool wanted)
+      : RowSums(of.count, rows_per_piece(of.columns), of.columns, of.x.dtype(), wanted) {}
+
+  template <class T>
+  T* at(Index row) const {
+    return sums.defined() ? sums.data<T>() + row / piece * sums.size(1) : nullptr;
+  }
+  Tensor total() const {
+    if (!sums.defined()) return sums;
+    if (sums.size(0) == 1) return select(sums, 0, 0);
+    Tensor all = zeros({sums.size(1)}, sums.dtype());
+    visit_floating(sums.dtype(), [&]<class T>() {
+      dispatch<simd::sum_rows<T>>(sums.size(0), sums.size(1), sums.data<T>(), sums.size(1),
+                                  all.data<T>());
+    });
+    return all;
+  }
+};
 
 // Σ over the rows of (..., O), as the gradient of a bias is.
 inline Tensor sum_of_rows(const Tensor& dy) {
   Rows in = rows_of(dy);
-  Index piece = 4 * rows_per_piece(in.columns);
-  Tensor sums = sums_by_piece(in.count, piece, in.columns, dy.dtype());
-  each_piece(dy.dtype(), in.count, piece, [&]<class T>(Index begin, Index end) {
-    dispatch<simd::sum_rows<T>>(end - begin, in.columns, in.at<T>(begin), in.ld,
-                                sums.data<T>() + begin / piece * in.columns);
+  RowSums sums(in.count, 4 * rows_per_piece(in.columns), in.columns, dy.dtype());
+  each_piece(dy.dtype(), in.count, sums.piece, [&]<class T>(Index begin, Index end) {
+    dispatch<simd::sum_rows<T>>(end - begin, in.columns, in.at<T>(begin), in.ld, sums.at<T>(begin));
   });
-  return sum_of_pieces(sums);
+  return sums.total();
+}
+
+// y > 0 ? scale·dy : 0
+inline Tensor relu_grad(const Tensor& y, const Tensor& dy, double scale) {
+  Tensor out = y.contiguous(), dy_flat = dy.contiguous(), dx = empty(dy.shape(), dy.dtype());
+  each_elements(dx, [&]<class T>(Index begin, Index end) {
+    dispatch<simd::relu_grad<T>>(end - begin, out.data<T>() + begin, dy_flat.data<T>() + begin,
+                                 static_cast<T>(scale), dx.data<T>() + begin);
+  });
+  return dx;
 }
 
 // p in [0, 1).

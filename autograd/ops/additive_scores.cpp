@@ -73,14 +73,14 @@ struct AdditiveScores final : Fused {
       return needs_grad(i) ? zeros(shape, dy.dtype()) : Tensor();
     };
     Tensor dquery = gradient(Query, {o.b, o.t, o.a}), dkeys = gradient(Keys, {o.b, o.s, o.a});
-    Tensor dv = needs_grad(V) ? sums_by_piece(o.b, piece, o.a, dy.dtype()) : Tensor();
+    RowSums dv(o.b, piece, o.a, dy.dtype(), needs_grad(V));
     each_piece(de.dtype(), o.b, piece, [&]<class T>(Index begin, Index end) {
       for (Index i = begin; i < end; ++i)
         dispatch<simd::additive_scores_grad<T>>(
             o.tile<T>(i), de.data<T>() + i * o.t * o.s, data_or_null<T>(dquery, i * o.t * o.a),
-            data_or_null<T>(dkeys, i * o.s * o.a), data_or_null<T>(dv, begin / piece * o.a));
+            data_or_null<T>(dkeys, i * o.s * o.a), dv.at<T>(begin));
     });
-    return {{Query, dquery}, {Keys, dkeys}, {V, sum_of_pieces(dv)}};
+    return {{Query, dquery}, {Keys, dkeys}, {V, dv.total()}};
   }
 };
 

@@ -2,12 +2,22 @@
 //
 // i is the position in row-major order; the mask is drawn again from the key, not stored. ValueError
 // unless 0 <= p <= 1; p = 1 gives zeros.
-#include "autograd/kernels/dropout.hpp"
-
+#include "autograd/kernels/rows.hpp"
 #include "autograd/ops.hpp"
 
 namespace glim {
 namespace ops {
+
+// addend + dropout(x), or dropout(x) where addend is undefined, in one pass; p in [0, 1). The mask never exists.
+Tensor dropout_kernel(const Tensor& x, const Tensor& addend, double p, RandomKey key) {
+  Tensor in = x.contiguous(), plus = contiguous_or_none(addend), y = empty(x.shape(), x.dtype());
+  DropSpec spec = drop_spec(p, key);
+  each_elements(y, [&]<class T>(Index begin, Index end) {
+    dispatch<simd::dropout<T>>(spec, begin, end - begin, in.data<T>() + begin,
+                               data_or_null<T>(plus, begin), y.data<T>() + begin);
+  });
+  return y;
+}
 
 struct Dropout final : Unary<Dropout> {
   static constexpr Formula formula{
@@ -17,7 +27,7 @@ struct Dropout final : Unary<Dropout> {
       "Srivastava et al. 2014"};
   Dropout(double probability, RandomKey k) : p(probability), key(k) {}
   Tensor forward(const Tensor& x) {
-    return p == 1 ? zeros(x.shape(), x.dtype()) : kernels::dropout(x, {}, p, key);
+    return p == 1 ? zeros(x.shape(), x.dtype()) : dropout_kernel(x, {}, p, key);
   }
   Var dx(const Var& dy) const { return dropout(dy, p, key); }
   double p;
@@ -32,7 +42,7 @@ struct AddDropout final : Fused {
   Var explicit_form(const Var& x, const Var& h) const { return x + dropout(h, p, key); }
   Grads gradient(const Var& dy) const override { return {{X, dy}, {H, dropout(dy, p, key)}}; }
 
-  Tensor forward(const Tensor& x, const Tensor& h) { return kernels::dropout(h, x, p, key); }
+  Tensor forward(const Tensor& x, const Tensor& h) { return dropout_kernel(h, x, p, key); }
   double p;
   RandomKey key;
 };

@@ -1,9 +1,8 @@
 // Element-wise functions of one tensor; x, y, dx, dy have one shape.
-#include "autograd/kernels/functions.hpp"
-
 #include <cmath>
 #include <numbers>
 
+#include "autograd/kernels/rows.hpp"
 #include "autograd/ops.hpp"
 
 namespace glim {
@@ -78,20 +77,29 @@ struct Clamp final : Unary<Clamp> {
   double low, high;
 };
 
-// ---- with kernels (kernels/functions.hpp) ----
+// ---- with kernels, which take one pass where the rule takes one for each operation ----
+
+// dx from dy and what forward saved: y of tanh and sigmoid, x of silu and gelu.
+Tensor function_grad(Function f, const Var& saved, const Tensor& dy) {
+  Tensor in = saved.value().contiguous(), dy_flat = dy.contiguous();
+  Tensor dx = empty(dy.shape(), dy.dtype());
+  each_elements(dx, [&]<class T>(Index begin, Index end) {
+    dispatch<simd::function_grad<T>>(f, end - begin, in.data<T>() + begin,
+                                     dy_flat.data<T>() + begin, dx.data<T>() + begin);
+  });
+  return dx;
+}
 
 struct Tanh final : OfOutput<Tanh, tanh> {
   static constexpr Formula formula{"tanh", "y = tanh x", {"dx = dy (1 - y²)"}};
   Var dx(const Var& dy) const { return dy * (1 - y() * y()); }
-  Tensor kernel(const Tensor& dy) const { return function_grad(Function::Tanh, y().value(), dy); }
+  Tensor kernel(const Tensor& dy) const { return function_grad(Function::Tanh, y(), dy); }
 };
 
 struct Sigmoid final : OfOutput<Sigmoid, sigmoid> {
   static constexpr Formula formula{"sigmoid", "y = 1/(1 + e^-x)", {"dx = dy y (1 - y)"}};
   Var dx(const Var& dy) const { return dy * y() * (1 - y()); }
-  Tensor kernel(const Tensor& dy) const {
-    return function_grad(Function::Sigmoid, y().value(), dy);
-  }
+  Tensor kernel(const Tensor& dy) const { return function_grad(Function::Sigmoid, y(), dy); }
 };
 
 struct Relu final : OfOutput<Relu, relu> {
@@ -99,11 +107,7 @@ struct Relu final : OfOutput<Relu, relu> {
   Var dx(const Var& dy) const {
     return where(greater(y().value(), 0), dy, Var(scalar(0, dy.dtype())));
   }
-  Tensor kernel(const Tensor& dy) const {
-    Tensor dx = empty(dy.shape(), dy.dtype());
-    relu_grad(dx, y().value(), dy, 1);
-    return dx;
-  }
+  Tensor kernel(const Tensor& dy) const { return relu_grad(y().value(), dy, 1); }
 };
 
 struct Silu final : OfInput<Silu, silu> {
@@ -113,7 +117,7 @@ struct Silu final : OfInput<Silu, silu> {
     Var s = sigmoid(x());
     return dy * s * (1 + x() * (1 - s));
   }
-  Tensor kernel(const Tensor& dy) const { return function_grad(Function::Silu, x().value(), dy); }
+  Tensor kernel(const Tensor& dy) const { return function_grad(Function::Silu, x(), dy); }
 };
 
 struct Gelu final : Unary<Gelu> {
@@ -141,8 +145,7 @@ struct Gelu final : Unary<Gelu> {
     return dy * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * du);
   }
   Tensor kernel(const Tensor& dy) const {
-    return function_grad(form == GeluForm::Erf ? Function::GeluErf : Function::GeluTanh,
-                         x().value(), dy);
+    return function_grad(form == GeluForm::Erf ? Function::GeluErf : Function::GeluTanh, x(), dy);
   }
   GeluForm form;
 };

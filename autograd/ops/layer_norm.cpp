@@ -1,8 +1,7 @@
 // Layer norm over the last axis.      x, y (..., D)      γ, β (D,) or undefined
-#include "autograd/kernels/layer_norm.hpp"
-
 #include <cmath>
 
+#include "autograd/kernels/rows.hpp"
 #include "autograd/ops.hpp"
 #include "tensor/error.hpp"
 #include "tensor/print.hpp"
@@ -41,17 +40,36 @@ struct LayerNorm final : Fused {
   Var sigma_of(const Var& centered) const { return sqrt(row_mean(centered * centered) + eps); }
 
   // ---- the kernel ----
+  // The rule has a tensor for each of its terms. The kernel reads a row once forward and once backward. x̂ never
+  // exists: each row's μ and 1/σ are kept, and x̂ is computed again.
   Tensor forward(const Tensor& x, const Tensor& gamma, const Tensor& beta) {
     save(X, Gamma, Beta);
-    auto [y, mean, inverse_sigma] = kernels::layer_norm(x, gamma, beta, eps);
+    Rows in = rows_of(x);
+    Tensor scale = contiguous_or_none(gamma), shift = contiguous_or_none(beta);
+    Tensor y = empty(x.shape(), x.dtype());
+    Tensor mean = empty({in.count}, x.dtype()), inverse_sigma = empty({in.count}, x.dtype());
+    each_rows(in, [&]<class T>(Index begin, Index end) {
+      dispatch<simd::layer_norm<T>>(end - begin, in.columns, in.at<T>(begin), in.ld,
+                                    data_or_null<T>(scale), data_or_null<T>(shift),
+                                    static_cast<T>(eps), y.data<T>() + begin * in.columns,
+                                    mean.data<T>() + begin, inverse_sigma.data<T>() + begin);
+    });
     keep(mean, inverse_sigma);
     return y;
   }
   Grads fast_gradient(const Var& dy) const override {
-    auto d = kernels::layer_norm_grad(saved(X).value(), saved(Gamma).value(), kept(Mean),
-                                      kept(InverseSigma), dy.value(), needs_grad(X),
-                                      needs_grad(Gamma), needs_grad(Beta));
-    return {{X, d.x}, {Gamma, d.gamma}, {Beta, d.beta}};
+    Rows in = rows_of(saved(X).value()), dy_rows = rows_of(dy.value());
+    Tensor scale = contiguous_or_none(saved(Gamma).value());
+    const Tensor &mean = kept(Mean), &inverse_sigma = kept(InverseSigma);
+    Tensor dx = needs_grad(X) ? empty(dy.shape(), dy.dtype()) : Tensor();
+    RowSums dgamma(in, needs_grad(Gamma)), dbeta(in, needs_grad(Beta));
+    each_rows(in, [&]<class T>(Index begin, Index end) {
+      dispatch<simd::layer_norm_grad<T>>(
+          end - begin, in.columns, in.at<T>(begin), in.ld, data_or_null<T>(scale),
+          mean.data<T>() + begin, inverse_sigma.data<T>() + begin, dy_rows.at<T>(begin), dy_rows.ld,
+          data_or_null<T>(dx, begin * in.columns), dgamma.at<T>(begin), dbeta.at<T>(begin));
+    });
+    return {{X, dx}, {Gamma, dgamma.total()}, {Beta, dbeta.total()}};
   }
 
   double eps;

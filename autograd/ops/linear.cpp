@@ -1,7 +1,7 @@
 // An affine map of rows, alone or as the hidden layer of a feed-forward network.
 //
 //   x: (..., I)   W: (O, I)   b: (O,) or undefined   y: (..., O)
-#include "autograd/kernels/functions.hpp"
+#include "autograd/kernels/rows.hpp"
 #include "autograd/ops.hpp"
 #include "tensor/error.hpp"
 #include "tensor/matmul/matmul.hpp"
@@ -84,10 +84,7 @@ struct LinearRelu final : Affine {
     return product(x, weight, {bias, true, p > 0 ? &drop : nullptr});
   }
   Grads fast_gradient(const Var& dy) const override {
-    const Tensor& y = output().value();
-    Tensor du = empty(y.shape(), y.dtype());
-    relu_grad(du, y, dy.value(), 1 / (1 - p));
-    return affine_gradient(du, true);
+    return affine_gradient(relu_grad(output().value(), dy.value(), 1 / (1 - p)), true);
   }
 
  private:

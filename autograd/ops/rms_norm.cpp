@@ -1,6 +1,5 @@
 // RMS norm over the last axis: layer norm without the mean.      x, y (..., D)      γ (D,) or undefined
-#include "autograd/kernels/rms_norm.hpp"
-
+#include "autograd/kernels/rows.hpp"
 #include "autograd/ops.hpp"
 #include "tensor/error.hpp"
 
@@ -32,16 +31,32 @@ struct RmsNorm final : Fused {
   Var rho_of(const Var& x) const { return sqrt(mean(x * x, {-1}, true) + eps); }
 
   // ---- the kernel ----
+  // As in layer norm's, x̂ never exists: each row's 1/ρ is kept.
   Tensor forward(const Tensor& x, const Tensor& gamma) {
     save(X, Gamma);
-    auto [y, inverse_root] = kernels::rms_norm(x, gamma, eps);
+    Rows in = rows_of(x);
+    Tensor scale = contiguous_or_none(gamma), y = empty(x.shape(), x.dtype());
+    Tensor inverse_root = empty({in.count}, x.dtype());
+    each_rows(in, [&]<class T>(Index begin, Index end) {
+      dispatch<simd::rms_norm<T>>(end - begin, in.columns, in.at<T>(begin), in.ld,
+                                  data_or_null<T>(scale), static_cast<T>(eps),
+                                  y.data<T>() + begin * in.columns, inverse_root.data<T>() + begin);
+    });
     keep(inverse_root);
     return y;
   }
   Grads fast_gradient(const Var& dy) const override {
-    auto d = kernels::rms_norm_grad(saved(X).value(), saved(Gamma).value(), kept(InverseRoot),
-                                    dy.value(), needs_grad(X), needs_grad(Gamma));
-    return {{X, d.x}, {Gamma, d.gamma}};
+    Rows in = rows_of(saved(X).value()), dy_rows = rows_of(dy.value());
+    Tensor scale = contiguous_or_none(saved(Gamma).value());
+    Tensor dx = needs_grad(X) ? empty(dy.shape(), dy.dtype()) : Tensor();
+    RowSums dgamma(in, needs_grad(Gamma));
+    each_rows(in, [&]<class T>(Index begin, Index end) {
+      dispatch<simd::rms_norm_grad<T>>(
+          end - begin, in.columns, in.at<T>(begin), in.ld, data_or_null<T>(scale),
+          kept(InverseRoot).data<T>() + begin, dy_rows.at<T>(begin), dy_rows.ld,
+          data_or_null<T>(dx, begin * in.columns), dgamma.at<T>(begin));
+    });
+    return {{X, dx}, {Gamma, dgamma.total()}};
   }
 
   double eps;

@@ -3,8 +3,7 @@
 //   x, y: (..., T, D)      cos, sin: (T, D/2)
 //
 // A rotation is orthogonal: the gradient is turned back.
-#include "autograd/kernels/rotate_pairs.hpp"
-
+#include "autograd/kernels/rows.hpp"
 #include "autograd/ops.hpp"
 
 namespace glim {
@@ -17,7 +16,24 @@ struct RotatePairs final : Unary<RotatePairs> {
       {"dx = dy turned by -θ"},
       "Su et al. 2021, eq. 15"};
   RotatePairs(Tensor c, Tensor s) : cosine(std::move(c)), sine(std::move(s)) {}
-  Tensor forward(const Tensor& x) { return kernels::rotate_pairs(x, cosine, sine); }
+  Tensor forward(const Tensor& x) {
+    Rows in = rows_of(x);
+    Tensor y = empty(x.shape(), x.dtype()), c = cosine.contiguous(), s = sine.contiguous();
+    Index length = x.size(-2), pairs = in.columns / 2;
+    each_rows(in, [&]<class T>(Index begin, Index end) {
+      for (Index r = begin; r < end; ++r) {
+        const Index position = r % length * pairs;
+        const T *from = in.at<T>(r), *cos = c.data<T>() + position, *sin = s.data<T>() + position;
+        T* to = y.data<T>() + r * in.columns;
+        for (Index i = 0; i < pairs; ++i) {
+          T a = from[2 * i], b = from[2 * i + 1];
+          to[2 * i] = a * cos[i] - b * sin[i];
+          to[2 * i + 1] = a * sin[i] + b * cos[i];
+        }
+      }
+    });
+    return y;
+  }
   Var dx(const Var& dy) const { return rotate_pairs(dy, cosine, neg(sine)); }
   Tensor cosine, sine;
 };

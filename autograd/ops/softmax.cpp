@@ -1,8 +1,7 @@
 // Softmax and its logarithms along one axis (Bridle 1990).
-#include "autograd/kernels/softmax.hpp"
-
 #include <limits>
 
+#include "autograd/kernels/rows.hpp"
 #include "autograd/ops.hpp"
 #include "tensor/ops/reduce.hpp"
 
@@ -11,6 +10,18 @@ namespace ops {
 
 Var softmax_gradient(const Var& y, const Var& dy, int axis) {
   return y * (dy - sum(dy * y, {axis}, true));
+}
+
+// The same over the last axis, in one pass over a row, which writes dx over a copy of dy.
+Tensor softmax_kernel(const Tensor& y, const Tensor& dy) {
+  Rows p = rows_of(y);
+  Tensor dx = dy.contiguous();
+  if (dx.storage() == dy.storage()) dx = dx.clone();
+  each_rows(p, [&]<class T>(Index begin, Index end) {
+    dispatch<simd::softmax_grad<T>>(end - begin, p.columns, p.at<T>(begin), p.ld,
+                                    dx.data<T>() + begin * p.columns, p.columns, T(0));
+  });
+  return dx;
 }
 
 struct Softmax final : Unary<Softmax> {
@@ -23,7 +34,7 @@ struct Softmax final : Unary<Softmax> {
   }
   Var dx(const Var& dy) const { return softmax_gradient(y(), dy, axis); }
   Tensor kernel(const Tensor& dy) const {
-    return axis == dy.rank() - 1 ? kernels::softmax_grad(y().value(), dy)
+    return axis == dy.rank() - 1 ? softmax_kernel(y().value(), dy)
                                  : softmax_gradient(y(), dy, axis).value();
   }
   int axis;
@@ -44,7 +55,7 @@ struct MaskedSoftmax final : Unary<MaskedSoftmax> {
     return softmax(masked, -1);
   }
   Var dx(const Var& dy) const { return softmax_gradient(y(), dy, y().rank() - 1); }
-  Tensor kernel(const Tensor& dy) const { return kernels::softmax_grad(y().value(), dy); }
+  Tensor kernel(const Tensor& dy) const { return softmax_kernel(y().value(), dy); }
   Tensor keep;
 };
 

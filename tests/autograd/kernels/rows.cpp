@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "autograd/kernels/functions.hpp"
+#include "autograd/kernels/rows.hpp"
 #include "autograd/kernels/simd/op_kernels.hpp"
 #include "autograd/ops.hpp"
 #include "autograd/tape.hpp"
@@ -267,13 +267,6 @@ TEST_CASE("the gradient of a bias is added up in pieces of 65,536 elements", "[k
     tape.backward(relu ? linear_relu(x, w, b) : linear(x, w, b), from_vector(dy, {rows, n}));
     CHECK(b.grad().to_vector<float>() == expected);
   }
-}
-
-TEST_CASE("a gradient has the shape and dtype of its value", "[kernels]") {
-  CHECK_THROWS_AS(function_grad(Function::Tanh, ones({2}), ones({3})), ShapeError);
-  CHECK_THROWS_AS(function_grad(Function::GeluErf, ones({2}), ones({2}, DType::Float64)),
-                  DTypeError);
-  CHECK_THROWS_AS(function_grad(Function::Tanh, Tensor(), Tensor()), StateError);
 }
 
 }  // namespace test_kernels_rows
