@@ -36,16 +36,19 @@ AttentionGradients attention_gradients(const Var& query, const Var& key, const V
   Var dvalue = matmul(transpose(dropped(probs)), dcontext);
   Var dprobs = dropped(matmul(dcontext, transpose(value)));
   Var dscores = probs * (dprobs - sum(dprobs * probs, {-1}, true));
-  return {scale * matmul(dscores, key), scale * matmul(transpose(dscores), query), dvalue, dscores};
+  Var dbias = mask.bias.defined() ? sum_to(dscores, mask.bias.shape()) : Var();
+  return {scale * matmul(dscores, key), scale * matmul(transpose(dscores), query), dvalue, dbias};
 }
 
-void require_attention(std::string_view op, DType dtype, bool same_dtypes,
-                       const AttentionMask& mask, const Shape& scores, double dropout_p,
-                       const std::function<void(Error&)>& listed) {
+void require_attention(std::string_view op, std::initializer_list<NamedOperand> operands,
+                       const AttentionMask& mask, const Shape& scores, double dropout_p) {
   const Tensor &keep = mask.keep, &bias = mask.bias.value();
+  const DType dtype = operands.begin()->tensor.dtype();
   auto refuse = [&](auto error) {
-    listed(error);
     throw with_operands(std::move(error), NamedOperand("keep", keep), NamedOperand("bias", bias));
+  };
+  auto of_dtype = [&](const NamedOperand& x) {
+    return !x.tensor.defined() || x.tensor.dtype() == dtype;
   };
   auto fits = [&](const Tensor& m) {
     if (!m.defined()) return true;
@@ -55,11 +58,12 @@ void require_attention(std::string_view op, DType dtype, bool same_dtypes,
     return true;
   };
   if (!(dropout_p >= 0)) throw ValueError("dropout", "the probability lies outside [0, 1]");
-  if (!same_dtypes || !is_floating(dtype) || (bias.defined() && bias.dtype() != dtype) ||
-      (keep.defined() && keep.dtype() != DType::Bool))
-    refuse(DTypeError(op, "needs operands of one floating dtype and a bool keep"));
+  if (!std::all_of(operands.begin(), operands.end(), of_dtype) || !is_floating(dtype) ||
+      (bias.defined() && bias.dtype() != dtype) || (keep.defined() && keep.dtype() != DType::Bool))
+    refuse(DTypeError(op, "needs operands of one floating dtype and a bool keep", operands));
   if (!fits(keep) || !fits(bias))
-    refuse(ShapeError(op, "a mask does not broadcast to the scores " + to_string(scores)));
+    refuse(
+        ShapeError(op, "a mask does not broadcast to the scores " + to_string(scores), operands));
 }
 
 // (B, H, R, C) laid out as (B, R, H, C): joining the heads is then a view. Other ranks row-major.
@@ -69,7 +73,7 @@ Tensor heads_apart(const Shape& batch_dims, Index rows, Index columns, DType dty
   return empty(with_matrix(batch_dims, rows, columns), dtype);
 }
 
-struct Attention final : Fused {
+struct Attention final : AttentionOp {
   static constexpr Formula formula{
       "scaled_dot_product_attention",
       "y = dropout(A) V, A = softmax(S) over kept keys, S = Q Kᵀ/√Dk (+ bias)",
@@ -78,56 +82,37 @@ struct Attention final : Fused {
       "Vaswani et al. 2017, section 3.2.1"};
   static constexpr std::string_view label = "context";
   enum Input { Query, KeyInput, Value, Bias };
-  enum Kept { Probs };
-  Attention(Tensor k, AttentionDropout d) : keep_mask(std::move(k)), drop(d) {}
+  using AttentionOp::AttentionOp;
 
   Var explicit_form(const Var& query, const Var& key, const Var& value, const Var& bias) const {
     return attention_of_heads(query, key, value, {keep_mask, bias}, drop).context;
   }
 
   Grads gradient(const Var& dy) const override {
-    const Var& bias = saved(Bias);
-    auto d = attention_gradients(saved(Query), saved(KeyInput), saved(Value), {keep_mask, bias},
-                                 drop, dy);
-    return {{Query, d.query},
-            {KeyInput, d.key},
-            {Value, d.value},
-            {Bias, bias.defined() ? sum_to(d.bias, bias.shape()) : Var()}};
+    auto d = attention_gradients(saved(Query), saved(KeyInput), saved(Value),
+                                 {keep_mask, saved(Bias)}, drop, dy);
+    return {{Query, d.query}, {KeyInput, d.key}, {Value, d.value}, {Bias, d.bias}};
   }
 
   // ---- the kernel ----
   Tensor forward(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& bias) {
     save(Query, KeyInput, Value, Bias);
     Tensor y = heads_apart(leading(query.shape()), query.size(-2), value.size(-1), query.dtype());
-    keep(attend(attended(query, key, value, bias), y, recorded()));
+    attend({query, key, value}, bias, y);
     return y;
   }
   Grads fast_gradient(const Var& dy) const override {
-    const Tensor &query = saved(Query).value(), &key = saved(KeyInput).value(),
-                 &value = saved(Value).value(), &bias = saved(Bias).value();
-    auto gradient = [&](Input i, const Tensor& of) {
-      return needs_grad(i) ? heads_apart(leading(of.shape()), of.size(-2), of.size(-1), of.dtype())
+    auto gradient = [&](Input i) {
+      return needs_grad(i) ? heads_apart(leading(saved(i).shape()), saved(i).size(-2),
+                                         saved(i).size(-1), dy.dtype())
                            : Tensor();
     };
-    kernels::AttentionGradients d{
-        gradient(Query, query), gradient(KeyInput, key), gradient(Value, value), {}};
-    if (needs_grad(Bias))
-      d.scores =
-          empty(with_matrix(leading(query.shape()), query.size(-2), key.size(-2)), query.dtype());
-    kernels::attention_grad(attended(query, key, value, bias), kept(Probs), dy.value(), d);
-    return {{Query, d.query},
-            {KeyInput, d.key},
-            {Value, d.value},
-            {Bias, d.scores.defined() ? sum_to(d.scores, bias.shape()) : Tensor()}};
+    const Heads d{gradient(Query), gradient(KeyInput), gradient(Value)};
+    Tensor dbias =
+        attend_grad({saved(Query).value(), saved(KeyInput).value(), saved(Value).value()},
+                    saved(Bias).value(), dy.value(), d, needs_grad(Bias));
+    return {{Query, d.query}, {KeyInput, d.key}, {Value, d.value}, {Bias, dbias}};
   }
-
- private:
-  kernels::Attended attended(const Tensor& query, const Tensor& key, const Tensor& value,
-                             const Tensor& bias) const {
-    return {query, key, value, bias, keep_mask, drop.p, drop.key};
-  }
-  Tensor keep_mask;
-  AttentionDropout drop;
 };
 
 }  // namespace ops
@@ -135,16 +120,9 @@ struct Attention final : Fused {
 AttentionResult scaled_dot_product_attention(const Operand& query, const Var& key, const Var& value,
                                              const AttentionMask& mask, double dropout_p,
                                              RandomKey dropout_key, bool need_probs) {
-  auto listed = [&](Error& e) {
-    e.add_operand("query", query->value().kind());
-    e.add_operand("key", key.value().kind());
-    e.add_operand("value", value.value().kind());
-  };
-  auto fail = [&](const std::string& problem) {
-    ShapeError e("attention", problem);
-    listed(e);
-    throw e;
-  };
+  const std::initializer_list<NamedOperand> operands{
+      {"query", query->value()}, {"key", key}, {"value", value}};
+  auto fail = [&](const char* problem) { throw ShapeError("attention", problem, operands); };
   if (query->rank() < 2 || key.rank() < 2 || value.rank() < 2)
     fail("needs query (..., T, Dk), key (..., S, Dk) and value (..., S, Dv)");
   if (query->size(-1) != key.size(-1)) fail("query and key differ in their last axis");
@@ -167,9 +145,8 @@ AttentionResult scaled_dot_product_attention(const Operand& query, const Var& ke
                ? v
                : broadcast_to(v, with_matrix(batch_dims, v.size(-2), v.size(-1)));
   };
-  ops::require_attention("attention", query->dtype(),
-                         key.dtype() == query->dtype() && value.dtype() == query->dtype(), mask,
-                         with_matrix(batch_dims, query->size(-2), key.size(-2)), dropout_p, listed);
+  ops::require_attention("attention", operands, mask,
+                         with_matrix(batch_dims, query->size(-2), key.size(-2)), dropout_p);
   return {
       apply(ops::Attention(mask.keep, drop), spread(query), spread(key), spread(value), mask.bias),
       {}};

@@ -7,6 +7,7 @@
 #include "autograd/kernels/attention.hpp"
 #include "autograd/ops.hpp"
 #include "tensor/error.hpp"
+#include "tensor/ops/reduce.hpp"
 
 namespace glim::ops {
 
@@ -15,36 +16,57 @@ struct AttentionDropout {
   RandomKey key;
 };
 
-// Forward keeps P where a head's is small (T S <= 8192, which the first cache holds) and no larger than the
-// projections around it: reading it is then cheaper than a product and a softmax. For longer sequences P would
-// dominate the memory of the model. With 100 positions of 8 heads of 64 that is 7 % of a step's memory, for
-// 1 to 2 % of its time.
-inline bool keeps_probs(const kernels::Attended& o) {
-  return o.s <= 2 * (o.dk + o.dv) && o.t * o.s <= 8192;
-}
-// Writes context. Returns P, undefined where it is not kept.
-inline Tensor attend(const kernels::Attended& o, const Tensor& context, bool backward_follows) {
-  Tensor probs;
-  if (backward_follows && keeps_probs(o)) probs = empty({o.heads, o.t, o.s}, o.dtype);
-  kernels::attention(o, context, probs);
-  return probs;
-}
-
 AttentionResult attention_of_heads(const Var& query, const Var& key, const Var& value,
                                    const AttentionMask& mask, const AttentionDropout& drop);
 
 struct AttentionGradients {
-  Var query, key, value, bias;  // bias: (..., T, S), before it is summed
+  Var query, key, value, bias;
 };
 AttentionGradients attention_gradients(const Var& query, const Var& key, const Var& value,
                                        const AttentionMask& mask, const AttentionDropout& drop,
                                        const Var& dcontext);
 
-// The options of the kernel. ValueError for a dropout probability below 0; DTypeError unless the
-// operands share a floating dtype with the bias, and keep is bool; ShapeError unless both broadcast to the
-// scores. `listed` adds the operands to an error.
-void require_attention(std::string_view op, DType dtype, bool same_dtypes,
-                       const AttentionMask& mask, const Shape& scores, double dropout_p,
-                       const std::function<void(Error&)>& listed);
+// What the two ops share. Heads are tensors (..., T or S, Dk or Dv) of any strides.
+struct AttentionOp : Fused {
+  AttentionOp(Tensor k, AttentionDropout d) : keep_mask(std::move(k)), drop(d) {}
+
+ protected:
+  struct Heads {
+    Tensor query, key, value;
+  };
+  // Forward keeps P where a head's is small (T S <= 8192, which the first cache holds) and no larger than the
+  // projections around it: reading it is then cheaper than a product and a softmax. For longer sequences P would
+  // dominate the memory of the model. With 100 positions of 8 heads of 64 that is 7 % of a step's memory, for
+  // 1 to 2 % of its time.
+  void attend(const Heads& x, const Tensor& bias, const Tensor& context) {
+    const kernels::Attended o = attended(x, bias);
+    Tensor probs;
+    if (recorded() && o.s <= 2 * (o.dk + o.dv) && o.t * o.s <= 8192)
+      probs = empty({o.heads, o.t, o.s}, o.dtype);
+    kernels::attention(o, context, probs);
+    keep(probs);
+  }
+  // Writes the gradients of the heads, undefined ones not at all. Returns that of the bias if it is wanted.
+  Tensor attend_grad(const Heads& x, const Tensor& bias, const Tensor& dcontext, const Heads& d,
+                     bool bias_wanted) const {
+    const kernels::Attended o = attended(x, bias);
+    Tensor dscores;
+    if (bias_wanted) dscores = empty(with_matrix(o.batch_dims, o.t, o.s), o.dtype);
+    kernels::attention_grad(o, kept(0), dcontext, {d.query, d.key, d.value, dscores});
+    return bias_wanted ? sum_to(dscores, bias.shape()) : dscores;
+  }
+  Tensor keep_mask;
+  AttentionDropout drop;
+
+ private:
+  kernels::Attended attended(const Heads& x, const Tensor& bias) const {
+    return {x.query, x.key, x.value, bias, keep_mask, drop.p, drop.key};
+  }
+};
+
+// ValueError for a dropout probability below 0; DTypeError unless the operands share a floating dtype with the bias,
+// and keep is bool; ShapeError unless both broadcast to the scores.
+void require_attention(std::string_view op, std::initializer_list<NamedOperand> operands,
+                       const AttentionMask& mask, const Shape& scores, double dropout_p);
 
 }  // namespace glim::ops

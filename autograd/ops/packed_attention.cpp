@@ -22,10 +22,10 @@ Var join_heads(const Var& x) {
   return reshape(permute(x, {0, 2, 1, 3}), {x.size(0), x.size(2), x.size(1) * x.size(3)});
 }
 
-struct Heads {
+struct HeadVars {
   Var query, key, value;  // (B, H, T or S, Dh)
 };
-Heads heads_of(const Var& x, const Var& memory, Index heads) {
+HeadVars heads_of(const Var& x, const Var& memory, Index heads) {
   const bool self = !memory.defined();
   const Index d = self ? x.size(2) / 3 : x.size(2);
   auto block = [&](const Var& of, Index i) {
@@ -37,7 +37,7 @@ Heads heads_of(const Var& x, const Var& memory, Index heads) {
 
 AttentionResult composed(const Var& x, const Var& memory, Index heads, const AttentionMask& mask,
                          const AttentionDropout& drop, bool need_probs) {
-  Heads h = heads_of(x, memory, heads);
+  HeadVars h = heads_of(x, memory, heads);
   AttentionResult a =
       scaled_dot_product_attention(named(h.query, "query"), named(h.key, "key"),
                                    named(h.value, "value"), mask, drop.p, drop.key, need_probs);
@@ -45,7 +45,7 @@ AttentionResult composed(const Var& x, const Var& memory, Index heads, const Att
   return a;
 }
 
-struct PackedAttention final : Fused {
+struct PackedAttention final : AttentionOp {
   static constexpr Formula formula{
       "packed_attention",
       "y = [C_1 … C_H], C_h = dropout(P_h) V_h, P_h = softmax(Q_h K_hᵀ/√Dh (+ bias)), "
@@ -55,23 +55,20 @@ struct PackedAttention final : Fused {
       "Vaswani et al. 2017, section 3.2.2"};
   static constexpr std::string_view label = "context";
   enum Input { X, Memory, Bias };
-  enum Kept { Probs };
-  PackedAttention(Index h, Tensor k, AttentionDropout d)
-      : count(h), keep_mask(std::move(k)), drop(d) {}
+  PackedAttention(Index h, Tensor k, AttentionDropout d) : AttentionOp(std::move(k), d), count(h) {}
 
   Var explicit_form(const Var& x, const Var& memory, const Var& bias) const {
     return composed(x, memory, count, {keep_mask, bias}, drop, false).context;
   }
 
   Grads gradient(const Var& dy) const override {
-    const Var &x = saved(X), &memory = saved(Memory), &bias = saved(Bias);
-    Heads h = heads_of(x, memory, count);
-    auto d = attention_gradients(h.query, h.key, h.value, {keep_mask, bias}, drop,
+    const Var& memory = saved(Memory);
+    auto h = heads_of(saved(X), memory, count);
+    auto d = attention_gradients(h.query, h.key, h.value, {keep_mask, saved(Bias)}, drop,
                                  split_heads(dy, count));
     Var dq = join_heads(d.query), dk = join_heads(d.key), dv = join_heads(d.value);
-    Var dbias = bias.defined() ? sum_to(d.bias, bias.shape()) : Var();
-    if (!memory.defined()) return {{X, concatenate({dq, dk, dv}, 2)}, {Bias, dbias}};
-    return {{X, dq}, {Memory, concatenate({dk, dv}, 2)}, {Bias, dbias}};
+    if (!memory.defined()) return {{X, concatenate({dq, dk, dv}, 2)}, {Bias, d.bias}};
+    return {{X, dq}, {Memory, concatenate({dk, dv}, 2)}, {Bias, d.bias}};
   }
 
   // ---- the kernel ----
@@ -79,38 +76,25 @@ struct PackedAttention final : Fused {
     save(X, Memory, Bias);
     const Index d = memory.defined() ? x.size(2) : x.size(2) / 3;
     Tensor y = empty({x.size(0), x.size(1), d}, x.dtype());
-    keep(attend(attended(x, memory, bias), block(y, 0, 1), recorded()));
+    attend(blocks(x, memory, memory.defined()), bias, block(y, 0, 1));
     return y;
   }
   Grads fast_gradient(const Var& dy) const override {
-    const Tensor &x = saved(X).value(), &memory = saved(Memory).value(),
-                 &bias = saved(Bias).value();
+    const Tensor &x = saved(X).value(), &memory = saved(Memory).value();
     auto like = [&](Input i, const Tensor& of) {
-      return of.defined() && needs_grad(i) ? empty(of.shape(), of.dtype()) : Tensor();
+      return needs_grad(i) ? empty(of.shape(), of.dtype()) : Tensor();
     };
     Tensor dx = like(X, x), dmemory = like(Memory, memory);
     const bool to_memory = memory.defined();
-    auto [dquery, dkey, dvalue] = blocks(dx, dmemory, to_memory);
-    Tensor dscores;
-    if (needs_grad(Bias))
-      dscores = empty({x.size(0), count, x.size(1), (to_memory ? memory : x).size(1)}, x.dtype());
-    kernels::attention_grad(attended(x, memory, bias), kept(Probs), block(dy.value(), 0, 1),
-                            {dquery, dkey, dvalue, dscores});
-    return {{X, dx},
-            {Memory, dmemory},
-            {Bias, dscores.defined() ? sum_to(dscores, bias.shape()) : Tensor()}};
+    Tensor dbias =
+        attend_grad(blocks(x, memory, to_memory), saved(Bias).value(), block(dy.value(), 0, 1),
+                    blocks(dx, dmemory, to_memory), needs_grad(Bias));
+    return {{X, dx}, {Memory, dmemory}, {Bias, dbias}};
   }
 
  private:
-  kernels::Attended attended(const Tensor& x, const Tensor& memory, const Tensor& bias) const {
-    auto [query, key, value] = blocks(x, memory, memory.defined());
-    return {query, key, value, bias, keep_mask, drop.p, drop.key};
-  }
-  struct Blocks {
-    Tensor query, key, value;
-  };
   // Of x and memory, or of their gradients.
-  Blocks blocks(const Tensor& x, const Tensor& memory, bool to_memory) const {
+  Heads blocks(const Tensor& x, const Tensor& memory, bool to_memory) const {
     if (to_memory) return {block(x, 0, 1), block(memory, 0, 2), block(memory, 1, 2)};
     return {block(x, 0, 3), block(x, 1, 3), block(x, 2, 3)};
   }
@@ -125,8 +109,6 @@ struct PackedAttention final : Fused {
   }
 
   Index count;
-  Tensor keep_mask;
-  AttentionDropout drop;
 };
 
 }  // namespace ops
@@ -134,14 +116,9 @@ struct PackedAttention final : Fused {
 AttentionResult packed_attention(const Operand& x, const Var& memory, Index heads,
                                  const AttentionMask& mask, double dropout_p, RandomKey dropout_key,
                                  bool need_probs) {
-  auto listed = [&](Error& e) {
-    e.add_operand("x", x->value().kind());
-    e.add_operand("memory", memory.value().kind());
-  };
+  const std::initializer_list<NamedOperand> operands{{"x", x->value()}, {"memory", memory}};
   auto fail = [&](const std::string& problem) {
-    ShapeError e("packed_attention", problem);
-    listed(e);
-    throw e;
+    throw ShapeError("packed_attention", problem, operands);
   };
   if (heads < 1)
     throw ValueError("packed_attention", "needs at least one head, got " + std::to_string(heads));
@@ -159,9 +136,9 @@ AttentionResult packed_attention(const Operand& x, const Var& memory, Index head
   ops::AttentionDropout drop{dropout_p, dropout_key};
   if (need_probs || dropout_p >= 1)  // as in scaled_dot_product_attention
     return ops::composed(x, memory, heads, mask, drop, need_probs);
-  ops::require_attention("packed_attention", x->dtype(), self || memory.dtype() == x->dtype(), mask,
+  ops::require_attention("packed_attention", operands, mask,
                          {x->size(0), heads, x->size(1), self ? x->size(1) : memory.size(1)},
-                         dropout_p, listed);
+                         dropout_p);
   return {apply(ops::PackedAttention(heads, mask.keep, drop), x, memory, mask.bias), {}};
 }
 
