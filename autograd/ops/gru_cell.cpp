@@ -22,7 +22,7 @@ struct GruGates {
   }
 };
 
-struct GruCell final : Fused {
+struct GruCell final : CellOp {
   static constexpr Formula formula{
       "gru_cell",
       "y = (1 - z) c + z h; r = sigmoid(i_r + g_r), z = sigmoid(i_z + g_z), c = tanh(i_c + r g_c)",
@@ -31,50 +31,48 @@ struct GruCell final : Fused {
        "dg = [a_r, a_z, a_c r]", "dh = dy z"},
       "Cho et al. 2014"};
   enum Input { I, G, H };
-  explicit GruCell(Tensor l) : valid(std::move(l)) {}
+  using CellOp::CellOp;
 
   Var explicit_form(const Var& i, const Var& g, const Var& h) const {
     auto [r, z, c, g_c] = GruGates(i, g);
-    return where_valid(valid, c + z * (h - c), h);
+    return where_valid(c + z * (h - c), h);
   }
 
   Grads gradient(const Var& dy) const override {
     const Var& h = saved(H);
     auto [r, z, c, g_c] = GruGates(saved(I), saved(G));
-    Var dy_valid = zero_unless_valid(valid, dy);
+    Var dy_valid = zero_unless_valid(dy);
     Var a_c = dy_valid * (1 - z) * (1 - c * c);
     Var a_z = dy_valid * (h - c) * z * (1 - z);
     Var a_r = a_c * g_c * r * (1 - r);
     return {{I, concatenate({a_r, a_z, a_c}, 1)},
             {G, concatenate({a_r, a_z, a_c * r}, 1)},
-            {H, where_valid(valid, dy * z, dy)}};
+            {H, where_valid(dy * z, dy)}};
   }
 
   // ---- the kernel ----
   Tensor forward(const Tensor& i, const Tensor& g, const Tensor& h) {
     save(I, G, H);
-    CellOperands cell(i, g, h, valid, 3);
     Tensor y = empty(h.shape(), h.dtype());
-    cell.each_cells([&]<class T>(const CellRows<T>& rows, Index begin) {
+    each_cells(i, g, h, 3, [&]<class T>(const CellRows<T>& rows, Index begin) {
       dispatch<simd::gru<T>>(rows, from_row<T>(y, begin));
     });
     return y;
   }
   Grads fast_gradient(const Var& dy) const override {
-    CellOperands cell(saved(I).value(), saved(G).value(), saved(H).value(), valid, 3);
     Rows dy_rows = rows_of(dy.value());
     auto gradient = [&](Input i) {
       return needs_grad(i) ? empty(saved(i).shape(), dy.dtype()) : Tensor();
     };
     Tensor di = gradient(I), dg = gradient(G), dh = gradient(H);
-    cell.each_cells([&]<class T>(const CellRows<T>& rows, Index begin) {
-      dispatch<simd::gru_grad<T>>(rows, {dy_rows.at<T>(begin), dy_rows.ld}, from_row<T>(di, begin),
-                                  from_row<T>(dg, begin), from_row<T>(dh, begin));
-    });
+    each_cells(saved(I).value(), saved(G).value(), saved(H).value(), 3,
+               [&]<class T>(const CellRows<T>& rows, Index begin) {
+                 dispatch<simd::gru_grad<T>>(rows, {dy_rows.at<T>(begin), dy_rows.ld},
+                                             from_row<T>(di, begin), from_row<T>(dg, begin),
+                                             from_row<T>(dh, begin));
+               });
     return {{I, di}, {G, dg}, {H, dh}};
   }
-
-  Tensor valid;
 };
 
 }  // namespace ops

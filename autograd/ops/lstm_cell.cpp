@@ -27,7 +27,7 @@ struct LstmGates {
   }
 };
 
-struct LstmCell final : Fused {
+struct LstmCell final : CellOp {
   static constexpr Formula formula{
       "lstm_cell",
       "y = [o tanh(c'), c'], c' = f c + i u; i = sigmoid(a_i), f = sigmoid(a_f), u = tanh(a_u), "
@@ -37,54 +37,50 @@ struct LstmCell final : Fused {
        "d(hidden) = da", "d(state) = [0, δ f]"},
       "Hochreiter & Schmidhuber 1997"};
   enum Input { InputGates, Hidden, State };
-  explicit LstmCell(Tensor l) : valid(std::move(l)) {}
+  using CellOp::CellOp;
 
   Var explicit_form(const Var& input, const Var& hidden, const Var& state) const {
     LstmGates g(input, hidden, state);
     Var h = named(g.o * tanh(g.next_c), "hidden");
-    return where_valid(valid, concatenate({h, g.next_c}, 1), state);
+    return where_valid(concatenate({h, g.next_c}, 1), state);
   }
 
   Grads gradient(const Var& dy) const override {
     const Var& state = saved(State);
     auto [i, f, u, o, c, next_c] = LstmGates(saved(InputGates), saved(Hidden), state);
     const Index n = state.size(1) / 2;
-    Var dy_valid = zero_unless_valid(valid, dy), dh = narrow(dy_valid, 1, 0, n), t = tanh(next_c);
+    Var dy_valid = zero_unless_valid(dy), dh = narrow(dy_valid, 1, 0, n), t = tanh(next_c);
     Var delta = narrow(dy_valid, 1, n, n) + dh * o * (1 - t * t);
     Var da = concatenate({delta * u * i * (1 - i), delta * c * f * (1 - f), delta * i * (1 - u * u),
                           dh * t * o * (1 - o)},
                          1);
     Var dstate = concatenate({zeros(dh.shape(), dh.dtype()), delta * f}, 1);
-    return {{InputGates, da}, {Hidden, da}, {State, where_valid(valid, dstate, dy)}};
+    return {{InputGates, da}, {Hidden, da}, {State, where_valid(dstate, dy)}};
   }
 
   // ---- the kernel ----
   Tensor forward(const Tensor& input, const Tensor& hidden, const Tensor& state) {
     save(InputGates, Hidden, State);
-    CellOperands cell(input, hidden, state, valid, 4);
     Tensor y = empty(state.shape(), state.dtype());
-    cell.each_cells([&]<class T>(const CellRows<T>& rows, Index begin) {
+    each_cells(input, hidden, state, 4, [&]<class T>(const CellRows<T>& rows, Index begin) {
       dispatch<simd::lstm<T>>(rows, from_row<T>(y, begin));
     });
     return y;
   }
   Grads fast_gradient(const Var& dy) const override {
-    CellOperands cell(saved(InputGates).value(), saved(Hidden).value(), saved(State).value(), valid,
-                      4);
     Rows dy_rows = rows_of(dy.value());
     auto like = [&](bool wanted, Input i) {
       return wanted ? empty(saved(i).shape(), dy.dtype()) : Tensor();
     };
     Tensor da = like(needs_grad(InputGates) || needs_grad(Hidden), InputGates);
     Tensor dstate = like(needs_grad(State), State);
-    cell.each_cells([&]<class T>(const CellRows<T>& rows, Index begin) {
-      dispatch<simd::lstm_grad<T>>(rows, {dy_rows.at<T>(begin), dy_rows.ld}, from_row<T>(da, begin),
-                                   from_row<T>(dstate, begin));
-    });
+    each_cells(saved(InputGates).value(), saved(Hidden).value(), saved(State).value(), 4,
+               [&]<class T>(const CellRows<T>& rows, Index begin) {
+                 dispatch<simd::lstm_grad<T>>(rows, {dy_rows.at<T>(begin), dy_rows.ld},
+                                              from_row<T>(da, begin), from_row<T>(dstate, begin));
+               });
     return {{InputGates, da}, {Hidden, da}, {State, dstate}};
   }
-
-  Tensor valid;
 };
 
 }  // namespace ops

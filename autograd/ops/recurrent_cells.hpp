@@ -1,7 +1,7 @@
-// Shared by the steps of recurrent cells: checks, and rows that keep their state.
+// Shared by the steps of recurrent cells: checks, rows that keep their state, and rows for the kernels.
 #pragma once
 
-#include "autograd/kernels/recurrent_cells.hpp"
+#include "autograd/kernels/rows.hpp"
 #include "autograd/ops.hpp"
 #include "tensor/error.hpp"
 
@@ -30,12 +30,38 @@ inline void check_cell(std::string_view op, const Var& input, const Var& hidden,
     throw named_operands(DTypeError(op, "needs operands of one floating dtype and a bool valid"));
 }
 
-// valid ? next : state, row by row; without valid all rows go on.
-inline Var where_valid(const Tensor& valid, const Var& next, const Var& state) {
-  return valid.defined() ? where(unsqueeze(valid, 1), next, state) : next;
-}
-inline Var zero_unless_valid(const Tensor& valid, const Var& x) {
-  return where_valid(valid, x, scalar(0, x.dtype()));
-}
+struct CellOp : Fused {
+  explicit CellOp(Tensor v) : valid(std::move(v)) {}
+
+ protected:
+  // valid ? next : state, row by row; without valid all rows go on.
+  Var where_valid(const Var& next, const Var& state) const {
+    return valid.defined() ? where(unsqueeze(valid, 1), next, state) : next;
+  }
+  Var zero_unless_valid(const Var& x) const { return where_valid(x, scalar(0, x.dtype())); }
+
+  // The kernels compute all gates of a row in one pass, and compute them again in backward. Calls f(rows, begin) for
+  // the rows from `begin` on of each piece of work.
+  template <class F>
+  void each_cells(const Tensor& input, const Tensor& hidden, const Tensor& state, Index gates,
+                  const F& f) const {
+    const Rows input_rows = rows_of(input), hidden_rows = rows_of(hidden),
+               state_rows = rows_of(state);
+    const Tensor flat_valid = contiguous_or_none(valid);
+    each_rows(input_rows, [&]<class T>(Index begin, Index end) {
+      auto from = [&](const Rows& r) { return RowsAt<T>{r.at<T>(begin), r.ld}; };
+      f(CellRows<T>{end - begin, input.size(1) / gates, from(input_rows), from(hidden_rows),
+                    from(state_rows), data_or_null<bool>(flat_valid, begin)},
+        begin);
+    });
+  }
+  // x's rows from `begin` on, or null.
+  template <class T>
+  static T* from_row(const Tensor& x, Index begin) {
+    return data_or_null<T>(x, x.defined() ? begin * x.size(1) : 0);
+  }
+
+  Tensor valid;
+};
 
 }  // namespace glim
