@@ -57,61 +57,58 @@ struct Registered {
   static inline const bool done = register_formula(OpT::formula);
 };
 
-// op.forward on operands in a list, whether it takes them one by one or as one.
+// op.forward on the values of operands, which it takes one by one or as a list.
 template <class OpT, std::size_t... K>
-Tensor forward_of(OpT& op, const std::vector<Tensor>& x, std::index_sequence<K...>) {
-  return op.forward(x[K]...);
+Tensor forward_of(OpT& op, const Var* const* x, std::size_t, std::index_sequence<K...>) {
+  return op.forward(x[K]->value()...);
 }
 struct AsList {};
 template <class OpT>
-Tensor forward_of(OpT& op, const std::vector<Tensor>& x, AsList) {
-  return op.forward(x);
+Tensor forward_of(OpT& op, const Var* const* x, std::size_t count, AsList) {
+  std::vector<Tensor> values;
+  for (std::size_t k = 0; k < count; ++k) values.push_back(x[k]->value());
+  return op.forward(values);
+}
+inline std::vector<const Var*> pointers_to(const std::vector<Var>& list) {
+  std::vector<const Var*> pointers;
+  for (const Var& v : list) pointers.push_back(&v);
+  return pointers;
 }
 
-template <class OpT, class Forward, class Operands>
+template <class OpT, class Operands>
 Var apply_list(const Where& where, OpT& op, const Var* const* inputs, std::size_t count,
-               const Forward& forward, Operands operands);
+               Operands operands);
 
-// As apply_list, keeping what is needed to run the op again: rare, so out of the common path.
-template <class OpT, class Forward, class Operands>
-[[gnu::cold, gnu::noinline]] Var recorded_to_replay(const Engine::Recorder& recorder,
-                                                    const Where& where, OpT& op, std::size_t count,
-                                                    const Forward& forward, Operands operands) {
+// How to apply the op to other operands: rare, so out of the common path.
+template <class OpT, class Operands>
+[[gnu::cold, gnu::noinline]] RunAgain again(const OpT& op, const Where& where, std::size_t count,
+                                            Operands operands) {
   OpT before = op;
   Engine::Recorder::unrecorded(before);
-  Tensor y = forward();
-  auto run = [before = std::move(before), where, count, operands](const std::vector<Var>& x) {
+  return [before = std::move(before), where, count, operands](const std::vector<Var>& x) {
     if (x.size() != count)
       throw ValueError(OpT::formula.op, "has " + std::to_string(count) +
                                             " operands, and is run again on " +
                                             std::to_string(x.size()));
     OpT fresh = before;
-    std::vector<const Var*> list;
-    std::vector<Tensor> values;
-    for (const Var& v : x) {
-      list.push_back(&v);
-      values.push_back(v.value());
-    }
-    // Of one type, however often the op is run again.
-    const std::function<Tensor()> once_more = [&] { return forward_of(fresh, values, operands); };
-    return apply_list(where, fresh, list.data(), count, once_more, operands);
+    return apply_list(where, fresh, pointers_to(x).data(), count, operands);
   };
-  return recorder.record(std::make_unique<OpT>(std::move(op)), std::move(y), std::move(run));
 }
 
-template <class OpT, class Forward, class Operands>
+template <class OpT, class Operands>
 Var apply_list(const Where& where, OpT& op, const Var* const* inputs, std::size_t count,
-               const Forward& forward, Operands operands) {
+               Operands operands) {
   (void)Registered<OpT>::done;
   static_assert(std::is_nothrow_move_constructible_v<OpT>,
                 "an op is moved onto the tape, not copied");
   Engine::Recorder recorder(op, OpT::formula, inputs, count, where);
   try {
+    RunAgain run;
     if (recorder.replays()) [[unlikely]]
-      return recorded_to_replay(recorder, where, op, count, forward, operands);
-    Tensor y = forward();
+      run = again(op, where, count, operands);
+    Tensor y = forward_of(op, inputs, count, operands);
     if (!recorder.active()) return recorder.constant(std::move(y));
-    return recorder.record(std::make_unique<OpT>(std::move(op)), std::move(y));
+    return recorder.record(std::make_unique<OpT>(std::move(op)), std::move(y), std::move(run));
   } catch (Error& e) {
     recorder.annotate(e);
     throw;
@@ -129,10 +126,8 @@ Var apply(OpT op, const Operand& first, const Inputs&... rest) {
       return op.explicit_form(*first, rest...);
     }
   const Var* list[] = {&*first, &rest...};
-  Var y = detail::apply_list(
-      where, op, list, 1 + sizeof...(rest),
-      [&] { return op.forward(first->value(), rest.value()...); },
-      std::make_index_sequence<1 + sizeof...(rest)>());
+  Var y = detail::apply_list(where, op, list, 1 + sizeof...(rest),
+                             std::make_index_sequence<1 + sizeof...(rest)>());
   if constexpr (requires { OpT::label; })
     return named(std::move(y), OpT::label);
   else
@@ -141,15 +136,8 @@ Var apply(OpT op, const Operand& first, const Inputs&... rest) {
 // The same for any number of inputs.
 template <class OpT>
 Var apply(OpT op, const Operands& inputs) {
-  std::vector<const Var*> list;
-  std::vector<Tensor> values;
-  for (const Var& v : *inputs) {
-    list.push_back(&v);
-    values.push_back(v.value());
-  }
-  return detail::apply_list(
-      inputs.where(), op, list.data(), list.size(), [&] { return op.forward(values); },
-      detail::AsList());
+  return detail::apply_list(inputs.where(), op, detail::pointers_to(*inputs).data(), inputs->size(),
+                            detail::AsList());
 }
 
 }  // namespace glim

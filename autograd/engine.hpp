@@ -18,6 +18,8 @@ namespace glim {
 
 class Tape;
 class Error;
+// Applies an op again to other operands.
+using RunAgain = std::function<Var(const std::vector<Var>&)>;
 struct Flow;
 struct Backward;
 
@@ -74,16 +76,15 @@ class Engine {
   Tape* open_before_;
 };
 
-// Applies an op again to other operands.
-using RunAgain = std::function<Var(const std::vector<Var>&)>;
-
 // One forward pass of one op: finds out whether to record, and adds places to errors.
 class Engine::Recorder {
  public:
   Recorder(Op& op, const Formula& formula, const Var* const* inputs, std::size_t count,
            const Where& where);
   bool active() const { return active_; }
-  bool replays() const { return replays_; }  // active, and an observer wants to run ops again
+  bool replays() const {
+    return replays_;
+  }  // active, on a tape that keeps how to compute values again
   // Puts the op on the tape and returns its result as a Var.
   Var record(std::unique_ptr<Op> op, Tensor y, RunAgain run = {}) const;
   Var constant(Tensor y) const;  // nothing to record

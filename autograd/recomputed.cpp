@@ -77,11 +77,9 @@ class Engine::Region final : public Op {
       o.recorded(number, value);
     });
     if (!tape.replays_) return result;
-    std::vector<Var> operands;
-    for (int input : inputs) operands.push_back(tape.value(input));
-    notify(tape, [&](Observer& o) {
-      if (o.wants_replay()) o.recorded_replay(number, {operands, value, {}});
-    });
+    Replay& kept = *(tape.nodes_[number].replay = std::make_unique<Replay>());
+    for (int input : inputs) kept.operands.push_back(tape.value(input));
+    kept.value = value;
     return result;
   }
 

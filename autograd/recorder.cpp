@@ -31,7 +31,6 @@ Engine::Recorder::Recorder(Op& op, const Formula& formula, const Var* const* inp
     throw;
   }
   if (active_) op.inputs_ = inputs_;
-  if (tape->observers_.empty()) return;
   replays_ = active_ && tape->replays_;
   notify(*tape, [&](Observer& o) { o.op_started(0); });
 }
@@ -75,13 +74,13 @@ Var Engine::Recorder::record(std::unique_ptr<Op> op, Tensor y, RunAgain run) con
   Var result(std::move(y));
   const int number = add_node(tape, std::move(op), formula_, std::move(inputs), where_, result);
   if (Op& own = *tape.nodes_[number].op; own.wants_output_) own.save_value(Op::kOutput, result);
+  if (replays_) {
+    Replay& kept = *(tape.nodes_[number].replay = std::make_unique<Replay>());
+    for (std::size_t i = 0; i < count_; ++i) kept.operands.push_back(*inputs_[i]);
+    kept.value = result.value();
+    kept.run = std::move(run);
+  }
   notify(tape, [&](Observer& o) { o.recorded(number, result.value()); });
-  if (!replays_) return result;
-  std::vector<Var> operands;
-  for (std::size_t i = 0; i < count_; ++i) operands.push_back(*inputs_[i]);
-  notify(tape, [&](Observer& o) {
-    if (o.wants_replay()) o.recorded_replay(number, {operands, result.value(), run});
-  });
   return result;
 }
 

@@ -36,10 +36,9 @@ struct Tape::Spare {
 thread_local bool Tape::Spare::gone = false;
 static constexpr std::size_t kMostSpare = std::size_t{1} << 16;
 
-Tape::Tape(TapeOptions options) : id_(next_tape++), outer_(open_tape) {
+Tape::Tape(TapeOptions options) : replays_(options.replay), id_(next_tape++), outer_(open_tape) {
   if (options.profile) find_or_add<Profiler>();
   if (options.check_finite) find_or_add<FiniteCheck>();
-  if (options.replay) find_or_add<Replayer>();
   open_tape = this;
   if (!Spare::gone) static_cast<TapeLists&>(*this) = std::exchange(Spare::get().lists, {});
 }
@@ -258,10 +257,7 @@ std::vector<Var> Tape::grad(const Var& y, const std::vector<Var>& xs, const Tens
 
 // ---- observers ----
 
-void Tape::observe(Observer& observer) {
-  observers_.push_back(&observer);
-  replays_ = replays_ || observer.wants_replay();
-}
+void Tape::observe(Observer& observer) { observers_.push_back(&observer); }
 
 void Tape::stop_observing(Observer& observer) { std::erase(observers_, &observer); }
 
@@ -279,7 +275,6 @@ ObserverT& Tape::find_or_add() {
   own_.push_back(std::make_unique<ObserverT>(*this));
   auto& observer = static_cast<ObserverT&>(*own_.back());  // owned first: insert may throw
   observers_.insert(observers_.begin() + static_cast<std::ptrdiff_t>(own_.size()) - 1, &observer);
-  replays_ = replays_ || observer.wants_replay();
   return observer;
 }
 
@@ -321,8 +316,7 @@ const Replay& Tape::replay(int i) const {
   if (i < 0 || static_cast<std::size_t>(i) >= nodes_.size())
     throw StateError("replay", "there is no node " + std::to_string(i) + " on the tape");
   if (nodes_[i].leaf) throw StateError("replay", path(i) + " is a leaf: nothing computed it");
-  const auto* replayer = find<Replayer>();
-  if (const Replay* r = replayer ? replayer->of(i) : nullptr) return *r;
+  if (nodes_[i].replay) return *nodes_[i].replay;
   throw StateError("replay", path(i) + " was recorded without TapeOptions{.replay = true}");
 }
 

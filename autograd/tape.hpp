@@ -30,6 +30,15 @@
 
 namespace glim {
 
+// How to compute an op again. `run` applies it to other operands, of any dtype that the op takes, with the
+// masks, random keys and indices of the first call. The same operands give the same bits. Constant operands
+// record nothing. `run` is empty for a checkpointed region.
+struct Replay {
+  std::vector<Var> operands;  // a leaf is the leaf itself, not a copy of its value
+  Tensor value;
+  RunAgain run;
+};
+
 struct Node {
   std::unique_ptr<Op> op;            // gone once backward has used it; none for a leaf
   const Formula* formula = nullptr;  // of the op
@@ -43,6 +52,7 @@ struct Node {
   std::shared_ptr<Leaf> leaf;
   std::int64_t bytes = 0;  // of the output
   std::uint64_t serial = 0;
+  std::unique_ptr<Replay> replay;  // with TapeOptions::replay
 };
 
 // The lists of a tape. The next tape uses their memory again.
@@ -57,7 +67,8 @@ struct TapeLists {
 struct TapeOptions {
   bool profile = false;       // measure each op's time: Tape::timing
   bool check_finite = false;  // NonFiniteError at the first output or gradient that is not finite
-  bool replay = false;        // keep every value, and how to compute it again: Tape::replay
+  // Keep every value until the tape ends, and how to compute it again: Tape::replay.
+  bool replay = false;
 };
 
 struct Backward {
@@ -166,7 +177,7 @@ class Tape : private TapeLists {
 
   std::vector<std::unique_ptr<Observer>> own_;
   std::vector<Observer*> observers_;  // own_, then the ones added by observe()
-  bool replays_ = false;              // one of them wants to run ops again
+  bool replays_;                      // TapeOptions::replay
   std::uint64_t id_;
   Tape* outer_;
   int paused_ = 0;                   // how many stop it from recording

@@ -6,8 +6,8 @@
 //   } count;
 //   tape.observe(count);
 //
-// Watching, hooks, walking, profiling, the check for NaN and the replay of ops are observers. A tape
-// without them spends no time. An observer outlives its tape, or calls tape.stop_observing().
+// Watching, hooks, walking, profiling and the check for NaN are observers. A tape without them spends no
+// time. An observer outlives its tape, or calls tape.stop_observing().
 #pragma once
 
 #include "autograd/engine.hpp"
@@ -22,15 +22,6 @@ struct Flow {
   int from = -1;
 };
 
-// How to compute an op again. `run` applies it to other operands, of any dtype that the op takes, with the
-// masks, random keys and indices of the first call. The same operands give the same bits. Constant operands
-// record nothing. `run` is empty for a checkpointed region.
-struct Replay {
-  std::vector<Var> operands;  // a leaf is the leaf itself, not a copy of its value
-  Tensor value;
-  RunAgain run;
-};
-
 class Observer {
  public:
   virtual ~Observer() = default;
@@ -39,8 +30,6 @@ class Observer {
   virtual void op_started(double) {}                       // seconds since the op started
   virtual void computed(const Formula&, const Tensor&) {}  // its value, recorded or not
   virtual void recorded(int, const Tensor&) {}             // an op, or a leaf, became this node
-  virtual bool wants_replay() const { return false; }
-  virtual void recorded_replay(int, Replay) {}
   // Called before a value is named with this path. Returns the value, or a replacement for it.
   virtual Var on_value(std::string_view, Var v) { return v; }
   // Called when the part of the model with this path has computed `out` from `in`. Returns `out`, or a

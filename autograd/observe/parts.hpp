@@ -92,17 +92,4 @@ class FiniteCheck final : public Observer {
   const Tape& tape_;
 };
 
-// TapeOptions::replay: memory is then held until the tape goes (replay.cpp).
-class Replayer final : public Observer {
- public:
-  explicit Replayer(Tape&) {}
-  const Replay* of(int node) const;  // null where nothing is kept
-  bool wants_replay() const override { return true; }
-  void recorded_replay(int node, Replay replay) override;
-  void nodes_removed(int size, bool) override;
-
- private:
-  std::vector<Replay> kept_;  // by node
-};
-
 }  // namespace glim

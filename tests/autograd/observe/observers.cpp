@@ -116,24 +116,6 @@ TEST_CASE("a region that runs again later is an op with a time of its own", "[ob
   CHECK(times.list[1] > 0);
 }
 
-TEST_CASE("an observer that wants ops to run again is given them", "[observers]") {
-  struct Again final : Observer {
-    bool wants_replay() const override { return true; }
-    void recorded_replay(int, Replay r) override {
-      std::vector<Var> values;
-      for (const Var& v : r.operands) values.emplace_back(v.value());
-      again = r.run(values).value();
-    }
-    Tensor again;
-  } observer;
-  Var x = leaf_of({1, 2});
-  Tape tape;
-  tape.observe(observer);
-  Var y = x * 5.0;
-  REQUIRE(observer.again.defined());
-  CHECK(same_bits(observer.again, y.value()));
-}
-
 TEST_CASE("with a watch on every node gradients have the bits of without", "[observers]") {
   Var x = leaf64({4, 6}, 1), w = leaf64({5, 6}, 2), g = leaf64({5}, 3);
   auto run = [&](bool watched) {
