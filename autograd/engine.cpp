@@ -41,7 +41,7 @@ Grads Engine::gradients(int i, const Var& dy) {
   Grads d;
   try {
     if (create_graph_) {
-      Scope recorded(std::vector<std::string>{"d(" + tape_.path(i) + ")"});
+      Scope recorded(Scope::Path{"d(" + tape_.path(i) + ")"});
       d = op->gradient(dy);
     } else {
       d = op->fast_gradient(dy);

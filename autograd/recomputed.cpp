@@ -39,7 +39,7 @@ class Engine::Region final : public Op {
       "Chen et al. 2016"};
 
   explicit Region(std::function<Var()> fn)
-      : fn_(std::move(fn)), scope_(Scope::stack()), random_(generator()) {}
+      : fn_(std::move(fn)), scope_(Scope::path()), random_(generator()) {}
 
   // Runs fn and makes it one node.
   static Var record(std::function<Var()> fn, const Where& where) {
@@ -141,12 +141,12 @@ class Engine::Region final : public Op {
   Var run_again(Tape& tape) const {
     Restored random(generator(), random_);
     Restored recording(tape.paused_, 0);
-    Scope scope(scope_);
+    Scope scope(Scope::Path{scope_});
     return fn_();
   }
 
   std::function<Var()> fn_;
-  std::vector<std::string> scope_;
+  std::string scope_;
   Generator random_;
   std::vector<int> inputs_on_tape_;
   std::vector<std::pair<Var, std::uint64_t>> outside_;  // what fn read, and its versions then

@@ -6,7 +6,6 @@
 
 namespace glim {
 namespace {
-thread_local std::vector<std::string> names;
 thread_local std::string joined;
 thread_local std::uint64_t changes = 1;
 
@@ -14,47 +13,29 @@ thread_local std::uint64_t changes = 1;
 [[maybe_unused]] const bool errors_know_scopes =
     (Error::find_scope_by([] { return Scope::path(); }), true);
 
-void push_path(std::string_view name) {
-  if (!joined.empty()) joined += '.';
-  joined += name;
-}
-
-void join() {
-  joined.clear();
-  for (const std::string& name : names) push_path(name);
-}
-
 }  // namespace
 
-Scope::Scope(std::string_view name) : pushed_(!name.empty()) {
-  if (!pushed_) return;
-  names.emplace_back(name);
-  length_ = joined.size();
-  push_path(name);
+Scope::Scope(std::string_view name) : length_(joined.size()) {
+  if (name.empty()) return;
+  if (!joined.empty()) joined += '.';
+  joined += name;
   ++changes;
 }
 
-Scope::Scope(std::vector<std::string> stack) : replaces_(true) {
-  replaced_ = std::exchange(names, std::move(stack));
-  join();
-  ++changes;
-}
+Scope::Scope(Path whole) : before_(std::exchange(joined, std::move(whole.path))) { ++changes; }
 
 Scope::~Scope() {
-  if (replaces_) {
-    names = std::move(replaced_);
-    join();
-  }
-  if (pushed_) {
-    names.pop_back();
+  if (before_)
+    joined = std::move(*before_);
+  else if (joined.size() != length_)
     joined.resize(length_);
-  }
-  if (pushed_ || replaces_) ++changes;
+  else
+    return;
+  ++changes;
 }
 
 const std::string& Scope::path() { return joined; }
 
-const std::vector<std::string>& Scope::stack() { return names; }
 std::uint64_t Scope::version() { return changes; }
 
 }  // namespace glim

@@ -1,15 +1,15 @@
-// Where in the model we are: a stack of names, one thread's own, that modules push as they run.
+// Where in the model we are: a path of names, one thread's own, to which modules add theirs as they run.
 //
 //   Scope scope("cross_attn");      // until the end of the block
 //
-// The dotted join of the stack ("decoder.layers.1.multihead_attn") is the path that nodes of the
-// tape and errors carry. Names are the ones that parameters have.
+// The path ("decoder.layers.1.multihead_attn") is the one that nodes of the tape and errors carry. Names are
+// the ones that parameters have.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "tensor/where.hpp"
 
@@ -41,20 +41,21 @@ class CallSite {
 class Scope {
  public:
   explicit Scope(std::string_view name);  // an empty name pushes nothing
-  // Replaces the whole stack, as when a part of the model is run again in backward.
-  explicit Scope(std::vector<std::string> stack);
+  // Takes the place of the whole path, as when a part of the model is run again in backward.
+  struct Path {
+    std::string path;
+  };
+  explicit Scope(Path whole);
   ~Scope();
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
 
-  static const std::string& path();  // dotted join of the stack
-  static const std::vector<std::string>& stack();
-  static std::uint64_t version();  // changes whenever the stack changes
+  static const std::string& path();  // dotted join of the names
+  static std::uint64_t version();    // changes whenever the path changes
 
  private:
-  std::vector<std::string> replaced_;
   std::size_t length_ = 0;  // of the path before
-  bool pushed_ = false, replaces_ = false;
+  std::optional<std::string> before_;
 };
 
 }  // namespace glim
