@@ -28,6 +28,16 @@ class Restored {
   T before_;
 };
 
+// The values from outside that the ops of a region read.
+struct OutsideReads final : Observer {
+  explicit OutsideReads(std::size_t first_node) : first(static_cast<int>(first_node)) {}
+  void read(int node, const Var& v) override {
+    if (v.is_leaf() || (node >= 0 && node < first)) values.push_back(v);
+  }
+  int first;
+  std::vector<Var> values;
+};
+
 }  // namespace
 
 class Engine::Region final : public Op {
@@ -48,9 +58,9 @@ class Engine::Region final : public Op {
     const std::size_t first = tape.nodes_.size();
     const double start = seconds_now();
     Var y;
-    OutsideReads reads{&tape, static_cast<int>(first), {}};
+    OutsideReads reads(first);
     try {
-      Restored reading(outside_reads, &reads);
+      Observing reading(tape, reads);
       y = fn();
       static_cast<void>(y.requires_grad());  // StateError when it is of another tape
     } catch (...) {
@@ -63,9 +73,6 @@ class Engine::Region final : public Op {
     if (inputs.empty()) return result;
     op->inputs_on_tape_ = inputs;
     for (Var& v : reads.values) {
-      if (outside_reads && outside_reads->tape == &tape &&
-          (v.is_leaf() || tape.node_of(v) < outside_reads->first))
-        outside_reads->values.push_back(v);
       const std::uint64_t version = v.value().storage().version();
       op->outside_.emplace_back(std::move(v), version);
     }

@@ -4,8 +4,6 @@
 
 namespace glim {
 
-constinit thread_local OutsideReads* outside_reads = nullptr;
-
 Engine::Recorder::Recorder(Op& op, const Formula& formula, const Var* const* inputs,
                            std::size_t count, const Where& where)
     : formula_(formula), inputs_(inputs), count_(count), where_(where) {
@@ -66,10 +64,9 @@ Var Engine::Recorder::record(std::unique_ptr<Op> op, Tensor y, RunAgain run) con
   std::vector<int> inputs;
   inputs.reserve(count_);
   for (std::size_t i = 0; i < count_; ++i) inputs.push_back(tape.number_of(*inputs_[i]));
-  if (OutsideReads* reads = outside_reads; reads && reads->tape == &tape) [[unlikely]]
-    for (std::size_t i = 0; i < count_; ++i)
-      if (inputs_[i]->is_leaf() || (inputs[i] >= 0 && inputs[i] < reads->first))
-        reads->values.push_back(*inputs_[i]);
+  notify(tape, [&](Observer& o) {
+    for (std::size_t i = 0; i < count_; ++i) o.read(inputs[i], *inputs_[i]);
+  });
   op->inputs_ = nullptr;
   Var result(std::move(y));
   const int number = add_node(tape, std::move(op), formula_, std::move(inputs), where_, result);

@@ -29,7 +29,8 @@ class Observer {
   // Forward.
   virtual void op_started(double) {}                       // seconds since the op started
   virtual void computed(const Formula&, const Tensor&) {}  // its value, recorded or not
-  virtual void recorded(int, const Tensor&) {}             // an op, or a leaf, became this node
+  virtual void read(int, const Var&) {}  // an op that is recorded reads this node; -1: a constant
+  virtual void recorded(int, const Tensor&) {}  // an op, or a leaf, became this node
   // Called before a value is named with this path. Returns the value, or a replacement for it.
   virtual Var on_value(std::string_view, Var v) { return v; }
   // Called when the part of the model with this path has computed `out` from `in`. Returns `out`, or a

@@ -10,14 +10,6 @@ void Engine::notify(Tape& tape, const F& f) {
   for (std::size_t k = 0; k < tape.observers_.size(); ++k) f(*tape.observers_[k]);
 }
 
-// While a region runs for the first time: the values from outside that its ops read (recomputed.cpp).
-struct OutsideReads {
-  const Tape* tape;
-  int first;  // node of the region
-  std::vector<Var> values;
-};
-extern constinit thread_local OutsideReads* outside_reads;
-
 // Tape::watch: keeps values and gradients (watch.cpp).
 class Watching final : public Observer {
  public:
