@@ -151,8 +151,6 @@ void Engine::fill(Leaf& leaf, Var&& gradient) {
 
 void Engine::arrived(int i, Var& dy) {
   notify(tape_, [&](Observer& o) { dy = o.change(i, std::move(dy)); });
-  if (Leaf* leaf = tape_.nodes_[i].leaf.get(); leaf && leaf->trainable && !leaf->hooks.empty())
-    dy = run_leaf_hooks(tape_, i, *leaf, std::move(dy));
   notify(tape_, [&](Observer& o) { o.arrived(i, dy); });
 }
 

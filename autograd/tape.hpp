@@ -39,6 +39,9 @@ struct Replay {
   RunAgain run;
 };
 
+// Called with a complete gradient. Returns a replacement, or undefined to keep it.
+using Hook = std::function<Var(const Var& gradient)>;
+
 struct Node {
   std::unique_ptr<Op> op;            // gone once backward has used it; none for a leaf
   const Formula* formula = nullptr;  // of the op
@@ -117,8 +120,8 @@ class Tape : private TapeLists {
   const std::vector<Watched>& watched() const;
   // The watched gradient of v; undefined if none came.
   Tensor grad_of(const Var& v) const;
-  // Calls h with the complete gradient of v, or of every node whose path matches. Hooks run in the
-  // order in which they were added, then the hooks of the leaf. A hook that an earlier hook removes does
+  // Calls h with the complete gradient of v, or of every node whose path matches. Returns a number for
+  // remove_hook. Hooks run in the order in which they were added. A hook that an earlier hook removes does
   // not run. A hook that is added meanwhile runs at the next gradient. ValueError for a null one.
   int hook(const Var& v, Hook h);
   int hook(std::string pattern, Hook h);

@@ -54,17 +54,4 @@ NamedParameters::NamedParameters(const std::vector<Var>& leaves) {
         leaf);
 }
 
-void require_hook(const Hook& h) {
-  if (!h) throw ValueError("hook", "the hook is null: pass a function of the gradient");
-}
-
-int Var::hook(Hook h) const {
-  require_hook(h);
-  leaf().hooks.emplace_back(leaf().next_hook, std::move(h));
-  return leaf().next_hook++;
-}
-void Var::remove_hook(int id) const {
-  std::erase_if(leaf().hooks, [id](const auto& h) { return h.first == id; });
-}
-
 }  // namespace glim

@@ -9,7 +9,6 @@
 // Copying a Var copies the handle; copies of a leaf are the same leaf.
 #pragma once
 
-#include <functional>
 #include <iosfwd>
 #include <memory>
 #include <string>
@@ -20,18 +19,10 @@
 
 namespace glim {
 
-class Var;
-
-// Called with a complete gradient. Returns a replacement, or undefined to keep it.
-using Hook = std::function<Var(const Var& gradient)>;
-void require_hook(const Hook& h);  // ValueError for a null one
-
 struct Leaf {
   Tensor value, grad;
   std::string name;  // dotted, given by the module tree
   bool trainable = true;
-  std::vector<std::pair<int, Hook>> hooks;
-  int next_hook = 0;
   // Where it is on the tape that used it last.
   std::uint64_t tape = 0;
   int node = -1;
@@ -63,10 +54,6 @@ class Var {
   const Tensor& grad() const;       // of a leaf; undefined before the first backward
   void zero_grad() const;           // drops it
   const std::string& name() const;  // of a leaf, else ""
-  // Called with the leaf's gradient of each backward, before it is added. Returns a number for
-  // remove_hook. Hooks run in the order in which they were added. ValueError for a null one.
-  int hook(Hook h) const;
-  void remove_hook(int id) const;
 
   friend bool same_leaf(const Var& a, const Var& b) { return a.leaf_ && a.leaf_ == b.leaf_; }
 

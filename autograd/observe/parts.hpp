@@ -49,8 +49,6 @@ class Hooks final : public Observer {
   std::vector<Entry> entries_;
   int next_ = 0;
 };
-// Runs the hooks of a leaf (Var::hook), which is node `node`.
-Var run_leaf_hooks(const Tape& tape, int node, Leaf& leaf, Var gradient);
 
 // TapeOptions::profile (profile.cpp).
 class Profiler final : public Observer {

@@ -77,7 +77,7 @@ TEST_CASE("a tape that ends where it must not ends the program", "[tape]") {
   CHECK_THAT(aborted_with([] {
                Var x = leaf_of({1});
                auto tape = std::make_unique<Tape>();
-               x.hook([&](const Var& g) {
+               tape->hook(x, [&](const Var& g) {
                  tape.reset();
                  return g;
                });
@@ -119,7 +119,7 @@ TEST_CASE("an inner tape records, and the outer one goes on after it", "[tape]")
   CHECK(outer.grad(sum(add(before, after)), {x}, {}, {.retain = true})[0].item() == 4 + 5);
   x.zero_grad();
   int calls = 0;
-  x.hook([&](const Var& g) {
+  outer.hook(x, [&](const Var& g) {
     ++calls;
     CHECK(g.item() == 9);  // complete
     return Var();

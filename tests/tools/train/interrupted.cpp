@@ -23,12 +23,46 @@ TrainOptions options(const std::string& out) {
   return o;
 }
 
-// Sets `stop` in the backward of update `within`, or after the last update of epoch `after`.
+// A learner whose loss sets `stop` in the backward of update `within`.
+struct Stopping final : Learner {
+  explicit Stopping(std::unique_ptr<Learner> of) : Learner(of->options()), learner(std::move(of)) {}
+  Module& model() override { return learner->model(); }
+  std::string kind() const override { return learner->kind(); }
+  std::map<std::string, std::string> description() const override { return learner->description(); }
+  std::string fingerprint() const override { return learner->fingerprint(); }
+  std::vector<std::string> summary() const override { return learner->summary(); }
+  Index begin(Split split, Index epoch) override { return learner->begin(split, epoch); }
+  BatchSize size(Split split, Index batch) const override { return learner->size(split, batch); }
+  Var loss(Split split, Index batch, Index step, Measures& sums) override {
+    const Var y = learner->loss(split, batch, step, sums);
+    if (Tape* tape = Tape::current(); tape && step + 1 == within)
+      tape->hook(y, [this](const Var& g) {
+        *stop = true;
+        return g;
+      });
+    return y;
+  }
+  Var probe(Index i) override { return learner->probe(i); }
+  std::vector<TrainingSample> samples(Index batch) const override {
+    return learner->samples(batch);
+  }
+  Var sample_loss(Index batch, std::size_t i) override { return learner->sample_loss(batch, i); }
+  double criterion(const Measures& m) const override { return learner->criterion(m); }
+  std::optional<Trial> trial() override { return learner->trial(); }
+  std::map<Index, Index> target_counts() const override { return learner->target_counts(); }
+  std::vector<std::string> outputs() override { return learner->outputs(); }
+
+  std::unique_ptr<Learner> learner;
+  Index within = 0;
+  std::atomic<bool>* stop = nullptr;
+};
+
+// Stops in the backward of update `within`, or after the last update of epoch `after`.
 struct Stopped {
   bool done;
   TrainState state;
 };
-Stopped run(const TrainOptions& o, Learner& learner, Trainer& trainer, Index within, Index after) {
+Stopped run(const TrainOptions& o, Stopping& learner, Trainer& trainer, Index within, Index after) {
   std::atomic<bool> stop{false};
   struct Observer final : TrainObserver {
     std::atomic<bool>* stop;
@@ -39,14 +73,9 @@ Stopped run(const TrainOptions& o, Learner& learner, Trainer& trainer, Index wit
   } observer;
   observer.stop = &stop;
   observer.after = after;
-  const Var leaf = learner.model().named_parameters().back().second;
-  Index updates = trainer.state().step;
-  const int hook = leaf.hook([&](const Var& g) {
-    if (++updates == within) stop = true;
-    return g;
-  });
+  learner.within = within;
+  learner.stop = &stop;
   const bool done = trainer.run(observer, stop);
-  leaf.remove_hook(hook);
   CHECK(load_checkpoint(o.out + "/last.safetensors").state.step == trainer.state().step);
   return {done, trainer.state()};
 }
@@ -58,26 +87,26 @@ TEST_CASE("a run gives up the update under way, and resumes to the same bits", "
     std::filesystem::create_directory(file->path());
   }
   const TrainOptions o = options(alone_at.path());
-  auto learner = make_learner(o);
-  Trainer trainer(o, *learner, o.to_toml());
-  REQUIRE(run(o, *learner, trainer, 0, 0).done);
-  const std::string right = weights_hash(learner->model().named_parameters());
+  Stopping learner(make_learner(o));
+  Trainer trainer(o, learner, o.to_toml());
+  REQUIRE(run(o, learner, trainer, 0, 0).done);
+  const std::string right = weights_hash(learner.model().named_parameters());
   const Index updates = trainer.state().step;
   REQUIRE(updates >= 4);
 
   const TrainOptions s = options(stopped_at.path());
-  auto begun = make_learner(s);
-  Trainer first(s, *begun, s.to_toml());
-  Stopped at = run(s, *begun, first, 2, 0);
+  Stopping begun(make_learner(s));
+  Trainer first(s, begun, s.to_toml());
+  Stopped at = run(s, begun, first, 2, 0);
   CHECK_FALSE(at.done);
   CHECK(at.state.step == 1);  // the second was given up
 
   auto resumed = [&](Index within, Index after) {
     Checkpoint from = load_checkpoint(s.out + "/last.safetensors");
-    auto again = make_learner(s, &from);
-    Trainer next(s, *again, std::move(from));
-    Stopped stopped = run(s, *again, next, within, after);
-    return std::pair(stopped, weights_hash(again->model().named_parameters()));
+    Stopping again(make_learner(s, &from));
+    Trainer next(s, again, std::move(from));
+    Stopped stopped = run(s, again, next, within, after);
+    return std::pair(stopped, weights_hash(again.model().named_parameters()));
   };
   at = resumed(0, 1).first;  // within the validation after the first epoch
   CHECK_FALSE(at.done);
