@@ -49,6 +49,18 @@ Tensor random_like(const Tensor& y, RandomKey key) {
   return where(less(r, 0.5), -2 * r + -0.5, 2 * r + -0.5).to(y.dtype());
 }
 
+void Subject::add(std::string name, const Var& leaf) {
+  names.push_back(std::move(name));
+  leaves.push_back(leaf);
+  values.push_back(leaf.leaf().value);
+}
+bool Subject::checked(std::size_t input) const {
+  return leaves[input].leaf().trainable && is_floating(values[input].dtype());
+}
+void Subject::put(const std::vector<Tensor>& at) const {
+  for (std::size_t k = 0; k < leaves.size(); ++k) leaves[k].leaf().value = at[k];
+}
+
 std::vector<double> evaluate(const Subject& subject, const std::vector<Tensor>& at,
                              double* largest) {
   struct Largest final : Observer {
@@ -61,8 +73,8 @@ std::vector<double> evaluate(const Subject& subject, const std::vector<Tensor>& 
   SameRandom same;
   Tape tape;
   if (largest) tape.observe(seen);
-  std::vector<Var> xs;
-  std::vector<double> y = flatten(subject.run(at, xs, false));
+  subject.put(at);
+  std::vector<double> y = flatten(subject.run(false));
   if (largest) *largest = seen.value;
   return y;
 }
@@ -70,27 +82,26 @@ std::vector<double> evaluate(const Subject& subject, const std::vector<Tensor>& 
 Analytic analytic(const Subject& subject, std::uint64_t seed, bool rows, bool forward_elsewhere) {
   SameRandom same;
   Tape tape;
-  std::vector<Var> xs, leaves;
-  const std::vector<Var> ys = subject.run(subject.values, xs, true);
+  subject.put(subject.values);
+  const std::vector<Var> ys = subject.run(true);
   Analytic r;
   r.y = flatten(ys);
   r.along_u.resize(subject.values.size());
   r.rows.resize(subject.values.size());
   std::vector<std::size_t> wanted;
+  std::vector<Var> leaves;
   for (std::size_t k = 0; k < subject.values.size(); ++k) {
-    if (!subject.checked[k]) continue;
+    if (!subject.checked(k)) continue;
     wanted.push_back(k);
-    leaves.push_back(xs[k]);
-    r.along_u[k].resize(static_cast<std::size_t>(xs[k].numel()));
+    leaves.push_back(subject.leaves[k]);
+    r.along_u[k].resize(static_cast<std::size_t>(leaves.back().numel()));
   }
   std::vector<Tensor> moved;  // lives on: what forward left behind may be views of it
   if (forward_elsewhere) {
     for (const Tensor& x : subject.values)
       moved.push_back(is_floating(x.dtype()) ? (1 + 0x1p-6) * x + 0x1p-6 : x);
     evaluate(subject, moved);
-    // A closure's leaves hold what it ran with last.
-    for (std::size_t k = 0; k < xs.size(); ++k)
-      if (xs[k].is_leaf()) xs[k].leaf().value = subject.values[k];
+    subject.put(subject.values);
   }
   for (std::size_t o = 0; o < ys.size(); ++o) {
     r.output_shapes.push_back(ys[o].shape());
@@ -116,28 +127,24 @@ Analytic analytic(const Subject& subject, std::uint64_t seed, bool rows, bool fo
 
 Subject gradient_of(const Subject& f, std::uint64_t seed) {
   Subject g = f;
-  const std::size_t n = f.values.size();
+  std::vector<Var> wanted, dys;
+  for (std::size_t k = 0; k < f.leaves.size(); ++k)
+    if (f.checked(k)) wanted.push_back(f.leaves[k]);
   {
     SameRandom same;
     Tape tape;
-    std::vector<Var> xs;
-    const std::vector<Var> ys = f.run(f.values, xs, false);
+    const std::vector<Var> ys = f.run(false);
     for (std::size_t o = 0; o < ys.size(); ++o) {
-      g.names.push_back(ys.size() == 1 ? "dy" : "dy" + std::to_string(o));
-      g.values.push_back(random_like(ys[o].value(), {seed, std::uint64_t{3} << 32 | o}));
-      g.checked.push_back(true);
+      const Tensor dy = random_like(ys[o].value(), {seed, std::uint64_t{3} << 32 | o});
+      dys.push_back(Var::leaf(dy, "dy"));
+      g.add(ys.size() == 1 ? "dy" : "dy" + std::to_string(o), dys.back());
     }
   }
-  g.run = [f, n](const std::vector<Tensor>& at, std::vector<Var>& xs, bool recorded) {
-    const auto middle = at.begin() + static_cast<std::ptrdiff_t>(n);
-    const std::vector<Var> ys = f.run({at.begin(), middle}, xs, true);
-    std::vector<Var> wanted;
-    for (std::size_t k = 0; k < n; ++k)
-      if (f.checked[k]) wanted.push_back(xs[k]);
+  g.run = [run = f.run, wanted, dys](bool recorded) {
+    const std::vector<Var> ys = run(true);
     Var total;
     for (std::size_t o = 0; o < ys.size(); ++o) {
-      xs.push_back(Var::leaf(at[n + o], "dy"));
-      const Var product = sum(ys[o] * xs.back());
+      const Var product = sum(ys[o] * dys[o]);
       total = total.defined() ? total + product : product;
     }
     return Tape::current()->grad(total, wanted, {}, {.create_graph = recorded});

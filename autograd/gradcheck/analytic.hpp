@@ -10,15 +10,18 @@
 
 namespace glim::detail {
 
+// A function of leaves, whose values the checker sets.
 struct Subject {
   std::vector<std::string> names;
-  std::vector<Tensor> values;  // the inputs as given, views included
-  std::vector<bool> checked;
-  // Runs the function on the current tape at `at`; xs[k] becomes the leaf of input k. `recorded`: derivatives of the
-  // result will be asked for. All outputs are floating.
-  std::function<std::vector<Var>(const std::vector<Tensor>& at, std::vector<Var>& xs,
-                                 bool recorded)>
-      run;
+  std::vector<Var> leaves;
+  std::vector<Tensor> values;  // of the leaves as given, views included
+  // Runs the function on the current tape. `recorded`: derivatives of the result will be asked for. All outputs are
+  // floating.
+  std::function<std::vector<Var>(bool recorded)> run;
+
+  void add(std::string name, const Var& leaf);
+  bool checked(std::size_t input) const;
+  void put(const std::vector<Tensor>& at) const;  // into the leaves
 };
 
 // (x, dy) ↦ Jᵀdy: backward itself as the function to check.

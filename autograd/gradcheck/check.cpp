@@ -45,7 +45,7 @@ Check::Check(const Subject& subject, const GradcheckOptions& options) : subject_
   GradcheckOptions& o = options_ = options;
   bool float32 = false;
   for (std::size_t k = 0; k < subject.values.size(); ++k)
-    float32 |= subject.checked[k] && subject.values[k].dtype() == DType::Float32;
+    float32 |= subject.checked(k) && subject.values[k].dtype() == DType::Float32;
   if (!(o.atol >= 0 && o.rtol >= 0) || o.directions < 1)
     throw ValueError("gradcheck", "tolerances may not be negative, directions not below 1");
   if (o.precise && float32)
@@ -102,7 +102,7 @@ std::string Check::find_problem() {
 Checked Check::run() {
   const Index outputs = std::ssize(origin_.y);
   for (std::size_t k = 0; k < subject_.values.size(); ++k)
-    if (full() && subject_.checked[k] && subject_.values[k].numel() * outputs > Index{1} << 24)
+    if (full() && subject_.checked(k) && subject_.values[k].numel() * outputs > Index{1} << 24)
       throw ValueError("gradcheck", "the Jacobian of " + options_.name + " by " +
                                         subject_.names[k] + " is too large: use Projection");
   found_.report.problem = find_problem();
@@ -110,7 +110,7 @@ Checked Check::run() {
   origin_.u = analytic_.u;
   found_.numeric = analytic_.rows;
   for (std::size_t k = 0; k < subject_.values.size(); ++k) {
-    if (!subject_.checked[k]) continue;
+    if (!subject_.checked(k)) continue;
     GradcheckEntry& e = found_.report.inputs.emplace_back();
     e.input = k;
     e.name = subject_.names[k];

@@ -17,25 +17,15 @@ constexpr Index kWholeJacobian = Index{1} << 14;
 // The op of a node as a function of its operands. Operands that have a gradient are checked.
 Subject op_of(const Node& node, const Replay& replay) {
   Subject op;
-  std::vector<std::size_t> defined;
+  std::vector<Var> operands;
   for (std::size_t k = 0; k < replay.operands.size(); ++k) {
-    const Var& x = replay.operands[k];
-    if (!x.defined()) continue;
-    defined.push_back(k);
-    op.names.push_back(node.formula->input_name(k));
-    op.values.push_back(x.value());
-    op.checked.push_back(node.inputs[k] >= 0 && is_floating(x.dtype()));
+    operands.push_back(replay.operands[k]);
+    if (!operands[k].defined()) continue;
+    operands[k] = Var::leaf(operands[k].value());
+    operands[k].leaf().trainable = node.inputs[k] >= 0 && is_floating(operands[k].dtype());
+    op.add(node.formula->input_name(k), operands[k]);
   }
-  op.run = [&replay, defined, checked = op.checked](const std::vector<Tensor>& at,
-                                                    std::vector<Var>& xs, bool) {
-    xs.clear();
-    std::vector<Var> operands(replay.operands.size());
-    for (std::size_t k = 0; k < at.size(); ++k) {
-      xs.push_back(checked[k] ? Var::leaf(at[k]) : Var(at[k]));
-      operands[defined[k]] = xs.back();
-    }
-    return floating_only({replay.run(operands)});
-  };
+  op.run = [&replay, operands](bool) { return floating_only({replay.run(operands)}); };
   return op;
 }
 
@@ -74,8 +64,8 @@ void explain(const Subject& f, const Subject& checked, Checked& found) {
   GradcheckReport& report = found.report;
   SameRandom same;
   Tape tape({.replay = true});
-  std::vector<Var> xs;
-  f.run(f.values, xs, true);
+  f.put(f.values);
+  f.run(true);
   for (std::size_t i = 0; i < tape.nodes().size(); ++i) {
     const Node& node = tape.nodes()[i];
     if (node.leaf) continue;
