@@ -23,6 +23,8 @@
 //
 // In float32 the analytic side alone is computed. Differences are in float64, unless f has constants of float32.
 //
+// A report is true if it passed, and prints itself: REQUIRE(gradcheck(f, {x, w})) is a test in Catch2.
+//
 // When a check fails, each op that f recorded is checked against its own forward. The report names the ops that are
 // wrong, with file and line, and what their Jacobians look like (mistakes/).
 #pragma once

@@ -3,9 +3,8 @@
 #include <cmath>
 #include <limits>
 
-#include "autograd/gradcheck/catch.hpp"
-#include "autograd/gradcheck/gradcheck.hpp"
 #include "tests/autograd/common.hpp"
+#include "tests/autograd/gradcheck/decided.hpp"
 
 namespace test_complaints {
 
@@ -66,11 +65,10 @@ TEST_CASE("a second backward adds once, not what intermediates had left over", "
 TEST_CASE("a constant first operand and a negative power do what they say", "[complaints]") {
   Tensor x = tensor({0.5, 2}, DType::Float64);
   Var c(tensor({3, 4}, DType::Float64));
-  CHECK_THAT(gradcheck([&](const Vars& v) { return sub(c, v[0]); }, {x}), PassesGradcheck(0));
-  CHECK_THAT(gradcheck([&](const Vars& v) { return div(c, v[0]); }, {x}), PassesGradcheck(0));
-  CHECK_THAT(gradcheck([](const Vars& v) { return pow(v[0], -1.5); }, {x}), PassesGradcheck(0));
-  CHECK_THAT(gradcheck([](const Vars& v) { return 2.0 * v[0] - v[0] / v[0]; }, {x}),
-             PassesGradcheck(0));
+  CHECK(decided(gradcheck([&](const Vars& v) { return sub(c, v[0]); }, {x})));
+  CHECK(decided(gradcheck([&](const Vars& v) { return div(c, v[0]); }, {x})));
+  CHECK(decided(gradcheck([](const Vars& v) { return pow(v[0], -1.5); }, {x})));
+  CHECK(decided(gradcheck([](const Vars& v) { return 2.0 * v[0] - v[0] / v[0]; }, {x})));
 }
 
 // pytorch #41508, #40932, #160064, #152028: a row in which everything is masked.
@@ -134,9 +132,9 @@ TEST_CASE("every op sends a gradient to every input that wants one", "[complaint
 TEST_CASE("gradcheck works in float32, with strides, and says what is wrong", "[complaints]") {
   Tensor x = uniform({3, 4}, -1, 1, {1, 2}, DType::Float32);
   auto f = [](const Vars& v) { return tanh(v[0]); };
-  CHECK_THAT(gradcheck(f, {x}), PassesGradcheck(0));
-  CHECK_THAT(gradcheck(f, {transpose(x)}), PassesGradcheck(0));
-  CHECK_THAT(gradcheck(f, {broadcast_to(narrow(x, 0, 0, 1), {3, 4})}), PassesGradcheck(0));
+  CHECK(decided(gradcheck(f, {x})));
+  CHECK(decided(gradcheck(f, {transpose(x)})));
+  CHECK(decided(gradcheck(f, {broadcast_to(narrow(x, 0, 0, 1), {3, 4})})));
   auto wrong = [](const Vars& v) { return mul(v[0], tanh(v[0]).detach()); };
   CHECK(contains(gradcheck(wrong, {{"query", x}}).to_string(), "worst at query["));
 }

@@ -17,7 +17,7 @@ pc=$(find tree -name glim.pc)
 export PKG_CONFIG_PATH=$work/${pc%/*} LD_LIBRARY_PATH=$work/${pc%/*/*}  # the latter for a shared library
 prefix=$work/tree$(sed -n 's/^prefix=//p' "$pc")
 missing=
-for file in include/glim/{glim,nn,optim,nn/linear,autograd/gradcheck/catch}.hpp share/doc/glim/{README.md,LICENSE} \
+for file in include/glim/{glim,nn,optim,nn/linear,autograd/gradcheck/gradcheck}.hpp share/doc/glim/{README.md,LICENSE} \
   share/doc/glim/models/gpt/gpt.md; do
   [ -s "$prefix/$file" ] || missing+="no $file "
 done

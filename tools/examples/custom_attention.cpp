@@ -4,7 +4,13 @@
 //
 // Queries and keys are scaled to length 1, so a score is the cosine of the angle between them, times a
 // factor that is learned (Henry et al. 2020, "Query-key normalization for Transformers").
-#include "autograd/gradcheck/catch.hpp"
+#if __has_include(<catch2/catch_test_macros.hpp>)
+#include <catch2/catch_test_macros.hpp>
+#else
+#include <catch2/catch.hpp>
+#endif
+
+#include "autograd/gradcheck/gradcheck.hpp"
 #include "nn/attention/mask.hpp"
 #include "nn/linear.hpp"
 using namespace glim;
@@ -34,7 +40,7 @@ TEST_CASE("the gradients of cosine attention are right") {
   Var x = Var::leaf(normal({2, 5, 4}, 0, 1, {1, 0}, DType::Float64), "x");
   auto leaves = attention.parameters();
   leaves.push_back(x);
-  REQUIRE_THAT(gradcheck([&] { return attention(x); }, leaves), PassesGradcheck());
+  REQUIRE(gradcheck([&] { return attention(x); }, leaves));
 }
 
 TEST_CASE("no position sees a later one") {

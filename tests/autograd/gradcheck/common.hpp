@@ -1,10 +1,9 @@
 // What the tests of the checker share: random inputs, and a square whose gradient may be wrong.
 #pragma once
 
-#include "autograd/gradcheck/catch.hpp"
-#include "autograd/gradcheck/gradcheck.hpp"
 #include "autograd/ops.hpp"
 #include "tensor/ops/elementwise.hpp"
+#include "tests/autograd/gradcheck/decided.hpp"
 #include "tests/catch.hpp"
 
 namespace glim::checked {

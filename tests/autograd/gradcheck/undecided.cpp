@@ -157,7 +157,7 @@ TEST_CASE("an input without a derivative that tells makes the report undecided",
     INFO(report);
     CHECK(report.failed() == 0);
     CHECK(report.undecided());
-    CHECK_FALSE(PassesGradcheck().match(report));
+    CHECK_FALSE(report);
     CHECK(report.to_string().find("by x1 no derivative other than 0 was found right") !=
           std::string::npos);
   }

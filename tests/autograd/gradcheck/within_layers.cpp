@@ -87,7 +87,7 @@ TEST_CASE("within a layer the op at fault is named, and its mistake", "[faults][
   for (int kind : {0, 1, 2}) {
     for (const WrongOp& op : wrong_ops()) {
       INFO(kinds[kind] << ", " << op.name);
-      CHECK_THAT(check(op, nullptr, kind), PassesGradcheck(0));
+      CHECK(decided(check(op, nullptr, kind)));
       for (const WrongGradient& w : op.wrong) {
         const GradcheckReport report = check(op, &w, kind);
         INFO(w.mistake << "\n" << report);
