@@ -48,32 +48,33 @@ Var share(const Var& dy, const Tensor& taken, const Tensor& both) {
   return where(taken, dy, where(both, 0.5 * dy, Var(scalar(0, dy.dtype()))));
 }
 
-struct Maximum final : Binary<Maximum> {
+// y = a or b, where `taken` says that it is a.
+template <class Self, Tensor (*f)(const Tensor&, const Tensor&),
+          Tensor (*taken)(const Tensor&, const Tensor&)>
+struct OneOfTwo : Binary<Self> {
+  Tensor forward(const Tensor& a, const Tensor& b) {
+    this->save(this->A, this->B);
+    return f(a, b);
+  }
+  Var da(const Var& dy) const { return share_of(this->a().value(), this->b().value(), dy); }
+  Var db(const Var& dy) const { return share_of(this->b().value(), this->a().value(), dy); }
+  static Var share_of(const Tensor& x, const Tensor& other, const Var& dy) {
+    return share(dy, taken(x, other), equal(x, other));
+  }
+};
+
+struct Maximum final : OneOfTwo<Maximum, maximum, greater> {
   static constexpr Formula formula{"maximum",
                                    "y = max(a, b)",
                                    {"da = dy where a > b, dy/2 where a = b, else 0",
                                     "db = dy where b > a, dy/2 where a = b, else 0"}};
-  Tensor forward(const Tensor& a, const Tensor& b) {
-    save(A, B);
-    return maximum(a, b);
-  }
-  Var da(const Var& dy) const { return share(dy, greater(a().value(), b().value()), tie()); }
-  Var db(const Var& dy) const { return share(dy, greater(b().value(), a().value()), tie()); }
-  Tensor tie() const { return equal(a().value(), b().value()); }
 };
 
-struct Minimum final : Binary<Minimum> {
+struct Minimum final : OneOfTwo<Minimum, minimum, less> {
   static constexpr Formula formula{"minimum",
                                    "y = min(a, b)",
                                    {"da = dy where a < b, dy/2 where a = b, else 0",
                                     "db = dy where b < a, dy/2 where a = b, else 0"}};
-  Tensor forward(const Tensor& a, const Tensor& b) {
-    save(A, B);
-    return minimum(a, b);
-  }
-  Var da(const Var& dy) const { return share(dy, less(a().value(), b().value()), tie()); }
-  Var db(const Var& dy) const { return share(dy, less(b().value(), a().value()), tie()); }
-  Tensor tie() const { return equal(a().value(), b().value()); }
 };
 
 struct Shift final : Unary<Shift> {

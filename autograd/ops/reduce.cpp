@@ -40,32 +40,29 @@ Var shared(const Var& dy, const Tensor& x, const Tensor& y, const Dims& axes) {
   return where(hit, reshape(dy, kept) / count, Var(scalar(0, dy.dtype())));
 }
 
-struct Max final : Unary<Max> {
-  static constexpr Formula formula{
-      "max", "y = max x over the axes", {"dx = dy, shared evenly among the elements equal to y"}};
-  Max(const Dims& a, bool keep) : axes(a), keepdim(keep) {}
+template <class Self, Tensor (*f)(const Tensor&, const Dims&, bool)>
+struct Extremum : Unary<Self> {
+  Extremum(const Dims& a, bool keep) : axes(a), keepdim(keep) {}
   Tensor forward(const Tensor& x) {
-    save(X);
-    save_output();
-    return max(x, axes, keepdim);
+    this->save(this->X);
+    this->save_output();
+    return f(x, axes, keepdim);
   }
-  Var dx(const Var& dy) const { return shared(dy, x().value(), y().value(), axes); }
+  Var dx(const Var& dy) const { return shared(dy, this->x().value(), this->y().value(), axes); }
   Dims axes;
   bool keepdim;
 };
 
-struct Min final : Unary<Min> {
+struct Max final : Extremum<Max, max> {
+  using Extremum::Extremum;
+  static constexpr Formula formula{
+      "max", "y = max x over the axes", {"dx = dy, shared evenly among the elements equal to y"}};
+};
+
+struct Min final : Extremum<Min, min> {
+  using Extremum::Extremum;
   static constexpr Formula formula{
       "min", "y = min x over the axes", {"dx = dy, shared evenly among the elements equal to y"}};
-  Min(const Dims& a, bool keep) : axes(a), keepdim(keep) {}
-  Tensor forward(const Tensor& x) {
-    save(X);
-    save_output();
-    return min(x, axes, keepdim);
-  }
-  Var dx(const Var& dy) const { return shared(dy, x().value(), y().value(), axes); }
-  Dims axes;
-  bool keepdim;
 };
 
 struct Cumsum final : Unary<Cumsum> {
