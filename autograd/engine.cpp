@@ -7,8 +7,8 @@
 
 #include <algorithm>
 
-#include "autograd/observe/parts.hpp"
 #include "autograd/ops.hpp"
+#include "autograd/tape.hpp"
 #include "tensor/ops/elementwise.hpp"
 
 namespace glim {

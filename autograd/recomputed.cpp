@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <exception>
 
-#include "autograd/observe/parts.hpp"
 #include "autograd/ops.hpp"
+#include "autograd/tape.hpp"
 #include "tensor/clock.hpp"
 
 namespace glim {

@@ -1,5 +1,5 @@
 // Forward: an op becomes a node of the tape.
-#include "autograd/observe/parts.hpp"
+#include "autograd/tape.hpp"
 #include "tensor/error.hpp"
 
 namespace glim {

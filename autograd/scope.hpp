@@ -58,4 +58,7 @@ class Scope {
   std::optional<std::string> before_;
 };
 
+// Does a path match? * any run of characters, ? one.
+bool glob_match(std::string_view pattern, std::string_view path);
+
 }  // namespace glim

@@ -5,7 +5,10 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "autograd/observe/parts.hpp"
+#include "autograd/observe/finite.hpp"
+#include "autograd/observe/hooks.hpp"
+#include "autograd/observe/profile.hpp"
+#include "autograd/observe/watch.hpp"
 #include "tensor/error.hpp"
 
 namespace glim {
@@ -304,10 +307,9 @@ void Tape::remove_hook(int id) {
   if (auto* hooks = find<Hooks>()) hooks->remove(id);
 }
 
-const Timing& Tape::timing(int node) const {
-  static const Timing none;
+Timing Tape::timing(int node) const {
   const auto* profiler = find<Profiler>();
-  return profiler ? profiler->of(node) : none;
+  return profiler ? profiler->of(node) : Timing{};
 }
 
 const Replay& Tape::replay(int i) const {

@@ -138,7 +138,7 @@ class Tape : private TapeLists {
   std::uint64_t id() const { return id_; }
   bool holds(const Var& v) const;  // computed on this tape, and its node is still there
   // With TapeOptions::profile; zeros otherwise.
-  const Timing& timing(int node) const;
+  Timing timing(int node) const;
   // With TapeOptions::replay; StateError otherwise, or for a leaf.
   const Replay& replay(int node) const;
   Var value(int node) const;                 // of a leaf, or kept by replay
@@ -207,6 +207,9 @@ Var named(Var v, std::string_view label);
 // Tells observers that this part computed `out` from `in`. Returns `out` or their replacement.
 Var module_output(std::string_view part, const Var& in, Var out);
 
-bool glob_match(std::string_view pattern, std::string_view text);
+template <class F>
+void Engine::notify(Tape& tape, const F& f) {
+  for (std::size_t k = 0; k < tape.observers_.size(); ++k) f(*tape.observers_[k]);
+}
 
 }  // namespace glim

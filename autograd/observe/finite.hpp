@@ -1,0 +1,41 @@
+// TapeOptions::check_finite: the first number that is not finite, and the op that it came out of.
+#pragma once
+
+#include "autograd/tape.hpp"
+#include "tensor/error.hpp"
+#include "tensor/ops/elementwise.hpp"
+
+namespace glim {
+
+class FiniteCheck final : public Observer {
+ public:
+  explicit FiniteCheck(Tape& tape) : tape_(tape) {}
+
+  void computed(const Formula& op, const Tensor& y) override {
+    if (!all_finite(y)) throw NonFiniteError(op.op, "its output is not finite", {{"y", y}});
+  }
+  void arrived(int node, const Var& dy) override {
+    if (all_finite(dy.value())) return;
+    NonFiniteError e(tape_.nodes()[node].name, "the gradient that it was given is not finite",
+                     {{"dy", dy}});
+    tape_.place(e, node);
+    throw e;
+  }
+  bool sees_flows() const override { return true; }
+  Tensor flow(const Flow& flow) override {
+    if (all_finite(flow.gradient)) return {};
+    const Node& node = tape_.nodes()[flow.from];
+    NonFiniteError e(node.name,
+                     "its gradient of " + node.formula->input_name(flow.input) +
+                         " is not finite, though that of its output is",
+                     {{"gradient", flow.gradient}});
+    e.set_operand_path(0, tape_.path(flow.node));
+    tape_.place(e, flow.from);
+    throw e;
+  }
+
+ private:
+  const Tape& tape_;
+};
+
+}  // namespace glim
