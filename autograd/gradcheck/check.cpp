@@ -13,23 +13,264 @@ namespace {
 
 class Check {
  public:
-  Check(const Subject& subject, const GradcheckOptions& options);
-  Checked run();
+  Check(const Subject& subject, const GradcheckOptions& options) : subject_(subject) {
+    found_.report.function = options.name;
+    GradcheckOptions& o = options_ = options;
+    bool float32 = false;
+    for (std::size_t k = 0; k < subject.values.size(); ++k)
+      float32 |= subject.checked(k) && subject.values[k].dtype() == DType::Float32;
+    if (!(o.atol >= 0 && o.rtol >= 0) || o.directions < 1)
+      throw ValueError("gradcheck", "tolerances may not be negative, directions not below 1");
+    if (o.precise && float32)
+      throw ValueError("gradcheck", "precise needs float64: float32 has 7 digits");
+    evaluate_origin(float32);
+    const bool own = !found_.report.in_float64;
+    if (o.atol == 0) o.atol = o.precise ? 1e-11 : !float32 ? 1e-7 : own ? 2e-3 : 1e-5;
+    if (o.rtol == 0) o.rtol = o.precise ? 1e-10 : !float32 ? 1e-5 : own ? 1e-2 : 1e-3;
+    tolerance_ = {o.atol, o.rtol};
+  }
+
+  Checked run() {
+    const Index outputs = std::ssize(origin_.y);
+    for (std::size_t k = 0; k < subject_.values.size(); ++k)
+      if (full() && subject_.checked(k) && subject_.values[k].numel() * outputs > Index{1} << 24)
+        throw ValueError("gradcheck", "the Jacobian of " + options_.name + " by " +
+                                          subject_.names[k] + " is too large: use Projection");
+    found_.report.problem = find_problem();
+    if (!found_.report.problem.empty()) return std::move(found_);
+    origin_.u = analytic_.u;
+    found_.numeric = analytic_.rows;
+    for (std::size_t k = 0; k < subject_.values.size(); ++k) {
+      if (!subject_.checked(k)) continue;
+      GradcheckEntry& e = found_.report.inputs.emplace_back();
+      e.input = k;
+      e.name = subject_.names[k];
+      e.shape = subject_.values[k].shape();
+      e.dtype = subject_.values[k].dtype();
+      const Index elements = numel_of(e.shape);
+      for (Index j = 0; full() && j < elements; ++j) check_column(e, j);
+      for (int d = 0; !full() && elements * outputs > 0 && d < options_.directions; ++d)
+        check_direction(e, d);
+    }
+    return std::move(found_);
+  }
 
  private:
   bool full() const { return options_.mode == GradcheckOptions::Mode::Full; }
-  void evaluate_origin(bool float32);
-  std::string find_problem();
-  Line line(std::size_t input, Index begin, std::vector<double> v, const Tensor& from) const;
   Verdict verdict(double analytic, Line& line, Index row) const {
     return compare(analytic, line, row, tolerance_, options_.precise);
   }
-  std::vector<double> jumps(std::size_t input, Index j, Line& here, int level) const;
-  void check_column(GradcheckEntry& e, Index j);
-  void check_direction(GradcheckEntry& e, int direction);
+
+  // In float64, if the function takes that.
+  void evaluate_origin(bool float32) {
+    for (const bool in_float64 : {true, false}) try {
+        at_.clear();
+        for (const Tensor& x : subject_.values)
+          at_.push_back((in_float64 && is_floating(x.dtype()) ? x.to(DType::Float64) : x).clone());
+        found_.report.in_float64 = in_float64;
+        origin_.epsilon = in_float64 ? 0x1p-52 : 0x1p-23;
+        origin_.y = evaluate(subject_, at_, &origin_.largest_inside);
+        return;
+      } catch (const DTypeError&) {
+        if (!float32 || !in_float64) throw;
+      }
+  }
+
+  // Two forwards and two backwards give the same bits, also with another forward between them. Copies of the inputs give
+  // the same value as the views, and nobody writes to an input.
+  std::string find_problem() {
+    const auto runs_alike = [&](bool forward_elsewhere) {
+      const Analytic a = analytic(subject_, options_.seed, false, forward_elsewhere);
+      return same_doubles(a.y, analytic_.y) && std::equal(a.along_u.begin(), a.along_u.end(),
+                                                          analytic_.along_u.begin(), same_doubles);
+    };
+    std::vector<Tensor> before;
+    for (const Tensor& x : subject_.values) before.push_back(x.clone());
+    found_.analytic = analytic(subject_, options_.seed, full());
+    if (!runs_alike(false) || !same_doubles(origin_.y, evaluate(subject_, at_)))
+      return "is not deterministic: two runs on the same inputs differ";
+    if (!runs_alike(true))
+      return "reads in its backward what a later forward has changed: a saved value gone stale";
+    for (std::size_t k = 0; k < before.size(); ++k)
+      if (!same_bits(before[k], subject_.values[k].contiguous()))
+        return "writes to its input " + subject_.names[k];
+    if (origin_.y.size() != analytic_.y.size())
+      return "has another shape on a view than on its copy";
+    for (std::size_t i = 0; i < origin_.y.size(); ++i) {
+      const double here = analytic_.y[i];
+      if (!std::isnan(here) && here != origin_.y[i] && !tolerance_.within(here, origin_.y[i]))
+        return "has another value on the inputs as given than on copies of them";
+    }
+    return "";
+  }
+
+  // f at from + t v, where v is 0 but for elements of one input, from `begin` on.
+  Line line(std::size_t input, Index begin, std::vector<double> v, const Tensor& from) const {
+    const Shape length{std::ssize(v)};
+    auto moving = [&](const Tensor& x) { return narrow(reshape(x, {-1}), 0, begin, length[0]); };
+    const Tensor direction = zeros(from.shape(), from.dtype());
+    moving(direction).copy_(from_vector(v, length).to(from.dtype()));
+    double size = 0;
+    for (double x : flatten({moving(from)})) size = std::max(size, std::abs(x));
+    return {origin_,
+            [this, input, from, direction](double t) {
+              std::vector<Tensor> moved = at_;
+              moved[input] = from + t * direction;
+              return evaluate(subject_, moved);
+            },
+            size, v.size() > 1};
+  }
+
+  // ---- every element of the Jacobian, and Jᵀu ----
+
+  void check_column(GradcheckEntry& e, Index j) {
+    Line here = line(e.input, j, {1}, at_[e.input]);
+    ComparedDerivative found;
+    found.index = unravel(e.shape, j);
+    double along_u = 0, allowed = 0;
+    std::vector<double> jump;  // by output, once one differs
+    bool decided = true;
+    Index row = 0;
+    for (const Shape& output : analytic_.output_shapes) {
+      for (Index p = 0; p < numel_of(output); ++p, ++row) {
+        const auto at = static_cast<std::size_t>(row * numel_of(e.shape) + j);
+        found.output_index = unravel(output, p);
+        found.analytic = analytic_.rows[e.input][at];
+        Verdict v = verdict(found.analytic, here, row);
+        if (v.kind == Verdict::Wrong) {
+          if (jump.empty()) jump = jumps(e.input, j, here, v.level);
+          v.explain_by(jump[row], found.analytic);
+        }
+        count(e, found, v);
+        found_.numeric[e.input][at] = v.numeric;
+        decided = decided && v.kind != Verdict::Undecidable;
+        along_u += origin_.u[row] * v.numeric;
+        allowed += std::abs(origin_.u[row]) * v.tolerance.allowed(v.numeric);
+      }
+      ++found.output;
+    }
+    if (!decided || row == 0) return;
+    // The numeric side adds up the errors of its terms, and is allowed what they are.
+    found.projected = true;
+    found.analytic = analytic_.along_u[e.input][j];
+    count(e, found, decided_by(found.analytic, along_u, {allowed, 0}));
+  }
+
+  // ---- vᵀJᵀu for random u and v ----
+
+  void check_direction(GradcheckEntry& e, int direction) {
+    // Moving every element by h moves x by √n h: the length of v is held at 4, so that the error of cutting off stays
+    // that of a single element. It has 20 bits, so that no point is rounded.
+    const RandomKey key{options_.seed, static_cast<std::uint64_t>(2 + direction) << 32 | e.input};
+    const Tensor random = random_like(at_[e.input].to(DType::Float64), key);
+    std::vector<double> v = flatten({std::min(1.0, 4 / norm(random)) * random});
+    for (double& x : v) x = std::ldexp(std::nearbyint(std::ldexp(x, 20)), -20);
+    ComparedDerivative found;
+    found.projected = true;
+    const Verdict whole = along(e, v, 0, std::ssize(v), found);
+    count(e, found, whole);
+  }
+
+  // Along the elements [begin, end) of v. What is not right is halved until one element is left: it is wrong, or at a
+  // kink, and the others have to be right without it. Kinks of several elements may cancel along a direction, and hide
+  // what is wrong elsewhere.
   Verdict along(const GradcheckEntry& e, const std::vector<double>& v, Index begin, Index end,
-                ComparedDerivative& found) const;
-  void count(GradcheckEntry& e, const ComparedDerivative& found, const Verdict& v) const;
+                ComparedDerivative& found) const {
+    const bool alone = end - begin == 1;
+    const std::vector<double> weights =
+        alone ? std::vector<double>{1} : std::vector<double>(v.begin() + begin, v.begin() + end);
+    Line here = line(e.input, begin, weights, at_[e.input]);
+    ComparedDerivative whole = found;
+    whole.index = unravel(e.shape, begin);
+    whole.analytic = std::inner_product(weights.begin(), weights.end(),
+                                        analytic_.along_u[e.input].begin() + begin, 0.0);
+    Verdict result = verdict(whole.analytic, here, Line::kAlong);
+    if (alone && result.kind == Verdict::Wrong) {
+      double jump = 0;
+      const std::vector<double> by_output = jumps(e.input, begin, here, result.level);
+      for (std::size_t row = 0; row < by_output.size(); ++row)
+        jump += std::abs(origin_.u[row]) * by_output[row];
+      result.explain_by(jump, whole.analytic);
+    }
+    found = whole;
+    if (alone || result.kind == Verdict::Right) return result;
+    const Index middle = begin + (end - begin) / 2;
+    Verdict half;
+    bool kink = false, tells = false;
+    for (const auto& [from, to] : {std::pair(begin, middle), std::pair(middle, end)}) {
+      half = along(e, v, from, to, found);
+      if (half.kind == Verdict::Wrong) return half;
+      if (half.kind == result.kind && !half.kink) return half;  // undecidable
+      kink = kink || half.kink;
+      tells = tells || half.tells;
+    }
+    half.tells = result.tells = tells;
+    if (!kink && result.kind == Verdict::Undecidable) return half;
+    found = whole;
+    if (kink) result.at_kink();
+    return result;
+  }
+
+  // ---- kinks that several elements make ----
+
+  // By output, how much the derivative by element j changes at once because the point is a kink. The element's own
+  // differences show that, or points beside it: where several elements meet at a kink, as three that are equal do in
+  // sort, none of them crosses it alone. A change that is as large at a 64th of the distance is no curvature.
+  std::vector<double> jumps(std::size_t input, Index j, Line& here, int level) const {
+    constexpr std::uint64_t kFirst = 6,
+                            kAll = 64;  // the first few show whether there is one at all
+    const double beyond_rounding = found_.report.in_float64 ? 1e-3 : 0.1;
+    const int far = std::max(level, here.ordinary()), near = far + 3;
+    const Tensor& x = at_[input];
+    std::vector<double> most;
+    for (Index row = 0; row < std::ssize(origin_.y); ++row) most.push_back(here.kink(row));
+    for (std::uint64_t beside = 0; beside < kAll; ++beside) {
+      if (beside == kFirst && *std::max_element(most.begin(), most.end()) == 0) break;
+      const Tensor r = random_like(x, {options_.seed, (100 + beside) << 32 | input});
+      Line from_far = line(input, j, {1}, x + 16 * here.h(far) * r);
+      Line from_near = line(input, j, {1}, x + 16 * here.h(near) * r);
+      for (Index row = 0; row < std::ssize(most); ++row) {
+        auto change = [&](Line& from, int by) {
+          return std::abs(from.central(by, row) - here.central(by, row));
+        };
+        const double jump = change(from_near, near);
+        if (jump > beyond_rounding * (1 + std::abs(here.central(far, row))) &&
+            jump > 0.25 * change(from_far, far))
+          most[row] = std::max(most[row], jump);
+      }
+    }
+    return most;
+  }
+
+  // ---- counts ----
+
+  void count(GradcheckEntry& e, const ComparedDerivative& found, const Verdict& v) const {
+    ++e.checked;
+    e.telling += v.tells;
+    if (v.kind == Verdict::Undecidable) {
+      ++e.undecidable;
+      e.kinks += v.kink;
+      e.why_undecidable = v.because;
+      return;
+    }
+    if (v.kind == Verdict::Wrong) {
+      ++e.failed;
+    } else {
+      e.low_precision += v.low_precision;
+      if (v.low_precision) e.why_low_precision = v.because;
+      const double error = std::abs(found.analytic - v.numeric) /
+                           (tolerance_.atol / tolerance_.rtol + std::abs(v.numeric));
+      const double digits = error > 0 ? std::floor(-std::log10(error)) : 17;
+      ++e.by_decade[static_cast<std::size_t>(std::clamp(digits, 0.0, 17.0))];
+    }
+    const double excess = v.tolerance.excess(found.analytic, v.numeric);
+    // A single element says more than a combination that it spoils.
+    const bool says_less = found.projected && !e.projected && e.excess > 1;
+    if (!(excess > e.excess) || says_less) return;
+    static_cast<ComparedDerivative&>(e) = found;
+    e.numeric = v.numeric;
+    e.excess = excess;
+  }
 
   const Subject& subject_;
   Checked found_;
@@ -39,257 +280,6 @@ class Check {
   std::vector<Tensor> at_;  // copies of the inputs, in the dtype of the numeric side
   Origin origin_;
 };
-
-Check::Check(const Subject& subject, const GradcheckOptions& options) : subject_(subject) {
-  found_.report.function = options.name;
-  GradcheckOptions& o = options_ = options;
-  bool float32 = false;
-  for (std::size_t k = 0; k < subject.values.size(); ++k)
-    float32 |= subject.checked(k) && subject.values[k].dtype() == DType::Float32;
-  if (!(o.atol >= 0 && o.rtol >= 0) || o.directions < 1)
-    throw ValueError("gradcheck", "tolerances may not be negative, directions not below 1");
-  if (o.precise && float32)
-    throw ValueError("gradcheck", "precise needs float64: float32 has 7 digits");
-  evaluate_origin(float32);
-  const bool own = !found_.report.in_float64;
-  if (o.atol == 0) o.atol = o.precise ? 1e-11 : !float32 ? 1e-7 : own ? 2e-3 : 1e-5;
-  if (o.rtol == 0) o.rtol = o.precise ? 1e-10 : !float32 ? 1e-5 : own ? 1e-2 : 1e-3;
-  tolerance_ = {o.atol, o.rtol};
-}
-
-// In float64, if the function takes that.
-void Check::evaluate_origin(bool float32) {
-  for (const bool in_float64 : {true, false}) try {
-      at_.clear();
-      for (const Tensor& x : subject_.values)
-        at_.push_back((in_float64 && is_floating(x.dtype()) ? x.to(DType::Float64) : x).clone());
-      found_.report.in_float64 = in_float64;
-      origin_.epsilon = in_float64 ? 0x1p-52 : 0x1p-23;
-      origin_.y = evaluate(subject_, at_, &origin_.largest_inside);
-      return;
-    } catch (const DTypeError&) {
-      if (!float32 || !in_float64) throw;
-    }
-}
-
-// Two forwards and two backwards give the same bits, also with another forward between them. Copies of the inputs give
-// the same value as the views, and nobody writes to an input.
-std::string Check::find_problem() {
-  const auto runs_alike = [&](bool forward_elsewhere) {
-    const Analytic a = analytic(subject_, options_.seed, false, forward_elsewhere);
-    return same_doubles(a.y, analytic_.y) &&
-           std::equal(a.along_u.begin(), a.along_u.end(), analytic_.along_u.begin(), same_doubles);
-  };
-  std::vector<Tensor> before;
-  for (const Tensor& x : subject_.values) before.push_back(x.clone());
-  found_.analytic = analytic(subject_, options_.seed, full());
-  if (!runs_alike(false) || !same_doubles(origin_.y, evaluate(subject_, at_)))
-    return "is not deterministic: two runs on the same inputs differ";
-  if (!runs_alike(true))
-    return "reads in its backward what a later forward has changed: a saved value gone stale";
-  for (std::size_t k = 0; k < before.size(); ++k)
-    if (!same_bits(before[k], subject_.values[k].contiguous()))
-      return "writes to its input " + subject_.names[k];
-  if (origin_.y.size() != analytic_.y.size()) return "has another shape on a view than on its copy";
-  for (std::size_t i = 0; i < origin_.y.size(); ++i) {
-    const double here = analytic_.y[i];
-    if (!std::isnan(here) && here != origin_.y[i] && !tolerance_.within(here, origin_.y[i]))
-      return "has another value on the inputs as given than on copies of them";
-  }
-  return "";
-}
-
-Checked Check::run() {
-  const Index outputs = std::ssize(origin_.y);
-  for (std::size_t k = 0; k < subject_.values.size(); ++k)
-    if (full() && subject_.checked(k) && subject_.values[k].numel() * outputs > Index{1} << 24)
-      throw ValueError("gradcheck", "the Jacobian of " + options_.name + " by " +
-                                        subject_.names[k] + " is too large: use Projection");
-  found_.report.problem = find_problem();
-  if (!found_.report.problem.empty()) return std::move(found_);
-  origin_.u = analytic_.u;
-  found_.numeric = analytic_.rows;
-  for (std::size_t k = 0; k < subject_.values.size(); ++k) {
-    if (!subject_.checked(k)) continue;
-    GradcheckEntry& e = found_.report.inputs.emplace_back();
-    e.input = k;
-    e.name = subject_.names[k];
-    e.shape = subject_.values[k].shape();
-    e.dtype = subject_.values[k].dtype();
-    const Index elements = numel_of(e.shape);
-    for (Index j = 0; full() && j < elements; ++j) check_column(e, j);
-    for (int d = 0; !full() && elements * outputs > 0 && d < options_.directions; ++d)
-      check_direction(e, d);
-  }
-  return std::move(found_);
-}
-
-// f at from + t v, where v is 0 but for elements of one input, from `begin` on.
-Line Check::line(std::size_t input, Index begin, std::vector<double> v, const Tensor& from) const {
-  const Shape length{std::ssize(v)};
-  auto moving = [&](const Tensor& x) { return narrow(reshape(x, {-1}), 0, begin, length[0]); };
-  const Tensor direction = zeros(from.shape(), from.dtype());
-  moving(direction).copy_(from_vector(v, length).to(from.dtype()));
-  double size = 0;
-  for (double x : flatten({moving(from)})) size = std::max(size, std::abs(x));
-  return {origin_,
-          [this, input, from, direction](double t) {
-            std::vector<Tensor> moved = at_;
-            moved[input] = from + t * direction;
-            return evaluate(subject_, moved);
-          },
-          size, v.size() > 1};
-}
-
-// ---- every element of the Jacobian, and Jᵀu ----
-
-void Check::check_column(GradcheckEntry& e, Index j) {
-  Line here = line(e.input, j, {1}, at_[e.input]);
-  ComparedDerivative found;
-  found.index = unravel(e.shape, j);
-  double along_u = 0, allowed = 0;
-  std::vector<double> jump;  // by output, once one differs
-  bool decided = true;
-  Index row = 0;
-  for (const Shape& output : analytic_.output_shapes) {
-    for (Index p = 0; p < numel_of(output); ++p, ++row) {
-      const auto at = static_cast<std::size_t>(row * numel_of(e.shape) + j);
-      found.output_index = unravel(output, p);
-      found.analytic = analytic_.rows[e.input][at];
-      Verdict v = verdict(found.analytic, here, row);
-      if (v.kind == Verdict::Wrong) {
-        if (jump.empty()) jump = jumps(e.input, j, here, v.level);
-        v.explain_by(jump[row], found.analytic);
-      }
-      count(e, found, v);
-      found_.numeric[e.input][at] = v.numeric;
-      decided = decided && v.kind != Verdict::Undecidable;
-      along_u += origin_.u[row] * v.numeric;
-      allowed += std::abs(origin_.u[row]) * v.tolerance.allowed(v.numeric);
-    }
-    ++found.output;
-  }
-  if (!decided || row == 0) return;
-  // The numeric side adds up the errors of its terms, and is allowed what they are.
-  found.projected = true;
-  found.analytic = analytic_.along_u[e.input][j];
-  count(e, found, decided_by(found.analytic, along_u, {allowed, 0}));
-}
-
-// ---- vᵀJᵀu for random u and v ----
-
-void Check::check_direction(GradcheckEntry& e, int direction) {
-  // Moving every element by h moves x by √n h: the length of v is held at 4, so that the error of cutting off stays
-  // that of a single element. It has 20 bits, so that no point is rounded.
-  const RandomKey key{options_.seed, static_cast<std::uint64_t>(2 + direction) << 32 | e.input};
-  const Tensor random = random_like(at_[e.input].to(DType::Float64), key);
-  std::vector<double> v = flatten({std::min(1.0, 4 / norm(random)) * random});
-  for (double& x : v) x = std::ldexp(std::nearbyint(std::ldexp(x, 20)), -20);
-  ComparedDerivative found;
-  found.projected = true;
-  const Verdict whole = along(e, v, 0, std::ssize(v), found);
-  count(e, found, whole);
-}
-
-// Along the elements [begin, end) of v. What is not right is halved until one element is left: it is wrong, or at a
-// kink, and the others have to be right without it. Kinks of several elements may cancel along a direction, and hide
-// what is wrong elsewhere.
-Verdict Check::along(const GradcheckEntry& e, const std::vector<double>& v, Index begin, Index end,
-                     ComparedDerivative& found) const {
-  const bool alone = end - begin == 1;
-  const std::vector<double> weights =
-      alone ? std::vector<double>{1} : std::vector<double>(v.begin() + begin, v.begin() + end);
-  Line here = line(e.input, begin, weights, at_[e.input]);
-  ComparedDerivative whole = found;
-  whole.index = unravel(e.shape, begin);
-  whole.analytic = std::inner_product(weights.begin(), weights.end(),
-                                      analytic_.along_u[e.input].begin() + begin, 0.0);
-  Verdict result = verdict(whole.analytic, here, Line::kAlong);
-  if (alone && result.kind == Verdict::Wrong) {
-    double jump = 0;
-    const std::vector<double> by_output = jumps(e.input, begin, here, result.level);
-    for (std::size_t row = 0; row < by_output.size(); ++row)
-      jump += std::abs(origin_.u[row]) * by_output[row];
-    result.explain_by(jump, whole.analytic);
-  }
-  found = whole;
-  if (alone || result.kind == Verdict::Right) return result;
-  const Index middle = begin + (end - begin) / 2;
-  Verdict half;
-  bool kink = false, tells = false;
-  for (const auto& [from, to] : {std::pair(begin, middle), std::pair(middle, end)}) {
-    half = along(e, v, from, to, found);
-    if (half.kind == Verdict::Wrong) return half;
-    if (half.kind == result.kind && !half.kink) return half;  // undecidable
-    kink = kink || half.kink;
-    tells = tells || half.tells;
-  }
-  half.tells = result.tells = tells;
-  if (!kink && result.kind == Verdict::Undecidable) return half;
-  found = whole;
-  if (kink) result.at_kink();
-  return result;
-}
-
-// ---- kinks that several elements make ----
-
-// By output, how much the derivative by element j changes at once because the point is a kink. The element's own
-// differences show that, or points beside it: where several elements meet at a kink, as three that are equal do in
-// sort, none of them crosses it alone. A change that is as large at a 64th of the distance is no curvature.
-std::vector<double> Check::jumps(std::size_t input, Index j, Line& here, int level) const {
-  constexpr std::uint64_t kFirst = 6, kAll = 64;  // the first few show whether there is one at all
-  const double beyond_rounding = found_.report.in_float64 ? 1e-3 : 0.1;
-  const int far = std::max(level, here.ordinary()), near = far + 3;
-  const Tensor& x = at_[input];
-  std::vector<double> most;
-  for (Index row = 0; row < std::ssize(origin_.y); ++row) most.push_back(here.kink(row));
-  for (std::uint64_t beside = 0; beside < kAll; ++beside) {
-    if (beside == kFirst && *std::max_element(most.begin(), most.end()) == 0) break;
-    const Tensor r = random_like(x, {options_.seed, (100 + beside) << 32 | input});
-    Line from_far = line(input, j, {1}, x + 16 * here.h(far) * r);
-    Line from_near = line(input, j, {1}, x + 16 * here.h(near) * r);
-    for (Index row = 0; row < std::ssize(most); ++row) {
-      auto change = [&](Line& from, int by) {
-        return std::abs(from.central(by, row) - here.central(by, row));
-      };
-      const double jump = change(from_near, near);
-      if (jump > beyond_rounding * (1 + std::abs(here.central(far, row))) &&
-          jump > 0.25 * change(from_far, far))
-        most[row] = std::max(most[row], jump);
-    }
-  }
-  return most;
-}
-
-// ---- counts ----
-
-void Check::count(GradcheckEntry& e, const ComparedDerivative& found, const Verdict& v) const {
-  ++e.checked;
-  e.telling += v.tells;
-  if (v.kind == Verdict::Undecidable) {
-    ++e.undecidable;
-    e.kinks += v.kink;
-    e.why_undecidable = v.because;
-    return;
-  }
-  if (v.kind == Verdict::Wrong) {
-    ++e.failed;
-  } else {
-    e.low_precision += v.low_precision;
-    if (v.low_precision) e.why_low_precision = v.because;
-    const double error = std::abs(found.analytic - v.numeric) /
-                         (tolerance_.atol / tolerance_.rtol + std::abs(v.numeric));
-    const double digits = error > 0 ? std::floor(-std::log10(error)) : 17;
-    ++e.by_decade[static_cast<std::size_t>(std::clamp(digits, 0.0, 17.0))];
-  }
-  const double excess = v.tolerance.excess(found.analytic, v.numeric);
-  // A single element says more than a combination that it spoils.
-  const bool says_less = found.projected && !e.projected && e.excess > 1;
-  if (!(excess > e.excess) || says_less) return;
-  static_cast<ComparedDerivative&>(e) = found;
-  e.numeric = v.numeric;
-  e.excess = excess;
-}
 
 }  // namespace
 
