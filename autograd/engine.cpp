@@ -170,15 +170,9 @@ Engine::Engine(Tape& tape, const Backward& options, bool fill_leaves)
       retain_(options.retain || options.create_graph),
       create_graph_(options.create_graph),
       fill_leaves_(fill_leaves),
-      paused_before_(std::exchange(tape.paused_, options.create_graph ? 0 : 1)),
-      engine_before_(std::exchange(tape.running_, this)),
-      open_before_(Tape::exchange_open(&tape)) {}
-
-Engine::~Engine() {
-  tape_.paused_ = paused_before_;
-  tape_.running_ = engine_before_;
-  Tape::exchange_open(open_before_);
-}
+      paused_(tape.paused_, options.create_graph ? 0 : 1),
+      running_(tape.running_, this),
+      open_(Tape::open_, &tape) {}
 
 void Engine::check_upstream(const char* op, const Var& y, const Tensor& dy) {
   if (!dy.defined() || dy.shape() != y.shape() || dy.dtype() != y.dtype())

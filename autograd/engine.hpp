@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "autograd/op.hpp"
+#include "autograd/restored.hpp"
 #include "autograd/scope.hpp"
 
 namespace glim {
@@ -32,9 +33,6 @@ class Engine {
   // One backward pass, until the end of the block: ops that rules call belong to this tape, and are
   // recorded only with create_graph.
   Engine(Tape& tape, const Backward& options, bool fill_leaves);
-  ~Engine();
-  Engine(const Engine&) = delete;
-  Engine& operator=(const Engine&) = delete;
 
   // Puts dy at y's node, which it returns. StateError when y was not computed on the tape from a leaf,
   // ShapeError unless dy has y's shape and dtype.
@@ -71,9 +69,9 @@ class Engine {
 
   Tape& tape_;
   bool retain_, create_graph_, fill_leaves_;
-  int paused_before_;
-  const Engine* engine_before_;
-  Tape* open_before_;
+  Restored<int> paused_;
+  Restored<const Engine*> running_;
+  Restored<Tape*> open_;
 };
 
 // One forward pass of one op: finds out whether to record, and adds places to errors.

@@ -7,7 +7,7 @@
 // inspection explicit. The choice belongs to the thread and lasts to the end of the block.
 #pragma once
 
-#include <utility>
+#include "autograd/restored.hpp"
 
 namespace glim {
 
@@ -15,15 +15,12 @@ enum class OpForm { Fused, Explicit };
 
 class UseForm {
  public:
-  explicit UseForm(OpForm m) : before_(std::exchange(now_, m)) {}
-  ~UseForm() { now_ = before_; }
-  UseForm(const UseForm&) = delete;
-  UseForm& operator=(const UseForm&) = delete;
+  explicit UseForm(OpForm m) : form_(now_, m) {}
 
  private:
   friend OpForm op_form();
   static inline thread_local OpForm now_ = OpForm::Fused;
-  OpForm before_;
+  Restored<OpForm> form_;
 };
 
 inline OpForm op_form() { return UseForm::now_; }

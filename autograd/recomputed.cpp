@@ -14,20 +14,6 @@
 namespace glim {
 namespace {
 
-// Sets a value back at the end of the block.
-template <class T>
-class Restored {
- public:
-  Restored(T& place, T value) : place_(place), before_(std::exchange(place, std::move(value))) {}
-  ~Restored() { place_ = std::move(before_); }
-  Restored(const Restored&) = delete;
-  Restored& operator=(const Restored&) = delete;
-
- private:
-  T& place_;
-  T before_;
-};
-
 // The values from outside that the ops of a region read.
 struct OutsideReads final : Observer {
   explicit OutsideReads(std::size_t first_node) : first(static_cast<int>(first_node)) {}

@@ -14,7 +14,6 @@
 namespace glim {
 namespace {
 
-thread_local Tape* open_tape = nullptr;
 std::atomic<std::uint64_t> next_tape{1};
 
 // A destructor cannot throw, and the code after it would use a tape that is gone.
@@ -39,16 +38,16 @@ struct Tape::Spare {
 thread_local bool Tape::Spare::gone = false;
 static constexpr std::size_t kMostSpare = std::size_t{1} << 16;
 
-Tape::Tape(TapeOptions options) : replays_(options.replay), id_(next_tape++), outer_(open_tape) {
+Tape::Tape(TapeOptions options) : replays_(options.replay), id_(next_tape++), outer_(open_) {
   if (options.profile) find_or_add<Profiler>();
   if (options.check_finite) find_or_add<FiniteCheck>();
-  open_tape = this;
+  open_ = this;
   if (!Spare::gone) static_cast<TapeLists&>(*this) = std::exchange(Spare::get().lists, {});
 }
 
 // Nodes are freed from the back, so that no chain of owners can recurse.
 Tape::~Tape() {
-  Tape** at = &open_tape;
+  Tape** at = &open_;
   while (*at && *at != this) at = &(*at)->outer_;  // tapes may go in any order
   if (!*at)
     end_program("on another thread than it began on, or within the backward of an outer one");
@@ -58,12 +57,6 @@ Tape::~Tape() {
   if (!Spare::gone && nodes_.capacity() + scopes_.size() <= kMostSpare)
     Spare::get().lists = std::move(static_cast<TapeLists&>(*this));
 }
-
-Tape* Tape::current() { return open_tape && !open_tape->paused_ ? open_tape : nullptr; }
-
-Tape* Tape::open() { return open_tape; }
-
-Tape* Tape::exchange_open(Tape* tape) { return std::exchange(open_tape, tape); }
 
 void Tape::truncate(std::size_t size, bool keep_seen) {
   while (nodes_.size() > size) {
@@ -322,11 +315,11 @@ const Replay& Tape::replay(int i) const {
 
 // ---- pausing ----
 
-Tape::NoGrad::NoGrad(bool pause) : tape_(pause && open_tape ? open_tape->id_ : 0) {
-  if (tape_) ++open_tape->paused_;
+Tape::NoGrad::NoGrad(bool pause) : tape_(pause && open_ ? open_->id_ : 0) {
+  if (tape_) ++open_->paused_;
 }
 Tape::NoGrad::~NoGrad() {
-  for (Tape* t = open_tape; t; t = t->outer_)  // it may be gone
+  for (Tape* t = open_; t; t = t->outer_)  // it may be gone
     if (t->id_ == tape_ && t->paused_ > 0) --t->paused_;
 }
 

@@ -99,8 +99,9 @@ class Tape : private TapeLists {
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
 
-  static Tape* current();  // the recording tape of this thread, or null
-  static Tape* open();     // the innermost tape of this thread, recording or not
+  // The recording tape of this thread, or null; and the innermost one, recording or not.
+  static Tape* current() { return open_ && !open_->paused_ ? open_ : nullptr; }
+  static Tape* open() { return open_; }
 
   // Adds ∂loss/∂leaf to every leaf's grad(). ShapeError unless loss has one element, StateError
   // when it was not computed on this tape from any leaf.
@@ -164,7 +165,7 @@ class Tape : private TapeLists {
   friend class Engine;
   struct Spare;
 
-  static Tape* exchange_open(Tape* tape);  // open() from now on; the one before
+  static inline constinit thread_local Tape* open_ = nullptr;
   int number_of(const Var& v);  // the node of v, adding a leaf's on first use; -1 constant
   int required_node(const char* op, const Var& v);  // StateError for a constant
   int add_node(Node node);

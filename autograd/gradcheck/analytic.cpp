@@ -70,7 +70,7 @@ std::vector<double> evaluate(const Subject& subject, const std::vector<Tensor>& 
     }
     double value = 0;
   } seen;
-  SameRandom same;
+  Restored same_random(generator());
   Tape tape;
   if (largest) tape.observe(seen);
   subject.put(at);
@@ -80,7 +80,7 @@ std::vector<double> evaluate(const Subject& subject, const std::vector<Tensor>& 
 }
 
 Analytic analytic(const Subject& subject, std::uint64_t seed, bool rows, bool forward_elsewhere) {
-  SameRandom same;
+  Restored same_random(generator());
   Tape tape;
   subject.put(subject.values);
   const std::vector<Var> ys = subject.run(true);
@@ -131,7 +131,7 @@ Subject gradient_of(const Subject& f, std::uint64_t seed) {
   for (std::size_t k = 0; k < f.leaves.size(); ++k)
     if (f.checked(k)) wanted.push_back(f.leaves[k]);
   {
-    SameRandom same;
+    Restored same_random(generator());
     Tape tape;
     const std::vector<Var> ys = f.run(false);
     for (std::size_t o = 0; o < ys.size(); ++o) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "autograd/restored.hpp"
 #include "autograd/var.hpp"
 #include "tensor/random.hpp"
 
@@ -26,12 +27,6 @@ struct Subject {
 
 // (x, dy) ↦ Jᵀdy: backward itself as the function to check.
 Subject gradient_of(const Subject& f, std::uint64_t seed);
-
-// Sets generator() back at the end of a block.
-struct SameRandom {
-  const Generator before = generator();
-  ~SameRandom() { generator() = before; }
-};
 
 // The values of all outputs at `at`, one after the other. Random numbers are the same each time. `largest` becomes the
 // largest finite value that an op within f computes: what f loses by rounding may be its last digit.

@@ -62,7 +62,7 @@ void name_mistakes(const Subject& f, Checked& found) {
 
 void explain(const Subject& f, const Subject& checked, Checked& found) {
   GradcheckReport& report = found.report;
-  SameRandom same;
+  Restored same_random(generator());
   Tape tape({.replay = true});
   f.put(f.values);
   f.run(true);
