@@ -69,17 +69,15 @@ void Engine::pass_on(Table& table, int from, std::size_t k, int node, Grads& d) 
                         "its rule gives a gradient " + g.value().kind() + " for " +
                             tape_.nodes_[from].formula->input_name(k) + ", which is " +
                             to_string(source.shape) + " " + std::string(name_of(source.dtype))));
-    if (watched)
-      if (Tensor other = observed({k, node, g.value(), from}); other.defined()) g = other;
+    if (watched) sent({k, node, g.value(), from});
     add(table, node, std::move(g));
   } else if (AddTo part = d.take_part(k)) {
-    Tensor other;
     if (watched) {
       Tensor alone = zeros(source.shape, source.dtype);
       part(alone);
-      other = observed({k, node, alone, from});
+      sent({k, node, alone, from});
     }
-    other.defined() ? add(table, node, other) : add(table, node, part);
+    add(table, node, part);
   } else {
     refuse(StateError(tape_.nodes_[from].name, "its rule gives no gradient for " +
                                                    tape_.nodes_[from].formula->input_name(k)));
@@ -154,13 +152,10 @@ void Engine::arrived(int i, Var& dy) {
   notify(tape_, [&](Observer& o) { o.arrived(i, dy); });
 }
 
-Tensor Engine::observed(const Flow& flow) {
-  Tensor replaced;
+void Engine::sent(const Flow& flow) {
   notify(tape_, [&](Observer& o) {
-    if (!o.sees_flows()) return;
-    if (Tensor other = o.flow(flow); other.defined()) replaced = other;
+    if (o.sees_flows()) o.flow(flow);
   });
-  return replaced;
 }
 
 // ---- beginning and end ----

@@ -65,7 +65,7 @@ class Engine {
   void add(Table& table, int node, Var&& gradient) const;
   void add(Table& table, int node, const AddTo& part) const;
   void fill(Leaf& leaf, Var&& gradient);
-  Tensor observed(const Flow& flow);  // what observers put in its place; undefined keeps it
+  void sent(const Flow& flow);  // tells observers
 
   Tape& tape_;
   bool retain_, create_graph_, fill_leaves_;

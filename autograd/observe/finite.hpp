@@ -22,8 +22,8 @@ class FiniteCheck final : public Observer {
     throw e;
   }
   bool sees_flows() const override { return true; }
-  Tensor flow(const Flow& flow) override {
-    if (all_finite(flow.gradient)) return {};
+  void flow(const Flow& flow) override {
+    if (all_finite(flow.gradient)) return;
     const Node& node = tape_.nodes()[flow.from];
     NonFiniteError e(node.name,
                      "its gradient of " + node.formula->input_name(flow.input) +

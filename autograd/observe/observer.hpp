@@ -48,7 +48,7 @@ class Observer {
   virtual void rule_begins(int) {}          // the rule of the node's op
   virtual void rule_ended(int) {}
   virtual bool sees_flows() const { return false; }
-  virtual Tensor flow(const Flow&) { return {}; }  // a defined result replaces the gradient
+  virtual void flow(const Flow&) {}
 };
 
 }  // namespace glim

@@ -40,7 +40,7 @@ namespace {
 
 // Writes one node's step down.
 struct Scribe final : Observer {
-  Scribe(const Tape& t, int node, const FlowHook& f) : tape(t), through(f) { seen.node = node; }
+  explicit Scribe(int node) { seen.node = node; }
 
   void arrived(int node, const Var& dy) override {
     if (node == seen.node) seen.dy = dy.value().clone();
@@ -48,36 +48,20 @@ struct Scribe final : Observer {
   bool sees_flows() const override { return true; }
   // A copy: a second holder would keep the gradient from being added to in place, and where that
   // changes its layout, parts added later round otherwise.
-  Tensor flow(const Flow& given) override {
-    if (given.from != seen.node) return {};  // within a checkpointed region
-    Flow flow = given;
-    flow.gradient = given.gradient.clone();
-    Tensor replaced = through ? through(flow) : Tensor();
-    if (replaced.defined()) {
-      if (replaced.shape() != flow.gradient.shape() || replaced.dtype() != flow.gradient.dtype()) {
-        auto e = ShapeError("backward", "a flow's replacement must have its shape and dtype",
-                            {{"flow", flow.gradient}, {"replacement", replaced}});
-        tape.place(e, flow.node);
-        throw e;
-      }
-      flow.gradient = replaced;
-    }
-    seen.flows.push_back(std::move(flow));
-    return replaced;
+  void flow(const Flow& f) override {
+    if (f.from == seen.node)  // not within a checkpointed region
+      seen.flows.push_back({f.input, f.node, f.gradient.clone(), f.from});
   }
-
-  const Tape& tape;
-  const FlowHook& through;
   WalkStep seen;
 };
 
 }  // namespace
 
-WalkStep BackwardWalk::step(const FlowHook& through) {
+WalkStep BackwardWalk::step() {
   int node = next();
   if (node < 0) throw StateError("backward", "the walk is at its end");
   int after = std::exchange(place_, -1);  // the end, should an exception come
-  Scribe scribe(tape_, node, through);
+  Scribe scribe(node);
   {
     Observing writing(tape_, scribe);
     Engine(tape_, options_, true).step(table_, node);

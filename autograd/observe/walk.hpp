@@ -19,15 +19,11 @@
 // walk, as it ends backward.
 #pragma once
 
-#include <functional>
 #include <vector>
 
 #include "autograd/tape.hpp"
 
 namespace glim {
-
-// Sees the gradient that an op sends to one input. Returns a replacement, or undefined to keep it.
-using FlowHook = std::function<Tensor(const Flow&)>;
 
 struct WalkStep {
   int node = -1;
@@ -48,9 +44,8 @@ class BackwardWalk {
   // Replaces it. StateError when the node's turn is over, ShapeError unless g has the shape and
   // dtype of the node's value.
   void set_gradient(int node, Tensor g);
-  // Takes the next node. `through` sees each flow before it is added to its node's gradient; what
-  // it returns is added instead, undefined keeps it. StateError at the end.
-  WalkStep step(const FlowHook& through = {});
+  // Takes the next node. StateError at the end.
+  WalkStep step();
 
  private:
   Tape& tape_;

@@ -16,10 +16,7 @@ struct Engine : Observer {
   virtual Var changed(Var dy, const Parts& parts, int round) = 0;
 
   bool sees_flows() const override { return true; }
-  Tensor flow(const Flow& f) override {
-    parts_[f.node].push_back(f);
-    return {};
-  }
+  void flow(const Flow& f) override { parts_[f.node].push_back(f); }
   Var change(int node, Var dy) override {
     const Parts parts = std::exchange(parts_[node], {});
     return changed(std::move(dy), parts, rounds_[node]++);
