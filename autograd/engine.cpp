@@ -37,7 +37,7 @@ void Engine::step(Table& table, int i) {
 Grads Engine::gradients(int i, const Var& dy) {
   const Op* op = tape_.nodes_[i].op.get();
   if (!op) refuse_used_up(tape_, i);
-  notify(tape_, [&](Observer& o) { o.rule_begins(i); });
+  tape_.notify([&](Observer& o) { o.rule_begins(i); });
   Grads d;
   try {
     if (create_graph_) {
@@ -50,7 +50,7 @@ Grads Engine::gradients(int i, const Var& dy) {
     tape_.place(e, i);
     throw;
   }
-  notify(tape_, [&](Observer& o) { o.rule_ended(i); });
+  tape_.notify([&](Observer& o) { o.rule_ended(i); });
   return d;
 }
 
@@ -148,12 +148,12 @@ void Engine::fill(Leaf& leaf, Var&& gradient) {
 // ---- observers ----
 
 void Engine::arrived(int i, Var& dy) {
-  notify(tape_, [&](Observer& o) { dy = o.change(i, std::move(dy)); });
-  notify(tape_, [&](Observer& o) { o.arrived(i, dy); });
+  tape_.notify([&](Observer& o) { dy = o.change(i, std::move(dy)); });
+  tape_.notify([&](Observer& o) { o.arrived(i, dy); });
 }
 
 void Engine::sent(const Flow& flow) {
-  notify(tape_, [&](Observer& o) {
+  tape_.notify([&](Observer& o) {
     if (o.sees_flows()) o.flow(flow);
   });
 }

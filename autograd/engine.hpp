@@ -52,9 +52,6 @@ class Engine {
                        std::size_t count, const Where& where);
 
  private:
-  // f(observer) for each; one may come or go meanwhile.
-  template <class F>
-  static void notify(Tape& tape, const F& f);
   // The op as the last node, whose value y then is. Returns its number.
   static int add_node(Tape& tape, std::unique_ptr<Op> op, const Formula& formula,
                       std::vector<int> inputs, const Where& where, Var& y);

@@ -65,7 +65,7 @@ class Engine::Region final : public Op {
     op->needs_ = ~std::uint64_t{0};
     op->formula_ = &formula;
     const int number = add_node(tape, std::move(op), formula, inputs, where, result);
-    notify(tape, [&](Observer& o) {
+    tape.notify([&](Observer& o) {
       o.op_started(seconds_now() - start);
       o.recorded(number, value);
     });

@@ -30,7 +30,7 @@ Engine::Recorder::Recorder(Op& op, const Formula& formula, const Var* const* inp
   }
   if (active_) op.inputs_ = inputs_;
   replays_ = active_ && tape->replays_;
-  notify(*tape, [&](Observer& o) { o.op_started(0); });
+  tape->notify([&](Observer& o) { o.op_started(0); });
 }
 
 void Engine::Recorder::unrecorded(Op& op) {
@@ -54,17 +54,17 @@ void Engine::Recorder::refuse_gone() const {
 }
 
 Var Engine::Recorder::constant(Tensor y) const {
-  if (Tape* tape = Tape::current()) notify(*tape, [&](Observer& o) { o.computed(formula_, y); });
+  if (Tape* tape = Tape::current()) tape->notify([&](Observer& o) { o.computed(formula_, y); });
   return Var(std::move(y));
 }
 
 Var Engine::Recorder::record(std::unique_ptr<Op> op, Tensor y, RunAgain run) const {
   Tape& tape = *Tape::current();
-  notify(tape, [&](Observer& o) { o.computed(formula_, y); });
+  tape.notify([&](Observer& o) { o.computed(formula_, y); });
   std::vector<int> inputs;
   inputs.reserve(count_);
   for (std::size_t i = 0; i < count_; ++i) inputs.push_back(tape.number_of(*inputs_[i]));
-  notify(tape, [&](Observer& o) {
+  tape.notify([&](Observer& o) {
     for (std::size_t i = 0; i < count_; ++i) o.read(inputs[i], *inputs_[i]);
   });
   op->inputs_ = nullptr;
@@ -77,7 +77,7 @@ Var Engine::Recorder::record(std::unique_ptr<Op> op, Tensor y, RunAgain run) con
     kept.value = result.value();
     kept.run = std::move(run);
   }
-  notify(tape, [&](Observer& o) { o.recorded(number, result.value()); });
+  tape.notify([&](Observer& o) { o.recorded(number, result.value()); });
   return result;
 }
 
@@ -106,7 +106,7 @@ void Engine::annotate(Error& error, std::string_view op, const Var* const* input
     error.set_operand_path(i, node >= 0 ? tape->path(node) : inputs[i]->name());
   }
   const std::string& scope = Scope::path();
-  error.set_place(scope.empty() ? "" : scope + "." + std::string(op), to_string(where));
+  error.set_place(scope.empty() ? "" : dotted(scope, op), to_string(where));
 }
 
 void Engine::refuse_changed(std::string_view op, const std::string& what, const Var& v,

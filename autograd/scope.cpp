@@ -38,6 +38,10 @@ const std::string& Scope::path() { return joined; }
 
 std::uint64_t Scope::version() { return changes; }
 
+std::string dotted(std::string_view scope, std::string_view name) {
+  return scope.empty() ? std::string(name) : std::string(scope).append(".").append(name);
+}
+
 bool glob_match(std::string_view pattern, std::string_view text) {
   std::size_t p = 0, t = 0, star = std::string_view::npos, retry = 0;
   while (t < text.size()) {

@@ -58,6 +58,9 @@ class Scope {
   std::optional<std::string> before_;
 };
 
+// "scope.name", or the name alone where no scope is open.
+std::string dotted(std::string_view scope, std::string_view name);
+
 // Does a path match? * any run of characters, ? one.
 bool glob_match(std::string_view pattern, std::string_view path);
 

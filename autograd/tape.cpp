@@ -66,7 +66,7 @@ void Tape::truncate(std::size_t size, bool keep_seen) {
     }
     nodes_.pop_back();
   }
-  for (Observer* o : observers_) o->nodes_removed(static_cast<int>(size), keep_seen);
+  notify([&](Observer& o) { o.nodes_removed(static_cast<int>(size), keep_seen); });
 }
 
 int Tape::add_node(Node node) {
@@ -116,8 +116,7 @@ int Tape::number_of(const Var& v) {
     leaf.node = add_node(std::move(node));
     leaf.tape = id_;
     leaf_nodes_.emplace(&leaf, leaf.node);
-    for (std::size_t k = 0; k < observers_.size(); ++k)
-      observers_[k]->recorded(leaf.node, leaf.value);
+    notify([&](Observer& o) { o.recorded(leaf.node, leaf.value); });
   }
   return leaf.node;
 }
@@ -142,8 +141,7 @@ std::string Tape::path(int i) const {
   std::string own = !node.label.empty()                     ? node.label
                     : node.leaf && !node.leaf->name.empty() ? node.leaf->name
                                                             : std::string(node.name);
-  if (node.scope < 0 || scope_path(node.scope).empty()) return own;
-  return scope_path(node.scope) + "." + own;
+  return node.scope < 0 ? own : dotted(scope_path(node.scope), own);
 }
 
 int Tape::required_node(const char* op, const Var& v) {
@@ -168,39 +166,23 @@ void Tape::place(Error& error, int i) const {
   error.set_place(where, nodes_[i].leaf ? "" : to_string(nodes_[i].where));
 }
 
-std::string Tape::path_here(std::string_view name) {
-  const std::string& scope = scope_path(current_scope());
-  return scope.empty() ? std::string(name) : scope + "." + std::string(name);
-}
-
-Var Tape::module_output(std::string_view part, const Var& in, Var out) {
-  for (std::size_t k = 0; k < observers_.size(); ++k)
-    out = observers_[k]->on_module_output(path_here(part), in, std::move(out));
-  return out;
-}
-
 Var module_output(std::string_view part, const Var& in, Var out) {
-  Tape* tape = Tape::current();
-  return tape ? tape->module_output(part, in, std::move(out)) : out;
-}
-
-Var Tape::label(Var v, std::string_view text) {
-  if (!observers_.empty()) {
-    const std::string path = path_here(text);
-    for (std::size_t k = 0; k < observers_.size(); ++k)
-      v = observers_[k]->on_value(path, std::move(v));
-  }
-  int i = node_of(v);
-  if (i < 0) return v;
-  nodes_[i].label = text;
-  for (std::size_t k = 0; k < observers_.size(); ++k) observers_[k]->named(i, v.value());
-  return v;
+  if (Tape* tape = Tape::current())
+    tape->notify([&](Observer& o) {
+      out = o.on_module_output(dotted(Scope::path(), part), in, std::move(out));
+    });
+  return out;
 }
 
 Var named(Var v, std::string_view label) {
   Tape* tape = Tape::current();
   if (!tape || v.is_leaf()) return v;
-  return tape->label(std::move(v), label);
+  tape->notify([&](Observer& o) { v = o.on_value(dotted(Scope::path(), label), std::move(v)); });
+  const int i = tape->node_of(v);
+  if (i < 0) return v;
+  tape->nodes_[i].label = label;
+  tape->notify([&](Observer& o) { o.named(i, v.value()); });
+  return v;
 }
 
 // ---- backward ----

@@ -144,9 +144,6 @@ class Tape : private TapeLists {
   const Replay& replay(int node) const;
   Var value(int node) const;                 // of a leaf, or kept by replay
   void place(Error& error, int node) const;  // adds the node's path and line
-  // The node of v gets this name in place of its op's. Observers may replace v; the result is returned.
-  Var label(Var v, std::string_view text);
-  Var module_output(std::string_view part, const Var& in, Var out);  // see below
 
   // Stops the current tape from recording until the end of the block, on the same thread. If there are
   // several, recording resumes after the last one ends.
@@ -163,7 +160,15 @@ class Tape : private TapeLists {
 
  private:
   friend class Engine;
+  friend Var named(Var v, std::string_view label);
+  friend Var module_output(std::string_view part, const Var& in, Var out);
   struct Spare;
+
+  // f(observer) for each; one may come or go meanwhile.
+  template <class F>
+  void notify(const F& f) {
+    for (std::size_t k = 0; k < observers_.size(); ++k) f(*observers_[k]);
+  }
 
   static inline constinit thread_local Tape* open_ = nullptr;
   int number_of(const Var& v);  // the node of v, adding a leaf's on first use; -1 constant
@@ -171,7 +176,6 @@ class Tape : private TapeLists {
   int add_node(Node node);
   void bind(Var& v, int node) const;  // v becomes the value of that node
   int current_scope();
-  std::string path_here(std::string_view name);  // in the scope that is open
   // Takes back the nodes from `size` on.
   void truncate(std::size_t size, bool keep_seen = false);
   template <class ObserverT>
@@ -202,15 +206,11 @@ struct Observing {
   Observer& observer;
 };
 
-// Gives the node of v a name of its own in place of the op's: the path ends in it.
+// Gives the node of v a name of its own in place of the op's: the path ends in it. Observers may replace v; the
+// result is returned.
 Var named(Var v, std::string_view label);
 
 // Tells observers that this part computed `out` from `in`. Returns `out` or their replacement.
 Var module_output(std::string_view part, const Var& in, Var out);
-
-template <class F>
-void Engine::notify(Tape& tape, const F& f) {
-  for (std::size_t k = 0; k < tape.observers_.size(); ++k) f(*tape.observers_[k]);
-}
 
 }  // namespace glim
