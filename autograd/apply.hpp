@@ -133,11 +133,11 @@ Var apply(OpT op, const Operand& first, const Inputs&... rest) {
   else
     return y;
 }
-// The same for any number of inputs.
+// The same for any number of inputs, of a call at `where`.
 template <class OpT>
-Var apply(OpT op, const Operands& inputs) {
-  return detail::apply_list(inputs.where(), op, detail::pointers_to(*inputs).data(), inputs->size(),
-                            detail::AsList());
+Var apply(OpT op, const std::vector<Var>& inputs, const Where& where) {
+  return detail::apply_list(CallSite::or_own(where), op, detail::pointers_to(inputs).data(),
+                            inputs.size(), detail::AsList());
 }
 
 }  // namespace glim

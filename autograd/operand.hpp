@@ -38,24 +38,4 @@ class Operand {
   Where where_;
 };
 
-// The same for a list of Vars.
-class Operands {
- public:
-  Operands(const std::vector<Var>& list, Where where = Where::current())
-      : list_(list), where_(where) {}
-  Operands(std::initializer_list<Var> list, Where where = Where::current())
-      : own_(list), list_(own_), where_(where) {}
-  Operands(const Operands&) = delete;
-  Operands& operator=(const Operands&) = delete;
-
-  const std::vector<Var>& operator*() const { return list_; }
-  const std::vector<Var>* operator->() const { return &list_; }
-  const Where& where() const { return CallSite::or_own(where_); }
-
- private:
-  std::vector<Var> own_;
-  const std::vector<Var>& list_;
-  Where where_;
-};
-
 }  // namespace glim

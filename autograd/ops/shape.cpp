@@ -197,18 +197,19 @@ Var unsqueeze(const Operand& x, Index axis) {
   return reshape(x, unsqueeze(x->value(), axis).shape());
 }
 
-Var concatenate(const Operands& parts, Index axis) {
-  if (parts->empty()) throw ValueError("concatenate", "needs at least one tensor");
-  return apply(ops::Concatenate(normalize_axis(axis, parts->front().rank(), "concatenate")), parts);
+Var concatenate(const std::vector<Var>& parts, Index axis, Where where) {
+  if (parts.empty()) throw ValueError("concatenate", "needs at least one tensor");
+  const int a = normalize_axis(axis, parts.front().rank(), "concatenate");
+  return apply(ops::Concatenate(a), parts, where);
 }
 
-Var stack(const Operands& parts, Index axis) {
-  if (parts->empty()) throw ValueError("stack", "needs at least one tensor");
-  CallSite site(parts.where());
-  const Var& first = parts->front();
+Var stack(const std::vector<Var>& parts, Index axis, Where where) {
+  if (parts.empty()) throw ValueError("stack", "needs at least one tensor");
+  CallSite site(where);
+  const Var& first = parts.front();
   int a = normalize_axis(axis, first.rank() + 1, "stack");
   std::vector<Var> rows;
-  for (const Var& p : *parts) {
+  for (const Var& p : parts) {
     if (p.shape() != first.shape())
       throw ShapeError("stack", "shapes differ", {{"first", first.value()}, {"part", p.value()}});
     rows.push_back(unsqueeze(p, a));

@@ -30,7 +30,7 @@ struct Planted final : Op {
 }  // namespace
 
 Var planted(const Forward& forward, const Rule& rule, const Vars& x) {
-  return glim::apply(Planted(forward, rule), x);
+  return glim::apply(Planted(forward, rule), x, Where::current());
 }
 
 Var planted(const WrongOp& op, const WrongGradient* wrong, const Vars& x) {
