@@ -86,11 +86,9 @@ bool Tape::holds(const Var& v) const {
          nodes_[v.node_].serial == v.serial_;
 }
 
-int Tape::current_scope() {
-  if (scope_version_ != Scope::version() || scopes_.empty()) {
-    auto [at, added] = scope_numbers_.try_emplace(Scope::path(), static_cast<int>(scopes_.size()));
-    if (added) scopes_.push_back(&at->first);
-    scope_ = at->second;
+const std::string* Tape::current_scope() {
+  if (scope_version_ != Scope::version()) {
+    scope_ = &*scopes_.insert(Scope::path()).first;
     scope_version_ = Scope::version();
   }
   return scope_;
@@ -111,8 +109,6 @@ int Tape::number_of(const Var& v) {
     node.dtype = leaf.value.dtype();
     node.leaf = v.leaf_;
     node.bytes = leaf.value.bytes();
-    if (scopes_.empty()) current_scope();
-    node.scope = -1;  // a leaf's name is its whole path
     leaf.node = add_node(std::move(node));
     leaf.tape = id_;
     leaf_nodes_.emplace(&leaf, leaf.node);
@@ -128,12 +124,6 @@ int Tape::node_of(const Var& v) const {
   return known == leaf_nodes_.end() ? -1 : known->second;
 }
 
-const std::string& Tape::scope_path(int scope) const {
-  if (scope < 0 || static_cast<std::size_t>(scope) >= scopes_.size())
-    throw IndexError("scope_path", "there is no scope " + std::to_string(scope) + " on the tape");
-  return *scopes_[scope];
-}
-
 std::string Tape::path(int i) const {
   if (i < 0 || static_cast<std::size_t>(i) >= nodes_.size())
     throw IndexError("path", "there is no node " + std::to_string(i) + " on the tape");
@@ -141,7 +131,7 @@ std::string Tape::path(int i) const {
   std::string own = !node.label.empty()                     ? node.label
                     : node.leaf && !node.leaf->name.empty() ? node.leaf->name
                                                             : std::string(node.name);
-  return node.scope < 0 ? own : dotted(scope_path(node.scope), own);
+  return node.scope ? dotted(*node.scope, own) : own;  // a leaf's name is its whole path
 }
 
 int Tape::required_node(const char* op, const Var& v) {

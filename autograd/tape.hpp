@@ -24,6 +24,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "autograd/observe/observer.hpp"
@@ -49,7 +50,7 @@ struct Node {
   std::vector<int> inputs;           // numbers of earlier nodes, -1 for a constant
   Shape shape;
   DType dtype;
-  int scope = 0;      // of Tape::scope_path
+  const std::string* scope = nullptr;  // the path of its module; null for a leaf
   std::string label;  // given by named(); if empty, the name of the op or leaf is used
   Where where;
   std::shared_ptr<Leaf> leaf;
@@ -63,8 +64,7 @@ struct TapeLists {
  protected:
   std::vector<Node> nodes_;
   std::unordered_map<const Leaf*, int> leaf_nodes_;
-  std::unordered_map<std::string, int> scope_numbers_;
-  std::vector<const std::string*> scopes_;  // keys of scope_numbers_, by number
+  std::unordered_set<std::string> scopes_;
 };
 
 struct TapeOptions {
@@ -132,10 +132,9 @@ class Tape : private TapeLists {
   void stop_observing(Observer& observer);
 
   const std::vector<Node>& nodes() const { return nodes_; }
-  // IndexError for a number that is not on the tape.
-  const std::string& scope_path(int scope) const;
-  std::string path(int node) const;  // "decoder.layers.1.self_attn.scores"
-  int node_of(const Var& v) const;   // -1 for a constant
+  // "decoder.layers.1.self_attn.scores"; IndexError for a number that is not on the tape.
+  std::string path(int node) const;
+  int node_of(const Var& v) const;  // -1 for a constant
   std::uint64_t id() const { return id_; }
   bool holds(const Var& v) const;  // computed on this tape, and its node is still there
   // With TapeOptions::profile; zeros otherwise.
@@ -175,7 +174,7 @@ class Tape : private TapeLists {
   int required_node(const char* op, const Var& v);  // StateError for a constant
   int add_node(Node node);
   void bind(Var& v, int node) const;  // v becomes the value of that node
-  int current_scope();
+  const std::string* current_scope();
   // Takes back the nodes from `size` on.
   void truncate(std::size_t size, bool keep_seen = false);
   template <class ObserverT>
@@ -192,7 +191,7 @@ class Tape : private TapeLists {
   const Engine* running_ = nullptr;  // the backward under way
   std::uint64_t next_serial_ = 1;
   std::uint64_t scope_version_ = 0;
-  int scope_ = 0;
+  const std::string* scope_ = nullptr;
 };
 using NoGrad = Tape::NoGrad;
 

@@ -33,9 +33,9 @@ inline void check_scopes(const Module& module, const Tape& tape) {
     for (int input : node.inputs) {
       auto owner = input < 0 ? owners.end() : owners.find(tape.nodes()[input].leaf.get());
       if (owner == owners.end()) continue;
-      INFO(node.name << " in '" << tape.scope_path(node.scope) << "' reads a parameter of "
+      INFO(node.name << " in '" << *node.scope << "' reads a parameter of "
                      << *owner->second.begin());
-      std::string scope = "." + tape.scope_path(node.scope) + ".";
+      std::string scope = "." + *node.scope + ".";
       bool within = false;
       for (const std::string& name : owner->second)
         within |= name.empty() || scope.find("." + name + ".") != std::string::npos;

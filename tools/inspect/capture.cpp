@@ -43,7 +43,7 @@ void describe_nodes(const Tape& tape, Capture& c) {
       std::size_t dot = n.path.rfind('.');
       n.scope = dot == std::string::npos ? "" : n.path.substr(0, dot);
     } else {
-      n.scope = tape.scope_path(node.scope);
+      n.scope = *node.scope;
       n.where = to_string(node.where);
       for (const SavedValue& s : node.op->saved_values()) n.saved.push_back(s.input);
       if (n.op == "softmax" || n.op == "masked_softmax")

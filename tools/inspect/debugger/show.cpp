@@ -131,7 +131,7 @@ std::string saved_text(const Session& s, int i) {
 
 std::string where_text(const Session& s, int i) {
   const Node& n = s.node(i);
-  std::string scope = n.scope < 0 ? "" : s.tape().scope_path(n.scope);
+  std::string scope = n.scope ? *n.scope : "";
   std::string text =
       fmt::format("#{} {}  {}  {}\n", i, s.tape().path(i), n.name, kind(s.tape().value(i).value()));
   if (n.leaf)

@@ -103,7 +103,7 @@ Paths ways_to(Session& s, int node) {
     ways.all.push_back(std::move(way));
   };
   for (int i : begins) {
-    const std::string kind = kind_of(s, i), &module = s.tape().scope_path(s.node(i).scope);
+    const std::string kind = kind_of(s, i), &module = *s.node(i).scope;
     const Tensor dy = s.gradient(i);
     if (kind == "feed-forward" || dy.rank() != 4)
       add_way({module, kind, {}, {}, 0}, i, dy);
