@@ -36,7 +36,10 @@ void Engine::step(Table& table, int i) {
 // The op is kept by pointer while its rule runs.
 Grads Engine::gradients(int i, const Var& dy) {
   const Op* op = tape_.nodes_[i].op.get();
-  if (!op) refuse_used_up(tape_, i);
+  if (!op)
+    throw StateError("backward", tape_.path(i) +
+                                     " was used up by an earlier backward; the first one needs "
+                                     "Backward{.retain = true}");
   tape_.notify([&](Observer& o) { o.rule_begins(i); });
   Grads d;
   try {

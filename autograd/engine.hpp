@@ -55,7 +55,6 @@ class Engine {
   // The op as the last node, whose value y then is. Returns its number.
   static int add_node(Tape& tape, std::unique_ptr<Op> op, const Formula& formula,
                       std::vector<int> inputs, const Where& where, Var& y);
-  [[noreturn]] static void refuse_used_up(const Tape& tape, int node);  // StateError
   void arrived(int node, Var& dy);           // hooks may change a complete gradient; all are told
   Grads gradients(int node, const Var& dy);  // by the op's rule, or its kernel
   void pass_on(Table& table, int from, std::size_t input, int node, Grads& d);

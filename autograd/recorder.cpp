@@ -120,10 +120,4 @@ void Engine::refuse_changed(std::string_view op, const std::string& what, const 
                    {{"value", v.value()}});
 }
 
-void Engine::refuse_used_up(const Tape& tape, int node) {
-  throw StateError("backward", tape.path(node) +
-                                   " was used up by an earlier backward; the first one needs "
-                                   "Backward{.retain = true}");
-}
-
 }  // namespace glim
