@@ -12,7 +12,7 @@
 #include "tools/convert/marian.hpp"
 #include "tools/convert/settings.hpp"
 #include "tools/convert/weights.hpp"
-#include "tools/data/tokenizers/words.hpp"
+#include "tools/data/tokenizers/by_vocabulary.hpp"
 #include "tools/train/learners/sizes.hpp"
 #include "tools/train/learners/translation.hpp"
 
@@ -23,7 +23,7 @@ namespace {
 TokenizerPtr numbers_as_tokens(const std::vector<Index>& ids) {
   std::vector<std::string> tokens;
   for (Index id : ids) tokens.push_back(std::to_string(id));
-  return std::make_shared<WordTokenizer>(Vocabulary(std::move(tokens)), false);
+  return std::make_shared<VocabularyTokenizer>("word", Vocabulary(std::move(tokens)));
 }
 std::vector<Index> ids_between(Index first, Index end) {
   std::vector<Index> list;

@@ -61,11 +61,10 @@ Dataset load_dataset(const TrainOptions& o, const TokenizerPair* given) {
     d.tokenizers = *given;
   } else {
     auto source = d.train.source_sentences(), target = d.train.target_sentences();
-    if (o.shared_vocabulary)
-      d.tokenizers = train_shared_tokenizer(tokenizer_options(o, false), source, target);
-    else
-      d.tokenizers =
-          train_tokenizers(tokenizer_options(o, false), tokenizer_options(o, true), source, target);
+    if (o.shared_vocabulary) source.insert(source.end(), target.begin(), target.end());
+    d.tokenizers.source = train_tokenizer(tokenizer_options(o, false), source);
+    d.tokenizers.target = o.shared_vocabulary ? d.tokenizers.source
+                                              : train_tokenizer(tokenizer_options(o, true), target);
   }
   LengthLimit limit{o.max_length, o.max_length, Policy::Skip};
   d.train_tokens = tokenize(d.train, *d.tokenizers.source, *d.tokenizers.target, limit);

@@ -5,8 +5,7 @@
 //   She bought two books at the market yesterday   她昨天在市场上买了两本书
 //   There are three big black dogs in the park     公园里有三只黑色的大狗
 //
-// English is split at white space; with TokenizerOptions::fold, a user may type full stops and small letters.
-// Chinese is split by character. Each English sentence has one translation, and none has more than 14 words.
+// English is split at white space, Chinese by character. Each English sentence has one translation, and none has more than 14 words.
 // A model must learn the measure word of each noun (只 本 辆 条 张 把 件 杯 …, often far from it), 两 for "two",
 // 了 不 没有 for tense and negation, time and place before the verb, colour before size, relative clauses before
 // their noun, and questions without inversion.

@@ -1,5 +1,14 @@
-// Tokenisers whose tokens are pieces of the text itself, numbered by a Vocabulary: word, char, mixed.
-// They know the text of a token that has no number, which copying needs (copying.hpp).
+// Tokenizers whose tokens are pieces of the text itself, numbered by a Vocabulary. They know the text of a token that
+// has no number, which copying needs (copying.hpp).
+//
+//   word    a run without white space (see is_space); decode puts one space between two tokens
+//   char    a code point, spaces included; decode joins them as they are
+//   mixed   for lines that mix Chinese or Japanese with other scripts: "Tom昨天买了3本书" is Tom 昨 天 买 了 3 本 书.
+//           CJK ideographs and their extensions, kana, bopomofo, CJK punctuation and full-width forms are tokens of one
+//           character, and so is a run of anything else without white space. decode puts a space between two runs
+//
+// A blank line has no tokens. decode(encode(line)) is the line itself (char), or the line without needless spaces, where
+// all tokens are in the vocabulary; the others are "<unk>".
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -11,44 +20,36 @@
 
 namespace glim {
 
-using TrainingText = std::span<const std::span<const std::string>>;
-
-// Of the tokens that each(line, take) hands to `take`.
-template <class Each>
-Vocabulary trained_vocabulary(const TokenizerOptions& options, TrainingText parts,
-                              const Each& each) {
-  VocabularyBuilder builder;
-  for (const auto& part : parts)
-    for (const std::string& line : part)
-      each(line, [&](std::string_view token) { builder.add(token); });
-  return builder.build(options.min_frequency, options.max_size);
-}
-// Of a tokenizer's JSON.
-Vocabulary vocabulary_from(const nlohmann::json& json);
-
-class VocabularyTokenizer : public Tokenizer {
+class VocabularyTokenizer final : public Tokenizer {
  public:
+  static bool has(std::string_view kind);
+  // ValueError for a token of the vocabulary that is not one token of this kind.
+  VocabularyTokenizer(std::string_view kind, Vocabulary vocabulary);
+  static TokenizerPtr train(const TokenizerOptions& options, std::span<const std::string> lines);
+  static TokenizerPtr from_json(std::string_view kind, const nlohmann::json& json);
+
   // The tokens of a line as text, one for each number that encode gives. ValueError when the line
   // is not valid UTF-8.
   std::vector<std::string> tokens(std::string_view line) const;
   // The text that these tokens make: what decode prints.
-  virtual std::string join(const std::vector<std::string>& tokens) const = 0;
+  std::string join(const std::vector<std::string>& tokens) const;
 
   const Vocabulary& vocabulary() const { return vocabulary_; }
   std::int64_t size() const override { return vocabulary_.size(); }
   std::string piece(std::int64_t id) const override;
+  std::string_view kind() const override;
   std::string serialize() const override;
 
- protected:
-  // ValueError with this problem for a token of the vocabulary that is not one(token).
-  VocabularyTokenizer(Vocabulary vocabulary, const char* problem,
-                      bool (*one)(const std::string& token));
-  virtual std::vector<std::string> split(std::string_view valid_line) const = 0;
-
  private:
+  struct Cutting;
+  static const Cutting* cutting(std::string_view kind);
+  std::vector<std::int64_t> numbers(std::string_view text) const;
   std::vector<std::int64_t> encode_valid(std::string_view line) const override;
+  // Of characters, line ends are tokens like others.
+  std::vector<std::int64_t> encode_valid_text(std::string_view text) const override;
   std::string decode_plain(std::span<const std::int64_t> ids) const override;
 
+  const Cutting& cutting_;
   Vocabulary vocabulary_;
 };
 

@@ -39,12 +39,6 @@ void check_options(const TokenizerOptions& o) {
   if (o.model != "unigram" && o.model != "bpe") {
     throw ValueError("sentencepiece", fmt::format("unknown model \"{}\": unigram or bpe", o.model));
   }
-  if (!(o.character_coverage > 0.9 && o.character_coverage <= 1.0)) {
-    throw ValueError("sentencepiece",
-                     fmt::format("character coverage {} must lie above 0.9 and be at "
-                                 "most 1",
-                                 o.character_coverage));
-  }
   constexpr std::int64_t kMost = 1000000;
   if (o.vocabulary_size <= kSpecialTokens || o.vocabulary_size > kMost) {
     throw ValueError("sentencepiece", fmt::format("vocabulary size {} must lie in {}..{}",
@@ -109,23 +103,21 @@ SentencePieceTokenizer::SentencePieceTokenizer(std::string model, std::vector<st
 SentencePieceTokenizer::~SentencePieceTokenizer() = default;
 
 TokenizerPtr SentencePieceTokenizer::train(const TokenizerOptions& options,
-                                           std::span<const std::span<const std::string>> parts) {
+                                           std::span<const std::string> text) {
   check_options(options);
   std::vector<std::string> lines;
   std::unordered_set<std::uint32_t> characters = {0x2581};
-  for (const auto& part : parts) {
-    for (const std::string& line : part) {
-      const std::string words = normalize_spaces(line);
-      if (words.empty()) continue;
-      for (const CodePoint& c : code_points(words)) {
-        if (c.value != ' ') characters.insert(c.value);
-      }
-      lines.push_back(with_long_words_cut(words));
+  for (const std::string& line : text) {
+    const std::string words = normalize_spaces(line);
+    if (words.empty()) continue;
+    for (const CodePoint& c : code_points(words)) {
+      if (c.value != ' ') characters.insert(c.value);
     }
+    lines.push_back(with_long_words_cut(words));
   }
   std::unordered_map<std::string, std::string> settings = {
       {"model_type", options.model},
-      {"character_coverage", fmt::format("{}", options.character_coverage)},
+      {"character_coverage", "1"},
       {"normalization_rule_name", "identity"},
       {"pad_id", std::to_string(kPad)},
       {"bos_id", std::to_string(kBos)},

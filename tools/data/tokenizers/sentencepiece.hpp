@@ -36,8 +36,7 @@ class SentencePieceTokenizer final : public Tokenizer {
   ~SentencePieceTokenizer() override;
 
   // ValueError with the remedy when the text does not allow for the size asked for.
-  static TokenizerPtr train(const TokenizerOptions& options,
-                            std::span<const std::span<const std::string>> parts);
+  static TokenizerPtr train(const TokenizerOptions& options, std::span<const std::string> text);
   static TokenizerPtr from_json(const nlohmann::json& json);
 
   std::int64_t size() const override;

@@ -10,12 +10,10 @@
 #include "tools/common/utf8.hpp"
 #include "tools/data/corpus/files.hpp"
 #include "tools/data/corpus/stored_json.hpp"
+#include "tools/data/tokenizers/by_vocabulary.hpp"
 #include "tools/data/tokenizers/byte_bpe.hpp"
-#include "tools/data/tokenizers/characters.hpp"
-#include "tools/data/tokenizers/mixed.hpp"
 #include "tools/data/tokenizers/sentencepiece.hpp"
 #include "tools/data/tokenizers/vocabulary_file.hpp"
-#include "tools/data/tokenizers/words.hpp"
 
 namespace glim {
 
@@ -99,9 +97,8 @@ TokenizerPtr deserialize_tokenizer(std::string_view text, const std::string& whe
   if (json.value("version", nlohmann::json()) != 1) throw fail("of an unknown version");
   const auto kind = json.value("kind", nlohmann::json());
   try {
-    if (kind == "word") return WordTokenizer::from_json(json);
-    if (kind == "char") return CharTokenizer::from_json(json);
-    if (kind == "mixed") return MixedTokenizer::from_json(json);
+    if (kind.is_string() && VocabularyTokenizer::has(kind.get<std::string>()))
+      return VocabularyTokenizer::from_json(kind.get<std::string>(), json);
     if (kind == "byte-bpe") return ByteBpeTokenizer::from_json(json);
     if (kind == "sentencepiece") return SentencePieceTokenizer::from_json(json);
   } catch (const Error& e) {
@@ -112,56 +109,23 @@ TokenizerPtr deserialize_tokenizer(std::string_view text, const std::string& whe
   throw fail("of an unknown kind");
 }
 
-namespace {
-
-TokenizerPtr train_on(const TokenizerOptions& o,
-                      std::span<const std::span<const std::string>> parts) {
-  if (o.kind != "word" && o.kind != "char" && o.kind != "mixed" && o.kind != "sentencepiece") {
+TokenizerPtr train_tokenizer(const TokenizerOptions& o, std::span<const std::string> lines) {
+  const bool by_vocabulary = VocabularyTokenizer::has(o.kind);
+  if (!by_vocabulary && o.kind != "sentencepiece")
     throw ValueError(
         "tokenizer",
         fmt::format("unknown kind \"{}\": word, char, mixed or sentencepiece", o.kind));
-  }
-  if (o.fold && o.kind != "word") {
-    throw ValueError("tokenizer", fmt::format("fold works on words, not on {} tokens", o.kind));
-  }
   if (!o.vocabulary_file.empty()) return tokenizer_of_file(o);
-  for (const auto& part : parts) {
-    for (std::size_t i = 0; i < part.size(); ++i) {
-      if (auto bad = first_invalid_utf8(part[i])) {
-        throw ValueError("tokenizer", fmt::format("training line {}: {}", i + 1,
-                                                  describe_invalid_utf8(part[i], *bad)));
-      }
-    }
+  bool blank = true;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (auto bad = first_invalid_utf8(lines[i]))
+      throw ValueError("tokenizer", fmt::format("training line {}: {}", i + 1,
+                                                describe_invalid_utf8(lines[i], *bad)));
+    blank = blank && split_spaces(lines[i]).empty();
   }
-  const bool blank = std::ranges::all_of(parts, [](const auto& part) {
-    return std::ranges::all_of(part, [](const auto& line) { return split_spaces(line).empty(); });
-  });
   if (blank) throw ValueError("tokenizer", "no text to learn a vocabulary from");
-  if (o.kind == "word") return WordTokenizer::train(o, parts);
-  if (o.kind == "char") return CharTokenizer::train(o, parts);
-  if (o.kind == "mixed") return MixedTokenizer::train(o, parts);
-  return SentencePieceTokenizer::train(o, parts);
-}
-
-}  // namespace
-
-TokenizerPtr train_tokenizer(const TokenizerOptions& options, std::span<const std::string> lines) {
-  const std::span<const std::string> parts[] = {lines};
-  return train_on(options, parts);
-}
-
-TokenizerPair train_tokenizers(const TokenizerOptions& source, const TokenizerOptions& target,
-                               std::span<const std::string> source_lines,
-                               std::span<const std::string> target_lines) {
-  return {train_tokenizer(source, source_lines), train_tokenizer(target, target_lines)};
-}
-
-TokenizerPair train_shared_tokenizer(const TokenizerOptions& options,
-                                     std::span<const std::string> source_lines,
-                                     std::span<const std::string> target_lines) {
-  const std::span<const std::string> parts[] = {source_lines, target_lines};
-  TokenizerPtr shared = train_on(options, parts);
-  return {shared, shared};
+  return by_vocabulary ? VocabularyTokenizer::train(o, lines)
+                       : SentencePieceTokenizer::train(o, lines);
 }
 
 }  // namespace glim

@@ -3,7 +3,7 @@
 //   kind           a token is                      decode joins with   numbers come from
 //   word           a run without white space       one space           Vocabulary
 //   char           a code point, spaces included   nothing             Vocabulary
-//   mixed          a Chinese character, or a run   see mixed_tokenizer Vocabulary
+//   mixed          a Chinese character, or a run   see by_vocabulary   Vocabulary
 //   sentencepiece  a piece learned from the text   what the pieces say SentencePiece (unigram or BPE)
 //   byte-bpe       bytes, merged: GPT-2's          nothing             the imported vocabulary
 //
@@ -60,13 +60,13 @@ class Tokenizer {
  protected:
   Tokenizer() = default;
   void require_id(std::int64_t id) const;
+  virtual std::vector<std::int64_t> encode_valid_text(std::string_view text) const;
 
  private:
   virtual std::vector<std::int64_t> encode_valid(std::string_view line) const = 0;
   virtual std::vector<std::int64_t> encode_beginning(std::string_view line, std::int64_t) const {
     return encode_valid(line);
   }
-  virtual std::vector<std::int64_t> encode_valid_text(std::string_view text) const;
   // `ids` has neither <pad>, <s> nor </s>, and is inside the vocabulary.
   virtual std::string decode_plain(std::span<const std::int64_t> ids) const = 0;
 };
@@ -83,15 +83,11 @@ TokenizerPtr deserialize_tokenizer(std::string_view text, const std::string& whe
 
 struct TokenizerOptions {
   std::string kind = "word";  // word, char, mixed or sentencepiece
-  // word: ignore case, and punctuation at a word's end, so that "I have a cat." is "i have a cat".
-  bool fold = false;
   // word, char and mixed: see VocabularyBuilder::build.
   std::int64_t min_frequency = 1, max_size = 0;
   // sentencepiece: "unigram" or "bpe", and the size of the vocabulary with the special tokens.
   std::string model = "unigram";
   std::int64_t vocabulary_size = 8000;
-  // sentencepiece: the share of all characters that must be in the vocabulary.
-  double character_coverage = 1.0;
   // Tokens that nothing is learned for: vocabulary_file.hpp. Empty: learned.
   std::string vocabulary_file = {};
 };
@@ -102,15 +98,5 @@ TokenizerPtr train_tokenizer(const TokenizerOptions& options, std::span<const st
 struct TokenizerPair {
   TokenizerPtr source, target;  // one and the same object when shared
 };
-
-// Two tokenisers, each from its own side.
-TokenizerPair train_tokenizers(const TokenizerOptions& source, const TokenizerOptions& target,
-                               std::span<const std::string> source_lines,
-                               std::span<const std::string> target_lines);
-
-// One tokeniser from both sides together, as tied source and target embeddings need it.
-TokenizerPair train_shared_tokenizer(const TokenizerOptions& options,
-                                     std::span<const std::string> source_lines,
-                                     std::span<const std::string> target_lines);
 
 }  // namespace glim

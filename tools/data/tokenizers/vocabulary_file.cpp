@@ -7,20 +7,11 @@
 #include "tensor/error.hpp"
 #include "tools/data/corpus/corpus.hpp"
 #include "tools/data/corpus/files.hpp"
-#include "tools/data/tokenizers/characters.hpp"
-#include "tools/data/tokenizers/mixed.hpp"
+#include "tools/data/tokenizers/by_vocabulary.hpp"
 #include "tools/data/tokenizers/sentencepiece.hpp"
-#include "tools/data/tokenizers/words.hpp"
 
 namespace glim {
 namespace {
-
-TokenizerPtr of_tokens(const TokenizerOptions& o, std::vector<std::string> tokens) {
-  Vocabulary vocabulary(std::move(tokens));
-  if (o.kind == "word") return std::make_shared<WordTokenizer>(std::move(vocabulary), o.fold);
-  if (o.kind == "char") return std::make_shared<CharTokenizer>(std::move(vocabulary));
-  return std::make_shared<MixedTokenizer>(std::move(vocabulary));
-}
 
 TokenizerPtr of_lines(const TokenizerOptions& o) {
   const std::string& path = o.vocabulary_file;
@@ -35,14 +26,14 @@ TokenizerPtr of_lines(const TokenizerOptions& o) {
       throw FileError(where, fmt::format("'{}' stands in line {} already", token, at->second));
     tokens.push_back(token);
     try {
-      of_tokens(o, {token});
+      VocabularyTokenizer(o.kind, Vocabulary({token}));
     } catch (const ValueError& e) {
       throw FileError(
           where, fmt::format("{}, so that it is no token of --tokenizer {}", e.problem(), o.kind));
     }
   }
   if (tokens.empty()) throw FileError(path, "has no token");
-  return of_tokens(o, std::move(tokens));
+  return std::make_shared<VocabularyTokenizer>(o.kind, Vocabulary(std::move(tokens)));
 }
 
 }  // namespace

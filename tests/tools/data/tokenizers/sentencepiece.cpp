@@ -193,9 +193,6 @@ TEST_CASE("what SentencePiece refuses comes with a remedy", "[sentencepiece]") {
   CHECK_THROWS_AS(train_tokenizer(pieces("bpee", 100), text), ValueError);
   CHECK_THROWS_AS(train_tokenizer(pieces("bpe", 4), text), ValueError);
   CHECK_THROWS_AS(train_tokenizer(pieces("bpe", -5), text), ValueError);
-  TokenizerOptions o = pieces("bpe", 100);
-  o.character_coverage = 1.5;
-  CHECK_THROWS_AS(train_tokenizer(o, text), ValueError);
 }
 
 TEST_CASE("small and odd texts train or are refused, nothing else", "[sentencepiece]") {
