@@ -40,7 +40,7 @@ struct TrainState {
   double epoch_kl = 0, epoch_ce = 0, epoch_nll = 0;
   Index epoch_tokens = 0;
   bool finished = false;
-  std::string data;  // Dataset::fingerprint
+  std::string data;  // Learner::fingerprint
 
   std::string to_json() const;
   static TrainState from_json(const std::string& text, const std::string& where);

@@ -6,7 +6,6 @@
 #include "tools/data/corpus/tasks.hpp"
 #include "tools/data/phrasebook/phrasebook.hpp"
 #include "tools/train/distil.hpp"
-#include "tools/train/fingerprint.hpp"
 
 namespace glim {
 namespace {
@@ -71,12 +70,6 @@ Dataset load_dataset(const TrainOptions& o, const TokenizerPair* given) {
   if (!d.valid.pairs.empty())
     d.valid_tokens = tokenize(d.valid, *d.tokenizers.source, *d.tokenizers.target, limit);
   return d;
-}
-
-std::string Dataset::fingerprint() const {
-  Fingerprint f;
-  f.mix_pairs(train_tokens.pairs);
-  return f.text();
 }
 
 }  // namespace glim

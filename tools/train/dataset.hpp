@@ -15,8 +15,6 @@ struct Dataset {
   TokenizedCorpus train_tokens, valid_tokens;
   std::string held_out;   // which pairs were taken to validate on, if no others were named
   std::string distilled;  // describes the training targets, if a teacher made them
-  // A number that differs where the tokens of the training pairs differ: resuming checks it.
-  std::string fingerprint() const;
 };
 
 // The training and validation pairs, as text; their targets are the references.

@@ -16,13 +16,6 @@ class Fingerprint {
     for (auto v : values) mix(v);
     mix(end);
   }
-  template <class Pairs>
-  void mix_pairs(const Pairs& pairs) {
-    for (const auto& p : pairs) {
-      mix_all(p.source);
-      mix_all(p.target, -2);
-    }
-  }
   std::uint64_t value() const { return hash_; }
   std::string text() const {
     char digits[17];
@@ -33,5 +26,16 @@ class Fingerprint {
  private:
   std::uint64_t hash_ = 0xcbf29ce484222325u;
 };
+
+// Of pairs of tokens.
+template <class Pairs>
+std::string fingerprint_of(const Pairs& pairs) {
+  Fingerprint f;
+  for (const auto& p : pairs) {
+    f.mix_all(p.source);
+    f.mix_all(p.target, -2);
+  }
+  return f.text();
+}
 
 }  // namespace glim

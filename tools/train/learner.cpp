@@ -56,24 +56,58 @@ Var classes_loss(const Var& logits, const Tensor& target, double label_smoothing
   return sums.take(label_smoothing_loss(logits, target, label_smoothing, pad));
 }
 
-Index EpochBatches::begin(Split split, const std::vector<TokenPair>& pairs,
-                          const TrainOptions& options, Index epoch) {
-  auto& batches = split == Split::Train ? train_ : valid_;
-  batches.clear();
-  if (pairs.empty()) return 0;
+std::vector<std::vector<Index>> draw_pairs(Split split, const std::vector<TokenPair>& pairs,
+                                           const TrainOptions& options, Index epoch) {
+  if (pairs.empty()) return {};
   BatchOptions o = batch_options(options);
   o.shuffle = split == Split::Train;
-  const auto whole = epoch_batches(pairs, o, static_cast<std::uint64_t>(options.seed), epoch);
-  const Index parts = split == Split::Train ? options.shards : 1;
-  for (const auto& rows : whole)
-    for (Index i = 0; i < parts; ++i) {
-      const auto [begin, end] = part_rows(std::ssize(rows), i, parts);
-      batches.emplace_back(rows.begin() + begin, rows.begin() + end);
-    }
+  return epoch_batches(pairs, o, static_cast<std::uint64_t>(options.seed), epoch);
+}
+
+std::vector<Learner::Rows> Learner::in_batches(const Rows& rows, Index size) {
+  std::vector<Rows> batches;
+  for (Index i = 0; i < std::ssize(rows); i += size)
+    batches.emplace_back(rows.begin() + i, rows.begin() + std::min<Index>(i + size, std::ssize(rows)));
+  return batches;
+}
+
+Index Learner::begin(Split split, Index epoch) {
+  auto& batches = batches_[static_cast<int>(split)];
+  batches.clear();
+  const std::vector<Rows> whole = draw(split, epoch);
+  const Index parts = split == Split::Train ? options_.shards : 1;
+  for (const Rows& rows : whole)
+    for (Index i = 0; i < parts; ++i)  // neighbours, as many in each part as can be
+      batches.emplace_back(rows.begin() + std::ssize(rows) * i / parts,
+                           rows.begin() + std::ssize(rows) * (i + 1) / parts);
   return std::ssize(whole);
 }
 
-Index probe_row(Index i, Index count) { return i * count / Learner::kProbes; }
+BatchSize Learner::size(Split split, Index batch) const {
+  BatchSize size;
+  for (Index row : rows(split, batch)) {
+    ++size.samples;
+    size.targets += row_targets(split, row);
+  }
+  return size;
+}
+
+Var Learner::probe(Index i) {
+  const Split split = probe_count(Split::Valid) > 0 ? Split::Valid : Split::Train;
+  Measures ignored;
+  return rows_loss(split, {i * probe_count(split) / kProbes}, 0, ignored);
+}
+
+std::vector<TrainingSample> Learner::samples(Index batch) const {
+  std::vector<TrainingSample> list;
+  for (Index row : rows(Split::Train, batch)) list.push_back(sample(row));
+  return list;
+}
+
+Var Learner::sample_loss(Index batch, std::size_t i) {
+  Measures ignored;
+  return rows_loss(Split::Train, {rows(Split::Train, batch)[i]}, 0, ignored);
+}
 
 Probed probe_inside(Learner& learner) {
   return probe_inside(learner.model(), Learner::kProbes, [&](Index i) { learner.probe(i); });

@@ -6,6 +6,7 @@
 // ends in the same bits as one that was never stopped.
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <optional>
@@ -62,8 +63,8 @@ class Learner {
   // The options it was made with. Zeros are replaced by values for the amount of data (amount.hpp).
   const TrainOptions& options() const { return options_; }
 
+  const std::string& kind() const { return options_.kind; }
   virtual Module& model() = 0;
-  virtual std::string kind() const = 0;  // as in tools/train/learners/kinds.hpp
   // The parts of a checkpoint beside the weights that rebuild the model (its sizes as JSON, its
   // tokenizers), by name.
   virtual std::map<std::string, std::string> description() const = 0;
@@ -75,21 +76,23 @@ class Learner {
   // Draws the batches of an epoch; returns their number (0: there are no such data). A training batch is divided
   // into options.shards parts. Below, `batch` is the number of a part: the parts of batch b have the numbers
   // b · shards to (b + 1) · shards - 1. A part may be empty.
-  virtual Index begin(Split split, Index epoch) = 0;
-  virtual BatchSize size(Split split, Index batch) const = 0;
+  Index begin(Split split, Index epoch);
+  BatchSize size(Split split, Index batch) const;
   // The loss summed over the targets of a batch, on the open tape, after `step` updates; `sums`
   // receives its measurements. The model is in train() or eval().
-  virtual Var loss(Split split, Index batch, Index step, Measures& sums) = 0;
+  virtual Var loss(Split split, Index batch, Index step, Measures& sums) {
+    return rows_loss(split, rows(split, batch), step, sums);
+  }
 
   // The loss of one sample of a small fixed set, 0 <= i < kProbes, by itself and so without padding:
   // samples spread over the validation data, or over the training data where there are none.
   static constexpr Index kProbes = 4;
-  virtual Var probe(Index i) = 0;
+  virtual Var probe(Index i);
 
   // The training samples of a batch, and the loss of the i-th alone, summed over its targets. Random choices
   // (hidden tokens) are the same as in the last loss() of the batch.
-  virtual std::vector<TrainingSample> samples(Index batch) const = 0;
-  virtual Var sample_loss(Index batch, std::size_t i) = 0;
+  virtual std::vector<TrainingSample> samples(Index batch) const;
+  virtual Var sample_loss(Index batch, std::size_t i);
 
   // What validation compares (means), lower being better.
   virtual double criterion(const Measures& m) const { return m.kl; }
@@ -110,6 +113,21 @@ class Learner {
   virtual std::string demonstrate(const std::string& /*folder*/) { return {}; }
 
  protected:
+  // The samples are rows, numbered by the learner.
+  using Rows = std::vector<Index>;
+  // The rows of an epoch, batch by batch, before they are divided. None if there are no such data.
+  virtual std::vector<Rows> draw(Split split, Index epoch) const = 0;
+  virtual Index row_targets(Split, Index /*row*/) const { return 1; }
+  // As loss(), of these rows as one batch.
+  virtual Var rows_loss(Split split, const Rows& rows, Index step, Measures& sums) = 0;
+  // Rows 0 to count - 1 can be probed.
+  virtual Index probe_count(Split split) const = 0;
+  virtual TrainingSample sample(Index row) const = 0;
+  const Rows& rows(Split split, Index batch) const {
+    return batches_[static_cast<int>(split)].at(static_cast<std::size_t>(batch));
+  }
+
+  static std::vector<Rows> in_batches(const Rows& rows, Index size);
   // Chooses the options that depend on the number of training examples (amount.hpp).
   void choose_by_amount(Index examples);
   // Adds what was held out, and what was chosen, to a summary.
@@ -120,35 +138,16 @@ class Learner {
 
  private:
   std::string chosen_;
+  std::array<std::vector<Rows>, 2> batches_;  // of the current epochs, by split
 };
 
 // The loss of logits (N, C) for the classes in `target`, which are not `pad`. Counts those that are right.
 Var classes_loss(const Var& logits, const Tensor& target, double label_smoothing, Index pad,
                  Measures& sums);
 
-// The batches of the current epochs, of pairs of tokens.
-class EpochBatches {
- public:
-  // As Learner::begin.
-  Index begin(Split split, const std::vector<TokenPair>& pairs, const TrainOptions& options,
-              Index epoch);
-  const std::vector<std::int64_t>& rows(Split split, Index batch) const {
-    return (split == Split::Train ? train_ : valid_)[static_cast<std::size_t>(batch)];
-  }
-
- private:
-  std::vector<std::vector<std::int64_t>> train_, valid_;
-};
-
-// The rows of the i-th of `parts` parts of `count` rows: neighbours, as many in each as can be.
-struct RowRange {
-  Index begin, end;
-};
-inline RowRange part_rows(Index count, Index i, Index parts) {
-  return {count * i / parts, count * (i + 1) / parts};
-}
-// The row, of `count`, of the i-th of Learner::kProbes samples.
-Index probe_row(Index i, Index count);
+// Learner::draw for pairs of tokens.
+std::vector<std::vector<Index>> draw_pairs(Split split, const std::vector<TokenPair>& pairs,
+                                           const TrainOptions& options, Index epoch);
 
 // Measurements inside the model on these samples (tools/measure/probe.hpp).
 Probed probe_inside(Learner& learner);

@@ -72,8 +72,8 @@ void parallel(const std::string& text) {
   }
 }
 void labelled(const std::string& text) {
-  const LabelledSentences read = read_labelled(memory_file(text));
-  const Labels labels = Labels::of(read.labels, read.name);
+  const ParallelCorpus read = read_labelled(memory_file(text));
+  const Labels labels = Labels::of(read.target_sentences(), read.source_name);
   label_numbers(read, labels);
   require(Labels::from_json(labels.to_json(), "labels").list() == labels.list(),
           "written again, labels read differently");

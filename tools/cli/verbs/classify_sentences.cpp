@@ -16,12 +16,12 @@ namespace glim {
 namespace {
 
 void measure_labelled(const LoadedClassifier& classifier, const ClassifyArguments& a) {
-  LabelledSentences data = read_labelled(a.labelled, a.columns);
+  ParallelCorpus data = read_labelled(a.labelled, a.columns);
   std::vector<Index> truth = label_numbers(data, classifier.labels);
   Accuracy accuracy(classifier.labels);
   for (std::size_t i = 0; i < truth.size(); ++i) {
-    std::string name = data.name + ":" + std::to_string(data.line[i]);
-    accuracy.add(truth[i], classify(classifier, {data.sentences[i]}, {name}, a.truncate)[0].label);
+    std::string name = data.source_name + ":" + std::to_string(data.line[i]);
+    accuracy.add(truth[i], classify(classifier, {data.pairs[i].source}, {name}, a.truncate)[0].label);
   }
   accuracy.print(a.json);
 }

@@ -113,9 +113,9 @@ LoadedBert load_bert(const std::string& path) {
 
 namespace {
 
-class MaskedLearner final : public Learner {
+class MaskedLearner final : public SentenceLearner {
  public:
-  MaskedLearner(const TrainOptions& o, const Checkpoint* from) : Learner(o) {
+  MaskedLearner(const TrainOptions& o, const Checkpoint* from) : SentenceLearner(o) {
     check_bert(o);
     BertText parts = bert_text(o);
     held_out_ = parts.held_out;
@@ -127,73 +127,45 @@ class MaskedLearner final : public Learner {
       tokenizer_ = train_tokenizer(tokenizer_options(o, false), parts.train);
       config = bert_config(o, tokenizer_->size());
     }
-    for (const std::string& s : parts.train) data_.train.add(*tokenizer_, s, 0, config.max_len);
-    for (const std::string& s : parts.valid) data_.valid.add(*tokenizer_, s, 0, config.max_len);
-    left_out_ = drop_unknown(data_.train) + drop_unknown(data_.valid);
-    if (data_.train.pairs.empty())
+    for (const std::string& s : parts.train) train_.add(*tokenizer_, s, 0, config.max_len);
+    for (const std::string& s : parts.valid) valid_.add(*tokenizer_, s, 0, config.max_len);
+    left_out_ = drop_unknown(train_) + drop_unknown(valid_);
+    if (train_.pairs.empty())
       throw ValueError("--min-frequency", "leaves no token in the vocabulary");
-    choose_by_amount(std::ssize(data_.train.pairs));
+    choose_by_amount(std::ssize(train_.pairs));
     model_ = std::make_unique<MaskedLanguageModel>(config);
   }
 
   Module& model() override { return *model_; }
-  std::string kind() const override { return "bert"; }
   std::map<std::string, std::string> description() const override {
     return {{"model", to_json(model_->bert.config())}, {"tokenizer", tokenizer_->serialize()}};
   }
 
-  std::string fingerprint() const override { return data_.fingerprint(); }
   std::vector<std::string> summary() const override {
-    std::vector<std::string> lines = glim::describe(data_, *tokenizer_);
-    note_smaller_vocabulary(options_, false, *tokenizer_, lines);
-    add_choices(lines);
+    std::vector<std::string> lines = SentenceLearner::summary();
     if (left_out_ > 0)
       lines.push_back(
           fmt::format("  left out: {} of unknown tokens", counted(left_out_, "sentence")));
     return lines;
   }
 
-  Index begin(Split split, Index epoch) override {
-    if (split == Split::Train) drawn_.clear();
-    return data_.begin(split, options_, epoch);
+  Var loss(Split split, Index batch, Index step, Measures& sums) override {
+    key_ = split == Split::Train ? generator().next()
+                                 : RandomKey{0x6d61736bu, static_cast<std::uint64_t>(batch)};
+    if (split == Split::Train) drawn_[batch] = key_;
+    return SentenceLearner::loss(split, batch, step, sums);
   }
-  BatchSize size(Split split, Index batch) const override {
-    BatchSize size;
-    for (std::int64_t row : data_.rows(split, batch)) {
-      ++size.samples;
-      size.targets +=
-          chosen_count(known_tokens(data_.part(split).pairs[static_cast<std::size_t>(row)]),
-                       MaskingOptions{}.share);
-    }
-    return size;
-  }
-
-  Var loss(Split split, Index batch, Index /*step*/, Measures& sums) override {
-    RandomKey key = split == Split::Train
-                        ? generator().next()
-                        : RandomKey{0x6d61736bu, static_cast<std::uint64_t>(batch)};
-    if (split == Split::Train) drawn_[batch] = key;
-    return masked_loss(masked(padded_ids(data_.part(split).pairs, data_.rows(split, batch)), key),
-                       sums);
-  }
-
   Var probe(Index i) override {
-    auto [split, row] = data_.probe(i);
-    Measures ignored;
-    return masked_loss(masked(padded_ids(data_.part(split).pairs, {row}),
-                              {0x70726f62u, static_cast<std::uint64_t>(i)}),
-                       ignored);
+    key_ = {0x70726f62u, static_cast<std::uint64_t>(i)};
+    return SentenceLearner::probe(i);
   }
 
   // With what the chosen tokens became: [MASK], a random token, or themselves.
   std::vector<TrainingSample> samples(Index batch) const override {
-    const std::vector<std::int64_t>& rows = data_.rows(Split::Train, batch);
     const Masked m = masked_batch(batch);
     const Index mask = model_->bert.config().mask(), columns = m.ids.size(1);
     const auto ids = m.ids.to_vector<Index>();
-    std::vector<TrainingSample> list;
-    for (std::int64_t row : rows)
-      list.push_back({.sentence = data_.train.text[static_cast<std::size_t>(row)]});
+    std::vector<TrainingSample> list = SentenceLearner::samples(batch);
     for (Index at : m.chosen.to_vector<Index>()) {
       const Index became = ids[static_cast<std::size_t>(at)];
       std::string hidden = std::to_string(at % columns);
@@ -215,8 +187,7 @@ class MaskedLearner final : public Learner {
       }
       ++k;
     }
-    const auto& pair =
-        data_.train.pairs[static_cast<std::size_t>(data_.rows(Split::Train, batch)[i])];
+    const auto& pair = train_.pairs[static_cast<std::size_t>(rows(Split::Train, batch)[i])];
     const Index length = std::ssize(pair.source) + 1;  // and </s>
     const Index count = std::ssize(chosen);
     Measures ignored;
@@ -232,7 +203,7 @@ class MaskedLearner final : public Learner {
 
   std::map<Index, Index> target_counts() const override {
     std::map<Index, Index> counts;
-    for (const TokenPair& p : data_.train.pairs)
+    for (const TokenPair& p : train_.pairs)
       for (std::int64_t id : p.source)
         if (id >= kSpecialTokens) ++counts[id];
     return counts;
@@ -240,7 +211,7 @@ class MaskedLearner final : public Learner {
 
   // Sentences with the middle token hidden, and what the model would put there.
   std::string demonstrate(const std::string& folder) override {
-    const std::vector<TokenPair>& sentences = data_.valid.pairs;
+    const std::vector<TokenPair>& sentences = valid_.pairs;
     if (sentences.empty()) return "";
     model_->load_state_dict(load_checkpoint(model_file(folder)).weights);
     model_->eval();
@@ -272,21 +243,30 @@ class MaskedLearner final : public Learner {
   }
 
  private:
+  Index row_targets(Split split, Index row) const override {
+    return chosen_count(known_tokens(pairs(split)[static_cast<std::size_t>(row)]),
+                        MaskingOptions{}.share);
+  }
+  TrainingSample sample(Index row) const override {
+    return {.sentence = train_.text[static_cast<std::size_t>(row)]};
+  }
+  Var rows_loss(Split split, const Rows& rows, Index /*step*/, Measures& sums) override {
+    return masked_loss(masked(padded_ids(pairs(split), rows), key_), sums);
+  }
   // (B, S) ids, tokens hidden as the key says.
   Masked masked(const Tensor& ids, RandomKey key) const {
     return mask_tokens(ids, model_->bert.config().mask(), {}, key);
   }
   // As the last loss() of this training batch hid them.
   Masked masked_batch(Index batch) const {
-    return masked(padded_ids(data_.train.pairs, data_.rows(Split::Train, batch)), drawn_.at(batch));
+    return masked(padded_ids(train_.pairs, rows(Split::Train, batch)), drawn_.at(batch));
   }
   Var masked_loss(const Masked& m, Measures& sums) {
     Var logits = (*model_)(m.ids, m.chosen);  // (M, V)
     return classes_loss(logits, m.targets, options_.label_smoothing, kPad, sums);
   }
 
-  TokenizerPtr tokenizer_;
-  SentenceBatches data_;
+  RandomKey key_;                     // of the loss under way
   std::map<Index, RandomKey> drawn_;  // by training batch, in this epoch
   Index left_out_ = 0;
   std::unique_ptr<MaskedLanguageModel> model_;

@@ -73,12 +73,12 @@ std::vector<Classified> classify(const LoadedClassifier& classifier,
 
 namespace {
 
-class ClassificationLearner final : public Learner {
+class ClassificationLearner final : public SentenceLearner {
  public:
-  ClassificationLearner(const TrainOptions& o, const Checkpoint* from) : Learner(o) {
+  ClassificationLearner(const TrainOptions& o, const Checkpoint* from) : SentenceLearner(o) {
     check_classification(o);
-    LabelledSentences train = read_labelled(o.labelled, o.columns), valid;
-    const std::vector<std::string> names = train.labels;  // of all that are given
+    ParallelCorpus train = read_labelled(o.labelled, o.columns), valid;
+    const std::vector<std::string> names = train.target_sentences();  // of all that are given
     if (!o.valid_labelled.empty()) {
       valid = read_labelled(o.valid_labelled, o.columns);
     } else if (o.valid_share != 0) {
@@ -96,7 +96,7 @@ class ClassificationLearner final : public Learner {
     } else {
       labels_ = Labels::of(names, o.labelled);
       if (o.init_from.empty()) {
-        tokenizer_ = train_tokenizer(tokenizer_options(o, false), train.sentences);
+        tokenizer_ = train_tokenizer(tokenizer_options(o, false), train.source_sentences());
         config = bert_config(o, tokenizer_->size());
       } else {
         started_from_ = model_file(o.init_from);
@@ -112,62 +112,29 @@ class ClassificationLearner final : public Learner {
     }
     model_ = std::make_unique<SequenceClassifier>(config, labels_.size(), pooling);
     if (!started_from_.empty()) start_from(pretrained);
-    auto take = [&](const LabelledSentences& from_file, SentenceSet& to) {
+    auto take = [&](const ParallelCorpus& from_file, SentenceSet& to) {
       std::vector<Index> numbers = label_numbers(from_file, labels_);
       for (std::size_t i = 0; i < numbers.size(); ++i)
-        to.add(*tokenizer_, from_file.sentences[i], numbers[i], config.max_len);
+        to.add(*tokenizer_, from_file.pairs[i].source, numbers[i], config.max_len);
     };
-    take(train, data_.train);
-    take(valid, data_.valid);
-    choose_by_amount(std::ssize(data_.train.pairs));
+    take(train, train_);
+    take(valid, valid_);
+    choose_by_amount(std::ssize(train_.pairs));
   }
 
   Module& model() override { return *model_; }
-  std::string kind() const override { return "classifier"; }
   std::map<std::string, std::string> description() const override {
     return {{"model", to_json(model_->bert.config())},
             {"tokenizer", tokenizer_->serialize()},
             {"labels", labels_.to_json()}};
   }
 
-  std::string fingerprint() const override { return data_.fingerprint(); }
   std::vector<std::string> summary() const override {
-    std::vector<std::string> lines = glim::describe(data_, *tokenizer_);
-    note_smaller_vocabulary(options_, false, *tokenizer_, lines);
-    add_choices(lines);
+    std::vector<std::string> lines = SentenceLearner::summary();
     lines.push_back("  labels: " + labels_.list());
     if (!started_from_.empty())
       lines.push_back("  sizes, vocabulary and encoder weights are those of " + started_from_);
     return lines;
-  }
-
-  Index begin(Split split, Index epoch) override { return data_.begin(split, options_, epoch); }
-  BatchSize size(Split split, Index batch) const override {
-    auto count = static_cast<Index>(data_.rows(split, batch).size());
-    return {count, count};
-  }
-
-  Var loss(Split split, Index batch, Index /*step*/, Measures& sums) override {
-    return sentences_loss(split, data_.rows(split, batch), sums);
-  }
-  Var probe(Index i) override {
-    auto [split, row] = data_.probe(i);
-    Measures ignored;
-    return sentences_loss(split, {row}, ignored);
-  }
-
-  std::vector<TrainingSample> samples(Index batch) const override {
-    std::vector<TrainingSample> list;
-    for (std::int64_t row : data_.rows(Split::Train, batch)) {
-      auto at = static_cast<std::size_t>(row);
-      list.push_back({.sentence = data_.train.text[at],
-                      .label = labels_.name(data_.train.pairs[at].target[0])});
-    }
-    return list;
-  }
-  Var sample_loss(Index batch, std::size_t i) override {
-    Measures ignored;
-    return sentences_loss(Split::Train, {data_.rows(Split::Train, batch)[i]}, ignored);
   }
 
   double criterion(const Measures& m) const override { return 1 - m.accuracy(); }
@@ -177,14 +144,20 @@ class ClassificationLearner final : public Learner {
 
   std::map<Index, Index> target_counts() const override {
     std::map<Index, Index> counts;
-    for (const TokenPair& p : data_.train.pairs) ++counts[p.target[0]];
+    for (const TokenPair& p : train_.pairs) ++counts[p.target[0]];
     return counts;
   }
 
  private:
-  Var sentences_loss(Split split, const std::vector<std::int64_t>& rows, Measures& sums) {
-    const std::vector<TokenPair>& pairs = data_.part(split).pairs;
-    Tensor ids = padded_ids(pairs, rows), target = numbers_of(pairs, rows);
+  TrainingSample sample(Index row) const override {
+    const auto at = static_cast<std::size_t>(row);
+    return {.sentence = train_.text[at], .label = labels_.name(train_.pairs[at].target[0])};
+  }
+  Var rows_loss(Split split, const Rows& rows, Index /*step*/, Measures& sums) override {
+    Tensor ids = padded_ids(pairs(split), rows);
+    std::vector<Index> numbers;
+    for (Index row : rows)
+      numbers.push_back(pairs(split)[static_cast<std::size_t>(row)].target[0]);
     if (split == Split::Train && model_->training() && options_.word_dropout > 0) {
       Tensor token = greater_equal(ids, scalar(static_cast<double>(kSpecialTokens), DType::Int64));
       Tensor hidden =
@@ -192,7 +165,8 @@ class ClassificationLearner final : public Learner {
       ids = where(hidden, scalar(static_cast<double>(kUnk), DType::Int64), ids);
     }
     Var logits = (*model_)(ids);  // (B, C)
-    return classes_loss(logits, target, options_.label_smoothing, -1, sums);
+    return classes_loss(logits, from_vector(numbers, {std::ssize(numbers)}),
+                        options_.label_smoothing, -1, sums);
   }
 
   void start_from(const StateDict& pretrained) {
@@ -206,9 +180,7 @@ class ClassificationLearner final : public Learner {
     }
   }
 
-  TokenizerPtr tokenizer_;
   Labels labels_;
-  SentenceBatches data_;
   std::string started_from_;
   std::unique_ptr<SequenceClassifier> model_;
 };

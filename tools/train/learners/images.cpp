@@ -76,12 +76,6 @@ DescribedVit described_vit(const Checkpoint& c, const std::string& file) {
   return d;
 }
 
-Tensor label_tensor(const std::vector<Index>& numbers, const std::vector<Index>& rows) {
-  std::vector<Index> list;
-  for (Index r : rows) list.push_back(numbers[static_cast<std::size_t>(r)]);
-  return from_vector(list, {static_cast<Index>(list.size())});
-}
-
 }  // namespace
 
 void require_tiles(const VitConfig& c) {
@@ -176,7 +170,6 @@ class ImageLearner final : public Learner {
   }
 
   Module& model() override { return *model_; }
-  std::string kind() const override { return "vit"; }
   std::map<std::string, std::string> description() const override {
     return {{"model", to_json(model_->config())}, {"labels", labels_.to_json()}};
   }
@@ -204,52 +197,6 @@ class ImageLearner final : public Learner {
     lines.push_back(fmt::format("  patches of {0} x {0}: {1} per image", model_->config().patch,
                                 model_->config().patches()));
     return lines;
-  }
-
-  Index begin(Split split, Index epoch) override {
-    Part& p = split == Split::Train ? train_ : valid_;
-    p.order = p.rows;
-    if (split == Split::Train) {
-      RandomKey key{static_cast<std::uint64_t>(options_.seed) ^ 0x696d61676573,
-                    static_cast<std::uint64_t>(epoch)};
-      auto shuffled = permutation(static_cast<Index>(p.rows.size()), key).to_vector<Index>();
-      for (std::size_t i = 0; i < shuffled.size(); ++i)
-        p.order[i] = p.rows[static_cast<std::size_t>(shuffled[i])];
-    }
-    auto count = static_cast<Index>(p.order.size());
-    return (count + options_.batch_sentences - 1) / options_.batch_sentences;
-  }
-
-  BatchSize size(Split split, Index batch) const override {
-    auto count = static_cast<Index>(rows_of(split, batch).size());
-    return {count, count};
-  }
-
-  Var loss(Split split, Index batch, Index /*step*/, Measures& sums) override {
-    return images_loss(split, rows_of(split, batch), sums);
-  }
-  Var probe(Index i) override {
-    Split split = valid_.rows.empty() ? Split::Train : Split::Valid;
-    const std::vector<Index>& rows = part(split).rows;
-    Index at = probe_row(i, static_cast<Index>(rows.size()));
-    Measures ignored;
-    return images_loss(split, {rows[static_cast<std::size_t>(at)]}, ignored);
-  }
-
-  std::vector<TrainingSample> samples(Index batch) const override {
-    std::vector<TrainingSample> list;
-    const ImageSet& set = *train_.set;
-    for (Index row : rows_of(Split::Train, batch)) {
-      auto at = static_cast<std::size_t>(row);
-      list.push_back({.label = labels_.name(train_.numbers[at]),
-                      .image = set.files.empty() ? fmt::format("{}:{}", options_.images, row)
-                                                 : set.files[at]});
-    }
-    return list;
-  }
-  Var sample_loss(Index batch, std::size_t i) override {
-    Measures ignored;
-    return images_loss(Split::Train, {rows_of(Split::Train, batch)[i]}, ignored);
   }
 
   double criterion(const Measures& m) const override { return 1 - m.accuracy(); }
@@ -298,16 +245,44 @@ class ImageLearner final : public Learner {
     std::shared_ptr<const ImageSet> set;
     std::vector<Index> numbers;  // of the labels of the whole set
     std::vector<Index> rows;     // the images of the set that belong to this part
-    std::vector<Index> order;    // of the epoch
   };
-  Var images_loss(Split split, const std::vector<Index>& rows, Measures& sums) {
-    Tensor images = images_at(*part(split).set, rows);
+  Index probe_count(Split split) const override { return std::ssize(part(split).rows); }
+
+  // Rows are places in Part::rows.
+  std::vector<Rows> draw(Split split, Index epoch) const override {
+    const Index count = probe_count(split);
+    Rows order(static_cast<std::size_t>(count));
+    std::iota(order.begin(), order.end(), 0);
+    if (split == Split::Train)
+      order = permutation(count, {static_cast<std::uint64_t>(options_.seed) ^ 0x696d61676573,
+                                  static_cast<std::uint64_t>(epoch)})
+                  .to_vector<Index>();
+    return in_batches(order, options_.batch_sentences);
+  }
+
+  TrainingSample sample(Index row) const override {
+    const ImageSet& set = *train_.set;
+    const Index image = train_.rows[static_cast<std::size_t>(row)];
+    const auto at = static_cast<std::size_t>(image);
+    return {.label = labels_.name(train_.numbers[at]),
+            .image = set.files.empty() ? fmt::format("{}:{}", options_.images, image)
+                                       : set.files[at]};
+  }
+
+  Var rows_loss(Split split, const Rows& rows, Index /*step*/, Measures& sums) override {
+    const Part& p = part(split);
+    Rows at, numbers;
+    for (Index row : rows) {
+      at.push_back(p.rows[static_cast<std::size_t>(row)]);
+      numbers.push_back(p.numbers[static_cast<std::size_t>(at.back())]);
+    }
+    Tensor images = images_at(*p.set, at);
     Augmentation movement{options_.shift, options_.rotation};
     if (split == Split::Train && model_->training() && movement.any())
       images = augment(images, movement, generator().next());
-    Tensor target = label_tensor(part(split).numbers, rows);
     Var logits = (*model_)(Var(images.to(model_->pixel_mean.dtype())));  // (B, classes)
-    return classes_loss(logits, target, options_.label_smoothing, -1, sums);
+    return classes_loss(logits, from_vector(numbers, {std::ssize(numbers)}),
+                        options_.label_smoothing, -1, sums);
   }
 
   void read_images() {
@@ -366,14 +341,6 @@ class ImageLearner final : public Learner {
   }
 
   const Part& part(Split split) const { return split == Split::Train ? train_ : valid_; }
-  std::vector<Index> rows_of(Split split, Index batch) const {
-    const std::vector<Index>& order = part(split).order;
-    const Index parts = split == Split::Train ? options_.shards : 1;
-    auto first = order.begin() + batch / parts * options_.batch_sentences;
-    const auto [begin, end] = part_rows(
-        std::min<Index>(options_.batch_sentences, order.end() - first), batch % parts, parts);
-    return {first + begin, first + end};
-  }
 
   Part train_, valid_;
   Labels labels_;

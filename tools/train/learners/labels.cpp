@@ -9,10 +9,8 @@
 #include "tensor/ops/reduce.hpp"
 #include "tools/common/number.hpp"
 #include "tools/common/utf8.hpp"
-#include "tools/data/corpus/corpus.hpp"
 #include "tools/data/corpus/files.hpp"
 #include "tools/data/corpus/records.hpp"
-#include "tools/data/corpus/split.hpp"
 #include "tools/data/corpus/stored_json.hpp"
 
 namespace glim {
@@ -71,19 +69,18 @@ std::vector<Classified> classified(const Tensor& logits) {
   return found;
 }
 
-LabelledSentences read_labelled(const std::string& path, const std::string& columns) {
-  LabelledSentences data;
-  data.name = shown_path(path);
+ParallelCorpus read_labelled(const std::string& path, const std::string& columns) {
+  ParallelCorpus data;
+  data.source_name = data.target_name = shown_path(path);
   const std::vector<std::string> usual = {"sentence", "label"};
   std::vector<std::string> lines = read_lines(path);
   auto add = [&](std::string sentence, const std::string& label, std::int64_t line) {
     auto fail = [&](const char* problem) {
-      throw FileError(data.name + ":" + std::to_string(line), problem);
+      throw FileError(data.source_name + ":" + std::to_string(line), problem);
     };
     if (blank(sentence)) fail("no sentence");
-    data.labels.push_back(normalize_spaces(label));
-    if (data.labels.back().empty()) fail("no label");
-    data.sentences.push_back(std::move(sentence));
+    data.pairs.push_back({std::move(sentence), normalize_spaces(label)});
+    if (data.pairs.back().target.empty()) fail("no label");
     data.line.push_back(line);
   };
   TableFormat format = table_format(path, lines[0]);
@@ -91,35 +88,26 @@ LabelledSentences read_labelled(const std::string& path, const std::string& colu
     for (std::size_t i = 0; i < lines.size(); ++i) {
       std::size_t tab = lines[i].rfind('\t');
       if (tab == std::string::npos)
-        throw FileError(data.name + ":" + std::to_string(i + 1),
+        throw FileError(data.source_name + ":" + std::to_string(i + 1),
                         "no tab: the line must be sentence<TAB>label");
       add(lines[i].substr(0, tab), lines[i].substr(tab + 1), static_cast<std::int64_t>(i) + 1);
     }
     return data;
   }
-  Table table = table_of(data.name, lines, format, columns, usual);
+  Table table = table_of(data.source_name, lines, format, columns, usual);
   for (std::size_t i = 0; i < table.rows.size(); ++i)
     add(std::move(table.rows[i][0]), table.rows[i][1], table.line[i]);
   return data;
 }
 
-LabelledSentences split_off(LabelledSentences& data, double share, Index seed) {
-  const std::vector<bool> kept = validation_rows(data.sentences, share, seed);
-  LabelledSentences valid;
-  valid.name = data.name;
-  valid.sentences = take_rows(data.sentences, kept);
-  valid.labels = take_rows(data.labels, kept);
-  valid.line = take_rows(data.line, kept);
-  return valid;
-}
-
-std::vector<Index> label_numbers(const LabelledSentences& data, const Labels& labels) {
+std::vector<Index> label_numbers(const ParallelCorpus& data, const Labels& labels) {
   std::vector<Index> numbers;
-  for (std::size_t i = 0; i < data.labels.size(); ++i) {
-    numbers.push_back(labels.find(data.labels[i]));
+  for (std::size_t i = 0; i < data.pairs.size(); ++i) {
+    const std::string& label = data.pairs[i].target;
+    numbers.push_back(labels.find(label));
     if (numbers.back() < 0)
-      throw FileError(data.name + ":" + std::to_string(data.line[i]),
-                      "the label '" + data.labels[i] + "' is not one of " + labels.list());
+      throw FileError(data.source_name + ":" + std::to_string(data.line[i]),
+                      "the label '" + label + "' is not one of " + labels.list());
   }
   return numbers;
 }

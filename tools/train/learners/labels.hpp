@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tensor/tensor.hpp"
+#include "tools/data/corpus/corpus.hpp"
 
 namespace glim {
 
@@ -40,20 +41,13 @@ struct Classified {
 // Of each row of logits (N, C).
 std::vector<Classified> classified(const Tensor& logits);
 
-// Sentences with a label each: a table (tools/data/corpus/records.hpp) with the columns sentence and label, or
-// lines of sentence<TAB>label, the label behind the last tab.
-struct LabelledSentences {
-  std::string name;
-  std::vector<std::string> sentences, labels;
-  std::vector<Index> line;  // of each, counted from 1
-};
+// Sentences with a label each, the target of the pair: a table (tools/data/corpus/records.hpp) with the columns sentence
+// and label, or lines of sentence<TAB>label, the label behind the last tab.
 // `columns` names the two of a table ("text,class"), if it is not empty. FileError with file and line for a
 // line without a tab, a blank sentence or a blank label, and as read_table; for an empty file. "-" is
 // standard input.
-LabelledSentences read_labelled(const std::string& path, const std::string& columns = {});
-// The share of the sentences to validate on, which leave `data` (tools/data/corpus/split.hpp).
-LabelledSentences split_off(LabelledSentences& data, double share, Index seed);
+ParallelCorpus read_labelled(const std::string& path, const std::string& columns = {});
 // Their numbers; FileError with file and line for a label that is not one of `labels`.
-std::vector<Index> label_numbers(const LabelledSentences& data, const Labels& labels);
+std::vector<Index> label_numbers(const ParallelCorpus& data, const Labels& labels);
 
 }  // namespace glim

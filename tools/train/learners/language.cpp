@@ -131,7 +131,6 @@ class LanguageLearner final : public Learner {
   }
 
   Module& model() override { return *model_; }
-  std::string kind() const override { return "gpt"; }
   std::map<std::string, std::string> description() const override {
     return {{"model", to_json(model_->config())}, {"tokenizer", tokenizer_->serialize()}};
   }
@@ -160,80 +159,6 @@ class LanguageLearner final : public Learner {
     return lines;
   }
 
-  Index begin(Split split, Index epoch) override {
-    auto& batches = split == Split::Train ? train_batches_ : valid_batches_;
-    batches.clear();
-    Index block = options_.block, total = static_cast<Index>(tokens(split).size());
-    if (total < 2) return 0;
-    Index rows = options_.batch_sentences;
-    if (options_.batch_tokens > 0) {
-      Index fit = std::max<Index>(options_.batch_tokens / block, 1);
-      rows = rows > 0 ? std::min(rows, fit) : fit;
-    }
-    Index whole = (total - 1) / block;  // a crop reads one token beyond its end
-    std::vector<Index> starts;
-    if (split == Split::Train) {
-      // Blocks that begin at a random place, in random order: streams apart from dropout's.
-      std::uint64_t own = static_cast<std::uint64_t>(options_.seed) ^ 0x63726f7073u;
-      auto e = static_cast<std::uint64_t>(epoch);
-      Index shift = random_integers({1}, 0, block, {own, 2 * e}).to_vector<Index>()[0];
-      shift = std::min(shift, total - 1 - block);
-      whole = (total - 1 - shift) / block;
-      for (Index i : permutation(whole, {own, 2 * e + 1}).to_vector<Index>())
-        starts.push_back(shift + i * block);
-    } else {
-      rows = std::max<Index>(rows, 4096 / block);
-      for (Index i = 0; i < whole; ++i) starts.push_back(i * block);
-    }
-    const Index parts = split == Split::Train ? options_.shards : 1;
-    for (Index i = 0; i < whole; i += rows)
-      for (Index k = 0; k < parts; ++k) {
-        const auto [begin, end] = part_rows(std::min(rows, whole - i), k, parts);
-        batches.push_back({{starts.begin() + i + begin, starts.begin() + i + end}, block});
-      }
-    Index rest = total - 1 - whole * block;
-    if (split == Split::Valid && rest > 0) batches.push_back({{whole * block}, rest});
-    return std::ssize(batches) / parts;
-  }
-
-  BatchSize size(Split split, Index batch) const override {
-    const auto& batches = split == Split::Train ? train_batches_ : valid_batches_;
-    const Crops& crops = batches[static_cast<std::size_t>(batch)];
-    auto rows = static_cast<Index>(crops.starts.size());
-    return {rows, rows * crops.length};
-  }
-
-  Var loss(Split split, Index batch, Index /*step*/, Measures& sums) override {
-    const auto& batches = split == Split::Train ? train_batches_ : valid_batches_;
-    return crops_loss(split, batches[static_cast<std::size_t>(batch)], sums);
-  }
-
-  Var probe(Index i) override {
-    Split split = static_cast<Index>(valid_.size()) > options_.block ? Split::Valid : Split::Train;
-    Index last = static_cast<Index>(tokens(split).size()) - options_.block;  // places to begin at
-    Measures ignored;
-    return crops_loss(split, {{probe_row(i, last)}, options_.block}, ignored);
-  }
-
-  // A crop as text, with the token beyond its end.
-  std::vector<TrainingSample> samples(Index batch) const override {
-    std::vector<TrainingSample> list;
-    const Crops& crops = train_batches_[static_cast<std::size_t>(batch)];
-    for (Index start : crops.starts) {
-      TextStream text(tokenizer_);
-      TrainingSample sample;
-      for (Index i = start; i <= start + crops.length; ++i)
-        sample.sentence += text.push(train_[static_cast<std::size_t>(i)]);
-      list.push_back(std::move(sample));
-    }
-    return list;
-  }
-  Var sample_loss(Index batch, std::size_t i) override {
-    const Crops& crops = train_batches_[static_cast<std::size_t>(batch)];
-    Measures ignored;
-    return crops_loss(Split::Train, {{crops.starts[i]}, crops.length}, ignored);
-  }
-
   std::string describe(const Measures& m) const override {
     return fmt::format("loss {:.4f}  perplexity {:.3f}", m.nll, m.perplexity());
   }
@@ -260,26 +185,66 @@ class LanguageLearner final : public Learner {
   }
 
  private:
-  struct Crops {
-    std::vector<Index> starts;
-    Index length;
-  };
   const std::vector<Index>& tokens(Split split) const {
     return split == Split::Train ? train_ : valid_;
   }
+  // A row is the place where a crop begins. It is shorter than a block at the end of the validation text.
+  Index row_targets(Split split, Index start) const override {
+    return std::min<Index>(options_.block, std::ssize(tokens(split)) - 1 - start);
+  }
+  Index probe_count(Split split) const override {
+    return std::max<Index>(std::ssize(tokens(split)) - options_.block, 0);
+  }
 
-  Var crops_loss(Split split, const Crops& crops, Measures& sums) {
-    const std::vector<Index>& text = tokens(split);
-    std::vector<Index> in, out;
-    for (Index start : crops.starts) {
-      in.insert(in.end(), text.begin() + start, text.begin() + start + crops.length);
-      out.insert(out.end(), text.begin() + start + 1, text.begin() + start + 1 + crops.length);
+  std::vector<Rows> draw(Split split, Index epoch) const override {
+    const Index block = options_.block, total = std::ssize(tokens(split));
+    if (total < 2) return {};
+    Index rows = options_.batch_sentences;
+    if (options_.batch_tokens > 0) {
+      Index fit = std::max<Index>(options_.batch_tokens / block, 1);
+      rows = rows > 0 ? std::min(rows, fit) : fit;
     }
-    auto rows = static_cast<Index>(crops.starts.size());
-    Var logits = (*model_)(from_vector(in, {rows, crops.length}));
-    return sums.take(label_smoothing_loss(
-        reshape(logits, {-1, logits.size(-1)}),  // (B, T, V) -> (B·T, V)
-        from_vector(out, {rows * crops.length}), options_.label_smoothing, kPad));
+    Index whole = (total - 1) / block;  // a crop reads one token beyond its end
+    Rows starts;
+    if (split == Split::Train) {
+      // Blocks that begin at a random place, in random order: streams apart from dropout's.
+      std::uint64_t own = static_cast<std::uint64_t>(options_.seed) ^ 0x63726f7073u;
+      auto e = static_cast<std::uint64_t>(epoch);
+      Index shift = random_integers({1}, 0, block, {own, 2 * e}).to_vector<Index>()[0];
+      shift = std::min(shift, total - 1 - block);
+      whole = (total - 1 - shift) / block;
+      for (Index i : permutation(whole, {own, 2 * e + 1}).to_vector<Index>())
+        starts.push_back(shift + i * block);
+    } else {
+      rows = std::max<Index>(rows, 4096 / block);
+      for (Index i = 0; i < whole; ++i) starts.push_back(i * block);
+    }
+    std::vector<Rows> batches = in_batches(starts, rows);
+    if (split == Split::Valid && whole * block < total - 1) batches.push_back({whole * block});
+    return batches;
+  }
+
+  // A crop as text, with the token beyond its end.
+  TrainingSample sample(Index start) const override {
+    TextStream text(tokenizer_);
+    TrainingSample sample;
+    for (Index i = start; i <= start + row_targets(Split::Train, start); ++i)
+      sample.sentence += text.push(train_[static_cast<std::size_t>(i)]);
+    return sample;
+  }
+
+  Var rows_loss(Split split, const Rows& starts, Index /*step*/, Measures& sums) override {
+    const std::vector<Index>& text = tokens(split);
+    const Index rows = std::ssize(starts), length = row_targets(split, starts[0]);
+    std::vector<Index> in, out;
+    for (Index start : starts) {
+      in.insert(in.end(), text.begin() + start, text.begin() + start + length);
+      out.insert(out.end(), text.begin() + start + 1, text.begin() + start + 1 + length);
+    }
+    Var logits = (*model_)(from_vector(in, {rows, length}));
+    return sums.take(
+        label_smoothing_loss(reshape(logits, {-1, logits.size(-1)}),  // (B, T, V) -> (B·T, V)
+                             from_vector(out, {rows * length}), options_.label_smoothing, kPad));
   }
 
   TokenizerPtr tokenizer_;
@@ -287,7 +252,6 @@ class LanguageLearner final : public Learner {
   std::vector<Index> train_, valid_;
   std::size_t never_predicted_ = 0;  // tokens of the text that the model cannot say
   std::unique_ptr<Gpt> model_;
-  std::vector<Crops> train_batches_, valid_batches_;
 };
 
 }  // namespace

@@ -4,15 +4,8 @@
 #include <fmt/format.h>
 
 #include "tools/common/counted.hpp"
-#include "tools/train/fingerprint.hpp"
 
 namespace glim {
-
-Tensor numbers_of(const std::vector<TokenPair>& pairs, const std::vector<std::int64_t>& rows) {
-  std::vector<Index> list;
-  for (std::int64_t i : rows) list.push_back(pairs[static_cast<std::size_t>(i)].target[0]);
-  return from_vector(list, {static_cast<Index>(list.size())});
-}
 
 void SentenceSet::add(const Tokenizer& tokenizer, const std::string& sentence, Index number,
                       Index longest) {
@@ -38,27 +31,18 @@ Tensor padded_ids(const std::vector<TokenPair>& pairs, const std::vector<std::in
   return from_vector(b.source, {b.size, b.source_length});
 }
 
-std::pair<Split, std::int64_t> SentenceBatches::probe(Index i) const {
-  Split split = valid.pairs.empty() ? Split::Train : Split::Valid;
-  return {split, probe_row(i, static_cast<Index>(part(split).pairs.size()))};
-}
-
-std::string SentenceBatches::fingerprint() const {
-  Fingerprint f;
-  f.mix_pairs(train.pairs);
-  return f.text();
-}
-
-std::vector<std::string> describe(const SentenceBatches& data, const Tokenizer& tokenizer) {
+std::vector<std::string> SentenceLearner::summary() const {
   std::vector<std::string> lines{
       fmt::format("data: {} training sentences, {} validation; {} tokens in the vocabulary",
-                  data.train.pairs.size(), data.valid.pairs.size(), tokenizer.size())};
-  if (data.train.cut + data.valid.cut > 0)
-    lines.push_back(fmt::format("  cut to --max-length: {}",
-                                counted(data.train.cut + data.valid.cut, "sentence")));
-  if (data.valid.unknown > 0)
+                  train_.pairs.size(), valid_.pairs.size(), tokenizer_->size())};
+  if (train_.cut + valid_.cut > 0)
+    lines.push_back(
+        fmt::format("  cut to --max-length: {}", counted(train_.cut + valid_.cut, "sentence")));
+  if (valid_.unknown > 0)
     lines.push_back(fmt::format("  not in the vocabulary: {} of the validation text",
-                                counted(data.valid.unknown, "token")));
+                                counted(valid_.unknown, "token")));
+  note_smaller_vocabulary(options_, false, *tokenizer_, lines);
+  add_choices(lines);
   return lines;
 }
 

@@ -7,6 +7,7 @@
 #include "tensor/tensor.hpp"
 #include "tools/data/corpus/batches.hpp"
 #include "tools/data/tokenizers/tokenizer.hpp"
+#include "tools/train/fingerprint.hpp"
 #include "tools/train/learner.hpp"
 #include "tools/train/options.hpp"
 
@@ -25,29 +26,25 @@ struct SentenceSet {
 
 // (B, S) ids of these sentences, in order, padded.
 Tensor padded_ids(const std::vector<TokenPair>& pairs, const std::vector<std::int64_t>& rows);
-// (B,) their numbers.
-Tensor numbers_of(const std::vector<TokenPair>& pairs, const std::vector<std::int64_t>& rows);
 
-class SentenceBatches {
+// A learner of sentences, each a row.
+class SentenceLearner : public Learner {
  public:
-  SentenceSet train, valid;
+  using Learner::Learner;
+  std::string fingerprint() const override { return fingerprint_of(train_.pairs); }
+  std::vector<std::string> summary() const override;
 
-  const SentenceSet& part(Split split) const { return split == Split::Train ? train : valid; }
-  Index begin(Split split, const TrainOptions& options, Index epoch) {
-    return batches_.begin(split, part(split).pairs, options, epoch);
+ protected:
+  const std::vector<TokenPair>& pairs(Split split) const {
+    return (split == Split::Train ? train_ : valid_).pairs;
   }
-  const std::vector<std::int64_t>& rows(Split split, Index batch) const {
-    return batches_.rows(split, batch);
+  std::vector<Rows> draw(Split split, Index epoch) const override {
+    return draw_pairs(split, pairs(split), options_, epoch);
   }
-  // The pair that Learner::probe takes.
-  std::pair<Split, std::int64_t> probe(Index i) const;
-  std::string fingerprint() const;
+  Index probe_count(Split split) const override { return std::ssize(pairs(split)); }
 
- private:
-  EpochBatches batches_;
+  TokenizerPtr tokenizer_;
+  SentenceSet train_, valid_;
 };
-
-// A description of the data, in one line or more.
-std::vector<std::string> describe(const SentenceBatches& data, const Tokenizer& tokenizer);
 
 }  // namespace glim

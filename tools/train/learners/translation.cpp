@@ -138,40 +138,14 @@ const std::vector<TokenPair>& TranslationLearner::pairs(Split split) const {
   return split == Split::Train ? data_.train_tokens.pairs : data_.valid_tokens.pairs;
 }
 
-std::vector<TrainingSample> TranslationLearner::samples(Index batch) const {
-  std::vector<TrainingSample> list;
-  for (std::int64_t i : batches_.rows(Split::Train, batch)) {
-    auto line = static_cast<std::size_t>(data_.train_tokens.index[static_cast<std::size_t>(i)]);
-    const SentencePair& pair = data_.train.pairs[line];
-    list.push_back({.sentence = pair.source, .translation = pair.target});
-  }
-  return list;
+TrainingSample TranslationLearner::sample(Index row) const {
+  const Index at = data_.train_tokens.index[static_cast<std::size_t>(row)];
+  const SentencePair& pair = data_.train.pairs[static_cast<std::size_t>(at)];
+  return {.sentence = pair.source, .translation = pair.target};
 }
 
-Var TranslationLearner::sample_loss(Index batch, std::size_t i) {
-  Measures ignored;
-  return pairs_loss(Split::Train, {batches_.rows(Split::Train, batch)[i]}, 0, ignored);
-}
-
-BatchSize TranslationLearner::size(Split split, Index batch) const {
-  BatchSize size;
-  for (std::int64_t i : batches_.rows(split, batch)) {
-    ++size.samples;
-    size.targets +=
-        static_cast<Index>(pairs(split)[static_cast<std::size_t>(i)].target.size()) + 1;  // </s>
-  }
-  return size;
-}
-
-Var TranslationLearner::probe(Index i) {
-  Split split = pairs(Split::Valid).empty() ? Split::Train : Split::Valid;
-  Measures ignored;
-  return pairs_loss(split, {probe_row(i, static_cast<Index>(pairs(split).size()))}, 0, ignored);
-}
-
-Var TranslationLearner::pairs_loss(Split split, const std::vector<std::int64_t>& index, Index step,
-                                   Measures& sums) {
-  Batch b = make_batch(pairs(split), index, batch_options(options_));
+Var TranslationLearner::rows_loss(Split split, const Rows& rows, Index step, Measures& sums) {
+  Batch b = make_batch(pairs(split), rows, batch_options(options_));
   SourceBatch source(from_vector(b.source, {b.size, b.source_length}));
   Tensor target_in = from_vector(b.target_in, {b.size, b.target_length});
   Tensor target_out = from_vector(b.target_out, {b.size * b.target_length});
@@ -193,14 +167,14 @@ Var TranslationLearner::pairs_loss(Split split, const std::vector<std::int64_t>&
         options_.scheduled_sampling, options_.sampling_steps, step);
   TeacherForced taught = model_->teach(source, target_in, teach);
   // (B, T, ·) -> (B·T, ·)
-  auto rows = [](const Var& v) { return reshape(v, {-1, v.size(-1)}); };
+  auto flat = [](const Var& v) { return reshape(v, {-1, v.size(-1)}); };
   Var loss;
   if (taught.head)
-    loss = sums.take(linear_label_smoothing_loss(rows(taught.hidden), taught.head->weight,
+    loss = sums.take(linear_label_smoothing_loss(flat(taught.hidden), taught.head->weight,
                                                  taught.head->bias, target_out,
                                                  options_.label_smoothing, model_->pad()));
   else
-    loss = sums.take(label_smoothing_loss(rows(taught.logits), target_out, options_.label_smoothing,
+    loss = sums.take(label_smoothing_loss(flat(taught.logits), target_out, options_.label_smoothing,
                                           model_->pad()));
   auto also = [&](const Var& more) {
     sums.auxiliary += more.item();

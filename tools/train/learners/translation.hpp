@@ -20,6 +20,7 @@
 #include "tools/data/corpus/copying.hpp"
 #include "tools/train/checkpoint.hpp"
 #include "tools/train/dataset.hpp"
+#include "tools/train/fingerprint.hpp"
 #include "tools/train/learner.hpp"
 
 namespace glim {
@@ -58,20 +59,9 @@ class TranslationLearner final : public Learner {
   TranslationLearner(LoadedSequenceModel loaded, ParallelCorpus test, bool truncate = false);
 
   Module& model() override { return *model_; }
-  std::string kind() const override { return options_.kind; }
   std::map<std::string, std::string> description() const override;
-  std::string fingerprint() const override { return data_.fingerprint(); }
+  std::string fingerprint() const override { return fingerprint_of(data_.train_tokens.pairs); }
   std::vector<std::string> summary() const override;
-  Index begin(Split split, Index epoch) override {
-    return batches_.begin(split, pairs(split), options_, epoch);
-  }
-  BatchSize size(Split split, Index batch) const override;
-  Var loss(Split split, Index batch, Index step, Measures& sums) override {
-    return pairs_loss(split, batches_.rows(split, batch), step, sums);
-  }
-  Var probe(Index i) override;
-  std::vector<TrainingSample> samples(Index batch) const override;
-  Var sample_loss(Index batch, std::size_t i) override;
   std::optional<Trial> trial() override;
   std::map<Index, Index> target_counts() const override;
   std::vector<std::string> outputs() override;
@@ -86,14 +76,20 @@ class TranslationLearner final : public Learner {
  private:
   TokenizedCorpus tokens_of(const ParallelCorpus& test, Policy too_long) const;
   const std::vector<TokenPair>& pairs(Split split) const;
-  // Of these pairs as one batch.
-  Var pairs_loss(Split split, const std::vector<std::int64_t>& rows, Index step, Measures& sums);
+  std::vector<Rows> draw(Split split, Index epoch) const override {
+    return draw_pairs(split, pairs(split), options_, epoch);
+  }
+  Index row_targets(Split split, Index row) const override {  // with </s>
+    return std::ssize(pairs(split)[static_cast<std::size_t>(row)].target) + 1;
+  }
+  Var rows_loss(Split split, const Rows& rows, Index step, Measures& sums) override;
+  Index probe_count(Split split) const override { return std::ssize(pairs(split)); }
+  TrainingSample sample(Index row) const override;
   void number_copies();
   Var guided(const TeacherForced& taught, const Batch& batch) const;
 
   Dataset data_;
   std::unique_ptr<SequenceModel> model_;
-  EpochBatches batches_;
   std::vector<CopyNumbers> train_copies_, valid_copies_;  // of the pairs, if the model copies
 };
 

@@ -153,13 +153,14 @@ TEST_CASE("labels are ordered, found and kept", "[learners][labels]") {
 
 TEST_CASE("labelled lines", "[learners][labels]") {
   TemporaryFile good("a\tb\t1\r\n fine film \t 0 \n");
-  LabelledSentences data = read_labelled(good.path());
-  CHECK(data.sentences == std::vector<std::string>{"a\tb", " fine film "});
-  CHECK(data.labels == std::vector<std::string>{"1", "0"});
-  CHECK(label_numbers(data, Labels::of(data.labels, "here")) == std::vector<Index>{1, 0});
-  LabelledSentences other = data;
-  other.labels[1] = "2";
-  CHECK(message_of<FileError>([&] { label_numbers(other, Labels::of(data.labels, "here")); }) ==
+  ParallelCorpus data = read_labelled(good.path());
+  CHECK(data.source_sentences() == std::vector<std::string>{"a\tb", " fine film "});
+  CHECK(data.target_sentences() == std::vector<std::string>{"1", "0"});
+  const Labels labels = Labels::of(data.target_sentences(), "here");
+  CHECK(label_numbers(data, labels) == std::vector<Index>{1, 0});
+  ParallelCorpus other = data;
+  other.pairs[1].target = "2";
+  CHECK(message_of<FileError>([&] { label_numbers(other, labels); }) ==
         good.path() + ":2: the label '2' is not one of 0, 1");
   TemporaryFile no_tab("a\t1\nb 0\n");
   CHECK(message_of<FileError>([&] { read_labelled(no_tab.path()); }) ==
