@@ -9,6 +9,7 @@ namespace glim {
 
 Storage::Storage(std::size_t bytes) {
   Interruptible::check();
+  MemoryLimit::take(bytes);
   block_ = take_block(bytes);
   block_->refs.store(1, std::memory_order_relaxed);
 }

@@ -27,6 +27,18 @@ TEST_CASE("the second identical round asks the system for nothing", "[storage]")
   CHECK(after.cached_bytes == before.cached_bytes);
 }
 
+TEST_CASE("a limit ends what would take more memory, and ends with its block", "[storage]") {
+  {
+    MemoryLimit limit(1 << 20);
+    Tensor a = zeros({1 << 16});
+    CHECK_THROWS_AS(zeros({1 << 18}), MemoryError);
+    CHECK_NOTHROW(zeros({1 << 16}));
+    MemoryLimit within(0);
+    CHECK_THROWS_AS(zeros({1}), MemoryError);
+  }
+  CHECK_NOTHROW(zeros({1 << 18}));
+}
+
 TEST_CASE("allocated, peak and cached bytes add up", "[storage]") {
   release_cache();
   reset_peak();

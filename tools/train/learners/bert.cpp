@@ -88,13 +88,7 @@ BertConfig bert_config(const TrainOptions& o, Index tokens) {
 }
 
 BertConfig described_bert(const Checkpoint& checkpoint, const std::string& file) {
-  auto c = sizes_from_json<BertConfig>(checkpoint.described("model", file), file);
-  Evidence evidence{checkpoint.weights, file};
-  evidence.layers(c.layers);
-  evidence.tensor("bert.embed.weight", {c.vocab, c.d_model});
-  if (c.learned_positions) evidence.tensor("bert.positions.weight", {c.max_len, c.d_model});
-  evidence.attention_stack("bert.encoder", c.layers, c.d_model, c.d_ff);
-  return c;
+  return sizes_from_json<BertConfig>(checkpoint.described("model", file), file);
 }
 
 TokenizerPtr described_tokenizer(const Checkpoint& c, const std::string& file,
@@ -133,7 +127,8 @@ class MaskedLearner final : public SentenceLearner {
     if (train_.pairs.empty())
       throw ValueError("--min-frequency", "leaves no token in the vocabulary");
     choose_by_amount(std::ssize(train_.pairs));
-    model_ = std::make_unique<MaskedLanguageModel>(config);
+    model_ = from ? described_model<MaskedLanguageModel>(from->weights, o.out, config)
+                  : std::make_unique<MaskedLanguageModel>(config);
   }
 
   Module& model() override { return *model_; }

@@ -19,8 +19,7 @@ namespace glim {
 // What is asked of the options of encoder-only models.
 void check_encoder(const TrainOptions& o);
 BertConfig bert_config(const TrainOptions& o, Index tokens);
-// The sizes of an encoder from a checkpoint of kind bert or classifier, confirmed by its tensors.
-// FileError naming the file.
+// The sizes of an encoder from a checkpoint of kind bert or classifier. FileError naming the file.
 BertConfig described_bert(const Checkpoint& c, const std::string& file);
 // Its tokenizer has a token less than the model: [MASK].
 TokenizerPtr described_tokenizer(const Checkpoint& c, const std::string& file,

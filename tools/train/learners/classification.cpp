@@ -110,7 +110,11 @@ class ClassificationLearner final : public SentenceLearner {
         pretrained = std::move(c.weights);
       }
     }
-    model_ = std::make_unique<SequenceClassifier>(config, labels_.size(), pooling);
+    const std::string& described = from ? o.out : started_from_;
+    model_ = described.empty()
+                 ? std::make_unique<SequenceClassifier>(config, labels_.size(), pooling)
+                 : described_model<SequenceClassifier>(from ? from->weights : pretrained, described,
+                                                       config, labels_.size(), pooling);
     if (!started_from_.empty()) start_from(pretrained);
     auto take = [&](const ParallelCorpus& from_file, SentenceSet& to) {
       std::vector<Index> numbers = label_numbers(from_file, labels_);

@@ -50,17 +50,6 @@ void check_images(const TrainOptions& o) {
     fail("batch-tokens", "counts tokens; the images of a batch are --batch-sentences");
 }
 
-// Sizes are believed as far as the tensors bear them out.
-void require_described(const VitConfig& c, const Evidence& file) {
-  file.layers(c.layers);
-  for (Index v : {c.channels, c.height, c.width, c.patch, c.d_model, c.d_ff}) file.size(v);
-  file.tensor("patch_embed.weight", {c.d_model, c.channels, c.patch, c.patch});
-  file.tensor("positions.weight",
-              {c.patches() + (c.pooling == ImagePooling::ClassToken), c.d_model});
-  file.tensor("head.weight", {c.classes, c.d_model});
-  file.attention_stack("encoder", c.layers, c.d_model, c.d_ff);
-}
-
 struct DescribedVit {
   VitConfig config;
   Labels labels;
@@ -72,7 +61,6 @@ DescribedVit described_vit(const Checkpoint& c, const std::string& file) {
   if (d.labels.size() != d.config.classes)
     throw FileError(file, fmt::format("has {} labels, its model {} classes", d.labels.size(),
                                       d.config.classes));
-  require_described(d.config, {c.weights, file});
   return d;
 }
 
@@ -160,7 +148,8 @@ class ImageLearner final : public Learner {
       config.classes = labels_.size();
       require_tiles(config);
     }
-    model_ = std::make_unique<Vit>(config);
+    model_ = from ? described_model<Vit>(from->weights, o.out, config)
+                  : std::make_unique<Vit>(config);
     for (Part* p : {&train_, &valid_})
       if (p->set) {
         require_size(*p->set, config);

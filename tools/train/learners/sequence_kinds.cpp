@@ -6,58 +6,6 @@
 namespace glim {
 namespace {
 
-// The sizes of both stacks are those of the file's tensors.
-void require_stacks(const TransformerConfig& c, const Evidence& file) {
-  file.layers(c.encoder_layers, 0);
-  file.layers(c.decoder_layers);
-  file.tensor("src_embed.weight", {c.src_vocab, c.d_model});
-  file.attention_stack("encoder", c.encoder_layers, c.d_model, c.d_ff);
-  file.attention_stack("decoder", c.decoder_layers, c.d_model, c.d_ff);
-  if (c.positions == Positions::Learned)
-    file.tensor("src_positions.weight", {c.max_len, c.d_model});
-}
-
-void require_described(const TransformerConfig& c, const Evidence& file) {
-  require_stacks(c, file);
-  file.tensor("tgt_embed.weight", {c.tgt_vocab, c.d_model});
-}
-
-void require_described(const NonAutoregressiveConfig& c, const Evidence& file) {
-  require_stacks(c, file);
-  file.tensor("generator.weight", {c.tgt_vocab, c.d_model});
-  if (c.length != OutputLength::Predict) return;
-  if (c.length_reach < 1 || c.length_reach > c.max_len + (Index{1} << 20))
-    throw FileError(file.file, "describes a length predictor of an impossible size");
-  file.tensor("length_predictor.weight", {2 * c.length_reach + 1, c.d_model});
-}
-
-void require_described(const Seq2SeqRnnConfig& c, const Evidence& file) {
-  file.layers(c.layers);
-  file.tensor("src_embed.weight", {c.src_vocab, c.d_embed});
-  file.tensor("tgt_embed.weight", {c.tgt_vocab, c.d_embed});
-  file.size(c.d_model);
-  const Index memory = c.attention == AttentionScore::Dot ? c.d_model : 2 * c.d_model;
-  file.tensor("generator.weight", {c.tgt_vocab, c.d_model + memory + c.d_embed});
-  file.tensor("decoder.weight_ih_l0",
-              {gates_of(c.cell) * c.d_model,
-               c.d_embed + (c.attention == AttentionScore::Additive ? memory : 0)});
-  for (Index i = 0; i < c.layers; ++i)
-    file.tensor("decoder.weight_hh_l" + std::to_string(i),
-                {gates_of(c.cell) * c.d_model, c.d_model});
-}
-
-void require_described(const ConvSeq2SeqConfig& c, const Evidence& file) {
-  file.layers(c.encoder_layers, 0);
-  file.layers(c.decoder_layers);
-  file.tensor("src_embed.weight", {c.src_vocab, c.d_model});
-  file.tensor("tgt_embed.weight", {c.tgt_vocab, c.d_model});
-  file.tensor("src_positions.weight", {c.max_len, c.d_model});
-  file.size(c.d_model);
-  for (auto [stack, layers] :
-       {std::pair("encoder", c.encoder_layers), std::pair("decoder", c.decoder_layers)})
-    file.stack(stack, layers, "conv.weight", {2 * c.d_model, c.d_model, c.kernel});
-}
-
 // What the options mean for this kind alone.
 template <class Config>
 void finish(const TrainOptions&, Config& c) {
@@ -92,9 +40,7 @@ SequenceKind kind_of(const char* name) {
   };
   kind.rebuild = [](const std::string& sizes, const StateDict& weights,
                     const std::string& file) -> Built {
-    auto c = sizes_from_json<ConfigOf<Model>>(sizes, file);
-    require_described(c, Evidence{weights, file});
-    return std::make_unique<Model>(c);
+    return described_model<Model>(weights, file, sizes_from_json<ConfigOf<Model>>(sizes, file));
   };
   return kind;
 }

@@ -6,6 +6,7 @@
 //   sizes_from_json<GptConfig>(text, file)       FileError naming the file
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <memory>
 #include <optional>
@@ -14,6 +15,7 @@
 
 #include "models/conv/conv_seq2seq.hpp"
 #include "models/gpt/gpt.hpp"
+#include "tensor/interrupt.hpp"
 #include "tools/data/corpus/stored_json.hpp"
 #include "tools/train/checkpoint.hpp"
 #include "tools/train/option_names.hpp"
@@ -204,39 +206,41 @@ Config sizes_from_json(const std::string& text, const std::string& where) {
   });
 }
 
-// A model of the sizes that a file describes, with its weights, in eval(). FileError naming the file.
+// More than a model of these weights takes while it is built, its table of positions aside.
+double room_for(const StateDict& weights);
+template <class Sizes>
+double bytes_of_positions(const Sizes& sizes) {
+  if constexpr (requires { sizes.max_len; })
+    return 8.0 * static_cast<double>(sizes.max_len) * static_cast<double>(sizes.d_model);
+  return 0;
+}
+
+// A model of the sizes that a file describes, without its weights. FileError naming the file, before anything large is
+// built where these weights are much smaller.
 template <class Model, class... Sizes>
-std::unique_ptr<Model> loaded_model(const Checkpoint& c, const std::string& file,
-                                    const Sizes&... sizes) {
-  std::unique_ptr<Model> model;
+std::unique_ptr<Model> described_model(const StateDict& weights, const std::string& file,
+                                       const Sizes&... sizes) {
+  const double room = room_for(weights) + (bytes_of_positions(sizes) + ...);
   try {
-    model = std::make_unique<Model>(sizes...);
+    MemoryLimit limit(static_cast<std::size_t>(std::min(room, 1e18)));
+    return std::make_unique<Model>(sizes...);
+  } catch (const MemoryError&) {
+    throw FileError(file, "its model describes many more numbers than its tensors have");
   } catch (const Error& e) {
     throw FileError(file, e.one_line());
   }
+}
+
+// The same with its weights, in eval().
+template <class Model, class... Sizes>
+std::unique_ptr<Model> loaded_model(const Checkpoint& c, const std::string& file,
+                                    const Sizes&... sizes) {
+  auto model = described_model<Model>(c.weights, file, sizes...);
   load_weights(*model, c, file);
   return model;
 }
 
 // The tokenizer of a model with so many tokens. FileError naming the file.
 TokenizerPtr described_tokenizer(const Checkpoint& c, const std::string& file, Index tokens);
-
-// Compares the sizes that a file describes with its tensors, before anything large is built. FileError naming
-// the file.
-struct Evidence {
-  const StateDict& weights;
-  const std::string& file;
-
-  // There is a tensor of this name and shape.
-  void tensor(const std::string& name, const Shape& shape) const;
-  // There are `least` layers or more, no more than tensors.
-  void layers(Index count, Index least = 1) const;
-  // So many layers, each with this tensor: "STACK.layers.0.TENSOR".
-  void stack(const std::string& stack, Index count, const std::string& tensor,
-             const Shape& shape) const;
-  // Of layers of attention: both of its widths.
-  void attention_stack(const std::string& stack, Index count, Index d_model, Index d_ff) const;
-  void size(Index value) const;  // from 1 to 2^30
-};
 
 }  // namespace glim
