@@ -1,16 +1,13 @@
 // A whole small Transformer: every parameter's gradient of the smoothed loss, with seeded dropout,
-// padding on both sides, and tied or untied weights; fused, explicit, and the gradient of the
-// gradient. By random projection: each parameter's gradient becomes one number.
+// padding on both sides, and tied or untied weights.
 #include "models/transformer/transformer.hpp"
 #include "tools/gradient_cases/model_cases.hpp"
 
 namespace glim {
 namespace {
 
-using specs::ModelForm;
-
-TransformerConfig small(NormPlacement norm, Tie tie, double dropout, Activation activation,
-                        Positions positions) {
+void add(std::vector<Case>& cases, const std::string& name, NormPlacement norm, Tie tie,
+         double dropout, Activation activation, Positions positions) {
   auto c = sized<TransformerConfig>(9, 8, 2, 12, 2);
   c.dropout = dropout;
   c.norm = norm;
@@ -18,35 +15,30 @@ TransformerConfig small(NormPlacement norm, Tie tie, double dropout, Activation 
   c.activation = activation;
   c.positions = positions;
   c.max_len = 6;
-  return c;
-}
-
-GradcheckReport check(const TransformerConfig& config, const ModelForm& form) {
-  seed(5);
-  Transformer model(config);
-  model.to(DType::Float64);
   Tensor source = ids({3, 4, 5, 6, 7, 8, 0, 0}, {2, 4});  // the second sentence is shorter
   Tensor target_in = ids({1, 3, 4, 1, 5, 0}, {2, 3}), target_out = ids({3, 4, 2, 5, 2, 0}, {6});
-  return specs::check_model("transformer", form, model.named_parameters(), [&] {
-    Var logits = reshape(model(source, target_in), {6, config.tgt_vocab});
-    return label_smoothing_loss(logits, target_out, 0.1, 0).loss / 5;
-  });
+  specs::add_model<Transformer>(
+      cases,
+      {.op = "transformer",
+       .name = name,
+       .kinks = activation == Activation::Relu,
+       .second_order = positions != Positions::Learned,
+       .spread = false},
+      [=](Transformer& model, const Var&) {
+        Var logits = reshape(model(source, target_in), {6, 9});
+        return label_smoothing_loss(logits, target_out, 0.1, 0).loss / 5;
+      },
+      c);
 }
 
 }  // namespace
 
 std::vector<Case> model_cases() {
   std::vector<Case> cases;
-  auto add = [&](const std::string& name, const TransformerConfig& c, bool kinks,
-                 bool second_order) {
-    specs::add_model(
-        cases, "transformer", name, [=](const ModelForm& form) { return check(c, form); }, kinks,
-        second_order);
-  };
-  for (NormPlacement norm : {NormPlacement::Pre, NormPlacement::Post}) {
-    for (Tie tie : {Tie::None, Tie::Decoder, Tie::All}) {
-      for (double dropout : {0.0, 0.2}) {
-        for (Positions positions : {Positions::Sinusoidal, Positions::Learned}) {
+  for (NormPlacement norm : {NormPlacement::Pre, NormPlacement::Post})
+    for (Tie tie : {Tie::None, Tie::Decoder, Tie::All})
+      for (double dropout : {0.0, 0.2})
+        for (Positions positions : {Positions::Sinusoidal, Positions::Learned})
           // GELU is smooth, ReLU has kinks: both activations, the second order only where smooth.
           for (Activation activation : {Activation::Relu, Activation::Gelu}) {
             std::string name = norm == NormPlacement::Pre ? "pre-norm" : "post-norm";
@@ -54,21 +46,14 @@ std::vector<Case> model_cases() {
             if (dropout > 0) name += ", dropout";
             name += positions == Positions::Learned ? ", learned positions" : "";
             name += ", " + std::string(name_of(activation));
-            TransformerConfig c = small(norm, tie, dropout, activation, positions);
-            add(name, c, activation == Activation::Relu, positions == Positions::Sinusoidal);
+            add(cases, name, norm, tie, dropout, activation, positions);
           }
-        }
-      }
-    }
-  }
   append_language_models(cases);
   append_vision_models(cases);
   // Positions within self-attention.
-  for (Positions positions : {Positions::Rotary, Positions::Alibi}) {
-    std::string name = positions == Positions::Rotary ? "rotary positions" : "ALiBi";
-    TransformerConfig c = small(NormPlacement::Pre, Tie::Decoder, 0.2, Activation::Gelu, positions);
-    add(name, c, false, true);
-  }
+  for (Positions positions : {Positions::Rotary, Positions::Alibi})
+    add(cases, positions == Positions::Rotary ? "rotary positions" : "ALiBi", NormPlacement::Pre,
+        Tie::Decoder, 0.2, Activation::Gelu, positions);
   append_recurrent_models(cases);
   append_variants(cases);
   return cases;

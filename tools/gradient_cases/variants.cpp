@@ -10,7 +10,7 @@
 namespace glim {
 namespace {
 
-using specs::ModelForm, specs::add_model;
+using specs::add_model;
 
 constexpr DType kDouble = DType::Float64;
 
@@ -86,61 +86,19 @@ void add_parts(std::vector<Case>& cases) {
                      }});
 }
 
-const Tensor kSource = ids({3, 4, 5, 6, 7, 8, 0, 0}, {2, 4});
-const Tensor kTargetIn = ids({1, 3, 4, 1, 5, 0}, {2, 3});
-
-GradcheckReport check(const char* name, Module& model, const ModelForm& form,
-                      const std::function<Var()>& loss) {
-  model.to(kDouble);
-  return specs::check_model(name, form, model.named_parameters(), loss);
-}
-
-// The sources, whose words can be copied, and the targets.
-SourceBatch copied() {
-  SourceBatch source(kSource);
-  source.copy_ids = ids({9, 4, 10, 9, 7, 9, 0, 0}, {2, 4});
-  source.extra = 2;
-  return source;
-}
-const Tensor kCopiedOut = ids({9, 4, 2, 9, 2, 0}, {6});
-
-GradcheckReport check_parallel(const NonAutoregressiveConfig& config, const ModelForm& form) {
-  seed(6);
-  NonAutoregressive model(config);
-  Tensor out = ids({3, 4, 2, 5, 2, 0}, {6});
-  return check("non-autoregressive", model, form, [&] {
-    TeacherForced taught = model.teach(SourceBatch(kSource), kTargetIn);
-    Var loss = label_smoothing_loss(reshape(taught.logits, {6, 9}), out, 0.1, 0);
-    return taught.auxiliary.defined() ? add(loss, taught.auxiliary) : loss;
-  });
-}
-
-GradcheckReport check_copying(const TransformerConfig& config, bool guided, const ModelForm& form) {
-  seed(7);
-  Transformer model(config);
-  SourceBatch source = copied();
-  TeachOptions teach;
-  teach.need_attention = guided;
-  return check("copying transformer", model, form, [&] {
-    TeacherForced taught = model.teach(source, kTargetIn, teach);
-    Var loss = label_smoothing_loss(reshape(taught.logits, {6, 11}), kCopiedOut, 0, 0);
+void add_models(std::vector<Case>& cases) {
+  const Tensor source = ids({3, 4, 5, 6, 7, 8, 0, 0}, {2, 4});
+  const Tensor target_in = ids({1, 3, 4, 1, 5, 0}, {2, 3});
+  SourceBatch copied(source);  // with words that can be copied
+  copied.copy_ids = ids({9, 4, 10, 9, 7, 9, 0, 0}, {2, 4});
+  copied.extra = 2;
+  const Tensor copied_out = ids({9, 4, 2, 9, 2, 0}, {6});
+  auto loss_of_copying = [=](const TeacherForced& taught) {
+    Var loss = label_smoothing_loss(reshape(taught.logits, {6, 11}), copied_out, 0, 0);
     for (const Var& a : taught.attention)
       loss = add(loss, guided_attention_loss(a, {3, 2}, {4, 2}, 0.3));
     return loss;
-  });
-}
-
-GradcheckReport check_recurrent(const Seq2SeqRnnConfig& config, const ModelForm& form) {
-  seed(8);
-  Seq2SeqRnn model(config);
-  SourceBatch source = copied();
-  return check("copying recurrent model", model, form, [&] {
-    Var logits = model.teach(source, kTargetIn).logits;
-    return label_smoothing_loss(reshape(logits, {6, 11}), kCopiedOut, 0, 0);
-  });
-}
-
-void add_models(std::vector<Case>& cases) {
+  };
   for (CellKind cell : {CellKind::Gru, CellKind::Lstm})
     for (AttentionScore score : {AttentionScore::Additive, AttentionScore::Dot})
       for (double dropout : {0.0, 0.3}) {
@@ -149,16 +107,19 @@ void add_models(std::vector<Case>& cases) {
         c.attention = score;
         c.dropout = dropout;
         c.copy = true;
-        add_model(cases, "copying rnn",
-                  std::string(cell == CellKind::Gru ? "gru" : "lstm") +
-                      (score == AttentionScore::Dot ? ", dot" : ", additive") +
-                      (dropout > 0 ? ", dropout" : ""),
-                  [=](const ModelForm& form) { return check_recurrent(c, form); });
+        std::string name = std::string(cell == CellKind::Gru ? "gru" : "lstm") +
+                           (score == AttentionScore::Dot ? ", dot" : ", additive") +
+                           (dropout > 0 ? ", dropout" : "");
+        auto loss = [=](Seq2SeqRnn& model, const Var&) {
+          return loss_of_copying(model.teach(copied, target_in));
+        };
+        add_model<Seq2SeqRnn>(
+            cases, {.op = "copying rnn", .name = name, .seed = 8, .spread = false}, loss, c);
       }
   for (NormPlacement norm : {NormPlacement::Pre, NormPlacement::Post})
     for (double dropout : {0.0, 0.2})
       for (Activation activation : {Activation::Relu, Activation::Gelu}) {
-        bool kinks = activation == Activation::Relu;
+        const bool kinks = activation == Activation::Relu;
         std::string name = norm == NormPlacement::Pre ? "pre-norm" : "post-norm";
         if (dropout > 0) name += ", dropout";
         name += ", " + std::string(name_of(activation));
@@ -170,10 +131,21 @@ void add_models(std::vector<Case>& cases) {
           c.length = length;
           c.length_reach = 3;
           c.tie = length == OutputLength::Long ? Tie::All : Tie::None;
-          add_model(
-              cases, "non-autoregressive",
-              name + (length == OutputLength::Predict ? ", lengths predicted" : ", long, tied"),
-              [=](const ModelForm& form) { return check_parallel(c, form); }, kinks);
+          auto loss = [=](NonAutoregressive& model, const Var&) {
+            TeacherForced taught = model.teach(SourceBatch(source), target_in);
+            Tensor out = ids({3, 4, 2, 5, 2, 0}, {6});
+            Var of_tokens = label_smoothing_loss(reshape(taught.logits, {6, 9}), out, 0.1, 0);
+            return taught.auxiliary.defined() ? add(of_tokens, taught.auxiliary) : of_tokens;
+          };
+          add_model<NonAutoregressive>(
+              cases,
+              {.op = "non-autoregressive",
+               .name = name + (length == OutputLength::Predict ? ", lengths predicted"
+                                                               : ", long, tied"),
+               .seed = 6,
+               .kinks = kinks,
+               .spread = false},
+              loss, c);
         }
         for (bool guided : {false, true}) {
           auto c = sized<TransformerConfig>(9, 8, 2, 12, 1);
@@ -181,9 +153,16 @@ void add_models(std::vector<Case>& cases) {
           c.norm = norm;
           c.activation = activation;
           c.copy = true;
-          add_model(
-              cases, "copying transformer", name + (guided ? ", guided" : ""),
-              [=](const ModelForm& form) { return check_copying(c, guided, form); }, kinks);
+          auto loss = [=](Transformer& model, const Var&) {
+            return loss_of_copying(model.teach(copied, target_in, {.need_attention = guided}));
+          };
+          add_model<Transformer>(cases,
+                                 {.op = "copying transformer",
+                                  .name = name + (guided ? ", guided" : ""),
+                                  .seed = 7,
+                                  .kinks = kinks,
+                                  .spread = false},
+                                 loss, c);
         }
       }
 }
