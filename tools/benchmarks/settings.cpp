@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tensor/error.hpp"
+#include "tools/gradient_cases/sizes.hpp"
 
 namespace glim::bench {
 
@@ -52,12 +53,7 @@ double step_flops(const Setting& c) {
 }
 
 TransformerConfig transformer_config(const Setting& s, double dropout) {
-  TransformerConfig config;
-  config.src_vocab = config.tgt_vocab = s.vocab;
-  config.d_model = s.d;
-  config.heads = s.heads;
-  config.d_ff = s.d_ff;
-  config.encoder_layers = config.decoder_layers = s.layers;
+  auto config = sized<TransformerConfig>(s.vocab, s.d, s.heads, s.d_ff, s.layers);
   config.dropout = dropout;
   return config;
 }

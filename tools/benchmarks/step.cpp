@@ -1,6 +1,4 @@
-#include <algorithm>
 #include <fmt/format.h>
-#include <map>
 #include <memory>
 
 #include "models/gpt/gpt.hpp"
@@ -8,6 +6,7 @@
 #include "tensor/clock.hpp"
 #include "tools/benchmarks/measures.hpp"
 #include "tools/benchmarks/server.hpp"
+#include "tools/train/profile.hpp"
 #include "tools/train/weights_hash.hpp"
 
 namespace glim::bench {
@@ -76,11 +75,6 @@ struct Training {
   Tensor source, input, output;
 };
 
-struct OpTime {
-  int count = 0;
-  double forward = 0, backward = 0;
-};
-
 }  // namespace
 
 Work training_step(const Setting& s, Recompute recompute) {
@@ -91,38 +85,18 @@ Work training_step(const Setting& s, Recompute recompute) {
 void profile_step(const Setting& s, int steps, Recompute recompute) {
   Training training(s, recompute);
   for (int i = 0; i < 3; ++i) training.step();
-  std::map<std::string, OpTime> ops;
-  double start = seconds_now(), taped = 0;
+  Profile profile;
+  double start = seconds_now();
   for (int i = 0; i < steps; ++i) {
-    double begin = seconds_now();
+    double begin = seconds_now(), after_backward = begin;
     training.step(true, [&](const Tape& tape) {
-      taped += seconds_now() - begin;
-      int number = 0;
-      for (const Node& node : tape.nodes()) {
-        const Timing& time = tape.timing(number++);
-        OpTime& op = ops[std::string(node.name)];
-        ++op.count;
-        op.forward += time.forward_seconds;
-        op.backward += time.backward_seconds;
-      }
+      after_backward = seconds_now();
+      profile.add(tape, after_backward - begin);
     });
+    profile.add_optimizer(after_backward, seconds_now() - after_backward);
   }
-  double total = seconds_now() - start;
-  std::vector<std::pair<std::string, OpTime>> sorted(ops.begin(), ops.end());
-  std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
-    return a.second.forward + a.second.backward > b.second.forward + b.second.backward;
-  });
-  double per = 1e3 / steps, known = 0;
-  fmt::print("{}: {:.3f} ms per step, {:.1f} GFLOP/s\n", s.name, total * per,
-             step_flops(s) * steps / total * 1e-9);
-  fmt::print("  {:<30} {:>6} {:>10} {:>10}\n", "op", "count", "forward ms", "backward ms");
-  for (const auto& [name, op] : sorted) {
-    known += op.forward + op.backward;
-    fmt::print("  {:<30} {:>6} {:>10.3f} {:>10.3f}\n", name, op.count / steps, op.forward * per,
-               op.backward * per);
-  }
-  fmt::print("  {:<30} {:>6} {:>10.3f}\n", "accumulation and the rest", "", (taped - known) * per);
-  fmt::print("  {:<30} {:>6} {:>10.3f}\n", "optimizer, freeing", "", (total - taped) * per);
+  fmt::print("{}: {:.1f} GFLOP/s\n{}", s.name,
+             step_flops(s) * steps / (seconds_now() - start) * 1e-9, profile.table());
   AllocatorStats memory = allocator_stats();
   auto megabytes = [](std::int64_t bytes) { return static_cast<double>(bytes) / 1e6; };
   fmt::print("memory: {:.0f} MB between steps, {:.0f} MB at the peak, {:.0f} MB kept for reuse\n",

@@ -15,7 +15,7 @@ namespace glim::specs {
 struct ModelCase {
   std::string op, name;
   std::uint64_t seed = 5;
-  bool kinks = false;        // none of the second order then
+  bool kinks = false;  // none of the second order then
   bool second_order = true;
   bool spread = true;  // parameters in ±1: the zeros, ones and 0.02 of new ones would hide mistakes
   int directions = 3;

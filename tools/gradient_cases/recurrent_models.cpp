@@ -28,8 +28,8 @@ void append_recurrent_models(std::vector<Case>& cases) {
                            (dropout > 0 ? ", two layers, dropout" : "");
         specs::add_model<Seq2SeqRnn>(
             cases,
-            {.op = "seq2seq_rnn", .name = name, .second_order = dropout > 0, .directions = 2},
-            loss, c);
+            {.op = "seq2seq_rnn", .name = name, .second_order = dropout > 0, .directions = 2}, loss,
+            c);
       }
 }
 

@@ -140,8 +140,8 @@ void add_models(std::vector<Case>& cases) {
           add_model<NonAutoregressive>(
               cases,
               {.op = "non-autoregressive",
-               .name = name + (length == OutputLength::Predict ? ", lengths predicted"
-                                                               : ", long, tied"),
+               .name = name +
+                       (length == OutputLength::Predict ? ", lengths predicted" : ", long, tied"),
                .seed = 6,
                .kinks = kinks,
                .spread = false},

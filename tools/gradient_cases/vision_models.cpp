@@ -37,8 +37,8 @@ void append_vision_models(std::vector<Case>& cases) {
         Tensor target = ids({1, 3, 4, 5, 1, 5, 3, 0}, {2, 4});
         return mul(model.teach(source, target).logits, x);
       };
-      add_model<ConvSeq2Seq>(
-          cases, {.op = "conv_seq2seq", .name = name, .seed = 6, .x = {2, 4, 6}}, loss, c);
+      add_model<ConvSeq2Seq>(cases, {.op = "conv_seq2seq", .name = name, .seed = 6, .x = {2, 4, 6}},
+                             loss, c);
     }
   for (Index out : {2, 4})
     add_model<QuadraticAttention>(

@@ -67,7 +67,8 @@ std::vector<std::vector<Index>> draw_pairs(Split split, const std::vector<TokenP
 std::vector<Learner::Rows> Learner::in_batches(const Rows& rows, Index size) {
   std::vector<Rows> batches;
   for (Index i = 0; i < std::ssize(rows); i += size)
-    batches.emplace_back(rows.begin() + i, rows.begin() + std::min<Index>(i + size, std::ssize(rows)));
+    batches.emplace_back(rows.begin() + i,
+                         rows.begin() + std::min<Index>(i + size, std::ssize(rows)));
   return batches;
 }
 

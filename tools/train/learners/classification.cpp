@@ -160,8 +160,7 @@ class ClassificationLearner final : public SentenceLearner {
   Var rows_loss(Split split, const Rows& rows, Index /*step*/, Measures& sums) override {
     Tensor ids = padded_ids(pairs(split), rows);
     std::vector<Index> numbers;
-    for (Index row : rows)
-      numbers.push_back(pairs(split)[static_cast<std::size_t>(row)].target[0]);
+    for (Index row : rows) numbers.push_back(pairs(split)[static_cast<std::size_t>(row)].target[0]);
     if (split == Split::Train && model_->training() && options_.word_dropout > 0) {
       Tensor token = greater_equal(ids, scalar(static_cast<double>(kSpecialTokens), DType::Int64));
       Tensor hidden =

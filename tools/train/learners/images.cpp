@@ -148,8 +148,8 @@ class ImageLearner final : public Learner {
       config.classes = labels_.size();
       require_tiles(config);
     }
-    model_ = from ? described_model<Vit>(from->weights, o.out, config)
-                  : std::make_unique<Vit>(config);
+    model_ =
+        from ? described_model<Vit>(from->weights, o.out, config) : std::make_unique<Vit>(config);
     for (Part* p : {&train_, &valid_})
       if (p->set) {
         require_size(*p->set, config);
@@ -253,9 +253,9 @@ class ImageLearner final : public Learner {
     const ImageSet& set = *train_.set;
     const Index image = train_.rows[static_cast<std::size_t>(row)];
     const auto at = static_cast<std::size_t>(image);
-    return {.label = labels_.name(train_.numbers[at]),
-            .image = set.files.empty() ? fmt::format("{}:{}", options_.images, image)
-                                       : set.files[at]};
+    return {
+        .label = labels_.name(train_.numbers[at]),
+        .image = set.files.empty() ? fmt::format("{}:{}", options_.images, image) : set.files[at]};
   }
 
   Var rows_loss(Split split, const Rows& rows, Index /*step*/, Measures& sums) override {

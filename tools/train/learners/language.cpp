@@ -120,8 +120,8 @@ class LanguageLearner final : public Learner {
                                               "tokens of {}: a smaller --block, or more text",
                                               o.block, train_.size(), train_name_));
     choose_by_amount(std::ssize(train_) / o.block);
-    model_ = from ? described_model<Gpt>(from->weights, o.out, config)
-                  : std::make_unique<Gpt>(config);
+    model_ =
+        from ? described_model<Gpt>(from->weights, o.out, config) : std::make_unique<Gpt>(config);
   }
 
   Module& model() override { return *model_; }
