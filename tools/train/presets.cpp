@@ -7,86 +7,20 @@
 #include <string_view>
 #include <type_traits>
 
-#include "tools/common/utf8.hpp"
+#include "tools/common/toml.hpp"
 #include "tools/train/option_list.hpp"
 
 namespace glim {
+
+extern const std::string_view kTrainPresets;  // presets.toml
+
 namespace {
 
-// Of these kinds and tasks (none named: all). A later line has the last word; 4D is four times d-model.
-struct Preset {
-  const char *kinds, *tasks, *options;
-};
-
-constexpr const char* kAttentive = "transformer non-autoregressive";
-constexpr const char* kSynthetic = "copy reverse noisy";
-
-constexpr Preset kPresets[] = {
-    {kAttentive, "phrasebook",
-     "target-tokenizer=char layers=2 d-model=128 heads=4 d-ff=256 norm=pre dropout=0.05 "
-     "label-smoothing=0.05 epochs=14 batch-tokens=512 schedule=cosine rate=2e-3 warmup=300 "
-     "average=3 "
-     "try-every=2 enough=0.99"},
-    // Names are words that no vocabulary has: min-frequency.
-    {kAttentive, "names",
-     "target-tokenizer=mixed min-frequency=5 label-smoothing=0 layers=2 d-model=128 heads=4 "
-     "d-ff=256 "
-     "norm=pre epochs=24 batch-tokens=1024 schedule=cosine rate=2e-3 warmup=300 average=5"},
-    {kAttentive, kSynthetic,
-     "layers=2 d-model=64 heads=4 d-ff=128 norm=pre label-smoothing=0 batch-tokens=0 "
-     "batch-sentences=40 warmup=150"},
-    // The tutorials' sizes: 64 pairs of 100 tokens by heart.
-    {kAttentive, "random",
-     "layers=6 d-model=512 heads=8 d-ff=2048 label-smoothing=0 batch-tokens=0 batch-sentences=64 "
-     "schedule=constant rate=1e-4 epochs=100"},
-
-    {"transformer non-autoregressive", "files",
-     "layers=2 d-model=128 heads=4 d-ff=256 norm=pre schedule=cosine rate=1e-3 warmup=200 epochs=0 "
-     "batch-tokens=0 average=3"},
-
-    {"rnn conv", "", "schedule=cosine rate=1e-3"},
-    {"rnn conv", "files", "d-model=128 warmup=200 epochs=0 batch-tokens=0 average=3"},
-    {"rnn", "files", "d-embed=128"},
-    {"rnn conv", kSynthetic,
-     "d-model=64 label-smoothing=0 batch-tokens=0 batch-sentences=40 rate=3e-3 warmup=50"},
-    {"rnn conv", "phrasebook", "target-tokenizer=char epochs=24"},
-    {"conv", "phrasebook", "layers=3 d-model=128 batch-tokens=1024 rate=2e-3 warmup=300"},
-    {"conv", kSynthetic, "layers=3"},
-    {"rnn", "", "layers=1"},
-    {"rnn", "phrasebook names",
-     "target-tokenizer=char d-embed=64 d-model=128 epochs=20 batch-tokens=1024 rate=2e-3 "
-     "warmup=300"},
-    {"rnn", "names", "target-tokenizer=mixed min-frequency=5 label-smoothing=0"},
-    {"rnn", kSynthetic, "d-embed=32"},
-
-    // nanoGPT's CPU recipe for a text by characters.
-    {"gpt", "",
-     "tokenizer=char layers=4 d-model=128 heads=4 d-ff=4D dropout=0 norm=pre activation=gelu "
-     "tie=decoder "
-     "positions=learned batch-tokens=0 batch-sentences=12 label-smoothing=0 optimizer=adamw "
-     "beta2=0.99 "
-     "epsilon=1e-8 weight-decay=0.1 schedule=cosine rate=1e-3 warmup=100 valid-every=250"},
-    {"bert", "",
-     "layers=2 d-model=128 heads=4 d-ff=4D norm=pre activation=gelu tie=decoder positions=learned "
-     "epochs=30 batch-tokens=2048 label-smoothing=0 optimizer=adamw weight-decay=0.01 "
-     "schedule=cosine "
-     "rate=1e-3 warmup=200"},
-    {"gpt", "files", "patience=20"},
-    {"bert", "files", "epochs=0 batch-tokens=0"},
-    {"classifier", "",
-     "layers=1 d-model=128 heads=4 d-ff=2D dropout=0.5 word-dropout=0.5 norm=pre activation=gelu "
-     "positions=learned epochs=0 batch-tokens=0 optimizer=adamw weight-decay=1 schedule=cosine "
-     "rate=1e-3 warmup=100"},
-    {"vit", "",
-     "layers=4 d-model=64 heads=4 d-ff=4D epochs=30 batch-tokens=0 batch-sentences=64 "
-     "optimizer=adamw "
-     "weight-decay=0.01 schedule=cosine rate=2e-3 warmup=200"},
-};
-
-bool among(std::string_view names, const std::string& name) {
-  for (std::string_view word : split_spaces(names))
-    if (word == name) return true;
-  return names.empty();
+// Whether a table of presets.toml, "gpt, bert: files", is for this kind and task.
+bool applies(const std::string& table, const TrainOptions& o) {
+  const std::size_t colon = table.find(": ");
+  return lists(table.substr(0, colon), o.kind) &&
+         (colon == std::string::npos || lists(table.substr(colon + 2), o.task));
 }
 
 // std::logic_error for an unknown option or value.
@@ -165,15 +99,12 @@ std::vector<std::string> apply_preset(TrainOptions& o, const Given& given, const
     if (tell) tell(name, origin);
   };
   infer_task(o, given, took);
-  for (const Preset& preset : kPresets) {
-    if (!among(preset.kinds, o.kind) || !among(preset.tasks, o.task)) continue;
-    for (std::string_view option : split_spaces(preset.options)) {
-      const std::size_t equals = option.find('=');
-      const std::string name(option.substr(0, equals));
-      if (given(name.c_str())) continue;
-      set(o, name, option.substr(equals + 1));
-      took(name, *preset.tasks ? "recipe of --task " + o.task : "default of --kind " + o.kind);
-    }
+  static const auto presets = parse_toml(std::string(kTrainPresets), "presets.toml");
+  for (const TomlEntry& e : presets) {
+    if (e.is_table || !applies(e.table, o) || given(e.key.c_str())) continue;
+    set(o, e.key, e.values[0]);
+    took(e.key, e.table.find(':') != std::string::npos ? "recipe of --task " + o.task
+                                                       : "default of --kind " + o.kind);
   }
   if (o.kind == "gpt") {
     if (!given("epochs")) {
