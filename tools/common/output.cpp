@@ -25,33 +25,22 @@ void require(bool written) {
   throw FileError("standard output", std::string("cannot be written: ") + std::strerror(reason));
 }
 
-// How many bytes of valid UTF-8 the text begins with, neither a control character nor one that turns the
-// direction of writing: 1 to 4, or 0.
-std::size_t shown(std::string_view text) {
-  auto first = static_cast<unsigned char>(text[0]);
-  if (first < 0x80) return first >= 0x20 && first != 0x7F;
-  std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  bool control = first == 0xC2 && text.size() > 1 && static_cast<unsigned char>(text[1]) < 0xA0;
-  for (std::string_view turns : {"\xD8\x9C", "\xE2\x80\x8E", "\xE2\x80\x8F"})  // U+061C, 200E, 200F
-    control = control || text.starts_with(turns);
-  if (text.size() > 2 && text.starts_with("\xE2\x80"))  // U+202A to 202E
-    control = control || (text[2] >= '\xAA' && text[2] <= '\xAE');
-  if (text.size() > 2 && text.starts_with("\xE2\x81"))  // U+2066 to 2069
-    control = control || (text[2] >= '\xA6' && text[2] <= '\xA9');
-  return text.size() >= length && !first_invalid_utf8(text.substr(0, length)) && !control ? length
-                                                                                          : 0;
+// Neither a control character nor one that turns the direction of writing.
+bool harmless(std::uint32_t c) {
+  return c >= 0x20 && !(c >= 0x7F && c <= 0x9F) && c != 0x61C && c != 0x200E && c != 0x200F &&
+         !(c >= 0x202A && c <= 0x202E) && !(c >= 0x2066 && c <= 0x2069);
 }
 
 std::string escaped(std::string_view text, bool one_line) {
   std::string line;
-  for (std::size_t i = 0, length; i < text.size(); i += std::max<std::size_t>(length, 1)) {
-    length = shown(text.substr(i));
-    if (length > 0)
-      line += text.substr(i, length);
-    else if (text[i] == '\n' || text[i] == '\t')
-      line += one_line ? ' ' : text[i];
+  for (const CodePoint& c : code_points(text)) {
+    const std::string_view bytes = text.substr(c.offset, c.length);
+    if (harmless(c.value) && !first_invalid_utf8(bytes))
+      line += bytes;
+    else if (c.value == '\n' || c.value == '\t')
+      line += one_line ? ' ' : bytes[0];
     else
-      line += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[i]));
+      for (char byte : bytes) line += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
   }
   return line;
 }

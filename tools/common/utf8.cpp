@@ -1,7 +1,7 @@
 #include "tools/common/utf8.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <utf8proc.h>
 
 #include "tensor/error.hpp"
@@ -38,25 +38,8 @@ std::string describe_invalid_utf8(std::string_view text, std::size_t offset) {
 }
 
 std::string with_invalid_utf8_replaced(std::string_view text) {
-  std::string out;
-  auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  while (auto bad = first_invalid_utf8(text)) {
-    out.append(text.substr(0, *bad)).append("\xEF\xBF\xBD");
-    text.remove_prefix(*bad);
-    const unsigned lead = byte(0);
-    const std::size_t whole = lead < 0xC2 || lead > 0xF4 ? 1
-                              : lead < 0xE0              ? 2
-                              : lead < 0xF0              ? 3
-                                                         : 4;
-    std::size_t length = 1;
-    for (; length < std::min(whole, text.size()); ++length) {
-      const unsigned least = length > 1 ? 0x80 : lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
-      const unsigned most = length > 1 ? 0xBF : lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
-      if (byte(length) < least || byte(length) > most) break;
-    }
-    text.remove_prefix(length);
-  }
-  return out.append(text);
+  using Json = nlohmann::json;
+  return Json::parse(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 void require_utf8(std::string_view text, std::string_view op) {
