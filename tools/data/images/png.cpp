@@ -25,14 +25,6 @@ std::string size_text(Index height, Index width) {
   return std::to_string(height) + " x " + std::to_string(width);
 }
 
-// By the header: behind 8 bytes of signature and 8 of the first chunk's head stand width, height, the bits of a
-// channel, and which channels there are.
-std::uint64_t bits_of_pixel(const InputFile& file) {
-  unsigned char said[2];
-  file.read(24, said, 2);
-  return said[0] * std::uint64_t{said[1] == 2 ? 3u : said[1] == 4 ? 2u : said[1] == 6 ? 4u : 1u};
-}
-
 // libpng takes the memory that a chunk's length asks for before it has read the chunk.
 void require_whole_chunks(const InputFile& file) {
   for (std::uint64_t at = 8; at + 8 <= file.size();) {
@@ -118,8 +110,8 @@ class Png {
       file.fail("is an image of " + size + "; the limit is " + std::to_string(kLargestPngSide) +
                 " pixels a side");
     // A header is believed as far as the file can bear it out.
-    if (static_cast<std::uint64_t>(h.width * h.height) * bits_of_pixel(file) / 8 >
-        kDeflateMost * file.size())
+    const Index bits = png_get_bit_depth(png_, info_) * png_get_channels(png_, info_);
+    if (static_cast<std::uint64_t>(h.width * h.height * bits / 8) > kDeflateMost * file.size())
       file.fail("is truncated: its header promises " + size +
                 " pixels, more than this file can contain");
   }
