@@ -28,6 +28,15 @@ std::string attention_picture(Translator& translator, const ParallelCorpus& test
          "\n" + shade_legend(unicode) + "\n\n";
 }
 
+// The best translations, of sources that are cut where they are too long.
+std::vector<std::string> translated(SequenceModel& model, const TokenizerPair& tokenizers,
+                                    const std::vector<std::string>& sources) {
+  std::vector<std::string> best;
+  for (auto& list : Translator(model, tokenizers).translate(sources, {.truncate = true}))
+    best.push_back(std::move(list[0].text));
+  return best;
+}
+
 }  // namespace
 
 std::optional<Trial> TranslationLearner::trial() {
@@ -37,23 +46,16 @@ std::optional<Trial> TranslationLearner::trial() {
   sources.resize(std::min(sources.size(), kMost));
   bool training = model_->training();
   model_->eval();
-  TranslateOptions options;
-  options.truncate = true;
-  auto found = Translator(*model_, data_.tokenizers).translate(sources, options);
+  const auto found = translated(*model_, data_.tokenizers, sources);
   if (training) model_->train();
   Trial trial;
-  std::size_t exact = 0;
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    const std::string& text = found[i][0].text;
-    const bool same = same_sentence(text, references[i]);
-    exact += same;
-    if (i < kShown)
-      trial.text += fmt::format("      {}  {}  {}\n", sources[i], same ? "=" : "≠", text);
-  }
-  trial.exact = static_cast<double>(exact) / static_cast<double>(found.size());
-  trial.text = fmt::format("    {:.1f} % of {} validation sentences exactly right\n{}",
-                           100 * trial.exact, found.size(), trial.text);
-  trial.text.pop_back();
+  trial.exact =
+      static_cast<double>(count_same(found, references)) / static_cast<double>(found.size());
+  trial.text = fmt::format("    {:.1f} % of {} validation sentences exactly right",
+                           100 * trial.exact, found.size());
+  for (std::size_t i = 0; i < std::min(found.size(), kShown); ++i)
+    trial.text += fmt::format("\n      {}  {}  {}", sources[i],
+                              same_sentence(found[i], references[i]) ? "=" : "≠", found[i]);
   return trial;
 }
 
@@ -75,12 +77,7 @@ std::vector<std::string> TranslationLearner::outputs() {
     if (sources.size() < kMost) sources.emplace(p.target, p.source);
   std::vector<std::string> different;
   for (const auto& [reference, source] : sources) different.push_back(source);
-  TranslateOptions options;
-  options.truncate = true;
-  std::vector<std::string> said;
-  for (const auto& list : Translator(*model_, data_.tokenizers).translate(different, options))
-    said.push_back(list[0].text);
-  return said;
+  return translated(*model_, data_.tokenizers, different);
 }
 
 std::string TranslationLearner::demonstrate(const std::string& folder) {
@@ -90,31 +87,23 @@ std::string TranslationLearner::demonstrate(const std::string& folder) {
   if (own) test.pairs.resize(std::min(test.pairs.size(), kMost));
   if (test.pairs.empty() || options_.task == "random") return "";
   LoadedSequenceModel best = load_sequence_model(folder);
-  Translator translator(*best.model, data_.tokenizers);
-  TranslateOptions options;
-  options.truncate = true;
-  auto found = translator.translate(test.source_sentences(), options);
-  std::size_t exact = 0;
-  for (std::size_t i = 0; i < found.size(); ++i)
-    exact += same_sentence(found[i][0].text, test.pairs[i].target);
+  const auto found = translated(*best.model, data_.tokenizers, test.source_sentences());
+  const auto references = test.target_sentences();
   std::string text = "\nheld-out sentences, never seen in training:\n";
   std::size_t step = std::max<std::size_t>(1, found.size() / (own ? 4 : 8));
   for (std::size_t i = 0; i < found.size(); i += step) {
-    bool same = same_sentence(found[i][0].text, test.pairs[i].target);
-    text += fmt::format("  {}\n    {} {}{}\n", test.pairs[i].source, same ? "=" : "≠",
-                        found[i][0].text, same ? "" : "   reference: " + test.pairs[i].target);
+    bool same = same_sentence(found[i], references[i]);
+    text += fmt::format("  {}\n    {} {}{}\n", test.pairs[i].source, same ? "=" : "≠", found[i],
+                        same ? "" : "   reference: " + references[i]);
   }
-  if (own) {
-    std::vector<std::string> said;
-    for (const auto& list : found) said.push_back(list[0].text);
-    return text +
-           fmt::format(
-               "BLEU {:.2f} on {} held-out sentences\n\n",
-               corpus_bleu(said, test.target_sentences(), {BleuTokenizer::automatic, false}).score,
-               said.size());
-  }
+  if (own)
+    return text + fmt::format("BLEU {:.2f} on {} held-out sentences\n\n",
+                              corpus_bleu(found, references, {BleuTokenizer::automatic}).score,
+                              found.size());
+  const std::size_t exact = count_same(found, references);
   text += fmt::format("exact match: {} of {} = {:.2f} %\n", exact, found.size(),
                       100.0 * static_cast<double>(exact) / static_cast<double>(found.size()));
+  Translator translator(*best.model, data_.tokenizers);
   return text + attention_picture(translator, test);
 }
 
