@@ -51,26 +51,12 @@ std::string prepare(const std::string& line, const BleuOptions& options) {
   return tokenize_13a(std::string_view(text).substr(0, end));
 }
 
-void check_lines(std::span<const std::string> lines, const std::string& name) {
+void check_lines(std::span<const std::string> lines, const char* name) {
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (auto bad = first_invalid_utf8(lines[i])) {
       throw ValueError(
           "bleu", fmt::format("{} {}: {}", name, i + 1, describe_invalid_utf8(lines[i], *bad)));
     }
-  }
-}
-
-void check(std::span<const std::string> hypotheses,
-           std::span<const std::vector<std::string>> references) {
-  if (hypotheses.empty()) throw ValueError("bleu", "no hypotheses");
-  if (references.empty()) throw ValueError("bleu", "no references");
-  check_lines(hypotheses, "hypothesis");
-  for (std::size_t r = 0; r < references.size(); ++r) {
-    if (references[r].size() != hypotheses.size()) {
-      throw ValueError("bleu", fmt::format("{} hypotheses, {} references (set {})",
-                                           hypotheses.size(), references[r].size(), r + 1));
-    }
-    check_lines(references[r], fmt::format("reference (set {})", r + 1));
   }
 }
 
@@ -134,49 +120,34 @@ std::string BleuScore::line_with_signature() const {
 }
 
 BleuScore corpus_bleu(std::span<const std::string> hypotheses,
-                      std::span<const std::vector<std::string>> references,
-                      const BleuOptions& asked) {
-  check(hypotheses, references);
+                      std::span<const std::string> references, const BleuOptions& asked) {
+  if (hypotheses.empty()) throw ValueError("bleu", "no hypotheses");
+  if (references.size() != hypotheses.size())
+    throw ValueError(
+        "bleu", fmt::format("{} hypotheses, {} references", hypotheses.size(), references.size()));
+  check_lines(hypotheses, "hypothesis");
+  check_lines(references, "reference");
   BleuOptions options = asked;
   if (options.tokenizer == BleuTokenizer::automatic)
-    options.tokenizer = mostly_chinese(references[0]) ? BleuTokenizer::zh : BleuTokenizer::v13a;
+    options.tokenizer = mostly_chinese(references) ? BleuTokenizer::zh : BleuTokenizer::v13a;
   BleuScore b;
   for (std::size_t i = 0; i < hypotheses.size(); ++i) {
     const Segment hypothesis = count_ngrams(prepare(hypotheses[i], options));
-    Counts allowed;
-    std::int64_t nearest = -1;
-    for (const auto& set : references) {
-      const Segment reference = count_ngrams(prepare(set[i], options));
-      for (const auto& [ngram, count] : reference.ngrams) {
-        std::int64_t& most = allowed[ngram];
-        most = std::max(most, count);
-      }
-      const std::int64_t off = std::abs(reference.length - hypothesis.length);
-      const std::int64_t best = std::abs(nearest - hypothesis.length);
-      if (nearest < 0 || off < best || (off == best && reference.length < nearest)) {
-        nearest = reference.length;
-      }
-    }
+    const Segment reference = count_ngrams(prepare(references[i], options));
     b.hypothesis_length += hypothesis.length;
-    b.reference_length += nearest;
+    b.reference_length += reference.length;
     for (const auto& [ngram, count] : hypothesis.ngrams) {
       const auto n = static_cast<std::size_t>(ngram[0] - '1');
       b.totals[n] += count;
-      if (auto found = allowed.find(ngram); found != allowed.end()) {
+      if (auto found = reference.ngrams.find(ngram); found != reference.ngrams.end())
         b.matches[n] += std::min(count, found->second);
-      }
     }
   }
   finish(b);
-  b.signature = fmt::format("nrefs:{}|case:{}|eff:no|tok:{}|smooth:exp|version:{}",
-                            references.size(), options.lowercase ? "lc" : "mixed",
+  b.signature = fmt::format("nrefs:1|case:{}|eff:no|tok:{}|smooth:exp|version:{}",
+                            options.lowercase ? "lc" : "mixed",
                             kBleuTokenizers[static_cast<std::size_t>(options.tokenizer)], kVersion);
   return b;
-}
-
-BleuScore corpus_bleu(std::span<const std::string> hypotheses,
-                      const std::vector<std::string>& reference, const BleuOptions& options) {
-  return corpus_bleu(hypotheses, std::span(&reference, 1), options);
 }
 
 }  // namespace glim

@@ -3,10 +3,9 @@
 //   BLEU = 100 BP exp(1/4 Σ_{n=1..4} ln p_n),   BP = min(1, exp(1 − r/c))
 //
 //   p_n  matched n-grams / n-grams of the hypotheses, summed over the corpus; a match counts at most
-//        as often as in the one reference that has it most often
+//        as often as in the reference
 //   c    tokens of the hypotheses
-//   r    for each sentence the length of the reference nearest to the hypothesis in length, the
-//        shorter of two equally near, summed
+//   r    tokens of the references
 //
 // Smoothing "exp" (mteval-v13a): the k-th order without a match counts as 2^-k matches. No match at
 // all, or no n-gram of some order, gives 0.
@@ -52,13 +51,10 @@ struct BleuScore {
   std::string line_with_signature() const;
 };
 
-// references[r][i] is the r-th reference of hypothesis i. ValueError when there is no hypothesis or
-// no reference, when their numbers differ, or when a line is not valid UTF-8.
+// references[i] is that of hypothesis i. ValueError when there is no hypothesis, when their numbers differ, or when a
+// line is not valid UTF-8.
 BleuScore corpus_bleu(std::span<const std::string> hypotheses,
-                      std::span<const std::vector<std::string>> references,
-                      const BleuOptions& options = {});
-BleuScore corpus_bleu(std::span<const std::string> hypotheses,
-                      const std::vector<std::string>& reference, const BleuOptions& options = {});
+                      std::span<const std::string> references, const BleuOptions& options = {});
 
 // A line's tokens, joined by single spaces.
 std::string tokenize_13a(std::string_view line);

