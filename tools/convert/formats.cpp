@@ -1,81 +1,56 @@
 #include "tools/convert/formats.hpp"
 
+#include <algorithm>
 #include <string_view>
 
 #include "tensor/error.hpp"
+#include "tools/common/toml.hpp"
+#include "tools/common/utf8.hpp"
 
 namespace glim {
+
+extern const std::string_view kFormats;  // formats.toml
+
 namespace {
 
-const std::vector<NameRow> kTorch = {
-    {"src_embed.weight", "src_embed.weight"},
-    {"tgt_embed.weight", "tgt_embed.weight"},
-    {"src_positions.weight", "src_positions.weight"},
-    {"tgt_positions.weight", "tgt_positions.weight"},
-    {"transformer.encoder.*", "encoder.*"},
-    {"transformer.decoder.*", "decoder.*"},
-    {"generator.*", "generator.*"},
-    // As the tutorial "Language Translation with nn.Transformer" calls them.
-    {"src_tok_emb.embedding.weight", "src_embed.weight"},
-    {"tgt_tok_emb.embedding.weight", "tgt_embed.weight"},
-    {"positional_encoding.pos_embedding", "", Layout::Sines},
-};
+constexpr const char* kLayouts[] = {"same",  "conv1d", "query",  "key",
+                                    "value", "row",    "unused", "sines"};
 
-const std::vector<NameRow> kGpt = {
-    {"transformer.wte.weight", "wte.weight"},
-    {"transformer.wpe.weight", "wpe.weight"},
-    {"transformer.h.#.ln_1.*", "transformer.layers.#.norm1.*"},
-    {"transformer.h.#.attn.c_attn.*", "transformer.layers.#.self_attn.in_proj_*", Layout::Conv1d},
-    {"transformer.h.#.attn.c_proj.*", "transformer.layers.#.self_attn.out_proj.*", Layout::Conv1d},
-    {"transformer.h.#.ln_2.*", "transformer.layers.#.norm2.*"},
-    {"transformer.h.#.mlp.c_fc.*", "transformer.layers.#.linear1.*", Layout::Conv1d},
-    {"transformer.h.#.mlp.c_proj.*", "transformer.layers.#.linear2.*", Layout::Conv1d},
-    {"transformer.ln_f.*", "transformer.norm.*"},
-    {"lm_head.weight", "lm_head.weight"},
-    {"transformer.h.#.attn.bias", "", Layout::Unused},
-    {"transformer.h.#.attn.masked_bias", "", Layout::Unused},
-};
+NameRow row_of(std::string_view line) {
+  const auto words = split_spaces(line);
+  NameRow row{std::string(words[0]), words[1] == "-" ? "" : std::string(words[1])};
+  if (words.size() > 2)
+    row.layout = static_cast<Layout>(std::ranges::find(kLayouts, words[2]) - std::begin(kLayouts));
+  return row;
+}
 
-const std::vector<NameRow> kMarian = {
-    {"model.shared.weight", "src_embed.weight"},
-    {"model.encoder.embed_tokens.weight", "src_embed.weight"},
-    {"model.decoder.embed_tokens.weight", "tgt_embed.weight"},
-    {"model.encoder.embed_positions.weight", "", Layout::Unused},
-    {"model.decoder.embed_positions.weight", "", Layout::Unused},
-    {"model.encoder.layers.#.self_attn.q_proj.*", "encoder.layers.#.self_attn.in_proj_*",
-     Layout::Query},
-    {"model.encoder.layers.#.self_attn.k_proj.*", "encoder.layers.#.self_attn.in_proj_*",
-     Layout::Key},
-    {"model.encoder.layers.#.self_attn.v_proj.*", "encoder.layers.#.self_attn.in_proj_*",
-     Layout::Value},
-    {"model.encoder.layers.#.self_attn.out_proj.*", "encoder.layers.#.self_attn.out_proj.*"},
-    {"model.encoder.layers.#.self_attn_layer_norm.*", "encoder.layers.#.norm1.*"},
-    {"model.encoder.layers.#.fc1.*", "encoder.layers.#.linear1.*"},
-    {"model.encoder.layers.#.fc2.*", "encoder.layers.#.linear2.*"},
-    {"model.encoder.layers.#.final_layer_norm.*", "encoder.layers.#.norm2.*"},
-    {"model.decoder.layers.#.self_attn.q_proj.*", "decoder.layers.#.self_attn.in_proj_*",
-     Layout::Query},
-    {"model.decoder.layers.#.self_attn.k_proj.*", "decoder.layers.#.self_attn.in_proj_*",
-     Layout::Key},
-    {"model.decoder.layers.#.self_attn.v_proj.*", "decoder.layers.#.self_attn.in_proj_*",
-     Layout::Value},
-    {"model.decoder.layers.#.self_attn.out_proj.*", "decoder.layers.#.self_attn.out_proj.*"},
-    {"model.decoder.layers.#.self_attn_layer_norm.*", "decoder.layers.#.norm1.*"},
-    {"model.decoder.layers.#.encoder_attn.q_proj.*", "decoder.layers.#.multihead_attn.in_proj_*",
-     Layout::Query},
-    {"model.decoder.layers.#.encoder_attn.k_proj.*", "decoder.layers.#.multihead_attn.in_proj_*",
-     Layout::Key},
-    {"model.decoder.layers.#.encoder_attn.v_proj.*", "decoder.layers.#.multihead_attn.in_proj_*",
-     Layout::Value},
-    {"model.decoder.layers.#.encoder_attn.out_proj.*",
-     "decoder.layers.#.multihead_attn.out_proj.*"},
-    {"model.decoder.layers.#.encoder_attn_layer_norm.*", "decoder.layers.#.norm2.*"},
-    {"model.decoder.layers.#.fc1.*", "decoder.layers.#.linear1.*"},
-    {"model.decoder.layers.#.fc2.*", "decoder.layers.#.linear2.*"},
-    {"model.decoder.layers.#.final_layer_norm.*", "decoder.layers.#.norm3.*"},
-    {"lm_head.weight", "generator.weight"},
-    {"final_logits_bias", "generator.bias", Layout::Row},
-};
+std::vector<Format> read_formats() {
+  std::vector<Format> list;
+  Format common;
+  for (const TomlEntry& e : parse_toml(std::string(kFormats), "formats.toml")) {
+    if (e.is_table) {
+      list.push_back(common);
+      list.back().name = e.table;
+      continue;
+    }
+    Format& f = list.empty() ? common : list.back();
+    if (e.key == "kind") f.kind = e.values[0];
+    if (e.key == "prefix") f.prefix = e.values[0];
+    if (e.key == "conv1d") f.conv1d = true;
+    for (const std::string& value : e.values) {
+      const std::size_t space = value.find(' ');
+      if (e.key == "names" && space == std::string::npos)
+        f.names = std::ranges::find(list, value, &Format::name)->names;
+      else if (e.key == "names")
+        f.names.push_back(row_of(value));
+      else if (e.key == "only")
+        f.only.emplace_back(value.substr(0, space), value.substr(space + 1));
+      else if (e.key == "read" || e.key == "harmless")
+        for (std::string_view word : split_spaces(value)) f.known.emplace(word);
+    }
+  }
+  return list;
+}
 
 std::string_view without_prefix(std::string_view name, std::string_view prefix) {
   return name.starts_with(prefix) ? name.substr(prefix.size()) : name;
@@ -134,10 +109,7 @@ std::string filled(std::string_view pattern, const Match& m) {
 }  // namespace
 
 const std::vector<Format>& formats() {
-  static const std::vector<Format> list = {{"torch", "transformer", "transformer.", false, kTorch},
-                                           {"nanogpt", "gpt", "transformer.", false, kGpt},
-                                           {"gpt2", "gpt", "transformer.", true, kGpt},
-                                           {"marian", "transformer", "model.", false, kMarian}};
+  static const std::vector<Format> list = read_formats();
   return list;
 }
 
@@ -145,7 +117,7 @@ const Format& format_named(std::string_view name, std::string_view option) {
   std::string known;
   for (const Format& f : formats()) {
     if (f.name == name) return f;
-    known += (known.empty() ? "" : ", ") + std::string(f.name);
+    known += (known.empty() ? "" : ", ") + f.name;
   }
   throw ValueError("--" + std::string(option),
                    "'" + std::string(name) + "' is not one of " + known);

@@ -1,41 +1,27 @@
-// The names that other programs give to the weights of these models, as data. One table serves both
-// directions: of several lines for one of our names, the first is the one that is written.
-//
-//   format    kind         description
-//   torch     transformer  torch.nn.Transformer with embeddings and generator (models/pytorch.md)
-//   nanogpt   gpt          a checkpoint of nanoGPT
-//   gpt2      gpt          GPT-2 as Hugging Face's GPT2LMHeadModel stores it
-//   marian    transformer  Marian as Hugging Face's MarianMTModel stores it
+// The formats of other programs (formats.toml): the names of weights and settings.
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace glim {
 
-enum class Layout {
-  Same,
-  Conv1d,  // (in, out) where the format has Conv1D layers, else as Linear's (out, in)
-  Query,
-  Key,
-  Value,   // a third of the rows of ours
-  Row,     // (1, V), ours (V,)
-  Unused,  // not a weight: a causal mask, a table of sines
-  Sines,   // not a weight: a table of sines, to be the one that Glim adds
-};
+enum class Layout { Same, Conv1d, Query, Key, Value, Row, Unused, Sines };  // as in formats.toml
 
-// '#' is the number of a layer; '*' is any ending, the same on both sides.
 struct NameRow {
-  const char *theirs, *ours;
+  std::string theirs, ours;
   Layout layout = Layout::Same;
 };
 
 struct Format {
-  const char *name, *kind;
-  const char* prefix;  // of their names, which may be left out
-  bool conv1d;
-  const std::vector<NameRow>& names;
+  std::string name, kind, prefix;
+  bool conv1d = false;
+  std::vector<NameRow> names;
+  std::set<std::string> known;  // settings that change nothing, or are read
+  std::vector<std::pair<std::string, std::string>> only;  // settings and their value, in JSON
 };
 
 struct Renamed {

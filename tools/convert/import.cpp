@@ -83,7 +83,7 @@ class Importer {
   std::string folder() const { return std::filesystem::path(w_.file).parent_path().string(); }
   // The settings. Their sizes must match the weights.
   void require_settings(const std::vector<Settings::Size>& sizes) {
-    const auto unknown = settings_.require_known(format_.name, sizes);
+    const auto unknown = settings_.require_known(format_, sizes);
     if (!unknown.empty())
       assumed(fmt::format("settings that Glim does not know change nothing: {}",
                           fmt::join(unknown, ", ")));
@@ -114,7 +114,7 @@ class Importer {
   }
 
   void scale_queries(const GptConfig& g);
-  bool marian() const { return format_.name == std::string("marian"); }
+  bool marian() const { return format_.name == "marian"; }
   void gpt();
   void transformer();
   TransformerConfig transformer_sizes();
@@ -155,7 +155,7 @@ void Importer::gpt() {
       activation_of(o_.activation.empty() ? activation : o_.activation, settings_.where());
   scale_queries(g);
   TokenizerPtr t = tokenizer("tokenizer");
-  if (std::vector<std::string> notes; !t && format_.name == std::string("gpt2")) {
+  if (std::vector<std::string> notes; !t && format_.name == "gpt2") {
     t = gpt2_tokenizer(folder(), settings_, rows, notes);
     for (const std::string& note : notes) assumed(note);
   }

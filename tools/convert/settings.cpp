@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fmt/format.h>
 
 #include "tensor/error.hpp"
 #include "tensor/io/input_file.hpp"
@@ -84,6 +85,32 @@ std::optional<std::string> Settings::text(const char* key) const {
   if (!m) return {};
   if (!m->is_string()) refuse(key, "a text");
   return m->get<std::string>();
+}
+
+std::vector<std::string> Settings::require_known(const Format& format,
+                                                 const std::vector<Size>& sizes) const {
+  std::vector<std::string> unknown;
+  for (const auto& [key, value] : json_.items()) {
+    if (value.is_null() || format.known.contains(key)) continue;
+    bool found = false;
+    for (const auto& [name, only] : format.only) {
+      if (key != name) continue;
+      found = true;
+      if (value != Json::parse(only))
+        throw FileError(where_, fmt::format("its '{}' is {}; Glim reads models where it is {}", key,
+                                            value.dump(), only));
+    }
+    for (const Size& size : sizes) {
+      if (key != size.key) continue;
+      found = true;
+      if (value != size.value)
+        throw FileError(where_,
+                        fmt::format("its '{}' is {}, the weights say {}; both must be of one model",
+                                    key, value.dump(), size.value));
+    }
+    if (!found) unknown.push_back(key);
+  }
+  return unknown;
 }
 
 Activation activation_of(const std::string& name, const std::string& where) {

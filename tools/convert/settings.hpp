@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "nn/activation.hpp"
+#include "tools/convert/formats.hpp"
 
 namespace glim {
 
@@ -32,8 +33,8 @@ class Settings {
     std::int64_t value;
   };
   // FileError for a setting that makes another model of it: a size that is not that of the weights, or a value that
-  // Glim's model has not (known_settings.cpp). The settings that nothing is known of, by name.
-  std::vector<std::string> require_known(const std::string& format,
+  // Glim's model has not. The settings that nothing is known of, by name.
+  std::vector<std::string> require_known(const Format& format,
                                          const std::vector<Size>& sizes) const;
   const std::string& where() const { return where_; }
 
