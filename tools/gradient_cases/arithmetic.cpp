@@ -3,36 +3,39 @@
 namespace glim::specs {
 
 Family arithmetic() {
-  Family family{"arithmetic", {}, {}};
+  Family family{"arithmetic"};
   struct {
     const char* name;
     Var (*f)(const Operand&, const Var&);
     double low;
   } binary[] = {{"add", add, -2}, {"sub", sub, -2}, {"mul", mul, -2}, {"div", div, 0.5}};
   for (auto& b : binary) {
-    auto f = [f = b.f](const Vars& x) { return f(x[0], x[1]); };
-    family.add({b.name, "one shape", uniform_in(b.low, 2, {{2, 3}, {2, 3}}), f});
-    family.add({b.name, "scalars", uniform_in(b.low, 2, {{}, {}}), f});
-    family.add({b.name, "row broadcast", uniform_in(b.low, 2, {{2, 3}, {3}}), f});
-    family.add({b.name, "column broadcast", uniform_in(b.low, 2, {{2, 1}, {2, 3}}), f});
-    family.add({b.name, "both broadcast", uniform_in(b.low, 2, {{2, 1, 3}, {2, 1}}), f});
-    family.add_empty({b.name, "one shape", {{0, 3}, {0, 3}}, {0, 3}, f});
-    family.add_empty({b.name, "broadcast", {{2, 0}, {2, 1}}, {2, 0}, f});
+    auto on = [&](const char* use, std::vector<Shape> shapes) {
+      family.add_drawn(b.name, use, uniform_in(b.low, 2, shapes), b.f);
+    };
+    on("one shape", {{2, 3}, {2, 3}});
+    on("scalars", {{}, {}});
+    on("row broadcast", {{2, 3}, {3}});
+    on("column broadcast", {{2, 1}, {2, 3}});
+    on("both broadcast", {{2, 1, 3}, {2, 1}});
+    family.add_empty(b.name, "one shape", {{0, 3}, {0, 3}}, {0, 3}, b.f);
+    family.add_empty(b.name, "broadcast", {{2, 0}, {2, 1}}, {2, 0}, b.f);
   }
-  auto larger = [](const Vars& x) { return maximum(x[0], x[1]); };
-  auto smaller = [](const Vars& x) { return minimum(x[0], x[1]); };
-  family.add({"maximum", "one shape", in({{2, 3}, {2, 3}}), larger, false, -1});
-  family.add({"maximum", "broadcast", in({{2, 3}, {3}}), larger});
-  family.add({"minimum", "one shape", in({{2, 3}, {2, 3}}), smaller, false, -1});
-  family.add({"minimum", "broadcast", in({{2, 3}, {2, 1}}), smaller});
-  family.add({"maximum", "ties",
-              [](std::uint64_t) {
-                return std::vector<Tensor>{tensor({1, 2, 0}, DType::Float64),
-                                           tensor({1, 3, 0}, DType::Float64)};
-              },
-              beside_inputs(larger), true, -1});
-  family.add_empty({"maximum", "one shape", {{3, 0}, {3, 0}}, {3, 0}, larger});
-  family.add_empty({"minimum", "one shape", {{3, 0}, {3, 0}}, {3, 0}, smaller});
+  auto larger = [](const Var& x, const Var& y) { return maximum(x, y); };
+  auto smaller = [](const Var& x, const Var& y) { return minimum(x, y); };
+  family.add("maximum", "one shape", {{2, 3}, {2, 3}}, larger).with_expanded(-1);
+  family.add("maximum", "broadcast", {{2, 3}, {3}}, larger);
+  family.add("minimum", "one shape", {{2, 3}, {2, 3}}, smaller).with_expanded(-1);
+  family.add("minimum", "broadcast", {{2, 3}, {2, 1}}, smaller);
+  auto partly_equal = [](std::uint64_t) {
+    return std::vector<Tensor>{tensor({1, 2, 0}, DType::Float64),
+                               tensor({1, 3, 0}, DType::Float64)};
+  };
+  family.add_drawn("maximum", "ties", partly_equal, beside_inputs(larger))
+      .with_kinks()
+      .with_expanded(-1);
+  family.add_empty("maximum", "one shape", {{3, 0}, {3, 0}}, {3, 0}, larger);
+  family.add_empty("minimum", "one shape", {{3, 0}, {3, 0}}, {3, 0}, smaller);
 
   struct {
     const char* op;
@@ -53,24 +56,21 @@ Family arithmetic() {
       {"pow", "x^0, beside x", [](const Var& x) { return pow(x, 0) + x; }, -2},
   };
   for (auto& u : unary) {
-    auto f = [f = u.f](const Vars& x) { return f(x[0]); };
-    family.add({u.op, u.name, uniform_in(u.low, 2, {{2, 3}}), f});
-    family.add_empty({u.op, u.name, {{0, 3}}, {0, 3}, f});
+    family.add_drawn(u.op, u.name, uniform_in(u.low, 2, {{2, 3}}), u.f);
+    family.add_empty(u.op, u.name, {{0, 3}}, {0, 3}, u.f);
   }
-  family.add({"pow", "x^2 at 0", exactly({0, 1, 0}),
-              beside_inputs([](const Vars& x) { return pow(x[0], 2); })});
+  family.add_drawn("pow", "x^2 at 0", exactly({0, 1, 0}),
+                   beside_inputs([](const Var& x) { return pow(x, 2); }));
 
+  auto chosen = [](const Tensor& condition) {
+    return [=](const Var& x, const Var& y) { return where(condition, x, y); };
+  };
   Tensor pattern = from_vector<bool>({true, false, true, false, false, true}, {2, 3});
   Tensor row = from_vector<bool>({true, false, true}, {3});
-  family.add({"where", "one shape", in({{2, 3}, {2, 3}}),
-              [=](const Vars& x) { return where(pattern, x[0], x[1]); }});
-  family.add({"where", "condition broadcast", in({{2, 3}, {2, 3}}),
-              [=](const Vars& x) { return where(row, x[0], x[1]); }});
-  family.add({"where", "all broadcast", in({{2, 1}, {}}),
-              [=](const Vars& x) { return where(row, x[0], x[1]); }});
-  family.add_empty({"where", "broadcast", {{0, 3}, {3}}, {0, 3}, [=](const Vars& x) {
-                      return where(row, x[0], x[1]);
-                    }});
+  family.add("where", "one shape", {{2, 3}, {2, 3}}, chosen(pattern));
+  family.add("where", "condition broadcast", {{2, 3}, {2, 3}}, chosen(row));
+  family.add("where", "all broadcast", {{2, 1}, {}}, chosen(row));
+  family.add_empty("where", "broadcast", {{0, 3}, {3}}, {0, 3}, chosen(row));
   return family;
 }
 

@@ -3,26 +3,26 @@
 namespace glim::specs {
 
 Family checkpoint_family() {
-  Family family{"recomputed", {}, {}};
-  family.add({"recomputed", "a layer", in({{2, 3}, {3, 2}}),
-              [](const Vars& x) { return recomputed([=] { return tanh(matmul(x[0], x[1])); }); }});
-  family.add({"recomputed", "of computed values", in({{2, 3}, {3, 2}}), [](const Vars& x) {
-                Var h = exp(mul(x[0], 0.5));
-                Var y = recomputed([=] { return sigmoid(matmul(h, x[1])); });
-                return mul(y, sum(h));
-              }});
-  family.add({"recomputed", "within another", in({{2, 2}}), [](const Vars& x) {
-                return recomputed([=] {
-                  Var h = recomputed([=] { return sin(matmul(x[0], x[0])); });
-                  return mul(h, x[0]);
-                });
-              }});
-  family.add({"recomputed", "with dropout", in({{3, 3}}), [](const Vars& x) {
-                return recomputed([=] { return exp(dropout(x[0], 0.5, generator().next())); });
-              }});
-  family.add_empty({"recomputed", "of nothing", {{0, 3}}, {0, 3}, [](const Vars& x) {
-                      return recomputed([=] { return exp(x[0]); });
-                    }});
+  Family family{"recomputed"};
+  const char* op = "recomputed";
+  family.add(op, "a layer", {{2, 3}, {3, 2}}, [](const Var& x, const Var& y) {
+    return recomputed([=] { return tanh(matmul(x, y)); });
+  });
+  family.add(op, "of computed values", {{2, 3}, {3, 2}}, [](const Var& x, const Var& y) {
+    Var h = exp(mul(x, 0.5));
+    return mul(recomputed([=] { return sigmoid(matmul(h, y)); }), sum(h));
+  });
+  family.add(op, "within another", {{2, 2}}, [](const Var& x) {
+    return recomputed([=] {
+      Var h = recomputed([=] { return sin(matmul(x, x)); });
+      return mul(h, x);
+    });
+  });
+  family.add(op, "with dropout", {{3, 3}}, [](const Var& x) {
+    return recomputed([=] { return exp(dropout(x, 0.5, generator().next())); });
+  });
+  family.add_empty(op, "of nothing", {{0, 3}}, {0, 3},
+                   [](const Var& x) { return recomputed([=] { return exp(x); }); });
   return family;
 }
 

@@ -3,7 +3,7 @@
 namespace glim::specs {
 
 Family functions() {
-  Family family{"functions", {}, {}};
+  Family family{"functions"};
   struct {
     const char* op;
     const char* name;
@@ -28,19 +28,22 @@ Family functions() {
       {"clamp", "within [-1, 0.5]", [](const Var& x) { return clamp(x, -1, 0.5); }, -1.2, 0.7},
   };
   for (auto& u : list) {
-    auto f = [f = u.f](const Vars& x) { return f(x[0]); };
     const double middle = (u.low + u.high) / 2;
-    family.add({u.op, u.name, uniform_in(u.low, u.high, {{2, 3}}), f});
-    family.add(
-        {u.op, std::string(u.name) + ", one element", uniform_in(middle, middle + 0.4, {{}}), f});
-    family.add_empty({u.op, u.name, {{3, 0}}, {3, 0}, f});
+    family.add_drawn(u.op, u.name, uniform_in(u.low, u.high, {{2, 3}}), u.f);
+    family.add_drawn(u.op, std::string(u.name) + ", one element",
+                     uniform_in(middle, middle + 0.4, {{}}), u.f);
+    family.add_empty(u.op, u.name, {{3, 0}}, {3, 0}, u.f);
   }
-  family.add({"relu", "at the kink", exactly({1, 0, -1, 0}),
-              [](const Vars& x) { return relu(x[0]); }, true});
-  family.add(
-      {"abs", "at the kink", exactly({-1, 0, 1}), [](const Vars& x) { return abs(x[0]); }, true});
-  family.add({"clamp", "at its edges", exactly({0.25, -1, 0.5, 2}),
-              [](const Vars& x) { return clamp(x[0], -1, 0.5); }, true});
+  family
+      .add_drawn("relu", "at the kink", exactly({1, 0, -1, 0}),
+                 [](const Var& x) { return relu(x); })
+      .with_kinks();
+  family.add_drawn("abs", "at the kink", exactly({-1, 0, 1}), [](const Var& x) { return abs(x); })
+      .with_kinks();
+  family
+      .add_drawn("clamp", "at its edges", exactly({0.25, -1, 0.5, 2}),
+                 [](const Var& x) { return clamp(x, -1, 0.5); })
+      .with_kinks();
   return family;
 }
 

@@ -3,103 +3,75 @@
 namespace glim::specs {
 
 Family shape() {
-  Family family{"shape", {}, {}};
-  // A view's backward only moves elements: the function is squared, so that the gradient depends
-  // on where it was.
-  auto one = [&](const char* op, const char* name, std::vector<Shape> shapes,
-                 std::function<Var(const Var&)> f) {
-    family.add({op, name, in(shapes), [f](const Vars& x) {
-                  Var y = f(x[0]);
-                  return mul(y, y);
-                }});
-  };
-  one("reshape", "merge", {{2, 3, 2}}, [](const Var& x) { return reshape(x, {6, 2}); });
-  one("reshape", "infer", {{2, 6}}, [](const Var& x) { return reshape(x, {3, -1, 2}); });
-  one("reshape", "to a vector", {{2, 3}}, [](const Var& x) { return reshape(x, {-1}); });
-  one("permute", "three axes", {{2, 3, 2}}, [](const Var& x) { return permute(x, {2, 0, 1}); });
-  one("permute", "negative axes", {{2, 3, 2}}, [](const Var& x) {
-    return permute(x, {-1, 0, -2});
-  });
-  one("transpose", "the last two", {{2, 2, 3}}, [](const Var& x) { return transpose(x); });
-  one("transpose", "first and last", {{2, 2, 3}}, [](const Var& x) { return transpose(x, 0, -1); });
-  one("broadcast_to", "new axis", {{3}}, [](const Var& x) { return broadcast_to(x, {2, 3}); });
-  one("broadcast_to", "inner axis", {{2, 1, 3}}, [](const Var& x) {
+  Family family{"shape"};
+  auto one = [&](const char* op, const char* name, const Shape& shape,
+                 std::function<Var(const Var&)> f) { family.add(op, name, {shape}, squared(f)); };
+  one("reshape", "merge", {2, 3, 2}, [](const Var& x) { return reshape(x, {6, 2}); });
+  one("reshape", "infer", {2, 6}, [](const Var& x) { return reshape(x, {3, -1, 2}); });
+  one("reshape", "to a vector", {2, 3}, [](const Var& x) { return reshape(x, {-1}); });
+  one("permute", "three axes", {2, 3, 2}, [](const Var& x) { return permute(x, {2, 0, 1}); });
+  one("permute", "negative axes", {2, 3, 2}, [](const Var& x) { return permute(x, {-1, 0, -2}); });
+  one("transpose", "the last two", {2, 2, 3}, [](const Var& x) { return transpose(x); });
+  one("transpose", "first and last", {2, 2, 3}, [](const Var& x) { return transpose(x, 0, -1); });
+  one("broadcast_to", "new axis", {3}, [](const Var& x) { return broadcast_to(x, {2, 3}); });
+  one("broadcast_to", "inner axis", {2, 1, 3}, [](const Var& x) {
     return broadcast_to(x, {2, 2, 2, 3});
   });
-  one("broadcast_to", "scalar", {{}}, [](const Var& x) { return broadcast_to(x, {2, 2}); });
-  one("sum_to", "leading axis", {{2, 3}}, [](const Var& x) { return sum_to(x, {3}); });
-  one("sum_to", "inner axis", {{2, 3, 2}}, [](const Var& x) { return sum_to(x, {2, 1, 2}); });
-  one("sum_to", "scalar", {{2, 3}}, [](const Var& x) { return sum_to(x, {}); });
-  one("slice", "range", {{4, 3}}, [](const Var& x) { return slice(x, 0, 1, 3); });
-  one("slice", "step", {{2, 7}}, [](const Var& x) { return slice(x, 1, 1, 7, 3); });
-  one("slice", "from the end", {{2, 5}}, [](const Var& x) { return slice(x, -1, -3, -1); });
-  one("slice", "beyond the end", {{2, 4}}, [](const Var& x) { return slice(x, 1, 2, 99); });
-  one("slice", "overlapping uses", {{5}},
+  one("broadcast_to", "scalar", {}, [](const Var& x) { return broadcast_to(x, {2, 2}); });
+  one("sum_to", "leading axis", {2, 3}, [](const Var& x) { return sum_to(x, {3}); });
+  one("sum_to", "inner axis", {2, 3, 2}, [](const Var& x) { return sum_to(x, {2, 1, 2}); });
+  one("sum_to", "scalar", {2, 3}, [](const Var& x) { return sum_to(x, {}); });
+  one("slice", "range", {4, 3}, [](const Var& x) { return slice(x, 0, 1, 3); });
+  one("slice", "step", {2, 7}, [](const Var& x) { return slice(x, 1, 1, 7, 3); });
+  one("slice", "from the end", {2, 5}, [](const Var& x) { return slice(x, -1, -3, -1); });
+  one("slice", "beyond the end", {2, 4}, [](const Var& x) { return slice(x, 1, 2, 99); });
+  one("slice", "overlapping uses", {5},
       [](const Var& x) { return mul(slice(x, 0, 0, 4), slice(x, 0, 1, 5)); });
-  one("unslice", "range", {{2, 3}}, [](const Var& x) { return unslice(x, {4, 3}, 0, 1); });
-  one("unslice", "step", {{2, 3}}, [](const Var& x) { return unslice(x, {2, 8}, 1, 1, 3); });
-  one("narrow", "inner axis", {{2, 4, 2}}, [](const Var& x) { return narrow(x, 1, 1, 2); });
-  one("select", "first axis", {{3, 2}}, [](const Var& x) { return select(x, 0, 1); });
-  one("select", "from the end", {{3, 2}}, [](const Var& x) { return select(x, -1, -1); });
-  one("squeeze", "one axis", {{2, 1, 3}}, [](const Var& x) { return squeeze(x, 1); });
-  one("unsqueeze", "one axis", {{2, 3}}, [](const Var& x) { return unsqueeze(x, -1); });
-  one("tril", "diagonal", {{3, 4}}, [](const Var& x) { return tril(x); });
-  one("tril", "below, in batches", {{2, 3, 3}}, [](const Var& x) { return tril(x, -1); });
-  one("triu", "diagonal", {{3, 4}}, [](const Var& x) { return triu(x); });
-  one("triu", "above", {{4, 3}}, [](const Var& x) { return triu(x, 1); });
-  one("split", "three parts", {{2, 6}}, [](const Var& x) {
+  one("unslice", "range", {2, 3}, [](const Var& x) { return unslice(x, {4, 3}, 0, 1); });
+  one("unslice", "step", {2, 3}, [](const Var& x) { return unslice(x, {2, 8}, 1, 1, 3); });
+  one("narrow", "inner axis", {2, 4, 2}, [](const Var& x) { return narrow(x, 1, 1, 2); });
+  one("select", "first axis", {3, 2}, [](const Var& x) { return select(x, 0, 1); });
+  one("select", "from the end", {3, 2}, [](const Var& x) { return select(x, -1, -1); });
+  one("squeeze", "one axis", {2, 1, 3}, [](const Var& x) { return squeeze(x, 1); });
+  one("unsqueeze", "one axis", {2, 3}, [](const Var& x) { return unsqueeze(x, -1); });
+  one("tril", "diagonal", {3, 4}, [](const Var& x) { return tril(x); });
+  one("tril", "below, in batches", {2, 3, 3}, [](const Var& x) { return tril(x, -1); });
+  one("triu", "diagonal", {3, 4}, [](const Var& x) { return triu(x); });
+  one("triu", "above", {4, 3}, [](const Var& x) { return triu(x, 1); });
+  one("split", "three parts", {2, 6}, [](const Var& x) {
     std::vector<Var> parts = split(x, 1, {2, 2, 2});
     return mul(parts[0], add(parts[1], mul(parts[2], parts[2])));
   });
-  one("concatenate", "one value twice", {{2, 2}}, [](const Var& x) {
+  one("concatenate", "one value twice", {2, 2}, [](const Var& x) {
     return concatenate({x, mul(x, x), x}, 1);
   });
-  auto joined = [](const Vars& x) {
-    Var y = concatenate(x, 1);
-    return mul(y, y);
-  };
-  family.add({"concatenate", "unequal parts", in({{2, 1}, {2, 3}, {2, 2}}), joined});
-  family.add({"concatenate", "first axis", in({{1, 2}, {3, 2}}), [](const Vars& x) {
-                Var y = concatenate(x, 0);
-                return mul(y, y);
-              }});
-  family.add({"stack", "new axis", in({{2, 3}, {2, 3}}), [](const Vars& x) {
-                Var y = stack(x, 1);
-                return mul(y, y);
-              }});
+  auto joined = [](Index axis) { return [=](const Vars& x) { return concatenate(x, axis); }; };
+  family.add("concatenate", "unequal parts", {{2, 1}, {2, 3}, {2, 2}}, squared(joined(1)));
+  family.add("concatenate", "first axis", {{1, 2}, {3, 2}}, squared(joined(0)));
+  family.add("stack", "new axis", {{2, 3}, {2, 3}},
+             squared([](const Vars& x) { return stack(x, 1); }));
 
-  family.add_empty({"reshape", "to other axes", {{0, 6}}, {0, 2, 3}, [](const Vars& x) {
-                      return reshape(x[0], {0, 2, 3});
-                    }});
-  family.add_empty({"permute", "three axes", {{2, 0, 3}}, {3, 2, 0}, [](const Vars& x) {
-                      return permute(x[0], {2, 0, 1});
-                    }});
-  family.add_empty({"broadcast_to", "to nothing", {{1, 3}}, {0, 3}, [](const Vars& x) {
-                      return broadcast_to(x[0], {0, 3});
-                    }});
-  family.add_empty({"sum_to", "from nothing", {{0, 3}}, {1, 3}, [](const Vars& x) {
-                      return sum_to(x[0], {1, 3});
-                    }});
-  family.add_empty({"slice", "empty range", {{2, 3}}, {2, 0}, [](const Vars& x) {
-                      return slice(x[0], 1, 2, 2);
-                    }});
-  family.add_empty({"slice", "of nothing", {{0, 3}}, {0, 2}, [](const Vars& x) {
-                      return slice(x[0], 1, 0, 2);
-                    }});
-  family.add_empty({"unslice", "nothing", {{2, 0}}, {2, 3}, [](const Vars& x) {
-                      return unslice(x[0], {2, 3}, 1, 1);
-                    }});
-  family.add_empty({"concatenate", "with nothing", {{2, 0}, {2, 3}}, {2, 3}, [](const Vars& x) {
-                      return concatenate(x, 1);
-                    }});
-  family.add_empty(
-      {"stack", "of nothing", {{0}, {0}}, {2, 0}, [](const Vars& x) { return stack(x, 0); }});
-  family.add_empty({"split", "into nothing", {{3}}, {0}, [](const Vars& x) {
-                      return split(x[0], 0, {0, 3})[0];
-                    }});
-  family.add_empty({"tril", "no rows", {{0, 3}}, {0, 3}, [](const Vars& x) { return tril(x[0]); }});
-  family.add_empty(
-      {"triu", "no columns", {{3, 0}}, {3, 0}, [](const Vars& x) { return triu(x[0]); }});
+  auto none = [&](const char* op, const char* name, const Shape& from, const Shape& to,
+                  std::function<Var(const Var&)> f) { family.add_empty(op, name, {from}, to, f); };
+  none("reshape", "to other axes", {0, 6}, {0, 2, 3}, [](const Var& x) {
+    return reshape(x, {0, 2, 3});
+  });
+  none("permute", "three axes", {2, 0, 3}, {3, 2, 0}, [](const Var& x) {
+    return permute(x, {2, 0, 1});
+  });
+  none("broadcast_to", "to nothing", {1, 3}, {0, 3}, [](const Var& x) {
+    return broadcast_to(x, {0, 3});
+  });
+  none("sum_to", "from nothing", {0, 3}, {1, 3}, [](const Var& x) { return sum_to(x, {1, 3}); });
+  none("slice", "empty range", {2, 3}, {2, 0}, [](const Var& x) { return slice(x, 1, 2, 2); });
+  none("slice", "of nothing", {0, 3}, {0, 2}, [](const Var& x) { return slice(x, 1, 0, 2); });
+  none("unslice", "nothing", {2, 0}, {2, 3}, [](const Var& x) { return unslice(x, {2, 3}, 1, 1); });
+  family.add_empty("concatenate", "with nothing", {{2, 0}, {2, 3}}, {2, 3}, joined(1));
+  family.add_empty("stack", "of nothing", {{0}, {0}}, {2, 0},
+                   [](const Vars& x) { return stack(x, 0); });
+  none("split", "into nothing", {3}, {0}, [](const Var& x) { return split(x, 0, {0, 3})[0]; });
+  none("tril", "no rows", {0, 3}, {0, 3}, [](const Var& x) { return tril(x); });
+  none("triu", "no columns", {3, 0}, {3, 0}, [](const Var& x) { return triu(x); });
   return family;
 }
 
