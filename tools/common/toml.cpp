@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <regex>
 
 #include "tensor/error.hpp"
 #include "tools/common/utf8.hpp"
@@ -11,26 +12,10 @@ namespace glim {
 namespace {
 
 // Digits in groups with _ between them; of a whole part without a 0 in front.
-bool is_number(std::string_view s) {
-  auto digits = [&] {
-    std::size_t n = 0;
-    auto digit = [&](std::size_t i) { return i < s.size() && s[i] >= '0' && s[i] <= '9'; };
-    while (digit(n) || (n > 0 && n < s.size() && s[n] == '_' && digit(n + 1))) ++n;
-    const std::string_view found = s.substr(0, n);
-    s.remove_prefix(n);
-    return found;
-  };
-  auto after = [&](std::string_view either) {
-    const bool there = !s.empty() && either.find(s[0]) != std::string_view::npos;
-    if (there) s.remove_prefix(1);
-    return there;
-  };
-  after("+-");
-  const std::string_view whole = digits();
-  if (whole.empty() || (whole.size() > 1 && whole[0] == '0')) return false;
-  if (after(".") && digits().empty()) return false;
-  if (after("eE") && (after("+-"), digits().empty())) return false;
-  return s.empty();
+bool is_number(const std::string& text) {
+  static const std::regex number(
+      "[+-]?(0|[1-9](_?[0-9])*)(\\.[0-9](_?[0-9])*)?([eE][+-]?[0-9](_?[0-9])*)?");
+  return text.size() < 100 && std::regex_match(text, number);  // which recurses
 }
 
 class TomlReader {
