@@ -46,45 +46,39 @@ Settings Settings::of(const std::map<std::string, std::string>& metadata, const 
   return s;
 }
 
-const nlohmann::json* Settings::member(const char* key) const {
-  auto at = json_.find(key);
-  return at == json_.end() || at->is_null() ? nullptr : &*at;
-}
-
 void Settings::refuse(const char* key, const char* wanted) const {
   throw FileError(where_, "its '" + std::string(key) + "' is not " + wanted);
 }
 
-std::optional<std::int64_t> Settings::whole(const char* key, int least) const {
-  const nlohmann::json* m = member(key);
-  if (!m) return {};
-  if (!m->is_number_integer() || m->get<double>() < least || m->get<double>() > 1 << 30)
-    refuse(key, least == 1 ? "a whole number from 1 on" : "a whole number from 0 on");
-  return m->get<std::int64_t>();
+template <class T, class Fits>
+std::optional<T> Settings::get(const char* key, const char* wanted, const Fits& fits) const {
+  auto at = json_.find(key);
+  if (at == json_.end() || at->is_null()) return {};
+  if (!fits(*at)) refuse(key, wanted);
+  return at->get<T>();
 }
-std::optional<std::int64_t> Settings::number(const char* key) const { return whole(key, 1); }
-std::optional<std::int64_t> Settings::count(const char* key) const { return whole(key, 0); }
 
+static auto whole_from(int least) {
+  return [least](const Json& j) {
+    return j.is_number_integer() && j.get<double>() >= least && j.get<double>() <= 1 << 30;
+  };
+}
+std::optional<std::int64_t> Settings::number(const char* key) const {
+  return get<std::int64_t>(key, "a whole number from 1 on", whole_from(1));
+}
+std::optional<std::int64_t> Settings::count(const char* key) const {
+  return get<std::int64_t>(key, "a whole number from 0 on", whole_from(0));
+}
 std::optional<double> Settings::share(const char* key) const {
-  const nlohmann::json* m = member(key);
-  if (!m) return {};
-  if (!m->is_number() || !(m->get<double>() >= 0 && m->get<double>() <= 1))
-    refuse(key, "a number from 0 to 1");
-  return m->get<double>();
+  return get<double>(key, "a number from 0 to 1", [](const Json& j) {
+    return j.is_number() && j.get<double>() >= 0 && j.get<double>() <= 1;
+  });
 }
-
 std::optional<bool> Settings::flag(const char* key) const {
-  const nlohmann::json* m = member(key);
-  if (!m) return {};
-  if (!m->is_boolean()) refuse(key, "true or false");
-  return m->get<bool>();
+  return get<bool>(key, "true or false", [](const Json& j) { return j.is_boolean(); });
 }
-
 std::optional<std::string> Settings::text(const char* key) const {
-  const nlohmann::json* m = member(key);
-  if (!m) return {};
-  if (!m->is_string()) refuse(key, "a text");
-  return m->get<std::string>();
+  return get<std::string>(key, "a text", [](const Json& j) { return j.is_string(); });
 }
 
 std::vector<std::string> Settings::require_known(const Format& format,

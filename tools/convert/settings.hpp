@@ -39,8 +39,8 @@ class Settings {
   const std::string& where() const { return where_; }
 
  private:
-  const nlohmann::json* member(const char* key) const;
-  std::optional<std::int64_t> whole(const char* key, int least) const;
+  template <class T, class Fits>
+  std::optional<T> get(const char* key, const char* wanted, const Fits& fits) const;
   std::string where_;
   nlohmann::json json_ = nlohmann::json::object();
 };
