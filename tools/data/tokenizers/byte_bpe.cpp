@@ -11,6 +11,9 @@
 #include "tools/common/utf8.hpp"
 
 namespace glim {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ByteBpe, tokens, merges, added, end, prefix_space)
+
 namespace {
 
 // The printable character of each byte: itself in Latin-1 where that is visible, else one from U+0100 on.
@@ -244,25 +247,13 @@ std::optional<std::int64_t> ByteBpeTokenizer::end_of_text() const {
 }
 
 TokenizerPtr ByteBpeTokenizer::from_json(const nlohmann::json& json) {
-  ByteBpe data;
-  json.at("tokens").get_to(data.tokens);
-  json.at("merges").get_to(data.merges);
-  json.at("added").get_to(data.added);
-  json.at("end").get_to(data.end);
-  json.at("prefix_space").get_to(data.prefix_space);
-  return std::make_shared<ByteBpeTokenizer>(std::move(data));
+  return std::make_shared<ByteBpeTokenizer>(json.get<ByteBpe>());
 }
 
 std::string ByteBpeTokenizer::serialize() const {
-  return nlohmann::json{{"format", "glim tokenizer"},
-                        {"version", 1},
-                        {"kind", kind()},
-                        {"tokens", data_.tokens},
-                        {"merges", data_.merges},
-                        {"added", data_.added},
-                        {"end", data_.end},
-                        {"prefix_space", data_.prefix_space}}
-      .dump();
+  nlohmann::json json = data_;
+  json.update({{"format", "glim tokenizer"}, {"version", 1}, {"kind", kind()}});
+  return json.dump();
 }
 
 }  // namespace glim
