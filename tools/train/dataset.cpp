@@ -65,10 +65,12 @@ Dataset load_dataset(const TrainOptions& o, const TokenizerPair* given) {
     d.tokenizers.target = o.shared_vocabulary ? d.tokenizers.source
                                               : train_tokenizer(tokenizer_options(o, true), target);
   }
-  LengthLimit limit{o.max_length, o.max_length, Policy::Skip};
-  d.train_tokens = tokenize(d.train, *d.tokenizers.source, *d.tokenizers.target, limit);
-  if (!d.valid.pairs.empty())
-    d.valid_tokens = tokenize(d.valid, *d.tokenizers.source, *d.tokenizers.target, limit);
+  auto tokens_of = [&](const ParallelCorpus& corpus) {
+    return tokenize(corpus, *d.tokenizers.source, *d.tokenizers.target, o.max_length,
+                    TooLong::Skip);
+  };
+  d.train_tokens = tokens_of(d.train);
+  if (!d.valid.pairs.empty()) d.valid_tokens = tokens_of(d.valid);
   return d;
 }
 

@@ -65,8 +65,8 @@ void use(const Tokenizer& t) {
 void parallel(const std::string& text) {
   auto [source, target] = sides(text);
   const std::string &a = memory_file(source), &b = memory_file(target, 1);
-  for (Policy policy : {Policy::Skip, Policy::Error}) {
-    const ParallelCorpus corpus = read_parallel(a, b, policy);
+  for (bool keep_blank : {false, true}) {
+    const ParallelCorpus corpus = read_parallel(a, b, keep_blank);
     require(!corpus.pairs.empty() && corpus.pairs.size() == corpus.line.size(),
             "pairs without lines");
   }

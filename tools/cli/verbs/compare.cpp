@@ -44,7 +44,7 @@ ParallelCorpus test_corpus(const CompareArguments& a, const TrainOptions& o) {
   if (a.test_source.empty() != a.test_reference.empty())
     throw ValueError(a.test_source.empty() ? "--test-source" : "--test-target",
                      "is needed: the test set has two files, line by line");
-  if (!a.test_source.empty()) return read_parallel(a.test_source, a.test_reference, Policy::Keep);
+  if (!a.test_source.empty()) return read_parallel(a.test_source, a.test_reference, true);
   auto pairs = task_test_pairs(o);
   if (pairs.empty()) throw ValueError("--test-source", "is needed: the data are files");
   return generated_corpus(o.task + " (test)", pairs);

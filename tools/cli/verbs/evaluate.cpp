@@ -86,9 +86,9 @@ void run_evaluate(Command& command, EvaluateArguments& a) {
   TokenizerPair tokenizers = loaded.tokenizers;
   ParallelCorpus test;
   if (!a.source.empty()) {
-    test = read_parallel(a.source, a.reference, Policy::Keep);
+    test = read_parallel(a.source, a.reference, true);
   } else if (!a.pairs.empty()) {
-    test = read_pairs(a.pairs, a.columns, Policy::Keep);
+    test = read_pairs(a.pairs, a.columns, true);
   } else {
     auto pairs = task_test_pairs(trained);
     if (pairs.empty())

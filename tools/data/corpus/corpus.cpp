@@ -100,18 +100,13 @@ std::vector<std::string> read_lines(const std::string& path, std::size_t most) {
   return reader.finish();
 }
 
-Corpus read_corpus(const std::string& path, Policy blank) {
-  Corpus corpus{shown_path(path), {}, {}, 0};
+Corpus read_corpus(const std::string& path) {
+  Corpus corpus{shown_path(path), {}, {}};
   std::vector<std::string> lines = read_lines(path);
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    const auto number = static_cast<std::int64_t>(i) + 1;
-    if (is_blank(lines[i])) {
-      if (blank == Policy::Error) throw error_at(corpus.name, number, "blank line");
-      ++corpus.blank;
-      continue;
-    }
+    if (is_blank(lines[i])) continue;
     corpus.sentences.push_back(std::move(lines[i]));
-    corpus.line.push_back(number);
+    corpus.line.push_back(static_cast<std::int64_t>(i) + 1);
   }
   if (corpus.sentences.empty())
     throw FileError(kCorpusOp, corpus.name + " has nothing but blank lines");
@@ -150,13 +145,10 @@ namespace {
 
 bool has_blank(const SentencePair& pair) { return is_blank(pair.source) || is_blank(pair.target); }
 
-void add_pair(ParallelCorpus& corpus, SentencePair pair, std::int64_t line, Policy blank) {
+void add_pair(ParallelCorpus& corpus, SentencePair pair, std::int64_t line, bool keep_blank) {
   if (has_blank(pair)) {
-    if (blank == Policy::Error)
-      throw error_at(is_blank(pair.source) ? corpus.source_name : corpus.target_name, line,
-                     "blank line");
     if (corpus.blank++ == 0) corpus.first_blank = line;
-    if (blank == Policy::Skip) return;
+    if (!keep_blank) return;
   }
   corpus.pairs.push_back(std::move(pair));
   corpus.line.push_back(line);
@@ -173,7 +165,7 @@ void require_pairs(const ParallelCorpus& corpus) {
 }  // namespace
 
 ParallelCorpus read_parallel(const std::string& source_path, const std::string& target_path,
-                             Policy blank) {
+                             bool keep_blank) {
   std::vector<std::string> source = read_lines(source_path);
   std::vector<std::string> target = read_lines(target_path);
   if (source.size() != target.size()) {
@@ -186,18 +178,18 @@ ParallelCorpus read_parallel(const std::string& source_path, const std::string& 
   corpus.target_name = shown_path(target_path);
   for (std::size_t i = 0; i < source.size(); ++i)
     add_pair(corpus, {std::move(source[i]), std::move(target[i])}, static_cast<std::int64_t>(i) + 1,
-             blank);
+             keep_blank);
   require_pairs(corpus);
   return corpus;
 }
 
-ParallelCorpus read_pairs(const std::string& path, const std::string& columns, Policy blank) {
+ParallelCorpus read_pairs(const std::string& path, const std::string& columns, bool keep_blank) {
   Table table = read_table(path, columns, {"source", "target"});
   ParallelCorpus corpus;
   corpus.source_name = corpus.target_name = table.name;
   for (std::size_t i = 0; i < table.rows.size(); ++i)
     add_pair(corpus, {std::move(table.rows[i][0]), std::move(table.rows[i][1])}, table.line[i],
-             blank);
+             keep_blank);
   require_pairs(corpus);
   return corpus;
 }
@@ -223,38 +215,25 @@ ParallelCorpus generated_corpus(const std::string& name, std::vector<SentencePai
 }
 
 TokenizedCorpus tokenize(const ParallelCorpus& corpus, const Tokenizer& source,
-                         const Tokenizer& target, const LengthLimit& limit) {
+                         const Tokenizer& target, std::int64_t most, TooLong too_long) {
   TokenizedCorpus out;
-  auto beyond = [](const std::vector<std::int64_t>& ids, std::int64_t most) {
-    return most > 0 && static_cast<std::int64_t>(ids.size()) > most;
-  };
-  auto unknown = [](const std::vector<std::int64_t>& ids) {
-    return static_cast<std::int64_t>(std::ranges::count(ids, kUnk));
-  };
   for (std::size_t i = 0; i < corpus.pairs.size(); ++i) {
     if (has_blank(corpus.pairs[i])) continue;
     TokenPair pair{source.encode(corpus.pairs[i].source), target.encode(corpus.pairs[i].target)};
-    for (const bool is_source : {true, false}) {
-      if (!(is_source ? pair.source : pair.target).empty()) continue;
-      throw error_at(is_source ? corpus.source_name : corpus.target_name, corpus.line[i],
-                     "the tokenizer finds no token in this line");
-    }
-    if (limit.policy == Policy::Keep && beyond(pair.source, limit.source))
-      pair.source.resize(static_cast<std::size_t>(limit.source));
-    const bool long_source = beyond(pair.source, limit.source);
-    if (long_source || beyond(pair.target, limit.target)) {
+    if (too_long == TooLong::CutSource && most > 0)
+      pair.source.resize(std::min(pair.source.size(), static_cast<std::size_t>(most)));
+    auto fits = [&](const std::vector<std::int64_t>& ids, const std::string& file) {
+      if (ids.empty())
+        throw error_at(file, corpus.line[i], "the tokenizer finds no token in this line");
+      if (most == 0 || std::ssize(ids) <= most) return true;
       const FileError error =
-          long_source
-              ? error_at(corpus.source_name, corpus.line[i],
-                         fmt::format("{} tokens, at most {}", pair.source.size(), limit.source))
-              : error_at(corpus.target_name, corpus.line[i],
-                         fmt::format("{} tokens, at most {}", pair.target.size(), limit.target));
-      if (limit.policy == Policy::Error) throw error;
+          error_at(file, corpus.line[i], fmt::format("{} tokens, at most {}", ids.size(), most));
+      if (too_long == TooLong::Error) throw error;
       if (out.too_long++ == 0) out.first_too_long = error.problem();
-      continue;
-    }
-    out.source_unknown += unknown(pair.source);
-    out.target_unknown += unknown(pair.target);
+      return false;
+    };
+    if (!fits(pair.source, corpus.source_name) || !fits(pair.target, corpus.target_name)) continue;
+    out.target_unknown += std::ranges::count(pair.target, kUnk);
     out.pairs.push_back(std::move(pair));
     out.index.push_back(static_cast<std::int64_t>(i));
   }

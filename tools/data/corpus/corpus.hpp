@@ -16,10 +16,6 @@
 
 namespace glim {
 
-// What to do with a line that cannot be used. Keep: a pair with a blank side stays where it is, so that the lines of
-// a test set stay aligned; a source that is too long is cut.
-enum class Policy { Error, Skip, Keep };
-
 struct SentencePair {
   std::string source, target;
   bool operator==(const SentencePair&) const = default;
@@ -47,11 +43,10 @@ struct Corpus {
   std::string name;
   std::vector<std::string> sentences;
   std::vector<std::int64_t> line;  // of each sentence, counted from 1
-  std::int64_t blank = 0;          // lines skipped because they are blank
 };
 
-// With Policy::Error a blank line is an error; a file of nothing but blank lines always is.
-Corpus read_corpus(const std::string& path, Policy blank = Policy::Skip);
+// Without blank lines; a file of nothing else is an error.
+Corpus read_corpus(const std::string& path);
 
 // Sentence pairs. A generated corpus has the same name on both sides and its pairs' numbers as lines.
 struct ParallelCorpus {
@@ -66,14 +61,14 @@ struct ParallelCorpus {
 };
 
 // FileError also when the files differ in their number of lines (the message has both counts), and when no
-// pair is left. Policy::Error makes a pair with a blank side an error; Skip and Keep count it.
+// pair is left. `keep_blank` leaves a pair with a blank side where it is, so that the lines of a test set stay aligned.
 ParallelCorpus read_parallel(const std::string& source_path, const std::string& target_path,
-                             Policy blank = Policy::Skip);
+                             bool keep_blank = false);
 
 // From one file with a column for each side (table.hpp): `columns` names them, "source,target" if it is
 // empty. FileError when no pair without a blank side is left.
 ParallelCorpus read_pairs(const std::string& path, const std::string& columns,
-                          Policy blank = Policy::Skip);
+                          bool keep_blank = false);
 
 // The share of the pairs to validate on, which leave the corpus (split.hpp).
 ParallelCorpus split_off(ParallelCorpus& corpus, double share, std::int64_t seed);
@@ -84,22 +79,23 @@ struct TokenPair {
   std::vector<std::int64_t> source, target;  // without <s> and </s>
 };
 
-struct LengthLimit {
-  std::int64_t source = 0, target = 0;  // most tokens of a line without <s> and </s>; 0: no limit
-  Policy policy = Policy::Error;        // for a pair with a longer side
-};
+// What becomes of a pair with a side that is too long. CutSource: the source is cut, and the pair skipped where the
+// target is too long.
+enum class TooLong { Error, Skip, CutSource };
 
 struct TokenizedCorpus {
   std::vector<TokenPair> pairs;     // neither side empty
   std::vector<std::int64_t> index;  // of each pair in the corpus
   std::int64_t too_long = 0;        // pairs skipped because a side is too long
   std::string first_too_long;       // "train.de:17: 613 tokens, at most 256", or empty
-  std::int64_t source_unknown = 0, target_unknown = 0;  // tokens that became <unk>
+  std::int64_t target_unknown = 0;  // target tokens that became <unk>
 };
 
-// Pairs with a blank side are left out. FileError, with file and line, for a pair beyond the limit if the policy
-// says so, for a line that is not blank and has no token, and when no pair is left.
+// Pairs with a blank side are left out. A side has at most `most` tokens without <s> and </s> (0: no limit). FileError,
+// with file and line, for a longer one if that is to be an error, for a line that is not blank and has no token, and
+// when no pair is left.
 TokenizedCorpus tokenize(const ParallelCorpus& corpus, const Tokenizer& source,
-                         const Tokenizer& target, const LengthLimit& limit = {});
+                         const Tokenizer& target, std::int64_t most = 0,
+                         TooLong too_long = TooLong::Error);
 
 }  // namespace glim

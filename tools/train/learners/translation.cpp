@@ -64,9 +64,9 @@ TranslationLearner::TranslationLearner(const TrainOptions& options, const Checkp
   number_copies();
 }
 
-TokenizedCorpus TranslationLearner::tokens_of(const ParallelCorpus& test, Policy too_long) const {
+TokenizedCorpus TranslationLearner::tokens_of(const ParallelCorpus& test, TooLong too_long) const {
   const Index most = model_->max_len() - 1;  // </s> besides
-  return tokenize(test, *data_.tokenizers.source, *data_.tokenizers.target, {most, most, too_long});
+  return tokenize(test, *data_.tokenizers.source, *data_.tokenizers.target, most, too_long);
 }
 
 TranslationLearner::TranslationLearner(LoadedSequenceModel loaded, ParallelCorpus test,
@@ -74,7 +74,7 @@ TranslationLearner::TranslationLearner(LoadedSequenceModel loaded, ParallelCorpu
     : Learner(loaded.checkpoint.options), model_(std::move(loaded.model)) {
   data_.tokenizers = loaded.tokenizers;
   data_.valid = std::move(test);
-  data_.valid_tokens = tokens_of(data_.valid, truncate ? Policy::Keep : Policy::Error);
+  data_.valid_tokens = tokens_of(data_.valid, truncate ? TooLong::CutSource : TooLong::Error);
   number_copies();
 }
 

@@ -68,13 +68,13 @@ class TranslationLearner final : public Learner {
   std::string demonstrate(const std::string& folder) override;
 
   // FileError, with file and line, for a sentence of `test` that is too long for the model.
-  void require_fits(const ParallelCorpus& test) const { tokens_of(test, Policy::Error); }
+  void require_fits(const ParallelCorpus& test) const { tokens_of(test, TooLong::Error); }
 
   SequenceModel& sequence_model() { return *model_; }
   const Dataset& data() const { return data_; }
 
  private:
-  TokenizedCorpus tokens_of(const ParallelCorpus& test, Policy too_long) const;
+  TokenizedCorpus tokens_of(const ParallelCorpus& test, TooLong too_long) const;
   const std::vector<TokenPair>& pairs(Split split) const;
   std::vector<Rows> draw(Split split, Index epoch) const override {
     return draw_pairs(split, pairs(split), options_, epoch);
