@@ -42,24 +42,24 @@ TrainOptions run_options(std::uint64_t seed, bool small, double smoothing) {
 
 // The decoder's output at each target token of the first `count` pairs.
 Features decoder_features(Transformer& model, const std::vector<TokenPair>& pairs,
-                          std::size_t count, const TrainOptions& options) {
+                          std::size_t count) {
   Features f;
   std::vector<Tensor> parts;
   for (std::size_t first = 0; first < count; first += 50) {
     std::vector<std::int64_t> index;
     for (std::size_t i = first; i < std::min(first + 50, count); ++i)
       index.push_back(static_cast<std::int64_t>(i));
-    Batch b = make_batch(pairs, index, batch_options(options));
-    Tensor src = from_vector(b.source, {b.size, b.source_length});
-    Tensor hidden = reshape(
-        model.decode(from_vector(b.target_in, {b.size, b.target_length}), model.encode(src), src)
-            .hidden.value(),
-        {b.size * b.target_length, -1});
+    Batch b = make_batch(pairs, index);
+    Tensor hidden =
+        reshape(model.decode(b.target_in, model.encode(b.source), b.source).hidden.value(),
+                {b.target_out.numel(), -1});
     std::vector<Index> kept;
-    for (std::size_t i = 0; i < b.target_out.size(); ++i) {
-      if (b.target_out[i] == model.pad()) continue;
-      kept.push_back(static_cast<Index>(i));
-      f.classes.push_back(b.target_out[i]);
+    Index row = -1;
+    for (Index target : b.target_out.to_vector<Index>()) {
+      ++row;
+      if (target == model.pad()) continue;
+      kept.push_back(row);
+      f.classes.push_back(target);
     }
     parts.push_back(rows_of(hidden, kept));
   }
@@ -112,10 +112,9 @@ Trained train_transformer(std::uint64_t seed, bool small, double smoothing) {
   const std::vector<TokenPair>&held_out = translation.data().valid_tokens.pairs,
         &known = translation.data().train_tokens.pairs;
   const std::size_t count = std::min(held_out.size(), known.size());
-  Features f = decoder_features(model, known, count, o);
+  Features f = decoder_features(model, known, count);
   return {cluster_spread(f, kLeastRows),
-          cluster_spread(decoder_features(model, held_out, count, o), kLeastRows), run.valid.nll,
-          f};
+          cluster_spread(decoder_features(model, held_out, count), kLeastRows), run.valid.nll, f};
 }
 
 }  // namespace glim::label_smoothing

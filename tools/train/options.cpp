@@ -193,7 +193,6 @@ BatchOptions batch_options(const TrainOptions& o) {
   BatchOptions b;
   b.max_tokens = o.batch_tokens;
   b.max_sentences = o.batch_sentences;
-  b.source_eos = true;
   return b;
 }
 

@@ -68,29 +68,25 @@ std::vector<std::vector<Translation>> Translator::translate(
   search_options.never = {kPad, kBos, kUnk};
   search_options.bos = kBos;
   search_options.eos = kEos;
-  BatchOptions batch_options;
-  batch_options.source_eos = true;
-  batch_options.max_sentences = o.batch;
   for (std::size_t start = 0; start < order.size(); start += static_cast<std::size_t>(o.batch)) {
     std::size_t end = std::min(order.size(), start + static_cast<std::size_t>(o.batch));
     if (static_cast<Index>(start) / o.batch % o.parts != o.part) {
       for (std::size_t i = start; i < end; ++i) result[order[i]].clear();
       continue;
     }
-    std::vector<std::vector<std::int64_t>> part;
+    std::vector<const std::vector<std::int64_t>*> part;
     std::vector<Index> limits;
     for (std::size_t i = start; i < end; ++i) {
-      part.push_back(sources[order[i]]);
-      Index limit = 2 * (static_cast<Index>(part.back().size()) + 1) + 10;
+      part.push_back(&sources[order[i]]);
+      Index limit = 2 * (std::ssize(*part.back()) + 1) + 10;
       limits.push_back(std::min(o.max_length > 0 ? o.max_length : limit, most));
     }
-    Batch b = make_source_batch(part, batch_options);
-    SourceBatch source(from_vector(b.source, {b.size, b.source_length}));
+    SourceBatch source(padded_rows(part, false, true));
     if (numbering) {
       std::vector<const CopyNumbers*> numbers;
       for (std::size_t i = start; i < end; ++i) numbers.push_back(&copies[order[i]]);
-      CopyBatch c = make_copy_batch(numbers, b, batch_options);
-      source.copy_ids = from_vector(c.source, {b.size, b.source_length});
+      CopyBatch c = make_copy_batch(numbers);
+      source.copy_ids = c.source;
       source.extra = c.extra;
     }
     auto found = model_.generate_sequences(source, limits, search_options);

@@ -32,11 +32,6 @@ void check(std::span<const TokenPair> pairs, const BatchOptions& o) {
   }
 }
 
-void put_row(std::vector<std::int64_t>& out, std::int64_t row, std::int64_t width,
-             std::span<const std::int64_t> ids, std::int64_t first) {
-  std::ranges::copy(ids, out.begin() + row * width + first);
-}
-
 }  // namespace
 
 std::vector<std::vector<std::int64_t>> epoch_batches(std::span<const TokenPair> pairs,
@@ -60,8 +55,7 @@ std::vector<std::vector<std::int64_t>> epoch_batches(std::span<const TokenPair> 
   std::vector<std::vector<std::int64_t>> batches;
   std::int64_t widest = 0;  // of the open batch
   for (std::int64_t i : order) {
-    const std::int64_t width =
-        std::max(length(pair(i).source) + (options.source_eos ? 1 : 0), length(pair(i).target) + 1);
+    const std::int64_t width = std::max(length(pair(i).source), length(pair(i).target)) + 1;
     const std::int64_t rows = batches.empty() ? 0 : length(batches.back());
     const std::int64_t padded = std::max(widest, width) * (rows + 1);
     if (rows == 0 || (options.max_sentences > 0 && rows == options.max_sentences) ||
@@ -76,54 +70,31 @@ std::vector<std::vector<std::int64_t>> epoch_batches(std::span<const TokenPair> 
   return batches;
 }
 
-Batch make_source_batch(std::span<const std::vector<std::int64_t>> sources,
-                        const BatchOptions& options) {
-  if (sources.empty()) throw ValueError(kBatchesOp, "a batch of no sentences");
-  Batch b;
-  b.size = static_cast<std::int64_t>(sources.size());
-  const std::int64_t extra = options.source_eos ? 1 : 0;
-  for (const auto& ids : sources) {
-    b.source_length = std::max(b.source_length, length(ids) + extra);
-    b.source_tokens += length(ids) + extra;
+Tensor padded_rows(const std::vector<const std::vector<std::int64_t>*>& rows, bool begin,
+                   bool end) {
+  std::int64_t width = 0;
+  for (const auto* ids : rows) width = std::max(width, length(*ids) + begin + end);
+  Tensor padded = full({std::ssize(rows), width}, kPad, DType::Int64);
+  auto* row = padded.data<std::int64_t>();
+  for (const auto* ids : rows) {
+    if (begin) row[0] = kBos;
+    std::ranges::copy(*ids, row + begin);
+    if (end) row[length(*ids) + begin] = kEos;
+    row += width;
   }
-  b.source.assign(static_cast<std::size_t>(b.size * b.source_length), kPad);
-  for (std::int64_t r = 0; r < b.size; ++r) {
-    const auto& ids = sources[static_cast<std::size_t>(r)];
-    put_row(b.source, r, b.source_length, ids, 0);
-    if (options.source_eos) {
-      b.source[static_cast<std::size_t>(r * b.source_length + length(ids))] = kEos;
-    }
-    b.index.push_back(r);
-  }
-  return b;
+  return padded;
 }
 
-Batch make_batch(std::span<const TokenPair> pairs, std::span<const std::int64_t> index,
-                 const BatchOptions& options) {
-  std::vector<std::vector<std::int64_t>> sources;
-  std::int64_t longest = 0;
+Batch make_batch(std::span<const TokenPair> pairs, std::span<const std::int64_t> index) {
+  std::vector<const std::vector<std::int64_t>*> sources, targets;
   for (std::int64_t i : index) {
-    if (i < 0 || i >= static_cast<std::int64_t>(pairs.size())) {
-      throw IndexError(kBatchesOp, fmt::format("pair {} outside 0..{}", i,
-                                               static_cast<std::int64_t>(pairs.size()) - 1));
-    }
-    sources.push_back(pairs[static_cast<std::size_t>(i)].source);
-    longest = std::max(longest, length(pairs[static_cast<std::size_t>(i)].target));
+    if (i < 0 || i >= std::ssize(pairs))
+      throw IndexError(kBatchesOp, fmt::format("pair {} outside 0..{}", i, std::ssize(pairs) - 1));
+    sources.push_back(&pairs[static_cast<std::size_t>(i)].source);
+    targets.push_back(&pairs[static_cast<std::size_t>(i)].target);
   }
-  Batch b = make_source_batch(sources, options);
-  b.index.assign(index.begin(), index.end());
-  b.target_length = longest + 1;
-  b.target_in.assign(static_cast<std::size_t>(b.size * b.target_length), kPad);
-  b.target_out = b.target_in;
-  for (std::int64_t r = 0; r < b.size; ++r) {
-    const auto& ids = pairs[static_cast<std::size_t>(index[static_cast<std::size_t>(r)])].target;
-    b.target_in[static_cast<std::size_t>(r * b.target_length)] = kBos;
-    put_row(b.target_in, r, b.target_length, ids, 1);
-    put_row(b.target_out, r, b.target_length, ids, 0);
-    b.target_out[static_cast<std::size_t>(r * b.target_length + length(ids))] = kEos;
-    b.target_tokens += length(ids) + 1;
-  }
-  return b;
+  return {padded_rows(sources, false, true), padded_rows(targets, true, false),
+          padded_rows(targets, false, true)};
 }
 
 }  // namespace glim

@@ -1,6 +1,6 @@
 // Token pairs to padded batches.
 //
-//   source      (B, S)  x_1 … x_S                 right-padded with <pad>
+//   source      (B, S)  x_1 … x_{S-1} </s>        right-padded with <pad>
 //   target_in   (B, T)  <s> y_1 … y_{T-1}         input of the decoder (shifted right)
 //   target_out  (B, T)  y_1 … y_{T-1} </s>        targets to predict
 //
@@ -15,6 +15,7 @@
 #include <span>
 #include <vector>
 
+#include "tensor/tensor.hpp"
 #include "tools/data/corpus/corpus.hpp"
 
 namespace glim {
@@ -24,15 +25,11 @@ struct BatchOptions {
   // batch of its own. 0: no limit.
   std::int64_t max_tokens = 0;
   std::int64_t max_sentences = 0;  // most pairs in a batch; 0: no limit
-  bool source_eos = false;         // the source ends in </s>
   bool shuffle = true;             // false: sorted by length, the same in each epoch (validation)
 };
 
 struct Batch {
-  std::int64_t size = 0, source_length = 0, target_length = 0;  // B, S, T
-  std::vector<std::int64_t> source, target_in, target_out;      // row by row
-  std::vector<std::int64_t> index;                              // (B): positions of the pairs
-  std::int64_t source_tokens = 0, target_tokens = 0;            // without padding; </s> counts
+  Tensor source, target_in, target_out;  // int64
 };
 
 // Positions in `pairs`, batch by batch; every position once. ValueError when there is no pair, a side
@@ -41,13 +38,10 @@ std::vector<std::vector<std::int64_t>> epoch_batches(std::span<const TokenPair> 
                                                      const BatchOptions& options,
                                                      std::uint64_t seed, std::int64_t epoch);
 
-// The batch of the pairs at `index`, in this order. ValueError when it is empty, IndexError for a
-// position outside `pairs`.
-Batch make_batch(std::span<const TokenPair> pairs, std::span<const std::int64_t> index,
-                 const BatchOptions& options);
+// The batch of the pairs at `index`, in this order. IndexError for a position outside `pairs`.
+Batch make_batch(std::span<const TokenPair> pairs, std::span<const std::int64_t> index);
 
-// The source side alone, for translation: target fields stay empty, target_length 0.
-Batch make_source_batch(std::span<const std::vector<std::int64_t>> sources,
-                        const BatchOptions& options);
+// Rows of ids, each with <s> before it or </s> behind it, right-padded: (B, length of the longest).
+Tensor padded_rows(const std::vector<const std::vector<std::int64_t>*>& rows, bool begin, bool end);
 
 }  // namespace glim

@@ -73,25 +73,16 @@ std::string CopyNumbering::decode(const std::vector<std::int64_t>& ids,
   return target_.join(tokens);
 }
 
-CopyBatch make_copy_batch(const std::vector<const CopyNumbers*>& numbers, const Batch& batch,
-                          const BatchOptions& options) {
-  const auto rows = static_cast<std::size_t>(batch.size);
-  const auto s = static_cast<std::size_t>(batch.source_length);
-  const auto t = static_cast<std::size_t>(batch.target_length);
+CopyBatch make_copy_batch(const std::vector<const CopyNumbers*>& numbers) {
+  std::vector<const std::vector<std::int64_t>*> sources, targets;
   CopyBatch out;
-  out.source.assign(rows * s, kPad);
-  out.target_out.assign(rows * t, kPad);
-  for (std::size_t b = 0; b < rows; ++b) {
-    const CopyNumbers& n = *numbers.at(b);
-    out.extra = std::max(out.extra, static_cast<std::int64_t>(std::ssize(n.words)));
-    const std::size_t end = options.source_eos ? 1 : 0;
-    const std::size_t own = std::min(n.source.size(), s - end);
-    std::copy_n(n.source.begin(), own, out.source.begin() + static_cast<std::ptrdiff_t>(b * s));
-    if (end == 1) out.source[b * s + own] = kEos;
-    if (t == 0) continue;
-    std::ranges::copy(n.target, out.target_out.begin() + static_cast<std::ptrdiff_t>(b * t));
-    out.target_out[b * t + n.target.size()] = kEos;
+  for (const CopyNumbers* n : numbers) {
+    sources.push_back(&n->source);
+    targets.push_back(&n->target);
+    out.extra = std::max<std::int64_t>(out.extra, std::ssize(n->words));
   }
+  out.source = padded_rows(sources, false, true);
+  out.target_out = padded_rows(targets, false, true);
   return out;
 }
 

@@ -48,12 +48,11 @@ class CopyNumbering {
 
 // The parts of a batch beside its token numbers.
 struct CopyBatch {
-  std::vector<std::int64_t> source;      // (B, S): columns, </s> and <pad> by their own numbers
-  std::vector<std::int64_t> target_out;  // (B, T); empty without a target side
-  std::int64_t extra = 0;                // columns beyond V: the most that a sentence needs
+  Tensor source;           // (B, S): columns, </s> and <pad> by their own numbers
+  Tensor target_out;       // (B, T)
+  std::int64_t extra = 0;  // columns beyond V: the most that a sentence needs
 };
-// numbers[i] belongs to row i; sources longer than the batch's are cut.
-CopyBatch make_copy_batch(const std::vector<const CopyNumbers*>& numbers, const Batch& batch,
-                          const BatchOptions& options);
+// numbers[i] belongs to row i.
+CopyBatch make_copy_batch(const std::vector<const CopyNumbers*>& numbers);
 
 }  // namespace glim

@@ -100,10 +100,8 @@ class PairExample final : public Example {
     target_text = pair.target;
     source = shown_tokens(from, pair.source);
     source_ids = from.encode(pair.source);
-    if (batch_options(loaded.checkpoint.options).source_eos) {
-      source.push_back(from.piece(kEos));
-      source_ids.push_back(kEos);
-    }
+    source.push_back(from.piece(kEos));
+    source_ids.push_back(kEos);
     double& smoothing = loaded.checkpoint.options.label_smoothing;
     smoothing = options.changes.label_smoothing.value_or(smoothing);
     label_smoothing = smoothing;

@@ -24,11 +24,7 @@ void SentenceSet::add(const Tokenizer& tokenizer, const std::string& sentence, I
 }
 
 Tensor padded_ids(const std::vector<TokenPair>& pairs, const std::vector<std::int64_t>& rows) {
-  BatchOptions o;
-  o.max_sentences = 1;
-  o.source_eos = true;
-  Batch b = make_batch(pairs, rows, o);
-  return from_vector(b.source, {b.size, b.source_length});
+  return make_batch(pairs, rows).source;
 }
 
 std::vector<std::string> SentenceLearner::summary() const {

@@ -83,9 +83,10 @@ void TranslationLearner::number_copies() {
   CopyNumbering numbering(data_.tokenizers);
   auto number = [&](const ParallelCorpus& corpus, const TokenizedCorpus& tokens) {
     std::vector<CopyNumbers> list;
-    for (std::int64_t i : tokens.index) {
-      const SentencePair& p = corpus.pairs[static_cast<std::size_t>(i)];
+    for (std::size_t i = 0; i < tokens.pairs.size(); ++i) {
+      const SentencePair& p = corpus.pairs[static_cast<std::size_t>(tokens.index[i])];
       list.push_back(numbering.number(p.source, p.target));
+      list.back().source.resize(tokens.pairs[i].source.size());  // which may have been cut
     }
     return list;
   };
@@ -145,18 +146,17 @@ TrainingSample TranslationLearner::sample(Index row) const {
 }
 
 Var TranslationLearner::rows_loss(Split split, const Rows& rows, Index step, Measures& sums) {
-  Batch b = make_batch(pairs(split), rows, batch_options(options_));
-  SourceBatch source(from_vector(b.source, {b.size, b.source_length}));
-  Tensor target_in = from_vector(b.target_in, {b.size, b.target_length});
-  Tensor target_out = from_vector(b.target_out, {b.size * b.target_length});
+  const Batch b = make_batch(pairs(split), rows);
+  SourceBatch source(b.source);
+  Tensor target_out = reshape(b.target_out, {-1});
   if (model_->copies()) {
     const auto& copies = split == Split::Train ? train_copies_ : valid_copies_;
     std::vector<const CopyNumbers*> numbers;
-    for (std::int64_t i : b.index) numbers.push_back(&copies[static_cast<std::size_t>(i)]);
-    CopyBatch c = make_copy_batch(numbers, b, batch_options(options_));
-    source.copy_ids = from_vector(c.source, {b.size, b.source_length});
+    for (Index i : rows) numbers.push_back(&copies[static_cast<std::size_t>(i)]);
+    CopyBatch c = make_copy_batch(numbers);
+    source.copy_ids = c.source;
     source.extra = c.extra;
-    target_out = from_vector(c.target_out, {b.size * b.target_length});
+    target_out = reshape(c.target_out, {-1});
   }
   TeachOptions teach;
   teach.defer_logits = true;
@@ -165,7 +165,7 @@ Var TranslationLearner::rows_loss(Split split, const Rows& rows, Index step, Mea
     teach.sampling = sampling_share(
         kNames<SamplingSchedule>.parse("sampling-schedule", options_.sampling_schedule),
         options_.scheduled_sampling, options_.sampling_steps, step);
-  TeacherForced taught = model_->teach(source, target_in, teach);
+  TeacherForced taught = model_->teach(source, b.target_in, teach);
   // (B, T, ·) -> (B·T, ·)
   auto flat = [](const Var& v) { return reshape(v, {-1, v.size(-1)}); };
   Var loss;
@@ -189,11 +189,8 @@ Var TranslationLearner::guided(const TeacherForced& taught, const Batch& b) cons
   if (taught.attention.empty())
     throw ValueError("--guided-attention",
                      "models of kind '" + options_.kind + "' have no attention to guide");
-  auto lengths = [&](const std::vector<std::int64_t>& ids, Index columns) {
-    return row_lengths(from_vector(ids, {b.size, columns}), model_->pad());
-  };
-  auto targets = lengths(b.target_out, b.target_length),
-       sources = lengths(b.source, b.source_length);
+  auto targets = row_lengths(b.target_out, model_->pad()),
+       sources = row_lengths(b.source, model_->pad());
   Var total;
   for (const Var& a : taught.attention) {
     Var one = guided_attention_loss(a, targets, sources, options_.guided_width);
