@@ -174,7 +174,7 @@ void Importer::gpt() {
     w_.ours["wte.weight"] = concatenate(
         std::vector<Tensor>{zeros({g.never_predicted, g.d_model}, wte.dtype()), wte}, 0);
   w_.ours["lm_head.weight"] = w_.ours["wte.weight"];
-  require_weights([&] { return std::make_unique<Gpt>(g); });
+  require_weights([&] { return described_model<Gpt>(w_.ours, w_.file, g); });
   c.description = {{"model", to_json(g)}, {"tokenizer", t->serialize()}};
   set_sizes(c.options, g);
   c.options.tokenizer = tokenizer_option(*t);

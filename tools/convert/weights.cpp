@@ -9,6 +9,7 @@
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/index.hpp"
 #include "tensor/ops/reduce.hpp"
+#include "tools/common/number.hpp"
 
 namespace glim {
 namespace {
@@ -151,34 +152,19 @@ void ForeignWeights::join_thirds() {
 }
 
 Index ForeignWeights::layers(const std::string& stack) {
-  std::string at = stack + ".layers.";
+  const std::string at = stack + ".layers.";
   std::set<Index> numbers;
-  std::vector<std::string> parts;  // of layer 0
   for (auto& [name, tensor] : ours)
     if (name.starts_with(at)) {
-      std::size_t dot = name.find('.', at.size());
-      std::string number = name.substr(at.size(), dot - at.size());
-      if (dot == std::string::npos || number.size() > 6 ||
-          number.find_first_not_of("0123456789") != std::string::npos) {
+      const std::string number = name.substr(at.size(), name.find('.', at.size()) - at.size());
+      if (const auto n = number_in<Index>(number); n && *n >= 0)
+        numbers.insert(*n);
+      else
         misfits.unexpected.push_back(theirs(name));
-        continue;
-      }
-      numbers.insert(std::stoll(number));
-      if (number == "0") parts.push_back(name.substr(dot));
     }
-  Index count = numbers.empty() ? 0 : *numbers.rbegin() + 1;
-  if (count > static_cast<Index>(ours.size())) count = static_cast<Index>(numbers.size()) + 1;
-  for (Index i = 0; i < count; ++i)
-    for (const std::string& part : parts) {
-      const Tensor* first = find(at + "0" + part);
-      std::string name = at + std::to_string(i) + part;
-      if (const Tensor* t = find(name); !t)
-        misfits.missing.push_back(theirs(name));
-      else if (t->shape() != first->shape())
-        misfits.shapes.push_back(fmt::format("{} {}, in layer 0 {}", theirs(name),
-                                             to_string(t->shape()), to_string(first->shape())));
-    }
-  return count;
+  const Index last = numbers.empty() ? -1 : *numbers.rbegin();
+  // One that is missing is named; of a number far beyond the others the layers before it are not.
+  return last < std::ssize(ours) ? last + 1 : std::ssize(numbers) + 1;
 }
 
 }  // namespace glim

@@ -30,8 +30,7 @@ struct ForeignWeights {
   std::string theirs(const std::string& name) const;
   // The tensor of this rank; FileError where it is not there.
   const Tensor& need(const std::string& name, int rank);
-  // The number of layers. All are to have the weights of the first in the same shapes, else they are misfits:
-  // so the sizes that the first one gives are those of what the file holds.
+  // The number of layers.
   Index layers(const std::string& stack);
   // Compares with the weights that a model has, name by name and shape by shape.
   void compare(const StateDict& model);

@@ -211,7 +211,7 @@ TEST_CASE("import: what does not fit is listed by its name in the file", "[conve
   CHECK(contains(
       refused("torch", "torch_pre",
               put("transformer.decoder.layers.1.linear1.weight", zeros({3, 8}))),
-      "of another shape: transformer.decoder.layers.1.linear1.weight (3, 8), in layer 0 (12, 8)"));
+      "of another shape: transformer.decoder.layers.1.linear1.weight (3, 8) instead of (12, 8)"));
   CHECK(contains(refused("torch", "torch_pre", put("generator.bias", zeros({3}))),
                  "of another shape: generator.bias (3,) instead of (14,)"));
   CHECK(contains(
