@@ -58,7 +58,6 @@ Var classes_loss(const Var& logits, const Tensor& target, double label_smoothing
 
 std::vector<std::vector<Index>> draw_pairs(Split split, const std::vector<TokenPair>& pairs,
                                            const TrainOptions& options, Index epoch) {
-  if (pairs.empty()) return {};
   BatchOptions o = batch_options(options);
   o.shuffle = split == Split::Train;
   return epoch_batches(pairs, o, static_cast<std::uint64_t>(options.seed), epoch);

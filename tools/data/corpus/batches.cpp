@@ -16,28 +16,11 @@ std::int64_t length(const std::vector<std::int64_t>& ids) {
   return static_cast<std::int64_t>(ids.size());
 }
 
-void check(std::span<const TokenPair> pairs, const BatchOptions& o) {
-  if (o.max_tokens < 0 || o.max_sentences < 0) {
-    throw ValueError(kBatchesOp, fmt::format("a negative limit: {} tokens, {} sentences",
-                                             o.max_tokens, o.max_sentences));
-  }
-  if (o.max_tokens == 0 && o.max_sentences == 0) {
-    throw ValueError(kBatchesOp, "no size set: give a number of tokens or of sentences");
-  }
-  if (pairs.empty()) throw ValueError(kBatchesOp, "no pairs");
-  for (std::size_t i = 0; i < pairs.size(); ++i) {
-    if (pairs[i].source.empty() || pairs[i].target.empty()) {
-      throw ValueError(kBatchesOp, fmt::format("pair {} has an empty side", i));
-    }
-  }
-}
-
 }  // namespace
 
 std::vector<std::vector<std::int64_t>> epoch_batches(std::span<const TokenPair> pairs,
                                                      const BatchOptions& options,
                                                      std::uint64_t seed, std::int64_t epoch) {
-  check(pairs, options);
   auto pair = [&](std::int64_t i) -> const TokenPair& {
     return pairs[static_cast<std::size_t>(i)];
   };

@@ -32,8 +32,7 @@ struct Batch {
   Tensor source, target_in, target_out;  // int64
 };
 
-// Positions in `pairs`, batch by batch; every position once. ValueError when there is no pair, a side
-// of a pair is empty, a limit is negative or none is set.
+// Positions in `pairs`, batch by batch; every position once.
 std::vector<std::vector<std::int64_t>> epoch_batches(std::span<const TokenPair> pairs,
                                                      const BatchOptions& options,
                                                      std::uint64_t seed, std::int64_t epoch);

@@ -2,15 +2,11 @@
 
 #include <cmath>
 
-#include "tensor/error.hpp"
 #include "tensor/parallel.hpp"
 
 namespace glim {
 
 Tensor augment(const Tensor& images, const Augmentation& by, RandomKey key) {
-  if (!(by.shift >= 0 && by.shift <= 1e6) || !(by.rotation >= 0 && by.rotation <= 180))
-    throw ValueError("augment",
-                     "needs a shift of 0 to 1e6 pixels and a rotation of 0 to 180 degrees");
   Tensor x = images.contiguous(), y = empty(x.shape());
   Index channels = x.size(1), height = x.size(2), width = x.size(3), plane = height * width;
   constexpr double kPi = 3.14159265358979323846;

@@ -5,7 +5,6 @@
 //             (bilinear); 0 outside
 //
 // images (B, C, H, W) float32. A function of its arguments: the key says which random numbers.
-// ValueError for a shift outside 0 to 1e6 or a rotation outside 0 to 180.
 #pragma once
 
 #include "tensor/random.hpp"
