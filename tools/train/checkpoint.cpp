@@ -34,13 +34,17 @@ void Checkpoint::require_kind(const std::string& wanted, const std::string& lack
                               "; use one of kind '" + wanted + "'");
 }
 
-void load_weights(Module& model, const Checkpoint& c, const std::string& file) {
+void load_state(Module& model, const StateDict& weights, const std::string& file) {
   try {
-    if (c.options.precision == "float64") model.to(DType::Float64);
-    model.load_state_dict(c.weights);
+    model.load_state_dict(weights);
   } catch (const Error& e) {
     throw FileError(file, e.one_line());
   }
+}
+
+void load_weights(Module& model, const Checkpoint& c, const std::string& file) {
+  if (c.options.precision == "float64") model.to(DType::Float64);
+  load_state(model, c.weights, file);
   model.eval();
 }
 

@@ -61,6 +61,8 @@ struct Checkpoint {
                     const std::string& file) const;
 };
 
+// Gives a model of their sizes these weights. FileError naming `file`.
+void load_state(Module& model, const StateDict& weights, const std::string& file);
 // Gives a model of the described sizes its precision and weights, and puts it into eval(). FileError naming
 // `file`.
 void load_weights(Module& model, const Checkpoint& checkpoint, const std::string& file);

@@ -40,12 +40,4 @@ std::unique_ptr<Start> starting_model(TrainOptions& o,
   return start;
 }
 
-void load_start(Module& model, const Start& start) {
-  try {
-    model.load_state_dict(start.checkpoint.weights);
-  } catch (const Error& e) {
-    throw FileError(start.file, e.one_line());
-  }
-}
-
 }  // namespace glim

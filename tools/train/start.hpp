@@ -19,7 +19,5 @@ struct Start {
 // itself. FileError for a model of another kind, ValueError for an option that contradicts the model.
 std::unique_ptr<Start> starting_model(TrainOptions& options,
                                       const std::function<bool(const char*)>& given);
-// Gives a model of its sizes its weights. FileError naming the file.
-void load_start(Module& model, const Start& start);
 
 }  // namespace glim

@@ -176,11 +176,7 @@ class ClassificationLearner final : public SentenceLearner {
     StateDict encoder;
     for (auto& [name, value] : pretrained)
       if (name.rfind("bert.", 0) == 0) encoder[name.substr(5)] = value;
-    try {
-      model_->bert.load_state_dict(encoder);
-    } catch (const Error& e) {
-      throw FileError(started_from_, e.one_line());
-    }
+    load_state(model_->bert, encoder, started_from_);
   }
 
   Labels labels_;
