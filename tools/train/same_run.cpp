@@ -1,6 +1,5 @@
 #include "tools/train/same_run.hpp"
 
-#include <cstring>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
@@ -10,24 +9,16 @@
 #include "tools/common/counted.hpp"
 #include "tools/train/fingerprint.hpp"
 #include "tools/train/option_list.hpp"
+#include "tools/train/weights_hash.hpp"
 
 namespace glim {
 namespace {
-
-void mix_bytes(Fingerprint& f, const char* bytes, std::size_t count) {
-  for (; count >= 8; bytes += 8, count -= 8) {
-    std::int64_t word;
-    std::memcpy(&word, bytes, 8);
-    f.mix(word);
-  }
-  f.mix_all(std::string(bytes, count));
-}
 
 void mix_file(Fingerprint& f, const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::vector<char> block(1 << 20);
   while (in.read(block.data(), std::ssize(block)) || in.gcount() > 0)
-    mix_bytes(f, block.data(), static_cast<std::size_t>(in.gcount()));
+    f.mix_all(std::string_view(block.data(), static_cast<std::size_t>(in.gcount())));
 }
 
 struct Compared {
@@ -81,13 +72,8 @@ void require_same_options(const Processes& processes, const TrainOptions& o, boo
 void require_same_weights(const Processes& processes, Learner& learner, const TrainState& state) {
   require_same(processes, [&]() -> std::vector<Compared> {
     Fingerprint model;
-    model.mix_all(learner.fingerprint() + state.to_json());
-    for (const auto& [name, tensor] : learner.model().state_dict()) {
-      const Tensor t = tensor.contiguous();
-      visit_dtype(t.dtype(), [&]<class T>() {
-        mix_bytes(model, reinterpret_cast<const char*>(t.data<T>()), t.numel() * sizeof(T));
-      });
-    }
+    model.mix_all(learner.fingerprint() + state.to_json() +
+                  weights_hash(learner.model().named_parameters()));
     return {{"other training data or weights", model.value()}};
   });
 }
