@@ -25,28 +25,12 @@ std::string size_text(Index height, Index width) {
   return std::to_string(height) + " x " + std::to_string(width);
 }
 
-// libpng takes the memory that a chunk's length asks for before it has read the chunk.
-void require_whole_chunks(const InputFile& file) {
-  for (std::uint64_t at = 8; at + 8 <= file.size();) {
-    unsigned char said[8];
-    file.read(at, said, 8);
-    const std::uint64_t length =
-        std::uint64_t{said[0]} << 24 | said[1] << 16 | said[2] << 8 | said[3];
-    if (at + 12 + length > file.size())
-      file.fail("cannot be read as a PNG image: a chunk of " + std::to_string(length) +
-                " bytes reaches beyond its end");
-    if (std::equal(said + 4, said + 8, "IEND")) return;
-    at += 12 + length;
-  }
-}
-
 // libpng's reader of a file, freed with it. Its simplified interface would take 16 bits for linear light, draw
 // over black in linear light, and mix the rows of interlaced images of 16 bits (1.6.39).
 class Png {
  public:
   explicit Png(const std::string& path) : path_(path) {
     InputFile file(path);  // FileError for a missing file or a folder
-    require_whole_chunks(file);
     file_.reset(std::fopen(path.c_str(), "rb"));
     if (!file_) file.fail("cannot be opened");
     png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, this, &Png::on_error, &Png::on_warning);
@@ -58,6 +42,7 @@ class Png {
     try {
       run([&] {
         png_init_io(png_, file_.get());
+        // Texts and the like are passed over; libpng would take the memory that their length asks for.
         png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
         png_read_info(png_, info_);
       });

@@ -189,7 +189,7 @@ TEST_CASE("a PNG's header is believed as far as its file can bear it out", "[ima
   CHECK(read_png_header(file).height == 2000);
 }
 
-TEST_CASE("a PNG's chunk takes no more memory than its file has bytes", "[image]") {
+TEST_CASE("a PNG's chunk that reaches beyond the file is refused", "[image]") {
   Folder folder;
   const std::string file = folder.path() + "/x.png";
   write_png(file, PNG_FORMAT_GRAY, 1, 2, {10, 200});
@@ -198,9 +198,8 @@ TEST_CASE("a PNG's chunk takes no more memory than its file has bytes", "[image]
   bytes.insert(33, std::string("\x0a\0\0\7tEXtTitle\0abc", 16));
   for (std::size_t keep : {bytes.size(), std::size_t{33 + 8}}) {  // cut within the chunk's end, too
     std::ofstream(file, std::ios::binary) << bytes.substr(0, keep);
-    CHECK(contains(
-        message_of<FileError>([&] { read_png_header(file); }),
-        "x.png: cannot be read as a PNG image: a chunk of 167772167 bytes reaches beyond"));
+    CHECK(contains(message_of<FileError>([&] { read_png_header(file); }),
+                   "x.png: cannot be read as a PNG image: "));
   }
   // What follows the image does not count.
   write_png(file, PNG_FORMAT_GRAY, 1, 2, {10, 200});
