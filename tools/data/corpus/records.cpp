@@ -257,11 +257,4 @@ Table read_table(const std::string& path, const std::string& columns,
   return table_of(shown_path(path), lines, table_format(path, lines[0]), columns, usual);
 }
 
-bool names_a_column(std::string_view line, TableFormat format,
-                    const std::vector<std::string>& usual) {
-  Fields head = divided(line, format == TableFormat::Csv ? ',' : '\t');
-  return std::ranges::any_of(
-      usual, [&](const std::string& name) { return column_named(head, name) < head.size(); });
-}
-
 }  // namespace glim

@@ -39,8 +39,5 @@ Table read_table(const std::string& path, const std::string& columns,
 // Of lines that have been read.
 Table table_of(const std::string& name, const std::vector<std::string>& lines, TableFormat format,
                const std::string& columns, const std::vector<std::string>& usual);
-// Whether the line names one of these columns: then it is the head of the table.
-bool names_a_column(std::string_view line, TableFormat format,
-                    const std::vector<std::string>& usual);
 
 }  // namespace glim

@@ -9,16 +9,10 @@
 #include "tensor/ops/reduce.hpp"
 #include "tools/common/number.hpp"
 #include "tools/common/utf8.hpp"
-#include "tools/data/corpus/files.hpp"
 #include "tools/data/corpus/records.hpp"
 #include "tools/data/corpus/stored_json.hpp"
 
 namespace glim {
-namespace {
-
-bool blank(std::string_view text) { return split_spaces(text).empty(); }
-
-}  // namespace
 
 Labels Labels::of(std::span<const std::string> all, const std::string& where) {
   Labels l;
@@ -70,33 +64,18 @@ std::vector<Classified> classified(const Tensor& logits) {
 }
 
 ParallelCorpus read_labelled(const std::string& path, const std::string& columns) {
+  Table table = read_table(path, columns, {"sentence", "label"});
   ParallelCorpus data;
-  data.source_name = data.target_name = shown_path(path);
-  const std::vector<std::string> usual = {"sentence", "label"};
-  std::vector<std::string> lines = read_lines(path);
-  auto add = [&](std::string sentence, const std::string& label, std::int64_t line) {
-    auto fail = [&](const char* problem) {
-      throw FileError(data.source_name + ":" + std::to_string(line), problem);
-    };
-    if (blank(sentence)) fail("no sentence");
-    data.pairs.push_back({std::move(sentence), normalize_spaces(label)});
-    if (data.pairs.back().target.empty()) fail("no label");
-    data.line.push_back(line);
-  };
-  TableFormat format = table_format(path, lines[0]);
-  if (format == TableFormat::Tsv && columns.empty() && !names_a_column(lines[0], format, usual)) {
-    for (std::size_t i = 0; i < lines.size(); ++i) {
-      std::size_t tab = lines[i].rfind('\t');
-      if (tab == std::string::npos)
-        throw FileError(data.source_name + ":" + std::to_string(i + 1),
-                        "no tab: the line must be sentence<TAB>label");
-      add(lines[i].substr(0, tab), lines[i].substr(tab + 1), static_cast<std::int64_t>(i) + 1);
-    }
-    return data;
+  data.source_name = data.target_name = table.name;
+  data.line = table.line;
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    SentencePair pair{std::move(table.rows[i][0]), normalize_spaces(table.rows[i][1])};
+    const bool blank = split_spaces(pair.source).empty();
+    if (blank || pair.target.empty())
+      throw FileError(data.source_name + ":" + std::to_string(data.line[i]),
+                      blank ? "no sentence" : "no label");
+    data.pairs.push_back(std::move(pair));
   }
-  Table table = table_of(data.source_name, lines, format, columns, usual);
-  for (std::size_t i = 0; i < table.rows.size(); ++i)
-    add(std::move(table.rows[i][0]), table.rows[i][1], table.line[i]);
   return data;
 }
 

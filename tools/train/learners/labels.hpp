@@ -42,10 +42,8 @@ struct Classified {
 std::vector<Classified> classified(const Tensor& logits);
 
 // Sentences with a label each, the target of the pair: a table (tools/data/corpus/records.hpp) with the columns sentence
-// and label, or lines of sentence<TAB>label, the label behind the last tab.
-// `columns` names the two of a table ("text,class"), if it is not empty. FileError with file and line for a
-// line without a tab, a blank sentence or a blank label, and as read_table; for an empty file. "-" is
-// standard input.
+// and label, which lines of sentence<TAB>label need not name. `columns` names others ("text,class"), if it is not empty.
+// FileError with file and line for a blank sentence or a blank label, and as read_table. "-" is standard input.
 ParallelCorpus read_labelled(const std::string& path, const std::string& columns = {});
 // Their numbers; FileError with file and line for a label that is not one of `labels`.
 std::vector<Index> label_numbers(const ParallelCorpus& data, const Labels& labels);
