@@ -1,6 +1,6 @@
 // The verbs of the program as data: each has its options, the fields that they fill, and what it does
 // once they are filled. The command line, configuration files, help, manual pages, completions and the
-// tables of options all go by these lists (command_line.hpp, help.hpp, describe.hpp).
+// tables of options all go by these lists (command_line.hpp, help.hpp, verbs/describe.cpp).
 #pragma once
 
 #include <cstdint>

@@ -58,11 +58,15 @@ std::string option_usage(const Option& o) {
          (o.is_list() ? o.delimiter ? fmt::format("{}...", o.delimiter) : "..." : "");
 }
 
-std::vector<OptionGroup> option_groups(const Command& command, bool all_kinds) {
+std::string group_of(const Option& o) {
+  return o.argument ? "Arguments" : o.group.empty() ? "Options" : o.group;
+}
+
+std::vector<OptionGroup> option_groups(const Command& command) {
   std::vector<OptionGroup> groups;
   for (const Option& o : command.options) {
-    if (o.hidden || (!all_kinds && !command.applies(o))) continue;
-    std::string name = o.argument ? "Arguments" : o.group.empty() ? "Options" : o.group;
+    if (o.hidden || !command.applies(o)) continue;
+    const std::string name = group_of(o);
     auto g = std::find_if(groups.begin(), groups.end(), [&](auto& x) { return x.name == name; });
     if (g == groups.end()) g = groups.insert(groups.end(), {name, {}});
     g->options.push_back(&o);

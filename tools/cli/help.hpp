@@ -14,12 +14,14 @@ std::string program_help(const About& about, const std::vector<Command>& command
 // The usual options of a verb, or all of them, by group. Defaults are what the fields hold now.
 std::string verb_help(const About& about, const Command& command, bool all);
 
-// The options by group in the order of the help, those of another kind of model left out unless all are asked for.
+// The heading of an option in the help.
+std::string group_of(const Option& option);
+// The options by group in the order of the help, without those of another kind of model.
 struct OptionGroup {
   std::string name;
   std::vector<const Option*> options;
 };
-std::vector<OptionGroup> option_groups(const Command& command, bool all_kinds = false);
+std::vector<OptionGroup> option_groups(const Command& command);
 
 // "--layers N", "-"-less for an argument: "CHECKPOINTS...".
 std::string option_usage(const Option& option);

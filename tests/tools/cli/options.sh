@@ -8,18 +8,19 @@ source "$(dirname "$0")/../common.sh"
 export PATH="$(dirname "$glim"):$PATH"
 
 "$glim" study --list >/dev/null 2>&1 && pages=1 || pages=0
-for what in bash zsh fish options configuration man; do "$glim" describe $what >all.$what; done
+describe() { "$source_root/tools/cli/describe/describe.py" "$glim" "$@"; }
+for what in bash zsh fish options configuration man; do describe $what >all.$what; done
 if [ $pages = 1 ]; then
   for page in options configuration; do
-    report "tools/cli/$page.md is what glim describe $page says" "$(diff "$source_root/tools/cli/$page.md" all.$page | head -5)"
+    report "tools/cli/$page.md is what describe.py $page says" "$(diff "$source_root/tools/cli/$page.md" all.$page | head -5)"
   done
 fi
-report "every verb's page is installed" "$(for verb in $("$glim" describe verbs); do
+report "every verb's page is installed" "$(for verb in $(describe verbs); do
   sed -n '/^described_verbs/,/^endif/p' "$source_root/tools/cli/describe/meson.build" | grep -q "'$verb'" || echo $verb; done)"
-report "help lists the verbs" "$(for verb in $("$glim" describe verbs); do "$glim" >out; grep -q "^  $verb  " out || echo $verb; done)"
-for verb in $("$glim" describe verbs); do
-  "$glim" describe man $verb >page.man
-  "$glim" describe names $verb >names
+report "help lists the verbs" "$(for verb in $(describe verbs); do "$glim" >out; grep -q "^  $verb  " out || echo $verb; done)"
+for verb in $(describe verbs); do
+  describe man $verb >page.man
+  describe names $verb >names
   kinds=none
   ! grep -qx kind names || kinds=$("$glim" $verb --kind nothing 2>&1 | sed 's/.*not one of //;s/[,:]/ /g')
   for kind in $kinds; do "$glim" $verb $([ $kind = none ] || echo --kind $kind) --help-all; done >help 2>/dev/null
@@ -46,7 +47,7 @@ for verb in $("$glim" describe verbs); do
 done
 report "manual pages are sound" "$(
   type groff >/dev/null 2>&1 || exit 0
-  for verb in '' $("$glim" describe verbs); do "$glim" describe man $verb | groff -man -K utf8 -Tutf8 -ww 2>&1 >/dev/null; done)"
+  for verb in '' $(describe verbs); do describe man $verb | groff -man -K utf8 -Tutf8 -ww 2>&1 >/dev/null; done)"
 
 # --- defaults are those of the kind and the task ---
 shown() { "$glim" train "${@:2}" --help-all | sed ':a;N;$!ba;s/\n \{20,\}/ /g' | sed -n "s/^  --$1 .*(default: \(.*\))\$/\1/p"; }

@@ -2,11 +2,12 @@
 // errors; main prints them, as one line.
 #pragma once
 
-#include "tools/cli/command.hpp"
-#include "tools/cli/describe/describe.hpp"
+#include "tools/cli/command_line.hpp"
 #include "tools/common/output.hpp"
 
 namespace glim {
+
+using CommandMaker = std::function<Command()>;
 
 Command train_command();
 Command translate_command();
