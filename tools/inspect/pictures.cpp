@@ -7,8 +7,6 @@
 #include <fmt/format.h>
 #include <limits>
 
-#include "tensor/error.hpp"
-#include "tools/common/nearest.hpp"
 #include "tools/render/drawing.hpp"
 #include "tools/render/svg.hpp"
 
@@ -26,12 +24,6 @@ const std::array<MapKind, 4> kMaps{{{"A", "A", &AttentionView::a, false},
                                     {"S", "S", &AttentionView::s, true},
                                     {"dS", "∂L/∂S", &AttentionView::ds, true}}};
 
-std::string head_name(const AttentionView& v, std::size_t head) {
-  return fmt::format("{}/head{}", v.module, head);
-}
-std::string map_name(const AttentionView& v, std::size_t head, const MapKind& kind) {
-  return head_name(v, head) + "/" + kind.name;
-}
 std::string head_title(const AttentionView& v, std::size_t head) {
   return fmt::format("{}, layer {}, head {}", name_of(v.side), v.layer, head);
 }
@@ -125,43 +117,32 @@ std::string rollout_svg(const Inspection& inspection) {
 
 }  // namespace
 
-std::vector<std::string> picture_names(const Inspection& inspection) {
-  std::vector<std::string> names;
+std::vector<Picture> pictures(const Inspection& inspection) {
+  std::vector<Picture> all;
   for (const AttentionView& v : inspection.attention)
     for (std::size_t h = 0; h < v.heads.size(); ++h) {
-      names.push_back(head_name(v, h));
-      for (const MapKind& kind : kMaps) names.push_back(map_name(v, h, kind));
-    }
-  if (inspection.attribution.steps > 0) names.push_back("tokens");
-  if (inspection.rollout.source.defined()) names.push_back("rollout");
-  for (const CapturedNode& n : inspection.capture.nodes) {
-    names.push_back(n.name);
-    if (n.gradient.defined()) names.push_back(n.name + ".grad");
-  }
-  return names;
-}
-
-std::vector<std::string> matching_pictures(const Inspection& inspection, const std::string& pattern,
-                                           std::size_t most) {
-  return matching_names("inspect", "picture", pattern, picture_names(inspection), most);
-}
-
-std::string picture_svg(const Inspection& inspection, const std::string& name) {
-  for (const AttentionView& v : inspection.attention)
-    for (std::size_t h = 0; h < v.heads.size(); ++h) {
-      if (name == head_name(v, h)) return head_svg(v, h);
+      const std::string head = fmt::format("{}/head{}", v.module, h);
+      all.push_back({head, [&v, h] { return head_svg(v, h); }});
       for (const MapKind& kind : kMaps)
-        if (name == map_name(v, h, kind))
-          return attention_svg(v, h, kind, fmt::format("{}: {}", kind.title, head_title(v, h)));
+        all.push_back({head + "/" + kind.name, [&v, h, &kind] {
+                         return attention_svg(v, h, kind,
+                                              fmt::format("{}: {}", kind.title, head_title(v, h)));
+                       }});
     }
-  if (name == "tokens") return tokens_svg(inspection);
-  if (name == "rollout") return rollout_svg(inspection);
+  if (inspection.attribution.steps > 0)
+    all.push_back({"tokens", [&] { return tokens_svg(inspection); }});
+  if (inspection.rollout.source.defined())
+    all.push_back({"rollout", [&] { return rollout_svg(inspection); }});
   for (const CapturedNode& n : inspection.capture.nodes) {
-    bool gradient = name == n.name + ".grad" && n.gradient.defined();
-    if (gradient || name == n.name)
-      return tensor_svg(name, gradient ? n.gradient : n.value, axis_names(inspection.attention, n));
+    auto add = [&](const std::string& name, const Tensor& x) {
+      all.push_back({name, [&inspection, &n, &x, name] {
+                       return tensor_svg(name, x, axis_names(inspection.attention, n));
+                     }});
+    };
+    add(n.name, n.value);
+    if (n.gradient.defined()) add(n.name + ".grad", n.gradient);
   }
-  throw IndexError("inspect", "no picture is named '" + name + "'");
+  return all;
 }
 
 }  // namespace glim

@@ -11,22 +11,12 @@
 // A pattern may have * and ?; "*/head0/A" is the first head of every attention.
 #pragma once
 
-#include <string>
-#include <vector>
-
-#include "tools/common/nearest.hpp"
 #include "tools/inspect/inspection.hpp"
+#include "tools/render/save_picture.hpp"
 
 namespace glim {
 
-// Every picture of this inspection.
-std::vector<std::string> picture_names(const Inspection& inspection);
-
-// Those that match. ValueError when none does (it names the nearest) or more than `most` do.
-std::vector<std::string> matching_pictures(const Inspection& inspection, const std::string& pattern,
-                                           std::size_t most = 500);
-
-// IndexError for an unknown name.
-std::string picture_svg(const Inspection& inspection, const std::string& name);
+// Every picture of this inspection, which must outlive them.
+std::vector<Picture> pictures(const Inspection& inspection);
 
 }  // namespace glim

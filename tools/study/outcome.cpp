@@ -134,7 +134,7 @@ Chart chart_of(const StudyResult& r, const Plot& plot) {
 std::vector<Picture> pictures(const StudyResult& r) {
   std::vector<Picture> list;
   for (const Plot& p : r.study->plots)
-    list.push_back({r.study->name + "-" + p.id, to_svg(chart_of(r, p))});
+    list.push_back({r.study->name + "-" + p.id, [&] { return to_svg(chart_of(r, p)); }});
   return list;
 }
 

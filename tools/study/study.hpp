@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/render/save_picture.hpp"
 #include "tools/train/processes.hpp"
 
 namespace glim {
@@ -115,10 +116,8 @@ std::string to_text(const std::vector<Study>& studies);
 std::string to_text(const StudyResult& result);
 // Every number. Infinite bounds and values that are not finite are null, and so is `holds` at small sizes.
 std::string to_json(const StudyResult& result);
-// One picture per plot, "STUDY-PLOT" and its SVG: lines are means, bands go from the least to the largest.
-struct Picture {
-  std::string name, svg;
-};
+// One picture per plot, "STUDY-PLOT": lines are means, bands go from the least to the largest. The result must outlive
+// them.
 std::vector<Picture> pictures(const StudyResult& result);
 
 }  // namespace glim

@@ -313,7 +313,7 @@ TEST_CASE("each study runs at small sizes, and its text and JSON agree", "[study
     for (const SeriesOfSeeds& s : r.series) CHECK(s.x.size() == s.mean.size());
     std::vector<Picture> drawn = pictures(r);
     CHECK(drawn.size() == r.study->plots.size());
-    for (const Picture& p : drawn) CHECK(p.svg.find("<svg") != std::string::npos);
+    for (const Picture& p : drawn) CHECK(p.svg().find("<svg") != std::string::npos);
   }
 }
 

@@ -17,7 +17,6 @@
 #include "tools/inspect/replay.hpp"
 #include "tools/inspect/report/training_run.hpp"
 #include "tools/inspect/request.hpp"
-#include "tools/render/save_picture.hpp"
 
 namespace glim {
 namespace {
@@ -33,20 +32,6 @@ struct InspectArguments {
   Index step = 0;
   double most_mb = 200;
 };
-
-// Names of the pictures, by the path of each.
-std::map<std::string, std::string> wanted_pictures(const Inspection& inspection,
-                                                   const InspectArguments& a) {
-  std::map<std::string, std::string> wanted;
-  auto want = [&](const std::vector<std::string>& patterns, const char* ending) {
-    for (const std::string& pattern : patterns)
-      for (const std::string& name : matching_pictures(inspection, pattern))
-        wanted[(std::filesystem::path(a.out) / (file_stem(name) + ending)).string()] = name;
-  };
-  want(a.svg, ".svg");
-  want(a.png, ".png");
-  return wanted;
-}
 
 // A live page's module, which tools/live/build puts beside the program, or an installation into share/glim.
 std::string module_part(const std::string& name) {
@@ -176,13 +161,12 @@ void run_inspect(const Command& command, InspectArguments& a) {
   DocumentOptions document;
   if (a.live) document.live = live_part(command, a, example);
   Inspection inspection = inspect(example, options);
-  if (a.pictures) {
-    print("pictures for --svg and --png:\n");
-    for (const std::string& name : picture_names(inspection)) print("  " + name + "\n");
-    return;
-  }
-  std::map<std::string, std::string> pictures = wanted_pictures(inspection, a);
-  for (const auto& [path, name] : pictures) refuse_existing(path, a.overwrite);
+  const std::vector<Picture> all = pictures(inspection);
+  if (a.pictures) return list_pictures(all);
+  std::map<std::string, const Picture*> wanted;  // by path
+  for (const auto& [path, p] : pictures_asked_for("inspect", all, a.svg, a.png, a.out))
+    wanted[path] = p;
+  for (const auto& [path, p] : wanted) refuse_existing(path, a.overwrite);
   make_folder(a.out);
   document.tensors = !a.no_tensors;
   document.most_bytes = static_cast<std::uint64_t>(a.most_mb * 1e6);
@@ -198,8 +182,8 @@ void run_inspect(const Command& command, InspectArguments& a) {
     say(fmt::format("its loss in the step was {:.4f}: by itself its text is read as other tokens",
                     *in_step / static_cast<double>(inspection.target_out.size())));
   for (const Remark& r : inspection.remarks) say("  " + r.text);
-  for (const auto& [path, name] : pictures) {
-    save_picture(picture_svg(inspection, name), path);
+  for (const auto& [path, p] : wanted) {
+    save_picture(p->svg(), path);
     say(path);
   }
   if (a.data) {

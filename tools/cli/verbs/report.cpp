@@ -7,11 +7,9 @@
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/common/counted.hpp"
 #include "tools/common/folder.hpp"
-#include "tools/common/nearest.hpp"
 #include "tools/inspect/report/events.hpp"
 #include "tools/inspect/report/pictures.hpp"
 #include "tools/inspect/report/training_report.hpp"
-#include "tools/render/save_picture.hpp"
 
 namespace glim {
 namespace {
@@ -41,35 +39,20 @@ void describe(const TrainingRun& run) {
         fmt::format("  and {} in the page", counted(events.size() - kPrintedEvents, "more event")));
 }
 
-// The path of a picture beside the page.
-std::string picture_path(const ReportArguments& a, const std::string& name, const char* ending) {
-  return (fs::path(a.out).parent_path() / (file_stem(name) + ending)).string();
-}
-
 void run_report(const ReportArguments& a) {
   std::vector<TrainingRun> runs = read_training_runs(a.folders);
-  std::vector<std::string> names = report_picture_names(runs);
-  if (a.pictures) {
-    print("pictures for --svg and --png:\n");
-    for (const std::string& name : names) print("  " + name + "\n");
-    return;
-  }
-  std::vector<std::pair<std::string, std::string>> pictures;  // path, name
-  auto want = [&](const std::vector<std::string>& patterns, const char* ending) {
-    for (const std::string& pattern : patterns)
-      for (const std::string& name : matching_names("report", "picture", pattern, names))
-        pictures.emplace_back(picture_path(a, name, ending), name);
-  };
-  want(a.svg, ".svg");
-  want(a.png, ".png");
+  const std::vector<Picture> all = pictures(runs);
+  if (a.pictures) return list_pictures(all);
+  const auto wanted =  // beside the page
+      pictures_asked_for("report", all, a.svg, a.png, fs::path(a.out).parent_path().string());
   refuse_existing(a.out, a.overwrite);
-  for (const auto& [path, name] : pictures) refuse_existing(path, a.overwrite);
+  for (const auto& [path, p] : wanted) refuse_existing(path, a.overwrite);
   std::string page = report_page(runs, static_cast<std::uint64_t>(a.most_mb * 1e6));
   write_file_atomically(a.out, std::string_view(page));
-  for (const auto& [path, name] : pictures) save_picture(report_picture(runs, name), path);
+  for (const auto& [path, p] : wanted) save_picture(p->svg(), path);
   if (quiet()) return;
   for (const TrainingRun& r : runs) describe(r);
-  for (const auto& [path, name] : pictures) print_line(path);
+  for (const auto& [path, p] : wanted) print_line(path);
   print_line(fmt::format("{} ({:.1f} MB): open it in a browser", a.out,
                          static_cast<double>(page.size()) / 1e6));
 }

@@ -13,7 +13,6 @@
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/common/folder.hpp"
 #include "tools/common/terminal.hpp"
-#include "tools/render/save_picture.hpp"
 
 namespace glim {
 namespace {
@@ -44,8 +43,9 @@ std::string path_of(const StudyArguments& a, const std::string& name) {
 void keep(const StudyResult& result, const StudyArguments& a) {
   write_file_atomically(path_of(a, result.study->name + ".json"), to_json(result));
   for (const Picture& p : pictures(result)) {
-    save_picture(p.svg, path_of(a, p.name + ".svg"));
-    if (a.png) save_picture(p.svg, path_of(a, p.name + ".png"));
+    const std::string svg = p.svg();
+    save_picture(svg, path_of(a, p.name + ".svg"));
+    if (a.png) save_picture(svg, path_of(a, p.name + ".png"));
   }
 }
 

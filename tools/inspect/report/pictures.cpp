@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tensor/error.hpp"
 #include "tools/render/drawing.hpp"
 
 namespace glim {
@@ -70,31 +69,18 @@ std::string track_svg(const TrainingRun& run, const Track& t) {
   return to_svg(map);
 }
 
-const char* const kLines[] = {"loss", "rate", "gradient"};
-
 }  // namespace
 
-std::vector<std::string> report_picture_names(const std::vector<TrainingRun>& runs) {
-  std::vector<std::string> names;
-  for (const TrainingRun& r : runs)
-    if (!r.train.step.empty()) {
-      names.assign(std::begin(kLines), std::end(kLines));
-      break;
-    }
+std::vector<Picture> pictures(const std::vector<TrainingRun>& runs) {
+  std::vector<Picture> all;
+  if (std::ranges::any_of(runs, [](const TrainingRun& r) { return !r.train.step.empty(); }))
+    for (const char* line : {"loss", "rate", "gradient"})
+      all.push_back({line, [&runs, line] { return losses_svg(runs, line); }});
   for (const TrainingRun& r : runs)
     for (const Track& t : r.recording.tracks)
-      if (r.recording.track(t.quantity)) names.push_back(r.name + "/" + t.quantity);
-  return names;
-}
-
-std::string report_picture(const std::vector<TrainingRun>& runs, const std::string& name) {
-  for (const char* line : kLines)
-    if (name == line) return losses_svg(runs, name);
-  for (const TrainingRun& r : runs)
-    for (const Track& t : r.recording.tracks)
-      if (name == r.name + "/" + t.quantity && r.recording.track(t.quantity))
-        return track_svg(r, t);
-  throw IndexError("report", "no picture is named '" + name + "'");
+      if (r.recording.track(t.quantity))
+        all.push_back({r.name + "/" + t.quantity, [&] { return track_svg(r, t); }});
+  return all;
 }
 
 }  // namespace glim

@@ -7,15 +7,12 @@
 //                           which shows the largest
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "tools/inspect/report/training_run.hpp"
+#include "tools/render/save_picture.hpp"
 
 namespace glim {
 
-std::vector<std::string> report_picture_names(const std::vector<TrainingRun>& runs);
-// IndexError for an unknown name; ValueError for a map of too many rows.
-std::string report_picture(const std::vector<TrainingRun>& runs, const std::string& name);
+// Every picture of these runs, which must outlive them. Drawing one throws a ValueError for a map of too many rows.
+std::vector<Picture> pictures(const std::vector<TrainingRun>& runs);
 
 }  // namespace glim

@@ -8,6 +8,7 @@
 #include "tensor/error.hpp"
 #include "tests/catch.hpp"
 #include "tests/tools/inspect/report/common.hpp"
+#include "tests/tools/pictures.hpp"
 #include "tests/tools/temporary_file.hpp"
 #include "tools/inspect/report/events.hpp"
 #include "tools/inspect/report/pictures.hpp"
@@ -178,23 +179,21 @@ TEST_CASE("folders that are no runs: what is there is named") {
 TEST_CASE("single pictures of runs") {
   std::vector<TrainingRun> runs = {quiet_run(), quiet_run()};
   runs[1].name = "other";
-  std::vector<std::string> names = report_picture_names(runs);
-  CHECK(names.size() == 3 + 2 * 6);
-  for (const std::string& name : names) CHECK(report_picture(runs, name).starts_with("<svg"));
-  CHECK(report_picture(runs, "other/rms").find("layer 1") != std::string::npos);
-  CHECK_THROWS_AS(report_picture(runs, "other/nothing"), IndexError);
+  CHECK(pictures(runs).size() == 3 + 2 * 6);
+  for (const Picture& p : pictures(runs)) CHECK(p.svg().starts_with("<svg"));
+  CHECK(picture_svg(runs, "other/rms").find("layer 1") != std::string::npos);
   auto circles = [](const std::string& svg) {
     std::size_t count = 0;
     for (std::size_t at = 0; (at = svg.find("<circle", at)) != std::string::npos; ++at) ++count;
     return count;
   };
-  CHECK(circles(report_picture({quiet_run(40)}, "rate")) == 40);  // few points are marked
-  CHECK(circles(report_picture({quiet_run(41)}, "rate")) == 0);
+  CHECK(circles(picture_svg(std::vector{quiet_run(40)}, "rate")) == 40);  // few points are marked
+  CHECK(circles(picture_svg(std::vector{quiet_run(41)}, "rate")) == 0);
   // Many records share a cell, which shows the largest: 1000 of them in 200 columns.
   auto svg = [&](std::size_t record) {
     runs[0] = quiet_run(1000);
     values(runs[0], "saturation")[record][0] = 0.875;
-    return report_picture(runs, "quiet/saturation");
+    return picture_svg(runs, "quiet/saturation");
   };
   CHECK(svg(0).find("largest of every 5 records") != std::string::npos);
   CHECK(svg(4) == svg(0));
