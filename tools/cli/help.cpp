@@ -8,34 +8,13 @@
 namespace glim {
 namespace {
 
-constexpr std::size_t kColumns = 96, kIndent = 30;
-
-std::size_t width_of(std::string_view text) {  // in characters
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  }));
-}
-
 // `left`, then the words of `text` in the columns from kIndent on.
 std::string entry(const std::string& left, const std::string& text) {
-  std::string r = "  " + left;
-  std::size_t column = 2 + width_of(left);
-  if (column + 2 > kIndent) r += "\n", column = 0;
-  r += std::string(kIndent - column, ' ');
-  column = kIndent;
-  for (std::string_view word : split_spaces(text)) {
-    std::size_t width = width_of(word);
-    if (column > kIndent && column + 1 + width > kColumns) {
-      r.append(1, '\n').append(kIndent, ' ');
-      column = kIndent;
-    } else if (column > kIndent) {
-      r += ' ';
-      ++column;
-    }
-    r += word;
-    column += width;
-  }
-  return r + "\n";
+  constexpr std::size_t kIndent = 30;
+  const std::size_t width = 2 + display_width(left);
+  const bool fits = width + 2 <= kIndent;
+  return "  " + left + (fits ? "" : "\n") + std::string(fits ? kIndent - width : kIndent, ' ') +
+         wrapped(text, kIndent) + "\n";
 }
 
 std::string option_entry(const Option& o) {

@@ -132,4 +132,17 @@ std::string fit_columns(std::string_view text, std::size_t columns) {
   return out + "…" + std::string(columns - 1 - width, ' ');
 }
 
+std::string wrapped(std::string_view text, std::size_t indent) {
+  constexpr std::size_t kColumns = 96;
+  std::string out, line;
+  for (std::string_view word : split_spaces(text)) {
+    if (!line.empty() && indent + display_width(line) + 1 + display_width(word) > kColumns) {
+      out += line + "\n" + std::string(indent, ' ');
+      line.clear();
+    }
+    line.append(line.empty() ? "" : " ").append(word);
+  }
+  return out + line;
+}
+
 }  // namespace glim

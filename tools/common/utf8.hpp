@@ -50,5 +50,7 @@ int display_width(std::uint32_t code_point);
 std::size_t display_width(std::string_view text);
 // `text` followed by spaces up to `columns`; cut with "…" when it is wider.
 std::string fit_columns(std::string_view text, std::size_t columns);
+// The words of a paragraph within 96 columns, each line but the first after `indent` blanks.
+std::string wrapped(std::string_view text, std::size_t indent);
 
 }  // namespace glim

@@ -11,6 +11,9 @@
 #include "tools/study/study.hpp"
 
 namespace glim {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Criterion, key, quantity, low, high, reason, decides)
+
 namespace {
 
 std::string number(double x) { return fmt::format("{:.4g}", x); }
@@ -37,19 +40,6 @@ std::string table(const std::vector<std::vector<std::string>>& rows) {
     text += line + "\n";
   }
   return text;
-}
-
-// A paragraph within 96 columns, each line after `indent` blanks.
-std::string wrapped(const std::string& text, std::size_t indent) {
-  std::string out, line;
-  for (std::string_view word : split_spaces(text)) {
-    if (!line.empty() && indent + display_width(line) + 1 + display_width(word) > 96) {
-      out += line + "\n" + std::string(indent, ' ');
-      line.clear();
-    }
-    line.append(line.empty() ? "" : " ").append(word);
-  }
-  return out + line;
 }
 
 std::string criteria_table(const StudyResult& r) {
@@ -95,16 +85,6 @@ std::string plot_table(const StudyResult& r, const Plot& plot) {
   }
   return fmt::format("\n  {}{}\n", plot.y_label, r.seeds.size() > 1 ? ", mean of the seeds" : "") +
          table(rows);
-}
-
-nlohmann::json finite(double x) {
-  return std::isfinite(x) ? nlohmann::json(x) : nlohmann::json(nullptr);
-}
-
-nlohmann::json finite(const std::vector<double>& x) {
-  nlohmann::json list = nlohmann::json::array();
-  for (double v : x) list.push_back(finite(v));
-  return list;
 }
 
 Chart chart_of(const StudyResult& r, const Plot& plot) {
@@ -191,57 +171,50 @@ std::string to_text(const StudyResult& r) {
 }
 
 std::string to_json(const StudyResult& r) {
+  using Json = nlohmann::json;  // writes null for what is not finite
   const Study& s = *r.study;
-  nlohmann::json j = {{"name", s.name},
-                      {"claim", s.claim},
-                      {"source", s.source},
-                      {"setting", r.small ? s.small_setting : s.setting},
-                      {"small", r.small},
-                      {"seeds", r.seeds},
-                      {"seconds", r.seconds},
-                      {"processor_seconds", r.processor_seconds},
-                      {"holds", r.small ? nlohmann::json() : nlohmann::json(r.holds())}};
-  j["holds_by_seed"] = nlohmann::json::array();
-  for (std::size_t i = 0; i < r.seeds.size(); ++i) j["holds_by_seed"].push_back(r.holds(i));
-  j["criteria"] = nlohmann::json::array();
+  Json held = Json::array(), criteria = held, plots = held;
+  for (std::size_t i = 0; i < r.seeds.size(); ++i) held.push_back(r.holds(i));
   for (const Criterion& c : s.criteria) {
-    std::vector<double> v = r.values(c);
-    nlohmann::json held = nlohmann::json::array();
-    for (double x : v) held.push_back(c.holds(x));
-    j["criteria"].push_back({{"key", c.key},
-                             {"quantity", c.quantity},
-                             {"low", finite(c.low)},
-                             {"high", finite(c.high)},
-                             {"reason", c.reason},
-                             {"decides", c.decides},
-                             {"values", finite(v)},
-                             {"mean", finite(mean_of(v))},
-                             {"deviation", finite(deviation_of(v))},
-                             {"holds", held}});
+    const std::vector<double> v = r.values(c);
+    criteria.push_back(c);
+    criteria.back().update({{"values", v}, {"mean", mean_of(v)}, {"deviation", deviation_of(v)}});
+    for (double x : v) criteria.back()["holds"].push_back(c.holds(x));
   }
-  j["plots"] = nlohmann::json::array();
   for (const Plot& p : s.plots) {
-    nlohmann::json series = nlohmann::json::array();
+    Json series = Json::array();
     for (std::size_t i = 0; i < r.series.size(); ++i) {
       const SeriesOfSeeds& q = r.series[i];
       if (q.plot != p.id) continue;
-      nlohmann::json by_seed = nlohmann::json::array();
-      if (!p.scatter)
-        for (const Measurement& m : r.measurements) by_seed.push_back(finite(m.curves[i].y));
       series.push_back({{"name", q.name},
-                        {"x", finite(q.x)},
-                        {"mean", finite(q.mean)},
-                        {"low", finite(q.low)},
-                        {"high", finite(q.high)},
-                        {"by_seed", by_seed}});
+                        {"x", q.x},
+                        {"mean", q.mean},
+                        {"low", q.low},
+                        {"high", q.high},
+                        {"by_seed", Json::array()}});
+      if (p.scatter) continue;
+      for (const Measurement& m : r.measurements) series.back()["by_seed"].push_back(m.curves[i].y);
     }
-    j["plots"].push_back({{"id", p.id},
-                          {"title", p.title},
-                          {"x_label", p.x_label},
-                          {"y_label", p.y_label},
-                          {"series", series}});
+    plots.push_back({{"id", p.id},
+                     {"title", p.title},
+                     {"x_label", p.x_label},
+                     {"y_label", p.y_label},
+                     {"series", series}});
   }
-  return j.dump(1) + "\n";
+  return Json{{"name", s.name},
+              {"claim", s.claim},
+              {"source", s.source},
+              {"setting", r.small ? s.small_setting : s.setting},
+              {"small", r.small},
+              {"seeds", r.seeds},
+              {"seconds", r.seconds},
+              {"processor_seconds", r.processor_seconds},
+              {"holds", r.small ? Json() : Json(r.holds())},
+              {"holds_by_seed", held},
+              {"criteria", criteria},
+              {"plots", plots}}
+             .dump(1) +
+         "\n";
 }
 
 }  // namespace glim

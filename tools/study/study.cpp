@@ -13,6 +13,11 @@
 #include "tools/train/shared_work.hpp"
 
 namespace glim {
+
+// From one process to another.
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Curve, plot, name, x, y, style)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Measurement, values, curves)
+
 namespace {
 
 std::vector<SeriesOfSeeds> join(const std::vector<Measurement>& measurements, const Study& study) {
@@ -46,21 +51,6 @@ std::vector<SeriesOfSeeds> join(const std::vector<Measurement>& measurements, co
     }
   }
   return all;
-}
-
-nlohmann::json to_json(const Measurement& m) {
-  nlohmann::json curves = nlohmann::json::array();
-  for (const Curve& c : m.curves)
-    curves.push_back({c.plot, c.name, c.x, c.y, static_cast<int>(c.style)});
-  return {m.values, curves};
-}
-
-Measurement measurement(const nlohmann::json& j) {
-  Measurement m;
-  m.values = j[0].get<std::map<std::string, double>>();
-  for (const nlohmann::json& c : j[1])
-    m.curves.push_back({c[0], c[1], c[2], c[3], static_cast<CurveStyle>(c[4].get<int>())});
-  return m;
 }
 
 }  // namespace
@@ -136,9 +126,9 @@ StudyResult run_study(const Study& study, const StudyOptions& options, const Pro
     for (const Criterion& c : study.criteria)
       if (!m.values.count(c.key))
         throw StateError("study", study.name + " did not measure " + c.key);
-    return to_json(m);
+    return nlohmann::json(m);
   });
-  for (const nlohmann::json& m : measured) result.measurements.push_back(measurement(m));
+  result.measurements = {measured.begin(), measured.end()};
   result.series = join(result.measurements, study);
   for (double s : processes.gather(std::vector<double>{processor_seconds() - processor}))
     result.processor_seconds += s;
