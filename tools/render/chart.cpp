@@ -106,20 +106,9 @@ void draw_band(Svg& svg, const Series& s, std::size_t i, const Frame& f) {
   close();
 }
 
-void draw_bars(Svg& svg, const Series& s, std::size_t i, const Frame& f) {
-  for (std::size_t k = 0; k < s.x.size(); ++k) {
-    if (!f.x.takes(s.x[k]) || !f.y.takes(s.low[k]) || !f.y.takes(s.high[k])) continue;
-    double x = f.at_x(s.x[k]), low = f.at_y(s.low[k]), high = f.at_y(s.high[k]);
-    std::string c = line_color(i);
-    svg.line(x, low, x, high, c);
-    svg.line(x - 3, low, x + 3, low, c);
-    svg.line(x - 3, high, x + 3, high, c);
-  }
-}
-
 // Returns how many points could not be drawn.
 std::size_t draw(Svg& svg, const Series& s, std::size_t i, const Frame& f) {
-  if (!s.low.empty()) s.line ? draw_band(svg, s, i, f) : draw_bars(svg, s, i, f);
+  if (!s.low.empty()) draw_band(svg, s, i, f);
   std::string points;
   std::size_t lost = 0, run = 0;
   auto close = [&] {

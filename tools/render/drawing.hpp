@@ -19,7 +19,7 @@ namespace glim {
 struct Series {
   std::string name;
   std::vector<double> x, y;
-  std::vector<double> low, high;  // of y: a band behind a line, else error bars; both may be empty
+  std::vector<double> low, high;  // of y: a band behind the line; both may be empty
   bool line = true, marks = true;
 };
 struct Chart {

@@ -37,8 +37,6 @@ Scale scale_of(const HeatMap& m) {
     low = -high;
   }
   Scale s{std::isfinite(m.low) ? m.low : low, std::isfinite(m.high) ? m.high : high};
-  if (m.diverging && std::isfinite(m.high) && !std::isfinite(m.low)) s.low = -m.high;
-  if (m.diverging && std::isfinite(m.low) && !std::isfinite(m.high)) s.high = -m.low;
   if (!(s.low < s.high)) {  // one value: a scale about it
     double around = std::max(std::abs(s.low) * 0.1, 1e-12);
     s.low -= around;
