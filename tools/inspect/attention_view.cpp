@@ -8,6 +8,7 @@
 
 #include "tensor/error.hpp"
 #include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/index.hpp"
 #include "tensor/ops/reduce.hpp"
 
 namespace glim {
@@ -104,7 +105,7 @@ AttentionView view_of(const Capture& c, const std::string& module, const std::ve
   v.module = module;
   v.layer = layer_number(c.roles.layer(module));
   v.probs = nodes;
-  std::vector<Tensor> a, da, s, ds, even;
+  std::vector<Tensor> a, da, s, ds, keep;
   for (int n : nodes) {
     int scores = c[n].inputs[0];
     v.scores.push_back(scores);
@@ -115,14 +116,13 @@ AttentionView view_of(const Capture& c, const std::string& module, const std::ve
     da.push_back(or_zeros(c[n].gradient, c[n].value));
     s.push_back(c[scores].value);
     ds.push_back(or_zeros(c[scores].gradient, c[scores].value));
-    even.push_back(c[n].even_probs);
+    keep.push_back(c[n].keep);
   }
   v.a = as_heads(a);
   v.da = as_heads(da);
   v.s = as_heads(s);
   v.ds = as_heads(ds);
-  // Equal scores give every key that may be attended to the same probability, the others none.
-  v.keep = not_equal(select(as_heads(even), 0, 0), 0).contiguous();
+  v.keep = concatenate(keep, 0);
   v.side = side_of(c, v, example);
   const auto &source = example.source, &target = example.target_in;
   v.queries = tokens_for(v.side == AttentionSide::EncoderSelf ? source : target, v.a.size(1));
@@ -137,8 +137,7 @@ std::vector<AttentionView> attention_views(const Capture& c, const Example& exam
   std::vector<std::string> order;
   std::map<std::string, std::vector<int>> groups;
   for (const CapturedNode& n : c.nodes) {
-    if (n.label != "probs") continue;
-    if (n.op != "softmax" && n.op != "masked_softmax") continue;
+    if (!n.keep.defined()) continue;
     std::string module = without_step(n.scope);
     if (!groups.count(module)) order.push_back(module);
     groups[module].push_back(n.number);

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "tensor/ops/elementwise.hpp"
+#include "tools/measure/attention_statistics.hpp"
 #include "tools/measure/statistics.hpp"
 
 namespace glim {
@@ -46,8 +47,7 @@ void describe_nodes(const Tape& tape, Capture& c) {
       n.scope = *node.scope;
       n.where = to_string(node.where);
       for (const SavedValue& s : node.op->saved_values()) n.saved.push_back(s.input);
-      if (n.op == "softmax" || n.op == "masked_softmax")
-        n.even_probs = tape.replay(n.number).run({zeros(n.value.shape(), n.value.dtype())}).value();
+      if (is_attention(node)) n.keep = keep_of(tape, n.number);
     }
     for (int input : node.inputs) {
       if (input < 0) continue;
@@ -92,19 +92,6 @@ std::map<std::string, Tensor> tensors_of(const Capture& capture) {
     if (n.gradient.defined()) all[n.name + ".grad"] = n.gradient.contiguous();
   }
   return all;
-}
-
-std::string without_step(const std::string& scope) {
-  std::string kept;
-  for (std::size_t begin = 0; begin < scope.size();) {
-    std::size_t end = std::min(scope.find('.', begin), scope.size());
-    std::string part = scope.substr(begin, end - begin);
-    bool step = part.size() > 1 && part[0] == 't' &&
-                part.find_first_not_of("0123456789", 1) == std::string::npos;
-    if (!step) kept += (kept.empty() ? "" : ".") + part;
-    begin = end + 1;
-  }
-  return kept;
 }
 
 }  // namespace glim

@@ -32,7 +32,7 @@ struct CapturedNode {
   std::vector<int> inputs;
   std::vector<int> saved;  // what backward reads: numbers of inputs, Op::kOutput
   Tensor value, gradient;  // no gradient: backward did not reach it
-  Tensor even_probs;       // of a softmax: what it gives for equal scores, 0 where masked
+  Tensor keep;             // of an attention's softmax: keep_of()
   double gradient_norm = 0;
   int turn = -1;  // in backward, from 0
   std::vector<CapturedFlow> flows;
@@ -53,10 +53,6 @@ struct Capture {
 };
 
 Capture capture(Example& example);
-
-// Recurrent models name their steps: "encoder.l0.t3" is a step of "encoder.l0", "t3.attention" of
-// "attention". The scope itself if it names none.
-std::string without_step(const std::string& scope);
 
 // Values and gradients by name: "NAME" and "NAME.grad".
 std::map<std::string, Tensor> tensors_of(const Capture& capture);

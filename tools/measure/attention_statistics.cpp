@@ -1,8 +1,10 @@
 #include "tools/measure/attention_statistics.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "tensor/error.hpp"
+#include "tensor/ops/elementwise.hpp"
 
 namespace glim {
 
@@ -38,6 +40,29 @@ HeadStatistics head_statistics(const Tensor& probs, const Tensor& keep) {
   out.entropy = with_keys > 0 ? entropies / static_cast<double>(with_keys) : kNan;
   out.saturation = with_choice > 0 ? 1 - left / static_cast<double>(with_choice) : kNan;
   return out;
+}
+
+bool is_attention(const Node& node) {
+  return node.label == "probs" && (node.name == "softmax" || node.name == "masked_softmax");
+}
+
+Tensor keep_of(const Tape& tape, int node) {
+  const Tensor probs = tape.value(node).value();
+  const Tensor even = tape.replay(node).run({zeros(probs.shape(), probs.dtype())}).value();
+  return not_equal(select(reshape(even, {-1, even.size(-2), even.size(-1)}), 0, 0), 0).contiguous();
+}
+
+std::string without_step(const std::string& scope) {
+  std::string kept;
+  for (std::size_t begin = 0; begin < scope.size();) {
+    std::size_t end = std::min(scope.find('.', begin), scope.size());
+    std::string part = scope.substr(begin, end - begin);
+    bool step = part.size() > 1 && part[0] == 't' &&
+                part.find_first_not_of("0123456789", 1) == std::string::npos;
+    if (!step) kept += (kept.empty() ? "" : ".") + part;
+    begin = end + 1;
+  }
+  return kept;
 }
 
 }  // namespace glim

@@ -15,7 +15,7 @@
 #include <limits>
 #include <vector>
 
-#include "tensor/tensor.hpp"
+#include "autograd/tape.hpp"
 
 namespace glim {
 
@@ -31,5 +31,14 @@ struct HeadStatistics {
 // probs (T, S) float; keep (T, S) bool, true = may attend, undefined: everywhere. ShapeError,
 // DTypeError.
 HeadStatistics head_statistics(const Tensor& probs, const Tensor& keep = {});
+
+// Whether the node is an attention's softmax: its module calls it "probs".
+bool is_attention(const Node& node);
+// Which keys each query of such a node may attend to, (T, S) bool. Equal scores give the others a probability of 0. The
+// tape has TapeOptions::replay.
+Tensor keep_of(const Tape& tape, int node);
+// Recurrent models name their steps: "encoder.l0.t3" is a step of "encoder.l0", "t3.attention" of
+// "attention". The scope itself if it names none.
+std::string without_step(const std::string& scope);
 
 }  // namespace glim

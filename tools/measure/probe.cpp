@@ -8,37 +8,19 @@
 #include "optim/clip.hpp"
 #include "tensor/ops/index.hpp"
 #include "tensor/random.hpp"
+#include "tools/common/number.hpp"
 #include "tools/measure/attention_statistics.hpp"
 
 namespace glim {
 namespace {
 
-bool is_number(const std::string& s) {
-  return !s.empty() && std::all_of(s.begin(), s.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
-
-// The components of a path. Recurrent decoders run under "t0", "t1", ...: one module, many steps.
-std::vector<std::string> components(const std::string& path) {
-  std::vector<std::string> list;
-  for (std::size_t start = 0; start <= path.size();) {
-    std::size_t end = std::min(path.find('.', start), path.size());
-    std::string part = path.substr(start, end - start);
-    if (!(part.size() > 1 && part[0] == 't' && is_number(part.substr(1)))) list.push_back(part);
-    start = end + 1;
+// "encoder.layers.0" of a scope within it, "" outside of lists.
+std::string layer_of(const std::string& scope) {
+  for (std::size_t dot = scope.find('.'); dot < scope.size();) {
+    const std::size_t end = std::min(scope.find('.', dot + 1), scope.size());
+    if (number_in<Index>(scope.substr(dot + 1, end - dot - 1))) return scope.substr(0, end);
+    dot = end;
   }
-  return list;
-}
-
-std::string join(const std::vector<std::string>& parts, std::size_t count) {
-  std::string path;
-  for (std::size_t i = 0; i < count; ++i) path += (i ? "." : "") + parts[i];
-  return path;
-}
-
-// "encoder.layers.0" of a path within it, "" outside of lists.
-std::string layer_of(const std::vector<std::string>& parts) {
-  for (std::size_t i = 1; i + 1 < parts.size(); ++i)
-    if (is_number(parts[i])) return join(parts, i + 1);
   return "";
 }
 
@@ -72,26 +54,6 @@ Tensor as_heads(const Tensor& x) {
   return {};
 }
 
-// True = may attend. Where no key is masked, probabilities are above 0 unless the score is far
-// below the best one: a 0 beside a score that does not is a mask's. One head tells for all.
-Tensor kept(const Tensor& scores, const Tensor& probs) {
-  constexpr double kFar = 80;  // e^-80 is well above float32's least number
-  Index h = probs.size(0), t = probs.size(1), s = probs.size(2);
-  auto p = probs.to(DType::Float64).to_vector<double>();
-  auto e = scores.to(DType::Float64).to_vector<double>();
-  std::vector<bool> keep(static_cast<std::size_t>(t * s), true);
-  for (Index i = 0; i < h * t; ++i) {
-    auto row = static_cast<std::size_t>(i * s);
-    double best = -HUGE_VAL;
-    for (std::size_t j = row; j < row + static_cast<std::size_t>(s); ++j)
-      if (p[j] > 0) best = std::max(best, e[j]);
-    for (std::size_t j = 0; j < static_cast<std::size_t>(s); ++j)
-      if (p[row + j] == 0 && !(e[row + j] < best - kFar))
-        keep[static_cast<std::size_t>(i % t * s) + j] = false;
-  }
-  return from_vector(keep, {t, s});
-}
-
 // What one sample shows of an attention: as many maps as it ran steps, each of some queries.
 struct Maps {
   std::vector<Tensor> probs, keep;  // (H, T, S), (T, S)
@@ -110,25 +72,21 @@ void take_output(Tensor& output, const Tensor& value) {
 
 Sample sample_of(const std::function<void()>& run) {
   Sample sample;
-  Tape tape;
-  tape.watch("*");
+  Tape tape({.replay = true});
   run();
   std::map<std::string, int> seen;  // a path that comes again is another attention
-  std::map<std::string, Tensor> scores;
-  for (const Watched& w : tape.watched()) {
-    std::vector<std::string> parts = components(w.path);
-    std::string layer = layer_of(parts);
-    if (!layer.empty()) take_output(sample.outputs[layer], w.value);
-    std::string scope = join(parts, parts.size() - 1), what = parts.back();
-    if (what == "scores" || what == "biased_scores") scores[scope] = w.value;
-    if (what != "probs") continue;
-    // Probabilities without scores are not an attention's.
-    Tensor probs = as_heads(w.value), score = as_heads(scores[scope]);
-    if (!probs.defined() || !score.defined() || score.shape() != probs.shape()) continue;
-    int again = seen[w.path]++;
+  for (int i = 0; i < static_cast<int>(tape.nodes().size()); ++i) {
+    const Node& n = tape.nodes()[static_cast<std::size_t>(i)];
+    if (n.leaf) continue;
+    // Recurrent decoders run under "t0", "t1", ...: one module, many steps.
+    const std::string scope = without_step(tape.scope_path(n.scope)), layer = layer_of(scope);
+    const Tensor value = tape.value(i).value();
+    if (!layer.empty()) take_output(sample.outputs[layer], value);
+    if (!is_attention(n) || !as_heads(value).defined()) continue;
+    int again = seen[tape.path(i)]++;
     Maps& maps = sample.maps[again ? scope + "#" + std::to_string(again + 1) : scope];
-    maps.probs.push_back(probs);
-    maps.keep.push_back(kept(score, probs));
+    maps.probs.push_back(as_heads(value));
+    maps.keep.push_back(keep_of(tape, i));
   }
   return sample;
 }
