@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "tools/common/nearest.hpp"
 #include "tools/train/option_list.hpp"
@@ -75,20 +76,9 @@ struct Printer {
   }
 };
 
+// A text of TOML is written as one of JSON.
 std::string quoted(const std::string& text) {
-  std::string r = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\') r += '\\';
-    if (c == '\n')
-      r += "\\n";
-    else if (c == '\t')
-      r += "\\t";
-    else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F)
-      r += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    else
-      r += c;
-  }
-  return r + '"';
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 struct TomlShower : Printer {
