@@ -3,6 +3,7 @@
 // What is read depends on the model's kind (classify.hpp).
 #include "tools/cli/verbs/classify.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -72,34 +73,27 @@ bool classify_one(const ClassifyArguments& a, const Labels& labels,
   return error.empty();
 }
 
-Accuracy::Accuracy(const Labels& labels)
-    : labels_(labels),
-      total_(static_cast<std::size_t>(labels.size())),
-      right_(static_cast<std::size_t>(labels.size())) {}
-
-void Accuracy::add(Index truth, Index found) {
-  ++total_[static_cast<std::size_t>(truth)];
-  if (truth == found) ++right_[static_cast<std::size_t>(truth)];
-}
-
-void Accuracy::print(bool as_json) const {
-  Index total = 0, right = 0;
+void print_accuracy(const ClassifyArguments& a, const Labels& labels,
+                    const std::vector<Index>& truth, const std::vector<Classified>& found) {
+  Index all_right = 0;
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   std::string classes;
-  for (std::size_t i = 0; i < total_.size(); ++i) {
-    total += total_[i];
-    right += right_[i];
-    classes +=
-        fmt::format("\n  {}: {} of {}", labels_.name(static_cast<Index>(i)), right_[i], total_[i]);
-    list.push_back({{"label", labels_.name(static_cast<Index>(i))},
-                    {"right", right_[i]},
-                    {"total", total_[i]}});
+  for (Index label = 0; label < labels.size(); ++label) {
+    Index total = 0, right = 0;
+    for (std::size_t i = 0; i < truth.size(); ++i)
+      if (truth[i] == label) ++total, right += found[i].label == label;
+    all_right += right;
+    classes += fmt::format("\n  {}: {} of {}", labels.name(label), right, total);
+    list.push_back({{"label", labels.name(label)}, {"right", right}, {"total", total}});
   }
-  double share = static_cast<double>(right) / static_cast<double>(std::max<Index>(total, 1));
-  if (as_json)
-    return print_json(
-        {{"accuracy", share}, {"right", right}, {"total", total}, {"classes", std::move(list)}});
-  print_line(fmt::format("accuracy {:.4f} ({} of {})", share, right, total) + classes);
+  const Index total = std::ssize(truth);
+  double share = static_cast<double>(all_right) / static_cast<double>(std::max<Index>(total, 1));
+  if (a.json)
+    return print_json({{"accuracy", share},
+                       {"right", all_right},
+                       {"total", total},
+                       {"classes", std::move(list)}});
+  print_line(fmt::format("accuracy {:.4f} ({} of {})", share, all_right, total) + classes);
 }
 
 Command classify_command() {

@@ -37,17 +37,9 @@ bool classify_one(const ClassifyArguments& a, const Labels& labels,
                   const std::function<std::optional<Classified>()>& find,
                   nlohmann::ordered_json input, const std::string& file = {});
 
-// How often the predicted label is right, in all and by class.
-class Accuracy {
- public:
-  explicit Accuracy(const Labels& labels);
-  void add(Index truth, Index found);
-  // "accuracy 0.8073 (704 of 872)", then a line a class; or an object.
-  void print(bool as_json) const;
-
- private:
-  const Labels& labels_;
-  std::vector<Index> total_, right_;
-};
+// How often the predicted label is right, in all and by class: "accuracy 0.8073 (704 of 872)", then a line a class; with
+// --json an object.
+void print_accuracy(const ClassifyArguments& a, const Labels& labels,
+                    const std::vector<Index>& truth, const std::vector<Classified>& found);
 
 }  // namespace glim

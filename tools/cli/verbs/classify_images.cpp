@@ -19,24 +19,20 @@
 namespace glim {
 namespace {
 
-// f(row, what was found) for every image of the set.
-template <class F>
-void classify_all(const LoadedVit& vit, const ImageSet& set, const F& f) {
+// What was found of every image of the set.
+std::vector<Classified> classify_all(const LoadedVit& vit, const ImageSet& set) {
+  std::vector<Classified> all;
   for (Index i = 0; i < set.size(); i += 256) {
     std::vector<Index> rows(static_cast<std::size_t>(std::min<Index>(256, set.size() - i)));
     std::iota(rows.begin(), rows.end(), i);
-    std::vector<Classified> found = classify(vit, set, rows);
-    for (std::size_t k = 0; k < rows.size(); ++k) f(rows[k], found[k]);
+    for (Classified& c : classify(vit, set, rows)) all.push_back(std::move(c));
   }
+  return all;
 }
 
-void measure_labelled(const LoadedVit& vit, const ImageSet& set, bool json) {
-  std::vector<Index> truth = label_numbers(set, vit.labels);
-  Accuracy accuracy(vit.labels);
-  classify_all(vit, set, [&](Index row, const Classified& c) {
-    accuracy.add(truth[static_cast<std::size_t>(row)], c.label);
-  });
-  accuracy.print(json);
+void measure_labelled(const ClassifyArguments& a, const LoadedVit& vit, const ImageSet& set) {
+  const std::vector<Index> truth = label_numbers(set, vit.labels);
+  print_accuracy(a, vit.labels, truth, classify_all(vit, set));
 }
 
 // False for a file that cannot be read.
@@ -75,14 +71,15 @@ void classify_images(const ClassifyArguments& a) {
     like.height = c.height;
     like.width = c.width;
     for (Index i = 0; i < vit.labels.size(); ++i) like.classes.push_back(vit.labels.name(i));
-    return measure_labelled(vit, read_png_folders(a.image_folder, &like), a.json);
+    return measure_labelled(a, vit, read_png_folders(a.image_folder, &like));
   }
   if (!a.images.empty()) {
     ImageSet set = read_idx_images(a.images, a.labels);
-    if (!a.labels.empty()) return measure_labelled(vit, set, a.json);
-    return classify_all(vit, set, [&](Index row, const Classified& f) {
-      print_result(a, vit.labels, f, {{"image", row}});
-    });
+    if (!a.labels.empty()) return measure_labelled(a, vit, set);
+    const std::vector<Classified> found = classify_all(vit, set);
+    for (std::size_t row = 0; row < found.size(); ++row)
+      print_result(a, vit.labels, found[row], {{"image", row}});
+    return;
   }
   bool all = true;
   for (const std::string& file : a.files) all = classify_file(a, vit, file) && all;

@@ -18,12 +18,12 @@ namespace {
 void measure_labelled(const LoadedClassifier& classifier, const ClassifyArguments& a) {
   ParallelCorpus data = read_labelled(a.labelled, a.columns);
   std::vector<Index> truth = label_numbers(data, classifier.labels);
-  Accuracy accuracy(classifier.labels);
+  std::vector<Classified> found;
   for (std::size_t i = 0; i < truth.size(); ++i) {
     std::string name = data.source_name + ":" + std::to_string(data.line[i]);
-    accuracy.add(truth[i], classify(classifier, {data.pairs[i].source}, {name}, a.truncate)[0].label);
+    found.push_back(classify(classifier, {data.pairs[i].source}, {name}, a.truncate)[0]);
   }
-  accuracy.print(a.json);
+  print_accuracy(a, classifier.labels, truth, found);
 }
 
 }  // namespace
