@@ -19,7 +19,7 @@ namespace {
 
 struct ExampleKind {
   std::string_view kind;
-  std::unique_ptr<Example> (*read)(const ExampleOptions&);
+  void (*read)(Example&, const ExampleOptions&);
   std::vector<std::string> takes;
 };
 
@@ -62,7 +62,8 @@ std::unique_ptr<Example> make_example(const ExampleOptions& o) {
   refuse("label", !o.label.empty());
   refuse("image", !o.image.empty());
   refuse("paint", !o.paint.empty());
-  auto example = of_kind.read(o);
+  auto example = std::make_unique<Example>();
+  of_kind.read(*example, o);
   example->kind = kind;
   example->title = kind + (o.init ? fmt::format(", fresh (seed {})", o.fresh.seed)
                                   : fmt::format(", trained ({})", o.model));
@@ -86,7 +87,11 @@ Var Example::loss() {
     model().train();
     seed(0);
   }
-  Var total = summed_loss();
+  const Index targets = std::ssize(target_out_ids);
+  Var total = summed_loss ? summed_loss()
+                          : label_smoothing_loss(logits(), from_vector(target_out_ids, {targets}),
+                                                 label_smoothing, pad)
+                                .loss;
   model().eval();
   changed.require_used();
   return total / static_cast<double>(target_out.size());
@@ -144,19 +149,18 @@ std::string text_or_phrase(const std::string& text, const TrainOptions& trained)
   return phrasebook_valid().at(0).source;
 }
 
-Index asked_label(Example& example, const ExampleOptions& options, const Labels& labels,
-                  const Var& logits) {
+void ask_label(Example& example, const ExampleOptions& options, const Labels& labels) {
   const std::string label = options.label.empty() && options.init ? "1" : options.label;
   Index number = labels.find(label);
   example.own_target = label.empty();
+  NoGrad no_tape;
   if (example.own_target)
-    number = argmax(logits.value(), -1).to_vector<Index>().at(0);
+    number = argmax(example.logits().value(), -1).to_vector<Index>().at(0);
   else if (number < 0)
     throw ValueError("--label", fmt::format("'{}' is not one of {}", label, labels.list()));
   example.target_text = labels.name(number);
   example.target_out = {example.target_text};
   example.target_out_ids = {number};
-  return number;
 }
 
 }  // namespace glim

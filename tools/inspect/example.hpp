@@ -21,6 +21,7 @@
 // model's maximum, and what must be given; FileError for a model or an image that cannot be read.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -61,8 +62,7 @@ struct ExampleText {
 
 class Example : public ExampleText {
  public:
-  virtual ~Example() = default;
-  virtual Module& model() = 0;
+  Module& model() { return *module; }
   Var loss();                   // records on the open tape
   std::string heading() const;  // the title, and ", label smoothing ε = 0.1", where the loss has it
   void change(const Changes& changes) { changes_ = changes; }  // the label smoothing stays
@@ -71,19 +71,24 @@ class Example : public ExampleText {
   TokenizerPair tokenizers;  // none, where nothing is read as tokens
   ImageSet images;  // the one that is read, and those of its file that a live page offers beside it
 
+  // From the kind: the model, and its logits (N, C) for the N targets, none of which is `pad`; or the loss itself, of
+  // training, label smoothing included, summed over the targets.
+  std::shared_ptr<Module> module;
+  std::function<Var()> logits, summed_loss;
+  Index pad = -1;
+
  private:
-  virtual Var summed_loss() = 0;  // of training, label smoothing included, over what is asked for
   Changes changes_;
 };
 
 std::unique_ptr<Example> make_example(const ExampleOptions& options);
 
-// One a kind, or a family of them.
-std::unique_ptr<Example> read_pair(const ExampleOptions& options);
-std::unique_ptr<Example> read_text(const ExampleOptions& options);
-std::unique_ptr<Example> read_masked(const ExampleOptions& options);
-std::unique_ptr<Example> read_labelled_sentence(const ExampleOptions& options);
-std::unique_ptr<Example> read_image(const ExampleOptions& options);
+// One a kind, or a family of them: fills the example.
+void read_pair(Example& example, const ExampleOptions& options);
+void read_text(Example& example, const ExampleOptions& options);
+void read_masked(Example& example, const ExampleOptions& options);
+void read_labelled_sentence(Example& example, const ExampleOptions& options);
+void read_image(Example& example, const ExampleOptions& options);
 
 std::string inspected_kinds();  // "transformer, rnn, ..."
 
@@ -97,7 +102,6 @@ void read_sentence(Example& example, const std::string& sentence, Index most);
 std::string text_or_phrase(const std::string& text, const TrainOptions& trained);
 // The class asked for, or else the most probable of a trained model's logits (1, C), or a fresh one's "1".
 class Labels;
-Index asked_label(Example& example, const ExampleOptions& options, const Labels& labels,
-                  const Var& logits);
+void ask_label(Example& example, const ExampleOptions& options, const Labels& labels);
 
 }  // namespace glim

@@ -135,44 +135,27 @@ void paint(const Tensor& image, const std::string& text) {
   part.fill_(value);
 }
 
-class ImageExample final : public Example {
- public:
-  explicit ImageExample(const ExampleOptions& options) {
-    if (!options.init) loaded_ = load_vit(options.model);
-    images = images_of(options, options.init ? nullptr : &loaded_.model->config());
-    if (options.init) loaded_ = fresh_vit(options.fresh, images);
-    Vit& vit = *loaded_.model;
-    if (options.float64) vit.to(DType::Float64);
-    const VitConfig& c = vit.config();
-    source_text = options.image.empty() ? "a drawn 1" : options.image;
-    Tensor pixels = images_at(images, {0}).to(vit.pixel_mean.dtype());
-    for (const std::string& text : options.paint) paint(pixels, text);
-    image_ = Var::leaf(pixels, "image");
-    if (c.pooling == ImagePooling::ClassToken) source.push_back("class");
-    for (Index i = 0; i < c.height / c.patch; ++i)
-      for (Index k = 0; k < c.width / c.patch; ++k)
-        source.push_back(fmt::format("patch {},{}", i, k));
-    NoGrad no_tape;
-    asked_label(*this, options, loaded_.labels, vit(image_));
-    label_smoothing = loaded_.label_smoothing;
-  }
-
-  Module& model() override { return *loaded_.model; }
-  Var summed_loss() override {
-    return label_smoothing_loss((*loaded_.model)(image_), from_vector(target_out_ids, {1}),
-                                label_smoothing, -1)
-        .loss;
-  }
-
- private:
-  LoadedVit loaded_;
-  Var image_;
-};
-
 }  // namespace
 
-std::unique_ptr<Example> read_image(const ExampleOptions& o) {
-  return std::make_unique<ImageExample>(o);
+void read_image(Example& e, const ExampleOptions& options) {
+  LoadedVit loaded;
+  if (!options.init) loaded = load_vit(options.model);
+  e.images = images_of(options, options.init ? nullptr : &loaded.model->config());
+  if (options.init) loaded = fresh_vit(options.fresh, e.images);
+  const std::shared_ptr<Vit> vit = std::move(loaded.model);
+  if (options.float64) vit->to(DType::Float64);
+  const VitConfig& c = vit->config();
+  e.source_text = options.image.empty() ? "a drawn 1" : options.image;
+  Tensor pixels = images_at(e.images, {0}).to(vit->pixel_mean.dtype());
+  for (const std::string& text : options.paint) paint(pixels, text);
+  if (c.pooling == ImagePooling::ClassToken) e.source.push_back("class");
+  for (Index i = 0; i < c.height / c.patch; ++i)
+    for (Index k = 0; k < c.width / c.patch; ++k)
+      e.source.push_back(fmt::format("patch {},{}", i, k));
+  e.label_smoothing = loaded.label_smoothing;
+  e.module = vit;
+  e.logits = [vit, image = Var::leaf(pixels, "image")] { return (*vit)(image); };
+  ask_label(e, options, loaded.labels);
 }
 
 }  // namespace glim

@@ -23,37 +23,24 @@ LoadedClassifier fresh_classifier(const TrainOptions& o) {
   return fresh;
 }
 
-class SentenceClassExample final : public Example {
- public:
-  explicit SentenceClassExample(const ExampleOptions& options) {
-    loaded_ = options.init ? fresh_classifier(options.fresh) : load_classifier(options.model);
-    tokenizers.source = tokenizers.target = loaded_.tokenizer;
-    SequenceClassifier& model = *loaded_.model;
-    if (options.float64) model.to(DType::Float64);
-    if (options.source.empty() && !options.init)
-      throw ValueError("--sentence", "a classifier needs a sentence to look at");
-    read_sentence(*this, options.source.empty() ? phrasebook_valid().at(0).source : options.source,
-                  model.bert.config().max_len - 2);
-    NoGrad no_tape;
-    asked_label(*this, options, loaded_.labels, logits());
-    label_smoothing = loaded_.label_smoothing;
-  }
-
-  Module& model() override { return *loaded_.model; }
-  Var summed_loss() override {
-    return label_smoothing_loss(logits(), from_vector(target_out_ids, {1}), label_smoothing, -1)
-        .loss;
-  }
-
- private:
-  Var logits() { return (*loaded_.model)(from_vector(source_ids, {1, std::ssize(source_ids)})); }
-  LoadedClassifier loaded_;
-};
-
 }  // namespace
 
-std::unique_ptr<Example> read_labelled_sentence(const ExampleOptions& o) {
-  return std::make_unique<SentenceClassExample>(o);
+void read_labelled_sentence(Example& e, const ExampleOptions& options) {
+  LoadedClassifier loaded =
+      options.init ? fresh_classifier(options.fresh) : load_classifier(options.model);
+  e.tokenizers.source = e.tokenizers.target = loaded.tokenizer;
+  const std::shared_ptr<SequenceClassifier> model = std::move(loaded.model);
+  if (options.float64) model->to(DType::Float64);
+  if (options.source.empty() && !options.init)
+    throw ValueError("--sentence", "a classifier needs a sentence to look at");
+  read_sentence(e, options.source.empty() ? phrasebook_valid().at(0).source : options.source,
+                model->bert.config().max_len - 2);
+  e.label_smoothing = loaded.label_smoothing;
+  e.module = model;
+  e.logits = [model, ids = e.source_ids] {
+    return (*model)(from_vector(ids, {1, std::ssize(ids)}));
+  };
+  ask_label(e, options, loaded.labels);
 }
 
 }  // namespace glim

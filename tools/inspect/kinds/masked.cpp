@@ -12,78 +12,68 @@
 namespace glim {
 namespace {
 
-class MaskedExample final : public Example {
- public:
-  explicit MaskedExample(const ExampleOptions& options) {
-    TrainOptions trained = options.fresh;
-    if (options.init) {
-      fresh_ = make_learner(options.fresh);
-      bert_ = &dynamic_cast<MaskedLanguageModel&>(fresh_->model());
-      tokenizers.source = deserialize_tokenizer(fresh_->description().at("tokenizer"), "bert");
-    } else {
-      loaded_ = load_bert(options.model);
-      bert_ = loaded_.model.get();
-      tokenizers.source = loaded_.tokenizer;
-      trained = loaded_.options;
-    }
-    tokenizers.target = tokenizers.source;
-    if (options.float64) bert_->to(DType::Float64);
-    read_sentence(*this, text_or_phrase(options.source, trained), bert_->bert.config().max_len - 2);
-    hide(options.hide);
-    label_smoothing = trained.label_smoothing;
-  }
+Index token_named(const Tokenizer& tokenizer, const std::string& piece) {
+  for (Index id = kSpecialTokens; id < tokenizer.size(); ++id)
+    if (tokenizer.piece(id) == piece) return id;
+  throw ValueError("--hide", "the model has no token '" + piece + "'");
+}
 
-  Module& model() override { return *bert_; }
-  Var summed_loss() override {
-    Var logits = (*bert_)(from_vector(source_ids, {1, std::ssize(source_ids)}),
-                          from_vector(hidden_, {std::ssize(hidden_)}));  // (M, V)
-    return label_smoothing_loss(logits, from_vector(target_out_ids, {std::ssize(hidden_)}),
-                                label_smoothing, kPad)
-        .loss;
+// Hides these tokens of the sentence, and asks for them. Gives their positions.
+std::vector<Index> hide(Example& e, const std::vector<std::string>& given, Index mask) {
+  const Tokenizer& tokenizer = *e.tokenizers.source;
+  const Index last = std::ssize(e.source) - 2;
+  std::map<Index, Index> tokens;  // by position: the token that is shown there
+  for (const std::string& text : given) {
+    Index t = 0, shown = mask;
+    const char* stop = text.data() + text.size();
+    auto [end, error] = std::from_chars(text.data(), stop, t);
+    if (error != std::errc() || (end != stop && *end != '=') || t < 1 || t > last)
+      throw ValueError("--hide",
+                       fmt::format("the sentence has the tokens 1 to {}, not {}", last, text));
+    if (end != stop) shown = token_named(tokenizer, std::string(end + 1, stop));
+    tokens[t] = shown;
   }
-
- private:
-  void hide(const std::vector<std::string>& given) {
-    const Index last = std::ssize(source) - 2;
-    std::map<Index, Index> tokens;  // by position: the token that is shown there
-    for (const std::string& text : given) {
-      Index t = 0, shown = bert_->bert.config().mask();
-      const char* stop = text.data() + text.size();
-      auto [end, error] = std::from_chars(text.data(), stop, t);
-      if (error != std::errc() || (end != stop && *end != '=') || t < 1 || t > last)
-        throw ValueError("--hide",
-                         fmt::format("the sentence has the tokens 1 to {}, not {}", last, text));
-      if (end != stop) shown = token_named(std::string(end + 1, stop));
-      tokens[t] = shown;
-    }
-    if (tokens.empty()) tokens[(last + 1) / 2] = bert_->bert.config().mask();
-    for (auto [t, shown] : tokens) {
-      auto at = static_cast<std::size_t>(t);
-      hidden_.push_back(t);
-      target_out.push_back(source[at]);
-      target_out_ids.push_back(source_ids[at]);
-      target_text += (target_text.empty() ? "" : " ") + source[at];
-      source_ids[at] = shown;
-      source[at] =
-          shown == bert_->bert.config().mask() ? "[MASK]" : tokenizers.source->piece(shown);
-    }
+  if (tokens.empty()) tokens[(last + 1) / 2] = mask;
+  std::vector<Index> hidden;
+  for (auto [t, shown] : tokens) {
+    auto at = static_cast<std::size_t>(t);
+    hidden.push_back(t);
+    e.target_out.push_back(e.source[at]);
+    e.target_out_ids.push_back(e.source_ids[at]);
+    e.target_text += (e.target_text.empty() ? "" : " ") + e.source[at];
+    e.source_ids[at] = shown;
+    e.source[at] = shown == mask ? "[MASK]" : tokenizer.piece(shown);
   }
-  Index token_named(const std::string& piece) const {
-    for (Index id = kSpecialTokens; id < tokenizers.source->size(); ++id)
-      if (tokenizers.source->piece(id) == piece) return id;
-    throw ValueError("--hide", "the model has no token '" + piece + "'");
-  }
-
-  LoadedBert loaded_;
-  std::unique_ptr<Learner> fresh_;
-  MaskedLanguageModel* bert_ = nullptr;  // of one of them
-  std::vector<Index> hidden_;            // (M)
-};
+  return hidden;
+}
 
 }  // namespace
 
-std::unique_ptr<Example> read_masked(const ExampleOptions& o) {
-  return std::make_unique<MaskedExample>(o);
+void read_masked(Example& e, const ExampleOptions& options) {
+  std::shared_ptr<MaskedLanguageModel> bert;
+  TrainOptions trained = options.fresh;
+  if (options.init) {
+    const std::shared_ptr<Learner> fresh = make_learner(options.fresh);
+    bert = {fresh, &dynamic_cast<MaskedLanguageModel&>(fresh->model())};
+    e.tokenizers.source = deserialize_tokenizer(fresh->description().at("tokenizer"), "bert");
+  } else {
+    LoadedBert loaded = load_bert(options.model);
+    bert = std::move(loaded.model);
+    e.tokenizers.source = loaded.tokenizer;
+    trained = loaded.options;
+  }
+  e.tokenizers.target = e.tokenizers.source;
+  if (options.float64) bert->to(DType::Float64);
+  const BertConfig& config = bert->bert.config();
+  read_sentence(e, text_or_phrase(options.source, trained), config.max_len - 2);
+  const std::vector<Index> hidden = hide(e, options.hide, config.mask());
+  e.label_smoothing = trained.label_smoothing;
+  e.pad = kPad;
+  e.module = bert;
+  e.logits = [bert, hidden, ids = e.source_ids] {
+    return (*bert)(from_vector(ids, {1, std::ssize(ids)}),
+                   from_vector(hidden, {std::ssize(hidden)}));  // (M, V)
+  };
 }
 
 }  // namespace glim

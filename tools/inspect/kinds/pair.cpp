@@ -63,73 +63,63 @@ std::string translation_of_task(const TrainOptions& o, const Tokenizer& from,
                        " has no such sentence: give its translation, or leave out --sentence");
 }
 
-class PairExample final : public Example {
- public:
-  PairExample(LoadedSequenceModel loaded, const ExampleOptions& options) {
-    if (options.float64) {
-      loaded.model->to(DType::Float64);
-      loaded.checkpoint.options.precision = "float64";
-    }
-    tokenizers = loaded.tokenizers;
-    const Tokenizer &from = *tokenizers.source, &to = *tokenizers.target;
-    SentencePair pair{options.source, options.target};
-    if (pair.source.empty()) {
-      if (!pair.target.empty())
-        throw ValueError("--translation",
-                         "a translation without a --sentence has nothing to be read beside");
-      pair = built_in_pair(loaded);
-    }
-    Index most = loaded.model->max_len() - 1;    // <s> or </s> besides
-    const bool copies = loaded.model->copies();  // words that the vocabulary lacks, too
-    require_fits("--sentence", from.encode(pair.source), most, copies ? nullptr : &from);
-    if (pair.target.empty() && options.init) {
-      pair.target = translation_of_task(options.fresh, from, pair.source);
-    } else if (pair.target.empty()) {
-      pair.target = Translator(*loaded.model, loaded.tokenizers)
-                        .translate({pair.source}, {}, {"--sentence"})
-                        .at(0)
-                        .at(0)
-                        .text;
-      own_target = true;
-      if (to.encode(pair.target).empty())
-        throw ValueError("--translation",
-                         "the model's own translation is empty; give one to look at");
-    }
-    require_fits("--translation", to.encode(pair.target), most, copies ? nullptr : &to);
-    source_text = pair.source;
-    target_text = pair.target;
-    source = shown_tokens(from, pair.source);
-    source_ids = from.encode(pair.source);
-    source.push_back(from.piece(kEos));
-    source_ids.push_back(kEos);
-    double& smoothing = loaded.checkpoint.options.label_smoothing;
-    smoothing = options.changes.label_smoothing.value_or(smoothing);
-    label_smoothing = smoothing;
-    target_out = target_in = shown_tokens(to, pair.target);
-    target_in.insert(target_in.begin(), to.piece(kBos));
-    target_out.push_back(to.piece(kEos));
-    target_out_ids = to.encode(pair.target);
-    target_out_ids.push_back(kEos);
-    learner_ = std::make_unique<TranslationLearner>(
-        std::move(loaded), generated_corpus("the sentence pair", {std::move(pair)}));
-    learner_->begin(Split::Valid, 0);
-  }
-
-  Module& model() override { return learner_->model(); }
-  Var summed_loss() override {
-    Measures ignored;
-    return learner_->loss(Split::Valid, 0, 0, ignored);
-  }
-
- private:
-  std::unique_ptr<TranslationLearner> learner_;
-};
-
 }  // namespace
 
-std::unique_ptr<Example> read_pair(const ExampleOptions& o) {
-  return std::make_unique<PairExample>(o.init ? fresh_model(o.fresh) : load_sequence_model(o.model),
-                                       o);
+void read_pair(Example& e, const ExampleOptions& options) {
+  LoadedSequenceModel loaded =
+      options.init ? fresh_model(options.fresh) : load_sequence_model(options.model);
+  if (options.float64) {
+    loaded.model->to(DType::Float64);
+    loaded.checkpoint.options.precision = "float64";
+  }
+  e.tokenizers = loaded.tokenizers;
+  const Tokenizer &from = *e.tokenizers.source, &to = *e.tokenizers.target;
+  SentencePair pair{options.source, options.target};
+  if (pair.source.empty()) {
+    if (!pair.target.empty())
+      throw ValueError("--translation",
+                       "a translation without a --sentence has nothing to be read beside");
+    pair = built_in_pair(loaded);
+  }
+  Index most = loaded.model->max_len() - 1;    // <s> or </s> besides
+  const bool copies = loaded.model->copies();  // words that the vocabulary lacks, too
+  require_fits("--sentence", from.encode(pair.source), most, copies ? nullptr : &from);
+  if (pair.target.empty() && options.init) {
+    pair.target = translation_of_task(options.fresh, from, pair.source);
+  } else if (pair.target.empty()) {
+    pair.target = Translator(*loaded.model, loaded.tokenizers)
+                      .translate({pair.source}, {}, {"--sentence"})
+                      .at(0)
+                      .at(0)
+                      .text;
+    e.own_target = true;
+    if (to.encode(pair.target).empty())
+      throw ValueError("--translation",
+                       "the model's own translation is empty; give one to look at");
+  }
+  require_fits("--translation", to.encode(pair.target), most, copies ? nullptr : &to);
+  e.source_text = pair.source;
+  e.target_text = pair.target;
+  e.source = shown_tokens(from, pair.source);
+  e.source_ids = from.encode(pair.source);
+  e.source.push_back(from.piece(kEos));
+  e.source_ids.push_back(kEos);
+  double& smoothing = loaded.checkpoint.options.label_smoothing;
+  smoothing = options.changes.label_smoothing.value_or(smoothing);
+  e.label_smoothing = smoothing;
+  e.target_out = e.target_in = shown_tokens(to, pair.target);
+  e.target_in.insert(e.target_in.begin(), to.piece(kBos));
+  e.target_out.push_back(to.piece(kEos));
+  e.target_out_ids = to.encode(pair.target);
+  e.target_out_ids.push_back(kEos);
+  const auto learner = std::make_shared<TranslationLearner>(
+      std::move(loaded), generated_corpus("the sentence pair", {std::move(pair)}));
+  learner->begin(Split::Valid, 0);
+  e.module = {learner, &learner->model()};
+  e.summed_loss = [learner] {
+    Measures ignored;
+    return learner->loss(Split::Valid, 0, 0, ignored);
+  };
 }
 
 }  // namespace glim
