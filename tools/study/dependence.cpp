@@ -43,7 +43,7 @@ OutputShifts output_shifts(Index layers, NormPlacement norm) {
   for (const Var& p : encoder.parameters())
     if (p.rank() > 1) xavier_uniform_(p.value());
   Shape shape{kSentences, kTokens, kWidth};
-  Tensor x = normal(shape, 0, 1, generator().next()), dy = normal(shape, 0, 1, generator().next());
+  Tensor x = gaussian(shape), dy = gaussian(shape);
   std::vector<Tensor> weights;
   for (const Var& p : encoder.parameters()) weights.push_back(p.value().clone());
   Tensor before;
@@ -70,8 +70,7 @@ OutputShifts output_shifts(Index layers, NormPlacement norm) {
 
 Measurement measure(std::uint64_t, bool small) {
   Measurement m;
-  const std::vector<Index> depths =
-      small ? std::vector<Index>{2, 4, 8} : std::vector<Index>{3, 6, 12, 24, 48};
+  const auto depths = sizes<Index>(small, {2, 4, 8}, {3, 6, 12, 24, 48});
   const int draws = small ? 1 : 16;
   for (NormPlacement norm : {NormPlacement::Post, NormPlacement::Pre}) {
     bool post = norm == NormPlacement::Post;

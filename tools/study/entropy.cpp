@@ -54,7 +54,7 @@ constexpr Index kKeys = 16, kWidth = 64;
 
 // Logits of norm σ (starts, T) whose entropy gradient descent has made small.
 Tensor least_entropy_logits(Index starts, double sigma, int steps) {
-  Var u = Var::leaf(normal({starts, kKeys}, 0, 1, generator().next(), DType::Float64), "u");
+  Var u = Var::leaf(gaussian({starts, kKeys}, DType::Float64), "u");
   Adam adam({{"u", u}}, {.rate = 0.05});
   auto on_sphere = [&] {
     Var centred = sub(u, mean(u, {-1}, true));
@@ -74,8 +74,7 @@ Tensor least_entropy_logits(Index starts, double sigma, int steps) {
 
 Measurement measure(std::uint64_t, bool small) {
   Measurement m;
-  const std::vector<double> gains =
-      small ? std::vector<double>{1, 4} : std::vector<double>{0.5, 1, 2, 4, 8};
+  const auto gains = sizes<double>(small, {1, 4}, {0.5, 1, 2, 4, 8});
   const Index sentences = small ? 2 : 32;
   double off = 0, ratio = kInf, slack = kInf, above = 0, below = kInf;
   for (int i = 0; i < 15; ++i) {
@@ -96,15 +95,14 @@ Measurement measure(std::uint64_t, bool small) {
         matmul(transpose(attention.key.weight.value()), attention.query.weight.value());
     double weight_norm = spectral_norm(product);
     for (Index s = 0; s < sentences; ++s) {
-      Tensor x = normal({kKeys, kWidth}, 0, 1, generator().next(), DType::Float64);
+      Tensor x = gaussian({kKeys, kWidth}, DType::Float64);
       UseForm use(OpForm::Explicit);
       Tape tape;
       tape.watch("*scores");
       AttentionResult a = attention(Var::leaf(x), AttentionMask{}, true);
       Tensor scores = tape.watched().at(0).value;  // (T, T)
       std::vector<double> entropies = head_statistics(a.probs.value()).row_entropy;
-      Tensor centred = sub(scores, mean(scores, {-1}, true));
-      std::vector<double> sigmas = sqrt(sum(mul(centred, centred), {-1})).to_vector<double>();
+      std::vector<double> sigmas = row_norms(sub(scores, mean(scores, {-1}, true)));
       double longest = std::sqrt(max(sum(mul(x, x), {-1})).item());
       double sigma = weight_norm * spectral_norm(x) * longest / std::sqrt(double{kWidth});
       for (std::size_t i = 0; i < entropies.size(); ++i) {
@@ -118,7 +116,7 @@ Measurement measure(std::uint64_t, bool small) {
   }
   m.values["ratio"] = ratio;
   m.values["slack"] = slack;
-  for (double sigma : small ? std::vector<double>{2} : std::vector<double>{1, 2, 4, 8}) {
+  for (double sigma : sizes<double>(small, {2}, {1, 2, 4, 8})) {
     std::vector<double> entropies =
         attention_entropies(least_entropy_logits(16, sigma, small ? 200 : 1000));
     double least = *std::min_element(entropies.begin(), entropies.end());

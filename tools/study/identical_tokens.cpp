@@ -74,9 +74,8 @@ Measurement measure(std::uint64_t, bool small) {
   }
 
   MultiheadAttention attention(kWidth, kHeads);
-  Tensor token = normal({batch, 1, kWidth}, 0, 1, generator().next());
-  Tensor others = normal(shape(kRounded), 0, 1, generator().next());
-  Tensor dy = normal(shape(kRounded), 0, 1, generator().next());
+  Tensor token = gaussian({batch, 1, kWidth});
+  Tensor others = gaussian(shape(kRounded)), dy = gaussian(shape(kRounded));
   ProjectionGradients rounded = projection_gradients(attention, repeated(token, kRounded), dy);
   m.values["float_query"] = rounded.query / rounded.value;
   m.values["float_key"] = rounded.key / rounded.value;
@@ -86,9 +85,7 @@ Measurement measure(std::uint64_t, bool small) {
   others = others.to(DType::Float64);
   dy = dy.to(DType::Float64);
   std::vector<double> spread, query, key;
-  const std::vector<double> epsilons = small ? std::vector<double>{1e-3, 1e-2}
-                                             : std::vector<double>{1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1};
-  for (double epsilon : epsilons) {
+  for (double epsilon : sizes<double>(small, {1e-3, 1e-2}, {1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0})) {
     ProjectionGradients g =
         projection_gradients(attention, add(repeated(token, kRounded), mul(others, epsilon)), dy);
     m.curve("spread", "W_Q", epsilon, g.query / g.value);

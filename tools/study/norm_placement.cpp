@@ -21,6 +21,7 @@
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tools/study/measures.hpp"
+#include "tools/study/statistics.hpp"
 
 namespace glim::norm_placement {
 namespace {
@@ -43,38 +44,6 @@ std::unique_ptr<Encoder> theorem_encoder(Index layers, NormPlacement norm) {
   return encoder;
 }
 
-}  // namespace
-
-double last_layer_gradient(Index layers, NormPlacement norm) {
-  auto encoder = theorem_encoder(layers, norm);
-  Linear generator(kWidth, kClasses, false);
-  xavier_normal_(generator.weight.value());
-  Tensor x = normal({1, kTokens, kWidth}, 0, 1, glim::generator().next());
-  Tensor target = random_integers({1}, 0, kClasses, glim::generator().next());
-  Tape tape;
-  Var hidden = (*encoder)(Var(x));
-  tape.backward(cross_entropy(generator(select(hidden, 1, 0)), target));
-  return glim::norm(encoder->layers[encoder->layers.size() - 1].linear2.weight.grad());
-}
-
-std::vector<double> pre_norm_growth(Index layers, Index sentences, double gain) {
-  auto encoder = theorem_encoder(layers, NormPlacement::Pre);
-  for (EncoderLayer& layer : encoder->layers) mul_(layer.linear2.weight.value(), gain);
-  Var x(normal({sentences, kTokens, kWidth}, 0, 1, glim::generator().next()));
-  std::vector<double> squares;
-  auto note = [&] {
-    squares.push_back(dot(x.value(), x.value()) / static_cast<double>(x.numel()));
-  };
-  note();
-  for (EncoderLayer& layer : encoder->layers) {
-    x = layer(x);
-    note();
-  }
-  return squares;
-}
-
-namespace {
-
 double whole_gradient(Index layers, NormPlacement norm) {
   TransformerConfig c;
   c.src_vocab = c.tgt_vocab = kClasses;
@@ -96,22 +65,48 @@ double whole_gradient(Index layers, NormPlacement norm) {
 
 }  // namespace
 
+double last_layer_gradient(Index layers, NormPlacement norm) {
+  auto encoder = theorem_encoder(layers, norm);
+  Linear generator(kWidth, kClasses, false);
+  xavier_normal_(generator.weight.value());
+  Tensor x = gaussian({1, kTokens, kWidth});
+  Tensor target = random_integers({1}, 0, kClasses, glim::generator().next());
+  Tape tape;
+  Var hidden = (*encoder)(Var(x));
+  tape.backward(cross_entropy(generator(select(hidden, 1, 0)), target));
+  return glim::norm(encoder->layers[encoder->layers.size() - 1].linear2.weight.grad());
+}
+
+std::vector<double> pre_norm_growth(Index layers, Index sentences, double gain) {
+  auto encoder = theorem_encoder(layers, NormPlacement::Pre);
+  for (EncoderLayer& layer : encoder->layers) mul_(layer.linear2.weight.value(), gain);
+  Var x(gaussian({sentences, kTokens, kWidth}));
+  std::vector<double> squares;
+  auto note = [&] {
+    squares.push_back(dot(x.value(), x.value()) / static_cast<double>(x.numel()));
+  };
+  note();
+  for (EncoderLayer& layer : encoder->layers) {
+    x = layer(x);
+    note();
+  }
+  return squares;
+}
+
 Measurement measure(std::uint64_t, bool small) {
   Measurement m;
-  const std::vector<Index> depths =
-      small ? std::vector<Index>{2, 4, 8} : std::vector<Index>{6, 12, 24, 48};
-  const std::vector<Index> whole_depths =
-      small ? std::vector<Index>{1, 2} : std::vector<Index>{3, 6, 12, 24};
+  const auto depths = sizes<Index>(small, {2, 4, 8}, {6, 12, 24, 48});
+  const auto whole_depths = sizes<Index>(small, {1, 2}, {3, 6, 12, 24});
   const int draws = small ? 2 : 16, whole_draws = small ? 1 : 6;
   for (bool whole : {false, true})
     for (bool post : {true, false}) {
       const char *plot = whole ? "whole" : "gradient", *name = post ? "post-norm" : "pre-norm";
+      const NormPlacement norm = post ? NormPlacement::Post : NormPlacement::Pre;
+      const auto gradient = whole ? whole_gradient : last_layer_gradient;
       const int repeats = whole ? whole_draws : draws;
       for (Index layers : whole ? whole_depths : depths) {
-        const NormPlacement norm = post ? NormPlacement::Post : NormPlacement::Pre;
         double total = 0;
-        for (int i = 0; i < repeats; ++i)
-          total += whole ? whole_gradient(layers, norm) : last_layer_gradient(layers, norm);
+        for (int i = 0; i < repeats; ++i) total += gradient(layers, norm);
         m.curve(plot, name, static_cast<double>(layers), total / repeats);
       }
       m.values[std::string(whole ? "whole_" : "") + (post ? "post_slope" : "pre_slope")] =

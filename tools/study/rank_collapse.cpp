@@ -89,7 +89,7 @@ Measurement measure(std::uint64_t, bool small) {
   std::vector<Depths> found(std::size(kVariants));
   double growth = 0;
   for (int i = 0; i < draws; ++i) {
-    Tensor x = normal({1, kTokens, kWidth}, 0, 1, generator().next(), DType::Float64);
+    Tensor x = gaussian({1, kTokens, kWidth}, DType::Float64);
     for (std::size_t v = 0; v < std::size(kVariants); ++v) {
       Depths d = through_layers(kVariants[v], layers, x);
       if (v == 0) growth += step_growth(d.relative, kFloor) / draws;

@@ -22,6 +22,7 @@
 #include "autograd/op_form.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
+#include "tools/measure/attention_statistics.hpp"
 #include "tools/study/measures.hpp"
 #include "tools/study/statistics.hpp"
 
@@ -59,21 +60,19 @@ struct Importances {
 Importances importances(SequenceClassifier& model, const AgreementSentence& s) {
   Importances found;
   UseForm use(OpForm::Explicit);
-  Tape tape;
-  tape.watch("*.probs");
+  Tape tape({.replay = true});
   tape.watch("bert.embed.*");
   Var logits = model(from_vector(s.ids, {1, std::ssize(s.ids)}));
   found.right = margins(logits.value(), s.number)[0] > 0;
   std::vector<double> direction{-1, -1};
   direction[static_cast<std::size_t>(s.number)] = 1;
   tape.backward(logits, from_vector(direction, {1, 2}).to(logits.dtype()));
+  for (const Watched& w : tape.watched())
+    if (w.grad.defined()) found.gradient = row_norms(w.grad);
   std::vector<Tensor> probs;
-  for (const Watched& w : tape.watched()) {
-    if (w.path.ends_with(".probs"))
-      probs.push_back(select(w.value, 0, 0));  // (1, H, T, T) -> (H, T, T)
-    else if (w.grad.defined())
-      found.gradient = doubles(sqrt(sum(mul(w.grad, w.grad), {-1})));
-  }
+  for (int i = 0; i < static_cast<int>(tape.nodes().size()); ++i)
+    if (is_attention(tape.nodes()[static_cast<std::size_t>(i)]))
+      probs.push_back(select(tape.value(i).value(), 0, 0));  // (1, H, T, T) -> (H, T, T)
   for (const Tensor& p : probs) found.raw.push_back(doubles(select(mean(p, {0}), 0, 0)));
   for (const Tensor& r : rollout_by_layer(probs)) found.rolled.push_back(doubles(select(r, 0, 0)));
   model.zero_grad();
@@ -98,9 +97,8 @@ Measurement measure(std::uint64_t, bool small) {
   model.eval();
   auto layers = static_cast<std::size_t>(depth);
   // Mean correlations by layer, of raw attention and of rollout.
-  std::vector<double> gradient[2], ablation[2];
-  for (auto* means : {&gradient[0], &gradient[1], &ablation[0], &ablation[1]})
-    means->resize(layers);
+  std::vector<double> gradient[2]{std::vector<double>(layers), std::vector<double>(layers)};
+  std::vector<double> ablation[2]{gradient[0], gradient[1]};
   double right = 0, both[2] = {0, 0};
   for (Index i = 0; i < sentences; ++i) {
     Importances of = importances(model, agreement_sentence(generator().next()));

@@ -17,14 +17,13 @@
 #include "tensor/ops/reduce.hpp"
 #include "tools/measure/attention_statistics.hpp"
 #include "tools/study/measures.hpp"
+#include "tools/study/statistics.hpp"
 
 namespace glim::scaling {
 
 ScorePair score_statistics(Index heads, Index tokens, Index d_k) {
   constexpr Index kValueWidth = 64;
-  auto random = [&](Index width) {
-    return normal({1, heads, tokens, width}, 0, 1, generator().next());
-  };
+  auto random = [&](Index width) { return gaussian({1, heads, tokens, width}); };
   Tensor q = random(d_k), k = random(d_k), v = random(kValueWidth), dy = random(kValueWidth);
   double root = std::sqrt(static_cast<double>(d_k));
   UseForm use(OpForm::Explicit);
@@ -42,9 +41,7 @@ ScorePair score_statistics(Index heads, Index tokens, Index d_k) {
       }
       s.variance = var(w.value).item();
       s.gradient_norm = norm(w.grad);
-      std::vector<double> rows = reshape(sqrt(sum(mul(w.grad, w.grad), {-1})), {-1})
-                                     .to(DType::Float64)
-                                     .to_vector<double>();
+      std::vector<double> rows = row_norms(w.grad);
       std::nth_element(rows.begin(), rows.begin() + std::ssize(rows) / 2, rows.end());
       s.median_row = rows[rows.size() / 2];
     }
@@ -80,8 +77,7 @@ Measurement measure(std::uint64_t, bool small) {
   Measurement m;
   const Index heads = small ? 2 : 8;
   const int draws = small ? 1 : 4;
-  const std::vector<Index> widths = small ? std::vector<Index>{4, 256, 1024}
-                                          : std::vector<Index>{4, 16, 64, 256, 1024, 4096, 16384};
+  const auto widths = sizes<Index>(small, {4, 256, 1024}, {4, 16, 64, 256, 1024, 4096, 16384});
   double least = kInf, most = 0;
   std::optional<ScorePair> first;
   ScorePair last;

@@ -98,6 +98,14 @@ double spearman(const std::vector<double>& x, const std::vector<double>& y) {
   return pearson(ranks_of(x), ranks_of(y));
 }
 
+Tensor gaussian(const Shape& shape, DType dtype) {
+  return normal(shape, 0, 1, generator().next(), dtype);
+}
+
+std::vector<double> row_norms(const Tensor& x) {
+  return reshape(sqrt(sum(mul(x, x), {-1})), {-1}).to(DType::Float64).to_vector<double>();
+}
+
 double spectral_norm(const Tensor& a) {
   if (a.rank() != 2)
     throw with_operands(ShapeError("spectral_norm", "a must be a matrix"), NamedOperand("a", a));

@@ -32,6 +32,10 @@ std::vector<double> ranks_of(const std::vector<double>& x);
 double pearson(const std::vector<double>& x, const std::vector<double>& y);  // NaN: one is constant
 double spearman(const std::vector<double>& x, const std::vector<double>& y);
 
+// Fresh draws of N(0, 1).
+Tensor gaussian(const Shape& shape, DType dtype = DType::Float32);
+// The norms of the rows of x (..., D).
+std::vector<double> row_norms(const Tensor& x);
 // (M, N). Stops when the estimate moves by less than 1e-12 of itself, after 10,000 rounds at most.
 double spectral_norm(const Tensor& a);
 // (..., T, D) -> the same shape.

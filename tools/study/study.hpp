@@ -75,6 +75,12 @@ struct Study {
   std::function<Measurement(std::uint64_t seed, bool small)> measure;
 };
 
+// What a measurement goes through: at the small sizes, or at the whole ones.
+template <class T>
+std::vector<T> sizes(bool small, std::vector<T> few, std::vector<T> all) {
+  return small ? few : all;
+}
+
 const std::vector<Study>& studies();
 // ValueError with the nearest names.
 const Study& study_of(const std::string& name);

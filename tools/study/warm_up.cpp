@@ -53,8 +53,7 @@ TrainOptions run_options(std::uint64_t seed, bool small, double rate, Index warm
 
 Measurement measure(std::uint64_t seed, bool small) {
   Measurement m;
-  const std::vector<double> rates =
-      small ? std::vector<double>{1e-3} : std::vector<double>{1e-3, 2e-3, 4e-3, 8e-3};
+  const auto rates = sizes<double>(small, {1e-3}, {1e-3, 2e-3, 4e-3, 8e-3});
   double needed_by_post = 0, needed_by_pre = 0;
   std::vector<double> learned(4, 0);
   for (double rate : rates) {
