@@ -8,6 +8,30 @@ import subprocess
 import sys
 
 
+def defaults(verb):
+    """By option: "2; rnn, classifier 1; conv 3", the first kind's value and those that differ."""
+    by_kind = [d for d in verb["defaults"] if not d["task"]]
+    first = by_kind.pop(0)
+    found = {}
+    for d in by_kind or [first]:
+        for name, value in d["values"].items():
+            value = first["values"]["kind"] if name == "kind" else value
+            if value:
+                found.setdefault(name, {}).setdefault(value, []).append(d["kind"])
+    return {name: "; ".join(value if i == 0 else f"{', '.join(kinds)} {value}"
+                            for i, (value, kinds) in enumerate(values.items())) for name, values in found.items()}
+
+
+def recipes(verb):
+    """By kind and task, the options that differ from those of the kind's first task."""
+    usual = {d["kind"]: d["values"] for d in verb["defaults"] if not d["task"]}
+    for d in verb["defaults"]:
+        differ = [f"{name} {value or 'not given'}" for name, value in d["values"].items()
+                  if d["task"] and name not in ("kind", "task") and value != usual[d["kind"]][name]]
+        if differ:
+            yield {"kind": d["kind"], "task": d["task"], "options": ", ".join(differ)}
+
+
 def grouped(options):
     groups = {}
     for o in options:
@@ -287,6 +311,11 @@ def configuration_page(all):
 def main():
     glim, what, *verb = sys.argv[1:]
     all = json.loads(subprocess.run([glim, "describe"], stdout=subprocess.PIPE, check=True).stdout)
+    for v in all["verbs"]:
+        v["recipes"] = list(recipes(v))
+        texts = defaults(v)
+        for o in v["options"]:
+            o["default"] = texts.get(o["name"], "")
     texts = {"man": manual, "bash": bash, "zsh": zsh, "fish": fish, "options": options_page,
              "configuration": configuration_page, "verbs": lambda all: "".join(v["name"] + "\n" for v in all["verbs"])}
     of_verb = {"man": manual_of, "names": lambda all, v: "".join(o["name"] + "\n" for o in named(v))}

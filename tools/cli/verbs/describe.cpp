@@ -1,6 +1,5 @@
 // glim describe: the verbs and their options as JSON, of which tools/cli/describe/describe.py makes manual pages,
 // completions and the pages of options. It is not in the list of verbs.
-#include <fmt/format.h>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -12,66 +11,31 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-const std::vector<std::string>& choices_of(const Command& command, const char* option) {
-  static const std::vector<std::string> none;
+std::vector<std::string> choices_of(const Command& command, const char* option) {
   const Option* o = command.find(option);
-  return o ? o->choices : none;
+  return o ? o->choices : std::vector<std::string>{};
 }
 
-Command adjusted(const CommandMaker& maker, const std::string& kind, const std::string& task) {
+// What the options that belong to the kind are unless given, for this kind of model and task; of a verb that has kinds.
+Json defaults_json(const CommandMaker& maker, const std::string& kind, const std::string& task) {
   Command c = maker();
   if (!kind.empty()) set_option(*c.find("kind"), {kind});
   if (!task.empty()) set_option(*c.find("task"), {task});
   if (c.adjust) c.adjust(c);
-  return c;
-}
-
-// The values of an option that is not given, with the kinds that have each: "2; rnn, classifier 1; conv 3", the first
-// kind's and those that differ.
-using Defaults = std::map<std::string, std::vector<std::pair<std::string, std::string>>>;
-
-void add_default(Defaults& defaults, const Option& o, const std::string& kind) {
-  const std::string value = o.shown_default();
-  if (value.empty()) return;
-  auto& list = defaults[o.name];
-  for (auto& [same, kinds] : list)
-    if (same == value) return void(kinds += ", " + kind);
-  list.emplace_back(value, kind);
-}
-
-std::string default_text(const Defaults& defaults, const std::string& option) {
-  std::string text;
-  if (const auto found = defaults.find(option); found != defaults.end())
-    for (const auto& [value, kinds] : found->second)
-      text += text.empty() ? value : fmt::format("; {} {}", kinds, value);
-  return text;
+  Json values = Json::object();
+  for (const Option& o : c.options)
+    if (c.applies(o)) values[o.name] = o.shown_default();
+  return {{"kind", kind}, {"task", task}, {"values", values}};
 }
 
 Json verb_json(const CommandMaker& maker) {
-  const Command command = adjusted(maker, "", "");
-  Defaults defaults;
-  Json recipes = Json::
-      array();  // by kind and task, the options that differ from those of the kind's first task
-  const auto &kinds = choices_of(command, "kind"), &tasks = choices_of(command, "task");
-  if (kinds.empty())
-    for (const Option& o : command.options) add_default(defaults, o, "");
-  for (const std::string& kind : kinds) {
-    const Command usual = adjusted(maker, kind, "");
-    for (const Option& o : usual.options)
-      if (usual.applies(o))
-        add_default(defaults, o.name == "kind" ? *command.find("kind") : o, kind);
-    for (const std::string& task : tasks) {
-      const Command c = adjusted(maker, kind, task);
-      std::vector<std::string> differ;
-      for (const Option& o : c.options)
-        if (const std::string value = o.shown_default();
-            !o.given && c.applies(o) && value != usual.find(o.name)->shown_default())
-          differ.push_back(o.name + " " + (value.empty() ? "not given" : value));
-      if (!differ.empty())
-        recipes.push_back({{"kind", kind},
-                           {"task", task},
-                           {"options", fmt::format("{}", fmt::join(differ, ", "))}});
-    }
+  Command command = maker();
+  if (command.adjust) command.adjust(command);
+  Json defaults = {defaults_json(maker, "", "")};
+  for (const std::string& kind : choices_of(command, "kind")) {
+    defaults.push_back(defaults_json(maker, kind, ""));
+    for (const std::string& task : choices_of(command, "task"))
+      defaults.push_back(defaults_json(maker, kind, task));
   }
   Json options = Json::array();
   for (const Option& o : command.options)
@@ -87,7 +51,6 @@ Json verb_json(const CommandMaker& maker) {
                          {"argument", o.argument},
                          {"choices", o.choices},
                          {"kinds", o.kinds},
-                         {"default", default_text(defaults, o.name)},
                          {"in_config", o.in_config}});
   return {{"name", command.name},
           {"help", command.help},
@@ -96,7 +59,7 @@ Json verb_json(const CommandMaker& maker) {
           {"config", command.find("config") != nullptr},
           {"help_all", command.has_usual()},
           {"options", options},
-          {"recipes", recipes}};
+          {"defaults", defaults}};
 }
 
 }  // namespace
