@@ -25,16 +25,15 @@ auto of_option(const std::string& option, const std::string& text, std::string_v
 }
 
 // "NAME", "NAME[PART]", "NAME:HEAD".
-NodeChange parsed(std::string option, const std::string& text) {
-  NodeChange c{std::move(option), text, {}, 0.0, {}};
-  c.node = of_option(c.option, text, "", [&] { return split_part(text); });
-  if (c.node.name.empty()) throw ValueError(c.option, "'" + text + "' names no node");
-  return c;
+NodeChange parsed(const std::string& option, const std::string& text) {
+  const NodeName node = of_option(option, text, "", [&] { return split_part(text); });
+  if (node.name.empty()) throw ValueError(option, "'" + text + "' names no node");
+  return {{option, text, node.name}, node.part, 0.0};
 }
 
 // "PATTERN:QUERY,KEY".
 MaskChange parsed_mask(const char* option, const std::string& text, bool keep) {
-  MaskChange c{option, text, {}, {}, {}, keep, false};
+  MaskChange c{{option, text, {}}, {}, {}, keep};
   const auto colon = text.rfind(':'), comma = text.rfind(',');
   bool right = colon != text.npos && comma != text.npos && colon > 0 && colon < comma;
   auto place = [&](std::string_view part) -> std::optional<Index> {
@@ -75,23 +74,16 @@ Tensor with_cells(const MaskChange& c, std::string_view module, const Tensor& ke
 
 // x with the change's part of it multiplied; `path` is where x is.
 Tensor scaled(const NodeChange& c, std::string_view path, const Tensor& x) {
-  return of_option(c.option, c.text, path,
-                   [&] { return with_part_scaled(x, c.node.part, *c.factor); });
+  return of_option(c.option, c.text, path, [&] { return with_part_scaled(x, c.part, *c.factor); });
 }
 
-const std::string& pattern_of(const NodeChange& c) { return c.node.name; }
-template <class Change>
-const std::string& pattern_of(const Change& c) {
-  return c.pattern;
-}
-
-template <class Change>
-void require_all_used(const std::vector<Change>& changes, const std::vector<std::string>& known,
+template <class C>
+void require_all_used(const std::vector<C>& changes, const std::vector<std::string>& known,
                       const char* what) {
   for (const Change& c : changes)
     if (!c.used)
-      throw ValueError(c.option, fmt::format("no {} is named '{}'{}", what, pattern_of(c),
-                                             nearest_names(pattern_of(c), known)));
+      throw ValueError(c.option, fmt::format("no {} is named '{}'{}", what, c.pattern,
+                                             nearest_names(c.pattern, known)));
 }
 
 }  // namespace
@@ -102,10 +94,10 @@ ChangedForward::ChangedForward(const Changes& changes)
     : tape_(*Tape::current()), scale_(changes.scale) {
   for (const std::string& text : changes.remove_heads) {
     heads_.push_back(parsed("--remove-head", text));
-    if (heads_.back().node.part.empty())
+    if (heads_.back().part.empty())
       throw ValueError("--remove-head", "'" + text + "' names no head: write " + text + ":0");
   }
-  for (const std::string& text : changes.remove) removed_.push_back({"--remove", text, false});
+  for (const std::string& text : changes.remove) removed_.push_back({"--remove", text, text});
   for (const std::string& text : changes.mask) masks_.push_back(parsed_mask("--mask", text, false));
   for (const std::string& text : changes.unmask)
     masks_.push_back(parsed_mask("--unmask", text, true));
@@ -135,7 +127,7 @@ Var ChangedForward::on_value(std::string_view path, Var v) {
   if (name != "context") return v;
   attentions_.emplace_back(module);
   for (NodeChange& c : heads_)
-    if (glob_match(c.node.name, module)) {
+    if (glob_match(c.pattern, module)) {
       v = v * Var(scaled(c, module, full(v.shape(), 1, v.dtype())));
       c.used = true;
     }
@@ -150,7 +142,7 @@ Var ChangedForward::on_module_output(std::string_view path, const Var& in, Var o
   for (int n = 1; std::find(parts_.begin(), parts_.end(), name) != parts_.end() || n == 1; ++n)
     name = std::string(path) + std::to_string(n);
   parts_.push_back(name);
-  for (RemovedPart& r : removed_) {
+  for (Change& r : removed_) {
     if (!glob_match(r.pattern, name) && (skip || !glob_match(r.pattern, layer))) continue;
     r.used = true;
     out = norm ? in : out * 0.0;
@@ -172,7 +164,7 @@ ChangedBackward::ChangedBackward(const Changes& changes) {
   for (const std::string& text : changes.zero) changes_.push_back(parsed("--zero", text));
   for (const std::string& text : changes.freeze) {
     changes_.push_back(parsed("--freeze", text));
-    if (!changes_.back().node.part.empty())
+    if (!changes_.back().part.empty())
       throw ValueError("--freeze", "'" + text + "': a whole node is frozen; --zero takes a part");
     changes_.back().factor.reset();
   }
@@ -190,7 +182,7 @@ ChangedBackward::ChangedBackward(const Changes& changes) {
 void ChangedBackward::before_step(const Tape& tape, BackwardWalk& walk) {
   for (NodeChange& c : changes_)
     if (c.nodes.empty())
-      c.nodes = of_option(c.option, c.text, "", [&] { return nodes_named(tape, c.node.name); });
+      c.nodes = of_option(c.option, c.text, "", [&] { return nodes_named(tape, c.pattern); });
   for (int node = walk.next(), before = -1; node >= 0 && node != before; node = walk.next()) {
     before = node;
     for (NodeChange& c : changes_) {

@@ -44,26 +44,23 @@ struct Changes {
   }
 };
 
-// One change of a gradient, or one head that is removed.
-struct NodeChange {
-  std::string option, text;      // as given
-  NodeName node;                 // or module, of a head that is removed
-  std::optional<double> factor;  // none: freeze
-  std::vector<int> nodes;        // those of that name, once there is a tape
+// One change, as given, and what it names: nodes, modules, or parts of a layer.
+struct Change {
+  std::string option, text, pattern;
   bool used = false;
 };
 
-// A part of a layer that is removed.
-struct RemovedPart {
-  std::string option, pattern;
-  bool used = false;
+// Of a gradient; or a head that is removed.
+struct NodeChange : Change {
+  std::string part;
+  std::optional<double> factor = {};  // none: freeze
+  std::vector<int> nodes = {};        // those of that name, once there is a tape
 };
 
 // Cells of a mask that are set; none: every query, every key.
-struct MaskChange {
-  std::string option, text, pattern;
+struct MaskChange : Change {
   std::optional<Index> query, key;
-  bool keep = false, used = false;
+  bool keep = false;
 };
 
 // Changes values of the tape that is open, until the end of the block.
@@ -80,7 +77,7 @@ class ChangedForward : public Observer {
   std::optional<double> scale_;
   std::vector<NodeChange> heads_;
   std::vector<MaskChange> masks_;
-  std::vector<RemovedPart> removed_;
+  std::vector<Change> removed_;                  // parts of layers
   std::vector<std::string> attentions_, parts_;  // seen so far
   Index dk_ = 0;                                 // of the one that computes
   Shape scores_;                                 // the same

@@ -31,7 +31,8 @@ Json defaults_json(const CommandMaker& maker, const std::string& kind, const std
 Json verb_json(const CommandMaker& maker) {
   Command command = maker();
   if (command.adjust) command.adjust(command);
-  Json defaults = {defaults_json(maker, "", "")};
+  Json defaults = Json::array();
+  defaults.push_back(defaults_json(maker, "", ""));
   for (const std::string& kind : choices_of(command, "kind")) {
     defaults.push_back(defaults_json(maker, kind, ""));
     for (const std::string& task : choices_of(command, "task"))
