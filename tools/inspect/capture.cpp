@@ -12,7 +12,7 @@ namespace glim {
 
 Tensor Capture::flow(int from, int to) const {
   Tensor total;
-  for (const CapturedFlow& f : (*this)[from].flows) {
+  for (const Flow& f : (*this)[from].flows) {
     if (f.node == to) total = total.defined() ? add(total, f.gradient) : f.gradient;
   }
   return total;
@@ -77,8 +77,7 @@ Capture capture(Example& example) {
     node.gradient = step.dy;
     node.gradient_norm = statistics(step.dy).norm;
     c.walk.push_back(step.node);
-    for (Flow& flow : step.flows)
-      node.flows.push_back({flow.input, flow.node, std::move(flow.gradient)});
+    node.flows = std::move(step.flows);
   }
   changed.require_used();
   example.model().zero_grad();

@@ -15,12 +15,6 @@
 
 namespace glim {
 
-struct CapturedFlow {
-  std::size_t input = 0;  // of the op
-  int node = -1;
-  Tensor gradient;
-};
-
 struct CapturedNode {
   int number = 0;
   std::string name;   // its path; "PATH#NUMBER" where several nodes have this path
@@ -35,7 +29,7 @@ struct CapturedNode {
   Tensor keep;             // of an attention's softmax: keep_of()
   double gradient_norm = 0;
   int turn = -1;  // in backward, from 0
-  std::vector<CapturedFlow> flows;
+  std::vector<Flow> flows;
 };
 
 struct Capture {

@@ -56,7 +56,7 @@ Json to_json(const AttentionView& v, TensorWriter write) {
 
 Json node_statistics(const CapturedNode& n) {
   Json flows = Json::array();
-  for (const CapturedFlow& f : n.flows)
+  for (const Flow& f : n.flows)
     flows.push_back(
         {{"input", f.input}, {"node", f.node}, {"statistics", to_json(statistics(f.gradient))}});
   return {{"value", to_json(statistics(n.value))},
