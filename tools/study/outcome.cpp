@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/common/utf8.hpp"
-#include "tools/render/drawing.hpp"
 #include "tools/study/statistics.hpp"
 #include "tools/study/study.hpp"
 
@@ -81,7 +80,7 @@ std::string plot_table(const StudyResult& r, const Plot& plot) {
   for (const SeriesOfSeeds* s : of) rows[0].push_back(s->name);
   for (std::size_t k = 0; k < of.front()->x.size(); ++k) {
     rows.push_back({number(of.front()->x[k])});
-    for (const SeriesOfSeeds* s : of) rows.back().push_back(number(s->mean[k]));
+    for (const SeriesOfSeeds* s : of) rows.back().push_back(number(s->y[k]));
   }
   return fmt::format("\n  {}{}\n", plot.y_label, r.seeds.size() > 1 ? ", mean of the seeds" : "") +
          table(rows);
@@ -93,18 +92,8 @@ Chart chart_of(const StudyResult& r, const Plot& plot) {
   Chart chart{title, plot.x_label, plot.y_label, plot.log_x, plot.log_y, {}};
   for (const SeriesOfSeeds& s : r.series) {
     if (s.plot != plot.id) continue;
-    Series line{s.name,
-                s.x,
-                s.mean,
-                {},
-                {},
-                s.style != CurveStyle::Points,
-                s.style != CurveStyle::Reference};
-    if (s.low != s.high) {
-      line.low = s.low;
-      line.high = s.high;
-    }
-    chart.series.push_back(line);
+    chart.series.push_back(s);
+    if (s.low == s.high) chart.series.back().low = chart.series.back().high = {};
   }
   return chart;
 }
@@ -188,7 +177,7 @@ std::string to_json(const StudyResult& r) {
       if (q.plot != p.id) continue;
       series.push_back({{"name", q.name},
                         {"x", q.x},
-                        {"mean", q.mean},
+                        {"mean", q.y},
                         {"low", q.low},
                         {"high", q.high},
                         {"by_seed", Json::array()}});

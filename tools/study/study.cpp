@@ -23,7 +23,9 @@ namespace {
 std::vector<SeriesOfSeeds> join(const std::vector<Measurement>& measurements, const Study& study) {
   std::vector<SeriesOfSeeds> all;
   for (const Curve& c : measurements.front().curves)
-    all.push_back({c.plot, c.name, c.x, {}, {}, {}, c.style});
+    all.push_back(
+        {{c.name, c.x, {}, {}, {}, c.style != CurveStyle::Points, c.style != CurveStyle::Reference},
+         c.plot});
   auto scatter = [&](const std::string& id) {
     return std::any_of(study.plots.begin(), study.plots.end(),
                        [&](const Plot& p) { return p.id == id && p.scatter; });
@@ -31,7 +33,7 @@ std::vector<SeriesOfSeeds> join(const std::vector<Measurement>& measurements, co
   for (std::size_t i = 0; i < all.size(); ++i) {
     SeriesOfSeeds& s = all[i];
     if (scatter(s.plot)) {
-      s.mean = s.low = s.high = measurements.front().curves[i].y;
+      s.y = s.low = s.high = measurements.front().curves[i].y;
       continue;
     }
     for (const Measurement& m : measurements)
@@ -45,7 +47,7 @@ std::vector<SeriesOfSeeds> join(const std::vector<Measurement>& measurements, co
         low = std::min(low, y);
         high = std::max(high, y);
       }
-      s.mean.push_back(sum / static_cast<double>(measurements.size()));
+      s.y.push_back(sum / static_cast<double>(measurements.size()));
       s.low.push_back(low);
       s.high.push_back(high);
     }

@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/render/drawing.hpp"
 #include "tools/render/save_picture.hpp"
 #include "tools/train/processes.hpp"
 
@@ -92,10 +93,9 @@ struct StudyOptions {
   std::function<void(std::uint64_t seed)> starting = {};  // each seed, if given
 };
 
-struct SeriesOfSeeds {
-  std::string plot, name;
-  std::vector<double> x, mean, low, high;  // over the seeds
-  CurveStyle style = CurveStyle::Line;
+// A curve over the seeds: y is their mean, with the least and the largest.
+struct SeriesOfSeeds : Series {
+  std::string plot;
 };
 
 struct StudyResult {

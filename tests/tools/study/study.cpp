@@ -242,7 +242,7 @@ TEST_CASE("a claim holds where every criterion that decides does, for each seed"
   CHECK_FALSE(three.holds());
   CHECK(three.holds(1));
   CHECK_FALSE(three.holds(2));
-  CHECK(three.series.at(0).mean == std::vector<double>{2, 20});
+  CHECK(three.series.at(0).y == std::vector<double>{2, 20});
   CHECK(three.series.at(0).low == std::vector<double>{1, 10});
   CHECK(three.series.at(0).high == std::vector<double>{3, 30});
   CHECK(to_text(three).find("does not hold as stated (seed 3)") != std::string::npos);
@@ -310,7 +310,7 @@ TEST_CASE("each study runs at small sizes, and its text and JSON agree", "[study
       std::snprintf(shown, sizeof shown, "%.4g", value.get<double>());
       CHECK(text.find(shown) != std::string::npos);
     }
-    for (const SeriesOfSeeds& s : r.series) CHECK(s.x.size() == s.mean.size());
+    for (const SeriesOfSeeds& s : r.series) CHECK(s.x.size() == s.y.size());
     std::vector<Picture> drawn = pictures(r);
     CHECK(drawn.size() == r.study->plots.size());
     for (const Picture& p : drawn) CHECK(p.svg().find("<svg") != std::string::npos);
