@@ -33,23 +33,14 @@ NodeChange parsed(const std::string& option, const std::string& text) {
 
 // "PATTERN:QUERY,KEY".
 MaskChange parsed_mask(const char* option, const std::string& text, bool keep) {
-  MaskChange c{{option, text, {}}, {}, {}, keep};
-  const auto colon = text.rfind(':'), comma = text.rfind(',');
-  bool right = colon != text.npos && comma != text.npos && colon > 0 && colon < comma;
-  auto place = [&](std::string_view part) -> std::optional<Index> {
-    auto n = number_in<Index>(part);
-    right = right && (part == "*" || (n && *n >= 0));
-    return n;
-  };
-  if (right) {
-    c.pattern = text.substr(0, colon);
-    c.query = place(std::string_view(text).substr(colon + 1, comma - colon - 1));
-    c.key = place(std::string_view(text).substr(comma + 1));
-  }
-  if (!right)
+  const auto colon = text.rfind(':');
+  const auto cell = colon == text.npos || colon == 0
+                        ? std::nullopt
+                        : places_in(std::string_view(text).substr(colon + 1));
+  if (!cell || cell->size() != 2)
     throw ValueError(
         option, "'" + text + "' is not of the form MODULE:QUERY,KEY, with numbers from 0 on or *");
-  return c;
+  return {{option, text, text.substr(0, colon)}, cell->at(0), cell->at(1), keep};
 }
 
 // keep, or a mask of nothing, with the cells of c set.

@@ -127,6 +127,18 @@ Tensor part_of(const Tensor& x, const std::string& part) {
   return y;
 }
 
+std::optional<std::vector<std::optional<Index>>> places_in(std::string_view text) {
+  std::vector<std::optional<Index>> places;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string_view place = text.substr(begin, end - begin);
+    places.push_back(number_in<Index>(place));
+    if (place != "*" && places.back().value_or(-1) < 0) return {};
+    begin = end + 1;
+  }
+  return places;
+}
+
 void require_factor(double factor, DType dtype) {
   const double rounded = dtype == DType::Float32 ? static_cast<float>(factor) : factor;
   if (std::isinf(rounded) || (rounded == 0 && factor != 0))

@@ -8,6 +8,7 @@
 // range, [:,0] all of an axis; or :2, head 2 of attention, whose tensors are (batch, head, query, key or feature).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,8 @@ struct NodeName {
 NodeName split_part(const std::string& text);
 // The part as a view. ValueError for what is no number or range, or has no heads; IndexError outside the extents.
 Tensor part_of(const Tensor& x, const std::string& part);
+// "2,*": whole numbers from 0 on, none for *. Nothing for another text.
+std::optional<std::vector<std::optional<Index>>> places_in(std::string_view text);
 // ValueError for a factor that the dtype makes 0 or infinite.
 void require_factor(double factor, DType dtype);
 // x with the part multiplied; a factor of 0 gives zeros, whatever was there.

@@ -1,7 +1,6 @@
 // An image and its class, of a vit. The image is a leaf of the tape, "image" (1, C, H, W), pixels in [0, 1]: so its
 // pixels have gradients. "3,4=0.5" paints one before. A fresh vit has the size of the image and the classes 0 to 9.
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 #include <optional>
 
@@ -94,33 +93,16 @@ LoadedVit fresh_vit(const TrainOptions& o, const ImageSet& images) {
 
 // "ROW,COLUMN=VALUE" or "CHANNEL,ROW,COLUMN=VALUE" into image (1, C, H, W).
 void paint(const Tensor& image, const std::string& text) {
-  std::vector<std::optional<Index>> at;  // none: *
-  double value = 0;
-  const char *p = text.data(), *end = p + text.size();
-  bool right = true;
-  for (char after = ','; right && after == ',';) {
-    Index i = 0;
-    if (p != end && *p == '*') {
-      at.emplace_back();
-      ++p;
-    } else {
-      auto [stop, error] = std::from_chars(p, end, i);
-      right = error == std::errc() && i >= 0;
-      at.emplace_back(i);
-      p = stop;
-    }
-    right = right && p != end && (*p == ',' || *p == '=');
-    if (right) after = *p++;
-  }
-  if (right) {
-    auto [stop, error] = std::from_chars(p, end, value);
-    right = error == std::errc() && stop == end && value >= 0 && value <= 1;
-  }
-  if (!right || at.size() < 2 || at.size() > 3)
+  const std::size_t equals = text.find('=');
+  const auto places = places_in(std::string_view(text).substr(0, equals));
+  const double value =
+      number_in<double>(equals == text.npos ? "" : text.substr(equals + 1)).value_or(-1);
+  if (!places || places->size() < 2 || places->size() > 3 || !(value >= 0 && value <= 1))
     throw ValueError("--paint", "'" + text +
                                     "' is not of the form ROW,COLUMN=VALUE or "
                                     "CHANNEL,ROW,COLUMN=VALUE, with numbers from 0 on or *, and a "
                                     "value from 0 to 1");
+  auto at = *places;
   if (at.size() == 2) at.insert(at.begin(), std::nullopt);
   const char* names[] = {"channels", "rows", "columns"};
   Tensor part = image;
