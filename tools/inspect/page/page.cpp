@@ -9,7 +9,7 @@
 
 namespace glim {
 
-extern const std::string_view kD3Script, kPageScript, kPageStyle;
+extern const std::string_view kD3Script, kPageFrame, kPageScript, kPageStyle;
 
 namespace {
 
@@ -28,38 +28,22 @@ std::string palette_script() {
 }  // namespace
 
 std::string html_page(const PageParts& parts) {
-  std::string page =
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
-      "'unsafe-inline'; script-src 'unsafe-inline'";
-  if (parts.webassembly) page += " 'wasm-unsafe-eval'";
-  page +=
-      "; img-src data: blob:\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<link rel=\"icon\" href=\"data:,\">\n";
-  page += "<title>" + xml_escaped(parts.title) + "</title>\n<style>\n";
-  page += kPageStyle;
-  for (std::string_view style : parts.styles) page += style;
-  page += "</style>\n</head>\n<body>\n<main>\n" + parts.body + "\n</main>\n";
-  page += "<script type=\"application/json\" id=\"data\">";
   // Within a script element only "<" can end it: JSON may write it as an escape.
-  for (char c : parts.data) {
-    if (c == '<')
-      page += "\\u003c";
-    else
-      page += c;
-  }
-  page += "</script>\n";
-  auto script = [&](std::string_view text) {
-    page += "<script>\n";
-    page += text;
-    page += "</script>\n";
+  std::string styles(kPageStyle), data, scripts;
+  for (std::string_view style : parts.styles) styles += style;
+  for (char c : parts.data) c == '<' ? data += "\\u003c" : data += c;
+  auto add = [&](std::string_view text) {
+    scripts.append("<script>\n").append(text).append("</script>\n");
   };
-  script(kD3Script);
-  script(palette_script());
-  script(kPageScript);
-  for (std::string_view text : parts.scripts) script(text);
-  page += "</body>\n</html>\n";
+  add(kD3Script);
+  add(palette_script());
+  add(kPageScript);
+  for (std::string_view text : parts.scripts) add(text);
+  const std::string page = fmt::format(
+      fmt::runtime(kPageFrame),
+      fmt::arg("webassembly", parts.webassembly ? " 'wasm-unsafe-eval'" : ""),
+      fmt::arg("title", xml_escaped(parts.title)), fmt::arg("styles", styles),
+      fmt::arg("body", parts.body), fmt::arg("data", data), fmt::arg("scripts", scripts));
   if (parts.most_bytes > 0 && page.size() > parts.most_bytes)
     throw ValueError("page",
                      fmt::format("the page would have {:.1f} MB, more than the {:.1f} MB "
