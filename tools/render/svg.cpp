@@ -13,30 +13,17 @@ constexpr const char* kFonts = "'DejaVu Sans', 'Noto Sans CJK SC', sans-serif";
 }  // namespace
 
 std::string xml_escaped(std::string_view text) {
+  constexpr std::string_view kSpecial = "&<>\"'";
+  constexpr std::string_view kEntities[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
   std::string out;
   for (const CodePoint& c : code_points(text)) {
     std::uint32_t v = c.value;
     bool forbidden = (v < 0x20 && v != '\t' && v != '\n' && v != '\r') || v == 0xfffe ||
                      v == 0xffff || (v >= 0xd800 && v < 0xe000);
-    switch (v) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        append_utf8(out, forbidden ? 0xfffd : v);
-    }
+    if (const auto at = kSpecial.find(static_cast<char>(v)); v < 0x80 && at != kSpecial.npos)
+      out += kEntities[at];
+    else
+      append_utf8(out, forbidden ? 0xfffd : v);
   }
   return out;
 }

@@ -12,12 +12,6 @@
 namespace glim {
 namespace {
 
-std::string spaced(const std::vector<std::string>& tokens) {
-  std::string text;
-  for (const std::string& t : tokens) text += (text.empty() ? "" : " ") + t;
-  return text;
-}
-
 void run_step(const ExampleOptions& options) {
   const auto made = make_example(options);
   Example& example = *made;
@@ -30,8 +24,8 @@ void run_step(const ExampleOptions& options) {
   const bool one_text = example.source.empty();
   print(fmt::format("{}\n  {}: {}\n  target: {}\n  loss {:.6g}, {} nodes; `help` lists commands\n",
                     example.heading(), one_text ? "text" : "source",
-                    spaced(one_text ? example.target_in : example.source),
-                    spaced(example.target_out), loss, session.size()));
+                    fmt::join(one_text ? example.target_in : example.source, " "),
+                    fmt::join(example.target_out, " "), loss, session.size()));
   bool terminal = is_terminal(0) && is_terminal(1);
   step::Debugger debugger(
       session,

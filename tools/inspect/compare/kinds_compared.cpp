@@ -40,11 +40,7 @@ std::vector<std::string> for_bleu(std::vector<std::string> lines, const Tokenize
   const auto* t = dynamic_cast<const VocabularyTokenizer*>(&target);
   if (!t || t->kind() == "word") return lines;
   options.tokenizer = BleuTokenizer::none;
-  for (std::string& line : lines) {
-    std::string spaced;
-    for (const std::string& token : t->tokens(line)) spaced += (spaced.empty() ? "" : " ") + token;
-    line = spaced;
-  }
+  for (std::string& line : lines) line = fmt::format("{}", fmt::join(t->tokens(line), " "));
   return lines;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fmt/format.h>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -194,9 +195,8 @@ void require_run(const std::string& folder) {
   std::vector<std::string> within = recorded_folders(path);
   if (within.empty())
     throw FileError(folder, "holds no recording: glim train --record --out FOLDER makes one");
-  std::string names;
-  for (const std::string& name : within) names += (names.empty() ? "" : ", ") + name;
-  throw FileError(folder, "is not a run but holds some: name one of " + names);
+  throw FileError(
+      folder, fmt::format("is not a run but holds some: name one of {}", fmt::join(within, ", ")));
 }
 
 const Track* Recording::track(const std::string& quantity) const {
