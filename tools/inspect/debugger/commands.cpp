@@ -208,16 +208,6 @@ void Debugger::print_tensor(const Words& words) {
   }
 }
 
-void Debugger::each(const Words& words, std::string (*text)(const Session&, int)) {
-  for (int i : nodes(words, 1)) print_(text(session_, i));
-}
-
-void Debugger::stats(const Words& words) { each(words, stats_text); }
-void Debugger::formula(const Words& words) { each(words, formula_text); }
-void Debugger::saved(const Words& words) { each(words, saved_text); }
-void Debugger::where(const Words& words) { each(words, where_text); }
-void Debugger::graph(const Words& words) { each(words, graph_text); }
-
 void Debugger::list(const Words& words) {
   int at = words.size() > 1 ? nodes(words, 1)[0] : std::max(selected_, 0);
   print_(list_text(session_, at));

@@ -47,13 +47,13 @@ const std::vector<Debugger::Command>& Debugger::commands() {
       {"delete", "", "delete [N]", "remove breakpoint N, or all", &Debugger::remove_break, 1},
       {"print", "p", "print [d] [NAME][PART]", "a value, or with d its gradient, or a part of it",
        &Debugger::print_tensor},
-      {"stats", "", "stats [NAME]", "norm, minimum, maximum, mean and share of zeros",
-       &Debugger::stats, 1},
-      {"formula", "f", "formula [NAME]", "the op's equation and those of its gradients",
-       &Debugger::formula, 1},
-      {"saved", "", "saved [NAME]", "what the op saved for backward", &Debugger::saved, 1},
+      {"stats", "", "stats [NAME]", "norm, minimum, maximum, mean and share of zeros", nullptr, 1,
+       stats_text},
+      {"formula", "f", "formula [NAME]", "the op's equation and those of its gradients", nullptr, 1,
+       formula_text},
+      {"saved", "", "saved [NAME]", "what the op saved for backward", nullptr, 1, saved_text},
       {"where", "w", "where [NAME]", "module, line of the forward pass, and how far the pass is",
-       &Debugger::where, 1},
+       nullptr, 1, where_text},
       {"set", "", "set NAME[PART] zero|freeze|scale C",
        "change a gradient when the pass reaches it: zero sends zeros on, freeze sends nothing on",
        &Debugger::set},
@@ -67,7 +67,7 @@ const std::vector<Debugger::Command>& Debugger::commands() {
       {"list", "l", "list [NAME]",
        "the nodes around it in the order of the pass, and the rule of its op", &Debugger::list, 1},
       {"graph", "g", "graph [NAME]", "its readers and inputs, and what flowed along each edge",
-       &Debugger::graph, 1},
+       nullptr, 1, graph_text},
       {"why", "", "why [NAME] [FILE.svg|FILE.png]",
        "the gradient as a sum over the ways it came: skips, value, query and key by head, "
        "feed-forward",
@@ -119,7 +119,10 @@ bool Debugger::run(const std::string& line) {
   const Command& c = command(words[0]);
   words[0] = c.name;
   at_most(words, c.most);
-  (this->*c.run)(words);
+  if (c.text)
+    for (int i : nodes(words, 1)) print_(c.text(session_, i));
+  else
+    (this->*c.run)(words);
   return !leaving_;
 }
 

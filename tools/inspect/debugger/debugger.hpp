@@ -31,8 +31,9 @@ class Debugger {
   using Words = std::vector<std::string>;
   struct Command {
     const char *name, *alias, *usage, *summary;
-    void (Debugger::*run)(const Words&);
-    std::size_t most = kLongestLine;  // words behind the name; else the command counts them
+    void (Debugger::*run)(const Words&);  // or the text that it prints of each node:
+    std::size_t most = kLongestLine;      // words behind the name; else the command counts them
+    std::string (*text)(const Session&, int) = nullptr;
   };
   static const std::vector<Command>& commands();
   const Command& command(const std::string& word) const;
@@ -44,16 +45,11 @@ class Debugger {
   void set_break(const Words& words);
   void remove_break(const Words& words);
   void print_tensor(const Words& words);
-  void stats(const Words& words);
-  void formula(const Words& words);
-  void saved(const Words& words);
-  void where(const Words& words);
   void set(const Words& words);
   void up(const Words& words);
   void down(const Words& words);
   void diff(const Words& words);
   void list(const Words& words);
-  void graph(const Words& words);
   void why(const Words& words);
   void info(const Words& words);
   void write_out(const Words& words);
@@ -73,7 +69,6 @@ class Debugger {
   std::vector<int> nodes(const Words& words, std::size_t at, std::size_t most = 12) const;
   // nodes_named(); "." and "" are the node that is looked at.
   std::vector<int> nodes_of(const std::string& name) const;
-  void each(const Words& words, std::string (*text)(const Session&, int));
   struct Breakpoint {
     int id;
     std::string name;  // as given
