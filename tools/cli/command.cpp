@@ -30,67 +30,31 @@ std::string set_number(const Option& o, T& field, const std::string& text) {
   return {};
 }
 
-struct Setter {
-  const Option& option;
-  const std::vector<std::string>& values;
-
-  std::string operator()(bool* field) const {
-    const std::string& v = values.back();
-    bool on = v == "true" || v == "1" || v == "on" || v == "yes";
-    if (!on && v != "false" && v != "0" && v != "off" && v != "no")
-      return fmt::format("'{}' is neither true nor false", v);
-    *field = on;
-    return {};
-  }
-  std::string operator()(std::string* field) const {
-    *field = values.back();
-    return {};
-  }
-  std::string operator()(std::vector<std::string>* field) const {
-    *field = values;
-    return {};
-  }
-  std::string operator()(std::optional<double>* field) const {
-    return set_number(option, field->emplace(), values.back());
-  }
-  template <class T>
-  std::string operator()(T* field) const {
-    return set_number(option, *field, values.back());
-  }
-};
-
-struct Printer {
-  std::string operator()(const bool*) const { return {}; }
-  std::string operator()(const std::string* field) const {
-    bool plain = std::all_of(field->begin(), field->end(), [](char c) { return c > ' '; });
-    return plain ? *field : std::string();
-  }
-  std::string operator()(const std::vector<std::string>*) const { return {}; }
-  std::string operator()(const std::optional<double>* field) const {
-    return *field ? (*this)(&**field) : "";
-  }
-  std::string operator()(const double* field) const { return fmt::format("{:.6g}", *field); }
-  template <class T>
-  std::string operator()(const T* field) const {
-    return fmt::format("{}", *field);
-  }
-};
-
 // A text of TOML is written as one of JSON.
 std::string quoted(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-struct TomlShower : Printer {
-  using Printer::operator();
-  std::string operator()(const bool* field) const { return *field ? "true" : "false"; }
-  std::string operator()(const std::string* field) const { return quoted(*field); }
-  std::string operator()(const std::vector<std::string>* field) const {
-    std::vector<std::string> list;
-    for (const std::string& v : *field) list.push_back(quoted(v));
-    return fmt::format("[{}]", fmt::join(list, ", "));
-  }
-};
+// A field's value as the help shows it, or as a configuration has it.
+std::string value_text(const Field& any, bool toml) {
+  auto text = [&]<class T>(const T* field) -> std::string {
+    if constexpr (std::is_same_v<T, bool>) {
+      return !toml ? "" : *field ? "true" : "false";
+    } else if constexpr (std::is_same_v<T, std::string>) {
+      if (toml) return quoted(*field);
+      return std::ranges::all_of(*field, [](char c) { return c > ' '; }) ? *field : "";
+    } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+      std::vector<std::string> list;
+      for (const std::string& v : *field) list.push_back(quoted(v));
+      return toml ? fmt::format("[{}]", fmt::join(list, ", ")) : "";
+    } else if constexpr (std::is_same_v<T, std::optional<double>>) {
+      return *field ? fmt::format("{:.6g}", **field) : "";
+    } else {
+      return fmt::format(std::is_same_v<T, double> ? "{:.6g}" : "{}", *field);
+    }
+  };
+  return std::visit(text, any);
+}
 
 template <class Options>
 auto find_option(Options& options, std::string_view name) -> decltype(&options[0]) {
@@ -160,7 +124,7 @@ std::string Option::placeholder() const {
 }
 
 std::string Option::shown_default() const {
-  return default_text ? *default_text : std::visit(Printer{}, field);
+  return default_text ? *default_text : value_text(field, false);
 }
 
 std::string Option::full_help() const {
@@ -180,11 +144,28 @@ std::string set_option(Option& option, const std::vector<std::string>& values) {
       if (std::find(option.choices.begin(), option.choices.end(), v) == option.choices.end())
         return fmt::format("'{}' is not one of {}{}", v, fmt::join(option.choices, ", "),
                            did_you_mean(v, option.choices));
-  std::string problem = std::visit(Setter{option, values}, option.field);
+  const std::string& last = values.back();
+  auto set = [&]<class T>(T* field) -> std::string {
+    if constexpr (std::is_same_v<T, bool>) {
+      *field = last == "true" || last == "1" || last == "on" || last == "yes";
+      if (!*field && last != "false" && last != "0" && last != "off" && last != "no")
+        return fmt::format("'{}' is neither true nor false", last);
+    } else if constexpr (std::is_same_v<T, std::string>) {
+      *field = last;
+    } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+      *field = values;
+    } else if constexpr (std::is_same_v<T, std::optional<double>>) {
+      return set_number(option, field->emplace(), last);
+    } else {
+      return set_number(option, *field, last);
+    }
+    return {};
+  };
+  std::string problem = std::visit(set, option.field);
   if (problem.empty()) option.given = true;
   return problem;
 }
 
-std::string toml_value(const Option& option) { return std::visit(TomlShower{}, option.field); }
+std::string toml_value(const Option& option) { return value_text(option.field, true); }
 
 }  // namespace glim
