@@ -60,15 +60,15 @@ class Beside {
   detail::Origin origin_;
 };
 
-Comparison compare(const Beside& f, const Tensor& gradient, Index most,
-                   const detail::Tolerance& tolerance, const std::function<bool()>& stop) {
-  Comparison d;
+GradcheckEntry compare(const Beside& f, const Tensor& gradient, Index most,
+                       const detail::Tolerance& tolerance, const std::function<bool()>& stop) {
+  GradcheckEntry d;
+  d.shape = gradient.shape();
   auto sent = elements(gradient);
-  d.elements = static_cast<Index>(sent.size());
-  d.compared = std::min(most, d.elements);
-  for (Index c = 0; c < d.compared; ++c) {
+  d.checked = std::min(most, gradient.numel());
+  for (Index c = 0; c < d.checked; ++c) {
     if (stop && stop()) throw StateError("diff", "interrupted");
-    Index e = c * d.elements / d.compared;
+    Index e = c * gradient.numel() / d.checked;
     double analytic = sent[static_cast<std::size_t>(e)];
     detail::Line line = f.line(e);
     const detail::Verdict v = detail::compare(analytic, line, 0, tolerance, false);
@@ -76,16 +76,13 @@ Comparison compare(const Beside& f, const Tensor& gradient, Index most,
       ++d.undecidable;
       continue;
     }
-    const bool wrong = v.kind == detail::Verdict::Wrong;
+    d.failed += v.kind == detail::Verdict::Wrong;
     const double excess = tolerance.excess(analytic, v.numeric);
-    const bool first = c == d.undecidable;  // of those that could be decided
-    d.wrong += wrong;
-    if (!first && excess <= d.excess) continue;
+    if (excess <= d.excess) continue;
     d.excess = excess;
-    d.worst = std::abs(analytic - v.numeric);
-    d.at = detail::unravel(gradient.shape(), e);
+    d.index = detail::unravel(gradient.shape(), e);
     d.analytic = analytic;
-    d.quotient = v.numeric;
+    d.numeric = v.numeric;
   }
   return d;
 }
@@ -200,27 +197,28 @@ void compare_op(Session& session, int node, Index most, const std::function<bool
   detail::Tolerance tolerance{exact ? 1e-7 : 1e-5, exact ? 1e-5 : 1e-3};
   if (!found.in_float64) tolerance = {2e-3, 1e-2};
   tolerance.atol *= unit;
-  for (const Flow& flow : step.flows)
-    found.inputs.push_back({compare(Beside(operands[flow.input].value(), result), flow.gradient,
-                                    most, tolerance, stop),
-                            flow.input, flow.node});
+  for (const Flow& flow : step.flows) {
+    found.inputs.push_back(compare(Beside(operands[flow.input].value(), result), flow.gradient,
+                                   most, tolerance, stop));
+    found.inputs.back().input = flow.input;
+  }
 }
 
-std::string comparison_text(const Comparison& c, const char* name) {
-  std::string text = fmt::format("{} of {} elements", c.compared, c.elements);
+std::string comparison_text(const GradcheckEntry& c, const char* name) {
+  std::string text = fmt::format("{} of {} elements", c.checked, numel_of(c.shape));
   if (c.undecidable) text += fmt::format(", {} undecidable", c.undecidable);
-  if (c.compared == c.undecidable) return text + "\n";
-  text += c.wrong ? fmt::format(": WRONG at {} of them\n", c.wrong) : ": agrees\n";
-  return text + fmt::format("    worst at {}: {} {:.6g}, difference {:.6g}\n", to_string(c.at),
-                            name, c.analytic, c.quotient);
+  if (c.checked == c.undecidable) return text + "\n";
+  text += c.failed ? fmt::format(": WRONG at {} of them\n", c.failed) : ": agrees\n";
+  return text + fmt::format("    worst at {}: {} {:.6g}, difference {:.6g}\n", to_string(c.index),
+                            name, c.analytic, c.numeric);
 }
 
 }  // namespace
 
 bool Difference::agrees() const {
-  return (!gradient || gradient->wrong == 0) &&
+  return (!gradient || gradient->failed == 0) &&
          std::all_of(inputs.begin(), inputs.end(),
-                     [](const InputDifference& d) { return d.wrong == 0; });
+                     [](const GradcheckEntry& d) { return d.failed == 0; });
 }
 
 Difference difference(Session& session, int node, Index most, const std::function<bool()>& stop) {
@@ -252,9 +250,9 @@ std::string to_text(const Session& session, int node, const Difference& d) {
                       d.own_gradient ? "the gradient that it got"
                                      : "a random gradient (its own is incomplete or zero)",
                       d.inputs.empty() ? ": it sends nothing" : "");
-  for (const InputDifference& i : d.inputs)
-    text += fmt::format("  d{} to #{} {}, {}", input_name(n.name, i.input), i.node,
-                        session.tape().path(i.node), comparison_text(i, "sent"));
+  for (const GradcheckEntry& i : d.inputs)
+    text += fmt::format("  d{} to #{} {}, {}", input_name(n.name, i.input), n.inputs[i.input],
+                        session.tape().path(n.inputs[i.input]), comparison_text(i, "sent"));
   return text;
 }
 

@@ -22,29 +22,17 @@
 #include <string>
 #include <vector>
 
+#include "autograd/gradcheck/gradcheck.hpp"
 #include "tools/inspect/debugger/session.hpp"
 
 namespace glim::step {
 
-struct Comparison {
-  Index elements = 0, compared = 0, wrong = 0, undecidable = 0;
-  double worst = 0;  // |analytic - quotient|, where it was largest in units of its tolerance
-  double excess = 0;
-  Shape at;
-  double analytic = 0, quotient = 0;
-};
-
-struct InputDifference : Comparison {
-  std::size_t input = 0;
-  int node = -1;
-};
-
 struct Difference {
-  std::optional<Comparison> gradient;  // of the value, against L
-  std::string gradient_note;           // why not
-  bool own_gradient = true;            // else random
+  std::optional<GradcheckEntry> gradient;  // of the value, against L
+  std::string gradient_note;               // why not
+  bool own_gradient = true;                // else random
   bool in_float64 = true;
-  std::vector<InputDifference> inputs;  // what the op sends; none for a leaf
+  std::vector<GradcheckEntry> inputs;  // what the op sends; none for a leaf
   bool agrees() const;
 };
 

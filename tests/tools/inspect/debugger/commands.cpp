@@ -294,9 +294,9 @@ TEST_CASE("every node agrees with differences: its gradient with the loss's, its
     CHECK(found.agrees());
     CHECK(found.in_float64);
     REQUIRE(found.gradient);
-    gradients += found.gradient->compared - found.gradient->undecidable;
+    gradients += found.gradient->checked - found.gradient->undecidable;
     leaves += d.session.node(i).leaf != nullptr;
-    for (const InputDifference& k : found.inputs) compared += k.compared - k.undecidable;
+    for (const GradcheckEntry& k : found.inputs) compared += k.checked - k.undecidable;
     inputs += static_cast<Index>(found.inputs.size());
   }
   CHECK(leaves > 60);
@@ -344,21 +344,21 @@ TEST_CASE("diff finds a planted wrong gradient, and says where it is worst") {
   Difference d = difference(session, wrong);
   CHECK(d.own_gradient);
   REQUIRE(d.inputs.size() == 1);
-  CHECK(d.inputs[0].wrong == 3);
+  CHECK(d.inputs[0].failed == 3);
   // At -1: y (1 - y) against y (1 - y²).
-  CHECK(d.inputs[0].at == Shape{1});
+  CHECK(d.inputs[0].index == Shape{1});
   double y = std::tanh(-1.0);
   CHECK(std::abs(d.inputs[0].analytic - 2 * y * (1 - y)) < 1e-5);
-  CHECK(std::abs(d.inputs[0].quotient - 2 * y * (1 - y * y)) < 1e-5);
+  CHECK(std::abs(d.inputs[0].numeric - 2 * y * (1 - y * y)) < 1e-5);
   // The gradient that comes in is right; what is below has got a wrong one, by right ops.
   REQUIRE(d.gradient);
-  CHECK(d.gradient->wrong == 0);
+  CHECK(d.gradient->failed == 0);
   session.advance();
   Difference below = difference(session, wrong - 1);
   REQUIRE(below.gradient);
-  CHECK(below.gradient->wrong == 3);
+  CHECK(below.gradient->failed == 3);
   REQUIRE(below.inputs.size() == 1);
-  CHECK(below.inputs[0].wrong == 0);
+  CHECK(below.inputs[0].failed == 0);
 }
 
 TEST_CASE("diff calls a kink undecidable, and compares no more than asked for") {
@@ -371,7 +371,7 @@ TEST_CASE("diff calls a kink undecidable, and compares no more than asked for") 
   CHECK(d.inputs[0].undecidable == 2);
   CHECK(d.agrees());
   CHECK(contains(to_text(session, relu_node, d), "2 undecidable"));
-  CHECK(difference(session, relu_node, 2).inputs[0].compared == 2);
+  CHECK(difference(session, relu_node, 2).inputs[0].checked == 2);
   CHECK_THROWS_AS(difference(session, 0), StateError);
   while (session.current() >= 0) session.advance();
   CHECK(difference(session, 0).gradient->undecidable == 2);
