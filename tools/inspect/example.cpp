@@ -104,7 +104,7 @@ std::vector<std::string> shown_tokens(const Tokenizer& tokenizer, const std::str
     tokens = words->tokens(line);
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (i >= tokens.size()) tokens.push_back(tokenizer.piece(ids[i]));
-    if (ids[i] == kUnk) tokens[i] += " (unknown)";
+    if (ids[i] == kUnk) tokens[i] += kUnknownMark;
   }
   return tokens;
 }

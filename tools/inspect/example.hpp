@@ -95,6 +95,7 @@ std::string inspected_kinds();  // "transformer, rnn, ..."
 // Shared by the kinds. shown_tokens: a line's tokens as they are read, unknown ones marked. text_or_phrase: the text, or
 // the task's if empty. require_fits: ValueError unless there are 1 to `most` tokens, one of them known (unless null).
 std::vector<std::string> shown_tokens(const Tokenizer& tokenizer, const std::string& line);
+inline constexpr std::string_view kUnknownMark = " (unknown)";
 void require_fits(const std::string& option, const std::vector<std::int64_t>& ids, Index most,
                   const Tokenizer* tokenizer);
 // <s> sentence </s>, which an encoder reads, of `most` tokens without its ends.

@@ -149,9 +149,9 @@ void about_tokens(const Inspection& inspection, std::vector<Remark>& all) {
   const Attribution& a = inspection.attribution;
   for (const auto* side : {&inspection.source, &inspection.target_in})
     for (const std::string& token : *side)
-      if (token.ends_with(" (unknown)"))
+      if (token.ends_with(kUnknownMark))
         all.push_back({fmt::format("“{}” is not in the vocabulary: the model reads <unk> there.",
-                                   token.substr(0, token.size() - 10)),
+                                   token.substr(0, token.size() - kUnknownMark.size())),
                        "always said", "tokens"});
   if (a.integrated_source.empty()) return;
   auto most = std::max_element(a.integrated_source.begin(), a.integrated_source.end());
