@@ -36,12 +36,13 @@ struct Option {
   char delimiter = 0;                       // between the values of a list that are given as one
   std::vector<std::string> choices;         // the only values, where there are any
   Range range;                              // of a number; the help says it
-  std::string kinds;     // the kinds of model that have it, where not all do: "gpt, bert"
-  bool usual = false;    // `--help` shows it; all where none is
-  bool hidden = false;   // taken but not shown: none of the verb's kinds has it
-  bool decides = false;  // the defaults of others depend on it
-  bool given = false;    // by the command line, or by a configuration file
-  std::string origin;    // where the value is from: "run.toml:3"; empty: a default
+  std::string kinds;               // the kinds of model that have it, where not all do: "gpt, bert"
+  bool usual = false;              // `--help` shows it; all where none is
+  bool hidden = false;             // taken but not shown: none of the verb's kinds has it
+  bool decides = false;            // the defaults of others depend on it
+  std::vector<std::string> typed;  // on the command line
+  bool given = false;              // by the command line, or by a configuration file
+  std::string origin;              // where the value is from: "run.toml:3"; empty: a default
 
   bool is_flag() const { return std::holds_alternative<bool*>(field); }
   bool is_list() const { return std::holds_alternative<std::vector<std::string>*>(field); }

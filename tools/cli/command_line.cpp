@@ -14,14 +14,9 @@ namespace {
 
 constexpr const char* kCommandLine = "command line";
 
-struct GivenOption {
-  Option* option;
-  std::vector<std::string> values;
-};
-
 // The words behind a verb, sorted.
 struct Line {
-  std::vector<GivenOption> given;
+  std::vector<Option*> given;
   bool help = false, help_all = false, show_config = false;
 };
 
@@ -66,13 +61,9 @@ class WordReader {
         for (const std::string& part : split(v, o.delimiter)) parts.push_back(part);
       values = std::move(parts);
     }
-    for (GivenOption& g : line_.given)
-      if (g.option == &o) {
-        if (o.is_flag()) g.values.clear();  // said twice, meant once
-        g.values.insert(g.values.end(), values.begin(), values.end());
-        return;
-      }
-    line_.given.push_back({&o, std::move(values)});
+    if (o.typed.empty()) line_.given.push_back(&o);
+    if (o.is_flag()) o.typed.clear();  // said twice, meant once
+    o.typed.insert(o.typed.end(), values.begin(), values.end());
   }
 
   void option(const std::string& text) {
@@ -124,16 +115,16 @@ class WordReader {
   Line line_;
 };
 
-void store(Option& o, const std::vector<std::string>& values) {
-  if (std::string problem = set_option(o, values); !problem.empty())
+void store(Option& o) {
+  if (std::string problem = set_option(o, o.typed); !problem.empty())
     throw UsageError((o.argument ? "" : "--") + o.name + ": " + problem +
                      (o.is_flag() ? "; a flag takes no value, or =true or =false" : ""));
   o.origin = kCommandLine;
 }
 
 void print_help(const About& about, Command& command, const Line& line) {
-  for (const GivenOption& g : line.given)
-    if (g.option->decides) store(*g.option, g.values);
+  for (Option* o : line.given)
+    if (o->decides) store(*o);
   if (command.adjust) command.adjust(command);
   print(verb_help(about, command, line.help_all));
 }
@@ -178,7 +169,7 @@ Command* parse_command_line(const About& about, std::vector<Command>& commands, 
     print_help(about, command, line);
     return nullptr;
   }
-  for (const GivenOption& g : line.given) store(*g.option, g.values);
+  for (Option* o : line.given) store(*o);
   for (const Option& o : command.options)
     if (o.required && !o.given)
       throw UsageError(fmt::format("{} needs {}{}: {}", command.name, o.argument ? "" : "--",
