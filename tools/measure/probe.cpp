@@ -79,7 +79,7 @@ Sample sample_of(const std::function<void()>& run) {
     const Node& n = tape.nodes()[static_cast<std::size_t>(i)];
     if (n.leaf) continue;
     // Recurrent decoders run under "t0", "t1", ...: one module, many steps.
-    const std::string scope = without_step(tape.scope_path(n.scope)), layer = layer_of(scope);
+    const std::string scope = without_step(*n.scope), layer = layer_of(scope);
     const Tensor value = tape.value(i).value();
     if (!layer.empty()) take_output(sample.outputs[layer], value);
     if (!is_attention(n) || !as_heads(value).defined()) continue;

@@ -169,8 +169,7 @@ OPTION(double, scheduled_sampling, 0,
        "largest share of decoder inputs that are the model's own predictions (0: none)",
        .range = {0, 1}, .kinds = "transformer, rnn, conv")
 OPTION(std::string, sampling_schedule, "linear", "how the share grows",
-       .choices = kNames<SamplingSchedule>.names(),
-       .kinds = "transformer, rnn, conv")
+       .choices = kNames<SamplingSchedule>.names(), .kinds = "transformer, rnn, conv")
 OPTION(Index, sampling_steps, 1000, "steps until the share is largest", .range = kPositive,
        .kinds = "transformer, rnn, conv")
 OPTION(std::string, optimizer, "adam", "algorithm of the updates",

@@ -19,7 +19,7 @@ struct TranslateOptions {
   Index max_length = 0;     // of an output, in tokens with END; 0: from the source
   bool truncate = false;    // cut sources that are too long
   bool alignments = false;  // keep the attention
-  Index batch = 64;  // sentences decoded together
+  Index batch = 64;         // sentences decoded together
   // Every `parts`-th batch alone, from number `part` on; the sentences of the others get an empty list.
   Index part = 0, parts = 1;
 };

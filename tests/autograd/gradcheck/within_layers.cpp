@@ -21,7 +21,7 @@ struct Around final : Module {
         wrong_(wrong),
         GLIM_NAMED(linear, 2, 3),
         GLIM_NAMED(attention, 2, 2, 3),
-        GLIM_NAMED(lstm, 2, 3),
+        GLIM_NAMED(lstm, CellKind::Lstm, 2, 3),
         GLIM_NAMED(out, 1, 2),
         kind_(kind) {
     to(DType::Float64);
@@ -54,7 +54,7 @@ struct Around final : Module {
  public:
   Child<Linear> linear;
   Child<SelfAttention> attention;
-  Child<LSTM> lstm;
+  Child<Recurrent> lstm;
   Child<Linear> out;
 
  private:

@@ -1,6 +1,4 @@
 // Every algorithm of a product against the sums of its definition.
-#include "tensor/matmul/plan.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -9,6 +7,7 @@
 
 #include "tensor/fast/products.hpp"
 #include "tensor/matmul/matmul.hpp"
+#include "tensor/matmul/plan.hpp"
 #include "tests/catch.hpp"
 #include "tests/tensor/common.hpp"
 

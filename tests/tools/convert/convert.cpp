@@ -281,7 +281,7 @@ TEST_CASE("export: what the other program cannot have is said", "[convert]") {
 TEST_CASE("The tables of names lead back", "[convert]") {
   for (const Format& format : formats())
     for (const NameRow& row : format.names) {
-      if (!*row.ours) continue;
+      if (row.ours.empty()) continue;
       auto fill = [](std::string name) {
         for (char& c : name) c = c == '#' ? '3' : c;
         return name.ends_with("*") ? name.substr(0, name.size() - 1) + "weight" : name;

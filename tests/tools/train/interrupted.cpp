@@ -27,14 +27,22 @@ TrainOptions options(const std::string& out) {
 struct Stopping final : Learner {
   explicit Stopping(std::unique_ptr<Learner> of) : Learner(of->options()), learner(std::move(of)) {}
   Module& model() override { return learner->model(); }
-  std::string kind() const override { return learner->kind(); }
   std::map<std::string, std::string> description() const override { return learner->description(); }
   std::string fingerprint() const override { return learner->fingerprint(); }
   std::vector<std::string> summary() const override { return learner->summary(); }
-  Index begin(Split split, Index epoch) override { return learner->begin(split, epoch); }
-  BatchSize size(Split split, Index batch) const override { return learner->size(split, batch); }
-  Var loss(Split split, Index batch, Index step, Measures& sums) override {
-    const Var y = learner->loss(split, batch, step, sums);
+  // A row is a batch of the other learner.
+  std::vector<Rows> draw(Split split, Index epoch) const override {
+    std::vector<Rows> batches;
+    for (Index i = 0, count = learner->begin(split, epoch); i < count; ++i) batches.push_back({i});
+    return batches;
+  }
+  Index row_targets(Split split, Index row) const override {
+    return learner->size(split, row).targets;
+  }
+  Index probe_count(Split) const override { return kProbes; }
+  TrainingSample sample(Index row) const override { return learner->samples(row).at(0); }
+  Var rows_loss(Split split, const Rows& rows, Index step, Measures& sums) override {
+    const Var y = learner->loss(split, rows.at(0), step, sums);
     if (Tape* tape = Tape::current(); tape && step + 1 == within)
       tape->hook(y, [this](const Var& g) {
         *stop = true;
