@@ -8,6 +8,7 @@
 #include "nn/attention/mask.hpp"
 #include "tensor/error.hpp"
 #include "tools/common/counted.hpp"
+#include "tools/train/option_names.hpp"
 
 namespace glim {
 
