@@ -120,10 +120,10 @@ std::string check_entry(const json& said, bool other_members, SafeTensorsEntry& 
 // a hundred times the memory of the text. What an entry says wrongly is told once all the text is known to be valid.
 class HeaderReader {
  public:
-  HeaderReader(const InputFile& file, const std::string& text)
-      : file_(file), size_(text.size()), text_(text) {
+  HeaderReader(const InputFile& file, std::string text) : file_(file), size_(text.size()) {
     // The parser would take a zero for the end.
     if (text.find('\0') != text.npos) invalid("it has a zero byte");
+    text_ = std::istringstream(std::move(text));
   }
 
   SafeTensorsHeader read() {
@@ -175,7 +175,7 @@ class HeaderReader {
         report("__metadata__: " + in_quotes(name_) + " is no string");
     }
     const bool ends = event == Event::object_end || event == Event::array_end;
-    return ends || depth < 3 || ++elements_ <= kMaxRank + 1;
+    return ends || depth < 2 || ++elements_ <= kMaxRank + 2;
   }
   bool take_name(int depth, const std::string& name) {
     if (depth > 2) return true;
@@ -218,7 +218,7 @@ class HeaderReader {
   std::set<std::string> names_, members_;  // so far: of the header, and of the tensor under way
   std::string tensor_, name_;              // the names read last: of a tensor, of its members
   bool in_metadata_ = false, other_members_ = false;
-  int elements_ = 0;     // of the list under way
+  int elements_ = 0;     // values since the last name: a list and what is in it
   std::string problem_;  // the first
 };
 
