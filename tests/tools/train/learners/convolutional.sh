@@ -36,7 +36,7 @@ refuse "a sentence beyond the positions" 'long|12' "$glim" evaluate --model kern
 # --- a description that its tensors do not bear out ---
 genuine=kernel-2/best.safetensors reads=(translate --model bad.safetensors)
 forge "another kernel" 'bad\.safetensors.*conv\.weight' '\\"kernel\\":2' '\\"kernel\\":3'
-forge "another width" 'bad\.safetensors.*src_embed' '\\"d_model\\":16' '\\"d_model\\":99'
+forge "another width" 'bad\.safetensors.*has another shape' '\\"d_model\\":16' '\\"d_model\\":99'
 forge "more layers" 'bad\.safetensors.*conv\.weight|bad\.safetensors.*layers' '\\"decoder_layers\\":2' '\\"decoder_layers\\":9'
 forge "more positions" 'bad\.safetensors.*positions' '\\"max_len\\":13' '\\"max_len\\":99'
 summary

@@ -45,6 +45,6 @@ report "no folder is left by what was refused" "$([ -e fresh ] && ls fresh)"
 genuine=gru-additive/best.safetensors reads=(translate --model bad.safetensors)
 forge "another cell" 'bad\.safetensors.*weight_hh_l0|bad\.safetensors' '\\"cell\\":\\"gru\\"' '\\"cell\\":\\"rnn\\"'
 forge "another width" 'bad\.safetensors.*has another shape' '\\"d_model\\":16' '\\"d_model\\":99'
-forge "more layers" 'bad\.safetensors.*layers|bad\.safetensors.*weight_hh_l1' '\\"layers\\":1' '\\"layers\\":9'
+forge "more layers" 'bad\.safetensors: .*missing: ' '\\"layers\\":1' '\\"layers\\":9'
 forge "an unknown attention" 'bad\.safetensors.*attention' '\\"attention\\":\\"additive' '\\"attention\\":\\"addative'
 summary
