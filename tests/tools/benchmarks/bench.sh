@@ -49,7 +49,7 @@ report "training changes the weights" "$problem"
 
 table=$("$bench" profile micro --steps 2) || true
 problem=
-grep -q 'ms each' <<<"$table" && grep -q '^  layer_norm ' <<<"$table" || problem="$table"
+grep -q 'ms each' <<<"$table" && grep -q '^layer_norm ' <<<"$table" || problem="$table"
 report "a profile" "$problem"
 
 problem=
