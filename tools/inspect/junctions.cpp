@@ -6,6 +6,7 @@
 
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
+#include "tools/measure/attention_statistics.hpp"
 
 namespace glim {
 namespace {
