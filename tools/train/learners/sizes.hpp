@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <concepts>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -222,7 +223,8 @@ std::unique_ptr<Model> described_model(const StateDict& weights, const std::stri
                                        const Sizes&... sizes) {
   const double room = room_for(weights) + (bytes_of_positions(sizes) + ...);
   try {
-    MemoryLimit limit(static_cast<std::size_t>(std::min(room, 1e18)));
+    MemoryLimit limit(
+        static_cast<std::size_t>(std::min(room, 0.5 * static_cast<double>(SIZE_MAX))));
     return std::make_unique<Model>(sizes...);
   } catch (const MemoryError&) {
     throw FileError(file, "its model describes many more numbers than its tensors have");
