@@ -76,6 +76,8 @@ class TableReader {
       }
       if (!csv && std::ranges::count(lines_[begin], '\t') >= kMostFields) fail_wide(begin);
       Fields fields = csv ? csv_record() : divided(lines_[at_++], '\t');
+      if (!csv && !given && fields.size() < std::min<std::size_t>(wanted.size(), 2))
+        fail(begin, fmt::format("no tab: the line must be {}", fmt::join(wanted, "<TAB>")));
       if (count == 0) {
         count = fields.size();
         if (places.empty() && find_columns(fields, wanted, !csv && !given, begin, places)) continue;

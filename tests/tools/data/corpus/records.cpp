@@ -84,7 +84,7 @@ TEST_CASE("TSV: two columns need no names, and quotation marks are text") {
   CHECK(table(TemporaryFile("target\tsource\na\tb\n")).rows == Rows{{"b", "a"}});
   CHECK(problem("a\tb\tc\n").starts_with(":1: there is no column 'source' among a, b, c"));
   CHECK(problem("source\tx\na\tb\n").starts_with(":1: there is no column 'target'"));
-  CHECK(problem("a\tb\n\nc\n") == ":3: 1 column, the first line has 2");
+  CHECK(problem("a\tb\n\nc\n") == ":3: no tab: the line must be source<TAB>target");
 }
 
 TEST_CASE("JSON lines: members by name, numbers as written") {

@@ -115,7 +115,7 @@ refuse "start from another kind" "gpt-whole/.*kind 'gpt'; --init-from needs" "${
 refuse "no labelled file" '--labelled' "${train_labels[@]}" --task files
 refuse "empty labelled file" 'empty is empty' "${train_labels[@]}" --labelled empty
 printf 'good\t1\nbad 0\n' >no_tab
-refuse "missing tab" 'no_tab:2: 1 column, the first line has 2' "${train_labels[@]}" --labelled no_tab
+refuse "missing tab" 'no_tab:2: no tab: the line must be sentence<TAB>label' "${train_labels[@]}" --labelled no_tab
 printf 'good\t1\n\t0\n' >no_sentence
 refuse "missing sentence" 'no_sentence:2: no sentence' "${train_labels[@]}" --labelled no_sentence
 printf 'good\t1\nbad\t \n' >no_label
@@ -125,7 +125,7 @@ refuse "one label only" "one_label: .*only '1'" "${train_labels[@]}" --labelled 
 printf 'good\t1\nbad\t2\n' >other_label
 refuse "label outside the classes" "other_label:2: the label '2' is not one of 0, 1" "${train_labels[@]}" --labelled labelled --valid-labelled other_label
 refuse "label outside the classes to measure" "other_label:2: the label '2'" "${classify[@]}" --labelled other_label
-refuse "missing tab to measure" 'no_tab:2: 1 column, the first line has 2' "${classify[@]}" --labelled no_tab
+refuse "missing tab to measure" 'no_tab:2: no tab: the line must be sentence<TAB>label' "${classify[@]}" --labelled no_tab
 refuse "missing file to measure" 'nowhere' "${classify[@]}" --labelled nowhere
 printf 'good\n\xff\n' >latin
 printf 'good\n\xff\n%s\nthe bad day\n' "$(printf 'good %.0s' {1..300})" >mixed

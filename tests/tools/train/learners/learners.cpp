@@ -164,7 +164,7 @@ TEST_CASE("labelled lines", "[learners][labels]") {
         good.path() + ":2: the label '2' is not one of 0, 1");
   TemporaryFile no_tab("a\t1\nb 0\n");
   CHECK(message_of<FileError>([&] { read_labelled(no_tab.path()); }) ==
-        no_tab.path() + ":2: 1 column, the first line has 2");
+        no_tab.path() + ":2: no tab: the line must be sentence<TAB>label");
 }
 
 TEST_CASE("classifier: counts what is right, hides words in training only", "[learners]") {
