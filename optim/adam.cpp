@@ -41,7 +41,7 @@ Adam::Adam(std::vector<ParameterGroup> groups, AdamOptions options, bool decoupl
       decoupled_(decoupled) {
   auto in_range = [](double beta) { return beta >= 0 && beta < 1; };
   if (!in_range(options.beta1) || !in_range(options.beta2))
-    throw ValueError("adam", "the betas must lie in [0, 1)");
+    throw ValueError("adam", "the betas must be in [0, 1)");
   require_in_dtypes("beta1", options.beta1);
   require_in_dtypes("beta2", options.beta2);
   if (!(std::isfinite(options.eps) && options.eps >= 0))

@@ -47,7 +47,7 @@ Schedule inverse_sqrt_schedule(double peak, Index warmup, double start) {
   require_rate(peak, "the peak rate");
   require_steps(warmup, "warmup");
   require_rate(start, "the start rate");
-  if (start > peak) throw ValueError("schedule", "the start rate lies above the peak");
+  if (start > peak) throw ValueError("schedule", "the start rate is above the peak");
   warmup = std::max<Index>(warmup, 1);
   return {"inverse_sqrt: warmup " + std::to_string(warmup) + ", start " + text(start), warmup,
           [=, w = static_cast<double>(warmup)](double s) {
@@ -60,7 +60,7 @@ Schedule cosine_schedule(double peak, Index warmup, Index total, double floor) {
   require_steps(warmup, "warmup");
   require_rate(floor, "the floor");
   if (total <= warmup) throw ValueError("schedule", "cosine needs more steps than its warm-up");
-  if (floor > peak) throw ValueError("schedule", "the floor lies above the peak rate");
+  if (floor > peak) throw ValueError("schedule", "the floor is above the peak rate");
   return {"cosine: warmup " + std::to_string(warmup) + ", total " + std::to_string(total) +
               ", floor " + text(floor),
           std::max<Index>(warmup, 1),

@@ -13,7 +13,7 @@ Sgd::Sgd(std::vector<ParameterGroup> groups, SgdOptions options)
                                      : std::vector<std::string>{}),
       options_(options) {
   auto require_share = [&](const char* what, double x) {
-    if (!(x >= 0 && x < 1)) throw ValueError("sgd", std::string(what) + " must lie in [0, 1)");
+    if (!(x >= 0 && x < 1)) throw ValueError("sgd", std::string(what) + " must be in [0, 1)");
     require_in_dtypes(what, x);
   };
   require_share("momentum", options.momentum);

@@ -26,7 +26,7 @@ AttentionGradients attention_gradients(const Var& query, const Var& key, const V
                                        const AttentionMask& mask, const AttentionDropout& drop,
                                        const Var& dcontext);
 
-// What the two ops share. Heads are tensors (..., T or S, Dk or Dv) of any strides.
+// The part that both ops have. Heads are tensors (..., T or S, Dk or Dv) of any strides.
 struct AttentionOp : Fused {
   AttentionOp(Tensor k, AttentionDropout d) : keep_mask(std::move(k)), drop(d) {}
 

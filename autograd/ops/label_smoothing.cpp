@@ -206,9 +206,8 @@ struct LinearLabelSmoothingLoss final : SmoothedLoss {
 void require_smoothing(std::string_view op, double epsilon, Index classes, Index pad) {
   Index least = pad >= 0 && pad < classes ? 3 : 2;
   if (!(epsilon >= 0 && epsilon < 1) || (epsilon > 0 && classes < least))
-    throw ValueError(op, "smoothing must lie in [0, 1), and V be at least " +
-                             std::to_string(least) + ", got " + number_text(epsilon) + " and " +
-                             std::to_string(classes));
+    throw ValueError(op, "smoothing must be in [0, 1), and V be at least " + std::to_string(least) +
+                             ", got " + number_text(epsilon) + " and " + std::to_string(classes));
 }
 
 template <class OpT, class... Inputs>

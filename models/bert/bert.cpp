@@ -115,7 +115,7 @@ Masked mask_tokens(const Tensor& ids, Index mask, const MaskingOptions& o, Rando
   if (ids.rank() != 2 || ids.dtype() != DType::Int64)
     throw ShapeError("mask_tokens", "ids must be (B, S) int64", {{"ids", ids}});
   if (!(o.share >= 0 && o.share <= 1 && o.masked >= 0 && o.random >= 0 && o.masked + o.random <= 1))
-    throw ValueError("mask_tokens", "the shares must lie in [0, 1]");
+    throw ValueError("mask_tokens", "the shares must be in [0, 1]");
   if (mask <= o.first_token) throw ValueError("mask_tokens", "the vocabulary has no tokens");
   std::uint64_t draws = 0;
   auto next = [&] { return uniform_at(key, draws++); };

@@ -85,7 +85,7 @@ std::vector<Var> Seq2SeqRnn::initial_states(const Var& final) {
   const Index he = encoder_hidden(config_);
   std::size_t next = 0;
   for (Index layer = 0; layer < config_.layers; ++layer) {
-    // Of the layer's two directions h or c: (2, B, He) -> (B, 2 He)
+    // h or c of the layer's two directions side by side: (2, B, He) -> (B, 2 He)
     auto both = [&](Index part) {
       auto of = [&](Index i) { return narrow(select(final, 0, i), 1, part * he, he); };
       return concatenate({of(2 * layer), of(2 * layer + 1)}, 1);

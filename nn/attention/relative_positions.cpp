@@ -43,7 +43,7 @@ Tensor alibi_slopes(Index heads) {
 
 Tensor alibi_bias(Index heads, Index queries, Index keys, Index offset, DType dtype) {
   if (offset < -(Index{1} << 53) || offset > Index{1} << 53)
-    throw ValueError("alibi", "positions must lie within 2^53");
+    throw ValueError("alibi", "positions must be within 2^53");
   std::vector<double> slopes = alibi_slopes(heads).to_vector<double>();
   Tensor bias = empty({1, heads, queries, keys}, dtype);
   require_floating(bias, "alibi");

@@ -9,7 +9,7 @@ namespace glim {
 struct Arena::Segment {
   bool large;  // for large pieces
   std::byte* begin = nullptr;
-  std::size_t size = 0, top = 0;  // what lies above `top` was never used
+  std::size_t size = 0, top = 0;  // memory above `top` was never used
   Piece *first = nullptr, *last = nullptr;
 };
 

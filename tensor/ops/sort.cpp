@@ -57,7 +57,7 @@ Ordered top_k(const Tensor& x, Index k, Index axis) {
   Index n = x.shape()[normalize_axis(axis, x.rank(), "top_k")];
   if (k < 0 || k > n)
     throw ValueError("top_k",
-                     "k must lie in [0, " + std::to_string(n) + "], got " + std::to_string(k),
+                     "k must be in [0, " + std::to_string(n) + "], got " + std::to_string(k),
                      {{"x", x}});
   return order(x, axis, true, k, "top_k");
 }

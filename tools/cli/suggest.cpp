@@ -12,7 +12,7 @@ extern const std::string_view kOtherWords;  // other_words.txt
 
 namespace {
 
-// What other programs' word means here, by each line "KIND WORDS = MEANING" that has it.
+// Each meaning of another program's word: a line "KIND WORDS = MEANING" gives it.
 std::vector<std::string_view> meanings(std::string_view kind, const std::string& word) {
   std::vector<std::string_view> found;
   for (std::string_view rest = kOtherWords; !rest.empty();) {

@@ -50,7 +50,7 @@ struct Change {
   bool used = false;
 };
 
-// Of a gradient; or a head that is removed.
+// A gradient is scaled or frozen, or a head is removed.
 struct NodeChange : Change {
   std::string part;
   std::optional<double> factor = {};  // none: freeze

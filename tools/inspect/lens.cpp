@@ -18,7 +18,7 @@ struct TokenRows {
   const Tokenizer* tokenizer = nullptr;
 };
 
-// The matrix of the module with this role; undefined if there is none.
+// The matrix of the module with this role. It is undefined if no module has the role.
 Tensor matrix_of(const Capture& c, Role role) {
   for (const CapturedNode& n : c.nodes)
     if (n.op == "leaf" && n.value.rank() == 2 && c.roles.of(n.scope) == role)

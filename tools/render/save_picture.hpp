@@ -15,8 +15,8 @@ struct Picture {
 // Prints the names, for --list-pictures.
 void list_pictures(const std::vector<Picture>& pictures);
 
-// Those that the patterns of --svg and of --png ask for, with the files in `folder` that they go to. Errors as those
-// of matching_names, of `verb`.
+// The pictures that the patterns of --svg and --png ask for. Each has its file in `folder`. A pattern without a picture
+// is an error of `verb`, as in matching_names.
 struct PictureFile {
   std::string path;
   const Picture* picture;

@@ -76,7 +76,7 @@ struct Study {
   std::function<Measurement(std::uint64_t seed, bool small)> measure;
 };
 
-// What a measurement goes through: at the small sizes, or at the whole ones.
+// The values that a measurement goes through: a few at small sizes, else all.
 template <class T>
 std::vector<T> sizes(bool small, std::vector<T> few, std::vector<T> all) {
   return small ? few : all;

@@ -27,7 +27,7 @@ class Fingerprint {
   std::uint64_t hash_ = 0xcbf29ce484222325u;
 };
 
-// Of pairs of tokens.
+// The fingerprint of pairs of tokens.
 template <class Pairs>
 std::string fingerprint_of(const Pairs& pairs) {
   Fingerprint f;

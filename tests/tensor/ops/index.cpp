@@ -288,7 +288,7 @@ TEST_CASE("order: ties, NaN, signed zeros, errors", "[index]") {
   CHECK(top_k(tensor({5, 7, 7, 7, 1}), 2).indices.to_vector<Index>() == std::vector<Index>{1, 2});
   CHECK(top_k(tensor({5, 7}), 0).values.shape() == Shape{0});
   CHECK(error_of<ValueError>([] { top_k(zeros({3}), 4); }) ==
-        "top_k: k must lie in [0, 3], got 4\n  x (3,) float32");
+        "top_k: k must be in [0, 3], got 4\n  x (3,) float32");
   CHECK(error_of<IndexError>([] { top_k(zeros({3}), 1, 1); }) ==
         "top_k: axis 1 is outside a tensor of rank 1");
   CHECK(error_of<IndexError>([] { sort(zeros({3}), 1); }) ==

@@ -19,7 +19,7 @@
 namespace glim {
 namespace {
 
-// What was found of every image of the set.
+// The class found for each image of the set.
 std::vector<Classified> classify_all(const LoadedVit& vit, const ImageSet& set) {
   std::vector<Classified> all;
   for (Index i = 0; i < set.size(); i += 256) {

@@ -16,7 +16,7 @@ std::vector<std::string> choices_of(const Command& command, const char* option) 
   return o ? o->choices : std::vector<std::string>{};
 }
 
-// What the options that belong to the kind are unless given, for this kind of model and task; of a verb that has kinds.
+// The defaults of the options that depend on the kind of model and the task. The verb has kinds.
 Json defaults_json(const CommandMaker& maker, const std::string& kind, const std::string& task) {
   Command c = maker();
   if (!kind.empty()) set_option(*c.find("kind"), {kind});

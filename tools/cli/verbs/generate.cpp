@@ -85,7 +85,7 @@ void run_generate(Command& command, GenerateArguments& a) {
   a.prompt = prompt_text(a.prompt);
   Index context = loaded.model->config().context;
   if (a.slide > context)
-    throw ValueError("--slide", fmt::format("must lie in 0 to {} (the context)", context));
+    throw ValueError("--slide", fmt::format("must be from 0 to {} (the context)", context));
   try {
     check(a.sampling, loaded.model->config().vocab);
   } catch (const ValueError& e) {

@@ -79,8 +79,8 @@ struct TokenPair {
   std::vector<std::int64_t> source, target;  // without <s> and </s>
 };
 
-// What becomes of a pair with a side that is too long. CutSource: the source is cut, and the pair skipped where the
-// target is too long.
+// A pair with a side that is too long is an error, or is skipped. With CutSource a source is cut, and a pair with a
+// target that is too long is skipped.
 enum class TooLong { Error, Skip, CutSource };
 
 struct TokenizedCorpus {

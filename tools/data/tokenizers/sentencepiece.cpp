@@ -41,7 +41,7 @@ void check_options(const TokenizerOptions& o) {
   }
   constexpr std::int64_t kMost = 1000000;
   if (o.vocabulary_size <= kSpecialTokens || o.vocabulary_size > kMost) {
-    throw ValueError("sentencepiece", fmt::format("vocabulary size {} must lie in {}..{}",
+    throw ValueError("sentencepiece", fmt::format("vocabulary size {} must be in {}..{}",
                                                   o.vocabulary_size, kSpecialTokens + 1, kMost));
   }
 }
