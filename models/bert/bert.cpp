@@ -27,14 +27,6 @@ LayerSizes sizes_of(const BertConfig& c) {
   return {c.d_model, c.heads, c.d_ff, c.dropout, c.norm, c.activation, c.norm_eps};
 }
 
-// Dropout comes after the norm.
-std::unique_ptr<PositionalEncoding> positions_without_dropout(const BertConfig& c) {
-  if (c.learned_positions)
-    return std::make_unique<LearnedPositionalEmbedding>(c.d_model, 0.0, c.max_len);
-  return std::make_unique<SinusoidalPositionalEncoding>(c.d_model, 0.0,
-                                                        std::min<Index>(c.max_len, 512));
-}
-
 Index two_or_more(Index classes) {
   if (classes < 2) throw ValueError("bert", "a classifier needs at least two classes");
   return classes;
@@ -51,7 +43,8 @@ void initialise(Module& model, double deviation) {
 Bert::Bert(const BertConfig& config)
     : config_(checked(config)),
       GLIM_NAMED(embed, config.vocab, config.d_model),
-      GLIM_NAMED(positions, positions_without_dropout(config)),
+      GLIM_NAMED(positions, config.learned_positions ? Positions::Learned : Positions::Sinusoidal,
+                 config.d_model, 0, config.max_len),  // dropout comes after the norm
       GLIM_NAMED(norm, config.d_model, config.norm_eps),
       GLIM_NAMED(dropout, config.dropout),
       GLIM_NAMED(encoder, config.layers, sizes_of(config_)) {

@@ -54,7 +54,7 @@ class Bert : public Callable<Bert> {
   const BertConfig& config() const { return config_; }
 
   Child<Embedding> embed;
-  ChildPtr<PositionalEncoding> positions;
+  Child<PositionalEncoding> positions;
   Child<LayerNorm> norm;
   Child<Dropout> dropout;
   Child<Encoder> encoder;

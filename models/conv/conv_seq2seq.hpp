@@ -122,10 +122,10 @@ class ConvSeq2Seq : public SequenceModel {
 
   Child<Embedding> GLIM_NAMED(src_embed, config_.src_vocab, config_.d_model);
   Child<Embedding> GLIM_NAMED(tgt_embed, config_.tgt_vocab, config_.d_model);
-  Child<LearnedPositionalEmbedding> GLIM_NAMED(src_positions, config_.d_model, config_.dropout,
-                                               config_.max_len);
-  Child<LearnedPositionalEmbedding> GLIM_NAMED(tgt_positions, config_.d_model, config_.dropout,
-                                               config_.max_len);
+  Child<PositionalEncoding> GLIM_NAMED(src_positions, Positions::Learned, config_.d_model,
+                                       config_.dropout, config_.max_len);
+  Child<PositionalEncoding> GLIM_NAMED(tgt_positions, Positions::Learned, config_.d_model,
+                                       config_.dropout, config_.max_len);
   Child<ConvEncoder> GLIM_NAMED(encoder, config_);
   Child<ConvDecoder> GLIM_NAMED(decoder, config_);
   Child<Linear> GLIM_NAMED(generator, config_.d_model, config_.tgt_vocab);

@@ -34,7 +34,7 @@ LayerSizes sizes_of(const GptConfig& c) {
 Gpt::Gpt(const GptConfig& config)
     : config_(checked(config)),
       GLIM_NAMED(wte, config.vocab, config.d_model),
-      GLIM_NAMED(wpe, config.d_model, config.dropout, config.context),
+      GLIM_NAMED(wpe, Positions::Learned, config.d_model, config.dropout, config.context),
       GLIM_NAMED(transformer, config.layers, sizes_of(config_)),
       GLIM_NAMED(lm_head, config.d_model, config.vocab, false) {
   lm_head.weight.tie(wte.weight);

@@ -58,7 +58,7 @@ class Gpt : public Callable<Gpt> {
   const GptConfig& config() const { return config_; }
 
   Child<Embedding> wte;
-  Child<LearnedPositionalEmbedding> wpe;
+  Child<PositionalEncoding> wpe;
   Child<Encoder> transformer;
   Child<Linear> lm_head;
 

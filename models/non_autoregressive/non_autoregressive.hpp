@@ -69,8 +69,10 @@ class NonAutoregressive : public SequenceModel {
                             layer_sizes(config_, Recompute::Encoder));
   Child<Decoder> GLIM_NAMED(decoder, config_.decoder_layers, layer_sizes(config_, Recompute::All));
   Child<Linear> GLIM_NAMED(generator, config_.d_model, config_.tgt_vocab);
-  ChildPtr<PositionalEncoding> GLIM_NAMED(src_positions, positions_of(config_));
-  ChildPtr<PositionalEncoding> GLIM_NAMED(tgt_positions, positions_of(config_));
+  Child<PositionalEncoding> GLIM_NAMED(src_positions, config_.positions, config_.d_model,
+                                       config_.dropout, config_.max_len);
+  Child<PositionalEncoding> GLIM_NAMED(tgt_positions, config_.positions, config_.d_model,
+                                       config_.dropout, config_.max_len);
   ChildPtr<Linear> length_predictor;  // with Predict
 
  private:

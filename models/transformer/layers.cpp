@@ -14,7 +14,7 @@ AttentionRequest causal_among(const Var& x) {
 
 }  // namespace
 
-AttentionOptions LayerSizes::attention(RelativePositions relative) const {
+AttentionOptions LayerSizes::attention(Positions relative) const {
   AttentionOptions o;
   o.dropout = attention_dropout.value_or(dropout);
   o.bias = bias;

@@ -32,11 +32,11 @@ struct LayerSizes {
   bool bias = true;  // of every projection, linear layer and norm
   // On attention probabilities, and on the hidden layer; as dropout unless given.
   std::optional<double> attention_dropout = {}, activation_dropout = {};
-  RelativePositions positions = RelativePositions::None;  // of self-attention
-  bool recompute = false;                                 // a stack's layers, in training
-  bool final_norm = false;  // a last norm behind a post-norm stack, too
+  Positions positions = Positions::None;  // Rotary or Alibi: of self-attention
+  bool recompute = false;                 // a stack's layers, in training
+  bool final_norm = false;                // a last norm behind a post-norm stack, too
 
-  AttentionOptions attention(RelativePositions relative = RelativePositions::None) const;
+  AttentionOptions attention(Positions relative = Positions::None) const;
   double hidden_dropout() const { return activation_dropout.value_or(dropout); }
 };
 

@@ -32,7 +32,7 @@ LayerSizes layer_sizes(const TransformerConfig& c, Recompute from) {
   LayerSizes s{c.d_model, c.heads, c.d_ff, c.dropout, c.norm, c.activation, c.norm_eps};
   s.attention_dropout = c.attention_dropout;
   s.activation_dropout = c.activation_dropout;
-  s.positions = relative_part(c.positions);
+  s.positions = c.positions;
   s.recompute = c.recompute >= from;
   s.final_norm = c.final_norm;
   return s;
@@ -46,22 +46,6 @@ void initialise(Module& model, const TransformerConfig& config,
     for (const Var& table : embeddings) normal_(table.value(), 0, config.embedding_init);
 }
 
-RelativePositions relative_part(Positions positions) {
-  return positions == Positions::Rotary  ? RelativePositions::Rotary
-         : positions == Positions::Alibi ? RelativePositions::Alibi
-                                         : RelativePositions::None;
-}
-
-std::unique_ptr<PositionalEncoding> positions_of(const TransformerConfig& c) {
-  if (c.positions == Positions::Learned)
-    return std::make_unique<LearnedPositionalEmbedding>(c.d_model, c.dropout, c.max_len);
-  if (relative_part(c.positions) != RelativePositions::None)
-    return std::make_unique<NoPositionalEncoding>(c.d_model, c.dropout);
-  // The table grows on demand: no need to start with all of it.
-  return std::make_unique<SinusoidalPositionalEncoding>(c.d_model, c.dropout,
-                                                        std::min<Index>(c.max_len, 512));
-}
-
 Transformer::Transformer(const TransformerConfig& config)
     : Callable("transformer", config), config_(checked(config, "transformer")) {
   Index d = config.d_model;
@@ -71,8 +55,8 @@ Transformer::Transformer(const TransformerConfig& config)
   initialise(*this, config, {src_embed.weight, tgt_embed.weight});
 }
 
-Var Transformer::embed(Embedding& table, const ChildPtr<PositionalEncoding>& positions,
-                       const Tensor& ids, Index offset) {
+Var Transformer::embed(Embedding& table, PositionalEncoding& positions, const Tensor& ids,
+                       Index offset) {
   double scale = std::sqrt(static_cast<double>(config_.d_model));
   return positions(scale * table(ids), offset);
 }

@@ -31,9 +31,6 @@
 namespace glim {
 
 enum class Tie { None, Decoder, All };
-// The first two are added to the embeddings; the others are self-attention's, in encoder and decoder.
-enum class Positions { Sinusoidal, Learned, Rotary, Alibi };
-RelativePositions relative_part(Positions positions);
 // The stacks whose layers backward runs again (models/transformer/layers.hpp).
 enum class Recompute { None, Encoder, All };
 
@@ -47,7 +44,7 @@ struct TransformerConfig {
   NormPlacement norm = NormPlacement::Post;
   Activation activation = Activation::Relu;
   Tie tie = Tie::None;
-  Positions positions = Positions::Sinusoidal;
+  Positions positions = Positions::Sinusoidal;  // relative ones are self-attention's, on both sides
   Index max_len = 5000;  // of a sequence; learned positions have as many rows
   double norm_eps = 1e-5;
   // Deviation of the initial embeddings; 0: xavier-uniform, as for every other matrix. 1/√D gives a
@@ -66,8 +63,6 @@ const TransformerConfig& checked(const TransformerConfig& config, std::string_vi
 LayerSizes layer_sizes(const TransformerConfig& config, Recompute from);
 // Draws every matrix of the model, `embeddings` as config.embedding_init says.
 void initialise(Module& model, const TransformerConfig& config, const std::vector<Var>& embeddings);
-// Positions, added to the embeddings before the first layer.
-std::unique_ptr<PositionalEncoding> positions_of(const TransformerConfig& config);
 
 class Transformer : public Callable<Transformer, SequenceModel> {
   TransformerConfig config_;
@@ -100,8 +95,7 @@ class Transformer : public Callable<Transformer, SequenceModel> {
   std::unique_ptr<StepDecoder> new_decoder(const SourceBatch& source) override;
   friend class CachedTransformerDecoder;
   Var forward(const Tensor& src, const Tensor& tgt_in);  // (B, T, V)
-  Var embed(Embedding& table, const ChildPtr<PositionalEncoding>& positions, const Tensor& ids,
-            Index offset = 0);
+  Var embed(Embedding& table, PositionalEncoding& positions, const Tensor& ids, Index offset = 0);
   DecoderOutput decode_embedded(const Var& x, const Tensor& tgt_in, const Var& memory,
                                 const Tensor& src, bool need_attention);
   // The output after each prefix of tgt_in: (B, T, V + extra).
@@ -110,8 +104,10 @@ class Transformer : public Callable<Transformer, SequenceModel> {
 
  public:
   // Learned positions are one table a side; the sinusoidal ones have no parameters.
-  ChildPtr<PositionalEncoding> GLIM_NAMED(src_positions, positions_of(config_));
-  ChildPtr<PositionalEncoding> GLIM_NAMED(tgt_positions, positions_of(config_));
+  Child<PositionalEncoding> GLIM_NAMED(src_positions, config_.positions, config_.d_model,
+                                       config_.dropout, config_.max_len);
+  Child<PositionalEncoding> GLIM_NAMED(tgt_positions, config_.positions, config_.d_model,
+                                       config_.dropout, config_.max_len);
   ChildPtr<PointerGenerator> copy;  // with config.copy
 };
 

@@ -47,7 +47,7 @@ class Vit : public Layer {
 
   Child<Conv2d> patch_embed;
   Param class_token;  // (1, 1, D); undefined with ImagePooling::Mean
-  Child<LearnedPositionalEmbedding> positions;
+  Child<PositionalEncoding> positions;
   Child<Encoder> encoder;
   Child<Linear> head;
   Buffer pixel_mean, pixel_deviation;

@@ -17,7 +17,7 @@ AttentionOutput MultiheadAttention::forward(const Var& x, KeyValueCache& cache,
 }
 
 KeyValueCache MultiheadAttention::project(const Var& memory) {
-  if (options_.positions != RelativePositions::None)
+  if (is_relative(options_.positions))
     throw ValueError("attention",
                      "relative positions need self-attention: a query has no distance to a memory");
   return in_scope([&] {

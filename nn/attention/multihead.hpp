@@ -9,7 +9,7 @@
 //   q_proj_weight (D, D), k_proj_weight (D, kdim), v_proj_weight (D, vdim)
 //   in_proj_bias (3D,)   bias_k, bias_v (1, 1, D)   out_proj.weight (D, D)   out_proj.bias (D,)
 //
-// Positions, if not none, are the relative ones of nn/attention/relative_positions.hpp: rotary turns the
+// Positions here are the relative ones of nn/attention/relative_positions.hpp: rotary turns the
 // heads of query and key, ALiBi is added to the scores.
 //
 // Errors: ValueError when H does not divide D, for rotary heads of odd width, or dropout outside [0, 1];
@@ -32,8 +32,8 @@ struct AttentionOptions {
   bool add_zero_attn = false;  // one key and value of zeros appended
   std::optional<Index> kdim = {}, vdim = {};  // D unless given
   bool batch_first = true;                    // false: (T, B, D), (S, B, D)
-  // Of self-attention; the query's and the key's first row are at position 0.
-  RelativePositions positions = RelativePositions::None;
+  // Of self-attention, Rotary or Alibi; the query's and the key's first row are at position 0.
+  Positions positions = Positions::None;
   double rotary_base = 10000;
 };
 

@@ -40,7 +40,7 @@ MultiheadAttention::MultiheadAttention(Index d_model, Index heads, AttentionOpti
       GLIM_NAMED(out_proj, d_, d_, options_.bias),
       GLIM_NAMED(in_proj_weight, xavier_matrix(one_width(options_, d_), 3 * d_, d_)),
       rotary_(*this, "rotary",
-              options_.positions == RelativePositions::Rotary
+              options_.positions == Positions::Rotary
                   ? std::make_unique<RotaryPositions>(d_ / h_, options_.rotary_base)
                   : nullptr),
       q_proj_weight_(*this, "q_proj_weight", xavier_matrix(!in_proj_weight.defined(), d_, d_)),
@@ -113,7 +113,7 @@ void MultiheadAttention::append_keys(Var& key, Var& value, AttentionMask& mask) 
 
 AttentionMask MultiheadAttention::mask(const AttentionRequest& request, Index b, Index t, Index s,
                                        Index offset) const {
-  bool alibi = options_.positions == RelativePositions::Alibi;
+  bool alibi = options_.positions == Positions::Alibi;
   Var bias = alibi ? Var(alibi_bias(h_, t, s, offset, out_proj.weight.dtype())) : Var();
   return combined(request, {b, h_, t, s}, offset, bias);
 }

@@ -32,52 +32,40 @@ Tensor sinusoidal_positions(Index first, Index length, Index d_model, double bas
   return table;
 }
 
-PositionalEncoding::PositionalEncoding(Index d_model, double dropout_p)
-    : GLIM_NAMED(dropout, dropout_p), d_model_(d_model) {
-  if (d_model < 1) throw ValueError("positional_encoding", "the width must be at least 1");
-}
-
-void PositionalEncoding::check(const Var& x, Index offset) const {
-  if (x.rank() < 2 || x.size(-1) != d_model_)
-    throw ShapeError("positional_encoding", "x must be (..., T, " + std::to_string(d_model_) + ")",
-                     {{"x", x}});
-  if (offset < 0 || offset > Index{1} << 53)
-    throw ValueError("positional_encoding",
-                     "the offset " + std::to_string(offset) + " must be in [0, 2^53]");
-}
-
-SinusoidalPositionalEncoding::SinusoidalPositionalEncoding(Index d_model, double dropout_p,
-                                                           Index max_len, double base)
-    : PositionalEncoding(d_model, dropout_p),
-      GLIM_NAMED(table, sinusoidal_positions(0, max_len, d_model, base), false),
-      base_(base) {}
-
-Var SinusoidalPositionalEncoding::forward(const Var& x, Index offset) {
-  check(x, offset);
-  Index wanted = offset + x.size(-2);
-  if (wanted > table.size(0) || computed_in_ != x.dtype() || table.dtype() != x.dtype()) {
+Tensor SinusoidalTable::rows(Index first, Index length, DType dtype) {
+  Index have = table_.size(0), wanted = first + length;
+  if (wanted > have || table_.dtype() != dtype) {
     // Doubling keeps the cost of growing step by step proportional to the length reached.
-    Index rows = wanted > table.size(0) ? std::max(wanted, 2 * table.size(0)) : table.size(0);
-    table = sinusoidal_positions(0, rows, d_model_, base_, x.dtype());
-    computed_in_ = x.dtype();
+    Index rows = wanted > have ? std::max({wanted, 2 * have, Index{64}}) : have;
+    table_ = sinusoidal_positions(0, rows, table_.size(1), base_, dtype);
   }
-  return dropout(x + narrow(table, 0, offset, x.size(-2)));
+  return narrow(table_, 0, first, length);
 }
 
-Var NoPositionalEncoding::forward(const Var& x, Index offset) {
-  check(x, offset);
-  return dropout(x);
+void require_sequence(std::string_view op, const Var& x, Index width, Index offset) {
+  if (x.rank() < 2 || x.size(-1) != width)
+    throw ShapeError(op, "x must be (..., T, " + std::to_string(width) + ")", {{"x", x}});
+  if (offset < 0 || offset > Index{1} << 53)
+    throw ValueError(op, "the offset " + std::to_string(offset) + " must be in [0, 2^53]");
 }
 
-LearnedPositionalEmbedding::LearnedPositionalEmbedding(Index d_model, double dropout_p,
-                                                       Index max_len)
-    : PositionalEncoding(d_model, dropout_p), GLIM_NAMED(weight, empty({max_len, d_model})) {
-  normal_(weight.value(), 0, 1);
+PositionalEncoding::PositionalEncoding(Positions kind, Index d_model, double dropout_p,
+                                       Index max_len, double base)
+    : GLIM_NAMED(dropout, dropout_p),
+      GLIM_NAMED(weight, kind == Positions::Learned ? empty({max_len, d_model}) : Tensor()),
+      kind_(kind),
+      d_model_(d_model),
+      table_(d_model, base) {
+  if (d_model < 1) throw ValueError("positional_encoding", "the width must be at least 1");
+  if (weight.defined()) normal_(weight.value(), 0, 1);
 }
 
-Var LearnedPositionalEmbedding::forward(const Var& x, Index offset) {
-  check(x, offset);
-  Index length = x.size(-2), rows = weight.size(0);
+Var PositionalEncoding::forward(const Var& x, Index offset) {
+  require_sequence("positional_encoding", x, d_model_, offset);
+  Index length = x.size(-2);
+  if (kind_ == Positions::Sinusoidal) return dropout(x + table_.rows(offset, length, x.dtype()));
+  if (kind_ != Positions::Learned) return dropout(x);
+  Index rows = weight.size(0);
   if (offset > rows || length > rows - offset)
     throw IndexError("positional_embedding", "a sequence of " + std::to_string(length) +
                                                  " from position " + std::to_string(offset) +

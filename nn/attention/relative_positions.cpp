@@ -3,33 +3,22 @@
 #include <algorithm>
 #include <cmath>
 
-#include "nn/attention/positions.hpp"
 #include "tensor/parallel.hpp"
 #include "tensor/portable.hpp"
 
 namespace glim {
 
-RotaryPositions::RotaryPositions(Index width, double base) : width_(width), base_(base) {
+RotaryPositions::RotaryPositions(Index width, double base) : width_(width), table_(width, base) {
   if (width < 2 || width % 2 != 0)
     throw ValueError("rotary_positions", "turn pairs of columns: the width of a head, " +
                                              std::to_string(width) + ", must be even");
-  if (!(base > 0)) throw ValueError("rotary_positions", "the base must be positive");
 }
 
 Var RotaryPositions::forward(const Var& x, Index offset) {
   require_floating(x.value(), "rotary_positions");
-  if (x.rank() < 2 || x.size(-1) != width_)
-    throw ShapeError("rotary_positions", "x must be (..., T, " + std::to_string(width_) + ")",
-                     {{"x", x}});
-  if (offset < 0 || offset > Index{1} << 53)
-    throw ValueError("rotary_positions",
-                     "the offset " + std::to_string(offset) + " must be in [0, 2^53]");
-  Index length = x.size(-2), rows = table_.defined() ? table_.size(0) : 0;
-  if (offset + length > rows || table_.dtype() != x.dtype())
-    table_ = sinusoidal_positions(0, std::max({offset + length, 2 * rows, Index{64}}), width_,
-                                  base_, x.dtype());
+  require_sequence("rotary_positions", x, width_, offset);
   // Even columns of the table are sines, odd ones cosines: (T, D) -> (T, D/2) each.
-  Tensor angles = narrow(table_, 0, offset, length);
+  Tensor angles = table_.rows(offset, x.size(-2), x.dtype());
   return rotate_pairs(x, slice(angles, 1, 1, width_, 2), slice(angles, 1, 0, width_, 2));
 }
 

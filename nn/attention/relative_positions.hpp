@@ -13,11 +13,9 @@
 // `offset` is the position of the first row, for decoding step by step.
 #pragma once
 
-#include "nn/module.hpp"
+#include "nn/attention/positions.hpp"
 
 namespace glim {
-
-enum class RelativePositions { None, Rotary, Alibi };
 
 // x: (..., T, D), heads apart. No parameters; the table grows with the sequence.
 // ValueError for an odd width, a base that is not positive or a negative offset; ShapeError where x
@@ -30,8 +28,7 @@ class RotaryPositions : public Callable<RotaryPositions> {
   friend Callable;
   Var forward(const Var& x, Index offset = 0);
   Index width_;
-  double base_;
-  Tensor table_;  // sinusoidal (rows so far, D)
+  SinusoidalTable table_;
 };
 
 // (H,), float64. ValueError for fewer than one head.

@@ -64,7 +64,7 @@ TEST_CASE("2: a padded query is no reason for a softmax over nothing", "[seeds]"
 }
 
 TEST_CASE("3: positions run along the sequence, not along the batch", "[seeds]") {
-  SinusoidalPositionalEncoding positions(8, 0.0);
+  PositionalEncoding positions(Positions::Sinusoidal, 8, 0.0);
   positions.to(DType::Float64);
   Tensor y = positions(Var(zeros({3, 5, 8}, DType::Float64))).value();
   Tensor table = sinusoidal_positions(0, 5, 8, 10000, DType::Float64);

@@ -45,7 +45,7 @@ TEST_CASE("positions beyond 2^53 are errors, not overflows", "[nn]") {
   for (Index offset : {kHuge, -kHuge}) {
     CHECK_THROWS_AS(causal_keep(2, 2, offset), ValueError);
     CHECK_THROWS_AS(alibi_bias(2, 2, 2, offset), ValueError);
-    SinusoidalPositionalEncoding positions(4, 0);
+    PositionalEncoding positions(Positions::Sinusoidal, 4, 0);
     CHECK_THROWS_AS(positions(Var(ones({1, 2, 4})), offset), ValueError);
     RotaryPositions rotary(4, 1e4);
     CHECK_THROWS_AS(rotary(Var(ones({1, 2, 4})), offset), ValueError);

@@ -22,7 +22,7 @@ Metadata torch_metadata(const LoadedSequenceModel& m, const std::string& file) {
     throw FileError(file, problem + ", which torch.nn.Transformer cannot");
   };
   if (c.copy) refuse("copies words of the source (--copy)");
-  if (relative_part(c.positions) != RelativePositions::None)
+  if (is_relative(c.positions))
     refuse("has positions within attention (--positions " + kNames<Positions>.print(c.positions) +
            ")");
   nlohmann::ordered_json config = {{"d_model", c.d_model},

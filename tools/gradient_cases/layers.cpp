@@ -75,14 +75,14 @@ void add_transformer_parts(LayerCases& c) {
   const std::string f = "layers";
   for (Index offset : {0, 2}) {
     std::string name = "offset " + std::to_string(offset);
-    c.add(f, "SinusoidalPositionalEncoding", name, Shape{2, 3, 4}, [offset] {
-      return subject(std::make_shared<SinusoidalPositionalEncoding>(4, 0.3, 8),
-                     [offset](PositionalEncoding& p, const Var& x) { return p(x, offset); });
-    });
-    c.add(f, "LearnedPositionalEmbedding", name, Shape{2, 3, 4}, [offset] {
-      return subject(std::make_shared<LearnedPositionalEmbedding>(4, 0.3, 6),
-                     [offset](PositionalEncoding& p, const Var& x) { return p(x, offset); });
-    });
+    for (Positions kind : {Positions::Sinusoidal, Positions::Learned})
+      c.add(f, "PositionalEncoding",
+            (kind == Positions::Learned ? "learned, " : "sinusoidal, ") + name, Shape{2, 3, 4},
+            [kind, offset] {
+              return subject(
+                  std::make_shared<PositionalEncoding>(kind, 4, 0.3, 6),
+                  [offset](PositionalEncoding& p, const Var& x) { return p(x, offset); });
+            });
   }
   for (Activation a : {Activation::Relu, Activation::Gelu, Activation::GeluTanh, Activation::Silu})
     c.add(f, "PositionwiseFeedForward", std::string(name_of(a)), Shape{2, 3, 4},

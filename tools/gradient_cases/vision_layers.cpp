@@ -47,8 +47,8 @@ void add_positions(LayerCases& c) {
       return subject(std::make_shared<RotaryPositions>(4),
                      [offset](RotaryPositions& r, const Var& x) { return mul(r(x, offset), x); });
     });
-  for (RelativePositions p : {RelativePositions::Rotary, RelativePositions::Alibi}) {
-    std::string name = p == RelativePositions::Rotary ? "rotary" : "ALiBi";
+  for (Positions p : {Positions::Rotary, Positions::Alibi}) {
+    std::string name = p == Positions::Rotary ? "rotary" : "ALiBi";
     for (bool causal : {false, true})
       c.add(f, "MultiheadAttention", name + (causal ? ", causal" : ""), Shape{2, 3, 4},
             [p, causal] {

@@ -19,7 +19,7 @@ TEST_CASE("rotary positions and ALiBi equal their equations", "[nn][reference][p
     for (const std::string& name : vision().cases("attention_")) {
       const auto& c = vision().config(name);
       AttentionOptions o;
-      o.positions = c.at("kind") == "rotary" ? RelativePositions::Rotary : RelativePositions::Alibi;
+      o.positions = c.at("kind") == "rotary" ? Positions::Rotary : Positions::Alibi;
       MultiheadAttention attention(8, 2, o);
       AttentionRequest r;
       r.causal = c.at("causal");
@@ -56,7 +56,7 @@ TEST_CASE("rotary scores depend on the distance alone", "[nn][positions]") {
   CHECK_THROWS_AS(RotaryPositions(4, 0), ValueError);
   CHECK_THROWS_AS(rotary(q, -1), ValueError);
   CHECK_THROWS_AS(rotary(Var(draw({1, 4}, 1))), ShapeError);
-  CHECK_THROWS_AS(MultiheadAttention(6, 2, {.positions = RelativePositions::Rotary}), ValueError);
+  CHECK_THROWS_AS(MultiheadAttention(6, 2, {.positions = Positions::Rotary}), ValueError);
   CHECK_THROWS_AS(rotate_pairs(q, zeros({1, 3}), zeros({1, 3})), DTypeError);
   CHECK_THROWS_AS(rotate_pairs(q, draw({2, 3}, 1), draw({2, 3}, 1)), ShapeError);
 }
@@ -69,7 +69,7 @@ TEST_CASE("the table of rotary positions grows with the length", "[nn][positions
 }
 
 TEST_CASE("attention with relative positions: cached equals uncached", "[nn][positions]") {
-  for (RelativePositions p : {RelativePositions::Rotary, RelativePositions::Alibi}) {
+  for (Positions p : {Positions::Rotary, Positions::Alibi}) {
     seed(1);
     MultiheadAttention attention(8, 2, {.positions = p});
     attention.to(DType::Float64);
