@@ -31,7 +31,6 @@ void Module::visit(const std::string& prefix, const F& f) const {
 
 Module::~Module() {
   for (auto& [name, child] : children_) child->parent_ = nullptr;
-  for (auto& p : parameters_) p->owner = nullptr;
   if (parent_) parent_->children_.erase(parent_->place_of(*this));
 }
 
@@ -44,19 +43,17 @@ void Module::require_new(std::string_view name) const {
   if (name.find('.') != std::string_view::npos)
     fail("has a member " + quoted + ": a name must have no dot, which separates names in a path");
   bool taken = false;
-  for (const auto& p : parameters_) taken = taken || p->name == name;
+  for (const auto& p : parameters_) taken = taken || p.first == name;
   for (const auto& b : buffers_) taken = taken || b.name == name;
   for (const auto& c : children_) taken = taken || c.first == name;
   if (taken) fail("has two members " + quoted);
 }
 
-std::shared_ptr<Module::Parameter> Module::register_parameter(std::string_view name,
-                                                              Tensor initial) {
+void Module::register_parameter(std::string_view name, Param& parameter, Tensor initial) {
   require_new(name);
-  std::string own(name);
-  Var leaf = Var::leaf(std::move(initial), prefix() + own);
-  root().named_.insert(&leaf.leaf());
-  return parameters_.emplace_back(new Parameter{this, own, leaf});
+  parameter.Var::operator=(Var::leaf(std::move(initial), prefix() + std::string(name)));
+  root().named_.insert(&parameter.leaf());
+  parameters_.emplace_back(name, &parameter);
 }
 
 void Module::register_buffer(std::string_view name, Tensor& buffer, bool persistent) {
@@ -87,9 +84,9 @@ void refuse_absent(const std::type_info& module) {
 
 Param& Param::operator=(const Tensor& value) {
   if (!defined()) throw StateError("parameter", "a parameter that is absent has no value to write");
-  if (value.shape() != var().shape())
-    throw ShapeError("parameter", var().name() + " must keep its shape",
-                     {{"parameter", var()}, {"value", value}});
+  if (value.shape() != shape())
+    throw ShapeError("parameter", name() + " must keep its shape",
+                     {{"parameter", *this}, {"value", value}});
   leaf().value.copy_(value.to(dtype()), Where());
   return *this;
 }
@@ -99,14 +96,9 @@ void Param::tie(const Var& leaf) {
     throw StateError("parameter", "only a parameter that exists can be tied, and only to a leaf");
   if (leaf.shape() != shape())
     throw ShapeError("parameter", name() + " cannot be tied to a leaf of another shape",
-                     {{"parameter", value()}, {"leaf", leaf}});
-  at_->var = leaf;
-  if (at_->owner) at_->owner->root().name_leaves();
-}
-
-const Var& Param::var() const {
-  static const Var absent;
-  return at_ ? at_->var : absent;
+                     {{"parameter", *this}, {"leaf", leaf}});
+  Var::operator=(leaf);
+  module_.root().name_leaves();
 }
 
 // Found from the back: it is the last child that is built and taken down.
@@ -128,9 +120,9 @@ void Module::name_leaves() {
   Module& top = root();
   bool again = false;
   visit(prefix(), [&](const Module& m, const std::string& before) {
-    for (const auto& p : m.parameters_) {
-      again = !top.named_.insert(&p->var.leaf()).second || again;
-      p->var.leaf().name = before + p->name;
+    for (const auto& [name, p] : m.parameters_) {
+      again = !top.named_.insert(&p->leaf()).second || again;
+      p->leaf().name = before + name;
     }
   });
   if (again)
@@ -141,9 +133,8 @@ NamedParameters Module::named_parameters(bool aliases) const {
   NamedParameters list;
   std::set<const Leaf*> seen;
   visit("", [&](const Module& m, const std::string& prefix) {
-    for (const auto& p : m.parameters_)
-      if (seen.insert(&p->var.leaf()).second || aliases)
-        list.emplace_back(prefix + p->name, p->var);
+    for (const auto& [name, p] : m.parameters_)
+      if (seen.insert(&p->leaf()).second || aliases) list.emplace_back(prefix + name, *p);
   });
   return list;
 }

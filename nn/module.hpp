@@ -38,6 +38,8 @@
 
 namespace glim {
 
+class Param;
+
 class Module {
  public:
   Module() = default;
@@ -97,11 +99,6 @@ class Module {
   friend class Child;
   template <class M>
   friend class ChildPtr;
-  struct Parameter {
-    Module* owner;  // null once that is gone
-    std::string name;
-    Var var;
-  };
   struct NamedBuffer {
     std::string name;
     Tensor* tensor;
@@ -109,7 +106,7 @@ class Module {
   };
   void require_new(std::string_view name) const;
   std::vector<std::string> set_trainable(std::string_view pattern, bool on) const;
-  std::shared_ptr<Parameter> register_parameter(std::string_view name, Tensor initial);
+  void register_parameter(std::string_view name, Param& parameter, Tensor initial);
   void register_buffer(std::string_view name, Tensor& buffer, bool persistent);
   void register_child(std::string_view name, Module& child);
   Module& root() { return parent_ ? parent_->root() : *this; }
@@ -121,7 +118,7 @@ class Module {
   void visit(const std::string& prefix, const F& f) const;  // f(module, prefix), parents first
 
   Module* parent_ = nullptr;
-  std::vector<std::shared_ptr<Parameter>> parameters_;
+  std::vector<std::pair<std::string, Param*>> parameters_;
   std::vector<NamedBuffer> buffers_;
   std::vector<std::pair<std::string, Module*>> children_;
   std::set<const Leaf*> named_;  // of a root: leaves that have a name
@@ -135,13 +132,14 @@ void load(Module& module, const std::string& file);
 // Its type and size, then a line for each parameter and buffer: name, shape, dtype, elements, "frozen".
 std::ostream& operator<<(std::ostream& out, const Module& module);
 
-// A trained tensor of a module. It converts to a Var. Undefined and not registered without
-// an initial value, like the bias of a layer that has none.
-class Param {
+// A trained tensor of a module: a leaf. Undefined and not registered without an initial value, like the bias of a layer
+// that has none. A copy is a Var.
+class Param : public Var {
  public:
-  Param(Module& module, std::string_view name, Tensor initial)
-      : at_(initial.defined() ? module.register_parameter(name, std::move(initial)) : nullptr) {}
-  Param(const Param&) = default;  // the same parameter, which may outlive its module
+  Param(Module& module, std::string_view name, Tensor initial) : module_(module) {
+    if (initial.defined()) module.register_parameter(name, *this, std::move(initial));
+  }
+  Param(const Param&) = delete;
   // Writes a value, converted to the parameter's dtype; the leaf stays. ShapeError for another shape.
   Param& operator=(const Tensor& value);
   // Copy the value or share the leaf? Write .value() or tie().
@@ -151,21 +149,8 @@ class Param {
   // for another shape, StateError unless it is a leaf.
   void tie(const Var& leaf);
 
-  operator const Var&() const { return var(); }
-  const Var& var() const;
-  bool defined() const { return at_ != nullptr; }
-  const Tensor& value() const { return var().value(); }
-  const Tensor& grad() const { return var().grad(); }
-  Leaf& leaf() const { return var().leaf(); }
-  const std::string& name() const { return var().name(); }
-  const Shape& shape() const { return value().shape(); }
-  Index size(Index axis) const { return value().size(axis); }
-  Index numel() const { return value().numel(); }
-  DType dtype() const { return value().dtype(); }
-  friend bool same_leaf(const Var& a, const Var& b);
-
  private:
-  std::shared_ptr<Module::Parameter> at_;
+  Module& module_;
 };
 
 // A tensor that is part of the module and not trained; persistent ones are saved.

@@ -19,6 +19,8 @@
 // or lengths that do not fit; DTypeError unless lengths are int64.
 #pragma once
 
+#include <deque>
+
 #include "nn/recurrent/cell.hpp"
 
 namespace glim {
@@ -61,7 +63,7 @@ class Recurrent : public Callable<Recurrent> {
   CellKind kind_;
   Index in_, hidden_;
   RecurrentOptions options_;
-  std::vector<CellWeights> weights_;
+  std::deque<CellWeights> weights_;
 };
 
 }  // namespace glim
