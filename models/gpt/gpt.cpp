@@ -86,7 +86,9 @@ class GptDecoder final : public StepDecoder {
     }
     context_ = concatenate(std::vector<Tensor>{context_, from_vector(tokens, {rows, 1})}, 1);
     Tensor fresh = slice(context_, 1, computed_, context_.size(1));
-    Var hidden = model_.transformer(model_.wpe(model_.wte(fresh), computed_), caches_);
+    AttentionRequest causal;
+    causal.causal = true;
+    Var hidden = model_.transformer(model_.wpe(model_.wte(fresh), computed_), causal, &caches_);
     computed_ = context_.size(1);
     return model_.logits(select(hidden, 1, -1)).value();  // (B, n, D) -> (B, D) -> (B, V)
   }

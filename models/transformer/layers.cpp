@@ -3,16 +3,6 @@
 #include "tensor/print.hpp"
 
 namespace glim {
-namespace {
-
-// A single new position may attend to all before it.
-AttentionRequest causal_among(const Var& x) {
-  AttentionRequest request;
-  request.causal = x.size(1) > 1;
-  return request;
-}
-
-}  // namespace
 
 AttentionOptions LayerSizes::attention(Positions relative) const {
   AttentionOptions o;
@@ -30,29 +20,25 @@ void check_layers(std::string_view model, Index d_model, Index heads, double dro
     throw ValueError(model, "dropout " + number_text(dropout) + " lies outside [0, 1)");
 }
 
-template <class Attend>
-Var EncoderLayer::sublayers(const Var& x, const Attend& attend) {
-  Var attended = residual(sizes_.norm, x, norm1, dropout1, attend);
+Var EncoderLayer::forward(const Var& x, const AttentionRequest& request, KeyValueCache* cache) {
+  Var attended = residual(sizes_.norm, x, norm1, dropout1,
+                          [&](const Var& h) { return self_attn(h, request, cache).y; });
   return residual(sizes_.norm, attended, norm2, dropout2, [&](const Var& h) {
     return feed_forward(h, linear1, sizes_.activation, dropout, linear2);
   });
 }
 
-Var EncoderLayer::forward(const Var& x, const AttentionRequest& request) {
-  return sublayers(x, [&](const Var& h) { return self_attn(h, request).y; });
-}
-
-Var EncoderLayer::forward(const Var& x, KeyValueCache& cache) {
-  return sublayers(x, [&](const Var& h) { return self_attn(h, cache, causal_among(x)).y; });
-}
-
-// The layer's output, and the attention to the memory as `read` gives it.
-template <class Attend, class Read>
-AttentionOutput DecoderLayer::sublayers(const Var& x, const Attend& attend, const Read& read) {
+AttentionOutput DecoderLayer::forward(const Var& x, const Var& memory,
+                                      const AttentionRequest& self_request,
+                                      const AttentionRequest& memory_request,
+                                      DecoderLayerCache* cache) {
   Var weights;
-  Var y = residual(sizes_.norm, x, norm1, dropout1, attend);
+  Var y = residual(sizes_.norm, x, norm1, dropout1, [&](const Var& h) {
+    return self_attn(h, self_request, cache ? &cache->self : nullptr).y;
+  });
   y = residual(sizes_.norm, y, norm2, dropout2, [&](const Var& h) {
-    AttentionOutput seen = read(h);
+    AttentionOutput seen = cache ? multihead_attn.attend(h, cache->memory, memory_request)
+                                 : multihead_attn(h, memory, memory_request);
     weights = seen.weights;
     return seen.y;
   });
@@ -62,56 +48,32 @@ AttentionOutput DecoderLayer::sublayers(const Var& x, const Attend& attend, cons
   return {y, weights};
 }
 
-AttentionOutput DecoderLayer::forward(const Var& x, const Var& memory,
-                                      const AttentionRequest& self_request,
-                                      const AttentionRequest& memory_request) {
-  return sublayers(
-      x, [&](const Var& h) { return self_attn(h, self_request).y; },
-      [&](const Var& h) { return multihead_attn(h, memory, memory_request); });
-}
-
-AttentionOutput DecoderLayer::forward(const Var& x, DecoderLayerCache& cache,
-                                      const AttentionRequest& memory_request) {
-  return sublayers(
-      x, [&](const Var& h) { return self_attn(h, cache.self, causal_among(x)).y; },
-      [&](const Var& h) { return multihead_attn.attend(h, cache.memory, memory_request); });
-}
-
-Var Encoder::forward(Var x, const AttentionRequest& request) {
+Var Encoder::forward(Var x, const AttentionRequest& request, std::vector<KeyValueCache>* caches) {
   bool again = recompute_ && training();
-  for (EncoderLayer& layer : layers)
-    x = again ? recomputed([=, &layer] { return layer(x, request); }) : layer(x, request);
-  return normed(x);
-}
-
-Var Encoder::forward(Var x, std::vector<KeyValueCache>& caches) {
-  for (std::size_t i = 0; i < layers.size(); ++i) x = layers[i](x, caches[i]);
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    KeyValueCache* cache = caches ? &(*caches)[i] : nullptr;
+    EncoderLayer& layer = layers[i];
+    x = again ? recomputed([=, &layer] { return layer(x, request); }) : layer(x, request, cache);
+  }
   return normed(x);
 }
 
 DecoderOutput Decoder::forward(Var x, const Var& memory, const AttentionRequest& self_request,
-                               const AttentionRequest& memory_request) {
+                               AttentionRequest memory_request,
+                               std::vector<DecoderLayerCache>* caches) {
   DecoderOutput out;
-  bool again = recompute_ && training() && !memory_request.need_weights;
-  for (DecoderLayer& layer : layers) {
-    auto run = [=, &layer] { return layer(x, memory, self_request, memory_request); };
+  const bool wanted = memory_request.need_weights, again = recompute_ && training() && !wanted;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    DecoderLayerCache* cache = caches ? &(*caches)[i] : nullptr;
+    memory_request.need_weights = wanted && (!caches || i + 1 == layers.size());
+    auto run = [=, &layer = layers[i]] {
+      return layer(x, memory, self_request, memory_request, cache);
+    };
     AttentionOutput one = again ? AttentionOutput{recomputed([=] { return run().y; }), {}} : run();
     if (memory_request.need_weights) out.attention.push_back(one.weights);
     x = one.y;
   }
   out.hidden = normed(x);
-  return out;
-}
-
-AttentionOutput Decoder::forward(Var x, std::vector<DecoderLayerCache>& caches,
-                                 const AttentionRequest& memory_request) {
-  AttentionOutput out{x, {}};
-  for (std::size_t i = 0; i < layers.size(); ++i) {
-    AttentionRequest request = memory_request;
-    request.need_weights = memory_request.need_weights && i + 1 == layers.size();
-    out = layers[i](out.y, caches[i], request);
-  }
-  out.y = normed(out.y);
   return out;
 }
 

@@ -9,8 +9,8 @@
 // pre-norm a final norm follows the stack. Keep-masks broadcast to (B, H, queries, keys).
 // A request that needs weights gets the probabilities of the attention to the memory.
 //
-// Called with a request, a layer or stack computes a whole sequence. Called with a cache, it computes
-// one or more new positions x (B, n, D), each of which attends to itself and all before it.
+// A layer or stack computes a whole sequence. With a cache it computes new positions x (B, n, D), which attend to those
+// before them, too. A cache of a decoder holds the memory's keys and values: the memory is not read.
 //
 // With `recompute`, training keeps only the input of each layer, and backward runs the layer again
 // (Chen et al. 2016, arXiv 1604.06174): the same gradients, bit for bit, for one more forward pass of
@@ -61,10 +61,7 @@ class EncoderLayer : public Callable<EncoderLayer> {
 
  private:
   friend Callable;
-  Var forward(const Var& x, const AttentionRequest& request = {});
-  Var forward(const Var& x, KeyValueCache& cache);
-  template <class Attend>
-  Var sublayers(const Var& x, const Attend& attend);
+  Var forward(const Var& x, const AttentionRequest& request = {}, KeyValueCache* cache = nullptr);
 };
 
 // Keys and values that a decoder layer keeps of the positions already decoded.
@@ -95,11 +92,8 @@ class DecoderLayer : public Callable<DecoderLayer> {
  private:
   friend Callable;
   AttentionOutput forward(const Var& x, const Var& memory, const AttentionRequest& self_request,
-                          const AttentionRequest& memory_request);
-  AttentionOutput forward(const Var& x, DecoderLayerCache& cache,
-                          const AttentionRequest& memory_request);
-  template <class Attend, class Read>
-  AttentionOutput sublayers(const Var& x, const Attend& attend, const Read& read);
+                          const AttentionRequest& memory_request,
+                          DecoderLayerCache* cache = nullptr);
 };
 
 // Layers under the names "layers.0", ..., and with pre-norm (or final_norm) a last norm.
@@ -122,23 +116,23 @@ class LayerStack : public Module {
 class Encoder : public Callable<Encoder, LayerStack<EncoderLayer>> {
   friend Callable;
   using Callable::Callable;
-  Var forward(Var x, const AttentionRequest& request = {});
-  Var forward(Var x, std::vector<KeyValueCache>& caches);  // one cache a layer
+  // One cache a layer.
+  Var forward(Var x, const AttentionRequest& request = {},
+              std::vector<KeyValueCache>* caches = nullptr);
 };
 
 struct DecoderOutput {
   Var hidden;
-  std::vector<Var> attention;  // of each layer to the memory; empty unless asked for
+  // Of each layer to the memory, with caches of the last alone; empty unless asked for.
+  std::vector<Var> attention;
 };
 
 class Decoder : public Callable<Decoder, LayerStack<DecoderLayer>> {
   friend Callable;
   using Callable::Callable;
   DecoderOutput forward(Var x, const Var& memory, const AttentionRequest& self_request,
-                        const AttentionRequest& memory_request);
-  // The attention weights returned are the last layer's.
-  AttentionOutput forward(Var x, std::vector<DecoderLayerCache>& caches,
-                          const AttentionRequest& memory_request);
+                        AttentionRequest memory_request,
+                        std::vector<DecoderLayerCache>* caches = nullptr);
 };
 
 }  // namespace glim

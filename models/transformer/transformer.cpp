@@ -140,12 +140,13 @@ class CachedTransformerDecoder final : public StepDecoder {
     const TransformerConfig& c = model_.config();
     Tensor ids = from_vector(tokens, {rows, 1});
     if (model_.copy) ids = embeddable(ids, c.tgt_vocab, c.unk);
-    AttentionRequest request;
-    request.keep = keep_;
-    request.need_weights = wants_attention_;
-    Var x = model_.embed(model_.tgt_embed, model_.tgt_positions, ids, length_++);
-    auto [hidden, weights] = model_.decoder(x, caches_, request);
-    if (wants_attention_) attention_ = weights.value();
+    AttentionRequest self_request, memory_request;
+    self_request.causal = true;
+    memory_request.keep = keep_;
+    memory_request.need_weights = wants_attention_;
+    Var x = model_.embed(model_.tgt_embed, model_.tgt_positions, ids, length_++), weights;
+    auto [hidden, seen] = model_.decoder(x, Var(), self_request, memory_request, &caches_);
+    if (wants_attention_) attention_ = (weights = seen.back()).value();
     Var logits = model_.generate(hidden);  // (rows, 1, V)
     if (model_.copy)
       logits = model_.copy(logits, weights, matmul(weights, Var(memory_)), hidden, x, source_);

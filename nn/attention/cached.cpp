@@ -1,20 +1,7 @@
-// Multi-head attention while a sequence is decoded: keys and values are kept.
+// Multi-head attention to a memory whose keys and values are kept while a sequence is decoded.
 #include "nn/attention/multihead.hpp"
 
 namespace glim {
-
-AttentionOutput MultiheadAttention::forward(const Var& x, KeyValueCache& cache,
-                                            const AttentionRequest& request) {
-  check(x, x, x);
-  Index offset = cache.length;
-  Var packed = in_proj_weight.defined() ? project(x, Query, Value) : Var();
-  auto part = [&](Part i) {
-    return split_heads(packed.defined() ? slice(packed, 2, i * d_, (i + 1) * d_) : project(x, i));
-  };
-  Var query = rotated(part(Query), offset), key = rotated(part(Key), offset);
-  cache.append(key.value(), part(Value).value());
-  return attend_heads(query, cache.keys(), cache.values(), request, offset);
-}
 
 KeyValueCache MultiheadAttention::project(const Var& memory) {
   if (is_relative(options_.positions))

@@ -37,7 +37,9 @@ AttentionMask combined(const AttentionRequest& r, const Shape& scores, Index off
   };
   if (r.keep.defined()) keep(reshape(r.keep, shape(r.keep, "keep", false)));
   if (r.key_keep.defined()) keep(reshape(r.key_keep, shape(r.key_keep, "key_keep", true)));
-  if (r.causal) keep(causal_keep(scores[2], scores[3], offset));
+  // A single query that comes last may attend to all keys.
+  if (r.causal && (scores[2] != 1 || scores[3] > offset + 1))
+    keep(causal_keep(scores[2], scores[3], offset));
   if (r.bias.defined()) bias(reshape(r.bias, shape(r.bias.value(), "bias", false)));
   if (r.key_bias.defined()) bias(reshape(r.key_bias, shape(r.key_bias.value(), "key_bias", true)));
   return mask;

@@ -43,8 +43,7 @@ struct AttentionOutput {
 };
 
 // Called as (query, key, value); as (x) for self-attention and as (x, memory) for cross-attention, where one product
-// computes all projections of the same tensor (packed.cpp); and as (x, cache) when decoding. Each takes an
-// optional AttentionRequest.
+// computes all projections of the same tensor (packed.cpp). Each takes an optional AttentionRequest.
 class MultiheadAttention : public Callable<MultiheadAttention> {
   AttentionOptions options_;
   Index d_, h_;
@@ -72,10 +71,10 @@ class MultiheadAttention : public Callable<MultiheadAttention> {
   friend Callable;
   AttentionOutput forward(const Var& query, const Var& key, const Var& value,
                           const AttentionRequest& request = {});
-  AttentionOutput forward(const Var& x, const AttentionRequest& request = {});
+  // With a cache, as when decoding: keys and values of x (B, n, D) join it, and x attends to the whole of it.
+  AttentionOutput forward(const Var& x, const AttentionRequest& request = {},
+                          KeyValueCache* cache = nullptr);
   AttentionOutput forward(const Var& x, const Var& memory, const AttentionRequest& request = {});
-  // Keys and values of x (B, n, D) join the cache; x attends to the whole of it.
-  AttentionOutput forward(const Var& x, KeyValueCache& cache, const AttentionRequest& request = {});
 
   enum Part { Query, Key, Value };
   AttentionOutput attention(const Var& query, const Var& key, const Var& value,

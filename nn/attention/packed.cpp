@@ -3,13 +3,21 @@
 
 namespace glim {
 
-AttentionOutput MultiheadAttention::forward(const Var& x, const AttentionRequest& request) {
-  if (!options_.batch_first || !in_proj_weight.defined()) return forward(x, x, x, request);
+AttentionOutput MultiheadAttention::forward(const Var& x, const AttentionRequest& request,
+                                            KeyValueCache* cache) {
+  if (!options_.batch_first && !cache) return forward(x, x, x, request);
   check(x, x, x);
   Var packed = project(x, Query, Value);  // (B, T, 3D)
-  if (packs()) return attend_packed(packed, {}, request);
+  if (packs() && !cache) return attend_packed(packed, {}, request);
   auto part = [&](Part i) { return split_heads(slice(packed, 2, i * d_, (i + 1) * d_)); };
-  return attend_heads(rotated(part(Query)), rotated(part(Key)), part(Value), request);
+  const Index offset = cache ? cache->length : 0;
+  Var query = rotated(part(Query), offset), key = rotated(part(Key), offset), value = part(Value);
+  if (cache) {
+    cache->append(key.value(), value.value());
+    key = cache->keys();
+    value = cache->values();
+  }
+  return attend_heads(query, key, value, request, offset);
 }
 
 AttentionOutput MultiheadAttention::forward(const Var& x, const Var& memory,

@@ -80,7 +80,7 @@ TEST_CASE("attention with relative positions: cached equals uncached", "[nn][pos
     KeyValueCache cache;
     Index done = 0;
     for (Index n : {3, 1, 1, 2}) {  // a prompt, then steps
-      Tensor y = attention(narrow(x, 1, done, n), cache, causal).y.value();
+      Tensor y = attention(narrow(x, 1, done, n), causal, &cache).y.value();
       CHECK(close(y, narrow(whole, 1, done, n), 1e-13));
       done += n;
     }
