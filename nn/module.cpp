@@ -31,7 +31,7 @@ void Module::visit(const std::string& prefix, const F& f) const {
 
 Module::~Module() {
   for (auto& [name, child] : children_) child->parent_ = nullptr;
-  if (parent_) parent_->children_.erase(parent_->place_of(*this));
+  if (parent_) std::erase_if(parent_->children_, [&](auto& c) { return c.second == this; });
 }
 
 void Module::require_new(std::string_view name) const {
@@ -65,16 +65,9 @@ void Module::register_child(std::string_view name, Module& child) {
   require_new(name);
   children_.emplace_back(name, &child);
   child.parent_ = this;
-  std::string list = is_list_ && !scope_name_.empty() ? scope_name_ + "." : "";
-  child.set_scope_name(list + std::string(name));
+  child.name_ = name;
   child.train(training_);
   child.name_leaves();
-}
-
-void Module::set_scope_name(std::string scope_name) {
-  scope_name_ = std::move(scope_name);
-  if (is_list_)
-    for (auto& [name, child] : children_) child->set_scope_name(scope_name_ + "." + name);
 }
 
 void refuse_absent(const std::type_info& module) {
@@ -101,16 +94,13 @@ void Param::tie(const Var& leaf) {
   module_.root().name_leaves();
 }
 
-// Found from the back: it is the last child that is built and taken down.
-std::vector<std::pair<std::string, Module*>>::iterator Module::place_of(const Module& child) {
-  return std::find_if(children_.rbegin(), children_.rend(),
-                      [&](auto& c) { return c.second == &child; })
-             .base() -
-         1;
+std::string Module::prefix() const {
+  return parent_ ? parent_->prefix() + name_ + "." : std::string();
 }
 
-std::string Module::prefix() const {
-  return parent_ ? parent_->prefix() + parent_->place_of(*this)->first + "." : std::string();
+std::string Module::scope_name() const {
+  std::string list = parent_ && parent_->is_list_ ? parent_->scope_name() : std::string();
+  return list.empty() ? name_ : list + "." + name_;
 }
 
 // A name is the path from the root. A leaf that several modules share keeps the first of its paths: when one

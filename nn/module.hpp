@@ -84,7 +84,7 @@ class Module {
   // a parent that computes with the parameters of a child.
   template <class F>
   decltype(auto) in_scope(const F& f) const {
-    Scope scope(scope_name_);
+    Scope scope(scope_name());
     return f();
   }
 
@@ -110,10 +110,9 @@ class Module {
   void register_buffer(std::string_view name, Tensor& buffer, bool persistent);
   void register_child(std::string_view name, Module& child);
   Module& root() { return parent_ ? parent_->root() : *this; }
-  std::vector<std::pair<std::string, Module*>>::iterator place_of(const Module& child);
-  std::string prefix() const;  // the path from the root and a dot; empty for the root
-  void name_leaves();          // of this module and all below, once it has its place
-  void set_scope_name(std::string scope_name);
+  std::string prefix() const;      // the path from the root and a dot; empty for the root
+  std::string scope_name() const;  // under which calls are entered; a root has none
+  void name_leaves();              // of this module and all below, once it has its place
   template <class F>
   void visit(const std::string& prefix, const F& f) const;  // f(module, prefix), parents first
 
@@ -122,7 +121,7 @@ class Module {
   std::vector<NamedBuffer> buffers_;
   std::vector<std::pair<std::string, Module*>> children_;
   std::set<const Leaf*> named_;  // of a root: leaves that have a name
-  std::string scope_name_;       // the name under which calls are entered; a root has none
+  std::string name_;             // in parent_
   bool training_ = true, is_list_ = false;
 };
 
