@@ -7,7 +7,6 @@
 #include "nn/init.hpp"
 #include "tensor/error.hpp"
 #include "tensor/ops/elementwise.hpp"
-#include "tensor/ops/reduce.hpp"
 
 namespace glim {
 namespace {
@@ -87,16 +86,6 @@ Var SequenceClassifier::forward(const Tensor& ids) {
   Var pooled = pooler ? tanh(pooler(select(hidden, 1, 0)))
                       : masked_mean(hidden, not_equal(ids, static_cast<double>(bert.config().pad)));
   return classifier(dropout(pooled));
-}
-
-Var masked_mean(const Var& x, const Tensor& keep) {
-  if (x.rank() != 3 || keep.shape() != Shape{x.size(0), x.size(1)})
-    throw ShapeError("masked_mean", "x must be (B, S, D) and keep (B, S)",
-                     {{"x", x}, {"keep", keep}});
-  Tensor weight = keep.to(x.dtype());
-  Tensor count = maximum(sum(weight, {1}, true), scalar(1, x.dtype()));  // (B, 1)
-  // (B, 1, S) (B, S, D) -> (B, 1, D)
-  return squeeze(matmul(Var(unsqueeze(div(weight, count), 1)), x), 1);
 }
 
 Index chosen_count(Index n, double share) {

@@ -98,10 +98,6 @@ class SequenceClassifier : public Callable<SequenceClassifier> {
   Var forward(const Tensor& ids);  // (B, S) -> logits (B, C)
 };
 
-// The mean of x (B, S, D) over the positions with keep (B, S) = true: (B, D); 0 where there
-// are none.
-Var masked_mean(const Var& x, const Tensor& keep);
-
 struct MaskingOptions {
   double share = 0.15;  // of a sentence's tokens; at least one
   double masked = 0.8, random = 0.1;

@@ -7,6 +7,7 @@
 #include "nn/init.hpp"
 #include "nn/loss.hpp"
 #include "tensor/error.hpp"
+#include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tensor/portable.hpp"
 
@@ -81,15 +82,7 @@ Var NonAutoregressive::encode(const Tensor& src) {
 Var NonAutoregressive::length_logits(const Var& memory, const Tensor& src) {
   if (!length_predictor)
     throw StateError("non-autoregressive", "a model of long outputs predicts no lengths");
-  std::vector<Index> lengths = row_lengths(src, config_.pad);
-  Index columns = src.size(1);
-  std::vector<double> share(src.numel(), 0.0);
-  for (std::size_t b = 0; b < lengths.size(); ++b)
-    std::fill_n(share.data() + static_cast<Index>(b) * columns, lengths[b],
-                1 / static_cast<double>(std::max<Index>(lengths[b], 1)));
-  Tensor weights = from_vector(share, {src.size(0), 1, columns}).to(memory.dtype());
-  Var pooled = squeeze(matmul(Var(weights), memory), 1);  // (B, 1, S) (B, S, D) -> (B, D)
-  return length_predictor(pooled);
+  return length_predictor(masked_mean(memory, not_equal(src, static_cast<double>(config_.pad))));
 }
 
 DecoderOutput NonAutoregressive::decode(const std::vector<Index>& lengths, const Var& memory,

@@ -2,6 +2,7 @@
 
 #include "tensor/error.hpp"
 #include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/reduce.hpp"
 
 namespace glim {
 namespace {
@@ -63,6 +64,16 @@ Tensor causal_keep(Index queries, Index keys, Index offset) {
 
 Tensor decoder_keep(const Tensor& ids, Index pad) {
   return logical_and(padding_keep(ids, pad), causal_keep(ids.size(1)));
+}
+
+Var masked_mean(const Var& x, const Tensor& keep) {
+  if (x.rank() != 3 || keep.shape() != Shape{x.size(0), x.size(1)})
+    throw ShapeError("masked_mean", "x must be (B, S, D) and keep (B, S)",
+                     {{"x", x}, {"keep", keep}});
+  Tensor weight = keep.to(x.dtype());
+  Tensor count = maximum(sum(weight, {1}, true), scalar(1, x.dtype()));  // (B, 1)
+  // (B, 1, S) (B, S, D) -> (B, 1, D)
+  return squeeze(matmul(Var(unsqueeze(div(weight, count), 1)), x), 1);
 }
 
 std::vector<Index> row_lengths(const Tensor& ids, Index pad) {

@@ -33,6 +33,10 @@ inline Tensor causal_keep(Index length) { return causal_keep(length, length); }
 // Both at once, for a decoder's self-attention: (B, 1, T, T).
 Tensor decoder_keep(const Tensor& ids, Index pad);
 
+// The mean of x (B, S, D) over the positions with keep (B, S) = true: (B, D); 0 where there
+// are none.
+Var masked_mean(const Var& x, const Tensor& keep);
+
 // Length of each row of ids (B, S) int64 without the padding at its end. ShapeError otherwise.
 std::vector<Index> row_lengths(const Tensor& ids, Index pad);
 
