@@ -2,15 +2,8 @@
 
 #include <cmath>
 
-#include "tensor/error.hpp"
-
 namespace glim {
 namespace {
-
-Index positive_size(CellKind kind, Index size) {
-  if (size < 1) throw ValueError(name_of(kind), "the input and hidden sizes must be positive");
-  return size;
-}
 
 Tensor initial_for(Index hidden, const Shape& shape) {
   double bound = 1 / std::sqrt(static_cast<double>(hidden));
@@ -45,22 +38,5 @@ CellWeights::CellWeights(Module& module, const std::string& suffix, Index rows, 
       weight_hh(module, "weight_hh" + suffix, initial_for(hidden, {rows, hidden})),
       bias_ih(module, "bias_ih" + suffix, bias ? initial_for(hidden, {rows}) : Tensor()),
       bias_hh(module, "bias_hh" + suffix, bias ? initial_for(hidden, {rows}) : Tensor()) {}
-
-RecurrentCell::RecurrentCell(CellKind kind, Index in, Index hidden, bool bias)
-    : weights(*this, "", gates_of(kind) * positive_size(kind, hidden), positive_size(kind, in),
-              hidden, bias),
-      kind_(kind),
-      in_(in),
-      hidden_(hidden) {}
-
-Var RecurrentCell::forward(const Var& x, const Var& state) {
-  if (x.rank() != 2 || x.size(1) != in_)
-    throw ShapeError(name_of(kind_), "x must be (B, " + std::to_string(in_) + ")", {{"x", x}});
-  const Shape shape{x.size(0), parts_of(kind_) * hidden_};
-  if (state.defined() && state.shape() != shape)
-    throw ShapeError(name_of(kind_), "a state must be " + to_string(shape), {{"state", state}});
-  return cell_step(kind_, linear(x, weights.weight_ih, weights.bias_ih),
-                   state.defined() ? state : Var(zeros(shape, x.dtype())), weights);
-}
 
 }  // namespace glim

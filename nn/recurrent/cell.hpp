@@ -13,7 +13,7 @@
 // The gradients are in autograd/ops/gru_cell.cpp and lstm_cell.cpp. Every parameter starts uniform
 // on ±1/√H. The state is one tensor: h, for an LSTM [h, c] along the last axis.
 //
-// Errors: ValueError for sizes below 1; ShapeError, DTypeError for operands that do not fit.
+// Errors: ShapeError, DTypeError for operands that do not fit.
 #pragma once
 
 #include "nn/module.hpp"
@@ -37,18 +37,5 @@ struct CellWeights {
 Var cell_step(CellKind kind, const Var& input, const Var& state, const CellWeights& weights,
               const Tensor& valid = {});
 Var hidden_of(CellKind kind, const Var& state);  // (B, parts·H) -> (B, H)
-
-class RecurrentCell : public Callable<RecurrentCell> {
- public:
-  RecurrentCell(CellKind kind, Index in, Index hidden, bool bias = true);
-  CellWeights weights;
-
- private:
-  friend Callable;
-  // The state after x (B, I), (B, parts·H). Without one before, it starts from zeros.
-  Var forward(const Var& x, const Var& state = {});
-  CellKind kind_;
-  Index in_, hidden_;
-};
 
 }  // namespace glim

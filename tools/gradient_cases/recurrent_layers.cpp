@@ -1,4 +1,4 @@
-// Gradient checks of recurrent cells and layers, and of their attention.
+// Gradient checks of recurrent layers, and of their attention.
 #include "nn/attention/scored.hpp"
 #include "nn/recurrent/rnn.hpp"
 #include "tools/gradient_cases/layer_cases.hpp"
@@ -7,15 +7,6 @@ namespace glim::specs {
 namespace {
 
 const char* const kFamily = "layers";
-
-void add_cell(LayerCases& c, CellKind kind, const std::string& name, bool bias) {
-  c.add(kFamily, "RecurrentCell", std::string(name_of(kind)) + ", " + name, Shape{3, 2}, [=] {
-    return subject(std::make_shared<RecurrentCell>(kind, 2, 3, bias),
-                   [kind](RecurrentCell& cell, const Var& x) {
-                     return cell(x, Var(uniform({3, 3 * parts_of(kind)}, -1, 1, {4, 1}, kDouble)));
-                   });
-  });
-}
 
 struct Variant {
   std::string name;
@@ -75,12 +66,8 @@ void add_attention(LayerCases& c) {
 }  // namespace
 
 void add_recurrent_layers(LayerCases& c) {
-  for (CellKind kind : {CellKind::Tanh, CellKind::Relu, CellKind::Gru, CellKind::Lstm}) {
-    const std::string relu = kind == CellKind::Relu ? ", ReLU" : "";
-    for (bool bias : {true, false})
-      add_cell(c, kind, (bias ? "with bias" : "no bias") + relu, bias);
-    add_layer(c, kind, relu);
-  }
+  for (CellKind kind : {CellKind::Tanh, CellKind::Relu, CellKind::Gru, CellKind::Lstm})
+    add_layer(c, kind, kind == CellKind::Relu ? ", ReLU" : "");
   add_attention(c);
 }
 
