@@ -26,17 +26,9 @@ Corrections corrections(const AdamOptions& o, double t) {
 
 }  // namespace
 
-Adam::Adam(NamedParameters parameters, AdamOptions options)
-    : Adam({{std::move(parameters), 1, {}}}, options, false) {}
-Adam::Adam(std::vector<ParameterGroup> groups, AdamOptions options)
-    : Adam(std::move(groups), options, false) {}
-AdamW::AdamW(NamedParameters parameters, AdamOptions options)
-    : Adam({{std::move(parameters), 1, {}}}, options, true) {}
-AdamW::AdamW(std::vector<ParameterGroup> groups, AdamOptions options)
-    : Adam(std::move(groups), options, true) {}
-
-Adam::Adam(std::vector<ParameterGroup> groups, AdamOptions options, bool decoupled)
-    : Optimizer(std::move(groups), options.rate, options.weight_decay, {"exp_avg", "exp_avg_sq"}),
+Adam::Adam(const NamedParameters& parameters, AdamOptions options, bool decoupled)
+    : Optimizer(parameters, options.rate, {options.weight_decay, options.decay_matrices_only},
+                {"exp_avg", "exp_avg_sq"}),
       options_(options),
       decoupled_(decoupled) {
   auto in_range = [](double beta) { return beta >= 0 && beta < 1; };
@@ -54,7 +46,7 @@ void Adam::update(const Slot& slot, Index begin, Index end) const {
   visit_floating(slot.dtype, [&]<class T>() {
     auto from = [&](const Tensor& x) { return x.data<T>() + begin; };
     auto rounded = [](double x) { return static_cast<T>(x); };
-    AdamStep<T> step{.eta = rounded(rate() * slot.rate_factor),
+    AdamStep<T> step{.eta = rounded(rate()),
                      .beta1 = rounded(options_.beta1),
                      .beta2 = rounded(options_.beta2),
                      .eps = rounded(options_.eps),

@@ -17,17 +17,18 @@ namespace glim {
 
 struct AdamOptions {
   double rate = 1e-3, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0;
+  bool decay_matrices_only = false;  // no decay of biases and norms (rank below 2)
 };
 
 class Adam : public Optimizer {
  public:
-  explicit Adam(NamedParameters parameters, AdamOptions options = {});
-  explicit Adam(std::vector<ParameterGroup> groups, AdamOptions options = {});
+  explicit Adam(const NamedParameters& parameters, AdamOptions options = {})
+      : Adam(parameters, options, false) {}
 
   static AdamOptions transformer() { return {.beta2 = 0.98, .eps = 1e-9}; }
 
  protected:
-  Adam(std::vector<ParameterGroup> groups, AdamOptions options, bool decoupled);
+  Adam(const NamedParameters& parameters, AdamOptions options, bool decoupled);
 
  private:
   void update(const Slot& slot, Index begin, Index end) const override;
@@ -38,8 +39,8 @@ class Adam : public Optimizer {
 class AdamW final : public Adam {
  public:
   static AdamOptions defaults() { return {.weight_decay = 0.01}; }
-  explicit AdamW(NamedParameters parameters, AdamOptions options = defaults());
-  explicit AdamW(std::vector<ParameterGroup> groups, AdamOptions options = defaults());
+  explicit AdamW(const NamedParameters& parameters, AdamOptions options = defaults())
+      : Adam(parameters, options, true) {}
 };
 
 }  // namespace glim

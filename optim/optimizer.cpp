@@ -19,40 +19,28 @@ std::string fits_not(std::string_view what, double x, const std::string& name, D
 
 }  // namespace
 
-std::vector<ParameterGroup> decay_matrices(const NamedParameters& parameters, double weight_decay) {
-  ParameterGroup matrices{{}, 1, weight_decay}, others{{}, 1, 0};
-  for (const auto& named : parameters)
-    (named.second.rank() < 2 ? others : matrices).parameters.push_back(named);
-  return {matrices, others};
-}
-
-Optimizer::Optimizer(std::vector<ParameterGroup> groups, double rate, double weight_decay,
+Optimizer::Optimizer(const NamedParameters& parameters, double rate, const Decay& decay,
                      std::vector<std::string> states)
     : states_(std::move(states)) {
   constexpr Index kStepPiece = 16384;
   std::set<std::string> names;
   std::set<const Leaf*> leaves;
-  for (const ParameterGroup& group : groups) {
-    double decay = group.weight_decay.value_or(weight_decay);
-    if (!(std::isfinite(decay) && decay >= 0))
-      throw ValueError("optimizer", "weight decay must be finite and not negative");
-    if (!(std::isfinite(group.rate_factor) && group.rate_factor >= 0))
-      throw ValueError("optimizer", "a rate factor must be finite and not negative");
-    for (const auto& [name, var] : group.parameters) {
-      if (!names.insert(name).second)
-        throw ValueError("optimizer", "two parameters are named " + name);
-      if (!leaves.insert(&var.leaf()).second)
-        throw ValueError("optimizer", name + " is a parameter already listed under another name");
-      require_floating(var.value(), "optimizer");
-      for (Index begin = 0; begin < var.numel(); begin += kStepPiece)
-        pieces_.push_back({slots_.size(), begin, std::min(var.numel(), begin + kStepPiece)});
-      slots_.push_back({name, var, group.rate_factor, decay, var.shape(), var.dtype(),
-                        std::vector<Tensor>(states_.size())});
-    }
+  if (!(std::isfinite(decay.factor) && decay.factor >= 0))
+    throw ValueError("optimizer", "weight decay must be finite and not negative");
+  for (const auto& [name, var] : parameters) {
+    if (!names.insert(name).second)
+      throw ValueError("optimizer", "two parameters are named " + name);
+    if (!leaves.insert(&var.leaf()).second)
+      throw ValueError("optimizer", name + " is a parameter already listed under another name");
+    require_floating(var.value(), "optimizer");
+    for (Index begin = 0; begin < var.numel(); begin += kStepPiece)
+      pieces_.push_back({slots_.size(), begin, std::min(var.numel(), begin + kStepPiece)});
+    slots_.push_back({name, var, decay.matrices_only && var.rank() < 2 ? 0 : decay.factor,
+                      var.shape(), var.dtype(), std::vector<Tensor>(states_.size())});
   }
   if (slots_.empty()) throw ValueError("optimizer", "there are no parameters");
   set_rate(rate);
-  for (const Slot& slot : slots_) require_in_dtypes("weight decay", slot.weight_decay);
+  require_in_dtypes("weight decay", decay.factor);
   Index elements = 0;
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
     elements += pieces_[i].end - pieces_[i].begin;
@@ -67,7 +55,7 @@ void Optimizer::set_rate(double rate) {
     throw ValueError("optimizer",
                      "the learning rate " + number_text(rate) + " must be finite and not negative");
   for (const Slot& slot : slots_)
-    if (std::isinf(rounded(rate * slot.rate_factor, slot.dtype)))
+    if (std::isinf(rounded(rate, slot.dtype)))
       throw ValueError("optimizer", fits_not("learning rate", rate, slot.name, slot.dtype));
   rate_ = rate;
 }

@@ -18,21 +18,12 @@
 // StateError for a parameter that is no leaf, or changed shape or dtype after construction.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "autograd/var.hpp"
 
 namespace glim {
-
-struct ParameterGroup {
-  NamedParameters parameters;
-  double rate_factor = 1;              // times the learning rate
-  std::optional<double> weight_decay;  // in place of the optimizer's
-};
-// Matrices with `weight_decay`, biases and norms (rank below 2) without any.
-std::vector<ParameterGroup> decay_matrices(const NamedParameters& parameters, double weight_decay);
 
 class Optimizer {
  public:
@@ -57,15 +48,19 @@ class Optimizer {
   struct Slot {  // one parameter
     std::string name;
     Var parameter;
-    double rate_factor, weight_decay;
+    double weight_decay;
     Shape shape;
     DType dtype;
     std::vector<Tensor> state;  // by state name; undefined before the first step
     Index step = 0;             // updates so far, with the current one
     Tensor gradient{};          // contiguous; undefined where this step leaves the parameter alone
   };
+  struct Decay {
+    double factor;
+    bool matrices_only = false;  // not of biases and norms (rank below 2)
+  };
   // `states`: tensors kept for each parameter, of its shape and dtype, at first zeros.
-  Optimizer(std::vector<ParameterGroup> groups, double rate, double weight_decay,
+  Optimizer(const NamedParameters& parameters, double rate, const Decay& decay,
             std::vector<std::string> states);
 
   // ValueError for a number that a parameter's dtype makes infinite, 0 or 1.

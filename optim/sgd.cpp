@@ -4,11 +4,8 @@
 
 namespace glim {
 
-Sgd::Sgd(NamedParameters parameters, SgdOptions options)
-    : Sgd(std::vector<ParameterGroup>{{std::move(parameters), 1, {}}}, options) {}
-
-Sgd::Sgd(std::vector<ParameterGroup> groups, SgdOptions options)
-    : Optimizer(std::move(groups), options.rate, options.weight_decay,
+Sgd::Sgd(const NamedParameters& parameters, SgdOptions options)
+    : Optimizer(parameters, options.rate, {options.weight_decay},
                 options.momentum > 0 ? std::vector<std::string>{"momentum_buffer"}
                                      : std::vector<std::string>{}),
       options_(options) {
@@ -26,7 +23,7 @@ void Sgd::update(const Slot& slot, Index begin, Index end) const {
   visit_floating(slot.dtype, [&]<class T>() {
     T* theta = slot.parameter.value().data<T>();
     const T* gradient = slot.gradient.data<T>();
-    const T eta = static_cast<T>(rate() * slot.rate_factor);
+    const T eta = static_cast<T>(rate());
     const T lambda = static_cast<T>(slot.weight_decay), mu = static_cast<T>(options_.momentum);
     // m ← keep m + take g
     const T keep = slot.step == 1 ? 0 : mu;

@@ -20,8 +20,7 @@ struct SgdOptions {
 
 class Sgd final : public Optimizer {
  public:
-  explicit Sgd(NamedParameters parameters, SgdOptions options = {});
-  explicit Sgd(std::vector<ParameterGroup> groups, SgdOptions options = {});
+  explicit Sgd(const NamedParameters& parameters, SgdOptions options = {});
 
  private:
   void update(const Slot& slot, Index begin, Index end) const override;

@@ -36,8 +36,8 @@ std::unique_ptr<Optimizer> make_optimizer(const TrainOptions& o, const Module& m
   a.beta2 = o.beta2;
   a.eps = o.epsilon;
   a.weight_decay = o.weight_decay;
-  if (o.optimizer == "adamw")
-    return std::make_unique<AdamW>(decay_matrices(parameters, o.weight_decay), a);
+  a.decay_matrices_only = o.optimizer == "adamw";
+  if (o.optimizer == "adamw") return std::make_unique<AdamW>(parameters, a);
   return std::make_unique<Adam>(parameters, a);
 }
 
