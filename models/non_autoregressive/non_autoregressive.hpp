@@ -65,9 +65,10 @@ class NonAutoregressive : public SequenceModel {
   const NonAutoregressiveConfig& config() const { return config_; }
 
   Child<Embedding> GLIM_NAMED(src_embed, config_.src_vocab, config_.d_model);
-  Child<Encoder> GLIM_NAMED(encoder, config_.encoder_layers,
-                            layer_sizes(config_, Recompute::Encoder));
-  Child<Decoder> GLIM_NAMED(decoder, config_.decoder_layers, layer_sizes(config_, Recompute::All));
+  Child<Encoder> GLIM_NAMED(encoder, config_.encoder_layers, config_,
+                            config_.recompute != Recompute::None);
+  Child<Decoder> GLIM_NAMED(decoder, config_.decoder_layers, config_,
+                            config_.recompute == Recompute::All);
   Child<Linear> GLIM_NAMED(generator, config_.d_model, config_.tgt_vocab);
   Child<PositionalEncoding> GLIM_NAMED(src_positions, config_.positions, config_.d_model,
                                        config_.dropout, config_.max_len);

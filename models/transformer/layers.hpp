@@ -32,9 +32,8 @@ struct LayerSizes {
   bool bias = true;  // of every projection, linear layer and norm
   // On attention probabilities, and on the hidden layer; as dropout unless given.
   std::optional<double> attention_dropout = {}, activation_dropout = {};
-  Positions positions = Positions::None;  // Rotary or Alibi: of self-attention
-  bool recompute = false;                 // a stack's layers, in training
-  bool final_norm = false;                // a last norm behind a post-norm stack, too
+  Positions positions = Positions::Sinusoidal;  // Rotary and Alibi are self-attention's
+  bool final_norm = false;  // behind post-norm stacks, too, as torch.nn.Transformer has it
 
   AttentionOptions attention(Positions relative = Positions::None) const;
   double hidden_dropout() const { return activation_dropout.value_or(dropout); }
@@ -100,7 +99,7 @@ class DecoderLayer : public Callable<DecoderLayer> {
 template <class L>
 class LayerStack : public Module {
  public:
-  LayerStack(Index count, const LayerSizes& s) : recompute_(s.recompute) {
+  LayerStack(Index count, const LayerSizes& s, bool recompute = false) : recompute_(recompute) {
     for (Index i = 0; i < count; ++i) layers.append(s);
     if (s.norm == NormPlacement::Post && !s.final_norm) return;
     norm = {*this, "norm", std::make_unique<LayerNorm>(s.d_model, s.norm_eps, true, s.bias)};

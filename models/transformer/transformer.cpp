@@ -28,16 +28,6 @@ const TransformerConfig& checked(const TransformerConfig& c, std::string_view mo
   return c;
 }
 
-LayerSizes layer_sizes(const TransformerConfig& c, Recompute from) {
-  LayerSizes s{c.d_model, c.heads, c.d_ff, c.dropout, c.norm, c.activation, c.norm_eps};
-  s.attention_dropout = c.attention_dropout;
-  s.activation_dropout = c.activation_dropout;
-  s.positions = c.positions;
-  s.recompute = c.recompute >= from;
-  s.final_norm = c.final_norm;
-  return s;
-}
-
 void initialise(Module& model, const TransformerConfig& config,
                 const std::vector<Var>& embeddings) {
   for (const Var& p : model.parameters())

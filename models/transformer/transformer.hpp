@@ -34,33 +34,22 @@ enum class Tie { None, Decoder, All };
 // The stacks whose layers backward runs again (models/transformer/layers.hpp).
 enum class Recompute { None, Encoder, All };
 
-struct TransformerConfig {
+struct TransformerConfig : LayerSizes {
   Index src_vocab = 0, tgt_vocab = 0;
-  Index d_model = 512, heads = 8, d_ff = 2048;
   Index encoder_layers = 6, decoder_layers = 6;
-  double dropout = 0.1;
-  // On attention probabilities and on the hidden layer of the feed-forward; as dropout unless given.
-  std::optional<double> attention_dropout = {}, activation_dropout = {};
-  NormPlacement norm = NormPlacement::Post;
-  Activation activation = Activation::Relu;
   Tie tie = Tie::None;
-  Positions positions = Positions::Sinusoidal;  // relative ones are self-attention's, on both sides
   Index max_len = 5000;  // of a sequence; learned positions have as many rows
-  double norm_eps = 1e-5;
   // Deviation of the initial embeddings; 0: xavier-uniform, as for every other matrix. 1/√D gives a
   // token's vector √D E[token] entries of deviation 1, the size of its position's (Ott et al. 2019).
   double embedding_init = 0;
   Recompute recompute = Recompute::None;
   Index pad = 0;
   bool copy = false;
-  Index unk = 3;            // the target embedding of a copied word
-  bool final_norm = false;  // behind post-norm stacks, too, as torch.nn.Transformer has it
+  Index unk = 3;  // the target embedding of a copied word
 };
 
 // Returns `config`. ValueError, naming the model, for sizes that make no model.
 const TransformerConfig& checked(const TransformerConfig& config, std::string_view model);
-// Of a stack whose layers run again if config.recompute is `from` or a later value.
-LayerSizes layer_sizes(const TransformerConfig& config, Recompute from);
 // Draws every matrix of the model, `embeddings` as config.embedding_init says.
 void initialise(Module& model, const TransformerConfig& config, const std::vector<Var>& embeddings);
 
@@ -85,9 +74,10 @@ class Transformer : public Callable<Transformer, SequenceModel> {
 
   Child<Embedding> GLIM_NAMED(src_embed, config_.src_vocab, config_.d_model);
   Child<Embedding> GLIM_NAMED(tgt_embed, config_.tgt_vocab, config_.d_model);
-  Child<Encoder> GLIM_NAMED(encoder, config_.encoder_layers,
-                            layer_sizes(config_, Recompute::Encoder));
-  Child<Decoder> GLIM_NAMED(decoder, config_.decoder_layers, layer_sizes(config_, Recompute::All));
+  Child<Encoder> GLIM_NAMED(encoder, config_.encoder_layers, config_,
+                            config_.recompute != Recompute::None);
+  Child<Decoder> GLIM_NAMED(decoder, config_.decoder_layers, config_,
+                            config_.recompute == Recompute::All);
   Child<Linear> GLIM_NAMED(generator, config_.d_model, config_.tgt_vocab);
 
  private:
