@@ -69,41 +69,31 @@ ConvDecoder::ConvDecoder(const ConvSeq2SeqConfig& c) : GLIM_NAMED(layers) {
   for (Index i = 0; i < c.decoder_layers; ++i) layers.append(c, ConvPadding::Causal, true);
 }
 
-AttentionResult ConvDecoder::attend(GatedConvolution& layer, const Var& u, const Var& h,
-                                    const Var& g, const ConvMemory& memory, bool need_attention) {
-  return layer.in_scope([&] {
-    // The paper's scores are not divided by √D: the query takes the factor back.
-    double root = std::sqrt(static_cast<double>(u.size(-1)));
-    Var query = (layer.query(u) + g) * (kHalf * root);
-    AttentionResult a =
-        scaled_dot_product_attention(named(query, "query"), memory.keys, memory.values,
-                                     {memory.keep, {}}, 0, {}, need_attention);
-    Var context = a.context * memory.root;
-    return AttentionResult{((u + context) * kHalf + h) * kHalf, a.probs};
-  });
-}
-
-ConvOutput ConvDecoder::forward(const Var& g, const ConvMemory& memory, bool need_attention) {
+ConvOutput ConvDecoder::forward(const Var& g, const ConvMemory& memory, bool need_attention,
+                                std::vector<Tensor>* windows) {
   ConvOutput out{g, {}};
-  for (GatedConvolution& layer : layers) {
-    AttentionResult a = attend(layer, layer(out.hidden), out.hidden, g, memory, need_attention);
-    out.hidden = a.context;
-    if (need_attention) out.attention.push_back(a.probs);
-  }
-  return out;
-}
-
-ConvOutput ConvDecoder::forward(const Var& g, const ConvMemory& memory,
-                                std::vector<Tensor>& windows) {
-  ConvOutput out{g, {}};
+  // The paper's scores are not divided by √D: the query takes the factor back.
+  const double root = std::sqrt(static_cast<double>(g.size(-1)));
   for (std::size_t i = 0; i < layers.size(); ++i) {
-    Var& h = out.hidden;
-    windows[i] = concatenate(
-        std::vector<Tensor>{narrow(windows[i], 1, 1, windows[i].size(1) - 1), h.value()}, 1);
-    AttentionResult a =
-        attend(layers[i], layers[i].forward_window(Var(windows[i])), h, g, memory, true);
-    h = a.context;
-    out.attention.push_back(a.probs);
+    GatedConvolution& layer = layers[i];
+    const Var h = out.hidden;
+    Var u;
+    if (windows) {
+      Tensor& last = (*windows)[i];
+      last = concatenate(std::vector<Tensor>{narrow(last, 1, 1, last.size(1) - 1), h.value()}, 1);
+      u = layer.forward_window(Var(last));
+    } else {
+      u = layer(h);
+    }
+    layer.in_scope([&] {
+      Var query = (layer.query(u) + g) * (kHalf * root);
+      AttentionResult a =
+          scaled_dot_product_attention(named(query, "query"), memory.keys, memory.values,
+                                       {memory.keep, {}}, 0, {}, need_attention);
+      Var context = a.context * memory.root;
+      out.hidden = ((u + context) * kHalf + h) * kHalf;
+      if (need_attention) out.attention.push_back(a.probs);
+    });
   }
   return out;
 }
@@ -172,7 +162,7 @@ class CachedConvDecoder final : public StepDecoder {
     NoGrad no_tape;
     auto rows = static_cast<Index>(tokens.size());
     Var g = model_.embed_target(from_vector(tokens, {rows, 1}), length_++);
-    auto [hidden, attention] = model_.decoder(g, memory_, windows_);
+    auto [hidden, attention] = model_.decoder(g, memory_, true, &windows_);
     attention_ = select(attention.back().value(), 1, 0);
     return model_.generate(select(hidden, 1, 0)).value();
   }

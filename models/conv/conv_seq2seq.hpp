@@ -96,13 +96,10 @@ class ConvDecoder : public Callable<ConvDecoder> {
 
  private:
   friend Callable;
-  ConvOutput forward(const Var& g, const ConvMemory& memory, bool need_attention);
-  // One position, g (B, 1, D): `windows` holds each layer's last k inputs (B, k, D) and goes on;
+  // With windows, one position g (B, 1, D): they hold each layer's last k inputs (B, k, D) and go on;
   // at first they are zeros.
-  ConvOutput forward(const Var& g, const ConvMemory& memory, std::vector<Tensor>& windows);
-  // From u and the layer's input h to its output (as context), with the attention if asked for.
-  AttentionResult attend(GatedConvolution& layer, const Var& u, const Var& h, const Var& g,
-                         const ConvMemory& memory, bool need_attention);
+  ConvOutput forward(const Var& g, const ConvMemory& memory, bool need_attention,
+                     std::vector<Tensor>* windows = nullptr);
 };
 
 class ConvSeq2Seq : public SequenceModel {
