@@ -44,7 +44,7 @@ void Module::require_new(std::string_view name) const {
     fail("has a member " + quoted + ": a name must have no dot, which separates names in a path");
   bool taken = false;
   for (const auto& p : parameters_) taken = taken || p.first == name;
-  for (const auto& b : buffers_) taken = taken || b.name == name;
+  for (const auto& b : buffers_) taken = taken || b.first == name;
   for (const auto& c : children_) taken = taken || c.first == name;
   if (taken) fail("has two members " + quoted);
 }
@@ -56,9 +56,9 @@ void Module::register_parameter(std::string_view name, Param& parameter, Tensor 
   parameters_.emplace_back(name, &parameter);
 }
 
-void Module::register_buffer(std::string_view name, Tensor& buffer, bool persistent) {
+void Module::register_buffer(std::string_view name, Tensor& buffer) {
   require_new(name);
-  buffers_.push_back({std::string(name), &buffer, persistent});
+  buffers_.emplace_back(name, &buffer);
 }
 
 void Module::register_child(std::string_view name, Module& child) {
@@ -138,7 +138,7 @@ std::vector<Var> Module::parameters() const {
 std::vector<std::pair<std::string, Tensor>> Module::named_buffers() const {
   std::vector<std::pair<std::string, Tensor>> list;
   visit("", [&](const Module& m, const std::string& prefix) {
-    for (const auto& b : m.buffers_) list.emplace_back(prefix + b.name, *b.tensor);
+    for (const auto& [name, buffer] : m.buffers_) list.emplace_back(prefix + name, *buffer);
   });
   return list;
 }
@@ -166,8 +166,8 @@ void Module::to(DType dtype) {
     p.zero_grad();
   }
   visit("", [&](const Module& m, const std::string&) {
-    for (const auto& b : m.buffers_)
-      if (is_floating(b.tensor->dtype())) *b.tensor = b.tensor->to(dtype);
+    for (const auto& [name, buffer] : m.buffers_)
+      if (is_floating(buffer->dtype())) *buffer = buffer->to(dtype);
   });
 }
 
@@ -192,10 +192,7 @@ std::vector<std::string> Module::set_trainable(std::string_view pattern, bool on
 StateDict Module::state_dict() const {
   StateDict state;
   for (auto& [name, var] : named_parameters(true)) state[name] = var.value();
-  visit("", [&](const Module& m, const std::string& prefix) {
-    for (const auto& b : m.buffers_)
-      if (b.persistent) state[prefix + b.name] = *b.tensor;
-  });
+  for (auto& [name, buffer] : named_buffers()) state[name] = buffer;
   return state;
 }
 

@@ -72,8 +72,8 @@ class Module {
     return set_trainable(pattern, true);
   }
 
-  // Parameters under every one of their names, and persistent buffers. The tensors are the
-  // module's own, not copies.
+  // Parameters under every one of their names, and buffers. The tensors are the module's own, not
+  // copies.
   StateDict state_dict() const;
   // Copies values in. Strict: ValueError naming what is missing or unknown. ShapeError naming the
   // parameter where shapes differ; DTypeError if one side has integers and the other floating
@@ -99,15 +99,10 @@ class Module {
   friend class Child;
   template <class M>
   friend class ChildPtr;
-  struct NamedBuffer {
-    std::string name;
-    Tensor* tensor;
-    bool persistent;
-  };
   void require_new(std::string_view name) const;
   std::vector<std::string> set_trainable(std::string_view pattern, bool on) const;
   void register_parameter(std::string_view name, Param& parameter, Tensor initial);
-  void register_buffer(std::string_view name, Tensor& buffer, bool persistent);
+  void register_buffer(std::string_view name, Tensor& buffer);
   void register_child(std::string_view name, Module& child);
   Module& root() { return parent_ ? parent_->root() : *this; }
   std::string prefix() const;      // the path from the root and a dot; empty for the root
@@ -118,7 +113,7 @@ class Module {
 
   Module* parent_ = nullptr;
   std::vector<std::pair<std::string, Param*>> parameters_;
-  std::vector<NamedBuffer> buffers_;
+  std::vector<std::pair<std::string, Tensor*>> buffers_;
   std::vector<std::pair<std::string, Module*>> children_;
   std::set<const Leaf*> named_;  // of a root: leaves that have a name
   std::string name_;             // in parent_
@@ -152,12 +147,11 @@ class Param : public Var {
   Module& module_;
 };
 
-// A tensor that is part of the module and not trained; persistent ones are saved.
+// A tensor that is part of the module, saved with it and not trained.
 class Buffer : public Tensor {
  public:
-  Buffer(Module& module, std::string_view name, Tensor initial, bool persistent = true)
-      : Tensor(std::move(initial)) {
-    module.register_buffer(name, *this, persistent);
+  Buffer(Module& module, std::string_view name, Tensor initial) : Tensor(std::move(initial)) {
+    module.register_buffer(name, *this);
   }
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Tensor& value) {

@@ -26,7 +26,7 @@ struct Block : Layer {
   Child<Linear> inner;
   Param gain;
   Buffer GLIM_NAMED(count, scalar(0, DType::Int64));
-  Buffer GLIM_NAMED(scratch, zeros({2}), false);
+  Buffer GLIM_NAMED(running, zeros({2}));
 
  private:
   Var forward(const Var& x) override { return mul(inner(x), gain); }
@@ -80,11 +80,10 @@ TEST_CASE("parameters are named by their place in the tree", "[module]") {
   Names buffers;
   for (auto& [name, tensor] : net.named_buffers()) buffers.push_back(name);
   CHECK(buffers ==
-        Names{"blocks.0.count", "blocks.0.scratch", "blocks.1.count", "blocks.1.scratch"});
+        Names{"blocks.0.count", "blocks.0.running", "blocks.1.count", "blocks.1.running"});
   StateDict state = net.state_dict();
-  CHECK(state.size() == 10);  // the parameters and two persistent buffers
+  CHECK(state.size() == 12);  // the parameters and the buffers
   CHECK(state.count("blocks.1.count") == 1);
-  CHECK(state.count("blocks.1.scratch") == 0);
 }
 
 TEST_CASE("the tape and errors bear the names of the parameters", "[module]") {
@@ -359,7 +358,7 @@ TEST_CASE("to() converts parameters and floating buffers", "[module]") {
     CHECK(var.dtype() == DType::Float64);
     CHECK_FALSE(var.grad().defined());
   }
-  CHECK(net.blocks[0].scratch.dtype() == DType::Float64);
+  CHECK(net.blocks[0].running.dtype() == DType::Float64);
   CHECK(net.blocks[0].count.dtype() == DType::Int64);
   CHECK(net(kIds).dtype() == DType::Float64);
 }
