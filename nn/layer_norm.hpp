@@ -13,7 +13,6 @@ class LayerNorm : public Layer {
  public:
   // affine: with γ; with_bias: with β, which needs γ.
   explicit LayerNorm(Index d, double eps = 1e-5, bool affine = true, bool with_bias = true);
-  double eps() const { return eps_; }
 
   Param weight, bias;
 

@@ -42,7 +42,6 @@ Var mse_loss(const Var& x, const Var& y, Reduction reduction = Reduction::Mean);
 class LabelSmoothing : public Callable<LabelSmoothing> {
  public:
   explicit LabelSmoothing(double smoothing = 0.1, Index pad = 0);
-  double smoothing() const { return smoothing_; }
 
  private:
   friend Callable;

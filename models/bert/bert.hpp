@@ -85,8 +85,6 @@ class SequenceClassifier : public Callable<SequenceClassifier> {
  public:
   // ValueError for fewer than 2 classes.
   SequenceClassifier(const BertConfig& config, Index classes, Pooling pooling);
-  Index classes() const { return classifier.weight.size(0); }
-  Pooling pooling() const { return pooler ? Pooling::First : Pooling::Mean; }
 
   Child<Bert> bert;
   ChildPtr<Linear> pooler;  // with Pooling::First

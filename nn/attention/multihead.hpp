@@ -51,7 +51,6 @@ class MultiheadAttention : public Callable<MultiheadAttention> {
  public:
   MultiheadAttention(Index d_model, Index heads, AttentionOptions options = {});
   Index d_model() const { return d_; }
-  Index heads() const { return h_; }
   Child<Linear> out_proj;
   Param in_proj_weight;  // of query, key and value (3 D, D), where they read the same width
 

@@ -40,8 +40,6 @@ struct RecurrentOutput {
 class Recurrent : public Callable<Recurrent> {
  public:
   Recurrent(CellKind kind, Index in, Index hidden, RecurrentOptions options = {});
-  CellKind kind() const { return kind_; }
-  Index hidden() const { return hidden_; }
   Index layers() const { return options_.layers; }
   Index directions() const { return options_.bidirectional ? 2 : 1; }
   const CellWeights& weights(Index layer, bool reverse = false) const;
