@@ -9,7 +9,6 @@
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/index.hpp"
 #include "tensor/ops/reduce.hpp"
-#include "tensor/print.hpp"
 
 namespace glim {
 namespace {
@@ -22,8 +21,6 @@ const ConvSeq2SeqConfig& checked(const ConvSeq2SeqConfig& c) {
   if (c.d_model < 1 || c.encoder_layers < 0 || c.decoder_layers < 1 || c.max_len < 1)
     fail("d_model, decoder layers and max_len must be positive");
   if (c.kernel < 1) fail("the kernel size " + std::to_string(c.kernel) + " is below 1");
-  if (!(c.dropout >= 0 && c.dropout < 1))
-    fail("dropout " + number_text(c.dropout) + " lies outside [0, 1)");
   return c;
 }
 

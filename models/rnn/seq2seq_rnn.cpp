@@ -5,7 +5,6 @@
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/index.hpp"
 #include "tensor/ops/reduce.hpp"
-#include "tensor/print.hpp"
 
 namespace glim {
 namespace {
@@ -18,8 +17,6 @@ const Seq2SeqRnnConfig& checked(const Seq2SeqRnnConfig& c) {
   if (c.attention == AttentionScore::Dot && c.d_model % 2 != 0)
     fail("dot attention gives each direction half of d_model, which must be even, not " +
          std::to_string(c.d_model));
-  if (!(c.dropout >= 0 && c.dropout < 1))
-    fail("dropout " + number_text(c.dropout) + " lies outside [0, 1)");
   return c;
 }
 

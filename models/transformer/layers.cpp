@@ -1,7 +1,5 @@
 #include "models/transformer/layers.hpp"
 
-#include "tensor/print.hpp"
-
 namespace glim {
 
 AttentionOptions LayerSizes::attention(Positions relative) const {
@@ -10,14 +8,6 @@ AttentionOptions LayerSizes::attention(Positions relative) const {
   o.bias = bias;
   o.positions = relative;
   return o;
-}
-
-void check_layers(std::string_view model, Index d_model, Index heads, double dropout) {
-  if (heads < 1 || d_model % heads != 0)
-    throw ValueError(
-        model, std::to_string(heads) + " heads do not divide d_model " + std::to_string(d_model));
-  if (!(dropout >= 0 && dropout < 1))
-    throw ValueError(model, "dropout " + number_text(dropout) + " lies outside [0, 1)");
 }
 
 Var EncoderLayer::forward(const Var& x, const AttentionRequest& request, KeyValueCache* cache) {

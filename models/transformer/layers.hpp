@@ -39,9 +39,6 @@ struct LayerSizes {
   double hidden_dropout() const { return activation_dropout.value_or(dropout); }
 };
 
-// ValueError(model) where heads do not divide d_model or dropout is outside [0, 1).
-void check_layers(std::string_view model, Index d_model, Index heads, double dropout);
-
 class EncoderLayer : public Callable<EncoderLayer> {
   LayerSizes sizes_;
 

@@ -17,9 +17,6 @@ const TransformerConfig& checked(const TransformerConfig& c, std::string_view mo
   if (c.src_vocab < 1 || c.tgt_vocab < 1) fail("a vocabulary is empty");
   if (c.d_model < 1 || c.d_ff < 1 || c.encoder_layers < 0 || c.decoder_layers < 1 || c.max_len < 1)
     fail("d_model, d_ff, decoder layers and max_len must be positive");
-  check_layers(model, c.d_model, c.heads, c.dropout);
-  for (const auto& p : {c.attention_dropout, c.activation_dropout})
-    if (p) check_layers(model, c.d_model, c.heads, *p);
   if (!(c.embedding_init >= 0 && std::isfinite(c.embedding_init)))
     fail("the deviation of the initial embeddings must be 0 or above, and finite");
   if (c.tie == Tie::All && c.src_vocab != c.tgt_vocab)

@@ -91,12 +91,12 @@ TEST_CASE("BERT: every parameter receives a gradient, the same bits with any num
 TEST_CASE("BERT: what cannot be is refused", "[bert]") {
   BertConfig c = small();
   c.heads = 3;
-  CHECK_THROWS_WITH(Bert(c), "bert: 3 heads do not divide d_model 8");
+  CHECK_THROWS_WITH(Bert(c), "attention: 3 heads do not divide d_model 8");
   c = small();
   c.vocab = 1;
   CHECK_THROWS_AS(Bert(c), ValueError);
   c = small();
-  c.dropout = 1;
+  c.dropout = 1.5;
   CHECK_THROWS_AS(MaskedLanguageModel(c), ValueError);
   CHECK_THROWS_AS(SequenceClassifier(small(), 1, Pooling::Mean), ValueError);
   SequenceClassifier model(small(), 2, Pooling::Mean);

@@ -154,7 +154,7 @@ TEST_CASE("ConvS2S: what is refused", "[conv_seq2seq]") {
   refused([](ConvSeq2SeqConfig& c) { c.kernel = 0; });
   refused([](ConvSeq2SeqConfig& c) { c.src_vocab = 0; });
   refused([](ConvSeq2SeqConfig& c) { c.decoder_layers = 0; });
-  refused([](ConvSeq2SeqConfig& c) { c.dropout = 1; });
+  refused([](ConvSeq2SeqConfig& c) { c.dropout = 1.5; });
   ConvSeq2Seq model(small());
   CHECK_THROWS_AS(model.teach(ids({3, 99}, {1, 2}), ids({1}, {1, 1})), IndexError);
   CHECK_THROWS_AS(model.teach(ids({3, 4}, {2}), ids({1}, {1, 1})), ShapeError);

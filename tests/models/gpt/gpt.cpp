@@ -200,10 +200,10 @@ TEST_CASE("GPT: what cannot be is refused", "[gpt]") {
     change(c);
     return error_of<ValueError>([&] { Gpt model(c); });
   };
-  CHECK(refused([](GptConfig& c) { c.heads = 3; }) == "gpt: 3 heads do not divide d_model 8");
+  CHECK(refused([](GptConfig& c) { c.heads = 3; }) == "attention: 3 heads do not divide d_model 8");
   CHECK(refused([](GptConfig& c) { c.vocab = 0; }) != "");
   CHECK(refused([](GptConfig& c) { c.context = 0; }) != "");
-  CHECK(refused([](GptConfig& c) { c.dropout = 1; }) != "");
+  CHECK(refused([](GptConfig& c) { c.dropout = 1.5; }) != "");
   Gpt model(small());
   CHECK_THROWS_AS(model(text(1, 7, 1)), IndexError);
   CHECK_THROWS_AS(model(full({1, 2}, 11, DType::Int64)), IndexError);

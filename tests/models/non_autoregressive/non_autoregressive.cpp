@@ -202,7 +202,7 @@ TEST_CASE("what a non-autoregressive model refuses", "[nat]") {
   NonAutoregressiveConfig c = small_config(OutputLength::Predict);
   c.heads = 3;
   CHECK(error_of<ValueError>([&] { NonAutoregressive m(c); }) ==
-        "non-autoregressive: 3 heads do not divide d_model 16");
+        "attention: 3 heads do not divide d_model 16");
   c = small_config(OutputLength::Predict);
   c.length_reach = 0;
   CHECK_THROWS_AS(NonAutoregressive(c), ValueError);

@@ -255,7 +255,7 @@ TEST_CASE("recurrent models refuse what makes none", "[seq2seq_rnn]") {
   CHECK_THROWS_AS(with([](auto& c) { c.tgt_vocab = 0; }), ValueError);
   CHECK_THROWS_AS(with([](auto& c) { c.d_embed = 0; }), ValueError);
   CHECK_THROWS_AS(with([](auto& c) { c.layers = 0; }), ValueError);
-  CHECK_THROWS_AS(with([](auto& c) { c.dropout = 1; }), ValueError);
+  CHECK_THROWS_AS(with([](auto& c) { c.dropout = 1.5; }), ValueError);
   CHECK_THROWS_AS(with([](auto& c) {
                     c.d_model = 5;
                     c.attention = AttentionScore::Dot;

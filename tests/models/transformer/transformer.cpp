@@ -242,12 +242,12 @@ TEST_CASE("scope paths and parameters share their names", "[transformer]") {
 TEST_CASE("a model that cannot be is refused", "[transformer]") {
   TransformerConfig c = small_config();
   c.heads = 3;
-  CHECK_THROWS_WITH(Transformer(c), "transformer: 3 heads do not divide d_model 16");
+  CHECK_THROWS_WITH(Transformer(c), "attention: 3 heads do not divide d_model 16");
   c = small_config();
   c.tie = Tie::All;
   CHECK_THROWS_AS(Transformer(c), ValueError);
   c = small_config();
-  c.dropout = 1;
+  c.dropout = 1.5;
   CHECK_THROWS_AS(Transformer(c), ValueError);
   Transformer model(small_config());
   CHECK_THROWS_AS(model.decoder_for(kSource), StateError);

@@ -101,7 +101,7 @@ TEST_CASE("ViT: sizes that make no model", "[vit]") {
   refused([](VitConfig& c) { c.classes = 1; }, "two classes");
   refused([](VitConfig& c) { c.heads = 3; }, "3 heads do not divide d_model 8");
   refused([](VitConfig& c) { c.channels = 0; }, "no pixels");
-  refused([](VitConfig& c) { c.dropout = 1; }, "dropout");
+  refused([](VitConfig& c) { c.dropout = 1.5; }, "dropout");
   refused([](VitConfig& c) { c.layers = 0; }, "positive");
   Vit model(small(ImagePooling::Mean));
   CHECK(contains(error_of<ShapeError>([&] {
