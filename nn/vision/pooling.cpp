@@ -19,32 +19,28 @@ Window window_of(Index kernel, Index stride, Index padding, Index dilation) {
 
 }  // namespace
 
-WindowPool::WindowPool(Extent2 kernel, const PoolOptions& o)
-    : rows_(window_of(kernel.rows, o.stride.rows, o.padding.rows, o.dilation.rows)),
-      columns_(window_of(kernel.columns, o.stride.columns, o.padding.columns, o.dilation.columns)) {
-}
+Pool2d::Pool2d(Pool kind, Extent2 kernel, const PoolOptions& o)
+    : kind_(kind),
+      rows_(window_of(kernel.rows, o.stride.rows, o.padding.rows, o.dilation.rows)),
+      columns_(window_of(kernel.columns, o.stride.columns, o.padding.columns, o.dilation.columns)),
+      count_padding_(o.count_include_pad) {}
 
-Var WindowPool::windows(const Var& x, double fill) const {
+Var Pool2d::forward(const Var& x) {
   if (x.rank() != 4) throw ShapeError("pool", "x must be (B, C, H, W)", {{"x", x}});
   require_windows(rows_, x.value(), 2, "pool");
   require_windows(columns_, x.value(), 3, "pool");
+  const double fill = kind_ == Pool::Max ? -std::numeric_limits<double>::infinity() : 0;
   Var w = named(unfold(permute(x, {0, 2, 3, 1}), rows_, columns_, fill), "windows");
-  return reshape(w, {w.size(0), w.size(1), w.size(2), w.size(3) * w.size(4), w.size(5)});
-}
-
-Var MaxPool2d::forward(const Var& x) {
-  Var all = windows(x, -std::numeric_limits<double>::infinity());
-  Tensor largest = argmax(all.value(), 3, true);  // the first of equals
-  return permute(squeeze(gather(all, 3, largest), 3), {0, 3, 1, 2});
-}
-
-Var AvgPool2d::forward(const Var& x) {
-  Var y = sum(windows(x, 0), {3});  // (B, H', W', C)
-  if (count_padding_) {
-    y = y / static_cast<double>(rows_.kernel * columns_.kernel);
+  // (B, H', W', kh, kw, C) -> (B, H', W', kh·kw, C) -> (B, H', W', C)
+  Var y = reshape(w, {w.size(0), w.size(1), w.size(2), w.size(3) * w.size(4), w.size(5)});
+  if (kind_ == Pool::Max) {
+    Tensor largest = argmax(y.value(), 3, true);  // the first of equals
+    y = squeeze(gather(y, 3, largest), 3);
+  } else if (count_padding_) {
+    y = sum(y, {3}) / static_cast<double>(rows_.kernel * columns_.kernel);
   } else {
     Tensor inside = unfold(ones({1, x.size(2), x.size(3), 1}, x.dtype()), rows_, columns_);
-    y = div(y, Var(sum(inside, {3, 4})));  // counts: (1, H', W', 1)
+    y = div(sum(y, {3}), Var(sum(inside, {3, 4})));  // counts: (1, H', W', 1)
   }
   return permute(y, {0, 3, 1, 2});
 }

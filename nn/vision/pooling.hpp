@@ -26,26 +26,16 @@ struct PoolOptions {
   bool count_include_pad = true;  // of an average
 };
 
-class WindowPool : public Layer {
- protected:
-  WindowPool(Extent2 kernel, const PoolOptions& options);
-  Var windows(const Var& x, double fill) const;  // (B, C, H, W) -> (B, H', W', kh·kw, C)
+enum class Pool { Max, Average };
+
+class Pool2d : public Layer {
+ public:
+  Pool2d(Pool kind, Extent2 kernel, const PoolOptions& options = {});
+
+ private:
+  Var forward(const Var& x) override;
+  Pool kind_;
   Window rows_, columns_;
-};
-class MaxPool2d : public WindowPool {
- public:
-  explicit MaxPool2d(Extent2 kernel, const PoolOptions& o = {}) : WindowPool(kernel, o) {}
-
- private:
-  Var forward(const Var& x) override;
-};
-class AvgPool2d : public WindowPool {
- public:
-  explicit AvgPool2d(Extent2 kernel, const PoolOptions& o = {})
-      : WindowPool(kernel, o), count_padding_(o.count_include_pad) {}
-
- private:
-  Var forward(const Var& x) override;
   bool count_padding_;
 };
 

@@ -30,14 +30,15 @@ void add_convolutions(LayerCases& c) {
   image("patches of 2", {1, 2, 4, 4}, 3, 2, {.stride = 2});
   image("stride and dilation", {1, 1, 5, 6}, 2, 2, {.stride = {1, 2}, .dilation = {2, 1}});
 
-  c.add(f, "MaxPool2d", "kernel 2", Shape{2, 2, 5, 2}, layer<MaxPool2d>(2));
-  c.add(f, "MaxPool2d", "kernel 3, stride 2, padding 1", Shape{1, 2, 4, 5},
-        layer<MaxPool2d>(3, PoolOptions{.stride = 2, .padding = 1}));
-  c.add(f, "MaxPool2d", "dilation 2", Shape{1, 1, 4, 3},
-        layer<MaxPool2d>(Extent2(2, 1), PoolOptions{.stride = 1, .dilation = 2}));
+  c.add(f, "Pool2d", "max, kernel 2", Shape{2, 2, 5, 2}, layer<Pool2d>(Pool::Max, 2));
+  c.add(f, "Pool2d", "max, kernel 3, stride 2, padding 1", Shape{1, 2, 4, 5},
+        layer<Pool2d>(Pool::Max, 3, PoolOptions{.stride = 2, .padding = 1}));
+  c.add(f, "Pool2d", "max, dilation 2", Shape{1, 1, 4, 3},
+        layer<Pool2d>(Pool::Max, Extent2(2, 1), PoolOptions{.stride = 1, .dilation = 2}));
   for (bool padding : {true, false})
-    c.add(f, "AvgPool2d", padding ? "padding counts" : "padding does not count", Shape{1, 2, 3, 4},
-          layer<AvgPool2d>(2, PoolOptions{.padding = 1, .count_include_pad = padding}));
+    c.add(f, "Pool2d", padding ? "average, padding counts" : "average, padding does not count",
+          Shape{1, 2, 3, 4},
+          layer<Pool2d>(Pool::Average, 2, PoolOptions{.padding = 1, .count_include_pad = padding}));
 }
 
 void add_positions(LayerCases& c) {

@@ -67,7 +67,7 @@ TEST_CASE("a convolution by its definition, for strided and transposed inputs", 
 
 TEST_CASE("a convolution has the same bits for any number of threads", "[nn][conv]") {
   Conv2d conv(5, 7, 3, {.padding = 1});
-  MaxPool2d pool(2);
+  Pool2d pool(Pool::Max, 2);
   Var x = Var::leaf(normal({4, 5, 30, 31}, 0, 1, {61, 5}));
   std::vector<Tensor> first;
   int before = num_threads();
