@@ -9,9 +9,9 @@ namespace {
 
 class CachedRnnDecoder final : public StepDecoder {
  public:
-  CachedRnnDecoder(Seq2SeqRnn& model, const SourceBatch& source)
-      : model_(model), source_(encoded(model, source)) {
-    for (Index i = 0; i < source.ids.size(0); ++i) sentence_.push_back(i);
+  CachedRnnDecoder(Seq2SeqRnn& model, Seq2SeqRnn::Encoded source)
+      : model_(model), source_(std::move(source)) {
+    for (Index i = 0; i < source_.keep.size(0); ++i) sentence_.push_back(i);
   }
 
   Tensor step(const std::vector<Index>& tokens) override {
@@ -40,11 +40,6 @@ class CachedRnnDecoder final : public StepDecoder {
   Tensor attention() const override { return attention_; }
 
  private:
-  static Seq2SeqRnn::Encoded encoded(Seq2SeqRnn& model, const SourceBatch& source) {
-    NoGrad no_tape;
-    return model.encode(source);
-  }
-
   Seq2SeqRnn& model_;
   Seq2SeqRnn::Encoded source_;
   std::vector<Index> sentence_;  // of each row
@@ -54,7 +49,8 @@ class CachedRnnDecoder final : public StepDecoder {
 }  // namespace
 
 std::unique_ptr<StepDecoder> Seq2SeqRnn::new_decoder(const SourceBatch& source) {
-  return std::make_unique<CachedRnnDecoder>(*this, source);
+  NoGrad no_tape;
+  return std::make_unique<CachedRnnDecoder>(*this, encode(source));
 }
 
 }  // namespace glim
