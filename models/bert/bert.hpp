@@ -79,8 +79,6 @@ class MaskedLanguageModel : public Callable<MaskedLanguageModel> {
   Var forward(const Tensor& ids, const Tensor& chosen);
 };
 
-enum class Pooling { First, Mean };
-
 class SequenceClassifier : public Callable<SequenceClassifier> {
  public:
   // ValueError for fewer than 2 classes.

@@ -28,8 +28,7 @@ LayerSizes sizes_of(const VitConfig& c) {
 Vit::Vit(const VitConfig& c)
     : config_(checked(c)),
       GLIM_NAMED(patch_embed, c.channels, c.d_model, c.patch, Conv2dOptions{.stride = c.patch}),
-      GLIM_NAMED(class_token,
-                 c.pooling == ImagePooling::ClassToken ? zeros({1, 1, c.d_model}) : Tensor()),
+      GLIM_NAMED(class_token, c.pooling == Pooling::First ? zeros({1, 1, c.d_model}) : Tensor()),
       GLIM_NAMED(positions, Positions::Learned, c.d_model, c.dropout,
                  c.patches() + class_token.defined()),
       GLIM_NAMED(encoder, c.layers, sizes_of(c)),

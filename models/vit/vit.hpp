@@ -24,15 +24,13 @@
 
 namespace glim {
 
-enum class ImagePooling { ClassToken, Mean };
-
 struct VitConfig {
   Index channels = 1, height = 28, width = 28;
   Index patch = 7, classes = 10;
   Index d_model = 64, heads = 4, layers = 4;
   Index d_ff = 0;  // 0: 4 D
   double dropout = 0.1;
-  ImagePooling pooling = ImagePooling::ClassToken;
+  Pooling pooling = Pooling::First;
   double norm_eps = 1e-6;
 
   Index patches() const { return height / patch * (width / patch); }
@@ -46,7 +44,7 @@ class Vit : public Layer {
   const VitConfig& config() const { return config_; }
 
   Child<Conv2d> patch_embed;
-  Param class_token;  // (1, 1, D); undefined with ImagePooling::Mean
+  Param class_token;  // (1, 1, D); undefined with Pooling::Mean
   Child<PositionalEncoding> positions;
   Child<Encoder> encoder;
   Child<Linear> head;

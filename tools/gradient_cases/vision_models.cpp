@@ -10,7 +10,7 @@ namespace glim {
 using specs::add_model;
 
 void append_vision_models(std::vector<Case>& cases) {
-  for (ImagePooling pooling : {ImagePooling::ClassToken, ImagePooling::Mean})
+  for (Pooling pooling : {Pooling::First, Pooling::Mean})
     for (double dropout : {0.0, 0.2}) {
       auto c = sized<VitConfig>(3, 6, 2, 7, 2);
       c.channels = c.patch = 2;
@@ -18,7 +18,7 @@ void append_vision_models(std::vector<Case>& cases) {
       c.width = 4;
       c.dropout = dropout;
       c.pooling = pooling;
-      std::string name = pooling == ImagePooling::Mean ? "mean" : "class token";
+      std::string name = pooling == Pooling::Mean ? "mean" : "class token";
       if (dropout > 0) name += ", dropout";
       auto loss = [](Vit& vit, const Var& x) {
         return cross_entropy(vit(x), tensor({2, 0, 1}, DType::Int64));

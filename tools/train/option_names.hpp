@@ -82,9 +82,6 @@ inline const OptionNames<OutputLength> kNames<OutputLength>{
 template <>
 inline const OptionNames<Pooling> kNames<Pooling>{
     {{"first", Pooling::First}, {"mean", Pooling::Mean}}};
-template <>
-inline const OptionNames<ImagePooling> kNames<ImagePooling>{
-    {{"first", ImagePooling::ClassToken}, {"mean", ImagePooling::Mean}}};
 
 template <>
 inline const OptionNames<SamplingSchedule> kNames<SamplingSchedule>{

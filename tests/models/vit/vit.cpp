@@ -14,7 +14,7 @@ using namespace glim;
 
 namespace {
 
-VitConfig small(ImagePooling pooling) {
+VitConfig small(Pooling pooling) {
   auto c = sized<VitConfig>(5, 8, 2, 0, 2);
   c.channels = c.patch = 2;
   c.height = 6, c.width = 4;
@@ -29,14 +29,14 @@ TEST_CASE("ViT: logits, loss and gradients equal PyTorch's by name", "[vit][refe
   in_every_form([&](DType dtype) {
     for (bool by_class : {true, false}) {
       std::string name = by_class ? "vit_class" : "vit_mean";
-      Vit model(small(by_class ? ImagePooling::ClassToken : ImagePooling::Mean));
+      Vit model(small(by_class ? Pooling::First : Pooling::Mean));
       check_model(ref, name, model, dtype, [&] { return model(ref.get(name + ".images", dtype)); });
     }
   });
 }
 
 TEST_CASE("patches are read as the convolution reads them", "[vit]") {
-  Vit model(small(ImagePooling::Mean));
+  Vit model(small(Pooling::Mean));
   model.to(DType::Float64);
   Tensor image = normal({1, 2, 6, 4}, 0, 1, {5, 1}, DType::Float64);
   Tensor embedded = model.patch_embed(Var(image)).value();
@@ -50,7 +50,7 @@ TEST_CASE("patches are read as the convolution reads them", "[vit]") {
 
 TEST_CASE("ViT: what it depends on", "[vit]") {
   Tensor images = uniform({2, 2, 6, 4}, 0, 1, {5, 2}, DType::Float64);
-  for (ImagePooling pooling : {ImagePooling::ClassToken, ImagePooling::Mean}) {
+  for (Pooling pooling : {Pooling::First, Pooling::Mean}) {
     seed(3);
     Vit model(small(pooling));
     model.to(DType::Float64);
@@ -73,7 +73,7 @@ TEST_CASE("ViT: what it depends on", "[vit]") {
 }
 
 TEST_CASE("ViT: same bits for any number of threads; every parameter learns", "[vit]") {
-  VitConfig c = small(ImagePooling::ClassToken);
+  VitConfig c = small(Pooling::First);
   c.dropout = 0.1;
   Tensor images = uniform({32, 2, 6, 4}, 0, 1, {5, 3});
   Tensor labels = random_integers({32}, 0, 5, {5, 4});
@@ -90,7 +90,7 @@ TEST_CASE("ViT: same bits for any number of threads; every parameter learns", "[
 
 TEST_CASE("ViT: sizes that make no model", "[vit]") {
   auto refused = [](auto change, const std::string& why) {
-    VitConfig c = small(ImagePooling::Mean);
+    VitConfig c = small(Pooling::Mean);
     change(c);
     std::string text = error_of<ValueError>([&] { Vit model(c); });
     INFO(text);
@@ -103,7 +103,7 @@ TEST_CASE("ViT: sizes that make no model", "[vit]") {
   refused([](VitConfig& c) { c.channels = 0; }, "no pixels");
   refused([](VitConfig& c) { c.dropout = 1.5; }, "dropout");
   refused([](VitConfig& c) { c.layers = 0; }, "positive");
-  Vit model(small(ImagePooling::Mean));
+  Vit model(small(Pooling::Mean));
   CHECK(contains(error_of<ShapeError>([&] {
                    model(Var(zeros({1, 2, 6, 5})));
                  }),

@@ -130,7 +130,7 @@ void read_image(Example& e, const ExampleOptions& options) {
   e.source_text = options.image.empty() ? "a drawn 1" : options.image;
   Tensor pixels = images_at(e.images, {0}).to(vit->pixel_mean.dtype());
   for (const std::string& text : options.paint) paint(pixels, text);
-  if (c.pooling == ImagePooling::ClassToken) e.source.push_back("class");
+  if (c.pooling == Pooling::First) e.source.push_back("class");
   for (Index i = 0; i < c.height / c.patch; ++i)
     for (Index k = 0; k < c.width / c.patch; ++k)
       e.source.push_back(fmt::format("patch {},{}", i, k));
