@@ -50,8 +50,7 @@ Bert::Bert(const BertConfig& config)
 }
 
 Var Bert::forward(const Tensor& ids) {
-  AttentionRequest request;
-  request.keep = padding_keep(ids, config_.pad);
+  const AttentionRequest request{.keep = padding_keep(ids, config_.pad)};
   return encoder(dropout(norm(positions(embed(ids)))), request);
 }
 

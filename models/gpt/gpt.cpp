@@ -50,9 +50,7 @@ Gpt::Gpt(const GptConfig& config)
 Var Gpt::forward(const Tensor& ids) {
   if (ids.rank() != 2 || ids.size(1) < 1)
     throw ShapeError("gpt", "ids must be (B, T) with T at least 1", {{"ids", ids}});
-  AttentionRequest causal;
-  causal.causal = true;
-  return logits(transformer(wpe(wte(ids)), causal));
+  return logits(transformer(wpe(wte(ids)), AttentionRequest{.causal = true}));
 }
 
 Var Gpt::logits(const Var& hidden) {
@@ -85,9 +83,8 @@ class GptDecoder final : public StepDecoder {
     }
     context_ = concatenate(std::vector<Tensor>{context_, from_vector(tokens, {rows, 1})}, 1);
     Tensor fresh = slice(context_, 1, computed_, context_.size(1));
-    AttentionRequest causal;
-    causal.causal = true;
-    Var hidden = model_.transformer(model_.wpe(model_.wte(fresh), computed_), causal, &caches_);
+    Var x = model_.wpe(model_.wte(fresh), computed_);
+    Var hidden = model_.transformer(x, AttentionRequest{.causal = true}, &caches_);
     computed_ = context_.size(1);
     return model_.logits(select(hidden, 1, -1)).value();  // (B, n, D) -> (B, D) -> (B, V)
   }

@@ -73,8 +73,7 @@ NonAutoregressive::NonAutoregressive(const NonAutoregressiveConfig& config)
 }
 
 Var NonAutoregressive::encode(const Tensor& src) {
-  AttentionRequest request;
-  request.keep = padding_keep(src, config_.pad);
+  const AttentionRequest request{.keep = padding_keep(src, config_.pad)};
   Var x = src_embed(src) * std::sqrt(static_cast<double>(config_.d_model));
   return encoder(src_positions(x), request);
 }
@@ -92,16 +91,13 @@ DecoderOutput NonAutoregressive::decode(const std::vector<Index>& lengths, const
                                                std::to_string(src.size(0)) + " sentences");
   for (Index n : lengths)
     if (n < 0) throw ValueError("non-autoregressive", "an output length is negative");
-  AttentionRequest self_request, memory_request;
-  self_request.keep = length_keep(lengths, longest(lengths));
-  memory_request.keep = padding_keep(src, config_.pad);
-  memory_request.need_weights = need_attention;
-  memory_request.average_weights = false;
+  const AttentionRequest self_request{.keep = length_keep(lengths, longest(lengths))};
   Tensor weights = soft_copy_weights(row_lengths(src, config_.pad), lengths, src.size(1),
                                      config_.copy_sharpness, memory.dtype());
   Var embedded = src_embed(src) * std::sqrt(static_cast<double>(config_.d_model));
   Var copied = matmul(Var(weights), embedded);  // (B, T, S) (B, S, D) -> (B, T, D)
-  return decoder(tgt_positions(copied), memory, self_request, memory_request);
+  return decoder(tgt_positions(copied), memory, self_request,
+                 memory_request(src, config_.pad, need_attention));
 }
 
 Index NonAutoregressive::long_length(Index source_length) const {

@@ -25,6 +25,10 @@ const TransformerConfig& checked(const TransformerConfig& c, std::string_view mo
   return c;
 }
 
+AttentionRequest memory_request(const Tensor& src, Index pad, bool need_attention) {
+  return {.keep = padding_keep(src, pad), .need_weights = need_attention, .average_weights = false};
+}
+
 void initialise(Module& model, const TransformerConfig& config,
                 const std::vector<Var>& embeddings) {
   for (const Var& p : model.parameters())
@@ -49,8 +53,7 @@ Var Transformer::embed(Embedding& table, PositionalEncoding& positions, const Te
 }
 
 Var Transformer::encode(const Tensor& src) {
-  AttentionRequest request;
-  request.keep = padding_keep(src, config_.pad);
+  const AttentionRequest request{.keep = padding_keep(src, config_.pad)};
   return encoder(embed(src_embed, src_positions, src), request);
 }
 
@@ -62,12 +65,8 @@ DecoderOutput Transformer::decode(const Tensor& tgt_in, const Var& memory, const
 
 DecoderOutput Transformer::decode_embedded(const Var& x, const Tensor& tgt_in, const Var& memory,
                                            const Tensor& src, bool need_attention) {
-  AttentionRequest self_request, memory_request;
-  self_request.keep = decoder_keep(tgt_in, config_.pad);
-  memory_request.keep = padding_keep(src, config_.pad);
-  memory_request.need_weights = need_attention;
-  memory_request.average_weights = false;
-  return decoder(x, memory, self_request, memory_request);
+  const AttentionRequest self_request{.keep = decoder_keep(tgt_in, config_.pad)};
+  return decoder(x, memory, self_request, memory_request(src, config_.pad, need_attention));
 }
 
 Var Transformer::forward(const Tensor& src, const Tensor& tgt_in) {
@@ -127,12 +126,10 @@ class CachedTransformerDecoder final : public StepDecoder {
     const TransformerConfig& c = model_.config();
     Tensor ids = from_vector(tokens, {rows, 1});
     if (model_.copy) ids = embeddable(ids, c.tgt_vocab, c.unk);
-    AttentionRequest self_request, memory_request;
-    self_request.causal = true;
-    memory_request.keep = keep_;
-    memory_request.need_weights = wants_attention_;
+    const AttentionRequest request{.keep = keep_, .need_weights = wants_attention_};
     Var x = model_.embed(model_.tgt_embed, model_.tgt_positions, ids, length_++), weights;
-    auto [hidden, seen] = model_.decoder(x, Var(), self_request, memory_request, &caches_);
+    auto [hidden, seen] =
+        model_.decoder(x, Var(), AttentionRequest{.causal = true}, request, &caches_);
     if (wants_attention_) attention_ = (weights = seen.back()).value();
     Var logits = model_.generate(hidden);  // (rows, 1, V)
     if (model_.copy)

@@ -12,10 +12,10 @@ namespace glim {
 
 // What may be attended to, and what to return. All masks apply together.
 struct AttentionRequest {
-  Tensor key_keep;  // (B, S) bool
-  Tensor keep;      // (T, S), (B·H, T, S), or rank 4 that broadcasts to (B, H, T, S); bool
-  Var key_bias;     // (B, S), added to the scores
-  Var bias;         // as keep, added to the scores
+  Tensor key_keep = {};  // (B, S) bool
+  Tensor keep = {};      // (T, S), (B·H, T, S), or rank 4 that broadcasts to (B, H, T, S); bool
+  Var key_bias = {};     // (B, S), added to the scores
+  Var bias = {};         // as keep, added to the scores
   bool causal = false;
   bool need_weights = false;
   bool average_weights = true;  // over heads: (B, T, S) instead of (B, H, T, S)
