@@ -81,20 +81,20 @@ void Recurrent::check(const Var& x, const Var& initial) const {
         {{"state", initial}});
 }
 
-Recurrent::Run Recurrent::run(const Var& x, Index layer, bool reverse, Var state,
-                              const Lengths& lengths) const {
+Var Recurrent::run(const Var& x, Index layer, bool reverse, Var state, const Lengths& lengths,
+                   std::vector<Var>& outputs) const {
   Scope scope(suffix(layer, reverse).substr(1));
   const CellWeights& w = weights(layer, reverse);
   Index steps = x.size(1);
   Var input = linear(x, w.weight_ih, w.bias_ih);  // (B, T, gates·H)
-  std::vector<Var> outputs(steps);
   for (Index i = 0; i < steps; ++i) {
     Index t = reverse ? steps - 1 - i : i;
     Scope step("t" + std::to_string(t));
     state = cell_step(kind_, select(input, 1, t), state, w, lengths.at(t));
-    outputs[t] = unsqueeze(hidden_of(kind_, state), 1);  // (B, H) -> (B, 1, H)
+    outputs[t * directions() + reverse] =
+        unsqueeze(hidden_of(kind_, state), 1);  // (B, H) -> (B, 1, H)
   }
-  return {outputs, state};
+  return state;
 }
 
 RecurrentOutput Recurrent::forward(const Var& input, const Var& initial, const Tensor& lengths) {
@@ -109,9 +109,7 @@ RecurrentOutput Recurrent::forward(const Var& input, const Var& initial, const T
     for (Index d = 0; d < directions(); ++d) {
       Var start = initial.defined() ? select(initial, 0, layer * directions() + d)
                                     : Var(zeros({batch, parts_of(kind_) * hidden_}, x.dtype()));
-      auto [own, last] = run(x, layer, d == 1, start, real);
-      for (Index t = 0; t < steps; ++t) outputs[t * directions() + d] = own[t];
-      states.push_back(last);
+      states.push_back(run(x, layer, d == 1, start, real, outputs));
     }
     // (B, T·directions, H) -> (B, T, directions·H)
     x = reshape(concatenate(outputs, 1), {batch, steps, directions() * hidden_});

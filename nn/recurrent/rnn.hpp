@@ -51,12 +51,10 @@ class Recurrent : public Callable<Recurrent> {
   // Without an initial state it starts from zeros; without lengths all T steps are real.
   RecurrentOutput forward(const Var& x, const Var& initial = {}, const Tensor& lengths = {});
   struct Lengths;
-  struct Run {
-    std::vector<Var> outputs;  // (B, 1, H) each, in order of time
-    Var state;                 // the final one
-  };
   void check(const Var& x, const Var& initial) const;
-  Run run(const Var& x, Index layer, bool reverse, Var state, const Lengths& lengths) const;
+  // The final state; its steps' outputs (B, 1, H) go beside those of the other direction.
+  Var run(const Var& x, Index layer, bool reverse, Var state, const Lengths& lengths,
+          std::vector<Var>& outputs) const;
 
   CellKind kind_;
   Index in_, hidden_;
