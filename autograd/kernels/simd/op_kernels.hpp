@@ -77,23 +77,15 @@ void draw_mask(const DropSpec& drop, Index first, Index n, T* p, T* y);
 template <class T>
 void apply_mask(Index n, T scale, const T* p, T* y);
 
-// y = γ (x - μ)/σ + β, σ² = mean (x - μ)² + ε; gamma, beta may be null
+// y = γ (x - μ)/σ + β, σ² = mean (x - μ)² + ε; gamma, beta may be null. mean becomes μ; if it is null, μ is 0.
 template <class T>
-void layer_norm(Index rows, Index n, const T* x, Index ld, const T* gamma, const T* beta, T eps,
-                T* y, T* mean, T* inverse_sigma);
-// dx, and the rows' sums of dγ and dβ; each of dx, dgamma, dbeta, gamma may be null; dx is neither x
+void norm_rows(Index rows, Index n, const T* x, Index ld, const T* gamma, const T* beta, T eps,
+               T* y, T* mean, T* inverse_sigma);
+// dx, and the rows' sums of dγ and dβ; each of dx, dgamma, dbeta, gamma, mean may be null; dx is neither x
 // nor dy
 template <class T>
-void layer_norm_grad(Index rows, Index n, const T* x, Index ld, const T* gamma, const T* mean,
-                     const T* inverse_sigma, const T* dy, Index ld_dy, T* dx, T* dgamma, T* dbeta);
-// y = γ x/ρ, ρ² = mean x² + ε; gamma may be null
-template <class T>
-void rms_norm(Index rows, Index n, const T* x, Index ld, const T* gamma, T eps, T* y,
-              T* inverse_root);
-// dx, and the rows' sum of dγ; each of dx, dgamma, gamma may be null
-template <class T>
-void rms_norm_grad(Index rows, Index n, const T* x, Index ld, const T* gamma, const T* inverse_root,
-                   const T* dy, Index ld_dy, T* dx, T* dgamma);
+void norm_rows_grad(Index rows, Index n, const T* x, Index ld, const T* gamma, const T* mean,
+                    const T* inverse_sigma, const T* dy, Index ld_dy, T* dx, T* dgamma, T* dbeta);
 
 // cross[r] = -Σ q ln p, nll[r] = -ln p(target), stats[r] = {max, Σ_v q_v / Σ e^{x - max}}
 template <class T>

@@ -82,24 +82,19 @@ void check_norms(Index n) {
        gamma = random<T>(size(n), 3), beta = random<T>(size(n), 4);
   for (bool affine : {false, true}) {
     const T* g = affine ? gamma.data() : nullptr;
-    check_same_bits("layer norm", n, [&](Isa isa) {
-      std::vector<T> y = x, mean(size(kRows)), inverse = mean, dx = x, dgamma = gamma, dbeta = beta;
-      dispatch<simd::layer_norm<T>>.on(isa)(kRows, n, x.data(), n, g,
-                                            affine ? beta.data() : nullptr, T(1e-5), y.data(),
-                                            mean.data(), inverse.data());
-      dispatch<simd::layer_norm_grad<T>>.on(isa)(kRows, n, x.data(), n, g, mean.data(),
-                                                 inverse.data(), dy.data(), n, dx.data(),
-                                                 dgamma.data(), dbeta.data());
-      return joined({y, mean, inverse, dx, dgamma, dbeta});
-    });
-    check_same_bits("RMS norm", n, [&](Isa isa) {
-      std::vector<T> y = x, inverse(size(kRows)), dx = x, dgamma = gamma;
-      dispatch<simd::rms_norm<T>>.on(isa)(kRows, n, x.data(), n, g, T(1e-5), y.data(),
-                                          inverse.data());
-      dispatch<simd::rms_norm_grad<T>>.on(isa)(kRows, n, x.data(), n, g, inverse.data(), dy.data(),
-                                               n, dx.data(), dgamma.data());
-      return joined({y, inverse, dx, dgamma});
-    });
+    for (bool centered : {true, false})
+      check_same_bits(centered ? "layer norm" : "RMS norm", n, [&](Isa isa) {
+        std::vector<T> y = x, mean(size(kRows)), inverse = mean, dx = x, dgamma = gamma,
+                       dbeta = beta;
+        T* mu = centered ? mean.data() : nullptr;
+        dispatch<simd::norm_rows<T>>.on(isa)(kRows, n, x.data(), n, g,
+                                             affine ? beta.data() : nullptr, T(1e-5), y.data(), mu,
+                                             inverse.data());
+        dispatch<simd::norm_rows_grad<T>>.on(isa)(kRows, n, x.data(), n, g, mu, inverse.data(),
+                                                  dy.data(), n, dx.data(), dgamma.data(),
+                                                  dbeta.data());
+        return joined({y, mean, inverse, dx, dgamma, dbeta});
+      });
   }
 }
 

@@ -1,0 +1,54 @@
+// Shared by layer norm and RMS norm: the kernel. Their equations are in layer_norm.cpp and rms_norm.cpp.
+#pragma once
+
+#include "autograd/kernels/rows.hpp"
+#include "autograd/ops.hpp"
+#include "tensor/error.hpp"
+
+namespace glim::ops {
+
+// gamma or beta of a norm over the last axis of x: (D,) of its dtype, or undefined.
+inline bool fits_columns(const Var& v, const Var& x) {
+  return !v.defined() || (v.rank() == 1 && v.size(0) == x.size(-1) && v.dtype() == x.dtype());
+}
+
+struct Norm : Fused {
+  enum Input { X, Gamma, Beta };
+  explicit Norm(double e) : eps(e) {}
+
+  // The rule has a tensor for each of its terms. The kernel reads a row once forward and once backward. x̂ never
+  // exists: each row's 1/σ and, unless it counts as 0, its μ are kept, and x̂ is computed again.
+  Tensor normalized(const Tensor& x, const Tensor& gamma, const Tensor& beta, bool centered) {
+    Rows in = rows_of(x);
+    Tensor scale = contiguous_or_none(gamma), shift = contiguous_or_none(beta);
+    Tensor y = empty(x.shape(), x.dtype()), inverse_sigma = empty({in.count}, x.dtype());
+    Tensor mean = centered ? empty({in.count}, x.dtype()) : Tensor();
+    each_rows(in, [&]<class T>(Index begin, Index end) {
+      dispatch<simd::norm_rows<T>>(end - begin, in.columns, in.at<T>(begin), in.ld,
+                                   data_or_null<T>(scale), data_or_null<T>(shift),
+                                   static_cast<T>(eps), y.data<T>() + begin * in.columns,
+                                   data_or_null<T>(mean, begin), inverse_sigma.data<T>() + begin);
+    });
+    keep(mean, inverse_sigma);
+    return y;
+  }
+  Grads fast_gradient(const Var& dy) const override {
+    Rows in = rows_of(saved(X).value()), dy_rows = rows_of(dy.value());
+    Tensor scale = contiguous_or_none(saved(Gamma).value());
+    const Tensor &mean = kept(0), &inverse_sigma = kept(1);
+    Tensor dx = needs_grad(X) ? empty(dy.shape(), dy.dtype()) : Tensor();
+    RowSums dgamma(in, needs_grad(Gamma)), dbeta(in, needs_grad(Beta));
+    each_rows(in, [&]<class T>(Index begin, Index end) {
+      dispatch<simd::norm_rows_grad<T>>(end - begin, in.columns, in.at<T>(begin), in.ld,
+                                        data_or_null<T>(scale), data_or_null<T>(mean, begin),
+                                        inverse_sigma.data<T>() + begin, dy_rows.at<T>(begin),
+                                        dy_rows.ld, data_or_null<T>(dx, begin * in.columns),
+                                        dgamma.at<T>(begin), dbeta.at<T>(begin));
+    });
+    return {{X, dx}, {Gamma, dgamma.total()}, {Beta, dbeta.total()}};
+  }
+
+  double eps;
+};
+
+}  // namespace glim::ops
