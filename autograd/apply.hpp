@@ -15,8 +15,8 @@ namespace glim {
 
 Var named(Var v, std::string_view label);  // tape.hpp
 
-// y = f(x): the op states `Var dx(const Var& dy) const`, and may have a kernel for it,
-// `Tensor kernel(const Tensor& dy) const`.
+// y = f(x): the op states `Var dx(const Var& dy) const`, and may have a kernel for it, `Tensor kernel(const Tensor& dy)
+// const`, or `AddTo add_to(const Tensor& dy) const` for a gradient that never exists on its own.
 template <class Self>
 struct Unary : Op {
   enum Input { X };
@@ -24,11 +24,17 @@ struct Unary : Op {
   const Var& y() const { return output(); }
   Grads gradient(const Var& dy) const final { return Grads(self().dx(dy)); }
   Grads fast_gradient(const Var& dy) const final {
-    if constexpr (requires { self().kernel(dy.value()); })
+    if constexpr (requires { self().add_to(dy.value()); }) {
+      Grads d;
+      d.add_to(X, self().add_to(dy.value()));
+      return d;
+    } else if constexpr (requires { self().kernel(dy.value()); }) {
       return Grads(Var(self().kernel(dy.value())));
-    else
+    } else {
       return gradient(dy);
+    }
   }
+  Shape x_shape;  // apply sets it
 
  private:
   const Self& self() const { return static_cast<const Self&>(*this); }
@@ -60,6 +66,7 @@ struct Registered {
 // op.forward on the values of operands, which it takes one by one or as a list.
 template <class OpT, std::size_t... K>
 Tensor forward_of(OpT& op, const Var* const* x, std::size_t, std::index_sequence<K...>) {
+  if constexpr (requires { op.x_shape; }) op.x_shape = x[0]->shape();
   return op.forward(x[K]->value()...);
 }
 struct AsList {};

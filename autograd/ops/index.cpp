@@ -10,14 +10,10 @@ struct Gather final : Unary<Gather> {
   static constexpr Formula formula{
       "gather", "y[.., j, ..] = x[.., index[.., j, ..], ..]", {"dx = zeros, += dy at index"}};
   Gather(int a, Tensor i) : axis(a), index(std::move(i)) {}
-  Tensor forward(const Tensor& x) {
-    from = x.shape();
-    return gather(x, axis, index);
-  }
-  Var dx(const Var& dy) const { return scatter_add(zeros(from, dy.dtype()), axis, index, dy); }
+  Tensor forward(const Tensor& x) { return gather(x, axis, index); }
+  Var dx(const Var& dy) const { return scatter_add(zeros(x_shape, dy.dtype()), axis, index, dy); }
   int axis;
   Tensor index;
-  Shape from;
 };
 
 struct ScatterAdd final : Op {
@@ -35,29 +31,22 @@ struct ScatterAdd final : Op {
   Tensor index;
 };
 
-struct IndexSelect final : Op {
+struct IndexSelect final : Unary<IndexSelect> {
   static constexpr Formula formula{
       "index_select", "y = rows index[i] of x", {"dx = zeros, row index[i] += dy row i"}};
   IndexSelect(int a, Tensor i) : axis(a), index(std::move(i)) {}
-  Tensor forward(const Tensor& x) {
-    from = x.shape();
-    return index_select(x, axis, index);
-  }
-  Grads gradient(const Var& dy) const override { return {{0, index_add(from, axis, index, dy)}}; }
-  // The zeros never exist.
-  Grads fast_gradient(const Var& dy) const override {
-    Grads d;
-    d.add_to(0, [this, part = dy.value()](const Tensor& total) {
+  Tensor forward(const Tensor& x) { return index_select(x, axis, index); }
+  Var dx(const Var& dy) const { return index_add(x_shape, axis, index, dy); }
+  AddTo add_to(const Tensor& dy) const {
+    return [this, dy](const Tensor& total) {
       // Term by term also where the total is a view: a row that is taken twice has one sum, a + b + c.
       const Tensor sum = total.contiguous();
-      index_add_(sum, axis, index, part);
+      index_add_(sum, axis, index, dy);
       if (!total.is_contiguous()) total.copy_(sum);
-    });
-    return d;
+    };
   }
   int axis;
   Tensor index;
-  Shape from;
 };
 
 struct IndexAdd final : Unary<IndexAdd> {

@@ -22,14 +22,12 @@ double count_of(const Shape& x, const Dims& axes) {
 struct Sum final : Unary<Sum> {
   static constexpr Formula formula{"sum", "y = Σ x over the axes", {"dx = dy repeated along them"}};
   Sum(const Dims& a, bool keep) : axes(a), keepdim(keep) {}
-  Tensor forward(const Tensor& x) {
-    from = x.shape();
-    return sum(x, axes, keepdim);
+  Tensor forward(const Tensor& x) { return sum(x, axes, keepdim); }
+  Var dx(const Var& dy) const {
+    return broadcast_to(reshape(dy, kept_shape(x_shape, axes)), x_shape);
   }
-  Var dx(const Var& dy) const { return broadcast_to(reshape(dy, kept_shape(from, axes)), from); }
   Dims axes;
   bool keepdim;
-  Shape from;
 };
 
 // dy repeated along the axes, shared evenly among the elements that equal y.

@@ -11,12 +11,9 @@ struct Reshape final : Unary<Reshape> {
   static constexpr Formula formula{
       "reshape", "y = x under another shape", {"dx = dy under x's shape"}};
   explicit Reshape(const Shape& s) : to(s) {}
-  Tensor forward(const Tensor& x) {
-    from = x.shape();
-    return reshape(x, to);
-  }
-  Var dx(const Var& dy) const { return reshape(dy, from); }
-  Shape to, from;
+  Tensor forward(const Tensor& x) { return reshape(x, to); }
+  Var dx(const Var& dy) const { return reshape(dy, x_shape); }
+  Shape to;
 };
 
 struct Permute final : Unary<Permute> {
@@ -38,12 +35,9 @@ struct BroadcastTo final : Unary<BroadcastTo> {
                                    "y = x repeated along new axes and axes of extent 1",
                                    {"dx = Σ dy over the repeats"}};
   explicit BroadcastTo(const Shape& s) : to(s) {}
-  Tensor forward(const Tensor& x) {
-    from = x.shape();
-    return broadcast_to(x, to);
-  }
-  Var dx(const Var& dy) const { return sum_to(dy, from); }
-  Shape to, from;
+  Tensor forward(const Tensor& x) { return broadcast_to(x, to); }
+  Var dx(const Var& dy) const { return sum_to(dy, x_shape); }
+  Shape to;
 };
 
 struct SumTo final : Unary<SumTo> {
@@ -51,36 +45,24 @@ struct SumTo final : Unary<SumTo> {
                                    "y = Σ x over the axes in which `shape` has extent 1 or none",
                                    {"dx = dy repeated"}};
   explicit SumTo(const Shape& s) : to(s) {}
-  Tensor forward(const Tensor& x) {
-    from = x.shape();
-    return sum_to(x, to);
-  }
-  Var dx(const Var& dy) const { return broadcast_to(dy, from); }
-  Shape to, from;
+  Tensor forward(const Tensor& x) { return sum_to(x, to); }
+  Var dx(const Var& dy) const { return broadcast_to(dy, x_shape); }
+  Shape to;
 };
 
-struct Slice final : Op {
+struct Slice final : Unary<Slice> {
   static constexpr Formula formula{
       "slice", "y = x[start : stop : step] along the axis", {"dx = zeros with dy at these places"}};
   Slice(int a, Index from, Index to, Index by) : axis(a), start(from), stop(to), step(by) {}
-  Tensor forward(const Tensor& x) {
-    shape = x.shape();
-    return slice(x, axis, start, stop, step);
-  }
-  Grads gradient(const Var& dy) const override {
-    return {{0, unslice(dy, shape, axis, start, step)}};
-  }
-  // The zeros never exist.
-  Grads fast_gradient(const Var& dy) const override {
-    Grads d;
-    d.add_to(0, [this, part = dy.value()](const Tensor& total) {
-      if (part.numel() > 0) add_(slice(total, axis, start, stop, step), part);
-    });
-    return d;
+  Tensor forward(const Tensor& x) { return slice(x, axis, start, stop, step); }
+  Var dx(const Var& dy) const { return unslice(dy, x_shape, axis, start, step); }
+  AddTo add_to(const Tensor& dy) const {
+    return [this, dy](const Tensor& total) {
+      if (dy.numel() > 0) add_(slice(total, axis, start, stop, step), dy);
+    };
   }
   int axis;
   Index start, stop, step;
-  Shape shape;
 };
 
 struct Unslice final : Unary<Unslice> {
@@ -89,16 +71,18 @@ struct Unslice final : Unary<Unslice> {
   Unslice(const Shape& s, int a, Index from, Index by) : shape(s), axis(a), start(from), step(by) {}
   Tensor forward(const Tensor& x) {
     Tensor y = zeros(shape, x.dtype());
-    length = x.shape()[axis];
     slice(y, axis, start, stop(), step).copy_(x);
     return y;
   }
   Var dx(const Var& dy) const { return slice(dy, axis, start, stop(), step); }
 
-  Index stop() const { return length ? start + (length - 1) * step + 1 : start; }
+  Index stop() const {
+    const Index length = x_shape[axis];
+    return length ? start + (length - 1) * step + 1 : start;
+  }
   Shape shape;
   int axis;
-  Index start, step, length = 0;
+  Index start, step;
 };
 
 struct Concatenate final : Op {

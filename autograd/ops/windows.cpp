@@ -12,14 +12,10 @@ struct Unfold final : Unary<Unfold> {
       "y[b, p, q, i, j, c] = x[b, p·s + i·d - before, q·s + j·d - before, c], fill outside x",
       {"dx = fold(dy)"}};
   Unfold(const Window& r, const Window& c, double f) : rows(r), columns(c), fill(f) {}
-  Tensor forward(const Tensor& x) {
-    from = x.shape();
-    return unfold(x, rows, columns, fill);
-  }
-  Var dx(const Var& dy) const { return fold(dy, from[1], from[2], rows, columns); }
+  Tensor forward(const Tensor& x) { return unfold(x, rows, columns, fill); }
+  Var dx(const Var& dy) const { return fold(dy, x_shape[1], x_shape[2], rows, columns); }
   Window rows, columns;
   double fill;
-  Shape from;
 };
 
 struct Fold final : Unary<Fold> {
