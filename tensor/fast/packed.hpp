@@ -121,25 +121,6 @@ GLIM_INLINE void packed_tile(Index k, Rows a, const T* b, Index ldb, const Targe
     write(false);
 }
 
-// L rows of x (rows, k), transposed: to[i][j] = x[j][i], `wide` of the L columns, rows of `to` being
-// `ld` apart. Of all rows but the last, what lies beyond is lost.
-template <class T>
-GLIM_INLINE void transpose_into(Index rows, Index k, const T* x, Index ldx, Index wide, T* to,
-                                Index ld) {
-  constexpr Index L = kLanes<T>;
-  for (Index i = 0; i < k; i += L) {
-    Vec<T> v[L];
-    for (Index j = 0; j < L; ++j) v[j] = j < rows ? at<T>(x + j * ldx, i, k) : Vec<T>{};
-    transpose<T>(v);
-    Index count = k - i < L ? k - i : L;
-    for (Index j = 0; j < count; ++j)
-      if (wide >= L || i + j + 1 < k)
-        store<T>(to + (i + j) * ld, v[j]);
-      else
-        store_part<T>(to + (i + j) * ld, v[j], wide);
-  }
-}
-
 // to: panels of W rows of x (m, k), each [k][W], with zeros past the last row. Where memory holds xᵀ,
 // its rows are read front to back for a few panels at a time: panels lie W·k apart, often a multiple of
 // 4 KiB, and a first cache holds but 8 to 12 lines that far from each other. A line and a half of each row

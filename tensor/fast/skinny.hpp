@@ -83,18 +83,23 @@ GLIM_INLINE void transpose(Vec<T>* v) {
   }
 }
 
-// to (k, columns) = aᵀ for a (m, k); columns, a multiple of the lanes, is m rounded up with zeros.
+// L rows of x (rows, k), transposed: to[i][j] = x[j][i], `wide` of the L columns, rows of `to` being
+// `ld` apart. Of all rows but the last, what lies beyond is lost.
 template <class T>
-void transpose_rows(Index m, Index k, const T* a, Index lda, T* to, Index columns) {
+GLIM_INLINE void transpose_into(Index rows, Index k, const T* x, Index ldx, Index wide, T* to,
+                                Index ld) {
   constexpr Index L = kLanes<T>;
-  for (Index r = 0; r < columns; r += L)
-    for (Index i = 0; i < k; i += L) {
-      Vec<T> v[L];
-      for (Index j = 0; j < L; ++j) v[j] = r + j < m ? at<T>(a + (r + j) * lda, i, k) : Vec<T>{};
-      transpose<T>(v);
-      Index count = k - i < L ? k - i : L;
-      for (Index j = 0; j < count; ++j) store<T>(to + (i + j) * columns + r, v[j]);
-    }
+  for (Index i = 0; i < k; i += L) {
+    Vec<T> v[L];
+    for (Index j = 0; j < L; ++j) v[j] = j < rows ? at<T>(x + j * ldx, i, k) : Vec<T>{};
+    transpose<T>(v);
+    Index count = k - i < L ? k - i : L;
+    for (Index j = 0; j < count; ++j)
+      if (wide >= L || i + j + 1 < k)
+        store<T>(to + (i + j) * ld, v[j]);
+      else
+        store_part<T>(to + (i + j) * ld, v[j], wide);
+  }
 }
 
 // A tile keeps its sums in registers: kSums of them, kAlong of which lie along a's rows.
@@ -162,7 +167,8 @@ void transposed_product(Index m, Index n, const Along<T>& sums, const T* a, Inde
   constexpr Index L = kLanes<T>;
   Index columns = (m + L - 1) / L * L;
   T *transposed = scratch, *panel = scratch + k * columns;
-  transpose_rows<T>(m, k, a, lda, transposed, columns);
+  for (Index r = 0; r < columns; r += L)  // with zeros past the last row
+    transpose_into<T>(m - r < L ? m - r : L, k, a + r * lda, lda, L, transposed + r, columns);
   for (Index begin = 0; begin < n; begin += kPanelRows) {
     Index count = n - begin < kPanelRows ? n - begin : kPanelRows;
     const T* from = b + begin * ldb;

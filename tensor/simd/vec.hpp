@@ -137,15 +137,10 @@ GLIM_INLINE void each_part(Index n, const F& f) {
 // The same with the elements: f(i, v, part), lanes past the end hold `fill`.
 template <class T, class F>
 GLIM_INLINE void each(const T* p, Index n, T fill, const F& f) {
-  constexpr Index L = kLanes<T>;
-  Index i = 0;
-  for (; i + kParts * L <= n; i += kParts * L) {
-#pragma GCC unroll 4
-    for (int part = 0; part < kParts; ++part) f(i + part * L, load<T>(p + i + part * L), part);
-  }
-#pragma GCC unroll 4
-  for (int part = 0; part < kParts; ++part, i += L)
-    if (i < n) f(i, i + L <= n ? load<T>(p + i) : load_part<T>(p + i, n - i, fill), part);
+  each_part<T>(
+      n, [&](Index i, int part, bool whole) __attribute__((always_inline)) {
+        f(i, whole ? load<T>(p + i) : load_part<T>(p + i, n - i, fill), part);
+      });
 }
 // y[i..] = f(i, v) for a row; f's lanes past the end are dropped.
 template <class T, class F>
@@ -259,30 +254,24 @@ GLIM_INLINE V shuffled(V a, V b) {
 
 // Folds one half of the lanes onto the other until one lane is left. This happens in registers: through
 // memory each fold would wait for the store before it.
-template <class T, class F>
-GLIM_INLINE T fold_lanes(Vec<T> v, const F& f) {
-  if constexpr (kLanes<T> == 16) {
-    auto h = f(__builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7),
-               __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15));
-    auto q =
-        f(__builtin_shufflevector(h, h, 0, 1, 2, 3), __builtin_shufflevector(h, h, 4, 5, 6, 7));
-    q = f(q, __builtin_shufflevector(q, q, 2, 3, 2, 3));
-    return f(q[0], q[1]);
-  } else if constexpr (kLanes<T> == 8) {
-    auto q =
-        f(__builtin_shufflevector(v, v, 0, 1, 2, 3), __builtin_shufflevector(v, v, 4, 5, 6, 7));
-    q = f(q, __builtin_shufflevector(q, q, 2, 3, 2, 3));
-    return f(q[0], q[1]);
-  } else if constexpr (kLanes<T> == 4) {
-    auto q = f(v, __builtin_shufflevector(v, v, 2, 3, 2, 3));
-    return f(q[0], q[1]);
+template <class V, class F>
+GLIM_INLINE auto fold_lanes(V v, const F& f) {
+  constexpr int L = sizeof(V) / sizeof(v[0]);
+  if constexpr (L == 16) {
+    return fold_lanes(f(__builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7),
+                        __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15)),
+                      f);
+  } else if constexpr (L == 8) {
+    return fold_lanes(
+        f(__builtin_shufflevector(v, v, 0, 1, 2, 3), __builtin_shufflevector(v, v, 4, 5, 6, 7)), f);
   } else {
+    if constexpr (L == 4) v = f(v, __builtin_shufflevector(v, v, 2, 3, 2, 3));
     return f(v[0], v[1]);
   }
 }
 template <class T>
 GLIM_INLINE T sum_lanes(Vec<T> v) {
-  return fold_lanes<T>(
+  return fold_lanes(
       v, [](auto a, auto b) __attribute__((always_inline)) { return a + b; });
 }
 // 64 bytes of sums, lane j of them over elements j, j + 64/sizeof(T), and so on. They are folded in one
@@ -301,7 +290,7 @@ GLIM_INLINE T sum_lanes(Sum<T> sum) {
 }
 template <class T>
 GLIM_INLINE T max_lanes(Vec<T> v) {  // the right one where either is NaN
-  return fold_lanes<T>(
+  return fold_lanes(
       v, [](auto a, auto b) __attribute__((always_inline)) { return a > b ? a : b; });
 }
 
