@@ -65,7 +65,7 @@ Tensor Tensor::to(DType target) const {
   if (target == dtype_) return *this;
   Tensor y = empty(shape_, target);
   visit_dtype(dtype_, [&]<class From>() {
-    visit_dtype(target, [&]<class To>() { map_into<To, From>(y, *this, convert<To, From>); });
+    visit_dtype(target, [&]<class To>() { map_into<To, From>(y, {this}, convert<To, From>); });
   });
   return y;
 }
@@ -76,7 +76,7 @@ void Tensor::copy_(const Tensor& source, const Where& where) const {
   require_writable(*this, "copy_");
   Tensor from = source_for(*this, source, "copy_");
   storage_.written(where);
-  visit_dtype(dtype_, [&]<class T>() { map_into<T, T>(*this, from, [](T v) { return v; }); });
+  visit_dtype(dtype_, [&]<class T>() { map_into<T, T>(*this, {&from}, [](T v) { return v; }); });
 }
 
 void Tensor::fill_(double value, const Where& where) const {

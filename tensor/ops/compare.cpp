@@ -14,7 +14,7 @@ template <class F>
 Tensor compare(const Tensor& a, const Tensor& b, std::string_view op, const F& f) {
   BroadcastTensors p = broadcast(a, b, op);
   Tensor y = empty(p.shape, DType::Bool);
-  visit_dtype(a.dtype(), [&]<class T>() { zip_into<bool, T, T>(y, p.a, p.b, f); });
+  visit_dtype(a.dtype(), [&]<class T>() { map_into<bool, T, T>(y, {&p.a, &p.b}, f); });
   return y;
 }
 
@@ -27,7 +27,7 @@ Tensor compare_scalar(const Tensor& x, double c, const F& f) {
                                       std::conditional_t<std::is_same_v<T, bool>, double, T>>;
     static_assert(std::numeric_limits<long double>::digits >= 63);
     auto value = static_cast<Common>(c);
-    map_into<bool, T>(y, x, [&](T v) { return f(static_cast<Common>(v), value); });
+    map_into<bool, T>(y, {&x}, [&](T v) { return f(static_cast<Common>(v), value); });
   });
   return y;
 }
@@ -70,7 +70,7 @@ Tensor logical_or(const Tensor& a, const Tensor& b) {
 Tensor logical_not(const Tensor& a) {
   require_bool(a, "logical_not");
   Tensor y = empty(a.shape(), DType::Bool);
-  map_into<bool, bool>(y, a, std::logical_not());
+  map_into<bool, bool>(y, {&a}, std::logical_not());
   return y;
 }
 
@@ -88,15 +88,7 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
          z = broadcast_to(p.b, shape);
   Tensor y = empty(shape, a.dtype());
   visit_dtype(a.dtype(), [&]<class T>() {
-    const bool* pc = c.data<bool>();
-    const T *px = x.data<T>(), *pz = z.data<T>();
-    T* py = y.data<T>();
-    Loop loop(shape, {&y.strides(), &c.strides(), &x.strides(), &z.strides()});
-    Index sy = loop.step(0), sc = loop.step(1), sx = loop.step(2), sz = loop.step(3);
-    loop.runs([&](Index n, const Index* at) {
-      for (Index i = 0; i < n; ++i)
-        py[at[0] + i * sy] = pc[at[1] + i * sc] ? px[at[2] + i * sx] : pz[at[3] + i * sz];
-    });
+    map_into<T, bool, T, T>(y, {&c, &x, &z}, [](bool first, T u, T v) { return first ? u : v; });
   });
   return y;
 }

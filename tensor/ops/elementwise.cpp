@@ -17,7 +17,7 @@ namespace {
 template <class F>
 Tensor arithmetic(const Tensor& a, const Tensor& b, std::string_view op, const F& f) {
   auto into = [&](const Tensor& y, const Tensor& left, const Tensor& right) {
-    visit_numeric(a, op, [&]<class T>() { zip_into<T, T, T>(y, left, right, f); });
+    visit_numeric(a, op, [&]<class T>() { map_into<T, T, T>(y, {&left, &right}, f); });
     return y;
   };
   // Nothing to broadcast, the common case: no views are made.
@@ -31,14 +31,14 @@ template <class F>
 Tensor floating(const Tensor& x, std::string_view op, const F& f) {
   require_floating(x, op);
   Tensor y = empty(x.shape(), x.dtype());
-  visit_floating(x.dtype(), [&]<class T>() { map_into<T, T>(y, x, f); });
+  visit_floating(x.dtype(), [&]<class T>() { map_into<T, T>(y, {&x}, f); });
   return y;
 }
 
 template <class F>
 Tensor numeric(const Tensor& x, std::string_view op, const F& f) {
   Tensor y = empty(x.shape(), x.dtype());
-  visit_numeric(x, op, [&]<class T>() { map_into<T, T>(y, x, f); });
+  visit_numeric(x, op, [&]<class T>() { map_into<T, T>(y, {&x}, f); });
   return y;
 }
 
@@ -60,7 +60,7 @@ Tensor with_scalar(const Tensor& x, double c, std::string_view op, const F& f) {
   Tensor y = empty(x.shape(), x.dtype());
   visit_numeric(x, op, [&]<class T>() {
     T value = scalar_operand<T>(x, c, op);
-    map_into<T, T>(y, x, [&](T v) { return f(v, value); });
+    map_into<T, T>(y, {&x}, [&](T v) { return f(v, value); });
   });
   return y;
 }
@@ -117,7 +117,7 @@ void add_(const Tensor& a, const Tensor& b, const Where& where) {
   require_writable(a, "add_");
   Tensor from = source_for(a, b, "add_");
   a.storage().written(where);
-  visit_numeric(a, "add_", [&]<class T>() { zip_into<T, T, T>(a, a, from, wrap_add); });
+  visit_numeric(a, "add_", [&]<class T>() { map_into<T, T, T>(a, {&a, &from}, wrap_add); });
 }
 void add_scaled_(const Tensor& a, const Tensor& b, double c, const Where& where) {
   require_floating(a, "add_scaled_");
@@ -127,7 +127,7 @@ void add_scaled_(const Tensor& a, const Tensor& b, double c, const Where& where)
   a.storage().written(where);
   visit_floating(a.dtype(), [&]<class T>() {
     T factor = static_cast<T>(c);
-    zip_into<T, T, T>(a, a, from, [factor](T x, T y) { return x + factor * y; });
+    map_into<T, T, T>(a, {&a, &from}, [factor](T x, T y) { return x + factor * y; });
   });
 }
 void mul_(const Tensor& a, double c, const Where& where) {
@@ -135,7 +135,7 @@ void mul_(const Tensor& a, double c, const Where& where) {
   require_writable(a, "mul_");
   a.storage().written(where);
   visit_floating(a.dtype(), [&]<class T>() {
-    map_into<T, T>(a, a, [f = static_cast<T>(c)](T x) { return x * f; });
+    map_into<T, T>(a, {&a}, [f = static_cast<T>(c)](T x) { return x * f; });
   });
 }
 

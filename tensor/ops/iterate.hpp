@@ -7,7 +7,9 @@
 
 #include <array>
 #include <initializer_list>
+#include <tuple>
 #include <type_traits>
+#include <utility>
 
 #include "tensor/function_ref.hpp"
 #include "tensor/tensor.hpp"
@@ -36,39 +38,23 @@ class Loop {
 // A step that the compiler knows, as vectors need.
 inline constexpr std::integral_constant<Index, 1> kUnitStep;
 
-// y[i] = f(a[i]); y and a have one shape.
-template <class Y, class A, class F>
-void map_into(const Tensor& y, const Tensor& a, const F& f) {
-  Y* py = y.data<Y>();
-  const A* pa = a.data<A>();
-  Loop loop(y.shape(), {&y.strides(), &a.strides()});
-  auto run = [&](auto so, auto sa) {
-    loop.runs([&](Index n, const Index* at) {
-      Y* o = py + at[0];
-      const A* x = pa + at[1];
-      for (Index i = 0; i < n; ++i) o[i * so] = f(x[i * sa]);
-    });
-  };
-  loop.unit() ? run(kUnitStep, kUnitStep) : run(loop.step(0), loop.step(1));
-}
-
-// y[i] = f(a[i], b[i]); all of one shape.
-template <class Y, class A, class B, class F>
-void zip_into(const Tensor& y, const Tensor& a, const Tensor& b, const F& f) {
-  Y* py = y.data<Y>();
-  const A* pa = a.data<A>();
-  const B* pb = b.data<B>();
-  Loop loop(y.shape(), {&y.strides(), &a.strides(), &b.strides()});
-  auto run = [&](auto so, auto sa, auto sb) {
-    loop.runs([&](Index n, const Index* at) {
-      Y* o = py + at[0];
-      const A* x = pa + at[1];
-      const B* z = pb + at[2];
-      for (Index i = 0; i < n; ++i) o[i * so] = f(x[i * sa], z[i * sb]);
-    });
-  };
-  loop.unit() ? run(kUnitStep, kUnitStep, kUnitStep)
-              : run(loop.step(0), loop.step(1), loop.step(2));
+// y[i] = f(a[i], b[i], ...); y, of Y, and the operands, of A ..., have one shape.
+template <class Y, class... A, class F>
+void map_into(const Tensor& y, std::initializer_list<const Tensor*> operands, const F& f) {
+  [&]<std::size_t... k>(std::index_sequence<k...>) {
+    Y* const py = y.data<Y>();
+    const std::tuple<const A*...> from{operands.begin()[k]->template data<A>()...};
+    const Loop loop(y.shape(), {&y.strides(), &operands.begin()[k]->strides()...});
+    auto run = [&](auto so, auto... sa) {
+      loop.runs([&](Index n, const Index* at) {
+        Y* o = py + at[0];
+        const std::tuple<const A*...> x{std::get<k>(from) + at[k + 1]...};
+        for (Index i = 0; i < n; ++i) o[i * so] = f(std::get<k>(x)[i * sa]...);
+      });
+    };
+    loop.unit() ? run(kUnitStep, ((void)k, kUnitStep)...) : run(loop.step(0), loop.step(k + 1)...);
+  }
+  (std::index_sequence_for<A...>());
 }
 
 }  // namespace glim
