@@ -16,14 +16,6 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 // ln 2 in two parts (Cody & Waite 1980): a multiple of the first by an exponent is exact.
 constexpr double kLn2High = 0x1.62e42feep-1, kLn2Low = 0x1.a39ef35793c76p-33;
 
-// c₀ zⁿ⁻¹ + c₁ zⁿ⁻² + ...
-template <std::size_t n>
-double horner(double z, const std::array<double, n>& c) {
-  double p = c[0];
-  for (std::size_t i = 1; i < n; ++i) p = p * z + c[i];
-  return p;
-}
-
 double power_of_two(int n) {  // n from -1022 to 1023
   return std::bit_cast<double>(static_cast<std::uint64_t>(n + 1023) << 52);
 }

@@ -76,29 +76,21 @@ Reduced reduce(double x) {
   return {quadrant % 4, HiLo{hi * scale, lo * scale} * kHalfPi};
 }
 
-// c₀ + c₁ z + c₂ z² ...
-template <std::size_t n>
-double series(double z, const std::array<double, n>& c) {
-  double p = c[n - 1];
-  for (std::size_t i = n - 1; i-- > 0;) p = p * z + c[i];
-  return p;
-}
-
 double sine(HiLo r) {
   constexpr std::array<double, 7> c = {
-      1.0 / 120,        -1.0 / 5040,          1.0 / 362880,         -1.0 / 39916800,
-      1.0 / 6227020800, -1.0 / 1307674368000, 1.0 / 355687428096000};
+      1.0 / 355687428096000, -1.0 / 1307674368000, 1.0 / 6227020800, -1.0 / 39916800,
+      1.0 / 362880,          -1.0 / 5040,          1.0 / 120};
   double x = r.hi, z = x * x, cube = z * x;
   // sin(x + lo) = x - x³/6 + ... + lo (1 - x²/2)
-  return x - ((z * (0.5 * r.lo - cube * series(z, c)) - r.lo) + cube * (1.0 / 6));
+  return x - ((z * (0.5 * r.lo - cube * horner(z, c)) - r.lo) + cube * (1.0 / 6));
 }
 
 double cosine(HiLo r) {
   constexpr std::array<double, 7> c = {
-      1.0 / 24,        -1.0 / 720,         1.0 / 40320,         -1.0 / 3628800,
-      1.0 / 479001600, -1.0 / 87178291200, 1.0 / 20922789888000};
+      1.0 / 20922789888000, -1.0 / 87178291200, 1.0 / 479001600, -1.0 / 3628800,
+      1.0 / 40320,          -1.0 / 720,         1.0 / 24};
   double x = r.hi, z = x * x, half = 0.5 * z, w = 1 - half;
-  return w + (((1 - w) - half) + (z * z * series(z, c) - x * r.lo));
+  return w + (((1 - w) - half) + (z * z * horner(z, c) - x * r.lo));
 }
 
 // sin(x + quarter π/2)

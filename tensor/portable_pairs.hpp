@@ -1,7 +1,18 @@
-// Sums and products without a rounding, as pairs of float64: for the sources of tensor/portable.hpp.
+// Polynomials, and sums and products without a rounding, as pairs of float64: for the sources of
+// tensor/portable.hpp.
 #pragma once
 
+#include <array>
+
 namespace glim::portable {
+
+// c₀ zⁿ⁻¹ + c₁ zⁿ⁻² + ...
+template <std::size_t n>
+double horner(double z, const std::array<double, n>& c) {
+  double p = c[0];
+  for (std::size_t i = 1; i < n; ++i) p = p * z + c[i];
+  return p;
+}
 
 struct HiLo {  // hi + lo, lo no more than half a unit in the last place of hi
   double hi, lo;
