@@ -14,6 +14,8 @@ constexpr Index kLargest = Index{1} << 30;  // sums and products of a few of the
 // for the window that starts at `start`, as a half-open range.
 struct Columns {
   Index begin, end;
+  // How many of them are adjacent.
+  Index run(const Window& w) const { return w.dilation == 1 ? end - begin : 1; }
 };
 Columns inside(const Window& w, Index start, Index extent) {
   Index begin = start < 0 ? (-start + w.dilation - 1) / w.dilation : 0;
@@ -69,7 +71,6 @@ Tensor unfold(const Tensor& x, const Window& rows, const Window& columns, double
   visit_floating(x.dtype(), [&]<class T>() {
     auto blank = static_cast<T>(fill);
     Index line = w_out * rows.kernel * columns.kernel * c;  // one row of windows
-    bool runs = columns.dilation == 1;                      // a row of a window is one run
     parallel_for(x.size(0) * h_out, pieces_of(line), [&](Index begin, Index end) {
       for (Index r = begin; r < end; ++r) {
         Index top = r % h_out * rows.stride - rows.before;
@@ -86,13 +87,9 @@ Tensor unfold(const Tensor& x, const Window& rows, const Window& columns, double
             }
             const T* line_of_x = image + h * width * c;
             std::fill_n(to, seen.begin * c, blank);
-            if (runs) {
-              std::copy_n(line_of_x + (left + seen.begin) * c, (seen.end - seen.begin) * c,
-                          to + seen.begin * c);
-            } else {
-              for (Index j = seen.begin; j < seen.end; ++j)
-                std::copy_n(line_of_x + (left + j * columns.dilation) * c, c, to + j * c);
-            }
+            const Index run = seen.run(columns);
+            for (Index j = seen.begin; j < seen.end; j += run)
+              std::copy_n(line_of_x + (left + j * columns.dilation) * c, run * c, to + j * c);
             std::fill_n(to + seen.end * c, (columns.kernel - seen.end) * c, blank);
           }
         }
@@ -121,7 +118,6 @@ Tensor fold(const Tensor& y, Index height, Index width, const Window& rows, cons
   Tensor from = y.contiguous();
   visit_floating(y.dtype(), [&]<class T>() {
     Index window = rows.kernel * columns.kernel * c, line = w_out * window;
-    bool runs = columns.dilation == 1;
     parallel_for(y.size(0) * height, pieces_of(width * c * rows.kernel), [&](Index b, Index e) {
       for (Index r = b; r < e; ++r) {
         T* to = x.data<T>() + r * width * c;
@@ -136,14 +132,10 @@ Tensor fold(const Tensor& y, Index height, Index width, const Window& rows, cons
             Columns seen = inside(columns, left, width);
             if (seen.begin == seen.end) continue;
             const T* term = windows + q * window;
-            auto add = [&](T* sum, const T* t, Index n) {
-              for (Index k = 0; k < n; ++k) sum[k] += t[k];
-            };
-            if (runs) {
-              add(to + (left + seen.begin) * c, term + seen.begin * c, (seen.end - seen.begin) * c);
-            } else {
-              for (Index j = seen.begin; j < seen.end; ++j)
-                add(to + (left + j * columns.dilation) * c, term + j * c, c);
+            const Index run = seen.run(columns);
+            for (Index j = seen.begin; j < seen.end; j += run) {
+              T* sum = to + (left + j * columns.dilation) * c;
+              for (Index k = 0; k < run * c; ++k) sum[k] += term[j * c + k];
             }
           }
         }
