@@ -12,17 +12,8 @@ namespace glim {
 enum class DType : std::uint8_t { Float32, Float64, Int64, Bool };
 
 constexpr std::string_view name_of(DType t) {
-  switch (t) {
-    case DType::Float32:
-      return "float32";
-    case DType::Float64:
-      return "float64";
-    case DType::Int64:
-      return "int64";
-    case DType::Bool:
-      return "bool";
-  }
-  return "?";
+  constexpr std::string_view kNames[] = {"float32", "float64", "int64", "bool"};
+  return kNames[static_cast<int>(t)];
 }
 
 constexpr bool is_floating(DType t) { return t == DType::Float32 || t == DType::Float64; }

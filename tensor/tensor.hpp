@@ -78,7 +78,6 @@ class Tensor {
   friend Tensor slice(const Tensor& x, Index axis, Index start, Index stop, Index step);
   friend Tensor select(const Tensor& x, Index axis, Index index);
   friend Tensor broadcast_to(const Tensor& x, const Shape& shape);
-  friend Tensor squeeze(const Tensor& x, Index axis);
   friend Tensor unsqueeze(const Tensor& x, Index axis);
   // Element `offset`, any strides, within the storage: ShapeError when they reach outside it,
   // StateError for an undefined storage.

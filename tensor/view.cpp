@@ -170,10 +170,7 @@ Tensor squeeze(const Tensor& x, Index axis) {
     throw ShapeError("squeeze",
                      "axis " + std::to_string(a) + " has extent " + std::to_string(x.shape()[a]),
                      {{"x", x}});
-  Tensor y = x;
-  y.shape_.erase(a);
-  y.strides_.erase(a);
-  return y;
+  return select(x, a, 0);
 }
 
 Tensor unsqueeze(const Tensor& x, Index axis) {
