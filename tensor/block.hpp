@@ -10,13 +10,13 @@
 namespace glim {
 
 struct alignas(64) Storage::Block {
+  static constexpr int kPiece = -1;
   std::uint64_t version;  // of the allocation, then of the write; first, for Storage::version
   std::atomic<long> refs;
   std::size_t bytes;     // asked for
   std::size_t capacity;  // of the size class or piece
-  int size_class;        // of a small block
+  int size_class;        // kPiece for a piece of the arena
   int written_line;
-  void* piece;  // of a large block
   std::byte* data;
   union {
     Block* next;               // in a list of unused ones

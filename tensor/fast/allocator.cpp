@@ -73,7 +73,15 @@ class Cache {
   Storage::Block* take(std::size_t bytes) {
     Lock lock(mutex_);
     ++allocations_;
-    Storage::Block* block = bytes >= kLarge ? take_large(bytes) : take_small(bytes);
+    auto from_cache = [&] { return bytes >= kLarge ? arena_.take(bytes) : take_small(bytes); };
+    Storage::Block* block = from_cache();
+    if (!block) {
+      trim_locked();
+      block = from_cache();
+    }
+    if (!block)
+      throw MemoryError("storage", "the system refused " + std::to_string(bytes) + " bytes (" +
+                                       std::to_string(allocated_) + " are in use)");
     block->bytes = bytes;
     block->version = static_cast<std::uint64_t>(allocations_) << kWriteBits;
     allocated_ += static_cast<std::int64_t>(block->capacity);
@@ -84,9 +92,8 @@ class Cache {
   void give(Storage::Block* block) {
     Lock lock(mutex_);
     allocated_ -= static_cast<std::int64_t>(block->capacity);
-    if (block->piece) {
-      arena_.give(static_cast<Arena::Piece*>(block->piece));
-      headers_.push(block);
+    if (block->size_class == Storage::Block::kPiece) {
+      arena_.give(block);
     } else {
       small_cached_ += static_cast<std::int64_t>(block->capacity);
       free_[block->size_class].push(block);
@@ -115,21 +122,7 @@ class Cache {
     arena_.trim();
   }
 
-  Storage::Block* take_large(std::size_t bytes) {
-    if (headers_.empty()) headers_.push(new Storage::Block{});
-    Arena::Piece* piece = arena_.take(bytes);
-    if (!piece) {
-      trim_locked();
-      piece = arena_.take(bytes);
-    }
-    if (!piece) refuse(bytes);
-    Storage::Block* block = headers_.pop();
-    block->piece = piece;
-    block->data = Arena::data(piece);
-    block->capacity = Arena::bytes(piece);
-    return block;
-  }
-
+  // Null when the system refuses.
   Storage::Block* take_small(std::size_t bytes) {
     int c = class_of(bytes);
     auto& list = free_[c];
@@ -143,11 +136,7 @@ class Cache {
     std::size_t total = (capacity + sizeof(Storage::Block) + 63) / 64 * 64;
     ++small_calls_;
     void* p = std::aligned_alloc(64, total);
-    if (!p) {
-      trim_locked();
-      p = std::aligned_alloc(64, total);
-    }
-    if (!p) refuse(bytes);
+    if (!p) return nullptr;
     auto* block = new (p) Storage::Block{};
     block->capacity = capacity;
     block->size_class = c;
@@ -155,14 +144,8 @@ class Cache {
     return block;
   }
 
-  [[noreturn]] void refuse(std::size_t bytes) const {
-    throw MemoryError("storage", "the system refused " + std::to_string(bytes) + " bytes (" +
-                                     std::to_string(allocated_) + " are in use)");
-  }
-
   std::mutex mutex_;
   std::array<BlockList, 128> free_;
-  BlockList headers_;  // of large blocks, unused
   Arena arena_;
   std::int64_t allocated_ = 0, peak_ = 0, small_cached_ = 0, small_calls_ = 0, allocations_ = 0;
 };

@@ -13,10 +13,8 @@ struct Arena::Segment {
   Piece *first = nullptr, *last = nullptr;
 };
 
-struct Arena::Piece {
+struct Arena::Piece : Storage::Block {
   Segment* segment;
-  std::byte* at;
-  std::size_t size;
   Piece *before, *after;  // neighbours in the segment
   bool free = false;
   std::size_t resident = 0;    // of it in free_bytes_: its pages are there
@@ -42,16 +40,17 @@ Arena::~Arena() {
 
 Arena::Piece* Arena::new_piece(Segment& s, std::byte* at, std::size_t size, Piece* before,
                                Piece* after) {
-  return new Piece{&s, at, size, before, after, false, 0, {}};
+  auto* piece = new Piece{{}, &s, before, after, false, 0, {}};
+  piece->size_class = kPiece;
+  piece->data = at;
+  piece->capacity = size;
+  return piece;
 }
-
-std::byte* Arena::data(const Piece* piece) { return piece->at; }
-std::size_t Arena::bytes(const Piece* piece) { return piece->size; }
 
 void Arena::set_free(Piece* p, std::size_t resident) {
   p->free = true;
   p->resident = resident;
-  p->place = free_[p->segment->large].emplace(p->size, p);
+  p->place = free_[p->segment->large].emplace(p->capacity, p);
   free_bytes_ += static_cast<std::int64_t>(resident);
 }
 
@@ -65,7 +64,7 @@ std::size_t Arena::set_used(Piece* p) {
 // p and the piece after it become one; neither is in free_.
 void Arena::join_with_next(Piece* p) {
   Piece* next = p->after;
-  p->size += next->size;
+  p->capacity += next->capacity;
   p->after = next->after;
   (next->after ? next->after->before : p->segment->last) = p;
   delete next;
@@ -77,13 +76,13 @@ Arena::Piece* Arena::from_free(bool large, std::size_t bytes) {
   Piece* p = at->second;
   // What is left over stays free; a sliver of less than a sixteenth is not worth a piece.
   Piece* rest = nullptr;
-  if (p->size - bytes >= std::max(kPage, bytes / 16))
-    rest = new_piece(*p->segment, p->at + bytes, p->size - bytes, p, p->after);
+  if (p->capacity - bytes >= std::max(kPage, bytes / 16))
+    rest = new_piece(*p->segment, p->data + bytes, p->capacity - bytes, p, p->after);
   std::size_t resident = set_used(p);
   if (rest) {
     (p->after ? p->after->before : p->segment->last) = rest;
     p->after = rest;
-    p->size = bytes;
+    p->capacity = bytes;
     set_free(rest, resident > bytes ? resident - bytes : 0);  // pages are used from the front
   }
   return p;
@@ -92,12 +91,12 @@ Arena::Piece* Arena::from_free(bool large, std::size_t bytes) {
 // New memory behind the last piece, which is taken along when it is free.
 Arena::Piece* Arena::from_top(Segment& s, std::size_t bytes) {
   Piece* last = s.last;
-  std::size_t have = last && last->free ? last->size : 0;
+  std::size_t have = last && last->free ? last->capacity : 0;
   std::size_t more = bytes - have;  // a free piece of `bytes` would have been found
   if (s.size - s.top < more) return nullptr;
   if (have > 0) {
     set_used(last);
-    last->size = bytes;
+    last->capacity = bytes;
   } else {
     last = new_piece(s, s.begin + s.top, bytes, s.last, nullptr);
     (s.last ? s.last->after : s.first) = last;
@@ -128,7 +127,7 @@ bool Arena::add_segment(bool large, std::size_t bytes) {
   return false;
 }
 
-Arena::Piece* Arena::take(std::size_t bytes) {
+Storage::Block* Arena::take(std::size_t bytes) {
   if (bytes > SIZE_MAX / 4) return nullptr;
   bytes = rounded(std::max<std::size_t>(bytes, 1), kPage);
   bool large = bytes >= kLargePiece;
@@ -148,8 +147,9 @@ Arena::Piece* Arena::take(std::size_t bytes) {
   return from_tops(!large);
 }
 
-void Arena::give(Piece* p) {
-  std::size_t resident = p->size;
+void Arena::give(Storage::Block* piece) {
+  auto* p = static_cast<Piece*>(piece);
+  std::size_t resident = p->capacity;
   if (p->after && p->after->free) {
     resident += set_used(p->after);
     join_with_next(p);
@@ -173,7 +173,7 @@ void Arena::trim() {
   });
   for (auto& list : free_)
     for (auto& [size, p] : list) {
-      madvise(p->at, p->size, MADV_DONTNEED);
+      madvise(p->data, p->capacity, MADV_DONTNEED);
       free_bytes_ -= static_cast<std::int64_t>(std::exchange(p->resident, 0));
     }
 }

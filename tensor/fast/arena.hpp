@@ -14,31 +14,29 @@
 #include <memory>
 #include <vector>
 
+#include "tensor/block.hpp"
+
 namespace glim {
 
 class Arena {
  public:
-  struct Piece;
-
   Arena();
   ~Arena();
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  // A piece of at least `bytes` bytes, aligned to 64; null when the system refuses.
-  Piece* take(std::size_t bytes);
-  void give(Piece* piece);
+  // A piece with a capacity of at least `bytes` bytes, aligned to 64; null when the system refuses.
+  Storage::Block* take(std::size_t bytes);
+  void give(Storage::Block* piece);
   // Gives segments without a used piece back to the system, and the pages of other free pieces.
   void trim();
-
-  static std::byte* data(const Piece* piece);
-  static std::size_t bytes(const Piece* piece);
 
   std::int64_t free_bytes() const { return free_bytes_; }  // used once and kept for reuse
   std::int64_t system_calls() const { return system_calls_; }
 
  private:
   struct Segment;
+  struct Piece;
   using FreePieces = std::multimap<std::size_t, Piece*>;
   static Piece* new_piece(Segment& segment, std::byte* at, std::size_t size, Piece* before,
                           Piece* after);
