@@ -1,5 +1,6 @@
 #include "autograd/scope.hpp"
 
+#include <fnmatch.h>
 #include <utility>
 
 #include "tensor/error.hpp"
@@ -42,24 +43,13 @@ std::string dotted(std::string_view scope, std::string_view name) {
   return scope.empty() ? std::string(name) : std::string(scope).append(".").append(name);
 }
 
-bool glob_match(std::string_view pattern, std::string_view text) {
-  std::size_t p = 0, t = 0, star = std::string_view::npos, retry = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t]) && pattern[p] != '*') {
-      ++p;
-      ++t;
-    } else if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      retry = t;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      t = ++retry;
-    } else {
-      return false;
-    }
+bool glob_match(std::string_view pattern, std::string_view path) {
+  std::string known;  // fnmatch gives [ and \ a meaning, too
+  for (char c : pattern) {
+    if (c == '[' || c == '\\') known += '\\';
+    known += c;
   }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
+  return ::fnmatch(known.c_str(), std::string(path).c_str(), 0) == 0;
 }
 
 }  // namespace glim

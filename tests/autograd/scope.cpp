@@ -47,6 +47,8 @@ TEST_CASE("paths: glob patterns", "[tape]") {
   CHECK(glob_match("", ""));
   CHECK_FALSE(glob_match("", "a"));
   CHECK(glob_match("**", "abc"));
+  CHECK(glob_match("*[0].?\\", "heads[0].w\\"));
+  CHECK_FALSE(glob_match("[0]", "0"));
   // No time wasted on going back and forth.
   CHECK_FALSE(glob_match("*a*a*a*a*a*a*a*a*a*b", std::string(2000, 'a')));
 }
