@@ -11,23 +11,20 @@ namespace glim {
 // all of one floating dtype, and valid, if there is one, (B,) bool.
 inline void check_cell(std::string_view op, const Var& input, const Var& hidden, const Var& state,
                        const Tensor& valid, Index gates, Index parts) {
-  auto named_operands = [&](auto error) {
-    error.add_operand("input", input.value().kind());
-    error.add_operand("hidden", hidden.value().kind());
-    error.add_operand("state", state.value().kind());
-    if (valid.defined()) error.add_operand("valid", valid.kind());
-    return error;
-  };
+  const std::initializer_list<NamedOperand> operands{
+      {"input", input}, {"hidden", hidden}, {"state", state}, {"valid", valid}};
   auto times_h = [](Index n) { return n == 1 ? std::string("H") : std::to_string(n) + "H"; };
   bool fits = input.rank() == 2 && hidden.shape() == input.shape() && state.rank() == 2 &&
               state.size(0) == input.size(0) && state.size(1) * gates == input.size(1) * parts &&
               (!valid.defined() || valid.shape() == Shape{input.size(0)});
   if (!fits)
-    throw named_operands(ShapeError(op, "needs input and hidden (B, " + times_h(gates) +
-                                            "), state (B, " + times_h(parts) + "), valid (B)"));
+    throw ShapeError(op,
+                     "needs input and hidden (B, " + times_h(gates) + "), state (B, " +
+                         times_h(parts) + "), valid (B)",
+                     operands);
   if (!is_floating(input.dtype()) || hidden.dtype() != input.dtype() ||
       state.dtype() != input.dtype() || (valid.defined() && valid.dtype() != DType::Bool))
-    throw named_operands(DTypeError(op, "needs operands of one floating dtype and a bool valid"));
+    throw DTypeError(op, "needs operands of one floating dtype and a bool valid", operands);
 }
 
 struct CellOp : Fused {
