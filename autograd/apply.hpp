@@ -15,8 +15,8 @@ namespace glim {
 
 Var named(Var v, std::string_view label);  // tape.hpp
 
-// y = f(x): the op states `Var dx(const Var& dy) const`, and may have a kernel for it, `Tensor kernel(const Tensor& dy)
-// const`, or `AddTo add_to(const Tensor& dy) const` for a gradient that never exists on its own.
+// y = f(x): the op states `Var dx(const Var& dy) const`, and may have a kernel for it,
+// `Tensor kernel(const Tensor& dy) const`, which may also return an AddTo.
 template <class Self>
 struct Unary : Op {
   enum Input { X };
@@ -24,15 +24,10 @@ struct Unary : Op {
   const Var& y() const { return output(); }
   Grads gradient(const Var& dy) const final { return Grads(self().dx(dy)); }
   Grads fast_gradient(const Var& dy) const final {
-    if constexpr (requires { self().add_to(dy.value()); }) {
-      Grads d;
-      d.add_to(X, self().add_to(dy.value()));
-      return d;
-    } else if constexpr (requires { self().kernel(dy.value()); }) {
-      return Grads(Var(self().kernel(dy.value())));
-    } else {
+    if constexpr (requires { self().kernel(dy.value()); })
+      return Grads(self().kernel(dy.value()));
+    else
       return gradient(dy);
-    }
   }
   Shape x_shape;  // apply sets it
 

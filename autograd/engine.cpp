@@ -74,7 +74,7 @@ void Engine::pass_on(Table& table, int from, std::size_t k, int node, Grads& d) 
                             to_string(source.shape) + " " + std::string(name_of(source.dtype))));
     if (watched) sent({k, node, g.value(), from});
     add(table, node, std::move(g));
-  } else if (AddTo part = d.take_part(k)) {
+  } else if (AddTo part = d.take_part()) {
     if (watched) {
       Tensor alone = zeros(source.shape, source.dtype);
       part(alone);

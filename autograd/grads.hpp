@@ -26,6 +26,9 @@ class Grads {
     for (const auto& [input, g] : list) (*this)[input] = g;
   }
   explicit Grads(Var only) { list_.push_back(std::move(only)); }  // of input 0
+  // Of input 0, where it touches a few elements of a large one (a slice, rows of an embedding): the engine calls
+  // `only` with what has been added up so far, or with zeros. Kernels alone do this.
+  explicit Grads(AddTo only) : part_(std::move(only)) {}
   Var& operator[](std::size_t input) {
     if (input >= list_.size()) {
       if (list_.empty()) list_.reserve(4);
@@ -35,19 +38,11 @@ class Grads {
   }
   bool has(std::size_t input) const { return input < list_.size() && list_[input].defined(); }
   Var take(std::size_t input) { return std::move(list_[input]); }
-
-  // For a gradient that touches a few elements of a large input (a slice, rows of an embedding): the
-  // engine calls `add` with what has been added up so far, or with zeros. Kernels alone do this.
-  void add_to(std::size_t input, AddTo add) { parts_.emplace_back(input, std::move(add)); }
-  AddTo take_part(std::size_t input) {
-    for (auto& [i, add] : parts_)
-      if (i == input) return std::move(add);
-    return {};
-  }
+  AddTo take_part() { return std::exchange(part_, {}); }
 
  private:
   std::vector<Var> list_;
-  std::vector<std::pair<std::size_t, AddTo>> parts_;
+  AddTo part_;
 };
 
 }  // namespace glim

@@ -37,7 +37,7 @@ struct IndexSelect final : Unary<IndexSelect> {
   IndexSelect(int a, Tensor i) : axis(a), index(std::move(i)) {}
   Tensor forward(const Tensor& x) { return index_select(x, axis, index); }
   Var dx(const Var& dy) const { return index_add(x_shape, axis, index, dy); }
-  AddTo add_to(const Tensor& dy) const {
+  AddTo kernel(const Tensor& dy) const {
     return [this, dy](const Tensor& total) {
       // Term by term also where the total is a view: a row that is taken twice has one sum, a + b + c.
       const Tensor sum = total.contiguous();

@@ -56,7 +56,7 @@ struct Slice final : Unary<Slice> {
   Slice(int a, Index from, Index to, Index by) : axis(a), start(from), stop(to), step(by) {}
   Tensor forward(const Tensor& x) { return slice(x, axis, start, stop, step); }
   Var dx(const Var& dy) const { return unslice(dy, x_shape, axis, start, step); }
-  AddTo add_to(const Tensor& dy) const {
+  AddTo kernel(const Tensor& dy) const {
     return [this, dy](const Tensor& total) {
       if (dy.numel() > 0) add_(slice(total, axis, start, stop, step), dy);
     };
