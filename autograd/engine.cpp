@@ -156,9 +156,7 @@ void Engine::arrived(int i, Var& dy) {
 }
 
 void Engine::sent(const Flow& flow) {
-  tape_.notify([&](Observer& o) {
-    if (o.sees_flows()) o.flow(flow);
-  });
+  tape_.notify([&](Observer& o) { o.flow(flow); });
 }
 
 // ---- beginning and end ----

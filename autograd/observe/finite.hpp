@@ -21,7 +21,6 @@ class FiniteCheck final : public Observer {
     tape_.place(e, node);
     throw e;
   }
-  bool sees_flows() const override { return true; }
   void flow(const Flow& flow) override {
     if (all_finite(flow.gradient)) return;
     const Node& node = tape_.nodes()[flow.from];

@@ -47,7 +47,6 @@ class Observer {
   virtual void arrived(int, const Var&) {}  // the gradient that change() returned
   virtual void rule_begins(int) {}          // the rule of the node's op
   virtual void rule_ended(int) {}
-  virtual bool sees_flows() const { return false; }
   virtual void flow(const Flow&) {}
 };
 

@@ -45,7 +45,6 @@ struct Scribe final : Observer {
   void arrived(int node, const Var& dy) override {
     if (node == seen.node) seen.dy = dy.value().clone();
   }
-  bool sees_flows() const override { return true; }
   // A copy: a second holder would keep the gradient from being added to in place, and where that
   // changes its layout, parts added later round otherwise.
   void flow(const Flow& f) override {

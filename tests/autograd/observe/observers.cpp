@@ -15,7 +15,6 @@ struct Diary final : Observer {
   void arrived(int node, const Var&) override { line("arrived", node); }
   void rule_begins(int node) override { line("begins", node); }
   void rule_ended(int node) override { line("ended", node); }
-  bool sees_flows() const override { return true; }
   void flow(const Flow& f) override {
     text += "flow" + std::to_string(f.from) + ">" + std::to_string(f.node) + " ";
   }

@@ -15,7 +15,6 @@ struct Engine : Observer {
   // The gradient, from its parts; `round` counts backwards of this tape.
   virtual Var changed(Var dy, const Parts& parts, int round) = 0;
 
-  bool sees_flows() const override { return true; }
   void flow(const Flow& f) override { parts_[f.node].push_back(f); }
   Var change(int node, Var dy) override {
     const Parts parts = std::exchange(parts_[node], {});
