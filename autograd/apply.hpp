@@ -85,9 +85,7 @@ Var apply_list(const Where& where, OpT& op, const Var* const* inputs, std::size_
 template <class OpT, class Operands>
 [[gnu::cold, gnu::noinline]] RunAgain again(const OpT& op, const Where& where, std::size_t count,
                                             Operands operands) {
-  OpT before = op;
-  Engine::Recorder::unrecorded(before);
-  return [before = std::move(before), where, count, operands](const std::vector<Var>& x) {
+  return [before = op, where, count, operands](const std::vector<Var>& x) {
     if (x.size() != count)
       throw ValueError(OpT::formula.op, "has " + std::to_string(count) +
                                             " operands, and is run again on " +
@@ -103,8 +101,8 @@ Var apply_list(const Where& where, OpT& op, const Var* const* inputs, std::size_
   (void)Registered<OpT>::done;
   static_assert(std::is_nothrow_move_constructible_v<OpT>,
                 "an op is moved onto the tape, not copied");
-  Engine::Recorder recorder(op, OpT::formula, inputs, count, where);
   try {
+    Engine::Recorder recorder(op, OpT::formula, inputs, count, where);
     RunAgain run;
     if (recorder.replays()) [[unlikely]]
       run = again(op, where, count, operands);
@@ -112,7 +110,7 @@ Var apply_list(const Where& where, OpT& op, const Var* const* inputs, std::size_
     if (!recorder.active()) return recorder.constant(std::move(y));
     return recorder.record(std::make_unique<OpT>(std::move(op)), std::move(y), std::move(run));
   } catch (Error& e) {
-    recorder.annotate(e);
+    Engine::annotate(e, OpT::formula.op, inputs, count, where);
     throw;
   }
 }

@@ -70,23 +70,16 @@ class Engine {
   Restored<Tape*> open_;
 };
 
-// One forward pass of one op: finds out whether to record, and adds places to errors.
+// One forward pass of one op: finds out whether to record.
 class Engine::Recorder {
  public:
   Recorder(Op& op, const Formula& formula, const Var* const* inputs, std::size_t count,
            const Where& where);
   bool active() const { return active_; }
-  bool replays() const {
-    return replays_;
-  }  // active, on a tape that keeps how to compute values again
+  bool replays() const { return replays_; }  // active, on a tape that keeps how to compute again
   // Puts the op on the tape and returns its result as a Var.
   Var record(std::unique_ptr<Op> op, Tensor y, RunAgain run = {}) const;
   Var constant(Tensor y) const;  // nothing to record
-  void annotate(Error& error) const {
-    Engine::annotate(error, formula_.op, inputs_, count_, where_);
-  }
-  // For a replay: the op as it was before this forward, recording nothing.
-  static void unrecorded(Op& op);
 
  private:
   // StateError for an input whose tape is gone.

@@ -8,6 +8,8 @@ Engine::Recorder::Recorder(Op& op, const Formula& formula, const Var* const* inp
                            std::size_t count, const Where& where)
     : formula_(formula), inputs_(inputs), count_(count), where_(where) {
   op.formula_ = &formula;
+  op.inputs_ = nullptr;  // run again, it was recorded before
+  op.needs_ = 0;
   Tape* tape = Tape::open();
   if (!tape || tape->paused_) {
     const std::uint64_t own = tape ? tape->id_ : 0;
@@ -18,24 +20,14 @@ Engine::Recorder::Recorder(Op& op, const Formula& formula, const Var* const* inp
       }
     return;
   }
-  try {
-    for (std::size_t i = 0; i < count_; ++i) {
-      if (!inputs_[i]->requires_grad()) continue;
-      active_ = true;
-      if (i < 64) op.needs_ |= std::uint64_t{1} << i;
-    }
-  } catch (Error& e) {  // an input of another tape
-    annotate(e);
-    throw;
+  for (std::size_t i = 0; i < count_; ++i) {
+    if (!inputs_[i]->requires_grad()) continue;
+    active_ = true;
+    if (i < 64) op.needs_ |= std::uint64_t{1} << i;
   }
   if (active_) op.inputs_ = inputs_;
   replays_ = active_ && tape->replays_;
   tape->notify([&](Observer& o) { o.op_started(0); });
-}
-
-void Engine::Recorder::unrecorded(Op& op) {
-  op.inputs_ = nullptr;
-  op.needs_ = 0;
 }
 
 // Where nothing is recorded, a value of any open tape is a constant.
@@ -43,13 +35,7 @@ void Engine::Recorder::refuse_gone() const {
   for (std::size_t i = 0; i < count_; ++i) {
     const Tape* owner = Tape::open();
     while (owner && owner->id_ != inputs_[i]->tape_) owner = owner->outer_;
-    if (owner || inputs_[i]->tape_ == 0) continue;
-    try {
-      inputs_[i]->refuse_tape();
-    } catch (Error& e) {
-      annotate(e);
-      throw;
-    }
+    if (!owner && inputs_[i]->tape_ != 0) inputs_[i]->refuse_tape();
   }
 }
 
