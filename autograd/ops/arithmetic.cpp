@@ -134,28 +134,22 @@ struct BroadcastVars {
   Var a, b;
 };
 
-// Both operands in their common shape.
-BroadcastVars broadcast(const Operand& a, const Var& b, std::string_view op) {
+// Both operands in their common shape; without one as they are, which the op's forward refuses.
+BroadcastVars broadcast(const Operand& a, const Var& b) {
   CallSite site(a.where());
   try {
-    Shape shape = broadcast_shapes(a->shape(), b.shape(), op);
+    Shape shape = broadcast_shapes(a->shape(), b.shape(), "broadcast");
     return {a->shape() == shape ? *a : broadcast_to(a, shape),
             b.shape() == shape ? b : broadcast_to(b, shape)};
-  } catch (ShapeError& e) {
-    if (e.operand_count() == 0) {
-      e.add_operand("a", a->value().kind());
-      e.add_operand("b", b.value().kind());
-      const Var* both[] = {&*a, &b};
-      Engine::annotate(e, op, both, 2, a.where());
-    }
-    throw;
+  } catch (const ShapeError&) {
+    return {*a, b};
   }
 }
 
 template <class OpT>
 Var binary(const Operand& a, const Var& b) {
   if (a->shape() == b.shape()) return apply(OpT{}, a, b);
-  BroadcastVars both = broadcast(a, b, OpT::formula.op);
+  BroadcastVars both = broadcast(a, b);
   return apply(OpT{}, Operand(both.a, a.where()), both.b);
 }
 
@@ -183,8 +177,9 @@ Var div(double c, const Operand& x) {
 
 Var where(const Tensor& condition, const Operand& a, const Var& b) {
   CallSite site(a.where());
-  auto [x, y] = ops::broadcast(a, b, "where");
-  Shape shape = broadcast_shapes(condition.shape(), x.shape(), "where");
+  auto [x, y] = ops::broadcast(a, b);
+  Shape shape = x.shape();
+  if (shape == y.shape()) shape = broadcast_shapes(condition.shape(), shape, "where");
   if (x.shape() != shape) {
     x = broadcast_to(x, shape);
     y = broadcast_to(y, shape);
