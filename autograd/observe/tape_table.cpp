@@ -35,15 +35,20 @@ std::size_t width(const std::string& text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
-// Aligned columns, of which `right` says whether they are flush right.
-std::string aligned(const std::vector<std::vector<std::string>>& rows, const std::string& right) {
+// Aligned columns, of which `right` says whether they are flush right. From `first_optional` on, one that has nothing
+// below its head is left out.
+std::string aligned(const std::vector<std::vector<std::string>>& rows, std::string_view right,
+                    std::size_t first_optional) {
   std::vector<std::size_t> widths(right.size());
-  for (const auto& row : rows)
-    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], width(row[c]));
+  for (auto row = rows.rbegin(); row != rows.rend(); ++row)  // the head last
+    for (std::size_t c = 0; c < row->size(); ++c)
+      if (c < first_optional || row + 1 != rows.rend() || widths[c] > 0)
+        widths[c] = std::max(widths[c], width((*row)[c]));
   std::string out;
   for (const auto& row : rows) {
     std::string line;
     for (std::size_t c = 0; c < row.size(); ++c) {
+      if (widths[c] == 0) continue;
       std::string gap(widths[c] - width(row[c]), ' ');
       line += (c ? "  " : "") + (right[c] == 'r' ? gap + row[c] : row[c] + gap);
     }
@@ -108,47 +113,26 @@ Index saved_bytes(const Node& node) {
 
 std::string to_table(const Tape& tape) {
   const auto& nodes = tape.nodes();
-  bool times = false;
-  for (std::size_t i = 0; i < nodes.size(); ++i)
-    times = times || tape.timing(static_cast<int>(i)).forward_seconds > 0;
   std::map<int, double> norms;
   for (const Watched& w : tape.watched())
     if (w.grad.defined() && w.node >= 0 && is_floating(w.grad.dtype()))
       norms[w.node] = norm(w.grad);
-  std::vector<std::string> head{"no",    "path",  "op",    "inputs", "shape",
-                                "dtype", "bytes", "saved", "line"};
-  std::string right = "rlllllrll";
-  if (times) {
-    head.insert(head.end(), {"forward", "backward"});
-    right += "rr";
-  }
-  if (!norms.empty()) {
-    head.push_back("|gradient|");
-    right += 'r';
-  }
-  std::vector<std::vector<std::string>> rows{head};
+  std::vector<std::vector<std::string>> rows{{"no", "path", "op", "inputs", "shape", "dtype",
+                                              "bytes", "saved", "line", "forward", "backward",
+                                              "|gradient|"}};
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const Node& n = nodes[i];
-    std::vector<std::string> row{std::to_string(i),
-                                 tape.path(static_cast<int>(i)),
-                                 std::string(n.name),
-                                 inputs_text(n),
-                                 to_string(n.shape),
-                                 std::string(name_of(n.dtype)),
-                                 bytes_text(n.bytes),
-                                 saved_text(n),
-                                 n.leaf ? "" : to_string(n.where)};
-    if (times) {
-      row.push_back(n.leaf ? "" : time_text(tape.timing(static_cast<int>(i)).forward_seconds));
-      row.push_back(n.leaf ? "" : time_text(tape.timing(static_cast<int>(i)).backward_seconds));
-    }
-    if (!norms.empty()) {
-      auto norm = norms.find(static_cast<int>(i));
-      row.push_back(norm == norms.end() ? "" : number_text(norm->second, 3));
-    }
-    rows.push_back(std::move(row));
+    const Timing t = tape.timing(static_cast<int>(i));
+    const bool timed = t.forward_seconds > 0;
+    const auto norm = norms.find(static_cast<int>(i));
+    rows.push_back({std::to_string(i), tape.path(static_cast<int>(i)), std::string(n.name),
+                    inputs_text(n), to_string(n.shape), std::string(name_of(n.dtype)),
+                    bytes_text(n.bytes), saved_text(n), n.leaf ? "" : to_string(n.where),
+                    timed ? time_text(t.forward_seconds) : "",
+                    timed ? time_text(t.backward_seconds) : "",
+                    norm == norms.end() ? "" : number_text(norm->second, 3)});
   }
-  return aligned(rows, right) + last_line(tape);
+  return aligned(rows, "rlllllrllrrr", 9) + last_line(tape);
 }
 
 }  // namespace glim
