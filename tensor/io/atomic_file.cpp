@@ -11,9 +11,9 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <utility>
 
 #include "tensor/error.hpp"
+#include "tensor/io/input_file.hpp"
 
 namespace glim {
 namespace {
@@ -23,21 +23,6 @@ namespace fs = std::filesystem;
 [[noreturn]] void fail(const std::string& path, int error) {
   throw FileError(path, std::string("cannot write: ") + std::strerror(error));
 }
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-  int close() { return ::close(std::exchange(fd_, -1)); }
-
- private:
-  int fd_;
-};
 
 // Removes temporary files whose writer is gone (their lock is free): those of one file, or of every file if `of` is
 // empty.

@@ -6,15 +6,30 @@
 
 #include <cstdint>
 #include <string>
+#include <unistd.h>
+#include <utility>
 
 namespace glim {
+
+// An open file's number, which it closes; below 0 for none.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const { return fd_; }
+  int close() { return ::close(std::exchange(fd_, -1)); }
+
+ private:
+  int fd_;
+};
 
 class InputFile {
  public:
   explicit InputFile(const std::string& path);
-  InputFile(const InputFile&) = delete;
-  InputFile& operator=(const InputFile&) = delete;
-  ~InputFile();
 
   const std::string& path() const { return path_; }
   std::uint64_t size() const { return size_; }
@@ -24,7 +39,7 @@ class InputFile {
 
  private:
   std::string path_;
-  int fd_ = -1;
+  Descriptor fd_;
   std::uint64_t size_ = 0;
 };
 

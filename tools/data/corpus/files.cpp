@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tensor/error.hpp"
+#include "tensor/io/input_file.hpp"
 
 namespace glim {
 namespace {
@@ -16,20 +17,6 @@ namespace {
 [[noreturn]] void fail(std::string_view op, const std::string& path, int reason) {
   throw FileError(op, path + ": " + std::strerror(reason));
 }
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ > STDIN_FILENO) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 }  // namespace
 
@@ -39,7 +26,7 @@ void read_pieces(const std::string& path, std::string_view op,
   static bool input_was_read = false;
   if (path == "-" && std::exchange(input_was_read, true))
     throw FileError(op, name + ": has been read already; '-' can be given once");
-  Descriptor file(path == "-" ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  Descriptor file(path == "-" ? ::dup(STDIN_FILENO) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) fail(op, name, errno);
   struct stat s {};
   if (::fstat(file.get(), &s) == 0 && S_ISCHR(s.st_mode) && !::isatty(file.get()))
