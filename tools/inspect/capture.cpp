@@ -62,24 +62,18 @@ void describe_nodes(const Tape& tape, Capture& c) {
 
 Capture capture(Example& example) {
   Capture c;
-  example.model().zero_grad();
-  Tape tape({.replay = true});
-  Var loss = example.loss();
-  c.loss = loss.item();
+  step::Session session([&] { return example.loss(); });
+  c.loss = session.tape().value(session.loss()).item();
   c.roles = Roles(example.model());
-  describe_nodes(tape, c);
-  BackwardWalk walk(tape, loss);
-  ChangedBackward changed(example.changes());
-  while (changed.before_step(tape, walk), walk.next() >= 0) {
-    WalkStep step = walk.step();
+  describe_nodes(session.tape(), c);
+  walk_changed(session, example.changes(), [&](const WalkStep& step) {
     CapturedNode& node = c.nodes[static_cast<std::size_t>(step.node)];
     node.turn = static_cast<int>(c.walk.size());
     node.gradient = step.dy;
     node.gradient_norm = statistics(step.dy).norm;
     c.walk.push_back(step.node);
-    node.flows = std::move(step.flows);
-  }
-  changed.require_used();
+    node.flows = step.flows;
+  });
   example.model().zero_grad();
   return c;
 }

@@ -28,44 +28,34 @@ auto of_option(const std::string& option, const std::string& text, std::string_v
 NodeChange parsed(const std::string& option, const std::string& text) {
   const NodeName node = of_option(option, text, "", [&] { return split_part(text); });
   if (node.name.empty()) throw ValueError(option, "'" + text + "' names no node");
-  return {{option, text, node.name}, node.part, 0.0};
+  return {{option, text, node.name}, {node.part}};
 }
 
 // "PATTERN:QUERY,KEY".
 MaskChange parsed_mask(const char* option, const std::string& text, bool keep) {
-  const auto colon = text.rfind(':');
-  const auto cell = colon == text.npos || colon == 0
-                        ? std::nullopt
-                        : places_in(std::string_view(text).substr(colon + 1));
-  if (!cell || cell->size() != 2)
+  const auto colon = std::min(text.rfind(':'), text.size());
+  std::string cells = text.substr(colon);
+  if (colon == 0 || std::ranges::count(cells, ',') != 1)
     throw ValueError(
         option, "'" + text + "' is not of the form MODULE:QUERY,KEY, with numbers from 0 on or *");
-  return {{option, text, text.substr(0, colon)}, cell->at(0), cell->at(1), keep};
+  std::ranges::replace(cells, '*', ':');
+  return {{option, text, text.substr(0, colon)}, cells.substr(1), keep};
 }
 
 // keep, or a mask of nothing, with the cells of c set.
 Tensor with_cells(const MaskChange& c, std::string_view module, const Tensor& keep,
                   const Shape& scores) {
-  auto within = [&](std::optional<Index> i, Index extent, const char* what) {
-    if (i && *i >= extent)
-      throw ValueError(
-          c.option, fmt::format("'{}': {} has the {} 0 to {}", c.text, module, what, extent - 1));
-  };
-  const Index queries = scores[scores.rank() - 2], keys = scores[scores.rank() - 1];
-  within(c.query, queries, "queries");
-  within(c.key, keys, "keys");
   Tensor all =
       keep.defined() ? broadcast_to(keep, scores).clone() : full(scores, true, DType::Bool);
-  Tensor part = all;
-  if (c.query) part = slice(part, -2, *c.query, *c.query + 1);
-  if (c.key) part = slice(part, -1, *c.key, *c.key + 1);
-  part.fill_(c.keep);
+  std::string part = c.cells;
+  for (int axis = 2; axis < scores.rank(); ++axis) part = ":," + part;
+  of_option(c.option, c.text, module, [&] { return part_of(all, part); }).fill_(c.keep);
   return all;
 }
 
 // x with the change's part of it multiplied; `path` is where x is.
 Tensor scaled(const NodeChange& c, std::string_view path, const Tensor& x) {
-  return of_option(c.option, c.text, path, [&] { return with_part_scaled(x, c.part, *c.factor); });
+  return of_option(c.option, c.text, path, [&] { return patched(c, x); });
 }
 
 template <class C>
@@ -151,13 +141,15 @@ void ChangedForward::require_used() const {
 
 // ---- backward ----
 
-ChangedBackward::ChangedBackward(const Changes& changes) {
-  for (const std::string& text : changes.zero) changes_.push_back(parsed("--zero", text));
+void walk_changed(step::Session& session, const Changes& changes,
+                  const std::function<void(const WalkStep&)>& take) {
+  std::vector<NodeChange> all;
+  for (const std::string& text : changes.zero) all.push_back(parsed("--zero", text));
   for (const std::string& text : changes.freeze) {
-    changes_.push_back(parsed("--freeze", text));
-    if (!changes_.back().part.empty())
+    all.push_back(parsed("--freeze", text));
+    if (!all.back().part.empty())
       throw ValueError("--freeze", "'" + text + "': a whole node is frozen; --zero takes a part");
-    changes_.back().factor.reset();
+    all.back().factor.reset();
   }
   for (const std::string& text : changes.scale_gradient) {
     const auto equals = text.rfind('=');
@@ -165,32 +157,27 @@ ChangedBackward::ChangedBackward(const Changes& changes) {
         equals == text.npos ? std::string_view() : std::string_view(text).substr(equals + 1));
     if (!factor || !std::isfinite(*factor))
       throw ValueError("--scale-gradient", "'" + text + "' is not of the form NODE=NUMBER");
-    changes_.push_back(parsed("--scale-gradient", text.substr(0, equals)));
-    changes_.back().factor = factor;
+    all.push_back(parsed("--scale-gradient", text.substr(0, equals)));
+    all.back().factor = factor;
   }
-}
-
-void ChangedBackward::before_step(const Tape& tape, BackwardWalk& walk) {
-  for (NodeChange& c : changes_)
-    if (c.nodes.empty())
-      c.nodes = of_option(c.option, c.text, "", [&] { return nodes_named(tape, c.pattern); });
-  for (int node = walk.next(), before = -1; node >= 0 && node != before; node = walk.next()) {
-    before = node;
-    for (NodeChange& c : changes_) {
-      if (std::find(c.nodes.begin(), c.nodes.end(), node) == c.nodes.end()) continue;
-      c.used = true;
-      if (!c.factor) {
-        walk.set_gradient(node, {});
-        break;
-      }
-      walk.set_gradient(node, scaled(c, tape.path(node), walk.gradient(node)));
+  using step::GradientState;
+  std::vector<std::vector<int>> nodes;  // of each change
+  for (const NodeChange& c : all) {
+    nodes.push_back(
+        of_option(c.option, c.text, "", [&] { return nodes_named(session.tape(), c.pattern); }));
+    // The loss last: once it is frozen the pass is over.
+    for (auto i = nodes.back().rbegin(); i != nodes.back().rend(); ++i) {
+      scaled(c, session.tape().path(*i), session.tape().value(*i).value());
+      if (GradientState t = session.turn(*i); t == GradientState::ToCome || t == GradientState::Now)
+        session.set(*i, c);
     }
   }
-}
-
-void ChangedBackward::require_used() const {
-  for (const NodeChange& c : changes_)
-    if (!c.used) throw ValueError(c.option, "'" + c.text + "': no gradient reaches it");
+  while (session.current() >= 0) take(session.advance());
+  for (std::size_t k = 0; k < all.size(); ++k)
+    if (std::ranges::none_of(nodes[k], [&](int i) {
+          return session.turn(i) == (all[k].factor ? GradientState::Taken : GradientState::Frozen);
+        }))
+      throw ValueError(all[k].option, "'" + all[k].text + "': no gradient reaches it");
 }
 
 }  // namespace glim

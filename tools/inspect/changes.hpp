@@ -23,12 +23,12 @@
 // of the pass has.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "autograd/observe/walk.hpp"
-#include "tools/inspect/node_names.hpp"
+#include "tools/inspect/session.hpp"
 
 namespace glim {
 
@@ -51,15 +51,11 @@ struct Change {
 };
 
 // A gradient is scaled or frozen, or a head is removed.
-struct NodeChange : Change {
-  std::string part;
-  std::optional<double> factor = {};  // none: freeze
-  std::vector<int> nodes = {};        // those of that name, once there is a tape
-};
+struct NodeChange : Change, Patch {};
 
-// Cells of a mask that are set; none: every query, every key.
+// Cells of a mask that are set.
 struct MaskChange : Change {
-  std::optional<Index> query, key;
+  std::string cells;  // a part: "2,0", ":,0"
   bool keep = false;
 };
 
@@ -83,15 +79,8 @@ class ChangedForward : public Observer {
   Shape scores_;                                 // the same
 };
 
-class ChangedBackward {
- public:
-  explicit ChangedBackward(const Changes& changes);
-  // Changes the gradient of walk.next(), and of what is next once that is frozen.
-  void before_step(const Tape& tape, BackwardWalk& walk);
-  void require_used() const;  // at the end of the walk
-
- private:
-  std::vector<NodeChange> changes_;
-};
+// Those of gradients, set on a pass that is at its beginning; then the pass, to its end. take(step) sees each step.
+void walk_changed(step::Session& session, const Changes& changes,
+                  const std::function<void(const WalkStep&)>& take);
 
 }  // namespace glim

@@ -36,7 +36,7 @@ std::vector<std::string> ends_like(const Tape& tape, const std::string& name) {
 
 // Numbers may be negative: from the end.
 Tensor along(const Tensor& x, int axis, const std::string& text) {
-  Index extent = x.size(axis), first = 0, last = 0;
+  const Index extent = x.size(axis);
   auto fail = [&] {
     throw ValueError("part", fmt::format("'{}' is neither a number nor a range such as 1:3", text));
   };
@@ -47,14 +47,14 @@ Tensor along(const Tensor& x, int axis, const std::string& text) {
     if (!n) fail();
     return *n;
   };
-  if (colon == std::string::npos) return select(x, axis, number(text, 0));
-  first = number(text.substr(0, colon), 0);
-  last = number(text.substr(colon + 1), extent);
+  const bool one = colon == std::string::npos;
+  Index first = number(text.substr(0, colon), 0);
   if (first < 0) first += extent;
-  if (last < 0) last += extent;
+  Index last = one ? first + 1 : number(text.substr(colon + 1), extent);
+  if (!one && last < 0) last += extent;
   if (first < 0 || last > extent || first > last)
     throw IndexError("part", fmt::format("{} is outside an axis of {} elements", text, extent));
-  return narrow(x, axis, first, last - first);
+  return one ? select(x, axis, first) : narrow(x, axis, first, last - first);
 }
 
 }  // namespace
@@ -127,31 +127,20 @@ Tensor part_of(const Tensor& x, const std::string& part) {
   return y;
 }
 
-std::optional<std::vector<std::optional<Index>>> places_in(std::string_view text) {
-  std::vector<std::optional<Index>> places;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const std::string_view place = text.substr(begin, end - begin);
-    places.push_back(number_in<Index>(place));
-    if (place != "*" && places.back().value_or(-1) < 0) return {};
-    begin = end + 1;
-  }
-  return places;
-}
-
 void require_factor(double factor, DType dtype) {
   const double rounded = dtype == DType::Float32 ? static_cast<float>(factor) : factor;
   if (std::isinf(rounded) || (rounded == 0 && factor != 0))
     throw ValueError("factor", fmt::format("{} is {} in {}", factor, rounded, name_of(dtype)));
 }
 
-Tensor with_part_scaled(const Tensor& x, const std::string& part, double factor) {
-  require_factor(factor, x.dtype());
-  const Tensor y = x.clone(), scaled = part_of(y, part);
-  if (factor == 0)
+Tensor patched(const Patch& patch, const Tensor& x) {
+  if (!patch.factor) return {};
+  require_factor(*patch.factor, x.dtype());
+  const Tensor y = x.clone(), scaled = part_of(y, patch.part);
+  if (*patch.factor == 0)
     scaled.fill_(0);
   else
-    scaled.copy_(mul(scaled, factor));
+    scaled.copy_(mul(scaled, *patch.factor));
   return y;
 }
 

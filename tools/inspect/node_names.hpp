@@ -29,11 +29,14 @@ struct NodeName {
 NodeName split_part(const std::string& text);
 // The part as a view. ValueError for what is no number or range, or has no heads; IndexError outside the extents.
 Tensor part_of(const Tensor& x, const std::string& part);
-// "2,*": whole numbers from 0 on, none for *. Nothing for another text.
-std::optional<std::vector<std::optional<Index>>> places_in(std::string_view text);
 // ValueError for a factor that the dtype makes 0 or infinite.
 void require_factor(double factor, DType dtype);
-// x with the part multiplied; a factor of 0 gives zeros, whatever was there.
-Tensor with_part_scaled(const Tensor& x, const std::string& part, double factor);
+// A change of a gradient, or of a value: the part of it, or all, times the factor. None of a frozen one goes on.
+struct Patch {
+  std::string part;
+  std::optional<double> factor = 0.0;  // 0 gives zeros, whatever was there; none: freeze
+};
+// x with the change made, undefined if it is frozen. Errors as those of part_of and require_factor.
+Tensor patched(const Patch& patch, const Tensor& x);
 
 }  // namespace glim

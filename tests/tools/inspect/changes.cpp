@@ -249,7 +249,9 @@ TEST_CASE("a change that changes nothing is refused") {
   says(message([](Changes& c) { c.zero = {"log_probs:0"}; }), "has no heads");
   CHECK(message([](Changes& c) { c.mask = {kCross + ":0"}; }).find("MODULE:QUERY,KEY") !=
         std::string::npos);
-  says(message([](Changes& c) { c.mask = {kCross + ":99,0"}; }), "has the queries 0 to");
+  says(message([](Changes& c) { c.mask = {kCross + ":99,0"}; }),
+       "--mask: '" + kCross + ":99,0': " + kCross + " 99 is outside an axis of ");
+  says(message([](Changes& c) { c.mask = {kCross + ":0,x"}; }), "'x' is neither a number nor");
   says(message([](Changes& c) { c.unmask = {"nothing:0,0"}; }), "no attention is named 'nothing'");
   for (const char* text : {"loss", "loss=", "loss=nan", "loss=1e400", "=1"})
     says(message([&](Changes& c) { c.scale_gradient = {text}; }), "--scale-gradient");

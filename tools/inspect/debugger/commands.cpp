@@ -27,6 +27,12 @@ int count_in(const std::string& command, const std::string& text) {
   return n;
 }
 
+std::string patch_text(const Patch& patch) {
+  if (!patch.factor) return "freeze";
+  const std::string part = patch.part.empty() ? "" : "[" + patch.part + "] ";
+  return part + (*patch.factor == 0 ? "zero" : fmt::format("scale {:g}", *patch.factor));
+}
+
 // "norm>1", "norm<1e-9", "max>10", "nan", "zero": of a gradient.
 std::function<bool(const Tensor&)> condition_of(const std::string& text) {
   if (text == "nan") return [](const Tensor& g) { return statistics(g).not_finite > 0; };
@@ -314,20 +320,18 @@ void Debugger::set(const Words& words) {
     text += words[at++];
   if (at >= words.size()) throw ValueError("set", "needs NAME and zero, freeze or scale C");
   const NodeName target = split_part(text);
-  Patch patch;
-  patch.part = target.part;
+  Patch patch{target.part};
   const std::string& how = words[at];
   if (how == "scale") {
     at_most(words, at + 1);
     const std::string factor = words.size() > at + 1 ? words[at + 1] : "";
     patch.factor = number_in<double>(factor).value_or(std::nan(""));
-    if (!std::isfinite(patch.factor))
+    if (!std::isfinite(*patch.factor))
       throw ValueError("set", fmt::format("scale needs a number, not '{}'", factor));
-    patch.kind = Patch::Scale;
   } else if (how == "zero" || how == "freeze") {
     at_most(words, at);
-    patch.kind = how == "zero" ? Patch::Zero : Patch::Freeze;
-    if (patch.kind == Patch::Freeze && !patch.part.empty())
+    if (how == "freeze") patch.factor.reset();
+    if (!patch.factor && !patch.part.empty())
       throw ValueError("set", "'" + text + "': a whole node is frozen; zero takes a part");
   } else {
     throw ValueError("set", "unknown change '" + how + "': use zero, freeze or scale C" +
@@ -340,10 +344,7 @@ void Debugger::set(const Words& words) {
       can.push_back(i);
   if (can.empty())
     throw StateError("set", "the pass has gone past " + text + "; `run` starts it again");
-  for (int i : can) {
-    part_of(session_.tape().value(i).value(), patch.part);  // whether it has the part
-    if (patch.kind == Patch::Scale) require_factor(patch.factor, session_.tape().value(i).dtype());
-  }
+  for (int i : can) patched(patch, session_.tape().value(i).value());  // whether it fits
   int before = session_.current();
   // The current node last: once it is frozen the pass goes on, beyond others perhaps.
   for (auto i = can.rbegin(); i != can.rend(); ++i) session_.set(*i, patch);

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/inspect/debugger/session.hpp"
+#include "tools/inspect/session.hpp"
 
 namespace glim::step {
 

@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "autograd/gradcheck/gradcheck.hpp"
-#include "tools/inspect/debugger/session.hpp"
+#include "tools/inspect/session.hpp"
 
 namespace glim::step {
 

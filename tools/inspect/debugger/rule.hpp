@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "tools/inspect/debugger/session.hpp"
+#include "tools/inspect/session.hpp"
 
 namespace glim::step {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "tools/inspect/debugger/session.hpp"
+#include "tools/inspect/session.hpp"
 
 namespace glim::step {
 

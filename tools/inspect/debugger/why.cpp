@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <fmt/format.h>
 #include <map>
-#include <utility>
 
+#include "autograd/restored.hpp"
 #include "tensor/error.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
@@ -39,7 +40,7 @@ double product(const Tensor& a, const Tensor& b) {
 }
 
 // The part of g that a node's op would see, by what was set on it; undefined: nothing.
-Tensor patched(const Session& s, int node, Tensor g) {
+Tensor changed(const Session& s, int node, Tensor g) {
   if (auto found = s.patches().find(node); found != s.patches().end())
     for (const Patch& p : found->second)
       if (g.defined()) g = patched(p, g);
@@ -52,7 +53,7 @@ Tensor part_of(Session& s, int from, const Tensor& dy, int target, const std::ve
   while (walk.next() > target) {
     const int i = walk.next();
     if (i != from) {
-      Tensor g = cut[static_cast<std::size_t>(i)] ? Tensor() : patched(s, i, walk.gradient(i));
+      Tensor g = cut[static_cast<std::size_t>(i)] ? Tensor() : changed(s, i, walk.gradient(i));
       const bool none = !g.defined();
       walk.set_gradient(i, std::move(g));
       if (none) continue;
@@ -60,23 +61,8 @@ Tensor part_of(Session& s, int from, const Tensor& dy, int target, const std::ve
     walk.step();
   }
   if (walk.next() < target) return {};
-  return from == target ? dy : patched(s, target, walk.gradient(target));
+  return from == target ? dy : changed(s, target, walk.gradient(target));
 }
-
-// Leaves' gradients are added to by a walk that comes past them.
-class KeptLeaves {
- public:
-  explicit KeptLeaves(Session& s) {
-    for (const Node& n : s.tape().nodes())
-      if (n.leaf) kept_.emplace_back(n.leaf, std::exchange(n.leaf->grad, {}));
-  }
-  ~KeptLeaves() {
-    for (auto& [leaf, grad] : kept_) leaf->grad = grad;
-  }
-
- private:
-  std::vector<std::pair<std::shared_ptr<Leaf>, Tensor>> kept_;
-};
 
 }  // namespace
 
@@ -93,7 +79,9 @@ Paths ways_to(Session& s, int node) {
       cut[static_cast<std::size_t>(i)] = true;
       begins.push_back(i);
     }
-  KeptLeaves kept(s);
+  std::deque<Restored<Tensor>> leaves;  // a walk that comes past one adds to its gradient
+  for (const Node& n : s.tape().nodes())
+    if (n.leaf) leaves.emplace_back(n.leaf->grad, Tensor());
   Tensor total = zeros(whole.shape(), DType::Float64);
   auto add_way = [&](Path way, int from, const Tensor& dy) {
     way.part = part_of(s, from, dy, node, cut);

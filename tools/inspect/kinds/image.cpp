@@ -2,7 +2,6 @@
 // pixels have gradients. "3,4=0.5" paints one before. A fresh vit has the size of the image and the classes 0 to 9.
 #include <algorithm>
 #include <fmt/format.h>
-#include <optional>
 
 #include "tensor/error.hpp"
 #include "tensor/random.hpp"
@@ -94,27 +93,21 @@ LoadedVit fresh_vit(const TrainOptions& o, const ImageSet& images) {
 // "ROW,COLUMN=VALUE" or "CHANNEL,ROW,COLUMN=VALUE" into image (1, C, H, W).
 void paint(const Tensor& image, const std::string& text) {
   const std::size_t equals = text.find('=');
-  const auto places = places_in(std::string_view(text).substr(0, equals));
+  std::string part = text.substr(0, equals);
   const double value =
       number_in<double>(equals == text.npos ? "" : text.substr(equals + 1)).value_or(-1);
-  if (!places || places->size() < 2 || places->size() > 3 || !(value >= 0 && value <= 1))
+  const auto commas = std::ranges::count(part, ',');
+  if (commas < 1 || commas > 2 || !(value >= 0 && value <= 1))
     throw ValueError("--paint", "'" + text +
                                     "' is not of the form ROW,COLUMN=VALUE or "
                                     "CHANNEL,ROW,COLUMN=VALUE, with numbers from 0 on or *, and a "
                                     "value from 0 to 1");
-  auto at = *places;
-  if (at.size() == 2) at.insert(at.begin(), std::nullopt);
-  const char* names[] = {"channels", "rows", "columns"};
-  Tensor part = image;
-  for (Index axis = 1; axis <= 3; ++axis) {
-    auto k = static_cast<std::size_t>(axis - 1);
-    if (!at[k]) continue;
-    if (*at[k] >= image.size(axis))
-      throw ValueError("--paint", fmt::format("'{}': the image has the {} 0 to {}", text, names[k],
-                                              image.size(axis) - 1));
-    part = slice(part, axis, *at[k], *at[k] + 1);
+  std::ranges::replace(part, '*', ':');
+  try {
+    part_of(image, (commas == 1 ? "0,:," : "0,") + part).fill_(value);
+  } catch (const Error& e) {
+    throw ValueError("--paint", "'" + text + "': " + e.problem());
   }
-  part.fill_(value);
 }
 
 }  // namespace

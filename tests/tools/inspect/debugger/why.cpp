@@ -85,8 +85,7 @@ TEST_CASE("and where a part of a gradient was changed on the way") {
   o.target = "我有一只猫";
   const auto example = make_example(o);
   Session session([&] { return example->loss(); });
-  for (int i : nodes_named(session.tape(), "decoder.layers.0.add"))
-    session.set(i, {Patch::Scale, 3, "0,1"});
+  for (int i : nodes_named(session.tape(), "decoder.layers.0.add")) session.set(i, {"0,1", 3});
   while (session.current() >= 0) session.advance();
   CHECK(ways_to(session, nodes_named(session.tape(), "tgt_embed.weight").at(0)).gap < 1e-6);
 }

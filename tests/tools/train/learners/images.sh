@@ -45,11 +45,11 @@ assert all(row[k] == old[k] for row, old in zip(rows, was) for k in range(8) if 
   refuse "no number of an image" '--image: takes FILE.png, or FILE:N' "${look[@]}" --image images.idx
   refuse "an image of another size" "wide.png" "${look[@]}" --image wide.png
   refuse "a class that there is not" "--label: '9' is not one of 0, 1, 2, 3" "${look[@]}" --image images.idx:0 --label 9
-  for paint in 1=0 1,2 1,2=2 1,2=x -1,2=0 0,0,0,0=1 '' =1; do
+  for paint in 1=0 1,2 1,2=2 1,2=x 1,x=0 0,0,0,0=1 '' =1; do
     refuse "to paint '$paint'" '--paint: ' "${look[@]}" --image images.idx:0 --paint "$paint"
   done
-  refuse "a row that there is not" "--paint: '8,0=1': the image has the rows 0 to 7" "${look[@]}" --image images.idx:0 --paint 8,0=1
-  refuse "a channel that there is not" "--paint: '1,0,0=1': the image has the channels 0 to 0" "${look[@]}" --image images.idx:0 --paint 1,0,0=1
+  refuse "a row that there is not" "--paint: '8,0=1': 8 is outside an axis of 8 elements" "${look[@]}" --image images.idx:0 --paint 8,0=1
+  refuse "a channel that there is not" "--paint: '1,0,0=1': 1 is outside an axis of 1 elements" "${look[@]}" --image images.idx:0 --paint 1,0,0=1
   refuse "a sentence for a vit" '--sentence: a model of kind vit takes --image and --label' "${look[@]}" --sentence a
 fi
 

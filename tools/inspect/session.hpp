@@ -1,9 +1,6 @@
-// One backward pass under a debugger. It stops before a node, whose gradient is complete, and goes on when
-// told to. A change that was set on a node is made when the pass reaches it.
-//
-//   zero      its gradient, or a part of it, becomes zeros, which flow on
-//   freeze    it gets none, nor does any node that is reached through it alone
-//   scale C   its gradient, or a part of it, becomes C times itself
+// One backward pass, of an inspection or under the debugger. It stops before a node, whose gradient is complete, and
+// goes on when told to. A change that was set on a node is made when the pass reaches it: its gradient, or a part of
+// it, becomes zeros or C times itself; a frozen node gets none, nor does any node that is reached through it alone.
 //
 // Nothing else differs from Tape::backward: left alone, a session ends with the same bits in the
 // leaves' gradients. Values, gradients and what ops saved are kept until the session ends.
@@ -17,17 +14,9 @@
 #include <vector>
 
 #include "autograd/observe/walk.hpp"
+#include "tools/inspect/node_names.hpp"
 
 namespace glim::step {
-
-struct Patch {
-  enum Kind { Zero, Freeze, Scale } kind = Zero;
-  double factor = 1;
-  std::string part;  // of the gradient (tools/inspect/node_names.hpp); empty: all of it
-};
-std::string patch_text(const Patch& patch);
-// The gradient with the change made; undefined: none of it goes on.
-Tensor patched(const Patch& patch, const Tensor& gradient);
 
 // One node that reads a value: the op and which of its inputs it is.
 struct Reader {
@@ -60,7 +49,7 @@ class Session {
   // The nodes taken, in their order.
   const std::vector<int>& order() const { return order_; }
   // StateError when the pass has gone past the node.
-  void set(int node, Patch patch);
+  void set(int node, const Patch& patch);
   const std::map<int, std::vector<Patch>>& patches() const { return patches_; }
 
   GradientState turn(int node) const;

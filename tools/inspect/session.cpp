@@ -1,25 +1,12 @@
-#include "tools/inspect/debugger/session.hpp"
+#include "tools/inspect/session.hpp"
 
-#include <cmath>
 #include <fmt/format.h>
 
 #include "tensor/error.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tools/common/counted.hpp"
-#include "tools/inspect/node_names.hpp"
 
 namespace glim::step {
-
-std::string patch_text(const Patch& patch) {
-  if (patch.kind == Patch::Freeze) return "freeze";
-  const std::string part = patch.part.empty() ? "" : "[" + patch.part + "] ";
-  return part + (patch.kind == Patch::Zero ? "zero" : fmt::format("scale {:g}", patch.factor));
-}
-
-Tensor patched(const Patch& patch, const Tensor& gradient) {
-  if (patch.kind == Patch::Freeze) return {};
-  return with_part_scaled(gradient, patch.part, patch.kind == Patch::Zero ? 0 : patch.factor);
-}
 
 Session::Session(const std::function<Var()>& record)
     : tape_({.replay = true}), loss_value_(record()), loss_(tape_.node_of(loss_value_)) {
@@ -67,7 +54,7 @@ const WalkStep& Session::advance() {
   return last_;
 }
 
-void Session::set(int i, Patch patch) {
+void Session::set(int i, const Patch& patch) {
   if (GradientState t = turn(i); t != GradientState::ToCome && t != GradientState::Now)
     throw StateError("set", "the pass has gone past " + tape_.path(i) + "; `run` starts it again");
   patches_[i].push_back(patch);
@@ -83,7 +70,7 @@ void Session::arrive() {
     for (; done < found->second.size() && !frozen_.contains(i); ++done) {
       const Patch& p = found->second[done];
       walk_->set_gradient(i, patched(p, walk_->gradient(i)));
-      if (p.kind == Patch::Freeze) frozen_.insert(i);
+      if (!p.factor) frozen_.insert(i);
     }
     if (!frozen_.contains(i)) return;
   }
