@@ -5,6 +5,7 @@
 #include <map>
 
 #include "autograd/op_form.hpp"
+#include "autograd/restored.hpp"
 #include "optim/clip.hpp"
 #include "tensor/ops/index.hpp"
 #include "tensor/random.hpp"
@@ -91,27 +92,6 @@ Sample sample_of(const std::function<void()>& run) {
   return sample;
 }
 
-// The model in eval(), explicit, with its random numbers to itself.
-class Undisturbed {
- public:
-  explicit Undisturbed(Module& model)
-      : model_(model), training_(model.training()), generator_(generator()) {
-    model.eval();
-  }
-  Undisturbed(const Undisturbed&) = delete;
-  Undisturbed& operator=(const Undisturbed&) = delete;
-  ~Undisturbed() {
-    model_.train(training_);
-    generator() = generator_;
-  }
-
- private:
-  Module& model_;
-  bool training_;
-  Generator generator_;
-  UseForm explicit_{OpForm::Explicit};
-};
-
 }  // namespace
 
 double token_similarity(const Tensor& x) {
@@ -142,7 +122,10 @@ Probed probe_inside(Module& model, Index samples, const std::function<void(Index
   };
   ByName<LayerMean> layers;
   ByName<HeadMeans> attention;
-  Undisturbed quiet(model);
+  Restored random_numbers(generator());
+  UseForm form(OpForm::Explicit);
+  const bool training = model.training();
+  model.eval();
   for (Index i = 0; i < samples; ++i) {
     Sample sample = sample_of([&] { run(i); });
     for (auto& [name, x] : sample.outputs.list) {
@@ -162,6 +145,7 @@ Probed probe_inside(Module& model, Index samples, const std::function<void(Index
       }
     }
   }
+  model.train(training);
   Probed probed;
   for (auto& [name, m] : layers.list)
     probed.layers.push_back({name, m.rms.value(), m.similarity.value()});

@@ -14,8 +14,8 @@
 
 namespace glim {
 
-// probs: for each layer, the first first, (H, T, T) or (T, T). ValueError without layers, ShapeError
-// naming the layer that is not square or has another length.
+// probs: for each layer, the first first, (H, T, T) or (T, T); one at least. ShapeError for a layer that is not square
+// or has another length.
 Tensor rollout(const std::vector<Tensor>& probs);
 
 // The product after each layer: what rollout() gives for the first l + 1 of them.

@@ -25,8 +25,6 @@
 namespace glim::entropy {
 
 double entropy_bound(Index keys, double sigma) {
-  if (keys < 2) throw ValueError("entropy_bound", "fewer than two keys");
-  if (!(sigma >= 0)) throw ValueError("entropy_bound", "the spread is negative");
   auto t = static_cast<double>(keys);
   double beta = std::exp(-sigma * std::sqrt(t / (t - 1))), sum = 1 + (t - 1) * beta;
   return std::log1p((t - 1) * beta) + sigma * std::sqrt(t * (t - 1)) * beta / sum;

@@ -19,6 +19,7 @@
 #include <algorithm>
 
 #include "autograd/op_form.hpp"
+#include "autograd/restored.hpp"
 #include "nn/loss.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/index.hpp"
@@ -85,11 +86,9 @@ Measurement measure(std::uint64_t seed, bool small) {
     const Index steps = small ? 20 : 1000;
     RandomKey weights = generator().next();  // both start from the same
     auto trained = [&](double smoothing) {
-      Generator before = generator();
+      Restored random_numbers(generator());
       generator().set_state(weights.seed + 1, weights.stream);
-      Trained run = train_classifier(train, held_out, smoothing, steps);
-      generator() = before;
-      return run;
+      return train_classifier(train, held_out, smoothing, steps);
     };
     Trained hard = trained(0), smoothed = trained(0.1);
     m.values["classifier_ratio"] = smoothed.held_out_spread / hard.held_out_spread;

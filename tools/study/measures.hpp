@@ -27,14 +27,9 @@ std::vector<double> pre_norm_growth(Index layers, Index sentences, double gain =
 namespace warm_up {
 
 Measurement measure(std::uint64_t seed, bool small);
-// Losses at one rate, infinite after a divergence.
-struct WarmUpLosses {
-  double post = 0, post_warmed = 0, pre = 0, pre_warmed = 0;
-};
-// Learned: the loss is below `limit`. This one fails without warm-up and learns with it, where the
-// other learns without.
-bool only_post_needs_warm_up(const WarmUpLosses& loss, double limit);
-bool only_pre_needs_warm_up(const WarmUpLosses& loss, double limit);
+// Whether a placement needs warm-up where the other learns without: losses without and with it, and the other's without.
+// Learned: the loss is below `limit`; it is infinite after a divergence.
+bool alone_needs_warm_up(double without, double with, double other, double limit);
 
 }  // namespace warm_up
 
@@ -129,7 +124,7 @@ Measurement measure(std::uint64_t seed, bool small);
 //
 //   H ≥ ln(1 + (T-1) β) + σ √(T (T-1)) β/(1 + (T-1) β)
 //
-// ValueError for fewer than two keys or a negative σ.
+// At least two keys; σ is not negative.
 double entropy_bound(Index keys, double sigma);
 // Where it is reached: one logit σ √((T-1)/T), the others -σ/√(T (T-1)).
 std::vector<double> extremal_logits(Index keys, double sigma);

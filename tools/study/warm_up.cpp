@@ -16,12 +16,8 @@
 
 namespace glim::warm_up {
 
-bool only_post_needs_warm_up(const WarmUpLosses& loss, double limit) {
-  return !(loss.post < limit) && loss.post_warmed < limit && loss.pre < limit;
-}
-
-bool only_pre_needs_warm_up(const WarmUpLosses& loss, double limit) {
-  return !(loss.pre < limit) && loss.pre_warmed < limit && loss.post < limit;
+bool alone_needs_warm_up(double without, double with, double other, double limit) {
+  return !(without < limit) && with < limit && other < limit;
 }
 
 namespace {
@@ -67,9 +63,8 @@ Measurement measure(std::uint64_t seed, bool small) {
                 rate, loss.back());
       }
     for (std::size_t i = 0; i < 4; ++i) learned[i] += loss[i] < kBlind / 2;
-    WarmUpLosses losses{loss[0], loss[1], loss[2], loss[3]};
-    needed_by_post += only_post_needs_warm_up(losses, kBlind / 2);
-    needed_by_pre += only_pre_needs_warm_up(losses, kBlind / 2);
+    needed_by_post += alone_needs_warm_up(loss[0], loss[1], loss[2], kBlind / 2);
+    needed_by_pre += alone_needs_warm_up(loss[2], loss[3], loss[0], kBlind / 2);
     m.curve("loss", "blind", rate, kBlind, CurveStyle::Reference);
   }
   m.values["post_needs"] = needed_by_post;

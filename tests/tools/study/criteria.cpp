@@ -72,18 +72,13 @@ TEST_CASE("norm-placement: growth leaves Lemma 2's bounds with other weights tha
 
 TEST_CASE("warm-up: a rate counts where one placement alone fails without it", "[study]") {
   constexpr double kDiverged = std::numeric_limits<double>::infinity();
-  CHECK(only_post_needs_warm_up({2, 0.1, 0.1, 0.1}, 1));
-  CHECK(only_post_needs_warm_up({kDiverged, 0.1, 0.1, 5}, 1));
-  CHECK(only_pre_needs_warm_up({0.1, 0.1, 2, 0.1}, 1));
-  for (WarmUpLosses other : {WarmUpLosses{0.1, 0.1, 0.1, 0.1},
-                             {2, 2, 0.1, 0.1},
-                             {2, 0.1, 2, 0.1},
-                             {0.1, 0.1, 2, 2},
-                             {2, 2, 2, 2}}) {
-    CHECK_FALSE(only_post_needs_warm_up(other, 1));
-    CHECK_FALSE(only_pre_needs_warm_up(other, 1));
-  }
-  CHECK_FALSE(only_post_needs_warm_up({std::nan(""), std::nan(""), 0.1, 0.1}, 1));
+  CHECK(alone_needs_warm_up(2, 0.1, 0.1, 1));
+  CHECK(alone_needs_warm_up(kDiverged, 0.1, 0.1, 1));
+  CHECK_FALSE(alone_needs_warm_up(0.1, 0.1, 0.1, 1));
+  CHECK_FALSE(alone_needs_warm_up(2, 2, 0.1, 1));
+  CHECK_FALSE(alone_needs_warm_up(2, 0.1, 2, 1));
+  CHECK_FALSE(alone_needs_warm_up(2, 0.1, kDiverged, 1));
+  CHECK_FALSE(alone_needs_warm_up(std::nan(""), std::nan(""), 0.1, 1));
   CHECK_FALSE(criterion("warm-up", "post_needs").holds(0));
   CHECK_FALSE(criterion("warm-up", "pre_needs").holds(1));
 }
