@@ -41,24 +41,6 @@ std::string prompt_text(const std::string& prompt) {
   return text;
 }
 
-// The part of the prompt that the vocabulary lacks: a character, or a word.
-template <class Unknown>
-std::string unknown_part(const Tokenizer& tokenizer, const std::string& prompt,
-                         const Unknown& unknown) {
-  std::vector<std::string> parts;
-  if (tokenizer.kind() == "char")
-    for (const CodePoint& c : code_points(prompt))
-      parts.push_back(prompt.substr(c.offset, c.length));
-  else
-    for (std::string_view word : split_spaces(prompt)) parts.emplace_back(word);
-  for (const std::string& part : parts) {
-    auto ids = tokenizer.encode_text(part);
-    if (std::any_of(ids.begin(), ids.end(), unknown))
-      return part == "\n" ? "a line end" : "'" + part + "'";
-  }
-  return prompt == "\n" ? "a line end" : "a token";
-}
-
 std::vector<Index> prompt_tokens(const GenerateArguments& a, const LoadedLanguageModel& loaded) {
   if (auto bad = first_invalid_utf8(a.prompt))
     throw ValueError("--prompt", describe_invalid_utf8(a.prompt, *bad));
@@ -68,7 +50,7 @@ std::vector<Index> prompt_tokens(const GenerateArguments& a, const LoadedLanguag
     return id == kUnk || id < loaded.model->config().never_predicted;
   };
   if (std::any_of(ids.begin(), ids.end(), unknown))
-    throw ValueError("--prompt", unknown_part(*loaded.tokenizer, a.prompt, unknown) +
+    throw ValueError("--prompt", unknown_part(*loaded.tokenizer, a.prompt) +
                                      " is not in the vocabulary of " + a.model);
   Index context = loaded.model->config().context;
   if (static_cast<Index>(ids.size()) > context)

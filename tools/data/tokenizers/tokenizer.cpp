@@ -85,6 +85,11 @@ std::vector<std::string> unknown_parts(const Tokenizer& tokenizer, std::string_v
   return unknown;
 }
 
+std::string unknown_part(const Tokenizer& tokenizer, std::string_view text) {
+  const auto parts = unknown_parts(tokenizer, text, std::ssize(text));
+  return parts.empty() || parts[0] == "\n" ? "a line end" : "'" + parts[0] + "'";
+}
+
 TokenizerPtr deserialize_tokenizer(std::string_view text, const std::string& where) {
   auto fail = [&](const std::string& problem) {
     return FileError("tokenizer", where + ": " + problem);

@@ -77,6 +77,8 @@ using TokenizerPtr = std::shared_ptr<const Tokenizer>;
 // where tokens are learned pieces.
 std::vector<std::string> unknown_parts(const Tokenizer& tokenizer, std::string_view line,
                                        std::int64_t most);
+// The first that the vocabulary lacks of a text that has such a token: "'x'" or "a line end".
+std::string unknown_part(const Tokenizer& tokenizer, std::string_view text);
 
 // What serialize() gave. FileError, naming `where`, for anything else.
 TokenizerPtr deserialize_tokenizer(std::string_view text, const std::string& where = "tokenizer");

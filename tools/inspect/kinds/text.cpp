@@ -8,11 +8,6 @@
 namespace glim {
 namespace {
 
-std::string lacking(const Tokenizer& tokenizer, const std::string& text, Index tokens) {
-  const auto parts = unknown_parts(tokenizer, text, tokens);
-  return parts.empty() ? "a line end" : "'" + parts[0] + "'";
-}
-
 std::vector<std::string> shown(const Tokenizer& tokenizer, const std::string& text,
                                const std::vector<std::int64_t>& ids) {
   std::vector<std::string> tokens = shown_tokens(tokenizer, text);
@@ -48,7 +43,7 @@ void read_text(Example& e, const ExampleOptions& options) {
   require_fits("--sentence", ids, gpt->config().context + 1, &tokenizer);
   if (std::ranges::any_of(ids, [&](Index id) { return id < gpt->config().never_predicted; }))
     throw ValueError("--sentence", "has what the imported vocabulary lacks: " +
-                                       lacking(tokenizer, e.target_text, std::ssize(ids)));
+                                       unknown_part(tokenizer, e.target_text));
   if (ids.size() < 2)
     throw ValueError("--sentence", "a text of one token has no next one to predict");
   const auto tokens = shown(tokenizer, e.target_text, ids);

@@ -67,6 +67,10 @@ TEST_CASE("what a vocabulary lacks of a line is named once, as far as the line i
   CHECK(unknown_parts(*words, "der rote Hund", 99).empty());
   TokenizerPtr characters = train_tokenizer({.kind = "char"}, lines);
   CHECK(unknown_parts(*characters, "der süße Zug", 99) == Parts{"s", "ü", "ß", "Z", "g"});
+  CHECK(unknown_part(*words, "der\nrote Zug") == "'Zug'");
+  CHECK(unknown_part(*words, "der\nrote") == "a line end");
+  CHECK(unknown_part(*characters, "der\nZug") == "a line end");
+  CHECK(unknown_part(*characters, "\n") == "a line end");
   TokenizerPtr pieces =
       train_tokenizer({.kind = "sentencepiece", .model = "bpe", .vocabulary_size = 40}, lines);
   CHECK(unknown_parts(*pieces, "der süße Hund", 99) == Parts{"s", "ü", "ß"});
