@@ -86,7 +86,6 @@ void classify_images(const ClassifyArguments& a) {
   std::string line;
   while (a.files.empty() && next_line(std::cin, line))
     if (!line.empty()) all = classify_file(a, vit, line) && all;
-  if (std::cin.bad()) throw FileError("standard input", "cannot be read");
   if (!all) throw Exit(1);
 }
 

@@ -38,7 +38,6 @@ void classify_sentences(const ClassifyArguments& a) {
   std::string line;
   bool all = true;
   for (Index number = 1; next_line(std::cin, line); ++number) {
-    if (!line.empty() && line.back() == '\r') line.pop_back();
     if (number == 1 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);
     std::string name = "standard input:" + std::to_string(number);
     auto find = [&]() -> std::optional<Classified> {
@@ -50,7 +49,6 @@ void classify_sentences(const ClassifyArguments& a) {
     };
     all = classify_one(a, classifier.labels, find, {{"line", number}}) && all;
   }
-  if (std::cin.bad()) throw FileError("standard input", "cannot be read");
   if (!all) throw Exit(1);
 }
 

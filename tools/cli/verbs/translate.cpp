@@ -88,7 +88,6 @@ void run_translate(TranslateArguments& a) {
   };
   std::string line;
   while (next_line(std::cin, line)) {
-    if (!line.empty() && line.back() == '\r') line.pop_back();
     if (first == 0 && lines.empty() && line.rfind("\xEF\xBB\xBF", 0) == 0) line.erase(0, 3);
     names.push_back("standard input:" + std::to_string(first + lines.size() + 1));
     errors.emplace_back();
@@ -104,7 +103,6 @@ void run_translate(TranslateArguments& a) {
     lines.push_back(line);
     if (static_cast<Index>(lines.size()) >= a.options.batch) flush();
   }
-  if (std::cin.bad()) throw FileError("standard input", "cannot be read");
   if (!lines.empty()) flush();
   if (refused) throw Exit(1);
 }

@@ -86,6 +86,8 @@ bool next_line(std::istream& in, std::string& line) {
   int c = 0;
   while ((c = in.get()) != std::istream::traits_type::eof() && c != '\n')
     if (line.size() <= kMostLineBytes) line += static_cast<char>(c);
+  if (in.bad()) throw FileError("standard input", "cannot be read");
+  if (line.ends_with('\r')) line.pop_back();
   return c == '\n' || !line.empty();
 }
 

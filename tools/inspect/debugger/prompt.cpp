@@ -79,7 +79,6 @@ int converse(Debugger& debugger, bool terminal) {
       if (first == std::string::npos || line[first] == '#') continue;
       if (!run(debugger, line, "line " + std::to_string(number) + ": ", failed)) break;
     }
-    if (std::cin.bad()) throw FileError("standard input", "cannot be read");
     return failed ? 1 : 0;
   }
   completing = &debugger;
