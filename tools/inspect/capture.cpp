@@ -78,10 +78,10 @@ Capture capture(Example& example) {
   return c;
 }
 
-std::map<std::string, Tensor> tensors_of(const Capture& capture) {
+std::map<std::string, Tensor> tensors_of(const Capture& capture, bool leaves) {
   std::map<std::string, Tensor> all;
   for (const CapturedNode& n : capture.nodes) {
-    all[n.name] = n.value.contiguous();
+    if (leaves || n.op != "leaf") all[n.name] = n.value.contiguous();
     if (n.gradient.defined()) all[n.name + ".grad"] = n.gradient.contiguous();
   }
   return all;

@@ -48,7 +48,7 @@ struct Capture {
 
 Capture capture(Example& example);
 
-// Values and gradients by name: "NAME" and "NAME.grad".
-std::map<std::string, Tensor> tensors_of(const Capture& capture);
+// Values and gradients by name, "NAME" and "NAME.grad"; of leaves the gradients alone unless their values count, too.
+std::map<std::string, Tensor> tensors_of(const Capture& capture, bool leaves = true);
 
 }  // namespace glim

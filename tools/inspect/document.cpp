@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <fmt/format.h>
-#include <set>
 
 #include "autograd/formula.hpp"
 #include "tensor/error.hpp"
@@ -130,13 +129,6 @@ void append_values(std::string& text, const Tensor& x) {
                                path, static_cast<double>(o.most_bytes) / 1e6, bytes / 1e6));
 }
 
-std::set<std::string> parameter_names(const Capture& c) {
-  std::set<std::string> names;
-  for (const CapturedNode& n : c.nodes)
-    if (n.op == "leaf") names.insert(n.name);
-  return names;
-}
-
 }  // namespace
 
 Json numbers(const Tensor& x) {
@@ -179,12 +171,11 @@ void write_inspection_json(const Inspection& inspection, const std::string& path
                            const DocumentOptions& o) {
   std::string text = findings(inspection, numbers).dump();
   if (o.tensors) {
-    auto parameters = parameter_names(inspection.capture);
     text.pop_back();
     text += ",\"tensors\":{";
     bool first = true;
-    for (const auto& [name, tensor] : tensors_of(inspection.capture)) {
-      if (parameters.count(name)) continue;  // they are in the model
+    for (const auto& [name, tensor] :
+         tensors_of(inspection.capture, false)) {  // parameters are in the model
       if (!first) text += ",\n";
       first = false;
       text +=
