@@ -23,15 +23,29 @@ std::vector<bool> between(const Capture& c, int x, int y) {
   return marks;
 }
 
-Tensor joined(const Tensor& total, const Tensor& more) {
-  if (!more.defined()) return total;
-  return total.defined() ? add(total, more) : more;
-}
-
-Branch branch(const std::string& name, const Tensor& flow, const Tensor& dx) {
-  double whole = dot(dx, dx);
-  if (!flow.defined()) return {name, 0, 0};
-  return {name, norm(flow), whole > 0 ? dot(flow, dx) / whole : 0};
+// The flows into j.x, those of readers of one name together. The first names are there in any case.
+template <class NameOf>
+void split_gradient(const Capture& c, Junction& j, std::vector<std::string> names,
+                    const NameOf& name_of) {
+  const Tensor& dx = c[j.x].gradient;
+  const double whole = dot(dx, dx);
+  j.norm = norm(dx);
+  std::map<std::string, Tensor> flows;
+  for (int reader : c.consumers[static_cast<std::size_t>(j.x)]) {
+    const Tensor flow = c.flow(reader, j.x);
+    if (!flow.defined()) continue;
+    const std::string name = name_of(reader);
+    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+    Tensor& total = flows[name];
+    total = total.defined() ? add(total, flow) : flow;
+  }
+  for (const std::string& name : names) {
+    const Tensor& flow = flows[name];
+    if (flow.defined())
+      j.branches.push_back({name, norm(flow), whole > 0 ? dot(flow, dx) / whole : 0});
+    else
+      j.branches.push_back({name, 0, 0});
+  }
 }
 
 }  // namespace
@@ -52,17 +66,10 @@ std::vector<Junction> residual_junctions(const Capture& c) {
                                                              : c.roles.part(n.scope, c[f].scope);
     j.x = x;
     j.sum = n.number;
-    const Tensor& dx = c[x].gradient;
-    j.norm = norm(dx);
-    Tensor skip, sub, elsewhere;
-    for (int reader : c.consumers[static_cast<std::size_t>(x)]) {
-      Tensor flow = c.flow(reader, x);
-      bool inside = marks[static_cast<std::size_t>(reader)];
-      Tensor& where = reader == n.number ? skip : inside ? sub : elsewhere;
-      where = joined(where, flow);
-    }
-    j.branches = {branch("skip", skip, dx), branch(j.sublayer, sub, dx)};
-    if (elsewhere.defined()) j.branches.push_back(branch("elsewhere", elsewhere, dx));
+    split_gradient(c, j, {"skip", j.sublayer}, [&](int reader) {
+      const bool inside = marks[static_cast<std::size_t>(reader)];
+      return reader == n.number ? "skip" : inside ? j.sublayer : "elsewhere";
+    });
     list.push_back(std::move(j));
   }
   return list;
@@ -78,19 +85,12 @@ Junction memory_junction(const Capture& c) {
   }
   if (j.x < 0 || !c[j.x].gradient.defined()) return j;
   j.module = c[j.x].scope;
-  const Tensor& dx = c[j.x].gradient;
-  j.norm = norm(dx);
   // By the module that attends: "decoder.layers.1.multihead_attn" is decoder.layers.1.
-  std::map<std::string, Tensor> flows;
-  std::vector<std::string> order;
-  for (int reader : c.consumers[static_cast<std::size_t>(j.x)]) {
-    std::string layer = c[reader].scope;
-    if (std::size_t at = layer.rfind('.'); at != std::string::npos) layer = layer.substr(0, at);
-    if (!flows.count(layer)) order.push_back(layer);
-    flows[layer] = joined(flows[layer], c.flow(reader, j.x));
-  }
-  for (const std::string& layer : order)
-    j.branches.push_back(branch(layer.empty() ? "the model" : layer, flows[layer], dx));
+  split_gradient(c, j, {}, [&](int reader) {
+    const std::string& scope = c[reader].scope;
+    const std::string layer = scope.substr(0, scope.rfind('.'));
+    return layer.empty() ? "the model" : layer;
+  });
   return j;
 }
 
