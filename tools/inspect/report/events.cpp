@@ -202,41 +202,37 @@ void find_loss_spikes(const TrainingRun& run, const RunRule& rule, std::vector<R
   }
 }
 
-// How far above its least value a loss counts as risen, of medians of so many values, and for how many values
-// until the end.
-struct Above {
-  const char* which;
-  double factor, nats;
-  std::size_t window, least;
-};
-void find_above(const Losses& losses, const Above& above, const RunRule& rule,
+// A loss has risen that is `factor` times its least value and `nats` above it, of medians of `window` values, and for
+// `least` values until the end.
+void find_above(const Losses& losses, const char* which, double factor, double nats,
+                std::size_t window, std::size_t least, const RunRule& rule,
                 std::vector<RunEvent>& events) {
   const std::size_t count = losses.nll.size();
   double best = HUGE_VAL, now = HUGE_VAL;
   std::size_t best_at = 0, since = count;
-  for (std::size_t i = above.window - 1; i < count; ++i) {
-    now = median_of(losses.nll, i + 1 - above.window, i + 1, above.window);
+  for (std::size_t i = window - 1; i < count; ++i) {
+    now = median_of(losses.nll, i + 1 - window, i + 1, window);
     if (now < best) {
       best = now;
       best_at = i;
     }
-    if (!(now > above.factor * best && now > best + above.nats))
+    if (!(now > factor * best && now > best + nats))
       since = count;
     else if (since == count)
       since = i;
   }
-  if (count - since < above.least) return;
+  if (count - since < least) return;
   events.push_back(loss_event(
       rule, losses.step[since], losses.step.back(), now,
       fmt::format("steps {} to {}: the {} loss no longer falls and stays above its best, {:.3g} "
                   "nats at step {} (in the end {:.3g}, threshold {} times)",
-                  losses.step[since], losses.step.back(), above.which, best, losses.step[best_at],
-                  now, above.factor)));
+                  losses.step[since], losses.step.back(), which, best, losses.step[best_at], now,
+                  factor)));
 }
 
 void find_above_best(const TrainingRun& run, const RunRule& rule, std::vector<RunEvent>& events) {
-  find_above(run.train, {"training", 1.1, 0.05, kLeast, kLeast}, rule, events);
-  find_above(run.valid, {"validation", 1.02, 0.02, 1, 3}, rule, events);
+  find_above(run.train, "training", 1.1, 0.05, kLeast, kLeast, rule, events);
+  find_above(run.valid, "validation", 1.02, 0.02, 1, 3, rule, events);
 }
 
 using Record = std::size_t;
@@ -310,9 +306,9 @@ const RunRule kRules[] = {
 
 }  // namespace
 
-std::vector<EventRule> event_rules() {
-  std::vector<EventRule> rules;
-  for (const RunRule& rule : kRules) rules.push_back({rule.name, rule.says});
+std::vector<std::pair<std::string, std::string>> event_rules() {
+  std::vector<std::pair<std::string, std::string>> rules;
+  for (const RunRule& rule : kRules) rules.emplace_back(rule.name, rule.says);
   return rules;
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tools/inspect/report/training_run.hpp"
@@ -23,9 +24,7 @@ struct RunEvent {
 // In order of steps.
 std::vector<RunEvent> find_events(const TrainingRun& run);
 
-struct EventRule {
-  const char *name, *says;
-};
-std::vector<EventRule> event_rules();
+// The rules' names, and when they hold.
+std::vector<std::pair<std::string, std::string>> event_rules();
 
 }  // namespace glim

@@ -62,7 +62,7 @@ nlohmann::ordered_json to_json(const TrainingRun& run) {
 std::string report_json(const std::vector<TrainingRun>& runs) {
   auto data = nlohmann::ordered_json::object();
   nlohmann::ordered_json& rules = data["rules"] = nlohmann::ordered_json::array();
-  for (const EventRule& r : event_rules()) rules.push_back({{"name", r.name}, {"says", r.says}});
+  for (const auto& [name, says] : event_rules()) rules.push_back({{"name", name}, {"says", says}});
   data["defaults"] = to_json(read_toml(TrainOptions().to_toml(), "the defaults"));
   nlohmann::ordered_json& list = data["runs"] = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < runs.size(); ++i) {
