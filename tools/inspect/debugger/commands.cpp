@@ -276,16 +276,6 @@ void Debugger::write_out(const Words& words) {
 
 // ---- along the graph ----
 
-void Debugger::move(int to, const std::vector<int>& others, const std::string& what) {
-  selected_ = to;
-  print_(node_line(session_, to) + "\n");
-  if (others.size() < 2) return;
-  std::string text = fmt::format("  one of {} {}:", others.size(), what);
-  for (std::size_t k = 0; k < others.size(); ++k)
-    text += fmt::format(" {} #{}{}", k + 1, others[k], k + 1 < others.size() ? "," : "");
-  print_(text + "\n");
-}
-
 void Debugger::up(const Words& words) {
   int from = nodes_of(".")[0];
   std::vector<int> readers;
@@ -308,7 +298,13 @@ void Debugger::step_to(const Words& words, const std::vector<int>& nodes, const 
   auto k = static_cast<std::size_t>(words.size() > 1 ? count_in(words[0], words[1]) : 1);
   if (k > nodes.size())
     throw ValueError(words[0], fmt::format("it has {} {}, not {}", nodes.size(), what, k));
-  move(nodes[k - 1], nodes, what);
+  selected_ = nodes[k - 1];
+  print_(node_line(session_, selected_) + "\n");
+  if (nodes.size() < 2) return;
+  std::string text = fmt::format("  one of {} {}:", nodes.size(), what);
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    text += fmt::format(" {} #{}{}", i + 1, nodes[i], i + 1 < nodes.size() ? "," : "");
+  print_(text + "\n");
 }
 
 // ---- changing, checking ----

@@ -58,7 +58,6 @@ class Debugger {
   void quit(const Words& words);
 
   void select_current();
-  void move(int to, const std::vector<int>& others, const std::string& what);
   // Moves to the K-th of these nodes, for `up K` and `down K`; `none`: the message when there are none.
   void step_to(const Words& words, const std::vector<int>& nodes, const char* none,
                const char* what);
