@@ -2,13 +2,13 @@
 // behind an optional phrase and an adjective, and before nouns of any number that distract:
 //
 //   [CLS] (by the old KEYS ,) the (old) CABINET near the DOORS (of the HOUSE) [VERB]  ->  singular
-#include <algorithm>
 #include <cmath>
 
 #include "nn/loss.hpp"
 #include "optim/adam.hpp"
 #include "optim/clip.hpp"
 #include "optim/schedule.hpp"
+#include "tools/data/corpus/batches.hpp"
 #include "tools/study/measures.hpp"
 
 namespace glim::rollout_study {
@@ -60,19 +60,14 @@ void train_on_agreement(SequenceClassifier& model, Index steps, Index batch) {
   Schedule schedule = cosine_schedule(1e-3, steps / 10, steps + 1);
   for (Index step = 1; step <= steps; ++step) {
     std::vector<AgreementSentence> sentences;
-    std::size_t longest = 0;
-    for (Index i = 0; i < batch; ++i) {
-      sentences.push_back(agreement_sentence(generator().next()));
-      longest = std::max(longest, sentences.back().ids.size());
-    }
-    Tensor ids = zeros({batch, static_cast<Index>(longest)}, DType::Int64);
+    for (Index i = 0; i < batch; ++i) sentences.push_back(agreement_sentence(generator().next()));
+    std::vector<const std::vector<Index>*> rows;
     std::vector<Index> numbers;
-    for (Index i = 0; i < batch; ++i) {
-      const AgreementSentence& s = sentences[static_cast<std::size_t>(i)];
-      for (std::size_t t = 0; t < s.ids.size(); ++t)
-        ids.data<Index>()[i * static_cast<Index>(longest) + static_cast<Index>(t)] = s.ids[t];
+    for (const AgreementSentence& s : sentences) {
+      rows.push_back(&s.ids);
       numbers.push_back(s.number);
     }
+    Tensor ids = padded_rows(rows, false, false);
     {
       Tape tape;
       tape.backward(cross_entropy(model(ids), from_vector(numbers, {batch})));

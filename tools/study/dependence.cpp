@@ -87,7 +87,7 @@ Measurement measure(std::uint64_t, bool small) {
       m.curve("update", name, static_cast<double>(layers), mean.update);
     }
     auto r2 = [&](bool linear, double to) {
-      Curve c = m.points("random", name, -kInf, to);
+      Series c = m.points("random", name, -kInf, to);
       if (!linear)
         for (double& n : c.x) n = std::log(n);
       return fit_line(c.x, c.y).r2;

@@ -82,7 +82,7 @@ Measurement measure(std::uint64_t, bool small) {
     m.curve("rows", "bound", sigma, bound, CurveStyle::Reference);
   }
   m.values["extremal"] = off;
-  m.curves.push_back({"rows", "found by descent", {}, {}, CurveStyle::Points});
+  m.curves.push_back({{"found by descent", {}, {}, {}, {}, false}, "rows"});
   for (double gain : gains) {
     SelfAttention attention(kWidth, kWidth, kWidth, 0, false);
     attention.to(DType::Float64);

@@ -70,17 +70,17 @@ std::string criteria_table(const StudyResult& r) {
 constexpr std::size_t kLongestTable = 16;  // longer curves stand in the JSON alone
 
 std::string plot_table(const StudyResult& r, const Plot& plot) {
-  std::vector<const SeriesOfSeeds*> of;
-  for (const SeriesOfSeeds& s : r.series)
+  std::vector<const Curve*> of;
+  for (const Curve& s : r.series)
     if (s.plot == plot.id) of.push_back(&s);
   if (of.empty() || plot.scatter) return {};
-  for (const SeriesOfSeeds* s : of)
+  for (const Curve* s : of)
     if (s->x != of.front()->x || s->x.size() > kLongestTable) return {};
   std::vector<std::vector<std::string>> rows{{plot.x_label}};
-  for (const SeriesOfSeeds* s : of) rows[0].push_back(s->name);
+  for (const Curve* s : of) rows[0].push_back(s->name);
   for (std::size_t k = 0; k < of.front()->x.size(); ++k) {
     rows.push_back({number(of.front()->x[k])});
-    for (const SeriesOfSeeds* s : of) rows.back().push_back(number(s->y[k]));
+    for (const Curve* s : of) rows.back().push_back(number(s->y[k]));
   }
   return fmt::format("\n  {}{}\n", plot.y_label, r.seeds.size() > 1 ? ", mean of the seeds" : "") +
          table(rows);
@@ -90,7 +90,7 @@ Chart chart_of(const StudyResult& r, const Plot& plot) {
   std::string title =
       plot.title + (plot.scatter ? fmt::format(" (seed {})", r.seeds.front()) : std::string());
   Chart chart{title, plot.x_label, plot.y_label, plot.log_x, plot.log_y, {}};
-  for (const SeriesOfSeeds& s : r.series) {
+  for (const Curve& s : r.series) {
     if (s.plot != plot.id) continue;
     chart.series.push_back(s);
     if (s.low == s.high) chart.series.back().low = chart.series.back().high = {};
@@ -173,7 +173,7 @@ std::string to_json(const StudyResult& r) {
   for (const Plot& p : s.plots) {
     Json series = Json::array();
     for (std::size_t i = 0; i < r.series.size(); ++i) {
-      const SeriesOfSeeds& q = r.series[i];
+      const Curve& q = r.series[i];
       if (q.plot != p.id) continue;
       series.push_back({{"name", q.name},
                         {"x", q.x},

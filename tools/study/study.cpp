@@ -15,30 +15,27 @@
 namespace glim {
 
 // From one process to another.
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Curve, plot, name, x, y, style)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Curve, plot, name, x, y, line, marks)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Measurement, values, curves)
 
 namespace {
 
-std::vector<SeriesOfSeeds> join(const std::vector<Measurement>& measurements, const Study& study) {
-  std::vector<SeriesOfSeeds> all;
-  for (const Curve& c : measurements.front().curves)
-    all.push_back(
-        {{c.name, c.x, {}, {}, {}, c.style != CurveStyle::Points, c.style != CurveStyle::Reference},
-         c.plot});
+std::vector<Curve> join(const std::vector<Measurement>& measurements, const Study& study) {
+  std::vector<Curve> all = measurements.front().curves;
   auto scatter = [&](const std::string& id) {
     return std::any_of(study.plots.begin(), study.plots.end(),
                        [&](const Plot& p) { return p.id == id && p.scatter; });
   };
   for (std::size_t i = 0; i < all.size(); ++i) {
-    SeriesOfSeeds& s = all[i];
+    Curve& s = all[i];
     if (scatter(s.plot)) {
-      s.y = s.low = s.high = measurements.front().curves[i].y;
+      s.low = s.high = s.y;
       continue;
     }
     for (const Measurement& m : measurements)
       if (m.curves.size() != all.size() || m.curves[i].name != s.name || m.curves[i].x != s.x)
         throw StateError("study", study.name + ": the curves of two seeds differ in name or x");
+    s.y.clear();
     for (std::size_t k = 0; k < s.x.size(); ++k) {
       double sum = 0, low = INFINITY, high = -INFINITY;
       for (const Measurement& m : measurements) {
@@ -65,12 +62,14 @@ void Measurement::curve(const std::string& plot, const std::string& name, double
       c.y.push_back(y);
       return;
     }
-  curves.push_back({plot, name, {x}, {y}, style});
+  curves.push_back(
+      {{name, {x}, {y}, {}, {}, style != CurveStyle::Points, style != CurveStyle::Reference},
+       plot});
 }
 
-Curve Measurement::points(const std::string& plot, const std::string& name, double from,
-                          double to) const {
-  Curve found{plot, name, {}, {}};
+Series Measurement::points(const std::string& plot, const std::string& name, double from,
+                           double to) const {
+  Series found{name, {}, {}, {}, {}};
   for (const Curve& c : curves)
     for (std::size_t i = 0; c.plot == plot && c.name == name && i < c.x.size(); ++i) {
       if (c.x[i] < from || c.x[i] > to) continue;
@@ -81,7 +80,7 @@ Curve Measurement::points(const std::string& plot, const std::string& name, doub
 }
 
 double Measurement::exponent(const std::string& plot, const std::string& name, double from) const {
-  Curve c = points(plot, name, from);
+  Series c = points(plot, name, from);
   return fit_power_law(c.x, c.y).slope;
 }
 

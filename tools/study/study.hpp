@@ -47,10 +47,9 @@ struct Plot {
 // A reference is a line that was not measured: a theorem's, a bound.
 enum class CurveStyle { Line, Points, Reference };
 
-struct Curve {
-  std::string plot, name;
-  std::vector<double> x, y;
-  CurveStyle style = CurveStyle::Line;
+// Of one seed; or of all: then y is their mean, with the least and the largest.
+struct Curve : Series {
+  std::string plot;
 };
 
 struct Measurement {
@@ -61,8 +60,8 @@ struct Measurement {
   void curve(const std::string& plot, const std::string& name, double x, double y,
              CurveStyle style = CurveStyle::Line);
   // The curve, of x in [from, to].
-  Curve points(const std::string& plot, const std::string& name, double from = -kInf,
-               double to = kInf) const;
+  Series points(const std::string& plot, const std::string& name, double from = -kInf,
+                double to = kInf) const;
   // "Grows as": b of y ≈ c x^b, over the points with x ≥ from.
   double exponent(const std::string& plot, const std::string& name, double from = -kInf) const;
 };
@@ -93,17 +92,12 @@ struct StudyOptions {
   std::function<void(std::uint64_t seed)> starting = {};  // each seed, if given
 };
 
-// A curve over the seeds: y is their mean, with the least and the largest.
-struct SeriesOfSeeds : Series {
-  std::string plot;
-};
-
 struct StudyResult {
   const Study* study = nullptr;
   bool small = false;
   std::vector<std::uint64_t> seeds;
   std::vector<Measurement> measurements;  // one a seed
-  std::vector<SeriesOfSeeds> series;
+  std::vector<Curve> series;
   double seconds = 0, processor_seconds = 0;  // the latter: of all threads, other work apart
 
   std::vector<double> values(const Criterion& c) const;  // one a seed

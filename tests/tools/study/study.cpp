@@ -305,7 +305,7 @@ TEST_CASE("each study runs at small sizes, and its text and JSON agree", "[study
       std::snprintf(shown, sizeof shown, "%.4g", value.get<double>());
       CHECK(text.find(shown) != std::string::npos);
     }
-    for (const SeriesOfSeeds& s : r.series) CHECK(s.x.size() == s.y.size());
+    for (const Curve& s : r.series) CHECK(s.x.size() == s.y.size());
     std::vector<Picture> drawn = pictures(r);
     CHECK(drawn.size() == r.study->plots.size());
     for (const Picture& p : drawn) CHECK(p.svg().find("<svg") != std::string::npos);
