@@ -114,14 +114,13 @@ double token_similarity(const Tensor& x) {
 }
 
 Probed probe_inside(Module& model, Index samples, const std::function<void(Index)>& run) {
-  struct LayerMean {
-    Mean rms, similarity;
+  // Scale and similarity of a layer; entropy and saturation of each head of an attention in turn.
+  ByName<std::vector<Mean>> layers, attention;
+  auto add = [](std::vector<Mean>& means, std::size_t at, double one, double other) {
+    means.resize(std::max(means.size(), at + 2));
+    means[at].add(one);
+    means[at + 1].add(other);
   };
-  struct HeadMeans {
-    std::vector<Mean> entropy, saturation;
-  };
-  ByName<LayerMean> layers;
-  ByName<HeadMeans> attention;
   Restored random_numbers(generator());
   UseForm form(OpForm::Explicit);
   const bool training = model.training();
@@ -130,30 +129,25 @@ Probed probe_inside(Module& model, Index samples, const std::function<void(Index
     Sample sample = sample_of([&] { run(i); });
     for (auto& [name, x] : sample.outputs.list) {
       if (!x.defined()) continue;
-      layers[name].rms.add(std::sqrt(sum_of_squares(x) / static_cast<double>(x.numel())));
-      layers[name].similarity.add(token_similarity(x));
+      add(layers[name], 0, std::sqrt(sum_of_squares(x) / static_cast<double>(x.numel())),
+          token_similarity(x));
     }
     for (auto& [name, maps] : sample.maps.list) {
       Tensor probs = concatenate(maps.probs, 1), keep = concatenate(maps.keep, 0);
-      HeadMeans& heads = attention[name];
-      heads.entropy.resize(static_cast<std::size_t>(probs.size(0)));
-      heads.saturation.resize(heads.entropy.size());
-      for (std::size_t h = 0; h < heads.entropy.size(); ++h) {
-        HeadStatistics s = head_statistics(select(probs, 0, static_cast<Index>(h)), keep);
-        heads.entropy[h].add(s.entropy);
-        heads.saturation[h].add(s.saturation);
+      for (Index h = 0; h < probs.size(0); ++h) {
+        HeadStatistics s = head_statistics(select(probs, 0, h), keep);
+        add(attention[name], 2 * static_cast<std::size_t>(h), s.entropy, s.saturation);
       }
     }
   }
   model.train(training);
   Probed probed;
-  for (auto& [name, m] : layers.list)
-    probed.layers.push_back({name, m.rms.value(), m.similarity.value()});
+  for (auto& [name, m] : layers.list) probed.layers.push_back({name, m[0].value(), m[1].value()});
   for (auto& [name, m] : attention.list) {
     ProbedAttention& a = probed.attention.emplace_back();
     a.name = name;
-    for (const Mean& e : m.entropy) a.entropy.push_back(e.value());
-    for (const Mean& e : m.saturation) a.saturation.push_back(e.value());
+    for (std::size_t i = 0; i < m.size(); ++i)
+      (i % 2 ? a.saturation : a.entropy).push_back(m[i].value());
   }
   return probed;
 }
