@@ -1,5 +1,4 @@
-// What `glim classify` does with each kind of model that classifies. Each kind has a function in its own file
-// and a line in the table of classify.cpp.
+// What `glim classify` does with each kind of model that classifies. Each kind has a function in its own file.
 #pragma once
 
 #include <functional>
