@@ -4,7 +4,6 @@
 #include <cmath>
 #include <fmt/format.h>
 
-#include "tensor/error.hpp"
 #include "tools/render/color.hpp"
 #include "tools/render/drawing.hpp"
 #include "tools/render/svg.hpp"
@@ -41,15 +40,6 @@ struct Axis {
     high = logarithmic ? high * std::pow(10, by) : high + by;
   }
 };
-
-void check(const Series& s) {
-  bool banded = !s.low.empty() || !s.high.empty();
-  if (s.x.size() != s.y.size() ||
-      (banded && (s.low.size() != s.x.size() || s.high.size() != s.x.size())))
-    throw ValueError("chart",
-                     fmt::format("series '{}' has {} x, {} y, {} low and {} high values", s.name,
-                                 s.x.size(), s.y.size(), s.low.size(), s.high.size()));
-}
 
 // Dashes and shapes tell more series apart than there are colours.
 std::string stroke(std::size_t i) {
@@ -166,7 +156,6 @@ std::string to_svg(const Chart& chart) {
   f.x.logarithmic = chart.log_x;
   f.y.logarithmic = chart.log_y;
   for (const Series& s : chart.series) {
-    check(s);
     for (std::size_t k = 0; k < s.x.size(); ++k) {
       if (!f.x.takes(s.x[k]) || !f.y.takes(s.y[k])) continue;
       f.x.include(s.x[k]);

@@ -27,7 +27,7 @@ struct Chart {
   bool log_x = false, log_y = false;
   std::vector<Series> series;  // a legend names them when there are several
 };
-// ValueError when the vectors of a series differ in length.
+// The vectors of a series have the same length.
 std::string to_svg(const Chart& chart);
 
 struct HeatMap {

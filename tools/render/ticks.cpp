@@ -52,15 +52,13 @@ Ticks logarithmic_ticks(double low, double high, int count) {
       double v = factor * std::pow(10.0, e), place = std::log10(v);
       if (place < from - kSlack || place > to + kSlack) continue;
       ticks.at.push_back(v);
-      ticks.labels.push_back(tick_label(v));
+      ticks.labels.push_back(fmt::format("{:.4g}", v));
     }
   }
   return ticks;
 }
 
 }  // namespace
-
-std::string tick_label(double v) { return fmt::format("{:.4g}", v); }
 
 Ticks make_ticks(double low, double high, bool logarithmic, int count) {
   count = std::max(count, 2);

@@ -15,7 +15,4 @@ struct Ticks {
 // logarithmic axis 0 < low.
 Ticks make_ticks(double low, double high, bool logarithmic, int count = 6);
 
-// Four significant digits: "0.0123", "1.5e-08", "1200".
-std::string tick_label(double v);
-
 }  // namespace glim
