@@ -128,9 +128,6 @@ Attribution attribute(Example& example, int steps) {
 }
 
 TokenRollout token_rollout(const std::vector<AttentionView>& views, Index s, Index t) {
-  auto mixture = [](const AttentionView& v) {
-    return mean(v.a.to(DType::Float64), {0});
-  };  // (T, S)
   auto half = [](const Tensor& x, const Tensor& y) { return add(mul(x, 0.5), mul(y, 0.5)); };
   TokenRollout r{eye(s, DType::Float64), zeros({t, s}, DType::Float64), eye(t, DType::Float64)};
   std::vector<Tensor> encoder;
@@ -138,7 +135,7 @@ TokenRollout token_rollout(const std::vector<AttentionView>& views, Index s, Ind
     if (v.side == AttentionSide::EncoderSelf) encoder.push_back(v.a.to(DType::Float64));
   if (!encoder.empty()) r.encoder = rollout(encoder);
   for (const AttentionView& v : views) {
-    Tensor a = mixture(v);
+    Tensor a = mean(v.a.to(DType::Float64), {0});  // (T, S)
     switch (v.side) {
       case AttentionSide::EncoderSelf:
         break;

@@ -215,12 +215,6 @@ std::string comparison_text(const GradcheckEntry& c, const char* name) {
 
 }  // namespace
 
-bool Difference::agrees() const {
-  return (!gradient || gradient->failed == 0) &&
-         std::all_of(inputs.begin(), inputs.end(),
-                     [](const GradcheckEntry& d) { return d.failed == 0; });
-}
-
 Difference difference(Session& session, int node, Index most, const std::function<bool()>& stop) {
   bool leaf = session.node(node).leaf != nullptr;
   Difference found;

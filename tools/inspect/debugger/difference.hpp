@@ -33,7 +33,6 @@ struct Difference {
   bool own_gradient = true;                // else random
   bool in_float64 = true;
   std::vector<GradcheckEntry> inputs;  // what the op sends; none for a leaf
-  bool agrees() const;
 };
 
 // `stop` is asked between elements; true ends the comparison by a StateError.

@@ -290,8 +290,9 @@ TEST_CASE("every node agrees with differences: its gradient with the loss's, its
   Index compared = 0, inputs = 0, gradients = 0, leaves = 0;
   for (int i = 0; i < d.session.size(); ++i) {
     Difference found = difference(d.session, i, 3);
-    INFO(to_text(d.session, i, found));
-    CHECK(found.agrees());
+    const std::string text = to_text(d.session, i, found);
+    INFO(text);
+    CHECK_FALSE(contains(text, "WRONG"));
     CHECK(found.in_float64);
     REQUIRE(found.gradient);
     gradients += found.gradient->checked - found.gradient->undecidable;
@@ -369,7 +370,7 @@ TEST_CASE("diff calls a kink undecidable, and compares no more than asked for") 
   session.advance();
   Difference d = difference(session, relu_node);
   CHECK(d.inputs[0].undecidable == 2);
-  CHECK(d.agrees());
+  CHECK_FALSE(contains(to_text(session, relu_node, d), "WRONG"));
   CHECK(contains(to_text(session, relu_node, d), "2 undecidable"));
   CHECK(difference(session, relu_node, 2).inputs[0].checked == 2);
   CHECK_THROWS_AS(difference(session, 0), StateError);
