@@ -140,7 +140,8 @@ void run_doctor(bool measure_only, bool json, bool gemm_given) {
   r.gflops = rates.openblas;
   std::vector<Advice> advice = advise(m, r, measure_without_pin);
   if (json) return print_json(doctor_json(m, r, rates, advice));
-  auto variable = [](const char* name, const std::optional<std::string>& value) {
+  auto variable = [](const char* name) {
+    const auto value = environment(name);
     return value ? fmt::format(" ({}={})", name, *value) : std::string();
   };
   print_row("CPU", m.cpu.empty() ? "unknown" : m.cpu);
@@ -148,7 +149,7 @@ void run_doctor(bool measure_only, bool json, bool gemm_given) {
   print_row("cores", fmt::format("{}; {} usable, load {:.1f}",
                                  m.cores > 0 ? std::to_string(m.cores) : "unknown",
                                  counted(m.processors, "processor"), m.load));
-  print_row("threads", std::to_string(r.threads) + variable("OMP_NUM_THREADS", r.threads_variable));
+  print_row("threads", std::to_string(r.threads) + variable("OMP_NUM_THREADS"));
   std::string waiting;
   for (const char* name : {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"})
     if (auto value = environment(name))
@@ -159,14 +160,12 @@ void run_doctor(bool measure_only, bool json, bool gemm_given) {
                                   m.huge_pages.empty() ? "unknown" : m.huge_pages));
   print_row("BLAS", r.blas_config);
   if (!r.blas_core.empty()) {
-    print_row("  kernels", r.blas_core + variable("OPENBLAS_CORETYPE", r.core_variable));
+    print_row("  kernels", r.blas_core + variable("OPENBLAS_CORETYPE"));
     print_row("  threading", r.blas_parallel);
   }
-  print_row("Glim's kernels",
-            std::string(name_of(best_isa())) + variable("GLIM_ISA", environment("GLIM_ISA")));
+  print_row("Glim's kernels", std::string(name_of(best_isa())) + variable("GLIM_ISA"));
   print_row("large GEMM",
-            std::string(name_of(engine)) +
-                (gemm_given ? " (--gemm)" : variable("GLIM_GEMM", environment("GLIM_GEMM"))));
+            std::string(name_of(engine)) + (gemm_given ? " (--gemm)" : variable("GLIM_GEMM")));
   print_row("  measured",
             fmt::format("builtin {:.3g}{} GFLOP/s, {} x {} float32 matrices", rates.builtin,
                         rates.openblas > 0 ? fmt::format(", openblas {:.3g}", rates.openblas) : "",
