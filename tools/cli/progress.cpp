@@ -20,18 +20,18 @@ constexpr int kShortestBar = 10;
 constexpr int kLongestBar = 40;
 
 // `share` of `width` columns filled, to an eighth of a column.
-std::string bar(double share, int width, bool unicode) {
+std::string bar(double share, int width) {
   static constexpr const char* kEighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
   share = std::clamp(share, 0.0, 1.0);
   int eighths = static_cast<int>(share * width * 8);
   std::string text;
   int columns = eighths / 8;
-  for (int i = 0; i < columns; ++i) text += unicode ? "█" : "#";
-  if (unicode && eighths % 8 > 0) {
+  for (int i = 0; i < columns; ++i) text += "█";
+  if (eighths % 8 > 0) {
     text += kEighths[eighths % 8];
     ++columns;
   }
-  return text + std::string(static_cast<std::size_t>(width - columns), unicode ? ' ' : '.');
+  return text + std::string(static_cast<std::size_t>(width - columns), ' ');
 }
 
 std::string head(const ProgressState& s) {
@@ -71,7 +71,7 @@ std::string short_number(double x) {
   return fmt::format("{:.3g}M", x / 1e6);
 }
 
-std::string progress_bar(const ProgressState& s, int columns, bool unicode) {
+std::string progress_bar(const ProgressState& s, int columns) {
   std::string left = head(s) + " ";
   std::string right = fmt::format(" {:3.0f}%", 100 * share_of(s));
   // One column stays free: a cursor in the last one makes some terminals wrap.
@@ -85,7 +85,7 @@ std::string progress_bar(const ProgressState& s, int columns, bool unicode) {
     right += "  " + part;
     free -= cost;
   }
-  return left + bar(share_of(s), std::min(width + free, kLongestBar), unicode) + right;
+  return left + bar(share_of(s), std::min(width + free, kLongestBar)) + right;
 }
 
 std::string progress_line(const ProgressState& s) {
@@ -95,7 +95,7 @@ std::string progress_line(const ProgressState& s) {
   return text;
 }
 
-Progress::Progress(ProgressMode mode, int fd) : mode_(mode), fd_(fd), unicode_(shows_unicode(fd)) {}
+Progress::Progress(ProgressMode mode, int fd) : mode_(mode), fd_(fd) {}
 
 Progress::~Progress() {
   if (!drawn_.empty()) write("\n");
@@ -115,7 +115,7 @@ void Progress::show(const ProgressState& state) {
   double now = seconds_now();
   if (!drawn_.empty() && now - last_ < kRedraw) return;
   last_ = now;
-  drawn_ = progress_bar(state, terminal_columns(fd_), unicode_);
+  drawn_ = progress_bar(state, terminal_columns(fd_));
   write("\r" + drawn_ + "\x1b[K");
 }
 

@@ -24,7 +24,7 @@ struct ProgressState {
 };
 
 // The line for a terminal of so many columns.
-std::string progress_bar(const ProgressState& state, int columns, bool unicode);
+std::string progress_bar(const ProgressState& state, int columns);
 // The line for a file.
 std::string progress_line(const ProgressState& state);
 
@@ -53,7 +53,6 @@ class Progress {
 
   ProgressMode mode_;
   int fd_;
-  bool unicode_;
   std::string drawn_;
   double last_ = 0;  // when it was drawn
 };

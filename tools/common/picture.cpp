@@ -10,7 +10,6 @@ namespace {
 
 constexpr double kFrom[] = {0, 0.05, 0.2, 0.4, 0.7};
 constexpr const char* kShades[] = {" ", "░", "▒", "▓", "█"};
-constexpr const char* kAsciiShades[] = {" ", ".", ":", "*", "#"};
 constexpr std::size_t kNarrowest = 2;
 
 std::size_t shade_of(double p) {
@@ -38,9 +37,8 @@ std::size_t widest_cell(const std::vector<std::size_t>& wanted, std::size_t room
 
 std::string matrix_picture(const std::vector<std::vector<double>>& values,
                            const std::vector<std::string>& row_heads,
-                           const std::vector<std::string>& column_heads,
-                           const PictureOptions& options) {
-  std::size_t columns = static_cast<std::size_t>(std::max(options.columns, 20)), head = 0;
+                           const std::vector<std::string>& column_heads, int most) {
+  std::size_t columns = static_cast<std::size_t>(std::max(most, 20)), head = 0;
   for (const std::string& h : row_heads) head = std::max(head, display_width(h));
   head = std::min(head, columns / 3);
   std::vector<std::size_t> width;
@@ -59,7 +57,7 @@ std::string matrix_picture(const std::vector<std::vector<double>>& values,
     std::string line = right_aligned(row_heads[i], head) + ' ';
     for (std::size_t j = 0; j < shown; ++j) {
       double p = i < values.size() && j < values[i].size() ? values[i][j] : 0;
-      const char* shade = (options.unicode ? kShades : kAsciiShades)[shade_of(p)];
+      const char* shade = kShades[shade_of(p)];
       line += ' ';
       for (std::size_t c = 0; c < width[j]; ++c) line += shade;
     }
@@ -71,10 +69,10 @@ std::string matrix_picture(const std::vector<std::vector<double>>& values,
   return text;
 }
 
-std::string shade_legend(bool unicode) {
+std::string shade_legend() {
   std::string text;
   for (std::size_t level = 1; level < std::size(kFrom); ++level)
-    text += fmt::format("  {} {:.2f}", (unicode ? kShades : kAsciiShades)[level], kFrom[level]);
+    text += fmt::format("  {} {:.2f}", kShades[level], kFrom[level]);
   return text + " and more";
 }
 

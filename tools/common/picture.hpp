@@ -14,19 +14,13 @@
 
 namespace glim {
 
-struct PictureOptions {
-  int columns = 80;     // of the terminal
-  bool unicode = true;  // false: . : * # in place of ░ ▒ ▓ █
-};
-
 // values[i][j]: row i, column j, each in [0, 1]. Rows may be shorter than `column_heads`; missing cells are
-// blank. The text ends in a newline. Columns that do not fit are left out, with a note.
+// blank. The text ends in a newline. What does not fit into `columns`, the terminal's, is left out, with a note.
 std::string matrix_picture(const std::vector<std::vector<double>>& values,
                            const std::vector<std::string>& row_heads,
-                           const std::vector<std::string>& column_heads,
-                           const PictureOptions& options = {});
+                           const std::vector<std::string>& column_heads, int columns = 80);
 
 // The shades and what they mean: "  ░ 0.05  ▒ 0.20  ▓ 0.40  █ 0.70 and more".
-std::string shade_legend(bool unicode);
+std::string shade_legend();
 
 }  // namespace glim

@@ -21,17 +21,4 @@ int terminal_columns(int fd) {
   return n > 0 ? std::min(n, 1000) : 80;
 }
 
-bool shows_unicode(int fd) {
-  if (::isatty(fd) != 1) return true;
-  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
-    const char* value = std::getenv(name);
-    if (!value || !*value) continue;
-    std::string locale = value;
-    std::transform(locale.begin(), locale.end(), locale.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return locale.find("utf-8") != std::string::npos || locale.find("utf8") != std::string::npos;
-  }
-  return false;
-}
-
 }  // namespace glim

@@ -21,11 +21,10 @@ std::string attention_picture(Translator& translator, const ParallelCorpus& test
   options.alignments = true;
   Translation t = translator.translate({*sentence}, options)[0][0];
   if (t.attention.empty()) return "";
-  bool unicode = shows_unicode(STDOUT_FILENO);
   return fmt::format("\nattention of \"{}\" (rows) to \"{}\" (columns):\n\n", t.text, *sentence) +
          matrix_picture(t.attention, t.target_pieces, t.source_pieces,
-                        {std::min(terminal_columns(STDOUT_FILENO), 120), unicode}) +
-         "\n" + shade_legend(unicode) + "\n\n";
+                        std::min(terminal_columns(STDOUT_FILENO), 120)) +
+         "\n" + shade_legend() + "\n\n";
 }
 
 // The best translations, of sources that are cut where they are too long.
