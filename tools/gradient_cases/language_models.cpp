@@ -2,12 +2,12 @@
 #include "models/bert/bert.hpp"
 #include "models/gpt/gpt.hpp"
 #include "nn/loss.hpp"
-#include "tools/gradient_cases/model_cases.hpp"
+#include "tools/gradient_cases/module_cases.hpp"
 
 namespace glim {
 namespace {
 
-using specs::add_model;
+using specs::add_module;
 
 void add_gpt(std::vector<Case>& cases) {
   const Tensor text = ids({1, 3, 3, 6, 2, 0, 5, 4, 3, 3, 1, 2}, {2, 6});
@@ -23,7 +23,7 @@ void add_gpt(std::vector<Case>& cases) {
         auto loss = [=](Gpt& model, const Var&) {
           return cross_entropy(model(narrow(text, 1, 0, length)), narrow(text, 1, 1, length));
         };
-        add_model<Gpt>(cases, {.op = "gpt", .name = name, .seed = 6}, loss, c);
+        add_module<Gpt>(cases, {.op = "gpt", .name = name, .seed = 6}, loss, c);
       }
 }
 
@@ -43,13 +43,13 @@ void add_bert(std::vector<Case>& cases) {
         auto hidden = [=](MaskedLanguageModel& model, const Var&) {
           return cross_entropy(model(text, ids({1, 2, 6}, {3})), ids({4, 5, 6}, {3}));
         };
-        add_model<MaskedLanguageModel>(
+        add_module<MaskedLanguageModel>(
             cases, {.op = "masked language model", .name = name, .seed = 7}, hidden, c);
         auto classes = [=](SequenceClassifier& model, const Var&) {
           return cross_entropy(model(text), ids({2, 0}, {2}));
         };
         for (Pooling pooling : {Pooling::First, Pooling::Mean})
-          add_model<SequenceClassifier>(
+          add_module<SequenceClassifier>(
               cases,
               {.op = "sequence classifier",
                .name = name + (pooling == Pooling::First ? ", first token" : ", mean"),

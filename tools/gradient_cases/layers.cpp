@@ -11,77 +11,73 @@
 #include "nn/sequential.hpp"
 #include "nn/vision/batch_norm.hpp"
 #include "tensor/ops/index.hpp"
-#include "tools/gradient_cases/ids.hpp"
-#include "tools/gradient_cases/layer_cases.hpp"
+#include "tools/gradient_cases/module_cases.hpp"
 
 namespace glim {
 namespace {
 
 using namespace specs;
 
-void add_basic(LayerCases& c) {
-  const std::string f = "layers";
-  c.add(f, "Linear", "(B, T, D)", Shape{2, 3, 4}, layer<Linear>(4, 5));
-  c.add(f, "Linear", "without bias", Shape{3, 4}, layer<Linear>(4, 2, false));
-  c.add(f, "Linear", "one vector", Shape{4}, layer<Linear>(4, 3));
-  c.add(f, "Embedding", "repeated ids", std::nullopt, [] {
-    return subject(std::make_shared<Embedding>(5, 3), [](Embedding& e, const Var&) {
-      return e(ids({1, 4, 4, 0}, {2, 2}));
-    });
-  });
-  c.add(f, "LayerNorm", "affine", Shape{2, 3, 5}, layer<LayerNorm>(5));
-  c.add(f, "LayerNorm", "without bias", Shape{3, 5}, layer<LayerNorm>(5, 1e-5, true, false));
-  c.add(f, "LayerNorm", "not affine, eps 0.1", Shape{3, 5}, layer<LayerNorm>(5, 0.1, false));
-  c.add(f, "BatchNorm", "(B, C)", Shape{5, 3}, layer<BatchNorm>(3));
-  c.add(f, "BatchNorm", "(B, C, T)", Shape{2, 3, 4}, layer<BatchNorm>(3));
-  c.add(f, "BatchNorm", "not affine", Shape{4, 3}, layer<BatchNorm>(3, 1e-5, 0.1, false));
-  c.add(f, "BatchNorm", "eval", Shape{5, 3}, [] {
-    auto norm = std::make_shared<BatchNorm>(3);
-    norm->running_var.fill_(0.7);
-    norm->eval();
-    return subject(norm, [](BatchNorm& n, const Var& x) { return n(x); });
-  });
-  c.add(f, "Dropout", "training", Shape{4, 5}, layer<Dropout>(0.4));
-  c.add(f, "Dropout", "eval", Shape{4, 5}, [] {
-    auto drop = std::make_shared<Dropout>(0.4);
-    drop->eval();
-    return subject(drop, [](Dropout& d, const Var& x) { return d(x); });
-  });
-  c.add(f, "ReLU", "", Shape{3, 4}, layer<ReLU>());
-  c.add(f, "GELU", "erf", Shape{3, 4}, layer<GELU>());
-  c.add(f, "GELU", "tanh", Shape{3, 4}, layer<GELU>(GeluForm::Tanh));
-  c.add(f, "SiLU", "", Shape{3, 4}, layer<SiLU>());
-  c.add(f, "Tanh", "", Shape{3, 4}, layer<Tanh>());
-  c.add(f, "Sigmoid", "", Shape{3, 4}, layer<Sigmoid>());
-  for (Index axis : {0, 1}) {
-    c.add(f, "Softmax", "axis " + std::to_string(axis), Shape{3, 4}, layer<Softmax>(axis));
-    c.add(f, "LogSoftmax", "axis " + std::to_string(axis), Shape{3, 4}, layer<LogSoftmax>(axis));
-  }
-  c.add(f, "Sequential", "Linear, Tanh, Linear", Shape{3, 4}, [] {
-    auto net = std::make_shared<Sequential>();
-    net->append<Linear>(4, 3);
-    net->append<Tanh>();
-    net->append<Linear>(3, 2, false);
-    return subject(net, [](Sequential& n, const Var& x) { return n(x); });
-  });
+// Sets eval() before it is called.
+template <class L>
+Var evaluated(L& l, const Var& x) {
+  l.eval();
+  return l(x);
 }
 
-void add_transformer_parts(LayerCases& c) {
-  const std::string f = "layers";
+void add_basic(std::vector<Case>& c) {
+  add_layer<Linear>(c, "Linear", "(B, T, D)", {2, 3, 4}, 4, 5);
+  add_layer<Linear>(c, "Linear", "without bias", {3, 4}, 4, 2, false);
+  add_layer<Linear>(c, "Linear", "one vector", {4}, 4, 3);
+  auto rows = [](Embedding& e, const Var&) { return e(ids({1, 4, 4, 0}, {2, 2})); };
+  add_module<Embedding>(c, of_layer("Embedding", "repeated ids", {}), rows, 5, 3);
+  add_layer<LayerNorm>(c, "LayerNorm", "affine", {2, 3, 5}, 5);
+  add_layer<LayerNorm>(c, "LayerNorm", "without bias", {3, 5}, 5, 1e-5, true, false);
+  add_layer<LayerNorm>(c, "LayerNorm", "not affine, eps 0.1", {3, 5}, 5, 0.1, false);
+  add_layer<BatchNorm>(c, "BatchNorm", "(B, C)", {5, 3}, 3);
+  add_layer<BatchNorm>(c, "BatchNorm", "(B, C, T)", {2, 3, 4}, 3);
+  add_layer<BatchNorm>(c, "BatchNorm", "not affine", {4, 3}, 3, 1e-5, 0.1, false);
+  auto averaged = [](BatchNorm& n, const Var& x) {
+    n.running_var.fill_(0.7);
+    return evaluated(n, x);
+  };
+  add_module<BatchNorm>(c, of_layer("BatchNorm", "eval", {5, 3}), averaged, 3);
+  add_layer<Dropout>(c, "Dropout", "training", {4, 5}, 0.4);
+  add_module<Dropout>(c, of_layer("Dropout", "eval", {4, 5}), evaluated<Dropout>, 0.4);
+  add_layer<ReLU>(c, "ReLU", "", {3, 4});
+  add_layer<GELU>(c, "GELU", "erf", {3, 4});
+  add_layer<GELU>(c, "GELU", "tanh", {3, 4}, GeluForm::Tanh);
+  add_layer<SiLU>(c, "SiLU", "", {3, 4});
+  add_layer<Tanh>(c, "Tanh", "", {3, 4});
+  add_layer<Sigmoid>(c, "Sigmoid", "", {3, 4});
+  for (Index axis : {0, 1}) {
+    add_layer<Softmax>(c, "Softmax", "axis " + std::to_string(axis), {3, 4}, axis);
+    add_layer<LogSoftmax>(c, "LogSoftmax", "axis " + std::to_string(axis), {3, 4}, axis);
+  }
+  struct Chain final : Sequential {
+    Chain() {
+      append<Linear>(4, 3);
+      append<Tanh>();
+      append<Linear>(3, 2, false);
+    }
+  };
+  add_layer<Chain>(c, "Sequential", "Linear, Tanh, Linear", {3, 4});
+}
+
+void add_transformer_parts(std::vector<Case>& c) {
   for (Index offset : {0, 2}) {
-    std::string name = "offset " + std::to_string(offset);
+    const std::string name = "offset " + std::to_string(offset);
+    auto call = [offset](PositionalEncoding& p, const Var& x) { return p(x, offset); };
     for (Positions kind : {Positions::Sinusoidal, Positions::Learned})
-      c.add(f, "PositionalEncoding",
-            (kind == Positions::Learned ? "learned, " : "sinusoidal, ") + name, Shape{2, 3, 4},
-            [kind, offset] {
-              return subject(
-                  std::make_shared<PositionalEncoding>(kind, 4, 0.3, 6),
-                  [offset](PositionalEncoding& p, const Var& x) { return p(x, offset); });
-            });
+      add_module<PositionalEncoding>(
+          c,
+          of_layer("PositionalEncoding",
+                   (kind == Positions::Learned ? "learned, " : "sinusoidal, ") + name, {2, 3, 4}),
+          call, kind, 4, 0.3, 6);
   }
   for (Activation a : {Activation::Relu, Activation::Gelu, Activation::GeluTanh, Activation::Silu})
-    c.add(f, "PositionwiseFeedForward", std::string(name_of(a)), Shape{2, 3, 4},
-          layer<PositionwiseFeedForward>(4, 6, 0.2, a));
+    add_layer<PositionwiseFeedForward>(c, "PositionwiseFeedForward", std::string(name_of(a)),
+                                       {2, 3, 4}, 4, 6, 0.2, a);
 
   struct Block final : Layer {
     explicit Block(NormPlacement p)
@@ -94,27 +90,25 @@ void add_transformer_parts(LayerCases& c) {
     Child<Dropout> dropout;
     Child<Linear> inner;
   };
-  c.add(f, "residual", "pre-norm", Shape{2, 3, 4}, layer<Block>(NormPlacement::Pre));
-  c.add(f, "residual", "post-norm", Shape{2, 3, 4}, layer<Block>(NormPlacement::Post));
+  add_layer<Block>(c, "residual", "pre-norm", {2, 3, 4}, NormPlacement::Pre);
+  add_layer<Block>(c, "residual", "post-norm", {2, 3, 4}, NormPlacement::Post);
 
   Tensor causal = tril(ones({3, 3}, kDouble)).to(DType::Bool);
   Tensor with_empty_row = ids({1, 0, 1, 0, 0, 0, 1, 1, 0}, {3, 3}).to(DType::Bool);
-  c.add(f, "SelfAttention", "d_k 4, d_v 5", Shape{2, 3, 2}, layer<SelfAttention>(2, 4, 5));
-  c.add(f, "SelfAttention", "dropout", Shape{2, 3, 2}, layer<SelfAttention>(2, 3, 2, 0.4, false));
+  add_layer<SelfAttention>(c, "SelfAttention", "d_k 4, d_v 5", {2, 3, 2}, 2, 4, 5);
+  add_layer<SelfAttention>(c, "SelfAttention", "dropout", {2, 3, 2}, 2, 3, 2, 0.4, false);
   for (auto& [name, keep] :
-       {std::pair("causal", causal), std::pair("an empty row", with_empty_row)})
-    c.add(f, "SelfAttention", name, Shape{2, 3, 2}, [keep = keep] {
-      return subject(std::make_shared<SelfAttention>(2, 3, 2),
-                     [keep](SelfAttention& a, const Var& x) {
-                       return a(x, AttentionMask{.keep = keep, .bias = {}}).context;
-                     });
-    });
+       {std::pair("causal", causal), std::pair("an empty row", with_empty_row)}) {
+    auto masked = [mask = AttentionMask{.keep = keep, .bias = {}}](SelfAttention& a, const Var& x) {
+      return a(x, mask).context;
+    };
+    add_module<SelfAttention>(c, of_layer("SelfAttention", name, {2, 3, 2}), masked, 2, 3, 2);
+  }
 
   auto self = [&](const std::string& name, AttentionOptions o, AttentionRequest r) {
-    c.add(f, "MultiheadAttention", name, Shape{2, 3, 4}, [o, r] {
-      return subject(std::make_shared<MultiheadAttention>(4, 2, o),
-                     [r](MultiheadAttention& a, const Var& x) { return a(x, r).y; });
-    });
+    auto call = [r](MultiheadAttention& a, const Var& x) { return a(x, r).y; };
+    add_module<MultiheadAttention>(c, of_layer("MultiheadAttention", name, {2, 3, 4}), call, 4, 2,
+                                   o);
   };
   AttentionRequest any, no_future, padded, empty_row;
   no_future.causal = true;
@@ -127,22 +121,24 @@ void add_transformer_parts(LayerCases& c) {
   self("key padding", {}, padded);
   self("an empty row", {}, empty_row);
   self("bias_k and zeros appended", {.add_bias_kv = true, .add_zero_attn = true}, any);
-  c.add(f, "MultiheadAttention", "cross-attention, kdim 3, vdim 5", Shape{2, 3, 4}, [] {
-    Tensor key = uniform({2, 2, 3}, -1, 1, {6, 1}, kDouble);
-    Tensor value = uniform({2, 2, 5}, -1, 1, {6, 2}, kDouble);
-    return subject(
-        std::make_shared<MultiheadAttention>(4, 2, AttentionOptions{.kdim = 3, .vdim = 5}),
-        [=](MultiheadAttention& a, const Var& x) { return a(x, key, value).y; });
-  });
+  Tensor key = uniform({2, 2, 3}, -1, 1, {6, 1}, kDouble);
+  Tensor value = uniform({2, 2, 5}, -1, 1, {6, 2}, kDouble);
+  add_module<MultiheadAttention>(
+      c, of_layer("MultiheadAttention", "cross-attention, kdim 3, vdim 5", {2, 3, 4}),
+      [=](MultiheadAttention& a, const Var& x) { return a(x, key, value).y; }, 4, 2,
+      AttentionOptions{.kdim = 3, .vdim = 5});
 }
 
-void add_losses(LayerCases& c) {
-  const std::string f = "losses";
+void add_losses(std::vector<Case>& c) {
   Tensor target = ids({2, 0, 1, 4}, {4});
   Tensor probs = softmax(Var(uniform({4, 5}, -1, 1, {7, 1}, kDouble))).value();
-  auto loss = [&](const std::string& op, const std::string& name,
-                  const std::function<Var(const Var&)>& call) {
-    c.add(f, op, name, Shape{4, 5}, [call] { return Subject{nullptr, call}; });
+  auto of_losses = [](const std::string& op, const std::string& name, const Shape& x) {
+    ModuleCase one = of_layer(op, name, x);
+    one.family = "losses";
+    return one;
+  };
+  auto loss = [&](const std::string& op, const std::string& name, auto f) {
+    add_module<Module>(c, of_losses(op, name, {4, 5}), [=](Module&, const Var& x) { return f(x); });
   };
   for (Reduction r : {Reduction::None, Reduction::Mean, Reduction::Sum}) {
     static const char* const kNames[] = {"none", "mean", "sum"};
@@ -156,24 +152,25 @@ void add_losses(LayerCases& c) {
     loss("mse_loss", name, [=](const Var& x) { return mse_loss(x, Var(probs), r); });
   }
   loss("mse_loss", "both sides", [](const Var& x) { return mse_loss(x, tanh(x)); });
+  auto smoothed = [rows = reshape(target, {2, 2})](LabelSmoothing& l, const Var& x) {
+    return l(x, rows);
+  };
   for (double smoothing : {0.0, 0.1})
-    c.add(f, "LabelSmoothing", smoothing > 0 ? "smoothed" : "not smoothed", Shape{2, 2, 5},
-          [smoothing, rows = reshape(target, {2, 2})] {
-            return subject(std::make_shared<LabelSmoothing>(smoothing, 0),
-                           [rows](LabelSmoothing& l, const Var& x) { return l(x, rows); });
-          });
+    add_module<LabelSmoothing>(
+        c, of_losses("LabelSmoothing", smoothing > 0 ? "smoothed" : "not smoothed", {2, 2, 5}),
+        smoothed, smoothing, 0);
 }
 
 }  // namespace
 
 std::vector<Case> layer_cases() {
-  LayerCases c;
-  add_basic(c);
-  add_transformer_parts(c);
-  add_losses(c);
-  add_vision_layers(c);
-  add_recurrent_layers(c);
-  return c.take();
+  std::vector<Case> cases;
+  add_basic(cases);
+  add_transformer_parts(cases);
+  add_losses(cases);
+  add_vision_layers(cases);
+  add_recurrent_layers(cases);
+  return cases;
 }
 
 }  // namespace glim

@@ -1,7 +1,7 @@
 // A whole small Transformer: every parameter's gradient of the smoothed loss, with seeded dropout,
 // padding on both sides, and tied or untied weights.
 #include "models/transformer/transformer.hpp"
-#include "tools/gradient_cases/model_cases.hpp"
+#include "tools/gradient_cases/module_cases.hpp"
 
 namespace glim {
 namespace {
@@ -17,7 +17,7 @@ void add(std::vector<Case>& cases, const std::string& name, NormPlacement norm, 
   c.max_len = 6;
   Tensor source = ids({3, 4, 5, 6, 7, 8, 0, 0}, {2, 4});  // the second sentence is shorter
   Tensor target_in = ids({1, 3, 4, 1, 5, 0}, {2, 3}), target_out = ids({3, 4, 2, 5, 2, 0}, {6});
-  specs::add_model<Transformer>(
+  specs::add_module<Transformer>(
       cases,
       {.op = "transformer",
        .name = name,

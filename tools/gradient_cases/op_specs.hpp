@@ -12,22 +12,8 @@
 // To add an op: a line in the file of its family. A test goes through registered_ops() and fails
 // when one has no Spec.
 //
-// To add layers or models: a file with a function like
-//
-//   std::vector<Case> layer_cases() {
-//     std::vector<Case> cases;
-//     cases.push_back({"layers", "Linear", "with bias", [] {
-//       Linear layer(4, 3);
-//       Var x = Var::leaf(uniform({2, 4}, -1, 1, {1, 2}, DType::Float64));
-//       NamedParameters names = layer.named_parameters();
-//       names.emplace_back("x", x);
-//       return gradcheck([&] { return layer(x); }, names, {.name = "Linear"});
-//     }});
-//     return cases;
-//   }
-//
-// declared here, with its file in meson.build; the callers put the lists together. Wrong ops, with which the
-// checker is tested, do not belong here but in tests/autograd.
+// To add a layer or a model: a line in the file of its family (module_cases.hpp). Wrong ops, with which the checker
+// is tested, do not belong here but in tests/autograd.
 #pragma once
 
 #include <functional>

@@ -1,12 +1,10 @@
 // Gradient checks of recurrent layers, and of their attention.
 #include "nn/attention/scored.hpp"
 #include "nn/recurrent/rnn.hpp"
-#include "tools/gradient_cases/layer_cases.hpp"
+#include "tools/gradient_cases/module_cases.hpp"
 
 namespace glim::specs {
 namespace {
-
-const char* const kFamily = "layers";
 
 struct Variant {
   std::string name;
@@ -15,7 +13,15 @@ struct Variant {
   std::vector<Index> lengths;
 };
 
-void add_layer(LayerCases& c, CellKind kind, const std::string& suffix) {
+void add_layers(std::vector<Case>& c, CellKind kind, const std::string& suffix) {
+  const std::string cell = std::string(name_of(kind)) + ", ";
+  for (bool bias : {true, false})
+    add_module<RecurrentCell>(
+        c, of_layer("RecurrentCell", cell + (bias ? "with bias" : "no bias") + suffix, {3, 2}),
+        [kind](RecurrentCell& called, const Var& x) {
+          return called(x, Var(uniform({3, 3 * parts_of(kind)}, -1, 1, {4, 1}, kDouble)));
+        },
+        kind, 2, 3, bias);
   std::vector<Variant> variants;
   variants.push_back({"one layer", {}, false, {}});
   variants.push_back({"initial state, no bias", {.bias = false}, true, {}});
@@ -26,36 +32,35 @@ void add_layer(LayerCases& c, CellKind kind, const std::string& suffix) {
                       {2, 3, 1}});
   variants.push_back({"both ways", {.bidirectional = true}, false, {}});
   for (const Variant& v : variants)
-    c.add(kFamily, "Recurrent", std::string(name_of(kind)) + ", " + v.name + suffix, Shape{3, 3, 2},
-          [=] {
-            return subject(std::make_shared<Recurrent>(kind, 2, 2, v.options), [=](Recurrent& layer,
-                                                                                   const Var& x) {
-              Index many = layer.layers() * layer.directions();
-              Var start;
-              if (v.initial)
-                start = Var(uniform({many, 3, 2 * parts_of(kind)}, -1, 1, {4, 3}, kDouble));
-              Tensor lengths = v.lengths.empty() ? Tensor() : from_vector(v.lengths, {3});
-              RecurrentOutput out = layer(x, start, lengths);
-              // The outputs and the final state, as one vector.
-              return concatenate({reshape(out.y, {-1}), reshape(out.state, {-1})}, 0);
-            });
-          });
+    add_module<Recurrent>(
+        c, of_layer("Recurrent", cell + v.name + suffix, {3, 3, 2}),
+        [=](Recurrent& called, const Var& x) {
+          Index many = called.layers() * called.directions();
+          Var start;
+          if (v.initial)
+            start = Var(uniform({many, 3, 2 * parts_of(kind)}, -1, 1, {4, 3}, kDouble));
+          Tensor lengths = v.lengths.empty() ? Tensor() : from_vector(v.lengths, {3});
+          RecurrentOutput out = called(x, start, lengths);
+          // The outputs and the final state, as one vector.
+          return concatenate({reshape(out.y, {-1}), reshape(out.state, {-1})}, 0);
+        },
+        kind, 2, 2, v.options);
 }
 
-void add_attention(LayerCases& c) {
-  Tensor keep = reshape(tensor({1, 0, 1, 1, 0, 0, 0, 1}, DType::Int64).to(DType::Bool), {2, 4});
+void add_attention(std::vector<Case>& c) {
+  Tensor keep = ids({1, 0, 1, 1, 0, 0, 0, 1}, {2, 4}).to(DType::Bool);
   auto add_one = [&](const std::string& name, AttentionScore score, Index query, Index key,
                      Index width = 0) {
     for (bool masked : {false, true})
-      c.add(kFamily, "ScoredAttention", name + (masked ? ", keep" : ""), Shape{2, 3, query}, [=] {
-        return subject(std::make_shared<ScoredAttention>(score, query, key, width),
-                       [=](ScoredAttention& a, const Var& x) {
-                         Var keys(uniform({2, 4, key}, -1, 1, {5, 1}, kDouble));
-                         AttentionResult out =
-                             a.attend(x, a.project(keys), tanh(keys), masked ? keep : Tensor());
-                         return concatenate({out.context, out.probs}, -1);
-                       });
-      });
+      add_module<ScoredAttention>(
+          c, of_layer("ScoredAttention", name + (masked ? ", keep" : ""), {2, 3, query}),
+          [=](ScoredAttention& a, const Var& x) {
+            Var keys(uniform({2, 4, key}, -1, 1, {5, 1}, kDouble));
+            AttentionResult out =
+                a.attend(x, a.project(keys), tanh(keys), masked ? keep : Tensor());
+            return concatenate({out.context, out.probs}, -1);
+          },
+          score, query, key, width);
   };
   add_one("additive", AttentionScore::Additive, 3, 2, 4);
   add_one("dot", AttentionScore::Dot, 3, 3);
@@ -65,9 +70,9 @@ void add_attention(LayerCases& c) {
 
 }  // namespace
 
-void add_recurrent_layers(LayerCases& c) {
+void add_recurrent_layers(std::vector<Case>& c) {
   for (CellKind kind : {CellKind::Tanh, CellKind::Relu, CellKind::Gru, CellKind::Lstm})
-    add_layer(c, kind, kind == CellKind::Relu ? ", ReLU" : "");
+    add_layers(c, kind, kind == CellKind::Relu ? ", ReLU" : "");
   add_attention(c);
 }
 

@@ -1,7 +1,7 @@
 // The recurrent sequence-to-sequence model: every parameter's gradient of the mean loss, with seeded
 // dropout and padding on both sides.
 #include "models/rnn/seq2seq_rnn.hpp"
-#include "tools/gradient_cases/model_cases.hpp"
+#include "tools/gradient_cases/module_cases.hpp"
 
 namespace glim {
 
@@ -26,7 +26,7 @@ void append_recurrent_models(std::vector<Case>& cases) {
         c.dropout = dropout;
         std::string name = std::string(cell_name) + ", " + score_name +
                            (dropout > 0 ? ", two layers, dropout" : "");
-        specs::add_model<Seq2SeqRnn>(
+        specs::add_module<Seq2SeqRnn>(
             cases,
             {.op = "seq2seq_rnn", .name = name, .second_order = dropout > 0, .directions = 2}, loss,
             c);

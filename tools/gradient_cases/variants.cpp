@@ -5,42 +5,17 @@
 #include "models/rnn/seq2seq_rnn.hpp"
 #include "nn/attention/guided.hpp"
 #include "tensor/print.hpp"
-#include "tools/gradient_cases/model_cases.hpp"
+#include "tools/gradient_cases/module_cases.hpp"
+#include "tools/gradient_cases/spec.hpp"
 
 namespace glim {
 namespace {
 
-using specs::add_model;
-
-constexpr DType kDouble = DType::Float64;
-
-// A function of these inputs, as they are and as transposed views.
-void add_function(std::vector<Case>& cases, const std::string& op, const std::string& name,
-                  const std::vector<Shape>& shapes,
-                  const std::function<Var(const std::vector<Var>&)>& f) {
-  for (OpForm m : {OpForm::Fused, OpForm::Explicit})
-    for (bool second_order : {false, true})
-      for (bool strided : {false, true}) {
-        if (second_order && strided) continue;
-        std::string full = name + (m == OpForm::Explicit ? ", explicit" : "") +
-                           (second_order ? ", second order" : "") + (strided ? ", strided" : "");
-        cases.push_back({"layers", op, full, [=] {
-                           NamedParameters names;
-                           std::vector<Var> inputs;
-                           for (std::size_t i = 0; i < shapes.size(); ++i) {
-                             Tensor x = uniform(shapes[i], 0.1, 0.9, {31, i}, kDouble);
-                             if (strided) x = transpose(transpose(x, 0, 1).contiguous(), 0, 1);
-                             inputs.push_back(Var::leaf(x));
-                             names.emplace_back("x" + std::to_string(i), inputs.back());
-                           }
-                           UseForm use(m);
-                           return gradcheck([&] { return f(inputs); }, names,
-                                            {.name = op, .second_order = second_order});
-                         }});
-      }
-}
+using specs::add_module;
 
 void add_parts(std::vector<Case>& cases) {
+  specs::Family parts{"layers"};  // which are compositions of ops
+  auto shares = [](std::vector<Shape> shapes) { return specs::uniform_in(0.1, 0.9, shapes); };
   struct Mixture {
     std::string name;
     Index b, t, s, v, extra;
@@ -49,41 +24,45 @@ void add_parts(std::vector<Case>& cases) {
   for (const Mixture& m : {Mixture{"words of both kinds", 2, 3, 4, 3, 2, {3, 1, 4, 3, 0, 2, 2, 3}},
                            Mixture{"no further words", 1, 2, 3, 3, 0, {2, 2, 0}},
                            Mixture{"one position", 1, 1, 1, 2, 1, {2}}}) {
-    Tensor at = ids(m.at, {m.b, m.s});
-    add_function(cases, "copy_mixture", m.name, {{m.b, m.t, m.v}, {m.b, m.t, 1}, {m.b, m.t, m.s}},
-                 [at, extra = m.extra](const std::vector<Var>& x) {
-                   return copy_mixture(x[0], x[1], x[2], at, extra);
-                 });
+    auto mixed = [at = ids(m.at, {m.b, m.s}), extra = m.extra](
+                     const Var& logits, const Var& generated, const Var& attention) {
+      return copy_mixture(logits, generated, attention, at, extra);
+    };
+    parts
+        .add_drawn("copy_mixture", m.name,
+                   shares({{m.b, m.t, m.v}, {m.b, m.t, 1}, {m.b, m.t, m.s}}), mixed)
+        .with_explicit();
   }
-  for (int heads : {0, 2})
+  for (Index heads : {0, 2})
     for (double width : {0.2, 0.7}) {
-      Shape shape = heads ? Shape{2, heads, 3, 4} : Shape{2, 3, 4};
-      add_function(cases, "guided_attention_loss",
-                   (heads ? "heads, g " : "one head, g ") + number_text(width), {shape},
-                   [width](const std::vector<Var>& x) {
-                     return guided_attention_loss(x[0], {3, 2}, {4, 1}, width);
-                   });
+      auto guided = [width](const Var& x) {
+        return guided_attention_loss(x, {3, 2}, {4, 1}, width);
+      };
+      parts
+          .add_drawn("guided_attention_loss",
+                     (heads ? "heads, g " : "one head, g ") + number_text(width),
+                     shares({heads ? Shape{2, heads, 3, 4} : Shape{2, 3, 4}}), guided)
+          .with_explicit();
     }
-  for (OpForm m : {OpForm::Fused, OpForm::Explicit})
-    cases.push_back({"layers", "PointerGenerator", m == OpForm::Fused ? "fused" : "explicit", [m] {
-                       seed(21);
-                       PointerGenerator copy(3, 4, 2);
-                       copy.to(kDouble);
-                       NamedParameters names = copy.named_parameters();
-                       std::vector<Var> x;
-                       std::uint64_t stream = 0;
-                       for (const Shape& s : {Shape{2, 2, 5}, Shape{2, 2, 3}, Shape{2, 2, 3},
-                                              Shape{2, 2, 4}, Shape{2, 2, 2}}) {
-                         x.push_back(Var::leaf(uniform(s, 0.1, 0.9, {22, stream++}, kDouble)));
-                         names.emplace_back("x" + std::to_string(stream), x.back());
-                       }
-                       SourceBatch source(ids({4, 5, 6, 7, 8, 9}, {2, 3}));
-                       source.copy_ids = ids({5, 0, 5, 1, 6, 2}, {2, 3});
-                       source.extra = 2;
-                       UseForm use(m);
-                       return gradcheck([&] { return copy(x[0], x[1], x[2], x[3], x[4], source); },
-                                        names, {.name = "PointerGenerator"});
-                     }});
+  append_cases(parts, DType::Float64, cases);
+
+  SourceBatch source(ids({4, 5, 6, 7, 8, 9}, {2, 3}));
+  source.copy_ids = ids({5, 0, 5, 1, 6, 2}, {2, 3});
+  source.extra = 2;
+  auto copied = [=](PointerGenerator& copy, const Var& x) {
+    const auto in = split(0.4 * x + 0.5, 2, {5, 3, 3, 4, 2});  // from 0.1 to 0.9
+    return copy(in[0], in[1], in[2], in[3], in[4], source);
+  };
+  add_module<PointerGenerator>(cases,
+                               {.op = "PointerGenerator",
+                                .name = "five inputs",
+                                .seed = 21,
+                                .second_order = false,
+                                .spread = false,
+                                .directions = 0,
+                                .x = {2, 2, 17},
+                                .family = "layers"},
+                               copied, 3, 4, 2);
 }
 
 void add_models(std::vector<Case>& cases) {
@@ -113,7 +92,7 @@ void add_models(std::vector<Case>& cases) {
         auto loss = [=](Seq2SeqRnn& model, const Var&) {
           return loss_of_copying(model.teach(copied, target_in));
         };
-        add_model<Seq2SeqRnn>(
+        add_module<Seq2SeqRnn>(
             cases, {.op = "copying rnn", .name = name, .seed = 8, .spread = false}, loss, c);
       }
   for (NormPlacement norm : {NormPlacement::Pre, NormPlacement::Post})
@@ -137,7 +116,7 @@ void add_models(std::vector<Case>& cases) {
             Var of_tokens = label_smoothing_loss(reshape(taught.logits, {6, 9}), out, 0.1, 0);
             return taught.auxiliary.defined() ? add(of_tokens, taught.auxiliary) : of_tokens;
           };
-          add_model<NonAutoregressive>(
+          add_module<NonAutoregressive>(
               cases,
               {.op = "non-autoregressive",
                .name = name +
@@ -156,13 +135,13 @@ void add_models(std::vector<Case>& cases) {
           auto loss = [=](Transformer& model, const Var&) {
             return loss_of_copying(model.teach(copied, target_in, {.need_attention = guided}));
           };
-          add_model<Transformer>(cases,
-                                 {.op = "copying transformer",
-                                  .name = name + (guided ? ", guided" : ""),
-                                  .seed = 7,
-                                  .kinks = kinks,
-                                  .spread = false},
-                                 loss, c);
+          add_module<Transformer>(cases,
+                                  {.op = "copying transformer",
+                                   .name = name + (guided ? ", guided" : ""),
+                                   .seed = 7,
+                                   .kinks = kinks,
+                                   .spread = false},
+                                  loss, c);
         }
       }
 }

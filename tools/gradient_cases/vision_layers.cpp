@@ -4,20 +4,19 @@
 #include "nn/rms_norm.hpp"
 #include "nn/vision/conv.hpp"
 #include "nn/vision/pooling.hpp"
-#include "tools/gradient_cases/layer_cases.hpp"
+#include "tools/gradient_cases/module_cases.hpp"
 
 namespace glim::specs {
 namespace {
 
-void add_convolutions(LayerCases& c) {
-  const std::string f = "layers";
+void add_convolutions(std::vector<Case>& c) {
   auto sequence = [&](const std::string& name, const Shape& x, Index out, Index kernel,
                       const Conv1dOptions& o) {
-    c.add(f, "Conv1d", name, x, layer<Conv1d>(x[1], out, kernel, o));
+    add_layer<Conv1d>(c, "Conv1d", name, x, x[1], out, kernel, o);
   };
   auto image = [&](const std::string& name, const Shape& x, Index out, Extent2 kernel,
                    const Conv2dOptions& o) {
-    c.add(f, "Conv2d", name, x, layer<Conv2d>(x[1], out, kernel, o));
+    add_layer<Conv2d>(c, "Conv2d", name, x, x[1], out, kernel, o);
   };
   sequence("kernel 3", {2, 2, 5}, 3, 3, {});
   sequence("kernel 1", {2, 2, 3}, 3, 1, {});
@@ -30,48 +29,41 @@ void add_convolutions(LayerCases& c) {
   image("patches of 2", {1, 2, 4, 4}, 3, 2, {.stride = 2});
   image("stride and dilation", {1, 1, 5, 6}, 2, 2, {.stride = {1, 2}, .dilation = {2, 1}});
 
-  c.add(f, "Pool2d", "max, kernel 2", Shape{2, 2, 5, 2}, layer<Pool2d>(Pool::Max, 2));
-  c.add(f, "Pool2d", "max, kernel 3, stride 2, padding 1", Shape{1, 2, 4, 5},
-        layer<Pool2d>(Pool::Max, 3, PoolOptions{.stride = 2, .padding = 1}));
-  c.add(f, "Pool2d", "max, dilation 2", Shape{1, 1, 4, 3},
-        layer<Pool2d>(Pool::Max, Extent2(2, 1), PoolOptions{.stride = 1, .dilation = 2}));
+  add_layer<Pool2d>(c, "Pool2d", "max, kernel 2", {2, 2, 5, 2}, Pool::Max, 2);
+  add_layer<Pool2d>(c, "Pool2d", "max, kernel 3, stride 2, padding 1", {1, 2, 4, 5}, Pool::Max, 3,
+                    PoolOptions{.stride = 2, .padding = 1});
+  add_layer<Pool2d>(c, "Pool2d", "max, dilation 2", {1, 1, 4, 3}, Pool::Max, Extent2(2, 1),
+                    PoolOptions{.stride = 1, .dilation = 2});
   for (bool padding : {true, false})
-    c.add(f, "Pool2d", padding ? "average, padding counts" : "average, padding does not count",
-          Shape{1, 2, 3, 4},
-          layer<Pool2d>(Pool::Average, 2, PoolOptions{.padding = 1, .count_include_pad = padding}));
+    add_layer<Pool2d>(
+        c, "Pool2d", padding ? "average, padding counts" : "average, padding does not count",
+        {1, 2, 3, 4}, Pool::Average, 2, PoolOptions{.padding = 1, .count_include_pad = padding});
 }
 
-void add_positions(LayerCases& c) {
-  const std::string f = "layers";
+void add_positions(std::vector<Case>& c) {
   for (Index offset : {0, 3})
-    c.add(f, "RotaryPositions", "offset " + std::to_string(offset), Shape{2, 2, 3, 4}, [offset] {
-      return subject(std::make_shared<RotaryPositions>(4),
-                     [offset](RotaryPositions& r, const Var& x) { return mul(r(x, offset), x); });
-    });
-  for (Positions p : {Positions::Rotary, Positions::Alibi}) {
-    std::string name = p == Positions::Rotary ? "rotary" : "ALiBi";
-    for (bool causal : {false, true})
-      c.add(f, "MultiheadAttention", name + (causal ? ", causal" : ""), Shape{2, 3, 4},
-            [p, causal] {
-              return subject(
-                  std::make_shared<MultiheadAttention>(4, 2, AttentionOptions{.positions = p}),
-                  [causal](MultiheadAttention& a, const Var& x) {
-                    AttentionRequest r;
-                    r.causal = causal;
-                    return a(x, r).y;
-                  });
-            });
-  }
+    add_module<RotaryPositions>(
+        c, of_layer("RotaryPositions", "offset " + std::to_string(offset), {2, 2, 3, 4}),
+        [offset](RotaryPositions& r, const Var& x) { return mul(r(x, offset), x); }, 4);
+  for (Positions p : {Positions::Rotary, Positions::Alibi})
+    for (bool causal : {false, true}) {
+      const std::string name = p == Positions::Rotary ? "rotary" : "ALiBi";
+      AttentionRequest request;
+      request.causal = causal;
+      add_module<MultiheadAttention>(
+          c, of_layer("MultiheadAttention", name + (causal ? ", causal" : ""), {2, 3, 4}),
+          [request](MultiheadAttention& a, const Var& x) { return a(x, request).y; }, 4, 2,
+          AttentionOptions{.positions = p});
+    }
 }
 
 }  // namespace
 
-void add_vision_layers(LayerCases& c) {
-  const std::string f = "layers";
-  c.add(f, "RMSNorm", "affine", Shape{2, 3, 5}, layer<RMSNorm>(5));
-  c.add(f, "RMSNorm", "not affine, eps 0.1", Shape{3, 4}, layer<RMSNorm>(4, 0.1, false));
-  c.add(f, "GLU", "last axis", Shape{2, 3, 4}, layer<GLU>());
-  c.add(f, "GLU", "axis 1", Shape{2, 4, 3}, layer<GLU>(1));
+void add_vision_layers(std::vector<Case>& c) {
+  add_layer<RMSNorm>(c, "RMSNorm", "affine", {2, 3, 5}, 5);
+  add_layer<RMSNorm>(c, "RMSNorm", "not affine, eps 0.1", {3, 4}, 4, 0.1, false);
+  add_layer<GLU>(c, "GLU", "last axis", {2, 3, 4});
+  add_layer<GLU>(c, "GLU", "axis 1", {2, 4, 3}, 1);
   add_convolutions(c);
   add_positions(c);
 }

@@ -3,11 +3,11 @@
 #include "models/conv/conv_seq2seq.hpp"
 #include "models/vit/vit.hpp"
 #include "nn/loss.hpp"
-#include "tools/gradient_cases/model_cases.hpp"
+#include "tools/gradient_cases/module_cases.hpp"
 
 namespace glim {
 
-using specs::add_model;
+using specs::add_module;
 
 void append_vision_models(std::vector<Case>& cases) {
   for (Pooling pooling : {Pooling::First, Pooling::Mean})
@@ -23,7 +23,7 @@ void append_vision_models(std::vector<Case>& cases) {
       auto loss = [](Vit& vit, const Var& x) {
         return cross_entropy(vit(x), tensor({2, 0, 1}, DType::Int64));
       };
-      add_model<Vit>(cases, {.op = "vit", .name = name, .seed = 6, .x = {3, 2, 6, 4}}, loss, c);
+      add_module<Vit>(cases, {.op = "vit", .name = name, .seed = 6, .x = {3, 2, 6, 4}}, loss, c);
     }
   for (Index kernel : {2, 3})
     for (double dropout : {0.0, 0.2}) {
@@ -37,11 +37,11 @@ void append_vision_models(std::vector<Case>& cases) {
         Tensor target = ids({1, 3, 4, 5, 1, 5, 3, 0}, {2, 4});
         return mul(model.teach(source, target).logits, x);
       };
-      add_model<ConvSeq2Seq>(cases, {.op = "conv_seq2seq", .name = name, .seed = 6, .x = {2, 4, 6}},
-                             loss, c);
+      add_module<ConvSeq2Seq>(
+          cases, {.op = "conv_seq2seq", .name = name, .seed = 6, .x = {2, 4, 6}}, loss, c);
     }
   for (Index out : {2, 4})
-    add_model<QuadraticAttention>(
+    add_module<QuadraticAttention>(
         cases,
         {.op = "quadratic_attention",
          .name = "3 to " + std::to_string(out) + " channels",
