@@ -11,7 +11,6 @@
 namespace glim {
 namespace {
 
-constexpr std::size_t kTrainNames = 6000, kValidNames = 500, kTestNames = 1000;
 constexpr std::uint64_t kNamesSeed = 2017, kStream = 7;
 
 Part part_of(std::string_view text) {
@@ -32,27 +31,15 @@ constexpr std::array<Person, 8> kPeople = {{{"Tom", "汤姆"},
                                             {"our teacher", "我们的老师"},
                                             {"his friend", "他的朋友"}}};
 
-// Where `words` are in an English text, as whole words, with a capital at its start or without.
-std::vector<std::size_t> english_places(std::string_view text, std::string_view words) {
-  std::string first(words);
-  first[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(first[0])));
+// Where `words` are in a text: in English as whole words, with a capital at its start or without.
+std::vector<std::size_t> places_of(std::string_view words, std::string text, bool english) {
+  if (english && words[0] >= 'a')
+    text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
   std::vector<std::size_t> found;
-  for (std::size_t at = 0; at + words.size() <= text.size(); ++at) {
-    const std::string_view here = text.substr(at, words.size());
+  for (std::size_t at = text.find(words); at != text.npos; at = text.find(words, at + 1)) {
     const std::size_t end = at + words.size();
-    if ((here == words || (at == 0 && here == first)) && (at == 0 || text[at - 1] == ' ') &&
-        (end == text.size() || text[end] == ' ')) {
+    if (!english || ((at == 0 || text[at - 1] == ' ') && (end == text.size() || text[end] == ' ')))
       found.push_back(at);
-    }
-  }
-  return found;
-}
-
-std::vector<std::size_t> chinese_places(std::string_view text, std::string_view words) {
-  std::vector<std::size_t> found;
-  for (std::size_t at = text.find(words); at != std::string_view::npos;
-       at = text.find(words, at + words.size())) {
-    found.push_back(at);
   }
   return found;
 }
@@ -62,10 +49,6 @@ void replace(std::string& text, const std::vector<std::size_t>& places, std::siz
   for (auto at = places.rbegin(); at != places.rend(); ++at) text.replace(*at, length, by);
 }
 
-struct Names {
-  std::vector<SentencePair> train, valid, test;
-};
-
 // The sentence with every person's words replaced by name(), or nothing if the two languages do not
 // name the same people.
 template <class F>
@@ -73,8 +56,8 @@ std::optional<SentencePair> renamed(const phrasebook::Sentence& s, F name) {
   SentencePair pair{s.english, s.chinese};
   bool somebody = false;
   for (const Person& p : kPeople) {
-    const auto english = english_places(pair.source, p.english);
-    const auto chinese = chinese_places(pair.target, p.chinese);
+    const auto english = places_of(p.english, pair.source, true);
+    const auto chinese = places_of(p.chinese, pair.target, false);
     if (english.size() != chinese.size()) return std::nullopt;
     if (english.empty()) continue;
     somebody = true;
@@ -86,24 +69,17 @@ std::optional<SentencePair> renamed(const phrasebook::Sentence& s, F name) {
   return pair;
 }
 
-Names make_names() {
-  Names names;
+DrawnPairs make_names() {
+  DrawnPairs names{{6000, 500, 1000}};
   SplitMix64 random(kNamesSeed, kStream);
   std::unordered_set<std::string> seen;
-  while (names.train.size() < kTrainNames || names.valid.size() < kValidNames ||
-         names.test.size() < kTestNames) {
+  while (!names.full()) {
     const phrasebook::Sentence s = phrasebook::draw_sentence(random);
     const auto frame = renamed(s, [] { return std::string("somebody"); });
     if (!frame || !seen.insert(frame->source).second) continue;
     const Part part = part_of(frame->source);
-    auto& pairs = part == Part::Train   ? names.train
-                  : part == Part::Valid ? names.valid
-                                        : names.test;
-    const std::size_t room = part == Part::Train   ? kTrainNames
-                             : part == Part::Valid ? kValidNames
-                                                   : kTestNames;
-    if (pairs.size() == room) continue;
-    pairs.push_back(*renamed(s, [&] {
+    if (names.full(part)) continue;
+    names[part].push_back(*renamed(s, [&] {
       std::string name = made_up_name(random);
       while (part_of(name) != part) name = made_up_name(random);
       return name;
@@ -112,16 +88,16 @@ Names make_names() {
   return names;
 }
 
-const Names& data() {
-  static const Names names = make_names();
+DrawnPairs& data() {
+  static DrawnPairs names = make_names();
   return names;
 }
 
 }  // namespace
 
-const std::vector<SentencePair>& names_train() { return data().train; }
-const std::vector<SentencePair>& names_valid() { return data().valid; }
-const std::vector<SentencePair>& names_test() { return data().test; }
+const std::vector<SentencePair>& names_train() { return data()[Part::Train]; }
+const std::vector<SentencePair>& names_valid() { return data()[Part::Valid]; }
+const std::vector<SentencePair>& names_test() { return data()[Part::Test]; }
 
 std::string made_up_name(SplitMix64& random) {
   static constexpr std::array<std::string_view, 20> kFirst = {

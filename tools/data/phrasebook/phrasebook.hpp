@@ -18,6 +18,7 @@
 // no training sentence, while each of its words and characters occurs in some.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -30,14 +31,21 @@ const std::vector<SentencePair>& phrasebook_train();  // 6,500 pairs
 const std::vector<SentencePair>& phrasebook_valid();  //   500
 const std::vector<SentencePair>& phrasebook_test();   // 1,000
 
-// The combinations in a sentence of the phrasebook, e.g. "D:two|book" (determiner), "A:red|book",
-// "V:buy|book", "P:in the park|dog", "S:she|buy". Empty for any other text.
-std::vector<std::string> phrasebook_combinations(const std::string& english);
+// The pairs of a corpus that is drawn, by part, and how many each shall have.
+struct DrawnPairs {
+  std::array<std::size_t, 3> sizes;
+  std::array<std::vector<SentencePair>, 3> pairs = {};
+
+  std::vector<SentencePair>& operator[](Part p) { return pairs[static_cast<std::size_t>(p)]; }
+  bool full(Part p) { return (*this)[p].size() == sizes[static_cast<std::size_t>(p)]; }
+  bool full() { return full(Part::Train) && full(Part::Valid) && full(Part::Test); }
+};
 
 namespace phrasebook {
 
 struct Sentence {
   std::string english, chinese;
+  // Such as "D:two|book" (determiner), "A:red|book", "V:buy|book", "P:in the park|dog", "S:she|buy".
   std::vector<std::string> combinations;
 };
 
