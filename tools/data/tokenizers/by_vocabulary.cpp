@@ -129,7 +129,8 @@ std::vector<std::int64_t> VocabularyTokenizer::numbers(std::string_view text) co
   return ids;
 }
 
-std::vector<std::int64_t> VocabularyTokenizer::encode_valid(std::string_view line) const {
+std::vector<std::int64_t> VocabularyTokenizer::encode_valid(std::string_view line,
+                                                            std::int64_t) const {
   return split_spaces(line).empty() ? std::vector<std::int64_t>() : numbers(line);
 }
 

@@ -215,7 +215,8 @@ std::vector<std::int64_t> ByteBpeTokenizer::encode_valid_text(std::string_view t
   return ids;
 }
 
-std::vector<std::int64_t> ByteBpeTokenizer::encode_valid(std::string_view line) const {
+std::vector<std::int64_t> ByteBpeTokenizer::encode_valid(std::string_view line,
+                                                         std::int64_t) const {
   return split_spaces(line).empty() ? std::vector<std::int64_t>() : encode_valid_text(line);
 }
 

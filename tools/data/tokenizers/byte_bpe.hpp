@@ -45,7 +45,7 @@ class ByteBpeTokenizer final : public Tokenizer {
   struct Merge {
     std::int64_t rank, token;
   };
-  std::vector<std::int64_t> encode_valid(std::string_view line) const override;
+  std::vector<std::int64_t> encode_valid(std::string_view line, std::int64_t) const override;
   std::vector<std::int64_t> encode_valid_text(std::string_view text) const override;
   std::string decode_plain(std::span<const std::int64_t> ids) const override;
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fmt/format.h>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <sentencepiece_processor.h>
 #include <sentencepiece_trainer.h>
@@ -83,9 +82,6 @@ std::string with_long_words_cut(const std::string& words) {
 }
 
 }  // namespace
-
-SentencePieceTokenizer::SentencePieceTokenizer(std::string model)
-    : SentencePieceTokenizer(std::move(model), {}) {}
 
 SentencePieceTokenizer::SentencePieceTokenizer(std::string model, std::vector<std::string> tokens)
     : model_(std::move(model)),
@@ -168,10 +164,6 @@ std::string SentencePieceTokenizer::piece(std::int64_t id) const {
   return tokens_ ? std::string(tokens_->token(id)) : processor_->IdToPiece(static_cast<int>(id));
 }
 
-std::vector<std::int64_t> SentencePieceTokenizer::encode_valid(std::string_view line) const {
-  return encode_beginning(line, std::numeric_limits<std::int64_t>::max());
-}
-
 bool SentencePieceTokenizer::unknown(std::string_view character) const {
   if (!tokens_) return processor_->PieceToId(character == " " ? "▁" : character) == kUnk;
   std::vector<int> ids;  // of the text after the character map
@@ -194,8 +186,8 @@ std::string SentencePieceTokenizer::beginning(std::string_view text, std::int64_
   return kept;
 }
 
-std::vector<std::int64_t> SentencePieceTokenizer::encode_beginning(std::string_view line,
-                                                                   std::int64_t most) const {
+std::vector<std::int64_t> SentencePieceTokenizer::encode_valid(std::string_view line,
+                                                               std::int64_t most) const {
   std::vector<std::int64_t> numbers;
   if (const std::size_t end = line.find("<<");
       tokens_ && line.starts_with(">>") && end != line.npos) {

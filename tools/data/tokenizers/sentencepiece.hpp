@@ -31,8 +31,7 @@ class SentencePieceTokenizer final : public Tokenizer {
  public:
   // `model` is a SentencePiece model as train() makes them: unigram or BPE, special tokens numbered
   // as in vocabulary.hpp. ValueError when it is anything else.
-  explicit SentencePieceTokenizer(std::string model);
-  SentencePieceTokenizer(std::string model, std::vector<std::string> tokens);
+  explicit SentencePieceTokenizer(std::string model, std::vector<std::string> tokens = {});
   ~SentencePieceTokenizer() override;
 
   // ValueError with the remedy when the text does not allow for the size asked for.
@@ -47,9 +46,7 @@ class SentencePieceTokenizer final : public Tokenizer {
   const std::string& model() const { return model_; }
 
  private:
-  std::vector<std::int64_t> encode_valid(std::string_view line) const override;
-  std::vector<std::int64_t> encode_beginning(std::string_view line,
-                                             std::int64_t most) const override;
+  std::vector<std::int64_t> encode_valid(std::string_view line, std::int64_t most) const override;
   std::string beginning(std::string_view text, std::int64_t most) const;
   std::string decode_plain(std::span<const std::int64_t> ids) const override;
 

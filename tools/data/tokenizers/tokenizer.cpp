@@ -17,14 +17,9 @@
 
 namespace glim {
 
-std::vector<std::int64_t> Tokenizer::encode(std::string_view line) const {
-  require_utf8(line, "tokenizer");
-  return encode_valid(line);
-}
-
 std::vector<std::int64_t> Tokenizer::encode(std::string_view line, std::int64_t most) const {
   require_utf8(line, "tokenizer");
-  return encode_beginning(line, most);
+  return encode_valid(line, most);
 }
 
 std::string Tokenizer::decode(std::span<const std::int64_t> ids) const {
@@ -47,7 +42,7 @@ std::vector<std::int64_t> Tokenizer::encode_valid_text(std::string_view text) co
   std::vector<std::int64_t> ids;
   while (true) {
     const std::size_t end = text.find('\n');
-    const std::vector<std::int64_t> line = encode_valid(text.substr(0, end));
+    const std::vector<std::int64_t> line = encode_valid(text.substr(0, end), kAllTokens);
     ids.insert(ids.end(), line.begin(), line.end());
     if (end == std::string_view::npos) return ids;
     ids.push_back(kEos);

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -31,11 +32,10 @@ class Tokenizer {
 
   // Numbers of the tokens of one line, without <s> and </s>; empty for a blank line. What is not in
   // the vocabulary is kUnk. ValueError when the line is not valid UTF-8.
-  std::vector<std::int64_t> encode(std::string_view line) const;
-  // For callers that use at most `most` tokens. Of a longer line only the first 4 `most` tokens may be
+  // `most` is for callers that use no more tokens. Of a longer line only the first 4 `most` tokens may be
   // encoded. The first `most` tokens equal the whole line's, except that a run of one repeated character
   // may be split differently.
-  std::vector<std::int64_t> encode(std::string_view line, std::int64_t most) const;
+  std::vector<std::int64_t> encode(std::string_view line, std::int64_t most = kAllTokens) const;
 
   // The text of `ids` up to the first </s>; <pad> and <s> are left out, <unk> is printed as such.
   // IndexError for a number outside the vocabulary.
@@ -58,15 +58,14 @@ class Tokenizer {
   virtual std::string serialize() const = 0;
 
  protected:
+  static constexpr std::int64_t kAllTokens = std::numeric_limits<std::int64_t>::max();
   Tokenizer() = default;
   void require_id(std::int64_t id) const;
   virtual std::vector<std::int64_t> encode_valid_text(std::string_view text) const;
 
  private:
-  virtual std::vector<std::int64_t> encode_valid(std::string_view line) const = 0;
-  virtual std::vector<std::int64_t> encode_beginning(std::string_view line, std::int64_t) const {
-    return encode_valid(line);
-  }
+  virtual std::vector<std::int64_t> encode_valid(std::string_view line,
+                                                 std::int64_t most) const = 0;
   // `ids` has neither <pad>, <s> nor </s>, and is inside the vocabulary.
   virtual std::string decode_plain(std::span<const std::int64_t> ids) const = 0;
 };

@@ -151,7 +151,7 @@ TEST_CASE("long lines are reported with their place", "[corpus]") {
     std::string piece(std::int64_t) const override { return ""; }
     std::string_view kind() const override { return "without dots"; }
     std::string serialize() const override { return ""; }
-    std::vector<std::int64_t> encode_valid(std::string_view line) const override {
+    std::vector<std::int64_t> encode_valid(std::string_view line, std::int64_t) const override {
       return std::vector<std::int64_t>(line[0] != '.', kUnk);
     }
     std::string decode_plain(std::span<const std::int64_t>) const override { return ""; }

@@ -93,7 +93,7 @@ TEST_CASE("half a character waits for its other half", "[tokenizer][text]") {
     std::string piece(std::int64_t id) const override { return std::to_string(id - 4); }
     std::string_view kind() const override { return "bytes"; }
     std::string serialize() const override { return ""; }
-    std::vector<std::int64_t> encode_valid(std::string_view line) const override {
+    std::vector<std::int64_t> encode_valid(std::string_view line, std::int64_t) const override {
       Ids ids;
       for (unsigned char c : line) ids.push_back(4 + c);
       return ids;
