@@ -8,24 +8,6 @@ namespace {
 constexpr int kMostNested = 32;
 constexpr std::size_t kMostShown = 60;  // of a value in a message
 
-bool nested_too_deeply(std::string_view text) {
-  bool in_string = false;
-  int depth = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (c == '"')
-      in_string = !in_string;
-    else if (in_string)
-      i += c == '\\';
-    else if (c == '[' || c == '{')
-      ++depth;
-    else if (c == ']' || c == '}')
-      --depth;
-    if (depth > kMostNested) return true;
-  }
-  return false;
-}
-
 std::string shown(const nlohmann::json& value) {
   std::string text = value.dump(-1, ' ', true);
   if (text.size() > kMostShown) text = text.substr(0, kMostShown) + "...";
@@ -35,10 +17,19 @@ std::string shown(const nlohmann::json& value) {
 }  // namespace
 
 nlohmann::json parse_json(std::string_view text, bool allow_exceptions) {
-  if (!nested_too_deeply(text)) return nlohmann::json::parse(text, nullptr, allow_exceptions);
-  if (allow_exceptions)
-    throw ValueError("", "it is nested more than " + std::to_string(kMostNested) + " levels deep");
-  return nlohmann::json(nlohmann::json::value_t::discarded);
+  using Event = nlohmann::json::parse_event_t;
+  auto shallow = [](int outer, Event event, const nlohmann::json&) {
+    if ((event == Event::object_start || event == Event::array_start) && outer >= kMostNested)
+      throw ValueError("",
+                       "it is nested more than " + std::to_string(kMostNested) + " levels deep");
+    return true;
+  };
+  try {
+    return nlohmann::json::parse(text, shallow, allow_exceptions);
+  } catch (const ValueError&) {
+    if (allow_exceptions) throw;
+    return nlohmann::json(nlohmann::json::value_t::discarded);
+  }
 }
 
 std::string problem_of(const nlohmann::json::exception& e) {
