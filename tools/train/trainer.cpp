@@ -125,10 +125,6 @@ void Trainer::record() {
   if (return_every_ > 0 && state_.step == 0) save("step-0.safetensors", true, nobody);
 }
 
-Var Trainer::batch_loss(Index batch, Index targets, Measures& sums) {
-  return learner_.loss(Split::Train, batch, state_.step, sums) / static_cast<double>(targets);
-}
-
 Trainer::Share Trainer::backward(Index shard, Index first, Index end, Index targets,
                                  bool check_finite) {
   Interruptible interruptible(stop_);
@@ -140,7 +136,7 @@ Trainer::Share Trainer::backward(Index shard, Index first, Index end, Index targ
     Measures sums;
     double start = seconds_now();
     Tape tape({.profile = profiling(), .check_finite = check_finite});
-    Var loss = batch_loss(part, targets, sums);
+    Var loss = learner_.loss(Split::Train, part, state_.step, sums) / static_cast<double>(targets);
     share.sums += sums;
     if (!std::isfinite(sums.kl + sums.auxiliary)) break;
     tape.backward(loss);
@@ -218,8 +214,10 @@ BatchSize Trainer::joined_size(Index first, Index end) const {
 std::string Trainer::kept_checkpoint() const {
   std::string last = in_folder(options_.out, "last.safetensors");
   std::error_code error;  // it may be of a run that --overwrite is about to replace
-  return saved_last_ && std::filesystem::exists(last, error) ? "the last good checkpoint is " + last
-                                                             : "there was no checkpoint yet";
+  return (saved_last_ && std::filesystem::exists(last, error)
+              ? "; the last good checkpoint is " + last
+              : "; there was no checkpoint yet") +
+         " (a lower --rate, a longer --warmup or --clip may help)";
 }
 
 void Trainer::end_not_finite(Index first, Index end, const std::string& what) {
@@ -228,16 +226,16 @@ void Trainer::end_not_finite(Index first, Index end, const std::string& what) {
   });
 }
 
+std::string Trainer::not_finite_parameter() const {
+  for (const auto& [name, p] : learner_.model().named_parameters())
+    if (!all_finite(p.value())) return "the parameter " + name + " is not finite";
+  return "";
+}
+
 std::string Trainer::diagnosis(Index first, Index end, const std::string& what) {
-  std::string found = "no op gave such a number when the step was run again";
-  std::string place;
-  for (auto& [name, p] : learner_.model().named_parameters())
-    if (!all_finite(p.value())) {
-      found = "the parameter " + name + " is not finite";
-      place = name;
-      break;
-    }
-  if (place.empty()) {
+  std::string found = not_finite_parameter();
+  if (found.empty()) {
+    found = "no op gave such a number when the step was run again";
     Index targets = joined_size(first, end).targets;
     try {
       UseForm use(OpForm::Explicit);
@@ -248,18 +246,15 @@ std::string Trainer::diagnosis(Index first, Index end, const std::string& what) 
     }
   }
   if (recorder_) recorder_->stopped(state_.step + 1, what + "; " + found);
-  return "step " + std::to_string(state_.step + 1) + ": " + what + "; " + found + "; " +
-         kept_checkpoint() + " (a lower --rate, a longer --warmup or --clip may help)";
+  return "step " + std::to_string(state_.step + 1) + ": " + what + "; " + found + kept_checkpoint();
 }
 
 void Trainer::save(const std::string& name, bool with_optimizer, TrainObserver& observer) {
   if (!processes_->first()) return;
   // A finite step can still end in weights that are not: they replace no good checkpoint.
-  for (const auto& [parameter, p] : learner_.model().named_parameters())
-    if (!all_finite(p.value()))
-      throw NonFiniteError("train", "the parameter " + parameter + " is not finite after step " +
-                                        std::to_string(state_.step) + "; " + kept_checkpoint() +
-                                        " (a lower --rate, a longer --warmup or --clip may help)");
+  if (const std::string found = not_finite_parameter(); !found.empty())
+    throw NonFiniteError("train",
+                         found + " after step " + std::to_string(state_.step) + kept_checkpoint());
   Checkpoint c;
   c.kind = learner_.kind();
   c.description = learner_.description();

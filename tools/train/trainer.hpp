@@ -112,10 +112,10 @@ class Trainer {
   std::vector<Share> backward_all(Index first, Index end, Index targets);
   bool profiling() const { return warm_updates_ >= 3 && profile_.steps() < profiled_updates_; }
   BatchSize joined_size(Index first, Index end) const;
-  Var batch_loss(Index batch, Index targets, Measures& sums);
   void end_not_finite(Index first, Index end, const std::string& what);  // in all processes
   std::string diagnosis(Index first, Index end, const std::string& what);
-  std::string kept_checkpoint() const;  // for errors
+  std::string not_finite_parameter() const;  // which one is; empty: none
+  std::string kept_checkpoint() const;       // and what may help, for errors
   void save(const std::string& name, bool with_optimizer, TrainObserver& observer);
   void save_average(TrainObserver& observer);
   bool validate_and_save(TrainObserver& observer, bool epoch_end, double seconds);

@@ -27,13 +27,11 @@ std::string attention_picture(Translator& translator, const ParallelCorpus& test
          "\n" + shade_legend() + "\n\n";
 }
 
-// The best translations, of sources that are cut where they are too long.
+// The best translations by this process, of sources that are cut where they are too long.
 std::vector<std::string> translated(SequenceModel& model, const TokenizerPair& tokenizers,
                                     const std::vector<std::string>& sources) {
-  std::vector<std::string> best;
-  for (auto& list : Translator(model, tokenizers).translate(sources, {.truncate = true}))
-    best.push_back(std::move(list[0].text));
-  return best;
+  Translator translator(model, tokenizers);
+  return best_translations(translator, sources, {.truncate = true}, {});
 }
 
 }  // namespace
