@@ -4,7 +4,6 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <fstream>
-#include <map>
 #include <sched.h>
 #include <sstream>
 #include <utility>
@@ -80,8 +79,6 @@ std::string read_choice(const std::string& path) {
   return line.substr(open + 1, close - open - 1);
 }
 
-constexpr const char* kLevelNames[] = {"SSE", "AVX", "AVX2", "AVX-512"};
-
 }  // namespace
 
 Machine inspect_machine(const std::string& root) {
@@ -97,32 +94,7 @@ Machine inspect_machine(const std::string& root) {
   return m;
 }
 
-std::optional<int> kernel_level(const std::string& blas_core) {
-  static const std::map<std::string, int> levels = {
-      {"PRESCOTT", 0},    {"CORE2", 0},         {"PENRYN", 0},     {"DUNNINGTON", 0},
-      {"NEHALEM", 0},     {"ATHLON", 0},        {"OPTERON", 0},    {"OPTERON_SSE3", 0},
-      {"BARCELONA", 0},   {"BOBCAT", 0},        {"ATOM", 0},       {"NANO", 0},
-      {"SANDYBRIDGE", 1}, {"BULLDOZER", 1},     {"PILEDRIVER", 1}, {"STEAMROLLER", 1},
-      {"HASWELL", 2},     {"ZEN", 2},           {"EXCAVATOR", 2},  {"SKYLAKEX", 3},
-      {"COOPERLAKE", 3},  {"SAPPHIRERAPIDS", 3}};
-  std::string name = blas_core;
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  auto found = levels.find(name);
-  return found == levels.end() ? std::nullopt : std::optional<int>(found->second);
-}
-
-int cpu_level(const std::set<std::string>& f) {
-  auto all = [&](std::initializer_list<const char*> names) {
-    return std::all_of(names.begin(), names.end(), [&](const char* n) { return f.contains(n); });
-  };
-  if (all({"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"})) return 3;
-  if (all({"avx2", "fma"})) return 2;
-  return f.contains("avx") ? 1 : 0;
-}
-
-std::vector<Advice> advise(const Machine& machine, const Runtime& runtime,
-                           const std::function<std::optional<double>()>& without_pin) {
+std::vector<Advice> advise(const Machine& machine, const Runtime& runtime) {
   std::vector<Advice> list;
   if (runtime.sanitized)
     list.push_back({"this build has sanitizers, which make it many times slower",
@@ -136,24 +108,6 @@ std::vector<Advice> advise(const Machine& machine, const Runtime& runtime,
                                 "for OpenMP, which Glim is measured with",
                                 runtime.blas_parallel),
                     "apt-get install libopenblas0-openmp"});
-
-  auto level = kernel_level(runtime.blas_core);
-  int offered = cpu_level(machine.features);
-  if (level && *level < offered) {
-    std::string used = fmt::format("OpenBLAS uses its {} kernels ({}), but the CPU has {}",
-                                   runtime.blas_core, kLevelNames[*level], kLevelNames[offered]);
-    if (runtime.core_variable) {
-      used += fmt::format(", because OPENBLAS_CORETYPE={} is set", *runtime.core_variable);
-      if (auto free = without_pin(); free && runtime.gflops > 0)
-        used += fmt::format(": {:.0f} instead of {:.0f} GFLOP/s here", runtime.gflops, *free);
-      list.push_back({used, "unset OPENBLAS_CORETYPE"});
-    } else {
-      list.push_back(
-          {used + ", which this release of OpenBLAS does not know",
-           fmt::format("set OPENBLAS_CORETYPE={} in the environment, or install a newer OpenBLAS",
-                       offered == 3 ? "SkylakeX" : "Haswell")});
-    }
-  }
 
   int processors = machine.processors;
   if (machine.quota > 0) processors = std::max(1, static_cast<int>(std::lround(machine.quota)));

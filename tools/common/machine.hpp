@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -29,23 +28,13 @@ Machine inspect_machine(const std::string& root = "");
 struct Runtime {
   std::string blas_config, blas_core, blas_parallel;  // tensor/matmul/blas.hpp
   int threads = 0;
-  std::optional<std::string> core_variable, threads_variable;  // OPENBLAS_CORETYPE, OMP_NUM_THREADS
+  std::optional<std::string> threads_variable;  // OMP_NUM_THREADS
   bool optimized = true, sanitized = false;
-  double gflops = 0;  // measured, single precision
 };
 
 struct Advice {
   std::string problem, remedy;
 };
-
-// The kernel families of OpenBLAS on x86 by what they need: 0 SSE, 1 AVX, 2 AVX2, 3 AVX-512;
-// nothing for names not known.
-std::optional<int> kernel_level(const std::string& blas_core);
-int cpu_level(const std::set<std::string>& features);
-
-// `without_pin` measures GFLOP/s in a process without OPENBLAS_CORETYPE, so that the advice can say
-// what the variable costs; it is called only then and may return nothing.
-std::vector<Advice> advise(const Machine& machine, const Runtime& runtime,
-                           const std::function<std::optional<double>()>& without_pin);
+std::vector<Advice> advise(const Machine& machine, const Runtime& runtime);
 
 }  // namespace glim

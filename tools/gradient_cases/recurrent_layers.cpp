@@ -15,13 +15,6 @@ struct Variant {
 
 void add_layers(std::vector<Case>& c, CellKind kind, const std::string& suffix) {
   const std::string cell = std::string(name_of(kind)) + ", ";
-  for (bool bias : {true, false})
-    add_module<RecurrentCell>(
-        c, of_layer("RecurrentCell", cell + (bias ? "with bias" : "no bias") + suffix, {3, 2}),
-        [kind](RecurrentCell& called, const Var& x) {
-          return called(x, Var(uniform({3, 3 * parts_of(kind)}, -1, 1, {4, 1}, kDouble)));
-        },
-        kind, 2, 3, bias);
   std::vector<Variant> variants;
   variants.push_back({"one layer", {}, false, {}});
   variants.push_back({"initial state, no bias", {.bias = false}, true, {}});

@@ -72,8 +72,6 @@ train --config older.toml --out first --overwrite
 report "an older configuration keeps its GEMM" "$(engine openblas)"
 refuse "training with a product that is none" 'GLIM_GEMM' env GLIM_GEMM=blas "$glim" train --out none --max-steps 1
 
-rate=$(timeout 600 "$glim" doctor --measure)
-report "--measure" "$(grep -Eqx '[0-9]+\.[0-9]' <<<"$rate" || echo "printed '$rate'")"
 for wrong in --rate extra; do
   timeout 600 "$glim" doctor "$wrong" >out 2>err
   report "doctor $wrong" "$([ $? = 2 ] && [ "$(wc -l <err)" = 1 ] || cat err)"

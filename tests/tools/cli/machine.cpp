@@ -48,17 +48,13 @@ Runtime quick_runtime() {
   r.blas_core = "Haswell";
   r.blas_parallel = "openmp";
   r.threads = 4;
-  r.gflops = 100;
   return r;
 }
 
-std::optional<double> nothing() { return std::nullopt; }
-
 // All advice: "problem | remedy; problem | remedy".
-std::string advice(const Machine& m, const Runtime& r,
-                   const std::function<std::optional<double>()>& without_pin = nothing) {
+std::string advice(const Machine& m, const Runtime& r) {
   std::string all;
-  for (const Advice& a : advise(m, r, without_pin))
+  for (const Advice& a : advise(m, r))
     all += (all.empty() ? "" : "; ") + a.problem + " | " + a.remedy;
   return all;
 }
@@ -106,19 +102,6 @@ TEST_CASE("what Linux does not say of a machine stays unknown") {
   CHECK(advice(m, quick_runtime()) == "");
 }
 
-TEST_CASE("kernels and processors are compared by their instructions") {
-  CHECK(kernel_level("Haswell") == 2);
-  CHECK(kernel_level("SKYLAKEX") == 3);
-  CHECK(kernel_level("Nehalem") == 0);
-  CHECK_FALSE(kernel_level("neoversen1"));
-  CHECK(cpu_level({}) == 0);
-  CHECK(cpu_level({"avx"}) == 1);
-  CHECK(cpu_level({"avx", "avx2"}) == 1);  // without fused multiply-adds
-  CHECK(cpu_level({"avx", "avx2", "fma"}) == 2);
-  CHECK(cpu_level({"avx2", "fma", "avx512f"}) == 2);
-  CHECK(cpu_level({"avx2", "fma", "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"}) == 3);
-}
-
 TEST_CASE("where nothing makes Glim slow there is no advice") {
   CHECK(advice(quick_machine(), quick_runtime()) == "");
 }
@@ -135,25 +118,6 @@ TEST_CASE("a slow build and a slow BLAS are named") {
   CHECK(advice(m, r).find("| apt-get install libopenblas0-openmp") != std::string::npos);
   r.blas_parallel = "sequential";
   CHECK(advice(m, r).starts_with("this is the sequential build of OpenBLAS"));
-}
-
-TEST_CASE("kernels below the processor's are named, with what a pin costs") {
-  Machine m = quick_machine();
-  m.features = {"avx2", "fma", "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"};
-  Runtime r = quick_runtime();
-  CHECK(advice(m, r) ==
-        "OpenBLAS uses its Haswell kernels (AVX2), but the CPU has AVX-512, which this release of "
-        "OpenBLAS does not know | set OPENBLAS_CORETYPE=SkylakeX in the environment, or install a "
-        "newer "
-        "OpenBLAS");
-  r.core_variable = "Haswell";
-  CHECK(advice(m, r, [] { return std::optional<double>(210); }) ==
-        "OpenBLAS uses its Haswell kernels (AVX2), but the CPU has AVX-512, because "
-        "OPENBLAS_CORETYPE=Haswell is set: 100 instead of 210 GFLOP/s here | unset "
-        "OPENBLAS_CORETYPE");
-  CHECK(advice(m, r).ends_with("is set | unset OPENBLAS_CORETYPE"));
-  r.blas_core = "SkylakeX";
-  CHECK(advice(m, r) == "");
 }
 
 TEST_CASE("too many threads and too few are named") {

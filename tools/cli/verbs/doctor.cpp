@@ -1,6 +1,5 @@
 // glim doctor: what this machine offers, what Glim makes of it, and what to change.
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <memory>
@@ -55,17 +54,6 @@ std::optional<std::string> environment(const char* name) {
   return value && *value ? std::optional<std::string>(value) : std::nullopt;
 }
 
-// OpenBLAS chooses its kernels when it is loaded, so another process has to measure.
-std::optional<double> measure_without_pin() {
-  std::unique_ptr<FILE, int (*)(FILE*)> child(
-      ::popen("exec env -u OPENBLAS_CORETYPE \"/proc/$PPID/exe\" doctor --measure 2>/dev/null",
-              "r"),
-      ::pclose);
-  double gflops = 0;
-  if (!child || std::fscanf(child.get(), "%lf", &gflops) != 1) return std::nullopt;
-  return gflops;
-}
-
 Runtime inspect_runtime() {
   Runtime r;
   try {
@@ -77,7 +65,6 @@ Runtime inspect_runtime() {
     r.blas_config = "none: " + e.one_line();
   }
   r.threads = num_threads();
-  r.core_variable = environment("OPENBLAS_CORETYPE");
   r.threads_variable = environment("OMP_NUM_THREADS");
 #if !defined(__OPTIMIZE__)
   r.optimized = false;
@@ -131,14 +118,12 @@ nlohmann::ordered_json doctor_json(const Machine& m, const Runtime& r, const Rat
           {"advice", remedies}};
 }
 
-void run_doctor(bool measure_only, bool json, bool gemm_given) {
+void run_doctor(bool json, bool gemm_given) {
   const GemmEngine engine = gemm_engine();
-  if (measure_only) return print_line(fmt::format("{:.1f}", measure_gemm(0.6, true).openblas));
   Machine m = inspect_machine();
   Runtime r = inspect_runtime();
   Rates rates = measure_gemm(0.6, !r.blas_core.empty());
-  r.gflops = rates.openblas;
-  std::vector<Advice> advice = advise(m, r, measure_without_pin);
+  std::vector<Advice> advice = advise(m, r);
   if (json) return print_json(doctor_json(m, r, rates, advice));
   auto variable = [](const char* name) {
     const auto value = environment(name);
@@ -179,10 +164,9 @@ void run_doctor(bool measure_only, bool json, bool gemm_given) {
 
 Command doctor_command() {
   Command c("doctor", "show what this machine offers, and what makes it slow");
-  auto measure = std::make_shared<bool>(false), json = std::make_shared<bool>(false);
-  c.option("measure", measure.get(), "print only the rate of matrix products, in GFLOP/s");
+  auto json = std::make_shared<bool>(false);
   c.option("json", json.get(), "print one JSON object");
-  c.run = [measure, json](Command& command) { run_doctor(*measure, *json, command.given("gemm")); };
+  c.run = [json](Command& command) { run_doctor(*json, command.given("gemm")); };
   return c;
 }
 
