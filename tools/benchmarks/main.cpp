@@ -63,7 +63,7 @@ int main(int argc, char** argv) {
     });
     Command& c = commands.back();
     c.argument("name", &name, "what to measure");
-    c.option("steps", &steps, "steps of a profile or a hash", kPositive);
+    c.option("steps", &steps, "steps of a hash", kPositive);
     c.option("explicit", &explicit_ops, "compositions instead of fused ops");
     c.option("recompute", &recompute, "layers that backward runs again");
   };
@@ -82,8 +82,6 @@ int main(int argc, char** argv) {
   commands.back().option("k", &k, "the inner dimension", kPositive);
   measured("step", "a server: a training step",
            [&](Recompute r) { serve([&] { return training_step(setting(name), r); }); });
-  measured("profile", "a table: where a step's time goes",
-           [&](Recompute r) { profile_step(setting(name), steps, r); });
   measured("hash", "of the weights after some steps",
            [&](Recompute r) { fmt::print("{}\n", weights_after(setting(name), steps, r)); });
   measured("op", "a server: one op", [&](Recompute) { serve([&] { return one_op(name); }); });

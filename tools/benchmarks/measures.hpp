@@ -15,8 +15,6 @@ using Work = std::function<void()>;
 // full length. `recompute`: what backward runs again (models/transformer/transformer.hpp); ValueError for a
 // decoder alone.
 Work training_step(const Setting& s, Recompute recompute);
-// Where the time of `steps` steps goes, as a table by op.
-void profile_step(const Setting& s, int steps, Recompute recompute);
 // The hash of all weights after `steps` steps (tools/train/weights_hash.hpp).
 std::string weights_after(const Setting& s, int steps, Recompute recompute);
 

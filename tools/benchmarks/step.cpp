@@ -1,12 +1,11 @@
-#include <fmt/format.h>
 #include <memory>
 
+#include "autograd/ops.hpp"
+#include "autograd/tape.hpp"
 #include "models/gpt/gpt.hpp"
 #include "optim/adam.hpp"
-#include "tensor/clock.hpp"
+#include "tensor/error.hpp"
 #include "tools/benchmarks/measures.hpp"
-#include "tools/benchmarks/server.hpp"
-#include "tools/train/profile.hpp"
 #include "tools/train/weights_hash.hpp"
 
 namespace glim::bench {
@@ -57,12 +56,11 @@ struct Training {
                                        taught.head->bias, output, 0.1, 0);
   }
 
-  void step(bool profile = false, const std::function<void(const Tape&)>& seen = {}) {
+  void step() {
     {
-      Tape tape({.profile = profile});
+      Tape tape;
       Var scaled = loss() / static_cast<double>(output.numel());
       tape.backward(scaled);
-      if (seen) seen(tape);
     }
     optimizer->step();
     optimizer->zero_grad();
@@ -80,28 +78,6 @@ struct Training {
 Work training_step(const Setting& s, Recompute recompute) {
   auto training = std::make_shared<Training>(s, recompute);
   return [training] { training->step(); };
-}
-
-void profile_step(const Setting& s, int steps, Recompute recompute) {
-  Training training(s, recompute);
-  for (int i = 0; i < 3; ++i) training.step();
-  Profile profile;
-  double start = seconds_now();
-  for (int i = 0; i < steps; ++i) {
-    double begin = seconds_now(), after_backward = begin;
-    training.step(true, [&](const Tape& tape) {
-      after_backward = seconds_now();
-      profile.add(tape, after_backward - begin);
-    });
-    profile.add_optimizer(after_backward, seconds_now() - after_backward);
-  }
-  fmt::print("{}: {:.1f} GFLOP/s\n{}", s.name,
-             step_flops(s) * steps / (seconds_now() - start) * 1e-9, profile.table());
-  AllocatorStats memory = allocator_stats();
-  auto megabytes = [](std::int64_t bytes) { return static_cast<double>(bytes) / 1e6; };
-  fmt::print("memory: {:.0f} MB between steps, {:.0f} MB at the peak, {:.0f} MB kept for reuse\n",
-             megabytes(memory.allocated_bytes), megabytes(memory.peak_bytes),
-             megabytes(memory.cached_bytes));
 }
 
 std::string weights_after(const Setting& s, int steps, Recompute recompute) {

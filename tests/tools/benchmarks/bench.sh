@@ -47,11 +47,6 @@ done
 [ "$(OMP_NUM_THREADS=1 "$bench" hash micro --steps 21)" != "$(head -1 <<<"$hashes")" ] || problem="one step more is the same hash"
 report "training changes the weights" "$problem"
 
-table=$("$bench" profile micro --steps 2) || true
-problem=
-grep -q 'ms each' <<<"$table" && grep -q '^layer_norm ' <<<"$table" || problem="$table"
-report "a profile" "$problem"
-
 problem=
 if error=$("$bench" step no-such-setting </dev/null 2>&1); then problem="status 0"; fi
 grep -q '^glim_bench: error: ' <<<"$error" || problem="$problem $error"
