@@ -1,6 +1,5 @@
 #include "tools/gradient_cases/op_specs.hpp"
 
-#include <algorithm>
 #include <exception>
 
 #include "tensor/clock.hpp"
@@ -52,16 +51,6 @@ CaseResult run(const Case& c) {
   }
   r.seconds = seconds_now() - start;
   return r;
-}
-
-std::vector<std::string> specified_ops() {
-  std::vector<std::string> names;
-  for (const specs::Family& family : specs::families()) {
-    for (const specs::Spec& s : family.specs) names.push_back(s.op);
-  }
-  std::sort(names.begin(), names.end());
-  names.erase(std::unique(names.begin(), names.end()), names.end());
-  return names;
 }
 
 }  // namespace glim

@@ -59,7 +59,5 @@ void append_recurrent_models(std::vector<Case>& cases);
 void append_variants(std::vector<Case>& cases);
 // Runs one case; exceptions become failures.
 CaseResult run(const Case& c);
-// Names of the ops that have a Spec, sorted.
-std::vector<std::string> specified_ops();
 
 }  // namespace glim
