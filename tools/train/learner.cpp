@@ -58,8 +58,9 @@ Var classes_loss(const Var& logits, const Tensor& target, double label_smoothing
 
 std::vector<std::vector<Index>> draw_pairs(Split split, const std::vector<TokenPair>& pairs,
                                            const TrainOptions& options, Index epoch) {
-  BatchOptions o = batch_options(options);
-  o.shuffle = split == Split::Train;
+  const BatchOptions o{.max_tokens = options.batch_tokens,
+                       .max_sentences = options.batch_sentences,
+                       .shuffle = split == Split::Train};
   return epoch_batches(pairs, o, static_cast<std::uint64_t>(options.seed), epoch);
 }
 

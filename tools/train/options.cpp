@@ -189,13 +189,6 @@ Schedule make_schedule(const TrainOptions& o, Index total_steps) {
   return constant_schedule(rate);
 }
 
-BatchOptions batch_options(const TrainOptions& o) {
-  BatchOptions b;
-  b.max_tokens = o.batch_tokens;
-  b.max_sentences = o.batch_sentences;
-  return b;
-}
-
 TokenizerOptions tokenizer_options(const TrainOptions& o, bool target) {
   const std::string& name =
       target && !o.target_tokenizer.empty() ? o.target_tokenizer : o.tokenizer;

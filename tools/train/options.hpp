@@ -37,7 +37,6 @@ Index log_interval(Index chosen, Index total_steps);
 
 // total_steps: for cosine.
 Schedule make_schedule(const TrainOptions& o, Index total_steps);
-BatchOptions batch_options(const TrainOptions& o);
 TokenizerOptions tokenizer_options(const TrainOptions& o, bool target);
 // Adds a line if the text had not enough subwords for the vocabulary that the options name.
 void note_smaller_vocabulary(const TrainOptions& o, bool target, const Tokenizer& tokenizer,
