@@ -1,5 +1,5 @@
-// Sequence-level distillation (Kim & Rush 2016, section 3.2): a student learns from the output of its teacher
-// translates, not from the references.
+// Sequence-level distillation (Kim & Rush 2016, section 3.2): a student learns from the translations of its
+// teacher, not from the references.
 //
 //   target_i ← the teacher's best translation of source_i (beam search)
 //

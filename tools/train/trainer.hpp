@@ -52,7 +52,7 @@ class TrainObserver {
   virtual void profiled(const Profile&) {}
 };
 
-// Whose product computed the large matrices of the checkpoint's run.
+// The GEMM of the checkpoint's run.
 GemmEngine gemm_engine_of(const Checkpoint& checkpoint);
 // Sets generator() to the random numbers of a shard in the next update.
 void draw_as(const TrainState& state, Index shard);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <set>
+
 namespace glim {
 namespace {
 
@@ -89,10 +90,8 @@ std::string not_learned(Learner& learner, const TrainOptions& o, const TrainStat
   if (!found.empty()) return "not learned: " + found + "; try " + remedy(o, state, peak);
   if (held_out.tokens > 0 && guesses(held_out, 1))
     return fmt::format(
-        "learned by heart: the loss of {:.3f} on held-out data is not below {:.3f}, that "
-        "of a "
-        "guess by "
-        "the targets' frequencies; try {}",
+        "learned by heart: the loss of {:.3f} on held-out data is not below {:.3f}, that of a "
+        "guess by the targets' frequencies; try {}",
         held_out.nll, guess.entropy, more_data(o));
   return "";
 }

@@ -65,7 +65,7 @@ struct ParallelCorpus {
 ParallelCorpus read_parallel(const std::string& source_path, const std::string& target_path,
                              bool keep_blank = false);
 
-// From one file with a column for each side (table.hpp): `columns` names them, "source,target" if it is
+// From one file with a column for each side (records.hpp): `columns` names them, "source,target" if it is
 // empty. FileError when no pair without a blank side is left.
 ParallelCorpus read_pairs(const std::string& path, const std::string& columns,
                           bool keep_blank = false);

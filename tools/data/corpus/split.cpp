@@ -14,12 +14,12 @@ namespace {
 
 constexpr std::size_t kLeastSentences = 20;
 
-}  // namespace
-
 double usual_share(std::size_t n) {
   constexpr double kTenth = 0.1, kMost = 1000;
   return n < kLeastSentences ? 0 : std::min(kTenth, kMost / static_cast<double>(n));
 }
+
+}  // namespace
 
 std::size_t held_out_end(std::size_t n, double share) {
   return static_cast<std::size_t>(std::ceil((share < 0 ? 0.1 : share) * static_cast<double>(n)));

@@ -24,11 +24,8 @@
 namespace glim {
 
 struct Size {
-  enum Kept {
-    Always,
-    Since,
-    Never
-  };  // Since: absent from files of older programs, which mean its default
+  // Since: absent from files of older programs, which mean its default.
+  enum Kept { Always, Since, Never };
   Size(const char* n, Kept k = Always) : name(n), kept(k) {}
   const char* name;
   Kept kept;  // in a checkpoint
