@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <tuple>
 
 #include "tensor/error.hpp"
 #include "tensor/ops/elementwise.hpp"
@@ -87,22 +88,18 @@ BertConfig bert_config(const TrainOptions& o, Index tokens) {
   return c;
 }
 
-BertConfig described_bert(const Checkpoint& checkpoint, const std::string& file) {
-  return sizes_from_json<BertConfig>(checkpoint.described("model", file), file);
-}
-
-TokenizerPtr described_tokenizer(const Checkpoint& c, const std::string& file,
-                                 const BertConfig& config) {
-  return described_tokenizer(c, file, config.vocab - 1);
+std::pair<BertConfig, TokenizerPtr> described_encoder(const Checkpoint& c,
+                                                      const std::string& file) {
+  const auto config = sizes_from_json<BertConfig>(c.described("model", file), file);
+  return {config, described_tokenizer(c, file, config.vocab - 1)};
 }
 
 LoadedBert load_bert(const std::string& path) {
   std::string file = model_file(path);
   Checkpoint c = load_checkpoint(file);
   c.require_kind("bert", "predict hidden tokens", file);
-  BertConfig config = described_bert(c, file);
-  return {described_tokenizer(c, file, config), c.options,
-          loaded_model<MaskedLanguageModel>(c, file, config)};
+  const auto [config, tokenizer] = described_encoder(c, file);
+  return {tokenizer, c.options, loaded_model<MaskedLanguageModel>(c, file, config)};
 }
 
 namespace {
@@ -115,8 +112,7 @@ class MaskedLearner final : public SentenceLearner {
     held_out_ = parts.held_out;
     BertConfig config;
     if (from) {
-      config = described_bert(*from, o.out);
-      tokenizer_ = described_tokenizer(*from, o.out, config);
+      std::tie(config, tokenizer_) = described_encoder(*from, o.out);
     } else {
       tokenizer_ = train_tokenizer(tokenizer_options(o, false), parts.train);
       config = bert_config(o, tokenizer_->size());

@@ -9,6 +9,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "models/bert/bert.hpp"
 #include "tools/train/checkpoint.hpp"
@@ -19,11 +20,9 @@ namespace glim {
 // What is asked of the options of encoder-only models.
 void check_encoder(const TrainOptions& o);
 BertConfig bert_config(const TrainOptions& o, Index tokens);
-// The sizes of an encoder from a checkpoint of kind bert or classifier. FileError naming the file.
-BertConfig described_bert(const Checkpoint& c, const std::string& file);
-// Its tokenizer has a token less than the model: [MASK].
-TokenizerPtr described_tokenizer(const Checkpoint& c, const std::string& file,
-                                 const BertConfig& config);
+// The sizes of an encoder from a checkpoint of kind bert or classifier, and its tokenizer, which has a token less
+// than the model: [MASK]. FileError naming the file.
+std::pair<BertConfig, TokenizerPtr> described_encoder(const Checkpoint& c, const std::string& file);
 
 // A masked-language model, in eval(), and the options it was trained with. FileError naming the file, also for a
 // model of another kind.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <numeric>
+#include <tuple>
 
 #include "tensor/error.hpp"
 #include "tensor/ops/elementwise.hpp"
@@ -35,8 +36,7 @@ struct DescribedClassifier {
 DescribedClassifier described_classifier(const Checkpoint& c, const std::string& file) {
   c.require_kind("classifier", "classify sentences", file);
   DescribedClassifier d;
-  d.config = described_bert(c, file);
-  d.tokenizer = described_tokenizer(c, file, d.config);
+  std::tie(d.config, d.tokenizer) = described_encoder(c, file);
   d.labels = Labels::from_json(c.described("labels", file), file);
   d.pooling = c.weights.count("pooler.weight") ? Pooling::First : Pooling::Mean;
   return d;
@@ -104,8 +104,7 @@ class ClassificationLearner final : public SentenceLearner {
         if (c.kind != "bert")
           throw FileError(started_from_, "holds a model of kind '" + c.kind +
                                              "'; --init-from needs one of kind 'bert'");
-        config = described_bert(c, started_from_);
-        tokenizer_ = described_tokenizer(c, started_from_, config);
+        std::tie(config, tokenizer_) = described_encoder(c, started_from_);
         config.dropout = o.dropout;
         pretrained = std::move(c.weights);
       }
