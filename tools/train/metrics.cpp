@@ -17,21 +17,20 @@ void add_loss(nlohmann::ordered_json& line, const Measures& loss) {
 
 }  // namespace
 
-void Metrics::train(const StepReport& r, const Measures& loss, double tokens_per_second) {
+std::string metrics_line(const StepReport& r, const Measures& loss, double tokens_per_second) {
   nlohmann::ordered_json line = {{"type", "train"}, {"step", r.step}, {"epoch", r.epoch}};
   add_loss(line, loss);
   line["lr"] = r.rate;
   line["gradient_norm"] = r.gradient_norm;
   line["tokens_per_second"] = tokens_per_second;
-  lines_.write(line.dump());
+  return line.dump();
 }
 
-void Metrics::valid(const ValidationReport& r) {
-  if (r.valid.tokens == 0) return;
+std::string metrics_line(const ValidationReport& r) {
   nlohmann::ordered_json line = {{"type", "valid"}, {"step", r.step}, {"epoch", r.epoch}};
   add_loss(line, r.valid);
   line["improved"] = r.improved;
-  lines_.write(line.dump());
+  return line.dump();
 }
 
 }  // namespace glim

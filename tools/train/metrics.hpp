@@ -1,4 +1,4 @@
-// Measurements as JSON lines (tools/train/json_lines.hpp).
+// Measurements as the JSON lines of OUT/metrics.jsonl.
 //
 //   {"type":"train","step":100,"epoch":1,"kl":…,"smoothed_ce":…,"nll":…,"perplexity":…,"lr":…, …}
 //   {"type":"valid","step":250,"epoch":1, …}
@@ -10,21 +10,11 @@
 
 #include <string>
 
-#include "tools/train/json_lines.hpp"
 #include "tools/train/trainer.hpp"
 
 namespace glim {
 
-class Metrics {
- public:
-  // Keeps lines up to `from_step`; 0 starts a new file. FileError.
-  Metrics(std::string path, Index from_step) : lines_(std::move(path), from_step) {}
-
-  void train(const StepReport& report, const Measures& loss, double tokens_per_second);
-  void valid(const ValidationReport& report);
-
- private:
-  JsonLines lines_;
-};
+std::string metrics_line(const StepReport& report, const Measures& loss, double tokens_per_second);
+std::string metrics_line(const ValidationReport& report);
 
 }  // namespace glim

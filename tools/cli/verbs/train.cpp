@@ -18,6 +18,7 @@
 #include "tools/common/counted.hpp"
 #include "tools/common/folder.hpp"
 #include "tools/train/distil.hpp"
+#include "tools/train/json_lines.hpp"
 #include "tools/train/learners/kinds.hpp"
 #include "tools/train/metrics.hpp"
 #include "tools/train/option_list.hpp"
@@ -74,7 +75,7 @@ void adjust_train(Command& command, TrainArguments& a) {
 class ProgressPrinter final : public TrainObserver {
  public:
   ProgressPrinter(const TrainOptions& o, const Learner& learner, Index total_steps,
-                  Metrics& metrics, Progress& progress, std::vector<std::filesystem::path> stale)
+                  JsonLines& metrics, Progress& progress, std::vector<std::filesystem::path> stale)
       : o_(o),
         learner_(learner),
         total_(total_steps),
@@ -104,13 +105,13 @@ class ProgressPrinter final : public TrainObserver {
     bool due = r.step % every_ == 0;
     bool last = o_.log_every == 0 && (r.batch == r.batches || r.step == total_);
     if (!due && !last) return;
-    metrics_.train(r, mean, speed);
+    metrics_.write(metrics_line(r, mean, speed));
     if (due) progress_.log(p);  // the end of an epoch has a line of its own
     window_ = {};
     seconds_ = steps_ = 0;
   }
   void validated(const ValidationReport& r) override {
-    metrics_.valid(r);
+    if (r.valid.tokens > 0) metrics_.write(metrics_line(r));
     std::string valid =
         r.valid.tokens ? "  valid: " + learner_.describe(r.valid) + (r.improved ? "  best" : "")
                        : "";
@@ -140,7 +141,7 @@ class ProgressPrinter final : public TrainObserver {
   const TrainOptions& o_;
   const Learner& learner_;
   Index total_, every_;
-  Metrics& metrics_;
+  JsonLines& metrics_;
   Progress& progress_;
   std::vector<std::filesystem::path> stale_;
   Measures window_;  // sums since the last line
@@ -299,7 +300,7 @@ void run_train(Command& command, TrainArguments& a) {
   Progress progress(quiet() ? ProgressMode::None : progress_mode(a.progress, STDERR_FILENO),
                     STDERR_FILENO);
   TrainObserver nobody;
-  std::optional<Metrics> metrics;
+  std::optional<JsonLines> metrics;
   std::optional<ProgressPrinter> console;
   if (world.first()) {
     trainer->record();  // first: what it refuses leaves an earlier run's metrics alone
