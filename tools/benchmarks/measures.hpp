@@ -15,7 +15,7 @@ using Work = std::function<void()>;
 // full length. `recompute`: what backward runs again (models/transformer/transformer.hpp); ValueError for a
 // decoder alone.
 Work training_step(const Setting& s, Recompute recompute);
-// The hash of all weights after `steps` steps (tools/train/weights_hash.hpp).
+// The hash of all weights after `steps` steps (tools/train/fingerprint.hpp).
 std::string weights_after(const Setting& s, int steps, Recompute recompute);
 
 // One op forward and backward (NAME "forward only" ops say so), by name; ValueError if unknown.

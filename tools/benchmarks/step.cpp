@@ -6,7 +6,7 @@
 #include "optim/adam.hpp"
 #include "tensor/error.hpp"
 #include "tools/benchmarks/measures.hpp"
-#include "tools/train/weights_hash.hpp"
+#include "tools/train/fingerprint.hpp"
 
 namespace glim::bench {
 namespace {

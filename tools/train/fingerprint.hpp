@@ -1,10 +1,11 @@
-// A hash that identifies the training data: FNV-1a (Fowler, Noll & Vo) over token
-// numbers.
+// Hashes that identify a run's data and its weights: FNV-1a (Fowler, Noll & Vo).
 #pragma once
 
 #include <cstdint>
 #include <cstdio>
 #include <string>
+
+#include "autograd/var.hpp"
 
 namespace glim {
 
@@ -37,5 +38,10 @@ std::string fingerprint_of(const Pairs& pairs) {
   }
   return f.text();
 }
+
+// The bits of a model's weights in sixteen digits. Two runs that print the same are the same
+// (tensor/numerics.md): a student's and the lecturer's, on any machine. Over the words of the parameters, in the order
+// of their registration; float64 has two words an element.
+std::string weights_hash(const NamedParameters& parameters);
 
 }  // namespace glim

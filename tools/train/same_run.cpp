@@ -9,7 +9,6 @@
 #include "tools/common/counted.hpp"
 #include "tools/train/fingerprint.hpp"
 #include "tools/train/option_list.hpp"
-#include "tools/train/weights_hash.hpp"
 
 namespace glim {
 namespace {

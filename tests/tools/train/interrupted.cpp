@@ -5,9 +5,9 @@
 #include "tests/catch.hpp"
 #include "tests/tools/temporary_file.hpp"
 #include "tests/tools/train/smallest.hpp"
+#include "tools/train/fingerprint.hpp"
 #include "tools/train/learners/kinds.hpp"
 #include "tools/train/trainer.hpp"
-#include "tools/train/weights_hash.hpp"
 
 namespace test_interrupted {
 

@@ -18,6 +18,7 @@
 #include "tools/common/counted.hpp"
 #include "tools/common/folder.hpp"
 #include "tools/train/distil.hpp"
+#include "tools/train/fingerprint.hpp"
 #include "tools/train/json_lines.hpp"
 #include "tools/train/learners/kinds.hpp"
 #include "tools/train/metrics.hpp"
@@ -27,7 +28,6 @@
 #include "tools/train/start.hpp"
 #include "tools/train/trainer.hpp"
 #include "tools/train/verdict.hpp"
-#include "tools/train/weights_hash.hpp"
 
 namespace glim {
 namespace {

@@ -1,8 +1,6 @@
-#include "tools/train/weights_hash.hpp"
+#include "tools/train/fingerprint.hpp"
 
 #include <cstring>
-
-#include "tools/train/fingerprint.hpp"
 
 namespace glim {
 
