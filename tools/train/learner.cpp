@@ -6,7 +6,7 @@
 
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
-#include "tools/train/amount.hpp"
+#include "tools/train/presets.hpp"
 
 namespace glim {
 

@@ -60,7 +60,7 @@ class Learner {
   explicit Learner(TrainOptions options) : options_(std::move(options)) {}
   virtual ~Learner() = default;
 
-  // The options it was made with. Zeros are replaced by values for the amount of data (amount.hpp).
+  // The options it was made with. Zeros are replaced by values for the amount of data (presets.hpp).
   const TrainOptions& options() const { return options_; }
 
   const std::string& kind() const { return options_.kind; }
@@ -128,7 +128,7 @@ class Learner {
   }
 
   static std::vector<Rows> in_batches(const Rows& rows, Index size);
-  // Chooses the options that depend on the number of training examples (amount.hpp).
+  // Chooses the options that depend on the number of training examples (presets.hpp).
   void choose_by_amount(Index examples);
   // Adds what was held out, and what was chosen, to a summary.
   void add_choices(std::vector<std::string>& lines) const;
