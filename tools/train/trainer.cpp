@@ -283,7 +283,6 @@ bool Trainer::validate_and_save(TrainObserver& observer, bool epoch_end, double 
   report.valid = measure_validation(learner_, state_.step, *processes_);
   report.step = state_.step;
   report.epoch = state_.epoch + (epoch_end ? 0 : 1);
-  report.epoch_end = epoch_end;
   report.seconds = seconds;
   if (epoch_end && options_.try_every > 0 && state_.epoch % options_.try_every == 0)
     report.trial = learner_.trial();

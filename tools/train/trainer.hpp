@@ -36,7 +36,7 @@ struct StepReport {
 };
 struct ValidationReport {
   Measures train, valid;  // means of the epoch so far; valid without targets if there are none
-  bool improved = false, epoch_end = false;
+  bool improved = false;
   Index step = 0, epoch = 0;
   double seconds = 0;  // of the epoch
   std::optional<Trial> trial;
