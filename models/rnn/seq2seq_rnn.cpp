@@ -103,7 +103,8 @@ Var Seq2SeqRnn::embed_target(const Tensor& ids) {
 Var Seq2SeqRnn::input_gates(const Var& embedded) {
   const CellWeights& w = decoder.weights(0);
   return decoder.in_scope([&] {
-    Var weight = reads_context() ? narrow(w.weight_ih, 1, 0, config_.d_embed) : w.weight_ih;
+    Var weight = w.weight_ih;
+    if (reads_context()) weight = narrow(weight, 1, 0, config_.d_embed);
     return linear(embedded, weight, w.bias_ih);
   });
 }

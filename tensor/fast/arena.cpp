@@ -41,7 +41,7 @@ Arena::~Arena() {
 Arena::Piece* Arena::new_piece(Segment& s, std::byte* at, std::size_t size, Piece* before,
                                Piece* after) {
   auto* piece = new Piece{{}, &s, before, after, false, 0, {}};
-  piece->size_class = kPiece;
+  piece->size_class = Storage::Block::kPiece;
   piece->data = at;
   piece->capacity = size;
   return piece;

@@ -28,7 +28,7 @@ struct State {
 
 // Kingma & Ba 2015, algorithm 1, and Loshchilov & Hutter 2019, algorithm 2: the t-th step.
 State paper_step(const Setting& setting, Index t, const Tensor& gradient, const State& before) {
-  auto [eta, beta1, beta2, eps, lambda] = setting.options;
+  auto [eta, beta1, beta2, eps, lambda, matrices_only] = setting.options;
   auto [theta, m, v] = before;
   Tensor g = setting.decoupled ? gradient : add(gradient, mul(theta, lambda));
   if (setting.decoupled) theta = sub(theta, mul(theta, eta * lambda));
