@@ -161,7 +161,7 @@ refuse "sentences for an image model" '--labelled' "$glim" classify --model by-i
 refuse "translating with an image model" "kind 'vit'" "$glim" translate --model by-idx
 
 genuine=by-idx/best.safetensors reads=(classify --model bad.safetensors color.png)
-forge "another width" 'bad\.safetensors: vit: 2 heads do not divide' '\\"d_model\\":16' '\\"d_model\\":99'
+forge "another width" 'bad\.safetensors: attention: 2 heads do not divide' '\\"d_model\\":16' '\\"d_model\\":99'
 forge "more layers" 'bad\.safetensors.*layers|bad\.safetensors.*linear1' '\\"layers\\":1' '\\"layers\\":9'
 forge "a patch of nothing" 'bad\.safetensors: vit: patches of 0 x 0' '\\"patch\\":4' '\\"patch\\":0'
 forge "more classes" 'bad\.safetensors.*labels' '\\"classes\\":4' '\\"classes\\":9'
