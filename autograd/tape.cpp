@@ -24,10 +24,25 @@ std::atomic<std::uint64_t> next_tape{1};
 
 }  // namespace
 
+// The memory of the last tape's lists serves the next one on this thread: a training step allocates
+// none, and a growing list moves none. Paths of scopes stay, as they come again.
+struct Tape::Spare {
+  TapeLists lists;
+  static thread_local bool gone;  // the thread is ending; a static tape may outlive it
+  static Spare& get() {
+    static thread_local Spare spare;
+    return spare;
+  }
+  ~Spare() { gone = true; }
+};
+thread_local bool Tape::Spare::gone = false;
+static constexpr std::size_t kMostSpare = std::size_t{1} << 16;
+
 Tape::Tape(TapeOptions options) : replays_(options.replay), id_(next_tape++), outer_(open_) {
   if (options.profile) find_or_add<Profiler>();
   if (options.check_finite) find_or_add<FiniteCheck>();
   open_ = this;
+  if (!Spare::gone) static_cast<TapeLists&>(*this) = std::exchange(Spare::get().lists, {});
 }
 
 // Nodes are freed from the back, so that no chain of owners can recurse.
@@ -39,6 +54,8 @@ Tape::~Tape() {
   if (running_) end_program("within its own backward, as by a hook");
   truncate(0);
   *at = outer_;
+  if (!Spare::gone && nodes_.capacity() + scopes_.size() <= kMostSpare)
+    Spare::get().lists = std::move(static_cast<TapeLists&>(*this));
 }
 
 void Tape::truncate(std::size_t size, bool keep_seen) {

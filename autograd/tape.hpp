@@ -59,6 +59,14 @@ struct Node {
   std::unique_ptr<Replay> replay;  // with TapeOptions::replay
 };
 
+// The lists of a tape. The next tape uses their memory again.
+struct TapeLists {
+ protected:
+  std::vector<Node> nodes_;
+  std::unordered_map<const Leaf*, int> leaf_nodes_;
+  std::unordered_set<std::string> scopes_;
+};
+
 struct TapeOptions {
   bool profile = false;       // measure each op's time: Tape::timing
   bool check_finite = false;  // NonFiniteError at the first output or gradient that is not finite
@@ -84,7 +92,7 @@ struct Timing {
   double backward_start = 0, backward_seconds = 0;
 };
 
-class Tape {
+class Tape : private TapeLists {
  public:
   explicit Tape(TapeOptions options = {});
   ~Tape();
@@ -153,6 +161,8 @@ class Tape {
   friend class Engine;
   friend Var named(Var v, std::string_view label);
   friend Var module_output(std::string_view part, const Var& in, Var out);
+  struct Spare;
+
   // f(observer) for each; one may come or go meanwhile.
   template <class F>
   void notify(const F& f) {
@@ -172,9 +182,6 @@ class Tape {
   template <class ObserverT>
   ObserverT& find_or_add();
 
-  std::vector<Node> nodes_;
-  std::unordered_map<const Leaf*, int> leaf_nodes_;
-  std::unordered_set<std::string> scopes_;
   std::vector<std::unique_ptr<Observer>> own_;
   std::vector<Observer*> observers_;  // own_, then the ones added by observe()
   bool replays_;                      // TapeOptions::replay

@@ -12,7 +12,7 @@ namespace test_tapes {
 
 using namespace glim;
 
-TEST_CASE("a tape numbers its leaves anew, and keeps their numbers after an inner one", "[tape]") {
+TEST_CASE("a tape that takes over another's lists numbers its leaves anew", "[tape]") {
   std::vector<Var> leaves;
   for (int i = 0; i < 6; ++i) leaves.push_back(leaf_of({1}));
   auto sum_of_products = [&](Tape& tape) {
