@@ -26,18 +26,14 @@ AttentionGradients attention_gradients(const Var& query, const Var& key, const V
                                        const AttentionMask& mask, const AttentionDropout& drop,
                                        const Var& dcontext);
 
-// (..., T or S, Dk or Dv); tensors of any strides.
-template <class V>
-struct HeadsOf {
-  V query, key, value;
-};
-
-// The part that both ops have.
+// The part that both ops have. Heads are tensors (..., T or S, Dk or Dv) of any strides.
 struct AttentionOp : Fused {
   AttentionOp(Tensor k, AttentionDropout d) : keep_mask(std::move(k)), drop(d) {}
 
  protected:
-  using Heads = HeadsOf<Tensor>;
+  struct Heads {
+    Tensor query, key, value;
+  };
   // Forward keeps P where a head's is small (T S <= 8192, which the first cache holds) and no larger than the
   // projections around it: reading it is then cheaper than a product and a softmax. For longer sequences P would
   // dominate the memory of the model. With 100 positions of 8 heads of 64 that is 7 % of a step's memory, for

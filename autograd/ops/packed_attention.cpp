@@ -14,8 +14,7 @@ namespace glim {
 namespace ops {
 
 // (B, T, D) -> (B, T, H, Dh) -> (B, H, T, Dh)
-template <class V>
-V split_heads(const V& x, Index heads) {
+Var split_heads(const Var& x, Index heads) {
   return permute(reshape(x, {x.size(0), x.size(1), heads, x.size(2) / heads}), {0, 2, 1, 3});
 }
 // (B, H, T, Dh) -> (B, T, H, Dh) -> (B, T, D)
@@ -23,21 +22,22 @@ Var join_heads(const Var& x) {
   return reshape(permute(x, {0, 2, 1, 3}), {x.size(0), x.size(2), x.size(1) * x.size(3)});
 }
 
-// The heads of x and memory, or of their gradients, which may be undefined.
-template <class V>
-HeadsOf<V> heads_of(const V& x, const V& memory, Index heads, bool to_memory) {
-  auto block = [&](const V& of, Index i, Index parts) {
-    if (!of.defined()) return of;
-    const Index d = of.size(2) / parts;
-    return split_heads(parts == 1 ? of : slice(of, 2, i * d, (i + 1) * d), heads);
+struct HeadVars {
+  Var query, key, value;  // (B, H, T or S, Dh)
+};
+HeadVars heads_of(const Var& x, const Var& memory, Index heads) {
+  const bool self = !memory.defined();
+  const Index d = self ? x.size(2) / 3 : x.size(2);
+  auto block = [&](const Var& of, Index i) {
+    return split_heads(slice(of, 2, i * d, (i + 1) * d), heads);
   };
-  if (to_memory) return {block(x, 0, 1), block(memory, 0, 2), block(memory, 1, 2)};
-  return {block(x, 0, 3), block(x, 1, 3), block(x, 2, 3)};
+  if (self) return {block(x, 0), block(x, 1), block(x, 2)};
+  return {split_heads(x, heads), block(memory, 0), block(memory, 1)};
 }
 
 AttentionResult composed(const Var& x, const Var& memory, Index heads, const AttentionMask& mask,
                          const AttentionDropout& drop, bool need_probs) {
-  HeadsOf<Var> h = heads_of(x, memory, heads, memory.defined());
+  HeadVars h = heads_of(x, memory, heads);
   AttentionResult a =
       scaled_dot_product_attention(named(h.query, "query"), named(h.key, "key"),
                                    named(h.value, "value"), mask, drop.p, drop.key, need_probs);
@@ -63,7 +63,7 @@ struct PackedAttention final : AttentionOp {
 
   Grads gradient(const Var& dy) const override {
     const Var& memory = saved(Memory);
-    auto h = heads_of(saved(X), memory, count, memory.defined());
+    auto h = heads_of(saved(X), memory, count);
     auto d = attention_gradients(h.query, h.key, h.value, {keep_mask, saved(Bias)}, drop,
                                  split_heads(dy, count));
     Var dq = join_heads(d.query), dk = join_heads(d.key), dv = join_heads(d.value);
@@ -76,7 +76,7 @@ struct PackedAttention final : AttentionOp {
     save(X, Memory, Bias);
     const Index d = memory.defined() ? x.size(2) : x.size(2) / 3;
     Tensor y = empty({x.size(0), x.size(1), d}, x.dtype());
-    attend(heads_of(x, memory, count, memory.defined()), bias, split_heads(y, count));
+    attend(blocks(x, memory, memory.defined()), bias, block(y, 0, 1));
     return y;
   }
   Grads fast_gradient(const Var& dy) const override {
@@ -86,10 +86,26 @@ struct PackedAttention final : AttentionOp {
     };
     Tensor dx = like(X, x), dmemory = like(Memory, memory);
     const bool to_memory = memory.defined();
-    Tensor dbias = attend_grad(heads_of(x, memory, count, to_memory), saved(Bias).value(),
-                               split_heads(dy.value(), count),
-                               heads_of(dx, dmemory, count, to_memory), needs_grad(Bias));
+    Tensor dbias =
+        attend_grad(blocks(x, memory, to_memory), saved(Bias).value(), block(dy.value(), 0, 1),
+                    blocks(dx, dmemory, to_memory), needs_grad(Bias));
     return {{X, dx}, {Memory, dmemory}, {Bias, dbias}};
+  }
+
+ private:
+  // Of x and memory, or of their gradients.
+  Heads blocks(const Tensor& x, const Tensor& memory, bool to_memory) const {
+    if (to_memory) return {block(x, 0, 1), block(memory, 0, 2), block(memory, 1, 2)};
+    return {block(x, 0, 3), block(x, 1, 3), block(x, 2, 3)};
+  }
+  // Block i of (B, T, parts·D) as (B, H, T, Dh); undefined for undefined.
+  Tensor block(const Tensor& x, Index i, Index parts) const {
+    if (!x.defined()) return {};
+    const Strides& s = x.strides();
+    const Index d = x.size(2) / parts, dh = d / count;
+    return Tensor::from_storage(x.storage(), x.offset() + i * d * s[2],
+                                {x.size(0), count, x.size(1), dh}, {s[0], dh * s[2], s[1], s[2]},
+                                x.dtype());
   }
 
   Index count;
