@@ -65,6 +65,8 @@ GLIM_RANGE(count)
 GLIM_RANGE(count_if)
 GLIM_RANGE(find)
 GLIM_RANGE(find_if)
+GLIM_RANGE(none_of)
+GLIM_RANGE(replace)
 GLIM_RANGE(reverse)
 GLIM_RANGE(sort)
 #undef GLIM_RANGE
