@@ -8,7 +8,7 @@
 
 #include "optim/schedule.hpp"
 #include "tools/data/corpus/batches.hpp"
-#include "tools/data/tokenizers/tokenizer.hpp"
+#include "tools/data/tokenizers/training.hpp"
 
 namespace glim {
 

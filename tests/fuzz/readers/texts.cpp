@@ -8,7 +8,7 @@
 #include "tools/data/corpus/corpus.hpp"
 #include "tools/data/corpus/records.hpp"
 #include "tools/data/tokenizers/sentencepiece.hpp"
-#include "tools/data/tokenizers/tokenizer.hpp"
+#include "tools/data/tokenizers/training.hpp"
 #include "tools/train/learners/labels.hpp"
 
 namespace glim::fuzz {

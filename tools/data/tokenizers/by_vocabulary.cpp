@@ -72,12 +72,9 @@ VocabularyTokenizer::VocabularyTokenizer(std::string_view kind, Vocabulary vocab
       throw ValueError("tokenizer", fmt::format("\"{}\" {}", token, cutting_.problem));
 }
 
-TokenizerPtr VocabularyTokenizer::train(const TokenizerOptions& o,
-                                        std::span<const std::string> lines) {
-  VocabularyBuilder builder;
-  for (const std::string& line : lines)
-    for (std::string_view token : cutting(o.kind)->tokens(line)) builder.add(token);
-  return std::make_shared<VocabularyTokenizer>(o.kind, builder.build(o.min_frequency, o.max_size));
+std::vector<std::string_view> VocabularyTokenizer::cut(std::string_view kind,
+                                                       std::string_view text) {
+  return cutting(kind)->tokens(text);
 }
 
 TokenizerPtr VocabularyTokenizer::from_json(std::string_view kind, const nlohmann::json& json) {

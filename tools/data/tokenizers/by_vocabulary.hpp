@@ -12,7 +12,6 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -23,9 +22,10 @@ namespace glim {
 class VocabularyTokenizer final : public Tokenizer {
  public:
   static bool has(std::string_view kind);
+  // The tokens of valid UTF-8, as a tokenizer of this kind cuts it.
+  static std::vector<std::string_view> cut(std::string_view kind, std::string_view text);
   // ValueError for a token of the vocabulary that is not one token of this kind.
   VocabularyTokenizer(std::string_view kind, Vocabulary vocabulary);
-  static TokenizerPtr train(const TokenizerOptions& options, std::span<const std::string> lines);
   static TokenizerPtr from_json(std::string_view kind, const nlohmann::json& json);
 
   // The tokens of a line as text, one for each number that encode gives. ValueError when the line

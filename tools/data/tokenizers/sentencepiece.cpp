@@ -1,13 +1,8 @@
 #include "tools/data/tokenizers/sentencepiece.hpp"
 
 #include <algorithm>
-#include <cstdlib>
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <sentencepiece_processor.h>
-#include <sentencepiece_trainer.h>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include "tensor/error.hpp"
@@ -18,68 +13,8 @@
 namespace glim {
 namespace {
 
-constexpr std::size_t kLongLine = 4096, kLongWord = 4096;
+constexpr std::size_t kLongLine = 4096;
 constexpr std::size_t kUnknownRun = 16;  // characters that are left of one in a long line
-
-class Lines final : public sentencepiece::SentenceIterator {
- public:
-  explicit Lines(const std::vector<std::string>& lines) : lines_(lines) {}
-  bool done() const override { return at_ == lines_.size(); }
-  void Next() override { ++at_; }
-  const std::string& value() const override { return lines_[at_]; }
-  sentencepiece::util::Status status() const override { return {}; }
-
- private:
-  const std::vector<std::string>& lines_;
-  std::size_t at_ = 0;
-};
-
-void check_options(const TokenizerOptions& o) {
-  if (o.model != "unigram" && o.model != "bpe") {
-    throw ValueError("sentencepiece", fmt::format("unknown model \"{}\": unigram or bpe", o.model));
-  }
-  constexpr std::int64_t kMost = 1000000;
-  if (o.vocabulary_size <= kSpecialTokens || o.vocabulary_size > kMost) {
-    throw ValueError("sentencepiece", fmt::format("vocabulary size {} must be in {}..{}",
-                                                  o.vocabulary_size, kSpecialTokens + 1, kMost));
-  }
-}
-
-// The largest vocabulary that the text allows, as SentencePiece's complaint says it; 0 if that is not the complaint.
-std::int64_t most_possible(const std::string& complaint) {
-  static constexpr std::string_view kHint = "set it to a value <= ";
-  const std::size_t at = complaint.find(kHint);
-  return at == std::string::npos ? 0 : std::atoll(complaint.c_str() + at + kHint.size());
-}
-
-// The error of SentencePiece, in terms of the options that the user can change.
-std::string explain(const TokenizerOptions& o, const std::string& message, std::size_t characters) {
-  const auto least = static_cast<std::int64_t>(characters) + kSpecialTokens;
-  if (o.vocabulary_size < least) {
-    return fmt::format(
-        "vocabulary size {} is too small: the text has {} different characters, {} entries with "
-        "the special tokens; raise --vocabulary",
-        o.vocabulary_size, characters, least);
-  }
-  return fmt::format(
-      "no subwords can be learned from this text ({}): more text, or --tokenizer char", message);
-}
-
-// Words of at most kLongWord characters.
-std::string with_long_words_cut(const std::string& words) {
-  if (words.size() <= kLongWord) return words;
-  std::string text;
-  std::size_t length = 0;
-  for (const CodePoint& c : code_points(words)) {
-    length = c.value == ' ' ? 0 : length + 1;
-    if (length > kLongWord) {
-      text += ' ';
-      length = 1;
-    }
-    text += words.substr(c.offset, c.length);
-  }
-  return text;
-}
 
 }  // namespace
 
@@ -97,46 +32,6 @@ SentencePieceTokenizer::SentencePieceTokenizer(std::string model, std::vector<st
 }
 
 SentencePieceTokenizer::~SentencePieceTokenizer() = default;
-
-TokenizerPtr SentencePieceTokenizer::train(const TokenizerOptions& options,
-                                           std::span<const std::string> text) {
-  check_options(options);
-  std::vector<std::string> lines;
-  std::unordered_set<std::uint32_t> characters = {0x2581};
-  for (const std::string& line : text) {
-    const std::string words = normalize_spaces(line);
-    if (words.empty()) continue;
-    for (const CodePoint& c : code_points(words)) {
-      if (c.value != ' ') characters.insert(c.value);
-    }
-    lines.push_back(with_long_words_cut(words));
-  }
-  std::unordered_map<std::string, std::string> settings = {
-      {"model_type", options.model},
-      {"character_coverage", "1"},
-      {"normalization_rule_name", "identity"},
-      {"pad_id", std::to_string(kPad)},
-      {"bos_id", std::to_string(kBos)},
-      {"eos_id", std::to_string(kEos)},
-      {"unk_id", std::to_string(kUnk)},
-      {"unk_surface", "<unk>"},
-      {"max_sentence_length", std::to_string(1 << 30)},
-      {"num_threads", "2"},
-      {"minloglevel", "3"}};
-  std::string model;
-  auto problem = [&](std::int64_t size) {
-    settings["vocab_size"] = std::to_string(size);
-    Lines iterator(lines);
-    const auto status = sentencepiece::SentencePieceTrainer::Train(settings, &iterator, &model);
-    return status.ok() ? "" : status.ToString();
-  };
-  std::string refused = problem(options.vocabulary_size);
-  if (const std::int64_t most = most_possible(refused); most > kSpecialTokens)
-    refused = problem(most);
-  if (!refused.empty())
-    throw ValueError("sentencepiece", explain(options, refused, characters.size()));
-  return std::make_shared<SentencePieceTokenizer>(std::move(model));
-}
 
 TokenizerPtr SentencePieceTokenizer::from_json(const nlohmann::json& json) {
   auto model = base64_decode(json.at("model").get<std::string>());

@@ -1,11 +1,9 @@
-// Pieces learned by SentencePiece (Kudo and Richardson, EMNLP 2018), trained in this process from
-// lines: the unigram language model (Kudo, ACL 2018) or byte-pair encoding (Sennrich et al., ACL
-// 2016).
+// Pieces learned by SentencePiece (Kudo and Richardson, EMNLP 2018): the unigram language model (Kudo, ACL 2018) or
+// byte-pair encoding (Sennrich et al., ACL 2016).
 //
 // Only white space is normalised (SentencePiece's rule "identity"). So full-width punctuation comes out as it
 // went in, which BLEU on Chinese depends on, and a model has no compiled character map, the one part that
-// SentencePiece does not check. The result does not depend on the machine: the number of training threads is
-// fixed.
+// SentencePiece does not check.
 //
 // Marian's models come with two SentencePiece models of their own and one list of pieces that numbers what both of
 // them say (tools/convert/imported_tokenizers.hpp): then the model cuts the text, as it is, with its own character map,
@@ -13,8 +11,7 @@
 //
 // The library takes quadratic time for a run of characters without pieces, and makes one <unk> of it, however
 // long. In lines of more than 4096 bytes such a run is shortened first. That gives the same tokens, except
-// for the rounding of a unigram model's sums. Training splits a word of more than 4096 characters: in BPE the
-// library counts places in a word with 16 bits, and a longer word ends the process.
+// for the rounding of a unigram model's sums.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -29,13 +26,11 @@ namespace glim {
 
 class SentencePieceTokenizer final : public Tokenizer {
  public:
-  // `model` is a SentencePiece model as train() makes them: unigram or BPE, special tokens numbered
+  // `model` is a SentencePiece model as train_tokenizer() makes them: unigram or BPE, special tokens numbered
   // as in vocabulary.hpp. ValueError when it is anything else.
   explicit SentencePieceTokenizer(std::string model, std::vector<std::string> tokens = {});
   ~SentencePieceTokenizer() override;
 
-  // ValueError with the remedy when the text does not allow for the size asked for.
-  static TokenizerPtr train(const TokenizerOptions& options, std::span<const std::string> text);
   static TokenizerPtr from_json(const nlohmann::json& json);
 
   std::int64_t size() const override;

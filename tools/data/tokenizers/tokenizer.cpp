@@ -6,14 +6,11 @@
 #include <unordered_set>
 
 #include "tensor/error.hpp"
-#include "tensor/io/atomic_file.hpp"
 #include "tools/common/utf8.hpp"
-#include "tools/data/corpus/files.hpp"
 #include "tools/data/corpus/stored_json.hpp"
 #include "tools/data/tokenizers/by_vocabulary.hpp"
 #include "tools/data/tokenizers/byte_bpe.hpp"
 #include "tools/data/tokenizers/sentencepiece.hpp"
-#include "tools/data/tokenizers/vocabulary_file.hpp"
 
 namespace glim {
 
@@ -107,25 +104,6 @@ TokenizerPtr deserialize_tokenizer(std::string_view text, const std::string& whe
     throw fail(problem_of(e));
   }
   throw fail("of an unknown kind");
-}
-
-TokenizerPtr train_tokenizer(const TokenizerOptions& o, std::span<const std::string> lines) {
-  const bool by_vocabulary = VocabularyTokenizer::has(o.kind);
-  if (!by_vocabulary && o.kind != "sentencepiece")
-    throw ValueError(
-        "tokenizer",
-        fmt::format("unknown kind \"{}\": word, char, mixed or sentencepiece", o.kind));
-  if (!o.vocabulary_file.empty()) return tokenizer_of_file(o);
-  bool blank = true;
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    if (auto bad = first_invalid_utf8(lines[i]))
-      throw ValueError("tokenizer", fmt::format("training line {}: {}", i + 1,
-                                                describe_invalid_utf8(lines[i], *bad)));
-    blank = blank && split_spaces(lines[i]).empty();
-  }
-  if (blank) throw ValueError("tokenizer", "no text to learn a vocabulary from");
-  return by_vocabulary ? VocabularyTokenizer::train(o, lines)
-                       : SentencePieceTokenizer::train(o, lines);
 }
 
 }  // namespace glim

@@ -82,20 +82,6 @@ std::string unknown_part(const Tokenizer& tokenizer, std::string_view text);
 // What serialize() gave. FileError, naming `where`, for anything else.
 TokenizerPtr deserialize_tokenizer(std::string_view text, const std::string& where = "tokenizer");
 
-struct TokenizerOptions {
-  std::string kind = "word";  // word, char, mixed or sentencepiece
-  // word, char and mixed: see VocabularyBuilder::build.
-  std::int64_t min_frequency = 1, max_size = 0;
-  // sentencepiece: "unigram" or "bpe", and the size of the vocabulary with the special tokens.
-  std::string model = "unigram";
-  std::int64_t vocabulary_size = 8000;
-  // Tokens that nothing is learned for: vocabulary_file.hpp. Empty: learned.
-  std::string vocabulary_file = {};
-};
-
-// ValueError for unknown or contradictory options, or when no line has a token.
-TokenizerPtr train_tokenizer(const TokenizerOptions& options, std::span<const std::string> lines);
-
 struct TokenizerPair {
   TokenizerPtr source, target;  // one and the same object when shared
 };

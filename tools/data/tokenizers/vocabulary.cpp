@@ -2,13 +2,10 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "tensor/error.hpp"
-#include "tensor/io/atomic_file.hpp"
 #include "tools/common/utf8.hpp"
-#include "tools/data/corpus/files.hpp"
 
 namespace glim {
 
@@ -43,34 +40,6 @@ std::string_view Vocabulary::token(std::int64_t id) const {
   }
   if (id < kSpecialTokens) return kSpecialNames[id];
   return tokens_[static_cast<std::size_t>(id - kSpecialTokens)];
-}
-
-Vocabulary VocabularyBuilder::build(std::int64_t min_frequency, std::int64_t max_size) const {
-  if (min_frequency < 0) {
-    throw ValueError("vocabulary", fmt::format("min frequency {} is negative", min_frequency));
-  }
-  if (max_size < 0 || (max_size > 0 && max_size <= kSpecialTokens)) {
-    throw ValueError(
-        "vocabulary",
-        fmt::format("max size {} leaves no room for a token besides the {} special ones; "
-                    "0 means no limit",
-                    max_size, kSpecialTokens));
-  }
-  std::vector<std::pair<std::string, std::int64_t>> kept;
-  for (const auto& [token, count] : counts_) {
-    const bool reserved = std::ranges::find(kSpecialNames, token) != std::end(kSpecialNames);
-    if (count >= min_frequency && !reserved) kept.emplace_back(token, count);
-  }
-  std::ranges::sort(kept, [](const auto& a, const auto& b) {
-    return a.second != b.second ? a.second > b.second : a.first < b.first;
-  });
-  if (max_size > 0 && kept.size() > static_cast<std::size_t>(max_size - kSpecialTokens)) {
-    kept.resize(static_cast<std::size_t>(max_size - kSpecialTokens));
-  }
-  std::vector<std::string> tokens;
-  tokens.reserve(kept.size());
-  for (auto& [token, count] : kept) tokens.push_back(std::move(token));
-  return Vocabulary(std::move(tokens));
 }
 
 }  // namespace glim

@@ -44,17 +44,4 @@ class Vocabulary {
   std::unordered_map<std::string, std::int64_t, Hash, std::equal_to<>> ids_;
 };
 
-// Counts tokens and makes the vocabulary.
-class VocabularyBuilder {
- public:
-  void add(std::string_view token) { ++counts_[std::string(token)]; }
-  // Keeps tokens seen at least `min_frequency` times, and of those the first so many that the
-  // vocabulary with its special tokens has at most `max_size` entries (0: no limit). ValueError when
-  // a limit is negative, or when max_size leaves no room for a token.
-  Vocabulary build(std::int64_t min_frequency = 1, std::int64_t max_size = 0) const;
-
- private:
-  std::unordered_map<std::string, std::int64_t> counts_;
-};
-
 }  // namespace glim

@@ -5,7 +5,7 @@
 //   sentencepiece       a SentencePiece model (FILE.model), known by its first byte whatever o.kind says
 #pragma once
 
-#include "tools/data/tokenizers/tokenizer.hpp"
+#include "tools/data/tokenizers/training.hpp"
 
 namespace glim {
 

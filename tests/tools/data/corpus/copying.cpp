@@ -5,6 +5,7 @@
 
 #include "tensor/error.hpp"
 #include "tests/catch.hpp"
+#include "tools/data/tokenizers/training.hpp"
 
 namespace test_copying {
 

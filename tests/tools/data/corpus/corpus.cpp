@@ -11,6 +11,7 @@
 #include "tests/tools/temporary_file.hpp"
 #include "tools/common/utf8.hpp"
 #include "tools/data/corpus/random.hpp"
+#include "tools/data/tokenizers/training.hpp"
 
 namespace test_corpus {
 

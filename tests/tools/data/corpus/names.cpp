@@ -9,6 +9,7 @@
 #include "tests/catch.hpp"
 #include "tools/common/utf8.hpp"
 #include "tools/data/tokenizers/by_vocabulary.hpp"
+#include "tools/data/tokenizers/training.hpp"
 
 namespace test_names {
 

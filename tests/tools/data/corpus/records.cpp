@@ -8,6 +8,7 @@
 #include "tools/data/corpus/corpus.hpp"
 #include "tools/data/corpus/split.hpp"
 #include "tools/data/tokenizers/sentencepiece.hpp"
+#include "tools/data/tokenizers/training.hpp"
 #include "tools/data/tokenizers/vocabulary_file.hpp"
 
 namespace test_table {

@@ -6,6 +6,7 @@
 #include "tensor/error.hpp"
 #include "tests/catch.hpp"
 #include "tools/common/utf8.hpp"
+#include "tools/data/tokenizers/training.hpp"
 
 namespace test_text_stream {
 

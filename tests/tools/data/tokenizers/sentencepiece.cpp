@@ -13,6 +13,7 @@
 #include "tools/data/corpus/base64.hpp"
 #include "tools/data/corpus/random.hpp"
 #include "tools/data/tokenizers/sentencepiece_model.hpp"
+#include "tools/data/tokenizers/training.hpp"
 
 namespace test_sentencepiece {
 

@@ -8,6 +8,7 @@
 #include "tests/tools/temporary_file.hpp"
 #include "tools/data/corpus/base64.hpp"
 #include "tools/data/corpus/random.hpp"
+#include "tools/data/tokenizers/training.hpp"
 
 namespace test_tokenizer {
 

@@ -7,6 +7,7 @@
 #include "tests/catch.hpp"
 #include "tests/tools/temporary_file.hpp"
 #include "tools/data/corpus/random.hpp"
+#include "tools/data/tokenizers/training.hpp"
 
 namespace test_vocabulary {
 
