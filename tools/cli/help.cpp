@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "tools/common/utf8.hpp"
+#include "models/tokenizers/utf8.hpp"
 
 namespace glim {
 namespace {

@@ -7,10 +7,10 @@
 #include <unistd.h>
 #include <vector>
 
+#include "models/tokenizers/utf8.hpp"
 #include "tensor/clock.hpp"
 #include "tools/common/output.hpp"
 #include "tools/common/terminal.hpp"
-#include "tools/common/utf8.hpp"
 
 namespace glim {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "models/tokenizers/utf8.hpp"
 #include "tools/common/nearest.hpp"
-#include "tools/common/utf8.hpp"
 
 namespace glim {
 

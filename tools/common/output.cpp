@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
 #include "tools/common/terminal.hpp"
-#include "tools/common/utf8.hpp"
 
 namespace glim {
 namespace {

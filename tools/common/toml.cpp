@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <regex>
 
+#include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
-#include "tools/common/utf8.hpp"
 
 namespace glim {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <string_view>
 
+#include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
 #include "tools/common/toml.hpp"
-#include "tools/common/utf8.hpp"
 
 namespace glim {
 

@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 
+#include "models/tokenizers/by_vocabulary.hpp"
 #include "tensor/error.hpp"
 #include "tensor/io/safetensors.hpp"
 #include "tensor/ops/elementwise.hpp"
@@ -12,7 +13,6 @@
 #include "tools/convert/marian.hpp"
 #include "tools/convert/settings.hpp"
 #include "tools/convert/weights.hpp"
-#include "tools/data/tokenizers/by_vocabulary.hpp"
 #include "tools/train/learners/sizes.hpp"
 #include "tools/train/learners/translation.hpp"
 

@@ -5,12 +5,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "models/tokenizers/byte_bpe.hpp"
+#include "models/tokenizers/sentencepiece.hpp"
 #include "tensor/error.hpp"
+#include "tensor/io/stored_json.hpp"
 #include "tools/data/corpus/corpus.hpp"
 #include "tools/data/corpus/files.hpp"
-#include "tools/data/corpus/stored_json.hpp"
-#include "tools/data/tokenizers/byte_bpe.hpp"
-#include "tools/data/tokenizers/sentencepiece.hpp"
 
 namespace glim {
 namespace {

@@ -10,8 +10,8 @@
 
 #include <optional>
 
+#include "models/tokenizers/tokenizer.hpp"
 #include "tools/convert/settings.hpp"
-#include "tools/data/tokenizers/tokenizer.hpp"
 
 namespace glim {
 

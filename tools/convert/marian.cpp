@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/tokenizers/vocabulary.hpp"
 #include "tensor/error.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/index.hpp"
-#include "tools/data/tokenizers/vocabulary.hpp"
 
 namespace glim {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "tensor/error.hpp"
 #include "tensor/io/input_file.hpp"
-#include "tools/data/corpus/stored_json.hpp"
+#include "tensor/io/stored_json.hpp"
 
 namespace glim {
 

@@ -5,11 +5,11 @@
 #include <optional>
 
 #include "autograd/op_form.hpp"
+#include "models/tokenizers/by_vocabulary.hpp"
 #include "tensor/error.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tensor/random.hpp"
 #include "tools/data/phrasebook/phrasebook.hpp"
-#include "tools/data/tokenizers/by_vocabulary.hpp"
 #include "tools/train/checkpoint.hpp"
 #include "tools/train/learners/labels.hpp"
 #include "tools/train/learners/translation.hpp"

@@ -27,9 +27,9 @@
 #include <vector>
 
 #include "autograd/ops.hpp"
+#include "models/tokenizers/tokenizer.hpp"
 #include "nn/module.hpp"
 #include "tools/data/images/image_set.hpp"
-#include "tools/data/tokenizers/tokenizer.hpp"
 #include "tools/inspect/changes.hpp"
 #include "tools/train/options.hpp"
 

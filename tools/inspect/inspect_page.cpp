@@ -3,9 +3,9 @@
 #include <nlohmann/json.hpp>
 #include <zlib.h>
 
+#include "models/tokenizers/base64.hpp"
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
-#include "tools/data/corpus/base64.hpp"
 #include "tools/inspect/document.hpp"
 #include "tools/inspect/page/page.hpp"
 

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
+#include "models/tokenizers/base64.hpp"
 #include "tensor/print.hpp"
-#include "tools/data/corpus/base64.hpp"
 
 namespace glim {
 namespace {

@@ -1,7 +1,7 @@
 // Pictures for papers and slides: line charts and heat maps as SVG, and SVG as PNG.
 //
 // The text of a picture depends on its data alone: the same data give the same bytes. Text is
-// measured in columns (tools/common/utf8.hpp), so it may differ from the font's width by a little.
+// measured in columns (models/tokenizers/utf8.hpp), so it may differ from the font's width by a little.
 // PNG goes through librsvg, which draws with the fonts of the machine: Debian's fonts-dejavu-core
 // comes with it; Chinese labels need a font such as fonts-wqy-microhei, without which they are boxes.
 //

@@ -4,7 +4,7 @@
 #include <memory>
 #include <set>
 
-#include "tools/common/utf8.hpp"
+#include "models/tokenizers/utf8.hpp"
 #include "tools/render/drawing.hpp"
 
 namespace glim {

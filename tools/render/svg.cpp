@@ -4,7 +4,7 @@
 #include <cmath>
 #include <fmt/format.h>
 
-#include "tools/common/utf8.hpp"
+#include "models/tokenizers/utf8.hpp"
 
 namespace glim {
 namespace {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "tools/common/utf8.hpp"
+#include "models/tokenizers/utf8.hpp"
 #include "tools/study/statistics.hpp"
 #include "tools/study/study.hpp"
 

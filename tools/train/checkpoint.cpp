@@ -6,8 +6,8 @@
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
 #include "tensor/io/safetensors.hpp"
+#include "tensor/io/stored_json.hpp"
 #include "tools/common/number.hpp"
-#include "tools/data/corpus/stored_json.hpp"
 
 namespace glim {
 

@@ -3,11 +3,11 @@
 #include <filesystem>
 #include <fmt/format.h>
 
+#include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
 #include "tools/common/folder.hpp"
 #include "tools/common/output.hpp"
-#include "tools/common/utf8.hpp"
 #include "tools/train/dataset.hpp"
 #include "tools/train/learners/translation.hpp"
 #include "tools/train/translator.hpp"

@@ -7,12 +7,12 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
+#include "tensor/io/stored_json.hpp"
 #include "tensor/matmul/plan.hpp"
 #include "tensor/simd/isa.hpp"
 #include "tools/common/nearest.hpp"
-#include "tools/common/utf8.hpp"
-#include "tools/data/corpus/stored_json.hpp"
 #include "tools/train/option_list.hpp"
 
 namespace glim {

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tensor/error.hpp"
-#include "tools/data/corpus/stored_json.hpp"
+#include "tensor/io/stored_json.hpp"
 #include "tools/train/option_list.hpp"
 
 namespace glim {

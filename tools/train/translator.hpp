@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "models/decoding/sequence_model.hpp"
-#include "tools/data/tokenizers/tokenizer.hpp"
+#include "models/tokenizers/tokenizer.hpp"
 #include "tools/train/processes.hpp"
 
 namespace glim {

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "models/tokenizers/sentencepiece.hpp"
 #include "tensor/error.hpp"
 #include "tests/fuzz/readers/readers.hpp"
 #include "tools/cli/command_line.hpp"
@@ -7,7 +8,6 @@
 #include "tools/common/toml.hpp"
 #include "tools/data/corpus/corpus.hpp"
 #include "tools/data/corpus/records.hpp"
-#include "tools/data/tokenizers/sentencepiece.hpp"
 #include "tools/data/tokenizers/training.hpp"
 #include "tools/train/learners/labels.hpp"
 

@@ -2,11 +2,11 @@
 // that there is not.
 #include <limits>
 
+#include "models/tokenizers/utf8.hpp"
 #include "tests/catch.hpp"
 #include "tests/tools/temporary_file.hpp"
 #include "tools/cli/command.hpp"
 #include "tools/common/output.hpp"
-#include "tools/common/utf8.hpp"
 #include "tools/train/estimate.hpp"
 #include "tools/train/learners/kinds.hpp"
 #include "tools/train/option_list.hpp"

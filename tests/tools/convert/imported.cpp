@@ -2,6 +2,7 @@
 // (tests/reference/imported.py), and files that contradict each other are refused.
 #include <filesystem>
 
+#include "models/tokenizers/sentencepiece.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/index.hpp"
 #include "tensor/ops/reduce.hpp"
@@ -9,7 +10,6 @@
 #include "tests/tools/temporary_file.hpp"
 #include "tools/convert/convert.hpp"
 #include "tools/data/corpus/files.hpp"
-#include "tools/data/tokenizers/sentencepiece.hpp"
 #include "tools/train/learners/language.hpp"
 #include "tools/train/learners/translation.hpp"
 

@@ -4,8 +4,8 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "models/tokenizers/tokenizer.hpp"
 #include "tools/convert/convert.hpp"
-#include "tools/data/tokenizers/tokenizer.hpp"
 
 int main(int argc, char** argv) {
   using namespace glim;

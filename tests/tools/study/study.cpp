@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "autograd/op_form.hpp"
+#include "models/tokenizers/utf8.hpp"
 #include "nn/linear.hpp"
 #include "tensor/error.hpp"
 #include "tensor/matmul/matmul.hpp"
@@ -15,7 +16,6 @@
 #include "tensor/ops/reduce.hpp"
 #include "tensor/random.hpp"
 #include "tests/catch.hpp"
-#include "tools/common/utf8.hpp"
 #include "tools/measure/rollout.hpp"
 #include "tools/study/features.hpp"
 #include "tools/study/measures.hpp"

@@ -4,10 +4,10 @@
 
 #include "tensor/error.hpp"
 #include "tensor/io/safetensors.hpp"
+#include "tensor/io/stored_json.hpp"
 #include "tests/catch.hpp"
 #include "tests/sanitized.hpp"
 #include "tests/tools/temporary_file.hpp"
-#include "tools/data/corpus/stored_json.hpp"
 #include "tools/train/learners/bert.hpp"
 #include "tools/train/learners/classification.hpp"
 #include "tools/train/learners/images.hpp"

@@ -9,7 +9,7 @@
 namespace glim {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 std::vector<std::string> choices_of(const Command& command, const char* option) {
   const Option* o = command.find(option);
@@ -17,28 +17,29 @@ std::vector<std::string> choices_of(const Command& command, const char* option) 
 }
 
 // The defaults of the options that depend on the kind of model and the task. The verb has kinds.
-Json defaults_json(const CommandMaker& maker, const std::string& kind, const std::string& task) {
+OrderedJson defaults_json(const CommandMaker& maker, const std::string& kind,
+                          const std::string& task) {
   Command c = maker();
   if (!kind.empty()) set_option(*c.find("kind"), {kind});
   if (!task.empty()) set_option(*c.find("task"), {task});
   if (c.adjust) c.adjust(c);
-  Json values = Json::object();
+  OrderedJson values = OrderedJson::object();
   for (const Option& o : c.options)
     if (c.applies(o)) values[o.name] = o.shown_default();
   return {{"kind", kind}, {"task", task}, {"values", values}};
 }
 
-Json verb_json(const CommandMaker& maker) {
+OrderedJson verb_json(const CommandMaker& maker) {
   Command command = maker();
   if (command.adjust) command.adjust(command);
-  Json defaults = Json::array();
+  OrderedJson defaults = OrderedJson::array();
   defaults.push_back(defaults_json(maker, "", ""));
   for (const std::string& kind : choices_of(command, "kind")) {
     defaults.push_back(defaults_json(maker, kind, ""));
     for (const std::string& task : choices_of(command, "task"))
       defaults.push_back(defaults_json(maker, kind, task));
   }
-  Json options = Json::array();
+  OrderedJson options = OrderedJson::array();
   for (const Option& o : command.options)
     if (!o.hidden)
       options.push_back({{"name", o.name},
@@ -69,7 +70,7 @@ Command describe_command(const About& about, const std::vector<CommandMaker>& ma
   Command c("describe", "the verbs and their options as JSON");
   c.hidden = true;
   c.run = [about, makers](Command&) {
-    Json verbs = Json::array();
+    OrderedJson verbs = OrderedJson::array();
     for (const CommandMaker& maker : makers) verbs.push_back(verb_json(maker));
     print_json(
         {{"name", about.name}, {"version", about.version}, {"text", about.text}, {"verbs", verbs}});

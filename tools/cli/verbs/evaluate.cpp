@@ -4,11 +4,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/common/counted.hpp"
-#include "tools/common/utf8.hpp"
 #include "tools/data/bleu/bleu.hpp"
 #include "tools/train/learners/translation.hpp"
 #include "tools/train/translator.hpp"

@@ -10,9 +10,9 @@
 #include <nlohmann/json.hpp>
 
 #include "models/decoding/sampling.hpp"
+#include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
 #include "tools/cli/verbs/verbs.hpp"
-#include "tools/common/utf8.hpp"
 #include "tools/data/corpus/files.hpp"
 #include "tools/data/corpus/text_stream.hpp"
 #include "tools/train/learners/language.hpp"

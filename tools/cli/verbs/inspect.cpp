@@ -6,11 +6,11 @@
 #include <memory>
 #include <optional>
 
+#include "models/tokenizers/utf8.hpp"
 #include "tensor/io/atomic_file.hpp"
 #include "tools/cli/example_options.hpp"
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/common/folder.hpp"
-#include "tools/common/utf8.hpp"
 #include "tools/data/corpus/files.hpp"
 #include "tools/inspect/document.hpp"
 #include "tools/inspect/pictures.hpp"

@@ -11,9 +11,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
 #include "tools/cli/verbs/verbs.hpp"
-#include "tools/common/utf8.hpp"
 #include "tools/data/corpus/corpus.hpp"
 #include "tools/train/learners/translation.hpp"
 #include "tools/train/translator.hpp"

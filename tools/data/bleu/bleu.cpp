@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 #include <unordered_map>
 
+#include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
-#include "tools/common/utf8.hpp"
 #include "tools/data/tokenizers/casing.hpp"
 
 namespace glim {

@@ -13,7 +13,7 @@
 #include <string>
 #include <utility>
 
-#include "tools/common/utf8.hpp"
+#include "models/tokenizers/utf8.hpp"
 #include "tools/data/bleu/bleu.hpp"
 
 namespace glim {

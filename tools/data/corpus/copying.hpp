@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "models/tokenizers/by_vocabulary.hpp"
 #include "tools/data/corpus/batches.hpp"
-#include "tools/data/tokenizers/by_vocabulary.hpp"
 
 namespace glim {
 

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
-#include "tools/common/utf8.hpp"
 #include "tools/data/corpus/files.hpp"
 #include "tools/data/corpus/records.hpp"
 #include "tools/data/corpus/split.hpp"

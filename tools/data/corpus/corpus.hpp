@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tools/data/tokenizers/tokenizer.hpp"
+#include "models/tokenizers/tokenizer.hpp"
 
 namespace glim {
 

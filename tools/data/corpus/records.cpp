@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
 #include "tools/common/number.hpp"
-#include "tools/common/utf8.hpp"
 #include "tools/data/corpus/corpus.hpp"
 #include "tools/data/corpus/files.hpp"
 #include "tools/data/tokenizers/casing.hpp"

@@ -1,6 +1,6 @@
 #include "tools/data/corpus/text_stream.hpp"
 
-#include "tools/common/utf8.hpp"
+#include "models/tokenizers/utf8.hpp"
 
 namespace glim {
 

@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "tools/data/tokenizers/tokenizer.hpp"
+#include "models/tokenizers/tokenizer.hpp"
 
 namespace glim {
 

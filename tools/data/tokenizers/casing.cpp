@@ -4,7 +4,7 @@
 #include <utf8proc.h>
 #include <vector>
 
-#include "tools/common/utf8.hpp"
+#include "models/tokenizers/utf8.hpp"
 
 namespace glim {
 namespace {

@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "models/tokenizers/by_vocabulary.hpp"
+#include "models/tokenizers/sentencepiece.hpp"
+#include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
-#include "tools/common/utf8.hpp"
-#include "tools/data/tokenizers/by_vocabulary.hpp"
-#include "tools/data/tokenizers/sentencepiece.hpp"
 #include "tools/data/tokenizers/vocabulary_file.hpp"
 
 namespace glim {

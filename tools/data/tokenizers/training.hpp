@@ -7,7 +7,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "tools/data/tokenizers/tokenizer.hpp"
+#include "models/tokenizers/tokenizer.hpp"
 
 namespace glim {
 

@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 #include <unordered_map>
 
+#include "models/tokenizers/by_vocabulary.hpp"
+#include "models/tokenizers/sentencepiece.hpp"
 #include "tensor/error.hpp"
 #include "tools/data/corpus/corpus.hpp"
 #include "tools/data/corpus/files.hpp"
-#include "tools/data/tokenizers/by_vocabulary.hpp"
-#include "tools/data/tokenizers/sentencepiece.hpp"
 
 namespace glim {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "autograd/op_form.hpp"
+#include "models/tokenizers/vocabulary.hpp"
 #include "tensor/error.hpp"
-#include "tools/data/tokenizers/vocabulary.hpp"
 #include "tools/inspect/roles.hpp"
 
 namespace glim {

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "models/tokenizers/by_vocabulary.hpp"
 #include "tensor/clock.hpp"
 #include "tools/common/folder.hpp"
 #include "tools/common/output.hpp"
 #include "tools/common/processor_time.hpp"
 #include "tools/data/bleu/bleu.hpp"
-#include "tools/data/tokenizers/by_vocabulary.hpp"
 #include "tools/inspect/compare/dependency_path.hpp"
 #include "tools/train/distil.hpp"
 #include "tools/train/learners/kinds.hpp"

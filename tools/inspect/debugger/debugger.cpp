@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
 #include "tools/common/nearest.hpp"
-#include "tools/common/utf8.hpp"
 #include "tools/inspect/debugger/show.hpp"
 #include "tools/inspect/node_names.hpp"
 

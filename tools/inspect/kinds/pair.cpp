@@ -1,9 +1,9 @@
 // A sentence and its translation.
 #include <algorithm>
 
+#include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
 #include "tensor/random.hpp"
-#include "tools/common/utf8.hpp"
 #include "tools/inspect/example.hpp"
 #include "tools/train/learners/translation.hpp"
 #include "tools/train/presets.hpp"

@@ -8,11 +8,11 @@
 
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
+#include "tensor/io/stored_json.hpp"
 #include "tools/common/nearest.hpp"
 #include "tools/common/range.hpp"
 #include "tools/common/toml.hpp"
 #include "tools/data/corpus/files.hpp"
-#include "tools/data/corpus/stored_json.hpp"
 
 namespace glim {
 namespace {

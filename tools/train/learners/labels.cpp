@@ -4,13 +4,13 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
+#include "tensor/io/stored_json.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tools/common/number.hpp"
-#include "tools/common/utf8.hpp"
 #include "tools/data/corpus/records.hpp"
-#include "tools/data/corpus/stored_json.hpp"
 
 namespace glim {
 

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include "models/decoding/sampling.hpp"
+#include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
-#include "tools/common/utf8.hpp"
 #include "tools/data/corpus/corpus.hpp"
 #include "tools/data/corpus/split.hpp"
 #include "tools/data/corpus/text_stream.hpp"

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "models/gpt/gpt.hpp"
-#include "tools/data/tokenizers/tokenizer.hpp"
+#include "models/tokenizers/tokenizer.hpp"
 #include "tools/train/checkpoint.hpp"
 #include "tools/train/learner.hpp"
 

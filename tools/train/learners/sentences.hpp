@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "models/tokenizers/tokenizer.hpp"
 #include "tensor/tensor.hpp"
 #include "tools/data/corpus/batches.hpp"
-#include "tools/data/tokenizers/tokenizer.hpp"
 #include "tools/train/fingerprint.hpp"
 #include "tools/train/learner.hpp"
 #include "tools/train/options.hpp"

@@ -17,7 +17,7 @@
 #include "models/conv/conv_seq2seq.hpp"
 #include "models/gpt/gpt.hpp"
 #include "tensor/interrupt.hpp"
-#include "tools/data/corpus/stored_json.hpp"
+#include "tensor/io/stored_json.hpp"
 #include "tools/train/checkpoint.hpp"
 #include "tools/train/option_names.hpp"
 

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
 #include "tests/catch.hpp"
 #include "tests/tools/temporary_file.hpp"
-#include "tools/common/utf8.hpp"
 #include "tools/data/tokenizers/casing.hpp"
 
 namespace test_bleu {

@@ -6,10 +6,10 @@
 #include <unistd.h>
 #include <vector>
 
+#include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
 #include "tests/catch.hpp"
 #include "tests/tools/temporary_file.hpp"
-#include "tools/common/utf8.hpp"
 #include "tools/data/corpus/random.hpp"
 #include "tools/data/tokenizers/training.hpp"
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "models/tokenizers/by_vocabulary.hpp"
+#include "models/tokenizers/utf8.hpp"
 #include "tests/catch.hpp"
-#include "tools/common/utf8.hpp"
-#include "tools/data/tokenizers/by_vocabulary.hpp"
 #include "tools/data/tokenizers/training.hpp"
 
 namespace test_names {

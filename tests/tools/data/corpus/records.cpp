@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
+#include "models/tokenizers/sentencepiece.hpp"
 #include "tensor/error.hpp"
 #include "tests/catch.hpp"
 #include "tests/tools/temporary_file.hpp"
 #include "tools/data/corpus/corpus.hpp"
 #include "tools/data/corpus/split.hpp"
-#include "tools/data/tokenizers/sentencepiece.hpp"
 #include "tools/data/tokenizers/training.hpp"
 #include "tools/data/tokenizers/vocabulary_file.hpp"
 

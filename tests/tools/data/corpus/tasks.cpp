@@ -4,8 +4,8 @@
 #include <set>
 #include <string>
 
+#include "models/tokenizers/utf8.hpp"
 #include "tests/catch.hpp"
-#include "tools/common/utf8.hpp"
 
 namespace test_tasks {
 

@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
+#include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
 #include "tests/catch.hpp"
-#include "tools/common/utf8.hpp"
 #include "tools/data/tokenizers/training.hpp"
 
 namespace test_text_stream {

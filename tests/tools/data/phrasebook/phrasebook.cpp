@@ -8,11 +8,11 @@
 #include <string_view>
 #include <vector>
 
+#include "models/tokenizers/tokenizer.hpp"
+#include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
 #include "tests/catch.hpp"
-#include "tools/common/utf8.hpp"
 #include "tools/data/phrasebook/grammar.hpp"
-#include "tools/data/tokenizers/tokenizer.hpp"
 
 namespace test_phrasebook {
 

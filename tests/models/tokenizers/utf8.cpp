@@ -1,4 +1,4 @@
-#include "tools/common/utf8.hpp"
+#include "models/tokenizers/utf8.hpp"
 
 #include <string>
 

@@ -1,11 +1,11 @@
-#include "tools/data/tokenizers/vocabulary.hpp"
+#include "models/tokenizers/vocabulary.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
 #include <utility>
 
+#include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
-#include "tools/common/utf8.hpp"
 
 namespace glim {
 

@@ -1,4 +1,4 @@
-#include "tools/data/corpus/base64.hpp"
+#include "models/tokenizers/base64.hpp"
 
 #include <cstdint>
 

@@ -1,12 +1,11 @@
-#include "tools/data/corpus/stored_json.hpp"
-
-#include "tools/common/range.hpp"
+#include "tensor/io/stored_json.hpp"
 
 namespace glim {
 namespace {
 
-constexpr int kMostNested = 32;
-constexpr std::size_t kMostShown = 60;  // of a value in a message
+constexpr int kDeepest = 32;
+constexpr std::int64_t kMostCount = std::int64_t{1} << 53;  // a double may not be a larger number
+constexpr std::size_t kMostShown = 60;                      // of a value in a message
 
 std::string shown(const nlohmann::json& value) {
   std::string text = value.dump(-1, ' ', true);
@@ -19,9 +18,8 @@ std::string shown(const nlohmann::json& value) {
 nlohmann::json parse_json(std::string_view text, bool allow_exceptions) {
   using Event = nlohmann::json::parse_event_t;
   auto shallow = [](int outer, Event event, const nlohmann::json&) {
-    if ((event == Event::object_start || event == Event::array_start) && outer >= kMostNested)
-      throw ValueError("",
-                       "it is nested more than " + std::to_string(kMostNested) + " levels deep");
+    if ((event == Event::object_start || event == Event::array_start) && outer >= kDeepest)
+      throw ValueError("", "it is nested more than " + std::to_string(kDeepest) + " levels deep");
     return true;
   };
   try {
@@ -48,7 +46,7 @@ void require_types(const nlohmann::json& json, const nlohmann::json& like) {
     };
     if (example.is_number_integer()) {
       require(at->is_number_integer(), "must be a whole number");
-      bool count = *at >= 0 && *at <= static_cast<std::int64_t>(kMostCount);
+      bool count = *at >= 0 && *at <= kMostCount;
       require(count, "must be a whole number from 0 to 2^53");
     } else if (example.is_number()) {
       require(at->is_number(), "must be a number");

@@ -1,12 +1,12 @@
-#include "tools/data/tokenizers/tokenizer.hpp"
+#include "models/tokenizers/tokenizer.hpp"
 
 #include <string>
 #include <vector>
 
+#include "models/tokenizers/base64.hpp"
 #include "tensor/error.hpp"
 #include "tests/catch.hpp"
 #include "tests/tools/temporary_file.hpp"
-#include "tools/data/corpus/base64.hpp"
 #include "tools/data/corpus/random.hpp"
 #include "tools/data/tokenizers/training.hpp"
 

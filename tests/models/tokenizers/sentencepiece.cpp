@@ -1,4 +1,4 @@
-#include "tools/data/tokenizers/sentencepiece.hpp"
+#include "models/tokenizers/sentencepiece.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -6,13 +6,13 @@
 #include <unistd.h>
 #include <vector>
 
+#include "models/tokenizers/base64.hpp"
+#include "models/tokenizers/sentencepiece_model.hpp"
 #include "tensor/error.hpp"
 #include "tests/catch.hpp"
 #include "tests/sanitized.hpp"
 #include "tests/tools/temporary_file.hpp"
-#include "tools/data/corpus/base64.hpp"
 #include "tools/data/corpus/random.hpp"
-#include "tools/data/tokenizers/sentencepiece_model.hpp"
 #include "tools/data/tokenizers/training.hpp"
 
 namespace test_sentencepiece {

@@ -1,4 +1,4 @@
-#include "tools/data/tokenizers/byte_bpe.hpp"
+#include "models/tokenizers/byte_bpe.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,8 +7,8 @@
 #include <queue>
 #include <utf8proc.h>
 
+#include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
-#include "tools/common/utf8.hpp"
 
 namespace glim {
 

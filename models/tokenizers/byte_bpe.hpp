@@ -13,7 +13,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <unordered_map>
 
-#include "tools/data/tokenizers/tokenizer.hpp"
+#include "models/tokenizers/tokenizer.hpp"
 
 namespace glim {
 

@@ -1,16 +1,16 @@
-#include "tools/data/tokenizers/tokenizer.hpp"
+#include "models/tokenizers/tokenizer.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 
+#include "models/tokenizers/by_vocabulary.hpp"
+#include "models/tokenizers/byte_bpe.hpp"
+#include "models/tokenizers/sentencepiece.hpp"
+#include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
-#include "tools/common/utf8.hpp"
-#include "tools/data/corpus/stored_json.hpp"
-#include "tools/data/tokenizers/by_vocabulary.hpp"
-#include "tools/data/tokenizers/byte_bpe.hpp"
-#include "tools/data/tokenizers/sentencepiece.hpp"
+#include "tensor/io/stored_json.hpp"
 
 namespace glim {
 

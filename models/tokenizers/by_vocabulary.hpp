@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/data/tokenizers/tokenizer.hpp"
+#include "models/tokenizers/tokenizer.hpp"
 
 namespace glim {
 

@@ -1,14 +1,14 @@
-#include "tools/data/tokenizers/sentencepiece.hpp"
+#include "models/tokenizers/sentencepiece.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <sentencepiece_processor.h>
 #include <utility>
 
+#include "models/tokenizers/base64.hpp"
+#include "models/tokenizers/sentencepiece_model.hpp"
+#include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
-#include "tools/common/utf8.hpp"
-#include "tools/data/corpus/base64.hpp"
-#include "tools/data/tokenizers/sentencepiece_model.hpp"
 
 namespace glim {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/data/tokenizers/vocabulary.hpp"
+#include "models/tokenizers/vocabulary.hpp"
 
 #include <string>
 #include <vector>

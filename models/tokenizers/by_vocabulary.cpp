@@ -1,10 +1,10 @@
-#include "tools/data/tokenizers/by_vocabulary.hpp"
+#include "models/tokenizers/by_vocabulary.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
-#include "tools/common/utf8.hpp"
 
 namespace glim {
 namespace {

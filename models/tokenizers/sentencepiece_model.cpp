@@ -1,4 +1,4 @@
-#include "tools/data/tokenizers/sentencepiece_model.hpp"
+#include "models/tokenizers/sentencepiece_model.hpp"
 
 #include <bit>
 #include <cmath>
@@ -7,9 +7,9 @@
 #include <unordered_set>
 #include <vector>
 
+#include "models/tokenizers/utf8.hpp"
+#include "models/tokenizers/vocabulary.hpp"
 #include "tensor/error.hpp"
-#include "tools/common/utf8.hpp"
-#include "tools/data/tokenizers/vocabulary.hpp"
 
 namespace glim {
 namespace {

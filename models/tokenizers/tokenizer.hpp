@@ -20,7 +20,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tools/data/tokenizers/vocabulary.hpp"
+#include "models/tokenizers/vocabulary.hpp"
 
 namespace glim {
 
