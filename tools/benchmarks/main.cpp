@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
   auto measured = [&](const char* verb, const char* help, std::function<void(Recompute)> run) {
     command(verb, help, [&, run] {
       UseForm use(explicit_ops ? OpForm::Explicit : OpForm::Fused);
-      run(kNames<Recompute>.parse("recompute", recompute));
+      run(parse_choice<Recompute>("recompute", recompute));
     });
     Command& c = commands.back();
     c.argument("name", &name, "what to measure");

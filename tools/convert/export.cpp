@@ -1,14 +1,14 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "models/pipeline/described.hpp"
+#include "models/pipeline/text_generator.hpp"
+#include "models/pipeline/translator.hpp"
 #include "tensor/error.hpp"
 #include "tensor/io/safetensors.hpp"
 #include "tensor/ops/index.hpp"
 #include "tools/convert/convert.hpp"
 #include "tools/convert/formats.hpp"
-#include "tools/train/learners/language.hpp"
-#include "tools/train/learners/sizes.hpp"
-#include "tools/train/learners/translation.hpp"
 
 namespace glim {
 namespace {
@@ -16,10 +16,10 @@ namespace {
 using Metadata = std::map<std::string, std::string>;
 
 // The arguments of torch.nn.Transformer.
-Metadata torch_metadata(const LoadedSequenceModel& m, const std::string& file) {
-  const TransformerConfig& c = dynamic_cast<const Transformer&>(*m.model).config();
+Metadata torch_metadata(const Checkpoint& checkpoint, const SequenceModel& model) {
+  const TransformerConfig& c = dynamic_cast<const Transformer&>(model).config();
   auto refuse = [&](const std::string& problem) {
-    throw FileError(file, problem + ", which torch.nn.Transformer cannot");
+    throw FileError(checkpoint.file, problem + ", which torch.nn.Transformer cannot");
   };
   if (c.copy) refuse("copies words of the source (--copy)");
   if (is_relative(c.positions))
@@ -34,17 +34,17 @@ Metadata torch_metadata(const LoadedSequenceModel& m, const std::string& file) {
                                    {"activation", name_of(c.activation)},
                                    {"layer_norm_eps", c.norm_eps},
                                    {"norm_first", c.norm == NormPlacement::Pre}};
-  Metadata metadata = m.checkpoint.description;  // model and tokenizers
+  Metadata metadata = checkpoint.description;  // model and tokenizers
   metadata["config"] = config.dump();
-  metadata["label_smoothing"] = fmt::format("{}", m.checkpoint.options.label_smoothing);
+  metadata["label_smoothing"] = fmt::format("{}", checkpoint.options.label_smoothing);
   return metadata;
 }
 
 // The arguments of nanoGPT's GPTConfig.
-Metadata nanogpt_metadata(const LoadedLanguageModel& m, const std::string& file) {
-  const GptConfig& c = m.model->config();
+Metadata nanogpt_metadata(const Checkpoint& checkpoint, const TextGenerator& m) {
+  const GptConfig& c = m.model()->config();
   auto refuse = [&](const std::string& problem) {
-    throw FileError(file, problem + ", which nanoGPT cannot have");
+    throw FileError(checkpoint.file, problem + ", which nanoGPT cannot have");
   };
   if (c.d_ff != 4 * c.d_model) refuse("has --d-ff other than 4 times --d-model");
   if (c.activation != Activation::Gelu)
@@ -55,8 +55,8 @@ Metadata nanogpt_metadata(const LoadedLanguageModel& m, const std::string& file)
       {"block_size", c.context}, {"bias", c.bias},    {"vocab_size", c.vocab - c.never_predicted},
       {"dropout", c.dropout}};
   return {{"config", config.dump()},
-          {"tokenizer", m.tokenizer->serialize()},
-          {"label_smoothing", fmt::format("{}", m.checkpoint.options.label_smoothing)}};
+          {"tokenizer", m.tokenizer()->serialize()},
+          {"label_smoothing", fmt::format("{}", checkpoint.options.label_smoothing)}};
 }
 
 // The rows of tokens that the imported model did not have are left out again.
@@ -78,8 +78,8 @@ StateDict under_their_names(const StateDict& weights, const Format& format, cons
 
 void export_model(const std::string& to, const std::string& model, const std::string& out) {
   const Format& format = format_named(to, "to");
-  std::string file = model_file(model);
-  std::string kind = load_checkpoint(file).kind;
+  const Checkpoint checkpoint = load_checkpoint(model);
+  const std::string &file = checkpoint.file, &kind = checkpoint.kind;
   if (kind != format.kind) {
     std::string other = kind == "gpt"           ? "; use --to nanogpt"
                         : kind == "transformer" ? "; use --to torch"
@@ -89,16 +89,15 @@ void export_model(const std::string& to, const std::string& model, const std::st
                           format.kind, other));
   }
   if (kind == "gpt") {
-    LoadedLanguageModel m = load_language_model(file);
-    Metadata metadata = nanogpt_metadata(m, file);
-    write_safetensors(
-        out,
-        under_their_names(m.model->state_dict(), format, file, m.model->config().never_predicted),
-        metadata);
+    const TextGenerator m(checkpoint);
+    write_safetensors(out,
+                      under_their_names(m.model()->state_dict(), format, file,
+                                        m.model()->config().never_predicted),
+                      nanogpt_metadata(checkpoint, m));
   } else {
-    LoadedSequenceModel m = load_sequence_model(file);
-    Metadata metadata = torch_metadata(m, file);
-    write_safetensors(out, under_their_names(m.model->state_dict(), format, file, 0), metadata);
+    const Translator m(checkpoint);
+    const Metadata metadata = torch_metadata(checkpoint, *m.model());
+    write_safetensors(out, under_their_names(m.model()->state_dict(), format, file, 0), metadata);
   }
 }
 

@@ -264,7 +264,7 @@ TransformerConfig Importer::transformer_sizes() {
   auto first = settings_.flag("norm_first");
   if (o_.norm.empty() && !first) assumed("--norm post, torch's default (pre: norm_first=True)");
   std::string norm = !o_.norm.empty() ? o_.norm : first.value_or(false) ? "pre" : "post";
-  t.norm = kNames<NormPlacement>.parse("norm", norm);
+  t.norm = parse_choice<NormPlacement>("norm", norm);
   t.final_norm = t.norm == NormPlacement::Post && w_.find("encoder.norm.weight");
   auto activation = settings_.text("activation");
   if (o_.activation.empty() && !activation) assumed("--activation relu, torch's default");
@@ -282,7 +282,7 @@ TransformerConfig Importer::transformer_sizes() {
 void Importer::transformer() {
   Checkpoint& c = found_.checkpoint;
   TransformerConfig t = transformer_sizes();
-  require_weights([&] { return sequence_kind(c.kind)->rebuild(to_json(t), w_.ours, w_.file); });
+  require_weights([&] { return described_model<Transformer>(w_.ours, w_.file, t); });
   TokenizerPtr source = tokenizer("source_tokenizer"), target = tokenizer("target_tokenizer");
   if (marian()) {
     const auto pieces = marian_pieces(folder(), t.src_vocab);

@@ -2,13 +2,12 @@
 //
 //   translate MODEL SENTENCE...      writes weights.safetensors into the folder it is run in
 //
-// First with the program's translator, sentences in and sentences out. Then with the library alone: the
-// weights saved and loaded in a line each, ids in and ids out.
+// First sentences in and sentences out. Then with the layers alone: the weights saved and loaded in a line each,
+// ids in and ids out.
 #include <iostream>
 
+#include "models/pipeline/translator.hpp"
 #include "models/transformer/transformer.hpp"
-#include "tools/train/learners/translation.hpp"
-#include "tools/train/translator.hpp"
 using namespace glim;
 
 int main(int argc, char** argv) try {
@@ -16,26 +15,25 @@ int main(int argc, char** argv) try {
     throw ValueError("translate", "give a model and sentences: translate MODEL SENTENCE...");
   std::vector<std::string> sentences(argv + 2, argv + argc);
 
-  LoadedSequenceModel loaded = load_sequence_model(argv[1]);
-  Translator translator(*loaded.model, loaded.tokenizers);
+  const Translator translator(argv[1]);
   auto translations = translator.translate(sentences, {.beam = 4});
   for (std::size_t i = 0; i < sentences.size(); ++i)
     std::cout << sentences[i] << " -> " << translations[i][0].text << "\n";
 
-  auto* trained = dynamic_cast<Transformer*>(loaded.model.get());
+  auto* trained = dynamic_cast<Transformer*>(translator.model().get());
   if (!trained) throw ValueError("translate", "the model is no Transformer");
   save(*trained, "weights.safetensors");
   Transformer model(trained->config());
   load(model, "weights.safetensors");
   model.eval();
 
-  const Tokenizer &source = *loaded.tokenizers.source, &target = *loaded.tokenizers.target;
-  auto ids = source.encode(sentences[0]);
+  const auto& [source, target] = translator.tokenizers();
+  auto ids = source->encode(sentences[0]);
   ids.push_back(kEos);  // as in training
   auto length = static_cast<Index>(ids.size());
   auto decoder = model.decoder_for(SourceBatch(from_vector(ids, {1, length})));
   auto found = search(*decoder, {2 * length + 10}, {.beam = 4, .length_penalty = 1});
-  std::cout << "with the library alone: " << target.decode(found[0][0].tokens) << "\n";
+  std::cout << "with the layers alone: " << target->decode(found[0][0].tokens) << "\n";
 } catch (const std::exception& e) {
   std::cerr << "translate: " << e.what() << "\n";
   return 1;

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "autograd/op_form.hpp"
+#include "models/pipeline/described.hpp"
 #include "models/tokenizers/by_vocabulary.hpp"
 #include "tensor/error.hpp"
 #include "tensor/ops/reduce.hpp"
@@ -47,7 +48,7 @@ std::string inspected_kinds() {
 }
 
 std::unique_ptr<Example> make_example(const ExampleOptions& o) {
-  const std::string kind = o.init ? o.fresh.kind : load_checkpoint(model_file(o.model)).kind;
+  const std::string kind = o.init ? o.fresh.kind : read_model(o.model).kind;
   const ExampleKind& of_kind = kind_of_example(kind);
   auto refuse = [&](const char* option, bool given) {
     if (!given || std::ranges::find(of_kind.takes, option) != of_kind.takes.end()) return;

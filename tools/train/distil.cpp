@@ -10,7 +10,6 @@
 #include "tools/common/output.hpp"
 #include "tools/train/dataset.hpp"
 #include "tools/train/learners/translation.hpp"
-#include "tools/train/translator.hpp"
 
 namespace glim {
 std::string distilled_file(const TrainOptions& o) {
@@ -18,8 +17,7 @@ std::string distilled_file(const TrainOptions& o) {
 }
 
 void distil(const TrainOptions& o, const Processes& processes) {
-  LoadedSequenceModel teacher = load_sequence_model(o.teacher);
-  Translator translator(*teacher.model, teacher.tokenizers);
+  const Translator translator(o.teacher);
   TranslateOptions t;
   t.beam = static_cast<int>(o.teacher_beam);
   t.truncate = true;

@@ -21,7 +21,7 @@ namespace glim {
 // OUT/distilled.txt.
 std::string distilled_file(const TrainOptions& options);
 // Writes it. The processes share the sentences, and each writes the file: it may have a disk of its own. FileError and
-// ValueError as load_sequence_model and the translator say.
+// ValueError as the translator says.
 void distil(const TrainOptions& options, const Processes& processes = {});
 
 // Puts its lines in place of the targets of `train` and returns a line about it. FileError unless there is one for each

@@ -9,20 +9,19 @@
 
 namespace glim {
 
-std::unique_ptr<Start> starting_model(TrainOptions& o,
-                                      const std::function<bool(const char*)>& given) {
+std::unique_ptr<Checkpoint> starting_model(TrainOptions& o,
+                                           const std::function<bool(const char*)>& given) {
   if (o.init_from.empty()) return nullptr;
-  auto start = std::make_unique<Start>();
-  start->file = model_file(o.init_from);
-  start->checkpoint = load_checkpoint(start->file);
-  Checkpoint& c = start->checkpoint;
+  auto start = std::make_unique<Checkpoint>();
+  *start = load_checkpoint(o.init_from);
+  Checkpoint& c = *start;
   if (!given("kind")) o.kind = c.kind;
   if (o.kind == "classifier" && c.kind == "bert") return nullptr;
   if (o.kind != c.kind)
-    throw FileError(start->file,
+    throw FileError(c.file,
                     fmt::format("holds a model of kind '{}'; --init-from needs one of kind '{}'{}",
                                 c.kind, o.kind, o.kind == "classifier" ? " or 'bert'" : ""));
-  auto model = parse_json(c.described("model", start->file), false);
+  auto model = parse_json(c.described("model"), false);
   for (const TrainOption& t : train_options()) {
     if (t.from_start == FromStart::Free) continue;
     const bool limit = t.from_start == FromStart::AtMost, free = t.from_start == FromStart::Default;

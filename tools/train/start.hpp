@@ -9,15 +9,10 @@
 
 namespace glim {
 
-struct Start {
-  Checkpoint checkpoint;
-  std::string file;
-};
-
 // The model that the options name, and its kind and sizes into `options`, so far as `given` says that they are
 // not given. Null without --init-from, and for a classifier that begins with a bert, whose encoder it takes
 // itself. FileError for a model of another kind, ValueError for an option that contradicts the model.
-std::unique_ptr<Start> starting_model(TrainOptions& options,
-                                      const std::function<bool(const char*)>& given);
+std::unique_ptr<Checkpoint> starting_model(TrainOptions& options,
+                                           const std::function<bool(const char*)>& given);
 
 }  // namespace glim

@@ -1,19 +1,20 @@
 // Translations of sentences that a trained model has never seen, and its attention.
 #include <algorithm>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include "tools/common/picture.hpp"
 #include "tools/common/terminal.hpp"
 #include "tools/data/bleu/bleu.hpp"
 #include "tools/train/learners/translation.hpp"
-#include "tools/train/translator.hpp"
+#include "tools/train/shared_work.hpp"
 
 namespace glim {
 namespace {
 
 // Rows: target tokens; columns: source tokens, mean of the last decoder layer's heads.
-std::string attention_picture(Translator& translator, const ParallelCorpus& test) {
+std::string attention_picture(const Translator& translator, const ParallelCorpus& test) {
   const std::string* sentence = &test.pairs.front().source;
   for (const SentencePair& p : test.pairs)  // long enough to show something, short enough to fit
     if (p.source.size() <= 40 && p.source.size() > sentence->size()) sentence = &p.source;
@@ -28,13 +29,31 @@ std::string attention_picture(Translator& translator, const ParallelCorpus& test
 }
 
 // The best translations by this process, of sources that are cut where they are too long.
-std::vector<std::string> translated(SequenceModel& model, const TokenizerPair& tokenizers,
+std::vector<std::string> translated(const Translator& translator,
                                     const std::vector<std::string>& sources) {
-  Translator translator(model, tokenizers);
   return best_translations(translator, sources, {.truncate = true}, {});
 }
 
 }  // namespace
+
+std::vector<std::string> best_translations(const Translator& translator,
+                                           const std::vector<std::string>& sources,
+                                           TranslateOptions options, const Processes& processes) {
+  std::vector<std::string> all(sources.size());
+  options.part = processes.rank();
+  options.parts = processes.size();
+  const auto parts = shared_work(processes, processes.size(), [&](Index) {
+    nlohmann::json found = nlohmann::json::array();
+    const auto lists = translator.translate(sources, options);
+    for (std::size_t i = 0; i < lists.size(); ++i)
+      if (!lists[i].empty()) found.push_back({i, lists[i][0].text});
+    return found;
+  });
+  for (const nlohmann::json& part : parts)
+    for (const nlohmann::json& one : part)
+      all[one[0].get<std::size_t>()] = one[1].get<std::string>();
+  return all;
+}
 
 std::optional<Trial> TranslationLearner::trial() {
   constexpr std::size_t kMost = 500, kShown = 3;
@@ -43,7 +62,7 @@ std::optional<Trial> TranslationLearner::trial() {
   sources.resize(std::min(sources.size(), kMost));
   bool training = model_->training();
   model_->eval();
-  const auto found = translated(*model_, data_.tokenizers, sources);
+  const auto found = translated({model_, data_.tokenizers}, sources);
   if (training) model_->train();
   Trial trial;
   trial.exact =
@@ -74,7 +93,7 @@ std::vector<std::string> TranslationLearner::outputs() {
     if (sources.size() < kMost) sources.emplace(p.target, p.source);
   std::vector<std::string> different;
   for (const auto& [reference, source] : sources) different.push_back(source);
-  return translated(*model_, data_.tokenizers, different);
+  return translated({model_, data_.tokenizers}, different);
 }
 
 std::string TranslationLearner::demonstrate(const std::string& folder) {
@@ -83,8 +102,8 @@ std::string TranslationLearner::demonstrate(const std::string& folder) {
   ParallelCorpus test = own ? data_.valid : data_.test;
   if (own) test.pairs.resize(std::min(test.pairs.size(), kMost));
   if (test.pairs.empty() || options_.task == "random") return "";
-  LoadedSequenceModel best = load_sequence_model(folder);
-  const auto found = translated(*best.model, data_.tokenizers, test.source_sentences());
+  const Translator best(folder);
+  const auto found = translated(best, test.source_sentences());
   const auto references = test.target_sentences();
   std::string text = "\nheld-out sentences, never seen in training:\n";
   std::size_t step = std::max<std::size_t>(1, found.size() / (own ? 4 : 8));
@@ -100,8 +119,7 @@ std::string TranslationLearner::demonstrate(const std::string& folder) {
   const std::size_t exact = count_same(found, references);
   text += fmt::format("exact match: {} of {} = {:.2f} %\n", exact, found.size(),
                       100.0 * static_cast<double>(exact) / static_cast<double>(found.size()));
-  Translator translator(*best.model, data_.tokenizers);
-  return text + attention_picture(translator, test);
+  return text + attention_picture(best, test);
 }
 
 }  // namespace glim

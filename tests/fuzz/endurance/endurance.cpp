@@ -13,14 +13,13 @@
 #include <unistd.h>
 
 #include "autograd/op_form.hpp"
+#include "models/pipeline/translator.hpp"
 #include "tensor/clock.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tests/small_transformer.hpp"
 #include "tools/inspect/debugger/debugger.hpp"
 #include "tools/train/learners/kinds.hpp"
-#include "tools/train/learners/translation.hpp"
 #include "tools/train/trainer.hpp"
-#include "tools/train/translator.hpp"
 
 namespace glim {
 namespace {
@@ -80,9 +79,8 @@ void train_and_translate(const Folder& folder) {
     Trainer trainer(o, *learner, std::move(from));
     trainer.run(nobody, go_on);
   }
-  LoadedSequenceModel loaded = load_sequence_model(o.out);
-  Translator translator(*loaded.model, loaded.tokenizers);
-  translator.translate({"3 4 5", "", "6 7 3 4"}, {.beam = 4, .n_best = 2, .alignments = true});
+  Translator(o.out).translate({"3 4 5", "", "6 7 3 4"},
+                              {.beam = 4, .n_best = 2, .alignments = true});
 }
 
 void debug() {

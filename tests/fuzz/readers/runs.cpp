@@ -1,17 +1,17 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "models/pipeline/classifier.hpp"
+#include "models/pipeline/sizes.hpp"
+#include "models/pipeline/text_generator.hpp"
+#include "models/pipeline/translator.hpp"
 #include "tensor/error.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tests/fuzz/readers/readers.hpp"
 #include "tools/convert/settings.hpp"
 #include "tools/inspect/report/training_run.hpp"
-#include "tools/train/learners/classification.hpp"
-#include "tools/train/learners/images.hpp"
+#include "tools/train/learners/bert.hpp"
 #include "tools/train/learners/labels.hpp"
-#include "tools/train/learners/language.hpp"
-#include "tools/train/learners/sizes.hpp"
-#include "tools/train/learners/translation.hpp"
 
 namespace glim::fuzz {
 namespace {
@@ -82,17 +82,17 @@ void read_checkpoint_bytes(std::string_view bytes) {
 
 void read_model_bytes(std::string_view bytes) {
   const std::string& path = memory_file(bytes);
-  const std::string kind = load_checkpoint(path).kind;
+  const std::string kind = read_model(path).kind;
   if (kind == "gpt")
-    load_language_model(path);
+    TextGenerator{path};
   else if (kind == "bert")
     load_bert(path);
   else if (kind == "classifier")
-    load_classifier(path);
+    Classifier{path};
   else if (kind == "vit")
-    load_vit(path);
+    ImageClassifier{path};
   else
-    load_sequence_model(path);
+    Translator{path};
 }
 
 // A run's folder: its recording, and behind a zero byte its metrics.

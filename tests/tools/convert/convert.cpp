@@ -4,14 +4,14 @@
 
 #include <filesystem>
 
+#include "models/pipeline/text_generator.hpp"
+#include "models/pipeline/translator.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/index.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tests/reference.hpp"
 #include "tests/tools/temporary_file.hpp"
 #include "tools/convert/formats.hpp"
-#include "tools/train/learners/language.hpp"
-#include "tools/train/learners/translation.hpp"
 
 namespace test_convert {
 
@@ -35,8 +35,8 @@ ImportedModel imported(const std::string& from, const std::string& file) {
 // The logits of a translating model after each prefix of what the reference file has under this name.
 Tensor logits_of(const std::string& model, const std::string& name) {
   const Reference& ref = stored("convert");
-  LoadedSequenceModel m = load_sequence_model(model);
-  return m.model->teach(ref.get(name + ".src"), ref.get(name + ".tgt_in")).logits.value();
+  const Translator m(model);
+  return m.model()->teach(ref.get(name + ".src"), ref.get(name + ".tgt_in")).logits.value();
 }
 
 double far(const Tensor& logits, const Tensor& expected) {
@@ -86,12 +86,12 @@ TEST_CASE("import: nanoGPT and GPT-2 say what they say in torch", "[convert]") {
     TemporaryFile model, back;
     ImportedModel found = imported(name, stored_file(name));
     save_checkpoint(model.path(), found.checkpoint);
-    LoadedLanguageModel m = load_language_model(model.path());
+    const TextGenerator m(model.path());
     const Reference& ref = stored("convert");
     Tensor ids = ref.get(std::string(name) + ".ids"),
            expected = ref.get(std::string(name) + ".logits");
     // Four special tokens are before the 13 of the file, and are never said.
-    Tensor all = (*m.model)(add(ids, scalar(4.0, DType::Int64))).value().to(DType::Float64);
+    Tensor all = (*m.model())(add(ids, scalar(4.0, DType::Int64))).value().to(DType::Float64);
     REQUIRE(all.size(-1) == 17);
     Tensor log_probs = log_softmax(all, -1);
     CHECK(distance(narrow(log_probs, -1, 4, 13), log_softmax(expected, -1)) < 1e-5);
@@ -118,7 +118,7 @@ TEST_CASE("import: Marian says what it says in torch", "[convert]") {
   TemporaryFile model;
   ImportedModel found = imported("marian", stored_file("marian"));
   save_checkpoint(model.path(), found.checkpoint);
-  LoadedSequenceModel m = load_sequence_model(model.path());
+  const Translator m(model.path());
   const Reference& ref = stored("convert");
   // Ours: <pad> 12, <s> (12 again), </s> 0, <unk> 1, then 2 ... 11.
   auto ours = [](const Tensor& theirs, Index begin) {
@@ -126,7 +126,8 @@ TEST_CASE("import: Marian says what it says in torch", "[convert]") {
     for (Index& id : ids) id = id == 12 ? begin : id == 0 ? 2 : id == 1 ? 3 : id + 2;
     return from_vector(ids, theirs.shape());
   };
-  Tensor logits = m.model->teach(ours(ref.get("marian.src"), 0), ours(ref.get("marian.tgt_in"), 1))
+  Tensor logits = m.model()
+                      ->teach(ours(ref.get("marian.src"), 0), ours(ref.get("marian.tgt_in"), 1))
                       .logits.value()
                       .to(DType::Float64);
   REQUIRE(logits.shape() == Shape{2, 5, 14});
@@ -137,20 +138,20 @@ TEST_CASE("import: Marian says what it says in torch", "[convert]") {
     CHECK(distance(select(log_probs, -1, at), select(expected, -1, id)) < 1e-5);
   }
   CHECK(max(exp(select(log_probs, -1, 1))).item() == 0);
-  CHECK(m.tokenizers.source->encode("2 11") == std::vector<std::int64_t>{4, 13});
+  CHECK(m.tokenizers().source->encode("2 11") == std::vector<std::int64_t>{4, 13});
 }
 
 TEST_CASE("import: the tokens of a file that has no tokenizer are their numbers", "[convert]") {
   TemporaryFile model;
   save_checkpoint(model.path(), imported("gpt2", stored_file("gpt2")).checkpoint);
-  auto gpt = load_language_model(model.path()).tokenizer;
+  const TokenizerPtr gpt = TextGenerator(model.path()).tokenizer();
   CHECK(gpt->encode("0 12 5") == std::vector<std::int64_t>{4, 16, 9});
   save_checkpoint(model.path(), imported("torch", stored_file("torch_pre")).checkpoint);
-  auto pair = load_sequence_model(model.path()).tokenizers;
+  const TokenizerPair pair = Translator(model.path()).tokenizers();
   CHECK(pair.source->encode("4 12 13") == std::vector<std::int64_t>{4, 12, kUnk});
   CHECK(pair.target->decode(std::vector<std::int64_t>{1, 13, 4, 2}) == "13 4");
   save_checkpoint(model.path(), imported("nanogpt", stored_file("nanogpt")).checkpoint);
-  CHECK(load_language_model(model.path()).tokenizer->encode_text("a\nk") ==
+  CHECK(TextGenerator(model.path()).tokenizer()->encode_text("a\nk") ==
         std::vector<std::int64_t>{6, 4, 16});
 }
 

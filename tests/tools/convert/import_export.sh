@@ -14,7 +14,7 @@ report "what was taken is said" "$(grep -q '^gpt: 2 layers, 2 heads, width 8, co
 report "and where it is" "$(grep -q '^Model saved to gpt/best.safetensors$' log || cat log)"
 "$glim" generate --model gpt --prompt 'a b' --max-tokens 200 --seed 3 >out 2>err
 report "an imported gpt generates" "$(grep -q '^a b' out || cat out err)"
-refuse "what its vocabulary lacks" "'z' is not in the vocabulary of gpt" "$glim" generate --model gpt --prompt 'a z'
+refuse "what its vocabulary lacks" "'z' is not in the vocabulary of the model" "$glim" generate --model gpt --prompt 'a z'
 refuse "a folder that holds a model" 'gpt: holds a model already: --overwrite' \
   "$glim" import --from nanogpt "$files/nanogpt.safetensors" --out gpt
 quietly "$glim" import --from nanogpt "$files/nanogpt.safetensors" --out gpt --overwrite

@@ -2,6 +2,8 @@
 // (tests/reference/imported.py), and files that contradict each other are refused.
 #include <filesystem>
 
+#include "models/pipeline/text_generator.hpp"
+#include "models/pipeline/translator.hpp"
 #include "models/tokenizers/sentencepiece.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/index.hpp"
@@ -10,8 +12,6 @@
 #include "tests/tools/temporary_file.hpp"
 #include "tools/convert/convert.hpp"
 #include "tools/data/corpus/files.hpp"
-#include "tools/train/learners/language.hpp"
-#include "tools/train/learners/translation.hpp"
 
 namespace test_imported {
 
@@ -160,14 +160,14 @@ TEST_CASE("import: settings that change the function do", "[convert]") {
   for (std::size_t i = 0; i < reference_case()["gpt2"].size(); ++i) {
     INFO(reference_case()["gpt2"][i]);
     with("gpt2", reference_case()["gpt2"][i]);
-    LoadedLanguageModel m = load_language_model(model.path());
-    Tensor all = (*m.model)(add(inputs.get("gpt2.ids"), scalar(4.0, DType::Int64))).value();
+    const TextGenerator m(model.path());
+    Tensor all = (*m.model())(add(inputs.get("gpt2.ids"), scalar(4.0, DType::Int64))).value();
     CHECK(far(narrow(all, -1, 4, 13), ref.get("gpt2.settings." + std::to_string(i))) < 1e-5);
   }
   for (std::size_t i = 0; i < reference_case()["marian"].size(); ++i) {
     INFO(reference_case()["marian"][i]);
     with("marian", reference_case()["marian"][i]);
-    LoadedSequenceModel m = load_sequence_model(model.path());
+    const Translator m(model.path());
     const auto numbers = marian_numbers(13);
     auto ours = [&](const Tensor& theirs, Index pad) {
       std::vector<Index> ids = theirs.to_vector<Index>();
@@ -175,7 +175,7 @@ TEST_CASE("import: settings that change the function do", "[convert]") {
       return from_vector(ids, theirs.shape());
     };
     Tensor logits =
-        m.model
+        m.model()
             ->teach(ours(inputs.get("marian.src"), kPad), ours(inputs.get("marian.tgt_in"), kBos))
             .logits.value();
     CHECK(far(index_select(logits, -1, from_vector(numbers, {13})),

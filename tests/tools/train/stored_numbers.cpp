@@ -2,6 +2,9 @@
 // loaded and a training resumed, or one error names the file.
 #include <nlohmann/json.hpp>
 
+#include "models/pipeline/classifier.hpp"
+#include "models/pipeline/text_generator.hpp"
+#include "models/pipeline/translator.hpp"
 #include "tensor/error.hpp"
 #include "tensor/io/safetensors.hpp"
 #include "tensor/io/stored_json.hpp"
@@ -9,13 +12,8 @@
 #include "tests/sanitized.hpp"
 #include "tests/tools/temporary_file.hpp"
 #include "tools/train/learners/bert.hpp"
-#include "tools/train/learners/classification.hpp"
-#include "tools/train/learners/images.hpp"
 #include "tools/train/learners/kinds.hpp"
-#include "tools/train/learners/language.hpp"
-#include "tools/train/learners/translation.hpp"
 #include "tools/train/trainer.hpp"
-#include "tools/train/translator.hpp"
 
 namespace test_stored_numbers {
 
@@ -101,16 +99,15 @@ void resume(const std::string& folder) {
 
 void use(const std::string& kind, const std::string& file) {
   if (kind == "gpt") {
-    load_language_model(file);
+    TextGenerator{file};
   } else if (kind == "classifier") {
-    load_classifier(file);
+    Classifier{file};
   } else if (kind == "vit") {
-    load_vit(file);
+    ImageClassifier{file};
   } else if (kind != "bert") {
-    LoadedSequenceModel m = load_sequence_model(file);
     TranslateOptions options;
     options.max_length = 4;
-    Translator(*m.model, m.tokenizers).translate({"1 2 3"}, options);
+    Translator(file).translate({"1 2 3"}, options);
   }
 }
 

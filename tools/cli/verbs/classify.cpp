@@ -10,17 +10,16 @@
 
 #include "tensor/error.hpp"
 #include "tools/cli/verbs/verbs.hpp"
-#include "tools/train/checkpoint.hpp"
 
 namespace glim {
 namespace {
 
 void run_classify(const ClassifyArguments& a) {
-  const std::string file = model_file(a.model), kind = load_checkpoint(file).kind;
-  if (kind == "classifier") return classify_sentences(a);
-  if (kind == "vit") return classify_images(a);
-  throw FileError(file, "holds a model of kind '" + kind +
-                            "', which does not classify; use one of classifier, vit");
+  const ModelFile model = read_model(a.model);
+  if (model.kind == "classifier") return classify_sentences(a, model);
+  if (model.kind == "vit") return classify_images(a, model);
+  throw FileError(model.file, "holds a model of kind '" + model.kind +
+                                  "', which does not classify; use one of classifier, vit");
 }
 
 }  // namespace

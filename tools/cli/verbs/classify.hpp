@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/train/learners/labels.hpp"
+#include "models/pipeline/classifier.hpp"
 
 namespace glim {
 
@@ -20,10 +20,10 @@ struct ClassifyArguments {
 };
 
 // Sentences from standard input, or accuracy over sentence<TAB>label lines (kind `classifier`).
-void classify_sentences(const ClassifyArguments& a);
+void classify_sentences(const ClassifyArguments& a, const ModelFile& model);
 
 // PNG files or IDX images, or accuracy over labelled ones (kind `vit`).
-void classify_images(const ClassifyArguments& a);
+void classify_images(const ClassifyArguments& a, const ModelFile& model);
 
 // Prints what was found of one input: "1<TAB>0=0.0312 1=0.9688", and behind a further tab the name of a file;
 // with --json an object that begins with `input`, what it was (tools/cli/json.md).

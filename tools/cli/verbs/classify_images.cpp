@@ -20,39 +20,41 @@ namespace glim {
 namespace {
 
 // The class found for each image of the set.
-std::vector<Classified> classify_all(const LoadedVit& vit, const ImageSet& set) {
+std::vector<Classified> classify_all(const ImageClassifier& vit, const ImageSet& set) {
+  require_size(set, vit.model()->config());
   std::vector<Classified> all;
   for (Index i = 0; i < set.size(); i += 256) {
     std::vector<Index> rows(static_cast<std::size_t>(std::min<Index>(256, set.size() - i)));
     std::iota(rows.begin(), rows.end(), i);
-    for (Classified& c : classify(vit, set, rows)) all.push_back(std::move(c));
+    for (Classified& c : vit.classify(images_at(set, rows))) all.push_back(std::move(c));
   }
   return all;
 }
 
-void measure_labelled(const ClassifyArguments& a, const LoadedVit& vit, const ImageSet& set) {
-  const std::vector<Index> truth = label_numbers(set, vit.labels);
-  print_accuracy(a, vit.labels, truth, classify_all(vit, set));
+void measure_labelled(const ClassifyArguments& a, const ImageClassifier& vit, const ImageSet& set) {
+  const std::vector<Index> truth = label_numbers(set, vit.labels());
+  print_accuracy(a, vit.labels(), truth, classify_all(vit, set));
 }
 
 // False for a file that cannot be read.
-bool classify_file(const ClassifyArguments& a, const LoadedVit& vit, const std::string& file) {
+bool classify_file(const ClassifyArguments& a, const ImageClassifier& vit,
+                   const std::string& file) {
   auto find = [&] {
-    const VitConfig& c = vit.model->config();
+    const VitConfig& c = vit.model()->config();
     ImageSet one;
     one.name = file;
     one.channels = c.channels;
     one.height = c.height;
     one.width = c.width;
     append_png(one, file);
-    return classify(vit, one, {0})[0];
+    return vit.classify(images_at(one, {0}))[0];
   };
-  return classify_one(a, vit.labels, find, {{"file", file}}, file);
+  return classify_one(a, vit.labels(), find, {{"file", file}}, file);
 }
 
 }  // namespace
 
-void classify_images(const ClassifyArguments& a) {
+void classify_images(const ClassifyArguments& a, const ModelFile& model) {
   if (!a.labelled.empty() || !a.columns.empty() || a.truncate)
     throw ValueError(a.truncate           ? "--truncate"
                      : a.labelled.empty() ? "--columns"
@@ -63,14 +65,14 @@ void classify_images(const ClassifyArguments& a) {
     throw ValueError("classify", "takes only one of PNG files, --images and --image-folder");
   if (!a.labels.empty() && a.images.empty())
     throw ValueError("--labels", "needs the --images that it labels");
-  LoadedVit vit = load_vit(a.model);
-  const VitConfig& c = vit.model->config();
+  const ImageClassifier vit(model);
+  const VitConfig& c = vit.model()->config();
   if (!a.image_folder.empty()) {
     ImageSet like;
     like.channels = c.channels;
     like.height = c.height;
     like.width = c.width;
-    for (Index i = 0; i < vit.labels.size(); ++i) like.classes.push_back(vit.labels.name(i));
+    for (Index i = 0; i < vit.labels().size(); ++i) like.classes.push_back(vit.labels().name(i));
     return measure_labelled(a, vit, read_png_folders(a.image_folder, &like));
   }
   if (!a.images.empty()) {
@@ -78,7 +80,7 @@ void classify_images(const ClassifyArguments& a) {
     if (!a.labels.empty()) return measure_labelled(a, vit, set);
     const std::vector<Classified> found = classify_all(vit, set);
     for (std::size_t row = 0; row < found.size(); ++row)
-      print_result(a, vit.labels, found[row], {{"image", row}});
+      print_result(a, vit.labels(), found[row], {{"image", row}});
     return;
   }
   bool all = true;

@@ -10,30 +10,30 @@
 #include "tools/cli/verbs/classify.hpp"
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/data/corpus/corpus.hpp"
-#include "tools/train/learners/classification.hpp"
+#include "tools/train/learners/labels.hpp"
 
 namespace glim {
 namespace {
 
-void measure_labelled(const LoadedClassifier& classifier, const ClassifyArguments& a) {
+void measure_labelled(const Classifier& classifier, const ClassifyArguments& a) {
   ParallelCorpus data = read_labelled(a.labelled, a.columns);
-  std::vector<Index> truth = label_numbers(data, classifier.labels);
+  std::vector<Index> truth = label_numbers(data, classifier.labels());
   std::vector<Classified> found;
   for (std::size_t i = 0; i < truth.size(); ++i) {
     std::string name = data.source_name + ":" + std::to_string(data.line[i]);
-    found.push_back(classify(classifier, {data.pairs[i].source}, {name}, a.truncate)[0]);
+    found.push_back(classifier.classify({data.pairs[i].source}, a.truncate, {name})[0]);
   }
-  print_accuracy(a, classifier.labels, truth, found);
+  print_accuracy(a, classifier.labels(), truth, found);
 }
 
 }  // namespace
 
-void classify_sentences(const ClassifyArguments& a) {
+void classify_sentences(const ClassifyArguments& a, const ModelFile& model) {
   if (!(a.images.empty() && a.labels.empty() && a.image_folder.empty() && a.files.empty()))
     throw ValueError("classify", "images are for models of kind 'vit'; this one reads sentences");
   if (!a.columns.empty() && a.labelled.empty())
     throw ValueError("--columns", "names those of --labelled FILE");
-  LoadedClassifier classifier = load_classifier(a.model);
+  const Classifier classifier(model);
   if (!a.labelled.empty()) return measure_labelled(classifier, a);
   std::string line;
   bool all = true;
@@ -42,12 +42,10 @@ void classify_sentences(const ClassifyArguments& a) {
     std::string name = "standard input:" + std::to_string(number);
     auto find = [&]() -> std::optional<Classified> {
       require_length(name, line);
-      if (auto bad = first_invalid_utf8(line))
-        throw FileError(name, describe_invalid_utf8(line, *bad));
       if (split_spaces(line).empty()) return {};
-      return classify(classifier, {line}, {name}, a.truncate)[0];
+      return classifier.classify({line}, a.truncate, {name})[0];
     };
-    all = classify_one(a, classifier.labels, find, {{"line", number}}) && all;
+    all = classify_one(a, classifier.labels(), find, {{"line", number}}) && all;
   }
   if (!all) throw Exit(1);
 }

@@ -10,6 +10,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "models/pipeline/described.hpp"
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
 #include "tools/cli/verbs/verbs.hpp"
@@ -137,7 +138,7 @@ void run_compare(Command& command, CompareArguments& a) {
   parse_bleu_tokenizer(a.compare.tokenize);
   if (!a.models.empty()) {
     if (!a.kinds.empty()) throw ValueError("--models", "are trained already: leave out --kinds");
-    TrainOptions first = load_checkpoint(model_file(a.models[0])).options;
+    TrainOptions first = load_checkpoint(a.models[0]).options;
     ParallelCorpus test = test_corpus(a, first);
     const auto rows = shared_rows(a.models.size(), [&](std::size_t i, Comparison& row) {
       const std::string& path = a.models[i];

@@ -11,7 +11,6 @@
 #include "tools/common/counted.hpp"
 #include "tools/data/bleu/bleu.hpp"
 #include "tools/train/learners/translation.hpp"
-#include "tools/train/translator.hpp"
 
 namespace glim {
 namespace {
@@ -81,9 +80,9 @@ void run_evaluate(Command& command, EvaluateArguments& a) {
     throw ValueError("--pairs", "has both sides: leave out --source and --target");
   if (!a.columns.empty() && a.pairs.empty())
     throw ValueError("--columns", "names those of --pairs FILE");
-  LoadedSequenceModel loaded = load_sequence_model(a.model);
-  TrainOptions trained = loaded.checkpoint.options;
-  TokenizerPair tokenizers = loaded.tokenizers;
+  const Checkpoint checkpoint = load_checkpoint(a.model);
+  const TrainOptions& trained = checkpoint.options;
+  const Translator translator(checkpoint);
   ParallelCorpus test;
   if (!a.source.empty()) {
     test = read_parallel(a.source, a.reference, true);
@@ -100,7 +99,7 @@ void run_evaluate(Command& command, EvaluateArguments& a) {
     note(fmt::format("left out of the perplexity: {} with an empty side, the first in line {}",
                      counted(test.blank, "pair"), test.first_blank));
   auto references = test.target_sentences(), sources = test.source_sentences();
-  TranslationLearner learner(std::move(loaded), std::move(test), a.options.truncate);
+  TranslationLearner learner(trained, translator, std::move(test), a.options.truncate);
   if (const TokenizedCorpus& t = learner.data().valid_tokens; t.too_long > 0)
     note(
         fmt::format("left out of the perplexity: {} with a target beyond the model's maximum, the "
@@ -114,7 +113,6 @@ void run_evaluate(Command& command, EvaluateArguments& a) {
                     "(KL {:.4f}, smoothed CE {:.4f}; {} unknown)",
                     learner.data().valid_tokens.pairs.size(), m.tokens, m.nll, m.perplexity(), m.kl,
                     m.smoothed_ce, unknown));
-  Translator translator(learner.sequence_model(), tokenizers);
   const std::vector<std::string> hypotheses =
       best_translations(translator, sources, a.options, world);
   const std::size_t exact = count_same(hypotheses, references);

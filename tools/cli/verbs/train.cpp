@@ -41,8 +41,8 @@ struct TrainArguments {
   bool resume = false, overwrite = false;
   Index profile = 0;
   std::string progress = "auto";
-  std::unique_ptr<Start> start;    // --init-from
-  std::vector<std::string> notes;  // defaults that made room for what was given
+  std::unique_ptr<Checkpoint> start;  // --init-from
+  std::vector<std::string> notes;     // defaults that made room for what was given
 };
 
 // Options that are not given have the defaults of the kind and the task. A resumed run has its checkpoint's.
@@ -244,9 +244,9 @@ void prepare_learner(Command& command, TrainArguments& a, Prepared& run) {
   const Processes& world = Processes::world();
   TrainOptions& o = run.options;
   const std::unique_ptr<Checkpoint> from = std::move(run.from);
-  run.learner = make_learner(o, a.start ? &a.start->checkpoint : from.get());
+  run.learner = make_learner(o, a.start ? a.start.get() : from.get());
   o = run.learner->options();
-  if (a.start) load_state(run.learner->model(), a.start->checkpoint.weights, a.start->file);
+  if (a.start) load_state(run.learner->model(), a.start->weights, a.start->file);
   if (!a.resume) fit_warmup(command, o, *run.learner, a.notes);
   if (world.first()) make_folder(o.out);
   // What an earlier run left would be taken for this one's; it goes when this one has a checkpoint.
@@ -319,7 +319,7 @@ void run_train(Command& command, TrainArguments& a) {
   if (quiet()) return;
   const std::string hash = weights_hash(learner->model().named_parameters());
   print(learner->demonstrate(o.out));
-  learner->model().load_state_dict(load_checkpoint(model_file(o.out)).weights);
+  learner->model().load_state_dict(read_model(o.out).weights);
   const Measures held_out = measure_validation(*learner);
   if (held_out.tokens > 0) print_line("on held-out data: " + learner->describe(held_out));
   if (std::string line =

@@ -11,12 +11,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "models/pipeline/translator.hpp"
 #include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/data/corpus/corpus.hpp"
-#include "tools/train/learners/translation.hpp"
-#include "tools/train/translator.hpp"
 
 namespace glim {
 namespace {
@@ -61,8 +60,7 @@ void show(std::size_t line, const std::vector<Translation>& list, const Translat
 }
 
 void run_translate(TranslateArguments& a) {
-  LoadedSequenceModel loaded = load_sequence_model(a.model);
-  Translator translator(*loaded.model, loaded.tokenizers);
+  const Translator translator(a.model);
   std::vector<std::string> lines, names, errors;  // of a line that was refused: why
   bool refused = false;
   std::size_t first = 0;
@@ -70,8 +68,9 @@ void run_translate(TranslateArguments& a) {
     auto found = translator.translate(lines, a.options, names);
     for (std::size_t i = 0; i < found.size(); ++i) {
       std::vector<std::string> unknown;
-      if (!loaded.model->copies())
-        unknown = unknown_parts(*loaded.tokenizers.source, lines[i], loaded.model->max_len());
+      if (!translator.model()->copies())
+        unknown =
+            unknown_parts(*translator.tokenizers().source, lines[i], translator.model()->max_len());
       if (a.json)
         print_json(translation_json(first + i, lines[i], unknown, found[i], a.options.alignments,
                                     errors[i]));

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <numeric>
 
+#include "models/pipeline/padded.hpp"
 #include "tensor/error.hpp"
 #include "tools/data/corpus/random.hpp"
 
@@ -51,21 +52,6 @@ std::vector<std::vector<std::int64_t>> epoch_batches(std::span<const TokenPair> 
   }
   if (options.shuffle) shuffle(batches, random);
   return batches;
-}
-
-Tensor padded_rows(const std::vector<const std::vector<std::int64_t>*>& rows, bool begin,
-                   bool end) {
-  std::int64_t width = 0;
-  for (const auto* ids : rows) width = std::max(width, length(*ids) + begin + end);
-  Tensor padded = full({std::ssize(rows), width}, kPad, DType::Int64);
-  auto* row = padded.data<std::int64_t>();
-  for (const auto* ids : rows) {
-    if (begin) row[0] = kBos;
-    std::ranges::copy(*ids, row + begin);
-    if (end) row[length(*ids) + begin] = kEos;
-    row += width;
-  }
-  return padded;
 }
 
 Batch make_batch(std::span<const TokenPair> pairs, std::span<const std::int64_t> index) {

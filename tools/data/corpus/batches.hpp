@@ -40,7 +40,4 @@ std::vector<std::vector<std::int64_t>> epoch_batches(std::span<const TokenPair> 
 // The batch of the pairs at `index`, in this order. IndexError for a position outside `pairs`.
 Batch make_batch(std::span<const TokenPair> pairs, std::span<const std::int64_t> index);
 
-// Rows of ids, each with <s> before it or </s> behind it, right-padded: (B, length of the longest).
-Tensor padded_rows(const std::vector<const std::vector<std::int64_t>*>& rows, bool begin, bool end);
-
 }  // namespace glim

@@ -65,17 +65,17 @@ void train_for_comparison(const TrainOptions& o, const ParallelCorpus& test, Com
 
 void measure_for_comparison(const std::string& path, const ParallelCorpus& test,
                             const CompareOptions& options, Comparison& row) {
-  LoadedSequenceModel loaded = load_sequence_model(path);
-  TokenizerPair tokenizers = loaded.tokenizers;
-  row.kind = loaded.checkpoint.kind;
+  const Checkpoint checkpoint = load_checkpoint(path);
+  const Translator translator(checkpoint);
+  SequenceModel& model = *translator.model();
+  row.kind = checkpoint.kind;
   row.one_pass = row.kind == "non-autoregressive";
-  row.parameters = loaded.model->parameter_count();
+  row.parameters = model.parameter_count();
   auto sources = test.source_sentences(), references = test.target_sentences();
-  TranslationLearner learner(std::move(loaded), test);
-  SequenceModel& model = learner.sequence_model();
+  TranslationLearner learner(checkpoint.options, translator, test);
   row.perplexity = measure_validation(learner).perplexity();
 
-  Translator translator(model, tokenizers);
+  const Tokenizer& target = *translator.tokenizers().target;
   TranslateOptions t;
   t.beam = options.beam;
   std::vector<std::string> said;
@@ -84,8 +84,8 @@ void measure_for_comparison(const std::string& path, const ParallelCorpus& test,
       100.0 * static_cast<double>(count_same(said, references)) / static_cast<double>(said.size());
   BleuOptions b;
   b.tokenizer = parse_bleu_tokenizer(options.tokenize);
-  auto hypotheses = for_bleu(said, *tokenizers.target, b);
-  row.bleu = corpus_bleu(hypotheses, for_bleu(references, *tokenizers.target, b), b).score;
+  auto hypotheses = for_bleu(said, target, b);
+  row.bleu = corpus_bleu(hypotheses, for_bleu(references, target, b), b).score;
 
   t.batch = 1;
   std::vector<double> times;

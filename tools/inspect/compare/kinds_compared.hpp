@@ -16,9 +16,9 @@
 #include <string>
 #include <vector>
 
+#include "models/pipeline/translator.hpp"
 #include "tools/data/corpus/corpus.hpp"
 #include "tools/train/options.hpp"
-#include "tools/train/translator.hpp"
 
 namespace glim {
 

@@ -77,7 +77,7 @@ ImageSet images_of(const ExampleOptions& o, const VitConfig* trained) {
   return set;
 }
 
-LoadedVit fresh_vit(const TrainOptions& o, const ImageSet& images) {
+ImageClassifier fresh_vit(const TrainOptions& o, const ImageSet& images) {
   reject_unknown(o);
   seed(static_cast<std::uint64_t>(o.seed));
   auto c = sizes_of<VitConfig>(o);
@@ -87,7 +87,7 @@ LoadedVit fresh_vit(const TrainOptions& o, const ImageSet& images) {
   require_tiles(c);
   std::vector<std::string> digits;
   for (Index i = 0; i < c.classes; ++i) digits.push_back(std::to_string(i));
-  return {Labels::of(digits, "--labels"), std::make_unique<Vit>(c), o.label_smoothing};
+  return {Labels::of(digits, "--labels"), std::make_shared<Vit>(c)};
 }
 
 // "ROW,COLUMN=VALUE" or "CHANNEL,ROW,COLUMN=VALUE" into image (1, C, H, W).
@@ -113,11 +113,16 @@ void paint(const Tensor& image, const std::string& text) {
 }  // namespace
 
 void read_image(Example& e, const ExampleOptions& options) {
-  LoadedVit loaded;
-  if (!options.init) loaded = load_vit(options.model);
-  e.images = images_of(options, options.init ? nullptr : &loaded.model->config());
-  if (options.init) loaded = fresh_vit(options.fresh, e.images);
-  const std::shared_ptr<Vit> vit = std::move(loaded.model);
+  std::optional<ImageClassifier> loaded;
+  e.label_smoothing = options.fresh.label_smoothing;
+  if (!options.init) {
+    const Checkpoint checkpoint = load_checkpoint(options.model);
+    loaded.emplace(checkpoint);
+    e.label_smoothing = checkpoint.options.label_smoothing;
+  }
+  e.images = images_of(options, options.init ? nullptr : &loaded->model()->config());
+  if (options.init) loaded.emplace(fresh_vit(options.fresh, e.images));
+  const std::shared_ptr<Vit> vit = loaded->model();
   if (options.float64) vit->to(DType::Float64);
   const VitConfig& c = vit->config();
   e.source_text = options.image.empty() ? "a drawn 1" : options.image;
@@ -127,10 +132,9 @@ void read_image(Example& e, const ExampleOptions& options) {
   for (Index i = 0; i < c.height / c.patch; ++i)
     for (Index k = 0; k < c.width / c.patch; ++k)
       e.source.push_back(fmt::format("patch {},{}", i, k));
-  e.label_smoothing = loaded.label_smoothing;
   e.module = vit;
   e.logits = [vit, image = Var::leaf(pixels, "image")] { return (*vit)(image); };
-  ask_label(e, options, loaded.labels);
+  ask_label(e, options, loaded->labels());
 }
 
 }  // namespace glim

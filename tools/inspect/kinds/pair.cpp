@@ -7,27 +7,21 @@
 #include "tools/inspect/example.hpp"
 #include "tools/train/learners/translation.hpp"
 #include "tools/train/presets.hpp"
-#include "tools/train/translator.hpp"
 
 namespace glim {
 namespace {
 
-LoadedSequenceModel fresh_model(const TrainOptions& options) {
+Translator fresh_model(const TrainOptions& options) {
   seed(static_cast<std::uint64_t>(options.seed));
-  LoadedSequenceModel fresh;
-  fresh.checkpoint.kind = options.kind;
-  fresh.checkpoint.options = options;
-  fresh.tokenizers = load_dataset(options).tokenizers;
-  fresh.model =
-      sequence_kind(options.kind)
-          ->build(options, fresh.tokenizers.source->size(), fresh.tokenizers.target->size());
-  fresh.model->eval();
-  return fresh;
+  const TokenizerPair t = load_dataset(options).tokenizers;
+  std::shared_ptr<SequenceModel> model =
+      new_sequence_model(options, t.source->size(), t.target->size());
+  model->eval();
+  return {std::move(model), t};
 }
 
 // A pair to look at when none was given: a test pair of a built-in task that the model knows whole.
-SentencePair built_in_pair(const LoadedSequenceModel& loaded) {
-  const TrainOptions& options = loaded.checkpoint.options;
+SentencePair built_in_pair(const TrainOptions& options, const TokenizerPair& tokenizers) {
   if (options.task == "files")
     throw ValueError("--sentence", "a model trained on files needs a sentence to look at");
   auto known = [](const Tokenizer& t, const std::string& line) {
@@ -37,8 +31,7 @@ SentencePair built_in_pair(const LoadedSequenceModel& loaded) {
   };
   auto pairs = task_test_pairs(options);
   for (const SentencePair& p : pairs)
-    if (known(*loaded.tokenizers.source, p.source) && known(*loaded.tokenizers.target, p.target))
-      return p;
+    if (known(*tokenizers.source, p.source) && known(*tokenizers.target, p.target)) return p;
   return pairs.at(0);
 }
 
@@ -66,32 +59,32 @@ std::string translation_of_task(const TrainOptions& o, const Tokenizer& from,
 }  // namespace
 
 void read_pair(Example& e, const ExampleOptions& options) {
-  LoadedSequenceModel loaded =
-      options.init ? fresh_model(options.fresh) : load_sequence_model(options.model);
+  Checkpoint checkpoint;
+  checkpoint.options = options.fresh;
+  if (!options.init) checkpoint = load_checkpoint(options.model);
+  TrainOptions& trained = checkpoint.options;
+  const Translator loaded = options.init ? fresh_model(trained) : Translator(checkpoint);
+  SequenceModel& model = *loaded.model();
   if (options.float64) {
-    loaded.model->to(DType::Float64);
-    loaded.checkpoint.options.precision = "float64";
+    model.to(DType::Float64);
+    trained.precision = "float64";
   }
-  e.tokenizers = loaded.tokenizers;
+  e.tokenizers = loaded.tokenizers();
   const Tokenizer &from = *e.tokenizers.source, &to = *e.tokenizers.target;
   SentencePair pair{options.source, options.target};
   if (pair.source.empty()) {
     if (!pair.target.empty())
       throw ValueError("--translation",
                        "a translation without a --sentence has nothing to be read beside");
-    pair = built_in_pair(loaded);
+    pair = built_in_pair(trained, e.tokenizers);
   }
-  Index most = loaded.model->max_len() - 1;    // <s> or </s> besides
-  const bool copies = loaded.model->copies();  // words that the vocabulary lacks, too
+  Index most = model.max_len() - 1;    // <s> or </s> besides
+  const bool copies = model.copies();  // words that the vocabulary lacks, too
   require_fits("--sentence", from.encode(pair.source), most, copies ? nullptr : &from);
   if (pair.target.empty() && options.init) {
     pair.target = translation_of_task(options.fresh, from, pair.source);
   } else if (pair.target.empty()) {
-    pair.target = Translator(*loaded.model, loaded.tokenizers)
-                      .translate({pair.source}, {}, {"--sentence"})
-                      .at(0)
-                      .at(0)
-                      .text;
+    pair.target = loaded.translate({pair.source}, {}, {"--sentence"}).at(0).at(0).text;
     e.own_target = true;
     if (to.encode(pair.target).empty())
       throw ValueError("--translation",
@@ -104,7 +97,7 @@ void read_pair(Example& e, const ExampleOptions& options) {
   e.source_ids = from.encode(pair.source);
   e.source.push_back(from.piece(kEos));
   e.source_ids.push_back(kEos);
-  double& smoothing = loaded.checkpoint.options.label_smoothing;
+  double& smoothing = trained.label_smoothing;
   smoothing = options.changes.label_smoothing.value_or(smoothing);
   e.label_smoothing = smoothing;
   e.target_out = e.target_in = shown_tokens(to, pair.target);
@@ -113,7 +106,7 @@ void read_pair(Example& e, const ExampleOptions& options) {
   e.target_out_ids = to.encode(pair.target);
   e.target_out_ids.push_back(kEos);
   const auto learner = std::make_shared<TranslationLearner>(
-      std::move(loaded), generated_corpus("the sentence pair", {std::move(pair)}));
+      trained, loaded, generated_corpus("the sentence pair", {std::move(pair)}));
   learner->begin(Split::Valid, 0);
   e.module = {learner, &learner->model()};
   e.summed_loss = [learner] {

@@ -1,9 +1,9 @@
 // A text and its next tokens, of a gpt.
 #include <algorithm>
 
+#include "models/pipeline/text_generator.hpp"
 #include "tools/inspect/example.hpp"
 #include "tools/train/learners/kinds.hpp"
-#include "tools/train/learners/language.hpp"
 
 namespace glim {
 namespace {
@@ -28,10 +28,11 @@ void read_text(Example& e, const ExampleOptions& options) {
     gpt = {fresh, &dynamic_cast<Gpt&>(fresh->model())};
     e.tokenizers.source = deserialize_tokenizer(fresh->description().at("tokenizer"), "gpt");
   } else {
-    LoadedLanguageModel loaded = load_language_model(options.model);
-    gpt = std::move(loaded.model);
-    e.tokenizers.source = loaded.tokenizer;
-    trained = loaded.checkpoint.options;
+    const Checkpoint checkpoint = load_checkpoint(options.model);
+    const TextGenerator loaded(checkpoint);
+    gpt = loaded.model();
+    e.tokenizers.source = loaded.tokenizer();
+    trained = checkpoint.options;
   }
   e.tokenizers.target = e.tokenizers.source;
   if (options.float64) gpt->to(DType::Float64);

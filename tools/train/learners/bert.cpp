@@ -84,22 +84,15 @@ void check_encoder(const TrainOptions& o) {
 BertConfig bert_config(const TrainOptions& o, Index tokens) {
   auto c = sizes_of<BertConfig>(o);
   c.vocab = tokens + 1;  // and [MASK]
-  c.learned_positions = kNames<Positions>.parse("positions", o.positions) == Positions::Learned;
+  c.learned_positions = parse_choice<Positions>("positions", o.positions) == Positions::Learned;
   return c;
 }
 
-std::pair<BertConfig, TokenizerPtr> described_encoder(const Checkpoint& c,
-                                                      const std::string& file) {
-  const auto config = sizes_from_json<BertConfig>(c.described("model", file), file);
-  return {config, described_tokenizer(c, file, config.vocab - 1)};
-}
-
 LoadedBert load_bert(const std::string& path) {
-  std::string file = model_file(path);
-  Checkpoint c = load_checkpoint(file);
-  c.require_kind("bert", "predict hidden tokens", file);
-  const auto [config, tokenizer] = described_encoder(c, file);
-  return {tokenizer, c.options, loaded_model<MaskedLanguageModel>(c, file, config)};
+  const Checkpoint c = load_checkpoint(path);
+  c.require_kind("bert", "predict hidden tokens");
+  const auto [config, tokenizer] = described_encoder(c);
+  return {tokenizer, c.options, loaded_model<MaskedLanguageModel>(c, config)};
 }
 
 namespace {
@@ -112,7 +105,7 @@ class MaskedLearner final : public SentenceLearner {
     held_out_ = parts.held_out;
     BertConfig config;
     if (from) {
-      std::tie(config, tokenizer_) = described_encoder(*from, o.out);
+      std::tie(config, tokenizer_) = described_encoder(*from);
     } else {
       tokenizer_ = train_tokenizer(tokenizer_options(o, false), parts.train);
       config = bert_config(o, tokenizer_->size());
@@ -123,7 +116,7 @@ class MaskedLearner final : public SentenceLearner {
     if (train_.pairs.empty())
       throw ValueError("--min-frequency", "leaves no token in the vocabulary");
     choose_by_amount(std::ssize(train_.pairs));
-    model_ = from ? described_model<MaskedLanguageModel>(from->weights, o.out, config)
+    model_ = from ? described_model<MaskedLanguageModel>(from->weights, from->file, config)
                   : std::make_unique<MaskedLanguageModel>(config);
   }
 
@@ -204,7 +197,7 @@ class MaskedLearner final : public SentenceLearner {
   std::string demonstrate(const std::string& folder) override {
     const std::vector<TokenPair>& sentences = valid_.pairs;
     if (sentences.empty()) return "";
-    model_->load_state_dict(load_checkpoint(model_file(folder)).weights);
+    model_->load_state_dict(read_model(folder).weights);
     model_->eval();
     NoGrad no_tape;
     std::string text = "\nheld-out sentences, one token hidden:\n";

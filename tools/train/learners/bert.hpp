@@ -9,7 +9,6 @@
 
 #include <memory>
 #include <string>
-#include <utility>
 
 #include "models/bert/bert.hpp"
 #include "tools/train/checkpoint.hpp"
@@ -20,9 +19,6 @@ namespace glim {
 // What is asked of the options of encoder-only models.
 void check_encoder(const TrainOptions& o);
 BertConfig bert_config(const TrainOptions& o, Index tokens);
-// The sizes of an encoder from a checkpoint of kind bert or classifier, and its tokenizer, which has a token less
-// than the model: [MASK]. FileError naming the file.
-std::pair<BertConfig, TokenizerPtr> described_encoder(const Checkpoint& c, const std::string& file);
 
 // A masked-language model, in eval(), and the options it was trained with. FileError naming the file, also for a
 // model of another kind.

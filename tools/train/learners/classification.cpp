@@ -9,6 +9,7 @@
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tools/data/corpus/split.hpp"
+#include "tools/train/learners/labels.hpp"
 #include "tools/train/learners/sizes.hpp"
 
 namespace glim {
@@ -25,54 +26,6 @@ void check_classification(const TrainOptions& o) {
   one_of("tie", o.tie, {"none"});
 }
 
-// What both a resumed run and `glim classify` need of a checkpoint.
-struct DescribedClassifier {
-  BertConfig config;
-  TokenizerPtr tokenizer;
-  Labels labels;
-  Pooling pooling;
-};
-
-DescribedClassifier described_classifier(const Checkpoint& c, const std::string& file) {
-  c.require_kind("classifier", "classify sentences", file);
-  DescribedClassifier d;
-  std::tie(d.config, d.tokenizer) = described_encoder(c, file);
-  d.labels = Labels::from_json(c.described("labels", file), file);
-  d.pooling = c.weights.count("pooler.weight") ? Pooling::First : Pooling::Mean;
-  return d;
-}
-
-}  // namespace
-
-LoadedClassifier load_classifier(const std::string& path) {
-  std::string file = model_file(path);
-  Checkpoint c = load_checkpoint(file);
-  DescribedClassifier d = described_classifier(c, file);
-  return {d.tokenizer, d.labels,
-          loaded_model<SequenceClassifier>(c, file, d.config, d.labels.size(), d.pooling),
-          c.options.label_smoothing};
-}
-
-std::vector<Classified> classify(const LoadedClassifier& classifier,
-                                 const std::vector<std::string>& sentences,
-                                 const std::vector<std::string>& names, bool truncate) {
-  NoGrad no_tape;
-  Index longest = classifier.model->bert.config().max_len;
-  SentenceSet set;
-  for (std::size_t i = 0; i < sentences.size(); ++i) {
-    set.add(*classifier.tokenizer, sentences[i], 0, longest);
-    if (set.cut > 0 && !truncate)
-      throw FileError(names[i], fmt::format("more than {} tokens, the model's longest sentence "
-                                            "(--truncate cuts it)",
-                                            longest - 2));
-  }
-  std::vector<std::int64_t> rows(sentences.size());
-  std::iota(rows.begin(), rows.end(), 0);
-  return classified((*classifier.model)(padded_ids(set.pairs, rows)).value());
-}
-
-namespace {
-
 class ClassificationLearner final : public SentenceLearner {
  public:
   ClassificationLearner(const TrainOptions& o, const Checkpoint* from) : SentenceLearner(o) {
@@ -86,10 +39,10 @@ class ClassificationLearner final : public SentenceLearner {
       held_out_ = describe_held_out(valid.line, names.size(), o.valid_share, "sentence");
     }
     BertConfig config;
-    StateDict pretrained;
-    Pooling pooling = kNames<Pooling>.parse("pooling", o.pooling);
+    ModelFile start;
+    Pooling pooling = parse_choice<Pooling>("pooling", o.pooling);
     if (from) {
-      DescribedClassifier d = described_classifier(*from, o.out);
+      DescribedClassifier d = described_classifier(*from);
       config = d.config;
       tokenizer_ = d.tokenizer;
       labels_ = d.labels;
@@ -99,22 +52,21 @@ class ClassificationLearner final : public SentenceLearner {
         tokenizer_ = train_tokenizer(tokenizer_options(o, false), train.source_sentences());
         config = bert_config(o, tokenizer_->size());
       } else {
-        started_from_ = model_file(o.init_from);
-        Checkpoint c = load_checkpoint(started_from_);
-        if (c.kind != "bert")
-          throw FileError(started_from_, "holds a model of kind '" + c.kind +
-                                             "'; --init-from needs one of kind 'bert'");
-        std::tie(config, tokenizer_) = described_encoder(c, started_from_);
+        start = read_model(o.init_from);
+        if (start.kind != "bert")
+          throw FileError(start.file, "holds a model of kind '" + start.kind +
+                                          "'; --init-from needs one of kind 'bert'");
+        std::tie(config, tokenizer_) = described_encoder(start);
         config.dropout = o.dropout;
-        pretrained = std::move(c.weights);
       }
     }
-    const std::string& described = from ? o.out : started_from_;
-    model_ = described.empty()
+    const ModelFile& described = from ? static_cast<const ModelFile&>(*from) : start;
+    started_from_ = start.file;
+    model_ = described.file.empty()
                  ? std::make_unique<SequenceClassifier>(config, labels_.size(), pooling)
-                 : described_model<SequenceClassifier>(from ? from->weights : pretrained, described,
-                                                       config, labels_.size(), pooling);
-    if (!started_from_.empty()) start_from(pretrained);
+                 : described_model<SequenceClassifier>(described.weights, described.file, config,
+                                                       labels_.size(), pooling);
+    if (!started_from_.empty()) start_from(start.weights);
     auto take = [&](const ParallelCorpus& from_file, SentenceSet& to) {
       std::vector<Index> numbers = label_numbers(from_file, labels_);
       for (std::size_t i = 0; i < numbers.size(); ++i)

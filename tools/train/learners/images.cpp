@@ -50,20 +50,6 @@ void check_images(const TrainOptions& o) {
     fail("batch-tokens", "counts tokens; the images of a batch are --batch-sentences");
 }
 
-struct DescribedVit {
-  VitConfig config;
-  Labels labels;
-};
-DescribedVit described_vit(const Checkpoint& c, const std::string& file) {
-  c.require_kind("vit", "classify images", file);
-  DescribedVit d{sizes_from_json<VitConfig>(c.described("model", file), file),
-                 Labels::from_json(c.described("labels", file), file)};
-  if (d.labels.size() != d.config.classes)
-    throw FileError(file, fmt::format("has {} labels, its model {} classes", d.labels.size(),
-                                      d.config.classes));
-  return d;
-}
-
 }  // namespace
 
 void require_tiles(const VitConfig& c) {
@@ -83,21 +69,6 @@ void require_size(const ImageSet& set, const VitConfig& c) {
                                 "needs {} x {} with {}",
                                 set.height, set.width, set.channels, set.channels > 1 ? "s" : "",
                                 c.height, c.width, c.channels));
-}
-
-LoadedVit load_vit(const std::string& path) {
-  std::string file = model_file(path);
-  Checkpoint c = load_checkpoint(file);
-  DescribedVit d = described_vit(c, file);
-  return {d.labels, loaded_model<Vit>(c, file, d.config), c.options.label_smoothing};
-}
-
-std::vector<Classified> classify(const LoadedVit& vit, const ImageSet& set,
-                                 const std::vector<Index>& rows) {
-  require_size(set, vit.model->config());
-  NoGrad no_tape;
-  Var images(images_at(set, rows).to(vit.model->pixel_mean.dtype()));
-  return classified((*vit.model)(images).value());
 }
 
 std::vector<Index> label_numbers(const ImageSet& set, const Labels& labels) {
@@ -135,7 +106,7 @@ class ImageLearner final : public Learner {
     choose_by_amount(std::ssize(train_.rows));
     VitConfig config;
     if (from) {
-      DescribedVit d = described_vit(*from, o.out);
+      DescribedVit d = described_vit(*from);
       config = d.config;
       labels_ = d.labels;
     } else {
@@ -148,8 +119,8 @@ class ImageLearner final : public Learner {
       config.classes = labels_.size();
       require_tiles(config);
     }
-    model_ =
-        from ? described_model<Vit>(from->weights, o.out, config) : std::make_unique<Vit>(config);
+    model_ = from ? described_model<Vit>(from->weights, from->file, config)
+                  : std::make_unique<Vit>(config);
     for (Part* p : {&train_, &valid_})
       if (p->set) {
         require_size(*p->set, config);
@@ -201,13 +172,13 @@ class ImageLearner final : public Learner {
 
   std::string demonstrate(const std::string& folder) override {
     if (valid_.rows.empty()) return "";
-    LoadedVit best = load_vit(folder);
+    const ImageClassifier best(folder);
     std::map<std::pair<Index, Index>, Index> confused;  // (truth, found)
     Index right = 0, count = static_cast<Index>(valid_.rows.size());
     for (Index i = 0; i < count; i += 256) {
       std::vector<Index> rows(valid_.rows.begin() + i,
                               valid_.rows.begin() + std::min(count, i + 256));
-      auto found = classify(best, *valid_.set, rows);
+      auto found = best.classify(images_at(*valid_.set, rows));
       for (std::size_t k = 0; k < rows.size(); ++k) {
         Index truth = valid_.numbers[static_cast<std::size_t>(rows[k])];
         if (found[k].label == truth)

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "models/vit/vit.hpp"
+#include "models/pipeline/classifier.hpp"
 #include "tools/data/images/image_set.hpp"
 #include "tools/train/checkpoint.hpp"
 #include "tools/train/learner.hpp"
@@ -18,22 +18,10 @@
 
 namespace glim {
 
-// A model ready to classify with, in eval().
-struct LoadedVit {
-  Labels labels;
-  std::unique_ptr<Vit> model;
-  double label_smoothing = 0;  // in training
-};
-// FileError naming the file, also for a model of another kind.
-LoadedVit load_vit(const std::string& path);
-
 // FileError unless the images are of this size.
 void require_size(const ImageSet& set, const VitConfig& config);
 // ValueError unless the patches tile the image; it names a patch that does.
 void require_tiles(const VitConfig& config);
-// One for each of these images, which are of the model's size (FileError otherwise).
-std::vector<Classified> classify(const LoadedVit& vit, const ImageSet& set,
-                                 const std::vector<Index>& rows);
 // Numbers of the model's labels for the set's own. FileError for a class that the model does not have.
 std::vector<Index> label_numbers(const ImageSet& set, const Labels& labels);
 

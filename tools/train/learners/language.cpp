@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "models/decoding/sampling.hpp"
+#include "models/pipeline/text_generator.hpp"
+#include "models/pipeline/text_stream.hpp"
 #include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
 #include "tools/data/corpus/corpus.hpp"
 #include "tools/data/corpus/split.hpp"
-#include "tools/data/corpus/text_stream.hpp"
 #include "tools/data/phrasebook/phrasebook.hpp"
 #include "tools/train/fingerprint.hpp"
 #include "tools/train/learners/sizes.hpp"
@@ -28,11 +28,6 @@ void check_language(const TrainOptions& o) {
   one_of("activation", o.activation, {"gelu", "gelu-tanh"});
   one_of("tie", o.tie, {"decoder"});
   one_of("positions", o.positions, {"learned"});
-}
-
-GptConfig described_gpt(const Checkpoint& c, const std::string& file) {
-  c.require_kind("gpt", "continue text", file);
-  return sizes_from_json<GptConfig>(c.described("model", file), file);
 }
 
 std::string joined(const std::vector<std::string>& lines) {
@@ -82,16 +77,6 @@ TokenizerPtr trained_tokenizer(const TrainOptions& o, const std::string& text) {
 
 }  // namespace
 
-LoadedLanguageModel load_language_model(const std::string& path) {
-  std::string file = model_file(path);
-  LoadedLanguageModel loaded;
-  loaded.checkpoint = load_checkpoint(file);
-  GptConfig config = described_gpt(loaded.checkpoint, file);
-  loaded.tokenizer = described_tokenizer(loaded.checkpoint, file, config.vocab);
-  loaded.model = loaded_model<Gpt>(loaded.checkpoint, file, config);
-  return loaded;
-}
-
 namespace {
 
 class LanguageLearner final : public Learner {
@@ -103,8 +88,8 @@ class LanguageLearner final : public Learner {
     held_out_ = parts.held_out;
     GptConfig config;
     if (from) {
-      config = described_gpt(*from, o.out);
-      tokenizer_ = described_tokenizer(*from, o.out, config.vocab);
+      config = described_gpt(*from);
+      tokenizer_ = described_tokenizer(*from, config.vocab);
     } else {
       tokenizer_ = trained_tokenizer(o, parts.train);
       config = sizes_of<GptConfig>(o);
@@ -120,8 +105,8 @@ class LanguageLearner final : public Learner {
                                               "tokens of {}: a smaller --block, or more text",
                                               o.block, train_.size(), train_name_));
     choose_by_amount(std::ssize(train_) / o.block);
-    model_ =
-        from ? described_model<Gpt>(from->weights, o.out, config) : std::make_unique<Gpt>(config);
+    model_ = from ? described_model<Gpt>(from->weights, from->file, config)
+                  : std::make_unique<Gpt>(config);
   }
 
   Module& model() override { return *model_; }
@@ -164,17 +149,8 @@ class LanguageLearner final : public Learner {
   }
 
   std::string demonstrate(const std::string& folder) override {
-    LoadedLanguageModel best = load_language_model(folder);
-    TextStream text(best.tokenizer);
-    std::string sample;
-    auto take = [&](Index token) {
-      sample += text.push(token);
-      return true;
-    };
-    SamplingOptions options;
-    options.temperature = 0.8;
-    auto decoder = best.model->decoder_for(zeros({1, 0}, DType::Int64));
-    generate(*decoder, train_.front(), 300, options, {1, 0}, take);
+    const std::string sample = TextGenerator(folder).generate(
+        std::vector<Index>{train_.front()}, {.max_tokens = 300, .sampling = {.temperature = 0.8}});
     return "\na sample (temperature 0.8; glim generate gives more):\n\n" + sample + "\n\n";
   }
 

@@ -13,21 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "models/gpt/gpt.hpp"
-#include "models/tokenizers/tokenizer.hpp"
 #include "tools/train/checkpoint.hpp"
 #include "tools/train/learner.hpp"
 
 namespace glim {
-
-// A model ready to generate with, in eval().
-struct LoadedLanguageModel {
-  Checkpoint checkpoint;
-  TokenizerPtr tokenizer;
-  std::unique_ptr<Gpt> model;
-};
-// `path` as model_file takes it. FileError naming the file, also for a model of another kind.
-LoadedLanguageModel load_language_model(const std::string& path);
 
 std::unique_ptr<Learner> make_language_learner(const TrainOptions& options, const Checkpoint* from);
 

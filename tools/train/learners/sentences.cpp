@@ -3,24 +3,18 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "models/pipeline/padded.hpp"
 #include "tools/common/counted.hpp"
 
 namespace glim {
 
 void SentenceSet::add(const Tokenizer& tokenizer, const std::string& sentence, Index number,
                       Index longest) {
-  std::vector<std::int64_t> ids = tokenizer.encode(sentence, longest);
-  auto room = static_cast<std::size_t>(std::max<Index>(longest - 2, 1));
-  if (ids.size() > room) {
-    ids.resize(room);
-    ++cut;
-    text.push_back(tokenizer.decode(ids));
-  } else {
-    text.push_back(sentence);
-  }
-  unknown += static_cast<Index>(std::count(ids.begin(), ids.end(), kUnk));
-  ids.insert(ids.begin(), kBos);
-  pairs.push_back({std::move(ids), {number}});
+  EncodedSentence e = encoded_sentence(tokenizer, sentence, longest);
+  cut += e.cut;
+  text.push_back(e.cut ? tokenizer.decode(e.ids) : sentence);
+  unknown += static_cast<Index>(std::count(e.ids.begin(), e.ids.end(), kUnk));
+  pairs.push_back({std::move(e.ids), {number}});
 }
 
 Tensor padded_ids(const std::vector<TokenPair>& pairs, const std::vector<std::int64_t>& rows) {

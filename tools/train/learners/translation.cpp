@@ -8,51 +8,53 @@
 #include "nn/attention/mask.hpp"
 #include "tensor/error.hpp"
 #include "tools/common/counted.hpp"
-#include "tools/train/option_names.hpp"
+#include "tools/train/learners/sizes.hpp"
+#include "tools/train/option_list.hpp"
 
 namespace glim {
 
 namespace {
 
-TokenizerPair tokenizers_of(const Checkpoint& c, const std::string& file) {
-  TokenizerPair t;
-  t.source =
-      deserialize_tokenizer(c.described("source_tokenizer", file), file + ": source_tokenizer");
-  t.target = c.description.count("target_tokenizer")
-                 ? deserialize_tokenizer(c.described("target_tokenizer", file),
-                                         file + ": target_tokenizer")
-                 : t.source;
-  return t;
+// What the options mean for this kind alone.
+template <class Config>
+void finish(const TrainOptions&, Config& c) {
+  if (c.decoder_layers == 0) c.decoder_layers = c.encoder_layers;
+}
+void finish(const TrainOptions& o, Seq2SeqRnnConfig& c) {
+  if (c.attention == AttentionScore::Dot && c.d_model % 2 != 0)
+    throw ValueError("--d-model",
+                     "with --attention dot each direction has half of it: it must be even, not " +
+                         std::to_string(o.d_model));
 }
 
-std::unique_ptr<SequenceModel> rebuilt(const Checkpoint& c, const std::string& file) {
-  const SequenceKind* kind = sequence_kind(c.kind);
-  if (!kind)
-    throw FileError(file, "holds a model of kind '" + c.kind +
-                              "', which does not translate; use one of " + sequence_kind_names());
-  return kind->rebuild(c.described("model", file), c.weights, file);
+template <class Model, class Config>
+std::unique_ptr<SequenceModel> of_options(const TrainOptions& o, Index src_vocab, Index tgt_vocab) {
+  auto c = sizes_of<Config>(o);
+  c.src_vocab = src_vocab;
+  c.tgt_vocab = tgt_vocab;
+  c.max_len = o.max_length + 1;  // <s> or </s> besides
+  finish(o, c);
+  return std::make_unique<Model>(c);
 }
 
 }  // namespace
 
-LoadedSequenceModel load_sequence_model(const std::string& path) {
-  std::string file = model_file(path);
-  LoadedSequenceModel loaded;
-  loaded.checkpoint = load_checkpoint(file);
-  loaded.model = rebuilt(loaded.checkpoint, file);
-  loaded.tokenizers = tokenizers_of(loaded.checkpoint, file);
-  if (loaded.tokenizers.source->size() != loaded.model->src_vocab() ||
-      loaded.tokenizers.target->size() != loaded.model->tgt_vocab())
-    throw FileError(file, "its tokenizers do not have the vocabulary sizes of its model");
-  load_weights(*loaded.model, loaded.checkpoint, file);
-  return loaded;
+std::unique_ptr<SequenceModel> new_sequence_model(const TrainOptions& o, Index src_vocab,
+                                                  Index tgt_vocab) {
+  reject_unknown(o);
+  const auto build = o.kind == "rnn"    ? of_options<Seq2SeqRnn, Seq2SeqRnnConfig>
+                     : o.kind == "conv" ? of_options<ConvSeq2Seq, ConvSeq2SeqConfig>
+                     : o.kind == "non-autoregressive"
+                         ? of_options<NonAutoregressive, NonAutoregressiveConfig>
+                         : of_options<Transformer, TransformerConfig>;
+  return build(o, src_vocab, tgt_vocab);
 }
 
 TranslationLearner::TranslationLearner(const TrainOptions& options, const Checkpoint* from)
     : Learner(options) {
   check_translation(options);
   if (from) {
-    TokenizerPair given = tokenizers_of(*from, options.out);
+    TokenizerPair given = described_tokenizers(*from);
     data_ = load_dataset(options, &given);
   } else {
     data_ = load_dataset(options);
@@ -60,8 +62,8 @@ TranslationLearner::TranslationLearner(const TrainOptions& options, const Checkp
   held_out_ = data_.held_out;
   choose_by_amount(std::ssize(data_.train_tokens.pairs));
   const TokenizerPair& t = data_.tokenizers;
-  model_ = from ? rebuilt(*from, options.out)
-                : sequence_kind(options.kind)->build(options, t.source->size(), t.target->size());
+  model_ = from ? described_sequence_model(*from)
+                : new_sequence_model(options, t.source->size(), t.target->size());
   number_copies();
 }
 
@@ -70,10 +72,10 @@ TokenizedCorpus TranslationLearner::tokens_of(const ParallelCorpus& test, TooLon
   return tokenize(test, *data_.tokenizers.source, *data_.tokenizers.target, most, too_long);
 }
 
-TranslationLearner::TranslationLearner(LoadedSequenceModel loaded, ParallelCorpus test,
-                                       bool truncate)
-    : Learner(loaded.checkpoint.options), model_(std::move(loaded.model)) {
-  data_.tokenizers = loaded.tokenizers;
+TranslationLearner::TranslationLearner(const TrainOptions& trained, const Translator& model,
+                                       ParallelCorpus test, bool truncate)
+    : Learner(trained), model_(model.model()) {
+  data_.tokenizers = model.tokenizers();
   data_.valid = std::move(test);
   data_.valid_tokens = tokens_of(data_.valid, truncate ? TooLong::CutSource : TooLong::Error);
   number_copies();
@@ -164,7 +166,7 @@ Var TranslationLearner::rows_loss(Split split, const Rows& rows, Index step, Mea
   teach.need_attention = options_.guided_attention > 0;
   if (options_.scheduled_sampling > 0 && model_->training())
     teach.sampling = sampling_share(
-        kNames<SamplingSchedule>.parse("sampling-schedule", options_.sampling_schedule),
+        parse_choice<SamplingSchedule>("sampling-schedule", options_.sampling_schedule),
         options_.scheduled_sampling, options_.sampling_steps, step);
   TeacherForced taught = model_->teach(source, b.target_in, teach);
   // (B, T, ·) -> (B·T, ·)

@@ -7,8 +7,6 @@
 // Decoder inputs are mixed with the model's own predictions as the schedule says
 // (models/decoding/scheduled_sampling.hpp), in training only. A model that copies learns on V + extra
 // columns; the extra ones are words of the sentence that are not in the vocabulary.
-//
-// The table of such models says how each is built from options, and from a checkpoint.
 #pragma once
 
 #include <memory>
@@ -16,8 +14,9 @@
 #include <vector>
 
 #include "models/decoding/sequence_model.hpp"
+#include "models/pipeline/copying.hpp"
+#include "models/pipeline/translator.hpp"
 #include "tools/data/corpus/batches.hpp"
-#include "tools/data/corpus/copying.hpp"
 #include "tools/train/checkpoint.hpp"
 #include "tools/train/dataset.hpp"
 #include "tools/train/fingerprint.hpp"
@@ -25,30 +24,14 @@
 
 namespace glim {
 
-struct SequenceKind {
-  std::string name;
-  // A new model for vocabularies of these sizes. ValueError naming the option.
-  std::unique_ptr<SequenceModel> (*build)(const TrainOptions& options, Index src_vocab,
-                                          Index tgt_vocab);
-  // The sizes of a model of this kind, as JSON.
-  std::string (*sizes)(const SequenceModel& model);
-  // A model of these sizes, without its weights. FileError naming the file, before anything large is built,
-  // when its tensors contradict the description.
-  std::unique_ptr<SequenceModel> (*rebuild)(const std::string& sizes, const StateDict& weights,
-                                            const std::string& file);
-};
-const std::vector<SequenceKind>& sequence_kinds();
-const SequenceKind* sequence_kind(const std::string& name);  // null if there is none
-std::string sequence_kind_names();                           // "transformer, rnn"
+// A new model of a kind that translates, for vocabularies of these sizes. ValueError naming the option.
+std::unique_ptr<SequenceModel> new_sequence_model(const TrainOptions& options, Index src_vocab,
+                                                  Index tgt_vocab);
 
-// A model ready to decode with, in eval().
-struct LoadedSequenceModel {
-  Checkpoint checkpoint;
-  TokenizerPair tokenizers;
-  std::unique_ptr<SequenceModel> model;
-};
-// `path` as model_file takes it. FileError naming the file, also for a model of another kind.
-LoadedSequenceModel load_sequence_model(const std::string& path);
+// The best translation of each; the processes share the batches.
+std::vector<std::string> best_translations(const Translator& translator,
+                                           const std::vector<std::string>& sentences,
+                                           TranslateOptions options, const Processes& processes);
 
 class TranslationLearner final : public Learner {
  public:
@@ -56,7 +39,8 @@ class TranslationLearner final : public Learner {
   TranslationLearner(const TrainOptions& options, const Checkpoint* from);
   // To measure a trained model on a test set, which is the Valid split. FileError, with file and
   // line, for a sentence that is too long for it. `truncate` cuts such a source; a pair with such a target is left out.
-  TranslationLearner(LoadedSequenceModel loaded, ParallelCorpus test, bool truncate = false);
+  TranslationLearner(const TrainOptions& trained, const Translator& model, ParallelCorpus test,
+                     bool truncate = false);
 
   Module& model() override { return *model_; }
   std::map<std::string, std::string> description() const override;
@@ -89,7 +73,7 @@ class TranslationLearner final : public Learner {
   Var guided(const TeacherForced& taught, const Batch& batch) const;
 
   Dataset data_;
-  std::unique_ptr<SequenceModel> model_;
+  std::shared_ptr<SequenceModel> model_;
   std::vector<CopyNumbers> train_copies_, valid_copies_;  // of the pairs, if the model copies
 };
 

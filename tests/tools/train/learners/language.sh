@@ -63,8 +63,8 @@ printf '\xEF\xBB\xBFKING:\r\nthe\r\n' >prompt.txt
 "${generate[@]}" --prompt $'KING:\nthe' --max-tokens 5 --seed 5 >second
 report "a prompt's file may have a byte order mark and \r\n" "$([ -s first ] && cmp first second 2>&1 || cat err)"
 refuse "empty prompt" '--prompt' "${generate[@]}" --prompt ''
-refuse "prompt outside the vocabulary" "--prompt: '☃' is not in the vocabulary of gpt-whole" "${generate[@]}" --prompt 'the ☃'
-refuse "prompt beyond the context" '--prompt: has 18 tokens, gpt-whole has a context of 16' "${generate[@]}" --prompt 'KING: the day is f'
+refuse "prompt outside the vocabulary" "--prompt: '☃' is not in the vocabulary of the model" "${generate[@]}" --prompt 'the ☃'
+refuse "prompt beyond the context" '--prompt: has 18 tokens, the model has a context of 16' "${generate[@]}" --prompt 'KING: the day is f'
 refuse "prompt that is no UTF-8" '--prompt: invalid UTF-8' "${generate[@]}" --prompt $'\xff'
 refuse "gpt does not translate" "gpt-whole/.*kind 'gpt'" "$glim" translate --model gpt-whole </dev/null
 refuse "gpt does not classify" "gpt-whole/.*kind 'gpt'" "$glim" classify --model gpt-whole </dev/null

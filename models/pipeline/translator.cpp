@@ -1,21 +1,28 @@
-#include "tools/train/translator.hpp"
+#include "models/pipeline/translator.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
 
+#include "models/pipeline/copying.hpp"
+#include "models/pipeline/described.hpp"
+#include "models/pipeline/padded.hpp"
 #include "tensor/error.hpp"
-#include "tools/data/corpus/batches.hpp"
-#include "tools/data/corpus/copying.hpp"
-#include "tools/train/shared_work.hpp"
 
 namespace glim {
 
+Translator::Translator(const ModelFile& m)
+    : model_(described_sequence_model(m)), tokenizers_(described_tokenizers(m)) {
+  if (tokenizers_.source->size() != model_->src_vocab() ||
+      tokenizers_.target->size() != model_->tgt_vocab())
+    throw FileError(m.file, "its tokenizers do not have the vocabulary sizes of its model");
+  load_weights(*model_, m);
+}
+
 std::vector<std::int64_t> Translator::encode(const std::string& sentence, const std::string& where,
                                              bool truncate) const {
-  const Index most = model_.max_len();
+  const Index most = model_->max_len();
   std::vector<std::int64_t> ids;
   try {
     ids = tokenizers_.source->encode(sentence, most);
@@ -36,13 +43,13 @@ std::vector<std::int64_t> Translator::encode(const std::string& sentence, const 
 
 std::vector<std::vector<Translation>> Translator::translate(
     const std::vector<std::string>& sentences, const TranslateOptions& o,
-    const std::vector<std::string>& names) {
+    const std::vector<std::string>& names) const {
   if (o.batch < 1) throw ValueError("--batch-sentences", "must be 1 at least");
   if (o.max_length < 0) throw ValueError("--max-tokens", "must not be negative");
-  Index most = model_.max_len();
+  Index most = model_->max_len();
   std::vector<std::vector<std::int64_t>> sources;
   std::optional<CopyNumbering> numbering;
-  if (model_.copies()) numbering.emplace(tokenizers_);
+  if (model_->copies()) numbering.emplace(tokenizers_);
   std::vector<CopyNumbers> copies(numbering ? sentences.size() : 0);
   for (std::size_t i = 0; i < sentences.size(); ++i) {
     std::string where = i < names.size() ? names[i] : "sentence " + std::to_string(i + 1);
@@ -89,7 +96,7 @@ std::vector<std::vector<Translation>> Translator::translate(
       source.copy_ids = c.source;
       source.extra = c.extra;
     }
-    auto found = model_.generate_sequences(source, limits, search_options);
+    auto found = model_->generate_sequences(source, limits, search_options);
     for (std::size_t i = start; i < end; ++i) {
       std::vector<Translation>& list = result[order[i]];
       list.clear();
@@ -119,25 +126,6 @@ std::vector<std::vector<Translation>> Translator::translate(
     }
   }
   return result;
-}
-
-std::vector<std::string> best_translations(Translator& translator,
-                                           const std::vector<std::string>& sources,
-                                           TranslateOptions options, const Processes& processes) {
-  std::vector<std::string> all(sources.size());
-  options.part = processes.rank();
-  options.parts = processes.size();
-  const auto parts = shared_work(processes, processes.size(), [&](Index) {
-    nlohmann::json found = nlohmann::json::array();
-    const auto lists = translator.translate(sources, options);
-    for (std::size_t i = 0; i < lists.size(); ++i)
-      if (!lists[i].empty()) found.push_back({i, lists[i][0].text});
-    return found;
-  });
-  for (const nlohmann::json& part : parts)
-    for (const nlohmann::json& one : part)
-      all[one[0].get<std::size_t>()] = one[1].get<std::string>();
-  return all;
 }
 
 std::string pharaoh_alignment(const Translation& t) {

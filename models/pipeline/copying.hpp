@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "models/pipeline/padded.hpp"
 #include "models/tokenizers/by_vocabulary.hpp"
-#include "tools/data/corpus/batches.hpp"
 
 namespace glim {
 

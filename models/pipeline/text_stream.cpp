@@ -1,4 +1,4 @@
-#include "tools/data/corpus/text_stream.hpp"
+#include "models/pipeline/text_stream.hpp"
 
 #include "models/tokenizers/utf8.hpp"
 

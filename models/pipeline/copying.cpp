@@ -1,4 +1,4 @@
-#include "tools/data/corpus/copying.hpp"
+#include "models/pipeline/copying.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>

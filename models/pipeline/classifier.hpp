@@ -1,0 +1,76 @@
+// A label and the probability of each label, for sentences (kind classifier) and for images (kind vit).
+//
+//   const Classifier classifier("model");              // a folder of glim train, or one of its files
+//   Classified c = classifier("a fine film");
+//   classifier.labels().name(c.label);                 // "1"
+//   c.probs[0];                                        // of the label 0
+//
+// All calls are const. Several threads may use one classifier at once, and each gets the bytes that it would get alone.
+//
+// Errors: FileError naming the file for a folder that holds no such model, or naming the sentence for one beyond the
+// model's maximum, unless it is to be cut; ShapeError for images of another size.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/bert/bert.hpp"
+#include "models/pipeline/labels.hpp"
+#include "models/pipeline/model_file.hpp"
+#include "models/tokenizers/tokenizer.hpp"
+#include "models/vit/vit.hpp"
+
+namespace glim {
+
+// A classifier's answer for one input.
+struct Classified {
+  Index label = 0;
+  std::vector<double> probs;  // by class
+};
+
+class Classifier {
+ public:
+  // `path`: the folder of a model, or one of its files.
+  explicit Classifier(const std::string& path) : Classifier(read_model(path)) {}
+  explicit Classifier(const ModelFile& file);
+  Classifier(Labels labels, TokenizerPtr tokenizer, std::shared_ptr<SequenceClassifier> model)
+      : labels_(std::move(labels)), tokenizer_(std::move(tokenizer)), model_(std::move(model)) {}
+
+  Classified operator()(const std::string& sentence, bool truncate = false) const {
+    return classify({sentence}, truncate)[0];
+  }
+  // One for each sentence, none of them blank. `names[i]` is the place of sentence i, for errors ("stdin:17").
+  std::vector<Classified> classify(const std::vector<std::string>& sentences, bool truncate = false,
+                                   const std::vector<std::string>& names = {}) const;
+
+  const Labels& labels() const { return labels_; }
+  const TokenizerPtr& tokenizer() const { return tokenizer_; }
+  const std::shared_ptr<SequenceClassifier>& model() const { return model_; }
+
+ private:
+  Labels labels_;
+  TokenizerPtr tokenizer_;
+  std::shared_ptr<SequenceClassifier> model_;
+};
+
+class ImageClassifier {
+ public:
+  // `path`: the folder of a model, or one of its files.
+  explicit ImageClassifier(const std::string& path) : ImageClassifier(read_model(path)) {}
+  explicit ImageClassifier(const ModelFile& file);
+  ImageClassifier(Labels labels, std::shared_ptr<Vit> model)
+      : labels_(std::move(labels)), model_(std::move(model)) {}
+
+  // One for each image: (N, C, H, W), pixels from 0 to 1.
+  std::vector<Classified> classify(const Tensor& images) const;
+
+  const Labels& labels() const { return labels_; }
+  const std::shared_ptr<Vit>& model() const { return model_; }
+
+ private:
+  Labels labels_;
+  std::shared_ptr<Vit> model_;
+};
+
+}  // namespace glim

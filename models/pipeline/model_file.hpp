@@ -1,0 +1,51 @@
+// A model is a folder of safetensors files, each with a whole model:
+//
+//   average.safetensors   the mean of several     best.safetensors    best on validation
+//   last.safetensors      the newest
+//
+//   NAME                  weights and buffers, under the names of torch.nn modules
+//   metadata              glim (format), kind, and the description from which the model is built again: model (its
+//                         sizes as JSON), tokenizers, labels
+//
+// Training keeps more in the same file (tools/train/checkpoint.hpp): the optimizer's state, the options, where it is.
+//
+// FileError naming the file when it is missing, is not such a file, or has tensors that do not fit its description.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "nn/module.hpp"
+
+namespace glim {
+
+inline constexpr const char* kModelFormat = "1";
+inline constexpr const char* kOptimizerPrefix = "optimizer.";
+
+struct ModelFile {
+  std::string file, kind;
+  std::map<std::string, std::string> description;
+  DType precision = DType::Float32;
+  StateDict weights;
+  // Of training: options, config and state; the optimizer's tensors.
+  std::map<std::string, std::string> run;
+  StateDict optimizer;
+
+  // An entry of the description; FileError when it is absent.
+  const std::string& described(const std::string& name) const;
+  // FileError for a model of another kind; `lacks`: what such a model does not do.
+  void require_kind(const std::string& wanted, const std::string& lacks) const;
+};
+
+// The file of a model: the path itself or, in a folder, the first that exists of average, best and last.
+// FileError naming the folder otherwise.
+std::string model_file(const std::string& path);
+// `path` as model_file takes it.
+ModelFile read_model(const std::string& path);
+
+// Gives a model of their sizes these weights. FileError naming `file`.
+void load_state(Module& model, const StateDict& weights, const std::string& file);
+// Gives a model of the described sizes its precision and weights, and puts it into eval().
+void load_weights(Module& model, const ModelFile& file);
+
+}  // namespace glim
