@@ -24,7 +24,7 @@ namespace glim {
 
 struct GenerateOptions {
   Index max_tokens = 500;
-  SamplingOptions sampling;
+  SamplingOptions sampling = {};
   std::uint64_t seed = 1, sample = 0;
   Index slide = 0;  // tokens dropped when the context is full; 0: a quarter of it
 };

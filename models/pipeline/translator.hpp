@@ -53,6 +53,11 @@ class Translator {
   std::string operator()(const std::string& sentence, const TranslateOptions& options = {}) const {
     return translate({sentence}, options)[0][0].text;
   }
+  // The translations of one sentence, best first.
+  std::vector<Translation> best(const std::string& sentence,
+                                const TranslateOptions& options = {}) const {
+    return translate({sentence}, options)[0];
+  }
   // Best first, one list per sentence. A blank sentence gives one empty translation.
   // `names[i]` is the place of sentence i, for errors ("stdin:17").
   std::vector<std::vector<Translation>> translate(const std::vector<std::string>& sentences,
