@@ -12,6 +12,14 @@ learns() {  # NAME PROGRAM: it was built, and says what it should
   report "$1" "$([ "$("$2" 2>&1)" = "exclusive or: learned" ] || tail -n 5 log)"
 }
 
+prints() {  # NAME TEXT COMMAND...: the command prints the text, a pattern of the shell
+  local name=$1 text=$2 said
+  shift 2
+  said=$("$@" 2>&1)
+  # shellcheck disable=SC2053
+  report "$name" "$([[ $said = $text ]] || echo "$said; $(tail -n 5 log)")"
+}
+
 meson install -C "$build" --destdir "$work/tree" >log 2>&1 || { report "installs" "$(tail log)"; summary; exit; }
 pc=$(find tree -name glim.pc)
 export PKG_CONFIG_PATH=$work/${pc%/*} LD_LIBRARY_PATH=$work/${pc%/*/*}  # the latter for a shared library
@@ -30,7 +38,9 @@ if [ -x "$build/tools/glim" ]; then
   report "the program" "$("$prefix/bin/glim" --version 2>&1 >log)"
 fi
 
-for header in glim nn optim autograd/gradcheck/gradcheck; do
+pipeline=
+[ ! -s "$prefix/include/glim/pipeline.hpp" ] || pipeline=pipeline
+for header in glim nn optim autograd/gradcheck/gradcheck $pipeline; do
   echo "#include <glim/$header.hpp>" >header.cpp
   report "<glim/$header.hpp> alone" "$("$cxx" "${strict[@]}" -fsyntax-only -I"$prefix/include" header.cpp 2>&1 | head -n 5)"
 done
@@ -48,10 +58,26 @@ for program in first_layer watched_attention; do
     { "$cxx" "${strict[@]}" "$program.cpp" "${flags[@]}" -o "$program" && "./$program"; } >log 2>&1 || tail -n 5 log)"
 done
 
+# Trained models: the programs that use them, one of them in C, with pkg-config.
+if [ -x "$prefix/bin/glim" ]; then
+  examples=$root/tools/examples
+  read -ra flags < <(pkg-config --define-variable=prefix="$prefix" --cflags --libs glim-pipeline)
+  "$prefix/bin/glim" train --task copy --examples 200 --layers 1 --d-model 16 --heads 2 --d-ff 32 --epochs 1 --quiet \
+    --progress none --out model >log 2>&1 || tail -n 1 log
+  "$cxx" "${strict[@]}" "$examples/serve.cpp" "${flags[@]}" -pthread -o serve >log 2>&1 &&
+    "$cxx" "${strict[@]}" "$examples/classify.cpp" "${flags[@]}" -o classify >>log 2>&1
+  prints "the examples of the pipeline" "*holds a model of kind 'transformer', which does not classify sentences*" ./classify model x
+  { "${CC:-cc}" -std=c99 -Wall -Wextra -Wpedantic -Werror -c "$examples/translate_c.c" -I"$prefix/include" -o c.o &&
+    "$cxx" c.o "${flags[@]}" -o by_c; } >log 2>&1 || tail -n 5 log
+  prints "a program in C" "3 4 5 -> $(echo 3 4 5 | "$prefix/bin/glim" translate --model model)" ./by_c model '3 4 5'
+  prints "its missing model" "translate_c: nowhere: no such file or folder" ./by_c nowhere x
+  prints "its wrong sentence" "translate_c: sentence 1: invalid UTF-8 at byte 1 (0xff)" ./by_c model $'\xff'
+fi
 if command -v cmake >/dev/null; then
   { cmake -S "$here/cmake" -B by_cmake -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$cxx" &&
     cmake --build by_cmake; } >log 2>&1
   learns "CMake" by_cmake/consumer
+  [ -z "$pipeline" ] || prints "CMake's pipeline" "classify: nowhere: no such file or folder" by_cmake/classify nowhere x
 else
   echo "CMake is not installed: its consumer is not tried"
 fi
