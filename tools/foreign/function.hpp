@@ -1,0 +1,63 @@
+// Checking a function that Glim cannot see into: its value and its gradient are two callbacks, of NumPy, of PyTorch, or
+// of a program in another language.
+//
+//   FunctionReport r = check_function({value, gradient}, {{"x", x}, {"w", w}});
+//   if (!r) std::cout << r.text() << "\n";
+//
+// The callbacks are called by the thread that calls check_function, and by no other. They get copies, so that a callback
+// that writes to its arguments spoils nothing else. What they throw passes through.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "autograd/gradcheck/gradcheck.hpp"
+
+namespace glim {
+
+using Tensors = std::vector<Tensor>;
+
+struct Function {
+  std::function<Tensors(const Tensors& inputs)> value;  // the outputs
+  // ∂L/∂x for each input. An undefined Tensor is no gradient, which is right where the derivative is 0. An input of
+  // int64 or bool has none. `dy` has a tensor for each output, undefined for one of int64 or bool.
+  std::function<Tensors(const Tensors& inputs, const Tensors& dy)> gradient;
+};
+
+struct FunctionOptions {
+  std::string name = "function";  // for the report
+  bool full = true;               // the whole Jacobian, or one random projection
+  bool precise = false;           // as in GradcheckOptions, and so are the others
+  double atol = 0, rtol = 0;
+  std::uint64_t seed = 0;
+  bool batch = true;  // check that examples along axis 0 are independent, if f treats them so
+};
+
+enum class CheckVerdict { Passed, Failed, Undecided, NotApplicable };
+std::string_view name_of(CheckVerdict v);  // "passed", "failed", "undecided", "not applicable"
+
+struct FunctionCheck {
+  std::string name;  // "differences", ...
+  CheckVerdict verdict = CheckVerdict::Undecided;
+  std::string detail;  // one line: why
+};
+
+struct FunctionReport {
+  std::string function;
+  std::vector<FunctionCheck> checks;
+  std::string mistake;          // what the gradient's mistake looks like; empty when none is known
+  GradcheckReport differences;  // of the check of that name
+
+  // No check has failed, and the derivatives are right.
+  bool passed() const;
+  explicit operator bool() const { return passed(); }
+  std::string text() const;     // without a newline at its end
+  std::string to_json() const;  // one JSON object
+};
+
+// ValueError when no input or no output is of a floating dtype, or when an option is out of range.
+FunctionReport check_function(const Function& f, const std::vector<GradcheckInput>& inputs,
+                              const FunctionOptions& options = {});
+
+}  // namespace glim
