@@ -1,79 +1,52 @@
 #include "tools/foreign/function.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
-#include "autograd/apply.hpp"
-#include "autograd/ops.hpp"
+#include "tools/foreign/checks.hpp"
+#include "tools/foreign/differences.hpp"
 
 namespace glim {
+
+using namespace foreign;
+
 namespace {
 
-Tensors copies(const Tensors& list) {
-  Tensors all;
-  for (const Tensor& x : list) all.push_back(x.defined() ? x.clone() : x);
-  return all;
+constexpr const char* kChecks[] = {"differences", "form",   "linear", "repeatable",
+                                   "stateless",   "inputs", "batch",  "broadcast"};
+
+GradcheckOptions gradcheck_options(const FunctionOptions& o) {
+  GradcheckOptions options;
+  options.name = o.name;
+  options.mode = o.full ? GradcheckOptions::Mode::Full : GradcheckOptions::Mode::Projection;
+  options.precise = o.precise;
+  options.atol = o.atol;
+  options.rtol = o.rtol;
+  options.seed = o.seed;
+  return options;
 }
 
-// The function as an op. Its outputs of a floating dtype are one after the other in one vector, unless there is one.
-struct Foreign final : Op {
-  static constexpr Formula formula{"foreign", "y = f(x)", {}};
-  explicit Foreign(const Function& function) : f(&function) {}
-
-  Tensor forward(const Tensors& x) {
-    keep_inputs = copies(x);
-    outputs = copies(f->value(copies(x)));
-    Tensors floating;
-    for (const Tensor& y : outputs)
-      if (is_floating(y.dtype())) floating.push_back(y);
-    if (floating.empty())
-      throw ValueError("gradcheck", "the function has no output of a floating dtype");
-    if (floating.size() == 1) return floating[0];
-    for (Tensor& y : floating) y = reshape(y.to(floating[0].dtype()), {-1});
-    return Var(concatenate({floating.begin(), floating.end()}, 0)).value();
-  }
-  Grads gradient(const Var& dy) const override {
-    Tensors by_output;
-    Index from = 0;
-    for (const Tensor& y : outputs) {
-      if (!is_floating(y.dtype())) {
-        by_output.emplace_back();
-        continue;
-      }
-      const bool only = dy.numel() == y.numel();
-      by_output.push_back(only ? reshape(dy.value(), y.shape())
-                               : reshape(narrow(dy.value(), 0, from, y.numel()), y.shape()));
-      by_output.back() = by_output.back().to(y.dtype()).clone();
-      from += y.numel();
-    }
-    const Tensors dx = f->gradient(copies(keep_inputs), by_output);
-    Grads all;
-    for (std::size_t k = 0; k < keep_inputs.size(); ++k) {
-      if (!needs_grad(k)) continue;
-      const Tensor& x = keep_inputs[k];
-      all[k] = k < dx.size() && dx[k].defined() ? dx[k].to(x.dtype()).clone()
-                                                : zeros(x.shape(), x.dtype());
-    }
-    return all;
-  }
-
-  const Function* f;
-  Tensors keep_inputs, outputs;
-};
-
-CheckedOutputs run(const Function& f, const std::vector<Var>& x) {
-  return apply(Foreign(f), x, Where::current());
+FunctionCheck verdict_of(const GradcheckReport& d) {
+  const std::string text = d.to_string(), first = text.substr(0, text.find('\n'));
+  std::string detail = first.substr(first.find(d.function) + d.function.size() + 2);
+  for (const char* word : {"passed, ", "FAILED: ", "UNDECIDED: "})
+    if (detail.starts_with(word)) detail.erase(0, std::string_view(word).size());
+  CheckVerdict v = d.passed() ? CheckVerdict::Passed : CheckVerdict::Failed;
+  if (d.undecided() || (d.passed() && d.checked() == 0)) v = CheckVerdict::Undecided;
+  return {"differences", v, detail};
 }
 
-FunctionCheck differences(FunctionReport& report) {
-  const GradcheckReport& d = report.differences;
-  for (const GradcheckEntry& e : d.inputs)
-    if (report.mistake.empty() && e.failed) report.mistake = e.mistake.name;
-  return {"differences",
-          d.passed()      ? CheckVerdict::Passed
-          : d.undecided() ? CheckVerdict::Undecided
-                          : CheckVerdict::Failed,
-          d.problem};
+// What to tell first. A gradient of random state, say, is wrong in every other way too.
+std::string likely_mistake(const FunctionReport& r, const std::string& of_gradient) {
+  for (const char* name : {"repeatable", "stateless", "form", "linear", "differences", "inputs",
+                           "batch", "broadcast"}) {
+    const FunctionCheck& c = r.check(name);
+    if (c.verdict != CheckVerdict::Failed) continue;
+    if (c.name != "differences" &&
+        (c.name != "linear" || of_gradient.empty() || of_gradient.starts_with("dy ignored")))
+      return c.detail;
+    if (!of_gradient.empty()) return of_gradient;
+  }
+  return "";
 }
 
 }  // namespace
@@ -83,37 +56,43 @@ std::string_view name_of(CheckVerdict v) {
   return kNames[static_cast<int>(v)];
 }
 
-FunctionReport check_function(const Function& f, const std::vector<GradcheckInput>& inputs,
+const FunctionCheck& FunctionReport::check(std::string_view name) const {
+  return *std::find_if(checks.begin(), checks.end(),
+                       [&](const FunctionCheck& c) { return c.name == name; });
+}
+
+FunctionReport check_function(const Function& function, const std::vector<GradcheckInput>& inputs,
                               const FunctionOptions& o) {
-  FunctionReport report;
-  report.function = o.name;
-  GradcheckOptions options;
-  options.name = o.name;
-  options.mode = o.full ? GradcheckOptions::Mode::Full : GradcheckOptions::Mode::Projection;
-  options.precise = o.precise;
-  options.atol = o.atol;
-  options.rtol = o.rtol;
-  options.seed = o.seed;
-  report.differences =
-      gradcheck([&](const std::vector<Var>& x) { return run(f, x); }, inputs, options);
-  report.checks.push_back(differences(report));
-  return report;
-}
-
-bool FunctionReport::passed() const {
-  return differences.passed() &&
-         std::none_of(checks.begin(), checks.end(),
-                      [](const FunctionCheck& c) { return c.verdict == CheckVerdict::Failed; });
-}
-
-std::string FunctionReport::text() const { return differences.to_string(); }
-
-std::string FunctionReport::to_json() const {
-  nlohmann::ordered_json j{{"function", function}, {"passed", passed()}, {"mistake", nullptr}};
-  if (!mistake.empty()) j["mistake"] = mistake;
-  for (const FunctionCheck& c : checks) j["verdicts"][c.name] = name_of(c.verdict);
-  j["text"] = text();
-  return j.dump();
+  Calls calls(function, inputs);
+  if (std::find(calls.wanted.begin(), calls.wanted.end(), true) == calls.wanted.end())
+    throw ValueError("gradcheck", o.name + " has no input of a floating dtype to check");
+  Probe p{calls, {}, o.seed, 1e-9};
+  FunctionReport r;
+  r.function = o.name;
+  for (const char* name : kChecks)
+    r.checks.push_back({name, CheckVerdict::Undecided, "there is no gradient to check"});
+  auto set = [&](FunctionCheck c) { const_cast<FunctionCheck&>(r.check(c.name)) = std::move(c); };
+  std::string of_gradient;
+  set(check_form(p));
+  if (!p.dx.empty()) try {
+      set(check_repeatable(p));
+      if (r.check("repeatable").verdict == CheckVerdict::Passed) {
+        set(check_stateless(p));
+        set(check_linear(p));
+        if (o.batch) set(check_batch(p));
+        const Function f = calls.as_function();
+        r.differences = differences(f, calls.wanted_inputs(), gradcheck_options(o));
+        set(verdict_of(r.differences));
+        if (r.differences.failed() > 0)
+          of_gradient = name_mistake(f, calls.wanted_inputs(), p.y, r.differences);
+        set(check_broadcast(p, r.differences));
+      }
+    } catch (const FormError& e) {
+      set({"form", CheckVerdict::Failed, e.text});
+    }
+  set(check_inputs(p));
+  r.mistake = likely_mistake(r, of_gradient);
+  return r;
 }
 
 }  // namespace glim

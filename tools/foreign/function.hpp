@@ -31,25 +31,36 @@ struct FunctionOptions {
   bool precise = false;           // as in GradcheckOptions, and so are the others
   double atol = 0, rtol = 0;
   std::uint64_t seed = 0;
-  bool batch = true;  // check that examples along axis 0 are independent, if f treats them so
+  bool batch = true;  // see below
 };
 
 enum class CheckVerdict { Passed, Failed, Undecided, NotApplicable };
 std::string_view name_of(CheckVerdict v);  // "passed", "failed", "undecided", "not applicable"
 
+// What is checked, by name:
+//
+//   differences   the derivatives are those of f
+//   form          a gradient for each input, of its shape and dtype, finite
+//   linear        backward is linear in dy
+//   repeatable    f and backward give the same bits twice
+//   stateless     and with other calls in between
+//   inputs        neither writes to its arguments
+//   batch         the gradient keeps examples (axis 0) apart if f does
+//   broadcast     the gradient of an input that f broadcasts is a sum over the broadcast axes
 struct FunctionCheck {
-  std::string name;  // "differences", ...
+  std::string name;
   CheckVerdict verdict = CheckVerdict::Undecided;
   std::string detail;  // one line: why
 };
 
 struct FunctionReport {
   std::string function;
-  std::vector<FunctionCheck> checks;
-  std::string mistake;          // what the gradient's mistake looks like; empty when none is known
-  GradcheckReport differences;  // of the check of that name
+  std::vector<FunctionCheck> checks;  // all of them, in this order
+  std::string mistake;                // what the mistake looks like; empty when nothing fits
+  GradcheckReport differences;        // empty when the differences were not computed
 
-  // No check has failed, and the derivatives are right.
+  const FunctionCheck& check(std::string_view name) const;
+  // The derivatives are right, and no check has failed.
   bool passed() const;
   explicit operator bool() const { return passed(); }
   std::string text() const;     // without a newline at its end

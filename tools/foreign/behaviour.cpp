@@ -1,0 +1,132 @@
+// Is backward a linear function of dy, and of nothing but its arguments?
+#include <algorithm>
+#include <cmath>
+
+#include "autograd/gradcheck/analytic.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/reduce.hpp"
+#include "tools/foreign/checks.hpp"
+
+namespace glim::foreign {
+namespace {
+
+FunctionCheck passed(const char* name) { return {name, CheckVerdict::Passed, ""}; }
+FunctionCheck failed(const char* name, std::string why) {
+  return {name, CheckVerdict::Failed, std::move(why)};
+}
+
+// How a gradient of one input that is not linear depends on dy. `at(a, b)` is the gradient of a u + b v.
+std::string not_linear(const std::function<Tensors(double a, double b)>& at, double near) {
+  auto like = [&](const Tensors& a, const Tensors& b) { return close(a, b, near); };
+  auto sum = [](const Tensors& a, const Tensors& b) { return combine(1, a, 1, b); };
+  const Tensors gu = at(1, 0), gv = at(0, 1), none = at(0, 0), twice = at(2, 0);
+  if (like(gu, gv)) return "is the same whatever dy is";
+  if (!vanishes(none) && like(sum(at(1, 1), none), sum(gu, gv)))
+    return "has a term that does not depend on dy (weight decay, a constant)";
+  if (like(twice, combine(4, gu, 0, gu))) return "takes dy squared";
+  if (like(twice, gu)) return "does not depend on the size of dy (its sign, or dy normalised)";
+  if (like(at(-1, 0), gu)) return "does not depend on the sign of dy";
+  const double small = 0x1p-20;
+  const Tensors little = at(small, 0);
+  if (!vanishes(little) && like(at(small, small), sum(little, at(0, small))))
+    return "clips a large dy";
+  return "is not linear in dy";
+}
+
+}  // namespace
+
+double largest(const Tensor& x) { return x.numel() == 0 ? 0 : max(abs(x)).item(); }
+
+Tensors combine(double a, const Tensors& u, double b, const Tensors& v) {
+  Tensors sum;
+  for (std::size_t k = 0; k < u.size(); ++k)
+    sum.push_back(u[k].defined() ? a * u[k] + b * v[k] : Tensor());
+  return sum;
+}
+
+bool same(const Tensors& a, const Tensors& b) {
+  for (std::size_t k = 0; k < a.size(); ++k)
+    if (a[k].defined() && !same_bits(a[k], b[k])) return false;
+  return true;
+}
+
+bool close(const Tensors& a, const Tensors& b, double near) {
+  for (std::size_t k = 0; k < a.size(); ++k)
+    if (a[k].defined() && a[k].numel() > 0 &&
+        !(largest(a[k] - b[k]) <= near * std::max(largest(a[k]), largest(b[k]))))
+      return false;
+  return true;
+}
+
+bool vanishes(const Tensors& a) {
+  return std::all_of(a.begin(), a.end(),
+                     [](const Tensor& x) { return !x.defined() || largest(x) == 0; });
+}
+
+Tensors Probe::random_dy(std::uint64_t stream) const {
+  Tensors all;
+  for (std::size_t o = 0; o < y.size(); ++o)
+    all.push_back(is_floating(y[o].dtype())
+                      ? detail::random_like(y[o], {seed, (stream << 32 | o) + (1ull << 63)})
+                      : Tensor());
+  return all;
+}
+
+FunctionCheck check_linear(Probe& p) {
+  const char* name = "linear";
+  const Tensors &u = p.dy, v = p.random_dy(1), &gu = p.dx, gv = p.gradient(v);
+  if (vanishes(gu) && vanishes(gv)) return {name, CheckVerdict::Undecided, "every gradient is 0"};
+  const double large = 0x1p20;
+  const Tensors sum = combine(1, gu, 1, gv), scaled = combine(large, gu, 0, gu);
+  const Tensors of_sum = p.gradient(combine(1, u, 1, v)),
+                of_scaled = p.gradient(combine(large, u, 0, u));
+  for (std::size_t k = 0; k < gu.size(); ++k) {
+    if (close({of_sum[k]}, {sum[k]}, p.near) && close({of_scaled[k]}, {scaled[k]}, p.near))
+      continue;
+    auto at = [&](double a, double b) { return Tensors{p.gradient(combine(a, u, b, v))[k]}; };
+    return failed(name, "the gradient of " + p.calls.inputs[k].name + " " + not_linear(at, p.near));
+  }
+  return passed(name);
+}
+
+FunctionCheck check_repeatable(Probe& p) {
+  const char* name = "repeatable";
+  if (!same(p.calls.value(p.x), p.y))
+    return failed(name, "f has random state: two calls with the same inputs differ");
+  const Tensors second = p.gradient(p.dy);
+  if (same(second, p.dx)) return passed(name);
+  const Tensors third = p.gradient(p.dy);
+  if (close(combine(1, third, -1, second), combine(1, second, -1, p.dx), p.near))
+    return failed(name,
+                  "backward adds to the result of an earlier call (+= into a gradient that is "
+                  "never set to 0)");
+  return failed(name, "backward has random state: two calls with the same arguments differ");
+}
+
+FunctionCheck check_stateless(Probe& p) {
+  const char* name = "stateless";
+  Tensors elsewhere;
+  for (const Tensor& x : p.x)
+    elsewhere.push_back(is_floating(x.dtype()) ? (1 + 0x1p-6) * x + 0x1p-6 : x);
+  p.calls.value(elsewhere);
+  if (!same(p.gradient(p.dy), p.dx)) {
+    p.calls.value_first = same(p.calls.value(p.x), p.y) && same(p.gradient(p.dy), p.dx);
+    return failed(name,
+                  "backward reads what the last call of f left, and not its own arguments (a "
+                  "cached value gone stale)");
+  }
+  p.calls.gradient(elsewhere, p.random_dy(2));
+  if (!same(p.calls.value(p.x), p.y))
+    return failed(name, "f keeps state: it has another value after a call with another input");
+  if (!same(p.gradient(p.dy), p.dx))
+    return failed(name,
+                  "backward keeps state: it gives another gradient after a call with another "
+                  "input");
+  return passed(name);
+}
+
+FunctionCheck check_inputs(const Probe& p) {
+  return p.calls.changed.empty() ? passed("inputs") : failed("inputs", p.calls.changed);
+}
+
+}  // namespace glim::foreign

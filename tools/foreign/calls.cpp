@@ -1,0 +1,100 @@
+#include "tools/foreign/calls.hpp"
+
+#include <algorithm>
+
+#include "tensor/ops/elementwise.hpp"
+
+namespace glim::foreign {
+
+Tensors copies(const Tensors& list) {
+  Tensors all;
+  for (const Tensor& x : list) all.push_back(x.defined() ? x.clone() : x);
+  return all;
+}
+
+Calls::Calls(const Function& f, const std::vector<GradcheckInput>& given) : inputs(given), f_(f) {
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    if (inputs[k].name.empty()) inputs[k].name = "x" + std::to_string(k);
+    wanted.push_back(inputs[k].check && is_floating(inputs[k].value.dtype()));
+  }
+}
+
+Function Calls::as_function() {
+  return {[this](const Tensors& x) { return value(x); },
+          [this](const Tensors& x, const Tensors& dy) { return gradient(x, dy); }};
+}
+
+std::vector<GradcheckInput> Calls::wanted_inputs() const {
+  std::vector<GradcheckInput> list = inputs;
+  for (std::size_t k = 0; k < list.size(); ++k) list[k].check = wanted[k];
+  return list;
+}
+
+void Calls::note_changes(const char* who, const Tensors& after, const Tensors& before, bool is_dy) {
+  for (std::size_t k = 0; k < before.size() && changed.empty(); ++k)
+    if (before[k].defined() && !same_bits(after[k], before[k].contiguous()))
+      changed = std::string(who) + " changes " + (is_dy ? "dy" : "its input " + inputs[k].name) +
+                " in place";
+}
+
+Tensors Calls::value(const Tensors& x) {
+  const Tensors given = copies(x);
+  const Tensors y = copies(f_.value(given));
+  note_changes("f", given, x, false);
+  std::vector<std::string> shapes;
+  for (const Tensor& one : y) {
+    if (!one.defined())
+      throw FormError("output " + std::to_string(shapes.size()) + " of f is no array");
+    shapes.push_back(to_string(one.shape()));
+  }
+  if (outputs_.empty()) outputs_ = shapes;
+  if (shapes.size() != outputs_.size())
+    throw FormError("f returns " + std::to_string(shapes.size()) + " outputs, and returned " +
+                    std::to_string(outputs_.size()) + " before");
+  for (std::size_t o = 0; o < shapes.size(); ++o)
+    if (shapes[o] != outputs_[o])
+      throw FormError("the shape of output " + std::to_string(o) +
+                      " depends on the values of the inputs: " + shapes[o] + " after " +
+                      outputs_[o]);
+  return y;
+}
+
+Tensors Calls::gradient(const Tensors& x, const Tensors& dy) {
+  if (value_first) value(x);
+  const Tensors given = copies(x), upstream = copies(dy);
+  Tensors dx = copies(f_.gradient(given, upstream));
+  note_changes("backward", given, x, false);
+  note_changes("backward", upstream, dy, true);
+  // Gradients of the floating inputs alone will do.
+  const auto is_float = [](const Tensor& t) { return is_floating(t.dtype()); };
+  if (dx.size() < x.size() && std::ssize(dx) == std::count_if(x.begin(), x.end(), is_float))
+    for (std::size_t k = 0; k < x.size(); ++k)
+      if (!is_float(x[k])) dx.insert(dx.begin() + static_cast<std::ptrdiff_t>(k), Tensor());
+  if (dx.size() != x.size())
+    throw FormError("backward returns " + std::to_string(dx.size()) + " gradients for " +
+                    std::to_string(x.size()) + " inputs");
+  if (repair) repair(dx);
+  Tensors formed;
+  for (std::size_t k = 0; k < x.size(); ++k) formed.push_back(in_form(k, x[k], dx));
+  return formed;
+}
+
+Tensor Calls::in_form(std::size_t k, const Tensor& x, const Tensors& dx) {
+  if (!wanted[k]) return {};
+  if (!dx[k].defined()) return zeros(x.shape(), x.dtype());
+  if (dx[k].shape() != x.shape()) {
+    FormError e("the gradient of " + inputs[k].name + " has shape " + to_string(dx[k].shape()) +
+                ", " + inputs[k].name + " has " + to_string(x.shape()));
+    e.input = k;
+    e.gradients = dx;
+    throw e;
+  }
+  const bool fits = dx[k].dtype() == x.dtype() || dx[k].dtype() == DType::Float64;
+  if (!fits && dtype_mistaken.empty())
+    dtype_mistaken = "the gradient of " + inputs[k].name + " is " +
+                     std::string(name_of(dx[k].dtype())) + ", " + inputs[k].name + " is " +
+                     std::string(name_of(x.dtype()));
+  return dx[k].to(x.dtype());
+}
+
+}  // namespace glim::foreign

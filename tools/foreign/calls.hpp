@@ -1,0 +1,51 @@
+// The callbacks of a Function, called so that they can spoil nothing else. Their results are brought into one form.
+#pragma once
+
+#include <exception>
+
+#include "tools/foreign/function.hpp"
+
+namespace glim::foreign {
+
+// A result that cannot be compared, such as one of another shape.
+struct FormError : std::exception {
+  explicit FormError(std::string why) : text(std::move(why)) {}
+  const char* what() const noexcept override { return text.c_str(); }
+  std::string text;
+  std::size_t input = 0;  // whose gradient has another shape:
+  Tensors gradients{};    // as returned, one for each input; else empty
+};
+
+class Calls {
+ public:
+  Calls(const Function& f, const std::vector<GradcheckInput>& inputs);
+
+  // Copies of the outputs. FormError unless they have the dtypes and shapes of the first call.
+  Tensors value(const Tensors& x);
+  // For each wanted input a gradient of its shape and dtype, zeros where there is none. Undefined for the others.
+  Tensors gradient(const Tensors& x, const Tensors& dy);
+
+  Function as_function();
+  std::vector<GradcheckInput> wanted_inputs() const;  // `check` only where wanted
+
+  std::vector<GradcheckInput> inputs;  // all have names
+  std::vector<bool> wanted;            // the inputs whose gradient is checked
+  bool value_first = false;            // call f again before each gradient
+  // Changes the gradients as returned.
+  std::function<void(Tensors& dx)> repair;
+
+  // What is wrong beside the gradient's values: the first case of each.
+  std::string changed;         // "backward changes its input x in place"
+  std::string dtype_mistaken;  // "the gradient of x is int64"
+
+ private:
+  void note_changes(const char* who, const Tensors& after, const Tensors& before, bool is_dy);
+  Tensor in_form(std::size_t k, const Tensor& x, const Tensors& dx);
+
+  const Function& f_;
+  std::vector<std::string> outputs_;  // their kinds at the first call
+};
+
+Tensors copies(const Tensors& list);
+
+}  // namespace glim::foreign

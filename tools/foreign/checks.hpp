@@ -1,0 +1,39 @@
+// The checks beside differences, a function each.
+#pragma once
+
+#include "tools/foreign/calls.hpp"
+
+namespace glim::foreign {
+
+// The point at which all is checked, and what the first calls gave there.
+struct Probe {
+  Calls& calls;
+  Tensors x;
+  std::uint64_t seed;
+  double near;  // relative: gradients that are closer are equal
+  Tensors y{}, dy{}, dx{};
+  std::vector<std::string> shape_mistakes{};  // by input, of its gradient
+
+  Tensors gradient(const Tensors& upstream) { return calls.gradient(x, upstream); }
+  Tensors random_dy(std::uint64_t stream) const;  // undefined for an output of int64 or bool
+};
+
+// Calls f and backward for the first time. `dx` stays empty if there is none to check.
+FunctionCheck check_form(Probe& p);
+FunctionCheck check_linear(Probe& p);      // backward(a u + b v) = a backward(u) + b backward(v)
+FunctionCheck check_repeatable(Probe& p);  // twice the same call gives the same bits
+FunctionCheck check_stateless(Probe& p);   // so it does with another call between the two
+FunctionCheck check_inputs(const Probe& p);
+FunctionCheck check_batch(Probe& p);
+FunctionCheck check_broadcast(Probe& p, const GradcheckReport& differences);
+
+// ---- what they are made of ----
+
+Tensors combine(double a, const Tensors& u, double b, const Tensors& v);  // a u + b v
+bool same(const Tensors& a, const Tensors& b);                            // every bit
+bool close(const Tensors& a, const Tensors& b, double near);  // relative to each one's largest
+bool vanishes(const Tensors& a);                              // every element is 0
+double largest(const Tensor& x);
+bool broadcasts(const Shape& from, const Shape& to);
+
+}  // namespace glim::foreign

@@ -1,0 +1,102 @@
+#include "tools/foreign/differences.hpp"
+
+#include <algorithm>
+
+#include "autograd/apply.hpp"
+#include "autograd/ops.hpp"
+#include "tensor/ops/index.hpp"
+
+namespace glim::foreign {
+namespace {
+
+bool all_of_dtype(const Tensors& list, DType dtype) {
+  return std::all_of(list.begin(), list.end(), [&](const Tensor& x) {
+    return x.dtype() == dtype || !is_floating(x.dtype());
+  });
+}
+
+// Several outputs become one vector, in the dtype of the first.
+struct Foreign final : Op {
+  static constexpr Formula formula{"foreign", "y = f(x)", {}};
+  Foreign(const Function& function, bool float32) : f(&function), lower(float32) {}
+
+  Tensor forward(const Tensors& inputs) {
+    x = inputs;
+    // Differences of a function of float32 are in float64 if it takes that.
+    const bool raised = lower && all_of_dtype(inputs, DType::Float64);
+    try {
+      y = f->value(inputs);
+    } catch (const std::exception&) {
+      if (raised) throw DTypeError("gradcheck", "the function takes no float64");
+      throw;
+    }
+    Tensors parts;
+    for (const Tensor& one : y) {
+      if (!is_floating(one.dtype())) continue;
+      if (raised && one.dtype() == DType::Float32)
+        throw DTypeError("gradcheck", "the function computes in float32");
+      parts.push_back(one);
+    }
+    if (parts.size() == 1) return parts[0];
+    for (Tensor& part : parts) part = reshape(part.to(parts[0].dtype()), {-1});
+    return concatenate(parts, 0);
+  }
+
+  Grads gradient(const Var& dy) const override {
+    Tensors upstream;
+    Index from = 0;
+    const Tensor all = reshape(dy.value(), {-1});
+    for (const Tensor& one : y) {
+      upstream.emplace_back();
+      if (!is_floating(one.dtype())) continue;
+      upstream.back() = reshape(narrow(all, 0, from, one.numel()), one.shape()).to(one.dtype());
+      from += one.numel();
+    }
+    const Tensors dx = f->gradient(x, upstream);
+    Grads d;
+    for (std::size_t k = 0; k < dx.size(); ++k)
+      if (dx[k].defined() && needs_grad(k)) d[k] = dx[k];
+    return d;
+  }
+
+  const Function* f;
+  bool lower;
+  Tensors x, y;
+};
+
+}  // namespace
+
+GradcheckReport differences(const Function& f, const std::vector<GradcheckInput>& inputs,
+                            const GradcheckOptions& options) {
+  const bool float32 = std::any_of(inputs.begin(), inputs.end(), [](const GradcheckInput& x) {
+    return x.value.dtype() == DType::Float32;
+  });
+  GradcheckReport report = gradcheck(
+      [&](const std::vector<Var>& x) {
+        return CheckedOutputs(apply(Foreign(f, float32), x, Where::current()));
+      },
+      inputs, options);
+  report.ops_at_fault.clear();  // there is one op alone
+  report.ops_right = 0;
+  return report;
+}
+
+Function only_output(const Function& f, std::size_t o) {
+  return {[&f, o](const Tensors& x) { return Tensors{f.value(x)[o]}; },
+          [&f, o](const Tensors& x, const Tensors& dy) {
+            Tensors all;
+            for (const Tensor& y : f.value(x))
+              all.push_back(is_floating(y.dtype()) ? zeros(y.shape(), y.dtype()) : Tensor());
+            all[o] = dy[0];
+            return f.gradient(x, all);
+          }};
+}
+
+std::string name_mistake(const Function&, const std::vector<GradcheckInput>&, const Tensors&,
+                         const GradcheckReport& report) {
+  for (const GradcheckEntry& e : report.inputs)
+    if (e.failed && !e.mistake.name.empty()) return e.mistake.name;
+  return "";
+}
+
+}  // namespace glim::foreign

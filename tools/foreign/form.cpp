@@ -1,0 +1,135 @@
+// Has each gradient the shape and dtype of its input? If not, which change of shape makes it right?
+#include <algorithm>
+
+#include "autograd/restored.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/reduce.hpp"
+#include "tools/foreign/checks.hpp"
+#include "tools/foreign/differences.hpp"
+
+namespace glim::foreign {
+namespace {
+
+struct Repair {
+  std::string mistake;
+  std::function<Tensor(const Tensors& dx)> gradient;  // of the input
+};
+
+// Changes that give the gradient of input k its shape.
+std::vector<Repair> repairs(std::size_t k, const Shape& shape, const FormError& wrong,
+                            const std::vector<GradcheckInput>& inputs) {
+  std::vector<Repair> all;
+  const Tensor& dx = wrong.gradients[k];
+  for (std::size_t other = 0; other < inputs.size(); ++other)
+    if (other != k && wrong.gradients[other].defined() && wrong.gradients[other].shape() == shape)
+      all.push_back({"the gradients come in another order: that of " + inputs[k].name +
+                         " in the place of " + inputs[other].name + "'s",
+                     [other](const Tensors& d) { return d[other]; }});
+  if (broadcasts(shape, dx.shape()))
+    all.push_back({"a broadcast not summed: " + wrong.text,
+                   [k, shape](const Tensors& d) { return sum_to(d[k], shape); }});
+  if (dx.rank() > 1 && transpose(dx).shape() == shape)
+    all.push_back({"the gradient is transposed: " + wrong.text,
+                   [k](const Tensors& d) { return transpose(d[k]); }});
+  if (dx.numel() == numel_of(shape))
+    all.push_back({"only the shape is wrong: " + wrong.text,
+                   [k, shape](const Tensors& d) { return reshape(d[k], shape); }});
+  if (broadcasts(dx.shape(), shape))
+    all.push_back({"the gradient is not expanded to the input: " + wrong.text,
+                   [k, shape](const Tensors& d) { return broadcast_to(d[k], shape); }});
+  return all;
+}
+
+// Gives the gradient that `wrong` is about its shape, by the change that makes it right, if one does. Else it is not
+// wanted any more. Returns the mistake.
+std::string mend(Probe& p, const FormError& wrong) {
+  Calls& c = p.calls;
+  const std::size_t k = wrong.input;
+  const auto before = c.repair;
+  std::vector<bool> only_k(c.inputs.size());
+  only_k[k] = true;
+  GradcheckOptions options;
+  options.mode = GradcheckOptions::Mode::Projection;
+  options.seed = p.seed;
+  for (const Repair& r : repairs(k, c.inputs[k].value.shape(), wrong, c.inputs)) {
+    c.repair = [before, r, k](Tensors& dx) {
+      const Tensors returned = dx;
+      if (before) before(dx);
+      dx[k] = r.gradient(returned);
+    };
+    const Restored want(c.wanted, only_k);
+    try {
+      if (differences(c.as_function(), c.wanted_inputs(), options)) return r.mistake;
+    } catch (const Error&) {  // the change does not suit every dy
+    } catch (const FormError&) {
+    }
+  }
+  c.repair = before;
+  c.wanted[k] = false;
+  return wrong.text;
+}
+
+bool has_dtype(const Tensors& list, DType dtype) {
+  return std::any_of(list.begin(), list.end(), [&](const Tensor& x) { return x.dtype() == dtype; });
+}
+
+// f at the inputs. If it computes in float32 whatever its inputs are, they become float32.
+void evaluate(Probe& p) {
+  for (const bool again : {false, true}) {
+    p.x.clear();
+    for (GradcheckInput& input : p.calls.inputs) {
+      if (again && input.value.dtype() == DType::Float64)
+        input.value = input.value.to(DType::Float32);
+      p.x.push_back(input.value);
+    }
+    p.y = p.calls.value(p.x);
+    if (!has_dtype(p.y, DType::Float32) || has_dtype(p.x, DType::Float32)) break;
+  }
+  if (has_dtype(p.x, DType::Float32)) p.near = 1e-3;
+  if (!has_dtype(p.y, DType::Float32) && !has_dtype(p.y, DType::Float64))
+    throw ValueError("gradcheck", "the function has no output of a floating dtype");
+}
+
+std::string not_finite(const Probe& p) {
+  for (std::size_t k = 0; k < p.dx.size(); ++k)
+    if (p.dx[k].defined() && !all_finite(p.dx[k]))
+      return "the gradient of " + p.calls.inputs[k].name + " is not finite";
+  return "";
+}
+
+}  // namespace
+
+bool broadcasts(const Shape& from, const Shape& to) {
+  if (from.rank() > to.rank()) return false;
+  for (int a = 1; a <= from.rank(); ++a)
+    if (from[from.rank() - a] != 1 && from[from.rank() - a] != to[to.rank() - a]) return false;
+  return true;
+}
+
+FunctionCheck check_form(Probe& p) {
+  FunctionCheck form{"form", CheckVerdict::Passed, ""};
+  auto fail = [&](const std::string& why) {
+    if (form.verdict != CheckVerdict::Failed) form.detail = why;
+    form.verdict = CheckVerdict::Failed;
+  };
+  p.shape_mistakes.resize(p.calls.inputs.size());
+  try {
+    evaluate(p);
+    p.dy = p.random_dy(0);
+    while (p.dx.empty()) try {
+        p.dx = p.gradient(p.dy);
+      } catch (const FormError& e) {
+        if (e.gradients.empty()) throw;
+        fail(p.shape_mistakes[e.input] = mend(p, e));
+      }
+  } catch (const FormError& e) {
+    fail(e.text);
+  }
+  if (std::none_of(p.calls.wanted.begin(), p.calls.wanted.end(), [](bool b) { return b; }))
+    p.dx.clear();
+  if (const std::string& why = p.calls.dtype_mistaken; !why.empty()) fail(why);
+  if (const std::string why = not_finite(p); !why.empty()) fail(why);
+  return form;
+}
+
+}  // namespace glim::foreign
