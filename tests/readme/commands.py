@@ -7,7 +7,7 @@ their own (files_of_a_reader). Its blocks are typed there in turn, as printed; `
     ```sh         every command ends with status 0, and does not print empty lines alone
     ```console    `$ COMMAND`, its input `(glim) ...`, and its standard output, digit for digit. A line `...` is any
                   lines, `...` at the end of a line its rest. Only a time, a rate or an amount of memory may differ.
-    ```python F   is written to the file F
+    ```python F   is written to the file F; so is ```perl F
 
 Words after `sh` and `console` say when a block is typed:
 
@@ -39,7 +39,7 @@ sys.dont_write_bytecode = True  # not into the tree
 from transcripts import as_markdown, differs, lines_of, reprinted
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BLOCK = re.compile(r"^```(sh|console|python)\b([^\n]*)\n(.*?)^```\n(?:Last run: [^\n]*\n)?", re.M | re.S)
+BLOCK = re.compile(r"^```(sh|console|python|perl)\b([^\n]*)\n(.*?)^```\n(?:Last run: [^\n]*\n)?", re.M | re.S)
 PICTURE = re.compile(r"^!\[.*?\]\(([^)]*)\)\n<!-- made by: (.*?) -->$", re.M | re.S)
 TABLE = re.compile(r"^<!-- (slow )?table: ([^;>]*?)(?:; last run ([^>]*?))? -->\n((?:\|.*\n)+)", re.M)
 INPUT = "(glim) "
@@ -203,7 +203,7 @@ class Page:
 
     def block(self, found):
         kind, words, text = found[1], found[2].split(), found[3]
-        if kind == "python":
+        if kind in ("python", "perl"):
             for name in words:
                 (self.folder / name).write_text(text)
             return found[0]

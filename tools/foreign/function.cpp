@@ -7,8 +7,6 @@
 
 namespace glim {
 
-using namespace foreign;
-
 namespace {
 
 constexpr const char* kChecks[] = {"differences", "form",   "linear", "repeatable",
@@ -63,6 +61,7 @@ const FunctionCheck& FunctionReport::check(std::string_view name) const {
 
 FunctionReport check_function(const Function& function, const std::vector<GradcheckInput>& inputs,
                               const FunctionOptions& o) {
+  using namespace foreign;
   Calls calls(function, inputs);
   if (std::find(calls.wanted.begin(), calls.wanted.end(), true) == calls.wanted.end())
     throw ValueError("gradcheck", o.name + " has no input of a floating dtype to check");

@@ -11,6 +11,7 @@
 
 #include "tensor/error.hpp"
 #include "tools/cli/verbs/verbs.hpp"
+#include "tools/foreign/program.hpp"
 #include "tools/gradient_cases/op_specs.hpp"
 
 namespace glim {
@@ -118,6 +119,34 @@ void run_gradcheck(const std::string& only, bool in_float32, bool precise, bool 
   if (!failures.empty()) throw Exit(1);
 }
 
+// The whole Jacobian is checked where it is not larger.
+constexpr Index kWholeJacobian = Index{1} << 14;
+
+void check_program(const std::string& command, double seconds, bool precise, bool json) {
+  foreign::Program program(command, seconds);
+  const std::vector<GradcheckInput> inputs = program.inputs();
+  const Function f = program.function();
+  Tensors x;
+  Index elements = 0, outputs = 0;
+  for (const GradcheckInput& input : inputs) {
+    x.push_back(input.value);
+    if (is_floating(input.value.dtype())) elements += input.value.numel();
+  }
+  if (elements == 0)
+    throw ValueError("--program", "no input has real numbers; 1.0 is one, and 1 is an integer");
+  for (const Tensor& y : f.value(x)) outputs += y.numel();
+  FunctionOptions options;
+  options.name = command;
+  options.full = elements * outputs <= kWholeJacobian;
+  options.precise = precise;
+  const FunctionReport report = check_function(f, inputs, options);
+  if (json)
+    print_json(nlohmann::ordered_json::parse(report.to_json()));
+  else
+    print(report.text() + "\n");
+  if (!report) throw Exit(1);
+}
+
 }  // namespace
 
 Command gradcheck_command() {
@@ -125,12 +154,29 @@ Command gradcheck_command() {
   auto only = std::make_shared<std::string>();
   auto in_float32 = std::make_shared<bool>(false), precise = std::make_shared<bool>(false);
   auto json = std::make_shared<bool>(false);
+  auto program = std::make_shared<std::string>();
+  auto timeout = std::make_shared<double>(60);
+  c.option(
+      "program", program.get(),
+      "check the function and the gradient of this command (tools/foreign/program.md) instead");
+  c.option("timeout", timeout.get(), "seconds that the program has for each reply",
+           kAboveZero);
   c.option("only", only.get(), "cases whose family or op contains this");
   c.option("float32", in_float32.get(), "check the ops in float32, against float64");
   c.option("precise", precise.get(),
            "to 10 digits, by differences of eighth order, or 5 where no step is that precise");
   c.option("json", json.get(), "print one JSON object instead of the table");
-  c.run = [=](Command&) { run_gradcheck(*only, *in_float32, *precise, *json); };
+  c.run = [=](Command& command) {
+    const bool of_program = command.given("program");
+    for (const char* name : {"only", "float32", "timeout"})
+      if (command.given(name) && of_program != (name == std::string_view("timeout")))
+        throw UsageError(std::string("--") + name + " is " +
+                         (of_program ? "not for --program" : "for --program alone"));
+    if (of_program)
+      check_program(*program, *timeout, *precise, *json);
+    else
+      run_gradcheck(*only, *in_float32, *precise, *json);
+  };
   return c;
 }
 

@@ -1,0 +1,34 @@
+// A function in a program of another language: tools/foreign/program.md has the exchange.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "tools/foreign/child.hpp"
+#include "tools/foreign/function.hpp"
+
+namespace glim::foreign {
+
+class Program {
+ public:
+  // Started when it is first asked, and again after it has ended.
+  Program(std::string command, double seconds_to_reply);
+
+  // ValueError, of one line, when the program gives no reply or one that makes no sense.
+  std::vector<GradcheckInput> inputs();
+  Function function();  // refers to this object
+
+ private:
+  using Json = nlohmann::ordered_json;
+  template <class F>
+  void ask(const Json& request, const F& read);  // read(reply)
+  Tensors value(const Tensors& x);
+  Tensors gradient(const Tensors& x, const Tensors& dy);
+
+  std::string command_;
+  double seconds_;
+  std::unique_ptr<Child> child_;
+  std::vector<std::string> inputs_, outputs_;  // their names
+};
+
+}  // namespace glim::foreign
