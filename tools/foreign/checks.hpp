@@ -27,6 +27,9 @@ FunctionCheck check_inputs(const Probe& p);
 FunctionCheck check_batch(Probe& p);
 FunctionCheck check_broadcast(Probe& p, const GradcheckReport& differences);
 
+// What the mistake in a gradient looks like that `wrong` has found; empty when nothing fits (naming.cpp).
+std::string name_mistake(Probe& p, const GradcheckReport& wrong);
+
 // ---- what they are made of ----
 
 Tensors combine(double a, const Tensors& u, double b, const Tensors& v);  // a u + b v

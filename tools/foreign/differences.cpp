@@ -81,22 +81,4 @@ GradcheckReport differences(const Function& f, const std::vector<GradcheckInput>
   return report;
 }
 
-Function only_output(const Function& f, std::size_t o) {
-  return {[&f, o](const Tensors& x) { return Tensors{f.value(x)[o]}; },
-          [&f, o](const Tensors& x, const Tensors& dy) {
-            Tensors all;
-            for (const Tensor& y : f.value(x))
-              all.push_back(is_floating(y.dtype()) ? zeros(y.shape(), y.dtype()) : Tensor());
-            all[o] = dy[0];
-            return f.gradient(x, all);
-          }};
-}
-
-std::string name_mistake(const Function&, const std::vector<GradcheckInput>&, const Tensors&,
-                         const GradcheckReport& report) {
-  for (const GradcheckEntry& e : report.inputs)
-    if (e.failed && !e.mistake.name.empty()) return e.mistake.name;
-  return "";
-}
-
 }  // namespace glim::foreign

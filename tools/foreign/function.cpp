@@ -82,8 +82,7 @@ FunctionReport check_function(const Function& function, const std::vector<Gradch
         const Function f = calls.as_function();
         r.differences = differences(f, calls.wanted_inputs(), gradcheck_options(o));
         set(verdict_of(r.differences));
-        if (r.differences.failed() > 0)
-          of_gradient = name_mistake(f, calls.wanted_inputs(), p.y, r.differences);
+        if (r.differences.failed() > 0) of_gradient = name_mistake(p, r.differences);
         set(check_broadcast(p, r.differences));
       }
     } catch (const FormError& e) {

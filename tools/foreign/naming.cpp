@@ -1,0 +1,184 @@
+// What a wrong gradient looks like. The checker names what it can tell from the two Jacobians (autograd/gradcheck/mistakes).
+// These guesses call f and backward again, at another point or with other arguments.
+#include <algorithm>
+#include <cmath>
+
+#include "autograd/restored.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/reduce.hpp"
+#include "tensor/print.hpp"
+#include "tools/foreign/checks.hpp"
+#include "tools/foreign/differences.hpp"
+
+namespace glim::foreign {
+namespace {
+
+constexpr Index kMostElements = 4096;
+
+// The gradient of input `k` beside the true one, for one random dy.
+struct Wrong {
+  Probe& p;
+  std::size_t k;
+  Tensor truth;
+
+  const Tensor& x() const { return p.x[k]; }
+  const Tensor& dx() const { return p.dx[k]; }
+  const std::string& name() const { return p.calls.inputs[k].name; }
+  double near() const { return std::max(p.near, 1e-6); }
+  bool equal(const Tensor& a, const Tensor& b) const { return close({a}, {b}, near()); }
+};
+
+// Σ dy f by differences, for each element of input k.
+Tensor true_gradient(Probe& p, std::size_t k) {
+  const Tensor d = zeros(p.x[k].shape(), DType::Float64);
+  const double h = p.x[k].dtype() == DType::Float32 ? 0x1p-7 : 0x1p-17;
+  auto along = [&](Index i, double step) {
+    Tensors x = p.x;
+    x[k] = p.x[k].clone();
+    const Tensor element = narrow(reshape(x[k], {-1}), 0, i, 1);
+    element.copy_(element + step);
+    const Tensors y = p.calls.value(x);
+    double sum = 0;
+    for (std::size_t o = 0; o < y.size(); ++o)
+      if (p.dy[o].defined()) sum += dot(p.dy[o].to(y[o].dtype()), y[o]);
+    return sum;
+  };
+  for (Index i = 0; i < d.numel(); ++i)
+    d.data<double>()[i] = (along(i, h) - along(i, -h)) / (2 * h);
+  return d.to(p.x[k].dtype());
+}
+
+// Would `gradient` be right at `at`?
+bool right(const Wrong& w, const Tensors& at,
+           std::function<Tensors(const Tensors& x, const Tensors& dy)> gradient) {
+  std::vector<GradcheckInput> inputs = w.p.calls.inputs;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    inputs[i].value = at[i];
+    inputs[i].check = i == w.k;
+  }
+  std::vector<bool> only_k(inputs.size());
+  only_k[w.k] = true;
+  const Restored want(w.p.calls.wanted, only_k);
+  GradcheckOptions options;
+  options.mode = GradcheckOptions::Mode::Projection;
+  options.seed = w.p.seed;
+  try {
+    return static_cast<bool>(
+        differences({w.p.calls.as_function().value, std::move(gradient)}, inputs, options));
+  } catch (const std::exception&) {  // backward does not take it
+    return false;
+  }
+}
+
+std::string other_argument(const Wrong& w) {
+  Probe& p = w.p;
+  if (p.y.size() != 1 || p.y[0].shape() != w.x().shape() || p.y[0].dtype() != w.x().dtype())
+    return "";
+  auto with = [&](Tensors x, const Tensor& replaced) {
+    x[w.k] = replaced;
+    return x;
+  };
+  if (right(w, p.x, [&](const Tensors& x, const Tensors& dy) {
+        return p.calls.gradient(with(x, p.calls.value(x)[0]), dy);
+      }))
+    return "the gradient is written for the output, and reads " + w.name() + " in its place";
+  if (right(w, with(p.x, p.y[0]),
+            [&](const Tensors&, const Tensors& dy) { return p.calls.gradient(p.x, dy); }))
+    return "the derivative is taken at the output instead of at " + w.name();
+  if (w.x().rank() < 2) return "";
+  if (right(w, p.x, [&](Tensors x, const Tensors& dy) {
+        for (std::size_t i = 0; i < x.size(); ++i)
+          if (x[i].shape() == p.x[w.k].shape()) x[i] = transpose(x[i]).contiguous();
+        Tensors dx = p.calls.gradient(x, {transpose(dy[0]).contiguous()});
+        dx[w.k] = transpose(dx[w.k]).contiguous();
+        return dx;
+      }))
+    return "the gradient is that along the other axis";
+  return "";
+}
+
+// Arrays that derivatives are made of.
+std::vector<std::pair<std::string, Tensor>> known_arrays(const Wrong& w) {
+  const Tensor y = w.p.y[0], one = ones(y.shape(), y.dtype());
+  std::vector<std::pair<std::string, Tensor>> all{{"", one},
+                                                  {"the output", y},
+                                                  {"the output²", y * y},
+                                                  {"1/the output", one / y},
+                                                  {"(1 - the output)", one - y},
+                                                  {"the output (1 - the output)", y * (one - y)},
+                                                  {"(1 - the output²)", one - y * y}};
+  for (std::size_t i = 0; i < w.p.x.size(); ++i) {
+    const Tensor& x = w.p.x[i];
+    if (x.dtype() != y.dtype() || !broadcasts(x.shape(), y.shape())) continue;
+    const std::string& name = w.p.calls.inputs[i].name;
+    all.emplace_back(name, x);
+    all.emplace_back(name + "²", x * x);
+    all.emplace_back("1/" + name, div(ones(x.shape(), x.dtype()), x));
+  }
+  return all;
+}
+
+// The gradient, or its difference to the true one, is dy times a known array.
+std::string known_term(const Wrong& w) {
+  const Probe& p = w.p;
+  if (p.y.size() != 1 || !broadcasts(w.x().shape(), p.y[0].shape()) || w.x().numel() < 3 ||
+      w.x().dtype() != p.y[0].dtype())
+    return "";
+  const Tensor apart = w.dx() - w.truth;
+  for (const bool whole : {true, false})
+    for (const auto& [name, array] : known_arrays(w)) {
+      const Tensor term = sum_to(p.dy[0] * array, w.x().shape());
+      if (!all_finite(term)) continue;
+      const std::string text = "dy" + (name.empty() ? "" : " times " + name);
+      if (whole && w.equal(w.dx(), term)) return "the gradient is " + text;
+      const double c = dot(apart, term) / dot(term, term), size = std::abs(c);
+      if (whole || !w.equal(apart, c * term)) continue;
+      for (const double factor : {1.0, 2.0})
+        if (std::abs(size - factor) < 1e-4)
+          return "a term " + text +
+                 (factor == 2 ? " has the wrong sign"
+                  : c < 0     ? " is missing"
+                              : " is too many");
+      return "a term " + text + " has a wrong factor: it is " + number_text(c, 4) +
+             " times too many";
+    }
+  return "";
+}
+
+std::string other_order(const Wrong& w) {
+  if (w.x().numel() < 3) return "";
+  Tensors sorted;
+  for (const Tensor& g : {w.dx(), w.truth}) {
+    std::vector<double> values = g.to(DType::Float64).to_vector<double>();
+    std::sort(values.begin(), values.end());
+    sorted.push_back(from_vector(values, {g.numel()}));
+  }
+  return w.equal(sorted[0], sorted[1])
+             ? "the right numbers at the wrong elements (a reshape for a transpose, a wrong index)"
+             : "";
+}
+
+std::string small_constant(const Wrong& w) {
+  const double share = largest(w.dx() - w.truth) / largest(w.truth);
+  return share > 0.01
+             ? ""
+             : "right to " + number_text(100 * share, 2) +
+                   " % of the largest: an epsilon forgotten or misplaced, or a constant rounded";
+}
+
+}  // namespace
+
+std::string name_mistake(Probe& p, const GradcheckReport& wrong) {
+  for (const GradcheckEntry& e : wrong.inputs)
+    if (e.failed > 0 && !e.mistake.name.empty()) return e.mistake.name;
+  for (const GradcheckEntry& e : wrong.inputs) {
+    if (e.failed == 0 || numel_of(e.shape) > kMostElements) continue;
+    const Wrong w{p, e.input, true_gradient(p, e.input)};
+    if (!all_finite(w.truth) || !all_finite(w.dx())) continue;
+    for (auto guess : {other_argument, known_term, other_order, small_constant})
+      if (const std::string name = guess(w); !name.empty()) return name;
+  }
+  return "";
+}
+
+}  // namespace glim::foreign
