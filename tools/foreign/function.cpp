@@ -78,7 +78,8 @@ FunctionReport check_function(const Function& function, const std::vector<Gradch
       if (r.check("repeatable").verdict == CheckVerdict::Passed) {
         set(check_stateless(p));
         set(check_linear(p));
-        if (o.batch) set(check_batch(p));
+        set(o.batch ? check_batch(p)
+                    : FunctionCheck{"batch", CheckVerdict::NotApplicable, "not asked for"});
         const Function f = calls.as_function();
         r.differences = differences(f, calls.wanted_inputs(), gradcheck_options(o));
         set(verdict_of(r.differences));

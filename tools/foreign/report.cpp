@@ -7,25 +7,28 @@
 namespace glim {
 namespace {
 
-using Json = nlohmann::ordered_json;
+nlohmann::ordered_json finite_or_null(double x) {
+  return std::isfinite(x) ? nlohmann::ordered_json(x) : nullptr;
+}
+nlohmann::ordered_json text_or_null(const std::string& text) {
+  return text.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(text);
+}
 
-Json number(double x) { return std::isfinite(x) ? Json(x) : Json(nullptr); }
-
-Json input_json(const GradcheckEntry& e) {
-  Json j{{"input", e.input},
-         {"name", e.name},
-         {"shape", e.shape.vec()},
-         {"dtype", name_of(e.dtype)},
-         {"checked", e.checked},
-         {"wrong", e.failed},
-         {"undecidable", e.undecidable},
-         {"kinks", e.kinks},
-         {"mistake", e.mistake.name.empty() ? Json(nullptr) : Json(e.mistake.name)}};
+nlohmann::ordered_json input_json(const GradcheckEntry& e) {
+  nlohmann::ordered_json j{{"input", e.input},
+                           {"name", e.name},
+                           {"shape", e.shape.vec()},
+                           {"dtype", name_of(e.dtype)},
+                           {"checked", e.checked},
+                           {"wrong", e.failed},
+                           {"undecidable", e.undecidable},
+                           {"kinks", e.kinks},
+                           {"mistake", text_or_null(e.mistake.name)}};
   if (e.excess >= 0)
     j["worst"] = {{"index", e.index.vec()},
-                  {"analytic", number(e.analytic)},
-                  {"numeric", number(e.numeric)},
-                  {"of_tolerance", number(e.excess)}};
+                  {"analytic", finite_or_null(e.analytic)},
+                  {"numeric", finite_or_null(e.numeric)},
+                  {"of_tolerance", finite_or_null(e.excess)}};
   return j;
 }
 
@@ -61,16 +64,15 @@ std::string FunctionReport::text() const {
 }
 
 std::string FunctionReport::to_json() const {
-  Json j{{"function", function},
-         {"passed", passed()},
-         {"mistake", mistake.empty() ? Json(nullptr) : Json(mistake)}};
+  nlohmann::ordered_json j{
+      {"function", function}, {"passed", passed()}, {"mistake", text_or_null(mistake)}};
   for (const FunctionCheck& c : checks)
     j["checks"][c.name] = {{"verdict", name_of(c.verdict)}, {"detail", c.detail}};
   j["mode"] = differences.options.mode == GradcheckOptions::Mode::Full ? "full" : "projected";
   j["atol"] = differences.options.atol;
   j["rtol"] = differences.options.rtol;
   j["seed"] = differences.options.seed;
-  j["inputs"] = Json::array();
+  j["inputs"] = nlohmann::ordered_json::array();
   for (const GradcheckEntry& e : differences.inputs) j["inputs"].push_back(input_json(e));
   return j.dump();
 }
