@@ -1,0 +1,189 @@
+// A function in another program: the exchange, and programs that do not keep to it.
+#include "tools/foreign/program.hpp"
+
+#include <cerrno>
+#include <chrono>
+#include <fstream>
+#include <sys/wait.h>
+
+#include "tensor/error.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tests/catch.hpp"
+#include "tests/tools/temporary_file.hpp"
+
+namespace glim::foreign_program {
+namespace {
+
+using foreign::Program;
+
+// A program of Perl: y = x² for one input x, whose value is `x`, and the derivative `derivative`.
+std::string perl(const std::string& x, const std::string& derivative = "2 * $x[$_] * $dy[$_]") {
+  return R"(perl -e 'use JSON::PP; $| = 1;
+    sub array { "[" . join(",", map { sprintf "%.17g", $_ } @_) . "]" }
+    while (<STDIN>) {
+      my $r = decode_json($_);
+      if ($r->{call} eq "inputs") { print "{\"x\": )" +
+         x + R"(}\n"; next }
+      my @x = @{$r->{inputs}{x}};
+      if ($r->{call} eq "value") { print "{\"y\": ", array(map { $_ ** 2 } @x), "}\n"; next }
+      my @dy = @{$r->{dy}{y}};
+      print "{\"x\": ", array(map { )" +
+         derivative + R"( } 0 .. $#x), "}\n";
+    }')";
+}
+
+// Replies to the three requests with these lines.
+std::string replying(const std::string& inputs, const std::string& value,
+                     const std::string& gradient) {
+  return "while read line; do case \"$line\" in *inputs\\\"}*) echo '" + inputs +
+         "';; *value*) echo '" + value + "';; *) echo '" + gradient + "';; esac; done";
+}
+
+FunctionReport checked(const std::string& command, double seconds = 60) {
+  Program program(command, seconds);
+  const std::vector<GradcheckInput> inputs = program.inputs();
+  return check_function(program.function(), inputs, {.name = "mine"});
+}
+
+// What is wrong with the program, in one line.
+std::string problem(const std::string& command, double seconds = 60) {
+  std::string text;
+  try {
+    checked(command, seconds);
+  } catch (const ValueError& e) {
+    text = e.what();
+  }
+  CHECK(text.starts_with("--program: "));
+  CHECK_FALSE(contains(text, "\n"));
+  // Nothing is left of it.
+  CHECK(::waitpid(-1, nullptr, WNOHANG) == -1);
+  CHECK(errno == ECHILD);
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("a program is checked by its replies") {
+  const FunctionReport right = checked(perl("[0.5, -1.25, 3.5]"));
+  INFO(right.text());
+  CHECK(right);
+  const FunctionReport wrong = checked(perl("[0.5, -1.25, 3.5]", "$x[$_] * $dy[$_]"));
+  CHECK_FALSE(wrong);
+  CHECK(contains(wrong.mistake, "a constant factor: 1/2 times"));
+  // A request that no pipe holds, of a program that prints before it has read all of it.
+  std::string many = "[0.5";
+  for (int i = 0; i < 20000; ++i) many += ",1.5";
+  Program program(perl(many + "]"), 60);
+  const Tensor x = program.inputs()[0].value;
+  CHECK(x.numel() == 20001);
+  CHECK(same_bits(program.function().value({x})[0], x * x));
+}
+
+TEST_CASE("numbers arrive with all their bits") {
+  Program echo(R"(perl -ne 'BEGIN { $| = 1 }
+    if (/"inputs"}/) { print "{\"x\": [0.1, -0.0, 5e-324, 1.7976931348623157e308, 0.30000000000000004], \"i\": [[1, 2], [3, 4]], \"b\": [true, false], \"s\": 2.5, \"e\": [[], []]}\n" }
+    else { s/.*"inputs"://; s/}$//; print }')",
+               60);
+  const std::vector<GradcheckInput> in = echo.inputs();
+  REQUIRE(in.size() == 5);
+  Tensors x;
+  for (const GradcheckInput& input : in) x.push_back(input.value);
+  CHECK(x[0].to_vector<double>() ==
+        std::vector<double>{0.1, -0.0, 5e-324, 1.7976931348623157e308, 0.30000000000000004});
+  CHECK(x[1].kind() == "(2, 2) int64");
+  CHECK(x[2].kind() == "(2,) bool");
+  CHECK(x[3].kind() == "() float64");
+  CHECK(x[4].kind() == "(2, 0) float64");
+  CHECK(in[1].name == "i");
+  const Tensors back = echo.function().value(x);
+  REQUIRE(back.size() == 5);
+  for (std::size_t k = 0; k < x.size(); ++k) CHECK(same_bits(back[k], x[k].to(DType::Float64)));
+}
+
+TEST_CASE("a program that does not keep to the exchange is told so in one line") {
+  CHECK(contains(problem("no-such-program"), "ended with status 127, and says: "));
+  CHECK(contains(problem("no-such-program"), "not found"));
+  CHECK(contains(problem("exit 3"), "\"exit 3\", asked for the inputs: it ended with status 3"));
+  CHECK(contains(problem("echo first >&2; echo last >&2; exit 1"), "status 1, and says: last"));
+  CHECK(contains(problem("kill -9 $$"), "was ended by a signal (Killed)"));
+  CHECK(contains(problem("echo ready"), "\"ready\" is no JSON object of arrays by name"));
+  CHECK(contains(problem("yes"), "\"y\" is no JSON object"));
+  CHECK(contains(problem("exec >&-; sleep 20", 5), "closed its standard output"));
+  CHECK(contains(problem("sleep 20", 0.2), "no reply within 0.2 s (--timeout)"));
+  CHECK(contains(problem("exec <&-; sleep 20", 0.2), "no reply within 0.2 s"));
+  CHECK(contains(problem("yes >&2", 0.2), "no reply within 0.2 s"));
+  CHECK(contains(problem("tr '\\0' a </dev/zero", 120), "MB without an end of line"));
+  CHECK(contains(problem("cat"), "\"call\" has \"\"inputs\"\" where a number belongs"));
+}
+
+TEST_CASE("replies that make no sense are named by array") {
+  auto reply = [](const std::string& inputs, const std::string& value = R"({"y": 1.0})",
+                  const std::string& gradient = R"({"x": 1.0})") {
+    return problem(replying(inputs, value, gradient));
+  };
+  CHECK(contains(reply(R"({"x": [[1.5], [2.5, 3]]})"), "\"x\" has lists of different lengths"));
+  CHECK(contains(reply(R"({"x": [1.5, [2.5]]})"), "\"x\" has lists of different depth"));
+  CHECK(contains(reply(R"({"x": ["one"]})"), "where a number belongs"));
+  CHECK(contains(reply(R"({"x": [[[[[[[[[1.5]]]]]]]]]})"), "\"x\" has more than 8 axes"));
+  CHECK(contains(reply(R"([1.5])"), "is no JSON object"));
+  CHECK(contains(reply(R"({"x": [1.5})"), "is no JSON object"));
+  CHECK(contains(reply(R"({"x": 1.5})", "{}"), "asked for the value: the reply has no output"));
+  CHECK(contains(reply(R"({"x": 1.5})", R"({"y": 1.0})", R"({"dx": 1.0})"),
+                 "asked for the gradient: \"dx\" is no input; the inputs are \"x\""));
+  CHECK(contains(problem(R"(while read l; do printf '{"x": 1.5}\n{"x": 1.5}\n'; sleep 0.1; done)"),
+                 "it prints more than one line for a request"));
+}
+
+TEST_CASE("wrong gradients of a program fail, and are reported") {
+  auto of = [](const std::string& gradient) {
+    return checked(replying(R"({"x": [1.5, 2.5]})", R"({"y": [1.0, 2.0]})", gradient));
+  };
+  FunctionReport r = of(R"({"x": [NaN, -Infinity]})");
+  CHECK(contains(r.mistake, "the gradient of x is not finite"));
+  r = of(R"({"x": [1.0, 2.0, 3.0]})");
+  CHECK(contains(r.mistake, "the gradient of x has shape (3,), x has (2,)"));
+  r = of("{}");  // no gradient, which is right where f is constant; and nothing was found right
+  CHECK(r.check("differences").verdict == CheckVerdict::Undecided);
+  CHECK_FALSE(r);
+}
+
+TEST_CASE("a program that has ended is started again") {
+  // It ends where b is as large as x, which it is only asked to find out whether f broadcasts b.
+  const FunctionReport r = checked(R"(perl -e 'use JSON::PP; $| = 1;
+    while (<STDIN>) {
+      my $r = decode_json($_);
+      if ($r->{call} eq "inputs") { print "{\"x\": [0.5, 1.5], \"b\": 2.5}\n"; next }
+      my ($x, $b) = ($r->{inputs}{x}, $r->{inputs}{b});
+      die "b is an array" if ref $b;
+      if ($r->{call} eq "value") { printf "{\"y\": [%.17g, %.17g]}\n", map { $_ * $b } @$x; next }
+      my $dy = $r->{dy}{y};
+      printf "{\"x\": [%.17g, %.17g], \"b\": %.17g}\n", $b * $dy->[0], $b * $dy->[1], $x->[0] * $dy->[0] + $x->[1] * $dy->[1];
+    }')");
+  INFO(r.text());
+  CHECK(r);
+  CHECK(r.check("broadcast").verdict == CheckVerdict::NotApplicable);
+}
+
+TEST_CASE("a program that stays is ended with all it has started") {
+  const auto start = std::chrono::steady_clock::now();
+  test::TemporaryFile file;
+  {
+    Program program("trap '' HUP TERM INT; sleep 300 & echo $! >" + file.path() + "; " +
+                        R"(while :; do read l && echo '{"x": 1.5}' || sleep 300; done)",
+                    60);
+    CHECK(program.inputs().size() == 1);
+  }
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(30));
+  CHECK(::waitpid(-1, nullptr, WNOHANG) == -1);
+  std::string child;
+  std::ifstream(file.path()) >> child;
+  REQUIRE_FALSE(child.empty());
+  // Ended, or a zombie that init has not seen yet.
+  std::string state = "Z", word;
+  std::ifstream status("/proc/" + child + "/status");
+  while (status >> word)
+    if (word == "State:") status >> state;
+  CHECK(state == "Z");
+}
+
+}  // namespace glim::foreign_program
