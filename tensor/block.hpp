@@ -10,12 +10,12 @@
 namespace glim {
 
 struct alignas(64) Storage::Block {
-  static constexpr int kPiece = -1;
+  static constexpr int kPiece = -1, kForeign = -2;
   std::uint64_t version;  // of the allocation, then of the write; first, for Storage::version
   std::atomic<long> refs;
   std::size_t bytes;     // asked for
   std::size_t capacity;  // of the size class or piece
-  int size_class;        // kPiece for a piece of the arena
+  int size_class;        // kPiece for a piece of the arena, kForeign for memory of somebody else
   int written_line;
   std::byte* data;
   union {

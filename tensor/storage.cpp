@@ -6,6 +6,28 @@
 #include "tensor/interrupt.hpp"
 
 namespace glim {
+namespace {
+struct Foreign : Storage::Block {
+  std::shared_ptr<void> owner;
+  bool read_only = false;
+};
+}  // namespace
+
+Storage Storage::over(void* data, std::size_t bytes, std::shared_ptr<void> owner, bool read_only) {
+  // Numbers of allocations that the allocator never reaches.
+  static std::atomic<std::uint64_t> next{std::uint64_t{1} << 39};
+  auto* block = new Foreign;
+  block->version = next++ << kWriteBits;
+  block->refs.store(1, std::memory_order_relaxed);
+  block->bytes = block->capacity = bytes;
+  block->size_class = Block::kForeign;
+  block->data = static_cast<std::byte*>(data);
+  block->owner = std::move(owner);
+  block->read_only = read_only;
+  Storage storage;
+  storage.block_ = block;
+  return storage;
+}
 
 Storage::Storage(std::size_t bytes) {
   Interruptible::check();
@@ -28,6 +50,10 @@ Where Storage::written_since(std::uint64_t version) const {
              ? Where::current(block_->written_file, block_->written_line)
              : Where();
 }
+bool Storage::read_only() const {
+  return block_ && block_->size_class == Block::kForeign &&
+         static_cast<Foreign*>(block_)->read_only;
+}
 long Storage::use_count() const {
   return block_ ? block_->refs.load(std::memory_order_relaxed) : 0;
 }
@@ -47,7 +73,11 @@ void Storage::release() {
     block_->refs.store(before - 1, std::memory_order_relaxed);
   else
     before = block_->refs.fetch_sub(1, std::memory_order_acq_rel);
-  if (before == 1) give_block(block_);
+  if (before != 1) return;
+  if (block_->size_class == Block::kForeign)
+    delete static_cast<Foreign*>(block_);
+  else
+    give_block(block_);
 }
 
 }  // namespace glim

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 #include "tensor/where.hpp"
@@ -33,6 +34,8 @@ class Storage {
  public:
   Storage() = default;
   explicit Storage(std::size_t bytes);  // uninitialised
+  // Memory of somebody else, such as a NumPy array's. `owner` is kept until the last tensor over it is gone.
+  static Storage over(void* data, std::size_t bytes, std::shared_ptr<void> owner, bool read_only);
   Storage(const Storage& o) : block_(o.block_) {
     if (block_) retain();
   }
@@ -49,6 +52,7 @@ class Storage {
   std::size_t bytes() const;
   explicit operator bool() const { return block_ != nullptr; }
   long use_count() const;
+  bool read_only() const;  // true for memory of somebody else that may not be written
 
   // Counts the writes in place: copy_, fill_ and the like, and steps of optimizers. Equal versions mean the same
   // block of memory and no such write in between. Writes through data() are not counted.

@@ -94,6 +94,8 @@ void Tensor::fill_(double value, const Where& where) const {
 }
 
 void require_writable(const Tensor& x, std::string_view op) {
+  if (x.storage().read_only())
+    throw ValueError(op, "the memory is read-only; clone() the tensor to write to it", {{"to", x}});
   for (int i = 0; i < x.rank(); ++i)
     if (x.shape()[i] > 1 && x.strides()[i] == 0 && x.numel() > 0)
       throw ValueError(op, "several positions share one element", {{"to", x}});

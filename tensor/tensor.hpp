@@ -144,7 +144,7 @@ using StateDict = std::map<std::string, Tensor>;
 
 // Throws DTypeError(op) unless x has one of the floating dtypes.
 void require_floating(const Tensor& x, std::string_view op);
-// Throws ValueError(op) when an axis of x repeats one element: a write would not be defined.
+// Throws ValueError(op) for read-only memory, and when an axis of x repeats one element: a write would not be defined.
 void require_writable(const Tensor& x, std::string_view op);
 // Makes `source` safe to read while a loop writes `target`: expanded to target's
 // shape (ShapeError(op) otherwise), cloned when it overlaps target in another layout.

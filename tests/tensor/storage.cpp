@@ -90,6 +90,31 @@ TEST_CASE("handles count their references", "[storage]") {
   CHECK(a.use_count() == 1);
 }
 
+TEST_CASE("memory of somebody else is kept until the last tensor, and may be read-only",
+          "[storage]") {
+  std::vector<float> memory{1, 2, 3, 4, 5, 6};
+  bool gone = false;
+  auto owner = [&] { return std::shared_ptr<void>(&memory, [&](void*) { gone = true; }); };
+  const std::int64_t before = allocator_stats().allocated_bytes;
+  {
+    Storage storage = Storage::over(memory.data(), 24, owner(), false);
+    CHECK(allocator_stats().allocated_bytes == before);
+    Tensor backwards = Tensor::from_storage(storage, 5, {2, 3}, {-3, -1}, DType::Float32);
+    storage = {};
+    CHECK(backwards.to_vector<float>() == std::vector<float>{6, 5, 4, 3, 2, 1});
+    backwards.fill_(7);
+    CHECK(memory[0] == 7);
+    CHECK(!gone);
+  }
+  CHECK(gone);
+  Tensor shut = Tensor::from_storage(Storage::over(memory.data(), 24, owner(), true), 0, {6}, {1},
+                                     DType::Float32);
+  CHECK_THROWS_AS(shut.fill_(1), ValueError);
+  CHECK_THROWS_AS(add_(shut, ones({6})), ValueError);
+  shut.clone().fill_(1);
+  CHECK(memory[0] == 7);
+}
+
 TEST_CASE("handles count their references from several threads", "[storage]") {
   Storage a(100);
   Storage of_one_thread = a;
