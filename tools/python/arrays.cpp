@@ -1,0 +1,181 @@
+#include "tools/python/arrays.hpp"
+
+#include <memory>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace glim::python {
+namespace {
+
+std::string text_of(nb::handle x) { return nb::cast<std::string>(nb::str(x)); }
+std::string type_of(nb::handle x) { return text_of(x.type().attr("__name__")); }
+
+std::optional<DType> dtype_from(nb::dlpack::dtype t) {
+  using Code = nb::dlpack::dtype_code;
+  if (t.lanes != 1) return {};
+  if (t.code == static_cast<std::uint8_t>(Code::Float) && t.bits == 32) return DType::Float32;
+  if (t.code == static_cast<std::uint8_t>(Code::Float) && t.bits == 64) return DType::Float64;
+  if (t.code == static_cast<std::uint8_t>(Code::Int) && t.bits == 64) return DType::Int64;
+  if (t.code == static_cast<std::uint8_t>(Code::Bool) && t.bits == 8) return DType::Bool;
+  return {};
+}
+
+nb::dlpack::dtype dlpack_of(DType t) {
+  switch (t) {
+    case DType::Float32:
+      return nb::dtype<float>();
+    case DType::Float64:
+      return nb::dtype<double>();
+    case DType::Int64:
+      return nb::dtype<std::int64_t>();
+    case DType::Bool:
+      break;
+  }
+  return nb::dtype<bool>();
+}
+
+// An array that neither DLPack nor the buffer protocol hands over. One of NumPy is copied if it merely is misaligned, as
+// a field of a record may be, or has the other order of bytes.
+Tensor copy_or_refuse(nb::handle x, std::string_view name) {
+  if (nb::hasattr(x, "dtype") && text_of(x.type().attr("__module__")) == "numpy")
+    for (DType t : {DType::Float32, DType::Float64, DType::Int64, DType::Bool})
+      if (const std::string ours(name_of(t));
+          nb::cast<std::string>(x.attr("dtype").attr("name")) == ours)
+        return tensor_of(nb::module_::import_("numpy").attr("array")(x, ours), name);
+  if (nb::hasattr(x, "requires_grad") && nb::cast<bool>(nb::bool_(x.attr("requires_grad"))))
+    throw ValueError(name, "the tensor requires grad; pass " + std::string(name) + ".detach()");
+  if (nb::hasattr(x, "dtype"))
+    throw DTypeError(
+        name, "elements of " + text_of(x.attr("dtype")) +
+                  "; Glim has float32, float64, int64 and bool: convert the array, such as with "
+                  ".astype(\"float64\")");
+  throw nb::type_error(
+      (std::string(name) +
+       ": expected an array of NumPy, or of a library that speaks DLPack (PyTorch, "
+       "JAX), got " +
+       type_of(x))
+          .c_str());
+}
+
+// `any` says whether the array may be written.
+template <class Array>
+Tensor over(const Array& array, nb::handle x, std::string_view name, bool read_only) {
+  if (array.device_type() != nb::device::cpu::value)
+    throw ValueError(name, "the array is on a GPU; pass a copy in main memory, such as " +
+                               std::string(name) + ".cpu()");
+  const std::optional<DType> dtype = dtype_from(array.dtype());
+  if (!dtype) return copy_or_refuse(x, name);
+  Shape shape;
+  Strides strides;
+  Index low = 0, high = 0, numel = 1;  // of the elements, relative to the first
+  for (std::size_t i = 0; i < array.ndim(); ++i) {
+    const auto extent = static_cast<Index>(array.shape(i));
+    shape.push_back(extent);
+    strides.push_back(extent > 1 ? array.stride(i) : 0);
+    (strides.back() < 0 ? low : high) += (extent - 1) * strides.back();
+    numel *= extent;
+  }
+  if (numel == 0) return empty(shape, *dtype);
+  for (int i = shape.rank() - 1, k = 1; i >= 0; --i)  // of extents of 1, as of a row-major array
+    if (shape[i] == 1) strides[i] = i + 1 < shape.rank() ? strides[i + 1] * shape[i + 1] : k;
+  const auto size = static_cast<Index>(size_of(*dtype));
+  auto* first =
+      const_cast<char*>(static_cast<const char*>(array.data_handle())) + array.byte_offset();
+  if (reinterpret_cast<std::uintptr_t>(first) % static_cast<std::uintptr_t>(size) != 0)
+    return copy_or_refuse(x, name);
+  auto owner = std::shared_ptr<void>(new Array(array), [](void* held) {
+    if (!nb::is_alive()) return;
+    nb::gil_scoped_acquire lock;
+    delete static_cast<Array*>(held);
+  });
+  return Tensor::from_storage(
+      Storage::over(first + low * size, static_cast<std::size_t>((high - low + 1) * size),
+                    std::move(owner), read_only),
+      -low, shape, strides, *dtype);
+}
+
+template <class Array>
+nb::object exported(const Tensor& x) {
+  std::vector<std::size_t> shape(x.shape().begin(), x.shape().end());
+  void* data = x.storage().data() + x.offset() * static_cast<Index>(size_of(x.dtype()));
+  Array array(data, shape.size(), shape.data(), nb::cast(x), x.strides().begin(),
+              dlpack_of(x.dtype()), nb::device::cpu::value);
+  return nb::cast(std::move(array));
+}
+
+void require_defined(const Tensor& x) {
+  if (!x.defined()) throw StateError("tensor", "is undefined");
+}
+
+nb::tuple tuple_of(const Dims& dims) {
+  nb::list all;
+  for (Index d : dims) all.append(d);
+  return nb::tuple(all);
+}
+
+}  // namespace
+
+Tensor tensor_of(nb::handle x, std::string_view name) {
+  if (const Tensor* t = nullptr; nb::try_cast<const Tensor*>(x, t) && t) return *t;
+  if (nb::ndarray<> array; nb::try_cast(x, array)) return over(array, x, name, false);
+  if (nb::ndarray<nb::ro> array; nb::try_cast(x, array)) return over(array, x, name, true);
+  return copy_or_refuse(x, name);
+}
+
+nb::object numpy_of(const Tensor& x) {
+  require_defined(x);
+  return x.storage().read_only() ? exported<nb::ndarray<nb::numpy, nb::ro>>(x)
+                                 : exported<nb::ndarray<nb::numpy>>(x);
+}
+
+void bind_tensor(nb::module_& m) {
+  nb::class_<Tensor>(
+      m, "Tensor",
+      "An n-dimensional array of float32, float64, int64 or bool, without gradients.\n\n"
+      "Tensor(array) shares the memory of a NumPy array, or of an array of a library that speaks "
+      "DLPack. "
+      "numpy() and DLPack hand it out again, without copies.")
+      .def(
+          "__init__",
+          [](Tensor* self, nb::handle array) { new (self) Tensor(tensor_of(array, "array")); },
+          nb::arg("array").none())
+      .def_prop_ro(
+          "shape", [](const Tensor& x) { return tuple_of(x.shape()); }, "The extents, a tuple.")
+      .def_prop_ro(
+          "strides", [](const Tensor& x) { return tuple_of(x.strides()); }, "In elements, a tuple.")
+      .def_prop_ro(
+          "dtype", [](const Tensor& x) { return std::string(name_of(x.dtype())); },
+          "'float32', 'float64', 'int64' or 'bool'.")
+      .def_prop_ro("ndim", &Tensor::rank)
+      .def_prop_ro("size", &Tensor::numel, "The number of elements.")
+      .def("numpy", &numpy_of, "A NumPy array over the same memory.")
+      .def("item", &Tensor::item, "The one element, a float. ShapeError if there are several.")
+      .def("clone", &Tensor::clone, "A copy with memory of its own.")
+      .def("__array__",
+           [](const Tensor& x, nb::kwargs options) {
+             nb::object array = numpy_of(x);
+             return options.size() ? nb::module_::import_("numpy").attr("array")(array, **options)
+                                   : array;
+           })
+      .def("__dlpack__",
+           [](const Tensor& x, nb::kwargs options) {
+             require_defined(x);
+             nb::object array = x.storage().read_only() ? exported<nb::ndarray<nb::ro>>(x)
+                                                        : exported<nb::ndarray<>>(x);
+             return array.attr("__dlpack__")(**options);
+           })
+      .def("__dlpack_device__",
+           [](const Tensor&) { return nb::make_tuple(nb::device::cpu::value, 0); })
+      .def("__repr__", [](const Tensor& x) {
+        std::ostringstream out;
+        if (x.defined()) out << x;
+        return x.defined() ? "Tensor(" + out.str() + ", " + x.kind() + ")"
+                           : std::string("Tensor()");
+      });
+}
+
+}  // namespace glim::python

@@ -1,0 +1,24 @@
+// Tensors and the arrays of Python: NumPy's and those of any library that speaks DLPack, without copies.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include "tensor/tensor.hpp"
+
+namespace glim::python {
+
+namespace nb = nanobind;
+
+// A tensor over the memory of an array, whatever its strides; it keeps the array alive. A Tensor or a Var gives its own.
+// `name` is the array's in messages. DTypeError for elements that Glim lacks (float16, int32, objects); TypeError for
+// what is no array; ValueError for memory of a GPU.
+Tensor tensor_of(nb::handle x, std::string_view name = "x");
+// A NumPy array over the memory of a tensor; it keeps the memory alive.
+nb::object numpy_of(const Tensor& x);
+
+void bind_tensor(nb::module_& m);
+void bind_errors(nb::module_& m);
+void bind_gradcheck(nb::module_& m);
+
+}  // namespace glim::python

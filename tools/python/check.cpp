@@ -1,0 +1,66 @@
+// glim.gradcheck: functions of Python under Glim's checker (tools/foreign).
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+#include <string>
+#include <vector>
+
+#include "tools/foreign/function.hpp"
+#include "tools/python/arrays.hpp"
+
+namespace glim::python {
+namespace {
+
+// Arrays for a call of Python; None for an undefined tensor.
+nb::list arrays_of(const Tensors& tensors) {
+  nb::list all;
+  for (const Tensor& x : tensors)
+    if (x.defined())
+      all.append(numpy_of(x));
+    else
+      all.append(nb::none());
+  return all;
+}
+
+Tensors tensors_of(nb::handle arrays) {
+  Tensors all;
+  for (nb::handle x : arrays) all.push_back(x.is_none() ? Tensor() : tensor_of(x));
+  return all;
+}
+
+using NamedInput = std::tuple<std::string, nb::object, bool>;  // name, array, checked
+
+FunctionReport check(nb::callable value, nb::callable gradient,
+                     const std::vector<NamedInput>& named, std::string name, bool full,
+                     bool precise, double atol, double rtol, std::uint64_t seed) {
+  std::vector<GradcheckInput> inputs;
+  for (const auto& [input, array, checked] : named)
+    inputs.emplace_back(input, tensor_of(array, input), checked);
+  Function function;
+  function.value = [&](const Tensors& x) { return tensors_of(value(arrays_of(x))); };
+  function.gradient = [&](const Tensors& x, const Tensors& dy) {
+    return tensors_of(gradient(arrays_of(x), arrays_of(dy)));
+  };
+  FunctionOptions options;
+  options.name = std::move(name);
+  options.full = full;
+  options.precise = precise;
+  options.atol = atol;
+  options.rtol = rtol;
+  options.seed = seed;
+  return check_function(function, inputs, options);
+}
+
+}  // namespace
+
+void bind_gradcheck(nb::module_& m) {
+  nb::class_<FunctionReport>(m, "FunctionReport")
+      .def_prop_ro("passed", [](const FunctionReport& r) { return static_cast<bool>(r); })
+      .def_prop_ro("text", &FunctionReport::text)
+      .def_prop_ro("json", &FunctionReport::to_json);
+  m.def("check_function", &check, nb::arg("value"), nb::arg("gradient"), nb::arg("inputs"),
+        nb::kw_only(), nb::arg("name"), nb::arg("full"), nb::arg("precise"), nb::arg("atol"),
+        nb::arg("rtol"), nb::arg("seed"));
+}
+
+}  // namespace glim::python

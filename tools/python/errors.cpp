@@ -1,0 +1,69 @@
+// Errors as exceptions of Python: each one is a glim.Error, and of the type that a user of Python expects.
+#include <exception>
+#include <string>
+
+#include "tensor/interrupt.hpp"
+#include "tools/python/arrays.hpp"
+
+namespace glim::python {
+namespace {
+
+PyObject* base = nullptr;
+
+// The exception of an Error's class, made once.
+template <class E>
+PyObject*& exception_of() {
+  static PyObject* type = nullptr;
+  return type;
+}
+
+template <class E>
+void add(nb::module_& m, const char* name, PyObject* beside, const char* doc) {
+  PyObject* bases = PyTuple_Pack(2, base, beside);
+  exception_of<E>() =
+      PyErr_NewExceptionWithDoc((std::string("glim.") + name).c_str(), doc, bases, nullptr);
+  Py_XDECREF(bases);
+  if (!exception_of<E>()) throw nb::python_error();
+  m.attr(name) = nb::handle(exception_of<E>());
+}
+
+template <class... E>
+void raise_as(const Error& error) {
+  PyObject* type = base;
+  ((dynamic_cast<const E*>(&error) ? void(type = exception_of<E>()) : void()), ...);
+  PyErr_SetString(type, error.what());
+}
+
+}  // namespace
+
+void bind_errors(nb::module_& m) {
+  base = PyErr_NewExceptionWithDoc(
+      "glim.Error", "An error of Glim; the message says what is wrong, where, and what to do.",
+      nullptr, nullptr);
+  if (!base) throw nb::python_error();
+  m.attr("Error") = nb::handle(base);
+  add<ShapeError>(m, "ShapeError", PyExc_ValueError,
+                  "Shapes that do not fit each other or the op.");
+  add<DTypeError>(m, "DTypeError", PyExc_TypeError, "An element type that the op does not take.");
+  add<IndexError>(m, "IndexError", PyExc_IndexError,
+                  "An axis, position or class outside its range.");
+  add<ValueError>(m, "ValueError", PyExc_ValueError, "An argument outside its domain.");
+  add<FileError>(m, "FileError", PyExc_OSError,
+                 "A file that cannot be read, written or understood.");
+  add<MemoryError>(m, "MemoryError", PyExc_MemoryError, "The system refused memory.");
+  add<NonFiniteError>(m, "NonFiniteError", PyExc_ArithmeticError,
+                      "NaN or infinity where a finite number is required.");
+  add<StateError>(m, "StateError", PyExc_RuntimeError, "A call in the wrong order.");
+  nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const Error& error) {
+      raise_as<ShapeError, DTypeError, IndexError, ValueError, FileError, MemoryError,
+               NonFiniteError, StateError>(error);
+    } catch (const Interrupted&) {
+      if (PyErr_CheckSignals() == 0) PyErr_SetNone(PyExc_KeyboardInterrupt);
+    }
+  });
+}
+
+}  // namespace glim::python
