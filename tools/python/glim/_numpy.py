@@ -1,21 +1,67 @@
-"""Functions of NumPy in the form that the checker calls."""
+"""Functions of NumPy in the form that the checker calls: lists of arrays in, lists of arrays out."""
 import numpy as np
+
+from . import _glim
 
 
 def pair(f, backward, inputs, cache):
     """(value, gradient, inputs) for _glim.check_function."""
-    arrays = [np.asarray(x) for x in inputs]
+    arrays = [_array(x, f"x{k}") for k, x in enumerate(inputs)]
     named = [(f"x{k}", x, x.dtype.kind == "f") for k, x in enumerate(arrays)]
+    if not any(checked for _, _, checked in named):
+        kinds = ", ".join(f"{name} {x.dtype}" for name, x, _ in named) or "none"
+        raise _glim.DTypeError(f"gradcheck: no input has a gradient: inputs are {kinds}. Pass float64 or float32 "
+                               "arrays, such as x.astype(np.float64)")
 
-    def outputs(x):
+    def call(x):
         y = f(*x)
-        y, kept = y if cache else (y, None)
-        return [np.asarray(part) for part in (y if isinstance(y, (tuple, list)) else (y,))], kept
+        if cache:
+            if not isinstance(y, tuple) or len(y) != 2:
+                raise _glim.ValueError(f"gradcheck: with cache=True f returns (y, cache), not {_kind(y)}")
+            return y
+        return y, None
+
+    several = False  # whether f returns a tuple, and so backward gets one
+
+    def value(x):
+        nonlocal several
+        y, _ = call(x)
+        several = isinstance(y, (tuple, list))
+        if y is None or (several and any(part is None for part in y)):
+            raise _glim.ValueError("gradcheck: f returned None; it returns an array, or a tuple of arrays. Is a return "
+                                   "missing?")
+        if not several:
+            return [_array(y, "the output")]
+        return [_array(part, f"output {k}") for k, part in enumerate(y)]
 
     def gradient(x, dy):
-        up = dy[0] if len(dy) == 1 else tuple(dy)
-        dx = backward(up, outputs(x)[1]) if cache else backward(up, *x)
-        dx = dx if isinstance(dx, (tuple, list)) else (dx,)
-        return [None if part is None else np.asarray(part) for part in dx]
+        up = tuple(dy) if several else dy[0]
+        dx = backward(up, call(x)[1]) if cache else backward(up, *x)
+        if dx is None:
+            raise _glim.ValueError("gradcheck: backward returned None; it returns ∂L/∂x for each input. Is a return "
+                                   "missing?")
+        if not isinstance(dx, (tuple, list)):
+            dx = (dx,)
+        return [None if part is None else _array(part, f"the gradient of x{k}") for k, part in enumerate(dx)]
 
-    return lambda x: outputs(x)[0], gradient, named
+    return value, gradient, named
+
+
+def _kind(x):
+    shape = getattr(x, "shape", None)
+    return type(x).__name__ if shape is None else f"{type(x).__name__} of shape {tuple(shape)}"
+
+
+def _array(x, what):
+    try:
+        array = np.asarray(x)
+    except Exception as error:
+        raise _glim.ValueError(f"gradcheck: {what} is no array: {error}") from error
+    if array.dtype == object:
+        raise _glim.DTypeError(f"gradcheck: {what} is no array of numbers but {_kind(x)}")
+    if array.dtype.kind in "iu":  # int32 labels and counts
+        return array.astype(np.int64, copy=False)
+    if array.dtype.name not in ("float64", "float32", "bool"):
+        raise _glim.DTypeError(f"gradcheck: {what} is {array.dtype}; Glim has float64, float32, int64 and bool. Convert "
+                               "it, such as with .astype(np.float64)")
+    return array

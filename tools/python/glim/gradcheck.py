@@ -5,50 +5,88 @@ from . import _glim
 
 
 class Report:
-    """What `gradcheck` found: true if nothing is wrong; its text names the mistake and the worst element.
+    """What `gradcheck` found: true if the gradients are right.
 
-    verdicts  dict of each check's name: "passed", "failed", "undecided" or "not applicable"
+    print(report) shows all of it, and a notebook shows it with the errors as a picture.
+
+    verdicts  dict from the name of each check to "passed", "failed", "undecided" or "not applicable"
     mistake   what the gradient's mistake looks like, or None
     worst     (input, index, analytic, numeric) of the derivative furthest from its tolerance, or None
     """
 
     def __init__(self, report):
-        self._report = report
+        self._passed, self._text, self._json = report.passed, report.text, report.json
         self._data = json.loads(report.json)
 
     def __bool__(self):
-        return self._report.passed
+        return self._passed
 
     def __str__(self):
-        return self._report.text
+        return self._text
 
-    __repr__ = __str__
+    def __repr__(self):
+        """One line, which pytest shows for `assert gradcheck(...)`."""
+        line = self._text.split("\n", 1)[0]
+        reasons = [f"{name}: {check['detail'] or check['verdict']}" for name, check in self._data["checks"].items()
+                   if check["verdict"] in ("failed", "undecided") and name != "differences"]
+        if self.worst and not self._passed:
+            name, index, analytic, numeric = self.worst
+            reasons.insert(0, f"{name}{list(index)}: analytic {_number(analytic)}, numeric {_number(numeric)}")
+        return f"<{'; '.join([line] + reasons)}>"
 
     def to_json(self):
         """The report as JSON text."""
-        return self._report.json
+        return self._json
 
     @property
     def verdicts(self):
-        return self._data.get("verdicts", {})
+        return {name: check["verdict"] for name, check in self._data["checks"].items()}
 
     @property
     def mistake(self):
-        return self._data.get("mistake")
+        return self._data["mistake"]
 
     @property
     def worst(self):
-        return None
+        found = [x for x in self._data["inputs"] if "worst" in x]
+        if not found:
+            return None
+        x = max(found, key=lambda x: x["worst"]["of_tolerance"] if x["worst"]["of_tolerance"] is not None else 1e308)
+        return x["name"], tuple(x["worst"]["index"]), x["worst"]["analytic"], x["worst"]["numeric"]
+
+    def _repr_html_(self):
+        from ._html import page
+        return page(self._passed, self._text, self._data)
+
+
+def _number(x):
+    return "not finite" if x is None else f"{x:.6g}"
 
 
 def gradcheck(f, *args, mode="full", precise=False, atol=None, rtol=None, seed=0, cache=False, name=None):
-    """Checks a backward against differences of its function.
+    """Checks a backward against differences of its function, and how it behaves.
 
-    gradcheck(f, backward, *inputs): f(*inputs) gives an array or a tuple of them; backward(dy, *inputs) gives ∂L/∂x
-    for each input, given dy = ∂L/∂y. With cache=True f gives (y, cache), and backward is called with (dy, cache).
+    gradcheck(f, backward, *inputs)
+        f(*inputs)             an array, or a tuple of them
+        backward(dy, *inputs)  ∂L/∂x for each input, of its shape, given dy = ∂L/∂y; None for an input without one
+    With cache=True f returns (y, cache), and backward is called as backward(dy, cache).
+
+    Inputs are float64 or float32 arrays of any shape and strides; arrays of integers and bools are passed on unchecked.
+
+    mode     "full": every element of the Jacobian. "projected": one random projection for each input, for large arrays.
+    precise  differences of eighth order, to ten digits
+    atol, rtol  by default 1e-7 and 1e-5 in float64; 1e-5 and 1e-3 in float32
+    seed     of the random directions
+    name     for the report; else f's own
+
+    Returns a Report, which is true if the gradients are right. What f and backward raise passes through.
+    Raises glim.DTypeError and glim.ValueError (a TypeError and a ValueError) for inputs and results that cannot be
+    checked.
     """
     if mode not in ("full", "projected"):
         raise _glim.ValueError(f"gradcheck: mode is {mode!r}; it is 'full' or 'projected'")
+    if not callable(f):
+        raise TypeError(f"gradcheck: the first argument is the function, not {type(f).__name__}")
     if not args or not callable(args[0]):
         raise TypeError("gradcheck: the second argument is the backward, a function")
     backward, *inputs = args

@@ -1,0 +1,162 @@
+"""glim.gradcheck of NumPy functions: right and wrong backwards, and all that can be handed over by mistake."""
+import json
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+import glim
+
+X = np.random.default_rng(0).normal(size=(3, 4))
+
+
+def softmax(x):
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def softmax_backward(dy, x):
+    y = softmax(x)
+    return y * (dy - (dy * y).sum(-1, keepdims=True))
+
+
+def without_sum(dy, x):
+    y = softmax(x)
+    return y * dy * (1 - y)
+
+
+def test_a_right_backward():
+    report = glim.gradcheck(softmax, softmax_backward, X)
+    assert report
+    assert report.mistake is None and report.verdicts["differences"] == "passed"
+    assert str(report).startswith("gradcheck of softmax: passed")
+
+
+def test_a_wrong_backward_is_named():
+    report = glim.gradcheck(softmax, without_sum, X)
+    assert not report
+    assert report.verdicts["differences"] == "failed" and "term missing" in report.mistake
+    name, index, analytic, numeric = report.worst
+    assert name == "x0" and len(index) == 2 and analytic != numeric
+    assert json.loads(report.to_json())["passed"] is False
+    html = report._repr_html_()
+    assert "failed" in html and "term missing" in html
+    assert "\n" not in repr(report) and "term missing" in repr(report)
+
+
+def test_pytest_shows_the_mistake(tmp_path):
+    (tmp_path / "test_it.py").write_text(textwrap.dedent("""
+        import numpy as np, glim
+        def test_it():
+            assert glim.gradcheck(np.sin, lambda dy, x: -dy * np.cos(x), np.ones(3))
+    """))
+    run = subprocess.run([sys.executable, "-m", "pytest", "-q", str(tmp_path)], capture_output=True, text=True)
+    assert run.returncode == 1
+    assert "assert <gradcheck of sin: FAILED" in run.stdout and "sign" in run.stdout, run.stdout
+
+
+@pytest.mark.parametrize("mode", ["full", "projected"])
+@pytest.mark.parametrize("layout", [np.asfortranarray, lambda x: x[::-1, ::-1], lambda x: np.repeat(x, 2, 1)[:, ::2]],
+                         ids=["Fortran", "negative", "strided"])
+def test_layouts(layout, mode):
+    assert glim.gradcheck(softmax, softmax_backward, layout(X), mode=mode)
+    assert not glim.gradcheck(softmax, without_sum, layout(X), mode=mode)
+
+
+def test_arguments_of_several_kinds():
+    labels = np.array([1, 0, 3], dtype=np.int32)
+
+    def loss(x, labels):
+        return -np.log(softmax(x)[np.arange(3), labels]).sum()
+
+    def backward(dy, x, labels):
+        return dy * (softmax(x) - np.eye(4)[labels]), None
+
+    assert glim.gradcheck(loss, backward, X, labels)
+    assert glim.gradcheck(lambda x: (x * 2, x ** 2), lambda dy, x: dy[0] * 2 + dy[1] * 2 * x, X)
+    assert glim.gradcheck(lambda a, b: a @ b, lambda dy, a, b: (dy @ b.T, a.T @ dy), X, X.T)
+    assert glim.gradcheck(lambda x: x * 2, lambda dy, x: dy * 2, 3.0)
+    assert glim.gradcheck(lambda x: (x * 2, x), lambda dy, kept: dy * 2, X, cache=True)
+    assert glim.gradcheck(lambda x: x * 2, lambda dy, x: dy * 2, X, precise=True)
+    assert glim.gradcheck(lambda x: x * 2, lambda dy, x: dy * 2, X.astype(np.float32))
+    read_only = X.copy()
+    read_only.flags.writeable = False
+    assert glim.gradcheck(softmax, softmax_backward, read_only)
+
+
+def test_inputs_stay_as_they_were():
+    x, before = X.copy(), X.copy()
+
+    def spoil(dy, x):
+        x += 1
+        return dy
+
+    assert glim.gradcheck(lambda x: x.copy(), spoil, x).verdicts["inputs"] == "failed"
+    assert (x == before).all()
+
+
+def double(x):
+    return 2 * x
+
+
+@pytest.mark.parametrize("f, backward, inputs, error, words", [
+    (double, lambda dy, x: 2 * dy, [np.arange(3)], glim.DTypeError, "x0 int64.*astype"),
+    (double, lambda dy, x: 2 * dy, [], glim.DTypeError, "inputs are none"),
+    (double, lambda dy, x: 2 * dy, [np.ones(3, np.float16)], glim.DTypeError, "x0 is float16.*astype"),
+    (double, lambda dy, x: 2 * dy, [np.ones(3, complex)], glim.DTypeError, "x0 is complex128"),
+    (double, lambda dy, x: 2 * dy, [np.array([object()])], glim.DTypeError, "x0 is no array of numbers"),
+    (double, lambda dy, x: 2 * dy, [[[1.0, 2.0], [3.0]]], glim.ValueError, "x0 is no array"),
+    (double, lambda dy, x: None, [X], glim.ValueError, "backward returned None.*return missing"),
+    (double, lambda dy, x: "dy", [X], glim.DTypeError, "the gradient of x0"),
+    (double, lambda dy, x: 1 / 0, [X], ZeroDivisionError, "division"),
+    (lambda x: None, lambda dy, x: dy, [X], glim.ValueError, "f returned None"),
+    (lambda x: x > 0, lambda dy, x: dy, [X], glim.ValueError, "no output of a floating dtype"),
+    (lambda x: 1 / 0, lambda dy, x: dy, [X], ZeroDivisionError, "division"),
+    (double, 3, [X], TypeError, "second argument is the backward"),
+    (3, double, [X], TypeError, "first argument is the function")])
+def test_what_cannot_be_checked(f, backward, inputs, error, words):
+    with pytest.raises(error, match=words):
+        glim.gradcheck(f, backward, *inputs)
+
+
+def test_options_out_of_range():
+    for options in ({"mode": "half"}, {"atol": -1.0}, {"rtol": float("nan")}):
+        with pytest.raises(glim.ValueError):
+            glim.gradcheck(double, lambda dy, x: 2 * dy, X, **options)
+    with pytest.raises(glim.ValueError, match="cache=True"):
+        glim.gradcheck(double, lambda dy, kept: 2 * dy, X, cache=True)
+
+
+@pytest.mark.parametrize("backward, words", [
+    (lambda dy, a, b: (dy * b,), "2"),
+    (lambda dy, a, b: (dy * b, dy * a, dy), "2"),
+    (lambda dy, a, b: (dy * b, None), "x1"),
+    (lambda dy, a, b: ((dy * b)[:1], dy * a), "x0"),
+    (lambda dy, a, b: (dy * b * np.nan, dy * a), "x0"),
+    (lambda dy, a, b: ((dy * b).astype(int), dy * a), "x0"),
+    (lambda dy, a, b: (dy * b * np.random.rand(), dy * a), "")],
+    ids=["short", "long", "None", "shape", "NaN", "integers", "random"])
+def test_backwards_that_return_something_else(backward, words):
+    report = glim.gradcheck(np.multiply, backward, X, X + 1)
+    assert not report
+    assert words in str(report), report
+
+
+def test_no_elements():
+    report = glim.gradcheck(double, lambda dy, x: 2 * dy, np.zeros((0, 3)))
+    assert report.verdicts["differences"] in ("undecided", "passed"), report
+
+
+def test_ctrl_c_ends_a_check():
+    run = subprocess.run([sys.executable, "-c", textwrap.dedent("""
+        import os, signal, threading, numpy as np, glim
+        x = np.ones((60, 60))
+        threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        try:
+            glim.gradcheck(lambda x: x @ x, lambda dy, x: dy @ x.T + x.T @ dy, x)
+        except KeyboardInterrupt:
+            print("stopped")
+    """)], capture_output=True, text=True, timeout=60)
+    assert run.stdout == "stopped\n", run
