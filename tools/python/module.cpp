@@ -1,9 +1,16 @@
 // _glim: the core of Glim as a module of Python. The package `glim` beside it is what users import.
-#include "tools/python/arrays.hpp"
+#include <pthread.h>
+
+#include "tools/python/vars.hpp"
 
 NB_MODULE(_glim, m) {
   using namespace glim::python;
   bind_errors(m);
   bind_tensor(m);
+  bind_random(m);
+  bind_vars(m);
+  bind_tape(m);
   bind_gradcheck(m);
+  // The threads of OpenMP do not survive a fork: the child computes alone, to the same bits.
+  pthread_atfork(nullptr, nullptr, [] { glim::set_num_threads(1); });
 }

@@ -1,0 +1,176 @@
+"""Var, Tape and the ops."""
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+
+import numpy as np
+import pytest
+
+import glim
+
+RNG = np.random.default_rng(0)
+
+
+def test_gradients_reach_leaves():
+    x, w = RNG.normal(size=(3, 4)), glim.Var.leaf(RNG.normal(size=(4, 2)), "w")
+    with glim.Tape() as tape:
+        y = glim.tanh(x @ w)
+        tape.backward((y * y).sum())
+    y = np.tanh(x @ w.numpy())
+    assert np.allclose(w.grad.numpy(), x.T @ (2 * y * (1 - y * y)), rtol=1e-12)
+    w.zero_grad()
+    assert w.grad is None and w.name == "w" and w.is_leaf
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: x + 2, lambda x: 2 + x, lambda x: x - 2.0, lambda x: 2.0 - x, lambda x: 3 * x, lambda x: x * 3, lambda x: x / 4,
+    lambda x: 4 / x, lambda x: -x, lambda x: x ** 3, lambda x: x + np.full((2, 3), 2.0), lambda x: np.full((2, 3), 2.0) - x,
+    lambda x: np.full((2, 3), 2.0) * x, lambda x: np.full((2, 3), 2.0) / x, lambda x: x @ np.ones((3, 2)),
+    lambda x: np.ones((4, 2)) @ x])
+def test_operators_are_those_of_numpy(f):
+    x = RNG.uniform(1, 2, size=(2, 3))
+    assert np.allclose(f(glim.Var(x)).numpy(), f(x), rtol=1e-15)
+
+
+@pytest.mark.parametrize("index", [0, (slice(None), 1), (..., 2), (None, 0), (0, slice(1, None, 2)), slice(1, 1), (-1, -1, -1),
+                                   (slice(None), None, 2)])
+def test_indexing_is_that_of_numpy(index):
+    x = np.arange(24.0).reshape(2, 3, 4)
+    assert (glim.Var(x)[index].numpy() == x[index]).all()
+
+
+def test_every_op_has_mathematics_in_its_documentation():
+    for name in ("add", "softmax", "layer_norm", "scaled_dot_product_attention", "gather", "linear", "gru_cell"):
+        assert len(getattr(glim, name).__doc__.split("\n")) > 2, name
+
+
+def test_second_derivatives():
+    x = glim.Var.leaf(np.array([1.0, 2.0]))
+    with glim.Tape() as tape:
+        dx, = tape.grad((x ** 3).sum(), [x], create_graph=True)
+        ddx, = tape.grad(dx.sum(), [x])
+    assert dx.numpy().tolist() == [3, 12] and ddx.numpy().tolist() == [6, 12] and x.grad is None
+
+
+def test_watch_hook_and_walk():
+    x = glim.Var.leaf(np.array([1.0, 2.0]), "x")
+    with glim.Tape() as tape:
+        tape.watch("*exp*")
+        y = glim.exp(x)
+        tape.hook(y, lambda g: g * 2)
+        loss = y.sum()
+        steps = {node.name: dy.numpy() for node, dy, flows in tape.walk(loss, retain=True)}
+        assert list(steps) == ["sum", "exp", "leaf"] and (steps["exp"] == 2).all()
+        assert np.allclose(steps["leaf"], 2 * np.exp([1.0, 2.0]))
+        x.zero_grad()
+        tape.backward(loss)
+        assert tape.watched["exp"][1].numpy().tolist() == [2.0, 2.0]
+        assert tape.nodes[1].line.startswith("test_tape.py:") and "exp" in tape.table() and "digraph" in tape.dot()
+    assert np.allclose(x.grad.numpy(), 2 * np.exp([1.0, 2.0]))
+
+
+def test_errors_name_the_line():
+    with pytest.raises(glim.ShapeError, match=r"matmul.*\n.*\n.*\n  at test_tape.py:\d+"):
+        glim.matmul(np.ones((2, 3)), np.ones((2, 3)))
+    with pytest.raises(TypeError, match="b: expected an array"):
+        glim.add(np.ones(3), "abc")
+    with pytest.raises(glim.DTypeError, match="a: elements of float16"):
+        glim.add(np.ones(3, np.float16), np.ones(3))
+    with pytest.raises(glim.IndexError):
+        glim.Var(np.ones(3))[0, 0]
+    with pytest.raises(glim.ValueError, match="step"):
+        glim.Var(np.ones(3))[::-1]
+    with pytest.raises(glim.ShapeError):
+        glim.Var(np.ones(3)).item()
+
+
+def test_errors_of_tapes():
+    x = glim.Var.leaf(np.ones(3))
+    tape = glim.Tape()
+    with pytest.raises(glim.StateError, match="with glim.Tape"):
+        tape.backward(x)
+    with tape:
+        y = x * 2
+        with pytest.raises(glim.ShapeError):
+            tape.backward(y)
+        with pytest.raises(glim.StateError, match="open already"):
+            tape.__enter__()
+        with pytest.raises(glim.StateError):
+            tape.hook(y, lambda g: tape.__exit__())
+            tape.backward(y.sum())
+        walk = tape.walk((x * 3).sum())
+    with pytest.raises(glim.StateError):
+        y * 2
+    with pytest.raises(glim.StateError, match="ended"):
+        next(walk)
+
+
+def test_exceptions_of_hooks_pass_through():
+    x = glim.Var.leaf(np.ones(3))
+    with glim.Tape() as tape:
+        y = x * 2
+        tape.hook(y, lambda g: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            tape.backward(y.sum())
+    with glim.Tape(check_finite=True) as tape:
+        with pytest.raises(glim.NonFiniteError):
+            glim.log(x - 2.0)
+
+
+def test_a_tape_of_another_thread():
+    tape, found = glim.Tape(), []
+    thread = threading.Thread(target=tape.__enter__)
+    thread.start()
+    thread.join()
+    with pytest.raises(glim.StateError, match="another thread"):
+        tape.backward(glim.Var.leaf(np.ones(1)))
+    del tape, found
+
+
+def test_no_grad_records_nothing():
+    x = glim.Var.leaf(np.ones(3))
+    with glim.Tape() as tape:
+        with glim.no_grad():
+            x * 2
+        assert len(tape) == 0
+
+
+def test_leaves_over_read_only_memory_are_copies():
+    x = np.ones(3)
+    assert glim.Var.leaf(x).numpy().__array_interface__["data"][0] == x.__array_interface__["data"][0]
+    x.flags.writeable = False
+    leaf = glim.Var.leaf(x)
+    assert leaf.numpy().flags.writeable and leaf.numpy().__array_interface__["data"][0] != x.__array_interface__["data"][0]
+
+
+def test_a_fork_computes():
+    x = np.ones((512, 512), np.float32)
+    (glim.Var(x) @ x).sum()  # starts the threads
+    child = os.fork()
+    if child == 0:
+        signal.alarm(30)  # ends a child that waits for threads it does not have
+        same = (glim.Var(x) @ x).numpy()[0, 0] == 512
+        os._exit(0 if same and glim.num_threads() == 1 else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_ctrl_c_ends_backward():
+    run = subprocess.run([sys.executable, "-c", textwrap.dedent("""
+        import os, signal, threading, numpy as np, glim
+        x = glim.Var.leaf(np.ones((400, 400), np.float32))
+        with glim.Tape() as tape:
+            y = x
+            for _ in range(200):
+                y = y @ x * 0.01
+            loss = y.sum()
+            threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+            try:
+                tape.backward(loss)
+                print("too fast")
+            except KeyboardInterrupt:
+                print("stopped")
+    """)], capture_output=True, text=True, timeout=120)
+    assert run.stdout == "stopped\n", run

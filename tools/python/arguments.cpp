@@ -1,0 +1,166 @@
+#include <atomic>
+#include <csignal>
+#include <optional>
+#include <set>
+#include <unordered_map>
+
+#include "autograd/formula.hpp"
+#include "tools/python/vars.hpp"
+
+namespace glim::python {
+namespace {
+
+// Names that live for ever, as a Where needs them.
+const char* interned(std::string text) {
+  static std::set<std::string>* all = new std::set<std::string>;
+  return all->insert(std::move(text)).first->c_str();
+}
+
+// The file of a code object, or null for one of the package itself. A code object that is remembered is kept alive, so
+// that no other gets its address.
+const char* file_of(PyObject* code) {
+  static auto* known = new std::unordered_map<PyObject*, const char*>;
+  static const std::string package =
+      nb::cast<std::string>(nb::module_::import_("os.path").attr("dirname")(
+          nb::module_::import_("glim").attr("__file__"))) +
+      "/";
+  if (auto it = known->find(code); it != known->end()) return it->second;
+  if (known->size() > 4096) {  // code that is made again and again
+    for (auto& entry : *known) Py_DECREF(entry.first);
+    known->clear();
+  }
+  std::string file = nb::cast<std::string>(nb::handle(code).attr("co_filename"));
+  Py_INCREF(code);
+  return (*known)[code] = file.starts_with(package) ? nullptr : interned(std::move(file));
+}
+
+std::atomic<bool> interrupted{false};
+int depth = 0;  // of UntilCtrlC
+struct sigaction before;
+void on_interrupt(int signal) {
+  interrupted = true;
+  if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) before.sa_handler(signal);
+}
+
+}  // namespace
+
+bool Arg::take(nb::handle x) noexcept {
+  array_.reset();
+  if (nb::inst_check(x)) {
+    const Var* v = nullptr;
+    if (nb::try_cast<const Var*>(x, v) && v) {
+      var_ = v;
+      return true;
+    }
+    if (const Tensor* t = nullptr; nb::try_cast<const Tensor*>(x, t) && t) {
+      own_ = Var(*t);
+      var_ = &own_;
+      return true;
+    }
+  }
+  if (PyFloat_Check(x.ptr()) || PyLong_Check(x.ptr())) return false;
+  own_ = Var();
+  var_ = &own_;
+  if (!x.is_none()) array_ = nb::borrow(x);
+  return true;
+}
+
+void Arg::convert(std::string_view name) const {
+  own_ = Var(tensor_of(array_, name));
+  array_.reset();
+}
+
+Where user_line() {
+  nb::object frame = nb::borrow(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
+  while (frame.is_valid() && !frame.is_none()) {
+    auto* f = reinterpret_cast<PyFrameObject*>(frame.ptr());
+    nb::object code = nb::steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(f)));
+    if (const char* file = file_of(code.ptr()))
+      return Where::current(file, PyFrame_GetLineNumber(f));
+    frame = frame.attr("f_back");
+  }
+  return Where::current("", 0);
+}
+
+GeluForm gelu_form(const std::string& name) {
+  if (name == "erf") return GeluForm::Erf;
+  if (name == "tanh") return GeluForm::Tanh;
+  throw ValueError("gelu", "form is \"" + name + "\"; it is \"erf\" or \"tanh\"");
+}
+
+std::vector<Var> vars_of(const std::vector<Arg>& list) {
+  std::vector<Var> all;
+  for (std::size_t k = 0; k < list.size(); ++k)
+    all.push_back(list[k]("input " + std::to_string(k)));
+  return all;
+}
+
+nb::object result_of(OrderedVar v) { return nb::make_tuple(v.values, v.indices); }
+nb::object result_of(AttentionResult v) {
+  return nb::make_tuple(v.context, v.probs.defined() ? nb::cast(v.probs) : nb::none());
+}
+nb::object result_of(MeasuredLoss v) {
+  nb::dict sums;
+  sums["kl"] = v.sums.kl;
+  sums["smoothed_ce"] = v.sums.smoothed_ce;
+  sums["nll"] = v.sums.nll;
+  sums["tokens"] = v.sums.tokens;
+  return nb::make_tuple(v.loss, sums);
+}
+
+const char* doc_of(const char* op, const char* comment) {
+  std::string text = comment;
+  if (const Formula* f = formula(op)) {
+    text += text.empty() ? "" : "\n\n";
+    text += f->value;
+    for (std::string_view d : f->gradients)
+      if (!d.empty()) text += "\n" + std::string(d);
+  }
+  return interned(std::move(text));
+}
+
+nb::object array_or_none(const Tensor& x) { return x.defined() ? nb::cast(x) : nb::none(); }
+
+UntilCtrlC::UntilCtrlC() : until_stop_(&interrupted) {
+  if (depth++ > 0) return;
+  interrupted = false;
+  struct sigaction ours {};
+  ours.sa_handler = on_interrupt;
+  ours.sa_flags = SA_RESTART;
+  sigaction(SIGINT, &ours, &before);
+}
+UntilCtrlC::~UntilCtrlC() {
+  if (--depth == 0) sigaction(SIGINT, &before, nullptr);
+}
+
+}  // namespace glim::python
+
+namespace nanobind::detail {
+
+bool type_caster<glim::python::DimsArg>::from_python(handle src, std::uint32_t flags,
+                                                     cleanup_list* cleanup) noexcept {
+  value.list = {};
+  if (PyLong_Check(src.ptr())) {
+    value.list.push_back(PyLong_AsLongLong(src.ptr()));
+    if (!PyErr_Occurred()) return true;
+    PyErr_Clear();
+    return false;
+  }
+  make_caster<std::vector<glim::Index>> sequence;
+  if (!sequence.from_python(src, flags, cleanup)) return false;
+  if (sequence.value.size() > static_cast<std::size_t>(glim::kMaxRank)) return false;
+  value.list = glim::Dims(sequence.value);
+  return true;
+}
+
+bool type_caster<glim::python::MaskArg>::from_python(handle src, std::uint32_t,
+                                                     cleanup_list*) noexcept {
+  value = {};
+  if (src.is_none()) return true;
+  const glim::AttentionMask* mask = nullptr;
+  if (!try_cast<const glim::AttentionMask*>(src, mask) || !mask) return false;
+  value.value = *mask;
+  return true;
+}
+
+}  // namespace nanobind::detail

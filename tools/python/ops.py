@@ -1,0 +1,95 @@
+"""Prints the bindings of all ops, read from autograd/ops.hpp: a function of the module and a method of Var for each
+declaration, with the names and defaults of its arguments, and its line of mathematics as the documentation.
+
+    ops.py autograd/ops.hpp >ops.inc
+"""
+import re
+import sys
+
+# C++ type of a parameter: the type that Python's argument is converted to, and the expression handed on.
+TYPES = {
+    "const Operand&": ("const Arg&", "Operand({0}(\"{0}\"), line)"),
+    "const Var&": ("const Arg&", "{0}(\"{0}\")"),
+    "const Tensor&": ("const Arg&", "{0}(\"{0}\").value()"),
+    "const Shape&": ("const DimsArg&", "{0}.dims()"),
+    "const Dims&": ("const DimsArg&", "{0}.dims()"),
+    "const std::vector<Var>&": ("const std::vector<Arg>&", "vars_of({0})"),
+    "const std::vector<Index>&": ("const std::vector<Index>&", "{0}"),
+    "RandomKey": ("const Key&", "key_of({0})"),
+    "GeluForm": ("const std::string&", "gelu_form({0})"),
+    "const Window&": ("const Window&", "{0}"),
+    "const AttentionMask&": ("const MaskArg&", "{0}.mask()"),
+    "double": ("double", "{0}"),
+    "Index": ("Index", "{0}"),
+    "bool": ("bool", "{0}"),
+    "Where": (None, "line"),
+}
+DEFAULTS = {"GeluForm::Erf": '"erf"', "const Dims& {}": "nb::tuple()", "RandomKey {}": "nb::make_tuple(0, 0)",
+            "const AttentionMask& {}": None, "const Tensor& {}": None}
+OPERATORS = {"add": "add", "sub": "sub", "mul": "mul", "div": "truediv", "matmul": "matmul", "pow": "pow", "neg": "neg"}
+MAY_BE_NONE = {"bias", "gamma", "beta", "memory"}
+BY_HAND = {"recomputed"}
+
+
+class Op:
+    def __init__(self, name, parameters, doc):
+        self.name, self.doc = name, f'doc_of("{name}", R"({doc})")'
+        self.taken, self.named, self.calls = [], [], []
+        for part in re.split(r",\s*(?![^{<(]*[}>)])", " ".join(parameters.split())):
+            declaration, _, default = (side.strip() for side in part.partition("="))
+            kind, parameter = declaration.rsplit(" ", 1)
+            if kind not in TYPES:
+                sys.exit(f"ops.py: {name}: {kind!r} has no conversion; add one to TYPES")
+            taken, call = TYPES[kind]
+            self.calls.append(call.format(parameter))
+            if taken is None:
+                continue
+            self.taken.append(f"{taken} {parameter}")
+            if default:
+                default = DEFAULTS.get(default, DEFAULTS.get(f"{kind} {default}", default))
+            if default is None or parameter in MAY_BE_NONE:
+                self.named.append(f'"{parameter}"_a.none() = nb::none()')
+            else:
+                self.named.append(f'"{parameter}"_a' + (f" = {default}" if default else ""))
+
+    def function(self, taken):
+        return (f"[]({', '.join(taken)}) {{ const Where line = user_line(); return result_of(glim::{self.name}("
+                f"{', '.join(self.calls)})); }}")
+
+    def bindings(self):
+        """The op as a function and, if its first operand is a Var, as a method and an operator."""
+        yield f"m.def(\"{self.name}\", {self.function(self.taken)}, {', '.join(self.named + [self.doc])});"
+        variable = [t.startswith("const Arg&") for t in self.taken]
+        if variable[0] and self.calls[0].startswith("Operand"):
+            yield f"var.def(\"{self.name}\", {self.function(self.taken)}, {', '.join(self.named[1:] + [self.doc])});"
+        operator = OPERATORS.get(self.name)
+        if operator and variable[0]:
+            yield f"var.def(\"__{operator}__\", {self.function(self.taken)}, nb::is_operator());"
+        # An operand on the left that is no Var: Python calls right.__radd__(left).
+        reflected = self.taken if self.name in ("add", "mul") and not variable[-1] else self.taken[::-1]
+        if operator and len(self.taken) == 2 and reflected[0].startswith("const Arg&"):
+            yield f"var.def(\"__r{operator}__\", {self.function(reflected)}, nb::is_operator());"
+
+
+def documentation(text, start, beside):
+    """The comment beside a declaration, or above it."""
+    lines = [beside] if beside else []
+    if not lines:
+        for line in reversed(text[:start].rstrip("\n").split("\n")):
+            if not line.startswith("//") or line.startswith("// ----"):
+                break
+            lines.insert(0, line)
+    return " ".join(" ".join(line.strip().removeprefix("//") for line in lines).split())
+
+
+def main():
+    text = open(sys.argv[1], encoding="utf-8").read()
+    for match in re.finditer(r"^(?:Var|std::vector<Var>|OrderedVar|AttentionResult|MeasuredLoss) (\w+)\(([^;]*?)\);(.*)$",
+                             text, re.M):
+        name, parameters, beside = match.groups()
+        if name not in BY_HAND:
+            for line in Op(name, parameters, documentation(text, match.start(), beside.strip())).bindings():
+                print(line)
+
+
+main()

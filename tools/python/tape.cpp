@@ -1,0 +1,266 @@
+// The tape: `with glim.Tape() as tape:`.
+#include <map>
+#include <memory>
+#include <nanobind/stl/optional.h>
+#include <thread>
+
+#include "autograd/observe/graph.hpp"
+#include "autograd/observe/tape_table.hpp"
+#include "autograd/observe/walk.hpp"
+#include "tools/python/vars.hpp"
+
+namespace glim::python {
+
+using namespace nb::literals;
+namespace {
+
+// A tape of Python ends with its `with`. One that another thread gives up is kept for ever: a tape ends on its own.
+class PyTape {
+ public:
+  explicit PyTape(TapeOptions options) : options_(options) {}
+  ~PyTape() {
+    if (tape_ && std::this_thread::get_id() != thread_) (void)tape_.release();
+  }
+  void enter() {
+    if (tape_) throw StateError("tape", "is open already");
+    tape_ = std::make_unique<Tape>(options_);
+    thread_ = std::this_thread::get_id();
+  }
+  void exit() {
+    Tape& ended = tape();
+    if (running_) throw StateError("tape", "ends within its own backward");
+    (void)ended;
+    tape_.reset();
+  }
+  Tape& tape() const {
+    if (!tape_) throw StateError("tape", "is not open: call it within `with glim.Tape() as tape:`");
+    if (std::this_thread::get_id() != thread_)
+      throw StateError("tape", "belongs to another thread");
+    return *tape_;
+  }
+  bool open() const { return tape_ != nullptr; }
+  // f(tape) while backward runs: the tape may not end, and Ctrl-C is an exception.
+  template <class F>
+  auto run(const F& f) {
+    struct Running {
+      int& count;
+      explicit Running(int& c) : count(c) { ++count; }
+      ~Running() { --count; }
+    } running(running_);
+    UntilCtrlC until;
+    return f(tape());
+  }
+
+ private:
+  TapeOptions options_;
+  std::unique_ptr<Tape> tape_;
+  std::thread::id thread_;
+  int running_ = 0;
+};
+
+struct PyNode {
+  int number;
+  std::string path, name, dtype, line;
+  nb::object shape;
+  std::vector<int> inputs;
+};
+
+PyNode node_of(const Tape& tape, int number) {
+  if (number < 0 || static_cast<std::size_t>(number) >= tape.nodes().size())
+    throw IndexError("tape", "node " + std::to_string(number) + " is not among its " +
+                                 std::to_string(tape.nodes().size()));
+  const Node& n = tape.nodes()[static_cast<std::size_t>(number)];
+  nb::list shape;
+  for (Index d : n.shape) shape.append(d);
+  return {number,
+          tape.path(number),
+          std::string(n.name),
+          std::string(name_of(n.dtype)),
+          n.where.line() ? to_string(n.where) : "",
+          nb::tuple(shape),
+          n.inputs};
+}
+
+Hook hook_of(nb::callable f) {
+  return [f](const Var& g) -> Var {
+    nb::object result = f(g);
+    return result.is_none() ? Var() : nb::cast<Arg>(result)("the hook's result");
+  };
+}
+
+class PyWalk {
+ public:
+  PyWalk(PyTape& tape, const Var& y, const Tensor& dy, bool retain)
+      : tape_(tape),
+        id_(tape.tape().id()),
+        walk_(dy.defined() ? BackwardWalk(tape.tape(), y, dy, {.retain = retain})
+                           : BackwardWalk(tape.tape(), y, {.retain = retain})) {}
+  BackwardWalk& walk() {
+    if (!tape_.open() || tape_.tape().id() != id_) throw StateError("walk", "its tape has ended");
+    return walk_;
+  }
+  nb::tuple step() {
+    WalkStep s = tape_.run([&](Tape&) { return walk().step(); });
+    nb::list flows;
+    for (const Flow& f : s.flows) flows.append(nb::make_tuple(f.node, array_or_none(f.gradient)));
+    return nb::make_tuple(node_of(tape_.tape(), s.node), array_or_none(s.dy), flows);
+  }
+
+ private:
+  PyTape& tape_;
+  std::uint64_t id_;
+  BackwardWalk walk_;
+};
+
+struct PyNoGrad {
+  std::unique_ptr<NoGrad> on;
+};
+
+}  // namespace
+
+void bind_tape(nb::module_& m) {
+  nb::class_<PyNode>(m, "Node", "An op or a leaf on a tape.")
+      .def_ro("number", &PyNode::number)
+      .def_ro("path", &PyNode::path, "Its module's path and its name.")
+      .def_ro("name", &PyNode::name, "The op, or 'leaf'.")
+      .def_ro("shape", &PyNode::shape)
+      .def_ro("dtype", &PyNode::dtype)
+      .def_ro("line", &PyNode::line, "The line that called the op, 'FILE:LINE'.")
+      .def_ro("inputs", &PyNode::inputs, "Numbers of the nodes that it reads, -1 for a constant.")
+      .def("__repr__", [](const PyNode& n) {
+        return "<" + std::to_string(n.number) + " " + n.path + " " +
+               nb::cast<std::string>(nb::str(n.shape)) + ">";
+      });
+  nb::class_<PyWalk>(m, "Walk",
+                     "One backward pass, node by node: for node, dy, flows in tape.walk(loss).")
+      .def_prop_ro(
+          "next", [](PyWalk& w) { return w.walk().next(); },
+          "The number of the next node, -1 at the end.")
+      .def(
+          "gradient", [](PyWalk& w, int node) { return array_or_none(w.walk().gradient(node)); },
+          "node"_a, "What has arrived so far at a node whose turn is to come.")
+      .def(
+          "set_gradient",
+          [](PyWalk& w, int node, const Arg& g) { w.walk().set_gradient(node, g("g").value()); },
+          "node"_a, "g"_a, "Replaces the gradient of a node whose turn is to come.")
+      .def("__iter__", [](nb::handle self) { return nb::borrow(self); })
+      .def("__next__", [](PyWalk& w) {
+        if (w.walk().next() < 0) throw nb::stop_iteration();
+        return w.step();
+      });
+  nb::class_<PyTape>(m, "Tape",
+                     "Records the ops within its `with`, and differentiates along them.\n\n"
+                     "    with glim.Tape() as tape:\n"
+                     "        loss = ...\n"
+                     "        tape.backward(loss)      # fills .grad of the leaves\n\n"
+                     "profile: measure times. check_finite: NonFiniteError at the first value or "
+                     "gradient that is not finite.")
+      .def(
+          "__init__",
+          [](PyTape* self, bool profile, bool check_finite) {
+            new (self) PyTape({.profile = profile, .check_finite = check_finite});
+          },
+          nb::kw_only(), "profile"_a = false, "check_finite"_a = false)
+      .def("__enter__",
+           [](nb::handle self) {
+             nb::cast<PyTape&>(self).enter();
+             return nb::borrow(self);
+           })
+      .def("__exit__", [](PyTape& t, nb::args) { t.exit(); })
+      .def(
+          "backward",
+          [](PyTape& t, const Arg& y, const Arg& dy, bool retain, bool create_graph) {
+            const Tensor up = dy("dy").value();
+            t.run([&](Tape& tape) {
+              const Backward options{.retain = retain, .create_graph = create_graph};
+              up.defined() ? tape.backward(y("y"), up, options) : tape.backward(y("y"), options);
+            });
+          },
+          "y"_a, "dy"_a.none() = nb::none(), nb::kw_only(), "retain"_a = false,
+          "create_graph"_a = false,
+          "Adds ∂(Σ y·dy)/∂leaf to every leaf's grad; without dy, y is a loss of one element.\n\n"
+          "ShapeError unless y has one element or dy its shape; StateError when y depends on no "
+          "leaf of this tape.")
+      .def(
+          "grad",
+          [](PyTape& t, const Arg& y, const std::vector<Arg>& xs, const Arg& dy, bool retain,
+             bool create_graph) {
+            const Tensor up = dy("dy").value();
+            return t.run([&](Tape& tape) {
+              return tape.grad(y("y"), vars_of(xs), up,
+                               {.retain = retain, .create_graph = create_graph});
+            });
+          },
+          "y"_a, "xs"_a, "dy"_a.none() = nb::none(), nb::kw_only(), "retain"_a = false,
+          "create_graph"_a = false,
+          "∂(Σ y·dy)/∂x for each x of a list, leaving leaves alone. With create_graph the results "
+          "are on the tape.")
+      .def(
+          "watch", [](PyTape& t, const std::string& pattern) { t.tape().watch(pattern); },
+          "pattern"_a,
+          "Keeps value and gradient of every node recorded from now on whose path matches (* and "
+          "?).")
+      .def(
+          "watch", [](PyTape& t, const Arg& v) { t.tape().watch(v("v")); }, "v"_a)
+      .def_prop_ro(
+          "watched",
+          [](PyTape& t) {
+            nb::dict all;
+            for (const Watched& w : t.tape().watched())
+              all[w.path.c_str()] = nb::make_tuple(w.value, array_or_none(w.grad));
+            return all;
+          },
+          "A dict from the path of each watched node to (value, gradient).")
+      .def(
+          "grad_of",
+          [](PyTape& t, const Arg& v) { return array_or_none(t.tape().grad_of(v("v"))); }, "v"_a,
+          "The watched gradient of v, or None.")
+      .def(
+          "hook",
+          [](PyTape& t, const std::string& pattern, nb::callable f) {
+            return t.tape().hook(pattern, hook_of(f));
+          },
+          "pattern"_a, "f"_a,
+          "Calls f with the complete gradient of every node whose path matches. f returns a "
+          "replacement or None. Returns a number for remove_hook.")
+      .def(
+          "hook",
+          [](PyTape& t, const Arg& v, nb::callable f) { return t.tape().hook(v("v"), hook_of(f)); },
+          "v"_a, "f"_a)
+      .def(
+          "remove_hook", [](PyTape& t, int id) { t.tape().remove_hook(id); }, "id"_a)
+      .def(
+          "walk",
+          [](PyTape& t, const Arg& y, const Arg& dy, bool retain) {
+            return new PyWalk(t, y("y"), dy("dy").value(), retain);
+          },
+          "y"_a, "dy"_a.none() = nb::none(), nb::kw_only(), "retain"_a = false,
+          nb::keep_alive<0, 1>(), "One backward pass, node by node.")
+      .def("__len__", [](PyTape& t) { return t.tape().nodes().size(); })
+      .def(
+          "node", [](PyTape& t, int number) { return node_of(t.tape(), number); }, "number"_a)
+      .def(
+          "node_of", [](PyTape& t, const Arg& v) { return t.tape().node_of(v("v")); }, "v"_a,
+          "Its number, -1 for a constant.")
+      .def_prop_ro(
+          "nodes",
+          [](PyTape& t) {
+            std::vector<PyNode> all;
+            for (std::size_t k = 0; k < t.tape().nodes().size(); ++k)
+              all.push_back(node_of(t.tape(), static_cast<int>(k)));
+            return all;
+          },
+          "All nodes, in the order of their creation.")
+      .def(
+          "table", [](PyTape& t) { return to_table(t.tape()); },
+          "The tape as text, one line a node.")
+      .def(
+          "dot", [](PyTape& t) { return to_dot(t.tape()); },
+          "The tape as a graph in Graphviz's language.");
+  nb::class_<PyNoGrad>(m, "no_grad", "Stops the open tape from recording within its `with`.")
+      .def(nb::init<>())
+      .def("__enter__", [](PyNoGrad& n) { n.on = std::make_unique<NoGrad>(); })
+      .def("__exit__", [](PyNoGrad& n, nb::args) { n.on.reset(); });
+}
+
+}  // namespace glim::python

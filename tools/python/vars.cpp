@@ -1,0 +1,239 @@
+// Var and the ops. The bindings of ops are generated from autograd/ops.hpp (ops.py).
+#include "tools/python/vars.hpp"
+
+#include <nanobind/stl/optional.h>
+#include <sstream>
+
+namespace glim::python {
+
+using namespace nb::literals;
+namespace {
+
+// x[i], x[a:b:c], x[..., None]: views, as of NumPy.
+Var item_of(const Var& x, nb::handle index, const Where& line) {
+  nb::tuple parts =
+      nb::isinstance<nb::tuple>(index) ? nb::borrow<nb::tuple>(index) : nb::make_tuple(index);
+  const nb::handle ellipsis(Py_Ellipsis);
+  int consumed = 0;
+  for (nb::handle part : parts) consumed += !part.is_none() && !part.is(ellipsis);
+  if (consumed > x.rank())
+    throw IndexError(
+        "index", std::to_string(consumed) + " indices for " + std::to_string(x.rank()) + " axes",
+        {{"x", x}});
+  CallSite site(line);
+  Var y = x;
+  Index axis = 0;
+  for (nb::handle part : parts) {
+    if (part.is_none()) {
+      y = unsqueeze(y, axis++);
+    } else if (part.is(ellipsis)) {
+      axis += x.rank() - consumed;
+    } else if (PySlice_Check(part.ptr())) {
+      Py_ssize_t start = 0, stop = 0, step = 0;
+      if (PySlice_Unpack(part.ptr(), &start, &stop, &step) != 0) throw nb::python_error();
+      if (step < 1)
+        throw ValueError("index", "a slice has step " + std::to_string(step) + "; it is at least 1",
+                         {{"x", x}});
+      const Py_ssize_t length = PySlice_AdjustIndices(y.size(axis), &start, &stop, step);
+      y = length == 0 ? slice(y, axis, 0, 0) : slice(y, axis, start, stop, step);
+      ++axis;
+    } else if (PyLong_Check(part.ptr())) {
+      y = select(y, axis, nb::cast<Index>(part));
+    } else {
+      throw DTypeError(
+          "index",
+          "an index is a " + nb::cast<std::string>(nb::str(part.type().attr("__name__"))) +
+              "; it is an integer, a slice, None or ... (index_select and gather take arrays)");
+    }
+  }
+  return y;
+}
+
+std::string shown(const Var& x) {
+  std::ostringstream out;
+  if (!x.defined()) return "Var()";
+  out << "Var(" << x.value() << ", " << x.value().kind();
+  if (x.is_leaf()) out << ", leaf" << (x.name().empty() ? "" : " " + x.name());
+  out << ")";
+  return out.str();
+}
+
+// A leaf is written by optimizers: read-only memory is copied.
+Var leaf_of(const Arg& value, const std::string& name) {
+  const Tensor& x = value("value").value();
+  return Var::leaf(x.storage().read_only() ? x.clone() : x, name);
+}
+
+}  // namespace
+
+void bind_vars(nb::module_& m) {
+  nb::class_<AttentionMask>(
+      m, "AttentionMask",
+      "What a query may attend to.\n\nkeep: bool, true = may attend, broadcasts to "
+      "(..., T, S). bias: added to the scores.")
+      .def(
+          "__init__",
+          [](AttentionMask* self, const Arg& keep, const Arg& bias) {
+            new (self) AttentionMask{keep("keep").value(), bias("bias")};
+          },
+          "keep"_a.none() = nb::none(), "bias"_a.none() = nb::none());
+  nb::class_<Window>(m, "Window",
+                     "Windows along one axis: kernel, stride, dilation, padding before and after.")
+      .def(
+          "__init__",
+          [](Window* self, Index kernel, Index stride, Index dilation, Index before, Index after) {
+            new (self) Window{kernel, stride, dilation, before, after};
+          },
+          "kernel"_a = 1, "stride"_a = 1, "dilation"_a = 1, "before"_a = 0, "after"_a = 0);
+  nb::class_<Var> var(
+      m, "Var",
+      "A tensor that may be on a tape.\n\nVar(array) is a constant, Var.leaf(array) a leaf, where "
+      "gradients end up. Ops on Vars are recorded while a Tape is open.");
+  var.def(
+         "__init__", [](Var* self, const Arg& value) { new (self) Var(value("value").value()); },
+         "value"_a)
+      .def_static("leaf", &leaf_of, "value"_a, "name"_a = "", "A leaf over the memory of an array.")
+      .def_prop_ro(
+          "value", [](const Var& x) { return x.value(); }, "The Tensor.")
+      .def_prop_ro(
+          "shape", [](const Var& x) { return nb::cast(x.value()).attr("shape"); },
+          "The extents, a tuple.")
+      .def_prop_ro("dtype", [](const Var& x) { return std::string(name_of(x.dtype())); })
+      .def_prop_ro("ndim", &Var::rank)
+      .def_prop_ro("size", &Var::numel, "The number of elements.")
+      .def_prop_ro(
+          "T",
+          [](const Var& x) {
+            const Where line = user_line();
+            return transpose(Operand(x, line));
+          },
+          "The last two axes exchanged.")
+      .def_prop_ro("requires_grad", &Var::requires_grad)
+      .def_prop_ro("is_leaf", &Var::is_leaf)
+      .def_prop_ro("name", &Var::name)
+      .def_prop_rw(
+          "grad", [](const Var& x) { return array_or_none(x.is_leaf() ? x.grad() : Tensor()); },
+          [](const Var& x, const Arg& g) { x.leaf().grad = g("grad").value(); },
+          nb::for_setter(nb::arg("grad").none()), "The gradient of a leaf, a Tensor, or None.")
+      .def("zero_grad", &Var::zero_grad, "Drops the gradient of a leaf.")
+      .def("detach", &Var::detach, "The same value as a constant.")
+      .def("item", &Var::item, "The one element, a float. ShapeError if there are several.")
+      .def("__float__", &Var::item)
+      .def(
+          "numpy", [](const Var& x) { return numpy_of(x.value()); },
+          "A NumPy array over the same memory.")
+      .def("__array__",
+           [](const Var& x, nb::args args, nb::kwargs options) {
+             return nb::cast(x.value()).attr("__array__")(*args, **options);
+           })
+      .def("__dlpack__",
+           [](const Var& x, nb::kwargs options) {
+             return nb::cast(x.value()).attr("__dlpack__")(**options);
+           })
+      .def("__dlpack_device__",
+           [](const Var&) { return nb::make_tuple(nb::device::cpu::value, 0); })
+      .def("__len__", [](const Var& x) { return x.size(0); })
+      .def(
+          "__getitem__",
+          [](const Var& x, nb::handle index) { return item_of(x, index, user_line()); },
+          "index"_a.none())
+      .def(
+          "__sub__",
+          [](const Arg& x, double c) {
+            const Where line = user_line();
+            return add(Operand(x("x"), line), -c);
+          },
+          nb::is_operator())
+      .def("__repr__", &shown);
+  var.attr("__array_ufunc__") = nb::none();  // array * var is var.__rmul__(array)
+  m.def(
+      "sub",
+      [](const Arg& x, double c) {
+        const Where line = user_line();
+        return add(Operand(x("x"), line), -c);
+      },
+      "x"_a, "c"_a);
+  m.def(
+      "named", [](const Arg& x, const std::string& label) { return named(x("x"), label); }, "x"_a,
+      "label"_a, "Gives the node of x a name of its own on the tape.");
+  m.def(
+      "recomputed",
+      [](nb::callable f) {
+        return recomputed([f] { return nb::cast<Arg>(f())("the result"); }, user_line());
+      },
+      "f"_a, "f(), of which nothing is kept: backward runs it again (Chen et al. 2016).");
+#include "tools/python/ops.inc"
+}
+
+namespace {
+
+DType dtype_named(const std::string& name) {
+  for (DType t : {DType::Float32, DType::Float64, DType::Int64, DType::Bool})
+    if (name == name_of(t)) return t;
+  throw DTypeError(
+      "tensor", "dtype is \"" + name + "\"; it is \"float32\", \"float64\", \"int64\" or \"bool\"");
+}
+
+}  // namespace
+
+void bind_random(nb::module_& m) {
+  nb::class_<Tensor> tensor = nb::borrow<nb::class_<Tensor>>(m.attr("Tensor"));
+  tensor.def(
+      "to", [](const Tensor& x, const std::string& dtype) { return x.to(dtype_named(dtype)); },
+      "dtype"_a, "Converted; itself when it has the dtype.");
+  m.def("seed", &seed, "value"_a, "Sets the generator that initial values and dropout draw from.");
+  m.def(
+      "next_key",
+      [] {
+        const RandomKey k = generator().next();
+        return Key(k.seed, k.stream);
+      },
+      "The next stream of the generator, a key for dropout, normal and uniform.");
+  m.def(
+      "empty",
+      [](const DimsArg& s, const std::string& t) { return empty(s.dims(), dtype_named(t)); },
+      "shape"_a, "dtype"_a = "float32");
+  m.def(
+      "zeros",
+      [](const DimsArg& s, const std::string& t) { return zeros(s.dims(), dtype_named(t)); },
+      "shape"_a, "dtype"_a = "float32");
+  m.def(
+      "ones", [](const DimsArg& s, const std::string& t) { return ones(s.dims(), dtype_named(t)); },
+      "shape"_a, "dtype"_a = "float32");
+  m.def(
+      "full",
+      [](const DimsArg& s, double v, const std::string& t) {
+        return full(s.dims(), v, dtype_named(t));
+      },
+      "shape"_a, "value"_a, "dtype"_a = "float32");
+  m.def(
+      "arange",
+      [](double a, double b, double step, const std::string& t) {
+        return arange(a, b, step, dtype_named(t));
+      },
+      "start"_a, "stop"_a, "step"_a = 1, "dtype"_a = "int64");
+  m.def(
+      "eye", [](Index n, const std::string& t) { return eye(n, dtype_named(t)); }, "n"_a,
+      "dtype"_a = "float32");
+  m.def(
+      "normal",
+      [](const DimsArg& s, double mean, double deviation, std::optional<Key> key,
+         const std::string& t) {
+        return normal(s.dims(), mean, deviation, key ? key_of(*key) : generator().next(),
+                      dtype_named(t));
+      },
+      "shape"_a, "mean"_a = 0, "deviation"_a = 1, "key"_a = nb::none(), "dtype"_a = "float32",
+      "Normal numbers: of the stream `key`, a pair (seed, stream), or of the next one.");
+  m.def(
+      "uniform",
+      [](const DimsArg& s, double low, double high, std::optional<Key> key, const std::string& t) {
+        return uniform(s.dims(), low, high, key ? key_of(*key) : generator().next(),
+                       dtype_named(t));
+      },
+      "shape"_a, "low"_a = 0, "high"_a = 1, "key"_a = nb::none(), "dtype"_a = "float32",
+      "Uniform numbers: of the stream `key`, a pair (seed, stream), or of the next one.");
+  m.def("num_threads", &num_threads);
+  m.def("set_num_threads", &set_num_threads, "n"_a);
+}
+
+}  // namespace glim::python

@@ -1,0 +1,118 @@
+// Arguments of ops as Python hands them over: a Var, a Tensor, an array, a number; and the line of the call.
+#pragma once
+
+#include <exception>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "autograd/ops.hpp"
+#include "tensor/interrupt.hpp"
+#include "tensor/parallel.hpp"
+#include "tools/python/arrays.hpp"
+
+namespace glim::python {
+
+// A Var, or what becomes a constant: a Tensor, an array. None is an undefined Var. What cannot be converted is refused
+// when the op asks for it, under the name of the argument.
+class Arg {
+ public:
+  // False for numbers, which other overloads take.
+  bool take(nb::handle x) noexcept;
+  const Var& operator()(std::string_view name) const {
+    if (array_.is_valid()) convert(name);
+    return *var_;
+  }
+  Arg() = default;
+  Arg(const Arg& o) { *this = o; }
+  Arg& operator=(const Arg& o) {
+    own_ = o.own_;
+    array_ = o.array_;
+    var_ = o.var_ == &o.own_ ? &own_ : o.var_;
+    return *this;
+  }
+
+ private:
+  void convert(std::string_view name) const;
+  const Var* var_ = &own_;
+  mutable Var own_;
+  mutable nb::object array_;  // until it is converted
+};
+
+// A shape or axes: a number or a sequence of numbers.
+struct DimsArg {
+  Dims list;
+  const Dims& dims() const { return list; }
+};
+// None or an AttentionMask.
+struct MaskArg {
+  AttentionMask value;
+  const AttentionMask& mask() const { return value; }
+};
+using Key = std::pair<std::uint64_t, std::uint64_t>;  // a stream of random numbers: (seed, stream)
+inline RandomKey key_of(const Key& key) { return {key.first, key.second}; }
+GeluForm gelu_form(const std::string& name);  // "erf" or "tanh"
+std::vector<Var> vars_of(const std::vector<Arg>& list);
+
+// The line of Python that is running, outside the package itself.
+Where user_line();
+
+inline Var result_of(Var v) { return v; }
+inline std::vector<Var> result_of(std::vector<Var> v) { return v; }
+nb::object result_of(OrderedVar v);       // (values, indices)
+nb::object result_of(AttentionResult v);  // (context, probs), probs None unless asked for
+nb::object result_of(MeasuredLoss v);     // (loss, sums), sums a dict
+
+// A comment and the op's formula; lives for ever.
+const char* doc_of(const char* op, const char* comment);
+
+// Until the end of the block Ctrl-C ends what computes, as a KeyboardInterrupt.
+class UntilCtrlC {
+ public:
+  UntilCtrlC();
+  ~UntilCtrlC();
+  UntilCtrlC(const UntilCtrlC&) = delete;
+  UntilCtrlC& operator=(const UntilCtrlC&) = delete;
+
+ private:
+  Interruptible until_stop_;
+};
+
+nb::object array_or_none(const Tensor& x);
+void bind_vars(nb::module_& m);
+void bind_tape(nb::module_& m);
+void bind_random(nb::module_& m);
+
+}  // namespace glim::python
+
+namespace nanobind::detail {
+
+template <>
+struct type_caster<glim::python::Arg> {
+  NB_TYPE_CASTER(glim::python::Arg, const_name("Var | Tensor | numpy.typing.ArrayLike"))
+  bool from_python(handle src, std::uint32_t, cleanup_list*) noexcept { return value.take(src); }
+  static handle from_cpp(const glim::python::Arg&, rv_policy, cleanup_list*) noexcept {
+    return none().release();
+  }
+};
+template <>
+struct type_caster<glim::python::DimsArg> {
+  NB_TYPE_CASTER(glim::python::DimsArg, const_name("int | Sequence[int]"))
+  bool from_python(handle src, std::uint32_t flags, cleanup_list* cleanup) noexcept;
+  static handle from_cpp(const glim::python::DimsArg&, rv_policy, cleanup_list*) noexcept {
+    return none().release();
+  }
+};
+template <>
+struct type_caster<glim::python::MaskArg> {
+  NB_TYPE_CASTER(glim::python::MaskArg, const_name("AttentionMask | None"))
+  bool from_python(handle src, std::uint32_t flags, cleanup_list* cleanup) noexcept;
+  static handle from_cpp(const glim::python::MaskArg&, rv_policy, cleanup_list*) noexcept {
+    return none().release();
+  }
+};
+
+}  // namespace nanobind::detail
