@@ -1,0 +1,45 @@
+"""HIPS/autograd: a function written with autograd.numpy."""
+
+from __future__ import annotations
+
+import numpy as np
+from autograd import make_vjp
+from autograd.builtins import tuple as traced_tuple
+
+from . import Adapted, argument_names, leaf_names, leaves, name_of, wanted_dtype, with_leaves
+
+
+def adapt(function, args):
+    given = list(leaves(list(args)))
+    names = argument_names(function, len(args))
+    labels = [n for name, x in zip(names, args) for n in leaf_names(name, x)]
+    where = [i for i, x in enumerate(given) if isinstance(x, np.ndarray) and x.dtype.kind == "f"]
+    if not where:
+        raise TypeError(f"gradcheck: {name_of(function)} has no input of a floating dtype")
+    random = np.random.get_state()
+
+    def of_inputs(*arrays):
+        now = list(given)
+        for i, array in zip(where, arrays):
+            now[i] = array
+        np.random.set_state(random)
+        return traced_tuple(leaves(function(*with_leaves(list(args), iter(now)))))
+
+    def f(*arrays):
+        return tuple(np.array(y) for y in of_inputs(*arrays))
+
+    def backward(dy, *arrays):
+        vjp, _ = make_vjp(of_inputs, tuple(range(len(arrays))))(*arrays)
+        return tuple(np.array(d) for d in vjp(dy if isinstance(dy, tuple) else (dy,)))
+
+    dtype = wanted_dtype(args)
+    inputs = tuple(np.array(given[i], dtype=dtype) for i in where)
+    f(*inputs)
+    notes = []
+    if not _same_state(random, np.random.get_state()):
+        notes.append("The function draws random numbers from numpy.random: each run starts from the same state.")
+    return Adapted(f, backward, inputs, tuple(labels[i] for i in where), tuple(notes))
+
+
+def _same_state(a, b):
+    return a[0] == b[0] and np.array_equal(a[1], b[1]) and a[2:] == b[2:]

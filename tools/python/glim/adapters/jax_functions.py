@@ -1,0 +1,68 @@
+"""JAX: a function of arrays and pytrees, with or without custom_vjp."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+
+from . import Adapted, argument_names, name_of, wanted_dtype
+
+
+def adapt(function, args):
+    paths, tree = jax.tree_util.tree_flatten_with_path(list(args))
+    names = argument_names(function, len(args))
+    labels = [names[path[0].idx] + jax.tree_util.keystr(path[1:]) for path, _ in paths]
+    given = [leaf for _, leaf in paths]
+    where = [i for i, x in enumerate(given) if _is_floating(x, labels[i])]
+    if not where:
+        raise TypeError(f"gradcheck: {name_of(function)} has no input of a floating dtype")
+
+    def of_inputs(*arrays):
+        now = list(given)
+        for i, array in zip(where, arrays):
+            now[i] = array
+        y = jax.tree_util.tree_leaves(function(*jax.tree_util.tree_unflatten(tree, now)))
+        y = tuple(a for a in y if jax.numpy.issubdtype(jax.numpy.result_type(a), jax.numpy.floating))
+        if not y:
+            raise TypeError(f"gradcheck: {name_of(function)} has no output of a floating dtype")
+        return y
+
+    def f(*arrays):
+        with jax.enable_x64(True):
+            return tuple(np.array(y) for y in of_inputs(*map(jax.numpy.asarray, arrays)))
+
+    last = {}  # the pullback of the last inputs: tracing takes longer than running it
+
+    def backward(dy, *arrays):
+        dy = dy if isinstance(dy, tuple) else (dy,)
+        at = [(a.dtype, a.shape, a.tobytes()) for a in map(np.asarray, arrays)]
+        with jax.enable_x64(True):
+            if last.get("at") != at:
+                last["dtypes"], last["pullback"] = _vjp(of_inputs, arrays)
+                last["at"] = at
+            dx = last["pullback"](tuple(jax.numpy.asarray(d, dtype=t) for d, t in zip(dy, last["dtypes"])))
+            return tuple(np.array(d) for d in dx)
+
+    dtype = wanted_dtype(args)
+    with jax.enable_x64(True):
+        inputs = [np.array(given[i]).astype(dtype) for i in where]
+    return Adapted(f, backward, tuple(inputs), tuple(labels[i] for i in where), ())
+
+
+def _vjp(function, arrays):
+    y, pullback = jax.vjp(function, *map(jax.numpy.asarray, arrays))
+    return [a.dtype for a in y], pullback
+
+
+def _is_floating(x, name):
+    if isinstance(x, jax.Array):
+        elsewhere = [d for d in x.devices() if d.platform != "cpu"]
+        if elsewhere:
+            raise TypeError(
+                f"gradcheck: {name} is on {elsewhere[0]}; move it to the CPU: jax.device_put({name}, jax.devices('cpu')[0])"
+            )
+    if not isinstance(x, (jax.Array, np.ndarray)):
+        return False
+    if jax.numpy.issubdtype(x.dtype, jax.numpy.complexfloating):
+        raise TypeError(f"gradcheck: {name} is complex ({x.dtype}); pass its real and its imaginary part")
+    return bool(jax.numpy.issubdtype(x.dtype, jax.numpy.floating))

@@ -1,0 +1,101 @@
+"""torch: a Function, a Module with its parameters, or a function of tensors."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from . import Adapted, argument_names, leaf_names, leaves, name_of, wanted_dtype, with_leaves
+
+
+def adapt(function, args):
+    module = function if isinstance(function, torch.nn.Module) else None
+    if isinstance(function, type) and issubclass(function, torch.autograd.Function):
+        names = argument_names(function.forward, len(args) + 1)
+        names, function = names[1:] if names[0] == "ctx" else names[:-1], function.apply
+    else:
+        names = argument_names(module.forward if module else function, len(args))
+    parameters = dict(module.named_parameters()) if module else {}
+    buffers = dict(module.named_buffers()) if module else {}
+    everything = [list(args), {k: p for k, p in parameters.items() if p.requires_grad}]
+    fixed = {k: p for k, p in parameters.items() if not p.requires_grad}
+    given = list(leaves(everything))
+    labels = [n for name, x in zip(names, args) for n in leaf_names(name, x)] + list(everything[1])
+    where = [i for i, x in enumerate(given) if _is_floating(x, labels[i])]
+    if not where:
+        raise TypeError(f"gradcheck: {name_of(function)} has no input of a floating dtype")
+    dtype = wanted_dtype(args)
+
+    def run(tensors):
+        """The floating outputs for the floating inputs, each run with the same random numbers and buffers."""
+        to = tensors[0].dtype
+        now = [_cast(x, to) if isinstance(x, torch.Tensor) else x for x in given]
+        for i, tensor in zip(where, tensors):
+            now[i] = tensor
+        inputs, weights = with_leaves(everything, iter(now))
+        with torch.random.fork_rng(devices=[]):
+            torch.set_rng_state(state)
+            if module:
+                held = {k: _cast(b, to) for k, b in {**fixed, **buffers}.items()}
+                y = torch.func.functional_call(module, {**weights, **held}, tuple(inputs))
+            else:
+                y = function(*inputs)
+            run.draws = not torch.equal(state, torch.get_rng_state())
+        outputs = [t for t in leaves(y) if isinstance(t, torch.Tensor) and t.is_floating_point()]
+        if not outputs:
+            raise TypeError(f"gradcheck: {name_of(function)} has no output of a floating dtype")
+        return outputs
+
+    def tensors_of(arrays):
+        # One dtype for all: float64 if the checker asks for differences in float64.
+        to = torch.float32 if all(a.dtype == np.float32 for a in arrays) else torch.float64
+        return [torch.tensor(np.asarray(a), dtype=to, requires_grad=True) for a in arrays]
+
+    def f(*arrays):
+        with torch.enable_grad():
+            return tuple(y.detach().numpy().copy() for y in run(tensors_of(arrays)))
+
+    def backward(dy, *arrays):
+        x = tensors_of(arrays)
+        dy = dy if isinstance(dy, tuple) else (dy,)
+        with torch.enable_grad():
+            pairs = [(y, torch.tensor(np.asarray(d), dtype=y.dtype)) for y, d in zip(run(x), dy) if y.requires_grad]
+            ys, ds = zip(*pairs) if pairs else ((), ())
+            dx = torch.autograd.grad(ys, x, ds, allow_unused=True) if pairs else [None] * len(x)
+        return tuple((torch.zeros_like(a) if d is None else d).detach().numpy().copy() for a, d in zip(x, dx))
+
+    state = torch.get_rng_state()
+    inputs = [given[i] for i in where]
+    inputs = [x if isinstance(x, np.ndarray) else x.detach().to(torch.float64).numpy() for x in inputs]
+    inputs = [np.array(x, dtype=dtype) for x in inputs]
+    notes = []
+    try:
+        f(*inputs)
+    except RuntimeError:  # constants of float32 within
+        if dtype == np.float32:
+            raise
+        inputs = [x.astype(np.float32) for x in inputs]
+        f(*inputs)
+        notes.append("The function takes float32 alone, so it is checked in float32.")
+    if run.draws:
+        notes.append("The function draws random numbers from torch: each run starts from the same state of its generator.")
+    return Adapted(f, backward, tuple(inputs), tuple(labels[i] for i in where), tuple(notes))
+
+
+def _is_floating(x, name):
+    if isinstance(x, np.ndarray):
+        return x.dtype.kind == "f"
+    if not isinstance(x, torch.Tensor):
+        return False
+    if x.device.type != "cpu":
+        raise TypeError(f"gradcheck: {name} is on {x.device}; move it to the CPU: {name}.cpu()")
+    if x.layout != torch.strided:
+        raise TypeError(f"gradcheck: {name} is sparse ({x.layout}); pass {name}.to_dense()")
+    if x.is_complex():
+        raise TypeError(f"gradcheck: {name} is complex ({x.dtype}); pass torch.view_as_real({name})")
+    return x.is_floating_point()
+
+
+def _cast(x, dtype):
+    """A copy: modules write to their buffers."""
+    return x.detach().to(dtype if x.is_floating_point() else x.dtype, copy=True)
