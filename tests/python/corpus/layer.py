@@ -1,0 +1,128 @@
+"""A layer in NumPy with its right backward, and the wrong ones that students write for it.
+
+    @layer(x=normal(4, 5))
+    def softmax(x):
+        ...
+    @softmax.right
+    def _(dy, x):
+        ...
+    @softmax.wrong(OWN)
+    def the_diagonal_alone(dy, x):
+        ...
+
+A backward of several inputs returns a gradient for each. softmax.wrong(SIGN, "sign", x=lambda dy, x: ...) is the right
+backward but for the gradient of x.
+"""
+
+import zlib
+from dataclasses import dataclass, field
+
+import numpy as np
+
+# What a report may call a mistake: part of the text of autograd/gradcheck/mistakes, or of a verdict.
+SIGN = "the sign"
+FACTOR = "a constant factor"
+ANOTHER = "the gradient of another input"
+EXCHANGED = "exchanged"
+OFF = "off by one along axis"
+PASSED = "dy passed on"
+SKIP = "a residual path lost"
+TWICE = "dy added once too often"
+ROUND = "the wrong way round"
+OWN = "own element alone"
+OTHER_AXIS = "instead of axis"
+IGNORED = "a mask ignored"
+LOST = "contributions lost"
+MISSING = "missing"  # "the factor x missing"
+TOO_MANY = "too many"  # "the factor x too many"
+TERM = "a term along axis"
+OUT_FACTOR = "belongs to the output's element"
+IN_FACTOR = "belongs to the input's element"
+TRANSPOSE = "a missing transpose"
+NONE = "no gradient reaches"
+ONES = "dy used as ones"
+NOT_LINEAR = "used not linearly"
+UPSTREAM = (ONES, "dy ignored")  # dy forgotten
+BROADCAST = "broadcast"  # a verdict: a gradient that is not summed over broadcast axes
+NO_NAME = ()  # the checker has no name for it
+
+LAYERS = []
+
+
+def normal(*shape):
+    return lambda rng: rng.standard_normal(shape)
+
+
+def positive(*shape):
+    return lambda rng: rng.uniform(0.3, 2, shape)
+
+
+def integers(below, *shape):
+    return lambda rng: rng.integers(0, below, shape)
+
+
+def given(array):
+    return lambda rng: np.array(array)
+
+
+@dataclass
+class Wrong:
+    """One wrong backward. `looks`: the names that are true of it, none if the checker knows no name."""
+
+    layer: "Layer"
+    name: str
+    looks: tuple
+    backward: object
+
+    def __str__(self):
+        return f"{self.layer.name}: {self.name}"
+
+
+@dataclass
+class Layer:
+    forward: object
+    name: str
+    specs: dict
+    cache: bool = False  # forward returns (y, cache), backward is called with (dy, cache)
+    backward: object = None
+    wrongs: list = field(default_factory=list)
+
+    def __call__(self, *args):
+        return self.forward(*args)
+
+    def inputs(self):
+        rng = np.random.default_rng(zlib.crc32(self.name.encode()))
+        return [spec(rng) for spec in self.specs.values()]
+
+    def right(self, backward):
+        self.backward = backward
+        return backward
+
+    def wrong(self, looks, name=None, **gradients):
+        looks = (looks,) if isinstance(looks, str) else tuple(looks)
+
+        def register(backward):
+            self.wrongs.append(Wrong(self, name or backward.__name__.replace("_", " "), looks, backward))
+            return backward
+
+        return register(self._but(gradients)) if gradients else register
+
+    def _but(self, gradients):
+        at = {list(self.specs).index(k): g for k, g in gradients.items()}
+
+        def backward(*args):
+            dx = self.backward(*args)
+            dx = list(dx) if isinstance(dx, tuple) else [dx]
+            for k, gradient in at.items():
+                dx[k] = gradient(*args)
+            return tuple(dx)
+
+        return backward
+
+
+def layer(cache=False, **specs):
+    def of(forward):
+        LAYERS.append(Layer(forward, forward.__name__.replace("_", " "), specs, cache))
+        return LAYERS[-1]
+
+    return of

@@ -1,0 +1,8 @@
+"""The corpus of wrong backwards, a file a chapter of a course."""
+
+from ..layer import LAYERS
+from . import activations, arithmetic, attention, convolution, linear, losses, lookup, norms, recurrent, reductions, state
+
+
+def wrong_backwards():
+    return [w for layer in LAYERS for w in layer.wrongs]
