@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-# What a report may call a mistake: part of the text of autograd/gradcheck/mistakes, or of a verdict.
+# What a report may call a mistake: part of the text of autograd/gradcheck/mistakes or tools/foreign.
 SIGN = "the sign"
 FACTOR = "a constant factor"
 ANOTHER = "the gradient of another input"
@@ -40,10 +40,20 @@ OUT_FACTOR = "belongs to the output's element"
 IN_FACTOR = "belongs to the input's element"
 TRANSPOSE = "a missing transpose"
 NONE = "no gradient reaches"
-ONES = "dy used as ones"
-NOT_LINEAR = "used not linearly"
-UPSTREAM = (ONES, "dy ignored")  # dy forgotten
-BROADCAST = "broadcast"  # a verdict: a gradient that is not summed over broadcast axes
+UPSTREAM = ("dy used as ones", "dy ignored", "the same whatever dy is")
+NOT_LINEAR = ("used not linearly", "it is not linear in dy")
+SQUARED = ("used not linearly", "dy is squared")
+SIZE = ("used not linearly", "the size of dy is lost")
+DY_SIGN = ("used not linearly", "the sign of dy is lost")
+CLIPPED = ("used not linearly", "clipped")
+ADDED = ("used not linearly", "a term is added")
+BROADCAST = "a broadcast not summed"
+SHAPE = "only the shape is wrong"
+ORDER = "the gradients come in another order"
+IN_PLACE = "in place"
+RANDOM = "random state"
+ACCUMULATES = "adds to the result of an earlier call"
+STALE = "stale"
 NO_NAME = ()  # the checker has no name for it
 
 LAYERS = []
@@ -90,9 +100,10 @@ class Layer:
     def __call__(self, *args):
         return self.forward(*args)
 
-    def inputs(self):
-        rng = np.random.default_rng(zlib.crc32(self.name.encode()))
-        return [spec(rng) for spec in self.specs.values()]
+    def inputs(self, seed=0, dtype=np.float64):
+        rng = np.random.default_rng([zlib.crc32(self.name.encode()), seed])
+        arrays = [spec(rng) for spec in self.specs.values()]
+        return [x.astype(dtype) if x.dtype.kind == "f" else x for x in arrays]
 
     def right(self, backward):
         self.backward = backward

@@ -126,7 +126,7 @@ hardtanh.right(lambda dy, x: dy * (np.abs(x) < 1))
 hardtanh.wrong(IGNORED, "straight through", x=lambda dy, x: dy)
 hardtanh.wrong(IGNORED, "one bound forgotten", x=lambda dy, x: dy * (x < 1))
 hardtanh.wrong(ROUND, "the outside", x=lambda dy, x: dy * (np.abs(x) > 1))
-hardtanh.wrong(NOT_LINEAR, "dy clipped", x=lambda dy, x: np.clip(dy, -0.1, 0.1) * (np.abs(x) < 1))
+hardtanh.wrong(CLIPPED, "dy clipped", x=lambda dy, x: np.clip(dy, -0.1, 0.1) * (np.abs(x) < 1))
 
 
 @layer(a=normal(3, 4), b=normal(3, 4))

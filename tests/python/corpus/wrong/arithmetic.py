@@ -59,7 +59,7 @@ cube.right(lambda dy, x: 3 * dy * x**2)
 cube.wrong(FACTOR, "3 forgotten", x=lambda dy, x: dy * x**2)
 cube.wrong(TOO_MANY, "exponent not lowered", x=lambda dy, x: 3 * dy * x**3)
 cube.wrong(MISSING, "exponent lowered twice", x=lambda dy, x: 3 * dy * x)
-cube.wrong(NOT_LINEAR, "dy inside the power", x=lambda dy, x: 3 * (dy * x) ** 2)
+cube.wrong(SQUARED, "dy inside the power", x=lambda dy, x: 3 * (dy * x) ** 2)
 
 
 @layer(x=normal(4))
@@ -160,4 +160,4 @@ def absolute(x):
 absolute.right(lambda dy, x: dy * np.sign(x))
 absolute.wrong(PASSED, "without its factor", x=lambda dy, x: dy)
 absolute.wrong(LOST, "the negative side lost", x=lambda dy, x: dy * (x > 0))
-absolute.wrong(NOT_LINEAR, "absolute value of dy", x=lambda dy, x: np.abs(dy) * np.sign(x))
+absolute.wrong(DY_SIGN, "absolute value of dy", x=lambda dy, x: np.abs(dy) * np.sign(x))

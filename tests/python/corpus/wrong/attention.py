@@ -93,7 +93,7 @@ def masked_fill(s):
 masked_fill.right(lambda dy, s: np.where(CAUSAL, dy, 0))
 masked_fill.wrong(IGNORED, "no mask", s=lambda dy, s: dy)
 masked_fill.wrong(ROUND, "the hidden ones", s=lambda dy, s: np.where(CAUSAL, 0, dy))
-masked_fill.wrong(NOT_LINEAR, "the fill in the gradient", s=lambda dy, s: np.where(CAUSAL, dy, -1e4))
+masked_fill.wrong(ADDED, "the fill in the gradient", s=lambda dy, s: np.where(CAUSAL, dy, -1e4))
 masked_fill.wrong(LOST, "the diagonal hidden too", s=lambda dy, s: np.tril(dy, -1))
 
 

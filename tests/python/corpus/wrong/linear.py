@@ -48,7 +48,7 @@ affine.wrong(LOST, "bias of the first example", b=lambda dout, cache: dout[0])
 affine.wrong(FACTOR, "bias as a mean", b=lambda dout, cache: dout.mean(axis=0))
 affine.wrong(FACTOR, "weights divided by N", w=lambda dout, cache: cache[0].reshape(2, -1).T @ dout / 2)
 affine.wrong(NO_NAME, "rows flattened in Fortran order", w=lambda dout, cache: cache[0].reshape(2, -1, order="F").T @ dout)
-affine.wrong(NOT_LINEAR, "regularisation added", w=lambda dout, cache: affine.backward(dout, cache)[1] + 1e-1 * cache[1])
+affine.wrong(ADDED, "regularisation added", w=lambda dout, cache: affine.backward(dout, cache)[1] + 1e-1 * cache[1])
 affine.wrong(NONE, "bias forgotten", b=lambda dout, cache: np.zeros(4))
 affine.wrong(IGNORED, "bias summed over everything", b=lambda dout, cache: np.full(4, dout.sum()))
 

@@ -156,5 +156,5 @@ def centre(x):
 centre.right(lambda dy, x: dy - m(dy))
 centre.wrong(OWN, "mean as a constant", x=lambda dy, x: dy)
 centre.wrong(TERM, "sum for mean", x=lambda dy, x: dy - dy.sum(axis=1, keepdims=True))
-centre.wrong(NOT_LINEAR, "mean of x subtracted", x=lambda dy, x: dy - m(x))
+centre.wrong(ADDED, "mean of x subtracted", x=lambda dy, x: dy - m(x))
 centre.wrong(OTHER_AXIS, "mean along the batch", x=lambda dy, x: dy - dy.mean(axis=0))

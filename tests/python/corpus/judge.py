@@ -1,0 +1,42 @@
+"""What glim.gradcheck says of a backward of this corpus."""
+
+import json
+
+import glim
+
+RIGHTLY, WRONGLY, UNNAMED, PASSED = "named rightly", "named wrongly", "failing, unnamed", "passing"
+
+
+def judge(wrong):
+    """(verdict, what the report says)"""
+    layer = wrong.layer
+    try:
+        report = glim.gradcheck(layer.forward, wrong.backward, *layer.inputs(), cache=layer.cache, name=layer.name)
+    except (glim.Error, TypeError) as error:
+        return (RIGHTLY if any(look in str(error) for look in wrong.looks) else UNNAMED), f"{type(error).__name__}: {error}"
+    if report:
+        return PASSED, str(report)
+    said = names_in(report)
+    if not said:
+        return UNNAMED, ""
+    return (RIGHTLY if any(look in name for look in wrong.looks for name in said) else WRONGLY), "; ".join(said)
+
+
+def names_in(report):
+    """The mistake, or if there is none what the checks beside differences say."""
+    if report.mistake:
+        return [report.mistake]
+    checks = json.loads(report.to_json()).get("checks", [])
+    return [c["detail"] for c in checks if c["verdict"] == "failed" and c["name"] != "differences"]
+
+
+def right(case):
+    """"passed", "undecided", "failed", or the exception."""
+    name, args, options = case
+    try:
+        report = glim.gradcheck(*args, name=name, **options)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    if report:
+        return "passed"
+    return "undecided" if report.verdicts["differences"] == "undecided" and "failed" not in report.verdicts.values() else str(report)
