@@ -26,8 +26,8 @@ def names_in(report):
     """The mistake, or if there is none what the checks beside differences say."""
     if report.mistake:
         return [report.mistake]
-    checks = json.loads(report.to_json()).get("checks", [])
-    return [c["detail"] for c in checks if c["verdict"] == "failed" and c["name"] != "differences"]
+    checks = json.loads(report.to_json())["checks"]
+    return [c["detail"] for name, c in checks.items() if c["verdict"] == "failed" and name != "differences"]
 
 
 def right(case):

@@ -4,10 +4,11 @@ import numpy as np
 from . import _glim
 
 
-def pair(f, backward, inputs, cache):
+def pair(f, backward, inputs, cache, names=None):
     """(value, gradient, inputs) for _glim.check_function."""
-    arrays = [_array(x, f"x{k}") for k, x in enumerate(inputs)]
-    named = [(f"x{k}", x, x.dtype.kind == "f") for k, x in enumerate(arrays)]
+    names = names or [f"x{k}" for k in range(len(inputs))]
+    arrays = [_array(x, name) for name, x in zip(names, inputs)]
+    named = [(name, x, x.dtype.kind == "f") for name, x in zip(names, arrays)]
     if not any(checked for _, _, checked in named):
         kinds = ", ".join(f"{name} {x.dtype}" for name, x, _ in named) or "none"
         raise _glim.DTypeError(f"gradcheck: no input has a gradient: inputs are {kinds}. Pass float64 or float32 "
@@ -42,7 +43,7 @@ def pair(f, backward, inputs, cache):
                                    "missing?")
         if not isinstance(dx, (tuple, list)):
             dx = (dx,)
-        return [None if part is None else _array(part, f"the gradient of x{k}") for k, part in enumerate(dx)]
+        return [None if part is None else _array(part, "the gradient of " + (names[k] if k < len(names) else f"x{k}")) for k, part in enumerate(dx)]
 
     return value, gradient, named
 

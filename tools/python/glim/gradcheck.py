@@ -14,8 +14,9 @@ class Report:
     worst     (input, index, analytic, numeric) of the derivative furthest from its tolerance, or None
     """
 
-    def __init__(self, report):
-        self._passed, self._text, self._json = report.passed, report.text, report.json
+    def __init__(self, report, notes=()):
+        self._passed, self._json = report.passed, report.json
+        self._text = "".join([report.text, *("\n  " + note for note in notes)])
         self._data = json.loads(report.json)
 
     def __bool__(self):
@@ -71,6 +72,10 @@ def gradcheck(f, *args, mode="full", precise=False, atol=None, rtol=None, seed=0
         backward(dy, *inputs)  ∂L/∂x for each input, of its shape, given dy = ∂L/∂y; None for an input without one
     With cache=True f returns (y, cache), and backward is called as backward(dy, cache).
 
+    gradcheck(F, *inputs)
+        F: a torch.autograd.Function, a torch.nn.Module with its parameters, a function of torch, of JAX or of
+        HIPS/autograd. The gradient is the framework's (glim.adapters).
+
     Inputs are float64 or float32 arrays of any shape and strides; arrays of integers and bools are passed on unchecked.
 
     mode     "full": every element of the Jacobian. "projected": one random projection for each input, for large arrays.
@@ -87,11 +92,15 @@ def gradcheck(f, *args, mode="full", precise=False, atol=None, rtol=None, seed=0
         raise _glim.ValueError(f"gradcheck: mode is {mode!r}; it is 'full' or 'projected'")
     if not callable(f):
         raise TypeError(f"gradcheck: the first argument is the function, not {type(f).__name__}")
-    if not args or not callable(args[0]):
-        raise TypeError("gradcheck: the second argument is the backward, a function")
-    backward, *inputs = args
     from ._numpy import pair
-    value, gradient, named = pair(f, backward, inputs, cache)
+    from .adapters import adapt, name_of
+    name = name or name_of(f)
+    if args and callable(args[0]):
+        backward, *inputs = args
+        names, notes = None, ()
+    else:
+        f, backward, inputs, names, notes = adapt(f, *args)
+    value, gradient, named = pair(f, backward, inputs, cache, names)
     return Report(_glim.check_function(
-        value, gradient, named, name=name or getattr(f, "__name__", "function"), full=mode == "full",
-        precise=precise, atol=atol or 0, rtol=rtol or 0, seed=seed))
+        value, gradient, named, name=name, full=mode == "full", precise=precise, atol=atol or 0, rtol=rtol or 0,
+        seed=seed), notes)

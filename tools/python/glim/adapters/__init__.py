@@ -50,7 +50,7 @@ def adapt(function: Any, *args: Any) -> Adapted:
 
 
 def name_of(function: Any) -> str:
-    return getattr(function, "__qualname__", None) or type(function).__qualname__
+    return getattr(function, "__name__", None) or type(function).__name__
 
 
 def wanted_dtype(args: Any) -> type:

@@ -48,7 +48,7 @@ def adapt(function, args):
 
     def tensors_of(arrays):
         # One dtype for all: float64 if the checker asks for differences in float64.
-        to = torch.float32 if all(a.dtype == np.float32 for a in arrays) else torch.float64
+        to = torch.float32 if float32_alone or all(a.dtype == np.float32 for a in arrays) else torch.float64
         return [torch.tensor(np.asarray(a), dtype=to, requires_grad=True) for a in arrays]
 
     def f(*arrays):
@@ -68,13 +68,13 @@ def adapt(function, args):
     inputs = [given[i] for i in where]
     inputs = [x if isinstance(x, np.ndarray) else x.detach().to(torch.float64).numpy() for x in inputs]
     inputs = [np.array(x, dtype=dtype) for x in inputs]
-    notes = []
+    notes, float32_alone = [], False
     try:
         f(*inputs)
     except RuntimeError:  # constants of float32 within
         if dtype == np.float32:
             raise
-        inputs = [x.astype(np.float32) for x in inputs]
+        inputs, float32_alone = [x.astype(np.float32) for x in inputs], True
         f(*inputs)
         notes.append("The function takes float32 alone, so it is checked in float32.")
     if run.draws:
