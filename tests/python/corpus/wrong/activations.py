@@ -17,10 +17,10 @@ def sigmoid(x):
 sigmoid.right(lambda dy, x: dy * sigma(x) * (1 - sigma(x)))
 sigmoid.wrong(MISSING, "1 - y forgotten", x=lambda dy, x: dy * sigma(x))
 sigmoid.wrong(MISSING, "y forgotten", x=lambda dy, x: dy * (1 - sigma(x)))
-sigmoid.wrong(NO_NAME, "x (1 - x)", x=lambda dy, x: dy * x * (1 - x))
+sigmoid.wrong(READS_X, "x (1 - x)", x=lambda dy, x: dy * x * (1 - x))
 sigmoid.wrong(SIGN, "y - 1", x=lambda dy, x: dy * sigma(x) * (sigma(x) - 1))
 sigmoid.wrong(UPSTREAM, "upstream forgotten", x=lambda dy, x: sigma(x) * (1 - sigma(x)))
-sigmoid.wrong(NO_NAME, "sigmoid of the output", x=lambda dy, x: dy * sigma(sigma(x)) * (1 - sigma(sigma(x))))
+sigmoid.wrong(AT_Y, "sigmoid of the output", x=lambda dy, x: dy * sigma(sigma(x)) * (1 - sigma(sigma(x))))
 
 
 @layer(x=normal(3, 4))
@@ -29,11 +29,11 @@ def tanh(x):
 
 
 tanh.right(lambda dy, x: dy * (1 - np.tanh(x) ** 2))
-tanh.wrong(NO_NAME, "y not squared", x=lambda dy, x: dy * (1 - np.tanh(x)))
-tanh.wrong(NO_NAME, "1 - x²", x=lambda dy, x: dy * (1 - x**2))
+tanh.wrong(IS, "y not squared", x=lambda dy, x: dy * (1 - np.tanh(x)))
+tanh.wrong(READS_X, "1 - x²", x=lambda dy, x: dy * (1 - x**2))
 tanh.wrong(SIGN, "y² - 1", x=lambda dy, x: dy * (np.tanh(x) ** 2 - 1))
 tanh.wrong(PASSED, "without its factor", x=lambda dy, x: dy)
-tanh.wrong(NOT_LINEAR, "precedence: (1 - y²) of dy", x=lambda dy, x: 1 - (dy * np.tanh(x)) ** 2)
+tanh.wrong(DY_SIGN, "precedence: (1 - y²) of dy", x=lambda dy, x: 1 - (dy * np.tanh(x)) ** 2)
 
 
 @layer(x=normal(4, 5))
@@ -126,7 +126,7 @@ hardtanh.right(lambda dy, x: dy * (np.abs(x) < 1))
 hardtanh.wrong(IGNORED, "straight through", x=lambda dy, x: dy)
 hardtanh.wrong(IGNORED, "one bound forgotten", x=lambda dy, x: dy * (x < 1))
 hardtanh.wrong(ROUND, "the outside", x=lambda dy, x: dy * (np.abs(x) > 1))
-hardtanh.wrong(CLIPPED, "dy clipped", x=lambda dy, x: np.clip(dy, -0.1, 0.1) * (np.abs(x) < 1))
+hardtanh.wrong(CLIPPED, "dy clipped", x=lambda dy, x: np.clip(dy, -1, 1) * (np.abs(x) < 1))
 
 
 @layer(a=normal(3, 4), b=normal(3, 4))
@@ -136,5 +136,5 @@ def gated_linear_unit(a, b):
 
 gated_linear_unit.right(lambda dy, a, b: (dy * sigma(b), dy * a * sigma(b) * (1 - sigma(b))))
 gated_linear_unit.wrong(MISSING, "a forgotten", b=lambda dy, a, b: dy * sigma(b) * (1 - sigma(b)))
-gated_linear_unit.wrong(NO_NAME, "the gate's derivative forgotten", b=lambda dy, a, b: dy * a)
+gated_linear_unit.wrong(IS, "the gate's derivative forgotten", b=lambda dy, a, b: dy * a)
 gated_linear_unit.wrong(PASSED, "the gate forgotten", a=lambda dy, a, b: dy)

@@ -15,7 +15,7 @@ log.wrong(TOO_MANY, "multiplied by x", x=lambda dy, x: dy * x)
 log.wrong(MISSING, "divided by x²", x=lambda dy, x: dy / x**2)
 log.wrong(FACTOR, "of base 10", x=lambda dy, x: dy / (x * np.log(10)))
 log.wrong(UPSTREAM, "upstream forgotten", x=lambda dy, x: 1 / x)
-log.wrong(NO_NAME, "divided by y", x=lambda dy, x: dy / np.log(x))
+log.wrong(IS, "divided by y", x=lambda dy, x: dy / np.log(x))
 
 
 @layer(x=normal(2, 3))
@@ -47,7 +47,7 @@ def sin(x):
 
 sin.right(lambda dy, x: dy * np.cos(x))
 sin.wrong(SIGN, "sign", x=lambda dy, x: -dy * np.cos(x))
-sin.wrong(NO_NAME, "the function itself", x=lambda dy, x: dy * np.sin(x))
+sin.wrong(IS, "the function itself", x=lambda dy, x: dy * np.sin(x))
 
 
 @layer(x=normal(2, 3))
@@ -89,7 +89,7 @@ def _(dy, a, b):
     return dd * b, dd * a + dd
 
 
-@micrograd_expression.wrong(NO_NAME)
+@micrograd_expression.wrong(TERM_MISSING)
 def the_last_use_overwrites(dy, a, b):
     dd = dy * (1 - np.tanh(a * b + b) ** 2)
     db = dd
@@ -97,7 +97,7 @@ def the_last_use_overwrites(dy, a, b):
     return dd * b, db
 
 
-@micrograd_expression.wrong(NO_NAME)
+@micrograd_expression.wrong(IS)
 def backward_in_the_wrong_order(dy, a, b):
     dc = np.zeros_like(a)  # c's _backward ran before d's
     da, db = dc * b, dc * a

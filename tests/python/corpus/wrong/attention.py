@@ -26,7 +26,7 @@ scores.right(lambda dy, q, k: (dy @ k / np.sqrt(D), dy.T @ q / np.sqrt(D)))
 scores.wrong(FACTOR, "√d forgotten", q=lambda dy, q, k: dy @ k)
 scores.wrong(FACTOR, "d for √d", k=lambda dy, q, k: dy.T @ q / D)
 scores.wrong(EXCHANGED, "dS not transposed", k=lambda dy, q, k: dy @ q / np.sqrt(D))
-scores.wrong(NO_NAME, "q for k", q=lambda dy, q, k: dy @ q / np.sqrt(D))
+scores.wrong(BATCH, "q for k", q=lambda dy, q, k: dy @ q / np.sqrt(D))
 scores.wrong(ANOTHER, "k's gradient for q", q=lambda dy, q, k: dy.T @ q / np.sqrt(D))
 
 
@@ -45,7 +45,7 @@ attention.right(attention_back)
 attention.wrong(FACTOR, "√d forgotten in both", q=lambda dy, *x: attention_back(dy, *x, scale=1)[0], k=lambda dy, *x: attention_back(dy, *x, scale=1)[1])
 attention.wrong(TRANSPOSE, "weights not transposed", v=lambda dy, q, k, v: softmax_of(q @ k.T / 2) @ dy)
 attention.wrong(NO_NAME, "softmax passed over", q=lambda dy, *x: attention_back(dy, *x, back=lambda da, a: da)[0])
-attention.wrong(NO_NAME, "softmax's sum forgotten", q=lambda dy, *x: attention_back(dy, *x, back=lambda da, a: da * a)[0])
+attention.wrong(TERM, "softmax's sum forgotten", q=lambda dy, *x: attention_back(dy, *x, back=lambda da, a: da * a)[0])
 attention.wrong(NO_NAME, "softmax's diagonal", k=lambda dy, *x: attention_back(dy, *x, back=lambda da, a: da * a * (1 - a))[1])
 attention.wrong(NONE, "key detached", k=lambda dy, q, k, v: np.zeros_like(k))
 attention.wrong(UPSTREAM, "value from ones", v=lambda dy, q, k, v: softmax_of(q @ k.T / 2).T @ np.ones_like(dy))
@@ -104,7 +104,7 @@ def split_heads(x):
 
 
 split_heads.right(lambda dy, x: dy.transpose(0, 2, 1, 3).reshape(2, 3, 4))
-split_heads.wrong(NO_NAME, "reshape alone", x=lambda dy, x: dy.reshape(2, 3, 4))
+split_heads.wrong(PLACES, "reshape alone", x=lambda dy, x: dy.reshape(2, 3, 4))
 split_heads.wrong(EXCHANGED, "features before heads", x=lambda dy, x: dy.transpose(0, 2, 3, 1).reshape(2, 3, 4))
 
 ANGLES = np.arange(3)[:, None] * np.array([1.0, 0.1])

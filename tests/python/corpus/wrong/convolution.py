@@ -23,7 +23,7 @@ conv1d.right(lambda dy, x, w: (conv1d_dx(dy, w), np.array([x[k : k + 5] @ dy for
 conv1d.wrong(NO_NAME, "kernel not flipped back", x=lambda dy, x, w: conv1d_dx(dy, w[::-1]))
 conv1d.wrong(OFF, "one late", x=lambda dy, x, w: conv1d_dx(dy, w, 1))
 conv1d.wrong(FACTOR, "mean over positions", w=lambda dy, x, w: np.array([x[k : k + 5] @ dy for k in range(3)]) / 5)
-conv1d.wrong((OFF, EXCHANGED, TRANSPOSE), "kernel's gradient flipped", w=lambda dy, x, w: np.array([x[k : k + 5] @ dy for k in range(3)])[::-1])
+conv1d.wrong(PLACES, "kernel's gradient flipped", w=lambda dy, x, w: np.array([x[k : k + 5] @ dy for k in range(3)])[::-1])
 
 
 @conv1d.wrong(LOST)
@@ -96,13 +96,13 @@ def at_max(x):
 
 max_pool.right(lambda dy, x: from_windows(at_max(x) * dy[..., None]))
 max_pool.wrong(IGNORED, "to all of a window", x=lambda dy, x: from_windows(np.repeat(dy[..., None], 4, axis=-1)))
-max_pool.wrong(NO_NAME, "to the smallest", x=lambda dy, x: from_windows((windows(x) == windows(x).min(axis=-1, keepdims=True)) * dy[..., None]))
+max_pool.wrong(PLACES, "to the smallest", x=lambda dy, x: from_windows((windows(x) == windows(x).min(axis=-1, keepdims=True)) * dy[..., None]))
 max_pool.wrong(TOO_MANY, "times the value", x=lambda dy, x: from_windows(at_max(x) * dy[..., None]) * x)
 max_pool.wrong(UPSTREAM, "the mask alone", x=lambda dy, x: from_windows(at_max(x).astype(float)))
 max_pool.wrong(NO_NAME, "a quarter to all, as the average", x=lambda dy, x: from_windows(np.repeat(dy[..., None], 4, axis=-1)) / 4)
 
 
-@max_pool.wrong(NO_NAME)
+@max_pool.wrong(PLACES)
 def to_the_first_of_a_window(dy, x):
     v = np.zeros(dy.shape + (4,))
     v[..., 0] = dy  # argmax without an axis
@@ -118,7 +118,7 @@ average_pool.right(lambda dy, x: from_windows(np.repeat(dy[..., None], 4, axis=-
 average_pool.wrong(FACTOR, "1/4 forgotten", x=lambda dy, x: from_windows(np.repeat(dy[..., None], 4, axis=-1)))
 average_pool.wrong(FACTOR, "divided by 2", x=lambda dy, x: np.kron(dy, np.ones((2, 2))) / 2)
 average_pool.wrong(LOST, "the first of a window", x=lambda dy, x: from_windows(np.pad(dy[..., None], [(0, 0)] * 4 + [(0, 3)])) / 4)
-average_pool.wrong(NO_NAME, "tiled instead of repeated", x=lambda dy, x: np.tile(dy, (1, 1, 2, 2)) / 4)
+average_pool.wrong(PLACES, "tiled instead of repeated", x=lambda dy, x: np.tile(dy, (1, 1, 2, 2)) / 4)
 
 
 @layer(x=normal(2, 3, 2, 2))

@@ -18,7 +18,7 @@ matmul.wrong(EXCHANGED, "result transposed", b=lambda dy, a, b: (a.T @ dy).T)
 matmul.wrong(OTHER_AXIS, "order of the factors", a=lambda dy, a, b: b.T @ dy)
 matmul.wrong(FACTOR, "mean over rows", b=lambda dy, a, b: a.T @ dy / len(a))
 matmul.wrong(UPSTREAM, "ones for dy", b=lambda dy, a, b: a.T @ np.ones_like(dy))
-matmul.wrong(NO_NAME, "elementwise product", a=lambda dy, a, b: dy * b)
+matmul.wrong(OWN, "elementwise product", a=lambda dy, a, b: dy * b)
 
 
 @layer(a=normal(2, 3, 4), b=normal(4, 3))
@@ -47,7 +47,7 @@ def _(dout, cache):
 affine.wrong(LOST, "bias of the first example", b=lambda dout, cache: dout[0])
 affine.wrong(FACTOR, "bias as a mean", b=lambda dout, cache: dout.mean(axis=0))
 affine.wrong(FACTOR, "weights divided by N", w=lambda dout, cache: cache[0].reshape(2, -1).T @ dout / 2)
-affine.wrong(NO_NAME, "rows flattened in Fortran order", w=lambda dout, cache: cache[0].reshape(2, -1, order="F").T @ dout)
+affine.wrong(PLACES, "rows flattened in Fortran order", w=lambda dout, cache: cache[0].reshape(2, -1, order="F").T @ dout)
 affine.wrong(ADDED, "regularisation added", w=lambda dout, cache: affine.backward(dout, cache)[1] + 1e-1 * cache[1])
 affine.wrong(NONE, "bias forgotten", b=lambda dout, cache: np.zeros(4))
 affine.wrong(IGNORED, "bias summed over everything", b=lambda dout, cache: np.full(4, dout.sum()))
@@ -77,8 +77,8 @@ def _(dy, x, w1, w2):
     return dh @ w1.T, x.T @ dh, h.T @ dy
 
 
-two_layer_net.wrong(NO_NAME, "relu not masked", w1=lambda dy, x, w1, w2: x.T @ (dy @ w2.T))
-two_layer_net.wrong(NO_NAME, "hidden values without relu", w2=lambda dy, x, w1, w2: (x @ w1).T @ dy)
+two_layer_net.wrong(IGNORED, "relu not masked", w1=lambda dy, x, w1, w2: x.T @ (dy @ w2.T))
+two_layer_net.wrong(IGNORED, "hidden values without relu", w2=lambda dy, x, w1, w2: (x @ w1).T @ dy)
 two_layer_net.wrong(FACTOR, "batch average in the first layer", w1=lambda dy, *a: two_layer_net.backward(dy, *a)[1] / 4)
 
 

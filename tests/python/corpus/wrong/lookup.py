@@ -65,8 +65,8 @@ def at(dy, start, n=7):
 
 slice_from_two.right(lambda dy, x: at(dy, 2))
 slice_from_two.wrong(OFF, "one too far", x=lambda dy, x: at(dy, 3))
-slice_from_two.wrong(NO_NAME, "from the start", x=lambda dy, x: at(dy, 0))
-slice_from_two.wrong(NO_NAME, "at the end", x=lambda dy, x: at(dy, 4))
+slice_from_two.wrong(PLACES, "from the start", x=lambda dy, x: at(dy, 0))
+slice_from_two.wrong(PLACES, "at the end", x=lambda dy, x: at(dy, 4))
 
 
 @layer(x=normal(2, 6))
@@ -107,8 +107,8 @@ def flip(x):
 
 
 flip.right(lambda dy, x: dy[:, ::-1])
-flip.wrong(NO_NAME, "not flipped", x=lambda dy, x: dy)
-flip.wrong(NO_NAME, "the other axis flipped", x=lambda dy, x: dy[::-1])
+flip.wrong((IS, PLACES), "not flipped", x=lambda dy, x: dy)
+flip.wrong(PLACES, "the other axis flipped", x=lambda dy, x: dy[::-1])
 
 
 @layer(x=normal(6))
@@ -125,7 +125,7 @@ def unsorted(dy, x):
 sort.right(unsorted)
 sort.wrong(TRANSPOSE, "dy[order]", x=lambda dy, x: dy[np.argsort(x)])
 sort.wrong(NOT_LINEAR, "dy sorted", x=lambda dy, x: np.sort(dy))
-sort.wrong(NO_NAME, "in the order of y", x=lambda dy, x: dy)
+sort.wrong((IS, PLACES), "in the order of y", x=lambda dy, x: dy)
 
 KEEP = np.random.default_rng(3).random((4, 5)) < 0.6
 
@@ -141,7 +141,7 @@ dropout.wrong(FACTOR, "1/p forgotten", x=lambda dy, x: dy * KEEP)
 dropout.wrong(FACTOR, "1 - p for p", x=lambda dy, x: dy * KEEP / 0.4)
 dropout.wrong(IGNORED, "no mask", x=lambda dy, x: dy / 0.6)
 dropout.wrong(ROUND, "the dropped ones", x=lambda dy, x: dy * ~KEEP / 0.6)
-dropout.wrong(NO_NAME, "as in evaluation", x=lambda dy, x: dy)
+dropout.wrong(IS, "as in evaluation", x=lambda dy, x: dy)
 dropout.wrong(FACTOR, "scaled twice", x=lambda dy, x: dy * KEEP / 0.36)
 
 

@@ -33,10 +33,10 @@ of_y(TERM, "plus for minus", lambda dy, y: y * (dy + total(dy * y)))
 of_y(OTHER_AXIS, "the other axis", lambda dy, y: y * (dy - total(dy * y, 0)))
 of_y(SIGN, "sign", lambda dy, y: y * (total(dy * y) - dy))
 of_y(NONE, "ones for dy", lambda dy, y: y - y * total(y))
-of_y(NO_NAME, "sum over everything", lambda dy, y: y * (dy - (dy * y).sum()))
+of_y(BATCH, "sum over everything", lambda dy, y: y * (dy - (dy * y).sum()))
 
 
-@softmax.wrong(NO_NAME)
+@softmax.wrong(BATCH)
 def jacobian_of_the_first_row_for_all(dy, x):
     s = softmax_of(x)[0]
     J = np.diag(s) - np.outer(s, s)
@@ -161,7 +161,7 @@ def kl_divergence(p, q):
 kl_divergence.right(lambda dy, p, q: (dy[:, None] * (np.log(p / q) + 1), -dy[:, None] * p / q))
 kl_divergence.wrong(SIGN, "sign", q=lambda dy, p, q: dy[:, None] * p / q)
 kl_divergence.wrong(MISSING, "p forgotten", q=lambda dy, p, q: -dy[:, None] / q)
-kl_divergence.wrong(NO_NAME, "the term of p in front", p=lambda dy, p, q: dy[:, None] * np.log(p / q))
+kl_divergence.wrong(TERM, "the term of p in front", p=lambda dy, p, q: dy[:, None] * np.log(p / q))
 
 
 @layer(a=normal(3, 4), b=normal(3, 4))

@@ -47,7 +47,7 @@ of_x(SIGN, "sign")(lambda g, n, s: -(g - m(g) - n * m(g * n)) / s)
 of_x(TERM, "plus for minus in the path through σ")(lambda g, n, s: (g - m(g) + n * m(g * n)) / s)
 layer_norm.wrong(OUT_FACTOR, "γ forgotten", x=lambda dy, x, gamma, beta: norm_back(dy, x, 1))
 layer_norm.wrong(OTHER_AXIS, "as batch norm", x=lambda dy, x, gamma, beta: norm_back(dy * gamma, x, 0))
-layer_norm.wrong(NO_NAME, "γ from x, not from x̂", gamma=lambda dy, x, gamma, beta: (dy * x).sum(axis=0))
+layer_norm.wrong(IS, "γ from x, not from x̂", gamma=lambda dy, x, gamma, beta: (dy * x).sum(axis=0))
 layer_norm.wrong(ANOTHER, "γ as β", gamma=lambda dy, x, gamma, beta: dy.sum(axis=0))
 layer_norm.wrong(LOST, "γ of the first row", gamma=lambda dy, x, gamma, beta: (dy * standardised(x, 1)[0])[0])
 layer_norm.wrong(FACTOR, "β as a mean", beta=lambda dy, x, gamma, beta: dy.mean(axis=0))
@@ -101,7 +101,7 @@ batch_norm.wrong(OWN, "running statistics, as in evaluation", x=lambda dout, c: 
 batch_norm.wrong(IN_FACTOR, "variance for deviation", x=lambda dout, c: batch_norm.backward(dout, c)[0] / np.sqrt(c[3] + EPS))
 batch_norm.wrong((IN_FACTOR, OUT_FACTOR, MISSING), "γ forgotten", x=lambda dout, c: norm_back(dout, c[0], 0))
 batch_norm.wrong(OTHER_AXIS, "statistics of rows", x=lambda dout, c: norm_back(dout * c[4], c[0], 1))
-batch_norm.wrong(NO_NAME, "γ from x", gamma=lambda dout, c: (dout * c[0]).sum(axis=0))
+batch_norm.wrong(IS, "γ from x", gamma=lambda dout, c: (dout * c[0]).sum(axis=0))
 batch_norm.wrong(ANOTHER, "γ and β exchanged", gamma=lambda dout, c: dout.sum(axis=0), beta=lambda dout, c: (dout * c[1]).sum(axis=0))
 
 
@@ -144,7 +144,7 @@ def instance_norm(x):
 
 
 instance_norm.right(lambda dy, x: norm_back(dy, x, (2, 3)))
-instance_norm.wrong(NO_NAME, "statistics of the batch", x=lambda dy, x: norm_back(dy, x, (0, 2, 3)))
+instance_norm.wrong(BATCH, "statistics of the batch", x=lambda dy, x: norm_back(dy, x, (0, 2, 3)))
 instance_norm.wrong(OWN, "statistics as constants", x=lambda dy, x: dy / standardised(x, (2, 3))[1])
 
 

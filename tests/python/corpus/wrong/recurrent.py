@@ -43,19 +43,19 @@ def rnn(x, h0, w):
     return np.array(states)
 
 
-def rnn_back(dy, x, h0, w, carry=1, at=lambda h, t: h[t], add=lambda dw, now: dw + now):
+def rnn_back(dy, x, h0, w, carry=1, at=lambda h, t: h[t], keep=lambda dw, now, t: dw + now):
     h = [h0, *rnn(x, h0, w)]
     dx, dw, dh = np.zeros_like(x), np.zeros_like(w), np.zeros(H)
     for t in reversed(range(3)):
         da = (dy[t] + carry * dh) * (1 - h[t + 1] ** 2)
-        dx[t], dw, dh = da, add(dw, np.outer(at(h, t), da)), da @ w.T
+        dx[t], dw, dh = da, keep(dw, np.outer(at(h, t), da), t), da @ w.T
     return dx, dh, dw
 
 
 rnn.right(rnn_back)
-rnn.wrong(LOST, "no gradient from the next step", x=lambda dy, *x: rnn_back(dy, *x, carry=0)[0])
-rnn.wrong(LOST, "dw of the last step alone", w=lambda dy, *x: rnn_back(dy, *x, add=lambda dw, now: now if not dw.any() else dw)[2])
-rnn.wrong(LOST, "dw overwritten", w=lambda dy, *x: rnn_back(dy, *x, add=lambda dw, now: now)[2])
+rnn.wrong((LOST, OWN), "no gradient from the next step", x=lambda dy, *x: rnn_back(dy, *x, carry=0)[0])
+rnn.wrong(LOST, "dw of the last step alone", w=lambda dy, *x: rnn_back(dy, *x, keep=lambda dw, now, t: now if t == 2 else dw)[2])
+rnn.wrong(LOST, "dw overwritten", w=lambda dy, *x: rnn_back(dy, *x, keep=lambda dw, now, t: now)[2])
 rnn.wrong(NO_NAME, "the state after for the state before", w=lambda dy, *x: rnn_back(dy, *x, at=lambda h, t: h[t + 1])[2])
 
 
@@ -80,7 +80,7 @@ def lstm_back(dy, x, h, c, w, cell=1, order=(0, 1, 2, 3), o_slope=1, through_tan
 
 lstm_step.right(lstm_back)
 lstm_step.wrong(LOST, "the cell's own upstream forgotten", c=lambda dy, *x: lstm_back(dy, *x, cell=0)[2])
-lstm_step.wrong(NO_NAME, "i and f exchanged", w=lambda dy, *x: lstm_back(dy, *x, order=(1, 0, 2, 3))[3])
+lstm_step.wrong(PLACES, "i and f exchanged", w=lambda dy, *x: lstm_back(dy, *x, order=(1, 0, 2, 3))[3])
 lstm_step.wrong(NO_NAME, "the output gate's slope forgotten", w=lambda dy, *x: lstm_back(dy, *x, o_slope=0)[3])
 lstm_step.wrong(NO_NAME, "tanh of the cell forgotten", c=lambda dy, *x: lstm_back(dy, *x, through_tanh=0)[2])
 lstm_step.wrong(NONE, "no gradient for the cell", c=lambda dy, *x: np.zeros((N, 2)))
@@ -93,7 +93,7 @@ def gru_update(z, h, n):
 
 gru_update.right(lambda dy, z, h, n: (dy * (h - n), dy * z, dy * (1 - z)))
 gru_update.wrong(SIGN, "n - h", z=lambda dy, z, h, n: dy * (n - h))
-gru_update.wrong(NO_NAME, "one path of two", z=lambda dy, z, h, n: dy * h)
+gru_update.wrong(IS, "one path of two", z=lambda dy, z, h, n: dy * h)
 gru_update.wrong(ANOTHER, "z and 1 - z exchanged", h=lambda dy, z, h, n: dy * (1 - z), n=lambda dy, z, h, n: dy * z)
 gru_update.wrong((PASSED, SKIP), "the gate forgotten", h=lambda dy, z, h, n: dy)
 

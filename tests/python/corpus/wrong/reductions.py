@@ -66,7 +66,7 @@ def max_of_rows(x):
 
 max_of_rows.right(lambda dy, x: dy[:, None] * (x == x.max(axis=1, keepdims=True)))
 max_of_rows.wrong(IGNORED, "to all", x=lambda dy, x: np.repeat(dy[:, None], 4, axis=1))
-max_of_rows.wrong(NO_NAME, "to the smallest", x=lambda dy, x: dy[:, None] * (x == x.min(axis=1, keepdims=True)))
+max_of_rows.wrong(PLACES, "to the smallest", x=lambda dy, x: dy[:, None] * (x == x.min(axis=1, keepdims=True)))
 
 
 @max_of_rows.wrong(LOST)
@@ -89,7 +89,7 @@ def softmax_of(x, axis=1):
 logsumexp.right(lambda dy, x: dy[:, None] * softmax_of(x))
 logsumexp.wrong(OUT_FACTOR, "not divided by the sum", x=lambda dy, x: dy[:, None] * np.exp(x))
 logsumexp.wrong(UPSTREAM, "upstream forgotten", x=lambda dy, x: softmax_of(x))
-logsumexp.wrong(NO_NAME, "along the other axis", x=lambda dy, x: dy[:, None] * softmax_of(x, 0))
+logsumexp.wrong(BATCH, "along the other axis", x=lambda dy, x: dy[:, None] * softmax_of(x, 0))
 
 
 @layer(x=normal(3, 4))

@@ -107,4 +107,4 @@ def bias_of_a_row(x, b):
 bias_of_a_row.right(lambda dy, x, b: (dy, dy.sum(axis=0, keepdims=True)))
 bias_of_a_row.wrong(SHAPE, "its axis dropped", b=lambda dy, x, b: dy.sum(axis=0))
 bias_of_a_row.wrong(BROADCAST, "not summed", b=lambda dy, x, b: dy)
-bias_of_a_row.wrong("not expanded", "a single number")(lambda dy, x, b: (dy, dy.sum()))
+bias_of_a_row.wrong("has shape ()", "a single number")(lambda dy, x, b: (dy, dy.sum()))

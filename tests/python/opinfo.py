@@ -1,0 +1,183 @@
+"""Checks every differentiable operator of torch's OpInfo list in float64 at 1e-8, and writes a table.
+
+    python opinfo.py check RESULTS.jsonl [OPERATOR ...]    checks; what the file has already is left out
+    python opinfo.py table RESULTS.jsonl [PAGE.md]         prints the table, or writes the page
+
+A tool to run by hand: it needs torch, which is no dependency of Glim. Each operator runs in a process of its own with a
+limit of CPU time, over the sample inputs of its OpInfo, smallest first, with glim.gradcheck in its precise mode.
+"""
+
+import json
+import multiprocessing
+import os
+import resource
+import sys
+import time
+import warnings
+from collections import Counter
+from queue import Empty
+
+SECONDS = float(os.environ.get("SECONDS_PER_OPERATOR", 20))
+SAMPLES = 6  # of each operator
+TOLERANCE = dict(atol=1e-8, rtol=1e-8)
+MOST = 1 << 18  # elements of a Jacobian; larger ones are projected
+
+
+def operators():
+    import torch
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    for op in op_db:
+        if op.supports_autograd and torch.float64 in op.supported_dtypes("cpu"):
+            yield op.name + ("." + op.variant_test_name if op.variant_test_name else ""), op
+
+
+def floating(tree):
+    import torch
+
+    if isinstance(tree, torch.Tensor):
+        return tree.numel() if tree.is_floating_point() else 0
+    if isinstance(tree, (list, tuple)):
+        return sum(map(floating, tree))
+    return 0
+
+
+def check_operator(name, put):
+    """Puts a line of results for each sample."""
+    import torch
+
+    import glim
+
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    used = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
+    resource.setrlimit(resource.RLIMIT_CPU, (int(used + SECONDS + 1),) * 2)  # ends this process
+    op = dict(operators())[name]
+    torch.manual_seed(0)
+    samples = []
+    for k, sample in enumerate(op.sample_inputs("cpu", torch.float64, requires_grad=True)):
+        if k == 200:
+            break
+        samples.append((floating(sample.input) + floating(sample.args), k, sample))
+    samples = sorted((s for s in samples if s[0] > 0), key=lambda s: s[:2])
+    # Spread over the sizes, with the empty ones left out.
+    chosen = [samples[round(i * (len(samples) - 1) / max(1, SAMPLES - 1))] for i in range(SAMPLES)] if samples else []
+    for k in sorted({id(s): s for s in chosen}.values(), key=lambda s: s[:2]):
+        put({"operator": name, "sample": k[1], **check_sample(op, k[2], glim, torch)})
+
+
+def check_sample(op, sample, glim, torch):
+    fixed = sample.output_process_fn_grad
+
+    def f(x, *args):
+        y = op.gradcheck_wrapper(op.op, x, *args, **sample.kwargs)
+        y = fixed(y) if fixed else y
+        return real(y)
+
+    def real(y):
+        if isinstance(y, torch.Tensor):
+            return torch.view_as_real(y) if y.is_complex() else y
+        return tuple(map(real, y)) if isinstance(y, (tuple, list)) else y
+
+    def detached(x):
+        if isinstance(x, torch.Tensor):
+            return x.detach().clone()
+        return type(x)(map(detached, x)) if type(x) in (tuple, list) else x
+
+    try:
+        args = [detached(a) for a in (sample.input, *sample.args)]
+        y = f(*args)
+        size = floating(args) * floating(y if isinstance(y, (tuple, list)) else (y,))
+        report = glim.gradcheck(f, *args, mode="full" if size <= MOST else "projected", precise=True, name=op.name, **TOLERANCE)
+    except Exception as error:
+        return {"verdict": "not checked", "why": f"{type(error).__name__}: {error}"[:300]}
+    found = json.loads(report.to_json())
+    verdict = "pass" if report else "undecided" if report.verdicts["differences"] == "undecided" else "fail"
+    shapes = [list(x.shape) if isinstance(x, torch.Tensor) else str(x)[:60] for x in args]
+    line = {"verdict": verdict, "shapes": shapes, "kwargs": str(sample.kwargs)[:120]}
+    for key in ("checked", "undecidable", "low_precision"):
+        line[key] = sum(i.get(key, 0) for i in found["inputs"])
+    return line if report else {**line, "verdicts": report.verdicts, "worst": report.worst, "why": str(report)[:1500]}
+
+
+def check(path, only):
+    done = {line["operator"] for line in read(path) if line.get("last")} if os.path.exists(path) else set()
+    names = [name for name, _ in operators() if name not in done and (not only or name in only)]
+    for name in names:
+        queue = multiprocessing.Queue()
+        process = multiprocessing.Process(target=check_operator, args=(name, queue.put), daemon=True)
+        began = time.monotonic()
+        process.start()
+        with open(path, "a") as out:
+            while process.is_alive() or not queue.empty():
+                try:
+                    out.write(json.dumps(queue.get(timeout=0.2), default=str) + "\n")
+                except Empty:
+                    continue
+            process.join()
+            last = {"operator": name, "last": True, "seconds": round(time.monotonic() - began, 1)}
+            if process.exitcode:
+                last["signal"] = -process.exitcode  # 9 and 24: out of time
+            out.write(json.dumps(last) + "\n")
+        print(name, last, flush=True)
+
+
+def read(path):
+    with open(path) as lines:
+        return [json.loads(line) for line in lines]
+
+
+def table(path):
+    """Markdown: the counts, then the operators that did not pass."""
+    lines = read(path)
+    by = {}
+    for line in lines:
+        by.setdefault(line["operator"], []).append(line)
+    order = ["fail", "undecided", "not decided in time", "not checked", "pass"]
+    verdicts = {}
+    for name, of in by.items():
+        found = Counter(x["verdict"] for x in of if "verdict" in x)
+        late = any("signal" in x for x in of)
+        verdicts[name] = next((v for v in ("fail", "undecided") if found[v]), None) or (
+            "pass" if found["pass"] else "not decided in time" if late else "not checked"
+        )
+    counts = Counter(verdicts.values())
+    samples = Counter(x["verdict"] for x in lines if "verdict" in x)
+    text = ["| verdict | operators | samples |", "|---|---|---|"]
+    text += [f"| {v} | {counts[v]} | {samples[v] or ''} |" for v in reversed(order) if counts[v]]
+    text += [f"| all | {len(verdicts)} | {sum(samples.values())} |", ""]
+    for v in order[:-1]:
+        names = sorted(n for n in verdicts if verdicts[n] == v)
+        if names:
+            text += [f"## {v[0].upper() + v[1:]}", "", "| operator | why |", "|---|---|"]
+            text += [f"| `{n}` | {reason(by[n], v)} |" for n in names] + [""]
+    return "\n".join(text)
+
+
+def reason(lines, verdict):
+    for line in lines:
+        if line.get("verdict") == verdict:
+            return line["why"].replace("\n", " ").replace("|", "\\|")[:400]
+    last = lines[-1]
+    return f"no sample done in {SECONDS:.0f} s of CPU time" if last.get("signal") in (9, 24) else f"the process ended: {last}"
+
+
+HEAD = """# Operators of torch, checked
+
+Every differentiable operator of torch {torch}'s OpInfo list that runs on the CPU in float64, by `glim.gradcheck` with
+`precise=True` at atol and rtol 1e-8. `tests/python/opinfo.py` wrote this page.
+
+"""
+
+if __name__ == "__main__":
+    command, path, *rest = sys.argv[1:]
+    if command == "check":
+        multiprocessing.set_start_method("fork")
+        check(path, rest)
+    elif rest:
+        import torch
+
+        with open(rest[0], "w") as page:
+            page.write(HEAD.format(torch=torch.__version__.split("+")[0]) + table(path))
+    else:
+        print(table(path))

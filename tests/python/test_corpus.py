@@ -1,0 +1,48 @@
+"""The corpus of wrong and right backwards, as far as a few seconds allow. `python -m corpus.table` has all of it."""
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import glim
+from corpus import published
+from corpus.judge import PASSED, RIGHTLY, WRONGLY, judge, right
+from corpus.layer import LAYERS, Wrong
+from corpus.right import right_backwards
+from corpus.wrong import wrong_backwards
+
+WRONGS = wrong_backwards()
+
+
+@pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: layer.name)
+def test_the_right_backward_of_a_layer(layer):
+    assert glim.gradcheck(layer.forward, layer.backward, *layer.inputs(), cache=layer.cache)
+
+
+def test_wrong_backwards_fail_and_are_named():
+    some = WRONGS[::4]
+    verdicts = Counter(judge(wrong)[0] for wrong in some)
+    assert verdicts[PASSED] == 0
+    assert verdicts[RIGHTLY] >= 0.7 * len(some)
+    assert verdicts[WRONGLY] <= 0.05 * len(some)
+
+
+def test_right_backwards_raise_no_alarm():
+    cases = list(right_backwards(["numpy"]))
+    assert len(cases) > 500
+    with np.errstate(all="ignore"):
+        found = {case[0]: right(case) for case in cases[::8]}
+    assert {name: verdict for name, verdict in found.items() if verdict != "passed"} == {}
+
+
+def test_published_checks_let_wrong_backwards_pass():
+    named = {str(w): w for w in WRONGS}
+    # The rows of a softmax sum to 1: the gradient of a plain sum is 0, as it is with many a mistake.
+    for mistake in ("y forgotten", "ones for dy"):
+        wrong = named[f"softmax: {mistake}"]
+        assert published.passes("minitorch", wrong) and published.passes("dlsys hw1", wrong)
+        assert judge(wrong)[0] == RIGHTLY
+    sign = named["sin: sign"]
+    for check in published.CHECKS:
+        assert not published.passes(check, sign)
+        assert published.passes(check, Wrong(sign.layer, "right", (), sign.layer.backward))
