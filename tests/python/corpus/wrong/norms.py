@@ -158,3 +158,27 @@ centre.wrong(OWN, "mean as a constant", x=lambda dy, x: dy)
 centre.wrong(TERM, "sum for mean", x=lambda dy, x: dy - dy.sum(axis=1, keepdims=True))
 centre.wrong(ADDED, "mean of x subtracted", x=lambda dy, x: dy - m(x))
 centre.wrong(OTHER_AXIS, "mean along the batch", x=lambda dy, x: dy - dy.mean(axis=0))
+
+
+@layer(x=normal(3, 5))
+def correlation(x):
+    """np.corrcoef: blind to the scale and the mean of each row."""
+    n = unit(x)
+    return n @ n.T
+
+
+def unit(x):
+    c = x - m(x)
+    return c / np.sqrt((c**2).sum(axis=1, keepdims=True))
+
+
+def correlation_back(dy, x):
+    n, c = unit(x), x - m(x)
+    g = (dy + dy.T) @ n
+    g = (g - n * (g * n).sum(axis=1, keepdims=True)) / np.sqrt((c**2).sum(axis=1, keepdims=True))
+    return g - m(g)
+
+
+correlation.right(correlation_back)
+correlation.wrong(LOST, "one side of the product", x=lambda dy, x: correlation_back(np.tril(dy), x))
+correlation.wrong(FACTOR, "both sides as one", x=lambda dy, x: correlation_back(dy, x) / 2)
