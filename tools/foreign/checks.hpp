@@ -37,6 +37,8 @@ bool same(const Tensors& a, const Tensors& b);                            // eve
 bool close(const Tensors& a, const Tensors& b, double near);  // relative to each one's largest
 bool vanishes(const Tensors& a);                              // every element is 0
 double largest(const Tensor& x);
+// x a little further on, by another share for each element: an affine change would be none to a norm.
+Tensor beside(const Tensor& x);
 bool broadcasts(const Shape& from, const Shape& to);
 
 }  // namespace glim::foreign

@@ -17,12 +17,9 @@ bool is_batch(const Tensor& x, Index examples) {
 
 // x with the examples moved whose number has `bit` in it or, unless `has`, has not.
 Tensor moved(const Tensor& x, int bit, bool has) {
-  const Tensor y = x.clone();
+  const Tensor y = x.clone(), there = beside(x);
   for (Index i = 0; i < x.shape()[0]; ++i)
-    if ((i >> bit & 1) == has) {
-      const Tensor example = select(y, 0, i);
-      example.copy_((1 + 0x1p-6) * example + 0x1p-6);
-    }
+    if ((i >> bit & 1) == has) select(y, 0, i).copy_(select(there, 0, i));
   return y;
 }
 
