@@ -166,8 +166,8 @@ Config sizes_from_json(const std::string& text, const std::string& where) {
     Config c;
     each_size(c, [&](const Size& size, auto& field) {
       if (size.since && !j.contains(size.name)) return;
-      using Field = std::remove_cvref_t<decltype(field)>;
-      restore(size, field, j.at(size.name).template get<Stored<Field>>());
+      using Kept = Stored<std::remove_cvref_t<decltype(field)>>;
+      restore(size, field, j.at(size.name).template get<Kept>());
     });
     return c;
   });

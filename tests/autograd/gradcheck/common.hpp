@@ -6,7 +6,7 @@
 #include "tests/autograd/gradcheck/decided.hpp"
 #include "tests/catch.hpp"
 
-namespace glim::checked {
+namespace glim::wrongs {
 
 using Mode = GradcheckOptions::Mode;
 using Vars = std::vector<Var>;
@@ -28,4 +28,4 @@ struct Squared final : Unary<Squared> {
 };
 inline Var squared(const Var& x, double factor = 2) { return apply(Squared(factor), x); }
 
-}  // namespace glim::checked
+}  // namespace glim::wrongs

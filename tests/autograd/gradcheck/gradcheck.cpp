@@ -7,7 +7,7 @@
 namespace test_gradcheck {
 
 using namespace glim;
-using namespace glim::checked;
+using namespace glim::wrongs;
 
 TEST_CASE("gradcheck passes what is right", "[gradcheck]") {
   for (auto mode : {Mode::Full, Mode::Projection})

@@ -6,7 +6,7 @@
 namespace test_inputs {
 
 using namespace glim;
-using namespace glim::checked;
+using namespace glim::wrongs;
 
 TEST_CASE("inputs may be views of any kind", "[gradcheck]") {
   Tensor base = random({4, 6}, 5);

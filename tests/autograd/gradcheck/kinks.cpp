@@ -7,7 +7,7 @@
 namespace test_kinks {
 
 using namespace glim;
-using namespace glim::checked;
+using namespace glim::wrongs;
 
 TEST_CASE("kinks are counted, not failed", "[gradcheck]") {
   Tensor x = tensor({-1, 0, 0.5, 0, 2}, DType::Float64);

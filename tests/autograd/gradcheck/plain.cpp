@@ -7,7 +7,7 @@
 namespace test_plain {
 
 using namespace glim;
-using namespace glim::checked;
+using namespace glim::wrongs;
 
 TEST_CASE("the plain checker passes right ops and finds wrong ones", "[gradcheck]") {
   for (const WrongOp& op : wrong_ops()) {

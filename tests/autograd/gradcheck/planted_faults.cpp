@@ -13,7 +13,7 @@
 namespace test_planted_faults {
 
 using namespace glim;
-using namespace glim::checked;
+using namespace glim::wrongs;
 
 namespace {
 

@@ -8,7 +8,7 @@
 namespace test_undecided {
 
 using namespace glim;
-using namespace glim::checked;
+using namespace glim::wrongs;
 
 namespace {
 

@@ -10,7 +10,7 @@
 namespace test_within_layers {
 
 using namespace glim;
-using namespace glim::checked;
+using namespace glim::wrongs;
 
 namespace {
 

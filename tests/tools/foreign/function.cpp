@@ -24,7 +24,7 @@ Tensor random(const Shape& shape, std::uint64_t stream, DType dtype = DType::Flo
 Tensors square(const Tensors& x) { return {x[0] * x[0]}; }
 Tensor d_square(const Tensors& x, const Tensors& dy) { return 2 * x[0] * dy[0]; }
 
-FunctionReport checked(Gradient gradient, FunctionOptions options = {}) {
+FunctionReport report_of(Gradient gradient, FunctionOptions options = {}) {
   return check_function({square, std::move(gradient)}, {{"x", random({4, 3}, 1)}}, options);
 }
 
@@ -54,7 +54,7 @@ void fails_with(const FunctionReport& r, std::string_view check, std::string_vie
 
 TEST_CASE("a right gradient passes every check that applies") {
   const FunctionReport r =
-      checked([](const Tensors& x, const Tensors& dy) { return Tensors{d_square(x, dy)}; });
+      report_of([](const Tensors& x, const Tensors& dy) { return Tensors{d_square(x, dy)}; });
   INFO(r.text());
   CHECK(r);
   CHECK(r.mistake.empty());
@@ -65,7 +65,7 @@ TEST_CASE("a right gradient passes every check that applies") {
 
 TEST_CASE("a backward has to be linear in dy") {
   auto with = [](std::function<Tensor(const Tensor&)> of) {
-    return checked(
+    return report_of(
         [of](const Tensors& x, const Tensors& dy) { return Tensors{d_square(x, {of(dy[0])})}; });
   };
   fails_with(with([](const Tensor& dy) { return dy * dy; }), "linear", "takes dy squared");
@@ -85,12 +85,12 @@ TEST_CASE("a backward has to be linear in dy") {
 TEST_CASE("the same call has to give the same bits") {
   int calls = 0;
   Tensor total;
-  fails_with(checked([&](const Tensors& x, const Tensors& dy) {
+  fails_with(report_of([&](const Tensors& x, const Tensors& dy) {
                total = calls++ ? total + d_square(x, dy) : d_square(x, dy);
                return Tensors{total};
              }),
              "repeatable", "adds to the result of an earlier call");
-  fails_with(checked([&](const Tensors& x, const Tensors& dy) {
+  fails_with(report_of([&](const Tensors& x, const Tensors& dy) {
                return Tensors{d_square(x, dy) + uniform({4, 3}, 0, 1e-9,
                                                         {3, static_cast<std::uint64_t>(calls++)},
                                                         DType::Float64)};
@@ -136,7 +136,7 @@ TEST_CASE("neither f nor backward may have a state of its own") {
   mean = ones({4, 3}, DType::Float64);
   fails_with(check_function(moving, {{"x", random({4, 3}, 1)}}), "stateless", "");
   Tensor before;
-  fails_with(checked([&](const Tensors& x, const Tensors& dy) {
+  fails_with(report_of([&](const Tensors& x, const Tensors& dy) {
                const bool other = before.defined() && !same_bits(before, x[0]);
                before = x[0];
                return Tensors{other ? 0.9 * d_square(x, dy) : d_square(x, dy)};
@@ -145,12 +145,12 @@ TEST_CASE("neither f nor backward may have a state of its own") {
 }
 
 TEST_CASE("a callback that writes to its arguments is named, and spoils nothing else") {
-  fails_in(checked([](const Tensors& x, const Tensors& dy) {
+  fails_in(report_of([](const Tensors& x, const Tensors& dy) {
              mul_(dy[0], 2);
              return Tensors{x[0] * dy[0]};
            }),
            "inputs", "backward changes dy in place");
-  fails_in(checked([](const Tensors& x, const Tensors& dy) {
+  fails_in(report_of([](const Tensors& x, const Tensors& dy) {
              mul_(x[0], 2);
              return Tensors{x[0] * dy[0]};
            }),
@@ -196,13 +196,13 @@ TEST_CASE("examples of a batch stay apart if f keeps them apart") {
   auto mixed = [](const Tensors& x, const Tensors& dy) {
     return Tensors{d_square(x, {dy[0] + mean(dy[0], {0}, true)})};
   };
-  const FunctionReport r = checked(mixed);
+  const FunctionReport r = report_of(mixed);
   INFO(r.text());
   CHECK(r.check("batch").verdict == V::Failed);
   CHECK(contains(r.check("batch").detail, "depends on dy of another"));
   // Right at the given point, where no row is like another; each row of x reaches all others elsewhere.
   const Tensor x = random({4, 3}, 1);
-  fails_in(checked([&](const Tensors& at_x, const Tensors& dy) {
+  fails_in(report_of([&](const Tensors& at_x, const Tensors& dy) {
              return Tensors{d_square(at_x, dy) + sum(at_x[0] - x) * dy[0]};
            }),
            "batch", "depends on x of another");
@@ -393,8 +393,8 @@ TEST_CASE("a function that cannot be checked") {
 
 TEST_CASE("a report as text and as JSON") {
   const FunctionReport r =
-      checked([](const Tensors& x, const Tensors& dy) { return Tensors{0.5 * d_square(x, dy)}; },
-              {.name = "mine", .full = false});
+      report_of([](const Tensors& x, const Tensors& dy) { return Tensors{0.5 * d_square(x, dy)}; },
+                {.name = "mine", .full = false});
   CHECK(r.text().starts_with("gradcheck of mine: FAILED: a constant factor: 1/2 times"));
   CHECK(contains(r.text(), "\n  linear       passed\n"));
   const auto j = nlohmann::json::parse(r.to_json());

@@ -12,10 +12,10 @@
 namespace glim::foreign_named {
 namespace {
 
-using checked::At;
-using checked::Vars;
-using checked::WrongGradient;
-using checked::WrongOp;
+using wrongs::At;
+using wrongs::Vars;
+using wrongs::WrongGradient;
+using wrongs::WrongOp;
 
 Vars constants(const Tensors& x) { return {x.begin(), x.end()}; }
 
@@ -42,7 +42,7 @@ std::vector<GradcheckInput> inputs(const WrongOp& op) {
 TEST_CASE("wrong backwards behind callbacks are caught and named") {
   const bool print = std::getenv("GLIM_PRINT");
   int all = 0, named = 0, misnamed = 0, silent = 0;
-  for (const WrongOp& op : checked::wrong_ops()) {
+  for (const WrongOp& op : wrongs::wrong_ops()) {
     const FunctionReport right = check_function(function(op, nullptr), inputs(op));
     INFO(op.name << "\n" << right.text());
     CHECK(right);

@@ -159,8 +159,7 @@ Command gradcheck_command() {
   c.option(
       "program", program.get(),
       "check the function and the gradient of this command (tools/foreign/program.md) instead");
-  c.option("timeout", timeout.get(), "seconds that the program has for each reply",
-           kAboveZero);
+  c.option("timeout", timeout.get(), "seconds that the program has for each reply", kAboveZero);
   c.option("only", only.get(), "cases whose family or op contains this");
   c.option("float32", in_float32.get(), "check the ops in float32, against float64");
   c.option("precise", precise.get(),

@@ -2,7 +2,7 @@
 #include "tensor/ops/elementwise.hpp"
 #include "tests/autograd/gradcheck/wrong/wrong.hpp"
 
-namespace glim::checked {
+namespace glim::wrongs {
 namespace {
 
 Var above(const Var& x, double c) { return Var(greater(x.value(), c).to(x.dtype())); }
@@ -176,4 +176,4 @@ std::vector<WrongOp> wrong_functions() {
   };
 }
 
-}  // namespace glim::checked
+}  // namespace glim::wrongs

@@ -3,7 +3,7 @@
 
 #include "tests/autograd/gradcheck/wrong/wrong.hpp"
 
-namespace glim::checked {
+namespace glim::wrongs {
 namespace {
 
 // softmax(Q Kᵀ/√d) V and its gradients
@@ -137,4 +137,4 @@ std::vector<WrongOp> wrong_layers() {
   };
 }
 
-}  // namespace glim::checked
+}  // namespace glim::wrongs

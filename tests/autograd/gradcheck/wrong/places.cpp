@@ -4,7 +4,7 @@
 #include "tensor/ops/index.hpp"
 #include "tests/autograd/gradcheck/wrong/wrong.hpp"
 
-namespace glim::checked {
+namespace glim::wrongs {
 namespace {
 
 const Tensor kKeep = from_vector<bool>({true, false, true, false, false, true}, {2, 3});
@@ -217,4 +217,4 @@ std::vector<WrongOp> wrong_places() {
   };
 }
 
-}  // namespace glim::checked
+}  // namespace glim::wrongs

@@ -1,6 +1,6 @@
 #include "tests/autograd/gradcheck/wrong/wrong.hpp"
 
-namespace glim::checked {
+namespace glim::wrongs {
 namespace {
 
 struct Planted final : Op {
@@ -53,4 +53,4 @@ std::vector<WrongOp> wrong_ops() {
   return all;
 }
 
-}  // namespace glim::checked
+}  // namespace glim::wrongs

@@ -3,7 +3,7 @@
 
 #include "tests/autograd/gradcheck/wrong/wrong.hpp"
 
-namespace glim::checked {
+namespace glim::wrongs {
 std::vector<WrongOp> wrong_products() {
   return {
       {"a b",
@@ -151,4 +151,4 @@ std::vector<WrongOp> wrong_products() {
   };
 }
 
-}  // namespace glim::checked
+}  // namespace glim::wrongs

@@ -4,7 +4,7 @@
 #include "tensor/ops/index.hpp"
 #include "tests/autograd/gradcheck/wrong/wrong.hpp"
 
-namespace glim::checked {
+namespace glim::wrongs {
 namespace {
 
 Var total(const Var& x) { return sum(x, {1}, true); }
@@ -213,4 +213,4 @@ std::vector<WrongOp> wrong_rows() {
   };
 }
 
-}  // namespace glim::checked
+}  // namespace glim::wrongs

@@ -2,7 +2,7 @@
 #include "tensor/ops/elementwise.hpp"
 #include "tests/autograd/gradcheck/wrong/wrong.hpp"
 
-namespace glim::checked {
+namespace glim::wrongs {
 namespace {
 
 // (B,) of each row to (B, S)
@@ -148,4 +148,4 @@ std::vector<WrongOp> wrong_sums() {
   };
 }
 
-}  // namespace glim::checked
+}  // namespace glim::wrongs

@@ -3,7 +3,7 @@
 
 #include "autograd/ops.hpp"
 
-namespace glim::checked {
+namespace glim::wrongs {
 
 using Vars = std::vector<Var>;
 
@@ -67,4 +67,4 @@ inline Var like(const Var& x, double value) { return Var(full(x.shape(), value, 
 // dy where keep, else 0
 inline Var only(const Tensor& keep, const Var& dy) { return where(keep, dy, like(dy, 0)); }
 
-}  // namespace glim::checked
+}  // namespace glim::wrongs
