@@ -1,0 +1,156 @@
+#include "tools/cli/program.hpp"
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <fcntl.h>
+#include <new>
+#include <string>
+#include <string_view>
+#include <unistd.h>
+
+#include "tensor/error.hpp"
+#include "tensor/matmul/plan.hpp"
+#include "tensor/simd/isa.hpp"
+#include "tools/cli/command_line.hpp"
+#include "tools/cli/verbs/verbs.hpp"
+#include "tools/train/processes.hpp"
+
+namespace {
+
+const glim::About kAbout = {
+    "glim", "0.1.0",
+    "Glim: a Transformer in a glass box. Trains, translates, measures and gradient-checks on a "
+    "CPU.\n\nFirst steps:\n"
+    "  glim train                       the phrasebook, English to Chinese, in a few minutes\n"
+    "  echo 'I have a cat' | glim translate --model model\n"
+    "  glim gradcheck                   every op, every layer, a whole Transformer\n"};
+
+// `step` writes files when it is told to.
+bool writes_files(const glim::Command& command) {
+  const glim::Option* out = command.find("out");
+  return command.name == "step" || (out && !std::get<std::string*>(out->field)->empty());
+}
+
+// Verbs without a product of matrices have no --gemm.
+bool computes(std::string_view verb) {
+  return verb != "average" && verb != "import" && verb != "export" && verb != "report";
+}
+
+bool shares_work(std::string_view verb) {
+  return verb == "train" || verb == "evaluate" || verb == "compare" || verb == "study";
+}
+
+int fail(std::string message, int status = 1) {
+  std::fflush(stdout);
+  glim::Processes::report_on_rank0();
+  if (const auto rank = glim::Processes::world().rank(); rank > 0)
+    message = "process " + std::to_string(rank) + ": " + message;
+  glim::report_error(message);
+  glim::Processes::abort(status);
+  return status;
+}
+
+// A file opened later must not get the number of a closed standard stream. /dev/null is opened the
+// wrong way round, so that writing to a closed standard output still fails.
+void hold_standard_descriptors() {
+  for (int fd = 0; fd <= 2; ++fd)
+    if (::fcntl(fd, F_GETFD) == -1 && ::open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) != fd)
+      std::_Exit(1);
+}
+
+// Memory may run out where no exception can pass: nlohmann-json's destructor takes some. Whatever else ends there
+// is a fault of the program, and said as it always is.
+const std::terminate_handler say_fault = std::get_terminate();
+[[noreturn]] void end_in_one_line() {
+  try {
+    if (std::exception_ptr e = std::current_exception()) std::rethrow_exception(e);
+  } catch (const std::bad_alloc&) {
+    constexpr std::string_view line = "glim: error: out of memory\n";
+    if (::write(STDERR_FILENO, line.data(), line.size()) > 0) std::_Exit(1);
+  } catch (...) {
+  }
+  say_fault();
+  std::abort();
+}
+
+}  // namespace
+
+int glim::run_program(int argc, char** argv) {
+  std::set_terminate(end_in_one_line);
+  hold_standard_descriptors();
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is seen where output is written
+  std::signal(SIGXFSZ, SIG_IGN);  // and so is a file size limit
+  try {
+    glim::Processes::start();
+    const glim::Processes& world = glim::Processes::world();
+    if (!world.first() && !std::freopen("/dev/null", "w", stdout)) return 1;
+    bool quiet = false;
+    std::string gemm;
+    std::vector<glim::CommandMaker> makers = {
+      glim::train_command,
+      glim::translate_command,
+      glim::evaluate_command,
+      glim::generate_command,
+      glim::classify_command,
+      glim::average_command,
+      glim::compare_command,
+      glim::gradcheck_command,
+      glim::doctor_command,
+      glim::import_command,
+      glim::export_command,
+#if GLIM_PAGES
+      glim::inspect_command,
+      glim::step_command,
+      glim::report_command,
+      glim::study_command
+#endif
+    };
+#if !GLIM_PAGES
+    for (const char* name : {"inspect", "step", "report", "study"})
+      if (argc > 1 && argv[1] == std::string_view(name))
+        throw glim::UsageError(std::string(name) +
+                               " is not part of this build; `tools/build build` adds it");
+#endif
+    for (glim::CommandMaker& maker : makers)
+      maker = [make = maker, &quiet, &gemm] {
+        glim::Command command = make();
+        if (computes(command.name)) {
+          glim::Option& o = command.option("gemm", &gemm, "which GEMM computes large products");
+          o.choices = {"builtin", "openblas"};
+          o.default_text = "builtin";
+        }
+        command.option("quiet", &quiet, "print results and errors alone").in_config = false;
+        return command;
+      };
+    std::vector<glim::Command> verbs;
+    for (const glim::CommandMaker& maker : makers) verbs.push_back(maker());
+    verbs.push_back(glim::describe_command(kAbout, makers));
+    glim::Command* verb = nullptr;
+    world.together([&] {
+      verb = glim::parse_command_line(kAbout, verbs, argc, argv);
+      if (verb && !shares_work(verb->name) && world.size() > 1)
+        throw glim::UsageError(verb->name + " runs in one process: start it without mpirun");
+      glim::best_isa(), glim::gemm_engine();  // GLIM_ISA and GLIM_GEMM are refused here
+      if (!gemm.empty()) glim::use_gemm_engine(glim::choose_gemm_engine(gemm.c_str()));
+    });
+    glim::set_quiet(quiet || !world.first());
+    if (verb && writes_files(*verb)) glim::go_on_without_reader();
+    if (verb) glim::run_command(*verb);
+    glim::print_flush();
+    glim::Processes::finish();
+    return 0;
+  } catch (const glim::UsageError& e) {
+    return fail(e.what(), 2);
+  } catch (const glim::Exit& e) {
+    glim::Processes::finish();
+    return e.status;
+  } catch (const glim::Error& e) {
+    return fail(e.one_line());
+  } catch (const std::bad_alloc&) {
+    return fail("out of memory");
+  } catch (const std::exception& e) {
+    return fail(e.what());
+  }
+}
