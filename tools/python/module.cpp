@@ -11,6 +11,9 @@ NB_MODULE(_glim, m) {
   bind_vars(m);
   bind_tape(m);
   bind_gradcheck(m);
+#if GLIM_PIPELINE
+  bind_models(m);
+#endif
   // The threads of OpenMP do not survive a fork: the child computes alone, to the same bits.
   pthread_atfork(nullptr, nullptr, [] { glim::set_num_threads(1); });
 }

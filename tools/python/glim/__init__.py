@@ -10,5 +10,6 @@
 """
 from ._glim import *  # noqa: F403  the ops, Tensor, Var, Tape and the errors
 from .gradcheck import Report, gradcheck
+from .models import Inspection, Model, load, study, train
 
 __version__ = "0.1.0"

@@ -1,0 +1,151 @@
+"""Trained models: load, train, study.
+
+    model = glim.train(task="names", max_steps=200, out="names")
+    model.translate("anna")
+    look = model.inspect(sentence="anna")
+    look["decoder.layers.0.multihead_attn.probs.grad"]      # ∂L/∂A as a NumPy array
+"""
+import html
+import json
+import os
+import tempfile
+
+import numpy as np
+
+from . import _glim
+from .program import run, words_of
+
+
+def load(path):
+    """The model in a folder that `glim train` wrote, or in one of its files. FileError for anything else."""
+    return Model(path)
+
+
+def train(out="model", **options):
+    """Trains a model as `glim train` does, with its options under their names: train(kind="gpt", data="a.txt").
+
+    Returns the model. Progress is shown. Ctrl-C saves what there is; train(resume=True, out=...) goes on.
+    """
+    run(["train", "--out", os.fspath(out), *words_of({"progress": "lines", **options})])
+    return Model(out)
+
+
+def study(name, **options):
+    """Runs a study (`glim study --list` names them); returns its numbers and verdicts as a dict."""
+    with tempfile.TemporaryDirectory() as folder:
+        run(["study", name, *words_of(options), "--out", folder])
+        with open(os.path.join(folder, name + ".json"), encoding="utf-8") as file:
+            return json.load(file)
+
+
+class Model:
+    """A trained model. What its kind does not do is a FileError that says which kinds do.
+
+    Several threads may use one Model at once.
+    """
+
+    def __init__(self, path):
+        self.path = os.fspath(path)
+        self.kind = _glim.model_kind(self.path)
+        self._parts = {}
+
+    def __repr__(self):
+        return f"<glim model of kind {self.kind} in {self.path}>"
+
+    def _part(self, make):
+        if make not in self._parts:
+            self._parts[make] = make(self.path)
+        return self._parts[make]
+
+    def translate(self, text, *, beam=4, nbest=1, length_penalty=1.0, max_tokens=0, truncate=False, alignments=False,
+                  batch_sentences=1):
+        """A sentence gives its translation; a list of them, a list. With nbest or alignments: lists of Translation."""
+        one = isinstance(text, str)
+        found = self._part(_glim.Translator).translate(
+            [text] if one else list(text), beam=beam, nbest=nbest, length_penalty=length_penalty, max_tokens=max_tokens,
+            truncate=truncate, alignments=alignments, batch_sentences=batch_sentences)
+        if nbest == 1 and not alignments:
+            found = [best[0].text for best in found]
+        return found[0] if one else found
+
+    def generate(self, prompt="\n", *, max_tokens=500, temperature=1.0, top_k=0, top_p=1.0, greedy=False, seed=1,
+                 sample=0, slide=0):
+        """The text that follows the prompt."""
+        return self._part(_glim.TextGenerator).generate(
+            prompt, max_tokens=max_tokens, temperature=temperature, top_k=top_k, top_p=top_p, greedy=greedy, seed=seed,
+            sample=sample, slide=slide)
+
+    def classify(self, what, *, truncate=False):
+        """(label, {label: probability}) of a sentence, or of an image (C, H, W) with values from 0 to 1; of a list of
+        sentences or images (N, C, H, W), a list."""
+        if self.kind == "vit":
+            images = np.asarray(what, dtype=np.float32)
+            found = self._part(_glim.ImageClassifier).classify(images if images.ndim == 4 else images[None])
+            return found if images.ndim == 4 else found[0]
+        one = isinstance(what, str)
+        found = self._part(_glim.Classifier).classify([what] if one else list(what), truncate=truncate)
+        return found[0] if one else found
+
+    def score(self, text, target=None):
+        """The probability of a text (kind gpt), or of the translation `target` of `text`: .log_prob .tokens .perplexity"""
+        return self._part(_glim.Scorer).score(text, target)
+
+    def inspect(self, **options):
+        """Inspects one example as `glim inspect` does, with its options under their names; returns an Inspection."""
+        return Inspection(["--model", self.path, *words_of(options)])
+
+    def step(self, commands, **options):
+        """What the debugger of the backward pass prints for these commands, one a line."""
+        return run(["step", "--model", self.path, *words_of(options)], show=False, stdin=commands + "\nquit\n")
+
+
+class Inspection:
+    """One example's values and gradients as arrays: look[PATH], look[PATH + ".grad"]. `data` is all that its page shows
+    (tools/inspect/data.md). In a notebook it shows the page."""
+
+    def __init__(self, words):
+        with tempfile.TemporaryDirectory() as folder:
+            run(["inspect", *words, "--data", "--out", folder, "--overwrite", "--svg", "*"], show=False)
+            with open(os.path.join(folder, "inspect.json"), encoding="utf-8") as file:
+                self.data = json.load(file)
+            with open(os.path.join(folder, "inspect.html"), encoding="utf-8") as file:
+                self.page = file.read()
+            self.arrays = _read_safetensors(os.path.join(folder, "inspect.safetensors"))
+            self.pictures = {}
+            for root, _, names in os.walk(folder):
+                for name in names:
+                    if name.endswith(".svg"):
+                        with open(os.path.join(root, name), encoding="utf-8") as file:
+                            self.pictures[name.removesuffix(".svg")] = file.read()
+
+    def __getitem__(self, path):
+        if path not in self.arrays:
+            import difflib
+            near = ", ".join(difflib.get_close_matches(path, self.arrays, 3)) or "see .arrays"
+            raise _glim.IndexError(f"inspect: there is no {path}; near: {near}")
+        return self.arrays[path]
+
+    @property
+    def attention(self):
+        """By module: A, dA = ∂L/∂A, S and dS = ∂L/∂S, each (H, T, S)."""
+        return {view["module"]: {name: np.array(view[name]) for name in ("A", "dA", "S", "dS")}
+                for view in self.data["attention"]}
+
+    def __repr__(self):
+        return f"<glim inspection of {self.data['source_text']!r}: loss {self.data['loss']:.4g}, {len(self.arrays)} arrays>"
+
+    def _repr_html_(self):
+        return f'<iframe srcdoc="{html.escape(self.page)}" style="width: 100%; height: 800px; border: 0"></iframe>'
+
+
+def _read_safetensors(path):
+    types = {"F64": np.float64, "F32": np.float32, "I64": np.int64, "BOOL": np.bool_}
+    with open(path, "rb") as file:
+        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        body = file.read()
+    arrays = {}
+    for name, entry in header.items():
+        if name != "__metadata__":
+            begin, end = entry["data_offsets"]
+            arrays[name] = np.frombuffer(body[begin:end], types[entry["dtype"]]).reshape(entry["shape"])
+    return arrays

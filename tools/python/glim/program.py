@@ -1,0 +1,88 @@
+"""The program `glim` in a process of its own: `python -m glim`, and what train, study and inspect are built on."""
+import io
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+from . import _glim
+
+
+def main():
+    if not hasattr(_glim, "run_program"):
+        print("glim: error: this build of the package has no program; see tools/python/python.md", file=sys.stderr)
+        return 1
+    os.environ.setdefault("GOMP_SPINCOUNT", "10000")
+    return _glim.run_program(["glim", *sys.argv[1:]])
+
+
+def words_of(options):
+    """{"kind": "gpt", "d_model": 64, "resume": True} -> ["--kind", "gpt", "--d-model", "64", "--resume"]"""
+    words = []
+    for name, value in options.items():
+        flag = "--" + name.replace("_", "-")
+        if value is None or value is False:
+            continue
+        words.append(flag)
+        if value is not True:
+            several = value if isinstance(value, (list, tuple)) else [value]
+            words += [os.fspath(v) if isinstance(v, os.PathLike) else str(v) for v in several]
+    return words
+
+
+def run(words, show=True, stdin=None):
+    """Runs the program; returns its standard output. It is shown meanwhile, as is its progress.
+
+    glim.Error with its last line if it fails. Ctrl-C stops the program, which saves what it has, and then is a
+    KeyboardInterrupt.
+    """
+    _glim_program()
+    command = [sys.executable, "-m", "glim", *words]
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(p for p in sys.path if p))
+    pipe = subprocess.PIPE
+    child = subprocess.Popen(command, stdin=pipe if stdin is not None else subprocess.DEVNULL, stdout=pipe, stderr=pipe,
+                             env=environment)
+    kept = io.StringIO(), io.StringIO()
+    readers = [threading.Thread(target=_pass_on, args=arguments, daemon=True)
+               for arguments in ((child.stdout, sys.stdout if show else None, kept[0]),
+                                 (child.stderr, sys.stderr if show else None, kept[1]))]
+    for reader in readers:
+        reader.start()
+    try:
+        if stdin is not None:
+            child.stdin.write(stdin.encode())
+            child.stdin.close()
+        status = child.wait()
+    except KeyboardInterrupt:
+        child.send_signal(signal.SIGINT)
+        child.wait()
+        raise
+    finally:
+        for reader in readers:
+            reader.join()
+    if status == 130:
+        raise KeyboardInterrupt
+    if status:
+        lines = [line for line in kept[1].getvalue().splitlines() if line.startswith("glim: error: ")]
+        raise _glim.Error(lines[-1].removeprefix("glim: error: ") if lines else
+                          f"glim {words[0]} ended with status {status}: {kept[1].getvalue()[-500:]}")
+    return kept[0].getvalue()
+
+
+def _pass_on(stream, to, kept):
+    for line in io.TextIOWrapper(stream, encoding="utf-8", errors="replace", newline=""):
+        kept.write(line)
+        if to is not None:
+            to.write(line)
+            to.flush()
+
+
+def _glim_program():
+    if not hasattr(_glim, "run_program"):
+        raise _glim.StateError("this build of the package has no program: it was built where the program's libraries are "
+                               "not installed (tools/python/python.md names them)")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
