@@ -63,6 +63,11 @@ void Module::register_buffer(std::string_view name, Tensor& buffer) {
 
 void Module::register_child(std::string_view name, Module& child) {
   require_new(name);
+  for (const Module* m = this; m; m = m->parent_)
+    if (m == &child)
+      throw StateError("module", "'" + std::string(name) + "' would be a part of itself");
+  if (child.parent_)
+    throw StateError("module", "'" + std::string(name) + "' is a part of another module already");
   children_.emplace_back(name, &child);
   child.parent_ = this;
   child.name_ = name;

@@ -80,6 +80,9 @@ class Module {
   // values. Values of another floating dtype are converted.
   void load_state_dict(const StateDict& state, bool strict = true);
 
+  // Makes `child`, which somebody else owns, a part of this module. Either may go first.
+  void register_child(std::string_view name, Module& child);
+
   // Runs f under the module's name, as operator() runs forward: for entries beside forward, and for
   // a parent that computes with the parameters of a child.
   template <class F>
@@ -95,15 +98,10 @@ class Module {
  private:
   friend class Param;
   friend class Buffer;
-  template <class M>
-  friend class Child;
-  template <class M>
-  friend class ChildPtr;
   void require_new(std::string_view name) const;
   std::vector<std::string> set_trainable(std::string_view pattern, bool on) const;
   void register_parameter(std::string_view name, Param& parameter, Tensor initial);
   void register_buffer(std::string_view name, Tensor& buffer);
-  void register_child(std::string_view name, Module& child);
   Module& root() { return parent_ ? parent_->root() : *this; }
   std::string prefix() const;      // the path from the root and a dot; empty for the root
   std::string scope_name() const;  // under which calls are entered; a root has none
